@@ -28,15 +28,18 @@ struct gsa_batch {
     gsa_memo *memo; /* [GSA_MAX_PHASES] */
 };
 
-gsa_status gsa_batch_create(const gsa_system *system, const gsa_schema *schema, gsa_batch **batch, gsa_error *error)
+gsa_status gsa_batch_create(const gsa_system *system, const gsa_schema *schema, gsa_batch **batch,
+                            gsa_error *error)
 {
     *batch = NULL;
     gsa_batch *made = gsa_alloc_zero(system, 1, sizeof *made);
     if (!made) return gsa_out_of_memory(error, "batch", (int64_t)sizeof *made);
     made->system = gsa_system_or_default(system), made->schema = schema;
     made->memo = gsa_alloc_zero(system, GSA_MAX_PHASES, sizeof *made->memo);
-    const gsa_status status = made->memo ? gsa_batch_build(made, NULL, 0, error)
-                                         : gsa_out_of_memory(error, "batch", GSA_MAX_PHASES * (int64_t)sizeof *made->memo);
+    const gsa_status status =
+        made->memo
+            ? gsa_batch_build(made, NULL, 0, error)
+            : gsa_out_of_memory(error, "batch", GSA_MAX_PHASES * (int64_t)sizeof *made->memo);
     if (status != GSA_OK) gsa_batch_release(made);
     else *batch = made;
     return status;
@@ -57,9 +60,10 @@ void gsa_batch_release(gsa_batch *batch)
     gsa_release(batch->system, batch);
 }
 
-/* ---- layout: where each array stands ------------------------------------------------------------------------------- */
+/* ---- layout: where each array stands ------------------------------------------------------- */
 
-/* Sizes stay far below overflow: at most 2^31 rows and 2^28 runs an instance, summed by memory that exists. */
+/* Sizes stay far below overflow: at most 2^31 rows and 2^28 runs an instance, summed by memory that
+ * exists. */
 static int64_t take(gsa_batch *batch, int64_t count, size_t size)
 {
     const int64_t at = batch->bytes;
@@ -123,8 +127,10 @@ static void lay_phase(gsa_batch *batch, int p, gsa_instance *const *instances)
     x->block_offset = take(batch, batch->examples + 1, sizeof(int64_t));
     x->blocks = take(batch, (int64_t)kinds * batch->examples, sizeof(gsa_rows));
     x->empty = empty ? take(batch, x->destinations, 1) : -1;
-    x->destination_example = scale == 1 ? x->row_example : take(batch, x->destinations, sizeof(int32_t));
-    x->destination_local = scale == 1 ? x->row_local : take(batch, x->destinations, sizeof(int32_t));
+    x->destination_example =
+        scale == 1 ? x->row_example : take(batch, x->destinations, sizeof(int32_t));
+    x->destination_local =
+        scale == 1 ? x->row_local : take(batch, x->destinations, sizeof(int32_t));
 }
 
 static gsa_status reserve(gsa_batch *batch, gsa_error *error)
@@ -132,7 +138,9 @@ static gsa_status reserve(gsa_batch *batch, gsa_error *error)
     if (batch->bytes <= batch->capacity) return GSA_OK;
     const int64_t want = batch->bytes + batch->bytes / 8; /* lengths vary from batch to batch */
     void *memory = gsa_alloc(batch->system, (size_t)want + ALIGN, 1);
-    if (!memory) return gsa_out_of_memory(error, "batch", want + ALIGN); /* the old block holds the empty batch */
+    if (!memory)
+        return gsa_out_of_memory(error, "batch",
+                                 want + ALIGN); /* the old block holds the empty batch */
     gsa_release(batch->system, batch->memory);
     batch->memory = memory;
     batch->block = (char *)memory + (ALIGN - (uintptr_t)memory % ALIGN) % ALIGN;
@@ -140,7 +148,7 @@ static gsa_status reserve(gsa_batch *batch, gsa_error *error)
     return GSA_OK;
 }
 
-/* ---- filling -------------------------------------------------------------------------------------------------------- */
+/* ---- filling ------------------------------------------------------------------------------- */
 
 static void *in_block(gsa_batch *batch, int64_t place)
 {
@@ -159,7 +167,9 @@ static void fill_kind(gsa_batch *batch, int k, gsa_instance *const *instances)
         int kind;
         int64_t index;
         if (summary)
-            summary[e] = gsa_instance_summary(instances[e], &kind, &index) && kind == k ? (int32_t)(row + index) : -1;
+            summary[e] = gsa_instance_summary(instances[e], &kind, &index) && kind == k
+                             ? (int32_t)(row + index)
+                             : -1;
         for (int64_t i = 0; i < nodes; i++, row++) example[row] = e, local[row] = (int32_t)i;
         offset[e + 1] = row;
     }
@@ -169,19 +179,24 @@ typedef struct cursor { /* where the next row of a phase goes */
     int64_t row, run, edge;
 } cursor;
 
-/* Copies rows first .. first+count-1 of example e's phase; a source moves by where its example's nodes of the kind start. */
-static void copy_rows(gsa_batch *batch, int p, int32_t e, const gsa_edges *from, int64_t first, int64_t count, cursor *to)
+/* Copies rows first .. first+count-1 of example e's phase; a source moves by where its example's
+ * nodes of the kind start. */
+static void copy_rows(gsa_batch *batch, int p, int32_t e, const gsa_edges *from, int64_t first,
+                      int64_t count, cursor *to)
 {
     const phase_layout *x = &batch->phase[p];
-    int64_t *run_offset = in_block(batch, x->run_offset), *edge_offset = in_block(batch, x->edge_offset);
+    int64_t *run_offset = in_block(batch, x->run_offset),
+            *edge_offset = in_block(batch, x->edge_offset);
     gsa_run *runs = in_block(batch, x->runs);
-    int32_t *example = in_block(batch, x->row_example), *local = in_block(batch, x->row_local), shift[GSA_MAX_KINDS];
+    int32_t *example = in_block(batch, x->row_example), *local = in_block(batch, x->row_local),
+            shift[GSA_MAX_KINDS];
     const int64_t *start;
     for (int k = 0; k < batch->schema->kinds; k++) {
         start = in_block(batch, batch->kind[k].offset);
         shift[k] = (int32_t)(start[e] * scale_of(batch, p));
     }
-    const int64_t run_shift = to->run - from->run_offset[first], edge_shift = to->edge - from->edge_offset[first];
+    const int64_t run_shift = to->run - from->run_offset[first],
+                  edge_shift = to->edge - from->edge_offset[first];
     for (int64_t r = first; r < first + count; r++, to->row++) {
         example[to->row] = e, local[to->row] = (int32_t)r;
         run_offset[to->row + 1] = from->run_offset[r + 1] + run_shift;
@@ -222,44 +237,58 @@ static void fill_destinations(gsa_batch *batch, int p)
 {
     const phase_layout *x = &batch->phase[p];
     const int64_t scale = scale_of(batch, p), *edge_offset = in_block(batch, x->edge_offset);
-    const int32_t *row_example = in_block(batch, x->row_example), *row_local = in_block(batch, x->row_local);
+    const int32_t *row_example = in_block(batch, x->row_example),
+                  *row_local = in_block(batch, x->row_local);
     uint8_t *empty = x->empty < 0 ? NULL : in_block(batch, x->empty);
-    for (int64_t d = 0; empty && d < x->destinations; d++) empty[d] = edge_offset[d * scale] == edge_offset[(d + 1) * scale];
+    for (int64_t d = 0; empty && d < x->destinations; d++)
+        empty[d] = edge_offset[d * scale] == edge_offset[(d + 1) * scale];
     if (scale == 1) return;
-    int32_t *example = in_block(batch, x->destination_example), *local = in_block(batch, x->destination_local);
+    int32_t *example = in_block(batch, x->destination_example),
+            *local = in_block(batch, x->destination_local);
     for (int64_t d = 0; d < x->destinations; d++)
         example[d] = row_example[d * scale], local[d] = row_local[d * scale] / (int32_t)scale;
 }
 
-/* ---- build ---------------------------------------------------------------------------------------------------------- */
+/* ---- build --------------------------------------------------------------------------------- */
 
-static gsa_status check_instances(const gsa_batch *batch, gsa_instance *const *instances, int32_t count, gsa_error *error)
+static gsa_status check_instances(const gsa_batch *batch, gsa_instance *const *instances,
+                                  int32_t count, gsa_error *error)
 {
     int64_t nodes = 0;
-    if (count < 0) return gsa_fail(error, GSA_ERR_ARGUMENT, "batch of %" PRId32 " examples, expected at least 0", count);
+    if (count < 0)
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "batch of %" PRId32 " examples, expected at least 0", count);
     for (int32_t e = 0; e < count; e++) {
         if (gsa_instance_schema(instances[e]) != batch->schema)
-            return gsa_fail(error, GSA_ERR_ARGUMENT, "batch: example %" PRId32 " was built for another schema than '%s'", e,
+            return gsa_fail(error, GSA_ERR_ARGUMENT,
+                            "batch: example %" PRId32 " was built for another schema than '%s'", e,
                             batch->schema->id);
-        const int32_t heads = gsa_instance_heads(instances[e]), first = gsa_instance_heads(instances[0]);
+        const int32_t heads = gsa_instance_heads(instances[e]),
+                      first = gsa_instance_heads(instances[0]);
         if (heads != first)
             return gsa_fail(error, GSA_ERR_ARGUMENT,
-                            "batch: example %" PRId32 " has %" PRId32 " heads, the first has %" PRId32, e, heads, first);
-        for (int k = 0; k < batch->schema->kinds; k++) nodes += gsa_instance_nodes(instances[e], k) * heads;
+                            "batch: example %" PRId32 " has %" PRId32
+                            " heads, the first has %" PRId32,
+                            e, heads, first);
+        for (int k = 0; k < batch->schema->kinds; k++)
+            nodes += gsa_instance_nodes(instances[e], k) * heads;
         if (nodes > INT32_MAX)
             return gsa_fail(error, GSA_ERR_LIMIT,
-                            "batch: examples 0 to %" PRId32 " have %" PRId64 " nodes x heads, the limit is 2147483647", e,
-                            nodes);
+                            "batch: examples 0 to %" PRId32 " have %" PRId64
+                            " nodes x heads, the limit is 2147483647",
+                            e, nodes);
     }
     return GSA_OK;
 }
 
 /* Layout and content; without examples every array is there and empty. */
-static gsa_status join(gsa_batch *batch, gsa_instance *const *instances, int32_t count, gsa_error *error)
+static gsa_status join(gsa_batch *batch, gsa_instance *const *instances, int32_t count,
+                       gsa_error *error)
 {
     const gsa_schema *s = batch->schema;
     forget(batch);
-    batch->examples = count, batch->heads = count ? gsa_instance_heads(instances[0]) : 1, batch->bytes = 0;
+    batch->examples = count, batch->heads = count ? gsa_instance_heads(instances[0]) : 1,
+    batch->bytes = 0;
     for (int k = 0; k < s->kinds; k++) lay_kind(batch, k, instances);
     for (int p = 0; p < s->phases; p++) lay_phase(batch, p, instances);
     const gsa_status status = reserve(batch, error);
@@ -273,7 +302,8 @@ static gsa_status join(gsa_batch *batch, gsa_instance *const *instances, int32_t
     return GSA_OK;
 }
 
-gsa_status gsa_batch_build(gsa_batch *batch, gsa_instance *const *instances, int32_t count, gsa_error *error)
+gsa_status gsa_batch_build(gsa_batch *batch, gsa_instance *const *instances, int32_t count,
+                           gsa_error *error)
 {
     gsa_status status = check_instances(batch, instances, count, error);
     if (status == GSA_OK) status = join(batch, instances, count, error);
@@ -281,7 +311,7 @@ gsa_status gsa_batch_build(gsa_batch *batch, gsa_instance *const *instances, int
     return status;
 }
 
-/* ---- views ---------------------------------------------------------------------------------------------------------- */
+/* ---- views --------------------------------------------------------------------------------- */
 
 static const void *view(const gsa_batch *batch, const void *base, int64_t place)
 {

@@ -1,9 +1,10 @@
-/* batch.h - the block-diagonal union of instances, kind-major: the rows of a kind are one contiguous range over all
- * examples, so that GEMMs need no gather; nothing is padded.
+/* batch.h - the block-diagonal union of instances, kind-major: the rows of a kind are one
+ * contiguous range over all examples, so that GEMMs need no gather; nothing is padded.
  *
- * A batch owns one block of bytes in host memory that holds every array below; gsa_batch_* views take `base`: NULL for the
- * host block itself, or the address of a copy of it (a device upload of gsa_batch_block). The object is reused: building
- * again allocates only when the block must grow. One thread at a time. */
+ * A batch owns one block of bytes in host memory that holds every array below; gsa_batch_* views
+ * take `base`: NULL for the host block itself, or the address of a copy of it (a device upload of
+ * gsa_batch_block). The object is reused: building again allocates only when the block must grow.
+ * One thread at a time. */
 #ifndef GSA_BATCH_H
 #define GSA_BATCH_H
 #include "instance.h"
@@ -14,33 +15,42 @@ extern "C" {
 
 typedef struct gsa_batch gsa_batch;
 
-gsa_status gsa_batch_create(const gsa_system *system, const gsa_schema *schema, gsa_batch **batch, gsa_error *error);
+gsa_status gsa_batch_create(const gsa_system *system, const gsa_schema *schema, gsa_batch **batch,
+                            gsa_error *error);
 void gsa_batch_release(gsa_batch *batch);
 
-/* Joins `count` instances of the batch's schema, all with the same heads (else GSA_ERR_ARGUMENT). Keeps no reference.
- * rows x heads >= 2^31 is GSA_ERR_LIMIT. Cost O(nodes + runs). On failure the batch is empty. */
-gsa_status gsa_batch_build(gsa_batch *batch, gsa_instance *const *instances, int32_t count, gsa_error *error);
+/* Joins `count` instances of the batch's schema, all with the same heads (else GSA_ERR_ARGUMENT).
+ * Keeps no reference. rows x heads >= 2^31 is GSA_ERR_LIMIT. Cost O(nodes + runs). On failure the
+ * batch is empty. */
+gsa_status gsa_batch_build(gsa_batch *batch, gsa_instance *const *instances, int32_t count,
+                           gsa_error *error);
 
 int32_t gsa_batch_examples(const gsa_batch *batch);
-int64_t gsa_batch_nodes(const gsa_batch *batch, int kind);           /* rows of the kind over all examples */
+int64_t gsa_batch_nodes(const gsa_batch *batch, int kind); /* rows of the kind over all examples */
 const void *gsa_batch_block(const gsa_batch *batch, int64_t *bytes); /* 64-byte aligned arrays */
 const gsa_schema *gsa_batch_schema(const gsa_batch *batch);
-int64_t gsa_batch_edge_total(const gsa_batch *batch);                /* over the phases, for reports */
+int64_t gsa_batch_edge_total(const gsa_batch *batch); /* over the phases, for reports */
 
 /* [examples+1]: where each example's nodes of the kind start. */
 const int64_t *gsa_batch_offset(const gsa_batch *batch, int kind, const void *base);
-const int32_t *gsa_batch_node_example(const gsa_batch *batch, int kind, const void *base); /* [nodes] place in the batch */
-const int32_t *gsa_batch_node_local(const gsa_batch *batch, int kind, const void *base);   /* [nodes] index in the example */
+const int32_t *gsa_batch_node_example(const gsa_batch *batch, int kind,
+                                      const void *base); /* [nodes] place in the batch */
+const int32_t *gsa_batch_node_local(const gsa_batch *batch, int kind,
+                                    const void *base); /* [nodes] index in the example */
 void gsa_batch_edges(const gsa_batch *batch, int phase, const void *base, gsa_edges *edges);
-/* The phase's destination nodes over its kinds in kind order (not multiplied by heads): [nodes] of 1 where the node has no
- * in-edge (per-head: none in any head), else 0. NULL when every node has one, and for NONE phases. */
+/* The phase's destination nodes over its kinds in kind order (not multiplied by heads): [nodes] of
+ * 1 where the node has no in-edge (per-head: none in any head), else 0. NULL when every node has
+ * one, and for NONE phases. */
 const uint8_t *gsa_batch_empty(const gsa_batch *batch, int phase, const void *base);
-int64_t gsa_batch_destinations(const gsa_batch *batch, int phase); /* nodes, not multiplied by heads */
-/* Identity of the phase's destination nodes (not multiplied by heads), for dropout on states: [destinations] each. */
+int64_t gsa_batch_destinations(const gsa_batch *batch,
+                               int phase); /* nodes, not multiplied by heads */
+/* Identity of the phase's destination nodes (not multiplied by heads), for dropout on states:
+ * [destinations] each. */
 const int32_t *gsa_batch_destination_example(const gsa_batch *batch, int phase, const void *base);
 const int32_t *gsa_batch_destination_local(const gsa_batch *batch, int phase, const void *base);
-/* Summary nodes that lie in `kind`: [examples] row of the kind, or -1 where the example's summary is of another kind.
- * NULL when no example's is in this kind. An example whose emit named no summary node (length 0) is -1 in all. */
+/* Summary nodes that lie in `kind`: [examples] row of the kind, or -1 where the example's summary
+ * is of another kind. NULL when no example's is in this kind. An example whose emit named no
+ * summary node (length 0) is -1 in all. */
 const int32_t *gsa_batch_summary(const gsa_batch *batch, int kind, const void *base);
 
 #ifdef __cplusplus

@@ -1,5 +1,6 @@
-/* cache.c - instances by (schema, lengths, heads): a hash table whose entries also stand in a list by last use. Patterns
- * are built outside the lock, so two threads may build the same one; the first to come back wins. */
+/* cache.c - instances by (schema, lengths, heads): a hash table whose entries also stand in a list
+ * by last use. Patterns are built outside the lock, so two threads may build the same one; the
+ * first to come back wins. */
 #include <pthread.h>
 #include "graph/instance.h"
 #include "graph/schema_parts.h"
@@ -25,11 +26,13 @@ struct gsa_cache {
     entry *bucket[BUCKETS];
 };
 
-gsa_status gsa_cache_create(const gsa_system *system, int64_t byte_limit, gsa_cache **cache, gsa_error *error)
+gsa_status gsa_cache_create(const gsa_system *system, int64_t byte_limit, gsa_cache **cache,
+                            gsa_error *error)
 {
     *cache = NULL;
     if (byte_limit < 0)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "a cache of %lld bytes, expected at least 0", (long long)byte_limit);
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "a cache of %lld bytes, expected at least 0",
+                        (long long)byte_limit);
     gsa_cache *made = gsa_alloc_zero(system, 1, sizeof *made);
     if (!made) return gsa_out_of_memory(error, "cache", (int64_t)sizeof *made);
     made->system = gsa_system_or_default(system), made->limit = byte_limit;
@@ -65,8 +68,8 @@ static void list_newest(gsa_cache *cache, entry *e)
 static entry *find(gsa_cache *cache, const entry *key)
 {
     entry *e = *bucket_of(cache, key);
-    while (e && (e->schema != key->schema || e->length != key->length || e->memory_length != key->memory_length ||
-                 e->heads != key->heads))
+    while (e && (e->schema != key->schema || e->length != key->length ||
+                 e->memory_length != key->memory_length || e->heads != key->heads))
         e = e->next;
     if (!e) return NULL;
     unlist(cache, e);
@@ -93,20 +96,22 @@ static void insert(gsa_cache *cache, entry *e)
     list_newest(cache, e);
     cache->counts.entries++;
     cache->counts.bytes += gsa_instance_bytes(e->instance);
-    for (; cache->counts.bytes > cache->limit; cache->counts.evictions++) drop(cache, cache->oldest);
+    for (; cache->counts.bytes > cache->limit; cache->counts.evictions++)
+        drop(cache, cache->oldest);
 }
 
 /* Builds and, if no other thread was faster and it fits at all, keeps. */
-static gsa_status build(gsa_cache *cache, const entry *key, const gsa_topology *topology, const void *self,
-                        const gsa_example *example, const gsa_limits *limits, gsa_instance **instance, gsa_error *error)
+static gsa_status build(gsa_cache *cache, const entry *key, const gsa_topology *topology,
+                        const void *self, const gsa_example *example, const gsa_limits *limits,
+                        gsa_instance **instance, gsa_error *error)
 {
     gsa_example bare = *example; /* who promised to need lengths only is shown lengths only */
     bare.text = NULL, bare.group = bare.memory_group = NULL;
     entry *made = gsa_alloc(cache->system, 1, sizeof *made);
     if (!made) return gsa_out_of_memory(error, "cache", (int64_t)sizeof *made);
     *made = *key;
-    const gsa_status status =
-        gsa_instance_create(cache->system, key->schema, topology, self, &bare, limits, 0, &made->instance, error);
+    const gsa_status status = gsa_instance_create(cache->system, key->schema, topology, self, &bare,
+                                                  limits, 0, &made->instance, error);
     if (status != GSA_OK) {
         gsa_release(cache->system, made);
         return status;
@@ -123,13 +128,15 @@ static gsa_status build(gsa_cache *cache, const entry *key, const gsa_topology *
     return GSA_OK;
 }
 
-gsa_status gsa_cache_get(gsa_cache *cache, const gsa_schema *schema, const gsa_topology *topology, const void *self,
-                         const gsa_example *example, const gsa_limits *limits, gsa_instance **instance, gsa_error *error)
+gsa_status gsa_cache_get(gsa_cache *cache, const gsa_schema *schema, const gsa_topology *topology,
+                         const void *self, const gsa_example *example, const gsa_limits *limits,
+                         gsa_instance **instance, gsa_error *error)
 {
     *instance = NULL;
-    const entry key = {
-        .schema = schema, .length = example->length, .memory_length = example->memory_length, .heads = example->heads
-    };
+    const entry key = { .schema = schema,
+                        .length = example->length,
+                        .memory_length = example->memory_length,
+                        .heads = example->heads };
     const int by_length = (schema->flags & GSA_BY_LENGTH) != 0;
     pthread_mutex_lock(&cache->lock);
     entry *hit = by_length ? find(cache, &key) : NULL;
@@ -137,7 +144,9 @@ gsa_status gsa_cache_get(gsa_cache *cache, const gsa_schema *schema, const gsa_t
     *(hit ? &cache->counts.hits : &cache->counts.misses) += 1;
     pthread_mutex_unlock(&cache->lock);
     if (hit) return GSA_OK;
-    if (!by_length) return gsa_instance_create(cache->system, schema, topology, self, example, limits, 0, instance, error);
+    if (!by_length)
+        return gsa_instance_create(cache->system, schema, topology, self, example, limits, 0,
+                                   instance, error);
     return build(cache, &key, topology, self, example, limits, instance, error);
 }
 

@@ -7,12 +7,13 @@
 static gsa_status cannot(gsa_error *error, const char *path, const char *what)
 {
     char why[128];
-    return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be %s: %s", path, what, gsa_errno_text(errno, why, sizeof why));
+    return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be %s: %s", path, what,
+                    gsa_errno_text(errno, why, sizeof why));
 }
 
 /* Reads to the end or to one byte more than `limit`, whichever comes first. */
-static gsa_status read_all(const gsa_system *system, int file, const char *path, int64_t limit, char **data, int64_t *bytes,
-                           gsa_error *error)
+static gsa_status read_all(const gsa_system *system, int file, const char *path, int64_t limit,
+                           char **data, int64_t *bytes, gsa_error *error)
 {
     int64_t have = 0, room = 0;
     char *at = NULL;
@@ -35,7 +36,8 @@ static gsa_status read_all(const gsa_system *system, int file, const char *path,
         have += got;
         if (have > limit) {
             gsa_release(system, at);
-            return gsa_fail(error, GSA_ERR_LIMIT, "'%s' is longer than %" PRId64 " bytes, the most that is read", path,
+            return gsa_fail(error, GSA_ERR_LIMIT,
+                            "'%s' is longer than %" PRId64 " bytes, the most that is read", path,
                             limit);
         }
         if (got == 0) break;
@@ -45,13 +47,14 @@ static gsa_status read_all(const gsa_system *system, int file, const char *path,
     return GSA_OK;
 }
 
-gsa_status gsa_read_file(const gsa_system *system, const char *path, int64_t limit, char **data, int64_t *bytes,
-                         gsa_error *error)
+gsa_status gsa_read_file(const gsa_system *system, const char *path, int64_t limit, char **data,
+                         int64_t *bytes, gsa_error *error)
 {
     system = gsa_system_or_default(system);
     *data = NULL, *bytes = 0;
     if (limit < 0 || limit > INT64_MAX / 4)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s': a limit of %" PRId64 " bytes is out of range", path, limit);
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "'%s': a limit of %" PRId64 " bytes is out of range", path, limit);
     if (strcmp(path, "-") != 0 && system->kind(system->user, path, NULL) == GSA_FILE_FOLDER)
         return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be read: it is a folder", path);
     const int file = system->open(system->user, path, GSA_OPEN_READ);
@@ -66,7 +69,8 @@ static gsa_status make_one(const gsa_system *system, const char *path, gsa_error
     if (system->kind(system->user, path, NULL) == GSA_FILE_FOLDER) return GSA_OK;
     if (system->make_folder(system->user, path) == 0) return GSA_OK;
     const int why = errno;
-    if (why == EEXIST && system->kind(system->user, path, NULL) == GSA_FILE_FOLDER) return GSA_OK; /* made meanwhile */
+    if (why == EEXIST && system->kind(system->user, path, NULL) == GSA_FILE_FOLDER)
+        return GSA_OK; /* made meanwhile */
     errno = why;
     return cannot(error, path, "made as a folder");
 }

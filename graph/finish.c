@@ -1,4 +1,5 @@
-/* finish.c - records become canonical edges: as they are where rows came in order, else by one stable counting sort by row. */
+/* finish.c - records become canonical edges: as they are where rows came in order, else by one
+ * stable counting sort by row. */
 #include <inttypes.h>
 #include <string.h>
 #include "graph/instance_parts.h"
@@ -39,7 +40,8 @@ static void join_runs(gsa_instance_phase *x)
     for (int64_t r = 0; r < x->rows; r++) {
         const int64_t end = x->run_offset[r + 1], start = write;
         for (int64_t i = first; i < end; i++)
-            if (write == start || !gsa_run_join(&x->runs[write - 1], &x->runs[i])) x->runs[write++] = x->runs[i];
+            if (write == start || !gsa_run_join(&x->runs[write - 1], &x->runs[i]))
+                x->runs[write++] = x->runs[i];
         x->run_offset[r + 1] = write;
         first = end;
     }
@@ -49,17 +51,22 @@ static void join_runs(gsa_instance_phase *x)
 /* Rows in order: the records' own memory, without what was held ready. */
 static gsa_status adopt_runs(gsa_building *b, gsa_records *list, gsa_instance_phase *x)
 {
-    x->runs = list->count ? gsa_resize(b->system, list->runs, (size_t)list->count, sizeof *x->runs) : NULL;
+    x->runs = list->count ? gsa_resize(b->system, list->runs, (size_t)list->count, sizeof *x->runs)
+                          : NULL;
     if (list->count && !x->runs)
-        return gsa_building_fail(b, GSA_ERR_MEMORY, "out of memory for %" PRId64 " runs", list->count);
+        return gsa_building_fail(b, GSA_ERR_MEMORY, "out of memory for %" PRId64 " runs",
+                                 list->count);
     if (list->count) list->runs = NULL;
     return GSA_OK;
 }
 
-static gsa_status sort_into(gsa_building *b, const gsa_records *list, const int64_t *base, gsa_instance_phase *x)
+static gsa_status sort_into(gsa_building *b, const gsa_records *list, const int64_t *base,
+                            gsa_instance_phase *x)
 {
     x->runs = gsa_alloc(b->system, (size_t)list->count, sizeof *x->runs);
-    if (!x->runs) return gsa_building_fail(b, GSA_ERR_MEMORY, "out of memory for %" PRId64 " runs", list->count);
+    if (!x->runs)
+        return gsa_building_fail(b, GSA_ERR_MEMORY, "out of memory for %" PRId64 " runs",
+                                 list->count);
     sort_runs(x, list, base);
     join_runs(x);
     return GSA_OK;
@@ -86,35 +93,45 @@ static gsa_status finish_phase(gsa_building *b, int p)
     gsa_instance_phase *x = &b->instance->phase[p];
     int64_t base[GSA_MAX_KINDS];
     x->rows = lay_rows(b, p, base);
-    x->labels = phase->labels, x->sources = phase->sources, x->scale = phase->per_head ? b->example->heads : 1;
+    x->labels = phase->labels, x->sources = phase->sources,
+    x->scale = phase->per_head ? b->example->heads : 1;
     const int planes = phase->aggregate == GSA_NONE ? 1 : 2;
-    x->run_offset = gsa_alloc_zero(b->system, (size_t)(x->rows + 1), (size_t)planes * sizeof *x->run_offset);
-    if (!x->run_offset) return gsa_building_fail(b, GSA_ERR_MEMORY, "out of memory for %" PRId64 " rows", x->rows);
+    x->run_offset =
+        gsa_alloc_zero(b->system, (size_t)(x->rows + 1), (size_t)planes * sizeof *x->run_offset);
+    if (!x->run_offset)
+        return gsa_building_fail(b, GSA_ERR_MEMORY, "out of memory for %" PRId64 " rows", x->rows);
     x->edge_offset = x->run_offset + (planes == 2 ? x->rows + 1 : 0);
     const gsa_status status = group_runs(b, p, base);
     gsa_release(b->system, b->phase[p].runs); /* a second copy */
     gsa_release(b->system, b->phase[p].to);
     b->phase[p].runs = NULL, b->phase[p].to = NULL;
-    b->instance->bytes += (x->rows + 1) * planes * (int64_t)sizeof *x->run_offset + x->run_total * (int64_t)sizeof *x->runs;
+    b->instance->bytes += (x->rows + 1) * planes * (int64_t)sizeof *x->run_offset +
+                          x->run_total * (int64_t)sizeof *x->runs;
     return status;
 }
 
-/* Sizes of int32 indices: every row and source space of every phase is a part of nodes x heads. Learned rows suffice. */
+/* Sizes of int32 indices: every row and source space of every phase is a part of nodes x heads.
+ * Learned rows suffice. */
 static gsa_status check_sizes(gsa_building *b)
 {
     if (b->node_total * b->example->heads > INT32_MAX)
-        return gsa_building_fail(b, GSA_ERR_LIMIT, "%" PRId64 " nodes x %" PRId32 " heads, the limit is 2147483647",
+        return gsa_building_fail(b, GSA_ERR_LIMIT,
+                                 "%" PRId64 " nodes x %" PRId32 " heads, the limit is 2147483647",
                                  b->node_total, b->example->heads);
     for (int k = 0; k < b->schema->kinds; k++) {
         const gsa_kind *kind = &b->schema->kind[k];
         if (kind->learned && b->instance->nodes[k] > kind->learned)
-            return gsa_building_fail(b, GSA_ERR_LIMIT, "%" PRId64 " nodes of kind '%s', which has %" PRId32 " learned rows",
+            return gsa_building_fail(b, GSA_ERR_LIMIT,
+                                     "%" PRId64 " nodes of kind '%s', which has %" PRId32
+                                     " learned rows",
                                      b->instance->nodes[k], kind->name, kind->learned);
     }
     int reads_summary = 0;
-    for (int i = 0; i < b->schema->summaries; i++) reads_summary |= b->schema->summary[i].pool == GSA_SUMMARY_NODE;
+    for (int i = 0; i < b->schema->summaries; i++)
+        reads_summary |= b->schema->summary[i].pool == GSA_SUMMARY_NODE;
     if (reads_summary && b->example->length > 0 && b->instance->summary_kind < 0)
-        return gsa_building_fail(b, GSA_ERR_PLUGIN, "emit named no summary node, which the readout needs");
+        return gsa_building_fail(b, GSA_ERR_PLUGIN,
+                                 "emit named no summary node, which the readout needs");
     return GSA_OK;
 }
 
@@ -129,26 +146,31 @@ static gsa_status mark_written(gsa_building *b, int p, int kind, uint8_t *writte
         if (x->edge_offset[base[kind] + r] == x->edge_offset[base[kind] + r + 1]) continue;
         for (int64_t i = r * wide; i < (r + 1) * wide; i++)
             if (written[i]++)
-                return gsa_building_fail(b, GSA_ERR_PLUGIN,
-                                         "phase '%s' writes %s %" PRId64 ", which a phase together with it writes too",
-                                         b->schema->phase[p].name, b->schema->kind[kind].name, i / b->example->heads);
+                return gsa_building_fail(
+                    b, GSA_ERR_PLUGIN,
+                    "phase '%s' writes %s %" PRId64 ", which a phase together with it writes too",
+                    b->schema->phase[p].name, b->schema->kind[kind].name, i / b->example->heads);
     }
     return GSA_OK;
 }
 
-/* Phases that are together write other rows: checked for each kind that several of a group write. */
+/* Phases that are together write other rows: checked for each kind that several of a group
+ * write. */
 static gsa_status check_group(gsa_building *b, int group, int kind)
 {
     const gsa_schema *s = b->schema;
     int writers = 0;
-    for (int p = group; p < s->phases; p++) writers += s->group[p] == group && (s->phase[p].destinations >> kind & 1);
+    for (int p = group; p < s->phases; p++)
+        writers += s->group[p] == group && (s->phase[p].destinations >> kind & 1);
     if (writers < 2) return GSA_OK;
     const int64_t cells = b->instance->nodes[kind] * b->example->heads;
     uint8_t *written = gsa_alloc_zero(b->system, (size_t)cells, 1);
-    if (!written) return gsa_building_fail(b, GSA_ERR_MEMORY, "out of memory for %" PRId64 " marks", cells);
+    if (!written)
+        return gsa_building_fail(b, GSA_ERR_MEMORY, "out of memory for %" PRId64 " marks", cells);
     gsa_status status = GSA_OK;
     for (int p = group; p < s->phases && status == GSA_OK; p++)
-        if (s->group[p] == group && (s->phase[p].destinations >> kind & 1)) status = mark_written(b, p, kind, written);
+        if (s->group[p] == group && (s->phase[p].destinations >> kind & 1))
+            status = mark_written(b, p, kind, written);
     gsa_release(b->system, written);
     return status;
 }
@@ -197,7 +219,8 @@ gsa_status gsa_building_finish(gsa_building *b)
     gsa_status status = check_sizes(b);
     if (status != GSA_OK) return status;
     x->phase = gsa_alloc_zero(b->system, (size_t)x->phases, sizeof *x->phase);
-    if (!x->phase) return gsa_building_fail(b, GSA_ERR_MEMORY, "out of memory for %d phases", x->phases);
+    if (!x->phase)
+        return gsa_building_fail(b, GSA_ERR_MEMORY, "out of memory for %d phases", x->phases);
     x->bytes += (int64_t)sizeof *x + x->phases * (int64_t)sizeof *x->phase;
     for (int k = 0; k < x->kinds; k++) x->bytes += x->places[k] * (int64_t)sizeof *x->place[k];
     for (int p = 0; p < x->phases && status == GSA_OK; p++) status = finish_phase(b, p);

@@ -10,15 +10,17 @@ static const gsa_limits DEFAULT_LIMITS = { INT32_MAX, INT64_C(1) << 40, INT64_C(
 static gsa_status check_example(const gsa_schema *schema, const gsa_example *x, gsa_error *error)
 {
     if (x->struct_size < offsetof(gsa_example, column)) /* the tail came later */
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "topology '%s': the example's struct_size is %" PRIu32 ", expected %zu",
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "topology '%s': the example's struct_size is %" PRIu32 ", expected %zu",
                         schema->id, x->struct_size, sizeof *x);
     if (x->length < 0 || x->memory_length < 0 || x->heads < 1)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "topology '%s': length %" PRId32 ", memory length %" PRId32 ", heads %" PRId32
-                        ": expected at least 0, 0 and 1",
+                        "topology '%s': length %" PRId32 ", memory length %" PRId32
+                        ", heads %" PRId32 ": expected at least 0, 0 and 1",
                         schema->id, x->length, x->memory_length, x->heads);
     if ((schema->flags & GSA_NEEDS_TEXT) && !x->text && x->length > 0)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "topology '%s' needs text: this input has none", schema->id);
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "topology '%s' needs text: this input has none",
+                        schema->id);
     return GSA_OK;
 }
 
@@ -49,12 +51,14 @@ static gsa_status place_given_nodes(gsa_building *b)
         b->node_total += nodes;
     }
     if (b->node_total > b->limits.nodes)
-        return gsa_building_fail(b, GSA_ERR_LIMIT, "%" PRId64 " nodes of input and memory, the limit is %" PRId64,
+        return gsa_building_fail(b, GSA_ERR_LIMIT,
+                                 "%" PRId64 " nodes of input and memory, the limit is %" PRId64,
                                  b->node_total, b->limits.nodes);
     return GSA_OK;
 }
 
-static gsa_status build(gsa_building *b, const gsa_topology *topology, const void *self, gsa_error *error)
+static gsa_status build(gsa_building *b, const gsa_topology *topology, const void *self,
+                        gsa_error *error)
 {
     gsa_status status = place_given_nodes(b);
     if (status == GSA_OK) {
@@ -85,12 +89,16 @@ static gsa_status scan(const gsa_instance *instance, gsa_error *error)
     return GSA_OK;
 }
 
-gsa_status gsa_instance_create(const gsa_system *system, const gsa_schema *schema, const gsa_topology *topology,
-                               const void *self, const gsa_example *example, const gsa_limits *limits, int inspect,
+gsa_status gsa_instance_create(const gsa_system *system, const gsa_schema *schema,
+                               const gsa_topology *topology, const void *self,
+                               const gsa_example *example, const gsa_limits *limits, int inspect,
                                gsa_instance **instance, gsa_error *error)
 {
     *instance = NULL;
-    gsa_building b = { .system = gsa_system_or_default(system), .schema = schema, .example = example, .inspect = inspect };
+    gsa_building b = { .system = gsa_system_or_default(system),
+                       .schema = schema,
+                       .example = example,
+                       .inspect = inspect };
     gsa_status status = check_example(schema, example, error);
     if (status == GSA_OK) status = resolve_limits(limits, &b.limits, error);
     if (status != GSA_OK) return status;

@@ -1,4 +1,5 @@
-/* instance.h - one example's nodes and edges, as a topology emitted them. Immutable, reference-counted (any thread). */
+/* instance.h - one example's nodes and edges, as a topology emitted them. Immutable,
+ * reference-counted (any thread). */
 #ifndef GSA_INSTANCE_H
 #define GSA_INSTANCE_H
 #include "edges.h"
@@ -14,22 +15,25 @@ typedef struct gsa_limits { /* 0 = default */
     int64_t runs;           /* likewise; default 2^28 */
 } gsa_limits;
 
-typedef struct gsa_place {  /* what emit said of a node; level -1: nothing */
+typedef struct gsa_place { /* what emit said of a node; level -1: nothing */
     int32_t level;
     int64_t first, last;
 } gsa_place;
 
 typedef struct gsa_instance gsa_instance;
 
-/* Calls topology->emit and builds the runs. Each call of emit is checked at once, O(1) per run (phase, kinds, first and last
- * source, both label ends, limits); adjacent runs of one row that continue each other with step 1 are joined, which changes
- * no edge; finish is O(nodes + runs). The sentence names topology, phase, edge and value. `inspect` != 0 keeps places.
- * A call that breaks the contract is GSA_ERR_PLUGIN, emit's own fail() GSA_ERR_ARGUMENT, a size GSA_ERR_LIMIT. A pattern of
- * length > 0 must name a summary node when the schema pools one; one that needs text must get it.
- * Length 0 is a valid pattern. The example's arrays are read only during the call. Cost O(runs + nodes), and a counting
- * sort where rows do not arrive in order. */
-gsa_status gsa_instance_create(const gsa_system *system, const gsa_schema *schema, const gsa_topology *topology,
-                               const void *self, const gsa_example *example, const gsa_limits *limits, int inspect,
+/* Calls topology->emit and builds the runs. Each call of emit is checked at once, O(1) per run
+ * (phase, kinds, first and last source, both label ends, limits); adjacent runs of one row that
+ * continue each other with step 1 are joined, which changes no edge; finish is O(nodes + runs). The
+ * sentence names topology, phase, edge and value. `inspect` != 0 keeps places. A call that breaks
+ * the contract is GSA_ERR_PLUGIN, emit's own fail() GSA_ERR_ARGUMENT, a size GSA_ERR_LIMIT. A
+ * pattern of length > 0 must name a summary node when the schema pools one; one that needs text
+ * must get it.
+ * Length 0 is a valid pattern. The example's arrays are read only during the call. Cost O(runs +
+ * nodes), and a counting sort where rows do not arrive in order. */
+gsa_status gsa_instance_create(const gsa_system *system, const gsa_schema *schema,
+                               const gsa_topology *topology, const void *self,
+                               const gsa_example *example, const gsa_limits *limits, int inspect,
                                gsa_instance **instance, gsa_error *error);
 gsa_instance *gsa_instance_retain(gsa_instance *instance);
 void gsa_instance_release(gsa_instance *instance); /* NULL does nothing */
@@ -37,7 +41,8 @@ void gsa_instance_release(gsa_instance *instance); /* NULL does nothing */
 int64_t gsa_instance_nodes(const gsa_instance *instance, int kind);
 int32_t gsa_instance_length(const gsa_instance *instance);
 int32_t gsa_instance_heads(const gsa_instance *instance);
-/* The phase's edges; a NONE phase has rows and no edges. The view lives as long as the instance. row_example is all 0. */
+/* The phase's edges; a NONE phase has rows and no edges. The view lives as long as the instance.
+ * row_example is all 0. */
 void gsa_instance_edges(const gsa_instance *instance, int phase, gsa_edges *edges);
 /* 1 and the node that emit named by summary(), or 0. */
 int gsa_instance_summary(const gsa_instance *instance, int *kind, int64_t *index);
@@ -47,16 +52,20 @@ int64_t gsa_instance_bytes(const gsa_instance *instance);
 /* The schema that it was built for (identity only: for checks that an instance fits). */
 const gsa_schema *gsa_instance_schema(const gsa_instance *instance);
 
-/* ---- cache: instances of patterns that depend on lengths only ---------------------------------------------------------
- * Key: (schema identity, length, memory length, heads). Bounded in bytes, the least recently used goes first; an instance
- * that is in use lives on by its reference. Any thread. A schema must outlive its entries: gsa_cache_forget.
+/* ---- cache: instances of patterns that depend on lengths only
+ * --------------------------------------------------------- Key: (schema identity, length, memory
+ * length, heads). Bounded in bytes, the least recently used goes first; an instance that is in use
+ * lives on by its reference. Any thread. A schema must outlive its entries: gsa_cache_forget.
  * Limits are not part of the key: what is kept is given to all, whatever their limits. */
 typedef struct gsa_cache gsa_cache;
-gsa_status gsa_cache_create(const gsa_system *system, int64_t byte_limit, gsa_cache **cache, gsa_error *error);
+gsa_status gsa_cache_create(const gsa_system *system, int64_t byte_limit, gsa_cache **cache,
+                            gsa_error *error);
 void gsa_cache_release(gsa_cache *cache);
-/* The caller gets a reference. A schema that did not promise GSA_BY_LENGTH is built anew each time and not kept. */
-gsa_status gsa_cache_get(gsa_cache *cache, const gsa_schema *schema, const gsa_topology *topology, const void *self,
-                         const gsa_example *example, const gsa_limits *limits, gsa_instance **instance, gsa_error *error);
+/* The caller gets a reference. A schema that did not promise GSA_BY_LENGTH is built anew each time
+ * and not kept. */
+gsa_status gsa_cache_get(gsa_cache *cache, const gsa_schema *schema, const gsa_topology *topology,
+                         const void *self, const gsa_example *example, const gsa_limits *limits,
+                         gsa_instance **instance, gsa_error *error);
 void gsa_cache_forget(gsa_cache *cache, const gsa_schema *schema);
 typedef struct gsa_cache_counts {
     int64_t hits, misses, evictions, entries, bytes;

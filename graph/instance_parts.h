@@ -1,4 +1,5 @@
-/* instance_parts.h - the inside of an instance and of its builder, for the files of graph/; not installed. */
+/* instance_parts.h - the inside of an instance and of its builder, for the files of graph/; not
+ * installed. */
 #ifndef GSA_INSTANCE_PARTS_H
 #define GSA_INSTANCE_PARTS_H
 #include <stdatomic.h>
@@ -37,7 +38,7 @@ typedef struct gsa_target { /* where a run ends */
 } gsa_target;
 
 typedef struct gsa_records { /* the runs of one phase as emitted, and where each ends */
-    gsa_run *runs;      /* in_order: already the instance's own */
+    gsa_run *runs;           /* in_order: already the instance's own */
     gsa_target *to;
     int64_t count, capacity, edges;
     int in_order; /* destinations never fell */
@@ -60,7 +61,8 @@ typedef struct gsa_building { /* what stands behind an emitter */
 } gsa_building;
 
 /* Remembers the first failure: "topology 'x', length n: ...". Returns the status that stands. */
-gsa_status gsa_building_fail(gsa_building *b, gsa_status status, const char *format, ...) GSA_PRINTF(3, 4);
+gsa_status gsa_building_fail(gsa_building *b, gsa_status status, const char *format, ...)
+    GSA_PRINTF(3, 4);
 
 /* The emitter whose calls fill `b`. */
 gsa_emitter gsa_building_emitter(gsa_building *b);

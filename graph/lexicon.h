@@ -1,25 +1,35 @@
-/* lexicon.h - the host service "gsa.lexicon/1": a word list in a file, and every place in a text where one of its words stands.
- * C11 or C++17, no other header of the project than topology.h.
+/* lexicon.h - the host service "gsa.lexicon/1": a word list in a file, and every place in a text
+ * where one of its words stands. C11 or C++17, no other header of the project than topology.h.
  *
- *   const gsa_lexicon_service *use = host->service(host, GSA_LEXICON_SERVICE);     in create(); NULL: this host has none
- *   if (use->open(use, host, path, 2, 16, &words) < 0) return -1;                  the sentence is said already
- *   use->match(use, words, example, found, context);                               in emit(), from any thread
+ *   const gsa_lexicon_service *use = host->service(host, GSA_LEXICON_SERVICE);
+ *         in create(); NULL: this host has none
+ *   if (use->open(use, host, path, 2, 16, &words) < 0) return -1;  the sentence is said already
+ *   use->match(use, words, example, found, context);  in emit(), from any thread
  *   use->close(use, words);                                                        in destroy()
  *
- * Law.  open and close run where create and destroy do; match is const on the lexicon and runs in many threads at once. A
- *       lexicon never changes after open: the file may go. The service lives as long as its registry, a lexicon until close.
+ * Law.  open and close run where create and destroy do; match is const on the lexicon and runs in
+ *     many threads at once. A
+ *       lexicon never changes after open: the file may go. The service lives as long as its
+ *         registry, a lexicon until close.
  *       Append only: a later service of this major has a larger struct_size.
- * File  UTF-8, one word a line: what stands before the first space or tab (after leading ones); the rest of the line, such as
- *       a frequency and a tag, is not read. LF or CR LF; a byte order mark is skipped, so are lines of blanks. There are no
+ * File  UTF-8, one word a line: what stands before the first space or tab (after leading ones); the
+ *     rest of the line, such as
+ *       a frequency and a tag, is not read. LF or CR LF; a byte order mark is skipped, so are lines
+ *         of blanks. There are no
  *       comments: '#' starts a word like any other character. A word that stands twice is one word.
- *       Refused, with file:line where there is one: what is not UTF-8, a NUL byte, a word of more than 255 characters, a
- *       file of more than 256 MiB, and a file without any word of the lengths that are asked for.
- * Match One or more whole tokens, one after the other, that joined with nothing in between are a word of the list, of
- *       `shortest` to `longest` characters (code points). With characters as tokens these are all places of all words; with
- *       words as tokens a word of the list that starts or ends inside a token is no match. All matches are found,
- *       overlapping and nested ones too; none crosses from one group to the next or holds an empty token.
- * Order By the last token, then by the first: what stands before a token is found in the same order whatever follows it.
- * Cost  Time linear in the bytes of the text and the places found; no memory. Opening is linear in the bytes of the file. */
+ *       Refused, with file:line where there is one: what is not UTF-8, a NUL byte, a word of more
+ *       than 255 characters, a file of more than 256 MiB, and a file without any word of the
+ *       lengths that are asked for.
+ * Match One or more whole tokens, one after the other, that joined with nothing in between are a
+ * word of the list, of
+ *       `shortest` to `longest` characters (code points). With characters as tokens these are all
+ *       places of all words; with words as tokens a word of the list that starts or ends inside a
+ *       token is no match. All matches are found, overlapping and nested ones too; none crosses
+ *       from one group to the next or holds an empty token.
+ * Order By the last token, then by the first: what stands before a token is found in the same order
+ * whatever follows it.
+ * Cost  Time linear in the bytes of the text and the places found; no memory. Opening is linear in
+ *     the bytes of the file. */
 #ifndef GSA_LEXICON_H
 #define GSA_LEXICON_H
 #include "topology.h"
@@ -40,13 +50,15 @@ typedef struct gsa_lexicon_service gsa_lexicon_service;
 struct gsa_lexicon_service {
     uint32_t struct_size, zero;
     const void *context; /* the service's own */
-    /* Reads the words of shortest to longest characters, 1 <= shortest <= longest <= 255. 0, or < 0 after host->fail(). */
-    int (*open)(const gsa_lexicon_service *, const gsa_host *, const char *path, int32_t shortest, int32_t longest,
-                gsa_lexicon **);
+    /* Reads the words of shortest to longest characters, 1 <= shortest <= longest <= 255. 0, or < 0
+     * after host->fail(). */
+    int (*open)(const gsa_lexicon_service *, const gsa_host *, const char *path, int32_t shortest,
+                int32_t longest, gsa_lexicon **);
     void (*close)(const gsa_lexicon_service *, gsa_lexicon *); /* NULL does nothing */
-    /* Calls found (NULL: nobody) for every match in the example's text; returns their number. No text: none. */
-    int64_t (*match)(const gsa_lexicon_service *, const gsa_lexicon *, const gsa_example *, gsa_lexicon_found *found,
-                     void *context);
+    /* Calls found (NULL: nobody) for every match in the example's text; returns their number. No
+     * text: none. */
+    int64_t (*match)(const gsa_lexicon_service *, const gsa_lexicon *, const gsa_example *,
+                     gsa_lexicon_found *found, void *context);
 };
 
 #ifdef __cplusplus

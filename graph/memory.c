@@ -4,7 +4,8 @@
 #include "graph/system.h"
 #include "graph/system_parts.h"
 
-/* 1 and the product, at least 1; or 0. PTRDIFF_MAX, as malloc: differences of pointers must not overflow. */
+/* 1 and the product, at least 1; or 0. PTRDIFF_MAX, as malloc: differences of pointers must not
+ * overflow. */
 static int product(size_t count, size_t size, size_t *bytes)
 {
     if (size != 0 && count > (size_t)PTRDIFF_MAX / size) return 0;
@@ -53,5 +54,6 @@ char *gsa_copy_text(const gsa_system *system, const char *text)
 
 gsa_status gsa_out_of_memory(gsa_error *error, const char *what, int64_t bytes)
 {
-    return gsa_fail(error, GSA_ERR_MEMORY, "%s: out of memory, %" PRId64 " bytes were asked for", what, bytes);
+    return gsa_fail(error, GSA_ERR_MEMORY, "%s: out of memory, %" PRId64 " bytes were asked for",
+                    what, bytes);
 }

@@ -1,4 +1,5 @@
-/* output.c - all-or-nothing output: a buffered temporary beside the target, or a device written directly. */
+/* output.c - all-or-nothing output: a buffered temporary beside the target, or a device written
+ * directly. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -24,7 +25,8 @@ static void note(gsa_output *output, const char *what)
     char why[128];
     const int number = errno;
     const char *shown = strcmp(output->path, "-") == 0 ? "standard output" : output->path;
-    gsa_fail(&output->error, GSA_ERR_IO, "'%s' cannot be %s: %s", shown, what, gsa_errno_text(number, why, sizeof why));
+    gsa_fail(&output->error, GSA_ERR_IO, "'%s' cannot be %s: %s", shown, what,
+             gsa_errno_text(number, why, sizeof why));
 }
 
 int gsa_output_failed(const gsa_output *output)
@@ -49,7 +51,8 @@ static gsa_status open_temporary(gsa_output *output, gsa_error *error)
     if (!output->temporary) return gsa_out_of_memory(error, output->path, (int64_t)room);
     const unsigned start = (unsigned)getpid() * 0x9e37u;
     for (unsigned i = 0; i < TRIES && output->file < 0; i++) {
-        snprintf(output->temporary, room, "%s.tmp-%04x", output->path, (start + i * 0x3f1u) & 0xffffu);
+        snprintf(output->temporary, room, "%s.tmp-%04x", output->path,
+                 (start + i * 0x3f1u) & 0xffffu);
         output->file = system->open(system->user, output->temporary, GSA_OPEN_CREATE);
         if (output->file < 0 && errno != EEXIST) break;
     }
@@ -96,7 +99,8 @@ static gsa_status open_target(gsa_output *output, int owned, gsa_error *error)
     const int kind = standard ? GSA_FILE_OTHER
                      : owned  ? gsa_entry_kind(system, output->path)
                               : system->kind(system->user, output->path, NULL);
-    if (kind == GSA_FILE_FOLDER) return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be written: it is a folder", output->path);
+    if (kind == GSA_FILE_FOLDER)
+        return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be written: it is a folder", output->path);
     if (kind == GSA_FILE_ABSENT || kind == GSA_FILE_REGULAR || kind == GSA_FILE_LINK) {
         const gsa_status status = owned ? GSA_OK : follow_link(output, error);
         return status == GSA_OK ? open_beside(output, kind, error) : status;
@@ -107,7 +111,8 @@ static gsa_status open_target(gsa_output *output, int owned, gsa_error *error)
     return gsa_fail(error, GSA_ERR_IO, "%s", output->error.text);
 }
 
-static gsa_status open_output(const gsa_system *system, const char *path, int owned, gsa_output **output, gsa_error *error)
+static gsa_status open_output(const gsa_system *system, const char *path, int owned,
+                              gsa_output **output, gsa_error *error)
 {
     system = gsa_system_or_default(system);
     *output = NULL;
@@ -117,19 +122,22 @@ static gsa_status open_output(const gsa_system *system, const char *path, int ow
     made->system = system, made->file = -1, made->used = 0, made->temporary = NULL;
     made->error.status = GSA_OK, made->error.text[0] = 0;
     made->path = gsa_copy_text(system, path);
-    const gsa_status status =
-        made->path ? open_target(made, owned, error) : gsa_out_of_memory(error, path, (int64_t)strlen(path) + 1);
+    const gsa_status status = made->path
+                                  ? open_target(made, owned, error)
+                                  : gsa_out_of_memory(error, path, (int64_t)strlen(path) + 1);
     if (status != GSA_OK) end(made);
     else *output = made;
     return status;
 }
 
-gsa_status gsa_output_open(const gsa_system *system, const char *path, gsa_output **output, gsa_error *error)
+gsa_status gsa_output_open(const gsa_system *system, const char *path, gsa_output **output,
+                           gsa_error *error)
 {
     return open_output(system, path, 0, output, error);
 }
 
-gsa_status gsa_output_open_own(const gsa_system *system, const char *path, gsa_output **output, gsa_error *error)
+gsa_status gsa_output_open_own(const gsa_system *system, const char *path, gsa_output **output,
+                               gsa_error *error)
 {
     return open_output(system, path, 1, output, error);
 }
@@ -138,7 +146,8 @@ gsa_status gsa_output_check(const gsa_system *system, const char *path, gsa_erro
 {
     gsa_output *output;
     system = gsa_system_or_default(system);
-    if (strcmp(path, "-") == 0 || system->kind(system->user, path, NULL) == GSA_FILE_OTHER) return GSA_OK;
+    if (strcmp(path, "-") == 0 || system->kind(system->user, path, NULL) == GSA_FILE_OTHER)
+        return GSA_OK;
     const gsa_status status = gsa_output_open(system, path, &output, error);
     if (status == GSA_OK) gsa_output_abandon(output);
     return status;
@@ -189,7 +198,8 @@ void gsa_output_format(gsa_output *output, const char *format, ...)
     if (length >= (int)sizeof near) {
         text = gsa_alloc(output->system, (size_t)length + 1, 1);
         if (text) vsnprintf(text, (size_t)length + 1, format, again);
-        else if (output->error.status == GSA_OK) gsa_out_of_memory(&output->error, output->path, length);
+        else if (output->error.status == GSA_OK)
+            gsa_out_of_memory(&output->error, output->path, length);
     }
     va_end(again);
     if (length < 0) note(output, "written (a value cannot be formatted)");
@@ -213,13 +223,15 @@ static void sync_parent(gsa_output *output)
     if (slash) *slash = 0;
     const int rc = system->sync_folder(system->user, folder);
     if (slash) *slash = '/';
-    if (rc < 0) note(output, "made durable (the file is in place, its folder cannot be synchronised)");
+    if (rc < 0)
+        note(output, "made durable (the file is in place, its folder cannot be synchronised)");
 }
 
 static void replace_target(gsa_output *output)
 {
     const gsa_system *system = output->system;
-    if (output->error.status == GSA_OK && system->rename(system->user, output->temporary, output->path) < 0)
+    if (output->error.status == GSA_OK &&
+        system->rename(system->user, output->temporary, output->path) < 0)
         note(output, "replaced");
     if (output->error.status == GSA_OK) sync_parent(output);
     else system->remove(system->user, output->temporary);
@@ -229,7 +241,8 @@ gsa_status gsa_output_commit(gsa_output *output, gsa_error *error)
 {
     const gsa_system *system = output->system;
     gsa_output_flush(output);
-    if (output->temporary && output->error.status == GSA_OK && system->sync(system->user, output->file) < 0)
+    if (output->temporary && output->error.status == GSA_OK &&
+        system->sync(system->user, output->file) < 0)
         note(output, "synchronised");
     close_file(output);
     if (output->temporary) replace_target(output);

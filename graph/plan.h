@@ -1,5 +1,6 @@
-/* plan.h - the inspector half of inspector/executor: what a kernel wants to know of some edges, worked out once on the host
- * in linear time. *Whether* to take a path is decided here; *how* is the kernel's. Immutable once made. */
+/* plan.h - the inspector half of inspector/executor: what a kernel wants to know of some edges,
+ * worked out once on the host in linear time. *Whether* to take a path is decided here; *how* is
+ * the kernel's. Immutable once made. */
 #ifndef GSA_PLAN_H
 #define GSA_PLAN_H
 #include "edges.h"
@@ -9,50 +10,55 @@ extern "C" {
 #endif
 
 typedef struct gsa_plan_options { /* zeros = defaults */
-    int64_t csr_limit;            /* bytes that the expanded CSR may take; 0 = 256 MiB; < 0 = never expand               */
-    int64_t transpose_limit;      /* likewise for the transpose; 0 = 1 GiB                                               */
-    int32_t hub_chunk;            /* edges a chunk of a hub row; 0 = 256                                                 */
+    int64_t csr_limit; /* bytes that the expanded CSR may take; 0 = 256 MiB; < 0 = never expand */
+    int64_t transpose_limit; /* likewise for the transpose; 0 = 1 GiB */
+    int32_t hub_chunk;       /* edges a chunk of a hub row; 0 = 256       */
     int32_t zero;
 } gsa_plan_options;
 
-enum { GSA_DEGREE_BINS = 8 };     /* in-degree 0, 1-4, 5-8, 9-16, 17-32, 33-64, 65-hub_chunk, more (hubs)                */
+enum {
+    GSA_DEGREE_BINS = 8
+}; /* in-degree 0, 1-4, 5-8, 9-16, 17-32, 33-64, 65-hub_chunk, more (hubs)                */
 
-typedef struct gsa_chunk {        /* a fixed piece of a hub row: edges first_edge .. +edges-1 of the row (k counts from 0) */
-    int64_t row, first_edge, run; /* run: absolute index of the run that holds first_edge                                 */
-    int32_t skip, edges;          /* edges of that run that belong to earlier chunks                                      */
+typedef struct gsa_chunk { /* a fixed piece of a hub row: edges first_edge .. +edges-1 of the row (k
+                              counts from 0) */
+    int64_t row, first_edge, run; /* run: absolute index of the run that holds first_edge */
+    int32_t skip, edges;          /* edges of that run that belong to earlier chunks          */
 } gsa_chunk;
 
-typedef struct gsa_transposed {   /* one out-edge of a source: 12 bytes                                                   */
+typedef struct gsa_transposed { /* one out-edge of a source: 12 bytes */
     int32_t row, k, label;
 } gsa_transposed;
 
 typedef struct gsa_plan {
-    int64_t rows, edges, sources;           /* sources: all parts together                                               */
-    int64_t part_first[GSA_MAX_KINDS];      /* where each kind starts in the concatenated source space                   */
-    /* degree bins: rows_by_degree lists all rows, bin by bin, ascending inside a bin                                     */
+    int64_t rows, edges, sources;      /* sources: all parts together      */
+    int64_t part_first[GSA_MAX_KINDS]; /* where each kind starts in the concatenated source space */
+    /* degree bins: rows_by_degree lists all rows, bin by bin, ascending inside a bin  */
     int64_t bin_offset[GSA_DEGREE_BINS + 1];
-    const int32_t *rows_by_degree;          /* [rows]                                                                     */
+    const int32_t *rows_by_degree; /* [rows] */
     int64_t max_degree;
-    double mean_run;                        /* edges per run: whether walking runs pays                                  */
-    /* hub rows, cut at multiples of hub_chunk edges whatever the thread count; chunks of a row are consecutive           */
+    double mean_run; /* edges per run: whether walking runs pays                                  */
+    /* hub rows, cut at multiples of hub_chunk edges whatever the thread count; chunks of a row are
+     *     consecutive  */
     int64_t chunks;
     const gsa_chunk *chunk;
-    /* transpose, ordered by (source, destination row, k); NULL arrays when over transpose_limit                          */
-    const int64_t *out_offset;              /* [sources+1]                                                                */
-    const gsa_transposed *out;              /* [edges]                                                                    */
-    /* expanded CSR (row offsets are the edges' edge_offset); NULL when over csr_limit                                    */
-    const int32_t *csr_source;              /* [edges] in the concatenated source space                                  */
-    const int32_t *csr_label;               /* [edges]                                                                    */
+    /* transpose, ordered by (source, destination row, k); NULL arrays when over transpose_limit  */
+    const int64_t *out_offset; /* [sources+1] */
+    const gsa_transposed *out; /* [edges] */
+    /* expanded CSR (row offsets are the edges' edge_offset); NULL when over csr_limit  */
+    const int32_t *csr_source; /* [edges] in the concatenated source space */
+    const int32_t *csr_label;  /* [edges]  */
     int64_t bytes;
 } gsa_plan;
 
-/* `edges` must stand in host memory and satisfy GSA_EDGES; it is read during the call only. Cost O(rows + edges + sources)
- * time, and memory as the limits allow. */
-gsa_status gsa_plan_create(const gsa_system *system, const gsa_edges *edges, const gsa_plan_options *options,
-                           gsa_plan **plan, gsa_error *error);
+/* `edges` must stand in host memory and satisfy GSA_EDGES; it is read during the call only. Cost
+ * O(rows + edges + sources) time, and memory as the limits allow. */
+gsa_status gsa_plan_create(const gsa_system *system, const gsa_edges *edges,
+                           const gsa_plan_options *options, gsa_plan **plan, gsa_error *error);
 void gsa_plan_release(const gsa_system *system, gsa_plan *plan);
 
-/* A few lines for people: bins, hubs, run length, what was expanded and why not. Returns the length written, as snprintf. */
+/* A few lines for people: bins, hubs, run length, what was expanded and why not. Returns the length
+ * written, as snprintf. */
 int gsa_plan_explain(const gsa_plan *plan, char *out, size_t size);
 
 #ifdef __cplusplus

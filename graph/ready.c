@@ -20,7 +20,7 @@ static int32_t **state(const gsa_ready *r, int s)
     return r->at + (size_t)s * (size_t)r->kinds;
 }
 
-/* ---- the steps ----------------------------------------------------------------------------------------------------------- */
+/* ---- the steps ----------------------------------------------------------------------------- */
 
 static int is_given(const gsa_schema *schema, int phase, const int32_t *const *start)
 {
@@ -30,17 +30,20 @@ static int is_given(const gsa_schema *schema, int phase, const int32_t *const *s
 }
 
 /* Appends the phases of one `when`, those of layer -1 only where they are still to be run. */
-static void add_steps(gsa_ready *r, const gsa_schema *schema, int layer, const int32_t *const *start)
+static void add_steps(gsa_ready *r, const gsa_schema *schema, int layer,
+                      const int32_t *const *start)
 {
     int group = -1, reads = 0;
     for (int p = 0; p < schema->phases; p++) {
-        if ((schema->phase[p].when == GSA_ONCE) != (layer < 0) || (layer < 0 && is_given(schema, p, start))) continue;
+        if ((schema->phase[p].when == GSA_ONCE) != (layer < 0) ||
+            (layer < 0 && is_given(schema, p, start)))
+            continue;
         if (schema->group[p] != group) group = schema->group[p], reads = r->steps;
         r->step[r->steps++] = (ready_step){ p, layer, reads };
     }
 }
 
-/* ---- states -------------------------------------------------------------------------------------------------------------- */
+/* ---- states -------------------------------------------------------------------------------- */
 
 static int32_t *new_state(const gsa_ready *r, int kind)
 {
@@ -71,7 +74,10 @@ static int rises(const int32_t *ready, int64_t nodes)
 static int32_t latest_of_run(const gsa_run *run, const int32_t *ready, int rising, int32_t heads)
 {
     int32_t latest = -1;
-    if (rising) return ready[(run->step > 0 ? run->first + (int64_t)(run->count - 1) * run->step : run->first) / heads];
+    if (rising)
+        return ready[(run->step > 0 ? run->first + (int64_t)(run->count - 1) * run->step
+                                    : run->first) /
+                     heads];
     for (int64_t i = 0; i < run->count; i++) {
         const int32_t source = ready[(run->first + i * run->step) / heads];
         if (source > latest) latest = source;
@@ -87,7 +93,8 @@ typedef struct reading { /* one phase's edges and what they read */
     int rising[GSA_MAX_KINDS];
 } reading;
 
-static void open_reading(reading *x, const gsa_instance *instance, int phase, const int32_t *const *old)
+static void open_reading(reading *x, const gsa_instance *instance, int phase,
+                         const int32_t *const *old)
 {
     const gsa_schema *schema = gsa_instance_schema(instance);
     *x = (reading){ .phase = &schema->phase[phase], .ready = old };
@@ -108,14 +115,15 @@ static int32_t update(const reading *x, int64_t row, int32_t old)
     int32_t latest = keeps_old ? old : -1;
     for (int64_t i = first; i < end; i++) {
         const gsa_run *run = &x->edges.runs[i];
-        const int32_t source = latest_of_run(run, x->ready[run->kind], x->rising[run->kind], x->heads);
+        const int32_t source =
+            latest_of_run(run, x->ready[run->kind], x->rising[run->kind], x->heads);
         if (source > latest) latest = source;
     }
     return latest;
 }
 
-void gsa_ready_phase(const gsa_instance *instance, int phase, const int32_t *const *old, const int32_t *const *now,
-                     int32_t *const *next)
+void gsa_ready_phase(const gsa_instance *instance, int phase, const int32_t *const *old,
+                     const int32_t *const *now, int32_t *const *next)
 {
     reading x;
     int64_t row = 0;
@@ -132,40 +140,50 @@ static gsa_status run_step(gsa_ready *r, int s, gsa_error *error)
     int32_t **now = state(r, s), **next = state(r, s + 1);
     memcpy(next, now, (size_t)r->kinds * sizeof *r->at);
     for (int k = 0; k < r->kinds; k++) {
-        if (!(gsa_instance_schema(r->instance)->phase[r->step[s].phase].destinations >> k & 1)) continue;
+        if (!(gsa_instance_schema(r->instance)->phase[r->step[s].phase].destinations >> k & 1))
+            continue;
         int32_t *ready = new_state(r, k);
         if (!ready)
-            return gsa_out_of_memory(error, "ready indices", gsa_instance_nodes(r->instance, k) * (int64_t)sizeof *ready);
+            return gsa_out_of_memory(error, "ready indices",
+                                     gsa_instance_nodes(r->instance, k) * (int64_t)sizeof *ready);
         next[k] = ready;
     }
-    gsa_ready_phase(r->instance, r->step[s].phase, (const int32_t *const *)state(r, r->step[s].reads),
-                    (const int32_t *const *)now, next);
+    gsa_ready_phase(r->instance, r->step[s].phase,
+                    (const int32_t *const *)state(r, r->step[s].reads), (const int32_t *const *)now,
+                    next);
     return GSA_OK;
 }
 
-/* ---- the handle ---------------------------------------------------------------------------------------------------------- */
+/* ---- the handle ---------------------------------------------------------------------------- */
 
 static gsa_status make(gsa_ready *r, int layers, const int32_t *const *start, gsa_error *error)
 {
     const gsa_schema *schema = gsa_instance_schema(r->instance);
     int64_t room, cells;
-    if (!gsa_mul((int64_t)layers + 1, schema->phases, &room) || !gsa_mul(room + 1, r->kinds, &cells) || cells > INT32_MAX)
-        return gsa_fail(error, GSA_ERR_LIMIT, "%d layers of topology '%s' are too many steps to follow", layers, schema->id);
+    if (!gsa_mul((int64_t)layers + 1, schema->phases, &room) ||
+        !gsa_mul(room + 1, r->kinds, &cells) || cells > INT32_MAX)
+        return gsa_fail(error, GSA_ERR_LIMIT,
+                        "%d layers of topology '%s' are too many steps to follow", layers,
+                        schema->id);
     r->step = gsa_alloc(r->system, (size_t)room, sizeof *r->step);
     r->at = gsa_alloc_zero(r->system, (size_t)cells, sizeof *r->at);
-    if (!r->step || !r->at) return gsa_out_of_memory(error, "ready indices", cells * (int64_t)sizeof *r->at);
+    if (!r->step || !r->at)
+        return gsa_out_of_memory(error, "ready indices", cells * (int64_t)sizeof *r->at);
     for (int layer = -1; layer < layers; layer++) add_steps(r, schema, layer, start);
     gsa_status status = GSA_OK;
-    for (int k = 0; k < r->kinds && status == GSA_OK; k++) status = start_kind(r, k, start ? start[k] : NULL, error);
+    for (int k = 0; k < r->kinds && status == GSA_OK; k++)
+        status = start_kind(r, k, start ? start[k] : NULL, error);
     for (int s = 0; s < r->steps && status == GSA_OK; s++) status = run_step(r, s, error);
     return status;
 }
 
-gsa_status gsa_ready_create(const gsa_system *system, gsa_instance *instance, int layers, const int32_t *const *start,
-                            gsa_ready **ready, gsa_error *error)
+gsa_status gsa_ready_create(const gsa_system *system, gsa_instance *instance, int layers,
+                            const int32_t *const *start, gsa_ready **ready, gsa_error *error)
 {
     *ready = NULL;
-    if (layers < 0) return gsa_fail(error, GSA_ERR_ARGUMENT, "ready indices after %d layers, expected at least 0", layers);
+    if (layers < 0)
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "ready indices after %d layers, expected at least 0", layers);
     gsa_ready *r = gsa_alloc_zero(system, 1, sizeof *r);
     if (!r) return gsa_out_of_memory(error, "ready indices", (int64_t)sizeof *r);
     r->system = system;
@@ -182,7 +200,8 @@ void gsa_ready_release(gsa_ready *ready)
     if (!ready) return;
     for (int s = 0; ready->at && s <= ready->steps; s++)
         for (int k = 0; k < ready->kinds; k++)
-            if (s == 0 || state(ready, s)[k] != state(ready, s - 1)[k]) gsa_release(ready->system, state(ready, s)[k]);
+            if (s == 0 || state(ready, s)[k] != state(ready, s - 1)[k])
+                gsa_release(ready->system, state(ready, s)[k]);
     gsa_release(ready->system, ready->at);
     gsa_release(ready->system, ready->step);
     gsa_instance_release(ready->instance);

@@ -34,17 +34,20 @@ static const char *own(describing *d, const char *text)
     return copy;
 }
 
-/* A longer struct than this host's comes from a newer plugin: fine as long as what the host does not know is zero. */
-static int fits(describing *d, const char *what, int index, const void *at, uint32_t given, uint32_t known)
+/* A longer struct than this host's comes from a newer plugin: fine as long as what the host does
+ * not know is zero. */
+static int fits(describing *d, const char *what, int index, const void *at, uint32_t given,
+                uint32_t known)
 {
     const unsigned char *bytes = at;
     if (given < known || given > 4096)
-        return refuse(d, GSA_ERR_PLUGIN, "%s %d: struct_size is %" PRIu32 ", expected %" PRIu32, what, index, given,
-                      known) == 0;
+        return refuse(d, GSA_ERR_PLUGIN, "%s %d: struct_size is %" PRIu32 ", expected %" PRIu32,
+                      what, index, given, known) == 0;
     for (uint32_t i = known; i < given; i++)
         if (bytes[i])
-            return refuse(d, GSA_ERR_PLUGIN, "%s %d: byte %" PRIu32 " is set, which this ABI does not know", what, index,
-                          i) == 0;
+            return refuse(d, GSA_ERR_PLUGIN,
+                          "%s %d: byte %" PRIu32 " is set, which this ABI does not know", what,
+                          index, i) == 0;
     return 1;
 }
 
@@ -52,9 +55,13 @@ static int on_kind(gsa_describer *describer, const gsa_kind *kind)
 {
     describing *d = describer->host;
     gsa_schema *s = d->schema;
-    if (d->status != GSA_OK || !fits(d, "kind", s->kinds, kind, kind->struct_size, sizeof *kind)) return -1;
-    if (s->kinds == GSA_MAX_KINDS) return refuse(d, GSA_ERR_PLUGIN, "more than %d kinds", GSA_MAX_KINDS);
-    if (kind->zero) return refuse(d, GSA_ERR_PLUGIN, "kind %d: the field zero is %" PRId32, s->kinds, kind->zero);
+    if (d->status != GSA_OK || !fits(d, "kind", s->kinds, kind, kind->struct_size, sizeof *kind))
+        return -1;
+    if (s->kinds == GSA_MAX_KINDS)
+        return refuse(d, GSA_ERR_PLUGIN, "more than %d kinds", GSA_MAX_KINDS);
+    if (kind->zero)
+        return refuse(d, GSA_ERR_PLUGIN, "kind %d: the field zero is %" PRId32, s->kinds,
+                      kind->zero);
     gsa_kind *copy = &s->kind[s->kinds];
     *copy = *kind;
     copy->struct_size = sizeof *copy;
@@ -66,9 +73,14 @@ static int on_phase(gsa_describer *describer, const gsa_phase *phase)
 {
     describing *d = describer->host;
     gsa_schema *s = d->schema;
-    if (d->status != GSA_OK || !fits(d, "phase", s->phases, phase, phase->struct_size, sizeof *phase)) return -1;
-    if (s->phases == GSA_MAX_PHASES) return refuse(d, GSA_ERR_PLUGIN, "more than %d phases", GSA_MAX_PHASES);
-    if (phase->zero) return refuse(d, GSA_ERR_PLUGIN, "phase %d: the field zero is %" PRId32, s->phases, phase->zero);
+    if (d->status != GSA_OK ||
+        !fits(d, "phase", s->phases, phase, phase->struct_size, sizeof *phase))
+        return -1;
+    if (s->phases == GSA_MAX_PHASES)
+        return refuse(d, GSA_ERR_PLUGIN, "more than %d phases", GSA_MAX_PHASES);
+    if (phase->zero)
+        return refuse(d, GSA_ERR_PLUGIN, "phase %d: the field zero is %" PRId32, s->phases,
+                      phase->zero);
     gsa_phase *copy = &s->phase[s->phases];
     *copy = *phase;
     copy->struct_size = sizeof *copy;
@@ -80,8 +92,10 @@ static int on_phase(gsa_describer *describer, const gsa_phase *phase)
 static void on_sequence(gsa_describer *describer, int kind)
 {
     describing *d = describer->host;
-    if (d->schema->sequence >= 0) refuse(d, GSA_ERR_PLUGIN, "two sequence kinds, %d and %d", d->schema->sequence, kind);
-    else if (kind < 0) refuse(d, GSA_ERR_PLUGIN, "the sequence kind is %d, expected one of the kinds", kind);
+    if (d->schema->sequence >= 0)
+        refuse(d, GSA_ERR_PLUGIN, "two sequence kinds, %d and %d", d->schema->sequence, kind);
+    else if (kind < 0)
+        refuse(d, GSA_ERR_PLUGIN, "the sequence kind is %d, expected one of the kinds", kind);
     else d->schema->sequence = kind;
 }
 
@@ -89,7 +103,8 @@ static void on_summary(gsa_describer *describer, int kind, int pool, double weig
 {
     describing *d = describer->host;
     gsa_schema *s = d->schema;
-    if (s->summaries == GSA_MAX_SUMMARIES) refuse(d, GSA_ERR_PLUGIN, "more than %d summary pools", GSA_MAX_SUMMARIES);
+    if (s->summaries == GSA_MAX_SUMMARIES)
+        refuse(d, GSA_ERR_PLUGIN, "more than %d summary pools", GSA_MAX_SUMMARIES);
     else s->summary[s->summaries++] = (gsa_summary){ kind, pool, weight };
 }
 
@@ -101,10 +116,12 @@ static void on_promise(gsa_describer *describer, uint32_t flags, int growth)
 
 static void on_fail(gsa_describer *describer, const char *sentence)
 {
-    refuse(describer->host, GSA_ERR_PLUGIN, "%s", sentence ? sentence : "failed without a sentence");
+    refuse(describer->host, GSA_ERR_PLUGIN, "%s",
+           sentence ? sentence : "failed without a sentence");
 }
 
-static gsa_status describe(gsa_schema *schema, const gsa_topology *topology, const void *self, gsa_error *error)
+static gsa_status describe(gsa_schema *schema, const gsa_topology *topology, const void *self,
+                           gsa_error *error)
 {
     describing d = { .schema = schema };
     gsa_describer describer = { .struct_size = sizeof describer,
@@ -122,8 +139,8 @@ static gsa_status describe(gsa_schema *schema, const gsa_topology *topology, con
     return gsa_schema_check(schema, error);
 }
 
-gsa_status gsa_schema_create(const gsa_system *system, const gsa_topology *topology, const void *self, gsa_schema **schema,
-                             gsa_error *error)
+gsa_status gsa_schema_create(const gsa_system *system, const gsa_topology *topology,
+                             const void *self, gsa_schema **schema, gsa_error *error)
 {
     *schema = NULL;
     if (!topology->id || !gsa_is_name(topology->id))
@@ -137,8 +154,9 @@ gsa_status gsa_schema_create(const gsa_system *system, const gsa_topology *topol
     made->system = system, made->sequence = -1, made->growth = GSA_SQUARE_EDGES;
     made->id = made->text[0] = gsa_copy_text(system, topology->id);
     made->texts = 1;
-    const gsa_status status = made->id ? describe(made, topology, self, error)
-                                       : gsa_out_of_memory(error, "schema", (int64_t)strlen(topology->id) + 1);
+    const gsa_status status =
+        made->id ? describe(made, topology, self, error)
+                 : gsa_out_of_memory(error, "schema", (int64_t)strlen(topology->id) + 1);
     if (status != GSA_OK) gsa_schema_release(made);
     else *schema = made;
     return status;

@@ -1,15 +1,21 @@
-/* schema.h - what a topology described: kinds, phases, readout. Immutable once made; any thread may read it.
+/* schema.h - what a topology described: kinds, phases, readout. Immutable once made; any thread may
+ * read it.
  *
  * Checked when made, each failure one sentence naming topology, kind or phase, and value:
- *   struct sizes; 1..64 kinds and phases; names match [a-z][a-z0-9_]* and are unique; enumerations in range; masks name
- *   known kinds; COPY and MEMORY kinds are never destinations; a phase with edges has sources, NONE has none; FFN needs NONE;
- *   NONE is neither per_head nor labelled nor KEEP; labels learned only by ATTEND; `learned` not on COPY or MEMORY;
+ *   struct sizes; 1..64 kinds and phases; names match [a-z][a-z0-9_]* and are unique; enumerations
+ *     in range; masks name
+ *   known kinds; COPY and MEMORY kinds are never destinations; a phase with edges has sources, NONE
+ *     has none; FFN needs NONE;
+ *   NONE is neither per_head nor labelled nor KEEP; labels learned only by ATTEND; `learned` not on
+ *     COPY or MEMORY;
  *   a BY_PHASE kind is some ONCE phase's destination; ONCE phases write BY_PHASE kinds only;
- *   `together` not on the first phase of its `when`, and the phases of a together group that share a destination kind keep
- *   their empty rows (they write other rows); phases with equal `weights` agree in aggregate, update, labels, label_use,
- *   per_head and when; a sequence kind, which starts as INPUT; summary pools (at most 64) name known kinds, weights finite;
- *   promised flags and growth are known, and no pattern both depends on lengths alone and needs text. Each is GSA_ERR_PLUGIN.
- *   A phase that is together with another and shares its kinds is also checked per instance: no row is written twice. */
+ *   `together` not on the first phase of its `when`, and the phases of a together group that share
+ *   a destination kind keep their empty rows (they write other rows); phases with equal `weights`
+ *   agree in aggregate, update, labels, label_use, per_head and when; a sequence kind, which starts
+ *   as INPUT; summary pools (at most 64) name known kinds, weights finite; promised flags and
+ *   growth are known, and no pattern both depends on lengths alone and needs text. Each is
+ *   GSA_ERR_PLUGIN. A phase that is together with another and shares its kinds is also checked per
+ *   instance: no row is written twice. */
 #ifndef GSA_SCHEMA_H
 #define GSA_SCHEMA_H
 #include "system.h"
@@ -21,15 +27,17 @@ extern "C" {
 
 typedef struct gsa_schema gsa_schema;
 
-/* Calls topology->describe(self) and checks what it said. The topology and `self` must outlive nothing: all is copied. */
-gsa_status gsa_schema_create(const gsa_system *system, const gsa_topology *topology, const void *self,
-                             gsa_schema **schema, gsa_error *error);
+/* Calls topology->describe(self) and checks what it said. The topology and `self` must outlive
+ * nothing: all is copied. */
+gsa_status gsa_schema_create(const gsa_system *system, const gsa_topology *topology,
+                             const void *self, gsa_schema **schema, gsa_error *error);
 void gsa_schema_release(gsa_schema *schema); /* NULL does nothing */
 
 const char *gsa_schema_topology(const gsa_schema *schema); /* the topology's id */
 int gsa_schema_kinds(const gsa_schema *schema);
 int gsa_schema_phases(const gsa_schema *schema);
-/* Pointers live as long as the schema. `empty` of a phase is resolved: never GSA_EMPTY_DEFAULT; `labels` is >= 1. */
+/* Pointers live as long as the schema. `empty` of a phase is resolved: never GSA_EMPTY_DEFAULT;
+ * `labels` is >= 1. */
 const gsa_kind *gsa_schema_kind(const gsa_schema *schema, int kind);
 const gsa_phase *gsa_schema_phase(const gsa_schema *schema, int phase);
 int gsa_schema_find_kind(const gsa_schema *schema, const char *name); /* -1: none */

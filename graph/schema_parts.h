@@ -24,7 +24,8 @@ struct gsa_schema {
     char *text[GSA_SCHEMA_TEXTS]; /* every string above, owned */
 };
 
-/* Resolves defaults (labels, empty, groups) and checks every law of schema.h that needs no look at the plugin's structs. */
+/* Resolves defaults (labels, empty, groups) and checks every law of schema.h that needs no look at
+ * the plugin's structs. */
 gsa_status gsa_schema_check(gsa_schema *schema, gsa_error *error);
 
 /* [a-z][a-z0-9_]* */

@@ -7,11 +7,13 @@
 
 enum { LONGEST = 8192 /* of what is put together before it is cut: two paths and a reason */ };
 
-/* One line that any terminal and any JSON log accepts: line breaks become spaces, other controls and broken bytes '?'. */
+/* One line that any terminal and any JSON log accepts: line breaks become spaces, other controls
+ * and broken bytes '?'. */
 static void make_printable(char *text)
 {
     int64_t left = (int64_t)strlen(text), bad;
-    for (char *at = text; (bad = gsa_utf8_invalid(at, left)) >= 0; at += bad + 1, left -= bad + 1) at[bad] = '?';
+    for (char *at = text; (bad = gsa_utf8_invalid(at, left)) >= 0; at += bad + 1, left -= bad + 1)
+        at[bad] = '?';
     for (char *c = text; *c; c++) {
         if (*c == '\n' || *c == '\r' || *c == '\t') *c = ' ';
         else if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
@@ -23,8 +25,8 @@ static int continues(char byte)
     return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* The sentence, of which "..." stands for the middle where it is too long, between whole characters: a long name stands in front, what is
- * wrong with it behind. */
+/* The sentence, of which "..." stands for the middle where it is too long, between whole
+ * characters: a long name stands in front, what is wrong with it behind. */
 static void keep(gsa_error *error, const char *text, size_t length)
 {
     const size_t most = GSA_ERROR_SIZE - 1;

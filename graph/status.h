@@ -1,8 +1,10 @@
 /* status.h - the one error type of the project.
  *
- * Law.  Zero is success. A function that can fail returns a gsa_status and takes a `gsa_error *` as its last argument
- *       (NULL: the caller does not want the sentence). On failure the error holds one sentence that names the bad value,
- *       what was expected, and where; on success it is left alone. Libraries never print, exit or abort. */
+ * Law.  Zero is success. A function that can fail returns a gsa_status and takes a `gsa_error *` as
+ *     its last argument
+ *       (NULL: the caller does not want the sentence). On failure the error holds one sentence that
+ *       names the bad value, what was expected, and where; on success it is left alone. Libraries
+ *       never print, exit or abort. */
 #ifndef GSA_STATUS_H
 #define GSA_STATUS_H
 
@@ -12,23 +14,24 @@ extern "C" {
 
 typedef enum gsa_status {
     GSA_OK = 0,
-    GSA_ERR_ARGUMENT,    /* a value the caller passed is out of its range, or a name is unknown        */
-    GSA_ERR_MEMORY,      /* the allocation table returned NULL                                         */
-    GSA_ERR_IO,          /* the file system said no                                                    */
-    GSA_ERR_FORMAT,      /* a file or a text is not what it should be                                  */
-    GSA_ERR_LIMIT,       /* a size exceeds a stated limit, or an integer would overflow                */
-    GSA_ERR_PLUGIN,      /* a topology broke its contract                                              */
-    GSA_ERR_UNSUPPORTED, /* the backend, build or machine lacks what is asked                          */
-    GSA_ERR_NUMBER,      /* a NaN or an infinity where a finite number must stand                      */
-    GSA_ERR_INTERRUPTED, /* stopped on request (signal); the work so far is saved                      */
-    GSA_ERR_DEVICE       /* the device is lost: nothing in its memory can be trusted or read           */
+    GSA_ERR_ARGUMENT, /* a value the caller passed is out of its range, or a name is unknown */
+    GSA_ERR_MEMORY, /* the allocation table returned NULL                                         */
+    GSA_ERR_IO,     /* the file system said no                                                    */
+    GSA_ERR_FORMAT, /* a file or a text is not what it should be                                  */
+    GSA_ERR_LIMIT,  /* a size exceeds a stated limit, or an integer would overflow                */
+    GSA_ERR_PLUGIN, /* a topology broke its contract                                              */
+    GSA_ERR_UNSUPPORTED, /* the backend, build or machine lacks what is asked */
+    GSA_ERR_NUMBER, /* a NaN or an infinity where a finite number must stand                      */
+    GSA_ERR_INTERRUPTED, /* stopped on request (signal); the work so far is saved */
+    GSA_ERR_DEVICE /* the device is lost: nothing in its memory can be trusted or read           */
 } gsa_status;
 
 enum { GSA_ERROR_SIZE = 1024 };
 
 typedef struct gsa_error {
     gsa_status status;
-    char text[GSA_ERROR_SIZE]; /* UTF-8, terminated; "..." between whole characters stands for the middle of one that is too long */
+    char text[GSA_ERROR_SIZE]; /* UTF-8, terminated; "..." between whole characters stands for the
+                                  middle of one that is too long */
 } gsa_error;
 
 #if defined(__GNUC__)
@@ -37,12 +40,14 @@ typedef struct gsa_error {
 #define GSA_PRINTF(text, first)
 #endif
 
-/* Writes the sentence and returns `status`, so that a failure is one line: return gsa_fail(error, GSA_ERR_..., ...). */
+/* Writes the sentence and returns `status`, so that a failure is one line: return gsa_fail(error,
+ * GSA_ERR_..., ...). */
 gsa_status gsa_fail(gsa_error *error, gsa_status status, const char *format, ...) GSA_PRINTF(3, 4);
 
-/* Puts "where: " in front of the sentence that stands in `error`; returns its status. `error` may be NULL (then the
- * status is lost, so callers keep it themselves). */
-gsa_status gsa_fail_at(gsa_error *error, gsa_status status, const char *where, ...) GSA_PRINTF(3, 4);
+/* Puts "where: " in front of the sentence that stands in `error`; returns its status. `error` may
+ * be NULL (then the status is lost, so callers keep it themselves). */
+gsa_status gsa_fail_at(gsa_error *error, gsa_status status, const char *where, ...)
+    GSA_PRINTF(3, 4);
 
 /* "argument", "memory", ... for logs; never NULL. */
 const char *gsa_status_name(gsa_status status);

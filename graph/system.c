@@ -13,14 +13,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Large blocks ask for large pages, where the system gives them on request: fewer walks through page tables, fewer faults. */
+/* Large blocks ask for large pages, where the system gives them on request: fewer walks through
+ * page tables, fewer faults. */
 static void ask_for_large_pages(char *at, size_t bytes)
 {
 #ifdef MADV_HUGEPAGE
     enum { LEAST = 1 << 22, PAGE = 1 << 16 }; /* PAGE: a multiple of any usual page */
     if (!at || bytes < LEAST) return;
     const size_t skip = (PAGE - (uintptr_t)at % PAGE) % PAGE;
-    madvise(at + skip, (bytes - skip) / PAGE * PAGE, MADV_HUGEPAGE); /* it may refuse: nothing is lost */
+    madvise(at + skip, (bytes - skip) / PAGE * PAGE,
+            MADV_HUGEPAGE); /* it may refuse: nothing is lost */
 #else
     (void)at, (void)bytes;
 #endif
@@ -46,7 +48,8 @@ static void posix_release(void *user, void *at)
     free(at);
 }
 
-/* The descriptor that the path stands for, and that is written as it is: opened anew, a file that the shell
+/* The descriptor that the path stands for, and that is written as it is: opened anew, a file that
+ * the shell
  * has open would be written from its begin. -1: none. */
 static int descriptor_of(const char *path)
 {
@@ -72,7 +75,8 @@ static int posix_open(void *user, const char *path, int mode)
                                  [GSA_OPEN_EXISTING] = O_WRONLY,
                                  [GSA_OPEN_OWN] = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW };
     if (strcmp(path, "-") == 0) return dup(mode == GSA_OPEN_READ ? STDIN_FILENO : STDOUT_FILENO);
-    if (mode != GSA_OPEN_READ && descriptor_of(path) >= 0) return fcntl(descriptor_of(path), F_DUPFD_CLOEXEC, 0);
+    if (mode != GSA_OPEN_READ && descriptor_of(path) >= 0)
+        return fcntl(descriptor_of(path), F_DUPFD_CLOEXEC, 0);
     int file;
     do file = open(path, flags[mode] | O_CLOEXEC | O_NOCTTY, 0666);
     while (file < 0 && errno == EINTR);
@@ -121,7 +125,8 @@ static int posix_sync(void *user, int file)
 static int posix_close(void *user, int file)
 {
     (void)user;
-    return close(file) < 0 && errno != EINTR ? -1 : 0; /* Linux closes it even then: never close twice */
+    return close(file) < 0 && errno != EINTR ? -1
+                                             : 0; /* Linux closes it even then: never close twice */
 }
 
 static int posix_truncate(void *user, const char *path, int64_t bytes)
@@ -154,15 +159,19 @@ static int posix_lock(void *user, int file, int wait)
     int rc;
     do rc = flock(file, LOCK_EX | (wait ? 0 : LOCK_NB));
     while (rc < 0 && errno == EINTR);
-    return rc < 0 && (errno == ENOLCK || errno == ENOTSUP || errno == EINVAL || errno == ENOSYS) ? 0 : rc;
+    return rc < 0 && (errno == ENOLCK || errno == ENOTSUP || errno == EINVAL || errno == ENOSYS)
+               ? 0
+               : rc;
 }
 
-/* Some file systems cannot sync a folder, some folders may be written but not read: then there is nothing to do. */
+/* Some file systems cannot sync a folder, some folders may be written but not read: then there is
+ * nothing to do. */
 static int posix_sync_folder(void *user, const char *path)
 {
     const int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) return errno == EACCES ? 0 : -1;
-    const int rc = posix_sync(user, folder) < 0 && errno != EINVAL && errno != ENOTSUP ? -1 : 0, why = errno;
+    const int rc = posix_sync(user, folder) < 0 && errno != EINVAL && errno != ENOTSUP ? -1 : 0,
+              why = errno;
     close(folder);
     errno = why;
     return rc;
@@ -170,7 +179,9 @@ static int posix_sync_folder(void *user, const char *path)
 
 static int kind_of(const struct stat *seen)
 {
-    return S_ISREG(seen->st_mode) ? GSA_FILE_REGULAR : S_ISDIR(seen->st_mode) ? GSA_FILE_FOLDER : GSA_FILE_OTHER;
+    return S_ISREG(seen->st_mode)   ? GSA_FILE_REGULAR
+           : S_ISDIR(seen->st_mode) ? GSA_FILE_FOLDER
+                                    : GSA_FILE_OTHER;
 }
 
 static int posix_kind(void *user, const char *path, int64_t *bytes)
@@ -215,7 +226,9 @@ static int posix_keep_mode(void *user, int file, const char *path)
 {
     (void)user;
     struct stat seen;
-    return stat(path, &seen) < 0 ? -1 : fchmod(file, seen.st_mode & 0777); /* the owner may be another one now */
+    return stat(path, &seen) < 0
+               ? -1
+               : fchmod(file, seen.st_mode & 0777); /* the owner may be another one now */
 }
 
 /* One pass over what the folder holds: checks that it is plain files alone, or removes them. */
@@ -251,7 +264,8 @@ static int posix_clear_folder(void *user, const char *path)
     return rc < 0 ? rc : rmdir(path);
 }
 
-static int posix_list(void *user, const char *path, int (*each)(void *context, const char *name), void *context)
+static int posix_list(void *user, const char *path, int (*each)(void *context, const char *name),
+                      void *context)
 {
     (void)user;
     DIR *folder = opendir(path);
@@ -260,7 +274,8 @@ static int posix_list(void *user, const char *path, int (*each)(void *context, c
     struct dirent *entry;
     errno = 0;
     while (rc == 0 && (entry = readdir(folder))) {
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) rc = each(context, entry->d_name);
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            rc = each(context, entry->d_name);
         if (rc == 0) errno = 0;
     }
     const int why = errno;

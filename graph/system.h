@@ -1,8 +1,10 @@
 /* system.h - the one allocation table and the one file-system shim.
  *
- * Law.  Every allocation and every file operation of the project goes through the `gsa_system` that its constructor was
- *       given, so that tests can make the n-th one fail and an embedder can bring an arena. A handle keeps the pointer:
- *       the table must outlive it. Functions are called from many threads at once.
+ * Law.  Every allocation and every file operation of the project goes through the `gsa_system` that
+ *     its constructor was
+ *       given, so that tests can make the n-th one fail and an embedder can bring an arena. A
+ *       handle keeps the pointer: the table must outlive it. Functions are called from many threads
+ *       at once.
  *       Wherever a `const gsa_system *` is asked for, NULL means gsa_system_default(). */
 #ifndef GSA_SYSTEM_H
 #define GSA_SYSTEM_H
@@ -14,64 +16,88 @@
 extern "C" {
 #endif
 
-enum gsa_file_kind { GSA_FILE_ABSENT, GSA_FILE_REGULAR, GSA_FILE_FOLDER, GSA_FILE_OTHER /* device, FIFO, socket, descriptor */,
-                     GSA_FILE_LINK /* of `entry` alone */ };
-enum gsa_open_mode { GSA_OPEN_READ, GSA_OPEN_CREATE /* must not exist */, GSA_OPEN_REPLACE /* truncate or create */,
-                     GSA_OPEN_APPEND /* at the end, created if absent */, GSA_OPEN_EXISTING /* write, never create */,
-                     GSA_OPEN_OWN /* as append, but a link is an error */ };
+enum gsa_file_kind {
+    GSA_FILE_ABSENT,
+    GSA_FILE_REGULAR,
+    GSA_FILE_FOLDER,
+    GSA_FILE_OTHER /* device, FIFO, socket, descriptor */,
+    GSA_FILE_LINK /* of `entry` alone */
+};
+enum gsa_open_mode {
+    GSA_OPEN_READ,
+    GSA_OPEN_CREATE /* must not exist */,
+    GSA_OPEN_REPLACE /* truncate or create */,
+    GSA_OPEN_APPEND /* at the end, created if absent */,
+    GSA_OPEN_EXISTING /* write, never create */,
+    GSA_OPEN_OWN /* as append, but a link is an error */
+};
 
 /* A topology's own code, about to run in the calling thread. */
 typedef struct gsa_plugin_call {
-    const char *who;                   /* the topology's id; of "load" the file's path */
-    const char *function;              /* "load", "create", "describe", "emit", "label", "destroy" */
+    const char *who;      /* the topology's id; of "load" the file's path */
+    const char *function; /* "load", "create", "describe", "emit", "label", "destroy" */
     const struct gsa_example *example; /* of emit; else NULL */
 } gsa_plugin_call;
 
 typedef struct gsa_system {
-    void *user;                                                     /* passed back, never read            */
-    /* memory: as malloc, realloc, free. resize(NULL) allocates; release(NULL) does nothing. Never called with 0 bytes.    */
+    void *user; /* passed back, never read            */
+    /* memory: as malloc, realloc, free. resize(NULL) allocates; release(NULL) does nothing. Never
+     *         called with 0 bytes.  */
     void *(*alloc)(void *user, size_t bytes);
     void *(*resize)(void *user, void *at, size_t bytes);
     void (*release)(void *user, void *at);
-    /* files: < 0 is a failure with errno set. A descriptor is >= 0. read and write may be short; read returns 0 at the end. */
-    int (*open)(void *user, const char *path, int mode);            /* gsa_open_mode; "-": a duplicate of standard input or
-                                                                       output, so that it can be closed and checked        */
+    /* files: < 0 is a failure with errno set. A descriptor is >= 0. read and write may be short;
+     * read returns 0 at the end. */
+    int (*open)(void *user, const char *path,
+                int mode); /* gsa_open_mode; "-": a duplicate of standard input or
+                              output, so that it can be closed and checked        */
     int64_t (*read)(void *user, int file, void *buffer, int64_t bytes);
     int64_t (*write)(void *user, int file, const void *buffer, int64_t bytes);
-    int (*sync)(void *user, int file);                              /* to the medium                      */
-    int (*close)(void *user, int file);                             /* the file is closed in any case     */
+    int (*sync)(void *user, int file);  /* to the medium                      */
+    int (*close)(void *user, int file); /* the file is closed in any case     */
     int (*truncate)(void *user, const char *path, int64_t bytes);
-    int (*rename)(void *user, const char *from, const char *to);    /* replaces `to` atomically           */
-    int (*remove)(void *user, const char *path);                    /* a file, a link or an empty folder  */
-    int (*make_folder)(void *user, const char *path);               /* one level                          */
+    int (*rename)(void *user, const char *from, const char *to); /* replaces `to` atomically */
+    int (*remove)(void *user, const char *path);      /* a file, a link or an empty folder  */
+    int (*make_folder)(void *user, const char *path); /* one level                          */
     int (*sync_folder)(void *user, const char *path);
-    int (*kind)(void *user, const char *path, int64_t *bytes);      /* gsa_file_kind; bytes may be NULL   */
-    int (*list)(void *user, const char *path, int (*each)(void *context, const char *name), void *context);
-    int64_t (*read_at)(void *user, int file, void *buffer, int64_t bytes, int64_t offset); /* as read, from this place of a
-                                                                       regular file; any thread      */
-    int (*lock)(void *user, int file, int wait);                    /* for this opening of the file alone, until it is closed or
-                                                                       its process ends; wait 0: EWOULDBLOCK where another has it.
-                                                                       Success where files cannot be locked; NULL: none can  */
-    /* Before code of a topology runs, and with NULL once it has returned: for who must say what ran when a signal came. NULL: nobody. */
+    int (*kind)(void *user, const char *path,
+                int64_t *bytes); /* gsa_file_kind; bytes may be NULL   */
+    int (*list)(void *user, const char *path, int (*each)(void *context, const char *name),
+                void *context);
+    int64_t (*read_at)(void *user, int file, void *buffer, int64_t bytes,
+                       int64_t offset); /* as read, from this place of a
+                    regular file; any thread      */
+    int (*lock)(void *user, int file,
+                int wait); /* for this opening of the file alone, until it is closed or
+                              its process ends; wait 0: EWOULDBLOCK where another has it.
+                              Success where files cannot be locked; NULL: none can  */
+    /* Before code of a topology runs, and with NULL once it has returned: for who must say what ran
+     * when a signal came. NULL: nobody. */
     void (*calling)(void *user, const gsa_plugin_call *call);
     /* links: all four are NULL in a table whose paths hold none. */
-    int (*entry)(void *user, const char *path);                     /* as kind, of the name itself: GSA_FILE_LINK for a link */
-    int64_t (*resolve)(void *user, const char *path, char *out, int64_t room); /* the path that a link's chain leads to, with
-                                                                       its end; its length                                  */
-    int (*keep_mode)(void *user, int file, const char *path);       /* the open file gets the permissions of that file      */
-    int (*clear_folder)(void *user, const char *path);              /* removes a folder of plain files, through its
-                                                                       descriptor. A link, or a folder that holds anything
-                                                                       else, is an error, and nothing is removed            */
+    int (*entry)(void *user,
+                 const char *path); /* as kind, of the name itself: GSA_FILE_LINK for a link */
+    int64_t (*resolve)(void *user, const char *path, char *out,
+                       int64_t room); /* the path that a link's chain leads to, with
+                              its end; its length                                  */
+    int (*keep_mode)(void *user, int file,
+                     const char *path); /* the open file gets the permissions of that file      */
+    int (*clear_folder)(void *user,
+                        const char *path); /* removes a folder of plain files, through its
+                                              descriptor. A link, or a folder that holds anything
+                                              else, is an error, and nothing is removed */
 } gsa_system;
 
 /* malloc and POSIX; immutable, any thread. */
 const gsa_system *gsa_system_default(void);
 
-/* Memory through the table. All return NULL when count * size overflows or the table has no memory; a zero product
- * allocates one byte, so that NULL always means failure. The caller owns the result and releases it with the same table. */
+/* Memory through the table. All return NULL when count * size overflows or the table has no memory;
+ * a zero product allocates one byte, so that NULL always means failure. The caller owns the result
+ * and releases it with the same table. */
 void *gsa_alloc(const gsa_system *system, size_t count, size_t size);
 void *gsa_alloc_zero(const gsa_system *system, size_t count, size_t size);
-void *gsa_resize(const gsa_system *system, void *at, size_t count, size_t size); /* on failure `at` stays valid */
+void *gsa_resize(const gsa_system *system, void *at, size_t count,
+                 size_t size); /* on failure `at` stays valid */
 void gsa_release(const gsa_system *system, void *at);
 char *gsa_copy_text(const gsa_system *system, const char *text);
 
@@ -95,34 +121,43 @@ static inline int gsa_mul(int64_t a, int64_t b, int64_t *out)
     return 1;
 }
 
-/* Reads a whole file (at most `limit` bytes, else GSA_ERR_LIMIT). *data gets one more byte, a zero, that *bytes does not
- * count; the caller releases it. "-" is standard input. */
-gsa_status gsa_read_file(const gsa_system *system, const char *path, int64_t limit, char **data, int64_t *bytes,
-                         gsa_error *error);
+/* Reads a whole file (at most `limit` bytes, else GSA_ERR_LIMIT). *data gets one more byte, a zero,
+ * that *bytes does not count; the caller releases it. "-" is standard input. */
+gsa_status gsa_read_file(const gsa_system *system, const char *path, int64_t limit, char **data,
+                         int64_t *bytes, gsa_error *error);
 
 /* Makes the folder and its missing parents; an existing folder is success. */
 gsa_status gsa_make_folders(const gsa_system *system, const char *path, gsa_error *error);
 
-/* ---- output: all or nothing -----------------------------------------------------------------------------------------
- * Bytes go to `path`.tmp-XXXX beside the target; gsa_output_commit syncs, closes and renames it over the target, which is
- * a regular file or nothing. A target that exists and is no regular file (device, FIFO) and "-" (standard output) is
- * written directly, never renamed over, and its close is checked; so are descriptors (/dev/stdout, /dev/fd/N).
- * Where `path` is a link, what it names is written and the link stays. A file that exists keeps its permissions. Errors are sticky: after one, writes do nothing and
- * commit reports it. Last, commit syncs the folder; should that alone fail, the new file is in place and commit says so. */
+/* ---- output: all or nothing
+ * ----------------------------------------------------------------------------------------- Bytes
+ * go to `path`.tmp-XXXX beside the target; gsa_output_commit syncs, closes and renames it over the
+ * target, which is a regular file or nothing. A target that exists and is no regular file (device,
+ * FIFO) and "-" (standard output) is written directly, never renamed over, and its close is
+ * checked; so are descriptors (/dev/stdout, /dev/fd/N).
+ * Where `path` is a link, what it names is written and the link stays. A file that exists keeps its
+ * permissions. Errors are sticky: after one, writes do nothing and commit reports it. Last, commit
+ * syncs the folder; should that alone fail, the new file is in place and commit says so. */
 typedef struct gsa_output gsa_output;
-gsa_status gsa_output_open(const gsa_system *system, const char *path, gsa_output **output, gsa_error *error);
-/* The same for a file of a folder that the caller owns: a link of that name is replaced, not followed. */
-gsa_status gsa_output_open_own(const gsa_system *system, const char *path, gsa_output **output, gsa_error *error);
-/* Fails as gsa_output_open would, before the work whose result is to go there, and leaves nothing. Devices, FIFOs and "-" are not tried. */
+gsa_status gsa_output_open(const gsa_system *system, const char *path, gsa_output **output,
+                           gsa_error *error);
+/* The same for a file of a folder that the caller owns: a link of that name is replaced, not
+ * followed. */
+gsa_status gsa_output_open_own(const gsa_system *system, const char *path, gsa_output **output,
+                               gsa_error *error);
+/* Fails as gsa_output_open would, before the work whose result is to go there, and leaves nothing.
+ * Devices, FIFOs and "-" are not tried. */
 gsa_status gsa_output_check(const gsa_system *system, const char *path, gsa_error *error);
 void gsa_output_write(gsa_output *output, const void *bytes, int64_t count);
 void gsa_output_text(gsa_output *output, const char *text);
 void gsa_output_format(gsa_output *output, const char *format, ...) GSA_PRINTF(2, 3);
 /* What was written so far goes to the file now: for who waits for it at a terminal or a pipe. */
 void gsa_output_flush(gsa_output *output);
-/* Whether an error waits for commit to tell it: what takes long to put together may then be left out. NULL: 0. */
+/* Whether an error waits for commit to tell it: what takes long to put together may then be left
+ * out. NULL: 0. */
 int gsa_output_failed(const gsa_output *output);
-/* Ends the output in either case; `output` is released. Without commit nothing of the target has changed. */
+/* Ends the output in either case; `output` is released. Without commit nothing of the target has
+ * changed. */
 gsa_status gsa_output_commit(gsa_output *output, gsa_error *error);
 void gsa_output_abandon(gsa_output *output);
 

@@ -12,7 +12,8 @@ static inline const gsa_system *gsa_system_or_default(const gsa_system *system)
 /* The kind of the name itself: GSA_FILE_LINK for a link, where the table knows links. */
 static inline int gsa_entry_kind(const gsa_system *system, const char *path)
 {
-    return system->entry ? system->entry(system->user, path) : system->kind(system->user, path, NULL);
+    return system->entry ? system->entry(system->user, path)
+                         : system->kind(system->user, path, NULL);
 }
 
 /* The words of an errno, in `out`. */

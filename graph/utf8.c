@@ -1,7 +1,8 @@
 #include "graph/utf8.h"
 
-/* Bytes of the well-formed character at `at` (Unicode 15, table 3-7), or 0. The second byte's range depends on the first:
- * E0 A0.. and F0 90.. exclude overlong forms, ED ..9F surrogates, F4 ..8F what lies above U+10FFFF. */
+/* Bytes of the well-formed character at `at` (Unicode 15, table 3-7), or 0. The second byte's range
+ * depends on the first: E0 A0.. and F0 90.. exclude overlong forms, ED ..9F surrogates, F4 ..8F
+ * what lies above U+10FFFF. */
 static int well_formed(const unsigned char *at, int64_t left)
 {
     const unsigned char a = at[0];

@@ -1,4 +1,5 @@
-/* utf8.h - is this text what XML, JSON and a terminal accept?  No allocation, any thread, linear time. */
+/* utf8.h - is this text what XML, JSON and a terminal accept?
+ *     No allocation, any thread, linear time. */
 #ifndef GSA_UTF8_H
 #define GSA_UTF8_H
 #include <stdint.h>
@@ -7,10 +8,12 @@
 extern "C" {
 #endif
 
-/* The first byte that is not well-formed UTF-8 (overlong, surrogate, above U+10FFFF, cut), or -1. Unicode 15, table 3-7. */
+/* The first byte that is not well-formed UTF-8 (overlong, surrogate, above U+10FFFF, cut), or -1.
+ * Unicode 15, table 3-7. */
 int64_t gsa_utf8_invalid(const char *at, int64_t bytes);
 
-/* As above, and also the first character that XML 1.0 cannot carry: controls other than tab, LF, CR; U+FFFE, U+FFFF. */
+/* As above, and also the first character that XML 1.0 cannot carry: controls other than tab, LF,
+ * CR; U+FFFE, U+FFFF. */
 int64_t gsa_xml_invalid(const char *at, int64_t bytes);
 
 /* Bytes of the character that starts at `at` (1 to 4), for text that was found valid. */

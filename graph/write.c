@@ -1,4 +1,5 @@
-/* write.c - formats by name, and the checks before the first byte; one file a format does the rest. */
+/* write.c - formats by name, and the checks before the first byte; one file a format does the
+ * rest. */
 #include "graph/write.h"
 #include <inttypes.h>
 #include <math.h>
@@ -24,21 +25,25 @@ gsa_status gsa_format_of(const char *path, int *format, gsa_error *error)
         *format = f;
         return GSA_OK;
     }
-    return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' names no graph format: it must end in .graphml, .dot or .mtx", path);
+    return gsa_fail(error, GSA_ERR_ARGUMENT,
+                    "'%s' names no graph format: it must end in .graphml, .dot or .mtx", path);
 }
 
-/* ---- text ---------------------------------------------------------------------------------------------------------------- */
+/* ---- text ---------------------------------------------------------------------------------- */
 
-static gsa_status check_text(const char *what, int64_t number, const char *at, int64_t bytes, gsa_error *error)
+static gsa_status check_text(const char *what, int64_t number, const char *at, int64_t bytes,
+                             gsa_error *error)
 {
     const int64_t bad = bytes < 0 ? 0 : gsa_xml_invalid(at, bytes);
     if (bad < 0) return GSA_OK;
     return gsa_fail(error, GSA_ERR_FORMAT,
-                    "%s %" PRId64 ": byte %" PRId64 " (0x%02x) begins no UTF-8 character that XML can carry", what, number,
-                    bad, bytes < 0 ? 0u : (unsigned)(unsigned char)at[bad]);
+                    "%s %" PRId64 ": byte %" PRId64
+                    " (0x%02x) begins no UTF-8 character that XML can carry",
+                    what, number, bad, bytes < 0 ? 0u : (unsigned)(unsigned char)at[bad]);
 }
 
-static gsa_status check_tokens(const char *what, const gsa_slice *token, int64_t count, gsa_error *error)
+static gsa_status check_tokens(const char *what, const gsa_slice *token, int64_t count,
+                               gsa_error *error)
 {
     gsa_status status = GSA_OK;
     for (int64_t i = 0; token && i < count && status == GSA_OK; i++)
@@ -62,7 +67,7 @@ static gsa_status check_stack(const gsa_drawing *d, int stack, gsa_error *error)
     return status == GSA_OK ? check_tokens("memory token", s->memory_text, memory, error) : status;
 }
 
-/* ---- label names: of each label that occurs, once ------------------------------------------------------------------------ */
+/* ---- label names: of each label that occurs, once ------------------------------------------ */
 
 typedef struct label_check {
     const gsa_picture_sheet *sheet;
@@ -79,9 +84,11 @@ static void check_label(void *context, const gsa_drawn_edge *edge)
     if (check->status != GSA_OK || (*byte & bit)) return;
     *byte |= bit;
     gsa_draw_label_name(check->sheet, edge->phase, edge->label, name);
-    check->status = check_text("the name of label", edge->label, name, (int64_t)strlen(name), check->error);
+    check->status =
+        check_text("the name of label", edge->label, name, (int64_t)strlen(name), check->error);
     if (check->status != GSA_OK)
-        gsa_fail_at(check->error, check->status, "topology '%s', phase '%s'", check->sheet->topology->id,
+        gsa_fail_at(check->error, check->status, "topology '%s', phase '%s'",
+                    check->sheet->topology->id,
                     gsa_schema_phase(check->sheet->schema, edge->phase)->name);
 }
 
@@ -104,13 +111,14 @@ static int labels_are_new(const gsa_drawing *d, int sheet, int phase)
     if (!s->topology || !s->topology->label) return 0;
     for (int before = 0; before < sheet; before++) {
         const gsa_picture_sheet *b = &d->picture->sheets[before];
-        if (b->instance == s->instance && b->topology == s->topology && b->self == s->self && gsa_is_drawn(b, phase))
+        if (b->instance == s->instance && b->topology == s->topology && b->self == s->self &&
+            gsa_is_drawn(b, phase))
             return 0;
     }
     return 1;
 }
 
-/* ---- weights ------------------------------------------------------------------------------------------------------------- */
+/* ---- weights ------------------------------------------------------------------------------- */
 
 static gsa_status check_weights(const gsa_picture_sheet *s, int phase, gsa_error *error)
 {
@@ -121,8 +129,9 @@ static gsa_status check_weights(const gsa_picture_sheet *s, int phase, gsa_error
     for (int64_t i = 0; i < edges.edge_total * columns; i++)
         if (!isfinite(s->weights[phase][i]))
             return gsa_fail(error, GSA_ERR_NUMBER,
-                            "layer %d, phase %s: the weight of edge %" PRId64 " is not a finite number", s->layer, x->name,
-                            i / columns);
+                            "layer %d, phase %s: the weight of edge %" PRId64
+                            " is not a finite number",
+                            s->layer, x->name, i / columns);
     return GSA_OK;
 }
 
@@ -143,12 +152,15 @@ static gsa_status check_drawing(const gsa_drawing *d, gsa_error *error)
     return status;
 }
 
-gsa_status gsa_write_picture(const gsa_system *system, const gsa_picture *picture, int format, gsa_output *output,
-                             gsa_error *error)
+gsa_status gsa_write_picture(const gsa_system *system, const gsa_picture *picture, int format,
+                             gsa_output *output, gsa_error *error)
 {
     if (format < 0 || format >= FORMATS)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "graph format %d, expected 0 to %d", format, FORMATS - 1);
-    gsa_drawing drawing = { .system = gsa_system_or_default(system), .picture = picture, .output = output };
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "graph format %d, expected 0 to %d", format,
+                        FORMATS - 1);
+    gsa_drawing drawing = { .system = gsa_system_or_default(system),
+                            .picture = picture,
+                            .output = output };
     gsa_status status = gsa_drawing_create(&drawing, error);
     if (status == GSA_OK) status = check_drawing(&drawing, error);
     if (status == GSA_OK) status = formats[format].write(&drawing, error);

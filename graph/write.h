@@ -1,26 +1,33 @@
-/* write.h - patterns as GraphML, DOT or Matrix Market: the phases of one layer, of a whole stack, or of several stacks.
+/* write.h - patterns as GraphML, DOT or Matrix Market: the phases of one layer, of a whole stack,
+ * or of several stacks.
  *
- * A picture is a list of sheets: one pattern in one layer of one stack each. Inside a stack kinds of equal name are one kind,
- * whose nodes are drawn once; they must start alike and have the same number of nodes in every sheet. MEMORY kinds are the
- * nodes of another stack's sequence where the stack is bound to one, else they have nodes of their own. Once-phases are not
- * part of a layer and not drawn, nor are phases without edges.
+ * A picture is a list of sheets: one pattern in one layer of one stack each. Inside a stack kinds
+ * of equal name are one kind, whose nodes are drawn once; they must start alike and have the same
+ * number of nodes in every sheet. MEMORY kinds are the nodes of another stack's sequence where the
+ * stack is bound to one, else they have nodes of their own. Once-phases are not part of a layer and
+ * not drawn, nor are phases without edges.
  *
- * GraphML profile: UTF-8, one directed graph, node ids n0.., edge ids e0.., keys v_* and e_* declared per class, ints stay
- * ints, every value written, floats %.9g in the C locale whatever the process's locale; facts of the graph as for="graph"
- * keys and again in an XML comment. Everything that can be wrong is checked first (text: valid UTF-8 that XML can carry;
- * weights: finite), so nothing is half-written. Parallel edges are kept, each with its own id.
- * Nodes by stack, then in order of the kinds' first declaration; edges by sheet, phase and destination, in order of emission.
- * Keys, as id (attr.name, type):
- *   graph  g_topology (topology: the ids that occur, joined by ','), g_spec (spec), g_length (length, int: tokens, of all
- *          stacks together), g_heads (heads, int), g_nodes (nodes, long), g_edges (edges, long)
- *   node   v_label (label: the token, or "relay 0"), v_kind (kind; with several stacks "encoder.token"), v_index, v_level,
- *          v_first, v_last (-1: emit said nothing), v_stack (stack: its name, "" where it has none)
- *   edge   e_phase (phase, int: its place among the phases of the layer's patterns, in order of the sheets), e_label (rel,
- *          int: the label), e_name (label: the label's name or ""), e_k (k: place in its row), e_interaction (interaction:
- *          the phase's name, "ring.attend" where the layer has several patterns), e_weight (weight, double), e_layer (layer, int)
- *          in a picture with a per-head phase e_head_from, e_head_to (-1 on the edges of other phases)
- *          in a picture with weights e_w0 .. (w0 .., double): the weight in each head. `weight` is their mean; 1 without
- *          weights. An edge of a per-head phase belongs to one head: `weight` is its weight in it, the other heads have 0. */
+ * GraphML profile: UTF-8, one directed graph, node ids n0.., edge ids e0.., keys v_* and e_*
+ * declared per class, ints stay ints, every value written, floats %.9g in the C locale whatever the
+ * process's locale; facts of the graph as for="graph" keys and again in an XML comment. Everything
+ * that can be wrong is checked first (text: valid UTF-8 that XML can carry; weights: finite), so
+ * nothing is half-written. Parallel edges are kept, each with its own id.
+ * Nodes by stack, then in order of the kinds' first declaration; edges by sheet, phase and
+ * destination, in order of emission. Keys, as id (attr.name, type):
+ *   graph  g_topology (topology: the ids that occur, joined by ','), g_spec (spec), g_length
+ *          (length, int: tokens, of all stacks together), g_heads (heads, int), g_nodes (nodes,
+ *          long), g_edges (edges, long)
+ *   node   v_label (label: the token, or "relay 0"), v_kind (kind; with several stacks
+ *          "encoder.token"), v_index, v_level, v_first, v_last (-1: emit said nothing), v_stack
+ *          (stack: its name, "" where it has none)
+ *   edge   e_phase (phase, int: its place among the phases of the layer's patterns, in order of the
+ *          sheets), e_label (rel, int: the label), e_name (label: the label's name or ""), e_k (k:
+ *          place in its row), e_interaction (interaction: the phase's name, "ring.attend" where the
+ *          layer has several patterns), e_weight (weight, double), e_layer (layer, int) in a
+ *          picture with a per-head phase e_head_from, e_head_to (-1 on the edges of other phases)
+ *          in a picture with weights e_w0 .. (w0 .., double): the weight in each head. `weight` is
+ *          their mean; 1 without weights. An edge of a per-head phase belongs to one head: `weight`
+ *          is its weight in it, the other heads have 0. */
 #ifndef GSA_WRITE_H
 #define GSA_WRITE_H
 #include "instance.h"
@@ -34,8 +41,9 @@ enum gsa_format { GSA_FORMAT_GRAPHML, GSA_FORMAT_DOT, GSA_FORMAT_MTX };
 
 /* What is written, all borrowed. */
 typedef struct gsa_picture_stack {
-    const char *name;             /* unique and not empty where there are several; NULL: "" */
-    const gsa_slice *text;        /* tokens of its sequence, or NULL: labels of the nodes that start as the input */
+    const char *name; /* unique and not empty where there are several; NULL: "" */
+    const gsa_slice
+        *text; /* tokens of its sequence, or NULL: labels of the nodes that start as the input */
     const gsa_slice *memory_text; /* likewise of MEMORY kinds that are not bound */
     int memory;                   /* the stack whose sequence the MEMORY kinds are; -1: not bound */
 } gsa_picture_stack;
@@ -46,8 +54,9 @@ typedef struct gsa_picture_sheet {
     const gsa_topology *topology; /* for label names, or NULL; its self below */
     const void *self;
     int stack, layer; /* place in `stacks`; layers count from 0 */
-    /* NULL, or [phases of the schema]: NULL for a phase that was not computed, which is then not drawn; else [edges, heads]
-     * in the order of gsa_edges, [edges, 1] for a per-head phase. In a picture with weights, a sheet without any has 1. */
+    /* NULL, or [phases of the schema]: NULL for a phase that was not computed, which is then not
+     * drawn; else [edges, heads] in the order of gsa_edges, [edges, 1] for a per-head phase. In a
+     * picture with weights, a sheet without any has 1. */
     const double *const *weights;
 } gsa_picture_sheet;
 
@@ -62,13 +71,15 @@ typedef struct gsa_picture {
 gsa_status gsa_format_of(const char *path, int *format, gsa_error *error);
 
 /* Writes to an open output; the caller commits it.
- * DOT: the same attributes by attr.name; stack, layer, level, heads and weights only where they say something.
- * Matrix Market: all sheets over all nodes in one matrix, 1-based, row = destination, column = source; parallel edges (of
- * several phases, layers and heads) are summed: without weights to their number, as "matrix coordinate integer general", with
- * weights to the sum of `weight`, as "real". A picture of one layer is the matrix of that layer.
+ * DOT: the same attributes by attr.name; stack, layer, level, heads and weights only where they say
+ * something.
+ * Matrix Market: all sheets over all nodes in one matrix, 1-based, row = destination, column =
+ * source; parallel edges (of several phases, layers and heads) are summed: without weights to their
+ * number, as "matrix coordinate integer general", with weights to the sum of `weight`, as "real". A
+ * picture of one layer is the matrix of that layer.
  * Cost O(nodes + edges) time; memory O(sheets), Matrix Market 20 bytes a node besides. */
-gsa_status gsa_write_picture(const gsa_system *system, const gsa_picture *picture, int format, gsa_output *output,
-                             gsa_error *error);
+gsa_status gsa_write_picture(const gsa_system *system, const gsa_picture *picture, int format,
+                             gsa_output *output, gsa_error *error);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,5 @@
-/* write_dot.c - Graphviz: quoted strings, in which " and \ are escaped, line breaks are \n, and & would begin an entity. */
+/* write_dot.c - Graphviz: quoted strings, in which " and \ are escaped, line breaks are \n, and &
+ * would begin an entity. */
 #include <stdio.h>
 #include <string.h>
 #include "graph/write_parts.h"

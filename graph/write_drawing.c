@@ -1,11 +1,12 @@
-/* write_drawing.c - from sheets to numbered nodes, and the walk over edges that every format does. */
+/* write_drawing.c - from sheets to numbered nodes, and the walk over edges that every format
+ * does. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include "graph/schema_parts.h"
 #include "graph/write_parts.h"
 
-/* ---- names in sentences ------------------------------------------------------------------------------------------------ */
+/* ---- names in sentences -------------------------------------------------------------------- */
 
 enum { PLACE = 160 };
 
@@ -20,22 +21,26 @@ static const char *place_of(const gsa_picture *picture, int sheet, char out[PLAC
     return out;
 }
 
-/* ---- does it fit together? --------------------------------------------------------------------------------------------- */
+/* ---- does it fit together? ----------------------------------------------------------------- */
 
 static gsa_status check_stacks(const gsa_picture *picture, gsa_error *error)
 {
-    if (picture->n_sheets < 1) return gsa_fail(error, GSA_ERR_ARGUMENT, "a picture without a sheet has nothing to draw");
+    if (picture->n_sheets < 1)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "a picture without a sheet has nothing to draw");
     if (picture->n_sheets > GSA_MAX_SHEETS)
-        return gsa_fail(error, GSA_ERR_LIMIT, "a picture of %d sheets (patterns x layers), at most %d can be",
+        return gsa_fail(error, GSA_ERR_LIMIT,
+                        "a picture of %d sheets (patterns x layers), at most %d can be",
                         picture->n_sheets, GSA_MAX_SHEETS);
     for (int s = 0; s < picture->n_stacks; s++) {
         const char *name = picture->stacks[s].name;
         const int memory = picture->stacks[s].memory;
         if (picture->n_stacks > 1 && (!name || !*name))
-            return gsa_fail(error, GSA_ERR_ARGUMENT, "stack %d of %d has no name", s, picture->n_stacks);
+            return gsa_fail(error, GSA_ERR_ARGUMENT, "stack %d of %d has no name", s,
+                            picture->n_stacks);
         for (int t = 0; t < s; t++)
             if (strcmp(picture->stacks[t].name, name) == 0)
-                return gsa_fail(error, GSA_ERR_ARGUMENT, "stacks %d and %d are both named '%s'", t, s, name);
+                return gsa_fail(error, GSA_ERR_ARGUMENT, "stacks %d and %d are both named '%s'", t,
+                                s, name);
         if (memory < -1 || memory >= picture->n_stacks || memory == s)
             return gsa_fail(error, GSA_ERR_ARGUMENT,
                             "stack %d reads the sequence of stack %d, expected another of 0 to %d, "
@@ -50,20 +55,24 @@ static gsa_status check_sheet(const gsa_picture *picture, int sheet, gsa_error *
     char here[PLACE], there[PLACE];
     const gsa_picture_sheet *s = &picture->sheets[sheet];
     if (s->stack < 0 || s->stack >= picture->n_stacks || s->layer < 0)
-        return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "sheet %d stands in layer %d of stack %d, expected a layer from 0 and a stack "
-                        "from 0 to %d",
-                        sheet, s->layer, s->stack, picture->n_stacks - 1);
+        return gsa_fail(
+            error, GSA_ERR_ARGUMENT,
+            "sheet %d stands in layer %d of stack %d, expected a layer from 0 and a stack "
+            "from 0 to %d",
+            sheet, s->layer, s->stack, picture->n_stacks - 1);
     if (gsa_instance_schema(s->instance) != s->schema)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "the instance was built for another schema than '%s'",
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "the instance was built for another schema than '%s'",
                         gsa_schema_topology(s->schema));
     for (int before = 0; before < sheet; before++) {
         const gsa_picture_sheet *b = &picture->sheets[before];
-        if (b->stack == s->stack && gsa_instance_length(b->instance) != gsa_instance_length(s->instance))
-            return gsa_fail(error, GSA_ERR_ARGUMENT, "%s has length %d, but %s has %d", place_of(picture, before, there),
-                            gsa_instance_length(b->instance), place_of(picture, sheet, here),
-                            gsa_instance_length(s->instance));
-        if (b->weights && s->weights && gsa_instance_heads(b->instance) != gsa_instance_heads(s->instance))
+        if (b->stack == s->stack &&
+            gsa_instance_length(b->instance) != gsa_instance_length(s->instance))
+            return gsa_fail(error, GSA_ERR_ARGUMENT, "%s has length %d, but %s has %d",
+                            place_of(picture, before, there), gsa_instance_length(b->instance),
+                            place_of(picture, sheet, here), gsa_instance_length(s->instance));
+        if (b->weights && s->weights &&
+            gsa_instance_heads(b->instance) != gsa_instance_heads(s->instance))
             return gsa_fail(error, GSA_ERR_ARGUMENT, "%s has weights of %d heads, but %s of %d",
                             place_of(picture, before, there), gsa_instance_heads(b->instance),
                             place_of(picture, sheet, here), gsa_instance_heads(s->instance));
@@ -71,12 +80,13 @@ static gsa_status check_sheet(const gsa_picture *picture, int sheet, gsa_error *
     return GSA_OK;
 }
 
-/* ---- kinds --------------------------------------------------------------------------------------------------------------- */
+/* ---- kinds --------------------------------------------------------------------------------- */
 
 static int is_bound(const gsa_drawing *d, int sheet, int kind)
 {
     const gsa_picture_sheet *s = &d->picture->sheets[sheet];
-    return d->picture->stacks[s->stack].memory >= 0 && gsa_schema_kind(s->schema, kind)->start == GSA_MEMORY;
+    return d->picture->stacks[s->stack].memory >= 0 &&
+           gsa_schema_kind(s->schema, kind)->start == GSA_MEMORY;
 }
 
 static gsa_status add_kind(gsa_drawing *d, int sheet, int kind, gsa_error *error)
@@ -86,21 +96,27 @@ static gsa_status add_kind(gsa_drawing *d, int sheet, int kind, gsa_error *error
     const gsa_kind *k = gsa_schema_kind(s->schema, kind);
     const int64_t count = gsa_instance_nodes(s->instance, kind);
     int at = 0;
-    while (at < d->n_kinds && (d->kinds[at].stack != s->stack || strcmp(d->kinds[at].name, k->name) != 0)) at++;
+    while (at < d->n_kinds &&
+           (d->kinds[at].stack != s->stack || strcmp(d->kinds[at].name, k->name) != 0))
+        at++;
     d->kind[(size_t)sheet * GSA_MAX_KINDS + (size_t)kind] = at;
     if (at == d->n_kinds) {
-        d->kinds[d->n_kinds++] = (gsa_drawn_kind){ k->name, s->stack, k->start, sheet, kind, d->nodes, count };
+        d->kinds[d->n_kinds++] =
+            (gsa_drawn_kind){ k->name, s->stack, k->start, sheet, kind, d->nodes, count };
         if (!gsa_add(d->nodes, count, &d->nodes))
             return gsa_fail(error, GSA_ERR_LIMIT, "the picture has 2^63 nodes or more");
         return GSA_OK;
     }
     const gsa_drawn_kind *known = &d->kinds[at];
     if (known->start != k->start)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "%s and %s both have a kind '%s', but it starts differently",
-                        place_of(d->picture, known->sheet, there), place_of(d->picture, sheet, here), k->name);
+        return gsa_fail(
+            error, GSA_ERR_ARGUMENT, "%s and %s both have a kind '%s', but it starts differently",
+            place_of(d->picture, known->sheet, there), place_of(d->picture, sheet, here), k->name);
     if (known->count != count)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "kind '%s' has %" PRId64 " nodes in %s, but %" PRId64 " in %s", k->name,
-                        known->count, place_of(d->picture, known->sheet, there), count, place_of(d->picture, sheet, here));
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "kind '%s' has %" PRId64 " nodes in %s, but %" PRId64 " in %s", k->name,
+                        known->count, place_of(d->picture, known->sheet, there), count,
+                        place_of(d->picture, sheet, here));
     return GSA_OK;
 }
 
@@ -120,12 +136,15 @@ static gsa_status bind_kind(gsa_drawing *d, int sheet, int kind, gsa_error *erro
     const gsa_picture_sheet *s = &d->picture->sheets[sheet];
     const gsa_picture_stack *stack = &d->picture->stacks[s->stack];
     const int at = sequence_of(d, stack->memory);
-    const int64_t wanted = gsa_instance_nodes(s->instance, kind), there = at < 0 ? 0 : d->kinds[at].count;
+    const int64_t wanted = gsa_instance_nodes(s->instance, kind),
+                  there = at < 0 ? 0 : d->kinds[at].count;
     const char *name = gsa_draw_stack(d, stack->memory);
-    if (at < 0) return gsa_fail(error, GSA_ERR_ARGUMENT, "stack '%s' is read, but no sheet draws it", name);
+    if (at < 0)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "stack '%s' is read, but no sheet draws it", name);
     if (wanted != there)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "%s reads a memory of %" PRId64 " nodes, but the sequence of stack '%s' has %" PRId64,
+                        "%s reads a memory of %" PRId64
+                        " nodes, but the sequence of stack '%s' has %" PRId64,
                         place_of(d->picture, sheet, here), wanted, name, there);
     d->kind[(size_t)sheet * GSA_MAX_KINDS + (size_t)kind] = at;
     return GSA_OK;
@@ -138,7 +157,8 @@ static gsa_status number_nodes(gsa_drawing *d, gsa_error *error)
     gsa_status status = GSA_OK;
     for (int stack = 0; stack < p->n_stacks; stack++)
         for (int s = 0; s < p->n_sheets; s++)
-            for (int k = 0; p->sheets[s].stack == stack && k < gsa_schema_kinds(p->sheets[s].schema); k++)
+            for (int k = 0;
+                 p->sheets[s].stack == stack && k < gsa_schema_kinds(p->sheets[s].schema); k++)
                 if (status == GSA_OK && !is_bound(d, s, k)) status = add_kind(d, s, k, error);
     for (int s = 0; s < p->n_sheets; s++)
         for (int k = 0; k < gsa_schema_kinds(p->sheets[s].schema); k++)
@@ -146,7 +166,7 @@ static gsa_status number_nodes(gsa_drawing *d, gsa_error *error)
     return status;
 }
 
-/* ---- counts and facts ------------------------------------------------------------------------------------------------------ */
+/* ---- counts and facts ---------------------------------------------------------------------- */
 
 /* Its place in its layer, and the length where it is its stack's first sheet. */
 static void place_sheet(gsa_drawing *d, int sheet)
@@ -216,16 +236,19 @@ static gsa_status allocate(gsa_drawing *d, gsa_error *error)
     d->twin = gsa_alloc_zero(d->system, sheets, sizeof *d->twin);
     d->topologies = gsa_alloc(d->system, names, 1);
     if (d->kinds && d->kind && d->first_phase && d->twin && d->topologies) return GSA_OK;
-    return gsa_out_of_memory(error, "a picture", (int64_t)(sheets * GSA_MAX_KINDS * sizeof *d->kind));
+    return gsa_out_of_memory(error, "a picture",
+                             (int64_t)(sheets * GSA_MAX_KINDS * sizeof *d->kind));
 }
 
 gsa_status gsa_drawing_create(gsa_drawing *d, gsa_error *error)
 {
     gsa_status status = check_stacks(d->picture, error);
-    for (int s = 0; s < d->picture->n_sheets && status == GSA_OK; s++) status = check_sheet(d->picture, s, error);
+    for (int s = 0; s < d->picture->n_sheets && status == GSA_OK; s++)
+        status = check_sheet(d->picture, s, error);
     if (status == GSA_OK) status = allocate(d, error);
     if (status == GSA_OK) status = number_nodes(d, error);
-    for (int s = 0; s < d->picture->n_sheets && status == GSA_OK; s++) status = count_sheet(d, s, error);
+    for (int s = 0; s < d->picture->n_sheets && status == GSA_OK; s++)
+        status = count_sheet(d, s, error);
     if (status == GSA_OK) join_topologies(d);
     return status;
 }
@@ -239,16 +262,17 @@ void gsa_drawing_release(gsa_drawing *d)
     gsa_release(d->system, d->topologies);
 }
 
-/* ---- edges --------------------------------------------------------------------------------------------------------------- */
+/* ---- edges --------------------------------------------------------------------------------- */
 
 int gsa_is_drawn(const gsa_picture_sheet *sheet, int phase)
 {
     const gsa_phase *x = gsa_schema_phase(sheet->schema, phase);
-    return x->when == GSA_EACH_LAYER && x->aggregate != GSA_NONE && (!sheet->weights || sheet->weights[phase]);
+    return x->when == GSA_EACH_LAYER && x->aggregate != GSA_NONE &&
+           (!sheet->weights || sheet->weights[phase]);
 }
 
-static void draw_row(const gsa_drawing *d, const gsa_edges *edges, int64_t row, gsa_drawn_edge drawn, gsa_draw_edge *each,
-                     void *context)
+static void draw_row(const gsa_drawing *d, const gsa_edges *edges, int64_t row,
+                     gsa_drawn_edge drawn, gsa_draw_edge *each, void *context)
 {
     const gsa_picture_sheet *s = &d->picture->sheets[drawn.sheet];
     const int all_heads = gsa_instance_heads(s->instance), own = drawn.head_to >= 0;
@@ -271,8 +295,8 @@ static void draw_row(const gsa_drawing *d, const gsa_edges *edges, int64_t row, 
 }
 
 /* Heads ascending. */
-static void draw_node(const gsa_drawing *d, int sheet, int phase, int kind, int64_t index, gsa_draw_edge *each,
-                      void *context)
+static void draw_node(const gsa_drawing *d, int sheet, int phase, int kind, int64_t index,
+                      gsa_draw_edge *each, void *context)
 {
     const gsa_picture_sheet *s = &d->picture->sheets[sheet];
     const gsa_phase *x = gsa_schema_phase(s->schema, phase);
@@ -283,31 +307,37 @@ static void draw_node(const gsa_drawing *d, int sheet, int phase, int kind, int6
     for (int k = 0, block = 0; k < kind; k++)
         if (x->destinations >> k & 1) row += edges.blocks[block++].count;
     const int64_t first = d->kinds[d->kind[(size_t)sheet * GSA_MAX_KINDS + (size_t)kind]].first;
-    gsa_drawn_edge drawn = { .sheet = sheet, .phase = phase, .to = first + index, .head_from = -1, .head_to = -1 };
+    gsa_drawn_edge drawn = {
+        .sheet = sheet, .phase = phase, .to = first + index, .head_from = -1, .head_to = -1
+    };
     for (int64_t h = 0; h < heads; h++) {
         if (x->per_head) drawn.head_to = (int32_t)h;
         draw_row(d, &edges, row + h, drawn, each, context);
     }
 }
 
-void gsa_draw_node_edges(const gsa_drawing *d, int kind, int64_t index, gsa_draw_edge *each, void *context)
+void gsa_draw_node_edges(const gsa_drawing *d, int kind, int64_t index, gsa_draw_edge *each,
+                         void *context)
 {
     for (int s = 0; s < d->picture->n_sheets; s++) {
         const gsa_picture_sheet *sheet = &d->picture->sheets[s];
         if (sheet->stack != d->kinds[kind].stack) continue;
         const int own = gsa_schema_find_kind(sheet->schema, d->kinds[kind].name);
         for (int p = 0; own >= 0 && p < gsa_schema_phases(sheet->schema); p++)
-            if (gsa_is_drawn(sheet, p) && gsa_schema_phase(sheet->schema, p)->destinations >> own & 1)
+            if (gsa_is_drawn(sheet, p) &&
+                gsa_schema_phase(sheet->schema, p)->destinations >> own & 1)
                 draw_node(d, s, p, own, index, each, context);
     }
 }
 
-void gsa_draw_phase_edges(const gsa_drawing *d, int sheet, int phase, gsa_draw_edge *each, void *context)
+void gsa_draw_phase_edges(const gsa_drawing *d, int sheet, int phase, gsa_draw_edge *each,
+                          void *context)
 {
     const gsa_picture_sheet *s = &d->picture->sheets[sheet];
     const gsa_phase *x = gsa_schema_phase(s->schema, phase);
     for (int k = 0; gsa_is_drawn(s, phase) && k < gsa_schema_kinds(s->schema); k++)
-        for (int64_t i = 0; x->destinations >> k & 1 && i < gsa_instance_nodes(s->instance, k); i++) {
+        for (int64_t i = 0; x->destinations >> k & 1 && i < gsa_instance_nodes(s->instance, k);
+             i++) {
             if (gsa_output_failed(d->output)) return;
             draw_node(d, sheet, phase, k, i, each, context);
         }
@@ -320,13 +350,15 @@ void gsa_draw_edges(const gsa_drawing *d, gsa_draw_edge *each, void *context)
             gsa_draw_phase_edges(d, s, p, each, context);
 }
 
-/* ---- names and values ------------------------------------------------------------------------------------------------------ */
+/* ---- names and values ---------------------------------------------------------------------- */
 
-const char *gsa_draw_label_name(const gsa_picture_sheet *sheet, int phase, int32_t label, char *name)
+const char *gsa_draw_label_name(const gsa_picture_sheet *sheet, int phase, int32_t label,
+                                char *name)
 {
     memset(name, 0, GSA_LABEL_NAME);
     if (sheet->topology && sheet->topology->label) {
-        gsa_calling(sheet->schema->system, &(gsa_plugin_call){ sheet->topology->id, "label", NULL });
+        gsa_calling(sheet->schema->system,
+                    &(gsa_plugin_call){ sheet->topology->id, "label", NULL });
         sheet->topology->label(sheet->self, phase, label, name, GSA_LABEL_NAME);
         gsa_calling(sheet->schema->system, NULL);
     }
@@ -337,7 +369,8 @@ const char *gsa_draw_label_name(const gsa_picture_sheet *sheet, int phase, int32
 const char *gsa_draw_phase_name(const gsa_drawing *d, const gsa_drawn_edge *edge, char *name)
 {
     const gsa_schema *schema = d->picture->sheets[edge->sheet].schema;
-    const char *phase = gsa_schema_phase(schema, edge->phase)->name, *id = gsa_schema_topology(schema);
+    const char *phase = gsa_schema_phase(schema, edge->phase)->name,
+               *id = gsa_schema_topology(schema);
     const int twin = d->twin[edge->sheet];
     if (twin == 0) snprintf(name, GSA_PHASE_NAME, "%s", phase);
     else if (twin == 1) snprintf(name, GSA_PHASE_NAME, "%.63s.%s", id, phase);
@@ -412,6 +445,7 @@ void gsa_draw_real(gsa_output *output, double value)
     snprintf(text, sizeof text, "%.9g", value);
     const size_t whole = strspn(text, "-0123456789"), point = strcspn(text + whole, "0123456789e");
     gsa_output_write(output, text, (int64_t)whole);
-    if (point > 0) gsa_output_text(output, "."); /* whatever the locale's is, of one byte or several */
+    if (point > 0)
+        gsa_output_text(output, "."); /* whatever the locale's is, of one byte or several */
     gsa_output_text(output, text + whole + point);
 }

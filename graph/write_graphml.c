@@ -1,5 +1,6 @@
-/* write_graphml.c - the profile of write.h. Key ids carry v_, e_ and g_; attr.name is what other programs map: label, weight,
- * interaction (Cytoscape), rel (the label's number). Cost O(nodes + edges) time, no memory. */
+/* write_graphml.c - the profile of write.h. Key ids carry v_, e_ and g_; attr.name is what other
+ * programs map: label, weight, interaction (Cytoscape), rel (the label's number). Cost O(nodes +
+ * edges) time, no memory. */
 #include <stdio.h>
 #include <string.h>
 #include "graph/write_parts.h"
@@ -59,9 +60,11 @@ static void data_text(gsa_output *output, const char *key, const char *text, int
     gsa_output_text(output, "</data>");
 }
 
-static void key(gsa_output *output, const char *id, const char *class, const char *name, const char *type)
+static void key(gsa_output *output, const char *id, const char *class, const char *name,
+                const char *type)
 {
-    gsa_output_format(output, "  <key id=\"%s\" for=\"%s\" attr.name=\"%s\" attr.type=\"%s\"/>\n", id, class, name, type);
+    gsa_output_format(output, "  <key id=\"%s\" for=\"%s\" attr.name=\"%s\" attr.type=\"%s\"/>\n",
+                      id, class, name, type);
 }
 
 static void keys(const gsa_drawing *d)
@@ -92,7 +95,8 @@ static void keys(const gsa_drawing *d)
     };
     char id[24];
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (d->per_head || strncmp(all[i][0], "e_head", 6) != 0) key(d->output, all[i][0], all[i][1], all[i][2], all[i][3]);
+        if (d->per_head || strncmp(all[i][0], "e_head", 6) != 0)
+            key(d->output, all[i][0], all[i][1], all[i][2], all[i][3]);
     for (int h = 0; h < d->columns; h++) {
         snprintf(id, sizeof id, "e_w%d", h);
         key(d->output, id, "edge", id + 2, "double");
@@ -102,11 +106,13 @@ static void keys(const gsa_drawing *d)
 static void head(const gsa_drawing *d)
 {
     const char *spec = d->picture->spec ? d->picture->spec : d->topologies;
-    gsa_output_text(d->output, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-                               "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">\n  <!-- spec: ");
+    gsa_output_text(d->output,
+                    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+                    "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">\n  <!-- spec: ");
     commented(d->output, spec);
-    gsa_output_format(d->output, " topology: %s length: %lld heads: %d nodes: %lld edges: %lld -->\n", d->topologies,
-                      (long long)d->length, d->heads, (long long)d->nodes, (long long)d->edges);
+    gsa_output_format(
+        d->output, " topology: %s length: %lld heads: %d nodes: %lld edges: %lld -->\n",
+        d->topologies, (long long)d->length, d->heads, (long long)d->nodes, (long long)d->edges);
     keys(d);
     gsa_output_text(d->output, "  <graph id=\"G\" edgedefault=\"directed\">\n    ");
     data_text(d->output, "g_topology", d->topologies, (int64_t)strlen(d->topologies));

@@ -1,5 +1,6 @@
-/* write_mtx.c - Matrix Market: entry (destination, source) = how many edges join them over the drawn phases, layers and heads,
- * or the sum of their weights. Rows ascend; inside a row entries stand in the order of their first edge. 20 bytes a node. */
+/* write_mtx.c - Matrix Market: entry (destination, source) = how many edges join them over the
+ * drawn phases, layers and heads, or the sum of their weights. Rows ascend; inside a row entries
+ * stand in the order of their first edge. 20 bytes a node. */
 #include "graph/write_parts.h"
 
 typedef struct row_sum {
@@ -47,7 +48,8 @@ static int64_t sum_rows(row_sum *sum, gsa_output *output)
     const gsa_drawing *d = sum->drawing;
     int64_t entries = 0;
     for (int k = 0; k < d->n_kinds; k++)
-        for (int64_t i = 0; i < d->kinds[k].count && !gsa_output_failed(output); i++) entries += sum_row(k, i, sum, output);
+        for (int64_t i = 0; i < d->kinds[k].count && !gsa_output_failed(output); i++)
+            entries += sum_row(k, i, sum, output);
     return entries;
 }
 
@@ -56,8 +58,8 @@ gsa_status gsa_write_mtx(const gsa_drawing *d, gsa_error *error)
     const int real = d->columns > 0;
     row_sum sum = { .drawing = d };
     if (d->nodes > INT32_MAX)
-        return gsa_fail(error, GSA_ERR_LIMIT, "Matrix Market: %lld nodes, at most %d can be", (long long)d->nodes,
-                        INT32_MAX);
+        return gsa_fail(error, GSA_ERR_LIMIT, "Matrix Market: %lld nodes, at most %d can be",
+                        (long long)d->nodes, INT32_MAX);
     sum.count = gsa_alloc_zero(d->system, (size_t)d->nodes, sizeof *sum.count);
     sum.weight = real ? gsa_alloc(d->system, (size_t)d->nodes, sizeof *sum.weight) : NULL;
     sum.touched = gsa_alloc(d->system, (size_t)d->nodes, sizeof *sum.touched);
@@ -65,9 +67,11 @@ gsa_status gsa_write_mtx(const gsa_drawing *d, gsa_error *error)
     if (!sum.count || !sum.touched || (real && !sum.weight))
         status = gsa_out_of_memory(error, "Matrix Market", d->nodes * 20);
     else {
-        gsa_output_format(d->output, "%%%%MatrixMarket matrix coordinate %s general\n", real ? "real" : "integer");
-        gsa_output_format(d->output, "%% %.200s, length %lld, %lld edges; row = destination, column = source\n",
-                          d->topologies, (long long)d->length, (long long)d->edges);
+        gsa_output_format(d->output, "%%%%MatrixMarket matrix coordinate %s general\n",
+                          real ? "real" : "integer");
+        gsa_output_format(
+            d->output, "%% %.200s, length %lld, %lld edges; row = destination, column = source\n",
+            d->topologies, (long long)d->length, (long long)d->edges);
         gsa_output_format(d->output, "%lld %lld %lld\n", (long long)d->nodes, (long long)d->nodes,
                           (long long)sum_rows(&sum, NULL));
         sum_rows(&sum, d->output);

@@ -20,7 +20,8 @@ typedef struct gsa_drawing {
     int n_kinds;
     int *kind;        /* [sheets][GSA_MAX_KINDS]: place in `kinds` of a sheet's kind */
     int *first_phase; /* [sheets]: e_phase of its phase 0 */
-    int *twin;        /* [sheets]: 0: the only pattern of its layer; else which of those with its id it is, from 1 */
+    int *twin; /* [sheets]: 0: the only pattern of its layer; else which of those with its id it is,
+                  from 1 */
     char *topologies; /* ids, joined by ',' */
     int64_t length, nodes, edges;
     int heads, columns;   /* columns: of weights, 0 without */
@@ -37,20 +38,27 @@ typedef struct gsa_drawn_edge {
 
 typedef void gsa_draw_edge(void *context, const gsa_drawn_edge *edge);
 
-/* write_drawing.c: fills the drawing from its picture; what does not fit together is a sentence. Released in any case. */
+/* write_drawing.c: fills the drawing from its picture; what does not fit together is a sentence.
+ * Released in any case. */
 gsa_status gsa_drawing_create(gsa_drawing *drawing, gsa_error *error);
 void gsa_drawing_release(gsa_drawing *drawing);
 
-/* Phases of a layer that have edges and were computed; once-phases and pointwise ones are not drawn. */
+/* Phases of a layer that have edges and were computed; once-phases and pointwise ones are not
+ * drawn. */
 int gsa_is_drawn(const gsa_picture_sheet *sheet, int phase);
-/* Every edge into one node of a drawn kind: over all sheets, phases and heads in order; every edge of one phase; or all. */
-void gsa_draw_node_edges(const gsa_drawing *drawing, int kind, int64_t index, gsa_draw_edge *each, void *context);
-void gsa_draw_phase_edges(const gsa_drawing *drawing, int sheet, int phase, gsa_draw_edge *each, void *context);
+/* Every edge into one node of a drawn kind: over all sheets, phases and heads in order; every edge
+ * of one phase; or all. */
+void gsa_draw_node_edges(const gsa_drawing *drawing, int kind, int64_t index, gsa_draw_edge *each,
+                         void *context);
+void gsa_draw_phase_edges(const gsa_drawing *drawing, int sheet, int phase, gsa_draw_edge *each,
+                          void *context);
 void gsa_draw_edges(const gsa_drawing *drawing, gsa_draw_edge *each, void *context);
 
 /* The label's name, "" where the topology has none; `name` holds GSA_LABEL_NAME bytes. */
-const char *gsa_draw_label_name(const gsa_picture_sheet *sheet, int phase, int32_t label, char *name);
-/* "attend", or "ring.attend" where the layer has several patterns; written to `name`, GSA_PHASE_NAME bytes. */
+const char *gsa_draw_label_name(const gsa_picture_sheet *sheet, int phase, int32_t label,
+                                char *name);
+/* "attend", or "ring.attend" where the layer has several patterns; written to `name`,
+ * GSA_PHASE_NAME bytes. */
 const char *gsa_draw_phase_name(const gsa_drawing *drawing, const gsa_drawn_edge *edge, char *name);
 /* The token that the node is, or a slice at NULL. */
 gsa_slice gsa_draw_token(const gsa_drawing *drawing, const gsa_drawn_kind *kind, int64_t index);

@@ -1,9 +1,11 @@
-/* checkpoint.c - writing a checkpoint. What a crash may leave, and what the next begin does with it:
+/* checkpoint.c - writing a checkpoint. What a crash may leave, and what the next begin does with
+ * it:
  *   step-N.tmp          half-written or half-removed: removed
  *   latest.tmp-XXXX     a `latest` that was never put in place: removed
  *   step-N.old alone    killed between the two renames that replace a step-N: put back
  *   step-N.old, step-N  killed before the replaced one was removed: removed
- * Nothing is removed but plain files of these names and folders of plain files: what is a link, or holds a
+ * Nothing is removed but plain files of these names and folders of plain files: what is a link, or
+ * holds a
  * folder or a link, is somebody else's and stays. */
 #include "checkpoint.h"
 #include <errno.h>
@@ -22,7 +24,7 @@ struct gsa_checkpoint {
     gsa_names files;
 };
 
-/* ---- shared with checkpoint_find.c --------------------------------------------------------------------------------- */
+/* ---- shared with checkpoint_find.c --------------------------------------------------------- */
 
 char *gsa_text_of(const gsa_system *system, const char *format, ...)
 {
@@ -43,7 +45,9 @@ int gsa_step_of(const char *name, const char *suffix, int64_t *step)
     if (strncmp(name, GSA_STEP, prefix) != 0) return 0;
     const char *digits = name + prefix;
     const size_t count = strspn(digits, "0123456789");
-    if (count == 0 || count > 18 || (digits[0] == '0' && count > 1) || strcmp(digits + count, suffix) != 0) return 0;
+    if (count == 0 || count > 18 || (digits[0] == '0' && count > 1) ||
+        strcmp(digits + count, suffix) != 0)
+        return 0;
     *step = 0;
     for (size_t i = 0; i < count; i++) *step = *step * 10 + (digits[i] - '0');
     return 1;
@@ -54,7 +58,8 @@ gsa_status gsa_names_add(gsa_names *names, const char *name, gsa_error *error)
     if (names->count == names->room) {
         const int room = names->room ? 2 * names->room : 16;
         char **more = gsa_resize(names->system, names->at, (size_t)room, sizeof *more);
-        if (!more) return gsa_out_of_memory(error, "the names in a folder", room * (int64_t)sizeof *more);
+        if (!more)
+            return gsa_out_of_memory(error, "the names in a folder", room * (int64_t)sizeof *more);
         names->at = more, names->room = room;
     }
     char *copy = gsa_copy_text(names->system, name);
@@ -70,14 +75,16 @@ static int add_listed(void *context, const char *name)
     return names->failed;
 }
 
-gsa_status gsa_names_list(const gsa_system *system, const char *folder, gsa_names *names, gsa_error *error)
+gsa_status gsa_names_list(const gsa_system *system, const char *folder, gsa_names *names,
+                          gsa_error *error)
 {
     char why[128];
     *names = (gsa_names){ .system = system };
     const int rc = system->list(system->user, folder, add_listed, names);
     if (names->failed) return gsa_out_of_memory(error, folder, (int64_t)sizeof *names->at);
     if (rc == 0) return GSA_OK;
-    return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be listed: %s", folder, gsa_errno_text(errno, why, sizeof why));
+    return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be listed: %s", folder,
+                    gsa_errno_text(errno, why, sizeof why));
 }
 
 void gsa_names_release(gsa_names *names)
@@ -87,12 +94,13 @@ void gsa_names_release(gsa_names *names)
     names->at = NULL, names->count = names->room = 0;
 }
 
-/* ---- removing ------------------------------------------------------------------------------------------------------ */
+/* ---- removing ------------------------------------------------------------------------------ */
 
 static gsa_status cannot(const char *path, const char *what, gsa_error *error)
 {
     char why[128];
-    return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be %s: %s", path, what, gsa_errno_text(errno, why, sizeof why));
+    return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be %s: %s", path, what,
+                    gsa_errno_text(errno, why, sizeof why));
 }
 
 static gsa_status remove_path(const gsa_system *system, const char *path, gsa_error *error)
@@ -100,7 +108,8 @@ static gsa_status remove_path(const gsa_system *system, const char *path, gsa_er
     return system->remove(system->user, path) < 0 ? cannot(path, "removed", error) : GSA_OK;
 }
 
-static gsa_status remove_inside(const gsa_system *system, const char *folder, const char *name, gsa_error *error)
+static gsa_status remove_inside(const gsa_system *system, const char *folder, const char *name,
+                                gsa_error *error)
 {
     char *path = gsa_text_of(system, "%s/%s", folder, name);
     if (!path) return gsa_out_of_memory(error, folder, (int64_t)strlen(name));
@@ -114,16 +123,18 @@ static gsa_status remove_folder(const gsa_system *system, const char *folder, gs
 {
     gsa_names names;
     if (system->clear_folder)
-        return system->clear_folder(system->user, folder) < 0 ? cannot(folder, "removed", error) : GSA_OK;
+        return system->clear_folder(system->user, folder) < 0 ? cannot(folder, "removed", error)
+                                                              : GSA_OK;
     gsa_status status = gsa_names_list(system, folder, &names, error);
-    for (int i = 0; status == GSA_OK && i < names.count; i++) status = remove_inside(system, folder, names.at[i], error);
+    for (int i = 0; status == GSA_OK && i < names.count; i++)
+        status = remove_inside(system, folder, names.at[i], error);
     gsa_names_release(&names);
     return status == GSA_OK ? remove_path(system, folder, error) : status;
 }
 
 /* *own: DIR/step-N<suffix> is a folder, no link to one, and holds plain files alone. */
-static gsa_status check_own(const gsa_system *system, const char *folder, int64_t step, const char *suffix, int *own,
-                            gsa_error *error)
+static gsa_status check_own(const gsa_system *system, const char *folder, int64_t step,
+                            const char *suffix, int *own, gsa_error *error)
 {
     gsa_names names = { .system = system };
     gsa_status status = GSA_OK;
@@ -142,9 +153,11 @@ static gsa_status check_own(const gsa_system *system, const char *folder, int64_
     return status;
 }
 
-/* step-N<suffix> becomes step-N.tmp first, so that what is half removed is never taken for a checkpoint. The
+/* step-N<suffix> becomes step-N.tmp first, so that what is half removed is never taken for a
+ * checkpoint. The
  * folder is our own. */
-static gsa_status discard(const gsa_system *system, const char *folder, int64_t step, const char *suffix, gsa_error *error)
+static gsa_status discard(const gsa_system *system, const char *folder, int64_t step,
+                          const char *suffix, gsa_error *error)
 {
     char *from = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 "%s", folder, step, suffix);
     char *to = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 GSA_WRITING, folder, step);
@@ -158,10 +171,11 @@ static gsa_status discard(const gsa_system *system, const char *folder, int64_t 
     return status;
 }
 
-/* ---- begin --------------------------------------------------------------------------------------------------------- */
+/* ---- begin --------------------------------------------------------------------------------- */
 
 /* A replaced checkpoint: put back where the new one never came, else removed. */
-static gsa_status settle_replaced(const gsa_system *system, const char *folder, int64_t step, gsa_error *error)
+static gsa_status settle_replaced(const gsa_system *system, const char *folder, int64_t step,
+                                  gsa_error *error)
 {
     char *place = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64, folder, step);
     char *old = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 GSA_REPLACED, folder, step);
@@ -176,7 +190,8 @@ static gsa_status settle_replaced(const gsa_system *system, const char *folder, 
     return status;
 }
 
-static gsa_status clean_latest(const gsa_system *system, const char *folder, const char *name, gsa_error *error)
+static gsa_status clean_latest(const gsa_system *system, const char *folder, const char *name,
+                               gsa_error *error)
 {
     char *path = gsa_text_of(system, "%s/%s", folder, name);
     if (!path) return gsa_out_of_memory(error, folder, (int64_t)strlen(name));
@@ -185,7 +200,8 @@ static gsa_status clean_latest(const gsa_system *system, const char *folder, con
     return own ? remove_inside(system, folder, name, error) : GSA_OK;
 }
 
-static gsa_status clean_one(const gsa_system *system, const char *folder, const char *name, gsa_error *error)
+static gsa_status clean_one(const gsa_system *system, const char *folder, const char *name,
+                            gsa_error *error)
 {
     int64_t step;
     int own = 0;
@@ -206,12 +222,14 @@ static gsa_status clean(const gsa_system *system, const char *folder, gsa_error 
 {
     gsa_names names;
     gsa_status status = gsa_names_list(system, folder, &names, error);
-    for (int i = 0; status == GSA_OK && i < names.count; i++) status = clean_one(system, folder, names.at[i], error);
+    for (int i = 0; status == GSA_OK && i < names.count; i++)
+        status = clean_one(system, folder, names.at[i], error);
     gsa_names_release(&names);
     return status;
 }
 
-/* A folder that was just made is lost with the power unless the folders above it are synchronised, up to the first. */
+/* A folder that was just made is lost with the power unless the folders above it are synchronised,
+ * up to the first. */
 static gsa_status sync_above(const gsa_system *system, const char *folder, gsa_error *error)
 {
     gsa_status status = GSA_OK;
@@ -222,7 +240,8 @@ static gsa_status sync_above(const gsa_system *system, const char *folder, gsa_e
         more = slash && slash != path;
         if (slash) *slash = 0;
         const char *above = !slash ? "." : *path ? path : "/";
-        if (system->sync_folder(system->user, above) < 0) status = cannot(above, "synchronised", error);
+        if (system->sync_folder(system->user, above) < 0)
+            status = cannot(above, "synchronised", error);
     }
     gsa_release(system, path);
     return status;
@@ -250,7 +269,8 @@ static gsa_status begin(gsa_checkpoint *checkpoint, const char *folder, gsa_erro
     const gsa_system *system = checkpoint->system;
     checkpoint->folder = gsa_copy_text(system, folder);
     checkpoint->place = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64, folder, checkpoint->step);
-    checkpoint->writing = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 GSA_WRITING, folder, checkpoint->step);
+    checkpoint->writing =
+        gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 GSA_WRITING, folder, checkpoint->step);
     if (!checkpoint->folder || !checkpoint->place || !checkpoint->writing)
         return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
     gsa_status status = make_folder(system, folder, error);
@@ -260,13 +280,14 @@ static gsa_status begin(gsa_checkpoint *checkpoint, const char *folder, gsa_erro
     return status;
 }
 
-gsa_status gsa_checkpoint_begin(const gsa_system *system, const char *folder, int64_t step, gsa_checkpoint **checkpoint,
-                                gsa_error *error)
+gsa_status gsa_checkpoint_begin(const gsa_system *system, const char *folder, int64_t step,
+                                gsa_checkpoint **checkpoint, gsa_error *error)
 {
     system = gsa_system_or_default(system);
     *checkpoint = NULL;
     if (step < 0 || step > INT64_C(999999999999999999))
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "a checkpoint's step is %" PRId64 ", not 0 or more", step);
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "a checkpoint's step is %" PRId64 ", not 0 or more", step);
     gsa_checkpoint *made = gsa_alloc_zero(system, 1, sizeof *made);
     if (!made) return gsa_out_of_memory(error, folder, (int64_t)sizeof *made);
     made->system = made->files.system = system;
@@ -277,15 +298,19 @@ gsa_status gsa_checkpoint_begin(const gsa_system *system, const char *folder, in
     return status;
 }
 
-gsa_status gsa_checkpoint_file(gsa_checkpoint *checkpoint, const char *name, gsa_output **output, gsa_error *error)
+gsa_status gsa_checkpoint_file(gsa_checkpoint *checkpoint, const char *name, gsa_output **output,
+                               gsa_error *error)
 {
     *output = NULL;
     if (!gsa_manifest_takes(name))
-        return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "'%s' cannot name a file of a checkpoint: expected letters, digits, '.', '_', '-'", name);
+        return gsa_fail(
+            error, GSA_ERR_ARGUMENT,
+            "'%s' cannot name a file of a checkpoint: expected letters, digits, '.', '_', '-'",
+            name);
     for (int i = 0; i < checkpoint->files.count; i++)
         if (strcmp(checkpoint->files.at[i], name) == 0)
-            return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' stands in '%s' already", name, checkpoint->writing);
+            return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' stands in '%s' already", name,
+                            checkpoint->writing);
     char *path = gsa_text_of(checkpoint->system, "%s/%s", checkpoint->writing, name);
     if (!path) return gsa_out_of_memory(error, checkpoint->writing, (int64_t)strlen(name));
     gsa_status status = gsa_names_add(&checkpoint->files, name, error);
@@ -294,7 +319,7 @@ gsa_status gsa_checkpoint_file(gsa_checkpoint *checkpoint, const char *name, gsa
     return status;
 }
 
-/* ---- commit -------------------------------------------------------------------------------------------------------- */
+/* ---- commit -------------------------------------------------------------------------------- */
 
 /* step-N.tmp to step-N; what stands there steps aside and comes back when that fails. */
 static gsa_status put_in_place(gsa_checkpoint *checkpoint, gsa_error *error)
@@ -303,12 +328,14 @@ static gsa_status put_in_place(gsa_checkpoint *checkpoint, gsa_error *error)
     const int replaces = system->kind(system->user, checkpoint->place, NULL) != GSA_FILE_ABSENT;
     char *old = gsa_text_of(system, "%s" GSA_REPLACED, checkpoint->place);
     gsa_status status = GSA_OK;
-    if (!old) status = gsa_out_of_memory(error, checkpoint->place, (int64_t)strlen(checkpoint->place));
+    if (!old)
+        status = gsa_out_of_memory(error, checkpoint->place, (int64_t)strlen(checkpoint->place));
     else if (replaces && system->rename(system->user, checkpoint->place, old) < 0)
         status = cannot(checkpoint->place, "replaced", error);
     else if (system->rename(system->user, checkpoint->writing, checkpoint->place) < 0) {
         status = cannot(checkpoint->place, "put in place", error);
-        if (replaces) system->rename(system->user, old, checkpoint->place); /* else the next begin does it */
+        if (replaces)
+            system->rename(system->user, old, checkpoint->place); /* else the next begin does it */
     }
     gsa_release(system, old);
     return status;
@@ -318,7 +345,8 @@ static gsa_status point_to(gsa_checkpoint *checkpoint, gsa_error *error)
 {
     gsa_output *output;
     char *path = gsa_text_of(checkpoint->system, "%s/" GSA_LATEST, checkpoint->folder);
-    if (!path) return gsa_out_of_memory(error, checkpoint->folder, (int64_t)strlen(checkpoint->folder));
+    if (!path)
+        return gsa_out_of_memory(error, checkpoint->folder, (int64_t)strlen(checkpoint->folder));
     gsa_status status = gsa_output_open_own(checkpoint->system, path, &output, error);
     gsa_release(checkpoint->system, path);
     if (status != GSA_OK) return status;
@@ -326,8 +354,8 @@ static gsa_status point_to(gsa_checkpoint *checkpoint, gsa_error *error)
     return gsa_output_commit(output, error);
 }
 
-/* Does step `a` stay rather than `b`? First the new one, then those before it, newest first, then those after it, which belong
- * to a run that was taken up again from an earlier step. */
+/* Does step `a` stay rather than `b`? First the new one, then those before it, newest first, then
+ * those after it, which belong to a run that was taken up again from an earlier step. */
 static int stays_before(int64_t a, int64_t b, int64_t newest)
 {
     if ((a <= newest) != (b <= newest)) return a <= newest;
@@ -335,7 +363,8 @@ static int stays_before(int64_t a, int64_t b, int64_t newest)
 }
 
 /* Removes what was replaced, and puts the steps of our own folders into `steps`. */
-static gsa_status list_own(gsa_checkpoint *checkpoint, const gsa_names *names, int64_t *steps, int *count, gsa_error *error)
+static gsa_status list_own(gsa_checkpoint *checkpoint, const gsa_names *names, int64_t *steps,
+                           int *count, gsa_error *error)
 {
     const gsa_system *system = checkpoint->system;
     gsa_status status = GSA_OK;
@@ -347,7 +376,8 @@ static gsa_status list_own(gsa_checkpoint *checkpoint, const gsa_names *names, i
         const char *suffix = replaced ? GSA_REPLACED : "";
         if (!replaced && !gsa_step_of(names->at[i], "", &step)) continue;
         status = check_own(system, checkpoint->folder, step, suffix, &own, error);
-        if (own && status == GSA_OK && replaced) status = discard(system, checkpoint->folder, step, suffix, error);
+        if (own && status == GSA_OK && replaced)
+            status = discard(system, checkpoint->folder, step, suffix, error);
         else if (own) steps[(*count)++] = step;
     }
     return status;
@@ -365,25 +395,31 @@ static gsa_status prune(gsa_checkpoint *checkpoint, int keep, gsa_error *error)
     if (status == GSA_OK) status = list_own(checkpoint, &names, steps, &count, error);
     for (int i = 0; status == GSA_OK && i < count; i++) {
         int better = 0;
-        for (int j = 0; j < count; j++) better += stays_before(steps[j], steps[i], checkpoint->step);
+        for (int j = 0; j < count; j++)
+            better += stays_before(steps[j], steps[i], checkpoint->step);
         if (better >= keep) status = discard(system, checkpoint->folder, steps[i], "", error);
     }
     gsa_release(system, steps);
     gsa_names_release(&names);
     return status == GSA_OK ? status
-                            : gsa_fail_at(error, status, "'%s' is saved, but an older one stays", checkpoint->place);
+                            : gsa_fail_at(error, status, "'%s' is saved, but an older one stays",
+                                          checkpoint->place);
 }
 
 static gsa_status commit(gsa_checkpoint *checkpoint, int keep, int *placed, gsa_error *error)
 {
     const gsa_system *system = checkpoint->system;
-    if (keep < 1) return gsa_fail(error, GSA_ERR_ARGUMENT, "%d checkpoints cannot be kept: expected 1 or more", keep);
-    if (checkpoint->files.count == 0) return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' has no files", checkpoint->writing);
+    if (keep < 1)
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "%d checkpoints cannot be kept: expected 1 or more", keep);
+    if (checkpoint->files.count == 0)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' has no files", checkpoint->writing);
     gsa_status status = gsa_manifest_write(system, checkpoint->writing, &checkpoint->files, error);
     if (status == GSA_OK) status = put_in_place(checkpoint, error);
     if (status != GSA_OK) return status;
     *placed = 1;
-    if (system->sync_folder(system->user, checkpoint->folder) < 0) return cannot(checkpoint->folder, "synchronised", error);
+    if (system->sync_folder(system->user, checkpoint->folder) < 0)
+        return cannot(checkpoint->folder, "synchronised", error);
     status = point_to(checkpoint, error);
     return status == GSA_OK ? prune(checkpoint, keep, error) : status;
 }
@@ -400,6 +436,7 @@ gsa_status gsa_checkpoint_commit(gsa_checkpoint *checkpoint, int keep, gsa_error
 void gsa_checkpoint_abandon(gsa_checkpoint *checkpoint)
 {
     if (!checkpoint) return;
-    remove_folder(checkpoint->system, checkpoint->writing, NULL); /* what stays is removed by the next begin */
+    remove_folder(checkpoint->system, checkpoint->writing,
+                  NULL); /* what stays is removed by the next begin */
     end(checkpoint);
 }

@@ -1,9 +1,11 @@
 /* checkpoint.h - a folder of checkpoints that is never half-written.
  *
- *   DIR/step-N/{files..., manifest.sha256}    written as DIR/step-N.tmp, files and folder synced, renamed
+ *   DIR/step-N/{files..., manifest.sha256}
+ *       written as DIR/step-N.tmp, files and folder synced, renamed
  *   DIR/latest                                one line, "step-N", replaced after the rename
- * The previous checkpoint is kept, older ones are removed after `latest` points to the new one; leftovers *.tmp are removed when a save
- * begins. Reading follows `latest`, checks what will be read by the manifest, and falls back to the newest other step whose manifest holds, saying so. */
+ * The previous checkpoint is kept, older ones are removed after `latest` points to the new one;
+ * leftovers *.tmp are removed when a save begins. Reading follows `latest`, checks what will be
+ * read by the manifest, and falls back to the newest other step whose manifest holds, saying so. */
 #ifndef GSA_CHECKPOINT_H
 #define GSA_CHECKPOINT_H
 #include "parameters.h"
@@ -15,25 +17,33 @@ extern "C" {
 
 typedef struct gsa_checkpoint gsa_checkpoint; /* one being written */
 
-gsa_status gsa_checkpoint_begin(const gsa_system *system, const char *folder, int64_t step, gsa_checkpoint **checkpoint,
-                                gsa_error *error);
+gsa_status gsa_checkpoint_begin(const gsa_system *system, const char *folder, int64_t step,
+                                gsa_checkpoint **checkpoint, gsa_error *error);
 /* An output for one file of it ("model.safetensors"); the caller commits it before the next. */
-gsa_status gsa_checkpoint_file(gsa_checkpoint *checkpoint, const char *name, gsa_output **output, gsa_error *error);
-/* Manifest, sync, rename, latest, pruning. `keep` >= 1 checkpoints stay in all. Releases the checkpoint, also on failure. */
+gsa_status gsa_checkpoint_file(gsa_checkpoint *checkpoint, const char *name, gsa_output **output,
+                               gsa_error *error);
+/* Manifest, sync, rename, latest, pruning. `keep` >= 1 checkpoints stay in all. Releases the
+ * checkpoint, also on failure. */
 gsa_status gsa_checkpoint_commit(gsa_checkpoint *checkpoint, int keep, gsa_error *error);
 void gsa_checkpoint_abandon(gsa_checkpoint *checkpoint);
 
-/* Finds a whole checkpoint: `folder` itself when it holds a manifest, else as above. `unread` (NULL: none) names
- * a file of it that the caller will not read: that one is not checked and may be missing. `path` receives the
- * step's folder; *warning is NULL or one sentence when it had to fall back. The caller releases both. */
-gsa_status gsa_checkpoint_find(const gsa_system *system, const char *folder, const char *unread, char **path,
-                               char **warning, gsa_error *error);
+/* Finds a whole checkpoint: `folder` itself when it holds a manifest, else as above. `unread`
+ * (NULL: none) names
+ * a file of it that the caller will not read: that one is not checked and may be missing. `path`
+ * receives the
+ * step's folder; *warning is NULL or one sentence when it had to fall back. The caller releases
+ * both. */
+gsa_status gsa_checkpoint_find(const gsa_system *system, const char *folder, const char *unread,
+                               char **path, char **warning, gsa_error *error);
 
-/* ---- parameters as safetensors: float or double as the backend's; read checks names and shapes both ways: a missing, unknown or
- * differently shaped tensor is GSA_ERR_FORMAT ("checkpoint of another model: ...") and nothing is changed. */
-gsa_status gsa_parameters_write(const gsa_system *system, const gsa_parameters *parameters, gsa_output *output,
-                                const gsa_note *notes, int n_notes, gsa_error *error);
-gsa_status gsa_parameters_read(const gsa_system *system, gsa_parameters *parameters, const char *path, gsa_error *error);
+/* ---- parameters as safetensors: float or double as the backend's; read checks names and shapes
+ * both ways: a missing, unknown or differently shaped tensor is GSA_ERR_FORMAT ("checkpoint of
+ * another model: ...") and nothing is changed. */
+gsa_status gsa_parameters_write(const gsa_system *system, const gsa_parameters *parameters,
+                                gsa_output *output, const gsa_note *notes, int n_notes,
+                                gsa_error *error);
+gsa_status gsa_parameters_read(const gsa_system *system, gsa_parameters *parameters,
+                               const char *path, gsa_error *error);
 
 #ifdef __cplusplus
 }

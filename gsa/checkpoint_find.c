@@ -1,4 +1,5 @@
-/* checkpoint_find.c - the checkpoint to read: the one that `latest` names, else the newest whose manifest holds. */
+/* checkpoint_find.c - the checkpoint to read: the one that `latest` names, else the newest whose
+ * manifest holds. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +13,11 @@ typedef struct candidate {
 } candidate;
 
 /* Its path when it is whole. */
-static gsa_status try_step(const gsa_system *system, const char *folder, const char *unread, candidate which, char **path,
-                           gsa_error *error)
+static gsa_status try_step(const gsa_system *system, const char *folder, const char *unread,
+                           candidate which, char **path, gsa_error *error)
 {
-    char *place =
-        gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 "%s", folder, which.step, which.replaced ? GSA_REPLACED : "");
+    char *place = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 "%s", folder, which.step,
+                              which.replaced ? GSA_REPLACED : "");
     if (!place) return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
     gsa_status status = GSA_OK;
     if (system->kind(system->user, place, NULL) != GSA_FILE_FOLDER)
@@ -27,7 +28,8 @@ static gsa_status try_step(const gsa_system *system, const char *folder, const c
     return status;
 }
 
-static gsa_status read_latest(const gsa_system *system, const char *folder, int64_t *step, gsa_error *error)
+static gsa_status read_latest(const gsa_system *system, const char *folder, int64_t *step,
+                              gsa_error *error)
 {
     enum { LONGEST = 64 };
     char *text = NULL, *path = gsa_text_of(system, "%s/" GSA_LATEST, folder);
@@ -48,7 +50,8 @@ static int newest_first(const void *a, const void *b)
 }
 
 /* All of them, newest first; released by the caller. */
-static gsa_status list_steps(const gsa_system *system, const char *folder, candidate **found, int *count, gsa_error *error)
+static gsa_status list_steps(const gsa_system *system, const char *folder, candidate **found,
+                             int *count, gsa_error *error)
 {
     gsa_names names;
     *found = NULL, *count = 0;
@@ -69,8 +72,8 @@ static gsa_status list_steps(const gsa_system *system, const char *folder, candi
 }
 
 /* The newest whole one but `latest` (-1: none), which was tried. */
-static gsa_status fall_back(const gsa_system *system, const char *folder, const char *unread, int64_t latest,
-                            const char *reason, char **path, gsa_error *error)
+static gsa_status fall_back(const gsa_system *system, const char *folder, const char *unread,
+                            int64_t latest, const char *reason, char **path, gsa_error *error)
 {
     candidate *found;
     int count;
@@ -81,15 +84,16 @@ static gsa_status fall_back(const gsa_system *system, const char *folder, const 
     }
     status = GSA_ERR_FORMAT;
     for (int i = 0; i < count && status != GSA_OK && status != GSA_ERR_MEMORY; i++)
-        if (found[i].step != latest || found[i].replaced) status = try_step(system, folder, unread, found[i], path, error);
+        if (found[i].step != latest || found[i].replaced)
+            status = try_step(system, folder, unread, found[i], path, error);
     gsa_release(system, found);
     if (status == GSA_OK || status == GSA_ERR_MEMORY) return status;
     return gsa_fail(error, status, "'%s' holds no whole checkpoint: %s", folder, reason);
 }
 
 /* A step's own folder: no other is looked for. */
-static gsa_status take_itself(const gsa_system *system, const char *folder, const char *unread, char **path,
-                              gsa_error *error)
+static gsa_status take_itself(const gsa_system *system, const char *folder, const char *unread,
+                              char **path, gsa_error *error)
 {
     const gsa_status status = gsa_manifest_check(system, folder, unread, error);
     if (status != GSA_OK) return status;
@@ -97,8 +101,8 @@ static gsa_status take_itself(const gsa_system *system, const char *folder, cons
     return *path ? GSA_OK : gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
 }
 
-static gsa_status take_latest(const gsa_system *system, const char *folder, const char *unread, char **path, char **warning,
-                              gsa_error *error)
+static gsa_status take_latest(const gsa_system *system, const char *folder, const char *unread,
+                              char **path, char **warning, gsa_error *error)
 {
     gsa_error reason = { GSA_OK, "" };
     candidate latest = { -1, 0 };
@@ -115,8 +119,8 @@ static gsa_status take_latest(const gsa_system *system, const char *folder, cons
     return gsa_out_of_memory(error, folder, GSA_ERROR_SIZE);
 }
 
-gsa_status gsa_checkpoint_find(const gsa_system *system, const char *folder, const char *unread, char **path, char **warning,
-                               gsa_error *error)
+gsa_status gsa_checkpoint_find(const gsa_system *system, const char *folder, const char *unread,
+                               char **path, char **warning, gsa_error *error)
 {
     system = gsa_system_or_default(system);
     *path = *warning = NULL;
@@ -127,5 +131,6 @@ gsa_status gsa_checkpoint_find(const gsa_system *system, const char *folder, con
     if (itself) return take_itself(system, folder, unread, path, error);
     if (system->kind(system->user, folder, NULL) == GSA_FILE_FOLDER)
         return take_latest(system, folder, unread, path, warning, error);
-    return gsa_fail(error, GSA_ERR_IO, "'%s' is no folder of checkpoints: it is not there or is a file", folder);
+    return gsa_fail(error, GSA_ERR_IO,
+                    "'%s' is no folder of checkpoints: it is not there or is a file", folder);
 }

@@ -7,12 +7,15 @@
 #define GSA_LATEST   "latest"
 #define GSA_STEP     "step-"
 #define GSA_WRITING  ".tmp" /* step-N.tmp: being written, or being removed */
-#define GSA_REPLACED ".old" /* step-N.old: whole; a newer step-N takes its place. Removed after that one is in `latest` */
+#define GSA_REPLACED                                                                               \
+    ".old" /* step-N.old: whole; a newer step-N takes its place. Removed after that one is in      \
+              `latest` */
 
 /* Formatted text, released by the caller; NULL: no memory. */
 char *gsa_text_of(const gsa_system *system, const char *format, ...) GSA_PRINTF(2, 3);
 
-/* Is `name` step-N with that suffix ("" for a finished one)? N as printed: digits, no leading zero. */
+/* Is `name` step-N with that suffix ("" for a finished one)? N as printed: digits, no leading
+ * zero. */
 int gsa_step_of(const char *name, const char *suffix, int64_t *step);
 
 typedef struct gsa_names { /* what a folder holds; owns its texts */
@@ -20,16 +23,22 @@ typedef struct gsa_names { /* what a folder holds; owns its texts */
     char **at;
     int count, room, failed;
 } gsa_names;
-gsa_status gsa_names_list(const gsa_system *system, const char *folder, gsa_names *names, gsa_error *error);
+gsa_status gsa_names_list(const gsa_system *system, const char *folder, gsa_names *names,
+                          gsa_error *error);
 gsa_status gsa_names_add(gsa_names *names, const char *name, gsa_error *error);
 void gsa_names_release(gsa_names *names);
 
-/* ---- manifest.sha256: "<64 hex digits>  <name>" a line, as `sha256sum` prints and `sha256sum -c` checks. Names are
- * [A-Za-z0-9._-]+ and start with no dot, so that nothing is quoted and nothing leaves the folder. */
+/* ---- manifest.sha256: "<64 hex digits>
+ *     <name>" a line, as `sha256sum` prints and `sha256sum -c` checks. Names are
+ * [A-Za-z0-9._-]+ and start with no dot, so that nothing is quoted and nothing leaves the
+ * folder. */
 int gsa_manifest_takes(const char *name);
-gsa_status gsa_manifest_write(const gsa_system *system, const char *folder, const gsa_names *names, gsa_error *error);
-/* Every listed file but `unread` (NULL: none) is there with its hash, else GSA_ERR_FORMAT or GSA_ERR_IO. Files
+gsa_status gsa_manifest_write(const gsa_system *system, const char *folder, const gsa_names *names,
+                              gsa_error *error);
+/* Every listed file but `unread` (NULL: none) is there with its hash, else GSA_ERR_FORMAT or
+ * GSA_ERR_IO. Files
  * beside them do not matter. */
-gsa_status gsa_manifest_check(const gsa_system *system, const char *folder, const char *unread, gsa_error *error);
+gsa_status gsa_manifest_check(const gsa_system *system, const char *folder, const char *unread,
+                              gsa_error *error);
 
 #endif

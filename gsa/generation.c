@@ -2,12 +2,14 @@
 #include <string.h>
 #include "generation_parts.h"
 
-gsa_status gsa_generation_create(const gsa_stack *stack, gsa_backend *backend, const gsa_generation_options *options,
-                                 gsa_generation **generation, gsa_error *error)
+gsa_status gsa_generation_create(const gsa_stack *stack, gsa_backend *backend,
+                                 const gsa_generation_options *options, gsa_generation **generation,
+                                 gsa_error *error)
 {
     *generation = NULL;
     if (options->longest < 1 || options->longest == INT32_MAX)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "generation of at most %d tokens, expected 1 to %d", options->longest,
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "generation of at most %d tokens, expected 1 to %d", options->longest,
                         INT32_MAX - 1);
     gsa_generation *g = gsa_alloc_zero(stack->system, 1, sizeof *g);
     if (!g) return gsa_out_of_memory(error, "a generation", (int64_t)sizeof *g);
@@ -15,10 +17,12 @@ gsa_status gsa_generation_create(const gsa_stack *stack, gsa_backend *backend, c
     g->most = options->longest, g->longest = g->most + 1, g->cache = options->cache;
     if (options->limits) g->limits = *options->limits;
     g->by_length = 1;
-    for (int p = 0; p < stack->n_parts; p++) g->by_length &= (gsa_schema_flags(stack->parts[p].schema) & GSA_BY_LENGTH) != 0;
+    for (int p = 0; p < stack->n_parts; p++)
+        g->by_length &= (gsa_schema_flags(stack->parts[p].schema) & GSA_BY_LENGTH) != 0;
     const gsa_generation_plan *plan;
     gsa_status status = gsa_generation_program(g, error);
-    if (status == GSA_OK && !stack->reads_memory) status = gsa_generation_plan_for(g, 0, NULL, NULL, &plan, error);
+    if (status == GSA_OK && !stack->reads_memory)
+        status = gsa_generation_plan_for(g, 0, NULL, NULL, &plan, error);
     if (status == GSA_OK) *generation = g;
     else gsa_generation_release(g);
     return status;
@@ -34,14 +38,16 @@ void gsa_generation_release(gsa_generation *g)
         gsa_release(g->system, g->sequence[i].moment);
         gsa_release(g->system, g->other[i].moment);
     }
-    void *const all[] = { g->value, g->pool, g->turn, g->sequence, g->other, g->item, g->moment, g->run };
+    void *const all[] = { g->value, g->pool, g->turn,   g->sequence,
+                          g->other, g->item, g->moment, g->run };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) gsa_release(g->system, all[i]);
     gsa_release(g->system, g);
 }
 
 void gsa_generation_clear(gsa_generation *g)
 {
-    for (int v = 0; v < g->n_values; v++) g->value[v].rows = g->value[v].base = 0, g->value[v].fresh = NULL;
+    for (int v = 0; v < g->n_values; v++)
+        g->value[v].rows = g->value[v].base = 0, g->value[v].fresh = NULL;
     for (int p = 0; p < g->n_pools; p++) g->pool[p].x.rows = g->pool[p].first = 0;
     if (!g->by_length) gsa_generation_plans_release(g);
     g->n_sequences = 0;
@@ -50,8 +56,9 @@ void gsa_generation_clear(gsa_generation *g)
     g->counts = (gsa_generation_counts){ 0 };
 }
 
-/* ---- which sequences go on ------------------------------------------------------------------------------------------------ */
-static gsa_status copy_sequence(gsa_generation *g, gsa_grown *to, const gsa_grown *from, gsa_error *error)
+/* ---- which sequences go on ----------------------------------------------------------------- */
+static gsa_status copy_sequence(gsa_generation *g, gsa_grown *to, const gsa_grown *from,
+                                gsa_error *error)
 {
     const gsa_status status = gsa_sequence_grow(g, to, from->length + 1, error);
     if (status != GSA_OK) return status;
@@ -77,13 +84,16 @@ gsa_status gsa_generation_reserve(gsa_generation *g, int32_t count, gsa_error *e
     return GSA_OK;
 }
 
-/* The lists are copied into those of the generation before, which take turns with them: nothing is allocated but for growth. */
-gsa_status gsa_generation_choose(gsa_generation *g, const int32_t *parent, int32_t count, gsa_error *error)
+/* The lists are copied into those of the generation before, which take turns with them: nothing is
+ * allocated but for growth. */
+gsa_status gsa_generation_choose(gsa_generation *g, const int32_t *parent, int32_t count,
+                                 gsa_error *error)
 {
     if (count < 0) return gsa_fail(error, GSA_ERR_ARGUMENT, "%d sequences are to go on", count);
     for (int32_t i = 0; i < count; i++)
         if (parent[i] < 0 || parent[i] >= g->n_sequences)
-            return gsa_fail(error, GSA_ERR_ARGUMENT, "sequence %d is to go on as sequence %d, but there are %d", parent[i],
+            return gsa_fail(error, GSA_ERR_ARGUMENT,
+                            "sequence %d is to go on as sequence %d, but there are %d", parent[i],
                             i, g->n_sequences);
     gsa_status status = gsa_generation_reserve(g, count, error);
     for (int32_t i = 0; i < count && status == GSA_OK; i++)

@@ -1,8 +1,10 @@
-/* generation_edges.c - the edges of new rows: their pattern's, with every source looked up in its sequence. */
+/* generation_edges.c - the edges of new rows: their pattern's, with every source looked up in its
+ * sequence. */
 #include "generation_parts.h"
 
-/* ---- which rows ----------------------------------------------------------------------------------------------------------------- */
-int gsa_generation_find_rows(gsa_generation *g, gsa_tape *tape, const gsa_turn *turn, int32_t items, gsa_fresh_rows *rows)
+/* ---- which rows ---------------------------------------------------------------------------- */
+int gsa_generation_find_rows(gsa_generation *g, gsa_tape *tape, const gsa_turn *turn, int32_t items,
+                             gsa_fresh_rows *rows)
 {
     *rows = (gsa_fresh_rows){ 0 };
     for (int k = 0; k < GSA_MAX_KINDS; k++) {
@@ -20,14 +22,15 @@ int gsa_generation_find_rows(gsa_generation *g, gsa_tape *tape, const gsa_turn *
     for (int k = 0; k < GSA_MAX_KINDS; k++) {
         for (int32_t i = 0; rows->of[k] > 0 && i < items; i++) {
             const gsa_layout *layout = g->item[i].sequence->plan->of[turn->made[k]];
-            for (int64_t r = layout->start[g->item[i].first + 1]; r < layout->start[g->item[i].end + 1]; r++, at++)
+            for (int64_t r = layout->start[g->item[i].first + 1];
+                 r < layout->start[g->item[i].end + 1]; r++, at++)
                 rows->node[at] = layout->node[r], rows->item[at] = i;
         }
     }
     return 1;
 }
 
-/* ---- their edges ---------------------------------------------------------------------------------------------------------------- */
+/* ---- their edges --------------------------------------------------------------------------- */
 typedef struct edge_writer {
     gsa_generation *g;
     gsa_tape *tape;
@@ -44,7 +47,8 @@ static gsa_run *new_run(edge_writer *w)
         const int64_t room = g->room_runs ? 2 * g->room_runs : 256;
         gsa_run *run = gsa_resize(g->system, g->run, (size_t)room, sizeof *run);
         if (!run) {
-            gsa_tape_fail(w->tape, GSA_ERR_MEMORY, "out of memory: %lld runs of edges of new rows", (long long)room);
+            gsa_tape_fail(w->tape, GSA_ERR_MEMORY, "out of memory: %lld runs of edges of new rows",
+                          (long long)room);
             return NULL;
         }
         g->run = run, g->room_runs = room;
@@ -59,7 +63,8 @@ static void write_edge(edge_writer *w, int32_t kind, int64_t row, int32_t label)
     if (last && last->kind == kind) {
         const int64_t end = last->first + (int64_t)(last->count - 1) * last->step;
         const int32_t label_end = last->label + (last->count - 1) * last->label_step;
-        if (last->count == 1) last->step = (int32_t)(row - end), last->label_step = label - label_end;
+        if (last->count == 1)
+            last->step = (int32_t)(row - end), last->label_step = label - label_end;
         if (row - end == last->step && label - label_end == last->label_step) {
             last->count++;
             return;
@@ -83,15 +88,17 @@ static void write_run(edge_writer *w, const gsa_run *run)
                                   : "generation keeps more rows than edges can name");
             return;
         }
-        write_edge(w, run->kind, row * w->heads + source % w->heads, run->label + j * run->label_step);
+        write_edge(w, run->kind, row * w->heads + source % w->heads,
+                   run->label + j * run->label_step);
     }
 }
 
-static void write_row(edge_writer *w, const gsa_edges *from, int64_t row, gsa_edges *to, int64_t *run_offset,
-                      int64_t *edge_offset)
+static void write_row(edge_writer *w, const gsa_edges *from, int64_t row, gsa_edges *to,
+                      int64_t *run_offset, int64_t *edge_offset)
 {
     w->opened = w->g->n_runs;
-    for (int64_t r = from->run_offset[row]; r < from->run_offset[row + 1]; r++) write_run(w, &from->runs[r]);
+    for (int64_t r = from->run_offset[row]; r < from->run_offset[row + 1]; r++)
+        write_run(w, &from->runs[r]);
     to->edge_total += from->edge_offset[row + 1] - from->edge_offset[row];
     to->run_total = w->g->n_runs;
     to->rows++;
@@ -109,8 +116,8 @@ static void first_rows(const gsa_turn *turn, const gsa_generation_plan *plan, in
     }
 }
 
-static void write_rows(edge_writer *w, const gsa_fresh_rows *rows, gsa_edges *to, int64_t *run_offset, int64_t *edge_offset,
-                       uint8_t *empty)
+static void write_rows(edge_writer *w, const gsa_fresh_rows *rows, gsa_edges *to,
+                       int64_t *run_offset, int64_t *edge_offset, uint8_t *empty)
 {
     const gsa_step *step = w->turn->step;
     int64_t first[GSA_MAX_KINDS], at = 0;
@@ -131,8 +138,8 @@ static void write_rows(edge_writer *w, const gsa_fresh_rows *rows, gsa_edges *to
     to->labels = from.labels, to->kinds = gsa_schema_kinds(w->g->stack->parts[step->part].schema);
 }
 
-int gsa_generation_edges(gsa_generation *g, gsa_tape *tape, const gsa_turn *turn, const gsa_fresh_rows *rows,
-                         gsa_edges *edges, uint8_t *empty)
+int gsa_generation_edges(gsa_generation *g, gsa_tape *tape, const gsa_turn *turn,
+                         const gsa_fresh_rows *rows, gsa_edges *edges, uint8_t *empty)
 {
     edge_writer w = { .g = g, .tape = tape, .turn = turn, .heads = 1 };
     if (gsa_step_phase(g->stack, turn->step)->per_head) w.heads = g->stack->settings.heads;

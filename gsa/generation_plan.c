@@ -1,4 +1,5 @@
-/* generation_plan.c - patterns of the greatest length, and which token makes which row of which value. */
+/* generation_plan.c - patterns of the greatest length, and which token makes which row of which
+ * value. */
 #include <string.h>
 #include "generation_parts.h"
 #include "graph/ready.h"
@@ -21,7 +22,8 @@ static void release_layout(const gsa_system *system, gsa_layout *layout)
 
 static void release_plan(const gsa_generation *g, gsa_generation_plan *plan)
 {
-    for (int p = 0; plan->instance && p < g->stack->n_parts; p++) gsa_instance_release(plan->instance[p]);
+    for (int p = 0; plan->instance && p < g->stack->n_parts; p++)
+        gsa_instance_release(plan->instance[p]);
     for (int l = 0; l < plan->n_layouts; l++) release_layout(g->system, plan->layouts[l]);
     gsa_release(g->system, plan->memory_group);
     gsa_release(g->system, plan->group);
@@ -38,7 +40,7 @@ void gsa_generation_plans_release(gsa_generation *g)
     g->plan = NULL, g->n_plans = 0;
 }
 
-/* ---- patterns ---------------------------------------------------------------------------------------------------------------- */
+/* ---- patterns ------------------------------------------------------------------------------ */
 static gsa_status make_instances(const planner *x)
 {
     const gsa_stack *stack = x->g->stack;
@@ -50,22 +52,24 @@ static gsa_status make_instances(const planner *x)
                                   .group = x->plan->group,
                                   .memory_group = x->plan->memory_group };
     for (int p = 0; p < stack->n_parts && status == GSA_OK; p++)
-        status = gsa_pattern_instance(stack->parts[p].pattern, x->g->cache, &example, &x->g->limits, 0,
-                                      &x->plan->instance[p], x->error);
+        status = gsa_pattern_instance(stack->parts[p].pattern, x->g->cache, &example, &x->g->limits,
+                                      0, &x->plan->instance[p], x->error);
     for (int p = 0; p < stack->n_parts && status == GSA_OK; p++)
         for (int k = 0; k < gsa_schema_kinds(stack->parts[p].schema) && status == GSA_OK; k++) {
             const gsa_stack_kind *kind = &stack->kinds[stack->parts[p].kind[k]];
             const int there = gsa_schema_find_kind(stack->parts[kind->part].schema, kind->name);
-            if (gsa_instance_nodes(x->plan->instance[p], k) != gsa_instance_nodes(x->plan->instance[kind->part], there))
-                status = gsa_fail(x->error, GSA_ERR_ARGUMENT,
-                                  "stack %s: %s and %s, of %d tokens, disagree about the nodes of kind '%s'", stack->name,
-                                  gsa_pattern_text(stack->parts[p].pattern),
-                                  gsa_pattern_text(stack->parts[kind->part].pattern), x->g->longest, kind->name);
+            if (gsa_instance_nodes(x->plan->instance[p], k) !=
+                gsa_instance_nodes(x->plan->instance[kind->part], there))
+                status = gsa_fail(
+                    x->error, GSA_ERR_ARGUMENT,
+                    "stack %s: %s and %s, of %d tokens, disagree about the nodes of kind '%s'",
+                    stack->name, gsa_pattern_text(stack->parts[p].pattern),
+                    gsa_pattern_text(stack->parts[kind->part].pattern), x->g->longest, kind->name);
         }
     return status;
 }
 
-/* ---- layouts ----------------------------------------------------------------------------------------------------------------- */
+/* ---- layouts ------------------------------------------------------------------------------- */
 static gsa_layout *new_layout(const planner *x, int64_t nodes)
 {
     const gsa_system *system = x->g->system;
@@ -86,17 +90,21 @@ static void sort_nodes(gsa_layout *layout, int32_t longest)
 {
     const int64_t rows = layout->one && layout->nodes > 0 ? 1 : layout->nodes;
     for (int64_t i = 0; i < layout->nodes; i++) layout->rank[i] = 0;
-    for (int64_t i = 0; i < rows; i++) layout->rank[i] = (int32_t)layout->start[layout->ready[i] + 2]++;
+    for (int64_t i = 0; i < rows; i++)
+        layout->rank[i] = (int32_t)layout->start[layout->ready[i] + 2]++;
     for (int32_t t = 0; t <= longest; t++) layout->start[t + 1] += layout->start[t];
-    for (int64_t i = 0; i < rows; i++) layout->node[layout->start[layout->ready[i] + 1] + layout->rank[i]] = (int32_t)i;
+    for (int64_t i = 0; i < rows; i++)
+        layout->node[layout->start[layout->ready[i] + 1] + layout->rank[i]] = (int32_t)i;
 }
 
 static int same_layout(const gsa_layout *a, const gsa_layout *b)
 {
-    return a->nodes == b->nodes && a->one == b->one && memcmp(a->ready, b->ready, (size_t)a->nodes * sizeof *a->ready) == 0;
+    return a->nodes == b->nodes && a->one == b->one &&
+           memcmp(a->ready, b->ready, (size_t)a->nodes * sizeof *a->ready) == 0;
 }
 
-/* Gives the value the layout whose ready indices stand, or one of the plan that is equal; takes it over. */
+/* Gives the value the layout whose ready indices stand, or one of the plan that is equal; takes it
+ * over. */
 static gsa_status settle(const planner *x, int value, gsa_layout *layout)
 {
     gsa_generation_plan *plan = x->plan;
@@ -121,7 +129,8 @@ static gsa_status start_value(const planner *x, int value)
     const gsa_stack *stack = x->g->stack;
     const gsa_stack_kind *kind = &stack->kinds[x->g->value[value].kind];
     const int schema_kind = gsa_schema_find_kind(stack->parts[kind->part].schema, kind->name);
-    gsa_layout *layout = new_layout(x, gsa_instance_nodes(x->plan->instance[kind->part], schema_kind));
+    gsa_layout *layout =
+        new_layout(x, gsa_instance_nodes(x->plan->instance[kind->part], schema_kind));
     if (!layout) return no_memory(x);
     const int by_token = kind->start == GSA_INPUT || kind->start == GSA_COPY;
     layout->one = (kind->start == GSA_ZERO || kind->start == GSA_BY_PHASE) && kind->learned == 0;
@@ -145,7 +154,8 @@ static gsa_status make_values(const planner *x, const gsa_turn *turn)
         if (layout[k]) made[k] = layout[k]->ready;
         else status = no_memory(x);
     }
-    if (status == GSA_OK) gsa_ready_phase(x->plan->instance[part], turn->step->phase, old, now, made);
+    if (status == GSA_OK)
+        gsa_ready_phase(x->plan->instance[part], turn->step->phase, old, now, made);
     for (int k = 0; k < kinds; k++) {
         if (layout[k] && status == GSA_OK) status = settle(x, turn->made[k], layout[k]);
         else release_layout(g->system, layout[k]);
@@ -153,7 +163,7 @@ static gsa_status make_values(const planner *x, const gsa_turn *turn)
     return status;
 }
 
-/* ---- what must be kept, and the promise ------------------------------------------------------------------------------------ */
+/* ---- what must be kept, and the promise ---------------------------------------------------- */
 static void keep(gsa_generation *g, int value)
 {
     if (g->value[value].keep >= 0) return;
@@ -187,7 +197,8 @@ static gsa_status check_promise(const planner *x)
     for (int64_t i = 0; i < last->nodes; i++) {
         if (last->ready[i] > i)
             return gsa_fail(x->error, GSA_ERR_PLUGIN,
-                            "stack %s cannot generate: token %lld depends on token %d, though each of its patterns (%s) "
+                            "stack %s cannot generate: token %lld depends on token %d, though each "
+                            "of its patterns (%s) "
                             "promises to be causal",
                             g->stack->name, (long long)i, last->ready[i], g->stack->text);
         if (last->ready[i] < i) keep(g, g->last);
@@ -195,18 +206,20 @@ static gsa_status check_promise(const planner *x)
     return GSA_OK;
 }
 
-/* ---- the plan ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the plan ------------------------------------------------------------------------------ */
 static gsa_status build(const planner *x)
 {
     gsa_generation *g = x->g;
-    x->plan->instance = gsa_alloc_zero(g->system, (size_t)g->stack->n_parts, sizeof(gsa_instance *));
+    x->plan->instance =
+        gsa_alloc_zero(g->system, (size_t)g->stack->n_parts, sizeof(gsa_instance *));
     x->plan->layouts = gsa_alloc_zero(g->system, (size_t)g->n_values, sizeof(gsa_layout *));
     x->plan->of = gsa_alloc_zero(g->system, (size_t)g->n_values, sizeof(gsa_layout *));
     if (!x->plan->instance || !x->plan->layouts || !x->plan->of) return no_memory(x);
     gsa_status status = make_instances(x);
     for (int i = 0; i < g->n_turns && status == GSA_OK; i++) {
         const gsa_turn *turn = &g->turn[i];
-        for (int v = 0; v < turn->count && status == GSA_OK; v++) status = start_value(x, turn->first + v);
+        for (int v = 0; v < turn->count && status == GSA_OK; v++)
+            status = start_value(x, turn->first + v);
         if (turn->step->what == GSA_STEP_PHASE && status == GSA_OK) status = make_values(x, turn);
     }
     if (status == GSA_OK) status = check_promise(x);
@@ -239,18 +252,21 @@ static gsa_status set_groups(const planner *x, const int32_t *memory_group, cons
     return x->plan->memory_group && x->plan->group ? GSA_OK : no_memory(x);
 }
 
-gsa_status gsa_generation_plan_for(gsa_generation *g, int32_t memory_length, const int32_t *memory_group,
-                                   const int32_t *group, const gsa_generation_plan **plan, gsa_error *error)
+gsa_status gsa_generation_plan_for(gsa_generation *g, int32_t memory_length,
+                                   const int32_t *memory_group, const int32_t *group,
+                                   const gsa_generation_plan **plan, gsa_error *error)
 {
     for (int p = 0; p < g->n_plans; p++) {
         const gsa_generation_plan *have = g->plan[p];
-        if (have->memory_length != memory_length || !same_groups(have->memory_group, memory_group, memory_length) ||
+        if (have->memory_length != memory_length ||
+            !same_groups(have->memory_group, memory_group, memory_length) ||
             !same_groups(have->group, group, g->longest))
             continue;
         *plan = have;
         return GSA_OK;
     }
-    gsa_generation_plan **plans = gsa_resize(g->system, g->plan, (size_t)g->n_plans + 1, sizeof(gsa_generation_plan *));
+    gsa_generation_plan **plans =
+        gsa_resize(g->system, g->plan, (size_t)g->n_plans + 1, sizeof(gsa_generation_plan *));
     if (plans) g->plan = plans;
     gsa_generation_plan *made = plans ? gsa_alloc_zero(g->system, 1, sizeof *made) : NULL;
     if (!made) return gsa_out_of_memory(error, "a plan", (int64_t)sizeof *made);
@@ -263,42 +279,46 @@ gsa_status gsa_generation_plan_for(gsa_generation *g, int32_t memory_length, con
     return GSA_OK;
 }
 
-/* ---- groups that come with the tokens ------------------------------------------------------------------------------------------ */
+/* ---- groups that come with the tokens ------------------------------------------------------ */
 /* What was made must be what the new plan would have made of these tokens. */
-static gsa_status check_past(const gsa_generation *g, const gsa_generation_plan *old, const gsa_generation_plan *plan,
-                             int32_t length, gsa_error *error)
+static gsa_status check_past(const gsa_generation *g, const gsa_generation_plan *old,
+                             const gsa_generation_plan *plan, int32_t length, gsa_error *error)
 {
     for (int v = 0; v < g->n_values; v++) {
         const gsa_layout *a = old->of[v], *b = plan->of[v];
         const size_t rows = (size_t)a->start[length + 1];
-        if (a->one == b->one && memcmp(a->start, b->start, ((size_t)length + 2) * sizeof *a->start) == 0 &&
+        if (a->one == b->one &&
+            memcmp(a->start, b->start, ((size_t)length + 2) * sizeof *a->start) == 0 &&
             memcmp(a->node, b->node, rows * sizeof *a->node) == 0)
             continue;
-        return gsa_fail(
-            error, GSA_ERR_PLUGIN,
-            "stack %s cannot generate: what %d tokens are made of changes with the group of a later one, though each "
-            "of its patterns (%s) promises that it stays the same",
-            g->stack->name, length, g->stack->text);
+        return gsa_fail(error, GSA_ERR_PLUGIN,
+                        "stack %s cannot generate: what %d tokens are made of changes with the "
+                        "group of a later one, though each "
+                        "of its patterns (%s) promises that it stays the same",
+                        g->stack->name, length, g->stack->text);
     }
     return GSA_OK;
 }
 
-gsa_status gsa_generation_regroup(gsa_generation *g, gsa_grown *sequence, const int32_t *group, int32_t length,
-                                  gsa_error *error)
+gsa_status gsa_generation_regroup(gsa_generation *g, gsa_grown *sequence, const int32_t *group,
+                                  int32_t length, gsa_error *error)
 {
     const gsa_generation_plan *old = sequence->plan, *plan;
     const int32_t before = sequence->length;
     if (g->by_length || !group || length == 0) return GSA_OK;
     for (int32_t i = 0; i < length; i++)
         if (group[i] < (i ? group[i - 1] : before ? old->group[before - 1] : INT32_MIN))
-            return gsa_fail(error, GSA_ERR_ARGUMENT,
-                            "generation: group %d of token %d comes before that of the token before it", group[i],
-                            before + i);
+            return gsa_fail(
+                error, GSA_ERR_ARGUMENT,
+                "generation: group %d of token %d comes before that of the token before it",
+                group[i], before + i);
     if (memcmp(old->group + before, group, (size_t)length * sizeof *group) == 0) return GSA_OK;
     int32_t *all = groups_of(g, old->group, g->longest);
     if (!all) return gsa_out_of_memory(error, "groups", g->longest * (int64_t)sizeof *all);
-    for (int32_t i = before; i < g->longest; i++) all[i] = group[i - before < length ? i - before : length - 1];
-    gsa_status status = gsa_generation_plan_for(g, old->memory_length, old->memory_group, all, &plan, error);
+    for (int32_t i = before; i < g->longest; i++)
+        all[i] = group[i - before < length ? i - before : length - 1];
+    gsa_status status =
+        gsa_generation_plan_for(g, old->memory_length, old->memory_group, all, &plan, error);
     if (status == GSA_OK) status = check_past(g, old, plan, before, error);
     if (status == GSA_OK) sequence->plan = plan;
     gsa_release(g->system, all);

@@ -11,11 +11,14 @@ static int64_t more(int64_t room, int64_t need)
 static int pool_reserve(gsa_generation *g, gsa_tape *tape, gsa_kept *pool, int64_t rows)
 {
     if (rows <= pool->room) return 1;
-    const int64_t room = more(pool->room, rows > 64 ? rows : 64), bytes = gsa_tape_bytes(tape, room, pool->x.cols);
+    const int64_t room = more(pool->room, rows > 64 ? rows : 64),
+                  bytes = gsa_tape_bytes(tape, room, pool->x.cols);
     void *at = bytes >= 0 ? g->backend->alloc(g->backend, bytes) : NULL;
     if (!at) {
         gsa_error why = { 0 };
-        gsa_tape_fail(tape, gsa_backend_no_memory(g->backend, "rows that generation keeps", bytes, &why), "%s", why.text);
+        gsa_tape_fail(tape,
+                      gsa_backend_no_memory(g->backend, "rows that generation keeps", bytes, &why),
+                      "%s", why.text);
         return 0;
     }
     const int64_t old = gsa_tape_bytes(tape, pool->x.rows, pool->x.cols);
@@ -42,13 +45,15 @@ int gsa_kept_append(gsa_generation *g, gsa_tape *tape, gsa_kept *pool, const gsa
     return 1;
 }
 
-gsa_status gsa_sequence_grow(gsa_generation *g, gsa_grown *sequence, int32_t moments, gsa_error *error)
+gsa_status gsa_sequence_grow(gsa_generation *g, gsa_grown *sequence, int32_t moments,
+                             gsa_error *error)
 {
     if (moments <= sequence->room) return GSA_OK;
     int32_t room = (int32_t)more(sequence->room, moments > 16 ? moments : 16);
     if (room > g->longest + 1) room = g->longest + 1;
     int32_t *moment = gsa_resize(g->system, sequence->moment, (size_t)room, sizeof *moment);
-    if (!moment) return gsa_out_of_memory(error, "a sequence's tokens", room * (int64_t)sizeof *moment);
+    if (!moment)
+        return gsa_out_of_memory(error, "a sequence's tokens", room * (int64_t)sizeof *moment);
     sequence->moment = moment, sequence->room = room;
     return GSA_OK;
 }
@@ -58,7 +63,8 @@ int64_t gsa_moment_new(gsa_generation *g)
     if (g->n_moments == INT32_MAX) return -1;
     if (g->n_moments == g->room_moments) {
         const int64_t room = more(g->room_moments, g->n_moments + 64);
-        int64_t *moment = gsa_resize(g->system, g->moment, (size_t)(room * g->n_values), sizeof *moment);
+        int64_t *moment =
+            gsa_resize(g->system, g->moment, (size_t)(room * g->n_values), sizeof *moment);
         if (!moment) return -1;
         g->moment = moment, g->room_moments = room;
     }

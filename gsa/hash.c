@@ -1,5 +1,6 @@
-/* hash.c - SHA-256 as FIPS 180-4 writes it: section 5.1.1 (padding), 6.2.2 (compression); the latter also by the
- * instructions that x86 processors have for it, which take a seventh of the time. */
+/* hash.c - SHA-256 as FIPS 180-4 writes it: section 5.1.1 (padding), 6.2.2 (compression); the
+ * latter also by the instructions that x86 processors have for it, which take a seventh of the
+ * time. */
 #include "hash.h"
 #include <errno.h>
 #include <string.h>
@@ -32,13 +33,14 @@ static void schedule(uint32_t w[64], const uint8_t block[64])
 
 /* The first 32 bits of the fractional parts of the cube roots of the first 64 primes (4.2.2). */
 static const uint32_t constants[64] = {
-    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5, 0xd807aa98, 0x12835b01,
-    0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc,
-    0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da, 0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147,
-    0x06ca6351, 0x14292967, 0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
-    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070, 0x19a4c116, 0x1e376c08,
-    0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208,
-    0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 };
 
 static void compress(uint32_t state[8], const uint8_t block[64])
@@ -59,7 +61,7 @@ static void compress(uint32_t state[8], const uint8_t block[64])
     for (int i = 0; i < 8; i++) state[i] += s[i];
 }
 
-/* ---- the processor's own instructions ------------------------------------------------------------------------------ */
+/* ---- the processor's own instructions ------------------------------------------------------ */
 
 #if defined(__x86_64__)
 enum { LEAF = 7, SHA_BIT = 29 }; /* of EBX */
@@ -70,22 +72,27 @@ static int has_instructions(void)
     return __get_cpuid_count(LEAF, 0, &a, &b, &c, &d) ? (int)(b >> SHA_BIT & 1) : 0;
 }
 
-/* Two registers hold the state, (f e b a) and (h g d c) from the lowest word up; an instruction does two rounds. */
-__attribute__((target("sha,sse4.1"))) static void compress_fast(uint32_t state[8], const uint8_t block[64])
+/* Two registers hold the state, (f e b a) and (h g d c) from the lowest word up; an instruction
+ * does two rounds. */
+__attribute__((target("sha,sse4.1"))) static void compress_fast(uint32_t state[8],
+                                                                const uint8_t block[64])
 {
-    const __m128i order = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203); /* big-endian words */
+    const __m128i order =
+        _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203); /* big-endian words */
     const __m128i badc = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)state), 0xb1);
     const __m128i hgfe = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(state + 4)), 0x1b);
     const __m128i abef = _mm_alignr_epi8(badc, hgfe, 8), cdgh = _mm_blend_epi16(hgfe, badc, 0xf0);
     __m128i x = abef, y = cdgh, w[4];
     for (int i = 0; i < 16; i++) { /* rounds 4 i .. 4 i + 3 */
         __m128i *now = &w[i % 4], before = w[(i + 3) % 4];
-        if (i < 4) *now = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(block + 16 * i)), order);
+        if (i < 4)
+            *now = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(block + 16 * i)), order);
         else
-            *now = _mm_sha256msg2_epu32(
-                _mm_add_epi32(_mm_sha256msg1_epu32(*now, w[(i + 1) % 4]), _mm_alignr_epi8(before, w[(i + 2) % 4], 4)),
-                before);
-        const __m128i added = _mm_add_epi32(*now, _mm_loadu_si128((const __m128i *)(constants + 4 * i)));
+            *now = _mm_sha256msg2_epu32(_mm_add_epi32(_mm_sha256msg1_epu32(*now, w[(i + 1) % 4]),
+                                                      _mm_alignr_epi8(before, w[(i + 2) % 4], 4)),
+                                        before);
+        const __m128i added =
+            _mm_add_epi32(*now, _mm_loadu_si128((const __m128i *)(constants + 4 * i)));
         y = _mm_sha256rnds2_epu32(y, x, added);
         x = _mm_sha256rnds2_epu32(x, y, _mm_shuffle_epi32(added, 0x0e));
     }
@@ -123,7 +130,8 @@ void gsa_sha256_add(gsa_sha256 *hash, const void *at, int64_t bytes)
 {
     const uint8_t *next = at;
     while (bytes > 0) {
-        const int64_t used = (int64_t)(hash->bytes % 64), take = bytes < 64 - used ? bytes : 64 - used;
+        const int64_t used = (int64_t)(hash->bytes % 64),
+                      take = bytes < 64 - used ? bytes : 64 - used;
         if (take == 64) {
             add_block(hash, next);
         } else {
@@ -148,7 +156,8 @@ void gsa_sha256_end(gsa_sha256 *hash, char hex[65])
     hex[64] = 0;
 }
 
-gsa_status gsa_sha256_file(const gsa_system *system, const char *path, char hex[65], gsa_error *error)
+gsa_status gsa_sha256_file(const gsa_system *system, const char *path, char hex[65],
+                           gsa_error *error)
 {
     char buffer[1 << 14], why[128];
     gsa_sha256 hash;
@@ -161,5 +170,6 @@ gsa_status gsa_sha256_file(const gsa_system *system, const char *path, char hex[
     if (file >= 0) system->close(system->user, file);
     gsa_sha256_end(&hash, hex);
     if (!failed) return GSA_OK;
-    return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be read: %s", path, gsa_errno_text(number, why, sizeof why));
+    return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be read: %s", path,
+                    gsa_errno_text(number, why, sizeof why));
 }

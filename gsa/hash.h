@@ -17,7 +17,8 @@ void gsa_sha256_start(gsa_sha256 *hash);
 void gsa_sha256_add(gsa_sha256 *hash, const void *at, int64_t bytes);
 void gsa_sha256_end(gsa_sha256 *hash, char hex[65]);
 /* Of a file's bytes; GSA_ERR_IO where it cannot be read. */
-gsa_status gsa_sha256_file(const gsa_system *system, const char *path, char hex[65], gsa_error *error);
+gsa_status gsa_sha256_file(const gsa_system *system, const char *path, char hex[65],
+                           gsa_error *error);
 
 #ifdef __cplusplus
 }

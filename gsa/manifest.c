@@ -15,8 +15,8 @@ int gsa_manifest_takes(const char *name)
            strcmp(name, GSA_MANIFEST) != 0;
 }
 
-static gsa_status hash_file(const gsa_system *system, const char *folder, const char *name, char hex[HEX + 1],
-                            gsa_error *error)
+static gsa_status hash_file(const gsa_system *system, const char *folder, const char *name,
+                            char hex[HEX + 1], gsa_error *error)
 {
     char *path = gsa_text_of(system, "%s/%s", folder, name);
     if (!path) return gsa_out_of_memory(error, folder, LONGEST_NAME);
@@ -25,8 +25,8 @@ static gsa_status hash_file(const gsa_system *system, const char *folder, const 
     return status;
 }
 
-static gsa_status write_lines(const gsa_system *system, const char *folder, const gsa_names *names, gsa_output *output,
-                              gsa_error *error)
+static gsa_status write_lines(const gsa_system *system, const char *folder, const gsa_names *names,
+                              gsa_output *output, gsa_error *error)
 {
     char hex[HEX + 1];
     for (int i = 0; i < names->count; i++) {
@@ -37,7 +37,8 @@ static gsa_status write_lines(const gsa_system *system, const char *folder, cons
     return GSA_OK;
 }
 
-gsa_status gsa_manifest_write(const gsa_system *system, const char *folder, const gsa_names *names, gsa_error *error)
+gsa_status gsa_manifest_write(const gsa_system *system, const char *folder, const gsa_names *names,
+                              gsa_error *error)
 {
     gsa_output *output;
     char *path = gsa_text_of(system, "%s/" GSA_MANIFEST, folder);
@@ -52,28 +53,33 @@ gsa_status gsa_manifest_write(const gsa_system *system, const char *folder, cons
 }
 
 /* One line, which is ended with a zero byte in place of its line end. */
-static gsa_status check_line(const gsa_system *system, const char *folder, const char *unread, const char *line, int number,
-                             gsa_error *error)
+static gsa_status check_line(const gsa_system *system, const char *folder, const char *unread,
+                             const char *line, int number, gsa_error *error)
 {
     char hex[HEX + 1];
-    if (strspn(line, "0123456789abcdef") != HEX || strncmp(line + HEX, "  ", 2) != 0 || !gsa_manifest_takes(line + HEX + 2))
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s/" GSA_MANIFEST ":%d: expected a hash, two spaces and a file's name",
+    if (strspn(line, "0123456789abcdef") != HEX || strncmp(line + HEX, "  ", 2) != 0 ||
+        !gsa_manifest_takes(line + HEX + 2))
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "%s/" GSA_MANIFEST ":%d: expected a hash, two spaces and a file's name",
                         folder, number);
     const char *name = line + HEX + 2;
     if (unread && strcmp(name, unread) == 0) return GSA_OK;
     const gsa_status status = hash_file(system, folder, name, hex, error);
     if (status != GSA_OK || strncmp(hex, line, HEX) == 0) return status;
-    return gsa_fail(error, GSA_ERR_FORMAT, "'%s/%s' does not have the hash that its manifest says", folder, name);
+    return gsa_fail(error, GSA_ERR_FORMAT, "'%s/%s' does not have the hash that its manifest says",
+                    folder, name);
 }
 
-static gsa_status check_lines(const gsa_system *system, const char *folder, const char *unread, char *text, int64_t bytes,
-                              gsa_error *error)
+static gsa_status check_lines(const gsa_system *system, const char *folder, const char *unread,
+                              char *text, int64_t bytes, gsa_error *error)
 {
     gsa_status status = GSA_OK;
     char *line = text;
     for (int number = 1; status == GSA_OK && (number == 1 || line < text + bytes); number++) {
         char *end = memchr(line, '\n', (size_t)(text + bytes - line));
-        if (!end) return gsa_fail(error, GSA_ERR_FORMAT, "%s/" GSA_MANIFEST ":%d: the line does not end", folder, number);
+        if (!end)
+            return gsa_fail(error, GSA_ERR_FORMAT, "%s/" GSA_MANIFEST ":%d: the line does not end",
+                            folder, number);
         *end = 0;
         status = check_line(system, folder, unread, line, number, error);
         line = end + 1;
@@ -81,7 +87,8 @@ static gsa_status check_lines(const gsa_system *system, const char *folder, cons
     return status;
 }
 
-gsa_status gsa_manifest_check(const gsa_system *system, const char *folder, const char *unread, gsa_error *error)
+gsa_status gsa_manifest_check(const gsa_system *system, const char *folder, const char *unread,
+                              gsa_error *error)
 {
     char *text = NULL, *path = gsa_text_of(system, "%s/" GSA_MANIFEST, folder);
     int64_t bytes;

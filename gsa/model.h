@@ -1,17 +1,24 @@
-/* model.h - several stacks over several sequences in one tape: encoder and decoder, pairs of sentences, characters and words.
+/* model.h - several stacks over several sequences in one tape: encoder and decoder, pairs of
+ * sentences, characters and words.
  *
- * A *sequence* is named data: lengths, and where a pattern reads them texts and groups. A *stack* is patterns and parameters.
- * A *run* is one execution of a stack on a sequence. It starts from input rows, or from another run's sequence, and may read
- * another run's sequence as memory: final, or as it stands after so many layers. A run is executed once, however many read it,
- * and each layer projects its memory once. Runs of one stack share its parameters; their gradients add up.
+ * A *sequence* is named data: lengths, and where a pattern reads them texts and groups. A *stack*
+ * is patterns and parameters. A *run* is one execution of a stack on a sequence. It starts from
+ * input rows, or from another run's sequence, and may read another run's sequence as memory: final,
+ * or as it stands after so many layers. A run is executed once, however many read it, and each
+ * layer projects its memory once. Runs of one stack share its parameters; their gradients add up.
  * docs/models.md shows an encoder with a decoder, and a pair of sentences.
  *
- * Law.  Order of runs is free: what a run reads is executed before it, or before its first segment that reads a memory: two runs of
- *       `bpt*3,bpt+cross*3` read each other after 3 layers. A circle is an error. What is described is copied;
- *       the registry must outlive the model, the model its batches. Building a batch is host work and may run in another thread
- *       than a forward pass of another batch. After warm-up neither allocates (patterns by length alone, from a cache).
- *       Dropout: stacks have disjoint sites; the second, third, ... run of one stack, and the input of the second, third, ...
- *       sequence, number their examples from 2^26, 2 x 2^26, ... So no two places share a mask, a model of one
+ * Law.  Order of runs is free: what a run reads is executed before it, or before its first segment
+ *     that reads a memory: two runs of
+ *       `bpt*3,bpt+cross*3` read each other after 3 layers. A circle is an error. What is described
+ *         is copied;
+ *       the registry must outlive the model, the model its batches. Building a batch is host work
+ *         and may run in another thread
+ *       than a forward pass of another batch. After warm-up neither allocates (patterns by length
+ *         alone, from a cache).
+ *       Dropout: stacks have disjoint sites; the second, third, ... run of one stack, and the input
+ *       of the second, third, ... sequence, number their examples from 2^26, 2 x 2^26, ... So no
+ *       two places share a mask, a model of one
  *       run draws what its stack alone draws, and no batch split changes a mask. */
 #ifndef GSA_MODEL_H
 #define GSA_MODEL_H
@@ -27,20 +34,22 @@ typedef struct gsa_model gsa_model;
 enum { GSA_MODEL_MOST = 32 }; /* sequences, stacks, runs of one model: each */
 
 typedef struct gsa_model_stack {
-    const char *name;             /* unique; first word of its parameters' names */
+    const char *name; /* unique; first word of its parameters' names */
     const gsa_stack_spec *spec;
     const gsa_settings *settings;
-    uint32_t reads;               /* gsa_readout_use: what the caller reads of its runs; what runs read of it is added */
-    const int *taps;              /* likewise: layers, 0-based, whose sequence the caller reads too (gsa_model_tap) */
+    uint32_t reads; /* gsa_readout_use: what the caller reads of its runs; what runs read of it is
+                       added */
+    const int
+        *taps; /* likewise: layers, 0-based, whose sequence the caller reads too (gsa_model_tap) */
     int n_taps;
 } gsa_model_stack;
 
 typedef struct gsa_model_run {
-    const char *name;               /* unique among runs; NULL: the stack's */
+    const char *name; /* unique among runs; NULL: the stack's */
     const char *stack, *sequence;
-    const char *input, *memory;     /* runs whose sequence it starts from (a run on the same sequence; NULL: the caller's rows) and
-                                       reads as memory (NULL: none) */
-    int input_after, memory_after;  /* after so many of the other's layers, 1 .. all; 0: all */
+    const char *input, *memory; /* runs whose sequence it starts from (a run on the same sequence;
+                                   NULL: the caller's rows) and reads as memory (NULL: none) */
+    int input_after, memory_after; /* after so many of the other's layers, 1 .. all; 0: all */
 } gsa_model_run;
 
 typedef struct gsa_model_options {
@@ -50,68 +59,88 @@ typedef struct gsa_model_options {
     int n_stacks;
     const gsa_model_run *runs;
     int n_runs;
-    uint32_t first_site;          /* of the first stack; 0: 16. The others follow */
+    uint32_t first_site; /* of the first stack; 0: 16. The others follow */
 } gsa_model_options;
 
-/* Creates the stacks, in the order given. One sentence each: a name missing, unknown (with the known ones and the nearest) or
- * given twice; a stack or sequence that no run uses; a stack of which nothing is read; a stack that reads memory in a run that binds
- * none, or the reverse; a circle (with its runs); a depth that the other does not have; hidden sizes that differ; an input from
- * another sequence; what gsa_stack_create refuses. Parameters that were added by then stay in `parameters`. */
-gsa_status gsa_model_create(const gsa_system *system, const gsa_registry *registry, const gsa_model_options *options,
-                            gsa_parameters *parameters, gsa_model **model, gsa_error *error);
+/* Creates the stacks, in the order given. One sentence each: a name missing, unknown (with the
+ * known ones and the nearest) or given twice; a stack or sequence that no run uses; a stack of
+ * which nothing is read; a stack that reads memory in a run that binds none, or the reverse; a
+ * circle (with its runs); a depth that the other does not have; hidden sizes that differ; an input
+ * from another sequence; what gsa_stack_create refuses. Parameters that were added by then stay in
+ * `parameters`. */
+gsa_status gsa_model_create(const gsa_system *system, const gsa_registry *registry,
+                            const gsa_model_options *options, gsa_parameters *parameters,
+                            gsa_model **model, gsa_error *error);
 void gsa_model_release(gsa_model *model); /* NULL does nothing */
 
 int gsa_model_runs(const gsa_model *model);
 int gsa_model_sequences(const gsa_model *model);
 int gsa_model_find_run(const gsa_model *model, const char *name); /* -1: none */
 int gsa_model_find_sequence(const gsa_model *model, const char *name);
-/* A run or sequence that is not there (such as the -1 above) gives NULL here and below, and is a failure of a forward pass. */
+/* A run or sequence that is not there (such as the -1 above) gives NULL here and below, and is a
+ * failure of a forward pass. */
 const char *gsa_model_run_name(const gsa_model *model, int run);
 const gsa_stack *gsa_model_stack_of(const gsa_model *model, int run);
 uint32_t gsa_model_sites(const gsa_model *model); /* the first dropout site after all its stacks */
 
-/* ---- a batch ------------------------------------------------------------------------------------------------------------------ */
-typedef struct gsa_model_sequence { /* host arrays; `number` is copied, so is `length`; text and group are read by the build alone */
-    int32_t count;         /* examples. Sequences that one run joins have equally many; others need not (words of characters) */
+/* ---- a batch ------------------------------------------------------------------------------- */
+typedef struct gsa_model_sequence { /* host arrays; `number` is copied, so is `length`; text and
+                                       group are read by the build alone */
+    int32_t count; /* examples. Sequences that one run joins have equally many; others need not
+                      (words of characters) */
     const int32_t *length; /* [count] */
     const gsa_slice *text; /* tokens of all examples, one after the other, or NULL */
-    const int32_t *group;  /* likewise, ascending in an example; of a run's memory: what its pattern sees as memory_group */
-    const int32_t *number; /* [count] of the example in the global batch, 0 .. 2^26-1, for dropout; NULL: 0, 1, 2, ... */
+    const int32_t *group;  /* likewise, ascending in an example; of a run's memory: what its pattern
+                              sees as memory_group */
+    const int32_t *number; /* [count] of the example in the global batch, 0 .. 2^26-1, for dropout;
+                              NULL: 0, 1, 2, ... */
     const gsa_named_column *column; /* [columns] what patterns may ask for beside tokens */
     int32_t columns, zero;
 } gsa_model_sequence;
 
 typedef struct gsa_model_batch gsa_model_batch;
-gsa_status gsa_model_batch_create(const gsa_model *model, gsa_model_batch **batch, gsa_error *error);
+gsa_status gsa_model_batch_create(const gsa_model *model, gsa_model_batch **batch,
+                                  gsa_error *error);
 void gsa_model_batch_release(gsa_model_batch *batch);
-/* `sequences` [gsa_model_sequences] in the order of the options. A run's memory lengths are the nodes of the other's sequence kind,
- * its memory groups that sequence's groups. Reusable: allocates only where it must grow. */
+/* `sequences` [gsa_model_sequences] in the order of the options. A run's memory lengths are the
+ * nodes of the other's sequence kind, its memory groups that sequence's groups. Reusable: allocates
+ * only where it must grow. */
 gsa_status gsa_model_batch_build(gsa_model_batch *batch, gsa_cache *cache, const gsa_limits *limits,
                                  const gsa_model_sequence *sequences, gsa_error *error);
-gsa_stack_batch *gsa_model_batch_of(gsa_model_batch *batch, int run); /* to look into: gsa_stack_watch */
-int64_t gsa_model_batch_edges(const gsa_model_batch *batch); /* of one layer each of all runs' segments */
+gsa_stack_batch *gsa_model_batch_of(gsa_model_batch *batch,
+                                    int run); /* to look into: gsa_stack_watch */
+int64_t
+gsa_model_batch_edges(const gsa_model_batch *batch); /* of one layer each of all runs' segments */
 /* The arrays of a batch that was built, for the tape's next round (tape.h: gsa_tape_ahead). */
 gsa_status gsa_model_batch_ahead(const gsa_model_batch *batch, gsa_tape *tape, gsa_error *error);
 
-/* ---- forward: failures are the tape's; tape and readouts point into the batch until the tape's reset ----------------------- */
-/* A sequence's input rows through `input`; sequences may share one. ids or features as gsa_input_forward takes them. */
-gsa_tensor *gsa_model_input(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch, int sequence,
-                            const gsa_input *input, const int32_t *ids, gsa_tensor *features);
+/* ---- forward: failures are the tape's; tape and readouts point into the batch until the tape's
+ * reset ---- */
+/* A sequence's input rows through `input`; sequences may share one. ids or features as
+ * gsa_input_forward takes them. */
+gsa_tensor *gsa_model_input(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch,
+                            int sequence, const gsa_input *input, const int32_t *ids,
+                            gsa_tensor *features);
 /* Likewise of an input with types. */
-gsa_tensor *gsa_model_input_typed(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch, int sequence,
-                                  const gsa_input *input, const int32_t *ids, const int32_t *type, gsa_tensor *features);
-/* All runs. rows [sequences]: input rows [tokens, hidden], NULL where no run starts from them; readouts [runs] are filled. */
-void gsa_model_forward(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch, gsa_tensor *const *rows,
-                       gsa_readout *readouts);
-/* One run, for rows that are made of what another run gave (characters into words). `rows` NULL: it starts from a run. The runs that
- * it reads must have been executed into the same readouts. */
-void gsa_model_forward_run(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch, int run, gsa_tensor *rows,
-                           gsa_readout *readouts);
-/* The run's sequence after a layer, 0-based: a tap that the caller asked for or a run reads. Else NULL. */
+gsa_tensor *gsa_model_input_typed(const gsa_model *model, gsa_tape *tape,
+                                  const gsa_model_batch *batch, int sequence,
+                                  const gsa_input *input, const int32_t *ids, const int32_t *type,
+                                  gsa_tensor *features);
+/* All runs. rows [sequences]: input rows [tokens, hidden], NULL where no run starts from them;
+ * readouts [runs] are filled. */
+void gsa_model_forward(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch,
+                       gsa_tensor *const *rows, gsa_readout *readouts);
+/* One run, for rows that are made of what another run gave (characters into words). `rows` NULL: it
+ * starts from a run. The runs that it reads must have been executed into the same readouts. */
+void gsa_model_forward_run(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch,
+                           int run, gsa_tensor *rows, gsa_readout *readouts);
+/* The run's sequence after a layer, 0-based: a tap that the caller asked for or a run reads. Else
+ * NULL. */
 gsa_tensor *gsa_model_tap(const gsa_model *model, const gsa_readout *readouts, int run, int layer);
-/* Gives the tape the run's numbers of examples: for dropout that one head does on several runs. Forward passes leave those of
- * run 0's sequence, as they were given. */
-void gsa_model_number(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch, int run);
+/* Gives the tape the run's numbers of examples: for dropout that one head does on several runs.
+ * Forward passes leave those of run 0's sequence, as they were given. */
+void gsa_model_number(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch,
+                      int run);
 
 #ifdef __cplusplus
 }

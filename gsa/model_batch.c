@@ -1,4 +1,5 @@
-/* model_batch.c - a batch for all runs of a model: numbers of examples, memory lengths and groups, the runs' own batches. */
+/* model_batch.c - a batch for all runs of a model: numbers of examples, memory lengths and groups,
+ * the runs' own batches. */
 #include "model_parts.h"
 
 gsa_status gsa_model_batch_create(const gsa_model *model, gsa_model_batch **batch, gsa_error *error)
@@ -29,8 +30,9 @@ void gsa_model_batch_release(gsa_model_batch *batch)
     gsa_release(system, batch);
 }
 
-/* ---- sequences --------------------------------------------------------------------------------------------------------------- */
-static gsa_status reserve(const gsa_system *system, gsa_numbered *to, int32_t count, int ranges, gsa_error *error)
+/* ---- sequences ----------------------------------------------------------------------------- */
+static gsa_status reserve(const gsa_system *system, gsa_numbered *to, int32_t count, int ranges,
+                          gsa_error *error)
 {
     if (count <= to->room) return GSA_OK;
     const size_t numbers = (size_t)count * (size_t)ranges;
@@ -38,17 +40,20 @@ static gsa_status reserve(const gsa_system *system, gsa_numbered *to, int32_t co
     if (length) to->length = length;
     int32_t *number = gsa_resize(system, to->number, numbers, sizeof *number);
     if (number) to->number = number;
-    if (!length || !number) return gsa_out_of_memory(error, "a model's batch", (int64_t)(numbers * sizeof *number));
+    if (!length || !number)
+        return gsa_out_of_memory(error, "a model's batch", (int64_t)(numbers * sizeof *number));
     to->room = count;
     return GSA_OK;
 }
 
-static gsa_status take_sequence(gsa_model_batch *batch, int s, const gsa_model_sequence *from, gsa_error *error)
+static gsa_status take_sequence(gsa_model_batch *batch, int s, const gsa_model_sequence *from,
+                                gsa_error *error)
 {
     const gsa_model *m = batch->model;
     gsa_numbered *to = &batch->sequence[s];
     if (from->count < 0 || (from->count > 0 && !from->length))
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "sequence '%s': a batch of %d examples needs their lengths", m->sequence[s],
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "sequence '%s': a batch of %d examples needs their lengths", m->sequence[s],
                         from->count);
     const gsa_status status = reserve(m->system, to, from->count, m->ranges[s], error);
     if (status != GSA_OK) return status;
@@ -56,28 +61,36 @@ static gsa_status take_sequence(gsa_model_batch *batch, int s, const gsa_model_s
     for (int32_t e = 0; e < from->count; e++) {
         const int32_t number = from->number ? from->number[e] : e;
         if (number < 0 || number >> GSA_RANGE_BITS != 0)
-            return gsa_fail(error, GSA_ERR_ARGUMENT, "sequence '%s', example %d: its number %d must be from 0 to %d",
+            return gsa_fail(error, GSA_ERR_ARGUMENT,
+                            "sequence '%s', example %d: its number %d must be from 0 to %d",
                             m->sequence[s], e, number, (1 << GSA_RANGE_BITS) - 1);
         to->length[e] = from->length[e];
-        for (int r = 0; r < m->ranges[s]; r++) to->number[(int64_t)r * from->count + e] = number + (r << GSA_RANGE_BITS);
+        for (int r = 0; r < m->ranges[s]; r++)
+            to->number[(int64_t)r * from->count + e] = number + (r << GSA_RANGE_BITS);
     }
     return GSA_OK;
 }
 
-/* ---- runs -------------------------------------------------------------------------------------------------------------------- */
-/* Nodes of the other run's sequence kind are this run's memory: tokens, or what its batch, built before, says. */
+/* ---- runs ---------------------------------------------------------------------------------- */
+/* Nodes of the other run's sequence kind are this run's memory: tokens, or what its batch, built
+ * before, says. */
 static gsa_status measure_memory(gsa_model_batch *batch, int r, gsa_error *error)
 {
     const gsa_model *m = batch->model;
     const gsa_model_place *run = &m->run[r], *read = &m->run[run->memory.run];
-    const int32_t count = batch->sequence[run->sequence].count, theirs = batch->sequence[read->sequence].count;
+    const int32_t count = batch->sequence[run->sequence].count,
+                  theirs = batch->sequence[read->sequence].count;
     if (count != theirs)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "run '%s': sequence '%s' has %d examples, but its memory, run '%s' on sequence '%s', has %d",
-                        run->name, m->sequence[run->sequence], count, read->name, m->sequence[read->sequence], theirs);
+                        "run '%s': sequence '%s' has %d examples, but its memory, run '%s' on "
+                        "sequence '%s', has %d",
+                        run->name, m->sequence[run->sequence], count, read->name,
+                        m->sequence[read->sequence], theirs);
     if (count > batch->memory_room[r] || !batch->memory_length[r]) {
-        int32_t *length = gsa_resize(m->system, batch->memory_length[r], (size_t)count + 1, sizeof *length);
-        if (!length) return gsa_out_of_memory(error, "memory lengths", count * (int64_t)sizeof *length);
+        int32_t *length =
+            gsa_resize(m->system, batch->memory_length[r], (size_t)count + 1, sizeof *length);
+        if (!length)
+            return gsa_out_of_memory(error, "memory lengths", count * (int64_t)sizeof *length);
         batch->memory_length[r] = length;
         batch->memory_room[r] = count;
     }
@@ -85,13 +98,14 @@ static gsa_status measure_memory(gsa_model_batch *batch, int r, gsa_error *error
     const gsa_batch *joined = batch->batch[run->memory.run]->batch[kind.part];
     const int64_t *offset = kind.by_token ? NULL : gsa_batch_offset(joined, kind.kind, NULL);
     for (int32_t e = 0; e < count; e++)
-        batch->memory_length[r][e] =
-            offset ? (int32_t)(offset[e + 1] - offset[e]) : batch->sequence[read->sequence].length[e];
+        batch->memory_length[r][e] = offset ? (int32_t)(offset[e + 1] - offset[e])
+                                            : batch->sequence[read->sequence].length[e];
     return GSA_OK;
 }
 
-static gsa_status build_run(gsa_model_batch *batch, int r, gsa_cache *cache, const gsa_limits *limits,
-                            const gsa_model_sequence *sequences, gsa_error *error)
+static gsa_status build_run(gsa_model_batch *batch, int r, gsa_cache *cache,
+                            const gsa_limits *limits, const gsa_model_sequence *sequences,
+                            gsa_error *error)
 {
     const gsa_model *m = batch->model;
     const gsa_model_place *run = &m->run[r];
@@ -107,7 +121,8 @@ static gsa_status build_run(gsa_model_batch *batch, int r, gsa_cache *cache, con
         const gsa_status status = measure_memory(batch, r, error);
         if (status != GSA_OK) return status;
         given.memory_length = batch->memory_length[r];
-        if (gsa_stack_sequence_kind(m->stack[read->stack]).by_token) given.memory_group = sequences[read->sequence].group;
+        if (gsa_stack_sequence_kind(m->stack[read->stack]).by_token)
+            given.memory_group = sequences[read->sequence].group;
     }
     const gsa_status status = gsa_stack_batch_build(batch->batch[r], cache, limits, &given, error);
     return status == GSA_OK ? GSA_OK : gsa_fail_at(error, status, "run '%s'", run->name);
@@ -119,7 +134,8 @@ gsa_status gsa_model_batch_build(gsa_model_batch *batch, gsa_cache *cache, const
     const gsa_model *m = batch->model;
     gsa_status status = GSA_OK;
     batch->built = 0;
-    for (int s = 0; s < m->n_sequences && status == GSA_OK; s++) status = take_sequence(batch, s, &sequences[s], error);
+    for (int s = 0; s < m->n_sequences && status == GSA_OK; s++)
+        status = take_sequence(batch, s, &sequences[s], error);
     for (int i = 0; i < m->n_runs && status == GSA_OK; i++)
         status = build_run(batch, m->build[i], cache, limits, sequences, error);
     batch->built = status == GSA_OK;
@@ -138,7 +154,8 @@ int64_t gsa_model_batch_edges(const gsa_model_batch *batch)
     return edges;
 }
 
-/* Of each run's patterns the block, of which all kinds and phases are views; and the numbers of examples, a range a piece. */
+/* Of each run's patterns the block, of which all kinds and phases are views; and the numbers of
+ * examples, a range a piece. */
 gsa_status gsa_model_batch_ahead(const gsa_model_batch *batch, gsa_tape *tape, gsa_error *error)
 {
     const gsa_model *m = batch->model;

@@ -4,8 +4,11 @@
 
 static int fits(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch)
 {
-    if (batch->model != model) gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "the batch was made for another model");
-    else if (!batch->built) gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "the model's batch was not built, or its build failed");
+    if (batch->model != model)
+        gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "the batch was made for another model");
+    else if (!batch->built)
+        gsa_tape_fail(tape, GSA_ERR_ARGUMENT,
+                      "the model's batch was not built, or its build failed");
     return !tape->failed;
 }
 
@@ -13,11 +16,13 @@ static int fits(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *b
 static int has(gsa_tape *tape, const char *what, int which, int count)
 {
     if (which < 0 || which >= count)
-        gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "%s %d of the model, which has %d, counted from 0", what, which, count);
+        gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "%s %d of the model, which has %d, counted from 0",
+                      what, which, count);
     return !tape->failed;
 }
 
-/* Which number an example has is a matter of who draws: ops keep what the tape has when they are recorded. */
+/* Which number an example has is a matter of who draws: ops keep what the tape has when they are
+ * recorded. */
 static void number(gsa_tape *tape, const gsa_model_batch *batch, int sequence, int range)
 {
     const gsa_numbered *s = &batch->sequence[sequence];
@@ -30,19 +35,25 @@ void gsa_model_number(const gsa_model *model, gsa_tape *tape, const gsa_model_ba
         number(tape, batch, model->run[run].sequence, model->run[run].range);
 }
 
-gsa_tensor *gsa_model_input(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch, int sequence,
-                            const gsa_input *input, const int32_t *ids, gsa_tensor *features)
+gsa_tensor *gsa_model_input(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch,
+                            int sequence, const gsa_input *input, const int32_t *ids,
+                            gsa_tensor *features)
 {
     return gsa_model_input_typed(model, tape, batch, sequence, input, ids, NULL, features);
 }
 
-gsa_tensor *gsa_model_input_typed(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch, int sequence,
-                                  const gsa_input *input, const int32_t *ids, const int32_t *type, gsa_tensor *features)
+gsa_tensor *gsa_model_input_typed(const gsa_model *model, gsa_tape *tape,
+                                  const gsa_model_batch *batch, int sequence,
+                                  const gsa_input *input, const int32_t *ids, const int32_t *type,
+                                  gsa_tensor *features)
 {
-    if (!fits(model, tape, batch) || !has(tape, "sequence", sequence, model->n_sequences)) return NULL;
+    if (!fits(model, tape, batch) || !has(tape, "sequence", sequence, model->n_sequences))
+        return NULL;
     const gsa_numbered *s = &batch->sequence[sequence];
-    number(tape, batch, sequence, sequence); /* some run on it starts from rows: the range is there */
-    gsa_tensor *rows = gsa_input_forward_typed(input, tape, ids, type, features, s->length, s->count);
+    number(tape, batch, sequence,
+           sequence); /* some run on it starts from rows: the range is there */
+    gsa_tensor *rows =
+        gsa_input_forward_typed(input, tape, ids, type, features, s->length, s->count);
     number(tape, batch, model->run[0].sequence, 0);
     return rows;
 }
@@ -58,42 +69,47 @@ gsa_tensor *gsa_model_tap(const gsa_model *model, const gsa_readout *readouts, i
 static gsa_tensor *read_link(const gsa_model *model, gsa_tape *tape, int run, gsa_model_link link,
                              const gsa_readout *readouts)
 {
-    gsa_tensor *x = link.layer < 0 ? readouts[link.run].sequence : gsa_model_tap(model, readouts, link.run, link.layer);
+    gsa_tensor *x = link.layer < 0 ? readouts[link.run].sequence
+                                   : gsa_model_tap(model, readouts, link.run, link.layer);
     if (x) return x;
-    return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "run '%s' reads run '%s', which was not executed before it",
+    return gsa_tape_fail(tape, GSA_ERR_ARGUMENT,
+                         "run '%s' reads run '%s', which was not executed before it",
                          model->run[run].name, model->run[link.run].name);
 }
 
-static gsa_stack_pass *begin(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch, int r, gsa_tensor *rows,
-                             gsa_readout *readouts)
+static gsa_stack_pass *begin(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch,
+                             int r, gsa_tensor *rows, gsa_readout *readouts)
 {
     const gsa_model_place *run = &model->run[r];
     if (run->input.run >= 0 && rows)
-        gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "run '%s' starts from run '%s', not from rows", run->name,
-                      model->run[run->input.run].name);
+        gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "run '%s' starts from run '%s', not from rows",
+                      run->name, model->run[run->input.run].name);
     else if (run->input.run >= 0) rows = read_link(model, tape, r, run->input, readouts);
     else if (!rows)
-        gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "run '%s' needs input rows of sequence '%s'", run->name,
-                      model->sequence[run->sequence]);
+        gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "run '%s' needs input rows of sequence '%s'",
+                      run->name, model->sequence[run->sequence]);
     number(tape, batch, run->sequence, run->range);
-    return tape->failed ? NULL : gsa_stack_begin(model->stack[run->stack], tape, batch->batch[r], rows, &readouts[r]);
+    return tape->failed ? NULL
+                        : gsa_stack_begin(model->stack[run->stack], tape, batch->batch[r], rows,
+                                          &readouts[r]);
 }
 
 /* What a run draws is numbered as its own, in each of its halves. */
-static void execute(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch, int half, gsa_stack_pass *pass,
-                    const gsa_readout *readouts)
+static void execute(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch, int half,
+                    gsa_stack_pass *pass, const gsa_readout *readouts)
 {
     const gsa_model_place *run = &model->run[half / 2];
     gsa_tensor *memory = NULL;
-    if (half % 2 && run->memory.run >= 0) memory = read_link(model, tape, half / 2, run->memory, readouts);
+    if (half % 2 && run->memory.run >= 0)
+        memory = read_link(model, tape, half / 2, run->memory, readouts);
     if (tape->failed) return;
     number(tape, batch, run->sequence, run->range);
     if (half % 2) gsa_stack_finish(pass, memory);
     else gsa_stack_advance(pass, NULL, model->early[half / 2]);
 }
 
-void gsa_model_forward_run(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch, int run, gsa_tensor *rows,
-                           gsa_readout *readouts)
+void gsa_model_forward_run(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch,
+                           int run, gsa_tensor *rows, gsa_readout *readouts)
 {
     if (!fits(model, tape, batch) || !has(tape, "run", run, model->n_runs)) return;
     gsa_stack_pass *pass = begin(model, tape, batch, run, rows, readouts);
@@ -101,8 +117,8 @@ void gsa_model_forward_run(const gsa_model *model, gsa_tape *tape, const gsa_mod
     number(tape, batch, model->run[0].sequence, 0);
 }
 
-void gsa_model_forward(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch, gsa_tensor *const *rows,
-                       gsa_readout *readouts)
+void gsa_model_forward(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch,
+                       gsa_tensor *const *rows, gsa_readout *readouts)
 {
     gsa_stack_pass *pass[GSA_MODEL_MOST];
     memset(readouts, 0, (size_t)model->n_runs * sizeof *readouts);
@@ -111,7 +127,8 @@ void gsa_model_forward(const gsa_model *model, gsa_tape *tape, const gsa_model_b
         const int half = model->order[i], r = half / 2;
         if (half % 2 == 0 || model->early[r] == 0)
             pass[r] =
-                begin(model, tape, batch, r, model->run[r].input.run < 0 ? rows[model->run[r].sequence] : NULL, readouts);
+                begin(model, tape, batch, r,
+                      model->run[r].input.run < 0 ? rows[model->run[r].sequence] : NULL, readouts);
         execute(model, tape, batch, half, pass[r], readouts);
     }
     number(tape, batch, model->run[0].sequence, 0);

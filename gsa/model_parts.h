@@ -13,7 +13,8 @@ typedef struct gsa_model_place { /* a run, resolved */
     char *name;
     int stack, sequence;
     gsa_model_link input, memory;
-    int range; /* which run of its stack it is: its examples are numbered from range << GSA_RANGE_BITS */
+    int range; /* which run of its stack it is: its examples are numbered from range <<
+                  GSA_RANGE_BITS */
 } gsa_model_place;
 
 enum { GSA_RANGE_BITS = 26 };
@@ -23,8 +24,9 @@ struct gsa_model {
     char *sequence[GSA_MODEL_MOST];
     gsa_stack *stack[GSA_MODEL_MOST];
     gsa_model_place run[GSA_MODEL_MOST];
-    int early[GSA_MODEL_MOST];     /* by run: layers before it reads its memory; without memory: 0 */
-    int order[2 * GSA_MODEL_MOST]; /* of execution: 2 r: the early layers of run r, 2 r + 1: the rest */
+    int early[GSA_MODEL_MOST]; /* by run: layers before it reads its memory; without memory: 0 */
+    int order[2 *
+              GSA_MODEL_MOST]; /* of execution: 2 r: the early layers of run r, 2 r + 1: the rest */
     int n_order;
     int build[GSA_MODEL_MOST];  /* runs in the order in which their batches are built */
     int ranges[GSA_MODEL_MOST]; /* by sequence: ranges of numbers that its runs and its input use */
@@ -53,7 +55,8 @@ typedef struct gsa_sequence_kind {
 } gsa_sequence_kind;
 static inline gsa_sequence_kind gsa_stack_sequence_kind(const gsa_stack *stack)
 {
-    const int part = stack->first_part[stack->n_segments - 1], kind = gsa_schema_sequence(stack->parts[part].schema);
+    const int part = stack->first_part[stack->n_segments - 1],
+              kind = gsa_schema_sequence(stack->parts[part].schema);
     const int start = gsa_schema_kind(stack->parts[part].schema, kind)->start;
     return (gsa_sequence_kind){ part, kind, start == GSA_INPUT || start == GSA_COPY };
 }

@@ -1,4 +1,5 @@
-/* ops_dense.c - linear maps, elementwise ops and layer norm. Each backward stands under the forward it differentiates. */
+/* ops_dense.c - linear maps, elementwise ops and layer norm. Each backward stands under the forward
+ * it differentiates. */
 #include "tape_parts.h"
 #include <string.h>
 
@@ -14,9 +15,14 @@ static void linear_back(gsa_tape *tape, gsa_op *op)
     const gsa_tensor *y = op->out;
     const int64_t r = y->rows, out = y->cols, in = l->x->cols;
     int unset;
-    void *dx = gsa_tape_grad_unset(tape, l->x, &unset), *dw = gsa_tape_grad(tape, l->w), *db = gsa_tape_grad(tape, l->bias);
-    if (dx) GSA_CALL(tape, gemm, dx, y->grad, l->w->data, r, in, out, 0, 0, in, out, in, !unset); /* dx += dy w */
-    if (dw) GSA_CALL(tape, gemm, dw, y->grad, l->x->data, out, in, r, 1, 0, in, out, in, 1);      /* dw += dy^T x */
+    void *dx = gsa_tape_grad_unset(tape, l->x, &unset), *dw = gsa_tape_grad(tape, l->w),
+         *db = gsa_tape_grad(tape, l->bias);
+    if (dx)
+        GSA_CALL(tape, gemm, dx, y->grad, l->w->data, r, in, out, 0, 0, in, out, in,
+                 !unset); /* dx += dy w */
+    if (dw)
+        GSA_CALL(tape, gemm, dw, y->grad, l->x->data, out, in, r, 1, 0, in, out, in,
+                 1); /* dw += dy^T x */
     if (db) GSA_CALL(tape, bias_backward, db, y->grad, r, out);
 }
 
@@ -25,11 +31,14 @@ static gsa_tensor *linear_forward(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w, 
 {
     if (gsa_tape_lacks(tape, x, "linear") || gsa_tape_lacks(tape, w, "linear")) return NULL;
     if (x->cols != w->cols || (bias && bias->cols != w->rows))
-        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "linear: x [%lld, %lld] does not fit w [%lld, %lld]",
-                             (long long)x->rows, (long long)x->cols, (long long)w->rows, (long long)w->cols);
-    gsa_tensor *y = gsa_tape_new(tape, x->rows, w->rows, x->wants_grad || w->wants_grad || (bias && bias->wants_grad));
+        return gsa_tape_fail(
+            tape, GSA_ERR_ARGUMENT, "linear: x [%lld, %lld] does not fit w [%lld, %lld]",
+            (long long)x->rows, (long long)x->cols, (long long)w->rows, (long long)w->cols);
+    gsa_tensor *y = gsa_tape_new(tape, x->rows, w->rows,
+                                 x->wants_grad || w->wants_grad || (bias && bias->wants_grad));
     if (!y) return NULL;
-    if (!GSA_CALL(tape, gemm, y->data, x->data, w->data, x->rows, w->rows, x->cols, 0, 1, w->rows, x->cols, x->cols, 0))
+    if (!GSA_CALL(tape, gemm, y->data, x->data, w->data, x->rows, w->rows, x->cols, 0, 1, w->rows,
+                  x->cols, x->cols, 0))
         return NULL;
     return !bias || GSA_CALL(tape, bias_forward, y->data, bias->data, y->rows, y->cols) ? y : NULL;
 }
@@ -42,27 +51,34 @@ gsa_tensor *gsa_op_linear(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w, gsa_tens
     return y;
 }
 
-/* ---- y = f(x w^T + bias) in the memory of the product, where f' depends on the sign alone, which f keeps */
+/* ---- y = f(x w^T + bias) in the memory of the product, where f' depends on the sign alone, which
+ * f keeps */
 static void linear_relu_back(gsa_tape *tape, gsa_op *op)
 {
     const gsa_tensor *y = op->out;
-    if (GSA_CALL(tape, activate_backward, y->grad, y->grad, y->data, GSA_RELU, 0, y->rows * y->cols)) linear_back(tape, op);
+    if (GSA_CALL(tape, activate_backward, y->grad, y->grad, y->data, GSA_RELU, 0,
+                 y->rows * y->cols))
+        linear_back(tape, op);
 }
 
 static void linear_leaky_back(gsa_tape *tape, gsa_op *op)
 {
     const gsa_tensor *y = op->out;
-    if (GSA_CALL(tape, activate_backward, y->grad, y->grad, y->data, GSA_LEAKY_RELU, 0, y->rows * y->cols))
+    if (GSA_CALL(tape, activate_backward, y->grad, y->grad, y->data, GSA_LEAKY_RELU, 0,
+                 y->rows * y->cols))
         linear_back(tape, op);
 }
 
-gsa_tensor *gsa_op_linear_activated(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w, gsa_tensor *bias, int activation)
+gsa_tensor *gsa_op_linear_activated(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w, gsa_tensor *bias,
+                                    int activation)
 {
     if (activation != GSA_RELU && activation != GSA_LEAKY_RELU)
         return gsa_op_activate(tape, gsa_op_linear(tape, x, w, bias), activation);
     gsa_tensor *y = linear_forward(tape, x, w, bias);
-    if (!y || !GSA_CALL(tape, activate_forward, y->data, y->data, activation, y->rows * y->cols)) return NULL;
-    linear_op *op = gsa_tape_record(tape, sizeof *op, activation == GSA_RELU ? linear_relu_back : linear_leaky_back, y);
+    if (!y || !GSA_CALL(tape, activate_forward, y->data, y->data, activation, y->rows * y->cols))
+        return NULL;
+    linear_op *op = gsa_tape_record(
+        tape, sizeof *op, activation == GSA_RELU ? linear_relu_back : linear_leaky_back, y);
     if (op) op->x = x, op->w = w, op->bias = bias;
     return y;
 }
@@ -84,7 +100,9 @@ static void combine_back(gsa_tape *tape, gsa_op *op)
             continue;
         }
         void *dx = gsa_tape_grad(tape, c->x[i]);
-        if (dx) GSA_CALL(tape, accumulate, dx, op->out->grad, c->weight[i], op->out->rows * op->out->cols);
+        if (dx)
+            GSA_CALL(tape, accumulate, dx, op->out->grad, c->weight[i],
+                     op->out->rows * op->out->cols);
     }
 }
 
@@ -94,11 +112,15 @@ gsa_tensor *gsa_op_combine(gsa_tape *tape, gsa_tensor *const *x, const double *w
     for (int i = 0; i < count; i++) {
         if (gsa_tape_lacks(tape, x[i], "combine")) return NULL;
         if (x[i]->rows != x[0]->rows || x[i]->cols != x[0]->cols)
-            return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "combine: term %d is [%lld, %lld], the first [%lld, %lld]", i,
-                                 (long long)x[i]->rows, (long long)x[i]->cols, (long long)x[0]->rows, (long long)x[0]->cols);
+            return gsa_tape_fail(tape, GSA_ERR_ARGUMENT,
+                                 "combine: term %d is [%lld, %lld], the first [%lld, %lld]", i,
+                                 (long long)x[i]->rows, (long long)x[i]->cols,
+                                 (long long)x[0]->rows, (long long)x[0]->cols);
         wants |= x[i]->wants_grad;
     }
-    if (count <= 0) return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "combine: %d terms, at least 1 is needed", count);
+    if (count <= 0)
+        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "combine: %d terms, at least 1 is needed",
+                             count);
     if (count == 1 && weight[0] == 1) return x[0];
     gsa_tensor *y = gsa_tape_new(tape, x[0]->rows, x[0]->cols, wants);
     if (!y) return NULL;
@@ -147,10 +169,12 @@ gsa_tensor *gsa_op_multiply(gsa_tape *tape, gsa_tensor *a, gsa_tensor *b)
 {
     if (gsa_tape_lacks(tape, a, "multiply") || gsa_tape_lacks(tape, b, "multiply")) return NULL;
     if (a->rows != b->rows || a->cols != b->cols)
-        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "multiply: [%lld, %lld] and [%lld, %lld] differ", (long long)a->rows,
+        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT,
+                             "multiply: [%lld, %lld] and [%lld, %lld] differ", (long long)a->rows,
                              (long long)a->cols, (long long)b->rows, (long long)b->cols);
     gsa_tensor *y = gsa_tape_new(tape, a->rows, a->cols, a->wants_grad || b->wants_grad);
-    if (!y || !GSA_CALL(tape, multiply, y->data, a->data, b->data, 0, a->rows * a->cols)) return NULL;
+    if (!y || !GSA_CALL(tape, multiply, y->data, a->data, b->data, 0, a->rows * a->cols))
+        return NULL;
     multiply_op *op = gsa_tape_record(tape, sizeof *op, multiply_back, y);
     if (op) op->a = a, op->b = b;
     return y;
@@ -177,7 +201,8 @@ gsa_tensor *gsa_op_activate(gsa_tape *tape, gsa_tensor *x, int activation)
 {
     if (gsa_tape_lacks(tape, x, "activate")) return NULL;
     gsa_tensor *y = gsa_tape_new(tape, x->rows, x->cols, x->wants_grad);
-    if (!y || !GSA_CALL(tape, activate_forward, y->data, x->data, activation, x->rows * x->cols)) return NULL;
+    if (!y || !GSA_CALL(tape, activate_forward, y->data, x->data, activation, x->rows * x->cols))
+        return NULL;
     activate_op *op = gsa_tape_record(tape, sizeof *op, activate_back, y);
     if (op) op->x = x, op->activation = activation;
     return y;
@@ -202,16 +227,19 @@ static void dropout_back(gsa_tape *tape, gsa_op *op)
     if (dx) GSA_CALL(tape, dropout_backward, dx, dy, &d->dropout, op->out->rows, op->out->cols);
 }
 
-gsa_tensor *gsa_op_dropout(gsa_tape *tape, gsa_tensor *x, double p, uint32_t site, gsa_row_identity rows)
+gsa_tensor *gsa_op_dropout(gsa_tape *tape, gsa_tensor *x, double p, uint32_t site,
+                           gsa_row_identity rows)
 {
     if (gsa_tape_lacks(tape, x, "dropout")) return NULL;
     if (!tape->training || p == 0 || x->rows == 0) return x;
     if (!tape->example_id)
-        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT,
-                             "dropout needs the examples' numbers: gsa_tape_examples was not called");
+        return gsa_tape_fail(
+            tape, GSA_ERR_ARGUMENT,
+            "dropout needs the examples' numbers: gsa_tape_examples was not called");
     const gsa_dropout dropout = gsa_tape_dropout(tape, p, site, rows);
     gsa_tensor *y = gsa_tape_new(tape, x->rows, x->cols, x->wants_grad);
-    if (!y || !GSA_CALL(tape, dropout_forward, y->data, x->data, &dropout, x->rows, x->cols)) return NULL;
+    if (!y || !GSA_CALL(tape, dropout_forward, y->data, x->data, &dropout, x->rows, x->cols))
+        return NULL;
     dropout_op *op = gsa_tape_record(tape, sizeof *op, dropout_back, y);
     if (op) op->x = x, op->dropout = dropout;
     return y;
@@ -229,22 +257,26 @@ static void norm_back(gsa_tape *tape, gsa_op *op)
     int unset;
     void *dx = gsa_tape_grad_unset(tape, n->x, &unset), *dgain = gsa_tape_grad(tape, n->gain),
          *dbias = gsa_tape_grad(tape, n->bias);
-    GSA_CALL(tape, norm_backward, dx, dgain, dbias, op->out->grad, n->x->data, n->gain->data, n->mean->data, n->rstd->data,
-             !unset, op->out->rows, op->out->cols);
+    GSA_CALL(tape, norm_backward, dx, dgain, dbias, op->out->grad, n->x->data, n->gain->data,
+             n->mean->data, n->rstd->data, !unset, op->out->rows, op->out->cols);
 }
 
-gsa_tensor *gsa_op_norm(gsa_tape *tape, gsa_tensor *x, gsa_tensor *gain, gsa_tensor *bias, double eps)
+gsa_tensor *gsa_op_norm(gsa_tape *tape, gsa_tensor *x, gsa_tensor *gain, gsa_tensor *bias,
+                        double eps)
 {
-    if (gsa_tape_lacks(tape, x, "norm") || gsa_tape_lacks(tape, gain, "norm") || gsa_tape_lacks(tape, bias, "norm"))
+    if (gsa_tape_lacks(tape, x, "norm") || gsa_tape_lacks(tape, gain, "norm") ||
+        gsa_tape_lacks(tape, bias, "norm"))
         return NULL;
     if (gain->cols != x->cols || bias->cols != x->cols)
-        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "norm: %lld columns, but gain has %lld and bias %lld",
+        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT,
+                             "norm: %lld columns, but gain has %lld and bias %lld",
                              (long long)x->cols, (long long)gain->cols, (long long)bias->cols);
-    gsa_tensor *y = gsa_tape_new(tape, x->rows, x->cols, x->wants_grad || gain->wants_grad || bias->wants_grad);
+    gsa_tensor *y =
+        gsa_tape_new(tape, x->rows, x->cols, x->wants_grad || gain->wants_grad || bias->wants_grad);
     gsa_tensor *mean = gsa_tape_new(tape, x->rows, 1, 0), *rstd = gsa_tape_new(tape, x->rows, 1, 0);
     if (!y || !mean || !rstd) return NULL;
-    if (!GSA_CALL(tape, norm_forward, y->data, mean->data, rstd->data, x->data, gain->data, bias->data, eps, x->rows,
-                  x->cols))
+    if (!GSA_CALL(tape, norm_forward, y->data, mean->data, rstd->data, x->data, gain->data,
+                  bias->data, eps, x->rows, x->cols))
         return NULL;
     norm_op *op = gsa_tape_record(tape, sizeof *op, norm_back, y);
     if (op) op->x = x, op->gain = gain, op->bias = bias, op->mean = mean, op->rstd = rstd;

@@ -7,19 +7,21 @@ gsa_tensor *gsa_op_view(gsa_tape *tape, gsa_tensor *x, int64_t first, int64_t ro
 {
     if (gsa_tape_lacks(tape, x, "view")) return NULL;
     if (first < 0 || rows < 0 || first > x->rows - rows)
-        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "view: rows %lld..%lld of a tensor of %lld rows", (long long)first,
+        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT,
+                             "view: rows %lld..%lld of a tensor of %lld rows", (long long)first,
                              (long long)(first + rows), (long long)x->rows);
     if (first == 0 && rows == x->rows) return x;
     gsa_tensor *whole = x->whole ? x->whole : x, *view = gsa_tape_host(tape, (int64_t)sizeof *view);
     if (!view) return NULL;
     const int64_t start = first + (x->whole ? x->first : 0);
     char *data = whole->data;
-    *view = (gsa_tensor){ .rows = rows,
-                          .cols = x->cols,
-                          .wants_grad = x->wants_grad,
-                          .whole = whole,
-                          .first = start,
-                          .data = data ? data + start * x->cols * tape->backend->real_bytes : NULL };
+    *view =
+        (gsa_tensor){ .rows = rows,
+                      .cols = x->cols,
+                      .wants_grad = x->wants_grad,
+                      .whole = whole,
+                      .first = start,
+                      .data = data ? data + start * x->cols * tape->backend->real_bytes : NULL };
     return view;
 }
 
@@ -29,16 +31,19 @@ gsa_tensor *gsa_op_reshape(gsa_tape *tape, gsa_tensor *x, int64_t rows, int64_t 
     int64_t values;
     if (gsa_tape_lacks(tape, x, "reshape")) return NULL;
     if (rows < 0 || cols < 0 || !gsa_mul(rows, cols, &values) || values != x->rows * x->cols)
-        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "reshape: [%lld, %lld] does not fit [%lld, %lld]", (long long)x->rows,
+        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT,
+                             "reshape: [%lld, %lld] does not fit [%lld, %lld]", (long long)x->rows,
                              (long long)x->cols, (long long)rows, (long long)cols);
     if (rows == x->rows && cols == x->cols) return x;
     gsa_tensor *whole = x->whole ? x->whole : x, *view = gsa_tape_host(tape, (int64_t)sizeof *view);
-    const int64_t before = x->whole ? x->first * x->cols : 0; /* numbers of `whole` before the first */
+    const int64_t before =
+        x->whole ? x->first * x->cols : 0; /* numbers of `whole` before the first */
     if (!view) return NULL;
     if (cols > 0 && before % cols != 0)
-        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT,
-                             "reshape: a view that starts at number %lld has no rows of %lld columns", (long long)before,
-                             (long long)cols);
+        return gsa_tape_fail(
+            tape, GSA_ERR_ARGUMENT,
+            "reshape: a view that starts at number %lld has no rows of %lld columns",
+            (long long)before, (long long)cols);
     *view = (gsa_tensor){ .rows = rows,
                           .cols = cols,
                           .wants_grad = x->wants_grad,
@@ -61,18 +66,23 @@ static int64_t common_divisor(int64_t a, int64_t b)
 gsa_tensor *gsa_op_beside(gsa_tape *tape, gsa_tensor *const *x, int count)
 {
     int64_t cols = 0, width = 0;
-    if (count <= 0) return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "beside: %d parts, at least 1 is needed", count);
+    if (count <= 0)
+        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "beside: %d parts, at least 1 is needed",
+                             count);
     for (int i = 0; i < count; i++) {
         if (gsa_tape_lacks(tape, x[i], "beside")) return NULL;
         if (x[i]->rows != x[0]->rows)
-            return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "beside: part %d has %lld rows, the first %lld", i,
+            return gsa_tape_fail(tape, GSA_ERR_ARGUMENT,
+                                 "beside: part %d has %lld rows, the first %lld", i,
                                  (long long)x[i]->rows, (long long)x[0]->rows);
         cols += x[i]->cols, width = common_divisor(x[i]->cols, width);
     }
     if (count == 1 || width == 0) return x[0];
-    const int64_t rows = x[0]->rows, blocks = rows * (cols / width), bytes = blocks * (int64_t)sizeof(int32_t);
+    const int64_t rows = x[0]->rows, blocks = rows * (cols / width),
+                  bytes = blocks * (int64_t)sizeof(int32_t);
     if (blocks > INT32_MAX)
-        return gsa_tape_fail(tape, GSA_ERR_LIMIT, "beside: %lld blocks of %lld columns are too many", (long long)blocks,
+        return gsa_tape_fail(tape, GSA_ERR_LIMIT,
+                             "beside: %lld blocks of %lld columns are too many", (long long)blocks,
                              (long long)width);
     int32_t *id = gsa_tape_host(tape, bytes);
     gsa_tensor **part = gsa_tape_host(tape, count * (int64_t)sizeof *part);
@@ -81,12 +91,13 @@ gsa_tensor *gsa_op_beside(gsa_tape *tape, gsa_tensor *const *x, int count)
     for (int i = 0; i < count; i++) { /* block k of row r of part i */
         const int64_t own = x[i]->cols / width;
         for (int64_t r = 0; r < rows; r++)
-            for (int64_t k = 0; k < own; k++) id[r * (cols / width) + at + k] = (int32_t)(first + r * own + k);
+            for (int64_t k = 0; k < own; k++)
+                id[r * (cols / width) + at + k] = (int32_t)(first + r * own + k);
         at += own, first += rows * own;
         part[i] = gsa_op_reshape(tape, x[i], rows * own, width);
     }
-    gsa_tensor *y =
-        gsa_op_gather(tape, NULL, gsa_op_concat(tape, part, count), gsa_tape_upload(tape, id, bytes), blocks, 1, 0);
+    gsa_tensor *y = gsa_op_gather(tape, NULL, gsa_op_concat(tape, part, count),
+                                  gsa_tape_upload(tape, id, bytes), blocks, 1, 0);
     return gsa_op_reshape(tape, y, rows, cols);
 }
 
@@ -108,7 +119,8 @@ static void concat_back(gsa_tape *tape, gsa_op *op)
     }
 }
 
-/* The tensors with rows, when they lie one after the other in one tensor already: that stretch of it. */
+/* The tensors with rows, when they lie one after the other in one tensor already: that stretch of
+ * it. */
 static gsa_tensor *neighbours(gsa_tape *tape, gsa_tensor *const *x, int count)
 {
     gsa_tensor *whole = NULL;
@@ -131,12 +143,15 @@ gsa_tensor *gsa_op_concat(gsa_tape *tape, gsa_tensor *const *x, int count)
     for (int i = 0; i < count; i++) {
         if (gsa_tape_lacks(tape, x[i], "concat")) return NULL;
         if (x[i]->cols != x[0]->cols)
-            return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "concat: part %d has %lld columns, the first %lld", i,
+            return gsa_tape_fail(tape, GSA_ERR_ARGUMENT,
+                                 "concat: part %d has %lld columns, the first %lld", i,
                                  (long long)x[i]->cols, (long long)x[0]->cols);
         rows += x[i]->rows;
         wants |= x[i]->wants_grad;
     }
-    if (count <= 0) return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "concat: %d parts, at least 1 is needed", count);
+    if (count <= 0)
+        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "concat: %d parts, at least 1 is needed",
+                             count);
     gsa_tensor *y = neighbours(tape, x, count);
     if (y || tape->failed) return y;
     y = gsa_tape_new(tape, rows, x[0]->cols, wants);
@@ -181,26 +196,31 @@ static void gather_back(gsa_tape *tape, gsa_op *op)
     const gsa_tensor *y = op->out;
     void *dtable = table_grad(tape, g);
     if (dtable)
-        GSA_CALL(tape, gather_backward, dtable, y->grad, g->ids, g->first_id, g->scale, y->rows, y->cols, g->table->rows);
+        GSA_CALL(tape, gather_backward, dtable, y->grad, g->ids, g->first_id, g->scale, y->rows,
+                 y->cols, g->table->rows);
     gsa_tape_add_grad(tape, g->base, y->grad, 1);
 }
 
-gsa_tensor *gsa_op_gather(gsa_tape *tape, gsa_tensor *base, gsa_tensor *table, const int32_t *ids, int64_t rows,
-                          double scale, int32_t first_id)
+gsa_tensor *gsa_op_gather(gsa_tape *tape, gsa_tensor *base, gsa_tensor *table, const int32_t *ids,
+                          int64_t rows, double scale, int32_t first_id)
 {
     if (gsa_tape_lacks(tape, table, "gather")) return NULL;
     if (base && (base->rows != rows || base->cols != table->cols))
-        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "gather: base is [%lld, %lld], but [%lld, %lld] is gathered",
-                             (long long)base->rows, (long long)base->cols, (long long)rows, (long long)table->cols);
-    gsa_tensor *y = gsa_tape_new(tape, rows, table->cols, table->wants_grad || (base && base->wants_grad));
+        return gsa_tape_fail(
+            tape, GSA_ERR_ARGUMENT, "gather: base is [%lld, %lld], but [%lld, %lld] is gathered",
+            (long long)base->rows, (long long)base->cols, (long long)rows, (long long)table->cols);
+    gsa_tensor *y =
+        gsa_tape_new(tape, rows, table->cols, table->wants_grad || (base && base->wants_grad));
     if (!y) return NULL;
     const int64_t bytes = gsa_tape_bytes(tape, rows, table->cols);
     if (base && bytes && !GSA_CALL(tape, copy, y->data, base->data, bytes)) return NULL;
-    if (rows &&
-        !GSA_CALL(tape, gather_forward, y->data, table->data, ids, scale, base != NULL, rows, table->cols, table->rows))
+    if (rows && !GSA_CALL(tape, gather_forward, y->data, table->data, ids, scale, base != NULL,
+                          rows, table->cols, table->rows))
         return NULL;
     gather_op *op = gsa_tape_record(tape, sizeof *op, gather_back, y);
-    if (op) op->base = base, op->table = table, op->ids = ids, op->scale = scale, op->first_id = first_id;
+    if (op)
+        op->base = base, op->table = table, op->ids = ids, op->scale = scale,
+        op->first_id = first_id;
     return y;
 }
 
@@ -222,10 +242,12 @@ gsa_tensor *gsa_op_select(gsa_tape *tape, const uint8_t *mask, gsa_tensor *a, gs
 {
     if (gsa_tape_lacks(tape, a, "select") || gsa_tape_lacks(tape, b, "select")) return NULL;
     if (a->rows != b->rows || a->cols != b->cols)
-        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "select: [%lld, %lld] and [%lld, %lld] differ", (long long)a->rows,
-                             (long long)a->cols, (long long)b->rows, (long long)b->cols);
+        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "select: [%lld, %lld] and [%lld, %lld] differ",
+                             (long long)a->rows, (long long)a->cols, (long long)b->rows,
+                             (long long)b->cols);
     gsa_tensor *y = gsa_tape_new(tape, a->rows, a->cols, a->wants_grad || b->wants_grad);
-    if (!y || !GSA_CALL(tape, select_forward, y->data, mask, a->data, b->data, y->rows, y->cols)) return NULL;
+    if (!y || !GSA_CALL(tape, select_forward, y->data, mask, a->data, b->data, y->rows, y->cols))
+        return NULL;
     select_op *op = gsa_tape_record(tape, sizeof *op, select_back, y);
     if (op) op->a = a, op->b = b, op->mask = mask;
     return y;
@@ -246,17 +268,21 @@ static void pool_back(gsa_tape *tape, gsa_op *op)
     int unset;
     void *dx = gsa_tape_grad_unset(tape, p->x, &unset); /* every row of x is an example's */
     if (dx)
-        GSA_CALL(tape, pool_backward, dx, op->out->grad, p->arg, p->offset, p->maximum, !unset, op->out->rows,
-                 op->out->cols);
+        GSA_CALL(tape, pool_backward, dx, op->out->grad, p->arg, p->offset, p->maximum, !unset,
+                 op->out->rows, op->out->cols);
 }
 
-gsa_tensor *gsa_op_pool(gsa_tape *tape, gsa_tensor *x, const int64_t *offset, int64_t examples, int maximum)
+gsa_tensor *gsa_op_pool(gsa_tape *tape, gsa_tensor *x, const int64_t *offset, int64_t examples,
+                        int maximum)
 {
     if (gsa_tape_lacks(tape, x, "pool")) return NULL;
     gsa_tensor *y = gsa_tape_new(tape, examples, x->cols, x->wants_grad);
-    int32_t *arg = maximum && y ? gsa_tape_memory(tape, examples * x->cols * (int64_t)sizeof *arg) : NULL;
+    int32_t *arg =
+        maximum && y ? gsa_tape_memory(tape, examples * x->cols * (int64_t)sizeof *arg) : NULL;
     if (tape->failed) return NULL;
-    if (examples && !GSA_CALL(tape, pool_forward, y->data, arg, x->data, offset, maximum, examples, x->cols)) return NULL;
+    if (examples &&
+        !GSA_CALL(tape, pool_forward, y->data, arg, x->data, offset, maximum, examples, x->cols))
+        return NULL;
     pool_op *op = gsa_tape_record(tape, sizeof *op, pool_back, y);
     if (op) op->x = x, op->arg = arg, op->offset = offset, op->maximum = maximum;
     return y;

@@ -11,8 +11,8 @@ struct gsa_parameters {
     int count, room;
 };
 
-gsa_status gsa_parameters_create(const gsa_system *system, gsa_backend *backend, uint32_t seed, gsa_parameters **parameters,
-                                 gsa_error *error)
+gsa_status gsa_parameters_create(const gsa_system *system, gsa_backend *backend, uint32_t seed,
+                                 gsa_parameters **parameters, gsa_error *error)
 {
     gsa_parameters *made = gsa_alloc_zero(system, 1, sizeof *made);
     if (!made) return gsa_out_of_memory(error, "parameters", (int64_t)sizeof *made);
@@ -86,7 +86,8 @@ static gsa_status initialise(gsa_parameters *ps, gsa_parameter *p, gsa_error *er
     if (!values) return gsa_out_of_memory(error, p->name, count * (int64_t)sizeof *values);
     const uint64_t h = name_hash(p->name);
     for (int64_t i = 0; i < count; i++) {
-        const gsa_philox c = { { (uint32_t)i, (uint32_t)(i >> 32), (uint32_t)h, (uint32_t)(h >> 32) } };
+        const gsa_philox c = { { (uint32_t)i, (uint32_t)(i >> 32), (uint32_t)h,
+                                 (uint32_t)(h >> 32) } };
         values[i] = draw(p, gsa_philox4x32(c, ps->seed, 0x70617261u).word);
     }
     if (p->flags & GSA_ZERO_ROW) memset(values, 0, (size_t)p->value.cols * sizeof *values);
@@ -99,15 +100,19 @@ static gsa_status mark(gsa_parameters *ps, gsa_parameter *p, gsa_error *error)
 {
     p->value.marks = gsa_alloc_zero(ps->system, 1, sizeof *p->value.marks);
     if (p->value.marks) p->value.marks->row = gsa_alloc_zero(ps->system, (size_t)p->value.rows, 1);
-    return p->value.marks && p->value.marks->row ? GSA_OK : gsa_out_of_memory(error, p->name, p->value.rows);
+    return p->value.marks && p->value.marks->row ? GSA_OK
+                                                 : gsa_out_of_memory(error, p->name, p->value.rows);
 }
 
 static gsa_status fill_zero(gsa_backend *b, void *at, int64_t bytes, gsa_error *error)
 {
-    return b->zero_fill(b, at, bytes) == GSA_OK ? GSA_OK : gsa_fail(error, b->error.status, "%s", b->error.text);
+    return b->zero_fill(b, at, bytes) == GSA_OK
+               ? GSA_OK
+               : gsa_fail(error, b->error.status, "%s", b->error.text);
 }
 
-static gsa_status build_gradient(gsa_parameters *ps, gsa_parameter *p, int64_t bytes, gsa_error *error)
+static gsa_status build_gradient(gsa_parameters *ps, gsa_parameter *p, int64_t bytes,
+                                 gsa_error *error)
 {
     gsa_backend *b = ps->backend;
     if (p->flags & GSA_FROZEN || ps->without & GSA_WITHOUT_GRADIENTS) return GSA_OK;
@@ -115,7 +120,8 @@ static gsa_status build_gradient(gsa_parameters *ps, gsa_parameter *p, int64_t b
     p->value.grad = b->alloc(b, bytes);
     if (!p->value.grad) return gsa_backend_no_memory(b, p->name, bytes, error);
     const gsa_status status = fill_zero(b, p->value.grad, bytes, error);
-    return status == GSA_OK && p->flags & GSA_BY_ROWS && b->shares_host_memory ? mark(ps, p, error) : status;
+    return status == GSA_OK && p->flags & GSA_BY_ROWS && b->shares_host_memory ? mark(ps, p, error)
+                                                                               : status;
 }
 
 static gsa_status build(gsa_parameters *ps, gsa_parameter *p, const char *name, gsa_error *error)
@@ -124,25 +130,28 @@ static gsa_status build(gsa_parameters *ps, gsa_parameter *p, const char *name, 
     int64_t bytes;
     if (p->value.rows < 1 || p->value.cols < 1 || !gsa_mul(p->value.rows, p->value.cols, &bytes) ||
         !gsa_mul(bytes, b->real_bytes, &bytes))
-        return gsa_fail(error, GSA_ERR_LIMIT, "parameter %s: %lld x %lld is no possible shape", name,
-                        (long long)p->value.rows, (long long)p->value.cols);
+        return gsa_fail(error, GSA_ERR_LIMIT, "parameter %s: %lld x %lld is no possible shape",
+                        name, (long long)p->value.rows, (long long)p->value.cols);
     p->name = gsa_copy_text(ps->system, name);
     if (!p->name) return gsa_out_of_memory(error, name, (int64_t)strlen(name) + 1);
     p->value.data = b->alloc(b, bytes);
     if (!p->value.data) return gsa_backend_no_memory(b, name, bytes, error);
     const gsa_status status = build_gradient(ps, p, bytes, error);
     if (status != GSA_OK) return status;
-    return ps->without & GSA_WITHOUT_DRAWING ? fill_zero(b, p->value.data, bytes, error) : initialise(ps, p, error);
+    return ps->without & GSA_WITHOUT_DRAWING ? fill_zero(b, p->value.data, bytes, error)
+                                             : initialise(ps, p, error);
 }
 
-gsa_status gsa_parameters_add(gsa_parameters *parameters, const char *name, int64_t rows, int64_t cols, int init,
-                              double scale, int flags, gsa_parameter **parameter, gsa_error *error)
+gsa_status gsa_parameters_add(gsa_parameters *parameters, const char *name, int64_t rows,
+                              int64_t cols, int init, double scale, int flags,
+                              gsa_parameter **parameter, gsa_error *error)
 {
     if (gsa_parameters_find(parameters, name))
         return gsa_fail(error, GSA_ERR_ARGUMENT, "a parameter named %s stands already", name);
     if (parameters->count == parameters->room) {
         const int room = parameters->room ? 2 * parameters->room : 64;
-        gsa_parameter **at = gsa_resize(parameters->system, parameters->at, (size_t)room, sizeof *at);
+        gsa_parameter **at =
+            gsa_resize(parameters->system, parameters->at, (size_t)room, sizeof *at);
         if (!at) return gsa_out_of_memory(error, "parameters", room * (int64_t)sizeof *at);
         parameters->at = at;
         parameters->room = room;
@@ -183,7 +192,8 @@ gsa_parameter *gsa_parameters_find(const gsa_parameters *parameters, const char 
 int64_t gsa_parameters_total(const gsa_parameters *parameters)
 {
     int64_t total = 0;
-    for (int i = 0; i < parameters->count; i++) total += parameters->at[i]->value.rows * parameters->at[i]->value.cols;
+    for (int i = 0; i < parameters->count; i++)
+        total += parameters->at[i]->value.rows * parameters->at[i]->value.cols;
     return total;
 }
 
@@ -208,7 +218,8 @@ gsa_status gsa_parameters_zero_gradients(gsa_parameters *parameters, gsa_error *
     for (int i = 0; i < parameters->count; i++) {
         const gsa_tensor *x = &parameters->at[i]->value;
         if (x->grad && zero_gradient(b, x) != GSA_OK)
-            return gsa_fail(error, b->error.status, "%s: %s", parameters->at[i]->name, b->error.text);
+            return gsa_fail(error, b->error.status, "%s: %s", parameters->at[i]->name,
+                            b->error.text);
     }
     return GSA_OK;
 }

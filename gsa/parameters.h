@@ -1,5 +1,6 @@
-/* parameters.h - the learned matrices of a model, by name, in order of creation. They own values and gradients on one backend.
- * Names are "stack.segment.layer.phase.q.weight"; matrices are [out, in]. One thread at a time. */
+/* parameters.h - the learned matrices of a model, by name, in order of creation. They own values
+ * and gradients on one backend. Names are "stack.segment.layer.phase.q.weight"; matrices are [out,
+ * in]. One thread at a time. */
 #ifndef GSA_PARAMETERS_H
 #define GSA_PARAMETERS_H
 #include "tape.h"
@@ -17,11 +18,12 @@ enum gsa_init {
     GSA_INIT_FAN_IN   /* uniform +-1/sqrt(cols) */
 };
 enum gsa_parameter_flags {
-    GSA_NO_DECAY = 1,   /* biases, norms: no weight decay */
-    GSA_FROZEN = 2,     /* never updated, wants no gradient */
-    GSA_ZERO_ROW = 4,   /* row 0 is zero and stays so (padding, id 0) */
-    GSA_UNREACHED = 8,  /* no readout depends on it: no update, no decay; set by the stack */
-    GSA_BY_ROWS = 16    /* a step reads few of its rows: value.marks tells which, on backends that share the host's memory */
+    GSA_NO_DECAY = 1,  /* biases, norms: no weight decay */
+    GSA_FROZEN = 2,    /* never updated, wants no gradient */
+    GSA_ZERO_ROW = 4,  /* row 0 is zero and stays so (padding, id 0) */
+    GSA_UNREACHED = 8, /* no readout depends on it: no update, no decay; set by the stack */
+    GSA_BY_ROWS = 16   /* a step reads few of its rows: value.marks tells which, on backends that
+                          share the host's memory */
 };
 
 typedef struct gsa_parameter {
@@ -40,17 +42,20 @@ enum gsa_without {
 };
 
 /* Initial values depend on (seed, name, element) alone: not on order, threads or backend. */
-gsa_status gsa_parameters_create(const gsa_system *system, gsa_backend *backend, uint32_t seed, gsa_parameters **parameters,
-                                 gsa_error *error);
+gsa_status gsa_parameters_create(const gsa_system *system, gsa_backend *backend, uint32_t seed,
+                                 gsa_parameters **parameters, gsa_error *error);
 void gsa_parameters_release(gsa_parameters *parameters);
 void gsa_parameters_without(gsa_parameters *parameters, uint32_t what); /* of gsa_without */
-/* A new parameter, initialised; its address stays valid. A name that stands already is an error (GSA_ERR_ARGUMENT). */
-gsa_status gsa_parameters_add(gsa_parameters *parameters, const char *name, int64_t rows, int64_t cols, int init, double scale,
-                              int flags, gsa_parameter **parameter, gsa_error *error);
+/* A new parameter, initialised; its address stays valid. A name that stands already is an error
+ * (GSA_ERR_ARGUMENT). */
+gsa_status gsa_parameters_add(gsa_parameters *parameters, const char *name, int64_t rows,
+                              int64_t cols, int init, double scale, int flags,
+                              gsa_parameter **parameter, gsa_error *error);
 int gsa_parameters_count(const gsa_parameters *parameters);
 gsa_parameter *gsa_parameters_at(const gsa_parameters *parameters, int index);
-gsa_parameter *gsa_parameters_find(const gsa_parameters *parameters, const char *name); /* NULL: none */
-int64_t gsa_parameters_total(const gsa_parameters *parameters);                         /* numbers, frozen ones too */
+gsa_parameter *gsa_parameters_find(const gsa_parameters *parameters,
+                                   const char *name);           /* NULL: none */
+int64_t gsa_parameters_total(const gsa_parameters *parameters); /* numbers, frozen ones too */
 gsa_status gsa_parameters_zero_gradients(gsa_parameters *parameters, gsa_error *error);
 gsa_backend *gsa_parameters_backend(const gsa_parameters *parameters);
 

@@ -1,4 +1,5 @@
-/* parameters_io.c - a model's matrices as one safetensors file, [rows, cols] each, in the backend's real type. */
+/* parameters_io.c - a model's matrices as one safetensors file, [rows, cols] each, in the backend's
+ * real type. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +14,8 @@ static int32_t dtype_of(const gsa_backend *backend)
 /* Bytes of all values; 0 when they cannot be counted. */
 static int total_bytes(const gsa_parameters *parameters, int64_t *bytes)
 {
-    return gsa_mul(gsa_parameters_total(parameters), gsa_parameters_backend(parameters)->real_bytes, bytes);
+    return gsa_mul(gsa_parameters_total(parameters), gsa_parameters_backend(parameters)->real_bytes,
+                   bytes);
 }
 
 static int64_t bytes_of(const gsa_backend *backend, const gsa_tensor *value)
@@ -22,25 +24,31 @@ static int64_t bytes_of(const gsa_backend *backend, const gsa_tensor *value)
 }
 
 /* Blobs over `host`, which receives the values where the backend's memory is not the host's. */
-static gsa_status fill_blobs(const gsa_parameters *parameters, gsa_blob *blobs, char *host, gsa_error *error)
+static gsa_status fill_blobs(const gsa_parameters *parameters, gsa_blob *blobs, char *host,
+                             gsa_error *error)
 {
     gsa_backend *backend = gsa_parameters_backend(parameters);
     for (int i = 0; i < gsa_parameters_count(parameters); i++) {
         const gsa_parameter *parameter = gsa_parameters_at(parameters, i);
         const gsa_tensor *value = &parameter->value;
         const int64_t bytes = bytes_of(backend, value);
-        blobs[i] =
-            (gsa_blob){ parameter->name, dtype_of(backend), 2, { value->rows, value->cols }, host ? host : value->data };
+        blobs[i] = (gsa_blob){ parameter->name,
+                               dtype_of(backend),
+                               2,
+                               { value->rows, value->cols },
+                               host ? host : value->data };
         if (!host || bytes == 0) continue;
         const gsa_status status = backend->download(backend, host, value->data, bytes);
-        if (status != GSA_OK) return gsa_fail(error, status, "'%s': %s", parameter->name, backend->error.text);
+        if (status != GSA_OK)
+            return gsa_fail(error, status, "'%s': %s", parameter->name, backend->error.text);
         host += bytes;
     }
     return GSA_OK;
 }
 
-gsa_status gsa_parameters_write(const gsa_system *system, const gsa_parameters *parameters, gsa_output *output,
-                                const gsa_note *notes, int n_notes, gsa_error *error)
+gsa_status gsa_parameters_write(const gsa_system *system, const gsa_parameters *parameters,
+                                gsa_output *output, const gsa_note *notes, int n_notes,
+                                gsa_error *error)
 {
     system = gsa_system_or_default(system);
     const gsa_backend *backend = gsa_parameters_backend(parameters);
@@ -51,62 +59,72 @@ gsa_status gsa_parameters_write(const gsa_system *system, const gsa_parameters *
     gsa_blob *blobs = gsa_alloc(system, (size_t)count, sizeof *blobs);
     char *host = backend->shares_host_memory ? NULL : gsa_alloc(system, (size_t)bytes, 1);
     gsa_status status = GSA_OK;
-    if (!blobs || (!host && !backend->shares_host_memory)) status = gsa_out_of_memory(error, "the parameters", bytes);
+    if (!blobs || (!host && !backend->shares_host_memory))
+        status = gsa_out_of_memory(error, "the parameters", bytes);
     if (status == GSA_OK) status = fill_blobs(parameters, blobs, host, error);
-    if (status == GSA_OK) status = gsa_safetensors_write(system, output, blobs, count, notes, n_notes, error);
+    if (status == GSA_OK)
+        status = gsa_safetensors_write(system, output, blobs, count, notes, n_notes, error);
     gsa_release(system, host);
     gsa_release(system, blobs);
     return status;
 }
 
-/* ---- reading: everything is checked before anything is changed ----------------------------------------------------- */
+/* ---- reading: everything is checked before anything is changed ----------------------------- */
 
 static const char *shape_text(const gsa_blob *blob, char *out, size_t size)
 {
     size_t used = (size_t)snprintf(out, size, "[");
     for (int i = 0; i < blob->dims; i++)
-        used += (size_t)snprintf(out + used, size - used, "%s%" PRId64, i ? ", " : "", blob->shape[i]);
+        used +=
+            (size_t)snprintf(out + used, size - used, "%s%" PRId64, i ? ", " : "", blob->shape[i]);
     snprintf(out + used, size - used, "]");
     return out;
 }
 
-static gsa_status check_one(const gsa_backend *backend, const gsa_parameter *parameter, const gsa_blob *blob,
-                            const char *path, gsa_error *error)
+static gsa_status check_one(const gsa_backend *backend, const gsa_parameter *parameter,
+                            const gsa_blob *blob, const char *path, gsa_error *error)
 {
     char shape[128];
     const gsa_tensor *value = &parameter->value;
     if (!blob)
-        return gsa_fail(error, GSA_ERR_FORMAT, "checkpoint of another model: '%s' has no '%s', which this model needs", path,
-                        parameter->name);
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "checkpoint of another model: '%s' has no '%s', which this model needs",
+                        path, parameter->name);
     if (blob->dims != 2 || blob->shape[0] != value->rows || blob->shape[1] != value->cols)
-        return gsa_fail(error, GSA_ERR_FORMAT,
-                        "checkpoint of another model: '%s' of '%s' is %s, and this model's is [%" PRId64 ", %" PRId64 "]",
-                        parameter->name, path, shape_text(blob, shape, sizeof shape), value->rows, value->cols);
+        return gsa_fail(
+            error, GSA_ERR_FORMAT,
+            "checkpoint of another model: '%s' of '%s' is %s, and this model's is [%" PRId64
+            ", %" PRId64 "]",
+            parameter->name, path, shape_text(blob, shape, sizeof shape), value->rows, value->cols);
     if (blob->dtype != dtype_of(backend))
-        return gsa_fail(error, GSA_ERR_FORMAT,
-                        "checkpoint of another precision: '%s' of '%s' is not %s, in which '%s' computes", parameter->name,
-                        path, backend->real == GSA_F32 ? "F32" : "F64", backend->name);
+        return gsa_fail(
+            error, GSA_ERR_FORMAT,
+            "checkpoint of another precision: '%s' of '%s' is not %s, in which '%s' computes",
+            parameter->name, path, backend->real == GSA_F32 ? "F32" : "F64", backend->name);
     return GSA_OK;
 }
 
-static gsa_status check_both_ways(const gsa_parameters *parameters, const gsa_safetensors *file, const char *path,
-                                  gsa_error *error)
+static gsa_status check_both_ways(const gsa_parameters *parameters, const gsa_safetensors *file,
+                                  const char *path, gsa_error *error)
 {
     const gsa_backend *backend = gsa_parameters_backend(parameters);
     for (int i = 0; i < gsa_parameters_count(parameters); i++) {
         const gsa_parameter *parameter = gsa_parameters_at(parameters, i);
-        const gsa_status status = check_one(backend, parameter, gsa_safetensors_find(file, parameter->name), path, error);
+        const gsa_status status =
+            check_one(backend, parameter, gsa_safetensors_find(file, parameter->name), path, error);
         if (status != GSA_OK) return status;
     }
     for (int i = 0; i < file->count; i++)
         if (!gsa_parameters_find(parameters, file->blobs[i].name))
-            return gsa_fail(error, GSA_ERR_FORMAT,
-                            "checkpoint of another model: '%s' holds '%s', which this model does not have", path,
-                            file->blobs[i].name);
+            return gsa_fail(
+                error, GSA_ERR_FORMAT,
+                "checkpoint of another model: '%s' holds '%s', which this model does not have",
+                path, file->blobs[i].name);
     return GSA_OK;
 }
 
-static gsa_status upload_all(gsa_parameters *parameters, const gsa_safetensors *file, gsa_error *error)
+static gsa_status upload_all(gsa_parameters *parameters, const gsa_safetensors *file,
+                             gsa_error *error)
 {
     gsa_backend *backend = gsa_parameters_backend(parameters);
     for (int i = 0; i < gsa_parameters_count(parameters); i++) {
@@ -114,13 +132,16 @@ static gsa_status upload_all(gsa_parameters *parameters, const gsa_safetensors *
         const int64_t bytes = bytes_of(backend, &parameter->value);
         if (bytes == 0) continue;
         const gsa_blob *blob = gsa_safetensors_find(file, parameter->name);
-        const gsa_status status = backend->upload(backend, parameter->value.data, blob->data, bytes);
-        if (status != GSA_OK) return gsa_fail(error, status, "'%s': %s", parameter->name, backend->error.text);
+        const gsa_status status =
+            backend->upload(backend, parameter->value.data, blob->data, bytes);
+        if (status != GSA_OK)
+            return gsa_fail(error, status, "'%s': %s", parameter->name, backend->error.text);
     }
     return GSA_OK;
 }
 
-gsa_status gsa_parameters_read(const gsa_system *system, gsa_parameters *parameters, const char *path, gsa_error *error)
+gsa_status gsa_parameters_read(const gsa_system *system, gsa_parameters *parameters,
+                               const char *path, gsa_error *error)
 {
     gsa_safetensors file;
     gsa_status status = gsa_safetensors_read(system, path, &file, error);

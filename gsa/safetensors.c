@@ -1,5 +1,6 @@
-/* safetensors.c - reading a file of named matrices: length, header (safetensors_header.c), data. Peak memory is the file's
- * size and some: each tensor is read straight into its own place, aligned to 16 bytes whatever the file does. */
+/* safetensors.c - reading a file of named matrices: length, header (safetensors_header.c), data.
+ * Peak memory is the file's size and some: each tensor is read straight into its own place, aligned
+ * to 16 bytes whatever the file does. */
 #include "safetensors.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -38,7 +39,7 @@ int gsa_blob_bytes(const gsa_blob *blob, int64_t *bytes)
     return gsa_mul(gsa_blob_count(blob), fact->bytes, bytes);
 }
 
-/* ---- names --------------------------------------------------------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------------------------- */
 
 static int by_text(const void *a, const void *b)
 {
@@ -53,12 +54,15 @@ static const char *first_twin(const char **names, int count)
     return NULL;
 }
 
-gsa_status gsa_safetensors_twin(const gsa_system *system, const gsa_blob *blobs, int count, const gsa_note *notes,
-                                int n_notes, const char **twin, gsa_error *error)
+gsa_status gsa_safetensors_twin(const gsa_system *system, const gsa_blob *blobs, int count,
+                                const gsa_note *notes, int n_notes, const char **twin,
+                                gsa_error *error)
 {
     const int most = count > n_notes ? count : n_notes;
     const char **names = gsa_alloc(system, (size_t)most, sizeof *names);
-    if (!names) return gsa_out_of_memory(error, "the names of a safetensors file", most * (int64_t)sizeof *names);
+    if (!names)
+        return gsa_out_of_memory(error, "the names of a safetensors file",
+                                 most * (int64_t)sizeof *names);
     for (int i = 0; i < count; i++) names[i] = blobs[i].name;
     *twin = first_twin(names, count);
     for (int i = 0; i < n_notes; i++) names[i] = notes[i].key;
@@ -81,7 +85,7 @@ const char *gsa_safetensors_note(const gsa_safetensors *file, const char *key)
     return NULL;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------- */
 
 typedef struct source {
     const gsa_system *system;
@@ -96,10 +100,12 @@ static int64_t read_some(source *in, void *to, int64_t bytes)
 {
     int64_t have = 0;
     while (have < bytes) {
-        const int64_t got = in->system->read(in->system->user, in->file, (char *)to + have, bytes - have);
+        const int64_t got =
+            in->system->read(in->system->user, in->file, (char *)to + have, bytes - have);
         if (got < 0) {
             char why[128];
-            gsa_fail(in->error, GSA_ERR_IO, "'%s' cannot be read: %s", in->path, gsa_errno_text(errno, why, sizeof why));
+            gsa_fail(in->error, GSA_ERR_IO, "'%s' cannot be read: %s", in->path,
+                     gsa_errno_text(errno, why, sizeof why));
             return -1;
         }
         if (got == 0) break;
@@ -113,7 +119,8 @@ static gsa_status read_exactly(source *in, void *to, int64_t bytes, const char *
     const int64_t have = read_some(in, to, bytes);
     if (have == bytes) return GSA_OK;
     if (have < 0) return GSA_ERR_IO;
-    return gsa_fail(in->error, GSA_ERR_FORMAT, "'%s' is cut short: %" PRId64 " of the %" PRId64 " bytes of its %s are there",
+    return gsa_fail(in->error, GSA_ERR_FORMAT,
+                    "'%s' is cut short: %" PRId64 " of the %" PRId64 " bytes of its %s are there",
                     in->path, have, bytes, what);
 }
 
@@ -126,24 +133,28 @@ static gsa_status read_length(source *in, int64_t *length)
     for (int i = 0; i < 8; i++) value |= (uint64_t)raw[i] << 8 * i;
     if (value > (uint64_t)GSA_SAFETENSORS_MAX_HEADER)
         return gsa_fail(in->error, GSA_ERR_FORMAT,
-                        "'%s' says that its header has %" PRIu64 " bytes, and the limit is %" PRId64, in->path, value,
-                        GSA_SAFETENSORS_MAX_HEADER);
+                        "'%s' says that its header has %" PRIu64
+                        " bytes, and the limit is %" PRId64,
+                        in->path, value, GSA_SAFETENSORS_MAX_HEADER);
     *length = (int64_t)value;
     if (in->size < 0 || *length <= in->size - 8) return GSA_OK;
     return gsa_fail(in->error, GSA_ERR_FORMAT,
-                    "'%s' is cut short: its header has %" PRId64 " bytes and %" PRId64 " are there", in->path, *length,
-                    in->size - 8);
+                    "'%s' is cut short: its header has %" PRId64 " bytes and %" PRId64 " are there",
+                    in->path, *length, in->size - 8);
 }
 
 static int by_place(const void *a, const void *b)
 {
     const gsa_span *x = a, *y = b;
     if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
-    return x->end != y->end ? (x->end < y->end ? -1 : 1) : (x->blob > y->blob) - (x->blob < y->blob);
+    return x->end != y->end ? (x->end < y->end ? -1 : 1)
+                            : (x->blob > y->blob) - (x->blob < y->blob);
 }
 
-/* Sorts the spans by place, where each must begin where the one before ended; *total: the end of the last. */
-static gsa_status check_spans(source *in, const gsa_safetensors *file, gsa_span *spans, int64_t *total)
+/* Sorts the spans by place, where each must begin where the one before ended; *total: the end of
+ * the last. */
+static gsa_status check_spans(source *in, const gsa_safetensors *file, gsa_span *spans,
+                              int64_t *total)
 {
     int64_t end = 0;
     if (file->count > 1) qsort(spans, (size_t)file->count, sizeof *spans, by_place);
@@ -164,8 +175,10 @@ static gsa_status check_size(source *in, int64_t header, int64_t total)
 {
     if (in->size < 0 || in->size - 8 - header == total) return GSA_OK;
     return gsa_fail(in->error, GSA_ERR_FORMAT,
-                    "'%s' %s: its header describes %" PRId64 " bytes of data and %" PRId64 " are there", in->path,
-                    in->size - 8 - header < total ? "is cut short" : "has trailing bytes", total, in->size - 8 - header);
+                    "'%s' %s: its header describes %" PRId64 " bytes of data and %" PRId64
+                    " are there",
+                    in->path, in->size - 8 - header < total ? "is cut short" : "has trailing bytes",
+                    total, in->size - 8 - header);
 }
 
 /* The data in order of place, each tensor into a place of its own. */
@@ -187,7 +200,8 @@ static gsa_status read_data(source *in, gsa_safetensors *file, const gsa_span *s
     const int64_t more = read_some(in, &extra, 1);
     if (more == 0) return GSA_OK;
     if (more < 0) return GSA_ERR_IO;
-    return gsa_fail(in->error, GSA_ERR_FORMAT, "'%s' has trailing bytes after the %" PRId64 " of its data", in->path, total);
+    return gsa_fail(in->error, GSA_ERR_FORMAT,
+                    "'%s' has trailing bytes after the %" PRId64 " of its data", in->path, total);
 }
 
 static gsa_status read_all(source *in, gsa_safetensors *file, gsa_span **spans)
@@ -199,7 +213,8 @@ static gsa_status read_all(source *in, gsa_safetensors *file, gsa_span **spans)
     if (!file->texts) return gsa_out_of_memory(in->error, in->path, length + 1);
     if ((status = read_exactly(in, file->texts, length, "header")) != GSA_OK) return status;
     file->texts[length] = 0;
-    status = gsa_safetensors_parse(in->system, in->path, file->texts, length, file, spans, in->error);
+    status =
+        gsa_safetensors_parse(in->system, in->path, file->texts, length, file, spans, in->error);
     if (status == GSA_OK) status = check_spans(in, file, *spans, &total);
     if (status == GSA_OK) status = check_size(in, length, total);
     return status == GSA_OK ? read_data(in, file, *spans, total) : status;
@@ -209,16 +224,20 @@ static gsa_status open_source(source *in)
 {
     int64_t bytes = 0;
     const gsa_system *system = in->system;
-    const int kind = strcmp(in->path, "-") == 0 ? GSA_FILE_OTHER : system->kind(system->user, in->path, &bytes);
-    if (kind == GSA_FILE_FOLDER) return gsa_fail(in->error, GSA_ERR_IO, "'%s' cannot be read: it is a folder", in->path);
+    const int kind =
+        strcmp(in->path, "-") == 0 ? GSA_FILE_OTHER : system->kind(system->user, in->path, &bytes);
+    if (kind == GSA_FILE_FOLDER)
+        return gsa_fail(in->error, GSA_ERR_IO, "'%s' cannot be read: it is a folder", in->path);
     in->size = kind == GSA_FILE_REGULAR ? bytes : -1;
     in->file = system->open(system->user, in->path, GSA_OPEN_READ);
     if (in->file >= 0) return GSA_OK;
     char why[128];
-    return gsa_fail(in->error, GSA_ERR_IO, "'%s' cannot be opened: %s", in->path, gsa_errno_text(errno, why, sizeof why));
+    return gsa_fail(in->error, GSA_ERR_IO, "'%s' cannot be opened: %s", in->path,
+                    gsa_errno_text(errno, why, sizeof why));
 }
 
-gsa_status gsa_safetensors_read(const gsa_system *system, const char *path, gsa_safetensors *file, gsa_error *error)
+gsa_status gsa_safetensors_read(const gsa_system *system, const char *path, gsa_safetensors *file,
+                                gsa_error *error)
 {
     system = gsa_system_or_default(system);
     *file = (gsa_safetensors){ .system = system };

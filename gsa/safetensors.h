@@ -1,6 +1,7 @@
-/* safetensors.h - named matrices in one file: 8 bytes little-endian header length, a JSON header, raw little-endian data.
- * What is written is read by the official reader; the reader here is strict: header at most 100,000,000 bytes, starts with '{';
- * known dtypes; shape x dtype equals the bytes (checked); no hole, no overlap, no duplicate name; every number an integer. */
+/* safetensors.h - named matrices in one file: 8 bytes little-endian header length, a JSON header,
+ * raw little-endian data. What is written is read by the official reader; the reader here is
+ * strict: header at most 100,000,000 bytes, starts with '{'; known dtypes; shape x dtype equals the
+ * bytes (checked); no hole, no overlap, no duplicate name; every number an integer. */
 #ifndef GSA_SAFETENSORS_H
 #define GSA_SAFETENSORS_H
 #include "graph/system.h"
@@ -11,19 +12,20 @@ extern "C" {
 
 enum gsa_dtype { GSA_DTYPE_F32, GSA_DTYPE_F64, GSA_DTYPE_I32, GSA_DTYPE_I64, GSA_DTYPE_U8 };
 
-typedef struct gsa_blob {    /* one tensor */
+typedef struct gsa_blob { /* one tensor */
     const char *name;
-    int32_t dtype, dims;     /* dims: 0 to 4 */
+    int32_t dtype, dims; /* dims: 0 to 4 */
     int64_t shape[4];
     const void *data;
 } gsa_blob;
-typedef struct gsa_note {    /* one "__metadata__" pair */
+typedef struct gsa_note { /* one "__metadata__" pair */
     const char *key, *value;
 } gsa_note;
 
 /* Writes to an open output. Names and notes are any UTF-8 without NUL. */
-gsa_status gsa_safetensors_write(const gsa_system *system, gsa_output *output, const gsa_blob *blobs, int count,
-                                 const gsa_note *notes, int n_notes, gsa_error *error);
+gsa_status gsa_safetensors_write(const gsa_system *system, gsa_output *output,
+                                 const gsa_blob *blobs, int count, const gsa_note *notes,
+                                 int n_notes, gsa_error *error);
 
 typedef struct gsa_safetensors { /* owns everything that its blobs and notes point to */
     const gsa_system *system;
@@ -33,7 +35,8 @@ typedef struct gsa_safetensors { /* owns everything that its blobs and notes poi
     int n_notes;
     char *bytes, *texts;
 } gsa_safetensors;
-gsa_status gsa_safetensors_read(const gsa_system *system, const char *path, gsa_safetensors *file, gsa_error *error);
+gsa_status gsa_safetensors_read(const gsa_system *system, const char *path, gsa_safetensors *file,
+                                gsa_error *error);
 void gsa_safetensors_release(gsa_safetensors *file);
 const gsa_blob *gsa_safetensors_find(const gsa_safetensors *file, const char *name);
 const char *gsa_safetensors_note(const gsa_safetensors *file, const char *key); /* NULL: none */

@@ -1,7 +1,8 @@
-/* safetensors_header.c - a strict reader of exactly this grammar (strings and white space as RFC 8259), keys in any order:
+/* safetensors_header.c - a strict reader of exactly this grammar (strings and white space as RFC
+ * 8259), keys in any order:
  *   header = "{" [ entry { "," entry } ] "}"
- *   entry  = "__metadata__" ":" "{" [ string ":" string { "," string ":" string } ] "}"
- *          | string ":" "{" "dtype" ":" string "," "shape" ":" integers "," "data_offsets" ":" integers "}"
+ *   entry  = "__metadata__" ":" "{" [ string ":" string { "," string ":" string } ] "}" | string
+ *          ":" "{" "dtype" ":" string "," "shape" ":" integers "," "data_offsets" ":" integers "}"
  * The depth is fixed, so nothing recurses. Linear time but for the search for twins, O(n log n). */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -33,7 +34,8 @@ static gsa_status fail(reader *in, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    return gsa_fail(in->error, GSA_ERR_FORMAT, "'%s', byte %" PRId64 ": %s", in->path, 8 + in->at, text);
+    return gsa_fail(in->error, GSA_ERR_FORMAT, "'%s', byte %" PRId64 ": %s", in->path, 8 + in->at,
+                    text);
 }
 
 static void skip_space(reader *in)
@@ -62,7 +64,8 @@ static gsa_status expect(reader *in, char c, const char *what)
 
 /* open [ element { "," element } ] close */
 typedef gsa_status element(reader *in, void *context);
-static gsa_status read_list(reader *in, const char *brackets, const char *what, element *one, void *context)
+static gsa_status read_list(reader *in, const char *brackets, const char *what, element *one,
+                            void *context)
 {
     char seen[32];
     gsa_status status = expect(in, brackets[0], what);
@@ -77,13 +80,14 @@ static gsa_status read_list(reader *in, const char *brackets, const char *what, 
         skip_space(in);
         const char c = in->text[in->at];
         if (c != ',' && c != brackets[1])
-            return fail(in, "expected ',' or '%c' %s, found %s", brackets[1], what, found(in, seen));
+            return fail(in, "expected ',' or '%c' %s, found %s", brackets[1], what,
+                        found(in, seen));
         in->at++;
         if (c != ',') return GSA_OK;
     }
 }
 
-/* ---- strings ------------------------------------------------------------------------------------------------------- */
+/* ---- strings ------------------------------------------------------------------------------- */
 
 /* "\uXXXX" at in->at. */
 static gsa_status read_unit(reader *in, uint32_t *unit)
@@ -91,7 +95,8 @@ static gsa_status read_unit(reader *in, uint32_t *unit)
     *unit = 0;
     for (int i = 2; i < 6; i++) {
         static const char digits[] = "0123456789abcdef";
-        const char c = in->text[in->at + i], lower = c >= 'A' && c <= 'F' ? (char)(c - 'A' + 'a') : c;
+        const char c = in->text[in->at + i],
+                   lower = c >= 'A' && c <= 'F' ? (char)(c - 'A' + 'a') : c;
         const char *digit = lower ? strchr(digits, lower) : NULL;
         if (!digit) return fail(in, "\\u in a string is not followed by four hexadecimal digits");
         *unit = *unit << 4 | (uint32_t)(digit - digits);
@@ -119,7 +124,8 @@ static gsa_status read_unicode(reader *in, char **to)
     if (code >= 0xd800 && code < 0xe000) {
         const int pair = code < 0xdc00 && in->text[in->at] == '\\' && in->text[in->at + 1] == 'u';
         if (pair && (status = read_unit(in, &low)) != GSA_OK) return status;
-        if (low < 0xdc00 || low >= 0xe000) return fail(in, "a string holds a lone surrogate, \\u%04x", (unsigned)code);
+        if (low < 0xdc00 || low >= 0xe000)
+            return fail(in, "a string holds a lone surrogate, \\u%04x", (unsigned)code);
         code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
     }
     *to = put_utf8(*to, code);
@@ -146,7 +152,8 @@ static gsa_status read_string(reader *in, const char *what, char **string)
         const char c = in->text[in->at];
         if (c == '"') break;
         if (in->at >= in->bytes) return fail(in, "a string does not end");
-        if ((unsigned char)c < 0x20) return fail(in, "a string holds the control character 0x%02x", (unsigned)c);
+        if ((unsigned char)c < 0x20)
+            return fail(in, "a string holds the control character 0x%02x", (unsigned)c);
         if (c == '\\') status = read_escape(in, &to);
         else *to++ = c, in->at++;
     }
@@ -154,7 +161,7 @@ static gsa_status read_string(reader *in, const char *what, char **string)
     return status;
 }
 
-/* ---- integers ------------------------------------------------------------------------------------------------------ */
+/* ---- integers ------------------------------------------------------------------------------ */
 
 typedef struct integers {
     const char *name, *what;
@@ -170,23 +177,26 @@ static gsa_status read_integer(reader *in, void *context)
     skip_space(in);
     const int64_t first = in->at;
     if (list->count == list->most)
-        return fail(in, "%s of " SHOWN " has more than %d numbers", list->what, list->name, list->most);
+        return fail(in, "%s of " SHOWN " has more than %d numbers", list->what, list->name,
+                    list->most);
     for (; in->text[in->at] >= '0' && in->text[in->at] <= '9'; in->at++) {
         const int digit = in->text[in->at] - '0';
         if (value > (INT64_MAX - digit) / 10)
-            return fail(in, "a number in %s of " SHOWN " exceeds %" PRId64, list->what, list->name, INT64_MAX);
+            return fail(in, "a number in %s of " SHOWN " exceeds %" PRId64, list->what, list->name,
+                        INT64_MAX);
         value = 10 * value + digit;
     }
     const char after = in->text[in->at];
     if (in->at == first || after == '.' || after == 'e' || after == 'E')
-        return fail(in, "expected an integer >= 0 in %s of " SHOWN ", found %s", list->what, list->name, found(in, seen));
+        return fail(in, "expected an integer >= 0 in %s of " SHOWN ", found %s", list->what,
+                    list->name, found(in, seen));
     if (in->text[first] == '0' && in->at > first + 1)
         return fail(in, "a number in %s of " SHOWN " starts with a 0", list->what, list->name);
     list->at[list->count++] = value;
     return GSA_OK;
 }
 
-/* ---- one tensor ---------------------------------------------------------------------------------------------------- */
+/* ---- one tensor ---------------------------------------------------------------------------- */
 
 enum { DTYPE, SHAPE, OFFSETS, KEYS };
 static const char *const keys[KEYS] = { "dtype", "shape", "data_offsets" };
@@ -208,7 +218,8 @@ static gsa_status read_dtype(reader *in, facts *entry)
         entry->blob.dtype = dtype;
         return GSA_OK;
     }
-    return fail(in, "the dtype " SHOWN " of " SHOWN " is not one of " GSA_SAFETENSORS_DTYPES, text, entry->blob.name);
+    return fail(in, "the dtype " SHOWN " of " SHOWN " is not one of " GSA_SAFETENSORS_DTYPES, text,
+                entry->blob.name);
 }
 
 static gsa_status read_offsets(reader *in, facts *entry)
@@ -217,7 +228,9 @@ static gsa_status read_offsets(reader *in, facts *entry)
     integers list = { entry->blob.name, "data_offsets", pair, 0, 2 };
     const gsa_status status = read_list(in, "[]", "around data_offsets", read_integer, &list);
     if (status != GSA_OK) return status;
-    if (list.count != 2) return fail(in, "data_offsets of " SHOWN " has %d numbers, not 2", entry->blob.name, list.count);
+    if (list.count != 2)
+        return fail(in, "data_offsets of " SHOWN " has %d numbers, not 2", entry->blob.name,
+                    list.count);
     entry->span.begin = pair[0], entry->span.end = pair[1];
     return GSA_OK;
 }
@@ -239,10 +252,13 @@ static gsa_status read_fact(reader *in, void *context)
     if (status != GSA_OK) return status;
     int which = 0;
     while (which < KEYS && strcmp(keys[which], key) != 0) which++;
-    if (which == KEYS) return fail(in, SHOWN " of " SHOWN " is not one of dtype, shape, data_offsets", key, name);
+    if (which == KEYS)
+        return fail(in, SHOWN " of " SHOWN " is not one of dtype, shape, data_offsets", key, name);
     if (entry->seen[which]++) return fail(in, "'%s' of " SHOWN " stands twice", keys[which], name);
     if ((status = expect(in, ':', "after a key")) != GSA_OK) return status;
-    return which == DTYPE ? read_dtype(in, entry) : which == SHAPE ? read_shape(in, entry) : read_offsets(in, entry);
+    return which == DTYPE   ? read_dtype(in, entry)
+           : which == SHAPE ? read_shape(in, entry)
+                            : read_offsets(in, entry);
 }
 
 static gsa_status check_entry(reader *in, const facts *entry)
@@ -252,10 +268,14 @@ static gsa_status check_entry(reader *in, const facts *entry)
     int64_t bytes;
     for (int k = 0; k < KEYS; k++)
         if (!entry->seen[k]) return fail(in, SHOWN " has no %s", name, keys[k]);
-    if (begin > end) return fail(in, "data_offsets of " SHOWN " fall, from %" PRId64 " to %" PRId64, name, begin, end);
-    if (!gsa_blob_bytes(&entry->blob, &bytes)) return fail(in, "the shape of " SHOWN " is too large to be counted", name);
+    if (begin > end)
+        return fail(in, "data_offsets of " SHOWN " fall, from %" PRId64 " to %" PRId64, name, begin,
+                    end);
+    if (!gsa_blob_bytes(&entry->blob, &bytes))
+        return fail(in, "the shape of " SHOWN " is too large to be counted", name);
     if (bytes == end - begin) return GSA_OK;
-    return fail(in, SHOWN " has %" PRId64 " bytes of data, and its dtype and shape make %" PRId64, name, end - begin, bytes);
+    return fail(in, SHOWN " has %" PRId64 " bytes of data, and its dtype and shape make %" PRId64,
+                name, end - begin, bytes);
 }
 
 /* Room for one more in an array that holds `count`. */
@@ -287,7 +307,7 @@ static gsa_status keep_entry(reader *in, const facts *entry)
     return GSA_OK;
 }
 
-/* ---- the header ---------------------------------------------------------------------------------------------------- */
+/* ---- the header ---------------------------------------------------------------------------- */
 
 static gsa_status read_note(reader *in, void *context)
 {
@@ -296,7 +316,8 @@ static gsa_status read_note(reader *in, void *context)
     char *key, *value;
     gsa_status status = read_string(in, "before a key of " GSA_SAFETENSORS_METADATA, &key);
     if (status == GSA_OK) status = expect(in, ':', "after a key of " GSA_SAFETENSORS_METADATA);
-    if (status == GSA_OK) status = read_string(in, "before a value of " GSA_SAFETENSORS_METADATA, &value);
+    if (status == GSA_OK)
+        status = read_string(in, "before a value of " GSA_SAFETENSORS_METADATA, &value);
     if (status != GSA_OK) return status;
     void *notes = file->notes;
     status = grow(in, &notes, &in->note_room, file->n_notes, sizeof *file->notes);
@@ -329,21 +350,28 @@ static gsa_status parse(reader *in)
     in->at = gsa_utf8_invalid(in->text, in->bytes);
     if (in->at >= 0) return fail(in, "the header is not valid UTF-8");
     in->at = 0;
-    if (in->text[0] != '{') return fail(in, "expected '{' at the start of the header, found %s", found(in, seen));
+    if (in->text[0] != '{')
+        return fail(in, "expected '{' at the start of the header, found %s", found(in, seen));
     gsa_status status = read_list(in, "{}", "around the header", read_entry, NULL);
     if (status != GSA_OK) return status;
     skip_space(in);
-    if (in->at < in->bytes) return fail(in, "expected the end of the header, found %s", found(in, seen));
+    if (in->at < in->bytes)
+        return fail(in, "expected the end of the header, found %s", found(in, seen));
     const gsa_safetensors *file = in->file;
-    status = gsa_safetensors_twin(in->system, file->blobs, file->count, file->notes, file->n_notes, &twin, in->error);
+    status = gsa_safetensors_twin(in->system, file->blobs, file->count, file->notes, file->n_notes,
+                                  &twin, in->error);
     if (status != GSA_OK || !twin) return status;
-    return gsa_fail(in->error, GSA_ERR_FORMAT, "'%s': the name " SHOWN " stands twice in the header", in->path, twin);
+    return gsa_fail(in->error, GSA_ERR_FORMAT,
+                    "'%s': the name " SHOWN " stands twice in the header", in->path, twin);
 }
 
-gsa_status gsa_safetensors_parse(const gsa_system *system, const char *path, char *text, int64_t bytes,
-                                 gsa_safetensors *file, gsa_span **spans, gsa_error *error)
+gsa_status gsa_safetensors_parse(const gsa_system *system, const char *path, char *text,
+                                 int64_t bytes, gsa_safetensors *file, gsa_span **spans,
+                                 gsa_error *error)
 {
-    reader in = { .system = system, .path = path, .text = text, .bytes = bytes, .file = file, .error = error };
+    reader in = {
+        .system = system, .path = path, .text = text, .bytes = bytes, .file = file, .error = error
+    };
     const gsa_status status = parse(&in);
     *spans = in.spans;
     return status;

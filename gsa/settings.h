@@ -8,30 +8,41 @@ extern "C" {
 #endif
 
 enum gsa_norm_place { GSA_NORM_POST, GSA_NORM_PRE };
-enum gsa_scale { GSA_SCALE_HEAD, GSA_SCALE_FULL };   /* 1/sqrt(head_dim), 1/sqrt(hidden) */
-enum gsa_bias { GSA_BIAS_Q = 1, GSA_BIAS_V = 2, GSA_BIAS_O = 4 }; /* never k: its gradient is exactly 0 */
+enum gsa_scale { GSA_SCALE_HEAD, GSA_SCALE_FULL }; /* 1/sqrt(head_dim), 1/sqrt(hidden) */
+enum gsa_bias {
+    GSA_BIAS_Q = 1,
+    GSA_BIAS_V = 2,
+    GSA_BIAS_O = 4
+}; /* never k: its gradient is exactly 0 */
 enum gsa_position { GSA_POSITION_NONE, GSA_POSITION_LEARNED, GSA_POSITION_SINUSOID };
-enum gsa_input_order { GSA_INPUT_PLAIN, GSA_INPUT_NORM, GSA_INPUT_DROPOUT, GSA_INPUT_NORM_DROPOUT, GSA_INPUT_DROPOUT_NORM };
+enum gsa_input_order {
+    GSA_INPUT_PLAIN,
+    GSA_INPUT_NORM,
+    GSA_INPUT_DROPOUT,
+    GSA_INPUT_NORM_DROPOUT,
+    GSA_INPUT_DROPOUT_NORM
+};
 
 typedef struct gsa_settings {
     int32_t hidden, heads, head_dim /* 0: hidden / heads */, ffn /* 0: 4 hidden */;
-    int32_t activation;    /* gsa_activation, of FFN */
-    int32_t norm;          /* gsa_norm_place */
-    int32_t bias;          /* gsa_bias bits */
-    int32_t scale;         /* gsa_scale */
-    int32_t init;          /* gsa_init of weight matrices */
-    double init_scale;     /* for GSA_INIT_NORMAL and GSA_INIT_UNIFORM */
+    int32_t activation; /* gsa_activation, of FFN */
+    int32_t norm;       /* gsa_norm_place */
+    int32_t bias;       /* gsa_bias bits */
+    int32_t scale;      /* gsa_scale */
+    int32_t init;       /* gsa_init of weight matrices */
+    double init_scale;  /* for GSA_INIT_NORMAL and GSA_INIT_UNIFORM */
     double norm_eps;
     double dropout_input, dropout_attention, dropout_hidden, dropout_ffn, dropout_head;
     /* input */
-    int32_t input;         /* gsa_input_order */
+    int32_t input; /* gsa_input_order */
     double input_scale;
-    int32_t position;      /* gsa_position */
-    int32_t position_max;  /* learned positions: longest sequence */
-    double position_base;  /* sinusoid */
+    int32_t position;     /* gsa_position */
+    int32_t position_max; /* learned positions: longest sequence */
+    double position_base; /* sinusoid */
 } gsa_settings;
 
-/* hidden 300, 6 heads, ReLU, post norm, no biases on q, v, o (as the papers print it), eps 1e-6, Xavier, no dropout, no positions. */
+/* hidden 300, 6 heads, ReLU, post norm, no biases on q, v, o (as the papers print it), eps 1e-6,
+ * Xavier, no dropout, no positions. */
 gsa_settings gsa_settings_default(void);
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
-/* stack.h - segments of patterns, executed: the phase executor. docs/executor.md states its law; tests/oracle/ holds a second,
- * slow interpreter of that law which shares no code. */
+/* stack.h - segments of patterns, executed: the phase executor. docs/executor.md states its law;
+ * tests/oracle/ holds a second, slow interpreter of that law which shares no code. */
 #ifndef GSA_STACK_H
 #define GSA_STACK_H
 #include "graph/batch.h"
@@ -16,19 +16,23 @@ enum gsa_readout_use { GSA_READ_SEQUENCE = 1, GSA_READ_SUMMARY = 2 };
 typedef struct gsa_stack gsa_stack;
 
 typedef struct gsa_stack_options {
-    const char *name;       /* first word of parameter names: "encoder" */
-    uint32_t reads;         /* gsa_readout_use: phases that reach none of these (nor a tap) are skipped */
-    const int *taps;        /* ascending layer numbers (0-based over all segments) whose sequence is wanted too, after that layer */
+    const char *name; /* first word of parameter names: "encoder" */
+    uint32_t reads;   /* gsa_readout_use: phases that reach none of these (nor a tap) are skipped */
+    const int *taps; /* ascending layer numbers (0-based over all segments) whose sequence is wanted
+                        too, after that layer */
     int n_taps;
-    uint32_t first_site;    /* dropout sites of the stack are first_site + 3 i + {0 attention, 1 hidden, 2 ffn}, i = the phase's place in the
-                               program; give stacks of one tape disjoint ranges (gsa_stack_sites). 0: 16 */
+    uint32_t first_site; /* dropout sites of the stack are first_site + 3 i + {0 attention, 1
+                            hidden, 2 ffn}, i = the phase's place in the program; give stacks of one
+                            tape disjoint ranges (gsa_stack_sites). 0: 16 */
 } gsa_stack_options;
 
-/* Creates the patterns, the execution program and the parameters. Fails with a sentence when the spec names what the registry
- * does not know, a segment disagrees with an earlier one about a kind, the summary is read but the last segment has none, ...;
- * parameters that were added by then stay in `parameters`. */
-gsa_status gsa_stack_create(const gsa_system *system, const gsa_registry *registry, const gsa_stack_spec *spec,
-                            const gsa_settings *settings, const gsa_stack_options *options, gsa_parameters *parameters,
+/* Creates the patterns, the execution program and the parameters. Fails with a sentence when the
+ * spec names what the registry does not know, a segment disagrees with an earlier one about a kind,
+ * the summary is read but the last segment has none, ...; parameters that were added by then stay
+ * in `parameters`. */
+gsa_status gsa_stack_create(const gsa_system *system, const gsa_registry *registry,
+                            const gsa_stack_spec *spec, const gsa_settings *settings,
+                            const gsa_stack_options *options, gsa_parameters *parameters,
                             gsa_stack **stack, gsa_error *error);
 void gsa_stack_release(gsa_stack *stack);
 
@@ -36,14 +40,16 @@ int gsa_stack_layers(const gsa_stack *stack);
 uint32_t gsa_stack_sites(const gsa_stack *stack); /* the first site after this stack's */
 int gsa_stack_has_summary(const gsa_stack *stack);
 int gsa_stack_reads_memory(const gsa_stack *stack);
-int gsa_stack_memory_layer(const gsa_stack *stack); /* layers before its memory is read first; -1: it reads none */
+int gsa_stack_memory_layer(
+    const gsa_stack *stack); /* layers before its memory is read first; -1: it reads none */
 int gsa_stack_needs_text(const gsa_stack *stack);
 /* Canonical text of the spec. */
 const char *gsa_stack_text(const gsa_stack *stack);
 /* One line per skipped phase ("encoder.0.1.up: reaches no readout"), or "". */
 const char *gsa_stack_report(const gsa_stack *stack);
 
-/* ---- a batch of examples for a stack: host work only, may run in another thread than the forward pass -------------------- */
+/* ---- a batch of examples for a stack: host work only, may run in another thread than the forward
+ * pass ---- */
 typedef struct gsa_sequences {
     int32_t count;
     const int32_t *length;        /* [count] */
@@ -51,46 +57,57 @@ typedef struct gsa_sequences {
     const gsa_slice *text;        /* tokens of all examples, one after the other, or NULL */
     const int32_t *group;         /* likewise, or NULL */
     const int32_t *memory_group;
-    const gsa_named_column *column; /* [columns] values of all examples' tokens, one after the other: what patterns may ask for */
+    const gsa_named_column *column; /* [columns] values of all examples' tokens, one after the
+                                       other: what patterns may ask for */
     int32_t columns, zero;
 } gsa_sequences;
 
 typedef struct gsa_stack_batch gsa_stack_batch;
-gsa_status gsa_stack_batch_create(const gsa_stack *stack, gsa_stack_batch **batch, gsa_error *error);
+gsa_status gsa_stack_batch_create(const gsa_stack *stack, gsa_stack_batch **batch,
+                                  gsa_error *error);
 void gsa_stack_batch_release(gsa_stack_batch *batch);
-/* Builds or fetches the instances and joins them. `cache` may be NULL. The sentence names the example. Reusable: allocates only
- * where it must grow. */
+/* Builds or fetches the instances and joins them. `cache` may be NULL. The sentence names the
+ * example. Reusable: allocates only where it must grow. */
 gsa_status gsa_stack_batch_build(gsa_stack_batch *batch, gsa_cache *cache, const gsa_limits *limits,
                                  const gsa_sequences *sequences, gsa_error *error);
-int64_t gsa_stack_batch_edges(const gsa_stack_batch *batch); /* of one layer each of the segments, for reports */
+int64_t gsa_stack_batch_edges(
+    const gsa_stack_batch *batch); /* of one layer each of the segments, for reports */
 
-/* What a forward pass over the batch has to do, all layers together; phases that no readout depends on do not count. */
+/* What a forward pass over the batch has to do, all layers together; phases that no readout depends
+ * on do not count. */
 typedef struct gsa_stack_counts {
     int64_t examples, tokens;
-    int64_t nodes; /* of every kind, once: those that have states */
-    int64_t edges, read; /* all; those that end in nodes of the sequence. In a per-head phase each head has its own */
+    int64_t nodes;       /* of every kind, once: those that have states */
+    int64_t edges, read; /* all; those that end in nodes of the sequence. In a per-head phase each
+                            head has its own */
     int64_t scores;      /* one for each edge and head: numbers that are not kept */
 } gsa_stack_counts;
 gsa_stack_counts gsa_stack_batch_count(const gsa_stack_batch *batch);
 
 /* ---- looking inside: the attention weights of a forward pass
- * A layer runs the patterns of its segment, numbered in the order of the spec; a pattern has its schema's phases. */
+ * A layer runs the patterns of its segment, numbered in the order of the spec; a pattern has its
+ * schema's phases. */
 int gsa_stack_patterns(const gsa_stack *stack, int layer); /* of layer 0 .. gsa_stack_layers - 1 */
 const gsa_pattern *gsa_stack_pattern(const gsa_stack *stack, int layer, int pattern);
-/* Does the phase run in this layer? 0: no readout depends on it (gsa_stack_report), or it is a once-phase. */
+/* Does the phase run in this layer? 0: no readout depends on it (gsa_stack_report), or it is a
+ * once-phase. */
 int gsa_stack_runs(const gsa_stack *stack, int layer, int pattern, int phase);
 
 typedef struct gsa_watched {
     int layer, pattern, phase; /* asked for: an each-layer phase that attends */
     int32_t zero;
-    gsa_tensor *weights;       /* [edges of the batch, heads], [edges, 1] of a per-head phase, in the order of gsa_batch_edges */
+    gsa_tensor *weights; /* [edges of the batch, heads], [edges, 1] of a per-head phase, in the
+                            order of gsa_batch_edges */
 } gsa_watched;
-/* From now on every gsa_stack_forward over this batch sets `weights` of each entry: the tape's until its reset, read by
- * gsa_tensor_read; NULL where the phase is skipped or was not reached. They are p of kernels/backend.h: of a row's
- * edges they sum to 1 in each head (to 0 where every score is -inf); before dropout, so that training shows them too. The list
- * is borrowed until the next call; `count` 0 ends it, and costs nothing. An entry that names no such phase is GSA_ERR_ARGUMENT,
- * and the list that stood goes on. Cost: edges x heads numbers a watched phase in backend memory. */
-gsa_status gsa_stack_watch(gsa_stack_batch *batch, gsa_watched *watched, int count, gsa_error *error);
+/* From now on every gsa_stack_forward over this batch sets `weights` of each entry: the tape's
+ * until its reset, read by gsa_tensor_read; NULL where the phase is skipped or was not reached.
+ * They are p of kernels/backend.h: of a row's edges they sum to 1 in each head (to 0 where every
+ * score is -inf); before dropout, so that training shows them too. The list is borrowed until the
+ * next call; `count` 0 ends it, and costs nothing. An entry that names no such phase is
+ * GSA_ERR_ARGUMENT, and the list that stood goes on. Cost: edges x heads numbers a watched phase in
+ * backend memory. */
+gsa_status gsa_stack_watch(gsa_stack_batch *batch, gsa_watched *watched, int count,
+                           gsa_error *error);
 
 typedef struct gsa_readout {
     gsa_tensor *sequence;    /* [tokens, hidden], NULL if not asked for */
@@ -99,16 +116,20 @@ typedef struct gsa_readout {
     gsa_row_identity tokens; /* identity of the sequence's rows, for dropout in heads */
 } gsa_readout;
 
-/* input [tokens of all examples, hidden]; memory: another stack's sequence, or NULL. Failures are the tape's.
- * The tape and the readout point into the batch: it is built again only when the tape is reset or not used any more. */
-void gsa_stack_forward(const gsa_stack *stack, gsa_tape *tape, const gsa_stack_batch *batch, gsa_tensor *input,
-                       gsa_tensor *memory, gsa_readout *readout);
+/* input [tokens of all examples, hidden]; memory: another stack's sequence, or NULL. Failures are
+ * the tape's.
+ * The tape and the readout point into the batch: it is built again only when the tape is reset or
+ * not used any more. */
+void gsa_stack_forward(const gsa_stack *stack, gsa_tape *tape, const gsa_stack_batch *batch,
+                       gsa_tensor *input, gsa_tensor *memory, gsa_readout *readout);
 
-/* The same in parts, so that stacks can take turns and read each other at a depth: begin; advance until so many layers are done, as
- * often as wanted (the taps of those layers stand then); finish, which does the rest and the readout. `memory` is
- * looked at when gsa_stack_memory_layer is passed. NULL after a failure, which the others take. */
+/* The same in parts, so that stacks can take turns and read each other at a depth: begin; advance
+ * until so many layers are done, as often as wanted (the taps of those layers stand then); finish,
+ * which does the rest and the readout. `memory` is looked at when gsa_stack_memory_layer is passed.
+ * NULL after a failure, which the others take. */
 typedef struct gsa_stack_pass gsa_stack_pass;
-gsa_stack_pass *gsa_stack_begin(const gsa_stack *stack, gsa_tape *tape, const gsa_stack_batch *batch, gsa_tensor *input,
+gsa_stack_pass *gsa_stack_begin(const gsa_stack *stack, gsa_tape *tape,
+                                const gsa_stack_batch *batch, gsa_tensor *input,
                                 gsa_readout *readout);
 void gsa_stack_advance(gsa_stack_pass *pass, gsa_tensor *memory, int layers);
 void gsa_stack_finish(gsa_stack_pass *pass, gsa_tensor *memory);

@@ -8,7 +8,8 @@ gsa_status gsa_stack_batch_create(const gsa_stack *stack, gsa_stack_batch **batc
     if (!made) return gsa_out_of_memory(error, "a stack's batch", (int64_t)sizeof *made);
     made->stack = stack;
     made->batch = gsa_alloc_zero(stack->system, (size_t)stack->n_parts, sizeof *made->batch);
-    gsa_status status = made->batch ? GSA_OK : gsa_out_of_memory(error, "a stack's batch", stack->n_parts);
+    gsa_status status =
+        made->batch ? GSA_OK : gsa_out_of_memory(error, "a stack's batch", stack->n_parts);
     for (int p = 0; p < stack->n_parts && status == GSA_OK; p++)
         status = gsa_batch_create(stack->system, stack->parts[p].schema, &made->batch[p], error);
     if (status != GSA_OK) gsa_stack_batch_release(made);
@@ -20,7 +21,8 @@ void gsa_stack_batch_release(gsa_stack_batch *batch)
 {
     if (!batch) return;
     const gsa_system *system = batch->stack->system;
-    for (int p = 0; batch->batch && p < batch->stack->n_parts; p++) gsa_batch_release(batch->batch[p]);
+    for (int p = 0; batch->batch && p < batch->stack->n_parts; p++)
+        gsa_batch_release(batch->batch[p]);
     gsa_release(system, batch->batch);
     gsa_release(system, batch->instances);
     gsa_release(system, batch->offset);
@@ -36,7 +38,9 @@ static gsa_status reserve(gsa_stack_batch *batch, int32_t count, gsa_error *erro
     if (instances) batch->instances = instances;
     int64_t *offset = gsa_resize(system, batch->offset, (size_t)count + 1, sizeof *offset);
     if (offset) batch->offset = offset;
-    if (!instances || !offset) return gsa_out_of_memory(error, "a stack's batch", (int64_t)(slots * sizeof(gsa_instance *)));
+    if (!instances || !offset)
+        return gsa_out_of_memory(error, "a stack's batch",
+                                 (int64_t)(slots * sizeof(gsa_instance *)));
     batch->room = count;
     return GSA_OK;
 }
@@ -49,27 +53,30 @@ static gsa_status same_counts(const gsa_stack_batch *batch, int32_t example, gsa
         for (int k = 0; k < gsa_schema_kinds(stack->parts[p].schema); k++) {
             const gsa_stack_kind *kind = &stack->kinds[stack->parts[p].kind[k]];
             const gsa_stack_part *owner = &stack->parts[kind->part];
-            const int64_t here = gsa_instance_nodes(batch->instances[(size_t)p * (size_t)batch->room + (size_t)example], k);
-            const int64_t there =
-                gsa_instance_nodes(batch->instances[(size_t)kind->part * (size_t)batch->room + (size_t)example],
-                                   gsa_schema_find_kind(owner->schema, kind->name));
+            const int64_t here = gsa_instance_nodes(
+                batch->instances[(size_t)p * (size_t)batch->room + (size_t)example], k);
+            const int64_t there = gsa_instance_nodes(
+                batch->instances[(size_t)kind->part * (size_t)batch->room + (size_t)example],
+                gsa_schema_find_kind(owner->schema, kind->name));
             if (here != there)
-                return gsa_fail(
-                    error, GSA_ERR_ARGUMENT,
-                    "stack %s, example %d: kind '%s' has %lld nodes in segment %d (%s), but %lld in segment %d (%s)",
-                    stack->name, example, kind->name, (long long)there, owner->segment, gsa_pattern_text(owner->pattern),
-                    (long long)here, stack->parts[p].segment, gsa_pattern_text(stack->parts[p].pattern));
+                return gsa_fail(error, GSA_ERR_ARGUMENT,
+                                "stack %s, example %d: kind '%s' has %lld nodes in segment %d "
+                                "(%s), but %lld in segment %d (%s)",
+                                stack->name, example, kind->name, (long long)there, owner->segment,
+                                gsa_pattern_text(owner->pattern), (long long)here,
+                                stack->parts[p].segment, gsa_pattern_text(stack->parts[p].pattern));
         }
     return GSA_OK;
 }
 
 /* One pattern's instance: with the columns that it asks for. */
-static gsa_status make_instance(const gsa_pattern *pattern, gsa_cache *cache, const gsa_limits *limits,
-                                const gsa_sequences *seq, int64_t token, gsa_example example, gsa_instance **instance,
-                                gsa_error *error)
+static gsa_status make_instance(const gsa_pattern *pattern, gsa_cache *cache,
+                                const gsa_limits *limits, const gsa_sequences *seq, int64_t token,
+                                gsa_example example, gsa_instance **instance, gsa_error *error)
 {
     const gsa_slice *column[GSA_COLUMNS_ASKED];
-    const gsa_status status = gsa_pattern_take(pattern, seq->column, seq->columns, token, column, error);
+    const gsa_status status =
+        gsa_pattern_take(pattern, seq->column, seq->columns, token, column, error);
     if (status != GSA_OK) return status;
     example.columns = gsa_pattern_columns(pattern), example.column = column;
     return gsa_pattern_instance(pattern, cache, &example, limits, 0, instance, error);
@@ -84,14 +91,17 @@ static gsa_status make_instances(gsa_stack_batch *batch, gsa_cache *cache, const
     for (int32_t e = 0; e < seq->count && status == GSA_OK; e++) {
         const gsa_example example = { .struct_size = sizeof example,
                                       .length = seq->length[e],
-                                      .memory_length = seq->memory_length ? seq->memory_length[e] : 0,
+                                      .memory_length =
+                                          seq->memory_length ? seq->memory_length[e] : 0,
                                       .heads = stack->settings.heads,
                                       .text = seq->text ? seq->text + token : NULL,
                                       .group = seq->group ? seq->group + token : NULL,
-                                      .memory_group = seq->memory_group ? seq->memory_group + memory : NULL };
+                                      .memory_group =
+                                          seq->memory_group ? seq->memory_group + memory : NULL };
         for (int p = 0; p < stack->n_parts && status == GSA_OK; p++)
             status = make_instance(stack->parts[p].pattern, cache, limits, seq, token, example,
-                                   &batch->instances[(size_t)p * (size_t)batch->room + (size_t)e], error);
+                                   &batch->instances[(size_t)p * (size_t)batch->room + (size_t)e],
+                                   error);
         if (status != GSA_OK) return gsa_fail_at(error, status, "example %d", e);
         status = same_counts(batch, e, error);
         batch->offset[e] = token;
@@ -109,9 +119,11 @@ gsa_status gsa_stack_batch_build(gsa_stack_batch *batch, gsa_cache *cache, const
     batch->count = 0;
     batch->edges = 0;
     if (sequences->count < 0 || (sequences->count > 0 && !sequences->length))
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "a batch of %d examples needs their lengths", sequences->count);
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "a batch of %d examples needs their lengths",
+                        sequences->count);
     if (stack->reads_memory && !sequences->memory_length)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "stack %s reads a memory, but the batch has no memory lengths",
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "stack %s reads a memory, but the batch has no memory lengths",
                         stack->name);
     gsa_status status = reserve(batch, sequences->count, error);
     if (status != GSA_OK) return status;
@@ -120,7 +132,8 @@ gsa_status gsa_stack_batch_build(gsa_stack_batch *batch, gsa_cache *cache, const
     status = make_instances(batch, cache, limits, sequences, error);
     for (int p = 0; p < stack->n_parts && status == GSA_OK; p++) {
         status =
-            gsa_batch_build(batch->batch[p], batch->instances + (size_t)p * (size_t)batch->room, sequences->count, error);
+            gsa_batch_build(batch->batch[p], batch->instances + (size_t)p * (size_t)batch->room,
+                            sequences->count, error);
         if (status == GSA_OK) batch->edges += gsa_batch_edge_total(batch->batch[p]);
     }
     for (size_t i = 0; i < slots; i++) gsa_instance_release(batch->instances[i]);

@@ -1,4 +1,5 @@
-/* stack_forward.c - the phase executor: runs a stack's steps on a tape. docs/executor.md, section by section. */
+/* stack_forward.c - the phase executor: runs a stack's steps on a tape. docs/executor.md, section
+ * by section. */
 #include "stack_parts.h"
 #include <limits.h>
 #include <string.h>
@@ -37,7 +38,8 @@ static gsa_tensor *projected(const executor *x, const gsa_tensor *rows, const gs
     return NULL;
 }
 
-static gsa_tensor *project(executor *x, gsa_tensor *rows, gsa_parameter *weight, gsa_parameter *bias)
+static gsa_tensor *project(executor *x, gsa_tensor *rows, gsa_parameter *weight,
+                           gsa_parameter *bias)
 {
     if (!rows) return NULL;
     gsa_tensor *known = projected(x, rows, weight);
@@ -51,17 +53,18 @@ static gsa_tensor *project(executor *x, gsa_tensor *rows, gsa_parameter *weight,
     return y;
 }
 
-/* ---- starts ---------------------------------------------------------------------------------------------------------------- */
+/* ---- starts -------------------------------------------------------------------------------- */
 /* The input or the memory, which must have the rows that the kind starts from. */
 static gsa_tensor *given_rows(executor *x, const gsa_stack_kind *kind, int64_t rows)
 {
     gsa_tensor *given = kind->start == GSA_MEMORY ? x->memory : x->input;
     if (given && given->rows == rows && given->cols == x->stack->settings.hidden) return given;
-    return gsa_tape_fail(x->tape, GSA_ERR_ARGUMENT,
-                         "stack %s: kind '%s' starts from %lld rows of %d columns, but %s has %lld rows of %lld",
-                         x->stack->name, kind->name, (long long)rows, x->stack->settings.hidden,
-                         kind->start == GSA_MEMORY ? "the memory" : "the input", given ? (long long)given->rows : 0,
-                         given ? (long long)given->cols : 0);
+    return gsa_tape_fail(
+        x->tape, GSA_ERR_ARGUMENT,
+        "stack %s: kind '%s' starts from %lld rows of %d columns, but %s has %lld rows of %lld",
+        x->stack->name, kind->name, (long long)rows, x->stack->settings.hidden,
+        kind->start == GSA_MEMORY ? "the memory" : "the input", given ? (long long)given->rows : 0,
+        given ? (long long)given->cols : 0);
 }
 
 static gsa_tensor *mean_input(executor *x, const gsa_stack_kind *kind, int schema_kind)
@@ -69,9 +72,12 @@ static gsa_tensor *mean_input(executor *x, const gsa_stack_kind *kind, int schem
     if (!given_rows(x, kind, x->batch->tokens)) return NULL;
     const gsa_batch *batch = x->batch->batch[kind->part];
     const int64_t nodes = gsa_batch_nodes(batch, schema_kind), count = x->batch->count;
-    const int64_t *offset = gsa_tape_upload(x->tape, x->batch->offset, (count + 1) * (int64_t)sizeof *offset);
+    const int64_t *offset =
+        gsa_tape_upload(x->tape, x->batch->offset, (count + 1) * (int64_t)sizeof *offset);
     gsa_tensor *mean = gsa_op_pool(x->tape, x->input, offset, count, 0);
-    return gsa_op_gather(x->tape, NULL, mean, gsa_batch_node_example(batch, schema_kind, x->base[kind->part]), nodes, 1, 0);
+    return gsa_op_gather(x->tape, NULL, mean,
+                         gsa_batch_node_example(batch, schema_kind, x->base[kind->part]), nodes, 1,
+                         0);
 }
 
 static gsa_tensor *start_rows(executor *x, const gsa_stack_kind *kind, int schema_kind)
@@ -93,7 +99,8 @@ static void enter_segment(executor *x, int segment)
     for (int k = 0; k < x->stack->n_kinds; k++) {
         const gsa_stack_kind *kind = &x->stack->kinds[k];
         if (kind->segment != segment || !kind->needed) continue;
-        const int schema_kind = gsa_schema_find_kind(x->stack->parts[kind->part].schema, kind->name);
+        const int schema_kind =
+            gsa_schema_find_kind(x->stack->parts[kind->part].schema, kind->name);
         const gsa_batch *batch = x->batch->batch[kind->part];
         x->now[k] = start_rows(x, kind, schema_kind);
         if (kind->rows)
@@ -104,7 +111,7 @@ static void enter_segment(executor *x, int segment)
     memcpy(x->old, x->now, (size_t)x->stack->n_kinds * sizeof *x->old);
 }
 
-/* ---- one phase ----------------------------------------------------------------------------------------------------------------- */
+/* ---- one phase ----------------------------------------------------------------------------- */
 typedef struct phase_run {
     const gsa_step *step;
     const gsa_stack_part *part;
@@ -133,13 +140,16 @@ static void read_states(executor *x, phase_run *r)
     if (gsa_phase_reads_old(r->phase)) {
         r->y = r->x = stack_rows(x, r, x->old);
         if (norm_first)
-            r->y = gsa_op_norm(x->tape, r->x, value(r->w->gain), value(r->w->shift), x->stack->settings.norm_eps);
+            r->y = gsa_op_norm(x->tape, r->x, value(r->w->gain), value(r->w->shift),
+                               x->stack->settings.norm_eps);
     }
     int64_t first = 0;
     for (int k = 0; k < gsa_schema_kinds(r->part->schema); k++) {
         const int written = r->phase->destinations >> k & 1, read = r->phase->sources >> k & 1;
         const int64_t nodes = gsa_batch_nodes(r->batch, k);
-        if (read) r->read[k] = written && norm_first ? gsa_op_view(x->tape, r->y, first, nodes) : x->old[r->part->kind[k]];
+        if (read)
+            r->read[k] = written && norm_first ? gsa_op_view(x->tape, r->y, first, nodes)
+                                               : x->old[r->part->kind[k]];
         if (written) first += nodes;
     }
 }
@@ -150,7 +160,8 @@ static int64_t unprojected(const executor *x, const phase_run *r)
     int64_t rows = 0;
     for (int k = 0; k < gsa_schema_kinds(r->part->schema); k++) {
         int seen = !r->read[k] || projected(x, r->read[k], r->w->k) != NULL;
-        for (int other = 0; other < k && !seen; other++) seen = r->read[other] && r->read[other]->data == r->read[k]->data;
+        for (int other = 0; other < k && !seen; other++)
+            seen = r->read[other] && r->read[other]->data == r->read[k]->data;
         if (!seen) rows += r->read[k]->rows;
     }
     return rows;
@@ -194,13 +205,15 @@ static gsa_tensor *aggregate(executor *x, phase_run *r)
     gsa_edges edges;
     gsa_batch_edges(r->batch, r->step->phase, r->base, &edges);
     return gsa_op_aggregate(x->tape, &edges, r->read, r->phase->aggregate == GSA_MEAN,
-                            r->phase->per_head ? s->hidden / s->heads : s->hidden, r->rows, s->hidden);
+                            r->phase->per_head ? s->hidden / s->heads : s->hidden, r->rows,
+                            s->hidden);
 }
 
 static void write_states(executor *x, const phase_run *r, gsa_tensor *u)
 {
     const uint8_t *empty = gsa_batch_empty(r->batch, r->step->phase, r->base);
-    if (r->phase->empty == GSA_KEEP_EMPTY && empty) u = gsa_op_select(x->tape, empty, stack_rows(x, r, x->now), u);
+    if (r->phase->empty == GSA_KEEP_EMPTY && empty)
+        u = gsa_op_select(x->tape, empty, stack_rows(x, r, x->now), u);
     int64_t first = 0;
     for (int k = 0; k < gsa_schema_kinds(r->part->schema); k++) {
         if (!(r->phase->destinations >> k & 1)) continue;
@@ -228,7 +241,7 @@ static void run_phase(executor *x, const gsa_step *step)
     write_states(x, &r, gsa_stack_update(stack, x->tape, step, r.identity, r.x, aggregate(x, &r)));
 }
 
-/* ---- readout --------------------------------------------------------------------------------------------------------------------- */
+/* ---- readout ------------------------------------------------------------------------------- */
 static gsa_tensor *summary_node(executor *x, int p, gsa_tensor *zero)
 {
     const gsa_stack_part *part = &x->stack->parts[p];
@@ -253,11 +266,13 @@ static gsa_tensor *summary(executor *x)
         int kind, pool;
         gsa_schema_summary(part->schema, i, &kind, &pool, &weights[i]);
         if (pool == GSA_SUMMARY_NODE)
-            pools[i] = summary_node(x, p, gsa_tape_zeros(x->tape, x->batch->count, x->stack->settings.hidden));
+            pools[i] = summary_node(
+                x, p, gsa_tape_zeros(x->tape, x->batch->count, x->stack->settings.hidden));
         else
-            pools[i] =
-                gsa_op_pool(x->tape, gsa_stack_last_norm(x->stack, x->tape, x->now[part->kind[kind]]),
-                            gsa_batch_offset(x->batch->batch[p], kind, x->base[p]), x->batch->count, pool == GSA_MAX_OF);
+            pools[i] = gsa_op_pool(x->tape,
+                                   gsa_stack_last_norm(x->stack, x->tape, x->now[part->kind[kind]]),
+                                   gsa_batch_offset(x->batch->batch[p], kind, x->base[p]),
+                                   x->batch->count, pool == GSA_MAX_OF);
     }
     return pools && weights ? gsa_op_combine(x->tape, pools, weights, n) : NULL;
 }
@@ -267,8 +282,8 @@ static int prepare(executor *x)
     const gsa_stack *stack = x->stack;
     const int64_t kinds = stack->n_kinds * (int64_t)sizeof(gsa_tensor *);
     if (x->batch->stack != stack)
-        return gsa_tape_fail(x->tape, GSA_ERR_ARGUMENT, "stack %s: the batch was made for stack %s", stack->name,
-                             x->batch->stack->name),
+        return gsa_tape_fail(x->tape, GSA_ERR_ARGUMENT, "stack %s: the batch was made for stack %s",
+                             stack->name, x->batch->stack->name),
                0;
     gsa_tape_default_examples(x->tape, x->batch->count);
     x->now = gsa_tape_host(x->tape, kinds);
@@ -284,15 +299,19 @@ static int prepare(executor *x)
     return gsa_tape_status(x->tape, NULL) == GSA_OK;
 }
 
-gsa_stack_pass *gsa_stack_begin(const gsa_stack *stack, gsa_tape *tape, const gsa_stack_batch *batch, gsa_tensor *input,
+gsa_stack_pass *gsa_stack_begin(const gsa_stack *stack, gsa_tape *tape,
+                                const gsa_stack_batch *batch, gsa_tensor *input,
                                 gsa_readout *readout)
 {
     *readout = (gsa_readout){ 0 };
     for (int i = 0; i < batch->n_watched; i++) batch->watched[i].weights = NULL;
     const int64_t bytes = stack->n_taps * (int64_t)sizeof(gsa_tensor *);
-    executor *x = gsa_tape_lacks(tape, input, "stack") ? NULL : gsa_tape_host(tape, (int64_t)sizeof *x);
+    executor *x =
+        gsa_tape_lacks(tape, input, "stack") ? NULL : gsa_tape_host(tape, (int64_t)sizeof *x);
     if (!x) return NULL;
-    *x = (executor){ .stack = stack, .batch = batch, .tape = tape, .input = input, .readout = readout };
+    *x = (executor){
+        .stack = stack, .batch = batch, .tape = tape, .input = input, .readout = readout
+    };
     if (!prepare(x)) return NULL;
     readout->taps = gsa_tape_host(tape, bytes);
     if (readout->taps) memset(readout->taps, 0, (size_t)bytes);
@@ -303,7 +322,8 @@ static void end_layer(executor *x, int layer)
 {
     x->done = layer + 1;
     if (x->tap < x->stack->n_taps && x->stack->taps[x->tap] == layer)
-        x->readout->taps[x->tap++] = gsa_stack_last_norm(x->stack, x->tape, x->now[x->stack->sequence]);
+        x->readout->taps[x->tap++] =
+            gsa_stack_last_norm(x->stack, x->tape, x->now[x->stack->sequence]);
 }
 
 /* Stops after the step that ends a layer: the next may enter a segment that starts from memory. */
@@ -332,8 +352,8 @@ void gsa_stack_finish(gsa_stack_pass *x, gsa_tensor *memory)
     x->readout->tokens.local = gsa_batch_node_local(x->batch->batch[p], kind, x->base[p]);
 }
 
-void gsa_stack_forward(const gsa_stack *stack, gsa_tape *tape, const gsa_stack_batch *batch, gsa_tensor *input,
-                       gsa_tensor *memory, gsa_readout *readout)
+void gsa_stack_forward(const gsa_stack *stack, gsa_tape *tape, const gsa_stack_batch *batch,
+                       gsa_tensor *input, gsa_tensor *memory, gsa_readout *readout)
 {
     gsa_stack_finish(gsa_stack_begin(stack, tape, batch, input, readout), memory);
 }

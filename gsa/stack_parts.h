@@ -4,7 +4,8 @@
 #include "stack.h"
 #include "tape_parts.h"
 
-typedef struct gsa_phase_weights { /* the parameters of one phase in one layer; NULL where it has none */
+typedef struct gsa_phase_weights { /* the parameters of one phase in one layer; NULL where it has
+                                      none */
     gsa_parameter *q, *k, *v, *o, *q_bias, *v_bias, *o_bias;
     gsa_parameter *up, *up_bias, *down, *down_bias;
     gsa_parameter *gain, *shift;
@@ -23,7 +24,8 @@ typedef struct gsa_stack_part { /* one pattern of one segment */
     const gsa_schema *schema;
     int segment;
     int kind[GSA_MAX_KINDS]; /* schema kind -> stack kind */
-    char prefix[80];         /* "" or "cross." : in front of phase names where a segment has several patterns */
+    char prefix[80];         /* "" or "cross." : in front of phase names where a segment has several
+                                patterns */
 } gsa_stack_part;
 
 enum gsa_step_what { GSA_STEP_ENTER, GSA_STEP_PHASE, GSA_STEP_LAYER_END };
@@ -31,8 +33,8 @@ typedef struct gsa_step {
     int what, segment;
     int layer;                /* over all segments; -1 for once-phases */
     int part, phase, weights; /* GSA_STEP_PHASE; weights indexes gsa_stack.weights */
-    int opens;                /* is it the first of its together group that runs? (most groups are one phase) */
-    int needed;               /* does a readout depend on it? */
+    int opens;  /* is it the first of its together group that runs? (most groups are one phase) */
+    int needed; /* does a readout depend on it? */
     uint32_t site;
 } gsa_step;
 
@@ -55,7 +57,8 @@ struct gsa_stack {
     gsa_parameter *gain, *shift; /* the last norm, with norm=pre */
     int sequence;                /* stack kind */
     int reads_memory, needs_text;
-    int queries;                 /* stack_query.c: 0 where it pays, 1 wherever it can be, -1 nowhere; tests set it */
+    int queries; /* stack_query.c: 0 where it pays, 1 wherever it can be, -1 nowhere; tests set it
+                  */
 };
 
 struct gsa_stack_batch {
@@ -66,7 +69,7 @@ struct gsa_stack_batch {
     gsa_instance **instances; /* [n_parts][room] */
     int64_t *offset;          /* [count + 1] of the tokens */
     int64_t edges;
-    gsa_watched *watched;     /* [n_watched], borrowed */
+    gsa_watched *watched; /* [n_watched], borrowed */
     int n_watched;
 };
 
@@ -84,28 +87,35 @@ void gsa_stack_find_needed(gsa_stack *stack);
 /* stack_weights.c: parameters; and flags for those that nothing reads */
 gsa_status gsa_stack_add_weights(gsa_stack *stack, gsa_parameters *parameters, gsa_error *error);
 void gsa_stack_flag_unreached(gsa_stack *stack);
-/* stack_update.c: the new states of rows, from their old ones (NULL where the phase does not look at them) and their aggregate */
-gsa_tensor *gsa_stack_update(const gsa_stack *stack, gsa_tape *tape, const gsa_step *step, gsa_row_identity rows,
-                             gsa_tensor *x, gsa_tensor *a);
-gsa_tensor *gsa_stack_last_norm(const gsa_stack *stack, gsa_tape *tape, gsa_tensor *x); /* with norm=pre; else x */
-double gsa_stack_scale(const gsa_stack *stack);                                         /* of scores */
-/* Does the phase look at its destinations' old states? Those of SUM and MEAN without residual are overwritten unread. */
+/* stack_update.c: the new states of rows, from their old ones (NULL where the phase does not look
+ * at them) and their aggregate */
+gsa_tensor *gsa_stack_update(const gsa_stack *stack, gsa_tape *tape, const gsa_step *step,
+                             gsa_row_identity rows, gsa_tensor *x, gsa_tensor *a);
+gsa_tensor *gsa_stack_last_norm(const gsa_stack *stack, gsa_tape *tape,
+                                gsa_tensor *x); /* with norm=pre; else x */
+double gsa_stack_scale(const gsa_stack *stack); /* of scores */
+/* Does the phase look at its destinations' old states? Those of SUM and MEAN without residual are
+ * overwritten unread. */
 static inline int gsa_phase_reads_old(const gsa_phase *phase)
 {
-    return phase->aggregate == GSA_ATTEND || phase->aggregate == GSA_NONE || phase->update == GSA_SUBLAYER ||
-           phase->update == GSA_FFN;
+    return phase->aggregate == GSA_ATTEND || phase->aggregate == GSA_NONE ||
+           phase->update == GSA_SUBLAYER || phase->update == GSA_FFN;
 }
-/* stack_query.c: is the phase projected on the side of its queries, where `unprojected` rows of its sources have no K and V yet? Then
- * its aggregate, from the projected queries and what is read of each kind */
-int gsa_stack_asks(const gsa_stack *stack, const gsa_tape *tape, const gsa_batch *batch, int phase, int64_t unprojected);
-gsa_tensor *gsa_stack_ask(const gsa_stack *stack, gsa_tape *tape, const gsa_phase_weights *w, const gsa_batch *batch, int phase,
-                          gsa_tensor *q, gsa_tensor *const *read);
+/* stack_query.c: is the phase projected on the side of its queries, where `unprojected` rows of its
+ * sources have no K and V yet? Then its aggregate, from the projected queries and what is read of
+ * each kind */
+int gsa_stack_asks(const gsa_stack *stack, const gsa_tape *tape, const gsa_batch *batch, int phase,
+                   int64_t unprojected);
+gsa_tensor *gsa_stack_ask(const gsa_stack *stack, gsa_tape *tape, const gsa_phase_weights *w,
+                          const gsa_batch *batch, int phase, gsa_tensor *q,
+                          gsa_tensor *const *read);
 /* columns of a phase's aggregate */
 int64_t gsa_stack_aggregate_columns(const gsa_stack *stack, const gsa_phase *phase);
 /* 1 when the phase's destinations are read as norm(x) under norm=pre */
 static inline int gsa_stack_norm_first(const gsa_stack *stack, const gsa_phase *phase)
 {
-    return stack->settings.norm == GSA_NORM_PRE && (phase->update == GSA_SUBLAYER || phase->update == GSA_FFN);
+    return stack->settings.norm == GSA_NORM_PRE &&
+           (phase->update == GSA_SUBLAYER || phase->update == GSA_FFN);
 }
 
 #endif

@@ -1,8 +1,9 @@
-/* stack_program.c - from segments to a list of steps: which kinds are one, what runs in which order, what nothing reads. */
+/* stack_program.c - from segments to a list of steps: which kinds are one, what runs in which
+ * order, what nothing reads. */
 #include "stack_parts.h"
 #include <string.h>
 
-/* ---- kinds ---------------------------------------------------------------------------------------------------------------- */
+/* ---- kinds --------------------------------------------------------------------------------- */
 static int find_kind(const gsa_stack *stack, const char *name)
 {
     for (int k = 0; k < stack->n_kinds; k++)
@@ -17,15 +18,19 @@ static gsa_status join_kind(gsa_stack *stack, int p, int kind, gsa_error *error)
     int at = find_kind(stack, k->name);
     if (at < 0) {
         at = stack->n_kinds++;
-        stack->kinds[at] = (gsa_stack_kind){
-            .name = k->name, .start = k->start, .learned = k->learned, .segment = part->segment, .part = p
-        };
+        stack->kinds[at] = (gsa_stack_kind){ .name = k->name,
+                                             .start = k->start,
+                                             .learned = k->learned,
+                                             .segment = part->segment,
+                                             .part = p };
     }
     const gsa_stack_kind *known = &stack->kinds[at];
     if (known->start != k->start || known->learned != k->learned)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "stack %s: segment %d (%s) and segment %d (%s) both have a kind '%s', but it starts differently",
-                        stack->name, known->segment, gsa_pattern_text(stack->parts[known->part].pattern), part->segment,
+                        "stack %s: segment %d (%s) and segment %d (%s) both have a kind '%s', but "
+                        "it starts differently",
+                        stack->name, known->segment,
+                        gsa_pattern_text(stack->parts[known->part].pattern), part->segment,
                         gsa_pattern_text(part->pattern), k->name);
     part->kind[kind] = at;
     stack->reads_memory |= k->start == GSA_MEMORY;
@@ -37,7 +42,8 @@ gsa_status gsa_stack_join_kinds(gsa_stack *stack, gsa_error *error)
     int total = 0;
     for (int p = 0; p < stack->n_parts; p++) total += gsa_schema_kinds(stack->parts[p].schema);
     stack->kinds = gsa_alloc_zero(stack->system, (size_t)total, sizeof *stack->kinds);
-    if (!stack->kinds) return gsa_out_of_memory(error, "kinds of a stack", total * (int64_t)sizeof *stack->kinds);
+    if (!stack->kinds)
+        return gsa_out_of_memory(error, "kinds of a stack", total * (int64_t)sizeof *stack->kinds);
     for (int p = 0; p < stack->n_parts; p++)
         for (int k = 0; k < gsa_schema_kinds(stack->parts[p].schema); k++) {
             const gsa_status status = join_kind(stack, p, k, error);
@@ -46,8 +52,9 @@ gsa_status gsa_stack_join_kinds(gsa_stack *stack, gsa_error *error)
     return GSA_OK;
 }
 
-/* ---- order ------------------------------------------------------------------------------------------------------------------- */
-/* Does the phase start its together group? It does when it is not together with any, and when those before it in its group do not run. */
+/* ---- order --------------------------------------------------------------------------------- */
+/* Does the phase start its together group? It does when it is not together with any, and when those
+ * before it in its group do not run. */
 static int opens_group(const gsa_stack *stack, const gsa_step *step)
 {
     const gsa_schema *schema = stack->parts[step->part].schema;
@@ -59,8 +66,8 @@ static int opens_group(const gsa_stack *stack, const gsa_step *step)
         if (!gsa_schema_phase(schema, f)->together) break;
     }
     const gsa_step *last = stack->n_steps > 0 ? &stack->steps[stack->n_steps - 1] : NULL;
-    return !last || last->what != GSA_STEP_PHASE || last->part != step->part || last->layer != step->layer ||
-           last->phase < first || first == step->phase;
+    return !last || last->what != GSA_STEP_PHASE || last->part != step->part ||
+           last->layer != step->layer || last->phase < first || first == step->phase;
 }
 
 static gsa_status add_step(gsa_stack *stack, gsa_step step, gsa_error *error)
@@ -68,7 +75,8 @@ static gsa_status add_step(gsa_stack *stack, gsa_step step, gsa_error *error)
     if (stack->n_steps == stack->room_steps) {
         const int room = stack->room_steps ? 2 * stack->room_steps : 64;
         gsa_step *steps = gsa_resize(stack->system, stack->steps, (size_t)room, sizeof *steps);
-        if (!steps) return gsa_out_of_memory(error, "steps of a stack", room * (int64_t)sizeof *steps);
+        if (!steps)
+            return gsa_out_of_memory(error, "steps of a stack", room * (int64_t)sizeof *steps);
         stack->steps = steps;
         stack->room_steps = room;
     }
@@ -77,20 +85,25 @@ static gsa_status add_step(gsa_stack *stack, gsa_step step, gsa_error *error)
         step.site = stack->next_site;
         stack->next_site += 3;
         if (stack->next_site >= 1u << 20)
-            return gsa_fail(error, GSA_ERR_LIMIT, "stack %s has more than %u phases over all layers", stack->name,
+            return gsa_fail(error, GSA_ERR_LIMIT,
+                            "stack %s has more than %u phases over all layers", stack->name,
                             (1u << 20) / 3);
     }
     stack->steps[stack->n_steps++] = step;
     return GSA_OK;
 }
 
-static gsa_status add_phase(gsa_stack *stack, int segment, int layer, int part, int phase, gsa_error *error)
+static gsa_status add_phase(gsa_stack *stack, int segment, int layer, int part, int phase,
+                            gsa_error *error)
 {
-    return add_step(
-        stack,
-        (gsa_step){
-            .what = GSA_STEP_PHASE, .segment = segment, .layer = layer, .part = part, .phase = phase, .weights = -1 },
-        error);
+    return add_step(stack,
+                    (gsa_step){ .what = GSA_STEP_PHASE,
+                                .segment = segment,
+                                .layer = layer,
+                                .part = part,
+                                .phase = phase,
+                                .weights = -1 },
+                    error);
 }
 
 /* The part after `part` in its segment; -1: none. */
@@ -99,14 +112,17 @@ static int next_part(const gsa_stack *stack, int segment, int part)
     return part + 1 < stack->first_part[segment + 1] ? part + 1 : -1;
 }
 
-static int is_split(const gsa_schema *schema, int last) /* is the first each-layer phase after `last` together with it? */
+static int is_split(const gsa_schema *schema,
+                    int last) /* is the first each-layer phase after `last` together with it? */
 {
     for (int f = last + 1; f < gsa_schema_phases(schema); f++)
-        if (gsa_schema_phase(schema, f)->when == GSA_EACH_LAYER) return gsa_schema_phase(schema, f)->together ? f : -1;
+        if (gsa_schema_phase(schema, f)->when == GSA_EACH_LAYER)
+            return gsa_schema_phase(schema, f)->together ? f : -1;
     return -1;
 }
 
-/* One layer: a's phases up to its last one with edges, then what comes after '+', then a's remaining phases. */
+/* One layer: a's phases up to its last one with edges, then what comes after '+', then a's
+ * remaining phases. */
 static gsa_status add_layer(gsa_stack *stack, int segment, int layer, int part, gsa_error *error)
 {
     const gsa_schema *schema = stack->parts[part].schema;
@@ -119,8 +135,10 @@ static gsa_status add_layer(gsa_stack *stack, int segment, int layer, int part, 
     const int split = next >= 0 ? is_split(schema, last) : -1;
     if (split >= 0)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "stack %s, segment %d: '+' would part phase %s of %s from the phase it is together with",
-                        stack->name, segment, gsa_schema_phase(schema, split)->name, gsa_schema_topology(schema));
+                        "stack %s, segment %d: '+' would part phase %s of %s from the phase it is "
+                        "together with",
+                        stack->name, segment, gsa_schema_phase(schema, split)->name,
+                        gsa_schema_topology(schema));
     gsa_status status = GSA_OK;
     for (int f = 0; f <= phases && status == GSA_OK; f++) {
         if (f == last + 1 && next >= 0) status = add_layer(stack, segment, layer, next, error);
@@ -134,13 +152,15 @@ static int writes_new_kind(const gsa_stack *stack, int part, const gsa_phase *ph
 {
     const gsa_stack_part *p = &stack->parts[part];
     for (int k = 0; k < gsa_schema_kinds(p->schema); k++)
-        if (phase->destinations >> k & 1 && stack->kinds[p->kind[k]].segment == p->segment) return 1;
+        if (phase->destinations >> k & 1 && stack->kinds[p->kind[k]].segment == p->segment)
+            return 1;
     return 0;
 }
 
 static gsa_status add_segment(gsa_stack *stack, int segment, int *layer, gsa_error *error)
 {
-    gsa_status status = add_step(stack, (gsa_step){ .what = GSA_STEP_ENTER, .segment = segment, .layer = -1 }, error);
+    gsa_status status = add_step(
+        stack, (gsa_step){ .what = GSA_STEP_ENTER, .segment = segment, .layer = -1 }, error);
     for (int p = stack->first_part[segment]; p < stack->first_part[segment + 1]; p++)
         for (int f = 0; f < gsa_schema_phases(stack->parts[p].schema) && status == GSA_OK; f++) {
             const gsa_phase *phase = gsa_schema_phase(stack->parts[p].schema, f);
@@ -150,7 +170,10 @@ static gsa_status add_segment(gsa_stack *stack, int segment, int *layer, gsa_err
     for (int l = 0; l < stack->segments[segment].layers && status == GSA_OK; l++, ++*layer) {
         status = add_layer(stack, segment, *layer, stack->first_part[segment], error);
         if (status == GSA_OK)
-            status = add_step(stack, (gsa_step){ .what = GSA_STEP_LAYER_END, .segment = segment, .layer = *layer }, error);
+            status = add_step(
+                stack,
+                (gsa_step){ .what = GSA_STEP_LAYER_END, .segment = segment, .layer = *layer },
+                error);
     }
     return status;
 }
@@ -159,13 +182,17 @@ gsa_status gsa_stack_order(gsa_stack *stack, gsa_error *error)
 {
     int layer = 0;
     gsa_status status = GSA_OK;
-    for (int s = 0; s < stack->n_segments && status == GSA_OK; s++) status = add_segment(stack, s, &layer, error);
+    for (int s = 0; s < stack->n_segments && status == GSA_OK; s++)
+        status = add_segment(stack, s, &layer, error);
     stack->n_layers = layer;
     return status;
 }
 
-/* ---- what a readout depends on, going backwards -------------------------------------------------------------------------- */
-enum { CURRENT = 1, OLD = 2 }; /* needed as it stands now; read at the start of the together group */
+/* ---- what a readout depends on, going backwards -------------------------------------------- */
+enum {
+    CURRENT = 1,
+    OLD = 2
+}; /* needed as it stands now; read at the start of the together group */
 
 static int any_needed(const gsa_stack *stack, const gsa_step *step, const uint8_t *need)
 {
@@ -184,7 +211,8 @@ static void visit_phase(const gsa_stack *stack, gsa_step *step, uint8_t *need)
     for (int k = 0; step->needed && k < gsa_schema_kinds(part->schema); k++) {
         uint8_t *n = &need[part->kind[k]];
         if (phase->destinations >> k & 1) {
-            if (phase->empty == GSA_KEEP_EMPTY && phase->aggregate != GSA_NONE) *n |= CURRENT; /* rows that keep it */
+            if (phase->empty == GSA_KEEP_EMPTY && phase->aggregate != GSA_NONE)
+                *n |= CURRENT; /* rows that keep it */
             else *n &= (uint8_t)~CURRENT;
             if (gsa_phase_reads_old(phase)) *n |= OLD;
         }
@@ -199,7 +227,8 @@ static void need_readout(const gsa_stack *stack, uint8_t *need)
 {
     const gsa_stack_part *part = &stack->parts[stack->first_part[stack->n_segments - 1]];
     if (stack->reads & GSA_READ_SEQUENCE) need[stack->sequence] = CURRENT;
-    for (int i = 0; stack->reads & GSA_READ_SUMMARY && i < gsa_schema_summaries(part->schema); i++) {
+    for (int i = 0; stack->reads & GSA_READ_SUMMARY && i < gsa_schema_summaries(part->schema);
+         i++) {
         int kind, pool;
         double weight;
         gsa_schema_summary(part->schema, i, &kind, &pool, &weight);
@@ -215,7 +244,8 @@ static int is_tapped(const gsa_stack *stack, int layer)
     return 0;
 }
 
-/* Kinds that this segment declares first are needed from their start; older ones go on being needed as they stand. */
+/* Kinds that this segment declares first are needed from their start; older ones go on being needed
+ * as they stand. */
 static void enter_backwards(gsa_stack *stack, int segment, uint8_t *need)
 {
     for (int k = 0; k < stack->n_kinds; k++) {
@@ -233,7 +263,8 @@ void gsa_stack_find_needed(gsa_stack *stack)
     for (int i = stack->n_steps - 1; i >= 0; i--) {
         gsa_step *step = &stack->steps[i];
         if (step->what == GSA_STEP_PHASE) visit_phase(stack, step, need);
-        else if (step->what == GSA_STEP_LAYER_END && is_tapped(stack, step->layer)) need[stack->sequence] |= CURRENT;
+        else if (step->what == GSA_STEP_LAYER_END && is_tapped(stack, step->layer))
+            need[stack->sequence] |= CURRENT;
         else if (step->what == GSA_STEP_ENTER) enter_backwards(stack, step->segment, need);
     }
 }

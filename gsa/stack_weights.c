@@ -11,13 +11,15 @@ typedef struct adder { /* sticky */
     gsa_error *error;
 } adder;
 
-static gsa_parameter *add(adder *a, const char *leaf, int64_t rows, int64_t cols, int init, double scale, int flags)
+static gsa_parameter *add(adder *a, const char *leaf, int64_t rows, int64_t cols, int init,
+                          double scale, int flags)
 {
     gsa_parameter *p = NULL;
     char name[512];
     if (a->status != GSA_OK) return NULL;
     snprintf(name, sizeof name, "%s.%s", a->prefix, leaf);
-    a->status = gsa_parameters_add(a->parameters, name, rows, cols, init, scale, flags, &p, a->error);
+    a->status =
+        gsa_parameters_add(a->parameters, name, rows, cols, init, scale, flags, &p, a->error);
     return p;
 }
 
@@ -33,8 +35,9 @@ static gsa_parameter *row(adder *a, const char *leaf, int64_t cols, int init)
 
 int64_t gsa_stack_aggregate_columns(const gsa_stack *stack, const gsa_phase *phase)
 {
-    return phase->aggregate == GSA_ATTEND ? (int64_t)stack->settings.heads * stack->settings.head_dim
-                                          : stack->settings.hidden;
+    return phase->aggregate == GSA_ATTEND
+               ? (int64_t)stack->settings.heads * stack->settings.head_dim
+               : stack->settings.hidden;
 }
 
 static void attend_weights(adder *a, const gsa_phase *phase, gsa_phase_weights *w)
@@ -46,9 +49,11 @@ static void attend_weights(adder *a, const gsa_phase *phase, gsa_phase_weights *
     w->v = matrix(a, "v.weight", width, s->hidden);
     if (s->bias & GSA_BIAS_Q) w->q_bias = row(a, "q.bias", width, GSA_INIT_ZERO);
     if (s->bias & GSA_BIAS_V) w->v_bias = row(a, "v.bias", width, GSA_INIT_ZERO);
-    if (phase->label_use == GSA_KEY_VECTORS) w->label_vectors = matrix(a, "labels.vectors", phase->labels, s->head_dim);
+    if (phase->label_use == GSA_KEY_VECTORS)
+        w->label_vectors = matrix(a, "labels.vectors", phase->labels, s->head_dim);
     if (phase->label_use == GSA_HEAD_BIAS)
-        w->label_bias = add(a, "labels.bias", phase->labels, phase->per_head ? 1 : s->heads, GSA_INIT_ZERO, 0, GSA_NO_DECAY);
+        w->label_bias = add(a, "labels.bias", phase->labels, phase->per_head ? 1 : s->heads,
+                            GSA_INIT_ZERO, 0, GSA_NO_DECAY);
 }
 
 static void phase_weights(adder *a, const gsa_phase *phase, gsa_phase_weights *w)
@@ -70,7 +75,8 @@ static void phase_weights(adder *a, const gsa_phase *phase, gsa_phase_weights *w
     }
 }
 
-/* The step that owns the same weights already: same part, same name, and the same layer or a shared one. */
+/* The step that owns the same weights already: same part, same name, and the same layer or a shared
+ * one. */
 static int shared_weights(const gsa_stack *stack, int at)
 {
     const gsa_step *step = &stack->steps[at];
@@ -88,21 +94,23 @@ static int shared_weights(const gsa_stack *stack, int at)
     return -1;
 }
 
-static gsa_status new_weights(gsa_stack *stack, gsa_step *step, int segment_layer, gsa_parameters *parameters,
-                              gsa_error *error)
+static gsa_status new_weights(gsa_stack *stack, gsa_step *step, int segment_layer,
+                              gsa_parameters *parameters, gsa_error *error)
 {
     if (stack->n_weights == stack->room_weights) {
         const int room = stack->room_weights ? 2 * stack->room_weights : 32;
-        gsa_phase_weights *weights = gsa_resize(stack->system, stack->weights, (size_t)room, sizeof *weights);
-        if (!weights) return gsa_out_of_memory(error, "weights of a stack", room * (int64_t)sizeof *weights);
+        gsa_phase_weights *weights =
+            gsa_resize(stack->system, stack->weights, (size_t)room, sizeof *weights);
+        if (!weights)
+            return gsa_out_of_memory(error, "weights of a stack", room * (int64_t)sizeof *weights);
         stack->weights = weights;
         stack->room_weights = room;
     }
     const gsa_phase *phase = gsa_step_phase(stack, step);
     char layer[24] = "once", prefix[400];
     if (step->layer >= 0) snprintf(layer, sizeof layer, "%d", segment_layer);
-    snprintf(prefix, sizeof prefix, "%s.%d.%s.%s%s", stack->name, step->segment, layer, stack->parts[step->part].prefix,
-             phase->weights ? phase->weights : phase->name);
+    snprintf(prefix, sizeof prefix, "%s.%d.%s.%s%s", stack->name, step->segment, layer,
+             stack->parts[step->part].prefix, phase->weights ? phase->weights : phase->name);
     adder a = { stack, parameters, prefix, GSA_OK, error };
     step->weights = stack->n_weights++;
     stack->weights[step->weights] = (gsa_phase_weights){ 0 };
@@ -118,7 +126,8 @@ static gsa_status kind_rows(gsa_stack *stack, gsa_parameters *parameters, gsa_er
         char prefix[200];
         snprintf(prefix, sizeof prefix, "%s.%s", stack->name, kind->name);
         adder a = { stack, parameters, prefix, GSA_OK, error };
-        kind->rows = add(&a, "rows.weight", kind->learned, stack->settings.hidden, GSA_INIT_NORMAL, 0.02, GSA_NO_DECAY);
+        kind->rows = add(&a, "rows.weight", kind->learned, stack->settings.hidden, GSA_INIT_NORMAL,
+                         0.02, GSA_NO_DECAY);
         if (a.status != GSA_OK) return a.status;
     }
     return GSA_OK;
@@ -133,7 +142,8 @@ gsa_status gsa_stack_add_weights(gsa_stack *stack, gsa_parameters *parameters, g
         if (step->what == GSA_STEP_ENTER) first_layer = i > 0 ? stack->steps[i - 1].layer + 1 : 0;
         if (step->what != GSA_STEP_PHASE) continue;
         step->weights = shared_weights(stack, i);
-        if (step->weights < 0) status = new_weights(stack, step, step->layer - first_layer, parameters, error);
+        if (step->weights < 0)
+            status = new_weights(stack, step, step->layer - first_layer, parameters, error);
     }
     if (status == GSA_OK && stack->settings.norm == GSA_NORM_PRE) {
         adder a = { stack, parameters, stack->name, GSA_OK, error };
@@ -146,9 +156,11 @@ gsa_status gsa_stack_add_weights(gsa_stack *stack, gsa_parameters *parameters, g
 
 static void flag_weights(gsa_phase_weights *w)
 {
-    gsa_parameter *const all[] = { w->q,         w->k,       w->v,    w->o,         w->q_bias, w->v_bias, w->o_bias,
-                                   w->up,        w->up_bias, w->down, w->down_bias, w->gain,   w->shift,  w->label_vectors,
-                                   w->label_bias };
+    gsa_parameter *const all[] = {
+        w->q,         w->k,       w->v,    w->o,         w->q_bias, w->v_bias, w->o_bias,
+        w->up,        w->up_bias, w->down, w->down_bias, w->gain,   w->shift,  w->label_vectors,
+        w->label_bias
+    };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (all[i]) all[i]->flags |= GSA_UNREACHED;
 }
@@ -158,9 +170,11 @@ void gsa_stack_flag_unreached(gsa_stack *stack)
     for (int w = 0; w < stack->n_weights; w++) {
         int needed = 0;
         for (int i = 0; i < stack->n_steps; i++)
-            needed |= stack->steps[i].what == GSA_STEP_PHASE && stack->steps[i].weights == w && stack->steps[i].needed;
+            needed |= stack->steps[i].what == GSA_STEP_PHASE && stack->steps[i].weights == w &&
+                      stack->steps[i].needed;
         if (!needed) flag_weights(&stack->weights[w]);
     }
     for (int k = 0; k < stack->n_kinds; k++)
-        if (stack->kinds[k].rows && !stack->kinds[k].needed) stack->kinds[k].rows->flags |= GSA_UNREACHED;
+        if (stack->kinds[k].rows && !stack->kinds[k].needed)
+            stack->kinds[k].rows->flags |= GSA_UNREACHED;
 }

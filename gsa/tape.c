@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- arenas ------------------------------------------------------------------------------------------------------------ */
+/* ---- arenas -------------------------------------------------------------------------------- */
 struct gsa_chunk_list {
     gsa_chunk_list *before;
     char *at;
@@ -13,7 +13,8 @@ enum { ALIGN = 64, PAGE = 1 << 12, FIRST_CHUNK = 1 << 20 };
 
 static void *chunk_memory(gsa_tape *tape, int device, int64_t bytes)
 {
-    return device ? tape->backend->alloc(tape->backend, bytes) : gsa_alloc(tape->system, (size_t)bytes, 1);
+    return device ? tape->backend->alloc(tape->backend, bytes)
+                  : gsa_alloc(tape->system, (size_t)bytes, 1);
 }
 
 static void chunk_free(gsa_tape *tape, int device, void *at)
@@ -26,12 +27,15 @@ static int arena_grow(gsa_tape *tape, gsa_arena *arena, int64_t bytes)
 {
     const int device = arena == &tape->device;
     gsa_chunk_list *chunk = gsa_alloc(tape->system, 1, sizeof *chunk);
-    if (!chunk) return gsa_tape_fail(tape, GSA_ERR_MEMORY, "out of memory: no record of more of the tape's memory") != NULL;
+    if (!chunk)
+        return gsa_tape_fail(tape, GSA_ERR_MEMORY,
+                             "out of memory: no record of more of the tape's memory") != NULL;
     int64_t size = arena->total > FIRST_CHUNK ? arena->total : FIRST_CHUNK; /* doubling */
     if (size < bytes) size = bytes;
     *chunk = (gsa_chunk_list){ arena->chunks, chunk_memory(tape, device, size), size, 0 };
     if (!chunk->at && size > bytes) chunk->at = chunk_memory(tape, device, chunk->size = bytes);
-    if (!chunk->at && device && gsa_tape_yield_ahead(tape)) chunk->at = chunk_memory(tape, device, chunk->size = bytes);
+    if (!chunk->at && device && gsa_tape_yield_ahead(tape))
+        chunk->at = chunk_memory(tape, device, chunk->size = bytes);
     if (!chunk->at) {
         gsa_release(tape->system, chunk);
         return 0;
@@ -55,7 +59,8 @@ static void arena_clear(gsa_tape *tape, gsa_arena *arena)
 static int64_t arena_used(const gsa_arena *arena)
 {
     int64_t used = 0;
-    for (const gsa_chunk_list *chunk = arena->chunks; chunk; chunk = chunk->before) used += chunk->used;
+    for (const gsa_chunk_list *chunk = arena->chunks; chunk; chunk = chunk->before)
+        used += chunk->used;
     return used;
 }
 
@@ -70,10 +75,12 @@ static void arena_reset(gsa_tape *tape, gsa_arena *arena)
     if (arena->chunks) arena->chunks->used = 0;
 }
 
-/* Arrays of whole pages stand a line apart: rows of one number would meet in the same sets of a cache (kernels/ref/memory.c). */
+/* Arrays of whole pages stand a line apart: rows of one number would meet in the same sets of a
+ * cache (kernels/ref/memory.c). */
 static void *arena_take(gsa_tape *tape, gsa_arena *arena, int64_t bytes)
 {
-    const int64_t lines = (bytes + ALIGN - 1) / ALIGN, need = (lines + (lines % (PAGE / ALIGN) == 0)) * ALIGN;
+    const int64_t lines = (bytes + ALIGN - 1) / ALIGN,
+                  need = (lines + (lines % (PAGE / ALIGN) == 0)) * ALIGN;
     if (!arena->chunks || arena->chunks->size - arena->chunks->used < need)
         if (!arena_grow(tape, arena, need)) return NULL;
     char *at = arena->chunks->at + arena->chunks->used;
@@ -86,8 +93,10 @@ static void no_memory(gsa_tape *tape, const gsa_arena *arena, int64_t bytes)
     gsa_error why = { 0 };
     const gsa_backend *b = tape->backend;
     if (arena == &tape->host || b->shares_host_memory)
-        gsa_tape_fail(tape, GSA_ERR_MEMORY, "out of memory: the tape's %s arena needs %lld more bytes beyond its %lld",
-                      arena == &tape->device ? "tensor" : "host", (long long)bytes, (long long)arena->total);
+        gsa_tape_fail(tape, GSA_ERR_MEMORY,
+                      "out of memory: the tape's %s arena needs %lld more bytes beyond its %lld",
+                      arena == &tape->device ? "tensor" : "host", (long long)bytes,
+                      (long long)arena->total);
     else gsa_tape_fail(tape, gsa_backend_no_memory(b, "tensors", bytes, &why), "%s", why.text);
 }
 
@@ -109,8 +118,9 @@ void *gsa_tape_host(gsa_tape *tape, int64_t bytes)
     return take(tape, &tape->host, bytes);
 }
 
-/* ---- life --------------------------------------------------------------------------------------------------------------- */
-gsa_status gsa_tape_create(const gsa_system *system, gsa_backend *backend, gsa_tape **tape, gsa_error *error)
+/* ---- life ---------------------------------------------------------------------------------- */
+gsa_status gsa_tape_create(const gsa_system *system, gsa_backend *backend, gsa_tape **tape,
+                           gsa_error *error)
 {
     gsa_tape *made = gsa_alloc_zero(system, 1, sizeof *made);
     if (!made) return gsa_out_of_memory(error, "a tape", (int64_t)sizeof *made);
@@ -158,7 +168,8 @@ int gsa_tape_training(const gsa_tape *tape)
 
 static void set_examples(gsa_tape *tape, const int32_t *example_id, int32_t count, int named)
 {
-    tape->example_id = gsa_tape_upload(tape, example_id, (int64_t)count * (int64_t)sizeof *example_id);
+    tape->example_id =
+        gsa_tape_upload(tape, example_id, (int64_t)count * (int64_t)sizeof *example_id);
     tape->examples = tape->example_id ? count : 0;
     tape->named = named;
 }
@@ -172,7 +183,8 @@ void gsa_tape_default_examples(gsa_tape *tape, int32_t count)
 {
     if (tape->failed || count <= tape->examples) return;
     if (tape->named) {
-        gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "a batch of %d examples, but gsa_tape_examples gave numbers for %d", count,
+        gsa_tape_fail(tape, GSA_ERR_ARGUMENT,
+                      "a batch of %d examples, but gsa_tape_examples gave numbers for %d", count,
                       tape->examples);
         return;
     }
@@ -192,7 +204,7 @@ gsa_dropout gsa_tape_dropout(const gsa_tape *tape, double p, uint32_t site, gsa_
                           .row_local = rows.local };
 }
 
-/* ---- failures ------------------------------------------------------------------------------------------------------------ */
+/* ---- failures ------------------------------------------------------------------------------ */
 gsa_tensor *gsa_tape_fail(gsa_tape *tape, gsa_status status, const char *format, ...)
 {
     if (tape->failed) return NULL;
@@ -221,15 +233,17 @@ int gsa_tape_check(gsa_tape *tape, gsa_status status)
 
 int gsa_tape_missing(gsa_tape *tape, const char *entry)
 {
-    gsa_tape_fail(tape, GSA_ERR_UNSUPPORTED, "the backend '%s' has no operation '%s'", tape->backend->name, entry);
+    gsa_tape_fail(tape, GSA_ERR_UNSUPPORTED, "the backend '%s' has no operation '%s'",
+                  tape->backend->name, entry);
     return 0;
 }
 
-/* ---- tensors -------------------------------------------------------------------------------------------------------------- */
+/* ---- tensors ------------------------------------------------------------------------------- */
 int64_t gsa_tape_bytes(const gsa_tape *tape, int64_t rows, int64_t cols)
 {
     int64_t bytes;
-    return gsa_mul(rows, cols, &bytes) && gsa_mul(bytes, tape->backend->real_bytes, &bytes) ? bytes : -1;
+    return gsa_mul(rows, cols, &bytes) && gsa_mul(bytes, tape->backend->real_bytes, &bytes) ? bytes
+                                                                                            : -1;
 }
 
 gsa_tensor *gsa_tape_new(gsa_tape *tape, int64_t rows, int64_t cols, int wants_grad)
@@ -237,11 +251,14 @@ gsa_tensor *gsa_tape_new(gsa_tape *tape, int64_t rows, int64_t cols, int wants_g
     if (tape->failed) return NULL;
     const int64_t bytes = gsa_tape_bytes(tape, rows, cols);
     if (bytes < 0)
-        return gsa_tape_fail(tape, GSA_ERR_LIMIT, "a tensor of %lld x %lld is too large", (long long)rows, (long long)cols);
+        return gsa_tape_fail(tape, GSA_ERR_LIMIT, "a tensor of %lld x %lld is too large",
+                             (long long)rows, (long long)cols);
     gsa_tensor *x = gsa_tape_host(tape, (int64_t)sizeof *x);
     void *data = gsa_tape_memory(tape, bytes);
     if (tape->failed) return NULL;
-    *x = (gsa_tensor){ .rows = rows, .cols = cols, .data = data, .wants_grad = tape->training && wants_grad };
+    *x = (gsa_tensor){
+        .rows = rows, .cols = cols, .data = data, .wants_grad = tape->training && wants_grad
+    };
     return x;
 }
 
@@ -253,7 +270,8 @@ int64_t gsa_tape_peak(const gsa_tape *tape)
 
 void gsa_tape_spare(gsa_tape *tape, void *at, int64_t bytes)
 {
-    if (!at || (uintptr_t)at % ALIGN != 0) return; /* a row range of a larger gradient stays where it is */
+    if (!at || (uintptr_t)at % ALIGN != 0)
+        return; /* a row range of a larger gradient stays where it is */
     gsa_spare *spare = tape->blank ? tape->blank : gsa_tape_host(tape, (int64_t)sizeof *spare);
     if (!spare) return;
     if (spare == tape->blank) tape->blank = spare->before;
@@ -291,7 +309,8 @@ void *gsa_tape_grad(gsa_tape *tape, gsa_tensor *x)
 
 void *gsa_tape_grad_unset(gsa_tape *tape, gsa_tensor *x, int *unset)
 {
-    *unset = x && x->wants_grad && !tape->failed && !x->grad && !x->whole && x->rows > 0 && x->cols > 0;
+    *unset =
+        x && x->wants_grad && !tape->failed && !x->grad && !x->whole && x->rows > 0 && x->cols > 0;
     if (!*unset) return gsa_tape_grad(tape, x);
     return x->grad = gsa_tape_grad_memory(tape, gsa_tape_bytes(tape, x->rows, x->cols));
 }
@@ -312,7 +331,8 @@ void gsa_tape_add_grad(gsa_tape *tape, gsa_tensor *x, void *dy, int last)
     else if (dx) GSA_CALL(tape, accumulate, dx, dy, 1, x->rows * x->cols);
 }
 
-void *gsa_tape_record(gsa_tape *tape, size_t bytes, void (*back)(gsa_tape *, gsa_op *), gsa_tensor *out)
+void *gsa_tape_record(gsa_tape *tape, size_t bytes, void (*back)(gsa_tape *, gsa_op *),
+                      gsa_tensor *out)
 {
     if (tape->failed || !tape->training || !out || !out->wants_grad) return NULL;
     gsa_op *op = gsa_tape_host(tape, (int64_t)bytes);
@@ -335,23 +355,28 @@ const void *gsa_tape_upload(gsa_tape *tape, const void *host, int64_t bytes)
 static void convert(void *to, int to_real, const void *from, int from_real, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
-        const double x = from_real == GSA_F32 ? (double)((const float *)from)[i] : ((const double *)from)[i];
+        const double x =
+            from_real == GSA_F32 ? (double)((const float *)from)[i] : ((const double *)from)[i];
         if (to_real == GSA_F32) ((float *)to)[i] = (float)x;
         else ((double *)to)[i] = x;
     }
 }
 
 /* The values went ahead as they are. */
-static gsa_tensor *staged_constant(gsa_tape *tape, const void *values, int real, int64_t rows, int64_t cols)
+static gsa_tensor *staged_constant(gsa_tape *tape, const void *values, int real, int64_t rows,
+                                   int64_t cols)
 {
     const int64_t bytes = gsa_tape_bytes(tape, rows, cols);
-    void *at = real == tape->backend->real && bytes > 0 && !tape->failed ? gsa_tape_staged(tape, values, bytes) : NULL;
+    void *at = real == tape->backend->real && bytes > 0 && !tape->failed
+                   ? gsa_tape_staged(tape, values, bytes)
+                   : NULL;
     gsa_tensor *x = at ? gsa_tape_host(tape, (int64_t)sizeof *x) : NULL;
     if (x) *x = (gsa_tensor){ .rows = rows, .cols = cols, .data = at };
     return x;
 }
 
-gsa_tensor *gsa_tape_constant(gsa_tape *tape, const void *values, int real, int64_t rows, int64_t cols)
+gsa_tensor *gsa_tape_constant(gsa_tape *tape, const void *values, int real, int64_t rows,
+                              int64_t cols)
 {
     gsa_tensor *x = staged_constant(tape, values, real, rows, cols);
     if (x) return x;
@@ -375,14 +400,16 @@ gsa_tensor *gsa_tape_zeros(gsa_tape *tape, int64_t rows, int64_t cols)
     return GSA_CALL(tape, zero_fill, x->data, gsa_tape_bytes(tape, rows, cols)) ? x : NULL;
 }
 
-/* ---- backward --------------------------------------------------------------------------------------------------------------- */
-/* Ops that read what this one made have all run: its gradient's memory is free, unless it is another's now. */
+/* ---- backward ------------------------------------------------------------------------------ */
+/* Ops that read what this one made have all run: its gradient's memory is free, unless it is
+ * another's now. */
 static void run_back(gsa_tape *tape, gsa_op *op)
 {
     gsa_tensor *out = op->out;
     tape->handed = 0;
     op->back(tape, op);
-    if (!tape->handed && !out->whole) gsa_tape_spare(tape, out->grad, gsa_tape_bytes(tape, out->rows, out->cols));
+    if (!tape->handed && !out->whole)
+        gsa_tape_spare(tape, out->grad, gsa_tape_bytes(tape, out->rows, out->cols));
     out->grad = NULL;
 }
 
@@ -390,7 +417,8 @@ gsa_status gsa_tape_backward(gsa_tape *tape, gsa_tensor *loss, gsa_error *error)
 {
     if (tape->failed) return gsa_tape_status(tape, error);
     if (!loss || loss->rows != 1 || loss->cols != 1)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "backward starts at a loss of 1 x 1, not %lld x %lld",
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "backward starts at a loss of 1 x 1, not %lld x %lld",
                         loss ? (long long)loss->rows : 0, loss ? (long long)loss->cols : 0);
     if (!loss->wants_grad) return GSA_OK; /* nothing learned stands behind it */
     const float one_f = 1;
@@ -404,8 +432,9 @@ gsa_status gsa_tape_backward(gsa_tape *tape, gsa_tensor *loss, gsa_error *error)
     return gsa_tape_status(tape, error);
 }
 
-/* ---- to and from the host ---------------------------------------------------------------------------------------------------- */
-gsa_status gsa_tensor_read(gsa_backend *backend, const gsa_tensor *x, int gradient, double *out, gsa_error *error)
+/* ---- to and from the host ------------------------------------------------------------------ */
+gsa_status gsa_tensor_read(gsa_backend *backend, const gsa_tensor *x, int gradient, double *out,
+                           gsa_error *error)
 {
     const int64_t count = x->rows * x->cols, bytes = count * backend->real_bytes;
     const void *from = gradient ? x->grad : x->data;
@@ -422,7 +451,8 @@ gsa_status gsa_tensor_read(gsa_backend *backend, const gsa_tensor *x, int gradie
     return status == GSA_OK ? GSA_OK : gsa_fail(error, status, "%s", backend->error.text);
 }
 
-gsa_status gsa_tensor_write(gsa_backend *backend, gsa_tensor *x, const double *values, gsa_error *error)
+gsa_status gsa_tensor_write(gsa_backend *backend, gsa_tensor *x, const double *values,
+                            gsa_error *error)
 {
     const int64_t count = x->rows * x->cols, bytes = count * backend->real_bytes;
     if (count == 0) return GSA_OK;

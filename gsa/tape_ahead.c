@@ -1,7 +1,8 @@
-/* tape_ahead.c - host arrays of the next round that are uploaded while the ops of this one run. Two rooms in backend memory take turns: what
- * this round's ops read stands in one, what the next one's will read arrives in the other, whose last readers stood before this
- * round. A room grows at a reset alone, by what was offered so far, so that arrays which do not fit go up in their turn. Once there was no
- * memory for it, or a round wanted that memory, nothing goes ahead any more. */
+/* tape_ahead.c - host arrays of the next round that are uploaded while the ops of this one run. Two
+ * rooms in backend memory take turns: what this round's ops read stands in one, what the next one's
+ * will read arrives in the other, whose last readers stood before this round. A room grows at a
+ * reset alone, by what was offered so far, so that arrays which do not fit go up in their turn.
+ * Once there was no memory for it, or a round wanted that memory, nothing goes ahead any more. */
 #include "tape_parts.h"
 
 enum { ALIGN = 64 };
@@ -15,7 +16,8 @@ gsa_status gsa_tape_ahead(gsa_tape *tape, const void *host, int64_t bytes, gsa_e
 {
     gsa_backend *b = tape->backend;
     gsa_staged *s = next_room(tape);
-    if (!b->upload_ahead || tape->ahead.full || !host || bytes <= 0 || bytes > INT64_MAX / 4 || s->count == GSA_STAGED)
+    if (!b->upload_ahead || tape->ahead.full || !host || bytes <= 0 || bytes > INT64_MAX / 4 ||
+        s->count == GSA_STAGED)
         return GSA_OK;
     const int64_t need = (bytes + ALIGN - 1) / ALIGN * ALIGN;
     s->offered += need;
@@ -46,7 +48,8 @@ void *gsa_tape_staged(const gsa_tape *tape, const void *host, int64_t bytes)
     return NULL;
 }
 
-/* No memory is no failure: then nothing goes ahead any more, and it is said why. What this round's ops read stands until the next. */
+/* No memory is no failure: then nothing goes ahead any more, and it is said why. What this round's
+ * ops read stands until the next. */
 static void give_up(gsa_tape *tape)
 {
     gsa_ahead *a = &tape->ahead;
@@ -75,7 +78,8 @@ static void grow(gsa_tape *tape, gsa_staged *s)
     give_up(tape);
 }
 
-/* What was given to the rooms is there; where the backend has no memory for its side of it, nothing was. */
+/* What was given to the rooms is there; where the backend has no memory for its side of it, nothing
+ * was. */
 static void arrive(gsa_tape *tape)
 {
     gsa_backend *b = tape->backend;

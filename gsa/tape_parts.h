@@ -3,7 +3,8 @@
 #define GSA_TAPE_PARTS_H
 #include "tape.h"
 
-/* A recorded op: its record starts with this. `back` adds to the gradients of what the op read; it is called only when `out` has a gradient. */
+/* A recorded op: its record starts with this. `back` adds to the gradients of what the op read; it
+ * is called only when `out` has a gradient. */
 typedef struct gsa_op gsa_op;
 struct gsa_op {
     void (*back)(gsa_tape *tape, gsa_op *op);
@@ -51,9 +52,10 @@ struct gsa_tape {
     gsa_backend *backend;
     gsa_arena host, device;
     gsa_ahead ahead;
-    gsa_spare *spare, *blank; /* the last that fell free first, which a cache may still hold; records without memory */
+    gsa_spare *spare, *blank; /* the last that fell free first, which a cache may still hold;
+                                 records without memory */
     int handed;               /* the op at work has handed its gradient on */
-    int64_t most; /* bytes that a round before this one has used */
+    int64_t most;             /* bytes that a round before this one has used */
     gsa_op *last;
     int training, failed;
     uint32_t seed, step;
@@ -62,45 +64,56 @@ struct gsa_tape {
     gsa_error error;
 };
 
-/* A fresh tensor of the tape, memory not cleared; wants a gradient only while training. NULL after a failure. */
+/* A fresh tensor of the tape, memory not cleared; wants a gradient only while training. NULL after
+ * a failure. */
 gsa_tensor *gsa_tape_new(gsa_tape *tape, int64_t rows, int64_t cols, int wants_grad);
 /* The gradient of x, made (zeroed) at first need; NULL where none is wanted. */
 void *gsa_tape_grad(gsa_tape *tape, gsa_tensor *x);
-/* The same where the caller writes all of it if *unset, and adds to it otherwise: then nothing is zeroed first. */
+/* The same where the caller writes all of it if *unset, and adds to it otherwise: then nothing is
+ * zeroed first. */
 void *gsa_tape_grad_unset(gsa_tape *tape, gsa_tensor *x, int *unset);
-/* Adds dy, as many numbers as x has, to its gradient. The first is a copy; with `last`, where nobody reads dy any more, dy itself. */
+/* Adds dy, as many numbers as x has, to its gradient. The first is a copy; with `last`, where
+ * nobody reads dy any more, dy itself. */
 void gsa_tape_add_grad(gsa_tape *tape, gsa_tensor *x, void *dy, int last);
-/* Makes dy, which the op at work got and has turned into it, the gradient of x: 1; 0 where x has one already, or is a view. */
+/* Makes dy, which the op at work got and has turned into it, the gradient of x: 1; 0 where x has
+ * one already, or is a view. */
 int gsa_tape_hand_grad(gsa_tape *tape, gsa_tensor *x, void *dy);
 /* Memory of a gradient, which gsa_tape_spare gives back for later ones. */
 void *gsa_tape_grad_memory(gsa_tape *tape, int64_t bytes);
 void gsa_tape_spare(gsa_tape *tape, void *at, int64_t bytes);
-/* Records an op of `bytes` bytes with `out`; returns the record to fill in, or NULL when nothing is recorded or memory ran out. */
-void *gsa_tape_record(gsa_tape *tape, size_t bytes, void (*back)(gsa_tape *, gsa_op *), gsa_tensor *out);
+/* Records an op of `bytes` bytes with `out`; returns the record to fill in, or NULL when nothing is
+ * recorded or memory ran out. */
+void *gsa_tape_record(gsa_tape *tape, size_t bytes, void (*back)(gsa_tape *, gsa_op *),
+                      gsa_tensor *out);
 /* 1 when the call went well; else takes the backend's sentence over. */
 int gsa_tape_check(gsa_tape *tape, gsa_status status);
 int gsa_tape_missing(gsa_tape *tape, const char *entry);
 /* Calls an entry of the backend's table: 1 or 0. */
-#define GSA_CALL(tape, entry, ...)                                                                                          \
-    ((tape)->backend->entry ? gsa_tape_check((tape), (tape)->backend->entry((tape)->backend, __VA_ARGS__))                  \
-                            : gsa_tape_missing((tape), #entry))
-/* 1 when the op cannot run: the tape has failed, or an operand is missing, which then is the failure. */
+#define GSA_CALL(tape, entry, ...)                                                                 \
+    ((tape)->backend->entry                                                                        \
+         ? gsa_tape_check((tape), (tape)->backend->entry((tape)->backend, __VA_ARGS__))            \
+         : gsa_tape_missing((tape), #entry))
+/* 1 when the op cannot run: the tape has failed, or an operand is missing, which then is the
+ * failure. */
 static inline int gsa_tape_lacks(gsa_tape *tape, const void *operand, const char *op)
 {
-    if (!tape->failed && !operand) gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "%s: an operand is NULL", op);
+    if (!tape->failed && !operand)
+        gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "%s: an operand is NULL", op);
     return tape->failed;
 }
 /* At a reset: what was uploaded ahead is this round's, where it was expected. */
 void gsa_tape_turn_ahead(gsa_tape *tape);
 void gsa_tape_close_ahead(gsa_tape *tape);
-/* Where tensors want the memory: gives back the room that nothing was offered for yet; 0: there is none. */
+/* Where tensors want the memory: gives back the room that nothing was offered for yet; 0: there is
+ * none. */
 int gsa_tape_yield_ahead(gsa_tape *tape);
 /* Where these bytes stand already, or NULL. */
 void *gsa_tape_staged(const gsa_tape *tape, const void *host, int64_t bytes);
 /* Bytes of rows x cols reals, or -1 on overflow. */
 int64_t gsa_tape_bytes(const gsa_tape *tape, int64_t rows, int64_t cols);
 gsa_dropout gsa_tape_dropout(const gsa_tape *tape, double p, uint32_t site, gsa_row_identity rows);
-/* Sets identity numbers 0..count-1 when the caller gave none; fails when those it gave are fewer. */
+/* Sets identity numbers 0..count-1 when the caller gave none; fails when those it gave are
+ * fewer. */
 void gsa_tape_default_examples(gsa_tape *tape, int32_t count);
 
 #endif

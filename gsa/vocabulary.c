@@ -1,5 +1,6 @@
-/* vocabulary.c - an open-addressed table over words that lie in blocks which never move. Adding and finding: O(bytes of the
- * word); freezing: O(n log n). Memory: the texts, 24 bytes a word, at most 8 bytes of table a word. */
+/* vocabulary.c - an open-addressed table over words that lie in blocks which never move. Adding and
+ * finding: O(bytes of the word); freezing: O(n log n). Memory: the texts, 24 bytes a word, at most
+ * 8 bytes of table a word. */
 #include "vocabulary.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -36,7 +37,8 @@ struct gsa_vocabulary {
 static uint32_t hash_of(gsa_slice text)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (int64_t i = 0; i < text.bytes; i++) hash = (hash ^ (unsigned char)text.at[i]) * UINT64_C(0x100000001b3);
+    for (int64_t i = 0; i < text.bytes; i++)
+        hash = (hash ^ (unsigned char)text.at[i]) * UINT64_C(0x100000001b3);
     return (uint32_t)(hash ^ hash >> 32);
 }
 
@@ -50,7 +52,7 @@ static int is_unknown(gsa_slice text)
     return same(text, unknown_word, (int64_t)sizeof unknown_word - 1);
 }
 
-/* ---- the table ----------------------------------------------------------------------------------------------------- */
+/* ---- the table ----------------------------------------------------------------------------- */
 
 /* The slot that holds the word, or the free one where it would stand. */
 static int32_t *slot_of(const gsa_vocabulary *v, gsa_slice text, uint32_t hash)
@@ -89,7 +91,7 @@ static gsa_status grow(gsa_vocabulary *v, gsa_error *error)
     return GSA_OK;
 }
 
-/* ---- counting ------------------------------------------------------------------------------------------------------ */
+/* ---- counting ------------------------------------------------------------------------------ */
 
 static const char *keep_text(gsa_vocabulary *v, gsa_slice text)
 {
@@ -111,22 +113,27 @@ static const char *keep_text(gsa_vocabulary *v, gsa_slice text)
 static gsa_status check_word(gsa_slice text, gsa_error *error)
 {
     if (text.bytes <= 0) return gsa_fail(error, GSA_ERR_FORMAT, "a word is empty");
-    if (text.bytes > INT32_MAX) return gsa_fail(error, GSA_ERR_LIMIT, "a word has %" PRId64 " bytes", text.bytes);
+    if (text.bytes > INT32_MAX)
+        return gsa_fail(error, GSA_ERR_LIMIT, "a word has %" PRId64 " bytes", text.bytes);
     const int64_t bad = gsa_utf8_invalid(text.at, text.bytes);
     const int shown = text.bytes < 80 ? (int)text.bytes : 80;
     if (bad >= 0)
-        return gsa_fail(error, GSA_ERR_FORMAT, "the word '%.*s' is not valid UTF-8 at its byte %" PRId64, shown, text.at,
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "the word '%.*s' is not valid UTF-8 at its byte %" PRId64, shown, text.at,
                         bad);
     for (const char *c = "\t\n\r"; *c; c++)
         if (memchr(text.at, *c, (size_t)text.bytes))
-            return gsa_fail(error, GSA_ERR_FORMAT, "the word '%.*s' holds a tab or a line end", shown, text.at);
+            return gsa_fail(error, GSA_ERR_FORMAT, "the word '%.*s' holds a tab or a line end",
+                            shown, text.at);
     return GSA_OK;
 }
 
-static gsa_status append(gsa_vocabulary *v, gsa_slice text, uint32_t hash, int64_t count, gsa_error *error)
+static gsa_status append(gsa_vocabulary *v, gsa_slice text, uint32_t hash, int64_t count,
+                         gsa_error *error)
 {
     if (v->count == MOST_WORDS)
-        return gsa_fail(error, GSA_ERR_LIMIT, "a vocabulary holds at most %d words", (int)MOST_WORDS);
+        return gsa_fail(error, GSA_ERR_LIMIT, "a vocabulary holds at most %d words",
+                        (int)MOST_WORDS);
     const gsa_status status = grow(v, error);
     if (status != GSA_OK) return status;
     const char *at = keep_text(v, text);
@@ -138,8 +145,10 @@ static gsa_status append(gsa_vocabulary *v, gsa_slice text, uint32_t hash, int64
 
 gsa_status gsa_vocabulary_add(gsa_vocabulary *v, gsa_slice text, int64_t count, gsa_error *error)
 {
-    if (v->frozen) return gsa_fail(error, GSA_ERR_ARGUMENT, "a word is added to a vocabulary that is frozen");
-    if (count < 0) return gsa_fail(error, GSA_ERR_ARGUMENT, "a word is added %" PRId64 " times", count);
+    if (v->frozen)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "a word is added to a vocabulary that is frozen");
+    if (count < 0)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "a word is added %" PRId64 " times", count);
     const gsa_status status = check_word(text, error);
     if (status != GSA_OK || is_unknown(text)) return status;
     const uint32_t hash = hash_of(text);
@@ -157,12 +166,14 @@ static int by_count(const void *a, const void *b)
     return order ? order : (x->bytes > y->bytes) - (x->bytes < y->bytes);
 }
 
-gsa_status gsa_vocabulary_freeze(gsa_vocabulary *v, int64_t min_count, int64_t max_size, gsa_error *error)
+gsa_status gsa_vocabulary_freeze(gsa_vocabulary *v, int64_t min_count, int64_t max_size,
+                                 gsa_error *error)
 {
     if (v->frozen) return gsa_fail(error, GSA_ERR_ARGUMENT, "a vocabulary is frozen a second time");
     if (min_count < 0 || max_size < 0)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "words of at least %" PRId64 " occurrences, at most %" PRId64 " of them: neither may be negative",
+                        "words of at least %" PRId64 " occurrences, at most %" PRId64
+                        " of them: neither may be negative",
                         min_count, max_size);
     if (v->count > 1) qsort(v->words, (size_t)v->count, sizeof *v->words, by_count);
     if (max_size > 0 && v->count > max_size) v->count = (int32_t)max_size;
@@ -172,7 +183,8 @@ gsa_status gsa_vocabulary_freeze(gsa_vocabulary *v, int64_t min_count, int64_t m
     return GSA_OK;
 }
 
-gsa_status gsa_vocabulary_create(const gsa_system *system, gsa_vocabulary **vocabulary, gsa_error *error)
+gsa_status gsa_vocabulary_create(const gsa_system *system, gsa_vocabulary **vocabulary,
+                                 gsa_error *error)
 {
     system = gsa_system_or_default(system);
     *vocabulary = gsa_alloc_zero(system, 1, sizeof **vocabulary);
@@ -193,7 +205,7 @@ void gsa_vocabulary_release(gsa_vocabulary *v)
     gsa_release(v->system, v);
 }
 
-/* ---- asking -------------------------------------------------------------------------------------------------------- */
+/* ---- asking -------------------------------------------------------------------------------- */
 
 int32_t gsa_vocabulary_size(const gsa_vocabulary *v)
 {
@@ -209,14 +221,16 @@ int32_t gsa_vocabulary_find(const gsa_vocabulary *v, gsa_slice text)
 
 static const word *word_of(const gsa_vocabulary *v, int32_t id)
 {
-    return id >= GSA_WORD_FIRST && id < gsa_vocabulary_size(v) ? &v->words[id - GSA_WORD_FIRST] : NULL;
+    return id >= GSA_WORD_FIRST && id < gsa_vocabulary_size(v) ? &v->words[id - GSA_WORD_FIRST]
+                                                               : NULL;
 }
 
 gsa_slice gsa_vocabulary_word(const gsa_vocabulary *v, int32_t id)
 {
     const word *w = word_of(v, id);
     if (w) return (gsa_slice){ w->at, w->bytes };
-    return id == GSA_WORD_PADDING ? (gsa_slice){ "", 0 } : (gsa_slice){ unknown_word, (int64_t)sizeof unknown_word - 1 };
+    return id == GSA_WORD_PADDING ? (gsa_slice){ "", 0 }
+                                  : (gsa_slice){ unknown_word, (int64_t)sizeof unknown_word - 1 };
 }
 
 int64_t gsa_vocabulary_count(const gsa_vocabulary *v, int32_t id)
@@ -225,7 +239,7 @@ int64_t gsa_vocabulary_count(const gsa_vocabulary *v, int32_t id)
     return w ? w->count : 0;
 }
 
-/* ---- vocab.txt ----------------------------------------------------------------------------------------------------- */
+/* ---- vocab.txt ----------------------------------------------------------------------------- */
 
 gsa_status gsa_vocabulary_write(const gsa_vocabulary *v, gsa_output *output)
 {
@@ -253,29 +267,35 @@ static gsa_status read_line(gsa_vocabulary *v, const char *at, const char *end, 
 {
     int64_t count;
     const char *tab = memchr(at, '\t', (size_t)(end - at));
-    if (!tab) return gsa_fail(error, GSA_ERR_FORMAT, "expected a word, a tab and a count, found no tab");
+    if (!tab)
+        return gsa_fail(error, GSA_ERR_FORMAT, "expected a word, a tab and a count, found no tab");
     const gsa_slice text = { at, tab - at };
     const gsa_status status = check_word(text, error);
     if (status != GSA_OK) return status;
-    const int shown = text.bytes < 80 ? (int)text.bytes : 80, counted = end - tab < 40 ? (int)(end - tab - 1) : 40;
+    const int shown = text.bytes < 80 ? (int)text.bytes : 80,
+              counted = end - tab < 40 ? (int)(end - tab - 1) : 40;
     if (!read_count(tab + 1, end, &count))
-        return gsa_fail(error, GSA_ERR_FORMAT, "the count of '%.*s' is '%.*s', not a whole number >= 0", shown, at, counted,
-                        tab + 1);
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "the count of '%.*s' is '%.*s', not a whole number >= 0", shown, at,
+                        counted, tab + 1);
     if (is_unknown(text))
-        return gsa_fail(error, GSA_ERR_FORMAT, "'%s' is the unknown word, which has no line", unknown_word);
+        return gsa_fail(error, GSA_ERR_FORMAT, "'%s' is the unknown word, which has no line",
+                        unknown_word);
     const uint32_t hash = hash_of(text);
     const int32_t twin = v->count ? *slot_of(v, text, hash) : -1;
     if (twin < 0) return append(v, text, hash, count, error);
-    return gsa_fail(error, GSA_ERR_FORMAT, "the word '%.*s' stands in line %d already", shown, at, (int)twin + 1);
+    return gsa_fail(error, GSA_ERR_FORMAT, "the word '%.*s' stands in line %d already", shown, at,
+                    (int)twin + 1);
 }
 
-static gsa_status read_lines(gsa_vocabulary *v, const char *path, const char *at, int64_t bytes, gsa_error *error)
+static gsa_status read_lines(gsa_vocabulary *v, const char *path, const char *at, int64_t bytes,
+                             gsa_error *error)
 {
     const char *const last = at + bytes;
     for (int64_t number = 1; at < last; number++) {
         const char *end = memchr(at, '\n', (size_t)(last - at));
-        const gsa_status status =
-            end ? read_line(v, at, end, error) : gsa_fail(error, GSA_ERR_FORMAT, "the line does not end");
+        const gsa_status status = end ? read_line(v, at, end, error)
+                                      : gsa_fail(error, GSA_ERR_FORMAT, "the line does not end");
         if (status != GSA_OK) return gsa_fail_at(error, status, "%s:%" PRId64, path, number);
         at = end + 1;
     }
@@ -283,7 +303,8 @@ static gsa_status read_lines(gsa_vocabulary *v, const char *path, const char *at
     return GSA_OK;
 }
 
-gsa_status gsa_vocabulary_read(const gsa_system *system, const char *path, gsa_vocabulary **vocabulary, gsa_error *error)
+gsa_status gsa_vocabulary_read(const gsa_system *system, const char *path,
+                               gsa_vocabulary **vocabulary, gsa_error *error)
 {
     char *text;
     int64_t bytes;

@@ -1,4 +1,5 @@
-/* vocabulary.h - words and their ids. Id 0 is padding (a frozen zero row), id 1 the unknown word. Lookups: any thread. */
+/* vocabulary.h - words and their ids. Id 0 is padding (a frozen zero row), id 1 the unknown word.
+ * Lookups: any thread. */
 #ifndef GSA_VOCABULARY_H
 #define GSA_VOCABULARY_H
 #include "graph/system.h"
@@ -12,21 +13,29 @@ typedef struct gsa_vocabulary gsa_vocabulary;
 
 enum { GSA_WORD_PADDING = 0, GSA_WORD_UNKNOWN = 1, GSA_WORD_FIRST = 2 };
 
-/* Counting: add every occurrence, then freeze: words of at least `min_count` get ids by falling count, ties by bytes, so that the
- * result does not depend on the order of adding; at most `max_size` words (0: all). After freezing nothing is added. */
-gsa_status gsa_vocabulary_create(const gsa_system *system, gsa_vocabulary **vocabulary, gsa_error *error);
+/* Counting: add every occurrence, then freeze: words of at least `min_count` get ids by falling
+ * count, ties by bytes, so that the result does not depend on the order of adding; at most
+ * `max_size` words (0: all). After freezing nothing is added. */
+gsa_status gsa_vocabulary_create(const gsa_system *system, gsa_vocabulary **vocabulary,
+                                 gsa_error *error);
 void gsa_vocabulary_release(gsa_vocabulary *vocabulary);
-gsa_status gsa_vocabulary_add(gsa_vocabulary *vocabulary, gsa_slice word, int64_t count, gsa_error *error);
-gsa_status gsa_vocabulary_freeze(gsa_vocabulary *vocabulary, int64_t min_count, int64_t max_size, gsa_error *error);
+gsa_status gsa_vocabulary_add(gsa_vocabulary *vocabulary, gsa_slice word, int64_t count,
+                              gsa_error *error);
+gsa_status gsa_vocabulary_freeze(gsa_vocabulary *vocabulary, int64_t min_count, int64_t max_size,
+                                 gsa_error *error);
 
-int32_t gsa_vocabulary_size(const gsa_vocabulary *vocabulary);                  /* with the two special ids */
-int32_t gsa_vocabulary_find(const gsa_vocabulary *vocabulary, gsa_slice word);  /* GSA_WORD_UNKNOWN if it is not in */
-gsa_slice gsa_vocabulary_word(const gsa_vocabulary *vocabulary, int32_t id);    /* "" and "<unk>" for 0 and 1 */
+int32_t gsa_vocabulary_size(const gsa_vocabulary *vocabulary); /* with the two special ids */
+int32_t gsa_vocabulary_find(const gsa_vocabulary *vocabulary,
+                            gsa_slice word); /* GSA_WORD_UNKNOWN if it is not in */
+gsa_slice gsa_vocabulary_word(const gsa_vocabulary *vocabulary,
+                              int32_t id); /* "" and "<unk>" for 0 and 1 */
 int64_t gsa_vocabulary_count(const gsa_vocabulary *vocabulary, int32_t id);
 
-/* vocab.txt: "word<TAB>count" a line, from id 2 on; words hold no tab and no line end. Strict reader with file:line. */
+/* vocab.txt: "word<TAB>count" a line, from id 2 on; words hold no tab and no line end. Strict
+ * reader with file:line. */
 gsa_status gsa_vocabulary_write(const gsa_vocabulary *vocabulary, gsa_output *output);
-gsa_status gsa_vocabulary_read(const gsa_system *system, const char *path, gsa_vocabulary **vocabulary, gsa_error *error);
+gsa_status gsa_vocabulary_read(const gsa_system *system, const char *path,
+                               gsa_vocabulary **vocabulary, gsa_error *error);
 
 #ifdef __cplusplus
 }

@@ -3,11 +3,15 @@
 #include "kernels/ref/memory.h"
 #include "kernels/team.h"
 
-gsa_status gsa_backend_ref(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error)
+gsa_status gsa_backend_ref(const gsa_system *system, int real, int threads, gsa_backend **backend,
+                           gsa_error *error)
 {
     if (real != GSA_F32 && real != GSA_F64)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "backend ref: real type %d is neither GSA_F32 nor GSA_F64", real);
-    if (threads < 1) return gsa_fail(error, GSA_ERR_ARGUMENT, "backend ref: %d threads; 1 or more were expected", threads);
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "backend ref: real type %d is neither GSA_F32 nor GSA_F64", real);
+    if (threads < 1)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "backend ref: %d threads; 1 or more were expected",
+                        threads);
     if (system == NULL) system = gsa_system_default();
 
     gsa_backend *b = gsa_alloc_zero(system, 1, sizeof *b);
@@ -44,7 +48,8 @@ void gsa_backend_release(gsa_backend *backend)
     if (backend != NULL) backend->release(backend);
 }
 
-gsa_status gsa_backend_no_memory(const gsa_backend *backend, const char *what, int64_t bytes, gsa_error *error)
+gsa_status gsa_backend_no_memory(const gsa_backend *backend, const char *what, int64_t bytes,
+                                 gsa_error *error)
 {
     const gsa_status status = backend->error.status;
     if (backend->shares_host_memory || (status != GSA_ERR_MEMORY && status != GSA_ERR_DEVICE))

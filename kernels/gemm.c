@@ -5,13 +5,14 @@
 #include <cblas.h>
 #endif
 
-/* ---- the cut into blocks -------------------------------------------------------------------------------------------- */
+/* ---- the cut into blocks ------------------------------------------------------------------- */
 
 enum {
     ROWS = 256,
     K_CHUNK = 1024,
     BLOCKS = 16,
-    COLUMNS = 128, /* of a block at least, in steps of COLUMN_STEP: narrower ones take half as long again */
+    COLUMNS = 128, /* of a block at least, in steps of COLUMN_STEP: narrower ones take half as long
+                      again */
     COLUMN_STEP = 16,
     ROWS_READ = 4,  /* reading B once takes as long as the products of so many rows */
     WORTH = 1 << 21 /* products of a block at least: about 20 microseconds */
@@ -33,7 +34,8 @@ static int64_t chunks_of(int64_t m, int64_t n, int64_t k, int64_t row_blocks)
     int64_t elements;
     if (!gsa_mul(m, n, &elements)) return 1;
     const int64_t wanted = smaller(BLOCKS / smaller(row_blocks, BLOCKS), parts(k, K_CHUNK));
-    const int64_t chunks = smaller(wanted, GSA_GEMM_PARTIAL_LIMIT / elements), needed = parts(k, INT32_MAX);
+    const int64_t chunks = smaller(wanted, GSA_GEMM_PARTIAL_LIMIT / elements),
+                  needed = parts(k, INT32_MAX);
     return chunks > needed ? chunks : needed;
 }
 
@@ -47,7 +49,9 @@ static int64_t column_blocks(int64_t m, int64_t n, int64_t k)
 
 gsa_gemm_cut gsa_gemm_cut_of(int64_t m, int64_t n, int64_t k)
 {
-    gsa_gemm_cut cut = { .rows = ROWS, .row_blocks = parts(m, ROWS), .columns = n, .column_blocks = 1 };
+    gsa_gemm_cut cut = {
+        .rows = ROWS, .row_blocks = parts(m, ROWS), .columns = n, .column_blocks = 1
+    };
     cut.k = parts(k, chunks_of(m, n, k, cut.row_blocks));
     cut.k_chunks = parts(k, cut.k);
     if (cut.row_blocks > 1 || cut.k_chunks > 1) return cut;
@@ -58,7 +62,7 @@ gsa_gemm_cut gsa_gemm_cut_of(int64_t m, int64_t n, int64_t k)
     return cut;
 }
 
-/* ---- one block ------------------------------------------------------------------------------------------------------ */
+/* ---- one block ----------------------------------------------------------------------------- */
 
 #if defined(GSA_HAVE_ONEDNN)
 #include <dnnl.h>
@@ -69,7 +73,9 @@ gsa_gemm_cut gsa_gemm_cut_of(int64_t m, int64_t n, int64_t k)
 
 void gsa_gemm_begin(sigset_t *before)
 {
-    static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS }; /* blocked they would kill unheard */
+    static const int faults[] = {
+        SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS
+    }; /* blocked they would kill unheard */
     sigset_t held;
     sigfillset(&held);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&held, faults[i]);
@@ -81,23 +87,26 @@ void gsa_gemm_end(const sigset_t *before)
     pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
-/* oneDNN cuts the sums of a product by omp_get_max_threads(). The number belongs to the calling task, so that it can be 1
- * here without any other thread noticing; no parallel region is entered, so that forking stays safe. */
+/* oneDNN cuts the sums of a product by omp_get_max_threads(). The number belongs to the calling
+ * task, so that it can be 1 here without any other thread noticing; no parallel region is entered,
+ * so that forking stays safe. */
 int gsa_gemm_f32(const gsa_gemm *g)
 {
     const int threads = omp_get_max_threads();
     omp_set_num_threads(1);
     const dnnl_status_t status =
-        dnnl_sgemm(g->transpose_a ? 'T' : 'N', g->transpose_b ? 'T' : 'N', g->m, g->n, g->k, 1, (const float *)g->a, g->lda,
-                   (const float *)g->b, g->ldb, g->accumulate ? 1 : 0, (float *)g->c, g->ldc);
+        dnnl_sgemm(g->transpose_a ? 'T' : 'N', g->transpose_b ? 'T' : 'N', g->m, g->n, g->k, 1,
+                   (const float *)g->a, g->lda, (const float *)g->b, g->ldb, g->accumulate ? 1 : 0,
+                   (float *)g->c, g->ldc);
     omp_set_num_threads(threads);
     return (int)status;
 }
 #elif defined(GSA_HAVE_CBLAS)
 int gsa_gemm_f32(const gsa_gemm *g)
 {
-    cblas_sgemm(CblasRowMajor, g->transpose_a ? CblasTrans : CblasNoTrans, g->transpose_b ? CblasTrans : CblasNoTrans,
-                (int)g->m, (int)g->n, (int)g->k, 1, (const float *)g->a, (int)g->lda, (const float *)g->b, (int)g->ldb,
+    cblas_sgemm(CblasRowMajor, g->transpose_a ? CblasTrans : CblasNoTrans,
+                g->transpose_b ? CblasTrans : CblasNoTrans, (int)g->m, (int)g->n, (int)g->k, 1,
+                (const float *)g->a, (int)g->lda, (const float *)g->b, (int)g->ldb,
                 g->accumulate ? 1 : 0, (float *)g->c, (int)g->ldc);
     return 0;
 }
@@ -124,8 +133,9 @@ void gsa_gemm_end(const sigset_t *before)
 #if defined(GSA_HAVE_CBLAS)
 int gsa_gemm_f64(const gsa_gemm *g)
 {
-    cblas_dgemm(CblasRowMajor, g->transpose_a ? CblasTrans : CblasNoTrans, g->transpose_b ? CblasTrans : CblasNoTrans,
-                (int)g->m, (int)g->n, (int)g->k, 1, (const double *)g->a, (int)g->lda, (const double *)g->b, (int)g->ldb,
+    cblas_dgemm(CblasRowMajor, g->transpose_a ? CblasTrans : CblasNoTrans,
+                g->transpose_b ? CblasTrans : CblasNoTrans, (int)g->m, (int)g->n, (int)g->k, 1,
+                (const double *)g->a, (int)g->lda, (const double *)g->b, (int)g->ldb,
                 g->accumulate ? 1 : 0, (double *)g->c, (int)g->ldc);
     return 0;
 }
@@ -147,7 +157,8 @@ void gsa_gemm_prepare(void)
 const char *gsa_gemm_library(void)
 {
 #if defined(GSA_HAVE_ONEDNN)
-    return "oneDNN " GSA_TEXT(DNNL_VERSION_MAJOR) "." GSA_TEXT(DNNL_VERSION_MINOR) "." GSA_TEXT(DNNL_VERSION_PATCH);
+    return "oneDNN " GSA_TEXT(DNNL_VERSION_MAJOR) "." GSA_TEXT(DNNL_VERSION_MINOR) "." GSA_TEXT(
+        DNNL_VERSION_PATCH);
 #elif defined(GSA_HAVE_CBLAS)
     return "CBLAS";
 #else

@@ -1,5 +1,6 @@
-/* gemm.h - one block of a matrix product: one library call on the calling thread, whatever the library's own settings.
- * The cut into blocks is a function of the sizes alone, so the bits are the same for any number of threads. */
+/* gemm.h - one block of a matrix product: one library call on the calling thread, whatever the
+ * library's own settings. The cut into blocks is a function of the sizes alone, so the bits are the
+ * same for any number of threads. */
 #ifndef GSA_GEMM_H
 #define GSA_GEMM_H
 #include "graph/status.h"
@@ -14,19 +15,20 @@ typedef struct gsa_gemm {
     int transpose_a, transpose_b, accumulate;
 } gsa_gemm;
 
-/* The blocks of a product of these sizes, each at least 1: rows of C are cut every so many; where that gives few
- * blocks and k is long (weight gradients: k is the rows of the batch) k is cut too, each chunk with a partial C of
- * its own; where rows of C are few and neither cut is made (a step of generation) its columns are cut, if what is
- * left of a block is worth a thread's waking. */
+/* The blocks of a product of these sizes, each at least 1: rows of C are cut every so many; where
+ * that gives few blocks and k is long (weight gradients: k is the rows of the batch) k is cut too,
+ * each chunk with a partial C of its own; where rows of C are few and neither cut is made (a step
+ * of generation) its columns are cut, if what is left of a block is worth a thread's waking. */
 typedef struct gsa_gemm_cut {
     int64_t rows, row_blocks, k, k_chunks, columns, column_blocks;
 } gsa_gemm_cut;
 gsa_gemm_cut gsa_gemm_cut_of(int64_t m, int64_t n, int64_t k);
 enum { GSA_GEMM_PARTIAL_LIMIT = 1 << 22 }; /* elements of all partials */
 
-/* Between these two the calling thread takes no signals, but for those that its own faults raise. Calls of gsa_gemm_* stand between them,
- * or on threads that take none: oneDNN's AVX2 and AVX-512 kernels keep a workspace of the heap in the stack pointer (seen in 2.6.3), so
- * that a signal's frame of up to 3 KB would be written over whatever the heap holds below it. */
+/* Between these two the calling thread takes no signals, but for those that its own faults raise.
+ * Calls of gsa_gemm_* stand between them, or on threads that take none: oneDNN's AVX2 and AVX-512
+ * kernels keep a workspace of the heap in the stack pointer (seen in 2.6.3), so that a signal's
+ * frame of up to 3 KB would be written over whatever the heap holds below it. */
 void gsa_gemm_begin(sigset_t *before);
 void gsa_gemm_end(const sigset_t *before);
 

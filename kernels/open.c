@@ -2,23 +2,26 @@
 #include <string.h>
 #include "kernels/cuda.h"
 
-static gsa_status open_cpu(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error)
+static gsa_status open_cpu(const gsa_system *system, int real, int threads, gsa_backend **backend,
+                           gsa_error *error)
 {
     return real == GSA_F32 ? gsa_backend_cpu(system, GSA_CPU_BEST, threads, backend, error)
                            : gsa_backend_ref(system, real, threads, backend, error);
 }
 
-/* ---- "cuda", and words behind it ---- */
+/* ---- "cuda", and words behind it ----------------------------------------------------------- */
 typedef struct cuda_wish {
     int graphs;    /* steps as graphs */
     int degrees;   /* rows by degree */
     int attention; /* enum gsa_cuda_attention, or -1: the one that the device begins with */
 } cuda_wish;
 
-static const char *const cuda_words[] = { "-graphs", "-degrees", "-bf16", "-cusparse", "-tensor", "-tf32", "-windows" };
+static const char *const cuda_words[] = { "-graphs", "-degrees", "-bf16",   "-cusparse",
+                                          "-tensor", "-tf32",    "-windows" };
 enum { GRAPHS, DEGREES, BF16, CUSPARSE, TENSOR, TF32, WINDOWS, WORDS };
-#define CUDA_WORDS                                                                                                          \
-    "-graphs, -degrees (not with -cusparse), -bf16 and -windows, -tensor, -tf32 or -cusparse (the last two not with "       \
+#define CUDA_WORDS                                                                                 \
+    "-graphs, -degrees (not with -cusparse), -bf16 and -windows, -tensor, -tf32 or -cusparse "     \
+    "(the last two not with "                                                                      \
     "-bf16), in any order"
 
 static const struct {
@@ -70,8 +73,8 @@ static int read_wish(const char *name, cuda_wish *wish)
     return 0;
 }
 
-static gsa_status open_wish(const gsa_system *system, const cuda_wish *wish, int real, gsa_backend **backend,
-                            gsa_error *error)
+static gsa_status open_wish(const gsa_system *system, const cuda_wish *wish, int real,
+                            gsa_backend **backend, gsa_error *error)
 {
     gsa_backend *b = NULL;
     gsa_status status = gsa_backend_cuda(system, real, 0, &b, error);
@@ -88,8 +91,10 @@ static gsa_status open_wish(const gsa_system *system, const cuda_wish *wish, int
     return status;
 }
 
-/* cuda where it can be had, else cpu; then the backend's error holds the sentence with which cuda was refused. */
-static gsa_status open_auto(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error)
+/* cuda where it can be had, else cpu; then the backend's error holds the sentence with which cuda
+ * was refused. */
+static gsa_status open_auto(const gsa_system *system, int real, int threads, gsa_backend **backend,
+                            gsa_error *error)
 {
     gsa_error why = { 0 };
     if (gsa_backend_cuda(system, real, 0, backend, &why) == GSA_OK) return GSA_OK;
@@ -98,17 +103,21 @@ static gsa_status open_auto(const gsa_system *system, int real, int threads, gsa
     return status;
 }
 
-gsa_status gsa_backend_open(const gsa_system *system, const char *device, int real, int threads, gsa_backend **backend,
-                            gsa_error *error)
+gsa_status gsa_backend_open(const gsa_system *system, const char *device, int real, int threads,
+                            gsa_backend **backend, gsa_error *error)
 {
     static const struct {
         const char *name;
-        gsa_status (*open)(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error);
+        gsa_status (*open)(const gsa_system *system, int real, int threads, gsa_backend **backend,
+                           gsa_error *error);
     } devices[] = { { "auto", open_auto }, { "cpu", open_cpu }, { "ref", gsa_backend_ref } };
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
-        if (strcmp(device, devices[i].name) == 0) return devices[i].open(system, real, threads, backend, error);
+        if (strcmp(device, devices[i].name) == 0)
+            return devices[i].open(system, real, threads, backend, error);
     cuda_wish wish;
     if (read_wish(device, &wish)) return open_wish(system, &wish, real, backend, error);
-    return gsa_fail(error, GSA_ERR_ARGUMENT,
-                    "device '%s': expected cpu, ref, auto, or cuda and behind it, where wanted, " CUDA_WORDS, device);
+    return gsa_fail(
+        error, GSA_ERR_ARGUMENT,
+        "device '%s': expected cpu, ref, auto, or cuda and behind it, where wanted, " CUDA_WORDS,
+        device);
 }

@@ -1,5 +1,6 @@
-/* philox.h - Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): a function from
- * (counter, key) to four 32-bit words. No state: any device, thread and batch split draws the same numbers. */
+/* philox.h - Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011):
+ * a function from (counter, key) to four 32-bit words. No state: any device, thread and batch split
+ * draws the same numbers. */
 #ifndef GSA_PHILOX_H
 #define GSA_PHILOX_H
 #include <stdint.h>

@@ -6,7 +6,7 @@ typedef struct profile_state {
     gsa_profile *profile;
 } profile_state;
 
-/* ---- clocks ------------------------------------------------------------------------------------------------------------------ */
+/* ---- clocks -------------------------------------------------------------------------------- */
 
 static double seconds_of(clockid_t clock)
 {
@@ -52,7 +52,8 @@ void gsa_profile_enter(gsa_profile *profile, int section)
 {
     if (!profile) return;
     const gsa_profile_mark at = now();
-    if (profile->entered.seconds > 0) add_since(&profile->section[profile->now], profile->entered, at);
+    if (profile->entered.seconds > 0)
+        add_since(&profile->section[profile->now], profile->entered, at);
     profile->entered = at;
     profile->now = section;
 }
@@ -69,7 +70,7 @@ const char *gsa_profile_name(int part)
     return names[part];
 }
 
-/* ---- the table ----------------------------------------------------------------------------------------------------------------- */
+/* ---- the table ----------------------------------------------------------------------------- */
 
 static gsa_status done(gsa_backend *b, int part, gsa_profile_mark began, gsa_status status)
 {
@@ -79,18 +80,18 @@ static gsa_status done(gsa_backend *b, int part, gsa_profile_mark began, gsa_sta
     return status;
 }
 
-#define TIMED(entry, parameters, arguments)                                                                                 \
-    static gsa_status timed_##entry parameters                                                                              \
-    {                                                                                                                       \
-        gsa_backend *const in = ((profile_state *)b->state)->inner;                                                         \
-        const gsa_profile_mark began = now();                                                                               \
-        const gsa_status status = in->entry arguments;                                                                      \
-        return done(b, GSA_PROFILE_##entry, began, status);                                                                 \
+#define TIMED(entry, parameters, arguments)                                                        \
+    static gsa_status timed_##entry parameters                                                     \
+    {                                                                                              \
+        gsa_backend *const in = ((profile_state *)b->state)->inner;                                \
+        const gsa_profile_mark began = now();                                                      \
+        const gsa_status status = in->entry arguments;                                             \
+        return done(b, GSA_PROFILE_##entry, began, status);                                        \
     }
 GSA_BACKEND_CALLS(TIMED)
 #undef TIMED
 
-/* ---- operations of those calls that have most --------------------------------------------------------------------------------- */
+/* ---- operations of those calls that have most ---------------------------------------------- */
 
 static void count(gsa_backend *b, int part, double flops)
 {
@@ -103,8 +104,9 @@ static double edge_numbers(const gsa_attend_args *args)
     return (double)args->edges->edge_total * args->heads * args->head_dim;
 }
 
-static gsa_status counted_gemm(gsa_backend *b, void *c, const void *a, const void *bb, int64_t m, int64_t n, int64_t k,
-                               int ta, int tb, int64_t ldc, int64_t lda, int64_t ldb, int accumulate)
+static gsa_status counted_gemm(gsa_backend *b, void *c, const void *a, const void *bb, int64_t m,
+                               int64_t n, int64_t k, int ta, int tb, int64_t ldc, int64_t lda,
+                               int64_t ldb, int accumulate)
 {
     count(b, GSA_PROFILE_gemm, 2.0 * (double)m * (double)n * (double)k);
     return timed_gemm(b, c, a, bb, m, n, k, ta, tb, ldc, lda, ldb, accumulate);
@@ -122,7 +124,7 @@ static gsa_status counted_attend_backward(gsa_backend *b, const gsa_attend_args 
     return timed_attend_backward(b, args);
 }
 
-/* ---- memory, steps and life: the inner backend's ---------------------------------------------------------------------------------------- */
+/* ---- memory, steps and life: the inner backend's ------------------------------------------- */
 
 static void *profile_alloc(gsa_backend *b, int64_t bytes)
 {
@@ -189,10 +191,12 @@ static void fill(gsa_backend *b)
     if (in->attend_backward) b->attend_backward = counted_attend_backward;
     b->release = profile_release, b->alloc = profile_alloc, b->free = profile_free;
     if (in->step_begin) b->step_begin = profile_step_begin, b->step_end = profile_step_end;
-    if (in->upload_ahead) b->upload_ahead = profile_upload_ahead, b->upload_arrive = profile_upload_arrive;
+    if (in->upload_ahead)
+        b->upload_ahead = profile_upload_ahead, b->upload_arrive = profile_upload_arrive;
 }
 
-gsa_status gsa_backend_profile(gsa_backend *inner, gsa_profile *profile, gsa_backend **backend, gsa_error *error)
+gsa_status gsa_backend_profile(gsa_backend *inner, gsa_profile *profile, gsa_backend **backend,
+                               gsa_error *error)
 {
     const gsa_system *system = inner->system;
     gsa_backend *b = gsa_alloc_zero(system, 1, sizeof *b);

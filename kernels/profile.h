@@ -1,10 +1,14 @@
-/* profile.h - where the time of a run goes: each call of a backend, what the host does between them, by section of the run.
+/* profile.h - where the time of a run goes: each call of a backend, what the host does between
+ * them, by section of the run.
  *
- * Law.  A gsa_profile is the caller's, zeroed before use, and one thread's. Where it is NULL nothing is timed and nothing is spent.
- *       Seconds are of the wall's clock; `processor` of the process, all its threads together, which another process's load does not
- *       lengthen. Parts of a section do not overlap; what they leave of its time is the program's own. What another thread did in that
- *       time stands in `beside`; the processor's time that it took is in the parts', too, and in the section's.
- *       A device that queues its work (CUDA) returns before it is done: there a call's time says nothing. */
+ * Law.  A gsa_profile is the caller's, zeroed before use, and one thread's. Where it is NULL
+ *     nothing is timed and nothing is spent.
+ *       Seconds are of the wall's clock; `processor` of the process, all its threads together,
+ *       which another process's load does not lengthen. Parts of a section do not overlap; what
+ *       they leave of its time is the program's own. What another thread did in that time stands in
+ *       `beside`; the processor's time that it took is in the parts', too, and in the section's.
+ *       A device that queues its work (CUDA) returns before it is done: there a call's time says
+ *         nothing. */
 #ifndef GSA_PROFILE_H
 #define GSA_PROFILE_H
 #include "kernels/backend_calls.h"
@@ -13,7 +17,12 @@
 extern "C" {
 #endif
 
-enum gsa_profile_section { GSA_PROFILE_REST, GSA_PROFILE_STEP, GSA_PROFILE_EVALUATION, GSA_PROFILE_SECTIONS };
+enum gsa_profile_section {
+    GSA_PROFILE_REST,
+    GSA_PROFILE_STEP,
+    GSA_PROFILE_EVALUATION,
+    GSA_PROFILE_SECTIONS
+};
 
 enum gsa_profile_part { /* the backend's calls first, by the names of the table */
 #define GSA_PROFILE_CALL(entry, parameters, arguments) GSA_PROFILE_##entry,
@@ -21,15 +30,17 @@ enum gsa_profile_part { /* the backend's calls first, by the names of the table 
 #undef GSA_PROFILE_CALL
                             GSA_PROFILE_ORDER, /* examples shuffled and cut into batches */
                         GSA_PROFILE_FILL,      /* a batch's examples read, encoded and laid out */
-                        GSA_PROFILE_GRAPH,     /* its patterns made, or found in the cache, and joined */
-                        GSA_PROFILE_WAIT,      /* until another thread had done both */
+                        GSA_PROFILE_GRAPH, /* its patterns made, or found in the cache, and joined
+                                            */
+                        GSA_PROFILE_WAIT,  /* until another thread had done both */
                         GSA_PROFILE_PARTS
 };
 
 typedef struct gsa_profile_time {
     int64_t calls;
     double seconds, processor;
-    double flops; /* of products 2 m n k; of attention 4 and 10 for each edge and column, forward and backward */
+    double flops; /* of products 2 m n k; of attention 4 and 10 for each edge and column, forward
+                     and backward */
 } gsa_profile_time;
 
 typedef struct gsa_profile_mark {
@@ -38,7 +49,9 @@ typedef struct gsa_profile_mark {
 
 typedef struct gsa_profile {
     gsa_profile_time part[GSA_PROFILE_SECTIONS][GSA_PROFILE_PARTS];
-    gsa_profile_time beside[GSA_PROFILE_SECTIONS][GSA_PROFILE_PARTS]; /* in a thread of its own; processor: of that thread */
+    gsa_profile_time
+        beside[GSA_PROFILE_SECTIONS]
+              [GSA_PROFILE_PARTS]; /* in a thread of its own; processor: of that thread */
     gsa_profile_time section[GSA_PROFILE_SECTIONS]; /* calls: how often it was entered */
     gsa_profile_mark entered;
     int32_t now, zero; /* the section */
@@ -56,8 +69,10 @@ void gsa_profile_end(gsa_profile *profile, int part, gsa_profile_mark began);
 gsa_profile_mark gsa_profile_thread(const gsa_profile *profile);
 void gsa_profile_beside(gsa_profile *profile, int part, gsa_profile_mark took);
 
-/* A backend whose calls are those of `inner`, timed. It owns `inner`, also where it cannot be made; the profile must outlive it. */
-gsa_status gsa_backend_profile(gsa_backend *inner, gsa_profile *profile, gsa_backend **backend, gsa_error *error);
+/* A backend whose calls are those of `inner`, timed. It owns `inner`, also where it cannot be made;
+ * the profile must outlive it. */
+gsa_status gsa_backend_profile(gsa_backend *inner, gsa_profile *profile, gsa_backend **backend,
+                               gsa_error *error);
 
 #ifdef __cplusplus
 }

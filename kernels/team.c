@@ -12,7 +12,8 @@ struct gsa_team {
     pid_t process;
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
-    /* the loop in progress: written under the lock; `round` and `inside` are also peeked at without it */
+    /* the loop in progress: written under the lock; `round` and `inside` are also peeked at without
+     * it */
     _Atomic uint64_t round;
     _Atomic int inside;
     int stop;
@@ -22,8 +23,8 @@ struct gsa_team {
     void *context;
 };
 
-/* Some ten microseconds: the loops of a training step follow each other closer than a sleeping thread wakes. Longer spinning is what
- * makes a pool harm its neighbours. */
+/* Some ten microseconds: the loops of a training step follow each other closer than a sleeping
+ * thread wakes. Longer spinning is what makes a pool harm its neighbours. */
 enum { PEEKS = 400 };
 static inline void relax(void)
 {
@@ -44,7 +45,9 @@ static void *helper(void *argument)
     pthread_mutex_lock(&team->lock);
     for (;;) {
         pthread_mutex_unlock(&team->lock);
-        for (int i = 0; i < PEEKS && atomic_load_explicit(&team->round, memory_order_relaxed) == seen; i++) relax();
+        for (int i = 0;
+             i < PEEKS && atomic_load_explicit(&team->round, memory_order_relaxed) == seen; i++)
+            relax();
         pthread_mutex_lock(&team->lock);
         while (!team->stop && team->round == seen) pthread_cond_wait(&team->wake, &team->lock);
         if (team->stop) break;
@@ -63,7 +66,8 @@ static void *helper(void *argument)
     return NULL;
 }
 
-/* The system says the same of both: no memory for a stack, no thread left to give. Whether a stack could be had tells which it was. */
+/* The system says the same of both: no memory for a stack, no thread left to give. Whether a stack
+ * could be had tells which it was. */
 static gsa_status refused(const gsa_team *team, int wanted, int why, gsa_error *error)
 {
     pthread_attr_t usual;
@@ -74,9 +78,10 @@ static gsa_status refused(const gsa_team *team, int wanted, int why, gsa_error *
     }
     void *stack = gsa_alloc(team->system, bytes, 1);
     gsa_release(team->system, stack);
-    if (bytes > 0 && !stack) return gsa_out_of_memory(error, "the stack of a thread", (int64_t)bytes);
-    return gsa_fail(error, GSA_ERR_LIMIT, "the system started %d of %d threads: %s", team->helpers + 1, wanted,
-                    strerror(why));
+    if (bytes > 0 && !stack)
+        return gsa_out_of_memory(error, "the stack of a thread", (int64_t)bytes);
+    return gsa_fail(error, GSA_ERR_LIMIT, "the system started %d of %d threads: %s",
+                    team->helpers + 1, wanted, strerror(why));
 }
 
 /* Signals are the program's own affair: its main thread gets them. */
@@ -97,7 +102,8 @@ static gsa_status start_helpers(gsa_team *team, int helpers, gsa_error *error)
 gsa_status gsa_team_create(const gsa_system *system, int threads, gsa_team **team, gsa_error *error)
 {
     if (threads < 1 || threads > 4096)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "%d threads: from 1 to 4096 are possible", threads);
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "%d threads: from 1 to 4096 are possible",
+                        threads);
     gsa_team *made = gsa_alloc_zero(system, 1, sizeof *made);
     if (!made) return gsa_out_of_memory(error, "a team of threads", (int64_t)sizeof *made);
     made->system = system;
@@ -105,7 +111,8 @@ gsa_status gsa_team_create(const gsa_system *system, int threads, gsa_team **tea
     made->threads = gsa_alloc(system, (size_t)threads, sizeof *made->threads);
     if (!made->threads) {
         gsa_release(system, made);
-        return gsa_out_of_memory(error, "a team of threads", threads * (int64_t)sizeof *made->threads);
+        return gsa_out_of_memory(error, "a team of threads",
+                                 threads * (int64_t)sizeof *made->threads);
     }
     pthread_mutex_init(&made->lock, NULL);
     pthread_cond_init(&made->wake, NULL);
@@ -138,7 +145,8 @@ void gsa_team_release(gsa_team *team)
     gsa_release(team->system, team);
 }
 
-void gsa_team_run(gsa_team *team, int64_t items, void (*body)(void *context, int64_t item), void *context)
+void gsa_team_run(gsa_team *team, int64_t items, void (*body)(void *context, int64_t item),
+                  void *context)
 {
     if (team->helpers == 0 || items <= 1 || !is_ours(team)) {
         for (int64_t i = 0; i < items; i++) body(context, i);
@@ -154,7 +162,8 @@ void gsa_team_run(gsa_team *team, int64_t items, void (*body)(void *context, int
     else pthread_cond_broadcast(&team->wake);
     pthread_mutex_unlock(&team->lock);
     work(team, items, body, context);
-    for (int i = 0; i < PEEKS && atomic_load_explicit(&team->inside, memory_order_relaxed) > 0; i++) relax();
+    for (int i = 0; i < PEEKS && atomic_load_explicit(&team->inside, memory_order_relaxed) > 0; i++)
+        relax();
     pthread_mutex_lock(&team->lock);
     while (team->inside > 0) pthread_cond_wait(&team->done, &team->lock);
     pthread_mutex_unlock(&team->lock);

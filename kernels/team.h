@@ -1,8 +1,10 @@
-/* team.h - threads for parallel loops, owned by whoever made them: no process-wide pool, nothing mutable and global.
+/* team.h - threads for parallel loops, owned by whoever made them: no process-wide pool, nothing
+ * mutable and global.
  *
- * Work is cut into items by the caller, never by the number of threads, so that the result does not depend on it. Waiting threads
- * sleep after some ten microseconds, and a thread that wakes late is not waited for: on a machine that others share, a step with a
- * pool that spins took five times as long as on one thread (docs/design.md). A process that forked holds no team: its loops run in
+ * Work is cut into items by the caller, never by the number of threads, so that the result does not
+ * depend on it. Waiting threads sleep after some ten microseconds, and a thread that wakes late is
+ * not waited for: on a machine that others share, a step with a pool that spins took five times as
+ * long as on one thread (docs/design.md). A process that forked holds no team: its loops run in
  * order, with the same bits. */
 #ifndef GSA_TEAM_H
 #define GSA_TEAM_H
@@ -10,12 +12,16 @@
 
 typedef struct gsa_team gsa_team;
 
-/* `threads` >= 1 counts the caller's own. Fails with GSA_ERR_MEMORY, a thread's stack included, or GSA_ERR_LIMIT when the system gives no more threads. */
-gsa_status gsa_team_create(const gsa_system *system, int threads, gsa_team **team, gsa_error *error);
+/* `threads` >= 1 counts the caller's own. Fails with GSA_ERR_MEMORY, a thread's stack included, or
+ * GSA_ERR_LIMIT when the system gives no more threads. */
+gsa_status gsa_team_create(const gsa_system *system, int threads, gsa_team **team,
+                           gsa_error *error);
 void gsa_team_release(gsa_team *team); /* NULL does nothing */
 
-/* body(context, item) runs once for each item 0..items-1; items of one call must not write what another reads or writes. Returns when all
- * are done. One caller at a time; a body does not call it again. */
-void gsa_team_run(gsa_team *team, int64_t items, void (*body)(void *context, int64_t item), void *context);
+/* body(context, item) runs once for each item 0..items-1; items of one call must not write what
+ * another reads or writes. Returns when all are done. One caller at a time; a body does not call it
+ * again. */
+void gsa_team_run(gsa_team *team, int64_t items, void (*body)(void *context, int64_t item),
+                  void *context);
 
 #endif

@@ -28,7 +28,8 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
     gsa_status status = gsa_apply_options_read(args, "attend", &reporter, &apply, error);
     if (status != GSA_OK) return status;
     if (!attend.text == !gsa_args_given(args, "example"))
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa attend' wants either --text T or --example N");
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "'gsa attend' wants either --text T or --example N");
     apply.output = gsa_args_text(args, "out");
     status = read_format(args, &attend.format, error);
     return status == GSA_OK ? gsa_attend(gsa_args_system(args), &apply, &attend, error) : status;
@@ -36,7 +37,8 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
 
 static const gsa_option options[] = {
     GSA_OPTION_ROW_MODEL,
-    { "text", GSA_OPTION_TEXT, "T", NULL, NULL, 0, 0, "a text in UTF-8, cut into tokens as the model's recipe says" },
+    { "text", GSA_OPTION_TEXT, "T", NULL, NULL, 0, 0,
+      "a text in UTF-8, cut into tokens as the model's recipe says" },
     { "example", GSA_OPTION_NUMBER, "N", NULL, NULL, 0, INT64_MAX,
       "instead of a text: example N, from 0, of the test data" },
     { "layer", GSA_OPTION_NUMBER, "N", NULL, "all layers", 0, INT32_MAX, "one layer, from 0" },
@@ -44,7 +46,8 @@ static const gsa_option options[] = {
       "where the graph goes: .graphml, .dot or .mtx; - is standard output" },
     { "format", GSA_OPTION_CHOICE, "auto|graphml|dot|mtx", "auto", NULL, 0, 0,
       "auto: by the ending of --out, graphml for -" },
-    { "max-edges", GSA_OPTION_NUMBER, "N", "20000000", NULL, 1, INT64_C(1) << 40, "refuse a larger graph" },
+    { "max-edges", GSA_OPTION_NUMBER, "N", "20000000", NULL, 1, INT64_C(1) << 40,
+      "refuse a larger graph" },
     GSA_OPTION_ROW_SET,
     GSA_OPTION_ROW_PLUGIN,
     GSA_OPTION_ROW_OTHER_PLUGIN,
@@ -58,9 +61,12 @@ const gsa_verb gsa_verb_attend = {
     .operands = "",
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .notes = "Every edge carries its weight in each head (w0, w1, ...) and their mean (weight): the softmax\n"
-             "over the edges that enter a node in one phase of one layer, so that they sum to 1 there. Sums and\n"
-             "means weigh 1 and 1/degree. On stderr the strongest edges of the last layer. --set reaches keys\n"
+    .notes = "Every edge carries its weight in each head (w0, w1, ...) and their mean (weight): "
+             "the softmax\n"
+             "over the edges that enter a node in one phase of one layer, so that they sum to 1 "
+             "there. Sums and\n"
+             "means weigh 1 and 1/degree. On stderr the strongest edges of the last layer. --set "
+             "reaches keys\n"
              "that do not change the model: data.test.",
     .run = run
 };

@@ -1,4 +1,5 @@
-/* bench_generate.c - gsa bench generate: what the next tokens of a stack cost behind prefixes of several lengths. */
+/* bench_generate.c - gsa bench generate: what the next tokens of a stack cost behind prefixes of
+ * several lengths. */
 #include <stdio.h>
 #include "bench.h"
 #include "gsa/generation.h"
@@ -47,7 +48,8 @@ static gsa_status run(void *state, double *seconds, gsa_error *error)
 {
     generate_case *one = state;
     for (int32_t i = 0; i <= one->batch; i++) one->number[i] = 0;
-    const gsa_status chosen = gsa_generation_choose(one->generation, one->number, one->batch + 1, error);
+    const gsa_status chosen =
+        gsa_generation_choose(one->generation, one->number, one->batch + 1, error);
     if (chosen != GSA_OK) return chosen;
     for (int32_t i = 1; i <= one->batch; i++) one->number[i] = 1;
     const double start = gsa_clock_now(one->bench->counts_cpu);
@@ -64,16 +66,18 @@ static gsa_status make_stack(generate_case *one, const char *text, gsa_error *er
     const gsa_system *system = one->bench->system;
     const gsa_stack_options options = { .name = "decoder", .reads = GSA_READ_SEQUENCE };
     gsa_stack_spec spec;
-    gsa_status status = gsa_backend_open(system, gsa_args_text(one->bench->args, "device"), GSA_F32, one->bench->threads,
-                                         &one->backend, error);
-    if (status == GSA_OK) status = gsa_parameters_create(system, one->backend, 1, &one->parameters, error);
+    gsa_status status = gsa_backend_open(system, gsa_args_text(one->bench->args, "device"), GSA_F32,
+                                         one->bench->threads, &one->backend, error);
+    if (status == GSA_OK)
+        status = gsa_parameters_create(system, one->backend, 1, &one->parameters, error);
     if (status == GSA_OK) status = gsa_spec_parse(system, text, &spec, error);
     if (status != GSA_OK) return status;
-    status =
-        gsa_stack_create(system, one->bench->registry, &spec, &one->settings, &options, one->parameters, &one->stack, error);
+    status = gsa_stack_create(system, one->bench->registry, &spec, &one->settings, &options,
+                              one->parameters, &one->stack, error);
     gsa_spec_release(&spec);
     if (status == GSA_OK && gsa_stack_reads_memory(one->stack))
-        status = gsa_fail(error, GSA_ERR_UNSUPPORTED, "%s reads a memory, and 'gsa bench generate' has none", text);
+        status = gsa_fail(error, GSA_ERR_UNSUPPORTED,
+                          "%s reads a memory, and 'gsa bench generate' has none", text);
     return status == GSA_OK ? gsa_tape_create(system, one->backend, &one->tape, error) : status;
 }
 
@@ -84,10 +88,12 @@ static gsa_status begin(generate_case *one, gsa_error *error)
     const int64_t rows = one->prefix > one->batch ? one->prefix : one->batch;
     one->number = gsa_alloc(system, (size_t)one->batch + 1, sizeof *one->number);
     one->rows = gsa_alloc(system, (size_t)(rows * one->settings.hidden), sizeof *one->rows);
-    if (!one->number || !one->rows) return gsa_out_of_memory(error, "input rows", rows * one->settings.hidden * 8);
+    if (!one->number || !one->rows)
+        return gsa_out_of_memory(error, "input rows", rows * one->settings.hidden * 8);
     for (int64_t i = 0; i < rows * one->settings.hidden; i++)
         one->rows[i] = (double)(gsa_random(7, (uint64_t)i, 0) >> 11) / 4503599627370496.0 - 1;
-    gsa_status status = gsa_generation_create(one->stack, one->backend, &options, &one->generation, error);
+    gsa_status status =
+        gsa_generation_create(one->stack, one->backend, &options, &one->generation, error);
     if (status != GSA_OK) return status;
     gsa_tape_reset(one->tape, 0, 0, 0);
     gsa_generation_open(one->generation, one->tape, 1, NULL);
@@ -106,8 +112,10 @@ static gsa_status note_counts(gsa_bench_case *slot, generate_case *one, gsa_erro
     const double tokens = (double)(after.tokens - before.tokens);
     json_object_set_new(slot->facts, "prefix", json_integer(one->prefix));
     json_object_set_new(slot->facts, "sequences", json_integer(one->batch));
-    json_object_set_new(slot->facts, "rows_per_token", json_real((double)(after.rows - before.rows) / tokens));
-    json_object_set_new(slot->facts, "edges_per_token", json_real((double)(after.edges - before.edges) / tokens));
+    json_object_set_new(slot->facts, "rows_per_token",
+                        json_real((double)(after.rows - before.rows) / tokens));
+    json_object_set_new(slot->facts, "edges_per_token",
+                        json_real((double)(after.edges - before.edges) / tokens));
     json_object_set_new(slot->facts, "kept_bytes", json_integer(before.bytes));
     return status;
 }
@@ -119,8 +127,11 @@ static gsa_status add(gsa_bench *bench, const char *spec, int32_t prefix, gsa_er
     if (!one) return gsa_out_of_memory(error, "a bench case", (int64_t)sizeof *one);
     const int32_t heads = (int32_t)gsa_args_number(bench->args, "heads", 8);
     const int32_t head_dim = (int32_t)gsa_args_number(bench->args, "head-dim", 64);
-    *one = (generate_case){ .bench = bench, .settings = gsa_settings_default(), .prefix = prefix, .batch = bench->batch };
-    one->settings.heads = heads, one->settings.head_dim = head_dim, one->settings.hidden = heads * head_dim;
+    *one = (generate_case){
+        .bench = bench, .settings = gsa_settings_default(), .prefix = prefix, .batch = bench->batch
+    };
+    one->settings.heads = heads, one->settings.head_dim = head_dim,
+    one->settings.hidden = heads * head_dim;
     slot->state = one, slot->run = run, slot->release = release;
     snprintf(slot->name, sizeof slot->name, "%s", spec);
     gsa_bench_detail(bench, "prefix", prefix, slot->detail);
@@ -141,7 +152,8 @@ gsa_status gsa_bench_generate(gsa_bench *bench, gsa_error *error)
     gsa_status status = gsa_open_registry(bench->args, &bench->registry, error);
     for (int i = 0; i < n_specs * n_lengths * n_batches && status == GSA_OK; i++) {
         bench->batch = (int32_t)batches[i % n_batches];
-        status = add(bench, specs[i / n_batches / n_lengths], (int32_t)lengths[i / n_batches % n_lengths], error);
+        status = add(bench, specs[i / n_batches / n_lengths],
+                     (int32_t)lengths[i / n_batches % n_lengths], error);
     }
     return status;
 }

@@ -19,7 +19,8 @@ static void release(void *state)
 }
 
 /* Every phase with edges, one after the other; `out` NULL: only the work. */
-static gsa_status plan_phases(const gsa_graph_case *one, const gsa_batch *batch, gsa_output *out, gsa_error *error)
+static gsa_status plan_phases(const gsa_graph_case *one, const gsa_batch *batch, gsa_output *out,
+                              gsa_error *error)
 {
     const gsa_schema *schema = gsa_pattern_schema(one->pattern);
     gsa_status status = GSA_OK;
@@ -60,14 +61,15 @@ static gsa_status build(gsa_graph_case *one, double *seconds, gsa_output *out, g
     gsa_bench_examples examples;
     gsa_batch *batch = NULL;
     const double start = gsa_clock_now(bench->counts_cpu);
-    gsa_status status =
-        gsa_bench_emit(bench->system, one->pattern, bench->text, one->length, heads, one->batch, &examples, error);
+    gsa_status status = gsa_bench_emit(bench->system, one->pattern, bench->text, one->length, heads,
+                                       one->batch, &examples, error);
     if (status != GSA_OK) return status;
     const double emitted = gsa_clock_now(bench->counts_cpu);
     status = gsa_bench_join(bench->system, one->pattern, &examples, &batch, error);
     const double joined = gsa_clock_now(bench->counts_cpu);
     if (status == GSA_OK) status = plan_phases(one, batch, out, error);
-    seconds[0] = emitted - start, seconds[1] = joined - emitted, seconds[2] = gsa_clock_now(bench->counts_cpu) - joined;
+    seconds[0] = emitted - start, seconds[1] = joined - emitted,
+    seconds[2] = gsa_clock_now(bench->counts_cpu) - joined;
     one->edges = batch ? gsa_batch_edge_total(batch) : 0;
     count_examples(one, &examples);
     gsa_batch_release(batch);
@@ -93,7 +95,8 @@ static gsa_status add(gsa_bench *bench, gsa_pattern *pattern, int32_t length, gs
     if (!slot) return GSA_ERR_MEMORY;
     gsa_graph_case *one = gsa_alloc_zero(bench->system, 1, sizeof *one);
     if (!one) return gsa_out_of_memory(error, "a bench case", (int64_t)sizeof *one);
-    one->bench = bench, one->pattern = gsa_pattern_retain(pattern), one->length = length, one->batch = bench->batch;
+    one->bench = bench, one->pattern = gsa_pattern_retain(pattern), one->length = length,
+    one->batch = bench->batch;
     slot->state = one, slot->run = run, slot->explain = explain, slot->release = release;
     snprintf(slot->name, sizeof slot->name, "%s", gsa_pattern_text(pattern));
     gsa_bench_detail(bench, "n", length, slot->detail);
@@ -111,6 +114,7 @@ static gsa_status add(gsa_bench *bench, gsa_pattern *pattern, int32_t length, gs
 gsa_status gsa_bench_graph(gsa_bench *bench, gsa_error *error)
 {
     bench->rate = (gsa_bench_rate){ "Mruns/s", "mruns_per_s", 1e-6 };
-    bench->series[0] = "emit", bench->series[1] = "batch", bench->series[2] = "plan", bench->n_series = 3;
+    bench->series[0] = "emit", bench->series[1] = "batch", bench->series[2] = "plan",
+    bench->n_series = 3;
     return gsa_bench_each_pattern(bench, add, error);
 }

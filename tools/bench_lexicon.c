@@ -1,4 +1,5 @@
-/* bench_lexicon.c - gsa bench lexicon: opening a word list, and finding its words in a text, line by line, a character a token. */
+/* bench_lexicon.c - gsa bench lexicon: opening a word list, and finding its words in a text, line
+ * by line, a character a token. */
 #include <stdio.h>
 #include <string.h>
 #include "bench.h"
@@ -29,11 +30,13 @@ static gsa_status run(void *state, double *seconds, gsa_error *error)
     gsa_lexicon_case *one = state;
     gsa_lexicon *lexicon;
     const double start = gsa_clock_now(one->bench->counts_cpu);
-    const gsa_status status = gsa_lexicon_open(one->bench->system, one->lexicon, SHORTEST, LONGEST, &lexicon, error);
+    const gsa_status status =
+        gsa_lexicon_open(one->bench->system, one->lexicon, SHORTEST, LONGEST, &lexicon, error);
     const double opened = gsa_clock_now(one->bench->counts_cpu);
     if (status != GSA_OK) return status;
     one->matches = 0;
-    for (int64_t i = 0; i < one->n_lines; i++) one->matches += gsa_lexicon_match(lexicon, &one->lines[i], NULL, NULL);
+    for (int64_t i = 0; i < one->n_lines; i++)
+        one->matches += gsa_lexicon_match(lexicon, &one->lines[i], NULL, NULL);
     seconds[0] = opened - start, seconds[1] = gsa_clock_now(one->bench->counts_cpu) - opened;
     one->facts = gsa_lexicon_count(lexicon);
     gsa_lexicon_close(lexicon);
@@ -48,7 +51,8 @@ static void split(gsa_lexicon_case *one)
     one->n_lines = 0;
     for (int64_t i = 0, token = 0; i < text->bytes; i++) {
         const int ends = text->data[i] == '\n';
-        if (!ends && token < text->tokens && text->data + i == text->token[token].at) token++, line.length++;
+        if (!ends && token < text->tokens && text->data + i == text->token[token].at)
+            token++, line.length++;
         if (!ends && i + 1 < text->bytes) continue;
         if (one->lines) one->lines[one->n_lines] = line;
         one->n_lines++;
@@ -63,7 +67,8 @@ static gsa_status read_text(gsa_lexicon_case *one, const char *path, gsa_error *
     if (status != GSA_OK) return status;
     split(one);
     one->lines = gsa_alloc(system, (size_t)one->n_lines, sizeof *one->lines);
-    if (!one->lines) return gsa_out_of_memory(error, path, one->n_lines * (int64_t)sizeof *one->lines);
+    if (!one->lines)
+        return gsa_out_of_memory(error, path, one->n_lines * (int64_t)sizeof *one->lines);
     split(one);
     return GSA_OK;
 }
@@ -79,10 +84,12 @@ static void put_facts(const gsa_lexicon_case *one, json_t *facts)
 
 gsa_status gsa_bench_lexicon(gsa_bench *bench, gsa_error *error)
 {
-    const char *lexicon = gsa_args_text(bench->args, "lexicon"), *text = gsa_args_text(bench->args, "text");
+    const char *lexicon = gsa_args_text(bench->args, "lexicon"),
+               *text = gsa_args_text(bench->args, "text");
     double seconds[GSA_BENCH_SERIES];
     if (!lexicon || !text)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa bench lexicon' wants --lexicon FILE and --text FILE");
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "'gsa bench lexicon' wants --lexicon FILE and --text FILE");
     bench->series[0] = "open", bench->series[1] = "match", bench->n_series = 2;
     bench->rate = (gsa_bench_rate){ "MB/s", "mb_per_s", 1e-6 };
     gsa_bench_case *slot = gsa_bench_add(bench, error);

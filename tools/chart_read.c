@@ -31,7 +31,7 @@ typedef struct reader {
     int64_t records;
 } reader;
 
-/* ---- keys ------------------------------------------------------------------------------------------------------------------ */
+/* ---- keys ---------------------------------------------------------------------------------- */
 
 static const json_t *find(const json_t *record, const char *key)
 {
@@ -67,7 +67,8 @@ static void list_keys(const json_t *record, const char *before, known_keys *know
             char inside[KEY + 1];
             snprintf(inside, sizeof inside, "%s.", name);
             list_keys(value, strcmp(key, "each") == 0 ? "" : inside, known);
-        } else if (!json_is_object(value) && known->count < KNOWN) strcpy(known->name[known->count++], name);
+        } else if (!json_is_object(value) && known->count < KNOWN)
+            strcpy(known->name[known->count++], name);
     }
 }
 
@@ -77,14 +78,16 @@ static gsa_status no_key(const reader *r, const json_t *record, const char *key,
     known_keys known = { .count = 0 };
     list_keys(record, "", &known);
     gsa_word_list(list, sizeof list, known_at, &known, known.count, key);
-    return gsa_fail(error, GSA_ERR_FORMAT, "%s: no key %s (%s)", r->place, gsa_word_show(key, shown), list);
+    return gsa_fail(error, GSA_ERR_FORMAT, "%s: no key %s (%s)", r->place,
+                    gsa_word_show(key, shown), list);
 }
 
 /* The value as text: a string as it stands, a number shortest; 0 where it is neither. */
 static int text_of(const json_t *value, char text[TEXT])
 {
     if (json_is_string(value)) snprintf(text, TEXT, "%s", json_string_value(value));
-    else if (json_is_integer(value)) snprintf(text, TEXT, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    else if (json_is_integer(value))
+        snprintf(text, TEXT, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
     else if (json_is_real(value)) snprintf(text, TEXT, "%.10g", json_real_value(value));
     else return 0;
     return 1;
@@ -105,12 +108,14 @@ static int number_of(const json_t *value, double *number)
     return *number == 0 || (fabs(*number) >= least && fabs(*number) <= most);
 }
 
-/* ---- samples --------------------------------------------------------------------------------------------------------------- */
+/* ---- samples ------------------------------------------------------------------------------- */
 
-static gsa_status no_number(const reader *r, const char *key, const json_t *value, const char *wanted, gsa_error *error)
+static gsa_status no_number(const reader *r, const char *key, const json_t *value,
+                            const char *wanted, gsa_error *error)
 {
     char shown[GSA_SHOWN], *text = json_dumps(value, JSON_ENCODE_ANY);
-    gsa_fail(error, GSA_ERR_FORMAT, "%s: %s is %s, expected %s", r->place, key, gsa_word_show(text, shown), wanted);
+    gsa_fail(error, GSA_ERR_FORMAT, "%s: %s is %s, expected %s", r->place, key,
+             gsa_word_show(text, shown), wanted);
     free(text);
     return GSA_ERR_FORMAT;
 }
@@ -123,10 +128,11 @@ static gsa_status find_line(reader *r, const char *name, int *line, gsa_error *e
     for (*line = 0; *line < c->lines; ++*line)
         if (c->line[*line].file == file && strcmp(c->line[*line].name, name) == 0) return GSA_OK;
     if (c->lines == GSA_CHART_LINES)
-        return gsa_fail(error, GSA_ERR_LIMIT,
-                        "%s: more than %d lines cannot be told apart: choose with --where, or another "
-                        "--series",
-                        r->place, GSA_CHART_LINES);
+        return gsa_fail(
+            error, GSA_ERR_LIMIT,
+            "%s: more than %d lines cannot be told apart: choose with --where, or another "
+            "--series",
+            r->place, GSA_CHART_LINES);
     c->line[*line].file = file;
     c->line[*line].name = gsa_copy_text(r->system, name);
     return c->line[*line].name ? (c->lines++, GSA_OK) : gsa_out_of_memory(error, "a line", 64);
@@ -141,7 +147,8 @@ static gsa_status find_name(reader *r, const char *name, double *x, gsa_error *e
     *x = i;
     if (i < c->n_names) return GSA_OK;
     if (i == GSA_CHART_NAMES)
-        return gsa_fail(error, GSA_ERR_LIMIT, "%s: more than %d words on the x axis: choose with --where", r->place,
+        return gsa_fail(error, GSA_ERR_LIMIT,
+                        "%s: more than %d words on the x axis: choose with --where", r->place,
                         GSA_CHART_NAMES);
     c->name[i] = gsa_copy_text(r->system, name);
     return c->name[i] ? (c->n_names++, GSA_OK) : gsa_out_of_memory(error, "a word", 64);
@@ -155,11 +162,13 @@ static gsa_status find_x(reader *r, const json_t *record, double *x, gsa_error *
     if (!value) return no_key(r, record, s->x, error);
     const int number = number_of(value, x), words = r->chart->n_names > 0;
     if (number && !words) {
-        if (s->log_x && *x <= 0) return no_number(r, s->x, value, "more than 0, as --log-x is given", error);
+        if (s->log_x && *x <= 0)
+            return no_number(r, s->x, value, "more than 0, as --log-x is given", error);
         return GSA_OK;
     }
     if (!text_of(value, text) || s->log_x || (r->samples > 0 && !words))
-        return no_number(r, s->x, value, s->log_x || r->samples > 0 ? "a number" : "a number or a word", error);
+        return no_number(r, s->x, value,
+                         s->log_x || r->samples > 0 ? "a number" : "a number or a word", error);
     return find_name(r, text, x, error);
 }
 
@@ -192,7 +201,8 @@ static void compare_files(reader *r)
     for (int same = 1; same && lead < shortest; lead += (size_t)same)
         for (int i = 1; i < n; i++) same &= f[i][lead] == f[0][lead];
     for (int same = 1; same && tail < shortest; tail += (size_t)same)
-        for (int i = 1; i < n; i++) same &= f[i][strlen(f[i]) - 1 - tail] == f[0][strlen(f[0]) - 1 - tail];
+        for (int i = 1; i < n; i++)
+            same &= f[i][strlen(f[i]) - 1 - tail] == f[0][strlen(f[0]) - 1 - tail];
     while (lead > 0 && f[0][lead - 1] != '/') lead--;
     while (tail > 0 && f[0][strlen(f[0]) - tail] != '/') tail--;
     r->tail = tail < shortest ? tail : 0;
@@ -200,7 +210,8 @@ static void compare_files(reader *r)
 }
 
 /* The line's name but for which y it is: of --series, of the file, or nothing. */
-static gsa_status name_series(const reader *r, const json_t *record, char text[TEXT], gsa_error *error)
+static gsa_status name_series(const reader *r, const json_t *record, char text[TEXT],
+                              gsa_error *error)
 {
     const gsa_chart_source *s = r->source;
     *text = 0;
@@ -209,7 +220,9 @@ static gsa_status name_series(const reader *r, const json_t *record, char text[T
         snprintf(text, TEXT, "%.*s", (int)(strlen(r->file) - r->lead - r->tail), r->file + r->lead);
     if (!s->series) return GSA_OK;
     const json_t *value = find(record, s->series);
-    if (value) return text_of(value, text) ? GSA_OK : no_number(r, s->series, value, "a word or a number", error);
+    if (value)
+        return text_of(value, text) ? GSA_OK
+                                    : no_number(r, s->series, value, "a word or a number", error);
     value = strcmp(s->series, "topology") == 0 ? find(record, "encoder") : NULL;
     if (!value && strcmp(s->series, "topology") == 0) value = find(record, "name");
     if (!json_is_string(value)) return no_key(r, record, s->series, error);
@@ -218,7 +231,8 @@ static gsa_status name_series(const reader *r, const json_t *record, char text[T
     return GSA_OK;
 }
 
-static gsa_status add_y(reader *r, const json_t *record, const char *series, const char *y, double x, gsa_error *error)
+static gsa_status add_y(reader *r, const json_t *record, const char *series, const char *y,
+                        double x, gsa_error *error)
 {
     char name[2 * TEXT], key[KEY];
     const gsa_chart_source *s = r->source;
@@ -227,8 +241,10 @@ static gsa_status add_y(reader *r, const json_t *record, const char *series, con
     snprintf(key, sizeof key, "%.*s", equals ? (int)(equals - y) : KEY, y);
     const json_t *value = find(record, key);
     if (!value) return no_key(r, record, key, error);
-    if (!number_of(value, &one.y)) return no_number(r, key, value, "a number of 1e-100 to 1e100", error);
-    if (s->log_y && one.y <= 0) return no_number(r, key, value, "more than 0, as --log-y is given", error);
+    if (!number_of(value, &one.y))
+        return no_number(r, key, value, "a number of 1e-100 to 1e100", error);
+    if (s->log_y && one.y <= 0)
+        return no_number(r, key, value, "more than 0, as --log-y is given", error);
     snprintf(name, sizeof name, "%s%s%s", series, s->n_y > 1 && *series ? ", " : "",
              s->n_y > 1 ? equals ? equals + 1 : key : "");
     const gsa_status status = find_line(r, name, &one.line, error);
@@ -253,7 +269,8 @@ static gsa_status add_record(reader *r, const json_t *record, gsa_error *error)
     char series[TEXT];
     double x = 0;
     r->records++;
-    if (!json_is_object(record)) return gsa_fail(error, GSA_ERR_FORMAT, "%s: expected a JSON object", r->place);
+    if (!json_is_object(record))
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s: expected a JSON object", r->place);
     if (!wanted(r, record)) return GSA_OK;
     if (json_object_get(record, "skipped")) return r->chart->skipped++, GSA_OK;
     gsa_status status = name_series(r, record, series, error);
@@ -263,7 +280,7 @@ static gsa_status add_record(reader *r, const json_t *record, gsa_error *error)
     return status;
 }
 
-/* ---- files ----------------------------------------------------------------------------------------------------------------- */
+/* ---- files --------------------------------------------------------------------------------- */
 
 static gsa_status add_cases(reader *r, const json_t *cases, gsa_error *error)
 {
@@ -272,8 +289,8 @@ static gsa_status add_cases(reader *r, const json_t *cases, gsa_error *error)
     gsa_status status = GSA_OK;
     json_array_foreach ((json_t *)(uintptr_t)cases, i, one) {
         const char *name = json_string_value(json_object_get(one, "name"));
-        snprintf(r->place, PLACE, "%.300s: case %zu%s%.100s%s", r->file, i + 1, name ? " (" : "", name ? name : "",
-                 name ? ")" : "");
+        snprintf(r->place, PLACE, "%.300s: case %zu%s%.100s%s", r->file, i + 1, name ? " (" : "",
+                 name ? name : "", name ? ")" : "");
         status = add_record(r, one, error);
         if (status != GSA_OK) break;
     }
@@ -288,10 +305,11 @@ static gsa_status add_lines(reader *r, char *bytes, int64_t count, gsa_error *er
     while (status == GSA_OK && gsa_lines_next(&lines, &line, &count)) {
         json_error_t why;
         if (count == 0) continue;
-        json_t *record = json_loadb(line, (size_t)count, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &why);
+        json_t *record =
+            json_loadb(line, (size_t)count, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &why);
         snprintf(r->place, PLACE, "%.400s:%" PRId64, r->file, (int64_t)lines.number);
-        status =
-            record ? add_record(r, record, error) : gsa_fail(error, GSA_ERR_FORMAT, "%s: no JSON: %s", r->place, why.text);
+        status = record ? add_record(r, record, error)
+                        : gsa_fail(error, GSA_ERR_FORMAT, "%s: no JSON: %s", r->place, why.text);
         json_decref(record);
     }
     return status;
@@ -325,12 +343,13 @@ static gsa_status add_file(reader *r, int number, gsa_error *error)
     json_decref(whole);
     gsa_release(r->system, bytes);
     if (status == GSA_OK && r->records == before)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s is empty: expected the JSON of gsa bench or the lines of gsa train",
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "%s is empty: expected the JSON of gsa bench or the lines of gsa train",
                         file);
     return status;
 }
 
-/* ---- points ---------------------------------------------------------------------------------------------------------------- */
+/* ---- points -------------------------------------------------------------------------------- */
 
 static int ascending(const void *a, const void *b)
 {
@@ -347,12 +366,16 @@ static gsa_status make_points(reader *r, gsa_error *error)
     for (int64_t i = 0, next; i < r->samples; i = next) {
         const sample *first = &r->sample[i];
         gsa_chart_line *line = &r->chart->line[first->line];
-        gsa_chart_point *more = gsa_resize(r->system, line->point, (size_t)line->points + 1, sizeof *more);
-        if (!more) return gsa_out_of_memory(error, "the points", r->samples * (int64_t)sizeof *more);
+        gsa_chart_point *more =
+            gsa_resize(r->system, line->point, (size_t)line->points + 1, sizeof *more);
+        if (!more)
+            return gsa_out_of_memory(error, "the points", r->samples * (int64_t)sizeof *more);
         line->point = more;
         gsa_chart_point *point = &more[line->points++];
         *point = (gsa_chart_point){ .x = first->x, .low = first->y };
-        for (next = i; next < r->samples && r->sample[next].line == first->line && r->sample[next].x == first->x; next++)
+        for (next = i; next < r->samples && r->sample[next].line == first->line &&
+                       r->sample[next].x == first->x;
+             next++)
             point->y += r->sample[next].y, point->high = r->sample[next].y, point->n++;
         point->y /= point->n;
     }
@@ -369,8 +392,8 @@ static gsa_status check_where(const gsa_chart_source *source, gsa_error *error)
     return GSA_OK;
 }
 
-gsa_status gsa_chart_read(const gsa_system *system, const gsa_chart_source *source, const char *const *files,
-                          gsa_chart *chart, gsa_error *error)
+gsa_status gsa_chart_read(const gsa_system *system, const gsa_chart_source *source,
+                          const char *const *files, gsa_chart *chart, gsa_error *error)
 {
     if (!system) system = gsa_system_default();
     reader r = { .system = system, .source = source, .chart = chart, .files = files };

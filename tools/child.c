@@ -1,4 +1,5 @@
-/* child.c - forks, limits, listens on a pipe: a byte of status, then the text or the sentence. wait4 is BSD's. */
+/* child.c - forks, limits, listens on a pipe: a byte of status, then the text or the sentence.
+ * wait4 is BSD's. */
 #define _DEFAULT_SOURCE
 #include "child.h"
 #include <errno.h>
@@ -30,7 +31,8 @@ static void limit_memory(int64_t most_bytes)
     struct rlimit now;
     if (!GSA_CHILD_LIMITS || most_bytes <= 0 || getrlimit(RLIMIT_DATA, &now) != 0) return;
     const rlim_t most = (rlim_t)most_bytes;
-    if (now.rlim_max == RLIM_INFINITY || most < now.rlim_max) setrlimit(RLIMIT_DATA, &(struct rlimit){ most, most });
+    if (now.rlim_max == RLIM_INFINITY || most < now.rlim_max)
+        setrlimit(RLIMIT_DATA, &(struct rlimit){ most, most });
 }
 
 static void be_child(const gsa_child_work *work, int pipe)
@@ -49,7 +51,8 @@ static void be_child(const gsa_child_work *work, int pipe)
 }
 
 /* All that comes until the pipe is closed, terminated. */
-static gsa_status listen_to(const gsa_system *system, int pipe, char **bytes, int64_t *count, gsa_error *error)
+static gsa_status listen_to(const gsa_system *system, int pipe, char **bytes, int64_t *count,
+                            gsa_error *error)
 {
     int64_t room = 0;
     *bytes = NULL, *count = 0;
@@ -61,35 +64,43 @@ static gsa_status listen_to(const gsa_system *system, int pipe, char **bytes, in
         }
         const ssize_t got = read(pipe, *bytes + *count, (size_t)(room - *count - 1));
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return gsa_fail(error, GSA_ERR_IO, "a process cannot be listened to: %s", strerror(errno));
+        if (got < 0)
+            return gsa_fail(error, GSA_ERR_IO, "a process cannot be listened to: %s",
+                            strerror(errno));
         *count += got;
         (*bytes)[*count] = 0;
         if (got == 0) return GSA_OK;
     }
 }
 
-static gsa_status judge(const gsa_child_work *work, const char *bytes, int64_t count, int ended, gsa_error *error)
+static gsa_status judge(const gsa_child_work *work, const char *bytes, int64_t count, int ended,
+                        gsa_error *error)
 {
-    const int limited = GSA_CHILD_LIMITS && work->most_bytes > 0; /* libraries crash that are given no memory */
+    const int limited =
+        GSA_CHILD_LIMITS && work->most_bytes > 0; /* libraries crash that are given no memory */
     if (count > 0 && *bytes == GSA_OK) return GSA_OK;
     if (count > 0) return gsa_fail(error, (gsa_status)*bytes, "%s", bytes + 1);
     if (WIFSIGNALED(ended) && WTERMSIG(ended) == SIGKILL)
-        return gsa_fail(error, GSA_ERR_MEMORY, "it was killed, as machines do that run out of memory");
+        return gsa_fail(error, GSA_ERR_MEMORY,
+                        "it was killed, as machines do that run out of memory");
     if (WIFSIGNALED(ended))
-        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "it was ended by signal %d (%s)%s", WTERMSIG(ended),
-                        strsignal(WTERMSIG(ended)), limited ? ", perhaps for want of memory, which is limited" : "");
-    return gsa_fail(error, GSA_ERR_UNSUPPORTED, "it ended with exit code %d and without a word", WEXITSTATUS(ended));
+        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "it was ended by signal %d (%s)%s",
+                        WTERMSIG(ended), strsignal(WTERMSIG(ended)),
+                        limited ? ", perhaps for want of memory, which is limited" : "");
+    return gsa_fail(error, GSA_ERR_UNSUPPORTED, "it ended with exit code %d and without a word",
+                    WEXITSTATUS(ended));
 }
 
-gsa_status gsa_child_run(const gsa_system *system, const gsa_child_work *work, char **text, int64_t *peak_bytes,
-                         gsa_error *error)
+gsa_status gsa_child_run(const gsa_system *system, const gsa_child_work *work, char **text,
+                         int64_t *peak_bytes, gsa_error *error)
 {
     struct rusage usage;
     int ends[2], ended = 0;
     char *bytes;
     int64_t count;
     *text = NULL, *peak_bytes = 0;
-    if (pipe(ends) != 0) return gsa_fail(error, GSA_ERR_IO, "no pipe can be made: %s", strerror(errno));
+    if (pipe(ends) != 0)
+        return gsa_fail(error, GSA_ERR_IO, "no pipe can be made: %s", strerror(errno));
     fflush(NULL);
     const pid_t child = fork();
     if (child == 0) {

@@ -1,6 +1,7 @@
-/* crash.c - a crash in a plugin is one sentence that says which function of which topology ran, and on what; then the signal ends the
- * process as ever: the same exit status, the same core file. A handler has no other way to know than what its thread noted: these are the
- * mutable globals of the command, beside those of signals.c. */
+/* crash.c - a crash in a plugin is one sentence that says which function of which topology ran, and
+ * on what; then the signal ends the process as ever: the same exit status, the same core file. A
+ * handler has no other way to know than what its thread noted: these are the mutable globals of the
+ * command, beside those of signals.c. */
 #define _GNU_SOURCE /* RTLD_NOLOAD */
 #include <dlfcn.h>
 #include <signal.h>
@@ -19,17 +20,20 @@ static _Thread_local struct {
     char stack[STACK]; /* for the handler: the thread's own may be what is used up */
 } own;
 static atomic_flag told = ATOMIC_FLAG_INIT;
-static volatile sig_atomic_t met_strangers; /* code was loaded that does not come with the command */
+static volatile sig_atomic_t
+    met_strangers; /* code was loaded that does not come with the command */
 
 static const struct {
     int number;
     const char *name;
-} deadly[] = {
-    { SIGSEGV, "SIGSEGV" }, { SIGBUS, "SIGBUS" }, { SIGFPE, "SIGFPE" }, { SIGILL, "SIGILL" }, { SIGABRT, "SIGABRT" }
-};
+} deadly[] = { { SIGSEGV, "SIGSEGV" },
+               { SIGBUS, "SIGBUS" },
+               { SIGFPE, "SIGFPE" },
+               { SIGILL, "SIGILL" },
+               { SIGABRT, "SIGABRT" } };
 enum { DEADLY = sizeof deadly / sizeof *deadly };
 
-/* ---- the handler: nothing but what POSIX allows in one ------------------------------------------------------------------ */
+/* ---- the handler: nothing but what POSIX allows in one ------------------------------------- */
 
 typedef struct line {
     char text[LINE];
@@ -38,7 +42,8 @@ typedef struct line {
 
 static void add_bytes(line *l, const char *at, int64_t bytes)
 {
-    for (int64_t i = 0; i < bytes && l->used < LINE - 1; i++) l->text[l->used++] = (unsigned char)at[i] < ' ' ? ' ' : at[i];
+    for (int64_t i = 0; i < bytes && l->used < LINE - 1; i++)
+        l->text[l->used++] = (unsigned char)at[i] < ' ' ? ' ' : at[i];
 }
 
 static void add(line *l, const char *text)
@@ -59,7 +64,8 @@ static void add_number(line *l, int64_t number)
 static void add_example(line *l, const gsa_example *x)
 {
     int64_t bytes = 0;
-    add(l, ", on an example of "), add_number(l, x->length), add(l, x->length == 1 ? " token" : " tokens");
+    add(l, ", on an example of "), add_number(l, x->length),
+        add(l, x->length == 1 ? " token" : " tokens");
     if (!x->text || x->length <= 0) return;
     add(l, " that begins with '");
     for (int32_t i = 0; i < x->length && bytes + x->text[i].bytes <= BEGINNING; i++) {
@@ -85,7 +91,9 @@ static void tell(int number)
     const int loads = call->who && strcmp(call->function, "load") == 0;
     if (!call->who && !met_strangers) return;
     add(&l, "gsa: ");
-    if (!call->who) add(&l, "the command crashed outside of plugins' code, whose memory a plugin may have damaged before");
+    if (!call->who)
+        add(&l, "the command crashed outside of plugins' code, whose memory a plugin may have "
+                "damaged before");
     else {
         add(&l, loads ? "plugin '" : "topology '"), add(&l, call->who);
         add(&l, number == SIGABRT ? "' aborted " : "' crashed ");
@@ -98,7 +106,8 @@ static void tell(int number)
     if (write(STDERR_FILENO, l.text, l.used) < 0) return;
 }
 
-/* The instruction runs again and meets the signal's own action; what was sent, and is not met again, is sent again. */
+/* The instruction runs again and meets the signal's own action; what was sent, and is not met
+ * again, is sent again. */
 static void crashed(int number, siginfo_t *info, void *context)
 {
     (void)context;
@@ -109,9 +118,10 @@ static void crashed(int number, siginfo_t *info, void *context)
     if (info->si_code <= 0) raise(number);
 }
 
-/* ---- what is noted before ------------------------------------------------------------------------------------------------ */
+/* ---- what is noted before ------------------------------------------------------------------ */
 
-/* A thread that takes no signals (the one that prepares batches) takes these: of a blocked one no handler would hear. */
+/* A thread that takes no signals (the one that prepares batches) takes these: of a blocked one no
+ * handler would hear. */
 static void lend_stack(void)
 {
     stack_t before;
@@ -124,7 +134,8 @@ static void lend_stack(void)
     sigaltstack(&(stack_t){ .ss_sp = own.stack, .ss_size = sizeof own.stack }, NULL);
 }
 
-/* Code that is loaded stays until the process ends: a thread that a plugin left behind runs on while results are written. */
+/* Code that is loaded stays until the process ends: a thread that a plugin left behind runs on
+ * while results are written. */
 static void keep_loaded(const char *path)
 {
     void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD | RTLD_NODELETE);
@@ -150,7 +161,8 @@ void gsa_watch_crashes(int watched)
         if (watched ? action.sa_handler != SIG_DFL : !ours) continue;
         action = (struct sigaction){ .sa_flags = SA_SIGINFO | SA_ONSTACK };
         sigemptyset(&action.sa_mask);
-        for (int j = 0; j < DEADLY; j++) sigaddset(&action.sa_mask, deadly[j].number); /* one in the handler ends it */
+        for (int j = 0; j < DEADLY; j++)
+            sigaddset(&action.sa_mask, deadly[j].number); /* one in the handler ends it */
         if (watched) action.sa_sigaction = crashed;
         else action.sa_handler = SIG_DFL, action.sa_flags = 0;
         sigaction(deadly[i].number, &action, NULL);

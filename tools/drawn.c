@@ -3,10 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- patterns -------------------------------------------------------------------------------------------------------------- */
+/* ---- patterns ------------------------------------------------------------------------------ */
 
 /* "+", "," or nothing, the pattern, and at a segment's end its layers. */
-static gsa_status append(gsa_drawn_stack *stack, const char *before, const char *pattern, int layers, gsa_error *error)
+static gsa_status append(gsa_drawn_stack *stack, const char *before, const char *pattern,
+                         int layers, gsa_error *error)
 {
     char times[16] = "";
     if (layers > 1) snprintf(times, sizeof times, "*%d", layers);
@@ -19,12 +20,12 @@ static gsa_status append(gsa_drawn_stack *stack, const char *before, const char 
     return GSA_OK;
 }
 
-static gsa_status add_part(gsa_drawn_stack *stack, const gsa_registry *registry, const gsa_part_spec *spec, int first_layer,
-                           int layers, gsa_error *error)
+static gsa_status add_part(gsa_drawn_stack *stack, const gsa_registry *registry,
+                           const gsa_part_spec *spec, int first_layer, int layers, gsa_error *error)
 {
     gsa_drawn_part *part = &stack->parts[stack->n_parts];
-    const gsa_status status =
-        gsa_pattern_create(registry, spec->id, spec->settings, spec->n_settings, &part->pattern, error);
+    const gsa_status status = gsa_pattern_create(registry, spec->id, spec->settings,
+                                                 spec->n_settings, &part->pattern, error);
     if (status != GSA_OK) return status;
     const gsa_schema *schema = gsa_pattern_schema(part->pattern);
     for (int k = 0; k < gsa_schema_kinds(schema); k++)
@@ -34,7 +35,8 @@ static gsa_status add_part(gsa_drawn_stack *stack, const gsa_registry *registry,
     return GSA_OK;
 }
 
-static gsa_status count_sheets(gsa_drawn_stack *stack, const gsa_stack_spec *spec, int *parts, gsa_error *error)
+static gsa_status count_sheets(gsa_drawn_stack *stack, const gsa_stack_spec *spec, int *parts,
+                               gsa_error *error)
 {
     int64_t sheets = 0, total = 0;
     for (int s = 0; s < spec->n_segments; s++) {
@@ -42,21 +44,25 @@ static gsa_status count_sheets(gsa_drawn_stack *stack, const gsa_stack_spec *spe
         sheets += (int64_t)spec->segments[s].n_parts * spec->segments[s].layers;
     }
     if (sheets > GSA_MAX_SHEETS)
-        return gsa_fail(error, GSA_ERR_LIMIT, "the stack has %" PRId64 " patterns over its layers, at most %d can be drawn",
+        return gsa_fail(error, GSA_ERR_LIMIT,
+                        "the stack has %" PRId64
+                        " patterns over its layers, at most %d can be drawn",
                         sheets, GSA_MAX_SHEETS);
     stack->sheets = (int)sheets, *parts = (int)total;
     return GSA_OK;
 }
 
-gsa_status gsa_drawn_stack_create(const gsa_system *system, const gsa_registry *registry, const gsa_stack_spec *spec,
-                                  gsa_drawn_stack *stack, gsa_error *error)
+gsa_status gsa_drawn_stack_create(const gsa_system *system, const gsa_registry *registry,
+                                  const gsa_stack_spec *spec, gsa_drawn_stack *stack,
+                                  gsa_error *error)
 {
     int parts = 0, layer = 0;
     *stack = (gsa_drawn_stack){ .system = system };
     gsa_status status = count_sheets(stack, spec, &parts, error);
     if (status != GSA_OK) return status;
     stack->parts = gsa_alloc_zero(system, (size_t)parts, sizeof *stack->parts);
-    if (!stack->parts) return gsa_out_of_memory(error, "a stack", parts * (int64_t)sizeof *stack->parts);
+    if (!stack->parts)
+        return gsa_out_of_memory(error, "a stack", parts * (int64_t)sizeof *stack->parts);
     for (int s = 0; s < spec->n_segments; s++) {
         const gsa_segment_spec *segment = &spec->segments[s];
         for (int i = 0; i < segment->n_parts && status == GSA_OK; i++) {
@@ -67,7 +73,8 @@ gsa_status gsa_drawn_stack_create(const gsa_system *system, const gsa_registry *
                             i   ? "+"
                             : s ? ","
                                 : "",
-                            gsa_pattern_text(stack->parts[stack->n_parts - 1].pattern), last ? segment->layers : 1, error);
+                            gsa_pattern_text(stack->parts[stack->n_parts - 1].pattern),
+                            last ? segment->layers : 1, error);
         }
         layer += segment->layers;
     }
@@ -86,14 +93,15 @@ void gsa_drawn_stack_release(gsa_drawn_stack *stack)
     *stack = (gsa_drawn_stack){ 0 };
 }
 
-/* ---- instances and sheets ---------------------------------------------------------------------------------------------------- */
+/* ---- instances and sheets ------------------------------------------------------------------ */
 
-gsa_status gsa_drawn_stack_emit(gsa_drawn_stack *stack, const gsa_example *example, const gsa_limits *limits,
-                                gsa_error *error)
+gsa_status gsa_drawn_stack_emit(gsa_drawn_stack *stack, const gsa_example *example,
+                                const gsa_limits *limits, gsa_error *error)
 {
     gsa_status status = GSA_OK;
     for (int p = 0; p < stack->n_parts && status == GSA_OK; p++)
-        status = gsa_pattern_instance(stack->parts[p].pattern, NULL, example, limits, 1, &stack->parts[p].instance, error);
+        status = gsa_pattern_instance(stack->parts[p].pattern, NULL, example, limits, 1,
+                                      &stack->parts[p].instance, error);
     return status;
 }
 
@@ -106,16 +114,17 @@ void gsa_drawn_stack_sheets(const gsa_drawn_stack *stack, int number, gsa_pictur
             if (stack->parts[segment_end].first_layer != lead->first_layer) break;
         for (int l = 0; l < lead->layers; l++)
             for (int p = first; p < segment_end; p++)
-                sheets[at++] = (gsa_picture_sheet){ .instance = stack->parts[p].instance,
-                                                    .schema = gsa_pattern_schema(stack->parts[p].pattern),
-                                                    .topology = gsa_pattern_topology(stack->parts[p].pattern),
-                                                    .self = gsa_pattern_self(stack->parts[p].pattern),
-                                                    .stack = number,
-                                                    .layer = lead->first_layer + l };
+                sheets[at++] =
+                    (gsa_picture_sheet){ .instance = stack->parts[p].instance,
+                                         .schema = gsa_pattern_schema(stack->parts[p].pattern),
+                                         .topology = gsa_pattern_topology(stack->parts[p].pattern),
+                                         .self = gsa_pattern_self(stack->parts[p].pattern),
+                                         .stack = number,
+                                         .layer = lead->first_layer + l };
     }
 }
 
-/* ---- counts ------------------------------------------------------------------------------------------------------------------ */
+/* ---- counts -------------------------------------------------------------------------------- */
 
 /* Edges of the phase in one layer; -1: not part of a layer, or without edges. */
 static int64_t phase_edges(const gsa_drawn_part *part, int phase)
@@ -144,7 +153,8 @@ static int owns_kind(const gsa_drawn_stack *stack, int part, int kind, int bound
     const gsa_kind *k = gsa_schema_kind(gsa_pattern_schema(stack->parts[part].pattern), kind);
     if (bound && k->start == GSA_MEMORY) return 0;
     for (int p = 0; p < part; p++)
-        if (gsa_schema_find_kind(gsa_pattern_schema(stack->parts[p].pattern), k->name) >= 0) return 0;
+        if (gsa_schema_find_kind(gsa_pattern_schema(stack->parts[p].pattern), k->name) >= 0)
+            return 0;
     return 1;
 }
 
@@ -157,7 +167,8 @@ static int64_t say_nodes(const gsa_drawn_stack *stack, int bound)
         for (int k = 0; k < gsa_schema_kinds(schema); k++) {
             if (!owns_kind(stack, p, k, bound)) continue;
             const int64_t count = gsa_instance_nodes(stack->parts[p].instance, k);
-            fprintf(stderr, "%s %s %" PRId64, shown++ ? "," : "", gsa_schema_kind(schema, k)->name, count);
+            fprintf(stderr, "%s %s %" PRId64, shown++ ? "," : "", gsa_schema_kind(schema, k)->name,
+                    count);
             total += count;
         }
     }
@@ -190,5 +201,6 @@ void gsa_drawn_stack_say(const gsa_drawn_stack *stack, const char *name, int bou
             fprintf(stderr, "%" PRId64, edges);
         }
     }
-    fprintf(stderr, " | %" PRId64 " nodes, %" PRId64 " edges\n", nodes, gsa_drawn_stack_edges(stack));
+    fprintf(stderr, " | %" PRId64 " nodes, %" PRId64 " edges\n", nodes,
+            gsa_drawn_stack_edges(stack));
 }

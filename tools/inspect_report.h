@@ -4,7 +4,9 @@
 #include "graph/inspect/inspect.h"
 
 /* `labels`: how many labels are shown, the most frequent ones; 0: all. */
-void gsa_report_table(const gsa_view *view, const gsa_measures *measures, int labels, gsa_output *out);
-gsa_status gsa_report_json(const gsa_view *view, const gsa_measures *measures, gsa_output *out, gsa_error *error);
+void gsa_report_table(const gsa_view *view, const gsa_measures *measures, int labels,
+                      gsa_output *out);
+gsa_status gsa_report_json(const gsa_view *view, const gsa_measures *measures, gsa_output *out,
+                           gsa_error *error);
 
 #endif

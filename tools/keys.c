@@ -24,7 +24,8 @@ void gsa_write_recipe_keys(gsa_output *out)
         char name[80], expected[256];
         gsa_write_expected_of_key(expected, sizeof expected, &keys[i]);
         snprintf(name, sizeof name, "%s.%s", keys[i].section, keys[i].name);
-        gsa_output_format(out, "  %-26s %s; %s [%s]\n", name, keys[i].doc, expected, shown_default(&keys[i]));
+        gsa_output_format(out, "  %-26s %s; %s [%s]\n", name, keys[i].doc, expected,
+                          shown_default(&keys[i]));
     }
 }
 
@@ -43,13 +44,17 @@ void gsa_write_recipe_keys_page(gsa_output *out)
 {
     int count;
     const gsa_key *keys = gsa_recipe_keys(&count);
-    gsa_output_text(out, "# Recipe keys\n\nWritten by `gsa help --recipe-keys`; a test compares this page with the program. "
+    gsa_output_text(out, "# Recipe keys\n\nWritten by `gsa help --recipe-keys`; a test compares "
+                         "this page with the program. "
                          "A value that is not\n"
-                         "the default, of a key that the recipe's task does not read, is refused with file and line.\n");
+                         "the default, of a key that the recipe's task does not read, is refused "
+                         "with file and line.\n");
     for (int i = 0; i < count; i++) {
         char expected[256], tasks[256];
         if (i == 0 || strcmp(keys[i].section, keys[i - 1].section) != 0)
-            gsa_output_format(out, "\n## [%s]\n\n| key | value | default | what it does | tasks |\n|---|---|---|---|---|\n",
+            gsa_output_format(out,
+                              "\n## [%s]\n\n| key | value | default | what it does | tasks "
+                              "|\n|---|---|---|---|---|\n",
                               keys[i].section);
         gsa_write_expected_of_key(expected, sizeof expected, &keys[i]);
         gsa_output_format(out, "| `%s` |", keys[i].name);

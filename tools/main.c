@@ -1,4 +1,5 @@
-/* main.c - gsa VERB [operands] [options]: finds the verb, parses its table, runs it, turns its status into an exit code. */
+/* main.c - gsa VERB [operands] [options]: finds the verb, parses its table, runs it, turns its
+ * status into an exit code. */
 #include <stdio.h>
 #include <string.h>
 #include "topologies/words.h"
@@ -7,10 +8,12 @@
 
 const gsa_verb *const *gsa_verbs(int *count)
 {
-    static const gsa_verb *const verbs[] = { &gsa_verb_topologies, &gsa_verb_topology, &gsa_verb_graph,   &gsa_verb_init,
-                                             &gsa_verb_train,      &gsa_verb_eval,     &gsa_verb_predict, &gsa_verb_generate,
-                                             &gsa_verb_attend,     &gsa_verb_compare,  &gsa_verb_table,   &gsa_verb_average,
-                                             &gsa_verb_bench,      &gsa_verb_doctor,   &gsa_verb_chart,   &gsa_verb_help };
+    static const gsa_verb *const verbs[] = {
+        &gsa_verb_topologies, &gsa_verb_topology, &gsa_verb_graph,   &gsa_verb_init,
+        &gsa_verb_train,      &gsa_verb_eval,     &gsa_verb_predict, &gsa_verb_generate,
+        &gsa_verb_attend,     &gsa_verb_compare,  &gsa_verb_table,   &gsa_verb_average,
+        &gsa_verb_bench,      &gsa_verb_doctor,   &gsa_verb_chart,   &gsa_verb_help
+    };
     *count = (int)(sizeof verbs / sizeof *verbs);
     return verbs;
 }
@@ -51,7 +54,8 @@ int gsa_exit_code(gsa_status status)
     }
 }
 
-static gsa_status print(void (*write)(gsa_output *out, const gsa_verb *verb), const gsa_verb *verb, gsa_error *error)
+static gsa_status print(void (*write)(gsa_output *out, const gsa_verb *verb), const gsa_verb *verb,
+                        gsa_error *error)
 {
     gsa_output *out;
     const gsa_status status = gsa_output_open(NULL, "-", &out, error);
@@ -80,7 +84,8 @@ static gsa_status run(int argc, char **argv, gsa_error *error)
     gsa_watch_crashes(1);
     if (argc < 2) return gsa_fail(error, GSA_ERR_ARGUMENT, "which verb? 'gsa help' lists them");
     if (strcmp(argv[1], "--version") == 0) return print(write_version, NULL, error);
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) return print(write_usage, NULL, error);
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return print(write_usage, NULL, error);
     const gsa_verb *verb = gsa_verb_find(argv[1], error);
     if (!verb) return error->status;
     gsa_args *args;
@@ -89,7 +94,8 @@ static gsa_status run(int argc, char **argv, gsa_error *error)
     if (status != GSA_OK) return status;
     if (gsa_args_help(args)) status = print(gsa_write_help, verb, error);
     else status = gsa_add_own_plugins(args, own, error);
-    if (status == GSA_OK && !gsa_args_help(args)) status = gsa_own_add_last(args, verb, last, error);
+    if (status == GSA_OK && !gsa_args_help(args))
+        status = gsa_own_add_last(args, verb, last, error);
     if (status == GSA_OK && !gsa_args_help(args)) status = verb->run(args, error);
     if (status != GSA_OK) gsa_explain_own_plugins(error);
     gsa_args_release(args);

@@ -1,6 +1,8 @@
-/* options.h - what the command's verbs are and take. One table a verb: it drives parsing, --help, the man page and completion.
+/* options.h - what the command's verbs are and take. One table a verb: it drives parsing, --help,
+ * the man page and completion.
  *
- * Law.  Tables are constants; texts in them are UTF-8 without line ends unless said otherwise. Parsing keeps pointers into argv,
+ * Law.  Tables are constants; texts in them are UTF-8 without line ends unless said otherwise.
+ *     Parsing keeps pointers into argv,
  *       which must outlive the gsa_args. Nothing here prints. */
 #ifndef GSA_OPTIONS_H
 #define GSA_OPTIONS_H
@@ -16,12 +18,14 @@ enum gsa_option_type {
 };
 
 typedef struct gsa_option {
-    const char *name; /* without the dashes */
-    int type;         /* gsa_option_type */
+    const char *name;     /* without the dashes */
+    int type;             /* gsa_option_type */
+    const char *value;    /* what stands for the value in help: "N", "FILE", "SPEC"; of a choice
+                             "a|b|c", which is also the check */
+    const char *fallback; /* the value when none is given, parsed like one; NULL: the option is
+                             absent then */
     const char
-        *value; /* what stands for the value in help: "N", "FILE", "SPEC"; of a choice "a|b|c", which is also the check */
-    const char *fallback; /* the value when none is given, parsed like one; NULL: the option is absent then */
-    const char *absent;   /* what help shows as default where fallback is NULL: "all cores"; NULL: nothing */
+        *absent; /* what help shows as default where fallback is NULL: "all cores"; NULL: nothing */
     int64_t low, high;
     const char *doc;
 } gsa_option;
@@ -42,10 +46,11 @@ typedef struct gsa_verb {
     gsa_status (*run)(const gsa_args *args, gsa_error *error);
 } gsa_verb;
 
-/* Reads argv[0..count-1], the words after the verb: options in any order, "--name=value" or "--name value", "--" ends them, "-" is an
- * operand. --help is accepted everywhere (gsa_args_help). The sentence names the word, what was expected, the nearest known one. */
-gsa_status gsa_args_parse(const gsa_system *system, const gsa_verb *verb, char **argv, int count, gsa_args **args,
-                          gsa_error *error);
+/* Reads argv[0..count-1], the words after the verb: options in any order, "--name=value" or "--name
+ * value", "--" ends them, "-" is an operand. --help is accepted everywhere (gsa_args_help). The
+ * sentence names the word, what was expected, the nearest known one. */
+gsa_status gsa_args_parse(const gsa_system *system, const gsa_verb *verb, char **argv, int count,
+                          gsa_args **args, gsa_error *error);
 void gsa_args_release(gsa_args *args); /* NULL does nothing */
 
 const gsa_system *gsa_args_system(const gsa_args *args);
@@ -54,21 +59,25 @@ int gsa_args_operands(const gsa_args *args);
 const char *gsa_args_operand(const gsa_args *args, int index);
 
 /* How sentences and help call it, for "%s%s": "gsa train", or the program's name. */
-#define GSA_VERB_CALLED(verb) (verb)->program ? (verb)->program : "gsa ", (verb)->program ? "" : (verb)->name
+#define GSA_VERB_CALLED(verb)                                                                      \
+    (verb)->program ? (verb)->program : "gsa ", (verb)->program ? "" : (verb)->name
 
-/* Adds a value behind those given to an option that is repeatable; does nothing where the verb has no such option. The text must
- * outlive the gsa_args. */
+/* Adds a value behind those given to an option that is repeatable; does nothing where the verb has
+ * no such option. The text must outlive the gsa_args. */
 gsa_status gsa_args_append(gsa_args *args, const char *name, const char *text, gsa_error *error);
 
-/* By the option's name, which must stand in the verb's table. `given`: on the command line, not by fallback. */
+/* By the option's name, which must stand in the verb's table. `given`: on the command line, not by
+ * fallback. */
 int gsa_args_given(const gsa_args *args, const char *name);
 int gsa_args_flag(const gsa_args *args, const char *name);
 const char *gsa_args_text(const gsa_args *args, const char *name); /* NULL: absent */
 int64_t gsa_args_number(const gsa_args *args, const char *name, int64_t absent);
-const char *const *gsa_args_texts(const gsa_args *args, const char *name, int *count); /* in order */
+const char *const *gsa_args_texts(const gsa_args *args, const char *name,
+                                  int *count); /* in order */
 const int64_t *gsa_args_numbers(const gsa_args *args, const char *name, int *count);
 
-/* The option names a file whose name has another ending than .svg: GSA_ERR_ARGUMENT; a name without ending and "-" are fine. */
+/* The option names a file whose name has another ending than .svg: GSA_ERR_ARGUMENT; a name without
+ * ending and "-" are fine. */
 gsa_status gsa_args_svg(const gsa_args *args, const char *name, gsa_error *error);
 
 /* The option's default for people: its fallback, else what `absent` says, else NULL. */

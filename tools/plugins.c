@@ -1,5 +1,5 @@
-/* plugins.c - the plugin that comes with the command: `file`, found beside the program, so that it is there without
- * --plugin. */
+/* plugins.c - the plugin that comes with the command: `file`, found beside the program, so that it
+ * is there without --plugin. */
 #define _XOPEN_SOURCE 700 /* realpath, S_ISVTX */
 #include <limits.h>
 #include <stdint.h>
@@ -34,12 +34,15 @@ static int path_of(int place, char *path)
     return gsa_beside_program(places[place], "", path);
 }
 
-/* FOLDER/file.so, also with settings behind it (file.so:path=/a/b), as `gsa topology check` takes it. */
+/* FOLDER/file.so, also with settings behind it (file.so:path=/a/b), as `gsa topology check` takes
+ * it. */
 static int is_own(const char *text)
 {
     const char *settings = strstr(text, ".so:");
     const size_t bytes = settings ? (size_t)(settings - text) + 3 : strlen(text);
-    if (bytes < sizeof OWN - 1 || strncmp(text + bytes - (sizeof OWN - 1), OWN, sizeof OWN - 1) != 0) return 0;
+    if (bytes < sizeof OWN - 1 ||
+        strncmp(text + bytes - (sizeof OWN - 1), OWN, sizeof OWN - 1) != 0)
+        return 0;
     return bytes == sizeof OWN - 1 || text[bytes - sizeof OWN] == '/';
 }
 
@@ -66,7 +69,8 @@ int gsa_is_own_plugin(const char *path)
     return 0;
 }
 
-/* The user's or root's, and not others' to write. A folder that keeps everybody's files apart (/tmp) may be. */
+/* The user's or root's, and not others' to write. A folder that keeps everybody's files apart
+ * (/tmp) may be. */
 static int is_kept(const char *path)
 {
     struct stat facts;
@@ -94,13 +98,14 @@ static int is_trusted(const char *path)
     return is_way_kept(path) && realpath(path, real) && is_way_kept(real);
 }
 
-/* Inode and time of change: both are the kernel's to give, so that nobody who packs an archive knows them. */
+/* Inode and time of change: both are the kernel's to give, so that nobody who packs an archive
+ * knows them. */
 static int mark_of(const char *path, char mark[GSA_PLUGIN_MARK])
 {
     struct stat facts;
     if (stat(path, &facts) != 0) return 0;
-    snprintf(mark, GSA_PLUGIN_MARK, "%ju.%jd.%ld", (uintmax_t)facts.st_ino, (intmax_t)facts.st_ctim.tv_sec,
-             facts.st_ctim.tv_nsec);
+    snprintf(mark, GSA_PLUGIN_MARK, "%ju.%jd.%ld", (uintmax_t)facts.st_ino,
+             (intmax_t)facts.st_ctim.tv_sec, facts.st_ctim.tv_nsec);
     return 1;
 }
 
@@ -108,7 +113,9 @@ gsa_plugin_policy gsa_read_plugin_policy(const gsa_args *args)
 {
     int count;
     const char *const *given = gsa_args_texts(args, "plugin", &count); /* the own one is the last */
-    return (gsa_plugin_policy){ .own = count > 0 && gsa_is_own_plugin(given[count - 1]) ? given[count - 1] : NULL,
+    return (gsa_plugin_policy){ .own = count > 0 && gsa_is_own_plugin(given[count - 1])
+                                           ? given[count - 1]
+                                           : NULL,
                                 .trusts = is_trusted,
                                 .mark = mark_of,
                                 .other = gsa_args_flag(args, "other-plugin") };
@@ -118,8 +125,11 @@ void gsa_explain_own_plugins(gsa_error *error)
 {
     char first[GSA_PATH_ROOM], second[GSA_PATH_ROOM];
     char text[GSA_ERROR_SIZE];
-    if (!strstr(error->text, "no topology is named 'file'") || !path_of(0, first) || !path_of(1, second)) return;
+    if (!strstr(error->text, "no topology is named 'file'") || !path_of(0, first) ||
+        !path_of(1, second))
+        return;
     memcpy(text, error->text, sizeof text);
-    gsa_fail(error, error->status, "%s; 'file' is a plugin and is neither %s nor %s: --plugin FOLDER/%s names it", text,
+    gsa_fail(error, error->status,
+             "%s; 'file' is a plugin and is neither %s nor %s: --plugin FOLDER/%s names it", text,
              first, second, OWN);
 }

@@ -16,7 +16,8 @@ void gsa_write_duration(char *text, size_t size, double seconds)
 {
     const int64_t whole = seconds > 0 && seconds < 1e12 ? (int64_t)(seconds + 0.5) : 0;
     if (whole >= 3600)
-        snprintf(text, size, "%" PRId64 ":%02d:%02d", whole / 3600, (int)(whole / 60 % 60), (int)(whole % 60));
+        snprintf(text, size, "%" PRId64 ":%02d:%02d", whole / 3600, (int)(whole / 60 % 60),
+                 (int)(whole % 60));
     else snprintf(text, size, "%d:%02d", (int)(whole / 60), (int)(whole % 60));
 }
 
@@ -26,9 +27,10 @@ static void write_step(char line[LINE], const gsa_progress *p)
     gsa_write_duration(gone, sizeof gone, p->seconds);
     gsa_write_duration(left, sizeof left, p->remaining);
     snprintf(line, LINE,
-             "step %" PRId64 "/%" PRId64 " | loss %.4f | norm %.3f | lr %.1e | %.2f ms | %.0f tok/s | %s gone, %s left%s%s",
-             p->step, p->steps, p->loss, p->norm, p->lr, p->step_ms, p->tokens_per_second, gone, left, p->text ? " | " : "",
-             p->text ? p->text : "");
+             "step %" PRId64 "/%" PRId64
+             " | loss %.4f | norm %.3f | lr %.1e | %.2f ms | %.0f tok/s | %s gone, %s left%s%s",
+             p->step, p->steps, p->loss, p->norm, p->lr, p->step_ms, p->tokens_per_second, gone,
+             left, p->text ? " | " : "", p->text ? p->text : "");
 }
 
 /* What people watch, and no more than the terminal's line: a longer one would wrap and stay. */
@@ -40,8 +42,11 @@ static void write_bar(char line[LINE], const gsa_progress *p, int columns)
     bar[BAR] = 0;
     gsa_write_duration(gone, sizeof gone, p->seconds);
     gsa_write_duration(left, sizeof left, p->remaining);
-    snprintf(line, LINE, "[%s] %s gone, %s left | %" PRId64 "/%" PRId64 " | loss %.4f%s%s | %.0f tok/s | lr %.1e", bar, gone,
-             left, p->step, p->steps, p->loss, p->text ? " | " : "", p->text ? p->text : "", p->tokens_per_second, p->lr);
+    snprintf(line, LINE,
+             "[%s] %s gone, %s left | %" PRId64 "/%" PRId64
+             " | loss %.4f%s%s | %.0f tok/s | lr %.1e",
+             bar, gone, left, p->step, p->steps, p->loss, p->text ? " | " : "",
+             p->text ? p->text : "", p->tokens_per_second, p->lr);
     if (columns > 1 && columns <= LINE) line[columns - 1] = 0;
 }
 
@@ -75,8 +80,8 @@ void gsa_report(void *context, const gsa_progress *p)
     write_step(line, p);
     if (p->kind == 0) fputs(line, stderr);
     else if (p->kind == 1)
-        fprintf(stderr, "epoch %d/%d | step %" PRId64 " | loss %.4f%s%s", p->epoch, p->epochs, p->step, p->loss,
-                p->text ? " | " : "", p->text ? p->text : "");
+        fprintf(stderr, "epoch %d/%d | step %" PRId64 " | loss %.4f%s%s", p->epoch, p->epochs,
+                p->step, p->loss, p->text ? " | " : "", p->text ? p->text : "");
     else fputs(p->text ? p->text : "", stderr);
     fputc('\n', stderr);
 }

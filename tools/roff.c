@@ -1,4 +1,5 @@
-/* roff.c - what manual pages in roff are made of: text, options, a verb's section, a page of one program. */
+/* roff.c - what manual pages in roff are made of: text, options, a verb's section, a page of one
+ * program. */
 #include <inttypes.h>
 #include <ctype.h>
 #include "verbs.h"
@@ -51,7 +52,8 @@ static void write_parts(gsa_output *out, const gsa_verb *verb)
 
 void gsa_write_man_verb(gsa_output *out, const gsa_verb *verb)
 {
-    gsa_output_format(out, ".SS \"gsa %s%s%s\"\n", verb->name, *verb->operands ? " " : "", verb->operands);
+    gsa_output_format(out, ".SS \"gsa %s%s%s\"\n", verb->name, *verb->operands ? " " : "",
+                      verb->operands);
     gsa_write_roff(out, verb->summary);
     gsa_output_text(out, ".\n");
     write_parts(out, verb);
@@ -60,7 +62,8 @@ void gsa_write_man_verb(gsa_output *out, const gsa_verb *verb)
 void gsa_write_man_title(gsa_output *out, const char *program, const char *summary)
 {
     gsa_output_text(out, ".TH ");
-    for (const char *at = program; *at; at++) gsa_output_format(out, "%c", toupper((unsigned char)*at));
+    for (const char *at = program; *at; at++)
+        gsa_output_format(out, "%c", toupper((unsigned char)*at));
     gsa_output_format(out, " 1 \"\" \"gsa %s\" \"User Commands\"\n.SH NAME\n", GSA_VERSION);
     gsa_write_roff(out, program);
     gsa_output_text(out, " \\- ");
@@ -77,7 +80,8 @@ void gsa_write_man_program(gsa_output *out, const gsa_verb *verb)
     gsa_write_roff(out, verb->operands);
     gsa_output_text(out, "\n.RI [ options ]\n.SH OPTIONS\n");
     write_parts(out, verb);
-    gsa_output_text(out, ".SH EXIT STATUS\n.TP\n0\ndone\n.TP\n1\nthe work failed: file system, memory, limits\n"
-                         ".TP\n2\nwhat was asked is wrong: options, the content of a file\n"
-                         ".SH SEE ALSO\n.BR gsa (1)\n");
+    gsa_output_text(
+        out, ".SH EXIT STATUS\n.TP\n0\ndone\n.TP\n1\nthe work failed: file system, memory, limits\n"
+             ".TP\n2\nwhat was asked is wrong: options, the content of a file\n"
+             ".SH SEE ALSO\n.BR gsa (1)\n");
 }

@@ -10,15 +10,16 @@ gsa_status gsa_open_registry(const gsa_args *args, gsa_registry **registry, gsa_
     int count;
     const char *const *plugins = gsa_args_texts(args, "plugin", &count);
     gsa_status status = gsa_registry_create(gsa_args_system(args), registry, error);
-    for (int i = 0; i < count && status == GSA_OK; i++) status = gsa_registry_load(*registry, plugins[i], error);
+    for (int i = 0; i < count && status == GSA_OK; i++)
+        status = gsa_registry_load(*registry, plugins[i], error);
     if (status == GSA_OK) return GSA_OK;
     gsa_registry_release(*registry);
     *registry = NULL;
     return status;
 }
 
-gsa_status gsa_open_pattern(const gsa_registry *registry, const gsa_system *system, const char *spec, gsa_pattern **pattern,
-                            gsa_error *error)
+gsa_status gsa_open_pattern(const gsa_registry *registry, const gsa_system *system,
+                            const char *spec, gsa_pattern **pattern, gsa_error *error)
 {
     char shown[GSA_SHOWN];
     gsa_stack_spec stack = { 0 };
@@ -27,12 +28,13 @@ gsa_status gsa_open_pattern(const gsa_registry *registry, const gsa_system *syst
     if (status != GSA_OK) return status;
     const gsa_segment_spec *segment = stack.segments;
     if (stack.n_segments != 1 || segment->n_parts != 1 || segment->layers != 1)
-        status = gsa_fail(error, GSA_ERR_ARGUMENT,
-                          "%s is a stack, expected one topology with its settings, such as star:cyclic=0",
-                          gsa_word_show(spec, shown));
+        status = gsa_fail(
+            error, GSA_ERR_ARGUMENT,
+            "%s is a stack, expected one topology with its settings, such as star:cyclic=0",
+            gsa_word_show(spec, shown));
     else
-        status = gsa_pattern_create(registry, segment->parts->id, segment->parts->settings, segment->parts->n_settings,
-                                    pattern, error);
+        status = gsa_pattern_create(registry, segment->parts->id, segment->parts->settings,
+                                    segment->parts->n_settings, pattern, error);
     gsa_spec_release(&stack);
     return status;
 }

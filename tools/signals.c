@@ -1,18 +1,22 @@
-/* signals.c - what a signal does to the command. To `gsa train` the first one asks, the second insists; any other verb it ends, and with
- * it the temporaries of outputs that are not whole; while a folder is written it waits. A handler has no other way to know and to speak:
- * these are the mutable globals of the command. */
+/* signals.c - what a signal does to the command. To `gsa train` the first one asks, the second
+ * insists; any other verb it ends, and with it the temporaries of outputs that are not whole; while
+ * a folder is written it waits. A handler has no other way to know and to speak: these are the
+ * mutable globals of the command. */
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
 #include <unistd.h>
 #include "verbs.h"
 
-/* ---- temporaries ---------------------------------------------------------------------------------------------------------------- */
+/* ---- temporaries --------------------------------------------------------------------------- */
 
-enum { TEMPORARIES = 16, NAME_ROOM = 4096 }; /* of those above, or with longer names, what a signal leaves is left */
+enum {
+    TEMPORARIES = 16,
+    NAME_ROOM = 4096
+}; /* of those above, or with longer names, what a signal leaves is left */
 
-/* Whose it is matters: a child that is ended would take away its parent's. Changed while the thread takes no signals, and the
- * command's other threads never do. */
+/* Whose it is matters: a child that is ended would take away its parent's. Changed while the thread
+ * takes no signals, and the command's other threads never do. */
 static struct temporary {
     volatile pid_t owner; /* 0: nothing stands here */
     char path[NAME_ROOM];
@@ -57,11 +61,12 @@ static void note(const char *path)
 static void forget(const char *path)
 {
     for (int i = 0; i < TEMPORARIES; i++)
-        if (temporaries[i].owner == getpid() && strcmp(temporaries[i].path, path) == 0) temporaries[i].owner = 0;
+        if (temporaries[i].owner == getpid() && strcmp(temporaries[i].path, path) == 0)
+            temporaries[i].owner = 0;
 }
 
-/* What must not be there before is a temporary (graph/output.c), until it is renamed or removed. Other files are opened while signals are
- * taken: a pipe waits for its other end. */
+/* What must not be there before is a temporary (graph/output.c), until it is renamed or removed.
+ * Other files are opened while signals are taken: a pipe waits for its other end. */
 static int open_noted(void *user, const char *path, int mode)
 {
     if (mode != GSA_OPEN_CREATE) return gsa_system_default()->open(user, path, mode);
@@ -90,7 +95,7 @@ static int remove_noted(void *user, const char *path)
     return rc;
 }
 
-/* ---- folders --------------------------------------------------------------------------------------------------------------------- */
+/* ---- folders ------------------------------------------------------------------------------- */
 
 static int caught_already; /* gsa_catch_signals: the verb itself knows what to do */
 static struct {
@@ -110,7 +115,7 @@ void gsa_let_signals_come(void)
     if (held.active) held.active = 0, let_go(&held.before);
 }
 
-/* ---- handlers -------------------------------------------------------------------------------------------------------------------- */
+/* ---- handlers ------------------------------------------------------------------------------ */
 
 static volatile sig_atomic_t stop;
 
@@ -123,7 +128,8 @@ static void caught(int number)
     stop = 1;
 }
 
-/* The end is the signal's own, so that who started the program sees which. The first process of a container is not ended by its own. */
+/* The end is the signal's own, so that who started the program sees which. The first process of a
+ * container is not ended by its own. */
 static void ended(int number)
 {
     sigset_t own;
@@ -135,7 +141,8 @@ static void ended(int number)
     _exit(GSA_EXIT_SIGNAL + number);
 }
 
-/* Who started the program may have had a signal ignored (nohup, trap '' INT, a script's job in the background): it stays so. */
+/* Who started the program may have had a signal ignored (nohup, trap '' INT, a script's job in the
+ * background): it stays so. */
 static void handle(int number, void (*handler)(int))
 {
     struct sigaction action;
@@ -149,7 +156,8 @@ const gsa_system *gsa_tidy_system(void)
 {
     static gsa_system tidy;
     tidy = *gsa_system_default();
-    tidy.open = open_noted, tidy.rename = rename_noted, tidy.remove = remove_noted, tidy.make_folder = make_folder_held;
+    tidy.open = open_noted, tidy.rename = rename_noted, tidy.remove = remove_noted,
+    tidy.make_folder = make_folder_held;
     signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files: write fails instead */
     for (int i = 0; i < ENDING; i++) handle(ending[i], ended);
     return &tidy;

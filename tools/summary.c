@@ -36,7 +36,8 @@ static void row(const char *name, const json_t *dev, const json_t *test)
     fputc('\n', stderr);
 }
 
-/* What needs no training: "majority_accuracy" is the baseline "majority" of the metric accuracy, on dev. */
+/* What needs no training: "majority_accuracy" is the baseline "majority" of the metric accuracy, on
+ * dev. */
 static void baselines(const json_t *result, const char *metric)
 {
     const char *key;
@@ -44,7 +45,9 @@ static void baselines(const json_t *result, const char *metric)
     char tail[NAME], name[NAME], line[NAME + 16];
     snprintf(tail, sizeof tail, "_%s", metric);
     json_object_foreach ((json_t *)(uintptr_t)result, key, value) {
-        if (!ends(key, tail) || begins(key, "dev_") || begins(key, "test_") || !json_is_number(value)) continue;
+        if (!ends(key, tail) || begins(key, "dev_") || begins(key, "test_") ||
+            !json_is_number(value))
+            continue;
         words(name, key, strlen(key) - strlen(tail));
         snprintf(line, sizeof line, "  baseline: %s", name);
         row(line, value, NULL);
@@ -61,7 +64,8 @@ static void metrics(const json_t *result)
     fprintf(stderr, "  %-32s %10s %10s\n", "", "dev", "test");
     for (int s = 0; s < 2; s++)
         json_object_foreach ((json_t *)(uintptr_t)result, key, value) {
-            if (!begins(key, splits[s]) || !json_is_number(value) || ends(key, "_examples")) continue;
+            if (!begins(key, splits[s]) || !json_is_number(value) || ends(key, "_examples"))
+                continue;
             const char *metric = key + strlen(splits[s]);
             snprintf(other, sizeof other, "%s%s", splits[!s], metric);
             const json_t *beside = json_object_get(result, other);
@@ -86,12 +90,16 @@ gsa_status gsa_print_summary(const char *result, const char *folder, gsa_error *
     if (!object) return gsa_fail(error, GSA_ERR_FORMAT, "the result is no JSON: %s", why.text);
     metrics(object);
     gsa_write_duration(time, sizeof time, number(object, "seconds"));
-    fprintf(stderr, "  time %s, %.0f tokens a second; %.0f steps", time, number(object, "tokens_per_second"),
-            number(object, "steps"));
-    if ((best = json_object_get(object, "best_step"))) fprintf(stderr, ", the best %.0f", json_number_value(best));
+    fprintf(stderr, "  time %s, %.0f tokens a second; %.0f steps", time,
+            number(object, "tokens_per_second"), number(object, "steps"));
+    if ((best = json_object_get(object, "best_step")))
+        fprintf(stderr, ", the best %.0f", json_number_value(best));
     fprintf(stderr, "; %.0f parameters\n", number(object, "parameters"));
     if (folder)
-        fprintf(stderr, "  in %s: result.json, log.jsonl, curve.svg, config.ini, outcomes.jsonl, the model\n", folder);
+        fprintf(
+            stderr,
+            "  in %s: result.json, log.jsonl, curve.svg, config.ini, outcomes.jsonl, the model\n",
+            folder);
     else fputs("  nothing is kept: --out DIR keeps the model\n", stderr);
     json_decref(object);
     return GSA_OK;

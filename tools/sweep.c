@@ -1,4 +1,5 @@
-/* sweep.c - gsa train with --seeds or --each: several runs, a line each, a summary (train/runs/sweep.h). */
+/* sweep.c - gsa train with --seeds or --each: several runs, a line each, a summary
+ * (train/runs/sweep.h). */
 #include "sweep.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,9 @@ static void begin(void *context, const gsa_sweep_plan *plan, int index, int stat
     static const char *const says[] = { "", ", which goes on", ", which is there already" };
     const teller *t = context;
     gsa_reporter_end(t->reporter);
-    if (!t->reporter->quiet) fprintf(stderr, "run %d/%d: %s%s\n", index + 1, plan->runs, plan->run[index].name, says[state]);
+    if (!t->reporter->quiet)
+        fprintf(stderr, "run %d/%d: %s%s\n", index + 1, plan->runs, plan->run[index].name,
+                says[state]);
 }
 
 static void end(void *context, const char *line)
@@ -32,7 +35,8 @@ static gsa_status tell(const gsa_args *args, const gsa_results *results, gsa_err
     char *summary = NULL;
     gsa_table table = { 0 };
     gsa_status status = gsa_results_summary(results, &summary, error);
-    if (status == GSA_OK && !gsa_args_flag(args, "quiet")) status = gsa_results_table(results, &table, error);
+    if (status == GSA_OK && !gsa_args_flag(args, "quiet"))
+        status = gsa_results_table(results, &table, error);
     if (status == GSA_OK && table.cell) gsa_print_table(&table);
     if (status == GSA_OK) status = gsa_print_line(gsa_args_system(args), summary, error);
     gsa_table_release(&table);
@@ -48,7 +52,8 @@ static gsa_status read_seeds(const gsa_args *args, int64_t **seeds, int *count, 
     if (*count == 0) return GSA_OK;
     const int64_t one = *count == 1 ? given[0] : 0;
     if (*count == 1 && (one < 1 || one > GSA_SWEEP_RUNS))
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "--seeds %lld: expected how many, 1 to %d, or a list such as 3,7,9",
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "--seeds %lld: expected how many, 1 to %d, or a list such as 3,7,9",
                         (long long)one, GSA_SWEEP_RUNS);
     const int n = *count == 1 ? (int)one : *count;
     *seeds = gsa_alloc(gsa_args_system(args), (size_t)n, sizeof **seeds);
@@ -60,20 +65,25 @@ static gsa_status read_seeds(const gsa_args *args, int64_t **seeds, int *count, 
 
 int gsa_sweep_asked(const gsa_args *args)
 {
-    return gsa_args_given(args, "seeds") || gsa_args_given(args, "each") || gsa_args_given(args, "results");
+    return gsa_args_given(args, "seeds") || gsa_args_given(args, "each") ||
+           gsa_args_given(args, "results");
 }
 
-gsa_status gsa_run_sweep(const gsa_args *args, const gsa_train_options *train, gsa_reporter *reporter, gsa_error *error)
+gsa_status gsa_run_sweep(const gsa_args *args, const gsa_train_options *train,
+                         gsa_reporter *reporter, gsa_error *error)
 {
     gsa_results *results = NULL;
     int64_t *seeds;
     teller t = { .system = gsa_args_system(args), .reporter = reporter, .error = error };
-    gsa_sweep_options options = {
-        .train = *train, .results = gsa_args_text(args, "results"), .begin = begin, .end = end, .context = &t
-    };
+    gsa_sweep_options options = { .train = *train,
+                                  .results = gsa_args_text(args, "results"),
+                                  .begin = begin,
+                                  .end = end,
+                                  .context = &t };
     if (train->resume)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "--resume goes on with one run: with --seeds, --each or --results the same command goes on");
+                        "--resume goes on with one run: with --seeds, --each or --results the same "
+                        "command goes on");
     options.each = gsa_args_texts(args, "each", &options.n_each);
     gsa_status status = read_seeds(args, &seeds, &options.n_seeds, error);
     options.seeds = seeds;

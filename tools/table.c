@@ -28,8 +28,10 @@ void gsa_print_table(const gsa_table *table)
                 widest = width > widest ? width : widest;
             }
             const char *text = cell_of(table, r, c);
-            const int pad = widest - width_of(text), left = c < table->texts, last = c == table->columns - 1;
-            fprintf(stderr, "%*s%s%*s", left ? 0 : pad, "", text, (left ? pad : 0) + (last ? 0 : 2), "");
+            const int pad = widest - width_of(text), left = c < table->texts,
+                      last = c == table->columns - 1;
+            fprintf(stderr, "%*s%s%*s", left ? 0 : pad, "", text, (left ? pad : 0) + (last ? 0 : 2),
+                    "");
         }
         fputc('\n', stderr);
     }
@@ -48,7 +50,8 @@ static void write_markdown(const gsa_table *table, gsa_output *out)
         }
         gsa_output_text(out, "\n");
         for (int c = 0; r == 0 && c < table->columns; c++)
-            gsa_output_format(out, "%s%s", c < table->texts ? "|---" : "|---:", c < table->columns - 1 ? "" : "|\n");
+            gsa_output_format(out, "%s%s", c < table->texts ? "|---" : "|---:",
+                              c < table->columns - 1 ? "" : "|\n");
     }
 }
 
@@ -61,29 +64,37 @@ static int holds(const gsa_system *system, const char *folder, const char *name)
            system->kind(system->user, path, NULL) > GSA_FILE_ABSENT;
 }
 
-static gsa_status read_folder(const gsa_system *system, const char *folder, gsa_results *results, gsa_error *error)
+static gsa_status read_folder(const gsa_system *system, const char *folder, gsa_results *results,
+                              gsa_error *error)
 {
     char file[PATH];
     if (holds(system, folder, "results.jsonl")) {
         snprintf(file, sizeof file, "%s/results.jsonl", folder);
         return gsa_results_read(results, file, error);
     }
-    if (holds(system, folder, "result.json")) return gsa_results_read_run(results, system, folder, error);
+    if (holds(system, folder, "result.json"))
+        return gsa_results_read_run(results, system, folder, error);
     return gsa_fail(error, GSA_ERR_ARGUMENT,
-                    "folder '%s' holds neither results.jsonl nor the result.json of a run: gsa train --seeds or --each "
+                    "folder '%s' holds neither results.jsonl nor the result.json of a run: gsa "
+                    "train --seeds or --each "
                     "writes the one into the folder of its runs, gsa train --out the other",
                     folder);
 }
 
 /* A file of results, a folder of runs that holds one, or a run: its folder or its result.json. */
-static gsa_status read_operand(const gsa_system *system, const char *path, gsa_results *results, gsa_error *error)
+static gsa_status read_operand(const gsa_system *system, const char *path, gsa_results *results,
+                               gsa_error *error)
 {
     char folder[PATH] = ".";
     const char *slash = strrchr(path, '/');
-    if (system->kind(system->user, path, NULL) == GSA_FILE_FOLDER) return read_folder(system, path, results, error);
-    if (slash && slash - path < PATH) snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
-    const int run = strcmp(slash ? slash + 1 : path, "result.json") == 0 && holds(system, folder, "config.ini");
-    return run ? gsa_results_read_run(results, system, folder, error) : gsa_results_read(results, path, error);
+    if (system->kind(system->user, path, NULL) == GSA_FILE_FOLDER)
+        return read_folder(system, path, results, error);
+    if (slash && slash - path < PATH)
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
+    const int run =
+        strcmp(slash ? slash + 1 : path, "result.json") == 0 && holds(system, folder, "config.ini");
+    return run ? gsa_results_read_run(results, system, folder, error)
+               : gsa_results_read(results, path, error);
 }
 
 static gsa_status run(const gsa_args *args, gsa_error *error)
@@ -96,8 +107,10 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
         status = read_operand(gsa_args_system(args), gsa_args_operand(args, i), results, error);
     if (status == GSA_OK) status = gsa_results_table(results, &table, error);
     if (status == GSA_OK && table.rows < 2)
-        status = gsa_fail(error, GSA_ERR_FORMAT, "no result stands in '%s'%s: expected lines of gsa train --results",
-                          gsa_args_operand(args, 0), gsa_args_operands(args) > 1 ? " and the others" : "");
+        status = gsa_fail(error, GSA_ERR_FORMAT,
+                          "no result stands in '%s'%s: expected lines of gsa train --results",
+                          gsa_args_operand(args, 0),
+                          gsa_args_operands(args) > 1 ? " and the others" : "");
     if (status == GSA_OK) status = gsa_output_open(gsa_args_system(args), "-", &out, error);
     if (status == GSA_OK) {
         write_markdown(&table, out);
@@ -114,11 +127,14 @@ const gsa_verb gsa_verb_table = {
     .operands = "RESULTS...",
     .least = 1,
     .most = FILES,
-    .notes =
-        "Reads the lines that gsa train --seeds, --each and --results write, and runs of gsa train --out: a folder of "
-        "runs stands for its results.jsonl, a run's folder for its result.json. A row holds the runs that agree in every "
-        "key but the seed, and is named by what others do not share with it: mean and standard deviation (n - 1) over "
-        "its seeds. Of a line without a setting nothing is known: it is a row, named by file and line. Rows of averages "
-        "follow over names that are no keys; seconds of a run, on its machine.",
+    .notes = "Reads the lines that gsa train --seeds, --each and --results write, and runs of gsa "
+             "train --out: a folder of "
+             "runs stands for its results.jsonl, a run's folder for its result.json. A row holds "
+             "the runs that agree in every "
+             "key but the seed, and is named by what others do not share with it: mean and "
+             "standard deviation (n - 1) over "
+             "its seeds. Of a line without a setting nothing is known: it is a row, named by file "
+             "and line. Rows of averages "
+             "follow over names that are no keys; seconds of a run, on its machine.",
     .run = run
 };

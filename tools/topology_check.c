@@ -1,5 +1,5 @@
-/* topology_check.c - `gsa topology check`: starts the checked process, listens to it, ends it when it does not answer or takes
- * too much, and prints what it found. */
+/* topology_check.c - `gsa topology check`: starts the checked process, listens to it, ends it when
+ * it does not answer or takes too much, and prints what it found. */
 #include <errno.h>
 #include <inttypes.h>
 #include <fcntl.h>
@@ -33,7 +33,8 @@ typedef struct gsa_watch { /* the checked process as seen from here */
     char pattern[GSA_ERROR_SIZE];
     gsa_check_report report;
     int found; /* findings that came */
-    /* what it printed: how much, the line that is not whole yet, and what a sanitizer found first */
+    /* what it printed: how much, the line that is not whole yet, and what a sanitizer found
+     * first */
     int64_t printed;
     char print[512], found_by[512];
     size_t print_used;
@@ -41,9 +42,10 @@ typedef struct gsa_watch { /* the checked process as seen from here */
     int wait_status;
 } gsa_watch;
 
-/* ---- starting ------------------------------------------------------------------------------------------------------------ */
+/* ---- starting ------------------------------------------------------------------------------ */
 
-static int list_arguments(const gsa_args *args, const char *part, const char *what, char numbers[2][32], const char **list)
+static int list_arguments(const gsa_args *args, const char *part, const char *what,
+                          char numbers[2][32], const char **list)
 {
     int count = 0, plugins;
     const char *const *plugin = gsa_args_texts(args, "plugin", &plugins);
@@ -52,14 +54,17 @@ static int list_arguments(const gsa_args *args, const char *part, const char *wh
     snprintf(numbers[1], 32, "%" PRId64, gsa_args_number(args, "length", 0));
     for (size_t i = 0; i < sizeof head / sizeof *head; i++) list[count++] = head[i];
     if (gsa_args_given(args, "length")) list[count++] = "--length", list[count++] = numbers[1];
-    if (gsa_args_given(args, "text")) list[count++] = "--text", list[count++] = gsa_args_text(args, "text");
+    if (gsa_args_given(args, "text"))
+        list[count++] = "--text", list[count++] = gsa_args_text(args, "text");
     list[count++] = "--tokens", list[count++] = gsa_args_text(args, "tokens");
-    for (int i = 0; i < plugins && count + 3 < ARGS_MOST; i++) list[count++] = "--plugin", list[count++] = plugin[i];
+    for (int i = 0; i < plugins && count + 3 < ARGS_MOST; i++)
+        list[count++] = "--plugin", list[count++] = plugin[i];
     list[count] = NULL;
     return count;
 }
 
-/* In the child, between fork and exec: nothing but system calls. What the plugin prints goes to `prints`. */
+/* In the child, between fork and exec: nothing but system calls. What the plugin prints goes to
+ * `prints`. */
 static void become_probe(int pipe, int prints, const char *const *list, char *const *environment)
 {
     extern char **environ;
@@ -68,7 +73,8 @@ static void become_probe(int pipe, int prints, const char *const *list, char *co
     if (pipe == GSA_PROBE_PIPE) fcntl(pipe, F_SETFD, 0);
     if (nothing >= 0 && dup2(nothing, 0) >= 0 && dup2(prints, 1) >= 0 && dup2(prints, 2) >= 0 &&
         (pipe == GSA_PROBE_PIPE || dup2(pipe, GSA_PROBE_PIPE) >= 0))
-        execve("/proc/self/exe", (char *const *)(uintptr_t)list, environment ? environment : environ);
+        execve("/proc/self/exe", (char *const *)(uintptr_t)list,
+               environment ? environment : environ);
     _exit(127);
 }
 
@@ -81,10 +87,12 @@ static int make_pipe(int ends[2])
     return 1;
 }
 
-static gsa_status start(gsa_watch *w, const char *const *list, char *const *environment, gsa_error *error)
+static gsa_status start(gsa_watch *w, const char *const *list, char *const *environment,
+                        gsa_error *error)
 {
     int ends[2], prints[2];
-    if (!make_pipe(ends)) return gsa_fail(error, GSA_ERR_IO, "no pipe can be made: %s", strerror(errno));
+    if (!make_pipe(ends))
+        return gsa_fail(error, GSA_ERR_IO, "no pipe can be made: %s", strerror(errno));
     if (!make_pipe(prints)) {
         close(ends[0]), close(ends[1]);
         return gsa_fail(error, GSA_ERR_IO, "no pipe can be made: %s", strerror(errno));
@@ -100,7 +108,7 @@ static gsa_status start(gsa_watch *w, const char *const *list, char *const *envi
     return gsa_fail(error, GSA_ERR_IO, "no process can be started: %s", strerror(reason));
 }
 
-/* ---- listening ----------------------------------------------------------------------------------------------------------- */
+/* ---- listening ----------------------------------------------------------------------------- */
 
 static void read_line(gsa_watch *w)
 {
@@ -108,8 +116,10 @@ static void read_line(gsa_watch *w)
     sscanf(w->line, "digest %" SCNu64, &w->report.digest);
     sscanf(w->line, "threads %d", &w->threads);
     if (sscanf(w->line, "at %d %d", &one, &two) == 2) w->property = one, w->length = two;
-    else if (strncmp(w->line, "pattern ", 8) == 0) snprintf(w->pattern, sizeof w->pattern, "%s", w->line + 8);
-    else if (sscanf(w->line, "finding %d %d %n", &one, &two, &at) == 2 && one >= 0 && one < GSA_CHECKS) {
+    else if (strncmp(w->line, "pattern ", 8) == 0)
+        snprintf(w->pattern, sizeof w->pattern, "%s", w->line + 8);
+    else if (sscanf(w->line, "finding %d %d %n", &one, &two, &at) == 2 && one >= 0 &&
+             one < GSA_CHECKS) {
         w->report.finding[one].verdict = two;
         snprintf(w->report.finding[one].text, GSA_ERROR_SIZE, "%s", w->line + at);
         w->report.failed += two == GSA_VERDICT_FAILED;
@@ -153,7 +163,8 @@ static int hear_now(gsa_watch *w)
     w->printed += got;
     if (w->verbose) fwrite(bytes, 1, (size_t)got, stderr);
     for (ssize_t i = 0; i < got; i++) {
-        if (bytes[i] != '\n' && w->print_used < sizeof w->print - 1) w->print[w->print_used++] = bytes[i];
+        if (bytes[i] != '\n' && w->print_used < sizeof w->print - 1)
+            w->print[w->print_used++] = bytes[i];
         if (bytes[i] != '\n') continue;
         w->print[w->print_used] = 0, w->print_used = 0;
         if (!*w->found_by) gsa_sanitizer_says(w->print, w->found_by, sizeof w->found_by);
@@ -181,25 +192,29 @@ static int64_t resident_mib(const gsa_watch *w)
     return sscanf(text, "%*s %lld", &pages) == 1 ? pages * sysconf(_SC_PAGESIZE) >> 20 : 0;
 }
 
-/* Processor time so far; *runs: it would go on if it were given a processor, or what it reads from a disk. */
+/* Processor time so far; *runs: it would go on if it were given a processor, or what it reads from
+ * a disk. */
 static int64_t processor_ms(const gsa_watch *w, int *runs)
 {
     char text[512], state = 0;
     long long user = 0, kernel = 0;
     read_facts(w, "stat", text);
     const char *after = strrchr(text, ')'); /* the command's name may hold anything */
-    const int read =
-        after ? sscanf(after, ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lld %lld", &state, &user, &kernel) : 0;
+    const int read = after ? sscanf(after, ") %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lld %lld",
+                                    &state, &user, &kernel)
+                           : 0;
     *runs = read == 3 && (state == 'R' || state == 'D');
     return read == 3 ? (user + kernel) * 1000 / sysconf(_SC_CLK_TCK) : 0;
 }
 
-/* No sign of life for too long: it sleeps, or it computed for a good part of that time, or the machine is too busy for ever. */
+/* No sign of life for too long: it sleeps, or it computed for a good part of that time, or the
+ * machine is too busy for ever. */
 static int hangs(const gsa_watch *w, double now, int64_t cpu_ms, int runs)
 {
     const double silent_ms = 1e3 * (now - w->last_sign);
     if (silent_ms <= (double)w->patience_ms) return 0;
-    return !runs || cpu_ms - w->sign_cpu_ms > w->patience_ms / 4 || silent_ms > (double)w->patience_ms * BUSY_FACTOR;
+    return !runs || cpu_ms - w->sign_cpu_ms > w->patience_ms / 4 ||
+           silent_ms > (double)w->patience_ms * BUSY_FACTOR;
 }
 
 static void look(gsa_watch *w)
@@ -210,7 +225,8 @@ static void look(gsa_watch *w)
     const int64_t mib = resident_mib(w), cpu_ms = processor_ms(w, &runs);
     if (mib > w->seen_mib + GROWTH_MIB) {
         w->seen_mib = mib;
-        if (w->property < 0) w->last_sign = now; /* a large file is read in create; emit has nothing to load */
+        if (w->property < 0)
+            w->last_sign = now; /* a large file is read in create; emit has nothing to load */
     }
     if (w->last_sign > w->last_look) w->sign_cpu_ms = cpu_ms;
     w->last_look = now;
@@ -223,12 +239,14 @@ static void watch(gsa_watch *w)
 {
     int ended = 0;
     while (!ended || w->pipe >= 0) {
-        struct pollfd ready[] = { { .fd = w->pipe, .events = POLLIN }, { .fd = w->prints, .events = POLLIN } };
+        struct pollfd ready[] = { { .fd = w->pipe, .events = POLLIN },
+                                  { .fd = w->prints, .events = POLLIN } };
         poll(ready, 2, LOOK_MS);
         if (ready[0].revents && w->pipe >= 0) listen_now(w);
         if (ready[1].revents) hear_now(w);
         if (!ended) ended = waitpid(w->child, &w->wait_status, WNOHANG) == w->child;
-        else if (w->pipe >= 0 && !ready[0].revents) break; /* a child of the plugin holds the pipe */
+        else if (w->pipe >= 0 && !ready[0].revents)
+            break; /* a child of the plugin holds the pipe */
         if (!ended && !w->killed) look(w);
     }
     while (hear_now(w)) continue;
@@ -237,16 +255,19 @@ static void watch(gsa_watch *w)
     kill(-w->child, SIGKILL); /* what it left behind */
 }
 
-/* ---- saying -------------------------------------------------------------------------------------------------------------- */
+/* ---- saying -------------------------------------------------------------------------------- */
 
 static void write_place(const gsa_watch *w, char *out, size_t size)
 {
     if (w->property == GSA_STAGE_START) snprintf(out, size, "before anything was loaded");
-    else if (w->property == GSA_STAGE_LOAD) snprintf(out, size, "while it was loaded (a constructor)");
+    else if (w->property == GSA_STAGE_LOAD)
+        snprintf(out, size, "while it was loaded (a constructor)");
     else if (w->property == GSA_STAGE_CREATE) snprintf(out, size, "in create or describe");
     else if (w->property == GSA_CHECK_LABELS && w->length < 0) snprintf(out, size, "in label");
     else if (w->found == GSA_CHECKS) snprintf(out, size, "in destroy, or when it was unloaded");
-    else snprintf(out, size, "in emit, length %" PRId32 ", while '%s' was checked", w->length, gsa_check_name(w->property));
+    else
+        snprintf(out, size, "in emit, length %" PRId32 ", while '%s' was checked", w->length,
+                 gsa_check_name(w->property));
 }
 
 /* It did not come to its end: one sentence that says how, and where. */
@@ -255,14 +276,16 @@ static gsa_status say_ended(const gsa_watch *w, const char *what, gsa_error *err
     char place[128];
     write_place(w, place, sizeof place);
     const char *name = *w->pattern ? w->pattern : what;
-    if (*w->found_by) return gsa_fail(error, GSA_ERR_PLUGIN, "'%s', %s: %s", name, place, w->found_by);
+    if (*w->found_by)
+        return gsa_fail(error, GSA_ERR_PLUGIN, "'%s', %s: %s", name, place, w->found_by);
     if (w->killed && strcmp(w->killed, "memory") == 0)
-        return gsa_fail(error, GSA_ERR_PLUGIN, "'%s' took more than %" PRId64 " MiB of memory %s", name, w->memory_mib,
-                        place);
+        return gsa_fail(error, GSA_ERR_PLUGIN, "'%s' took more than %" PRId64 " MiB of memory %s",
+                        name, w->memory_mib, place);
     if (w->killed)
         return gsa_fail(error, GSA_ERR_PLUGIN,
-                        "'%s' hangs: nothing came back for %" PRId64 " ms %s (--patience gives it more)", name,
-                        w->patience_ms, place);
+                        "'%s' hangs: nothing came back for %" PRId64
+                        " ms %s (--patience gives it more)",
+                        name, w->patience_ms, place);
     if (!WIFSIGNALED(w->wait_status))
         return gsa_fail(error, GSA_ERR_PLUGIN, "'%s' ended the process with exit code %d %s", name,
                         WEXITSTATUS(w->wait_status), place);
@@ -281,7 +304,8 @@ static gsa_status print_report(const gsa_watch *w, gsa_error *error)
     if (status != GSA_OK) return status;
     gsa_output_format(out, "%s\n", w->pattern);
     for (int p = 0; p < GSA_CHECKS; p++)
-        gsa_output_format(out, "  %-14s  %-12s  %s\n", gsa_check_name(p), gsa_verdict_name(w->report.finding[p].verdict),
+        gsa_output_format(out, "  %-14s  %-12s  %s\n", gsa_check_name(p),
+                          gsa_verdict_name(w->report.finding[p].verdict),
                           w->report.finding[p].text);
     return gsa_output_commit(out, error);
 }
@@ -292,20 +316,25 @@ static gsa_status say_failed(const gsa_watch *w, gsa_error *error)
     for (int p = 0; p < GSA_CHECKS; p++) {
         const size_t used = strlen(names);
         if (w->report.finding[p].verdict == GSA_VERDICT_FAILED)
-            snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", gsa_check_name(p));
+            snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                     gsa_check_name(p));
     }
     return gsa_fail(error, GSA_ERR_PLUGIN, "'%s' fails the check: %s", w->pattern, names);
 }
 
 /* Runs one checked process to its end; what it says, or how it ended, is in the watch. */
-static gsa_status run_probe(gsa_watch *w, const gsa_args *args, const char *part, const char *what, gsa_error *error)
+static gsa_status run_probe(gsa_watch *w, const gsa_args *args, const char *part, const char *what,
+                            gsa_error *error)
 {
     char numbers[2][32];
     const char *list[ARGS_MOST];
     char runtime[GSA_RUNTIME_NAME];
     gsa_environment environment = { 0 };
-    *w = (gsa_watch){ .system = gsa_args_system(args), .pipe = -1, .prints = -1, .property = GSA_STAGE_START };
-    w->patience_ms = gsa_args_number(args, "patience", 0), w->memory_mib = gsa_args_number(args, "memory", 0);
+    *w = (gsa_watch){
+        .system = gsa_args_system(args), .pipe = -1, .prints = -1, .property = GSA_STAGE_START
+    };
+    w->patience_ms = gsa_args_number(args, "patience", 0),
+    w->memory_mib = gsa_args_number(args, "memory", 0);
     w->verbose = gsa_args_flag(args, "verbose");
     list_arguments(args, part, what, numbers, list);
     gsa_status status = gsa_sanitizer_runtime(args, what, runtime, error);
@@ -320,7 +349,8 @@ static gsa_status run_probe(gsa_watch *w, const gsa_args *args, const char *part
 }
 
 /* What no single process can see: the same plugin with other addresses, at another time. */
-static gsa_status compare_processes(gsa_watch *w, const gsa_args *args, const char *what, gsa_error *error)
+static gsa_status compare_processes(gsa_watch *w, const gsa_args *args, const char *what,
+                                    gsa_error *error)
 {
     gsa_watch other;
     gsa_finding *finding = &w->report.finding[GSA_CHECK_DETERMINISTIC];
@@ -328,30 +358,35 @@ static gsa_status compare_processes(gsa_watch *w, const gsa_args *args, const ch
     const gsa_status status = run_probe(&other, args, "again", what, error);
     if (status != GSA_OK) return status;
     if (other.status != GSA_OK)
-        return gsa_fail(error, other.status, "'%s', in a second process: %s", w->pattern, other.text);
+        return gsa_fail(error, other.status, "'%s', in a second process: %s", w->pattern,
+                        other.text);
     if (!other.done) return say_ended(&other, what, error);
     if (other.report.digest == w->report.digest) return GSA_OK;
     finding->verdict = GSA_VERDICT_FAILED;
     snprintf(finding->text, sizeof finding->text, "%s",
-             "a second process emits other edges: they depend on addresses, on a clock or on the process");
+             "a second process emits other edges: they depend on addresses, on a clock or on the "
+             "process");
     w->report.failed++;
     return GSA_OK;
 }
 
-/* What no property tells: the sanitizer's word, and threads that would run on without their code. */
+/* What no property tells: the sanitizer's word, and threads that would run on without their
+ * code. */
 static gsa_status judge_rest(const gsa_watch *w, gsa_error *error)
 {
     if (w->report.failed) return say_failed(w, error);
     if (*w->found_by) return gsa_fail(error, GSA_ERR_PLUGIN, "'%s': %s", w->pattern, w->found_by);
     if (w->threads == 0) return GSA_OK;
-    return gsa_fail(error, GSA_ERR_PLUGIN, "'%s' leaves %d thread%s running: what create or emit starts, destroy must end",
+    return gsa_fail(error, GSA_ERR_PLUGIN,
+                    "'%s' leaves %d thread%s running: what create or emit starts, destroy must end",
                     w->pattern, w->threads, w->threads == 1 ? "" : "s");
 }
 
 static gsa_status judge(gsa_watch *w, const gsa_args *args, const char *what, gsa_error *error)
 {
     gsa_status status = GSA_OK;
-    const int whole = w->found == GSA_CHECKS; /* else it ended early, even if it wrote "done" itself */
+    const int whole =
+        w->found == GSA_CHECKS; /* else it ended early, even if it wrote "done" itself */
     if (whole && w->done && w->status == GSA_OK) status = compare_processes(w, args, what, error);
     if (whole && status == GSA_OK) status = print_report(w, error);
     if (status != GSA_OK) return status;
@@ -369,5 +404,6 @@ gsa_status gsa_topology_check(const gsa_args *args, const char *what, gsa_error 
     status = judge(&w, args, what, error);
     if (status == GSA_OK || w.printed == 0 || w.verbose || !error) return status;
     const gsa_error why = *error;
-    return gsa_fail(error, status, "%s (it printed %" PRId64 " bytes: --verbose shows them)", why.text, w.printed);
+    return gsa_fail(error, status, "%s (it printed %" PRId64 " bytes: --verbose shows them)",
+                    why.text, w.printed);
 }

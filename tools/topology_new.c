@@ -9,8 +9,9 @@
 /* Names that CMake keeps for targets of its own. */
 static int is_taken_by_cmake(const char *name)
 {
-    static const char *const taken[] = { "all",     "clean",   "depend",     "edit_cache",    "help",
-                                         "install", "package", "preinstall", "rebuild_cache", "test" };
+    static const char *const taken[] = { "all",           "clean",   "depend",  "edit_cache",
+                                         "help",          "install", "package", "preinstall",
+                                         "rebuild_cache", "test" };
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
         if (strcmp(name, taken[i]) == 0) return 1;
     return 0;
@@ -21,15 +22,19 @@ static gsa_status check_name(const gsa_args *args, const char *name, gsa_error *
     char shown[GSA_SHOWN];
     gsa_registry *registry;
     if (!gsa_word_ok(name))
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "the name is %s, expected [a-z][a-z0-9_]* of at most %d bytes",
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "the name is %s, expected [a-z][a-z0-9_]* of at most %d bytes",
                         gsa_word_show(name, shown), GSA_WORD_LIMIT);
     if (is_taken_by_cmake(name))
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "the name is '%s', which CMake keeps for itself", name);
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "the name is '%s', which CMake keeps for itself",
+                        name);
     const gsa_status status = gsa_open_registry(args, &registry, error);
     if (status != GSA_OK) return status;
     const int taken = gsa_registry_find(registry, name, NULL) != NULL;
     gsa_registry_release(registry);
-    return taken ? gsa_fail(error, GSA_ERR_ARGUMENT, "the name is '%s', and there is a topology of that id", name) : GSA_OK;
+    return taken ? gsa_fail(error, GSA_ERR_ARGUMENT,
+                            "the name is '%s', and there is a topology of that id", name)
+                 : GSA_OK;
 }
 
 /* Writes the text with every TEMPLATE in it replaced. */
@@ -48,17 +53,20 @@ static void write_text(gsa_output *out, const gsa_template_file *file, const cha
 }
 
 /* DIR/logsparse.c is DIR/NAME.c; the caller releases the path. */
-static char *path_of(const gsa_system *system, const char *folder, const gsa_template_file *file, const char *name)
+static char *path_of(const gsa_system *system, const char *folder, const gsa_template_file *file,
+                     const char *name)
 {
     const int named = strncmp(file->name, TEMPLATE, strlen(TEMPLATE)) == 0;
     const size_t size = strlen(folder) + strlen(file->name) + strlen(name) + 2;
     char *path = gsa_alloc(system, size, 1);
-    if (path) snprintf(path, size, "%s/%s%s", folder, named ? name : "", file->name + (named ? strlen(TEMPLATE) : 0));
+    if (path)
+        snprintf(path, size, "%s/%s%s", folder, named ? name : "",
+                 file->name + (named ? strlen(TEMPLATE) : 0));
     return path;
 }
 
-static gsa_status write_file(const gsa_system *system, const char *path, const gsa_template_file *file, const char *name,
-                             gsa_error *error)
+static gsa_status write_file(const gsa_system *system, const char *path,
+                             const gsa_template_file *file, const char *name, gsa_error *error)
 {
     gsa_output *out;
     const gsa_status status = gsa_output_open(system, path, &out, error);
@@ -75,8 +83,8 @@ static int is_left_out(const gsa_template_file *file, const char *ending)
 }
 
 /* All files, or none and no folder. */
-static gsa_status write_files(const gsa_system *system, const char *folder, const char *name, const char *ending,
-                              gsa_error *error)
+static gsa_status write_files(const gsa_system *system, const char *folder, const char *name,
+                              const char *ending, gsa_error *error)
 {
     gsa_status status = GSA_OK;
     int written = 0;
@@ -107,17 +115,23 @@ gsa_status gsa_topology_new(const gsa_args *args, const char *name, gsa_error *e
     if (status != GSA_OK) return status;
     if (!folder) folder = name;
     if (strlen(folder) > 4000)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "--out has %zu bytes, expected at most 4000", strlen(folder));
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "--out has %zu bytes, expected at most 4000",
+                        strlen(folder));
     const int kind = system->kind(system->user, folder, NULL);
-    if (kind < 0) return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be examined, expected the name of a new folder", folder);
+    if (kind < 0)
+        return gsa_fail(error, GSA_ERR_IO,
+                        "'%s' cannot be examined, expected the name of a new folder", folder);
     if (kind != GSA_FILE_ABSENT)
-        return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "'%s' is there already, expected the name of a new folder: --out names another", folder);
+        return gsa_fail(
+            error, GSA_ERR_ARGUMENT,
+            "'%s' is there already, expected the name of a new folder: --out names another",
+            folder);
     status = gsa_make_folders(system, folder, error);
     if (status == GSA_OK) status = write_files(system, folder, name, ending, error);
     gsa_let_signals_come();
     if (status != GSA_OK) return status;
-    snprintf(said, sizeof said, "%s/%s%s, CMakeLists.txt and README.md are written; README.md says how to go on", folder,
-             name, ending);
+    snprintf(said, sizeof said,
+             "%s/%s%s, CMakeLists.txt and README.md are written; README.md says how to go on",
+             folder, name, ending);
     return gsa_print_line(system, said, error);
 }

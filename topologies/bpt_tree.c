@@ -25,7 +25,8 @@ int gsa_bpt_kept(const gsa_bpt_tree *t, int j, int64_t m)
 
 static inline gsa_node node_at(const gsa_bpt_tree *t, int j, int64_t m)
 {
-    return j > 0 && t->index ? gsa_at(GSA_BPT_SPAN, *index_of(t, j, m)) : t->level[j].first + (uint64_t)m;
+    return j > 0 && t->index ? gsa_at(GSA_BPT_SPAN, *index_of(t, j, m))
+                             : t->level[j].first + (uint64_t)m;
 }
 
 gsa_node gsa_bpt_node(const gsa_bpt_tree *t, int j, int64_t m)
@@ -33,20 +34,25 @@ gsa_node gsa_bpt_node(const gsa_bpt_tree *t, int j, int64_t m)
     return node_at(t, j, m);
 }
 
-/* `count` nodes of level j, from m outwards. They are read, so none of them is pruned, and what was a run stays one. */
-static inline void read_nodes(const gsa_bpt_tree *t, int j, int64_t m, int64_t count, int64_t way, int64_t i, int32_t label)
+/* `count` nodes of level j, from m outwards. They are read, so none of them is pruned, and what was
+ * a run stays one. */
+static inline void read_nodes(const gsa_bpt_tree *t, int j, int64_t m, int64_t count, int64_t way,
+                              int64_t i, int32_t label)
 {
     if (count <= 0) return;
-    if (!t->marking) t->e->run(t->e, GSA_BPT_ATTEND, node_at(t, j, m), count, way, gsa_at(GSA_BPT_TOKEN, i), label, 2);
+    if (!t->marking)
+        t->e->run(t->e, GSA_BPT_ATTEND, node_at(t, j, m), count, way, gsa_at(GSA_BPT_TOKEN, i),
+                  label, 2);
     else if (j > 0) {
         const int64_t first = way > 0 ? m : m - count + 1;
         ++*index_of(t, j, first), --*index_of(t, j, first + count);
     }
 }
 
-/* Level by level: `at` is the next node; `half` says that its nearer child has been read, so that the farther one stands for
- * it. A side ends where nothing is left of a level. The public builder overlooks that where just k nodes were left: at the
- * end of an odd level it goes on to a parent whose nearer child is its only one. */
+/* Level by level: `at` is the next node; `half` says that its nearer child has been read, so that
+ * the farther one stands for it. A side ends where nothing is left of a level. The public builder
+ * overlooks that where just k nodes were left: at the end of an odd level it goes on to a parent
+ * whose nearer child is its only one. */
 static inline void walk(const gsa_bpt_tree *t, int64_t i, int64_t way)
 {
     const int paper = t->variant == GSA_BPT_PAPER;
@@ -60,7 +66,10 @@ static inline void walk(const gsa_bpt_tree *t, int64_t i, int64_t way)
         if (half) {
             const int64_t child = 2 * at + (way > 0);
             if (child < level[-1].size) read_nodes(t, j - 1, child, 1, way, i, label);
-            else read_nodes(t, j, 0, 1, way, i, label); /* the number after the last child's: the first node of level j */
+            else
+                read_nodes(
+                    t, j, 0, 1, way, i,
+                    label); /* the number after the last child's: the first node of level j */
         }
         if (paper && here > count && ((at + way * count) & 1) == (way > 0)) count++;
         read_nodes(t, j, at + way * half, count - half, way, i, label + 2 * half);
@@ -89,7 +98,8 @@ int64_t gsa_bpt_prune(gsa_bpt_tree *t)
     t->marking = 0;
     for (int64_t s = 0; s < t->spans; s++) {
         readers += t->index[s];
-        t->index[s] = readers > 0 || s == t->spans - 1 ? (int32_t)kept++ : -1; /* the last one is the root */
+        t->index[s] =
+            readers > 0 || s == t->spans - 1 ? (int32_t)kept++ : -1; /* the last one is the root */
     }
     return kept;
 }

@@ -1,11 +1,13 @@
-/* cross - every token reads the memory: the sequence of another stack (Vaswani et al. 2017, section 3.2.3).
+/* cross - every token reads the memory: the sequence of another stack (Vaswani et al. 2017, section
+ * 3.2.3).
  *
  *   attend: x_i <- sublayer(att(x_i; m_0 .. m_{len-1}))
- * align=1: only the memory tokens of its own group, for sentences in documents (Ye et al. 2019, section 4.3); a token whose
- * group has no memory reads nothing: x <- sublayer(0).
- * Made to stand after another pattern in one layer, which brings the summary and the ffn: `full:causal=1+cross` is the
- * decoder layer of the Transformer. No token reads a token, so it takes nothing from what a causal pattern promises.
- * n len edges, or the sum over groups; one run a row: time O(n + len). */
+ * align=1: only the memory tokens of its own group, for sentences in documents (Ye et al. 2019,
+ * section 4.3); a token whose group has no memory reads nothing: x <- sublayer(0).
+ * Made to stand after another pattern in one layer, which brings the summary and the ffn:
+ * `full:causal=1+cross` is the decoder layer of the Transformer. No token reads a token, so it
+ * takes nothing from what a causal pattern promises. n len edges, or the sum over groups; one run a
+ * row: time O(n + len). */
 #include <stdio.h>
 #include "builtin.h"
 enum { ALIGN, N_PARAMS };
@@ -39,7 +41,8 @@ static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
 {
     const int align = ((const gsa_value *)self)[ALIGN].i != 0;
     const int64_t n = x->length, m = x->memory_length;
-    int64_t first = 0, end = align ? 0 : m; /* of the token's group; groups ascend, so both only move on */
+    int64_t first = 0,
+            end = align ? 0 : m; /* of the token's group; groups ascend, so both only move on */
     for (int64_t i = 0; i < n; i++) {
         const int32_t group = group_of(x->group, i);
         while (align && first < m && group_of(x->memory_group, first) < group) first++;

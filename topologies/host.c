@@ -41,7 +41,8 @@ void gsa_host_starve(const gsa_host *host)
     if (hosting->creating) hosting->starved = 1;
 }
 
-/* The place of the column among those that the pattern asks for; one that it has asked for before keeps its own. */
+/* The place of the column among those that the pattern asks for; one that it has asked for before
+ * keeps its own. */
 static int ask_column(const gsa_host *host, const char *name)
 {
     if (host->alloc != host_alloc) return -1; /* another host's */
@@ -51,9 +52,11 @@ static int ask_column(const gsa_host *host, const char *name)
     if (!hosting->creating) return -1;
     while (place < hosting->columns && name && strcmp(hosting->column[place], name) != 0) place++;
     if (place < hosting->columns) return place;
-    snprintf(sentence, sizeof sentence, "asks for column %.60s, expected [a-z][a-z0-9_]*, at most %d of them",
+    snprintf(sentence, sizeof sentence,
+             "asks for column %.60s, expected [a-z][a-z0-9_]*, at most %d of them",
              gsa_word_show(name, shown), GSA_COLUMNS_ASKED);
-    if (!name || !gsa_word_ok(name) || place == GSA_COLUMNS_ASKED) return host->fail(host, sentence);
+    if (!name || !gsa_word_ok(name) || place == GSA_COLUMNS_ASKED)
+        return host->fail(host, sentence);
     snprintf(hosting->column[hosting->columns++], sizeof *hosting->column, "%s", name);
     return place;
 }

@@ -1,14 +1,17 @@
 /* lexicon.c - a word list as an automaton over characters (Aho and Corasick 1975).
  *
- * A state is a beginning of words, the root the empty one. Where a state has no child by a character, the text goes on from
- * `fail`, the longest proper ending of the state that is a state too. The words that a state ends with are itself, where it
- * is one, and what hangs on `shorter`, the longest proper ending that is a word. Characters have numbers of their own, from 1.
- * A text that is matched once in a while finds nothing of this in the caches: what counts is how many lines of memory a
- * character touches. So a state is its place in one hash table by (parent, character), 16 bytes that hold all there is to know
- * of it, and the root's child by a character stands beside the character's number. While it is built, states are numbered
- * level by level instead, so that the children of one stand together, in the order of their characters.
- * Open: time O(bytes of the file), but for the sorting of children. Match: O(bytes of the text + places found), one probe
- * of the table a character and one more for each `fail`, of which there are as many as characters at most; no memory. */
+ * A state is a beginning of words, the root the empty one. Where a state has no child by a
+ * character, the text goes on from `fail`, the longest proper ending of the state that is a state
+ * too. The words that a state ends with are itself, where it is one, and what hangs on `shorter`,
+ * the longest proper ending that is a word. Characters have numbers of their own, from 1. A text
+ * that is matched once in a while finds nothing of this in the caches: what counts is how many
+ * lines of memory a character touches. So a state is its place in one hash table by (parent,
+ * character), 16 bytes that hold all there is to know of it, and the root's child by a character
+ * stands beside the character's number. While it is built, states are numbered level by level
+ * instead, so that the children of one stand together, in the order of their characters.
+ * Open: time O(bytes of the file), but for the sorting of children. Match: O(bytes of the text +
+ * places found), one probe of the table a character and one more for each `fail`, of which there
+ * are as many as characters at most; no memory. */
 #include "lexicon.h"
 #include <inttypes.h>
 #include <string.h>
@@ -26,8 +29,8 @@ typedef struct gsa_letter {
 
 typedef struct gsa_state {
     uint32_t parent;
-    uint32_t
-        last; /* its last character, and above it the characters of the word that it is, 0: it is none. An empty place: 0 */
+    uint32_t last; /* its last character, and above it the characters of the word that it is, 0: it
+                      is none. An empty place: 0 */
     uint32_t fail, shorter;
 } gsa_state;
 enum { CHARACTER = (1 << 21) - 1, HAS_CHILDREN = 1 << 21, LENGTH_SHIFT = 24 }; /* of `last` */
@@ -69,17 +72,19 @@ static inline const gsa_state *state_at(const gsa_lexicon *x, uint32_t state)
     return &x->state[state - 1];
 }
 
-/* The child of the state, or of its longest ending that has one, by this character; else the root. */
+/* The child of the state, or of its longest ending that has one, by this character; else the
+ * root. */
 static inline uint32_t step(const gsa_lexicon *x, uint32_t state, gsa_letter letter)
 {
     for (; state != ROOT; state = state_at(x, state)->fail) {
-        const uint32_t child = state_at(x, state)->last & HAS_CHILDREN ? child_of(x, state, letter.number) : ROOT;
+        const uint32_t child =
+            state_at(x, state)->last & HAS_CHILDREN ? child_of(x, state, letter.number) : ROOT;
         if (child != ROOT) return child;
     }
     return letter.start;
 }
 
-/* ---- the file ------------------------------------------------------------------------------------------------------------ */
+/* ---- the file ------------------------------------------------------------------------------ */
 
 typedef struct gsa_reading {
     const char *path;
@@ -99,11 +104,12 @@ static gsa_status check_bytes(const gsa_reading *r, gsa_error *error)
 {
     const int64_t bad = gsa_utf8_invalid(r->data, r->bytes);
     if (bad >= 0)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%" PRId64 ": byte 0x%02X is not UTF-8", r->path, line_of(r, bad),
-                        (unsigned char)r->data[bad]);
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%" PRId64 ": byte 0x%02X is not UTF-8", r->path,
+                        line_of(r, bad), (unsigned char)r->data[bad]);
     const char *nul = r->bytes ? memchr(r->data, 0, (size_t)r->bytes) : NULL;
     if (!nul) return GSA_OK;
-    return gsa_fail(error, GSA_ERR_FORMAT, "%s:%" PRId64 ": the line holds a NUL byte", r->path, line_of(r, nul - r->data));
+    return gsa_fail(error, GSA_ERR_FORMAT, "%s:%" PRId64 ": the line holds a NUL byte", r->path,
+                    line_of(r, nul - r->data));
 }
 
 static int is_blank(char c)
@@ -129,11 +135,13 @@ static int64_t characters(gsa_slice word)
 }
 
 typedef struct gsa_count {
-    int64_t seen, words, characters; /* words of any length; those that are wanted, and their characters */
+    int64_t seen, words,
+        characters; /* words of any length; those that are wanted, and their characters */
 } gsa_count;
 
 /* Counts the words that are wanted, and keeps them where `word` is not NULL. */
-static gsa_status read_words(const gsa_reading *r, gsa_slice *word, gsa_count *count, gsa_error *error)
+static gsa_status read_words(const gsa_reading *r, gsa_slice *word, gsa_count *count,
+                             gsa_error *error)
 {
     const char *at = r->data, *end = r->data + r->bytes;
     if (r->bytes >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0) at += 3;
@@ -143,7 +151,8 @@ static gsa_status read_words(const gsa_reading *r, gsa_slice *word, gsa_count *c
         const gsa_slice found = first_column(at, stop);
         const int64_t length = characters(found);
         if (length > GSA_LEXICON_LONGEST)
-            return gsa_fail(error, GSA_ERR_FORMAT, "%s:%" PRId64 ": a word of %" PRId64 " characters, expected at most %d",
+            return gsa_fail(error, GSA_ERR_FORMAT,
+                            "%s:%" PRId64 ": a word of %" PRId64 " characters, expected at most %d",
                             r->path, line, length, GSA_LEXICON_LONGEST);
         at = feed ? feed + 1 : end;
         if (length == 0) continue;
@@ -160,12 +169,15 @@ static gsa_status count_words(const gsa_reading *r, gsa_count *count, gsa_error 
     gsa_status status = check_bytes(r, error);
     if (status == GSA_OK) status = read_words(r, NULL, count, error);
     if (status != GSA_OK || count->words > 0) return status;
-    if (count->seen == 0) return gsa_fail(error, GSA_ERR_FORMAT, "%s: it holds no word, expected one a line", r->path);
-    return gsa_fail(error, GSA_ERR_FORMAT, "%s: none of its %" PRId64 " words has %d to %d characters", r->path, count->seen,
-                    r->shortest, r->longest);
+    if (count->seen == 0)
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s: it holds no word, expected one a line",
+                        r->path);
+    return gsa_fail(error, GSA_ERR_FORMAT,
+                    "%s: none of its %" PRId64 " words has %d to %d characters", r->path,
+                    count->seen, r->shortest, r->longest);
 }
 
-/* ---- the automaton ------------------------------------------------------------------------------------------------------- */
+/* ---- the automaton ------------------------------------------------------------------------- */
 
 typedef struct gsa_range { /* words[begin .. end) start with what a state is */
     int32_t begin, end;
@@ -183,14 +195,15 @@ typedef struct gsa_beginning { /* a state, while levels are numbered */
 
 typedef struct gsa_growing {
     gsa_lexicon *x;
-    uint32_t starts;      /* characters 1 .. starts begin words: the root's child by character c is state c */
+    uint32_t
+        starts; /* characters 1 .. starts begin words: the root's child by character c is state c */
     gsa_beginning *state; /* [states + 1]: the last ends the children of the last but one */
     uint32_t *last;       /* [states]: as in gsa_state */
     gsa_slice *text;      /* [words]: in the file */
     int64_t words, characters;
     uint32_t *character;        /* [characters]: of all words */
     gsa_spelling *word, *spare; /* [words] each */
-    gsa_range *level, *below;   /* [words] each: of the states of one depth, and of their children */
+    gsa_range *level, *below; /* [words] each: of the states of one depth, and of their children */
     int64_t n_level, n_below;
 } gsa_growing;
 
@@ -215,9 +228,11 @@ static gsa_status mark_characters(gsa_growing *g, gsa_error *error)
     x->pages = 1;
     for (int p = 0; p < PAGES; p++) x->page[p] = x->page[p] ? (uint16_t)x->pages++ : 0;
     x->letter = gsa_alloc_zero(x->system, (size_t)x->pages, PAGE * sizeof *x->letter);
-    if (!x->letter) return gsa_out_of_memory(error, "the characters of a lexicon", x->pages * PAGE * 8);
+    if (!x->letter)
+        return gsa_out_of_memory(error, "the characters of a lexicon", x->pages * PAGE * 8);
     for (int64_t w = 0; w < g->words; w++)
-        for (const char *start = g->text[w].at, *at = start; at < start + g->text[w].bytes; at += bytes)
+        for (const char *start = g->text[w].at, *at = start; at < start + g->text[w].bytes;
+             at += bytes)
             letter_of(x, code_at(at, &bytes))->number |= at == start ? 2 : 1;
     return GSA_OK;
 }
@@ -229,7 +244,8 @@ static void number_characters(gsa_growing *g)
     const int64_t count = x->pages * PAGE;
     for (int64_t i = 0; i < count; i++) g->starts += x->letter[i].number > 1;
     for (int64_t i = 0; i < count; i++)
-        if (x->letter[i].number) x->letter[i].number = x->letter[i].number > 1 ? ++starting : g->starts + ++other;
+        if (x->letter[i].number)
+            x->letter[i].number = x->letter[i].number > 1 ? ++starting : g->starts + ++other;
 }
 
 static gsa_status spell_words(gsa_growing *g, gsa_error *error)
@@ -253,7 +269,8 @@ static uint32_t key_of(gsa_spelling word, int64_t depth)
     return depth < word.count ? word.character[depth] : 0;
 }
 
-static void merge(gsa_spelling *out, const gsa_spelling *a, int64_t n_a, const gsa_spelling *b, int64_t n_b, int64_t depth)
+static void merge(gsa_spelling *out, const gsa_spelling *a, int64_t n_a, const gsa_spelling *b,
+                  int64_t n_b, int64_t depth)
 {
     while (n_a > 0 || n_b > 0) {
         const int left = n_b == 0 || (n_a > 0 && key_of(*a, depth) <= key_of(*b, depth));
@@ -268,7 +285,8 @@ static void sort_words(gsa_spelling *word, gsa_spelling *spare, int64_t count, i
 {
     for (int64_t run = 1; run < count; run *= 2) {
         for (int64_t i = 0; i < count; i += 2 * run) {
-            const int64_t n_a = count - i < run ? count - i : run, rest = count - i - n_a, n_b = rest < run ? rest : run;
+            const int64_t n_a = count - i < run ? count - i : run, rest = count - i - n_a,
+                          n_b = rest < run ? rest : run;
             merge(spare + i, word + i, n_a, word + i + n_a, n_b, depth);
         }
         memcpy(word, spare, (size_t)count * sizeof *word);
@@ -333,11 +351,15 @@ static gsa_status make_room(gsa_growing *g, const char *path, gsa_error *error)
     const size_t words = (size_t)g->words, states = (size_t)g->characters + 1;
     g->text = gsa_alloc(x->system, words, sizeof *g->text);
     g->character = gsa_alloc(x->system, states, sizeof *g->character);
-    g->word = gsa_alloc(x->system, words, sizeof *g->word), g->spare = gsa_alloc(x->system, words, sizeof *g->spare);
-    g->level = gsa_alloc(x->system, words, sizeof *g->level), g->below = gsa_alloc(x->system, words, sizeof *g->below);
+    g->word = gsa_alloc(x->system, words, sizeof *g->word),
+    g->spare = gsa_alloc(x->system, words, sizeof *g->spare);
+    g->level = gsa_alloc(x->system, words, sizeof *g->level),
+    g->below = gsa_alloc(x->system, words, sizeof *g->below);
     g->state = gsa_alloc_zero(x->system, states + 1, sizeof *g->state);
     g->last = gsa_alloc_zero(x->system, states, sizeof *g->last);
-    if (g->text && g->character && g->word && g->spare && g->level && g->below && g->state && g->last) return GSA_OK;
+    if (g->text && g->character && g->word && g->spare && g->level && g->below && g->state &&
+        g->last)
+        return GSA_OK;
     return gsa_out_of_memory(error, path, (int64_t)(states * 20 + words * 64));
 }
 
@@ -356,13 +378,15 @@ static void fill_table(gsa_growing *g, uint32_t *number)
     gsa_lexicon *x = g->x;
     number[ROOT] = ROOT;
     for (int64_t s = 0; s < x->states; s++)
-        for (uint32_t c = g->state[s].first; c < g->state[s + 1].first; c++) number[c] = settle(x, number[s], g->last[c]);
+        for (uint32_t c = g->state[s].first; c < g->state[s + 1].first; c++)
+            number[c] = settle(x, number[s], g->last[c]);
     for (int64_t s = 1; s < x->states; s++) {
         gsa_state *state = &x->state[number[s] - 1];
         state->fail = number[g->state[s].fail], state->shorter = number[g->state[s].shorter];
     }
     for (int64_t i = 0; i < x->pages * PAGE; i++)
-        if (x->letter[i].number && x->letter[i].number <= g->starts) x->letter[i].start = number[x->letter[i].number];
+        if (x->letter[i].number && x->letter[i].number <= g->starts)
+            x->letter[i].start = number[x->letter[i].number];
 }
 
 /* The beginnings into the table, which is filled to three fifths. */
@@ -375,7 +399,9 @@ static gsa_status pack(gsa_growing *g, gsa_error *error)
     x->places = (uint32_t)places;
     if (number && x->state) fill_table(g, number);
     gsa_release(x->system, number);
-    return number && x->state ? GSA_OK : gsa_out_of_memory(error, "a lexicon", places * (int64_t)sizeof *x->state);
+    return number && x->state
+               ? GSA_OK
+               : gsa_out_of_memory(error, "a lexicon", places * (int64_t)sizeof *x->state);
 }
 
 static gsa_status build(gsa_lexicon *x, const gsa_reading *r, gsa_error *error)
@@ -394,28 +420,32 @@ static gsa_status build(gsa_lexicon *x, const gsa_reading *r, gsa_error *error)
     return status;
 }
 
-/* ---- the handle ---------------------------------------------------------------------------------------------------------- */
+/* ---- the handle ---------------------------------------------------------------------------- */
 
-/* A pattern is made more than once (to check a recipe, to build a model): what can be read only once will not do. */
+/* A pattern is made more than once (to check a recipe, to build a model): what can be read only
+ * once will not do. */
 static gsa_status check_arguments(const gsa_system *system, const gsa_reading *r, gsa_error *error)
 {
     if (!system) system = gsa_system_default();
     if (r->shortest < 1 || r->shortest > r->longest || r->longest > GSA_LEXICON_LONGEST)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "words of %d to %d characters are asked for, expected 1 to %d", r->shortest,
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "words of %d to %d characters are asked for, expected 1 to %d", r->shortest,
                         r->longest, GSA_LEXICON_LONGEST);
     if (strcmp(r->path, "-") == 0 || system->kind(system->user, r->path, NULL) == GSA_FILE_OTHER)
-        return gsa_fail(error, GSA_ERR_IO, "'%s' is no regular file, which can be read again", r->path);
+        return gsa_fail(error, GSA_ERR_IO, "'%s' is no regular file, which can be read again",
+                        r->path);
     return GSA_OK;
 }
 
-gsa_status gsa_lexicon_open(const gsa_system *system, const char *path, int32_t shortest, int32_t longest,
-                            gsa_lexicon **lexicon, gsa_error *error)
+gsa_status gsa_lexicon_open(const gsa_system *system, const char *path, int32_t shortest,
+                            int32_t longest, gsa_lexicon **lexicon, gsa_error *error)
 {
     gsa_reading r = { .path = path, .shortest = shortest, .longest = longest };
     gsa_lexicon *x = NULL;
     *lexicon = NULL;
     gsa_status status = check_arguments(system, &r, error);
-    if (status == GSA_OK) status = gsa_read_file(system, path, file_limit, &r.data, &r.bytes, error);
+    if (status == GSA_OK)
+        status = gsa_read_file(system, path, file_limit, &r.data, &r.bytes, error);
     if (status == GSA_OK) {
         x = gsa_alloc_zero(system, 1, sizeof *x);
         status = x ? GSA_OK : gsa_out_of_memory(error, "a lexicon", (int64_t)sizeof *x);
@@ -443,7 +473,7 @@ gsa_lexicon_facts gsa_lexicon_count(const gsa_lexicon *lexicon)
                                     x->places * (int64_t)sizeof *x->state };
 }
 
-/* ---- matching ------------------------------------------------------------------------------------------------------------ */
+/* ---- matching ------------------------------------------------------------------------------ */
 
 typedef struct gsa_reader {
     uint32_t state, code;
@@ -452,7 +482,8 @@ typedef struct gsa_reader {
     int32_t starts[RING]; /* the token that started with one of the last characters, or -1 */
 } gsa_reader;
 
-/* The next byte of the text. What is not UTF-8 is a character that no word has. `token`: that starts here, or -1. */
+/* The next byte of the text. What is not UTF-8 is a character that no word has. `token`: that
+ * starts here, or -1. */
 static inline void read_byte(const gsa_lexicon *x, gsa_reader *r, unsigned char byte, int32_t token)
 {
     static const uint32_t least[] = { 0, 0x80, 0x800, 0x10000 };
@@ -471,42 +502,51 @@ static inline void read_byte(const gsa_lexicon *x, gsa_reader *r, unsigned char 
     r->state = letter.number ? step(x, r->state, letter) : ROOT;
 }
 
-/* Tokens that are looked at before their turn: what two neighbours ask of the table, where a word begins with the first, is on its way
- * to the caches then. */
+/* Tokens that are looked at before their turn: what two neighbours ask of the table, where a word
+ * begins with the first, is on its way to the caches then. */
 enum { AHEAD = 8 };
 
 static inline gsa_letter first_letter(const gsa_lexicon *x, gsa_slice token)
 {
-    static const uint8_t mask[] = { 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0, 0, 0, 0, 0x1f, 0x1f, 0x0f, 0x07 };
+    static const uint8_t mask[] = { 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f,
+                                    0,    0,    0,    0,    0x1f, 0x1f, 0x0f, 0x07 };
     if (token.bytes == 0) return (gsa_letter){ 0 };
     const unsigned char lead = (unsigned char)token.at[0];
     uint32_t code = lead & mask[lead >> 4];
-    for (int64_t i = 1; i < token.bytes && i < 4 && ((unsigned char)token.at[i] & 0xc0) == 0x80; i++)
+    for (int64_t i = 1; i < token.bytes && i < 4 && ((unsigned char)token.at[i] & 0xc0) == 0x80;
+         i++)
         code = code << 6 | ((unsigned char)token.at[i] & 0x3f);
     return code < CODES ? *letter_of(x, code) : (gsa_letter){ 0 };
 }
 
-static inline gsa_letter look_ahead(const gsa_lexicon *x, const gsa_example *example, int64_t token, gsa_letter before)
+static inline gsa_letter look_ahead(const gsa_lexicon *x, const gsa_example *example, int64_t token,
+                                    gsa_letter before)
 {
-    const gsa_letter letter = token < example->length ? first_letter(x, example->text[token]) : (gsa_letter){ 0 };
+    const gsa_letter letter =
+        token < example->length ? first_letter(x, example->text[token]) : (gsa_letter){ 0 };
 #ifdef __GNUC__
-    if (before.start != ROOT && letter.number > 0) __builtin_prefetch(&x->state[place_of(x, before.start, letter.number)]);
+    if (before.start != ROOT && letter.number > 0)
+        __builtin_prefetch(&x->state[place_of(x, before.start, letter.number)]);
 #endif
     return letter;
 }
 
-int64_t gsa_lexicon_match(const gsa_lexicon *lexicon, const gsa_example *example, gsa_lexicon_found *found, void *context)
+int64_t gsa_lexicon_match(const gsa_lexicon *lexicon, const gsa_example *example,
+                          gsa_lexicon_found *found, void *context)
 {
     const int32_t *group = example->group;
     gsa_reader r = { .state = ROOT };
     int64_t count = 0;
     gsa_letter ahead = { 0 };
-    for (int64_t t = 0; example->text && t < AHEAD; t++) ahead = look_ahead(lexicon, example, t, ahead);
+    for (int64_t t = 0; example->text && t < AHEAD; t++)
+        ahead = look_ahead(lexicon, example, t, ahead);
     for (int32_t t = 0; example->text && t < example->length; t++) {
         ahead = look_ahead(lexicon, example, (int64_t)t + AHEAD, ahead);
         const gsa_slice token = example->text[t];
-        if (token.bytes == 0 || (group && t > 0 && group[t] != group[t - 1])) r.state = ROOT, r.left = 0;
-        for (int64_t i = 0; i < token.bytes; i++) read_byte(lexicon, &r, (unsigned char)token.at[i], i ? -1 : t);
+        if (token.bytes == 0 || (group && t > 0 && group[t] != group[t - 1]))
+            r.state = ROOT, r.left = 0;
+        for (int64_t i = 0; i < token.bytes; i++)
+            read_byte(lexicon, &r, (unsigned char)token.at[i], i ? -1 : t);
         for (uint32_t w = r.left ? ROOT : r.state; w != ROOT; w = state_at(lexicon, w)->shorter) {
             const uint32_t characters = state_at(lexicon, w)->last >> LENGTH_SHIFT;
             const int32_t first = characters > 0 ? r.starts[(r.place - characters) % RING] : -1;
@@ -518,13 +558,14 @@ int64_t gsa_lexicon_match(const gsa_lexicon *lexicon, const gsa_example *example
     return count;
 }
 
-/* ---- the service --------------------------------------------------------------------------------------------------------- */
+/* ---- the service --------------------------------------------------------------------------- */
 
-static int service_open(const gsa_lexicon_service *service, const gsa_host *host, const char *path, int32_t shortest,
-                        int32_t longest, gsa_lexicon **lexicon)
+static int service_open(const gsa_lexicon_service *service, const gsa_host *host, const char *path,
+                        int32_t shortest, int32_t longest, gsa_lexicon **lexicon)
 {
     gsa_error error;
-    const gsa_status status = gsa_lexicon_open(service->context, path, shortest, longest, lexicon, &error);
+    const gsa_status status =
+        gsa_lexicon_open(service->context, path, shortest, longest, lexicon, &error);
     if (status == GSA_OK) return 0;
     if (status == GSA_ERR_MEMORY) gsa_host_starve(host);
     return host->fail(host, error.text);
@@ -536,8 +577,8 @@ static void service_close(const gsa_lexicon_service *service, gsa_lexicon *lexic
     gsa_lexicon_close(lexicon);
 }
 
-static int64_t service_match(const gsa_lexicon_service *service, const gsa_lexicon *lexicon, const gsa_example *example,
-                             gsa_lexicon_found *found, void *context)
+static int64_t service_match(const gsa_lexicon_service *service, const gsa_lexicon *lexicon,
+                             const gsa_example *example, gsa_lexicon_found *found, void *context)
 {
     (void)service;
     return gsa_lexicon_match(lexicon, example, found, context);

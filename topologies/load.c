@@ -15,7 +15,8 @@ static gsa_status path_sound(const gsa_registry *registry, const char *path, gsa
     const gsa_system *system = registry->system ? registry->system : gsa_system_default();
     if (!path || !strchr(path, '/'))
         return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "plugin %s: the path has no slash and plugins are not searched for, expected one such as ./mine.so",
+                        "plugin %s: the path has no slash and plugins are not searched for, "
+                        "expected one such as ./mine.so",
                         gsa_word_show(path, shown));
     switch (system->kind(system->user, path, NULL)) {
     case GSA_FILE_REGULAR:
@@ -23,7 +24,8 @@ static gsa_status path_sound(const gsa_registry *registry, const char *path, gsa
     case GSA_FILE_ABSENT:
         return gsa_fail(error, GSA_ERR_IO, "plugin '%s': there is no such file", path);
     case GSA_FILE_FOLDER:
-        return gsa_fail(error, GSA_ERR_IO, "plugin '%s': it is a folder, expected a shared object", path);
+        return gsa_fail(error, GSA_ERR_IO, "plugin '%s': it is a folder, expected a shared object",
+                        path);
     case GSA_FILE_OTHER:
         return gsa_fail(error, GSA_ERR_IO, "plugin '%s': it is no regular file", path);
     default:
@@ -38,13 +40,15 @@ static gsa_status no_symbol(void *library, const char *path, gsa_error *error)
         char name[32];
         snprintf(name, sizeof name, "gsa_plugin_%u", major);
         if (dlsym(library, name))
-            return gsa_fail(error, GSA_ERR_PLUGIN,
-                            "plugin '%s': it has %s and no %s: it was built for ABI %u, expected ABI %u", path, name,
-                            SYMBOL_OF(GSA_PLUGIN), major, GSA_ABI);
+            return gsa_fail(
+                error, GSA_ERR_PLUGIN,
+                "plugin '%s': it has %s and no %s: it was built for ABI %u, expected ABI %u", path,
+                name, SYMBOL_OF(GSA_PLUGIN), major, GSA_ABI);
     }
-    return gsa_fail(error, GSA_ERR_PLUGIN,
-                    "plugin '%s': it exports no symbol %s (`const gsa_topology GSA_PLUGIN = {...}`, visible)", path,
-                    SYMBOL_OF(GSA_PLUGIN));
+    return gsa_fail(
+        error, GSA_ERR_PLUGIN,
+        "plugin '%s': it exports no symbol %s (`const gsa_topology GSA_PLUGIN = {...}`, visible)",
+        path, SYMBOL_OF(GSA_PLUGIN));
 }
 
 /* The loader's words without the path that they start with. */
@@ -53,8 +57,9 @@ static const char *loader_words(const char *path)
     const char *words = dlerror();
     const size_t length = strlen(path);
     if (!words) return "no reason given";
-    return strncmp(words, path, length) == 0 && words[length] == ':' ? words + length + 1 + (words[length + 1] == ' ')
-                                                                     : words;
+    return strncmp(words, path, length) == 0 && words[length] == ':'
+               ? words + length + 1 + (words[length + 1] == ' ')
+               : words;
 }
 
 gsa_status gsa_registry_load(gsa_registry *registry, const char *path, gsa_error *error)
@@ -67,7 +72,8 @@ gsa_status gsa_registry_load(gsa_registry *registry, const char *path, gsa_error
     gsa_entry entry = { NULL, origin, dlopen(path, RTLD_NOW | RTLD_LOCAL) };
     if (!entry.library) {
         status =
-            gsa_fail(error, GSA_ERR_PLUGIN, "plugin '%s': it is no shared object that loads: %s", path, loader_words(path));
+            gsa_fail(error, GSA_ERR_PLUGIN, "plugin '%s': it is no shared object that loads: %s",
+                     path, loader_words(path));
         gsa_release(registry->system, origin);
     }
     gsa_calling(registry->system, NULL); /* behind the loader's words, which it may change */

@@ -1,18 +1,22 @@
-/* longformer - a window, and g global tokens that read all and are read by all (Beltagy et al. 2020, section 3.1).
+/* longformer - a window, and g global tokens that read all and are read by all (Beltagy et al.
+ * 2020, section 3.1).
  *
  *   attend: x_i <- sublayer(att(x_i; x_0 .. x_{g-1}, x_{i-r} .. x_{i+r}))    i >= g; r = width/2
- *   global: x_i <- sublayer(att(x_i; x_0 .. x_{n-1}))                        i < g, with the same old states
+ *   global: x_i <- sublayer(att(x_i; x_0 .. x_{n-1}))  i < g, with the same old states
  *   ffn:    x_i <- sublayer(FFN(x_i))
- * The global tokens are the first g, as [CLS]. No token is read twice: the window leaves out what is global. own=1: the rows
- * of global tokens have their own projections, the paper's Q_g, K_g, V_g (and W_o and norm, which the public code shares),
- * else `attend` does both. causal=1: nothing later than i is read. Labels are names only. Summary: mean of the tokens.
- * At most n (width + 2g) edges, 2 runs a row: time and memory O(n). Path between tokens: 2 when g > 0 and not causal. */
+ * The global tokens are the first g, as [CLS]. No token is read twice: the window leaves out what
+ * is global. own=1: the rows of global tokens have their own projections, the paper's Q_g, K_g, V_g
+ * (and W_o and norm, which the public code shares), else `attend` does both. causal=1: nothing
+ * later than i is read. Labels are names only. Summary: mean of the tokens. At most n (width + 2g)
+ * edges, 2 runs a row: time and memory O(n). Path between tokens: 2 when g > 0 and not causal. */
 #include <stdio.h>
 #include "builtin.h"
 enum { WIDTH, GLOBAL, OWN, CAUSAL, N_PARAMS };
 static const gsa_param params[N_PARAMS] = {
-    { "width", GSA_INT, 0, 1, (1 << 20) - 1, NULL, "11", "tokens read around each, itself in the middle: odd" },
-    { "global", GSA_INT, 0, 0, 1 << 20, NULL, "1", "first tokens, which read all and are read by all" },
+    { "width", GSA_INT, 0, 1, (1 << 20) - 1, NULL, "11",
+      "tokens read around each, itself in the middle: odd" },
+    { "global", GSA_INT, 0, 0, 1 << 20, NULL, "1",
+      "first tokens, which read all and are read by all" },
     { "own", GSA_BOOL, 0, 0, 1, NULL, "1", "global tokens have their own projections" },
     { "causal", GSA_BOOL, 0, 0, 1, NULL, "0", "read itself and earlier tokens only" },
 };
@@ -23,7 +27,8 @@ enum { WINDOW, FROM_GLOBAL, ALL, N_LABELS };
 static int create(const gsa_host *host, const gsa_value *p, void **self)
 {
     char why[64];
-    *self = (void *)(uintptr_t)p; /* the values live as long as the instance, and emit only reads them */
+    *self = (void *)(uintptr_t)
+        p; /* the values live as long as the instance, and emit only reads them */
     if (p[WIDTH].i % 2 == 1) return 0;
     snprintf(why, sizeof why, "width is %lld, expected an odd number", (long long)p[WIDTH].i);
     return host->fail(host, why);
@@ -33,11 +38,16 @@ static void describe(const void *self, gsa_describer *d)
 {
     const gsa_value *p = self;
     const int own = p[OWN].i && p[GLOBAL].i > 0;
-    d->promise(d, GSA_BY_LENGTH | (p[CAUSAL].i ? GSA_CAUSAL | GSA_PREFIX_STABLE : 0), GSA_LINEAR_EDGES);
+    d->promise(d, GSA_BY_LENGTH | (p[CAUSAL].i ? GSA_CAUSAL | GSA_PREFIX_STABLE : 0),
+               GSA_LINEAR_EDGES);
     d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    gsa_phase attend = { .struct_size = sizeof attend, .aggregate = GSA_ATTEND, .update = GSA_SUBLAYER };
-    attend.labels = N_LABELS, attend.sources = attend.destinations = 1 << TOKEN, attend.name = "attend";
-    attend.empty = own ? GSA_KEEP_EMPTY : GSA_UPDATE_EMPTY; /* the two phases write all rows, each once */
+    gsa_phase attend = { .struct_size = sizeof attend,
+                         .aggregate = GSA_ATTEND,
+                         .update = GSA_SUBLAYER };
+    attend.labels = N_LABELS, attend.sources = attend.destinations = 1 << TOKEN,
+    attend.name = "attend";
+    attend.empty =
+        own ? GSA_KEEP_EMPTY : GSA_UPDATE_EMPTY; /* the two phases write all rows, each once */
     d->phase(d, &attend);
     attend.name = "global", attend.together = 1;
     if (own) d->phase(d, &attend);
@@ -51,10 +61,12 @@ static void describe(const void *self, gsa_describer *d)
 static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
 {
     const gsa_value *p = self;
-    const int64_t n = x->length, half = p[WIDTH].i / 2, ahead = p[CAUSAL].i ? 0 : half, g = p[GLOBAL].i;
+    const int64_t n = x->length, half = p[WIDTH].i / 2, ahead = p[CAUSAL].i ? 0 : half,
+                  g = p[GLOBAL].i;
     const int rows_of_global = p[OWN].i ? ROWS_OF_GLOBAL : ATTEND;
     for (int64_t i = 0; i < g && i < n; i++)
-        e->run(e, rows_of_global, gsa_at(TOKEN, 0), p[CAUSAL].i ? i + 1 : n, 1, gsa_at(TOKEN, i), ALL, 0);
+        e->run(e, rows_of_global, gsa_at(TOKEN, 0), p[CAUSAL].i ? i + 1 : n, 1, gsa_at(TOKEN, i),
+               ALL, 0);
     for (int64_t i = g; i < n; i++) {
         const int64_t first = i - half > g ? i - half : g, last = i + ahead < n ? i + ahead : n - 1;
         e->run(e, ATTEND, gsa_at(TOKEN, 0), g, 1, gsa_at(TOKEN, i), FROM_GLOBAL, 0);
@@ -70,11 +82,13 @@ static void label(const void *self, int phase, int32_t id, char *out, size_t siz
     snprintf(out, size, "%s", known && id >= 0 && id < N_LABELS ? names[id] : "");
 }
 
-const gsa_topology gsa_topology_longformer = { GSA_HEAD(params),
-                                               .id = "longformer",
-                                               .summary = "a window and tokens that read and are read by all",
-                                               .reference = "Beltagy et al. 2020",
-                                               .create = create,
-                                               .describe = describe,
-                                               .emit = emit,
-                                               .label = label };
+const gsa_topology gsa_topology_longformer = {
+    GSA_HEAD(params),
+    .id = "longformer",
+    .summary = "a window and tokens that read and are read by all",
+    .reference = "Beltagy et al. 2020",
+    .create = create,
+    .describe = describe,
+    .emit = emit,
+    .label = label
+};

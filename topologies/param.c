@@ -7,11 +7,13 @@
 #include "graph/utf8.h"
 #include "words.h"
 
-/* ---- numbers, in the C locale whatever the process's is: uselocale() concerns this thread alone ------------------------ */
+/* ---- numbers, in the C locale whatever the process's is: uselocale() concerns this thread alone
+ * ---- */
 
 static int parse_real(const char *text, double *x)
 {
-    if (text[strspn(text, "+-.0123456789eE")] || !strpbrk(text, "0123456789")) return 0; /* no inf, nan, hex, blanks */
+    if (text[strspn(text, "+-.0123456789eE")] || !strpbrk(text, "0123456789"))
+        return 0; /* no inf, nan, hex, blanks */
     const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (!plain) return 0;
     const locale_t before = uselocale(plain);
@@ -38,11 +40,12 @@ static int parse_int(const char *text, int64_t *i)
 {
     const char *digits = text + (*text == '-' || *text == '+');
     if (!*digits || digits[strspn(digits, "0123456789")]) return 0;
-    *i = strtoll(text, NULL, 10); /* too large: the largest, which is beyond every range (they end at 2^53) */
+    *i = strtoll(text, NULL,
+                 10); /* too large: the largest, which is beyond every range (they end at 2^53) */
     return 1;
 }
 
-/* ---- choices: "clip,circular,clamp" ------------------------------------------------------------------------------------ */
+/* ---- choices: "clip,circular,clamp" -------------------------------------------------------- */
 
 static int64_t find_choice(const char *choices, const char *text)
 {
@@ -63,13 +66,14 @@ static int format_choice(const char *choices, int64_t place, char *out, size_t s
     return snprintf(out, size, "%.*s", (int)strcspn(at, ","), at);
 }
 
-/* ---- values -------------------------------------------------------------------------------------------------------------- */
+/* ---- values -------------------------------------------------------------------------------- */
 
 static int parse(const gsa_param *param, const char *text, gsa_value *value)
 {
     switch (param->type) {
     case GSA_INT:
-        return parse_int(text, &value->i) && (double)value->i >= param->low && (double)value->i <= param->high;
+        return parse_int(text, &value->i) && (double)value->i >= param->low &&
+               (double)value->i <= param->high;
     case GSA_REAL:
         return parse_real(text, &value->x) && value->x >= param->low && value->x <= param->high;
     case GSA_BOOL:
@@ -84,14 +88,15 @@ static int parse(const gsa_param *param, const char *text, gsa_value *value)
     }
 }
 
-gsa_status gsa_param_parse(const gsa_param *param, const char *text, gsa_value *value, gsa_error *error)
+gsa_status gsa_param_parse(const gsa_param *param, const char *text, gsa_value *value,
+                           gsa_error *error)
 {
     char expected[256], shown[GSA_SHOWN];
     *value = (gsa_value){ 0 };
     if (text && parse(param, text, value)) return GSA_OK;
     gsa_param_expected(param, expected, sizeof expected);
-    return gsa_fail(error, GSA_ERR_ARGUMENT, "parameter '%s' is %s, expected %s", param->name, gsa_word_show(text, shown),
-                    expected);
+    return gsa_fail(error, GSA_ERR_ARGUMENT, "parameter '%s' is %s, expected %s", param->name,
+                    gsa_word_show(text, shown), expected);
 }
 
 int gsa_param_format(const gsa_param *param, gsa_value value, char *out, size_t size)
@@ -125,7 +130,8 @@ void gsa_param_expected(const gsa_param *param, char *out, size_t size)
     case GSA_REAL:
         format_real(param->low, low, sizeof low);
         format_real(param->high, high, sizeof high);
-        snprintf(out, size, "%s from %s to %s", param->type == GSA_INT ? "an integer" : "a number", low, high);
+        snprintf(out, size, "%s from %s to %s", param->type == GSA_INT ? "an integer" : "a number",
+                 low, high);
         break;
     case GSA_BOOL:
         snprintf(out, size, "0 or 1");

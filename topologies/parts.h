@@ -1,4 +1,5 @@
-/* parts.h - what the files of topologies/ share about the registry and the host table; not installed. */
+/* parts.h - what the files of topologies/ share about the registry and the host table; not
+ * installed. */
 #ifndef GSA_TOPOLOGY_PARTS_H
 #define GSA_TOPOLOGY_PARTS_H
 #include "graph/column.h"
@@ -25,12 +26,14 @@ struct gsa_registry {
     gsa_column_service column;
 };
 
-/* Checks the topology and puts it in its place; on failure the registry is unchanged and the entry stays the caller's. */
+/* Checks the topology and puts it in its place; on failure the registry is unchanged and the entry
+ * stays the caller's. */
 gsa_status gsa_registry_insert(gsa_registry *registry, const gsa_entry *entry, gsa_error *error);
 void gsa_unload(gsa_registry *registry, gsa_entry *entry);
 
-/* The host as one pattern's plugin sees it. While `creating`, the first failure and a lack of memory are remembered; later
- * calls (destroy, or allocation from another thread) change nothing here. */
+/* The host as one pattern's plugin sees it. While `creating`, the first failure and a lack of
+ * memory are remembered; later calls (destroy, or allocation from another thread) change nothing
+ * here. */
 typedef struct gsa_hosting {
     gsa_host table;
     const gsa_registry *registry;
@@ -41,7 +44,8 @@ typedef struct gsa_hosting {
 } gsa_hosting;
 void gsa_hosting_open(gsa_hosting *hosting, const gsa_registry *registry);
 gsa_column_service gsa_column_service_of(void);
-/* Remembers that a service had no memory for the plugin that is being created: as a NULL from alloc. */
+/* Remembers that a service had no memory for the plugin that is being created: as a NULL from
+ * alloc. */
 void gsa_host_starve(const gsa_host *host);
 
 #endif

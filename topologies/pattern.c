@@ -19,7 +19,7 @@ struct gsa_pattern {
     char *text;
 };
 
-/* ---- settings -> values -------------------------------------------------------------------------------------------------- */
+/* ---- settings -> values -------------------------------------------------------------------- */
 
 static const char *param_name_at(const void *context, int index)
 {
@@ -36,36 +36,43 @@ static int find_param(const gsa_topology *topology, const char *key)
 static gsa_status unknown_param(const gsa_topology *topology, const char *key, gsa_error *error)
 {
     char known[768], shown[GSA_SHOWN];
-    gsa_word_list(known, sizeof known, param_name_at, topology, (int)topology->n_params, key ? key : "");
+    gsa_word_list(known, sizeof known, param_name_at, topology, (int)topology->n_params,
+                  key ? key : "");
     return gsa_fail(error, GSA_ERR_ARGUMENT, "topology '%s' has no parameter %s; %s", topology->id,
                     gsa_word_show(key, shown), known);
 }
 
 /* Every key is known, and none is there twice. */
-static gsa_status check_keys(const gsa_topology *topology, const gsa_setting *settings, int count, gsa_error *error)
+static gsa_status check_keys(const gsa_topology *topology, const gsa_setting *settings, int count,
+                             gsa_error *error)
 {
     for (int i = 0; i < count; i++) {
-        if (find_param(topology, settings[i].key) < 0) return unknown_param(topology, settings[i].key, error);
+        if (find_param(topology, settings[i].key) < 0)
+            return unknown_param(topology, settings[i].key, error);
         for (int j = 0; j < i; j++) {
             char one[GSA_SHOWN], two[GSA_SHOWN];
             if (strcmp(settings[i].key, settings[j].key) == 0)
-                return gsa_fail(error, GSA_ERR_ARGUMENT, "topology '%s': parameter '%s' is given twice, as %s and as %s",
-                                topology->id, settings[i].key, gsa_word_show(settings[j].value, one),
+                return gsa_fail(error, GSA_ERR_ARGUMENT,
+                                "topology '%s': parameter '%s' is given twice, as %s and as %s",
+                                topology->id, settings[i].key,
+                                gsa_word_show(settings[j].value, one),
                                 gsa_word_show(settings[i].value, two));
         }
     }
     return GSA_OK;
 }
 
-static gsa_status read_value(gsa_pattern *pattern, uint32_t index, const char *text, gsa_error *error)
+static gsa_status read_value(gsa_pattern *pattern, uint32_t index, const char *text,
+                             gsa_error *error)
 {
     const gsa_param *param = gsa_topology_param(pattern->topology, index);
     if (!text)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "topology '%s': parameter '%s' must be given: %s", pattern->topology->id,
-                        param->name, param->doc);
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "topology '%s': parameter '%s' must be given: %s",
+                        pattern->topology->id, param->name, param->doc);
     if (param->type == GSA_PATH) {
         pattern->paths[index] = gsa_copy_text(pattern->system, text);
-        if (!pattern->paths[index]) return gsa_out_of_memory(error, param->name, (int64_t)strlen(text) + 1);
+        if (!pattern->paths[index])
+            return gsa_out_of_memory(error, param->name, (int64_t)strlen(text) + 1);
         text = pattern->paths[index];
     }
     const gsa_status status = gsa_param_parse(param, text, &pattern->values[index], error);
@@ -73,24 +80,27 @@ static gsa_status read_value(gsa_pattern *pattern, uint32_t index, const char *t
     return status;
 }
 
-static gsa_status read_settings(gsa_pattern *pattern, const gsa_setting *settings, int count, gsa_error *error)
+static gsa_status read_settings(gsa_pattern *pattern, const gsa_setting *settings, int count,
+                                gsa_error *error)
 {
     const gsa_topology *topology = pattern->topology;
     gsa_status status = check_keys(topology, settings, count, error);
     pattern->values = gsa_alloc_zero(pattern->system, topology->n_params, sizeof *pattern->values);
     pattern->paths = gsa_alloc_zero(pattern->system, topology->n_params, sizeof *pattern->paths);
     if (status == GSA_OK && (!pattern->values || !pattern->paths))
-        status = gsa_out_of_memory(error, "parameters of a topology", topology->n_params * (int64_t)sizeof(gsa_value));
+        status = gsa_out_of_memory(error, "parameters of a topology",
+                                   topology->n_params * (int64_t)sizeof(gsa_value));
     for (uint32_t i = 0; status == GSA_OK && i < topology->n_params; i++) {
         const char *text = gsa_topology_param(topology, i)->fallback;
         for (int s = 0; s < count; s++)
-            if (find_param(topology, settings[s].key) == (int)i) text = settings[s].value ? settings[s].value : "";
+            if (find_param(topology, settings[s].key) == (int)i)
+                text = settings[s].value ? settings[s].value : "";
         status = read_value(pattern, i, text, error);
     }
     return status;
 }
 
-/* ---- the plugin's own state ---------------------------------------------------------------------------------------------- */
+/* ---- the plugin's own state ---------------------------------------------------------------- */
 
 static gsa_status create_self(gsa_pattern *pattern, gsa_error *error)
 {
@@ -108,14 +118,17 @@ static gsa_status create_self(gsa_pattern *pattern, gsa_error *error)
     const int failed = returned < 0 || hosting->failed;
     pattern->created = !failed || pattern->self;
     if (!failed) return GSA_OK;
-    if (hosting->starved) return gsa_fail(error, GSA_ERR_MEMORY, "topology '%s': out of memory in create", topology->id);
+    if (hosting->starved)
+        return gsa_fail(error, GSA_ERR_MEMORY, "topology '%s': out of memory in create",
+                        topology->id);
     if (!hosting->failed)
-        return gsa_fail(error, GSA_ERR_PLUGIN, "topology '%s': create returned %d without a sentence", topology->id,
+        return gsa_fail(error, GSA_ERR_PLUGIN,
+                        "topology '%s': create returned %d without a sentence", topology->id,
                         returned);
     return gsa_fail(error, GSA_ERR_ARGUMENT, "topology '%s': %s", topology->id, hosting->said.text);
 }
 
-/* ---- canonical text ------------------------------------------------------------------------------------------------------ */
+/* ---- canonical text ------------------------------------------------------------------------ */
 
 static int differs_from_fallback(const gsa_pattern *pattern, uint32_t index)
 {
@@ -133,7 +146,8 @@ static size_t canonical(const gsa_pattern *pattern, char *out, size_t size)
     for (uint32_t i = 0; i < topology->n_params; i++) {
         if (!differs_from_fallback(pattern, i)) continue;
         const size_t room = used < size ? size - used : 0;
-        used += (size_t)snprintf(room ? out + used : NULL, room, ":%s=", gsa_topology_param(topology, i)->name);
+        used += (size_t)snprintf(room ? out + used : NULL, room,
+                                 ":%s=", gsa_topology_param(topology, i)->name);
         const size_t rest = used < size ? size - used : 0;
         used += (size_t)gsa_pattern_value(pattern, i, rest ? out + used : NULL, rest);
     }
@@ -149,10 +163,11 @@ static gsa_status make_text(gsa_pattern *pattern, gsa_error *error)
     return GSA_OK;
 }
 
-/* ---- the handle ---------------------------------------------------------------------------------------------------------- */
+/* ---- the handle ---------------------------------------------------------------------------- */
 
-gsa_status gsa_pattern_create(const gsa_registry *registry, const char *id, const gsa_setting *settings, int count,
-                              gsa_pattern **pattern, gsa_error *error)
+gsa_status gsa_pattern_create(const gsa_registry *registry, const char *id,
+                              const gsa_setting *settings, int count, gsa_pattern **pattern,
+                              gsa_error *error)
 {
     *pattern = NULL;
     const gsa_topology *topology = gsa_registry_find(registry, id, error);
@@ -165,9 +180,11 @@ gsa_status gsa_pattern_create(const gsa_registry *registry, const char *id, cons
     p->hosting.registry = registry;
     gsa_status status = read_settings(p, settings, count, error);
     if (status == GSA_OK) status = create_self(p, error);
-    if (status == GSA_OK) status = gsa_schema_create(p->system, topology, p->self, &p->schema, error);
+    if (status == GSA_OK)
+        status = gsa_schema_create(p->system, topology, p->self, &p->schema, error);
     if (status == GSA_OK && p->hosting.columns && gsa_schema_flags(p->schema) & GSA_BY_LENGTH)
-        status = gsa_fail(error, GSA_ERR_PLUGIN, "topology '%s' reads columns of the data and promises GSA_BY_LENGTH",
+        status = gsa_fail(error, GSA_ERR_PLUGIN,
+                          "topology '%s' reads columns of the data and promises GSA_BY_LENGTH",
                           topology->id);
     if (status == GSA_OK) status = make_text(p, error);
     if (status == GSA_OK) *pattern = p;
@@ -183,7 +200,8 @@ gsa_pattern *gsa_pattern_retain(gsa_pattern *pattern)
 
 void gsa_pattern_release(gsa_pattern *pattern)
 {
-    if (!pattern || atomic_fetch_sub_explicit(&pattern->references, 1, memory_order_acq_rel) > 1) return;
+    if (!pattern || atomic_fetch_sub_explicit(&pattern->references, 1, memory_order_acq_rel) > 1)
+        return;
     const gsa_topology *topology = pattern->topology;
     gsa_schema_release(pattern->schema);
     if (pattern->created && topology->destroy) {
@@ -191,7 +209,8 @@ void gsa_pattern_release(gsa_pattern *pattern)
         topology->destroy(&pattern->hosting.table, pattern->self);
         gsa_calling(pattern->system, NULL);
     }
-    for (uint32_t i = 0; pattern->paths && i < topology->n_params; i++) gsa_release(pattern->system, pattern->paths[i]);
+    for (uint32_t i = 0; pattern->paths && i < topology->n_params; i++)
+        gsa_release(pattern->system, pattern->paths[i]);
     gsa_release(pattern->system, pattern->paths);
     gsa_release(pattern->system, pattern->values);
     gsa_release(pattern->system, pattern->text);
@@ -221,7 +240,8 @@ const char *gsa_pattern_text(const gsa_pattern *pattern)
 int gsa_pattern_value(const gsa_pattern *pattern, uint32_t index, char *out, size_t size)
 {
     const gsa_param *param = gsa_topology_param(pattern->topology, index);
-    return param ? gsa_param_format(param, pattern->values[index], out, size) : snprintf(out, size, "%s", "");
+    return param ? gsa_param_format(param, pattern->values[index], out, size)
+                 : snprintf(out, size, "%s", "");
 }
 
 int gsa_pattern_columns(const gsa_pattern *pattern)
@@ -237,13 +257,14 @@ const char *gsa_pattern_column(const gsa_pattern *pattern, int place)
 static gsa_status missing(const gsa_pattern *pattern, int place, gsa_error *error)
 {
     return gsa_fail(error, GSA_ERR_ARGUMENT,
-                    "topology '%s' reads a column '%s' beside each token, and this input has none of that name (in recipes: "
+                    "topology '%s' reads a column '%s' beside each token, and this input has none "
+                    "of that name (in recipes: "
                     "data.side)",
                     pattern->topology->id, pattern->hosting.column[place]);
 }
 
-gsa_status gsa_pattern_take(const gsa_pattern *pattern, const gsa_named_column *columns, int count, int64_t first,
-                            const gsa_slice **place, gsa_error *error)
+gsa_status gsa_pattern_take(const gsa_pattern *pattern, const gsa_named_column *columns, int count,
+                            int64_t first, const gsa_slice **place, gsa_error *error)
 {
     for (int p = 0; p < pattern->hosting.columns; p++) {
         int i = 0;
@@ -260,12 +281,15 @@ static int has_columns(const gsa_pattern *pattern, const gsa_example *x)
     return x->struct_size >= sizeof *x && x->columns >= pattern->hosting.columns && x->column;
 }
 
-gsa_status gsa_pattern_instance(const gsa_pattern *pattern, gsa_cache *cache, const gsa_example *example,
-                                const gsa_limits *limits, int inspect, gsa_instance **instance, gsa_error *error)
+gsa_status gsa_pattern_instance(const gsa_pattern *pattern, gsa_cache *cache,
+                                const gsa_example *example, const gsa_limits *limits, int inspect,
+                                gsa_instance **instance, gsa_error *error)
 {
-    if (pattern->hosting.columns && example->length > 0 && !has_columns(pattern, example)) return missing(pattern, 0, error);
+    if (pattern->hosting.columns && example->length > 0 && !has_columns(pattern, example))
+        return missing(pattern, 0, error);
     if (cache && !inspect) /* cached instances hold no places */
-        return gsa_cache_get(cache, pattern->schema, pattern->topology, pattern->self, example, limits, instance, error);
-    return gsa_instance_create(pattern->system, pattern->schema, pattern->topology, pattern->self, example, limits, inspect,
-                               instance, error);
+        return gsa_cache_get(cache, pattern->schema, pattern->topology, pattern->self, example,
+                             limits, instance, error);
+    return gsa_instance_create(pattern->system, pattern->schema, pattern->topology, pattern->self,
+                               example, limits, inspect, instance, error);
 }

@@ -1,4 +1,5 @@
-/* pattern.h - a topology with its parameters set: created, described, ready to emit. Immutable, reference-counted. */
+/* pattern.h - a topology with its parameters set: created, described, ready to emit. Immutable,
+ * reference-counted. */
 #ifndef GSA_PATTERN_H
 #define GSA_PATTERN_H
 #include "graph/column.h"
@@ -21,35 +22,39 @@ typedef struct gsa_named_column {
 
 typedef struct gsa_pattern gsa_pattern;
 
-/* Parses and checks the settings against the topology's declared parameters (unknown key: the sentence lists the known ones and
- * the nearest; malformed or out of range: value, type and range; given twice), calls create and describe. The registry must
- * outlive the pattern. */
-gsa_status gsa_pattern_create(const gsa_registry *registry, const char *id, const gsa_setting *settings, int count,
-                              gsa_pattern **pattern, gsa_error *error);
+/* Parses and checks the settings against the topology's declared parameters (unknown key: the
+ * sentence lists the known ones and the nearest; malformed or out of range: value, type and range;
+ * given twice), calls create and describe. The registry must outlive the pattern. */
+gsa_status gsa_pattern_create(const gsa_registry *registry, const char *id,
+                              const gsa_setting *settings, int count, gsa_pattern **pattern,
+                              gsa_error *error);
 gsa_pattern *gsa_pattern_retain(gsa_pattern *pattern);
 void gsa_pattern_release(gsa_pattern *pattern); /* NULL does nothing */
 
 const gsa_topology *gsa_pattern_topology(const gsa_pattern *pattern);
 const gsa_schema *gsa_pattern_schema(const gsa_pattern *pattern);
 const void *gsa_pattern_self(const gsa_pattern *pattern);
-/* Canonical text: "star:cyclic=0" - every parameter that differs from its fallback, in declared order. Lives as long as the
- * pattern. */
+/* Canonical text: "star:cyclic=0" - every parameter that differs from its fallback, in declared
+ * order. Lives as long as the pattern. */
 const char *gsa_pattern_text(const gsa_pattern *pattern);
 /* The value of parameter `index` as canonical text ("0.5", "clip"), snprintf-like. */
 int gsa_pattern_value(const gsa_pattern *pattern, uint32_t index, char *out, size_t size);
 
-/* Names of the columns that its topology asked for (graph/column.h), in that order: what its examples' `column` must hold. */
+/* Names of the columns that its topology asked for (graph/column.h), in that order: what its
+ * examples' `column` must hold. */
 int gsa_pattern_columns(const gsa_pattern *pattern);
 const char *gsa_pattern_column(const gsa_pattern *pattern, int place);
-/* Puts them together from columns that are there, from token `first` on: `place` [GSA_COLUMNS_ASKED] is what example.column may be.
- * GSA_ERR_ARGUMENT where one is not there: the sentence names it and those that are. */
-gsa_status gsa_pattern_take(const gsa_pattern *pattern, const gsa_named_column *columns, int count, int64_t first,
-                            const gsa_slice **place, gsa_error *error);
+/* Puts them together from columns that are there, from token `first` on: `place`
+ * [GSA_COLUMNS_ASKED] is what example.column may be. GSA_ERR_ARGUMENT where one is not there: the
+ * sentence names it and those that are. */
+gsa_status gsa_pattern_take(const gsa_pattern *pattern, const gsa_named_column *columns, int count,
+                            int64_t first, const gsa_slice **place, gsa_error *error);
 
-/* Builds the example's instance: through the cache where it is not NULL, unless `inspect` asks for places (a cached
- * instance holds none). */
-gsa_status gsa_pattern_instance(const gsa_pattern *pattern, gsa_cache *cache, const gsa_example *example,
-                                const gsa_limits *limits, int inspect, gsa_instance **instance, gsa_error *error);
+/* Builds the example's instance: through the cache where it is not NULL, unless `inspect` asks for
+ * places (a cached instance holds none). */
+gsa_status gsa_pattern_instance(const gsa_pattern *pattern, gsa_cache *cache,
+                                const gsa_example *example, const gsa_limits *limits, int inspect,
+                                gsa_instance **instance, gsa_error *error);
 
 #ifdef __cplusplus
 }

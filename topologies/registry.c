@@ -36,11 +36,13 @@ void gsa_registry_release(gsa_registry *registry)
     gsa_release(system, registry);
 }
 
-/* The place of the id, or where it belongs when it is not there: the first entry that is not less. */
+/* The place of the id, or where it belongs when it is not there: the first entry that is not
+ * less. */
 static int place_of(const gsa_registry *registry, const char *id)
 {
     int place = 0;
-    while (place < registry->count && strcmp(registry->entries[place].topology->id, id) < 0) place++;
+    while (place < registry->count && strcmp(registry->entries[place].topology->id, id) < 0)
+        place++;
     return place;
 }
 
@@ -51,10 +53,13 @@ gsa_status gsa_registry_insert(gsa_registry *registry, const gsa_entry *entry, g
     const char *id = entry->topology->id;
     const int place = place_of(registry, id), after = registry->count - place;
     if (after > 0 && strcmp(registry->entries[place].topology->id, id) == 0)
-        return gsa_fail(error, GSA_ERR_PLUGIN, "the id '%s' is taken (by %s)", id, registry->entries[place].origin);
-    gsa_entry *entries = gsa_resize(registry->system, registry->entries, (size_t)registry->count + 1, sizeof *entries);
+        return gsa_fail(error, GSA_ERR_PLUGIN, "the id '%s' is taken (by %s)", id,
+                        registry->entries[place].origin);
+    gsa_entry *entries = gsa_resize(registry->system, registry->entries,
+                                    (size_t)registry->count + 1, sizeof *entries);
     if (!entries)
-        return gsa_out_of_memory(error, "the list of topologies", (registry->count + 1) * (int64_t)sizeof *entries);
+        return gsa_out_of_memory(error, "the list of topologies",
+                                 (registry->count + 1) * (int64_t)sizeof *entries);
     memmove(entries + place + 1, entries + place, (size_t)after * sizeof *entries);
     entries[place] = *entry;
     registry->entries = entries;
@@ -89,36 +94,48 @@ static const char *id_at(const void *context, int index)
     return registry->entries[index].topology->id;
 }
 
-const gsa_topology *gsa_registry_find(const gsa_registry *registry, const char *id, gsa_error *error)
+const gsa_topology *gsa_registry_find(const gsa_registry *registry, const char *id,
+                                      gsa_error *error)
 {
     char known[768], shown[GSA_SHOWN];
     const int place = place_of(registry, id ? id : "");
-    if (id && place < registry->count && strcmp(id_at(registry, place), id) == 0) return registry->entries[place].topology;
+    if (id && place < registry->count && strcmp(id_at(registry, place), id) == 0)
+        return registry->entries[place].topology;
     gsa_word_list(known, sizeof known, id_at, registry, registry->count, id ? id : "");
-    gsa_fail(error, GSA_ERR_ARGUMENT, "no topology is named %s; %s%s", gsa_word_show(id, shown), known,
-             strstr(known, "; the nearest is ") ? "" : "; that of a plugin when it is loaded (--plugin ./FILE.so)");
+    gsa_fail(error, GSA_ERR_ARGUMENT, "no topology is named %s; %s%s", gsa_word_show(id, shown),
+             known,
+             strstr(known, "; the nearest is ")
+                 ? ""
+                 : "; that of a plugin when it is loaded (--plugin ./FILE.so)");
     return NULL;
 }
 
 const gsa_param *gsa_topology_param(const gsa_topology *topology, uint32_t index)
 {
     if (index >= topology->n_params) return NULL;
-    return (const gsa_param *)(const void *)((const char *)topology->params + (size_t)index * topology->param_stride);
+    return (const gsa_param *)(const void *)((const char *)topology->params +
+                                             (size_t)index * topology->param_stride);
 }
 
-gsa_status gsa_registry_offer(gsa_registry *registry, const char *id, const void *service, gsa_error *error)
+gsa_status gsa_registry_offer(gsa_registry *registry, const char *id, const void *service,
+                              gsa_error *error)
 {
-    if (!id || !*id) return gsa_fail(error, GSA_ERR_ARGUMENT, "a service needs an id, such as \"gsa.lexicon/1\"");
+    if (!id || !*id)
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "a service needs an id, such as \"gsa.lexicon/1\"");
     for (int i = 0; i < registry->n_services; i++)
         if (strcmp(registry->services[i].id, id) == 0) {
             registry->services[i].service = service;
             return GSA_OK;
         }
     const size_t wanted = (size_t)registry->n_services + 1;
-    gsa_service *services = gsa_resize(registry->system, registry->services, wanted, sizeof *services);
+    gsa_service *services =
+        gsa_resize(registry->system, registry->services, wanted, sizeof *services);
     if (services) registry->services = services;
     char *copy = services ? gsa_copy_text(registry->system, id) : NULL;
-    if (!copy) return gsa_out_of_memory(error, "the list of services", (int64_t)(wanted * sizeof *services));
+    if (!copy)
+        return gsa_out_of_memory(error, "the list of services",
+                                 (int64_t)(wanted * sizeof *services));
     services[registry->n_services++] = (gsa_service){ copy, service };
     return GSA_OK;
 }

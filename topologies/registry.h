@@ -1,7 +1,9 @@
 /* registry.h - which topologies exist: the built-ins, and plugins loaded from a path.
  *
- * Law.  A registry is made, filled by one thread, then read by any. Topologies live as long as the registry. Loading runs
- *       the plugin's code in this process: that is trust, not isolation; everything that it emits is checked. */
+ * Law.  A registry is made, filled by one thread, then read by any. Topologies live as long as the
+ *     registry. Loading runs
+ *       the plugin's code in this process: that is trust, not isolation; everything that it emits
+ *         is checked. */
 #ifndef GSA_REGISTRY_H
 #define GSA_REGISTRY_H
 #include "graph/schema.h"
@@ -16,25 +18,32 @@ typedef struct gsa_registry gsa_registry;
 gsa_status gsa_registry_create(const gsa_system *system, gsa_registry **registry, gsa_error *error);
 void gsa_registry_release(gsa_registry *registry);
 
-/* Loads a shared object: the path must hold a slash (nothing is searched for), RTLD_NOW | RTLD_LOCAL. One sentence for every
- * way it can fail: no slash, no such file, no regular file, not a shared object (the loader's words), no gsa_plugin_1 symbol (and which
- * other gsa_plugin_N it has), wrong abi, struct_size or param_stride too small, missing describe or emit, malformed id, doc or
- * parameter (duplicate name, reserved name, fallback that its own range refuses), an id that is taken. */
+/* Loads a shared object: the path must hold a slash (nothing is searched for), RTLD_NOW |
+ * RTLD_LOCAL. One sentence for every way it can fail: no slash, no such file, no regular file, not
+ * a shared object (the loader's words), no gsa_plugin_1 symbol (and which other gsa_plugin_N it
+ * has), wrong abi, struct_size or param_stride too small, missing describe or emit, malformed id,
+ * doc or parameter (duplicate name, reserved name, fallback that its own range refuses), an id that
+ * is taken. */
 gsa_status gsa_registry_load(gsa_registry *registry, const char *path, gsa_error *error);
 
-/* Adds a topology that lives in this program (embedders, tests); checked alike; must outlive the registry. */
+/* Adds a topology that lives in this program (embedders, tests); checked alike; must outlive the
+ * registry. */
 gsa_status gsa_registry_add(gsa_registry *registry, const gsa_topology *topology, gsa_error *error);
 
 int gsa_registry_count(const gsa_registry *registry);
 const gsa_topology *gsa_registry_at(const gsa_registry *registry, int index); /* by id, ascending */
-const char *gsa_registry_origin(const gsa_registry *registry, int index);     /* "built-in", "this program" or the path */
+const char *gsa_registry_origin(const gsa_registry *registry,
+                                int index); /* "built-in", "this program" or the path */
 /* The topology, or NULL and a sentence that lists the known ids and the nearest one. */
-const gsa_topology *gsa_registry_find(const gsa_registry *registry, const char *id, gsa_error *error);
+const gsa_topology *gsa_registry_find(const gsa_registry *registry, const char *id,
+                                      gsa_error *error);
 /* Parameter `index` of a topology, wherever its stride puts it. */
 const gsa_param *gsa_topology_param(const gsa_topology *topology, uint32_t index);
 
-/* Services that plugins may ask the host for ("gsa.lexicon/1"); pointers must outlive the registry. Replaces an equal id. */
-gsa_status gsa_registry_offer(gsa_registry *registry, const char *id, const void *service, gsa_error *error);
+/* Services that plugins may ask the host for ("gsa.lexicon/1"); pointers must outlive the registry.
+ * Replaces an equal id. */
+gsa_status gsa_registry_offer(gsa_registry *registry, const char *id, const void *service,
+                              gsa_error *error);
 
 #ifdef __cplusplus
 }

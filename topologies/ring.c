@@ -1,11 +1,13 @@
 /* ring - token i reads its neighbours and itself: h_{i-1}, h_i, h_{i+1}, in this order.
  *
- *   ring: x_i <- sublayer(att(x_i; x_{i-1}, x_i, x_{i+1}))     indices mod n; cyclic=0: the ends have one neighbour less
+ *   ring: x_i <- sublayer(att(x_i; x_{i-1}, x_i, x_{i+1}))
+ *         indices mod n; cyclic=0: the ends have one neighbour less
  *   ffn:  x_i <- sublayer(FFN(x_i))
- * The ring of Star-Transformer (Guo et al. 2019, section 3.1) in a standard Transformer layer, without a relay. The formula
- * is taken literally, so duplicates are meant: n = 1 reads itself three times, n = 2 its only neighbour twice.
- * Summary: mean of the tokens.
- * 3n edges (cyclic=0: 3n - 2 for n > 0); in-degree 3; time and memory O(n). Path between tokens: O(n). */
+ * The ring of Star-Transformer (Guo et al. 2019, section 3.1) in a standard Transformer layer,
+ * without a relay. The formula is taken literally, so duplicates are meant: n = 1 reads itself
+ * three times, n = 2 its only neighbour twice. Summary: mean of the tokens.
+ * 3n edges (cyclic=0: 3n - 2 for n > 0); in-degree 3; time and memory O(n). Path between tokens:
+ * O(n). */
 #include <stdio.h>
 #include "builtin.h"
 enum { CYCLIC, N_PARAMS };
@@ -58,7 +60,8 @@ static void label(const void *self, int phase, int32_t id, char *out, size_t siz
 
 const gsa_topology gsa_topology_ring = { GSA_HEAD(params),
                                          .id = "ring",
-                                         .summary = "every token reads its two neighbours and itself",
+                                         .summary =
+                                             "every token reads its two neighbours and itself",
                                          .reference = "Guo et al. 2019",
                                          .describe = describe,
                                          .emit = emit,

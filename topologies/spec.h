@@ -1,4 +1,5 @@
-/* spec.h - the text form of a stack: segments joined by commas, each one or more patterns joined by '+', times layers.
+/* spec.h - the text form of a stack: segments joined by commas, each one or more patterns joined by
+ * '+', times layers.
  *
  *   stack   = segment { "," segment }
  *   segment = part { "+" part } [ "*" layers ]           layers: 1..1000, default 1
@@ -6,8 +7,8 @@
  *
  *   star*2          window:width=11*3,full*3          bpt:k=4:causal=1+cross*6
  *
- * `share=1` on a part of a segment belongs to the stack: the segment's layers share one set of parameters. Values hold no ',',
- * '+', '*' or ':'; paths go into a recipe section instead. */
+ * `share=1` on a part of a segment belongs to the stack: the segment's layers share one set of
+ * parameters. Values hold no ',', '+', '*' or ':'; paths go into a recipe section instead. */
 #ifndef GSA_SPEC_H
 #define GSA_SPEC_H
 #include "pattern.h"
@@ -32,10 +33,12 @@ typedef struct gsa_stack_spec {
 } gsa_stack_spec;
 
 /* The sentence shows the text, the place (column, from 1) and what was expected. */
-gsa_status gsa_spec_parse(const gsa_system *system, const char *text, gsa_stack_spec *spec, gsa_error *error);
-/* Adds a setting (both copied) to a part, as a recipe section does; replaces nothing: a key given twice is found by
- * gsa_pattern_create. The key "share" sets the segment's share. */
-gsa_status gsa_spec_set(gsa_stack_spec *spec, int segment, int part, const char *key, const char *value, gsa_error *error);
+gsa_status gsa_spec_parse(const gsa_system *system, const char *text, gsa_stack_spec *spec,
+                          gsa_error *error);
+/* Adds a setting (both copied) to a part, as a recipe section does; replaces nothing: a key given
+ * twice is found by gsa_pattern_create. The key "share" sets the segment's share. */
+gsa_status gsa_spec_set(gsa_stack_spec *spec, int segment, int part, const char *key,
+                        const char *value, gsa_error *error);
 void gsa_spec_release(gsa_stack_spec *spec); /* a zeroed spec is fine */
 
 #ifdef __cplusplus

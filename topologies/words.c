@@ -28,7 +28,8 @@ int gsa_word_distance(const char *a, const char *b)
         row[0] = (int)i;
         for (size_t j = 1; j <= lb; j++) {
             row[j] = smaller(smaller(old[j], row[j - 1]) + 1, old[j - 1] + (a[i - 1] != b[j - 1]));
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) row[j] = smaller(row[j], older[j - 2] + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = smaller(row[j], older[j - 2] + 1);
         }
     }
     return row[lb];
@@ -40,7 +41,8 @@ static void append(char *out, size_t size, const char *text)
     if (used + 1 < size) snprintf(out + used, size - used, "%s", text);
 }
 
-void gsa_word_list(char *out, size_t size, gsa_word_at *at, const void *context, int count, const char *wanted)
+void gsa_word_list(char *out, size_t size, gsa_word_at *at, const void *context, int count,
+                   const char *wanted)
 {
     const int near = (int)(strlen(wanted) / 3 + 1);
     int best = near + 1;
@@ -65,10 +67,13 @@ const char *gsa_word_show(const char *text, char out[GSA_SHOWN])
     size_t used = 0;
     if (!text) return "(nothing)";
     out[used++] = '\'';
-    while (*text && used < GSA_SHOWN - 12) { /* the longest step is \xNN or 4 bytes, the end is ...' and a zero */
+    while (*text &&
+           used < GSA_SHOWN -
+                      12) { /* the longest step is \xNN or 4 bytes, the end is ...' and a zero */
         const unsigned char c = (unsigned char)*text;
         const int32_t length = c < 0x80 ? 1 : gsa_utf8_length(text);
-        const int whole = length >= 1 && length <= 4 && strnlen(text, (size_t)length) == (size_t)length &&
+        const int whole = length >= 1 && length <= 4 &&
+                          strnlen(text, (size_t)length) == (size_t)length &&
                           gsa_utf8_invalid(text, length) < 0;
         if (whole && c >= 0x20 && c != 0x7f) {
             memcpy(out + used, text, (size_t)length);

@@ -4,8 +4,8 @@
 #include "train/session.h"
 
 /* The session of a checkpoint with its parameters read. Messages go to options->progress. */
-gsa_status gsa_apply_open(const gsa_system *system, const gsa_apply_options *options, uint32_t splits, gsa_session *session,
-                          gsa_error *error);
+gsa_status gsa_apply_open(const gsa_system *system, const gsa_apply_options *options,
+                          uint32_t splits, gsa_session *session, gsa_error *error);
 /* One sentence to options->progress; the context is the gsa_apply_options. */
 void gsa_apply_say(void *context, const char *sentence);
 

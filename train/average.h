@@ -1,9 +1,11 @@
-/* average.h - the running mean of a model's weights over its steps, which is evaluated and kept in their place
- * (Polyak and Juditsky 1992, with exponential forgetting).
+/* average.h - the running mean of a model's weights over its steps, which is evaluated and kept in
+ * their place (Polyak and Juditsky 1992, with exponential forgetting).
  *
- *   mean <- d mean + (1 - d) w      d = min(decay, (1 + t) / (10 + t)) after optimiser step t: the first steps are forgotten soon
+ *   mean <- d mean + (1 - d) w  d = min(decay, (1 + t) / (10 + t)) after optimiser step t: the
+ *        first steps are forgotten soon
  *
- * Only learned parameters have a mean. Everything is a no-op for an average that was never made (decay 0). */
+ * Only learned parameters have a mean. Everything is a no-op for an average that was never made
+ * (decay 0). */
 #ifndef GSA_AVERAGE_H
 #define GSA_AVERAGE_H
 #include "gsa/parameters.h"
@@ -12,22 +14,25 @@ typedef struct gsa_average {
     gsa_backend *backend; /* borrowed */
     gsa_parameters *parameters;
     const gsa_system *system;
-    void **mean;          /* [parameters] backend memory, NULL where a parameter is not learned; NULL: decay 0 */
+    void **mean; /* [parameters] backend memory, NULL where a parameter is not learned; NULL: decay
+                    0 */
     double decay;
 } gsa_average;
 
 /* The mean begins as the weights of this moment. */
-gsa_status gsa_average_create(const gsa_system *system, gsa_parameters *parameters, gsa_backend *backend, double decay,
-                              gsa_average *average, gsa_error *error);
+gsa_status gsa_average_create(const gsa_system *system, gsa_parameters *parameters,
+                              gsa_backend *backend, double decay, gsa_average *average,
+                              gsa_error *error);
 void gsa_average_release(gsa_average *average); /* a zeroed one is fine */
 /* After optimiser step t = 1, 2, ... */
 gsa_status gsa_average_step(gsa_average *average, int64_t t, gsa_error *error);
 /* Of that: `count` numbers, from `first`, of one parameter; nothing where it has no mean. */
-gsa_status gsa_average_piece(gsa_average *average, int parameter, int64_t first, int64_t count, int64_t t, gsa_error *error);
-/* The whole of one parameter, on a device, before it is known whether the step was applied: control as clip of backend.h leaves it with
- * max_norm 0; a factor that is not finite changes nothing. */
-gsa_status gsa_average_gated(gsa_average *average, int parameter, int64_t count, int64_t t, const double *control,
-                             gsa_error *error);
+gsa_status gsa_average_piece(gsa_average *average, int parameter, int64_t first, int64_t count,
+                             int64_t t, gsa_error *error);
+/* The whole of one parameter, on a device, before it is known whether the step was applied: control
+ * as clip of backend.h leaves it with max_norm 0; a factor that is not finite changes nothing. */
+gsa_status gsa_average_gated(gsa_average *average, int parameter, int64_t count, int64_t t,
+                             const double *control, gsa_error *error);
 /* The means stand in the parameters, and the weights here; again: back. */
 void gsa_average_swap(gsa_average *average);
 

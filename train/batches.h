@@ -1,14 +1,17 @@
-/* batches.h - which examples make which batch, as a pure function of (seed, epoch): going on in the middle of an epoch is a cursor.
+/* batches.h - which examples make which batch, as a pure function of (seed, epoch): going on in the
+ * middle of an epoch is a cursor.
  *
- * An epoch is a random permutation; stretches of `bucket` batches are sorted by length, cut into batches, and the batches are
- * shuffled. A global batch feeds one optimiser step; it holds what `accumulate` batches may hold and is cut into pieces of one
- * batch's budget, each a forward and backward pass. So the split changes neither the examples of a step nor their numbers in it. */
+ * An epoch is a random permutation; stretches of `bucket` batches are sorted by length, cut into
+ * batches, and the batches are shuffled. A global batch feeds one optimiser step; it holds what
+ * `accumulate` batches may hold and is cut into pieces of one batch's budget, each a forward and
+ * backward pass. So the split changes neither the examples of a step nor their numbers in it. */
 #ifndef GSA_BATCHES_H
 #define GSA_BATCHES_H
 #include "graph/system.h"
 
 typedef struct gsa_batches_options {
-    int64_t batch, batch_tokens; /* examples and tokens of one piece at most; 0: no such limit, not both */
+    int64_t batch,
+        batch_tokens; /* examples and tokens of one piece at most; 0: no such limit, not both */
     int64_t accumulate, bucket;
     uint32_t seed, zero;
 } gsa_batches_options;
@@ -29,8 +32,9 @@ typedef struct gsa_batches {
     gsa_keyed *keyed;        /* [examples+1] scratch */
 } gsa_batches;
 
-gsa_status gsa_batches_create(const gsa_system *system, const gsa_batches_options *options, const int32_t *length,
-                              int64_t examples, gsa_batches *batches, gsa_error *error);
+gsa_status gsa_batches_create(const gsa_system *system, const gsa_batches_options *options,
+                              const int32_t *length, int64_t examples, gsa_batches *batches,
+                              gsa_error *error);
 void gsa_batches_release(gsa_batches *batches); /* a zeroed one is fine */
 
 /* O(examples log examples); allocates nothing. */
@@ -40,7 +44,8 @@ void gsa_batches_plain(gsa_batches *batches);
 /* The examples of global batch `index`. */
 const int64_t *gsa_batches_at(const gsa_batches *batches, int64_t index, int64_t *count);
 /* Where the piece ends that starts at `from` of these examples. */
-int64_t gsa_batches_piece(const gsa_batches *batches, const int64_t *example, int64_t count, int64_t from);
+int64_t gsa_batches_piece(const gsa_batches *batches, const int64_t *example, int64_t count,
+                          int64_t from);
 
 /* Ascending by (key, value), in place, no memory. */
 void gsa_sort_keyed(gsa_keyed *a, int64_t count);

@@ -1,12 +1,15 @@
-/* counts.c - how large the pattern is that a run was trained on: for measurements, and for the in-degree in a language model's result. */
+/* counts.c - how large the pattern is that a run was trained on: for measurements, and for the
+ * in-degree in a language model's result. */
 #include "train/trainer.h"
 
 json_t *gsa_trainer_counts(const gsa_trainer *t)
 {
     const gsa_learner *model = &t->session.model;
-    const gsa_stack_counts c = gsa_stack_batch_count(gsa_model_batch_of(model->graph, model->plan.head_run));
-    return json_pack("{s:I, s:I, s:I, s:I, s:I}", "examples", (json_int_t)c.examples, "tokens", (json_int_t)c.tokens,
-                     "nodes", (json_int_t)c.nodes, "edges", (json_int_t)c.edges, "score_bytes",
+    const gsa_stack_counts c =
+        gsa_stack_batch_count(gsa_model_batch_of(model->graph, model->plan.head_run));
+    return json_pack("{s:I, s:I, s:I, s:I, s:I}", "examples", (json_int_t)c.examples, "tokens",
+                     (json_int_t)c.tokens, "nodes", (json_int_t)c.nodes, "edges",
+                     (json_int_t)c.edges, "score_bytes",
                      (json_int_t)(c.scores * t->session.backend->real_bytes));
 }
 

@@ -1,5 +1,5 @@
-/* curve.h - the training curve as SVG: loss on the left axis, the dev metric on the right one, steps below. An axis whose values
- * span more than a factor of 30 is logarithmic. */
+/* curve.h - the training curve as SVG: loss on the left axis, the dev metric on the right one,
+ * steps below. An axis whose values span more than a factor of 30 is logarithmic. */
 #ifndef GSA_CURVE_H
 #define GSA_CURVE_H
 #include "graph/system.h"
@@ -19,7 +19,7 @@ typedef struct gsa_curve {
 void gsa_curve_add(gsa_curve *curve, int line, int64_t step, double value);
 void gsa_curve_release(gsa_curve *curve); /* a zeroed one is fine */
 /* title and metric are shown ("dev accuracy"). */
-gsa_status gsa_curve_write(const gsa_curve *curve, const char *path, const char *title, const char *metric,
-                           gsa_error *error);
+gsa_status gsa_curve_write(const gsa_curve *curve, const char *path, const char *title,
+                           const char *metric, gsa_error *error);
 
 #endif

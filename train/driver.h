@@ -1,7 +1,10 @@
-/* driver.h - training, evaluation and prediction, the one way for every task; what the command's verbs call.
+/* driver.h - training, evaluation and prediction, the one way for every task; what the command's
+ * verbs call.
  *
- * Law.  Nothing is printed: progress, log lines and results go to the callbacks or into texts that the caller releases with
- *       gsa_release(system, ...). Callbacks run in the calling thread, which has the C locale for the length of the call. */
+ * Law.  Nothing is printed: progress, log lines and results go to the callbacks or into texts that
+ *     the caller releases with
+ *       gsa_release(system, ...). Callbacks run in the calling thread, which has the C locale for
+ *         the length of the call. */
 #ifndef GSA_DRIVER_H
 #define GSA_DRIVER_H
 #include <signal.h>
@@ -12,101 +15,123 @@
 extern "C" {
 #endif
 
-typedef struct gsa_progress {       /* handed to the callback every report interval, after each epoch and each evaluation */
-    int32_t kind;                   /* 0 step, 1 epoch (with evaluation), 2 message */
+typedef struct gsa_progress { /* handed to the callback every report interval, after each epoch and
+                                 each evaluation */
+    int32_t kind;             /* 0 step, 1 epoch (with evaluation), 2 message */
     int32_t epoch, epochs;
-    int64_t step, steps;            /* optimiser steps done, planned */
+    int64_t step, steps; /* optimiser steps done, planned */
     double loss, norm, lr, step_ms, tokens_per_second;
-    double seconds, remaining;      /* kinds 0, 1: of the run so far, and to its last planned step at that pace, evaluations too */
-    const char *text;               /* kind 0: "best dev accuracy 0.4123", NULL before there is one; kind 1: "dev accuracy 0.4123"; kind 2: a sentence for people (skipped phases, fallback, ...) */
+    double seconds, remaining; /* kinds 0, 1: of the run so far, and to its last planned step at
+                                  that pace, evaluations too */
+    const char
+        *text; /* kind 0: "best dev accuracy 0.4123", NULL before there is one; kind 1: "dev
+                  accuracy 0.4123"; kind 2: a sentence for people (skipped phases, fallback, ...) */
 } gsa_progress;
 typedef void (*gsa_progress_call)(void *context, const gsa_progress *progress);
 
-/* Plugins that are not named: a checkpoint says which a model was trained with (plugins.sha256). Loading one runs its code. */
+/* Plugins that are not named: a checkpoint says which a model was trained with (plugins.sha256).
+ * Loading one runs its code. */
 enum { GSA_PLUGIN_MARK = 80 };
 typedef struct gsa_plugin_policy {
-    const char *own;                 /* path of the plugin that comes with the program, which no model records; or NULL */
-    int (*trusts)(const char *path); /* 1: nobody else can have written file or folder. NULL: what is not named is not loaded */
-    /* What tells this file from one of the same bytes that came with a model: no archive can bring it. 0: it is not known. */
+    const char
+        *own; /* path of the plugin that comes with the program, which no model records; or NULL */
+    int (*trusts)(const char *path); /* 1: nobody else can have written file or folder. NULL: what
+                                        is not named is not loaded */
+    /* What tells this file from one of the same bytes that came with a model: no archive can bring
+     * it. 0: it is not known. */
     int (*mark)(const char *path, char mark[GSA_PLUGIN_MARK]);
-    int32_t other, zero;             /* other: 1: a plugin with other bytes than the model was trained with is taken */
+    int32_t other,
+        zero; /* other: 1: a plugin with other bytes than the model was trained with is taken */
 } gsa_plugin_policy;
 
 typedef struct gsa_train_options {
-    const char *recipe;             /* INI file; NULL with `resume` */
-    const char *const *overrides;   /* "section.key=value", later wins */
+    const char *recipe;           /* INI file; NULL with `resume` */
+    const char *const *overrides; /* "section.key=value", later wins */
     int n_overrides;
-    const char *const *plugins;     /* paths of topology plugins */
+    const char *const *plugins; /* paths of topology plugins */
     int n_plugins;
     gsa_plugin_policy policy;
-    const char *out;                /* folder of the run; NULL: nothing is written */
-    const char *resume;             /* folder of a run to go on with (its config holds; overrides may lengthen it) */
-    const char *device; /* "cpu", "auto"; "cuda" and what may follow it (kernels/backend.h): refused with a sentence where there is none */
-    const char *build;              /* names the program's build in signatures: a commit; or NULL */
-    int threads;                    /* 0: all cores */
+    const char *out; /* folder of the run; NULL: nothing is written */
+    const char
+        *resume; /* folder of a run to go on with (its config holds; overrides may lengthen it) */
+    const char *device; /* "cpu", "auto"; "cuda" and what may follow it (kernels/backend.h): refused
+                           with a sentence where there is none */
+    const char *build;  /* names the program's build in signatures: a commit; or NULL */
+    int threads;        /* 0: all cores */
     gsa_progress_call progress;
     void *context;
-    const volatile sig_atomic_t *stop; /* becomes non-zero: save and return GSA_ERR_INTERRUPTED; or NULL */
-    gsa_backend *backend;           /* NULL: made from device and threads; else this one is used, and outlives the call */
-    int locked;                     /* 1: the caller holds the lock of the folder that is written to (lock.h) */
-    int steps_alone;                /* a measurement: dev and test data are neither read nor evaluated. The result has no metric, but of
-                                       the last batch examples, tokens, nodes, edges, score_bytes (gsa_stack_counts) */
-    struct gsa_profile *profile;    /* kernels/profile.h: receives where the time went; or NULL */
+    const volatile sig_atomic_t
+        *stop;            /* becomes non-zero: save and return GSA_ERR_INTERRUPTED; or NULL */
+    gsa_backend *backend; /* NULL: made from device and threads; else this one is used, and outlives
+                             the call */
+    int locked;      /* 1: the caller holds the lock of the folder that is written to (lock.h) */
+    int steps_alone; /* a measurement: dev and test data are neither read nor evaluated. The result
+                        has no metric, but of the last batch examples, tokens, nodes, edges,
+                        score_bytes (gsa_stack_counts) */
+    struct gsa_profile *profile; /* kernels/profile.h: receives where the time went; or NULL */
 } gsa_train_options;
 
-/* Another process that trains in the same folder is refused. Writes into `out`: config.ini (resolved), log.jsonl, curve.svg, checkpoints (checkpoint.h),
- * outcomes.jsonl (outcomes.h), result.json. *result: one JSON object on one line
- * (task, test_mse | dev_accuracy, test_accuracy, seconds, tokens_per_second, parameters, seed, signature, ...). */
-gsa_status gsa_train(const gsa_system *system, const gsa_train_options *options, char **result, gsa_error *error);
+/* Another process that trains in the same folder is refused. Writes into `out`: config.ini
+ * (resolved), log.jsonl, curve.svg, checkpoints (checkpoint.h), outcomes.jsonl (outcomes.h),
+ * result.json. *result: one JSON object on one line
+ * (task, test_mse | dev_accuracy, test_accuracy, seconds, tokens_per_second, parameters, seed,
+ * signature, ...). */
+gsa_status gsa_train(const gsa_system *system, const gsa_train_options *options, char **result,
+                     gsa_error *error);
 
 typedef struct gsa_apply_options {
-    const char *model;              /* folder of a run, or of one checkpoint */
-    const char *const *overrides;   /* for [data] keys: another test file, a batch size */
+    const char *model;            /* folder of a run, or of one checkpoint */
+    const char *const *overrides; /* for [data] keys: another test file, a batch size */
     int n_overrides;
     const char *const *plugins;
     int n_plugins;
     gsa_plugin_policy policy;
     const char *device, *build;
     int threads;
-    const char *outcomes;           /* evaluate: file that receives what was found of each unit (outcomes.h); or NULL */
-    const char *report;             /* evaluate: file that receives the report for people; or NULL */
-    const char *json;               /* evaluate: file that receives it as JSON (reports.h); or NULL */
-    const char *input, *output;     /* predict: "-" or a path */
-    const char *const *texts;       /* predict: a text, or two of sentence pairs, in place of the input */
+    const char *outcomes; /* evaluate: file that receives what was found of each unit (outcomes.h);
+                             or NULL */
+    const char *report;   /* evaluate: file that receives the report for people; or NULL */
+    const char *json;     /* evaluate: file that receives it as JSON (reports.h); or NULL */
+    const char *input, *output; /* predict: "-" or a path */
+    const char *const *texts; /* predict: a text, or two of sentence pairs, in place of the input */
     int n_texts;
-    int stream;                     /* predict: 1: lines are answered as they come; a line that cannot be is "!<TAB>why", and what
-                                       follows goes on */
-    int32_t top_k;                  /* predict: so many labels of each line, best first; 0: the best alone */
-    int32_t all_labels;             /* predict: 1: every label of each line, in their order */
-    const char *tokenize;           /* predict, tagging: lines are sentences, cut into words, chars or punctuated; NULL: columns */
-    gsa_progress_call progress;     /* messages only (kind 2); or NULL */
+    int stream;           /* predict: 1: lines are answered as they come; a line that cannot be is
+                             "!<TAB>why", and what           follows goes on */
+    int32_t top_k;        /* predict: so many labels of each line, best first; 0: the best alone */
+    int32_t all_labels;   /* predict: 1: every label of each line, in their order */
+    const char *tokenize; /* predict, tagging: lines are sentences, cut into words, chars or
+                             punctuated; NULL: columns */
+    gsa_progress_call progress; /* messages only (kind 2); or NULL */
     void *context;
-    gsa_backend *backend;           /* as above */
+    gsa_backend *backend; /* as above */
 } gsa_apply_options;
 
 /* Metrics of the model on its dev and test data. *result as above. */
-gsa_status gsa_evaluate(const gsa_system *system, const gsa_apply_options *options, char **result, gsa_error *error);
-/* One input line -> one output line, order kept ("label<TAB>probability" for classification; numbers for masked summation). From a
- * program of your own, text by text: predictor.h. */
-gsa_status gsa_predict(const gsa_system *system, const gsa_apply_options *options, gsa_error *error);
+gsa_status gsa_evaluate(const gsa_system *system, const gsa_apply_options *options, char **result,
+                        gsa_error *error);
+/* One input line -> one output line, order kept ("label<TAB>probability" for classification;
+ * numbers for masked summation). From a program of your own, text by text: predictor.h. */
+gsa_status gsa_predict(const gsa_system *system, const gsa_apply_options *options,
+                       gsa_error *error);
 
-/* The attention weights of one example as a picture (graph/write.h): each layer's patterns with the softmax probabilities of every
- * head on the edges. Sums and means, which have no softmax, weigh 1 and 1/degree; phases that nothing reads are left out. The file
- * goes to options->output; messages say which words are unknown and, of the last layer, the strongest edges. */
+/* The attention weights of one example as a picture (graph/write.h): each layer's patterns with the
+ * softmax probabilities of every head on the edges. Sums and means, which have no softmax, weigh 1
+ * and 1/degree; phases that nothing reads are left out. The file goes to options->output; messages
+ * say which words are unknown and, of the last layer, the strongest edges. */
 typedef struct gsa_attend_options {
-    const char *text;               /* cut into tokens as the recipe says; NULL: an example of the test data */
-    int64_t example;                /* its number, from 0 */
-    int64_t most_edges;             /* of the picture; 0: no limit */
-    int32_t layer;                  /* -1: all */
-    int32_t format;                 /* gsa_format */
+    const char *text;   /* cut into tokens as the recipe says; NULL: an example of the test data */
+    int64_t example;    /* its number, from 0 */
+    int64_t most_edges; /* of the picture; 0: no limit */
+    int32_t layer;      /* -1: all */
+    int32_t format;     /* gsa_format */
 } gsa_attend_options;
-gsa_status gsa_attend(const gsa_system *system, const gsa_apply_options *options, const gsa_attend_options *attend,
-                      gsa_error *error);
+gsa_status gsa_attend(const gsa_system *system, const gsa_apply_options *options,
+                      const gsa_attend_options *attend, gsa_error *error);
 
 /* Every key that a recipe may hold, for help, completion and the man page. */
 typedef struct gsa_key {
     const char *section, *name;
-    int32_t type, zero;             /* gsa_type */
+    int32_t type, zero; /* gsa_type */
     double low, high;
     const char *choices, *fallback, *doc;
 } gsa_key;

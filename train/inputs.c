@@ -7,10 +7,13 @@
 enum { LINE = 256, LONGEST = 1 << 20 };
 static const char file_name[] = "inputs.sha256";
 
-/* Calls each(context, pattern, parameter) for every file of the stack's patterns, in the order of the spec. */
-typedef gsa_status gsa_each_input(void *context, const gsa_pattern *pattern, uint32_t param, gsa_error *error);
+/* Calls each(context, pattern, parameter) for every file of the stack's patterns, in the order of
+ * the spec. */
+typedef gsa_status gsa_each_input(void *context, const gsa_pattern *pattern, uint32_t param,
+                                  gsa_error *error);
 
-static gsa_status walk(const gsa_stack *stack, gsa_each_input *each, void *context, gsa_error *error)
+static gsa_status walk(const gsa_stack *stack, gsa_each_input *each, void *context,
+                       gsa_error *error)
 {
     const gsa_pattern *before = NULL; /* layers of a segment share their patterns */
     gsa_status status = GSA_OK;
@@ -21,7 +24,8 @@ static gsa_status walk(const gsa_stack *stack, gsa_each_input *each, void *conte
             const gsa_pattern *pattern = gsa_stack_pattern(stack, l, p);
             const gsa_topology *topology = gsa_pattern_topology(pattern);
             for (uint32_t i = 0; i < topology->n_params && status == GSA_OK; i++)
-                if (gsa_topology_param(topology, i)->type == GSA_PATH) status = each(context, pattern, i, error);
+                if (gsa_topology_param(topology, i)->type == GSA_PATH)
+                    status = each(context, pattern, i, error);
         }
     }
     return status;
@@ -35,8 +39,8 @@ typedef struct listing {
     const char *folder;
 } listing;
 
-static gsa_status hash_one(const gsa_system *system, const gsa_pattern *pattern, uint32_t param, char *path, size_t size,
-                           char line[LINE], gsa_error *error)
+static gsa_status hash_one(const gsa_system *system, const gsa_pattern *pattern, uint32_t param,
+                           char *path, size_t size, char line[LINE], gsa_error *error)
 {
     char hex[65];
     const gsa_topology *topology = gsa_pattern_topology(pattern);
@@ -44,14 +48,18 @@ static gsa_status hash_one(const gsa_system *system, const gsa_pattern *pattern,
     const int length = gsa_pattern_value(pattern, param, path, size);
     if (length == 0) return GSA_OK; /* no file was named */
     if (length < 0 || (size_t)length >= size)
-        return gsa_fail(error, GSA_ERR_LIMIT, "topology '%s': the path in '%s' has %d bytes, at most %zu can be read",
+        return gsa_fail(error, GSA_ERR_LIMIT,
+                        "topology '%s': the path in '%s' has %d bytes, at most %zu can be read",
                         topology->id, gsa_topology_param(topology, param)->name, length, size - 1);
     const gsa_status status = gsa_sha256_file(system, path, hex, error);
-    if (status == GSA_OK) snprintf(line, LINE, "%s  %s.%s\n", hex, topology->id, gsa_topology_param(topology, param)->name);
+    if (status == GSA_OK)
+        snprintf(line, LINE, "%s  %s.%s\n", hex, topology->id,
+                 gsa_topology_param(topology, param)->name);
     return status;
 }
 
-static gsa_status list_one(void *context, const gsa_pattern *pattern, uint32_t param, gsa_error *error)
+static gsa_status list_one(void *context, const gsa_pattern *pattern, uint32_t param,
+                           gsa_error *error)
 {
     listing *l = context;
     char path[4096], line[LINE];
@@ -65,7 +73,8 @@ static gsa_status list_one(void *context, const gsa_pattern *pattern, uint32_t p
     return GSA_OK;
 }
 
-gsa_status gsa_inputs_hash(const gsa_system *system, const gsa_stack *stack, char **text, gsa_error *error)
+gsa_status gsa_inputs_hash(const gsa_system *system, const gsa_stack *stack, char **text,
+                           gsa_error *error)
 {
     listing l = { .system = system, .text = gsa_copy_text(system, "") };
     *text = NULL;
@@ -87,7 +96,8 @@ gsa_status gsa_inputs_save(gsa_checkpoint *checkpoint, const char *text, gsa_err
 }
 
 /* The first file whose line is not the checkpoint's. */
-static gsa_status compare_one(void *context, const gsa_pattern *pattern, uint32_t param, gsa_error *error)
+static gsa_status compare_one(void *context, const gsa_pattern *pattern, uint32_t param,
+                              gsa_error *error)
 {
     listing *l = context;
     char path[4096], line[LINE];
@@ -98,16 +108,17 @@ static gsa_status compare_one(void *context, const gsa_pattern *pattern, uint32_
         l->expected += bytes;
         return GSA_OK;
     }
-    return gsa_fail(
-        error, GSA_ERR_FORMAT,
-        "'%s' (%s of topology '%s') is not the file that the model in %s was trained with: its SHA-256 is %.12s..., "
-        "%s has %.12s...",
-        path, gsa_topology_param(gsa_pattern_topology(pattern), param)->name, gsa_pattern_topology(pattern)->id, l->folder,
-        line, file_name, *l->expected ? l->expected : "none");
+    return gsa_fail(error, GSA_ERR_FORMAT,
+                    "'%s' (%s of topology '%s') is not the file that the model in %s was trained "
+                    "with: its SHA-256 is %.12s..., "
+                    "%s has %.12s...",
+                    path, gsa_topology_param(gsa_pattern_topology(pattern), param)->name,
+                    gsa_pattern_topology(pattern)->id, l->folder, line, file_name,
+                    *l->expected ? l->expected : "none");
 }
 
-gsa_status gsa_inputs_check(const gsa_system *system, const gsa_stack *stack, const char *text, const char *checkpoint,
-                            gsa_error *error)
+gsa_status gsa_inputs_check(const gsa_system *system, const gsa_stack *stack, const char *text,
+                            const char *checkpoint, gsa_error *error)
 {
     char path[4096], *said = NULL;
     int64_t bytes;

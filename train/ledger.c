@@ -1,8 +1,10 @@
-/* ledger.c - what steps leave in the backend's memory until the host asks: the norm of their gradients and their losses.
+/* ledger.c - what steps leave in the backend's memory until the host asks: the norm of their
+ * gradients and their losses.
  *
- * A device that shares no memory with the host is not asked after each step: it clips, and looks whether the norm is finite, by itself. After the
- * first norm that is not it changes nothing any more (optimiser.h), so a run that learns of it late is set back to where
- * that step began: the step runs again, is read at once, and is named or left out as it would have been. */
+ * A device that shares no memory with the host is not asked after each step: it clips, and looks
+ * whether the norm is finite, by itself. After the first norm that is not it changes nothing any
+ * more (optimiser.h), so a run that learns of it late is set back to where that step began: the
+ * step runs again, is read at once, and is named or left out as it would have been. */
 #include <math.h>
 #include <string.h>
 #include "train/trainer.h"
@@ -12,7 +14,7 @@ static gsa_status backend_failed(gsa_backend *b, gsa_status status, gsa_error *e
     return status == GSA_OK ? GSA_OK : gsa_fail(error, status, "%s: %s", b->name, b->error.text);
 }
 
-/* ---- room -------------------------------------------------------------------------------------------------------------------- */
+/* ---- room ---------------------------------------------------------------------------------- */
 
 void gsa_ledger_release(gsa_trainer *t)
 {
@@ -47,8 +49,10 @@ gsa_status gsa_ledger_open(gsa_trainer *t, int64_t pieces, int64_t targets, gsa_
     gsa_ledger *l = &t->ledger;
     const int64_t bytes = bytes_of(t, pieces), step = t->counts.step;
     gsa_status status = GSA_OK;
-    if (l->count == GSA_LEDGER_STEPS || l->used + bytes > l->bytes) status = gsa_trainer_settle(t, error);
-    if (status == GSA_OK && t->counts.step == step && bytes > l->bytes) status = make_room(t, bytes, error);
+    if (l->count == GSA_LEDGER_STEPS || l->used + bytes > l->bytes)
+        status = gsa_trainer_settle(t, error);
+    if (status == GSA_OK && t->counts.step == step && bytes > l->bytes)
+        status = make_room(t, bytes, error);
     l->step[l->count] = (gsa_ledger_step){ .at = l->used,
                                            .pieces = pieces,
                                            .targets = targets,
@@ -66,7 +70,8 @@ gsa_status gsa_ledger_open(gsa_trainer *t, int64_t pieces, int64_t targets, gsa_
 char *gsa_ledger_loss(const gsa_trainer *t, int64_t piece)
 {
     const gsa_ledger *l = &t->ledger;
-    return l->at + l->step[l->count].at + (int64_t)sizeof(double) + piece * t->session.backend->real_bytes;
+    return l->at + l->step[l->count].at + (int64_t)sizeof(double) +
+           piece * t->session.backend->real_bytes;
 }
 
 gsa_status gsa_ledger_norm(gsa_trainer *t, gsa_error *error)
@@ -88,7 +93,7 @@ int gsa_ledger_waits(const gsa_trainer *t)
     return !t->session.backend->shares_host_memory && t->ledger.close == 0;
 }
 
-/* ---- what the host makes of it ------------------------------------------------------------------------------------------------- */
+/* ---- what the host makes of it ------------------------------------------------------------- */
 
 /* In the order of the pieces. */
 static double loss_of(const gsa_trainer *t, const gsa_ledger_step *s)
@@ -98,7 +103,8 @@ static double loss_of(const gsa_trainer *t, const gsa_ledger_step *s)
     for (int64_t i = 0; i < s->pieces; i++) {
         float f;
         double d;
-        if (t->session.backend->real == GSA_F32) memcpy(&f, at + i * (int64_t)sizeof f, sizeof f), d = (double)f;
+        if (t->session.backend->real == GSA_F32)
+            memcpy(&f, at + i * (int64_t)sizeof f, sizeof f), d = (double)f;
         else memcpy(&d, at + i * (int64_t)sizeof d, sizeof d);
         sum += d;
     }

@@ -3,7 +3,8 @@
 #define GSA_TRAIN_LEFTOVERS_H
 #include "graph/system.h"
 
-/* Removes the temporaries of config.ini, log.jsonl and the other files of a run from its folder, which the
+/* Removes the temporaries of config.ini, log.jsonl and the other files of a run from its folder,
+ * which the
  * caller has locked. Links and everything else stay. */
 gsa_status gsa_remove_leftovers(const gsa_system *system, const char *folder, gsa_error *error);
 

@@ -1,5 +1,6 @@
-/* lock.h - one process at a time writes into a run's folder: an advisory lock on its file `lock`, which holds the process's number and
- * goes when the lock is given back. The lock dies with its process, whatever ends it: a file that a killed one left locks nothing. */
+/* lock.h - one process at a time writes into a run's folder: an advisory lock on its file `lock`,
+ * which holds the process's number and goes when the lock is given back. The lock dies with its
+ * process, whatever ends it: a file that a killed one left locks nothing. */
 #ifndef GSA_LOCK_H
 #define GSA_LOCK_H
 #include "graph/system.h"
@@ -10,8 +11,10 @@ typedef struct gsa_lock {
     int file, zero;
 } gsa_lock;
 
-/* The folder exists. Where another holds its lock: a sentence with the folder and that process's number. */
-gsa_status gsa_lock_folder(const gsa_system *system, const char *folder, gsa_lock *lock, gsa_error *error);
+/* The folder exists. Where another holds its lock: a sentence with the folder and that process's
+ * number. */
+gsa_status gsa_lock_folder(const gsa_system *system, const char *folder, gsa_lock *lock,
+                           gsa_error *error);
 void gsa_lock_release(gsa_lock *lock); /* a zeroed one is fine */
 
 #endif

@@ -1,4 +1,5 @@
-/* minibatch.h - one forward pass's examples on the host; its arrays are reused and grow only where they must. */
+/* minibatch.h - one forward pass's examples on the host; its arrays are reused and grow only where
+ * they must. */
 #ifndef GSA_MINIBATCH_H
 #define GSA_MINIBATCH_H
 #include "graph/system.h"
@@ -10,17 +11,20 @@ typedef struct gsa_minibatch_sequence { /* of one of the task's sequences, examp
     int32_t count;   /* examples: the batch's, or others (characters: one a word) */
     int32_t grouped; /* has it groups (gsa_minibatch_groups)? */
     int64_t tokens;
-    int32_t *number; /* [count] place in the global batch: the key of dropout; a task sets those of other examples than the batch's */
+    int32_t *number; /* [count] place in the global batch: the key of dropout; a task sets those of
+                        other examples than the batch's */
     int32_t *length; /* [count] */
     int32_t *id;     /* [tokens], with words */
     int32_t *type;   /* [tokens] of an input with types; NULL: it has none (gsa_minibatch_types) */
-    int32_t *group;  /* [tokens] where grouped: which section each is of, ascending in an example; patterns may read it */
+    int32_t *group;  /* [tokens] where grouped: which section each is of, ascending in an example;
+                        patterns may read it */
     gsa_slice *text; /* [tokens], with words */
-    gsa_slice *side[GSA_BATCH_SIDES];       /* [tokens] what stands beside them in the data (gsa_minibatch_side) */
+    gsa_slice *side[GSA_BATCH_SIDES];         /* [tokens] what stands beside them in the data
+                                                 (gsa_minibatch_side) */
     gsa_named_column column[GSA_BATCH_SIDES]; /* the same with its names, which are the task's */
     int32_t sides, zero;
     int64_t side_room[GSA_BATCH_SIDES];
-    float *feature;  /* [tokens, width], without */
+    float *feature; /* [tokens, width], without */
     int64_t room[7];
 } gsa_minibatch_sequence;
 
@@ -35,32 +39,40 @@ typedef struct gsa_minibatch {
     int32_t *label;  /* [targets] class, or -1 */
     float *target;   /* [targets, terms], of tasks whose targets are numbers */
     int32_t *note[GSA_BATCH_NOTES]; /* what a task's own hooks want to know of the batch */
-    int64_t *example; /* [count] as the task was asked for them, where it wants them again (gsa_minibatch_name) */
+    int64_t *example;     /* [count] as the task was asked for them, where it wants them again
+                             (gsa_minibatch_name) */
     int32_t split, picks; /* picks: does the head read `pick` alone (gsa_minibatch_pick)? */
     int32_t *pick;        /* [targets] then: the rows of its run's sequence, ascending */
     gsa_minibatch_sequence sequence[GSA_BATCH_SEQUENCES];
     int64_t room[6], note_room[GSA_BATCH_NOTES];
 } gsa_minibatch;
 
-/* Begins a batch: room for `count` examples with no tokens and no targets; row and nought are filled. */
+/* Begins a batch: room for `count` examples with no tokens and no targets; row and nought are
+ * filled. */
 gsa_status gsa_minibatch_begin(gsa_minibatch *batch, int32_t count, gsa_error *error);
-/* Room for one sequence's `count` lengths, and its tokens: words, or with width > 0 features; number counts from `first`. */
-gsa_status gsa_minibatch_sequence_size(gsa_minibatch *batch, int sequence, int32_t count, int64_t tokens, int64_t width,
-                                       gsa_error *error);
+/* Room for one sequence's `count` lengths, and its tokens: words, or with width > 0 features;
+ * number counts from `first`. */
+gsa_status gsa_minibatch_sequence_size(gsa_minibatch *batch, int sequence, int32_t count,
+                                       int64_t tokens, int64_t width, gsa_error *error);
 /* Room for the targets: labels, or with terms > 0 numbers. */
-gsa_status gsa_minibatch_targets(gsa_minibatch *batch, int64_t targets, int64_t terms, gsa_error *error);
+gsa_status gsa_minibatch_targets(gsa_minibatch *batch, int64_t targets, int64_t terms,
+                                 gsa_error *error);
 /* Room for `count` numbers of note[which]. */
 gsa_status gsa_minibatch_note(gsa_minibatch *batch, int which, int64_t count, gsa_error *error);
 /* Room for the types of a sequence that has its size. */
 gsa_status gsa_minibatch_types(gsa_minibatch *batch, int sequence, gsa_error *error);
 /* Room for the groups of a sequence that has its size. Without this call it has none. */
 gsa_status gsa_minibatch_groups(gsa_minibatch *batch, int sequence, gsa_error *error);
-/* Room for one more column beside the tokens of a sequence that has its size; `name` outlives the batch. */
-gsa_status gsa_minibatch_side(gsa_minibatch *batch, int sequence, const char *name, gsa_error *error);
-/* Room for the rows that the head reads, of a batch whose targets have theirs. Without this call it reads all. */
+/* Room for one more column beside the tokens of a sequence that has its size; `name` outlives the
+ * batch. */
+gsa_status gsa_minibatch_side(gsa_minibatch *batch, int sequence, const char *name,
+                              gsa_error *error);
+/* Room for the rows that the head reads, of a batch whose targets have theirs. Without this call it
+ * reads all. */
 gsa_status gsa_minibatch_pick(gsa_minibatch *batch, gsa_error *error);
 /* Keeps which examples of which split the batch holds, for score and print. */
-gsa_status gsa_minibatch_name(gsa_minibatch *batch, int split, const int64_t *example, gsa_error *error);
+gsa_status gsa_minibatch_name(gsa_minibatch *batch, int split, const int64_t *example,
+                              gsa_error *error);
 void gsa_minibatch_release(gsa_minibatch *batch); /* a zeroed one is fine */
 
 #endif

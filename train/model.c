@@ -3,48 +3,56 @@
 #include "kernels/profile.h"
 
 static const int64_t CACHE_BYTES = INT64_C(1) << 28;
-static const uint32_t HEAD_SITE = (1u << 20) - 1; /* of dropout: the last one, stacks count from 0 */
+static const uint32_t HEAD_SITE =
+    (1u << 20) - 1; /* of dropout: the last one, stacks count from 0 */
 
 static const gsa_settings *settings_of(const gsa_learner *m, const gsa_settings *own)
 {
     return own->hidden > 0 ? own : &m->settings;
 }
 
-/* ---- making one ------------------------------------------------------------------------------------------------------------- */
+/* ---- making one ---------------------------------------------------------------------------- */
 
-static gsa_status add_linear(gsa_learner *m, int which, const char *weight, const char *bias, int64_t out, int64_t in,
-                             gsa_error *error)
+static gsa_status add_linear(gsa_learner *m, int which, const char *weight, const char *bias,
+                             int64_t out, int64_t in, gsa_error *error)
 {
-    const gsa_status status = gsa_parameters_add(m->parameters, weight, out, in, m->settings.init, m->settings.init_scale, 0,
-                                                 &m->weight[which], error);
+    const gsa_status status =
+        gsa_parameters_add(m->parameters, weight, out, in, m->settings.init, m->settings.init_scale,
+                           0, &m->weight[which], error);
     if (status != GSA_OK) return status;
-    return gsa_parameters_add(m->parameters, bias, 1, out, GSA_INIT_ZERO, 0, GSA_NO_DECAY, &m->bias[which], error);
+    return gsa_parameters_add(m->parameters, bias, 1, out, GSA_INIT_ZERO, 0, GSA_NO_DECAY,
+                              &m->bias[which], error);
 }
 
 static gsa_status tie_head(gsa_learner *m, const gsa_recipe *recipe, gsa_error *error)
 {
     const gsa_plan *p = &m->plan;
     if (p->tied == 0)
-        return gsa_recipe_fail(recipe, "model", "tied", error, "= 1: the classes of task %s are not words of its input",
+        return gsa_recipe_fail(recipe, "model", "tied", error,
+                               "= 1: the classes of task %s are not words of its input",
                                m->task->name);
     gsa_parameter *embedding = gsa_input_embedding(m->input[p->tied - 1]);
     if (embedding->value.rows != (int64_t)p->outputs + p->first_class)
-        return gsa_recipe_fail(recipe, "model", "tied", error, "= 1: %d classes from id %d on, the embedding has %lld rows",
+        return gsa_recipe_fail(recipe, "model", "tied", error,
+                               "= 1: %d classes from id %d on, the embedding has %lld rows",
                                p->outputs, p->first_class, (long long)embedding->value.rows);
     m->weight[1] = embedding, m->tied = 1;
-    return gsa_parameters_add(m->parameters, "head.out.bias", 1, p->outputs, GSA_INIT_ZERO, 0, GSA_NO_DECAY, &m->bias[1],
-                              error);
+    return gsa_parameters_add(m->parameters, "head.out.bias", 1, p->outputs, GSA_INIT_ZERO, 0,
+                              GSA_NO_DECAY, &m->bias[1], error);
 }
 
 static gsa_status create_head(gsa_learner *m, const gsa_recipe *recipe, gsa_error *error)
 {
     const int64_t hidden = recipe->values.model_head_hidden;
-    const int64_t in = m->settings.hidden * (int64_t)(m->plan.head_inputs > 0 ? m->plan.head_inputs : 1);
+    const int64_t in =
+        m->settings.hidden * (int64_t)(m->plan.head_inputs > 0 ? m->plan.head_inputs : 1);
     gsa_status status = GSA_OK;
-    if (hidden > 0) status = add_linear(m, 0, "head.hidden.weight", "head.hidden.bias", hidden, in, error);
+    if (hidden > 0)
+        status = add_linear(m, 0, "head.hidden.weight", "head.hidden.bias", hidden, in, error);
     if (status != GSA_OK) return status;
     if (recipe->values.model_tied) return tie_head(m, recipe, error);
-    return add_linear(m, 1, "head.out.weight", "head.out.bias", m->plan.outputs, hidden > 0 ? hidden : in, error);
+    return add_linear(m, 1, "head.out.weight", "head.out.bias", m->plan.outputs,
+                      hidden > 0 ? hidden : in, error);
 }
 
 static gsa_status create_inputs(gsa_learner *m, gsa_error *error)
@@ -54,8 +62,8 @@ static gsa_status create_inputs(gsa_learner *m, gsa_error *error)
         gsa_input_options *options = &m->plan.input[i];
         if (!options->name) options->name = "input";
         options->site = (uint32_t)i;
-        status = gsa_input_create(m->system, settings_of(m, &m->plan.input_settings[i]), options, m->parameters,
-                                  &m->input[i], error);
+        status = gsa_input_create(m->system, settings_of(m, &m->plan.input_settings[i]), options,
+                                  m->parameters, &m->input[i], error);
     }
     return status == GSA_OK && m->task->prepare ? m->task->prepare(m->self, m, error) : status;
 }
@@ -74,30 +82,35 @@ static gsa_status check_texts(gsa_learner *m, gsa_error *error)
         if (!gsa_stack_needs_text(stack)) continue;
         m->reads_text = 1;
         if (gsa_learner_columns(m, gsa_model_find_sequence(m->net, m->plan.run[r].sequence)) > 0)
-            return gsa_fail(error, GSA_ERR_ARGUMENT, "encoder %s reads text, and this task has numbers only",
+            return gsa_fail(error, GSA_ERR_ARGUMENT,
+                            "encoder %s reads text, and this task has numbers only",
                             gsa_stack_text(stack));
     }
     return GSA_OK;
 }
 
 /* The layers below the last of the head's run, where they have losses. */
-static gsa_status list_taps(gsa_learner *m, const gsa_stack_spec *specs, int *stack, gsa_error *error)
+static gsa_status list_taps(gsa_learner *m, const gsa_stack_spec *specs, int *stack,
+                            gsa_error *error)
 {
     int layers = 0;
     *stack = -1;
     for (int s = 0; s < m->plan.n_stacks && m->plan.aux > 0; s++)
         if (strcmp(m->plan.stack[s].name, m->plan.run[m->plan.head_run].stack) == 0) *stack = s;
-    for (int i = 0; *stack >= 0 && i < specs[*stack].n_segments; i++) layers += specs[*stack].segments[i].layers;
+    for (int i = 0; *stack >= 0 && i < specs[*stack].n_segments; i++)
+        layers += specs[*stack].segments[i].layers;
     if (layers < 2) return GSA_OK;
     m->tap = gsa_alloc(m->system, (size_t)layers, sizeof *m->tap);
     m->tapped = gsa_alloc_zero(m->system, (size_t)layers, sizeof(gsa_tensor *));
-    if (!m->tap || !m->tapped) return gsa_out_of_memory(error, "losses of layers", layers * INT64_C(12));
+    if (!m->tap || !m->tapped)
+        return gsa_out_of_memory(error, "losses of layers", layers * INT64_C(12));
     for (int i = 0; i < layers - 1; i++) m->tap[i] = i;
     m->n_taps = layers - 1;
     return GSA_OK;
 }
 
-static gsa_status create_net(gsa_learner *m, const gsa_stack_spec *specs, const gsa_registry *registry, gsa_error *error)
+static gsa_status create_net(gsa_learner *m, const gsa_stack_spec *specs,
+                             const gsa_registry *registry, gsa_error *error)
 {
     const gsa_plan *p = &m->plan;
     gsa_model_stack stacks[GSA_PLAN_STACKS];
@@ -120,27 +133,30 @@ static gsa_status create_net(gsa_learner *m, const gsa_stack_spec *specs, const 
     status = gsa_model_create(m->system, registry, &options, m->parameters, &m->net, error);
     for (int s = 0; s < p->n_stacks && status == GSA_OK; s++)
         if (p->stack[s].causal)
-            status = gsa_spec_causal(&specs[s], registry, gsa_learner_text(m, p->stack[s].name), m->task->name, error);
+            status = gsa_spec_causal(&specs[s], registry, gsa_learner_text(m, p->stack[s].name),
+                                     m->task->name, error);
     if (status == GSA_OK) status = check_texts(m, error);
     return status == GSA_OK ? gsa_model_batch_create(m->net, &m->graph, error) : status;
 }
 
 /* The task's plan for the recipe's encoder. */
-static gsa_status ask(gsa_learner *m, const gsa_recipe *recipe, const gsa_registry *registry, const gsa_stack_spec *encoder,
-                      gsa_error *error)
+static gsa_status ask(gsa_learner *m, const gsa_recipe *recipe, const gsa_registry *registry,
+                      const gsa_stack_spec *encoder, gsa_error *error)
 {
     gsa_plan_options options = { .recipe = recipe };
     gsa_status status = gsa_recipe_memory_layer(encoder, registry, &options.memory_layer, error);
     return status == GSA_OK ? m->task->plan(m->self, &options, &m->plan, error) : status;
 }
 
-static gsa_status create_parts(gsa_learner *m, const gsa_recipe *recipe, const gsa_registry *registry, gsa_error *error)
+static gsa_status create_parts(gsa_learner *m, const gsa_recipe *recipe,
+                               const gsa_registry *registry, gsa_error *error)
 {
     gsa_stack_spec encoder, specs[GSA_PLAN_STACKS] = { 0 };
     gsa_status status = gsa_recipe_spec(recipe, registry, &encoder, error);
     if (status == GSA_OK) status = ask(m, recipe, registry, &encoder, error);
     for (int s = 0; s < m->plan.n_stacks && status == GSA_OK; s++)
-        if (m->plan.stack[s].spec) status = gsa_spec_parse(m->system, m->plan.stack[s].spec, &specs[s], error);
+        if (m->plan.stack[s].spec)
+            status = gsa_spec_parse(m->system, m->plan.stack[s].spec, &specs[s], error);
         else specs[s] = encoder;
     if (status == GSA_OK) status = create_inputs(m, error);
     if (status == GSA_OK) status = create_net(m, specs, registry, error);
@@ -151,15 +167,18 @@ static gsa_status create_parts(gsa_learner *m, const gsa_recipe *recipe, const g
     return status;
 }
 
-gsa_status gsa_learner_create(const gsa_system *system, const gsa_recipe *recipe, const gsa_registry *registry,
-                              const gsa_task *task, void *self, gsa_backend *backend, uint32_t without, gsa_learner *model,
+gsa_status gsa_learner_create(const gsa_system *system, const gsa_recipe *recipe,
+                              const gsa_registry *registry, const gsa_task *task, void *self,
+                              gsa_backend *backend, uint32_t without, gsa_learner *model,
                               gsa_error *error)
 {
-    *model = (gsa_learner){
-        .system = system, .backend = backend, .task = task, .self = self, .settings = gsa_recipe_settings(recipe)
-    };
-    gsa_status status =
-        gsa_parameters_create(system, backend, (uint32_t)recipe->values.train_seed, &model->parameters, error);
+    *model = (gsa_learner){ .system = system,
+                            .backend = backend,
+                            .task = task,
+                            .self = self,
+                            .settings = gsa_recipe_settings(recipe) };
+    gsa_status status = gsa_parameters_create(system, backend, (uint32_t)recipe->values.train_seed,
+                                              &model->parameters, error);
     if (status == GSA_OK) gsa_parameters_without(model->parameters, without);
     if (status == GSA_OK) status = create_parts(model, recipe, registry, error);
     if (status == GSA_OK) status = gsa_tape_create(system, backend, &model->tape, error);
@@ -190,14 +209,16 @@ const gsa_stack *gsa_learner_encoder(const gsa_learner *model)
 const char *gsa_learner_text(const gsa_learner *model, const char *stack)
 {
     for (int r = 0; r < model->plan.n_runs; r++)
-        if (strcmp(model->plan.run[r].stack, stack) == 0) return gsa_stack_text(gsa_model_stack_of(model->net, r));
+        if (strcmp(model->plan.run[r].stack, stack) == 0)
+            return gsa_stack_text(gsa_model_stack_of(model->net, r));
     return NULL;
 }
 
-/* ---- a forward pass --------------------------------------------------------------------------------------------------------- */
+/* ---- a forward pass ------------------------------------------------------------------------ */
 
 /* What names the rows of the head for dropout: the examples, or the tokens of its run. */
-static gsa_row_identity identity_of(gsa_learner *m, const gsa_minibatch *batch, const gsa_readout *readout)
+static gsa_row_identity identity_of(gsa_learner *m, const gsa_minibatch *batch,
+                                    const gsa_readout *readout)
 {
     if (!readout->summary) return readout->tokens;
     const int64_t bytes = batch->count * (int64_t)sizeof(int32_t);
@@ -205,17 +226,23 @@ static gsa_row_identity identity_of(gsa_learner *m, const gsa_minibatch *batch, 
     return (gsa_row_identity){ row, gsa_tape_upload(m->tape, batch->nought, bytes) };
 }
 
-/* out of features; each layer's has a dropout site of its own: `below` counts from the last layer, 0. */
-static gsa_tensor *head_of(gsa_learner *m, const gsa_minibatch *batch, const gsa_readout *own, gsa_tensor *x, int below)
+/* out of features; each layer's has a dropout site of its own: `below` counts from the last layer,
+ * 0. */
+static gsa_tensor *head_of(gsa_learner *m, const gsa_minibatch *batch, const gsa_readout *own,
+                           gsa_tensor *x, int below)
 {
     gsa_tape *tape = m->tape;
-    if (m->weight[0]) x = gsa_op_linear_activated(tape, x, &m->weight[0]->value, &m->bias[0]->value, m->settings.activation);
+    if (m->weight[0])
+        x = gsa_op_linear_activated(tape, x, &m->weight[0]->value, &m->bias[0]->value,
+                                    m->settings.activation);
     if (m->settings.dropout_head > 0 && gsa_tape_training(tape)) {
         gsa_model_number(m->net, tape, m->graph, m->plan.head_run);
-        x = gsa_op_dropout(tape, x, m->settings.dropout_head, HEAD_SITE - (uint32_t)below, identity_of(m, batch, own));
+        x = gsa_op_dropout(tape, x, m->settings.dropout_head, HEAD_SITE - (uint32_t)below,
+                           identity_of(m, batch, own));
     }
     if (batch && batch->picks) {
-        const int32_t *pick = gsa_tape_upload(tape, batch->pick, batch->targets * (int64_t)sizeof *pick);
+        const int32_t *pick =
+            gsa_tape_upload(tape, batch->pick, batch->targets * (int64_t)sizeof *pick);
         x = gsa_op_gather(tape, NULL, x, pick, batch->targets, 1, 0);
     }
     gsa_tensor *weight = &m->weight[1]->value;
@@ -228,7 +255,8 @@ gsa_tensor *gsa_learner_head(gsa_learner *m, gsa_tensor *features)
     return head_of(m, NULL, NULL, features, 0);
 }
 
-/* Does layer `tap` still have a loss? Bits do not hang on it: a share of steps is compared, not summed. */
+/* Does layer `tap` still have a loss? Bits do not hang on it: a share of steps is compared, not
+ * summed. */
 static int counts(const gsa_learner *m, int tap)
 {
     return (tap + 1) / (double)(m->n_taps + 1) > m->done;
@@ -241,32 +269,39 @@ static gsa_tensor *head(gsa_learner *m, const gsa_minibatch *batch, const gsa_re
     gsa_tensor *x = own->summary ? own->summary : own->sequence;
     if (m->task->features) x = m->task->features(m->self, m->tape, readouts);
     for (int i = 0; i < m->n_taps; i++)
-        m->tapped[i] = gsa_tape_training(m->tape) && counts(m, i)
-                           ? head_of(m, batch, own, gsa_model_tap(m->net, readouts, run, i), m->n_taps - i)
-                           : NULL;
+        m->tapped[i] =
+            gsa_tape_training(m->tape) && counts(m, i)
+                ? head_of(m, batch, own, gsa_model_tap(m->net, readouts, run, i), m->n_taps - i)
+                : NULL;
     return head_of(m, batch, own, x, 0);
 }
 
-gsa_tensor *gsa_learner_loss(gsa_learner *m, gsa_tensor *out, const gsa_minibatch *batch, double scale)
+gsa_tensor *gsa_learner_loss(gsa_learner *m, gsa_tensor *out, const gsa_minibatch *batch,
+                             double scale)
 {
     gsa_tensor *loss = m->task->loss(m->self, m->tape, out, batch, scale);
     int of = 0;
     for (int i = 0; i < m->n_taps; i++) of += m->tapped[i] != NULL;
     for (int i = 0; i < m->n_taps; i++)
         if (m->tapped[i])
-            loss = gsa_op_add(m->tape, loss, m->task->loss(m->self, m->tape, m->tapped[i], batch, scale * m->plan.aux / of));
+            loss = gsa_op_add(
+                m->tape, loss,
+                m->task->loss(m->self, m->tape, m->tapped[i], batch, scale * m->plan.aux / of));
     return loss;
 }
 
 /* Rows of a sequence; what stands beside its embedding may be made of what runs gave. */
-static gsa_tensor *rows_of(gsa_learner *m, const gsa_minibatch *batch, int sequence, const gsa_readout *readouts)
+static gsa_tensor *rows_of(gsa_learner *m, const gsa_minibatch *batch, int sequence,
+                           const gsa_readout *readouts)
 {
     const gsa_minibatch_sequence *s = &batch->sequence[sequence];
     const int32_t columns = gsa_learner_columns(m, sequence), input = m->plan.input_of[sequence];
-    gsa_tensor *features = columns ? gsa_tape_constant(m->tape, s->feature, GSA_F32, s->tokens, columns) : NULL;
-    if (m->plan.input[input].beside > 0) features = m->task->beside(m->self, m->tape, sequence, batch, readouts);
-    return gsa_model_input_typed(m->net, m->tape, m->graph, sequence, m->input[input], columns ? NULL : s->id, s->type,
-                                 features);
+    gsa_tensor *features =
+        columns ? gsa_tape_constant(m->tape, s->feature, GSA_F32, s->tokens, columns) : NULL;
+    if (m->plan.input[input].beside > 0)
+        features = m->task->beside(m->self, m->tape, sequence, batch, readouts);
+    return gsa_model_input_typed(m->net, m->tape, m->graph, sequence, m->input[input],
+                                 columns ? NULL : s->id, s->type, features);
 }
 
 /* One after the other: what a run starts from may be made of what those before it gave. */
@@ -276,7 +311,8 @@ static void run_each(gsa_learner *m, const gsa_minibatch *batch, gsa_readout *re
     for (int r = 0; r < m->plan.n_runs; r++) {
         const int s = gsa_model_find_sequence(m->net, m->plan.run[r].sequence);
         if (!m->plan.run[r].input && !rows[s]) rows[s] = rows_of(m, batch, s, readouts);
-        gsa_model_forward_run(m->net, m->tape, m->graph, r, m->plan.run[r].input ? NULL : rows[s], readouts);
+        gsa_model_forward_run(m->net, m->tape, m->graph, r, m->plan.run[r].input ? NULL : rows[s],
+                              readouts);
     }
 }
 
@@ -287,7 +323,8 @@ static void run_all(gsa_learner *m, const gsa_minibatch *batch, gsa_readout *rea
     gsa_model_forward(m->net, m->tape, m->graph, rows, readouts);
 }
 
-gsa_status gsa_learner_join(const gsa_learner *m, const gsa_minibatch *batch, gsa_model_batch *graph, gsa_error *error)
+gsa_status gsa_learner_join(const gsa_learner *m, const gsa_minibatch *batch,
+                            gsa_model_batch *graph, gsa_error *error)
 {
     gsa_model_sequence sequences[GSA_BATCH_SEQUENCES];
     for (int s = 0; s < m->plan.n_sequences; s++) {
@@ -304,27 +341,33 @@ gsa_status gsa_learner_join(const gsa_learner *m, const gsa_minibatch *batch, gs
 }
 
 /* What a sequence's input reads; room tells whether the array is there at all. */
-static gsa_status sequence_ahead(const gsa_learner *m, const gsa_minibatch *batch, int sequence, gsa_error *error)
+static gsa_status sequence_ahead(const gsa_learner *m, const gsa_minibatch *batch, int sequence,
+                                 gsa_error *error)
 {
     const gsa_minibatch_sequence *s = &batch->sequence[sequence];
     const int64_t columns = gsa_learner_columns(m, sequence), word = (int64_t)sizeof(int32_t);
-    if (columns) return gsa_tape_ahead(m->tape, s->feature, s->tokens * columns * (int64_t)sizeof *s->feature, error);
+    if (columns)
+        return gsa_tape_ahead(m->tape, s->feature,
+                              s->tokens * columns * (int64_t)sizeof *s->feature, error);
     const gsa_status status = gsa_tape_ahead(m->tape, s->id, s->tokens * word, error);
     if (status != GSA_OK || s->room[5] < s->tokens) return status;
     return gsa_tape_ahead(m->tape, s->type, s->tokens * word, error);
 }
 
-gsa_status gsa_learner_ahead(const gsa_learner *m, const gsa_minibatch *batch, const gsa_model_batch *graph,
-                             gsa_error *error)
+gsa_status gsa_learner_ahead(const gsa_learner *m, const gsa_minibatch *batch,
+                             const gsa_model_batch *graph, gsa_error *error)
 {
     const int64_t terms = m->plan.terms, word = (int64_t)sizeof(int32_t);
     gsa_status status = gsa_model_batch_ahead(graph, m->tape, error);
-    for (int s = 0; s < m->plan.n_sequences && status == GSA_OK; s++) status = sequence_ahead(m, batch, s, error);
+    for (int s = 0; s < m->plan.n_sequences && status == GSA_OK; s++)
+        status = sequence_ahead(m, batch, s, error);
     if (status == GSA_OK && terms == 0 && batch->room[2] >= batch->targets)
         status = gsa_tape_ahead(m->tape, batch->label, batch->targets * word, error);
     if (status == GSA_OK && terms > 0 && batch->room[3] >= batch->targets * terms)
-        status = gsa_tape_ahead(m->tape, batch->target, batch->targets * terms * (int64_t)sizeof *batch->target, error);
-    if (status == GSA_OK && batch->picks) status = gsa_tape_ahead(m->tape, batch->pick, batch->targets * word, error);
+        status = gsa_tape_ahead(m->tape, batch->target,
+                                batch->targets * terms * (int64_t)sizeof *batch->target, error);
+    if (status == GSA_OK && batch->picks)
+        status = gsa_tape_ahead(m->tape, batch->pick, batch->targets * word, error);
     return status;
 }
 
@@ -346,7 +389,8 @@ gsa_tensor *gsa_learner_run(gsa_learner *m, const gsa_minibatch *batch, int run)
 {
     gsa_readout readouts[GSA_PLAN_RUNS] = { 0 };
     if (!build_graph(m, batch)) return NULL;
-    gsa_tensor *rows = rows_of(m, batch, gsa_model_find_sequence(m->net, m->plan.run[run].sequence), NULL);
+    gsa_tensor *rows =
+        rows_of(m, batch, gsa_model_find_sequence(m->net, m->plan.run[run].sequence), NULL);
     gsa_model_forward_run(m->net, m->tape, m->graph, run, rows, readouts);
     return readouts[run].sequence;
 }

@@ -4,7 +4,8 @@
 #include "train/settings/keys.h"
 
 enum {
-    PIECE = 1 << 15, /* numbers a thread: weights, gradient, moments and mean are 640 KiB of float */
+    PIECE =
+        1 << 15, /* numbers a thread: weights, gradient, moments and mean are 640 KiB of float */
     BRIDGED = 512,
     CONTROL = 4 * sizeof(double)
 };
@@ -40,7 +41,8 @@ static gsa_status create_moments(gsa_optimiser *o, gsa_error *error)
         if (adam && status == GSA_OK) status = moment(o, &o->second[i], bytes, error);
         if (status == GSA_OK && p->value.marks) {
             o->moving[i] = gsa_alloc_zero(o->system, (size_t)p->value.rows, 1);
-            if (!o->moving[i]) status = gsa_out_of_memory(error, "the optimiser's rows", p->value.rows);
+            if (!o->moving[i])
+                status = gsa_out_of_memory(error, "the optimiser's rows", p->value.rows);
         }
     }
     return status;
@@ -52,21 +54,26 @@ static gsa_status create_numbers(gsa_optimiser *o, gsa_error *error)
     o->squares = b->alloc(b, sizeof *o->squares);
     o->control = b->alloc(b, CONTROL);
     o->bad = b->alloc(b, sizeof *o->bad);
-    return o->squares && o->control && o->bad ? GSA_OK : gsa_backend_no_memory(b, "the optimiser", CONTROL, error);
+    return o->squares && o->control && o->bad
+               ? GSA_OK
+               : gsa_backend_no_memory(b, "the optimiser", CONTROL, error);
 }
 
-gsa_status gsa_optimiser_create(const gsa_system *system, gsa_parameters *parameters, const gsa_optimiser_options *options,
-                                gsa_optimiser *optimiser, gsa_error *error)
+gsa_status gsa_optimiser_create(const gsa_system *system, gsa_parameters *parameters,
+                                const gsa_optimiser_options *options, gsa_optimiser *optimiser,
+                                gsa_error *error)
 {
     gsa_optimiser *o = optimiser;
-    *o = (gsa_optimiser){
-        .system = system, .parameters = parameters, .options = *options, .count = gsa_parameters_count(parameters)
-    };
+    *o = (gsa_optimiser){ .system = system,
+                          .parameters = parameters,
+                          .options = *options,
+                          .count = gsa_parameters_count(parameters) };
     o->first = gsa_alloc_zero(system, (size_t)o->count, sizeof *o->first);
     o->second = gsa_alloc_zero(system, (size_t)o->count, sizeof *o->second);
     o->moving = gsa_alloc_zero(system, (size_t)o->count, sizeof *o->moving);
-    gsa_status status = o->first && o->second && o->moving ? create_numbers(o, error)
-                                                           : gsa_out_of_memory(error, "the optimiser", 3 * o->count * 8);
+    gsa_status status = o->first && o->second && o->moving
+                            ? create_numbers(o, error)
+                            : gsa_out_of_memory(error, "the optimiser", 3 * o->count * 8);
     if (status == GSA_OK) status = create_moments(o, error);
     if (status == GSA_OK) status = gsa_optimiser_resume(o, 0, error);
     if (status != GSA_OK) gsa_optimiser_release(o);
@@ -97,7 +104,8 @@ static void *moved(void *base, int64_t bytes)
 }
 
 /* `count` numbers, from `first`, of a parameter. */
-static gsa_status apply(gsa_optimiser *o, int i, int64_t first, int64_t count, double lr, gsa_error *error)
+static gsa_status apply(gsa_optimiser *o, int i, int64_t first, int64_t count, double lr,
+                        gsa_error *error)
 {
     gsa_backend *b = backend_of(o);
     const gsa_optimiser_options *s = &o->options;
@@ -106,7 +114,8 @@ static gsa_status apply(gsa_optimiser *o, int i, int64_t first, int64_t count, d
     void *w = moved(p->value.data, at), *g = moved(p->value.grad, at), *m = moved(o->first[i], at);
     const double decay = p->flags & GSA_NO_DECAY ? 0 : s->weight_decay, t = (double)o->steps + 1;
     if (s->kind == GSA_OPTIMIZER_SGD)
-        return backend_failed(b, b->sgd(b, w, m, g, o->control, lr, s->momentum, decay, count), error);
+        return backend_failed(b, b->sgd(b, w, m, g, o->control, lr, s->momentum, decay, count),
+                              error);
     const gsa_adam adam = { .lr = lr,
                             .beta1 = s->beta1,
                             .beta2 = s->beta2,
@@ -115,7 +124,8 @@ static gsa_status apply(gsa_optimiser *o, int i, int64_t first, int64_t count, d
                             .correct2 = 1 - pow(s->beta2, t),
                             .decay = s->kind == GSA_OPTIMIZER_ADAMW ? decay : 0,
                             .l2 = s->kind == GSA_OPTIMIZER_ADAM ? decay : 0 };
-    return backend_failed(b, b->adam(b, w, m, moved(o->second[i], at), g, o->control, &adam, count), error);
+    return backend_failed(b, b->adam(b, w, m, moved(o->second[i], at), g, o->control, &adam, count),
+                          error);
 }
 
 /* The parameters that a step changes: learned, and with a gradient. */
@@ -124,7 +134,7 @@ static int moves(const gsa_parameter *p)
     return gsa_is_learned(p) && p->value.grad;
 }
 
-/* ---- tables of which a step reads few rows ----------------------------------------------------------------------------------- */
+/* ---- tables of which a step reads few rows ------------------------------------------------- */
 
 static int not_zero(const void *plane, int64_t row, int64_t bytes)
 {
@@ -139,11 +149,12 @@ static void find_moving(gsa_optimiser *o, int i)
     const gsa_tensor *x = &gsa_parameters_at(o->parameters, i)->value;
     const int64_t bytes = x->cols * backend_of(o)->real_bytes;
     for (int64_t row = 0; row < x->rows; row++)
-        o->moving[i][row] = (uint8_t)(not_zero(o->first[i], row, bytes) || not_zero(o->second[i], row, bytes));
+        o->moving[i][row] =
+            (uint8_t)(not_zero(o->first[i], row, bytes) || not_zero(o->second[i], row, bytes));
 }
 
-/* Is a step over the rows that move alone worth more than one over all of them, which threads share? Without decay a row of no gradient
- * and no moments stays as it is to the bit. */
+/* Is a step over the rows that move alone worth more than one over all of them, which threads
+ * share? Without decay a row of no gradient and no moments stays as it is to the bit. */
 static int moves_by_rows(const gsa_optimiser *o, int i)
 {
     const gsa_parameter *p = gsa_parameters_at(o->parameters, i);
@@ -156,8 +167,10 @@ static int moves_by_rows(const gsa_optimiser *o, int i)
     return moving * 2 * (threads > 1 ? threads : 1) < p->value.rows;
 }
 
-/* Of `count` numbers from `first` those in rows that move; a gap of BRIDGED numbers is not worth a call. */
-static gsa_status apply_rows(gsa_optimiser *o, int i, int64_t first, int64_t count, double lr, gsa_error *error)
+/* Of `count` numbers from `first` those in rows that move; a gap of BRIDGED numbers is not worth a
+ * call. */
+static gsa_status apply_rows(gsa_optimiser *o, int i, int64_t first, int64_t count, double lr,
+                             gsa_error *error)
 {
     const int64_t cols = gsa_parameters_at(o->parameters, i)->value.cols, end = first + count;
     const int64_t last = (end + cols - 1) / cols, bridge = BRIDGED / cols;
@@ -168,7 +181,8 @@ static gsa_status apply_rows(gsa_optimiser *o, int i, int64_t first, int64_t cou
         int64_t to = row + 1;
         for (int64_t next = to; next < last && next <= to + bridge; next++)
             if (moving[next]) to = next + 1;
-        const int64_t from = row * cols > first ? row * cols : first, stop = to * cols < end ? to * cols : end;
+        const int64_t from = row * cols > first ? row * cols : first,
+                      stop = to * cols < end ? to * cols : end;
         status = apply(o, i, from, stop - from, lr, error);
         row = to - 1;
     }
@@ -179,12 +193,13 @@ static gsa_status apply_rows(gsa_optimiser *o, int i, int64_t first, int64_t cou
 static void note_rows(gsa_optimiser *o, int i)
 {
     const gsa_tensor *x = &gsa_parameters_at(o->parameters, i)->value;
-    for (int64_t row = 0; o->moving[i] && row < x->rows; row++) o->moving[i][row] |= x->marks->row[row];
+    for (int64_t row = 0; o->moving[i] && row < x->rows; row++)
+        o->moving[i][row] |= x->marks->row[row];
     if (o->moving[i] && (x->marks->all || !o->rows_known)) memset(o->moving[i], 1, (size_t)x->rows);
 }
 
-/* Pieces of the gradient without marked rows add nothing to the sum; PIECE is a multiple of the chunks that backends add up, so that
- * the sum of the others has the same bits. */
+/* Pieces of the gradient without marked rows add nothing to the sum; PIECE is a multiple of the
+ * chunks that backends add up, so that the sum of the others has the same bits. */
 static gsa_status sum_squares(gsa_optimiser *o, const gsa_tensor *x)
 {
     gsa_backend *b = backend_of(o);
@@ -195,7 +210,9 @@ static gsa_status sum_squares(gsa_optimiser *o, const gsa_tensor *x)
         to = first + PIECE < count ? first + PIECE : count;
         int any = 0;
         for (row = first / x->cols; row * x->cols < to; row++) any |= x->marks->row[row];
-        if (any) status = b->sum_squares(b, o->squares, moved(x->grad, first * b->real_bytes), 1, to - first);
+        if (any)
+            status =
+                b->sum_squares(b, o->squares, moved(x->grad, first * b->real_bytes), 1, to - first);
     }
     return status;
 }
@@ -208,8 +225,10 @@ static gsa_status measure(gsa_optimiser *o, gsa_error *error)
         const gsa_parameter *p = gsa_parameters_at(o->parameters, i);
         if (moves(p)) status = sum_squares(o, &p->value);
     }
-    if (status == GSA_OK) status = b->clip(b, o->control, o->squares, o->options.clip, !b->shares_host_memory);
-    if (status == GSA_OK && !b->shares_host_memory && o->average) status = b->clip(b, o->control + 2, o->squares, 0, 1);
+    if (status == GSA_OK)
+        status = b->clip(b, o->control, o->squares, o->options.clip, !b->shares_host_memory);
+    if (status == GSA_OK && !b->shares_host_memory && o->average)
+        status = b->clip(b, o->control + 2, o->squares, 0, 1);
     return backend_failed(b, status, error);
 }
 
@@ -222,29 +241,35 @@ gsa_status gsa_optimiser_resume(gsa_optimiser *o, int64_t steps, gsa_error *erro
 
 static gsa_status follow(gsa_optimiser *o, int i, int64_t first, int64_t count, gsa_error *error)
 {
-    return o->average ? gsa_average_piece(o->average, i, first, count, o->steps + 1, error) : GSA_OK;
+    return o->average ? gsa_average_piece(o->average, i, first, count, o->steps + 1, error)
+                      : GSA_OK;
 }
 
-/* A parameter, and its running mean: by pieces that stay in the caches of the threads, where there is a mean to follow. */
+/* A parameter, and its running mean: by pieces that stay in the caches of the threads, where there
+ * is a mean to follow. */
 static gsa_status advance(gsa_optimiser *o, int i, double lr, gsa_error *error)
 {
     const gsa_backend *b = backend_of(o);
     const gsa_parameter *p = gsa_parameters_at(o->parameters, i);
     const int64_t count = p->value.rows * p->value.cols;
-    const int64_t most = o->average && o->average->mean ? PIECE * (int64_t)(b->threads > 0 ? b->threads : 1) : count;
+    const int64_t most =
+        o->average && o->average->mean ? PIECE * (int64_t)(b->threads > 0 ? b->threads : 1) : count;
     gsa_status status = GSA_OK;
     if (moves(p)) note_rows(o, i);
     const int by_rows = moves(p) && moves_by_rows(o, i);
     for (int64_t first = 0; first < count && status == GSA_OK; first += most) {
         const int64_t piece = count - first < most ? count - first : most;
-        if (moves(p)) status = by_rows ? apply_rows(o, i, first, piece, lr, error) : apply(o, i, first, piece, lr, error);
+        if (moves(p))
+            status = by_rows ? apply_rows(o, i, first, piece, lr, error)
+                             : apply(o, i, first, piece, lr, error);
         if (status == GSA_OK) status = follow(o, i, first, piece, error);
     }
     if (moves(p) && o->moving[i] && !o->rows_known) find_moving(o, i);
     return status;
 }
 
-/* On a device all is queued before the norm is known: one that is not finite changes nothing (backend.h), the means included. */
+/* On a device all is queued before the norm is known: one that is not finite changes nothing
+ * (backend.h), the means included. */
 static gsa_status queue_all(gsa_optimiser *o, double lr, double *norm, gsa_error *error)
 {
     gsa_backend *b = backend_of(o);
@@ -277,12 +302,14 @@ gsa_status gsa_optimiser_step(gsa_optimiser *o, double lr, double *norm, gsa_err
     if (status != GSA_OK) return status;
     if (!b->shares_host_memory) return step_of_device(o, lr, norm, error);
     status = backend_failed(b, b->download(b, norm, o->control, sizeof *norm), error);
-    for (int i = 0; i < o->count && status == GSA_OK && isfinite(*norm); i++) status = advance(o, i, lr, error);
+    for (int i = 0; i < o->count && status == GSA_OK && isfinite(*norm); i++)
+        status = advance(o, i, lr, error);
     if (status == GSA_OK && isfinite(*norm)) o->rows_known = 1, o->steps++;
     return status;
 }
 
-gsa_status gsa_optimiser_blame(gsa_optimiser *o, int64_t step, double loss, double norm, gsa_error *error)
+gsa_status gsa_optimiser_blame(gsa_optimiser *o, int64_t step, double loss, double norm,
+                               gsa_error *error)
 {
     gsa_backend *b = backend_of(o);
     for (int part = 0; part < 2; part++) {
@@ -295,13 +322,15 @@ gsa_status gsa_optimiser_blame(gsa_optimiser *o, int64_t step, double loss, doub
             if (status == GSA_OK) status = b->download(b, &bad, o->bad, sizeof bad);
             if (status != GSA_OK) return backend_failed(b, status, error);
             if (bad > 0)
-                return gsa_fail(
-                    error, GSA_ERR_NUMBER,
-                    "step %lld: the %s of '%s' holds %lld numbers that are not finite (loss %g, gradient norm %g); "
-                    "nothing was applied",
-                    (long long)step, part == 0 ? "value" : "gradient", p->name, (long long)bad, loss, norm);
+                return gsa_fail(error, GSA_ERR_NUMBER,
+                                "step %lld: the %s of '%s' holds %lld numbers that are not finite "
+                                "(loss %g, gradient norm %g); "
+                                "nothing was applied",
+                                (long long)step, part == 0 ? "value" : "gradient", p->name,
+                                (long long)bad, loss, norm);
         }
     }
-    return gsa_fail(error, GSA_ERR_NUMBER, "step %lld: the loss is %g and the gradient's norm %g; nothing was applied",
+    return gsa_fail(error, GSA_ERR_NUMBER,
+                    "step %lld: the loss is %g and the gradient's norm %g; nothing was applied",
                     (long long)step, loss, norm);
 }

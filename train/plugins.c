@@ -7,15 +7,18 @@
 enum { LONGEST = 1 << 20, HEX = 64, PATH = 4096 };
 static const char file_name[] = "plugins.sha256";
 
-/* ---- what is written --------------------------------------------------------------------------------------------------------- */
+/* ---- what is written ----------------------------------------------------------------------- */
 
-/* The path of the plugin that the topology comes from; NULL: none, or one that comes with the program. */
-static const char *origin_of(const gsa_registry *registry, const char *id, const gsa_plugin_policy *policy)
+/* The path of the plugin that the topology comes from; NULL: none, or one that comes with the
+ * program. */
+static const char *origin_of(const gsa_registry *registry, const char *id,
+                             const gsa_plugin_policy *policy)
 {
     for (int i = 0; i < gsa_registry_count(registry); i++) {
         const char *origin = gsa_registry_origin(registry, i);
         if (strcmp(gsa_registry_at(registry, i)->id, id) != 0) continue;
-        return !strchr(origin, '/') || (policy->own && strcmp(policy->own, origin) == 0) ? NULL : origin;
+        return !strchr(origin, '/') || (policy->own && strcmp(policy->own, origin) == 0) ? NULL
+                                                                                         : origin;
     }
     return NULL;
 }
@@ -25,22 +28,27 @@ static gsa_status absolute(const char *path, char out[PATH], gsa_error *error)
     char folder[PATH] = "";
     while (strncmp(path, "./", 2) == 0) path += 2;
     if (*path != '/' && !getcwd(folder, sizeof folder))
-        return gsa_fail(error, GSA_ERR_IO, "plugin '%s': the current folder's name cannot be told", path);
-    if (snprintf(out, PATH, "%s%s%s", folder, *folder ? "/" : "", path) >= PATH || strchr(path, '\n'))
-        return gsa_fail(error, GSA_ERR_LIMIT, "plugin '%.200s...': the path cannot be kept with a model", path);
+        return gsa_fail(error, GSA_ERR_IO, "plugin '%s': the current folder's name cannot be told",
+                        path);
+    if (snprintf(out, PATH, "%s%s%s", folder, *folder ? "/" : "", path) >= PATH ||
+        strchr(path, '\n'))
+        return gsa_fail(error, GSA_ERR_LIMIT,
+                        "plugin '%.200s...': the path cannot be kept with a model", path);
     return GSA_OK;
 }
 
-static gsa_status add_line(const gsa_system *system, const char *id, const char *origin, const gsa_plugin_policy *policy,
-                           char **text, gsa_error *error)
+static gsa_status add_line(const gsa_system *system, const char *id, const char *origin,
+                           const gsa_plugin_policy *policy, char **text, gsa_error *error)
 {
     char path[PATH], hex[HEX + 1], mark[GSA_PLUGIN_MARK] = "-";
     gsa_status status = absolute(origin, path, error);
     if (status == GSA_OK) status = gsa_sha256_file(system, origin, hex, error);
     if (status != GSA_OK) return status;
     if (policy->mark && !policy->mark(origin, mark))
-        return gsa_fail(error, GSA_ERR_IO, "plugin '%s' cannot be read: it is not there any more", origin);
-    const size_t used = strlen(*text), room = used + HEX + strlen(mark) + strlen(id) + strlen(path) + 8;
+        return gsa_fail(error, GSA_ERR_IO, "plugin '%s' cannot be read: it is not there any more",
+                        origin);
+    const size_t used = strlen(*text),
+                 room = used + HEX + strlen(mark) + strlen(id) + strlen(path) + 8;
     char *more = gsa_resize(system, *text, room, 1);
     if (!more) return gsa_out_of_memory(error, "hashes of plugins", (int64_t)room);
     *text = more;
@@ -55,8 +63,9 @@ static int is_listed(const char *text, const char *id)
     return strstr(text, part) != NULL;
 }
 
-gsa_status gsa_plugins_hash(const gsa_system *system, const gsa_model *model, const gsa_registry *registry,
-                            const gsa_plugin_policy *policy, char **text, gsa_error *error)
+gsa_status gsa_plugins_hash(const gsa_system *system, const gsa_model *model,
+                            const gsa_registry *registry, const gsa_plugin_policy *policy,
+                            char **text, gsa_error *error)
 {
     gsa_status status = GSA_OK;
     *text = gsa_copy_text(system, "");
@@ -67,7 +76,8 @@ gsa_status gsa_plugins_hash(const gsa_system *system, const gsa_model *model, co
             for (int p = 0; p < gsa_stack_patterns(stack, l) && status == GSA_OK; p++) {
                 const char *id = gsa_pattern_topology(gsa_stack_pattern(stack, l, p))->id;
                 const char *origin = origin_of(registry, id, policy);
-                if (origin && !is_listed(*text, id)) status = add_line(system, id, origin, policy, text, error);
+                if (origin && !is_listed(*text, id))
+                    status = add_line(system, id, origin, policy, text, error);
             }
     }
     if (status == GSA_OK) return GSA_OK;
@@ -86,7 +96,7 @@ gsa_status gsa_plugins_save(gsa_checkpoint *checkpoint, const char *text, gsa_er
     return gsa_output_commit(output, error);
 }
 
-/* ---- what is found again ----------------------------------------------------------------------------------------------------- */
+/* ---- what is found again ------------------------------------------------------------------- */
 
 typedef struct finding {
     const gsa_system *system;
@@ -104,17 +114,18 @@ static gsa_status compare(const finding *f, const char *origin, gsa_error *error
     char hex[HEX + 1];
     const gsa_status status = gsa_sha256_file(f->system, origin, hex, error);
     if (status != GSA_OK || strcmp(hex, f->hex) == 0 || f->policy->other) return status;
-    return gsa_fail(
-        error, GSA_ERR_FORMAT,
-        "topology '%s' comes from '%s', which is not the plugin that the model in %s was trained with: its SHA-256 "
-        "is %.12s..., the model says %.12s... (--other-plugin takes it all the same)",
-        f->id, origin, f->checkpoint, hex, f->hex);
+    return gsa_fail(error, GSA_ERR_FORMAT,
+                    "topology '%s' comes from '%s', which is not the plugin that the model in %s "
+                    "was trained with: its SHA-256 "
+                    "is %.12s..., the model says %.12s... (--other-plugin takes it all the same)",
+                    f->id, origin, f->checkpoint, hex, f->hex);
 }
 
 static gsa_status refuse(const finding *f, const char *why, gsa_error *error)
 {
     return gsa_fail(error, GSA_ERR_ARGUMENT,
-                    "the model in %s was trained with topology '%s' of plugin '%s', %s: --plugin FILE.so names it",
+                    "the model in %s was trained with topology '%s' of plugin '%s', %s: --plugin "
+                    "FILE.so names it",
                     f->checkpoint, f->id, f->path, why);
 }
 
@@ -126,7 +137,9 @@ static gsa_status load(const finding *f, gsa_error *error)
     if (f->system->kind(f->system->user, f->path, NULL) != GSA_FILE_REGULAR)
         return refuse(f, "which is not there any more", error);
     if (!policy->trusts(f->checkpoint) || !policy->trusts(f->record) || !policy->trusts(f->path))
-        return refuse(f, "and it, the model or a folder on the way is somebody else's, whose code is not run unasked",
+        return refuse(f,
+                      "and it, the model or a folder on the way is somebody else's, whose code is "
+                      "not run unasked",
                       error);
     gsa_status status = gsa_sha256_file(f->system, f->path, hex, error);
     if (status == GSA_OK && strcmp(hex, f->hex) != 0)
@@ -137,7 +150,8 @@ static gsa_status load(const finding *f, gsa_error *error)
                       error);
     if (status == GSA_OK && (!policy->mark(f->path, mark) || strcmp(mark, f->mark) != 0))
         return refuse(f,
-                      "and the file there is not the one that stood there then: code that came with a model is not run "
+                      "and the file there is not the one that stood there then: code that came "
+                      "with a model is not run "
                       "unasked",
                       error);
     if (status == GSA_OK) status = gsa_registry_load(f->registry, f->path, error);
@@ -150,9 +164,12 @@ static gsa_status load(const finding *f, gsa_error *error)
 /* "sha256  mark  id  /path", cut into its parts. 0: it is no such line. */
 static int cut(finding *f, char *line)
 {
-    if (strlen(line) < HEX + 2 || strspn(line, "0123456789abcdef") != HEX || strncmp(line + HEX, "  ", 2) != 0) return 0;
+    if (strlen(line) < HEX + 2 || strspn(line, "0123456789abcdef") != HEX ||
+        strncmp(line + HEX, "  ", 2) != 0)
+        return 0;
     f->hex = line, f->mark = line + HEX + 2, f->id = strstr(f->mark, "  ");
-    if (!f->id || f->id == f->mark || strspn(f->mark, "0123456789.-") != (size_t)(f->id - f->mark)) return 0;
+    if (!f->id || f->id == f->mark || strspn(f->mark, "0123456789.-") != (size_t)(f->id - f->mark))
+        return 0;
     *f->id = 0, f->id += 2;
     char *end = strstr(f->id, "  /");
     if (!end || end == f->id || strcspn(f->id, " /") != (size_t)(end - f->id)) return 0;
@@ -164,7 +181,8 @@ static int cut(finding *f, char *line)
 static gsa_status find_one(finding *f, char *line, int number, gsa_error *error)
 {
     if (!cut(f, line))
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%d is no line of SHA-256, mark, topology and path", f->record, number);
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "%s:%d is no line of SHA-256, mark, topology and path", f->record, number);
     for (int i = 0; i < gsa_registry_count(f->registry); i++) {
         const char *origin = gsa_registry_origin(f->registry, i);
         if (strcmp(gsa_registry_at(f->registry, i)->id, f->id) == 0)
@@ -173,9 +191,10 @@ static gsa_status find_one(finding *f, char *line, int number, gsa_error *error)
     return load(f, error);
 }
 
-gsa_status gsa_plugins_find(const gsa_system *system, const char *checkpoint, const gsa_plugin_policy *policy,
-                            void (*say)(void *context, const char *sentence), void *context, gsa_registry *registry,
-                            gsa_error *error)
+gsa_status gsa_plugins_find(const gsa_system *system, const char *checkpoint,
+                            const gsa_plugin_policy *policy,
+                            void (*say)(void *context, const char *sentence), void *context,
+                            gsa_registry *registry, gsa_error *error)
 {
     char record[PATH], *text;
     int64_t bytes;

@@ -17,7 +17,7 @@ struct gsa_predictor {
     int64_t room;
 };
 
-/* ---- opening --------------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------------------------- */
 
 static gsa_status name_labels(gsa_predictor *p, gsa_error *error)
 {
@@ -27,7 +27,8 @@ static gsa_status name_labels(gsa_predictor *p, gsa_error *error)
     for (int32_t i = 0; i < labels->count; i++) bytes += labels->name[i].bytes + 1;
     p->name = gsa_alloc(&p->recycler.table, (size_t)bytes, 1);
     p->probability = gsa_alloc(&p->recycler.table, (size_t)labels->count, sizeof *p->probability);
-    if (!p->name || !p->probability) return gsa_out_of_memory(error, "labels", bytes + labels->count * INT64_C(8));
+    if (!p->name || !p->probability)
+        return gsa_out_of_memory(error, "labels", bytes + labels->count * INT64_C(8));
     char *at = (char *)(p->name + labels->count);
     for (int32_t i = 0; i < labels->count; i++) {
         const gsa_slice name = labels->name[i];
@@ -48,15 +49,17 @@ static gsa_status open_model(gsa_predictor *p, const gsa_apply_options *options,
     s->prefetch = NULL;
     status = gsa_predict_settle(s, options, 1, &p->how, error);
     if (status == GSA_OK && s->task->whole)
-        status = gsa_fail(error, GSA_ERR_ARGUMENT,
-                          "the task %s reads a file as a whole, no text or line of it: --input FILE", s->task->name);
+        status =
+            gsa_fail(error, GSA_ERR_ARGUMENT,
+                     "the task %s reads a file as a whole, no text or line of it: --input FILE",
+                     s->task->name);
     p->labels = s->task->labels && status == GSA_OK ? s->task->labels(s->self) : NULL;
     if (status == GSA_OK) status = name_labels(p, error);
     return status;
 }
 
-gsa_status gsa_predictor_open(const gsa_system *system, const gsa_apply_options *options, gsa_predictor **predictor,
-                              gsa_error *error)
+gsa_status gsa_predictor_open(const gsa_system *system, const gsa_apply_options *options,
+                              gsa_predictor **predictor, gsa_error *error)
 {
     if (!system) system = gsa_system_default();
     gsa_predictor *p = gsa_alloc_zero(system, 1, sizeof *p);
@@ -96,7 +99,7 @@ const char *gsa_predictor_label(const gsa_predictor *predictor, int32_t label)
     return label >= 0 && label < gsa_predictor_labels(predictor) ? predictor->name[label] : NULL;
 }
 
-/* ---- answering ------------------------------------------------------------------------------- */
+/* ---- answering ----------------------------------------------------------------------------- */
 
 static gsa_status run(gsa_predictor *p, const char *line, int64_t bytes, gsa_error *error)
 {
@@ -109,13 +112,15 @@ static gsa_status run(gsa_predictor *p, const char *line, int64_t bytes, gsa_err
     status = gsa_predict_write(s, &p->how, output, error);
     if (status == GSA_OK) status = gsa_output_commit(output, error);
     else gsa_output_abandon(output);
-    return p->recycler.missing ? gsa_out_of_memory(error, "an answer", p->recycler.missing) : status;
+    return p->recycler.missing ? gsa_out_of_memory(error, "an answer", p->recycler.missing)
+                               : status;
 }
 
 static void take(gsa_predictor *p, gsa_prediction *prediction)
 {
     const gsa_recycler *r = &p->recycler;
-    *prediction = (gsa_prediction){ .text = r->made ? r->made : "", .bytes = r->written, .label = -1 };
+    *prediction =
+        (gsa_prediction){ .text = r->made ? r->made : "", .bytes = r->written, .label = -1 };
     if (!p->labels || p->session.batch.targets != 1) return;
     gsa_classes_probabilities(p->session.out, p->labels->count, p->probability);
     prediction->labels = p->labels->count, prediction->probability = p->probability;
@@ -124,7 +129,8 @@ static void take(gsa_predictor *p, gsa_prediction *prediction)
         if (p->session.out[c] > p->session.out[prediction->label]) prediction->label = c;
 }
 
-static gsa_status answer(gsa_predictor *p, int64_t bytes, gsa_prediction *prediction, gsa_error *error)
+static gsa_status answer(gsa_predictor *p, int64_t bytes, gsa_prediction *prediction,
+                         gsa_error *error)
 {
     const gsa_plain plain = gsa_plain_begin();
     p->line[bytes++] = '\n';
@@ -144,21 +150,22 @@ static gsa_status hold_line(gsa_predictor *p, int64_t bytes, gsa_error *error)
     return GSA_OK;
 }
 
-gsa_status gsa_predictor_line(gsa_predictor *predictor, const char *line, int64_t bytes, gsa_prediction *prediction,
-                              gsa_error *error)
+gsa_status gsa_predictor_line(gsa_predictor *predictor, const char *line, int64_t bytes,
+                              gsa_prediction *prediction, gsa_error *error)
 {
     gsa_predictor *p = predictor;
     *prediction = (gsa_prediction){ .text = "", .label = -1 };
     if (bytes > 0 && memchr(line, '\n', (size_t)bytes))
-        return gsa_fail(error, GSA_ERR_ARGUMENT, GSA_RECYCLE_TEXT ":1: a line end stands in the line");
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        GSA_RECYCLE_TEXT ":1: a line end stands in the line");
     const gsa_status status = hold_line(p, bytes + 1, error);
     if (status != GSA_OK) return status;
     if (bytes > 0) memcpy(p->line, line, (size_t)bytes);
     return answer(p, bytes, prediction, error);
 }
 
-gsa_status gsa_predictor_texts(gsa_predictor *predictor, const char *const *text, int texts, gsa_prediction *prediction,
-                               gsa_error *error)
+gsa_status gsa_predictor_texts(gsa_predictor *predictor, const char *const *text, int texts,
+                               gsa_prediction *prediction, gsa_error *error)
 {
     gsa_predictor *p = predictor;
     const int wanted = p->session.task == &gsa_task_sentence_pairs ? 2 : 1;

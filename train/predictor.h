@@ -1,4 +1,5 @@
-/* predictor.h - a trained model that answers for one text after the other: of strings, from a program of your own.
+/* predictor.h - a trained model that answers for one text after the other: of strings, from a
+ * program of your own.
  *
  *   gsa_predictor *p;
  *   gsa_prediction found;
@@ -7,10 +8,13 @@
  *   printf("%s %f\n", gsa_predictor_label(p, found.label), found.probability[found.label]);
  *   gsa_predictor_close(p);
  *
- * Law.  A predictor is used by one thread at a time. Several predictors, of one folder or of many, may be used by as many threads at
- *       once: they share nothing. A call changes nothing that a later one sees; after a failure the predictor goes on.
- *       A warm predictor asks the system for no memory and opens no file: one that has answered for texts of this length, twice for
- *       the longest (a pattern that is made by length is kept for each length). */
+ * Law.  A predictor is used by one thread at a time. Several predictors, of one folder or of many,
+ *     may be used by as many threads at
+ *       once: they share nothing. A call changes nothing that a later one sees; after a failure the
+ *             predictor goes on.
+ *       A warm predictor asks the system for no memory and opens no file: one that has answered for
+ *       texts of this length, twice for the longest (a pattern that is made by length is kept for
+ *       each length). */
 #ifndef GSA_PREDICTOR_H
 #define GSA_PREDICTOR_H
 #include "train/driver.h"
@@ -25,26 +29,29 @@ typedef struct gsa_predictor gsa_predictor;
 typedef struct gsa_prediction {
     const char *text; /* the lines that `gsa predict` writes, terminated */
     int64_t bytes;
-    int32_t labels;            /* of the model; 0: the task gives a text no label, and has no probabilities */
-    int32_t label;             /* the most probable one, by its number; -1: none */
+    int32_t labels; /* of the model; 0: the task gives a text no label, and has no probabilities */
+    int32_t label;  /* the most probable one, by its number; -1: none */
     const double *probability; /* [labels]; NULL */
 } gsa_prediction;
 
-/* Of the options the model, overrides, plugins, device, threads, backend and progress, and of tagging tokenize; top_k and all_labels
- * say what prediction.text holds. A task that reads a whole file and no lines is refused: nodes, span extraction. */
-gsa_status gsa_predictor_open(const gsa_system *system, const gsa_apply_options *options, gsa_predictor **predictor,
-                              gsa_error *error);
+/* Of the options the model, overrides, plugins, device, threads, backend and progress, and of
+ * tagging tokenize; top_k and all_labels say what prediction.text holds. A task that reads a whole
+ * file and no lines is refused: nodes, span extraction. */
+gsa_status gsa_predictor_open(const gsa_system *system, const gsa_apply_options *options,
+                              gsa_predictor **predictor, gsa_error *error);
 void gsa_predictor_close(gsa_predictor *predictor); /* NULL does nothing */
 
 int32_t gsa_predictor_labels(const gsa_predictor *predictor);
-const char *gsa_predictor_label(const gsa_predictor *predictor, int32_t label); /* lives as long as the predictor */
+const char *gsa_predictor_label(const gsa_predictor *predictor,
+                                int32_t label); /* lives as long as the predictor */
 
-/* One text, or two of sentence pairs, in UTF-8; their line ends, and of pairs their tabs, are blanks. */
-gsa_status gsa_predictor_texts(gsa_predictor *predictor, const char *const *text, int texts, gsa_prediction *prediction,
-                               gsa_error *error);
+/* One text, or two of sentence pairs, in UTF-8; their line ends, and of pairs their tabs, are
+ * blanks. */
+gsa_status gsa_predictor_texts(gsa_predictor *predictor, const char *const *text, int texts,
+                               gsa_prediction *prediction, gsa_error *error);
 /* A line as `gsa predict` reads it, in the encoding of the model's data. */
-gsa_status gsa_predictor_line(gsa_predictor *predictor, const char *line, int64_t bytes, gsa_prediction *prediction,
-                              gsa_error *error);
+gsa_status gsa_predictor_line(gsa_predictor *predictor, const char *line, int64_t bytes,
+                              gsa_prediction *prediction, gsa_error *error);
 
 #ifdef __cplusplus
 }

@@ -28,7 +28,7 @@ struct gsa_prefetch {
     int work, stop;
 };
 
-/* ---- in the thread --------------------------------------------------------------------------------------------------------- */
+/* ---- in the thread ------------------------------------------------------------------------- */
 
 static gsa_profile_mark since(const gsa_prefetch *p, gsa_profile_mark began)
 {
@@ -41,7 +41,8 @@ static void build(gsa_prefetch *p)
     const gsa_learner *m = p->model;
     gsa_profile_mark began = gsa_profile_thread(m->profile);
     p->batch.first = p->wanted.first;
-    p->status = m->task->fill(m->self, p->wanted.split, p->example, p->wanted.count, &p->batch, &p->error);
+    p->status =
+        m->task->fill(m->self, p->wanted.split, p->example, p->wanted.count, &p->batch, &p->error);
     p->fill = since(p, began);
     began = gsa_profile_thread(m->profile);
     if (p->status == GSA_OK) p->status = gsa_learner_join(m, &p->batch, p->graph, &p->error);
@@ -68,9 +69,10 @@ static void *serve(void *argument)
     return NULL;
 }
 
-/* ---- life ------------------------------------------------------------------------------------------------------------------ */
+/* ---- life ---------------------------------------------------------------------------------- */
 
-gsa_status gsa_prefetch_create(const gsa_system *system, gsa_learner *model, gsa_prefetch **prefetch, gsa_error *error)
+gsa_status gsa_prefetch_create(const gsa_system *system, gsa_learner *model,
+                               gsa_prefetch **prefetch, gsa_error *error)
 {
     *prefetch = NULL;
     gsa_prefetch *made = gsa_alloc_zero(system, 1, sizeof *made);
@@ -129,9 +131,10 @@ static int start(gsa_prefetch *p)
     return p->started > 0;
 }
 
-/* ---- the caller's side ------------------------------------------------------------------------------------------------------- */
+/* ---- the caller's side --------------------------------------------------------------------- */
 
-/* Until the thread has done what it has begun; how far it came with what it was asked for. A thread that wakes late is not waited for. */
+/* Until the thread has done what it has begun; how far it came with what it was asked for. A thread
+ * that wakes late is not waited for. */
 static int settle(gsa_prefetch *p)
 {
     pthread_mutex_lock(&p->lock);
@@ -149,7 +152,8 @@ static int keep_examples(gsa_prefetch *p, const gsa_wanted *wanted)
         p->example = gsa_alloc(p->system, (size_t)wanted->count, sizeof *p->example);
         p->example_room = p->example ? wanted->count : 0;
     }
-    if (p->example && wanted->count > 0) memcpy(p->example, wanted->example, (size_t)wanted->count * sizeof *p->example);
+    if (p->example && wanted->count > 0)
+        memcpy(p->example, wanted->example, (size_t)wanted->count * sizeof *p->example);
     return p->example != NULL;
 }
 
@@ -169,10 +173,12 @@ void gsa_prefetch_ask(gsa_prefetch *p, const gsa_wanted *wanted)
 static int same(const gsa_wanted *a, const gsa_wanted *b)
 {
     return a->split == b->split && a->count == b->count && a->first == b->first &&
-           (a->count <= 0 || memcmp(a->example, b->example, (size_t)a->count * sizeof *a->example) == 0);
+           (a->count <= 0 ||
+            memcmp(a->example, b->example, (size_t)a->count * sizeof *a->example) == 0);
 }
 
-int gsa_prefetch_take(gsa_prefetch *p, const gsa_wanted *wanted, gsa_minibatch *batch, gsa_status *status, gsa_error *error)
+int gsa_prefetch_take(gsa_prefetch *p, const gsa_wanted *wanted, gsa_minibatch *batch,
+                      gsa_status *status, gsa_error *error)
 {
     if (!is_ours(p) || p->started <= 0 || settle(p) != DONE || !same(&p->wanted, wanted)) return 0;
     gsa_learner *m = p->model;

@@ -75,7 +75,7 @@ static void *resize(void *user, void *at, size_t bytes)
     return made;
 }
 
-/* ---- files: all but the text are those below ------------------------------------------------- */
+/* ---- files: all but the text are those below ----------------------------------------------- */
 
 static int is_text(const char *path)
 {
@@ -159,7 +159,8 @@ static int sync_folder(void *user, const char *path)
     return BELOW->sync_folder(BELOW->user, path);
 }
 
-static int list_folder(void *user, const char *path, int (*each)(void *context, const char *name), void *context)
+static int list_folder(void *user, const char *path, int (*each)(void *context, const char *name),
+                       void *context)
 {
     return BELOW->list(BELOW->user, path, each, context);
 }

@@ -1,15 +1,19 @@
-/* recycle.h - a gsa_system over another that keeps the memory it is given back, and whose file GSA_RECYCLE_TEXT is a text in memory:
- * for work that is done again and again. Not installed.
+/* recycle.h - a gsa_system over another that keeps the memory it is given back, and whose file
+ * GSA_RECYCLE_TEXT is a text in memory: for work that is done again and again. Not installed.
  *
- * Law.  With `keeps` set, blocks that are released wait in lists by their size and are handed out again, the smallest that is large
- *       enough: a new one is asked for only where all of those are in use. So there are never more of any size than were in use at
- *       once, and what was done before, with texts as long, asks for nothing. Calls may come from many threads. */
+ * Law.  With `keeps` set, blocks that are released wait in lists by their size and are handed out
+ *     again, the smallest that is large
+ *       enough: a new one is asked for only where all of those are in use. So there are never more
+ *               of any size than were in use at
+ *       once, and what was done before, with texts as long, asks for nothing. Calls may come from
+ *         many threads. */
 #ifndef GSA_RECYCLE_H
 #define GSA_RECYCLE_H
 #include <pthread.h>
 #include "graph/system.h"
 
-/* What reads this path reads `text`; what writes it adds to `made`. No file of that name is looked for. */
+/* What reads this path reads `text`; what writes it adds to `made`. No file of that name is looked
+ * for. */
 #define GSA_RECYCLE_TEXT "the text"
 
 enum { GSA_RECYCLE_SIZES = 384 };

@@ -67,23 +67,26 @@ static gsa_status finish(gsa_output *output, gsa_status status, gsa_error *error
     return status;
 }
 
-static gsa_status write_text(gsa_session *s, const json_t *report, const char *path, gsa_error *error)
+static gsa_status write_text(gsa_session *s, const json_t *report, const char *path,
+                             gsa_error *error)
 {
     gsa_output *output;
     gsa_status status = gsa_output_open(s->system, path, &output, error);
     if (status != GSA_OK) return status;
-    for (int split = GSA_SPLIT_DEV; split < GSA_SPLITS && status == GSA_OK && s->task->report; split++)
+    for (int split = GSA_SPLIT_DEV; split < GSA_SPLITS && status == GSA_OK && s->task->report;
+         split++)
         status = s->task->report(s->self, split, output, error);
     gsa_report_write(report, output);
     return finish(output, status, error);
 }
 
-static gsa_status write_json(gsa_session *s, const json_t *report, const char *path, gsa_error *error)
+static gsa_status write_json(gsa_session *s, const json_t *report, const char *path,
+                             gsa_error *error)
 {
     gsa_output *output;
     char *text = json_dumps(report, JSON_INDENT(1) | JSON_REAL_PRECISION(17));
-    gsa_status status =
-        text ? gsa_output_open(s->system, path, &output, error) : gsa_out_of_memory(error, "the report", 1 << 16);
+    gsa_status status = text ? gsa_output_open(s->system, path, &output, error)
+                             : gsa_out_of_memory(error, "the report", 1 << 16);
     if (status == GSA_OK) {
         gsa_output_format(output, "%s\n", text);
         status = gsa_output_commit(output, error);
@@ -92,7 +95,8 @@ static gsa_status write_json(gsa_session *s, const json_t *report, const char *p
     return status;
 }
 
-gsa_status gsa_reports_write(gsa_session *s, const json_t *result, const char *text, const char *json, gsa_error *error)
+gsa_status gsa_reports_write(gsa_session *s, const json_t *result, const char *text,
+                             const char *json, gsa_error *error)
 {
     json_t *report = json_object();
     gsa_status status = make(s, result, report, error);

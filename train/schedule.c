@@ -12,15 +12,19 @@ static double way(int64_t step, double start, int64_t steps)
 double gsa_schedule_rate(const gsa_schedule *s, int64_t step)
 {
     const double now = (double)step + 1, warmup = (double)s->warmup;
-    if (s->kind == GSA_SCHEDULE_NOAM) return s->lr / sqrt(s->hidden) * fmin(1 / sqrt(now), now / (warmup * sqrt(warmup)));
+    if (s->kind == GSA_SCHEDULE_NOAM)
+        return s->lr / sqrt(s->hidden) * fmin(1 / sqrt(now), now / (warmup * sqrt(warmup)));
     if (step < s->warmup) return s->lr * now / warmup;
     switch (s->kind) {
     case GSA_SCHEDULE_LINEAR:
         return s->lr * (1 - (1 - s->final) * way(step, warmup, s->steps));
     case GSA_SCHEDULE_COSINE:
-        return s->lr * (s->final + (1 - s->final) * 0.5 * (1 + cos(3.14159265358979323846 * way(step, warmup, s->steps))));
+        return s->lr *
+               (s->final + (1 - s->final) * 0.5 *
+                               (1 + cos(3.14159265358979323846 * way(step, warmup, s->steps))));
     case GSA_SCHEDULE_HOLD_LINEAR:
-        return s->lr * (1 - (1 - s->final) * way(step, fmax(warmup, s->hold * (double)s->steps), s->steps));
+        return s->lr *
+               (1 - (1 - s->final) * way(step, fmax(warmup, s->hold * (double)s->steps), s->steps));
     default:
         return s->lr;
     }

@@ -6,24 +6,30 @@ static gsa_status backend_failed(gsa_backend *b, gsa_status status, gsa_error *e
     return status == GSA_OK ? GSA_OK : gsa_fail(error, status, "%s: %s", b->name, b->error.text);
 }
 
-/* ---- forward and backward -------------------------------------------------------------------------------------------------------- */
+/* ---- forward and backward ------------------------------------------------------------------ */
 
 /* The piece of a global batch's `count` examples that starts at `from`. */
-static gsa_wanted piece_at(const gsa_trainer *t, const int64_t *example, int64_t count, int64_t from)
+static gsa_wanted piece_at(const gsa_trainer *t, const int64_t *example, int64_t count,
+                           int64_t from)
 {
     const int64_t to = gsa_batches_piece(&t->batches, example, count, from);
-    return (gsa_wanted){
-        .split = GSA_SPLIT_TRAIN, .count = (int32_t)(to - from), .first = (int32_t)from, .example = example + from
-    };
+    return (gsa_wanted){ .split = GSA_SPLIT_TRAIN,
+                         .count = (int32_t)(to - from),
+                         .first = (int32_t)from,
+                         .example = example + from };
 }
 
-/* Has the piece that ends at `to` another one behind it, in this global batch or in the next? Not where an evaluation, which has batches
- * of its own, or an epoch, which has another order, comes first. */
-static int next_piece(const gsa_trainer *t, const int64_t *example, int64_t count, int64_t to, gsa_wanted *next)
+/* Has the piece that ends at `to` another one behind it, in this global batch or in the next? Not
+ * where an evaluation, which has batches of its own, or an epoch, which has another order, comes
+ * first. */
+static int next_piece(const gsa_trainer *t, const int64_t *example, int64_t count, int64_t to,
+                      gsa_wanted *next)
 {
     const int64_t cursor = t->counts.cursor + 1, step = t->counts.step + 1;
     if (to == count) {
-        if (step >= t->schedule.steps || gsa_trainer_due(t, step, cursor) & (GSA_DUE_EPOCH | GSA_DUE_EVALUATION)) return 0;
+        if (step >= t->schedule.steps ||
+            gsa_trainer_due(t, step, cursor) & (GSA_DUE_EPOCH | GSA_DUE_EVALUATION))
+            return 0;
         example = gsa_batches_at(&t->batches, cursor, &count);
         to = 0;
     }
@@ -31,9 +37,10 @@ static int next_piece(const gsa_trainer *t, const int64_t *example, int64_t coun
     return 1;
 }
 
-/* Piece `number`: adds its gradients, and notes its share of the loss. `scale` is 1 / targets of the global batch. */
-static gsa_status piece(gsa_trainer *t, int64_t number, const gsa_wanted *wanted, const gsa_wanted *next, double scale,
-                        gsa_error *error)
+/* Piece `number`: adds its gradients, and notes its share of the loss. `scale` is 1 / targets of
+ * the global batch. */
+static gsa_status piece(gsa_trainer *t, int64_t number, const gsa_wanted *wanted,
+                        const gsa_wanted *next, double scale, gsa_error *error)
 {
     gsa_session *s = &t->session;
     gsa_backend *b = s->backend;
@@ -45,10 +52,12 @@ static gsa_status piece(gsa_trainer *t, int64_t number, const gsa_wanted *wanted
     if (number == 0) status = gsa_parameters_zero_gradients(s->model.parameters, error);
     if (status != GSA_OK) return status;
     s->model.done = (double)t->counts.step / (double)t->schedule.steps;
-    gsa_tensor *loss = gsa_learner_loss(&s->model, gsa_learner_forward(&s->model, &s->batch), &s->batch, scale);
+    gsa_tensor *loss =
+        gsa_learner_loss(&s->model, gsa_learner_forward(&s->model, &s->batch), &s->batch, scale);
     status = gsa_tape_status(tape, error);
     if (status == GSA_OK) {
-        status = backend_failed(b, b->copy(b, gsa_ledger_loss(t, number), loss->data, b->real_bytes), error);
+        status = backend_failed(
+            b, b->copy(b, gsa_ledger_loss(t, number), loss->data, b->real_bytes), error);
     }
     if (status == GSA_OK) status = gsa_tape_backward(tape, loss, error);
     t->step_tokens += s->batch.tokens;
@@ -58,11 +67,14 @@ static gsa_status piece(gsa_trainer *t, int64_t number, const gsa_wanted *wanted
 static int64_t count_pieces(const gsa_trainer *t, const int64_t *example, int64_t count)
 {
     int64_t pieces = 0;
-    for (int64_t from = 0; from < count; from = gsa_batches_piece(&t->batches, example, count, from)) pieces++;
+    for (int64_t from = 0; from < count;
+         from = gsa_batches_piece(&t->batches, example, count, from))
+        pieces++;
     return pieces;
 }
 
-static gsa_status gradients(gsa_trainer *t, const int64_t *example, int64_t count, int64_t targets, gsa_error *error)
+static gsa_status gradients(gsa_trainer *t, const int64_t *example, int64_t count, int64_t targets,
+                            gsa_error *error)
 {
     gsa_session *s = &t->session;
     const int32_t terms = s->model.plan.terms;
@@ -81,10 +93,11 @@ static gsa_status gradients(gsa_trainer *t, const int64_t *example, int64_t coun
     return status;
 }
 
-/* ---- the step ------------------------------------------------------------------------------------------------------------------- */
+/* ---- the step ------------------------------------------------------------------------------ */
 
 /* All of it is queued; the norm is asked for on the way where that costs nothing. */
-static gsa_status whole_step(gsa_trainer *t, const int64_t *example, int64_t count, int64_t targets, gsa_error *error)
+static gsa_status whole_step(gsa_trainer *t, const int64_t *example, int64_t count, int64_t targets,
+                             gsa_error *error)
 {
     double *norm = t->session.backend->shares_host_memory ? &t->norm : NULL;
     gsa_status status = gradients(t, example, count, targets, error);
@@ -94,7 +107,8 @@ static gsa_status whole_step(gsa_trainer *t, const int64_t *example, int64_t cou
 }
 
 /* Where the backend can, the step is launched as a whole. */
-static gsa_status repeated_step(gsa_trainer *t, const int64_t *example, int64_t count, int64_t targets, gsa_error *error)
+static gsa_status repeated_step(gsa_trainer *t, const int64_t *example, int64_t count,
+                                int64_t targets, gsa_error *error)
 {
     gsa_backend *b = t->session.backend;
     int graphs = 0;
@@ -104,7 +118,8 @@ static gsa_status repeated_step(gsa_trainer *t, const int64_t *example, int64_t 
     status = whole_step(t, example, count, targets, error);
     const gsa_status ended = b->step_end(b, &graphs);
     t->offered_steps++, t->graph_steps += graphs > 0;
-    return ended == GSA_OK ? status : backend_failed(b, ended, error); /* which knows why work was dropped */
+    return ended == GSA_OK ? status
+                           : backend_failed(b, ended, error); /* which knows why work was dropped */
 }
 
 /* Where the next batch cannot go up beside a step: once. */
@@ -113,7 +128,8 @@ static void say_refusal(gsa_trainer *t)
     char text[GSA_ERROR_SIZE + 64];
     const char *why = gsa_tape_refused(t->session.model.tape);
     if (!why) return;
-    snprintf(text, sizeof text, "batches are uploaded in their turn, not beside the step before: %s", why);
+    snprintf(text, sizeof text,
+             "batches are uploaded in their turn, not beside the step before: %s", why);
     gsa_trainer_say(t, text);
 }
 
@@ -122,7 +138,8 @@ gsa_status gsa_trainer_step(gsa_trainer *t, gsa_error *error)
     int64_t count;
     const int64_t tokens = t->step_tokens, step = t->counts.step;
     const int64_t *example = gsa_batches_at(&t->batches, t->counts.cursor, &count);
-    const int64_t targets = gsa_task_targets(t->session.task, t->session.self, GSA_SPLIT_TRAIN, example, count);
+    const int64_t targets =
+        gsa_task_targets(t->session.task, t->session.self, GSA_SPLIT_TRAIN, example, count);
     gsa_status status = gsa_ledger_open(t, count_pieces(t, example, count), targets, error);
     if (status != GSA_OK || t->counts.step < step) return status;
     t->lr = gsa_schedule_rate(&t->schedule, t->counts.step);

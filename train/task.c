@@ -4,14 +4,16 @@
 
 const gsa_task *gsa_task_find(int64_t name)
 {
-    static const gsa_task *const tasks[] = { [GSA_TASK_MASKED_SUMMATION] = &gsa_task_masked_summation,
-                                             [GSA_TASK_TEXT_CLASSIFICATION] = &gsa_task_text_classification,
-                                             [GSA_TASK_SENTENCE_PAIRS] = &gsa_task_sentence_pairs,
-                                             [GSA_TASK_NODE_CLASSIFICATION] = &gsa_task_node_classification,
-                                             [GSA_TASK_TAGGING] = &gsa_task_tagging,
-                                             [GSA_TASK_SPAN_EXTRACTION] = &gsa_task_span_extraction,
-                                             [GSA_TASK_LANGUAGE_MODELLING] = &gsa_task_language_modelling,
-                                             [GSA_TASK_TRANSLATION] = &gsa_task_translation };
+    static const gsa_task *const tasks[] = {
+        [GSA_TASK_MASKED_SUMMATION] = &gsa_task_masked_summation,
+        [GSA_TASK_TEXT_CLASSIFICATION] = &gsa_task_text_classification,
+        [GSA_TASK_SENTENCE_PAIRS] = &gsa_task_sentence_pairs,
+        [GSA_TASK_NODE_CLASSIFICATION] = &gsa_task_node_classification,
+        [GSA_TASK_TAGGING] = &gsa_task_tagging,
+        [GSA_TASK_SPAN_EXTRACTION] = &gsa_task_span_extraction,
+        [GSA_TASK_LANGUAGE_MODELLING] = &gsa_task_language_modelling,
+        [GSA_TASK_TRANSLATION] = &gsa_task_translation
+    };
     return tasks[name];
 }
 
@@ -54,10 +56,16 @@ void gsa_score_add(gsa_score *sum, const gsa_score *unit)
 
 void gsa_score_numbers(const gsa_score *s, double number[GSA_SCORE_NUMBERS])
 {
-    const double all[GSA_SCORE_NUMBERS] = {
-        s->loss,          s->right,          (double)s->targets,     (double)s->examples,     (double)s->hits,
-        (double)s->found, (double)s->wanted, (double)s->strict_hits, (double)s->strict_found, (double)s->strict_wanted
-    };
+    const double all[GSA_SCORE_NUMBERS] = { s->loss,
+                                            s->right,
+                                            (double)s->targets,
+                                            (double)s->examples,
+                                            (double)s->hits,
+                                            (double)s->found,
+                                            (double)s->wanted,
+                                            (double)s->strict_hits,
+                                            (double)s->strict_found,
+                                            (double)s->strict_wanted };
     memcpy(number, all, sizeof all);
 }
 
@@ -82,14 +90,17 @@ double gsa_score_metric(const gsa_task *task, const gsa_score *score)
     return score->targets > 0 ? score->loss / (double)score->targets : 0;
 }
 
-int64_t gsa_task_targets(const gsa_task *task, const void *self, int split, const int64_t *example, int64_t count)
+int64_t gsa_task_targets(const gsa_task *task, const void *self, int split, const int64_t *example,
+                         int64_t count)
 {
     return task->targets ? task->targets(self, split, example, count) : count;
 }
 
-int64_t gsa_task_units(const gsa_task *task, const void *self, int split, const int64_t *example, int64_t count)
+int64_t gsa_task_units(const gsa_task *task, const void *self, int split, const int64_t *example,
+                       int64_t count)
 {
     int64_t units = task->units ? 0 : count;
-    for (int64_t i = 0; task->units && i < count; i++) units += task->units(self, split, example[i]);
+    for (int64_t i = 0; task->units && i < count; i++)
+        units += task->units(self, split, example[i]);
     return units;
 }

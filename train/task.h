@@ -1,31 +1,41 @@
-/* task.h - a task: what is read, which stacks run on what, what the head gives, what is lost, how it is scored. The driver does
- * the rest.
+/* task.h - a task: what is read, which stacks run on what, what the head gives, what is lost, how
+ * it is scored. The driver does the rest.
  *
- *     examples --fill--> minibatch --inputs--> rows --runs--> readouts --features--> head --> out --loss, score, print
+ *     examples --fill--> minibatch --inputs--> rows --runs--> readouts --features--> head --> out
+ *       --loss, score, print
  *
- * A task says in its *plan* which sequences an example has, which input makes their rows, which runs of stacks go over them
- * (gsa/model.h), and what the head reads. `out` has a row for each target; a target is a label (-1: none, ignored by loss and
- * metric) or numbers. So each of these is a file in tasks/ and nothing else:
+ * A task says in its *plan* which sequences an example has, which input makes their rows, which
+ * runs of stacks go over them (gsa/model.h), and what the head reads. `out` has a row for each
+ * target; a target is a label (-1: none, ignored by loss and metric) or numbers. So each of these
+ * is a file in tasks/ and nothing else:
  *
- *     task                  sequences          runs                            out, one row for each ...
+ *     task  sequences  runs  out, one row for each ...
  *     masked summation      x                  encoder(x)                      example
  *     text classification   text               encoder(text)                   example
  *     sentence pairs        a, b               encoder(a), encoder(b)          example
  *     tagging               words, characters  encoder(words), char(chars)     token of words
- *     span extraction       question, passage  encoder(both as one)            token; a question is one example, however many windows
- *     nodes of a graph      nodes              encoder(nodes), one example     node; those of other splits have label -1
- *     language modelling    text               encoder(text), causal           token; its label is the next one
+ *     span extraction  question, passage  encoder(both as one)
+ *          token; a question is one example, however many windows
+ *     nodes of a graph  nodes  encoder(nodes), one example
+ *           node; those of other splits have label -1
+ *     language modelling  text  encoder(text), causal  token; its label is the next one
  *     translation           source, target     encoder(source), decoder        token of target
  *
- * Law.  A task is a table of functions over one object. Examples of a split are numbered from 0. To add one: a file in
+ * Law.  A task is a table of functions over one object. Examples of a split are numbered from 0. To
+ *     add one: a file in
  *       tasks/, a name in keys.h (task.name), a row in task.c.
  *
- * Law.  `fill` may run in another thread than all the rest, one call at a time (prefetch.h): what it writes of the object no other function
- *       reads or writes, and what it reads nothing changes once the model stands. read_lines and read_text run when nothing is filled.
+ * Law.  `fill` may run in another thread than all the rest, one call at a time (prefetch.h): what
+ *     it writes of the object no other function
+ *       reads or writes, and what it reads nothing changes once the model stands. read_lines and
+ *         read_text run when nothing is filled.
  *
- * Law.  What is scored comes in *units*, which one could have drawn singly: what a bootstrap resamples. A unit is an example; where
- *       one example holds all that there is (a graph), each target with a label is one. A metric is made of the units' sums, so
- *       results do not depend on how examples are put into batches, but for the last bits of a sum of losses. */
+ * Law.  What is scored comes in *units*, which one could have drawn singly: what a bootstrap
+ *     resamples. A unit is an example; where
+ *       one example holds all that there is (a graph), each target with a label is one. A metric is
+ *         made of the units' sums, so
+ *       results do not depend on how examples are put into batches, but for the last bits of a sum
+ *         of losses. */
 #ifndef GSA_TASK_H
 #define GSA_TASK_H
 #include <signal.h>
@@ -44,12 +54,14 @@ struct gsa_learner; /* model.h */
 struct json_t;      /* of jansson.h */
 struct gsa_labels;  /* vocabulary/labels.h */
 
-typedef struct gsa_score { /* of one unit (below), or sums over units */
-    double loss, right;    /* right: of metrics that are shares */
-    int64_t targets;       /* numbers that the loss is a mean of */
-    int64_t examples;      /* that `right` is a share of: targets with a label */
-    int64_t hits, found, wanted; /* of metrics that are F1: right ones among those found, and among those to be found */
-    int64_t strict_hits, strict_found, strict_wanted; /* the same, of spans read strictly (spans.h) */
+typedef struct gsa_score {       /* of one unit (below), or sums over units */
+    double loss, right;          /* right: of metrics that are shares */
+    int64_t targets;             /* numbers that the loss is a mean of */
+    int64_t examples;            /* that `right` is a share of: targets with a label */
+    int64_t hits, found, wanted; /* of metrics that are F1: right ones among those found, and among
+                                    those to be found */
+    int64_t strict_hits, strict_found,
+        strict_wanted; /* the same, of spans read strictly (spans.h) */
 } gsa_score;
 
 enum { GSA_SCORE_NUMBERS = 10 }; /* the members of a score, in their order */
@@ -64,42 +76,49 @@ typedef struct gsa_fact { /* a number for people and the result: "bayes_accuracy
 typedef struct gsa_task_options {
     const gsa_system *system;
     gsa_recipe *recipe;     /* create may settle values that depend on the data (model.embedding) */
-    const char *checkpoint; /* folder to restore vocabulary and labels from, or NULL: learn them from the training data */
+    const char *checkpoint; /* folder to restore vocabulary and labels from, or NULL: learn them
+                               from the training data */
     uint32_t splits;        /* bits: the splits that are wanted */
     void (*say)(void *context, const char *sentence);
     void *context;
 } gsa_task_options;
 
 typedef struct gsa_plan_stack {
-    const char *name; /* runs name it; first word of its parameters' names */
-    const char *spec; /* NULL: the recipe's encoder; else text, of another key of the recipe */
-    uint32_t reads;   /* gsa_readout_use: what the task reads of its runs */
+    const char *name;      /* runs name it; first word of its parameters' names */
+    const char *spec;      /* NULL: the recipe's encoder; else text, of another key of the recipe */
+    uint32_t reads;        /* gsa_readout_use: what the task reads of its runs */
     gsa_settings settings; /* hidden 0: the recipe's */
-    int32_t causal;   /* a token must not see those after it: a pattern that does not promise so is refused */
+    int32_t causal; /* a token must not see those after it: a pattern that does not promise so is
+                       refused */
 } gsa_plan_stack;
 
 /* What the learner builds. Texts are borrowed and outlive it. */
 typedef struct gsa_plan {
-    const char *sequence[GSA_BATCH_SEQUENCES];     /* names */
-    int32_t input_of[GSA_BATCH_SEQUENCES];         /* which input makes a sequence's rows */
-    gsa_input_options input[GSA_BATCH_SEQUENCES];  /* name NULL: "input"; the learner gives each its dropout site */
+    const char *sequence[GSA_BATCH_SEQUENCES];    /* names */
+    int32_t input_of[GSA_BATCH_SEQUENCES];        /* which input makes a sequence's rows */
+    gsa_input_options input[GSA_BATCH_SEQUENCES]; /* name NULL: "input"; the learner gives each its
+                                                     dropout site */
     gsa_settings input_settings[GSA_BATCH_SEQUENCES]; /* hidden 0: the recipe's */
     gsa_plan_stack stack[GSA_PLAN_STACKS];
     gsa_model_run run[GSA_PLAN_RUNS];
     int32_t n_sequences, n_inputs, n_stacks, n_runs;
-    int32_t head_run;    /* the head reads this run's summary, where its stack gives it, else its sequence */
-    int32_t head_inputs; /* the head's columns are so many times hidden; 0: 1. More: `features` makes them */
+    int32_t head_run;    /* the head reads this run's summary, where its stack gives it, else its
+                            sequence */
+    int32_t head_inputs; /* the head's columns are so many times hidden; 0: 1. More: `features`
+                            makes them */
     int32_t outputs;     /* columns of out */
     int32_t terms;       /* numbers of a target that the loss is a mean of; 0: 1 (labels) */
-    /* With model.tied = 1 the weight of the head's last Linear is rows first_class.. of this input's embedding, its gradient added to
-     * the embedding's: class c is id c + first_class. tied: 1 + the input, or 0: the head cannot be tied */
+    /* With model.tied = 1 the weight of the head's last Linear is rows first_class.. of this
+     * input's embedding, its gradient added to the embedding's: class c is id c + first_class.
+     * tied: 1 + the input, or 0: the head cannot be tied */
     int32_t tied, first_class;
-    double aux;          /* weight of the mean loss of the layers below the last of the head's run, in training (model.h); 0: none */
+    double aux; /* weight of the mean loss of the layers below the last of the head's run, in
+                   training (model.h); 0: none */
 } gsa_plan;
 
 typedef struct gsa_plan_options {
     const gsa_recipe *recipe;
-    int memory_layer;    /* layers of the encoder before it reads a memory; -1: it reads none */
+    int memory_layer; /* layers of the encoder before it reads a memory; -1: it reads none */
 } gsa_plan_options;
 
 /* What a task writes of its own accord, one sentence after the other: translations. */
@@ -124,79 +143,102 @@ typedef struct gsa_decoded { /* how good it is: "bleu" makes test_bleu; notes ar
 typedef struct gsa_task {
     const char *name;   /* as in recipes */
     const char *metric; /* "accuracy", "mse": results are dev_accuracy, test_accuracy */
-    int32_t rising;     /* larger is better: the share score.right / score.examples; else the mean loss */
-    int32_t f1;         /* rising, and the metric is the F1 of score.hits, found and wanted */
+    int32_t
+        rising; /* larger is better: the share score.right / score.examples; else the mean loss */
+    int32_t f1; /* rising, and the metric is the F1 of score.hits, found and wanted */
     /* Another table for this object, where data or recipe settle the metric. NULL: this one. */
     const struct gsa_task *(*variant)(const void *self);
-    int32_t surprise;   /* score and print are given -log p(label) of each target, 0 for a label of -1, in place of out: for classes
-                           so many that rows of them should not come to the host */
-    /* What is wrong with values, where no data is needed to know it; the other functions count on it. NULL: nothing. */
+    int32_t surprise; /* score and print are given -log p(label) of each target, 0 for a label of
+                         -1, in place of out: for classes so many that rows of them should not come
+                         to the host */
+    /* What is wrong with values, where no data is needed to know it; the other functions count on
+     * it. NULL: nothing. */
     gsa_status (*check)(const gsa_recipe *recipe, gsa_error *error);
     gsa_status (*create)(const gsa_task_options *options, void **self, gsa_error *error);
     void (*destroy)(void *self);
-    gsa_status (*plan)(const void *self, const gsa_plan_options *options, gsa_plan *plan, gsa_error *error);
-    int64_t (*examples)(const void *self, int split);       /* 0: the split is not there */
-    const int32_t *(*lengths)(const void *self, int split); /* tokens of each example, in all its sequences together */
+    gsa_status (*plan)(const void *self, const gsa_plan_options *options, gsa_plan *plan,
+                       gsa_error *error);
+    int64_t (*examples)(const void *self, int split); /* 0: the split is not there */
+    const int32_t *(*lengths)(
+        const void *self, int split); /* tokens of each example, in all its sequences together */
     /* Targets of some examples: those that the loss is a mean of. NULL: one each. */
     int64_t (*targets)(const void *self, int split, const int64_t *example, int64_t count);
     /* Once the inputs stand: word vectors, parameters of the task's own. NULL: nothing to do. */
     gsa_status (*prepare)(void *self, struct gsa_learner *learner, gsa_error *error);
-    gsa_status (*fill)(void *self, int split, const int64_t *example, int32_t count, gsa_minibatch *batch, gsa_error *error);
-    /* The columns that stand beside the embedding of a sequence whose input says so (gsa_input_options.beside), made of what the runs
-     * before it gave: words of characters. With it runs are executed in the plan's order, each as a whole. NULL: there are none. */
-    gsa_tensor *(*beside)(const void *self, gsa_tape *tape, int sequence, const gsa_minibatch *batch,
-                          const gsa_readout *readouts);
+    gsa_status (*fill)(void *self, int split, const int64_t *example, int32_t count,
+                       gsa_minibatch *batch, gsa_error *error);
+    /* The columns that stand beside the embedding of a sequence whose input says so
+     * (gsa_input_options.beside), made of what the runs before it gave: words of characters. With
+     * it runs are executed in the plan's order, each as a whole. NULL: there are none. */
+    gsa_tensor *(*beside)(const void *self, gsa_tape *tape, int sequence,
+                          const gsa_minibatch *batch, const gsa_readout *readouts);
     /* readouts [runs] -> [rows, head_inputs x hidden]. NULL: the head reads run 0's as it is. */
     gsa_tensor *(*features)(const void *self, gsa_tape *tape, const gsa_readout *readouts);
-    gsa_tensor *(*loss)(const void *self, gsa_tape *tape, gsa_tensor *out, const gsa_minibatch *batch, double scale);
-    /* After a forward pass without dropout, before score and print: what they need that is computed where `out` stands (best paths);
-     * `values` are out's on the host. NULL: nothing. */
-    gsa_status (*decode)(void *self, int split, gsa_tape *tape, gsa_tensor *out, const double *values,
-                         const gsa_minibatch *batch, gsa_error *error);
+    gsa_tensor *(*loss)(const void *self, gsa_tape *tape, gsa_tensor *out,
+                        const gsa_minibatch *batch, double scale);
+    /* After a forward pass without dropout, before score and print: what they need that is computed
+     * where `out` stands (best paths); `values` are out's on the host. NULL: nothing. */
+    gsa_status (*decode)(void *self, int split, gsa_tape *tape, gsa_tensor *out,
+                         const double *values, const gsa_minibatch *batch, gsa_error *error);
     /* Units of one example. NULL: one each. */
     int64_t (*units)(const void *self, int split, int64_t example);
-    /* Adds to the hash what is to be found in an example, as its file says it: of labels whose numbers or places depend on the
-     * training data or on the recipe. NULL: the targets that `fill` gives. */
+    /* Adds to the hash what is to be found in an example, as its file says it: of labels whose
+     * numbers or places depend on the training data or on the recipe. NULL: the targets that `fill`
+     * gives. */
     void (*gold)(const void *self, int split, int64_t example, gsa_sha256 *hash);
-    /* Fills unit[...], zeroed: of the batch's first example, then of its second, ... The caller adds them up in this order. */
+    /* Fills unit[...], zeroed: of the batch's first example, then of its second, ... The caller
+     * adds them up in this order. */
     void (*score)(const void *self, const double *out, const gsa_minibatch *batch, gsa_score *unit);
     gsa_status (*save)(const void *self, gsa_checkpoint *checkpoint, gsa_error *error);
     /* Up to `room` facts beside the result (baselines); their number. */
     int (*facts)(const void *self, gsa_fact *facts, int room);
     /* Likewise of a score beside the metric: "f1" makes dev_f1, test_f1. NULL: none. */
     int (*metrics)(const gsa_score *score, gsa_fact *facts, int room);
-    /* What a score depends on beside the task and its metric, "scheme:BIOES|match:lenient", for signatures. NULL: nothing. */
+    /* What a score depends on beside the task and its metric, "scheme:BIOES|match:lenient", for
+     * signatures. NULL: nothing. */
     void (*signature)(const void *self, const gsa_recipe_values *values, char *text, size_t room);
-    /* What the field's scorer prints, once a split was scored: text reports begin with it. NULL: there is none. */
+    /* What the field's scorer prints, once a split was scored: text reports begin with it. NULL:
+     * there is none. */
     gsa_status (*report)(void *self, int split, gsa_output *output, gsa_error *error);
-    /* ---- more of an evaluation (score/report.h). Opens the survey of a split that is there. NULL: there is no report */
+    /* ---- more of an evaluation (score/report.h). Opens the survey of a split that is there. NULL:
+     * there is no report */
     gsa_status (*survey)(const void *self, gsa_survey *survey, gsa_error *error);
     /* After `score` of these examples: their rows. NULL: decode_split fills them. */
-    void (*observe)(const void *self, const double *out, const gsa_minibatch *batch, const int64_t *example,
-                    gsa_survey *survey);
+    void (*observe)(const void *self, const double *out, const gsa_minibatch *batch,
+                    const int64_t *example, gsa_survey *survey);
     /* Adds the split's part of the report. */
     gsa_status (*findings)(void *self, gsa_survey *survey, struct json_t *object, gsa_error *error);
-    /* ---- prediction: lines to examples of split GSA_SPLIT_TEST, in order; the output lines of a batch from its rows of out */
+    /* ---- prediction: lines to examples of split GSA_SPLIT_TEST, in order; the output lines of a
+     * batch from its rows of out */
     gsa_status (*read_lines)(void *self, const char *path, gsa_error *error);
-    /* The same of running text, a sentence a line, cut into gsa_data_tokens. NULL: read_lines does so, or lines are no sentences. */
+    /* The same of running text, a sentence a line, cut into gsa_data_tokens. NULL: read_lines does
+     * so, or lines are no sentences. */
     gsa_status (*read_sentences)(void *self, const char *path, int32_t tokens, gsa_error *error);
-    void (*read_as)(const void *self, char *sentence, size_t room); /* what was read, for people. NULL: nothing to say */
-    void (*print)(const void *self, const double *out, const gsa_minibatch *batch, gsa_output *output);
-    const struct gsa_labels *(*labels)(const void *self); /* of which out has a logit each, a row a line. NULL: out is something else */
+    void (*read_as)(const void *self, char *sentence,
+                    size_t room); /* what was read, for people. NULL: nothing to say */
+    void (*print)(const void *self, const double *out, const gsa_minibatch *batch,
+                  gsa_output *output);
+    const struct gsa_labels *(*labels)(const void *self); /* of which out has a logit each, a row a
+                                                             line. NULL: out is something else */
     int32_t whole;                 /* a file is read as a whole: no line of it alone */
-    const char *opening, *closing; /* of the output, before the first line and after the last: "{", "}". NULL: nothing */
-    /* The whole split, without dropout. A task that has it needs no print; evaluations and the end of training call it, too. */
-    gsa_status (*decode_split)(void *self, struct gsa_learner *learner, const gsa_decode_options *options, gsa_decoded *decoded,
+    const char *opening, *closing; /* of the output, before the first line and after the last: "{",
+                                      "}". NULL: nothing */
+    /* The whole split, without dropout. A task that has it needs no print; evaluations and the end
+     * of training call it, too. */
+    gsa_status (*decode_split)(void *self, struct gsa_learner *learner,
+                               const gsa_decode_options *options, gsa_decoded *decoded,
                                gsa_error *error);
-    /* One text as the only example of split GSA_SPLIT_TEST. NULL: the task's examples are no single text. */
+    /* One text as the only example of split GSA_SPLIT_TEST. NULL: the task's examples are no single
+     * text. */
     gsa_status (*read_text)(void *self, const char *text, gsa_error *error);
 } gsa_task;
 
-extern const gsa_task gsa_task_masked_summation, gsa_task_text_classification, gsa_task_sentence_pairs,
-    gsa_task_node_classification, gsa_task_tagging, gsa_task_tagging_spans, gsa_task_span_extraction, gsa_task_language_modelling,
-    gsa_task_translation;
+extern const gsa_task gsa_task_masked_summation, gsa_task_text_classification,
+    gsa_task_sentence_pairs, gsa_task_node_classification, gsa_task_tagging, gsa_task_tagging_spans,
+    gsa_task_span_extraction, gsa_task_language_modelling, gsa_task_translation;
 const gsa_task *gsa_task_find(int64_t name); /* gsa_task_name */
-/* Everything about a recipe that can be known to be wrong before data is read: stacks, and what the task says. */
+/* Everything about a recipe that can be known to be wrong before data is read: stacks, and what the
+ * task says. */
 gsa_status gsa_task_check(const gsa_recipe *recipe, const gsa_registry *registry, gsa_error *error);
 /* The table with these texts, variants too; metric NULL: any. NULL: there is none. */
 const gsa_task *gsa_task_named(const char *name, const char *metric);
@@ -206,7 +248,9 @@ int gsa_facts_copy(gsa_fact *to, int room, const gsa_fact *facts, int count);
 void gsa_gold_add(gsa_sha256 *hash, const gsa_slice *label, int64_t count);
 void gsa_score_add(gsa_score *sum, const gsa_score *unit);
 double gsa_score_metric(const gsa_task *task, const gsa_score *score);
-int64_t gsa_task_targets(const gsa_task *task, const void *self, int split, const int64_t *example, int64_t count);
-int64_t gsa_task_units(const gsa_task *task, const void *self, int split, const int64_t *example, int64_t count);
+int64_t gsa_task_targets(const gsa_task *task, const void *self, int split, const int64_t *example,
+                         int64_t count);
+int64_t gsa_task_units(const gsa_task *task, const void *self, int split, const int64_t *example,
+                       int64_t count);
 
 #endif

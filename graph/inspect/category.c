@@ -1,6 +1,9 @@
-/* category.c - edges become lines: a colour for each phase and label while 24 suffice, else for each phase
- * and the label's first word ("left 2:1" is a left), else for each phase. Up to eight have a hue each. Of
- * more labels, those with one word share its hue, and are lighter by their numbers: far is pale. Where words
+/* category.c - edges become lines: a colour for each phase and label while 24 suffice, else for
+ * each phase
+ * and the label's first word ("left 2:1" is a left), else for each phase. Up to eight have a hue
+ * each. Of
+ * more labels, those with one word share its hue, and are lighter by their numbers: far is pale.
+ * Where words
  * tell nothing apart, labels go from dark to light by their numbers. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,10 +16,11 @@ static const double PALEST = 0.72; /* white in the palest of a hue */
 static const char *const palette[DISTINCT] = { "#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                                "#e69f00", "#56b4e9", "#7a5195", "#8a8f26" };
 /* Viridis up to its 0.86: what follows is too light on white. */
-static const char *const ramp[CATEGORIES] = { "#440154", "#450e60", "#461b6b", "#472877", "#45347e", "#413f83",
-                                              "#3d4a88", "#3a558b", "#355f8c", "#31688d", "#2c728e", "#297b8d",
-                                              "#26848d", "#228e8c", "#22968a", "#249f86", "#27a883", "#2db07d",
-                                              "#3db874", "#4dc06b", "#5dc963", "#74ce54", "#8cd445", "#a4da36" };
+static const char *const ramp[CATEGORIES] = { "#440154", "#450e60", "#461b6b", "#472877", "#45347e",
+                                              "#413f83", "#3d4a88", "#3a558b", "#355f8c", "#31688d",
+                                              "#2c728e", "#297b8d", "#26848d", "#228e8c", "#22968a",
+                                              "#249f86", "#27a883", "#2db07d", "#3db874", "#4dc06b",
+                                              "#5dc963", "#74ce54", "#8cd445", "#a4da36" };
 static const char *const grey = "#8b919b"; /* edges from a node to itself */
 
 enum { BY_LABEL, BY_WORD, BY_PHASE, FINENESS };
@@ -26,7 +30,8 @@ static int is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (unsigned char)c >= 0x80;
 }
 
-/* The label up to its first digit or sign, without blanks at the end; nothing where that holds no letter. */
+/* The label up to its first digit or sign, without blanks at the end; nothing where that holds no
+ * letter. */
 static int first_word(const char *label)
 {
     int length = (int)strcspn(label, "0123456789<>=:+-"), letters = 0;
@@ -35,13 +40,17 @@ static int first_word(const char *label)
     return letters ? length : 0;
 }
 
-static void name_of(const gsa_view *view, const gsa_view_edge *edge, int fineness, char *out, size_t size)
+static void name_of(const gsa_view *view, const gsa_view_edge *edge, int fineness, char *out,
+                    size_t size)
 {
     const char *phase = view->phases.at[edge->phase], *label = view->labels.at[edge->label];
-    const int length = fineness == BY_LABEL ? (int)strlen(label) : fineness == BY_WORD ? first_word(label) : 0;
+    const int length = fineness == BY_LABEL  ? (int)strlen(label)
+                       : fineness == BY_WORD ? first_word(label)
+                                             : 0;
     const int alone = view->phases.count == 1;
     char cut[2 * SHORT_TEXT];
-    snprintf(cut, sizeof cut, "%s%s%.*s", alone && length ? "" : phase, alone || !length ? "" : ": ", length, label);
+    snprintf(cut, sizeof cut, "%s%s%.*s", alone && length ? "" : phase,
+             alone || !length ? "" : ": ", length, label);
     gsa_text_short(cut, 28, out);
     (void)size;
 }
@@ -81,7 +90,8 @@ static int same_word(const char *a, const char *b)
     return length == (int)strcspn(b, "0123456789<=>+-") && strncmp(a, b, (size_t)length) == 0;
 }
 
-/* The place of category c by its number, the first of equals first, among those it shares a word with (or
+/* The place of category c by its number, the first of equals first, among those it shares a word
+ * with (or
  * among all); `count` of them. */
 static int rank_of(const gsa_page *page, int c, int words, int *count)
 {
@@ -106,16 +116,19 @@ static void lighten(const char *colour, double share, char out[8])
     snprintf(out, 8, "#%02x%02x%02x", rgb[0] & 0xff, rgb[1] & 0xff, rgb[2] & 0xff);
 }
 
-/* Distinct hues; of more than eight categories a hue a word, or the ramp where words are too many or one. */
+/* Distinct hues; of more than eight categories a hue a word, or the ramp where words are too many
+ * or one. */
 static void colour_categories(gsa_page *page)
 {
     int hue[CATEGORIES], hues = 0, loops = 0;
     for (int c = 0; c < page->n_categories; c++) {
         const gsa_category *category = &page->categories[c];
-        const int faint = category->loops == category->edges && page->n_categories > 1 && loops++ == 0;
+        const int faint =
+            category->loops == category->edges && page->n_categories > 1 && loops++ == 0;
         hue[c] = faint ? -1 : hues;
         for (int other = 0; other < c && !faint && page->n_categories > DISTINCT; other++)
-            if (hue[other] >= 0 && same_word(page->categories[other].name, category->name)) hue[c] = hue[other];
+            if (hue[other] >= 0 && same_word(page->categories[other].name, category->name))
+                hue[c] = hue[other];
         hues += hue[c] == hues;
     }
     const int words = hues > 1 && hues <= DISTINCT;
@@ -125,7 +138,8 @@ static void colour_categories(gsa_page *page)
         char *colour = page->categories[c].colour;
         if (hue[c] < 0) lighten(grey, 0, colour);
         else if (page->n_categories <= DISTINCT) lighten(palette[hue[c]], 0, colour);
-        else if (words) lighten(palette[hue[c]], count > 1 ? PALEST * rank / (count - 1) : 0, colour);
+        else if (words)
+            lighten(palette[hue[c]], count > 1 ? PALEST * rank / (count - 1) : 0, colour);
         else lighten(ramp[rank * (CATEGORIES - 1) / (count > 1 ? count - 1 : 1)], 0, colour);
     }
 }
@@ -140,14 +154,17 @@ static void paint(gsa_page *page, const gsa_names *names, int most)
     }
     for (int c = 0; c < page->n_categories; c++) {
         const int others = c == most - 1 && names->count > most;
-        snprintf(page->categories[c].name, sizeof page->categories[c].name, "%s", others ? "other phases" : names->at[c]);
+        snprintf(page->categories[c].name, sizeof page->categories[c].name, "%s",
+                 others ? "other phases" : names->at[c]);
     }
     colour_categories(page);
 }
 
 gsa_status gsa_page_colour(gsa_page *page, gsa_error *error)
 {
-    static const int most[FINENESS] = { [BY_LABEL] = CATEGORIES, [BY_WORD] = DISTINCT, [BY_PHASE] = DISTINCT };
+    static const int most[FINENESS] = {
+        [BY_LABEL] = CATEGORIES, [BY_WORD] = DISTINCT, [BY_PHASE] = DISTINCT
+    };
     gsa_names names = { 0 };
     int memory = 1, done = 0, fineness = BY_LABEL;
     page->category = gsa_alloc(page->system, (size_t)page->view->edges, 1);
@@ -161,7 +178,7 @@ gsa_status gsa_page_colour(gsa_page *page, gsa_error *error)
     return memory ? GSA_OK : gsa_out_of_memory(error, "colours", CATEGORIES);
 }
 
-/* ---- lines --------------------------------------------------------------------------------------------------------- */
+/* ---- lines --------------------------------------------------------------------------------- */
 
 static int by_ends(const void *a, const void *b)
 {
@@ -194,15 +211,18 @@ gsa_status gsa_page_lines(gsa_page *page, gsa_error *error)
     for (int64_t e = 0; e < view->edges; e++) {
         const gsa_view_edge *edge = &view->edge[e];
         if (!is_wanted(page, edge)) continue;
-        all[n++] = (gsa_line){
-            box_of(page, edge->from, edge->head_from),      box_of(page, edge->to, edge->head_to), page->category[e], 0, 1,
-            edge->weight < 0 ? -edge->weight : edge->weight
-        };
+        all[n++] = (gsa_line){ box_of(page, edge->from, edge->head_from),
+                               box_of(page, edge->to, edge->head_to),
+                               page->category[e],
+                               0,
+                               1,
+                               edge->weight < 0 ? -edge->weight : edge->weight };
     }
     qsort(all, (size_t)n, sizeof *all, by_ends);
     for (int64_t i = 0; i < n; i++) {
         gsa_line *before = kept ? &all[kept - 1] : NULL;
-        if (before && by_ends(before, &all[i]) == 0) before->edges++, before->weight += all[i].weight;
+        if (before && by_ends(before, &all[i]) == 0)
+            before->edges++, before->weight += all[i].weight;
         else {
             const int again = before && before->from == all[i].from && before->to == all[i].to;
             all[i].lane = again ? before->lane + 1 : 0;

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *const gsa_style_names[GSA_STYLES] = { "auto", "arc", "tree", "bipartite", "matrix", "circle", "heads", "force" };
+const char *const gsa_style_names[GSA_STYLES] = { "auto",   "arc",    "tree",  "bipartite",
+                                                  "matrix", "circle", "heads", "force" };
 
 enum { MARGIN = 26, HEAD = 58, LEAST_WIDTH = 430, MOST_TITLE = 1200 };
 
@@ -22,11 +23,13 @@ static gsa_status make_boxes(gsa_page *page, int32_t each, gsa_error *error)
     gsa_release(page->system, page->box);
     page->box = NULL;
     if (!gsa_mul(page->view->nodes, each, &count) || count > INT32_MAX)
-        return gsa_fail(error, GSA_ERR_LIMIT, "%" PRId32 " nodes with %" PRId32 " heads each are too many to draw",
+        return gsa_fail(error, GSA_ERR_LIMIT,
+                        "%" PRId32 " nodes with %" PRId32 " heads each are too many to draw",
                         page->view->nodes, each);
     page->box = gsa_alloc_zero(page->system, (size_t)count, sizeof *page->box);
     page->boxes = (int32_t)count;
-    return page->box ? GSA_OK : gsa_out_of_memory(error, "boxes", count * (int64_t)sizeof *page->box);
+    return page->box ? GSA_OK
+                     : gsa_out_of_memory(error, "boxes", count * (int64_t)sizeof *page->box);
 }
 
 /* Tokens by heads: the edges into one (token, head), the middle one unless a token is asked for. */
@@ -39,7 +42,9 @@ static gsa_status focus_on_head(gsa_page *page, const gsa_structure *s, gsa_erro
         if (most >= heads) heads = most + 1;
     }
     for (int32_t v = 0; v < page->view->nodes && page->focus < 0; v++)
-        if (page->view->node[v].kind == s->primary && page->view->node[v].index == (s->last + 1) / 2) page->focus = v;
+        if (page->view->node[v].kind == s->primary &&
+            page->view->node[v].index == (s->last + 1) / 2)
+            page->focus = v;
     page->focus_head = heads / 2;
     const gsa_status status = make_boxes(page, heads, error);
     return status == GSA_OK ? gsa_page_lines(page, error) : status;
@@ -49,7 +54,8 @@ static gsa_status check_focus(const gsa_page *page, gsa_error *error)
 {
     const int32_t focus = page->options->focus;
     if (focus < page->view->nodes) return GSA_OK;
-    return gsa_fail(error, GSA_ERR_ARGUMENT, "node %" PRId32 ", the graph has %" PRId32 " nodes, counted from 0", focus,
+    return gsa_fail(error, GSA_ERR_ARGUMENT,
+                    "node %" PRId32 ", the graph has %" PRId32 " nodes, counted from 0", focus,
                     page->view->nodes);
 }
 
@@ -96,7 +102,7 @@ static gsa_status lay_out(gsa_page *page, gsa_error *error)
     return status == GSA_OK ? place_boxes(page, &s, error) : status;
 }
 
-/* ---- the sheet ----------------------------------------------------------------------------------------------------- */
+/* ---- the sheet ----------------------------------------------------------------------------- */
 
 /* Which layer it is where the file has several. */
 static void draw_layers(const gsa_page *page)
@@ -132,23 +138,29 @@ static void draw_head(const gsa_page *page, const char *shown, double width, dou
     const gsa_view *view = page->view;
     const char *title = page->options->title ? page->options->title : view->spec;
     gsa_output_format(page->out,
-                      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" "
-                      "height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" font-family=\"" FONT "\" font-size=\"11.5\">\n<title>",
+                      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg "
+                      "xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" "
+                      "height=\"%.0f\" viewBox=\"0 0 %.0f %.0f\" font-family=\"" FONT
+                      "\" font-size=\"11.5\">\n<title>",
                       width, height, width, height);
     gsa_draw_text(page, title);
     gsa_output_text(page->out,
-                    "</title>\n<style>.nodes text{font-size:12px;text-anchor:middle;fill:" INK ";stroke:none}"
+                    "</title>\n<style>.nodes text{font-size:12px;text-anchor:middle;fill:" INK
+                    ";stroke:none}"
                     ".nodes .tiny{font-size:9px;fill:" INK
-                    ";stroke:#fff;stroke-width:3px;paint-order:stroke}.axis{font-size:10.5px;text-anchor:end;fill:" FAINT "}"
+                    ";stroke:#fff;stroke-width:3px;paint-order:stroke}.axis{font-size:10.5px;text-"
+                    "anchor:end;fill:" FAINT "}"
                     ".tick{font-size:10.5px;text-anchor:middle;fill:" FAINT "}"
                     ".legend text{fill:" INK "}</style>\n"
                     "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n");
-    gsa_output_format(page->out, "<text x=\"%d\" y=\"30\" font-size=\"16\" font-weight=\"bold\" fill=\"" INK "\">", MARGIN);
+    gsa_output_format(
+        page->out,
+        "<text x=\"%d\" y=\"30\" font-size=\"16\" font-weight=\"bold\" fill=\"" INK "\">", MARGIN);
     gsa_draw_text(page, shown);
     gsa_output_format(page->out, "</text>\n<text x=\"%d\" y=\"48\" fill=\"" FAINT "\">", MARGIN);
     if (view->length >= 0) gsa_output_format(page->out, "length %d, ", view->length);
-    gsa_output_format(page->out, "%d node%s, %" PRId64 " edge%s", view->nodes, view->nodes == 1 ? "" : "s", view->edges,
-                      view->edges == 1 ? "" : "s");
+    gsa_output_format(page->out, "%d node%s, %" PRId64 " edge%s", view->nodes,
+                      view->nodes == 1 ? "" : "s", view->edges, view->edges == 1 ? "" : "s");
     draw_layers(page);
     gsa_output_text(page->out, "</text>\n");
 }
@@ -160,7 +172,8 @@ static gsa_status draw_sheet(gsa_page *page, gsa_error *error)
     fit_title(page, title);
     double inner = x.right - x.left > LEAST_WIDTH ? x.right - x.left : LEAST_WIDTH;
     if (title_width(title) > inner) inner = title_width(title);
-    const double bottom = HEAD + 14 + (x.bottom - x.top) + 22, legend = gsa_draw_legend(page, inner, bottom, 0);
+    const double bottom = HEAD + 14 + (x.bottom - x.top) + 22,
+                 legend = gsa_draw_legend(page, inner, bottom, 0);
     draw_head(page, title, inner + 2 * MARGIN, bottom + legend + 14);
     gsa_output_format(page->out, "<g transform=\"translate(%.1f %.1f)\">\n",
                       MARGIN + (inner - (x.right - x.left)) / 2 - x.left, HEAD + 14 - x.top);
@@ -176,9 +189,14 @@ static gsa_status draw_sheet(gsa_page *page, gsa_error *error)
     return status;
 }
 
-gsa_status gsa_view_draw(const gsa_view *view, const gsa_drawing_options *options, gsa_output *output, gsa_error *error)
+gsa_status gsa_view_draw(const gsa_view *view, const gsa_drawing_options *options,
+                         gsa_output *output, gsa_error *error)
 {
-    gsa_page page = { .view = view, .system = view->system, .options = options, .focus = options->focus, .focus_head = -1 };
+    gsa_page page = { .view = view,
+                      .system = view->system,
+                      .options = options,
+                      .focus = options->focus,
+                      .focus_head = -1 };
     gsa_status status = lay_out(&page, error);
     page.out = output;
     if (status == GSA_OK) status = draw_sheet(&page, error);

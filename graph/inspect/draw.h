@@ -1,5 +1,5 @@
-/* draw.h - what the files that draw share: boxes (nodes on the page), lines (edges on the page), colours. Pixels; y grows
- * downwards. */
+/* draw.h - what the files that draw share: boxes (nodes on the page), lines (edges on the page),
+ * colours. Pixels; y grows downwards. */
 #ifndef GSA_INSPECT_DRAW_H
 #define GSA_INSPECT_DRAW_H
 #include "graph/inspect/inspect.h"
@@ -9,8 +9,8 @@ enum { CATEGORIES = 24, SHORT_TEXT = 96, MATRIX_NODES = 500, MATRIX_LINES = 4000
 typedef struct gsa_box {
     double x, y, w, h; /* centre and size; w 0: not on the page */
     int dot;           /* drawn as a dot; its text is placed next to it */
-    int32_t row;       /* boxes of one row are joined by arcs; -1: it stands for itself (a span, a hub) */
-    int upright;       /* its text is turned by 90 degrees */
+    int32_t row; /* boxes of one row are joined by arcs; -1: it stands for itself (a span, a hub) */
+    int upright; /* its text is turned by 90 degrees */
     char text[SHORT_TEXT];
 } gsa_box;
 
@@ -28,9 +28,10 @@ typedef struct gsa_category { /* what one colour means */
 } gsa_category;
 
 typedef struct gsa_kind_place { /* how a kind stands on the page */
-    int32_t base;               /* the kind of its stack that is the sequence, whose tokens levels and spans speak of */
-    int32_t last;               /* index of its last node */
-    int32_t row;                /* as of its boxes */
+    int32_t base; /* the kind of its stack that is the sequence, whose tokens levels and spans speak
+                     of */
+    int32_t last; /* index of its last node */
+    int32_t row;  /* as of its boxes */
 } gsa_kind_place;
 
 typedef struct gsa_extent {
@@ -52,10 +53,11 @@ typedef struct gsa_page {
     int32_t boxes;
     gsa_line *line;
     int64_t lines;
-    double heaviest;     /* weight of a line */
-    double flat;         /* height of an arc / half its width */
-    int arcs;            /* 0: above to the right, below to the left; 1: row 0 above, other rows below; -1: below */
-    int up, down;        /* lines between rows that carry messages upwards, and downwards */
+    double heaviest; /* weight of a line */
+    double flat;     /* height of an arc / half its width */
+    int arcs;     /* 0: above to the right, below to the left; 1: row 0 above, other rows below; -1:
+                     below */
+    int up, down; /* lines between rows that carry messages upwards, and downwards */
     double cx, cy, tilt; /* centre of a circle; by how much loops on it lean aside */
     gsa_extent extent;   /* of the drawing */
     const char *reading; /* how the picture is to be read: a sentence for the legend */
@@ -70,7 +72,8 @@ typedef struct gsa_structure {
     int rows;        /* kinds without places */
     int stacks;      /* kinds are called "encoder.token", "decoder.token": a sequence each */
     int per_head;
-    int cyclic; /* neighbours of the sequence's first node are at its end, and all edges in it are short on a circle */
+    int cyclic; /* neighbours of the sequence's first node are at its end, and all edges in it are
+                   short on a circle */
 } gsa_structure;
 gsa_status gsa_page_structure(gsa_page *page, gsa_structure *structure, gsa_error *error);
 int gsa_is_placed(const gsa_view *view, int32_t node);
@@ -85,7 +88,8 @@ gsa_status gsa_page_lines(gsa_page *page, gsa_error *error);
 
 /* ---- places on the page */
 enum { MOST_WIDTH = 1600 }; /* pixels that a row or a circle of dots is wide at most */
-gsa_status gsa_layout_rows(gsa_page *page, const gsa_structure *structure, gsa_error *error); /* arc, tree, bipartite */
+gsa_status gsa_layout_rows(gsa_page *page, const gsa_structure *structure,
+                           gsa_error *error); /* arc, tree, bipartite */
 void gsa_layout_circle(gsa_page *page, const gsa_structure *structure);
 void gsa_layout_heads(gsa_page *page, const gsa_structure *structure);
 gsa_status gsa_layout_force(gsa_page *page, const gsa_structure *structure, gsa_error *error);
@@ -106,6 +110,8 @@ const char *gsa_kind_fill(int32_t kind);
 
 #define INK   "#2b2f36"
 #define FAINT "#6a717c"
-#define FONT  "'Helvetica Neue',Helvetica,Arial,'Noto Sans','Noto Sans CJK SC','Noto Color Emoji',sans-serif"
+#define FONT                                                                                       \
+    "'Helvetica Neue',Helvetica,Arial,'Noto Sans','Noto Sans CJK SC','Noto Color "                 \
+    "Emoji',sans-serif"
 
 #endif

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* igraph's handlers get no context: the first error and the first warning of the call that runs (inspect.h: one at a
- * time). */
+/* igraph's handlers get no context: the first error and the first warning of the call that runs
+ * (inspect.h: one at a time). */
 static char said[512], warned[256];
 
 static void on_error(const char *reason, const char *file, int line, igraph_error_t code)
@@ -41,11 +41,13 @@ void gsa_igraph_leave(gsa_igraph_guard *guard)
     igraph_set_error_handler(guard->errors);
 }
 
-gsa_status gsa_igraph_failed(igraph_error_t code, gsa_status otherwise, const char *what, gsa_error *error)
+gsa_status gsa_igraph_failed(igraph_error_t code, gsa_status otherwise, const char *what,
+                             gsa_error *error)
 {
-    if (code == IGRAPH_ENOMEM) return gsa_fail(error, GSA_ERR_MEMORY, "%s: out of memory in igraph", what);
-    return gsa_fail(error, otherwise, "%s: %s (igraph: %s)", what, said[0] ? said : "no reason given",
-                    igraph_strerror(code));
+    if (code == IGRAPH_ENOMEM)
+        return gsa_fail(error, GSA_ERR_MEMORY, "%s: out of memory in igraph", what);
+    return gsa_fail(error, otherwise, "%s: %s (igraph: %s)", what,
+                    said[0] ? said : "no reason given", igraph_strerror(code));
 }
 
 const char *gsa_igraph_warning(void)

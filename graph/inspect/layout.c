@@ -1,4 +1,5 @@
-/* layout.c - where boxes stand: rows with spans above them, a circle, tokens by heads, igraph's springs. */
+/* layout.c - where boxes stand: rows with spans above them, a circle, tokens by heads, igraph's
+ * springs. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,16 +8,18 @@
 #include "graph/inspect/guard.h"
 
 enum { TEXT_SIZE = 12, DOTS_FROM = 64, TOKEN_CHARACTERS = 18 };
-static const double box_height = 22, row_gap = 130, lane_gap = 34, level_gap = 84, pi = 3.14159265358979323846;
+static const double box_height = 22, row_gap = 130, lane_gap = 34, level_gap = 84,
+                    pi = 3.14159265358979323846;
 
-/* ---- what stands in a box ------------------------------------------------------------------------------------------ */
+/* ---- what stands in a box ------------------------------------------------------------------ */
 
 /* 1 when the file had no better name for the node than "kind index". */
 static int is_unnamed(const gsa_view *view, const gsa_view_node *node)
 {
     char usual[512];
     const char *kind = strrchr(view->kinds.at[node->kind], '.');
-    snprintf(usual, sizeof usual, "%s %d", kind ? kind + 1 : view->kinds.at[node->kind], node->index);
+    snprintf(usual, sizeof usual, "%s %d", kind ? kind + 1 : view->kinds.at[node->kind],
+             node->index);
     return strcmp(usual, node->label) == 0;
 }
 
@@ -33,14 +36,17 @@ static int covers_words(const gsa_page *page, const gsa_view_node *bar)
     for (int32_t v = 0; v < page->view->nodes; v++) {
         const gsa_view_node *token = &page->view->node[v];
         int characters = 0;
-        if (token->kind != page->kind[bar->kind].base || token->index < bar->first || token->index > bar->last) continue;
+        if (token->kind != page->kind[bar->kind].base || token->index < bar->first ||
+            token->index > bar->last)
+            continue;
         for (const char *at = token->label; *at; at++) characters += (*at & 0xC0) != 0x80;
         if (characters > 1) return 1;
     }
     return 0;
 }
 
-/* "北京" for a bar above 北 and 京, "very good" above words: what it covers, where tokens have texts. */
+/* "北京" for a bar above 北 and 京, "very good" above words: what it covers, where tokens have
+ * texts. */
 static void covered_text(const gsa_page *page, const gsa_view_node *bar, char out[SHORT_TEXT])
 {
     const int32_t tokens = page->kind[bar->kind].base;
@@ -49,12 +55,14 @@ static void covered_text(const gsa_page *page, const gsa_view_node *bar, char ou
     size_t used = 0;
     for (int32_t v = 0; v < page->view->nodes; v++) {
         const gsa_view_node *token = &page->view->node[v];
-        if (token->kind != tokens || token->index < bar->first || token->index > bar->last) continue;
+        if (token->kind != tokens || token->index < bar->first || token->index > bar->last)
+            continue;
         if (is_unnamed(page->view, token) || used + strlen(token->label) + 2 > sizeof whole) {
             span_text(page, bar, out);
             return;
         }
-        used += (size_t)snprintf(whole + used, sizeof whole - used, "%s%s", words && used ? " " : "", token->label);
+        used += (size_t)snprintf(whole + used, sizeof whole - used, "%s%s",
+                                 words && used ? " " : "", token->label);
     }
     gsa_text_short(whole, TOKEN_CHARACTERS, out);
 }
@@ -74,7 +82,8 @@ static void label_boxes(gsa_page *page, const gsa_structure *s)
         gsa_box *box = &page->box[b];
         if (gsa_covers_all(page, b / heads) && s->hubs > 0 && !s->levels)
             gsa_text_short(view->kinds.at[node->kind], 24, box->text);
-        else if (gsa_is_placed(view, b / heads) && page->style == GSA_STYLE_TREE) span_text(page, node, box->text);
+        else if (gsa_is_placed(view, b / heads) && page->style == GSA_STYLE_TREE)
+            span_text(page, node, box->text);
         else if (gsa_is_placed(view, b / heads)) covered_text(page, node, box->text);
         else if (is_unnamed(view, node)) snprintf(box->text, sizeof box->text, "%d", node->index);
         else gsa_text_short(node->label, TOKEN_CHARACTERS, box->text);
@@ -89,7 +98,8 @@ static void make_dot(gsa_box *box, int32_t index, double size)
     box->dot = 1, box->w = box->h = size;
 }
 
-/* Boxes too wide to stand in a row are turned; very many become dots, every tenth with its number. Returns the pitch. */
+/* Boxes too wide to stand in a row are turned; very many become dots, every tenth with its number.
+ * Returns the pitch. */
 static double set_pitch(gsa_page *page, const gsa_structure *s)
 {
     double widest = 0;
@@ -107,9 +117,10 @@ static double set_pitch(gsa_page *page, const gsa_structure *s)
     return dots ? pitch : turned ? box_height + 10 : widest + (widest > 40 ? 10 : 12);
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------- */
+/* ---- rows ---------------------------------------------------------------------------------- */
 
-/* The row of each kind without places: the sequence is row 0, those of other stacks follow, then what is no sequence. */
+/* The row of each kind without places: the sequence is row 0, those of other stacks follow, then
+ * what is no sequence. */
 static void set_rows(gsa_page *page, const gsa_structure *s)
 {
     const gsa_view *view = page->view;
@@ -117,7 +128,8 @@ static void set_rows(gsa_page *page, const gsa_structure *s)
     for (int other = 0; other < 2; other++)
         for (int32_t v = 0; v < view->nodes; v++) {
             gsa_kind_place *kind = &page->kind[view->node[v].kind];
-            if (kind->row < 0 && !gsa_is_placed(view, v) && (kind->base != view->node[v].kind) == other)
+            if (kind->row < 0 && !gsa_is_placed(view, v) &&
+                (kind->base != view->node[v].kind) == other)
                 kind->row = view->node[v].kind == s->primary ? 0 : next++;
         }
     for (int32_t v = 0; v < view->nodes; v++)
@@ -136,7 +148,8 @@ static int by_length(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-/* From the middle of the rows to the top of their tallest box; that of one line of text where all are less. */
+/* From the middle of the rows to the top of their tallest box; that of one line of text where all
+ * are less. */
 static double rows_reach(const gsa_page *page)
 {
     double tallest = box_height;
@@ -150,7 +163,8 @@ static void fit_text(gsa_box *box)
 {
     char whole[SHORT_TEXT];
     memcpy(whole, box->text, sizeof whole);
-    for (int most = TOKEN_CHARACTERS; most > 1 && gsa_text_width(box->text, TEXT_SIZE) > box->w - 6; most--)
+    for (int most = TOKEN_CHARACTERS; most > 1 && gsa_text_width(box->text, TEXT_SIZE) > box->w - 6;
+         most--)
         gsa_text_short(whole, most, box->text);
 }
 
@@ -165,13 +179,14 @@ static gsa_status set_lanes(gsa_page *page, double pitch, gsa_error *error)
     const double lowest = rows_reach(page) + 63;
     for (int32_t v = 0; v < view->nodes; v++)
         if (page->box[v].row < 0)
-            bars[n++] = (lane_order){ v, page->kind[view->node[v].kind].base, view->node[v].first, view->node[v].last };
+            bars[n++] = (lane_order){ v, page->kind[view->node[v].kind].base, view->node[v].first,
+                                      view->node[v].last };
     qsort(bars, (size_t)n, sizeof *bars, by_length);
     for (int32_t i = 0; i < n; i++) {
         lane[i] = 0;
         for (int32_t j = 0; j < i; j++)
-            if (lane[j] == lane[i] && bars[j].base == bars[i].base && bars[j].first <= bars[i].last &&
-                bars[i].first <= bars[j].last)
+            if (lane[j] == lane[i] && bars[j].base == bars[i].base &&
+                bars[j].first <= bars[i].last && bars[i].first <= bars[j].last)
                 lane[i]++, j = -1;
         gsa_box *box = &page->box[bars[i].node];
         const double narrow = box_height + (bars[i].last - bars[i].first) * pitch;
@@ -200,7 +215,8 @@ static double reach_of(const gsa_page *page, int32_t row)
     double reach = 0;
     for (int32_t v = 0; v < page->view->nodes; v++) {
         const gsa_kind_place *kind = &page->kind[page->view->node[v].kind];
-        if (page->box[v].row < 0 && page->kind[kind->base].row == row && -page->box[v].y > reach) reach = -page->box[v].y;
+        if (page->box[v].row < 0 && page->kind[kind->base].row == row && -page->box[v].y > reach)
+            reach = -page->box[v].y;
     }
     return reach;
 }
@@ -209,7 +225,8 @@ static double reach_of(const gsa_page *page, int32_t row)
 static void stand_row(gsa_page *page, const gsa_structure *s, int32_t row, double y, double pitch)
 {
     for (int32_t v = 0; v < page->view->nodes; v++) {
-        const gsa_kind_place *kind = &page->kind[page->view->node[v].kind], *base = &page->kind[kind->base];
+        const gsa_kind_place *kind = &page->kind[page->view->node[v].kind],
+                             *base = &page->kind[kind->base];
         gsa_box *box = &page->box[v];
         if (box->row >= 0 ? box->row != row : base->row != row) continue;
         box->x += 0.5 * (s->last - (box->row < 0 ? base : kind)->last) * pitch;
@@ -217,8 +234,9 @@ static void stand_row(gsa_page *page, const gsa_structure *s, int32_t row, doubl
     }
 }
 
-/* Rows below each other, their middles under that of the sequence. Spans stand above the sequence, those of another stack
- * hang below its row, and the first stack's other rows stand over its spans: what joins two sequences lies between them. */
+/* Rows below each other, their middles under that of the sequence. Spans stand above the sequence,
+ * those of another stack hang below its row, and the first stack's other rows stand over its spans:
+ * what joins two sequences lies between them. */
 static void stand_rows(gsa_page *page, const gsa_structure *s, double pitch)
 {
     double below = 0, above = -reach_of(page, 0), hanging = 0;
@@ -237,19 +255,25 @@ gsa_status gsa_layout_rows(gsa_page *page, const gsa_structure *s, gsa_error *er
     set_rows(page, s);
     label_boxes(page, s);
     for (int32_t v = 0; v < page->view->nodes && page->style == GSA_STYLE_BIPARTITE; v++)
-        if (page->box[v].row >= 0 && page->box[v].w < 34) page->box[v].w = 34; /* room for lines up and down, side by side */
+        if (page->box[v].row >= 0 && page->box[v].w < 34)
+            page->box[v].w = 34; /* room for lines up and down, side by side */
     const double pitch = set_pitch(page, s);
     const int above = s->spans + s->hubs > 0;
     double widest_arc = 0;
-    for (int32_t v = 0; v < page->view->nodes; v++) page->box[v].x = page->view->node[v].index * pitch;
+    for (int32_t v = 0; v < page->view->nodes; v++)
+        page->box[v].x = page->view->node[v].index * pitch;
     page->arcs = above && s->rows == 1 ? -1 : above || s->rows > 1 ? 1 : 0;
     for (int64_t i = 0; i < page->lines; i++) {
         const gsa_box *a = &page->box[page->line[i].from], *b = &page->box[page->line[i].to];
-        if (a->row >= 0 && a->row == b->row && fabs(a->x - b->x) > widest_arc) widest_arc = fabs(a->x - b->x);
+        if (a->row >= 0 && a->row == b->row && fabs(a->x - b->x) > widest_arc)
+            widest_arc = fabs(a->x - b->x);
     }
     const double highest = page->arcs == 0 ? 230 : page->arcs > 0 && above ? 44 : 120;
     page->flat = widest_arc > 2 * highest ? 2 * highest / widest_arc : 0.9;
-    page->reading = page->arcs == 0 ? "Arcs above the row carry messages to the right, arcs below it to the left." : "";
+    page->reading =
+        page->arcs == 0
+            ? "Arcs above the row carry messages to the right, arcs below it to the left."
+            : "";
     if (page->style == GSA_STYLE_TREE) {
         set_levels(page, pitch);
         page->reading = "Broad grey lines: what a span is made of.";
@@ -258,7 +282,7 @@ gsa_status gsa_layout_rows(gsa_page *page, const gsa_structure *s, gsa_error *er
     return GSA_OK;
 }
 
-/* ---- circle -------------------------------------------------------------------------------------------------------- */
+/* ---- circle -------------------------------------------------------------------------------- */
 
 void gsa_layout_circle(gsa_page *page, const gsa_structure *s)
 {
@@ -272,11 +296,13 @@ void gsa_layout_circle(gsa_page *page, const gsa_structure *s)
     for (int32_t v = 0; v < view->nodes; v++)
         if (page->box[v].row == 0 && page->box[v].w > widest) widest = page->box[v].w;
     const int dots = n > DOTS_FROM;
-    const double gap = fmax(5, fmin(16, 0.5 * pi * MOST_WIDTH / n)); /* on a circle half as wide as a row */
+    const double gap =
+        fmax(5, fmin(16, 0.5 * pi * MOST_WIDTH / n)); /* on a circle half as wide as a row */
     for (int32_t v = 0; v < view->nodes && dots; v++)
         if (page->box[v].row >= 0) make_dot(&page->box[v], view->node[v].index, gap / 2);
     if (dots) widest = gap / 2;
-    const double around = n * (dots ? gap : widest + 20) / (2 * pi), radius = around > 130 ? around : 130;
+    const double around = n * (dots ? gap : widest + 20) / (2 * pi),
+                 radius = around > 130 ? around : 130;
     for (int32_t v = 0; v < view->nodes; v++) {
         gsa_box *box = &page->box[v];
         const double angle = 2 * pi * view->node[v].index / (n > 0 ? n : 1) - pi / 2;
@@ -285,13 +311,16 @@ void gsa_layout_circle(gsa_page *page, const gsa_structure *s)
         else if (!gsa_covers_all(page, v)) {
             const double middle = pi * (view->node[v].first + view->node[v].last) / n - pi / 2;
             box->x = 0.55 * radius * cos(middle), box->y = 0.55 * radius * sin(middle);
-        } else if (s->hubs > 1) box->x = 40 * cos(2 * pi * hub / s->hubs), box->y = 40 * sin(2 * pi * hub / s->hubs), hub++;
+        } else if (s->hubs > 1)
+            box->x = 40 * cos(2 * pi * hub / s->hubs), box->y = 40 * sin(2 * pi * hub / s->hubs),
+            hub++;
     }
-    page->reading = s->rows > 1 ? "Constant sources stand outside, what covers all tokens in the centre." : "";
+    page->reading =
+        s->rows > 1 ? "Constant sources stand outside, what covers all tokens in the centre." : "";
     page->tilt = s->rows > 1 ? 0.75 : 0;
 }
 
-/* ---- tokens by heads ----------------------------------------------------------------------------------------------- */
+/* ---- tokens by heads ----------------------------------------------------------------------- */
 
 void gsa_layout_heads(gsa_page *page, const gsa_structure *s)
 {
@@ -300,7 +329,8 @@ void gsa_layout_heads(gsa_page *page, const gsa_structure *s)
     label_boxes(page, s);
     for (int32_t b = 0; b < page->boxes; b++)
         if (page->box[b].w > widest) widest = page->box[b].w;
-    const double pitch = widest + (page->view->weighted ? 26 : 12); /* wide lines have larger arrows */
+    const double pitch =
+        widest + (page->view->weighted ? 26 : 12); /* wide lines have larger arrows */
     for (int32_t b = 0; b < page->boxes; b++) {
         gsa_box *box = &page->box[b];
         box->row = -1, box->w = widest;
@@ -310,7 +340,7 @@ void gsa_layout_heads(gsa_page *page, const gsa_structure *s)
     page->reading = "A row is a head. Only the edges into one (token, head) are drawn.";
 }
 
-/* ---- springs ------------------------------------------------------------------------------------------------------- */
+/* ---- springs ------------------------------------------------------------------------------- */
 
 static igraph_error_t springs(const gsa_page *page, igraph_matrix_t *places)
 {
@@ -324,8 +354,8 @@ static igraph_error_t springs(const gsa_page *page, igraph_matrix_t *places)
     igraph_vector_int_destroy(&ends);
     if (code != IGRAPH_SUCCESS) return code;
     igraph_rng_seed(igraph_rng_default(), 1);
-    code = igraph_layout_fruchterman_reingold(&graph, places, 0, 500, sqrt(page->view->nodes), IGRAPH_LAYOUT_NOGRID, NULL,
-                                              NULL, NULL, NULL, NULL);
+    code = igraph_layout_fruchterman_reingold(&graph, places, 0, 500, sqrt(page->view->nodes),
+                                              IGRAPH_LAYOUT_NOGRID, NULL, NULL, NULL, NULL, NULL);
     igraph_destroy(&graph);
     return code;
 }
@@ -342,9 +372,11 @@ static void part_boxes(gsa_page *page)
             for (int32_t j = 0; j < i; j++) {
                 gsa_box *a = &page->box[j], *b = &page->box[i];
                 const double dx = b->x - a->x, dy = b->y - a->y;
-                const double x = 0.5 * (a->w + b->w) + gap - fabs(dx), y = 0.5 * (a->h + b->h) + gap - fabs(dy);
+                const double x = 0.5 * (a->w + b->w) + gap - fabs(dx),
+                             y = 0.5 * (a->h + b->h) + gap - fabs(dy);
                 if (x <= 0 || y <= 0) continue;
-                const double mx = x < y ? (dx < 0 ? -x : x) / 2 : 0, my = x < y ? 0 : (dy < 0 ? -y : y) / 2;
+                const double mx = x < y ? (dx < 0 ? -x : x) / 2 : 0,
+                             my = x < y ? 0 : (dy < 0 ? -y : y) / 2;
                 a->x -= mx, a->y -= my, b->x += mx, b->y += my;
                 moved = 1;
             }
@@ -369,7 +401,8 @@ gsa_status gsa_layout_force(gsa_page *page, const gsa_structure *s, gsa_error *e
         part_boxes(page);
         igraph_matrix_destroy(&places);
     }
-    if (code != IGRAPH_SUCCESS) status = gsa_igraph_failed(code, GSA_ERR_UNSUPPORTED, "layout", error);
+    if (code != IGRAPH_SUCCESS)
+        status = gsa_igraph_failed(code, GSA_ERR_UNSUPPORTED, "layout", error);
     gsa_igraph_leave(&guard);
     return status;
 }

@@ -36,7 +36,8 @@ static void name_category(const gsa_page *page, int c, char *text, size_t room)
     for (int64_t i = 0; i < page->lines; i++)
         if (page->line[i].category == c) drawn += page->line[i].edges;
     if (drawn < category->edges)
-        snprintf(text, room, "%s (%" PRId64 " of %" PRId64 ")", category->name, drawn, category->edges);
+        snprintf(text, room, "%s (%" PRId64 " of %" PRId64 ")", category->name, drawn,
+                 category->edges);
     else snprintf(text, room, "%s (%" PRId64 ")", category->name, drawn);
 }
 
@@ -48,11 +49,13 @@ static void put_category(const gsa_page *page, flow *f, int c)
     const double wide = swatch + gsa_text_width(text, size);
     make_room(f, wide);
     if (f->write && page->style == GSA_STYLE_MATRIX)
-        gsa_output_format(page->out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"11\" height=\"11\" fill=\"%s\"/>\n", f->x + 9,
-                          f->y - 6, category->colour);
+        gsa_output_format(page->out,
+                          "<rect x=\"%.1f\" y=\"%.1f\" width=\"11\" height=\"11\" fill=\"%s\"/>\n",
+                          f->x + 9, f->y - 6, category->colour);
     else if (f->write)
-        gsa_output_format(page->out, "<path d=\"M%.1f %.1fh22\" stroke=\"%s\" stroke-width=\"2.4\"/>\n", f->x, f->y,
-                          category->colour);
+        gsa_output_format(page->out,
+                          "<path d=\"M%.1f %.1fh22\" stroke=\"%s\" stroke-width=\"2.4\"/>\n", f->x,
+                          f->y, category->colour);
     if (f->write) put_text(page, f, f->x + swatch, text);
     f->x += wide + between;
 }
@@ -68,9 +71,10 @@ static void put_kind(const gsa_page *page, flow *f, int32_t kind)
     const double wide = swatch + gsa_text_width(text, size);
     make_room(f, wide);
     if (f->write) {
-        gsa_output_format(
-            page->out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"20\" height=\"12\" rx=\"6\" fill=\"%s\" stroke=\"" INK "\"/>\n",
-            f->x + 1, f->y - 6, gsa_kind_fill(kind));
+        gsa_output_format(page->out,
+                          "<rect x=\"%.1f\" y=\"%.1f\" width=\"20\" height=\"12\" rx=\"6\" "
+                          "fill=\"%s\" stroke=\"" INK "\"/>\n",
+                          f->x + 1, f->y - 6, gsa_kind_fill(kind));
         put_text(page, f, f->x + swatch, text);
     }
     f->x += wide + between;
@@ -107,7 +111,8 @@ static void put_facts(const gsa_page *page, flow *f)
     put_sentence(page, f, text);
     if (page->view->weighted && page->heaviest > 0) {
         snprintf(text, sizeof text, "%s: weight, 0 to %.3g.",
-                 page->style == GSA_STYLE_MATRIX ? "Darkness" : "Width and darkness of a line", page->heaviest);
+                 page->style == GSA_STYLE_MATRIX ? "Darkness" : "Width and darkness of a line",
+                 page->heaviest);
         put_sentence(page, f, text);
     }
     if (page->focus >= 0 && page->style != GSA_STYLE_HEADS) {
@@ -122,7 +127,8 @@ double gsa_draw_legend(const gsa_page *page, double width, double top, int write
     if (write) gsa_output_text(page->out, "<g class=\"legend\">\n");
     for (int c = 0; c < page->n_categories; c++) put_category(page, &f, c);
     end_line(&f);
-    for (int32_t k = 0; k < page->view->kinds.count && page->view->kinds.count <= 24; k++) put_kind(page, &f, k);
+    for (int32_t k = 0; k < page->view->kinds.count && page->view->kinds.count <= 24; k++)
+        put_kind(page, &f, k);
     end_line(&f);
     put_facts(page, &f);
     if (write) gsa_output_text(page->out, "</g>\n");

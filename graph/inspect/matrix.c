@@ -1,6 +1,6 @@
-/* matrix.c - the pattern as a matrix: a cell is one node by one node, or several where there are more than CELLS. Cells of
- * one colour and shade that stand side by side in a row are one stroke, so that a window of 1,000 tokens is 1,000
- * strokes. */
+/* matrix.c - the pattern as a matrix: a cell is one node by one node, or several where there are
+ * more than CELLS. Cells of one colour and shade that stand side by side in a row are one stroke,
+ * so that a window of 1,000 tokens is 1,000 strokes. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,8 @@ static int by_place(const void *a, const void *b)
     return (x->category > y->category) - (x->category < y->category);
 }
 
-/* Lines that fall into one cell are joined; the cell's colour is its heaviest category's, the first of equals. */
+/* Lines that fall into one cell are joined; the cell's colour is its heaviest category's, the first
+ * of equals. */
 static void join_cells(grid *g)
 {
     int64_t kept = 0;
@@ -58,13 +59,16 @@ static gsa_status make_grid(const gsa_page *page, grid *g, gsa_error *error)
     *g = (grid){ .per_cell = (n + CELLS - 1) / CELLS };
     if (g->per_cell < 1) g->per_cell = 1;
     g->cells = (n + g->per_cell - 1) / g->per_cell;
-    g->pixel = g->cells > 0 && SIDE / g->cells < 18 ? SIDE / g->cells : 18; /* whole pixels: no row falls between two */
+    g->pixel = g->cells > 0 && SIDE / g->cells < 18
+                   ? SIDE / g->cells
+                   : 18; /* whole pixels: no row falls between two */
     if (g->pixel < 1) g->pixel = 1;
     g->at = gsa_alloc(page->system, (size_t)page->lines, sizeof *g->at);
     if (!g->at) return gsa_out_of_memory(error, "matrix", page->lines * (int64_t)sizeof *g->at);
     for (int64_t i = 0; i < page->lines; i++)
-        g->at[g->count++] = (cell){ page->line[i].to / g->per_cell, page->line[i].from / g->per_cell, page->line[i].category,
-                                    page->view->weighted ? page->line[i].weight : 1 };
+        g->at[g->count++] =
+            (cell){ page->line[i].to / g->per_cell, page->line[i].from / g->per_cell,
+                    page->line[i].category, page->view->weighted ? page->line[i].weight : 1 };
     qsort(g->at, (size_t)g->count, sizeof *g->at, by_place);
     if (g->count > 0) join_cells(g);
     return GSA_OK;
@@ -87,12 +91,14 @@ static void draw_shade(const gsa_page *page, const grid *g, int category, int sh
         const cell *x = &g->at[i];
         int64_t length = 1;
         if (x->category != category || shade_of(page, g, x) != shade) continue;
-        while (i + length < g->count && x[length].row == x->row && x[length].column == x->column + length &&
-               x[length].category == category && shade_of(page, g, &x[length]) == shade)
+        while (i + length < g->count && x[length].row == x->row &&
+               x[length].column == x->column + length && x[length].category == category &&
+               shade_of(page, g, &x[length]) == shade)
             length++;
         if (!open)
-            gsa_output_format(page->out, "<path class=\"cells\" stroke=\"%s\" stroke-opacity=\"%.2f\" d=\"",
-                              page->categories[category].colour, 0.03 + 0.97 * shade / (SHADES - 1));
+            gsa_output_format(
+                page->out, "<path class=\"cells\" stroke=\"%s\" stroke-opacity=\"%.2f\" d=\"",
+                page->categories[category].colour, 0.03 + 0.97 * shade / (SHADES - 1));
         open = 1;
         gsa_output_format(page->out, "M%d %.1fh%" PRId64, x->column, x->row + 0.5, length);
         i += length - 1;
@@ -109,11 +115,13 @@ static void draw_kinds(const gsa_page *page, double side, double unit)
         for (end = v; end < view->nodes && view->node[end].kind == view->node[v].kind;) end++;
         if (end < view->nodes)
             gsa_output_format(page->out,
-                              "<path d=\"M0 %.1fh%.1fM%.1f 0v%.1f\" stroke=\"" FAINT "\" stroke-width=\"0.6\"/>\n",
+                              "<path d=\"M0 %.1fh%.1fM%.1f 0v%.1f\" stroke=\"" FAINT
+                              "\" stroke-width=\"0.6\"/>\n",
                               end * unit, side, end * unit, side);
         if (gsa_text_width(name, 10.5) > (end - v) * unit) continue;
-        gsa_output_format(page->out, "<text class=\"tick\" transform=\"translate(%.1f %.1f)rotate(90)\">", side + 8,
-                          0.5 * (v + end) * unit);
+        gsa_output_format(page->out,
+                          "<text class=\"tick\" transform=\"translate(%.1f %.1f)rotate(90)\">",
+                          side + 8, 0.5 * (v + end) * unit);
         gsa_draw_text(page, name);
         gsa_output_text(page->out, "</text>\n");
     }
@@ -126,10 +134,10 @@ static void draw_ticks(const gsa_page *page, const grid *g)
     int32_t step = 1;
     for (int i = 0; page->view->nodes / step > 10; i++) step = i % 3 == 1 ? step / 2 * 5 : step * 2;
     for (int32_t v = 0; v < page->view->nodes; v += step)
-        gsa_output_format(
-            page->out,
-            "<text class=\"axis\" x=\"-7\" y=\"%.1f\">%d</text><text class=\"tick\" x=\"%.1f\" y=\"-7\">%d</text>\n",
-            (v + 0.5) * unit + 4, v, (v + 0.5) * unit, v);
+        gsa_output_format(page->out,
+                          "<text class=\"axis\" x=\"-7\" y=\"%.1f\">%d</text><text class=\"tick\" "
+                          "x=\"%.1f\" y=\"-7\">%d</text>\n",
+                          (v + 0.5) * unit + 4, v, (v + 0.5) * unit, v);
 }
 
 static void draw_names(const gsa_page *page, const grid *g)
@@ -137,12 +145,13 @@ static void draw_names(const gsa_page *page, const grid *g)
     for (int32_t v = 0; v < page->view->nodes; v++) {
         char name[SHORT_TEXT];
         gsa_text_short(page->view->node[v].label, NAME_CHARACTERS, name);
-        gsa_output_format(page->out, "<text class=\"axis\" x=\"-7\" y=\"%.1f\">", (v + 0.5) * g->pixel + 4);
+        gsa_output_format(page->out, "<text class=\"axis\" x=\"-7\" y=\"%.1f\">",
+                          (v + 0.5) * g->pixel + 4);
         gsa_draw_text(page, name);
-        gsa_output_format(
-            page->out,
-            "</text><text class=\"axis\" style=\"text-anchor:start\" transform=\"translate(%.1f -7)rotate(-90)\">",
-            (v + 0.5) * g->pixel + 4);
+        gsa_output_format(page->out,
+                          "</text><text class=\"axis\" style=\"text-anchor:start\" "
+                          "transform=\"translate(%.1f -7)rotate(-90)\">",
+                          (v + 0.5) * g->pixel + 4);
         gsa_draw_text(page, name);
         gsa_output_text(page->out, "</text>\n");
     }
@@ -176,13 +185,15 @@ gsa_status gsa_draw_matrix(gsa_page *page, gsa_error *error)
     if (status == GSA_OK) set_margins(page, &g);
     if (status == GSA_OK && page->out) {
         gsa_output_format(page->out,
-                          "<g transform=\"scale(%d)\" fill=\"none\" stroke-width=\"1\" shape-rendering=\"crispEdges\">\n",
+                          "<g transform=\"scale(%d)\" fill=\"none\" stroke-width=\"1\" "
+                          "shape-rendering=\"crispEdges\">\n",
                           g.pixel);
         for (int c = 0; c < page->n_categories; c++)
             for (int shade = 0; shade < SHADES; shade++) draw_shade(page, &g, c, shade);
         gsa_output_text(page->out, "</g>\n");
-        gsa_output_format(page->out, "<rect width=\"%.1f\" height=\"%.1f\" fill=\"none\" stroke=\"" INK "\"/>\n", side,
-                          side);
+        gsa_output_format(
+            page->out, "<rect width=\"%.1f\" height=\"%.1f\" fill=\"none\" stroke=\"" INK "\"/>\n",
+            side, side);
         if (has_names(&g)) draw_names(page, &g);
         else draw_ticks(page, &g);
         draw_kinds(page, side, (double)g.pixel / g.per_cell);

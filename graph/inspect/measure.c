@@ -5,9 +5,10 @@
 #include "graph/inspect/guard.h"
 
 enum { SAMPLE = 64 };
-static const int64_t EXACT_WORK = 400000000; /* nodes x (nodes + edges) steps of a search from every node */
+static const int64_t EXACT_WORK =
+    400000000; /* nodes x (nodes + edges) steps of a search from every node */
 
-/* ---- counts -------------------------------------------------------------------------------------------------------- */
+/* ---- counts -------------------------------------------------------------------------------- */
 
 static int by_value(const void *a, const void *b)
 {
@@ -22,12 +23,17 @@ static gsa_quantiles quantiles(int64_t *values, int64_t count)
     qsort(values, (size_t)count, sizeof *values, by_value);
     for (int64_t i = 0; i < count; i++) sum += (double)values[i];
     const int64_t last = count - 1;
-    return (gsa_quantiles){ values[0],    values[(last + 2) / 4], values[(2 * last + 2) / 4], values[(3 * last + 2) / 4],
-                            values[last], sum / (double)count };
+    return (gsa_quantiles){ values[0],
+                            values[(last + 2) / 4],
+                            values[(2 * last + 2) / 4],
+                            values[(3 * last + 2) / 4],
+                            values[last],
+                            sum / (double)count };
 }
 
 /* Quantiles of one end's degrees, for each kind and for all nodes. */
-static void measure_degrees(const gsa_view *view, int in, int64_t *degree, int64_t *work, gsa_quantiles *out)
+static void measure_degrees(const gsa_view *view, int in, int64_t *degree, int64_t *work,
+                            gsa_quantiles *out)
 {
     memset(degree, 0, (size_t)view->nodes * sizeof *degree);
     for (int64_t e = 0; e < view->edges; e++) {
@@ -56,7 +62,8 @@ static gsa_status count_labels(const gsa_view *view, gsa_measures *m, gsa_error 
     gsa_label_count *all = gsa_alloc(view->system, (size_t)view->edges, sizeof *all);
     if (!all) return gsa_out_of_memory(error, "labels", view->edges * (int64_t)sizeof *all);
     for (int64_t e = 0; e < view->edges; e++)
-        all[e] = (gsa_label_count){ view->edge[e].phase, view->edge[e].label, view->edge[e].rel, 1 };
+        all[e] =
+            (gsa_label_count){ view->edge[e].phase, view->edge[e].label, view->edge[e].rel, 1 };
     qsort(all, (size_t)view->edges, sizeof *all, by_label);
     int64_t kept = 0;
     for (int64_t e = 0; e < view->edges; e++)
@@ -76,14 +83,17 @@ static int by_ends(const void *a, const void *b)
 static gsa_status count_pairs(const gsa_view *view, gsa_measures *m, gsa_error *error)
 {
     int32_t(*pairs)[2] = gsa_alloc(view->system, (size_t)view->edges, sizeof *pairs);
-    if (!pairs) return gsa_out_of_memory(error, "pairs of nodes", view->edges * (int64_t)sizeof *pairs);
+    if (!pairs)
+        return gsa_out_of_memory(error, "pairs of nodes", view->edges * (int64_t)sizeof *pairs);
     for (int64_t e = 0; e < view->edges; e++) {
         pairs[e][0] = view->edge[e].to, pairs[e][1] = view->edge[e].from;
         m->loops += view->edge[e].from == view->edge[e].to;
     }
     qsort(pairs, (size_t)view->edges, sizeof *pairs, by_ends);
     for (int64_t e = 1; e < view->edges; e++) m->parallel += by_ends(pairs[e - 1], pairs[e]) == 0;
-    if (view->nodes > 0) m->density = (double)(view->edges - m->parallel) / ((double)view->nodes * (double)view->nodes);
+    if (view->nodes > 0)
+        m->density =
+            (double)(view->edges - m->parallel) / ((double)view->nodes * (double)view->nodes);
     gsa_release(view->system, pairs);
     return GSA_OK;
 }
@@ -91,7 +101,9 @@ static gsa_status count_pairs(const gsa_view *view, gsa_measures *m, gsa_error *
 static gsa_status count(const gsa_view *view, gsa_measures *m, gsa_error *error)
 {
     int64_t *work = gsa_alloc(view->system, 2 * (size_t)view->nodes, sizeof *work);
-    if (!work) return gsa_out_of_memory(error, "degrees", 2 * (int64_t)view->nodes * (int64_t)sizeof *work);
+    if (!work)
+        return gsa_out_of_memory(error, "degrees",
+                                 2 * (int64_t)view->nodes * (int64_t)sizeof *work);
     for (int32_t v = 0; v < view->nodes; v++) m->kind_nodes[view->node[v].kind]++;
     for (int64_t e = 0; e < view->edges; e++) m->phase_edges[view->edge[e].phase]++;
     measure_degrees(view, 1, work, work + view->nodes, m->in);
@@ -101,9 +113,10 @@ static gsa_status count(const gsa_view *view, gsa_measures *m, gsa_error *error)
     return status == GSA_OK ? count_pairs(view, m, error) : status;
 }
 
-/* ---- components and distances -------------------------------------------------------------------------------------- */
+/* ---- components and distances -------------------------------------------------------------- */
 
-static igraph_error_t components(const igraph_t *graph, igraph_connectedness_t mode, int64_t *number, int64_t *largest)
+static igraph_error_t components(const igraph_t *graph, igraph_connectedness_t mode,
+                                 int64_t *number, int64_t *largest)
 {
     igraph_vector_int_t sizes;
     igraph_integer_t n;
@@ -124,9 +137,11 @@ typedef struct distance_sum {
     double sum;
 } distance_sum;
 
-static igraph_error_t distances_from(const igraph_t *graph, igraph_integer_t from, igraph_matrix_t *row, distance_sum *d)
+static igraph_error_t distances_from(const igraph_t *graph, igraph_integer_t from,
+                                     igraph_matrix_t *row, distance_sum *d)
 {
-    const igraph_error_t code = igraph_distances(graph, row, igraph_vss_1(from), igraph_vss_all(), IGRAPH_OUT);
+    const igraph_error_t code =
+        igraph_distances(graph, row, igraph_vss_1(from), igraph_vss_all(), IGRAPH_OUT);
     if (code != IGRAPH_SUCCESS) return code;
     for (igraph_integer_t to = 0; to < igraph_vcount(graph); to++) {
         const double distance = MATRIX(*row, 0, to);
@@ -171,7 +186,8 @@ static igraph_error_t count_isolated(const igraph_t *graph, gsa_measures *m)
 static igraph_error_t measure_graph(const igraph_t *graph, gsa_measures *m)
 {
     igraph_error_t code = components(graph, IGRAPH_WEAK, &m->weak, &m->largest_weak);
-    if (code == IGRAPH_SUCCESS) code = components(graph, IGRAPH_STRONG, &m->strong, &m->largest_strong);
+    if (code == IGRAPH_SUCCESS)
+        code = components(graph, IGRAPH_STRONG, &m->strong, &m->largest_strong);
     if (code == IGRAPH_SUCCESS) code = count_isolated(graph, m);
     if (code == IGRAPH_SUCCESS) code = distances(graph, m);
     return code;
@@ -200,7 +216,8 @@ static gsa_status measure_with_igraph(const gsa_view *view, gsa_measures *m, gsa
         code = measure_graph(&graph, m);
         igraph_destroy(&graph);
     }
-    if (code != IGRAPH_SUCCESS) status = gsa_igraph_failed(code, GSA_ERR_UNSUPPORTED, "statistics", error);
+    if (code != IGRAPH_SUCCESS)
+        status = gsa_igraph_failed(code, GSA_ERR_UNSUPPORTED, "statistics", error);
     gsa_igraph_leave(&guard);
     return status;
 }
@@ -216,8 +233,9 @@ gsa_status gsa_view_measure(const gsa_view *view, gsa_measures **measures, gsa_e
     m->phase_edges = gsa_alloc_zero(view->system, phases, sizeof *m->phase_edges);
     m->in = gsa_alloc_zero(view->system, kinds + 1, sizeof *m->in);
     m->out = gsa_alloc_zero(view->system, kinds + 1, sizeof *m->out);
-    gsa_status status = m->kind_nodes && m->phase_edges && m->in && m->out ? count(view, m, error)
-                                                                           : gsa_out_of_memory(error, "statistics", 0);
+    gsa_status status = m->kind_nodes && m->phase_edges && m->in && m->out
+                            ? count(view, m, error)
+                            : gsa_out_of_memory(error, "statistics", 0);
     if (status == GSA_OK) status = measure_with_igraph(view, m, error);
     if (status == GSA_OK) *measures = m;
     else gsa_measures_release(m);

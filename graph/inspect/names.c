@@ -12,7 +12,8 @@ static uint64_t hash_of(const char *text)
 static int32_t slot_of(const gsa_names *names, const char *text)
 {
     int32_t slot = (int32_t)(hash_of(text) % (uint64_t)names->n_slots);
-    while (names->slots[slot] && strcmp(names->at[names->slots[slot] - 1], text) != 0) slot = (slot + 1) % names->n_slots;
+    while (names->slots[slot] && strcmp(names->at[names->slots[slot] - 1], text) != 0)
+        slot = (slot + 1) % names->n_slots;
     return slot;
 }
 

@@ -1,5 +1,5 @@
-/* read.c - GraphML to plain arrays: igraph reads, then every attribute that the profile of graph/write.h knows is taken
- * over. */
+/* read.c - GraphML to plain arrays: igraph reads, then every attribute that the profile of
+ * graph/write.h knows is taken over. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -9,13 +9,16 @@
 static const int64_t FILE_LIMIT = INT64_C(1) << 32;
 enum { NO_TYPE = -1, NAME_ROOM = 512 };
 
-/* ---- attributes that may be absent, or of another type than ours (other programs write all as text) ---------------- */
+/* ---- attributes that may be absent, or of another type than ours (other programs write all as
+ * text) ---- */
 
 static int type_of(const igraph_t *graph, igraph_attribute_elemtype_t element, const char *name)
 {
     igraph_attribute_type_t type;
     if (!igraph_cattribute_has_attr(graph, element, name)) return NO_TYPE;
-    return igraph_cattribute_table.gettype(graph, &type, element, name) == IGRAPH_SUCCESS ? (int)type : NO_TYPE;
+    return igraph_cattribute_table.gettype(graph, &type, element, name) == IGRAPH_SUCCESS
+               ? (int)type
+               : NO_TYPE;
 }
 
 /* Places in a foreign file may be any number: two of them add up to an int32. */
@@ -71,7 +74,8 @@ static int read_node(gsa_view *view, const columns *c, igraph_integer_t v)
 {
     char room[NAME_ROOM];
     gsa_view_node *node = &view->node[v];
-    node->kind = gsa_names_add(view->system, &view->kinds, c->kind ? VAS(c->graph, "kind", v) : "node");
+    node->kind =
+        gsa_names_add(view->system, &view->kinds, c->kind ? VAS(c->graph, "kind", v) : "node");
     node->label = gsa_copy_text(view->system, node_label(c, v, room));
     node->index = c->index ? whole(VAN(c->graph, "index", v), MOST_PLACE, (int32_t)v) : (int32_t)v;
     node->level = c->level ? whole(VAN(c->graph, "level", v), MOST_PLACE, -1) : -1;
@@ -92,7 +96,9 @@ static int read_edge(gsa_view *view, const columns *c, igraph_integer_t e)
 {
     char room[NAME_ROOM];
     gsa_view_edge *edge = &view->edge[e];
-    const char *label = c->edge_text_label ? EAS(c->graph, "label", e) : c->edge_text_name ? EAS(c->graph, "name", e) : "";
+    const char *label = c->edge_text_label  ? EAS(c->graph, "label", e)
+                        : c->edge_text_name ? EAS(c->graph, "name", e)
+                                            : "";
     edge->from = (int32_t)IGRAPH_FROM(c->graph, e), edge->to = (int32_t)IGRAPH_TO(c->graph, e);
     edge->phase = gsa_names_add(view->system, &view->phases, phase_name(c, e, room));
     edge->label = gsa_names_add(view->system, &view->labels, label);
@@ -116,9 +122,11 @@ static gsa_status read_head_weights(gsa_view *view, const igraph_t *graph, gsa_e
         snprintf(name, sizeof name, "w%d", ++n);
     int64_t count;
     if (n == 0) return GSA_OK;
-    if (!gsa_mul(view->edges, n, &count)) return gsa_fail(error, GSA_ERR_LIMIT, "%d weights an edge are too many", n);
+    if (!gsa_mul(view->edges, n, &count))
+        return gsa_fail(error, GSA_ERR_LIMIT, "%d weights an edge are too many", n);
     view->head_weight = gsa_alloc(view->system, (size_t)count, sizeof *view->head_weight);
-    if (!view->head_weight) return gsa_out_of_memory(error, "weights", count * (int64_t)sizeof *view->head_weight);
+    if (!view->head_weight)
+        return gsa_out_of_memory(error, "weights", count * (int64_t)sizeof *view->head_weight);
     view->head_weights = n;
     for (int32_t h = 0; h < n; h++) {
         snprintf(name, sizeof name, "w%d", h);
@@ -130,23 +138,28 @@ static gsa_status read_head_weights(gsa_view *view, const igraph_t *graph, gsa_e
     return GSA_OK;
 }
 
-/* ---- the graph ----------------------------------------------------------------------------------------------------- */
+/* ---- the graph ----------------------------------------------------------------------------- */
 
 static double graph_number(const igraph_t *graph, const char *name)
 {
-    return type_of(graph, IGRAPH_ATTRIBUTE_GRAPH, name) == IGRAPH_ATTRIBUTE_NUMERIC ? GAN(graph, name) : -1;
+    return type_of(graph, IGRAPH_ATTRIBUTE_GRAPH, name) == IGRAPH_ATTRIBUTE_NUMERIC
+               ? GAN(graph, name)
+               : -1;
 }
 
-static gsa_status check_counts(const gsa_view *view, const igraph_t *graph, const char *path, gsa_error *error)
+static gsa_status check_counts(const gsa_view *view, const igraph_t *graph, const char *path,
+                               gsa_error *error)
 {
     const double nodes = graph_number(graph, "nodes"), edges = graph_number(graph, "edges");
     if (nodes >= 0 && nodes != view->nodes)
         return gsa_fail(error, GSA_ERR_FORMAT,
-                        "'%s': it says %.0f nodes and has %" PRId32 ": it is cut, or an edge names a "
+                        "'%s': it says %.0f nodes and has %" PRId32
+                        ": it is cut, or an edge names a "
                         "node that is not there",
                         path, nodes, view->nodes);
     if (edges >= 0 && edges != (double)view->edges)
-        return gsa_fail(error, GSA_ERR_FORMAT, "'%s': it says %.0f edges and has %" PRId64, path, edges, view->edges);
+        return gsa_fail(error, GSA_ERR_FORMAT, "'%s': it says %.0f edges and has %" PRId64, path,
+                        edges, view->edges);
     return GSA_OK;
 }
 
@@ -154,9 +167,11 @@ static gsa_status take(gsa_view *view, const igraph_t *graph, const char *path, 
 {
     columns c;
     const igraph_integer_t nodes = igraph_vcount(graph), edges = igraph_ecount(graph);
-    if (nodes > INT32_MAX) return gsa_fail(error, GSA_ERR_LIMIT, "'%s' has more than %d nodes", path, INT32_MAX);
+    if (nodes > INT32_MAX)
+        return gsa_fail(error, GSA_ERR_LIMIT, "'%s' has more than %d nodes", path, INT32_MAX);
     find_columns(&c, graph);
-    view->nodes = (int32_t)nodes, view->edges = edges, view->directed = igraph_is_directed(graph), view->profile = c.kind;
+    view->nodes = (int32_t)nodes, view->edges = edges, view->directed = igraph_is_directed(graph),
+    view->profile = c.kind;
     gsa_status status = check_counts(view, graph, path, error);
     if (status != GSA_OK) return status;
     const int named = type_of(graph, IGRAPH_ATTRIBUTE_GRAPH, "spec") == IGRAPH_ATTRIBUTE_STRING;
@@ -169,11 +184,13 @@ static gsa_status take(gsa_view *view, const igraph_t *graph, const char *path, 
     for (igraph_integer_t v = 0; v < nodes && room; v++) room = read_node(view, &c, v);
     for (igraph_integer_t e = 0; e < edges && room; e++) room = read_edge(view, &c, e);
     if (!room)
-        return gsa_out_of_memory(error, path, nodes * (int64_t)sizeof *view->node + edges * (int64_t)sizeof *view->edge);
+        return gsa_out_of_memory(
+            error, path, nodes * (int64_t)sizeof *view->node + edges * (int64_t)sizeof *view->edge);
     return read_head_weights(view, graph, error);
 }
 
-static gsa_status parse(gsa_view *view, const char *path, char *data, int64_t bytes, gsa_error *error)
+static gsa_status parse(gsa_view *view, const char *path, char *data, int64_t bytes,
+                        gsa_error *error)
 {
     igraph_t graph;
     gsa_igraph_guard guard;
@@ -187,7 +204,8 @@ static gsa_status parse(gsa_view *view, const char *path, char *data, int64_t by
             status = take(view, &graph, path, error);
             igraph_destroy(&graph);
         } else if (code == IGRAPH_EINVAL) /* the graph that it was to take is not there */
-            status = gsa_fail(error, GSA_ERR_FORMAT, "%s: XML that holds no <graph>, expected GraphML", path);
+            status = gsa_fail(error, GSA_ERR_FORMAT,
+                              "%s: XML that holds no <graph>, expected GraphML", path);
         else status = gsa_igraph_failed(code, GSA_ERR_FORMAT, path, error);
         snprintf(view->note, sizeof view->note, "%s", gsa_igraph_warning());
         gsa_igraph_leave(&guard);
@@ -196,7 +214,8 @@ static gsa_status parse(gsa_view *view, const char *path, char *data, int64_t by
     return status;
 }
 
-gsa_status gsa_view_read(const gsa_system *system, const char *path, gsa_view **view, gsa_error *error)
+gsa_status gsa_view_read(const gsa_system *system, const char *path, gsa_view **view,
+                         gsa_error *error)
 {
     char *data;
     int64_t bytes;
@@ -229,7 +248,7 @@ void gsa_view_release(gsa_view *view)
     gsa_release(view->system, view);
 }
 
-/* ---- selection ----------------------------------------------------------------------------------------------------- */
+/* ---- selection ----------------------------------------------------------------------------- */
 
 static void list_names(const gsa_names *names, char *out, size_t size)
 {
@@ -239,25 +258,34 @@ static void list_names(const gsa_names *names, char *out, size_t size)
         used += (size_t)snprintf(out + used, size - used, "%s%s", i ? ", " : "", names->at[i]);
 }
 
-static gsa_status check_selection(const gsa_view *view, int32_t layer, const char *phase, int32_t head, gsa_error *error)
+static gsa_status check_selection(const gsa_view *view, int32_t layer, const char *phase,
+                                  int32_t head, gsa_error *error)
 {
     char known[256];
     int found = phase == NULL;
-    for (int32_t i = 0; i < view->phases.count && !found; i++) found = strcmp(view->phases.at[i], phase) == 0;
+    for (int32_t i = 0; i < view->phases.count && !found; i++)
+        found = strcmp(view->phases.at[i], phase) == 0;
     list_names(&view->phases, known, sizeof known);
-    if (!found) return gsa_fail(error, GSA_ERR_ARGUMENT, "no phase is named '%s'; the file has: %s", phase, known);
+    if (!found)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "no phase is named '%s'; the file has: %s", phase,
+                        known);
     if (layer >= 0 && view->layers == 0)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "layer %d: the file's edges belong to no layer", layer);
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "layer %d: the file's edges belong to no layer",
+                        layer);
     if (layer >= view->layers && layer >= 0)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "layer %d, expected 0 to %d", layer, view->layers - 1);
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "layer %d, expected 0 to %d", layer,
+                        view->layers - 1);
     if (head >= 0 && view->head_weights == 0)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "head %d: the file has no weights of single heads (w0, w1, ...)", head);
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "head %d: the file has no weights of single heads (w0, w1, ...)", head);
     if (head >= view->head_weights && head >= 0)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "head %d, expected 0 to %d", head, view->head_weights - 1);
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "head %d, expected 0 to %d", head,
+                        view->head_weights - 1);
     return GSA_OK;
 }
 
-gsa_status gsa_view_select(gsa_view *view, int32_t layer, const char *phase, int32_t head, gsa_error *error)
+gsa_status gsa_view_select(gsa_view *view, int32_t layer, const char *phase, int32_t head,
+                           gsa_error *error)
 {
     const gsa_status status = check_selection(view, layer, phase, head, error);
     if (status != GSA_OK) return status;

@@ -1,5 +1,5 @@
-/* structure.c - what sort of pattern it is, told by kinds, levels, spans and edges, never by a name; the picture follows
- * from it. */
+/* structure.c - what sort of pattern it is, told by kinds, levels, spans and edges, never by a
+ * name; the picture follows from it. */
 #include "graph/inspect/draw.h"
 #include <string.h>
 
@@ -13,14 +13,17 @@ int gsa_covers_all(const gsa_page *page, int32_t node)
 {
     const gsa_view_node *x = &page->view->node[node];
     const int32_t base = page->kind[x->kind].base;
-    return gsa_is_placed(page->view, node) && x->first == 0 && x->last >= (base < 0 ? -1 : page->kind[base].last);
+    return gsa_is_placed(page->view, node) && x->first == 0 &&
+           x->last >= (base < 0 ? -1 : page->kind[base].last);
 }
 
 /* "encoder" of "encoder.token"; 0 bytes where the file has one stack. */
 static int is_same_stack(const gsa_view *view, int32_t a, int32_t b)
 {
-    const char *x = view->kinds.at[a], *y = view->kinds.at[b], *x_end = strrchr(x, '.'), *y_end = strrchr(y, '.');
-    const size_t x_bytes = x_end ? (size_t)(x_end - x) : 0, y_bytes = y_end ? (size_t)(y_end - y) : 0;
+    const char *x = view->kinds.at[a], *y = view->kinds.at[b], *x_end = strrchr(x, '.'),
+               *y_end = strrchr(y, '.');
+    const size_t x_bytes = x_end ? (size_t)(x_end - x) : 0,
+                 y_bytes = y_end ? (size_t)(y_end - y) : 0;
     return x_bytes == y_bytes && memcmp(x, y, x_bytes) == 0;
 }
 
@@ -29,7 +32,8 @@ typedef struct kind_counts {
     int64_t entered;
 } kind_counts;
 
-/* Most nodes without a place that some edge enters; the kind of the most nodes where no edge enters any. Of the
+/* Most nodes without a place that some edge enters; the kind of the most nodes where no edge enters
+ * any. Of the
  * stack of kind `within`; -1: it has none. */
 static int32_t find_primary(const gsa_view *view, const kind_counts *count, int32_t within)
 {
@@ -37,20 +41,24 @@ static int32_t find_primary(const gsa_view *view, const kind_counts *count, int3
     for (int32_t k = 0; k < view->kinds.count; k++) {
         if (count[k].placed > 0 || !is_same_stack(view, k, within)) continue;
         if (best < 0 || (count[k].entered > 0) > (count[best].entered > 0) ||
-            ((count[k].entered > 0) == (count[best].entered > 0) && count[k].nodes > count[best].nodes))
+            ((count[k].entered > 0) == (count[best].entered > 0) &&
+             count[k].nodes > count[best].nodes))
             best = k;
     }
     return best;
 }
 
-/* On a line an edge of the sequence is long, on a circle all are short: then it is drawn on a circle. */
+/* On a line an edge of the sequence is long, on a circle all are short: then it is drawn on a
+ * circle. */
 static int is_cyclic(const gsa_view *view, int32_t primary, int32_t n)
 {
     int32_t far = 0, around = 0;
     for (int64_t e = 0; e < view->edges; e++) {
-        const gsa_view_node *a = &view->node[view->edge[e].from], *b = &view->node[view->edge[e].to];
+        const gsa_view_node *a = &view->node[view->edge[e].from],
+                            *b = &view->node[view->edge[e].to];
         if (a->kind != primary || b->kind != primary) continue;
-        const int32_t d = a->index < b->index ? b->index - a->index : a->index - b->index, c = d < n - d ? d : n - d;
+        const int32_t d = a->index < b->index ? b->index - a->index : a->index - b->index,
+                      c = d < n - d ? d : n - d;
         if (d > far) far = d;
         if (c > around) around = c;
     }
@@ -60,12 +68,14 @@ static int is_cyclic(const gsa_view *view, int32_t primary, int32_t n)
 static void count_kinds(const gsa_view *view, kind_counts *count, gsa_structure *s)
 {
     for (int32_t v = 0; v < view->nodes; v++)
-        count[view->node[v].kind].nodes++, count[view->node[v].kind].placed += gsa_is_placed(view, v);
+        count[view->node[v].kind].nodes++,
+            count[view->node[v].kind].placed += gsa_is_placed(view, v);
     for (int64_t e = 0; e < view->edges; e++) {
         count[view->node[view->edge[e].to].kind].entered++;
         s->per_head |= view->edge[e].head_to >= 0;
     }
-    for (int32_t k = 0; k < view->kinds.count; k++) s->rows += count[k].nodes > 0 && count[k].placed == 0;
+    for (int32_t k = 0; k < view->kinds.count; k++)
+        s->rows += count[k].nodes > 0 && count[k].placed == 0;
 }
 
 /* The first stack's sequence is the picture's; a stack without one of its own leans on it. */
@@ -96,7 +106,8 @@ gsa_status gsa_page_structure(gsa_page *page, gsa_structure *structure, gsa_erro
     *structure = (gsa_structure){ .primary = -1, .last = -1 };
     if (!count || !page->kind) {
         gsa_release(page->system, count);
-        return gsa_out_of_memory(error, "kinds", (int64_t)(kinds * (sizeof *count + sizeof *page->kind)));
+        return gsa_out_of_memory(error, "kinds",
+                                 (int64_t)(kinds * (sizeof *count + sizeof *page->kind)));
     }
     count_kinds(view, count, structure);
     find_bases(page, count, structure);
@@ -108,7 +119,8 @@ gsa_status gsa_page_structure(gsa_page *page, gsa_structure *structure, gsa_erro
         structure->levels |= kind->level > 0 && kind->level != view->node[v].level + 1;
         kind->level = view->node[v].level + 1;
     }
-    if (structure->primary >= 0) structure->cyclic = is_cyclic(view, structure->primary, count[structure->primary].nodes);
+    if (structure->primary >= 0)
+        structure->cyclic = is_cyclic(view, structure->primary, count[structure->primary].nodes);
     gsa_release(page->system, count);
     return GSA_OK;
 }

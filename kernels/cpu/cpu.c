@@ -20,8 +20,8 @@ static int has_avx2(void)
 #if defined GSA_HAVE_AVX512_LEVEL || defined GSA_HAVE_EMULATED_LEVEL
 static int has_avx512(void)
 {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512bw") && has_avx2();
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") && has_avx2();
 }
 #endif
 
@@ -73,10 +73,12 @@ static const struct {
     [GSA_CPU_AVX512] = { "cpu (AVX-512)", has_avx512, fill_avx512, &gsa_cpu_avx512_probe },
 #endif
 #if defined GSA_HAVE_EMULATED_LEVEL
-    [GSA_CPU_EMULATED] = { "cpu (AVX-512, emulated)", has_emulated, fill_emulated, &gsa_cpu_emulated_probe },
+    [GSA_CPU_EMULATED] = { "cpu (AVX-512, emulated)", has_emulated, fill_emulated,
+                           &gsa_cpu_emulated_probe },
 #endif
 #if defined GSA_HAVE_NEON_LEVEL
-    [GSA_CPU_NEON] = { "cpu (NEON)", has_plain, gsa_cpu_neon_fill, &gsa_cpu_neon_probe }, /* every aarch64 has it */
+    [GSA_CPU_NEON] = { "cpu (NEON)", has_plain, gsa_cpu_neon_fill,
+                       &gsa_cpu_neon_probe }, /* every aarch64 has it */
 #endif
 };
 enum { LEVELS = sizeof levels / sizeof *levels };
@@ -100,13 +102,17 @@ const gsa_cpu_probe *gsa_cpu_probe_of(int level)
     return gsa_cpu_has(level) ? levels[level].probe : NULL;
 }
 
-gsa_status gsa_backend_cpu(const gsa_system *system, int level, int threads, gsa_backend **backend, gsa_error *error)
+gsa_status gsa_backend_cpu(const gsa_system *system, int level, int threads, gsa_backend **backend,
+                           gsa_error *error)
 {
-    static const char *const words[] = { "best", "plain C", "AVX2", "AVX-512", "AVX-512, emulated,", "NEON" };
+    static const char *const words[] = { "best", "plain C", "AVX2", "AVX-512", "AVX-512, emulated,",
+                                         "NEON" };
     if (level < GSA_CPU_BEST || level > GSA_CPU_NEON)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "backend cpu: level %d, expected 0 to %d", level, GSA_CPU_NEON);
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "backend cpu: level %d, expected 0 to %d", level,
+                        GSA_CPU_NEON);
     if (!gsa_cpu_has(level))
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "backend cpu: %s is not there on this machine or in this build",
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "backend cpu: %s is not there on this machine or in this build",
                         words[level]);
     if (level == GSA_CPU_BEST) level = best_level();
     const gsa_status status = gsa_backend_ref(system, GSA_F32, threads, backend, error);

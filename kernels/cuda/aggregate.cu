@@ -1,7 +1,8 @@
-/* aggregate.cu - y_u = sum or mean of v over the in-edges of u; dv_v += dy_u or dy_u / degree over the out-edges of v.
+/* aggregate.cu - y_u = sum or mean of v over the in-edges of u; dv_v += dy_u or dy_u / degree over
+ * the out-edges of v.
  *
- * A warp has 32 columns of one row (or of one piece of a hub row): its lanes look up 32 edges at a time, then walk them
- * together. */
+ * A warp has 32 columns of one row (or of one piece of a hub row): its lanes look up 32 edges at a
+ * time, then walk them together. */
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/plan.h"
 
@@ -56,8 +57,8 @@ GSA_DEVICE const float *source_row(const aggregate_job &job, int32_t source, int
 }
 
 /* One lane's edge of the next 32: its row, and its weight in the sum. */
-GSA_DEVICE const float *find_edge(const aggregate_job &job, const aggregate_item &at, int64_t &run, int32_t &done, int base,
-                                  int lane, float *weight)
+GSA_DEVICE const float *find_edge(const aggregate_job &job, const aggregate_item &at, int64_t &run,
+                                  int32_t &done, int base, int lane, float *weight)
 {
     const int left = at.count - base;
     const int64_t edge = __ldg(job.offset + at.row) + at.first + base + lane;
@@ -65,7 +66,8 @@ GSA_DEVICE const float *find_edge(const aggregate_job &job, const aggregate_item
     if (job.backward) {
         if (lane >= left) return NULL;
         const int64_t row = __ldg(&job.out_edge[edge].row);
-        if (job.mean) *weight = 1 / (float)(__ldg(job.row_offset + row + 1) - __ldg(job.row_offset + row));
+        if (job.mean)
+            *weight = 1 / (float)(__ldg(job.row_offset + row + 1) - __ldg(job.row_offset + row));
         return job.dy + row * job.cols;
     }
     if (job.entries) {
@@ -93,7 +95,8 @@ GSA_DEVICE int kind_of(const aggregate_job &job, int64_t source)
     return kind;
 }
 
-/* Where the sum of a row goes: y, or dv of the source's kind (NULL: not wanted, or another launch's). */
+/* Where the sum of a row goes: y, or dv of the source's kind (NULL: not wanted, or another
+ * launch's). */
 GSA_DEVICE float *target_row(const aggregate_job &job, int64_t row)
 {
     if (!job.backward) return job.y + row * job.cols;
@@ -101,7 +104,8 @@ GSA_DEVICE float *target_row(const aggregate_job &job, int64_t row)
     return job.dv[kind] ? job.dv[kind] + (row - job.part_first[kind]) * job.cols : NULL;
 }
 
-GSA_DEVICE void store_sum(const aggregate_job &job, const aggregate_item &at, int64_t column, float sum)
+GSA_DEVICE void store_sum(const aggregate_job &job, const aggregate_item &at, int64_t column,
+                          float sum)
 {
     const int64_t degree = __ldg(job.offset + at.row + 1) - __ldg(job.offset + at.row);
     float *to = target_row(job, at.row);
@@ -110,12 +114,14 @@ GSA_DEVICE void store_sum(const aggregate_job &job, const aggregate_item &at, in
     } else to[column] = job.mean && degree > 0 ? sum / (float)degree : sum;
 }
 
-static __global__ void __launch_bounds__(GSA_THREADS) aggregate_rows(GSA_ARGUMENT(aggregate_job) job)
+static __global__ void __launch_bounds__(GSA_THREADS)
+    aggregate_rows(GSA_ARGUMENT(aggregate_job) job)
 {
     GSA_SHARED(const float *, from, [GSA_THREADS]);
     GSA_SHARED(float, weights, [GSA_THREADS]);
     const int lane = threadIdx.x % GSA_WARP, mine = threadIdx.x - lane;
-    const int64_t warp = (int64_t)blockIdx.x * WARPS + threadIdx.x / GSA_WARP, column = warp % job.slices * GSA_WARP + lane;
+    const int64_t warp = (int64_t)blockIdx.x * WARPS + threadIdx.x / GSA_WARP,
+                  column = warp % job.slices * GSA_WARP + lane;
     const aggregate_item at = find_item(job, warp / job.slices);
     int64_t run = 0;
     int32_t done = 0;
@@ -134,7 +140,8 @@ static __global__ void __launch_bounds__(GSA_THREADS) aggregate_rows(GSA_ARGUMEN
         __syncwarp();
         const int edges = min(at.count - base, (int)GSA_WARP);
         if (column < job.cols)
-            for (int e = 0; e < edges; e++) sum += weights[mine + e] * __ldg(from[mine + e] + column);
+            for (int e = 0; e < edges; e++)
+                sum += weights[mine + e] * __ldg(from[mine + e] + column);
         __syncwarp();
     }
     if (column >= job.cols) return;
@@ -143,20 +150,24 @@ static __global__ void __launch_bounds__(GSA_THREADS) aggregate_rows(GSA_ARGUMEN
 }
 
 /* A warp has 32 columns of one piece; the first of a row adds them all up, in their order. */
-static __global__ void __launch_bounds__(GSA_THREADS) aggregate_merge(GSA_ARGUMENT(aggregate_job) job)
+static __global__ void __launch_bounds__(GSA_THREADS)
+    aggregate_merge(GSA_ARGUMENT(aggregate_job) job)
 {
-    const int64_t warp = (int64_t)blockIdx.x * WARPS + threadIdx.x / GSA_WARP, piece = warp / job.slices;
+    const int64_t warp = (int64_t)blockIdx.x * WARPS + threadIdx.x / GSA_WARP,
+                  piece = warp / job.slices;
     const int64_t column = warp % job.slices * GSA_WARP + threadIdx.x % GSA_WARP;
     if (piece >= __ldg(job.piece + job.rows) || column >= job.cols) return;
     const aggregate_item at = find_item(job, piece);
     float sum = 0;
     if (at.first > 0) return;
-    for (int64_t p = piece; p < __ldg(job.piece + at.row + 1); p++) sum += job.part[p * job.cols + column];
+    for (int64_t p = piece; p < __ldg(job.piece + at.row + 1); p++)
+        sum += job.part[p * job.cols + column];
     store_sum(job, at, column, sum);
 }
 
 /* The rows, then the hubs. */
-static gsa_status launch(gsa_backend *b, const char *op, aggregate_job *job, const gsa_cuda_cut *cut)
+static gsa_status launch(gsa_backend *b, const char *op, aggregate_job *job,
+                         const gsa_cuda_cut *cut)
 {
     int64_t blocks;
     void *room;
@@ -172,15 +183,16 @@ static gsa_status launch(gsa_backend *b, const char *op, aggregate_job *job, con
     return GSA_RUN(b, aggregate_merge, blocks, GSA_THREADS, *job);
 }
 
-static gsa_status check(gsa_backend *b, const char *op, const gsa_edges *edges, int backward, int64_t cols)
+static gsa_status check(gsa_backend *b, const char *op, const gsa_edges *edges, int backward,
+                        int64_t cols)
 {
     GSA_TRY(gsa_cuda_shape(b, op, edges->rows, cols));
     GSA_TRY(gsa_cuda_check_edges(b, op, edges, backward));
     return gsa_cuda_check(b, cudaSuccess, op, __FILE__, __LINE__);
 }
 
-static gsa_status aggregate_forward(gsa_backend *b, void *y, const gsa_edges *edges, const gsa_part *parts, int mean,
-                                    int64_t cols)
+static gsa_status aggregate_forward(gsa_backend *b, void *y, const gsa_edges *edges,
+                                    const gsa_part *parts, int mean, int64_t cols)
 {
     const gsa_cuda_plan *plan;
     aggregate_job job = {};
@@ -195,8 +207,8 @@ static gsa_status aggregate_forward(gsa_backend *b, void *y, const gsa_edges *ed
     return launch(b, "aggregate_forward", &job, &plan->in);
 }
 
-static gsa_status aggregate_backward(gsa_backend *b, const gsa_part *parts, const void *dy, const gsa_edges *edges, int mean,
-                                     int64_t cols)
+static gsa_status aggregate_backward(gsa_backend *b, const gsa_part *parts, const void *dy,
+                                     const gsa_edges *edges, int mean, int64_t cols)
 {
     const gsa_cuda_plan *plan;
     aggregate_job job = {};
@@ -204,10 +216,14 @@ static gsa_status aggregate_backward(gsa_backend *b, const gsa_part *parts, cons
     GSA_TRY(check(b, "aggregate_backward", edges, 1, cols));
     if (edges->rows == 0 || cols == 0) return GSA_OK;
     GSA_TRY(gsa_cuda_plan_of(b, "aggregate_backward", edges, 1, &plan));
-    job.rows = plan->sources, job.cols = cols, job.mean = mean, job.backward = 1, job.kinds = edges->kinds;
-    job.offset = plan->out_offset, job.out_edge = plan->out, job.row_offset = edges->edge_offset, job.dy = (const float *)dy;
-    for (int k = 0; k <= edges->kinds; k++) job.part_first[k] = k < edges->kinds ? plan->part_first[k] : plan->sources;
-    for (int k = 0; k < edges->kinds; k++) more += left[k] = edges->part_rows[k] > 0 && parts[k].dv != NULL;
+    job.rows = plan->sources, job.cols = cols, job.mean = mean, job.backward = 1,
+    job.kinds = edges->kinds;
+    job.offset = plan->out_offset, job.out_edge = plan->out, job.row_offset = edges->edge_offset,
+    job.dy = (const float *)dy;
+    for (int k = 0; k <= edges->kinds; k++)
+        job.part_first[k] = k < edges->kinds ? plan->part_first[k] : plan->sources;
+    for (int k = 0; k < edges->kinds; k++)
+        more += left[k] = edges->part_rows[k] > 0 && parts[k].dv != NULL;
     while (more > 0) { /* kinds with one plane take turns: each launch has one writer an element */
         for (int k = 0; k < edges->kinds; k++) {
             job.dv[k] = left[k] ? (float *)parts[k].dv : NULL;

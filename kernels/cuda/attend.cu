@@ -1,13 +1,15 @@
-/* attend.cu - the attention ops: which passes run, over which items, and what they leave to merge. */
+/* attend.cu - the attention ops: which passes run, over which items, and what they leave to
+ * merge. */
 #include "kernels/cuda/attend_window.h"
 #include "kernels/cuda/columns.h"
 #include "kernels/cuda/library.h"
 #include <float.h>
 
-/* ---- small kernels ---- */
+/* ---- small kernels ------------------------------------------------------------------------- */
 
-/* Merging: a block has 32 columns of one hub at a time; MERGE_LANES threads a column share its pieces, in a fixed order.
- * Blocks walk over (piece, slice of columns), and work where a piece is the first of its row. */
+/* Merging: a block has 32 columns of one hub at a time; MERGE_LANES threads a column share its
+ * pieces, in a fixed order. Blocks walk over (piece, slice of columns), and work where a piece is
+ * the first of its row. */
 enum { MERGE_LANES = GSA_THREADS / GSA_WARP, MERGE_BLOCKS = 2048 };
 
 typedef struct merge_item {
@@ -50,7 +52,8 @@ GSA_DEVICE float merge_tops(float x, float (*room)[GSA_WARP])
     room[threadIdx.x / GSA_WARP][threadIdx.x % GSA_WARP] = x;
     __syncthreads();
     float top = room[0][threadIdx.x % GSA_WARP];
-    for (int lane = 1; lane < MERGE_LANES; lane++) top = fmaxf(top, room[lane][threadIdx.x % GSA_WARP]);
+    for (int lane = 1; lane < MERGE_LANES; lane++)
+        top = fmaxf(top, room[lane][threadIdx.x % GSA_WARP]);
     __syncthreads();
     return top;
 }
@@ -77,12 +80,14 @@ static __global__ void __launch_bounds__(GSA_THREADS) merge_forward(GSA_ARGUMENT
         o = merge_lanes(o, room);
         if (!at.there || lane > 0) continue;
         job.out[at.row * job.width + at.column] = sum == 0 ? 0 : o / sum;
-        if (at.column % job.dim == 0) job.lse[at.row * job.heads + head] = sum == 0 ? -INFINITY : top + logf(sum);
+        if (at.column % job.dim == 0)
+            job.lse[at.row * job.heads + head] = sum == 0 ? -INFINITY : top + logf(sum);
     }
 }
 
 /* The column's sum over the pieces of its row, in every lane. */
-GSA_DEVICE float merge_pieces(const attend_job &job, const merge_item &at, const float *part, float (*room)[GSA_WARP])
+GSA_DEVICE float merge_pieces(const attend_job &job, const merge_item &at, const float *part,
+                              float (*room)[GSA_WARP])
 {
     float sum = 0;
     for (int64_t p = at.first + threadIdx.x / GSA_WARP; at.there && p < at.last; p += MERGE_LANES)
@@ -143,8 +148,10 @@ GSA_DEVICE float number_of(gsa_bf16 x)
     return __uint_as_float((uint32_t)x.bits << 16);
 }
 
-/* p_e = exp(s_e - lse), recomputed: a warp a row, a lane an (edge, head). For inspection, not for speed. */
-template <class T> static __global__ void __launch_bounds__(GSA_THREADS) attend_weights(GSA_ARGUMENT(weights_job) job)
+/* p_e = exp(s_e - lse), recomputed: a warp a row, a lane an (edge, head). For inspection, not for
+ * speed. */
+template <class T>
+static __global__ void __launch_bounds__(GSA_THREADS) attend_weights(GSA_ARGUMENT(weights_job) job)
 {
     const attend_job &a = job.a;
     const int64_t row = gsa_thread() / GSA_WARP;
@@ -157,7 +164,8 @@ template <class T> static __global__ void __launch_bounds__(GSA_THREADS) attend_
                           label = run.label + at * run.label_step;
             const float lse = __ldg(a.kept_lse + row * a.heads + head);
             const float *q = a.q + row * a.width + (int64_t)head * a.dim;
-            const T *k = (const T *)a.k[run.kind] + (int64_t)(run.first + at * run.step) * a.width + (int64_t)head * a.dim;
+            const T *k = (const T *)a.k[run.kind] + (int64_t)(run.first + at * run.step) * a.width +
+                         (int64_t)head * a.dim;
             float sum = 0;
             for (int32_t c = 0; c < a.dim; c++) {
                 const float x = attend_storage<T>::ROUNDED ? gsa_bf16_round(q[c]) : q[c];
@@ -170,20 +178,22 @@ template <class T> static __global__ void __launch_bounds__(GSA_THREADS) attend_
     }
 }
 
-/* ---- what every pass needs ---- */
-gsa_status gsa_attend_launch(gsa_backend *b, const char *op, const attend_choice *table, int count, const attend_job *job,
-                             int widest)
+/* ---- what every pass needs ----------------------------------------------------------------- */
+gsa_status gsa_attend_launch(gsa_backend *b, const char *op, const attend_choice *table, int count,
+                             const attend_job *job, int widest)
 {
     int64_t blocks;
     const int most = job->bf16 && widest == 4 ? 8 : widest;
     for (int i = 0; i < count; i++) {
         const attend_choice *one = &table[i];
-        if (one->bf16 != job->bf16 || one->v > most || job->dim % one->v != 0 || one->v * one->g * one->c < job->dim)
+        if (one->bf16 != job->bf16 || one->v > most || job->dim % one->v != 0 ||
+            one->v * one->g * one->c < job->dim)
             continue;
         GSA_TRY(gsa_cuda_grid(b, op, job->items, GSA_THREADS / table[i].g, &blocks));
         return GSA_RUN(b, table[i].kernel, blocks, GSA_THREADS, *job);
     }
-    return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "%s: head_dim %d exceeds 256, the most that the kernels hold", op,
+    return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
+                    "%s: head_dim %d exceeds 256, the most that the kernels hold", op,
                     (int)job->dim);
 }
 
@@ -196,13 +206,14 @@ static int aligned(const void *at, int bytes)
 static int widest_load(const gsa_attend_args *args)
 {
     for (int v = 4; v > 1; v /= 2) {
-        int all = aligned(args->q, 4 * v) && aligned(args->out, 4 * v) && aligned(args->label_vectors, 4 * v) &&
-                  aligned(args->dout, 4 * v) && aligned(args->dq, 4 * v);
+        int all = aligned(args->q, 4 * v) && aligned(args->out, 4 * v) &&
+                  aligned(args->label_vectors, 4 * v) && aligned(args->dout, 4 * v) &&
+                  aligned(args->dq, 4 * v);
         for (int k = 0; k < args->edges->kinds; k++) {
             const gsa_part *part = &args->parts[k];
             if (args->edges->part_rows[k] > 0)
-                all = all && aligned(part->k, 4 * v) && aligned(part->v, 4 * v) && aligned(part->dk, 4 * v) &&
-                      aligned(part->dv, 4 * v);
+                all = all && aligned(part->k, 4 * v) && aligned(part->v, 4 * v) &&
+                      aligned(part->dk, 4 * v) && aligned(part->dv, 4 * v);
         }
         if (all) return v;
     }
@@ -212,8 +223,8 @@ static int widest_load(const gsa_attend_args *args)
 static gsa_status check(gsa_backend *b, const char *op, const gsa_attend_args *args, int backward)
 {
     if (args->heads < 0 || args->head_dim < 0)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %d heads of %d columns: one is negative", op, (int)args->heads,
-                        (int)args->head_dim);
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %d heads of %d columns: one is negative",
+                        op, (int)args->heads, (int)args->head_dim);
     GSA_TRY(gsa_cuda_check_edges(b, op, args->edges, backward));
     GSA_TRY(gsa_cuda_shape(b, op, args->edges->rows, (int64_t)args->heads * args->head_dim));
     GSA_TRY(gsa_cuda_shape(b, op, args->edges->edge_total, args->heads));
@@ -231,7 +242,8 @@ static void set_job(attend_job *job, const gsa_attend_args *args, const gsa_cuda
     job->q = (const float *)args->q, job->r = (const float *)args->label_vectors,
     job->bias = (const float *)args->label_bias;
     job->drop = gsa_cuda_drop_of(&args->dropout, edges);
-    job->run_offset = edges->run_offset, job->edge_offset = edges->edge_offset, job->runs = edges->runs;
+    job->run_offset = edges->run_offset, job->edge_offset = edges->edge_offset,
+    job->runs = edges->runs;
     job->run_first = plan->run_first, job->entries = plan->entries;
     job->out = (float *)args->out, job->lse = (float *)args->lse;
     job->kept_out = job->out, job->kept_lse = job->lse;
@@ -242,14 +254,16 @@ static void set_job(attend_job *job, const gsa_attend_args *args, const gsa_cuda
         if (edges->part_rows[k] > 0) job->k[k] = args->parts[k].k, job->v[k] = args->parts[k].v;
 }
 
-/* ---- bf16: what edges read, rounded into scratch ---- */
+/* ---- bf16: what edges read, rounded into scratch ------------------------------------------- */
 typedef struct stored_planes {
     gsa_bf16_planes planes;
     int q, dout, k[GSA_MAX_KINDS], v[GSA_MAX_KINDS];
 } stored_planes;
 
-/* Floats of scratch for the copies; none where edges read floats. Windows read q as it is stored, forward too. */
-static int64_t plan_planes(stored_planes *s, const gsa_attend_args *args, int bf16, int backward, int windowed)
+/* Floats of scratch for the copies; none where edges read floats. Windows read q as it is stored,
+ * forward too. */
+static int64_t plan_planes(stored_planes *s, const gsa_attend_args *args, int bf16, int backward,
+                           int windowed)
 {
     const gsa_edges *edges = args->edges;
     const int64_t width = (int64_t)args->heads * args->head_dim;
@@ -264,13 +278,16 @@ static int64_t plan_planes(stored_planes *s, const gsa_attend_args *args, int bf
     return gsa_cuda_lay_planes(&s->planes) / (int64_t)sizeof(float);
 }
 
-static gsa_status store_planes(gsa_backend *b, const char *op, stored_planes *s, attend_job *job, float *room)
+static gsa_status store_planes(gsa_backend *b, const char *op, stored_planes *s, attend_job *job,
+                               float *room)
 {
     s->planes.to = (gsa_bf16 *)room;
     job->bf16 = 1;
     for (int k = 0; k < job->kinds; k++)
-        job->k[k] = gsa_cuda_plane(&s->planes, s->k[k]), job->v[k] = gsa_cuda_plane(&s->planes, s->v[k]);
-    job->edge_q = gsa_cuda_plane(&s->planes, s->q), job->edge_dout = gsa_cuda_plane(&s->planes, s->dout);
+        job->k[k] = gsa_cuda_plane(&s->planes, s->k[k]),
+        job->v[k] = gsa_cuda_plane(&s->planes, s->v[k]);
+    job->edge_q = gsa_cuda_plane(&s->planes, s->q),
+    job->edge_dout = gsa_cuda_plane(&s->planes, s->dout);
     return gsa_cuda_round_planes(b, op, &s->planes);
 }
 
@@ -291,8 +308,9 @@ static int64_t round4(int64_t floats)
     return (floats + 3) / 4 * 4;
 }
 
-/* ---- forward ---- */
-static gsa_status forward_hubs(gsa_backend *b, attend_job *job, int64_t bound, float *room, int widest)
+/* ---- forward ------------------------------------------------------------------------------- */
+static gsa_status forward_hubs(gsa_backend *b, attend_job *job, int64_t bound, float *room,
+                               int widest)
 {
     job->state = (float2 *)room, job->part = room + round4(2 * bound * job->heads);
     use_pieces(job, 0, bound);
@@ -300,18 +318,20 @@ static gsa_status forward_hubs(gsa_backend *b, attend_job *job, int64_t bound, f
     return GSA_RUN(b, merge_forward, merge_blocks(job, bound), GSA_THREADS, *job);
 }
 
-static gsa_status plan_call(gsa_backend *b, const char *op, const gsa_attend_args *args, int backward, int windowed,
-                            const gsa_cuda_plan **plan)
+static gsa_status plan_call(gsa_backend *b, const char *op, const gsa_attend_args *args,
+                            int backward, int windowed, const gsa_cuda_plan **plan)
 {
     GSA_TRY(windowed ? gsa_cuda_plan_windows(b, op, args->edges, backward, plan)
                      : gsa_cuda_plan_of(b, op, args->edges, backward, plan));
-    return gsa_cuda_of(b)->by_degree ? gsa_cuda_plan_bins(b, op, args->edges, backward, plan) : GSA_OK;
+    return gsa_cuda_of(b)->by_degree ? gsa_cuda_plan_bins(b, op, args->edges, backward, plan)
+                                     : GSA_OK;
 }
 
-/* ---- windows: the table of q.r_l, behind q itself where that is to be rounded ---- */
+/* ---- windows: the table of q.r_l, behind q itself where that is to be rounded -------------- */
 static int64_t rounded_room(const gsa_attend_args *args, int bf16)
 {
-    return bf16 && args->label_vectors ? round4(args->edges->rows * args->heads * args->head_dim) : 0;
+    return bf16 && args->label_vectors ? round4(args->edges->rows * args->heads * args->head_dim)
+                                       : 0;
 }
 
 static int64_t windows_room(const gsa_attend_args *args, int bf16)
@@ -319,13 +339,15 @@ static int64_t windows_room(const gsa_attend_args *args, int bf16)
     return rounded_room(args, bf16) + round4(gsa_window_table_room(args));
 }
 
-static gsa_status prepare_windows(gsa_backend *b, const char *op, attend_windows *windows, int bf16, float *room)
+static gsa_status prepare_windows(gsa_backend *b, const char *op, attend_windows *windows, int bf16,
+                                  float *room)
 {
     const gsa_attend_args *args = windows->args;
     const int64_t rounded = rounded_room(args, bf16);
     windows->table = room + rounded;
     if (rounded > 0) {
-        GSA_TRY(gsa_cuda_round_floats(b, op, room, windows->q, args->edges->rows * args->heads * args->head_dim));
+        GSA_TRY(gsa_cuda_round_floats(b, op, room, windows->q,
+                                      args->edges->rows * args->heads * args->head_dim));
         windows->q = room;
     }
     return gsa_window_fill_table(b, windows);
@@ -346,7 +368,8 @@ static gsa_status forward(gsa_backend *b, const gsa_attend_args *args, int bf16)
     set_job(&job, args, plan);
     use_cut(&job, &plan->in, args->edges->rows);
     job.order = plan->bins.row;
-    const int64_t bound = job.piece ? plan->in.bound : 0, planes = plan_planes(&stored, args, bf16, 0, windowed),
+    const int64_t bound = job.piece ? plan->in.bound : 0,
+                  planes = plan_planes(&stored, args, bf16, 0, windowed),
                   hubs = round4(2 * bound * job.heads) + round4(bound * job.width),
                   all = planes + hubs + (windowed ? windows_room(args, bf16) : 0);
     if (all > 0) GSA_TRY(gsa_cuda_scratch(b, "attend_forward", all, sizeof(float), &room));
@@ -356,7 +379,8 @@ static gsa_status forward(gsa_backend *b, const gsa_attend_args *args, int bf16)
     if (job.piece) GSA_TRY(forward_hubs(b, &job, bound, (float *)room + planes, widest));
     if (job.way) {
         attend_windows windows = { args, plan, job.q, NULL, widest };
-        GSA_TRY(prepare_windows(b, "attend_forward", &windows, bf16, (float *)room + planes + hubs));
+        GSA_TRY(
+            prepare_windows(b, "attend_forward", &windows, bf16, (float *)room + planes + hubs));
         GSA_TRY(gsa_windows_forward(b, &windows, &job));
     }
     if (args->weights == NULL) return GSA_OK;
@@ -367,61 +391,74 @@ static gsa_status forward(gsa_backend *b, const gsa_attend_args *args, int bf16)
                 : GSA_RUN(b, attend_weights<float>, blocks, GSA_THREADS, weights);
 }
 
-/* ---- backward by destination ---- */
+/* ---- backward by destination --------------------------------------------------------------- */
 
 /* Sums of ds by label for at most so many owners (rows or pieces) stand in memory at a time. */
 typedef struct label_work {
     float *dvectors, *dbias;
-    float *sum, *q, *partial; /* [owners, heads, labels], [owners, heads, dim], room of gsa_cuda_column_sums */
+    float *sum, *q,
+        *partial; /* [owners, heads, labels], [owners, heads, dim], room of gsa_cuda_column_sums */
     int64_t owners;
     const attend_windows *windows; /* or NULL */
 } label_work;
 
 /* dr += scale sum^T q;  db[l, h] += sum of the owners' sums */
-static gsa_status add_labels(gsa_backend *b, const attend_job *job, const label_work *work, const float *q, int64_t owners)
+static gsa_status add_labels(gsa_backend *b, const attend_job *job, const label_work *work,
+                             const float *q, int64_t owners)
 {
     const int64_t items = owners * job->heads;
     if (work->dvectors && job->dim > 0) {
-        const gsa_cuda_product product = { work->dvectors, work->sum, q, job->labels, job->dim, items,     job->dim,
-                                           job->labels,    job->dim,  1, 0,           1,        job->scale };
+        const gsa_cuda_product product = { work->dvectors, work->sum, q,        job->labels,
+                                           job->dim,       items,     job->dim, job->labels,
+                                           job->dim,       1,         0,        1,
+                                           job->scale };
         GSA_TRY(gsa_cuda_multiply(b, &product));
     }
     if (work->dbias == NULL) return GSA_OK;
-    return gsa_cuda_column_sums(b, "attend_backward", work->dbias, work->sum, owners, (int64_t)job->heads * job->labels,
-                                job->labels, work->partial);
+    return gsa_cuda_column_sums(b, "attend_backward", work->dbias, work->sum, owners,
+                                (int64_t)job->heads * job->labels, job->labels, work->partial);
 }
 
-static gsa_status rows_pass(gsa_backend *b, const attend_job *job, const label_work *work, int64_t first, int64_t count,
-                            int widest)
+static gsa_status rows_pass(gsa_backend *b, const attend_job *job, const label_work *work,
+                            int64_t first, int64_t count, int widest)
 {
     GSA_TRY(gsa_attend_rows_pass(b, job, widest));
-    return job->way && !job->pieced ? gsa_windows_rows(b, work->windows, job, first, count) : GSA_OK;
+    return job->way && !job->pieced ? gsa_windows_rows(b, work->windows, job, first, count)
+                                    : GSA_OK;
 }
 
 /* Owners first .. first+count-1: the pass, and their share of the label gradients. */
-static gsa_status rows_block(gsa_backend *b, attend_job *job, const label_work *work, int64_t first, int64_t count,
-                             int widest)
+static gsa_status rows_block(gsa_backend *b, attend_job *job, const label_work *work, int64_t first,
+                             int64_t count, int widest)
 {
     job->first_item = first * job->heads, job->items = count * job->heads;
-    job->label_sum = work->sum, job->label_q = job->pieced || (job->bf16 && !work->windows) ? work->q : NULL;
+    job->label_sum = work->sum,
+    job->label_q = job->pieced || (job->bf16 && !work->windows) ? work->q : NULL;
     if (work->sum == NULL) return rows_pass(b, job, work, first, count, widest);
     cudaStream_t stream = gsa_cuda_of(b)->stream;
-    GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(work->sum, 0, sizeof(float) * (size_t)(job->items * job->labels), stream)));
+    GSA_TRY(
+        GSA_CUDA(b, cudaMemsetAsync(work->sum, 0,
+                                    sizeof(float) * (size_t)(job->items * job->labels), stream)));
     if (job->label_q) /* items without edges here leave theirs as it is */
-        GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(work->q, 0, sizeof(float) * (size_t)(job->items * job->dim), stream)));
+        GSA_TRY(
+            GSA_CUDA(b, cudaMemsetAsync(work->q, 0, sizeof(float) * (size_t)(job->items * job->dim),
+                                        stream)));
     GSA_TRY(rows_pass(b, job, work, first, count, widest));
     const float *const q = work->windows ? work->windows->q : job->q;
     return add_labels(b, job, work, job->label_q ? work->q : q + first * job->width, count);
 }
 
-/* All owners, as many at a time as the label sums allow. Partial dq of pieces stands at its piece's own place. */
-static gsa_status rows_blocks(gsa_backend *b, attend_job *job, const label_work *work, int64_t owners, int widest)
+/* All owners, as many at a time as the label sums allow. Partial dq of pieces stands at its piece's
+ * own place. */
+static gsa_status rows_blocks(gsa_backend *b, attend_job *job, const label_work *work,
+                              int64_t owners, int widest)
 {
     const int64_t step = work->sum ? work->owners : owners;
     float *const part = job->part;
     for (int64_t first = 0; first < owners; first += step) {
         if (job->pieced) job->part = part + first * job->width;
-        GSA_TRY(rows_block(b, job, work, first, owners - first < step ? owners - first : step, widest));
+        GSA_TRY(
+            rows_block(b, job, work, first, owners - first < step ? owners - first : step, widest));
     }
     job->part = part;
     return GSA_OK;
@@ -442,16 +479,20 @@ static int64_t whole_windows(int64_t owners, const label_work *work)
     return work->windows ? larger(owners / GSA_WINDOW_ROWS, 1) * GSA_WINDOW_ROWS : owners;
 }
 
-static backward_room plan_room(gsa_backend *b, const attend_job *job, const gsa_cuda_plan *plan, int bf16, label_work *work)
+static backward_room plan_room(gsa_backend *b, const attend_job *job, const gsa_cuda_plan *plan,
+                               int bf16, label_work *work)
 {
     backward_room room = {};
-    const int64_t bound = larger(plan->in.piece ? plan->in.bound : 0, plan->out_cut.piece ? plan->out_cut.bound : 0);
+    const int64_t bound =
+        larger(plan->in.piece ? plan->in.bound : 0, plan->out_cut.piece ? plan->out_cut.bound : 0);
     const int64_t sums = (int64_t)job->heads * job->labels;
     int64_t at = round4(job->rows * job->heads);
     room.part = at, at += round4(bound * job->width);
     room.part2 = at, at += round4(bound * job->width);
-    if ((work->dvectors || work->dbias || (work->windows && job->r)) && sums > 0) { /* windows add up dq by label too */
-        const int64_t fit = whole_windows(gsa_cuda_of(b)->tuning->label_bytes / (sums * (int64_t)sizeof(float)), work);
+    if ((work->dvectors || work->dbias || (work->windows && job->r)) &&
+        sums > 0) { /* windows add up dq by label too */
+        const int64_t fit = whole_windows(
+            gsa_cuda_of(b)->tuning->label_bytes / (sums * (int64_t)sizeof(float)), work);
         const int64_t most = larger(job->rows, plan->in.piece ? plan->in.bound : 0);
         work->owners = fit < 1 ? 1 : fit < most ? fit : most;
         room.sum = at, at += round4(work->owners * sums);
@@ -464,49 +505,57 @@ static backward_room plan_room(gsa_backend *b, const attend_job *job, const gsa_
 }
 
 /* dq, delta and the label gradients. */
-static gsa_status backward_rows(gsa_backend *b, attend_job *job, const gsa_cuda_plan *plan, const label_work *work,
-                                int widest)
+static gsa_status backward_rows(gsa_backend *b, attend_job *job, const gsa_cuda_plan *plan,
+                                const label_work *work, int widest)
 {
     use_cut(job, &plan->in, job->rows);
     job->way = work->windows ? plan->windows.way : NULL;
-    const int whole = work->sum == NULL || work->owners >= job->rows; /* else sums by label stand in blocks of rows */
+    const int whole = work->sum == NULL ||
+                      work->owners >= job->rows; /* else sums by label stand in blocks of rows */
     job->order = whole ? plan->bins.row : NULL;
     GSA_TRY(rows_blocks(b, job, work, job->rows, widest));
     if (job->piece == NULL) return GSA_OK;
     job->pieced = 1;
     GSA_TRY(rows_blocks(b, job, work, plan->in.bound, widest));
-    return job->dq ? GSA_RUN(b, merge_rows, merge_blocks(job, plan->in.bound), GSA_THREADS, *job) : GSA_OK;
+    return job->dq ? GSA_RUN(b, merge_rows, merge_blocks(job, plan->in.bound), GSA_THREADS, *job)
+                   : GSA_OK;
 }
 
-/* ---- backward by source ---- */
+/* ---- backward by source -------------------------------------------------------------------- */
 static int shares_plane(const gsa_part *a, const gsa_part *c)
 {
-    return (a->dk && (a->dk == c->dk || a->dk == c->dv)) || (a->dv && (a->dv == c->dk || a->dv == c->dv));
+    return (a->dk && (a->dk == c->dk || a->dk == c->dv)) ||
+           (a->dv && (a->dv == c->dk || a->dv == c->dv));
 }
 
-/* Kinds that hold one value point to one plane: they take turns, so that each launch has one writer an element. Returns the
- * number of turns. */
+/* Kinds that hold one value point to one plane: they take turns, so that each launch has one writer
+ * an element. Returns the number of turns. */
 static int take_turns(const gsa_attend_args *args, int *turn)
 {
     int turns = 0;
     for (int k = 0; k < args->edges->kinds; k++) {
         turn[k] = -1;
-        if (args->edges->part_rows[k] == 0 || (args->parts[k].dk == NULL && args->parts[k].dv == NULL)) continue;
+        if (args->edges->part_rows[k] == 0 ||
+            (args->parts[k].dk == NULL && args->parts[k].dv == NULL))
+            continue;
         turn[k] = 0;
         for (int o = 0; o < k; o++)
-            if (turn[o] >= turn[k] && shares_plane(&args->parts[k], &args->parts[o])) turn[k] = turn[o] + 1;
+            if (turn[o] >= turn[k] && shares_plane(&args->parts[k], &args->parts[o]))
+                turn[k] = turn[o] + 1;
         if (turn[k] >= turns) turns = turn[k] + 1;
     }
     return turns;
 }
 
-static gsa_status backward_sources(gsa_backend *b, attend_job *job, const gsa_cuda_plan *plan, const gsa_attend_args *args,
-                                   const attend_windows *windows, int widest)
+static gsa_status backward_sources(gsa_backend *b, attend_job *job, const gsa_cuda_plan *plan,
+                                   const gsa_attend_args *args, const attend_windows *windows,
+                                   int widest)
 {
     int turn[GSA_MAX_KINDS];
     const int turns = take_turns(args, turn);
     job->out_offset = plan->out_offset, job->out_edge = plan->out;
-    for (int k = 0; k <= job->kinds; k++) job->part_first[k] = k < job->kinds ? plan->part_first[k] : plan->sources;
+    for (int k = 0; k <= job->kinds; k++)
+        job->part_first[k] = k < job->kinds ? plan->part_first[k] : plan->sources;
     for (int t = 0; t < turns; t++) {
         for (int k = 0; k < job->kinds; k++) {
             job->dk[k] = turn[k] == t ? (float *)args->parts[k].dk : NULL;
@@ -521,12 +570,14 @@ static gsa_status backward_sources(gsa_backend *b, attend_job *job, const gsa_cu
         if (job->piece == NULL) continue;
         use_pieces(job, 0, plan->out_cut.bound);
         GSA_TRY(gsa_attend_sources_pass(b, job, widest));
-        GSA_TRY(GSA_RUN(b, merge_sources, merge_blocks(job, plan->out_cut.bound), GSA_THREADS, *job));
+        GSA_TRY(
+            GSA_RUN(b, merge_sources, merge_blocks(job, plan->out_cut.bound), GSA_THREADS, *job));
     }
     return GSA_OK;
 }
 
-static gsa_status clear_plane(gsa_backend *b, const gsa_attend_args *args, void *plane, uint64_t set, int64_t rows)
+static gsa_status clear_plane(gsa_backend *b, const gsa_attend_args *args, void *plane,
+                              uint64_t set, int64_t rows)
 {
     const int64_t bytes = rows * args->heads * args->head_dim * (int64_t)sizeof(float);
     return plane && set & 1 && bytes > 0 ? b->zero_fill(b, plane, bytes) : GSA_OK;
@@ -551,7 +602,9 @@ static gsa_status backward(gsa_backend *b, const gsa_attend_args *args, int bf16
     attend_job job;
     stored_planes stored;
     void *at;
-    label_work work = { (float *)args->dlabel_vectors, (float *)args->dlabel_bias, NULL, NULL, NULL, 0, NULL };
+    label_work work = {
+        (float *)args->dlabel_vectors, (float *)args->dlabel_bias, NULL, NULL, NULL, 0, NULL
+    };
     const int widest = widest_load(args);
     GSA_TRY(check(b, "attend_backward", args, 1));
     GSA_TRY(gsa_attend_clear(b, args));
@@ -565,12 +618,14 @@ static gsa_status backward(gsa_backend *b, const gsa_attend_args *args, int bf16
     const int64_t planes = plan_planes(&stored, args, bf16, 1, windowed);
     GSA_TRY(gsa_cuda_scratch(b, "attend_backward", room.total + planes, sizeof(float), &at));
     if (bf16) GSA_TRY(store_planes(b, "attend_backward", &stored, &job, (float *)at + room.total));
-    job.delta = (float *)at, job.part = (float *)at + room.part, job.part2 = (float *)at + room.part2;
+    job.delta = (float *)at, job.part = (float *)at + room.part,
+    job.part2 = (float *)at + room.part2;
     if (work.owners > 0) {
         work.sum = (float *)at + room.sum, work.q = (float *)at + room.q;
         work.partial = (float *)at + room.partial;
     }
-    if (windowed) GSA_TRY(prepare_windows(b, "attend_backward", &windows, bf16, (float *)at + room.table));
+    if (windowed)
+        GSA_TRY(prepare_windows(b, "attend_backward", &windows, bf16, (float *)at + room.table));
     GSA_TRY(backward_rows(b, &job, plan, &work, widest));
     return backward_sources(b, &job, plan, args, work.windows, widest);
 }

@@ -1,13 +1,14 @@
 /* attend.h - what the attention kernels share (version 4 of docs/cuda.md).
  *
- * A group of G lanes owns one item: a (row, head), or one piece of a hub's (row, head). Lane j holds C pieces of V
- * neighbouring columns of every head vector, at columns (j + c G) V ..; so a group's load is one contiguous piece of
- * memory, 16 bytes a lane when V = 4. Nothing is padded in memory: columns beyond head_dim are zeros in registers.
- * What an edge makes a group read (keys and values; in the pass by source queries and do) is stored as T, float or bf16: a
- * piece of 16 bytes then has V = 8 columns. It stays packed in registers until it is multiplied; all sums are in float.
- * Edges come in windows of G: each lane finds one edge (where it points, its label, its dropout factor) and puts it into
- * shared memory; then the group walks the window together, UNROLL edges in flight. No lane leaves early: shuffles name the
- * whole warp. */
+ * A group of G lanes owns one item: a (row, head), or one piece of a hub's (row, head). Lane j
+ * holds C pieces of V neighbouring columns of every head vector, at columns (j + c G) V ..; so a
+ * group's load is one contiguous piece of memory, 16 bytes a lane when V = 4. Nothing is padded in
+ * memory: columns beyond head_dim are zeros in registers. What an edge makes a group read (keys and
+ * values; in the pass by source queries and do) is stored as T, float or bf16: a piece of 16 bytes
+ * then has V = 8 columns. It stays packed in registers until it is multiplied; all sums are in
+ * float. Edges come in windows of G: each lane finds one edge (where it points, its label, its
+ * dropout factor) and puts it into shared memory; then the group walks the window together, UNROLL
+ * edges in flight. No lane leaves early: shuffles name the whole warp. */
 #ifndef GSA_CUDA_ATTEND_H
 #define GSA_CUDA_ATTEND_H
 #include "kernels/cuda/bf16.h"
@@ -27,17 +28,20 @@ typedef struct attend_job { /* everything a kernel is told; 1 - 2 KiB of paramet
     int32_t heads, dim, labels;
     float scale;
     const float *q, *r, *bias, *dout;
-    int bf16; /* what edges read is stored so: k, v, edge_q, edge_dout; q and dout are rounded when they are loaded */
+    int bf16; /* what edges read is stored so: k, v, edge_q, edge_dout; q and dout are rounded when
+                 they are loaded */
     gsa_cuda_drop drop;
-    /* which items: all rows (pieced 0), or pieces of hubs; items first_item .. +items-1, where an item is row or piece x
-     * heads + head */
+    /* which items: all rows (pieced 0), or pieces of hubs; items first_item .. +items-1, where an
+     * item is row or piece x heads + head */
     int pieced;
     int64_t first_item, items;
     int32_t length; /* edges of a piece; rows with more are hubs */
     const int64_t *piece;
     const int32_t *owner;
-    const int32_t *order; /* rows, fewest edges first, or NULL; items that are rows go through it from its end */
-    const int8_t *way;    /* of each 16 rows (or sources), or NULL; other than 0: a window's, left out here (window.h) */
+    const int32_t *order; /* rows, fewest edges first, or NULL; items that are rows go through it
+                             from its end */
+    const int8_t *way; /* of each 16 rows (or sources), or NULL; other than 0: a window's, left out
+                          here (window.h) */
     /* edges by destination */
     const int64_t *run_offset, *edge_offset, *run_first;
     const gsa_run *runs;
@@ -47,12 +51,14 @@ typedef struct attend_job { /* everything a kernel is told; 1 - 2 KiB of paramet
     const gsa_transposed *out_edge;
     const void *edge_q, *edge_dout; /* q and dout as out-edges read them */
     int32_t kinds;
-    /* results; a pieced launch writes its own places: state [pieces, heads] of (top, sum), part [pieces, width] */
+    /* results; a pieced launch writes its own places: state [pieces, heads] of (top, sum), part
+     * [pieces, width] */
     float *out, *lse;
     const float *kept_out, *kept_lse;
     float *dq, *delta;
     float *label_sum; /* [items, labels] sums of ds, or NULL */
-    float *label_q;   /* [items, dim] the q that goes with them, where it is not q itself: of pieces, and rounded */
+    float *label_q; /* [items, dim] the q that goes with them, where it is not q itself: of pieces,
+                       and rounded */
     float2 *state;
     float *part, *part2;
     const void *k[GSA_MAX_KINDS], *v[GSA_MAX_KINDS];
@@ -60,7 +66,8 @@ typedef struct attend_job { /* everything a kernel is told; 1 - 2 KiB of paramet
     int64_t part_first[GSA_MAX_KINDS + 1];
 } attend_job;
 
-/* How an edge's columns stand in registers: a float a word, or two numbers of 16 bits where a load brings pairs. */
+/* How an edge's columns stand in registers: a float a word, or two numbers of 16 bits where a load
+ * brings pairs. */
 template <class T> struct attend_storage {
     typedef float word;
     enum { ROUNDED = 0, PAIRED = 0 };
@@ -87,30 +94,31 @@ template <int V_, int G_, int C_, class T_ = float> struct attend_shape {
     };
 };
 /*                        V   G   C   head_dim: multiples of V up to */
-#define GSA_ATTEND_SHAPES(X)                                                                                                \
-    X(4, 4, 1)  /* 16  */                                                                                                   \
-    X(4, 8, 1)  /* 32  */                                                                                                   \
-    X(4, 8, 2)  /* 64  */                                                                                                   \
-    X(4, 16, 2) /* 128 */                                                                                                   \
-    X(4, 32, 2) /* 256 */                                                                                                   \
-    X(2, 8, 1)  /* 16  */                                                                                                   \
-    X(2, 16, 2) /* 64  */                                                                                                   \
-    X(2, 32, 4) /* 256 */                                                                                                   \
-    X(1, 16, 1) /* 16  */                                                                                                   \
-    X(1, 32, 2) /* 64  */                                                                                                   \
+#define GSA_ATTEND_SHAPES(X)                                                                       \
+    X(4, 4, 1)  /* 16  */                                                                          \
+    X(4, 8, 1)  /* 32  */                                                                          \
+    X(4, 8, 2)  /* 64  */                                                                          \
+    X(4, 16, 2) /* 128 */                                                                          \
+    X(4, 32, 2) /* 256 */                                                                          \
+    X(2, 8, 1)  /* 16  */                                                                          \
+    X(2, 16, 2) /* 64  */                                                                          \
+    X(2, 32, 4) /* 256 */                                                                          \
+    X(1, 16, 1) /* 16  */                                                                          \
+    X(1, 32, 2) /* 64  */                                                                          \
     X(1, 32, 8) /* 256 */
 
-/* bf16: V columns are 2 V bytes. Odd and large oblique widths have one instance, so that there are not twice as many. */
-#define GSA_ATTEND_SHAPES_BF16(X)                                                                                           \
-    X(4, 4, 1)  /* 16  */                                                                                                   \
-    X(8, 4, 1)  /* 32  */                                                                                                   \
-    X(8, 8, 1)  /* 64  */                                                                                                   \
-    X(8, 16, 1) /* 128 */                                                                                                   \
-    X(8, 32, 1) /* 256 */                                                                                                   \
-    X(4, 16, 2) /* 128 */                                                                                                   \
-    X(2, 8, 1)  /* 16  */                                                                                                   \
-    X(2, 16, 2) /* 64  */                                                                                                   \
-    X(2, 32, 4) /* 256 */                                                                                                   \
+/* bf16: V columns are 2 V bytes. Odd and large oblique widths have one instance, so that there are
+ * not twice as many. */
+#define GSA_ATTEND_SHAPES_BF16(X)                                                                  \
+    X(4, 4, 1)  /* 16  */                                                                          \
+    X(8, 4, 1)  /* 32  */                                                                          \
+    X(8, 8, 1)  /* 64  */                                                                          \
+    X(8, 16, 1) /* 128 */                                                                          \
+    X(8, 32, 1) /* 256 */                                                                          \
+    X(4, 16, 2) /* 128 */                                                                          \
+    X(2, 8, 1)  /* 16  */                                                                          \
+    X(2, 16, 2) /* 64  */                                                                          \
+    X(2, 32, 4) /* 256 */                                                                          \
     X(1, 32, 8) /* 256 */
 
 typedef void (*attend_kernel)(const attend_job job);
@@ -119,17 +127,18 @@ typedef struct attend_choice { /* a row of a pass's table of instances */
     attend_kernel kernel;
 } attend_choice;
 
-/* Each pass launches the instance that fits: the first of its storage whose loads divide head_dim, are at most `widest`
- * floats (bf16: where that is 4, 8 numbers) and whose columns hold head_dim. */
+/* Each pass launches the instance that fits: the first of its storage whose loads divide head_dim,
+ * are at most `widest` floats (bf16: where that is 4, 8 numbers) and whose columns hold
+ * head_dim. */
 /* Zeroes dq, dk and dv where they hold nothing yet: the passes add. */
 gsa_status gsa_attend_clear(gsa_backend *b, const gsa_attend_args *args);
 gsa_status gsa_attend_forward_pass(gsa_backend *b, const attend_job *job, int widest);
 gsa_status gsa_attend_rows_pass(gsa_backend *b, const attend_job *job, int widest);
 gsa_status gsa_attend_sources_pass(gsa_backend *b, const attend_job *job, int widest);
-gsa_status gsa_attend_launch(gsa_backend *b, const char *op, const attend_choice *table, int count, const attend_job *job,
-                             int widest);
+gsa_status gsa_attend_launch(gsa_backend *b, const char *op, const attend_choice *table, int count,
+                             const attend_job *job, int widest);
 
-/* ---- device ---------------------------------------------------------------------------------------------------------- */
+/* ---- device -------------------------------------------------------------------------------- */
 #if defined(GSA_ATTEND_DEVICE)
 
 template <int V> GSA_DEVICE void load_piece(float *x, const float *at, bool there)
@@ -150,7 +159,8 @@ template <int V> GSA_DEVICE void store_piece(float *at, const float *x)
 {
     if (V % 4 == 0) {
         GSA_UNROLL
-        for (int i = 0; i < V; i += 4) *(float4 *)(at + i) = make_float4(x[i], x[i + 1], x[i + 2], x[i + 3]);
+        for (int i = 0; i < V; i += 4)
+            *(float4 *)(at + i) = make_float4(x[i], x[i + 1], x[i + 2], x[i + 3]);
     } else if (V == 2) *(float2 *)at = make_float2(x[0], x[1]);
     else at[0] = x[0];
 }
@@ -186,7 +196,8 @@ template <class S> GSA_DEVICE void add_head(float *at, const float *x, int dim, 
             GSA_UNROLL
             for (int i = 0; i < S::V; i += 4) {
                 const float4 t = *(const float4 *)(at + column + i);
-                sum[i] = t.x, sum[(i + 1) % S::V] = t.y, sum[(i + 2) % S::V] = t.z, sum[(i + 3) % S::V] = t.w;
+                sum[i] = t.x, sum[(i + 1) % S::V] = t.y, sum[(i + 2) % S::V] = t.z,
+                sum[(i + 3) % S::V] = t.w;
             }
         } else if (S::V == 2) {
             const float2 t = *(const float2 *)(at + column);
@@ -216,12 +227,14 @@ template <int V> GSA_DEVICE void load_words(uint32_t *x, const gsa_bf16 *at, boo
     else x[0] = there ? __ldg(&at->bits) : 0;
 }
 
-template <class S> GSA_DEVICE void load_edge(typename S::word *x, const void *at, int dim, int j, bool there)
+template <class S>
+GSA_DEVICE void load_edge(typename S::word *x, const void *at, int dim, int j, bool there)
 {
     GSA_UNROLL
     for (int c = 0; c < S::C; c++) {
         const int column = (j + c * S::G) * S::V;
-        load_words<S::V>(x + c * S::V / S::PAIR, (const typename S::T *)at + column, there && column < dim);
+        load_words<S::V>(x + c * S::V / S::PAIR, (const typename S::T *)at + column,
+                         there && column < dim);
     }
 }
 
@@ -242,7 +255,8 @@ template <class S> GSA_DEVICE void unpack(float *x, const typename S::word *pack
 }
 
 /* A head vector of q or do, read once by its own row: as edges would read it. */
-template <class S> GSA_DEVICE void load_row_head(float *x, const float *at, int dim, int j, bool there)
+template <class S>
+GSA_DEVICE void load_row_head(float *x, const float *at, int dim, int j, bool there)
 {
     load_head<S>(x, at, dim, j, there);
     GSA_UNROLL
@@ -257,11 +271,12 @@ template <class S> GSA_DEVICE float dot(const float *x, const float *y)
     return sum;
 }
 
-/* Who a group is: a row or a piece of one, and a head. `count` edges from edge `first` of the row on; dead groups have
- * none. */
+/* Who a group is: a row or a piece of one, and a head. `count` edges from edge `first` of the row
+ * on; dead groups have none. */
 typedef struct attend_item {
     bool live;
-    int64_t row, number; /* number: item - first_item, whatever the order of rows; where there is one, first_item is 0 */
+    int64_t row, number; /* number: item - first_item, whatever the order of rows; where there is
+                            one, first_item is 0 */
     int32_t head, count;
     int64_t first;
 } attend_item;
@@ -279,7 +294,9 @@ GSA_DEVICE attend_item find_item(const attend_job &job, const int64_t *offset, i
     at.head = (int32_t)(item - owner * job.heads);
     if (!job.pieced) {
         at.row = owner;
-        if (job.order) at.row = __ldg(job.order + (job.rows - 1 - owner)), at.number = at.row * job.heads + at.head;
+        if (job.order)
+            at.row = __ldg(job.order + (job.rows - 1 - owner)),
+            at.number = at.row * job.heads + at.head;
         const int64_t degree = __ldg(offset + at.row + 1) - __ldg(offset + at.row);
         at.live = (job.piece == NULL || degree <= job.length) && !is_windowed(job, at.row);
         at.count = at.live ? (int32_t)degree : 0;
@@ -309,7 +326,8 @@ GSA_DEVICE attend_cursor start_cursor(const attend_job &job, const attend_item &
     if (job.entries) return cursor;
     cursor.run = __ldg(job.run_offset + at.row);
     if (at.first > 0) {
-        cursor.run = gsa_last_at_most(job.run_first, cursor.run, __ldg(job.run_offset + at.row + 1), cursor.edge);
+        cursor.run = gsa_last_at_most(job.run_first, cursor.run, __ldg(job.run_offset + at.row + 1),
+                                      cursor.edge);
         cursor.done = (int32_t)(cursor.edge - __ldg(job.run_first + cursor.run));
     }
     return cursor;
@@ -318,31 +336,37 @@ GSA_DEVICE attend_cursor start_cursor(const attend_job &job, const attend_item &
 GSA_DEVICE gsa_run load_run(const gsa_run *at)
 {
     const int32_t *word = (const int32_t *)at;
-    return gsa_run{ __ldg(word), __ldg(word + 1), __ldg(word + 2), __ldg(word + 3), __ldg(word + 4), __ldg(word + 5) };
+    return gsa_run{ __ldg(word),     __ldg(word + 1), __ldg(word + 2),
+                    __ldg(word + 3), __ldg(word + 4), __ldg(word + 5) };
 }
 
 typedef struct attend_edge {
     int32_t source, kind, label;
 } attend_edge;
 
-/* The j-th of the next G edges (j < left); the cursor moves on by G. All lanes of a group walk the same runs. */
-template <class S> GSA_DEVICE attend_edge next_edge(const attend_job &job, attend_cursor &cursor, int j, int left)
+/* The j-th of the next G edges (j < left); the cursor moves on by G. All lanes of a group walk the
+ * same runs. */
+template <class S>
+GSA_DEVICE attend_edge next_edge(const attend_job &job, attend_cursor &cursor, int j, int left)
 {
     attend_edge mine = { 0, 0, 0 };
     if (job.entries) {
         if (j < left) {
             const int32_t *entry = (const int32_t *)(job.entries + cursor.edge + j);
             const uint32_t tag = (uint32_t)__ldg(entry + 1);
-            mine = attend_edge{ __ldg(entry), (int32_t)(tag % GSA_MAX_KINDS), (int32_t)(tag / GSA_MAX_KINDS) };
+            mine = attend_edge{ __ldg(entry), (int32_t)(tag % GSA_MAX_KINDS),
+                                (int32_t)(tag / GSA_MAX_KINDS) };
         }
         cursor.edge += S::G;
         return mine;
     }
     for (int filled = 0; filled < S::G && filled < left;) {
         const gsa_run run = load_run(job.runs + cursor.run);
-        const int take = min(run.count - cursor.done, (int)S::G - filled), i = cursor.done + j - filled;
+        const int take = min(run.count - cursor.done, (int)S::G - filled),
+                  i = cursor.done + j - filled;
         if (j >= filled && j < filled + take)
-            mine = attend_edge{ run.first + i * run.step, run.kind, run.label + i * run.label_step };
+            mine =
+                attend_edge{ run.first + i * run.step, run.kind, run.label + i * run.label_step };
         filled += take;
         cursor.done += take;
         if (cursor.done == run.count) cursor.run++, cursor.done = 0;
@@ -352,8 +376,8 @@ template <class S> GSA_DEVICE attend_edge next_edge(const attend_job &job, atten
 
 /* Lane j's edge of the window that starts `base` edges into the item. */
 template <class S>
-GSA_DEVICE void fill_window(const attend_job &job, const attend_item &at, attend_cursor &cursor, int base, int j,
-                            attend_slot *slot, attend_note *note)
+GSA_DEVICE void fill_window(const attend_job &job, const attend_item &at, attend_cursor &cursor,
+                            int base, int j, attend_slot *slot, attend_note *note)
 {
     const int left = at.count - base;
     attend_slot where = { NULL, NULL };
@@ -365,7 +389,9 @@ GSA_DEVICE void fill_window(const attend_job &job, const attend_item &at, attend
             where = attend_slot{ (const typename S::T *)job.k[edge.kind] + offset,
                                  (const typename S::T *)job.v[edge.kind] + offset };
             what.label = edge.label;
-            if (job.drop.on) what.factor = gsa_drop_edge(job.drop, at.row, (uint32_t)(at.first + base + j), at.head);
+            if (job.drop.on)
+                what.factor =
+                    gsa_drop_edge(job.drop, at.row, (uint32_t)(at.first + base + j), at.head);
         }
     }
     slot[j] = where;

@@ -1,9 +1,11 @@
-/* attend_rows.cu - backward by destination: dq, the sums of ds by label, and D_u = do.o, which the pass by source reads.
+/* attend_rows.cu - backward by destination: dq, the sums of ds by label, and D_u = do.o, which the
+ * pass by source reads.
  *
  *   p_e = exp(s_e - lse);  ds_e = p_e (m_e do.v_e - D);  dq += scale sum ds_e (k_e + r_l)
  *
- * Label gradients: each item adds its ds up by label (label_sum, its own row of memory: no conflict, one order); attend.cu
- * multiplies the sums with q, which gives dr, and adds up their columns, which gives db. */
+ * Label gradients: each item adds its ds up by label (label_sum, its own row of memory: no
+ * conflict, one order); attend.cu multiplies the sums with q, which gives dr, and adds up their
+ * columns, which gives db. */
 #define GSA_ATTEND_DEVICE 1
 #include "kernels/cuda/attend.h"
 
@@ -12,7 +14,8 @@ template <class S> struct row_state {
     float q[S::N], dout[S::N], dq[S::N], inner /* D */, lse;
 };
 
-template <class S> GSA_DEVICE void load_row(const attend_job &job, const attend_item &at, row_state<S> &row, int j)
+template <class S>
+GSA_DEVICE void load_row(const attend_job &job, const attend_item &at, row_state<S> &row, int j)
 {
     const int64_t offset = at.row * job.width + (int64_t)at.head * job.dim;
     float out[S::N];
@@ -26,11 +29,11 @@ template <class S> GSA_DEVICE void load_row(const attend_job &job, const attend_
     for (int n = 0; n < S::N; n++) row.dq[n] = 0;
 }
 
-/* ds of UNROLL edges from i on, into the window's factors, which nobody reads any more; rows of -inf alone have no
- * gradient. */
+/* ds of UNROLL edges from i on, into the window's factors, which nobody reads any more; rows of
+ * -inf alone have no gradient. */
 template <class S>
-GSA_DEVICE void slope_edges(const attend_job &job, const attend_item &at, row_state<S> &row, int i, int j,
-                            const attend_slot *slot, const attend_note *note, float *slopes)
+GSA_DEVICE void slope_edges(const attend_job &job, const attend_item &at, row_state<S> &row, int i,
+                            int j, const attend_slot *slot, const attend_note *note, float *slopes)
 {
     typename S::word keys[S::UNROLL][S::WORDS], values[S::UNROLL][S::WORDS];
     GSA_UNROLL
@@ -46,7 +49,8 @@ GSA_DEVICE void slope_edges(const attend_job &job, const attend_item &at, row_st
         unpack<S>(k, keys[u]);
         unpack<S>(v, values[u]);
         if (job.r && label >= 0) add_label<S>(job, k, label, j);
-        const float s = job.scale * gsa_sum_lanes(dot<S>(row.q, k), S::G) + label_bias(job, label, at.head);
+        const float s =
+            job.scale * gsa_sum_lanes(dot<S>(row.q, k), S::G) + label_bias(job, label, at.head);
         const float through = gsa_sum_lanes(dot<S>(row.dout, v), S::G) * note[i + u].factor;
         const float ds = counts ? __expf(s - row.lse) * (through - row.inner) : 0;
         GSA_UNROLL
@@ -56,13 +60,16 @@ GSA_DEVICE void slope_edges(const attend_job &job, const attend_item &at, row_st
 }
 
 /* Lane j owns the labels that are j modulo G: one writer a sum, edges in order. */
-template <class S> GSA_DEVICE void sum_labels(float *sum, int edges, int j, const attend_note *note, const float *slopes)
+template <class S>
+GSA_DEVICE void sum_labels(float *sum, int edges, int j, const attend_note *note,
+                           const float *slopes)
 {
     for (int e = 0; e < edges; e++)
         if (note[e].label % S::G == j) sum[note[e].label] += slopes[e];
 }
 
-template <class S> GSA_DEVICE void store_row(const attend_job &job, const attend_item &at, row_state<S> &row, int j)
+template <class S>
+GSA_DEVICE void store_row(const attend_job &job, const attend_item &at, row_state<S> &row, int j)
 {
     if (!at.live) return;
     GSA_UNROLL
@@ -70,18 +77,21 @@ template <class S> GSA_DEVICE void store_row(const attend_job &job, const attend
     if (job.label_q) store_head<S>(job.label_q + at.number * job.dim, row.q, job.dim, j);
     if (job.pieced) {
         store_head<S>(job.part + at.number * job.dim, row.dq, job.dim, j);
-    } else if (job.dq) add_head<S>(job.dq + at.row * job.width + (int64_t)at.head * job.dim, row.dq, job.dim, j);
+    } else if (job.dq)
+        add_head<S>(job.dq + at.row * job.width + (int64_t)at.head * job.dim, row.dq, job.dim, j);
 }
 
 template <class T, int V, int G, int C>
-__global__ void __launch_bounds__(GSA_THREADS, GSA_ROWS_BLOCKS) attend_rows(GSA_ARGUMENT(attend_job) job)
+__global__ void __launch_bounds__(GSA_THREADS, GSA_ROWS_BLOCKS)
+    attend_rows(GSA_ARGUMENT(attend_job) job)
 {
     typedef attend_shape<V, G, C, T> S;
     GSA_SHARED(attend_slot, slots, [GSA_THREADS]);
     GSA_SHARED(attend_note, notes, [GSA_THREADS]);
     GSA_SHARED(float, slopes, [GSA_THREADS]);
     const int j = threadIdx.x % G, mine = threadIdx.x - j;
-    const attend_item at = find_item(job, job.edge_offset, (int64_t)blockIdx.x * S::GROUPS + threadIdx.x / G);
+    const attend_item at =
+        find_item(job, job.edge_offset, (int64_t)blockIdx.x * S::GROUPS + threadIdx.x / G);
     attend_cursor cursor = start_cursor(job, at);
     row_state<S> row;
     load_row<S>(job, at, row, j);
@@ -93,8 +103,8 @@ __global__ void __launch_bounds__(GSA_THREADS, GSA_ROWS_BLOCKS) attend_rows(GSA_
             slope_edges<S>(job, at, row, i, j, slots + mine, notes + mine, slopes + mine);
         __syncwarp();
         if (job.label_sum) {
-            sum_labels<S>(job.label_sum + at.number * job.labels, min((int)G, at.count - base), j, notes + mine,
-                          slopes + mine);
+            sum_labels<S>(job.label_sum + at.number * job.labels, min((int)G, at.count - base), j,
+                          notes + mine, slopes + mine);
             __syncwarp();
         }
     }
@@ -103,9 +113,11 @@ __global__ void __launch_bounds__(GSA_THREADS, GSA_ROWS_BLOCKS) attend_rows(GSA_
 
 #define CHOICE(V, G, C)      { 0, V, G, C, attend_rows<float, V, G, C> },
 #define CHOICE_BF16(V, G, C) { 1, V, G, C, attend_rows<gsa_bf16, V, G, C> },
-static const attend_choice choices[] = { GSA_ATTEND_SHAPES(CHOICE) GSA_ATTEND_SHAPES_BF16(CHOICE_BF16) };
+static const attend_choice choices[] = { GSA_ATTEND_SHAPES(CHOICE)
+                                             GSA_ATTEND_SHAPES_BF16(CHOICE_BF16) };
 
 gsa_status gsa_attend_rows_pass(gsa_backend *b, const attend_job *job, int widest)
 {
-    return gsa_attend_launch(b, "attend_backward", choices, (int)(sizeof choices / sizeof *choices), job, widest);
+    return gsa_attend_launch(b, "attend_backward", choices, (int)(sizeof choices / sizeof *choices),
+                             job, widest);
 }

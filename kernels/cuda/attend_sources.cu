@@ -1,10 +1,12 @@
 /* attend_sources.cu - backward by source, over the transpose: dk and dv.
  *
- *   dk_v += scale sum ds_e q_u;  dv_v += sum m_e p_e do_u   over the out-edges e = (v -> u), in the order of u, then k */
+ *   dk_v += scale sum ds_e q_u;  dv_v += sum m_e p_e do_u
+ *       over the out-edges e = (v -> u), in the order of u, then k */
 #define GSA_ATTEND_DEVICE 1
 #include "kernels/cuda/attend.h"
 
-typedef struct source_note { /* an out-edge: label (-1: none), dropout factor, lse and D of its row; lse +inf: p = 0 */
+typedef struct source_note { /* an out-edge: label (-1: none), dropout factor, lse and D of its row;
+                                lse +inf: p = 0 */
     int32_t label;
     float factor, lse, inner;
 } source_note;
@@ -15,27 +17,29 @@ template <class S> struct source_state {
 
 /* Lane j's out-edge of the window; a = q, b = do of its row. */
 template <class S>
-GSA_DEVICE void fill_out_window(const attend_job &job, const attend_item &at, int64_t edge, int left, int j,
-                                attend_slot *slot, source_note *note)
+GSA_DEVICE void fill_out_window(const attend_job &job, const attend_item &at, int64_t edge,
+                                int left, int j, attend_slot *slot, source_note *note)
 {
     attend_slot where = { NULL, NULL };
     source_note what = { -1, 1.0f, INFINITY, 0 };
     if (j < left) {
         const int32_t *word = (const int32_t *)(job.out_edge + edge + j);
         const int64_t row = __ldg(word), offset = row * job.width + (int64_t)at.head * job.dim;
-        where = attend_slot{ (const typename S::T *)job.edge_q + offset, (const typename S::T *)job.edge_dout + offset };
+        where = attend_slot{ (const typename S::T *)job.edge_q + offset,
+                             (const typename S::T *)job.edge_dout + offset };
         what.label = __ldg(word + 2);
         what.lse = __ldg(job.kept_lse + row * job.heads + at.head);
         what.inner = __ldg((const float *)job.delta + row * job.heads + at.head);
-        if (job.drop.on) what.factor = gsa_drop_edge(job.drop, row, (uint32_t)__ldg(word + 1), at.head);
+        if (job.drop.on)
+            what.factor = gsa_drop_edge(job.drop, row, (uint32_t)__ldg(word + 1), at.head);
     }
     slot[j] = where;
     note[j] = what;
 }
 
 template <class S>
-GSA_DEVICE void add_edges(const attend_job &job, const attend_item &at, source_state<S> &state, int i, int j,
-                          const attend_slot *slot, const source_note *note)
+GSA_DEVICE void add_edges(const attend_job &job, const attend_item &at, source_state<S> &state,
+                          int i, int j, const attend_slot *slot, const source_note *note)
 {
     typename S::word queries[S::UNROLL][S::WORDS], slopes[S::UNROLL][S::WORDS];
     GSA_UNROLL
@@ -53,9 +57,11 @@ GSA_DEVICE void add_edges(const attend_job &job, const attend_item &at, source_s
         GSA_UNROLL
         for (int n = 0; n < S::N; n++) k[n] = state.k[n];
         if (job.r && edge.label >= 0) add_label<S>(job, k, edge.label, j);
-        const float s = job.scale * gsa_sum_lanes(dot<S>(q, k), S::G) + label_bias(job, edge.label, at.head);
+        const float s =
+            job.scale * gsa_sum_lanes(dot<S>(q, k), S::G) + label_bias(job, edge.label, at.head);
         const float through = gsa_sum_lanes(dot<S>(dout, state.v), S::G) * edge.factor;
-        const float p = counts ? __expf(s - edge.lse) : 0, ds = counts ? job.scale * p * (through - edge.inner) : 0;
+        const float p = counts ? __expf(s - edge.lse) : 0,
+                    ds = counts ? job.scale * p * (through - edge.inner) : 0;
         GSA_UNROLL
         for (int n = 0; n < S::N; n++) {
             state.dk[n] += ds * q[n];
@@ -64,7 +70,8 @@ GSA_DEVICE void add_edges(const attend_job &job, const attend_item &at, source_s
     }
 }
 
-/* The kind that a row of the concatenated sources belongs to; kinds without rows are passed over. */
+/* The kind that a row of the concatenated sources belongs to; kinds without rows are passed
+ * over. */
 GSA_DEVICE int kind_of(const attend_job &job, int64_t source)
 {
     int kind = 0;
@@ -73,8 +80,8 @@ GSA_DEVICE int kind_of(const attend_job &job, int64_t source)
 }
 
 template <class S>
-GSA_DEVICE void store_source(const attend_job &job, const attend_item &at, const source_state<S> &state, int kind,
-                             int64_t offset, int j)
+GSA_DEVICE void store_source(const attend_job &job, const attend_item &at,
+                             const source_state<S> &state, int kind, int64_t offset, int j)
 {
     if (!at.live) return;
     if (job.pieced) {
@@ -87,7 +94,8 @@ GSA_DEVICE void store_source(const attend_job &job, const attend_item &at, const
 }
 
 template <class S>
-GSA_DEVICE void load_source(source_state<S> &state, const void *k, const void *v, int64_t offset, int dim, int j, bool there)
+GSA_DEVICE void load_source(source_state<S> &state, const void *k, const void *v, int64_t offset,
+                            int dim, int j, bool there)
 {
     typename S::word packed[S::WORDS];
     load_edge<S>(packed, (const typename S::T *)k + offset, dim, j, there);
@@ -99,15 +107,18 @@ GSA_DEVICE void load_source(source_state<S> &state, const void *k, const void *v
 }
 
 template <class T, int V, int G, int C>
-__global__ void __launch_bounds__(GSA_THREADS, GSA_SOURCES_BLOCKS) attend_sources(GSA_ARGUMENT(attend_job) job)
+__global__ void __launch_bounds__(GSA_THREADS, GSA_SOURCES_BLOCKS)
+    attend_sources(GSA_ARGUMENT(attend_job) job)
 {
     typedef attend_shape<V, G, C, T> S;
     GSA_SHARED(attend_slot, slots, [GSA_THREADS]);
     GSA_SHARED(source_note, notes, [GSA_THREADS]);
     const int j = threadIdx.x % G, mine = threadIdx.x - j;
-    attend_item at = find_item(job, job.out_offset, (int64_t)blockIdx.x * S::GROUPS + threadIdx.x / G);
+    attend_item at =
+        find_item(job, job.out_offset, (int64_t)blockIdx.x * S::GROUPS + threadIdx.x / G);
     const int kind = kind_of(job, at.row);
-    if (job.dk[kind] == NULL && job.dv[kind] == NULL) at.live = false, at.count = 0; /* not wanted, or another launch's */
+    if (job.dk[kind] == NULL && job.dv[kind] == NULL)
+        at.live = false, at.count = 0; /* not wanted, or another launch's */
     const int64_t offset = (at.row - job.part_first[kind]) * job.width + (int64_t)at.head * job.dim;
     const int64_t edge = at.live ? __ldg(job.out_offset + at.row) + at.first : 0;
     source_state<S> state;
@@ -125,9 +136,11 @@ __global__ void __launch_bounds__(GSA_THREADS, GSA_SOURCES_BLOCKS) attend_source
 
 #define CHOICE(V, G, C)      { 0, V, G, C, attend_sources<float, V, G, C> },
 #define CHOICE_BF16(V, G, C) { 1, V, G, C, attend_sources<gsa_bf16, V, G, C> },
-static const attend_choice choices[] = { GSA_ATTEND_SHAPES(CHOICE) GSA_ATTEND_SHAPES_BF16(CHOICE_BF16) };
+static const attend_choice choices[] = { GSA_ATTEND_SHAPES(CHOICE)
+                                             GSA_ATTEND_SHAPES_BF16(CHOICE_BF16) };
 
 gsa_status gsa_attend_sources_pass(gsa_backend *b, const attend_job *job, int widest)
 {
-    return gsa_attend_launch(b, "attend_backward", choices, (int)(sizeof choices / sizeof *choices), job, widest);
+    return gsa_attend_launch(b, "attend_backward", choices, (int)(sizeof choices / sizeof *choices),
+                             job, widest);
 }

@@ -1,4 +1,5 @@
-/* attend_window.cu - which calls go through windows, what their kernels are told, and the table of queries times label vectors. */
+/* attend_window.cu - which calls go through windows, what their kernels are told, and the table of
+ * queries times label vectors. */
 #include "kernels/cuda/attend_window.h"
 #include "kernels/cuda.h"
 #include "kernels/cuda/library.h"
@@ -9,15 +10,21 @@ int64_t gsa_window_table_room(const gsa_attend_args *args)
     return args->edges->rows * args->heads * (int64_t)args->edges->labels;
 }
 
-/* Windows hold heads of at most GSA_WINDOW_DIM columns; with label vectors, what the table of products may take. */
+/* Windows hold heads of at most GSA_WINDOW_DIM columns; with label vectors, what the table of
+ * products may take. */
 int gsa_windows_wanted(gsa_backend *b, const gsa_attend_args *args)
 {
     const gsa_cuda_state *s = gsa_cuda_of(b);
     int64_t cells = 0;
-    if (s->attention == GSA_CUDA_FUSED || s->attention == GSA_CUDA_CUSPARSE || s->attention == GSA_CUDA_BF16) return 0;
-    if (args->head_dim < 1 || args->head_dim > GSA_WINDOW_DIM || args->edges->edge_total == 0) return 0;
+    if (s->attention == GSA_CUDA_FUSED || s->attention == GSA_CUDA_CUSPARSE ||
+        s->attention == GSA_CUDA_BF16)
+        return 0;
+    if (args->head_dim < 1 || args->head_dim > GSA_WINDOW_DIM || args->edges->edge_total == 0)
+        return 0;
     if (args->label_vectors == NULL) return 1;
-    if (!gsa_mul(args->edges->rows, args->heads, &cells) || !gsa_mul(cells, args->edges->labels, &cells)) return 0;
+    if (!gsa_mul(args->edges->rows, args->heads, &cells) ||
+        !gsa_mul(cells, args->edges->labels, &cells))
+        return 0;
     return cells > 0 && cells <= s->tuning->table_bytes / (int64_t)sizeof(float);
 }
 
@@ -25,24 +32,38 @@ int gsa_windows_wanted(gsa_backend *b, const gsa_attend_args *args)
 gsa_status gsa_window_fill_table(gsa_backend *b, const attend_windows *windows)
 {
     const gsa_attend_args *args = windows->args;
-    const int64_t items = args->edges->rows * args->heads, labels = args->edges->labels, dim = args->head_dim;
+    const int64_t items = args->edges->rows * args->heads, labels = args->edges->labels,
+                  dim = args->head_dim;
     if (gsa_window_table_room(args) == 0) return GSA_OK;
-    const gsa_cuda_product product = {
-        windows->table, windows->q, (const float *)args->label_vectors, items, labels, dim, labels, dim, dim, 0, 1, 0, 1
-    };
+    const gsa_cuda_product product = { windows->table,
+                                       windows->q,
+                                       (const float *)args->label_vectors,
+                                       items,
+                                       labels,
+                                       dim,
+                                       labels,
+                                       dim,
+                                       dim,
+                                       0,
+                                       1,
+                                       0,
+                                       1 };
     return gsa_cuda_multiply(b, &product);
 }
 
-static void set_job(window_job *job, const attend_windows *windows, const attend_job *edges, int by_source)
+static void set_job(window_job *job, const attend_windows *windows, const attend_job *edges,
+                    int by_source)
 {
     const gsa_attend_args *args = windows->args;
     const gsa_cuda_plan *plan = windows->plan;
     *job = window_job{};
     job->items = by_source ? plan->sources : plan->rows;
     job->w = by_source ? plan->out_windows : plan->windows;
-    job->heads = args->heads, job->dim = args->head_dim, job->width = (int64_t)args->heads * args->head_dim;
+    job->heads = args->heads, job->dim = args->head_dim,
+    job->width = (int64_t)args->heads * args->head_dim;
     job->labels = args->edges->labels, job->kinds = args->edges->kinds;
-    job->wide_out = windows->wide, job->wide = edges->bf16 ? 8 : windows->wide; /* copies in bf16 begin at 16 bytes */
+    job->wide_out = windows->wide,
+    job->wide = edges->bf16 ? 8 : windows->wide; /* copies in bf16 begin at 16 bytes */
     while (job->dim % job->wide_out != 0) job->wide_out /= 2;
     while (job->dim % job->wide != 0) job->wide /= 2;
     job->scale = (float)args->scale;
@@ -59,9 +80,10 @@ static void set_job(window_job *job, const attend_windows *windows, const attend
     job->part_first[job->kinds] = plan->sources;
 }
 
-/* Windows first .. first+count-1: each way's kernel, which leaves at once where the way is another. */
-static gsa_status launch(gsa_backend *b, const char *op, const window_choice *choice, window_job *job, int64_t first,
-                         int64_t count)
+/* Windows first .. first+count-1: each way's kernel, which leaves at once where the way is
+ * another. */
+static gsa_status launch(gsa_backend *b, const char *op, const window_choice *choice,
+                         window_job *job, int64_t first, int64_t count)
 {
     const int attention = gsa_cuda_of(b)->attention;
     int64_t blocks;
@@ -73,18 +95,21 @@ static gsa_status launch(gsa_backend *b, const char *op, const window_choice *ch
     GSA_TRY(GSA_RUN(b, plain, blocks, GSA_WARP, *job));
     if (attention == GSA_CUDA_TENSOR) return GSA_RUN(b, choice->tensor, blocks, GSA_WARP, *job);
     if (attention == GSA_CUDA_TF32) return GSA_RUN(b, choice->tf32, blocks, GSA_WARP, *job);
-    return attention == GSA_CUDA_BF16_TENSOR ? GSA_RUN(b, choice->tensor_bf16, blocks, GSA_WARP, *job) : GSA_OK;
+    return attention == GSA_CUDA_BF16_TENSOR
+               ? GSA_RUN(b, choice->tensor_bf16, blocks, GSA_WARP, *job)
+               : GSA_OK;
 }
 
-gsa_status gsa_windows_forward(gsa_backend *b, const attend_windows *windows, const attend_job *edges)
+gsa_status gsa_windows_forward(gsa_backend *b, const attend_windows *windows,
+                               const attend_job *edges)
 {
     window_job job;
     set_job(&job, windows, edges, 0);
     return launch(b, "attend_forward", gsa_window_forward_choices, &job, 0, job.w.count);
 }
 
-gsa_status gsa_windows_rows(gsa_backend *b, const attend_windows *windows, const attend_job *edges, int64_t first,
-                            int64_t count)
+gsa_status gsa_windows_rows(gsa_backend *b, const attend_windows *windows, const attend_job *edges,
+                            int64_t first, int64_t count)
 {
     window_job job;
     set_job(&job, windows, edges, 0);
@@ -93,7 +118,8 @@ gsa_status gsa_windows_rows(gsa_backend *b, const attend_windows *windows, const
                   (count + GSA_WINDOW_ROWS - 1) / GSA_WINDOW_ROWS);
 }
 
-gsa_status gsa_windows_sources(gsa_backend *b, const attend_windows *windows, const attend_job *edges)
+gsa_status gsa_windows_sources(gsa_backend *b, const attend_windows *windows,
+                               const attend_job *edges)
 {
     window_job job;
     set_job(&job, windows, edges, 1);

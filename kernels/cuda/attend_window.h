@@ -1,10 +1,12 @@
-/* attend_window.h - what the kernels of row windows share (versions 5 to 8 of docs/cuda.md; window.h says what a window is).
+/* attend_window.h - what the kernels of row windows share (versions 5 to 8 of docs/cuda.md;
+ * window.h says what a window is).
  *
- * A block is one warp; it owns a (window, head). The window's 16 rows stand in shared memory; columns come in tiles of 16, whose
- * vectors are loaded once for all rows, the next tile's while one is multiplied. window_engine.h multiplies.
+ * A block is one warp; it owns a (window, head). The window's 16 rows stand in shared memory;
+ * columns come in tiles of 16, whose vectors are loaded once for all rows, the next tile's while
+ * one is multiplied. window_engine.h multiplies.
  *
- * What rows and columns bring (q, k, v, do) is stored as T, float or bf16. Label vectors are floats: q.r_l is looked up in a
- * table of all rows' products (attend_window.cu). */
+ * What rows and columns bring (q, k, v, do) is stored as T, float or bf16. Label vectors are
+ * floats: q.r_l is looked up in a table of all rows' products (attend_window.cu). */
 #ifndef GSA_CUDA_ATTEND_WINDOW_H
 #define GSA_CUDA_ATTEND_WINDOW_H
 #include "kernels/cuda/attend.h"
@@ -16,7 +18,8 @@ typedef struct window_job {      /* everything a kernel is told */
     gsa_cuda_windows w;
     int64_t width;
     int32_t heads, dim, labels, kinds;
-    int32_t wide, wide_out; /* numbers of a load of what is stored as T; floats of a load or store of floats */
+    int32_t wide, wide_out; /* numbers of a load of what is stored as T; floats of a load or store
+                               of floats */
     float scale;
     const void *q, *dout;                                /* as T */
     const float *r, *bias, *table, *kept_out, *kept_lse; /* table [rows, heads, labels] or NULL */
@@ -31,8 +34,8 @@ typedef struct window_job {      /* everything a kernel is told */
 /* Heads up to 32, 64 and 128 columns. */
 #define GSA_WINDOW_SHAPES(X) X(32) X(64) X(128)
 typedef void (*window_kernel)(const window_job job);
-typedef struct
-    window_choice { /* the kernels of a pass: float plain, by three products of tf32, by one; bf16 plain, on tensor cores */
+typedef struct window_choice { /* the kernels of a pass: float plain, by three products of tf32, by
+                                  one; bf16 plain, on tensor cores */
     int dim;
     window_kernel plain, tensor, tf32, plain_bf16, tensor_bf16;
 } window_choice;
@@ -42,8 +45,8 @@ typedef struct attend_windows {
     const gsa_attend_args *args;
     const gsa_cuda_plan *plan;
     const float *q; /* the args' own; in bf16, where labels have vectors, rounded */
-    float *table;   /* set by the caller: room of gsa_window_table_room floats, where that is not 0 */
-    int wide;       /* floats of a load that all arrays allow */
+    float *table; /* set by the caller: room of gsa_window_table_room floats, where that is not 0 */
+    int wide;     /* floats of a load that all arrays allow */
 } attend_windows;
 
 /* Whether this call may go through windows at all. */
@@ -51,17 +54,21 @@ int gsa_windows_wanted(gsa_backend *b, const gsa_attend_args *args);
 int64_t gsa_window_table_room(const gsa_attend_args *args);
 gsa_status gsa_window_fill_table(gsa_backend *b, const attend_windows *windows);
 /* `job`: of the edges' pass, which knows where what is read is stored. */
-gsa_status gsa_windows_forward(gsa_backend *b, const attend_windows *windows, const attend_job *job);
-/* Rows first .. first+count-1, both multiples of 16 or the end; delta and label_sum are the edge passes' own. */
-gsa_status gsa_windows_rows(gsa_backend *b, const attend_windows *windows, const attend_job *job, int64_t first,
-                            int64_t count);
+gsa_status gsa_windows_forward(gsa_backend *b, const attend_windows *windows,
+                               const attend_job *job);
+/* Rows first .. first+count-1, both multiples of 16 or the end; delta and label_sum are the edge
+ * passes' own. */
+gsa_status gsa_windows_rows(gsa_backend *b, const attend_windows *windows, const attend_job *job,
+                            int64_t first, int64_t count);
 /* Gradients of the kinds that the job names. */
-gsa_status gsa_windows_sources(gsa_backend *b, const attend_windows *windows, const attend_job *job);
+gsa_status gsa_windows_sources(gsa_backend *b, const attend_windows *windows,
+                               const attend_job *job);
 
 /* ---- the passes' tables */
-extern const window_choice gsa_window_forward_choices[3], gsa_window_rows_choices[3], gsa_window_sources_choices[3];
+extern const window_choice gsa_window_forward_choices[3], gsa_window_rows_choices[3],
+    gsa_window_sources_choices[3];
 
-/* ---- device ---------------------------------------------------------------------------------------------------------- */
+/* ---- device -------------------------------------------------------------------------------- */
 #if defined(GSA_ATTEND_DEVICE)
 #include "kernels/cuda/copy.h"
 #include "kernels/cuda/window_engine.h"
@@ -102,7 +109,8 @@ GSA_DEVICE window_mark find_mark(const window_job &job, int64_t column, int64_t 
 {
     const int64_t c = column + lane;
     if (lane >= GSA_WINDOW_TILE || c >= last) return window_mark{ -1, 0, 0 };
-    return window_mark{ __ldg(job.w.column + c), (uint32_t)__ldg(job.w.mask + c), __ldg(job.w.edge + c) };
+    return window_mark{ __ldg(job.w.column + c), (uint32_t)__ldg(job.w.mask + c),
+                        __ldg(job.w.edge + c) };
 }
 
 GSA_DEVICE int window_kind(const window_job &job, int64_t source)
@@ -114,7 +122,8 @@ GSA_DEVICE int window_kind(const window_job &job, int64_t source)
 
 /* The head vectors of source `source` (among those of all kinds). */
 template <class T>
-GSA_DEVICE void find_source(const window_job &job, int64_t source, int head, const void **k, const void **v)
+GSA_DEVICE void find_source(const window_job &job, int64_t source, int head, const void **k,
+                            const void **v)
 {
     const int kind = window_kind(job, source);
     const int64_t offset = (source - job.part_first[kind]) * job.width + (int64_t)head * job.dim;
@@ -128,8 +137,10 @@ template <int BYTES> GSA_DEVICE void clear_word(void *to)
     *(typename gsa_word<BYTES>::type *)to = typename gsa_word<BYTES>::type{};
 }
 
-/* 16 head vectors on their way into shared memory, BYTES a copy; zeros behind their columns and where there is none. */
-template <class E, int BYTES> GSA_DEVICE void send_words(typename E::T *to, const void *const *from, int dim, int lane)
+/* 16 head vectors on their way into shared memory, BYTES a copy; zeros behind their columns and
+ * where there is none. */
+template <class E, int BYTES>
+GSA_DEVICE void send_words(typename E::T *to, const void *const *from, int dim, int lane)
 {
     typedef typename E::T T;
     enum {
@@ -150,7 +161,9 @@ template <class E, int BYTES> GSA_DEVICE void send_words(typename E::T *to, cons
     }
 }
 
-template <class E> GSA_DEVICE void send_vectors(typename E::T *to, const void *const *from, int dim, int wide, int lane)
+template <class E>
+GSA_DEVICE void send_vectors(typename E::T *to, const void *const *from, int dim, int wide,
+                             int lane)
 {
     const int bytes = wide * (int)sizeof(typename E::T);
     if (bytes == 16) send_words<E, 16>(to, from, dim, lane);
@@ -159,25 +172,32 @@ template <class E> GSA_DEVICE void send_vectors(typename E::T *to, const void *c
     else send_words<E, 2>(to, from, dim, lane);
 }
 
-/* Whether this lane sees one of 16 vectors' numbers that products of a tile cannot take; 4 loads at a time. */
+/* Whether this lane sees one of 16 vectors' numbers that products of a tile cannot take; 4 loads at
+ * a time. */
 template <class E> GSA_DEVICE bool saw_large(const typename E::T *at, int lane)
 {
     typedef window_storage<typename E::T> storage;
-    enum { WORDS = E::D / storage::N, ALL = WORDS * GSA_WINDOW_TILE / GSA_WARP, SOME = ALL < 4 ? ALL : 4 };
+    enum {
+        WORDS = E::D / storage::N,
+        ALL = WORDS * GSA_WINDOW_TILE / GSA_WARP,
+        SOME = ALL < 4 ? ALL : 4
+    };
     bool large = false;
     GSA_NO_UNROLL
     for (int first = 0; first < ALL; first += SOME) {
         GSA_UNROLL
         for (int n = 0; n < SOME; n++) {
             const int i = lane + (first + n) * GSA_WARP;
-            large = large || storage::large(*(const uint4 *)(at + i / WORDS * E::STRIDE + i % WORDS * storage::N));
+            large = large || storage::large(*(const uint4 *)(at + i / WORDS * E::STRIDE +
+                                                             i % WORDS * storage::N));
         }
     }
     return large;
 }
 
 /* ---- the walk over a window's columns ----
- * Shared memory for STAGES tiles, as many as fit beside the ROWS arrays of the window's own vectors. */
+ * Shared memory for STAGES tiles, as many as fit beside the ROWS arrays of the window's own
+ * vectors. */
 template <class E, int ROWS> struct alignas(16) window_room {
     enum {
         VECTORS = GSA_WINDOW_TILE * E::STRIDE, /* numbers */
@@ -188,9 +208,11 @@ template <class E, int ROWS> struct alignas(16) window_room {
     window_tile tile[STAGES];
 };
 
-/* The tile whose columns are marked; find(tile) says where vectors of lane's column stand, and sends what else it brings. */
+/* The tile whose columns are marked; find(tile) says where vectors of lane's column stand, and
+ * sends what else it brings. */
 template <class E, class ROOM, class FIND>
-GSA_DEVICE void send_tile(const window_job &job, const window_mark &mark, ROOM &room, int stage, int lane, const FIND &find)
+GSA_DEVICE void send_tile(const window_job &job, const window_mark &mark, ROOM &room, int stage,
+                          int lane, const FIND &find)
 {
     window_tile &tile = room.tile[stage];
     if (lane < GSA_WINDOW_TILE) {
@@ -203,11 +225,11 @@ GSA_DEVICE void send_tile(const window_job &job, const window_mark &mark, ROOM &
     send_vectors<E>(room.b[stage], tile.b, job.dim, job.wide, lane);
 }
 
-/* Tiles in their order; what the caller sent before comes with the first. ready(): it is there, and whether this lane saw too
- * large a number in it. use(tile, a, b, large): by the whole warp. */
+/* Tiles in their order; what the caller sent before comes with the first. ready(): it is there, and
+ * whether this lane saw too large a number in it. use(tile, a, b, large): by the whole warp. */
 template <class E, class ROOM, class FIND, class READY, class USE>
-GSA_DEVICE void walk_columns(const window_job &job, const window_item &at, ROOM &room, int lane, const FIND &find,
-                             const READY &ready, const USE &use)
+GSA_DEVICE void walk_columns(const window_job &job, const window_item &at, ROOM &room, int lane,
+                             const FIND &find, const READY &ready, const USE &use)
 {
     enum { STAGES = ROOM::STAGES };
     bool large_row = false;
@@ -228,7 +250,8 @@ GSA_DEVICE void walk_columns(const window_job &job, const window_item &at, ROOM 
         gsa_copies_wait<STAGES - 1>();
         __syncwarp();
         if (column == at.column) large_row = ready();
-        const bool large = large_row || saw_large<E>(room.a[stage], lane) || saw_large<E>(room.b[stage], lane);
+        const bool large =
+            large_row || saw_large<E>(room.a[stage], lane) || saw_large<E>(room.b[stage], lane);
         use(room.tile[stage], room.a[stage], room.b[stage], __any_sync(GSA_ALL_LANES, large) != 0);
         __syncwarp();
         if (STAGES == 1 && more) {
@@ -241,8 +264,8 @@ GSA_DEVICE void walk_columns(const window_job &job, const window_item &at, ROOM 
 
 /* x = dots of the tile. */
 template <class E>
-GSA_DEVICE void window_dots(float x[E::ROWS][E::COLS], const typename E::T *a, const typename E::T *b, int dim, bool large,
-                            int lane)
+GSA_DEVICE void window_dots(float x[E::ROWS][E::COLS], const typename E::T *a,
+                            const typename E::T *b, int dim, bool large, int lane)
 {
     GSA_UNROLL
     for (int r = 0; r < E::ROWS; r++) {
@@ -266,8 +289,8 @@ GSA_DEVICE void window_dots(float x[E::ROWS][E::COLS], const typename E::T *a, c
 
 /* acc += W B; with numbers that are not finite only inside the mask. */
 template <class E>
-GSA_DEVICE void window_mix(float acc[E::ROWS][E::OUTS], const float *w, const typename E::T *b, const uint32_t *mask,
-                           int dim, bool large, int lane)
+GSA_DEVICE void window_mix(float acc[E::ROWS][E::OUTS], const float *w, const typename E::T *b,
+                           const uint32_t *mask, int dim, bool large, int lane)
 {
     if (!large) {
         E::mix(acc, w, b, dim, lane);
@@ -280,7 +303,8 @@ GSA_DEVICE void window_mix(float acc[E::ROWS][E::OUTS], const float *w, const ty
             if (!(mask[c] >> E::row(lane, r) & 1)) continue;
             GSA_UNROLL
             for (int o = 0; o < E::OUTS; o++)
-                acc[r][o] += x * window_storage<typename E::T>::get(b + c * E::STRIDE + E::out(lane, o));
+                acc[r][o] +=
+                    x * window_storage<typename E::T>::get(b + c * E::STRIDE + E::out(lane, o));
         }
     }
 }
@@ -292,18 +316,21 @@ typedef struct window_cell {
 } window_cell;
 
 /* Does row r of the window read column c; `row` and its key: for dropout. */
-GSA_DEVICE window_cell find_cell(const window_job &job, const window_tile &tile, int r, int c, int64_t row, int head)
+GSA_DEVICE window_cell find_cell(const window_job &job, const window_tile &tile, int r, int c,
+                                 int64_t row, int head)
 {
     const uint32_t mask = tile.mask[c];
     window_cell cell = { (mask >> r & 1) != 0, 0, 1.0f };
     if (!cell.there) return cell;
     const int64_t at = tile.edge[c] + __popc(mask & ((1u << r) - 1));
     if (job.table || job.bias) cell.label = __ldg(job.w.label + at);
-    if (job.drop.on) cell.factor = gsa_drop_edge(job.drop, row, (uint32_t)__ldg(job.w.place + at), head);
+    if (job.drop.on)
+        cell.factor = gsa_drop_edge(job.drop, row, (uint32_t)__ldg(job.w.place + at), head);
     return cell;
 }
 
-GSA_DEVICE float window_score(const window_job &job, float dot, int32_t label, int64_t row, int head)
+GSA_DEVICE float window_score(const window_job &job, float dot, int32_t label, int64_t row,
+                              int head)
 {
     if (job.table) dot += __ldg(job.table + (row * job.heads + head) * job.labels + label);
     const float s = job.scale * dot;
@@ -311,7 +338,8 @@ GSA_DEVICE float window_score(const window_job &job, float dot, int32_t label, i
 }
 
 /* The columns of one row, PIECE at a time: to = x, or += x. */
-template <class E> GSA_DEVICE void store_outs(float *to, const float *x, int dim, int wide, bool add, int lane)
+template <class E>
+GSA_DEVICE void store_outs(float *to, const float *x, int dim, int wide, bool add, int lane)
 {
     GSA_UNROLL
     for (int o = 0; o < E::OUTS; o += E::PIECE) {
@@ -320,8 +348,8 @@ template <class E> GSA_DEVICE void store_outs(float *to, const float *x, int dim
         if (wide == 4 && E::PIECE == 4) {
             if (c >= dim) continue;
             const float4 old = add ? *(const float4 *)at : make_float4(0, 0, 0, 0);
-            *(float4 *)at =
-                make_float4(old.x + x[o], old.y + x[o + 1], old.z + x[o + 2 % E::PIECE], old.w + x[o + 3 % E::PIECE]);
+            *(float4 *)at = make_float4(old.x + x[o], old.y + x[o + 1], old.z + x[o + 2 % E::PIECE],
+                                        old.w + x[o + 3 % E::PIECE]);
         } else if (wide >= 2 && E::PIECE == 2) {
             if (c >= dim) continue;
             const float2 old = add ? *(const float2 *)at : make_float2(0, 0);

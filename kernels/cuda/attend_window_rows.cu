@@ -1,7 +1,8 @@
-/* attend_window_rows.cu - a window's backward pass by destination: dq, D = do.o, sums of ds by label; equations in attend_rows.cu.
+/* attend_window_rows.cu - a window's backward pass by destination: dq, D = do.o, sums of ds by
+ * label; equations in attend_rows.cu.
  *
- * dq = scale sum ds (k + r): the label's part is a product of the row's sums by label with the table of vectors, so labels are
- * one more row of tiles behind the columns. */
+ * dq = scale sum ds (k + r): the label's part is a product of the row's sums by label with the
+ * table of vectors, so labels are one more row of tiles behind the columns. */
 #define GSA_ATTEND_DEVICE 1
 #include "kernels/cuda/attend_window.h"
 
@@ -11,15 +12,16 @@ typedef struct window_rows { /* what the rows bring */
 
 /* Eight lanes a row; dout stands in shared memory. */
 template <class E>
-GSA_DEVICE void find_inner(const window_job &job, const window_item &at, const typename E::T *dout, window_rows &rows,
-                           int lane)
+GSA_DEVICE void find_inner(const window_job &job, const window_item &at, const typename E::T *dout,
+                           window_rows &rows, int lane)
 {
     GSA_UNROLL
     for (int r = lane / 8; r < GSA_WINDOW_ROWS; r += 4) {
         const int64_t item = (at.first_row + r) * job.heads + at.head;
         float inner = 0;
         for (int c = lane % 8; r < at.rows && c < job.dim; c += 8)
-            inner += window_storage<typename E::T>::get(dout + r * E::STRIDE + c) * __ldg(job.kept_out + item * job.dim + c);
+            inner += window_storage<typename E::T>::get(dout + r * E::STRIDE + c) *
+                     __ldg(job.kept_out + item * job.dim + c);
         inner = gsa_sum_lanes(inner, 8);
         if (lane % 8 > 0) continue;
         rows.inner[r] = inner;
@@ -30,8 +32,9 @@ GSA_DEVICE void find_inner(const window_job &job, const window_item &at, const t
 
 /* ds into W. */
 template <class E>
-GSA_DEVICE void slope_cells(const window_job &job, const window_item &at, const window_tile &tile, const window_rows &rows,
-                            float x[E::ROWS][E::COLS], float through[E::ROWS][E::COLS], float *w, int lane)
+GSA_DEVICE void slope_cells(const window_job &job, const window_item &at, const window_tile &tile,
+                            const window_rows &rows, float x[E::ROWS][E::COLS],
+                            float through[E::ROWS][E::COLS], float *w, int lane)
 {
     GSA_UNROLL
     for (int r = 0; r < E::ROWS; r++) {
@@ -57,7 +60,8 @@ GSA_DEVICE float *sums_of(const window_job &job, int64_t row, int head)
 
 /* Two lanes a row, one for even labels and one for odd ones: one writer a sum, columns in order. */
 template <class E>
-GSA_DEVICE void sum_labels(const window_job &job, const window_item &at, const window_tile &tile, const float *w, int lane)
+GSA_DEVICE void sum_labels(const window_job &job, const window_item &at, const window_tile &tile,
+                           const float *w, int lane)
 {
     const int r = lane / 2;
     if (r >= at.rows) return;
@@ -70,10 +74,11 @@ GSA_DEVICE void sum_labels(const window_job &job, const window_item &at, const w
     }
 }
 
-/* dq += sums by label times their vectors, which are floats; a label that a row did not read stands outside the mask. */
+/* dq += sums by label times their vectors, which are floats; a label that a row did not read stands
+ * outside the mask. */
 template <class E>
-GSA_DEVICE void mix_labels(const window_job &job, const window_item &at, window_tile &tile, float dq[E::ROWS][E::OUTS],
-                           float *w, float *r_tile, int lane)
+GSA_DEVICE void mix_labels(const window_job &job, const window_item &at, window_tile &tile,
+                           float dq[E::ROWS][E::OUTS], float *w, float *r_tile, int lane)
 {
     typedef typename E::labels L;
     for (int32_t first = 0; first < job.labels; first += GSA_WINDOW_TILE) {
@@ -84,10 +89,12 @@ GSA_DEVICE void mix_labels(const window_job &job, const window_item &at, window_
             w[L::at(r, c)] = there ? sums_of(job, at.first_row + r, at.head)[first + c] : 0;
         }
         if (lane < GSA_WINDOW_TILE)
-            tile.a[lane] = first + lane < job.labels ? job.r + (int64_t)(first + lane) * job.dim : NULL;
+            tile.a[lane] =
+                first + lane < job.labels ? job.r + (int64_t)(first + lane) * job.dim : NULL;
         __syncwarp();
         uint32_t mask = 0;
-        for (int r = 0; r < GSA_WINDOW_ROWS && lane < GSA_WINDOW_TILE; r++) mask |= (uint32_t)(w[L::at(r, lane)] != 0) << r;
+        for (int r = 0; r < GSA_WINDOW_ROWS && lane < GSA_WINDOW_TILE; r++)
+            mask |= (uint32_t)(w[L::at(r, lane)] != 0) << r;
         if (lane < GSA_WINDOW_TILE) tile.mask[lane] = mask;
         if (!__any_sync(GSA_ALL_LANES, mask != 0)) continue;
         send_vectors<L>(r_tile, tile.a, job.dim, job.wide_out, lane);
@@ -100,7 +107,8 @@ GSA_DEVICE void mix_labels(const window_job &job, const window_item &at, window_
 }
 
 template <class E>
-GSA_DEVICE void store_rows(const window_job &job, const window_item &at, float dq[E::ROWS][E::OUTS], int lane)
+GSA_DEVICE void store_rows(const window_job &job, const window_item &at, float dq[E::ROWS][E::OUTS],
+                           int lane)
 {
     GSA_UNROLL
     for (int r = 0; r < E::ROWS; r++) {
@@ -108,14 +116,15 @@ GSA_DEVICE void store_rows(const window_job &job, const window_item &at, float d
         if (row >= job.items) continue;
         GSA_UNROLL
         for (int o = 0; o < E::OUTS; o++) dq[r][o] *= job.scale;
-        store_outs<E>(job.dq + row * job.width + (int64_t)at.head * job.dim, dq[r], job.dim, job.wide_out, true, lane);
+        store_outs<E>(job.dq + row * job.width + (int64_t)at.head * job.dim, dq[r], job.dim,
+                      job.wide_out, true, lane);
     }
 }
 
 /* Both vectors of each row, on their way. */
 template <class E>
-GSA_DEVICE void send_rows(const window_job &job, const window_item &at, window_tile &tile, typename E::T *q,
-                          typename E::T *dout, int lane)
+GSA_DEVICE void send_rows(const window_job &job, const window_item &at, window_tile &tile,
+                          typename E::T *q, typename E::T *dout, int lane)
 {
     typedef typename E::T T;
     if (lane < GSA_WINDOW_ROWS) {
@@ -128,11 +137,13 @@ GSA_DEVICE void send_rows(const window_job &job, const window_item &at, window_t
     send_vectors<E>(dout, tile.b, job.dim, job.wide, lane);
 }
 
-template <class E> __global__ void __launch_bounds__(GSA_WARP) window_backward(GSA_ARGUMENT(window_job) job)
+template <class E>
+__global__ void __launch_bounds__(GSA_WARP) window_backward(GSA_ARGUMENT(window_job) job)
 {
     typedef typename E::T T;
     typedef window_room<E, 2> room_of_columns;
-    static_assert(sizeof(float) * GSA_WINDOW_TILE * E::labels::STRIDE <= 2 * sizeof room_of_columns().a[0],
+    static_assert(sizeof(float) * GSA_WINDOW_TILE * E::labels::STRIDE <=
+                      2 * sizeof room_of_columns().a[0],
                   "a tile of label vectors takes the place of the columns");
     GSA_SHARED(float4, room_q, [GSA_WINDOW_ROWS * E::STRIDE * sizeof(T) / 16]);
     GSA_SHARED(float4, room_dout, [GSA_WINDOW_ROWS * E::STRIDE * sizeof(T) / 16]);
@@ -149,7 +160,9 @@ template <class E> __global__ void __launch_bounds__(GSA_WARP) window_backward(G
     clear_outs<E>(dq);
     walk_columns<E>(
         job, at, *room, lane,
-        [&](window_tile &tile) { find_source<T>(job, tile.column[lane], at.head, &tile.a[lane], &tile.b[lane]); },
+        [&](window_tile &tile) {
+            find_source<T>(job, tile.column[lane], at.head, &tile.a[lane], &tile.b[lane]);
+        },
         [&] {
             find_inner<E>(job, at, dout, *rows, lane);
             __syncwarp();
@@ -169,11 +182,11 @@ template <class E> __global__ void __launch_bounds__(GSA_WARP) window_backward(G
     store_rows<E>(job, at, dq, lane);
 }
 
-#define CHOICE(D)                                                                                                           \
-    { D,                                                                                                                    \
-      window_backward<window_plain<D>>,                                                                                     \
-      window_backward<window_tensor<D, 3>>,                                                                                 \
-      window_backward<window_tensor<D, 1>>,                                                                                 \
-      window_backward<window_plain<D, gsa_bf16>>,                                                                           \
+#define CHOICE(D)                                                                                  \
+    { D,                                                                                           \
+      window_backward<window_plain<D>>,                                                            \
+      window_backward<window_tensor<D, 3>>,                                                        \
+      window_backward<window_tensor<D, 1>>,                                                        \
+      window_backward<window_plain<D, gsa_bf16>>,                                                  \
       window_backward<window_bf16<D>> },
 extern const window_choice gsa_window_rows_choices[3] = { GSA_WINDOW_SHAPES(CHOICE) };

@@ -1,10 +1,11 @@
-/* attend_window_sources.cu - a window's backward pass by source: dk and dv of 16 sources, a tile of 16 rows that read them at
- * a time; equations in attend_sources.cu. */
+/* attend_window_sources.cu - a window's backward pass by source: dk and dv of 16 sources, a tile of
+ * 16 rows that read them at a time; equations in attend_sources.cu. */
 #define GSA_ATTEND_DEVICE 1
 #include "kernels/cuda/attend_window.h"
 
 /* Lane c's row: its vectors; lse and D on their way. */
-template <class T> GSA_DEVICE void find_row(const window_job &job, const window_item &at, window_tile &tile, int lane)
+template <class T>
+GSA_DEVICE void find_row(const window_job &job, const window_item &at, window_tile &tile, int lane)
 {
     const int64_t row = tile.column[lane], item = row * job.heads + at.head;
     tile.a[lane] = (const T *)job.q + item * job.dim;
@@ -15,8 +16,9 @@ template <class T> GSA_DEVICE void find_row(const window_job &job, const window_
 
 /* scale ds into W, m p into P. */
 template <class E>
-GSA_DEVICE void weigh_cells(const window_job &job, const window_item &at, const window_tile &tile, float x[E::ROWS][E::COLS],
-                            float through[E::ROWS][E::COLS], float *w, float *p, int lane)
+GSA_DEVICE void weigh_cells(const window_job &job, const window_item &at, const window_tile &tile,
+                            float x[E::ROWS][E::COLS], float through[E::ROWS][E::COLS], float *w,
+                            float *p, int lane)
 {
     GSA_UNROLL
     for (int c = 0; c < E::COLS; c++) {
@@ -27,7 +29,8 @@ GSA_DEVICE void weigh_cells(const window_job &job, const window_item &at, const 
             const window_cell cell = find_cell(job, tile, E::row(lane, r), mine, row, at.head);
             float ds = 0, kept = 0;
             if (cell.there && tile.lse[mine] != -INFINITY) {
-                const float weight = __expf(window_score(job, x[r][c], cell.label, row, at.head) - tile.lse[mine]);
+                const float weight =
+                    __expf(window_score(job, x[r][c], cell.label, row, at.head) - tile.lse[mine]);
                 ds = job.scale * weight * (through[r][c] * cell.factor - tile.inner[mine]);
                 kept = weight * cell.factor;
             }
@@ -39,8 +42,8 @@ GSA_DEVICE void weigh_cells(const window_job &job, const window_item &at, const 
 
 /* Only what this launch is to write: other kinds' gradients are not named. */
 template <class E>
-GSA_DEVICE void add_sources(const window_job &job, const window_item &at, float *const *planes, float x[E::ROWS][E::OUTS],
-                            int lane)
+GSA_DEVICE void add_sources(const window_job &job, const window_item &at, float *const *planes,
+                            float x[E::ROWS][E::OUTS], int lane)
 {
     GSA_UNROLL
     for (int r = 0; r < E::ROWS; r++) {
@@ -48,12 +51,14 @@ GSA_DEVICE void add_sources(const window_job &job, const window_item &at, float 
         if (source >= job.items) continue;
         const int kind = window_kind(job, source);
         if (planes[kind] == NULL) continue;
-        const int64_t offset = (source - job.part_first[kind]) * job.width + (int64_t)at.head * job.dim;
+        const int64_t offset =
+            (source - job.part_first[kind]) * job.width + (int64_t)at.head * job.dim;
         store_outs<E>(planes[kind] + offset, x[r], job.dim, job.wide_out, true, lane);
     }
 }
 
-template <class E> __global__ void __launch_bounds__(GSA_WARP) window_sources(GSA_ARGUMENT(window_job) job)
+template <class E>
+__global__ void __launch_bounds__(GSA_WARP) window_sources(GSA_ARGUMENT(window_job) job)
 {
     typedef typename E::T T;
     typedef window_room<E, 2> room_of_columns;
@@ -71,7 +76,8 @@ template <class E> __global__ void __launch_bounds__(GSA_WARP) window_sources(GS
     if (lane < GSA_WINDOW_ROWS) {
         window_tile &own = *room->tile;
         own.a[lane] = own.b[lane] = NULL;
-        if (lane < at.rows) find_source<T>(job, at.first_row + lane, at.head, &own.a[lane], &own.b[lane]);
+        if (lane < at.rows)
+            find_source<T>(job, at.first_row + lane, at.head, &own.a[lane], &own.b[lane]);
     }
     __syncwarp();
     send_vectors<E>(k, room->tile->a, job.dim, job.wide, lane);
@@ -94,11 +100,11 @@ template <class E> __global__ void __launch_bounds__(GSA_WARP) window_sources(GS
     add_sources<E>(job, at, job.dv, dv, lane);
 }
 
-#define CHOICE(D)                                                                                                           \
-    { D,                                                                                                                    \
-      window_sources<window_plain<D>>,                                                                                      \
-      window_sources<window_tensor<D, 3>>,                                                                                  \
-      window_sources<window_tensor<D, 1>>,                                                                                  \
-      window_sources<window_plain<D, gsa_bf16>>,                                                                            \
+#define CHOICE(D)                                                                                  \
+    { D,                                                                                           \
+      window_sources<window_plain<D>>,                                                             \
+      window_sources<window_tensor<D, 3>>,                                                         \
+      window_sources<window_tensor<D, 1>>,                                                         \
+      window_sources<window_plain<D, gsa_bf16>>,                                                   \
       window_sources<window_bf16<D>> },
 extern const window_choice gsa_window_sources_choices[3] = { GSA_WINDOW_SHAPES(CHOICE) };

@@ -28,18 +28,20 @@ static gsa_status call_failed(gsa_backend *b, cudaError_t error, const call_plac
     const gsa_cuda_state *s = gsa_cuda_of(b);
     size_t unused = 0, total = 0;
     if (error != cudaErrorMemoryAllocation)
-        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "cuda: %s at %s:%d: %s (%s)", at->expression, at->file, at->line,
-                        at->text, at->name);
+        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "cuda: %s at %s:%d: %s (%s)",
+                        at->expression, at->file, at->line, at->text, at->name);
     cudaMemGetInfo(&unused, &total);
     cudaGetLastError();
     return gsa_fail(&b->error, GSA_ERR_MEMORY,
-                    "cuda: %s at %s:%d: %s (%s), asked of device %d, which has %lld bytes free of %lld; %lld are in use by "
+                    "cuda: %s at %s:%d: %s (%s), asked of device %d, which has %lld bytes free of "
+                    "%lld; %lld are in use by "
                     "this backend",
-                    at->expression, at->file, at->line, at->text, at->name, s->device, (long long)unused, (long long)total,
-                    (long long)s->in_use);
+                    at->expression, at->file, at->line, at->text, at->name, s->device,
+                    (long long)unused, (long long)total, (long long)s->in_use);
 }
 
-gsa_status gsa_cuda_check(gsa_backend *b, cudaError_t error, const char *expression, const char *file, int line)
+gsa_status gsa_cuda_check(gsa_backend *b, cudaError_t error, const char *expression,
+                          const char *file, int line)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
     if (s->lost != cudaSuccess) {
@@ -47,7 +49,8 @@ gsa_status gsa_cuda_check(gsa_backend *b, cudaError_t error, const char *express
         return s->loss.status;
     }
     if (error == cudaSuccess) return gsa_cuda_count_call(b);
-    const call_place at = { expression, file_name(file), cudaGetErrorName(error), cudaGetErrorString(error), line };
+    const call_place at = { expression, file_name(file), cudaGetErrorName(error),
+                            cudaGetErrorString(error), line };
     const int dropped = gsa_cuda_drop_capture(b);
     if (!is_sticky(error)) {
         const gsa_status status = call_failed(b, error, &at);
@@ -55,55 +58,63 @@ gsa_status gsa_cuda_check(gsa_backend *b, cudaError_t error, const char *express
         return status;
     }
     s->lost = error;
-    gsa_fail(&s->loss, GSA_ERR_DEVICE, "cuda: the device is lost: %s at %s:%d: %s (%s); nothing was read from it since",
+    gsa_fail(&s->loss, GSA_ERR_DEVICE,
+             "cuda: the device is lost: %s at %s:%d: %s (%s); nothing was read from it since",
              at.expression, at.file, line, at.text, at.name);
     b->error = s->loss;
     return GSA_ERR_DEVICE;
 }
 
-gsa_status gsa_cuda_grid(gsa_backend *b, const char *op, int64_t count, int64_t per_block, int64_t *blocks)
+gsa_status gsa_cuda_grid(gsa_backend *b, const char *op, int64_t count, int64_t per_block,
+                         int64_t *blocks)
 {
     *blocks = count / per_block + (count % per_block != 0);
     if (*blocks <= INT32_MAX) return GSA_OK;
-    return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: %lld items need %lld blocks, at most 2147483647 fit a grid", op,
+    return gsa_fail(&b->error, GSA_ERR_LIMIT,
+                    "%s: %lld items need %lld blocks, at most 2147483647 fit a grid", op,
                     (long long)count, (long long)*blocks);
 }
 
-/* ---- checks ---- */
+/* ---- checks -------------------------------------------------------------------------------- */
 gsa_status gsa_cuda_shape(gsa_backend *b, const char *op, int64_t rows, int64_t cols)
 {
     int64_t bytes;
     if (rows < 0 || cols < 0)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: shape [%lld, %lld] is negative", op, (long long)rows,
-                        (long long)cols);
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: shape [%lld, %lld] is negative", op,
+                        (long long)rows, (long long)cols);
     if (!gsa_mul(rows, cols, &bytes) || !gsa_mul(bytes, b->real_bytes, &bytes))
-        return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: shape [%lld, %lld] exceeds 64 bits", op, (long long)rows,
-                        (long long)cols);
+        return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: shape [%lld, %lld] exceeds 64 bits", op,
+                        (long long)rows, (long long)cols);
     return GSA_OK;
 }
 
 gsa_status gsa_cuda_check_dropout(gsa_backend *b, const char *op, const gsa_dropout *dropout)
 {
     if (!(dropout->p >= 0 && dropout->p < 1))
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: dropout p = %g is outside [0, 1)", op, dropout->p);
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: dropout p = %g is outside [0, 1)", op,
+                        dropout->p);
     if (dropout->p > 0 && dropout->site >> 20 != 0)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: dropout site %u is not below 2^20", op, (unsigned)dropout->site);
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: dropout site %u is not below 2^20", op,
+                        (unsigned)dropout->site);
     return GSA_OK;
 }
 
-gsa_status gsa_cuda_check_edges(gsa_backend *b, const char *op, const gsa_edges *edges, int backward)
+gsa_status gsa_cuda_check_edges(gsa_backend *b, const char *op, const gsa_edges *edges,
+                                int backward)
 {
-    if (edges->rows < 0 || edges->edge_total < 0 || edges->run_total < 0 || edges->kinds < 0 || edges->kinds > GSA_MAX_KINDS)
+    if (edges->rows < 0 || edges->edge_total < 0 || edges->run_total < 0 || edges->kinds < 0 ||
+        edges->kinds > GSA_MAX_KINDS)
         return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
-                        "%s: edges with %lld rows, %lld runs, %lld edges, %d kinds (at most %d)", op, (long long)edges->rows,
-                        (long long)edges->run_total, (long long)edges->edge_total, (int)edges->kinds, (int)GSA_MAX_KINDS);
+                        "%s: edges with %lld rows, %lld runs, %lld edges, %d kinds (at most %d)",
+                        op, (long long)edges->rows, (long long)edges->run_total,
+                        (long long)edges->edge_total, (int)edges->kinds, (int)GSA_MAX_KINDS);
     if (backward && edges->rows > 0 && edges->examples < 1)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %lld rows, but %d examples", op, (long long)edges->rows,
-                        (int)edges->examples);
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %lld rows, but %d examples", op,
+                        (long long)edges->rows, (int)edges->examples);
     return GSA_OK;
 }
 
-/* ---- faults ---- */
+/* ---- faults -------------------------------------------------------------------------------- */
 gsa_cuda_watch gsa_cuda_suspect(gsa_backend *b, int code)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
@@ -118,23 +129,28 @@ gsa_status gsa_cuda_ask_faults(gsa_backend *b)
     gsa_cuda_state *s = gsa_cuda_of(b);
     s->landing->fault = NO_FAULT;
     if (s->serial == 0) return GSA_OK;
-    return GSA_CUDA(b, cudaMemcpyAsync(&s->landing->fault, s->fault, sizeof *s->fault, cudaMemcpyDeviceToHost, s->stream));
+    return GSA_CUDA(b, cudaMemcpyAsync(&s->landing->fault, s->fault, sizeof *s->fault,
+                                       cudaMemcpyDeviceToHost, s->stream));
 }
 
 gsa_status gsa_cuda_tell_faults(gsa_backend *b)
 {
-    static const char *const ops[] = {
-        "",           "gather_forward: id",      "gather_backward: id", "cross_entropy: target",
-        "edges: run", "crf: offset of sequence", "crf: target",         "segment_entropy: target of segment"
-    };
+    static const char *const ops[] = { "",
+                                       "gather_forward: id",
+                                       "gather_backward: id",
+                                       "cross_entropy: target",
+                                       "edges: run",
+                                       "crf: offset of sequence",
+                                       "crf: target",
+                                       "segment_entropy: target of segment" };
     gsa_cuda_state *s = gsa_cuda_of(b);
     const uint64_t key = s->landing->fault.key;
     s->serial = 0;
     if (key == NO_FAULT.key) return GSA_OK;
     GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(s->fault, 0xff, sizeof *s->fault, s->stream)));
     return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
-                    "%s %lld is outside its range (found on the device, reported at this download)", ops[key >> 40 & 7],
-                    (long long)(key & 0xffffffffffull));
+                    "%s %lld is outside its range (found on the device, reported at this download)",
+                    ops[key >> 40 & 7], (long long)(key & 0xffffffffffull));
 }
 
 gsa_status gsa_cuda_read_faults(gsa_backend *b)
@@ -145,7 +161,7 @@ gsa_status gsa_cuda_read_faults(gsa_backend *b)
     return gsa_cuda_tell_faults(b);
 }
 
-/* ---- open and close ---- */
+/* ---- open and close ------------------------------------------------------------------------ */
 static void cuda_release(gsa_backend *b)
 {
     const gsa_system *system = b->system;
@@ -182,21 +198,29 @@ static gsa_status find_device(gsa_backend *b, int device, gsa_error *error)
     if (status != cudaSuccess || count == 0) {
         cudaGetLastError();
         return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: no device: %s",
-                        status == cudaSuccess ? "the driver lists none" : cudaGetErrorString(status));
+                        status == cudaSuccess ? "the driver lists none"
+                                              : cudaGetErrorString(status));
     }
     if (device < 0 || device >= count)
-        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: device %d, expected 0 to %d", device, count - 1);
+        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: device %d, expected 0 to %d", device,
+                        count - 1);
     s->device = device;
     gsa_status checked = GSA_CUDA(b, cudaSetDevice(device));
-    if (checked == GSA_OK) checked = GSA_CUDA(b, cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-    if (checked == GSA_OK) checked = GSA_CUDA(b, cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
+    if (checked == GSA_OK)
+        checked =
+            GSA_CUDA(b, cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
+    if (checked == GSA_OK)
+        checked =
+            GSA_CUDA(b, cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
     if (checked != GSA_OK) {
         if (error) *error = b->error;
         return checked;
     }
     if (major * 10 + minor < gsa_cuda_tunings[0].capability)
-        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: device %d has compute capability %d.%d, at least %d.%d is needed",
-                        device, major, minor, gsa_cuda_tunings[0].capability / 10, gsa_cuda_tunings[0].capability % 10);
+        return gsa_fail(error, GSA_ERR_UNSUPPORTED,
+                        "cuda: device %d has compute capability %d.%d, at least %d.%d is needed",
+                        device, major, minor, gsa_cuda_tunings[0].capability / 10,
+                        gsa_cuda_tunings[0].capability % 10);
     s->tuning = tuning_for(major * 10 + minor);
     s->attention = s->tuning->attention;
     s->window_reuse = s->tuning->window_reuse, s->tensor_density = s->tuning->tensor_density;
@@ -239,11 +263,12 @@ extern "C" int gsa_cuda_is_built(void)
     return 1;
 }
 
-extern "C" gsa_status gsa_backend_cuda(const gsa_system *system, int real, int device, gsa_backend **backend,
-                                       gsa_error *error)
+extern "C" gsa_status gsa_backend_cuda(const gsa_system *system, int real, int device,
+                                       gsa_backend **backend, gsa_error *error)
 {
     if (real != GSA_F32)
-        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "backend cuda: real type %d; only float (%d) runs on a device", real,
+        return gsa_fail(error, GSA_ERR_UNSUPPORTED,
+                        "backend cuda: real type %d; only float (%d) runs on a device", real,
                         GSA_F32);
     if (system == NULL) system = gsa_system_default();
     gsa_backend *b = (gsa_backend *)gsa_alloc_zero(system, 1, sizeof *b);
@@ -287,14 +312,16 @@ static void say_choices(gsa_cuda_state *s)
 extern "C" gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention)
 {
     if (!gsa_cuda_is(b))
-        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "backend '%s' has one way to attend; only cuda has a choice",
-                        b->name);
+        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
+                        "backend '%s' has one way to attend; only cuda has a choice", b->name);
     if (attention < GSA_CUDA_FUSED || attention > GSA_CUDA_BF16_TENSOR)
         return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
-                        "attention %d, expected %d (fused), %d (cuSPARSE), %d (bf16), %d (windows), %d (tensor), %d (tf32), "
+                        "attention %d, expected %d (fused), %d (cuSPARSE), %d (bf16), %d "
+                        "(windows), %d (tensor), %d (tf32), "
                         "%d (bf16 by windows) or %d (bf16 on tensor cores)",
-                        attention, (int)GSA_CUDA_FUSED, (int)GSA_CUDA_CUSPARSE, (int)GSA_CUDA_BF16, (int)GSA_CUDA_WINDOWS,
-                        (int)GSA_CUDA_TENSOR, (int)GSA_CUDA_TF32, (int)GSA_CUDA_BF16_WINDOWS, (int)GSA_CUDA_BF16_TENSOR);
+                        attention, (int)GSA_CUDA_FUSED, (int)GSA_CUDA_CUSPARSE, (int)GSA_CUDA_BF16,
+                        (int)GSA_CUDA_WINDOWS, (int)GSA_CUDA_TENSOR, (int)GSA_CUDA_TF32,
+                        (int)GSA_CUDA_BF16_WINDOWS, (int)GSA_CUDA_BF16_TENSOR);
     if (attention == GSA_CUDA_CUSPARSE) GSA_TRY(gsa_cuda_sparse_open(b));
     if (attention == GSA_CUDA_CUSPARSE) gsa_cuda_fill_attend_sparse(b);
     else
@@ -310,8 +337,8 @@ extern "C" gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention)
 extern "C" gsa_status gsa_cuda_choose_order(gsa_backend *b, int by_degree)
 {
     if (!gsa_cuda_is(b))
-        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "backend '%s' has one order of rows; only cuda has a choice",
-                        b->name);
+        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
+                        "backend '%s' has one order of rows; only cuda has a choice", b->name);
     gsa_cuda_of(b)->by_degree = by_degree != 0;
     say_choices(gsa_cuda_of(b));
     gsa_cuda_forget_plans(b); /* a plan that has bins is used by them */
@@ -321,9 +348,11 @@ extern "C" gsa_status gsa_cuda_choose_order(gsa_backend *b, int by_degree)
 extern "C" gsa_status gsa_cuda_choose_windows(gsa_backend *b, double reuse, double density)
 {
     if (b->release != cuda_release)
-        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "backend '%s' has no windows; only cuda has", b->name);
+        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
+                        "backend '%s' has no windows; only cuda has", b->name);
     if (!(reuse >= 0 && density >= 0))
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "windows from %g edges a column and density %g, expected numbers >= 0",
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
+                        "windows from %g edges a column and density %g, expected numbers >= 0",
                         reuse, density);
     gsa_cuda_of(b)->window_reuse = reuse, gsa_cuda_of(b)->tensor_density = density;
     gsa_cuda_forget_plans(b);

@@ -3,8 +3,10 @@
 
 enum { QUAD = 4, BEGIN = 8 }; /* numbers of a thread; a copy begins at a multiple of so many */
 
-/* A thread rounds four neighbours; the last of an array may be fewer, and an array may begin anywhere. */
-static __global__ void __launch_bounds__(GSA_ELEMENTS) round_planes(GSA_ARGUMENT(gsa_bf16_planes) job)
+/* A thread rounds four neighbours; the last of an array may be fewer, and an array may begin
+ * anywhere. */
+static __global__ void __launch_bounds__(GSA_ELEMENTS)
+    round_planes(GSA_ARGUMENT(gsa_bf16_planes) job)
 {
     const int64_t at = gsa_thread() * QUAD;
     if (at >= job.first[job.planes]) return;
@@ -14,14 +16,16 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS) round_planes(GSA_ARGUMENT
     const float *from = job.from[plane] + i;
     if (left >= QUAD && (uintptr_t)from % sizeof(float4) == 0) {
         const float4 x = __ldg((const float4 *)from);
-        *(uint2 *)(job.to + at) =
-            make_uint2(gsa_bf16_bits(x.x) | gsa_bf16_bits(x.y) << 16, gsa_bf16_bits(x.z) | gsa_bf16_bits(x.w) << 16);
+        *(uint2 *)(job.to + at) = make_uint2(gsa_bf16_bits(x.x) | gsa_bf16_bits(x.y) << 16,
+                                             gsa_bf16_bits(x.z) | gsa_bf16_bits(x.w) << 16);
         return;
     }
-    for (int n = 0; n < QUAD && n < left; n++) job.to[at + n].bits = (uint16_t)gsa_bf16_bits(__ldg(from + n));
+    for (int n = 0; n < QUAD && n < left; n++)
+        job.to[at + n].bits = (uint16_t)gsa_bf16_bits(__ldg(from + n));
 }
 
-static __global__ void __launch_bounds__(GSA_ELEMENTS) round_floats(float *to, const float *from, int64_t count)
+static __global__ void __launch_bounds__(GSA_ELEMENTS)
+    round_floats(float *to, const float *from, int64_t count)
 {
     const int64_t i = gsa_thread();
     if (i < count) to[i] = gsa_bf16_round(__ldg(from + i));
@@ -40,7 +44,8 @@ int gsa_cuda_add_plane(gsa_bf16_planes *p, const void *from, int64_t count)
 int64_t gsa_cuda_lay_planes(gsa_bf16_planes *p)
 {
     p->first[0] = 0;
-    for (int i = 0; i < p->planes; i++) p->first[i + 1] = p->first[i] + (p->count[i] + BEGIN - 1) / BEGIN * BEGIN;
+    for (int i = 0; i < p->planes; i++)
+        p->first[i + 1] = p->first[i] + (p->count[i] + BEGIN - 1) / BEGIN * BEGIN;
     return p->first[p->planes] * (int64_t)sizeof(gsa_bf16);
 }
 
@@ -51,7 +56,8 @@ gsa_status gsa_cuda_round_planes(gsa_backend *b, const char *op, const gsa_bf16_
     return GSA_RUN(b, round_planes, blocks, GSA_ELEMENTS, *p);
 }
 
-gsa_status gsa_cuda_round_floats(gsa_backend *b, const char *op, float *to, const float *from, int64_t count)
+gsa_status gsa_cuda_round_floats(gsa_backend *b, const char *op, float *to, const float *from,
+                                 int64_t count)
 {
     int64_t blocks;
     GSA_TRY(gsa_cuda_grid(b, op, count, GSA_ELEMENTS, &blocks));

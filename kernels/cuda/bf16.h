@@ -1,5 +1,5 @@
-/* bf16.h - numbers stored in 16 bits: the upper half of a float, rounded to nearest even. By bit operations, so that every
- * architecture has them, and the executor the same bits. */
+/* bf16.h - numbers stored in 16 bits: the upper half of a float, rounded to nearest even. By bit
+ * operations, so that every architecture has them, and the executor the same bits. */
 #ifndef GSA_CUDA_BF16_H
 #define GSA_CUDA_BF16_H
 #include "kernels/cuda/device.h"
@@ -20,8 +20,8 @@ GSA_DEVICE float gsa_bf16_round(float x)
     return __uint_as_float(gsa_bf16_bits(x) << 16);
 }
 
-/* ---- planes: float arrays of which a rounded copy is wanted, each once however often it is named. Copies begin at multiples
- * of 16 bytes. */
+/* ---- planes: float arrays of which a rounded copy is wanted, each once however often it is named.
+ * Copies begin at multiples of 16 bytes. */
 enum { GSA_BF16_PLANES = 2 * GSA_MAX_KINDS + 2 };
 typedef struct gsa_bf16_planes {
     gsa_bf16 *to;
@@ -39,7 +39,8 @@ int64_t gsa_cuda_lay_planes(gsa_bf16_planes *p);
 gsa_status gsa_cuda_round_planes(gsa_backend *b, const char *op, const gsa_bf16_planes *p);
 
 /* to[i] = from[i] rounded to bf16, as floats. */
-gsa_status gsa_cuda_round_floats(gsa_backend *b, const char *op, float *to, const float *from, int64_t count);
+gsa_status gsa_cuda_round_floats(gsa_backend *b, const char *op, float *to, const float *from,
+                                 int64_t count);
 
 static inline const gsa_bf16 *gsa_cuda_plane(const gsa_bf16_planes *p, int plane)
 {

@@ -11,7 +11,8 @@ typedef struct column_job {
     int64_t rows, cols, chunk, slices, chunks, labels;
 } column_job;
 
-/* A block: 32 columns of one chunk; eight rows at a time, whose sums are added in the order of lanes. */
+/* A block: 32 columns of one chunk; eight rows at a time, whose sums are added in the order of
+ * lanes. */
 static __global__ void __launch_bounds__(GSA_WARP *LANES) sum_chunk(GSA_ARGUMENT(column_job) job)
 {
     GSA_SHARED(float, sums, [LANES][GSA_WARP + 1]);
@@ -23,7 +24,8 @@ static __global__ void __launch_bounds__(GSA_WARP *LANES) sum_chunk(GSA_ARGUMENT
         for (int64_t row = chunk * job.chunk + lane; row < end; row += LANES) {
             const float x = __ldg(job.x + row * job.cols + c);
             sum += job.norm_x
-                       ? x * ((__ldg(job.norm_x + row * job.cols + c) - __ldg(job.mean + row)) * __ldg(job.rstd + row))
+                       ? x * ((__ldg(job.norm_x + row * job.cols + c) - __ldg(job.mean + row)) *
+                              __ldg(job.rstd + row))
                        : x;
         }
     sums[lane][column] = sum;
@@ -39,7 +41,8 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS) add_chunks(GSA_ARGUMENT(c
     if (c >= job.cols) return;
     float sum = 0;
     for (int64_t i = 0; i < job.chunks; i++) sum += job.partial[i * job.cols + c];
-    const int64_t to = job.labels > 0 ? c % job.labels * (job.cols / job.labels) + c / job.labels : c;
+    const int64_t to =
+        job.labels > 0 ? c % job.labels * (job.cols / job.labels) + c / job.labels : c;
     job.out[to] += sum;
 }
 
@@ -68,20 +71,23 @@ static gsa_status run(gsa_backend *b, const char *op, column_job job)
     return GSA_RUN(b, add_chunks, blocks, GSA_ELEMENTS, job);
 }
 
-gsa_status gsa_cuda_column_sums(gsa_backend *b, const char *op, float *out, const float *x, int64_t rows, int64_t cols,
-                                int64_t labels, float *room)
+gsa_status gsa_cuda_column_sums(gsa_backend *b, const char *op, float *out, const float *x,
+                                int64_t rows, int64_t cols, int64_t labels, float *room)
 {
     column_job job = {};
-    job.out = out, job.partial = room, job.x = x, job.rows = rows, job.cols = cols, job.labels = labels;
+    job.out = out, job.partial = room, job.x = x, job.rows = rows, job.cols = cols,
+    job.labels = labels;
     return run(b, op, job);
 }
 
-gsa_status gsa_cuda_norm_sums(gsa_backend *b, float *dgain, float *dbias, const float *dy, const float *x, const float *mean,
-                              const float *rstd, int64_t rows, int64_t cols)
+gsa_status gsa_cuda_norm_sums(gsa_backend *b, float *dgain, float *dbias, const float *dy,
+                              const float *x, const float *mean, const float *rstd, int64_t rows,
+                              int64_t cols)
 {
     void *room;
     column_job job = {};
-    GSA_TRY(gsa_cuda_scratch(b, "norm_backward", gsa_cuda_column_room(rows, cols), sizeof(float), &room));
+    GSA_TRY(gsa_cuda_scratch(b, "norm_backward", gsa_cuda_column_room(rows, cols), sizeof(float),
+                             &room));
     job.partial = (float *)room, job.x = dy, job.rows = rows, job.cols = cols;
     if (dbias) {
         job.out = dbias;
@@ -92,26 +98,31 @@ gsa_status gsa_cuda_norm_sums(gsa_backend *b, float *dgain, float *dbias, const 
     return run(b, "norm_backward", job);
 }
 
-/* ---- bias ---- */
-static __global__ void __launch_bounds__(GSA_ELEMENTS) add_bias(float *y, const float *bias, int64_t cols, int64_t count)
+/* ---- bias ---------------------------------------------------------------------------------- */
+static __global__ void __launch_bounds__(GSA_ELEMENTS)
+    add_bias(float *y, const float *bias, int64_t cols, int64_t count)
 {
     const int64_t i = gsa_thread();
     if (i < count) y[i] += __ldg(bias + i % cols);
 }
 
-static gsa_status bias_forward(gsa_backend *b, void *y, const void *bias, int64_t rows, int64_t cols)
+static gsa_status bias_forward(gsa_backend *b, void *y, const void *bias, int64_t rows,
+                               int64_t cols)
 {
     int64_t blocks;
     GSA_TRY(gsa_cuda_shape(b, "bias_forward", rows, cols));
     GSA_TRY(gsa_cuda_grid(b, "bias_forward", rows * cols, GSA_ELEMENTS, &blocks));
-    return GSA_RUN(b, add_bias, blocks, GSA_ELEMENTS, (float *)y, (const float *)bias, cols, rows * cols);
+    return GSA_RUN(b, add_bias, blocks, GSA_ELEMENTS, (float *)y, (const float *)bias, cols,
+                   rows * cols);
 }
 
-static gsa_status bias_backward(gsa_backend *b, void *dbias, const void *dy, int64_t rows, int64_t cols)
+static gsa_status bias_backward(gsa_backend *b, void *dbias, const void *dy, int64_t rows,
+                                int64_t cols)
 {
     GSA_TRY(gsa_cuda_shape(b, "bias_backward", rows, cols));
     if (dbias == NULL) return GSA_OK;
-    return gsa_cuda_norm_sums(b, NULL, (float *)dbias, (const float *)dy, NULL, NULL, NULL, rows, cols);
+    return gsa_cuda_norm_sums(b, NULL, (float *)dbias, (const float *)dy, NULL, NULL, NULL, rows,
+                              cols);
 }
 
 void gsa_cuda_fill_columns(gsa_backend *b)

@@ -1,9 +1,11 @@
-/* copy.h - copies from device memory into shared memory that go on while their thread does something else (cp.async, sm_80
- * and later); plain copies on 75. The executor makes them early or late, as its order says: what reads too soon, or
- * writes where others still read, shows.
+/* copy.h - copies from device memory into shared memory that go on while their thread does
+ * something else (cp.async, sm_80 and later); plain copies on 75. The executor makes them early or
+ * late, as its order says: what reads too soon, or writes where others still read, shows.
  *
- * Law. Copies that a thread began since it last closed a group are a group. After gsa_copies_wait<N> all groups of this
- *      thread but the last N are there, for this thread; for others behind a barrier. None is on its way when it leaves. */
+ * Law. Copies that a thread began since it last closed a group are a group. After
+ * gsa_copies_wait<N> all groups of this
+ *      thread but the last N are there, for this thread; for others behind a barrier. None is on
+ *        its way when it leaves. */
 #ifndef GSA_CUDA_COPY_H
 #define GSA_CUDA_COPY_H
 #include "kernels/cuda/device.h"
@@ -32,9 +34,15 @@ template <int BYTES> GSA_DEVICE void gsa_copy(void *to, const void *from)
 #elif defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
     const unsigned shared = (unsigned)__cvta_generic_to_shared(to);
     const size_t global = __cvta_generic_to_global(from);
-    if (BYTES == 16) asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(global) : "memory");
-    else if (BYTES == 8) asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(shared), "l"(global) : "memory");
-    else if (BYTES == 4) asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared), "l"(global) : "memory");
+    if (BYTES == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(global)
+                     : "memory");
+    else if (BYTES == 8)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(shared), "l"(global)
+                     : "memory");
+    else if (BYTES == 4)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared), "l"(global)
+                     : "memory");
     else *(word *)to = __ldg((const word *)from);
 #else
     *(word *)to = __ldg((const word *)from);

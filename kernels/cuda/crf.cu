@@ -1,21 +1,33 @@
-/* crf.cu - the linear-chain conditional random field: forward-backward and Viterbi over ragged sequences, in double.
+/* crf.cu - the linear-chain conditional random field: forward-backward and Viterbi over ragged
+ * sequences, in double.
  *
- * A block a walk: all paths of a sequence, or those of them that agree with its targets. Its threads have a tag each, or
- * several; a block is as wide as the tags want, up to WIDEST. The recursions are those of kernels/ref/crf.c: sums of
- * exp(x - top) with a table of exp(w - shift), done again term by term in log space where too much of them vanished.
- * Expected transitions are one product over all tokens, in tiles of pairs and chunks of tokens. Every sum has a fixed order. */
+ * A block a walk: all paths of a sequence, or those of them that agree with its targets. Its
+ * threads have a tag each, or several; a block is as wide as the tags want, up to WIDEST. The
+ * recursions are those of kernels/ref/crf.c: sums of exp(x - top) with a table of exp(w - shift),
+ * done again term by term in log space where too much of them vanished. Expected transitions are
+ * one product over all tokens, in tiles of pairs and chunks of tokens. Every sum has a fixed
+ * order. */
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/reduce.h"
 
-enum { MOST_TAGS = 32768, WIDEST = 256, HELD = 256 /* tags whose exponentials stand in shared memory */ };
+enum {
+    MOST_TAGS = 32768,
+    WIDEST = 256,
+    HELD = 256 /* tags whose exponentials stand in shared memory */
+};
 enum { ALL, AGREEING, WALKS };
-enum { TILE = 16, STAGE = 8 /* tokens at a time in shared memory */, CHUNK = 128 /* tokens at least */ };
+enum {
+    TILE = 16,
+    STAGE = 8 /* tokens at a time in shared memory */,
+    CHUNK = 128 /* tokens at least */
+};
 enum { NOTHING, FIRST, STEP };
 #define CRF_SMALL 1e-200 /* what underflows (1e-308) is nothing beside it, nor times CRF_LARGE */
 #define CRF_LARGE 1e100
 
-/* A token in one walk. STEP: exp(alpha[t-1,i] + w[i,j] + next[t,j] - total) is the product of exp(alpha - top_before),
- * exp(w - shift), exp(next - top_next) and factor. NOTHING: no path of its sequence counts. */
+/* A token in one walk. STEP: exp(alpha[t-1,i] + w[i,j] + next[t,j] - total) is the product of
+ * exp(alpha - top_before), exp(w - shift), exp(next - top_next) and factor. NOTHING: no path of its
+ * sequence counts. */
 typedef struct crf_mark {
     double top_before, top_next, total, factor;
     int32_t what, zero;
@@ -29,31 +41,34 @@ typedef struct crf_job {
     const int32_t *targets;
     gsa_cuda_watch bad_offset, bad_target;
     double scale;
-    double *out, *into;         /* [tags, tags] w by row, and transposed: -inf where forbidden */
-    double *e_out, *e_into;     /* exp(w - shift) */
-    double *begin, *stop;       /* [tags] */
-    double *row_top, *shift;    /* [tags] the largest w of each row, and [1] of all */
-    double *alpha, *next, *use; /* [WALKS, tokens, tags]; next: emission + beta; use: the probability of each tag */
-    double *work;               /* [WALKS, sequences, tags] where there are more than HELD tags */
-    double *total;              /* [WALKS, sequences] log sum exp s(y) */
-    double *partial;            /* [sequences] nll, or [chunks, tags, tags] expected transitions */
-    crf_mark *mark;             /* [WALKS, tokens] */
+    double *out, *into;      /* [tags, tags] w by row, and transposed: -inf where forbidden */
+    double *e_out, *e_into;  /* exp(w - shift) */
+    double *begin, *stop;    /* [tags] */
+    double *row_top, *shift; /* [tags] the largest w of each row, and [1] of all */
+    double *alpha, *next,
+        *use; /* [WALKS, tokens, tags]; next: emission + beta; use: the probability of each tag */
+    double *work;    /* [WALKS, sequences, tags] where there are more than HELD tags */
+    double *total;   /* [WALKS, sequences] log sum exp s(y) */
+    double *partial; /* [sequences] nll, or [chunks, tags, tags] expected transitions */
+    crf_mark *mark;  /* [WALKS, tokens] */
     int32_t *predecessor, *path;
     float *nll, *score, *demissions, *dtransitions, *dstart, *dend;
 } crf_job;
 
-/* ---- what threads of a block do together ---- */
+/* ---- what threads of a block do together --------------------------------------------------- */
 GSA_DEVICE double larger(double a, double b)
 {
     return b > a || isnan(b) ? (isnan(a) ? a : b) : a;
 }
 
-/* The largest of a block, in every thread; a NaN stays one. Threads that used what they share before are through with it. */
+/* The largest of a block, in every thread; a NaN stays one. Threads that used what they share
+ * before are through with it. */
 GSA_DEVICE double block_top(double x)
 {
     GSA_SHARED(double, tops, [WIDEST / GSA_WARP]);
     GSA_UNROLL
-    for (int step = GSA_WARP / 2; step > 0; step >>= 1) x = larger(x, __shfl_xor_sync(GSA_ALL_LANES, x, step));
+    for (int step = GSA_WARP / 2; step > 0; step >>= 1)
+        x = larger(x, __shfl_xor_sync(GSA_ALL_LANES, x, step));
     __syncthreads();
     if (threadIdx.x % GSA_WARP == 0) tops[threadIdx.x / GSA_WARP] = x;
     __syncthreads();
@@ -80,10 +95,12 @@ GSA_DEVICE double base_of(double top)
     return top == -INFINITY ? 0 : top;
 }
 
-/* ---- tables: a block a row ---- */
-GSA_DEVICE double ruled(const crf_job &job, int64_t row, int64_t tag, const float *scores, int64_t at)
+/* ---- tables: a block a row ----------------------------------------------------------------- */
+GSA_DEVICE double ruled(const crf_job &job, int64_t row, int64_t tag, const float *scores,
+                        int64_t at)
 {
-    return job.allowed && !__ldg(job.allowed + row * job.tags + tag) ? -INFINITY : (double)__ldg(scores + at);
+    return job.allowed && !__ldg(job.allowed + row * job.tags + tag) ? -INFINITY
+                                                                     : (double)__ldg(scores + at);
 }
 
 static __global__ void __launch_bounds__(WIDEST) crf_rules(GSA_ARGUMENT(crf_job) job)
@@ -107,7 +124,8 @@ static __global__ void __launch_bounds__(WIDEST) crf_exponentials(GSA_ARGUMENT(c
 {
     const int64_t i = blockIdx.x, tags = job.tags;
     double top = -INFINITY;
-    for (int64_t j = threadIdx.x; j < tags; j += blockDim.x) top = larger(top, __ldg(job.row_top + j));
+    for (int64_t j = threadIdx.x; j < tags; j += blockDim.x)
+        top = larger(top, __ldg(job.row_top + j));
     const double shift = base_of(block_top(top));
     for (int64_t j = threadIdx.x; j < tags; j += blockDim.x) {
         const double e = exp(__ldg(job.out + i * tags + j) - shift);
@@ -117,17 +135,20 @@ static __global__ void __launch_bounds__(WIDEST) crf_exponentials(GSA_ARGUMENT(c
     if (i == 0 && threadIdx.x == 0) *job.shift = shift;
 }
 
-/* ---- who a block is ---- */
+/* ---- who a block is ------------------------------------------------------------------------ */
 typedef struct crf_walk {
     int64_t sequence, first, last;
     int which;
 } crf_walk;
 
-/* Offsets that do not ascend from 0 to `tokens` make the sequence an empty one, and are reported. */
+/* Offsets that do not ascend from 0 to `tokens` make the sequence an empty one, and are
+ * reported. */
 GSA_DEVICE void find_sequence(const crf_job &job, int64_t sequence, crf_walk &at)
 {
-    at.sequence = sequence, at.first = __ldg(job.offset + sequence), at.last = __ldg(job.offset + sequence + 1);
-    const bool good = at.first >= 0 && at.first <= at.last && at.last <= job.tokens && (sequence > 0 || at.first == 0) &&
+    at.sequence = sequence, at.first = __ldg(job.offset + sequence),
+    at.last = __ldg(job.offset + sequence + 1);
+    const bool good = at.first >= 0 && at.first <= at.last && at.last <= job.tokens &&
+                      (sequence > 0 || at.first == 0) &&
                       (sequence + 1 < job.sequences || at.last == job.tokens);
     if (good) return;
     if (threadIdx.x == 0) gsa_report(job.bad_offset, sequence);
@@ -142,7 +163,8 @@ GSA_DEVICE crf_walk find_walk(const crf_job &job)
     return at;
 }
 
-/* The tag that the walk must have at a token, or -1: any. Targets that are no tag count as unknown, and are reported. */
+/* The tag that the walk must have at a token, or -1: any. Targets that are no tag count as unknown,
+ * and are reported. */
 GSA_DEVICE int32_t wanted_tag(const crf_job &job, const crf_walk &at, int64_t token)
 {
     if (at.which == ALL) return -1;
@@ -159,7 +181,7 @@ GSA_DEVICE double *block_room(const crf_job &job)
     return job.tags <= HELD ? held : job.work + blockIdx.x * job.tags;
 }
 
-/* ---- sums over tags: x_i + w[i,j] for one j, in either direction ---- */
+/* ---- sums over tags: x_i + w[i,j] for one j, in either direction --------------------------- */
 GSA_DEVICE double sum_products(const double *e, const double *ew, int64_t tags, int64_t j)
 {
     double sum[4] = { 0, 0, 0, 0 };
@@ -182,14 +204,15 @@ GSA_DEVICE double log_sum_exactly(const double *x, const double *w, int64_t tags
 }
 
 /* log sum_i exp(x_i + w[i,j]), given e_i = exp(x_i - base). */
-GSA_DEVICE double log_sum(const double *x, const double *e, double base, double shift, const double *w, const double *ew,
-                          int64_t tags, int64_t j)
+GSA_DEVICE double log_sum(const double *x, const double *e, double base, double shift,
+                          const double *w, const double *ew, int64_t tags, int64_t j)
 {
     const double sum = sum_products(e, ew, tags, j);
     return sum >= CRF_SMALL ? base + shift + log(sum) : log_sum_exactly(x, w, tags, j);
 }
 
-/* e_j = exp(x_j - base) of the thread's own tags, then seen by all; mine: the largest of them. Returns base. */
+/* e_j = exp(x_j - base) of the thread's own tags, then seen by all; mine: the largest of them.
+ * Returns base. */
 GSA_DEVICE double spread(double *e, const double *x, int64_t tags, double mine)
 {
     const double base = base_of(block_top(mine));
@@ -198,14 +221,16 @@ GSA_DEVICE double spread(double *e, const double *x, int64_t tags, double mine)
     return base;
 }
 
-/* ---- forward: alpha_t[j] = emission_t[j] + log sum_i exp(alpha_{t-1}[i] + w[i,j]) ---- */
+/* ---- forward: alpha_t[j] = emission_t[j] + log sum_i exp(alpha_{t-1}[i] + w[i,j]) ---------- */
 GSA_DEVICE double finish_walk(const crf_job &job, const double *alpha)
 {
     double top = -INFINITY, sum = 0;
-    for (int64_t j = threadIdx.x; j < job.tags; j += blockDim.x) top = larger(top, alpha[j] + __ldg(job.stop + j));
+    for (int64_t j = threadIdx.x; j < job.tags; j += blockDim.x)
+        top = larger(top, alpha[j] + __ldg(job.stop + j));
     top = block_top(top);
     if (top == -INFINITY) return top;
-    for (int64_t j = threadIdx.x; j < job.tags; j += blockDim.x) sum += exp(alpha[j] + __ldg(job.stop + j) - top);
+    for (int64_t j = threadIdx.x; j < job.tags; j += blockDim.x)
+        sum += exp(alpha[j] + __ldg(job.stop + j) - top);
     return top + log(block_sum(sum));
 }
 
@@ -226,7 +251,8 @@ static __global__ void __launch_bounds__(WIDEST) crf_alpha(GSA_ARGUMENT(crf_job)
         for (int64_t j = threadIdx.x; j < tags; j += blockDim.x) {
             double x = -INFINITY;
             if (wanted < 0 || wanted == j) {
-                x = before ? log_sum(before, e, base, shift, job.out, job.e_out, tags, j) : __ldg(job.begin + j);
+                x = before ? log_sum(before, e, base, shift, job.out, job.e_out, tags, j)
+                           : __ldg(job.begin + j);
                 x += (double)__ldg(job.emissions + t * tags + j);
             }
             alpha[j] = x;
@@ -248,15 +274,18 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS) crf_losses(GSA_ARGUMENT(c
     if (job.nll) job.nll[s] = (float)nll;
 }
 
-/* ---- backward: beta_t[i] = log sum_j exp(w[i,j] + next_{t+1}[j]),  next_t[j] = emission_t[j] + beta_t[j] ---- */
+/* ---- backward: beta_t[i] = log sum_j exp(w[i,j] + next_{t+1}[j]),  next_t[j] = emission_t[j] +
+ * beta_t[j] ---- */
 static __global__ void __launch_bounds__(WIDEST) crf_beta(GSA_ARGUMENT(crf_job) job)
 {
     const crf_walk at = find_walk(job);
     const int64_t tags = job.tags;
-    const double shift = __ldg(job.shift), total = __ldg(job.total + at.which * job.sequences + at.sequence);
+    const double shift = __ldg(job.shift),
+                 total = __ldg(job.total + at.which * job.sequences + at.sequence);
     double *const e = block_room(job), *next = NULL;
     double mine = -INFINITY, base = 0;
-    if (__ldg(job.total + AGREEING * job.sequences + at.sequence) == -INFINITY) return; /* its marks are NOTHING */
+    if (__ldg(job.total + AGREEING * job.sequences + at.sequence) == -INFINITY)
+        return; /* its marks are NOTHING */
     for (int64_t t = at.last - 1; t >= at.first; t--) {
         const int64_t row = at.which * job.tokens + t;
         const double *const after = next;
@@ -266,36 +295,45 @@ static __global__ void __launch_bounds__(WIDEST) crf_beta(GSA_ARGUMENT(crf_job) 
             base = spread(e, after, tags, mine);
             crf_mark *const mark = job.mark + row + 1;
             if (threadIdx.x == 0)
-                mark->top_next = base, mark->factor = exp(mark->top_before + base + shift - total), mark->what = STEP;
+                mark->top_next = base, mark->factor = exp(mark->top_before + base + shift - total),
+                mark->what = STEP;
         }
         if (threadIdx.x == 0) job.mark[row].total = total, job.mark[row].what = FIRST;
         mine = -INFINITY;
         for (int64_t j = threadIdx.x; j < tags; j += blockDim.x) {
-            const double beta = after ? log_sum(after, e, base, shift, job.into, job.e_into, tags, j) : __ldg(job.stop + j);
+            const double beta = after
+                                    ? log_sum(after, e, base, shift, job.into, job.e_into, tags, j)
+                                    : __ldg(job.stop + j);
             job.use[row * tags + j] = exp(__ldg(job.alpha + row * tags + j) + beta - total);
-            next[j] = wanted < 0 || wanted == j ? (double)__ldg(job.emissions + t * tags + j) + beta : -INFINITY;
+            next[j] = wanted < 0 || wanted == j ? (double)__ldg(job.emissions + t * tags + j) + beta
+                                                : -INFINITY;
             mine = larger(mine, next[j]);
         }
     }
 }
 
-/* ---- expected transitions: a block has TILE x TILE pairs over a chunk of tokens, both walks ---- */
+/* ---- expected transitions: a block has TILE x TILE pairs over a chunk of tokens, both walks ----
+ */
 typedef struct crf_stage {
-    double x[2][STAGE][TILE], e[2][STAGE][TILE]; /* alpha of the tokens before, next of these; exponentials */
+    double x[2][STAGE][TILE],
+        e[2][STAGE][TILE]; /* alpha of the tokens before, next of these; exponentials */
     crf_mark mark[STAGE];
 } crf_stage;
 
 /* The thread's share: one token of the stage, one tag, of alpha or of next. */
-GSA_DEVICE void fill_stage(const crf_job &job, crf_stage &stage, int which, int64_t token, int64_t last, int64_t row_tag,
-                           int64_t column_tag)
+GSA_DEVICE void fill_stage(const crf_job &job, crf_stage &stage, int which, int64_t token,
+                           int64_t last, int64_t row_tag, int64_t column_tag)
 {
-    const int side = threadIdx.x / (STAGE * TILE), k = threadIdx.x / TILE % STAGE, lane = threadIdx.x % TILE;
-    const int64_t t = token + k, tag = (side == 0 ? row_tag : column_tag) + lane, row = which * job.tokens + t;
+    const int side = threadIdx.x / (STAGE * TILE), k = threadIdx.x / TILE % STAGE,
+              lane = threadIdx.x % TILE;
+    const int64_t t = token + k, tag = (side == 0 ? row_tag : column_tag) + lane,
+                  row = which * job.tokens + t;
     crf_mark mark = {};
     if (t < last) mark = job.mark[row];
     const bool there = mark.what == STEP && tag < job.tags;
     const double x =
-        there ? (side == 0 ? job.alpha[(row - 1) * job.tags + tag] : job.next[row * job.tags + tag]) : -INFINITY;
+        there ? (side == 0 ? job.alpha[(row - 1) * job.tags + tag] : job.next[row * job.tags + tag])
+              : -INFINITY;
     stage.x[side][k][lane] = x;
     stage.e[side][k][lane] = exp(x - (side == 0 ? mark.top_before : mark.top_next));
     if (side == 0 && lane == 0) stage.mark[k] = mark;
@@ -321,8 +359,10 @@ static __global__ void __launch_bounds__(TILE *TILE) crf_pairs(GSA_ARGUMENT(crf_
             for (int k = 0; k < STAGE; k++) {
                 const crf_mark &mark = stage[0].mark[k];
                 if (mark.what != STEP) continue;
-                if (mark.factor < CRF_LARGE) products += mark.factor * stage[0].e[0][k][row] * stage[0].e[1][k][column];
-                else exact += exp(stage[0].x[0][k][row] + w + stage[0].x[1][k][column] - mark.total);
+                if (mark.factor < CRF_LARGE)
+                    products += mark.factor * stage[0].e[0][k][row] * stage[0].e[1][k][column];
+                else
+                    exact += exp(stage[0].x[0][k][row] + w + stage[0].x[1][k][column] - mark.total);
             }
             __syncthreads();
         }
@@ -331,13 +371,14 @@ static __global__ void __launch_bounds__(TILE *TILE) crf_pairs(GSA_ARGUMENT(crf_
     if (there) job.partial[chunk * job.tags * job.tags + pair] = result;
 }
 
-/* ---- what backward leaves: slope (over all paths - over those that agree) ---- */
+/* ---- what backward leaves: slope (over all paths - over those that agree) ------------------ */
 GSA_DEVICE double slope_of(const crf_job &job)
 {
     return job.scale * (double)__ldg(job.dloss);
 }
 
-static __global__ void __launch_bounds__(GSA_ELEMENTS) crf_add_transitions(GSA_ARGUMENT(crf_job) job)
+static __global__ void __launch_bounds__(GSA_ELEMENTS)
+    crf_add_transitions(GSA_ARGUMENT(crf_job) job)
 {
     const int64_t pair = gsa_thread(), square = job.tags * job.tags;
     double sum = 0;
@@ -356,7 +397,8 @@ GSA_DEVICE double use_of(const crf_job &job, int64_t token, int64_t tag)
 static __global__ void __launch_bounds__(GSA_ELEMENTS) crf_add_emissions(GSA_ARGUMENT(crf_job) job)
 {
     const int64_t i = gsa_thread();
-    if (i < job.tokens * job.tags) job.demissions[i] += (float)(slope_of(job) * use_of(job, i / job.tags, i % job.tags));
+    if (i < job.tokens * job.tags)
+        job.demissions[i] += (float)(slope_of(job) * use_of(job, i / job.tags, i % job.tags));
 }
 
 /* A warp a tag of dstart, then of dend: its lanes share the sequences. */
@@ -376,7 +418,7 @@ static __global__ void __launch_bounds__(GSA_THREADS) crf_add_ends(GSA_ARGUMENT(
     if (lane == 0) out[tag] += (float)(slope_of(job) * sum);
 }
 
-/* ---- Viterbi ---- */
+/* ---- Viterbi ------------------------------------------------------------------------------- */
 GSA_DEVICE bool better(double a, double b)
 {
     return a > b || (isnan(a) && !isnan(b));
@@ -387,8 +429,10 @@ typedef struct crf_best {
     int32_t tag; /* -1: none yet */
 } crf_best;
 
-/* The first of the largest x_i + w[i * step] among i = from, from + by, ...; the first NaN before all. */
-GSA_DEVICE crf_best find_best(const double *x, const double *w, int64_t step, int64_t tags, int64_t from, int64_t by)
+/* The first of the largest x_i + w[i * step] among i = from, from + by, ...; the first NaN before
+ * all. */
+GSA_DEVICE crf_best find_best(const double *x, const double *w, int64_t step, int64_t tags,
+                              int64_t from, int64_t by)
 {
     crf_best best = { 0, -1 };
     for (int64_t i = from; i < tags; i += by) {
@@ -406,7 +450,8 @@ GSA_DEVICE crf_best best_lanes(crf_best mine)
         const crf_best other = { __shfl_xor_sync(GSA_ALL_LANES, mine.score, step),
                                  __shfl_xor_sync(GSA_ALL_LANES, mine.tag, step) };
         if (other.tag < 0) continue;
-        const bool ahead = better(other.score, mine.score), behind = better(mine.score, other.score);
+        const bool ahead = better(other.score, mine.score),
+                   behind = better(mine.score, other.score);
         if (mine.tag < 0 || ahead || (!behind && other.tag < mine.tag)) mine = other;
     }
     return mine;
@@ -437,7 +482,9 @@ static __global__ void __launch_bounds__(WIDEST, 4) crf_viterbi(GSA_ARGUMENT(crf
         for (int64_t j = threadIdx.x; j < tags; j += blockDim.x) {
             crf_best best = { 0, 0 };
             if (t == at.first) best.score = __ldg(job.begin + j);
-            else best = find_best(before, job.out + j, tags, tags, 0, 1), job.predecessor[t * tags + j] = best.tag;
+            else
+                best = find_best(before, job.out + j, tags, tags, 0, 1),
+                job.predecessor[t * tags + j] = best.tag;
             row[j] = best.score + (double)__ldg(job.emissions + t * tags + j);
         }
         __syncthreads();
@@ -445,21 +492,25 @@ static __global__ void __launch_bounds__(WIDEST, 4) crf_viterbi(GSA_ARGUMENT(crf
     if (threadIdx.x >= GSA_WARP) return;
     crf_best best = { 0, 0 };
     if (at.first < at.last)
-        best = best_lanes(find_best(rows + ((at.last - 1) & 1) * tags, job.stop, 1, tags, threadIdx.x, GSA_WARP));
+        best = best_lanes(
+            find_best(rows + ((at.last - 1) & 1) * tags, job.stop, 1, tags, threadIdx.x, GSA_WARP));
     if (threadIdx.x == 0) follow(job, at, best);
 }
 
-/* ---- the entries ---- */
+/* ---- the entries --------------------------------------------------------------------------- */
 static gsa_status check(gsa_backend *b, const char *op, const gsa_crf_args *args)
 {
     if (args->tags < 1 || args->tags > MOST_TAGS)
-        return gsa_fail(&b->error, args->tags < 1 ? GSA_ERR_ARGUMENT : GSA_ERR_LIMIT, "%s: %d tags, expected 1 to %d", op,
-                        (int)args->tags, (int)MOST_TAGS);
+        return gsa_fail(&b->error, args->tags < 1 ? GSA_ERR_ARGUMENT : GSA_ERR_LIMIT,
+                        "%s: %d tags, expected 1 to %d", op, (int)args->tags, (int)MOST_TAGS);
     if (args->sequences < 0)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %lld sequences", op, (long long)args->sequences);
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %lld sequences", op,
+                        (long long)args->sequences);
     if (args->sequences == 0 && args->tokens != 0)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: the sequences hold 0 tokens of %lld", op, (long long)args->tokens);
-    GSA_TRY(gsa_cuda_shape(b, op, args->tokens, (int64_t)64 * args->tags)); /* all scratch is less than that */
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: the sequences hold 0 tokens of %lld", op,
+                        (long long)args->tokens);
+    GSA_TRY(gsa_cuda_shape(b, op, args->tokens,
+                           (int64_t)64 * args->tags)); /* all scratch is less than that */
     GSA_TRY(gsa_cuda_shape(b, op, args->sequences, (int64_t)64 * args->tags));
     return GSA_CUDA(b, cudaSuccess);
 }
@@ -483,8 +534,10 @@ static const int64_t MARK = sizeof(crf_mark) / sizeof(double);
 /* Doubles of scratch; where `room` is given, the job's arrays are cut from it. */
 static int64_t lay_out(crf_job *job, int what, double *room)
 {
-    const int64_t square = job->tags * job->tags, planes = WALKS * job->tokens * job->tags, walks = WALKS * job->sequences;
-    const int64_t tables = 2 * job->tags + job->tags + 1, work = job->tags > HELD ? walks * job->tags : 0;
+    const int64_t square = job->tags * job->tags, planes = WALKS * job->tokens * job->tags,
+                  walks = WALKS * job->sequences;
+    const int64_t tables = 2 * job->tags + job->tags + 1,
+                  work = job->tags > HELD ? walks * job->tags : 0;
     job->out = cut(&room, square);
     job->begin = cut(&room, job->tags), job->stop = cut(&room, job->tags);
     job->row_top = cut(&room, job->tags), job->shift = cut(&room, 1);
@@ -493,9 +546,12 @@ static int64_t lay_out(crf_job *job, int what, double *room)
         job->predecessor = (int32_t *)cut(&room, (job->tokens * job->tags + 1) / 2);
         return square + tables + work + (job->tokens * job->tags + 1) / 2;
     }
-    job->into = cut(&room, square), job->e_out = cut(&room, square), job->e_into = cut(&room, square);
+    job->into = cut(&room, square), job->e_out = cut(&room, square),
+    job->e_into = cut(&room, square);
     job->alpha = cut(&room, planes), job->total = cut(&room, walks);
-    const int64_t partials = what == FORWARD ? job->sequences : job->dtransitions ? job->chunks * square : 0;
+    const int64_t partials = what == FORWARD     ? job->sequences
+                             : job->dtransitions ? job->chunks * square
+                                                 : 0;
     job->partial = cut(&room, partials);
     const int64_t common = 4 * square + tables + work + planes + walks + partials;
     if (what == FORWARD) return common;
@@ -508,19 +564,23 @@ static int64_t lay_out(crf_job *job, int what, double *room)
 static void choose_chunks(crf_job *job)
 {
     const int64_t most = (INT64_C(4) << 20) / (job->tags * job->tags), count = most > 1 ? most : 1;
-    const int64_t least = (job->tokens + count - 1) / count, wanted = least > (int64_t)CHUNK ? least : (int64_t)CHUNK;
+    const int64_t least = (job->tokens + count - 1) / count,
+                  wanted = least > (int64_t)CHUNK ? least : (int64_t)CHUNK;
     job->chunk = (wanted + STAGE - 1) / STAGE * STAGE;
     job->chunks = (job->tokens + job->chunk - 1) / job->chunk;
 }
 
 /* Checks, scratch and tables. */
-static gsa_status begin(gsa_backend *b, const char *op, const gsa_crf_args *args, int what, crf_job *job)
+static gsa_status begin(gsa_backend *b, const char *op, const gsa_crf_args *args, int what,
+                        crf_job *job)
 {
     void *room;
     GSA_TRY(check(b, op, args));
     *job = crf_job{};
-    job->sequences = args->sequences, job->tokens = args->tokens, job->tags = args->tags, job->offset = args->offset;
-    job->emissions = (const float *)args->emissions, job->transitions = (const float *)args->transitions;
+    job->sequences = args->sequences, job->tokens = args->tokens, job->tags = args->tags,
+    job->offset = args->offset;
+    job->emissions = (const float *)args->emissions,
+    job->transitions = (const float *)args->transitions;
     job->first_scores = (const float *)args->start, job->last_scores = (const float *)args->end;
     job->allowed = args->allowed, job->targets = args->targets, job->scale = args->scale;
     job->nll = (float *)args->nll, job->dloss = (const float *)args->dloss;
@@ -552,7 +612,8 @@ static gsa_status crf_forward(gsa_backend *b, const gsa_crf_args *args)
     GSA_TRY(gsa_cuda_grid(b, "crf_forward", job.sequences, GSA_ELEMENTS, &blocks));
     GSA_TRY(GSA_RUN(b, crf_losses, blocks, GSA_ELEMENTS, job));
     gsa_cuda_total total = {};
-    total.partial = job.partial, total.partials = job.sequences, total.loss = (float *)args->loss, total.scale = job.scale;
+    total.partial = job.partial, total.partials = job.sequences, total.loss = (float *)args->loss,
+    total.scale = job.scale;
     return gsa_cuda_finish(b, &total);
 }
 

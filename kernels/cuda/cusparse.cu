@@ -1,10 +1,11 @@
-/* cusparse.cu - cuSPARSE, looked up when attention is first told to use it. A call describes its matrices anew: what that
- * costs is part of what the baseline costs. */
+/* cusparse.cu - cuSPARSE, looked up when attention is first told to use it. A call describes its
+ * matrices anew: what that costs is part of what the baseline costs. */
 #include "kernels/cuda/library.h"
 #include <dlfcn.h>
 #include <string.h>
 
-/* The part of cuSPARSE's generic interface that is used; its numbers are those of versions 11 to 13. */
+/* The part of cuSPARSE's generic interface that is used; its numbers are those of versions 11 to
+ * 13. */
 typedef struct cusparseContext *sparse_handle;
 typedef struct sparse_matrix *sparse_csr;
 typedef struct dense_matrix *sparse_dense;
@@ -18,21 +19,22 @@ enum {
     SPMM_ROWS = 6 /* CSR_ALG2: for matrices by row */
 };
 
-typedef int (*sddmm_size)(sparse_handle, int, int, const void *, sparse_dense, sparse_dense, const void *, sparse_csr, int,
-                          int, size_t *);
-typedef int (*sddmm_run)(sparse_handle, int, int, const void *, sparse_dense, sparse_dense, const void *, sparse_csr, int,
-                         int, void *);
-typedef int (*spmm_size)(sparse_handle, int, int, const void *, sparse_csr, sparse_dense, const void *, sparse_dense, int,
-                         int, size_t *);
-typedef int (*spmm_run)(sparse_handle, int, int, const void *, sparse_csr, sparse_dense, const void *, sparse_dense, int,
-                        int, void *);
+typedef int (*sddmm_size)(sparse_handle, int, int, const void *, sparse_dense, sparse_dense,
+                          const void *, sparse_csr, int, int, size_t *);
+typedef int (*sddmm_run)(sparse_handle, int, int, const void *, sparse_dense, sparse_dense,
+                         const void *, sparse_csr, int, int, void *);
+typedef int (*spmm_size)(sparse_handle, int, int, const void *, sparse_csr, sparse_dense,
+                         const void *, sparse_dense, int, int, size_t *);
+typedef int (*spmm_run)(sparse_handle, int, int, const void *, sparse_csr, sparse_dense,
+                        const void *, sparse_dense, int, int, void *);
 struct gsa_cuda_sparse {
     void *at;
     sparse_handle handle;
     int (*create)(sparse_handle *);
     int (*destroy)(sparse_handle);
     int (*set_stream)(sparse_handle, cudaStream_t);
-    int (*create_csr)(sparse_csr *, int64_t, int64_t, int64_t, void *, void *, void *, int, int, int, int);
+    int (*create_csr)(sparse_csr *, int64_t, int64_t, int64_t, void *, void *, void *, int, int,
+                      int, int);
     int (*destroy_csr)(sparse_csr);
     int (*create_dense)(sparse_dense *, int64_t, int64_t, int64_t, void *, int, int);
     int (*destroy_dense)(sparse_dense);
@@ -93,14 +95,19 @@ static gsa_status find_sparse(gsa_backend *b, gsa_cuda_sparse *s)
     s->at = open_sparse();
     if (s->at == NULL)
         return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
-                        "cuda: cuSPARSE was not found: %s (LD_LIBRARY_PATH names its folder)", dlerror());
+                        "cuda: cuSPARSE was not found: %s (LD_LIBRARY_PATH names its folder)",
+                        dlerror());
     const char *missing = find_all(s);
-    if (missing) return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "cuda: cuSPARSE lacks %s", missing);
+    if (missing)
+        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "cuda: cuSPARSE lacks %s", missing);
     const int created = s->create(&s->handle);
-    if (created != 0) return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "cuda: cusparseCreate failed with status %d", created);
+    if (created != 0)
+        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
+                        "cuda: cusparseCreate failed with status %d", created);
     const int bound = s->set_stream(s->handle, gsa_cuda_of(b)->stream);
     return bound == 0 ? GSA_OK
-                      : gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "cuda: cusparseSetStream failed with status %d", bound);
+                      : gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
+                                 "cuda: cusparseSetStream failed with status %d", bound);
 }
 
 gsa_status gsa_cuda_sparse_open(gsa_backend *b)
@@ -115,7 +122,7 @@ gsa_status gsa_cuda_sparse_open(gsa_backend *b)
     return status;
 }
 
-/* ---- one call: descriptors, room, the product ---- */
+/* ---- one call: descriptors, room, the product ---------------------------------------------- */
 enum { NO_ROOM = -1 };
 typedef struct sparse_call {
     const gsa_cuda_sparse *s;
@@ -128,14 +135,17 @@ typedef struct sparse_call {
 static void describe_csr(sparse_call *call, const gsa_cuda_csr *m)
 {
     if (call->status != 0) return;
-    call->status = call->s->create_csr(&call->matrix, m->rows, m->cols, m->entries, (void *)m->offset, (void *)m->column,
-                                       m->value, INDEX_32, INDEX_32, FROM_ZERO, REAL_32);
+    call->status =
+        call->s->create_csr(&call->matrix, m->rows, m->cols, m->entries, (void *)m->offset,
+                            (void *)m->column, m->value, INDEX_32, INDEX_32, FROM_ZERO, REAL_32);
 }
 
-static void describe_dense(sparse_call *call, int which, int64_t rows, int64_t cols, int64_t stride, const float *at)
+static void describe_dense(sparse_call *call, int which, int64_t rows, int64_t cols, int64_t stride,
+                           const float *at)
 {
     if (call->status != 0) return;
-    call->status = call->s->create_dense(&call->dense[which], rows, cols, stride, (void *)at, REAL_32, BY_ROW);
+    call->status =
+        call->s->create_dense(&call->dense[which], rows, cols, stride, (void *)at, REAL_32, BY_ROW);
 }
 
 static void take_room(gsa_backend *b, sparse_call *call, size_t bytes)
@@ -145,7 +155,8 @@ static void take_room(gsa_backend *b, sparse_call *call, size_t bytes)
     if (call->room == NULL) call->status = NO_ROOM;
 }
 
-static gsa_status end_call(gsa_backend *b, const sparse_call *call, const char *function, const gsa_cuda_csr *m)
+static gsa_status end_call(gsa_backend *b, const sparse_call *call, const char *function,
+                           const gsa_cuda_csr *m)
 {
     if (call->matrix) call->s->destroy_csr(call->matrix);
     for (int i = 0; i < 2; i++)
@@ -154,12 +165,13 @@ static gsa_status end_call(gsa_backend *b, const sparse_call *call, const char *
     if (call->status == NO_ROOM) return b->error.status;
     GSA_TRY(GSA_CUDA(b, cudaGetLastError()));
     if (call->status == 0) return GSA_OK;
-    return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "%s failed with status %d for %lld x %lld with %lld entries", function,
+    return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
+                    "%s failed with status %d for %lld x %lld with %lld entries", function,
                     call->status, (long long)m->rows, (long long)m->cols, (long long)m->entries);
 }
 
-gsa_status gsa_cuda_sample(gsa_backend *b, const gsa_cuda_csr *m, const float *rows, const float *columns, int64_t width,
-                           int64_t stride, float alpha)
+gsa_status gsa_cuda_sample(gsa_backend *b, const gsa_cuda_csr *m, const float *rows,
+                           const float *columns, int64_t width, int64_t stride, float alpha)
 {
     sparse_call call = {};
     const gsa_cuda_sparse *s = call.s = gsa_cuda_of(b)->sparse;
@@ -170,17 +182,18 @@ gsa_status gsa_cuda_sample(gsa_backend *b, const gsa_cuda_csr *m, const float *r
     describe_dense(&call, 0, m->rows, width, stride, rows);
     describe_dense(&call, 1, m->cols, width, stride, columns);
     if (call.status == 0)
-        call.status = s->sddmm_size(s->handle, KEEP, TRANSPOSE, &alpha, call.dense[0], call.dense[1], &beta, call.matrix,
-                                    REAL_32, SDDMM_DEFAULT, &bytes);
+        call.status =
+            s->sddmm_size(s->handle, KEEP, TRANSPOSE, &alpha, call.dense[0], call.dense[1], &beta,
+                          call.matrix, REAL_32, SDDMM_DEFAULT, &bytes);
     take_room(b, &call, bytes);
     if (call.status == 0)
-        call.status = s->sddmm(s->handle, KEEP, TRANSPOSE, &alpha, call.dense[0], call.dense[1], &beta, call.matrix, REAL_32,
-                               SDDMM_DEFAULT, call.room);
+        call.status = s->sddmm(s->handle, KEEP, TRANSPOSE, &alpha, call.dense[0], call.dense[1],
+                               &beta, call.matrix, REAL_32, SDDMM_DEFAULT, call.room);
     return end_call(b, &call, "cusparseSDDMM", m);
 }
 
-gsa_status gsa_cuda_sparse_multiply(gsa_backend *b, const gsa_cuda_csr *m, float *c, const float *x, int64_t width,
-                                    int64_t stride, float alpha, int accumulate)
+gsa_status gsa_cuda_sparse_multiply(gsa_backend *b, const gsa_cuda_csr *m, float *c, const float *x,
+                                    int64_t width, int64_t stride, float alpha, int accumulate)
 {
     sparse_call call = {};
     const gsa_cuda_sparse *s = call.s = gsa_cuda_of(b)->sparse;
@@ -191,11 +204,11 @@ gsa_status gsa_cuda_sparse_multiply(gsa_backend *b, const gsa_cuda_csr *m, float
     describe_dense(&call, 0, m->cols, width, stride, x);
     describe_dense(&call, 1, m->rows, width, stride, c);
     if (call.status == 0)
-        call.status = s->spmm_size(s->handle, KEEP, KEEP, &alpha, call.matrix, call.dense[0], &beta, call.dense[1], REAL_32,
-                                   SPMM_ROWS, &bytes);
+        call.status = s->spmm_size(s->handle, KEEP, KEEP, &alpha, call.matrix, call.dense[0], &beta,
+                                   call.dense[1], REAL_32, SPMM_ROWS, &bytes);
     take_room(b, &call, bytes);
     if (call.status == 0)
-        call.status = s->spmm(s->handle, KEEP, KEEP, &alpha, call.matrix, call.dense[0], &beta, call.dense[1], REAL_32,
-                              SPMM_ROWS, call.room);
+        call.status = s->spmm(s->handle, KEEP, KEEP, &alpha, call.matrix, call.dense[0], &beta,
+                              call.dense[1], REAL_32, SPMM_ROWS, call.room);
     return end_call(b, &call, "cusparseSpMM", m);
 }

@@ -1,4 +1,5 @@
-/* device.h - what kernels share: who a thread is, sums over lanes, searches, dropout. Device code only. */
+/* device.h - what kernels share: who a thread is, sums over lanes, searches, dropout. Device code
+ * only. */
 #ifndef GSA_CUDA_DEVICE_H
 #define GSA_CUDA_DEVICE_H
 #include "kernels/cuda/state.h"
@@ -12,7 +13,8 @@ GSA_DEVICE int64_t gsa_thread(void)
     return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
 }
 
-/* The sum over groups of `width` lanes (a power of two), in every lane: the same tree everywhere, so the same bits. */
+/* The sum over groups of `width` lanes (a power of two), in every lane: the same tree everywhere,
+ * so the same bits. */
 template <class T> GSA_DEVICE T gsa_sum_lanes(T x, int width)
 {
     GSA_UNROLL
@@ -29,14 +31,16 @@ GSA_DEVICE float gsa_top(float a, float b)
 GSA_DEVICE float gsa_top_lanes(float x)
 {
     GSA_UNROLL
-    for (int step = GSA_WARP / 2; step > 0; step >>= 1) x = gsa_top(x, __shfl_xor_sync(GSA_ALL_LANES, x, step));
+    for (int step = GSA_WARP / 2; step > 0; step >>= 1)
+        x = gsa_top(x, __shfl_xor_sync(GSA_ALL_LANES, x, step));
     return x;
 }
 
 GSA_DEVICE int gsa_max_lanes(int x)
 {
     GSA_UNROLL
-    for (int step = GSA_WARP / 2; step > 0; step >>= 1) x = max(x, __shfl_xor_sync(GSA_ALL_LANES, x, step));
+    for (int step = GSA_WARP / 2; step > 0; step >>= 1)
+        x = max(x, __shfl_xor_sync(GSA_ALL_LANES, x, step));
     return x;
 }
 
@@ -92,9 +96,11 @@ static inline gsa_cuda_drop gsa_cuda_drop_of(const gsa_dropout *d, const gsa_edg
                           edges ? edges->row_local : d->row_local };
 }
 
-GSA_DEVICE gsa_philox gsa_drop_words(const gsa_cuda_drop &d, int64_t row, uint32_t third, uint32_t quad)
+GSA_DEVICE gsa_philox gsa_drop_words(const gsa_cuda_drop &d, int64_t row, uint32_t third,
+                                     uint32_t quad)
 {
-    const uint32_t example = (uint32_t)__ldg(d.example_id + __ldg(d.row_example + row)), local = (uint32_t)__ldg(d.row_local + row);
+    const uint32_t example = (uint32_t)__ldg(d.example_id + __ldg(d.row_example + row)),
+                   local = (uint32_t)__ldg(d.row_local + row);
     const gsa_philox counter = { { example, local, third, d.site | quad } };
     return gsa_philox4x32(counter, d.seed, d.step);
 }
@@ -108,7 +114,8 @@ GSA_DEVICE float gsa_drop_factor(const gsa_cuda_drop &d, uint32_t word)
 GSA_DEVICE float gsa_drop_edge(const gsa_cuda_drop &d, int64_t row, uint32_t k, int head)
 {
     const gsa_philox words = gsa_drop_words(d, row, k, (uint32_t)head / 4);
-    const uint32_t low = head & 1 ? words.word[1] : words.word[0], high = head & 1 ? words.word[3] : words.word[2];
+    const uint32_t low = head & 1 ? words.word[1] : words.word[0],
+                   high = head & 1 ? words.word[3] : words.word[2];
     return gsa_drop_factor(d, head & 2 ? high : low);
 }
 

@@ -1,4 +1,5 @@
-/* dropout.cu - dropout of states, keyed as backend.h says; a thread draws the four columns that share a counter. */
+/* dropout.cu - dropout of states, keyed as backend.h says; a thread draws the four columns that
+ * share a counter. */
 #include "kernels/cuda/device.h"
 
 typedef struct drop_job {
@@ -27,27 +28,29 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS) drop_states(GSA_ARGUMENT(
     }
 }
 
-static gsa_status run(gsa_backend *b, const char *op, void *y, const void *x, const gsa_dropout *dropout, int accumulate,
-                      int64_t rows, int64_t cols)
+static gsa_status run(gsa_backend *b, const char *op, void *y, const void *x,
+                      const gsa_dropout *dropout, int accumulate, int64_t rows, int64_t cols)
 {
     int64_t blocks;
     GSA_TRY(gsa_cuda_shape(b, op, rows, cols));
     GSA_TRY(gsa_cuda_check_dropout(b, op, dropout));
     if (y == NULL) return GSA_OK;
-    const drop_job job = { (float *)y,     (const float *)x, gsa_cuda_drop_of(dropout, NULL), rows, cols,
-                           (cols + 3) / 4, accumulate };
+    const drop_job job = {
+        (float *)y,     (const float *)x, gsa_cuda_drop_of(dropout, NULL), rows, cols,
+        (cols + 3) / 4, accumulate
+    };
     GSA_TRY(gsa_cuda_grid(b, op, rows * job.quads, GSA_ELEMENTS, &blocks));
     return GSA_RUN(b, drop_states, blocks, GSA_ELEMENTS, job);
 }
 
-static gsa_status dropout_forward(gsa_backend *b, void *y, const void *x, const gsa_dropout *dropout, int64_t rows,
-                                  int64_t cols)
+static gsa_status dropout_forward(gsa_backend *b, void *y, const void *x,
+                                  const gsa_dropout *dropout, int64_t rows, int64_t cols)
 {
     return run(b, "dropout_forward", y, x, dropout, 0, rows, cols);
 }
 
-static gsa_status dropout_backward(gsa_backend *b, void *dx, const void *dy, const gsa_dropout *dropout, int64_t rows,
-                                   int64_t cols)
+static gsa_status dropout_backward(gsa_backend *b, void *dx, const void *dy,
+                                   const gsa_dropout *dropout, int64_t rows, int64_t cols)
 {
     return run(b, "dropout_backward", dx, dy, dropout, 1, rows, cols);
 }

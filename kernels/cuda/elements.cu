@@ -1,7 +1,9 @@
-/* elements.cu - y = a + c, y += scale x, activations; a thread an element. Outputs may be their inputs. */
+/* elements.cu - y = a + c, y += scale x, activations; a thread an element. Outputs may be their
+ * inputs. */
 #include "kernels/cuda/device.h"
 
-static __global__ void __launch_bounds__(GSA_ELEMENTS) add_elements(float *y, const float *a, const float *c, int64_t count)
+static __global__ void __launch_bounds__(GSA_ELEMENTS)
+    add_elements(float *y, const float *a, const float *c, int64_t count)
 {
     const int64_t i = gsa_thread();
     if (i < count) y[i] = a[i] + c[i];
@@ -45,7 +47,8 @@ GSA_DEVICE float activation_back(float dy, float x, int kind)
     case GSA_LEAKY_RELU:
         return x <= 0 ? 0.01f * dy : dy;
     case GSA_GELU:
-        return dy * (0.5f * (1 + erff(x * 0.70710678118654752440f)) + x * 0.39894228040143267794f * expf(-0.5f * x * x));
+        return dy * (0.5f * (1 + erff(x * 0.70710678118654752440f)) +
+                     x * 0.39894228040143267794f * expf(-0.5f * x * x));
     case GSA_TANH: {
         const float t = tanhf(x);
         return dy * (1 - t * t);
@@ -57,7 +60,8 @@ GSA_DEVICE float activation_back(float dy, float x, int kind)
     }
 }
 
-static __global__ void __launch_bounds__(GSA_ELEMENTS) activate(float *y, const float *x, int kind, int64_t count)
+static __global__ void __launch_bounds__(GSA_ELEMENTS)
+    activate(float *y, const float *x, int kind, int64_t count)
 {
     const int64_t i = gsa_thread();
     if (i < count) y[i] = activation(x[i], kind);
@@ -81,21 +85,24 @@ static gsa_status prepare(gsa_backend *b, const char *op, int64_t count, int64_t
 static gsa_status check_activation(gsa_backend *b, const char *op, int kind)
 {
     if (kind >= GSA_RELU && kind <= GSA_SIGMOID) return GSA_OK;
-    return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: activation %d is none of 0..%d", op, kind, (int)GSA_SIGMOID);
+    return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: activation %d is none of 0..%d", op, kind,
+                    (int)GSA_SIGMOID);
 }
 
 static gsa_status add(gsa_backend *b, void *y, const void *a, const void *c, int64_t count)
 {
     int64_t blocks;
     GSA_TRY(prepare(b, "add", count, &blocks));
-    return GSA_RUN(b, add_elements, blocks, GSA_ELEMENTS, (float *)y, (const float *)a, (const float *)c, count);
+    return GSA_RUN(b, add_elements, blocks, GSA_ELEMENTS, (float *)y, (const float *)a,
+                   (const float *)c, count);
 }
 
 static gsa_status accumulate(gsa_backend *b, void *y, const void *x, double scale, int64_t count)
 {
     int64_t blocks;
     GSA_TRY(prepare(b, "accumulate", count, &blocks));
-    return GSA_RUN(b, accumulate_elements, blocks, GSA_ELEMENTS, (float *)y, (const float *)x, (float)scale, count);
+    return GSA_RUN(b, accumulate_elements, blocks, GSA_ELEMENTS, (float *)y, (const float *)x,
+                   (float)scale, count);
 }
 
 static gsa_status activate_forward(gsa_backend *b, void *y, const void *x, int kind, int64_t count)
@@ -106,15 +113,15 @@ static gsa_status activate_forward(gsa_backend *b, void *y, const void *x, int k
     return GSA_RUN(b, activate, blocks, GSA_ELEMENTS, (float *)y, (const float *)x, kind, count);
 }
 
-static gsa_status activate_backward(gsa_backend *b, void *dx, const void *dy, const void *x, int kind, int add,
-                                    int64_t count)
+static gsa_status activate_backward(gsa_backend *b, void *dx, const void *dy, const void *x,
+                                    int kind, int add, int64_t count)
 {
     int64_t blocks;
     GSA_TRY(check_activation(b, "activate_backward", kind));
     GSA_TRY(prepare(b, "activate_backward", count, &blocks));
     if (dx == NULL) return GSA_OK;
-    return GSA_RUN(b, activate_back, blocks, GSA_ELEMENTS, (float *)dx, (const float *)dy, (const float *)x, kind, add,
-                   count);
+    return GSA_RUN(b, activate_back, blocks, GSA_ELEMENTS, (float *)dx, (const float *)dy,
+                   (const float *)x, kind, add, count);
 }
 
 static __global__ void __launch_bounds__(GSA_ELEMENTS)
@@ -124,11 +131,13 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS)
     if (i < count) y[i] = add ? y[i] + a[i] * c[i] : a[i] * c[i];
 }
 
-static gsa_status multiply(gsa_backend *b, void *y, const void *a, const void *c, int add, int64_t count)
+static gsa_status multiply(gsa_backend *b, void *y, const void *a, const void *c, int add,
+                           int64_t count)
 {
     int64_t blocks;
     GSA_TRY(prepare(b, "multiply", count, &blocks));
-    return GSA_RUN(b, multiply_elements, blocks, GSA_ELEMENTS, (float *)y, (const float *)a, (const float *)c, add, count);
+    return GSA_RUN(b, multiply_elements, blocks, GSA_ELEMENTS, (float *)y, (const float *)a,
+                   (const float *)c, add, count);
 }
 
 void gsa_cuda_fill_elements(gsa_backend *b)

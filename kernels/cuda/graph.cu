@@ -1,14 +1,18 @@
 /* graph.cu - steps that are launched as graphs.
  *
- * A step is captured anew each time, so its graph holds this step's pointers, sizes, rates and numbers: nothing in it can be stale. Then an
- * executable graph of an earlier step is given the new one's arguments (cudaGraphExecUpdate), and launched; where no earlier one has as
- * many nodes at this place of the step, or the update is refused, one is made. Steps in which that happens cost credit, others earn it;
- * without credit all further steps are queued call by call. The first step is queued so as well: libraries load, and memory is allocated.
+ * A step is captured anew each time, so its graph holds this step's pointers, sizes, rates and
+ * numbers: nothing in it can be stale. Then an executable graph of an earlier step is given the new
+ * one's arguments (cudaGraphExecUpdate), and launched; where no earlier one has as many nodes at
+ * this place of the step, or the update is refused, one is made. Steps in which that happens cost
+ * credit, others earn it; without credit all further steps are queued call by call. The first step
+ * is queued so as well: libraries load, and memory is allocated.
  *
- * What a captured stream forbids (waiting, allocating, downloading) ends the capture, launches it, and begins the next: a step is as many
- * graphs as it needs, in the order of its calls. An error drops what was captured: plans that it was to make are forgotten with it, and the
- * rest of the step fails, its end too, even where the call in which it came to light was one that may fail.
- * The mode is relaxed: what would be stale is memory that is freed during a capture, and all of it is the cache's, which leaves first. */
+ * What a captured stream forbids (waiting, allocating, downloading) ends the capture, launches it,
+ * and begins the next: a step is as many graphs as it needs, in the order of its calls. An error
+ * drops what was captured: plans that it was to make are forgotten with it, and the rest of the
+ * step fails, its end too, even where the call in which it came to light was one that may fail.
+ * The mode is relaxed: what would be stale is memory that is freed during a capture, and all of it
+ * is the cache's, which leaves first. */
 #include "kernels/cuda.h"
 #include "kernels/cuda/plan.h"
 
@@ -23,17 +27,18 @@ typedef struct step_graph {
 } step_graph;
 
 struct gsa_cuda_steps {
-    int in_step, capturing, spoiled; /* spoiled: captured work was dropped, and plans may be missing */
-    gsa_error dropped;               /* why work of the present step was dropped; status GSA_OK: none was */
-    int seen;                        /* was a step before this one? */
-    int place, launched, made;       /* of the present step */
-    int calls;                       /* in the present capture */
+    int in_step, capturing,
+        spoiled;       /* spoiled: captured work was dropped, and plans may be missing */
+    gsa_error dropped; /* why work of the present step was dropped; status GSA_OK: none was */
+    int seen;          /* was a step before this one? */
+    int place, launched, made; /* of the present step */
+    int calls;                 /* in the present capture */
     int credit;
     int64_t clock;
     step_graph graph[GRAPHS];
 };
 
-/* ---- one graph ---- */
+/* ---- one graph ----------------------------------------------------------------------------- */
 static cudaError_t update(cudaGraphExec_t exec, cudaGraph_t graph)
 {
 #if defined(CUDART_VERSION) && CUDART_VERSION < 12000
@@ -46,7 +51,8 @@ static cudaError_t update(cudaGraphExec_t exec, cudaGraph_t graph)
 #endif
 }
 
-/* The one that was last launched for this place with as many nodes, else a free one, else the one that was not used longest. */
+/* The one that was last launched for this place with as many nodes, else a free one, else the one
+ * that was not used longest. */
 static step_graph *find_graph(gsa_cuda_steps *t, size_t nodes)
 {
     step_graph *oldest = &t->graph[0];
@@ -64,7 +70,9 @@ static gsa_status prepare(gsa_backend *b, cudaGraph_t graph, size_t nodes, step_
     gsa_cuda_steps *t = gsa_cuda_of(b)->steps;
     step_graph *g = *found = find_graph(t, nodes);
     g->used = ++t->clock;
-    if (g->exec && g->place == t->place && g->nodes == nodes && update(g->exec, graph) == cudaSuccess) return GSA_OK;
+    if (g->exec && g->place == t->place && g->nodes == nodes &&
+        update(g->exec, graph) == cudaSuccess)
+        return GSA_OK;
     cudaGetLastError();
     if (g->exec) cudaGraphExecDestroy(g->exec);
     g->exec = NULL, g->nodes = nodes, g->place = t->place, t->made++;
@@ -86,7 +94,7 @@ static gsa_status launch(gsa_backend *b, cudaGraph_t graph)
     return GSA_OK;
 }
 
-/* ---- into a capture and out of it ---- */
+/* ---- into a capture and out of it ---------------------------------------------------------- */
 void gsa_cuda_enter_capture(gsa_backend *b)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
@@ -160,7 +168,7 @@ void gsa_cuda_settle_capture(gsa_backend *b)
     gsa_cuda_forget_plans(b);
 }
 
-/* ---- the table's entries ---- */
+/* ---- the table's entries ------------------------------------------------------------------- */
 static gsa_status step_begin(gsa_backend *b)
 {
     gsa_cuda_steps *t = gsa_cuda_of(b)->steps;
@@ -204,11 +212,13 @@ void gsa_cuda_close_steps(gsa_backend *b)
 extern "C" gsa_status gsa_cuda_use_graphs(gsa_backend *b)
 {
     if (!gsa_cuda_is(b))
-        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "backend '%s' has no graphs of calls; only cuda has", b->name);
+        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
+                        "backend '%s' has no graphs of calls; only cuda has", b->name);
     gsa_cuda_state *s = gsa_cuda_of(b);
     if (s->steps) return GSA_OK;
     s->steps = (gsa_cuda_steps *)gsa_alloc_zero(b->system, 1, sizeof *s->steps);
-    if (s->steps == NULL) return gsa_out_of_memory(&b->error, "graphs of calls", (int64_t)sizeof *s->steps);
+    if (s->steps == NULL)
+        return gsa_out_of_memory(&b->error, "graphs of calls", (int64_t)sizeof *s->steps);
     s->steps->credit = CREDIT;
     b->step_begin = step_begin;
     b->step_end = step_end;

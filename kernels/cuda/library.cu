@@ -7,7 +7,8 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-/* The part of cuBLAS's C interface that is used; its numbers are part of its ABI since version 8. */
+/* The part of cuBLAS's C interface that is used; its numbers are part of its ABI since version
+ * 8. */
 typedef struct cublasContext *blas_handle;
 enum { BLAS_N = 0, BLAS_T = 1 };
 struct gsa_cuda_library {
@@ -19,14 +20,14 @@ struct gsa_cuda_library {
     int (*set_stream)(blas_handle, cudaStream_t);
     int (*set_workspace)(blas_handle, void *, size_t);
     int (*version)(blas_handle, int *);
-    int (*multiply)(blas_handle, int, int, int, int, int, const float *, const float *, int, const float *, int,
-                    const float *, float *, int);
+    int (*multiply)(blas_handle, int, int, int, int, int, const float *, const float *, int,
+                    const float *, int, const float *, float *, int);
 };
 
 static void *open_blas(void)
 {
-    static const char *const names[] = { "libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so",
-                                         "/usr/local/cuda/lib64/libcublas.so" };
+    static const char *const names[] = { "libcublas.so.13", "libcublas.so.12", "libcublas.so.11",
+                                         "libcublas.so", "/usr/local/cuda/lib64/libcublas.so" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         void *at = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
         if (at) return at;
@@ -41,13 +42,16 @@ static int find(void *library, const char *name, void *function)
     return at != NULL;
 }
 
-/* As much as it would take for itself, so that its choices are the same; but ours, and there for as long as a graph may name it. */
+/* As much as it would take for itself, so that its choices are the same; but ours, and there for as
+ * long as a graph may name it. */
 static gsa_status give_workspace(gsa_backend *b, gsa_cuda_library *l, gsa_error *error)
 {
     const int64_t bytes = INT64_C(1) << (gsa_cuda_of(b)->tuning->capability >= 90 ? 25 : 22);
     void *at = gsa_cuda_take(b, "backend cuda: cuBLAS", bytes);
     const int given = at ? l->set_workspace(l->handle, at, (size_t)bytes) : 0;
-    if (given != 0) return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: cublasSetWorkspace failed with status %d", given);
+    if (given != 0)
+        return gsa_fail(error, GSA_ERR_UNSUPPORTED,
+                        "cuda: cublasSetWorkspace failed with status %d", given);
     if (at == NULL && error) *error = b->error;
     return at ? GSA_OK : b->error.status;
 }
@@ -59,20 +63,28 @@ gsa_status gsa_cuda_library_open(gsa_backend *b, gsa_error *error)
     gsa_cuda_of(b)->library = l;
     l->blas = open_blas();
     if (l->blas == NULL)
-        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: cuBLAS was not found: %s (LD_LIBRARY_PATH names its folder)",
+        return gsa_fail(error, GSA_ERR_UNSUPPORTED,
+                        "cuda: cuBLAS was not found: %s (LD_LIBRARY_PATH names its folder)",
                         dlerror());
-    if (!find(l->blas, "cublasCreate_v2", &l->create) || !find(l->blas, "cublasDestroy_v2", &l->destroy) ||
-        !find(l->blas, "cublasSetWorkspace_v2", &l->set_workspace) || !find(l->blas, "cublasSetStream_v2", &l->set_stream) ||
-        !find(l->blas, "cublasGetVersion_v2", &l->version) || !find(l->blas, "cublasSgemm_v2", &l->multiply))
+    if (!find(l->blas, "cublasCreate_v2", &l->create) ||
+        !find(l->blas, "cublasDestroy_v2", &l->destroy) ||
+        !find(l->blas, "cublasSetWorkspace_v2", &l->set_workspace) ||
+        !find(l->blas, "cublasSetStream_v2", &l->set_stream) ||
+        !find(l->blas, "cublasGetVersion_v2", &l->version) ||
+        !find(l->blas, "cublasSgemm_v2", &l->multiply))
         return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: cuBLAS lacks a function: %s", dlerror());
     const int created = l->create(&l->handle);
-    if (created != 0) return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: cublasCreate failed with status %d", created);
+    if (created != 0)
+        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: cublasCreate failed with status %d",
+                        created);
     const int bound = l->set_stream(l->handle, gsa_cuda_of(b)->stream);
-    if (bound != 0) return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: cublasSetStream failed with status %d", bound);
+    if (bound != 0)
+        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: cublasSetStream failed with status %d",
+                        bound);
     int version = 0;
     l->version(l->handle, &version);
-    snprintf(l->name, sizeof l->name, "cuBLAS %d.%d.%d, CUB %d.%d", version / 10000, version / 100 % 100, version % 100,
-             CUB_MAJOR_VERSION, CUB_MINOR_VERSION);
+    snprintf(l->name, sizeof l->name, "cuBLAS %d.%d.%d, CUB %d.%d", version / 10000,
+             version / 100 % 100, version % 100, CUB_MAJOR_VERSION, CUB_MINOR_VERSION);
     return give_workspace(b, l, error);
 }
 
@@ -91,7 +103,8 @@ const char *gsa_cuda_library_name(gsa_backend *b)
     return gsa_cuda_of(b)->library->name;
 }
 
-/* Row-major C = op(A) op(B) is column-major C^T = op(B)^T op(A)^T. Rows beyond what an int counts are cut. */
+/* Row-major C = op(A) op(B) is column-major C^T = op(B)^T op(A)^T. Rows beyond what an int counts
+ * are cut. */
 gsa_status gsa_cuda_multiply(gsa_backend *b, const gsa_cuda_product *p)
 {
     const gsa_cuda_library *l = gsa_cuda_of(b)->library;
@@ -105,13 +118,15 @@ gsa_status gsa_cuda_multiply(gsa_backend *b, const gsa_cuda_product *p)
             const float *a = p->a + (p->transpose_a ? deep * p->lda + row : row * p->lda + deep);
             const float *bb = p->b + (p->transpose_b ? deep : deep * p->ldb);
             const int status =
-                l->multiply(l->handle, p->transpose_b ? BLAS_T : BLAS_N, p->transpose_a ? BLAS_T : BLAS_N, (int)p->n, m, k,
-                            &alpha, bb, (int)p->ldb, a, (int)p->lda, &beta, p->c + row * p->ldc, (int)p->ldc);
+                l->multiply(l->handle, p->transpose_b ? BLAS_T : BLAS_N,
+                            p->transpose_a ? BLAS_T : BLAS_N, (int)p->n, m, k, &alpha, bb,
+                            (int)p->ldb, a, (int)p->lda, &beta, p->c + row * p->ldc, (int)p->ldc);
             GSA_TRY(GSA_CUDA(b, cudaGetLastError()));
             if (status != 0)
-                return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
-                                "gemm: cublasSgemm failed with status %d for m, n, k = %lld, %lld, %lld", status,
-                                (long long)p->m, (long long)p->n, (long long)p->k);
+                return gsa_fail(
+                    &b->error, GSA_ERR_UNSUPPORTED,
+                    "gemm: cublasSgemm failed with status %d for m, n, k = %lld, %lld, %lld",
+                    status, (long long)p->m, (long long)p->n, (long long)p->k);
         }
     return GSA_OK;
 }
@@ -124,52 +139,58 @@ gsa_status gsa_cuda_scan(gsa_backend *b, int64_t *at, int64_t count)
     GSA_TRY(GSA_CUDA(b, cub::DeviceScan::ExclusiveSum(NULL, bytes, at, at, count, stream)));
     void *room = gsa_cuda_take(b, "scan", (int64_t)bytes);
     if (room == NULL) return b->error.status;
-    const gsa_status status = GSA_CUDA(b, cub::DeviceScan::ExclusiveSum(room, bytes, at, at, count, stream));
+    const gsa_status status =
+        GSA_CUDA(b, cub::DeviceScan::ExclusiveSum(room, bytes, at, at, count, stream));
     gsa_cuda_give(b, room);
     return status;
 }
 
-gsa_status gsa_cuda_sort(gsa_backend *b, uint32_t *keys_out, const uint32_t *keys, int64_t *values_out,
-                         const int64_t *values, int64_t count, int bits)
+gsa_status gsa_cuda_sort(gsa_backend *b, uint32_t *keys_out, const uint32_t *keys,
+                         int64_t *values_out, const int64_t *values, int64_t count, int bits)
 {
     cudaStream_t stream = gsa_cuda_of(b)->stream;
     size_t bytes = 0;
-    GSA_TRY(GSA_CUDA(
-        b, cub::DeviceRadixSort::SortPairs(NULL, bytes, keys, keys_out, values, values_out, count, 0, bits, stream)));
+    GSA_TRY(GSA_CUDA(b, cub::DeviceRadixSort::SortPairs(NULL, bytes, keys, keys_out, values,
+                                                        values_out, count, 0, bits, stream)));
     void *room = gsa_cuda_take(b, "sort", (int64_t)bytes);
     if (room == NULL) return b->error.status;
-    const gsa_status status = GSA_CUDA(
-        b, cub::DeviceRadixSort::SortPairs(room, bytes, keys, keys_out, values, values_out, count, 0, bits, stream));
+    const gsa_status status =
+        GSA_CUDA(b, cub::DeviceRadixSort::SortPairs(room, bytes, keys, keys_out, values, values_out,
+                                                    count, 0, bits, stream));
     gsa_cuda_give(b, room);
     return status;
 }
 
 /* Whole numbers add up in any order; CUB adds unsigned ones. */
-gsa_status gsa_cuda_histogram(gsa_backend *b, int64_t *counts, const uint32_t *keys, int64_t count, int bins)
+gsa_status gsa_cuda_histogram(gsa_backend *b, int64_t *counts, const uint32_t *keys, int64_t count,
+                              int bins)
 {
     cudaStream_t stream = gsa_cuda_of(b)->stream;
     unsigned long long *const to = (unsigned long long *)counts;
     size_t bytes = 0;
-    GSA_TRY(GSA_CUDA(
-        b, cub::DeviceHistogram::HistogramEven(NULL, bytes, keys, to, bins + 1, 0u, (uint32_t)bins, count, stream)));
+    GSA_TRY(GSA_CUDA(b, cub::DeviceHistogram::HistogramEven(NULL, bytes, keys, to, bins + 1, 0u,
+                                                            (uint32_t)bins, count, stream)));
     void *room = gsa_cuda_take(b, "histogram", (int64_t)bytes);
     if (room == NULL) return b->error.status;
     const gsa_status status =
-        GSA_CUDA(b, cub::DeviceHistogram::HistogramEven(room, bytes, keys, to, bins + 1, 0u, (uint32_t)bins, count, stream));
+        GSA_CUDA(b, cub::DeviceHistogram::HistogramEven(room, bytes, keys, to, bins + 1, 0u,
+                                                        (uint32_t)bins, count, stream));
     gsa_cuda_give(b, room);
     return status;
 }
 
-gsa_status gsa_cuda_run_lengths(gsa_backend *b, uint64_t *key, int64_t *length, int64_t *runs, const uint64_t *keys,
-                                int64_t count)
+gsa_status gsa_cuda_run_lengths(gsa_backend *b, uint64_t *key, int64_t *length, int64_t *runs,
+                                const uint64_t *keys, int64_t count)
 {
     cudaStream_t stream = gsa_cuda_of(b)->stream;
     size_t bytes = 0;
-    GSA_TRY(GSA_CUDA(b, cub::DeviceRunLengthEncode::Encode(NULL, bytes, keys, key, length, runs, (int)count, stream)));
+    GSA_TRY(GSA_CUDA(b, cub::DeviceRunLengthEncode::Encode(NULL, bytes, keys, key, length, runs,
+                                                           (int)count, stream)));
     void *room = gsa_cuda_take(b, "run lengths", (int64_t)bytes);
     if (room == NULL) return b->error.status;
     const gsa_status status =
-        GSA_CUDA(b, cub::DeviceRunLengthEncode::Encode(room, bytes, keys, key, length, runs, (int)count, stream));
+        GSA_CUDA(b, cub::DeviceRunLengthEncode::Encode(room, bytes, keys, key, length, runs,
+                                                       (int)count, stream));
     gsa_cuda_give(b, room);
     return status;
 }

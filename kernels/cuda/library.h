@@ -1,6 +1,7 @@
-/* library.h - the calls of libraries that the backend makes: cuBLAS (loaded when a backend opens, so that the program
- * starts on machines without it), CUB, and cuSPARSE. library.cu and cusparse.cu hold them for a device; the executor of tests/simt maps them to plain
- * loops, and its tests report them as skipped. Matrices are row-major. Everything is queued on the backend's stream. */
+/* library.h - the calls of libraries that the backend makes: cuBLAS (loaded when a backend opens,
+ * so that the program starts on machines without it), CUB, and cuSPARSE. library.cu and cusparse.cu
+ * hold them for a device; the executor of tests/simt maps them to plain loops, and its tests report
+ * them as skipped. Matrices are row-major. Everything is queued on the backend's stream. */
 #ifndef GSA_CUDA_LIBRARY_H
 #define GSA_CUDA_LIBRARY_H
 #include "kernels/cuda/state.h"
@@ -10,7 +11,8 @@ void gsa_cuda_library_close(gsa_backend *b);
 /* "cuBLAS 13.0.0, CUB", or what stands in for them. */
 const char *gsa_cuda_library_name(gsa_backend *b);
 
-typedef struct gsa_cuda_product { /* C [m,n] = alpha op(A) op(B) + (accumulate ? C : 0); m, n, k > 0 */
+typedef struct gsa_cuda_product { /* C [m,n] = alpha op(A) op(B) + (accumulate ? C : 0); m, n, k > 0
+                                   */
     float *c;
     const float *a, *b;
     int64_t m, n, k, ldc, lda, ldb;
@@ -23,17 +25,20 @@ gsa_status gsa_cuda_multiply(gsa_backend *b, const gsa_cuda_product *product);
 gsa_status gsa_cuda_scan(gsa_backend *b, int64_t *at, int64_t count);
 
 /* Stable sort of (key, value) by the lowest `bits` bits of the key. */
-gsa_status gsa_cuda_sort(gsa_backend *b, uint32_t *keys_out, const uint32_t *keys, int64_t *values_out,
-                         const int64_t *values, int64_t count, int bits);
+gsa_status gsa_cuda_sort(gsa_backend *b, uint32_t *keys_out, const uint32_t *keys,
+                         int64_t *values_out, const int64_t *values, int64_t count, int bits);
 
 /* counts[k] = how many of the keys are k; keys are below `bins`. */
-gsa_status gsa_cuda_histogram(gsa_backend *b, int64_t *counts, const uint32_t *keys, int64_t count, int bins);
+gsa_status gsa_cuda_histogram(gsa_backend *b, int64_t *counts, const uint32_t *keys, int64_t count,
+                              int bins);
 
-/* Neighbouring keys that are equal are a run: runs of them, the key and the length of each, in order; all on the device. count < 2^31. */
-gsa_status gsa_cuda_run_lengths(gsa_backend *b, uint64_t *key, int64_t *length, int64_t *runs, const uint64_t *keys,
-                                int64_t count);
+/* Neighbouring keys that are equal are a run: runs of them, the key and the length of each, in
+ * order; all on the device. count < 2^31. */
+gsa_status gsa_cuda_run_lengths(gsa_backend *b, uint64_t *key, int64_t *length, int64_t *runs,
+                                const uint64_t *keys, int64_t count);
 
-/* A sparse matrix by rows: 32-bit indices, in any order inside a row, a pair perhaps several times. */
+/* A sparse matrix by rows: 32-bit indices, in any order inside a row, a pair perhaps several
+ * times. */
 typedef struct gsa_cuda_csr {
     int64_t rows, cols, entries;
     const int32_t *offset, *column;
@@ -42,12 +47,13 @@ typedef struct gsa_cuda_csr {
 /* cuSPARSE, looked up at the first call. */
 gsa_status gsa_cuda_sparse_open(gsa_backend *b);
 void gsa_cuda_sparse_close(gsa_backend *b);
-/* m = alpha rows columns^T where m has entries; rows [m.rows, width], columns [m.cols, width], `stride` from row to row */
-gsa_status gsa_cuda_sample(gsa_backend *b, const gsa_cuda_csr *m, const float *rows, const float *columns, int64_t width,
-                           int64_t stride, float alpha);
+/* m = alpha rows columns^T where m has entries; rows [m.rows, width], columns [m.cols, width],
+ * `stride` from row to row */
+gsa_status gsa_cuda_sample(gsa_backend *b, const gsa_cuda_csr *m, const float *rows,
+                           const float *columns, int64_t width, int64_t stride, float alpha);
 /* c = alpha m x + (accumulate ? c : 0); c [m.rows, width], x [m.cols, width] */
-gsa_status gsa_cuda_sparse_multiply(gsa_backend *b, const gsa_cuda_csr *m, float *c, const float *x, int64_t width,
-                                    int64_t stride, float alpha, int accumulate);
+gsa_status gsa_cuda_sparse_multiply(gsa_backend *b, const gsa_cuda_csr *m, float *c, const float *x,
+                                    int64_t width, int64_t stride, float alpha, int accumulate);
 
 /* Bits that hold 0..limit-1. */
 static inline int gsa_cuda_bits(int64_t limit)

@@ -1,4 +1,5 @@
-/* loss.cu - softmax cross-entropy, a warp a row, or a column of a segment of rows, and squared error. Sums in double. */
+/* loss.cu - softmax cross-entropy, a warp a row, or a column of a segment of rows, and squared
+ * error. Sums in double. */
 #include "kernels/cuda/reduce.h"
 
 typedef struct entropy_job {
@@ -13,7 +14,8 @@ typedef struct entropy_job {
     int accumulate; /* dx */
 } entropy_job;
 
-/* log sum_c exp x_c = top + log(sum): kept apart, since their sum would lose what large logits leave of the log. */
+/* log sum_c exp x_c = top + log(sum): kept apart, since their sum would lose what large logits
+ * leave of the log. */
 typedef struct entropy_row {
     float top, log_sum;
 } entropy_row;
@@ -34,7 +36,8 @@ GSA_DEVICE double smooth_row(const entropy_job &job, const float *x, int32_t tar
     float sum = 0;
     if (job.smoothing == 0) return 0;
     for (int64_t c = lane; c < job.cols; c += GSA_WARP) sum += __ldg(x + c);
-    return job.smoothing * ((double)__ldg(x + target) - (double)gsa_sum_lanes(sum, GSA_WARP) / (double)job.cols);
+    return job.smoothing *
+           ((double)__ldg(x + target) - (double)gsa_sum_lanes(sum, GSA_WARP) / (double)job.cols);
 }
 
 /* The target of a row: -1 ignored, and so is one outside the classes, which is reported. */
@@ -64,13 +67,15 @@ static __global__ void __launch_bounds__(GSA_THREADS) entropy_rows(GSA_ARGUMENT(
 }
 
 /* dlogit_c += dloss scale (softmax_c - smoothing / classes - (1 - smoothing) [c = target]) */
-static __global__ void __launch_bounds__(GSA_THREADS) entropy_rows_back(GSA_ARGUMENT(entropy_job) job)
+static __global__ void __launch_bounds__(GSA_THREADS)
+    entropy_rows_back(GSA_ARGUMENT(entropy_job) job)
 {
     const int64_t row = gsa_thread() / GSA_WARP;
     const int lane = threadIdx.x % GSA_WARP;
     if (row >= job.rows) return;
     const int32_t target = target_of(job, row, lane);
-    for (int64_t c = lane; c < job.cols && target < 0 && !job.accumulate; c += GSA_WARP) job.dx[row * job.cols + c] = 0;
+    for (int64_t c = lane; c < job.cols && target < 0 && !job.accumulate; c += GSA_WARP)
+        job.dx[row * job.cols + c] = 0;
     if (target < 0) return;
     const float *x = job.x + row * job.cols, slope = (float)(job.scale * (double)__ldg(job.dloss));
     const float each = (float)(job.smoothing / (double)job.cols), own = (float)(1 - job.smoothing);
@@ -83,16 +88,19 @@ static __global__ void __launch_bounds__(GSA_THREADS) entropy_rows_back(GSA_ARGU
     }
 }
 
-static gsa_status prepare(gsa_backend *b, const char *op, double smoothing, int64_t rows, int64_t classes, int64_t *blocks)
+static gsa_status prepare(gsa_backend *b, const char *op, double smoothing, int64_t rows,
+                          int64_t classes, int64_t *blocks)
 {
     if (!(smoothing >= 0 && smoothing < 1))
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: a smoothing of %g, expected 0 <= smoothing < 1", op, smoothing);
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
+                        "%s: a smoothing of %g, expected 0 <= smoothing < 1", op, smoothing);
     GSA_TRY(gsa_cuda_shape(b, op, rows, classes));
     return gsa_cuda_grid(b, op, rows, GSA_THREADS / GSA_WARP, blocks);
 }
 
-static gsa_status cross_entropy_forward(gsa_backend *b, void *loss, void *nll, const void *logits, const int32_t *targets,
-                                        double smoothing, double scale, int64_t rows, int64_t classes)
+static gsa_status cross_entropy_forward(gsa_backend *b, void *loss, void *nll, const void *logits,
+                                        const int32_t *targets, double smoothing, double scale,
+                                        int64_t rows, int64_t classes)
 {
     int64_t blocks;
     void *room;
@@ -112,12 +120,14 @@ static gsa_status cross_entropy_forward(gsa_backend *b, void *loss, void *nll, c
                               1 };
     GSA_TRY(GSA_RUN(b, entropy_rows, blocks, GSA_THREADS, job));
     gsa_cuda_total total = {};
-    total.partial = job.partial, total.partials = rows, total.loss = (float *)loss, total.scale = scale;
+    total.partial = job.partial, total.partials = rows, total.loss = (float *)loss,
+    total.scale = scale;
     return gsa_cuda_finish(b, &total);
 }
 
-static gsa_status cross_entropy_backward(gsa_backend *b, void *dlogits, const void *dloss, const void *logits,
-                                         const int32_t *targets, double smoothing, double scale, int accumulate,
+static gsa_status cross_entropy_backward(gsa_backend *b, void *dlogits, const void *dloss,
+                                         const void *logits, const int32_t *targets,
+                                         double smoothing, double scale, int accumulate,
                                          int64_t rows, int64_t classes)
 {
     int64_t blocks;
@@ -138,7 +148,7 @@ static gsa_status cross_entropy_backward(gsa_backend *b, void *dlogits, const vo
     return GSA_RUN(b, entropy_rows_back, blocks, GSA_THREADS, job);
 }
 
-/* ---- the same down the columns of segments of rows: a warp a column of a segment ---- */
+/* ---- the same down the columns of segments of rows: a warp a column of a segment ----------- */
 typedef struct segment_job {
     double *partial; /* [segments, cols] */
     float *dx;
@@ -159,8 +169,8 @@ typedef struct segment_column {
 GSA_DEVICE segment_column column_of(const segment_job &job, int64_t column, int lane)
 {
     const int64_t segment = column / job.cols, first = job.offset[segment];
-    segment_column at = { job.x + first * job.cols + column % job.cols, first, job.offset[segment + 1] - first,
-                          __ldg(job.targets + column) };
+    segment_column at = { job.x + first * job.cols + column % job.cols, first,
+                          job.offset[segment + 1] - first, __ldg(job.targets + column) };
     if (at.target >= -1 && at.target < at.rows) return at;
     if (lane == 0) gsa_report(job.watch, segment);
     at.target = -1;
@@ -191,7 +201,8 @@ static __global__ void __launch_bounds__(GSA_THREADS) segment_columns(GSA_ARGUME
     if (lane == 0) job.partial[column] = loss;
 }
 
-static __global__ void __launch_bounds__(GSA_THREADS) segment_columns_back(GSA_ARGUMENT(segment_job) job)
+static __global__ void __launch_bounds__(GSA_THREADS)
+    segment_columns_back(GSA_ARGUMENT(segment_job) job)
 {
     const int64_t column = gsa_thread() / GSA_WARP;
     const int lane = threadIdx.x % GSA_WARP;
@@ -202,49 +213,59 @@ static __global__ void __launch_bounds__(GSA_THREADS) segment_columns_back(GSA_A
     const entropy_row sum = measure_column(at, job.cols, lane);
     float *dx = job.dx + (at.x - job.x);
     for (int64_t i = lane; i < at.rows; i += GSA_WARP)
-        dx[i * job.cols] +=
-            slope * (expf((__ldg(at.x + i * job.cols) - sum.top) - sum.log_sum) - (i == at.target ? 1.0f : 0.0f));
+        dx[i * job.cols] += slope * (expf((__ldg(at.x + i * job.cols) - sum.top) - sum.log_sum) -
+                                     (i == at.target ? 1.0f : 0.0f));
 }
 
-static gsa_status segment_entropy_forward(gsa_backend *b, void *loss, const void *logits, const int64_t *offset,
-                                          const int32_t *targets, double scale, int64_t segments, int64_t rows, int64_t cols)
+static gsa_status segment_entropy_forward(gsa_backend *b, void *loss, const void *logits,
+                                          const int64_t *offset, const int32_t *targets,
+                                          double scale, int64_t segments, int64_t rows,
+                                          int64_t cols)
 {
     int64_t blocks;
     void *room;
     GSA_TRY(gsa_cuda_shape(b, "segment_entropy_forward", rows, cols));
     GSA_TRY(gsa_cuda_shape(b, "segment_entropy_forward", segments, cols));
-    GSA_TRY(gsa_cuda_grid(b, "segment_entropy_forward", segments * cols, GSA_THREADS / GSA_WARP, &blocks));
+    GSA_TRY(gsa_cuda_grid(b, "segment_entropy_forward", segments * cols, GSA_THREADS / GSA_WARP,
+                          &blocks));
     GSA_TRY(gsa_cuda_scratch(b, "segment_entropy_forward", segments * cols, sizeof(double), &room));
     segment_job job = {};
-    job.partial = (double *)room, job.x = (const float *)logits, job.offset = offset, job.targets = targets;
-    job.watch = gsa_cuda_suspect(b, GSA_FAULT_PLACE), job.columns = segments * cols, job.cols = cols;
+    job.partial = (double *)room, job.x = (const float *)logits, job.offset = offset,
+    job.targets = targets;
+    job.watch = gsa_cuda_suspect(b, GSA_FAULT_PLACE), job.columns = segments * cols,
+    job.cols = cols;
     GSA_TRY(GSA_RUN(b, segment_columns, blocks, GSA_THREADS, job));
     gsa_cuda_total total = {};
-    total.partial = job.partial, total.partials = job.columns, total.loss = (float *)loss, total.scale = scale;
+    total.partial = job.partial, total.partials = job.columns, total.loss = (float *)loss,
+    total.scale = scale;
     return gsa_cuda_finish(b, &total);
 }
 
-static gsa_status segment_entropy_backward(gsa_backend *b, void *dlogits, const void *dloss, const void *logits,
-                                           const int64_t *offset, const int32_t *targets, double scale, int64_t segments,
+static gsa_status segment_entropy_backward(gsa_backend *b, void *dlogits, const void *dloss,
+                                           const void *logits, const int64_t *offset,
+                                           const int32_t *targets, double scale, int64_t segments,
                                            int64_t rows, int64_t cols)
 {
     int64_t blocks;
     GSA_TRY(gsa_cuda_shape(b, "segment_entropy_backward", rows, cols));
     GSA_TRY(gsa_cuda_shape(b, "segment_entropy_backward", segments, cols));
-    GSA_TRY(gsa_cuda_grid(b, "segment_entropy_backward", segments * cols, GSA_THREADS / GSA_WARP, &blocks));
+    GSA_TRY(gsa_cuda_grid(b, "segment_entropy_backward", segments * cols, GSA_THREADS / GSA_WARP,
+                          &blocks));
     if (dlogits == NULL) return GSA_OK;
     segment_job job = {};
-    job.dx = (float *)dlogits, job.x = (const float *)logits, job.dloss = (const float *)dloss, job.offset = offset;
+    job.dx = (float *)dlogits, job.x = (const float *)logits, job.dloss = (const float *)dloss,
+    job.offset = offset;
     job.targets = targets, job.scale = scale, job.watch = gsa_cuda_suspect(b, GSA_FAULT_PLACE);
     job.columns = segments * cols, job.cols = cols;
     return GSA_RUN(b, segment_columns_back, blocks, GSA_THREADS, job);
 }
 
-/* ---- squared error ---- */
+/* ---- squared error ------------------------------------------------------------------------- */
 static __global__ void __launch_bounds__(GSA_ELEMENTS)
     square_chunk(double *partial, const float *x, const float *target, int64_t count)
 {
-    const int64_t first = (int64_t)blockIdx.x * GSA_REDUCE_CHUNK, last = min(first + GSA_REDUCE_CHUNK, count);
+    const int64_t first = (int64_t)blockIdx.x * GSA_REDUCE_CHUNK,
+                  last = min(first + GSA_REDUCE_CHUNK, count);
     double sum = 0;
     for (int64_t i = first + threadIdx.x; i < last; i += GSA_ELEMENTS) {
         const double gap = (double)__ldg(x + i) - (double)__ldg(target + i);
@@ -255,32 +276,34 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS)
 }
 
 static __global__ void __launch_bounds__(GSA_ELEMENTS)
-    square_back(float *dx, const float *dloss, const float *x, const float *target, double scale, int64_t count)
+    square_back(float *dx, const float *dloss, const float *x, const float *target, double scale,
+                int64_t count)
 {
     const int64_t i = gsa_thread();
     if (i < count) dx[i] += 2 * (float)(scale * (double)__ldg(dloss)) * (x[i] - target[i]);
 }
 
-static gsa_status square_error_forward(gsa_backend *b, void *loss, const void *x, const void *target, double scale,
-                                       int64_t count)
+static gsa_status square_error_forward(gsa_backend *b, void *loss, const void *x,
+                                       const void *target, double scale, int64_t count)
 {
     double *partial;
     gsa_cuda_total total = {};
     GSA_TRY(gsa_cuda_partials(b, "square_error_forward", count, &partial, &total.partials));
-    GSA_TRY(GSA_RUN(b, square_chunk, total.partials, GSA_ELEMENTS, partial, (const float *)x, (const float *)target, count));
+    GSA_TRY(GSA_RUN(b, square_chunk, total.partials, GSA_ELEMENTS, partial, (const float *)x,
+                    (const float *)target, count));
     total.partial = partial, total.loss = (float *)loss, total.scale = scale;
     return gsa_cuda_finish(b, &total);
 }
 
-static gsa_status square_error_backward(gsa_backend *b, void *dx, const void *dloss, const void *x, const void *target,
-                                        double scale, int64_t count)
+static gsa_status square_error_backward(gsa_backend *b, void *dx, const void *dloss, const void *x,
+                                        const void *target, double scale, int64_t count)
 {
     int64_t blocks;
     GSA_TRY(gsa_cuda_shape(b, "square_error_backward", count, 1));
     GSA_TRY(gsa_cuda_grid(b, "square_error_backward", count, GSA_ELEMENTS, &blocks));
     if (dx == NULL) return GSA_OK;
-    return GSA_RUN(b, square_back, blocks, GSA_ELEMENTS, (float *)dx, (const float *)dloss, (const float *)x,
-                   (const float *)target, scale, count);
+    return GSA_RUN(b, square_back, blocks, GSA_ELEMENTS, (float *)dx, (const float *)dloss,
+                   (const float *)x, (const float *)target, scale, count);
 }
 
 void gsa_cuda_fill_loss(gsa_backend *b)

@@ -1,15 +1,17 @@
-/* memory.cu - device memory through a cache, uploads through pinned memory: two stages, filled piece by piece; the host waits only
- * where it comes back to one whose copies are still on their way. Uploads beside the work have stages and a stream of their own.
+/* memory.cu - device memory through a cache, uploads through pinned memory: two stages, filled
+ * piece by piece; the host waits only where it comes back to one whose copies are still on their
+ * way. Uploads beside the work have stages and a stream of their own.
  *
- * The cache: blocks are never given back while the backend lives, unless the device runs out; a request takes the smallest
- * kept block that holds it and wastes at most a quarter. All work is on one stream, so a block may be taken again while
- * kernels that used it are still queued; uploads beside the work write what was taken before upload_arrive alone. */
+ * The cache: blocks are never given back while the backend lives, unless the device runs out; a
+ * request takes the smallest kept block that holds it and wastes at most a quarter. All work is on
+ * one stream, so a block may be taken again while kernels that used it are still queued; uploads
+ * beside the work write what was taken before upload_arrive alone. */
 #include "kernels/cuda/plan.h"
 #include <string.h>
 
 static const int64_t ALIGN = 512;
 
-/* ---- cache ---- */
+/* ---- cache --------------------------------------------------------------------------------- */
 static void drop_kept(gsa_backend *b)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
@@ -43,12 +45,14 @@ static gsa_status no_memory(gsa_backend *b, const char *what, int64_t bytes)
     cudaMemGetInfo(&unused, &total);
     cudaGetLastError();
     return gsa_fail(&b->error, GSA_ERR_MEMORY,
-                    "%s: %lld bytes asked of device %d, which has %lld bytes free of %lld; %lld are in use by this backend",
-                    what, (long long)bytes, s->device, (long long)unused, (long long)total, (long long)s->in_use);
+                    "%s: %lld bytes asked of device %d, which has %lld bytes free of %lld; %lld "
+                    "are in use by this backend",
+                    what, (long long)bytes, s->device, (long long)unused, (long long)total,
+                    (long long)s->in_use);
 }
 
-/* From the device; where it is full, once more without what the cache keeps. What is captured may use what is kept: it is launched
- * before. */
+/* From the device; where it is full, once more without what the cache keeps. What is captured may
+ * use what is kept: it is launched before. */
 static gsa_status fresh_memory(gsa_backend *b, const char *what, int64_t bytes, void **at)
 {
     GSA_TRY(gsa_cuda_leave_capture(b));
@@ -58,7 +62,8 @@ static gsa_status fresh_memory(gsa_backend *b, const char *what, int64_t bytes, 
         drop_kept(b);
         error = cudaMalloc(at, (size_t)bytes);
     }
-    if (error != cudaErrorMemoryAllocation) return gsa_cuda_check(b, error, "cudaMalloc", __FILE__, __LINE__);
+    if (error != cudaErrorMemoryAllocation)
+        return gsa_cuda_check(b, error, "cudaMalloc", __FILE__, __LINE__);
     cudaGetLastError();
     return no_memory(b, what, bytes);
 }
@@ -67,7 +72,8 @@ void *gsa_cuda_take(gsa_backend *b, const char *what, int64_t bytes)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
     if (bytes < 0 || bytes > INT64_MAX - ALIGN) {
-        gsa_fail(&b->error, bytes < 0 ? GSA_ERR_ARGUMENT : GSA_ERR_MEMORY, "%s: %lld bytes", what, (long long)bytes);
+        gsa_fail(&b->error, bytes < 0 ? GSA_ERR_ARGUMENT : GSA_ERR_MEMORY, "%s: %lld bytes", what,
+                 (long long)bytes);
         return NULL;
     }
     bytes = bytes == 0 ? ALIGN : (bytes + ALIGN - 1) / ALIGN * ALIGN;
@@ -112,7 +118,8 @@ gsa_status gsa_cuda_scratch(gsa_backend *b, const char *op, int64_t count, int64
     gsa_cuda_state *s = gsa_cuda_of(b);
     int64_t bytes;
     if (!gsa_mul(count, size, &bytes))
-        return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: scratch of %lld x %lld bytes exceeds 64 bits", op, (long long)count,
+        return gsa_fail(&b->error, GSA_ERR_LIMIT,
+                        "%s: scratch of %lld x %lld bytes exceeds 64 bits", op, (long long)count,
                         (long long)size);
     if (s->scratch == NULL || bytes > s->scratch_bytes) {
         gsa_cuda_give(b, s->scratch);
@@ -130,10 +137,11 @@ static void *cuda_alloc(gsa_backend *b, int64_t bytes)
     return gsa_cuda_take(b, "alloc", bytes);
 }
 
-/* ---- copies ---- */
+/* ---- copies -------------------------------------------------------------------------------- */
 static gsa_status check_bytes(gsa_backend *b, const char *op, int64_t bytes)
 {
-    if (bytes < 0) return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %lld bytes", op, (long long)bytes);
+    if (bytes < 0)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %lld bytes", op, (long long)bytes);
     return GSA_CUDA(b, cudaSuccess); /* a lost device fails here */
 }
 
@@ -149,22 +157,27 @@ static gsa_status turn_stage(gsa_backend *b, gsa_cuda_ring *ring)
     return GSA_OK;
 }
 
-/* The caller's memory is free again at return; the copy from the pinned stage to the device is only queued, or captured: no byte of the
- * stage is written again before it has arrived. */
-static gsa_status upload_piece(gsa_backend *b, gsa_cuda_ring *ring, char *to, const char *from, int64_t bytes)
+/* The caller's memory is free again at return; the copy from the pinned stage to the device is only
+ * queued, or captured: no byte of the stage is written again before it has arrived. */
+static gsa_status upload_piece(gsa_backend *b, gsa_cuda_ring *ring, char *to, const char *from,
+                               int64_t bytes)
 {
     if (ring->used + bytes > GSA_CUDA_STAGE_BYTES) GSA_TRY(turn_stage(b, ring));
     char *stage = (char *)ring->stage[ring->next].at + ring->used;
     ring->used += (bytes + 255) / 256 * 256;
     memcpy(stage, from, (size_t)bytes);
-    return GSA_CUDA(b, cudaMemcpyAsync(to, stage, (size_t)bytes, cudaMemcpyHostToDevice, ring->stream));
+    return GSA_CUDA(
+        b, cudaMemcpyAsync(to, stage, (size_t)bytes, cudaMemcpyHostToDevice, ring->stream));
 }
 
-static gsa_status upload_pieces(gsa_backend *b, gsa_cuda_ring *ring, void *to, const void *from_host, int64_t bytes)
+static gsa_status upload_pieces(gsa_backend *b, gsa_cuda_ring *ring, void *to,
+                                const void *from_host, int64_t bytes)
 {
     gsa_cuda_touch_plans(b, to, bytes);
     for (int64_t at = 0; at < bytes; at += GSA_CUDA_STAGE_BYTES) {
-        const int64_t left = bytes - at, piece = left < (int64_t)GSA_CUDA_STAGE_BYTES ? left : (int64_t)GSA_CUDA_STAGE_BYTES;
+        const int64_t left = bytes - at, piece = left < (int64_t)GSA_CUDA_STAGE_BYTES
+                                                     ? left
+                                                     : (int64_t)GSA_CUDA_STAGE_BYTES;
         GSA_TRY(upload_piece(b, ring, (char *)to + at, (const char *)from_host + at, piece));
     }
     return GSA_OK;
@@ -176,13 +189,16 @@ static gsa_status cuda_upload(gsa_backend *b, void *to, const void *from_host, i
     return upload_pieces(b, &gsa_cuda_of(b)->ring, to, from_host, bytes);
 }
 
-/* ---- uploads beside the work ---- */
+/* ---- uploads beside the work --------------------------------------------------------------- */
 static gsa_status open_ring(gsa_backend *b, gsa_cuda_ring *ring)
 {
     for (int i = 0; i < GSA_CUDA_STAGES; i++) {
         gsa_cuda_stage *stage = &ring->stage[i];
-        if (!stage->at) GSA_TRY(GSA_CUDA(b, cudaHostAlloc(&stage->at, GSA_CUDA_STAGE_BYTES, cudaHostAllocDefault)));
-        if (!stage->made) GSA_TRY(GSA_CUDA(b, cudaEventCreateWithFlags(&stage->done, cudaEventDisableTiming)));
+        if (!stage->at)
+            GSA_TRY(
+                GSA_CUDA(b, cudaHostAlloc(&stage->at, GSA_CUDA_STAGE_BYTES, cudaHostAllocDefault)));
+        if (!stage->made)
+            GSA_TRY(GSA_CUDA(b, cudaEventCreateWithFlags(&stage->done, cudaEventDisableTiming)));
         stage->made = 1;
     }
     return GSA_OK;
@@ -198,30 +214,35 @@ static void close_ring(gsa_cuda_ring *ring)
 
 static gsa_status open_ahead(gsa_backend *b, gsa_cuda_ahead *a)
 {
-    if (!a->ring.has_stream) GSA_TRY(GSA_CUDA(b, cudaStreamCreateWithFlags(&a->ring.stream, cudaStreamNonBlocking)));
+    if (!a->ring.has_stream)
+        GSA_TRY(GSA_CUDA(b, cudaStreamCreateWithFlags(&a->ring.stream, cudaStreamNonBlocking)));
     a->ring.has_stream = 1;
     GSA_TRY(open_ring(b, &a->ring));
-    if (!a->has_began) GSA_TRY(GSA_CUDA(b, cudaEventCreateWithFlags(&a->began, cudaEventDisableTiming)));
+    if (!a->has_began)
+        GSA_TRY(GSA_CUDA(b, cudaEventCreateWithFlags(&a->began, cudaEventDisableTiming)));
     a->has_began = 1;
-    if (!a->has_arrived) GSA_TRY(GSA_CUDA(b, cudaEventCreateWithFlags(&a->arrived, cudaEventDisableTiming)));
+    if (!a->has_arrived)
+        GSA_TRY(GSA_CUDA(b, cudaEventCreateWithFlags(&a->arrived, cudaEventDisableTiming)));
     a->has_arrived = 1;
     return GSA_OK;
 }
 
-/* What read `to` last was given before `began`, which is recorded outside of captures: another stream must not wait for a captured
- * event. */
+/* What read `to` last was given before `began`, which is recorded outside of captures: another
+ * stream must not wait for a captured event. */
 static gsa_status cuda_upload_ahead(gsa_backend *b, void *to, const void *from_host, int64_t bytes)
 {
     gsa_cuda_ahead *a = &gsa_cuda_of(b)->ahead;
     GSA_TRY(check_bytes(b, "upload_ahead", bytes));
     if (!a->has_arrived)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "upload_ahead: %lld bytes before any upload_arrive", (long long)bytes);
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
+                        "upload_ahead: %lld bytes before any upload_arrive", (long long)bytes);
     if (a->waits) GSA_TRY(GSA_CUDA(b, cudaStreamWaitEvent(a->ring.stream, a->began, 0)));
     a->waits = 0, a->pending = 1;
     return upload_pieces(b, &a->ring, to, from_host, bytes);
 }
 
-/* Callers can do without the memory that is asked for here, not without work that was dropped on the way: that is another status. */
+/* Callers can do without the memory that is asked for here, not without work that was dropped on
+ * the way: that is another status. */
 static gsa_status cuda_upload_arrive(gsa_backend *b)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
@@ -229,7 +250,8 @@ static gsa_status cuda_upload_arrive(gsa_backend *b)
     const gsa_status left = gsa_cuda_leave_capture(b);
     if (left == GSA_ERR_MEMORY) {
         const gsa_error why = b->error;
-        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "what was given before it was dropped: %s", why.text);
+        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "what was given before it was dropped: %s",
+                        why.text);
     }
     GSA_TRY(left);
     GSA_TRY(check_bytes(b, "upload_arrive", 0));
@@ -259,8 +281,9 @@ static void close_ahead(gsa_cuda_state *s)
     if (a->ring.has_stream) cudaStreamDestroy(a->ring.stream);
 }
 
-/* ---- downloads, copies, fills ---- */
-/* The numbers that a step reads are few: they and the faults arrive in pinned memory, and the host waits once for both. */
+/* ---- downloads, copies, fills -------------------------------------------------------------- */
+/* The numbers that a step reads are few: they and the faults arrive in pinned memory, and the host
+ * waits once for both. */
 static gsa_status cuda_download(gsa_backend *b, void *to_host, const void *from, int64_t bytes)
 {
     const gsa_cuda_state *s = gsa_cuda_of(b);
@@ -268,7 +291,9 @@ static gsa_status cuda_download(gsa_backend *b, void *to_host, const void *from,
     void *to = few ? s->landing->bytes : to_host;
     GSA_TRY(check_bytes(b, "download", bytes));
     GSA_TRY(gsa_cuda_leave_capture(b));
-    if (bytes > 0) GSA_TRY(GSA_CUDA(b, cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDeviceToHost, s->stream)));
+    if (bytes > 0)
+        GSA_TRY(GSA_CUDA(
+            b, cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDeviceToHost, s->stream)));
     GSA_TRY(gsa_cuda_ask_faults(b));
     GSA_TRY(GSA_CUDA(b, cudaStreamSynchronize(s->stream)));
     if (few && bytes > 0) memcpy(to_host, to, (size_t)bytes);
@@ -282,7 +307,8 @@ static gsa_status cuda_copy(gsa_backend *b, void *to, const void *from, int64_t 
     GSA_TRY(check_bytes(b, "copy", bytes));
     if (bytes == 0 || to == from) return GSA_OK;
     gsa_cuda_touch_plans(b, to, bytes);
-    return GSA_CUDA(b, cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDeviceToDevice, gsa_cuda_of(b)->stream));
+    return GSA_CUDA(b, cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDeviceToDevice,
+                                       gsa_cuda_of(b)->stream));
 }
 
 static gsa_status cuda_zero_fill(gsa_backend *b, void *at, int64_t bytes)
@@ -293,13 +319,14 @@ static gsa_status cuda_zero_fill(gsa_backend *b, void *at, int64_t bytes)
     return GSA_CUDA(b, cudaMemsetAsync(at, 0, (size_t)bytes, gsa_cuda_of(b)->stream));
 }
 
-/* ---- open and close ---- */
+/* ---- open and close ------------------------------------------------------------------------ */
 gsa_status gsa_cuda_open_memory(gsa_backend *b)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
     s->ring.stream = s->stream;
     GSA_TRY(open_ring(b, &s->ring));
-    GSA_TRY(GSA_CUDA(b, cudaHostAlloc((void **)&s->landing, sizeof *s->landing, cudaHostAllocDefault)));
+    GSA_TRY(
+        GSA_CUDA(b, cudaHostAlloc((void **)&s->landing, sizeof *s->landing, cudaHostAllocDefault)));
     s->fault = (gsa_cuda_fault *)gsa_cuda_take(b, "backend cuda", sizeof *s->fault);
     if (s->fault == NULL) return b->error.status;
     return GSA_CUDA(b, cudaMemsetAsync(s->fault, 0xff, sizeof *s->fault, s->stream));

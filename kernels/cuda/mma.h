@@ -1,9 +1,9 @@
-/* mma.h - products of a warp on tensor cores, sums in float: D [16,8] += A [16,8] B [8,8] of tf32 and D [16,8] += A [16,16]
- * B [16,8] of bf16; and their plain twins, for the executor and to be compared with (tests/simt/mma_device.cu). With copy.h the only
- * inline PTX.
+/* mma.h - products of a warp on tensor cores, sums in float: D [16,8] += A [16,8] B [8,8] of tf32
+ * and D [16,8] += A [16,16] B [16,8] of bf16; and their plain twins, for the executor and to be
+ * compared with (tests/simt/mma_device.cu). With copy.h the only inline PTX.
  *
- * tf32 is a float with 10 bits behind the point; x = high + low with both in tf32 keeps 21 of float's 23, so three products
- * of tf32 are as accurate as one of floats.
+ * tf32 is a float with 10 bits behind the point; x = high + low with both in tf32 keeps 21 of
+ * float's 23, so three products of tf32 are as accurate as one of floats.
  *
  * Who holds what (PTX ISA, matrix fragments of mma.m16n8k8, .tf32), lane = 4 g + t:
  *   A  a0 (g, t)   a1 (g+8, t)   a2 (g, t+4)   a3 (g+8, t+4)
@@ -20,12 +20,14 @@
 #define GSA_TENSOR_CORES 1
 #endif
 #if defined(GSA_TENSOR_CORES) || !defined(__CUDACC__)
-#define GSA_TENSOR_WAY 1 /* windows may go on tensor cores: there, and on the executor; for 75 no such code is made */
+#define GSA_TENSOR_WAY                                                                             \
+    1 /* windows may go on tensor cores: there, and on the executor; for 75 no such code is made   \
+       */
 #else
 #define GSA_TENSOR_WAY 0
 #endif
 
-/* ---- the plain twins ---- */
+/* ---- the plain twins ----------------------------------------------------------------------- */
 GSA_DEVICE float gsa_twin_tf32(float x)
 {
     const uint32_t bits = __float_as_uint(x);
@@ -46,8 +48,10 @@ GSA_DEVICE float2 gsa_pair_of(float x, float y, int lane)
     return make_float2(__uint_as_float(got.x), __uint_as_float(got.y));
 }
 
-/* Products of tf32 are exact in float; sums are rounded term by term, which tensor cores do in their own way. */
-GSA_DEVICE void gsa_twin_mma_tf32(float &d0, float &d1, float &d2, float &d3, const float *a, const float *b)
+/* Products of tf32 are exact in float; sums are rounded term by term, which tensor cores do in
+ * their own way. */
+GSA_DEVICE void gsa_twin_mma_tf32(float &d0, float &d1, float &d2, float &d3, const float *a,
+                                  const float *b)
 {
     const int lane = threadIdx.x % GSA_WARP, g = lane / 4, t = lane % 4;
     for (int k = 0; k < 4; k++) {
@@ -69,12 +73,13 @@ GSA_DEVICE float gsa_bf16_dot(uint32_t x, uint32_t y)
 }
 
 /* Products of bf16 are exact in float, too. */
-GSA_DEVICE void gsa_twin_mma_bf16(float &d0, float &d1, float &d2, float &d3, const uint32_t *a, const uint32_t *b)
+GSA_DEVICE void gsa_twin_mma_bf16(float &d0, float &d1, float &d2, float &d3, const uint32_t *a,
+                                  const uint32_t *b)
 {
     const int lane = threadIdx.x % GSA_WARP, g = lane / 4, t = lane % 4;
     for (int k = 0; k < 4; k++) {
-        const uint2 near_row = gsa_words_of(a[0], a[2], 4 * g + k);   /* (g, 2k..), (g, 2k+8..) */
-        const uint2 far_row = gsa_words_of(a[1], a[3], 4 * g + k);    /* (g+8, 2k..), (g+8, 2k+8..) */
+        const uint2 near_row = gsa_words_of(a[0], a[2], 4 * g + k); /* (g, 2k..), (g, 2k+8..) */
+        const uint2 far_row = gsa_words_of(a[1], a[3], 4 * g + k);  /* (g+8, 2k..), (g+8, 2k+8..) */
         const uint2 even = gsa_words_of(b[0], b[1], 4 * (2 * t) + k); /* (2k.., 2t), (2k+8.., 2t) */
         const uint2 odd = gsa_words_of(b[0], b[1], 4 * (2 * t + 1) + k);
         d0 += gsa_bf16_dot(near_row.x, even.x) + gsa_bf16_dot(near_row.y, even.y);
@@ -88,8 +93,10 @@ GSA_DEVICE void gsa_twin_load_transposed(uint32_t *x, const void *row)
 {
     const int lane = threadIdx.x % GSA_WARP, g = lane / 4, t = lane % 4;
     for (int m = 0; m < 4; m++) {
-        const uint16_t *const even = (const uint16_t *)__shfl_sync(GSA_ALL_LANES, (uint64_t)row, 8 * m + 2 * t),
-                              *const odd = (const uint16_t *)__shfl_sync(GSA_ALL_LANES, (uint64_t)row, 8 * m + 2 * t + 1);
+        const uint16_t *const even = (const uint16_t *)__shfl_sync(GSA_ALL_LANES, (uint64_t)row,
+                                                                   8 * m + 2 * t),
+                              *const odd = (const uint16_t *)__shfl_sync(
+                                  GSA_ALL_LANES, (uint64_t)row, 8 * m + 2 * t + 1);
         x[m] = (uint32_t)odd[g] << 16 | even[g];
     }
 }
@@ -100,7 +107,7 @@ GSA_DEVICE uint32_t gsa_twin_bf16_pair(float low, float high)
 }
 
 #if defined(GSA_TENSOR_CORES)
-/* ---- tensor cores ---- */
+/* ---- tensor cores -------------------------------------------------------------------------- */
 /* The nearest number of tf32, of two the one further from 0. */
 GSA_DEVICE float gsa_tf32(float x)
 {
@@ -109,23 +116,27 @@ GSA_DEVICE float gsa_tf32(float x)
     return __uint_as_float(bits);
 }
 
-GSA_DEVICE void gsa_mma_tf32(float &d0, float &d1, float &d2, float &d3, const float *a, const float *b)
+GSA_DEVICE void gsa_mma_tf32(float &d0, float &d1, float &d2, float &d3, const float *a,
+                             const float *b)
 {
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
         : "+f"(d0), "+f"(d1), "+f"(d2), "+f"(d3)
-        : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])), "r"(__float_as_uint(a[3])),
-          "r"(__float_as_uint(b[0])), "r"(__float_as_uint(b[1])));
+        : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])),
+          "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b[0])), "r"(__float_as_uint(b[1])));
 }
 
-GSA_DEVICE void gsa_mma_bf16(float &d0, float &d1, float &d2, float &d3, const uint32_t *a, const uint32_t *b)
+GSA_DEVICE void gsa_mma_bf16(float &d0, float &d1, float &d2, float &d3, const uint32_t *a,
+                             const uint32_t *b)
 {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
         : "+f"(d0), "+f"(d1), "+f"(d2), "+f"(d3)
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-/* Four blocks of 8 x 8 numbers of 16 bits in shared memory, transposed: lane 8 m + r names row r of block m, 16 bytes; of each
- * block the lane is given (2t, g) and (2t+1, g). */
+/* Four blocks of 8 x 8 numbers of 16 bits in shared memory, transposed: lane 8 m + r names row r of
+ * block m, 16 bytes; of each block the lane is given (2t, g) and (2t+1, g). */
 GSA_DEVICE void gsa_load_transposed(uint32_t *x, const void *row)
 {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -147,12 +158,14 @@ GSA_DEVICE float gsa_tf32(float x)
     return gsa_twin_tf32(x);
 }
 
-GSA_DEVICE void gsa_mma_tf32(float &d0, float &d1, float &d2, float &d3, const float *a, const float *b)
+GSA_DEVICE void gsa_mma_tf32(float &d0, float &d1, float &d2, float &d3, const float *a,
+                             const float *b)
 {
     gsa_twin_mma_tf32(d0, d1, d2, d3, a, b);
 }
 
-GSA_DEVICE void gsa_mma_bf16(float &d0, float &d1, float &d2, float &d3, const uint32_t *a, const uint32_t *b)
+GSA_DEVICE void gsa_mma_bf16(float &d0, float &d1, float &d2, float &d3, const uint32_t *a,
+                             const uint32_t *b)
 {
     gsa_twin_mma_bf16(d0, d1, d2, d3, a, b);
 }

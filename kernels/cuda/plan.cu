@@ -1,9 +1,10 @@
-/* plan.cu - plans are built by a handful of kernels, a scan and a sort, all queued: nothing is read back. */
+/* plan.cu - plans are built by a handful of kernels, a scan and a sort, all queued: nothing is read
+ * back. */
 #include "kernels/cuda/plan.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/library.h"
 
-/* ---- kernels ---- */
+/* ---- kernels ------------------------------------------------------------------------------- */
 static __global__ void count_runs(int64_t *first, const gsa_run *runs, int64_t run_total)
 {
     const int64_t i = gsa_thread();
@@ -11,7 +12,8 @@ static __global__ void count_runs(int64_t *first, const gsa_run *runs, int64_t r
 }
 
 /* How many pieces a row is cut into; offset is the edges' own or that of the out-edges. */
-static __global__ void count_pieces(int64_t *piece, const int64_t *offset, int32_t length, int64_t rows)
+static __global__ void count_pieces(int64_t *piece, const int64_t *offset, int32_t length,
+                                    int64_t rows)
 {
     const int64_t row = gsa_thread();
     if (row > rows) return;
@@ -37,7 +39,8 @@ typedef struct expand_job {
     int64_t part_first[GSA_MAX_KINDS];
 } expand_job;
 
-/* A thread an edge: which run and which row it lies in is searched, so hubs and single edges cost the same. */
+/* A thread an edge: which run and which row it lies in is searched, so hubs and single edges cost
+ * the same. */
 static __global__ void expand_edges(GSA_ARGUMENT(expand_job) job)
 {
     const int64_t e = gsa_thread();
@@ -46,21 +49,26 @@ static __global__ void expand_edges(GSA_ARGUMENT(expand_job) job)
     const gsa_run run = job.runs[r];
     const int32_t i = (int32_t)(e - __ldg(job.run_first + r));
     const int32_t source = run.first + i * run.step, label = run.label + i * run.label_step;
-    if (job.entries) job.entries[e] = gsa_cuda_entry{ source, (uint32_t)label * GSA_MAX_KINDS + (uint32_t)run.kind };
+    if (job.entries)
+        job.entries[e] =
+            gsa_cuda_entry{ source, (uint32_t)label * GSA_MAX_KINDS + (uint32_t)run.kind };
     if (job.key == NULL) return;
     const int64_t row = gsa_last_at_most(job.edge_offset, 0, job.rows, e);
     job.key[e] = (uint32_t)(job.part_first[run.kind] + source);
     job.value[e] = e;
-    job.record[e] = gsa_transposed{ (int32_t)row, (int32_t)(e - __ldg(job.edge_offset + row)), label };
+    job.record[e] =
+        gsa_transposed{ (int32_t)row, (int32_t)(e - __ldg(job.edge_offset + row)), label };
 }
 
-static __global__ void order_records(gsa_transposed *out, const gsa_transposed *record, const int64_t *value, int64_t count)
+static __global__ void order_records(gsa_transposed *out, const gsa_transposed *record,
+                                     const int64_t *value, int64_t count)
 {
     const int64_t i = gsa_thread();
     if (i < count) out[i] = record[__ldg(value + i)];
 }
 
-static __global__ void find_sources(int64_t *offset, const uint32_t *sorted, int64_t count, int64_t sources)
+static __global__ void find_sources(int64_t *offset, const uint32_t *sorted, int64_t count,
+                                    int64_t sources)
 {
     const int64_t source = gsa_thread();
     if (source <= sources) offset[source] = gsa_first_at_least(sorted, count, (uint32_t)source);
@@ -85,15 +93,21 @@ static __global__ void check_runs(GSA_ARGUMENT(check_job) job)
     const int64_t last = run.first + (int64_t)(run.count - 1) * run.step,
                   end = run.label + (int64_t)(run.count - 1) * run.label_step;
     const int64_t labels = job.labels > 0 ? job.labels : 1;
-    const int good = run.count >= 1 && run.first >= 0 && run.first < rows && last >= 0 && last < rows && run.label >= 0 &&
-                     run.label < labels && end >= 0 && end < labels;
+    const int good = run.count >= 1 && run.first >= 0 && run.first < rows && last >= 0 &&
+                     last < rows && run.label >= 0 && run.label < labels && end >= 0 &&
+                     end < labels;
     if (!good) gsa_report(job.watch, i);
 }
 
 static gsa_status check_edges(gsa_backend *b, const gsa_edges *edges)
 {
     int64_t blocks;
-    check_job job = { edges->runs, edges->run_total, edges->kinds, edges->labels, gsa_cuda_suspect(b, GSA_FAULT_EDGES), {} };
+    check_job job = { edges->runs,
+                      edges->run_total,
+                      edges->kinds,
+                      edges->labels,
+                      gsa_cuda_suspect(b, GSA_FAULT_EDGES),
+                      {} };
     for (int k = 0; k < GSA_MAX_KINDS; k++) job.part_rows[k] = edges->part_rows[k];
     GSA_TRY(gsa_cuda_grid(b, "edges", edges->run_total, GSA_ELEMENTS, &blocks));
     GSA_TRY(GSA_RUN(b, check_runs, blocks, GSA_ELEMENTS, job));
@@ -108,26 +122,28 @@ static gsa_status check_edges(gsa_backend *, const gsa_edges *)
 }
 #endif
 
-/* ---- building ---- */
+/* ---- building ------------------------------------------------------------------------------ */
 static gsa_status take_array(gsa_backend *b, const char *op, int64_t count, int64_t size, void **at)
 {
     int64_t bytes;
     if (!gsa_mul(count, size, &bytes))
-        return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: a plan of %lld x %lld bytes exceeds 64 bits", op, (long long)count,
-                        (long long)size);
+        return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: a plan of %lld x %lld bytes exceeds 64 bits",
+                        op, (long long)count, (long long)size);
     *at = gsa_cuda_take(b, op, bytes);
     return *at ? GSA_OK : b->error.status;
 }
 
-/* Rows are cut where any can be long enough; the length grows with the edges, so that the pieces stay few. A function of
- * sizes alone: the order of sums is fixed. */
-static gsa_status make_cut(gsa_backend *b, const char *op, const int64_t *offset, int64_t rows, int64_t edges,
-                           gsa_cuda_cut *cut)
+/* Rows are cut where any can be long enough; the length grows with the edges, so that the pieces
+ * stay few. A function of sizes alone: the order of sums is fixed. */
+static gsa_status make_cut(gsa_backend *b, const char *op, const int64_t *offset, int64_t rows,
+                           int64_t edges, gsa_cuda_cut *cut)
 {
     const gsa_cuda_tuning *tuning = gsa_cuda_of(b)->tuning;
     const int64_t wanted = edges / tuning->hub_chunks;
     int64_t blocks;
-    cut->length = (int32_t)(wanted < tuning->hub_edges ? tuning->hub_edges : wanted < INT32_MAX ? wanted : INT32_MAX);
+    cut->length = (int32_t)(wanted < tuning->hub_edges ? tuning->hub_edges
+                            : wanted < INT32_MAX       ? wanted
+                                                       : INT32_MAX);
     if (edges <= cut->length || rows == 0) return GSA_OK;
     cut->bound = 2 * (edges / cut->length) + 1;
     GSA_TRY(take_array(b, op, rows + 1, sizeof(int64_t), (void **)&cut->piece));
@@ -138,31 +154,36 @@ static gsa_status make_cut(gsa_backend *b, const char *op, const int64_t *offset
     return GSA_RUN(b, note_owners, blocks, GSA_ELEMENTS, cut->owner, cut->piece, rows);
 }
 
-static gsa_status make_run_first(gsa_backend *b, const char *op, const gsa_edges *edges, gsa_cuda_plan *plan)
+static gsa_status make_run_first(gsa_backend *b, const char *op, const gsa_edges *edges,
+                                 gsa_cuda_plan *plan)
 {
     int64_t blocks;
     if (plan->run_first) return GSA_OK;
     GSA_TRY(take_array(b, op, edges->run_total + 1, sizeof(int64_t), (void **)&plan->run_first));
     GSA_TRY(gsa_cuda_grid(b, op, edges->run_total + 1, GSA_ELEMENTS, &blocks));
-    GSA_TRY(GSA_RUN(b, count_runs, blocks, GSA_ELEMENTS, plan->run_first, edges->runs, edges->run_total));
+    GSA_TRY(GSA_RUN(b, count_runs, blocks, GSA_ELEMENTS, plan->run_first, edges->runs,
+                    edges->run_total));
     return gsa_cuda_scan(b, plan->run_first, edges->run_total + 1);
 }
 
-static gsa_status run_expand(gsa_backend *b, const char *op, const gsa_edges *edges, const gsa_cuda_plan *plan,
-                             expand_job *job)
+static gsa_status run_expand(gsa_backend *b, const char *op, const gsa_edges *edges,
+                             const gsa_cuda_plan *plan, expand_job *job)
 {
     int64_t blocks;
-    job->run_first = plan->run_first, job->edge_offset = edges->edge_offset, job->runs = edges->runs;
+    job->run_first = plan->run_first, job->edge_offset = edges->edge_offset,
+    job->runs = edges->runs;
     job->rows = edges->rows, job->run_total = edges->run_total, job->edge_total = edges->edge_total;
     for (int k = 0; k < GSA_MAX_KINDS; k++) job->part_first[k] = plan->part_first[k];
     GSA_TRY(gsa_cuda_grid(b, op, edges->edge_total, GSA_ELEMENTS, &blocks));
     return GSA_RUN(b, expand_edges, blocks, GSA_ELEMENTS, *job);
 }
 
-static gsa_status make_in(gsa_backend *b, const char *op, const gsa_edges *edges, gsa_cuda_plan *plan)
+static gsa_status make_in(gsa_backend *b, const char *op, const gsa_edges *edges,
+                          gsa_cuda_plan *plan)
 {
     const gsa_cuda_tuning *tuning = gsa_cuda_of(b)->tuning;
-    const int short_runs = (double)edges->edge_total < tuning->expand_below * (double)edges->run_total;
+    const int short_runs =
+        (double)edges->edge_total < tuning->expand_below * (double)edges->run_total;
     const int fits = edges->edge_total <= tuning->expand_bytes / (int64_t)sizeof(gsa_cuda_entry) &&
                      edges->labels < INT32_MAX / GSA_MAX_KINDS;
     GSA_TRY(make_cut(b, op, edges->edge_offset, edges->rows, edges->edge_total, &plan->in));
@@ -181,7 +202,8 @@ typedef struct sort_room { /* lives while the out-edges are made */
     gsa_transposed *record;
 } sort_room;
 
-static gsa_status sort_out(gsa_backend *b, const char *op, const gsa_edges *edges, gsa_cuda_plan *plan, sort_room *room)
+static gsa_status sort_out(gsa_backend *b, const char *op, const gsa_edges *edges,
+                           gsa_cuda_plan *plan, sort_room *room)
 {
     const int64_t total = edges->edge_total;
     int64_t blocks;
@@ -194,11 +216,14 @@ static gsa_status sort_out(gsa_backend *b, const char *op, const gsa_edges *edge
     job.key = room->key, job.value = room->value, job.record = room->record;
     GSA_TRY(run_expand(b, op, edges, plan, &job));
     if (total > 0)
-        GSA_TRY(gsa_cuda_sort(b, room->sorted, room->key, room->order, room->value, total, gsa_cuda_bits(plan->sources)));
+        GSA_TRY(gsa_cuda_sort(b, room->sorted, room->key, room->order, room->value, total,
+                              gsa_cuda_bits(plan->sources)));
     GSA_TRY(gsa_cuda_grid(b, op, plan->sources + 1, GSA_ELEMENTS, &blocks));
-    GSA_TRY(GSA_RUN(b, find_sources, blocks, GSA_ELEMENTS, plan->out_offset, room->sorted, total, plan->sources));
+    GSA_TRY(GSA_RUN(b, find_sources, blocks, GSA_ELEMENTS, plan->out_offset, room->sorted, total,
+                    plan->sources));
     GSA_TRY(gsa_cuda_grid(b, op, total, GSA_ELEMENTS, &blocks));
-    return GSA_RUN(b, order_records, blocks, GSA_ELEMENTS, plan->out, room->record, room->order, total);
+    return GSA_RUN(b, order_records, blocks, GSA_ELEMENTS, plan->out, room->record, room->order,
+                   total);
 }
 
 static void place_sources(const gsa_edges *edges, gsa_cuda_plan *plan)
@@ -210,12 +235,14 @@ static void place_sources(const gsa_edges *edges, gsa_cuda_plan *plan)
     }
 }
 
-static gsa_status make_out(gsa_backend *b, const char *op, const gsa_edges *edges, gsa_cuda_plan *plan)
+static gsa_status make_out(gsa_backend *b, const char *op, const gsa_edges *edges,
+                           gsa_cuda_plan *plan)
 {
     sort_room room = {};
     place_sources(edges, plan);
     if (plan->sources >= INT32_MAX)
-        return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: %lld source rows over the kinds, at most 2147483646 have a transpose",
+        return gsa_fail(&b->error, GSA_ERR_LIMIT,
+                        "%s: %lld source rows over the kinds, at most 2147483646 have a transpose",
                         op, (long long)plan->sources);
     if (edges->edge_total > 0) GSA_TRY(make_run_first(b, op, edges, plan));
     GSA_TRY(take_array(b, op, plan->sources + 1, sizeof(int64_t), (void **)&plan->out_offset));
@@ -226,12 +253,14 @@ static gsa_status make_out(gsa_backend *b, const char *op, const gsa_edges *edge
     gsa_cuda_give(b, room.value);
     gsa_cuda_give(b, room.order);
     gsa_cuda_give(b, room.record);
-    if (status == GSA_OK) status = make_cut(b, op, plan->out_offset, plan->sources, edges->edge_total, &plan->out_cut);
+    if (status == GSA_OK)
+        status =
+            make_cut(b, op, plan->out_offset, plan->sources, edges->edge_total, &plan->out_cut);
     plan->has_out = status == GSA_OK;
     return status;
 }
 
-/* ---- the table of plans ---- */
+/* ---- the table of plans -------------------------------------------------------------------- */
 static void release_plan(gsa_backend *b, gsa_cuda_plan **slot)
 {
     gsa_cuda_plan *plan = *slot;
@@ -268,7 +297,8 @@ void gsa_cuda_forget_plans(gsa_backend *b)
 
 static int overlaps(const void *a, int64_t a_bytes, const void *at, int64_t bytes)
 {
-    return (uintptr_t)a < (uintptr_t)at + (uintptr_t)bytes && (uintptr_t)at < (uintptr_t)a + (uintptr_t)a_bytes;
+    return (uintptr_t)a < (uintptr_t)at + (uintptr_t)bytes &&
+           (uintptr_t)at < (uintptr_t)a + (uintptr_t)a_bytes;
 }
 
 void gsa_cuda_touch_plans(gsa_backend *b, const void *at, int64_t bytes)
@@ -284,8 +314,9 @@ void gsa_cuda_touch_plans(gsa_backend *b, const void *at, int64_t bytes)
 
 static int is_plan_of(const gsa_cuda_plan *plan, const gsa_edges *edges)
 {
-    return plan && plan->run_offset == edges->run_offset && plan->edge_offset == edges->edge_offset &&
-           plan->runs == edges->runs && plan->rows == edges->rows && plan->run_total == edges->run_total &&
+    return plan && plan->run_offset == edges->run_offset &&
+           plan->edge_offset == edges->edge_offset && plan->runs == edges->runs &&
+           plan->rows == edges->rows && plan->run_total == edges->run_total &&
            plan->edge_total == edges->edge_total;
 }
 
@@ -314,8 +345,10 @@ gsa_status gsa_cuda_plan_of(gsa_backend *b, const char *op, const gsa_edges *edg
     if (*slot == NULL) {
         *slot = (gsa_cuda_plan *)gsa_alloc_zero(b->system, 1, sizeof **slot);
         if (*slot == NULL) return gsa_out_of_memory(&b->error, op, (int64_t)sizeof **slot);
-        (*slot)->run_offset = edges->run_offset, (*slot)->edge_offset = edges->edge_offset, (*slot)->runs = edges->runs;
-        (*slot)->rows = edges->rows, (*slot)->run_total = edges->run_total, (*slot)->edge_total = edges->edge_total;
+        (*slot)->run_offset = edges->run_offset, (*slot)->edge_offset = edges->edge_offset,
+        (*slot)->runs = edges->runs;
+        (*slot)->rows = edges->rows, (*slot)->run_total = edges->run_total,
+        (*slot)->edge_total = edges->edge_total;
         status = check_edges(b, edges);
         if (status == GSA_OK) status = make_in(b, op, edges, *slot);
     }
@@ -329,7 +362,7 @@ gsa_status gsa_cuda_plan_of(gsa_backend *b, const char *op, const gsa_edges *edg
     return GSA_OK;
 }
 
-/* ---- lists for a sparse library ---- */
+/* ---- lists for a sparse library ------------------------------------------------------------ */
 static __global__ void narrow_offsets(int32_t *to, const int64_t *from, int64_t count)
 {
     const int64_t i = gsa_thread();
@@ -342,11 +375,12 @@ static __global__ void list_columns(GSA_ARGUMENT(expand_job) job, int32_t *colum
     if (e >= job.edge_total) return;
     const int64_t r = gsa_last_at_most(job.run_first, 0, job.run_total, e);
     const gsa_run run = job.runs[r];
-    column[e] = (int32_t)(job.part_first[run.kind] + run.first + (e - __ldg(job.run_first + r)) * run.step);
+    column[e] =
+        (int32_t)(job.part_first[run.kind] + run.first + (e - __ldg(job.run_first + r)) * run.step);
 }
 
-static __global__ void list_out_edges(int32_t *column, int32_t *edge, const gsa_transposed *out, const int64_t *edge_offset,
-                                      int64_t count)
+static __global__ void list_out_edges(int32_t *column, int32_t *edge, const gsa_transposed *out,
+                                      const int64_t *edge_offset, int64_t count)
 {
     const int64_t i = gsa_thread();
     if (i >= count) return;
@@ -354,7 +388,8 @@ static __global__ void list_out_edges(int32_t *column, int32_t *edge, const gsa_
     edge[i] = (int32_t)(__ldg(edge_offset + out[i].row) + out[i].k);
 }
 
-static gsa_status fill_lists(gsa_backend *b, const char *op, const gsa_edges *edges, gsa_cuda_plan *plan)
+static gsa_status fill_lists(gsa_backend *b, const char *op, const gsa_edges *edges,
+                             gsa_cuda_plan *plan)
 {
     int64_t blocks;
     expand_job job = {};
@@ -362,16 +397,19 @@ static gsa_status fill_lists(gsa_backend *b, const char *op, const gsa_edges *ed
     job.edge_total = edges->edge_total;
     for (int k = 0; k < GSA_MAX_KINDS; k++) job.part_first[k] = plan->part_first[k];
     GSA_TRY(gsa_cuda_grid(b, op, edges->rows + 1, GSA_ELEMENTS, &blocks));
-    GSA_TRY(GSA_RUN(b, narrow_offsets, blocks, GSA_ELEMENTS, plan->list_offset, edges->edge_offset, edges->rows + 1));
+    GSA_TRY(GSA_RUN(b, narrow_offsets, blocks, GSA_ELEMENTS, plan->list_offset, edges->edge_offset,
+                    edges->rows + 1));
     GSA_TRY(gsa_cuda_grid(b, op, plan->sources + 1, GSA_ELEMENTS, &blocks));
-    GSA_TRY(GSA_RUN(b, narrow_offsets, blocks, GSA_ELEMENTS, plan->list_out_offset, plan->out_offset, plan->sources + 1));
+    GSA_TRY(GSA_RUN(b, narrow_offsets, blocks, GSA_ELEMENTS, plan->list_out_offset,
+                    plan->out_offset, plan->sources + 1));
     GSA_TRY(gsa_cuda_grid(b, op, edges->edge_total, GSA_ELEMENTS, &blocks));
     GSA_TRY(GSA_RUN(b, list_columns, blocks, GSA_ELEMENTS, job, plan->list_column));
-    return GSA_RUN(b, list_out_edges, blocks, GSA_ELEMENTS, plan->list_out_column, plan->out_edge, plan->out,
-                   edges->edge_offset, edges->edge_total);
+    return GSA_RUN(b, list_out_edges, blocks, GSA_ELEMENTS, plan->list_out_column, plan->out_edge,
+                   plan->out, edges->edge_offset, edges->edge_total);
 }
 
-static gsa_status make_lists(gsa_backend *b, const char *op, const gsa_edges *edges, gsa_cuda_plan *plan)
+static gsa_status make_lists(gsa_backend *b, const char *op, const gsa_edges *edges,
+                             gsa_cuda_plan *plan)
 {
     GSA_TRY(take_array(b, op, edges->rows + 1, sizeof(int32_t), (void **)&plan->list_offset));
     GSA_TRY(take_array(b, op, edges->edge_total, sizeof(int32_t), (void **)&plan->list_column));
@@ -381,7 +419,8 @@ static gsa_status make_lists(gsa_backend *b, const char *op, const gsa_edges *ed
     return fill_lists(b, op, edges, plan);
 }
 
-gsa_status gsa_cuda_plan_lists(gsa_backend *b, const char *op, const gsa_edges *edges, const gsa_cuda_plan **plan)
+gsa_status gsa_cuda_plan_lists(gsa_backend *b, const char *op, const gsa_edges *edges,
+                               const gsa_cuda_plan **plan)
 {
     GSA_TRY(gsa_cuda_plan_of(b, op, edges, 1, plan));
     gsa_cuda_plan **const slot = slot_for(b, edges);
@@ -391,26 +430,30 @@ gsa_status gsa_cuda_plan_lists(gsa_backend *b, const char *op, const gsa_edges *
     return status;
 }
 
-/* ---- rows by degree ---- */
+/* ---- rows by degree ------------------------------------------------------------------------ */
 /* The bins of graph/plan.h. */
-static __global__ void find_bins(uint32_t *bin, int64_t *row_of, const int64_t *offset, int32_t hub, int64_t rows)
+static __global__ void find_bins(uint32_t *bin, int64_t *row_of, const int64_t *offset, int32_t hub,
+                                 int64_t rows)
 {
     const int64_t row = gsa_thread();
     if (row >= rows) return;
     const int64_t degree = __ldg(offset + row + 1) - __ldg(offset + row);
     uint32_t of = 0;
-    for (int64_t last = 2; of < GSA_DEGREE_BINS - 2 && degree > (of == 0 ? 0 : last); of++) last *= 2;
+    for (int64_t last = 2; of < GSA_DEGREE_BINS - 2 && degree > (of == 0 ? 0 : last); of++)
+        last *= 2;
     bin[row] = degree > hub ? GSA_DEGREE_BINS - 1 : of;
     row_of[row] = row;
 }
 
-typedef struct bins_wish { /* whose degrees: differences of `offset`; more than `hub` edges: the last bin */
+typedef struct bins_wish { /* whose degrees: differences of `offset`; more than `hub` edges: the
+                              last bin */
     const int64_t *offset;
     int64_t rows;
     int32_t hub;
 } bins_wish;
 
-static gsa_status sort_bins(gsa_backend *b, const char *op, const bins_wish *wish, gsa_cuda_bins *bins, sort_room *room)
+static gsa_status sort_bins(gsa_backend *b, const char *op, const bins_wish *wish,
+                            gsa_cuda_bins *bins, sort_room *room)
 {
     const int64_t rows = wish->rows;
     int64_t blocks;
@@ -419,20 +462,24 @@ static gsa_status sort_bins(gsa_backend *b, const char *op, const bins_wish *wis
     GSA_TRY(take_array(b, op, rows, sizeof *room->value, (void **)&room->value));
     GSA_TRY(take_array(b, op, rows, sizeof *room->order, (void **)&room->order));
     GSA_TRY(gsa_cuda_grid(b, op, rows, GSA_ELEMENTS, &blocks));
-    GSA_TRY(GSA_RUN(b, find_bins, blocks, GSA_ELEMENTS, room->key, room->value, wish->offset, wish->hub, rows));
+    GSA_TRY(GSA_RUN(b, find_bins, blocks, GSA_ELEMENTS, room->key, room->value, wish->offset,
+                    wish->hub, rows));
     GSA_TRY(gsa_cuda_histogram(b, bins->offset, room->key, rows, GSA_DEGREE_BINS));
     GSA_TRY(gsa_cuda_scan(b, bins->offset, GSA_DEGREE_BINS + 1));
-    GSA_TRY(gsa_cuda_sort(b, room->sorted, room->key, room->order, room->value, rows, gsa_cuda_bits(GSA_DEGREE_BINS)));
+    GSA_TRY(gsa_cuda_sort(b, room->sorted, room->key, room->order, room->value, rows,
+                          gsa_cuda_bits(GSA_DEGREE_BINS)));
     return GSA_RUN(b, narrow_offsets, blocks, GSA_ELEMENTS, bins->row, room->order, rows);
 }
 
-static gsa_status make_bins(gsa_backend *b, const char *op, const bins_wish *wish, gsa_cuda_bins *bins)
+static gsa_status make_bins(gsa_backend *b, const char *op, const bins_wish *wish,
+                            gsa_cuda_bins *bins)
 {
     const int64_t bytes = (GSA_DEGREE_BINS + 1) * (int64_t)sizeof(int64_t);
     sort_room room = {};
     if (bins->offset) return GSA_OK;
     if (wish->rows >= INT32_MAX)
-        return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: %lld rows by degree, at most 2147483646 are counted", op,
+        return gsa_fail(&b->error, GSA_ERR_LIMIT,
+                        "%s: %lld rows by degree, at most 2147483646 are counted", op,
                         (long long)wish->rows);
     GSA_TRY(take_array(b, op, wish->rows, sizeof(int32_t), (void **)&bins->row));
     GSA_TRY(take_array(b, op, GSA_DEGREE_BINS + 1, sizeof(int64_t), (void **)&bins->offset));
@@ -458,43 +505,50 @@ gsa_status gsa_cuda_plan_bins(gsa_backend *b, const char *op, const gsa_edges *e
     return status;
 }
 
-/* ---- ranges of out-edges ---- */
-/* Rows that follow one another keep row - place; the source stands above, so that a range ends with it. */
-static __global__ void key_ranges(uint64_t *key, const gsa_transposed *out, const int64_t *offset, int64_t sources,
-                                  int64_t count)
+/* ---- ranges of out-edges ------------------------------------------------------------------- */
+/* Rows that follow one another keep row - place; the source stands above, so that a range ends with
+ * it. */
+static __global__ void key_ranges(uint64_t *key, const gsa_transposed *out, const int64_t *offset,
+                                  int64_t sources, int64_t count)
 {
     const int64_t i = gsa_thread();
     if (i >= count) return;
     key[i] = (uint64_t)gsa_last_at_most(offset, 0, sources, i) << 32 | (uint32_t)(out[i].row - i);
 }
 
-static gsa_status make_ranges(gsa_backend *b, const char *op, const gsa_edges *edges, gsa_cuda_plan *plan)
+static gsa_status make_ranges(gsa_backend *b, const char *op, const gsa_edges *edges,
+                              gsa_cuda_plan *plan)
 {
     const int64_t total = edges->edge_total;
     cudaStream_t stream = gsa_cuda_of(b)->stream;
     uint64_t *key = NULL, *first = NULL;
     int64_t blocks;
     if (total >= INT32_MAX)
-        return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: ranges of %lld edges, at most 2147483646 are encoded", op,
+        return gsa_fail(&b->error, GSA_ERR_LIMIT,
+                        "%s: ranges of %lld edges, at most 2147483646 are encoded", op,
                         (long long)total);
     GSA_TRY(take_array(b, op, total + 1, sizeof(int64_t), (void **)&plan->range_first));
     GSA_TRY(take_array(b, op, 1, sizeof(int64_t), (void **)&plan->ranges));
     GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(plan->ranges, 0, sizeof(int64_t), stream)));
-    GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(plan->range_first, 0, (size_t)(total + 1) * sizeof(int64_t), stream)));
+    GSA_TRY(GSA_CUDA(
+        b, cudaMemsetAsync(plan->range_first, 0, (size_t)(total + 1) * sizeof(int64_t), stream)));
     if (total == 0) return GSA_OK;
     GSA_TRY(gsa_cuda_grid(b, op, total, GSA_ELEMENTS, &blocks));
     gsa_status status = take_array(b, op, total, sizeof *key, (void **)&key);
     if (status == GSA_OK) status = take_array(b, op, total, sizeof *first, (void **)&first);
     if (status == GSA_OK)
-        status = GSA_RUN(b, key_ranges, blocks, GSA_ELEMENTS, key, plan->out, plan->out_offset, plan->sources, total);
-    if (status == GSA_OK) status = gsa_cuda_run_lengths(b, first, plan->range_first, plan->ranges, key, total);
+        status = GSA_RUN(b, key_ranges, blocks, GSA_ELEMENTS, key, plan->out, plan->out_offset,
+                         plan->sources, total);
+    if (status == GSA_OK)
+        status = gsa_cuda_run_lengths(b, first, plan->range_first, plan->ranges, key, total);
     if (status == GSA_OK) status = gsa_cuda_scan(b, plan->range_first, total + 1);
     gsa_cuda_give(b, key);
     gsa_cuda_give(b, first);
     return status;
 }
 
-gsa_status gsa_cuda_plan_ranges(gsa_backend *b, const char *op, const gsa_edges *edges, const gsa_cuda_plan **plan)
+gsa_status gsa_cuda_plan_ranges(gsa_backend *b, const char *op, const gsa_edges *edges,
+                                const gsa_cuda_plan **plan)
 {
     GSA_TRY(gsa_cuda_plan_of(b, op, edges, 1, plan));
     gsa_cuda_plan **const slot = slot_for(b, edges);
@@ -504,9 +558,9 @@ gsa_status gsa_cuda_plan_ranges(gsa_backend *b, const char *op, const gsa_edges 
     return status;
 }
 
-/* ---- windows ---- */
-static gsa_status list_and_make(gsa_backend *b, const char *op, const gsa_edges *edges, gsa_cuda_plan *plan, int by_source,
-                                sort_room *room)
+/* ---- windows ------------------------------------------------------------------------------- */
+static gsa_status list_and_make(gsa_backend *b, const char *op, const gsa_edges *edges,
+                                gsa_cuda_plan *plan, int by_source, sort_room *room)
 {
     const int64_t total = edges->edge_total;
     expand_job job = {};
@@ -527,11 +581,13 @@ static gsa_status list_and_make(gsa_backend *b, const char *op, const gsa_edges 
 }
 
 /* Columns are 32-bit numbers: without windows where sources or rows are not. */
-static gsa_status make_windows(gsa_backend *b, const char *op, const gsa_edges *edges, gsa_cuda_plan *plan, int by_source)
+static gsa_status make_windows(gsa_backend *b, const char *op, const gsa_edges *edges,
+                               gsa_cuda_plan *plan, int by_source)
 {
     sort_room room = {};
     place_sources(edges, plan);
-    if (edges->edge_total == 0 || plan->sources >= INT32_MAX || edges->rows >= INT32_MAX) return GSA_OK;
+    if (edges->edge_total == 0 || plan->sources >= INT32_MAX || edges->rows >= INT32_MAX)
+        return GSA_OK;
     const gsa_status status = list_and_make(b, op, edges, plan, by_source, &room);
     gsa_cuda_give(b, room.key);
     gsa_cuda_give(b, room.value);
@@ -539,15 +595,16 @@ static gsa_status make_windows(gsa_backend *b, const char *op, const gsa_edges *
     return status;
 }
 
-gsa_status gsa_cuda_plan_windows(gsa_backend *b, const char *op, const gsa_edges *edges, int transpose,
-                                 const gsa_cuda_plan **plan)
+gsa_status gsa_cuda_plan_windows(gsa_backend *b, const char *op, const gsa_edges *edges,
+                                 int transpose, const gsa_cuda_plan **plan)
 {
     gsa_status status = GSA_OK;
     GSA_TRY(gsa_cuda_plan_of(b, op, edges, transpose, plan));
     gsa_cuda_plan **const slot = slot_for(b, edges), *const mine = *slot;
     if (!mine->has_windows) status = make_windows(b, op, edges, mine, 0);
     if (status == GSA_OK) mine->has_windows = 1;
-    if (status == GSA_OK && transpose && !mine->has_out_windows) status = make_windows(b, op, edges, mine, 1);
+    if (status == GSA_OK && transpose && !mine->has_out_windows)
+        status = make_windows(b, op, edges, mine, 1);
     if (status != GSA_OK) release_plan(b, slot);
     else mine->has_out_windows |= transpose;
     return status;

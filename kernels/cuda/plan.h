@@ -1,7 +1,9 @@
-/* plan.h - what the kernels want to know of some edges, worked out on the device and kept while the edges stay as they are.
+/* plan.h - what the kernels want to know of some edges, worked out on the device and kept while the
+ * edges stay as they are.
  *
- * A plan is found again by the addresses of the edges' arrays; an upload, copy, fill or free that touches one of them
- * forgets it. It is the device's half of graph/plan.h: same order of out-edges, same cut of hub rows, no readback. */
+ * A plan is found again by the addresses of the edges' arrays; an upload, copy, fill or free that
+ * touches one of them forgets it. It is the device's half of graph/plan.h: same order of out-edges,
+ * same cut of hub rows, no readback. */
 #ifndef GSA_CUDA_PLAN_H
 #define GSA_CUDA_PLAN_H
 #include "graph/plan.h"
@@ -12,8 +14,9 @@ typedef struct gsa_cuda_entry { /* one in-edge of the expanded form */
     uint32_t tag;               /* label * GSA_MAX_KINDS + kind */
 } gsa_cuda_entry;
 
-/* Rows that are cut: row u's pieces are piece[u] .. piece[u+1]-1 (none unless it is a hub), each of `length` edges, the
- * last of what remains. The number of pieces stands on the device alone, at piece[rows]; `bound` is never less. */
+/* Rows that are cut: row u's pieces are piece[u] .. piece[u+1]-1 (none unless it is a hub), each of
+ * `length` edges, the last of what remains. The number of pieces stands on the device alone, at
+ * piece[rows]; `bound` is never less. */
 typedef struct gsa_cuda_cut {
     int32_t length;
     int64_t bound;
@@ -21,7 +24,8 @@ typedef struct gsa_cuda_cut {
     int32_t *owner; /* [bound] the row of each piece; not set behind the last */
 } gsa_cuda_cut;
 
-/* Rows, or sources, by their number of edges: the bins of graph/plan.h, whose last holds those that are cut. */
+/* Rows, or sources, by their number of edges: the bins of graph/plan.h, whose last holds those that
+ * are cut. */
 typedef struct gsa_cuda_bins {
     int64_t *offset; /* [GSA_DEGREE_BINS+1]; NULL: nobody asked */
     int32_t *row;    /* [rows] bin by bin, ascending inside a bin */
@@ -30,40 +34,44 @@ typedef struct gsa_cuda_bins {
 struct gsa_cuda_plan {
     const void *run_offset, *edge_offset, *runs; /* whose plan this is */
     int64_t rows, run_total, edge_total, used;   /* used: when it was last asked for */
-    int64_t *run_first;                          /* [run_total+1] first edge of each run, or NULL where no path needs it */
-    gsa_cuda_entry *entries;                     /* [edges] where runs are short, or NULL: walk the runs */
+    int64_t *run_first; /* [run_total+1] first edge of each run, or NULL where no path needs it */
+    gsa_cuda_entry *entries; /* [edges] where runs are short, or NULL: walk the runs */
     gsa_cuda_cut in;
     int has_out;
     int64_t sources, part_first[GSA_MAX_KINDS];
     int64_t *out_offset; /* [sources+1] */
     gsa_transposed *out; /* [edges] by (source, row, k) */
     gsa_cuda_cut out_cut;
-    /* the edges as lists of 32-bit numbers, by row and by source, where a path asks for them; list_column: among the sources
-     * of all kinds; out_edge: which of the edges by row it is */
+    /* the edges as lists of 32-bit numbers, by row and by source, where a path asks for them;
+     * list_column: among the sources of all kinds; out_edge: which of the edges by row it is */
     int32_t *list_offset, *list_column, *list_out_offset, *list_out_column, *out_edge;
     gsa_cuda_bins bins, out_bins; /* where a path asks for them */
-    /* ranges of out-edges, likewise: those of one source whose rows follow one another. *ranges of them, known on the device alone; range i
-     * is out[range_first[i]] .. out[range_first[i+1]-1]; behind the last all are `edges` */
+    /* ranges of out-edges, likewise: those of one source whose rows follow one another. *ranges of
+     * them, known on the device alone; range i is out[range_first[i]] .. out[range_first[i+1]-1];
+     * behind the last all are `edges` */
     int64_t *ranges, *range_first; /* [1], [edges+1] */
     /* windows of rows, and of sources, where a path asks for them (window.h) */
     int has_windows, has_out_windows;
     gsa_cuda_windows windows, out_windows;
 };
 
-/* The plan of these edges; transpose: with out-edges. It lives until the edges are touched or the table is full (the one
- * that was not asked for longest goes). */
+/* The plan of these edges; transpose: with out-edges. It lives until the edges are touched or the
+ * table is full (the one that was not asked for longest goes). */
 gsa_status gsa_cuda_plan_of(gsa_backend *b, const char *op, const gsa_edges *edges, int transpose,
                             const gsa_cuda_plan **plan);
 /* The same with out-edges and lists; fewer than 2^31 rows and edges. */
-gsa_status gsa_cuda_plan_lists(gsa_backend *b, const char *op, const gsa_edges *edges, const gsa_cuda_plan **plan);
-/* The same with rows by degree; transpose: and out-edges and sources by theirs. Fewer than 2^31 rows. */
+gsa_status gsa_cuda_plan_lists(gsa_backend *b, const char *op, const gsa_edges *edges,
+                               const gsa_cuda_plan **plan);
+/* The same with rows by degree; transpose: and out-edges and sources by theirs. Fewer than 2^31
+ * rows. */
 gsa_status gsa_cuda_plan_bins(gsa_backend *b, const char *op, const gsa_edges *edges, int transpose,
                               const gsa_cuda_plan **plan);
 /* The same with out-edges and their ranges; fewer than 2^31 edges. */
-gsa_status gsa_cuda_plan_ranges(gsa_backend *b, const char *op, const gsa_edges *edges, const gsa_cuda_plan **plan);
+gsa_status gsa_cuda_plan_ranges(gsa_backend *b, const char *op, const gsa_edges *edges,
+                                const gsa_cuda_plan **plan);
 /* The same with windows of rows; transpose: and out-edges and windows of sources. */
-gsa_status gsa_cuda_plan_windows(gsa_backend *b, const char *op, const gsa_edges *edges, int transpose,
-                                 const gsa_cuda_plan **plan);
+gsa_status gsa_cuda_plan_windows(gsa_backend *b, const char *op, const gsa_edges *edges,
+                                 int transpose, const gsa_cuda_plan **plan);
 void gsa_cuda_touch_plans(gsa_backend *b, const void *at, int64_t bytes);
 void gsa_cuda_forget_plans(gsa_backend *b);
 

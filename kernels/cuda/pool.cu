@@ -1,5 +1,5 @@
-/* pool.cu - mean or first maximum over the rows of each example: a block has 32 columns of one example, eight rows at a
- * time. */
+/* pool.cu - mean or first maximum over the rows of each example: a block has 32 columns of one
+ * example, eight rows at a time. */
 #include "kernels/cuda/device.h"
 
 enum { LANES = 8 };
@@ -19,7 +19,8 @@ typedef struct pool_best {
     int64_t row; /* -1: none yet */
 } pool_best;
 
-/* The first NaN wins over every number, then the larger, then the earlier row: in whichever order rows come. */
+/* The first NaN wins over every number, then the larger, then the earlier row: in whichever order
+ * rows come. */
 GSA_DEVICE pool_best better(pool_best a, pool_best b)
 {
     if (a.row < 0 || b.row < 0) return a.row < 0 ? b : a;
@@ -33,11 +34,13 @@ static __global__ void __launch_bounds__(GSA_WARP *LANES) pool_mean(GSA_ARGUMENT
 {
     GSA_SHARED(float, sums, [LANES][GSA_WARP + 1]);
     const int column = threadIdx.x % GSA_WARP, lane = threadIdx.x / GSA_WARP;
-    const int64_t example = blockIdx.x / job.slices, c = blockIdx.x % job.slices * GSA_WARP + column;
+    const int64_t example = blockIdx.x / job.slices,
+                  c = blockIdx.x % job.slices * GSA_WARP + column;
     const int64_t first = __ldg(job.offset + example), last = __ldg(job.offset + example + 1);
     float sum = 0;
     if (c < job.cols)
-        for (int64_t row = first + lane; row < last; row += LANES) sum += __ldg(job.x + row * job.cols + c);
+        for (int64_t row = first + lane; row < last; row += LANES)
+            sum += __ldg(job.x + row * job.cols + c);
     sums[lane][column] = sum;
     __syncthreads();
     if (lane > 0 || c >= job.cols) return;
@@ -49,7 +52,8 @@ static __global__ void __launch_bounds__(GSA_WARP *LANES) pool_maximum(GSA_ARGUM
 {
     GSA_SHARED(pool_best, found, [LANES][GSA_WARP]);
     const int column = threadIdx.x % GSA_WARP, lane = threadIdx.x / GSA_WARP;
-    const int64_t example = blockIdx.x / job.slices, c = blockIdx.x % job.slices * GSA_WARP + column;
+    const int64_t example = blockIdx.x / job.slices,
+                  c = blockIdx.x % job.slices * GSA_WARP + column;
     const int64_t first = __ldg(job.offset + example), last = __ldg(job.offset + example + 1);
     pool_best best = { 0, -1 };
     if (c < job.cols)
@@ -66,7 +70,8 @@ static __global__ void __launch_bounds__(GSA_WARP *LANES) pool_maximum(GSA_ARGUM
 static __global__ void __launch_bounds__(GSA_WARP *LANES) pool_mean_back(GSA_ARGUMENT(pool_job) job)
 {
     const int column = threadIdx.x % GSA_WARP, lane = threadIdx.x / GSA_WARP;
-    const int64_t example = blockIdx.x / job.slices, c = blockIdx.x % job.slices * GSA_WARP + column;
+    const int64_t example = blockIdx.x / job.slices,
+                  c = blockIdx.x % job.slices * GSA_WARP + column;
     const int64_t first = __ldg(job.offset + example), last = __ldg(job.offset + example + 1);
     if (c >= job.cols || first == last) return;
     const float share = __ldg(job.x + example * job.cols + c) / (float)(last - first);
@@ -76,30 +81,35 @@ static __global__ void __launch_bounds__(GSA_WARP *LANES) pool_mean_back(GSA_ARG
     }
 }
 
-static __global__ void __launch_bounds__(GSA_WARP *LANES) pool_maximum_back(GSA_ARGUMENT(pool_job) job)
+static __global__ void __launch_bounds__(GSA_WARP *LANES)
+    pool_maximum_back(GSA_ARGUMENT(pool_job) job)
 {
     const int column = threadIdx.x % GSA_WARP, lane = threadIdx.x / GSA_WARP;
-    const int64_t example = blockIdx.x / job.slices, c = blockIdx.x % job.slices * GSA_WARP + column;
+    const int64_t example = blockIdx.x / job.slices,
+                  c = blockIdx.x % job.slices * GSA_WARP + column;
     if (c >= job.cols) return;
     const int32_t best = __ldg(job.kept_arg + example * job.cols + c);
     const float dy = __ldg(job.x + example * job.cols + c);
     if (job.accumulate && lane == 0 && best >= 0) job.y[best * job.cols + c] += dy;
     if (job.accumulate) return;
     const int64_t first = __ldg(job.offset + example), last = __ldg(job.offset + example + 1);
-    for (int64_t row = first + lane; row < last; row += LANES) job.y[row * job.cols + c] = row == best ? dy : 0;
+    for (int64_t row = first + lane; row < last; row += LANES)
+        job.y[row * job.cols + c] = row == best ? dy : 0;
 }
 
-static gsa_status prepare(gsa_backend *b, const char *op, pool_job *job, int lacks_arg, int64_t examples, int64_t *blocks)
+static gsa_status prepare(gsa_backend *b, const char *op, pool_job *job, int lacks_arg,
+                          int64_t examples, int64_t *blocks)
 {
     GSA_TRY(gsa_cuda_shape(b, op, examples, job->cols));
     if (lacks_arg)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: a maximum needs arg [examples, cols], which is NULL", op);
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
+                        "%s: a maximum needs arg [examples, cols], which is NULL", op);
     job->slices = (job->cols + GSA_WARP - 1) / GSA_WARP;
     return gsa_cuda_grid(b, op, examples * job->slices, 1, blocks);
 }
 
-static gsa_status pool_forward(gsa_backend *b, void *y, int32_t *arg, const void *x, const int64_t *offset, int maximum,
-                               int64_t examples, int64_t cols)
+static gsa_status pool_forward(gsa_backend *b, void *y, int32_t *arg, const void *x,
+                               const int64_t *offset, int maximum, int64_t examples, int64_t cols)
 {
     int64_t blocks;
     pool_job job = { (float *)y, (const float *)x, arg, NULL, offset, maximum, 0, cols, 0 };
@@ -108,11 +118,14 @@ static gsa_status pool_forward(gsa_backend *b, void *y, int32_t *arg, const void
                    : GSA_RUN(b, pool_mean, blocks, GSA_WARP * LANES, job);
 }
 
-static gsa_status pool_backward(gsa_backend *b, void *dx, const void *dy, const int32_t *arg, const int64_t *offset,
-                                int maximum, int accumulate, int64_t examples, int64_t cols)
+static gsa_status pool_backward(gsa_backend *b, void *dx, const void *dy, const int32_t *arg,
+                                const int64_t *offset, int maximum, int accumulate,
+                                int64_t examples, int64_t cols)
 {
     int64_t blocks;
-    pool_job job = { (float *)dx, (const float *)dy, NULL, arg, offset, maximum, accumulate, cols, 0 };
+    pool_job job = {
+        (float *)dx, (const float *)dy, NULL, arg, offset, maximum, accumulate, cols, 0
+    };
     if (dx == NULL) return GSA_OK;
     GSA_TRY(prepare(b, "pool_backward", &job, maximum && arg == NULL, examples, &blocks));
     return maximum ? GSA_RUN(b, pool_maximum_back, blocks, GSA_WARP * LANES, job)

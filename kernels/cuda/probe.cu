@@ -1,4 +1,5 @@
-/* probe.cu - asks the CUDA runtime; linked statically, so that a machine without CUDA gets a sentence and no loader error. */
+/* probe.cu - asks the CUDA runtime; linked statically, so that a machine without CUDA gets a
+ * sentence and no loader error. */
 #include "kernels/cuda/probe.h"
 #include <cuda_runtime.h>
 #include <stdarg.h>
@@ -15,7 +16,9 @@ static void add(line *at, const char *format, ...)
     va_start(arguments, format);
     const int length = vsnprintf(at->text + at->used, at->size - at->used, format, arguments);
     va_end(arguments);
-    at->used += length < 0 ? 0 : (size_t)length < at->size - at->used ? (size_t)length : at->size - at->used - 1;
+    at->used += length < 0                             ? 0
+                : (size_t)length < at->size - at->used ? (size_t)length
+                                                       : at->size - at->used - 1;
 }
 
 static void add_version(line *at, const char *what, cudaError_t status, int version)
@@ -31,8 +34,9 @@ static void add_device(line *at, int device)
     const cudaError_t status = cudaGetDeviceProperties(&p, device);
     if (status != cudaSuccess) add(at, "\ndevice %d: %s", device, cudaGetErrorString(status));
     else
-        add(at, "\ndevice %d: %s, %.1f GiB, compute capability %d.%d, %d multiprocessors", device, p.name,
-            (double)p.totalGlobalMem / 1073741824.0, p.major, p.minor, p.multiProcessorCount);
+        add(at, "\ndevice %d: %s, %.1f GiB, compute capability %d.%d, %d multiprocessors", device,
+            p.name, (double)p.totalGlobalMem / 1073741824.0, p.major, p.minor,
+            p.multiProcessorCount);
 }
 
 extern "C" int gsa_cuda_probe(char *text, size_t size)
@@ -40,7 +44,8 @@ extern "C" int gsa_cuda_probe(char *text, size_t size)
     int runtime = 0, driver = 0, devices = 0;
     line at = { text, size, 0 };
     text[0] = 0;
-    const cudaError_t runtime_status = cudaRuntimeGetVersion(&runtime), driver_status = cudaDriverGetVersion(&driver);
+    const cudaError_t runtime_status = cudaRuntimeGetVersion(&runtime),
+                      driver_status = cudaDriverGetVersion(&driver);
     add_version(&at, "runtime", runtime_status, runtime);
     add_version(&at, ", driver", driver_status, driver);
     const cudaError_t status = cudaGetDeviceCount(&devices);

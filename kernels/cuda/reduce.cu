@@ -1,12 +1,15 @@
-/* reduce.cu - sums, the count of values that are not finite, the clipping factor. A block a chunk, then one block for all.
+/* reduce.cu - sums, the count of values that are not finite, the clipping factor. A block a chunk,
+ * then one block for all.
  * */
 #include "kernels/cuda/reduce.h"
 
 enum { SUM, SQUARES, BAD };
 
-static __global__ void __launch_bounds__(GSA_ELEMENTS) reduce_chunk(double *partial, const float *x, int what, int64_t count)
+static __global__ void __launch_bounds__(GSA_ELEMENTS)
+    reduce_chunk(double *partial, const float *x, int what, int64_t count)
 {
-    const int64_t first = (int64_t)blockIdx.x * GSA_REDUCE_CHUNK, last = min(first + GSA_REDUCE_CHUNK, count);
+    const int64_t first = (int64_t)blockIdx.x * GSA_REDUCE_CHUNK,
+                  last = min(first + GSA_REDUCE_CHUNK, count);
     double sum = 0;
     for (int64_t i = first + threadIdx.x; i < last; i += GSA_ELEMENTS) {
         const double value = (double)__ldg(x + i);
@@ -16,7 +19,8 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS) reduce_chunk(double *part
     if (threadIdx.x == 0) partial[blockIdx.x] = sum;
 }
 
-static __global__ void __launch_bounds__(GSA_ELEMENTS) finish_sum(GSA_ARGUMENT(gsa_cuda_total) total)
+static __global__ void __launch_bounds__(GSA_ELEMENTS)
+    finish_sum(GSA_ARGUMENT(gsa_cuda_total) total)
 {
     double sum = 0;
     for (int64_t i = threadIdx.x; i < total.partials; i += GSA_ELEMENTS) sum += total.partial[i];
@@ -32,11 +36,13 @@ gsa_status gsa_cuda_finish(gsa_backend *b, const gsa_cuda_total *total)
     return GSA_RUN(b, finish_sum, 1, GSA_ELEMENTS, *total);
 }
 
-static gsa_status reduce(gsa_backend *b, const char *op, const void *x, int what, int64_t count, gsa_cuda_total total)
+static gsa_status reduce(gsa_backend *b, const char *op, const void *x, int what, int64_t count,
+                         gsa_cuda_total total)
 {
     double *partial;
     GSA_TRY(gsa_cuda_partials(b, op, count, &partial, &total.partials));
-    GSA_TRY(GSA_RUN(b, reduce_chunk, total.partials, GSA_ELEMENTS, partial, (const float *)x, what, count));
+    GSA_TRY(GSA_RUN(b, reduce_chunk, total.partials, GSA_ELEMENTS, partial, (const float *)x, what,
+                    count));
     total.partial = partial;
     return gsa_cuda_finish(b, &total);
 }
@@ -48,7 +54,8 @@ static gsa_status sum(gsa_backend *b, double *out, const void *x, int64_t count)
     return reduce(b, "sum", x, SUM, count, total);
 }
 
-static gsa_status sum_squares(gsa_backend *b, double *out, const void *x, int accumulate, int64_t count)
+static gsa_status sum_squares(gsa_backend *b, double *out, const void *x, int accumulate,
+                              int64_t count)
 {
     gsa_cuda_total total = {};
     total.sum = out, total.accumulate = accumulate;
@@ -62,7 +69,8 @@ static gsa_status count_bad(gsa_backend *b, int64_t *out, const void *x, int64_t
     return reduce(b, "count_bad", x, BAD, count, total);
 }
 
-static __global__ void clip_factor(double *control, const double *squares, double max_norm, int latch)
+static __global__ void clip_factor(double *control, const double *squares, double max_norm,
+                                   int latch)
 {
     if (threadIdx.x > 0) return;
     const double norm = sqrt(*squares);
@@ -71,9 +79,11 @@ static __global__ void clip_factor(double *control, const double *squares, doubl
     else control[1] = max_norm > 0 && norm > max_norm ? max_norm / norm : 1;
 }
 
-static gsa_status clip(gsa_backend *b, double *control, const double *squares, double max_norm, int latch)
+static gsa_status clip(gsa_backend *b, double *control, const double *squares, double max_norm,
+                       int latch)
 {
-    if (!(max_norm >= 0)) return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "clip: max_norm = %g is negative", max_norm);
+    if (!(max_norm >= 0))
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "clip: max_norm = %g is negative", max_norm);
     return GSA_RUN(b, clip_factor, 1, GSA_WARP, control, squares, max_norm, latch);
 }
 

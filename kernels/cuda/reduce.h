@@ -3,7 +3,8 @@
 #define GSA_CUDA_REDUCE_H
 #include "kernels/cuda/device.h"
 
-/* The sum over a block of GSA_ELEMENTS threads, in thread 0: lanes by a tree, then warps in order. Every thread calls it. */
+/* The sum over a block of GSA_ELEMENTS threads, in thread 0: lanes by a tree, then warps in order.
+ * Every thread calls it. */
 GSA_DEVICE double gsa_sum_block(double x)
 {
     GSA_SHARED(double, warps, [GSA_ELEMENTS / GSA_WARP]);
@@ -16,7 +17,8 @@ GSA_DEVICE double gsa_sum_block(double x)
 }
 
 /* Scratch for the partial sums of `count` elements, and the blocks that make them. */
-static inline gsa_status gsa_cuda_partials(gsa_backend *b, const char *op, int64_t count, double **partial, int64_t *blocks)
+static inline gsa_status gsa_cuda_partials(gsa_backend *b, const char *op, int64_t count,
+                                           double **partial, int64_t *blocks)
 {
     void *room;
     GSA_TRY(gsa_cuda_shape(b, op, count, 1));

@@ -1,9 +1,10 @@
-/* rows.cu - rows taken from a table, gradients scattered back into it in a fixed order, rows chosen by a mask.
+/* rows.cu - rows taken from a table, gradients scattered back into it in a fixed order, rows chosen
+ * by a mask.
  *
- * The gradient of a table: the rows are sorted by id (stable, so ascending inside an id) and cut into chunks of CHUNK. A
- * block has 32 columns of one chunk: ids that lie inside the chunk are added to the table at once; the first and the last
- * may go on in neighbouring chunks, and leave partial sums, which the chunk where an id starts adds up in the order of
- * chunks. */
+ * The gradient of a table: the rows are sorted by id (stable, so ascending inside an id) and cut
+ * into chunks of CHUNK. A block has 32 columns of one chunk: ids that lie inside the chunk are
+ * added to the table at once; the first and the last may go on in neighbouring chunks, and leave
+ * partial sums, which the chunk where an id starts adds up in the order of chunks. */
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/library.h"
 
@@ -21,7 +22,7 @@ typedef struct row_job {
     int64_t rows, cols, table_rows;
 } row_job;
 
-/* ---- gather ---- */
+/* ---- gather -------------------------------------------------------------------------------- */
 static __global__ void __launch_bounds__(GSA_ELEMENTS) gather_rows(GSA_ARGUMENT(row_job) job)
 {
     const int64_t i = gsa_thread();
@@ -34,8 +35,9 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS) gather_rows(GSA_ARGUMENT(
     job.y[i] = job.accumulate ? job.y[i] + taken : taken;
 }
 
-static gsa_status gather_forward(gsa_backend *b, void *y, const void *table, const int32_t *ids, double scale,
-                                 int accumulate, int64_t rows, int64_t cols, int64_t table_rows)
+static gsa_status gather_forward(gsa_backend *b, void *y, const void *table, const int32_t *ids,
+                                 double scale, int accumulate, int64_t rows, int64_t cols,
+                                 int64_t table_rows)
 {
     int64_t blocks;
     row_job job = {};
@@ -44,13 +46,15 @@ static gsa_status gather_forward(gsa_backend *b, void *y, const void *table, con
     GSA_TRY(gsa_cuda_grid(b, "gather_forward", rows * cols, GSA_ELEMENTS, &blocks));
     job.y = (float *)y, job.table = (const float *)table, job.ids = ids, job.scale = (float)scale,
     job.accumulate = accumulate;
-    job.rows = rows, job.cols = cols, job.table_rows = table_rows, job.watch = gsa_cuda_suspect(b, GSA_FAULT_GATHER);
+    job.rows = rows, job.cols = cols, job.table_rows = table_rows,
+    job.watch = gsa_cuda_suspect(b, GSA_FAULT_GATHER);
     return GSA_RUN(b, gather_rows, blocks, GSA_ELEMENTS, job);
 }
 
-/* ---- its gradient ---- */
+/* ---- its gradient -------------------------------------------------------------------------- */
 typedef struct scatter_job {
-    float *table, *head, *tail; /* head, tail: [chunks, cols] partial sums of ids that reach into a chunk, and out of it */
+    float *table, *head, *tail; /* head, tail: [chunks, cols] partial sums of ids that reach into a
+                                   chunk, and out of it */
     const float *dy;
     const uint32_t *id; /* sorted; table_rows: not wanted */
     const int64_t *row;
@@ -58,7 +62,8 @@ typedef struct scatter_job {
     int64_t rows, cols, table_rows, chunks, slices;
 } scatter_job;
 
-static __global__ void __launch_bounds__(GSA_ELEMENTS) scatter_keys(uint32_t *key, int64_t *value, GSA_ARGUMENT(row_job) job)
+static __global__ void __launch_bounds__(GSA_ELEMENTS)
+    scatter_keys(uint32_t *key, int64_t *value, GSA_ARGUMENT(row_job) job)
 {
     const int64_t i = gsa_thread();
     if (i >= job.rows) return;
@@ -72,7 +77,8 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS) scatter_keys(uint32_t *ke
 /* A warp: 32 columns of one chunk. */
 static __global__ void __launch_bounds__(GSA_WARP) scatter_chunk(GSA_ARGUMENT(scatter_job) job)
 {
-    const int64_t chunk = blockIdx.x / job.slices, c = blockIdx.x % job.slices * GSA_WARP + threadIdx.x;
+    const int64_t chunk = blockIdx.x / job.slices,
+                  c = blockIdx.x % job.slices * GSA_WARP + threadIdx.x;
     const int64_t first = chunk * CHUNK, last = min(first + CHUNK, job.rows);
     if (c >= job.cols) return;
     float sum = 0;
@@ -90,14 +96,17 @@ static __global__ void __launch_bounds__(GSA_WARP) scatter_chunk(GSA_ARGUMENT(sc
     }
 }
 
-/* An id that starts in this chunk and goes on: its tail here, then the heads of the chunks that it reaches into. */
+/* An id that starts in this chunk and goes on: its tail here, then the heads of the chunks that it
+ * reaches into. */
 static __global__ void __launch_bounds__(GSA_WARP) scatter_join(GSA_ARGUMENT(scatter_job) job)
 {
-    const int64_t chunk = blockIdx.x / job.slices, c = blockIdx.x % job.slices * GSA_WARP + threadIdx.x;
+    const int64_t chunk = blockIdx.x / job.slices,
+                  c = blockIdx.x % job.slices * GSA_WARP + threadIdx.x;
     const int64_t last = (chunk + 1) * CHUNK;
     if (c >= job.cols || last >= job.rows) return;
     const uint32_t id = __ldg(job.id + last - 1);
-    const bool goes_on = __ldg(job.id + last) == id, starts_here = chunk == 0 || __ldg(job.id + last - CHUNK - 1) != id;
+    const bool goes_on = __ldg(job.id + last) == id,
+               starts_here = chunk == 0 || __ldg(job.id + last - CHUNK - 1) != id;
     if (!goes_on || !starts_here || id >= job.table_rows) return;
     float sum = job.tail[chunk * job.cols + c];
     for (int64_t next = chunk + 1; next < job.chunks && __ldg(job.id + next * CHUNK) == id; next++)
@@ -122,33 +131,39 @@ static gsa_status scatter_sorted(gsa_backend *b, const row_job *keys, scatter_jo
     int64_t *place = (int64_t *)at, *order = (int64_t *)(at + value);
     GSA_TRY(gsa_cuda_grid(b, "gather_backward", rows, GSA_ELEMENTS, &blocks));
     GSA_TRY(GSA_RUN(b, scatter_keys, blocks, GSA_ELEMENTS, unsorted, place, *keys));
-    GSA_TRY(gsa_cuda_sort(b, sorted, unsorted, order, place, rows, gsa_cuda_bits(keys->table_rows + 1)));
+    GSA_TRY(gsa_cuda_sort(b, sorted, unsorted, order, place, rows,
+                          gsa_cuda_bits(keys->table_rows + 1)));
     job->id = sorted, job->row = order;
-    job->head = (float *)(at + 2 * value + 2 * key), job->tail = (float *)(at + 2 * value + 2 * key + part);
+    job->head = (float *)(at + 2 * value + 2 * key),
+    job->tail = (float *)(at + 2 * value + 2 * key + part);
     GSA_TRY(gsa_cuda_grid(b, "gather_backward", job->chunks * job->slices, 1, &blocks));
     GSA_TRY(GSA_RUN(b, scatter_chunk, blocks, GSA_WARP, *job));
     return GSA_RUN(b, scatter_join, blocks, GSA_WARP, *job);
 }
 
-static gsa_status gather_backward(gsa_backend *b, void *dtable, const void *dy, const int32_t *ids, int32_t first_id,
-                                  double scale, int64_t rows, int64_t cols, int64_t table_rows)
+static gsa_status gather_backward(gsa_backend *b, void *dtable, const void *dy, const int32_t *ids,
+                                  int32_t first_id, double scale, int64_t rows, int64_t cols,
+                                  int64_t table_rows)
 {
     row_job keys = {};
     scatter_job job = {};
     GSA_TRY(gsa_cuda_shape(b, "gather_backward", rows, cols));
     GSA_TRY(gsa_cuda_shape(b, "gather_backward", table_rows, cols));
     if (table_rows >= INT32_MAX)
-        return gsa_fail(&b->error, GSA_ERR_LIMIT, "gather_backward: a table of %lld rows, at most 2147483646",
+        return gsa_fail(&b->error, GSA_ERR_LIMIT,
+                        "gather_backward: a table of %lld rows, at most 2147483646",
                         (long long)table_rows);
     if (dtable == NULL || rows == 0 || cols == 0) return GSA_OK;
     keys.ids = ids, keys.first_id = first_id, keys.rows = rows, keys.table_rows = table_rows;
     keys.watch = gsa_cuda_suspect(b, GSA_FAULT_GATHER_BACKWARD);
-    job.table = (float *)dtable, job.dy = (const float *)dy, job.scale = (float)scale, job.rows = rows, job.cols = cols;
-    job.table_rows = table_rows, job.chunks = (rows + CHUNK - 1) / CHUNK, job.slices = (cols + GSA_WARP - 1) / GSA_WARP;
+    job.table = (float *)dtable, job.dy = (const float *)dy, job.scale = (float)scale,
+    job.rows = rows, job.cols = cols;
+    job.table_rows = table_rows, job.chunks = (rows + CHUNK - 1) / CHUNK,
+    job.slices = (cols + GSA_WARP - 1) / GSA_WARP;
     return scatter_sorted(b, &keys, &job);
 }
 
-/* ---- select ---- */
+/* ---- select -------------------------------------------------------------------------------- */
 static __global__ void __launch_bounds__(GSA_ELEMENTS) select_rows(GSA_ARGUMENT(row_job) job)
 {
     const int64_t i = gsa_thread();
@@ -163,27 +178,27 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS) select_back(GSA_ARGUMENT(
     if (to) to[i] += job.table[i];
 }
 
-static gsa_status select_forward(gsa_backend *b, void *y, const uint8_t *mask, const void *a, const void *c, int64_t rows,
-                                 int64_t cols)
+static gsa_status select_forward(gsa_backend *b, void *y, const uint8_t *mask, const void *a,
+                                 const void *c, int64_t rows, int64_t cols)
 {
     int64_t blocks;
     row_job job = {};
     GSA_TRY(gsa_cuda_shape(b, "select_forward", rows, cols));
     GSA_TRY(gsa_cuda_grid(b, "select_forward", rows * cols, GSA_ELEMENTS, &blocks));
-    job.y = (float *)y, job.mask = mask, job.table = (const float *)a, job.c = (const float *)c, job.rows = rows,
-    job.cols = cols;
+    job.y = (float *)y, job.mask = mask, job.table = (const float *)a, job.c = (const float *)c,
+    job.rows = rows, job.cols = cols;
     return GSA_RUN(b, select_rows, blocks, GSA_ELEMENTS, job);
 }
 
-static gsa_status select_backward(gsa_backend *b, void *da, void *dc, const uint8_t *mask, const void *dy, int64_t rows,
-                                  int64_t cols)
+static gsa_status select_backward(gsa_backend *b, void *da, void *dc, const uint8_t *mask,
+                                  const void *dy, int64_t rows, int64_t cols)
 {
     int64_t blocks;
     row_job job = {};
     GSA_TRY(gsa_cuda_shape(b, "select_backward", rows, cols));
     GSA_TRY(gsa_cuda_grid(b, "select_backward", rows * cols, GSA_ELEMENTS, &blocks));
-    job.y = (float *)da, job.dc = (float *)dc, job.mask = mask, job.table = (const float *)dy, job.rows = rows,
-    job.cols = cols;
+    job.y = (float *)da, job.dc = (float *)dc, job.mask = mask, job.table = (const float *)dy,
+    job.rows = rows, job.cols = cols;
     return GSA_RUN(b, select_back, blocks, GSA_ELEMENTS, job);
 }
 

@@ -1,4 +1,5 @@
-/* state.h - what every file of the backend sees on the host's side: its state, how a CUDA call is checked, memory. */
+/* state.h - what every file of the backend sees on the host's side: its state, how a CUDA call is
+ * checked, memory. */
 #ifndef GSA_CUDA_STATE_H
 #define GSA_CUDA_STATE_H
 #include "kernels/cuda/platform.h"
@@ -10,8 +11,8 @@ typedef struct gsa_cuda_library gsa_cuda_library;
 typedef struct gsa_cuda_sparse gsa_cuda_sparse;
 typedef struct gsa_cuda_steps gsa_cuda_steps;
 
-/* What kernels found wrong: the first op that says so wins, and of its rows the first. Written by kernels, read by
- * download. */
+/* What kernels found wrong: the first op that says so wins, and of its rows the first. Written by
+ * kernels, read by download. */
 enum gsa_cuda_fault_code {
     GSA_FAULT_NONE,
     GSA_FAULT_GATHER,
@@ -23,7 +24,8 @@ enum gsa_cuda_fault_code {
     GSA_FAULT_PLACE /* the last that three bits hold */
 };
 typedef struct gsa_cuda_fault {
-    unsigned long long key; /* serial << 43 | code << 40 | row; all ones: nothing. The smallest wins */
+    unsigned long long
+        key; /* serial << 43 | code << 40 | row; all ones: nothing. The smallest wins */
     int32_t limit, zero;
 } gsa_cuda_fault;
 
@@ -54,11 +56,12 @@ typedef struct gsa_cuda_ahead {
     gsa_cuda_ring ring;
     cudaEvent_t began, arrived; /* the work's place at the last upload_arrive; the last copy */
     int has_began, has_arrived;
-    int waits;                  /* the next copy has still to wait for `began` */
-    int pending;                /* copies that the work has not waited for */
+    int waits;   /* the next copy has still to wait for `began` */
+    int pending; /* copies that the work has not waited for */
 } gsa_cuda_ahead;
 
-/* Pinned memory where small downloads arrive, and with each the word of faults: the host waits once. */
+/* Pinned memory where small downloads arrive, and with each the word of faults: the host waits
+ * once. */
 enum { GSA_CUDA_LANDING_BYTES = 4096 };
 typedef struct gsa_cuda_landing {
     gsa_cuda_fault fault;
@@ -75,7 +78,7 @@ typedef struct gsa_cuda_state {
     gsa_error loss;
     gsa_cuda_block *blocks;
     int64_t in_use, kept;
-    gsa_cuda_ring ring;   /* of uploads in turn; its stream is the one above */
+    gsa_cuda_ring ring; /* of uploads in turn; its stream is the one above */
     gsa_cuda_ahead ahead;
     void *scratch;
     int64_t scratch_bytes;
@@ -89,7 +92,7 @@ typedef struct gsa_cuda_state {
     int attention;           /* enum gsa_cuda_attention */
     int by_degree;           /* attention takes rows and sources in the order of their degrees */
     double window_reuse, tensor_density; /* the tuning's, until told otherwise */
-    gsa_cuda_steps *steps;   /* NULL: no graphs, every call is queued by itself */
+    gsa_cuda_steps *steps;               /* NULL: no graphs, every call is queued by itself */
 } gsa_cuda_state;
 
 static inline gsa_cuda_state *gsa_cuda_of(gsa_backend *b)
@@ -97,39 +100,48 @@ static inline gsa_cuda_state *gsa_cuda_of(gsa_backend *b)
     return (gsa_cuda_state *)b->state;
 }
 
-/* cudaSuccess, or a status with the sentence "expression at file:line: what CUDA says". Errors are cleared; one that cannot
- * be is sticky. */
-gsa_status gsa_cuda_check(gsa_backend *b, cudaError_t error, const char *expression, const char *file, int line);
+/* cudaSuccess, or a status with the sentence "expression at file:line: what CUDA says". Errors are
+ * cleared; one that cannot be is sticky. */
+gsa_status gsa_cuda_check(gsa_backend *b, cudaError_t error, const char *expression,
+                          const char *file, int line);
 #define GSA_CUDA(b, expression) gsa_cuda_check((b), (expression), #expression, __FILE__, __LINE__)
 
 /* Leaves the calling function when the status is not GSA_OK. */
-#define GSA_TRY(expression)                                                                                                 \
-    do {                                                                                                                    \
-        const gsa_status gsa_tried = (expression);                                                                          \
-        if (gsa_tried != GSA_OK) return gsa_tried;                                                                          \
+#define GSA_TRY(expression)                                                                        \
+    do {                                                                                           \
+        const gsa_status gsa_tried = (expression);                                                 \
+        if (gsa_tried != GSA_OK) return gsa_tried;                                                 \
     } while (0)
 
-/* Launches on the backend's stream; no blocks: nothing. The name of the kernel stands in the sentence of an error. */
-#define GSA_RUN(b, kernel, blocks, threads, ...)                                                                            \
-    ((blocks) == 0 ? GSA_OK                                                                                                 \
-                   : gsa_cuda_check((b), GSA_LAUNCH(kernel, blocks, threads, gsa_cuda_of(b)->stream, __VA_ARGS__),          \
-                                    "launch of " #kernel, __FILE__, __LINE__))
+/* Launches on the backend's stream; no blocks: nothing. The name of the kernel stands in the
+ * sentence of an error. */
+#define GSA_RUN(b, kernel, blocks, threads, ...)                                                   \
+    ((blocks) == 0                                                                                 \
+         ? GSA_OK                                                                                  \
+         : gsa_cuda_check(                                                                         \
+               (b), GSA_LAUNCH(kernel, blocks, threads, gsa_cuda_of(b)->stream, __VA_ARGS__),      \
+               "launch of " #kernel, __FILE__, __LINE__))
 
 int gsa_cuda_is(const gsa_backend *b); /* 0: another's table, whose state is not ours */
 
 /* Blocks for `count` items of `per_block`; more than a grid holds is a sentence. */
-gsa_status gsa_cuda_grid(gsa_backend *b, const char *op, int64_t count, int64_t per_block, int64_t *blocks);
+gsa_status gsa_cuda_grid(gsa_backend *b, const char *op, int64_t count, int64_t per_block,
+                         int64_t *blocks);
 
 /* ---- graph.cu: steps that are launched as graphs. Without them these do nothing */
-/* Before a call that a captured stream forbids: what was captured is launched. After it: what follows is captured again. leave fails where
- * work of this step was dropped, now or before, and so does every checked call from then to the step's end. */
+/* Before a call that a captured stream forbids: what was captured is launched. After it: what
+ * follows is captured again. leave fails where work of this step was dropped, now or before, and so
+ * does every checked call from then to the step's end. */
 gsa_status gsa_cuda_leave_capture(gsa_backend *b);
 void gsa_cuda_enter_capture(gsa_backend *b);
-/* After an error: what was captured never runs; 0: nothing was captured. Then, with the error in b->error, keep: the rest of the step fails so. */
+/* After an error: what was captured never runs; 0: nothing was captured. Then, with the error in
+ * b->error, keep: the rest of the step fails so. */
 int gsa_cuda_drop_capture(gsa_backend *b);
 void gsa_cuda_keep_dropped(gsa_backend *b);
-gsa_status gsa_cuda_count_call(gsa_backend *b);  /* after each call: a capture that holds many is launched */
-void gsa_cuda_settle_capture(gsa_backend *b);    /* before plans are used: those that a dropped capture was to make are forgotten */
+gsa_status
+gsa_cuda_count_call(gsa_backend *b); /* after each call: a capture that holds many is launched */
+void gsa_cuda_settle_capture(gsa_backend *b); /* before plans are used: those that a dropped capture
+                                                 was to make are forgotten */
 void gsa_cuda_close_steps(gsa_backend *b);
 
 /* ---- memory.cu */
@@ -139,13 +151,15 @@ void gsa_cuda_close_memory(gsa_backend *b);
 /* NULL: b->error says why. `what` opens the sentence. */
 void *gsa_cuda_take(gsa_backend *b, const char *what, int64_t bytes);
 void gsa_cuda_give(gsa_backend *b, void *at);
-/* count * size bytes that live until the next call of this by a later op; several arrays are cut from one by the caller. */
+/* count * size bytes that live until the next call of this by a later op; several arrays are cut
+ * from one by the caller. */
 gsa_status gsa_cuda_scratch(gsa_backend *b, const char *op, int64_t count, int64_t size, void **at);
 
 /* ---- checks that need no device */
 gsa_status gsa_cuda_shape(gsa_backend *b, const char *op, int64_t rows, int64_t cols);
 gsa_status gsa_cuda_check_dropout(gsa_backend *b, const char *op, const gsa_dropout *dropout);
-gsa_status gsa_cuda_check_edges(gsa_backend *b, const char *op, const gsa_edges *edges, int backward);
+gsa_status gsa_cuda_check_edges(gsa_backend *b, const char *op, const gsa_edges *edges,
+                                int backward);
 
 /* ---- faults: what a kernel that may find bad data is given */
 typedef struct gsa_cuda_watch {
@@ -153,7 +167,8 @@ typedef struct gsa_cuda_watch {
     unsigned long long serial; /* with the code, << 40 */
 } gsa_cuda_watch;
 gsa_cuda_watch gsa_cuda_suspect(gsa_backend *b, int code);
-gsa_status gsa_cuda_ask_faults(gsa_backend *b);  /* queues their copy; then the stream is waited for, and */
+gsa_status
+gsa_cuda_ask_faults(gsa_backend *b); /* queues their copy; then the stream is waited for, and */
 gsa_status gsa_cuda_tell_faults(gsa_backend *b); /* what came is a sentence, or GSA_OK */
 gsa_status gsa_cuda_read_faults(gsa_backend *b); /* all of it; leaves a capture */
 

@@ -1,5 +1,5 @@
-/* window.cu - finds the windows: edges sorted by (window, column), columns where that pair changes, and which of the windows
- * pay. */
+/* window.cu - finds the windows: edges sorted by (window, column), columns where that pair changes,
+ * and which of the windows pay. */
 #include "kernels/cuda/window.h"
 #include "kernels/cuda.h"
 #include "kernels/cuda/device.h"
@@ -24,7 +24,8 @@ GSA_DEVICE int32_t column_of(const gsa_window_edges &e, int64_t edge)
     return e.by_source ? e.record[edge].row : (int32_t)e.source[edge];
 }
 
-static __global__ void key_windows(GSA_ARGUMENT(gsa_window_edges) e, uint32_t *key, const int64_t *order)
+static __global__ void key_windows(GSA_ARGUMENT(gsa_window_edges) e, uint32_t *key,
+                                   const int64_t *order)
 {
     const int64_t i = gsa_thread();
     if (i < e.edges) key[i] = (uint32_t)(item_of(e, __ldg(order + i)) / GSA_WINDOW_ROWS);
@@ -42,8 +43,8 @@ static __global__ void mark_columns(GSA_ARGUMENT(windows_job) job)
     if (i <= job.e.edges) job.rank[i] = i < job.e.edges && starts_column(job, i);
 }
 
-/* A thread that stands at a column's first edge walks its others, 16 at most: a second edge of one row ends the walk, and the
- * window goes by edges. */
+/* A thread that stands at a column's first edge walks its others, 16 at most: a second edge of one
+ * row ends the walk, and the window goes by edges. */
 static __global__ void fill_columns(GSA_ARGUMENT(windows_job) job)
 {
     const int64_t i = gsa_thread();
@@ -73,12 +74,17 @@ static __global__ void choose_ways(GSA_ARGUMENT(windows_job) job)
     job.to.first[w] = job.rank[first];
     if (w == job.to.count) return;
     const int64_t last = gsa_first_at_least(job.window, job.e.edges, (uint32_t)w + 1);
-    const int64_t left = job.e.items - w * GSA_WINDOW_ROWS, rows = min(left, (int64_t)GSA_WINDOW_ROWS);
-    const double edges = (double)(last - first), columns = (double)(job.rank[last] - job.rank[first]);
+    const int64_t left = job.e.items - w * GSA_WINDOW_ROWS,
+                  rows = min(left, (int64_t)GSA_WINDOW_ROWS);
+    const double edges = (double)(last - first),
+                 columns = (double)(job.rank[last] - job.rank[first]);
     const gsa_window_rule &rule = job.rule;
     int8_t *const way = job.to.way + w;
-    if (*way != 0 || edges == 0 || columns > (double)rule.most || edges < rule.reuse * columns) *way = GSA_WAY_EDGES;
-    else *way = rule.tensor && edges >= rule.density * (double)rows * columns ? GSA_WAY_TENSOR : GSA_WAY_WINDOW;
+    if (*way != 0 || edges == 0 || columns > (double)rule.most || edges < rule.reuse * columns)
+        *way = GSA_WAY_EDGES;
+    else
+        *way = rule.tensor && edges >= rule.density * (double)rows * columns ? GSA_WAY_TENSOR
+                                                                             : GSA_WAY_WINDOW;
 }
 
 /* Labels and places stand where the mask says: behind those of the column's earlier rows. */
@@ -87,24 +93,26 @@ static __global__ void fill_cells(GSA_ARGUMENT(windows_job) job)
     const int64_t i = gsa_thread();
     if (i >= job.e.edges || job.to.way[__ldg(job.window + i)] == GSA_WAY_EDGES) return;
     const int64_t edge = __ldg(job.order + i), c = job.rank[i + 1] - 1;
-    const unsigned earlier = job.to.mask[c] & ((1u << (item_of(job.e, edge) % GSA_WINDOW_ROWS)) - 1);
+    const unsigned earlier =
+        job.to.mask[c] & ((1u << (item_of(job.e, edge) % GSA_WINDOW_ROWS)) - 1);
     const int64_t at = job.to.edge[c] + __popc(earlier);
     job.to.label[at] = job.e.record[edge].label;
     job.to.place[at] = job.e.record[edge].k;
 }
 
-/* ---- building ---- */
+/* ---- building ------------------------------------------------------------------------------ */
 static gsa_status take(gsa_backend *b, const char *op, int64_t count, size_t size, void **at)
 {
     int64_t bytes;
     if (!gsa_mul(count, (int64_t)size, &bytes))
-        return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: windows of %lld x %lld bytes exceed 64 bits", op, (long long)count,
-                        (long long)size);
+        return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: windows of %lld x %lld bytes exceed 64 bits",
+                        op, (long long)count, (long long)size);
     *at = gsa_cuda_take(b, op, bytes);
     return *at ? GSA_OK : b->error.status;
 }
 
-static gsa_status take_windows(gsa_backend *b, const char *op, const gsa_window_edges *e, gsa_cuda_windows *w)
+static gsa_status take_windows(gsa_backend *b, const char *op, const gsa_window_edges *e,
+                               gsa_cuda_windows *w)
 {
     w->count = (e->items + GSA_WINDOW_ROWS - 1) / GSA_WINDOW_ROWS;
     GSA_TRY(take(b, op, w->count + 1, sizeof *w->first, (void **)&w->first));
@@ -121,8 +129,10 @@ typedef struct windows_room { /* lives while windows are made */
     int64_t *by_column, *order, *rank;
 } windows_room;
 
-/* By column, then by window: the second sort is stable. Edges by row are in the order of their rows already. */
-static gsa_status sort_edges(gsa_backend *b, const char *op, const gsa_window_edges *e, windows_room *room)
+/* By column, then by window: the second sort is stable. Edges by row are in the order of their rows
+ * already. */
+static gsa_status sort_edges(gsa_backend *b, const char *op, const gsa_window_edges *e,
+                             windows_room *room)
 {
     int64_t blocks;
     const int64_t *order = e->number, windows = (e->items + GSA_WINDOW_ROWS - 1) / GSA_WINDOW_ROWS;
@@ -131,12 +141,14 @@ static gsa_status sort_edges(gsa_backend *b, const char *op, const gsa_window_ed
     GSA_TRY(take(b, op, e->edges, sizeof *room->order, (void **)&room->order));
     if (!e->by_source) {
         GSA_TRY(take(b, op, e->edges, sizeof *room->by_column, (void **)&room->by_column));
-        GSA_TRY(gsa_cuda_sort(b, room->sorted, e->source, room->by_column, e->number, e->edges, gsa_cuda_bits(e->columns)));
+        GSA_TRY(gsa_cuda_sort(b, room->sorted, e->source, room->by_column, e->number, e->edges,
+                              gsa_cuda_bits(e->columns)));
         order = room->by_column;
     }
     GSA_TRY(gsa_cuda_grid(b, op, e->edges, GSA_ELEMENTS, &blocks));
     GSA_TRY(GSA_RUN(b, key_windows, blocks, GSA_ELEMENTS, *e, room->key, order));
-    return gsa_cuda_sort(b, room->sorted, room->key, room->order, order, e->edges, gsa_cuda_bits(windows));
+    return gsa_cuda_sort(b, room->sorted, room->key, room->order, order, e->edges,
+                         gsa_cuda_bits(windows));
 }
 
 /* Before sm_80 nothing multiplies tf32 or bf16. */
@@ -148,7 +160,8 @@ static gsa_window_rule rule_of(gsa_backend *b)
                             tensor && s->tuning->capability >= 80 };
 }
 
-static gsa_status build(gsa_backend *b, const char *op, const gsa_window_edges *e, windows_room *room, gsa_cuda_windows *w)
+static gsa_status build(gsa_backend *b, const char *op, const gsa_window_edges *e,
+                        windows_room *room, gsa_cuda_windows *w)
 {
     int64_t blocks, window_blocks;
     GSA_TRY(take_windows(b, op, e, w));
@@ -165,7 +178,8 @@ static gsa_status build(gsa_backend *b, const char *op, const gsa_window_edges *
     return GSA_RUN(b, fill_cells, blocks, GSA_ELEMENTS, job);
 }
 
-gsa_status gsa_cuda_make_windows(gsa_backend *b, const char *op, const gsa_window_edges *edges, gsa_cuda_windows *windows)
+gsa_status gsa_cuda_make_windows(gsa_backend *b, const char *op, const gsa_window_edges *edges,
+                                 gsa_cuda_windows *windows)
 {
     windows_room room = {};
     if (edges->edges == 0 || edges->items == 0) return GSA_OK;

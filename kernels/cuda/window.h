@@ -1,10 +1,12 @@
-/* window.h - row windows: blocks of 16 rows that follow one another, and the sorted union of what they read. Sources have
- * windows too, for the backward pass: 16 sources, and the rows that read them.
+/* window.h - row windows: blocks of 16 rows that follow one another, and the sorted union of what
+ * they read. Sources have windows too, for the backward pass: 16 sources, and the rows that read
+ * them.
  *
- * A window is a small dense problem with a mask: what its rows read is loaded once for all of them. Where that does not pay,
- * and where a row reads a source twice, `way` leaves its rows to the kernels that walk edges (version 4). Made on the device
- * by two stable sorts, a scan and a few kernels, time and memory linear in the edges (22 bytes an edge and side; 64 while they
- * are made), kept with the plan. Nothing is read back. */
+ * A window is a small dense problem with a mask: what its rows read is loaded once for all of them.
+ * Where that does not pay, and where a row reads a source twice, `way` leaves its rows to the
+ * kernels that walk edges (version 4). Made on the device by two stable sorts, a scan and a few
+ * kernels, time and memory linear in the edges (22 bytes an edge and side; 64 while they are made),
+ * kept with the plan. Nothing is read back. */
 #ifndef GSA_CUDA_WINDOW_H
 #define GSA_CUDA_WINDOW_H
 #include "graph/plan.h"
@@ -14,25 +16,31 @@ enum { GSA_WINDOW_ROWS = 16 };
 enum gsa_cuda_way { GSA_WAY_EDGES, GSA_WAY_WINDOW, GSA_WAY_TENSOR };
 
 typedef struct gsa_cuda_windows {
-    int64_t count;   /* windows: of rows 16 w .. 16 w + 15, or of sources among those of all kinds; 0: none were made */
+    int64_t count; /* windows: of rows 16 w .. 16 w + 15, or of sources among those of all kinds; 0:
+                      none were made */
     int64_t *first;  /* [count+1] each window's first column */
     int8_t *way;     /* [count] enum gsa_cuda_way */
-    int32_t *column; /* ascending in a window: sources among those of all kinds; in windows of sources: rows */
+    int32_t *column; /* ascending in a window: sources among those of all kinds; in windows of
+                        sources: rows */
     uint16_t *mask;  /* of each column; bit r: the window's row r reads it */
     int64_t *edge;   /* where its edges begin in the next two, in the order of their rows */
-    int32_t *label, *place; /* [edges] label, and k of the key of dropout; not set where the way is by edges */
+    int32_t *label,
+        *place; /* [edges] label, and k of the key of dropout; not set where the way is by edges */
 } gsa_cuda_windows;
 
-/* Which way a window goes; equal on host and device. E edges, C columns, R rows (16, or what is left of them):
+/* Which way a window goes; equal on host and device. E edges, C columns, R rows (16, or what is
+ * left of them):
  *   a row that reads a column twice, C > most, or E < reuse C: by edges;
- *   E >= density R C, where tensor cores are asked for and there (sm_80 and later): on tensor cores;  otherwise: the window's plain products. */
+ *   E >= density R C, where tensor cores are asked for and there (sm_80 and later): on tensor
+ *       cores;  otherwise: the window's plain products. */
 typedef struct gsa_window_rule {
     double reuse, density;
     int64_t most;
     int tensor;
 } gsa_window_rule;
 
-/* Windows of rows (or of sources) from the edges as expand_edges lists them: source[e] among those of all kinds, record[e]. */
+/* Windows of rows (or of sources) from the edges as expand_edges lists them: source[e] among those
+ * of all kinds, record[e]. */
 typedef struct gsa_window_edges {
     int by_source;
     int64_t edges, items; /* items: rows or sources */
@@ -41,7 +49,8 @@ typedef struct gsa_window_edges {
     const gsa_transposed *record;
     const int64_t *number; /* 0, 1, 2, ... */
 } gsa_window_edges;
-gsa_status gsa_cuda_make_windows(gsa_backend *b, const char *op, const gsa_window_edges *edges, gsa_cuda_windows *windows);
+gsa_status gsa_cuda_make_windows(gsa_backend *b, const char *op, const gsa_window_edges *edges,
+                                 gsa_cuda_windows *windows);
 void gsa_cuda_release_windows(gsa_backend *b, gsa_cuda_windows *windows);
 
 #endif

@@ -1,10 +1,12 @@
 /* window_engine.h - how a tile of a window is multiplied. Two kinds of products:
- *   dots   x[r, c] = sum_i A[r, i] B[c, i]      scores and do.v: 16 x 16, over the columns of a head
- *   mix    acc[r, i] += sum_c W[r, c] B[c, i]   o, dq, dk, dv: 16 x dim, over the columns of the window
- * An engine says which lane holds which elements and multiplies: window_plain by float FMAs (4 x 2 scores and 4 x D/8 sums a
- * lane, each number of shared memory used for 4 rows), window_tensor by tf32 and window_bf16 by bf16 of mma.h. A and B are
- * stored as the engine's T, rows STRIDE numbers apart; W is floats. Outside the mask weights are 0, and 0 times infinity is
- * not 0: a tile with a number that is not finite is multiplied edge by edge (attend_window.h). */
+ *   dots  x[r, c] = sum_i A[r, i] B[c, i]  scores and do.v: 16 x 16, over the columns of a head
+ *   mix  acc[r, i] += sum_c W[r, c] B[c, i]
+ *        o, dq, dk, dv: 16 x dim, over the columns of the window
+ * An engine says which lane holds which elements and multiplies: window_plain by float FMAs (4 x 2
+ * scores and 4 x D/8 sums a lane, each number of shared memory used for 4 rows), window_tensor by
+ * tf32 and window_bf16 by bf16 of mma.h. A and B are stored as the engine's T, rows STRIDE numbers
+ * apart; W is floats. Outside the mask weights are 0, and 0 times infinity is not 0: a tile with a
+ * number that is not finite is multiplied edge by edge (attend_window.h). */
 #ifndef GSA_CUDA_WINDOW_ENGINE_H
 #define GSA_CUDA_WINDOW_ENGINE_H
 #include "kernels/cuda/mma.h"
@@ -38,8 +40,8 @@ template <> struct window_storage<gsa_bf16> {
     static __device__ __forceinline__ float4 four(const gsa_bf16 *at)
     {
         const uint2 x = *(const uint2 *)at;
-        return make_float4(__uint_as_float(x.x << 16), __uint_as_float(x.x & 0xffff0000u), __uint_as_float(x.y << 16),
-                           __uint_as_float(x.y & 0xffff0000u));
+        return make_float4(__uint_as_float(x.x << 16), __uint_as_float(x.x & 0xffff0000u),
+                           __uint_as_float(x.y << 16), __uint_as_float(x.y & 0xffff0000u));
     }
     static __device__ __forceinline__ bool not_finite(uint32_t x)
     {
@@ -51,11 +53,14 @@ template <> struct window_storage<gsa_bf16> {
     }
 };
 
-enum { WINDOW_W = 20 }; /* floats from one row (plain: column) of W to the next: no two lanes of a load in one bank */
+enum {
+    WINDOW_W = 20
+}; /* floats from one row (plain: column) of W to the next: no two lanes of a load in one bank */
 
 template <int D_, class T_ = float> struct window_plain {
     typedef T_ T;
-    typedef window_plain<D_> labels; /* the engine for label vectors, which are floats: same lanes, same elements */
+    typedef window_plain<D_>
+        labels; /* the engine for label vectors, which are floats: same lanes, same elements */
     typedef window_storage<T_> storage;
     enum {
         WAY = GSA_WAY_WINDOW,
@@ -80,12 +85,14 @@ template <int D_, class T_ = float> struct window_plain {
     {
         return lane % 8 * 4 + 32 * (o / 4) + o % 4;
     }
-    static __device__ __forceinline__ int at(int r, int c) /* W by columns: four rows of a lane side by side */
+    static __device__ __forceinline__ int
+    at(int r, int c) /* W by columns: four rows of a lane side by side */
     {
         return c * WINDOW_W + r % 4 * 4 + r / 4;
     }
 
-    static __device__ __forceinline__ void dots(float x[ROWS][COLS], const T *a, const T *b, int dim, int lane)
+    static __device__ __forceinline__ void dots(float x[ROWS][COLS], const T *a, const T *b,
+                                                int dim, int lane)
     {
         for (int i = 0; i < dim; i += 4) {
             float4 y[COLS];
@@ -95,12 +102,14 @@ template <int D_, class T_ = float> struct window_plain {
             for (int r = 0; r < ROWS; r++) {
                 const float4 z = storage::four(a + row(lane, r) * STRIDE + i);
                 GSA_UNROLL
-                for (int c = 0; c < COLS; c++) x[r][c] += z.x * y[c].x + z.y * y[c].y + z.z * y[c].z + z.w * y[c].w;
+                for (int c = 0; c < COLS; c++)
+                    x[r][c] += z.x * y[c].x + z.y * y[c].y + z.z * y[c].z + z.w * y[c].w;
             }
         }
     }
 
-    static __device__ __forceinline__ void mix(float acc[ROWS][OUTS], const float *w, const T *b, int dim, int lane)
+    static __device__ __forceinline__ void mix(float acc[ROWS][OUTS], const float *w, const T *b,
+                                               int dim, int lane)
     {
         for (int c = 0; c < GSA_WINDOW_TILE; c++) {
             const float4 x = *(const float4 *)(w + at(lane / 8, c));
@@ -121,7 +130,16 @@ template <int D_, class T_ = float> struct window_plain {
 
 /* Who holds what where mma.h multiplies: elements of D. */
 template <int D_> struct window_fragments {
-    enum { WAY = GSA_WAY_TENSOR, HERE = GSA_TENSOR_WAY, D = D_, ROWS = 2, COLS = 4, OUTS = D_ / 4, PIECE = 2, LANES = 4 };
+    enum {
+        WAY = GSA_WAY_TENSOR,
+        HERE = GSA_TENSOR_WAY,
+        D = D_,
+        ROWS = 2,
+        COLS = 4,
+        OUTS = D_ / 4,
+        PIECE = 2,
+        LANES = 4
+    };
     static __device__ __forceinline__ int row(int lane, int a)
     {
         return lane / 4 + 8 * a;
@@ -165,7 +183,8 @@ template <int D_, int PRODUCTS> struct window_tensor : window_fragments<D_> {
 
     /* d: columns 8 n .. 8 n + 7 of x, this lane's elements of which are 2 n, 2 n + 1. */
     template <int N>
-    static __device__ __forceinline__ void multiply(float x[ROWS][N], int n, const split<4> &a, const split<2> &b)
+    static __device__ __forceinline__ void multiply(float x[ROWS][N], int n, const split<4> &a,
+                                                    const split<2> &b)
     {
         float &d0 = x[0][2 * n], &d1 = x[0][2 * n + 1], &d2 = x[1][2 * n], &d3 = x[1][2 * n + 1];
         if (PRODUCTS == 3) {
@@ -175,7 +194,8 @@ template <int D_, int PRODUCTS> struct window_tensor : window_fragments<D_> {
         gsa_mma_tf32(d0, d1, d2, d3, a.high, b.high);
     }
 
-    static __device__ __forceinline__ void dots(float x[ROWS][COLS], const float *a, const float *b, int dim, int lane)
+    static __device__ __forceinline__ void dots(float x[ROWS][COLS], const float *a, const float *b,
+                                                int dim, int lane)
     {
         for (int i = 0; i < dim; i += 8) {
             split<4> left;
@@ -190,7 +210,8 @@ template <int D_, int PRODUCTS> struct window_tensor : window_fragments<D_> {
         }
     }
 
-    static __device__ __forceinline__ void mix(float acc[ROWS][OUTS], const float *w, const float *b, int dim, int lane)
+    static __device__ __forceinline__ void mix(float acc[ROWS][OUTS], const float *w,
+                                               const float *b, int dim, int lane)
     {
         for (int c = 0; c < GSA_WINDOW_TILE; c += 8) {
             split<4> left;
@@ -207,7 +228,8 @@ template <int D_, int PRODUCTS> struct window_tensor : window_fragments<D_> {
     }
 };
 
-/* Scores are exact products of bf16; a weight is split into high + low, both bf16, which keeps 16 of its 24 bits. */
+/* Scores are exact products of bf16; a weight is split into high + low, both bf16, which keeps 16
+ * of its 24 bits. */
 template <int D_> struct window_bf16 : window_fragments<D_> {
     typedef gsa_bf16 T;
     typedef window_tensor<D_, 3> labels;
@@ -219,32 +241,39 @@ template <int D_> struct window_bf16 : window_fragments<D_> {
         return *(const uint32_t *)at;
     }
 
-    static __device__ __forceinline__ void dots(float x[ROWS][COLS], const T *a, const T *b, int dim, int lane)
+    static __device__ __forceinline__ void dots(float x[ROWS][COLS], const T *a, const T *b,
+                                                int dim, int lane)
     {
         for (int i = 0; i < dim; i += 16) {
             const T *const at = a + lane / 4 * STRIDE + i + lane % 4 * 2;
-            const uint32_t left[4] = { pair(at), pair(at + 8 * STRIDE), pair(at + 8), pair(at + 8 * STRIDE + 8) };
+            const uint32_t left[4] = { pair(at), pair(at + 8 * STRIDE), pair(at + 8),
+                                       pair(at + 8 * STRIDE + 8) };
             GSA_UNROLL
             for (int n = 0; n < COLS / 2; n++) {
                 const T *const from = b + (8 * n + lane / 4) * STRIDE + i + lane % 4 * 2;
                 const uint32_t right[2] = { pair(from), pair(from + 8) };
-                gsa_mma_bf16(x[0][2 * n], x[0][2 * n + 1], x[1][2 * n], x[1][2 * n + 1], left, right);
+                gsa_mma_bf16(x[0][2 * n], x[0][2 * n + 1], x[1][2 * n], x[1][2 * n + 1], left,
+                             right);
             }
         }
     }
 
     /* W as A: high and low parts of this lane's two columns in rows g and g + 8, twice. */
-    static __device__ __forceinline__ void split_weights(uint32_t high[4], uint32_t low[4], const float *w, int lane)
+    static __device__ __forceinline__ void split_weights(uint32_t high[4], uint32_t low[4],
+                                                         const float *w, int lane)
     {
         GSA_UNROLL
         for (int i = 0; i < 4; i++) {
-            const float2 x = *(const float2 *)(w + lanes::at(lanes::row(lane, i % 2), lanes::col(lane, i / 2 * 2)));
+            const float2 x = *(const float2 *)(w + lanes::at(lanes::row(lane, i % 2),
+                                                             lanes::col(lane, i / 2 * 2)));
             high[i] = gsa_bf16_pair(x.x, x.y);
-            low[i] = gsa_bf16_pair(x.x - __uint_as_float(high[i] << 16), x.y - __uint_as_float(high[i] & 0xffff0000u));
+            low[i] = gsa_bf16_pair(x.x - __uint_as_float(high[i] << 16),
+                                   x.y - __uint_as_float(high[i] & 0xffff0000u));
         }
     }
 
-    static __device__ __forceinline__ void mix(float acc[ROWS][OUTS], const float *w, const T *b, int dim, int lane)
+    static __device__ __forceinline__ void mix(float acc[ROWS][OUTS], const float *w, const T *b,
+                                               int dim, int lane)
     {
         uint32_t high[4], low[4];
         split_weights(high, low, w, lane);
@@ -256,8 +285,10 @@ template <int D_> struct window_bf16 : window_fragments<D_> {
             GSA_UNROLL
             for (int i = 0; i < 2; i++) {
                 const int o = 2 * (n + i);
-                gsa_mma_bf16(acc[0][o], acc[0][o + 1], acc[1][o], acc[1][o + 1], low, right + 2 * i);
-                gsa_mma_bf16(acc[0][o], acc[0][o + 1], acc[1][o], acc[1][o + 1], high, right + 2 * i);
+                gsa_mma_bf16(acc[0][o], acc[0][o + 1], acc[1][o], acc[1][o + 1], low,
+                             right + 2 * i);
+                gsa_mma_bf16(acc[0][o], acc[0][o + 1], acc[1][o], acc[1][o + 1], high,
+                             right + 2 * i);
             }
         }
     }

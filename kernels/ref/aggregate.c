@@ -27,7 +27,8 @@ static void gather_columns(const aggregate_job *job, int64_t row, int64_t first,
     ref_edge_block block;
     while (ref_walk_next(&walk, &block) > 0)
         for (int32_t e = 0; e < block.count; e++) {
-            const real *v = (const real *)job->parts[block.kind[e]].v + block.source[e] * job->cols + first;
+            const real *v =
+                (const real *)job->parts[block.kind[e]].v + block.source[e] * job->cols + first;
             for (int64_t i = 0; i < width; i++) sum[i] += (double)v[i];
         }
     for (int64_t i = 0; i < width; i++) y[i] = (real)(sum[i] / divisor);
@@ -42,15 +43,18 @@ static void forward_chunk(void *context, int64_t item)
             gather_columns(job, row, first, ref_smaller(REF_COLUMNS, job->cols - first));
 }
 
-static gsa_status aggregate_forward(gsa_backend *b, void *y, const gsa_edges *edges, const gsa_part *parts, int mean,
-                                    int64_t cols)
+static gsa_status aggregate_forward(gsa_backend *b, void *y, const gsa_edges *edges,
+                                    const gsa_part *parts, int mean, int64_t cols)
 {
     gsa_status status = gsa_ref_shape(b, "aggregate_forward", edges->rows, cols);
     if (status == GSA_OK) status = gsa_ref_check_edges(b, "aggregate_forward", edges, 0);
     if (status != GSA_OK) return status;
-    aggregate_job job = {
-        .edges = edges, .parts = parts, .y = y, .mean = mean, .cols = cols, .chunk = ref_edge_chunk(edges)
-    };
+    aggregate_job job = { .edges = edges,
+                          .parts = parts,
+                          .y = y,
+                          .mean = mean,
+                          .cols = cols,
+                          .chunk = ref_edge_chunk(edges) };
     gsa_team_run(b->team, ref_items(edges->rows, job.chunk), forward_chunk, &job);
     return GSA_OK;
 }
@@ -73,14 +77,16 @@ static void backward_item(void *context, int64_t item)
     const aggregate_job *job = context;
     const int64_t example = item / job->slices, first = item % job->slices * job->chunk;
     const int64_t width = ref_smaller(job->chunk, job->cols - first);
-    for (int64_t r = job->edges->block_offset[example]; r < job->edges->block_offset[example + 1]; r++) {
+    for (int64_t r = job->edges->block_offset[example]; r < job->edges->block_offset[example + 1];
+         r++) {
         const gsa_rows rows = job->edges->blocks[r];
-        for (int64_t row = rows.first; row < rows.first + rows.count; row++) scatter_row(job, row, first, width);
+        for (int64_t row = rows.first; row < rows.first + rows.count; row++)
+            scatter_row(job, row, first, width);
     }
 }
 
-static gsa_status aggregate_backward(gsa_backend *b, const gsa_part *parts, const void *dy, const gsa_edges *edges, int mean,
-                                     int64_t cols)
+static gsa_status aggregate_backward(gsa_backend *b, const gsa_part *parts, const void *dy,
+                                     const gsa_edges *edges, int mean, int64_t cols)
 {
     gsa_status status = gsa_ref_shape(b, "aggregate_backward", edges->rows, cols);
     if (status == GSA_OK) status = gsa_ref_check_edges(b, "aggregate_backward", edges, 1);

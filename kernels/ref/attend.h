@@ -1,4 +1,5 @@
-/* attend.h - what the forward and the backward pass of attention share: the scores of a block of edges for one head. */
+/* attend.h - what the forward and the backward pass of attention share: the scores of a block of
+ * edges for one head. */
 #ifndef GSA_REF_ATTEND_H
 #define GSA_REF_ATTEND_H
 #include "kernels/ref/dropout.h"
@@ -36,14 +37,16 @@ static inline ref_attend ref_attend_of(const gsa_attend_args *args)
                          .drop = ref_drop_of(&args->dropout) };
 }
 
-static inline gsa_status ref_attend_check(gsa_backend *b, const char *op, const gsa_attend_args *args, int backward)
+static inline gsa_status ref_attend_check(gsa_backend *b, const char *op,
+                                          const gsa_attend_args *args, int backward)
 {
     const int64_t rows = args->edges->rows;
     if (args->heads < 0 || args->head_dim < 0)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %d heads of %d columns: one is negative", op, (int)args->heads,
-                        (int)args->head_dim);
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %d heads of %d columns: one is negative",
+                        op, (int)args->heads, (int)args->head_dim);
     gsa_status status = gsa_ref_shape(b, op, rows, (int64_t)args->heads * args->head_dim);
-    if (status == GSA_OK) status = gsa_ref_shape(b, op, args->weights ? args->edges->edge_total : rows, args->heads);
+    if (status == GSA_OK)
+        status = gsa_ref_shape(b, op, args->weights ? args->edges->edge_total : rows, args->heads);
     if (status == GSA_OK) status = gsa_ref_check_dropout(b, op, &args->dropout);
     return status == GSA_OK ? gsa_ref_check_edges(b, op, args->edges, backward) : status;
 }
@@ -61,17 +64,21 @@ static inline int ref_attend_next(const ref_attend *t, ref_walk *walk, ref_atten
     return 1;
 }
 
-/* Draws the dropout factors of the heads head..head+3 (head is a multiple of 4) for all edges of the block. */
-static inline void ref_attend_draw(const ref_attend *t, int64_t row, int32_t head, ref_attend_block *block)
+/* Draws the dropout factors of the heads head..head+3 (head is a multiple of 4) for all edges of
+ * the block. */
+static inline void ref_attend_draw(const ref_attend *t, int64_t row, int32_t head,
+                                   ref_attend_block *block)
 {
-    const int32_t example = t->drop.example_id[t->edges->row_example[row]], local = t->edges->row_local[row];
+    const int32_t example = t->drop.example_id[t->edges->row_example[row]],
+                  local = t->edges->row_local[row];
     for (int32_t e = 0; e < block->edge.count; e++)
-        ref_drop_four(&t->drop, example, local, block->first + (uint32_t)e, (uint32_t)head / 4, block->factor[e]);
+        ref_drop_four(&t->drop, example, local, block->first + (uint32_t)e, (uint32_t)head / 4,
+                      block->factor[e]);
 }
 
 /* s_e = scale q.(k_e + r_l) + b_{l,head};  q stands at the head's columns. */
-static inline void ref_scores(const ref_attend *t, const ref_attend_block *block, const real *q, int32_t head,
-                              real *restrict s)
+static inline void ref_scores(const ref_attend *t, const ref_attend_block *block, const real *q,
+                              int32_t head, real *restrict s)
 {
     const int64_t at = (int64_t)head * t->dim;
     for (int32_t e = 0; e < block->edge.count; e++) s[e] = ref_dot(q, block->k[e] + at, t->dim);
@@ -80,18 +87,20 @@ static inline void ref_scores(const ref_attend *t, const ref_attend_block *block
             s[e] += ref_dot(q, t->r + (int64_t)block->edge.label[e] * t->dim, t->dim);
     for (int32_t e = 0; e < block->edge.count; e++) s[e] *= t->scale;
     if (t->bias)
-        for (int32_t e = 0; e < block->edge.count; e++) s[e] += t->bias[(int64_t)block->edge.label[e] * t->heads + head];
+        for (int32_t e = 0; e < block->edge.count; e++)
+            s[e] += t->bias[(int64_t)block->edge.label[e] * t->heads + head];
 }
 
 /* y += sum_e p_e x_e[at ..], four edges at a time. */
-static inline void ref_mix(real *restrict y, const real *restrict p, const real *const *x, int64_t at, int32_t edges,
-                           int32_t dim)
+static inline void ref_mix(real *restrict y, const real *restrict p, const real *const *x,
+                           int64_t at, int32_t edges, int32_t dim)
 {
     int32_t e = 0;
     for (; e + 4 <= edges; e += 4) {
-        const real *restrict a = x[e] + at, *restrict b = x[e + 1] + at, *restrict c = x[e + 2] + at,
-                             *restrict d = x[e + 3] + at;
-        for (int32_t i = 0; i < dim; i++) y[i] += (p[e] * a[i] + p[e + 1] * b[i]) + (p[e + 2] * c[i] + p[e + 3] * d[i]);
+        const real *restrict a = x[e] + at, *restrict b = x[e + 1] + at,
+                             *restrict c = x[e + 2] + at, *restrict d = x[e + 3] + at;
+        for (int32_t i = 0; i < dim; i++)
+            y[i] += (p[e] * a[i] + p[e + 1] * b[i]) + (p[e + 2] * c[i] + p[e + 3] * d[i]);
     }
     for (; e < edges; e++) ref_axpy(y, p[e], x[e] + at, dim);
 }

@@ -1,11 +1,12 @@
 /* attend_backward.c - one pass over the edges by destination; p_e is recomputed from lse.
  *
  *   D = do.o;  ds_e = p_e (m_e do.v_e - D)
- *   dq += scale sum ds_e (k_e + r_l);  dk_e += scale ds_e q;  dv_e += m_e p_e do;  dr_l += scale ds_e q;  db_{l,h} += ds_e */
+ *   dq += scale sum ds_e (k_e + r_l);  dk_e += scale ds_e q;  dv_e += m_e p_e do;
+ *      dr_l += scale ds_e q;  db_{l,h} += ds_e */
 #include "kernels/ref/attend_items.h"
 
-static void add_sources(const ref_attend *t, const ref_attend_block *block, int64_t at, const real *q, const real *dout,
-                        const real *ds, const real *kept)
+static void add_sources(const ref_attend *t, const ref_attend_block *block, int64_t at,
+                        const real *q, const real *dout, const real *ds, const real *kept)
 {
     for (int32_t e = 0; e < block->edge.count; e++) {
         const gsa_part *part = &t->args->parts[block->edge.kind[e]];
@@ -16,8 +17,9 @@ static void add_sources(const ref_attend *t, const ref_attend_block *block, int6
 }
 
 /* ds holds scale ds_e; `slope` holds ds_e. */
-static void add_labels(const ref_attend *t, const ref_attend_block *block, int32_t head, const real *q, const real *ds,
-                       const real *slope, real *dq, const ref_label_sums *sums)
+static void add_labels(const ref_attend *t, const ref_attend_block *block, int32_t head,
+                       const real *q, const real *ds, const real *slope, real *dq,
+                       const ref_label_sums *sums)
 {
     for (int32_t e = 0; e < block->edge.count; e++) {
         const int64_t label = block->edge.label[e];
@@ -27,8 +29,8 @@ static void add_labels(const ref_attend *t, const ref_attend_block *block, int32
     }
 }
 
-static void head_block(const ref_attend *t, int64_t row, int32_t head, const ref_attend_block *block,
-                       const ref_label_sums *sums)
+static void head_block(const ref_attend *t, int64_t row, int32_t head,
+                       const ref_attend_block *block, const ref_label_sums *sums)
 {
     const int64_t at = row * t->width + (int64_t)head * t->dim;
     const real *q = (const real *)t->args->q + at, *dout = (const real *)t->args->dout + at;
@@ -40,7 +42,8 @@ static void head_block(const ref_attend *t, int64_t row, int32_t head, const ref
     const real inner = ref_dot(dout, (const real *)t->args->out + at, t->dim); /* D */
     ref_scores(t, block, q, head, p);
     for (int32_t e = 0; e < count; e++) p[e] = exp(p[e] - lse);
-    for (int32_t e = 0; e < count; e++) slope[e] = ref_dot(dout, block->v[e] + (int64_t)head * t->dim, t->dim);
+    for (int32_t e = 0; e < count; e++)
+        slope[e] = ref_dot(dout, block->v[e] + (int64_t)head * t->dim, t->dim);
     if (t->drop.on)
         for (int32_t e = 0; e < count; e++) slope[e] *= block->factor[e][head % 4];
     for (int32_t e = 0; e < count; e++) slope[e] = p[e] * (slope[e] - inner);
@@ -52,7 +55,8 @@ static void head_block(const ref_attend *t, int64_t row, int32_t head, const ref
     if (t->r || sums->dr || sums->db) add_labels(t, block, head, q, ds, slope, dq, sums);
 }
 
-static void row_heads(const ref_attend *t, int64_t row, int32_t first, int32_t last, const ref_label_sums *sums)
+static void row_heads(const ref_attend *t, int64_t row, int32_t first, int32_t last,
+                      const ref_label_sums *sums)
 {
     ref_attend_block block;
     ref_walk walk = ref_walk_of(t->edges, row);
@@ -65,9 +69,11 @@ static void row_heads(const ref_attend *t, int64_t row, int32_t first, int32_t l
         }
 }
 
-static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_t last, const ref_label_sums *sums)
+static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_t last,
+                       const ref_label_sums *sums)
 {
-    for (int64_t row = rows.first; row < rows.first + rows.count; row++) row_heads(t, row, first, last, sums);
+    for (int64_t row = rows.first; row < rows.first + rows.count; row++)
+        row_heads(t, row, first, last, sums);
 }
 
 static gsa_status attend_backward(gsa_backend *b, const gsa_attend_args *args)

@@ -1,5 +1,6 @@
-/* attend_forward.c - one pass over the edges of a row with a running maximum and sum per head (online softmax: Milakov,
- * Gimelshein 2018), a block of edges at a time. Time O(edges x heads x dim), no memory beyond the outputs. */
+/* attend_forward.c - one pass over the edges of a row with a running maximum and sum per head
+ * (online softmax: Milakov, Gimelshein 2018), a block of edges at a time. Time O(edges x heads x
+ * dim), no memory beyond the outputs. */
 #include "kernels/ref/attend.h"
 
 enum { GROUP = 32 /* heads whose running state stands on the stack; a multiple of 4 */ };
@@ -21,8 +22,8 @@ static real top_of(const real *s, int32_t count, real top)
 }
 
 /* Adds a block to one head's state and to o (not yet divided by the sum). */
-static void absorb(const ref_attend *t, const ref_attend_block *block, int32_t head, real *restrict s, softmax_state *state,
-                   real *o)
+static void absorb(const ref_attend *t, const ref_attend_block *block, int32_t head,
+                   real *restrict s, softmax_state *state, real *o)
 {
     const int32_t count = block->edge.count;
     const real top = top_of(s, count, state->top);
@@ -48,11 +49,13 @@ static void finish_weights(const ref_attend *t, int64_t row, int32_t first, int3
     const real *lse = (const real *)t->args->lse + row * t->heads;
     for (int64_t e = t->edges->edge_offset[row]; e < t->edges->edge_offset[row + 1]; e++) {
         real *weights = (real *)t->args->weights + e * t->heads;
-        for (int32_t h = first; h < last; h++) weights[h] = isinf(lse[h]) && lse[h] < 0 ? 0 : exp(weights[h] - lse[h]);
+        for (int32_t h = first; h < last; h++)
+            weights[h] = isinf(lse[h]) && lse[h] < 0 ? 0 : exp(weights[h] - lse[h]);
     }
 }
 
-static void finish_row(const ref_attend *t, int64_t row, int32_t first, int32_t last, const softmax_state *states)
+static void finish_row(const ref_attend *t, int64_t row, int32_t first, int32_t last,
+                       const softmax_state *states)
 {
     real *lse = (real *)t->args->lse + row * t->heads, *out = (real *)t->args->out + row * t->width;
     for (int32_t h = first; h < last; h++) {
@@ -73,7 +76,8 @@ static void attend_heads(const ref_attend *t, int64_t row, int32_t first, int32_
     ref_walk walk = ref_walk_of(t->edges, row);
     block.first = 0;
     block.edge.count = 0;
-    for (int32_t h = first; h < last; h++) states[h - first] = (softmax_state){ -(real)INFINITY, 0 };
+    for (int32_t h = first; h < last; h++)
+        states[h - first] = (softmax_state){ -(real)INFINITY, 0 };
     for (int64_t i = (int64_t)first * t->dim; i < (int64_t)last * t->dim; i++) out[i] = 0;
     while (ref_attend_next(t, &walk, &block))
         for (int32_t h = first; h < last; h++) {
@@ -81,7 +85,8 @@ static void attend_heads(const ref_attend *t, int64_t row, int32_t first, int32_
             if (t->drop.on && h % 4 == 0) ref_attend_draw(t, row, h, &block);
             ref_scores(t, &block, q + at, h, s);
             if (weights)
-                for (int32_t e = 0; e < block.edge.count; e++) weights[(edge + e) * t->heads + h] = s[e];
+                for (int32_t e = 0; e < block.edge.count; e++)
+                    weights[(edge + e) * t->heads + h] = s[e];
             absorb(t, &block, h, s, &states[h - first], out + at);
         }
     finish_row(t, row, first, last, states);

@@ -1,16 +1,18 @@
-/* attend_items.h - how attention's backward pass is cut into items, for ref and for the levels of cpu, which differ in what they do with a
- * row.
+/* attend_items.h - how attention's backward pass is cut into items, for ref and for the levels of
+ * cpu, which differ in what they do with a row.
  *
- * An item is a chunk of examples and a group of heads: sources of different examples are different rows of dk and dv, heads
- * are different columns, so items never meet. Label gradients are shared by all: each item has its own partial sums. */
+ * An item is a chunk of examples and a group of heads: sources of different examples are different
+ * rows of dk and dv, heads are different columns, so items never meet. Label gradients are shared
+ * by all: each item has its own partial sums. */
 #ifndef GSA_REF_ATTEND_ITEMS_H
 #define GSA_REF_ATTEND_ITEMS_H
 #include "kernels/ref/attend.h"
 
 enum {
     REF_BACK_ITEMS = 32,
-    REF_HEAD_ITEMS = 16,         /* from so many on heads stay together */
-    REF_FEW_ITEMS = 4,           /* fewer are cut by single heads, where label sums need a cut by sizes alone */
+    REF_HEAD_ITEMS = 16, /* from so many on heads stay together */
+    REF_FEW_ITEMS =
+        4, /* fewer are cut by single heads, where label sums need a cut by sizes alone */
     REF_PARTIAL_LIMIT = 1 << 22, /* elements of all partials, unless one item alone needs more */
 };
 
@@ -21,7 +23,8 @@ typedef struct ref_label_sums {
 } ref_label_sums;
 
 /* Adds the gradients of the rows' heads first .. last-1. */
-typedef void ref_rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_t last, const ref_label_sums *sums);
+typedef void ref_rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_t last,
+                            const ref_label_sums *sums);
 
 typedef struct ref_back_job {
     ref_attend t;
@@ -33,22 +36,28 @@ typedef struct ref_back_job {
 } ref_back_job;
 
 /* Heads first .. last-1 of rows from .. to-1 of a plane. */
-static inline void ref_clear(const ref_attend *t, void *plane, int64_t from, int64_t to, int32_t first, int32_t last)
+static inline void ref_clear(const ref_attend *t, void *plane, int64_t from, int64_t to,
+                             int32_t first, int32_t last)
 {
     const size_t columns = (size_t)(last - first) * (size_t)t->dim;
     real *at = (real *)plane + from * t->width + (int64_t)first * t->dim;
     if ((int64_t)columns == t->width) memset(at, 0, sizeof(real) * columns * (size_t)(to - from));
     else
-        for (int64_t row = from; row < to; row++, at += t->width) memset(at, 0, sizeof(real) * columns);
+        for (int64_t row = from; row < to; row++, at += t->width)
+            memset(at, 0, sizeof(real) * columns);
 }
 
-/* Gradients that hold nothing yet start at zeros where an item is about to add to them, so that it finds them in a cache. */
-static inline void ref_clear_item(const ref_back_job *job, int64_t example, int64_t end, int32_t first, int32_t last)
+/* Gradients that hold nothing yet start at zeros where an item is about to add to them, so that it
+ * finds them in a cache. */
+static inline void ref_clear_item(const ref_back_job *job, int64_t example, int64_t end,
+                                  int32_t first, int32_t last)
 {
     const ref_attend *t = &job->t;
     const gsa_edges *edges = t->edges;
-    for (int64_t r = edges->block_offset[example]; r < edges->block_offset[end] && t->args->dq && t->args->set_dq; r++)
-        ref_clear(t, t->args->dq, edges->blocks[r].first, edges->blocks[r].first + edges->blocks[r].count, first, last);
+    for (int64_t r = edges->block_offset[example];
+         r < edges->block_offset[end] && t->args->dq && t->args->set_dq; r++)
+        ref_clear(t, t->args->dq, edges->blocks[r].first,
+                  edges->blocks[r].first + edges->blocks[r].count, first, last);
     for (int k = 0; k < edges->kinds && edges->source_scale > 0; k++) {
         const gsa_part *part = &t->args->parts[k];
         if (edges->part_rows[k] == 0) continue;
@@ -59,7 +68,8 @@ static inline void ref_clear_item(const ref_back_job *job, int64_t example, int6
     }
 }
 
-/* The same of dk and dv as a whole: where there is no item, or where it is not told which sources are an example's. */
+/* The same of dk and dv as a whole: where there is no item, or where it is not told which sources
+ * are an example's. */
 static inline void ref_clear_sources(const ref_attend *t)
 {
     for (int k = 0; k < t->edges->kinds; k++) {
@@ -87,41 +97,52 @@ static inline void ref_back_item(void *context, int64_t item)
         if (t->args->dlabel_bias) sums.db = partial + job->partial_r;
     }
     ref_clear_item(job, first_example, last_example, first, last);
-    for (int64_t r = t->edges->block_offset[first_example]; r < t->edges->block_offset[last_example]; r++)
+    for (int64_t r = t->edges->block_offset[first_example];
+         r < t->edges->block_offset[last_example]; r++)
         job->rows_heads(t, t->edges->blocks[r], first, last, &sums);
 }
 
-/* Heads of an item, of `groups` items along heads: by fours, which share the draws of dropout; without dropout fewer where fours are too few
- * for `wanted` items. */
+/* Heads of an item, of `groups` items along heads: by fours, which share the draws of dropout;
+ * without dropout fewer where fours are too few for `wanted` items. */
 static inline int32_t ref_back_group(const ref_back_job *job, int64_t groups, int64_t wanted)
 {
-    const int64_t quads = ref_items(job->t.heads, 4), few = ref_items(job->t.heads * job->chunks, wanted);
+    const int64_t quads = ref_items(job->t.heads, 4),
+                  few = ref_items(job->t.heads * job->chunks, wanted);
     const int64_t group = 4 * ref_items(quads, groups < 1 ? 1 : groups);
-    if (job->t.drop.on || job->chunks * ref_items(job->t.heads, group) >= wanted) return (int32_t)group;
+    if (job->t.drop.on || job->chunks * ref_items(job->t.heads, group) >= wanted)
+        return (int32_t)group;
     return (int32_t)(few < 1 ? 1 : ref_smaller(few, group));
 }
 
-/* Cuts examples, and heads where these alone make too few items, for memory gives whole rows three times as fast as pieces of rows.
- * Label sums are added item by item: with them the cut is a function of sizes alone, and there are fewer items where label tables are so
- * large that their partials would be. Without them the cut changes no bits, and heads are cut by the number of threads. */
+/* Cuts examples, and heads where these alone make too few items, for memory gives whole rows three
+ * times as fast as pieces of rows. Label sums are added item by item: with them the cut is a
+ * function of sizes alone, and there are fewer items where label tables are so large that their
+ * partials would be. Without them the cut changes no bits, and heads are cut by the number of
+ * threads. */
 static inline gsa_status ref_back_cut(gsa_backend *b, ref_back_job *job)
 {
     const gsa_attend_args *args = job->t.args;
-    const int64_t labels = args->edges->labels, examples = args->edges->examples, quads = ref_items(job->t.heads, 4);
+    const int64_t labels = args->edges->labels, examples = args->edges->examples,
+                  quads = ref_items(job->t.heads, 4);
     const int wants_labels = args->dlabel_vectors != NULL || args->dlabel_bias != NULL;
     int64_t most = REF_BACK_ITEMS;
-    if (wants_labels && labels > 0) most = REF_PARTIAL_LIMIT / (labels * (job->t.dim + job->t.heads) + 1);
+    if (wants_labels && labels > 0)
+        most = REF_PARTIAL_LIMIT / (labels * (job->t.dim + job->t.heads) + 1);
     most = most < 1 ? 1 : ref_smaller(most, REF_BACK_ITEMS);
     job->chunk = ref_items(examples, most);
     job->chunks = ref_items(examples, job->chunk);
-    const int64_t wanted = wants_labels ? REF_HEAD_ITEMS : b->threads > 1 ? (int64_t)b->threads * 4 : 1;
+    const int64_t wanted = wants_labels     ? REF_HEAD_ITEMS
+                           : b->threads > 1 ? (int64_t)b->threads * 4
+                                            : 1;
     const int64_t groups = ref_smaller(ref_smaller(most, wanted) / job->chunks, quads);
-    job->group = ref_back_group(job, groups, ref_smaller(most, wants_labels ? REF_FEW_ITEMS : b->threads));
+    job->group =
+        ref_back_group(job, groups, ref_smaller(most, wants_labels ? REF_FEW_ITEMS : b->threads));
     job->groups = (int32_t)ref_items(job->t.heads, job->group);
     job->partial_r = args->dlabel_vectors ? labels * job->t.dim : 0;
     job->stride = job->partial_r + (args->dlabel_bias ? labels * job->group : 0);
     if (job->stride == 0) return GSA_OK;
-    job->partial = gsa_ref_scratch(b, "attend_backward", job->chunks * job->groups * job->stride, sizeof(real));
+    job->partial = gsa_ref_scratch(b, "attend_backward", job->chunks * job->groups * job->stride,
+                                   sizeof(real));
     return job->partial ? GSA_OK : b->error.status;
 }
 
@@ -135,13 +156,14 @@ static inline void ref_add_label_sums(const ref_back_job *job)
         if (t->args->dlabel_vectors) ref_axpy(t->args->dlabel_vectors, 1, partial, job->partial_r);
         if (t->args->dlabel_bias)
             for (int64_t l = 0; l < t->edges->labels; l++)
-                ref_axpy((real *)t->args->dlabel_bias + l * t->heads + first, 1, partial + job->partial_r + l * job->group,
-                         width);
+                ref_axpy((real *)t->args->dlabel_bias + l * t->heads + first, 1,
+                         partial + job->partial_r + l * job->group, width);
     }
 }
 
 /* The whole pass over the edges. `plan` is what rows_heads knows of them beforehand. */
-static inline gsa_status ref_back(gsa_backend *b, const gsa_attend_args *args, ref_rows_heads *rows_heads, const void *plan)
+static inline gsa_status ref_back(gsa_backend *b, const gsa_attend_args *args,
+                                  ref_rows_heads *rows_heads, const void *plan)
 {
     gsa_status status = ref_attend_check(b, "attend_backward", args, 1);
     if (status != GSA_OK) return status;

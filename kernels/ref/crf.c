@@ -1,12 +1,17 @@
-/* crf.c - the linear-chain conditional random field: forward-backward and Viterbi over ragged sequences, an item a stretch of sequences.
+/* crf.c - the linear-chain conditional random field: forward-backward and Viterbi over ragged
+ * sequences, an item a stretch of sequences.
  *
- * alpha_t[j] = emission_t[j] + log sum_i exp(alpha_{t-1}[i] + w[i,j])      w: transitions, -inf where forbidden
+ * alpha_t[j] = emission_t[j] + log sum_i exp(alpha_{t-1}[i] + w[i,j])
+ *     w: transitions, -inf where forbidden
  * beta_t[i]  = log sum_j exp(w[i,j] + emission_{t+1}[j] + beta_{t+1}[j])
- * Both sums are products of exp(alpha - top) with a table of exp(w - shift): tags exponentials a token instead of tags^2. Where such a
- * sum is too small for what vanished in it not to matter, it is done again term by term in log space. */
+ * Both sums are products of exp(alpha - top) with a table of exp(w - shift): tags exponentials a
+ * token instead of tags^2. Where such a sum is too small for what vanished in it not to matter, it
+ * is done again term by term in log space. */
 #include "kernels/ref/ref.h"
 
-static const double SMALL = 1e-200, LARGE = 1e100; /* what underflows (1e-308) is nothing beside SMALL, nor times LARGE */
+static const double
+    SMALL = 1e-200,
+    LARGE = 1e100; /* what underflows (1e-308) is nothing beside SMALL, nor times LARGE */
 enum { MOST_TAGS = 32768, WORK = 4 /* rows of tags that an item works with */ };
 
 typedef struct crf_job {
@@ -16,9 +21,9 @@ typedef struct crf_job {
     double *e_out, *e_into; /* exp(w - shift) */
     double *start, *end;    /* [tags], -inf where forbidden */
     double *alpha;          /* [tokens, tags]; decode keeps its predecessors there */
-    double *work,
-        *partial;        /* [items, WORK tags], [items, tags^2 + 2 tags]: d transitions, d start, d end; forward: the loss */
-    double shift, slope; /* backward: slope = dloss scale */
+    double *work, *partial; /* [items, WORK tags], [items, tags^2 + 2 tags]: d transitions, d start,
+                               d end; forward: the loss */
+    double shift, slope;    /* backward: slope = dloss scale */
 } crf_job;
 
 /* The maximum, NaN if there is one; -inf of none. */
@@ -36,7 +41,9 @@ static double dot(const double *restrict a, const double *restrict b, int64_t co
     for (; i + 8 <= count; i += 8)
         for (int l = 0; l < 8; l++) lane[l] += a[i + l] * b[i + l];
     for (; i < count; i++) rest += a[i] * b[i];
-    return (((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]))) + rest;
+    return (((lane[0] + lane[4]) + (lane[2] + lane[6])) +
+            ((lane[1] + lane[5]) + (lane[3] + lane[7]))) +
+           rest;
 }
 
 /* e_i = exp(x_i - top); returns top. All -inf: zeros. */
@@ -61,8 +68,8 @@ static double log_sum_exactly(const double *x, const double *w, int64_t count)
 }
 
 /* The same, given e_i = exp(x_i - top) and row `at` of the tables w and ew. */
-static double log_sum(const crf_job *job, const double *x, const double *e, double top, const double *w, const double *ew,
-                      int64_t at)
+static double log_sum(const crf_job *job, const double *x, const double *e, double top,
+                      const double *w, const double *ew, int64_t at)
 {
     const int64_t first = at * job->tags;
     const double sum = dot(e, ew + first, job->tags);
@@ -74,8 +81,10 @@ static int agrees(const int32_t *targets, int64_t token, int64_t tag)
     return !targets || targets[token] < 0 || targets[token] == tag;
 }
 
-/* alpha of the tokens first..last-1; returns log sum exp s(y) over the paths that agree with the targets (NULL: all). work: 1 row. */
-static double walk(const crf_job *job, int64_t first, int64_t last, const int32_t *targets, double *work)
+/* alpha of the tokens first..last-1; returns log sum exp s(y) over the paths that agree with the
+ * targets (NULL: all). work: 1 row. */
+static double walk(const crf_job *job, int64_t first, int64_t last, const int32_t *targets,
+                   double *work)
 {
     const int64_t tags = job->tags;
     for (int64_t t = first; t < last; t++) {
@@ -86,19 +95,21 @@ static double walk(const crf_job *job, int64_t first, int64_t last, const int32_
         for (int64_t j = 0; j < tags; j++) {
             alpha[j] = -INFINITY;
             if (!agrees(targets, t, j)) continue;
-            alpha[j] = before ? log_sum(job, before, work, top, job->into, job->e_into, j) : job->start[j];
+            alpha[j] =
+                before ? log_sum(job, before, work, top, job->into, job->e_into, j) : job->start[j];
             alpha[j] += (double)emission[j];
         }
     }
     return log_sum_exactly(job->alpha + (last - 1) * tags, job->end, tags);
 }
 
-/* ---- forward ----------------------------------------------------------------------------------------------------------- */
+/* ---- forward ------------------------------------------------------------------------------- */
 
 static double nll_of(const crf_job *job, int64_t first, int64_t last, double *work)
 {
     if (first == last) return 0;
-    const double all = walk(job, first, last, NULL, work), agreeing = walk(job, first, last, job->args->targets, work);
+    const double all = walk(job, first, last, NULL, work),
+                 agreeing = walk(job, first, last, job->args->targets, work);
     if (isnan(all)) return all;
     return isinf(agreeing) && agreeing < 0 ? INFINITY : all - agreeing;
 }
@@ -110,34 +121,39 @@ static void forward_item(void *context, int64_t item)
     const int64_t last = ref_smaller((item + 1) * job->chunk, args->sequences);
     double sum = 0;
     for (int64_t s = item * job->chunk; s < last; s++) {
-        const double nll = nll_of(job, args->offset[s], args->offset[s + 1], job->work + item * WORK * job->tags);
+        const double nll =
+            nll_of(job, args->offset[s], args->offset[s + 1], job->work + item * WORK * job->tags);
         if (args->nll) ((real *)args->nll)[s] = (real)nll;
         sum += nll;
     }
     job->partial[item] = sum;
 }
 
-/* ---- backward ---------------------------------------------------------------------------------------------------------- */
+/* ---- backward ------------------------------------------------------------------------------ */
 
-/* d transitions[i,j] += weight exp(alpha[i] + w[i,j] + next[j] - total), from ea, en = exp(alpha - top_a), exp(next - top_n). */
-static void add_pairs(const crf_job *job, double *pairs, const double *alpha, const double *ea, double top_a,
-                      const double *next, const double *en, double top_n, double total, double weight)
+/* d transitions[i,j] += weight exp(alpha[i] + w[i,j] + next[j] - total), from ea, en = exp(alpha -
+ * top_a), exp(next - top_n). */
+static void add_pairs(const crf_job *job, double *pairs, const double *alpha, const double *ea,
+                      double top_a, const double *next, const double *en, double top_n,
+                      double total, double weight)
 {
     const int64_t tags = job->tags;
     const double factor = exp(top_a + top_n + job->shift - total);
     for (int64_t i = 0; i < tags; i++) {
-        const double *ew = job->e_out + i * tags, *w = job->out + i * tags, share = weight * factor * ea[i];
+        const double *ew = job->e_out + i * tags, *w = job->out + i * tags,
+                     share = weight * factor * ea[i];
         double *row = pairs + i * tags;
         if (!(factor < LARGE))
-            for (int64_t j = 0; j < tags; j++) row[j] += weight * exp(alpha[i] + w[j] + next[j] - total);
+            for (int64_t j = 0; j < tags; j++)
+                row[j] += weight * exp(alpha[i] + w[j] + next[j] - total);
         else if (ea[i] != 0)
             for (int64_t j = 0; j < tags; j++) row[j] += share * ew[j] * en[j];
     }
 }
 
 /* p(y_t = j) = exp(alpha_t[j] + beta_t[j] - total) */
-static void add_tags(const crf_job *job, double *ends, int64_t first, int64_t last, int64_t t, const double *beta,
-                     double total, double weight)
+static void add_tags(const crf_job *job, double *ends, int64_t first, int64_t last, int64_t t,
+                     const double *beta, double total, double weight)
 {
     const int64_t tags = job->tags;
     const double *alpha = job->alpha + t * tags;
@@ -150,9 +166,10 @@ static void add_tags(const crf_job *job, double *ends, int64_t first, int64_t la
     }
 }
 
-/* Adds weight times the expected use of every score, over the paths that agree with the targets: walk() went before. */
-static void collect(const crf_job *job, int64_t first, int64_t last, const int32_t *targets, double total, double weight,
-                    double *work, double *partial)
+/* Adds weight times the expected use of every score, over the paths that agree with the targets:
+ * walk() went before. */
+static void collect(const crf_job *job, int64_t first, int64_t last, const int32_t *targets,
+                    double total, double weight, double *work, double *partial)
 {
     const int64_t tags = job->tags;
     double *beta = work, *next = work + tags, *en = next + tags, *ea = en + tags;
@@ -162,10 +179,13 @@ static void collect(const crf_job *job, int64_t first, int64_t last, const int32
         const double *before = job->alpha + (t - 1) * tags;
         add_tags(job, partial + tags * tags, first, last, t, beta, total, weight);
         if (t == first) return;
-        for (int64_t j = 0; j < tags; j++) next[j] = agrees(targets, t, j) ? (double)emission[j] + beta[j] : -INFINITY;
+        for (int64_t j = 0; j < tags; j++)
+            next[j] = agrees(targets, t, j) ? (double)emission[j] + beta[j] : -INFINITY;
         const double top_n = exponentials(en, next, tags), top_a = exponentials(ea, before, tags);
-        if (job->args->dtransitions) add_pairs(job, partial, before, ea, top_a, next, en, top_n, total, weight);
-        for (int64_t i = 0; i < tags; i++) beta[i] = log_sum(job, next, en, top_n, job->out, job->e_out, i);
+        if (job->args->dtransitions)
+            add_pairs(job, partial, before, ea, top_a, next, en, top_n, total, weight);
+        for (int64_t i = 0; i < tags; i++)
+            beta[i] = log_sum(job, next, en, top_n, job->out, job->e_out, i);
     }
 }
 
@@ -173,7 +193,8 @@ static void backward_item(void *context, int64_t item)
 {
     const crf_job *job = context;
     const gsa_crf_args *args = job->args;
-    const int64_t last_sequence = ref_smaller((item + 1) * job->chunk, args->sequences), own = job->tags * (job->tags + 2);
+    const int64_t last_sequence = ref_smaller((item + 1) * job->chunk, args->sequences),
+                  own = job->tags * (job->tags + 2);
     double *work = job->work + item * WORK * job->tags, *partial = job->partial + item * own;
     for (int64_t i = 0; i < own; i++) partial[i] = 0;
     for (int64_t s = item * job->chunk; s < last_sequence; s++) {
@@ -193,12 +214,13 @@ static void add_items(const crf_job *job, real *out, int64_t first, int64_t coun
     const int64_t own = job->tags * (job->tags + 2);
     for (int64_t c = 0; out && c < count; c++) {
         double sum = 0;
-        for (int64_t item = 0; item < job->items; item++) sum += job->partial[item * own + first + c];
+        for (int64_t item = 0; item < job->items; item++)
+            sum += job->partial[item * own + first + c];
         out[c] += (real)sum;
     }
 }
 
-/* ---- Viterbi ----------------------------------------------------------------------------------------------------------- */
+/* ---- Viterbi ------------------------------------------------------------------------------- */
 
 static int better(double a, double b)
 {
@@ -215,8 +237,10 @@ static int64_t first_best(const double *x, const double *w, int64_t count, doubl
     return best;
 }
 
-/* Best scores of paths that end in each tag, in two rows of `work` by turns; returns the row of the last token. */
-static const double *best_paths(const crf_job *job, int32_t *predecessor, int64_t first, int64_t last, double *work)
+/* Best scores of paths that end in each tag, in two rows of `work` by turns; returns the row of the
+ * last token. */
+static const double *best_paths(const crf_job *job, int32_t *predecessor, int64_t first,
+                                int64_t last, double *work)
 {
     const int64_t tags = job->tags;
     const double *before = NULL;
@@ -225,7 +249,9 @@ static const double *best_paths(const crf_job *job, int32_t *predecessor, int64_
         double *row = work + (t & 1) * tags;
         for (int64_t j = 0; j < tags; j++) {
             double score = job->start[j];
-            if (before) predecessor[t * tags + j] = (int32_t)first_best(before, job->into + j * tags, tags, &score);
+            if (before)
+                predecessor[t * tags + j] =
+                    (int32_t)first_best(before, job->into + j * tags, tags, &score);
             row[j] = score + (double)emission[j];
         }
         before = row;
@@ -243,7 +269,8 @@ static void decode_item(void *context, int64_t item)
         const int64_t first = args->offset[s], last = args->offset[s + 1];
         double score = 0;
         if (first < last) {
-            const double *row = best_paths(job, predecessor, first, last, job->work + item * WORK * job->tags);
+            const double *row =
+                best_paths(job, predecessor, first, last, job->work + item * WORK * job->tags);
             int64_t tag = first_best(row, job->end, job->tags, &score);
             const int none = isinf(score) && score < 0;
             for (int64_t t = last - 1; t >= first; t--) {
@@ -255,32 +282,39 @@ static void decode_item(void *context, int64_t item)
     }
 }
 
-/* ---- the entries ------------------------------------------------------------------------------------------------------- */
+/* ---- the entries --------------------------------------------------------------------------- */
 
 static gsa_status check(gsa_backend *b, const char *op, const gsa_crf_args *args)
 {
     if (args->tags < 1 || args->tags > MOST_TAGS)
-        return gsa_fail(&b->error, args->tags < 1 ? GSA_ERR_ARGUMENT : GSA_ERR_LIMIT, "%s: %d tags, expected 1 to %d", op,
-                        (int)args->tags, MOST_TAGS);
+        return gsa_fail(&b->error, args->tags < 1 ? GSA_ERR_ARGUMENT : GSA_ERR_LIMIT,
+                        "%s: %d tags, expected 1 to %d", op, (int)args->tags, MOST_TAGS);
     if (args->sequences < 0)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %lld sequences", op, (long long)args->sequences);
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %lld sequences", op,
+                        (long long)args->sequences);
     const gsa_status status = gsa_ref_shape(b, op, args->tokens, args->tags);
     if (status != GSA_OK) return status;
     int64_t at = 0;
     for (int64_t s = 0; s <= args->sequences && args->sequences > 0; s++) {
-        if (args->offset[s] < at || args->offset[s] > args->tokens || (s == 0 && args->offset[s] != 0))
-            return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: offset %lld of sequence %lld is outside %lld..%lld", op,
-                            (long long)args->offset[s], (long long)s, (long long)at, (long long)(s ? args->tokens : 0));
+        if (args->offset[s] < at || args->offset[s] > args->tokens ||
+            (s == 0 && args->offset[s] != 0))
+            return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
+                            "%s: offset %lld of sequence %lld is outside %lld..%lld", op,
+                            (long long)args->offset[s], (long long)s, (long long)at,
+                            (long long)(s ? args->tokens : 0));
         at = args->offset[s];
     }
     if (at == args->tokens) return GSA_OK;
-    return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: the sequences hold %lld tokens of %lld", op, (long long)at,
-                    (long long)args->tokens);
+    return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: the sequences hold %lld tokens of %lld", op,
+                    (long long)at, (long long)args->tokens);
 }
 
-static double ruled(const gsa_crf_args *args, int64_t row, int64_t tag, const void *scores, int64_t at)
+static double ruled(const gsa_crf_args *args, int64_t row, int64_t tag, const void *scores,
+                    int64_t at)
 {
-    return args->allowed && !args->allowed[row * args->tags + tag] ? -INFINITY : (double)((const real *)scores)[at];
+    return args->allowed && !args->allowed[row * args->tags + tag]
+               ? -INFINITY
+               : (double)((const real *)scores)[at];
 }
 
 static void fill_tables(crf_job *job)
@@ -288,9 +322,11 @@ static void fill_tables(crf_job *job)
     const gsa_crf_args *args = job->args;
     const int64_t tags = job->tags;
     for (int64_t j = 0; j < tags; j++) {
-        job->start[j] = ruled(args, tags, j, args->start, j), job->end[j] = ruled(args, tags + 1, j, args->end, j);
+        job->start[j] = ruled(args, tags, j, args->start, j),
+        job->end[j] = ruled(args, tags + 1, j, args->end, j);
         for (int64_t i = 0; i < tags; i++)
-            job->out[i * tags + j] = job->into[j * tags + i] = ruled(args, i, j, args->transitions, i * tags + j);
+            job->out[i * tags + j] = job->into[j * tags + i] =
+                ruled(args, i, j, args->transitions, i * tags + j);
     }
     job->shift = exponentials(job->e_out, job->out, tags * tags);
     for (int64_t i = 0; i < tags; i++)
@@ -306,10 +342,12 @@ static gsa_status begin(gsa_backend *b, const char *op, crf_job *job, int64_t ow
     const int64_t tags = job->tags = args->tags, square = tags * tags;
     job->chunk = ref_partial_chunk(args->sequences, 1);
     job->items = ref_items(args->sequences, job->chunk);
-    double *at =
-        gsa_ref_scratch(b, op, 4 * square + 2 * tags + args->tokens * tags + job->items * (WORK * tags + own), sizeof *at);
+    double *at = gsa_ref_scratch(
+        b, op, 4 * square + 2 * tags + args->tokens * tags + job->items * (WORK * tags + own),
+        sizeof *at);
     if (at == NULL) return b->error.status;
-    job->out = at, job->into = at + square, job->e_out = at + 2 * square, job->e_into = at + 3 * square;
+    job->out = at, job->into = at + square, job->e_out = at + 2 * square,
+    job->e_into = at + 3 * square;
     job->start = at + 4 * square, job->end = job->start + tags;
     job->alpha = job->end + tags, job->work = job->alpha + args->tokens * tags;
     job->partial = job->work + job->items * WORK * tags;

@@ -58,7 +58,8 @@ static void product_chunk(void *context, int64_t item)
     for (int64_t i = first; i < last; i++) job->y[i] = job->a[i] * job->c[i];
 }
 
-static gsa_status multiply(gsa_backend *b, void *y, const void *a, const void *c, int accumulate_too, int64_t count)
+static gsa_status multiply(gsa_backend *b, void *y, const void *a, const void *c,
+                           int accumulate_too, int64_t count)
 {
     const gsa_status status = gsa_ref_shape(b, "multiply", count, 1);
     element_job job = { .y = y, .a = a, .c = c, .count = count };
@@ -122,7 +123,9 @@ static void activate_back_chunk(void *context, int64_t item)
         break;
     case GSA_GELU:
         for (int64_t i = 0; i < count; i++)
-            give(&dx[i], add, dy[i] * (half * (1 + erf(x[i] * root_half)) + x[i] * gauss_peak * exp(-half * x[i] * x[i])));
+            give(&dx[i], add,
+                 dy[i] * (half * (1 + erf(x[i] * root_half)) +
+                          x[i] * gauss_peak * exp(-half * x[i] * x[i])));
         break;
     case GSA_TANH:
         for (int64_t i = 0; i < count; i++) {
@@ -138,7 +141,8 @@ static void activate_back_chunk(void *context, int64_t item)
     }
 }
 
-static gsa_status activate_forward(gsa_backend *b, void *y, const void *x, int activation, int64_t count)
+static gsa_status activate_forward(gsa_backend *b, void *y, const void *x, int activation,
+                                   int64_t count)
 {
     const gsa_status status = gsa_ref_check_activation(b, "activate_forward", activation, count);
     element_job job = { .y = y, .a = x, .activation = activation, .count = count };
@@ -146,11 +150,13 @@ static gsa_status activate_forward(gsa_backend *b, void *y, const void *x, int a
     return status;
 }
 
-static gsa_status activate_backward(gsa_backend *b, void *dx, const void *dy, const void *x, int activation, int add_too,
-                                    int64_t count)
+static gsa_status activate_backward(gsa_backend *b, void *dx, const void *dy, const void *x,
+                                    int activation, int add_too, int64_t count)
 {
     const gsa_status status = gsa_ref_check_activation(b, "activate_backward", activation, count);
-    element_job job = { .y = dx, .a = dy, .c = x, .activation = activation, .accumulate = add_too, .count = count };
+    element_job job = {
+        .y = dx, .a = dy, .c = x, .activation = activation, .accumulate = add_too, .count = count
+    };
     if (status == GSA_OK && dx != NULL) run_chunks(b, &job, activate_back_chunk);
     return status;
 }

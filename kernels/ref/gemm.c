@@ -1,6 +1,6 @@
-/* gemm.c - a product by blocks, each one single-threaded call of the library, cut as kernels/gemm.h says. Partials are
- * added in the order of k. A B that stands transposed is turned once where many rows of A meet it: libraries turn it
- * block by block, and take 7 to 16 % longer for it. */
+/* gemm.c - a product by blocks, each one single-threaded call of the library, cut as kernels/gemm.h
+ * says. Partials are added in the order of k. A B that stands transposed is turned once where many
+ * rows of A meet it: libraries turn it block by block, and take 7 to 16 % longer for it. */
 #include "kernels/gemm.h"
 #include "kernels/ref/ref.h"
 #include <stdatomic.h>
@@ -36,7 +36,8 @@ static void block_item(void *context, int64_t item)
     const gsa_gemm *whole = &job->whole;
     const gsa_gemm_cut *cut = &job->cut;
     const int64_t i = item % cut->row_blocks * cut->rows, part = item / cut->row_blocks;
-    const int64_t j = part % cut->column_blocks * cut->columns, chunk = part / cut->column_blocks, k = chunk * cut->k;
+    const int64_t j = part % cut->column_blocks * cut->columns, chunk = part / cut->column_blocks,
+                  k = chunk * cut->k;
     gsa_gemm g = *whole;
     g.m = ref_smaller(cut->rows, whole->m - i);
     g.n = ref_smaller(cut->columns, whole->n - j);
@@ -58,7 +59,8 @@ static void run_blocks(gsa_backend *b, gemm_job *job)
 {
     sigset_t before;
     gsa_gemm_begin(&before);
-    gsa_team_run(b->team, job->cut.row_blocks * job->cut.column_blocks * job->cut.k_chunks, block_item, job);
+    gsa_team_run(b->team, job->cut.row_blocks * job->cut.column_blocks * job->cut.k_chunks,
+                 block_item, job);
     gsa_gemm_end(&before);
 }
 
@@ -71,7 +73,8 @@ static void turn_item(void *context, int64_t item)
     for (int64_t from = 0; from < g->n; from += TURN_TILE) {
         const int64_t to = ref_smaller(from + TURN_TILE, g->n);
         for (int64_t i = first; i < last; i++)
-            for (int64_t j = from; j < to; j++) job->turned[i * g->n + j] = ((const real *)g->b)[j * g->ldb + i];
+            for (int64_t j = from; j < to; j++)
+                job->turned[i * g->n + j] = ((const real *)g->b)[j * g->ldb + i];
     }
 }
 
@@ -79,8 +82,8 @@ static gsa_status turn(gsa_backend *b, gemm_job *job)
 {
     int64_t elements;
     gsa_gemm *g = &job->whole;
-    if (!g->transpose_b || g->m < TURN_FROM || job->cut.k_chunks > 1 || !gsa_mul(g->k, g->n, &elements) ||
-        elements > TURN_LIMIT)
+    if (!g->transpose_b || g->m < TURN_FROM || job->cut.k_chunks > 1 ||
+        !gsa_mul(g->k, g->n, &elements) || elements > TURN_LIMIT)
         return GSA_OK;
     job->turned = gsa_ref_scratch(b, "gemm", elements, sizeof(real));
     if (job->turned == NULL) return b->error.status;
@@ -109,22 +112,28 @@ static gsa_status check(gsa_backend *b, const gsa_gemm *g)
 {
     const int64_t width_a = g->transpose_a ? g->m : g->k, width_b = g->transpose_b ? g->k : g->n;
     if (g->m < 0 || g->n < 0 || g->k < 0)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "gemm: m, n, k = %lld, %lld, %lld: one is negative", (long long)g->m,
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
+                        "gemm: m, n, k = %lld, %lld, %lld: one is negative", (long long)g->m,
                         (long long)g->n, (long long)g->k);
     if (g->ldc < g->n || g->lda < width_a || g->ldb < width_b)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
-                        "gemm: ldc, lda, ldb = %lld, %lld, %lld; at least %lld, %lld, %lld were expected", (long long)g->ldc,
-                        (long long)g->lda, (long long)g->ldb, (long long)g->n, (long long)width_a, (long long)width_b);
+        return gsa_fail(
+            &b->error, GSA_ERR_ARGUMENT,
+            "gemm: ldc, lda, ldb = %lld, %lld, %lld; at least %lld, %lld, %lld were expected",
+            (long long)g->ldc, (long long)g->lda, (long long)g->ldb, (long long)g->n,
+            (long long)width_a, (long long)width_b);
     if (g->n > INT32_MAX || g->ldc > INT32_MAX || g->lda > INT32_MAX || g->ldb > INT32_MAX)
-        return gsa_fail(&b->error, GSA_ERR_LIMIT, "gemm: n, ldc, lda, ldb = %lld, %lld, %lld, %lld; at most 2^31 - 1 each",
+        return gsa_fail(&b->error, GSA_ERR_LIMIT,
+                        "gemm: n, ldc, lda, ldb = %lld, %lld, %lld, %lld; at most 2^31 - 1 each",
                         (long long)g->n, (long long)g->ldc, (long long)g->lda, (long long)g->ldb);
     return GSA_OK;
 }
 
-static gsa_status gemm(gsa_backend *b, void *c, const void *a, const void *bb, int64_t m, int64_t n, int64_t k,
-                       int transpose_a, int transpose_b, int64_t ldc, int64_t lda, int64_t ldb, int accumulate)
+static gsa_status gemm(gsa_backend *b, void *c, const void *a, const void *bb, int64_t m, int64_t n,
+                       int64_t k, int transpose_a, int transpose_b, int64_t ldc, int64_t lda,
+                       int64_t ldb, int accumulate)
 {
-    gemm_job job = { .whole = { c, a, bb, m, n, k, ldc, lda, ldb, transpose_a, transpose_b, accumulate } };
+    gemm_job job = { .whole = { c, a, bb, m, n, k, ldc, lda, ldb, transpose_a, transpose_b,
+                                accumulate } };
     gsa_status status = check(b, &job.whole);
     if (status != GSA_OK || m == 0 || n == 0) return status;
     if (k == 0) {
@@ -141,7 +150,8 @@ static gsa_status gemm(gsa_backend *b, void *c, const void *a, const void *bb, i
     run_blocks(b, &job);
     const int failed = atomic_load(&job.failed);
     if (failed != 0)
-        return gsa_fail(&b->error, GSA_ERR_MEMORY, "gemm: %s failed with status %d for m, n, k = %lld, %lld, %lld",
+        return gsa_fail(&b->error, GSA_ERR_MEMORY,
+                        "gemm: %s failed with status %d for m, n, k = %lld, %lld, %lld",
                         gsa_gemm_library(), failed, (long long)m, (long long)n, (long long)k);
     if (job.cut.k_chunks > 1) gsa_team_run(b->team, m, add_item, &job);
     return GSA_OK;

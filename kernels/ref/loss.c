@@ -53,8 +53,8 @@ static void entropy_chunk(void *context, int64_t item)
     job->partial[item] = sum;
 }
 
-static gsa_status run_sum(gsa_backend *b, const char *op, loss_job *job, void (*body)(void *, int64_t), double scale,
-                          real *loss)
+static gsa_status run_sum(gsa_backend *b, const char *op, loss_job *job,
+                          void (*body)(void *, int64_t), double scale, real *loss)
 {
     const int64_t items = ref_items(job->rows, job->chunk);
     job->partial = gsa_ref_scratch(b, op, items, sizeof(double));
@@ -66,10 +66,12 @@ static gsa_status run_sum(gsa_backend *b, const char *op, loss_job *job, void (*
     return GSA_OK;
 }
 
-static gsa_status cross_entropy_forward(gsa_backend *b, void *loss, void *nll, const void *logits, const int32_t *targets,
-                                        double smoothing, double scale, int64_t rows, int64_t classes)
+static gsa_status cross_entropy_forward(gsa_backend *b, void *loss, void *nll, const void *logits,
+                                        const int32_t *targets, double smoothing, double scale,
+                                        int64_t rows, int64_t classes)
 {
-    const gsa_status status = ref_check_entropy(b, "cross_entropy_forward", targets, smoothing, rows, classes);
+    const gsa_status status =
+        ref_check_entropy(b, "cross_entropy_forward", targets, smoothing, rows, classes);
     if (status != GSA_OK) return status;
     loss_job job = { .x = logits,
                      .targets = targets,
@@ -81,7 +83,8 @@ static gsa_status cross_entropy_forward(gsa_backend *b, void *loss, void *nll, c
     return run_sum(b, "cross_entropy_forward", &job, entropy_chunk, scale, loss);
 }
 
-/* dlogit_c += (or =) dloss scale (softmax_c - smoothing / classes - (1 - smoothing) [c = target]) */
+/* dlogit_c += (or =) dloss scale (softmax_c - smoothing / classes - (1 - smoothing) [c =
+ * target]) */
 static void entropy_back_chunk(void *context, int64_t item)
 {
     const loss_job *job = context;
@@ -92,19 +95,28 @@ static void entropy_back_chunk(void *context, int64_t item)
         real *dx = job->dx + row * job->cols;
         if (!job->accumulate) memset(dx, 0, sizeof *dx * (size_t)job->cols);
         if (job->targets[row] < 0) continue;
-        const double lse = log_sum_exp(logits, job->cols); /* rounded to real it would lose what large logits leave of it */
-        for (int64_t c = 0; c < job->cols; c++) dx[c] += job->slope * exp((real)((double)logits[c] - lse)) - each;
+        const double lse = log_sum_exp(
+            logits, job->cols); /* rounded to real it would lose what large logits leave of it */
+        for (int64_t c = 0; c < job->cols; c++)
+            dx[c] += job->slope * exp((real)((double)logits[c] - lse)) - each;
         dx[job->targets[row]] -= (real)(job->slope * (1 - job->smoothing));
     }
 }
 
-static gsa_status cross_entropy_backward(gsa_backend *b, void *dlogits, const void *dloss, const void *logits,
-                                         const int32_t *targets, double smoothing, double scale, int accumulate,
+static gsa_status cross_entropy_backward(gsa_backend *b, void *dlogits, const void *dloss,
+                                         const void *logits, const int32_t *targets,
+                                         double smoothing, double scale, int accumulate,
                                          int64_t rows, int64_t classes)
 {
-    const gsa_status status = ref_check_entropy(b, "cross_entropy_backward", targets, smoothing, rows, classes);
+    const gsa_status status =
+        ref_check_entropy(b, "cross_entropy_backward", targets, smoothing, rows, classes);
     if (status != GSA_OK || dlogits == NULL) return status;
-    loss_job job = { .x = logits, .targets = targets, .dx = dlogits, .smoothing = smoothing, .rows = rows, .cols = classes };
+    loss_job job = { .x = logits,
+                     .targets = targets,
+                     .dx = dlogits,
+                     .smoothing = smoothing,
+                     .rows = rows,
+                     .cols = classes };
     job.accumulate = accumulate;
     job.slope = (real)(scale * (double)*(const real *)dloss);
     job.chunk = ref_row_chunk(classes * 4);
@@ -124,8 +136,8 @@ static void square_chunk(void *context, int64_t item)
     job->partial[item] = sum;
 }
 
-static gsa_status square_error_forward(gsa_backend *b, void *loss, const void *x, const void *target, double scale,
-                                       int64_t count)
+static gsa_status square_error_forward(gsa_backend *b, void *loss, const void *x,
+                                       const void *target, double scale, int64_t count)
 {
     const gsa_status status = gsa_ref_shape(b, "square_error_forward", count, 1);
     if (status != GSA_OK) return status;
@@ -137,11 +149,12 @@ static void square_back_chunk(void *context, int64_t item)
 {
     const loss_job *job = context;
     const int64_t last = ref_smaller((item + 1) * job->chunk, job->rows);
-    for (int64_t i = item * job->chunk; i < last; i++) job->dx[i] += 2 * job->slope * (job->x[i] - job->target[i]);
+    for (int64_t i = item * job->chunk; i < last; i++)
+        job->dx[i] += 2 * job->slope * (job->x[i] - job->target[i]);
 }
 
-static gsa_status square_error_backward(gsa_backend *b, void *dx, const void *dloss, const void *x, const void *target,
-                                        double scale, int64_t count)
+static gsa_status square_error_backward(gsa_backend *b, void *dx, const void *dloss, const void *x,
+                                        const void *target, double scale, int64_t count)
 {
     const gsa_status status = gsa_ref_shape(b, "square_error_backward", count, 1);
     if (status != GSA_OK || dx == NULL) return status;

@@ -4,17 +4,18 @@
 
 enum { ALIGN = 64 };
 
-/* Systems map large blocks at the same place of a page each: rows of one number of K, V, dK and dV then meet in the same sets of the caches, and
- * a load seems to read what a store with the same low bits of its address has written. So each starts another line further on than the one
- * before (backward of bpt:k=4, 8 heads of 64: 1.24 times as fast; docs/kernels-tried.md). */
+/* Systems map large blocks at the same place of a page each: rows of one number of K, V, dK and dV
+ * then meet in the same sets of the caches, and a load seems to read what a store with the same low
+ * bits of its address has written. So each starts another line further on than the one before
+ * (backward of bpt:k=4, 8 heads of 64: 1.24 times as fast; docs/kernels-tried.md). */
 static int64_t stagger(gsa_ref_state *state, int64_t bytes)
 {
     enum { LARGE = 1 << 16, TURNS = 16 };
     return bytes < LARGE ? 0 : ALIGN * (int64_t)(state->large++ % TURNS);
 }
 
-/* The pointer that the allocation table returned stands in front of the block, which starts `late` bytes, a multiple of ALIGN, behind the first
- * place where it could. */
+/* The pointer that the allocation table returned stands in front of the block, which starts `late`
+ * bytes, a multiple of ALIGN, behind the first place where it could. */
 static void *aligned_alloc_from(const gsa_system *system, int64_t bytes, int64_t late)
 {
     int64_t whole;
@@ -53,7 +54,8 @@ static void ref_free(gsa_backend *b, void *at)
 
 static gsa_status move(gsa_backend *b, const char *op, void *to, const void *from, int64_t bytes)
 {
-    if (bytes < 0) return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %lld bytes", op, (long long)bytes);
+    if (bytes < 0)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %lld bytes", op, (long long)bytes);
     if (bytes > 0 && to != from) memcpy(to, from, (size_t)bytes);
     return GSA_OK;
 }
@@ -75,7 +77,8 @@ static gsa_status ref_copy(gsa_backend *b, void *to, const void *from, int64_t b
 
 static gsa_status ref_zero_fill(gsa_backend *b, void *at, int64_t bytes)
 {
-    if (bytes < 0) return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "zero_fill: %lld bytes", (long long)bytes);
+    if (bytes < 0)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "zero_fill: %lld bytes", (long long)bytes);
     if (bytes > 0) memset(at, 0, (size_t)bytes);
     return GSA_OK;
 }
@@ -106,8 +109,8 @@ void *gsa_ref_scratch(gsa_backend *b, const char *op, int64_t count, int64_t siz
     gsa_ref_state *state = b->state;
     int64_t bytes;
     if (!gsa_mul(count, size, &bytes)) {
-        gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: scratch of %lld x %lld bytes exceeds 64 bits", op, (long long)count,
-                 (long long)size);
+        gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: scratch of %lld x %lld bytes exceeds 64 bits", op,
+                 (long long)count, (long long)size);
         return NULL;
     }
     if (state->scratch != NULL && bytes <= state->scratch_bytes) return state->scratch;
@@ -123,48 +126,55 @@ gsa_status gsa_ref_shape(gsa_backend *b, const char *op, int64_t rows, int64_t c
 {
     int64_t count;
     if (rows < 0 || cols < 0)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: shape [%lld, %lld] is negative", op, (long long)rows,
-                        (long long)cols);
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: shape [%lld, %lld] is negative", op,
+                        (long long)rows, (long long)cols);
     if (!gsa_mul(rows, cols, &count) || !gsa_mul(count, b->real_bytes, &count))
-        return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: shape [%lld, %lld] exceeds 64 bits", op, (long long)rows,
-                        (long long)cols);
+        return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: shape [%lld, %lld] exceeds 64 bits", op,
+                        (long long)rows, (long long)cols);
     return GSA_OK;
 }
 
 gsa_status gsa_ref_check_activation(gsa_backend *b, const char *op, int activation, int64_t count)
 {
     if (activation < GSA_RELU || activation > GSA_SIGMOID)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: activation %d is none of 0..%d", op, activation, GSA_SIGMOID);
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: activation %d is none of 0..%d", op,
+                        activation, GSA_SIGMOID);
     return gsa_ref_shape(b, op, count, 1);
 }
 
 gsa_status gsa_ref_check_dropout(gsa_backend *b, const char *op, const gsa_dropout *dropout)
 {
     if (!(dropout->p >= 0 && dropout->p < 1))
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: dropout p = %g is outside [0, 1)", op, dropout->p);
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: dropout p = %g is outside [0, 1)", op,
+                        dropout->p);
     if (dropout->p > 0 && dropout->site >> 20 != 0)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: dropout site %u is not below 2^20", op, (unsigned)dropout->site);
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: dropout site %u is not below 2^20", op,
+                        (unsigned)dropout->site);
     return GSA_OK;
 }
 
-gsa_status gsa_ref_check_indices(gsa_backend *b, const char *op, const char *what, const int32_t *indices, int64_t count,
-                                 int64_t low, int64_t high)
+gsa_status gsa_ref_check_indices(gsa_backend *b, const char *op, const char *what,
+                                 const int32_t *indices, int64_t count, int64_t low, int64_t high)
 {
     for (int64_t i = 0; i < count; i++)
         if (indices[i] < low || indices[i] >= high)
-            return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %s %d of row %lld is outside %lld..%lld", op, what,
+            return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
+                            "%s: %s %d of row %lld is outside %lld..%lld", op, what,
                             (int)indices[i], (long long)i, (long long)low, (long long)high - 1);
     return GSA_OK;
 }
 
 gsa_status gsa_ref_check_edges(gsa_backend *b, const char *op, const gsa_edges *edges, int backward)
 {
-    if (edges->rows < 0 || edges->edge_total < 0 || edges->run_total < 0 || edges->kinds < 0 || edges->kinds > GSA_MAX_KINDS)
+    if (edges->rows < 0 || edges->edge_total < 0 || edges->run_total < 0 || edges->kinds < 0 ||
+        edges->kinds > GSA_MAX_KINDS)
         return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
-                        "%s: edges with %lld rows, %lld runs, %lld edges, %d kinds (at most %d)", op, (long long)edges->rows,
-                        (long long)edges->run_total, (long long)edges->edge_total, (int)edges->kinds, GSA_MAX_KINDS);
+                        "%s: edges with %lld rows, %lld runs, %lld edges, %d kinds (at most %d)",
+                        op, (long long)edges->rows, (long long)edges->run_total,
+                        (long long)edges->edge_total, (int)edges->kinds, GSA_MAX_KINDS);
     if (backward && edges->rows > 0 && edges->examples < 1)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %lld rows, but %d examples; the gradient is cut by example", op,
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
+                        "%s: %lld rows, but %d examples; the gradient is cut by example", op,
                         (long long)edges->rows, (int)edges->examples);
 #if defined(GSA_CHECKED)
     return gsa_edges_check(edges, op, &b->error);

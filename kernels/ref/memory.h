@@ -1,4 +1,5 @@
-/* memory.h - what the float and the double half of ref share: memory, scratch, checks of arguments. */
+/* memory.h - what the float and the double half of ref share: memory, scratch, checks of
+ * arguments. */
 #ifndef GSA_REF_MEMORY_H
 #define GSA_REF_MEMORY_H
 #include "kernels/backend.h"
@@ -12,7 +13,8 @@ typedef struct gsa_ref_state {
 void gsa_ref_fill_memory(gsa_backend *b);
 void gsa_ref32_fill(gsa_backend *b);
 void gsa_ref64_fill(gsa_backend *b);
-void gsa_ref32_avx2_fill(gsa_backend *b); /* the float half compiled for a level of vectors (kernels/cpu/) */
+void gsa_ref32_avx2_fill(
+    gsa_backend *b); /* the float half compiled for a level of vectors (kernels/cpu/) */
 void gsa_ref32_avx512_fill(gsa_backend *b);
 
 /* At least count * size bytes, 64-byte aligned, not cleared; NULL: b->error says why. */
@@ -25,9 +27,10 @@ gsa_status gsa_ref_check_activation(gsa_backend *b, const char *op, int activati
 /* 0 <= p < 1, site < 2^20. */
 gsa_status gsa_ref_check_dropout(gsa_backend *b, const char *op, const gsa_dropout *dropout);
 /* Every index is in low .. high-1; else a sentence with the first bad row. */
-gsa_status gsa_ref_check_indices(gsa_backend *b, const char *op, const char *what, const int32_t *indices, int64_t count,
-                                 int64_t low, int64_t high);
+gsa_status gsa_ref_check_indices(gsa_backend *b, const char *op, const char *what,
+                                 const int32_t *indices, int64_t count, int64_t low, int64_t high);
 /* What is cheap to see of edges and blocks; a full scan in GSA_CHECKED builds. */
-gsa_status gsa_ref_check_edges(gsa_backend *b, const char *op, const gsa_edges *edges, int backward);
+gsa_status gsa_ref_check_edges(gsa_backend *b, const char *op, const gsa_edges *edges,
+                               int backward);
 
 #endif

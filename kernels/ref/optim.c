@@ -1,5 +1,5 @@
-/* optim.c - Adam (Kingma, Ba 2015, alg. 1), AdamW (Loshchilov, Hutter 2019, alg. 2), SGD with momentum. A factor that is
- * not finite changes nothing: neither weights nor moments. */
+/* optim.c - Adam (Kingma, Ba 2015, alg. 1), AdamW (Loshchilov, Hutter 2019, alg. 2), SGD with
+ * momentum. A factor that is not finite changes nothing: neither weights nor moments. */
 #include "kernels/ref/ref.h"
 
 typedef struct optim_job {
@@ -10,7 +10,8 @@ typedef struct optim_job {
 } optim_job;
 
 /* rest = 1 - beta, from doubles: beta near 1 loses it when it is rounded first.
- * m' = m / correct1, v' = v / correct2;  w -= lr m' / (sqrt(v') + eps), with step = lr / correct1, root = 1/sqrt(correct2) */
+ * m' = m / correct1, v' = v / correct2;
+ *     w -= lr m' / (sqrt(v') + eps), with step = lr / correct1, root = 1/sqrt(correct2) */
 static void adam_chunk(void *context, int64_t item)
 {
     const optim_job job = *(const optim_job *)context;
@@ -25,8 +26,8 @@ static void adam_chunk(void *context, int64_t item)
     }
 }
 
-static gsa_status adam(gsa_backend *b, void *w, void *m, void *v, const void *g, const double *control, const gsa_adam *adam,
-                       int64_t count)
+static gsa_status adam(gsa_backend *b, void *w, void *m, void *v, const void *g,
+                       const double *control, const gsa_adam *adam, int64_t count)
 {
     const gsa_status status = gsa_ref_shape(b, "adam", count, 1);
     if (status != GSA_OK || !isfinite(control[1])) return status;
@@ -54,8 +55,8 @@ static void sgd_chunk(void *context, int64_t item)
     }
 }
 
-static gsa_status sgd(gsa_backend *b, void *w, void *m, const void *g, const double *control, double lr, double momentum,
-                      double l2, int64_t count)
+static gsa_status sgd(gsa_backend *b, void *w, void *m, const void *g, const double *control,
+                      double lr, double momentum, double l2, int64_t count)
 {
     const gsa_status status = gsa_ref_shape(b, "sgd", count, 1);
     if (status != GSA_OK || !isfinite(control[1])) return status;

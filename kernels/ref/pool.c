@@ -85,31 +85,37 @@ static void maximum_back_item(void *context, int64_t item)
         if (arg[i] >= 0) job->y[arg[i] * job->cols + i] += dy[i];
 }
 
-static gsa_status run(gsa_backend *b, const char *op, pool_job *job, int lacks_arg, void (*body)(void *, int64_t),
-                      int64_t examples)
+static gsa_status run(gsa_backend *b, const char *op, pool_job *job, int lacks_arg,
+                      void (*body)(void *, int64_t), int64_t examples)
 {
     const gsa_status status = gsa_ref_shape(b, op, examples, job->cols);
     if (status != GSA_OK) return status;
     if (lacks_arg)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: a maximum needs arg [examples, cols], which is NULL", op);
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
+                        "%s: a maximum needs arg [examples, cols], which is NULL", op);
     job->slices = ref_items(job->cols, REF_COLUMNS);
     gsa_team_run(b->team, examples * job->slices, body, job);
     return GSA_OK;
 }
 
-static gsa_status pool_forward(gsa_backend *b, void *y, int32_t *arg, const void *x, const int64_t *offset, int maximum,
-                               int64_t examples, int64_t cols)
+static gsa_status pool_forward(gsa_backend *b, void *y, int32_t *arg, const void *x,
+                               const int64_t *offset, int maximum, int64_t examples, int64_t cols)
 {
     pool_job job = { .y = y, .x = x, .arg = arg, .offset = offset, .cols = cols };
-    return run(b, "pool_forward", &job, maximum && arg == NULL, maximum ? maximum_item : mean_item, examples);
+    return run(b, "pool_forward", &job, maximum && arg == NULL, maximum ? maximum_item : mean_item,
+               examples);
 }
 
-static gsa_status pool_backward(gsa_backend *b, void *dx, const void *dy, const int32_t *arg, const int64_t *offset,
-                                int maximum, int accumulate, int64_t examples, int64_t cols)
+static gsa_status pool_backward(gsa_backend *b, void *dx, const void *dy, const int32_t *arg,
+                                const int64_t *offset, int maximum, int accumulate,
+                                int64_t examples, int64_t cols)
 {
-    pool_job job = { .y = dx, .x = dy, .kept_arg = arg, .offset = offset, .accumulate = accumulate, .cols = cols };
+    pool_job job = {
+        .y = dx, .x = dy, .kept_arg = arg, .offset = offset, .accumulate = accumulate, .cols = cols
+    };
     if (dx == NULL) return GSA_OK;
-    return run(b, "pool_backward", &job, maximum && arg == NULL, maximum ? maximum_back_item : mean_back_item, examples);
+    return run(b, "pool_backward", &job, maximum && arg == NULL,
+               maximum ? maximum_back_item : mean_back_item, examples);
 }
 
 void GSA_REF(fill_pool)(gsa_backend *b)

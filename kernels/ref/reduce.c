@@ -1,4 +1,5 @@
-/* reduce.c - sums in double over fixed chunks, the count of values that are not finite, and the clipping factor. */
+/* reduce.c - sums in double over fixed chunks, the count of values that are not finite, and the
+ * clipping factor. */
 #include "kernels/ref/ref.h"
 
 typedef struct reduce_job {
@@ -28,8 +29,8 @@ static void sum_chunk(void *context, int64_t item)
     job->partial[item] = (lane[0] + lane[2]) + (lane[1] + lane[3]);
 }
 
-static gsa_status total(gsa_backend *b, const char *op, double *out, const void *x, int square, int accumulate,
-                        int64_t count)
+static gsa_status total(gsa_backend *b, const char *op, double *out, const void *x, int square,
+                        int accumulate, int64_t count)
 {
     const gsa_status status = gsa_ref_shape(b, op, count, 1);
     if (status != GSA_OK) return status;
@@ -49,7 +50,8 @@ static gsa_status sum(gsa_backend *b, double *out, const void *x, int64_t count)
     return total(b, "sum", out, x, 0, 0, count);
 }
 
-static gsa_status sum_squares(gsa_backend *b, double *out, const void *x, int accumulate, int64_t count)
+static gsa_status sum_squares(gsa_backend *b, double *out, const void *x, int accumulate,
+                              int64_t count)
 {
     return total(b, "sum_squares", out, x, 1, accumulate, count);
 }
@@ -77,9 +79,11 @@ static gsa_status count_bad(gsa_backend *b, int64_t *out, const void *x, int64_t
     return GSA_OK;
 }
 
-static gsa_status clip(gsa_backend *b, double *control, const double *squares, double max_norm, int latch)
+static gsa_status clip(gsa_backend *b, double *control, const double *squares, double max_norm,
+                       int latch)
 {
-    if (!(max_norm >= 0)) return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "clip: max_norm = %g is negative", max_norm);
+    if (!(max_norm >= 0))
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "clip: max_norm = %g is negative", max_norm);
     const double norm = sqrt(*squares);
     control[0] = norm;
     if (!isfinite(norm) || (latch && isnan(control[1]))) control[1] = NAN;

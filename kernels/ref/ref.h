@@ -1,9 +1,11 @@
-/* ref.h - what every file of ref/ sees. A file is compiled twice, with GSA_REF_BITS 32 and 64: `real` is the type of the
- * tensors, GSA_REF(name) the name of an op in that half. <tgmath.h> picks expf or exp, ... by type. The cpu backend compiles the
- * float half again for each level of vectors, under GSA_REF_LEVEL's names.
+/* ref.h - what every file of ref/ sees. A file is compiled twice, with GSA_REF_BITS 32 and 64:
+ * `real` is the type of the tensors, GSA_REF(name) the name of an op in that half. <tgmath.h> picks
+ * expf or exp, ... by type. The cpu backend compiles the float half again for each level of
+ * vectors, under GSA_REF_LEVEL's names.
  *
- * Two rules keep the bits equal for any number of threads: loops are cut into items by sizes alone, and where items add to
- * one place each has its own partial, added in the order of items afterwards. */
+ * Two rules keep the bits equal for any number of threads: loops are cut into items by sizes alone,
+ * and where items add to one place each has its own partial, added in the order of items
+ * afterwards. */
 #ifndef GSA_REF_H
 #define GSA_REF_H
 #include "kernels/backend.h"
@@ -18,9 +20,9 @@ typedef double real;
 #else
 typedef float real;
 #ifdef GSA_REF_LEVEL
-#define GSA_REF_JOIN(level, name) gsa_ref32_##level##_##name
+#define GSA_REF_JOIN(level, name)   gsa_ref32_##level##_##name
 #define GSA_REF_EXPAND(level, name) GSA_REF_JOIN(level, name)
-#define GSA_REF(name) GSA_REF_EXPAND(GSA_REF_LEVEL, name)
+#define GSA_REF(name)               GSA_REF_EXPAND(GSA_REF_LEVEL, name)
 #else
 #define GSA_REF(name) gsa_ref32_##name
 #endif
@@ -45,7 +47,8 @@ void GSA_REF(fill_segments)(gsa_backend *b);
 enum {
     REF_CHUNK = 16384, /* elements an item handles at least */
     REF_PARTIALS = 64, /* most partial sums of one reduction over rows: bounds the scratch */
-    REF_COLUMNS = 64   /* columns an item handles where rows cannot be cut; also the width of sums kept on the stack */
+    REF_COLUMNS = 64   /* columns an item handles where rows cannot be cut; also the width of sums
+                          kept on the stack */
 };
 
 static inline int64_t ref_items(int64_t count, int64_t chunk)
@@ -83,7 +86,9 @@ static inline real ref_dot(const real *restrict a, const real *restrict b, int64
         i += 4;
     }
     for (; i < count; i++) rest += a[i] * b[i];
-    return (((lane[0] + lane[4]) + (lane[2] + lane[6])) + ((lane[1] + lane[5]) + (lane[3] + lane[7]))) + rest;
+    return (((lane[0] + lane[4]) + (lane[2] + lane[6])) +
+            ((lane[1] + lane[5]) + (lane[3] + lane[7]))) +
+           rest;
 }
 
 /* y += scale x */
@@ -93,8 +98,8 @@ static inline void ref_axpy(real *restrict y, real scale, const real *restrict x
 }
 
 /* out[c] += sum over partials of partial[p * stride + c], p ascending. */
-static inline void ref_add_partials(real *restrict out, const real *restrict partial, int64_t partials, int64_t stride,
-                                    int64_t cols)
+static inline void ref_add_partials(real *restrict out, const real *restrict partial,
+                                    int64_t partials, int64_t stride, int64_t cols)
 {
     for (int64_t p = 0; p < partials; p++) ref_axpy(out, 1, partial + p * stride, cols);
 }

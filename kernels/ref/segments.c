@@ -1,4 +1,5 @@
-/* segments.c - softmax cross-entropy down the columns of segments of rows; sums over segments in double over fixed chunks. */
+/* segments.c - softmax cross-entropy down the columns of segments of rows; sums over segments in
+ * double over fixed chunks. */
 #include "kernels/ref/ref.h"
 
 typedef struct segment_job {
@@ -21,7 +22,8 @@ static double column_lse(const segment_job *job, int64_t segment, int64_t c)
         top = x > top || isnan(x) ? x : top;
     }
     if (isinf(top) && top < 0) return -INFINITY;
-    for (int64_t row = first; row < last; row++) sum += (double)exp(job->x[row * job->cols + c] - top);
+    for (int64_t row = first; row < last; row++)
+        sum += (double)exp(job->x[row * job->cols + c] - top);
     return (double)top + log(sum);
 }
 
@@ -33,7 +35,9 @@ static void forward_chunk(void *context, int64_t item)
     for (int64_t s = item * job->chunk; s < last; s++)
         for (int64_t c = 0; c < job->cols; c++) {
             const int32_t target = job->targets[s * job->cols + c];
-            if (target >= 0) sum += column_lse(job, s, c) - (double)job->x[(job->offset[s] + target) * job->cols + c];
+            if (target >= 0)
+                sum += column_lse(job, s, c) -
+                       (double)job->x[(job->offset[s] + target) * job->cols + c];
         }
     job->partial[item] = sum;
 }
@@ -63,26 +67,34 @@ static gsa_status check(gsa_backend *b, const char *op, const segment_job *job, 
     if (status == GSA_OK) status = gsa_ref_shape(b, op, rows, job->cols);
     if (status != GSA_OK || job->segments == 0) return status;
     if (job->offset[0] != 0 || job->offset[job->segments] != rows)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: the offsets go from %lld to %lld, expected 0 to %lld rows", op,
-                        (long long)job->offset[0], (long long)job->offset[job->segments], (long long)rows);
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
+                        "%s: the offsets go from %lld to %lld, expected 0 to %lld rows", op,
+                        (long long)job->offset[0], (long long)job->offset[job->segments],
+                        (long long)rows);
     for (int64_t s = 0; s < job->segments; s++) {
         const int64_t length = job->offset[s + 1] - job->offset[s];
         if (length < 0)
-            return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: segment %lld ends before it begins", op, (long long)s);
+            return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: segment %lld ends before it begins",
+                            op, (long long)s);
         for (int64_t c = 0; c < job->cols; c++) {
             const int32_t target = job->targets[s * job->cols + c];
             if (target < -1 || target >= length)
-                return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: target %d of segment %lld is not in -1..%lld", op, target,
+                return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
+                                "%s: target %d of segment %lld is not in -1..%lld", op, target,
                                 (long long)s, (long long)length - 1);
         }
     }
     return GSA_OK;
 }
 
-static gsa_status segment_entropy_forward(gsa_backend *b, void *loss, const void *logits, const int64_t *offset,
-                                          const int32_t *targets, double scale, int64_t segments, int64_t rows, int64_t cols)
+static gsa_status segment_entropy_forward(gsa_backend *b, void *loss, const void *logits,
+                                          const int64_t *offset, const int32_t *targets,
+                                          double scale, int64_t segments, int64_t rows,
+                                          int64_t cols)
 {
-    segment_job job = { .x = logits, .offset = offset, .targets = targets, .segments = segments, .cols = cols };
+    segment_job job = {
+        .x = logits, .offset = offset, .targets = targets, .segments = segments, .cols = cols
+    };
     const gsa_status status = check(b, "segment_entropy_forward", &job, rows);
     if (status != GSA_OK) return status;
     job.chunk = ref_partial_chunk(segments, 1);
@@ -96,13 +108,17 @@ static gsa_status segment_entropy_forward(gsa_backend *b, void *loss, const void
     return GSA_OK;
 }
 
-static gsa_status segment_entropy_backward(gsa_backend *b, void *dlogits, const void *dloss, const void *logits,
-                                           const int64_t *offset, const int32_t *targets, double scale, int64_t segments,
+static gsa_status segment_entropy_backward(gsa_backend *b, void *dlogits, const void *dloss,
+                                           const void *logits, const int64_t *offset,
+                                           const int32_t *targets, double scale, int64_t segments,
                                            int64_t rows, int64_t cols)
 {
-    segment_job job = {
-        .x = logits, .offset = offset, .targets = targets, .dx = dlogits, .segments = segments, .cols = cols
-    };
+    segment_job job = { .x = logits,
+                        .offset = offset,
+                        .targets = targets,
+                        .dx = dlogits,
+                        .segments = segments,
+                        .cols = cols };
     const gsa_status status = check(b, "segment_entropy_backward", &job, rows);
     if (status != GSA_OK || dlogits == NULL) return status;
     job.slope = (real)(scale * (double)*(const real *)dloss);

@@ -3,7 +3,9 @@
 #define GSA_REF_WALK_H
 #include "kernels/ref/ref.h"
 
-enum { REF_BLOCK = 16 }; /* edges of a block: their rows of K and V fit the first cache for usual widths */
+enum {
+    REF_BLOCK = 16
+}; /* edges of a block: their rows of K and V fit the first cache for usual widths */
 
 typedef struct ref_walk {
     const gsa_run *run, *end;
@@ -17,7 +19,8 @@ typedef struct ref_edge_block {
 
 static inline ref_walk ref_walk_of(const gsa_edges *edges, int64_t row)
 {
-    return (ref_walk){ edges->runs + edges->run_offset[row], edges->runs + edges->run_offset[row + 1], 0 };
+    return (ref_walk){ edges->runs + edges->run_offset[row],
+                       edges->runs + edges->run_offset[row + 1], 0 };
 }
 
 /* The next edges, in emission order; 0 when none are left. */
@@ -26,7 +29,8 @@ static inline int32_t ref_walk_next(ref_walk *walk, ref_edge_block *block)
     int32_t filled = 0;
     while (filled < REF_BLOCK && walk->run < walk->end) {
         const gsa_run run = *walk->run;
-        const int32_t left = run.count - walk->done, take = left < REF_BLOCK - filled ? left : REF_BLOCK - filled;
+        const int32_t left = run.count - walk->done,
+                      take = left < REF_BLOCK - filled ? left : REF_BLOCK - filled;
         for (int32_t i = 0; i < take; i++) {
             block->kind[filled + i] = run.kind;
             block->source[filled + i] = run.first + (walk->done + i) * run.step;
@@ -40,7 +44,8 @@ static inline int32_t ref_walk_next(ref_walk *walk, ref_edge_block *block)
     return filled;
 }
 
-/* Rows an item handles in a pass over destinations: about 2048 edges and at least as many elements as pay for an item. */
+/* Rows an item handles in a pass over destinations: about 2048 edges and at least as many elements
+ * as pay for an item. */
 static inline int64_t ref_edge_chunk(const gsa_edges *edges)
 {
     const int64_t chunk = edges->rows * 2048 / (edges->edge_total + 8 * edges->rows + 1);

@@ -1,4 +1,5 @@
-/* The batch is the block-diagonal union of its instances, kind-major, in one block that is used again. */
+/* The batch is the block-diagonal union of its instances, kind-major, in one block that is used
+ * again. */
 #include <stdlib.h>
 #include <string.h>
 #include "graph/batch.h"
@@ -25,18 +26,19 @@ static void make(group *g, uint64_t seed, int32_t shortest, int32_t longest)
     g->count = (int32_t)gsa_between(&dice, 1, MOST);
     ck_assert_int_eq(gsa_schema_create(NULL, &gsa_random_toy, &g->toy, &g->schema, NULL), GSA_OK);
     for (int32_t i = 0; i < g->count; i++) {
-        const gsa_example example =
-            gsa_toy_example((int32_t)gsa_between(&dice, shortest, longest), (int32_t)gsa_between(&dice, 0, 4), g->heads);
+        const gsa_example example = gsa_toy_example((int32_t)gsa_between(&dice, shortest, longest),
+                                                    (int32_t)gsa_between(&dice, 0, 4), g->heads);
         g->toy.log = &g->logs[i];
-        ck_assert_int_eq(
-            gsa_instance_create(NULL, g->schema, &gsa_random_toy, &g->toy, &example, NULL, 0, &g->instances[i], NULL),
-            GSA_OK);
+        ck_assert_int_eq(gsa_instance_create(NULL, g->schema, &gsa_random_toy, &g->toy, &example,
+                                             NULL, 0, &g->instances[i], NULL),
+                         GSA_OK);
     }
 }
 
 static void release(group *g)
 {
-    for (int32_t i = 0; i < g->count; i++) gsa_instance_release(g->instances[i]), free(g->logs[i].at);
+    for (int32_t i = 0; i < g->count; i++)
+        gsa_instance_release(g->instances[i]), free(g->logs[i].at);
     gsa_schema_release(g->schema);
 }
 
@@ -49,8 +51,9 @@ static int64_t start_of(const group *g, int kind, int32_t example)
 }
 
 /* The in-edges of one row of the batch against the example's log. */
-static int64_t wrong_row(const group *g, const gsa_edges *e, const int32_t *sources, const int32_t *labels,
-                         const int64_t *part_first, int p, int32_t example, int kind, int64_t index, int64_t row)
+static int64_t wrong_row(const group *g, const gsa_edges *e, const int32_t *sources,
+                         const int32_t *labels, const int64_t *part_first, int p, int32_t example,
+                         int kind, int64_t index, int64_t row)
 {
     const int64_t scale = g->toy.phase[p].per_head ? g->heads : 1;
     int64_t at = e->edge_offset[row], wrong = 0;
@@ -58,7 +61,8 @@ static int64_t wrong_row(const group *g, const gsa_edges *e, const int32_t *sour
         const gsa_toy_edge *x = &g->logs[example].at[j];
         if (x->phase != p || x->to_kind != kind || x->to != index) continue;
         if (at == e->edge_offset[row + 1]) return 1;
-        wrong += sources[at] != part_first[x->from_kind] + start_of(g, x->from_kind, example) * scale + x->from;
+        wrong += sources[at] !=
+                 part_first[x->from_kind] + start_of(g, x->from_kind, example) * scale + x->from;
         wrong += labels[at] != x->label;
         at++;
     }
@@ -73,7 +77,8 @@ static int64_t wrong_phase(const group *g, const gsa_batch *batch, int p, const 
     gsa_edges e;
     gsa_batch_edges(batch, p, base, &e);
     wrong += gsa_edges_check(&e, phase->name, NULL) != GSA_OK;
-    int32_t *sources = malloc((size_t)e.edge_total * 4 + 4), *labels = malloc((size_t)e.edge_total * 4 + 4);
+    int32_t *sources = malloc((size_t)e.edge_total * 4 + 4),
+            *labels = malloc((size_t)e.edge_total * 4 + 4);
     gsa_edges_expand(&e, sources, labels, part_first);
     const uint8_t *empty = gsa_batch_empty(batch, p, base);
     const int32_t *example = gsa_batch_destination_example(batch, p, base);
@@ -81,28 +86,33 @@ static int64_t wrong_phase(const group *g, const gsa_batch *batch, int p, const 
     for (int k = 0; k < g->toy.kinds; k++)
         for (int32_t x = 0; (phase->destinations >> k & 1) && x < g->count; x++)
             for (int64_t i = 0; i < gsa_instance_nodes(g->instances[x], k); i++) {
-                const int64_t d = row / scale, edges = e.edge_offset[row + scale] - e.edge_offset[row];
+                const int64_t d = row / scale,
+                              edges = e.edge_offset[row + scale] - e.edge_offset[row];
                 wrong += empty && empty[d] != (edges == 0);
                 any_empty |= edges == 0;
                 wrong += example[d] != x || place[d] != local[x] / scale;
                 for (int64_t h = 0; h < scale; h++, row++, local[x]++) {
                     wrong += e.row_example[row] != x || e.row_local[row] != local[x];
-                    wrong += wrong_row(g, &e, sources, labels, part_first, p, x, k, i * scale + h, row);
+                    wrong +=
+                        wrong_row(g, &e, sources, labels, part_first, p, x, k, i * scale + h, row);
                 }
             }
     free(sources), free(labels);
     wrong += e.source_scale != scale;
     for (int k = 0; k < g->toy.kinds; k++)
         for (int32_t x = 0; (phase->sources >> k & 1) && x <= g->count; x++)
-            wrong += e.source_offset[k][x] != start_of(g, k, x) || e.source_offset[k][g->count] * scale != e.part_rows[k];
-    wrong += row != e.rows || e.rows != gsa_batch_destinations(batch, p) * scale || e.examples != g->count;
+            wrong += e.source_offset[k][x] != start_of(g, k, x) ||
+                     e.source_offset[k][g->count] * scale != e.part_rows[k];
+    wrong += row != e.rows || e.rows != gsa_batch_destinations(batch, p) * scale ||
+             e.examples != g->count;
     return wrong + ((empty != NULL) != (any_empty && phase->aggregate != GSA_NONE));
 }
 
 static int64_t wrong_kind(const group *g, const gsa_batch *batch, int k, const void *base)
 {
     const int64_t *offset = gsa_batch_offset(batch, k, base);
-    const int32_t *example = gsa_batch_node_example(batch, k, base), *local = gsa_batch_node_local(batch, k, base);
+    const int32_t *example = gsa_batch_node_example(batch, k, base),
+                  *local = gsa_batch_node_local(batch, k, base);
     const int32_t *summary = gsa_batch_summary(batch, k, base);
     int64_t wrong = gsa_batch_nodes(batch, k) != start_of(g, k, g->count), named = 0;
     for (int32_t e = 0; e <= g->count; e++) wrong += offset[e] != start_of(g, k, e);
@@ -138,7 +148,8 @@ START_TEST(a_batch_is_the_union_of_its_instances)
         ck_assert_int_eq(gsa_batch_build(batch, g.instances, g.count, NULL), GSA_OK);
         wrong += wrong_batch(&g, batch, NULL);
         const void *block = gsa_batch_block(batch, &bytes);
-        wrong += (uintptr_t)block % 64 != 0 || (uintptr_t)gsa_batch_offset(batch, g.toy.kinds - 1, NULL) % 64 != 0;
+        wrong += (uintptr_t)block % 64 != 0 ||
+                 (uintptr_t)gsa_batch_offset(batch, g.toy.kinds - 1, NULL) % 64 != 0;
         void *moved = malloc((size_t)bytes); /* as an upload would */
         memcpy(moved, block, (size_t)bytes);
         ck_assert_int_eq(gsa_batch_build(batch, NULL, 0, NULL), GSA_OK);
@@ -195,7 +206,8 @@ START_TEST(a_batch_that_fits_allocates_nothing)
         ck_assert_int_eq(gsa_batch_create(&faults.table, g.schema, &batch, NULL), GSA_OK);
         ck_assert_int_eq(gsa_batch_build(batch, g.instances, g.count, NULL), GSA_OK);
         gsa_faults_rewind(&faults);
-        for (int32_t n = g.count; n >= 0; n--) ck_assert_int_eq(gsa_batch_build(batch, g.instances, n, NULL), GSA_OK);
+        for (int32_t n = g.count; n >= 0; n--)
+            ck_assert_int_eq(gsa_batch_build(batch, g.instances, n, NULL), GSA_OK);
         ck_assert_int_eq(gsa_batch_build(batch, g.instances, g.count, NULL), GSA_OK);
         ck_assert_int_eq(faults.calls[GSA_OP_ALLOC], 0);
         ck_assert_int_eq(wrong_batch(&g, batch, NULL), 0);
@@ -223,7 +235,8 @@ START_TEST(what_cannot_be_joined_leaves_it_empty)
     ck_assert_ptr_nonnull(strstr(error.text, "example 1 was built for another schema"));
     ck_assert_int_eq(gsa_batch_examples(batch), 0);
     const gsa_example example = gsa_toy_example(2, 0, g.heads + 1);
-    ck_assert_int_eq(gsa_instance_create(NULL, g.schema, &gsa_random_toy, &g.toy, &example, NULL, 0, &mixed[1], NULL),
+    ck_assert_int_eq(gsa_instance_create(NULL, g.schema, &gsa_random_toy, &g.toy, &example, NULL, 0,
+                                         &mixed[1], NULL),
                      GSA_OK);
     ck_assert_int_eq(gsa_batch_build(batch, mixed, 2, &error), GSA_ERR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.text, "heads"));
@@ -246,7 +259,9 @@ END_TEST
 static void describe_plain(gsa_describer *d)
 {
     d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase), .sources = 1, .destinations = 1, .name = "read" });
+    d->phase(
+        d, &(gsa_phase){
+               .struct_size = sizeof(gsa_phase), .sources = 1, .destinations = 1, .name = "read" });
     d->sequence(d, 0);
 }
 
@@ -259,7 +274,9 @@ START_TEST(nodes_times_heads_stay_below_2_31)
     gsa_error error;
     const gsa_example example = gsa_toy_example(1 << 8, 0, 1 << 20);
     ck_assert_int_eq(gsa_schema_create(NULL, &gsa_scripted, &script, &schema, NULL), GSA_OK);
-    ck_assert_int_eq(gsa_instance_create(NULL, schema, &gsa_scripted, &script, &example, NULL, 0, &instance, NULL), GSA_OK);
+    ck_assert_int_eq(gsa_instance_create(NULL, schema, &gsa_scripted, &script, &example, NULL, 0,
+                                         &instance, NULL),
+                     GSA_OK);
     ck_assert_int_eq(gsa_batch_create(NULL, schema, &batch, NULL), GSA_OK);
     for (int i = 0; i < 8; i++) all[i] = instance;
     ck_assert_int_eq(gsa_batch_build(batch, all, 7, &error), GSA_OK);

@@ -13,7 +13,9 @@ enum { ROW_BYTES = 1 << 12 };
 static void describe(gsa_describer *d)
 {
     d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase), .sources = 1, .destinations = 1, .name = "read" });
+    d->phase(
+        d, &(gsa_phase){
+               .struct_size = sizeof(gsa_phase), .sources = 1, .destinations = 1, .name = "read" });
     d->sequence(d, 0);
     d->promise(d, GSA_BY_LENGTH, GSA_SQUARE_EDGES);
 }
@@ -28,12 +30,14 @@ static void emit(const gsa_example *x, gsa_emitter *e)
 {
     ck_assert_ptr_null(x->text); /* who promised lengths alone sees lengths alone */
     ck_assert_ptr_null(x->group);
-    for (int i = 0; i < x->length; i++) e->run(e, 0, gsa_at(0, 0), x->length, 1, gsa_at(0, i), 0, 0);
+    for (int i = 0; i < x->length; i++)
+        e->run(e, 0, gsa_at(0, 0), x->length, 1, gsa_at(0, i), 0, 0);
 }
 
 static const gsa_script script = { describe, emit };
 
-static gsa_instance *get(gsa_cache *cache, const gsa_schema *schema, int32_t length, int32_t memory, int32_t heads)
+static gsa_instance *get(gsa_cache *cache, const gsa_schema *schema, int32_t length, int32_t memory,
+                         int32_t heads)
 {
     static const gsa_slice text[64];
     static const int32_t group[64];
@@ -41,7 +45,8 @@ static gsa_instance *get(gsa_cache *cache, const gsa_schema *schema, int32_t len
     example.text = text, example.group = group;
     gsa_instance *instance = NULL;
     gsa_error error = { GSA_OK, "" };
-    const gsa_status status = gsa_cache_get(cache, schema, &gsa_scripted, &script, &example, NULL, &instance, &error);
+    const gsa_status status =
+        gsa_cache_get(cache, schema, &gsa_scripted, &script, &example, NULL, &instance, &error);
     if (status != GSA_OK || gsa_instance_length(instance) != length) ck_abort_msg("%s", error.text);
     return instance;
 }
@@ -56,9 +61,10 @@ static gsa_schema *schema_of(const gsa_script *from)
 static void counts_are(gsa_cache *cache, int hits, int misses, int evictions, int entries)
 {
     const gsa_cache_counts c = gsa_cache_count(cache);
-    ck_assert_msg(c.hits == hits && c.misses == misses && c.evictions == evictions && c.entries == entries,
-                  "hits %lld misses %lld evictions %lld entries %lld", (long long)c.hits, (long long)c.misses,
-                  (long long)c.evictions, (long long)c.entries);
+    ck_assert_msg(c.hits == hits && c.misses == misses && c.evictions == evictions &&
+                      c.entries == entries,
+                  "hits %lld misses %lld evictions %lld entries %lld", (long long)c.hits,
+                  (long long)c.misses, (long long)c.evictions, (long long)c.entries);
 }
 
 START_TEST(the_key_is_schema_lengths_and_heads)
@@ -68,8 +74,8 @@ START_TEST(the_key_is_schema_lengths_and_heads)
     ck_assert_int_eq(gsa_cache_create(NULL, 1 << 20, &cache, NULL), GSA_OK);
     gsa_instance *first = get(cache, a, 5, 2, 1), *same = get(cache, a, 5, 2, 1);
     ck_assert_ptr_eq(first, same);
-    gsa_instance *others[] = { get(cache, b, 5, 2, 1), get(cache, a, 6, 2, 1), get(cache, a, 5, 3, 1),
-                               get(cache, a, 5, 2, 2) };
+    gsa_instance *others[] = { get(cache, b, 5, 2, 1), get(cache, a, 6, 2, 1),
+                               get(cache, a, 5, 3, 1), get(cache, a, 5, 2, 2) };
     for (int i = 0; i < 4; i++) {
         ck_assert_ptr_ne(others[i], first);
         gsa_instance_release(others[i]);
@@ -129,12 +135,15 @@ START_TEST(other_patterns_are_built_anew)
     gsa_instance *a = NULL, *b = NULL;
     const gsa_example example = gsa_toy_example(4, 0, 1), bad = gsa_toy_example(-1, 0, 1);
     ck_assert_int_eq(gsa_cache_create(NULL, 1 << 20, &cache, NULL), GSA_OK);
-    ck_assert_int_eq(gsa_cache_get(cache, schema, &gsa_scripted, &any, &example, NULL, &a, NULL), GSA_OK);
-    ck_assert_int_eq(gsa_cache_get(cache, schema, &gsa_scripted, &any, &example, NULL, &b, NULL), GSA_OK);
+    ck_assert_int_eq(gsa_cache_get(cache, schema, &gsa_scripted, &any, &example, NULL, &a, NULL),
+                     GSA_OK);
+    ck_assert_int_eq(gsa_cache_get(cache, schema, &gsa_scripted, &any, &example, NULL, &b, NULL),
+                     GSA_OK);
     ck_assert_ptr_ne(a, b);
     counts_are(cache, 0, 2, 0, 0);
     gsa_instance_release(a), gsa_instance_release(b);
-    ck_assert_int_eq(gsa_cache_get(cache, schema, &gsa_scripted, &any, &bad, NULL, &a, NULL), GSA_ERR_ARGUMENT);
+    ck_assert_int_eq(gsa_cache_get(cache, schema, &gsa_scripted, &any, &bad, NULL, &a, NULL),
+                     GSA_ERR_ARGUMENT);
     ck_assert_ptr_null(a);
     gsa_cache_release(cache);
     gsa_schema_release(schema);
@@ -152,7 +161,9 @@ static void emit_and_ask(const gsa_example *x, gsa_emitter *e)
     static const gsa_script asking = { describe, emit_and_ask };
     gsa_instance *inner = NULL;
     if (depth++ == 0)
-        ck_assert_int_eq(gsa_cache_get(entered, entered_schema, &gsa_scripted, &asking, x, NULL, &inner, NULL), GSA_OK);
+        ck_assert_int_eq(
+            gsa_cache_get(entered, entered_schema, &gsa_scripted, &asking, x, NULL, &inner, NULL),
+            GSA_OK);
     gsa_instance_release(inner);
     emit(x, e);
 }
@@ -165,7 +176,9 @@ START_TEST(of_two_builders_the_first_back_is_kept)
     const gsa_example example = gsa_toy_example(4, 0, 1);
     ck_assert_int_eq(gsa_cache_create(NULL, 1 << 20, &entered, NULL), GSA_OK);
     entered_schema = schema;
-    ck_assert_int_eq(gsa_cache_get(entered, schema, &gsa_scripted, &asking, &example, NULL, &instance, NULL), GSA_OK);
+    ck_assert_int_eq(
+        gsa_cache_get(entered, schema, &gsa_scripted, &asking, &example, NULL, &instance, NULL),
+        GSA_OK);
     counts_are(entered, 0, 2, 0, 1);
     ck_assert_int_eq(gsa_cache_count(entered).bytes, gsa_instance_bytes(instance));
     gsa_instance_release(instance);
@@ -174,7 +187,7 @@ START_TEST(of_two_builders_the_first_back_is_kept)
 }
 END_TEST
 
-/* ---- threads --------------------------------------------------------------------------------------------------------- */
+/* ---- threads ------------------------------------------------------------------------------- */
 
 typedef struct work {
     gsa_cache *cache;
@@ -234,6 +247,7 @@ int main(int argc, char **argv)
                                           GSA_TEST(other_patterns_are_built_anew),
                                           GSA_TEST(of_two_builders_the_first_back_is_kept) };
     static const gsa_test threads[] = { GSA_TEST(threads_share_a_cache) };
-    static const gsa_case cases[] = { GSA_CASE("order", use_order, 30), GSA_CASE("threads", threads, 120) };
+    static const gsa_case cases[] = { GSA_CASE("order", use_order, 30),
+                                      GSA_CASE("threads", threads, 120) };
     return gsa_run_suite("cache", cases, GSA_COUNT(cases), argc, argv);
 }

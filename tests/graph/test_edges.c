@@ -37,12 +37,13 @@ static copy copy_edges(const gsa_edges *e)
 
 static void release(copy *c)
 {
-    free(c->run_offset), free(c->edge_offset), free(c->runs), free(c->row_example), free(c->row_local),
-        free(c->block_offset);
+    free(c->run_offset), free(c->edge_offset), free(c->runs), free(c->row_example),
+        free(c->row_local), free(c->block_offset);
     free(c->blocks);
 }
 
-/* ---- corruptions: each breaks exactly one invariant, and returns 0 where there is nothing to break --------------------- */
+/* ---- corruptions: each breaks exactly one invariant, and returns 0 where there is nothing to
+ * break ---- */
 
 static int64_t other_than_zero(gsa_dice *dice, int64_t most)
 {
@@ -76,8 +77,8 @@ static int64_t largest_label(const gsa_run *run)
     return last > run->label ? last : run->label;
 }
 
-#define RUN(many)                                                                                                           \
-    gsa_run *run = any_run(c, dice, many);                                                                                  \
+#define RUN(many)                                                                                  \
+    gsa_run *run = any_run(c, dice, many);                                                         \
     if (!run) return 0
 
 static int run_offset_start(copy *c, gsa_dice *dice)
@@ -140,8 +141,8 @@ static int count_differs(copy *c, gsa_dice *dice)
 static int kind_outside(copy *c, gsa_dice *dice)
 {
     RUN(0);
-    run->kind =
-        gsa_between(dice, 0, 1) ? c->view.kinds + (int32_t)gsa_between(dice, 0, 80) : (int32_t)-gsa_between(dice, 1, 80);
+    run->kind = gsa_between(dice, 0, 1) ? c->view.kinds + (int32_t)gsa_between(dice, 0, 80)
+                                        : (int32_t)-gsa_between(dice, 1, 80);
     return 1;
 }
 static int kind_too_small(copy *c, gsa_dice *dice)
@@ -214,11 +215,14 @@ static int part_shrinks(copy *c, gsa_dice *dice)
 }
 static int part_negative(copy *c, gsa_dice *dice)
 {
-    return (c->view.part_rows[gsa_between(dice, 0, c->view.kinds - 1)] = -gsa_between(dice, 1, 9)), 1;
+    return (c->view.part_rows[gsa_between(dice, 0, c->view.kinds - 1)] = -gsa_between(dice, 1, 9)),
+           1;
 }
 static int parts_overflow(copy *c, gsa_dice *dice)
 {
-    return (c->view.part_rows[gsa_between(dice, 0, c->view.kinds - 1)] = INT32_MAX + gsa_between(dice, 1, 9)), 1;
+    return (c->view.part_rows[gsa_between(dice, 0, c->view.kinds - 1)] =
+                INT32_MAX + gsa_between(dice, 1, 9)),
+           1;
 }
 static int labels_shrink(copy *c, gsa_dice *dice)
 {
@@ -253,7 +257,8 @@ static int no_runs(copy *c, gsa_dice *dice)
 static int example_outside(copy *c, gsa_dice *dice)
 {
     if (c->view.rows == 0) return 0;
-    c->row_example[gsa_between(dice, 0, c->view.rows - 1)] = gsa_between(dice, 0, 1) ? c->view.examples : -1;
+    c->row_example[gsa_between(dice, 0, c->view.rows - 1)] =
+        gsa_between(dice, 0, 1) ? c->view.examples : -1;
     return 1;
 }
 static int example_of_another(copy *c, gsa_dice *dice)
@@ -283,7 +288,8 @@ static gsa_rows *any_block(copy *c, gsa_dice *dice)
 {
     if (c->view.rows == 0) return NULL;
     for (;;) {
-        gsa_rows *block = &c->blocks[gsa_between(dice, 0, c->view.block_offset[c->view.examples] - 1)];
+        gsa_rows *block =
+            &c->blocks[gsa_between(dice, 0, c->view.block_offset[c->view.examples] - 1)];
         if (block->count > 0) return block;
     }
 }
@@ -306,13 +312,20 @@ static int examples_differ(copy *c, gsa_dice *dice)
 
 typedef int corruption(copy *c, gsa_dice *dice);
 static corruption *const corruptions[] = {
-    run_offset_start,   edge_offset_start, run_offset_moves,   edge_offset_moves,  run_total,         edge_total,
-    rows_negative,      rows_many,         rows_fewer,         count_zero,         count_negative,    count_differs,
-    kind_outside,       kind_too_small,    first_negative,     first_beyond,       last_beyond,       last_negative,
-    step_extreme,       first_extreme,     label_negative,     label_beyond,       last_label_beyond, last_label_negative,
-    label_step_extreme, part_shrinks,      part_negative,      parts_overflow,     labels_shrink,     labels_none,
-    kinds_shrink,       kinds_many,        no_run_offset,      no_edge_offset,     no_runs,           example_outside,
-    example_of_another, local_negative,    block_offset_start, block_offset_falls, block_moves,       block_grows,
+    run_offset_start,   edge_offset_start, run_offset_moves,
+    edge_offset_moves,  run_total,         edge_total,
+    rows_negative,      rows_many,         rows_fewer,
+    count_zero,         count_negative,    count_differs,
+    kind_outside,       kind_too_small,    first_negative,
+    first_beyond,       last_beyond,       last_negative,
+    step_extreme,       first_extreme,     label_negative,
+    label_beyond,       last_label_beyond, last_label_negative,
+    label_step_extreme, part_shrinks,      part_negative,
+    parts_overflow,     labels_shrink,     labels_none,
+    kinds_shrink,       kinds_many,        no_run_offset,
+    no_edge_offset,     no_runs,           example_outside,
+    example_of_another, local_negative,    block_offset_start,
+    block_offset_falls, block_moves,       block_grows,
     examples_differ,
 };
 
@@ -330,7 +343,8 @@ static void corrupt(const gsa_edges *sound, gsa_dice *dice, tally *t)
         if (corruptions[i](&c, dice)) {
             t->tried++, t->of[i]++;
             error.text[0] = 0;
-            if (gsa_edges_check(&c.view, "edges", &error) == GSA_OK || strncmp(error.text, "edges: ", 7) != 0) {
+            if (gsa_edges_check(&c.view, "edges", &error) == GSA_OK ||
+                strncmp(error.text, "edges: ", 7) != 0) {
                 t->missed++;
                 fprintf(stderr, "corruption %d was not seen\n", i);
             }
@@ -351,10 +365,11 @@ START_TEST(every_corruption_is_seen)
         gsa_toy_make(&toy, seed);
         ck_assert_int_eq(gsa_schema_create(NULL, &gsa_random_toy, &toy, &schema, NULL), GSA_OK);
         for (int i = 0; i < 3; i++) {
-            const gsa_example example =
-                gsa_toy_example((int32_t)gsa_between(&dice, 0, 7), (int32_t)gsa_between(&dice, 0, 3), 2);
-            ck_assert_int_eq(
-                gsa_instance_create(NULL, schema, &gsa_random_toy, &toy, &example, NULL, 0, &instances[i], NULL), GSA_OK);
+            const gsa_example example = gsa_toy_example((int32_t)gsa_between(&dice, 0, 7),
+                                                        (int32_t)gsa_between(&dice, 0, 3), 2);
+            ck_assert_int_eq(gsa_instance_create(NULL, schema, &gsa_random_toy, &toy, &example,
+                                                 NULL, 0, &instances[i], NULL),
+                             GSA_OK);
         }
         ck_assert_int_eq(gsa_batch_create(NULL, schema, &batch, NULL), GSA_OK);
         ck_assert_int_eq(gsa_batch_build(batch, instances, 3, NULL), GSA_OK);
@@ -378,7 +393,7 @@ START_TEST(every_corruption_is_seen)
 }
 END_TEST
 
-/* ---- all tiny cases -------------------------------------------------------------------------------------------------- */
+/* ---- all tiny cases ------------------------------------------------------------------------ */
 
 /* The law of one run, edge by edge. */
 static int sound_run(const gsa_run *run, const int64_t *parts, int kinds, int labels)
@@ -412,7 +427,8 @@ START_TEST(every_tiny_run_is_judged_as_the_law_says)
                         for (run.kind = -1; run.kind <= 2; run.kind++)
                             for (edge_offset[1] = 0; edge_offset[1] <= 4; edge_offset[1]++) {
                                 e.edge_total = edge_offset[1];
-                                const int law = sound_run(&run, e.part_rows, 2, 3) && run.count == edge_offset[1];
+                                const int law = sound_run(&run, e.part_rows, 2, 3) &&
+                                                run.count == edge_offset[1];
                                 wrong += (gsa_edges_check(&e, "tiny", NULL) == GSA_OK) != law;
                                 passed += law;
                             }
@@ -447,14 +463,16 @@ START_TEST(runs_expand_in_order)
                           .kinds = 3,
                           .labels = 3,
                           .part_rows = { 3, 7, 5 } };
-    static const int32_t expected_source[] = { 0, 1, 2, 14, 10, 1, 1 }, expected_label[] = { 0, 1, 2, 2, 2, 1, 0 };
+    static const int32_t expected_source[] = { 0, 1, 2, 14, 10, 1, 1 },
+                         expected_label[] = { 0, 1, 2, 2, 2, 1, 0 };
     int32_t source[7], label[7];
     int64_t part_first[GSA_MAX_KINDS];
     ck_assert_int_eq(gsa_edges_check(&e, "three rows", NULL), GSA_OK);
     gsa_edges_expand(&e, source, label, part_first);
     ck_assert_mem_eq(source, expected_source, sizeof source);
     ck_assert_mem_eq(label, expected_label, sizeof label);
-    ck_assert(part_first[0] == 0 && part_first[1] == 3 && part_first[2] == 10 && part_first[3] == 15);
+    ck_assert(part_first[0] == 0 && part_first[1] == 3 && part_first[2] == 10 &&
+              part_first[3] == 15);
     memset(source, 0, sizeof source);
     gsa_edges_expand(&e, source, NULL, NULL);
     ck_assert_mem_eq(source, expected_source, sizeof source);
@@ -467,7 +485,8 @@ int main(int argc, char **argv)
     static const gsa_test tiny[] = { GSA_TEST(every_tiny_run_is_judged_as_the_law_says),
                                      GSA_TEST(edges_without_rows_or_identity_pass) };
     static const gsa_test expansion[] = { GSA_TEST(runs_expand_in_order) };
-    static const gsa_case cases[] = { GSA_CASE("corrupted", corrupted, 120), GSA_CASE("tiny", tiny, 60),
+    static const gsa_case cases[] = { GSA_CASE("corrupted", corrupted, 120),
+                                      GSA_CASE("tiny", tiny, 60),
                                       GSA_CASE("expansion", expansion, 30) };
     return gsa_run_suite("edges", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -37,25 +37,27 @@ static void describe(gsa_describer *d)
     d->summary(d, RELAY, GSA_MEAN_OF, 1);
 }
 
-static gsa_status build_with(void (*describing)(gsa_describer *), void (*emit)(const gsa_example *, gsa_emitter *),
-                             const gsa_example *example, const gsa_limits *limits, gsa_schema **schema,
-                             gsa_instance **instance, gsa_error *error)
+static gsa_status build_with(void (*describing)(gsa_describer *),
+                             void (*emit)(const gsa_example *, gsa_emitter *),
+                             const gsa_example *example, const gsa_limits *limits,
+                             gsa_schema **schema, gsa_instance **instance, gsa_error *error)
 {
     const gsa_script script = { describing, emit };
     const gsa_status status = gsa_schema_create(NULL, &gsa_scripted, &script, schema, error);
     ck_assert_msg(status == GSA_OK, "%s", error->text);
-    return gsa_instance_create(NULL, *schema, &gsa_scripted, &script, example, limits, 1, instance, error);
+    return gsa_instance_create(NULL, *schema, &gsa_scripted, &script, example, limits, 1, instance,
+                               error);
 }
 
-/* ---- bad calls: length 4, memory 2, heads 2, one relay ----------------------------------------------------------------- */
+/* ---- bad calls: length 4, memory 2, heads 2, one relay ------------------------------------- */
 
-#define BAD(name, call)                                                                                                     \
-    static void name(const gsa_example *x, gsa_emitter *e)                                                                  \
-    {                                                                                                                       \
-        (void)x;                                                                                                            \
-        const gsa_node token = gsa_at(TOKEN, 0), relay = gsa_at(RELAY, e->nodes(e, RELAY, 1));                              \
-        (void)token, (void)relay;                                                                                           \
-        call e->run(e, READ, token, 1, 1, relay, 0, 0);                                                                     \
+#define BAD(name, call)                                                                            \
+    static void name(const gsa_example *x, gsa_emitter *e)                                         \
+    {                                                                                              \
+        (void)x;                                                                                   \
+        const gsa_node token = gsa_at(TOKEN, 0), relay = gsa_at(RELAY, e->nodes(e, RELAY, 1));     \
+        (void)token, (void)relay;                                                                  \
+        call e->run(e, READ, token, 1, 1, relay, 0, 0);                                            \
     }
 BAD(unknown_phase, e->run(e, 3, token, 1, 1, relay, 0, 0);)
 BAD(negative_phase, e->run(e, -1, token, 0, 1, relay, 0, 0);)
@@ -120,17 +122,20 @@ static const struct {
     { unwritten_destination, GSA_ERR_PLUGIN, "does not write: 1", "phase 'heads'" },
     { memory_destination, GSA_ERR_PLUGIN, "does not write: 3", "to memory 0" },
     { unknown_destination, GSA_ERR_PLUGIN, "does not write: 77", "" },
-    { source_beyond, GSA_ERR_PLUGIN, "source that does not exist: 4, expected 0 to 3", "from token 4" },
+    { source_beyond, GSA_ERR_PLUGIN, "source that does not exist: 4, expected 0 to 3",
+      "from token 4" },
     { source_negative, GSA_ERR_PLUGIN, "source that does not exist: -3", "from token -3" },
     { memory_beyond, GSA_ERR_PLUGIN, "source that does not exist: 2", "from memory 2" },
     { relay_beyond, GSA_ERR_PLUGIN, "source that does not exist: 1", "from relay 1" },
     { destination_beyond, GSA_ERR_PLUGIN, "destination that does not exist: 1", "to relay 1" },
     { destination_negative, GSA_ERR_PLUGIN, "destination that does not exist: -1", "to token -1" },
     { last_beyond, GSA_ERR_PLUGIN, "last source that does not exist: 4", "4 edges from token 1" },
-    { last_negative, GSA_ERR_PLUGIN, "last source that does not exist: -1, expected 0 to ", "step -1" },
+    { last_negative, GSA_ERR_PLUGIN, "last source that does not exist: -1, expected 0 to ",
+      "step -1" },
     { step_huge, GSA_ERR_PLUGIN, "step that leaves", "" },
     { step_lowest, GSA_ERR_PLUGIN, "step that leaves", "" },
-    { count_negative, GSA_ERR_PLUGIN, "count of edges out of range: -1, expected 0 to 2147483647", "" },
+    { count_negative, GSA_ERR_PLUGIN, "count of edges out of range: -1, expected 0 to 2147483647",
+      "" },
     { count_huge, GSA_ERR_PLUGIN, "count of edges out of range", "" },
     { label_beyond, GSA_ERR_PLUGIN, "label out of range: 3, expected 0 to 2", "phase 'read'" },
     { label_negative, GSA_ERR_PLUGIN, "label out of range: -1", "" },
@@ -138,7 +143,8 @@ static const struct {
     { last_label_negative, GSA_ERR_PLUGIN, "last label out of range: -1", "" },
     { unlabelled, GSA_ERR_PLUGIN, "label out of range: 1", "phase 'heads'" },
     { head_beyond, GSA_ERR_PLUGIN, "source that does not exist: 8", "phase 'heads'" },
-    { head_destination_beyond, GSA_ERR_PLUGIN, "destination that does not exist: 8", "phase 'heads'" },
+    { head_destination_beyond, GSA_ERR_PLUGIN, "destination that does not exist: 8",
+      "phase 'heads'" },
     { nodes_of_input, GSA_ERR_PLUGIN, "has its nodes already", "'token'" },
     { nodes_of_copy, GSA_ERR_PLUGIN, "has its nodes already", "'copy'" },
     { nodes_of_memory, GSA_ERR_PLUGIN, "has its nodes already", "'memory'" },
@@ -166,8 +172,10 @@ START_TEST(a_bad_call_has_its_sentence)
     gsa_schema *schema;
     gsa_instance *instance;
     const gsa_example example = gsa_toy_example(4, 2, 2);
-    const gsa_status status = build_with(describe, bad[_i].emit, &example, NULL, &schema, &instance, &error);
-    ck_assert_msg(status == bad[_i].status, "row %d: %s: '%s'", _i, gsa_status_name(status), error.text);
+    const gsa_status status =
+        build_with(describe, bad[_i].emit, &example, NULL, &schema, &instance, &error);
+    ck_assert_msg(status == bad[_i].status, "row %d: %s: '%s'", _i, gsa_status_name(status),
+                  error.text);
     ck_assert_ptr_null(instance);
     ck_assert_msg(strstr(error.text, bad[_i].says) && strstr(error.text, bad[_i].where) &&
                       strstr(error.text, "'scripted', length 4"),
@@ -178,7 +186,8 @@ END_TEST
 
 static void full(const gsa_example *x, gsa_emitter *e)
 {
-    for (int i = 0; i < x->length; i++) e->run(e, READ, gsa_at(TOKEN, 0), x->length, 1, gsa_at(TOKEN, i), 0, 0);
+    for (int i = 0; i < x->length; i++)
+        e->run(e, READ, gsa_at(TOKEN, 0), x->length, 1, gsa_at(TOKEN, i), 0, 0);
 }
 
 static void dotted(const gsa_example *x, gsa_emitter *e)
@@ -213,20 +222,52 @@ START_TEST(limits_hold)
           full,
           GSA_ERR_LIMIT,
           "8 nodes of input and memory" },
-        { { sizeof(gsa_example), 4, 0, 1, 0, 0, 0, 0, 0, 0 }, { 0, 15, 0 }, full, GSA_ERR_LIMIT, "more than 15 edges" },
-        { { sizeof(gsa_example), 4, 0, 1, 0, 0, 0, 0, 0, 0 }, { 0, 0, 3 }, full, GSA_ERR_LIMIT, "more than 3 runs" },
+        { { sizeof(gsa_example), 4, 0, 1, 0, 0, 0, 0, 0, 0 },
+          { 0, 15, 0 },
+          full,
+          GSA_ERR_LIMIT,
+          "more than 15 edges" },
+        { { sizeof(gsa_example), 4, 0, 1, 0, 0, 0, 0, 0, 0 },
+          { 0, 0, 3 },
+          full,
+          GSA_ERR_LIMIT,
+          "more than 3 runs" },
         { { sizeof(gsa_example), 8, 0, 1, 0, 0, 0, 0, 0, 0 }, { 0, 0, 4 }, dotted, GSA_OK, "" },
-        { { sizeof(gsa_example), 9, 0, 1, 0, 0, 0, 0, 0, 0 }, { 0, 0, 4 }, dotted, GSA_ERR_LIMIT, "more than 4 runs" },
-        { { sizeof(gsa_example), 4, 0, 1, 0, 0, 0, 0, 0, 0 }, { -1, 0, 0 }, full, GSA_ERR_ARGUMENT, "limits of -1 nodes" },
-        { { sizeof(gsa_example), -1, 0, 1, 0, 0, 0, 0, 0, 0 }, { 0, 0, 0 }, full, GSA_ERR_ARGUMENT, "length -1" },
-        { { sizeof(gsa_example), 1, -1, 1, 0, 0, 0, 0, 0, 0 }, { 0, 0, 0 }, full, GSA_ERR_ARGUMENT, "memory length -1" },
-        { { sizeof(gsa_example), 1, 0, 0, 0, 0, 0, 0, 0, 0 }, { 0, 0, 0 }, full, GSA_ERR_ARGUMENT, "heads 0" },
+        { { sizeof(gsa_example), 9, 0, 1, 0, 0, 0, 0, 0, 0 },
+          { 0, 0, 4 },
+          dotted,
+          GSA_ERR_LIMIT,
+          "more than 4 runs" },
+        { { sizeof(gsa_example), 4, 0, 1, 0, 0, 0, 0, 0, 0 },
+          { -1, 0, 0 },
+          full,
+          GSA_ERR_ARGUMENT,
+          "limits of -1 nodes" },
+        { { sizeof(gsa_example), -1, 0, 1, 0, 0, 0, 0, 0, 0 },
+          { 0, 0, 0 },
+          full,
+          GSA_ERR_ARGUMENT,
+          "length -1" },
+        { { sizeof(gsa_example), 1, -1, 1, 0, 0, 0, 0, 0, 0 },
+          { 0, 0, 0 },
+          full,
+          GSA_ERR_ARGUMENT,
+          "memory length -1" },
+        { { sizeof(gsa_example), 1, 0, 0, 0, 0, 0, 0, 0, 0 },
+          { 0, 0, 0 },
+          full,
+          GSA_ERR_ARGUMENT,
+          "heads 0" },
         { { offsetof(gsa_example, column), 4, 0, 1, 0, 0, 0, 0, 0, 0 },
           { 8, 16, 4 },
           full,
           GSA_OK,
           "" }, /* of an older caller */
-        { { 4, 1, 0, 1, 0, 0, 0, 0, 0, 0 }, { 0, 0, 0 }, full, GSA_ERR_ARGUMENT, "struct_size is 4" },
+        { { 4, 1, 0, 1, 0, 0, 0, 0, 0, 0 },
+          { 0, 0, 0 },
+          full,
+          GSA_ERR_ARGUMENT,
+          "struct_size is 4" },
         { { sizeof(gsa_example), 4, 0, 1 << 29, 0, 0, 0, 0, 0, 0 },
           { 0, 0, 0 },
           NULL,
@@ -247,8 +288,8 @@ START_TEST(limits_hold)
         gsa_error error = { GSA_OK, "" };
         gsa_schema *schema;
         gsa_instance *instance;
-        ck_assert_msg(build_with(describe, rows[i].emit, &rows[i].example, &rows[i].limits, &schema, &instance, &error) ==
-                          rows[i].status,
+        ck_assert_msg(build_with(describe, rows[i].emit, &rows[i].example, &rows[i].limits, &schema,
+                                 &instance, &error) == rows[i].status,
                       "row %d: '%s'", i, error.text);
         ck_assert_msg(strstr(error.text, rows[i].says) != NULL, "row %d: '%s'", i, error.text);
         gsa_instance_release(instance);
@@ -257,12 +298,14 @@ START_TEST(limits_hold)
 }
 END_TEST
 
-/* ---- promises about text and the summary node -------------------------------------------------------------------------- */
+/* ---- promises about text and the summary node ---------------------------------------------- */
 
 static void describe_text(gsa_describer *d)
 {
     d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase), .sources = 1, .destinations = 1, .name = "read" });
+    d->phase(
+        d, &(gsa_phase){
+               .struct_size = sizeof(gsa_phase), .sources = 1, .destinations = 1, .name = "read" });
     d->sequence(d, 0);
     d->summary(d, 0, GSA_SUMMARY_NODE, 1);
     d->promise(d, GSA_NEEDS_TEXT, GSA_LINEAR_EDGES);
@@ -280,35 +323,42 @@ START_TEST(text_and_summary_are_asked_for)
     gsa_error error = { GSA_OK, "" };
     gsa_schema *schema;
     gsa_instance *instance;
-    ck_assert_int_eq(build_with(describe_text, name_last, &example, NULL, &schema, &instance, &error), GSA_ERR_ARGUMENT);
+    ck_assert_int_eq(
+        build_with(describe_text, name_last, &example, NULL, &schema, &instance, &error),
+        GSA_ERR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.text, "needs text"));
     gsa_schema_release(schema);
     example.text = text;
-    ck_assert_int_eq(build_with(describe_text, NULL, &example, NULL, &schema, &instance, &error), GSA_ERR_PLUGIN);
+    ck_assert_int_eq(build_with(describe_text, NULL, &example, NULL, &schema, &instance, &error),
+                     GSA_ERR_PLUGIN);
     ck_assert_ptr_nonnull(strstr(error.text, "no summary node"));
     gsa_schema_release(schema);
-    ck_assert_int_eq(build_with(describe_text, name_last, &example, NULL, &schema, &instance, &error), GSA_OK);
+    ck_assert_int_eq(
+        build_with(describe_text, name_last, &example, NULL, &schema, &instance, &error), GSA_OK);
     int kind;
     int64_t index;
     ck_assert(gsa_instance_summary(instance, &kind, &index) && kind == 0 && index == 1);
     gsa_instance_release(instance);
     gsa_schema_release(schema);
     example = gsa_toy_example(0, 0, 1);
-    ck_assert_int_eq(build_with(describe_text, name_last, &example, NULL, &schema, &instance, &error), GSA_OK);
+    ck_assert_int_eq(
+        build_with(describe_text, name_last, &example, NULL, &schema, &instance, &error), GSA_OK);
     ck_assert_int_eq(gsa_instance_summary(instance, &kind, &index), 0);
     gsa_instance_release(instance);
     gsa_schema_release(schema);
 }
 END_TEST
 
-/* ---- together ---------------------------------------------------------------------------------------------------------- */
+/* ---- together ------------------------------------------------------------------------------ */
 
 static void describe_together(gsa_describer *d)
 {
     d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    gsa_phase x = {
-        .struct_size = sizeof(gsa_phase), .empty = GSA_KEEP_EMPTY, .sources = 1, .destinations = 1, .name = "one"
-    };
+    gsa_phase x = { .struct_size = sizeof(gsa_phase),
+                    .empty = GSA_KEEP_EMPTY,
+                    .sources = 1,
+                    .destinations = 1,
+                    .name = "one" };
     d->phase(d, &x);
     x.name = "two", x.together = 1, x.per_head = 1;
     d->phase(d, &x);
@@ -317,7 +367,8 @@ static void describe_together(gsa_describer *d)
     d->sequence(d, 0);
 }
 
-/* heads = 2: one writes token 0, two writes token 1 (head 1) or token 0 (head 1); three is of another group. */
+/* heads = 2: one writes token 0, two writes token 1 (head 1) or token 0 (head 1); three is of
+ * another group. */
 static void apart(const gsa_example *x, gsa_emitter *e)
 {
     (void)x;
@@ -339,17 +390,20 @@ START_TEST(together_phases_write_other_rows)
     gsa_error error = { GSA_OK, "" };
     gsa_schema *schema;
     gsa_instance *instance;
-    ck_assert_msg(build_with(describe_together, apart, &example, NULL, &schema, &instance, &error) == GSA_OK, "%s",
-                  error.text);
+    ck_assert_msg(
+        build_with(describe_together, apart, &example, NULL, &schema, &instance, &error) == GSA_OK,
+        "%s", error.text);
     gsa_instance_release(instance);
     gsa_schema_release(schema);
-    ck_assert_int_eq(build_with(describe_together, overlapping, &example, NULL, &schema, &instance, &error), GSA_ERR_PLUGIN);
+    ck_assert_int_eq(
+        build_with(describe_together, overlapping, &example, NULL, &schema, &instance, &error),
+        GSA_ERR_PLUGIN);
     ck_assert_msg(strstr(error.text, "phase 'two' writes token 0") != NULL, "%s", error.text);
     gsa_schema_release(schema);
 }
 END_TEST
 
-/* ---- what is kept -------------------------------------------------------------------------------------------------------- */
+/* ---- what is kept -------------------------------------------------------------------------- */
 
 static void star_like(const gsa_example *x, gsa_emitter *e)
 {
@@ -373,7 +427,8 @@ START_TEST(views_say_what_was_emitted)
     gsa_instance *instance;
     gsa_edges e;
     const gsa_example example = gsa_toy_example(3, 2, 2);
-    ck_assert_int_eq(build_with(describe, star_like, &example, NULL, &schema, &instance, &error), GSA_OK);
+    ck_assert_int_eq(build_with(describe, star_like, &example, NULL, &schema, &instance, &error),
+                     GSA_OK);
     ck_assert_int_eq(gsa_instance_nodes(instance, RELAY), 1);
     ck_assert_int_eq(gsa_instance_nodes(instance, MEMORY), 2);
     ck_assert_int_eq(gsa_instance_length(instance), 3);
@@ -386,10 +441,13 @@ START_TEST(views_say_what_was_emitted)
     gsa_instance_edges(instance, READ, &e);
     ck_assert_int_eq(gsa_edges_check(&e, "read", &error), GSA_OK);
     ck_assert(e.rows == 4 && e.run_total == 4 && e.edge_total == 6 && e.labels == 3);
-    ck_assert(e.part_rows[TOKEN] == 3 && e.part_rows[RELAY] == 1 && e.part_rows[COPY] == 0 && e.part_rows[MEMORY] == 2);
-    for (int r = 0; r < 3; r++) ck_assert(e.runs[r].kind == RELAY && e.runs[r].label == r % 3 && e.runs[r].count == 1);
+    ck_assert(e.part_rows[TOKEN] == 3 && e.part_rows[RELAY] == 1 && e.part_rows[COPY] == 0 &&
+              e.part_rows[MEMORY] == 2);
+    for (int r = 0; r < 3; r++)
+        ck_assert(e.runs[r].kind == RELAY && e.runs[r].label == r % 3 && e.runs[r].count == 1);
     ck_assert(e.runs[3].kind == TOKEN && e.runs[3].count == 3 && e.runs[3].label == 2);
-    ck_assert(e.examples == 1 && e.block_offset[1] == 2 && e.blocks[0].count == 3 && e.blocks[1].first == 3);
+    ck_assert(e.examples == 1 && e.block_offset[1] == 2 && e.blocks[0].count == 3 &&
+              e.blocks[1].first == 3);
     gsa_instance_edges(instance, HEADS, &e);
     ck_assert(e.rows == 6 && e.part_rows[TOKEN] == 6 && e.edge_total == 0);
     gsa_instance_edges(instance, FFN, &e);
@@ -410,7 +468,8 @@ START_TEST(length_zero_is_a_pattern)
     gsa_schema *schema;
     gsa_instance *instance;
     const gsa_example example = gsa_toy_example(0, 0, 3);
-    ck_assert_int_eq(build_with(describe, star_like, &example, NULL, &schema, &instance, &error), GSA_OK);
+    ck_assert_int_eq(build_with(describe, star_like, &example, NULL, &schema, &instance, &error),
+                     GSA_OK);
     for (int p = 0; p < 3; p++) {
         gsa_edges e;
         gsa_instance_edges(instance, p, &e);
@@ -442,14 +501,16 @@ static void in_pieces(const gsa_example *x, gsa_emitter *e)
 
 START_TEST(runs_that_go_on_are_joined)
 {
-    static const gsa_run expected[] = { { 0, 6, 1, 0, 0, TOKEN }, { 6, 2, 1, 1, 1, TOKEN }, { 7, 1, 1, 2, 0, TOKEN },
-                                        { 0, 2, 2, 0, 0, TOKEN }, { 4, 2, 2, 0, 0, TOKEN }, { 0, 1, 1, 0, 0, RELAY } };
+    static const gsa_run expected[] = { { 0, 6, 1, 0, 0, TOKEN }, { 6, 2, 1, 1, 1, TOKEN },
+                                        { 7, 1, 1, 2, 0, TOKEN }, { 0, 2, 2, 0, 0, TOKEN },
+                                        { 4, 2, 2, 0, 0, TOKEN }, { 0, 1, 1, 0, 0, RELAY } };
     gsa_error error;
     gsa_schema *schema;
     gsa_instance *instance;
     gsa_edges e;
     const gsa_example example = gsa_toy_example(8, 0, 1);
-    ck_assert_int_eq(build_with(describe, in_pieces, &example, NULL, &schema, &instance, &error), GSA_OK);
+    ck_assert_int_eq(build_with(describe, in_pieces, &example, NULL, &schema, &instance, &error),
+                     GSA_OK);
     gsa_instance_edges(instance, READ, &e);
     ck_assert_int_eq(e.run_total, GSA_COUNT(expected));
     ck_assert_mem_eq(e.runs, expected, sizeof expected);
@@ -471,16 +532,19 @@ START_TEST(runs_that_meet_by_sorting_are_joined)
     gsa_instance *instance;
     gsa_edges e;
     const gsa_example example = gsa_toy_example(8, 0, 1);
-    ck_assert_int_eq(build_with(describe, in_turns, &example, NULL, &schema, &instance, &error), GSA_OK);
+    ck_assert_int_eq(build_with(describe, in_turns, &example, NULL, &schema, &instance, &error),
+                     GSA_OK);
     gsa_instance_edges(instance, READ, &e);
-    ck_assert(e.run_total == 2 && e.edge_total == 16 && e.run_offset[1] == 1 && e.run_offset[8] == 2);
-    for (int r = 0; r < 2; r++) ck_assert(e.runs[r].first == 0 && e.runs[r].count == 8 && e.runs[r].step == 1);
+    ck_assert(e.run_total == 2 && e.edge_total == 16 && e.run_offset[1] == 1 &&
+              e.run_offset[8] == 2);
+    for (int r = 0; r < 2; r++)
+        ck_assert(e.runs[r].first == 0 && e.runs[r].count == 8 && e.runs[r].step == 1);
     gsa_instance_release(instance);
     gsa_schema_release(schema);
 }
 END_TEST
 
-/* ---- random: the views hold the naive list, in its order -------------------------------------------------------------------- */
+/* ---- random: the views hold the naive list, in its order ----------------------------------- */
 
 /* Number of differences between a phase's edges and the log's, row by row. */
 static int64_t differences(const gsa_toy *toy, const gsa_instance *instance, int p)
@@ -490,17 +554,21 @@ static int64_t differences(const gsa_toy *toy, const gsa_instance *instance, int
     int64_t wrong = 0, row = 0, seen = 0;
     gsa_edges e;
     gsa_instance_edges(instance, p, &e);
-    int32_t *sources = malloc((size_t)e.edge_total * 4 + 4), *labels = malloc((size_t)e.edge_total * 4 + 4);
+    int32_t *sources = malloc((size_t)e.edge_total * 4 + 4),
+            *labels = malloc((size_t)e.edge_total * 4 + 4);
     int64_t part_first[GSA_MAX_KINDS];
     gsa_edges_expand(&e, sources, labels, part_first);
     for (int k = 0; k < toy->kinds; k++)
-        for (int64_t i = 0; (phase->destinations >> k & 1) && i < gsa_instance_nodes(instance, k) * scale; i++, row++) {
+        for (int64_t i = 0;
+             (phase->destinations >> k & 1) && i < gsa_instance_nodes(instance, k) * scale;
+             i++, row++) {
             int64_t at = e.edge_offset[row];
             for (int64_t j = 0; j < toy->log->count; j++) {
                 const gsa_toy_edge *edge = &toy->log->at[j];
                 if (edge->phase != p || edge->to_kind != k || edge->to != i) continue;
                 if (at == e.edge_offset[row + 1]) return free(sources), free(labels), 1;
-                wrong += sources[at] != part_first[edge->from_kind] + edge->from || labels[at] != edge->label;
+                wrong += sources[at] != part_first[edge->from_kind] + edge->from ||
+                         labels[at] != edge->label;
                 at++, seen++;
             }
             wrong += at != e.edge_offset[row + 1];
@@ -523,9 +591,10 @@ START_TEST(random_emissions_are_kept)
         for (int i = 0; i < GSA_COUNT(lengths); i++) {
             gsa_instance *instance;
             gsa_error error = { GSA_OK, "" };
-            const gsa_example example = gsa_toy_example(lengths[i], (int32_t)(seed % 4), (int32_t)(seed % 3) + 1);
-            ck_assert_msg(gsa_instance_create(NULL, schema, &gsa_random_toy, &toy, &example, NULL, 1, &instance, &error) ==
-                              GSA_OK,
+            const gsa_example example =
+                gsa_toy_example(lengths[i], (int32_t)(seed % 4), (int32_t)(seed % 3) + 1);
+            ck_assert_msg(gsa_instance_create(NULL, schema, &gsa_random_toy, &toy, &example, NULL,
+                                              1, &instance, &error) == GSA_OK,
                           "seed %d: %s", (int)seed, error.text);
             for (int p = 0; p < toy.phases; p++) {
                 gsa_edges e;
@@ -548,7 +617,7 @@ START_TEST(random_emissions_are_kept)
 }
 END_TEST
 
-/* ---- one schema, many threads ------------------------------------------------------------------------------------------------ */
+/* ---- one schema, many threads -------------------------------------------------------------- */
 
 typedef struct work {
     const gsa_schema *schema;
@@ -562,7 +631,8 @@ static void *build_many(void *context)
     for (int32_t n = 0; n < 60; n++) {
         gsa_instance *instance;
         const gsa_example example = gsa_toy_example(n, 3, 2);
-        if (gsa_instance_create(NULL, w->schema, &gsa_random_toy, w->toy, &example, NULL, 0, &instance, NULL) != GSA_OK)
+        if (gsa_instance_create(NULL, w->schema, &gsa_random_toy, w->toy, &example, NULL, 0,
+                                &instance, NULL) != GSA_OK)
             continue;
         for (int p = 0; p < w->toy->phases; p++) {
             gsa_edges e;
@@ -594,11 +664,14 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test refused[] = { GSA_LOOP(a_bad_call_has_its_sentence, GSA_COUNT(bad)), GSA_TEST(limits_hold),
+    static const gsa_test refused[] = { GSA_LOOP(a_bad_call_has_its_sentence, GSA_COUNT(bad)),
+                                        GSA_TEST(limits_hold),
                                         GSA_TEST(text_and_summary_are_asked_for),
                                         GSA_TEST(together_phases_write_other_rows) };
-    static const gsa_test kept[] = { GSA_TEST(views_say_what_was_emitted), GSA_TEST(length_zero_is_a_pattern),
-                                     GSA_TEST(runs_that_go_on_are_joined), GSA_TEST(runs_that_meet_by_sorting_are_joined),
+    static const gsa_test kept[] = { GSA_TEST(views_say_what_was_emitted),
+                                     GSA_TEST(length_zero_is_a_pattern),
+                                     GSA_TEST(runs_that_go_on_are_joined),
+                                     GSA_TEST(runs_that_meet_by_sorting_are_joined),
                                      GSA_TEST(random_emissions_are_kept) };
     static const gsa_test threads[] = { GSA_TEST(threads_build_the_same) };
     static const gsa_case cases[] = { GSA_CASE("refused", refused, 30), GSA_CASE("kept", kept, 60),

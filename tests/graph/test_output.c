@@ -71,7 +71,9 @@ START_TEST(a_check_leaves_nothing)
     ck_assert_int_eq(gsa_output_check(NULL, folder, &error), GSA_ERR_IO);
     ck_assert_ptr_nonnull(strstr(error.text, "it is a folder"));
     ck_assert_int_eq(unlink(path), 0);
-    ck_assert_int_eq(mkfifo(path, 0600), 0); /* who waits at its other end would see it opened and closed: nobody is there */
+    ck_assert_int_eq(
+        mkfifo(path, 0600),
+        0); /* who waits at its other end would see it opened and closed: nobody is there */
     ck_assert_int_eq(gsa_output_check(NULL, path, &error), GSA_OK);
     ck_assert_int_eq(gsa_output_check(NULL, "-", &error), GSA_OK);
     ck_assert_int_eq(unlink(path), 0);
@@ -93,7 +95,8 @@ START_TEST(a_file_is_replaced_at_commit)
         ck_assert_int_eq(gsa_output_open(NULL, path, &output, &error), GSA_OK);
         gsa_output_text(output, "one ");
         gsa_output_format(output, "%d %s", 2, "three");
-        if (round == 0) ck_assert_int_eq(gsa_system_default()->kind(NULL, path, NULL), GSA_FILE_ABSENT);
+        if (round == 0)
+            ck_assert_int_eq(gsa_system_default()->kind(NULL, path, NULL), GSA_FILE_ABSENT);
         if (round == 2) {
             put_file(path, "old");
             gsa_output_abandon(output);
@@ -125,14 +128,19 @@ START_TEST(any_size_of_pieces_gives_the_same_bytes)
         faults.most = 1000; /* short writes and reads */
         ck_assert_int_eq(gsa_output_open(&faults.table, path, &output, &error), GSA_OK);
         for (int at = 0; at < 400000; at += sizes[s])
-            if (s % 2) gsa_output_write(output, expected + at, at + sizes[s] < 400000 ? sizes[s] : 400000 - at);
-            else gsa_output_format(output, "%.*s", at + sizes[s] < 400000 ? sizes[s] : 400000 - at, expected + at);
+            if (s % 2)
+                gsa_output_write(output, expected + at,
+                                 at + sizes[s] < 400000 ? sizes[s] : 400000 - at);
+            else
+                gsa_output_format(output, "%.*s", at + sizes[s] < 400000 ? sizes[s] : 400000 - at,
+                                  expected + at);
         ck_assert_int_eq(gsa_output_commit(output, &error), GSA_OK);
         ck_assert_int_eq(gsa_read_file(&faults.table, path, 400000, &data, &bytes, &error), GSA_OK);
         ck_assert_int_eq(bytes, 400000);
         ck_assert(memcmp(data, expected, 400001) == 0);
         gsa_release(&faults.table, data);
-        ck_assert_int_eq(gsa_read_file(&faults.table, path, 399999, &data, &bytes, &error), GSA_ERR_LIMIT);
+        ck_assert_int_eq(gsa_read_file(&faults.table, path, 399999, &data, &bytes, &error),
+                         GSA_ERR_LIMIT);
         ck_assert_ptr_nonnull(strstr(error.text, "399999"));
         ck_assert_int_eq(gsa_faults_live(&faults), 0);
     }
@@ -140,7 +148,7 @@ START_TEST(any_size_of_pieces_gives_the_same_bytes)
 }
 END_TEST
 
-/* ---- faults --------------------------------------------------------------------------------------------------------- */
+/* ---- faults -------------------------------------------------------------------------------- */
 
 static gsa_status rewrite(gsa_faults *faults, void *context)
 {
@@ -153,7 +161,8 @@ static gsa_status rewrite(gsa_faults *faults, void *context)
         for (int i = 0; i < 200; i++) gsa_output_write(output, line, sizeof line);
         status = gsa_output_commit(output, &error);
     }
-    if (status != GSA_OK) ck_assert_msg(strstr(error.text, context) != NULL, "'%s' names no file", error.text);
+    if (status != GSA_OK)
+        ck_assert_msg(strstr(error.text, context) != NULL, "'%s' names no file", error.text);
     return status;
 }
 
@@ -209,7 +218,7 @@ START_TEST(a_first_file_that_fails_leaves_nothing)
 }
 END_TEST
 
-/* ---- what is no regular file ---------------------------------------------------------------------------------------- */
+/* ---- what is no regular file --------------------------------------------------------------- */
 
 START_TEST(a_full_device_is_an_error)
 {
@@ -317,7 +326,7 @@ START_TEST(bad_targets_have_a_sentence)
 }
 END_TEST
 
-/* ---- reading and folders -------------------------------------------------------------------------------------------- */
+/* ---- reading and folders ------------------------------------------------------------------- */
 
 static gsa_status read_back(gsa_faults *faults, void *context)
 {
@@ -325,7 +334,8 @@ static gsa_status read_back(gsa_faults *faults, void *context)
     int64_t bytes;
     gsa_error error;
     faults->most = 4096;
-    const gsa_status status = gsa_read_file(&faults->table, context, 1 << 20, &data, &bytes, &error);
+    const gsa_status status =
+        gsa_read_file(&faults->table, context, 1 << 20, &data, &bytes, &error);
     if (status == GSA_OK) ck_assert_int_eq(bytes, 50000);
     else ck_assert_ptr_null(data);
     gsa_release(&faults->table, data);
@@ -370,7 +380,8 @@ START_TEST(folders_are_made_with_their_parents)
     gsa_error error;
     make_place(folder);
     snprintf(path, sizeof path, "%s/a//b/c/", folder);
-    for (int round = 0; round < 2; round++) ck_assert_int_eq(gsa_make_folders(NULL, path, &error), GSA_OK);
+    for (int round = 0; round < 2; round++)
+        ck_assert_int_eq(gsa_make_folders(NULL, path, &error), GSA_OK);
     ck_assert_int_eq(gsa_system_default()->kind(NULL, path, NULL), GSA_FILE_FOLDER);
     snprintf(path, sizeof path, "%s/a/file", folder);
     put_file(path, "");
@@ -483,7 +494,8 @@ START_TEST(a_file_keeps_its_permissions)
 }
 END_TEST
 
-/* Standard output is a file that holds something: it goes on behind that, and keeps its name and inode. */
+/* Standard output is a file that holds something: it goes on behind that, and keeps its name and
+ * inode. */
 START_TEST(a_descriptor_is_written_where_it_is)
 {
     static const char *const paths[] = { "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1" };
@@ -510,12 +522,14 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test output[] = { GSA_TEST(a_check_leaves_nothing), GSA_TEST(a_file_is_replaced_at_commit),
+    static const gsa_test output[] = { GSA_TEST(a_check_leaves_nothing),
+                                       GSA_TEST(a_file_is_replaced_at_commit),
                                        GSA_TEST(any_size_of_pieces_gives_the_same_bytes),
                                        GSA_TEST(bad_targets_have_a_sentence) };
-    static const gsa_test faults[] = { GSA_LOOP(a_fault_leaves_the_old_file, GSA_COUNT(output_faults)),
-                                       GSA_TEST(a_first_file_that_fails_leaves_nothing),
-                                       GSA_TEST(reading_reports_every_fault) };
+    static const gsa_test faults[] = {
+        GSA_LOOP(a_fault_leaves_the_old_file, GSA_COUNT(output_faults)),
+        GSA_TEST(a_first_file_that_fails_leaves_nothing), GSA_TEST(reading_reports_every_fault)
+    };
     static const gsa_test devices[] = { GSA_TEST(a_full_device_is_an_error),
                                         GSA_TEST(a_device_stays_a_device),
                                         GSA_TEST(a_fifo_is_written_directly),
@@ -524,8 +538,11 @@ int main(int argc, char **argv)
                                         GSA_TEST(a_file_keeps_its_permissions),
                                         GSA_TEST(a_descriptor_is_written_where_it_is) };
     static const gsa_test files[] = { GSA_TEST(files_that_cannot_be_read_have_a_sentence),
-                                      GSA_TEST(folders_are_made_with_their_parents), GSA_TEST(the_table_opens_as_it_says) };
-    static const gsa_case cases[] = { GSA_CASE("output", output, 60), GSA_CASE("faults", faults, 60),
-                                      GSA_CASE("devices", devices, 30), GSA_CASE("files", files, 30) };
+                                      GSA_TEST(folders_are_made_with_their_parents),
+                                      GSA_TEST(the_table_opens_as_it_says) };
+    static const gsa_case cases[] = { GSA_CASE("output", output, 60),
+                                      GSA_CASE("faults", faults, 60),
+                                      GSA_CASE("devices", devices, 30),
+                                      GSA_CASE("files", files, 30) };
     return gsa_run_suite("output", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -18,11 +18,15 @@ static gsa_run random_run(gsa_dice *dice, const gsa_edges *e, int32_t most)
     do run.kind = (int32_t)gsa_between(dice, 0, e->kinds - 1);
     while (e->part_rows[run.kind] == 0);
     const int64_t part = e->part_rows[run.kind];
-    run.first = (int32_t)gsa_between(dice, 0, part - 1), run.count = (int32_t)gsa_between(dice, 1, most);
-    run.step = (int32_t)gsa_between(dice, -1, 2), run.label_step = (int32_t)gsa_between(dice, -1, 1);
+    run.first = (int32_t)gsa_between(dice, 0, part - 1),
+    run.count = (int32_t)gsa_between(dice, 1, most);
+    run.step = (int32_t)gsa_between(dice, -1, 2),
+    run.label_step = (int32_t)gsa_between(dice, -1, 1);
     int64_t last;
-    while ((last = run.first + (int64_t)(run.count - 1) * run.step) < 0 || last >= part) run.count--;
-    if ((last = run.label + (int64_t)(run.count - 1) * run.label_step) < 0 || last >= e->labels) run.label_step = 0;
+    while ((last = run.first + (int64_t)(run.count - 1) * run.step) < 0 || last >= part)
+        run.count--;
+    if ((last = run.label + (int64_t)(run.count - 1) * run.label_step) < 0 || last >= e->labels)
+        run.label_step = 0;
     return run;
 }
 
@@ -30,10 +34,11 @@ static gsa_run random_run(gsa_dice *dice, const gsa_edges *e, int32_t most)
 static edges_of random_edges(uint64_t seed, int64_t rows)
 {
     gsa_dice dice = { seed };
-    edges_of x = { .view = { .rows = gsa_between(&dice, 0, rows),
-                             .kinds = 3,
-                             .labels = (int32_t)gsa_between(&dice, 1, 4),
-                             .part_rows = { gsa_between(&dice, 1, 40), 0, gsa_between(&dice, 1, 9) } } };
+    edges_of x = { .view = {
+                       .rows = gsa_between(&dice, 0, rows),
+                       .kinds = 3,
+                       .labels = (int32_t)gsa_between(&dice, 1, 4),
+                       .part_rows = { gsa_between(&dice, 1, 40), 0, gsa_between(&dice, 1, 9) } } };
     gsa_edges *e = &x.view;
     e->run_offset = x.run_offset = calloc((size_t)e->rows + 1, sizeof(int64_t));
     e->edge_offset = x.edge_offset = calloc((size_t)e->rows + 1, sizeof(int64_t));
@@ -65,7 +70,8 @@ static int64_t degree(const gsa_edges *e, int64_t row)
 static int64_t wrong_bins(const gsa_edges *e, const gsa_plan *plan, int32_t hub)
 {
     static const int64_t low[] = { 0, 1, 5, 9, 17, 33, 65 };
-    int64_t wrong = plan->bin_offset[0] != 0 || plan->bin_offset[GSA_DEGREE_BINS] != e->rows, largest = 0;
+    int64_t wrong = plan->bin_offset[0] != 0 || plan->bin_offset[GSA_DEGREE_BINS] != e->rows,
+            largest = 0;
     for (int b = 0; b < GSA_DEGREE_BINS; b++)
         for (int64_t i = plan->bin_offset[b]; i < plan->bin_offset[b + 1]; i++) {
             const int64_t row = plan->rows_by_degree[i], d = degree(e, row);
@@ -96,9 +102,11 @@ static int64_t wrong_chunks(const gsa_edges *e, const gsa_plan *plan, int32_t hu
     return wrong + (c != plan->chunks);
 }
 
-static int64_t wrong_transpose(const gsa_edges *e, const gsa_plan *plan, const int32_t *sources, const int32_t *labels)
+static int64_t wrong_transpose(const gsa_edges *e, const gsa_plan *plan, const int32_t *sources,
+                               const int32_t *labels)
 {
-    int64_t wrong = plan->out_offset[0] != 0 || plan->out_offset[plan->sources] != e->edge_total, seen = 0;
+    int64_t wrong = plan->out_offset[0] != 0 || plan->out_offset[plan->sources] != e->edge_total,
+            seen = 0;
     for (int64_t s = 0; s < plan->sources; s++) {
         int64_t row = -1, k = -1;
         for (int64_t i = plan->out_offset[s]; i < plan->out_offset[s + 1]; i++, seen++) {
@@ -120,14 +128,18 @@ static int64_t wrong_plan(const gsa_edges *e, int32_t hub)
     const gsa_plan_options options = { .hub_chunk = hub };
     if (gsa_plan_create(NULL, e, &options, &plan, NULL) != GSA_OK) return 1;
     if (hub == 0) hub = 256;
-    int32_t *sources = malloc((size_t)e->edge_total * 4 + 4), *labels = malloc((size_t)e->edge_total * 4 + 4);
+    int32_t *sources = malloc((size_t)e->edge_total * 4 + 4),
+            *labels = malloc((size_t)e->edge_total * 4 + 4);
     gsa_edges_expand(e, sources, labels, part_first);
-    int64_t wrong = wrong_bins(e, plan, hub) + wrong_chunks(e, plan, hub) + wrong_transpose(e, plan, sources, labels);
-    wrong += plan->rows != e->rows || plan->edges != e->edge_total || plan->sources != e->part_rows[0] + e->part_rows[2];
+    int64_t wrong = wrong_bins(e, plan, hub) + wrong_chunks(e, plan, hub) +
+                    wrong_transpose(e, plan, sources, labels);
+    wrong += plan->rows != e->rows || plan->edges != e->edge_total ||
+             plan->sources != e->part_rows[0] + e->part_rows[2];
     wrong += memcmp(plan->part_first, part_first, sizeof part_first) != 0;
     wrong += memcmp(plan->csr_source, sources, (size_t)e->edge_total * 4) != 0;
     wrong += memcmp(plan->csr_label, labels, (size_t)e->edge_total * 4) != 0;
-    wrong += e->run_total ? plan->mean_run != (double)e->edge_total / (double)e->run_total : plan->mean_run != 0;
+    wrong += e->run_total ? plan->mean_run != (double)e->edge_total / (double)e->run_total
+                          : plan->mean_run != 0;
     free(sources), free(labels);
     gsa_plan_release(NULL, plan);
     return wrong;
@@ -173,7 +185,8 @@ START_TEST(degrees_fall_into_their_bins)
         ck_assert(plan->bin_offset[bins[r]] <= r && r < plan->bin_offset[bins[r] + 1]);
     }
     ck_assert_int_eq(plan->chunks, 2);
-    ck_assert(plan->chunk[0].edges == 256 && plan->chunk[1].edges == 1 && plan->chunk[1].skip == 256);
+    ck_assert(plan->chunk[0].edges == 256 && plan->chunk[1].edges == 1 &&
+              plan->chunk[1].skip == 256);
     gsa_plan_release(NULL, plan);
 }
 END_TEST
@@ -192,14 +205,16 @@ START_TEST(limits_leave_copies_out)
     for (int i = 0; i < GSA_COUNT(rows); i++) {
         gsa_plan *plan;
         char text[2000], cut[20];
-        const gsa_plan_options options = { .csr_limit = rows[i].csr, .transpose_limit = rows[i].transpose };
+        const gsa_plan_options options = { .csr_limit = rows[i].csr,
+                                           .transpose_limit = rows[i].transpose };
         ck_assert_int_eq(gsa_plan_create(NULL, &x.view, &options, &plan, NULL), GSA_OK);
         ck_assert_int_eq(plan->csr_source != NULL && plan->csr_label != NULL, rows[i].has_csr);
         ck_assert_int_eq(plan->out != NULL && plan->out_offset != NULL, rows[i].has_transpose);
         const int length = gsa_plan_explain(plan, text, sizeof text);
         ck_assert_int_eq(length, (int)strlen(text));
         ck_assert_ptr_nonnull(strstr(text, rows[i].has_csr ? "CSR: yes" : "CSR: no"));
-        ck_assert_ptr_nonnull(strstr(text, rows[i].has_transpose ? "transpose: yes" : "transpose: no"));
+        ck_assert_ptr_nonnull(
+            strstr(text, rows[i].has_transpose ? "transpose: yes" : "transpose: no"));
         ck_assert_int_eq(gsa_plan_explain(plan, cut, sizeof cut), length);
         ck_assert(strlen(cut) == sizeof cut - 1 && strncmp(cut, text, sizeof cut - 1) == 0);
         ck_assert_int_eq(gsa_plan_explain(plan, NULL, 0), length);
@@ -207,8 +222,9 @@ START_TEST(limits_leave_copies_out)
     }
     gsa_plan *plan;
     gsa_error error;
-    ck_assert_int_eq(gsa_plan_create(NULL, &x.view, &(gsa_plan_options){ .hub_chunk = -1 }, &plan, &error),
-                     GSA_ERR_ARGUMENT);
+    ck_assert_int_eq(
+        gsa_plan_create(NULL, &x.view, &(gsa_plan_options){ .hub_chunk = -1 }, &plan, &error),
+        GSA_ERR_ARGUMENT);
     ck_assert_ptr_null(plan);
     ck_assert_ptr_nonnull(strstr(error.text, "hub_chunk is -1"));
     gsa_plan_release(NULL, NULL);
@@ -223,7 +239,8 @@ START_TEST(nothing_plans_to_nothing)
     gsa_edges e = { .run_offset = zero, .edge_offset = zero, .kinds = 1, .labels = 1 };
     for (e.rows = 0; e.rows <= 2; e.rows += 2) {
         ck_assert_int_eq(gsa_plan_create(NULL, &e, NULL, &plan, NULL), GSA_OK);
-        ck_assert(plan->rows == e.rows && plan->edges == 0 && plan->chunks == 0 && plan->out_offset[0] == 0);
+        ck_assert(plan->rows == e.rows && plan->edges == 0 && plan->chunks == 0 &&
+                  plan->out_offset[0] == 0);
         ck_assert_int_eq(plan->bin_offset[1], e.rows);
         gsa_plan_release(NULL, plan);
     }
@@ -233,8 +250,10 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test brute[] = { GSA_TEST(plans_agree_with_brute_force) };
-    static const gsa_test edge_cases[] = { GSA_TEST(degrees_fall_into_their_bins), GSA_TEST(limits_leave_copies_out),
+    static const gsa_test edge_cases[] = { GSA_TEST(degrees_fall_into_their_bins),
+                                           GSA_TEST(limits_leave_copies_out),
                                            GSA_TEST(nothing_plans_to_nothing) };
-    static const gsa_case cases[] = { GSA_CASE("brute", brute, 60), GSA_CASE("limits", edge_cases, 30) };
+    static const gsa_case cases[] = { GSA_CASE("brute", brute, 60),
+                                      GSA_CASE("limits", edge_cases, 30) };
     return gsa_run_suite("plan", cases, GSA_COUNT(cases), argc, argv);
 }

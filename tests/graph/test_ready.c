@@ -1,4 +1,5 @@
-/* Ready indices: random patterns against sets of tokens followed edge by edge, and the rules one by one. */
+/* Ready indices: random patterns against sets of tokens followed edge by edge, and the rules one by
+ * one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +10,16 @@
 
 enum { LAYERS = 3, NODES = 64 };
 
-static gsa_instance *build(const gsa_topology *topology, const void *self, const gsa_example *example, gsa_schema **schema)
+static gsa_instance *build(const gsa_topology *topology, const void *self,
+                           const gsa_example *example, gsa_schema **schema)
 {
     gsa_error error = { 0 };
     gsa_instance *x;
-    ck_assert_msg(gsa_schema_create(NULL, topology, self, schema, &error) == GSA_OK, "%s", error.text);
-    ck_assert_msg(gsa_instance_create(NULL, *schema, topology, self, example, NULL, 0, &x, &error) == GSA_OK, "%s",
+    ck_assert_msg(gsa_schema_create(NULL, topology, self, schema, &error) == GSA_OK, "%s",
                   error.text);
+    ck_assert_msg(
+        gsa_instance_create(NULL, *schema, topology, self, example, NULL, 0, &x, &error) == GSA_OK,
+        "%s", error.text);
     return x;
 }
 
@@ -23,11 +27,12 @@ static gsa_ready *follow(gsa_instance *x, int layers, const int32_t *const *star
 {
     gsa_error error = { 0 };
     gsa_ready *ready;
-    ck_assert_msg(gsa_ready_create(NULL, x, layers, start, &ready, &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(gsa_ready_create(NULL, x, layers, start, &ready, &error) == GSA_OK, "%s",
+                  error.text);
     return ready;
 }
 
-/* ---- random: the set of tokens behind each node, a bit a token ---------------------------------------------------------- */
+/* ---- random: the set of tokens behind each node, a bit a token ----------------------------- */
 
 typedef struct sets {
     uint64_t of[6][NODES];
@@ -45,7 +50,8 @@ static sets start_sets(const gsa_instance *x, const gsa_schema *schema)
     return s;
 }
 
-static void run_phase(const gsa_instance *x, const gsa_schema *schema, const gsa_toy_log *log, int p, sets *s)
+static void run_phase(const gsa_instance *x, const gsa_schema *schema, const gsa_toy_log *log,
+                      int p, sets *s)
 {
     const gsa_phase *phase = gsa_schema_phase(schema, p);
     const sets old = *s;
@@ -62,7 +68,8 @@ static void run_phase(const gsa_instance *x, const gsa_schema *schema, const gsa
             }
             if (phase->aggregate == GSA_NONE) continue; /* pointwise: itself */
             if (edges == 0 && phase->empty == GSA_KEEP_EMPTY) continue;
-            if (phase->update == GSA_SUBLAYER || (phase->aggregate == GSA_ATTEND && edges > 0)) read |= old.of[k][i];
+            if (phase->update == GSA_SUBLAYER || (phase->aggregate == GSA_ATTEND && edges > 0))
+                read |= old.of[k][i];
             s->of[k][i] = read;
         }
 }
@@ -75,13 +82,14 @@ static int32_t latest(uint64_t set)
     return at;
 }
 
-static void compare(const gsa_ready *ready, const gsa_instance *x, const gsa_schema *schema, int step, const sets *s)
+static void compare(const gsa_ready *ready, const gsa_instance *x, const gsa_schema *schema,
+                    int step, const sets *s)
 {
     for (int k = 0; k < gsa_schema_kinds(schema); k++)
         for (int64_t i = 0; i < gsa_instance_nodes(x, k); i++)
             ck_assert_msg(gsa_ready_at(ready, step, k)[i] == latest(s->of[k][i]),
-                          "step %d, kind %d, node %d: %d, expected %d", step, k, (int)i, gsa_ready_at(ready, step, k)[i],
-                          latest(s->of[k][i]));
+                          "step %d, kind %d, node %d: %d, expected %d", step, k, (int)i,
+                          gsa_ready_at(ready, step, k)[i], latest(s->of[k][i]));
 }
 
 static void try_seed(int seed)
@@ -122,7 +130,7 @@ END_TEST
 
 static const gsa_test random_tests[] = { GSA_LOOP(random_patterns_agree_with_sets_of_tokens, 8) };
 
-/* ---- rules --------------------------------------------------------------------------------------------------------------- */
+/* ---- rules --------------------------------------------------------------------------------- */
 
 enum { TOKEN, RELAY, FIXED };
 
@@ -136,20 +144,24 @@ static void describe_rules(gsa_describer *d)
                         .name = "back" };
     d->kind(d, &(gsa_kind){ .struct_size = sizeof(gsa_kind), .start = GSA_INPUT, .name = "token" });
     d->kind(d, &(gsa_kind){ .struct_size = sizeof(gsa_kind), .start = GSA_ZERO, .name = "relay" });
-    d->kind(d, &(gsa_kind){ .struct_size = sizeof(gsa_kind), .start = GSA_MEMORY, .name = "fixed" });
+    d->kind(d,
+            &(gsa_kind){ .struct_size = sizeof(gsa_kind), .start = GSA_MEMORY, .name = "fixed" });
     d->phase(d, &phase);
     phase.destinations = 1 << RELAY, phase.name = "up", phase.together = 1;
     d->phase(d, &phase);
-    phase.aggregate = GSA_MEAN, phase.update = GSA_ASSIGN, phase.name = "forget", phase.together = 0;
+    phase.aggregate = GSA_MEAN, phase.update = GSA_ASSIGN, phase.name = "forget",
+    phase.together = 0;
     d->phase(d, &phase);
     d->sequence(d, TOKEN);
 }
 
-/* Token i reads i - 1; relay 0 reads token 2, relay 1 nothing; then relay 0 becomes the memory, relay 1 keeps its state. */
+/* Token i reads i - 1; relay 0 reads token 2, relay 1 nothing; then relay 0 becomes the memory,
+ * relay 1 keeps its state. */
 static void emit_rules(const gsa_example *x, gsa_emitter *e)
 {
     e->nodes(e, RELAY, 2);
-    for (int64_t i = 1; i < x->length; i++) gsa_edge(e, 0, gsa_at(TOKEN, i - 1), gsa_at(TOKEN, i), 0);
+    for (int64_t i = 1; i < x->length; i++)
+        gsa_edge(e, 0, gsa_at(TOKEN, i - 1), gsa_at(TOKEN, i), 0);
     if (x->length > 2) gsa_edge(e, 1, gsa_at(TOKEN, 2), gsa_at(RELAY, 0), 0);
     if (x->memory_length > 0) gsa_edge(e, 2, gsa_at(FIXED, 0), gsa_at(RELAY, 0), 0);
 }
@@ -178,7 +190,8 @@ START_TEST(together_residual_assign_and_keep)
 }
 END_TEST
 
-/* Relay 0 reads token 2 as it was before "back", together with it: with given starts 5, 0, 7, 0 that is 7, not more. */
+/* Relay 0 reads token 2 as it was before "back", together with it: with given starts 5, 0, 7, 0
+ * that is 7, not more. */
 START_TEST(a_segment_starts_where_the_one_before_ended)
 {
     const gsa_script script = { describe_rules, emit_rules };
@@ -221,7 +234,7 @@ static const gsa_test rule_tests[] = { GSA_TEST(together_residual_assign_and_kee
                                        GSA_TEST(a_segment_starts_where_the_one_before_ended),
                                        GSA_TEST(no_tokens_and_no_layers) };
 
-/* ---- faults -------------------------------------------------------------------------------------------------------------- */
+/* ---- faults -------------------------------------------------------------------------------- */
 
 static gsa_status follow_under_faults(gsa_faults *faults, void *instance)
 {
@@ -247,7 +260,8 @@ static const gsa_test fault_tests[] = { GSA_TEST(memory_may_fail_anywhere) };
 
 int main(int argc, char **argv)
 {
-    static const gsa_case cases[] = { GSA_CASE("random", random_tests, 30), GSA_CASE("rules", rule_tests, 30),
+    static const gsa_case cases[] = { GSA_CASE("random", random_tests, 30),
+                                      GSA_CASE("rules", rule_tests, 30),
                                       GSA_CASE("faults", fault_tests, 30) };
     return gsa_run_suite("ready", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -12,7 +12,8 @@ static int kind(gsa_describer *d, const char *name, int32_t start, int32_t learn
     return d->kind(d, &(gsa_kind){ sizeof(gsa_kind), start, learned, 0, name });
 }
 
-static gsa_phase phase_of(const char *name, int32_t aggregate, int32_t update, uint64_t from, uint64_t to)
+static gsa_phase phase_of(const char *name, int32_t aggregate, int32_t update, uint64_t from,
+                          uint64_t to)
 {
     return (gsa_phase){ .struct_size = sizeof(gsa_phase),
                         .aggregate = aggregate,
@@ -39,18 +40,18 @@ static void sound(gsa_describer *d)
     d->sequence(d, 0);
 }
 
-#define BAD(name, body)                                                                                                     \
-    static void name(gsa_describer *d)                                                                                      \
-    {                                                                                                                       \
-        body                                                                                                                \
+#define BAD(name, body)                                                                            \
+    static void name(gsa_describer *d)                                                             \
+    {                                                                                              \
+        body                                                                                       \
     }
 /* Adds one phase, written as changes to a sound one. */
-#define BAD_PHASE(name, changes)                                                                                            \
-    static void name(gsa_describer *d)                                                                                      \
-    {                                                                                                                       \
-        gsa_phase x = phase_of("extra", GSA_ATTEND, GSA_SUBLAYER, 0x1, 0x2);                                                \
-        sound(d);                                                                                                           \
-        changes d->phase(d, &x);                                                                                            \
+#define BAD_PHASE(name, changes)                                                                   \
+    static void name(gsa_describer *d)                                                             \
+    {                                                                                              \
+        gsa_phase x = phase_of("extra", GSA_ATTEND, GSA_SUBLAYER, 0x1, 0x2);                       \
+        sound(d);                                                                                  \
+        changes d->phase(d, &x);                                                                   \
     }
 
 BAD(no_kinds, d->sequence(d, 0); attend(d, "read", 1, 1);)
@@ -128,10 +129,12 @@ BAD_PHASE(sum_learns_labels, x.aggregate = GSA_SUM; x.label_use = GSA_KEY_VECTOR
 BAD_PHASE(mean_learns_labels, x.aggregate = GSA_MEAN; x.label_use = GSA_HEAD_BIAS;)
 BAD_PHASE(once_writes_zero, x.when = GSA_ONCE;)
 BAD_PHASE(together_loud, x.together = 1; x.destinations = 1; x.empty = GSA_KEEP_EMPTY;)
-BAD(together_first, kind(d, "token", GSA_INPUT, 0); gsa_phase x = phase_of("one", GSA_ATTEND, GSA_SUBLAYER, 1, 1);
-    x.together = 1; d->phase(d, &x); d->sequence(d, 0);)
+BAD(together_first, kind(d, "token", GSA_INPUT, 0);
+    gsa_phase x = phase_of("one", GSA_ATTEND, GSA_SUBLAYER, 1, 1); x.together = 1; d->phase(d, &x);
+    d->sequence(d, 0);)
 BAD(together_first_once, sound(d); kind(d, "word", GSA_BY_PHASE, 0);
-    gsa_phase x = phase_of("one", GSA_MEAN, GSA_ASSIGN, 1, 1 << 4); x.together = 1; x.when = GSA_ONCE; d->phase(d, &x);)
+    gsa_phase x = phase_of("one", GSA_MEAN, GSA_ASSIGN, 1, 1 << 4); x.together = 1;
+    x.when = GSA_ONCE; d->phase(d, &x);)
 
 static void shared(gsa_describer *d, gsa_phase second)
 {
@@ -144,11 +147,11 @@ static void shared(gsa_describer *d, gsa_phase second)
     d->phase(d, &first);
     d->phase(d, &second);
 }
-#define BAD_SHARED(name, changes)                                                                                           \
-    static void name(gsa_describer *d)                                                                                      \
-    {                                                                                                                       \
-        gsa_phase x = phase_of("second", GSA_ATTEND, GSA_SUBLAYER, 1, 2);                                                   \
-        changes shared(d, x);                                                                                               \
+#define BAD_SHARED(name, changes)                                                                  \
+    static void name(gsa_describer *d)                                                             \
+    {                                                                                              \
+        gsa_phase x = phase_of("second", GSA_ATTEND, GSA_SUBLAYER, 1, 2);                          \
+        changes shared(d, x);                                                                      \
     }
 BAD_SHARED(shared_aggregate, x.aggregate = GSA_SUM;)
 BAD_SHARED(shared_update, x.update = GSA_NORM;)
@@ -269,9 +272,11 @@ START_TEST(a_bad_description_has_its_sentence)
 {
     gsa_error error = { GSA_OK, "" };
     gsa_schema *schema;
-    ck_assert_msg(make(bad[_i].describe, &schema, &error) == GSA_ERR_PLUGIN, "row %d passed: %s", _i, bad[_i].says);
+    ck_assert_msg(make(bad[_i].describe, &schema, &error) == GSA_ERR_PLUGIN, "row %d passed: %s",
+                  _i, bad[_i].says);
     ck_assert_ptr_null(schema);
-    ck_assert_msg(strstr(error.text, bad[_i].says) && strstr(error.text, bad[_i].where) && strstr(error.text, "'scripted'"),
+    ck_assert_msg(strstr(error.text, bad[_i].says) && strstr(error.text, bad[_i].where) &&
+                      strstr(error.text, "'scripted'"),
                   "row %d: '%s' lacks '%s' or '%s'", _i, error.text, bad[_i].says, bad[_i].where);
 }
 END_TEST
@@ -284,7 +289,8 @@ START_TEST(a_topology_without_its_parts_is_refused)
     static const char *const ids[] = { NULL, "", "Star", "a b" };
     for (int i = 0; i < GSA_COUNT(ids); i++) {
         topology.id = ids[i];
-        ck_assert_int_eq(gsa_schema_create(NULL, &topology, &script, &schema, NULL), GSA_ERR_PLUGIN);
+        ck_assert_int_eq(gsa_schema_create(NULL, &topology, &script, &schema, NULL),
+                         GSA_ERR_PLUGIN);
     }
     topology = gsa_scripted, topology.describe = NULL;
     ck_assert_int_eq(gsa_schema_create(NULL, &topology, &script, &schema, NULL), GSA_ERR_PLUGIN);
@@ -293,7 +299,7 @@ START_TEST(a_topology_without_its_parts_is_refused)
 }
 END_TEST
 
-/* ---- good ----------------------------------------------------------------------------------------------------------- */
+/* ---- good ---------------------------------------------------------------------------------- */
 
 static void rich(gsa_describer *d)
 {
@@ -305,11 +311,13 @@ static void rich(gsa_describer *d)
     ck_assert_int_eq(kind(d, name, GSA_BY_PHASE, 0), 2);
     gsa_phase x = phase_of("read", GSA_ATTEND, GSA_SUBLAYER, 7, 1);
     ck_assert_int_eq(d->phase(d, &x), 0);
-    x = phase_of("relay", GSA_ATTEND, GSA_RELU_NORM, 1, 2), x.together = 1, x.labels = 5, x.weights = "both";
+    x = phase_of("relay", GSA_ATTEND, GSA_RELU_NORM, 1, 2), x.together = 1, x.labels = 5,
+    x.weights = "both";
     ck_assert_int_eq(d->phase(d, &x), 1);
     x.name = "relay2", x.together = 1; /* shares its kind with the one before, and both keep */
     ck_assert_int_eq(d->phase(d, &x), 2);
-    x = phase_of("start", GSA_MEAN, GSA_ASSIGN, 1, 4), x.when = GSA_ONCE, x.empty = GSA_UPDATE_EMPTY;
+    x = phase_of("start", GSA_MEAN, GSA_ASSIGN, 1, 4), x.when = GSA_ONCE,
+    x.empty = GSA_UPDATE_EMPTY;
     ck_assert_int_eq(d->phase(d, &x), 3);
     longer y = { phase_of("ffn", GSA_NONE, GSA_FFN, 0, 1), { 0 } };
     y.phase.struct_size = sizeof y;
@@ -362,7 +370,8 @@ START_TEST(what_was_described_is_kept)
 }
 END_TEST
 
-/* A loud once-phase between two quiet ones of a group is not of the group, though it writes the same kind. */
+/* A loud once-phase between two quiet ones of a group is not of the group, though it writes the
+ * same kind. */
 static void apart(gsa_describer *d)
 {
     kind(d, "token", GSA_INPUT, 0);
@@ -416,8 +425,8 @@ START_TEST(random_descriptions_pass)
         gsa_schema *s;
         gsa_error error = { GSA_OK, "" };
         gsa_toy_make(&toy, seed);
-        ck_assert_msg(gsa_schema_create(NULL, &gsa_random_toy, &toy, &s, &error) == GSA_OK, "seed %d: %s", (int)seed,
-                      error.text);
+        ck_assert_msg(gsa_schema_create(NULL, &gsa_random_toy, &toy, &s, &error) == GSA_OK,
+                      "seed %d: %s", (int)seed, error.text);
         gsa_schema_release(s);
     }
 }
@@ -425,10 +434,14 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test refused[] = { GSA_LOOP(a_bad_description_has_its_sentence, GSA_COUNT(bad)),
+    static const gsa_test refused[] = { GSA_LOOP(a_bad_description_has_its_sentence,
+                                                 GSA_COUNT(bad)),
                                         GSA_TEST(a_topology_without_its_parts_is_refused) };
-    static const gsa_test kept[] = { GSA_TEST(what_was_described_is_kept), GSA_TEST(groups_are_of_one_when),
-                                     GSA_TEST(sixty_four_of_each_fit), GSA_TEST(random_descriptions_pass) };
-    static const gsa_case cases[] = { GSA_CASE("refused", refused, 30), GSA_CASE("kept", kept, 30) };
+    static const gsa_test kept[] = { GSA_TEST(what_was_described_is_kept),
+                                     GSA_TEST(groups_are_of_one_when),
+                                     GSA_TEST(sixty_four_of_each_fit),
+                                     GSA_TEST(random_descriptions_pass) };
+    static const gsa_case cases[] = { GSA_CASE("refused", refused, 30),
+                                      GSA_CASE("kept", kept, 30) };
     return gsa_run_suite("schema", cases, GSA_COUNT(cases), argc, argv);
 }

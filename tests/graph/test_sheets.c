@@ -1,4 +1,5 @@
-/* Pictures of several layers and stacks, and of weights: one node a kind's node, one edge an edge, numbers to the digit. */
+/* Pictures of several layers and stacks, and of weights: one node a kind's node, one edge an edge,
+ * numbers to the digit. */
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,13 +12,16 @@
 #include "support/toy.h"
 #include "xml.h"
 
-/* ---- three patterns: tokens and spans; tokens that read a memory, head by head; a wrong start for the span ------------------ */
+/* ---- three patterns: tokens and spans; tokens that read a memory, head by head; a wrong start for
+ * the span ---- */
 
 static void describe_tree(gsa_describer *d)
 {
     d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
     d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_ZERO, 0, 0, "span" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase), .sources = 3, .destinations = 2, .name = "up" });
+    d->phase(d,
+             &(gsa_phase){
+                 .struct_size = sizeof(gsa_phase), .sources = 3, .destinations = 2, .name = "up" });
     d->sequence(d, 0);
 }
 
@@ -33,9 +37,14 @@ static void describe_reader(gsa_describer *d)
 {
     d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_MEMORY, 0, 0, "memory" });
     d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase), .sources = 2, .destinations = 2, .name = "self" });
     d->phase(
-        d, &(gsa_phase){ .struct_size = sizeof(gsa_phase), .per_head = 1, .sources = 1, .destinations = 2, .name = "read" });
+        d, &(gsa_phase){
+               .struct_size = sizeof(gsa_phase), .sources = 2, .destinations = 2, .name = "self" });
+    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
+                              .per_head = 1,
+                              .sources = 1,
+                              .destinations = 2,
+                              .name = "read" });
     d->sequence(d, 1);
 }
 
@@ -43,8 +52,10 @@ static void emit_reader(const gsa_example *x, gsa_emitter *e)
 {
     for (int i = 0; i < x->length; i++) {
         gsa_edge(e, 0, gsa_at(1, i), gsa_at(1, i), 0);
-        for (int h = 0; x->memory_length > 0 && h < x->heads; h++) /* head h reads the last token in head 0 */
-            gsa_edge(e, 1, gsa_at(0, (int64_t)(x->memory_length - 1) * x->heads), gsa_at(1, (int64_t)i * x->heads + h), 0);
+        for (int h = 0; x->memory_length > 0 && h < x->heads;
+             h++) /* head h reads the last token in head 0 */
+            gsa_edge(e, 1, gsa_at(0, (int64_t)(x->memory_length - 1) * x->heads),
+                     gsa_at(1, (int64_t)i * x->heads + h), 0);
     }
 }
 
@@ -52,7 +63,9 @@ static void describe_other(gsa_describer *d)
 {
     d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
     d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_MEAN_INPUT, 0, 0, "span" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase), .sources = 1, .destinations = 2, .name = "up" });
+    d->phase(d,
+             &(gsa_phase){
+                 .struct_size = sizeof(gsa_phase), .sources = 1, .destinations = 2, .name = "up" });
     d->sequence(d, 0);
 }
 
@@ -67,7 +80,9 @@ static const gsa_script scripts[PATTERNS] = { { describe_tree, emit_tree },
                                               { describe_reader, emit_reader },
                                               { describe_other, emit_two_spans },
                                               { describe_tree, emit_two_spans } };
-static const gsa_slice words[] = { { "\xe4\xbd\xa0", 3 }, { "<b>", 3 }, { "\xf0\x9f\x98\x80\"", 5 } };
+static const gsa_slice words[] = { { "\xe4\xbd\xa0", 3 },
+                                   { "<b>", 3 },
+                                   { "\xf0\x9f\x98\x80\"", 5 } };
 
 typedef struct made {
     gsa_topology topology[PATTERNS];
@@ -96,10 +111,11 @@ static void make(made *m)
     for (int p = 0; p < PATTERNS; p++) {
         const gsa_example example = gsa_toy_example(p == READER ? 2 : 3, 3, 2);
         m->topology[p] = gsa_scripted, m->topology[p].id = ids[p];
-        ck_assert_int_eq(gsa_schema_create(NULL, &m->topology[p], &scripts[p], &m->schema[p], NULL), GSA_OK);
-        ck_assert_int_eq(
-            gsa_instance_create(NULL, m->schema[p], &m->topology[p], &scripts[p], &example, NULL, 1, &m->instance[p], NULL),
-            GSA_OK);
+        ck_assert_int_eq(gsa_schema_create(NULL, &m->topology[p], &scripts[p], &m->schema[p], NULL),
+                         GSA_OK);
+        ck_assert_int_eq(gsa_instance_create(NULL, m->schema[p], &m->topology[p], &scripts[p],
+                                             &example, NULL, 1, &m->instance[p], NULL),
+                         GSA_OK);
     }
     m->stack[0] = (gsa_picture_stack){ .name = "encoder", .text = words, .memory = -1 };
     m->stack[1] = (gsa_picture_stack){ .name = "decoder", .memory = 0 };
@@ -118,7 +134,8 @@ static void release(made *m)
 }
 
 /* The picture as bytes (to be freed), or NULL and the status. */
-static char *written(const gsa_system *system, const gsa_picture *picture, int format, gsa_status *status, gsa_error *error)
+static char *written(const gsa_system *system, const gsa_picture *picture, int format,
+                     gsa_status *status, gsa_error *error)
 {
     char path[] = "/tmp/gsa-sheets-XXXXXX", *data = NULL;
     const int file = mkstemp(path);
@@ -132,7 +149,8 @@ static char *written(const gsa_system *system, const gsa_picture *picture, int f
         if (*status == GSA_OK) *status = gsa_output_commit(output, error);
         else gsa_output_abandon(output);
     }
-    if (gsa_read_file(NULL, path, 1 << 28, &data, &bytes, NULL) != GSA_OK) ck_abort_msg("%s is gone", path);
+    if (gsa_read_file(NULL, path, 1 << 28, &data, &bytes, NULL) != GSA_OK)
+        ck_abort_msg("%s is gone", path);
     unlink(path);
     if (*status == GSA_OK) return data;
     ck_assert_int_eq(bytes, 0); /* nothing was half-written */
@@ -152,12 +170,12 @@ static char *must(const gsa_picture *picture, int format)
 static void expect_data(const char *document, const char *key, int nth, const char *wanted)
 {
     char *found = xml_data(document, key, nth);
-    ck_assert_msg(found && strcmp(found, wanted) == 0, "%s number %d is '%s', expected '%s'", key, nth,
-                  found ? found : "(none)", wanted);
+    ck_assert_msg(found && strcmp(found, wanted) == 0, "%s number %d is '%s', expected '%s'", key,
+                  nth, found ? found : "(none)", wanted);
     free(found);
 }
 
-/* ---- an encoder and a decoder ------------------------------------------------------------------------------------------------ */
+/* ---- an encoder and a decoder -------------------------------------------------------------- */
 
 static const struct {
     const char *label, *kind, *stack;
@@ -201,8 +219,9 @@ START_TEST(a_decoder_reads_the_encoders_nodes)
     ck_assert_int_eq(count, GSA_COUNT(edges));
     ck_assert_int_eq(layers, count);
     for (int i = 0; i < GSA_COUNT(edges); i++) {
-        ck_assert_msg(found[i].from == edges[i].from && found[i].to == edges[i].to && found[i].phase == edges[i].phase &&
-                          layer[i] == edges[i].layer && found[i].head_from == edges[i].head_from &&
+        ck_assert_msg(found[i].from == edges[i].from && found[i].to == edges[i].to &&
+                          found[i].phase == edges[i].phase && layer[i] == edges[i].layer &&
+                          found[i].head_from == edges[i].head_from &&
                           found[i].head_to == edges[i].head_to,
                       "edge %d", i);
         expect_data(data, "e_interaction", i, edges[i].name);
@@ -255,7 +274,7 @@ START_TEST(patterns_of_one_layer_are_told_apart)
 }
 END_TEST
 
-/* ---- weights ------------------------------------------------------------------------------------------------------------------- */
+/* ---- weights ------------------------------------------------------------------------------- */
 
 static const double up[] = { 0.5, 0.25, 0.125, 0.125, 0.375, 0.625, 0, 0 }, self[] = { 1, 1, 1, 1 },
                     reading[] = { 1. / 3, 2. / 3, 1e-30, 1 };
@@ -273,27 +292,38 @@ static const char golden_dot[] =
     "  n0 [label=\"\xe4\xbd\xa0\", kind=\"encoder.token\", index=0, stack=\"encoder\"];\n"
     "  n1 [label=\"<b>\", kind=\"encoder.token\", index=1, stack=\"encoder\"];\n"
     "  n2 [label=\"\xf0\x9f\x98\x80\\\"\", kind=\"encoder.token\", index=2, stack=\"encoder\"];\n"
-    "  n3 [label=\"span 0\", kind=\"encoder.span\", index=0, level=1, first=0, last=2, stack=\"encoder\"];\n"
+    "  n3 [label=\"span 0\", kind=\"encoder.span\", index=0, level=1, first=0, last=2, "
+    "stack=\"encoder\"];\n"
     "  n4 [label=\"token 0\", kind=\"decoder.token\", index=0, stack=\"decoder\"];\n"
     "  n5 [label=\"token 1\", kind=\"decoder.token\", index=1, stack=\"decoder\"];\n"
-#define EDGE(from, to, name, k, heads, layer, w, w0, w1)                                                                    \
-    "  n" from " -> n" to " [interaction=\"" name "\", label=\"\", rel=0, k=" k heads ", layer=" layer ", weight=" w        \
-    ", w0=" w0 ", w1=" w1 "];\n"
-    EDGE("0", "3", "up", "0", "", "0", "1", "1", "1") EDGE("1", "3", "up", "1", "", "0", "1", "1", "1")
-        EDGE("2", "3", "up", "2", "", "0", "1", "1", "1") EDGE("3", "3", "up", "3", "", "0", "1", "1", "1")
-            EDGE("0", "3", "up", "0", "", "1", "0.375", "0.5", "0.25") EDGE("1", "3", "up", "1", "", "1", "0.125", "0.125",
-                                                                            "0.125")
-                EDGE("2", "3", "up", "2", "", "1", "0.5", "0.375", "0.625") EDGE("3", "3", "up", "3", "", "1", "0", "0", "0")
-                    EDGE("4", "4", "self", "0", "", "0", "1", "1", "1") EDGE("5", "5", "self", "0", "", "0", "1", "1", "1")
-                        EDGE("2", "4", "read", "0", ", head_from=0, head_to=0", "0", "0.333333333", "0.333333333", "0")
-                            EDGE("2", "4", "read", "0", ", head_from=0, head_to=1", "0", "0.666666667", "0", "0.666666667")
-                                EDGE("2", "5", "read", "0", ", head_from=0, head_to=0", "0", "1e-30", "1e-30", "0")
-                                    EDGE("2", "5", "read", "0", ", head_from=0, head_to=1", "0", "1", "0", "1") "}\n";
+#define EDGE(from, to, name, k, heads, layer, w, w0, w1)                                           \
+    "  n" from " -> n" to " [interaction=\"" name "\", label=\"\", rel=0, k=" k heads              \
+    ", layer=" layer ", weight=" w ", w0=" w0 ", w1=" w1 "];\n"
+    EDGE("0", "3", "up", "0", "", "0", "1", "1", "1")
+        EDGE("1", "3", "up", "1", "", "0", "1", "1", "1")
+            EDGE("2", "3", "up", "2", "", "0", "1", "1", "1")
+                EDGE("3", "3", "up", "3", "", "0", "1", "1", "1") EDGE("0", "3", "up", "0", "", "1",
+                                                                       "0.375", "0.5", "0.25")
+                    EDGE("1", "3", "up", "1", "", "1", "0.125", "0.125", "0.125")
+                        EDGE("2", "3", "up", "2", "", "1", "0.5", "0.375", "0.625")
+                            EDGE("3", "3", "up", "3", "", "1", "0", "0", "0")
+                                EDGE("4", "4", "self", "0", "", "0", "1", "1", "1")
+                                    EDGE("5", "5", "self", "0", "", "0", "1", "1", "1")
+                                        EDGE("2", "4", "read", "0", ", head_from=0, head_to=0", "0",
+                                             "0.333333333", "0.333333333", "0")
+                                            EDGE("2", "4", "read", "0", ", head_from=0, head_to=1",
+                                                 "0", "0.666666667", "0", "0.666666667")
+                                                EDGE("2", "5", "read", "0",
+                                                     ", head_from=0, head_to=0", "0", "1e-30",
+                                                     "1e-30", "0") EDGE("2", "5", "read", "0",
+                                                                        ", head_from=0, head_to=1",
+                                                                        "0", "1", "0", "1") "}\n";
 
-static const char golden_mtx[] = "%%MatrixMarket matrix coordinate real general\n"
-                                 "% tree,reader, length 5, 14 edges; row = destination, column = source\n"
-                                 "6 6 8\n"
-                                 "4 1 1.375\n4 2 1.125\n4 3 1.5\n4 4 1\n5 5 1\n5 3 1\n6 6 1\n6 3 1\n";
+static const char golden_mtx[] =
+    "%%MatrixMarket matrix coordinate real general\n"
+    "% tree,reader, length 5, 14 edges; row = destination, column = source\n"
+    "6 6 8\n"
+    "4 1 1.375\n4 2 1.125\n4 3 1.5\n4 4 1\n5 5 1\n5 3 1\n6 6 1\n6 3 1\n";
 
 static void compare_with_golden(void)
 {
@@ -350,7 +380,8 @@ START_TEST(a_phase_without_weights_is_not_drawn)
 }
 END_TEST
 
-/* ---- random patterns, two layers, random weights: against the runs, expanded by another function ------------------------------ */
+/* ---- random patterns, two layers, random weights: against the runs, expanded by another function
+ * ---- */
 
 typedef struct expected {
     const gsa_toy *toy;
@@ -377,15 +408,18 @@ static int64_t node_of(const expected *x, uint64_t kinds, int64_t index, int sca
     return -1;
 }
 
-/* Compares one phase of one layer with the file's edges from `at` on; returns where the next begins. */
-static int64_t compare_phase(const expected *x, int phase, int layer, const xml_edge *edge, const double *layers,
-                             double *const *w, const double *mean, int64_t at, int64_t *wrong)
+/* Compares one phase of one layer with the file's edges from `at` on; returns where the next
+ * begins. */
+static int64_t compare_phase(const expected *x, int phase, int layer, const xml_edge *edge,
+                             const double *layers, double *const *w, const double *mean, int64_t at,
+                             int64_t *wrong)
 {
     const gsa_phase *p = &x->toy->phase[phase];
     const int scale = p->per_head ? x->heads : 1, columns = p->per_head ? 1 : x->heads;
     gsa_edges e;
     gsa_instance_edges(x->instance, phase, &e);
-    int32_t *sources = malloc((size_t)e.edge_total * 4 + 4), *labels = malloc((size_t)e.edge_total * 4 + 4);
+    int32_t *sources = malloc((size_t)e.edge_total * 4 + 4),
+            *labels = malloc((size_t)e.edge_total * 4 + 4);
     gsa_edges_expand(&e, sources, labels, NULL);
     for (int64_t row = 0; row < e.rows; row++)
         for (int64_t i = e.edge_offset[row]; i < e.edge_offset[row + 1]; i++, at++) {
@@ -398,8 +432,9 @@ static int64_t compare_phase(const expected *x, int phase, int layer, const xml_
                 *wrong += !(fabs(w[h][at] - own) <= 5e-9 * fabs(own));
             }
             if (!p->per_head) sum /= x->heads;
-            *wrong += !(fabs(mean[at] - sum) <= 6e-9 * fabs(sum)) || layers[at] != layer || edge[at].phase != phase ||
-                      edge[at].label != labels[i] || edge[at].to != node_of(x, p->destinations, row, scale) ||
+            *wrong += !(fabs(mean[at] - sum) <= 6e-9 * fabs(sum)) || layers[at] != layer ||
+                      edge[at].phase != phase || edge[at].label != labels[i] ||
+                      edge[at].to != node_of(x, p->destinations, row, scale) ||
                       edge[at].from != node_of(x, p->sources, sources[i], scale);
         }
     free(sources), free(labels);
@@ -420,7 +455,8 @@ START_TEST(random_weights_are_read_back)
         const gsa_example example = gsa_toy_example((int32_t)(seed % 5), 2, heads);
         gsa_toy_make(&toy, seed);
         ck_assert_int_eq(gsa_schema_create(NULL, &gsa_random_toy, &toy, &schema, NULL), GSA_OK);
-        ck_assert_int_eq(gsa_instance_create(NULL, schema, &gsa_random_toy, &toy, &example, NULL, 0, &instance, NULL),
+        ck_assert_int_eq(gsa_instance_create(NULL, schema, &gsa_random_toy, &toy, &example, NULL, 0,
+                                             &instance, NULL),
                          GSA_OK);
         for (int p = 0; p < toy.phases; p++) {
             gsa_edges e;
@@ -436,7 +472,8 @@ START_TEST(random_weights_are_read_back)
         const gsa_picture picture = { NULL, &stack, sheets, 1, 2 };
         char *data = must(&picture, GSA_FORMAT_GRAPHML);
         xml_edge *edge = xml_edges(data, &count);
-        double *mean = xml_numbers(data, "e_weight", &numbers), *layers = xml_numbers(data, "e_layer", &numbers);
+        double *mean = xml_numbers(data, "e_weight", &numbers),
+               *layers = xml_numbers(data, "e_layer", &numbers);
         for (int h = 0; h < heads; h++) {
             w[h] = xml_numbers(data, (const char *[]){ "e_w0", "e_w1", "e_w2" }[h], &numbers);
             wrong += numbers != count;
@@ -460,7 +497,7 @@ START_TEST(random_weights_are_read_back)
 }
 END_TEST
 
-/* ---- what does not fit together ------------------------------------------------------------------------------------------------ */
+/* ---- what does not fit together ------------------------------------------------------------ */
 
 static const double not_finite[] = { 0.5, 0.25, NAN, 0, 0, 0, 0, 0 };
 static const double *const of_nan[] = { not_finite };
@@ -555,13 +592,17 @@ static const struct {
     { below_layer, GSA_ERR_ARGUMENT, "sheet 1 stands in layer -1" },
     { wrong_schema, GSA_ERR_ARGUMENT, "another schema than 'reader'" },
     { wrong_start, GSA_ERR_ARGUMENT,
-      "stack 'encoder', layer 0 (tree) and stack 'encoder', layer 1 (other) both have a kind 'span'" },
-    { wrong_count, GSA_ERR_ARGUMENT, "kind 'span' has 1 nodes in stack 'encoder', layer 0 (tree), but 2 in" },
+      "stack 'encoder', layer 0 (tree) and stack 'encoder', layer 1 (other) both have a kind "
+      "'span'" },
+    { wrong_count, GSA_ERR_ARGUMENT,
+      "kind 'span' has 1 nodes in stack 'encoder', layer 0 (tree), but 2 in" },
     { wrong_length, GSA_ERR_ARGUMENT,
       "stack 'encoder', layer 0 (tree) has length 3, but stack 'encoder', layer 1 (reader) has 2" },
     { no_encoder, GSA_ERR_ARGUMENT, "stack 'encoder' is read, but no sheet draws it" },
-    { short_memory, GSA_ERR_ARGUMENT, "reads a memory of 3 nodes, but the sequence of stack 'encoder' has 2" },
-    { bad_weight, GSA_ERR_NUMBER, "layer 1, phase up: the weight of edge 1 is not a finite number" },
+    { short_memory, GSA_ERR_ARGUMENT,
+      "reads a memory of 3 nodes, but the sequence of stack 'encoder' has 2" },
+    { bad_weight, GSA_ERR_NUMBER,
+      "layer 1, phase up: the weight of edge 1 is not a finite number" },
     { bad_name, GSA_ERR_FORMAT, "the name of stack 0: byte 2" },
     { bad_memory_text, GSA_ERR_FORMAT, "memory token 2: byte 0" },
 };
@@ -575,7 +616,8 @@ START_TEST(what_does_not_fit_has_its_sentence)
         make(&m);
         refusals[_i].spoil(&m);
         ck_assert_ptr_null(written(NULL, &m.picture, format, &status, &error));
-        ck_assert_msg(status == refusals[_i].status && strstr(error.text, refusals[_i].sentence) != NULL,
+        ck_assert_msg(status == refusals[_i].status &&
+                          strstr(error.text, refusals[_i].sentence) != NULL,
                       "status %d, '%s', expected '%s'", status, error.text, refusals[_i].sentence);
         release(&m);
     }
@@ -607,12 +649,16 @@ int main(int argc, char **argv)
     static const gsa_test stacks[] = { GSA_TEST(a_decoder_reads_the_encoders_nodes),
                                        GSA_TEST(a_memory_that_is_not_bound_has_its_own_nodes),
                                        GSA_TEST(patterns_of_one_layer_are_told_apart) };
-    static const gsa_test weights[] = { GSA_TEST(weights_stand_on_the_edges), GSA_TEST(a_decimal_comma_changes_nothing),
+    static const gsa_test weights[] = { GSA_TEST(weights_stand_on_the_edges),
+                                        GSA_TEST(a_decimal_comma_changes_nothing),
                                         GSA_TEST(a_phase_without_weights_is_not_drawn),
                                         GSA_TEST(random_weights_are_read_back) };
-    static const gsa_test refused[] = { GSA_LOOP(what_does_not_fit_has_its_sentence, GSA_COUNT(refusals)) };
+    static const gsa_test refused[] = { GSA_LOOP(what_does_not_fit_has_its_sentence,
+                                                 GSA_COUNT(refusals)) };
     static const gsa_test faults[] = { GSA_LOOP(a_fault_leaves_nothing_half_written, 3) };
-    static const gsa_case cases[] = { GSA_CASE("stacks", stacks, 30), GSA_CASE("weights", weights, 60),
-                                      GSA_CASE("refused", refused, 30), GSA_CASE("faults", faults, 60) };
+    static const gsa_case cases[] = { GSA_CASE("stacks", stacks, 30),
+                                      GSA_CASE("weights", weights, 60),
+                                      GSA_CASE("refused", refused, 30),
+                                      GSA_CASE("faults", faults, 60) };
     return gsa_run_suite("sheets", cases, GSA_COUNT(cases), argc, argv);
 }

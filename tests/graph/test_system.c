@@ -9,7 +9,7 @@
 #include "support/suite.h"
 #include "support/toy.h"
 
-/* ---- memory --------------------------------------------------------------------------------------------------------- */
+/* ---- memory -------------------------------------------------------------------------------- */
 
 START_TEST(sizes_that_overflow_are_refused)
 {
@@ -25,7 +25,8 @@ END_TEST
 
 START_TEST(zero_bytes_are_one_byte)
 {
-    void *a = gsa_alloc(NULL, 0, 8), *b = gsa_alloc_zero(NULL, 8, 0), *c = gsa_resize(NULL, NULL, 0, 0);
+    void *a = gsa_alloc(NULL, 0, 8), *b = gsa_alloc_zero(NULL, 8, 0),
+         *c = gsa_resize(NULL, NULL, 0, 0);
     ck_assert_msg(a && b && c, "NULL means failure only");
     gsa_release(NULL, a), gsa_release(NULL, b), gsa_release(NULL, c);
     gsa_release(NULL, NULL);
@@ -43,12 +44,13 @@ START_TEST(arithmetic_is_checked)
 }
 END_TEST
 
-/* ---- sentences ------------------------------------------------------------------------------------------------------ */
+/* ---- sentences ----------------------------------------------------------------------------- */
 
 START_TEST(a_failure_is_one_line)
 {
     gsa_error error;
-    ck_assert_int_eq(gsa_fail(&error, GSA_ERR_LIMIT, "a\tb\nc%cd %s", 7, "\xff\xc3\xa9"), GSA_ERR_LIMIT);
+    ck_assert_int_eq(gsa_fail(&error, GSA_ERR_LIMIT, "a\tb\nc%cd %s", 7, "\xff\xc3\xa9"),
+                     GSA_ERR_LIMIT);
     ck_assert_str_eq(error.text, "a b c?d ?\xc3\xa9");
     ck_assert_int_eq(error.status, GSA_ERR_LIMIT);
     ck_assert_int_eq(gsa_fail(NULL, GSA_ERR_IO, "nobody listens"), GSA_ERR_IO);
@@ -72,13 +74,16 @@ START_TEST(long_sentences_are_cut_between_characters)
     char text[4 * GSA_ERROR_SIZE];
     for (int width = 1; width <= 4; width++)
         for (int shift = 0; shift < 5; shift++) {
-            static const char *const characters[] = { "x", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80" };
+            static const char *const characters[] = { "x", "\xc3\xa9", "\xe2\x82\xac",
+                                                      "\xf0\x9f\x98\x80" };
             gsa_error error;
             memset(text, '.', (size_t)shift), text[shift] = 0;
-            for (int i = 0; i < GSA_ERROR_SIZE / width + 4; i++) strcat(text, characters[width - 1]);
+            for (int i = 0; i < GSA_ERROR_SIZE / width + 4; i++)
+                strcat(text, characters[width - 1]);
             gsa_fail(&error, GSA_ERR_FORMAT, "%s", text);
             const size_t length = strlen(error.text);
-            ck_assert_msg(length < GSA_ERROR_SIZE && length > GSA_ERROR_SIZE - 9, "length %zu", length);
+            ck_assert_msg(length < GSA_ERROR_SIZE && length > GSA_ERROR_SIZE - 9, "length %zu",
+                          length);
             ck_assert_int_eq(strncmp(error.text, text, GSA_ERROR_SIZE / 2 - 4), 0);
             ck_assert_ptr_nonnull(strstr(error.text + GSA_ERROR_SIZE / 2 - 9, "..."));
             ck_assert_int_eq(gsa_utf8_invalid(error.text, (int64_t)length), -1);
@@ -109,12 +114,13 @@ END_TEST
 START_TEST(every_status_has_a_name)
 {
     for (int s = GSA_OK; s <= GSA_ERR_INTERRUPTED; s++)
-        for (int t = GSA_OK; t < s; t++) ck_assert_str_ne(gsa_status_name((gsa_status)s), gsa_status_name((gsa_status)t));
+        for (int t = GSA_OK; t < s; t++)
+            ck_assert_str_ne(gsa_status_name((gsa_status)s), gsa_status_name((gsa_status)t));
     ck_assert_str_eq(gsa_status_name((gsa_status)99), "unknown");
 }
 END_TEST
 
-/* ---- text ----------------------------------------------------------------------------------------------------------- */
+/* ---- text ---------------------------------------------------------------------------------- */
 
 /* clang-format off */
 static const struct {
@@ -186,7 +192,8 @@ START_TEST(every_character_is_valid_and_counted)
 }
 END_TEST
 
-/* Of all strings of 3 bytes, those are valid that are made of characters: 128^3 + 2 * 128 * 1920 + 61440 of them. */
+/* Of all strings of 3 bytes, those are valid that are made of characters: 128^3 + 2 * 128 * 1920 +
+ * 61440 of them. */
 START_TEST(nothing_else_is_valid)
 {
     int64_t valid = 0;
@@ -198,7 +205,7 @@ START_TEST(nothing_else_is_valid)
 }
 END_TEST
 
-/* ---- allocation faults ---------------------------------------------------------------------------------------------- */
+/* ---- allocation faults --------------------------------------------------------------------- */
 
 static gsa_status make_all(gsa_faults *faults, void *context)
 {
@@ -212,18 +219,24 @@ static gsa_status make_all(gsa_faults *faults, void *context)
     const gsa_example example = gsa_toy_example(40, 5, 2);
     gsa_status status = gsa_schema_create(system, &gsa_random_toy, toy, &schema, &error);
     if (status == GSA_OK)
-        status = gsa_instance_create(system, schema, &gsa_random_toy, toy, &example, NULL, 1, &instance, &error);
+        status = gsa_instance_create(system, schema, &gsa_random_toy, toy, &example, NULL, 1,
+                                     &instance, &error);
     if (status == GSA_OK) status = gsa_batch_create(system, schema, &batch, &error);
-    if (status == GSA_OK) status = gsa_batch_build(batch, (gsa_instance *[]){ instance, instance, instance }, 3, &error);
+    if (status == GSA_OK)
+        status =
+            gsa_batch_build(batch, (gsa_instance *[]){ instance, instance, instance }, 3, &error);
     for (int p = 0; status == GSA_OK && p < gsa_schema_phases(schema); p++) {
         gsa_edges edges;
         gsa_batch_edges(batch, p, NULL, &edges);
-        status = gsa_plan_create(system, &edges, &(gsa_plan_options){ .hub_chunk = 2 }, &plan, &error);
+        status =
+            gsa_plan_create(system, &edges, &(gsa_plan_options){ .hub_chunk = 2 }, &plan, &error);
         gsa_plan_release(system, plan);
     }
-    if (status != GSA_OK) ck_assert_msg(error.text[0] && strstr(error.text, "out of memory"), "'%s'", error.text);
+    if (status != GSA_OK)
+        ck_assert_msg(error.text[0] && strstr(error.text, "out of memory"), "'%s'", error.text);
     if (status != GSA_OK && batch) {
-        ck_assert_int_eq(gsa_batch_examples(batch), gsa_batch_nodes(batch, 0) ? 3 : 0); /* whole or empty */
+        ck_assert_int_eq(gsa_batch_examples(batch),
+                         gsa_batch_nodes(batch, 0) ? 3 : 0); /* whole or empty */
     }
     gsa_batch_release(batch);
     gsa_instance_release(instance);
@@ -250,7 +263,8 @@ static gsa_status use_cache(gsa_faults *faults, void *context)
     for (int i = 0; status == GSA_OK && i < 4; i++) {
         const gsa_example example = gsa_toy_example(i % 2 + 3, 0, 1);
         gsa_instance *instance = NULL;
-        status = gsa_cache_get(cache, schema, &gsa_random_toy, toy, &example, NULL, &instance, &error);
+        status =
+            gsa_cache_get(cache, schema, &gsa_random_toy, toy, &example, NULL, &instance, &error);
         ck_assert_int_eq(status == GSA_OK, instance != NULL);
         gsa_instance_release(instance);
     }
@@ -269,16 +283,21 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test memory[] = { GSA_TEST(sizes_that_overflow_are_refused), GSA_TEST(zero_bytes_are_one_byte),
+    static const gsa_test memory[] = { GSA_TEST(sizes_that_overflow_are_refused),
+                                       GSA_TEST(zero_bytes_are_one_byte),
                                        GSA_TEST(arithmetic_is_checked) };
-    static const gsa_test sentences[] = { GSA_TEST(a_failure_is_one_line), GSA_TEST(a_place_goes_in_front),
+    static const gsa_test sentences[] = { GSA_TEST(a_failure_is_one_line),
+                                          GSA_TEST(a_place_goes_in_front),
                                           GSA_TEST(long_sentences_are_cut_between_characters),
-                                          GSA_TEST(the_end_of_a_long_sentence_stays), GSA_TEST(every_status_has_a_name) };
+                                          GSA_TEST(the_end_of_a_long_sentence_stays),
+                                          GSA_TEST(every_status_has_a_name) };
     static const gsa_test text[] = { GSA_LOOP(text_is_judged, GSA_COUNT(texts)),
-                                     GSA_TEST(every_character_is_valid_and_counted), GSA_TEST(nothing_else_is_valid) };
+                                     GSA_TEST(every_character_is_valid_and_counted),
+                                     GSA_TEST(nothing_else_is_valid) };
     static const gsa_test faults[] = { GSA_LOOP(no_memory_is_said_and_nothing_leaks, 12),
                                        GSA_TEST(a_cache_without_memory_stays_whole) };
-    static const gsa_case cases[] = { GSA_CASE("memory", memory, 30), GSA_CASE("sentences", sentences, 30),
+    static const gsa_case cases[] = { GSA_CASE("memory", memory, 30),
+                                      GSA_CASE("sentences", sentences, 30),
                                       GSA_CASE("text", text, 60), GSA_CASE("faults", faults, 60) };
     return gsa_run_suite("system", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -11,18 +11,22 @@
 #include "support/toy.h"
 #include "xml.h"
 
-/* ---- a small star: tokens read the relay, the relay reads the tokens, twice the first ---------------------------------- */
+/* ---- a small star: tokens read the relay, the relay reads the tokens, twice the first ------ */
 
 static void describe(gsa_describer *d)
 {
     d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
     d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_BY_PHASE, 0, 0, "relay" });
-    d->phase(d,
-             &(gsa_phase){ .struct_size = sizeof(gsa_phase), .labels = 4, .sources = 3, .destinations = 3, .name = "star" });
-    d->phase(
-        d,
-        &(gsa_phase){
-            .struct_size = sizeof(gsa_phase), .aggregate = GSA_NONE, .update = GSA_FFN, .destinations = 1, .name = "ffn" });
+    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
+                              .labels = 4,
+                              .sources = 3,
+                              .destinations = 3,
+                              .name = "star" });
+    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
+                              .aggregate = GSA_NONE,
+                              .update = GSA_FFN,
+                              .destinations = 1,
+                              .name = "ffn" });
     d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
                               .when = GSA_ONCE,
                               .aggregate = GSA_MEAN,
@@ -68,11 +72,13 @@ static void draw(sketch *s, int32_t length, const gsa_slice *text, const char *s
     const gsa_example example = gsa_toy_example(length, 0, 2);
     s->topology = gsa_scripted, s->topology.label = label;
     ck_assert_int_eq(gsa_schema_create(NULL, &s->topology, &script, &s->schema, NULL), GSA_OK);
-    ck_assert_int_eq(gsa_instance_create(NULL, s->schema, &s->topology, &script, &example, NULL, 1, &s->instance, NULL),
+    ck_assert_int_eq(gsa_instance_create(NULL, s->schema, &s->topology, &script, &example, NULL, 1,
+                                         &s->instance, NULL),
                      GSA_OK);
     s->stack = (gsa_picture_stack){ .text = text, .memory = -1 };
-    s->sheet =
-        (gsa_picture_sheet){ .instance = s->instance, .schema = s->schema, .topology = &s->topology, .self = &script };
+    s->sheet = (gsa_picture_sheet){
+        .instance = s->instance, .schema = s->schema, .topology = &s->topology, .self = &script
+    };
     s->picture = (gsa_picture){ spec, &s->stack, &s->sheet, 1, 1 };
 }
 
@@ -83,7 +89,8 @@ static void release(sketch *s)
 }
 
 /* The picture as bytes (to be freed), or NULL and the status. */
-static char *written(const gsa_system *system, const gsa_picture *picture, int format, gsa_status *status, gsa_error *error)
+static char *written(const gsa_system *system, const gsa_picture *picture, int format,
+                     gsa_status *status, gsa_error *error)
 {
     char path[] = "/tmp/gsa-picture-XXXXXX", *data = NULL;
     const int file = mkstemp(path);
@@ -97,7 +104,8 @@ static char *written(const gsa_system *system, const gsa_picture *picture, int f
         if (*status == GSA_OK) *status = gsa_output_commit(output, error);
         else gsa_output_abandon(output);
     }
-    if (gsa_read_file(NULL, path, 1 << 28, &data, &bytes, NULL) != GSA_OK) ck_abort_msg("%s is gone", path);
+    if (gsa_read_file(NULL, path, 1 << 28, &data, &bytes, NULL) != GSA_OK)
+        ck_abort_msg("%s is gone", path);
     unlink(path);
     if (*status != GSA_OK) {
         ck_assert_int_eq(bytes, 0); /* the target is as it was */
@@ -133,47 +141,58 @@ static const char golden_graphml[] =
     "  <key id=\"e_weight\" for=\"edge\" attr.name=\"weight\" attr.type=\"double\"/>\n"
     "  <key id=\"e_layer\" for=\"edge\" attr.name=\"layer\" attr.type=\"int\"/>\n"
     "  <graph id=\"G\" edgedefault=\"directed\">\n"
-    "    <data key=\"g_topology\">scripted</data><data key=\"g_spec\">star:x=1--2</data><data key=\"g_length\">2</data>"
+    "    <data key=\"g_topology\">scripted</data><data key=\"g_spec\">star:x=1--2</data><data "
+    "key=\"g_length\">2</data>"
     "<data key=\"g_heads\">2</data><data key=\"g_nodes\">3</data><data key=\"g_edges\">5</data>\n"
-    "    <node id=\"n0\"><data key=\"v_label\">a&lt;b</data><data key=\"v_kind\">token</data><data key=\"v_index\">0</data>"
-    "<data key=\"v_level\">-1</data><data key=\"v_first\">-1</data><data key=\"v_last\">-1</data><data "
+    "    <node id=\"n0\"><data key=\"v_label\">a&lt;b</data><data key=\"v_kind\">token</data><data "
+    "key=\"v_index\">0</data>"
+    "<data key=\"v_level\">-1</data><data key=\"v_first\">-1</data><data "
+    "key=\"v_last\">-1</data><data "
     "key=\"v_stack\"></data></node>\n"
-    "    <node id=\"n1\"><data key=\"v_label\">&quot;\xc3\xa9\\</data><data key=\"v_kind\">token</data>"
-    "<data key=\"v_index\">1</data><data key=\"v_level\">-1</data><data key=\"v_first\">-1</data><data "
+    "    <node id=\"n1\"><data key=\"v_label\">&quot;\xc3\xa9\\</data><data "
+    "key=\"v_kind\">token</data>"
+    "<data key=\"v_index\">1</data><data key=\"v_level\">-1</data><data "
+    "key=\"v_first\">-1</data><data "
     "key=\"v_last\">-1</data>"
     "<data key=\"v_stack\"></data></node>\n"
-    "    <node id=\"n2\"><data key=\"v_label\">relay 0</data><data key=\"v_kind\">relay</data><data key=\"v_index\">0</data>"
-    "<data key=\"v_level\">1</data><data key=\"v_first\">0</data><data key=\"v_last\">1</data><data "
+    "    <node id=\"n2\"><data key=\"v_label\">relay 0</data><data "
+    "key=\"v_kind\">relay</data><data key=\"v_index\">0</data>"
+    "<data key=\"v_level\">1</data><data key=\"v_first\">0</data><data "
+    "key=\"v_last\">1</data><data "
     "key=\"v_stack\"></data></node>\n"
-#define EDGE(id, from, to, number, name, k)                                                                                 \
-    "    <edge id=\"e" id "\" source=\"n" from "\" target=\"n" to                                                           \
-    "\"><data key=\"e_phase\">0</data><data key=\"e_label\">" number "</data><data key=\"e_name\">" name                    \
-    "</data><data key=\"e_k\">" k "</data><data key=\"e_interaction\">star</data>"                                          \
+#define EDGE(id, from, to, number, name, k)                                                        \
+    "    <edge id=\"e" id "\" source=\"n" from "\" target=\"n" to                                  \
+    "\"><data key=\"e_phase\">0</data><data key=\"e_label\">" number                               \
+    "</data><data key=\"e_name\">" name "</data><data key=\"e_k\">" k                              \
+    "</data><data key=\"e_interaction\">star</data>"                                               \
     "<data key=\"e_weight\">1</data><data key=\"e_layer\">0</data></edge>\n"
     EDGE("0", "2", "0", "3", "&lt;relay &amp; &quot;co&quot;&gt;", "0")
-        EDGE("1", "2", "1", "3", "&lt;relay &amp; &quot;co&quot;&gt;", "0") EDGE("2", "0", "2", "0", "", "0")
-            EDGE("3", "1", "2", "1", "to", "1") EDGE("4", "0", "2", "2", "", "2") "  </graph>\n"
-                                                                                  "</graphml>\n";
+        EDGE("1", "2", "1", "3", "&lt;relay &amp; &quot;co&quot;&gt;", "0")
+            EDGE("2", "0", "2", "0", "", "0") EDGE("3", "1", "2", "1", "to", "1")
+                EDGE("4", "0", "2", "2", "", "2") "  </graph>\n"
+                                                  "</graphml>\n";
 
-static const char golden_dot[] = "digraph \"scripted\" {\n"
-                                 "  graph [spec=\"star:x=1--2\", length=2, heads=2];\n"
-                                 "  n0 [label=\"a<b\", kind=\"token\", index=0];\n"
-                                 "  n1 [label=\"\\\"\xc3\xa9\\\\\", kind=\"token\", index=1];\n"
-                                 "  n2 [label=\"relay 0\", kind=\"relay\", index=0, level=1, first=0, last=1];\n"
-                                 "  n2 -> n0 [interaction=\"star\", label=\"<relay &amp; \\\"co\\\">\", rel=3, k=0];\n"
-                                 "  n2 -> n1 [interaction=\"star\", label=\"<relay &amp; \\\"co\\\">\", rel=3, k=0];\n"
-                                 "  n0 -> n2 [interaction=\"star\", label=\"\", rel=0, k=0];\n"
-                                 "  n1 -> n2 [interaction=\"star\", label=\"to\", rel=1, k=1];\n"
-                                 "  n0 -> n2 [interaction=\"star\", label=\"\", rel=2, k=2];\n"
-                                 "}\n";
+static const char golden_dot[] =
+    "digraph \"scripted\" {\n"
+    "  graph [spec=\"star:x=1--2\", length=2, heads=2];\n"
+    "  n0 [label=\"a<b\", kind=\"token\", index=0];\n"
+    "  n1 [label=\"\\\"\xc3\xa9\\\\\", kind=\"token\", index=1];\n"
+    "  n2 [label=\"relay 0\", kind=\"relay\", index=0, level=1, first=0, last=1];\n"
+    "  n2 -> n0 [interaction=\"star\", label=\"<relay &amp; \\\"co\\\">\", rel=3, k=0];\n"
+    "  n2 -> n1 [interaction=\"star\", label=\"<relay &amp; \\\"co\\\">\", rel=3, k=0];\n"
+    "  n0 -> n2 [interaction=\"star\", label=\"\", rel=0, k=0];\n"
+    "  n1 -> n2 [interaction=\"star\", label=\"to\", rel=1, k=1];\n"
+    "  n0 -> n2 [interaction=\"star\", label=\"\", rel=2, k=2];\n"
+    "}\n";
 
-static const char golden_mtx[] = "%%MatrixMarket matrix coordinate integer general\n"
-                                 "% scripted, length 2, 5 edges; row = destination, column = source\n"
-                                 "3 3 4\n"
-                                 "1 3 1\n"
-                                 "2 3 1\n"
-                                 "3 1 2\n"
-                                 "3 2 1\n";
+static const char golden_mtx[] =
+    "%%MatrixMarket matrix coordinate integer general\n"
+    "% scripted, length 2, 5 edges; row = destination, column = source\n"
+    "3 3 4\n"
+    "1 3 1\n"
+    "2 3 1\n"
+    "3 1 2\n"
+    "3 2 1\n";
 
 static const char *const golden[] = { golden_graphml, golden_dot, golden_mtx };
 
@@ -198,7 +217,8 @@ END_TEST
 
 START_TEST(the_locale_changes_nothing)
 {
-    static const char *const names[] = { "de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "C.UTF-8", "" };
+    static const char *const names[] = { "de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "C.UTF-8",
+                                         "" };
     for (int i = 0; i < GSA_COUNT(names); i++) {
         if (!setlocale(LC_ALL, names[i])) continue; /* not installed here */
         for (int f = 0; f < GSA_COUNT(golden); f++) compare_with_golden(f);
@@ -207,7 +227,7 @@ START_TEST(the_locale_changes_nothing)
 }
 END_TEST
 
-/* ---- hostile text ---------------------------------------------------------------------------------------------------------- */
+/* ---- hostile text -------------------------------------------------------------------------- */
 
 static const struct {
     const char *text;
@@ -244,7 +264,8 @@ START_TEST(hostile_text_is_carried_or_refused)
     for (int place = 0; place < PLACES; place++)
         for (int format = 0; format <= GSA_FORMAT_MTX; format++) {
             const char *text = hostile[_i].text;
-            const gsa_slice tokens[2] = { { place == IN_TOKEN ? text : "a", place == IN_TOKEN ? (int64_t)strlen(text) : 1 },
+            const gsa_slice tokens[2] = { { place == IN_TOKEN ? text : "a",
+                                            place == IN_TOKEN ? (int64_t)strlen(text) : 1 },
                                           { "b", 1 } };
             sketch s;
             gsa_status status;
@@ -252,18 +273,20 @@ START_TEST(hostile_text_is_carried_or_refused)
             label_text = place == IN_LABEL ? text : "to";
             draw(&s, 2, tokens, place == IN_SPEC ? text : "spec");
             char *data = written(NULL, &s.picture, format, &status, &error);
-            ck_assert_msg(status == (hostile[_i].carried ? GSA_OK : GSA_ERR_FORMAT), "row %d place %d: '%s'", _i, place,
-                          error.text);
+            ck_assert_msg(status == (hostile[_i].carried ? GSA_OK : GSA_ERR_FORMAT),
+                          "row %d place %d: '%s'", _i, place, error.text);
             if (!hostile[_i].carried) {
-                static const char *const said[] = { "token 1", "spec",
-                                                    "topology 'scripted', phase 'star': the name of label 1" };
+                static const char *const said[] = {
+                    "token 1", "spec", "topology 'scripted', phase 'star': the name of label 1"
+                };
                 ck_assert_msg(strstr(error.text, said[place]) != NULL, "'%s'", error.text);
                 ck_assert_int_eq(gsa_utf8_invalid(error.text, (int64_t)strlen(error.text)), -1);
             } else if (format == GSA_FORMAT_GRAPHML) {
                 static const char *const keys[] = { "v_label", "g_spec", "e_name" };
                 static const int nth[] = { 0, 0, 3 };
                 char *back = xml_data(data, keys[place], nth[place]);
-                ck_assert_msg(back != NULL, "row %d place %d is not well-formed: %s", _i, place, data);
+                ck_assert_msg(back != NULL, "row %d place %d is not well-formed: %s", _i, place,
+                              data);
                 ck_assert_str_eq(back, text);
                 free(back);
             }
@@ -318,7 +341,8 @@ START_TEST(a_bad_request_has_its_sentence)
     ck_assert_int_eq(status, GSA_ERR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.text, "another schema"));
     release(&s), release(&other);
-    ck_assert(gsa_format_of("a/b.graphml", &format, NULL) == GSA_OK && format == GSA_FORMAT_GRAPHML);
+    ck_assert(gsa_format_of("a/b.graphml", &format, NULL) == GSA_OK &&
+              format == GSA_FORMAT_GRAPHML);
     ck_assert(gsa_format_of(".dot", &format, NULL) == GSA_OK && format == GSA_FORMAT_DOT);
     ck_assert(gsa_format_of("x.graphml.mtx", &format, NULL) == GSA_OK && format == GSA_FORMAT_MTX);
     static const char *const unknown[] = { "", "dot", "x.gml", "x.dot.gz", "x.DOT", "-" };
@@ -329,7 +353,7 @@ START_TEST(a_bad_request_has_its_sentence)
 }
 END_TEST
 
-/* ---- random patterns are read back, per-head phases too ------------------------------------------------------------------------ */
+/* ---- random patterns are read back, per-head phases too ------------------------------------ */
 
 static int64_t drawn_edges(const gsa_toy *toy, const gsa_instance *instance)
 {
@@ -343,7 +367,8 @@ static int64_t drawn_edges(const gsa_toy *toy, const gsa_instance *instance)
 }
 
 /* Which node the log's end of an edge is, counted over all kinds, and which head. */
-static int64_t node_of(const gsa_toy *toy, const gsa_instance *instance, int p, int kind, int64_t index, int64_t *head)
+static int64_t node_of(const gsa_toy *toy, const gsa_instance *instance, int p, int kind,
+                       int64_t index, int64_t *head)
 {
     const int64_t scale = toy->phase[p].per_head ? gsa_instance_heads(instance) : 1;
     int64_t first = 0;
@@ -352,13 +377,14 @@ static int64_t node_of(const gsa_toy *toy, const gsa_instance *instance, int p, 
     return first + index / scale;
 }
 
-/* 1 when the edge (phase, from, to, label, heads) is found in the file, which is then marked as used. */
+/* 1 when the edge (phase, from, to, label, heads) is found in the file, which is then marked as
+ * used. */
 static int take_edge(xml_edge *edges, int64_t count, const xml_edge *wanted)
 {
     for (int64_t i = 0; i < count; i++)
         if (!edges[i].used && edges[i].from == wanted->from && edges[i].to == wanted->to &&
-            edges[i].phase == wanted->phase && edges[i].label == wanted->label && edges[i].head_from == wanted->head_from &&
-            edges[i].head_to == wanted->head_to)
+            edges[i].phase == wanted->phase && edges[i].label == wanted->label &&
+            edges[i].head_from == wanted->head_from && edges[i].head_to == wanted->head_to)
             return edges[i].used = 1;
     return 0;
 }
@@ -373,11 +399,13 @@ START_TEST(random_patterns_are_read_back)
         gsa_instance *instance;
         gsa_status status;
         gsa_error error = { GSA_OK, "" };
-        const gsa_example example = gsa_toy_example((int32_t)(seed % 6), 2, (int32_t)(seed % 3) + 1);
+        const gsa_example example =
+            gsa_toy_example((int32_t)(seed % 6), 2, (int32_t)(seed % 3) + 1);
         gsa_toy_make(&toy, seed);
         toy.log = &log;
         ck_assert_int_eq(gsa_schema_create(NULL, &gsa_random_toy, &toy, &schema, NULL), GSA_OK);
-        ck_assert_int_eq(gsa_instance_create(NULL, schema, &gsa_random_toy, &toy, &example, NULL, 1, &instance, NULL),
+        ck_assert_int_eq(gsa_instance_create(NULL, schema, &gsa_random_toy, &toy, &example, NULL, 1,
+                                             &instance, NULL),
                          GSA_OK);
         const gsa_picture_stack stack = { .memory = -1 };
         const gsa_picture_sheet sheet = { .instance = instance, .schema = schema };
@@ -392,7 +420,8 @@ START_TEST(random_patterns_are_read_back)
             const gsa_toy_edge *x = &log.at[i];
             if (toy.phase[x->phase].when == GSA_ONCE) continue;
             xml_edge wanted = { .phase = x->phase, .label = x->label };
-            wanted.from = node_of(&toy, instance, x->phase, x->from_kind, x->from, &wanted.head_from);
+            wanted.from =
+                node_of(&toy, instance, x->phase, x->from_kind, x->from, &wanted.head_from);
             wanted.to = node_of(&toy, instance, x->phase, x->to_kind, x->to, &wanted.head_to);
             wrong += !take_edge(found, count, &wanted);
         }
@@ -402,8 +431,11 @@ START_TEST(random_patterns_are_read_back)
         int64_t rows, columns, entries, sum = 0, to, from, number;
         const char *at = strchr(strchr(data, '\n') + 1, '\n') + 1;
         int used;
-        wrong += sscanf(at, "%ld %ld %ld%n", &rows, &columns, &entries, &used) != 3 || rows != nodes || columns != nodes;
-        for (at += used; sscanf(at, "%ld %ld %ld%n", &to, &from, &number, &used) == 3; at += used, entries--) sum += number;
+        wrong += sscanf(at, "%ld %ld %ld%n", &rows, &columns, &entries, &used) != 3 ||
+                 rows != nodes || columns != nodes;
+        for (at += used; sscanf(at, "%ld %ld %ld%n", &to, &from, &number, &used) == 3;
+             at += used, entries--)
+            sum += number;
         wrong += entries != 0 || sum != count;
         free(data);
         gsa_instance_release(instance);
@@ -415,7 +447,7 @@ START_TEST(random_patterns_are_read_back)
 }
 END_TEST
 
-/* ---- faults --------------------------------------------------------------------------------------------------------------------- */
+/* ---- faults -------------------------------------------------------------------------------- */
 
 static gsa_status write_once(gsa_faults *faults, void *context)
 {
@@ -433,9 +465,12 @@ static gsa_status write_once(gsa_faults *faults, void *context)
 
 START_TEST(a_fault_leaves_nothing_half_written)
 {
-    static const int ops[] = { GSA_OP_ALLOC, GSA_OP_OPEN, GSA_OP_WRITE, GSA_OP_SYNC, GSA_OP_CLOSE, GSA_OP_RENAME };
+    static const int ops[] = { GSA_OP_ALLOC, GSA_OP_OPEN,  GSA_OP_WRITE,
+                               GSA_OP_SYNC,  GSA_OP_CLOSE, GSA_OP_RENAME };
     for (int i = 0; i < GSA_COUNT(ops); i++)
-        ck_assert_int_gt(gsa_faults_sweep(ops[i], 0, ops[i] == GSA_OP_ALLOC ? GSA_ERR_MEMORY : GSA_ERR_IO, write_once, &_i),
+        ck_assert_int_gt(gsa_faults_sweep(ops[i], 0,
+                                          ops[i] == GSA_OP_ALLOC ? GSA_ERR_MEMORY : GSA_ERR_IO,
+                                          write_once, &_i),
                          0);
 }
 END_TEST
@@ -457,8 +492,10 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test files[] = { GSA_LOOP(a_small_star_is_written, GSA_COUNT(golden)),
-                                      GSA_TEST(the_locale_changes_nothing), GSA_TEST(a_bad_request_has_its_sentence) };
-    static const gsa_test text[] = { GSA_LOOP(hostile_text_is_carried_or_refused, GSA_COUNT(hostile)),
+                                      GSA_TEST(the_locale_changes_nothing),
+                                      GSA_TEST(a_bad_request_has_its_sentence) };
+    static const gsa_test text[] = { GSA_LOOP(hostile_text_is_carried_or_refused,
+                                              GSA_COUNT(hostile)),
                                      GSA_TEST(a_megabyte_is_carried) };
     static const gsa_test back[] = { GSA_TEST(random_patterns_are_read_back) };
     static const gsa_test faults[] = { GSA_LOOP(a_fault_leaves_nothing_half_written, 3),

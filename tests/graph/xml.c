@@ -53,8 +53,10 @@ static const char *tag(const char *at, event *e)
     return *at == '>' ? at + 1 : NULL;
 }
 
-static const char *const entities[][2] = { { "&amp;", "&" },   { "&lt;", "<" },   { "&gt;", ">" },
-                                           { "&quot;", "\"" }, { "&apos;", "'" }, { "&#13;", "\r" } };
+static const char *const entities[][2] = {
+    { "&amp;", "&" },   { "&lt;", "<" },   { "&gt;", ">" },
+    { "&quot;", "\"" }, { "&apos;", "'" }, { "&#13;", "\r" }
+};
 
 static int entity_at(const char *at)
 {
@@ -63,7 +65,8 @@ static int entity_at(const char *at)
     return -1;
 }
 
-/* The next tag, comments skipped; NULL at the end or where the document is broken (then *broken). */
+/* The next tag, comments skipped; NULL at the end or where the document is broken (then
+ * *broken). */
 static const char *next(const char *at, event *e, int *broken)
 {
     memset(e, 0, sizeof *e);
@@ -125,7 +128,7 @@ static char *unescaped(const char *from, const char *end)
     return out;
 }
 
-/* ---- data ---- */
+/* ---- data ---------------------------------------------------------------------------------- */
 
 typedef struct search {
     const char *key;
@@ -137,7 +140,8 @@ static void look(void *context, const event *e)
 {
     search *s = context;
     if (s->inside && e->closes) s->found = unescaped(e->text, e->end);
-    s->inside = e->opens && strcmp(e->name, "data") == 0 && strcmp(e->key, s->key) == 0 && s->nth-- == 0;
+    s->inside =
+        e->opens && strcmp(e->name, "data") == 0 && strcmp(e->key, s->key) == 0 && s->nth-- == 0;
 }
 
 char *xml_data(const char *document, const char *key, int nth)
@@ -148,7 +152,7 @@ char *xml_data(const char *document, const char *key, int nth)
     return NULL;
 }
 
-/* ---- numbers ---- */
+/* ---- numbers ------------------------------------------------------------------------------- */
 
 typedef struct number_list {
     const char *key;
@@ -173,7 +177,7 @@ double *xml_numbers(const char *document, const char *key, int64_t *count)
     return list.at;
 }
 
-/* ---- counts ---- */
+/* ---- counts -------------------------------------------------------------------------------- */
 
 typedef struct tally {
     const char *name;
@@ -192,7 +196,7 @@ int64_t xml_count(const char *document, const char *name)
     return parse(document, count_one, &t) ? t.count : -1;
 }
 
-/* ---- edges ---- */
+/* ---- edges --------------------------------------------------------------------------------- */
 
 typedef struct edge_list {
     xml_edge *at;
@@ -204,8 +208,9 @@ static void read_edge(void *context, const event *e)
 {
     edge_list *list = context;
     if (e->opens && strcmp(e->name, "edge") == 0)
-        list->at[list->count++] =
-            (xml_edge){ atoll(e->source + 1), atoll(e->target + 1), -1, -1, -1, -1, 0 }; /* ids are n0, n1, ... */
+        list->at[list->count++] = (xml_edge){
+            atoll(e->source + 1), atoll(e->target + 1), -1, -1, -1, -1, 0
+        }; /* ids are n0, n1, ... */
     if (e->opens) strcpy(list->key, e->key);
     if (e->opens || strcmp(e->name, "data") != 0 || list->count == 0) return;
     xml_edge *edge = &list->at[list->count - 1];

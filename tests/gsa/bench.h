@@ -1,4 +1,5 @@
-/* bench.h - a backend, a tape and parameters for one test, in double; dies through Check where one cannot be made. */
+/* bench.h - a backend, a tape and parameters for one test, in double; dies through Check where one
+ * cannot be made. */
 #ifndef GSA_TEST_BENCH_H
 #define GSA_TEST_BENCH_H
 #include "gsa/parameters.h"

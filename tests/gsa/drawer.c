@@ -28,7 +28,7 @@ typedef struct drawer_node {
     int n_pending;
 } drawer_node;
 
-/* ---- folders ------------------------------------------------------------------------------------------------------- */
+/* ---- folders ------------------------------------------------------------------------------- */
 
 static entry *look_up(entry *entries, const char *name)
 {
@@ -81,7 +81,8 @@ static int new_node(gsa_drawer *d, int folder)
     return d->count++;
 }
 
-/* The folder that holds the last part of `path` and that part; -1: there is no such folder. "/" itself: an empty name. */
+/* The folder that holds the last part of `path` and that part; -1: there is no such folder. "/"
+ * itself: an empty name. */
 static int parent_of(gsa_drawer *d, const char *path, char name[NAME])
 {
     int at = 0;
@@ -123,7 +124,7 @@ static int alive(gsa_drawer *d, int changes)
     return !d->dead;
 }
 
-/* ---- the table: a descriptor is a node's number, one reader a file at a time --------------------------------------- */
+/* ---- the table: a descriptor is a node's number, one reader a file at a time --------------- */
 
 static int drawer_open(void *user, const char *path, int mode)
 {
@@ -215,7 +216,8 @@ static int drawer_rename(void *user, const char *from, const char *to)
     const int parent = parent_of(d, from, old), node = find(d, from), target = find(d, to);
     ck_assert_int_eq(parent_of(d, to, new), parent); /* within a folder is all that is needed */
     if (node < 0) return no(ENOENT);
-    if (target >= 0 && d->nodes[target].folder && !is_empty(&d->nodes[target])) return no(ENOTEMPTY);
+    if (target >= 0 && d->nodes[target].folder && !is_empty(&d->nodes[target]))
+        return no(ENOTEMPTY);
     if (target >= 0 && d->nodes[target].folder != d->nodes[node].folder) return no(EISDIR);
     change_folder(&d->nodes[parent], RENAME, old, new, node);
     return 0;
@@ -267,7 +269,8 @@ static int drawer_kind(void *user, const char *path, int64_t *count)
     return node < 0 ? GSA_FILE_ABSENT : d->nodes[node].folder ? GSA_FILE_FOLDER : GSA_FILE_REGULAR;
 }
 
-static int drawer_list(void *user, const char *path, int (*each)(void *context, const char *name), void *context)
+static int drawer_list(void *user, const char *path, int (*each)(void *context, const char *name),
+                       void *context)
 {
     gsa_drawer *d = user;
     if (!alive(d, 0)) return -1;
@@ -287,20 +290,24 @@ void gsa_drawer_open(gsa_drawer *drawer)
     drawer->table = *gsa_system_default();
     gsa_system *t = &drawer->table;
     t->user = drawer;
-    t->open = drawer_open, t->read = drawer_read, t->write = drawer_write, t->sync = drawer_sync, t->close = drawer_close;
-    t->entry = NULL, t->resolve = NULL, t->keep_mode = NULL, t->clear_folder = NULL; /* no links in a drawer */
-    t->truncate = drawer_truncate, t->rename = drawer_rename, t->remove = drawer_remove, t->make_folder = drawer_make_folder;
+    t->open = drawer_open, t->read = drawer_read, t->write = drawer_write, t->sync = drawer_sync,
+    t->close = drawer_close;
+    t->entry = NULL, t->resolve = NULL, t->keep_mode = NULL,
+    t->clear_folder = NULL; /* no links in a drawer */
+    t->truncate = drawer_truncate, t->rename = drawer_rename, t->remove = drawer_remove,
+    t->make_folder = drawer_make_folder;
     t->sync_folder = drawer_sync_folder, t->kind = drawer_kind, t->list = drawer_list;
     new_node(drawer, 1);
 }
 
 void gsa_drawer_close(gsa_drawer *drawer)
 {
-    for (int i = 0; i < drawer->count; i++) free(drawer->nodes[i].now.at), free(drawer->nodes[i].safe.at);
+    for (int i = 0; i < drawer->count; i++)
+        free(drawer->nodes[i].now.at), free(drawer->nodes[i].safe.at);
     free(drawer->nodes);
 }
 
-/* ---- without power ------------------------------------------------------------------------------------------------- */
+/* ---- without power ------------------------------------------------------------------------- */
 
 static void cycle_file(drawer_node *n, gsa_dice *dice)
 {
@@ -335,7 +342,8 @@ void gsa_drawer_power_cycle(gsa_drawer *drawer, gsa_dice *dice)
     for (int i = 0; i < drawer->count; i++) {
         drawer_node *n = &drawer->nodes[i];
         if (n->folder) cycle_folder(n, dice);
-        else if (n->now.count != n->safe.count || (n->now.count && memcmp(n->now.at, n->safe.at, (size_t)n->now.count) != 0))
+        else if (n->now.count != n->safe.count ||
+                 (n->now.count && memcmp(n->now.at, n->safe.at, (size_t)n->now.count) != 0))
             cycle_file(n, dice);
     }
     drawer->dead = 0, drawer->power = 0, drawer->changes = 0;

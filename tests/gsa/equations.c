@@ -35,26 +35,29 @@ static void layer_norm(double *x, int n) /* gains 1, biases 0: as they start */
 }
 
 /* MultiAtt(query; context): context holds `count` rows (eq. 1 to 3). */
-static void multi_att(const equation_model *m, const char *prefix, const double *query, const double *const *context,
-                      int count, double *out)
+static void multi_att(const equation_model *m, const char *prefix, const double *query,
+                      const double *const *context, int count, double *out)
 {
     const int width = m->heads * m->head_dim, d = m->hidden;
-    double *wq = weights(m, prefix, "q.weight"), *wk = weights(m, prefix, "k.weight"), *wv = weights(m, prefix, "v.weight"),
-           *wo = weights(m, prefix, "o.weight");
+    double *wq = weights(m, prefix, "q.weight"), *wk = weights(m, prefix, "k.weight"),
+           *wv = weights(m, prefix, "v.weight"), *wo = weights(m, prefix, "o.weight");
     double *q = calloc((size_t)width, sizeof *q), *k = calloc((size_t)(width * count), sizeof *k),
            *v = calloc((size_t)(width * count), sizeof *v), *a = calloc((size_t)width, sizeof *a);
     times(q, wq, query, width, d);
     for (int c = 0; c < count; c++)
-        times(k + c * width, wk, context[c], width, d), times(v + c * width, wv, context[c], width, d);
+        times(k + c * width, wk, context[c], width, d),
+            times(v + c * width, wv, context[c], width, d);
     for (int h = 0; h < m->heads; h++) {
         double total = 0, *p = calloc((size_t)count, sizeof *p);
         for (int c = 0; c < count; c++) {
             double score = 0;
-            for (int i = h * m->head_dim; i < (h + 1) * m->head_dim; i++) score += q[i] * k[c * width + i];
+            for (int i = h * m->head_dim; i < (h + 1) * m->head_dim; i++)
+                score += q[i] * k[c * width + i];
             total += p[c] = exp(score / sqrt(m->head_dim));
         }
         for (int c = 0; c < count; c++)
-            for (int i = h * m->head_dim; i < (h + 1) * m->head_dim; i++) a[i] += p[c] / total * v[c * width + i];
+            for (int i = h * m->head_dim; i < (h + 1) * m->head_dim; i++)
+                a[i] += p[c] / total * v[c * width + i];
         free(p);
     }
     times(out, wo, a, d, width);
@@ -68,10 +71,12 @@ static void relu_norm(double *x, int n)
     layer_norm(x, n);
 }
 
-void star_equations(const equation_model *m, int layers, int n, const double *e, double *h, double *s)
+void star_equations(const equation_model *m, int layers, int n, const double *e, double *h,
+                    double *s)
 {
     const int d = m->hidden;
-    double *new_h = calloc((size_t)(n * d), sizeof *new_h), *new_s = calloc((size_t)d, sizeof *new_s);
+    double *new_h = calloc((size_t)(n * d), sizeof *new_h),
+           *new_s = calloc((size_t)d, sizeof *new_s);
     const double **context = calloc((size_t)n + 5, sizeof *context);
     memcpy(h, e, (size_t)(n * d) * sizeof *h);
     memset(s, 0, (size_t)d * sizeof *s);
@@ -81,7 +86,8 @@ void star_equations(const equation_model *m, int layers, int n, const double *e,
         snprintf(down, sizeof down, "encoder.0.%d.down", t);
         snprintf(up, sizeof up, "encoder.0.%d.up", t);
         for (int i = 0; i < n; i++) { /* eq. 4 to 6: C_i = [h_{i-1}; h_i; h_{i+1}; e_i; s] */
-            const double *c[5] = { h + (i + n - 1) % n * d, h + i * d, h + (i + 1) % n * d, e + i * d, s };
+            const double *c[5] = { h + (i + n - 1) % n * d, h + i * d, h + (i + 1) % n * d,
+                                   e + i * d, s };
             multi_att(m, down, h + i * d, c, 5, new_h + i * d);
             relu_norm(new_h + i * d, d);
         }

@@ -32,8 +32,8 @@ static void shake(growing *w)
     }
 }
 
-growing growing_open(const gsa_system *system, const char *spec, const gsa_settings *settings, int real, int32_t tokens,
-                     int32_t longest)
+growing growing_open(const gsa_system *system, const char *spec, const gsa_settings *settings,
+                     int real, int32_t tokens, int32_t longest)
 {
     growing w = { .b = bench_open(system, real), .tokens = tokens };
     gsa_stack_spec parsed;
@@ -44,15 +44,19 @@ growing growing_open(const gsa_system *system, const char *spec, const gsa_setti
     MUST(&w.b, gsa_cache_create(system, 1 << 24, &w.cache, &w.b.error));
     MUST(&w.b, gsa_spec_parse(system, spec, &parsed, &w.b.error));
     const gsa_stack_options options = { .name = "decoder", .reads = GSA_READ_SEQUENCE };
-    MUST(&w.b, gsa_stack_create(system, w.registry, &parsed, settings, &options, w.b.parameters, &w.stack, &w.b.error));
+    MUST(&w.b, gsa_stack_create(system, w.registry, &parsed, settings, &options, w.b.parameters,
+                                &w.stack, &w.b.error));
     gsa_spec_release(&parsed);
     MUST(&w.b, gsa_stack_batch_create(w.stack, &w.batch, &w.b.error));
     shake(&w);
     const int64_t count = (int64_t)tokens * settings->hidden;
-    w.rows = malloc((size_t)count * sizeof *w.rows), w.memory = malloc((size_t)count * sizeof *w.memory);
-    for (int64_t i = 0; i < count; i++) w.rows[i] = gsa_normal(&dice), w.memory[i] = gsa_normal(&dice);
+    w.rows = malloc((size_t)count * sizeof *w.rows),
+    w.memory = malloc((size_t)count * sizeof *w.memory);
+    for (int64_t i = 0; i < count; i++)
+        w.rows[i] = gsa_normal(&dice), w.memory[i] = gsa_normal(&dice);
     const gsa_generation_options grown = { .longest = longest, .cache = w.cache };
-    if (longest) MUST(&w.b, gsa_generation_create(w.stack, w.b.backend, &grown, &w.generation, &w.b.error));
+    if (longest)
+        MUST(&w.b, gsa_generation_create(w.stack, w.b.backend, &grown, &w.generation, &w.b.error));
     return w;
 }
 
@@ -75,13 +79,16 @@ static gsa_tensor *constant(growing *w, const double *values, int64_t rows)
 double *growing_at_once(growing *w, int32_t length, int32_t memory)
 {
     double *out = malloc((size_t)(length + 1) * GROWING_HIDDEN * sizeof *out);
-    const gsa_sequences sequences = {
-        .count = 1, .length = &length, .memory_length = &memory, .group = w->group, .memory_group = w->memory_group
-    };
+    const gsa_sequences sequences = { .count = 1,
+                                      .length = &length,
+                                      .memory_length = &memory,
+                                      .group = w->group,
+                                      .memory_group = w->memory_group };
     gsa_readout readout;
     MUST(&w->b, gsa_stack_batch_build(w->batch, w->cache, NULL, &sequences, &w->b.error));
     gsa_tape_reset(w->b.tape, 0, 0, 0);
-    gsa_stack_forward(w->stack, w->b.tape, w->batch, constant(w, w->rows, length), constant(w, w->memory, memory), &readout);
+    gsa_stack_forward(w->stack, w->b.tape, w->batch, constant(w, w->rows, length),
+                      constant(w, w->memory, memory), &readout);
     MUST(&w->b, gsa_tape_status(w->b.tape, &w->b.error));
     MUST(&w->b, gsa_tensor_read(w->b.backend, readout.sequence, 0, out, &w->b.error));
     return out;
@@ -99,8 +106,10 @@ void growing_begin(growing *w, int32_t count, const int32_t *memory)
     for (int32_t i = 0; i < count; at += length[i++] * GROWING_HIDDEN)
         memcpy(at, w->memory, (size_t)length[i] * GROWING_HIDDEN * sizeof *rows);
     gsa_tape_reset(w->b.tape, 0, 0, 0);
-    const gsa_generation_memory given = { constant(w, rows, total), length, w->memory_group ? group : NULL };
-    gsa_generation_open(w->generation, w->b.tape, count, gsa_stack_reads_memory(w->stack) ? &given : NULL);
+    const gsa_generation_memory given = { constant(w, rows, total), length,
+                                          w->memory_group ? group : NULL };
+    gsa_generation_open(w->generation, w->b.tape, count,
+                        gsa_stack_reads_memory(w->stack) ? &given : NULL);
     MUST(&w->b, gsa_tape_status(w->b.tape, &w->b.error));
     free(length), free(rows), free(group);
 }
@@ -115,10 +124,11 @@ void growing_append(growing *w, const int32_t *first, const int32_t *length, dou
     for (int32_t i = 0; w->group && i < count; to += length[i++])
         memcpy(to, w->group + first[i], (size_t)length[i] * sizeof *to);
     for (int32_t i = 0; i < count; at += length[i++] * GROWING_HIDDEN)
-        memcpy(at, w->rows + first[i] * GROWING_HIDDEN, (size_t)length[i] * GROWING_HIDDEN * sizeof *rows);
+        memcpy(at, w->rows + first[i] * GROWING_HIDDEN,
+               (size_t)length[i] * GROWING_HIDDEN * sizeof *rows);
     gsa_tape_reset(w->b.tape, 0, 0, 0);
-    gsa_tensor *y =
-        gsa_generation_append(w->generation, w->b.tape, constant(w, rows, total), length, w->group ? group : NULL);
+    gsa_tensor *y = gsa_generation_append(w->generation, w->b.tape, constant(w, rows, total),
+                                          length, w->group ? group : NULL);
     MUST(&w->b, gsa_tape_status(w->b.tape, &w->b.error));
     MUST(&w->b, gsa_tensor_read(w->b.backend, y, 0, out, &w->b.error));
     free(rows), free(group);

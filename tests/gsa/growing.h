@@ -1,4 +1,5 @@
-/* growing.h - a stack, run at once over whole sequences and token by token; for the suites of generation. */
+/* growing.h - a stack, run at once over whole sequences and token by token; for the suites of
+ * generation. */
 #ifndef GSA_TEST_GROWING_H
 #define GSA_TEST_GROWING_H
 #include "bench.h"
@@ -20,12 +21,14 @@ typedef struct growing {
 
 /* Settings drawn from the seed: hidden 6, everything else varies. */
 gsa_settings growing_settings(uint64_t seed);
-/* The registry has the pattern `odd` too, and the template's. `longest` 0: no generation is made. */
-growing growing_open(const gsa_system *system, const char *spec, const gsa_settings *settings, int real, int32_t tokens,
-                     int32_t longest);
+/* The registry has the pattern `odd` too, and the template's. `longest` 0: no generation is
+ * made. */
+growing growing_open(const gsa_system *system, const char *spec, const gsa_settings *settings,
+                     int real, int32_t tokens, int32_t longest);
 void growing_close(growing *w);
 
-/* The first `length` tokens at once, with a memory of `memory` rows where the stack reads one: [length, hidden]. */
+/* The first `length` tokens at once, with a memory of `memory` rows where the stack reads one:
+ * [length, hidden]. */
 double *growing_at_once(growing *w, int32_t length, int32_t memory);
 /* `count` sequences more, with memories of so many rows (NULL: GROWING_MEMORY each). */
 void growing_begin(growing *w, int32_t count, const int32_t *memory);

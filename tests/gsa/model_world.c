@@ -43,9 +43,12 @@ gsa_status world_try(world *w, const picture *p)
         settings[s] = w->settings;
         if (from->hidden) settings[s].hidden = from->hidden;
         status = gsa_spec_parse(w->system, from->spec, &specs[s], &w->b.error);
-        stacks[s] = (gsa_model_stack){ from->name, &specs[s], &settings[s], from->reads, from->taps, from->n_taps };
+        stacks[s] = (gsa_model_stack){ from->name,  &specs[s],  &settings[s],
+                                       from->reads, from->taps, from->n_taps };
     }
-    if (status == GSA_OK) status = gsa_model_create(w->system, w->registry, &o, w->b.parameters, &w->model, &w->b.error);
+    if (status == GSA_OK)
+        status =
+            gsa_model_create(w->system, w->registry, &o, w->b.parameters, &w->model, &w->b.error);
     for (int s = 0; s < o.n_stacks; s++) gsa_spec_release(&specs[s]);
     return status;
 }
@@ -57,8 +60,9 @@ void world_make(world *w, const picture *p, const int64_t *tokens)
     for (int s = 0; p->sequences[s]; s++) {
         char name[64];
         snprintf(name, sizeof name, "rows.%s", p->sequences[s]);
-        MUST(&w->b, gsa_parameters_add(w->b.parameters, name, tokens[s] ? tokens[s] : 1, w->settings.hidden, GSA_INIT_NORMAL,
-                                       1, 0, &w->rows[s], &w->b.error));
+        MUST(&w->b, gsa_parameters_add(w->b.parameters, name, tokens[s] ? tokens[s] : 1,
+                                       w->settings.hidden, GSA_INIT_NORMAL, 1, 0, &w->rows[s],
+                                       &w->b.error));
     }
 }
 
@@ -68,7 +72,8 @@ void world_run(world *w, const gsa_model_sequence *sequences, int training, gsa_
     MUST(&w->b, gsa_model_batch_build(w->batch, w->cache, NULL, sequences, &w->b.error));
     gsa_tape_reset(w->b.tape, training, 3, 5);
     for (int s = 0; s < gsa_model_sequences(w->model); s++)
-        rows[s] = gsa_op_view(w->b.tape, &w->rows[s]->value, 0, sum_of(sequences[s].length, sequences[s].count));
+        rows[s] = gsa_op_view(w->b.tape, &w->rows[s]->value, 0,
+                              sum_of(sequences[s].length, sequences[s].count));
     gsa_model_forward(w->model, w->b.tape, w->batch, rows, out);
     MUST(&w->b, gsa_tape_status(w->b.tape, &w->b.error));
 }
@@ -133,9 +138,10 @@ int64_t sum_of(const int32_t *length, int32_t count)
 
 picture translator(const char *encoder, const char *decoder)
 {
-    return (picture){ .sequences = { "source", "target" },
-                      .stacks = { { .name = "encoder", .spec = encoder },
-                                  { .name = "decoder", .spec = decoder, .reads = GSA_READ_SEQUENCE } },
-                      .runs = { { .stack = "encoder", .sequence = "source" },
-                                { .stack = "decoder", .sequence = "target", .memory = "encoder" } } };
+    return (
+        picture){ .sequences = { "source", "target" },
+                  .stacks = { { .name = "encoder", .spec = encoder },
+                              { .name = "decoder", .spec = decoder, .reads = GSA_READ_SEQUENCE } },
+                  .runs = { { .stack = "encoder", .sequence = "source" },
+                            { .stack = "decoder", .sequence = "target", .memory = "encoder" } } };
 }

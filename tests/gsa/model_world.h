@@ -1,5 +1,6 @@
-/* model_world.h - a model for one test, from a picture of it: sequences with lengths, stacks as text, runs. Each sequence has learned
- * input rows "rows.NAME", so that gradients reach them too. Dies through Check where something cannot be made. */
+/* model_world.h - a model for one test, from a picture of it: sequences with lengths, stacks as
+ * text, runs. Each sequence has learned input rows "rows.NAME", so that gradients reach them too.
+ * Dies through Check where something cannot be made. */
 #ifndef GSA_TEST_MODEL_WORLD_H
 #define GSA_TEST_MODEL_WORLD_H
 #include "bench.h"
@@ -39,9 +40,11 @@ gsa_status world_try(world *w, const picture *p);
 void world_make(world *w, const picture *p, const int64_t *tokens);
 void world_close(world *w);
 
-/* Builds the batch, resets the tape with (seed 3, step 5) and runs the model from the first of the learned rows. */
+/* Builds the batch, resets the tape with (seed 3, step 5) and runs the model from the first of the
+ * learned rows. */
 void world_run(world *w, const gsa_model_sequence *sequences, int training, gsa_readout *out);
-/* sum_i (sin(i) x_i)-like loss over some tensors: every element counts differently. NULL tensors are skipped. */
+/* sum_i (sin(i) x_i)-like loss over some tensors: every element counts differently. NULL tensors
+ * are skipped. */
 gsa_tensor *world_loss(world *w, gsa_tensor *const *x, int count);
 void world_backward(world *w, gsa_tensor *loss);
 /* Values (or the gradient) of x, at most WORLD_TOKENS rows of 6; returns the count. */
@@ -54,6 +57,11 @@ int64_t sum_of(const int32_t *length, int32_t count);
 /* An encoder on `source` and a decoder on `target` that reads it. */
 picture translator(const char *encoder, const char *decoder);
 #define SOURCE_AND_TARGET(l, m)                                                                    \
-    { { GSA_COUNT(l), l, NULL, NULL, NULL, NULL, 0, 0 }, { GSA_COUNT(m), m, NULL, NULL, NULL, NULL, 0, 0 } }
+    {                                                                                              \
+        { GSA_COUNT(l), l, NULL, NULL, NULL, NULL, 0, 0 },                                         \
+        {                                                                                          \
+            GSA_COUNT(m), m, NULL, NULL, NULL, NULL, 0, 0                                          \
+        }                                                                                          \
+    }
 
 #endif

@@ -1,8 +1,11 @@
-/* odd - what no built-in pattern is: causal and prefix-stable, with blocks of three tokens that sums, means and heads reach.
+/* odd - what no built-in pattern is: causal and prefix-stable, with blocks of three tokens that
+ * sums, means and heads reach.
  *
- *   fill:  block_q <- mean of its tokens, assigned, once                     blocks that are whole alone
- *   heads: token_{i,h} reads itself, the copy of token i - h, and the blocks before it; every fourth token reads nothing: kept
- *   gather, with the same old states: block_q <- norm(relu((sum of its copies and of its first tokens) W)); odd blocks are kept
+ *   fill:  block_q <- mean of its tokens, assigned, once  blocks that are whole alone
+ *   heads: token_{i,h} reads itself, the copy of token i - h, and the blocks before it; every
+ *          fourth token reads nothing: kept
+ *   gather, with the same old states: block_q <- norm(relu((sum of its copies and of its first
+ *     tokens) W)); odd blocks are kept
  *   mix:   block_q <- block_q + mean of the blocks up to q, normed
  *   point: token and block <- FFN */
 #include "odd_topology.h"
@@ -15,19 +18,23 @@ enum { FILL, HEADS, GATHER, MIX, POINT };
 static void describe(const void *self, gsa_describer *d)
 {
     (void)self;
-    d->promise(d, GSA_BY_LENGTH | GSA_CAUSAL | GSA_PREFIX_STABLE | GSA_DUPLICATES, GSA_SQUARE_EDGES);
+    d->promise(d, GSA_BY_LENGTH | GSA_CAUSAL | GSA_PREFIX_STABLE | GSA_DUPLICATES,
+               GSA_SQUARE_EDGES);
     d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
     d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_COPY, 0, 0, "copy" });
     d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_BY_PHASE, 100, 0, "block" });
-    PHASE(.when = GSA_ONCE, .aggregate = GSA_MEAN, .update = GSA_ASSIGN, .sources = 1 << TOKEN, .destinations = 1 << BLOCKS,
-          .name = "fill");
+    PHASE(.when = GSA_ONCE, .aggregate = GSA_MEAN, .update = GSA_ASSIGN, .sources = 1 << TOKEN,
+          .destinations = 1 << BLOCKS, .name = "fill");
     PHASE(.aggregate = GSA_ATTEND, .update = GSA_SUBLAYER, .empty = GSA_KEEP_EMPTY, .per_head = 1,
-          .label_use = GSA_HEAD_BIAS, .labels = 5, .sources = 1 << TOKEN | 1 << COPIED | 1 << BLOCKS,
-          .destinations = 1 << TOKEN, .name = "heads");
+          .label_use = GSA_HEAD_BIAS, .labels = 5,
+          .sources = 1 << TOKEN | 1 << COPIED | 1 << BLOCKS, .destinations = 1 << TOKEN,
+          .name = "heads");
     PHASE(.aggregate = GSA_SUM, .update = GSA_RELU_NORM, .empty = GSA_KEEP_EMPTY, .together = 1,
           .sources = 1 << TOKEN | 1 << COPIED, .destinations = 1 << BLOCKS, .name = "gather");
-    PHASE(.aggregate = GSA_MEAN, .update = GSA_SUBLAYER, .sources = 1 << BLOCKS, .destinations = 1 << BLOCKS, .name = "mix");
-    PHASE(.aggregate = GSA_NONE, .update = GSA_FFN, .destinations = 1 << TOKEN | 1 << BLOCKS, .name = "point");
+    PHASE(.aggregate = GSA_MEAN, .update = GSA_SUBLAYER, .sources = 1 << BLOCKS,
+          .destinations = 1 << BLOCKS, .name = "mix");
+    PHASE(.aggregate = GSA_NONE, .update = GSA_FFN, .destinations = 1 << TOKEN | 1 << BLOCKS,
+          .name = "point");
     d->sequence(d, TOKEN);
 }
 
@@ -37,7 +44,8 @@ static void emit_token(const gsa_example *x, gsa_emitter *e, int64_t i)
         const gsa_node me = gsa_at(TOKEN, i * x->heads + h);
         e->run(e, HEADS, gsa_at(BLOCKS, h), (i + 1) / BLOCK, x->heads, me, 4, -1 * (i < 15));
         gsa_edge(e, HEADS, me, me, 0);
-        gsa_edge(e, HEADS, gsa_at(COPIED, (i > h ? i - h : 0) * x->heads + x->heads - 1 - h), me, 1);
+        gsa_edge(e, HEADS, gsa_at(COPIED, (i > h ? i - h : 0) * x->heads + x->heads - 1 - h), me,
+                 1);
     }
 }
 
@@ -51,7 +59,8 @@ static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
         e->run(e, FILL, gsa_at(TOKEN, q * BLOCK), BLOCK, 1, gsa_at(BLOCKS, q), 0, 0);
         e->run(e, MIX, gsa_at(BLOCKS, q), q + 1, -1, gsa_at(BLOCKS, q), 0, 0);
         if (q % 2) continue;
-        e->run(e, GATHER, gsa_at(COPIED, q * BLOCK + BLOCK - 1), BLOCK, -1, gsa_at(BLOCKS, q), 0, 0);
+        e->run(e, GATHER, gsa_at(COPIED, q * BLOCK + BLOCK - 1), BLOCK, -1, gsa_at(BLOCKS, q), 0,
+               0);
         e->run(e, GATHER, gsa_at(TOKEN, 0), 2 * q + 1, 1, gsa_at(BLOCKS, q), 0, 0);
     }
 }

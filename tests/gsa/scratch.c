@@ -23,13 +23,15 @@ static int remove_one(void *context, const char *name)
     const gsa_system *system = gsa_system_default();
     char path[1024];
     snprintf(path, sizeof path, "%s/%s", (const char *)context, name);
-    if (system->kind(NULL, path, NULL) == GSA_FILE_FOLDER) system->list(NULL, path, remove_one, path);
+    if (system->kind(NULL, path, NULL) == GSA_FILE_FOLDER)
+        system->list(NULL, path, remove_one, path);
     return system->remove(NULL, path);
 }
 
 void gsa_scratch_close(gsa_scratch *scratch)
 {
-    ck_assert_int_eq(gsa_system_default()->list(NULL, scratch->folder, remove_one, scratch->folder), 0);
+    ck_assert_int_eq(gsa_system_default()->list(NULL, scratch->folder, remove_one, scratch->folder),
+                     0);
     ck_assert_int_eq(gsa_system_default()->remove(NULL, scratch->folder), 0);
 }
 

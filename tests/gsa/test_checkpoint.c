@@ -1,4 +1,5 @@
-/* Checkpoints: what a save leaves, what is found, and that neither faults, kills nor lost power ever mix two of them. */
+/* Checkpoints: what a save leaves, what is found, and that neither faults, kills nor lost power
+ * ever mix two of them. */
 #include <check.h>
 #include <signal.h>
 #include <stdio.h>
@@ -17,7 +18,8 @@
 #include "support/suite.h"
 #include "support/thin.h"
 
-/* ---- a checkpoint whose files tell which it is: three files whose bytes depend on (mark, file) --------------------- */
+/* ---- a checkpoint whose files tell which it is: three files whose bytes depend on (mark, file)
+ * ---- */
 
 enum { FILES = 3, BIG = 20000 }; /* more than is hashed at a time */
 static const char *const file_names[FILES] = { "model.safetensors", "config.ini", "state" };
@@ -42,7 +44,8 @@ static gsa_status put_files(gsa_checkpoint *checkpoint, int mark, gsa_error *err
     return GSA_OK;
 }
 
-static gsa_status save(const gsa_system *system, const char *folder, int64_t step, int mark, int keep, gsa_error *error)
+static gsa_status save(const gsa_system *system, const char *folder, int64_t step, int mark,
+                       int keep, gsa_error *error)
 {
     gsa_checkpoint *checkpoint;
     gsa_status status = gsa_checkpoint_begin(system, folder, step, &checkpoint, error);
@@ -77,8 +80,10 @@ static int is_mark(const gsa_system *system, const char *path, int mark)
     return same == FILES;
 }
 
-/* The last part of the path that is found, "" when none is; which mark, when it is one of `marks`. */
-static const char *found(const gsa_system *system, const char *folder, const int *marks, int *mark, int *warned)
+/* The last part of the path that is found, "" when none is; which mark, when it is one of
+ * `marks`. */
+static const char *found(const gsa_system *system, const char *folder, const int *marks, int *mark,
+                         int *warned)
 {
     static char name[128];
     char *path, *warning;
@@ -133,7 +138,7 @@ static const char *names_in(const gsa_system *system, const char *folder)
 
 #define NAMES(scratch) names_in(gsa_system_default(), (scratch).folder)
 
-/* ---- saving -------------------------------------------------------------------------------------------------------- */
+/* ---- saving -------------------------------------------------------------------------------- */
 
 START_TEST(manifest_is_what_sha256sum_checks)
 {
@@ -146,8 +151,8 @@ START_TEST(manifest_is_what_sha256sum_checks)
                      "config.ini manifest.sha256 model.safetensors state");
     char *latest = gsa_get_file(gsa_scratch_path(&scratch, "latest"), &bytes);
     ck_assert_str_eq(latest, "step-12\n");
-    char *manifest = gsa_get_file(gsa_scratch_path(&scratch, "step-12/manifest.sha256"), &bytes), expected[512] = "",
-         hex[65];
+    char *manifest = gsa_get_file(gsa_scratch_path(&scratch, "step-12/manifest.sha256"), &bytes),
+         expected[512] = "", hex[65];
     for (int f = 0; f < FILES; f++) {
         static char content[BIG];
         gsa_sha256 hash;
@@ -155,14 +160,15 @@ START_TEST(manifest_is_what_sha256sum_checks)
         gsa_sha256_start(&hash);
         gsa_sha256_add(&hash, content, file_sizes[f]);
         gsa_sha256_end(&hash, hex);
-        snprintf(expected + strlen(expected), sizeof expected - strlen(expected), "%s  %s\n", hex, file_names[f]);
+        snprintf(expected + strlen(expected), sizeof expected - strlen(expected), "%s  %s\n", hex,
+                 file_names[f]);
     }
     ck_assert_str_eq(manifest, expected);
     char command[512];
-    snprintf(
-        command, sizeof command,
-        "cd '%s/step-12' && { command -v sha256sum >/dev/null || exit 0; sha256sum -c --strict --quiet manifest.sha256; }",
-        scratch.folder);
+    snprintf(command, sizeof command,
+             "cd '%s/step-12' && { command -v sha256sum >/dev/null || exit 0; sha256sum -c "
+             "--strict --quiet manifest.sha256; }",
+             scratch.folder);
     ck_assert_int_eq(system(command), 0);
     free(latest);
     free(manifest);
@@ -221,7 +227,8 @@ END_TEST
 static void copy_step(const gsa_scratch *scratch, const char *from, const char *to)
 {
     char command[512];
-    snprintf(command, sizeof command, "cp -r '%s/%s' '%s/%s'", scratch->folder, from, scratch->folder, to);
+    snprintf(command, sizeof command, "cp -r '%s/%s' '%s/%s'", scratch->folder, from,
+             scratch->folder, to);
     ck_assert_int_eq(system(command), 0);
 }
 
@@ -240,15 +247,18 @@ START_TEST(leftovers_go_and_others_stay)
     gsa_put_file(gsa_scratch_path(&scratch, "latest.tmp-0a1b"), "step", 4);
     gsa_put_file(gsa_scratch_path(&scratch, "notes.tmp"), "mine", 4);
     must_save(scratch.folder, 5, 5, 3);
-    ck_assert_str_eq(NAMES(scratch), "latest notes.tmp step-007 step-007.tmp step-2 step-4 step-5 step-x");
+    ck_assert_str_eq(NAMES(scratch),
+                     "latest notes.tmp step-007 step-007.tmp step-2 step-4 step-5 step-x");
     gsa_scratch_close(&scratch);
 }
 END_TEST
 
-/* Links to another run's checkpoints, and folders that hold more than plain files, are not this run's. */
+/* Links to another run's checkpoints, and folders that hold more than plain files, are not this
+ * run's. */
 START_TEST(what_is_linked_is_never_removed)
 {
-    static const char *const links[] = { "step-1", "step-2.tmp", "step-3.old", "step-9.old", "latest.tmp-0a1b" };
+    static const char *const links[] = { "step-1", "step-2.tmp", "step-3.old", "step-9.old",
+                                         "latest.tmp-0a1b" };
     gsa_scratch scratch;
     char precious[300];
     gsa_scratch_open(&scratch);
@@ -262,13 +272,18 @@ START_TEST(what_is_linked_is_never_removed)
     ck_assert_int_eq(mkdir(gsa_scratch_path(&scratch, "run/step-4"), 0700), 0);
     ck_assert_int_eq(mkdir(gsa_scratch_path(&scratch, "run/step-4/inner"), 0700), 0);
     ck_assert_int_eq(mkdir(gsa_scratch_path(&scratch, "run/step-5.tmp"), 0700), 0);
-    ck_assert_int_eq(symlink("../../precious/file", gsa_scratch_path(&scratch, "run/step-5.tmp/state")), 0);
-    for (int step = 6; step < 9; step++) must_save(gsa_scratch_path(&scratch, "run"), step, step, 1);
-    ck_assert_str_eq(names_in(gsa_system_default(), gsa_scratch_path(&scratch, "run")),
-                     "latest latest.tmp-0a1b step-1 step-2.tmp step-3.old step-4 step-5.tmp step-8 step-9.old");
+    ck_assert_int_eq(
+        symlink("../../precious/file", gsa_scratch_path(&scratch, "run/step-5.tmp/state")), 0);
+    for (int step = 6; step < 9; step++)
+        must_save(gsa_scratch_path(&scratch, "run"), step, step, 1);
+    ck_assert_str_eq(
+        names_in(gsa_system_default(), gsa_scratch_path(&scratch, "run")),
+        "latest latest.tmp-0a1b step-1 step-2.tmp step-3.old step-4 step-5.tmp step-8 step-9.old");
     ck_assert_int_eq(gsa_exists(precious), 1);
-    ck_assert_int_eq(gsa_system_default()->clear_folder(NULL, gsa_scratch_path(&scratch, "run/step-1")), -1);
-    ck_assert_int_eq(gsa_system_default()->clear_folder(NULL, gsa_scratch_path(&scratch, "run/step-5.tmp")), -1);
+    ck_assert_int_eq(
+        gsa_system_default()->clear_folder(NULL, gsa_scratch_path(&scratch, "run/step-1")), -1);
+    ck_assert_int_eq(
+        gsa_system_default()->clear_folder(NULL, gsa_scratch_path(&scratch, "run/step-5.tmp")), -1);
     ck_assert_int_eq(gsa_exists(precious), 1);
     gsa_scratch_close(&scratch);
 }
@@ -292,18 +307,19 @@ END_TEST
 
 START_TEST(refusals)
 {
-    static const char *const bad[] = {
-        "", ".", "..", ".hidden", "a/b", "../up", "a b", "a\nb", "a*", "é", "manifest.sha256"
-    };
+    static const char *const bad[] = { "",     ".",  "..", ".hidden",        "a/b", "../up", "a b",
+                                       "a\nb", "a*", "é",  "manifest.sha256" };
     gsa_scratch scratch;
     gsa_checkpoint *checkpoint;
     gsa_output *output;
     gsa_error error = { 0 };
     char long_name[140];
     gsa_scratch_open(&scratch);
-    ck_assert_int_eq(gsa_checkpoint_begin(NULL, scratch.folder, -1, &checkpoint, &error), GSA_ERR_ARGUMENT);
+    ck_assert_int_eq(gsa_checkpoint_begin(NULL, scratch.folder, -1, &checkpoint, &error),
+                     GSA_ERR_ARGUMENT);
     ck_assert_str_eq(error.text, "a checkpoint's step is -1, not 0 or more");
-    ck_assert_int_eq(gsa_checkpoint_begin(NULL, scratch.folder, INT64_MAX, &checkpoint, &error), GSA_ERR_ARGUMENT);
+    ck_assert_int_eq(gsa_checkpoint_begin(NULL, scratch.folder, INT64_MAX, &checkpoint, &error),
+                     GSA_ERR_ARGUMENT);
     ck_assert_int_eq(gsa_checkpoint_begin(NULL, "", 1, &checkpoint, &error), GSA_ERR_ARGUMENT);
     ck_assert_int_eq(gsa_checkpoint_begin(NULL, "/dev/null/x", 1, &checkpoint, &error), GSA_ERR_IO);
     ck_assert_int_eq(gsa_checkpoint_begin(NULL, scratch.folder, 1, &checkpoint, &error), GSA_OK);
@@ -311,7 +327,8 @@ START_TEST(refusals)
     long_name[129] = 0;
     ck_assert_int_eq(gsa_checkpoint_file(checkpoint, long_name, &output, &error), GSA_ERR_ARGUMENT);
     for (int i = 0; i < GSA_COUNT(bad); i++)
-        ck_assert_int_eq(gsa_checkpoint_file(checkpoint, bad[i], &output, &error), GSA_ERR_ARGUMENT);
+        ck_assert_int_eq(gsa_checkpoint_file(checkpoint, bad[i], &output, &error),
+                         GSA_ERR_ARGUMENT);
     ck_assert_int_eq(gsa_checkpoint_file(checkpoint, "a", &output, &error), GSA_OK);
     ck_assert_int_eq(gsa_output_commit(output, &error), GSA_OK);
     ck_assert_int_eq(gsa_checkpoint_file(checkpoint, "a", &output, &error), GSA_ERR_ARGUMENT);
@@ -331,7 +348,7 @@ START_TEST(refusals)
 }
 END_TEST
 
-/* ---- finding ------------------------------------------------------------------------------------------------------- */
+/* ---- finding ------------------------------------------------------------------------------- */
 
 static void flip(const char *path, int64_t at)
 {
@@ -350,7 +367,8 @@ typedef struct damage {
 
 #define HASH64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 static const damage damages[] = {
-    { "step-2/model.safetensors", "^", "step-2/model.safetensors' does not have the hash that its manifest says" },
+    { "step-2/model.safetensors", "^",
+      "step-2/model.safetensors' does not have the hash that its manifest says" },
     { "step-2/model.safetensors", NULL, "step-2/model.safetensors' cannot be read: No such file" },
     { "step-2/model.safetensors", "", "step-2/model.safetensors' does not have the hash" },
     { "step-2/config.ini", "^", "step-2/config.ini' does not have the hash" },
@@ -358,14 +376,18 @@ static const damage damages[] = {
     { "step-2/manifest.sha256", "^", "step-2/m" },
     { "step-2/manifest.sha256", NULL, "step-2/manifest.sha256' cannot be opened: No such file" },
     { "step-2/manifest.sha256", "", "step-2/manifest.sha256:1: the line does not end" },
-    { "step-2/manifest.sha256", HASH64 "  state", "step-2/manifest.sha256:1: the line does not end" },
-    { "step-2/manifest.sha256", "\n", "step-2/manifest.sha256:1: expected a hash, two spaces and a file's name" },
+    { "step-2/manifest.sha256", HASH64 "  state",
+      "step-2/manifest.sha256:1: the line does not end" },
+    { "step-2/manifest.sha256", "\n",
+      "step-2/manifest.sha256:1: expected a hash, two spaces and a file's name" },
     { "step-2/manifest.sha256", HASH64 " state\n", "manifest.sha256:1: expected a hash" },
     { "step-2/manifest.sha256", HASH64 " *state\n", "manifest.sha256:1: expected a hash" },
     { "step-2/manifest.sha256", HASH64 "  ../state\n", "manifest.sha256:1: expected a hash" },
-    { "step-2/manifest.sha256", HASH64 "  manifest.sha256\n", "manifest.sha256:1: expected a hash" },
+    { "step-2/manifest.sha256", HASH64 "  manifest.sha256\n",
+      "manifest.sha256:1: expected a hash" },
     { "step-2/manifest.sha256", HASH64 "0  state\n", "manifest.sha256:1: expected a hash" },
-    { "step-2/manifest.sha256", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  state\n\n",
+    { "step-2/manifest.sha256",
+      "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  state\n\n",
       "manifest.sha256:2: expected a hash" },
     { "latest", NULL, "latest' cannot be opened: No such file" },
     { "latest", "", "latest:1: expected one line, 'step-N'" },
@@ -393,13 +415,18 @@ START_TEST(damage_is_named_and_passed_over)
     if (!d->text) ck_assert_int_eq(remove(file), 0);
     else if (strcmp(d->text, "^") == 0) flip(file, 20);
     else gsa_put_file(file, d->text, (int64_t)strlen(d->text));
-    ck_assert_msg(gsa_checkpoint_find(NULL, scratch.folder, NULL, &path, &warning, &error) == GSA_OK, "%s", error.text);
-    const int step = strncmp(d->file, "step-2", 6) == 0 ? 1 : 2; /* where `latest` alone is damaged, the newest is whole */
+    ck_assert_msg(gsa_checkpoint_find(NULL, scratch.folder, NULL, &path, &warning, &error) ==
+                      GSA_OK,
+                  "%s", error.text);
+    const int step = strncmp(d->file, "step-2", 6) == 0
+                         ? 1
+                         : 2; /* where `latest` alone is damaged, the newest is whole */
     ck_assert_str_eq(path, gsa_scratch_path(&scratch, "step-%d", step));
     ck_assert_msg(is_mark(NULL, path, step), "%s", path);
     ck_assert_ptr_nonnull(warning);
     ck_assert_msg(strstr(warning, d->says) != NULL, "%s", warning);
-    ck_assert_ptr_nonnull(strstr(warning, gsa_scratch_path(&scratch, "step-%d' is used instead", step)));
+    ck_assert_ptr_nonnull(
+        strstr(warning, gsa_scratch_path(&scratch, "step-%d' is used instead", step)));
     gsa_release(NULL, path);
     gsa_release(NULL, warning);
     gsa_scratch_close(&scratch);
@@ -416,13 +443,14 @@ START_TEST(every_flipped_byte_is_seen)
     must_save(scratch.folder, 1, 1, 2);
     must_save(scratch.folder, 2, 2, 2);
     for (int f = -1; f < 2; f++) {
-        const char *file = gsa_scratch_path(&scratch, "step-2/%s", f < 0 ? "manifest.sha256" : file_names[f]);
+        const char *file =
+            gsa_scratch_path(&scratch, "step-2/%s", f < 0 ? "manifest.sha256" : file_names[f]);
         char *bytes = gsa_get_file(file, &count);
         free(bytes);
         for (int64_t at = 0; at < count; at += f == 0 ? 977 : 1) {
             flip(file, at);
-            ck_assert_msg(strcmp(found(NULL, scratch.folder, marks, &mark, &warned), "step-1") == 0, "byte %lld",
-                          (long long)at);
+            ck_assert_msg(strcmp(found(NULL, scratch.folder, marks, &mark, &warned), "step-1") == 0,
+                          "byte %lld", (long long)at);
             ck_assert_int_eq(mark, 1);
             ck_assert_int_eq(warned, 1);
             flip(file, at);
@@ -440,8 +468,10 @@ START_TEST(none_is_whole)
     char *path, *warning;
     gsa_error error = { 0 };
     gsa_scratch_open(&scratch);
-    const char *absent = gsa_scratch_path(&scratch, "absent"), *latest = gsa_scratch_path(&scratch, "latest");
-    ck_assert_int_eq(gsa_checkpoint_find(NULL, scratch.folder, NULL, &path, &warning, &error), GSA_ERR_FORMAT);
+    const char *absent = gsa_scratch_path(&scratch, "absent"),
+               *latest = gsa_scratch_path(&scratch, "latest");
+    ck_assert_int_eq(gsa_checkpoint_find(NULL, scratch.folder, NULL, &path, &warning, &error),
+                     GSA_ERR_FORMAT);
     ck_assert_ptr_nonnull(strstr(error.text, "holds no whole checkpoint: '"));
     ck_assert_int_eq(gsa_checkpoint_find(NULL, absent, NULL, &path, &warning, &error), GSA_ERR_IO);
     ck_assert_ptr_nonnull(strstr(error.text, "is no folder of checkpoints"));
@@ -450,7 +480,8 @@ START_TEST(none_is_whole)
     ck_assert_int_eq(gsa_checkpoint_find(NULL, latest, NULL, &path, &warning, &error), GSA_ERR_IO);
     flip(gsa_scratch_path(&scratch, "step-1/config.ini"), 3);
     flip(gsa_scratch_path(&scratch, "step-2/config.ini"), 3);
-    ck_assert_int_eq(gsa_checkpoint_find(NULL, scratch.folder, NULL, &path, &warning, &error), GSA_ERR_FORMAT);
+    ck_assert_int_eq(gsa_checkpoint_find(NULL, scratch.folder, NULL, &path, &warning, &error),
+                     GSA_ERR_FORMAT);
     ck_assert_ptr_nonnull(strstr(error.text, "holds no whole checkpoint: "));
     ck_assert_ptr_nonnull(strstr(error.text, "step-2/config.ini' does not have the hash"));
     ck_assert_ptr_null(path);
@@ -474,13 +505,14 @@ START_TEST(a_step_itself)
     ck_assert_ptr_null(warning);
     gsa_release(NULL, path);
     flip(gsa_scratch_path(&scratch, "step-1/config.ini"), 0);
-    ck_assert_int_eq(gsa_checkpoint_find(NULL, step, NULL, &path, &warning, &error), GSA_ERR_FORMAT);
+    ck_assert_int_eq(gsa_checkpoint_find(NULL, step, NULL, &path, &warning, &error),
+                     GSA_ERR_FORMAT);
     ck_assert_ptr_nonnull(strstr(error.text, "step-1/config.ini' does not have the hash"));
     gsa_scratch_close(&scratch);
 }
 END_TEST
 
-/* ---- faults -------------------------------------------------------------------------------------------------------- */
+/* ---- faults -------------------------------------------------------------------------------- */
 
 typedef struct plan {
     int64_t old_step, new_step;
@@ -501,21 +533,26 @@ static int fault_once(const plan *p, int op, int n, int forever)
     faults.fail[op] = n, faults.forever = forever;
     const gsa_status status = save(&faults.table, scratch.folder, p->new_step, 2, p->keep, &error);
     const int reached = faults.calls[op] >= n;
-    ck_assert_msg(gsa_faults_live(&faults) == 0, "op %d call %d: %lld live", op, n, (long long)gsa_faults_live(&faults));
-    ck_assert_msg((status == GSA_OK) == (error.text[0] == 0), "op %d call %d: status %d, '%s'", op, n, (int)status,
-                  error.text);
+    ck_assert_msg(gsa_faults_live(&faults) == 0, "op %d call %d: %lld live", op, n,
+                  (long long)gsa_faults_live(&faults));
+    ck_assert_msg((status == GSA_OK) == (error.text[0] == 0), "op %d call %d: status %d, '%s'", op,
+                  n, (int)status, error.text);
     found(NULL, scratch.folder, marks, &mark, &warned);
-    ck_assert_msg(mark == 2 || (mark == 1 && status != GSA_OK), "op %d call %d forever %d: status %d, mark %d", op, n,
-                  forever, (int)status, mark);
-    if (!forever) ck_assert_msg(!warned, "op %d call %d: `latest` does not name what is whole", op, n);
+    ck_assert_msg(mark == 2 || (mark == 1 && status != GSA_OK),
+                  "op %d call %d forever %d: status %d, mark %d", op, n, forever, (int)status,
+                  mark);
+    if (!forever)
+        ck_assert_msg(!warned, "op %d call %d: `latest` does not name what is whole", op, n);
     if (op != GSA_OP_KIND && op != GSA_OP_CLOSE && reached)
-        ck_assert_msg(status == (op == GSA_OP_ALLOC ? GSA_ERR_MEMORY : GSA_ERR_IO), "op %d call %d: status %d", op, n,
-                      (int)status);
-    must_save(scratch.folder, p->new_step, 3, p->keep); /* the next save finds nothing in its way, and cleans */
+        ck_assert_msg(status == (op == GSA_OP_ALLOC ? GSA_ERR_MEMORY : GSA_ERR_IO),
+                      "op %d call %d: status %d", op, n, (int)status);
+    must_save(scratch.folder, p->new_step, 3,
+              p->keep); /* the next save finds nothing in its way, and cleans */
     found(NULL, scratch.folder, marks, &mark, &warned);
     ck_assert_int_eq(mark, 3);
     ck_assert_int_eq(warned, 0);
-    ck_assert_int_eq(gsa_count_entries(scratch.folder, ".tmp") + gsa_count_entries(scratch.folder, ".old"), 0);
+    ck_assert_int_eq(
+        gsa_count_entries(scratch.folder, ".tmp") + gsa_count_entries(scratch.folder, ".old"), 0);
     gsa_scratch_close(&scratch);
     return reached;
 }
@@ -536,7 +573,8 @@ END_TEST
 static gsa_status try_finding(gsa_faults *faults, void *folder)
 {
     char *path, *warning;
-    const gsa_status status = gsa_checkpoint_find(&faults->table, folder, NULL, &path, &warning, NULL);
+    const gsa_status status =
+        gsa_checkpoint_find(&faults->table, folder, NULL, &path, &warning, NULL);
     gsa_release(&faults->table, path);
     gsa_release(&faults->table, warning);
     return status;
@@ -551,20 +589,23 @@ START_TEST(finding_with_faults)
     gsa_scratch_open(&scratch);
     must_save(scratch.folder, 1, 1, 2);
     must_save(scratch.folder, 2, 2, 2);
-    ck_assert_int_gt(gsa_faults_sweep(GSA_OP_ALLOC, 0, GSA_ERR_MEMORY, try_finding, scratch.folder), 0);
+    ck_assert_int_gt(gsa_faults_sweep(GSA_OP_ALLOC, 0, GSA_ERR_MEMORY, try_finding, scratch.folder),
+                     0);
     flip(gsa_scratch_path(&scratch, "step-2/config.ini"), 0);
-    ck_assert_int_gt(gsa_faults_sweep(GSA_OP_ALLOC, 0, GSA_ERR_MEMORY, try_finding, scratch.folder), 0);
+    ck_assert_int_gt(gsa_faults_sweep(GSA_OP_ALLOC, 0, GSA_ERR_MEMORY, try_finding, scratch.folder),
+                     0);
     ck_assert_int_gt(gsa_faults_sweep(GSA_OP_LIST, 0, GSA_ERR_IO, try_finding, scratch.folder), 0);
     flip(gsa_scratch_path(&scratch, "step-2/config.ini"), 0);
     gsa_faults_start(&faults);
-    faults.fail[GSA_OP_READ] = 5; /* the first two reads are `latest`, the next two the manifest: then the first file */
+    faults.fail[GSA_OP_READ] =
+        5; /* the first two reads are `latest`, the next two the manifest: then the first file */
     ck_assert_str_eq(found(&faults.table, scratch.folder, marks, &mark, &warned), "step-1");
     ck_assert_int_eq(warned, 1);
     gsa_scratch_close(&scratch);
 }
 END_TEST
 
-/* ---- killed -------------------------------------------------------------------------------------------------------- */
+/* ---- killed -------------------------------------------------------------------------------- */
 
 static void save_for_ever(const char *folder, int64_t step)
 {
@@ -576,7 +617,8 @@ static int64_t step_found(const char *folder)
 {
     char *path, *warning;
     gsa_error error = { 0 };
-    ck_assert_msg(gsa_checkpoint_find(NULL, folder, NULL, &path, &warning, &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(gsa_checkpoint_find(NULL, folder, NULL, &path, &warning, &error) == GSA_OK, "%s",
+                  error.text);
     const int64_t step = atoll(strrchr(path, '-') + 1);
     ck_assert_msg(is_mark(NULL, path, (int)(step % 100)), "%s is mixed", path);
     ck_assert_msg(warning == NULL, "%s", warning);
@@ -632,15 +674,17 @@ START_TEST(killed_at_any_moment)
     }
     must_save(scratch.folder, step + 1, 0, 2);
     ck_assert_int_eq(gsa_count_entries(scratch.folder, ".tmp"), 0);
-    printf("%d kills, step %lld reached, %d leftovers, 0 unreadable\n", KILLS, (long long)step, leftovers);
+    printf("%d kills, step %lld reached, %d leftovers, 0 unreadable\n", KILLS, (long long)step,
+           leftovers);
     ck_assert_int_gt(leftovers, 0); /* else no save was cut */
     gsa_scratch_close(&scratch);
 }
 END_TEST
 
-/* ---- power loss ---------------------------------------------------------------------------------------------------- */
+/* ---- power loss ---------------------------------------------------------------------------- */
 
-/* The power goes after `power` changes of the second save. Returns 0 when it came to its end before. */
+/* The power goes after `power` changes of the second save. Returns 0 when it came to its end
+ * before. */
 static int power_lost(const plan *p, int64_t power, gsa_dice *dice)
 {
     static const int marks[] = { 1, 2, 3, -1 };
@@ -658,9 +702,11 @@ static int power_lost(const plan *p, int64_t power, gsa_dice *dice)
     ck_assert_int_eq(status != GSA_OK, cut);
     gsa_drawer_power_cycle(&drawer, dice);
     const char *name = found(&drawer.table, "/runs/one", marks, &mark, &warned);
-    ck_assert_msg(mark == 2 || (mark == 1 && status != GSA_OK), "change %lld: found '%s' with mark %d in '%s'",
-                  (long long)power, name, mark, names_in(&drawer.table, "/runs/one"));
-    ck_assert_msg(!warned || p->old_step == p->new_step, "change %lld: `latest` names what is not whole", (long long)power);
+    ck_assert_msg(mark == 2 || (mark == 1 && status != GSA_OK),
+                  "change %lld: found '%s' with mark %d in '%s'", (long long)power, name, mark,
+                  names_in(&drawer.table, "/runs/one"));
+    ck_assert_msg(!warned || p->old_step == p->new_step,
+                  "change %lld: `latest` names what is not whole", (long long)power);
     const gsa_status again = save(&drawer.table, "/runs/one", p->new_step + 1, 3, p->keep, &error);
     ck_assert_msg(again == GSA_OK, "change %lld: %s", (long long)power, error.text);
     found(&drawer.table, "/runs/one", marks, &mark, &warned);
@@ -700,11 +746,14 @@ START_TEST(a_file_that_is_not_read_is_neither_checked_nor_missed)
     for (int round = 0; round < 2; round++) {
         if (round == 0) flip(file, 3);
         else ck_assert_int_eq(remove(file), 0);
-        ck_assert_int_eq(gsa_checkpoint_find(NULL, scratch.folder, "config.ini", &path, &warning, &error), GSA_OK);
+        ck_assert_int_eq(
+            gsa_checkpoint_find(NULL, scratch.folder, "config.ini", &path, &warning, &error),
+            GSA_OK);
         ck_assert_str_eq(path, gsa_scratch_path(&scratch, "step-2"));
         ck_assert_ptr_null(warning);
         gsa_release(NULL, path);
-        ck_assert_int_eq(gsa_checkpoint_find(NULL, scratch.folder, "state", &path, &warning, &error), GSA_OK);
+        ck_assert_int_eq(
+            gsa_checkpoint_find(NULL, scratch.folder, "state", &path, &warning, &error), GSA_OK);
         ck_assert_str_eq(path, gsa_scratch_path(&scratch, "step-1"));
         gsa_release(NULL, path);
         gsa_release(NULL, warning);
@@ -723,15 +772,19 @@ int main(int argc, char **argv)
                                        GSA_TEST(what_is_linked_is_never_removed),
                                        GSA_TEST(abandoned_leaves_nothing),
                                        GSA_TEST(refusals) };
-    static const gsa_test finding[] = { GSA_LOOP(damage_is_named_and_passed_over, GSA_COUNT(damages)),
-                                        GSA_TEST(every_flipped_byte_is_seen), GSA_TEST(none_is_whole),
-                                        GSA_TEST(a_step_itself),
-                                        GSA_TEST(a_file_that_is_not_read_is_neither_checked_nor_missed) };
-    static const gsa_test faults[] = { GSA_LOOP(old_or_new_whatever_fails, 3), GSA_TEST(finding_with_faults) };
+    static const gsa_test finding[] = {
+        GSA_LOOP(damage_is_named_and_passed_over, GSA_COUNT(damages)),
+        GSA_TEST(every_flipped_byte_is_seen), GSA_TEST(none_is_whole), GSA_TEST(a_step_itself),
+        GSA_TEST(a_file_that_is_not_read_is_neither_checked_nor_missed)
+    };
+    static const gsa_test faults[] = { GSA_LOOP(old_or_new_whatever_fails, 3),
+                                       GSA_TEST(finding_with_faults) };
     static const gsa_test killed[] = { GSA_TEST(killed_at_any_moment) };
     static const gsa_test power[] = { GSA_LOOP(old_or_new_without_power, 3) };
-    static const gsa_case cases[] = { GSA_CASE("saving", saving, 60), GSA_CASE("finding", finding, 60),
-                                      GSA_CASE("faults", faults, 120), GSA_CASE("killed", killed, 120),
+    static const gsa_case cases[] = { GSA_CASE("saving", saving, 60),
+                                      GSA_CASE("finding", finding, 60),
+                                      GSA_CASE("faults", faults, 120),
+                                      GSA_CASE("killed", killed, 120),
                                       GSA_CASE("power_loss", power, 120) };
     return gsa_run_suite("checkpoint", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -1,4 +1,5 @@
-/* Token by token: the numbers of the whole, in whatever pieces and company; what it costs; what it refuses. */
+/* Token by token: the numbers of the whole, in whatever pieces and company; what it costs; what it
+ * refuses. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,12 +36,13 @@ static const char *const causal[] = {
     "cross,odd+cross*2",
 };
 
-static void growing_same(const char *name, const double *a, const double *b, int64_t rows, double bound)
+static void growing_same(const char *name, const double *a, const double *b, int64_t rows,
+                         double bound)
 {
     ck_assert_msg(!gsa_differ(name, a, b, rows * H, bound, bound), "%s", name);
 }
 
-/* ---- equal ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- equal --------------------------------------------------------------------------------- */
 static void one_by_one(int i, int real, int32_t most, double bound)
 {
     const gsa_settings settings = growing_settings((uint64_t)i + 100);
@@ -90,7 +92,8 @@ START_TEST(longest_does_not_matter)
     const int32_t longest[] = { 33, 34, 64, 65, 200 }, zero = 0, n = 33;
     double row[5][33 * H];
     for (int l = 0; l < 5; l++) {
-        growing w = growing_open(gsa_system_default(), causal[_i], &settings, GSA_F64, 200, longest[l]);
+        growing w =
+            growing_open(gsa_system_default(), causal[_i], &settings, GSA_F64, 200, longest[l]);
         growing_begin(&w, 1, NULL);
         growing_append(&w, &zero, &n, row[l]);
         growing_same(causal[_i], row[l], row[0], n, 1e-12);
@@ -99,13 +102,16 @@ START_TEST(longest_does_not_matter)
 }
 END_TEST
 
-/* Sentences of a document: each reads its own sentence of the memory. Where one ends is known when the next begins. */
-static const char *const aligned[] = { "full:causal=1+cross:align=1*2", "bpt:causal=1:k=2+cross:align=1,odd,cross:align=1" };
+/* Sentences of a document: each reads its own sentence of the memory. Where one ends is known when
+ * the next begins. */
+static const char *const aligned[] = { "full:causal=1+cross:align=1*2",
+                                       "bpt:causal=1:k=2+cross:align=1,odd,cross:align=1" };
 
 START_TEST(groups_come_with_their_tokens)
 {
     enum { N = 24, M = 9 };
-    static const int32_t group[N] = { 0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 2, 4, 4, 4, 5, 5, 5, 5, 6, 6, 6 };
+    static const int32_t group[N] = { 0, 0, 0, 0, 0, 1, 1, 1, 2, 2, 2, 2,
+                                      2, 2, 4, 4, 4, 5, 5, 5, 5, 6, 6, 6 };
     static const int32_t memory_group[M] = { 0, 0, 1, 1, 1, 2, 4, 4, 5 }, memory = M;
     const gsa_settings settings = growing_settings((uint64_t)_i / 3 + 500);
     growing w = growing_open(gsa_system_default(), aligned[_i / 3], &settings, GSA_F64, N, N + 3);
@@ -126,14 +132,16 @@ START_TEST(groups_come_with_their_tokens)
     growing_begin(&w, 1, &memory);
     static const int32_t falls[] = { 3, 2 }, two = 2;
     gsa_tape_reset(w.b.tape, 0, 0, 0);
-    gsa_generation_append(w.generation, w.b.tape, gsa_tape_constant(w.b.tape, w.rows, GSA_F64, 2, H), &two, falls);
+    gsa_generation_append(w.generation, w.b.tape,
+                          gsa_tape_constant(w.b.tape, w.rows, GSA_F64, 2, H), &two, falls);
     ck_assert_int_eq(gsa_tape_status(w.b.tape, &w.b.error), GSA_ERR_ARGUMENT);
-    ck_assert_ptr_nonnull(strstr(w.b.error.text, "group 2 of token 1 comes before that of the token before it"));
+    ck_assert_ptr_nonnull(
+        strstr(w.b.error.text, "group 2 of token 1 comes before that of the token before it"));
     growing_close(&w);
 }
 END_TEST
 
-/* ---- company: sequences of different lengths, in pieces, opened late, copied and dropped ----------------------------- */
+/* ---- company: sequences of different lengths, in pieces, opened late, copied and dropped ---- */
 typedef struct told { /* what a sequence should have read: its tokens are pieces of `rows` */
     int32_t length, memory, first[SHORT], count[SHORT];
     int pieces;
@@ -157,9 +165,11 @@ static void random_step(growing *w, gsa_dice *dice, told *told_of, int32_t count
     int32_t first[MOST_SEQUENCES], length[MOST_SEQUENCES];
     double out[MOST_SEQUENCES * 8 * H], *at = out;
     for (int32_t i = 0; i < count; i++) {
-        first[i] = (int32_t)gsa_between(dice, 0, SHORT - 8), length[i] = (int32_t)gsa_between(dice, 0, 6);
+        first[i] = (int32_t)gsa_between(dice, 0, SHORT - 8),
+        length[i] = (int32_t)gsa_between(dice, 0, 6);
         if (length[i] > SHORT - told_of[i].length) length[i] = SHORT - told_of[i].length;
-        told_of[i].first[told_of[i].pieces] = first[i], told_of[i].count[told_of[i].pieces++] = length[i];
+        told_of[i].first[told_of[i].pieces] = first[i],
+        told_of[i].count[told_of[i].pieces++] = length[i];
         told_of[i].length += length[i];
     }
     growing_append(w, first, length, out);
@@ -175,7 +185,8 @@ static int32_t random_choice(growing *w, gsa_dice *dice, told *told_of, int32_t 
     int32_t parent[MOST_SEQUENCES];
     memcpy(old, told_of, sizeof old);
     const int32_t next = (int32_t)gsa_between(dice, 1, MOST_SEQUENCES - 2);
-    for (int32_t i = 0; i < next; i++) told_of[i] = old[parent[i] = (int32_t)gsa_between(dice, 0, count - 1)];
+    for (int32_t i = 0; i < next; i++)
+        told_of[i] = old[parent[i] = (int32_t)gsa_between(dice, 0, count - 1)];
     MUST(&w->b, gsa_generation_choose(w->generation, parent, next, &w->b.error));
     return next;
 }
@@ -203,14 +214,15 @@ START_TEST(sequences_come_fork_and_go)
 }
 END_TEST
 
-/* In double the bits of a row do not depend on its company, nor on the pieces in which its tokens came. In float they may: the matrix
- * product's library takes another path for few rows. */
+/* In double the bits of a row do not depend on its company, nor on the pieces in which its tokens
+ * came. In float they may: the matrix product's library takes another path for few rows. */
 static void keep_company(int i, int real)
 {
     const gsa_settings settings = growing_settings((uint64_t)i + 400);
     growing w = growing_open(gsa_system_default(), causal[i], &settings, real, SHORT, SHORT);
     double alone[40 * H], beside[3 * 40 * H], step[3 * H];
-    const int32_t zero[] = { 0, 0, 0 }, other[] = { 20, 0, 7 }, forty[] = { 40, 40, 40 }, one[] = { 1, 1, 1 };
+    const int32_t zero[] = { 0, 0, 0 }, other[] = { 20, 0, 7 }, forty[] = { 40, 40, 40 },
+                  one[] = { 1, 1, 1 };
     growing_begin(&w, 1, NULL);
     growing_append(&w, zero, forty, alone);
     gsa_generation_clear(w.generation);
@@ -240,7 +252,7 @@ START_TEST(company_changes_little_in_float)
 }
 END_TEST
 
-/* ---- cost --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- cost ---------------------------------------------------------------------------------- */
 typedef struct priced {
     int64_t rows, edges;
 } priced;
@@ -296,8 +308,9 @@ START_TEST(full_is_linear)
 }
 END_TEST
 
-/* Every doubling of the prefix adds the same to a token's price: k nodes of a new level to its row, and the tokens of a level's span
- * to the spans' rows, once in so many tokens. The last layer's spans are read by nobody and cost nothing. */
+/* Every doubling of the prefix adds the same to a token's price: k nodes of a new level to its row,
+ * and the tokens of a level's span to the spans' rows, once in so many tokens. The last layer's
+ * spans are read by nobody and cost nothing. */
 START_TEST(bpt_grows_as_the_logarithm)
 {
     enum { LAYERS = 3, K = 4 };
@@ -358,21 +371,23 @@ START_TEST(a_beam_shares_its_prefix)
 }
 END_TEST
 
-/* ---- refused ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- refused ------------------------------------------------------------------------------- */
 static const struct {
     const char *spec, *said;
 } refused[] = {
-    { "star*2",
-      "stack decoder cannot generate: layers 0 to 1 run star, which does not promise that no token depends on a later "
-      "one" },
-    { "window:causal=1*3,ring", "layers 3 to 3 run ring, which does not promise that no token depends on a later one" },
-    { "window", "layers 0 to 0 run window, which does not promise that no token depends on a later one (see its parameter "
+    { "star*2", "stack decoder cannot generate: layers 0 to 1 run star, which does not promise "
+                "that no token depends on a later "
+                "one" },
+    { "window:causal=1*3,ring",
+      "layers 3 to 3 run ring, which does not promise that no token depends on a later one" },
+    { "window", "layers 0 to 0 run window, which does not promise that no token depends on a later "
+                "one (see its parameter "
                 "'causal')" },
     { "bpt:k=2*2", "layers 0 to 1 run bpt:k=2, which does not promise that no token depends" },
     { "head_area", "run head_area, which does not promise that no token depends on a later one" },
-    { "full:causal=1,strided",
-      "layers 1 to 1 run strided, which does not promise that what a token reads stays the same as the "
-      "text grows" },
+    { "full:causal=1,strided", "layers 1 to 1 run strided, which does not promise that what a "
+                               "token reads stays the same as the "
+                               "text grows" },
 };
 
 START_TEST(patterns_that_do_not_promise)
@@ -380,7 +395,9 @@ START_TEST(patterns_that_do_not_promise)
     const gsa_settings settings = growing_settings(1);
     growing w = growing_open(gsa_system_default(), refused[_i].spec, &settings, GSA_F64, 4, 0);
     const gsa_generation_options options = { .longest = 8 };
-    ck_assert_int_eq(gsa_generation_create(w.stack, w.b.backend, &options, &w.generation, &w.b.error), GSA_ERR_UNSUPPORTED);
+    ck_assert_int_eq(
+        gsa_generation_create(w.stack, w.b.backend, &options, &w.generation, &w.b.error),
+        GSA_ERR_UNSUPPORTED);
     ck_assert_msg(strstr(w.b.error.text, refused[_i].said) != NULL, "said: %s", w.b.error.text);
     ck_assert_ptr_null(w.generation);
     growing_close(&w);
@@ -403,17 +420,21 @@ START_TEST(calls_that_do_not_fit)
     gsa_generation *g = NULL;
     const int32_t three = 3, four = 4, minus = -1, parent = 1;
     double out[3 * H];
-    ck_assert_int_eq(gsa_generation_create(w.stack, w.b.backend, &none, &g, &w.b.error), GSA_ERR_ARGUMENT);
+    ck_assert_int_eq(gsa_generation_create(w.stack, w.b.backend, &none, &g, &w.b.error),
+                     GSA_ERR_ARGUMENT);
     growing_begin(&w, 1, NULL);
     ck_assert_int_eq(gsa_generation_choose(w.generation, &parent, 1, &w.b.error), GSA_ERR_ARGUMENT);
-    ck_assert_int_eq(gsa_generation_choose(w.generation, &parent, -1, &w.b.error), GSA_ERR_ARGUMENT);
+    ck_assert_int_eq(gsa_generation_choose(w.generation, &parent, -1, &w.b.error),
+                     GSA_ERR_ARGUMENT);
     gsa_tensor *rows = gsa_tape_constant(w.b.tape, w.rows, GSA_F64, 4, H);
     gsa_generation_append(w.generation, w.b.tape, rows, &three, NULL);
     expect(&w, GSA_ERR_ARGUMENT, "3 tokens of 6 columns, but the input is [4, 6]");
-    gsa_generation_append(w.generation, w.b.tape, gsa_tape_constant(w.b.tape, w.rows, GSA_F64, 4, H), &minus, NULL);
+    gsa_generation_append(w.generation, w.b.tape,
+                          gsa_tape_constant(w.b.tape, w.rows, GSA_F64, 4, H), &minus, NULL);
     expect(&w, GSA_ERR_LIMIT, "-1 tokens");
     growing_append(&w, (const int32_t[]){ 0 }, &three, out);
-    gsa_generation_append(w.generation, w.b.tape, gsa_tape_constant(w.b.tape, w.rows, GSA_F64, 4, H), &four, NULL);
+    gsa_generation_append(w.generation, w.b.tape,
+                          gsa_tape_constant(w.b.tape, w.rows, GSA_F64, 4, H), &four, NULL);
     expect(&w, GSA_ERR_LIMIT, "4 tokens after 3 of sequence 0, but it may have 5 at most");
     const int32_t two = 2;
     growing_append(&w, (const int32_t[]){ 3 }, &two, out); /* as if nothing had happened */
@@ -431,14 +452,15 @@ START_TEST(calls_that_do_not_fit)
 }
 END_TEST
 
-/* ---- memory -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- memory -------------------------------------------------------------------------------- */
 static gsa_status grow_a_little(growing *w, double *out)
 {
     const gsa_generation_options options = { .longest = 20 };
     const int32_t parent[] = { 0, 0 }, length[] = { 3, 4 };
     gsa_tape *tape = w->b.tape;
     gsa_tape_reset(tape, 0, 0, 0);
-    gsa_status status = gsa_generation_create(w->stack, w->b.backend, &options, &w->generation, &w->b.error);
+    gsa_status status =
+        gsa_generation_create(w->stack, w->b.backend, &options, &w->generation, &w->b.error);
     if (status == GSA_OK) gsa_generation_open(w->generation, tape, 1, NULL);
     if (status == GSA_OK) status = gsa_tape_status(tape, &w->b.error);
     if (status == GSA_OK) status = gsa_generation_choose(w->generation, parent, 2, &w->b.error);
@@ -497,8 +519,10 @@ static const gsa_test refusals[] = { GSA_LOOP(patterns_that_do_not_promise, GSA_
 
 int main(int argc, char **argv)
 {
-    static const gsa_case cases[] = { GSA_CASE("equal", equal, 60),       GSA_CASE("far", far, 60),
-                                      GSA_CASE("company", company, 60),   GSA_CASE("cost", cost, 60),
-                                      GSA_CASE("refusals", refusals, 30), GSA_CASE("memory", memory, 60) };
+    static const gsa_case cases[] = {
+        GSA_CASE("equal", equal, 60),       GSA_CASE("far", far, 60),
+        GSA_CASE("company", company, 60),   GSA_CASE("cost", cost, 60),
+        GSA_CASE("refusals", refusals, 30), GSA_CASE("memory", memory, 60)
+    };
     return gsa_run_suite("generation", cases, GSA_COUNT(cases), argc, argv);
 }

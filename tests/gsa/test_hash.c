@@ -1,4 +1,5 @@
-/* SHA-256 against the published vectors and, for every length around the block's, against itself in pieces. */
+/* SHA-256 against the published vectors and, for every length around the block's, against itself in
+ * pieces. */
 #include <stdlib.h>
 #include <string.h>
 #include "gsa/hash.h"
@@ -17,8 +18,9 @@ static const vector vectors[] = {
     { "abc", 1, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
     { "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 1,
       "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1" },
-    { "abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnopqklmnopqrlmnopqrsmnopqrstnopqrstu", 1,
-      "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1" },
+    { "abcdefghbcdefghicdefghijdefghijkefghijklfghijklmghijklmnhijklmnoijklmnopjklmnopqklmnopqrlmno"
+      "pqrsmnopqrstnopqrstu",
+      1, "cf5b16a778af8380036ce59e7b0492370b249b11e8f07a51afac45037afee9d1" },
     { "a", 1000000, "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0" },
 };
 
@@ -54,7 +56,8 @@ static void hash_of(const void *at, int64_t bytes, int plain, char hex[65])
     gsa_sha256_end(&hash, hex);
 }
 
-/* The hash of the 301 hex digests of the messages of length 0 to 300, as another implementation computed it. */
+/* The hash of the 301 hex digests of the messages of length 0 to 300, as another implementation
+ * computed it. */
 START_TEST(every_length)
 {
     uint8_t text[301];
@@ -95,8 +98,10 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test known[] = { GSA_LOOP(published_vectors, 2 * GSA_COUNT(vectors)), GSA_LOOP(every_length, 2) };
+    static const gsa_test known[] = { GSA_LOOP(published_vectors, 2 * GSA_COUNT(vectors)),
+                                      GSA_LOOP(every_length, 2) };
     static const gsa_test pieces[] = { GSA_TEST(pieces_change_nothing) };
-    static const gsa_case cases[] = { GSA_CASE("vectors", known, 30), GSA_CASE("pieces", pieces, 30) };
+    static const gsa_case cases[] = { GSA_CASE("vectors", known, 30),
+                                      GSA_CASE("pieces", pieces, 30) };
     return gsa_run_suite("hash", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -10,7 +10,8 @@ static const int64_t tokens[] = { SOURCE, TARGET };
 static const gsa_model_sequence both[] = SOURCE_AND_TARGET(source, target);
 static const char *const pairs[][2] = { { "bpt:k=4*2", "bpt:k=4:causal=1+cross*2" },
                                         { "full*2", "full:causal=1+cross*2" },
-                                        { "star,window:width=3*2", "full:causal=1*1,full:causal=1+cross*2" } };
+                                        { "star,window:width=3*2",
+                                          "full:causal=1*1,full:causal=1+cross*2" } };
 
 static world pair_of(const gsa_system *system, int which, int norm, double dropout)
 {
@@ -22,21 +23,26 @@ static world pair_of(const gsa_system *system, int which, int norm, double dropo
     return w;
 }
 
-/* ---- the same, stack by stack ------------------------------------------------------------------------------------------------ */
-/* Two stacks made and run by hand, in a bench of their own: values depend on names alone, so they are the model's. */
+/* ---- the same, stack by stack -------------------------------------------------------------- */
+/* Two stacks made and run by hand, in a bench of their own: values depend on names alone, so they
+ * are the model's. */
 typedef struct hand {
     gsa_stack *stack[2];
     gsa_stack_batch *batch[2];
     gsa_readout out[2];
 } hand;
 
-static gsa_stack *hand_stack(world *w, const char *name, const char *text, uint32_t reads, const int *tap, uint32_t site)
+static gsa_stack *hand_stack(world *w, const char *name, const char *text, uint32_t reads,
+                             const int *tap, uint32_t site)
 {
     gsa_stack_spec spec;
     gsa_stack *stack;
-    const gsa_stack_options o = { .name = name, .reads = reads, .taps = tap, .n_taps = tap != NULL, .first_site = site };
+    const gsa_stack_options o = {
+        .name = name, .reads = reads, .taps = tap, .n_taps = tap != NULL, .first_site = site
+    };
     MUST(&w->b, gsa_spec_parse(NULL, text, &spec, &w->b.error));
-    MUST(&w->b, gsa_stack_create(NULL, w->registry, &spec, &w->settings, &o, w->b.parameters, &stack, &w->b.error));
+    MUST(&w->b, gsa_stack_create(NULL, w->registry, &spec, &w->settings, &o, w->b.parameters,
+                                 &stack, &w->b.error));
     gsa_spec_release(&spec);
     return stack;
 }
@@ -45,12 +51,13 @@ static hand hand_open(world *w, const char *const *specs, const int *tap)
 {
     hand h = { 0 };
     h.stack[0] = hand_stack(w, "encoder", specs[0], tap ? 0 : GSA_READ_SEQUENCE, tap, 0);
-    h.stack[1] = hand_stack(w, "decoder", specs[1], GSA_READ_SEQUENCE, NULL, gsa_stack_sites(h.stack[0]));
+    h.stack[1] =
+        hand_stack(w, "decoder", specs[1], GSA_READ_SEQUENCE, NULL, gsa_stack_sites(h.stack[0]));
     for (int i = 0; i < 2; i++) {
         MUST(&w->b, gsa_stack_batch_create(h.stack[i], &h.batch[i], &w->b.error));
         const char *name = i ? "rows.target" : "rows.source";
-        MUST(&w->b,
-             gsa_parameters_add(w->b.parameters, name, tokens[i], 6, GSA_INIT_NORMAL, 1, 0, &w->rows[i], &w->b.error));
+        MUST(&w->b, gsa_parameters_add(w->b.parameters, name, tokens[i], 6, GSA_INIT_NORMAL, 1, 0,
+                                       &w->rows[i], &w->b.error));
     }
     return h;
 }
@@ -62,15 +69,19 @@ static void hand_run(world *w, hand *h, int training)
     gsa_tape_reset(w->b.tape, training, 3, 5);
     for (int i = 0; i < 2; i++) {
         MUST(&w->b, gsa_stack_batch_build(h->batch[i], NULL, NULL, &s[i], &w->b.error));
-        gsa_tensor *memory = i == 0 ? NULL : h->out[0].taps ? h->out[0].taps[0] : h->out[0].sequence;
-        gsa_stack_forward(h->stack[i], w->b.tape, h->batch[i], &w->rows[i]->value, memory, &h->out[i]);
+        gsa_tensor *memory = i == 0           ? NULL
+                             : h->out[0].taps ? h->out[0].taps[0]
+                                              : h->out[0].sequence;
+        gsa_stack_forward(h->stack[i], w->b.tape, h->batch[i], &w->rows[i]->value, memory,
+                          &h->out[i]);
     }
     MUST(&w->b, gsa_tape_status(w->b.tape, &w->b.error));
 }
 
 static void hand_close(hand *h)
 {
-    for (int i = 0; i < 2; i++) gsa_stack_batch_release(h->batch[i]), gsa_stack_release(h->stack[i]);
+    for (int i = 0; i < 2; i++)
+        gsa_stack_batch_release(h->batch[i]), gsa_stack_release(h->stack[i]);
 }
 
 /* To the bit: rows and gradients, with dropout. */
@@ -105,7 +116,7 @@ START_TEST(a_model_is_its_stacks_one_after_the_other)
 }
 END_TEST
 
-/* ---- memory ------------------------------------------------------------------------------------------------------------------- */
+/* ---- memory -------------------------------------------------------------------------------- */
 START_TEST(memory_at_a_depth_is_the_tap)
 {
     const char *const specs[] = { "full*3", "full:causal=1+cross*2" };
@@ -118,9 +129,11 @@ START_TEST(memory_at_a_depth_is_the_tap)
     world_run(&w, both, 1, out);
     hand_run(&v, &h, 1);
     expect_same(&w, out, &v, &h);
-    ck_assert((gsa_model_tap(w.model, out, 0, _i) != NULL) == (_i < 2)); /* after the last layer: the sequence itself */
+    ck_assert((gsa_model_tap(w.model, out, 0, _i) != NULL) ==
+              (_i < 2)); /* after the last layer: the sequence itself */
     ck_assert((out[0].sequence != NULL) == (_i == 2));
-    for (int i = 0; i < gsa_parameters_count(w.b.parameters); i++) { /* deeper layers reach nothing */
+    for (int i = 0; i < gsa_parameters_count(w.b.parameters);
+         i++) { /* deeper layers reach nothing */
         const gsa_parameter *x = gsa_parameters_at(w.b.parameters, i);
         int layer = -1;
         if (strncmp(x->name, "encoder.0.", 10) == 0) layer = x->name[10] - '0';
@@ -134,22 +147,26 @@ END_TEST
 
 static const void *watched;
 static int watched_calls, all_calls;
-static gsa_status (*real_gemm)(gsa_backend *, void *, const void *, const void *, int64_t, int64_t, int64_t, int, int,
-                               int64_t, int64_t, int64_t, int);
-static gsa_status counting_gemm(gsa_backend *b, void *c, const void *x, const void *y, int64_t m, int64_t n, int64_t k,
-                                int ta, int tb, int64_t ldc, int64_t lda, int64_t ldb, int accumulate)
+static gsa_status (*real_gemm)(gsa_backend *, void *, const void *, const void *, int64_t, int64_t,
+                               int64_t, int, int, int64_t, int64_t, int64_t, int);
+static gsa_status counting_gemm(gsa_backend *b, void *c, const void *x, const void *y, int64_t m,
+                                int64_t n, int64_t k, int ta, int tb, int64_t ldc, int64_t lda,
+                                int64_t ldb, int accumulate)
 {
     all_calls++;
     watched_calls += x == watched;
     return real_gemm(b, c, x, y, m, n, k, ta, tb, ldc, lda, ldb, accumulate);
 }
 
-/* The memory is projected to K and V once a layer of each run that reads it; the encoder runs once for two readers. */
+/* The memory is projected to K and V once a layer of each run that reads it; the encoder runs once
+ * for two readers. */
 START_TEST(memory_is_projected_once_a_layer)
 {
     world w = world_open(NULL, GSA_F64);
     picture p = translator("full*2", "cross*3");
-    p.runs[2] = (gsa_model_run){ .name = "second", .stack = "decoder", .sequence = "target", .memory = "encoder" };
+    p.runs[2] = (gsa_model_run){
+        .name = "second", .stack = "decoder", .sequence = "target", .memory = "encoder"
+    };
     world_make(&w, &p, tokens);
     gsa_readout out[3];
     gsa_tensor *rows[] = { &w.rows[0]->value, &w.rows[1]->value };
@@ -167,7 +184,8 @@ START_TEST(memory_is_projected_once_a_layer)
     all_calls = 0;
     gsa_tape_reset(w.b.tape, 0, 0, 0);
     gsa_model_forward(w.model, w.b.tape, w.batch, rows, out);
-    ck_assert_int_eq(all_calls, 2 * 6 + 2 * 3 * 4); /* the encoder once; q, k, v, o of each cross layer */
+    ck_assert_int_eq(all_calls,
+                     2 * 6 + 2 * 3 * 4); /* the encoder once; q, k, v, o of each cross layer */
     w.b.backend->gemm = real_gemm;
     world_close(&w);
 }
@@ -180,7 +198,8 @@ START_TEST(aligned_memory_is_sentence_by_sentence)
                          mg[] = { 0, 1, 1, 2, 3, 0, 1, 2 };
     static const int32_t own_n[] = { 2, 3, 0, 2, 1, 0, 3 },
                          own_m[] = { 1, 2, 1, 1, 1, 1, 1 }; /* the same, group by group of target */
-    const gsa_model_sequence whole[] = { { 2, n, NULL, ng, NULL, NULL, 0, 0 }, { 2, m, NULL, mg, NULL, NULL, 0, 0 } };
+    const gsa_model_sequence whole[] = { { 2, n, NULL, ng, NULL, NULL, 0, 0 },
+                                         { 2, m, NULL, mg, NULL, NULL, 0, 0 } };
     const gsa_model_sequence apart[] = SOURCE_AND_TARGET(own_n, own_m);
     const char *const specs[] = { "cross:align=1*2", "cross*2" };
     double out[2][LONG];
@@ -197,7 +216,8 @@ START_TEST(aligned_memory_is_sentence_by_sentence)
 }
 END_TEST
 
-/* A later token of the target changes no earlier output by one bit; any token of the source changes all of its example's. */
+/* A later token of the target changes no earlier output by one bit; any token of the source changes
+ * all of its example's. */
 START_TEST(a_causal_decoder_does_not_leak)
 {
     world w = pair_of(NULL, _i, GSA_NORM_POST, 0);
@@ -217,10 +237,11 @@ START_TEST(a_causal_decoder_does_not_leak)
             int64_t row = 0;
             for (int e = 0; e < COUNT; e++)
                 for (int64_t i = 0; i < target[e]; i++, row++) {
-                    const int same = memcmp(first + row * 6, then + row * 6, 6 * sizeof *first) == 0;
+                    const int same =
+                        memcmp(first + row * 6, then + row * 6, 6 * sizeof *first) == 0;
                     const int depends = e == example && (s == 0 || from + i >= changed);
-                    ck_assert_msg(same == !depends, "%s token %d changed, output %d of example %d", s ? "target" : "source",
-                                  (int)changed, (int)i, e);
+                    ck_assert_msg(same == !depends, "%s token %d changed, output %d of example %d",
+                                  s ? "target" : "source", (int)changed, (int)i, e);
                 }
             values[changed * 6 + 1] -= 0.5;
             MUST(&w.b, gsa_tensor_write(w.b.backend, &w.rows[s]->value, values, &w.b.error));
@@ -231,14 +252,18 @@ START_TEST(a_causal_decoder_does_not_leak)
 }
 END_TEST
 
-/* ---- runs that share a stack --------------------------------------------------------------------------------------------- */
-/* The sentence pair of Ye et al. 2019: `self` on both, then `pair` on both, whose memory is the other as `self` left it. */
+/* ---- runs that share a stack --------------------------------------------------------------- */
+/* The sentence pair of Ye et al. 2019: `self` on both, then `pair` on both, whose memory is the
+ * other as `self` left it. */
 static picture sentence_pair(const char *self, const char *pair)
 {
     return (picture){ .sequences = { "p", "h" },
                       .stacks = { { .name = "self", .spec = self },
-                                  { .name = "pair", .spec = pair, .reads = GSA_READ_SEQUENCE | GSA_READ_SUMMARY } },
-                      .runs = { { "pair.p", "pair", "p", "self.p", "self.h", 0, 0 }, /* readers first: order is free */
+                                  { .name = "pair",
+                                    .spec = pair,
+                                    .reads = GSA_READ_SEQUENCE | GSA_READ_SUMMARY } },
+                      .runs = { { "pair.p", "pair", "p", "self.p", "self.h", 0,
+                                  0 }, /* readers first: order is free */
                                 { "pair.h", "pair", "h", "self.h", "self.p", 0, 0 },
                                 { "self.p", "self", "p", NULL, NULL, 0, 0 },
                                 { "self.h", "self", "h", NULL, NULL, 0, 0 } } };
@@ -261,20 +286,26 @@ START_TEST(both_sentences_read_each_other)
         gsa_tensor *self[2];
         gsa_tape_reset(w.b.tape, 0, 3, 5);
         for (int s = 0; s < 2; s++) {
-            gsa_stack_forward(gsa_model_stack_of(w.model, SELF_P + s), w.b.tape, gsa_model_batch_of(w.batch, SELF_P + s),
-                              &w.rows[s]->value, NULL, &own);
+            gsa_stack_forward(gsa_model_stack_of(w.model, SELF_P + s), w.b.tape,
+                              gsa_model_batch_of(w.batch, SELF_P + s), &w.rows[s]->value, NULL,
+                              &own);
             self[s] = own.sequence;
         }
-        gsa_stack_forward(gsa_model_stack_of(w.model, i), w.b.tape, gsa_model_batch_of(w.batch, i), self[i], self[1 - i],
-                          &own);
+        gsa_stack_forward(gsa_model_stack_of(w.model, i), w.b.tape, gsa_model_batch_of(w.batch, i),
+                          self[i], self[1 - i], &own);
         MUST(&w.b, gsa_tape_status(w.b.tape, &w.b.error));
-        ck_assert_int_eq(gsa_differ("sequence", model[i], alone, world_read(&w, own.sequence, 0, alone), 0, 0), 0);
-        ck_assert_int_eq(gsa_differ("summary", summary[i], alone, world_read(&w, own.summary, 0, alone), 0, 0), 0);
+        ck_assert_int_eq(
+            gsa_differ("sequence", model[i], alone, world_read(&w, own.sequence, 0, alone), 0, 0),
+            0);
+        ck_assert_int_eq(
+            gsa_differ("summary", summary[i], alone, world_read(&w, own.summary, 0, alone), 0, 0),
+            0);
     }
-    ck_assert_int_eq(gsa_model_batch_edges(w.batch), gsa_stack_batch_edges(gsa_model_batch_of(w.batch, 0)) +
-                                                         gsa_stack_batch_edges(gsa_model_batch_of(w.batch, 1)) +
-                                                         gsa_stack_batch_edges(gsa_model_batch_of(w.batch, 2)) +
-                                                         gsa_stack_batch_edges(gsa_model_batch_of(w.batch, 3)));
+    ck_assert_int_eq(gsa_model_batch_edges(w.batch),
+                     gsa_stack_batch_edges(gsa_model_batch_of(w.batch, 0)) +
+                         gsa_stack_batch_edges(gsa_model_batch_of(w.batch, 1)) +
+                         gsa_stack_batch_edges(gsa_model_batch_of(w.batch, 2)) +
+                         gsa_stack_batch_edges(gsa_model_batch_of(w.batch, 3)));
     world_close(&w);
 }
 END_TEST
@@ -291,20 +322,22 @@ START_TEST(the_pair_is_symmetric)
     double a[LONG], b[LONG];
     world_run(&w, same, 0, out);
     world_read(&w, out[PAIR_P].sequence, 0, a);
-    ck_assert_int_eq(gsa_differ("p and h", a, b, world_read(&w, out[PAIR_H].sequence, 0, b), 0, 0), 0);
+    ck_assert_int_eq(gsa_differ("p and h", a, b, world_read(&w, out[PAIR_H].sequence, 0, b), 0, 0),
+                     0);
     world_close(&w);
 }
 END_TEST
 
-/* One stack whose second segment reads the other run after the first: what two stacks one after the other are, where all states are
- * tokens and the norm is post. */
+/* One stack whose second segment reads the other run after the first: what two stacks one after the
+ * other are, where all states are tokens and the norm is post. */
 START_TEST(one_stack_reads_itself_at_a_depth)
 {
     world w = world_open(NULL, GSA_F64), v = world_open(NULL, GSA_F64);
-    const picture p = sentence_pair("full*2", "full+cross*2"),
-                  q = { .sequences = { "p", "h" },
-                        .stacks = { { .name = "pair", .spec = "full*2,full+cross*2", .reads = GSA_READ_SEQUENCE } },
-                        .runs = { { "p", "pair", "p", NULL, "h", 0, 2 }, { "h", "pair", "h", NULL, "p", 0, 2 } } };
+    const picture p = sentence_pair("full*2", "full+cross*2"), q = {
+        .sequences = { "p", "h" },
+        .stacks = { { .name = "pair", .spec = "full*2,full+cross*2", .reads = GSA_READ_SEQUENCE } },
+        .runs = { { "p", "pair", "p", NULL, "h", 0, 2 }, { "h", "pair", "h", NULL, "p", 0, 2 } }
+    };
     world_make(&w, &p, tokens);
     world_make(&v, &q, tokens);
     for (int i = 0; i < gsa_parameters_count(v.b.parameters);
@@ -312,8 +345,13 @@ START_TEST(one_stack_reads_itself_at_a_depth)
         char name[256];
         double values[LONG];
         gsa_parameter *to = gsa_parameters_at(v.b.parameters, i);
-        const int second = strncmp(to->name, "pair.1", 6) == 0, first = strncmp(to->name, "pair.0", 6) == 0;
-        snprintf(name, sizeof name, "%s%s", first ? "self.0" : second ? "pair.0" : "", to->name + (first || second ? 6 : 0));
+        const int second = strncmp(to->name, "pair.1", 6) == 0,
+                  first = strncmp(to->name, "pair.0", 6) == 0;
+        snprintf(name, sizeof name, "%s%s",
+                 first    ? "self.0"
+                 : second ? "pair.0"
+                          : "",
+                 to->name + (first || second ? 6 : 0));
         world_read(&w, &gsa_parameters_find(w.b.parameters, name)->value, 0, values);
         MUST(&v.b, gsa_tensor_write(v.b.backend, &to->value, values, &v.b.error));
     }
@@ -323,7 +361,8 @@ START_TEST(one_stack_reads_itself_at_a_depth)
     world_run(&v, both, 1, own);
     for (int i = 0; i < 2; i++) {
         world_read(&w, out[i].sequence, 0, a);
-        ck_assert_int_eq(gsa_differ("sequence", a, b, world_read(&v, own[i].sequence, 0, b), 0, 0), 0);
+        ck_assert_int_eq(gsa_differ("sequence", a, b, world_read(&v, own[i].sequence, 0, b), 0, 0),
+                         0);
     }
     world_close(&v);
     world_close(&w);
@@ -336,10 +375,12 @@ START_TEST(shared_parameters_gather_from_both_runs)
     int64_t n = 0;
     for (int i = 0; i < 3; i++) { /* loss of p, of h, of both */
         world w = world_open(NULL, GSA_F64);
-        const picture p = { .sequences = { "p", "h" },
-                            .stacks = { { .name = "self", .spec = "bpt:k=1*2", .reads = GSA_READ_SUMMARY } },
-                            .runs = { { .name = "p", .stack = "self", .sequence = "p" },
-                                      { .name = "h", .stack = "self", .sequence = "h" } } };
+        const picture p = {
+            .sequences = { "p", "h" },
+            .stacks = { { .name = "self", .spec = "bpt:k=1*2", .reads = GSA_READ_SUMMARY } },
+            .runs = { { .name = "p", .stack = "self", .sequence = "p" },
+                      { .name = "h", .stack = "self", .sequence = "h" } }
+        };
         world_make(&w, &p, tokens);
         gsa_readout out[2];
         world_run(&w, both, 1, out);
@@ -348,26 +389,31 @@ START_TEST(shared_parameters_gather_from_both_runs)
         sum[i] = world_gradients(&w, &n);
         for (int k = 0; k < gsa_parameters_count(w.b.parameters); k++)
             ck_assert(strncmp(gsa_parameters_at(w.b.parameters, k)->name,
-                              k < gsa_parameters_count(w.b.parameters) - 2 ? "self." : "rows.", 5) == 0);
+                              k < gsa_parameters_count(w.b.parameters) - 2 ? "self." : "rows.",
+                              5) == 0);
         world_close(&w);
     }
     double largest = 0;
-    for (int64_t k = 0; k < n; k++) sum[0][k] += sum[1][k], largest = fmax(largest, fabs(sum[0][k]));
+    for (int64_t k = 0; k < n; k++)
+        sum[0][k] += sum[1][k], largest = fmax(largest, fabs(sum[0][k]));
     ck_assert(largest > 0.01);
     ck_assert_int_eq(gsa_differ("p and h", sum[2], sum[0], n, 1e-12 * largest, 1e-12), 0);
     for (int i = 0; i < 3; i++) free(sum[i]);
 }
 END_TEST
 
-/* ---- characters into words: sequences of different counts, one run after the caller has made its rows ---------------------- */
+/* ---- characters into words: sequences of different counts, one run after the caller has made its
+ * rows ---- */
 START_TEST(characters_become_words)
 {
     static const int32_t letters[] = { 3, 1, 5, 2, 4, 6, 2 }, words[] = { 4, 0, 3 };
-    const picture p = { .sequences = { "letters", "words" },
-                        .stacks = { { .name = "spelling", .spec = "ring*1", .reads = GSA_READ_SUMMARY },
-                                    { .name = "encoder", .spec = "star*2", .reads = GSA_READ_SEQUENCE } },
-                        .runs = { { .stack = "spelling", .sequence = "letters" },
-                                  { .stack = "encoder", .sequence = "words" } } };
+    const picture p = {
+        .sequences = { "letters", "words" },
+        .stacks = { { .name = "spelling", .spec = "ring*1", .reads = GSA_READ_SUMMARY },
+                    { .name = "encoder", .spec = "star*2", .reads = GSA_READ_SEQUENCE } },
+        .runs = { { .stack = "spelling", .sequence = "letters" },
+                  { .stack = "encoder", .sequence = "words" } }
+    };
     const gsa_model_sequence s[] = SOURCE_AND_TARGET(letters, words);
     world w = world_open(NULL, GSA_F64);
     world_make(&w, &p, (int64_t[]){ 23, 7 });
@@ -386,14 +432,21 @@ START_TEST(characters_become_words)
 }
 END_TEST
 
-/* ---- dropout ------------------------------------------------------------------------------------------------------------------ */
-enum { SENTENCES = 3, ALIKE = 4, BLOCK = 4 * 6, BLOCKS = SENTENCES * ALIKE }; /* examples of four equal tokens */
+/* ---- dropout ------------------------------------------------------------------------------- */
+enum {
+    SENTENCES = 3,
+    ALIKE = 4,
+    BLOCK = 4 * 6,
+    BLOCKS = SENTENCES * ALIKE
+}; /* examples of four equal tokens */
 
-/* drawn [2][BLOCKS][BLOCK]: the inputs, and what the runs make of rows of ones; without masks all blocks were equal. */
+/* drawn [2][BLOCKS][BLOCK]: the inputs, and what the runs make of rows of ones; without masks all
+ * blocks were equal. */
 static void draw_all(world *w, const gsa_input *input, double drawn[2][BLOCKS][BLOCK])
 {
     static const int32_t four[ALIKE] = { 4, 4, 4, 4 };
-    const gsa_model_sequence one = { ALIKE, four, NULL, NULL, NULL, NULL, 0, 0 }, same[SENTENCES] = { one, one, one };
+    const gsa_model_sequence one = { ALIKE, four, NULL, NULL, NULL, NULL, 0, 0 },
+                             same[SENTENCES] = { one, one, one };
     double ones[ALIKE * BLOCK];
     gsa_tensor *rows[SENTENCES], *like[SENTENCES];
     gsa_readout out[SENTENCES];
@@ -415,31 +468,35 @@ static void draw_all(world *w, const gsa_input *input, double drawn[2][BLOCKS][B
 START_TEST(runs_and_inputs_draw_their_own_masks)
 {
     world w = world_open(NULL, GSA_F64);
-    const picture p = { .sequences = { "p", "h", "q" },
-                        .stacks = { { .name = "self", .spec = "full", .reads = GSA_READ_SEQUENCE } },
-                        .runs = { { .name = "p", .stack = "self", .sequence = "p" },
-                                  { .name = "h", .stack = "self", .sequence = "h" },
-                                  { .name = "q", .stack = "self", .sequence = "q" } } };
+    const picture p = {
+        .sequences = { "p", "h", "q" },
+        .stacks = { { .name = "self", .spec = "full", .reads = GSA_READ_SEQUENCE } },
+        .runs = { { .name = "p", .stack = "self", .sequence = "p" },
+                  { .name = "h", .stack = "self", .sequence = "h" },
+                  { .name = "q", .stack = "self", .sequence = "q" } }
+    };
     w.settings.dropout_hidden = w.settings.dropout_input = 0.5;
     w.settings.input = GSA_INPUT_DROPOUT;
     world_make(&w, &p, (int64_t[]){ 1, 1, 1 });
     gsa_input *input;
-    MUST(&w.b, gsa_input_create(NULL, &w.settings, &(gsa_input_options){ .name = "input", .width = 6 }, w.b.parameters,
-                                &input, &w.b.error));
+    MUST(&w.b,
+         gsa_input_create(NULL, &w.settings, &(gsa_input_options){ .name = "input", .width = 6 },
+                          w.b.parameters, &input, &w.b.error));
     double drawn[2][BLOCKS][BLOCK];
     draw_all(&w, input, drawn);
     for (int i = 0; i < 2; i++)
         for (int a = 1; a < BLOCKS; a++)
             for (int b = 0; b < a; b++)
                 ck_assert_msg(memcmp(drawn[i][a], drawn[i][b], sizeof drawn[i][a]) != 0,
-                              "%s: sequence %d, example %d drew what sequence %d, example %d did", i ? "run" : "input",
-                              a / ALIKE, a % ALIKE, b / ALIKE, b % ALIKE);
+                              "%s: sequence %d, example %d drew what sequence %d, example %d did",
+                              i ? "run" : "input", a / ALIKE, a % ALIKE, b / ALIKE, b % ALIKE);
     gsa_input_release(input);
     world_close(&w);
 }
 END_TEST
 
-/* A batch in two halves, with the examples' numbers: the same rows to the bit, the same gradients to rounding. */
+/* A batch in two halves, with the examples' numbers: the same rows to the bit, the same gradients
+ * to rounding. */
 START_TEST(a_split_batch_draws_the_same)
 {
     static const int32_t number[] = { 7, 2, 67108863, 5 };
@@ -448,14 +505,19 @@ START_TEST(a_split_batch_draws_the_same)
     for (int half = -1; half < 2; half++) {
         const int first = half < 0 ? 0 : half * 2, count = half < 0 ? 4 : 2;
         const int64_t s0 = sum_of(source, first), t0 = sum_of(target, first);
-        const gsa_model_sequence s[] = { { count, source + first, NULL, NULL, number + first, NULL, 0, 0 },
-                                         { count, target + first, NULL, NULL, number + first, NULL, 0, 0 } };
+        const gsa_model_sequence s[] = {
+            { count, source + first, NULL, NULL, number + first, NULL, 0, 0 },
+            { count, target + first, NULL, NULL, number + first, NULL, 0, 0 }
+        };
         world w = world_open(NULL, GSA_F64);
         picture p = sentence_pair("bpt:k=1", "full+cross");
         if (_i)
             p = (picture){ .sequences = { "p", "h" },
-                           .stacks = { { .name = "pair", .spec = "bpt:k=1,bpt:k=1+cross", .reads = GSA_READ_SEQUENCE } },
-                           .runs = { { "p", "pair", "p", NULL, "h", 0, 1 }, { "h", "pair", "h", NULL, "p", 0, 1 } } };
+                           .stacks = { { .name = "pair",
+                                         .spec = "bpt:k=1,bpt:k=1+cross",
+                                         .reads = GSA_READ_SEQUENCE } },
+                           .runs = { { "p", "pair", "p", NULL, "h", 0, 1 },
+                                     { "h", "pair", "h", NULL, "p", 0, 1 } } };
         w.settings.dropout_attention = w.settings.dropout_hidden = w.settings.dropout_ffn = 0.3;
         world_make(&w, &p, tokens);
         gsa_tensor *rows[2];
@@ -470,8 +532,11 @@ START_TEST(a_split_batch_draws_the_same)
         for (int i = 0; i < 2; i++) {
             double mine[LONG];
             const int64_t got = world_read(&w, out[i].sequence, 0, half < 0 ? whole[i] : mine);
-            if (half >= 0) ck_assert_int_eq(gsa_differ("half", mine, whole[i] + (i ? t0 : s0) * 6, got, 0, 0), 0);
-            gsa_tensor *error = gsa_op_square_error(w.b.tape, out[i].sequence, gsa_tape_zeros(w.b.tape, got / 6, 6), 1);
+            if (half >= 0)
+                ck_assert_int_eq(gsa_differ("half", mine, whole[i] + (i ? t0 : s0) * 6, got, 0, 0),
+                                 0);
+            gsa_tensor *error = gsa_op_square_error(w.b.tape, out[i].sequence,
+                                                    gsa_tape_zeros(w.b.tape, got / 6, 6), 1);
             loss = loss ? gsa_op_add(w.b.tape, loss, error) : error;
         }
         world_backward(&w, loss);
@@ -485,13 +550,14 @@ START_TEST(a_split_batch_draws_the_same)
 }
 END_TEST
 
-/* ---- nothing at all; steady state ------------------------------------------------------------------------------------------ */
+/* ---- nothing at all; steady state ---------------------------------------------------------- */
 START_TEST(a_model_of_no_examples_and_of_empty_ones)
 {
     static const int32_t none[] = { 0, 0 }, some[] = { 2, 0 };
-    const gsa_model_sequence empty[][2] = {
-        { { 0 }, { 0 } }, SOURCE_AND_TARGET(none, none), SOURCE_AND_TARGET(none, some), SOURCE_AND_TARGET(some, none)
-    };
+    const gsa_model_sequence empty[][2] = { { { 0 }, { 0 } },
+                                            SOURCE_AND_TARGET(none, none),
+                                            SOURCE_AND_TARGET(none, some),
+                                            SOURCE_AND_TARGET(some, none) };
     world w = world_open(NULL, GSA_F64);
     const picture p = translator("bpt", "bpt:causal=1+cross:align=1*2");
     w.settings.dropout_attention = w.settings.dropout_hidden = 0.5;
@@ -510,11 +576,14 @@ START_TEST(a_step_allocates_nothing_after_warm_up)
     gsa_faults faults;
     gsa_faults_start(&faults);
     world w = world_open(&faults.table, GSA_F32);
-    picture p = _i ? sentence_pair("bpt:k=2", "bpt:k=2+cross") : translator(pairs[0][0], pairs[0][1]);
+    picture p =
+        _i ? sentence_pair("bpt:k=2", "bpt:k=2+cross") : translator(pairs[0][0], pairs[0][1]);
     if (_i == 2)
-        p = (picture){ .sequences = { "p", "h" },
-                       .stacks = { { .name = "pair", .spec = "bpt,bpt+cross", .reads = GSA_READ_SEQUENCE } },
-                       .runs = { { "p", "pair", "p", NULL, "h", 0, 1 }, { "h", "pair", "h", NULL, "p", 0, 1 } } };
+        p = (picture){
+            .sequences = { "p", "h" },
+            .stacks = { { .name = "pair", .spec = "bpt,bpt+cross", .reads = GSA_READ_SEQUENCE } },
+            .runs = { { "p", "pair", "p", NULL, "h", 0, 1 }, { "h", "pair", "h", NULL, "p", 0, 1 } }
+        };
     w.settings.dropout_attention = w.settings.dropout_hidden = w.settings.dropout_ffn = 0.1;
     world_make(&w, &p, tokens);
     const gsa_model_sequence fewer[] = { { 3, source, NULL, NULL, NULL, NULL, 0, 0 },
@@ -527,10 +596,12 @@ START_TEST(a_step_allocates_nothing_after_warm_up)
         const gsa_model_sequence *s = batches[step % 2];
         MUST(&w.b, gsa_model_batch_build(w.batch, w.cache, NULL, s, &w.b.error));
         gsa_tape_reset(w.b.tape, 1, 3, (uint32_t)step);
-        for (int i = 0; i < 2; i++) rows[i] = gsa_op_view(w.b.tape, &w.rows[i]->value, 0, sum_of(s[i].length, s[i].count));
+        for (int i = 0; i < 2; i++)
+            rows[i] = gsa_op_view(w.b.tape, &w.rows[i]->value, 0, sum_of(s[i].length, s[i].count));
         gsa_model_forward(w.model, w.b.tape, w.batch, rows, out);
         gsa_tensor *y = out[_i ? 0 : 1].sequence;
-        gsa_tensor *loss = gsa_op_square_error(w.b.tape, y, gsa_tape_zeros(w.b.tape, y->rows, 6), 1);
+        gsa_tensor *loss =
+            gsa_op_square_error(w.b.tape, y, gsa_tape_zeros(w.b.tape, y->rows, 6), 1);
         world_backward(&w, loss);
     }
     ck_assert_int_eq(faults.calls[GSA_OP_ALLOC], 0);
@@ -542,10 +613,12 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test equal[] = { GSA_LOOP(a_model_is_its_stacks_one_after_the_other, 12) };
-    static const gsa_test memory[] = { GSA_LOOP(memory_at_a_depth_is_the_tap, 3), GSA_TEST(memory_is_projected_once_a_layer),
+    static const gsa_test memory[] = { GSA_LOOP(memory_at_a_depth_is_the_tap, 3),
+                                       GSA_TEST(memory_is_projected_once_a_layer),
                                        GSA_TEST(aligned_memory_is_sentence_by_sentence) };
     static const gsa_test causal[] = { GSA_LOOP(a_causal_decoder_does_not_leak, 3) };
-    static const gsa_test shared[] = { GSA_TEST(both_sentences_read_each_other), GSA_TEST(the_pair_is_symmetric),
+    static const gsa_test shared[] = { GSA_TEST(both_sentences_read_each_other),
+                                       GSA_TEST(the_pair_is_symmetric),
                                        GSA_TEST(one_stack_reads_itself_at_a_depth),
                                        GSA_TEST(shared_parameters_gather_from_both_runs),
                                        GSA_TEST(characters_become_words) };
@@ -553,8 +626,10 @@ int main(int argc, char **argv)
                                         GSA_LOOP(a_split_batch_draws_the_same, 2) };
     static const gsa_test steady[] = { GSA_LOOP(a_model_of_no_examples_and_of_empty_ones, 4),
                                        GSA_LOOP(a_step_allocates_nothing_after_warm_up, 3) };
-    static const gsa_case cases[] = { GSA_CASE("equal", equal, 60),     GSA_CASE("memory", memory, 60),
-                                      GSA_CASE("causal", causal, 60),   GSA_CASE("shared", shared, 60),
-                                      GSA_CASE("dropout", dropout, 60), GSA_CASE("steady", steady, 60) };
+    static const gsa_case cases[] = {
+        GSA_CASE("equal", equal, 60),     GSA_CASE("memory", memory, 60),
+        GSA_CASE("causal", causal, 60),   GSA_CASE("shared", shared, 60),
+        GSA_CASE("dropout", dropout, 60), GSA_CASE("steady", steady, 60)
+    };
     return gsa_run_suite("model", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -1,10 +1,11 @@
-/* Gradients through both stacks by central differences, and two stacks that learn to write a sequence backwards. */
+/* Gradients through both stacks by central differences, and two stacks that learn to write a
+ * sequence backwards. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "model_world.h"
 
-/* ---- gradients ---------------------------------------------------------------------------------------------------------------- */
+/* ---- gradients ----------------------------------------------------------------------------- */
 static const int32_t source[] = { 3, 1, 4 }, target[] = { 2, 3, 1 };
 static const gsa_model_sequence both[] = SOURCE_AND_TARGET(source, target);
 
@@ -17,17 +18,22 @@ static picture pictures(int which)
         p.stacks[0].reads = GSA_READ_SEQUENCE;
     }
     if (which >= 2) /* two stacks; one that reads itself at a depth, spans and all */
-        p = (picture){ .sequences = { "p", "h" },
-                       .stacks = { { .name = "self", .spec = "bpt:k=1" },
-                                   { .name = "pair", .spec = "bpt:k=1+cross", .reads = GSA_READ_SUMMARY } },
-                       .runs = { { "self.p", "self", "p", NULL, NULL, 0, 0 },
-                                 { "self.h", "self", "h", NULL, NULL, 0, 0 },
-                                 { "pair.p", "pair", "p", "self.p", "self.h", 0, 0 },
-                                 { "pair.h", "pair", "h", "self.h", "self.p", 0, 0 } } };
+        p = (picture){
+            .sequences = { "p", "h" },
+            .stacks = { { .name = "self", .spec = "bpt:k=1" },
+                        { .name = "pair", .spec = "bpt:k=1+cross", .reads = GSA_READ_SUMMARY } },
+            .runs = { { "self.p", "self", "p", NULL, NULL, 0, 0 },
+                      { "self.h", "self", "h", NULL, NULL, 0, 0 },
+                      { "pair.p", "pair", "p", "self.p", "self.h", 0, 0 },
+                      { "pair.h", "pair", "h", "self.h", "self.p", 0, 0 } }
+        };
     if (which == 3)
         p = (picture){ .sequences = { "p", "h" },
-                       .stacks = { { .name = "pair", .spec = "bpt:k=1*2,bpt:k=1+cross", .reads = GSA_READ_SUMMARY } },
-                       .runs = { { "p", "pair", "p", NULL, "h", 0, 2 }, { "h", "pair", "h", NULL, "p", 0, 2 } } };
+                       .stacks = { { .name = "pair",
+                                     .spec = "bpt:k=1*2,bpt:k=1+cross",
+                                     .reads = GSA_READ_SUMMARY } },
+                       .runs = { { "p", "pair", "p", NULL, "h", 0, 2 },
+                                 { "h", "pair", "h", NULL, "p", 0, 2 } } };
     return p;
 }
 
@@ -63,7 +69,8 @@ static double difference(world *w, int which, gsa_tensor *x, double *value, int6
     return (at[0] - at[1]) / (2 * eps);
 }
 
-/* Every third element of each parameter of both stacks and of all input rows; with dropout, whose masks are fixed by seed and step. */
+/* Every third element of each parameter of both stacks and of all input rows; with dropout, whose
+ * masks are fixed by seed and step. */
 START_TEST(both_stacks_differentiate)
 {
     const int which = _i % 4, norm = _i / 4;
@@ -85,9 +92,11 @@ START_TEST(both_stacks_differentiate)
             if ((i + k) % 3) continue;
             const double slope = difference(&w, which, x, value, i);
             ck_assert_msg(fabs(slope - gradient[at + i]) <= 1e-7 + 1e-5 * fabs(slope),
-                          "%s, element %d: %.10g, differences say %.10g", parameter->name, (int)i, gradient[at + i], slope);
+                          "%s, element %d: %.10g, differences say %.10g", parameter->name, (int)i,
+                          gradient[at + i], slope);
         }
-        const int unread = strstr(parameter->name, ".labels.vectors") != NULL || (parameter->flags & GSA_UNREACHED);
+        const int unread = strstr(parameter->name, ".labels.vectors") != NULL ||
+                           (parameter->flags & GSA_UNREACHED);
         ck_assert_msg(unread || most > 0, "%s has no gradient at all", parameter->name);
         at += x->rows * x->cols;
         free(value);
@@ -97,11 +106,19 @@ START_TEST(both_stacks_differentiate)
 }
 END_TEST
 
-/* ---- learning: write the source backwards ---------------------------------------------------------------------------------- */
-enum { LETTERS = 8, BEGIN = LETTERS + 1, WORDS = LETTERS + 2, BATCH = 32, LONGEST = 6, ROWS = BATCH * LONGEST };
+/* ---- learning: write the source backwards -------------------------------------------------- */
+enum {
+    LETTERS = 8,
+    BEGIN = LETTERS + 1,
+    WORDS = LETTERS + 2,
+    BATCH = 32,
+    LONGEST = 6,
+    ROWS = BATCH * LONGEST
+};
 
 typedef struct lesson {
-    int32_t length[BATCH], source[ROWS], shown[ROWS], wanted[ROWS]; /* shown: what the decoder reads, one step behind */
+    int32_t length[BATCH], source[ROWS], shown[ROWS],
+        wanted[ROWS]; /* shown: what the decoder reads, one step behind */
 } lesson;
 
 static void make_lesson(lesson *l, gsa_dice *dice)
@@ -134,10 +151,13 @@ static pupil pupil_open(void)
     world_make(&p.w, &two, (int64_t[]){ 1, 1 });
     const char *const names[] = { "input", "shown" };
     for (int i = 0; i < 2; i++) {
-        const gsa_input_options o = { .name = names[i], .vocabulary = WORDS, .embedding_std = 0.3, .site = (uint32_t)i };
+        const gsa_input_options o = {
+            .name = names[i], .vocabulary = WORDS, .embedding_std = 0.3, .site = (uint32_t)i
+        };
         MUST(&p.w.b, gsa_input_create(NULL, s, &o, p.w.b.parameters, &p.input[i], &p.w.b.error));
     }
-    MUST(&p.w.b, gsa_parameters_add(p.w.b.parameters, "out", WORDS, 32, GSA_INIT_XAVIER, 0, 0, &p.out, &p.w.b.error));
+    MUST(&p.w.b, gsa_parameters_add(p.w.b.parameters, "out", WORDS, 32, GSA_INIT_XAVIER, 0, 0,
+                                    &p.out, &p.w.b.error));
     const size_t total = (size_t)gsa_parameters_total(p.w.b.parameters);
     p.first = calloc(total, sizeof *p.first), p.second = calloc(total, sizeof *p.second);
     p.value = calloc(total, sizeof *p.value);
@@ -161,7 +181,8 @@ static gsa_tensor *answer(pupil *p, const lesson *l, int training)
     gsa_readout out[2];
     MUST(&w->b, gsa_model_batch_build(w->batch, w->cache, NULL, s, &w->b.error));
     gsa_tape_reset(w->b.tape, training, 1, (uint32_t)p->steps);
-    for (int i = 0; i < 2; i++) rows[i] = gsa_model_input(w->model, w->b.tape, w->batch, i, p->input[i], ids[i], NULL);
+    for (int i = 0; i < 2; i++)
+        rows[i] = gsa_model_input(w->model, w->b.tape, w->batch, i, p->input[i], ids[i], NULL);
     gsa_model_forward(w->model, w->b.tape, w->batch, rows, out);
     return gsa_op_linear(w->b.tape, out[1].sequence, &p->out->value, NULL);
 }
@@ -225,6 +246,7 @@ int main(int argc, char **argv)
 {
     static const gsa_test gradients[] = { GSA_LOOP(both_stacks_differentiate, 8) };
     static const gsa_test reverse[] = { GSA_TEST(two_stacks_learn_to_write_backwards) };
-    static const gsa_case cases[] = { GSA_CASE("gradients", gradients, 300), GSA_CASE("reverse", reverse, 300) };
+    static const gsa_case cases[] = { GSA_CASE("gradients", gradients, 300),
+                                      GSA_CASE("reverse", reverse, 300) };
     return gsa_run_suite("model_learns", cases, GSA_COUNT(cases), argc, argv);
 }

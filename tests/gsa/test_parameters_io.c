@@ -1,4 +1,5 @@
-/* Parameters as a file: there and back on float and double, with and without host memory; files of other models; faults. */
+/* Parameters as a file: there and back on float and double, with and without host memory; files of
+ * other models; faults. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,21 +14,26 @@ typedef struct matrix {
     const char *name;
     int64_t rows, cols;
 } matrix;
-static const matrix model[] = { { "a.q.weight", 3, 4 }, { "a.q.bias", 1, 3 }, { "embedding", 7, 2 }, { "one", 1, 1 } };
+static const matrix model[] = {
+    { "a.q.weight", 3, 4 }, { "a.q.bias", 1, 3 }, { "embedding", 7, 2 }, { "one", 1, 1 }
+};
 
-static gsa_parameters *make_model(const gsa_system *system, gsa_backend *backend, uint32_t seed, const matrix *m, int count)
+static gsa_parameters *make_model(const gsa_system *system, gsa_backend *backend, uint32_t seed,
+                                  const matrix *m, int count)
 {
     gsa_parameters *parameters;
     ck_assert_int_eq(gsa_parameters_create(system, backend, seed, &parameters, NULL), GSA_OK);
     for (int i = 0; i < count; i++) {
         gsa_parameter *made;
-        ck_assert_int_eq(gsa_parameters_add(parameters, m[i].name, m[i].rows, m[i].cols, GSA_INIT_NORMAL, 1, 0, &made, NULL),
+        ck_assert_int_eq(gsa_parameters_add(parameters, m[i].name, m[i].rows, m[i].cols,
+                                            GSA_INIT_NORMAL, 1, 0, &made, NULL),
                          GSA_OK);
     }
     return parameters;
 }
 
-static gsa_status write_model(const gsa_system *system, const gsa_parameters *parameters, const char *path)
+static gsa_status write_model(const gsa_system *system, const gsa_parameters *parameters,
+                              const char *path)
 {
     static const gsa_note notes[] = { { "format", "test" } };
     gsa_output *output;
@@ -52,7 +58,8 @@ static int same_values(gsa_parameters *a, gsa_parameters *b)
     return same;
 }
 
-typedef gsa_status make_backend(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error);
+typedef gsa_status make_backend(const gsa_system *system, int real, int threads,
+                                gsa_backend **backend, gsa_error *error);
 static make_backend *const makers[] = { gsa_backend_ref, gsa_backend_guard };
 
 START_TEST(parameters_come_back)
@@ -65,7 +72,8 @@ START_TEST(parameters_come_back)
     const char *path = gsa_scratch_path(&scratch, "model.safetensors");
     const int real = _i % 2;
     ck_assert_int_eq(makers[_i / 2](NULL, real, 1, &backend, NULL), GSA_OK);
-    gsa_parameters *a = make_model(NULL, backend, 1, model, 4), *b = make_model(NULL, backend, 2, model, 4);
+    gsa_parameters *a = make_model(NULL, backend, 1, model, 4),
+                   *b = make_model(NULL, backend, 2, model, 4);
     ck_assert(!same_values(a, b));
     ck_assert_int_eq(write_model(NULL, a, path), GSA_OK);
     ck_assert_msg(gsa_parameters_read(NULL, b, path, &error) == GSA_OK, "%s", error.text);
@@ -96,7 +104,11 @@ static const struct {
       3,
       GSA_F32,
       "checkpoint of another model: 'PATH' holds 'one', which this model does not have" },
-    { { { "a.q.weight", 3, 4 }, { "a.q.bias", 1, 3 }, { "embedding", 7, 2 }, { "one", 1, 1 }, { "new", 1, 1 } },
+    { { { "a.q.weight", 3, 4 },
+        { "a.q.bias", 1, 3 },
+        { "embedding", 7, 2 },
+        { "one", 1, 1 },
+        { "new", 1, 1 } },
       5,
       GSA_F32,
       "checkpoint of another model: 'PATH' has no 'new', which this model needs" },
@@ -119,7 +131,8 @@ static const struct {
     { { { "a.q.weight", 3, 4 }, { "a.q.bias", 1, 3 }, { "embedding", 7, 2 }, { "one", 1, 1 } },
       4,
       GSA_F64,
-      "checkpoint of another precision: 'a.q.weight' of 'PATH' is not F64, in which 'ref' computes" },
+      "checkpoint of another precision: 'a.q.weight' of 'PATH' is not F64, in which 'ref' "
+      "computes" },
 };
 
 START_TEST(checkpoint_of_another_model)
@@ -130,7 +143,8 @@ START_TEST(checkpoint_of_another_model)
     char expected[1024];
     gsa_scratch_open(&scratch);
     const char *path = gsa_scratch_path(&scratch, "m"), *mark = strstr(others[_i].says, "PATH");
-    snprintf(expected, sizeof expected, "%.*s%s%s", (int)(mark - others[_i].says), others[_i].says, path, mark + 4);
+    snprintf(expected, sizeof expected, "%.*s%s%s", (int)(mark - others[_i].says), others[_i].says,
+             path, mark + 4);
     ck_assert_int_eq(gsa_backend_ref(NULL, GSA_F32, 1, &backend, NULL), GSA_OK);
     ck_assert_int_eq(gsa_backend_ref(NULL, others[_i].real, 1, &reading, NULL), GSA_OK);
     gsa_parameters *a = make_model(NULL, backend, 1, model, 4);
@@ -216,7 +230,8 @@ int main(int argc, char **argv)
     static const gsa_test other[] = { GSA_LOOP(checkpoint_of_another_model, GSA_COUNT(others)),
                                       GSA_LOOP(file_of_vectors, 2) };
     static const gsa_test faults[] = { GSA_LOOP(parameters_with_faults, GSA_COUNT(makers)) };
-    static const gsa_case cases[] = { GSA_CASE("round_trip", trips, 30), GSA_CASE("another_model", other, 30),
+    static const gsa_case cases[] = { GSA_CASE("round_trip", trips, 30),
+                                      GSA_CASE("another_model", other, 30),
                                       GSA_CASE("faults", faults, 30) };
     return gsa_run_suite("parameters_io", cases, GSA_COUNT(cases), argc, argv);
 }

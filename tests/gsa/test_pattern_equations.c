@@ -1,5 +1,6 @@
-/* Patterns of the papers through the executor against the papers' equations, written once more in double with plain loops;
- * and causal patterns: what comes later changes no bit of what comes before. */
+/* Patterns of the papers through the executor against the papers' equations, written once more in
+ * double with plain loops; and causal patterns: what comes later changes no bit of what comes
+ * before. */
 #include "bench.h"
 #include "gsa/stack.h"
 #include <math.h>
@@ -7,10 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { D = 6, HEADS = 5, HEAD = 2, INNER = 7, WIDTH = HEADS * HEAD, MOST = 17, COUNT = 7, TOKENS = 40 };
+enum {
+    D = 6,
+    HEADS = 5,
+    HEAD = 2,
+    INNER = 7,
+    WIDTH = HEADS * HEAD,
+    MOST = 17,
+    COUNT = 7,
+    TOKENS = 40
+};
 static const int32_t lengths[COUNT] = { 1, 2, 3, 17, 0, 5, 12 };
 
-/* ---- a stack, its parameters all at random ---------------------------------------------------------------------------------- */
+/* ---- a stack, its parameters all at random ------------------------------------------------- */
 typedef struct model {
     bench b;
     gsa_registry *registry;
@@ -23,7 +33,8 @@ typedef struct model {
 static model model_open(int real)
 {
     model m = { .b = bench_open(NULL, real), .settings = gsa_settings_default() };
-    m.settings.hidden = D, m.settings.heads = HEADS, m.settings.head_dim = HEAD, m.settings.ffn = INNER;
+    m.settings.hidden = D, m.settings.heads = HEADS, m.settings.head_dim = HEAD,
+    m.settings.ffn = INNER;
     m.settings.bias = GSA_BIAS_Q | GSA_BIAS_V | GSA_BIAS_O;
     MUST(&m.b, gsa_registry_create(NULL, &m.registry, &m.b.error));
     return m;
@@ -36,8 +47,8 @@ static void model_add(model *m, const char *name, const char *text, uint32_t rea
     const gsa_stack_options options = { .name = name, .reads = reads, .first_site = site };
     const int at = m->stacks++;
     MUST(&m->b, gsa_spec_parse(NULL, text, &spec, &m->b.error));
-    MUST(&m->b,
-         gsa_stack_create(NULL, m->registry, &spec, &m->settings, &options, m->b.parameters, &m->stack[at], &m->b.error));
+    MUST(&m->b, gsa_stack_create(NULL, m->registry, &spec, &m->settings, &options, m->b.parameters,
+                                 &m->stack[at], &m->b.error));
     MUST(&m->b, gsa_stack_batch_create(m->stack[at], &m->batch[at], &m->b.error));
     gsa_spec_release(&spec);
 }
@@ -72,7 +83,8 @@ static void model_close(model *m)
     bench_close(&m->b);
 }
 
-static gsa_readout forward(model *m, int at, const gsa_sequences *sequences, const double *rows, gsa_tensor *memory)
+static gsa_readout forward(model *m, int at, const gsa_sequences *sequences, const double *rows,
+                           gsa_tensor *memory)
 {
     int64_t tokens = 0;
     gsa_readout out;
@@ -85,10 +97,12 @@ static gsa_readout forward(model *m, int at, const gsa_sequences *sequences, con
 }
 
 /* Sequence [tokens, D] (and summary [count, D] where not NULL) of the first stack. */
-static void run(model *m, const int32_t *length, int32_t count, const double *rows, double *sequence, double *summary)
+static void run(model *m, const int32_t *length, int32_t count, const double *rows,
+                double *sequence, double *summary)
 {
     gsa_tape_reset(m->b.tape, 0, 1, 1);
-    const gsa_readout out = forward(m, 0, &(gsa_sequences){ .count = count, .length = length }, rows, NULL);
+    const gsa_readout out =
+        forward(m, 0, &(gsa_sequences){ .count = count, .length = length }, rows, NULL);
     MUST(&m->b, gsa_tensor_read(m->b.backend, out.sequence, 0, sequence, &m->b.error));
     if (summary) MUST(&m->b, gsa_tensor_read(m->b.backend, out.summary, 0, summary, &m->b.error));
 }
@@ -99,18 +113,20 @@ static void random_rows(double *rows, int count, uint64_t seed)
     for (int i = 0; i < count; i++) rows[i] = gsa_normal(&dice);
 }
 
-/* ---- the equations' parts ----------------------------------------------------------------------------------------------------- */
-static void weights(model *m, const char *prefix, const char *leaf, double *values, int64_t rows, int64_t cols)
+/* ---- the equations' parts ------------------------------------------------------------------ */
+static void weights(model *m, const char *prefix, const char *leaf, double *values, int64_t rows,
+                    int64_t cols)
 {
     char name[200];
     snprintf(name, sizeof name, "%s.%s", prefix, leaf);
     const gsa_parameter *p = gsa_parameters_find(m->b.parameters, name);
-    ck_assert_msg(p && p->value.rows == rows && p->value.cols == cols, "no parameter %s of this shape", name);
+    ck_assert_msg(p && p->value.rows == rows && p->value.cols == cols,
+                  "no parameter %s of this shape", name);
     MUST(&m->b, gsa_tensor_read(m->b.backend, &p->value, 0, values, &m->b.error));
 }
 
-static void project(model *m, const char *prefix, const char *matrix, const char *bias, const double *x, int in, int out,
-                    double *y)
+static void project(model *m, const char *prefix, const char *matrix, const char *bias,
+                    const double *x, int in, int out, double *y)
 {
     double w[WIDTH * WIDTH], b[WIDTH] = { 0 };
     weights(m, prefix, matrix, w, out, in);
@@ -128,7 +144,8 @@ static void norm(model *m, const char *prefix, double *x)
     weights(m, prefix, "norm.bias", shift, 1, D);
     for (int i = 0; i < D; i++) mean += x[i] / D;
     for (int i = 0; i < D; i++) var += (x[i] - mean) * (x[i] - mean) / D;
-    for (int i = 0; i < D; i++) x[i] = (x[i] - mean) / sqrt(var + m->settings.norm_eps) * gain[i] + shift[i];
+    for (int i = 0; i < D; i++)
+        x[i] = (x[i] - mean) / sqrt(var + m->settings.norm_eps) * gain[i] + shift[i];
 }
 
 /* How often head h of the query reads head g of source j: the pattern, as one query's table. */
@@ -141,9 +158,10 @@ static void read_all_heads(reads *r, int j)
     for (int h = 0; h < HEADS; h++) r->times[h][j][h]++;
 }
 
-/* W_o of: head h = sum over what it reads of softmax(q_h . k_{j,g} / sqrt(d)) v_{j,g}; nothing read: zeros. */
-static void multi_head(model *m, const char *prefix, const double *query, const double *const *source, int count,
-                       const reads *r, double *out)
+/* W_o of: head h = sum over what it reads of softmax(q_h . k_{j,g} / sqrt(d)) v_{j,g}; nothing
+ * read: zeros. */
+static void multi_head(model *m, const char *prefix, const double *query,
+                       const double *const *source, int count, const reads *r, double *out)
 {
     double q[WIDTH], k[2 * MOST + 2][WIDTH], v[2 * MOST + 2][WIDTH], a[WIDTH] = { 0 };
     project(m, prefix, "q.weight", "q.bias", query, D, WIDTH, q);
@@ -158,10 +176,12 @@ static void multi_head(model *m, const char *prefix, const double *query, const 
                 for (int g = 0; g < HEADS; g++) {
                     if (r->times[h][j][g] == 0) continue;
                     double score = 0;
-                    for (int c = 0; c < HEAD; c++) score += q[h * HEAD + c] * k[j][g * HEAD + c] / sqrt(HEAD);
+                    for (int c = 0; c < HEAD; c++)
+                        score += q[h * HEAD + c] * k[j][g * HEAD + c] / sqrt(HEAD);
                     const double p = r->times[h][j][g] * exp(score);
                     if (pass == 0) total += p;
-                    for (int c = 0; pass == 1 && c < HEAD; c++) a[h * HEAD + c] += p / total * v[j][g * HEAD + c];
+                    for (int c = 0; pass == 1 && c < HEAD; c++)
+                        a[h * HEAD + c] += p / total * v[j][g * HEAD + c];
                 }
     }
     project(m, prefix, "o.weight", "o.bias", a, WIDTH, D, out);
@@ -183,10 +203,12 @@ static void ffn(model *m, const char *prefix, double *x)
     add_norm(m, prefix, x, out);
 }
 
-/* One layer of the Transformer's kind over x [n, D]: who reads whom is `who`, with which weights is what it returns. */
+/* One layer of the Transformer's kind over x [n, D]: who reads whom is `who`, with which weights is
+ * what it returns. */
 typedef const char *who_reads(const void *context, int n, int i, reads *r);
 
-static void layer(model *m, const char *stack, int number, who_reads *who, const void *context, int n, double *x)
+static void layer(model *m, const char *stack, int number, who_reads *who, const void *context,
+                  int n, double *x)
 {
     double a[MOST][D];
     const double *source[MOST];
@@ -206,7 +228,8 @@ static void layer(model *m, const char *stack, int number, who_reads *who, const
     }
 }
 
-/* The stack `spec` of one segment and two layers, over all lengths, against the equations; the summary is the mean. */
+/* The stack `spec` of one segment and two layers, over all lengths, against the equations; the
+ * summary is the mean. */
 static void expect_layers(const char *spec, who_reads *who, const void *context)
 {
     double rows[TOKENS * D], sequence[TOKENS * D], summary[COUNT * D];
@@ -226,7 +249,7 @@ static void expect_layers(const char *spec, who_reads *who, const void *context)
     model_close(&m);
 }
 
-/* ---- CSAN, Yang et al. 2019 --------------------------------------------------------------------------------------------------- */
+/* ---- CSAN, Yang et al. 2019 ---------------------------------------------------------------- */
 typedef struct area {
     const char *spec;
     int half, heads; /* M/2, N/2 */
@@ -240,7 +263,9 @@ static const char *csan(const void *context, int n, int i, reads *r)
     for (int h = 0; h < HEADS; h++)
         for (int j = i - a->half; j <= i + a->half; j++)
             for (int g = h - a->heads; g <= h + a->heads; g++) {
-                const int round = ((g % HEADS) + HEADS) % HEADS, near = g < 0 ? 0 : g >= HEADS ? HEADS - 1 : g;
+                const int round = ((g % HEADS) + HEADS) % HEADS, near = g < 0        ? 0
+                                                                        : g >= HEADS ? HEADS - 1
+                                                                                     : g;
                 const int head = a->border == 1 ? round : a->border == 2 ? near : g;
                 if (j >= 0 && j < n && head >= 0 && head < HEADS) r->times[h][j][head]++;
             }
@@ -273,16 +298,19 @@ START_TEST(csan_is_its_equations)
 }
 END_TEST
 
-/* Borders are seen by the first and the last head alone (N = 2): with W_o blind to these the three are one. */
+/* Borders are seen by the first and the last head alone (N = 2): with W_o blind to these the three
+ * are one. */
 START_TEST(borders_differ_in_the_end_heads_alone)
 {
-    static const char *const specs[] = { "head_area", "head_area:border=circular", "head_area:border=clamp" };
+    static const char *const specs[] = { "head_area", "head_area:border=circular",
+                                         "head_area:border=clamp" };
     double rows[TOKENS * D], out[2][3][TOKENS * D], w[D * WIDTH];
     random_rows(rows, TOKENS * D, 22);
     for (int blind = 0; blind < 2; blind++)
         for (int s = 0; s < 3; s++) {
             model m = model_with(GSA_F64, specs[s], GSA_READ_SEQUENCE);
-            gsa_tensor *o = &gsa_parameters_find(m.b.parameters, "encoder.0.0.attend.o.weight")->value;
+            gsa_tensor *o =
+                &gsa_parameters_find(m.b.parameters, "encoder.0.0.attend.o.weight")->value;
             MUST(&m.b, gsa_tensor_read(m.b.backend, o, 0, w, &m.b.error));
             for (int i = 0; i < D * WIDTH; i++)
                 if (blind && (i % WIDTH < HEAD || i % WIDTH >= WIDTH - HEAD)) w[i] = 0;
@@ -299,20 +327,25 @@ START_TEST(borders_differ_in_the_end_heads_alone)
 }
 END_TEST
 
-/* No learned number more than full's, and the same names: the lowest layers of a model change their pattern and nothing else. */
+/* No learned number more than full's, and the same names: the lowest layers of a model change their
+ * pattern and nothing else. */
 START_TEST(areas_have_no_parameters_of_their_own)
 {
     static const char *const specs[] = { "full*3,full*3", "window*3,full*3", "head_area*3,full*3",
-                                         "head_area:border=circular*3,full*3", "head_area:heads=5:border=clamp*3,full*3" };
+                                         "head_area:border=circular*3,full*3",
+                                         "head_area:heads=5:border=clamp*3,full*3" };
     model base = model_with(GSA_F64, specs[0], GSA_READ_SUMMARY);
     ck_assert_int_gt(gsa_parameters_total(base.b.parameters), 6 * 4 * D * WIDTH);
     for (int s = 1; s < GSA_COUNT(specs); s++) {
         model m = model_with(GSA_F64, specs[s], GSA_READ_SUMMARY);
         ck_assert_int_eq(gsa_stack_layers(m.stack[0]), 6);
-        ck_assert_int_eq(gsa_parameters_total(m.b.parameters), gsa_parameters_total(base.b.parameters));
-        ck_assert_int_eq(gsa_parameters_count(m.b.parameters), gsa_parameters_count(base.b.parameters));
+        ck_assert_int_eq(gsa_parameters_total(m.b.parameters),
+                         gsa_parameters_total(base.b.parameters));
+        ck_assert_int_eq(gsa_parameters_count(m.b.parameters),
+                         gsa_parameters_count(base.b.parameters));
         for (int p = 0; p < gsa_parameters_count(m.b.parameters); p++)
-            ck_assert_str_eq(gsa_parameters_at(m.b.parameters, p)->name, gsa_parameters_at(base.b.parameters, p)->name);
+            ck_assert_str_eq(gsa_parameters_at(m.b.parameters, p)->name,
+                             gsa_parameters_at(base.b.parameters, p)->name);
         double rows[TOKENS * D], sequence[TOKENS * D], x[TOKENS * D];
         random_rows(rows, TOKENS * D, 23);
         model both = model_with(GSA_F64, specs[s], GSA_READ_SEQUENCE | GSA_READ_SUMMARY);
@@ -324,10 +357,12 @@ START_TEST(areas_have_no_parameters_of_their_own)
 }
 END_TEST
 
-/* The lowest three layers see an area, the others everything: the equations of both, one after the other. */
+/* The lowest three layers see an area, the others everything: the equations of both, one after the
+ * other. */
 START_TEST(areas_below_and_full_above)
 {
-    static const area below[] = { { "window:width=5*3,full*3", 2, 0, 0 }, { "head_area:width=5*3,full*3", 2, 1, 0 } };
+    static const area below[] = { { "window:width=5*3,full*3", 2, 0, 0 },
+                                  { "head_area:width=5*3,full*3", 2, 1, 0 } };
     static const area all = { "full", 49, 0, 0 };
     double rows[TOKENS * D], sequence[TOKENS * D];
     model m = model_with(GSA_F64, below[_i].spec, GSA_READ_SEQUENCE);
@@ -336,25 +371,28 @@ START_TEST(areas_below_and_full_above)
     double *x = rows, *y = sequence;
     for (int e = 0; e < COUNT; x += lengths[e] * D, y += lengths[e] * D, e++) {
         for (int l = 0; l < 6; l++)
-            layer(&m, l < 3 ? "encoder.0" : "encoder.1", l % 3, csan, l < 3 ? &below[_i] : &all, lengths[e], x);
+            layer(&m, l < 3 ? "encoder.0" : "encoder.1", l % 3, csan, l < 3 ? &below[_i] : &all,
+                  lengths[e], x);
         ck_assert_int_eq(gsa_differ(below[_i].spec, y, x, lengths[e] * D, 1e-11, 1e-11), 0);
     }
     model_close(&m);
 }
 END_TEST
 
-/* ---- Longformer, Beltagy et al. 2020, section 3.1 ----------------------------------------------------------------------------- */
+/* ---- Longformer, Beltagy et al. 2020, section 3.1 ------------------------------------------ */
 typedef struct longform {
     const char *spec;
     int half, global, own, causal;
 } longform;
 
-/* Local rows: q, k, v of one set over global tokens and window. Global rows: all tokens, of the second set where there is one. */
+/* Local rows: q, k, v of one set over global tokens and window. Global rows: all tokens, of the
+ * second set where there is one. */
 static const char *longformer(const void *context, int n, int i, reads *r)
 {
     const longform *l = context;
     for (int j = 0; j < n; j++)
-        if ((i < l->global || j < l->global || abs(i - j) <= l->half) && (!l->causal || j <= i)) read_all_heads(r, j);
+        if ((i < l->global || j < l->global || abs(i - j) <= l->half) && (!l->causal || j <= i))
+            read_all_heads(r, j);
     return l->own && i < l->global ? "global" : "attend";
 }
 
@@ -379,14 +417,17 @@ START_TEST(longformer_has_two_sets_of_projections_or_one)
 {
     model own = model_with(GSA_F64, "longformer", GSA_READ_SEQUENCE);
     model one = model_with(GSA_F64, "longformer:own=0", GSA_READ_SEQUENCE);
-    const int64_t set = 4 * D * WIDTH + 2 * WIDTH + D + 2 * D; /* weights, biases of q, v and o, norm */
-    ck_assert_int_eq(gsa_parameters_total(own.b.parameters), gsa_parameters_total(one.b.parameters) + set);
+    const int64_t set =
+        4 * D * WIDTH + 2 * WIDTH + D + 2 * D; /* weights, biases of q, v and o, norm */
+    ck_assert_int_eq(gsa_parameters_total(own.b.parameters),
+                     gsa_parameters_total(one.b.parameters) + set);
     model_close(&own);
     model_close(&one);
 }
 END_TEST
 
-/* ---- Sparse Transformer, Child et al. 2019, section 4.3; BigBird without chance, Zaheer et al. 2020 --------------------------- */
+/* ---- Sparse Transformer, Child et al. 2019, section 4.3; BigBird without chance, Zaheer et al.
+ * 2020 ---- */
 typedef struct factors {
     const char *spec;
     int fixed, l, c, split;
@@ -425,7 +466,8 @@ START_TEST(bigbird_without_chance_is_longformer)
 }
 END_TEST
 
-/* ---- Star-Transformer, Guo et al. 2019, and what it is without parts or with several relays --------------------------------- */
+/* ---- Star-Transformer, Guo et al. 2019, and what it is without parts or with several relays ----
+ */
 typedef struct star {
     const char *spec;
     int relays, ring, cyclic; /* relays 0: radial=0 */
@@ -437,8 +479,10 @@ static void relu_norm(model *m, const char *prefix, const double *a, double *x)
     norm(m, prefix, x);
 }
 
-/* C_i = [h_{i-1}; h_i; h_{i+1}; e_i; s], without what is not there (table 6: a -radial, b -ring). */
-static int context_of(const star *v, int n, int i, const double *h, const double *e, double (*s)[D], const double **context)
+/* C_i = [h_{i-1}; h_i; h_{i+1}; e_i; s], without what is not there (table 6: a -radial, b
+ * -ring). */
+static int context_of(const star *v, int n, int i, const double *h, const double *e, double (*s)[D],
+                      const double **context)
 {
     int count = 0;
     if (v->ring && (i > 0 || v->cyclic)) context[count++] = h + (i + n - 1) % n * D;
@@ -449,7 +493,8 @@ static int context_of(const star *v, int n, int i, const double *h, const double
     return count;
 }
 
-static void star_layer(model *m, const star *v, int number, int n, const double *e, double *h, double (*s)[D])
+static void star_layer(model *m, const star *v, int number, int n, const double *e, double *h,
+                       double (*s)[D])
 {
     double a[MOST][D];
     const double *context[2 * MOST + 2];
@@ -457,7 +502,8 @@ static void star_layer(model *m, const star *v, int number, int n, const double 
     reads r = { 0 };
     for (int j = 0; j < 2 * MOST + 2; j++) read_all_heads(&r, j);
     snprintf(prefix, sizeof prefix, "encoder.0.%d.down", number);
-    for (int i = 0; i < n; i++) multi_head(m, prefix, h + i * D, context, context_of(v, n, i, h, e, s, context), &r, a[i]);
+    for (int i = 0; i < n; i++)
+        multi_head(m, prefix, h + i * D, context, context_of(v, n, i, h, e, s, context), &r, a[i]);
     for (int i = 0; i < n; i++) relu_norm(m, prefix, a[i], h + i * D);
     snprintf(prefix, sizeof prefix, "encoder.0.%d.up", number);
     for (int i = 0; i < n; i++) context[i + 1] = h + i * D;
@@ -469,9 +515,15 @@ static void star_layer(model *m, const star *v, int number, int n, const double 
 }
 
 static const star stars[] = {
-    { "star*3", 1, 1, 1 },          { "star:radial=0*3", 0, 1, 1 },        { "star:ring=0*3", 1, 0, 1 },
-    { "star:cyclic=0*3", 1, 1, 0 }, { "star:radial=0:ring=0*3", 0, 0, 1 }, { "star:radial=0:cyclic=0*3", 0, 1, 0 },
-    { "star:relays=1*3", 1, 1, 1 }, { "star:relays=2*3", 2, 1, 1 },        { "star:relays=7:ring=0*3", 7, 0, 1 },
+    { "star*3", 1, 1, 1 },
+    { "star:radial=0*3", 0, 1, 1 },
+    { "star:ring=0*3", 1, 0, 1 },
+    { "star:cyclic=0*3", 1, 1, 0 },
+    { "star:radial=0:ring=0*3", 0, 0, 1 },
+    { "star:radial=0:cyclic=0*3", 0, 1, 0 },
+    { "star:relays=1*3", 1, 1, 1 },
+    { "star:relays=2*3", 2, 1, 1 },
+    { "star:relays=7:ring=0*3", 7, 0, 1 },
 };
 
 START_TEST(star_and_its_variants_are_their_equations)
@@ -488,7 +540,8 @@ START_TEST(star_and_its_variants_are_their_equations)
         double h[MOST * D], s[MOST][D], z[D] = { 0 };
         memcpy(h, e, (size_t)n * D * sizeof *h);
         for (int i = 0; i < v->relays * D; i++) s[i / D][i % D] = learned[i];
-        for (int i = 0; i < n * v->relays * D; i++) s[i / n / D][i / n % D] += e[i % n * D + i / n % D] / n;
+        for (int i = 0; i < n * v->relays * D; i++)
+            s[i / n / D][i / n % D] += e[i % n * D + i / n % D] / n;
         for (int l = 0; l < 3 && n > 0; l++) star_layer(&m, v, l, n, e, h, s);
         for (int c = 0; c < D && n > 0; c++) {
             double top = h[c];
@@ -509,7 +562,8 @@ START_TEST(one_relay_is_the_star)
     double rows[TOKENS * D], out[2][TOKENS * D], summary[2][COUNT * D];
     random_rows(rows, TOKENS * D, 26);
     for (int i = 0; i < 2; i++) {
-        model m = model_with(GSA_F32, i ? "star:relays=1*2" : "star*2", GSA_READ_SEQUENCE | GSA_READ_SUMMARY);
+        model m = model_with(GSA_F32, i ? "star:relays=1*2" : "star*2",
+                             GSA_READ_SEQUENCE | GSA_READ_SUMMARY);
         ck_assert_ptr_null(gsa_parameters_find(m.b.parameters, "encoder.relay.rows.weight"));
         run(&m, lengths, COUNT, rows, out[i], summary[i]);
         model_close(&m);
@@ -519,7 +573,7 @@ START_TEST(one_relay_is_the_star)
 }
 END_TEST
 
-/* ---- encoder and decoder in one tape, Vaswani et al. 2017, section 3.1 -------------------------------------------------------- */
+/* ---- encoder and decoder in one tape, Vaswani et al. 2017, section 3.1 --------------------- */
 static const int32_t target_length[] = { 4, 1, 0, 9, 3, 6, 2 };
 enum { TARGETS = 25 };
 
@@ -527,16 +581,18 @@ static model decoder_model(int align)
 {
     model m = model_open(GSA_F64);
     model_add(&m, "encoder", "full*2", GSA_READ_SEQUENCE);
-    model_add(&m, "decoder", align ? "full:causal=1+cross:align=1*2" : "full:causal=1+cross*2", GSA_READ_SEQUENCE);
+    model_add(&m, "decoder", align ? "full:causal=1+cross:align=1*2" : "full:causal=1+cross*2",
+              GSA_READ_SEQUENCE);
     randomise(&m, 6);
     return m;
 }
 
-static gsa_readout decode(model *m, const double *source, const double *target, const int32_t *source_group,
-                          const int32_t *target_group, int training)
+static gsa_readout decode(model *m, const double *source, const double *target,
+                          const int32_t *source_group, const int32_t *target_group, int training)
 {
     gsa_tape_reset(m->b.tape, training, 1, 1);
-    gsa_readout memory = forward(m, 0, &(gsa_sequences){ .count = COUNT, .length = lengths }, source, NULL);
+    gsa_readout memory =
+        forward(m, 0, &(gsa_sequences){ .count = COUNT, .length = lengths }, source, NULL);
     return forward(m, 1,
                    &(gsa_sequences){ .count = COUNT,
                                      .length = target_length,
@@ -554,8 +610,8 @@ static const char *everything(const void *context, int n, int i, reads *r)
 }
 
 /* Masked self-attention, attention over the encoder's output, FFN; groups NULL: all of it. */
-static void decoder_layer(model *m, int number, int n, double *y, int memory, const double *z, const int32_t *group,
-                          const int32_t *memory_group)
+static void decoder_layer(model *m, int number, int n, double *y, int memory, const double *z,
+                          const int32_t *group, const int32_t *memory_group)
 {
     double a[MOST][D];
     const double *source[MOST];
@@ -590,28 +646,36 @@ START_TEST(decoder_is_its_equations)
     model m = decoder_model(_i);
     random_rows(source, TOKENS * D, 27);
     random_rows(target, TARGETS * D, 28);
-    const gsa_readout read = decode(&m, source, target, _i ? group[0] : NULL, _i ? group[1] : NULL, 0);
+    const gsa_readout read =
+        decode(&m, source, target, _i ? group[0] : NULL, _i ? group[1] : NULL, 0);
     MUST(&m.b, gsa_tensor_read(m.b.backend, read.sequence, 0, out, &m.b.error));
     for (int e = 0, s = 0, t = 0; e < COUNT; s += lengths[e], t += target_length[e], e++) {
-        for (int l = 0; l < 2; l++) layer(&m, "encoder.0", l, everything, NULL, lengths[e], source + s * D);
         for (int l = 0; l < 2; l++)
-            decoder_layer(&m, l, target_length[e], target + t * D, lengths[e], source + s * D, _i ? group[1] + t : NULL,
-                          group[0] + s);
-        ck_assert_int_eq(gsa_differ("decoder", out + t * D, target + t * D, target_length[e] * D, 1e-12, 1e-12), 0);
+            layer(&m, "encoder.0", l, everything, NULL, lengths[e], source + s * D);
+        for (int l = 0; l < 2; l++)
+            decoder_layer(&m, l, target_length[e], target + t * D, lengths[e], source + s * D,
+                          _i ? group[1] + t : NULL, group[0] + s);
+        ck_assert_int_eq(
+            gsa_differ("decoder", out + t * D, target + t * D, target_length[e] * D, 1e-12, 1e-12),
+            0);
     }
     model_close(&m);
 }
 END_TEST
 
-/* The gradient goes through the decoder's memory into the encoder: against differences of the loss. */
+/* The gradient goes through the decoder's memory into the encoder: against differences of the
+ * loss. */
 static double decoder_loss(model *m, const double *source, const double *target, gsa_tensor **loss)
 {
     double value;
     const gsa_readout read = decode(m, source, target, NULL, NULL, 1);
-    *loss = gsa_op_square_error(m->b.tape, read.sequence, gsa_tape_zeros(m->b.tape, TARGETS, D), 0.5);
-    gsa_tensor *odd = gsa_op_view(m->b.tape, read.sequence, 0, 7); /* the norm makes the square of all nearly constant */
+    *loss =
+        gsa_op_square_error(m->b.tape, read.sequence, gsa_tape_zeros(m->b.tape, TARGETS, D), 0.5);
+    gsa_tensor *odd = gsa_op_view(m->b.tape, read.sequence, 0,
+                                  7); /* the norm makes the square of all nearly constant */
     *loss = gsa_op_add(m->b.tape, *loss,
-                       gsa_op_square_error(m->b.tape, odd, gsa_tape_constant(m->b.tape, target, GSA_F64, 7, D), 1));
+                       gsa_op_square_error(m->b.tape, odd,
+                                           gsa_tape_constant(m->b.tape, target, GSA_F64, 7, D), 1));
     MUST(&m->b, gsa_tape_status(m->b.tape, &m->b.error));
     MUST(&m->b, gsa_tensor_read(m->b.backend, *loss, 0, &value, &m->b.error));
     return value;
@@ -620,7 +684,8 @@ static double decoder_loss(model *m, const double *source, const double *target,
 START_TEST(gradients_reach_the_encoder)
 {
     static const char *const names[] = { "encoder.0.0.attend.v.weight", "encoder.0.1.ffn.up.weight",
-                                         "decoder.0.0.cross.attend.k.weight", "decoder.0.1.cross.attend.q.weight" };
+                                         "decoder.0.0.cross.attend.k.weight",
+                                         "decoder.0.1.cross.attend.q.weight" };
     double source[TOKENS * D], target[TARGETS * D], w[D * WIDTH], gradient[D * WIDTH], at[2];
     model m = decoder_model(0);
     random_rows(source, TOKENS * D, 27);
@@ -639,13 +704,14 @@ START_TEST(gradients_reach_the_encoder)
             at[side] = decoder_loss(&m, source, target, &loss);
         }
         w[i] = old;
-        ck_assert_double_eq_tol(gradient[i], (at[0] - at[1]) / 2e-5, 1e-6 + 1e-5 * fabs(gradient[i]));
+        ck_assert_double_eq_tol(gradient[i], (at[0] - at[1]) / 2e-5,
+                                1e-6 + 1e-5 * fabs(gradient[i]));
     }
     model_close(&m);
 }
 END_TEST
 
-/* ---- nothing leaks back ------------------------------------------------------------------------------------------------------ */
+/* ---- nothing leaks back -------------------------------------------------------------------- */
 static const struct {
     const char *spec;
     int stable; /* prefix-stable: what a token becomes is the same in every longer sequence */
@@ -670,7 +736,8 @@ static const struct {
     { "window:width=3:causal+dilated:width=5:step=4:causal*2", 1 },
 };
 
-/* Rows [n, D] with token `changed` put to something else (-1: none), in the middle of two other examples. */
+/* Rows [n, D] with token `changed` put to something else (-1: none), in the middle of two other
+ * examples. */
 static void run_changed(model *m, int32_t n, int changed, double *out)
 {
     const int32_t length[3] = { 4, n, 2 };
@@ -699,7 +766,8 @@ START_TEST(a_later_token_changes_no_bit_of_an_earlier_one)
         run_changed(&m, MOST, -1, before);
         for (int t = 0; t < MOST; t++) {
             run_changed(&m, MOST, t, after);
-            ck_assert_msg(rows_that_differ(before, after, 0, t) == 0, "%s: token %d", causal[_i].spec, t);
+            ck_assert_msg(rows_that_differ(before, after, 0, t) == 0, "%s: token %d",
+                          causal[_i].spec, t);
             ck_assert_int_gt(rows_that_differ(before, after, t, MOST), 0);
         }
         model_close(&m);
@@ -730,16 +798,20 @@ START_TEST(a_decoder_does_not_leak_either)
     model m = decoder_model(0);
     random_rows(source, TOKENS * D, 31);
     random_rows(target, TARGETS * D, 32);
-    MUST(&m.b, gsa_tensor_read(m.b.backend, decode(&m, source, target, NULL, NULL, 0).sequence, 0, out[0], &m.b.error));
+    MUST(&m.b, gsa_tensor_read(m.b.backend, decode(&m, source, target, NULL, NULL, 0).sequence, 0,
+                               out[0], &m.b.error));
     for (int e = 0, first = 0; e < COUNT; first += target_length[e++])
         for (int t = 0; t < target_length[e]; t++) {
             memcpy(changed, target, sizeof target);
             for (int c = 0; c < D; c++) changed[(first + t) * D + c] = c - 2;
             MUST(&m.b,
-                 gsa_tensor_read(m.b.backend, decode(&m, source, changed, NULL, NULL, 0).sequence, 0, out[1], &m.b.error));
+                 gsa_tensor_read(m.b.backend, decode(&m, source, changed, NULL, NULL, 0).sequence,
+                                 0, out[1], &m.b.error));
             ck_assert_int_eq(rows_that_differ(out[0], out[1], 0, first + t), 0);
-            ck_assert_int_gt(rows_that_differ(out[0], out[1], first + t, first + target_length[e]), 0);
-            ck_assert_int_eq(rows_that_differ(out[0], out[1], first + target_length[e], TARGETS), 0);
+            ck_assert_int_gt(rows_that_differ(out[0], out[1], first + t, first + target_length[e]),
+                             0);
+            ck_assert_int_eq(rows_that_differ(out[0], out[1], first + target_length[e], TARGETS),
+                             0);
         }
     model_close(&m);
 }
@@ -771,19 +843,26 @@ int main(int argc, char **argv)
                                            GSA_TEST(borders_differ_in_the_end_heads_alone),
                                            GSA_TEST(areas_have_no_parameters_of_their_own),
                                            GSA_LOOP(areas_below_and_full_above, 2) };
-    static const gsa_test sparse_tests[] = { GSA_LOOP(longformer_is_its_equations, GSA_COUNT(longforms)),
-                                             GSA_TEST(longformer_has_two_sets_of_projections_or_one),
-                                             GSA_LOOP(strided_is_its_equations, GSA_COUNT(sparses)),
-                                             GSA_TEST(bigbird_without_chance_is_longformer) };
-    static const gsa_test star_tests[] = { GSA_LOOP(star_and_its_variants_are_their_equations, GSA_COUNT(stars)),
+    static const gsa_test sparse_tests[] = {
+        GSA_LOOP(longformer_is_its_equations, GSA_COUNT(longforms)),
+        GSA_TEST(longformer_has_two_sets_of_projections_or_one),
+        GSA_LOOP(strided_is_its_equations, GSA_COUNT(sparses)),
+        GSA_TEST(bigbird_without_chance_is_longformer)
+    };
+    static const gsa_test star_tests[] = { GSA_LOOP(star_and_its_variants_are_their_equations,
+                                                    GSA_COUNT(stars)),
                                            GSA_TEST(one_relay_is_the_star) };
-    static const gsa_test decoder[] = { GSA_LOOP(decoder_is_its_equations, 2), GSA_LOOP(gradients_reach_the_encoder, 4) };
-    static const gsa_test leak[] = { GSA_LOOP(a_later_token_changes_no_bit_of_an_earlier_one, GSA_COUNT(causal)),
-                                     GSA_LOOP(a_token_does_not_see_the_length, GSA_COUNT(causal)),
-                                     GSA_TEST(a_decoder_does_not_leak_either),
-                                     GSA_LOOP(what_is_not_causal_is_seen_to_leak, 8) };
-    static const gsa_case cases[] = { GSA_CASE("csan", csan_tests, 60), GSA_CASE("sparse", sparse_tests, 60),
-                                      GSA_CASE("star", star_tests, 60), GSA_CASE("decoder", decoder, 60),
+    static const gsa_test decoder[] = { GSA_LOOP(decoder_is_its_equations, 2),
+                                        GSA_LOOP(gradients_reach_the_encoder, 4) };
+    static const gsa_test leak[] = {
+        GSA_LOOP(a_later_token_changes_no_bit_of_an_earlier_one, GSA_COUNT(causal)),
+        GSA_LOOP(a_token_does_not_see_the_length, GSA_COUNT(causal)),
+        GSA_TEST(a_decoder_does_not_leak_either), GSA_LOOP(what_is_not_causal_is_seen_to_leak, 8)
+    };
+    static const gsa_case cases[] = { GSA_CASE("csan", csan_tests, 60),
+                                      GSA_CASE("sparse", sparse_tests, 60),
+                                      GSA_CASE("star", star_tests, 60),
+                                      GSA_CASE("decoder", decoder, 60),
                                       GSA_CASE("leak", leak, 120) };
     return gsa_run_suite("pattern_equations", cases, GSA_COUNT(cases), argc, argv);
 }

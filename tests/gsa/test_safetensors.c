@@ -1,4 +1,5 @@
-/* safetensors: golden bytes, round trips, damage, a table of malformed headers, refusals of the writer, faults. */
+/* safetensors: golden bytes, round trips, damage, a table of malformed headers, refusals of the
+ * writer, faults. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +11,8 @@
 #include "support/faults.h"
 #include "support/suite.h"
 
-static gsa_status write_file(const gsa_system *system, const char *path, const gsa_blob *blobs, int count,
-                             const gsa_note *notes, int n_notes, gsa_error *error)
+static gsa_status write_file(const gsa_system *system, const char *path, const gsa_blob *blobs,
+                             int count, const gsa_note *notes, int n_notes, gsa_error *error)
 {
     gsa_output *output;
     gsa_status status = gsa_output_open(system, path, &output, error);
@@ -33,7 +34,7 @@ static void put_header(const char *path, const char *header, int64_t length, int
     gsa_put_file(path, file, 8 + length + extra);
 }
 
-/* ---- golden -------------------------------------------------------------------------------------------------------- */
+/* ---- golden -------------------------------------------------------------------------------- */
 
 static const float golden_w[6] = { 0, 1, 2, -1, 0.5f, 1e-3f };
 static const int64_t golden_step[1] = { -2 };
@@ -42,19 +43,21 @@ static const gsa_blob golden_blobs[] = {
     { "step", GSA_DTYPE_I64, 0, { 0 }, golden_step },
 };
 static const gsa_note golden_notes[] = { { "model", "star \"1\"\n" } };
-#define GOLDEN_HEADER                                                                                                       \
-    "{\"__metadata__\":{\"model\":\"star "                                                                                  \
-    "\\\"1\\\"\\u000a\"},\"step\":{\"dtype\":\"I64\",\"shape\":[],\"data_offsets\":[0,8]},"                                 \
+#define GOLDEN_HEADER                                                                              \
+    "{\"__metadata__\":{\"model\":\"star "                                                         \
+    "\\\"1\\\"\\u000a\"},\"step\":{\"dtype\":\"I64\",\"shape\":[],\"data_offsets\":[0,8]},"        \
     "\"w\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[8,32]}}    "
-#define GOLDEN_DATA                                                                                                         \
-    "\xfe\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x80\x3f\x00\x00\x00\x40\x00\x00\x80\xbf\x00\x00\x00\x3f\x6f"  \
-    "\x12"                                                                                                                  \
+#define GOLDEN_DATA                                                                                \
+    "\xfe\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00\x80\x3f\x00\x00\x00\x40\x00\x00\x80" \
+    "\xbf\x00\x00\x00\x3f\x6f"                                                                     \
+    "\x12"                                                                                         \
     "\x83\x3a"
 
 static void write_golden(const char *path)
 {
     gsa_error error = { 0 };
-    ck_assert_msg(write_file(NULL, path, golden_blobs, 2, golden_notes, 1, &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(write_file(NULL, path, golden_blobs, 2, golden_notes, 1, &error) == GSA_OK, "%s",
+                  error.text);
 }
 
 START_TEST(tiny_file_has_these_bytes)
@@ -89,7 +92,7 @@ START_TEST(empty_set_is_a_file)
 }
 END_TEST
 
-/* ---- round trip ---------------------------------------------------------------------------------------------------- */
+/* ---- round trip ---------------------------------------------------------------------------- */
 
 enum { MOST_BLOBS = 20, MOST_NOTES = 5, MOST_NAME = 40, MOST_DATA = 4096 };
 static const int64_t width_of[] = { 4, 8, 4, 8, 1 };
@@ -105,21 +108,43 @@ typedef struct set {
 /* A number makes it unique; then characters of every length, quotes and controls among them. */
 static void roll_text(gsa_dice *dice, int number, char out[MOST_NAME])
 {
-    static const char *const pieces[] = {
-        "a", "\"", "\\", "/", "\x01", "\n", "\t",      "\x7f", "é", "€", "\xf0\x9f\x8c\xb3", "\xef\xbf\xbf",
-        ".", " ",  "{",  "}", ",",    ":",  "\\u0041", "\x1f"
-    };
+    static const char *const pieces[] = { "a",
+                                          "\"",
+                                          "\\",
+                                          "/",
+                                          "\x01",
+                                          "\n",
+                                          "\t",
+                                          "\x7f",
+                                          "é",
+                                          "€",
+                                          "\xf0\x9f\x8c\xb3",
+                                          "\xef\xbf\xbf",
+                                          ".",
+                                          " ",
+                                          "{",
+                                          "}",
+                                          ",",
+                                          ":",
+                                          "\\u0041",
+                                          "\x1f" };
     int used = snprintf(out, MOST_NAME, "%d", number);
     for (int n = (int)gsa_between(dice, 0, 5); n > 0; n--)
-        used += snprintf(out + used, (size_t)(MOST_NAME - used), "%s", pieces[gsa_between(dice, 0, GSA_COUNT(pieces) - 1)]);
+        used += snprintf(out + used, (size_t)(MOST_NAME - used), "%s",
+                         pieces[gsa_between(dice, 0, GSA_COUNT(pieces) - 1)]);
 }
 
 static void roll_blob(gsa_dice *dice, set *s, int i)
 {
     gsa_blob *blob = &s->blobs[i];
     roll_text(dice, i, s->names[i]);
-    *blob = (gsa_blob){ s->names[i], (int32_t)gsa_between(dice, 0, 4), (int32_t)gsa_between(dice, 0, 4), { 0 }, s->data[i] };
-    for (int d = 0; d < blob->dims; d++) blob->shape[d] = gsa_between(dice, gsa_between(dice, 0, 3) == 0 ? 0 : 1, 4);
+    *blob = (gsa_blob){ s->names[i],
+                        (int32_t)gsa_between(dice, 0, 4),
+                        (int32_t)gsa_between(dice, 0, 4),
+                        { 0 },
+                        s->data[i] };
+    for (int d = 0; d < blob->dims; d++)
+        blob->shape[d] = gsa_between(dice, gsa_between(dice, 0, 3) == 0 ? 0 : 1, 4);
     for (int b = 0; b < MOST_DATA; b++) s->data[i][b] = (char)gsa_roll(dice);
 }
 
@@ -146,10 +171,12 @@ static void same_set(const set *s, const gsa_safetensors *file)
         ck_assert_int_eq(got->dims, want->dims);
         ck_assert_mem_eq(got->shape, want->shape, (size_t)want->dims * sizeof *want->shape);
         ck_assert_int_eq(gsa_blob_count(got), gsa_blob_count(want));
-        ck_assert_mem_eq(got->data, want->data, (size_t)(gsa_blob_count(want) * width_of[want->dtype]));
+        ck_assert_mem_eq(got->data, want->data,
+                         (size_t)(gsa_blob_count(want) * width_of[want->dtype]));
         ck_assert_uint_eq((uintptr_t)got->data % 8, 0);
     }
-    for (int i = 0; i < s->n_notes; i++) ck_assert_str_eq(gsa_safetensors_note(file, s->keys[i]), s->values[i]);
+    for (int i = 0; i < s->n_notes; i++)
+        ck_assert_str_eq(gsa_safetensors_note(file, s->keys[i]), s->values[i]);
 }
 
 START_TEST(random_sets_come_back)
@@ -166,8 +193,11 @@ START_TEST(random_sets_come_back)
         gsa_safetensors file;
         roll_set(&dice, &s);
         faults.most = round % 2 ? gsa_between(&dice, 1, 50) : 0; /* short reads */
-        ck_assert_msg(write_file(NULL, path, s.blobs, s.count, s.notes, s.n_notes, &error) == GSA_OK, "%s", error.text);
-        ck_assert_msg(gsa_safetensors_read(&faults.table, path, &file, &error) == GSA_OK, "%s", error.text);
+        ck_assert_msg(write_file(NULL, path, s.blobs, s.count, s.notes, s.n_notes, &error) ==
+                          GSA_OK,
+                      "%s", error.text);
+        ck_assert_msg(gsa_safetensors_read(&faults.table, path, &file, &error) == GSA_OK, "%s",
+                      error.text);
         same_set(&s, &file);
         gsa_safetensors_release(&file);
         ck_assert_int_eq(gsa_faults_live(&faults), 0);
@@ -182,12 +212,15 @@ START_TEST(odd_but_valid_headers)
     static const char *const headers[] = {
         "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}",
         " ",
-        "{ \"a\" : { \"shape\" : [ 1 , 1 ] ,\t\"data_offsets\":\n[ 0 , 4 ] ,\r\n \"dtype\" : \"F32\" } }   \n",
+        "{ \"a\" : { \"shape\" : [ 1 , 1 ] ,\t\"data_offsets\":\n[ 0 , 4 ] ,\r\n \"dtype\" : "
+        "\"F32\" } }   \n",
         "{\"\\u0061\":{\"d\\u0074ype\":\"\\u0046\\u00332\",\"shape\":[1],\"data_offsets\":[0,4]}}",
-        "{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[2,4]},\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_"
+        "{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[2,4]},\"b\":{\"dtype\":\"U8\","
+        "\"shape\":[2],\"data_"
         "offsets\":[0,2]}}",
         "{\"a\":{\"dtype\":\"I32\",\"shape\":[],\"data_offsets\":[0,4]},\"__metadata__\":{}}",
-        "{\"z\":{\"dtype\":\"F64\",\"shape\":[0],\"data_offsets\":[0,0]},\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_"
+        "{\"z\":{\"dtype\":\"F64\",\"shape\":[0],\"data_offsets\":[0,0]},\"a\":{\"dtype\":\"F32\","
+        "\"shape\":[1],\"data_"
         "offsets\":[0,4]},"
         "\"y\":{\"dtype\":\"F64\",\"shape\":[3,0],\"data_offsets\":[4,4]}}",
     };
@@ -215,7 +248,8 @@ END_TEST
 START_TEST(escapes_are_decoded)
 {
     static const char header[] =
-        "{\"__metadata__\":{\"k\":\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0041\\u00e9\\u20AC\\uD83C\\uDF33\\uffff\\u0001\"}}";
+        "{\"__metadata__\":{\"k\":\"\\\"\\\\\\/"
+        "\\b\\f\\n\\r\\t\\u0041\\u00e9\\u20AC\\uD83C\\uDF33\\uffff\\u0001\"}}";
     gsa_scratch scratch;
     gsa_safetensors file;
     gsa_error error = { 0 };
@@ -223,15 +257,17 @@ START_TEST(escapes_are_decoded)
     const char *path = gsa_scratch_path(&scratch, "t");
     put_header(path, header, sizeof header - 1, 0);
     ck_assert_msg(gsa_safetensors_read(NULL, path, &file, &error) == GSA_OK, "%s", error.text);
-    ck_assert_str_eq(gsa_safetensors_note(&file, "k"), "\"\\/\b\f\n\r\tAé€\xf0\x9f\x8c\xb3\xef\xbf\xbf\x01");
+    ck_assert_str_eq(gsa_safetensors_note(&file, "k"),
+                     "\"\\/\b\f\n\r\tAé€\xf0\x9f\x8c\xb3\xef\xbf\xbf\x01");
     gsa_safetensors_release(&file);
     gsa_scratch_close(&scratch);
 }
 END_TEST
 
-/* ---- damage -------------------------------------------------------------------------------------------------------- */
+/* ---- damage -------------------------------------------------------------------------------- */
 
-static gsa_status read_bytes(const char *path, const char *bytes, int64_t count, gsa_safetensors *file, gsa_error *error)
+static gsa_status read_bytes(const char *path, const char *bytes, int64_t count,
+                             gsa_safetensors *file, gsa_error *error)
 {
     gsa_put_file(path, bytes, count);
     error->text[0] = 0;
@@ -274,7 +310,8 @@ static void harmless(const gsa_safetensors *file, int64_t bit)
         ck_assert_int_eq(got->dtype, want->dtype);
         ck_assert_int_eq(got->dims, want->dims);
         ck_assert_mem_eq(got->shape, want->shape, (size_t)want->dims * sizeof *want->shape);
-        ck_assert_mem_eq(got->data, want->data, (size_t)(gsa_blob_count(want) * width_of[want->dtype]));
+        ck_assert_mem_eq(got->data, want->data,
+                         (size_t)(gsa_blob_count(want) * width_of[want->dtype]));
     }
     texts += strcmp(file->notes[0].key, golden_notes[0].key) != 0;
     texts += strcmp(file->notes[0].value, golden_notes[0].value) != 0;
@@ -321,7 +358,8 @@ START_TEST(random_damage_is_survived)
         static const char likely[] = "{}[]\",:\\u0123456789dF- \n\0\xc3\xff";
         memcpy(text, good, (size_t)bytes);
         for (int n = (int)gsa_between(&dice, 1, 4); n > 0; n--)
-            text[gsa_between(&dice, 8, bytes - 33)] = likely[gsa_between(&dice, 0, sizeof likely - 2)];
+            text[gsa_between(&dice, 8, bytes - 33)] =
+                likely[gsa_between(&dice, 0, sizeof likely - 2)];
         if (read_bytes(path, text, bytes, &file, &error) == GSA_OK) gsa_safetensors_release(&file);
     }
     free(text);
@@ -330,10 +368,11 @@ START_TEST(random_damage_is_survived)
 }
 END_TEST
 
-/* ---- malformed ----------------------------------------------------------------------------------------------------- */
+/* ---- malformed ----------------------------------------------------------------------------- */
 
-#define TENSOR(name, dtype, shape, from, to)                                                                                \
-    "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":[" from "," to "]}"
+#define TENSOR(name, dtype, shape, from, to)                                                       \
+    "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":[" from "," to "]" \
+    "}"
 #define GOOD             TENSOR("a", "F32", "[1]", "0", "4")
 #define SHAPED(shape)    "{" TENSOR("a", "F32", shape, "0", "4") "}"
 #define PLACED(from, to) "{" TENSOR("a", "F32", "[1]", from, to) "}"
@@ -493,7 +532,8 @@ START_TEST(malformed_header_is_named)
     put_header(path, m->header, (int64_t)strlen(m->header), m->data);
     const gsa_status status = gsa_safetensors_read(&faults.table, path, &file, &error);
     ck_assert_msg(status == GSA_ERR_FORMAT, "%s: status %d", m->header, (int)status);
-    ck_assert_msg(strstr(error.text, m->says) != NULL, "%s\nsays     %s\nexpected %s", m->header, error.text, m->says);
+    ck_assert_msg(strstr(error.text, m->says) != NULL, "%s\nsays     %s\nexpected %s", m->header,
+                  error.text, m->says);
     ck_assert_ptr_nonnull(strstr(error.text, path));
     ck_assert_int_eq(gsa_faults_live(&faults), 0);
     gsa_scratch_close(&scratch);
@@ -511,11 +551,15 @@ START_TEST(malformed_length_is_named)
         { "", 0, "is cut short: 0 of the 8 bytes of its header length are there" },
         { "\1\0\0\0\0\0\0", 7, "is cut short: 7 of the 8 bytes of its header length are there" },
         { "\2\0\0\0\0\0\0\0{", 9, "is cut short: its header has 2 bytes and 1 are there" },
-        { "\1\xe1\xf5\5\0\0\0\0{}", 10, "says that its header has 100000001 bytes, and the limit is 100000000" },
-        { "\xff\xff\xff\xff\xff\xff\xff\xff{}", 10, "says that its header has 18446744073709551615 bytes" },
+        { "\1\xe1\xf5\5\0\0\0\0{}", 10,
+          "says that its header has 100000001 bytes, and the limit is 100000000" },
+        { "\xff\xff\xff\xff\xff\xff\xff\xff{}", 10,
+          "says that its header has 18446744073709551615 bytes" },
         { "\0\0\0\0\0\0\0\x80{}", 10, "says that its header has 9223372036854775808 bytes" },
-        { "\0\xe1\xf5\5\0\0\0\0{}", 10, "is cut short: its header has 100000000 bytes and 2 are there" },
-        { "\3\0\0\0\0\0\0\0{}\0", 11, "byte 10: expected the end of the header, found the byte 0x00" },
+        { "\0\xe1\xf5\5\0\0\0\0{}", 10,
+          "is cut short: its header has 100000000 bytes and 2 are there" },
+        { "\3\0\0\0\0\0\0\0{}\0", 11,
+          "byte 10: expected the end of the header, found the byte 0x00" },
         { "\4\0\0\0\0\0\0\0{\"\0\"", 12, "a string holds the control character 0x00" },
     };
     gsa_scratch scratch;
@@ -524,7 +568,8 @@ START_TEST(malformed_length_is_named)
     for (int i = 0; i < GSA_COUNT(files); i++) {
         gsa_safetensors file;
         gsa_error error;
-        ck_assert_int_eq(read_bytes(path, files[i].bytes, files[i].count, &file, &error), GSA_ERR_FORMAT);
+        ck_assert_int_eq(read_bytes(path, files[i].bytes, files[i].count, &file, &error),
+                         GSA_ERR_FORMAT);
         ck_assert_msg(strstr(error.text, files[i].says) != NULL, "file %d says %s", i, error.text);
     }
     gsa_scratch_close(&scratch);
@@ -541,7 +586,8 @@ START_TEST(long_names_do_not_hide_the_reason)
     gsa_scratch_open(&scratch);
     const char *path = gsa_scratch_path(&scratch, "t");
     char *text = malloc(LONG + 200);
-    const int64_t length = LONG + 3 + (int64_t)strlen("{\"dtype\":\"F32\",\"shape\":[7],\"data_offsets\":[0,4]}}") + 1;
+    const int64_t length =
+        LONG + 3 + (int64_t)strlen("{\"dtype\":\"F32\",\"shape\":[7],\"data_offsets\":[0,4]}}") + 1;
     memset(text, 0, 8);
     for (int i = 0; i < 8; i++) text[i] = (char)((uint64_t)length >> 8 * i & 0xff);
     memcpy(text + 8, "{\"", 2);
@@ -554,7 +600,7 @@ START_TEST(long_names_do_not_hide_the_reason)
 }
 END_TEST
 
-/* ---- refused by the writer ----------------------------------------------------------------------------------------- */
+/* ---- refused by the writer ----------------------------------------------------------------- */
 
 START_TEST(writer_refuses)
 {
@@ -567,21 +613,51 @@ START_TEST(writer_refuses)
         gsa_status status;
         const char *says;
     } rows[] = {
-        { { { NULL, 0, 1, { 1 }, x } }, 1, { { 0 } }, 0, GSA_ERR_ARGUMENT, "a tensor's name to be written is NULL" },
-        { { { "a\xff", 0, 1, { 1 }, x } }, 1, { { 0 } }, 0, GSA_ERR_ARGUMENT, "is not valid UTF-8 at byte 1" },
-        { { { "__metadata__", 0, 1, { 1 }, x } }, 1, { { 0 } }, 0, GSA_ERR_ARGUMENT, "cannot be named '__metadata__'" },
+        { { { NULL, 0, 1, { 1 }, x } },
+          1,
+          { { 0 } },
+          0,
+          GSA_ERR_ARGUMENT,
+          "a tensor's name to be written is NULL" },
+        { { { "a\xff", 0, 1, { 1 }, x } },
+          1,
+          { { 0 } },
+          0,
+          GSA_ERR_ARGUMENT,
+          "is not valid UTF-8 at byte 1" },
+        { { { "__metadata__", 0, 1, { 1 }, x } },
+          1,
+          { { 0 } },
+          0,
+          GSA_ERR_ARGUMENT,
+          "cannot be named '__metadata__'" },
         { { { "a", 5, 1, { 1 }, x } }, 1, { { 0 } }, 0, GSA_ERR_ARGUMENT, "'a' has the dtype 5" },
         { { { "a", -1, 1, { 1 }, x } }, 1, { { 0 } }, 0, GSA_ERR_ARGUMENT, "'a' has the dtype -1" },
-        { { { "a", 0, 5, { 1, 1, 1, 1 }, x } }, 1, { { 0 } }, 0, GSA_ERR_ARGUMENT, "'a' has 5 dims, not 0 to 4" },
+        { { { "a", 0, 5, { 1, 1, 1, 1 }, x } },
+          1,
+          { { 0 } },
+          0,
+          GSA_ERR_ARGUMENT,
+          "'a' has 5 dims, not 0 to 4" },
         { { { "a", 0, -1, { 1 }, x } }, 1, { { 0 } }, 0, GSA_ERR_ARGUMENT, "'a' has -1 dims" },
-        { { { "a", 0, 1, { -1 }, x } }, 1, { { 0 } }, 0, GSA_ERR_LIMIT, "the shape of 'a' is negative or too large" },
+        { { { "a", 0, 1, { -1 }, x } },
+          1,
+          { { 0 } },
+          0,
+          GSA_ERR_LIMIT,
+          "the shape of 'a' is negative or too large" },
         { { { "a", 0, 2, { INT64_MAX, 2 }, x } },
           1,
           { { 0 } },
           0,
           GSA_ERR_LIMIT,
           "the shape of 'a' is negative or too large" },
-        { { { "a", 4, 1, { INT64_MAX }, x }, { "b", 4, 1, { 1 }, x } }, 2, { { 0 } }, 0, GSA_ERR_LIMIT, "the shape of 'b'" },
+        { { { "a", 4, 1, { INT64_MAX }, x }, { "b", 4, 1, { 1 }, x } },
+          2,
+          { { 0 } },
+          0,
+          GSA_ERR_LIMIT,
+          "the shape of 'b'" },
         { { { "a", 0, 1, { 1 }, NULL } }, 1, { { 0 } }, 0, GSA_ERR_ARGUMENT, "'a' has no data" },
         { { { "a", 0, 1, { 1 }, x }, { "a", 0, 1, { 1 }, x } },
           2,
@@ -589,8 +665,18 @@ START_TEST(writer_refuses)
           0,
           GSA_ERR_ARGUMENT,
           "the name 'a' stands twice" },
-        { { { 0 } }, 0, { { "k", "v" }, { "k", "w" } }, 2, GSA_ERR_ARGUMENT, "the name 'k' stands twice" },
-        { { { 0 } }, 0, { { "k", NULL } }, 1, GSA_ERR_ARGUMENT, "a note's value to be written is NULL" },
+        { { { 0 } },
+          0,
+          { { "k", "v" }, { "k", "w" } },
+          2,
+          GSA_ERR_ARGUMENT,
+          "the name 'k' stands twice" },
+        { { { 0 } },
+          0,
+          { { "k", NULL } },
+          1,
+          GSA_ERR_ARGUMENT,
+          "a note's value to be written is NULL" },
         { { { 0 } }, 0, { { "k", "\x80" } }, 1, GSA_ERR_ARGUMENT, "a note's value" },
         { { { 0 } }, -1, { { 0 } }, 0, GSA_ERR_ARGUMENT, "-1 tensors" },
     };
@@ -599,7 +685,8 @@ START_TEST(writer_refuses)
     for (int i = 0; i < GSA_COUNT(rows); i++) {
         gsa_error error = { 0 };
         const char *path = gsa_scratch_path(&scratch, "t");
-        ck_assert_int_eq(write_file(NULL, path, rows[i].blobs, rows[i].count, rows[i].notes, rows[i].n_notes, &error),
+        ck_assert_int_eq(write_file(NULL, path, rows[i].blobs, rows[i].count, rows[i].notes,
+                                    rows[i].n_notes, &error),
                          rows[i].status);
         ck_assert_msg(strstr(error.text, rows[i].says) != NULL, "row %d says %s", i, error.text);
         ck_assert_int_eq(gsa_count_entries(scratch.folder, ""), 0);
@@ -621,11 +708,12 @@ START_TEST(count_of_a_blob)
         { { "", 0, 1, { -1 }, NULL }, -1 },
         { { "", 0, 2, { INT64_MAX, 2 }, NULL }, -1 },
     };
-    for (int i = 0; i < GSA_COUNT(rows); i++) ck_assert_int_eq(gsa_blob_count(&rows[i].blob), rows[i].count);
+    for (int i = 0; i < GSA_COUNT(rows); i++)
+        ck_assert_int_eq(gsa_blob_count(&rows[i].blob), rows[i].count);
 }
 END_TEST
 
-/* ---- faults -------------------------------------------------------------------------------------------------------- */
+/* ---- faults -------------------------------------------------------------------------------- */
 
 static gsa_status try_reading(gsa_faults *faults, void *path)
 {
@@ -641,7 +729,8 @@ static gsa_status try_reading(gsa_faults *faults, void *path)
 static gsa_status try_writing(gsa_faults *faults, void *path)
 {
     gsa_error error = { 0 };
-    const gsa_status status = write_file(&faults->table, path, golden_blobs, 2, golden_notes, 1, &error);
+    const gsa_status status =
+        write_file(&faults->table, path, golden_blobs, 2, golden_notes, 1, &error);
     ck_assert_int_eq(status == GSA_OK, error.text[0] == 0);
     return status;
 }
@@ -667,8 +756,8 @@ END_TEST
 START_TEST(size_is_not_known)
 {
     static const char header[] = "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}";
-    static const char *const says[] = { "is cut short: 3 of the 4 bytes of its data are there", NULL,
-                                        "has trailing bytes after the 4 of its data" };
+    static const char *const says[] = { "is cut short: 3 of the 4 bytes of its data are there",
+                                        NULL, "has trailing bytes after the 4 of its data" };
     gsa_scratch scratch;
     gsa_faults faults;
     gsa_faults_start(&faults);
@@ -696,7 +785,9 @@ START_TEST(no_file_and_no_regular_file)
     gsa_safetensors file;
     gsa_error error;
     gsa_scratch_open(&scratch);
-    ck_assert_int_eq(gsa_safetensors_read(NULL, gsa_scratch_path(&scratch, "absent"), &file, &error), GSA_ERR_IO);
+    ck_assert_int_eq(
+        gsa_safetensors_read(NULL, gsa_scratch_path(&scratch, "absent"), &file, &error),
+        GSA_ERR_IO);
     ck_assert_ptr_nonnull(strstr(error.text, "absent' cannot be opened: No such file"));
     ck_assert_int_eq(gsa_safetensors_read(NULL, scratch.folder, &file, &error), GSA_ERR_IO);
     ck_assert_ptr_nonnull(strstr(error.text, "it is a folder"));
@@ -708,18 +799,25 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test golden[] = { GSA_TEST(tiny_file_has_these_bytes), GSA_TEST(empty_set_is_a_file) };
-    static const gsa_test trips[] = { GSA_TEST(random_sets_come_back), GSA_TEST(odd_but_valid_headers),
+    static const gsa_test golden[] = { GSA_TEST(tiny_file_has_these_bytes),
+                                       GSA_TEST(empty_set_is_a_file) };
+    static const gsa_test trips[] = { GSA_TEST(random_sets_come_back),
+                                      GSA_TEST(odd_but_valid_headers),
                                       GSA_TEST(escapes_are_decoded) };
-    static const gsa_test damage[] = { GSA_TEST(every_truncation_is_rejected), GSA_TEST(every_flipped_bit_of_the_header),
+    static const gsa_test damage[] = { GSA_TEST(every_truncation_is_rejected),
+                                       GSA_TEST(every_flipped_bit_of_the_header),
                                        GSA_TEST(random_damage_is_survived) };
     static const gsa_test bad[] = { GSA_LOOP(malformed_header_is_named, GSA_COUNT(headers)),
-                                    GSA_TEST(malformed_length_is_named), GSA_TEST(long_names_do_not_hide_the_reason) };
+                                    GSA_TEST(malformed_length_is_named),
+                                    GSA_TEST(long_names_do_not_hide_the_reason) };
     static const gsa_test refused[] = { GSA_TEST(writer_refuses), GSA_TEST(count_of_a_blob) };
-    static const gsa_test faults[] = { GSA_TEST(every_fault_is_reported), GSA_TEST(size_is_not_known),
+    static const gsa_test faults[] = { GSA_TEST(every_fault_is_reported),
+                                       GSA_TEST(size_is_not_known),
                                        GSA_TEST(no_file_and_no_regular_file) };
-    static const gsa_case cases[] = { GSA_CASE("golden", golden, 30),   GSA_CASE("round_trip", trips, 60),
-                                      GSA_CASE("damage", damage, 60),   GSA_CASE("malformed", bad, 30),
-                                      GSA_CASE("refused", refused, 30), GSA_CASE("faults", faults, 60) };
+    static const gsa_case cases[] = {
+        GSA_CASE("golden", golden, 30),   GSA_CASE("round_trip", trips, 60),
+        GSA_CASE("damage", damage, 60),   GSA_CASE("malformed", bad, 30),
+        GSA_CASE("refused", refused, 30), GSA_CASE("faults", faults, 60)
+    };
     return gsa_run_suite("safetensors", cases, GSA_COUNT(cases), argc, argv);
 }

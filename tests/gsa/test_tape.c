@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---- gradients: every op of tape.h between three learned matrices and a scalar loss ------------------------------------------ */
+/* ---- gradients: every op of tape.h between three learned matrices and a scalar loss -------- */
 enum { R = 6, C = 4 };
 typedef struct leaves {
     gsa_tape *tape;
@@ -18,9 +18,11 @@ static const void *device(gsa_tape *tape, const void *host, size_t bytes)
 
 static gsa_row_identity rows_of(gsa_tape *tape)
 {
-    const int32_t example[R] = { 0, 0, 1, 1, 1, 1 }, local[R] = { 0, 1, 0, 1, 2, 3 }, id[2] = { 5, 9 };
+    const int32_t example[R] = { 0, 0, 1, 1, 1, 1 }, local[R] = { 0, 1, 0, 1, 2, 3 },
+                  id[2] = { 5, 9 };
     gsa_tape_examples(tape, memcpy(gsa_tape_host(tape, sizeof id), id, sizeof id), 2);
-    return (gsa_row_identity){ device(tape, example, sizeof example), device(tape, local, sizeof local) };
+    return (gsa_row_identity){ device(tape, example, sizeof example),
+                               device(tape, local, sizeof local) };
 }
 
 static gsa_tensor *op_linear(leaves *l)
@@ -41,7 +43,8 @@ static gsa_tensor *op_add_same(leaves *l)
 }
 static gsa_tensor *op_combine(leaves *l)
 {
-    return gsa_op_combine(l->tape, (gsa_tensor *[]){ l->a, l->b, l->a }, (const double[]){ 0.5, -2, 1 }, 3);
+    return gsa_op_combine(l->tape, (gsa_tensor *[]){ l->a, l->b, l->a },
+                          (const double[]){ 0.5, -2, 1 }, 3);
 }
 static gsa_tensor *op_relu(leaves *l)
 {
@@ -110,7 +113,8 @@ static gsa_tensor *op_reshape(leaves *l)
 /* neighbouring views of a reshaped view: no stretch of the rows that it is a view of */
 static gsa_tensor *op_reshape_view(leaves *l)
 {
-    gsa_tensor *x = gsa_op_reshape(l->tape, gsa_op_view(l->tape, gsa_op_add(l->tape, l->a, l->b), 1, 4), 8, 2);
+    gsa_tensor *x =
+        gsa_op_reshape(l->tape, gsa_op_view(l->tape, gsa_op_add(l->tape, l->a, l->b), 1, 4), 8, 2);
     gsa_tensor *part = gsa_op_view(l->tape, x, 2, 4);
     return gsa_op_concat(l->tape, (gsa_tensor *[]){ part, gsa_op_view(l->tape, x, 6, 1) }, 2);
 }
@@ -129,17 +133,24 @@ static gsa_tensor *op_view(leaves *l)
 }
 
 /* Rows: 0 <- 5,4,3 and 1; 1 <- nothing; 2..5 <- themselves and row 0. */
-static const gsa_run runs[] = { { 5, 3, -1, 0, 1, 0 }, { 1, 1, 1, 2, 0, 0 },  { 0, 2, 2, 1, 0, 0 },
-                                { 0, 2, 3, 0, 2, 0 },  { 0, 2, 4, 2, -2, 0 }, { 0, 2, 5, 1, 1, 0 } };
-static const int64_t run_at[R + 1] = { 0, 2, 2, 3, 4, 5, 6 }, edge_at[R + 1] = { 0, 4, 4, 6, 8, 10, 12 };
+static const gsa_run runs[] = {
+    { 5, 3, -1, 0, 1, 0 }, { 1, 1, 1, 2, 0, 0 },  { 0, 2, 2, 1, 0, 0 },
+    { 0, 2, 3, 0, 2, 0 },  { 0, 2, 4, 2, -2, 0 }, { 0, 2, 5, 1, 1, 0 }
+};
+static const int64_t run_at[R + 1] = { 0, 2, 2, 3, 4, 5, 6 },
+                                edge_at[R + 1] = { 0, 4, 4, 6, 8, 10, 12 };
 static gsa_edges edges_of(gsa_tape *tape)
 {
     const int32_t example[R] = { 0 }, local[R] = { 0, 1, 2, 3, 4, 5 };
     const int64_t block_at[2] = { 0, 1 };
     const gsa_rows block = { 0, R };
-    gsa_edges e = {
-        .rows = R, .run_total = 6, .edge_total = 12, .kinds = 1, .labels = 3, .part_rows = { R }, .examples = 1
-    };
+    gsa_edges e = { .rows = R,
+                    .run_total = 6,
+                    .edge_total = 12,
+                    .kinds = 1,
+                    .labels = 3,
+                    .part_rows = { R },
+                    .examples = 1 };
     e.run_offset = device(tape, run_at, sizeof run_at);
     e.edge_offset = device(tape, edge_at, sizeof edge_at);
     e.runs = device(tape, runs, sizeof runs);
@@ -147,7 +158,8 @@ static gsa_edges edges_of(gsa_tape *tape)
     e.row_local = device(tape, local, sizeof local);
     e.block_offset = device(tape, block_at, sizeof block_at);
     e.blocks = device(tape, &block, sizeof block);
-    gsa_tape_examples(tape, memcpy(gsa_tape_host(tape, sizeof *example), example, sizeof *example), 1);
+    gsa_tape_examples(tape, memcpy(gsa_tape_host(tape, sizeof *example), example, sizeof *example),
+                      1);
     return e;
 }
 static gsa_tensor *op_attend(leaves *l)
@@ -173,9 +185,13 @@ static gsa_tensor *op_attend(leaves *l)
 static gsa_tensor *op_attend_one(leaves *l)
 {
     const gsa_edges e = edges_of(l->tape);
-    const gsa_attend_op op = {
-        .edges = &e, .heads = 2, .head_dim = 2, .scale = 0.7, .q = l->a, .k = { l->a }, .v = { l->a }
-    };
+    const gsa_attend_op op = { .edges = &e,
+                               .heads = 2,
+                               .head_dim = 2,
+                               .scale = 0.7,
+                               .q = l->a,
+                               .k = { l->a },
+                               .v = { l->a } };
     return gsa_op_attend(l->tape, &op);
 }
 static gsa_tensor *op_linear_relu(leaves *l)
@@ -189,19 +205,23 @@ static gsa_tensor *op_linear_leaky(leaves *l)
 }
 static gsa_tensor *op_linear_gelu(leaves *l)
 {
-    return gsa_op_linear_activated(l->tape, gsa_op_add(l->tape, l->a, l->b), l->w, l->row, GSA_GELU);
+    return gsa_op_linear_activated(l->tape, gsa_op_add(l->tape, l->a, l->b), l->w, l->row,
+                                   GSA_GELU);
 }
 /* Gradients whose memory was another's: chains in which each op makes one of the same size. */
 static gsa_tensor *op_chain(leaves *l)
 {
     gsa_tensor *x = gsa_op_norm(l->tape, gsa_op_add(l->tape, l->a, l->b), l->row, l->row, 1e-3);
     for (int i = 0; i < 3; i++) {
-        gsa_tensor *y = gsa_op_linear_activated(l->tape, x, l->w, l->row, i % 2 ? GSA_RELU : GSA_TANH);
+        gsa_tensor *y =
+            gsa_op_linear_activated(l->tape, x, l->w, l->row, i % 2 ? GSA_RELU : GSA_TANH);
         gsa_tensor *z = gsa_op_norm(l->tape, gsa_op_multiply(l->tape, x, y), l->row, l->row, 1e-3);
-        x = gsa_op_add(
-            l->tape,
-            gsa_op_concat(l->tape, (gsa_tensor *[]){ gsa_op_view(l->tape, z, 2, R - 2), gsa_op_view(l->tape, y, 0, 2) }, 2),
-            z);
+        x = gsa_op_add(l->tape,
+                       gsa_op_concat(l->tape,
+                                     (gsa_tensor *[]){ gsa_op_view(l->tape, z, 2, R - 2),
+                                                       gsa_op_view(l->tape, y, 0, 2) },
+                                     2),
+                       z);
     }
     return x;
 }
@@ -211,7 +231,8 @@ static gsa_tensor *op_heads_wide(leaves *l)
 }
 static gsa_tensor *op_heads_narrow(leaves *l)
 {
-    return gsa_op_heads(l->tape, gsa_op_heads(l->tape, l->a, l->w, NULL, 2, 3, 1), l->w, l->row, 2, 3, 0);
+    return gsa_op_heads(l->tape, gsa_op_heads(l->tape, l->a, l->w, NULL, 2, 3, 1), l->w, l->row, 2,
+                        3, 0);
 }
 /* The first and the last term get gradients of their own before and after. */
 static gsa_tensor *op_sums(leaves *l)
@@ -282,11 +303,13 @@ enum { OPS = sizeof ops / sizeof *ops };
 static gsa_parameter *leaf(bench *b, const char *name, int64_t rows, int64_t cols)
 {
     gsa_parameter *p;
-    MUST(b, gsa_parameters_add(b->parameters, name, rows, cols, GSA_INIT_NORMAL, 1, 0, &p, &b->error));
+    MUST(b,
+         gsa_parameters_add(b->parameters, name, rows, cols, GSA_INIT_NORMAL, 1, 0, &p, &b->error));
     return p;
 }
 
-/* The loss of one op: square error against a fixed target (entropy: cross entropy of its rows, 2: with label smoothing). */
+/* The loss of one op: square error against a fixed target (entropy: cross entropy of its rows, 2:
+ * with label smoothing). */
 static double loss_of(bench *b, int which, int entropy, int backward)
 {
     gsa_tape_reset(b->tape, 1, 3, 4);
@@ -303,8 +326,11 @@ static double loss_of(bench *b, int which, int entropy, int backward)
     int32_t label[80];
     for (int i = 0; i < 80; i++) target[i] = 0.1 * i - 1, label[i] = i % (C + 1) - 1;
     gsa_tensor *t =
-        entropy ? gsa_op_smooth_entropy(b->tape, y, device(b->tape, label, sizeof label), entropy == 2 ? 0.1 : 0, 0.7)
-                : gsa_op_square_error(b->tape, y, gsa_tape_constant(b->tape, target, GSA_F64, y->rows, y->cols), 0.3);
+        entropy ? gsa_op_smooth_entropy(b->tape, y, device(b->tape, label, sizeof label),
+                                        entropy == 2 ? 0.1 : 0, 0.7)
+                : gsa_op_square_error(b->tape, y,
+                                      gsa_tape_constant(b->tape, target, GSA_F64, y->rows, y->cols),
+                                      0.3);
     MUST(b, gsa_tape_status(b->tape, &b->error));
     MUST(b, gsa_tensor_read(b->backend, t, 0, &loss, &b->error));
     if (backward) MUST(b, gsa_tape_backward(b->tape, t, &b->error));
@@ -332,8 +358,8 @@ static void check_gradients(bench *b, int which, int entropy)
             value[i] = was;
             MUST(b, gsa_tensor_write(b->backend, x, value, &b->error));
             ck_assert_msg(fabs(slope - gradient[i]) <= 1e-5 + 1e-3 * fabs(slope),
-                          "%s, leaf %d, element %d: %.9g, differences say %.9g", ops[which].name, p, (int)i, gradient[i],
-                          slope);
+                          "%s, leaf %d, element %d: %.9g, differences say %.9g", ops[which].name, p,
+                          (int)i, gradient[i], slope);
             touched |= gradient[i] != 0;
         }
     }
@@ -343,10 +369,11 @@ static void check_gradients(bench *b, int which, int entropy)
 static bench five_leaves(int equal_rows)
 {
     bench b = bench_open(NULL, GSA_F64);
-    gsa_parameter *p[] = { leaf(&b, "a", R, C), leaf(&b, "b", R, C), leaf(&b, "w", C, C), leaf(&b, "row", 1, C),
-                           leaf(&b, "table", 5, C) };
+    gsa_parameter *p[] = { leaf(&b, "a", R, C), leaf(&b, "b", R, C), leaf(&b, "w", C, C),
+                           leaf(&b, "row", 1, C), leaf(&b, "table", 5, C) };
     double value[R * C];
-    if (equal_rows) /* ties in a column break only by tiny steps: rows equal but for the op's own kinks */
+    if (equal_rows) /* ties in a column break only by tiny steps: rows equal but for the op's own
+                       kinks */
         for (int i = 0; i < 2; i++) {
             for (int j = 0; j < R * C; j++) value[j] = 0.3 * (j % C) + 0.2 * i + 0.1;
             MUST(&b, gsa_tensor_write(b.backend, &p[i]->value, value, &b.error));
@@ -384,23 +411,26 @@ START_TEST(frozen_row_gets_no_gradient)
 {
     bench b = bench_open(NULL, GSA_F64);
     gsa_parameter *table;
-    MUST(&b, gsa_parameters_add(b.parameters, "t", 3, 2, GSA_INIT_NORMAL, 1, GSA_ZERO_ROW, &table, &b.error));
+    MUST(&b, gsa_parameters_add(b.parameters, "t", 3, 2, GSA_INIT_NORMAL, 1, GSA_ZERO_ROW, &table,
+                                &b.error));
     gsa_tape_reset(b.tape, 1, 0, 0);
     const int32_t ids[4] = { 0, 2, 0, 1 };
-    gsa_tensor *y = gsa_op_gather(b.tape, NULL, &table->value, device(b.tape, ids, sizeof ids), 4, 1, 1);
+    gsa_tensor *y =
+        gsa_op_gather(b.tape, NULL, &table->value, device(b.tape, ids, sizeof ids), 4, 1, 1);
     const double ones[8] = { 1, 1, 1, 1, 1, 1, 1, 1 };
-    gsa_tensor *loss = gsa_op_square_error(b.tape, y, gsa_tape_constant(b.tape, ones, GSA_F64, 4, 2), 1);
+    gsa_tensor *loss =
+        gsa_op_square_error(b.tape, y, gsa_tape_constant(b.tape, ones, GSA_F64, 4, 2), 1);
     MUST(&b, gsa_tape_backward(b.tape, loss, &b.error));
     double value[6], gradient[6];
     MUST(&b, gsa_tensor_read(b.backend, &table->value, 0, value, &b.error));
     MUST(&b, gsa_tensor_read(b.backend, &table->value, 1, gradient, &b.error));
-    ck_assert(value[0] == 0 && value[1] == 0 && gradient[0] == 0 && gradient[1] == 0 && gradient[2] != 0 &&
-              gradient[4] != 0);
+    ck_assert(value[0] == 0 && value[1] == 0 && gradient[0] == 0 && gradient[1] == 0 &&
+              gradient[2] != 0 && gradient[4] != 0);
     bench_close(&b);
 }
 END_TEST
 
-/* ---- shapes ------------------------------------------------------------------------------------------------------------------ */
+/* ---- shapes -------------------------------------------------------------------------------- */
 START_TEST(a_wrong_shape_is_one_sentence)
 {
     bench b = bench_open(NULL, GSA_F64);
@@ -409,7 +439,8 @@ START_TEST(a_wrong_shape_is_one_sentence)
     const char *fragment = "";
     switch (_i) {
     case 0:
-        made = gsa_op_linear(b.tape, a, c, NULL), fragment = "linear: x [2, 3] does not fit w [3, 2]";
+        made = gsa_op_linear(b.tape, a, c, NULL),
+        fragment = "linear: x [2, 3] does not fit w [3, 2]";
         break;
     case 1:
         made = gsa_op_add(b.tape, a, c), fragment = "combine: term 1 is [3, 2]";
@@ -421,7 +452,8 @@ START_TEST(a_wrong_shape_is_one_sentence)
         made = gsa_op_view(b.tape, a, -1, 1), fragment = "view: rows -1..0";
         break;
     case 4:
-        made = gsa_op_concat(b.tape, (gsa_tensor *[]){ a, c }, 2), fragment = "concat: part 1 has 2 columns";
+        made = gsa_op_concat(b.tape, (gsa_tensor *[]){ a, c }, 2),
+        fragment = "concat: part 1 has 2 columns";
         break;
     case 5:
         made = gsa_op_norm(b.tape, a, c, c, 1e-6), fragment = "norm: 3 columns";
@@ -436,7 +468,8 @@ START_TEST(a_wrong_shape_is_one_sentence)
         made = gsa_op_gather(b.tape, a, c, NULL, 2, 1, 0), fragment = "gather: base is [2, 3]";
         break;
     case 9:
-        made = gsa_op_dropout(b.tape, a, 0.5, 0, (gsa_row_identity){ 0 }), fragment = "gsa_tape_examples was not called";
+        made = gsa_op_dropout(b.tape, a, 0.5, 0, (gsa_row_identity){ 0 }),
+        fragment = "gsa_tape_examples was not called";
         break;
     case 10:
         made = gsa_op_combine(b.tape, NULL, NULL, 0), fragment = "combine: 0 terms";
@@ -445,8 +478,10 @@ START_TEST(a_wrong_shape_is_one_sentence)
         made = gsa_tape_zeros(b.tape, INT64_MAX / 2, 8), fragment = "is too large";
         break;
     case 12:
-        made =
-            gsa_op_attend(b.tape, &(gsa_attend_op){ .edges = &(gsa_edges){ .rows = 5 }, .heads = 1, .head_dim = 3, .q = a }),
+        made = gsa_op_attend(b.tape, &(gsa_attend_op){ .edges = &(gsa_edges){ .rows = 5 },
+                                                       .heads = 1,
+                                                       .head_dim = 3,
+                                                       .q = a }),
         fragment = "attend: q is [2, 3], but 5 rows";
         break;
     case 13:
@@ -456,11 +491,14 @@ START_TEST(a_wrong_shape_is_one_sentence)
         made = gsa_op_reshape(b.tape, a, 4, 2), fragment = "reshape: [2, 3] does not fit [4, 2]";
         break;
     case 15:
-        made = gsa_op_beside(b.tape, (gsa_tensor *[]){ a, c }, 2), fragment = "beside: part 1 has 3 rows";
+        made = gsa_op_beside(b.tape, (gsa_tensor *[]){ a, c }, 2),
+        fragment = "beside: part 1 has 3 rows";
         break;
     case 16:
         made = gsa_op_reshape(b.tape, gsa_op_view(b.tape, a, 1, 1), 1, 3);
-        made = made ? gsa_op_reshape(b.tape, gsa_op_view(b.tape, gsa_op_reshape(b.tape, a, 6, 1), 1, 4), 2, 2) : NULL;
+        made = made ? gsa_op_reshape(
+                          b.tape, gsa_op_view(b.tape, gsa_op_reshape(b.tape, a, 6, 1), 1, 4), 2, 2)
+                    : NULL;
         fragment = "reshape: a view that starts at number 1";
         break;
     default:
@@ -470,7 +508,8 @@ START_TEST(a_wrong_shape_is_one_sentence)
     }
     ck_assert_ptr_null(made);
     ck_assert_int_ne(gsa_tape_status(b.tape, &b.error), GSA_OK);
-    ck_assert_msg(strstr(b.error.text, fragment) != NULL, "'%s' lacks '%s'", b.error.text, fragment);
+    ck_assert_msg(strstr(b.error.text, fragment) != NULL, "'%s' lacks '%s'", b.error.text,
+                  fragment);
     ck_assert_ptr_null(gsa_op_add(b.tape, a, a)); /* sticky */
     gsa_tape_reset(b.tape, 1, 0, 0);
     ck_assert_int_eq(gsa_tape_status(b.tape, NULL), GSA_OK);
@@ -489,7 +528,8 @@ START_TEST(zero_rows_pass_through_every_op)
     x = gsa_op_activate(b.tape, gsa_op_norm(b.tape, x, &g->value, &g->value, 1e-6), GSA_RELU);
     x = gsa_op_concat(b.tape, (gsa_tensor *[]){ x, gsa_op_view(b.tape, x, 0, 0) }, 2);
     const int64_t none[3] = { 0, 0, 0 };
-    gsa_tensor *y = gsa_op_pool(b.tape, gsa_op_add(b.tape, x, x), device(b.tape, none, sizeof none), 2, 1);
+    gsa_tensor *y =
+        gsa_op_pool(b.tape, gsa_op_add(b.tape, x, x), device(b.tape, none, sizeof none), 2, 1);
     gsa_tensor *loss = gsa_op_square_error(b.tape, y, gsa_tape_zeros(b.tape, 2, 3), 1);
     MUST(&b, gsa_tape_backward(b.tape, loss, &b.error));
     double value, gradient[9];
@@ -500,7 +540,7 @@ START_TEST(zero_rows_pass_through_every_op)
 }
 END_TEST
 
-/* ---- views --------------------------------------------------------------------------------------------------------------------- */
+/* ---- views --------------------------------------------------------------------------------- */
 START_TEST(neighbouring_views_join_without_a_copy)
 {
     bench b = bench_open(NULL, GSA_F64);
@@ -518,7 +558,7 @@ START_TEST(neighbouring_views_join_without_a_copy)
 }
 END_TEST
 
-/* ---- failures -------------------------------------------------------------------------------------------------------------------- */
+/* ---- failures ------------------------------------------------------------------------------ */
 START_TEST(a_missing_entry_is_named)
 {
     bench b = bench_open(NULL, GSA_F64);
@@ -538,14 +578,16 @@ START_TEST(evaluation_records_nothing_and_drops_nothing)
     gsa_parameter *w;
     MUST(&b, gsa_parameters_add(b.parameters, "w", 1, 1, GSA_INIT_ONE, 1, 0, &w, &b.error));
     gsa_tape_reset(b.tape, 0, 0, 0);
-    gsa_tensor *y = gsa_op_dropout(b.tape, gsa_op_add(b.tape, &w->value, &w->value), 0.9, 1, (gsa_row_identity){ 0 });
+    gsa_tensor *y = gsa_op_dropout(b.tape, gsa_op_add(b.tape, &w->value, &w->value), 0.9, 1,
+                                   (gsa_row_identity){ 0 });
     ck_assert(y && !y->wants_grad);
     MUST(&b, gsa_tape_backward(b.tape, y, &b.error));
     double value, gradient;
     MUST(&b, gsa_tensor_read(b.backend, y, 0, &value, &b.error));
     MUST(&b, gsa_tensor_read(b.backend, &w->value, 1, &gradient, &b.error));
     ck_assert(value == 2 && gradient == 0);
-    ck_assert_int_eq(gsa_tape_backward(b.tape, gsa_tape_zeros(b.tape, 2, 1), &b.error), GSA_ERR_ARGUMENT);
+    ck_assert_int_eq(gsa_tape_backward(b.tape, gsa_tape_zeros(b.tape, 2, 1), &b.error),
+                     GSA_ERR_ARGUMENT);
     bench_close(&b);
 }
 END_TEST
@@ -555,18 +597,25 @@ START_TEST(parameters_refuse_and_start_by_name)
     bench b = bench_open(NULL, GSA_F64);
     gsa_parameter *p, *q;
     MUST(&b, gsa_parameters_add(b.parameters, "one", 20, 30, GSA_INIT_XAVIER, 0, 0, &p, &b.error));
-    MUST(&b, gsa_parameters_add(b.parameters, "two", 20, 30, GSA_INIT_XAVIER, 0, GSA_FROZEN, &q, &b.error));
-    ck_assert_int_eq(gsa_parameters_add(b.parameters, "one", 1, 1, 0, 0, 0, &q, &b.error), GSA_ERR_ARGUMENT);
-    ck_assert_int_eq(gsa_parameters_add(b.parameters, "none", 0, 1, 0, 0, 0, &q, &b.error), GSA_ERR_LIMIT);
-    ck_assert_int_eq(gsa_parameters_add(b.parameters, "vast", INT64_MAX, 2, 0, 0, 0, &q, &b.error), GSA_ERR_LIMIT);
+    MUST(&b, gsa_parameters_add(b.parameters, "two", 20, 30, GSA_INIT_XAVIER, 0, GSA_FROZEN, &q,
+                                &b.error));
+    ck_assert_int_eq(gsa_parameters_add(b.parameters, "one", 1, 1, 0, 0, 0, &q, &b.error),
+                     GSA_ERR_ARGUMENT);
+    ck_assert_int_eq(gsa_parameters_add(b.parameters, "none", 0, 1, 0, 0, 0, &q, &b.error),
+                     GSA_ERR_LIMIT);
+    ck_assert_int_eq(gsa_parameters_add(b.parameters, "vast", INT64_MAX, 2, 0, 0, 0, &q, &b.error),
+                     GSA_ERR_LIMIT);
     double one[600], two[600], again[600], bound = sqrt(6.0 / 50), most = 0;
     MUST(&b, gsa_tensor_read(b.backend, &p->value, 0, one, &b.error));
-    MUST(&b, gsa_tensor_read(b.backend, &gsa_parameters_find(b.parameters, "two")->value, 0, two, &b.error));
+    MUST(&b, gsa_tensor_read(b.backend, &gsa_parameters_find(b.parameters, "two")->value, 0, two,
+                             &b.error));
     for (int i = 0; i < 600; i++) most = fmax(most, fabs(one[i]));
     ck_assert(memcmp(one, two, sizeof one) != 0 && most <= bound && most > 0.95 * bound);
     bench other = bench_open(NULL, GSA_F64); /* another order of creation: the same numbers */
-    MUST(&other, gsa_parameters_add(other.parameters, "zero", 1, 1, GSA_INIT_ZERO, 0, 0, &q, &other.error));
-    MUST(&other, gsa_parameters_add(other.parameters, "one", 20, 30, GSA_INIT_XAVIER, 0, 0, &q, &other.error));
+    MUST(&other,
+         gsa_parameters_add(other.parameters, "zero", 1, 1, GSA_INIT_ZERO, 0, 0, &q, &other.error));
+    MUST(&other, gsa_parameters_add(other.parameters, "one", 20, 30, GSA_INIT_XAVIER, 0, 0, &q,
+                                    &other.error));
     MUST(&other, gsa_tensor_read(other.backend, &q->value, 0, again, &other.error));
     ck_assert_int_eq(memcmp(one, again, sizeof one), 0);
     ck_assert_int_eq(gsa_parameters_total(b.parameters), 1200);
@@ -576,7 +625,7 @@ START_TEST(parameters_refuse_and_start_by_name)
 }
 END_TEST
 
-/* ---- memory ------------------------------------------------------------------------------------------------------------------------- */
+/* ---- memory -------------------------------------------------------------------------------- */
 static int64_t live;
 static void *count_alloc(gsa_backend *backend, int64_t bytes)
 {
@@ -597,7 +646,8 @@ START_TEST(the_arena_settles_after_one_round)
         MUST(&b, gsa_tape_status(b.tape, &b.error));
     }
     ck_assert_int_eq(live, 0);
-    ck_assert_ptr_null(gsa_tape_zeros(b.tape, 1000000, 100)); /* and what does not fit is a sentence */
+    ck_assert_ptr_null(
+        gsa_tape_zeros(b.tape, 1000000, 100)); /* and what does not fit is a sentence */
     ck_assert_int_eq(gsa_tape_status(b.tape, &b.error), GSA_ERR_MEMORY);
     b.backend->alloc = alloc;
     bench_close(&b);
@@ -621,8 +671,10 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test gradients[] = { GSA_LOOP(every_op_differentiates, OPS), GSA_LOOP(equal_rows_differentiate, OPS),
-                                          GSA_TEST(cross_entropy_differentiates), GSA_TEST(frozen_row_gets_no_gradient) };
+    static const gsa_test gradients[] = { GSA_LOOP(every_op_differentiates, OPS),
+                                          GSA_LOOP(equal_rows_differentiate, OPS),
+                                          GSA_TEST(cross_entropy_differentiates),
+                                          GSA_TEST(frozen_row_gets_no_gradient) };
     static const gsa_test shapes[] = { GSA_LOOP(a_wrong_shape_is_one_sentence, 18),
                                        GSA_TEST(zero_rows_pass_through_every_op) };
     static const gsa_test views[] = { GSA_TEST(neighbouring_views_join_without_a_copy) };
@@ -631,8 +683,9 @@ int main(int argc, char **argv)
                                          GSA_TEST(parameters_refuse_and_start_by_name) };
     static const gsa_test memory[] = { GSA_TEST(the_arena_settles_after_one_round),
                                        GSA_TEST(the_peak_is_the_largest_round) };
-    static const gsa_case cases[] = { GSA_CASE("gradients", gradients, 60), GSA_CASE("shapes", shapes, 30),
-                                      GSA_CASE("views", views, 30), GSA_CASE("failures", failures, 30),
+    static const gsa_case cases[] = { GSA_CASE("gradients", gradients, 60),
+                                      GSA_CASE("shapes", shapes, 30), GSA_CASE("views", views, 30),
+                                      GSA_CASE("failures", failures, 30),
                                       GSA_CASE("memory", memory, 30) };
     return gsa_run_suite("tape", cases, GSA_COUNT(cases), argc, argv);
 }

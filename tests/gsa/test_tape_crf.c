@@ -1,4 +1,5 @@
-/* The CRF on the tape: gradients through what makes its scores, decoding to the host, shapes, a backend without it. */
+/* The CRF on the tape: gradients through what makes its scores, decoding to the host, shapes, a
+ * backend without it. */
 #include "bench.h"
 #include <math.h>
 #include <string.h>
@@ -21,13 +22,15 @@ static void add_leaves(bench *b)
     static const struct {
         const char *name;
         int64_t rows, cols;
-    } leaves[LEAVES] = {
-        { "x", TOKENS, 2 }, { "w", TAGS, 2 }, { "transitions", TAGS, TAGS }, { "start", 1, TAGS }, { "end", 1, TAGS }
-    };
+    } leaves[LEAVES] = { { "x", TOKENS, 2 },
+                         { "w", TAGS, 2 },
+                         { "transitions", TAGS, TAGS },
+                         { "start", 1, TAGS },
+                         { "end", 1, TAGS } };
     gsa_parameter *p;
     for (int i = 0; i < LEAVES; i++)
-        MUST(b, gsa_parameters_add(b->parameters, leaves[i].name, leaves[i].rows, leaves[i].cols, GSA_INIT_NORMAL, 1, 0, &p,
-                                   &b->error));
+        MUST(b, gsa_parameters_add(b->parameters, leaves[i].name, leaves[i].rows, leaves[i].cols,
+                                   GSA_INIT_NORMAL, 1, 0, &p, &b->error));
 }
 
 static gsa_crf_op crf_of(bench *b, int masked)
@@ -78,7 +81,8 @@ START_TEST(every_leaf_differentiates)
             value[i] = was;
             MUST(&b, gsa_tensor_write(b.backend, x, value, &b.error));
             ck_assert_msg(fabs(slope - gradient[i]) <= 1e-7 + 1e-6 * fabs(slope),
-                          "leaf %d, element %d: %.9g, differences say %.9g", p, (int)i, gradient[i], slope);
+                          "leaf %d, element %d: %.9g, differences say %.9g", p, (int)i, gradient[i],
+                          slope);
             largest = fmax(largest, fabs(slope));
         }
         ck_assert_msg(largest > 1e-3, "leaf %d has no gradient", p);
@@ -107,12 +111,14 @@ START_TEST(paths_come_to_the_host)
         double score[SEQUENCES];
         float small[SEQUENCES];
         static const int32_t expected[TOKENS] = { 0, 1, 2, 0, 1, 1, 0 };
-        MUST(&b, gsa_crf_decode(b.tape, &op, path, real == GSA_F64 ? (void *)score : (void *)small, &b.error));
+        MUST(&b, gsa_crf_decode(b.tape, &op, path, real == GSA_F64 ? (void *)score : (void *)small,
+                                &b.error));
         for (int s = 0; s < SEQUENCES && real == GSA_F32; s++) score[s] = (double)small[s];
         ck_assert_int_eq(memcmp(path, expected, sizeof path), 0);
         ck_assert(score[0] == 36 && score[1] == 0 && score[2] == 9 && score[3] == 27);
         MUST(&b, gsa_crf_decode(b.tape, &masked, path, NULL, &b.error));
-        ck_assert(path[0] == 0 && path[1] == 0 && path[2] == 2); /* 1 to 2 is forbidden: 9 + 0 + 18 */
+        ck_assert(path[0] == 0 && path[1] == 0 &&
+                  path[2] == 2); /* 1 to 2 is forbidden: 9 + 0 + 18 */
         bench_close(&b);
     }
 }
@@ -136,7 +142,8 @@ START_TEST(what_is_wrong_is_a_sentence)
         op.start = NULL, words = "crf: an operand is NULL";
         break;
     default:
-        b.backend->crf_forward = NULL, b.backend->crf_decode = NULL, words = "has no operation 'crf_";
+        b.backend->crf_forward = NULL, b.backend->crf_decode = NULL,
+        words = "has no operation 'crf_";
         break;
     }
     int32_t path[TOKENS];
@@ -158,8 +165,8 @@ START_TEST(nothing_is_fine)
     gsa_tape_reset(b.tape, 1, 0, 0);
     const int64_t zero = 0;
     gsa_crf_op op = crf_of(&b, 0);
-    op.emissions = gsa_tape_zeros(b.tape, 0, TAGS), op.sequences = 0, op.offset = device(b.tape, &zero, sizeof zero),
-    op.targets = NULL;
+    op.emissions = gsa_tape_zeros(b.tape, 0, TAGS), op.sequences = 0,
+    op.offset = device(b.tape, &zero, sizeof zero), op.targets = NULL;
     gsa_tensor *loss = gsa_op_crf(b.tape, &op, 1);
     double value;
     MUST(&b, gsa_tape_backward(b.tape, loss, &b.error));
@@ -174,8 +181,10 @@ int main(int argc, char **argv)
 {
     static const gsa_test gradients[] = { GSA_LOOP(every_leaf_differentiates, 2) };
     static const gsa_test decode[] = { GSA_TEST(paths_come_to_the_host) };
-    static const gsa_test shapes[] = { GSA_LOOP(what_is_wrong_is_a_sentence, 4), GSA_TEST(nothing_is_fine) };
-    static const gsa_case cases[] = { GSA_CASE("gradients", gradients, 30), GSA_CASE("decode", decode, 30),
+    static const gsa_test shapes[] = { GSA_LOOP(what_is_wrong_is_a_sentence, 4),
+                                       GSA_TEST(nothing_is_fine) };
+    static const gsa_case cases[] = { GSA_CASE("gradients", gradients, 30),
+                                      GSA_CASE("decode", decode, 30),
                                       GSA_CASE("shapes", shapes, 30) };
     return gsa_run_suite("tape_crf", cases, GSA_COUNT(cases), argc, argv);
 }

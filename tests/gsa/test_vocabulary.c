@@ -1,4 +1,5 @@
-/* The vocabulary: ids that do not depend on order, limits, vocab.txt there and back, bad files, faults. */
+/* The vocabulary: ids that do not depend on order, limits, vocab.txt there and back, bad files,
+ * faults. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,14 +30,15 @@ static const char *listed(const gsa_vocabulary *v)
     out[0] = 0;
     for (int32_t id = GSA_WORD_FIRST; id < gsa_vocabulary_size(v); id++) {
         const gsa_slice word = gsa_vocabulary_word(v, id);
-        used += snprintf(out + used, sizeof out - (size_t)used, "%s%.*s:%lld", id > GSA_WORD_FIRST ? " " : "",
-                         (int)word.bytes, word.at, (long long)gsa_vocabulary_count(v, id));
+        used += snprintf(out + used, sizeof out - (size_t)used, "%s%.*s:%lld",
+                         id > GSA_WORD_FIRST ? " " : "", (int)word.bytes, word.at,
+                         (long long)gsa_vocabulary_count(v, id));
         ck_assert_int_eq(gsa_vocabulary_find(v, word), id);
     }
     return out;
 }
 
-/* ---- freezing ------------------------------------------------------------------------------------------------------ */
+/* ---- freezing ------------------------------------------------------------------------------ */
 
 START_TEST(limits_and_ties)
 {
@@ -69,7 +71,8 @@ START_TEST(limits_and_ties)
         snprintf(copy, sizeof copy, "%s", rows[i].words);
         for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
             ck_assert_int_eq(gsa_vocabulary_add(v, text(word), 1, NULL), GSA_OK);
-        ck_assert_int_eq(gsa_vocabulary_freeze(v, rows[i].min_count, rows[i].max_size, NULL), GSA_OK);
+        ck_assert_int_eq(gsa_vocabulary_freeze(v, rows[i].min_count, rows[i].max_size, NULL),
+                         GSA_OK);
         ck_assert_str_eq(listed(v), rows[i].list);
         gsa_vocabulary_release(v);
     }
@@ -83,7 +86,8 @@ START_TEST(order_does_not_matter)
     static int32_t which[ADDS], counts[ADDS];
     gsa_dice dice = { 5 };
     for (int i = 0; i < ADDS; i++)
-        which[i] = (int32_t)gsa_between(&dice, 0, WORDS - 1), counts[i] = (int32_t)gsa_between(&dice, 1, 3);
+        which[i] = (int32_t)gsa_between(&dice, 0, WORDS - 1),
+        counts[i] = (int32_t)gsa_between(&dice, 1, 3);
     gsa_vocabulary *v[2];
     for (int order = 0; order < 2; order++) {
         v[order] = new_vocabulary();
@@ -106,7 +110,8 @@ START_TEST(order_does_not_matter)
         ck_assert_int_eq(a.bytes, b.bytes);
         ck_assert_mem_eq(a.at, b.at, (size_t)a.bytes);
         ck_assert_int_eq(gsa_vocabulary_count(v[0], id), gsa_vocabulary_count(v[1], id));
-        if (id > GSA_WORD_FIRST) ck_assert_int_le(gsa_vocabulary_count(v[0], id), gsa_vocabulary_count(v[0], id - 1));
+        if (id > GSA_WORD_FIRST)
+            ck_assert_int_le(gsa_vocabulary_count(v[0], id), gsa_vocabulary_count(v[0], id - 1));
     }
     gsa_vocabulary_release(v[0]);
     gsa_vocabulary_release(v[1]);
@@ -132,7 +137,7 @@ START_TEST(frozen_and_not_yet)
 }
 END_TEST
 
-/* ---- words --------------------------------------------------------------------------------------------------------- */
+/* ---- words --------------------------------------------------------------------------------- */
 
 START_TEST(special_ids_and_unknown_words)
 {
@@ -142,12 +147,15 @@ START_TEST(special_ids_and_unknown_words)
     ck_assert_int_eq(gsa_vocabulary_word(v, GSA_WORD_PADDING).bytes, 0);
     ck_assert_mem_eq(gsa_vocabulary_word(v, GSA_WORD_UNKNOWN).at, "<unk>", 5);
     ck_assert_int_eq(gsa_vocabulary_word(v, GSA_WORD_UNKNOWN).bytes, 5);
-    ck_assert_int_eq(gsa_vocabulary_count(v, GSA_WORD_PADDING) + gsa_vocabulary_count(v, GSA_WORD_UNKNOWN), 0);
+    ck_assert_int_eq(
+        gsa_vocabulary_count(v, GSA_WORD_PADDING) + gsa_vocabulary_count(v, GSA_WORD_UNKNOWN), 0);
     ck_assert_int_eq(gsa_vocabulary_find(v, text("tree")), 2);
     static const char *const others[] = { "", "<unk>", "tre", "trees", "Tree", "\xff", "a\tb" };
-    for (int i = 0; i < GSA_COUNT(others); i++) ck_assert_int_eq(gsa_vocabulary_find(v, text(others[i])), GSA_WORD_UNKNOWN);
+    for (int i = 0; i < GSA_COUNT(others); i++)
+        ck_assert_int_eq(gsa_vocabulary_find(v, text(others[i])), GSA_WORD_UNKNOWN);
     ck_assert_int_eq(gsa_vocabulary_find(v, (gsa_slice){ NULL, 0 }), GSA_WORD_UNKNOWN);
-    ck_assert_int_eq(gsa_vocabulary_word(v, 3).bytes, 5); /* out of range reads as the unknown word */
+    ck_assert_int_eq(gsa_vocabulary_word(v, 3).bytes,
+                     5); /* out of range reads as the unknown word */
     ck_assert_int_eq(gsa_vocabulary_word(v, -1).bytes, 5);
     ck_assert_int_eq(gsa_vocabulary_count(v, 3), 0);
     gsa_vocabulary_release(v);
@@ -175,7 +183,8 @@ START_TEST(bad_words_are_refused)
     ck_assert_int_eq(gsa_vocabulary_add(v, text("full"), 1, NULL), GSA_OK);
     for (int i = 0; i < GSA_COUNT(rows); i++) {
         gsa_error error = { 0 };
-        ck_assert_int_eq(gsa_vocabulary_add(v, (gsa_slice){ rows[i].word, rows[i].bytes }, rows[i].count, &error),
+        ck_assert_int_eq(gsa_vocabulary_add(v, (gsa_slice){ rows[i].word, rows[i].bytes },
+                                            rows[i].count, &error),
                          rows[i].status);
         ck_assert_msg(strstr(error.text, rows[i].says) != NULL, "row %d says %s", i, error.text);
     }
@@ -185,9 +194,10 @@ START_TEST(bad_words_are_refused)
 }
 END_TEST
 
-/* ---- vocab.txt ----------------------------------------------------------------------------------------------------- */
+/* ---- vocab.txt ----------------------------------------------------------------------------- */
 
-static gsa_status write_vocabulary(const gsa_system *system, const gsa_vocabulary *v, const char *path)
+static gsa_status write_vocabulary(const gsa_system *system, const gsa_vocabulary *v,
+                                   const char *path)
 {
     gsa_output *output;
     gsa_status status = gsa_output_open(system, path, &output, NULL);
@@ -307,18 +317,20 @@ START_TEST(bad_files)
         gsa_put_file(path, rows[i].file, (int64_t)strlen(rows[i].file));
         ck_assert_int_eq(gsa_vocabulary_read(&faults.table, path, &v, &error), GSA_ERR_FORMAT);
         ck_assert_ptr_null(v);
-        ck_assert_msg(strncmp(error.text, path, strlen(path)) == 0, "row %d says %s", i, error.text);
-        ck_assert_msg(strncmp(error.text + strlen(path), rows[i].says, strlen(rows[i].says)) == 0, "row %d says %s", i,
+        ck_assert_msg(strncmp(error.text, path, strlen(path)) == 0, "row %d says %s", i,
                       error.text);
+        ck_assert_msg(strncmp(error.text + strlen(path), rows[i].says, strlen(rows[i].says)) == 0,
+                      "row %d says %s", i, error.text);
         ck_assert_int_eq(gsa_faults_live(&faults), 0);
     }
     gsa_vocabulary *v;
-    ck_assert_int_eq(gsa_vocabulary_read(NULL, gsa_scratch_path(&scratch, "absent"), &v, NULL), GSA_ERR_IO);
+    ck_assert_int_eq(gsa_vocabulary_read(NULL, gsa_scratch_path(&scratch, "absent"), &v, NULL),
+                     GSA_ERR_IO);
     gsa_scratch_close(&scratch);
 }
 END_TEST
 
-/* ---- many words ---------------------------------------------------------------------------------------------------- */
+/* ---- many words ---------------------------------------------------------------------------- */
 
 START_TEST(two_hundred_thousand_words)
 {
@@ -334,10 +346,12 @@ START_TEST(two_hundred_thousand_words)
         }
     ck_assert_int_eq(gsa_vocabulary_freeze(v, 1, 0, NULL), GSA_OK);
     ck_assert_int_eq(write_vocabulary(NULL, v, gsa_scratch_path(&scratch, "vocab.txt")), GSA_OK);
-    ck_assert_int_eq(gsa_vocabulary_read(NULL, gsa_scratch_path(&scratch, "vocab.txt"), &again, NULL), GSA_OK);
+    ck_assert_int_eq(
+        gsa_vocabulary_read(NULL, gsa_scratch_path(&scratch, "vocab.txt"), &again, NULL), GSA_OK);
     for (int i = 0; i < WORDS; i++) {
         snprintf(word, sizeof word, "word%d", i);
-        if (gsa_vocabulary_find(v, text(word)) != WORDS + 1 - i || gsa_vocabulary_find(again, text(word)) != WORDS + 1 - i)
+        if (gsa_vocabulary_find(v, text(word)) != WORDS + 1 - i ||
+            gsa_vocabulary_find(again, text(word)) != WORDS + 1 - i)
             ck_abort_msg("%s has another id", word);
     }
     ck_assert_int_eq(gsa_vocabulary_count(again, 2), 3 * WORDS);
@@ -347,7 +361,7 @@ START_TEST(two_hundred_thousand_words)
 }
 END_TEST
 
-/* ---- faults -------------------------------------------------------------------------------------------------------- */
+/* ---- faults -------------------------------------------------------------------------------- */
 
 static gsa_status try_counting(gsa_faults *faults, void *path)
 {
@@ -417,12 +431,15 @@ int main(int argc, char **argv)
 {
     static const gsa_test freezing[] = { GSA_TEST(limits_and_ties), GSA_TEST(order_does_not_matter),
                                          GSA_TEST(frozen_and_not_yet) };
-    static const gsa_test words[] = { GSA_TEST(special_ids_and_unknown_words), GSA_TEST(bad_words_are_refused) };
-    static const gsa_test files[] = { GSA_TEST(there_and_back), GSA_TEST(good_files), GSA_TEST(bad_files) };
+    static const gsa_test words[] = { GSA_TEST(special_ids_and_unknown_words),
+                                      GSA_TEST(bad_words_are_refused) };
+    static const gsa_test files[] = { GSA_TEST(there_and_back), GSA_TEST(good_files),
+                                      GSA_TEST(bad_files) };
     static const gsa_test many[] = { GSA_TEST(two_hundred_thousand_words) };
-    static const gsa_test faults[] = { GSA_TEST(every_fault_is_reported), GSA_TEST(goes_on_after_no_memory) };
-    static const gsa_case cases[] = { GSA_CASE("freezing", freezing, 30), GSA_CASE("words", words, 30),
-                                      GSA_CASE("files", files, 30), GSA_CASE("many", many, 60),
-                                      GSA_CASE("faults", faults, 60) };
+    static const gsa_test faults[] = { GSA_TEST(every_fault_is_reported),
+                                       GSA_TEST(goes_on_after_no_memory) };
+    static const gsa_case cases[] = { GSA_CASE("freezing", freezing, 30),
+                                      GSA_CASE("words", words, 30), GSA_CASE("files", files, 30),
+                                      GSA_CASE("many", many, 60), GSA_CASE("faults", faults, 60) };
     return gsa_run_suite("vocabulary", cases, GSA_COUNT(cases), argc, argv);
 }

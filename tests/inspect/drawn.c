@@ -74,7 +74,8 @@ static gsa_status create(drawn *d, const char *text, const char *lexicon, gsa_er
         settings[i] = part->settings[i];
         if (strcmp(settings[i].value, "LEXICON") == 0) settings[i].value = lexicon;
     }
-    status = gsa_pattern_create(d->registry, part->id, settings, part->n_settings, &d->pattern, error);
+    status =
+        gsa_pattern_create(d->registry, part->id, settings, part->n_settings, &d->pattern, error);
     gsa_spec_release(&spec);
     return status;
 }
@@ -86,13 +87,16 @@ static void write_graphml(const drawn *d, const gsa_slice *text, gsa_error *erro
                                       .schema = gsa_pattern_schema(d->pattern),
                                       .topology = gsa_pattern_topology(d->pattern),
                                       .self = gsa_pattern_self(d->pattern) };
-    const gsa_picture picture = {
-        .spec = gsa_pattern_text(d->pattern), .stacks = &stack, .sheets = &sheet, .n_stacks = 1, .n_sheets = 1
-    };
+    const gsa_picture picture = { .spec = gsa_pattern_text(d->pattern),
+                                  .stacks = &stack,
+                                  .sheets = &sheet,
+                                  .n_stacks = 1,
+                                  .n_sheets = 1 };
     const gsa_system quick = drawn_quick_system();
     gsa_output *output;
     ck_assert_int_eq(gsa_output_open(&quick, d->path, &output, error), GSA_OK);
-    ck_assert_msg(gsa_write_picture(NULL, &picture, GSA_FORMAT_GRAPHML, output, error) == GSA_OK, "%s", error->text);
+    ck_assert_msg(gsa_write_picture(NULL, &picture, GSA_FORMAT_GRAPHML, output, error) == GSA_OK,
+                  "%s", error->text);
     ck_assert_msg(gsa_output_commit(output, error) == GSA_OK, "%s", error->text);
 }
 
@@ -112,9 +116,12 @@ drawn drawn_make(const char *spec, int32_t length, int with_text)
                                   .memory_length = length + 2,
                                   .heads = 3,
                                   .text = with_text ? text : NULL };
-    ck_assert_msg(gsa_pattern_instance(d.pattern, NULL, &example, NULL, 1, &d.instance, &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(gsa_pattern_instance(d.pattern, NULL, &example, NULL, 1, &d.instance, &error) ==
+                      GSA_OK,
+                  "%s", error.text);
     write_graphml(&d, with_text ? text : NULL, &error);
-    ck_assert_msg(gsa_view_read(gsa_system_default(), d.path, &d.view, &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(gsa_view_read(gsa_system_default(), d.path, &d.view, &error) == GSA_OK, "%s",
+                  error.text);
     ck_assert_str_eq(d.view->note, "");
     unlink(lexicon);
     free(text);
@@ -136,7 +143,8 @@ gsa_view *drawn_view(const char *graphml)
     gsa_view *view;
     gsa_error error = { 0 };
     drawn_write(path, graphml, (int64_t)strlen(graphml));
-    ck_assert_msg(gsa_view_read(gsa_system_default(), path, &view, &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(gsa_view_read(gsa_system_default(), path, &view, &error) == GSA_OK, "%s",
+                  error.text);
     unlink(path);
     return view;
 }
@@ -146,8 +154,10 @@ static void add_stack(gsa_view *pair, const gsa_view *from, const char *stack)
 {
     const int32_t first = pair->nodes;
     char kind[128];
-    pair->node = gsa_resize(pair->system, pair->node, (size_t)(first + from->nodes), sizeof *pair->node);
-    pair->edge = gsa_resize(pair->system, pair->edge, (size_t)(pair->edges + from->edges), sizeof *pair->edge);
+    pair->node =
+        gsa_resize(pair->system, pair->node, (size_t)(first + from->nodes), sizeof *pair->node);
+    pair->edge = gsa_resize(pair->system, pair->edge, (size_t)(pair->edges + from->edges),
+                            sizeof *pair->edge);
     for (int32_t v = 0; v < from->nodes; v++) {
         gsa_view_node *node = &pair->node[pair->nodes++];
         *node = from->node[v];
@@ -159,22 +169,27 @@ static void add_stack(gsa_view *pair, const gsa_view *from, const char *stack)
         gsa_view_edge *edge = &pair->edge[pair->edges++];
         *edge = from->edge[e];
         edge->from += first, edge->to += first;
-        edge->phase = gsa_names_add(pair->system, &pair->phases, from->phases.at[from->edge[e].phase]);
-        edge->label = gsa_names_add(pair->system, &pair->labels, from->labels.at[from->edge[e].label]);
+        edge->phase =
+            gsa_names_add(pair->system, &pair->phases, from->phases.at[from->edge[e].phase]);
+        edge->label =
+            gsa_names_add(pair->system, &pair->labels, from->labels.at[from->edge[e].label]);
     }
 }
 
 gsa_view *drawn_pair(const char *spec, int32_t encoder_length, int32_t decoder_length)
 {
-    drawn encoder = drawn_make(spec, encoder_length, 1), decoder = drawn_make(spec, decoder_length, 1);
+    drawn encoder = drawn_make(spec, encoder_length, 1),
+          decoder = drawn_make(spec, decoder_length, 1);
     gsa_view *pair = drawn_large(0, 0);
     add_stack(pair, encoder.view, "encoder");
     add_stack(pair, decoder.view, "decoder");
     const int32_t phase = gsa_names_add(pair->system, &pair->phases, "cross.attend");
     for (int32_t to = 0; to < decoder_length; to++)
         for (int32_t from = 0; from < encoder_length; from++) {
-            pair->edge = gsa_resize(pair->system, pair->edge, (size_t)(pair->edges + 1), sizeof *pair->edge);
-            pair->edge[pair->edges++] = (gsa_view_edge){ from, encoder.view->nodes + to, phase, 0, 0, 0, -1, -1, 1 };
+            pair->edge =
+                gsa_resize(pair->system, pair->edge, (size_t)(pair->edges + 1), sizeof *pair->edge);
+            pair->edge[pair->edges++] =
+                (gsa_view_edge){ from, encoder.view->nodes + to, phase, 0, 0, 0, -1, -1, 1 };
         }
     drawn_end(&encoder);
     drawn_end(&decoder);
@@ -185,7 +200,8 @@ gsa_view *drawn_large(int32_t n, int32_t half)
 {
     const gsa_system *system = gsa_system_default();
     gsa_view *v = gsa_alloc_zero(system, 1, sizeof *v);
-    v->system = system, v->spec = gsa_copy_text(system, "window"), v->length = v->nodes = n, v->directed = v->profile = 1;
+    v->system = system, v->spec = gsa_copy_text(system, "window"), v->length = v->nodes = n,
+    v->directed = v->profile = 1;
     v->node = gsa_alloc_zero(system, (size_t)n, sizeof *v->node);
     v->edge = gsa_alloc_zero(system, (size_t)n * (2 * (size_t)half + 1), sizeof *v->edge);
     gsa_names_add(system, &v->kinds, "token");
@@ -194,7 +210,8 @@ gsa_view *drawn_large(int32_t n, int32_t half)
     for (int32_t i = 0; i < n; i++) {
         v->node[i] = (gsa_view_node){ gsa_copy_text(system, "token"), 0, i, -1, -1, -1 };
         for (int32_t j = i > half ? i - half : 0; j <= i + half && j < n; j++)
-            v->edge[v->edges++] = (gsa_view_edge){ .from = j, .to = i, .head_from = -1, .head_to = -1, .weight = 1 };
+            v->edge[v->edges++] =
+                (gsa_view_edge){ .from = j, .to = i, .head_from = -1, .head_to = -1, .weight = 1 };
     }
     return v;
 }

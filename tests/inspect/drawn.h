@@ -12,18 +12,22 @@ typedef struct drawn { /* a pattern, its instance, and what was read back */
     char path[64]; /* the GraphML, removed by drawn_end */
 } drawn;
 
-/* Text of hostile tokens: markup, quotes, Chinese, emoji, controls that XML can carry. Any number of them. */
+/* Text of hostile tokens: markup, quotes, Chinese, emoji, controls that XML can carry. Any number
+ * of them. */
 gsa_slice drawn_token(int64_t i);
-/* `spec` holds no path; LEXICON in it stands for a dictionary of the tokens' Chinese. memory_length is length + 2, heads
+/* `spec` holds no path; LEXICON in it stands for a dictionary of the tokens' Chinese. memory_length
+ * is length + 2, heads
  * 3. */
 drawn drawn_make(const char *spec, int32_t length, int with_text);
 void drawn_end(drawn *d);
 /* A view of a GraphML text; dies through Check when it is refused. */
 gsa_view *drawn_view(const char *graphml);
-/* Two stacks of one topology in one view, as an encoder and its decoder are drawn: kinds "encoder.token",
- * "decoder.token"; every node of the decoder's sequence reads every one of the encoder's. */
+/* Two stacks of one topology in one view, as an encoder and its decoder are drawn: kinds
+ * "encoder.token", "decoder.token"; every node of the decoder's sequence reads every one of the
+ * encoder's. */
 gsa_view *drawn_pair(const char *spec, int32_t encoder_length, int32_t decoder_length);
-/* A window of `half` tokens a side over n, as if it had been read: large graphs without a large file. */
+/* A window of `half` tokens a side over n, as if it had been read: large graphs without a large
+ * file. */
 gsa_view *drawn_large(int32_t n, int32_t half);
 /* The file with this text, its path in `path` (64 bytes). */
 void drawn_write(char *path, const char *text, int64_t bytes);

@@ -1,5 +1,5 @@
-/* Pictures: well-formed, the same bytes each time, as many lines as edges, boxes apart, the style that the structure asks
- * for. */
+/* Pictures: well-formed, the same bytes each time, as many lines as edges, boxes apart, the style
+ * that the structure asks for. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,8 +30,8 @@ static char *group_of(const char *svg, const char *class)
     return strndup(at, (size_t)(end - at));
 }
 
-/* One tag from its '<' on: its name's bytes in *name, 1 in *closed for <x/>. Returns what follows it, NULL when it is
- * malformed. */
+/* One tag from its '<' on: its name's bytes in *name, 1 in *closed for <x/>. Returns what follows
+ * it, NULL when it is malformed. */
 static const char *tag_at(const char *at, size_t *name, int *closed)
 {
     at += 1 + (at[1] == '/');
@@ -47,22 +47,27 @@ static const char *tag_at(const char *at, size_t *name, int *closed)
     return *name && *at == '>' ? at + 1 : NULL;
 }
 
-/* The declaration, one root, nested tags, quoted attributes, three entities, characters that XML carries. */
+/* The declaration, one root, nested tags, quoted attributes, three entities, characters that XML
+ * carries. */
 static int is_well_formed(const char *text)
 {
     static const char declaration[] = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
     const char *open[32];
     size_t lengths[32], name;
     int depth = 0, roots = 0, closed;
-    if (strncmp(text, declaration, strlen(declaration)) != 0 || gsa_xml_invalid(text, (int64_t)strlen(text)) >= 0) return 0;
+    if (strncmp(text, declaration, strlen(declaration)) != 0 ||
+        gsa_xml_invalid(text, (int64_t)strlen(text)) >= 0)
+        return 0;
     for (const char *at = text + strlen(declaration), *next; *at; at = next) {
         next = at + 1;
-        if (*at == '&' && strncmp(at, "&amp;", 5) != 0 && strncmp(at, "&lt;", 4) != 0 && strncmp(at, "&gt;", 4) != 0)
+        if (*at == '&' && strncmp(at, "&amp;", 5) != 0 && strncmp(at, "&lt;", 4) != 0 &&
+            strncmp(at, "&gt;", 4) != 0)
             return 0;
         if (*at != '<') continue;
         if (!(next = tag_at(at, &name, &closed))) return 0;
         if (at[1] == '/') {
-            if (depth-- == 0 || lengths[depth] != name || strncmp(open[depth], at + 2, name) != 0) return 0;
+            if (depth-- == 0 || lengths[depth] != name || strncmp(open[depth], at + 2, name) != 0)
+                return 0;
         } else if (depth == 32 || (depth == 0 && roots++)) return 0;
         else if (!closed) open[depth] = at + 1, lengths[depth++] = name;
     }
@@ -74,12 +79,13 @@ static void release(char *svg)
     gsa_release(gsa_system_default(), svg);
 }
 
-/* ---- every style of every pattern ---------------------------------------------------------------------------------- */
+/* ---- every style of every pattern ---------------------------------------------------------- */
 
-static const char *const specs[] = {
-    "full:clip=2", "ring",  "window:width=5",           "star", "bpt:k=1", "head_area:width=3:heads=3", "longformer",
-    "bigbird",     "cross", "char_word:lexicon=LEXICON"
-};
+static const char *const specs[] = { "full:clip=2",    "ring",
+                                     "window:width=5", "star",
+                                     "bpt:k=1",        "head_area:width=3:heads=3",
+                                     "longformer",     "bigbird",
+                                     "cross",          "char_word:lexicon=LEXICON" };
 static const int32_t lengths[] = { 0, 1, 2, 13 };
 
 START_TEST(every_picture_is_well_formed_and_repeats)
@@ -87,8 +93,10 @@ START_TEST(every_picture_is_well_formed_and_repeats)
     for (int l = 0; l < GSA_COUNT(lengths); l++) {
         drawn d = drawn_make(specs[_i], lengths[l], 1);
         for (int style = 0; style < GSA_STYLES; style++) {
-            char *svg = drawn_svg(d.view, style, -1), *again = l ? drawn_svg(d.view, style, -1) : NULL;
-            ck_assert_msg(is_well_formed(svg), "%s, length %d, style %s", specs[_i], lengths[l], gsa_style_names[style]);
+            char *svg = drawn_svg(d.view, style, -1),
+                 *again = l ? drawn_svg(d.view, style, -1) : NULL;
+            ck_assert_msg(is_well_formed(svg), "%s, length %d, style %s", specs[_i], lengths[l],
+                          gsa_style_names[style]);
             if (again) ck_assert_str_eq(svg, again);
             ck_assert_ptr_null(strstr(svg, "nan"));
             ck_assert_ptr_null(strstr(svg, "inf "));
@@ -121,9 +129,10 @@ START_TEST(the_structure_chooses_the_style)
                     { "full", 64, GSA_STYLE_MATRIX } };
     for (int i = 0; i < GSA_COUNT(choices); i++) {
         drawn d = drawn_make(choices[i].spec, choices[i].length, 1);
-        char *chosen = drawn_svg(d.view, GSA_STYLE_AUTO, -1), *named = drawn_svg(d.view, choices[i].style, -1);
-        ck_assert_msg(strcmp(chosen, named) == 0, "%s, length %d is not drawn as %s", choices[i].spec, choices[i].length,
-                      gsa_style_names[choices[i].style]);
+        char *chosen = drawn_svg(d.view, GSA_STYLE_AUTO, -1),
+             *named = drawn_svg(d.view, choices[i].style, -1);
+        ck_assert_msg(strcmp(chosen, named) == 0, "%s, length %d is not drawn as %s",
+                      choices[i].spec, choices[i].length, gsa_style_names[choices[i].style]);
         release(chosen);
         release(named);
         drawn_end(&d);
@@ -131,18 +140,20 @@ START_TEST(the_structure_chooses_the_style)
 }
 END_TEST
 
-/* ---- lines --------------------------------------------------------------------------------------------------------- */
+/* ---- lines --------------------------------------------------------------------------------- */
 
 static const struct {
     const char *spec;
     int32_t length;
     int style;
     int64_t lines;
-} lines[] = { { "star", 12, GSA_STYLE_CIRCLE, 73 },        { "star", 12, GSA_STYLE_ARC, 73 },
-              { "star", 1, GSA_STYLE_CIRCLE, 7 },          { "ring", 9, GSA_STYLE_CIRCLE, 27 },
-              { "full", 10, GSA_STYLE_ARC, 100 },          { "full:clip=3", 10, GSA_STYLE_FORCE, 100 },
-              { "window:width=5", 12, GSA_STYLE_ARC, 54 }, { "bpt:k=1", 16, GSA_STYLE_TREE, 178 },
-              { "cross", 6, GSA_STYLE_ARC, 48 },           { "window:width=5", 100, GSA_STYLE_ARC, 494 } };
+} lines[] = {
+    { "star", 12, GSA_STYLE_CIRCLE, 73 },        { "star", 12, GSA_STYLE_ARC, 73 },
+    { "star", 1, GSA_STYLE_CIRCLE, 7 },          { "ring", 9, GSA_STYLE_CIRCLE, 27 },
+    { "full", 10, GSA_STYLE_ARC, 100 },          { "full:clip=3", 10, GSA_STYLE_FORCE, 100 },
+    { "window:width=5", 12, GSA_STYLE_ARC, 54 }, { "bpt:k=1", 16, GSA_STYLE_TREE, 178 },
+    { "cross", 6, GSA_STYLE_ARC, 48 },           { "window:width=5", 100, GSA_STYLE_ARC, 494 }
+};
 
 START_TEST(there_is_a_line_for_every_edge)
 {
@@ -158,11 +169,12 @@ END_TEST
 
 START_TEST(parallel_edges_of_one_colour_are_one_line)
 {
-    drawn d =
-        drawn_make("head_area:width=3:heads=3", 5, 0); /* 3 heads: 9 edges between neighbours, 7 where a border is cut */
+    drawn d = drawn_make("head_area:width=3:heads=3", 5,
+                         0); /* 3 heads: 9 edges between neighbours, 7 where a border is cut */
     char *svg = drawn_svg(d.view, GSA_STYLE_ARC, -1), *edges = group_of(svg, "edges");
     ck_assert_int_eq(d.view->edges, 13 * 7);
-    ck_assert_int_eq(count_of(edges, "<path "), 13 * 3); /* a colour each for own head, head above, head below */
+    ck_assert_int_eq(count_of(edges, "<path "),
+                     13 * 3); /* a colour each for own head, head above, head below */
     free(edges);
     release(svg);
     drawn_end(&d);
@@ -204,7 +216,7 @@ START_TEST(a_focus_draws_what_one_node_reads)
 }
 END_TEST
 
-/* ---- matrices: the strokes' lengths add up to the cells ------------------------------------------------------------ */
+/* ---- matrices: the strokes' lengths add up to the cells ------------------------------------ */
 
 static int64_t cells_of(const char *svg)
 {
@@ -226,9 +238,11 @@ static void check_cells(const drawn *d, const char *svg)
         double y;
         const char *at = strstr(path, " d=\"") + 4;
         for (; sscanf(at, "M%d %lfh%d%n", &x, &y, &length, &used) == 3; at += used)
-            for (int32_t i = 0; i < length; i++) ck_assert_int_eq(cell[(int32_t)y * n + x + i]++, 0);
+            for (int32_t i = 0; i < length; i++)
+                ck_assert_int_eq(cell[(int32_t)y * n + x + i]++, 0);
     }
-    for (int64_t e = 0; e < d->view->edges; e++) cell[d->view->edge[e].to * n + d->view->edge[e].from] |= 2;
+    for (int64_t e = 0; e < d->view->edges; e++)
+        cell[d->view->edge[e].to * n + d->view->edge[e].from] |= 2;
     for (int32_t i = 0; i < n * n; i++) ck_assert_int_eq(cell[i], cell[i] & 2 ? 3 : 0);
     free(cell);
 }
@@ -239,9 +253,11 @@ START_TEST(a_matrix_has_a_cell_for_every_pair)
         const char *spec;
         int32_t length;
         int64_t cells;
-    } all[] = {
-        { "window:width=3", 300, 898 }, { "full", 60, 3600 }, { "star", 12, 73 }, { "bpt:k=1", 16, 178 }, { "ring", 2, 4 }
-    };
+    } all[] = { { "window:width=3", 300, 898 },
+                { "full", 60, 3600 },
+                { "star", 12, 73 },
+                { "bpt:k=1", 16, 178 },
+                { "ring", 2, 4 } };
     for (int i = 0; i < GSA_COUNT(all); i++) {
         drawn d = drawn_make(all[i].spec, all[i].length, 0);
         char *svg = drawn_svg(d.view, GSA_STYLE_MATRIX, -1);
@@ -264,7 +280,7 @@ START_TEST(a_large_matrix_stays_small)
 }
 END_TEST
 
-/* ---- boxes --------------------------------------------------------------------------------------------------------- */
+/* ---- boxes --------------------------------------------------------------------------------- */
 
 typedef struct rect {
     double x, y, w, h;
@@ -275,8 +291,8 @@ static int rects_of(const char *svg, rect *out, int most)
     char *nodes = group_of(svg, "nodes");
     int n = 0;
     for (const char *at = nodes; (at = strstr(at, "<rect ")) && n < most; at++)
-        if (sscanf(at, "<rect x=\"%lf\" y=\"%lf\" width=\"%lf\" height=\"%lf\"", &out[n].x, &out[n].y, &out[n].w,
-                   &out[n].h) == 4)
+        if (sscanf(at, "<rect x=\"%lf\" y=\"%lf\" width=\"%lf\" height=\"%lf\"", &out[n].x,
+                   &out[n].y, &out[n].w, &out[n].h) == 4)
             n++;
     free(nodes);
     return n;
@@ -286,8 +302,8 @@ static void check_apart(const rect *r, int count, const char *what, int32_t leng
 {
     for (int a = 0; a < count; a++)
         for (int b = 0; b < a; b++)
-            ck_assert_msg(r[a].x + r[a].w <= r[b].x || r[b].x + r[b].w <= r[a].x || r[a].y + r[a].h <= r[b].y ||
-                              r[b].y + r[b].h <= r[a].y,
+            ck_assert_msg(r[a].x + r[a].w <= r[b].x || r[b].x + r[b].w <= r[a].x ||
+                              r[a].y + r[a].h <= r[b].y || r[b].y + r[b].h <= r[a].y,
                           "%s, length %d: boxes %d and %d", what, length, a, b);
 }
 
@@ -296,11 +312,13 @@ START_TEST(no_two_boxes_overlap)
     static const struct {
         const char *spec;
         int style, text;
-    } all[] = { { "window", GSA_STYLE_ARC, 1 },   { "star", GSA_STYLE_CIRCLE, 1 },
-                { "star", GSA_STYLE_ARC, 1 },     { "bpt:k=1", GSA_STYLE_TREE, 1 },
-                { "bpt:k=1", GSA_STYLE_TREE, 0 }, { "cross", GSA_STYLE_ARC, 1 },
-                { "ring", GSA_STYLE_CIRCLE, 0 },  { "char_word:lexicon=LEXICON", GSA_STYLE_BIPARTITE, 1 },
-                { "star", GSA_STYLE_FORCE, 0 } };
+    } all[] = {
+        { "window", GSA_STYLE_ARC, 1 },   { "star", GSA_STYLE_CIRCLE, 1 },
+        { "star", GSA_STYLE_ARC, 1 },     { "bpt:k=1", GSA_STYLE_TREE, 1 },
+        { "bpt:k=1", GSA_STYLE_TREE, 0 }, { "cross", GSA_STYLE_ARC, 1 },
+        { "ring", GSA_STYLE_CIRCLE, 0 },  { "char_word:lexicon=LEXICON", GSA_STYLE_BIPARTITE, 1 },
+        { "star", GSA_STYLE_FORCE, 0 }
+    };
     for (int i = 0; i < GSA_COUNT(all); i++)
         for (int32_t n = 1; n < 70; n = n * 2 + 1) {
             drawn d = drawn_make(all[i].spec, n, all[i].text);
@@ -320,7 +338,10 @@ START_TEST(two_stacks_stand_apart)
     static const struct {
         const char *spec;
         int32_t encoder, decoder;
-    } all[] = { { "bpt:k=1", 12, 8 }, { "bpt:k=1", 5, 13 }, { "star", 6, 9 }, { "char_word:lexicon=LEXICON", 4, 4 } };
+    } all[] = { { "bpt:k=1", 12, 8 },
+                { "bpt:k=1", 5, 13 },
+                { "star", 6, 9 },
+                { "char_word:lexicon=LEXICON", 4, 4 } };
     static const int styles[] = { GSA_STYLE_AUTO, GSA_STYLE_TREE, GSA_STYLE_BIPARTITE };
     for (int i = 0; i < GSA_COUNT(all); i++)
         for (int s = 0; s < GSA_COUNT(styles); s++) {
@@ -328,15 +349,16 @@ START_TEST(two_stacks_stand_apart)
             char *svg = drawn_svg(v, styles[s], -1);
             rect r[256];
             ck_assert_int_eq(rects_of(svg, r, 256), v->nodes);
-            check_apart(r, v->nodes, gsa_style_names[styles[s]], 100 * all[i].encoder + all[i].decoder);
+            check_apart(r, v->nodes, gsa_style_names[styles[s]],
+                        100 * all[i].encoder + all[i].decoder);
             release(svg);
             gsa_view_release(v);
         }
 }
 END_TEST
 
-/* Each stack's spans on its own side, so that what joins the two sequences lies between them; a tree has a broad grey line
- * for every node but its root, to a span of its own stack. */
+/* Each stack's spans on its own side, so that what joins the two sequences lies between them; a
+ * tree has a broad grey line for every node but its root, to a span of its own stack. */
 START_TEST(a_decoder_hangs_below_its_encoder)
 {
     gsa_view *v = drawn_pair("bpt:k=1", 12, 8);
@@ -346,12 +368,14 @@ START_TEST(a_decoder_hangs_below_its_encoder)
     double y[2] = { 0, 0 };
     ck_assert_int_eq(rects_of(svg, r, 64), v->nodes);
     for (int32_t i = 0; i < v->nodes; i++)
-        if (v->node[i].level < 0) y[strstr(v->kinds.at[v->node[i].kind], "decoder") != NULL] = r[i].y;
+        if (v->node[i].level < 0)
+            y[strstr(v->kinds.at[v->node[i].kind], "decoder") != NULL] = r[i].y;
     ck_assert(y[0] < y[1]);
     for (int32_t i = 0; i < v->nodes; i++) {
         const int decoder = strstr(v->kinds.at[v->node[i].kind], "decoder") != NULL;
         if (v->node[i].level > 0) ck_assert(decoder ? r[i].y > y[1] : r[i].y < y[0]);
-        roots += v->node[i].level > 0 && v->node[i].first == 0 && v->node[i].last == (decoder ? 7 : 11);
+        roots +=
+            v->node[i].level > 0 && v->node[i].first == 0 && v->node[i].last == (decoder ? 7 : 11);
     }
     const char *tree = strstr(svg, "<path class=\"tree\""), *end = strchr(tree, '>');
     for (const char *at = tree; (at = strchr(at, 'L')) && at < end; at++) grey++;
@@ -362,21 +386,23 @@ START_TEST(a_decoder_hangs_below_its_encoder)
 }
 END_TEST
 
-/* A foreign file may say anything of its nodes: every style gets along with the largest numbers that it can hold. */
+/* A foreign file may say anything of its nodes: every style gets along with the largest numbers
+ * that it can hold. */
 START_TEST(far_places_are_drawn)
 {
-    static const char *const names[] = {
-        "index", "level", "first", "last", "layer", "phase", "rel", "head_from", "head_to"
-    };
-    static const char nodes[] = "<graph edgedefault=\"directed\"><node id=\"a\"/><node id=\"b\">@index</node>"
-                                "<node id=\"c\">@level@first@last</node><node id=\"d\">@level@last</node>"
-                                "<edge source=\"a\" target=\"b\">@layer@phase@rel</edge>"
-                                "<edge source=\"c\" target=\"a\">@head_from@head_to</edge>"
-                                "<edge source=\"b\" target=\"d\"/></graph></graphml>";
-    char text[4096] = "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">", *end = text + strlen(text);
+    static const char *const names[] = { "index", "level", "first",     "last",   "layer",
+                                         "phase", "rel",   "head_from", "head_to" };
+    static const char nodes[] =
+        "<graph edgedefault=\"directed\"><node id=\"a\"/><node id=\"b\">@index</node>"
+        "<node id=\"c\">@level@first@last</node><node id=\"d\">@level@last</node>"
+        "<edge source=\"a\" target=\"b\">@layer@phase@rel</edge>"
+        "<edge source=\"c\" target=\"a\">@head_from@head_to</edge>"
+        "<edge source=\"b\" target=\"d\"/></graph></graphml>";
+    char text[4096] = "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">",
+         *end = text + strlen(text);
     for (int i = 0; i < GSA_COUNT(names); i++)
-        end += sprintf(end, "<key id=\"%s\" for=\"%s\" attr.name=\"%s\" attr.type=\"int\"/>", names[i],
-                       i < 4 ? "node" : "edge", names[i]);
+        end += sprintf(end, "<key id=\"%s\" for=\"%s\" attr.name=\"%s\" attr.type=\"int\"/>",
+                       names[i], i < 4 ? "node" : "edge", names[i]);
     for (const char *at = nodes; *at; at++) {
         if (*at != '@') *end++ = *at;
         else {
@@ -405,7 +431,9 @@ START_TEST(bars_that_overlap_stand_in_lanes)
     const int32_t words = GSA_COUNT(spans), kind = gsa_names_add(v->system, &v->kinds, "word");
     v->node = gsa_resize(v->system, v->node, (size_t)(5 + words), sizeof *v->node);
     for (int32_t i = 0; i < words; i++)
-        v->node[v->nodes++] = (gsa_view_node){ gsa_copy_text(v->system, "word"), kind, i, 1, spans[i][0], spans[i][1] };
+        v->node[v->nodes++] = (gsa_view_node){
+            gsa_copy_text(v->system, "word"), kind, i, 1, spans[i][0], spans[i][1]
+        };
     char *svg = drawn_svg(v, GSA_STYLE_AUTO, -1);
     rect r[32];
     const int count = rects_of(svg, r, 32);
@@ -416,16 +444,19 @@ START_TEST(bars_that_overlap_stand_in_lanes)
 }
 END_TEST
 
-/* Does a point lie at the edge of some box? Arrows end a little before it, loops and arcs begin beside its middle. */
+/* Does a point lie at the edge of some box? Arrows end a little before it, loops and arcs begin
+ * beside its middle. */
 static int touches(const rect *r, int count, double x, double y)
 {
     for (int i = 0; i < count; i++)
-        if (x >= r[i].x - 2 && x <= r[i].x + r[i].w + 2 && (fabs(y - r[i].y) <= 6 || fabs(y - r[i].y - r[i].h) <= 6))
+        if (x >= r[i].x - 2 && x <= r[i].x + r[i].w + 2 &&
+            (fabs(y - r[i].y) <= 6 || fabs(y - r[i].y - r[i].h) <= 6))
             return 1;
     return 0;
 }
 
-/* Segments of four tokens read one another; nodes that stand for nothing, in a row of their own, read them. */
+/* Segments of four tokens read one another; nodes that stand for nothing, in a row of their own,
+ * read them. */
 static gsa_view *segments(const char *token, int32_t tokens)
 {
     gsa_view *v = drawn_large(tokens, 1);
@@ -439,12 +470,16 @@ static gsa_view *segments(const char *token, int32_t tokens)
         v->node[i].label = gsa_copy_text(v->system, token);
     }
     for (int32_t i = 0; i < bars; i++)
-        v->node[v->nodes++] = (gsa_view_node){ gsa_copy_text(v->system, "segment"), bar, i, 1, 4 * i, 4 * i + 3 };
+        v->node[v->nodes++] =
+            (gsa_view_node){ gsa_copy_text(v->system, "segment"), bar, i, 1, 4 * i, 4 * i + 3 };
     for (int32_t i = 0; i < 2; i++)
-        v->node[v->nodes++] = (gsa_view_node){ gsa_copy_text(v->system, "cls"), other, i, -1, -1, -1 };
+        v->node[v->nodes++] =
+            (gsa_view_node){ gsa_copy_text(v->system, "cls"), other, i, -1, -1, -1 };
     for (int32_t to = tokens; to < most; to++)
         for (int32_t from = tokens; from < tokens + bars; from++)
-            v->edge[v->edges++] = (gsa_view_edge){ .from = from, .to = to, .head_from = -1, .head_to = -1, .weight = 1 };
+            v->edge[v->edges++] = (gsa_view_edge){
+                .from = from, .to = to, .head_from = -1, .head_to = -1, .weight = 1
+            };
     ck_assert_int_eq(v->edges, edges);
     return v;
 }
@@ -462,10 +497,11 @@ START_TEST(lines_between_bars_and_rows_meet_their_ends)
         check_apart(r, count, tokens[i], 12);
         for (const char *at = edges; (at = strstr(at, "<path d=\"M")); at++, paths++) {
             double x, y, end[6];
-            const int numbers = sscanf(at, "<path d=\"M%lf %lfC%lf %lf %lf %lf %lf %lf", &x, &y, &end[0], &end[1], &end[2],
-                                       &end[3], &end[4], &end[5]);
+            const int numbers = sscanf(at, "<path d=\"M%lf %lfC%lf %lf %lf %lf %lf %lf", &x, &y,
+                                       &end[0], &end[1], &end[2], &end[3], &end[4], &end[5]);
             if (numbers < 8) continue; /* an arc between two tokens */
-            ck_assert_msg(touches(r, count, x, y) && touches(r, count, end[4], end[5]), "%s: %.60s", tokens[i], at);
+            ck_assert_msg(touches(r, count, x, y) && touches(r, count, end[4], end[5]), "%s: %.60s",
+                          tokens[i], at);
             ck_assert_msg(fabs(x - end[4]) + fabs(y - end[5]) > 5, "no way: %.60s", at);
         }
         ck_assert_int_eq(paths, v->edges);
@@ -478,7 +514,8 @@ END_TEST
 
 START_TEST(a_bar_above_words_parts_them)
 {
-    static const char *const text[][2] = { { "a", ">aaaa</text>" }, { "it", ">it it it it</text>" } };
+    static const char *const text[][2] = { { "a", ">aaaa</text>" },
+                                           { "it", ">it it it it</text>" } };
     for (int i = 0; i < GSA_COUNT(text); i++) {
         gsa_view *v = segments(text[i][0], 12);
         char *svg = drawn_svg(v, GSA_STYLE_AUTO, -1);
@@ -486,7 +523,8 @@ START_TEST(a_bar_above_words_parts_them)
         release(svg);
         gsa_view_release(v);
     }
-    gsa_view *v = segments("a-wider-word", 12); /* turned tokens are narrow, and so are the bars above them */
+    gsa_view *v =
+        segments("a-wider-word", 12); /* turned tokens are narrow, and so are the bars above them */
     char *svg = drawn_svg(v, GSA_STYLE_AUTO, -1);
     ck_assert_ptr_nonnull(strstr(svg, ">a-wider-word a\xe2\x80\xa6</text>"));
     release(svg);
@@ -498,29 +536,36 @@ START_TEST(tokens_stand_as_text)
 {
     drawn d = drawn_make("window:width=3", 12, 1);
     char *svg = drawn_svg(d.view, GSA_STYLE_ARC, -1);
-    static const char *const wanted[] = { ">\xe5\x8c\x97</text>", ">&lt;&amp;&gt;\"'</text>",  ">]]&gt;</text>",
-                                          ">&amp;amp;</text>",    ">a\xe2\x87\xa5\x62</text>", ">\xf0\x9f\x98\x80</text>" };
-    for (int i = 0; i < GSA_COUNT(wanted); i++) ck_assert_msg(strstr(svg, wanted[i]) != NULL, "no %s", wanted[i]);
+    static const char *const wanted[] = {
+        ">\xe5\x8c\x97</text>", ">&lt;&amp;&gt;\"'</text>",  ">]]&gt;</text>",
+        ">&amp;amp;</text>",    ">a\xe2\x87\xa5\x62</text>", ">\xf0\x9f\x98\x80</text>"
+    };
+    for (int i = 0; i < GSA_COUNT(wanted); i++)
+        ck_assert_msg(strstr(svg, wanted[i]) != NULL, "no %s", wanted[i]);
     release(svg);
     drawn_end(&d);
     d = drawn_make("char_word:lexicon=LEXICON", 4, 1);
     svg = drawn_svg(d.view, GSA_STYLE_AUTO, -1);
-    ck_assert_ptr_nonnull(strstr(svg, ">\xe5\x8c\x97\xe4\xba\xac</text>")); /* the word above its characters */
+    ck_assert_ptr_nonnull(
+        strstr(svg, ">\xe5\x8c\x97\xe4\xba\xac</text>")); /* the word above its characters */
     release(svg);
     drawn_end(&d);
 }
 END_TEST
 
-/* ---- weights, colours, memory -------------------------------------------------------------------------------------- */
+/* ---- weights, colours, memory -------------------------------------------------------------- */
 
-static const char weighted[] =
-    "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\"><key id=\"w\" for=\"edge\" attr.name=\"weight\" "
-    "attr.type=\"double\"/>"
-    "<key id=\"k\" for=\"node\" attr.name=\"kind\" attr.type=\"string\"/><graph edgedefault=\"directed\">"
-    "<node id=\"a\"><data key=\"k\">token</data></node><node id=\"b\"><data key=\"k\">token</data></node>"
-    "<edge source=\"a\" target=\"b\"><data key=\"w\">0.25</data></edge><edge source=\"b\" target=\"a\"><data "
-    "key=\"w\">1</data></edge>"
-    "</graph></graphml>";
+static const char weighted[] = "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\"><key "
+                               "id=\"w\" for=\"edge\" attr.name=\"weight\" "
+                               "attr.type=\"double\"/>"
+                               "<key id=\"k\" for=\"node\" attr.name=\"kind\" "
+                               "attr.type=\"string\"/><graph edgedefault=\"directed\">"
+                               "<node id=\"a\"><data key=\"k\">token</data></node><node "
+                               "id=\"b\"><data key=\"k\">token</data></node>"
+                               "<edge source=\"a\" target=\"b\"><data "
+                               "key=\"w\">0.25</data></edge><edge source=\"b\" target=\"a\"><data "
+                               "key=\"w\">1</data></edge>"
+                               "</graph></graphml>";
 
 START_TEST(weights_are_width_and_darkness)
 {
@@ -538,7 +583,8 @@ START_TEST(colours_are_few_and_in_the_legend)
 {
     drawn d = drawn_make("bpt:k=4", 40, 0); /* more than eight labels: their first words */
     char *svg = drawn_svg(d.view, GSA_STYLE_AUTO, -1), *legend = group_of(svg, "legend");
-    static const char *const names[] = { ">self (40)<", ">left (", ">right (", ">anc (", ">token (40)<", ">span (" };
+    static const char *const names[] = { ">self (40)<", ">left (",      ">right (",
+                                         ">anc (",      ">token (40)<", ">span (" };
     for (int i = 0; i < GSA_COUNT(names); i++)
         ck_assert_msg(strstr(legend, names[i]) != NULL, "no %s in %s", names[i], legend);
     free(legend);
@@ -562,11 +608,14 @@ START_TEST(a_title_fits_on_its_page)
         const char *text;
         double pixels; /* in DejaVu Sans Bold, a wide font, at the title's size */
     } titles[] = { { "encoder=bpt:k=1 decoder=bpt:k=1:causal=1+cross", 467 },
-                   { "a title that is quite a bit longer than the page of such a small pattern", 631 },
+                   { "a title that is quite a bit longer than the page of such a small pattern",
+                     631 },
                    { "WIDE LETTERS MAKE WIDE TITLES: MMMMMMMMMMMM", 515 } };
     drawn d = drawn_make("ring", 3, 0);
     for (int i = 0; i < GSA_COUNT(titles); i++) {
-        const gsa_drawing_options options = { .style = GSA_STYLE_ARC, .focus = -1, .title = titles[i].text };
+        const gsa_drawing_options options = { .style = GSA_STYLE_ARC,
+                                              .focus = -1,
+                                              .title = titles[i].text };
         char path[64], text[4096];
         gsa_output *out;
         drawn_write(path, "", 0);
@@ -592,7 +641,8 @@ START_TEST(long_patterns_fit_on_a_screen)
             if (style != GSA_STYLE_ARC && style != GSA_STYLE_CIRCLE) continue;
             drawn d = drawn_make(specs_long[i], 200, 1);
             char *svg = drawn_svg(d.view, style, -1);
-            ck_assert_msg(width_of(svg) <= 1700, "%s, style %d: %g pixels", specs_long[i], style, width_of(svg));
+            ck_assert_msg(width_of(svg) <= 1700, "%s, style %d: %g pixels", specs_long[i], style,
+                          width_of(svg));
             release(svg);
             drawn_end(&d);
         }
@@ -620,8 +670,10 @@ END_TEST
 START_TEST(weights_near_zero_are_near_white)
 {
     static const char text[] =
-        "<graphml><key id=\"w\" for=\"edge\" attr.name=\"weight\" attr.type=\"double\"/><graph edgedefault=\"directed\">"
-        "<node id=\"a\"/><node id=\"b\"/><edge source=\"a\" target=\"b\"><data key=\"w\">1</data></edge>"
+        "<graphml><key id=\"w\" for=\"edge\" attr.name=\"weight\" attr.type=\"double\"/><graph "
+        "edgedefault=\"directed\">"
+        "<node id=\"a\"/><node id=\"b\"/><edge source=\"a\" target=\"b\"><data "
+        "key=\"w\">1</data></edge>"
         "<edge source=\"b\" target=\"a\"><data key=\"w\">0.0001</data></edge></graph></graphml>";
     static const int styles[] = { GSA_STYLE_ARC, GSA_STYLE_MATRIX };
     gsa_view *v = drawn_view(text);
@@ -662,9 +714,11 @@ START_TEST(every_allocation_may_fail)
 }
 END_TEST
 
-static const gsa_test style_tests[] = { GSA_LOOP(every_picture_is_well_formed_and_repeats, GSA_COUNT(specs)),
-                                        GSA_TEST(the_structure_chooses_the_style), GSA_TEST(a_title_fits_on_its_page),
-                                        GSA_TEST(long_patterns_fit_on_a_screen) };
+static const gsa_test style_tests[] = {
+    GSA_LOOP(every_picture_is_well_formed_and_repeats, GSA_COUNT(specs)),
+    GSA_TEST(the_structure_chooses_the_style), GSA_TEST(a_title_fits_on_its_page),
+    GSA_TEST(long_patterns_fit_on_a_screen)
+};
 static const gsa_test line_tests[] = { GSA_LOOP(there_is_a_line_for_every_edge, GSA_COUNT(lines)),
                                        GSA_TEST(parallel_edges_of_one_colour_are_one_line),
                                        GSA_TEST(parallel_edges_of_several_colours_lie_apart),
@@ -687,7 +741,9 @@ static const gsa_test box_tests[] = { GSA_TEST(no_two_boxes_overlap),
 
 int main(int argc, char **argv)
 {
-    static const gsa_case cases[] = { GSA_CASE("styles", style_tests, 120), GSA_CASE("lines", line_tests, 60),
-                                      GSA_CASE("matrix", matrix_tests, 60), GSA_CASE("boxes", box_tests, 60) };
+    static const gsa_case cases[] = { GSA_CASE("styles", style_tests, 120),
+                                      GSA_CASE("lines", line_tests, 60),
+                                      GSA_CASE("matrix", matrix_tests, 60),
+                                      GSA_CASE("boxes", box_tests, 60) };
     return gsa_run_suite("draw", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -1,5 +1,5 @@
-/* The topology `file`, loaded as every plugin is: what its formats mean, what it refuses, what gsa_write_picture wrote
- * comes back. */
+/* The topology `file`, loaded as every plugin is: what its formats mean, what it refuses, what
+ * gsa_write_picture wrote comes back. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,12 +27,14 @@ static gsa_registry *registry_of(const gsa_system *system)
     gsa_registry *registry;
     gsa_error error = { 0 };
     ck_assert_int_eq(gsa_registry_create(system, &registry, &error), GSA_OK);
-    ck_assert_msg(gsa_registry_load(registry, getenv("GSA_TEST_FILE"), &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(gsa_registry_load(registry, getenv("GSA_TEST_FILE"), &error) == GSA_OK, "%s",
+                  error.text);
     return registry;
 }
 
 /* "key=value key=value" and the path. */
-static gsa_status make(const gsa_registry *registry, const char *settings, gsa_pattern **pattern, gsa_error *error)
+static gsa_status make(const gsa_registry *registry, const char *settings, gsa_pattern **pattern,
+                       gsa_error *error)
 {
     gsa_setting list[8] = { { "path", path } };
     char text[256];
@@ -54,7 +56,8 @@ static void list_edges(const gsa_pattern *pattern, int32_t n, char *out, size_t 
     gsa_error error = { 0 };
     size_t used = 0;
     const gsa_example example = { .struct_size = sizeof example, .length = n, .heads = 1 };
-    const gsa_status status = gsa_pattern_instance(pattern, NULL, &example, NULL, 0, &instance, &error);
+    const gsa_status status =
+        gsa_pattern_instance(pattern, NULL, &example, NULL, 0, &instance, &error);
     ck_assert_msg(status == GSA_OK, "%s", error.text);
     gsa_instance_edges(instance, 0, &edges);
     ck_assert_int_eq(gsa_edges_check(&edges, "file", &error), GSA_OK);
@@ -64,22 +67,26 @@ static void list_edges(const gsa_pattern *pattern, int32_t n, char *out, size_t 
             for (int32_t j = 0; j < edges.runs[r].count; j++) {
                 char name[64];
                 const gsa_run *run = &edges.runs[r];
-                gsa_pattern_topology(pattern)->label(gsa_pattern_self(pattern), 0, run->label + j * run->label_step, name,
+                gsa_pattern_topology(pattern)->label(gsa_pattern_self(pattern), 0,
+                                                     run->label + j * run->label_step, name,
                                                      sizeof name);
-                used += (size_t)snprintf(out + used, size - used, "%s%d>%d%s%s", used ? " " : "", run->first + j * run->step,
-                                         (int)row, *name ? ":" : "", name);
+                used +=
+                    (size_t)snprintf(out + used, size - used, "%s%d>%d%s%s", used ? " " : "",
+                                     run->first + j * run->step, (int)row, *name ? ":" : "", name);
                 ck_assert_uint_lt(used, size);
             }
     gsa_instance_release(instance);
 }
 
-#define GRAPHML(edges)                                                                                                      \
-    "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\"><key id=\"r\" for=\"edge\" attr.name=\"rel\" "                \
-    "attr.type=\"int\"/><key id=\"l\" for=\"edge\" attr.name=\"label\" attr.type=\"string\"/>"                              \
-    "<graph edgedefault=\"directed\"><node id=\"a\"/><node id=\"b\"/><node id=\"c\"/>" edges "</graph></graphml>"
+#define GRAPHML(edges)                                                                             \
+    "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\"><key id=\"r\" for=\"edge\" "         \
+    "attr.name=\"rel\" "                                                                           \
+    "attr.type=\"int\"/><key id=\"l\" for=\"edge\" attr.name=\"label\" attr.type=\"string\"/>"     \
+    "<graph edgedefault=\"directed\"><node id=\"a\"/><node id=\"b\"/><node id=\"c\"/>" edges       \
+    "</graph></graphml>"
 #define MTX(kind, rest) "%%MatrixMarket matrix coordinate " kind "\n" rest
 
-/* ---- what the formats mean ----------------------------------------------------------------------------------------- */
+/* ---- what the formats mean ----------------------------------------------------------------- */
 
 static const struct {
     const char *text, *settings;
@@ -127,19 +134,23 @@ static const struct {
     { MTX("integer general", "2 2 2\n2 1 4\n1 2 -1\n"), "", 2, "1>0:-1 0>1:4", 0 },
     { MTX("integer general", "2 2 2\n2 1 2\n1 2 0\n"), "repeat=1", 2, "0>1 0>1", 0 },
     { MTX("integer general", "2 2 1\n2 1 2\n"), "labels=none", 2, "0>1", 0 },
-    { MTX("integer general", "2 2 1\n2 1 2\n"), "labels=bias self=1", 2, "0>0:self 0>1:2 1>1:self", 0 },
+    { MTX("integer general", "2 2 1\n2 1 2\n"), "labels=bias self=1", 2, "0>0:self 0>1:2 1>1:self",
+      0 },
     { "%%MatrixMarket MATRIX Coordinate Pattern General\n0 0 0\n", "", 0, "", 0 },
     { MTX("pattern general", "4 4 0\n"), "self=1", 4, "0>0 1>1 2>2 3>3", 0 },
     { "2 1\n", "format=edges base=1", 2, "1>0", 0 },
     /* GraphML: source target */
-    { GRAPHML("<edge source=\"a\" target=\"b\"/><edge source=\"b\" target=\"c\"/>"), "", 3, "0>1 1>2", 1 },
+    { GRAPHML("<edge source=\"a\" target=\"b\"/><edge source=\"b\" target=\"c\"/>"), "", 3,
+      "0>1 1>2", 1 },
     { "\xef\xbb\xbf" GRAPHML("<edge source=\"a\" target=\"b\"/>"), "", 3, "0>1", 1 },
-    { GRAPHML("<edge source=\"c\" target=\"a\"/><edge source=\"c\" target=\"a\"/>"), "", 3, "2>0 2>0", 1 },
+    { GRAPHML("<edge source=\"c\" target=\"a\"/><edge source=\"c\" target=\"a\"/>"), "", 3,
+      "2>0 2>0", 1 },
     { GRAPHML("<edge source=\"a\" target=\"b\"/>"), "directed=0", 3, "1>0 0>1", 1 },
-    { GRAPHML(
-          "<edge source=\"a\" target=\"b\"><data key=\"r\">5</data><data key=\"l\">f\xc3\xbcnf &lt;&amp;&gt;</data></edge>"),
+    { GRAPHML("<edge source=\"a\" target=\"b\"><data key=\"r\">5</data><data key=\"l\">f\xc3\xbcnf "
+              "&lt;&amp;&gt;</data></edge>"),
       "", 3, "0>1:f\xc3\xbcnf <&>", 1 },
-    { GRAPHML("<edge source=\"a\" target=\"b\"><data key=\"r\">5</data></edge><edge source=\"a\" target=\"c\"><data "
+    { GRAPHML("<edge source=\"a\" target=\"b\"><data key=\"r\">5</data></edge><edge source=\"a\" "
+              "target=\"c\"><data "
               "key=\"r\">2</data></edge>"),
       "labels=keys", 3, "0>1:5 0>2:2", 1 },
     { GRAPHML(""), "self=1", 3, "0>0 1>1 2>2", 1 },
@@ -155,7 +166,8 @@ START_TEST(a_file_is_the_graph_that_it_says)
 #endif
     write_bytes(graphs[_i].text, strlen(graphs[_i].text));
     gsa_registry *registry = registry_of(NULL);
-    ck_assert_msg(make(registry, graphs[_i].settings, &pattern, &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(make(registry, graphs[_i].settings, &pattern, &error) == GSA_OK, "%s",
+                  error.text);
     list_edges(pattern, graphs[_i].n, edges, sizeof edges);
     ck_assert_str_eq(edges, graphs[_i].edges);
     gsa_pattern_release(pattern);
@@ -164,7 +176,7 @@ START_TEST(a_file_is_the_graph_that_it_says)
 }
 END_TEST
 
-/* ---- what is refused ----------------------------------------------------------------------------------------------- */
+/* ---- what is refused ----------------------------------------------------------------------- */
 
 #define BAD_MTX(rest) MTX("pattern general", rest)
 static const struct {
@@ -191,9 +203,11 @@ static const struct {
     { "0 1\n", "labels=keys", "%: its edges have no labels" },
     { "0 1\n", "format=mtx", "%:1: '0', expected '%MatrixMarket'" },
     { "0 "
-      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+      "aaaaaaaaaaaaaaaaaaaaaaaaa"
       "aaaaaaaaaa"
-      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+      "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+      "aaaaaaaaaaaaaaaaaaaaaaaaa"
       "aaaaaaaaaaaaaaaaa\n",
       "", "%:1: a word of more than 255 bytes, starting aaaa" },
     /* Matrix Market */
@@ -201,7 +215,8 @@ static const struct {
     { "%%MatrixMarket matrix array real general\n2 2\n1\n0\n0\n1\n", "",
       "%:1: 'array', expected 'coordinate': only sparse" },
     { "%%MatrixMarket vector coordinate real general\n", "", "%:1: 'vector', expected 'matrix'" },
-    { MTX("complex general", "1 1 0\n"), "", "%:1: the field 'complex', expected pattern, integer or real" },
+    { MTX("complex general", "1 1 0\n"), "",
+      "%:1: the field 'complex', expected pattern, integer or real" },
     { MTX("real hermitian", "1 1 0\n"), "", "%:1: the symmetry 'hermitian', expected general" },
     { MTX("pattern general more", "1 1 0\n"), "", "%:1: more after the symmetry" },
     { BAD_MTX("% only a comment\n"), "", "%:3: the file ends, expected the size" },
@@ -219,7 +234,8 @@ static const struct {
     { BAD_MTX("3 3 1\n1 1 7\n"), "", "%:3: '7' after the entry" },
     { MTX("integer general", "3 3 1\n1 1\n"), "", "%:3: the line ends, expected a value" },
     { MTX("integer general", "3 3 1\n1 1 1.5\n"), "", "%:3: the value is '1.5'" },
-    { MTX("integer general", "3 3 1\n1 1 -2\n"), "repeat=1", "%:3: the number of parallel edges is '-2'" },
+    { MTX("integer general", "3 3 1\n1 1 -2\n"), "repeat=1",
+      "%:3: the number of parallel edges is '-2'" },
     { MTX("real general", "3 3 1\n1 1 1\n"), "labels=bias", "%: its edges have no labels" },
 };
 
@@ -256,8 +272,10 @@ static const struct {
     { "<graphml", "Couldn't find end of Start Tag graphml" },
     { "<graphml></graphm>", "Opening and ending tag mismatch" },
     { "<graphml><graph edgedefault=\"directed\"><node id=\"a\"/>", "Extra content at the end" },
-    { "<graphml><graph edgedefault=\"directed\"><node id=\"a</graph></graphml>", "Couldn't find end of Start Tag node" },
-    { "<graphml><graph edgedefault=\"directed\"><node/></graph></graphml>", "Node with missing ID" },
+    { "<graphml><graph edgedefault=\"directed\"><node id=\"a</graph></graphml>",
+      "Couldn't find end of Start Tag node" },
+    { "<graphml><graph edgedefault=\"directed\"><node/></graph></graphml>",
+      "Node with missing ID" },
     { "<graphml><graph edgedefault=\"directed\"><edge source=\"a\"/></graph></graphml>",
       "Edge with missing source or target" },
     { "<graphml><key id=\"k\" for=\"edge\" attr.name=\"x\" attr.type=\"vector\"/><graph "
@@ -265,7 +283,8 @@ static const struct {
       "Unknown attribute type 'vector'" },
     { "<html></html>", "holds no <graph>" },
     { "<graphml></graphml>", "holds no <graph>" },
-    { "<graphml><graph edgedefault=\"directed\"><node id=\"a\"/></graph></graphml><x/>", "Extra content" },
+    { "<graphml><graph edgedefault=\"directed\"><node id=\"a\"/></graph></graphml><x/>",
+      "Extra content" },
     { "<graphml>\x01</graphml>", "PCDATA invalid Char value 1" },
 };
 
@@ -276,7 +295,8 @@ START_TEST(malformed_graphml_is_refused_in_igraphs_words)
     write_bytes(bad_graphml[_i].text, strlen(bad_graphml[_i].text));
     gsa_registry *registry = registry_of(NULL);
     ck_assert_int_eq(make(registry, "", &pattern, &error), GSA_ERR_ARGUMENT);
-    ck_assert_msg(strstr(error.text, path) && strstr(error.text, bad_graphml[_i].says), "%s", error.text);
+    ck_assert_msg(strstr(error.text, path) && strstr(error.text, bad_graphml[_i].says), "%s",
+                  error.text);
     gsa_registry_release(registry);
     unlink(path);
 }
@@ -291,13 +311,16 @@ START_TEST(what_is_no_file_is_a_sentence)
     for (int i = 0; i < GSA_COUNT(names); i++) {
         gsa_error error = { 0 };
         const gsa_setting setting = { "path", names[i] };
-        ck_assert_int_eq(gsa_pattern_create(registry, "file", &setting, 1, &pattern, &error), GSA_ERR_ARGUMENT);
-        ck_assert_msg(strstr(error.text, names[i]) && strstr(error.text, "cannot be"), "%s", error.text);
+        ck_assert_int_eq(gsa_pattern_create(registry, "file", &setting, 1, &pattern, &error),
+                         GSA_ERR_ARGUMENT);
+        ck_assert_msg(strstr(error.text, names[i]) && strstr(error.text, "cannot be"), "%s",
+                      error.text);
     }
     gsa_error error = { 0 };
     write_bytes("", 0);
     unlink(path);
-    ck_assert_int_eq(mkfifo(path, 0600), 0); /* nobody writes: to open it would be to wait for ever */
+    ck_assert_int_eq(mkfifo(path, 0600),
+                     0); /* nobody writes: to open it would be to wait for ever */
     ck_assert_int_eq(make(registry, "", &pattern, &error), GSA_ERR_ARGUMENT);
     expect_sentence("%: it is no regular file, which can be read again", error.text);
     unlink(path);
@@ -318,7 +341,8 @@ START_TEST(one_length_works)
     gsa_registry *registry = registry_of(NULL);
     ck_assert_int_eq(make(registry, "", &pattern, &error), GSA_OK);
     const gsa_example example = { .struct_size = sizeof example, .length = 3, .heads = 1 };
-    ck_assert_int_eq(gsa_pattern_instance(pattern, NULL, &example, NULL, 0, &instance, &error), GSA_ERR_ARGUMENT);
+    ck_assert_int_eq(gsa_pattern_instance(pattern, NULL, &example, NULL, 0, &instance, &error),
+                     GSA_ERR_ARGUMENT);
     ck_assert_msg(strstr(error.text, "the graph has 2 nodes, the length is 3"), "%s", error.text);
     const gsa_schema *schema = gsa_pattern_schema(pattern);
     ck_assert_uint_eq(gsa_schema_flags(schema), GSA_BY_LENGTH | GSA_ONE_LENGTH);
@@ -343,7 +367,8 @@ START_TEST(labels_are_what_the_parameter_says)
     for (int i = 0; i < GSA_COUNT(uses); i++) {
         gsa_pattern *pattern;
         gsa_error error = { 0 };
-        ck_assert_msg(make(registry, uses[i].settings, &pattern, &error) == GSA_OK, "%s", error.text);
+        ck_assert_msg(make(registry, uses[i].settings, &pattern, &error) == GSA_OK, "%s",
+                      error.text);
         const gsa_phase *phase = gsa_schema_phase(gsa_pattern_schema(pattern), 0);
         ck_assert_int_eq(phase->label_use, uses[i].use);
         ck_assert_int_eq(phase->labels, uses[i].labels);
@@ -368,7 +393,9 @@ START_TEST(many_labels_and_many_nodes_are_kept_apart)
     gsa_registry *registry = registry_of(NULL);
     ck_assert_msg(make(registry, "", &pattern, &error) == GSA_OK, "%s", error.text);
     const gsa_example example = { .struct_size = sizeof example, .length = N, .heads = 1 };
-    ck_assert_msg(gsa_pattern_instance(pattern, NULL, &example, NULL, 0, &instance, &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(gsa_pattern_instance(pattern, NULL, &example, NULL, 0, &instance, &error) ==
+                      GSA_OK,
+                  "%s", error.text);
     gsa_instance_edges(instance, 0, &edges);
     ck_assert_int_eq(edges.edge_total, N);
     for (int64_t row = 0; row < edges.rows; row++)
@@ -384,7 +411,7 @@ START_TEST(many_labels_and_many_nodes_are_kept_apart)
 }
 END_TEST
 
-/* ---- memory that runs out ------------------------------------------------------------------------------------------ */
+/* ---- memory that runs out ------------------------------------------------------------------ */
 
 static gsa_status attempt(gsa_faults *faults, void *settings)
 {
@@ -403,16 +430,18 @@ static gsa_status attempt(gsa_faults *faults, void *settings)
 START_TEST(every_allocation_may_fail)
 {
     write_bytes("0 1 x\n1 2 y\n2 0 z\n0 2 x\n", 24);
-    const int tried = gsa_faults_sweep(GSA_OP_ALLOC, 0, GSA_ERR_MEMORY, attempt, "labels=keys self=1 directed=0");
+    const int tried =
+        gsa_faults_sweep(GSA_OP_ALLOC, 0, GSA_ERR_MEMORY, attempt, "labels=keys self=1 directed=0");
     ck_assert_int_gt(tried, 12);
     unlink(path);
 }
 END_TEST
 
-/* ---- there and back ------------------------------------------------------------------------------------------------ */
+/* ---- there and back ------------------------------------------------------------------------ */
 
-static const char *const patterns[] = { "star",       "window:width=5", "bpt:k=1",       "full:clip=2", "ring",
-                                        "longformer", "bigbird",        "star:cyclic=0", "strided" };
+static const char *const patterns[] = { "star",        "window:width=5", "bpt:k=1",
+                                        "full:clip=2", "ring",           "longformer",
+                                        "bigbird",     "star:cyclic=0",  "strided" };
 static const int32_t lengths[] = { 0, 1, 2, 3, 7, 24 };
 
 static int no_sync(void *user, int file)
@@ -427,7 +456,8 @@ static int no_sync_folder(void *user, const char *folder)
 }
 
 /* Writes the pattern into `path` through the command's writer; returns its number of nodes. */
-static int32_t write_pattern(const gsa_registry *registry, const char *text, int32_t n, const char *end)
+static int32_t write_pattern(const gsa_registry *registry, const char *text, int32_t n,
+                             const char *end)
 {
     gsa_stack_spec spec;
     gsa_pattern *pattern;
@@ -435,16 +465,21 @@ static int32_t write_pattern(const gsa_registry *registry, const char *text, int
     gsa_error error = { 0 };
     ck_assert_int_eq(gsa_spec_parse(NULL, text, &spec, &error), GSA_OK);
     const gsa_part_spec *part = &spec.segments[0].parts[0];
-    ck_assert_int_eq(gsa_pattern_create(registry, part->id, part->settings, part->n_settings, &pattern, &error), GSA_OK);
+    ck_assert_int_eq(
+        gsa_pattern_create(registry, part->id, part->settings, part->n_settings, &pattern, &error),
+        GSA_OK);
     gsa_spec_release(&spec);
     const gsa_example example = { .struct_size = sizeof example, .length = n, .heads = 1 };
-    ck_assert_int_eq(gsa_pattern_instance(pattern, NULL, &example, NULL, 1, &instance, &error), GSA_OK);
+    ck_assert_int_eq(gsa_pattern_instance(pattern, NULL, &example, NULL, 1, &instance, &error),
+                     GSA_OK);
     const gsa_picture_stack stack = { .memory = -1 };
     const gsa_picture_sheet sheet = { .instance = instance,
                                       .schema = gsa_pattern_schema(pattern),
                                       .topology = gsa_pattern_topology(pattern),
                                       .self = gsa_pattern_self(pattern) };
-    const gsa_picture picture = { .stacks = &stack, .sheets = &sheet, .n_stacks = 1, .n_sheets = 1 };
+    const gsa_picture picture = {
+        .stacks = &stack, .sheets = &sheet, .n_stacks = 1, .n_sheets = 1
+    };
     int format, nodes = 0;
     char named[64];
     gsa_output *output;
@@ -453,15 +488,18 @@ static int32_t write_pattern(const gsa_registry *registry, const char *text, int
     gsa_system quick = *gsa_system_default();
     quick.sync = no_sync, quick.sync_folder = no_sync_folder;
     ck_assert_int_eq(gsa_output_open(&quick, path, &output, &error), GSA_OK);
-    ck_assert_msg(gsa_write_picture(NULL, &picture, format, output, &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(gsa_write_picture(NULL, &picture, format, output, &error) == GSA_OK, "%s",
+                  error.text);
     ck_assert_msg(gsa_output_commit(output, &error) == GSA_OK, "%s", error.text);
-    for (int k = 0; k < gsa_schema_kinds(sheet.schema); k++) nodes += (int)gsa_instance_nodes(instance, k);
+    for (int k = 0; k < gsa_schema_kinds(sheet.schema); k++)
+        nodes += (int)gsa_instance_nodes(instance, k);
     gsa_instance_release(instance);
     gsa_pattern_release(pattern);
     return nodes;
 }
 
-/* The pattern as a matrix, then as `file` reads that and writes it again: the same bytes but for the comment. */
+/* The pattern as a matrix, then as `file` reads that and writes it again: the same bytes but for
+ * the comment. */
 static void check_round(const gsa_registry *registry, const char *text, int32_t n, const char *end)
 {
     char *first, *second, spec[128];
@@ -473,7 +511,8 @@ static void check_round(const gsa_registry *registry, const char *text, int32_t 
     snprintf(spec, sizeof spec, "file:path=%s:repeat=1", path);
     write_pattern(registry, spec, nodes, ".mtx"); /* over the file that it has read */
     ck_assert_int_eq(gsa_read_file(NULL, path, 1 << 20, &second, &bytes, NULL), GSA_OK);
-    const char *a = strchr(strchr(first, '\n') + 1, '\n'), *b = strchr(strchr(second, '\n') + 1, '\n');
+    const char *a = strchr(strchr(first, '\n') + 1, '\n'),
+               *b = strchr(strchr(second, '\n') + 1, '\n');
     ck_assert_msg(strcmp(a, b) == 0, "%s, length %d, %s:\n%s\n%s", text, n, end, a, b);
     gsa_release(gsa_system_default(), first);
     gsa_release(gsa_system_default(), second);
@@ -508,9 +547,11 @@ START_TEST(graphml_without_its_reader_is_a_sentence)
 END_TEST
 #endif
 
-static const gsa_test format_tests[] = { GSA_LOOP(a_file_is_the_graph_that_it_says, GSA_COUNT(graphs)),
-                                         GSA_TEST(labels_are_what_the_parameter_says),
-                                         GSA_TEST(many_labels_and_many_nodes_are_kept_apart), GSA_TEST(one_length_works) };
+static const gsa_test format_tests[] = {
+    GSA_LOOP(a_file_is_the_graph_that_it_says, GSA_COUNT(graphs)),
+    GSA_TEST(labels_are_what_the_parameter_says),
+    GSA_TEST(many_labels_and_many_nodes_are_kept_apart), GSA_TEST(one_length_works)
+};
 static const gsa_test refusal_tests[] = {
     GSA_LOOP(a_malformed_text_is_refused_with_its_line, GSA_COUNT(refused)),
 #ifdef GSA_TEST_IGRAPH
@@ -521,11 +562,14 @@ static const gsa_test refusal_tests[] = {
     GSA_TEST(what_is_no_file_is_a_sentence),
 };
 static const gsa_test memory_tests[] = { GSA_TEST(every_allocation_may_fail) };
-static const gsa_test round_tests[] = { GSA_LOOP(what_was_written_comes_back, GSA_COUNT(patterns)) };
+static const gsa_test round_tests[] = { GSA_LOOP(what_was_written_comes_back,
+                                                 GSA_COUNT(patterns)) };
 
 int main(int argc, char **argv)
 {
-    static const gsa_case cases[] = { GSA_CASE("formats", format_tests, 60), GSA_CASE("refusals", refusal_tests, 60),
-                                      GSA_CASE("memory", memory_tests, 60), GSA_CASE("round_trip", round_tests, 60) };
+    static const gsa_case cases[] = { GSA_CASE("formats", format_tests, 60),
+                                      GSA_CASE("refusals", refusal_tests, 60),
+                                      GSA_CASE("memory", memory_tests, 60),
+                                      GSA_CASE("round_trip", round_tests, 60) };
     return gsa_run_suite("file", cases, GSA_COUNT(cases), argc, argv);
 }

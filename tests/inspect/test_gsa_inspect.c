@@ -1,4 +1,5 @@
-/* gsa-inspect in a child: options, exit codes, the table and JSON, pictures that are whole or not there. */
+/* gsa-inspect in a child: options, exit codes, the table and JSON, pictures that are whole or not
+ * there. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -36,15 +37,21 @@ static const struct {
     { { NULL }, 2, "'gsa-inspect' wants FILE.graphml: usage: gsa-inspect FILE.graphml [options]" },
     { { "star.graphml", "other" }, 2, "'gsa-inspect' does not know what to do with 'other'" },
     { { "star.graphml", "--stile", "arc" }, 2, "'gsa-inspect' has no option 'stile'" },
-    { { "star.graphml", "--style", "oval" }, 2, "'gsa-inspect --style' is 'oval', expected one of auto|arc" },
+    { { "star.graphml", "--style", "oval" },
+      2,
+      "'gsa-inspect --style' is 'oval', expected one of auto|arc" },
     { { "star.graphml", "-s" }, 2, "options are spelled out, see 'gsa-inspect --help'" },
     { { "nothing.graphml" }, 1, "'nothing.graphml' cannot be opened: No such file" },
     { { "." }, 1, "it is a folder" },
-    { { "star.graphml", "--phase", "sideways" }, 2, "no phase is named 'sideways'; the file has: down, up" },
+    { { "star.graphml", "--phase", "sideways" },
+      2,
+      "no phase is named 'sideways'; the file has: down, up" },
     { { "star.graphml", "--layer", "3" }, 2, "layer 3, expected 0 to 0" },
     { { "star.graphml", "--head", "0" }, 2, "the file has no weights of single heads" },
     { { "star.graphml", "--svg", "a.svg", "--node", "99" }, 2, "node 99, the graph has 25 nodes" },
-    { { "star.graphml", "--node", "3" }, 2, "'gsa-inspect --node' is of a picture: give --svg FILE too" },
+    { { "star.graphml", "--node", "3" },
+      2,
+      "'gsa-inspect --node' is of a picture: give --svg FILE too" },
     { { "star.graphml", "--style", "arc", "--stats" }, 2, "'gsa-inspect --style' is of a picture" },
     { { "star.graphml", "--svg", "no/such/folder/a.svg" }, 1, "cannot be written" },
     { { "star.graphml", "--svg", "-", "--stats" }, 2, "would share standard output" },
@@ -68,10 +75,12 @@ START_TEST(calls_end_as_they_should)
     char *before = gsa_cli_listing();
     run(calls[_i].args);
     ck_assert_msg(ran.code == calls[_i].code, "exit %d: %s", ran.code, ran.err);
-    ck_assert_msg(strstr(ran.err, calls[_i].says) != NULL, "'%s' does not say '%s'", ran.err, calls[_i].says);
+    ck_assert_msg(strstr(ran.err, calls[_i].says) != NULL, "'%s' does not say '%s'", ran.err,
+                  calls[_i].says);
     if (!*calls[_i].says) ck_assert_str_eq(ran.err, "");
     else
-        ck_assert_msg(strncmp(ran.err, "gsa-inspect: ", 13) == 0 && strchr(ran.err, '\n') == ran.err + strlen(ran.err) - 1,
+        ck_assert_msg(strncmp(ran.err, "gsa-inspect: ", 13) == 0 &&
+                          strchr(ran.err, '\n') == ran.err + strlen(ran.err) - 1,
                       "%s", ran.err);
     char *after = gsa_cli_listing();
     if (calls[_i].code) ck_assert_str_eq(before, after); /* nothing is left behind */
@@ -83,13 +92,15 @@ END_TEST
 
 START_TEST(the_table_says_what_is_there)
 {
-    static const char *const lines[] = { "star: 25 nodes, 73 edges, length 12, heads 3\n",
-                                         "\n  relay                       1          13    13    13    13    13   13.00 ",
-                                         "\n  down                       60\n",
-                                         "\n  (to itself)                13\n",
-                                         "\ndensity          0.1168\n",
-                                         "\ndiameter         3\n",
-                                         "\n  down 4: relay                               12  ####" };
+    static const char *const lines[] = {
+        "star: 25 nodes, 73 edges, length 12, heads 3\n",
+        "\n  relay                       1          13    13    13    13    13   13.00 ",
+        "\n  down                       60\n",
+        "\n  (to itself)                13\n",
+        "\ndensity          0.1168\n",
+        "\ndiameter         3\n",
+        "\n  down 4: relay                               12  ####"
+    };
     enter();
     run(ARGS("star.graphml", "--stats"));
     for (int i = 0; i < GSA_COUNT(lines); i++)
@@ -109,8 +120,9 @@ START_TEST(json_is_the_same_numbers)
     json_t *all = json_loads(ran.out, 0, NULL);
     int nodes, edges, diameter, exact, relay;
     ck_assert_ptr_nonnull(all);
-    ck_assert_int_eq(json_unpack(all, "{s:i, s:i, s:{s:i, s:b}, s:[{}, {}, {s:{s:i}}]}", "nodes", &nodes, "edges", &edges,
-                                 "distance", "diameter", &diameter, "exact", &exact, "kinds", "in", "max", &relay),
+    ck_assert_int_eq(json_unpack(all, "{s:i, s:i, s:{s:i, s:b}, s:[{}, {}, {s:{s:i}}]}", "nodes",
+                                 &nodes, "edges", &edges, "distance", "diameter", &diameter,
+                                 "exact", &exact, "kinds", "in", "max", &relay),
                      0);
     ck_assert_int_eq(nodes, 25);
     ck_assert_int_eq(edges, 73);
@@ -148,17 +160,22 @@ START_TEST(two_ways_lie_side_by_side)
 {
     double out[2], back[2];
     enter();
-    gsa_cli_write("two.graphml",
-                  "<?xml version=\"1.0\"?><graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">"
-                  "<key id=\"k\" for=\"node\" attr.name=\"kind\" attr.type=\"string\"/><graph edgedefault=\"directed\">"
-                  "<node id=\"a\"><data key=\"k\">token</data></node><node id=\"b\"><data key=\"k\">letter</data></node>"
-                  "<edge source=\"a\" target=\"b\"/><edge source=\"b\" target=\"a\"/></graph></graphml>");
+    gsa_cli_write(
+        "two.graphml",
+        "<?xml version=\"1.0\"?><graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">"
+        "<key id=\"k\" for=\"node\" attr.name=\"kind\" attr.type=\"string\"/><graph "
+        "edgedefault=\"directed\">"
+        "<node id=\"a\"><data key=\"k\">token</data></node><node id=\"b\"><data "
+        "key=\"k\">letter</data></node>"
+        "<edge source=\"a\" target=\"b\"/><edge source=\"b\" target=\"a\"/></graph></graphml>");
     run(ARGS("two.graphml", "--style", "arc", "--svg", "-"));
     const char *edges = strstr(ran.out, "class=\"edges\"");
-    const char *first = edges ? strstr(edges, "<path d=\"") : NULL, *second = first ? strstr(first + 1, "<path d=\"") : NULL;
+    const char *first = edges ? strstr(edges, "<path d=\"") : NULL,
+               *second = first ? strstr(first + 1, "<path d=\"") : NULL;
     ck_assert_msg(second != NULL, "%s", ran.out);
     ck_assert_int_eq(sscanf(first, "<path d=\"M%lf %*fC%*f %*f %*f %*f %lf", &out[0], &out[1]), 2);
-    ck_assert_int_eq(sscanf(second, "<path d=\"M%lf %*fC%*f %*f %*f %*f %lf", &back[0], &back[1]), 2);
+    ck_assert_int_eq(sscanf(second, "<path d=\"M%lf %*fC%*f %*f %*f %*f %lf", &back[0], &back[1]),
+                     2);
     ck_assert_double_ge(fabs(out[0] - back[1]), 4);
     ck_assert_double_ge(fabs(out[1] - back[0]), 4);
     gsa_cli_leave();
@@ -170,19 +187,23 @@ START_TEST(standard_input_is_a_file_too)
     enter();
     char *text = gsa_cli_read("star.graphml");
     gsa_cli_run(ARGS("-", "--stats"), text, &ran);
-    ck_assert_msg(ran.code == 0 && strstr(ran.out, "star: 25 nodes, 73 edges"), "%s%s", ran.out, ran.err);
+    ck_assert_msg(ran.code == 0 && strstr(ran.out, "star: 25 nodes, 73 edges"), "%s%s", ran.out,
+                  ran.err);
     free(text);
     gsa_cli_leave();
 }
 END_TEST
 
 static const gsa_test call_tests[] = { GSA_LOOP(calls_end_as_they_should, GSA_COUNT(calls)) };
-static const gsa_test output_tests[] = { GSA_TEST(the_table_says_what_is_there), GSA_TEST(json_is_the_same_numbers),
-                                         GSA_TEST(a_picture_goes_where_it_is_told), GSA_TEST(two_ways_lie_side_by_side),
+static const gsa_test output_tests[] = { GSA_TEST(the_table_says_what_is_there),
+                                         GSA_TEST(json_is_the_same_numbers),
+                                         GSA_TEST(a_picture_goes_where_it_is_told),
+                                         GSA_TEST(two_ways_lie_side_by_side),
                                          GSA_TEST(standard_input_is_a_file_too) };
 
 int main(int argc, char **argv)
 {
-    static const gsa_case cases[] = { GSA_CASE("calls", call_tests, 60), GSA_CASE("outputs", output_tests, 60) };
+    static const gsa_case cases[] = { GSA_CASE("calls", call_tests, 60),
+                                      GSA_CASE("outputs", output_tests, 60) };
     return gsa_run_suite("gsa_inspect", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -1,5 +1,5 @@
-/* Pictures read back: every attribute of every built-in, refusals, statistics by hand, and the graphs that igraph
- * generates. */
+/* Pictures read back: every attribute of every built-in, refusals, statistics by hand, and the
+ * graphs that igraph generates. */
 #include <igraph/igraph.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "support/faults.h"
 #include "support/suite.h"
 
-/* ---- attributes ---------------------------------------------------------------------------------------------------- */
+/* ---- attributes ---------------------------------------------------------------------------- */
 
 static const char *const specs[] = { "full:clip=2",
                                      "ring",
@@ -64,20 +64,24 @@ static void check_phase(const drawn *d, int p, int64_t *at)
     int64_t row = 0;
     gsa_instance_edges(d->instance, p, &edges);
     for (int k = 0; k < gsa_schema_kinds(schema); k++) {
-        const int64_t nodes = phase->destinations >> k & 1 ? gsa_instance_nodes(d->instance, k) * heads : 0;
+        const int64_t nodes =
+            phase->destinations >> k & 1 ? gsa_instance_nodes(d->instance, k) * heads : 0;
         for (int64_t i = 0; i < nodes; i++, row++)
             for (int64_t r = edges.run_offset[row]; r < edges.run_offset[row + 1]; r++)
                 for (int32_t j = 0; j < edges.runs[r].count; j++, ++*at) {
                     const gsa_run *run = &edges.runs[r];
                     const gsa_view_edge *edge = &d->view->edge[*at];
-                    const int32_t source = run->first + j * run->step, label = run->label + j * run->label_step;
+                    const int32_t source = run->first + j * run->step,
+                                  label = run->label + j * run->label_step;
                     char name[256] = "";
-                    if (topology->label) topology->label(gsa_pattern_self(d->pattern), p, label, name, sizeof name);
+                    if (topology->label)
+                        topology->label(gsa_pattern_self(d->pattern), p, label, name, sizeof name);
                     ck_assert_int_eq(d->view->node[edge->from].index, source / heads);
                     ck_assert_str_eq(d->view->kinds.at[d->view->node[edge->from].kind],
                                      gsa_schema_kind(schema, run->kind)->name);
                     ck_assert_int_eq(d->view->node[edge->to].index, i / heads);
-                    ck_assert_str_eq(d->view->kinds.at[d->view->node[edge->to].kind], gsa_schema_kind(schema, k)->name);
+                    ck_assert_str_eq(d->view->kinds.at[d->view->node[edge->to].kind],
+                                     gsa_schema_kind(schema, k)->name);
                     ck_assert_str_eq(d->view->phases.at[edge->phase], phase->name);
                     ck_assert_str_eq(d->view->labels.at[edge->label], name);
                     ck_assert_int_eq(edge->rel, label);
@@ -99,7 +103,8 @@ START_TEST(every_attribute_of_every_built_in_comes_back)
         check_nodes(&d, with_text);
         for (int p = 0; p < gsa_schema_phases(schema); p++) {
             const gsa_phase *phase = gsa_schema_phase(schema, p);
-            if (phase->when == GSA_EACH_LAYER && phase->aggregate != GSA_NONE) check_phase(&d, p, &at);
+            if (phase->when == GSA_EACH_LAYER && phase->aggregate != GSA_NONE)
+                check_phase(&d, p, &at);
         }
         ck_assert_int_eq(d.view->edges, at);
         ck_assert_int_eq(d.view->length, lengths[l / 2]);
@@ -111,19 +116,21 @@ START_TEST(every_attribute_of_every_built_in_comes_back)
 }
 END_TEST
 
-/* ---- foreign and broken files -------------------------------------------------------------------------------------- */
+/* ---- foreign and broken files -------------------------------------------------------------- */
 
-#define G                          "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">"
-#define KEY(id, where, name, type) "<key id=\"" id "\" for=\"" where "\" attr.name=\"" name "\" attr.type=\"" type "\"/>"
-#define DATA(key, value)           "<data key=\"" key "\">" value "</data>"
-#define E(from, to, data)          "<edge source=\"" from "\" target=\"" to "\">" data "</edge>"
+#define G "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">"
+#define KEY(id, where, name, type)                                                                 \
+    "<key id=\"" id "\" for=\"" where "\" attr.name=\"" name "\" attr.type=\"" type "\"/>"
+#define DATA(key, value)  "<data key=\"" key "\">" value "</data>"
+#define E(from, to, data) "<edge source=\"" from "\" target=\"" to "\">" data "</edge>"
 
 START_TEST(a_foreign_file_is_read_too)
 {
     gsa_view *v = drawn_view(G KEY("d", "node", "name", "string") KEY(
-        "w", "edge", "weight", "double") "<graph edgedefault=\"undirected\">"
-                                         "<node id=\"x\">" DATA("d", "caf\xc3\xa9 &lt;1&gt;") "</node><node id=\"y\"/>" E(
-                                             "x", "y", DATA("w", "2.5")) E("y", "y", "") "</graph></graphml>");
+        "w", "edge", "weight",
+        "double") "<graph edgedefault=\"undirected\">"
+                  "<node id=\"x\">" DATA("d", "caf\xc3\xa9 &lt;1&gt;") "</node><node id=\"y\"/>" E(
+                      "x", "y", DATA("w", "2.5")) E("y", "y", "") "</graph></graphml>");
     ck_assert_int_eq(v->nodes, 2);
     ck_assert_int_eq(v->edges, 2);
     ck_assert(!v->directed && !v->profile && v->weighted);
@@ -148,23 +155,27 @@ static const struct {
     { "no xml", "Document is empty", GSA_ERR_FORMAT },
     { G, "Extra content at the end", GSA_ERR_FORMAT },
     { G "<graph>", "Extra content at the end", GSA_ERR_FORMAT },
-    { G "<graph edgedefault=\"directed\"><node id=\"a\"></graph></graphml>", "mismatch", GSA_ERR_FORMAT },
-    { G "<graph edgedefault=\"directed\"><node id=\"a\"/>\x02</graph></graphml>", "invalid Char", GSA_ERR_FORMAT },
-    { G "<graph edgedefault=\"directed\"><node id=\"\xff\"/></graph></graphml>", "encod", GSA_ERR_FORMAT },
-    { G "<graph edgedefault=\"directed\"><node/></graph></graphml>", "Node with missing ID", GSA_ERR_FORMAT },
-    { G "<graph edgedefault=\"directed\"><edge target=\"b\"/></graph></graphml>", "missing source or target",
+    { G "<graph edgedefault=\"directed\"><node id=\"a\"></graph></graphml>", "mismatch",
       GSA_ERR_FORMAT },
-    { G KEY("k", "edge", "w", "list") "<graph edgedefault=\"directed\"/></graphml>", "Unknown attribute type 'list'",
+    { G "<graph edgedefault=\"directed\"><node id=\"a\"/>\x02</graph></graphml>", "invalid Char",
       GSA_ERR_FORMAT },
-    { G KEY("k", "edge", "w",
-            "double") "<graph edgedefault=\"directed\"><node id=\"a\"/>" E("a", "a", DATA("k", "one")) "</graph></graphml>",
+    { G "<graph edgedefault=\"directed\"><node id=\"\xff\"/></graph></graphml>", "encod",
+      GSA_ERR_FORMAT },
+    { G "<graph edgedefault=\"directed\"><node/></graph></graphml>", "Node with missing ID",
+      GSA_ERR_FORMAT },
+    { G "<graph edgedefault=\"directed\"><edge target=\"b\"/></graph></graphml>",
+      "missing source or target", GSA_ERR_FORMAT },
+    { G KEY("k", "edge", "w", "list") "<graph edgedefault=\"directed\"/></graphml>",
+      "Unknown attribute type 'list'", GSA_ERR_FORMAT },
+    { G KEY("k", "edge", "w", "double") "<graph edgedefault=\"directed\"><node id=\"a\"/>" E(
+          "a", "a", DATA("k", "one")) "</graph></graphml>",
       "Unexpected character 'o' while parsing real number", GSA_ERR_FORMAT },
     { "<svg/>", "XML that holds no <graph>, expected GraphML", GSA_ERR_FORMAT },
-    { G KEY("n", "graph", "nodes", "long") "<graph edgedefault=\"directed\">" DATA("n", "2") "<node id=\"a\"/>" E(
-          "a", "b", "") E("a", "c", "") "</graph></graphml>",
+    { G KEY("n", "graph", "nodes", "long") "<graph edgedefault=\"directed\">" DATA(
+          "n", "2") "<node id=\"a\"/>" E("a", "b", "") E("a", "c", "") "</graph></graphml>",
       "it says 2 nodes and has 3", GSA_ERR_FORMAT },
-    { G KEY("n", "graph", "edges", "long") "<graph edgedefault=\"directed\">" DATA("n", "2") "<node id=\"a\"/>" E(
-          "a", "a", "") "</graph></graphml>",
+    { G KEY("n", "graph", "edges", "long") "<graph edgedefault=\"directed\">" DATA(
+          "n", "2") "<node id=\"a\"/>" E("a", "a", "") "</graph></graphml>",
       "it says 2 edges and has 1", GSA_ERR_FORMAT },
 };
 
@@ -176,16 +187,16 @@ START_TEST(a_broken_file_is_a_sentence)
     drawn_write(path, broken[_i].text, (int64_t)strlen(broken[_i].text));
     ck_assert_int_eq(gsa_view_read(gsa_system_default(), path, &view, &error), broken[_i].status);
     ck_assert_ptr_null(view);
-    ck_assert_msg(strstr(error.text, path) && strstr(error.text, broken[_i].says), "'%s' does not say '%s'", error.text,
-                  broken[_i].says);
+    ck_assert_msg(strstr(error.text, path) && strstr(error.text, broken[_i].says),
+                  "'%s' does not say '%s'", error.text, broken[_i].says);
     unlink(path);
 }
 END_TEST
 
 START_TEST(what_igraph_drops_is_noted)
 {
-    gsa_view *v =
-        drawn_view(G "<graph edgedefault=\"directed\"><node id=\"a\">" DATA("unknown", "1") "</node></graph></graphml>");
+    gsa_view *v = drawn_view(G "<graph edgedefault=\"directed\"><node id=\"a\">" DATA(
+        "unknown", "1") "</node></graph></graphml>");
     ck_assert_msg(strstr(v->note, "unknown"), "'%s'", v->note);
     gsa_view_release(v);
 }
@@ -213,20 +224,23 @@ START_TEST(what_the_process_had_set_up_is_put_back)
 }
 END_TEST
 
-/* ---- selection ----------------------------------------------------------------------------------------------------- */
+/* ---- selection ----------------------------------------------------------------------------- */
 
-#define TWO_LAYERS                                                                                                          \
-    G KEY("l", "edge", "layer", "int") KEY("i", "edge", "interaction",                                                      \
-                                           "string") KEY("w", "edge", "weight", "double") KEY("a", "edge", "w0", "double")  \
-        KEY("b", "edge", "w1",                                                                                              \
-            "double") "<graph edgedefault=\"directed\">"                                                                    \
-                      "<node id=\"n0\"/><node id=\"n1\"/>" E("n0", "n1",                                                    \
-                                                             DATA("l", "0") DATA("i", "down") DATA("w", "0.5")              \
-                                                                 DATA("a", "0.25") DATA("b", "0.75"))                       \
-                          E("n1", "n0", DATA("l", "1") DATA("i", "down") DATA("w", "0.25") DATA("a", "0.5") DATA("b", "0")) \
-                              E("n1", "n1",                                                                                 \
-                                DATA("l", "1") DATA("i", "up") DATA("w", "0.125") DATA("a", "0.125")                        \
-                                    DATA("b", "0.125")) "</graph></graphml>"
+#define TWO_LAYERS                                                                                 \
+    G KEY("l", "edge", "layer", "int") KEY("i", "edge", "interaction", "string")                   \
+        KEY("w", "edge", "weight", "double") KEY("a", "edge", "w0", "double")                      \
+            KEY("b", "edge", "w1",                                                                 \
+                "double") "<graph edgedefault=\"directed\">"                                       \
+                          "<node id=\"n0\"/><node id=\"n1\"/>" E(                                  \
+                              "n0", "n1",                                                          \
+                              DATA("l", "0") DATA("i", "down") DATA("w", "0.5") DATA("a", "0.25")  \
+                                  DATA("b", "0.75")) E("n1", "n0",                                 \
+                                                       DATA("l", "1") DATA("i", "down")            \
+                                                           DATA("w", "0.25") DATA("a", "0.5")      \
+                                                               DATA("b", "0"))                     \
+                              E("n1", "n1",                                                        \
+                                DATA("l", "1") DATA("i", "up") DATA("w", "0.125")                  \
+                                    DATA("a", "0.125") DATA("b", "0.125")) "</graph></graphml>"
 
 static const struct {
     int32_t layer;
@@ -255,8 +269,9 @@ START_TEST(edges_are_selected_by_layer_phase_and_head)
     const int wrong = selections[_i].says != NULL;
     ck_assert_int_eq(v->layers, 2);
     ck_assert_int_eq(v->head_weights, 2);
-    ck_assert_int_eq(gsa_view_select(v, selections[_i].layer, selections[_i].phase, selections[_i].head, &error),
-                     wrong ? GSA_ERR_ARGUMENT : GSA_OK);
+    ck_assert_int_eq(
+        gsa_view_select(v, selections[_i].layer, selections[_i].phase, selections[_i].head, &error),
+        wrong ? GSA_ERR_ARGUMENT : GSA_OK);
     if (wrong) ck_assert_msg(strstr(error.text, selections[_i].says), "%s", error.text);
     else ck_assert_int_eq(v->edges, selections[_i].edges);
     if (!wrong && v->edges > 0) ck_assert_double_eq(v->edge[0].weight, selections[_i].first);
@@ -264,7 +279,7 @@ START_TEST(edges_are_selected_by_layer_phase_and_head)
 }
 END_TEST
 
-/* ---- statistics ---------------------------------------------------------------------------------------------------- */
+/* ---- statistics ---------------------------------------------------------------------------- */
 
 #define DIRECTED(rest) "<graph edgedefault=\"directed\">" rest "</graph>"
 #define FOUR           "<node id=\"a\"/><node id=\"b\"/><node id=\"c\"/><node id=\"d\"/>"
@@ -273,13 +288,34 @@ END_TEST
 #define CD             E("c", "d", "")
 static const struct {
     const char *graph;
-    int64_t loops, parallel, weak[2], strong[2], isolated, diameter; /* components and the largest one's nodes */
+    int64_t loops, parallel, weak[2], strong[2], isolated,
+        diameter; /* components and the largest one's nodes */
     double density, mean, reachable;
     gsa_quantiles in;
 } measured[] = {
     { DIRECTED(""), 0, 0, { 0, 0 }, { 0, 0 }, 0, -1, 0, 0, 0, { 0, 0, 0, 0, 0, 0 } },
-    { DIRECTED("<node id=\"a\"/>"), 0, 0, { 1, 1 }, { 1, 1 }, 1, -1, 0, 0, 0, { 0, 0, 0, 0, 0, 0 } },
-    { DIRECTED(FOUR AB BC CD), 0, 0, { 1, 4 }, { 4, 1 }, 0, 3, 3. / 16, 5. / 3, 0.5, { 0, 1, 1, 1, 1, 0.75 } },
+    { DIRECTED("<node id=\"a\"/>"),
+      0,
+      0,
+      { 1, 1 },
+      { 1, 1 },
+      1,
+      -1,
+      0,
+      0,
+      0,
+      { 0, 0, 0, 0, 0, 0 } },
+    { DIRECTED(FOUR AB BC CD),
+      0,
+      0,
+      { 1, 4 },
+      { 4, 1 },
+      0,
+      3,
+      3. / 16,
+      5. / 3,
+      0.5,
+      { 0, 1, 1, 1, 1, 0.75 } },
     { "<graph edgedefault=\"undirected\">" FOUR AB BC CD "</graph>",
       0,
       0,
@@ -291,7 +327,17 @@ static const struct {
       5. / 3,
       1,
       { 1, 1, 2, 2, 2, 1.5 } },
-    { DIRECTED(FOUR AB BC E("c", "a", "")), 0, 0, { 2, 3 }, { 2, 3 }, 1, 2, 3. / 16, 1.5, 0.5, { 0, 1, 1, 1, 1, 0.75 } },
+    { DIRECTED(FOUR AB BC E("c", "a", "")),
+      0,
+      0,
+      { 2, 3 },
+      { 2, 3 },
+      1,
+      2,
+      3. / 16,
+      1.5,
+      0.5,
+      { 0, 1, 1, 1, 1, 0.75 } },
     { DIRECTED(FOUR AB AB AB E("a", "a", "") E("d", "d", "")),
       2,
       2,
@@ -342,8 +388,9 @@ START_TEST(a_star_is_measured_by_kind_phase_and_label)
     static const struct {
         const char *phase, *label;
         int edges;
-    } labels[] = { { "down", "left", 12 },  { "down", "self", 12 }, { "down", "right", 12 }, { "down", "embed", 12 },
-                   { "down", "relay", 12 }, { "up", "self", 1 },    { "up", "up", 12 } };
+    } labels[] = { { "down", "left", 12 },  { "down", "self", 12 },  { "down", "right", 12 },
+                   { "down", "embed", 12 }, { "down", "relay", 12 }, { "up", "self", 1 },
+                   { "up", "up", 12 } };
     gsa_measures *m;
     drawn d = drawn_make("star", 12, 0);
     ck_assert_int_eq(gsa_view_measure(d.view, &m, NULL), GSA_OK);
@@ -379,7 +426,7 @@ START_TEST(distances_of_a_large_graph_are_sampled_and_say_so)
 }
 END_TEST
 
-/* ---- memory -------------------------------------------------------------------------------------------------------- */
+/* ---- memory -------------------------------------------------------------------------------- */
 
 static gsa_status attempt(gsa_faults *faults, void *path)
 {
@@ -403,7 +450,7 @@ START_TEST(every_allocation_may_fail)
 }
 END_TEST
 
-/* ---- generators that tests/topologies does not have ---------------------------------------------------------------- */
+/* ---- generators that tests/topologies does not have ---------------------------------------- */
 
 typedef void generator(igraph_t *graph, int32_t n);
 static void circulant(igraph_t *graph, int32_t n, const igraph_integer_t *shifts, int count)
@@ -464,7 +511,8 @@ START_TEST(patterns_are_the_graphs_that_igraph_generates)
         igraph_create(&made, &ends, d.view->nodes, 1);
         generators[_i].make(&expected, n);
         ck_assert_int_eq(igraph_isomorphic(&made, &expected, &equal), IGRAPH_SUCCESS);
-        ck_assert_msg(equal, "%s of length %d is not what igraph generates", generators[_i].spec, n);
+        ck_assert_msg(equal, "%s of length %d is not what igraph generates", generators[_i].spec,
+                      n);
         igraph_vector_int_destroy(&ends);
         igraph_destroy(&made);
         igraph_destroy(&expected);
@@ -473,20 +521,26 @@ START_TEST(patterns_are_the_graphs_that_igraph_generates)
 }
 END_TEST
 
-static const gsa_test read_tests[] = { GSA_LOOP(every_attribute_of_every_built_in_comes_back, GSA_COUNT(specs)),
-                                       GSA_TEST(a_foreign_file_is_read_too), GSA_TEST(what_igraph_drops_is_noted),
-                                       GSA_TEST(what_the_process_had_set_up_is_put_back),
-                                       GSA_LOOP(edges_are_selected_by_layer_phase_and_head, GSA_COUNT(selections)) };
+static const gsa_test read_tests[] = {
+    GSA_LOOP(every_attribute_of_every_built_in_comes_back, GSA_COUNT(specs)),
+    GSA_TEST(a_foreign_file_is_read_too), GSA_TEST(what_igraph_drops_is_noted),
+    GSA_TEST(what_the_process_had_set_up_is_put_back),
+    GSA_LOOP(edges_are_selected_by_layer_phase_and_head, GSA_COUNT(selections))
+};
 static const gsa_test broken_tests[] = { GSA_LOOP(a_broken_file_is_a_sentence, GSA_COUNT(broken)),
                                          GSA_TEST(every_allocation_may_fail) };
-static const gsa_test measure_tests[] = { GSA_LOOP(statistics_are_what_a_hand_counts, GSA_COUNT(measured)),
-                                          GSA_TEST(a_star_is_measured_by_kind_phase_and_label),
-                                          GSA_TEST(distances_of_a_large_graph_are_sampled_and_say_so) };
-static const gsa_test generator_tests[] = { GSA_LOOP(patterns_are_the_graphs_that_igraph_generates, GSA_COUNT(generators)) };
+static const gsa_test measure_tests[] = {
+    GSA_LOOP(statistics_are_what_a_hand_counts, GSA_COUNT(measured)),
+    GSA_TEST(a_star_is_measured_by_kind_phase_and_label),
+    GSA_TEST(distances_of_a_large_graph_are_sampled_and_say_so)
+};
+static const gsa_test generator_tests[] = { GSA_LOOP(patterns_are_the_graphs_that_igraph_generates,
+                                                     GSA_COUNT(generators)) };
 
 int main(int argc, char **argv)
 {
-    static const gsa_case cases[] = { GSA_CASE("read", read_tests, 120), GSA_CASE("broken", broken_tests, 120),
+    static const gsa_case cases[] = { GSA_CASE("read", read_tests, 120),
+                                      GSA_CASE("broken", broken_tests, 120),
                                       GSA_CASE("measures", measure_tests, 120),
                                       GSA_CASE("generators", generator_tests, 120) };
     return gsa_run_suite("inspect", cases, GSA_COUNT(cases), argc, argv);

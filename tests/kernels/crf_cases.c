@@ -6,15 +6,31 @@
 
 #define S(i) (r->shape[i])
 
-/* sequences, longest, tags, 1 mask | 2 unobserved targets | 4 large scores | 8 transitions of -inf */
+/* sequences, longest, tags, 1 mask | 2 unobserved targets | 4 large scores | 8 transitions of
+ * -inf */
 static const op_shape crf_shapes[] = {
-    { 0, 3, 4, 0 },    { 1, 0, 3, 0 },  { 1, 1, 1, 0 }, { 4, 5, 1, 0 },  { 6, 5, 4, 0 },    { 6, 5, 4, 1 },
-    { 6, 5, 4, 2 },    { 6, 5, 4, 3 },  { 9, 1, 4, 1 }, { 5, 40, 9, 0 }, { 70, 30, 17, 3 }, { 200, 3, 5, 1 },
-    { 3, 200, 33, 1 }, { 4, 20, 9, 4 }, { 6, 5, 4, 7 }, { 6, 5, 4, 10 }, { 4, 30, 17, 14 },
+    { 0, 3, 4, 0 },    { 1, 0, 3, 0 },    { 1, 1, 1, 0 },    { 4, 5, 1, 0 },  { 6, 5, 4, 0 },
+    { 6, 5, 4, 1 },    { 6, 5, 4, 2 },    { 6, 5, 4, 3 },    { 9, 1, 4, 1 },  { 5, 40, 9, 0 },
+    { 70, 30, 17, 3 }, { 200, 3, 5, 1 },  { 3, 200, 33, 1 }, { 4, 20, 9, 4 }, { 6, 5, 4, 7 },
+    { 6, 5, 4, 10 },   { 4, 30, 17, 14 },
 };
-static const op_shape crf_grads[] = { { 3, 5, 4, 0 }, { 3, 5, 4, 1 }, { 3, 5, 4, 3 }, { 4, 1, 3, 2 }, { 2, 4, 1, 0 } };
+static const op_shape crf_grads[] = {
+    { 3, 5, 4, 0 }, { 3, 5, 4, 1 }, { 3, 5, 4, 3 }, { 4, 1, 3, 2 }, { 2, 4, 1, 0 }
+};
 static const op_shape crf_big[] = { { 300, 25, 17, 3 }, { 5, 300, 9, 0 } };
-enum { LOSS, NLL, EMISSIONS, TRANSITIONS, START, END, OFFSET, TARGETS, ALLOWED, PATH = 0, SCORE = 1 };
+enum {
+    LOSS,
+    NLL,
+    EMISSIONS,
+    TRANSITIONS,
+    START,
+    END,
+    OFFSET,
+    TARGETS,
+    ALLOWED,
+    PATH = 0,
+    SCORE = 1
+};
 
 static int forbidden(int64_t tags, int64_t row, int64_t tag)
 {
@@ -28,7 +44,8 @@ static void add_offset(rig *r, double *offset)
         offset[s + 1] = offset[s] + (double)gsa_between(&r->dice, s % 3 == 1 ? 0 : S(1), S(1));
 }
 
-/* A legal path, some of it unobserved; the last tag, which the mask forbids at both ends, is never a target. */
+/* A legal path, some of it unobserved; the last tag, which the mask forbids at both ends, is never
+ * a target. */
 static void add_targets(rig *r, const double *offset)
 {
     const int64_t tags = S(2);
@@ -48,7 +65,8 @@ static void add_mask(rig *r)
 {
     const int64_t tags = S(2);
     double *allowed = calloc((size_t)((tags + 2) * tags), sizeof *allowed);
-    for (int64_t i = 0; i < (tags + 2) * tags; i++) allowed[i] = !forbidden(tags, i / tags, i % tags);
+    for (int64_t i = 0; i < (tags + 2) * tags; i++)
+        allowed[i] = !forbidden(tags, i / tags, i % tags);
     rig_other(r, "allowed", RIG_BYTE, RIG_CONST, (tags + 2) * tags, allowed);
     free(allowed);
 }
@@ -59,7 +77,9 @@ static void crf_setup_as(rig *r, int decode)
     double *offset = calloc((size_t)S(0) + 1, sizeof *offset);
     add_offset(r, offset);
     const int64_t tokens = (int64_t)offset[S(0)], tags = S(2);
-    if (decode) rig_other(r, "path", RIG_INT32, RIG_KEPT, tokens, NULL), rig_real(r, "score", RIG_KEPT, S(0), 1, 1);
+    if (decode)
+        rig_other(r, "path", RIG_INT32, RIG_KEPT, tokens, NULL),
+            rig_real(r, "score", RIG_KEPT, S(0), 1, 1);
     else rig_real(r, "loss", RIG_OUTPUT, 1, 1, 1), rig_real(r, "nll", RIG_KEPT, S(0), 1, 1);
     rig_real(r, "emissions", RIG_INPUT, tokens, tags, scale);
     rig_real(r, "transitions", RIG_INPUT, tags, tags, scale);
@@ -161,15 +181,16 @@ static void decode_oracle(rig *r)
 }
 
 static const op_case crf_cases[] = {
-    { "crf", "crf_forward crf_backward", OP_SHAPES(crf_shapes), OP_SHAPES(crf_grads), OP_SHAPES(crf_big), crf_setup,
-      crf_forward, crf_backward, crf_oracle, crf_oracle_backward },
-    { "crf_decode", "crf_decode", OP_SHAPES(crf_shapes), crf_grads, 0, OP_SHAPES(crf_big), decode_setup, decode_forward,
-      NULL, decode_oracle, NULL },
+    { "crf", "crf_forward crf_backward", OP_SHAPES(crf_shapes), OP_SHAPES(crf_grads),
+      OP_SHAPES(crf_big), crf_setup, crf_forward, crf_backward, crf_oracle, crf_oracle_backward },
+    { "crf_decode", "crf_decode", OP_SHAPES(crf_shapes), crf_grads, 0, OP_SHAPES(crf_big),
+      decode_setup, decode_forward, NULL, decode_oracle, NULL },
 };
 
 const op_case *op_case_any(int i)
 {
-    const int every = op_case_count + graph_case_count, optional = (int)(sizeof crf_cases / sizeof *crf_cases);
+    const int every = op_case_count + graph_case_count,
+              optional = (int)(sizeof crf_cases / sizeof *crf_cases);
     if (i < every) return op_case_at(i);
     return i - every < optional ? &crf_cases[i - every] : NULL;
 }

@@ -29,7 +29,7 @@ static int few_paths(const crf_problem *p)
     return p->length <= LONGEST && paths <= FEW;
 }
 
-/* ---- all paths: path number n in base `tags`, the last token the most significant digit ------------------------------- */
+/* ---- all paths: path number n in base `tags`, the last token the most significant digit ---- */
 
 static int next_path(const crf_problem *p, int64_t *path)
 {
@@ -78,7 +78,8 @@ static double total_of_all(const crf_problem *p, int only_fitting, double weight
     do sum += fits(p, path) || !only_fitting ? exp(score_of(p, path) - top) : 0;
     while (next_path(p, path));
     do
-        if (weight != 0 && (fits(p, path) || !only_fitting)) use_path(p, path, weight * exp(score_of(p, path) - top) / sum);
+        if (weight != 0 && (fits(p, path) || !only_fitting))
+            use_path(p, path, weight * exp(score_of(p, path) - top) / sum);
     while (next_path(p, path));
     return top + log(sum);
 }
@@ -98,7 +99,7 @@ static double best_of_all(const crf_problem *p, double *best)
     return top;
 }
 
-/* ---- recursions ------------------------------------------------------------------------------------------------------- */
+/* ---- recursions ---------------------------------------------------------------------------- */
 
 static double add_logs(double a, double b)
 {
@@ -115,18 +116,21 @@ static double emission(const crf_problem *p, int64_t t, int64_t tag, int only_fi
 static double total_by_recursion(const crf_problem *p, int only_fitting, double weight)
 {
     const int64_t n = p->length, k = p->tags;
-    double *alpha = calloc((size_t)(n * k), sizeof *alpha), *beta = calloc((size_t)(n * k), sizeof *beta), total = -INFINITY;
+    double *alpha = calloc((size_t)(n * k), sizeof *alpha),
+           *beta = calloc((size_t)(n * k), sizeof *beta), total = -INFINITY;
     for (int64_t t = 0; t < n; t++)
         for (int64_t j = 0; j < k; j++) {
             double sum = t ? -INFINITY : begin_at(p, j);
-            for (int64_t i = 0; t && i < k; i++) sum = add_logs(sum, alpha[(t - 1) * k + i] + step(p, i, j));
+            for (int64_t i = 0; t && i < k; i++)
+                sum = add_logs(sum, alpha[(t - 1) * k + i] + step(p, i, j));
             alpha[t * k + j] = sum + emission(p, t, j, only_fitting);
         }
     for (int64_t t = n - 1; t >= 0; t--)
         for (int64_t i = 0; i < k; i++) {
             double sum = t < n - 1 ? -INFINITY : stop_at(p, i);
             for (int64_t j = 0; t < n - 1 && j < k; j++)
-                sum = add_logs(sum, step(p, i, j) + emission(p, t + 1, j, only_fitting) + beta[(t + 1) * k + j]);
+                sum = add_logs(sum, step(p, i, j) + emission(p, t + 1, j, only_fitting) +
+                                        beta[(t + 1) * k + j]);
             beta[t * k + i] = sum;
         }
     for (int64_t j = 0; j < k; j++) total = add_logs(total, alpha[(n - 1) * k + j] + stop_at(p, j));
@@ -137,15 +141,17 @@ static double total_by_recursion(const crf_problem *p, int only_fitting, double 
             if (t == 0) p->dstart[j] += share;
             if (t == n - 1) p->dend[j] += share;
             for (int64_t i = 0; t && i < k; i++)
-                p->dtransitions[i * k + j] += weight * exp(alpha[(t - 1) * k + i] + step(p, i, j) +
-                                                           emission(p, t, j, only_fitting) + beta[t * k + j] - total);
+                p->dtransitions[i * k + j] +=
+                    weight * exp(alpha[(t - 1) * k + i] + step(p, i, j) +
+                                 emission(p, t, j, only_fitting) + beta[t * k + j] - total);
         }
     free(alpha);
     free(beta);
     return total;
 }
 
-/* beta-like: the best score from token t on, given its tag; so the path comes out from the front, ties by hand. */
+/* beta-like: the best score from token t on, given its tag; so the path comes out from the front,
+ * ties by hand. */
 static double best_by_recursion(const crf_problem *p, double *best)
 {
     const int64_t n = p->length, k = p->tags;
@@ -154,7 +160,8 @@ static double best_by_recursion(const crf_problem *p, double *best)
     for (int64_t t = 0; t < n; t++)
         for (int64_t j = 0; j < k; j++) {
             double most = t ? -INFINITY : begin_at(p, j);
-            for (int64_t i = 0; t && i < k; i++) most = fmax(most, up_to[(t - 1) * k + i] + step(p, i, j));
+            for (int64_t i = 0; t && i < k; i++)
+                most = fmax(most, up_to[(t - 1) * k + i] + step(p, i, j));
             up_to[t * k + j] = most + p->emissions[t * k + j];
         }
     for (int64_t j = k - 1; j >= 0; j--) top = fmax(top, up_to[(n - 1) * k + j] + stop_at(p, j));
@@ -164,7 +171,9 @@ static double best_by_recursion(const crf_problem *p, double *best)
         best[t] = (double)tag;
         int64_t before = -1;
         for (int64_t i = 0; t && tag >= 0 && i < k && before < 0; i++)
-            if (up_to[(t - 1) * k + i] + step(p, i, tag) + p->emissions[t * k + tag] == up_to[t * k + tag]) before = i;
+            if (up_to[(t - 1) * k + i] + step(p, i, tag) + p->emissions[t * k + tag] ==
+                up_to[t * k + tag])
+                before = i;
         tag = before;
     }
     free(up_to);
@@ -173,7 +182,8 @@ static double best_by_recursion(const crf_problem *p, double *best)
 
 double crf_oracle_nll(const crf_problem *p)
 {
-    double (*const total)(const crf_problem *, int, double) = few_paths(p) ? total_of_all : total_by_recursion;
+    double (*const total)(const crf_problem *, int, double) =
+        few_paths(p) ? total_of_all : total_by_recursion;
     if (p->length == 0) return 0;
     const double fitting = total(p, 1, 0);
     if (isinf(fitting)) return INFINITY;

@@ -1,5 +1,6 @@
-/* Sums and means over edges against ref: hubs in pieces, rows of every degree, kinds that share one plane, more columns than a warp has
- * lanes; forward and backward, twice in other orders, with the same bits. */
+/* Sums and means over edges against ref: hubs in pieces, rows of every degree, kinds that share one
+ * plane, more columns than a warp has lanes; forward and backward, twice in other orders, with the
+ * same bits. */
 #include "cuda_cases.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,8 +46,10 @@ static sums run(tally *t, gsa_backend *b, const sums_job *job, const char *name)
         got.dv[k] = calloc((size_t)plane(job, k) + 1, 4);
         parts[k] = (gsa_part){ .v = v[job->aliased ? 0 : k], .dv = dv[job->aliased ? 0 : k] };
     }
-    check(t, b->aggregate_forward(b, y, &here, parts, job->mean, job->cols) == GSA_OK, "%s: %s", name, b->error.text);
-    check(t, b->aggregate_backward(b, parts, dy, &here, job->mean, job->cols) == GSA_OK, "%s: %s", name, b->error.text);
+    check(t, b->aggregate_forward(b, y, &here, parts, job->mean, job->cols) == GSA_OK, "%s: %s",
+          name, b->error.text);
+    check(t, b->aggregate_backward(b, parts, dy, &here, job->mean, job->cols) == GSA_OK, "%s: %s",
+          name, b->error.text);
     get(b, got.y, y, out * 4);
     for (int k = 0; k < edges->kinds; k++) get(b, got.dv[k], dv[k], plane(job, k) * 4);
     for (int k = 0; k < edges->kinds; k++) b->free(b, v[k]), b->free(b, dv[k]);
@@ -61,8 +64,8 @@ static void drop(sums *s)
     for (int k = 0; k < KINDS; k++) free(s->dv[k]);
 }
 
-static void compare(tally *t, const both *pair, const gsa_edges *edges, int64_t cols, int mean, int aliased,
-                    const char *name)
+static void compare(tally *t, const both *pair, const gsa_edges *edges, int64_t cols, int mean,
+                    int aliased, const char *name)
 {
     gsa_dice dice = { (uint64_t)cols * 2 + (uint64_t)mean };
     sums_job job = { .edges = edges, .cols = cols, .mean = mean, .aliased = aliased };
@@ -74,11 +77,13 @@ static void compare(tally *t, const both *pair, const gsa_edges *edges, int64_t 
     sums second = run(t, pair->cuda, &job, name), want = run(t, pair->ref, &job, name);
     const int64_t out = edges->rows * cols;
     check(t, close_to(first.y, want.y, out, cols), "%s: y differs from ref", name);
-    check(t, memcmp(first.y, second.y, (size_t)out * 4) == 0, "%s: y: two runs differ in their bits", name);
+    check(t, memcmp(first.y, second.y, (size_t)out * 4) == 0,
+          "%s: y: two runs differ in their bits", name);
     for (int k = 0; k < edges->kinds; k++) {
-        check(t, close_to(first.dv[k], want.dv[k], plane(&job, k), cols), "%s: dv of kind %d differs from ref", name, k);
-        check(t, memcmp(first.dv[k], second.dv[k], (size_t)plane(&job, k) * 4) == 0, "%s: dv: two runs differ in their bits",
-              name);
+        check(t, close_to(first.dv[k], want.dv[k], plane(&job, k), cols),
+              "%s: dv of kind %d differs from ref", name, k);
+        check(t, memcmp(first.dv[k], second.dv[k], (size_t)plane(&job, k) * 4) == 0,
+              "%s: dv: two runs differ in their bits", name);
     }
     drop(&first), drop(&second), drop(&want);
     free(job.dy);
@@ -93,7 +98,8 @@ void aggregate_hubs(tally *t, const both *pair)
             char name[80];
             edges_maker m;
             for (int form = 0; form < 3; form++) {
-                snprintf(name, sizeof name, "%s of hubs %d, %d columns", mean ? "mean" : "sum", form, (int)cols[c]);
+                snprintf(name, sizeof name, "%s of hubs %d, %d columns", mean ? "mean" : "sum",
+                         form, (int)cols[c]);
                 hub_graph(&m, form, 3);
                 compare(t, pair, &m.view, cols[c], mean, 0, name);
                 edges_free(&m);

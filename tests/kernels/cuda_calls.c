@@ -1,4 +1,5 @@
-/* What a device is asked and how often: its names, waits of the host, launches that do not grow with the batch, edges beyond 2^31. */
+/* What a device is asked and how often: its names, waits of the host, launches that do not grow
+ * with the batch, edges beyond 2^31. */
 #include "cuda_cases.h"
 #include "graph/batch.h"
 #include "topologies/pattern.h"
@@ -11,26 +12,28 @@
 #include "simt.h"
 #endif
 
-/* ---- names of devices ---- */
+/* ---- names of devices ---------------------------------------------------------------------- */
 static void names(tally *t)
 {
     static const struct {
         const char *name, *said; /* what the backend's own name ends with */
         int graphs;
-    } good[] = { { "cuda", ")", 0 },
-                 { "cuda-graphs", ")", 1 },
-                 { "cuda-bf16", "), attention in bf16", 0 },
-                 { "cuda-graphs-bf16", "), attention in bf16", 1 },
-                 { "cuda-bf16-graphs", "), attention in bf16", 1 },
-                 { "cuda-windows", "), attention by windows", 0 },
-                 { "cuda-tensor-graphs", "), attention on tensor cores", 1 },
-                 { "cuda-graphs-tf32", "), attention on tensor cores in tf32", 1 },
-                 { "cuda-bf16-windows", "), attention in bf16 by windows", 0 },
-                 { "cuda-degrees", "), rows by degree", 0 },
-                 { "cuda-tf32-degrees-graphs", "), attention on tensor cores in tf32, rows by degree", 1 },
-                 { "cuda-degrees-tensor-bf16", "), attention in bf16 on tensor cores, rows by degree", 0 },
-                 { "cuda-windows-bf16", "), attention in bf16 by windows", 0 },
-                 { "cuda-tensor-graphs-bf16", "), attention in bf16 on tensor cores", 1 } };
+    } good[] = {
+        { "cuda", ")", 0 },
+        { "cuda-graphs", ")", 1 },
+        { "cuda-bf16", "), attention in bf16", 0 },
+        { "cuda-graphs-bf16", "), attention in bf16", 1 },
+        { "cuda-bf16-graphs", "), attention in bf16", 1 },
+        { "cuda-windows", "), attention by windows", 0 },
+        { "cuda-tensor-graphs", "), attention on tensor cores", 1 },
+        { "cuda-graphs-tf32", "), attention on tensor cores in tf32", 1 },
+        { "cuda-bf16-windows", "), attention in bf16 by windows", 0 },
+        { "cuda-degrees", "), rows by degree", 0 },
+        { "cuda-tf32-degrees-graphs", "), attention on tensor cores in tf32, rows by degree", 1 },
+        { "cuda-degrees-tensor-bf16", "), attention in bf16 on tensor cores, rows by degree", 0 },
+        { "cuda-windows-bf16", "), attention in bf16 by windows", 0 },
+        { "cuda-tensor-graphs-bf16", "), attention in bf16 on tensor cores", 1 }
+    };
     static const char *const bad[] = { "cuda-",
                                        "cuda-graphs-graphs",
                                        "cuda-bf16-tf32",
@@ -58,7 +61,8 @@ static void names(tally *t)
             continue;
         }
         const size_t end = strlen(b->name), said = strlen(good[i].said);
-        check(t, end > said && strcmp(b->name + end - said, good[i].said) == 0, "%s is '%s'", good[i].name, b->name);
+        check(t, end > said && strcmp(b->name + end - said, good[i].said) == 0, "%s is '%s'",
+              good[i].name, b->name);
         check(t, (b->step_begin != NULL) == good[i].graphs, "%s: graphs", good[i].name);
         gsa_backend_release(b);
     }
@@ -66,11 +70,13 @@ static void names(tally *t)
         gsa_backend *b = NULL;
         gsa_error error = { 0 };
         const gsa_status status = gsa_backend_open(NULL, bad[i], GSA_F32, 1, &b, &error);
-        check(t, status == GSA_ERR_ARGUMENT && b == NULL && strstr(error.text, "-bf16"), "'%s': %s", bad[i], error.text);
+        check(t, status == GSA_ERR_ARGUMENT && b == NULL && strstr(error.text, "-bf16"), "'%s': %s",
+              bad[i], error.text);
     }
 }
 
-/* ---- how often the host waits: once a download, of whatever size, with and without faults to report; never for an upload that fits ---- */
+/* ---- how often the host waits: once a download, of whatever size, with and without faults to
+ * report; never for an upload that fits ---- */
 #if defined(GSA_ON_EXECUTOR)
 static void waits(tally *t)
 {
@@ -82,7 +88,8 @@ static void waits(tally *t)
     float *at = put(b, x, sizeof x), *rows = put(b, x, sizeof x);
     int32_t *id = put(b, ids, sizeof ids);
     must(b, b->add(b, rows, at, at, 2048) == GSA_OK);
-    check(t, simt_waits() == before, "%lld waits for uploads and an op", (long long)(simt_waits() - before));
+    check(t, simt_waits() == before, "%lld waits for uploads and an op",
+          (long long)(simt_waits() - before));
     static const int64_t sizes[] = { 0, 4, 4096, 8192 };
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int suspect = 0; suspect < 2; suspect++) {
@@ -92,14 +99,15 @@ static void waits(tally *t)
             must(b, b->download(b, y, at, sizes[i]) == GSA_OK);
             check(t, simt_waits() == before + 1, "%lld waits for a download of %lld bytes",
                   (long long)(simt_waits() - before), (long long)sizes[i]);
-            check(t, memcmp(y, x, (size_t)sizes[i]) == 0, "a download of %lld bytes", (long long)sizes[i]);
+            check(t, memcmp(y, x, (size_t)sizes[i]) == 0, "a download of %lld bytes",
+                  (long long)sizes[i]);
         }
     b->free(b, at), b->free(b, rows), b->free(b, id);
     gsa_backend_release(b);
 }
 #endif
 
-/* ---- what was wrong with data is named however many ops were queued since ---- */
+/* ---- what was wrong with data is named however many ops were queued since ------------------ */
 static void late_faults(tally *t)
 {
     const float x[4] = { 1, 2, 3, 4 };
@@ -109,14 +117,17 @@ static void late_faults(tally *t)
     float *at = put(b, x, sizeof x), *rows = put(b, x, sizeof x);
     int32_t *id = put(b, ids, sizeof ids);
     must(b, b->gather_forward(b, rows, at, id, 1, 0, 2, 2, 2) == GSA_OK);
-    for (int i = 0; i < 300; i++) must(b, b->gather_forward(b, rows, at, id + 2, 1, 0, 2, 2, 2) == GSA_OK);
-    fails(t, b, b->download(b, y, rows, sizeof y), GSA_ERR_ARGUMENT, "gather_forward: id 1 is outside");
+    for (int i = 0; i < 300; i++)
+        must(b, b->gather_forward(b, rows, at, id + 2, 1, 0, 2, 2, 2) == GSA_OK);
+    fails(t, b, b->download(b, y, rows, sizeof y), GSA_ERR_ARGUMENT,
+          "gather_forward: id 1 is outside");
     must(b, b->download(b, y, rows, sizeof y) == GSA_OK);
     b->free(b, at), b->free(b, rows), b->free(b, id);
     gsa_backend_release(b);
 }
 
-/* ---- uploads beside the work: two rooms in turns, each read while the other is written, with more bytes than the stages hold ---- */
+/* ---- uploads beside the work: two rooms in turns, each read while the other is written, with more
+ * bytes than the stages hold ---- */
 static void ahead(tally *t, int graphs, int late)
 {
     enum { BYTES = (9 << 20) + 12, ROUNDS = 5, COUNT = BYTES / 4, ENDS = 1024 };
@@ -127,7 +138,8 @@ static void ahead(tally *t, int graphs, int late)
     simt_late(late);
 #endif
     if (graphs) must(b, gsa_cuda_use_graphs(b) == GSA_OK);
-    must(b, (room[0] = b->alloc(b, BYTES)) && (room[1] = b->alloc(b, BYTES)) && (sum = b->alloc(b, sizeof back)));
+    must(b, (room[0] = b->alloc(b, BYTES)) && (room[1] = b->alloc(b, BYTES)) &&
+                (sum = b->alloc(b, sizeof back)));
     must(b, b->zero_fill(b, sum, sizeof back) == GSA_OK);
     fails(t, b, b->upload_ahead(b, room[0], host, 4), GSA_ERR_ARGUMENT, "before any upload_arrive");
     must(b, b->upload_arrive(b) == GSA_OK);
@@ -149,7 +161,8 @@ static void ahead(tally *t, int graphs, int late)
     int right = 0;
     for (int i = 0; i < 2 * ENDS; i++)
         right += (double)back[i] == want + ROUNDS * ((i < ENDS ? i : COUNT - 2 * ENDS + i) % 7);
-    check(t, right == 2 * ENDS, "uploads ahead%s, late %d: %d numbers", graphs ? " with graphs" : "", late, right);
+    check(t, right == 2 * ENDS, "uploads ahead%s, late %d: %d numbers",
+          graphs ? " with graphs" : "", late, right);
     fails(t, b, b->upload_ahead(b, room[0], host, -1), GSA_ERR_ARGUMENT, "upload_ahead: -1 bytes");
     b->free(b, room[0]), b->free(b, room[1]), b->free(b, sum);
     free(host);
@@ -162,12 +175,13 @@ static void ahead(tally *t, int graphs, int late)
     gsa_backend_release(b), gsa_backend_release(ref);
 }
 
-/* ---- one launch an operation for a whole batch of small graphs ---- */
+/* ---- one launch an operation for a whole batch of small graphs ----------------------------- */
 #if defined(GSA_ON_EXECUTOR)
 enum { WIDTH = 8 };
 
 /* Of all phases of a pattern, forward and backward, over a batch of equal graphs. */
-static int64_t launches_of(gsa_backend *b, const gsa_pattern *pattern, gsa_instance *instance, int examples)
+static int64_t launches_of(gsa_backend *b, const gsa_pattern *pattern, gsa_instance *instance,
+                           int examples)
 {
     gsa_instance *all[16];
     gsa_batch *batch = NULL;
@@ -175,14 +189,16 @@ static int64_t launches_of(gsa_backend *b, const gsa_pattern *pattern, gsa_insta
     int64_t bytes, most = 0;
     const gsa_schema *schema = gsa_pattern_schema(pattern);
     for (int i = 0; i < examples; i++) all[i] = instance;
-    if (gsa_batch_create(NULL, schema, &batch, &error) != GSA_OK || gsa_batch_build(batch, all, examples, &error) != GSA_OK)
+    if (gsa_batch_create(NULL, schema, &batch, &error) != GSA_OK ||
+        gsa_batch_build(batch, all, examples, &error) != GSA_OK)
         abort();
     const void *block = gsa_batch_block(batch, &bytes);
     void *at = put(b, block, bytes);
     for (int phase = 0; phase < gsa_schema_phases(schema); phase++) {
         gsa_edges edges;
         gsa_batch_edges(batch, phase, at, &edges);
-        for (int k = 0; k < edges.kinds; k++) most = edges.part_rows[k] > most ? edges.part_rows[k] : most;
+        for (int k = 0; k < edges.kinds; k++)
+            most = edges.part_rows[k] > most ? edges.part_rows[k] : most;
         most = edges.rows > most ? edges.rows : most;
     }
     float *const zeros = calloc((size_t)most * WIDTH + 1, sizeof *zeros);
@@ -228,12 +244,14 @@ static void launches(tally *t)
         const gsa_example example = { .struct_size = sizeof example, .length = 24, .heads = 2 };
         if (gsa_spec_parse(NULL, specs[i], &spec, &error) != GSA_OK) abort();
         const gsa_part_spec *part = &spec.segments[0].parts[0];
-        if (gsa_pattern_create(registry, part->id, part->settings, part->n_settings, &pattern, &error) != GSA_OK ||
+        if (gsa_pattern_create(registry, part->id, part->settings, part->n_settings, &pattern,
+                               &error) != GSA_OK ||
             gsa_pattern_instance(pattern, NULL, &example, NULL, 0, &instance, &error) != GSA_OK)
             abort();
-        const int64_t few = launches_of(b, pattern, instance, 8), many = launches_of(b, pattern, instance, 16);
-        check(t, few > 0 && few == many, "%s: %lld launches for 8 graphs, %lld for 16", specs[i], (long long)few,
-              (long long)many);
+        const int64_t few = launches_of(b, pattern, instance, 8),
+                      many = launches_of(b, pattern, instance, 16);
+        check(t, few > 0 && few == many, "%s: %lld launches for 8 graphs, %lld for 16", specs[i],
+              (long long)few, (long long)many);
         gsa_instance_release(instance);
         gsa_pattern_release(pattern);
         gsa_spec_release(&spec);
@@ -256,8 +274,8 @@ void calls_case(tally *t)
 #endif
 }
 
-/* ---- edges beyond 2^31: every row reads all sources by one run. On a device there are so many; on the executor their numbers only begin
- * there, and the weights before their array ---- */
+/* ---- edges beyond 2^31: every row reads all sources by one run. On a device there are so many; on
+ * the executor their numbers only begin there, and the weights before their array ---- */
 typedef struct large_graph {
     int64_t rows, sources, first; /* first: the number of the first edge */
     gsa_run *runs;
@@ -290,7 +308,8 @@ static large_graph make_large(int64_t rows, int64_t sources, int64_t first)
         g.run_offset[row] = row, g.edge_offset[row] = first + row * sources;
     }
     for (int64_t i = 0; i < rows * LARGE_DIM; i++) g.q[i] = (float)gsa_bell(&dice);
-    for (int64_t i = 0; i < sources * LARGE_DIM; i++) g.k[i] = (float)gsa_bell(&dice), g.v[i] = (float)gsa_bell(&dice);
+    for (int64_t i = 0; i < sources * LARGE_DIM; i++)
+        g.k[i] = (float)gsa_bell(&dice), g.v[i] = (float)gsa_bell(&dice);
     return g;
 }
 
@@ -301,7 +320,8 @@ static void large_row(const large_graph *g, int64_t row, double *out, double end
     for (int c = 0; c < LARGE_DIM; c++) out[c] = 0;
     for (int64_t s = 0; s < g->sources; s++) {
         double score = 0;
-        for (int c = 0; c < LARGE_DIM; c++) score += (double)g->q[row * LARGE_DIM + c] * (double)g->k[s * LARGE_DIM + c];
+        for (int c = 0; c < LARGE_DIM; c++)
+            score += (double)g->q[row * LARGE_DIM + c] * (double)g->k[s * LARGE_DIM + c];
         sum += p[s] = exp(0.5 * score);
         for (int c = 0; c < LARGE_DIM; c++) out[c] += p[s] * (double)g->v[s * LARGE_DIM + c];
     }
@@ -310,23 +330,28 @@ static void large_row(const large_graph *g, int64_t row, double *out, double end
     free(p);
 }
 
-static void check_large(tally *t, gsa_backend *b, const large_graph *g, const float *out, const float *weights)
+static void check_large(tally *t, gsa_backend *b, const large_graph *g, const float *out,
+                        const float *weights)
 {
     for (int64_t i = 0; i < 20; i++) {
-        const int64_t row = g->rows <= 20 ? i % g->rows : i == 0 ? g->rows - 1 : (i * 2333) % g->rows;
+        const int64_t row = g->rows <= 20 ? i % g->rows
+                            : i == 0      ? g->rows - 1
+                                          : (i * 2333) % g->rows;
         double want[LARGE_DIM], ends[2];
         float got[LARGE_DIM], weight[2];
         large_row(g, row, want, ends);
         get(b, got, out + row * LARGE_DIM, sizeof got);
         for (int c = 0; c < LARGE_DIM; c++)
-            check(t, fabs((double)got[c] - want[c]) <= 1e-4, "row %lld of %lld edges: %g, expected %g", (long long)row,
-                  (long long)g->sources, (double)got[c], want[c]);
+            check(t, fabs((double)got[c] - want[c]) <= 1e-4,
+                  "row %lld of %lld edges: %g, expected %g", (long long)row, (long long)g->sources,
+                  (double)got[c], want[c]);
         if (weights == NULL) continue;
         get(b, &weight[0], weights + row * g->sources, 4);
         get(b, &weight[1], weights + (row + 1) * g->sources - 1, 4);
         for (int end = 0; end < 2; end++)
-            check(t, fabs((double)weight[end] - ends[end]) <= 1e-4 * ends[end], "row %lld: weight %g, expected %g",
-                  (long long)row, (double)weight[end], ends[end]);
+            check(t, fabs((double)weight[end] - ends[end]) <= 1e-4 * ends[end],
+                  "row %lld: weight %g, expected %g", (long long)row, (double)weight[end],
+                  ends[end]);
     }
 }
 
@@ -339,27 +364,38 @@ void large_case(tally *t)
     large_graph g = make_large(46400, 46400, 0);
 #endif
     const int64_t edges_here = g.rows * g.sources;
-    gsa_edges edges = {
-        .rows = g.rows, .run_total = g.rows, .edge_total = edges_here, .kinds = 1, .labels = 1, .examples = 1
-    };
+    gsa_edges edges = { .rows = g.rows,
+                        .run_total = g.rows,
+                        .edge_total = edges_here,
+                        .kinds = 1,
+                        .labels = 1,
+                        .examples = 1 };
     edges.part_rows[0] = g.sources;
     void *const runs = put(b, g.runs, g.rows * (int64_t)sizeof *g.runs),
-                *run_offset = put(b, g.run_offset, (g.rows + 1) * 8), *edge_offset = put(b, g.edge_offset, (g.rows + 1) * 8);
+                *run_offset = put(b, g.run_offset, (g.rows + 1) * 8),
+                *edge_offset = put(b, g.edge_offset, (g.rows + 1) * 8);
     edges.runs = runs, edges.run_offset = run_offset, edges.edge_offset = edge_offset;
     float *q = put(b, g.q, g.rows * LARGE_DIM * 4), *k = put(b, g.k, g.sources * LARGE_DIM * 4),
           *v = put(b, g.v, g.sources * LARGE_DIM * 4), *out = put(b, g.q, g.rows * LARGE_DIM * 4),
           *lse = put(b, g.q, g.rows * 4);
-    float *weights =
-        b->alloc(b, edges_here * 4); /* a small device has no room for them: then only the outputs are looked at */
+    float *weights = b->alloc(
+        b, edges_here *
+               4); /* a small device has no room for them: then only the outputs are looked at */
     const gsa_part parts[GSA_MAX_KINDS] = { { .k = k, .v = v } };
-    gsa_attend_args args = {
-        .edges = &edges, .heads = 1, .head_dim = LARGE_DIM, .scale = 0.5, .q = q, .parts = parts, .out = out, .lse = lse
-    };
+    gsa_attend_args args = { .edges = &edges,
+                             .heads = 1,
+                             .head_dim = LARGE_DIM,
+                             .scale = 0.5,
+                             .q = q,
+                             .parts = parts,
+                             .out = out,
+                             .lse = lse };
     if (weights) args.weights = (void *)((uintptr_t)weights - 4 * (uintptr_t)g.first);
-    check(t, b->attend_forward(b, &args) == GSA_OK, "%lld edges: %s", (long long)edges_here, b->error.text);
+    check(t, b->attend_forward(b, &args) == GSA_OK, "%lld edges: %s", (long long)edges_here,
+          b->error.text);
     check_large(t, b, &g, out, weights);
-    printf("%lld edges, numbered up to %lld%s\n", (long long)edges_here, (long long)(g.first + edges_here),
-           weights ? "" : "; no room for their weights");
+    printf("%lld edges, numbered up to %lld%s\n", (long long)edges_here,
+           (long long)(g.first + edges_here), weights ? "" : "; no room for their weights");
     void *all[] = { runs, run_offset, edge_offset, q, k, v, out, lse, weights };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) b->free(b, all[i]);
     free(g.runs), free(g.run_offset), free(g.edge_offset), free(g.q), free(g.k), free(g.v);

@@ -25,7 +25,10 @@ void check(tally *t, int good, const char *format, ...)
 void use_order(int i)
 {
 #if defined(GSA_ON_EXECUTOR)
-    simt_order(i % 3 == 0 ? SIMT_FORWARD : i % 3 == 1 ? SIMT_REVERSE : SIMT_RANDOM, 4711 + (uint64_t)i);
+    simt_order(i % 3 == 0   ? SIMT_FORWARD
+               : i % 3 == 1 ? SIMT_REVERSE
+                            : SIMT_RANDOM,
+               4711 + (uint64_t)i);
 #else
     (void)i;
 #endif
@@ -77,7 +80,8 @@ int close_to(const float *got, const float *want, int64_t count, int64_t row)
     return within(got, want, count, row, 1e-7, 1e-4);
 }
 
-int within(const float *got, const float *want, int64_t count, int64_t row, double nmse, double per_row)
+int within(const float *got, const float *want, int64_t count, int64_t row, double nmse,
+           double per_row)
 {
     double gap2 = 0, want2 = 0, whole = 0;
     for (int64_t i = 0; i < count; i++)
@@ -88,20 +92,24 @@ int within(const float *got, const float *want, int64_t count, int64_t row, doub
             if (isfinite(want[i]) && fabs((double)want[i]) > scale) scale = fabs((double)want[i]);
         for (int64_t i = first; i < first + row; i++) {
             const double gap = (double)got[i] - (double)want[i];
-            if (memcmp(&got[i], &want[i], 4) == 0 || got[i] == want[i] || (isnan(got[i]) && isnan(want[i]))) continue;
+            if (memcmp(&got[i], &want[i], 4) == 0 || got[i] == want[i] ||
+                (isnan(got[i]) && isnan(want[i])))
+                continue;
             if (!(fabs(gap) <= per_row * scale)) {
-                fprintf(stderr, "[%lld] = %.9g, expected %.9g\n", (long long)i, (double)got[i], (double)want[i]);
+                fprintf(stderr, "[%lld] = %.9g, expected %.9g\n", (long long)i, (double)got[i],
+                        (double)want[i]);
                 return 0;
             }
             gap2 += gap * gap, want2 += (double)want[i] * (double)want[i];
         }
     }
-    if (!(gap2 <= nmse * (want2 > 0 ? want2 : 1))) fprintf(stderr, "NMSE %.3g, at most %.3g\n", gap2 / want2, nmse);
+    if (!(gap2 <= nmse * (want2 > 0 ? want2 : 1)))
+        fprintf(stderr, "NMSE %.3g, at most %.3g\n", gap2 / want2, nmse);
     return gap2 <= nmse * (want2 > 0 ? want2 : 1);
 }
 
 void fails(tally *t, gsa_backend *b, gsa_status got, gsa_status wanted, const char *words)
 {
-    check(t, got == wanted && strstr(b->error.text, words), "status %s, '%s' lacks '%s'", gsa_status_name(got),
-          b->error.text, words);
+    check(t, got == wanted && strstr(b->error.text, words), "status %s, '%s' lacks '%s'",
+          gsa_status_name(got), b->error.text, words);
 }

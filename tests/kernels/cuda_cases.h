@@ -1,4 +1,5 @@
-/* cuda_cases.h - what the files of test_cuda share: counted checks, two backends side by side, comparison of floats. */
+/* cuda_cases.h - what the files of test_cuda share: counted checks, two backends side by side,
+ * comparison of floats. */
 #ifndef GSA_TEST_CUDA_CASES_H
 #define GSA_TEST_CUDA_CASES_H
 #include "kernels/cuda.h"
@@ -11,7 +12,8 @@ void check(tally *t, int good, const char *format, ...) __attribute__((format(pr
 /* A call that must fail so, with these words in its sentence. */
 void fails(tally *t, gsa_backend *b, gsa_status got, gsa_status wanted, const char *words);
 
-/* On the executor kernels run in another order of threads and blocks each time; a device does so by itself. */
+/* On the executor kernels run in another order of threads and blocks each time; a device does so by
+ * itself. */
 void use_order(int i);
 
 typedef struct both {
@@ -26,15 +28,18 @@ void must(gsa_backend *b, int ok);
 void *put(gsa_backend *b, const void *from, int64_t bytes);
 void get(gsa_backend *b, void *to, const void *at, int64_t bytes);
 
-/* NMSE at most 1e-7 and every error at most 1e-4 of its row's scale (rows that hardly count: of a hundredth of the
- * whole's). */
+/* NMSE at most 1e-7 and every error at most 1e-4 of its row's scale (rows that hardly count: of a
+ * hundredth of the whole's). */
 int close_to(const float *got, const float *want, int64_t count, int64_t row);
-int within(const float *got, const float *want, int64_t count, int64_t row, double nmse, double per_row);
+int within(const float *got, const float *want, int64_t count, int64_t row, double nmse,
+           double per_row);
 
-/* ---- attention against ref (test_cuda.c): forward and backward on both backends, on CUDA twice in other orders, and the
- * second time with the same bits unless LOOSE. BF16: CUDA was told so; it is as close as ever to ref on rounded q, k, v and
- * do, and to ref on what was given within BF16_NMSE and BF16_ERROR of a tensor's largest (db, whose slopes cancel: ten times
- * and twice that). TF32: likewise told; within TF32_NMSE and TF32_ERROR of ref, db so too. Kinds that are ALIASED share the planes of kind 0. */
+/* ---- attention against ref (test_cuda.c): forward and backward on both backends, on CUDA twice in
+ * other orders, and the second time with the same bits unless LOOSE. BF16: CUDA was told so; it is
+ * as close as ever to ref on rounded q, k, v and do, and to ref on what was given within BF16_NMSE
+ * and BF16_ERROR of a tensor's largest (db, whose slopes cancel: ten times and twice that). TF32:
+ * likewise told; within TF32_NMSE and TF32_ERROR of ref, db so too. Kinds that are ALIASED share
+ * the planes of kind 0. */
 enum {
     WITH_VECTORS = 1,
     WITH_BIAS = 2,
@@ -53,12 +58,13 @@ enum { ATTEND_KINDS = 4 /* of the edges that attend_pair takes, at most */ };
 #define TF32_NMSE  4e-6
 #define TF32_ERROR (1.0 / 256)
 float to_bf16(float x); /* the nearest of 8 significant bits, ties to even */
-void attend_pair(tally *t, gsa_backend *cuda, gsa_backend *ref, const gsa_edges *edges, int32_t heads, int32_t dim,
-                 int flags, const char *name);
+void attend_pair(tally *t, gsa_backend *cuda, gsa_backend *ref, const gsa_edges *edges,
+                 int32_t heads, int32_t dim, int flags, const char *name);
 /* Rows and sources with more edges than one group takes, in three forms; at least 1 label. */
 void hub_graph(edges_maker *m, int form, int32_t labels);
 
-/* Every width of a head with all that labels bring, hubs, and the built-in topologies; `extra`: more flags for all of them. */
+/* Every width of a head with all that labels bring, hubs, and the built-in topologies; `extra`:
+ * more flags for all of them. */
 void every_width(tally *t, const both *pair, int extra);
 void every_hub(tally *t, const both *pair, int extra);
 void every_topology(tally *t, const both *pair, int extra);

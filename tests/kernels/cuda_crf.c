@@ -1,4 +1,5 @@
-/* The CRF of the CUDA backend against ref: losses, gradients, and paths to the last tie, in three orders of threads. */
+/* The CRF of the CUDA backend against ref: losses, gradients, and paths to the last tie, in three
+ * orders of threads. */
 #include "cuda_cases.h"
 #include "support/compare.h"
 #include <math.h>
@@ -86,7 +87,9 @@ static float draw(gsa_dice *dice, const struct shape *s, int64_t i)
 
 static problem make(const struct shape *s, gsa_dice *dice)
 {
-    problem p = { .sequences = s->sequences, .tags = s->tags, .offset = room(s->sequences + 1, sizeof(int64_t)) };
+    problem p = { .sequences = s->sequences,
+                  .tags = s->tags,
+                  .offset = room(s->sequences + 1, sizeof(int64_t)) };
     for (int32_t i = 0; i < s->sequences; i++) {
         const int least = s->flags & NO_SEQUENCE_IS_EMPTY || i % 3 != 1 ? s->longest > 0 : 0;
         p.offset[i + 1] = p.offset[i] + gsa_between(dice, least, s->longest);
@@ -94,7 +97,8 @@ static problem make(const struct shape *s, gsa_dice *dice)
     p.tokens = p.offset[s->sequences];
     p.targets = room(p.tokens, sizeof *p.targets);
     const int64_t tags = p.tags, count[INPUTS] = { p.tokens * tags, tags * tags, tags, tags };
-    for (int64_t t = 0; t < p.tokens; t++) p.targets[t] = (int32_t)gsa_between(dice, s->flags & UNKNOWN ? -1 : 0, tags - 1);
+    for (int64_t t = 0; t < p.tokens; t++)
+        p.targets[t] = (int32_t)gsa_between(dice, s->flags & UNKNOWN ? -1 : 0, tags - 1);
     for (int k = 0; k < INPUTS; k++) {
         p.count[k] = count[k], p.x[k] = room(count[k], sizeof(float));
         for (int64_t i = 0; i < count[k]; i++) p.x[k][i] = draw(dice, s, i);
@@ -114,7 +118,9 @@ static void release(problem *p)
 
 static gsa_crf_args args_of(gsa_backend *b, const problem *p, void **all)
 {
-    gsa_crf_args args = { .sequences = p->sequences, .tokens = p->tokens, .tags = (int32_t)p->tags, .scale = 0.25 };
+    gsa_crf_args args = {
+        .sequences = p->sequences, .tokens = p->tokens, .tags = (int32_t)p->tags, .scale = 0.25
+    };
     void *at[] = { put(b, p->offset, 8 * (p->sequences + 1)),
                    put(b, p->targets, 4 * p->tokens),
                    p->allowed ? put(b, p->allowed, (p->tags + 2) * p->tags) : NULL,
@@ -133,13 +139,16 @@ static answer solve(tally *t, gsa_backend *b, const problem *p, const char *name
 {
     void *in[7], *out[8];
     gsa_crf_args args = args_of(b, p, in);
-    answer a = { .nll = room(p->sequences, 4), .score = room(p->sequences, 4), .path = room(p->tokens, 4) };
+    answer a = { .nll = room(p->sequences, 4),
+                 .score = room(p->sequences, 4),
+                 .path = room(p->tokens, 4) };
     for (int k = 0; k < INPUTS; k++) {
         a.d[k] = room(p->count[k], sizeof(float));
         for (int64_t i = 0; i < p->count[k]; i++) a.d[k][i] = 1;
         out[k] = put(b, a.d[k], 4 * p->count[k]);
     }
-    out[4] = put(b, &(float){ 2 }, 4), out[5] = put(b, a.nll, 4 * p->sequences), out[6] = put(b, a.score, 4 * p->sequences);
+    out[4] = put(b, &(float){ 2 }, 4), out[5] = put(b, a.nll, 4 * p->sequences),
+    out[6] = put(b, a.score, 4 * p->sequences);
     out[7] = put(b, a.path, 4 * p->tokens);
     args.demissions = out[0], args.dtransitions = out[1], args.dstart = out[2], args.dend = out[3];
     args.dloss = out[4], args.nll = out[5], args.score = out[6], args.path = out[7];
@@ -148,7 +157,8 @@ static answer solve(tally *t, gsa_backend *b, const problem *p, const char *name
     check(t, b->crf_forward(b, &args) == GSA_OK, "%s: forward: %s", name, b->error.text);
     check(t, b->crf_decode(b, &args) == GSA_OK, "%s: decode: %s", name, b->error.text);
     for (int k = 0; k < INPUTS; k++) get(b, a.d[k], out[k], 4 * p->count[k]);
-    get(b, &a.loss, out[4], 4), get(b, a.nll, out[5], 4 * p->sequences), get(b, a.score, out[6], 4 * p->sequences);
+    get(b, &a.loss, out[4], 4), get(b, a.nll, out[5], 4 * p->sequences),
+        get(b, a.score, out[6], 4 * p->sequences);
     get(b, a.path, out[7], 4 * p->tokens);
     for (int i = 0; i < 7; i++) b->free(b, in[i]);
     for (int i = 0; i < 8; i++) b->free(b, out[i]);
@@ -161,23 +171,27 @@ static void forget(answer *a)
     for (int k = 0; k < INPUTS; k++) free(a->d[k]);
 }
 
-static void compare(tally *t, const problem *p, const answer *got, const answer *want, const answer *second,
-                    const char *name)
+static void compare(tally *t, const problem *p, const answer *got, const answer *want,
+                    const answer *second, const char *name)
 {
     static const char *const inputs[] = { "emissions", "transitions", "start", "end" };
     check(t, close_to(&got->loss, &want->loss, 1, 1), "%s: the loss differs from ref", name);
     check(t, close_to(got->nll, want->nll, p->sequences, 1), "%s: nll differs from ref", name);
-    check(t, memcmp(got->path, want->path, 4 * (size_t)p->tokens) == 0, "%s: a path differs from ref", name);
-    check(t, close_to(got->score, want->score, p->sequences, 1), "%s: a score differs from ref", name);
+    check(t, memcmp(got->path, want->path, 4 * (size_t)p->tokens) == 0,
+          "%s: a path differs from ref", name);
+    check(t, close_to(got->score, want->score, p->sequences, 1), "%s: a score differs from ref",
+          name);
     check(t,
-          memcmp(got->nll, second->nll, 4 * (size_t)p->sequences) == 0 && memcmp(&got->loss, &second->loss, 4) == 0 &&
+          memcmp(got->nll, second->nll, 4 * (size_t)p->sequences) == 0 &&
+              memcmp(&got->loss, &second->loss, 4) == 0 &&
               memcmp(got->path, second->path, 4 * (size_t)p->tokens) == 0,
           "%s: two runs differ", name);
     for (int k = 0; k < INPUTS; k++) {
         const int64_t row = k < START ? p->tags : 1;
-        check(t, close_to(got->d[k], want->d[k], p->count[k], row), "%s: d%s differs from ref", name, inputs[k]);
-        check(t, memcmp(got->d[k], second->d[k], 4 * (size_t)p->count[k]) == 0, "%s: d%s: two runs differ in their bits",
+        check(t, close_to(got->d[k], want->d[k], p->count[k], row), "%s: d%s differs from ref",
               name, inputs[k]);
+        check(t, memcmp(got->d[k], second->d[k], 4 * (size_t)p->count[k]) == 0,
+              "%s: d%s: two runs differ in their bits", name, inputs[k]);
     }
 }
 
@@ -193,7 +207,8 @@ static void refuse(tally *t, gsa_backend *b)
     float x;
     args.loss = loss, args.path = path, wrong.loss = loss;
     wrong.tags = 0;
-    fails(t, b, b->crf_forward(b, &wrong), GSA_ERR_ARGUMENT, "crf_forward: 0 tags, expected 1 to 32768");
+    fails(t, b, b->crf_forward(b, &wrong), GSA_ERR_ARGUMENT,
+          "crf_forward: 0 tags, expected 1 to 32768");
     wrong.tags = 40000;
     fails(t, b, b->crf_decode(b, &wrong), GSA_ERR_LIMIT, "crf_decode: 40000 tags");
     wrong.tags = 3, wrong.sequences = -1;
@@ -204,12 +219,19 @@ static void refuse(tally *t, gsa_backend *b)
     b->upload(b, in[1], p.targets, 4 * p.tokens);
     check(t, b->crf_forward(b, &args) == GSA_OK, "%s", b->error.text);
     fails(t, b, b->download(b, &x, loss, 4), GSA_ERR_ARGUMENT, "crf: target");
-    check(t, b->download(b, &x, loss, 4) == GSA_OK && isfinite(x), "a wrong target counts as unknown");
+    check(t, b->download(b, &x, loss, 4) == GSA_OK && isfinite(x),
+          "a wrong target counts as unknown");
     p.targets[p.tokens - 1] = 0;
     const int64_t end = p.offset[3];
-    for (int wrongs = 0; wrongs < 4; wrongs++) { /* not 0 first, falling, not `tokens` last, behind the tokens */
+    for (int wrongs = 0; wrongs < 4;
+         wrongs++) { /* not 0 first, falling, not `tokens` last, behind the tokens */
         int64_t offset[4] = { 0, p.offset[1], p.offset[2], end };
-        offset[wrongs == 0 ? 0 : wrongs == 1 ? 2 : 3] = wrongs == 0 ? 1 : wrongs == 1 ? 0 : wrongs == 2 ? end - 1 : end + 7;
+        offset[wrongs == 0   ? 0
+               : wrongs == 1 ? 2
+                             : 3] = wrongs == 0   ? 1
+                                    : wrongs == 1 ? 0
+                                    : wrongs == 2 ? end - 1
+                                                  : end + 7;
         b->upload(b, in[0], offset, sizeof offset);
         check(t, b->crf_decode(b, &args) == GSA_OK, "%s", b->error.text);
         fails(t, b, b->download(b, &x, loss, 4), GSA_ERR_ARGUMENT, "crf: offset of sequence");
@@ -228,8 +250,9 @@ void crf_case(tally *t)
             char name[96];
             gsa_dice dice = { 900 + (uint64_t)(2 * s + order) };
             problem p = make(&shapes[s], &dice);
-            snprintf(name, sizeof name, "crf [%d %d %d], flags %d, order %d", (int)shapes[s].sequences,
-                     (int)shapes[s].longest, (int)shapes[s].tags, shapes[s].flags, order);
+            snprintf(name, sizeof name, "crf [%d %d %d], flags %d, order %d",
+                     (int)shapes[s].sequences, (int)shapes[s].longest, (int)shapes[s].tags,
+                     shapes[s].flags, order);
             use_order(0);
             answer got = solve(t, pair.cuda, &p, name);
             use_order(order);

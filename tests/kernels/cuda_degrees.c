@@ -1,4 +1,5 @@
-/* Attention by rows with the most edges first: the bits of rows in their own order, which stay with ref. */
+/* Attention by rows with the most edges first: the bits of rows in their own order, which stay with
+ * ref. */
 #include "cuda_cases.h"
 #include "support/thin.h"
 #include <stdio.h>
@@ -8,7 +9,9 @@
 #endif
 
 static const int all_flags[] = { 0, WITH_VECTORS | WITH_BIAS, WITH_DROPOUT | WITH_WEIGHTS,
-                                 WITH_VECTORS | WITH_BIAS | WITH_DROPOUT | WITH_WEIGHTS | MISALIGNED, ALIASED | WITH_BIAS };
+                                 WITH_VECTORS | WITH_BIAS | WITH_DROPOUT | WITH_WEIGHTS |
+                                     MISALIGNED,
+                                 ALIASED | WITH_BIAS };
 static const int32_t widths[] = { 1, 4, 10, 16, 25, 32, 50, 64 };
 
 /* Rows of no edge to hundreds, several kinds, examples and heads. */
@@ -41,7 +44,8 @@ static int64_t launches_of(const both *pair, int by_degree)
     hub_graph(&m, 1, 3);
     must(pair->cuda, gsa_cuda_choose_order(pair->cuda, by_degree) == GSA_OK);
     const int64_t before = simt_launches();
-    attend_pair(&unused, pair->cuda, pair->ref, &m.view, 2, 8, by_degree ? BY_DEGREE : 0, "launches");
+    attend_pair(&unused, pair->cuda, pair->ref, &m.view, 2, 8, by_degree ? BY_DEGREE : 0,
+                "launches");
     edges_free(&m);
     return simt_launches() - before;
 }
@@ -56,14 +60,17 @@ static void said(tally *t)
     } chosen[] = { { -1, 1, "), rows by degree" },
                    { GSA_CUDA_BF16, -1, "), attention in bf16, rows by degree" },
                    { GSA_CUDA_FUSED, -1, "), rows by degree" },
-                   { GSA_CUDA_BF16_TENSOR, -1, "), attention in bf16 on tensor cores, rows by degree" },
+                   { GSA_CUDA_BF16_TENSOR, -1,
+                     "), attention in bf16 on tensor cores, rows by degree" },
                    { -1, 0, "), attention in bf16 on tensor cores" },
                    { -1, 1, "), attention in bf16 on tensor cores, rows by degree" },
                    { GSA_CUDA_FUSED, 0, ")" } };
     gsa_backend *b = open_cuda();
     for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++) {
-        if (chosen[i].attention >= 0) must(b, gsa_cuda_choose_attention(b, chosen[i].attention) == GSA_OK);
-        if (chosen[i].by_degree >= 0) must(b, gsa_cuda_choose_order(b, chosen[i].by_degree) == GSA_OK);
+        if (chosen[i].attention >= 0)
+            must(b, gsa_cuda_choose_attention(b, chosen[i].attention) == GSA_OK);
+        if (chosen[i].by_degree >= 0)
+            must(b, gsa_cuda_choose_order(b, chosen[i].by_degree) == GSA_OK);
         check(t, strcmp(strchr(b->name, ')'), chosen[i].end) == 0, "choice %zu: '%s'", i, b->name);
     }
     gsa_backend_release(b);
@@ -84,7 +91,8 @@ void degrees_case(tally *t)
     random_graphs(t, &pair, BY_DEGREE, " beside windows");
 #if defined(GSA_ON_EXECUTOR)
     const int64_t plain = launches_of(&pair, 0), ordered = launches_of(&pair, 1);
-    check(t, ordered >= plain + 4, "%lld launches, by degree %lld", (long long)plain, (long long)ordered);
+    check(t, ordered >= plain + 4, "%lld launches, by degree %lld", (long long)plain,
+          (long long)ordered);
 #endif
     close_both(&pair);
 }

@@ -1,5 +1,5 @@
-/* Steps that are launched as graphs: whatever happens between step_begin and step_end gives what it gives without, and an error in a
- * capture leaves a backend that works. */
+/* Steps that are launched as graphs: whatever happens between step_begin and step_end gives what it
+ * gives without, and an error in a capture leaves a backend that works. */
 #include "cuda_cases.h"
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,8 @@ static int end_step(gsa_backend *b)
     return graphs;
 }
 
-/* Memory taken and given back, uploads, plans, hubs, sorts and downloads inside a step, in shapes that repeat and that do not. */
+/* Memory taken and given back, uploads, plans, hubs, sorts and downloads inside a step, in shapes
+ * that repeat and that do not. */
 static void any_work(tally *t)
 {
     both pair = { open_graphs(), NULL };
@@ -43,10 +44,14 @@ static void any_work(tally *t)
         if (i % 4 == 3) hub_graph(&maker, i / 4, 3);
         else
             edges_random(&maker, &dice,
-                         (edges_wish){ .examples = 2, .kinds = 2, .row_kinds = 1, .labels = 4, .nodes = 20 + 7 * (i % 3) });
+                         (edges_wish){ .examples = 2,
+                                       .kinds = 2,
+                                       .row_kinds = 1,
+                                       .labels = 4,
+                                       .nodes = 20 + 7 * (i % 3) });
         must(pair.cuda, pair.cuda->step_begin(pair.cuda) == GSA_OK);
-        attend_pair(t, pair.cuda, pair.ref, &maker.view, 2, 8, WITH_VECTORS | WITH_BIAS | WITH_DROPOUT,
-                    "attention in a step");
+        attend_pair(t, pair.cuda, pair.ref, &maker.view, 2, 8,
+                    WITH_VECTORS | WITH_BIAS | WITH_DROPOUT, "attention in a step");
         const int graphs = end_step(pair.cuda);
         check(t, (graphs > 0) == (i > 0), "step %d: %d graphs", i, graphs);
         edges_free(&maker);
@@ -54,7 +59,8 @@ static void any_work(tally *t)
     close_both(&pair);
 }
 
-/* More is uploaded than the pinned stages hold, from memory that the caller writes again at once. */
+/* More is uploaded than the pinned stages hold, from memory that the caller writes again at
+ * once. */
 static void many_uploads(tally *t)
 {
     enum { PIECES = 9, BYTES = (5 << 18) + 12 };
@@ -73,7 +79,8 @@ static void many_uploads(tally *t)
         end_step(b);
         for (int p = 0; p < PIECES; p++) {
             get(b, back, at[p], BYTES);
-            check(t, back[0] == 16 * step + p && memcmp(back, back + 1, BYTES - 1) == 0, "step %d: upload %d", step, p);
+            check(t, back[0] == 16 * step + p && memcmp(back, back + 1, BYTES - 1) == 0,
+                  "step %d: upload %d", step, p);
         }
     }
     for (int p = 0; p < PIECES; p++) b->free(b, at[p]);
@@ -94,20 +101,24 @@ static void refused_calls(tally *t)
         int32_t *id = put(b, ids, sizeof ids);
         must(b, b->add(b, to, at, at, 4) == GSA_OK);
         fails(t, b, b->gemm(b, to, at, at, -1, 1, 1, 0, 0, 1, 1, 1, 0), GSA_ERR_ARGUMENT, "gemm");
-        must(b, b->add(b, to, to, at, 4) == GSA_OK && b->gather_forward(b, at, to, id, 1, 0, 2, 2, 2) == GSA_OK);
+        must(b, b->add(b, to, to, at, 4) == GSA_OK &&
+                    b->gather_forward(b, at, to, id, 1, 0, 2, 2, 2) == GSA_OK);
         fails(t, b, b->download(b, y, to, sizeof y), GSA_ERR_ARGUMENT, "gather_forward: id 1");
-        check(t, (end_step(b) > 0) == (step > 0) && y[0] == 3 && y[3] == 12, "step %d after a refused call", step);
+        check(t, (end_step(b) > 0) == (step > 0) && y[0] == 3 && y[3] == 12,
+              "step %d after a refused call", step);
         b->free(b, at), b->free(b, to), b->free(b, id);
     }
     gsa_backend_release(b);
     must(b = open_cuda(), gsa_backend_ref(NULL, GSA_F32, 1, &ref, NULL) == GSA_OK);
     check(t, ref->step_begin == NULL && ref->step_end == NULL, "ref has steps");
-    fails(t, ref, gsa_cuda_use_graphs(ref), GSA_ERR_UNSUPPORTED, "backend 'ref' has no graphs of calls");
+    fails(t, ref, gsa_cuda_use_graphs(ref), GSA_ERR_UNSUPPORTED,
+          "backend 'ref' has no graphs of calls");
     gsa_backend_release(b), gsa_backend_release(ref);
 }
 
 #if defined(GSA_ON_EXECUTOR)
-/* One step of attention over edges that stay on the device: a plan that a dropped capture was to make must not be used. */
+/* One step of attention over edges that stay on the device: a plan that a dropped capture was to
+ * make must not be used. */
 typedef struct fixture {
     gsa_backend *b;
     edges_maker maker;
@@ -130,9 +141,14 @@ static void open_fixture(fixture *f)
 
 static gsa_status attend(fixture *f)
 {
-    const gsa_attend_args args = {
-        .edges = &f->edges, .heads = 1, .head_dim = 8, .scale = 1, .q = f->q, .parts = f->parts, .out = f->out, .lse = f->lse
-    };
+    const gsa_attend_args args = { .edges = &f->edges,
+                                   .heads = 1,
+                                   .head_dim = 8,
+                                   .scale = 1,
+                                   .q = f->q,
+                                   .parts = f->parts,
+                                   .out = f->out,
+                                   .lse = f->lse };
     return f->b->attend_forward(f->b, &args);
 }
 
@@ -157,7 +173,8 @@ static int as_before(fixture *f)
 /* The arrays are touched: plans have to be made again. */
 static void touch(fixture *f)
 {
-    must(f->b, f->b->upload(f->b, (void *)(uintptr_t)f->edges.run_offset, f->maker.view.run_offset, 8) == GSA_OK);
+    must(f->b, f->b->upload(f->b, (void *)(uintptr_t)f->edges.run_offset, f->maker.view.run_offset,
+                            8) == GSA_OK);
     must(f->b, f->b->zero_fill(f->b, f->out, 4 * 8 * f->edges.rows) == GSA_OK);
 }
 
@@ -183,18 +200,22 @@ static void fault_in_a_step(tally *t, enum fault fault, int nth)
     else simt_fail_malloc(nth);
     const gsa_status status = step_of(&f, &graphs);
     simt_invalidate(0), simt_fail_malloc(0);
-    check(t, status == GSA_OK || status == (fault == INVALID ? GSA_ERR_UNSUPPORTED : GSA_ERR_MEMORY),
-          "fault %d of kind %d: %s, '%s'", nth, (int)fault, gsa_status_name(status), f.b->error.text);
-    if (status == GSA_OK) check(t, as_before(&f), "fault %d of kind %d: the step that went well", nth, (int)fault);
+    check(
+        t, status == GSA_OK || status == (fault == INVALID ? GSA_ERR_UNSUPPORTED : GSA_ERR_MEMORY),
+        "fault %d of kind %d: %s, '%s'", nth, (int)fault, gsa_status_name(status), f.b->error.text);
+    if (status == GSA_OK)
+        check(t, as_before(&f), "fault %d of kind %d: the step that went well", nth, (int)fault);
     must(f.b, attend(&f) == GSA_OK); /* without touching the edges again */
     check(t, as_before(&f), "fault %d of kind %d: a call after the step", nth, (int)fault);
     touch(&f);
-    check(t, step_of(&f, &graphs) == GSA_OK && as_before(&f), "fault %d of kind %d: the next step", nth, (int)fault);
+    check(t, step_of(&f, &graphs) == GSA_OK && as_before(&f), "fault %d of kind %d: the next step",
+          nth, (int)fault);
     close_fixture(t, &f);
 }
 
-/* The graph of what was captured finds no memory in a call that may fail, or that has nothing to do with it: all calls fail from
- * there to the step's end, each time with the graph's sentence, and none as if it had itself no memory to do without; the next step is whole. */
+/* The graph of what was captured finds no memory in a call that may fail, or that has nothing to do
+ * with it: all calls fail from there to the step's end, each time with the graph's sentence, and
+ * none as if it had itself no memory to do without; the next step is whole. */
 static void dropped_on_the_way(tally *t, int by_alloc)
 {
     fixture f;
@@ -203,23 +224,30 @@ static void dropped_on_the_way(tally *t, int by_alloc)
     open_fixture(&f);
     must(f.b, step_of(&f, &graphs) == GSA_OK);
     get(f.b, f.first, f.out, 4 * 8 * f.edges.rows);
-    must(f.b, f.b->zero_fill(f.b, f.out, 4 * 8 * f.edges.rows) == GSA_OK && f.b->step_begin(f.b) == GSA_OK);
+    must(f.b, f.b->zero_fill(f.b, f.out, 4 * 8 * f.edges.rows) == GSA_OK &&
+                  f.b->step_begin(f.b) == GSA_OK);
     must(f.b, attend(&f) == GSA_OK);
     simt_fail_malloc(1);
-    if (by_alloc) check(t, f.b->alloc(f.b, 1 << 20) == NULL, "memory, but what was given before it was dropped");
+    if (by_alloc)
+        check(t, f.b->alloc(f.b, 1 << 20) == NULL,
+              "memory, but what was given before it was dropped");
     simt_fail_malloc(by_alloc ? 0 : 1);
     fails(t, f.b, f.b->upload_arrive(f.b), GSA_ERR_UNSUPPORTED, "given before it was dropped: ");
     simt_fail_malloc(0);
-    check(t, f.b->alloc(f.b, 4) == NULL && f.b->alloc(f.b, 1 << 20) == NULL, "memory after work was dropped");
+    check(t, f.b->alloc(f.b, 4) == NULL && f.b->alloc(f.b, 1 << 20) == NULL,
+          "memory after work was dropped");
     fails(t, f.b, attend(&f), GSA_ERR_MEMORY, "cudaGraphInstantiate");
     for (int i = 0; i < 2; i++)
-        fails(t, f.b, f.b->download(f.b, &number, f.out, sizeof number), GSA_ERR_MEMORY, "bytes free of");
+        fails(t, f.b, f.b->download(f.b, &number, f.out, sizeof number), GSA_ERR_MEMORY,
+              "bytes free of");
     fails(t, f.b, f.b->step_end(f.b, &graphs), GSA_ERR_MEMORY, "cudaGraphInstantiate");
-    check(t, step_of(&f, &graphs) == GSA_OK && as_before(&f), "the step behind one whose work was dropped");
+    check(t, step_of(&f, &graphs) == GSA_OK && as_before(&f),
+          "the step behind one whose work was dropped");
     close_fixture(t, &f);
 }
 
-/* Updates that are refused cost credit: after a while steps are queued call by call, and the results stay. */
+/* Updates that are refused cost credit: after a while steps are queued call by call, and the
+ * results stay. */
 static void refused_updates(tally *t)
 {
     fixture f;
@@ -230,7 +258,8 @@ static void refused_updates(tally *t)
     simt_refuse_updates(1000000);
     for (int i = 0; i < 40; i++) {
         touch(&f);
-        check(t, step_of(&f, &graphs) == GSA_OK && as_before(&f), "step %d, whose update is refused", i);
+        check(t, step_of(&f, &graphs) == GSA_OK && as_before(&f),
+              "step %d, whose update is refused", i);
         if (graphs > 0) with++;
         else without++;
         check(t, graphs == 0 || without == 0, "step %d: graphs again", i);
@@ -245,7 +274,8 @@ static void lost_in_a_step(tally *t)
     fixture f;
     int graphs;
     open_fixture(&f);
-    must(f.b, step_of(&f, &graphs) == GSA_OK && f.b->step_begin(f.b) == GSA_OK && attend(&f) == GSA_OK);
+    must(f.b,
+         step_of(&f, &graphs) == GSA_OK && f.b->step_begin(f.b) == GSA_OK && attend(&f) == GSA_OK);
     simt_break(cudaErrorIllegalAddress);
     fails(t, f.b, attend(&f), GSA_ERR_DEVICE, "cudaErrorIllegalAddress");
     fails(t, f.b, f.b->step_end(f.b, &graphs), GSA_ERR_DEVICE, "device is lost");

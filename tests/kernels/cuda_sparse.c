@@ -1,5 +1,6 @@
-/* Attention by the sparse library against ref. On the executor plain loops stand in for cuSPARSE: what is checked there is
- * everything around it - lists of edges, softmax, dropout, the transpose, kinds put together. */
+/* Attention by the sparse library against ref. On the executor plain loops stand in for cuSPARSE:
+ * what is checked there is everything around it - lists of edges, softmax, dropout, the transpose,
+ * kinds put together. */
 #include "cuda_cases.h"
 #include <stdio.h>
 #include <string.h>
@@ -10,21 +11,29 @@ static void choices(tally *t, both *pair)
     gsa_backend *const b = pair->cuda;
     edges_maker maker;
     gsa_dice dice = { 6 };
-    edges_random(&maker, &dice, (edges_wish){ .examples = 2, .kinds = 2, .row_kinds = 1, .labels = 3, .nodes = 20 });
+    edges_random(
+        &maker, &dice,
+        (edges_wish){ .examples = 2, .kinds = 2, .row_kinds = 1, .labels = 3, .nodes = 20 });
     for (int turn = 0; turn < 3; turn++) {
-        check(t, gsa_cuda_choose_attention(b, turn % 2 ? GSA_CUDA_FUSED : GSA_CUDA_CUSPARSE) == GSA_OK, "%s", b->error.text);
+        check(t,
+              gsa_cuda_choose_attention(b, turn % 2 ? GSA_CUDA_FUSED : GSA_CUDA_CUSPARSE) == GSA_OK,
+              "%s", b->error.text);
         attend_pair(t, b, pair->ref, &maker.view, 2, 12, LOOSE, "versions in turn");
     }
     fails(t, b, gsa_cuda_choose_attention(b, 77), GSA_ERR_ARGUMENT, "attention 77");
-    fails(t, pair->ref, gsa_cuda_choose_attention(pair->ref, GSA_CUDA_CUSPARSE), GSA_ERR_UNSUPPORTED, "'ref'");
+    fails(t, pair->ref, gsa_cuda_choose_attention(pair->ref, GSA_CUDA_CUSPARSE),
+          GSA_ERR_UNSUPPORTED, "'ref'");
     edges_free(&maker);
 }
 
 static void refusals(tally *t, gsa_backend *b)
 {
-    const gsa_edges edges = { .rows = 1, .kinds = 1 }, many = { .rows = 1, .kinds = 1, .edge_total = INT64_C(1) << 32 };
+    const gsa_edges edges = { .rows = 1, .kinds = 1 },
+                    many = { .rows = 1, .kinds = 1, .edge_total = INT64_C(1) << 32 };
     gsa_part parts[GSA_MAX_KINDS] = { { 0 } };
-    gsa_attend_args args = { .edges = &edges, .heads = 1, .head_dim = 2, .parts = parts, .label_vectors = parts };
+    gsa_attend_args args = {
+        .edges = &edges, .heads = 1, .head_dim = 2, .parts = parts, .label_vectors = parts
+    };
     fails(t, b, b->attend_forward(b, &args), GSA_ERR_UNSUPPORTED, "no vectors that labels learn");
     args.label_vectors = NULL, args.dlabel_bias = parts;
     fails(t, b, b->attend_backward(b, &args), GSA_ERR_UNSUPPORTED, "no biases that labels learn");
@@ -50,16 +59,21 @@ void sparse_case(tally *t)
                 char name[64];
                 edges_maker maker;
                 gsa_dice dice = { 50 + (uint64_t)(9 * d + 3 * f + kinds) };
-                snprintf(name, sizeof name, "cuSPARSE, head_dim %d, flags %d, %d kinds", (int)dims[d], flags[f], kinds);
-                edges_random(&maker, &dice,
-                             (edges_wish){ .examples = 2, .kinds = kinds, .row_kinds = 1, .labels = 2, .nodes = 20 });
-                attend_pair(t, pair.cuda, pair.ref, &maker.view, 1 + (d + f) % 3, dims[d], flags[f] | LOOSE, name);
+                snprintf(name, sizeof name, "cuSPARSE, head_dim %d, flags %d, %d kinds",
+                         (int)dims[d], flags[f], kinds);
+                edges_random(
+                    &maker, &dice,
+                    (edges_wish){
+                        .examples = 2, .kinds = kinds, .row_kinds = 1, .labels = 2, .nodes = 20 });
+                attend_pair(t, pair.cuda, pair.ref, &maker.view, 1 + (d + f) % 3, dims[d],
+                            flags[f] | LOOSE, name);
                 edges_free(&maker);
             }
     for (int form = 0; form < 3; form++) {
         edges_maker maker;
         hub_graph(&maker, form, 1);
-        attend_pair(t, pair.cuda, pair.ref, &maker.view, 2, 10, WITH_DROPOUT | LOOSE, "cuSPARSE, hubs");
+        attend_pair(t, pair.cuda, pair.ref, &maker.view, 2, 10, WITH_DROPOUT | LOOSE,
+                    "cuSPARSE, hubs");
         edges_free(&maker);
     }
     close_both(&pair);

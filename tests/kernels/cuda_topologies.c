@@ -33,26 +33,32 @@ int topology_specs(void)
     return SPECS;
 }
 
-static void topology_phases(tally *t, const both *pair, const gsa_pattern *pattern, int32_t length, int d, int extra)
+static void topology_phases(tally *t, const both *pair, const gsa_pattern *pattern, int32_t length,
+                            int d, int extra)
 {
     static const gsa_slice letters[4] = { { "a", 1 }, { "b", 1 }, { "c", 1 }, { "d", 1 } };
     gsa_slice text[LONGEST];
     for (int i = 0; i < LONGEST; i++) text[i] = letters[i * i / 3 % 4];
-    const gsa_example example = {
-        .struct_size = sizeof example, .length = length, .memory_length = length / 2 + 1, .heads = 3, .text = text
-    };
+    const gsa_example example = { .struct_size = sizeof example,
+                                  .length = length,
+                                  .memory_length = length / 2 + 1,
+                                  .heads = 3,
+                                  .text = text };
     gsa_instance *instance;
     gsa_error error = { 0 };
-    check(t, gsa_pattern_instance(pattern, NULL, &example, NULL, 0, &instance, &error) == GSA_OK, "%s", error.text);
+    check(t, gsa_pattern_instance(pattern, NULL, &example, NULL, 0, &instance, &error) == GSA_OK,
+          "%s", error.text);
     for (int phase = 0; phase < gsa_schema_phases(gsa_pattern_schema(pattern)); phase++) {
         gsa_edges edges;
         char name[160];
         gsa_instance_edges(instance, phase, &edges);
-        check(t, edges.kinds <= ATTEND_KINDS, "%s: %d kinds", gsa_pattern_text(pattern), (int)edges.kinds);
+        check(t, edges.kinds <= ATTEND_KINDS, "%s: %d kinds", gsa_pattern_text(pattern),
+              (int)edges.kinds);
         if (edges.edge_total == 0 || edges.kinds > ATTEND_KINDS) continue;
-        snprintf(name, sizeof name, "%s, n=%d, phase %d", gsa_pattern_text(pattern), (int)length, phase);
-        attend_pair(t, pair->cuda, pair->ref, &edges, 2, d, (edges.labels <= 64 ? WITH_VECTORS | WITH_BIAS : 0) | extra,
-                    name);
+        snprintf(name, sizeof name, "%s, n=%d, phase %d", gsa_pattern_text(pattern), (int)length,
+                 phase);
+        attend_pair(t, pair->cuda, pair->ref, &edges, 2, d,
+                    (edges.labels <= 64 ? WITH_VECTORS | WITH_BIAS : 0) | extra, name);
     }
     gsa_instance_release(instance);
 }
@@ -65,7 +71,8 @@ static void all_are_there(tally *t, const gsa_registry *registry)
         const size_t bytes = strlen(id);
         int found = 0;
         for (int s = 0; s < SPECS; s++)
-            found |= strncmp(specs[s], id, bytes) == 0 && (specs[s][bytes] == 0 || specs[s][bytes] == ':');
+            found |= strncmp(specs[s], id, bytes) == 0 &&
+                     (specs[s][bytes] == 0 || specs[s][bytes] == ':');
         check(t, found, "no case runs the topology %s", id);
     }
 }
@@ -93,12 +100,16 @@ void every_topology(tally *t, const both *pair, int extra)
         gsa_stack_spec spec;
         gsa_pattern *pattern = NULL;
         char text[128];
-        snprintf(text, sizeof text, "%s%s", specs[s], specs[s][strlen(specs[s]) - 1] == '=' ? words : "");
+        snprintf(text, sizeof text, "%s%s", specs[s],
+                 specs[s][strlen(specs[s]) - 1] == '=' ? words : "");
         gsa_status status = gsa_spec_parse(NULL, text, &spec, &error);
         const gsa_part_spec *part = status == GSA_OK ? &spec.segments[0].parts[0] : NULL;
-        if (part) status = gsa_pattern_create(registry, part->id, part->settings, part->n_settings, &pattern, &error);
+        if (part)
+            status = gsa_pattern_create(registry, part->id, part->settings, part->n_settings,
+                                        &pattern, &error);
         check(t, status == GSA_OK, "%s: %s", specs[s], error.text);
-        for (int l = 0; l < 5 && status == GSA_OK; l++) topology_phases(t, pair, pattern, lengths[l], widths[l], extra);
+        for (int l = 0; l < 5 && status == GSA_OK; l++)
+            topology_phases(t, pair, pattern, lengths[l], widths[l], extra);
         gsa_pattern_release(pattern);
         if (part) gsa_spec_release(&spec);
     }

@@ -1,15 +1,16 @@
-/* Attention by row windows against ref: plain products and tensor cores (on the executor their plain twin), with windows wherever
- * they can be, by the device's rule, and nowhere. */
+/* Attention by row windows against ref: plain products and tensor cores (on the executor their
+ * plain twin), with windows wherever they can be, by the device's rule, and nowhere. */
 #include "cuda_cases.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows in blocks that share their sources: row u reads sources from u / block * block on, `reach` of them but every skip-th
- * (0: all), with labels that run along; kinds in turn; some rows empty. */
-static void block_graph(edges_maker *m, int32_t rows, int32_t sources, int32_t block, int32_t reach, int32_t skip,
-                        int32_t kinds, int32_t labels)
+/* Rows in blocks that share their sources: row u reads sources from u / block * block on, `reach`
+ * of them but every skip-th (0: all), with labels that run along; kinds in turn; some rows
+ * empty. */
+static void block_graph(edges_maker *m, int32_t rows, int32_t sources, int32_t block, int32_t reach,
+                        int32_t skip, int32_t kinds, int32_t labels)
 {
     int64_t part_rows[GSA_MAX_KINDS] = { 0 };
     for (int k = 0; k < kinds; k++) part_rows[k] = sources;
@@ -40,16 +41,18 @@ typedef struct window_mode {
     double reuse, density;
     int flags; /* for attend_pair */
 } window_mode;
-static const window_mode modes[] = { { "all windows", GSA_CUDA_WINDOWS, 0, 2, 0 },
-                                     { "windows by rule", GSA_CUDA_WINDOWS, 2, 2, 0 },
-                                     { "no windows", GSA_CUDA_WINDOWS, INFINITY, INFINITY, 0 },
-                                     { "all on tensor cores", GSA_CUDA_TENSOR, 0, 0, 0 },
-                                     { "tensor cores by rule", GSA_CUDA_TENSOR, 1.5, 0.3, 0 },
-                                     { "all in tf32", GSA_CUDA_TF32, 0, 0, TF32 },
-                                     { "all windows in bf16", GSA_CUDA_BF16_WINDOWS, 0, 2, BF16 },
-                                     { "all on tensor cores in bf16", GSA_CUDA_BF16_TENSOR, 0, 0, BF16 },
-                                     { "tensor cores in bf16 by rule", GSA_CUDA_BF16_TENSOR, 1.5, 0.3, BF16 },
-                                     { "no windows in bf16", GSA_CUDA_BF16_TENSOR, INFINITY, INFINITY, BF16 } };
+static const window_mode modes[] = {
+    { "all windows", GSA_CUDA_WINDOWS, 0, 2, 0 },
+    { "windows by rule", GSA_CUDA_WINDOWS, 2, 2, 0 },
+    { "no windows", GSA_CUDA_WINDOWS, INFINITY, INFINITY, 0 },
+    { "all on tensor cores", GSA_CUDA_TENSOR, 0, 0, 0 },
+    { "tensor cores by rule", GSA_CUDA_TENSOR, 1.5, 0.3, 0 },
+    { "all in tf32", GSA_CUDA_TF32, 0, 0, TF32 },
+    { "all windows in bf16", GSA_CUDA_BF16_WINDOWS, 0, 2, BF16 },
+    { "all on tensor cores in bf16", GSA_CUDA_BF16_TENSOR, 0, 0, BF16 },
+    { "tensor cores in bf16 by rule", GSA_CUDA_BF16_TENSOR, 1.5, 0.3, BF16 },
+    { "no windows in bf16", GSA_CUDA_BF16_TENSOR, INFINITY, INFINITY, BF16 }
+};
 
 static void use_mode(both *pair, const window_mode *mode)
 {
@@ -57,18 +60,20 @@ static void use_mode(both *pair, const window_mode *mode)
     must(pair->cuda, gsa_cuda_choose_windows(pair->cuda, mode->reuse, mode->density) == GSA_OK);
 }
 
-static void run_graph(tally *t, both *pair, const window_mode *mode, const edges_maker *m, int32_t heads, int32_t dim,
-                      int flags, const char *graph)
+static void run_graph(tally *t, both *pair, const window_mode *mode, const edges_maker *m,
+                      int32_t heads, int32_t dim, int flags, const char *graph)
 {
     char name[160];
-    snprintf(name, sizeof name, "%s, %s, %d heads of %d, flags %d", graph, mode->name, (int)heads, (int)dim, flags);
+    snprintf(name, sizeof name, "%s, %s, %d heads of %d, flags %d", graph, mode->name, (int)heads,
+             (int)dim, flags);
     attend_pair(t, pair->cuda, pair->ref, &m->view, heads, dim, flags | mode->flags, name);
 }
 
 static const int all_flags[] = { 0,
                                  WITH_VECTORS | WITH_BIAS,
                                  WITH_DROPOUT | WITH_WEIGHTS,
-                                 WITH_VECTORS | WITH_BIAS | WITH_DROPOUT | WITH_WEIGHTS | MISALIGNED,
+                                 WITH_VECTORS | WITH_BIAS | WITH_DROPOUT | WITH_WEIGHTS |
+                                     MISALIGNED,
                                  WITH_VECTORS,
                                  WITH_BIAS };
 
@@ -78,22 +83,27 @@ static void widths(tally *t, both *pair, const window_mode *mode, const int32_t 
     for (int d = 0; d < count; d++) {
         edges_maker m;
         use_mode(pair, mode);
-        block_graph(&m, dims[d] > 64 ? 18 : 37, dims[d] > 64 ? 20 : 40, 16, 20, d % 3 ? 0 : 3, 1 + d % 2, 1 + d * 5 % 37);
+        block_graph(&m, dims[d] > 64 ? 18 : 37, dims[d] > 64 ? 20 : 40, 16, 20, d % 3 ? 0 : 3,
+                    1 + d % 2, 1 + d * 5 % 37);
         run_graph(t, pair, mode, &m, 1 + d % 2, dims[d], all_flags[d % 6], "blocks");
         edges_free(&m);
     }
 }
 
-/* Graphs without order: duplicates, hubs, empty rows, several examples and kinds, steps of any sign. */
+/* Graphs without order: duplicates, hubs, empty rows, several examples and kinds, steps of any
+ * sign. */
 static void random_graphs(tally *t, both *pair, const window_mode *mode, int count)
 {
     for (int i = 0; i < count; i++) {
         edges_maker m;
         gsa_dice dice = { 900 + (uint64_t)i };
         use_mode(pair, mode);
-        edges_random(
-            &m, &dice,
-            (edges_wish){ .examples = 1 + i % 3, .kinds = 1 + i % 4, .row_kinds = 1 + i % 2, .labels = 7, .nodes = 40 });
+        edges_random(&m, &dice,
+                     (edges_wish){ .examples = 1 + i % 3,
+                                   .kinds = 1 + i % 4,
+                                   .row_kinds = 1 + i % 2,
+                                   .labels = 7,
+                                   .nodes = 40 });
         run_graph(t, pair, mode, &m, 1 + i % 2, 3 + 7 * (i % 5), all_flags[i % 6], "random");
         edges_free(&m);
     }
@@ -112,13 +122,14 @@ static void shared_planes(tally *t, both *pair, const window_mode *mode)
     edges_maker m;
     use_mode(pair, mode);
     block_graph(&m, 20, 24, 16, 24, 0, 3, 5);
-    run_graph(t, pair, mode, &m, 1, 8, WITH_VECTORS | WITH_BIAS | ALIASED, "one plane for three kinds");
+    run_graph(t, pair, mode, &m, 1, 8, WITH_VECTORS | WITH_BIAS | ALIASED,
+              "one plane for three kinds");
     run_graph(t, pair, mode, &m, 2, 17, WITH_VECTORS | ALIASED, "one plane for three kinds");
     edges_free(&m);
 }
 
-/* A number that is not finite reaches the rows that read it and no others, though a window multiplies them together: source 3,
- * which rows 0 to 8 read. */
+/* A number that is not finite reaches the rows that read it and no others, though a window
+ * multiplies them together: source 3, which rows 0 to 8 read. */
 static void keeps_bad_numbers(tally *t, gsa_backend *b, const window_mode *mode)
 {
     enum { ROWS = 16, DIM = 12, BAD = 3 };
@@ -130,18 +141,23 @@ static void keeps_bad_numbers(tally *t, gsa_backend *b, const window_mode *mode)
             edges_begin(&m, 1, (const int64_t[]){ ROWS }, 1);
             for (int32_t row = 0; row < ROWS; row++) {
                 edges_row(&m, 0, row);
-                edges_run(&m, (gsa_run){ .first = row < 9 ? 0 : BAD + 1, .count = row < 9 ? 8 : 9, .step = 1 });
+                edges_run(&m, (gsa_run){ .first = row < 9 ? 0 : BAD + 1,
+                                         .count = row < 9 ? 8 : 9,
+                                         .step = 1 });
             }
             gsa_edges edges = edges_upload(b, edges_done(&m, 0, 0, NULL));
             for (int p = 0; p < 2; p++)
                 for (int i = 0; i < ROWS * DIM; i++)
-                    x[p][i] = p == plane && i / DIM == BAD ? bad[n] : 0.01f * (float)((i * 7 + p) % 31);
+                    x[p][i] =
+                        p == plane && i / DIM == BAD ? bad[n] : 0.01f * (float)((i * 7 + p) % 31);
             memset(dq, 0, sizeof dq);
             memset(lse, 0, sizeof lse);
             for (int i = 0; i < ROWS * DIM; i++) out[i] = 0.1f + 0.01f * (float)(i % 13);
-            float *k = put(b, x[0], sizeof x[0]), *v = put(b, x[1], sizeof x[1]), *q = put(b, out, sizeof out),
-                  *dout = put(b, out, sizeof out), *o = put(b, out, sizeof out), *ddq = put(b, dq, sizeof dq),
-                  *dlse = put(b, lse, sizeof lse), *dk = put(b, dq, sizeof dq), *dv = put(b, dq, sizeof dq);
+            float *k = put(b, x[0], sizeof x[0]), *v = put(b, x[1], sizeof x[1]),
+                  *q = put(b, out, sizeof out), *dout = put(b, out, sizeof out),
+                  *o = put(b, out, sizeof out), *ddq = put(b, dq, sizeof dq),
+                  *dlse = put(b, lse, sizeof lse), *dk = put(b, dq, sizeof dq),
+                  *dv = put(b, dq, sizeof dq);
             gsa_part parts[GSA_MAX_KINDS] = { { k, v, dk, dv } };
             const gsa_attend_args args = { .edges = &edges,
                                            .heads = 1,
@@ -153,18 +169,21 @@ static void keeps_bad_numbers(tally *t, gsa_backend *b, const window_mode *mode)
                                            .lse = dlse,
                                            .dout = dout,
                                            .dq = ddq };
-            check(t, b->attend_forward(b, &args) == GSA_OK && b->attend_backward(b, &args) == GSA_OK, "%s", b->error.text);
+            check(t,
+                  b->attend_forward(b, &args) == GSA_OK && b->attend_backward(b, &args) == GSA_OK,
+                  "%s", b->error.text);
             get(b, out, o, sizeof out);
             get(b, dq, ddq, sizeof dq);
             for (int row = 0; row < ROWS; row++) {
                 int finite = 1, finite_back = 1;
                 for (int i = row * DIM; i < (row + 1) * DIM; i++)
                     finite &= isfinite(out[i]) != 0, finite_back &= isfinite(dq[i]) != 0;
-                const int spared = row >= 9 || (plane == 0 && bad[n] < 0); /* a key of -inf has weight 0 */
-                check(t, finite == spared, "%s: %g in plane %d, row %d: o is %s", mode->name, (double)bad[n], plane, row,
-                      finite ? "finite" : "not finite");
-                check(t, row < 9 || finite_back, "%s: %g in plane %d, row %d: dq is not finite", mode->name, (double)bad[n],
-                      plane, row);
+                const int spared =
+                    row >= 9 || (plane == 0 && bad[n] < 0); /* a key of -inf has weight 0 */
+                check(t, finite == spared, "%s: %g in plane %d, row %d: o is %s", mode->name,
+                      (double)bad[n], plane, row, finite ? "finite" : "not finite");
+                check(t, row < 9 || finite_back, "%s: %g in plane %d, row %d: dq is not finite",
+                      mode->name, (double)bad[n], plane, row);
             }
             void *all[] = { q, k, v, dout, o, ddq, dlse, dk, dv };
             for (size_t i = 0; i < sizeof all / sizeof *all; i++) b->free(b, all[i]);
@@ -175,8 +194,10 @@ static void keeps_bad_numbers(tally *t, gsa_backend *b, const window_mode *mode)
 
 static void refusals(tally *t, both *pair)
 {
-    fails(t, pair->cuda, gsa_cuda_choose_windows(pair->cuda, -1, 0), GSA_ERR_ARGUMENT, "-1 edges a column");
-    fails(t, pair->cuda, gsa_cuda_choose_windows(pair->cuda, 0, NAN), GSA_ERR_ARGUMENT, "numbers >= 0");
+    fails(t, pair->cuda, gsa_cuda_choose_windows(pair->cuda, -1, 0), GSA_ERR_ARGUMENT,
+          "-1 edges a column");
+    fails(t, pair->cuda, gsa_cuda_choose_windows(pair->cuda, 0, NAN), GSA_ERR_ARGUMENT,
+          "numbers >= 0");
     fails(t, pair->ref, gsa_cuda_choose_windows(pair->ref, 0, 0), GSA_ERR_UNSUPPORTED, "'ref'");
 }
 
@@ -215,10 +236,10 @@ void windows16_case(tally *t)
 {
     static const int32_t dims[] = { 1,  2,   3,   5,   8, 10, 16, 31, 32, 33, 50, 64,
                                     65, 100, 128, 129, 4, 12, 20, 24, 40, 60, 62, 7 };
-    static const char *const names[] = { "cuda-windows", "cuda-tensor", "cuda-tf32", "cuda-bf16-windows",
-                                         "cuda-bf16-tensor" };
-    static const char *const said[] = { "by windows", "on tensor cores", "in tf32", "in bf16 by windows",
-                                        "in bf16 on tensor cores" };
+    static const char *const names[] = { "cuda-windows", "cuda-tensor", "cuda-tf32",
+                                         "cuda-bf16-windows", "cuda-bf16-tensor" };
+    static const char *const said[] = { "by windows", "on tensor cores", "in tf32",
+                                        "in bf16 by windows", "in bf16 on tensor cores" };
     both pair = open_both();
     for (int i = 6; i < 10; i++) {
         widths(t, &pair, &modes[i], dims, i == 7 ? 24 : i == 6 ? 12 : 4);
@@ -231,7 +252,9 @@ void windows16_case(tally *t)
     for (int i = 0; i < 5; i++) {
         gsa_backend *b = NULL;
         gsa_error error = { 0 };
-        check(t, gsa_backend_open(NULL, names[i], GSA_F32, 1, &b, &error) == GSA_OK && strstr(b->name, said[i]) != NULL,
+        check(t,
+              gsa_backend_open(NULL, names[i], GSA_F32, 1, &b, &error) == GSA_OK &&
+                  strstr(b->name, said[i]) != NULL,
               "%s: '%s' %s", names[i], b ? b->name : "", error.text);
         gsa_backend_release(b);
     }

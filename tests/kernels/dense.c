@@ -9,18 +9,22 @@ static double factor_of(double p, uint32_t word)
     return word < floor(p * 4294967296.0) ? 0 : 1 / (1 - p);
 }
 
-double dense_attention_factor(const gsa_dropout *d, const gsa_edges *edges, int64_t row, int32_t k, int32_t head)
+double dense_attention_factor(const gsa_dropout *d, const gsa_edges *edges, int64_t row, int32_t k,
+                              int32_t head)
 {
     if (d->p == 0) return 1;
-    const uint32_t example = (uint32_t)d->example_id[edges->row_example[row]], local = (uint32_t)edges->row_local[row];
-    const gsa_philox counter = { { example, local, (uint32_t)k, d->site * 4096u + (uint32_t)head / 4u } };
+    const uint32_t example = (uint32_t)d->example_id[edges->row_example[row]],
+                   local = (uint32_t)edges->row_local[row];
+    const gsa_philox counter = { { example, local, (uint32_t)k,
+                                   d->site * 4096u + (uint32_t)head / 4u } };
     return factor_of(d->p, gsa_philox4x32(counter, d->seed, d->step).word[head % 4]);
 }
 
 double dense_state_factor(const gsa_dropout *d, int64_t row, int64_t column)
 {
     if (d->p == 0) return 1;
-    const uint32_t example = (uint32_t)d->example_id[d->row_example[row]], local = (uint32_t)d->row_local[row];
+    const uint32_t example = (uint32_t)d->example_id[d->row_example[row]],
+                   local = (uint32_t)d->row_local[row];
     const gsa_philox counter = { { example, local, (uint32_t)(column / 4), d->site * 4096u } };
     return factor_of(d->p, gsa_philox4x32(counter, d->seed, d->step).word[column % 4]);
 }
@@ -34,7 +38,8 @@ typedef struct cell {
 typedef struct matrix {
     int64_t rows, cols, deep; /* cells [rows][cols][deep] */
     int64_t first[GSA_MAX_KINDS + 1];
-    cell *cells, **line; /* line: those cells of the row at work that hold an edge, in order; the others have weight 0 */
+    cell *cells, **line; /* line: those cells of the row at work that hold an edge, in order; the
+                            others have weight 0 */
     int64_t count;       /* of line */
     edges_list list;
 } matrix;
@@ -92,7 +97,8 @@ static void forward_row(const dense_attend *d, const matrix *x, int64_t row, int
     for (int64_t c = 0; c < x->count; c++) {
         cell *l = x->line[c];
         const int64_t e = l->number;
-        const double *k = d->parts[x->list.kind[e]].k + x->list.source[e] * width + (int64_t)head * d->dim;
+        const double *k =
+            d->parts[x->list.kind[e]].k + x->list.source[e] * width + (int64_t)head * d->dim;
         l->s = inner(q, k, d->dim);
         if (d->r) l->s += inner(q, d->r + (int64_t)x->list.label[e] * d->dim, d->dim);
         l->s *= d->scale;
@@ -100,7 +106,8 @@ static void forward_row(const dense_attend *d, const matrix *x, int64_t row, int
         l->m = dense_attention_factor(&d->dropout, d->edges, row, x->list.k[e], head);
         if (l->s > top) top = l->s;
     }
-    for (int64_t c = 0; c < x->count; c++) sum += x->line[c]->p = isinf(x->line[c]->s) ? 0 : exp(x->line[c]->s - top);
+    for (int64_t c = 0; c < x->count; c++)
+        sum += x->line[c]->p = isinf(x->line[c]->s) ? 0 : exp(x->line[c]->s - top);
     for (int64_t c = 0; c < x->count; c++) x->line[c]->p = sum > 0 ? x->line[c]->p / sum : 0;
     d->lse[row * d->heads + head] = sum > 0 ? top + log(sum) : -INFINITY;
     double *out = d->out + row * width + (int64_t)head * d->dim;
@@ -108,7 +115,8 @@ static void forward_row(const dense_attend *d, const matrix *x, int64_t row, int
     for (int64_t c = 0; c < x->count; c++) {
         const cell *l = x->line[c];
         const int64_t e = l->number;
-        const double *v = d->parts[x->list.kind[e]].v + x->list.source[e] * width + (int64_t)head * d->dim;
+        const double *v =
+            d->parts[x->list.kind[e]].v + x->list.source[e] * width + (int64_t)head * d->dim;
         const double share = l->m * l->p;
         for (int32_t i = 0; i < d->dim; i++) out[i] += share * v[i];
         if (d->weights) d->weights[e * d->heads + head] = l->p;
@@ -129,7 +137,8 @@ static void backward_row(const dense_attend *d, const matrix *x, int64_t row, in
     for (int64_t c = 0; c < x->count; c++) {
         cell *l = x->line[c];
         const int64_t e = l->number;
-        const double *v = d->parts[x->list.kind[e]].v + x->list.source[e] * width + (int64_t)head * d->dim;
+        const double *v =
+            d->parts[x->list.kind[e]].v + x->list.source[e] * width + (int64_t)head * d->dim;
         l->dp = l->m * inner(dout, v, d->dim);
         mean += l->p * l->dp;
     }

@@ -1,5 +1,6 @@
-/* dense.h - masked dense attention in double, written from the equations of backend.h's head alone: a score matrix
- * [rows][all sources][multiplicity] per head with -inf where no edge is. Slow, and shares no code with kernels/ref. */
+/* dense.h - masked dense attention in double, written from the equations of backend.h's head alone:
+ * a score matrix [rows][all sources][multiplicity] per head with -inf where no edge is. Slow, and
+ * shares no code with kernels/ref. */
 #ifndef GSA_TEST_DENSE_H
 #define GSA_TEST_DENSE_H
 #include "support/edges_of.h"
@@ -25,7 +26,8 @@ typedef struct dense_attend {
 void dense_run(const dense_attend *problem);
 
 /* The factor that the stated key gives: 0 or 1/(1-p). */
-double dense_attention_factor(const gsa_dropout *dropout, const gsa_edges *edges, int64_t row, int32_t k, int32_t head);
+double dense_attention_factor(const gsa_dropout *dropout, const gsa_edges *edges, int64_t row,
+                              int32_t k, int32_t head);
 double dense_state_factor(const gsa_dropout *dropout, int64_t row, int64_t column);
 
 #endif

@@ -6,9 +6,10 @@
 
 #define S(i) (r->shape[i])
 
-/* ---- dropout of states: rows, cols, p in percent ---- */
-static const op_shape dropout_shapes[] = { { 0, 5, 30 }, { 5, 0, 30 },     { 1, 1, 0 },      { 7, 10, 30 },
-                                           { 7, 3, 90 }, { 300, 101, 50 }, { 20, 1000, 10 }, { 9, 33, 20 } };
+/* ---- dropout of states: rows, cols, p in percent ------------------------------------------- */
+static const op_shape dropout_shapes[] = { { 0, 5, 30 },     { 5, 0, 30 }, { 1, 1, 0 },
+                                           { 7, 10, 30 },    { 7, 3, 90 }, { 300, 101, 50 },
+                                           { 20, 1000, 10 }, { 9, 33, 20 } };
 static const op_shape dropout_grads[] = { { 5, 6, 30 }, { 4, 3, 0 } };
 static const op_shape dropout_big[] = { { 3000, 37, 20 }, { 50, 1001, 50 } };
 
@@ -55,15 +56,20 @@ static void dropout_oracle_backward(rig *r)
     dropout_apply(r, R_DY(0), R_DX(1), 1);
 }
 
-/* ---- aggregate: nodes, cols, mean, examples ---- */
-static const op_shape aggregate_shapes[] = { { 0, 3, 0, 1 },  { 1, 1, 1, 1 },    { 20, 0, 0, 2 },    { 20, 7, 0, 3 },
-                                             { 20, 7, 1, 3 }, { 60, 100, 0, 1 }, { 60, 130, 1, 20 }, { 200, 33, 1, 4 } };
+/* ---- aggregate: nodes, cols, mean, examples ------------------------------------------------ */
+static const op_shape aggregate_shapes[] = { { 0, 3, 0, 1 },     { 1, 1, 1, 1 },
+                                             { 20, 0, 0, 2 },    { 20, 7, 0, 3 },
+                                             { 20, 7, 1, 3 },    { 60, 100, 0, 1 },
+                                             { 60, 130, 1, 20 }, { 200, 33, 1, 4 } };
 static const op_shape aggregate_grads[] = { { 8, 3, 0, 2 }, { 8, 3, 1, 2 } };
-static const op_shape aggregate_big[] = { { 600, 100, 1, 30 }, { 600, 70, 0, 1 }, { 600, 5, 1, 3 } };
+static const op_shape aggregate_big[] = { { 600, 100, 1, 30 },
+                                          { 600, 70, 0, 1 },
+                                          { 600, 5, 1, 3 } };
 
 static void aggregate_setup(rig *r)
 {
-    rig_edges(r, (edges_wish){ .examples = (int32_t)S(3), .kinds = 3, .row_kinds = 2, .nodes = S(0) });
+    rig_edges(r,
+              (edges_wish){ .examples = (int32_t)S(3), .kinds = 3, .row_kinds = 2, .nodes = S(0) });
     rig_real(r, "y", RIG_OUTPUT, r->device.rows, S(1), 1);
     for (int32_t k = 0; k < 3; k++) rig_real(r, "v", RIG_INPUT, r->device.part_rows[k], S(1), 1);
 }
@@ -90,7 +96,8 @@ static void aggregate_walk(rig *r, int backward)
     if (!backward)
         for (int64_t i = 0; i < edges->rows * S(1); i++) R_Y(0)[i] = 0;
     for (int64_t e = 0; e < list.total; e++) {
-        const double degree = (double)(edges->edge_offset[list.row[e] + 1] - edges->edge_offset[list.row[e]]);
+        const double degree =
+            (double)(edges->edge_offset[list.row[e] + 1] - edges->edge_offset[list.row[e]]);
         for (int64_t c = 0; c < S(1); c++) {
             const int64_t to = list.row[e] * S(1) + c, from = list.source[e] * S(1) + c;
             if (backward) R_DX(1 + list.kind[e])[from] += R_DY(0)[to] / (S(2) ? degree : 1);
@@ -108,7 +115,7 @@ static void aggregate_oracle_backward(rig *r)
     aggregate_walk(r, 1);
 }
 
-/* ---- attend: nodes, heads, head_dim, examples, flags ---- */
+/* ---- attend: nodes, heads, head_dim, examples, flags --------------------------------------- */
 enum { VECTORS = 1, BIAS = 2, DROP = 4, WEIGHTS = 8, ALIAS = 16, ONLY_V = 32, INFINITE = 64 };
 static const op_shape attend_shapes[] = {
     { 0, 2, 3, 1, 0 },
@@ -128,7 +135,8 @@ static const op_shape attend_shapes[] = {
     { 30, 4, 6, 2, ALIAS | DROP | 2 },
     { 100, 2, 64, 2, 4 },
 };
-/* Not those whose rows of one edge have a gradient of nothing but rounding, with nothing beside it to measure that by. */
+/* Not those whose rows of one edge have a gradient of nothing but rounding, with nothing beside it
+ * to measure that by. */
 static const op_shape attend_first_shapes[] = {
     { 0, 2, 3, 2, 0 },
     { 20, 3, 5, 3, 0 },
@@ -173,7 +181,8 @@ static void attend_setup(rig *r)
     rig_real(r, "out", RIG_OUTPUT, e->rows, heads * dim, 1);
     rig_real(r, "lse", RIG_KEPT, e->rows, heads, 1);
     if (flags & VECTORS) rig_real(r, "r", RIG_INPUT, 5, dim, 1);
-    /* A label's bias gradient sums slopes of all its edges, which cancel: how far it may be off goes by the largest of the table. */
+    /* A label's bias gradient sums slopes of all its edges, which cancel: how far it may be off
+     * goes by the largest of the table. */
     if (flags & BIAS) rig_real(r, "b", RIG_INPUT, 1, 5 * heads, 1);
     if (flags & WEIGHTS) rig_real(r, "weights", RIG_KEPT, e->edge_total, heads, 1);
     if (flags & INFINITE)
@@ -195,7 +204,8 @@ static void *wanted(rig *r, int tensor, int is_v)
 
 enum { ADDED = 1, FIRST };
 
-static gsa_status attend_call(rig *r, gsa_status (*op)(gsa_backend *b, const gsa_attend_args *args), int backward)
+static gsa_status attend_call(rig *r, gsa_status (*op)(gsa_backend *b, const gsa_attend_args *args),
+                              int backward)
 {
     gsa_part parts[GSA_MAX_KINDS] = { { 0 } };
     const int vectors = rig_find(r, "r"), bias = rig_find(r, "b"), weights = rig_find(r, "weights");
@@ -266,7 +276,8 @@ static void attend_dense(rig *r, int backward)
                        .parts = parts,
                        .out = R_Y(5),
                        .lse = R_Y(6) };
-    d.dropout = host_dropout(r, room, room + edges->examples + 1, room + edges->examples + edges->rows + 2, edges->rows);
+    d.dropout = host_dropout(r, room, room + edges->examples + 1,
+                             room + edges->examples + edges->rows + 2, edges->rows);
     if (vectors >= 0) d.r = R_X(vectors);
     if (bias >= 0) d.bias = R_X(bias);
     if (weights >= 0) d.weights = R_Y(weights);
@@ -296,14 +307,17 @@ static void attend_oracle_first(rig *r)
 
 /* Tests of levels take the last one. */
 const op_case graph_cases[] = {
-    { "dropout", "dropout_forward dropout_backward", OP_SHAPES(dropout_shapes), OP_SHAPES(dropout_grads),
-      OP_SHAPES(dropout_big), dropout_setup, dropout_forward, dropout_backward, dropout_oracle, dropout_oracle_backward },
-    { "aggregate", "aggregate_forward aggregate_backward", OP_SHAPES(aggregate_shapes), OP_SHAPES(aggregate_grads),
-      OP_SHAPES(aggregate_big), aggregate_setup, aggregate_forward, aggregate_backward, aggregate_oracle,
-      aggregate_oracle_backward },
-    { "attend, first", "attend_backward", OP_SHAPES(attend_first_shapes), attend_grads, 0, OP_SHAPES(attend_big),
-      attend_setup, attend_forward, attend_first, attend_oracle, attend_oracle_first },
-    { "attend", "attend_forward attend_backward", OP_SHAPES(attend_shapes), OP_SHAPES(attend_grads), OP_SHAPES(attend_big),
-      attend_setup, attend_forward, attend_backward, attend_oracle, attend_oracle_backward },
+    { "dropout", "dropout_forward dropout_backward", OP_SHAPES(dropout_shapes),
+      OP_SHAPES(dropout_grads), OP_SHAPES(dropout_big), dropout_setup, dropout_forward,
+      dropout_backward, dropout_oracle, dropout_oracle_backward },
+    { "aggregate", "aggregate_forward aggregate_backward", OP_SHAPES(aggregate_shapes),
+      OP_SHAPES(aggregate_grads), OP_SHAPES(aggregate_big), aggregate_setup, aggregate_forward,
+      aggregate_backward, aggregate_oracle, aggregate_oracle_backward },
+    { "attend, first", "attend_backward", OP_SHAPES(attend_first_shapes), attend_grads, 0,
+      OP_SHAPES(attend_big), attend_setup, attend_forward, attend_first, attend_oracle,
+      attend_oracle_first },
+    { "attend", "attend_forward attend_backward", OP_SHAPES(attend_shapes), OP_SHAPES(attend_grads),
+      OP_SHAPES(attend_big), attend_setup, attend_forward, attend_backward, attend_oracle,
+      attend_oracle_backward },
 };
 const int graph_case_count = (int)(sizeof graph_cases / sizeof *graph_cases);

@@ -1,5 +1,5 @@
-/* level_rig.h - the frame of a call of attention at one level of the cpu backend: a rig without tensors, whose graph the test makes. For tests
- * under Check. */
+/* level_rig.h - the frame of a call of attention at one level of the cpu backend: a rig without
+ * tensors, whose graph the test makes. For tests under Check. */
 #ifndef GSA_TEST_LEVEL_RIG_H
 #define GSA_TEST_LEVEL_RIG_H
 #include "rig.h"
@@ -20,9 +20,12 @@ static inline void level_rig_attend(const rig *r, const gsa_attend_args *args)
     if (args->dout) ck_assert_int_eq(r->b->attend_backward(r->b, args), GSA_OK);
 }
 
-/* A call on a backend whose memory comes by `faults`; what fails says why. The graph is the test's, made without faults. */
+/* A call on a backend whose memory comes by `faults`; what fails says why. The graph is the test's,
+ * made without faults. */
 static inline gsa_status level_rig_faulty(gsa_faults *faults, int level, const rig *r,
-                                          gsa_status (*call)(gsa_backend *b, const gsa_edges *edges, void *context), void *context)
+                                          gsa_status (*call)(gsa_backend *b, const gsa_edges *edges,
+                                                             void *context),
+                                          void *context)
 {
     gsa_error error = { 0 };
     gsa_backend *b;

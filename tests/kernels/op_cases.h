@@ -1,5 +1,5 @@
-/* op_cases.h - one table of the backend's ops, used by three suites: parity with an oracle in double, central differences,
- * same bits for any number of threads. */
+/* op_cases.h - one table of the backend's ops, used by three suites: parity with an oracle in
+ * double, central differences, same bits for any number of threads. */
 #ifndef GSA_TEST_OP_CASES_H
 #define GSA_TEST_OP_CASES_H
 #include "rig.h"
@@ -11,7 +11,8 @@ typedef struct op_case {
     const char *covers;     /* entries of gsa_backend that this case calls */
     const op_shape *shapes; /* parity */
     int shape_count;
-    const op_shape *grad_shapes; /* central differences; the last number 1: random inputs only (the op has a kink) */
+    const op_shape *grad_shapes; /* central differences; the last number 1: random inputs only (the
+                                    op has a kink) */
     int grad_count;
     const op_shape *big_shapes; /* threads: more items than threads */
     int big_count;

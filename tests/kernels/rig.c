@@ -84,7 +84,8 @@ static void make_array(rig *r, const rig_tensor *t, rig_array *a)
     a->want = host(t->count, sizeof(double));
 }
 
-/* The starting values as the backend rounds them; `want` starts there, since gradients and in-place ops add. */
+/* The starting values as the backend rounds them; `want` starts there, since gradients and in-place
+ * ops add. */
 static void start_array(rig *r, const rig_tensor *t, rig_array *a)
 {
     char *bytes = host(t->count * t->bytes, 1);
@@ -101,12 +102,18 @@ static int has_gradient(int role)
     return role == RIG_INPUT || role == RIG_OUTPUT || role == RIG_INOUT;
 }
 
-static rig_tensor *new_tensor(rig *r, const char *name, int type, int role, int64_t count, int64_t row)
+static rig_tensor *new_tensor(rig *r, const char *name, int type, int role, int64_t count,
+                              int64_t row)
 {
     if (r->count == RIG_TENSORS) abort();
     rig_tensor *t = &r->t[r->count++];
-    const int bytes = type == RIG_REAL ? r->b->real_bytes : type == RIG_BYTE ? 1 : type == RIG_INT32 ? 4 : 8;
-    *t = (rig_tensor){ .name = name, .type = type, .role = role, .bytes = bytes, .count = count, .row = row };
+    const int bytes = type == RIG_REAL    ? r->b->real_bytes
+                      : type == RIG_BYTE  ? 1
+                      : type == RIG_INT32 ? 4
+                                          : 8;
+    *t = (rig_tensor){
+        .name = name, .type = type, .role = role, .bytes = bytes, .count = count, .row = row
+    };
     make_array(r, t, &t->data);
     return t;
 }
@@ -123,7 +130,8 @@ int rig_real(rig *r, const char *name, int role, int64_t rows, int64_t cols, dou
 {
     rig_tensor *t = new_tensor(r, name, RIG_REAL, role, rows * cols, cols > 0 ? cols : 1);
     for (int64_t i = 0; i < t->count; i++)
-        t->data.start[i] = role == RIG_OUTPUT || role == RIG_KEPT ? NAN : draw(r, role, i % t->row, scale);
+        t->data.start[i] =
+            role == RIG_OUTPUT || role == RIG_KEPT ? NAN : draw(r, role, i % t->row, scale);
     start_array(r, t, &t->data);
     if (has_gradient(role)) {
         make_array(r, t, &t->grad);
@@ -182,17 +190,20 @@ void rig_graph(rig *r)
     r->has_edges = 1;
 }
 
-/* Rows belong to examples of three rows each; the examples have numbers that are not their places. */
+/* Rows belong to examples of three rows each; the examples have numbers that are not their
+ * places. */
 void rig_dropout(rig *r, double p, int64_t rows)
 {
     const int64_t examples = r->has_edges ? r->maker.view.examples : rows / 3 + 1;
-    double *id = host(examples, sizeof *id), *example = host(rows, sizeof *example), *local = host(rows, sizeof *local);
+    double *id = host(examples, sizeof *id), *example = host(rows, sizeof *example),
+           *local = host(rows, sizeof *local);
     for (int64_t e = 0; e < examples; e++) id[e] = (double)(1000 + 7 * e);
     for (int64_t i = 0; i < rows; i++) example[i] = (double)(i / 3), local[i] = (double)(i % 3);
     const int ids = rig_other(r, "example_id", RIG_INT32, RIG_CONST, examples, id);
     r->dropout = (gsa_dropout){ .p = p, .seed = 11, .step = 5, .site = 3, .example_id = R_AT(ids) };
     if (!r->has_edges) {
-        r->dropout.row_example = R_AT(rig_other(r, "row_example", RIG_INT32, RIG_CONST, rows, example));
+        r->dropout.row_example =
+            R_AT(rig_other(r, "row_example", RIG_INT32, RIG_CONST, rows, example));
         r->dropout.row_local = R_AT(rig_other(r, "row_local", RIG_INT32, RIG_CONST, rows, local));
     }
     free(id);
@@ -261,7 +272,8 @@ static int band_touched(rig *r, const rig_tensor *t, const rig_array *a, const c
         const int64_t at = i < BAND ? i : bytes + i;
         if (whole[at] != PATTERN) {
             touched = 1;
-            fprintf(stderr, "%s%s: the guard band was written at byte %lld\n", what, t->name, (long long)(at - BAND));
+            fprintf(stderr, "%s%s: the guard band was written at byte %lld\n", what, t->name,
+                    (long long)(at - BAND));
         }
     }
     free(whole);
@@ -286,8 +298,8 @@ static double scale_of(const double *want, int64_t count)
     return top;
 }
 
-static int compare_array(const rig_tensor *t, const rig_array *a, const char *name, const char *what, double nmse,
-                         double per_row)
+static int compare_array(const rig_tensor *t, const rig_array *a, const char *name,
+                         const char *what, double nmse, double per_row)
 {
     const double whole = scale_of(a->want, t->count);
     double gap2 = 0, want2 = 0;
@@ -301,8 +313,8 @@ static int compare_array(const rig_tensor *t, const rig_array *a, const char *na
                 continue;
             }
             if (!(fabs(got - want) <= per_row * scale)) {
-                fprintf(stderr, "%s: %s%s[%lld] = %.17g, expected %.17g (row scale %.3g)\n", name, what, t->name,
-                        (long long)i, got, want, scale);
+                fprintf(stderr, "%s: %s%s[%lld] = %.17g, expected %.17g (row scale %.3g)\n", name,
+                        what, t->name, (long long)i, got, want, scale);
                 return 1;
             }
             gap2 += (got - want) * (got - want);
@@ -310,7 +322,8 @@ static int compare_array(const rig_tensor *t, const rig_array *a, const char *na
         }
     }
     if (gap2 <= nmse * want2) return 0;
-    fprintf(stderr, "%s: %s%s: NMSE %.3g, at most %.3g was expected\n", name, what, t->name, gap2 / want2, nmse);
+    fprintf(stderr, "%s: %s%s: NMSE %.3g, at most %.3g was expected\n", name, what, t->name,
+            gap2 / want2, nmse);
     return 1;
 }
 
@@ -319,8 +332,10 @@ int rig_compare(const rig *r, const char *name, int gradients, double nmse, doub
     int wrong = 0;
     for (int i = 0; i < r->count; i++) {
         const rig_tensor *t = &r->t[i];
-        if (gradients && t->role == RIG_INPUT) wrong |= compare_array(t, &t->grad, name, "d", nmse, per_row);
-        if (!gradients) wrong |= compare_array(t, &t->data, name, "", nmse, per_row); /* inputs: unchanged */
+        if (gradients && t->role == RIG_INPUT)
+            wrong |= compare_array(t, &t->grad, name, "d", nmse, per_row);
+        if (!gradients)
+            wrong |= compare_array(t, &t->data, name, "", nmse, per_row); /* inputs: unchanged */
     }
     return wrong;
 }

@@ -1,6 +1,6 @@
-/* rig.h - tensors for tests of ops. Each stands in the backend's memory between two guard bands of 1 KiB, has a copy in
- * double on the host (`value`, rounded as the backend holds it), the expected result beside it (`want`), and where it takes
- * part in backward a gradient with the same three. */
+/* rig.h - tensors for tests of ops. Each stands in the backend's memory between two guard bands of
+ * 1 KiB, has a copy in double on the host (`value`, rounded as the backend holds it), the expected
+ * result beside it (`want`), and where it takes part in backward a gradient with the same three. */
 #ifndef GSA_TEST_RIG_H
 #define GSA_TEST_RIG_H
 #include "support/compare.h"
@@ -48,11 +48,13 @@ typedef struct rig {
 void rig_begin(rig *r, gsa_backend *b, uint64_t seed, int fill, const int64_t *shape);
 /* Makes the next tensor; values are normal with deviation `scale`. Returns its place. */
 int rig_real(rig *r, const char *name, int role, int64_t rows, int64_t cols, double scale);
-/* A constant array of int32, int64, double or bytes with these values; or an output (values NULL). */
+/* A constant array of int32, int64, double or bytes with these values; or an output (values
+ * NULL). */
 int rig_other(rig *r, const char *name, int type, int role, int64_t count, const double *values);
 /* Sets one value of a tensor, host and backend, as its starting value. */
 void rig_set(rig *r, int tensor, int64_t i, double value);
-/* A gradient that holds nothing yet, of which all is to be written: NaN in the backend; and zeros in what is expected, for an oracle that adds. */
+/* A gradient that holds nothing yet, of which all is to be written: NaN in the backend; and zeros
+ * in what is expected, for an oracle that adds. */
 void rig_soil(rig *r, int tensor);
 void rig_start_at_zeros(rig *r, int tensor);
 int rig_find(const rig *r, const char *name); /* -1: none */
@@ -64,7 +66,8 @@ void rig_end(rig *r);
 void rig_restart(rig *r);      /* every array back to its starting values */
 void rig_fetch(rig *r);        /* from the backend to `value` */
 int rig_bands_touched(rig *r); /* 0, or prints where */
-/* Compares value with want of everything that forward (or backward) writes: NMSE and max error over row scale. */
+/* Compares value with want of everything that forward (or backward) writes: NMSE and max error over
+ * row scale. */
 int rig_compare(const rig *r, const char *name, int gradients, double nmse, double per_row);
 
 #define R_AT(i) (r->t[i].data.at) /* in the backend */

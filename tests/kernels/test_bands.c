@@ -1,5 +1,6 @@
-/* Bands of the cpu backend (kernels/cpu/attention/band.h): rows whose runs follow one another, at random, against the oracle; and that neither
- * threads, nor batching, nor outputs that go past the caches change a bit. */
+/* Bands of the cpu backend (kernels/cpu/attention/band.h): rows whose runs follow one another, at
+ * random, against the oracle; and that neither threads, nor batching, nor outputs that go past the
+ * caches change a bit. */
 #include "kernels/cpu/cpu.h"
 #include "level_rig.h"
 #include "oracle_check.h"
@@ -18,23 +19,29 @@ static int32_t below(gsa_dice *dice, int64_t end)
 
 static const int dims[] = { 1, 3, 8, 15, 16, 17, 31, 33, 50, 64, 65, 100, 128, 200, 256 };
 
-/* Some runs that move on with the rows or stay; `broken`: each 7th row has an edge more, so that its band is none; `alone` > 0: one run of so
- * many edges that moves on. */
-static void make_bands(rig *r, gsa_dice *dice, int32_t examples, int32_t rows, int broken, int32_t alone)
+/* Some runs that move on with the rows or stay; `broken`: each 7th row has an edge more, so that
+ * its band is none; `alone` > 0: one run of so many edges that moves on. */
+static void make_bands(rig *r, gsa_dice *dice, int32_t examples, int32_t rows, int broken,
+                       int32_t alone)
 {
     const int64_t part_rows[2] = { (int64_t)examples * NODES, (int64_t)examples * NODES };
     gsa_run runs[RUNS];
     int32_t move[RUNS];
     int64_t first[8] = { 0 };
-    const int32_t count = alone ? 1 : 2 + below(dice, RUNS - 1); /* of one label alone the gradient is 0 but for rounding */
+    const int32_t count =
+        alone
+            ? 1
+            : 2 + below(dice, RUNS - 1); /* of one label alone the gradient is 0 but for rounding */
     for (int32_t i = 0; i < count; i++) {
         const int32_t step = below(dice, 4) ? 1 : below(dice, 5) - 2;
         const int32_t edges = 1 + below(dice, i == 0 ? 12 : 5);
-        runs[i] = (gsa_run){ (step < 0 ? 32 : 10) + below(dice, 5), edges, step, i, 0, below(dice, 2) };
+        runs[i] =
+            (gsa_run){ (step < 0 ? 32 : 10) + below(dice, 5), edges, step, i, 0, below(dice, 2) };
         if (i < 2 && edges <= 4) runs[i].label_step = below(dice, 2);
         move[i] = below(dice, 4) ? 1 : 0;
     }
-    if (alone) runs[0] = (gsa_run){ below(dice, 5), alone, 1, 0, alone == 5, below(dice, 2) }, move[0] = 1;
+    if (alone)
+        runs[0] = (gsa_run){ below(dice, 5), alone, 1, 0, alone == 5, below(dice, 2) }, move[0] = 1;
     edges_begin(&r->maker, 2, part_rows, 5);
     for (int32_t e = 0; e < examples; e++)
         for (int32_t row = 0; row < rows; row++) {
@@ -60,7 +67,8 @@ static void check_one(int at, int dim, int flags, int seed, int32_t alone)
     gsa_dice dice = { (uint64_t)(100 * seed + dim) };
     rig r;
     ck_assert_int_eq(gsa_backend_cpu(NULL, level[at], 1, &b, NULL), GSA_OK);
-    snprintf(name, sizeof name, "%s, head_dim %d, flags %d, seed %d, %d edges", b->name, dim, flags, seed, (int)alone);
+    snprintf(name, sizeof name, "%s, head_dim %d, flags %d, seed %d, %d edges", b->name, dim, flags,
+             seed, (int)alone);
     rig_begin(&r, b, (uint64_t)seed, RIG_RANDOM, shape);
     make_bands(&r, &dice, 2, alone ? 24 : 1 + (seed * 5 + dim) % 24, seed % 3 == 0, alone);
     equals_the_oracle(&r, op, name);
@@ -80,7 +88,8 @@ START_TEST(equal_the_oracle)
 }
 END_TEST
 
-/* One stripe, whose scores are worked out along it: each number of edges on either side of a vector's fours. */
+/* One stripe, whose scores are worked out along it: each number of edges on either side of a
+ * vector's fours. */
 START_TEST(one_stripe)
 {
     static const int flags[] = { 0, 4, 32 };
@@ -91,36 +100,42 @@ START_TEST(one_stripe)
 }
 END_TEST
 
-/* ---- bits ------------------------------------------------------------------------------------------------------------------- */
+/* ---- bits ---------------------------------------------------------------------------------- */
 
 enum { WIDTH = 64, HEADS = 4, WINDOW = 2 };
 
-/* `examples` copies of a window over `rows` rows, with one set of numbers, twice the heads past the caches: out, dq, dk, dv. */
-static void windows(int at, int threads, int32_t examples, int32_t rows, int32_t dim, double drop, const float *numbers,
-                    float *to)
+/* `examples` copies of a window over `rows` rows, with one set of numbers, twice the heads past the
+ * caches: out, dq, dk, dv. */
+static void windows(int at, int threads, int32_t examples, int32_t rows, int32_t dim, double drop,
+                    const float *numbers, float *to)
 {
-    const int64_t width = (int64_t)HEADS * dim, count = (int64_t)examples * rows * width, one = rows * width;
+    const int64_t width = (int64_t)HEADS * dim, count = (int64_t)examples * rows * width,
+                  one = rows * width;
     const int64_t part_rows[1] = { (int64_t)examples * rows };
     rig r = level_rig(level[at], threads);
     float *x = r.b->alloc(r.b, 8 * count * (int64_t)sizeof *x),
           *lse = r.b->alloc(r.b, examples * rows * HEADS * (int64_t)sizeof *x);
     int64_t *first = calloc((size_t)examples + 1, sizeof *first);
-    int32_t *id = calloc((size_t)examples, sizeof *id); /* one number for all: they drop the same edges */
+    int32_t *id =
+        calloc((size_t)examples, sizeof *id); /* one number for all: they drop the same edges */
     ck_assert(x && lse && first && id);
     memset(x, 0, sizeof *x * (size_t)(8 * count));
     for (int p = 0; p < 4; p++)
-        for (int32_t e = 0; e < examples; e++) memcpy(x + p * count + e * one, numbers + p * one, sizeof *x * (size_t)one);
+        for (int32_t e = 0; e < examples; e++)
+            memcpy(x + p * count + e * one, numbers + p * one, sizeof *x * (size_t)one);
     edges_begin(&r.maker, 1, part_rows, 1);
     for (int32_t e = 0; e < examples; e++)
         for (int32_t row = 0; row < rows; row++) {
-            const int32_t low = row < WINDOW ? 0 : row - WINDOW, high = row + WINDOW < rows ? row + WINDOW : rows - 1;
+            const int32_t low = row < WINDOW ? 0 : row - WINDOW,
+                          high = row + WINDOW < rows ? row + WINDOW : rows - 1;
             edges_row(&r.maker, e, row);
             edges_run(&r.maker, (gsa_run){ e * rows + low, high - low + 1, 1, 0, 0, 0 });
         }
     for (int32_t e = 0; e <= examples; e++) first[e] = (int64_t)e * rows;
     edges_done(&r.maker, examples, 1, first);
     rig_graph(&r);
-    const gsa_part parts[GSA_MAX_KINDS] = { { x + count, x + 2 * count, x + 6 * count, x + 7 * count } };
+    const gsa_part parts[GSA_MAX_KINDS] = { { x + count, x + 2 * count, x + 6 * count,
+                                              x + 7 * count } };
     const gsa_attend_args args = { .edges = &r.device,
                                    .heads = HEADS,
                                    .head_dim = dim,
@@ -134,12 +149,14 @@ static void windows(int at, int threads, int32_t examples, int32_t rows, int32_t
                                    .dq = x + 5 * count };
     gsa_cpu_formats formats;
     ck_assert(gsa_cpu_probe_of(level[at])->formats(&args, &formats));
-    ck_assert_msg(formats.dia >= (rows - 12) * (int64_t)examples, "%lld rows in bands", (long long)formats.dia);
+    ck_assert_msg(formats.dia >= (rows - 12) * (int64_t)examples, "%lld rows in bands",
+                  (long long)formats.dia);
     level_rig_attend(&r, &args);
     for (int p = 0; p < 4; p++) { /* of the last example; the others are equal to it */
         const float *y = x + (4 + p) * count;
         for (int32_t e = 1; e < examples; e++)
-            ck_assert_msg(memcmp(y, y + e * one, sizeof *x * (size_t)one) == 0, "plane %d of example %d differs", p, (int)e);
+            ck_assert_msg(memcmp(y, y + e * one, sizeof *x * (size_t)one) == 0,
+                          "plane %d of example %d differs", p, (int)e);
         memcpy(to + p * one, y, sizeof *x * (size_t)one);
     }
     free(first), free(id);
@@ -152,30 +169,43 @@ START_TEST(nothing_changes_a_bit)
     enum { ROWS = 67, MOST = ROWS * HEADS * WIDTH };
     static const struct {
         int threads, examples, dim;
-    } ways[] = { { 1, 1, 50 }, { 1, 5, 50 },  { 2, 5, 50 },    { 3, 3, 50 },
-                 { 8, 2, 50 }, { 16, 7, 50 }, { 1, 1, WIDTH }, { 2, 250, WIDTH } /* 2^22 numbers: outputs are streamed */ };
+    } ways[] = {
+        { 1, 1, 50 },  { 1, 5, 50 },    { 2, 5, 50 },     { 3, 3, 50 }, { 8, 2, 50 },
+        { 16, 7, 50 }, { 1, 1, WIDTH }, { 2, 250, WIDTH } /* 2^22 numbers: outputs are streamed
+                                                           */
+    };
     static float numbers[4 * MOST], want[4 * MOST], got[4 * MOST];
     gsa_dice dice = { 8 };
     for (int i = 0; i < 4 * MOST; i++) numbers[i] = (float)gsa_normal(&dice);
     for (int at = 0; at < LEVELS; at++)
         for (int i = 0; i < GSA_COUNT(ways) && gsa_cpu_has(level[at]); i++) {
             const int is_first = i == 0 || ways[i].dim != ways[i - 1].dim;
-            windows(at, ways[i].threads, ways[i].examples, ROWS, ways[i].dim, _i ? 0.2 : 0, numbers, is_first ? want : got);
+            windows(at, ways[i].threads, ways[i].examples, ROWS, ways[i].dim, _i ? 0.2 : 0, numbers,
+                    is_first ? want : got);
             if (!is_first)
-                ck_assert_msg(memcmp(want, got, sizeof *got * (size_t)(4 * ROWS * HEADS * ways[i].dim)) == 0,
-                              "%d threads, %d examples, heads of %d", ways[i].threads, ways[i].examples, ways[i].dim);
+                ck_assert_msg(
+                    memcmp(want, got, sizeof *got * (size_t)(4 * ROWS * HEADS * ways[i].dim)) == 0,
+                    "%d threads, %d examples, heads of %d", ways[i].threads, ways[i].examples,
+                    ways[i].dim);
         }
 }
 END_TEST
 
-/* `examples` copies of two kinds of ROWS rows that all read the same sources; rows of a kind stand together, so that with one example
- * those of the second go on where the first kind's end. `to`: the first example's outputs, by kind. */
-enum { KIND_ROWS = 10, SHARED = 5, KIND_HEADS = 3, KIND_DIM = 50, KIND_COUNT = KIND_ROWS * KIND_HEADS * KIND_DIM };
+/* `examples` copies of two kinds of ROWS rows that all read the same sources; rows of a kind stand
+ * together, so that with one example those of the second go on where the first kind's end. `to`:
+ * the first example's outputs, by kind. */
+enum {
+    KIND_ROWS = 10,
+    SHARED = 5,
+    KIND_HEADS = 3,
+    KIND_DIM = 50,
+    KIND_COUNT = KIND_ROWS * KIND_HEADS * KIND_DIM
+};
 static void two_kinds(int at, int32_t examples, const float *numbers, float to[2][KIND_COUNT])
 {
     enum { COPY = SHARED * KIND_HEADS * KIND_DIM, MOST = 3 };
-    static float q[2 * MOST * KIND_COUNT], k[MOST * COPY], v[MOST * COPY], out[2 * MOST * KIND_COUNT],
-        lse[2 * MOST * KIND_ROWS * KIND_HEADS];
+    static float q[2 * MOST * KIND_COUNT], k[MOST * COPY], v[MOST * COPY],
+        out[2 * MOST * KIND_COUNT], lse[2 * MOST * KIND_ROWS * KIND_HEADS];
     const int64_t part_rows[1] = { (int64_t)examples * SHARED };
     int64_t first[2 * (MOST + 1)];
     rig r = level_rig(level[at], 1);
@@ -206,7 +236,8 @@ static void two_kinds(int at, int32_t examples, const float *numbers, float to[2
                                    .out = out,
                                    .lse = lse };
     level_rig_attend(&r, &args);
-    for (int kind = 0; kind < 2; kind++) memcpy(to[kind], out + kind * examples * KIND_COUNT, sizeof to[kind]);
+    for (int kind = 0; kind < 2; kind++)
+        memcpy(to[kind], out + kind * examples * KIND_COUNT, sizeof to[kind]);
     level_rig_end(&r);
 }
 
@@ -219,15 +250,19 @@ START_TEST(no_band_has_rows_of_two_kinds)
         if (!gsa_cpu_has(level[at])) continue;
         two_kinds(at, 1, numbers, alone);
         two_kinds(at, 3, numbers, batched);
-        ck_assert_msg(memcmp(alone, batched, sizeof alone) == 0, "level %d: the batch changes bits", level[at]);
+        ck_assert_msg(memcmp(alone, batched, sizeof alone) == 0, "level %d: the batch changes bits",
+                      level[at]);
     }
 }
 END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test values[] = { GSA_LOOP(equal_the_oracle, GSA_COUNT(dims)), GSA_LOOP(one_stripe, GSA_COUNT(dims)) };
-    static const gsa_test bits[] = { GSA_LOOP(nothing_changes_a_bit, 2), GSA_TEST(no_band_has_rows_of_two_kinds) };
-    static const gsa_case cases[] = { GSA_CASE("values", values, 120), GSA_CASE("bits", bits, 120) };
+    static const gsa_test values[] = { GSA_LOOP(equal_the_oracle, GSA_COUNT(dims)),
+                                       GSA_LOOP(one_stripe, GSA_COUNT(dims)) };
+    static const gsa_test bits[] = { GSA_LOOP(nothing_changes_a_bit, 2),
+                                     GSA_TEST(no_band_has_rows_of_two_kinds) };
+    static const gsa_case cases[] = { GSA_CASE("values", values, 120),
+                                      GSA_CASE("bits", bits, 120) };
     return gsa_run_suite("cpu_bands", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -1,4 +1,5 @@
-/* The linear-chain CRF: loss, gradient and best path against all paths of tags; ties, NaN, nothing legal, long sequences. */
+/* The linear-chain CRF: loss, gradient and best path against all paths of tags; ties, NaN, nothing
+ * legal, long sequences. */
 #include "crf_oracle.h"
 #include "support/compare.h"
 #include "support/guard.h"
@@ -68,12 +69,14 @@ static void run(chain *c, int masked)
     b->upload(b, there[9], allowed, sizeof allowed);
     char *g = there[4];
     gsa_crf_args args = { .sequences = 1, .tokens = n, .tags = (int32_t)k, .scale = 1 };
-    args.emissions = there[0], args.transitions = there[1], args.start = there[2], args.end = there[3];
+    args.emissions = there[0], args.transitions = there[1], args.start = there[2],
+    args.end = there[3];
     args.offset = there[7], args.targets = there[8], args.allowed = masked ? there[9] : NULL;
     args.loss = there[5], args.nll = there[10];
     ck_assert_msg(b->crf_forward(b, &args) == GSA_OK, "%s", b->error.text);
     args.dloss = there[6], args.demissions = g, args.dtransitions = g + n * k * b->real_bytes;
-    args.dstart = g + (n * k + k * k) * b->real_bytes, args.dend = g + (n * k + k * k + k) * b->real_bytes;
+    args.dstart = g + (n * k + k * k) * b->real_bytes,
+    args.dend = g + (n * k + k * k + k) * b->real_bytes;
     ck_assert_msg(b->crf_backward(b, &args) == GSA_OK, "%s", b->error.text);
     get(b, &c->nll, there[10], 1);
     get(b, c->grad, there[4], grads);
@@ -96,8 +99,8 @@ static crf_problem problem_of(const chain *c, int masked, double *grad)
                       .end = c->end,
                       .targets = c->targets,
                       .allowed = masked ? c->allowed : NULL };
-    p.demissions = grad, p.dtransitions = grad + n * k, p.dstart = p.dtransitions + k * k, p.dend = p.dstart + k,
-    p.weight = 1;
+    p.demissions = grad, p.dtransitions = grad + n * k, p.dstart = p.dtransitions + k * k,
+    p.dend = p.dstart + k, p.weight = 1;
     return p;
 }
 
@@ -110,8 +113,10 @@ static void fill(chain *c, gsa_dice *dice, int integers, int unobserved)
 {
     for (int i = 0; i < N * K; i++) c->emissions[i] = draw(dice, integers);
     for (int i = 0; i < K * K; i++) c->transitions[i] = draw(dice, integers);
-    for (int i = 0; i < K; i++) c->start[i] = draw(dice, integers), c->end[i] = draw(dice, integers);
-    for (int i = 0; i < N; i++) c->targets[i] = (double)gsa_between(dice, unobserved ? -1 : 0, c->tags - 1);
+    for (int i = 0; i < K; i++)
+        c->start[i] = draw(dice, integers), c->end[i] = draw(dice, integers);
+    for (int i = 0; i < N; i++)
+        c->targets[i] = (double)gsa_between(dice, unobserved ? -1 : 0, c->tags - 1);
     for (int i = 0; i < (K + 2) * K; i++) c->allowed[i] = (double)(gsa_between(dice, 0, 3) != 0);
 }
 
@@ -123,7 +128,8 @@ static chain open_chain(int real)
     return c;
 }
 
-/* Every length to 5, 1 to 4 tags, with and without a mask and unobserved tokens; scores that tie. Many masks leave no legal path. */
+/* Every length to 5, 1 to 4 tags, with and without a mask and unobserved tokens; scores that tie.
+ * Many masks leave no legal path. */
 static void compare_with_all_paths(int real)
 {
     const double most = real == GSA_F64 ? 1e-12 : 1e-5;
@@ -139,15 +145,17 @@ static void compare_with_all_paths(int real)
         const crf_problem p = problem_of(&c, masked, grad);
         const double nll = crf_oracle_nll(&p), score = crf_oracle_best(&p, best);
         illegal += isinf(nll) != 0, none += isinf(score) != 0;
-        ck_assert_msg(nll == c.nll || fabs(nll - c.nll) <= most * (1 + fabs(nll)), "round %d: %.17g, not %.17g", round,
-                      c.nll, nll);
+        ck_assert_msg(nll == c.nll || fabs(nll - c.nll) <= most * (1 + fabs(nll)),
+                      "round %d: %.17g, not %.17g", round, c.nll, nll);
         for (int64_t i = 0; i < c.length * c.tags + c.tags * c.tags + 2 * c.tags; i++)
-            ck_assert_msg(fabs(grad[i] - c.grad[i]) <= most, "round %d: gradient %d is %.17g, not %.17g", round, (int)i,
-                          c.grad[i], grad[i]);
+            ck_assert_msg(fabs(grad[i] - c.grad[i]) <= most,
+                          "round %d: gradient %d is %.17g, not %.17g", round, (int)i, c.grad[i],
+                          grad[i]);
         ck_assert_msg(score == c.score || fabs(score - c.score) <= most * (1 + fabs(score)),
                       "round %d: best %.17g, not %.17g", round, c.score, score);
         for (int64_t t = 0; t < c.length; t++)
-            ck_assert_msg(best[t] == c.path[t], "round %d: tag %d is %g, not %g", round, (int)t, c.path[t], best[t]);
+            ck_assert_msg(best[t] == c.path[t], "round %d: tag %d is %g, not %g", round, (int)t,
+                          c.path[t], best[t]);
     }
     ck_assert_int_ge(illegal, 200);
     ck_assert_int_ge(none, 20);
@@ -180,15 +188,17 @@ START_TEST(nan_stays_nan)
                                                  : c.end + where - 4 * K - K * K;
             *at = NAN;
             run(&c, 0);
-            ck_assert_msg(isnan(c.nll) && isnan(c.score) && isnan(c.grad[0]), "NaN at %d: nll %g, score %g, gradient %g",
-                          where, c.nll, c.score, c.grad[0]);
+            ck_assert_msg(isnan(c.nll) && isnan(c.score) && isnan(c.grad[0]),
+                          "NaN at %d: nll %g, score %g, gradient %g", where, c.nll, c.score,
+                          c.grad[0]);
         }
         gsa_backend_release(c.b);
     }
 }
 END_TEST
 
-/* Scores far apart, where products of exponentials vanish or overflow: the paths through are found all the same. */
+/* Scores far apart, where products of exponentials vanish or overflow: the paths through are found
+ * all the same. */
 START_TEST(far_scores_are_not_lost)
 {
     static const double gaps[] = { 1, 50, 120, 180, 220, 300, 400, 700, 750, 1000, 5000 };
@@ -205,7 +215,8 @@ START_TEST(far_scores_are_not_lost)
     const double nll = crf_oracle_nll(&p);
     ck_assert_msg(fabs(nll - c.nll) <= 1e-6 * (1 + fabs(nll)), "%.17g, not %.17g", c.nll, nll);
     for (int i = 0; i < N * 3 + 9 + 6; i++)
-        ck_assert_msg(fabs(grad[i] - c.grad[i]) < 1e-6, "gradient %d: %.17g, not %.17g", i, c.grad[i], grad[i]);
+        ck_assert_msg(fabs(grad[i] - c.grad[i]) < 1e-6, "gradient %d: %.17g, not %.17g", i,
+                      c.grad[i], grad[i]);
     gsa_backend_release(c.b);
 }
 END_TEST
@@ -226,12 +237,18 @@ START_TEST(long_sequences_keep_their_gradient)
     for (int i = 0; i < LONG; i++) targets[i] = (int32_t)gsa_between(&dice, 0, TAGS - 1);
     ck_assert_int_eq(gsa_backend_ref(NULL, GSA_F32, 1, &narrow, NULL), GSA_OK);
     ck_assert_int_eq(gsa_backend_ref(NULL, GSA_F64, 1, &exact, NULL), GSA_OK);
-    gsa_crf_args args = { .sequences = 1, .tokens = LONG, .tags = TAGS, .offset = offset, .targets = targets, .scale = 1 };
+    gsa_crf_args args = { .sequences = 1,
+                          .tokens = LONG,
+                          .tags = TAGS,
+                          .offset = offset,
+                          .targets = targets,
+                          .scale = 1 };
     args.emissions = x[0], args.transitions = w, args.start = args.end = ends, args.loss = &nll;
     args.dloss = &one, args.demissions = dx;
     ck_assert_int_eq(narrow->crf_forward(narrow, &args), GSA_OK);
     ck_assert_int_eq(narrow->crf_backward(narrow, &args), GSA_OK);
-    args.emissions = wide, args.transitions = w_wide, args.start = args.end = ends_wide, args.loss = &nll_wide;
+    args.emissions = wide, args.transitions = w_wide, args.start = args.end = ends_wide,
+    args.loss = &nll_wide;
     ck_assert_int_eq(exact->crf_forward(exact, &args), GSA_OK);
     ck_assert_msg(fabs((double)nll / nll_wide - 1) < 1e-7, "%g against %g", (double)nll, nll_wide);
     for (int t = 0; t < LONG; t++) {
@@ -244,11 +261,12 @@ START_TEST(long_sequences_keep_their_gradient)
 }
 END_TEST
 
-#define FAILS(call, status, words)                                                                                          \
-    do {                                                                                                                    \
-        b->error.text[0] = 0;                                                                                               \
-        ck_assert_int_eq(call, status);                                                                                     \
-        ck_assert_msg(strstr(b->error.text, words) != NULL, "'%s' lacks '%s'", b->error.text, words);                       \
+#define FAILS(call, status, words)                                                                 \
+    do {                                                                                           \
+        b->error.text[0] = 0;                                                                      \
+        ck_assert_int_eq(call, status);                                                            \
+        ck_assert_msg(strstr(b->error.text, words) != NULL, "'%s' lacks '%s'", b->error.text,      \
+                      words);                                                                      \
     } while (0)
 
 START_TEST(bad_arguments_are_sentences)
@@ -256,15 +274,20 @@ START_TEST(bad_arguments_are_sentences)
     gsa_backend *b;
     const float x[12] = { 0 };
     float loss;
-    const int64_t good[3] = { 0, 1, 2 }, late[3] = { 1, 1, 2 }, falling[3] = { 0, 2, 1 }, few[3] = { 0, 1, 1 },
-                  far[3] = { 0, 1, 3 };
+    const int64_t good[3] = { 0, 1, 2 }, late[3] = { 1, 1, 2 }, falling[3] = { 0, 2, 1 },
+                  few[3] = { 0, 1, 1 }, far[3] = { 0, 1, 3 };
     const int32_t targets[2] = { 0, 3 }, low[2] = { -2, 0 };
-    gsa_crf_args args = {
-        .sequences = 2, .tokens = 2, .tags = 3, .offset = good, .emissions = x, .transitions = x, .scale = 1
-    };
+    gsa_crf_args args = { .sequences = 2,
+                          .tokens = 2,
+                          .tags = 3,
+                          .offset = good,
+                          .emissions = x,
+                          .transitions = x,
+                          .scale = 1 };
     args.start = args.end = x, args.targets = targets, args.loss = &loss, args.dloss = x;
     ck_assert_int_eq(gsa_backend_ref(NULL, GSA_F32, 1, &b, NULL), GSA_OK);
-    FAILS(b->crf_forward(b, &args), GSA_ERR_ARGUMENT, "crf_forward: target 3 of row 1 is outside -1..2");
+    FAILS(b->crf_forward(b, &args), GSA_ERR_ARGUMENT,
+          "crf_forward: target 3 of row 1 is outside -1..2");
     FAILS(b->crf_backward(b, &args), GSA_ERR_ARGUMENT, "crf_backward: target 3 of row 1");
     args.targets = low;
     FAILS(b->crf_forward(b, &args), GSA_ERR_ARGUMENT, "target -2 of row 0");
@@ -285,8 +308,10 @@ START_TEST(bad_arguments_are_sentences)
     args.sequences = 0, args.tokens = 0, args.offset = NULL, args.targets = NULL;
     ck_assert_int_eq(b->crf_forward(b, &args), GSA_OK);
     ck_assert(loss == 0);
-    ck_assert_int_eq(b->crf_backward(b, &args), GSA_OK); /* and gradients that are NULL are skipped */
-    args.sequences = 2, args.tokens = 2, args.offset = good, args.targets = (const int32_t[2]){ 1, 2 };
+    ck_assert_int_eq(b->crf_backward(b, &args),
+                     GSA_OK); /* and gradients that are NULL are skipped */
+    args.sequences = 2, args.tokens = 2, args.offset = good,
+    args.targets = (const int32_t[2]){ 1, 2 };
     ck_assert_int_eq(b->crf_backward(b, &args), GSA_OK);
     gsa_backend_release(b);
 }
@@ -295,9 +320,11 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test paths[] = { GSA_TEST(all_paths_in_double), GSA_TEST(all_paths_in_float) };
-    static const gsa_test special[] = { GSA_TEST(nan_stays_nan), GSA_LOOP(far_scores_are_not_lost, 22),
+    static const gsa_test special[] = { GSA_TEST(nan_stays_nan),
+                                        GSA_LOOP(far_scores_are_not_lost, 22),
                                         GSA_TEST(long_sequences_keep_their_gradient),
                                         GSA_TEST(bad_arguments_are_sentences) };
-    static const gsa_case cases[] = { GSA_CASE("paths", paths, 120), GSA_CASE("special", special, 60) };
+    static const gsa_case cases[] = { GSA_CASE("paths", paths, 120),
+                                      GSA_CASE("special", special, 60) };
     return gsa_run_suite("crf", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -1,7 +1,8 @@
-/* The CUDA backend against oracles and ref. One source, two programs: on the SIMT executor (GSA_ON_EXECUTOR, every build),
- * and on a device.
+/* The CUDA backend against oracles and ref. One source, two programs: on the SIMT executor
+ * (GSA_ON_EXECUTOR, every build), and on a device.
  *
- *   test_cuda_device [CASE...]       all cases without a name; exits 0 passed, 1 failed, 77 no device (and says why)
+ *   test_cuda_device [CASE...]  all cases without a name; exits 0 passed, 1 failed, 77 no device
+ *       (and says why)
  *   test_cuda_device --list          their names
  *
  * It needs neither Check nor fork: a CUDA context does not survive one. */
@@ -16,7 +17,7 @@
 #include "simt.h"
 #endif
 
-/* ---- the table of ops that every backend runs ---- */
+/* ---- the table of ops that every backend runs ---------------------------------------------- */
 static uint64_t hash_rig(const rig *r)
 {
     uint64_t hash = 1469598103934665603u;
@@ -38,8 +39,9 @@ static uint64_t run_shape(tally *t, gsa_backend *b, const op_case *op, int shape
     char name[128];
     rig r;
     const int64_t *s = op->shapes[shape];
-    snprintf(name, sizeof name, "%s [%lld %lld %lld %lld %lld], order %d", op->name, (long long)s[0], (long long)s[1],
-             (long long)s[2], (long long)s[3], (long long)s[4], order);
+    snprintf(name, sizeof name, "%s [%lld %lld %lld %lld %lld], order %d", op->name,
+             (long long)s[0], (long long)s[1], (long long)s[2], (long long)s[3], (long long)s[4],
+             order);
     use_order(order);
     rig_begin(&r, b, 100 + (uint64_t)shape, RIG_RANDOM, s);
     op->setup(&r);
@@ -52,7 +54,8 @@ static uint64_t run_shape(tally *t, gsa_backend *b, const op_case *op, int shape
         rig_fetch(&r);
         op->oracle_backward(&r);
         check(t, rig_compare(&r, name, 1, 1e-7, 1e-4) == 0, "%s: backward differs", name);
-        check(t, rig_compare(&r, name, 0, 1e-7, 1e-4) == 0, "%s: backward changed a tensor of forward", name);
+        check(t, rig_compare(&r, name, 0, 1e-7, 1e-4) == 0,
+              "%s: backward changed a tensor of forward", name);
     }
     check(t, rig_bands_touched(&r) == 0, "%s: a guard band was touched", name);
     const uint64_t hash = hash_rig(&r);
@@ -67,12 +70,13 @@ static void table_case(tally *t)
         for (int s = 0; s < op_case_any(i)->shape_count; s++) {
             const uint64_t first = run_shape(t, b, op_case_any(i), s, 0),
                            second = run_shape(t, b, op_case_any(i), s, 1 + s % 2);
-            check(t, first == second, "%s, shape %d: two runs differ in their bits", op_case_any(i)->name, s);
+            check(t, first == second, "%s, shape %d: two runs differ in their bits",
+                  op_case_any(i)->name, s);
         }
     gsa_backend_release(b);
 }
 
-/* ---- attention against ref on any edges ---- */
+/* ---- attention against ref on any edges ---------------------------------------------------- */
 enum { Q, K, V, R, B, DOUT, OUT, LSE, DQ, DK, DV, DR, DB, WEIGHTS, TENSORS };
 enum { BAND = 1024, KINDS = ATTEND_KINDS };
 static const char *const tensor_names[] = { "q",   "k",  "v",  "r",  "b",  "dout", "out",
@@ -115,9 +119,12 @@ static int copies(const attend_probe *p, int tensor)
 
 static void size_probe(attend_probe *p, gsa_dice *dice)
 {
-    const int64_t rows = p->edges->rows, width = (int64_t)p->heads * p->dim, labels = p->edges->labels;
+    const int64_t rows = p->edges->rows, width = (int64_t)p->heads * p->dim,
+                  labels = p->edges->labels;
     for (int i = 0; i < TENSORS; i++) {
-        p->row[i] = i == R || i == DR ? p->dim : i == B || i == DB || i == LSE || i == WEIGHTS ? p->heads : width;
+        p->row[i] = i == R || i == DR                               ? p->dim
+                    : i == B || i == DB || i == LSE || i == WEIGHTS ? p->heads
+                                                                    : width;
         for (int k = 0; k < copies(p, i); k++) {
             const int64_t count = i == K || i == V || i == DK || i == DV   ? p->edges->part_rows[k]
                                   : i == R || i == DR || i == B || i == DB ? labels
@@ -127,7 +134,8 @@ static void size_probe(attend_probe *p, gsa_dice *dice)
             p->start[i][k] = calloc((size_t)p->count[i][k] + 1, sizeof(float));
             if (p->start[i][k] == NULL) abort();
             for (int64_t n = 0; n < p->count[i][k]; n++)
-                p->start[i][k][n] = i == OUT || i == LSE || i == WEIGHTS ? NAN : (float)gsa_bell(dice);
+                p->start[i][k][n] =
+                    i == OUT || i == LSE || i == WEIGHTS ? NAN : (float)gsa_bell(dice);
         }
     }
 }
@@ -173,7 +181,8 @@ static gsa_status run_side(attend_side *side, const attend_probe *p, int backwar
     gsa_part parts[GSA_MAX_KINDS] = { { 0 } };
     for (int k = 0; k < p->edges->kinds; k++) {
         const int from = (p->flags & ALIASED) ? 0 : k;
-        parts[k] = (gsa_part){ side->at[K][from], side->at[V][from], side->at[DK][from], side->at[DV][from] };
+        parts[k] = (gsa_part){ side->at[K][from], side->at[V][from], side->at[DK][from],
+                               side->at[DV][from] };
     }
     gsa_attend_args args = { .edges = &side->edges,
                              .heads = p->heads,
@@ -186,7 +195,9 @@ static gsa_status run_side(attend_side *side, const attend_probe *p, int backwar
     if (p->flags & WITH_VECTORS) args.label_vectors = side->at[R][0];
     if (p->flags & WITH_BIAS) args.label_bias = side->at[B][0];
     if (p->flags & WITH_DROPOUT)
-        args.dropout = (gsa_dropout){ .p = 0.25, .seed = 9, .step = 3, .site = 5, .example_id = side->example_id };
+        args.dropout = (gsa_dropout){
+            .p = 0.25, .seed = 9, .step = 3, .site = 5, .example_id = side->example_id
+        };
     if ((p->flags & WITH_WEIGHTS) && !backward) args.weights = side->at[WEIGHTS][0];
     if (!backward) return side->b->attend_forward(side->b, &args);
     args.dout = side->at[DOUT][0], args.dq = side->at[DQ][0];
@@ -201,7 +212,8 @@ static char *fetch_side(attend_side *side, const attend_probe *p, int i, int k)
     const int64_t bytes = 4 * p->count[i][k] + 2 * BAND;
     char *at = malloc((size_t)bytes);
     if (at == NULL) abort();
-    must(side->b, side->b->download(side->b, at, (char *)(void *)side->at[i][k] - BAND, bytes) == GSA_OK);
+    must(side->b,
+         side->b->download(side->b, at, (char *)(void *)side->at[i][k] - BAND, bytes) == GSA_OK);
     return at;
 }
 
@@ -212,19 +224,24 @@ static int bands_hold(const char *at, int64_t bytes)
     return 1;
 }
 
-static void compare_sides(tally *t, attend_side *cuda, attend_side *again, attend_side *ref, const attend_probe *p)
+static void compare_sides(tally *t, attend_side *cuda, attend_side *again, attend_side *ref,
+                          const attend_probe *p)
 {
     for (int i = 0; i < TENSORS; i++)
         for (int k = 0; k < copies(p, i) && has_tensor(p, i); k++) {
             if ((p->flags & BF16) && is_rounded(i)) continue;
-            char *got = fetch_side(cuda, p, i, k), *want = fetch_side(ref, p, i, k), *second = fetch_side(again, p, i, k);
+            char *got = fetch_side(cuda, p, i, k), *want = fetch_side(ref, p, i, k),
+                 *second = fetch_side(again, p, i, k);
             const int64_t bytes = 4 * p->count[i][k];
-            const float *const x = (const float *)(void *)(got + BAND), *const y = (const float *)(void *)(want + BAND);
-            const int same = p->flags & TF32 ? within(x, y, p->count[i][k], p->count[i][k], (i == DB ? 10 : 1) * TF32_NMSE,
+            const float *const x = (const float *)(void *)(got + BAND),
+                               *const y = (const float *)(void *)(want + BAND);
+            const int same = p->flags & TF32 ? within(x, y, p->count[i][k], p->count[i][k],
+                                                      (i == DB ? 10 : 1) * TF32_NMSE,
                                                       (i == DB ? 2 : 1) * TF32_ERROR)
                                              : close_to(x, y, p->count[i][k], p->row[i]);
             check(t, same, "%s: %s differs from ref", p->name, tensor_names[i]);
-            check(t, bands_hold(got, bytes), "%s: a guard band of %s was touched", p->name, tensor_names[i]);
+            check(t, bands_hold(got, bytes), "%s: a guard band of %s was touched", p->name,
+                  tensor_names[i]);
             check(t, (p->flags & LOOSE) || memcmp(got, second, (size_t)bytes + 2 * BAND) == 0,
                   "%s: %s: two runs differ in their bits", p->name, tensor_names[i]);
             free(got), free(want), free(second);
@@ -239,18 +256,20 @@ static void compare_plain(tally *t, attend_side *cuda, attend_side *ref, const a
             char *got = fetch_side(cuda, p, i, k), *want = fetch_side(ref, p, i, k);
             const int64_t bytes = 4 * p->count[i][k];
             if (is_rounded(i))
-                check(t, memcmp(got, want, (size_t)bytes + 2 * BAND) == 0, "%s: %s was written", p->name, tensor_names[i]);
+                check(t, memcmp(got, want, (size_t)bytes + 2 * BAND) == 0, "%s: %s was written",
+                      p->name, tensor_names[i]);
             else
                 check(t,
-                      within((const float *)(void *)(got + BAND), (const float *)(void *)(want + BAND), p->count[i][k],
-                             p->count[i][k], (i == DB ? 10 : 1) * BF16_NMSE, (i == DB ? 2 : 1) * BF16_ERROR),
+                      within((const float *)(void *)(got + BAND),
+                             (const float *)(void *)(want + BAND), p->count[i][k], p->count[i][k],
+                             (i == DB ? 10 : 1) * BF16_NMSE, (i == DB ? 2 : 1) * BF16_ERROR),
                       "%s: %s is far from ref without rounding", p->name, tensor_names[i]);
             free(got), free(want);
         }
 }
 
-void attend_pair(tally *t, gsa_backend *cuda, gsa_backend *ref, const gsa_edges *edges, int32_t heads, int32_t dim,
-                 int flags, const char *name)
+void attend_pair(tally *t, gsa_backend *cuda, gsa_backend *ref, const gsa_edges *edges,
+                 int32_t heads, int32_t dim, int flags, const char *name)
 {
     attend_side sides[4];
     const int count = flags & BF16 ? 4 : 3;
@@ -261,8 +280,10 @@ void attend_pair(tally *t, gsa_backend *cuda, gsa_backend *ref, const gsa_edges 
         open_side(&sides[s], s < 2 ? cuda : ref, &p, s == 2 && count == 4);
         use_order(s * (1 + dim % 2));
         if (s < 2) must(cuda, gsa_cuda_choose_order(cuda, s == 1 && flags & BY_DEGREE) == GSA_OK);
-        check(t, run_side(&sides[s], &p, 0) == GSA_OK, "%s: forward: %s", name, sides[s].b->error.text);
-        check(t, run_side(&sides[s], &p, 1) == GSA_OK, "%s: backward: %s", name, sides[s].b->error.text);
+        check(t, run_side(&sides[s], &p, 0) == GSA_OK, "%s: forward: %s", name,
+              sides[s].b->error.text);
+        check(t, run_side(&sides[s], &p, 1) == GSA_OK, "%s: backward: %s", name,
+              sides[s].b->error.text);
     }
     compare_sides(t, &sides[0], &sides[1], &sides[2], &p);
     if (count == 4) compare_plain(t, &sides[0], &sides[3], &p);
@@ -271,12 +292,14 @@ void attend_pair(tally *t, gsa_backend *cuda, gsa_backend *ref, const gsa_edges 
         for (int k = 0; k < copies(&p, i); k++) free(p.start[i][k]);
 }
 
-/* ---- every width of a head, with and without what labels bring ---- */
-static const int32_t dims[] = { 0,  1,  2,  3,  5,  6,  8,  10, 12, 15,  16,  17,  20,  24,  30,  31,  32,  33,  40,  48,
-                                50, 60, 63, 64, 65, 66, 80, 96, 98, 100, 101, 127, 128, 130, 160, 192, 200, 251, 254, 256 };
+/* ---- every width of a head, with and without what labels bring ----------------------------- */
+static const int32_t dims[] = { 0,  1,   2,   3,   5,   6,   8,   10,  12,  15,  16,  17, 20, 24,
+                                30, 31,  32,  33,  40,  48,  50,  60,  63,  64,  65,  66, 80, 96,
+                                98, 100, 101, 127, 128, 130, 160, 192, 200, 251, 254, 256 };
 enum { DIMS = sizeof dims / sizeof *dims };
 static const int dim_flags[] = { 0, WITH_VECTORS | WITH_BIAS, WITH_DROPOUT | WITH_WEIGHTS,
-                                 WITH_VECTORS | WITH_BIAS | WITH_DROPOUT | WITH_WEIGHTS | MISALIGNED };
+                                 WITH_VECTORS | WITH_BIAS | WITH_DROPOUT | WITH_WEIGHTS |
+                                     MISALIGNED };
 enum { DIM_FLAGS = sizeof dim_flags / sizeof *dim_flags };
 
 void every_width(tally *t, const both *pair, int extra)
@@ -287,10 +310,14 @@ void every_width(tally *t, const both *pair, int extra)
             edges_maker maker;
             gsa_dice dice = { (uint64_t)(d * 10 + f) };
             snprintf(name, sizeof name, "head_dim %d, flags %d", (int)dims[d], dim_flags[f]);
-            edges_random(
-                &maker, &dice,
-                (edges_wish){ .examples = 2, .kinds = 2, .row_kinds = 1, .labels = 7, .nodes = dims[d] > 100 ? 12 : 24 });
-            attend_pair(t, pair->cuda, pair->ref, &maker.view, 1 + (d + f) % 3, dims[d], dim_flags[f] | extra, name);
+            edges_random(&maker, &dice,
+                         (edges_wish){ .examples = 2,
+                                       .kinds = 2,
+                                       .row_kinds = 1,
+                                       .labels = 7,
+                                       .nodes = dims[d] > 100 ? 12 : 24 });
+            attend_pair(t, pair->cuda, pair->ref, &maker.view, 1 + (d + f) % 3, dims[d],
+                        dim_flags[f] | extra, name);
             edges_free(&maker);
         }
 }
@@ -302,7 +329,7 @@ static void dims_case(tally *t)
     close_both(&pair);
 }
 
-/* ---- hubs: rows and sources with more edges than one group takes ---- */
+/* ---- hubs: rows and sources with more edges than one group takes --------------------------- */
 void hub_graph(edges_maker *m, int form, int32_t labels)
 {
     const int64_t part_rows[2] = { 40, 24 };
@@ -311,13 +338,24 @@ void hub_graph(edges_maker *m, int form, int32_t labels)
         edges_row(m, 0, row);
         const int32_t many = form == 0 ? 12 : row == 2 ? 400 : row == 4 ? 129 : 2;
         for (int32_t r = 0; r < many; r++) {
-            if (form == 0 && row % 2) edges_run(m, (gsa_run){ .first = 0, .count = 40, .step = 1, .label = r % labels });
+            if (form == 0 && row % 2)
+                edges_run(m, (gsa_run){ .first = 0, .count = 40, .step = 1, .label = r % labels });
             else if (form == 0 && row == 4)
+                edges_run(m, (gsa_run){ .first = 23,
+                                        .count = 24,
+                                        .step = -1,
+                                        .kind = 1,
+                                        .label = 0,
+                                        .label_step = labels >= 24 });
+            else if (form == 1)
                 edges_run(
-                    m, (gsa_run){ .first = 23, .count = 24, .step = -1, .kind = 1, .label = 0, .label_step = labels >= 24 });
-            else if (form == 1) edges_run(m, (gsa_run){ .first = r % 3 ? 7 : r % 40, .count = 1, .label = r % labels });
+                    m, (gsa_run){ .first = r % 3 ? 7 : r % 40, .count = 1, .label = r % labels });
             else if (form == 2)
-                edges_run(m, (gsa_run){ .first = 5, .count = 4, .step = 0, .kind = r % 2, .label = (r + row) % labels });
+                edges_run(m, (gsa_run){ .first = 5,
+                                        .count = 4,
+                                        .step = 0,
+                                        .kind = r % 2,
+                                        .label = (r + row) % labels });
         }
     }
     edges_done(m, 0, 0, NULL);
@@ -325,16 +363,19 @@ void hub_graph(edges_maker *m, int form, int32_t labels)
 
 void every_hub(tally *t, const both *pair, int extra)
 {
-    static const int flags[] = { 0, WITH_VECTORS, WITH_BIAS, WITH_VECTORS | WITH_BIAS | WITH_DROPOUT | WITH_WEIGHTS };
+    static const int flags[] = { 0, WITH_VECTORS, WITH_BIAS,
+                                 WITH_VECTORS | WITH_BIAS | WITH_DROPOUT | WITH_WEIGHTS };
     for (int form = 0; form < 3; form++)
         for (int f = 0; f < 4; f++)
             for (int d = 0; d < 4; d++) {
                 static const int32_t widths[] = { 4, 10, 25, 64 };
                 char name[64];
                 edges_maker maker;
-                snprintf(name, sizeof name, "hubs %d, head_dim %d, flags %d", form, (int)widths[d], flags[f]);
+                snprintf(name, sizeof name, "hubs %d, head_dim %d, flags %d", form, (int)widths[d],
+                         flags[f]);
                 hub_graph(&maker, form, d % 2 ? 40 : 3);
-                attend_pair(t, pair->cuda, pair->ref, &maker.view, d == 3 ? 1 : 2, widths[d], flags[f] | extra, name);
+                attend_pair(t, pair->cuda, pair->ref, &maker.view, d == 3 ? 1 : 2, widths[d],
+                            flags[f] | extra, name);
                 edges_free(&maker);
             }
 }
@@ -347,7 +388,7 @@ static void hubs_case(tally *t)
     close_both(&pair);
 }
 
-/* ---- values that are not numbers, and plans that must be forgotten ---- */
+/* ---- values that are not numbers, and plans that must be forgotten ------------------------- */
 static void nan_stays_nan(tally *t, gsa_backend *b)
 {
     const float x[4] = { 1, NAN, -2, 3 }, ones[4] = { 1, 1, 1, 1 };
@@ -355,13 +396,15 @@ static void nan_stays_nan(tally *t, gsa_backend *b)
     const int32_t target = 0;
     float y[4];
     int32_t arg;
-    float *dx = put(b, x, sizeof x), *done = put(b, ones, sizeof ones), *dy = put(b, ones, sizeof ones);
+    float *dx = put(b, x, sizeof x), *done = put(b, ones, sizeof ones),
+          *dy = put(b, ones, sizeof ones);
     int64_t *doffset = put(b, offset, sizeof offset);
     int32_t *dtarget = put(b, &target, sizeof target), *darg = put(b, &target, sizeof target);
     for (int kind = GSA_RELU; kind <= GSA_SIGMOID; kind++) {
         b->activate_forward(b, dy, dx, kind, 4);
         get(b, y, dy, sizeof y);
-        check(t, isnan(y[1]) && isfinite(y[0]) && isfinite(y[2]), "activation %d loses a NaN", kind);
+        check(t, isnan(y[1]) && isfinite(y[0]) && isfinite(y[2]), "activation %d loses a NaN",
+              kind);
     }
     b->norm_forward(b, dy, dy, dy, dx, done, done, 1e-5, 1, 4);
     get(b, y, dy, sizeof y);
@@ -369,7 +412,8 @@ static void nan_stays_nan(tally *t, gsa_backend *b)
     b->pool_forward(b, dy, darg, dx, doffset, 1, 1, 1);
     get(b, y, dy, 4);
     get(b, &arg, darg, 4);
-    check(t, isnan(y[0]) && arg == 1, "the maximum loses a NaN: %g from row %d", (double)y[0], (int)arg);
+    check(t, isnan(y[0]) && arg == 1, "the maximum loses a NaN: %g from row %d", (double)y[0],
+          (int)arg);
     b->cross_entropy_forward(b, dy, NULL, dx, dtarget, 0, 1, 1, 4);
     get(b, y, dy, 4);
     check(t, isnan(y[0]), "cross-entropy loses a NaN");
@@ -392,9 +436,14 @@ static void nan_in_attention(tally *t, gsa_backend *b)
     gsa_edges edges = edges_upload(b, edges_done(&m, 0, 0, NULL));
     float *dx = put(b, x, sizeof x), *dout = put(b, x, sizeof out), *dlse = put(b, x, sizeof lse);
     gsa_part parts[GSA_MAX_KINDS] = { { .k = dx, .v = dx } };
-    const gsa_attend_args args = {
-        .edges = &edges, .heads = 1, .head_dim = 4, .scale = 1, .q = dx + 0, .parts = parts, .out = dout, .lse = dlse
-    };
+    const gsa_attend_args args = { .edges = &edges,
+                                   .heads = 1,
+                                   .head_dim = 4,
+                                   .scale = 1,
+                                   .q = dx + 0,
+                                   .parts = parts,
+                                   .out = dout,
+                                   .lse = dlse };
     check(t, b->attend_forward(b, &args) == GSA_OK, "%s", b->error.text);
     get(b, out, dout, sizeof out);
     get(b, lse, dlse, sizeof lse);
@@ -414,11 +463,17 @@ static void plans_are_forgotten(tally *t, both *pair)
     gsa_backend *const b = pair->cuda;
     for (int i = 0; i < 8; i++) x[i] = (float)(i * i);
     for (int v = 0; v < 2; v++)
-        for (int r = 0; r < 4; r++) runs[v][r] = (gsa_run){ .first = v ? 1 : r, .count = r % 2 ? 1 : 2 };
-    gsa_edges edges = {
-        .rows = 2, .run_total = 4, .edge_total = 6, .kinds = 1, .labels = 1, .part_rows = { 4 }, .examples = 1
-    };
-    void *at = put(b, runs[0], sizeof runs[0]), *dx = put(b, x, sizeof x), *dy = put(b, x, sizeof x);
+        for (int r = 0; r < 4; r++)
+            runs[v][r] = (gsa_run){ .first = v ? 1 : r, .count = r % 2 ? 1 : 2 };
+    gsa_edges edges = { .rows = 2,
+                        .run_total = 4,
+                        .edge_total = 6,
+                        .kinds = 1,
+                        .labels = 1,
+                        .part_rows = { 4 },
+                        .examples = 1 };
+    void *at = put(b, runs[0], sizeof runs[0]), *dx = put(b, x, sizeof x),
+         *dy = put(b, x, sizeof x);
     edges.runs = at, edges.run_offset = put(b, run_offset, sizeof run_offset),
     edges.edge_offset = put(b, edge_offset, sizeof edge_offset);
     gsa_part parts[GSA_MAX_KINDS] = { { .v = dx } };
@@ -433,18 +488,20 @@ static void plans_are_forgotten(tally *t, both *pair)
         gsa_edges host = edges;
         const gsa_rows block = { 0, 2 };
         const int64_t blocks[2] = { 0, 1 };
-        host.runs = runs[v], host.run_offset = run_offset, host.edge_offset = edge_offset, host.blocks = &block,
-        host.block_offset = blocks;
+        host.runs = runs[v], host.run_offset = run_offset, host.edge_offset = edge_offset,
+        host.blocks = &block, host.block_offset = blocks;
         float y[4];
         memset(want, 0, sizeof want);
         gsa_part plain[GSA_MAX_KINDS] = { { .v = x, .dv = want } };
         must(pair->ref, pair->ref->aggregate_forward(pair->ref, y, &host, plain, 0, 2) == GSA_OK);
         must(pair->ref, pair->ref->aggregate_backward(pair->ref, plain, y, &host, 0, 2) == GSA_OK);
-        check(t, memcmp(got[v], want, sizeof want) == 0, "edges %d at the same place: an old plan was used", v);
+        check(t, memcmp(got[v], want, sizeof want) == 0,
+              "edges %d at the same place: an old plan was used", v);
     }
 }
 
-/* Ids that go on through several chunks of sorted rows, start and end inside them, or are not wanted. */
+/* Ids that go on through several chunks of sorted rows, start and end inside them, or are not
+ * wanted. */
 static void long_scatters(tally *t, both *pair)
 {
     enum { ROWS = 700, COLS = 37, TABLE = 5 };
@@ -459,15 +516,18 @@ static void long_scatters(tally *t, both *pair)
                      : form == 2 ? i / 64 % TABLE
                                  : i == 77;
         memset(want, 0, sizeof want);
-        must(pair->ref, pair->ref->gather_backward(pair->ref, want, dy, ids, form == 1, 0.5, ROWS, COLS, TABLE) == GSA_OK);
-        void *dtable = put(pair->cuda, (float[TABLE * COLS]){ 0 }, sizeof got), *ddy = put(pair->cuda, dy, sizeof dy),
-             *dids = put(pair->cuda, ids, sizeof ids);
+        must(pair->ref, pair->ref->gather_backward(pair->ref, want, dy, ids, form == 1, 0.5, ROWS,
+                                                   COLS, TABLE) == GSA_OK);
+        void *dtable = put(pair->cuda, (float[TABLE * COLS]){ 0 }, sizeof got),
+             *ddy = put(pair->cuda, dy, sizeof dy), *dids = put(pair->cuda, ids, sizeof ids);
         use_order(form);
-        must(pair->cuda,
-             pair->cuda->gather_backward(pair->cuda, dtable, ddy, dids, form == 1, 0.5, ROWS, COLS, TABLE) == GSA_OK);
+        must(pair->cuda, pair->cuda->gather_backward(pair->cuda, dtable, ddy, dids, form == 1, 0.5,
+                                                     ROWS, COLS, TABLE) == GSA_OK);
         get(pair->cuda, got, dtable, sizeof got);
-        check(t, close_to(got, want, TABLE * COLS, COLS), "gather_backward of long ids, form %d", form);
-        pair->cuda->free(pair->cuda, dtable), pair->cuda->free(pair->cuda, ddy), pair->cuda->free(pair->cuda, dids);
+        check(t, close_to(got, want, TABLE * COLS, COLS), "gather_backward of long ids, form %d",
+              form);
+        pair->cuda->free(pair->cuda, dtable), pair->cuda->free(pair->cuda, ddy),
+            pair->cuda->free(pair->cuda, dids);
     }
 }
 
@@ -481,7 +541,7 @@ static void special_case(tally *t)
     close_both(&pair);
 }
 
-/* ---- what a caller can get wrong ---- */
+/* ---- what a caller can get wrong ----------------------------------------------------------- */
 static void arguments_case(tally *t)
 {
     gsa_backend *b = open_cuda(), *none = NULL;
@@ -496,7 +556,8 @@ static void arguments_case(tally *t)
     fails(t, b, b->gemm(b, z, x, x, -1, 1, 1, 0, 0, 1, 1, 1, 0), GSA_ERR_ARGUMENT, "-1");
     fails(t, b, b->gemm(b, z, x, x, 1, 2, 1, 0, 0, 1, 1, 2, 0), GSA_ERR_ARGUMENT, "ldc");
     fails(t, b, b->add(b, z, x, x, -3), GSA_ERR_ARGUMENT, "-3");
-    fails(t, b, b->bias_forward(b, z, x, INT64_C(1) << 40, INT64_C(1) << 40), GSA_ERR_LIMIT, "64 bits");
+    fails(t, b, b->bias_forward(b, z, x, INT64_C(1) << 40, INT64_C(1) << 40), GSA_ERR_LIMIT,
+          "64 bits");
     fails(t, b, b->activate_forward(b, z, x, 17, 1), GSA_ERR_ARGUMENT, "17");
     fails(t, b, b->norm_forward(b, z, z, z, x, x, x, 1e-5, 1, 0), GSA_ERR_ARGUMENT, "0 columns");
     fails(t, b, b->dropout_forward(b, z, x, &all, 1, 1), GSA_ERR_ARGUMENT, "p = 1");
@@ -517,26 +578,34 @@ static void arguments_case(tally *t)
     b->segment_entropy_forward(b, z, x, doffset, dids + 1, 1, 1, 2, 1);
     fails(t, b, b->download(b, y, z, 4), GSA_ERR_ARGUMENT, "segment_entropy: target of segment 0");
     b->free(b, doffset);
-    fails(t, b, b->cross_entropy_forward(b, z, NULL, x, dids, 1, 1, 2, 2), GSA_ERR_ARGUMENT, "smoothing of 1");
+    fails(t, b, b->cross_entropy_forward(b, z, NULL, x, dids, 1, 1, 2, 2), GSA_ERR_ARGUMENT,
+          "smoothing of 1");
     fails(t, b, gsa_cuda_choose_attention(b, -1), GSA_ERR_ARGUMENT, "attention -1");
     b->cross_entropy_forward(b, z, NULL, x, dids, 0, 1, 2, 2);
     fails(t, b, b->download(b, y, z, 4), GSA_ERR_ARGUMENT, "target 1");
     b->free(b, x), b->free(b, z), b->free(b, dids);
     gsa_backend_release(b);
-    check(t, gsa_backend_cuda(NULL, GSA_F64, 0, &none, &error) == GSA_ERR_UNSUPPORTED && strstr(error.text, "float"), "'%s'",
-          error.text);
-    check(t, gsa_backend_cuda(NULL, GSA_F32, 999, &none, &error) == GSA_ERR_UNSUPPORTED && strstr(error.text, "999"), "'%s'",
-          error.text);
+    check(t,
+          gsa_backend_cuda(NULL, GSA_F64, 0, &none, &error) == GSA_ERR_UNSUPPORTED &&
+              strstr(error.text, "float"),
+          "'%s'", error.text);
+    check(t,
+          gsa_backend_cuda(NULL, GSA_F32, 999, &none, &error) == GSA_ERR_UNSUPPORTED &&
+              strstr(error.text, "999"),
+          "'%s'", error.text);
     edges_maker maker;
     gsa_dice dice = { 5 };
     b = open_cuda();
-    edges_random(&maker, &dice, (edges_wish){ .examples = 1, .kinds = 1, .row_kinds = 1, .labels = 1, .nodes = 9 });
+    edges_random(
+        &maker, &dice,
+        (edges_wish){ .examples = 1, .kinds = 1, .row_kinds = 1, .labels = 1, .nodes = 9 });
     args = (gsa_attend_args){ .edges = &maker.view, .heads = 1, .head_dim = 257, .parts = parts };
     gsa_edges uploaded = edges_upload(b, &maker.view);
     args.edges = &uploaded;
     fails(t, b, b->attend_forward(b, &args), GSA_ERR_UNSUPPORTED, "257");
 #if defined(GSA_CHECKED)
-    maker.runs[maker.view.run_total / 2].first = 1000000; /* checked builds scan the runs when edges are first used */
+    maker.runs[maker.view.run_total / 2].first =
+        1000000; /* checked builds scan the runs when edges are first used */
     gsa_edges wrong = edges_upload(b, &maker.view);
     args.edges = &wrong, args.head_dim = 4;
     fails(t, b, b->attend_forward(b, &args), GSA_ERR_ARGUMENT, "edges: run");
@@ -547,14 +616,16 @@ static void arguments_case(tally *t)
     gsa_backend_release(b);
 }
 
-/* ---- memory ---- */
+/* ---- memory -------------------------------------------------------------------------------- */
 static void memory_case(tally *t)
 {
     gsa_backend *b = open_cuda();
     float x[4] = { 1, 2, 3, 4 }, y[4] = { 0 };
-    check(t, b->alloc(b, INT64_C(1) << 50) == NULL && b->error.status == GSA_ERR_MEMORY, "2^50 bytes were given");
-    check(t, strstr(b->error.text, "1125899906842624 bytes asked") && strstr(b->error.text, "free of"), "'%s'",
-          b->error.text);
+    check(t, b->alloc(b, INT64_C(1) << 50) == NULL && b->error.status == GSA_ERR_MEMORY,
+          "2^50 bytes were given");
+    check(t,
+          strstr(b->error.text, "1125899906842624 bytes asked") && strstr(b->error.text, "free of"),
+          "'%s'", b->error.text);
     void *at = put(b, x, sizeof x);
     get(b, y, at, sizeof y);
     check(t, memcmp(x, y, sizeof x) == 0, "the backend is not usable after it ran out of memory");
@@ -577,34 +648,45 @@ static void memory_case(tally *t)
     gsa_backend_release(b);
 #if defined(GSA_ON_EXECUTOR)
     check(t, simt_live() == 0, "%lld allocations are left", (long long)simt_live());
-    /* every allocation of opening, and of a backward pass, fails once: a status, nothing lost, usable afterwards */
+    /* every allocation of opening, and of a backward pass, fails once: a status, nothing lost,
+     * usable afterwards */
     edges_maker maker;
     gsa_dice dice = { 77 };
-    edges_random(&maker, &dice, (edges_wish){ .examples = 1, .kinds = 2, .row_kinds = 1, .labels = 5, .nodes = 40 });
+    edges_random(
+        &maker, &dice,
+        (edges_wish){ .examples = 1, .kinds = 2, .row_kinds = 1, .labels = 5, .nodes = 40 });
     for (int nth = 1; nth < 140; nth++) { /* from 40 on with windows, from 90 on in bf16 */
         gsa_error error = { 0 };
         simt_fail_malloc(nth < 40 ? nth : 0);
         if (gsa_backend_cuda(NULL, GSA_F32, 0, &b, &error) != GSA_OK) {
-            check(t, error.status == GSA_ERR_MEMORY && simt_live() == 0, "allocation %d at opening: '%s', %lld left", nth,
-                  error.text, (long long)simt_live());
+            check(t, error.status == GSA_ERR_MEMORY && simt_live() == 0,
+                  "allocation %d at opening: '%s', %lld left", nth, error.text,
+                  (long long)simt_live());
             continue;
         }
         simt_fail_malloc(0);
-        attend_probe p = { .edges = &maker.view, .heads = 2, .dim = 8, .flags = WITH_VECTORS | WITH_BIAS, .name = "memory" };
+        attend_probe p = { .edges = &maker.view,
+                           .heads = 2,
+                           .dim = 8,
+                           .flags = WITH_VECTORS | WITH_BIAS,
+                           .name = "memory" };
         attend_side side;
         size_probe(&p, &dice);
         open_side(&side, b, &p, 0);
         if (nth >= 40)
-            must(b, gsa_cuda_choose_attention(b, nth < 90 ? GSA_CUDA_WINDOWS : GSA_CUDA_BF16_TENSOR) == GSA_OK &&
+            must(b, gsa_cuda_choose_attention(b, nth < 90 ? GSA_CUDA_WINDOWS
+                                                          : GSA_CUDA_BF16_TENSOR) == GSA_OK &&
                         gsa_cuda_choose_windows(b, 0, nth < 90 ? 2 : 0) == GSA_OK);
         must(b, gsa_cuda_choose_order(b, nth % 2) == GSA_OK);
         simt_fail_malloc(nth < 40 ? nth - 3 : (nth - 40) % 50 + 1);
         const gsa_status forward = run_side(&side, &p, 0), backward = run_side(&side, &p, 1);
         simt_fail_malloc(0);
-        check(t, (forward == GSA_OK || forward == GSA_ERR_MEMORY) && (backward == GSA_OK || backward == GSA_ERR_MEMORY),
+        check(t,
+              (forward == GSA_OK || forward == GSA_ERR_MEMORY) &&
+                  (backward == GSA_OK || backward == GSA_ERR_MEMORY),
               "allocation %d: %s", nth, b->error.text);
-        check(t, run_side(&side, &p, 0) == GSA_OK && run_side(&side, &p, 1) == GSA_OK, "after allocation %d: %s", nth,
-              b->error.text);
+        check(t, run_side(&side, &p, 0) == GSA_OK && run_side(&side, &p, 1) == GSA_OK,
+              "after allocation %d: %s", nth, b->error.text);
         close_side(&side);
         for (int i = 0; i < TENSORS; i++)
             for (int k = 0; k < copies(&p, i); k++) free(p.start[i][k]);
@@ -615,7 +697,7 @@ static void memory_case(tally *t)
 #endif
 }
 
-/* ---- a device that is lost: everything fails at once, nothing is read ---- */
+/* ---- a device that is lost: everything fails at once, nothing is read ---------------------- */
 static void lost_case(tally *t)
 {
 #if defined(GSA_ON_EXECUTOR)
@@ -627,12 +709,15 @@ static void lost_case(tally *t)
     fails(t, b, b->download(b, y, at, sizeof y), GSA_ERR_DEVICE, "device is lost");
     check(t, y[0] == 9 && y[3] == 9, "something was read from a lost device");
     fails(t, b, b->upload(b, at, x, sizeof x), GSA_ERR_DEVICE, "device is lost");
-    check(t, b->alloc(b, 8) == NULL && b->error.status == GSA_ERR_DEVICE, "memory of a lost device");
+    check(t, b->alloc(b, 8) == NULL && b->error.status == GSA_ERR_DEVICE,
+          "memory of a lost device");
     gsa_backend_release(b);
     simt_reset();
     simt_devices(0);
     gsa_error error = { 0 };
-    check(t, gsa_backend_cuda(NULL, GSA_F32, 0, &b, &error) == GSA_ERR_UNSUPPORTED && strstr(error.text, "no device"),
+    check(t,
+          gsa_backend_cuda(NULL, GSA_F32, 0, &b, &error) == GSA_ERR_UNSUPPORTED &&
+              strstr(error.text, "no device"),
           "'%s'", error.text);
     simt_devices(1);
     simt_capability(70);
@@ -650,18 +735,21 @@ static void lost_case(tally *t)
     check(t, y[0] == 9 && y[3] == 9, "something was read from a lost device");
     fails(t, b, b->add(b, at, at, at, 4), GSA_ERR_DEVICE, "device is lost");
     fails(t, b, b->upload(b, at, x, sizeof x), GSA_ERR_DEVICE, "device is lost");
-    check(t, b->alloc(b, 8) == NULL && b->error.status == GSA_ERR_DEVICE, "memory of a lost device");
+    check(t, b->alloc(b, 8) == NULL && b->error.status == GSA_ERR_DEVICE,
+          "memory of a lost device");
     gsa_backend_release(b);
 #endif
 }
 
-/* ---- how much is compared ---- */
+/* ---- how much is compared ------------------------------------------------------------------ */
 static void count_missing(const char *name, void *context)
 {
-    static const char *const memory[] = { "release",    "alloc",    "free",         "upload",       "download",
-                                          "step_begin", "step_end", "upload_ahead", "upload_arrive" };
+    static const char *const memory[] = { "release",  "alloc",        "free",
+                                          "upload",   "download",     "step_begin",
+                                          "step_end", "upload_ahead", "upload_arrive" };
     int known = entry_covered(name, 0);
-    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) known |= strcmp(name, memory[i]) == 0;
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
+        known |= strcmp(name, memory[i]) == 0;
     if (!known) fprintf(stderr, "%s: no case covers this entry of gsa_backend\n", name);
     *(int *)context += !known;
 }
@@ -669,10 +757,11 @@ static void count_missing(const char *name, void *context)
 static void coverage_case(tally *t)
 {
     int total = 2 * (2 * DIMS * DIM_FLAGS + 2 * 3 * 4 * 4 + 2 * topology_specs() * 5), missing = 0;
-    for (int i = 0; op_case_any(i); i++) total += op_case_any(i)->shape_count * (op_case_any(i)->backward ? 2 : 1);
+    for (int i = 0; op_case_any(i); i++)
+        total += op_case_any(i)->shape_count * (op_case_any(i)->backward ? 2 : 1);
     gsa_backend *b = open_cuda();
-    check(t, each_entry(GSA_BACKEND_HEADER, count_missing, &missing) >= 38 && missing == 0, "%d entries have no case",
-          missing);
+    check(t, each_entry(GSA_BACKEND_HEADER, count_missing, &missing) >= 38 && missing == 0,
+          "%d entries have no case", missing);
     check(t, total >= 500, "%d cases", total);
     printf("%d cases (op x shape x direction), each twice; multiplied and sorted by %s\n", total,
 #if defined(GSA_ON_EXECUTOR)

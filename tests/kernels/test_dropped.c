@@ -1,6 +1,7 @@
-/* Attention's dropout edge by edge: whichever way the cpu backend takes rows, the edges that it drops, forward and backward, are those
- * of backend.h's key. All scores are 0 and values and gradients have one 1 each, so that every edge's factor stands in `out` and in dv by
- * itself or in a sum of a few. */
+/* Attention's dropout edge by edge: whichever way the cpu backend takes rows, the edges that it
+ * drops, forward and backward, are those of backend.h's key. All scores are 0 and values and
+ * gradients have one 1 each, so that every edge's factor stands in `out` and in dv by itself or in
+ * a sum of a few. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +10,18 @@
 #include "support/suite.h"
 #include "support/thin.h"
 
-enum { EXAMPLES = 2, NODES = 256, HEADS = 5, DIM = 256, WIDTH = HEADS * DIM, ROWS = EXAMPLES * NODES, COUNT = ROWS * WIDTH };
+enum {
+    EXAMPLES = 2,
+    NODES = 256,
+    HEADS = 5,
+    DIM = 256,
+    WIDTH = HEADS * DIM,
+    ROWS = EXAMPLES * NODES,
+    COUNT = ROWS * WIDTH
+};
 
-static const int levels[] = { GSA_CPU_PLAIN, GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED, GSA_CPU_NEON },
+static const int levels[] = { GSA_CPU_PLAIN, GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED,
+                              GSA_CPU_NEON },
                  threads[] = { 1, 3 };
 static const double rates[] = { 0.1, 0.9 };
 
@@ -23,19 +33,22 @@ static int32_t at_least_0(int32_t x)
 /* Each makes the runs of row i of an example, sources counted from `base`. */
 static void ring(edges_maker *m, int32_t i, int32_t base)
 {
-    for (int32_t j = -1; j < 2; j++) edges_run(m, (gsa_run){ base + (i + j + NODES) % NODES, 1, 1, 0, 0, 0 });
+    for (int32_t j = -1; j < 2; j++)
+        edges_run(m, (gsa_run){ base + (i + j + NODES) % NODES, 1, 1, 0, 0, 0 });
 }
 static void short_window(edges_maker *m, int32_t i, int32_t base)
 {
     const int32_t low = at_least_0(i - 5), end = i + 6 < NODES ? i + 6 : NODES;
     edges_run(m, (gsa_run){ base + low, end - low, 1, 0, 0, 0 });
 }
-static void far_apart(edges_maker *m, int32_t i, int32_t base) /* 14 sources, each third one, ascending and descending */
+static void far_apart(edges_maker *m, int32_t i,
+                      int32_t base) /* 14 sources, each third one, ascending and descending */
 {
     edges_run(m, (gsa_run){ base + (i < 200 ? i : 200), 7, 3, 0, 0, 0 });
     edges_run(m, (gsa_run){ base + (i > 50 ? i : 50), 7, -3, 0, 0, 0 });
 }
-static void long_window(edges_maker *m, int32_t i, int32_t base) /* itself, what is behind it backwards, what is before it */
+static void long_window(edges_maker *m, int32_t i,
+                        int32_t base) /* itself, what is behind it backwards, what is before it */
 {
     const int32_t low = at_least_0(i - 50), end = i + 41 < NODES ? i + 41 : NODES;
     edges_run(m, (gsa_run){ base + i, 1, 1, 0, 0, 0 });
@@ -47,7 +60,8 @@ static void all(edges_maker *m, int32_t i, int32_t base)
     (void)i;
     edges_run(m, (gsa_run){ base, NODES, 1, 0, 0, 0 });
 }
-static void all_shifted(edges_maker *m, int32_t i, int32_t base) /* as one run or two, begun elsewhere in each row */
+static void all_shifted(edges_maker *m, int32_t i,
+                        int32_t base) /* as one run or two, begun elsewhere in each row */
 {
     edges_run(m, (gsa_run){ base + i, NODES - i, 1, 0, 0, 0 });
     if (i > 0) edges_run(m, (gsa_run){ base, i, 1, 0, 0, 0 });
@@ -60,7 +74,8 @@ static void spans(edges_maker *m, int32_t i, int32_t base) /* of 2, 4, ... 128 s
 }
 static void few(edges_maker *m, int32_t i, int32_t base) /* nothing that rows share */
 {
-    for (int32_t j = 0; j < i % 7; j++) edges_run(m, (gsa_run){ base + (i * 37 + j * 61) % NODES, 1, 1, 0, 0, 0 });
+    for (int32_t j = 0; j < i % 7; j++)
+        edges_run(m, (gsa_run){ base + (i * 37 + j * 61) % NODES, 1, 1, 0, 0, 0 });
 }
 
 static const struct {
@@ -114,8 +129,9 @@ static void check(const char *what, const char *name, const float *got, const do
 {
     for (int64_t i = 0; i < COUNT; i++)
         if (!(fabs(got[i] - want[i]) < 1e-6))
-            ck_abort_msg("%s: %s of row %d, head %d, column %d is %g, expected %g", name, what, (int)(i / WIDTH),
-                         (int)(i % WIDTH / DIM), (int)(i % DIM), (double)got[i], want[i]);
+            ck_abort_msg("%s: %s of row %d, head %d, column %d is %g, expected %g", name, what,
+                         (int)(i / WIDTH), (int)(i % WIDTH / DIM), (int)(i % DIM), (double)got[i],
+                         want[i]);
 }
 
 static void check_ways(int level, int pattern, const gsa_attend_args *args)
@@ -126,11 +142,12 @@ static void check_ways(int level, int pattern, const gsa_attend_args *args)
     ck_assert(probe->formats(args, &formats));
     ck_assert_msg(formats.dia >= patterns[pattern].dia && formats.bcsr >= patterns[pattern].bcsr &&
                       formats.gemm >= patterns[pattern].gemm,
-                  "%s: %lld rows as dia, %lld as bcsr, %lld as gemm", patterns[pattern].name, (long long)formats.dia,
-                  (long long)formats.bcsr, (long long)formats.gemm);
+                  "%s: %lld rows as dia, %lld as bcsr, %lld as gemm", patterns[pattern].name,
+                  (long long)formats.dia, (long long)formats.bcsr, (long long)formats.gemm);
 }
 
-static void attend(planes *x, int level, int count, int pattern, const gsa_edges *edges, const gsa_dropout *dropout)
+static void attend(planes *x, int level, int count, int pattern, const gsa_edges *edges,
+                   const gsa_dropout *dropout)
 {
     const gsa_part parts[GSA_MAX_KINDS] = { { x->zero, x->v, NULL, x->dv } };
     const gsa_attend_args args = { .edges = edges,
@@ -167,10 +184,14 @@ START_TEST(every_way_drops_the_same_edges)
         }
     make(&m, _i);
     for (int p = 0; p < GSA_COUNT(rates); p++) {
-        const gsa_dropout dropout = { .p = rates[p], .seed = 77, .step = 9 + (uint32_t)p, .site = 12, .example_id = id };
+        const gsa_dropout dropout = {
+            .p = rates[p], .seed = 77, .step = 9 + (uint32_t)p, .site = 12, .example_id = id
+        };
         expect(x, &m.view, &dropout);
-        for (int l = 0; l < GSA_COUNT(levels); l++) /* each two of level, rate and number of threads meet */
-            if (gsa_cpu_has(levels[l]) && (levels[l] != GSA_CPU_PLAIN || (_i + p) % GSA_THIN(4) == 0))
+        for (int l = 0; l < GSA_COUNT(levels);
+             l++) /* each two of level, rate and number of threads meet */
+            if (gsa_cpu_has(levels[l]) &&
+                (levels[l] != GSA_CPU_PLAIN || (_i + p) % GSA_THIN(4) == 0))
                 attend(x, levels[l], threads[(l + p) % GSA_COUNT(threads)], _i, &m.view, &dropout);
     }
     edges_free(&m);
@@ -180,7 +201,8 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test edges[] = { GSA_LOOP(every_way_drops_the_same_edges, GSA_COUNT(patterns)) };
+    static const gsa_test edges[] = { GSA_LOOP(every_way_drops_the_same_edges,
+                                               GSA_COUNT(patterns)) };
     static const gsa_case cases[] = { GSA_CASE("edges", edges, 60) };
     return gsa_run_suite("cpu_dropped", cases, GSA_COUNT(cases), argc, argv);
 }

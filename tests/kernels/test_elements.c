@@ -1,5 +1,6 @@
-/* The element-wise kernels of the cpu backend beside ref's, at each level: the same words of dropout bit by bit, and what infinities, NaN
- * and rows without a target become. That ordinary numbers agree is the job of the table of ops, run at each level (GSA_TEST_BACKEND). */
+/* The element-wise kernels of the cpu backend beside ref's, at each level: the same words of
+ * dropout bit by bit, and what infinities, NaN and rows without a target become. That ordinary
+ * numbers agree is the job of the table of ops, run at each level (GSA_TEST_BACKEND). */
 #include "support/compare.h"
 #include "support/suite.h"
 #include "kernels/backend.h"
@@ -7,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const int levels[] = { GSA_CPU_PLAIN, GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED, GSA_CPU_NEON };
+static const int levels[] = { GSA_CPU_PLAIN, GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED,
+                              GSA_CPU_NEON };
 enum { LEVELS = GSA_COUNT(levels) };
 
 static gsa_backend *ref(void)
@@ -26,11 +28,12 @@ static gsa_backend *level(int i)
     return b;
 }
 
-/* ---- dropout ------------------------------------------------------------------------------------------------------------------ */
+/* ---- dropout ------------------------------------------------------------------------------- */
 
 enum { ROWS = 5, WIDEST = 300 };
 
-/* Forward into y, in place into z, backward onto ones in dx. Inputs hold a NaN and an infinity, which dropping makes 0. */
+/* Forward into y, in place into z, backward onto ones in dx. Inputs hold a NaN and an infinity,
+ * which dropping makes 0. */
 static void drop(gsa_backend *b, double p, int64_t cols, float *y, float *z, float *dx)
 {
     static const int32_t id[] = { 7, INT32_MAX, 12345 }, example[ROWS] = { 0, 0, 1, 2, 2 },
@@ -66,8 +69,9 @@ START_TEST(dropout_draws_the_words_of_ref)
                 drop(a, rates[_i], cols, want[0], want[1], want[2]);
                 drop(b, rates[_i], cols, got[0], got[1], got[2]);
                 for (int i = 0; i < 3; i++)
-                    ck_assert_msg(memcmp(got[i], want[i], bytes) == 0, "%s, %d columns, p = %g, output %d", b->name,
-                                  (int)cols, rates[_i], i);
+                    ck_assert_msg(memcmp(got[i], want[i], bytes) == 0,
+                                  "%s, %d columns, p = %g, output %d", b->name, (int)cols,
+                                  rates[_i], i);
             }
             gsa_backend_release(a);
             gsa_backend_release(b);
@@ -75,7 +79,7 @@ START_TEST(dropout_draws_the_words_of_ref)
 }
 END_TEST
 
-/* ---- cross entropy -------------------------------------------------------------------------------------------------------------- */
+/* ---- cross entropy ------------------------------------------------------------------------- */
 
 static int alike(float got, float want, double size)
 {
@@ -85,7 +89,8 @@ static int alike(float got, float want, double size)
 }
 
 /* One row: gradients beside ref's to 1e-6 of the slope, losses to 1e-6 of the largest logit. */
-static void check_row(int l, const char *what, const float *x, int32_t target, double smoothing, int64_t classes)
+static void check_row(int l, const char *what, const float *x, int32_t target, double smoothing,
+                      int64_t classes)
 {
     gsa_backend *a = ref(), *b = level(l);
     const float slope = 1;
@@ -96,15 +101,20 @@ static void check_row(int l, const char *what, const float *x, int32_t target, d
     for (int i = 0; i < 2 && b; i++) {
         gsa_backend *one = i ? b : a;
         dx[i] = calloc((size_t)classes, sizeof(float));
-        ck_assert_int_eq(one->cross_entropy_forward(one, &loss[i], &nll[i], x, &target, smoothing, 1, 1, classes), GSA_OK);
-        ck_assert_int_eq(one->cross_entropy_backward(one, dx[i], &slope, x, &target, smoothing, 1, 1, 1, classes), GSA_OK);
+        ck_assert_int_eq(one->cross_entropy_forward(one, &loss[i], &nll[i], x, &target, smoothing,
+                                                    1, 1, classes),
+                         GSA_OK);
+        ck_assert_int_eq(one->cross_entropy_backward(one, dx[i], &slope, x, &target, smoothing, 1,
+                                                     1, 1, classes),
+                         GSA_OK);
     }
     if (b) {
         ck_assert_msg(alike(loss[1], loss[0], size) && alike(nll[1], nll[0], size),
-                      "%s, %s, %d classes: loss %g %g, expected %g %g", b->name, what, (int)classes, (double)loss[1],
-                      (double)nll[1], (double)loss[0], (double)nll[0]);
+                      "%s, %s, %d classes: loss %g %g, expected %g %g", b->name, what, (int)classes,
+                      (double)loss[1], (double)nll[1], (double)loss[0], (double)nll[0]);
         for (int64_t c = 0; c < classes; c++)
-            ck_assert_msg(alike(dx[1][c], dx[0][c], 1), "%s, %s, %d classes: slope %d is %g, expected %g", b->name, what,
+            ck_assert_msg(alike(dx[1][c], dx[0][c], 1),
+                          "%s, %s, %d classes: slope %d is %g, expected %g", b->name, what,
                           (int)classes, (int)c, (double)dx[1][c], (double)dx[0][c]);
         free(dx[0]);
         free(dx[1]);
@@ -137,7 +147,7 @@ START_TEST(rows_that_are_not_ordinary)
 }
 END_TEST
 
-/* ---- activations ------------------------------------------------------------------------------------------------------------------ */
+/* ---- activations --------------------------------------------------------------------------- */
 
 static double exact(int kind, double x, double *slope)
 {
@@ -150,7 +160,8 @@ static double exact(int kind, double x, double *slope)
     return y;
 }
 
-/* From 1e-6 to 40 on both sides: values to 4e-7 of 1 or of themselves, whichever is larger, tanh near 0 to 4e-7 of itself. */
+/* From 1e-6 to 40 on both sides: values to 4e-7 of 1 or of themselves, whichever is larger, tanh
+ * near 0 to 4e-7 of itself. */
 START_TEST(activations_are_close)
 {
     enum { N = 4001 };
@@ -170,10 +181,11 @@ START_TEST(activations_are_close)
             double slope;
             const double want = exact(kind, (double)x[i], &slope);
             const double size = kind == GSA_TANH ? fabs(want) : fmax(1, fabs(want));
-            ck_assert_msg(fabs((double)y[i] - want) <= 4e-7 * size, "%s: activation %d of %g is %g, not %g", b->name, kind,
-                          (double)x[i], (double)y[i], want);
-            ck_assert_msg(fabs((double)dx[i] - slope) <= 6e-7, "%s: slope %d at %g is %g, not %g", b->name, kind,
-                          (double)x[i], (double)dx[i], slope);
+            ck_assert_msg(fabs((double)y[i] - want) <= 4e-7 * size,
+                          "%s: activation %d of %g is %g, not %g", b->name, kind, (double)x[i],
+                          (double)y[i], want);
+            ck_assert_msg(fabs((double)dx[i] - slope) <= 6e-7, "%s: slope %d at %g is %g, not %g",
+                          b->name, kind, (double)x[i], (double)dx[i], slope);
         }
     }
     gsa_backend_release(b);
@@ -183,52 +195,61 @@ END_TEST
 /* The ends of the numbers, in place and with every number of them behind the last whole vector. */
 START_TEST(activations_of_odd_numbers)
 {
-    static const float odd[] = { 0, -0.0f, NAN, INFINITY, -INFINITY, 3e38f, -3e38f, 1e-40f, -1e-40f, 100, -100, 88, -88 };
+    static const float odd[] = { 0,      -0.0f,   NAN, INFINITY, -INFINITY, 3e38f, -3e38f,
+                                 1e-40f, -1e-40f, 100, -100,     88,        -88 };
     enum { N = GSA_COUNT(odd) };
     gsa_backend *a = ref(), *b = level(_i);
     for (int kind = GSA_RELU; b && kind <= GSA_SIGMOID; kind++)
         for (int count = 0; count <= 40; count++) {
             float y[2][40], dx[2][40] = { { 0 } }, dy[40];
-            for (int i = 0; i < count; i++) y[0][i] = y[1][i] = odd[(i + count) % N], dy[i] = 1 + (float)i;
+            for (int i = 0; i < count; i++)
+                y[0][i] = y[1][i] = odd[(i + count) % N], dy[i] = 1 + (float)i;
             a->activate_backward(a, dx[0], dy, y[0], kind, 1, count);
             b->activate_backward(b, dx[1], dy, y[1], kind, 1, count);
             float in_place[40];
             memcpy(in_place, dy, sizeof in_place);
             b->activate_backward(b, in_place, in_place, y[1], kind, 0, count);
             for (int i = 0; i < count; i++)
-                ck_assert_msg(alike(in_place[i], dx[1][i], 0), "%s: activation %d in place", b->name, kind);
+                ck_assert_msg(alike(in_place[i], dx[1][i], 0), "%s: activation %d in place",
+                              b->name, kind);
             a->activate_forward(a, y[0], y[0], kind, count);
             b->activate_forward(b, y[1], y[1], kind, count);
             for (int i = 0; i < count; i++)
-                ck_assert_msg(alike(y[1][i], y[0][i], fmax(1, fabs((double)y[0][i]))) && alike(dx[1][i], dx[0][i], 41),
-                              "%s: activation %d of %g is %g with slope %g, expected %g with %g", b->name, kind,
-                              (double)odd[(i + count) % N], (double)y[1][i], (double)dx[1][i], (double)y[0][i],
-                              (double)dx[0][i]);
+                ck_assert_msg(alike(y[1][i], y[0][i], fmax(1, fabs((double)y[0][i]))) &&
+                                  alike(dx[1][i], dx[0][i], 41),
+                              "%s: activation %d of %g is %g with slope %g, expected %g with %g",
+                              b->name, kind, (double)odd[(i + count) % N], (double)y[1][i],
+                              (double)dx[1][i], (double)y[0][i], (double)dx[0][i]);
         }
     gsa_backend_release(a);
     gsa_backend_release(b);
 }
 END_TEST
 
-/* ---- layer norm ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- layer norm ---------------------------------------------------------------------------- */
 
 enum { NORM_ROWS = 7, OUTPUTS = 3 };
 
-/* Forward into out[0], backward onto what out[1] (dx) and out[2] (dgain, then dbias) hold; which: bits of the gradients that are wanted. */
+/* Forward into out[0], backward onto what out[1] (dx) and out[2] (dgain, then dbias) hold; which:
+ * bits of the gradients that are wanted. */
 static void norm(gsa_backend *b, const float *x, int64_t cols, int which, float *const out[OUTPUTS])
 {
     float gain[WIDEST], bias[WIDEST], mean[NORM_ROWS], rstd[NORM_ROWS];
     gsa_dice dice = { 3 };
-    for (int64_t i = 0; i < cols; i++) gain[i] = (float)gsa_normal(&dice), bias[i] = (float)gsa_normal(&dice);
+    for (int64_t i = 0; i < cols; i++)
+        gain[i] = (float)gsa_normal(&dice), bias[i] = (float)gsa_normal(&dice);
     for (int64_t i = 0; i < NORM_ROWS * cols; i++) out[1][i] = (float)i / 100;
     for (int64_t i = 0; i < 2 * cols; i++) out[2][i] = (float)i / 100;
-    ck_assert_int_eq(b->norm_forward(b, out[0], mean, rstd, x, gain, bias, 1e-5, NORM_ROWS, cols), GSA_OK);
+    ck_assert_int_eq(b->norm_forward(b, out[0], mean, rstd, x, gain, bias, 1e-5, NORM_ROWS, cols),
+                     GSA_OK);
     ck_assert_int_eq(b->norm_backward(b, which & 1 ? out[1] : NULL, which & 2 ? out[2] : NULL,
-                                      which & 4 ? out[2] + cols : NULL, x, x, gain, mean, rstd, 1, NORM_ROWS, cols),
+                                      which & 4 ? out[2] + cols : NULL, x, x, gain, mean, rstd, 1,
+                                      NORM_ROWS, cols),
                      GSA_OK);
 }
 
-/* Rows of plain numbers, of numbers far from 0, of one number, with a NaN, with an infinity; any of the gradients. */
+/* Rows of plain numbers, of numbers far from 0, of one number, with a NaN, with an infinity; any of
+ * the gradients. */
 START_TEST(norm_beside_ref)
 {
     static const int64_t widths[] = { 1, 2, 7, 15, 16, 17, 40, 127, 128, 129, 300 };
@@ -250,9 +271,10 @@ START_TEST(norm_beside_ref)
             for (int o = 0; o < OUTPUTS; o++) {
                 for (int64_t i = 0; i < counts[o];
                      i++) /* a row whose numbers are 1000 deviations from 0 keeps 3 digits less */
-                    ck_assert_msg(alike(got[o][i], want[o][i], 2e3 * fmax(1, fabs((double)want[o][i]))),
-                                  "%s, %d columns, gradients %d: output %d [%d] is %g, expected %g", b->name, (int)n, which,
-                                  o, (int)i, (double)got[o][i], (double)want[o][i]);
+                    ck_assert_msg(
+                        alike(got[o][i], want[o][i], 2e3 * fmax(1, fabs((double)want[o][i]))),
+                        "%s, %d columns, gradients %d: output %d [%d] is %g, expected %g", b->name,
+                        (int)n, which, o, (int)i, (double)got[o][i], (double)want[o][i]);
                 free(want[o]);
                 free(got[o]);
             }
@@ -269,7 +291,9 @@ int main(int argc, char **argv)
     static const gsa_test activations[] = { GSA_LOOP(activations_are_close, LEVELS),
                                             GSA_LOOP(activations_of_odd_numbers, LEVELS) };
     static const gsa_test norms[] = { GSA_LOOP(norm_beside_ref, LEVELS) };
-    static const gsa_case cases[] = { GSA_CASE("dropout", dropout, 30), GSA_CASE("entropy", entropy, 30),
-                                      GSA_CASE("activations", activations, 30), GSA_CASE("norm", norms, 30) };
+    static const gsa_case cases[] = { GSA_CASE("dropout", dropout, 30),
+                                      GSA_CASE("entropy", entropy, 30),
+                                      GSA_CASE("activations", activations, 30),
+                                      GSA_CASE("norm", norms, 30) };
     return gsa_run_suite("cpu_elements", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -1,5 +1,7 @@
-/* Format `ell` of the cpu backend (kernels/cpu/attention/ell.h): short rows whose sources stand anywhere,
- * at random, against the oracle; that neither threads, nor batching, nor a neighbour that is not finite
+/* Format `ell` of the cpu backend (kernels/cpu/attention/ell.h): short rows whose sources stand
+ * anywhere,
+ * at random, against the oracle; that neither threads, nor batching, nor a neighbour that is not
+ * finite
  * changes a bit of a row; and rows of one edge by hand. */
 #include "kernels/cpu/cpu.h"
 #include "level_rig.h"
@@ -18,14 +20,16 @@ static int32_t below(gsa_dice *dice, int64_t end)
     return (int32_t)gsa_between(dice, 0, end - 1);
 }
 
-/* A row of 0 to 68 edges, most of them few, as single sources or short runs of two kinds; sources come twice. */
+/* A row of 0 to 68 edges, most of them few, as single sources or short runs of two kinds; sources
+ * come twice. */
 static void make_row(edges_maker *maker, gsa_dice *dice, int32_t example)
 {
     const int32_t most = below(dice, 8) ? 4 : 69;
     for (int32_t left = below(dice, most); left > 0;) {
         const int32_t count = left > 1 && below(dice, 3) == 0 ? 2 : 1;
-        edges_run(maker, (gsa_run){ example * NODES + 2 + below(dice, NODES - 4), count, below(dice, 5) - 2,
-                                    below(dice, LABELS - 1), count > 1 ? below(dice, 2) : 0, below(dice, 2) });
+        edges_run(maker, (gsa_run){ example * NODES + 2 + below(dice, NODES - 4), count,
+                                    below(dice, 5) - 2, below(dice, LABELS - 1),
+                                    count > 1 ? below(dice, 2) : 0, below(dice, 2) });
         left -= count;
     }
 }
@@ -71,19 +75,22 @@ START_TEST(equal_the_oracle)
         0, 1, 2, 3, 4, 7, 32, 66
     }; /* vectors 1, bias 2, dropout 4, gradients of v alone 32, -inf 64 */
     for (int at = 0; at < LEVELS; at++)
-        for (int f = _i % GSA_THIN(2); f < GSA_COUNT(flags) && gsa_cpu_has(level[at]); f += GSA_THIN(2))
+        for (int f = _i % GSA_THIN(2); f < GSA_COUNT(flags) && gsa_cpu_has(level[at]);
+             f += GSA_THIN(2))
             check_one(at, dims[_i], flags[f], 10 * f + (f + _i) % 3);
     for (int at = 0; at < LEVELS; at++)
-        if (gsa_cpu_has(level[at])) check_one(at, dims[_i], 0, 3), check_one(at, dims[_i], 0, 7); /* 4 and 8 heads */
+        if (gsa_cpu_has(level[at]))
+            check_one(at, dims[_i], 0, 3), check_one(at, dims[_i], 0, 7); /* 4 and 8 heads */
 }
 END_TEST
 
-/* ---- bits --------------------------------------------------------------------------------------------------------------------- */
+/* ---- bits ---------------------------------------------------------------------------------- */
 
 enum { ROWS = 61, HEADS = 6, DIM = 20, WIDTH = HEADS * DIM, PLANE = ROWS * WIDTH, MOST = 7 };
 
 typedef struct results { /* of the first example */
-    float out[PLANE], lse[ROWS * HEADS], dq[PLANE], dk[NODES * WIDTH], dv[NODES * WIDTH], dr[LABELS * DIM];
+    float out[PLANE], lse[ROWS * HEADS], dq[PLANE], dk[NODES * WIDTH], dv[NODES * WIDTH],
+        dr[LABELS * DIM];
 } results;
 
 /* Of the rows of one example, by their number: 0 to 4 edges, a few with 20. */
@@ -92,7 +99,8 @@ static void put_row(edges_maker *maker, int32_t row, int32_t example)
     const int32_t count = row % 13 == 7 ? 20 : (row * row + row / 3) % 5;
     edges_row(maker, example, row);
     for (int32_t e = 0; e < count; e++)
-        edges_run(maker, (gsa_run){ example * NODES + (row * 17 + e * 11) % NODES, 1, 1, (row + e) % LABELS, 0, 0 });
+        edges_run(maker, (gsa_run){ example * NODES + (row * 17 + e * 11) % NODES, 1, 1,
+                                    (row + e) % LABELS, 0, 0 });
 }
 
 typedef struct way {
@@ -105,13 +113,15 @@ static void copies(float *to, const float *from, int64_t count, int examples)
     for (int e = 0; e < examples; e++) memcpy(to + e * count, from, sizeof *to * (size_t)count);
 }
 
-/* The same example so many times. Of label gradients there is one for all: kept where there is one example. */
+/* The same example so many times. Of label gradients there is one for all: kept where there is one
+ * example. */
 static void run_way(int at, way how, const float *numbers, results *to)
 {
-    static float q[MOST * PLANE], dout[MOST * PLANE], k[MOST * NODES * WIDTH], v[MOST * NODES * WIDTH];
+    static float q[MOST * PLANE], dout[MOST * PLANE], k[MOST * NODES * WIDTH],
+        v[MOST * NODES * WIDTH];
     static struct {
-        float out[MOST * PLANE], lse[MOST * ROWS * HEADS], dq[MOST * PLANE], dk[MOST * NODES * WIDTH],
-            dv[MOST * NODES * WIDTH], dr[LABELS * DIM];
+        float out[MOST * PLANE], lse[MOST * ROWS * HEADS], dq[MOST * PLANE],
+            dk[MOST * NODES * WIDTH], dv[MOST * NODES * WIDTH], dr[LABELS * DIM];
     } got;
     const int64_t part_rows[1] = { (int64_t)how.examples * NODES };
     int64_t first[MOST + 1];
@@ -129,19 +139,27 @@ static void run_way(int at, way how, const float *numbers, results *to)
     edges_done(&r.maker, how.examples, 1, first);
     rig_graph(&r);
     const gsa_part parts[GSA_MAX_KINDS] = { { k, v, got.dk, got.dv } };
-    gsa_attend_args args = { .edges = &r.device, .heads = HEADS, .head_dim = DIM, .scale = 0.3, .q = q, .parts = parts };
+    gsa_attend_args args = {
+        .edges = &r.device, .heads = HEADS, .head_dim = DIM, .scale = 0.3, .q = q, .parts = parts
+    };
     args.label_vectors = numbers, args.out = got.out, args.lse = got.lse;
-    if (how.drop) args.dropout = (gsa_dropout){ .p = 0.4, .seed = 5, .step = 9, .site = 3, .example_id = ids };
+    if (how.drop)
+        args.dropout =
+            (gsa_dropout){ .p = 0.4, .seed = 5, .step = 9, .site = 3, .example_id = ids };
     gsa_cpu_formats formats;
     ck_assert(gsa_cpu_probe_of(level[at])->formats(&args, &formats));
-    ck_assert_msg(formats.ell >= 40 * (int64_t)how.examples, "%lld rows in slices", (long long)formats.ell);
+    ck_assert_msg(formats.ell >= 40 * (int64_t)how.examples, "%lld rows in slices",
+                  (long long)formats.ell);
     ck_assert_int_eq(r.b->attend_forward(r.b, &args), GSA_OK);
     args.dout = dout, args.dq = got.dq, args.dlabel_vectors = got.dr;
     ck_assert_int_eq(r.b->attend_backward(r.b, &args), GSA_OK);
     for (int e = 1; e < how.examples && how.bad == 0; e++) {
-        ck_assert_msg(memcmp(got.out, got.out + e * PLANE, sizeof to->out) == 0, "out of example %d differs", e);
-        ck_assert_msg(memcmp(got.dq, got.dq + e * PLANE, sizeof to->dq) == 0, "dq of example %d differs", e);
-        ck_assert_msg(memcmp(got.dv, got.dv + e * NODES * WIDTH, sizeof to->dv) == 0, "dv of example %d differs", e);
+        ck_assert_msg(memcmp(got.out, got.out + e * PLANE, sizeof to->out) == 0,
+                      "out of example %d differs", e);
+        ck_assert_msg(memcmp(got.dq, got.dq + e * PLANE, sizeof to->dq) == 0,
+                      "dq of example %d differs", e);
+        ck_assert_msg(memcmp(got.dv, got.dv + e * NODES * WIDTH, sizeof to->dv) == 0,
+                      "dv of example %d differs", e);
     }
     memcpy(to->out, got.out, sizeof to->out), memcpy(to->lse, got.lse, sizeof to->lse);
     memcpy(to->dq, got.dq, sizeof to->dq), memcpy(to->dk, got.dk, sizeof to->dk);
@@ -160,8 +178,9 @@ static void fill(float *numbers)
 
 START_TEST(nothing_changes_a_bit)
 {
-    static const way ways[] = { { 1, 1, 0, 0, 0 }, { 2, 1, 0, 0, 0 }, { 3, 1, 0, 0, 0 }, { 16, 1, 0, 0, 0 },
-                                { 1, 5, 0, 0, 0 }, { 2, 7, 0, 0, 0 }, { 8, 3, 0, 0, 0 } };
+    static const way ways[] = { { 1, 1, 0, 0, 0 },  { 2, 1, 0, 0, 0 }, { 3, 1, 0, 0, 0 },
+                                { 16, 1, 0, 0, 0 }, { 1, 5, 0, 0, 0 }, { 2, 7, 0, 0, 0 },
+                                { 8, 3, 0, 0, 0 } };
     static float numbers[NUMBERS];
     static results want, got;
     fill(numbers);
@@ -173,12 +192,14 @@ START_TEST(nothing_changes_a_bit)
                 run_way(at, how, numbers, i == 0 ? &want : &got);
                 if (how.examples > 1) memcpy(got.dr, want.dr, sizeof got.dr);
                 ck_assert_msg(i == 0 || memcmp(&want, &got, sizeof got) == 0,
-                              "level %d, dropout %d, %d threads, %d examples", at, drop, how.threads, how.examples);
+                              "level %d, dropout %d, %d threads, %d examples", at, drop,
+                              how.threads, how.examples);
             }
 }
 END_TEST
 
-/* What is not finite in one row stays in it and in what it reads: other rows keep their bits, whether in a slice with it or not. */
+/* What is not finite in one row stays in it and in what it reads: other rows keep their bits,
+ * whether in a slice with it or not. */
 START_TEST(a_neighbour_changes_no_bit)
 {
     static const struct {
@@ -193,7 +214,8 @@ START_TEST(a_neighbour_changes_no_bit)
             const int row = cases[i].row;
             run_way(at, (way){ 1, 1, 0, 0, 0 }, numbers, &want);
             run_way(at, (way){ 1, 1, 0, row, cases[i].bad }, numbers, &got);
-            ck_assert(!isnan(cases[i].bad) || (isnan(got.out[row * WIDTH + DIM]) && isnan(got.dq[row * WIDTH + DIM])));
+            ck_assert(!isnan(cases[i].bad) ||
+                      (isnan(got.out[row * WIDTH + DIM]) && isnan(got.dq[row * WIDTH + DIM])));
             for (int x = 0; x < PLANE; x++)
                 ck_assert_msg((x / WIDTH == row && x % WIDTH / DIM == 1) ||
                                   (want.out[x] == got.out[x] && want.dq[x] == got.dq[x]),
@@ -202,13 +224,14 @@ START_TEST(a_neighbour_changes_no_bit)
 }
 END_TEST
 
-/* ---- rows of one edge by hand --------------------------------------------------------------------------------------------------- */
+/* ---- rows of one edge by hand -------------------------------------------------------------- */
 
 static const struct {
     const char *name;
-    float q, k, v, dout, bias; /* the first number of head 1 of the row, of its source; and the bias of that head */
-    int out, dq, dk,
-        dv; /* of head 1: 0 is 0 all over, 1 is finite and not 0, 2 is NaN where the bad number stands, 3 NaN all over */
+    float q, k, v, dout,
+        bias; /* the first number of head 1 of the row, of its source; and the bias of that head */
+    int out, dq, dk, dv; /* of head 1: 0 is 0 all over, 1 is finite and not 0, 2 is NaN where the
+                            bad number stands, 3 NaN all over */
 } singles[] = {
     { "finite", 1, 1, 1, 1, 0, 1, 0, 0, 1 },
     { "query NaN", NAN, 1, 1, 1, 0, 3, 3, 3, 3 },
@@ -225,22 +248,27 @@ static void check_plane(const char *name, const char *plane, const float *x, int
 {
     for (int i = 0; i < dim; i++) {
         const int is_nan = isnan(x[i]) != 0, wanted = what == 3 || (what == 2 && i == 0);
-        ck_assert_msg(is_nan == wanted && (what != 0 || x[i] == 0) && (what != 1 || x[i] != 0), "%s: %s[%d] is %g", name,
-                      plane, i, (double)x[i]);
+        ck_assert_msg(is_nan == wanted && (what != 0 || x[i] == 0) && (what != 1 || x[i] != 0),
+                      "%s: %s[%d] is %g", name, plane, i, (double)x[i]);
     }
 }
 
-/* Six rows of one edge each, of which row 2 is the table's. Heads of whole vectors, by fours and without a bias, are cut otherwise. */
+/* Six rows of one edge each, of which row 2 is the table's. Heads of whole vectors, by fours and
+ * without a bias, are cut otherwise. */
 static void run_single(int at, int i, int heads, int dim)
 {
     enum { SINGLES = 6 };
-    static float q[SINGLES * WIDTH], k[SINGLES * WIDTH], v[SINGLES * WIDTH], dout[SINGLES * WIDTH], out[SINGLES * WIDTH],
-        lse[SINGLES * HEADS], bias[2 * HEADS], dq[SINGLES * WIDTH], dk[SINGLES * WIDTH], dv[SINGLES * WIDTH];
+    static float q[SINGLES * WIDTH], k[SINGLES * WIDTH], v[SINGLES * WIDTH], dout[SINGLES * WIDTH],
+        out[SINGLES * WIDTH], lse[SINGLES * HEADS], bias[2 * HEADS], dq[SINGLES * WIDTH],
+        dk[SINGLES * WIDTH], dv[SINGLES * WIDTH];
     const int64_t part_rows[1] = { SINGLES };
-    const int width = heads * dim, bad = 2 * width + dim, other = 4 * width + dim; /* row 2 reads source 4 */
+    const int width = heads * dim, bad = 2 * width + dim,
+              other = 4 * width + dim; /* row 2 reads source 4 */
     rig r = level_rig(level[at], 1);
-    for (int j = 0; j < SINGLES * WIDTH; j++) q[j] = k[j] = v[j] = dout[j] = 0.25f, dq[j] = dk[j] = dv[j] = 0;
-    q[bad] = singles[i].q, dout[bad] = singles[i].dout, k[other] = singles[i].k, v[other] = singles[i].v;
+    for (int j = 0; j < SINGLES * WIDTH; j++)
+        q[j] = k[j] = v[j] = dout[j] = 0.25f, dq[j] = dk[j] = dv[j] = 0;
+    q[bad] = singles[i].q, dout[bad] = singles[i].dout, k[other] = singles[i].k,
+    v[other] = singles[i].v;
     bias[heads + 1] = singles[i].bias;
     edges_begin(&r.maker, 1, part_rows, 2);
     for (int32_t row = 0; row < SINGLES; row++) {
@@ -250,8 +278,11 @@ static void run_single(int at, int i, int heads, int dim)
     edges_done(&r.maker, 1, 1, NULL);
     rig_graph(&r);
     const gsa_part parts[GSA_MAX_KINDS] = { { k, v, dk, dv } };
-    gsa_attend_args args = { .edges = &r.device, .heads = heads, .head_dim = dim, .scale = 0.3, .q = q, .parts = parts };
-    args.out = out, args.lse = lse, args.label_bias = dim % 16 == 0 && singles[i].bias == 0 ? NULL : bias;
+    gsa_attend_args args = {
+        .edges = &r.device, .heads = heads, .head_dim = dim, .scale = 0.3, .q = q, .parts = parts
+    };
+    args.out = out, args.lse = lse,
+    args.label_bias = dim % 16 == 0 && singles[i].bias == 0 ? NULL : bias;
     ck_assert_int_eq(r.b->attend_forward(r.b, &args), GSA_OK);
     args.dout = dout, args.dq = dq;
     ck_assert_int_eq(r.b->attend_backward(r.b, &args), GSA_OK);
@@ -268,14 +299,16 @@ static void run_single(int at, int i, int heads, int dim)
 START_TEST(one_edge)
 {
     for (int at = 0; at < LEVELS; at++)
-        if (gsa_cpu_has(level[at])) run_single(at, _i, HEADS, DIM), run_single(at, _i, 4, 16), run_single(at, _i, 4, 24);
+        if (gsa_cpu_has(level[at]))
+            run_single(at, _i, HEADS, DIM), run_single(at, _i, 4, 16), run_single(at, _i, 4, 24);
 }
 END_TEST
 
 int main(int argc, char **argv)
 {
     static const gsa_test values[] = { GSA_LOOP(equal_the_oracle, GSA_COUNT(dims)) };
-    static const gsa_test bits[] = { GSA_TEST(nothing_changes_a_bit), GSA_TEST(a_neighbour_changes_no_bit) };
+    static const gsa_test bits[] = { GSA_TEST(nothing_changes_a_bit),
+                                     GSA_TEST(a_neighbour_changes_no_bit) };
     static const gsa_test one[] = { GSA_LOOP(one_edge, GSA_COUNT(singles)) };
     static const gsa_case cases[] = { GSA_CASE("values", values, 120), GSA_CASE("bits", bits, 120),
                                       GSA_CASE("singles", one, 60) };

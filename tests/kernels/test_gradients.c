@@ -1,5 +1,5 @@
-/* Central differences in double for every op that has a backward: eps 1e-6, atol 1e-5, rtol 1e-3; random, zero and equal
- * inputs; graphs with empty rows. */
+/* Central differences in double for every op that has a backward: eps 1e-6, atol 1e-5, rtol 1e-3;
+ * random, zero and equal inputs; graphs with empty rows. */
 #include "coverage.h"
 #include "support/guard.h"
 #include "support/suite.h"
@@ -15,7 +15,8 @@ static double loss_of(rig *r, const op_case *op)
     rig_fetch(r);
     for (int i = 0; i < r->count; i++)
         if (r->t[i].role == RIG_OUTPUT || r->t[i].role == RIG_INOUT)
-            for (int64_t j = 0; j < r->t[i].count; j++) loss += r->t[i].data.value[j] * r->t[i].grad.start[j];
+            for (int64_t j = 0; j < r->t[i].count; j++)
+                loss += r->t[i].data.value[j] * r->t[i].grad.start[j];
     return loss;
 }
 
@@ -26,17 +27,20 @@ static double loss_at(rig *r, const op_case *op, int tensor, int64_t i, double x
     return loss_of(r, op);
 }
 
-static int check_tensor(rig *r, const op_case *op, int tensor, const double *gradient, const char *name)
+static int check_tensor(rig *r, const op_case *op, int tensor, const double *gradient,
+                        const char *name)
 {
     const double eps = 1e-6, atol = 1e-5, rtol = 1e-3;
     rig_tensor *t = &r->t[tensor];
     for (int64_t i = 0; i < t->count; i++) {
         const double x = t->data.start[i];
-        const double high = loss_at(r, op, tensor, i, x + eps), low = loss_at(r, op, tensor, i, x - eps);
+        const double high = loss_at(r, op, tensor, i, x + eps),
+                     low = loss_at(r, op, tensor, i, x - eps);
         const double want = (high - low) / (2 * eps), got = gradient[i] - t->grad.start[i];
         t->data.start[i] = x;
         if (!(fabs(got - want) <= atol + rtol * fabs(want))) {
-            fprintf(stderr, "%s: d%s[%lld] = %.9g, differences give %.9g\n", name, t->name, (long long)i, got, want);
+            fprintf(stderr, "%s: d%s[%lld] = %.9g, differences give %.9g\n", name, t->name,
+                    (long long)i, got, want);
             return 1;
         }
     }
@@ -59,7 +63,8 @@ static void check_shape(gsa_backend *b, const op_case *op, int shape, int fill)
         double gradient[4096];
         ck_assert_int_le((int)r.t[i].count, 4096);
         memcpy(gradient, r.t[i].grad.value, sizeof(double) * (size_t)r.t[i].count);
-        ck_assert_msg(check_tensor(&r, op, i, gradient, name) == 0, "%s: gradient differs (see above)", name);
+        ck_assert_msg(check_tensor(&r, op, i, gradient, name) == 0,
+                      "%s: gradient differs (see above)", name);
         inputs++;
         rig_restart(&r); /* the next tensor's gradient is read again */
         loss_of(&r, op);
@@ -112,6 +117,7 @@ int main(int argc, char **argv)
 {
     static const gsa_test coverage[] = { GSA_TEST(every_backward_has_a_case) };
     static const gsa_test differences[] = { GSA_LOOP(backward_is_the_difference_quotient, CASES) };
-    static const gsa_case cases[] = { GSA_CASE("coverage", coverage, 10), GSA_CASE("differences", differences, 120) };
+    static const gsa_case cases[] = { GSA_CASE("coverage", coverage, 10),
+                                      GSA_CASE("differences", differences, 120) };
     return gsa_run_suite("kernel_gradients", cases, GSA_COUNT(cases), argc, argv);
 }

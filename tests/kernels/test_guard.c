@@ -1,4 +1,5 @@
-/* The guard backend: its memory faults outside a call, every op of its table is a wrapper, its allocator is sound. */
+/* The guard backend: its memory faults outside a call, every op of its table is a wrapper, its
+ * allocator is sound. */
 #define _DEFAULT_SOURCE
 #include "support/guard.h"
 #include "support/compare.h"
@@ -70,7 +71,8 @@ START_TEST(every_op_is_wrapped)
     ck_assert_int_ge((int)((last - first) / step), 38);
     for (size_t at = first; at + step <= last; at += step) {
         static const unsigned char none[sizeof ref->release];
-        ck_assert_msg(memcmp((char *)b + at, none, step) != 0, "entry %d of the table is NULL", (int)((at - first) / step));
+        ck_assert_msg(memcmp((char *)b + at, none, step) != 0, "entry %d of the table is NULL",
+                      (int)((at - first) / step));
         ck_assert_msg(memcmp((char *)b + at, (char *)ref + at, step) != 0, "entry %d is ref's own",
                       (int)((at - first) / step));
     }
@@ -142,7 +144,8 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test faults[] = { GSA_TEST(touching_faults) };
-    static const gsa_test table[] = { GSA_TEST(every_op_is_wrapped), GSA_TEST(the_environment_chooses) };
+    static const gsa_test table[] = { GSA_TEST(every_op_is_wrapped),
+                                      GSA_TEST(the_environment_chooses) };
     static const gsa_test memory[] = { GSA_TEST(new_memory_is_nan_and_blocks_do_not_meet) };
     static const gsa_case cases[] = { GSA_CASE("faults", faults, 30), GSA_CASE("table", table, 30),
                                       GSA_CASE("memory", memory, 60) };

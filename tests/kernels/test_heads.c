@@ -1,5 +1,6 @@
-/* Many heads of no whole vectors in tiles of the cpu backend: each head has the bits that it has alone; for any number of threads, and in any
- * batch, also where tiles and bands take turns; what is not finite stays with the rows that read it; and memory that is not there is told of. */
+/* Many heads of no whole vectors in tiles of the cpu backend: each head has the bits that it has
+ * alone; for any number of threads, and in any batch, also where tiles and bands take turns; what
+ * is not finite stays with the rows that read it; and memory that is not there is told of. */
 #include "kernels/cpu/cpu.h"
 #include "level_rig.h"
 #include "support/thin.h"
@@ -7,8 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows of a tile read 100 and more of 150, of two kinds; ROWS are four tiles and some rows, of eight with AVX2. */
-enum { HEADS = 20, DIM = 50, WIDTH = HEADS * DIM, ROWS = 70, NODES = 150, LABELS = 7, LEVELS = 4, MOST = 3 };
+/* Rows of a tile read 100 and more of 150, of two kinds; ROWS are four tiles and some rows, of
+ * eight with AVX2. */
+enum {
+    HEADS = 20,
+    DIM = 50,
+    WIDTH = HEADS * DIM,
+    ROWS = 70,
+    NODES = 150,
+    LABELS = 7,
+    LEVELS = 4,
+    MOST = 3
+};
 static const int level[LEVELS] = { GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED, GSA_CPU_NEON };
 
 typedef struct planes { /* of `heads` heads; parts[kind][example][source] */
@@ -25,13 +36,16 @@ static float *numbers(int64_t count)
 
 static planes planes_new(int32_t heads, int32_t examples)
 {
-    const int64_t own = (int64_t)examples * ROWS * heads * DIM, part = (int64_t)examples * NODES * heads * DIM;
+    const int64_t own = (int64_t)examples * ROWS * heads * DIM,
+                  part = (int64_t)examples * NODES * heads * DIM;
     planes x = { .heads = heads, .examples = examples };
     float **const rows[] = { &x.q, &x.dout, &x.out, &x.dq };
     for (int i = 0; i < GSA_COUNT(rows); i++) *rows[i] = numbers(own);
     for (int k = 0; k < 2; k++)
-        x.k[k] = numbers(part), x.v[k] = numbers(part), x.dk[k] = numbers(part), x.dv[k] = numbers(part);
-    x.lse = numbers((int64_t)examples * ROWS * heads), x.dr = numbers(LABELS * DIM), x.db = numbers(LABELS * (int64_t)heads);
+        x.k[k] = numbers(part), x.v[k] = numbers(part), x.dk[k] = numbers(part),
+        x.dv[k] = numbers(part);
+    x.lse = numbers((int64_t)examples * ROWS * heads), x.dr = numbers(LABELS * DIM),
+    x.db = numbers(LABELS * (int64_t)heads);
     return x;
 }
 
@@ -92,7 +106,9 @@ static void make_edges(rig *r, int32_t examples, int pattern)
             }
             for (int32_t c = 0; c < NODES; c++) {
                 const int32_t label = (c % 3 ? c + LABELS * ROWS - row : c) % LABELS;
-                if (reads(row, c)) edges_run(&r->maker, (gsa_run){ e * NODES + c, 1, 1, labelled ? label : 0, 0, c >= 70 });
+                if (reads(row, c))
+                    edges_run(&r->maker,
+                              (gsa_run){ e * NODES + c, 1, 1, labelled ? label : 0, 0, c >= 70 });
             }
         }
     for (int32_t e = 0; e <= examples; e++) first[e] = (int64_t)e * ROWS;
@@ -113,7 +129,8 @@ static void point(arguments *a, planes *x, const rig *r, int32_t first, int patt
     for (int i = 0; i < LABELS * DIM; i++) a->vectors[i] = number(6, 0, i);
     for (int l = 0; l < LABELS; l++)
         for (int32_t h = 0; h < x->heads; h++) a->bias[l * x->heads + h] = number(7, l, first + h);
-    for (int k = 0; k < 2; k++) a->parts[k] = (gsa_part){ x->k[k], x->v[k], kept ? NULL : x->dk[k], x->dv[k] };
+    for (int k = 0; k < 2; k++)
+        a->parts[k] = (gsa_part){ x->k[k], x->v[k], kept ? NULL : x->dk[k], x->dv[k] };
     a->args = (gsa_attend_args){ .edges = &r->device,
                                  .heads = x->heads,
                                  .head_dim = DIM,
@@ -140,7 +157,9 @@ static void attend(planes *x, int at, int threads, int32_t first, int pattern, i
     point(&a, x, &r, first, pattern, kept);
     ck_assert(gsa_cpu_probe_of(level[at])->formats(&a.args, &formats));
     if (pattern == BANDS) ck_assert_int_eq(formats.dia, 32 * x->examples);
-    else ck_assert_int_eq(formats.bcsr, (ROWS - ROWS % gsa_cpu_probe_of(level[at])->lanes) * x->examples);
+    else
+        ck_assert_int_eq(formats.bcsr,
+                         (ROWS - ROWS % gsa_cpu_probe_of(level[at])->lanes) * x->examples);
     level_rig_attend(&r, &a.args);
     level_rig_end(&r);
 }
@@ -165,12 +184,14 @@ START_TEST(heads_are_as_alone)
         fill(&one, h), attend(&one, at, 1, h, pattern, kept);
         ck_assert_msg(same_head(all.out, one.out, ROWS, h), "out of head %d", h);
         ck_assert_msg(same_head(all.dq, one.dq, ROWS, h), "dq of head %d", h);
-        for (int r = 0; r < ROWS; r++) ck_assert_msg(all.lse[r * HEADS + h] == one.lse[r], "lse of head %d", h);
+        for (int r = 0; r < ROWS; r++)
+            ck_assert_msg(all.lse[r * HEADS + h] == one.lse[r], "lse of head %d", h);
         for (int k = 0; k < 2; k++) {
             ck_assert_msg(same_head(all.dk[k], one.dk[k], NODES, h), "dk of head %d", h);
             ck_assert_msg(same_head(all.dv[k], one.dv[k], NODES, h), "dv of head %d", h);
         }
-        for (int l = 0; l < LABELS; l++) ck_assert_float_eq_tol(all.db[l * HEADS + h], one.db[l], 1e-4f);
+        for (int l = 0; l < LABELS; l++)
+            ck_assert_float_eq_tol(all.db[l * HEADS + h], one.db[l], 1e-4f);
         for (int i = 0; i < LABELS * DIM; i++) dr[i] += (double)one.dr[i];
         planes_free(&one);
     }
@@ -196,18 +217,22 @@ START_TEST(nothing_changes_a_bit)
             planes x = planes_new(HEADS, examples);
             fill(&x, 0), attend(&x, at, threads[i], 0, pattern, 0);
             for (int32_t e = 0; e < examples; e++) {
-                ck_assert_msg(same_rows(x.out, want.out, e, ROWS), "out, %d threads, example %d", threads[i], e);
-                ck_assert_msg(same_rows(x.dq, want.dq, e, ROWS), "dq, %d threads, example %d", threads[i], e);
+                ck_assert_msg(same_rows(x.out, want.out, e, ROWS), "out, %d threads, example %d",
+                              threads[i], e);
+                ck_assert_msg(same_rows(x.dq, want.dq, e, ROWS), "dq, %d threads, example %d",
+                              threads[i], e);
                 for (int k = 0; k < 2; k++) {
-                    ck_assert_msg(same_rows(x.dk[k], want.dk[k], e, NODES), "dk, %d threads, example %d", threads[i], e);
-                    ck_assert_msg(same_rows(x.dv[k], want.dv[k], e, NODES), "dv, %d threads, example %d", threads[i], e);
+                    ck_assert_msg(same_rows(x.dk[k], want.dk[k], e, NODES),
+                                  "dk, %d threads, example %d", threads[i], e);
+                    ck_assert_msg(same_rows(x.dv[k], want.dv[k], e, NODES),
+                                  "dv, %d threads, example %d", threads[i], e);
                 }
             }
             if (examples == 1) {
-                ck_assert_msg(memcmp(x.dr, want.dr, sizeof *x.dr * LABELS * DIM) == 0, "label vectors, %d threads",
-                              threads[i]);
-                ck_assert_msg(memcmp(x.db, want.db, sizeof *x.db * LABELS * HEADS) == 0, "label biases, %d threads",
-                              threads[i]);
+                ck_assert_msg(memcmp(x.dr, want.dr, sizeof *x.dr * LABELS * DIM) == 0,
+                              "label vectors, %d threads", threads[i]);
+                ck_assert_msg(memcmp(x.db, want.db, sizeof *x.db * LABELS * HEADS) == 0,
+                              "label biases, %d threads", threads[i]);
             }
             planes_free(&x);
         }
@@ -215,7 +240,8 @@ START_TEST(nothing_changes_a_bit)
 }
 END_TEST
 
-/* Whether a row is other than it is without what is not finite; sums may be taken in another order there. */
+/* Whether a row is other than it is without what is not finite; sums may be taken in another order
+ * there. */
 static int differs(const float *x, const float *clean, int64_t row)
 {
     int bad = 0;
@@ -246,18 +272,21 @@ START_TEST(rows_keep_to_their_sources)
     plane[taint][TAINTED * WIDTH + TAINTED_HEAD * DIM + 5] = INFINITY;
     attend(&x, at, 1, 0, LABELLED, 0);
     for (int32_t row = 0; row < ROWS; row++) {
-        const int may = may_differ(row, taint), bad = differs(x.out, clean.out, row) || differs(x.dq, clean.dq, row);
+        const int may = may_differ(row, taint),
+                  bad = differs(x.out, clean.out, row) || differs(x.dq, clean.dq, row);
         odd += bad, even += !may;
         ck_assert_msg(may || !bad, "row %d", row);
     }
     for (int32_t c = 0; c < NODES; c++) {
         int may = 0, bad = 0;
         for (int32_t row = 0; row < ROWS; row++) may |= reads(row, c) && may_differ(row, taint);
-        for (int k = 0; k < 2; k++) bad |= differs(x.dk[k], clean.dk[k], c) || differs(x.dv[k], clean.dv[k], c);
+        for (int k = 0; k < 2; k++)
+            bad |= differs(x.dk[k], clean.dk[k], c) || differs(x.dv[k], clean.dv[k], c);
         given += bad;
         ck_assert_msg(may || !bad, "source %d", c);
     }
-    ck_assert_msg(odd > 0 && even > 0 && given > 0, "%d rows differ, %d may not, %d sources differ", odd, even, given);
+    ck_assert_msg(odd > 0 && even > 0 && given > 0, "%d rows differ, %d may not, %d sources differ",
+                  odd, even, given);
     planes_free(&clean), planes_free(&x);
 }
 END_TEST
@@ -292,8 +321,9 @@ START_TEST(memory_that_is_not_there_is_told_of)
     if (!gsa_cpu_has(level[_i])) return;
     planes x = planes_new(HEADS, 1);
     fill(&x, 0);
-    ck_assert_int_ge(gsa_faults_sweep(GSA_OP_ALLOC, 1 /* a plan that cannot be made smaller stays */, GSA_ERR_MEMORY,
-                                      both_ways, &(call){ _i, &x }),
+    ck_assert_int_ge(gsa_faults_sweep(GSA_OP_ALLOC,
+                                      1 /* a plan that cannot be made smaller stays */,
+                                      GSA_ERR_MEMORY, both_ways, &(call){ _i, &x }),
                      10);
     planes_free(&x);
 }

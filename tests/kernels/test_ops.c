@@ -1,4 +1,5 @@
-/* Every op of the backend against an oracle in double: float and double, shapes from 0 up, guard bands of 1 KiB. */
+/* Every op of the backend against an oracle in double: float and double, shapes from 0 up, guard
+ * bands of 1 KiB. */
 #include "coverage.h"
 #include "support/guard.h"
 #include "support/suite.h"
@@ -16,24 +17,29 @@ static gsa_backend *backend(int real)
 
 static void run_shape(gsa_backend *b, const op_case *op, int shape)
 {
-    const double nmse = b->real == GSA_F32 ? 1e-7 : 1e-20, per_row = b->real == GSA_F32 ? 1e-4 : 1e-10;
+    const double nmse = b->real == GSA_F32 ? 1e-7 : 1e-20,
+                 per_row = b->real == GSA_F32 ? 1e-4 : 1e-10;
     char name[128];
     rig r;
     const int64_t *s = op->shapes[shape];
-    snprintf(name, sizeof name, "%s %s [%lld %lld %lld %lld %lld]", op->name, b->real == GSA_F32 ? "float" : "double",
-             (long long)s[0], (long long)s[1], (long long)s[2], (long long)s[3], (long long)s[4]);
+    snprintf(name, sizeof name, "%s %s [%lld %lld %lld %lld %lld]", op->name,
+             b->real == GSA_F32 ? "float" : "double", (long long)s[0], (long long)s[1],
+             (long long)s[2], (long long)s[3], (long long)s[4]);
     rig_begin(&r, b, 100 + (uint64_t)shape, RIG_RANDOM, s);
     op->setup(&r);
     ck_assert_msg(op->forward(&r) == GSA_OK, "%s: %s", name, b->error.text);
     rig_fetch(&r);
     op->oracle(&r);
-    ck_assert_msg(rig_compare(&r, name, 0, nmse, per_row) == 0, "%s: forward differs (see above)", name);
+    ck_assert_msg(rig_compare(&r, name, 0, nmse, per_row) == 0, "%s: forward differs (see above)",
+                  name);
     if (op->backward) {
         ck_assert_msg(op->backward(&r) == GSA_OK, "%s: %s", name, b->error.text);
         rig_fetch(&r);
         op->oracle_backward(&r);
-        ck_assert_msg(rig_compare(&r, name, 1, nmse, per_row) == 0, "%s: backward differs (see above)", name);
-        ck_assert_msg(rig_compare(&r, name, 0, nmse, per_row) == 0, "%s: backward changed a tensor of forward", name);
+        ck_assert_msg(rig_compare(&r, name, 1, nmse, per_row) == 0,
+                      "%s: backward differs (see above)", name);
+        ck_assert_msg(rig_compare(&r, name, 0, nmse, per_row) == 0,
+                      "%s: backward changed a tensor of forward", name);
     }
     ck_assert_msg(rig_bands_touched(&r) == 0, "%s: a guard band was touched", name);
     rig_end(&r);
@@ -59,11 +65,13 @@ START_TEST(double_parity)
 }
 END_TEST
 
-/* Memory is what the rig itself runs on; steps, which compute nothing, have cases of their own (cuda_graphs.c). */
+/* Memory is what the rig itself runs on; steps, which compute nothing, have cases of their own
+ * (cuda_graphs.c). */
 static void must_be_covered(const char *name, void *context)
 {
-    static const char *const no_op[] = { "release",    "alloc",    "free",         "upload",       "download",
-                                         "step_begin", "step_end", "upload_ahead", "upload_arrive" };
+    static const char *const no_op[] = { "release",  "alloc",        "free",
+                                         "upload",   "download",     "step_begin",
+                                         "step_end", "upload_ahead", "upload_arrive" };
     int known = entry_covered(name, 0);
     for (int i = 0; i < GSA_COUNT(no_op); i++) known |= strcmp(name, no_op[i]) == 0;
     if (!known) fprintf(stderr, "%s: no case covers this entry of gsa_backend\n", name);
@@ -85,12 +93,13 @@ START_TEST(every_entry_has_a_case)
 }
 END_TEST
 
-/* ---- what a caller can get wrong: a status and one sentence that names the value ---- */
-#define FAILS(call, status, words)                                                                                          \
-    do {                                                                                                                    \
-        b->error.text[0] = 0;                                                                                               \
-        ck_assert_int_eq(call, status);                                                                                     \
-        ck_assert_msg(strstr(b->error.text, words) != NULL, "'%s' lacks '%s'", b->error.text, words);                       \
+/* ---- what a caller can get wrong: a status and one sentence that names the value ----------- */
+#define FAILS(call, status, words)                                                                 \
+    do {                                                                                           \
+        b->error.text[0] = 0;                                                                      \
+        ck_assert_int_eq(call, status);                                                            \
+        ck_assert_msg(strstr(b->error.text, words) != NULL, "'%s' lacks '%s'", b->error.text,      \
+                      words);                                                                      \
     } while (0)
 
 START_TEST(bad_arguments_are_sentences)
@@ -103,11 +112,13 @@ START_TEST(bad_arguments_are_sentences)
     gsa_edges edges = { .rows = 1, .kinds = 1 };
     gsa_part parts[GSA_MAX_KINDS] = { { 0 } };
     gsa_attend_args args = { .edges = &edges, .heads = -1, .head_dim = 2, .parts = parts };
-    const gsa_dropout all = { .p = 1, .example_id = zero }, nan_rate = { .p = NAN }, far = { .p = 0.5, .site = 1u << 20 };
+    const gsa_dropout all = { .p = 1, .example_id = zero }, nan_rate = { .p = NAN },
+                      far = { .p = 0.5, .site = 1u << 20 };
     ck_assert_int_eq(gsa_backend_ref(NULL, GSA_F32, 1, &b, NULL), GSA_OK);
     FAILS(b->gemm(b, y, x, x, -1, 1, 1, 0, 0, 1, 1, 1, 0), GSA_ERR_ARGUMENT, "-1");
     FAILS(b->gemm(b, y, x, x, 1, 2, 1, 0, 0, 1, 1, 2, 0), GSA_ERR_ARGUMENT, "ldc");
-    FAILS(b->gemm(b, y, x, x, 1, 1, 1, 0, 0, 1, INT64_C(1) << 31, 1, 0), GSA_ERR_LIMIT, "2147483648");
+    FAILS(b->gemm(b, y, x, x, 1, 1, 1, 0, 0, 1, INT64_C(1) << 31, 1, 0), GSA_ERR_LIMIT,
+          "2147483648");
     FAILS(b->add(b, y, x, x, -3), GSA_ERR_ARGUMENT, "-3");
     FAILS(b->bias_forward(b, y, x, 2, -4), GSA_ERR_ARGUMENT, "-4");
     FAILS(b->bias_forward(b, y, x, INT64_C(1) << 40, INT64_C(1) << 40), GSA_ERR_LIMIT, "64 bits");
@@ -119,14 +130,22 @@ START_TEST(bad_arguments_are_sentences)
     FAILS(b->dropout_forward(b, y, x, &far, 1, 1), GSA_ERR_ARGUMENT, "1048576");
     FAILS(b->gather_forward(b, y, x, ids, 1, 0, 3, 1, 5), GSA_ERR_ARGUMENT, "id 5 of row 1");
     FAILS(b->gather_backward(b, y, x, ids, 0, 1, 3, 1, 5), GSA_ERR_ARGUMENT, "id 5 of row 1");
-    FAILS(b->cross_entropy_forward(b, y, NULL, x, ids, 0, 1, 3, 2), GSA_ERR_ARGUMENT, "target 5 of row 1");
-    FAILS(b->cross_entropy_backward(b, y, x, x, ids, 0, 1, 1, 3, 2), GSA_ERR_ARGUMENT, "target 5 of row 1");
-    FAILS(b->cross_entropy_forward(b, y, NULL, x, ids, 1, 1, 1, 2), GSA_ERR_ARGUMENT, "a smoothing of 1");
-    FAILS(b->cross_entropy_backward(b, y, x, x, ids, -0.1, 1, 1, 1, 2), GSA_ERR_ARGUMENT, "a smoothing of -0.1");
-    FAILS(b->cross_entropy_forward(b, y, NULL, x, ids, (double)NAN, 1, 1, 2), GSA_ERR_ARGUMENT, "a smoothing of nan");
-    FAILS(b->segment_entropy_forward(b, y, x, ends, ids, 1, 2, 3, 1), GSA_ERR_ARGUMENT, "target 5 of segment 1");
-    FAILS(b->segment_entropy_backward(b, y, x, x, ends, ids, 1, 2, 4, 1), GSA_ERR_ARGUMENT, "from 0 to 3, expected 0 to 4");
-    FAILS(b->segment_entropy_forward(b, y, x, back, ids, 1, 2, 1, 1), GSA_ERR_ARGUMENT, "segment 1 ends before it begins");
+    FAILS(b->cross_entropy_forward(b, y, NULL, x, ids, 0, 1, 3, 2), GSA_ERR_ARGUMENT,
+          "target 5 of row 1");
+    FAILS(b->cross_entropy_backward(b, y, x, x, ids, 0, 1, 1, 3, 2), GSA_ERR_ARGUMENT,
+          "target 5 of row 1");
+    FAILS(b->cross_entropy_forward(b, y, NULL, x, ids, 1, 1, 1, 2), GSA_ERR_ARGUMENT,
+          "a smoothing of 1");
+    FAILS(b->cross_entropy_backward(b, y, x, x, ids, -0.1, 1, 1, 1, 2), GSA_ERR_ARGUMENT,
+          "a smoothing of -0.1");
+    FAILS(b->cross_entropy_forward(b, y, NULL, x, ids, (double)NAN, 1, 1, 2), GSA_ERR_ARGUMENT,
+          "a smoothing of nan");
+    FAILS(b->segment_entropy_forward(b, y, x, ends, ids, 1, 2, 3, 1), GSA_ERR_ARGUMENT,
+          "target 5 of segment 1");
+    FAILS(b->segment_entropy_backward(b, y, x, x, ends, ids, 1, 2, 4, 1), GSA_ERR_ARGUMENT,
+          "from 0 to 3, expected 0 to 4");
+    FAILS(b->segment_entropy_forward(b, y, x, back, ids, 1, 2, 1, 1), GSA_ERR_ARGUMENT,
+          "segment 1 ends before it begins");
     FAILS(b->pool_forward(b, y, NULL, x, NULL, 1, 1, 1), GSA_ERR_ARGUMENT, "arg");
     FAILS(b->clip(b, control, control, -1, 0), GSA_ERR_ARGUMENT, "-1");
     FAILS(b->attend_forward(b, &args), GSA_ERR_ARGUMENT, "-1 heads");
@@ -146,7 +165,7 @@ START_TEST(bad_arguments_are_sentences)
 }
 END_TEST
 
-/* ---- NaN stays NaN ---- */
+/* ---- NaN stays NaN ------------------------------------------------------------------------- */
 START_TEST(nan_stays_nan)
 {
     gsa_backend *b;
@@ -185,7 +204,8 @@ START_TEST(large_logits_keep_their_gradient)
     ck_assert_int_eq(gsa_backend_ref(NULL, GSA_F32, 1, &b, NULL), GSA_OK);
     for (int step = 0; step < 1000; step++) {
         const float top = 1000 + (float)step * 0.37f, x[3] = { top, top - 3, top - 9 };
-        const double second = exp((double)x[1] - (double)x[0]), third = exp((double)x[2] - (double)x[0]);
+        const double second = exp((double)x[1] - (double)x[0]),
+                     third = exp((double)x[2] - (double)x[0]);
         const double sum = 1 + second + third;
         float dx[3] = { 0 };
         b->cross_entropy_backward(b, dx, &one, x, &target, 0, 1, 1, 1, 3);
@@ -207,7 +227,8 @@ START_TEST(gemm_ignores_old_c)
         ck_assert_int_eq(gsa_backend_ref(NULL, real, 1, &b, NULL), GSA_OK);
         for (int i = 0; i < 300 * 7; i++) f[i] = NAN, d[i] = NAN;
         for (int i = 0; i < 3000 * 7; i++) ones[i] = 1, more[i] = 1;
-        void *c = real == GSA_F32 ? (void *)f : (void *)d, *a = real == GSA_F32 ? (void *)ones : (void *)more;
+        void *c = real == GSA_F32 ? (void *)f : (void *)d,
+             *a = real == GSA_F32 ? (void *)ones : (void *)more;
         ck_assert_int_eq(b->gemm(b, c, a, a, 7, 7, 3000, 1, 0, 7, 7, 7, 0), GSA_OK);
         for (int i = 0; i < 49; i++) ck_assert((real == GSA_F32 ? (double)f[i] : d[i]) == 3000);
         ck_assert_int_eq(b->gemm(b, c, a, a, 300, 7, 1, 0, 0, 7, 1, 7, 0), GSA_OK);
@@ -337,13 +358,19 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test coverage[] = { GSA_TEST(every_entry_has_a_case) };
-    static const gsa_test floats[] = { GSA_LOOP(float_parity, CASES) }, doubles[] = { GSA_LOOP(double_parity, CASES) };
-    static const gsa_test arguments[] = { GSA_TEST(bad_arguments_are_sentences), GSA_TEST(null_gradients_are_skipped) };
-    static const gsa_test special[] = { GSA_TEST(nan_stays_nan),         GSA_TEST(large_logits_keep_their_gradient),
-                                        GSA_TEST(gemm_ignores_old_c),    GSA_TEST(steady_state_allocates_nothing),
-                                        GSA_TEST(no_memory_is_a_status), GSA_TEST(memory_is_aligned) };
-    static const gsa_case cases[] = { GSA_CASE("coverage", coverage, 10), GSA_CASE("float", floats, 120),
-                                      GSA_CASE("double", doubles, 120), GSA_CASE("arguments", arguments, 10),
+    static const gsa_test floats[] = { GSA_LOOP(float_parity, CASES) },
+                          doubles[] = { GSA_LOOP(double_parity, CASES) };
+    static const gsa_test arguments[] = { GSA_TEST(bad_arguments_are_sentences),
+                                          GSA_TEST(null_gradients_are_skipped) };
+    static const gsa_test special[] = {
+        GSA_TEST(nan_stays_nan),         GSA_TEST(large_logits_keep_their_gradient),
+        GSA_TEST(gemm_ignores_old_c),    GSA_TEST(steady_state_allocates_nothing),
+        GSA_TEST(no_memory_is_a_status), GSA_TEST(memory_is_aligned)
+    };
+    static const gsa_case cases[] = { GSA_CASE("coverage", coverage, 10),
+                                      GSA_CASE("float", floats, 120),
+                                      GSA_CASE("double", doubles, 120),
+                                      GSA_CASE("arguments", arguments, 10),
                                       GSA_CASE("special", special, 30) };
     return gsa_run_suite("kernel_ops", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -1,4 +1,5 @@
-/* Philox4x32-10 against the vectors published with Random123 (kat_vectors), and what dropout draws from it. */
+/* Philox4x32-10 against the vectors published with Random123 (kat_vectors), and what dropout draws
+ * from it. */
 #include "dense.h"
 #include "kernels/philox.h"
 #include "support/guard.h"
@@ -21,7 +22,8 @@ START_TEST(published_vectors)
     };
     for (int i = 0; i < GSA_COUNT(rows); i++) {
         const uint32_t *c = rows[i].counter;
-        const gsa_philox got = gsa_philox4x32((gsa_philox){ { c[0], c[1], c[2], c[3] } }, rows[i].key[0], rows[i].key[1]);
+        const gsa_philox got = gsa_philox4x32((gsa_philox){ { c[0], c[1], c[2], c[3] } },
+                                              rows[i].key[0], rows[i].key[1]);
         for (int w = 0; w < 4; w++) ck_assert_uint_eq(got.word[w], rows[i].want[w]);
     }
 }
@@ -29,14 +31,16 @@ END_TEST
 
 enum { ROWS = 400, COLS = 257 };
 
-/* Drops a matrix of ones whose rows are the rows first .. first+count-1 of one long list of (example, row) pairs. */
+/* Drops a matrix of ones whose rows are the rows first .. first+count-1 of one long list of
+ * (example, row) pairs. */
 static void drop_ones(double p, uint32_t step, int64_t first, int64_t count, float *out)
 {
     static float ones[ROWS * COLS];
     int32_t example_id[ROWS], row_example[ROWS], row_local[ROWS], examples = 0;
     gsa_backend *b;
     for (int64_t i = 0; i < ROWS * COLS; i++) ones[i] = 1;
-    for (int64_t i = 0; i < count; i++) { /* examples of 5 rows; numbered inside this batch from 0 */
+    for (int64_t i = 0; i < count;
+         i++) { /* examples of 5 rows; numbered inside this batch from 0 */
         const int32_t id = (int32_t)((first + i) / 5);
         if (i == 0 || example_id[examples - 1] != id) example_id[examples++] = id;
         row_example[i] = examples - 1;
@@ -67,7 +71,8 @@ START_TEST(keep_rate_and_scale)
             odd += out[j] != 0 && out[j] != (float)(1 / (1 - p));
         }
         ck_assert_int_eq(odd, 0);
-        ck_assert_double_le(fabs((double)kept / n - (1 - p)), 5 * sqrt(p * (1 - p) / n)); /* five deviations */
+        ck_assert_double_le(fabs((double)kept / n - (1 - p)),
+                            5 * sqrt(p * (1 - p) / n)); /* five deviations */
     }
 }
 END_TEST
@@ -79,7 +84,8 @@ START_TEST(any_split_draws_the_same)
     drop_ones(0.4, 7, 0, ROWS, whole);
     for (int c = 0; c + 1 < GSA_COUNT(cuts); c++) {
         drop_ones(0.4, 7, cuts[c], cuts[c + 1] - cuts[c], part);
-        ck_assert(memcmp(part, whole + cuts[c] * COLS, (size_t)((cuts[c + 1] - cuts[c]) * COLS) * sizeof(float)) == 0);
+        ck_assert(memcmp(part, whole + cuts[c] * COLS,
+                         (size_t)((cuts[c + 1] - cuts[c]) * COLS) * sizeof(float)) == 0);
     }
 }
 END_TEST
@@ -98,8 +104,10 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test vectors[] = { GSA_TEST(published_vectors) };
-    static const gsa_test dropout[] = { GSA_TEST(keep_rate_and_scale), GSA_TEST(any_split_draws_the_same),
+    static const gsa_test dropout[] = { GSA_TEST(keep_rate_and_scale),
+                                        GSA_TEST(any_split_draws_the_same),
                                         GSA_TEST(another_step_draws_another_mask) };
-    static const gsa_case cases[] = { GSA_CASE("vectors", vectors, 10), GSA_CASE("dropout", dropout, 30) };
+    static const gsa_case cases[] = { GSA_CASE("vectors", vectors, 10),
+                                      GSA_CASE("dropout", dropout, 30) };
     return gsa_run_suite("philox", cases, GSA_COUNT(cases), argc, argv);
 }

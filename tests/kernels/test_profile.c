@@ -1,4 +1,5 @@
-/* The profiled backend: the same table, the same results, every call counted once where it belongs. */
+/* The profiled backend: the same table, the same results, every call counted once where it
+ * belongs. */
 #include "kernels/profile.h"
 #include <stddef.h>
 #include <string.h>
@@ -18,10 +19,11 @@ START_TEST(every_op_is_wrapped)
     gsa_profile profile = { 0 };
     gsa_backend *b = profiled(&profile), *plain = NULL;
     ck_assert_int_eq(gsa_test_backend(NULL, GSA_F32, 1, &plain, NULL), GSA_OK);
-    const size_t first = offsetof(gsa_backend, release), last = offsetof(gsa_backend, step_begin), step = sizeof b->release;
+    const size_t first = offsetof(gsa_backend, release), last = offsetof(gsa_backend, step_begin),
+                 step = sizeof b->release;
     for (size_t at = first; at + step <= last; at += step)
-        ck_assert_msg(memcmp((char *)b + at, (char *)plain + at, step) != 0, "entry %d is the inner one's",
-                      (int)((at - first) / step));
+        ck_assert_msg(memcmp((char *)b + at, (char *)plain + at, step) != 0,
+                      "entry %d is the inner one's", (int)((at - first) / step));
     gsa_backend_release(b);
     gsa_backend_release(plain);
 }
@@ -47,7 +49,8 @@ START_TEST(calls_are_counted_in_their_section)
     float *x = b->alloc(b, sizeof host), *y = b->alloc(b, sizeof host), back[4];
     gsa_profile_enter(&profile, GSA_PROFILE_STEP);
     ck_assert_int_eq(b->upload(b, x, host, sizeof host), GSA_OK);
-    ck_assert_int_eq(b->gemm(b, y, x, x, 2, 2, 3, 0, 1, 2, 3, 3, 0), GSA_OK); /* [2,3] times its transpose */
+    ck_assert_int_eq(b->gemm(b, y, x, x, 2, 2, 3, 0, 1, 2, 3, 3, 0),
+                     GSA_OK); /* [2,3] times its transpose */
     ck_assert_int_eq(b->download(b, back, y, sizeof back), GSA_OK);
     ck_assert(back[0] == 14 && back[1] == 32 && back[2] == 32 && back[3] == 77);
     ck_assert_int_eq(b->add(b, y, x, x, -1), GSA_ERR_ARGUMENT);
@@ -57,12 +60,14 @@ START_TEST(calls_are_counted_in_their_section)
     const gsa_profile_mark mark = gsa_profile_begin(&profile);
     gsa_profile_end(&profile, GSA_PROFILE_FILL, mark);
     gsa_profile_enter(&profile, GSA_PROFILE_REST);
-    const gsa_profile_time *step = profile.part[GSA_PROFILE_STEP], *judged = profile.part[GSA_PROFILE_EVALUATION];
+    const gsa_profile_time *step = profile.part[GSA_PROFILE_STEP],
+                           *judged = profile.part[GSA_PROFILE_EVALUATION];
     ck_assert(step[GSA_PROFILE_gemm].calls == 1 && step[GSA_PROFILE_gemm].flops == 24);
     ck_assert(step[GSA_PROFILE_upload].calls == 1 && step[GSA_PROFILE_add].calls == 1);
     ck_assert(step[GSA_PROFILE_zero_fill].calls == 0 && judged[GSA_PROFILE_zero_fill].calls == 1);
     ck_assert(judged[GSA_PROFILE_FILL].calls == 1);
-    ck_assert(profile.section[GSA_PROFILE_STEP].calls == 1 && profile.section[GSA_PROFILE_EVALUATION].calls == 1);
+    ck_assert(profile.section[GSA_PROFILE_STEP].calls == 1 &&
+              profile.section[GSA_PROFILE_EVALUATION].calls == 1);
     double parts = 0;
     for (int p = 0; p < GSA_PROFILE_PARTS; p++) parts += step[p].seconds;
     ck_assert(parts > 0 && parts <= profile.section[GSA_PROFILE_STEP].seconds);
@@ -85,9 +90,11 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test table[] = { GSA_TEST(every_op_is_wrapped), GSA_TEST(what_is_missing_stays_missing) };
+    static const gsa_test table[] = { GSA_TEST(every_op_is_wrapped),
+                                      GSA_TEST(what_is_missing_stays_missing) };
     static const gsa_test counts[] = { GSA_TEST(calls_are_counted_in_their_section),
                                        GSA_TEST(nothing_is_timed_without_a_profile) };
-    static const gsa_case cases[] = { GSA_CASE("table", table, 30), GSA_CASE("counts", counts, 30) };
+    static const gsa_case cases[] = { GSA_CASE("table", table, 30),
+                                      GSA_CASE("counts", counts, 30) };
     return gsa_run_suite("profile", cases, GSA_COUNT(cases), argc, argv);
 }

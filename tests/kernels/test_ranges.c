@@ -1,4 +1,5 @@
-/* Rows that read ranges which lie over one another: each level of the cpu backend takes them by a sweep over their sources. */
+/* Rows that read ranges which lie over one another: each level of the cpu backend takes them by a
+ * sweep over their sources. */
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -16,12 +17,13 @@ static const struct {
                { "AVX-512, emulated", GSA_CPU_EMULATED },
                { "NEON", GSA_CPU_NEON } };
 
-/* Where the two examples' sources begin. The first is longer than the segments that the forward pass is cut into. */
+/* Where the two examples' sources begin. The first is longer than the segments that the forward
+ * pass is cut into. */
 static const int32_t start[] = { 0, 1500, 1840 };
 enum { SOURCES = 1840, LEVELS = 12, LABELS = 5 /* of the cases' tables */ };
 
-/* Every level cuts the sources anew, `shift` sources further on; a range in seven has labels that differ from edge to edge, and the last
- * row of an example reads two ranges. */
+/* Every level cuts the sources anew, `shift` sources further on; a range in seven has labels that
+ * differ from edge to edge, and the last row of an example reads two ranges. */
 static void make_levels(rig *r, int32_t shift)
 {
     const int64_t part_rows[1] = { SOURCES };
@@ -30,7 +32,8 @@ static void make_levels(rig *r, int32_t shift)
     for (int32_t e = 0; e < 2; e++) {
         int32_t local = 0;
         for (int32_t j = 1; j < LEVELS; j++)
-            for (int32_t at = start[e] + (j * shift) % (1 << j); at < start[e + 1]; at += 1 << j, row++) {
+            for (int32_t at = start[e] + (j * shift) % (1 << j); at < start[e + 1];
+                 at += 1 << j, row++) {
                 const int32_t left = start[e + 1] - at, count = left < 1 << j ? left : 1 << j,
                               mixed = row % 7 == 0 && count < LABELS;
                 edges_row(&r->maker, e, local++);
@@ -46,9 +49,11 @@ static void make_levels(rig *r, int32_t shift)
 }
 
 static const struct {
-    int heads, dim, flags, shift; /* vectors 1, bias 2, dropout 4, weights 8, gradients of v alone 32, -inf 64 */
-} shapes[] = { { 3, 16, 0, 0 }, { 4, 64, 1, 0 },  { 1, 20, 3, 1 },   { 17, 8, 1, 3 }, { 2, 70, 5, 1 },
-               { 3, 9, 66, 2 }, { 2, 33, 15, 0 }, { 2, 136, 32, 3 }, { 5, 16, 6, 2 } };
+    int heads, dim, flags,
+        shift; /* vectors 1, bias 2, dropout 4, weights 8, gradients of v alone 32, -inf 64 */
+} shapes[] = { { 3, 16, 0, 0 },  { 4, 64, 1, 0 },   { 1, 20, 3, 1 },
+               { 17, 8, 1, 3 },  { 2, 70, 5, 1 },   { 3, 9, 66, 2 },
+               { 2, 33, 15, 0 }, { 2, 136, 32, 3 }, { 5, 16, 6, 2 } };
 
 START_TEST(sweeps_equal_the_oracle)
 {
@@ -76,14 +81,21 @@ typedef struct results {
     float out[COUNT], lse[ROWS * HEADS], dq[COUNT], dk[COUNT], dv[COUNT], dr[LABELS * DIM];
 } results;
 
-enum { VECTORS = 1, DEAD = 2 /* biases, of which those of the last head are -inf for two labels; they are not learned */ };
+enum {
+    VECTORS = 1,
+    DEAD = 2 /* biases, of which those of the last head are -inf for two labels; they are not
+                learned */
+};
 
-/* Forward and backward with numbers that are the same for every call. `bad`: where q, k or v is NaN, -1: nowhere. */
-static void attend(int level, int threads, int tables, double drop, gsa_memo *memo, int bad, int *which, results *to)
+/* Forward and backward with numbers that are the same for every call. `bad`: where q, k or v is
+ * NaN, -1: nowhere. */
+static void attend(int level, int threads, int tables, double drop, gsa_memo *memo, int bad,
+                   int *which, results *to)
 {
     static float x[5][COUNT];
     static const int32_t id[] = { 4, 9 };
-    static const float bias[LABELS * HEADS] = { [HEADS - 1] = -INFINITY, [4 * HEADS - 1] = -INFINITY };
+    static const float bias[LABELS * HEADS] = { [HEADS - 1] = -INFINITY,
+                                                [4 * HEADS - 1] = -INFINITY };
     const int vectors = tables & VECTORS;
     gsa_dice dice = { 9 };
     rig r = level_rig(level, threads);
@@ -126,8 +138,10 @@ START_TEST(threads_and_memos_change_no_bit)
         attend(levels[l].level, 1, tables[_i % 3], drop, NULL, -1, NULL, &want);
         for (int i = 0; i < GSA_COUNT(threads); i++) {
             gsa_memo memo = { 0 };
-            attend(levels[l].level, threads[i], tables[_i % 3], drop, i % 2 ? &memo : NULL, -1, NULL, &got);
-            ck_assert_msg(memcmp(&want, &got, sizeof want) == 0, "%s, %d threads", levels[l].name, threads[i]);
+            attend(levels[l].level, threads[i], tables[_i % 3], drop, i % 2 ? &memo : NULL, -1,
+                   NULL, &got);
+            ck_assert_msg(memcmp(&want, &got, sizeof want) == 0, "%s, %d threads", levels[l].name,
+                          threads[i]);
         }
     }
 }
@@ -147,34 +161,45 @@ START_TEST(what_is_not_read_does_not_matter)
             for (int64_t row = 0; row < e->rows; row++) {
                 int reads = 0, clean = 1;
                 for (int64_t i = e->run_offset[row]; i < e->run_offset[row + 1]; i++)
-                    reads |= e->runs[i].step == 1 && e->runs[i].first <= BAD && BAD < e->runs[i].first + e->runs[i].count;
-                for (int i = 0; i < WIDTH; i++) clean &= isfinite(y.out[row * WIDTH + i]) && isfinite(y.dq[row * WIDTH + i]);
-                ck_assert_msg(clean == !reads, "%s: input %d, row %d", levels[l].name, which, (int)row);
+                    reads |= e->runs[i].step == 1 && e->runs[i].first <= BAD &&
+                             BAD < e->runs[i].first + e->runs[i].count;
+                for (int i = 0; i < WIDTH; i++)
+                    clean &= isfinite(y.out[row * WIDTH + i]) && isfinite(y.dq[row * WIDTH + i]);
+                ck_assert_msg(clean == !reads, "%s: input %d, row %d", levels[l].name, which,
+                              (int)row);
             }
             level_rig_end(&r);
         }
 }
 END_TEST
 
-/* ---- the same example alone and in a batch -------------------------------------------------------------------------------------- */
+/* ---- the same example alone and in a batch ------------------------------------------------- */
 
-enum { OWN = 600, OTHERS = 5000, WIDE_ROWS = 32, OWN_ROWS = WIDE_ROWS + OWN / 2 + OWN / 4 + OWN / 8 };
+enum {
+    OWN = 600,
+    OTHERS = 5000,
+    WIDE_ROWS = 32,
+    OWN_ROWS = WIDE_ROWS + OWN / 2 + OWN / 4 + OWN / 8
+};
 
 typedef struct own_results { /* of the example that is compared */
-    float out[OWN_ROWS * DIM], lse[OWN_ROWS], dq[OWN_ROWS * DIM], dk[2][OWN * DIM], dv[2][OWN * DIM];
+    float out[OWN_ROWS * DIM], lse[OWN_ROWS], dq[OWN_ROWS * DIM], dk[2][OWN * DIM],
+        dv[2][OWN * DIM];
 } own_results;
 
-/* Wide ranges that lie over one another, of two kinds in turn, then levels of narrow ones of the first kind. `others`: sources of the second
- * kind that belong to an example before this one. */
+/* Wide ranges that lie over one another, of two kinds in turn, then levels of narrow ones of the
+ * first kind. `others`: sources of the second kind that belong to an example before this one. */
 static void make_mixed(rig *r, int32_t others)
 {
-    const int64_t part_rows[2] = { OWN, others + OWN }, first[3] = { 0, others > 0, OWN_ROWS + (others > 0) };
+    const int64_t part_rows[2] = { OWN, others + OWN },
+                  first[3] = { 0, others > 0, OWN_ROWS + (others > 0) };
     int32_t local = 0;
     edges_begin(&r->maker, 2, part_rows, 1);
     if (others) edges_row(&r->maker, 0, 0), edges_run(&r->maker, (gsa_run){ 0, 1, 1, 0, 0, 1 });
     for (; local < WIDE_ROWS; local++) {
         edges_row(&r->maker, others > 0, local);
-        edges_run(&r->maker, (gsa_run){ 4 * local + (local % 2 ? others : 0), 60, 1, 0, 0, local % 2 });
+        edges_run(&r->maker,
+                  (gsa_run){ 4 * local + (local % 2 ? others : 0), 60, 1, 0, 0, local % 2 });
     }
     for (int32_t size = 2; size <= 8; size *= 2)
         for (int32_t at = 0; at < OWN; at += size) {
@@ -188,15 +213,15 @@ static void make_mixed(rig *r, int32_t others)
 /* One head; the other example's numbers are zeros. */
 static void attend_mixed(int level, int32_t others, own_results *to)
 {
-    static float k[2][(OTHERS + OWN) * DIM], v[2][(OTHERS + OWN) * DIM], dk[2][(OTHERS + OWN) * DIM],
-        dv[2][(OTHERS + OWN) * DIM];
+    static float k[2][(OTHERS + OWN) * DIM], v[2][(OTHERS + OWN) * DIM],
+        dk[2][(OTHERS + OWN) * DIM], dv[2][(OTHERS + OWN) * DIM];
     static float row[4][(OWN_ROWS + 1) * DIM], lse[OWN_ROWS + 1]; /* q, dout, out, dq */
     gsa_part parts[GSA_MAX_KINDS] = { { 0 } };
     const int64_t at = others > 0;
     gsa_dice dice = { 3 };
     rig r = level_rig(level, 1);
-    memset(k, 0, sizeof k), memset(v, 0, sizeof v), memset(dk, 0, sizeof dk), memset(dv, 0, sizeof dv),
-        memset(row, 0, sizeof row);
+    memset(k, 0, sizeof k), memset(v, 0, sizeof v), memset(dk, 0, sizeof dk),
+        memset(dv, 0, sizeof dv), memset(row, 0, sizeof row);
     for (int i = 0; i < OWN_ROWS * DIM; i++)
         for (int j = 0; j < 2; j++) row[j][at * DIM + i] = (float)gsa_normal(&dice);
     for (int kind = 0; kind < 2; kind++) {
@@ -219,7 +244,8 @@ static void attend_mixed(int level, int32_t others, own_results *to)
                                    .dout = row[1],
                                    .dq = row[3] };
     level_rig_attend(&r, &args);
-    memcpy(to->out, row[2] + at * DIM, sizeof to->out), memcpy(to->dq, row[3] + at * DIM, sizeof to->dq);
+    memcpy(to->out, row[2] + at * DIM, sizeof to->out),
+        memcpy(to->dq, row[3] + at * DIM, sizeof to->dq);
     memcpy(to->lse, lse + at, sizeof to->lse);
     for (int kind = 0; kind < 2; kind++) {
         memcpy(to->dk[kind], dk[kind] + kind * others * DIM, sizeof to->dk[kind]);
@@ -228,7 +254,8 @@ static void attend_mixed(int level, int32_t others, own_results *to)
     level_rig_end(&r);
 }
 
-/* Where the sources of one kind stand among those of all examples says nothing of where those of another do. */
+/* Where the sources of one kind stand among those of all examples says nothing of where those of
+ * another do. */
 START_TEST(examples_beside_it_change_no_bit)
 {
     static own_results alone, batched;
@@ -241,7 +268,7 @@ START_TEST(examples_beside_it_change_no_bit)
 }
 END_TEST
 
-/* ---- the memory of plans ------------------------------------------------------------------------------------------------------ */
+/* ---- the memory of plans ------------------------------------------------------------------- */
 
 typedef struct books {     /* of a system */
     int64_t held, strange; /* blocks; those of another system's that came here */
@@ -282,7 +309,8 @@ static void book_release(void *user, void *at)
 static gsa_system booked(books *x)
 {
     gsa_system system = *gsa_system_default();
-    system.user = x, system.alloc = book_alloc, system.resize = book_resize, system.release = book_release;
+    system.user = x, system.alloc = book_alloc, system.resize = book_resize,
+    system.release = book_release;
     return system;
 }
 
@@ -303,7 +331,8 @@ static void make_full(rig *r, int32_t sources, int32_t share)
 }
 
 /* One head of one column. */
-static void attend_full(gsa_backend *b, const gsa_edges *edges, const float *numbers, const float *bias)
+static void attend_full(gsa_backend *b, const gsa_edges *edges, const float *numbers,
+                        const float *bias)
 {
     static float out[FULL_ROWS], lse[FULL_ROWS];
     const gsa_part parts[GSA_MAX_KINDS] = { { numbers, numbers, NULL, NULL } };
@@ -334,7 +363,8 @@ START_TEST(plans_do_not_grow_with_edges)
         ck_assert_int_eq(gsa_backend_cpu(&system, levels[l].level, 1, &r.b, NULL), GSA_OK);
         make_full(&r, TEXT, shares[_i]);
         attend_full(r.b, &r.device, numbers, NULL);
-        ck_assert_msg(book.largest <= most[_i], "%s: %lld bytes at once", levels[l].name, (long long)book.largest);
+        ck_assert_msg(book.largest <= most[_i], "%s: %lld bytes at once", levels[l].name,
+                      (long long)book.largest);
         level_rig_end(&r);
         ck_assert_int_eq(book.held, 0);
     }
@@ -352,11 +382,13 @@ START_TEST(plans_go_back_to_where_they_came_from)
         gsa_backend *b[2];
         rig r = { 0 };
         if (!gsa_cpu_has(levels[l].level)) continue;
-        for (int i = 0; i < 2; i++) ck_assert_int_eq(gsa_backend_cpu(&system[i], levels[l].level, 1, &b[i], NULL), GSA_OK);
+        for (int i = 0; i < 2; i++)
+            ck_assert_int_eq(gsa_backend_cpu(&system[i], levels[l].level, 1, &b[i], NULL), GSA_OK);
         r.b = b[0];
         make_full(&r, FULL_ROWS, 1);
         memo.of = r.device.run_offset, r.device.memo = &memo;
-        for (int call = 0; call < 6; call++) attend_full(b[call % 2], &r.device, numbers, call % 3 ? bias : NULL);
+        for (int call = 0; call < 6; call++)
+            attend_full(b[call % 2], &r.device, numbers, call % 3 ? bias : NULL);
         gsa_memo_clear(&memo);
         edges_unload(r.b, &r.device);
         edges_free(&r.maker);
@@ -374,6 +406,7 @@ int main(int argc, char **argv)
                                       GSA_TEST(examples_beside_it_change_no_bit) };
     static const gsa_test memory[] = { GSA_LOOP(plans_do_not_grow_with_edges, 2),
                                        GSA_TEST(plans_go_back_to_where_they_came_from) };
-    static const gsa_case cases[] = { GSA_CASE("sweeps", tests, 60), GSA_CASE("memory", memory, 60) };
+    static const gsa_case cases[] = { GSA_CASE("sweeps", tests, 60),
+                                      GSA_CASE("memory", memory, 60) };
     return gsa_run_suite("cpu_ranges", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -1,5 +1,6 @@
-/* Signals that arrive while products are computed: a handler runs on its thread's own stack, never on memory that a library has put the
- * stack pointer to, and the products are the same bits as without. */
+/* Signals that arrive while products are computed: a handler runs on its thread's own stack, never
+ * on memory that a library has put the stack pointer to, and the products are the same bits as
+ * without. */
 #define _DEFAULT_SOURCE
 #include "support/guard.h"
 #include "support/suite.h"
@@ -69,7 +70,8 @@ static void *numbers(int64_t count, int real)
 static int repeat(gsa_backend *b, const product *p)
 {
     const size_t bytes = (size_t)(p->m * p->n) * (size_t)b->real_bytes;
-    void *x = numbers(p->m * p->k, b->real), *y = numbers(p->k * p->n, b->real), *want = malloc(bytes), *got = malloc(bytes);
+    void *x = numbers(p->m * p->k, b->real), *y = numbers(p->k * p->n, b->real),
+         *want = malloc(bytes), *got = malloc(bytes);
     pthread_t self = pthread_self(), shooter;
     int other = 0;
     multiply(b, p, want, x, y);
@@ -134,7 +136,8 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test tests[] = { GSA_TEST(float_products), GSA_TEST(double_products), GSA_TEST(mask_is_given_back) };
+    static const gsa_test tests[] = { GSA_TEST(float_products), GSA_TEST(double_products),
+                                      GSA_TEST(mask_is_given_back) };
     static const gsa_case cases[] = { GSA_CASE("products", tests, 60) };
     return gsa_run_suite("kernel_signals", cases, GSA_COUNT(cases), argc, argv);
 }

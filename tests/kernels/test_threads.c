@@ -1,4 +1,5 @@
-/* Same inputs, same bits, for 1, 2, 3, 8 and 16 threads: every op, gradients with labels, products of awkward shapes. */
+/* Same inputs, same bits, for 1, 2, 3, 8 and 16 threads: every op, gradients with labels, products
+ * of awkward shapes. */
 #define _DEFAULT_SOURCE
 #include "kernels/gemm.h"
 #include "kernels/team.h"
@@ -17,7 +18,8 @@
 enum { CASES = 31 };
 static const int threads[] = { 1, 2, 3, 8, 16 };
 
-/* FNV-1a over the bits of every tensor and gradient, 8 bytes at a time; high bits come down, since a product moves them up only. */
+/* FNV-1a over the bits of every tensor and gradient, 8 bytes at a time; high bits come down, since
+ * a product moves them up only. */
 static uint64_t hash_rig(rig *r)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -35,7 +37,8 @@ static uint64_t hash_rig(rig *r)
     return hash;
 }
 
-/* The hash of one case; 0 when something failed. Also called outside of Check, in a process of its own. */
+/* The hash of one case; 0 when something failed. Also called outside of Check, in a process of its
+ * own. */
 static uint64_t run(const op_case *op, int shape, int real, int team)
 {
     gsa_backend *b = NULL;
@@ -63,9 +66,11 @@ static void compare(int i, int real)
     for (int s = 0; s < op->big_count; s++) {
         const uint64_t want = run(op, s, real, 1);
         ck_assert(want != 0);
-        for (int t = GSA_THIN(2); t < GSA_COUNT(threads); t += (real == GSA_F64 ? 2 : 1) * GSA_THIN(2))
-            ck_assert_msg(run(op, s, real, threads[t]) == want, "%s shape %d: %d threads give other bits than 1", op->name,
-                          s, threads[t]);
+        for (int t = GSA_THIN(2); t < GSA_COUNT(threads);
+             t += (real == GSA_F64 ? 2 : 1) * GSA_THIN(2))
+            ck_assert_msg(run(op, s, real, threads[t]) == want,
+                          "%s shape %d: %d threads give other bits than 1", op->name, s,
+                          threads[t]);
     }
 }
 
@@ -81,7 +86,8 @@ START_TEST(double_bits)
 }
 END_TEST
 
-/* The same product in a process of its own, started with OMP_NUM_THREADS = `omp`: libraries read it when they are loaded. */
+/* The same product in a process of its own, started with OMP_NUM_THREADS = `omp`: libraries read it
+ * when they are loaded. */
 static uint64_t product_elsewhere(int shape, int omp, int team)
 {
     char text[3][16];
@@ -118,29 +124,34 @@ START_TEST(products_in_separate_processes)
         const uint64_t want = product_elsewhere(s, 1, 1);
         ck_assert(want != 0);
         for (int t = GSA_THIN(2); t < GSA_COUNT(threads); t += GSA_THIN(2)) {
-            ck_assert_msg(product_elsewhere(s, threads[t], 1) == want, "shape %d: OMP_NUM_THREADS=%d", s, threads[t]);
-            ck_assert_msg(product_elsewhere(s, 1, threads[t]) == want, "shape %d: %d threads", s, threads[t]);
+            ck_assert_msg(product_elsewhere(s, threads[t], 1) == want,
+                          "shape %d: OMP_NUM_THREADS=%d", s, threads[t]);
+            ck_assert_msg(product_elsewhere(s, 1, threads[t]) == want, "shape %d: %d threads", s,
+                          threads[t]);
         }
     }
 }
 END_TEST
 
-/* Blocks of a product: a step of generation, whose rows are few, is cut by columns where it is large enough. */
+/* Blocks of a product: a step of generation, whose rows are few, is cut by columns where it is
+ * large enough. */
 START_TEST(few_rows_are_cut_by_columns)
 {
     static const struct {
         int64_t m, n, k, rows, chunks, columns;
     } cases[] = {
-        { 1, 256, 256, 1, 1, 1 },     { 1, 1024, 256, 1, 1, 1 },   { 1, 1024, 1024, 1, 1, 2 }, { 1, 4096, 1024, 1, 1, 10 },
-        { 1, 1024, 4096, 1, 4, 1 },   { 8, 512, 512, 1, 1, 1 },    { 16, 512, 512, 1, 1, 2 },  { 64, 512, 512, 1, 1, 4 },
-        { 200, 300, 300, 1, 1, 2 },   { 200, 100, 1000, 1, 1, 1 }, { 256, 512, 512, 1, 1, 4 }, { 257, 512, 512, 2, 1, 1 },
+        { 1, 256, 256, 1, 1, 1 },     { 1, 1024, 256, 1, 1, 1 },  { 1, 1024, 1024, 1, 1, 2 },
+        { 1, 4096, 1024, 1, 1, 10 },  { 1, 1024, 4096, 1, 4, 1 }, { 8, 512, 512, 1, 1, 1 },
+        { 16, 512, 512, 1, 1, 2 },    { 64, 512, 512, 1, 1, 4 },  { 200, 300, 300, 1, 1, 2 },
+        { 200, 100, 1000, 1, 1, 1 },  { 256, 512, 512, 1, 1, 4 }, { 257, 512, 512, 2, 1, 1 },
         { 1, 50000, 1024, 1, 1, 16 },
     };
     for (int i = 0; i < GSA_COUNT(cases); i++) {
         const gsa_gemm_cut cut = gsa_gemm_cut_of(cases[i].m, cases[i].n, cases[i].k);
         ck_assert_msg(cut.row_blocks == cases[i].rows && cut.k_chunks == cases[i].chunks &&
                           cut.column_blocks == cases[i].columns,
-                      "case %d: %d x %d x %d", i, (int)cut.row_blocks, (int)cut.k_chunks, (int)cut.column_blocks);
+                      "case %d: %d x %d x %d", i, (int)cut.row_blocks, (int)cut.k_chunks,
+                      (int)cut.column_blocks);
     }
 }
 END_TEST
@@ -155,10 +166,12 @@ START_TEST(blocks_cover_a_product_once)
     gsa_dice dice = { 7 };
     int64_t cut_by_columns = 0;
     for (int i = 0; i < 20000; i++) {
-        const int64_t m = gsa_between(&dice, 1, 600), n = gsa_between(&dice, 1, 5000), k = gsa_between(&dice, 1, 5000);
+        const int64_t m = gsa_between(&dice, 1, 600), n = gsa_between(&dice, 1, 5000),
+                      k = gsa_between(&dice, 1, 5000);
         const gsa_gemm_cut cut = gsa_gemm_cut_of(m, n, k);
         cut_by_columns += cut.column_blocks > 1;
-        ck_assert_msg(covers(cut.rows, cut.row_blocks, m) && covers(cut.columns, cut.column_blocks, n) &&
+        ck_assert_msg(covers(cut.rows, cut.row_blocks, m) &&
+                          covers(cut.columns, cut.column_blocks, n) &&
                           covers(cut.k, cut.k_chunks, k),
                       "%d x %d x %d", (int)m, (int)n, (int)k);
     }
@@ -181,7 +194,7 @@ START_TEST(child_of_a_parallel_process_works_alone)
 }
 END_TEST
 
-/* ---- the team itself ---- */
+/* ---- the team itself ----------------------------------------------------------------------- */
 enum { ITEMS = 40 };
 typedef struct tally {
     atomic_int runs[ITEMS];
@@ -192,7 +205,8 @@ static void count_item(void *context, int64_t item)
     atomic_fetch_add(&((tally *)context)->runs[item], 1);
 }
 
-/* Many short loops in a row: a helper that wakes late must not run an item of another loop twice, nor lose one. */
+/* Many short loops in a row: a helper that wakes late must not run an item of another loop twice,
+ * nor lose one. */
 START_TEST(every_item_runs_once)
 {
     for (int t = 0; t < GSA_COUNT(threads); t++) {
@@ -220,7 +234,8 @@ START_TEST(a_team_of_none_is_refused)
         gsa_error error = { 0 };
         char number[16];
         snprintf(number, sizeof number, "%d", bad[i]);
-        ck_assert_int_eq(gsa_team_create(gsa_system_default(), bad[i], &team, &error), GSA_ERR_ARGUMENT);
+        ck_assert_int_eq(gsa_team_create(gsa_system_default(), bad[i], &team, &error),
+                         GSA_ERR_ARGUMENT);
         ck_assert_ptr_nonnull(strstr(error.text, number));
         ck_assert_ptr_null(team);
     }
@@ -229,13 +244,17 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test floats[] = { GSA_LOOP(float_bits, CASES) }, doubles[] = { GSA_LOOP(double_bits, CASES) };
-    static const gsa_test gemm[] = { GSA_TEST(products_in_separate_processes), GSA_TEST(few_rows_are_cut_by_columns),
+    static const gsa_test floats[] = { GSA_LOOP(float_bits, CASES) },
+                          doubles[] = { GSA_LOOP(double_bits, CASES) };
+    static const gsa_test gemm[] = { GSA_TEST(products_in_separate_processes),
+                                     GSA_TEST(few_rows_are_cut_by_columns),
                                      GSA_TEST(blocks_cover_a_product_once) };
     static const gsa_test forks[] = { GSA_TEST(child_of_a_parallel_process_works_alone) };
-    static const gsa_test team[] = { GSA_TEST(every_item_runs_once), GSA_TEST(a_team_of_none_is_refused) };
-    static const gsa_case cases[] = { GSA_CASE("float", floats, 120), GSA_CASE("double", doubles, 120),
-                                      GSA_CASE("gemm", gemm, 60), GSA_CASE("fork", forks, 60), GSA_CASE("team", team, 60) };
+    static const gsa_test team[] = { GSA_TEST(every_item_runs_once),
+                                     GSA_TEST(a_team_of_none_is_refused) };
+    static const gsa_case cases[] = { GSA_CASE("float", floats, 120),
+                                      GSA_CASE("double", doubles, 120), GSA_CASE("gemm", gemm, 60),
+                                      GSA_CASE("fork", forks, 60), GSA_CASE("team", team, 60) };
     if (argc == 4 && strcmp(argv[1], "--product") == 0) return product(argv[2], argv[3]);
     return gsa_run_suite("kernel_threads", cases, GSA_COUNT(cases), argc, argv);
 }

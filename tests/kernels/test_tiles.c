@@ -1,5 +1,7 @@
-/* Blocks of bcsr (kernels/cpu/attention/bcsr.h) of rows that read most of many sources, in one block and in
- * several, in heads of many widths, against the oracle; and that what one row alone reads, and is not
+/* Blocks of bcsr (kernels/cpu/attention/bcsr.h) of rows that read most of many sources, in one
+ * block and in
+ * several, in heads of many widths, against the oracle; and that what one row alone reads, and is
+ * not
  * finite, stays with it. */
 #include "kernels/cpu/cpu.h"
 #include "level_rig.h"
@@ -18,7 +20,8 @@ enum {
 };
 static const int level[LEVELS] = { GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED, GSA_CPU_NEON };
 
-/* Runs of up to a tenth of `nodes` sources with holes of up to `hole` between them. `labelled`: one label a run. */
+/* Runs of up to a tenth of `nodes` sources with holes of up to `hole` between them. `labelled`: one
+ * label a run. */
 static void make_rows(rig *r, int hole, int32_t nodes, int labelled)
 {
     const int64_t part_rows[] = { nodes }, first[] = { 0, ROWS };
@@ -26,7 +29,8 @@ static void make_rows(rig *r, int hole, int32_t nodes, int labelled)
     edges_begin(&r->maker, 1, part_rows, labelled ? LABELS : 1);
     for (int32_t row = 0; row < ROWS; row++) {
         edges_row(&r->maker, 0, row);
-        for (int32_t at = 0, count; at < nodes - 1; at += count + (int32_t)gsa_between(&dice, 0, hole)) {
+        for (int32_t at = 0, count; at < nodes - 1;
+             at += count + (int32_t)gsa_between(&dice, 0, hole)) {
             count = (int32_t)gsa_between(&dice, 1, nodes / 10);
             if (at + count > nodes - 1) count = nodes - 1 - at;
             edges_run(&r->maker, (gsa_run){ at, count, 1, labelled ? at % LABELS : 0, 0, 0 });
@@ -54,7 +58,8 @@ static void check_one(int at, int dim, int flags, int hole, int32_t nodes, int l
     char name[96];
     rig r;
     ck_assert_int_eq(gsa_backend_cpu(NULL, level[at], 1, &b, NULL), GSA_OK);
-    snprintf(name, sizeof name, "%s, head_dim %d, flags %d, holes %d, %d sources", b->name, dim, flags, hole, (int)nodes);
+    snprintf(name, sizeof name, "%s, head_dim %d, flags %d, holes %d, %d sources", b->name, dim,
+             flags, hole, (int)nodes);
     rig_begin(&r, b, 31, RIG_RANDOM, shape);
     make_rows(&r, hole, nodes, labelled);
     check_tiled(at, &(gsa_attend_args){ .edges = &r.device, .heads = 3, .head_dim = dim });
@@ -67,7 +72,8 @@ START_TEST(equal_the_oracle)
 {
     static const int flags[] = { 0, 4, 32, 36 }; /* dropout 4, gradients of v alone 32 */
     for (int at = 0; at < LEVELS; at++)
-        for (int i = _i % GSA_THIN(2); i < 2 * GSA_COUNT(flags) && gsa_cpu_has(level[at]); i += GSA_THIN(2))
+        for (int i = _i % GSA_THIN(2); i < 2 * GSA_COUNT(flags) && gsa_cpu_has(level[at]);
+             i += GSA_THIN(2))
             check_one(at, dims[_i], flags[i / 2], i % 2 * 3, NODES, 0);
 }
 END_TEST
@@ -80,14 +86,16 @@ static const struct {
 START_TEST(several_blocks_equal_the_oracle)
 {
     for (int at = 0; at < LEVELS; at++)
-        if (gsa_cpu_has(level[at])) check_one(at, wide[_i].dim, wide[_i].flags, 3, WIDE, wide[_i].flags & 3);
+        if (gsa_cpu_has(level[at]))
+            check_one(at, wide[_i].dim, wide[_i].flags, 3, WIDE, wide[_i].flags & 3);
 }
 END_TEST
 
 enum { HEADS = 2, MOST = HEADS * 24 };
 
 typedef struct planes {
-    float q[ROWS * MOST], k[WIDE * MOST], v[WIDE * MOST], out[ROWS * MOST], lse[ROWS * HEADS], dout[ROWS * MOST];
+    float q[ROWS * MOST], k[WIDE * MOST], v[WIDE * MOST], out[ROWS * MOST], lse[ROWS * HEADS],
+        dout[ROWS * MOST];
     float dq[ROWS * MOST], dk[WIDE * MOST], dv[WIDE * MOST];
 } planes;
 
@@ -98,8 +106,10 @@ static void attend(planes *x, int at, int32_t nodes, int dim, int plane, float o
     rig r = level_rig(level[at], 1);
     make_rows(&r, 2, nodes, 0);
     *x = (planes){ .q = { 0 } };
-    for (int i = 0; i < ROWS * MOST; i++) x->q[i] = (float)gsa_bell(&dice), x->dout[i] = (float)gsa_bell(&dice);
-    for (int i = 0; i < nodes * MOST; i++) x->k[i] = (float)gsa_bell(&dice), x->v[i] = (float)gsa_bell(&dice);
+    for (int i = 0; i < ROWS * MOST; i++)
+        x->q[i] = (float)gsa_bell(&dice), x->dout[i] = (float)gsa_bell(&dice);
+    for (int i = 0; i < nodes * MOST; i++)
+        x->k[i] = (float)gsa_bell(&dice), x->v[i] = (float)gsa_bell(&dice);
     (plane ? x->k : x->v)[(nodes - 1) * HEADS * dim + 3] = odd;
     const gsa_part parts[GSA_MAX_KINDS] = { { x->k, x->v, x->dk, x->dv } };
     const gsa_attend_args args = { .edges = &r.device,
@@ -132,9 +142,12 @@ START_TEST(a_row_keeps_what_it_alone_reads)
             attend(&x, at, nodes, dim, i % 2, odd[_i % 2]);
             for (int j = 0; j < ROWS * row_size; j++) {
                 const int alone = j / row_size == ALONE;
-                ck_assert_msg(alone || fabsf(x.out[j] - clean.out[j]) <= 1e-5f, "head_dim %d: out %d", dim, j);
-                ck_assert_msg(alone || fabsf(x.dq[j] - clean.dq[j]) <= 1e-4f, "head_dim %d: dq %d", dim, j);
-                spoilt += alone && !(isfinite(x.out[j]) && isfinite(x.dq[j])); /* a score of -inf has the weight 0 */
+                ck_assert_msg(alone || fabsf(x.out[j] - clean.out[j]) <= 1e-5f,
+                              "head_dim %d: out %d", dim, j);
+                ck_assert_msg(alone || fabsf(x.dq[j] - clean.dq[j]) <= 1e-4f, "head_dim %d: dq %d",
+                              dim, j);
+                spoilt += alone && !(isfinite(x.out[j]) &&
+                                     isfinite(x.dq[j])); /* a score of -inf has the weight 0 */
             }
             ck_assert_msg(spoilt > 0, "head_dim %d: nothing of the row that reads it", dim);
         }

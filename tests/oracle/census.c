@@ -13,7 +13,8 @@ static void mark(oracle_features *f, const char *name, int present)
 }
 
 /* ---- schema */
-static int any_phase(const oracle_model *model, int (*test)(const oracle_pattern *, const oracle_phase *, int), int value)
+static int any_phase(const oracle_model *model,
+                     int (*test)(const oracle_pattern *, const oracle_phase *, int), int value)
 {
     for (int s = 0; s < model->stacks; s++)
         for (int g = 0; g < model->stack[s].segments; g++)
@@ -76,7 +77,9 @@ static int has_shared_weights(const oracle_pattern *pattern, const oracle_phase 
 {
     (void)value;
     for (int q = 0; q < pattern->phases; q++)
-        if (x->weights[0] && &pattern->phase[q] != x && strcmp(pattern->phase[q].weights, x->weights) == 0) return 1;
+        if (x->weights[0] && &pattern->phase[q] != x &&
+            strcmp(pattern->phase[q].weights, x->weights) == 0)
+            return 1;
     return 0;
 }
 static int gaps(unsigned mask)
@@ -96,17 +99,28 @@ static int has_many_destinations(const oracle_pattern *pattern, const oracle_pha
 }
 static int reads_normed(const oracle_pattern *pattern, const oracle_phase *x, int value)
 {
-    return owner(pattern)->settings.norm == GSA_NORM_PRE && x->update == GSA_SUBLAYER && x->aggregate == value &&
-           (x->sources & x->destinations) && (x->sources & ~x->destinations);
+    return owner(pattern)->settings.norm == GSA_NORM_PRE && x->update == GSA_SUBLAYER &&
+           x->aggregate == value && (x->sources & x->destinations) &&
+           (x->sources & ~x->destinations);
 }
 
 static void count_phases(const oracle_model *model, oracle_features *f)
 {
     static const char *const aggregates[] = { "attend", "sum", "mean", "none" };
-    static const char *const updates[] = {
-        "post sublayer", "post ffn", "post relu_norm", "post norm", "post linear", "post assign", "", "",
-        "pre sublayer",  "pre ffn",  "pre relu_norm",  "pre norm",  "pre linear",  "pre assign"
-    };
+    static const char *const updates[] = { "post sublayer",
+                                           "post ffn",
+                                           "post relu_norm",
+                                           "post norm",
+                                           "post linear",
+                                           "post assign",
+                                           "",
+                                           "",
+                                           "pre sublayer",
+                                           "pre ffn",
+                                           "pre relu_norm",
+                                           "pre norm",
+                                           "pre linear",
+                                           "pre assign" };
     static const char *const empties[] = { "empty default", "empty update", "empty keep" };
     static const char *const uses[] = {
         "label names",          "label vectors",          "label bias",         "", "", "", "", "",
@@ -146,14 +160,19 @@ static void count_stack(const oracle_model *model, int s, int seen[64])
     for (int g = 0; g < stack->segments; g++) {
         const oracle_segment *segment = &stack->segment[g];
         seen[PLUS] |= segment->parts == 2, seen[PLUS3] |= segment->parts == 3;
-        for (int i = 1; i < segment->parts; i++) seen[TWICE] |= segment->part[i] == segment->part[0];
+        for (int i = 1; i < segment->parts; i++)
+            seen[TWICE] |= segment->part[i] == segment->part[0];
         seen[SHARE] |= segment->share && segment->layers > 1;
     }
-    seen[TAP] |= stack->taps > 0, seen[TAP_EARLY] |= stack->taps && stack->tap[0] < oracle_layers(stack) - 1;
-    seen[PRE] |= x->norm, seen[HEAD_DIM] |= x->head_dim && x->head_dim * x->heads != x->hidden, seen[FFN] |= x->ffn == 0;
-    seen[SEQUENCE] |= stack->read_sequence, seen[SUMMARY] |= stack->read_summary, seen[FULL] |= x->scale;
+    seen[TAP] |= stack->taps > 0,
+        seen[TAP_EARLY] |= stack->taps && stack->tap[0] < oracle_layers(stack) - 1;
+    seen[PRE] |= x->norm, seen[HEAD_DIM] |= x->head_dim && x->head_dim * x->heads != x->hidden,
+        seen[FFN] |= x->ffn == 0;
+    seen[SEQUENCE] |= stack->read_sequence, seen[SUMMARY] |= stack->read_summary,
+        seen[FULL] |= x->scale;
     for (int bit = 0; bit < 3; bit++) seen[BIAS_Q + bit] |= x->bias >> bit & 1;
-    seen[DROP_A] |= x->dropout_attention > 0, seen[DROP_H] |= x->dropout_hidden > 0, seen[DROP_F] |= x->dropout_ffn > 0;
+    seen[DROP_A] |= x->dropout_attention > 0, seen[DROP_H] |= x->dropout_hidden > 0,
+        seen[DROP_F] |= x->dropout_ffn > 0;
     for (int k = 0; k < stack->kinds; k++)
         seen[START + stack->kind[k].start] = 1, seen[LEARNED] |= stack->kind[k].learned > 0;
     seen[ACTIVATION + x->activation] = 1;
@@ -198,7 +217,8 @@ static void count_row(const oracle_graph *graph, int phase, int kind, int64_t ro
     seen[G_EMPTY_ROW] |= n == 0;
     for (int i = 0; i < n; i++)
         for (int j = 0; j < i; j++)
-            seen[G_DUPLICATE] |= edge[i].from_kind == edge[j].from_kind && edge[i].from == edge[j].from;
+            seen[G_DUPLICATE] |=
+                edge[i].from_kind == edge[j].from_kind && edge[i].from == edge[j].from;
 }
 
 static void count_events(const oracle_graph *graph, int seen[G_ALL])
@@ -207,13 +227,16 @@ static void count_events(const oracle_graph *graph, int seen[G_ALL])
         const oracle_event *x = &graph->event[i];
         if (x->what == ORACLE_ADD_RUN) {
             runs++;
-            seen[G_STEP] |= x->run.count > 1 && x->run.step > 1, seen[G_BACKWARDS] |= x->run.count > 1 && x->run.step < 0;
-            seen[G_LABEL_STEP] |= x->run.count > 1 && x->run.label_step != 0, seen[G_COUNT0] |= x->run.count == 0;
+            seen[G_STEP] |= x->run.count > 1 && x->run.step > 1,
+                seen[G_BACKWARDS] |= x->run.count > 1 && x->run.step < 0;
+            seen[G_LABEL_STEP] |= x->run.count > 1 && x->run.label_step != 0,
+                seen[G_COUNT0] |= x->run.count == 0;
         } else if (x->what == ORACLE_ADD_NODES) seen[G_LATE_NODES] |= runs > 0 && x->count > 0;
     }
 }
 
-static void count_graph(const oracle_model *model, const oracle_pattern *pattern, int e, int seen[G_ALL])
+static void count_graph(const oracle_model *model, const oracle_pattern *pattern, int e,
+                        int seen[G_ALL])
 {
     int32_t group[ORACLE_LENGTH], memory_group[ORACLE_LENGTH];
     const gsa_example example = oracle_example(model, pattern->stack, e, group, memory_group);
@@ -223,14 +246,16 @@ static void count_graph(const oracle_model *model, const oracle_pattern *pattern
     count_events(&graph, seen);
     for (int p = 0; p < pattern->phases; p++)
         for (int k = 0; k < pattern->kinds; k++)
-            for (int row = 0; row < graph.nodes[k] && (pattern->phase[p].destinations >> k & 1); row++)
+            for (int row = 0; row < graph.nodes[k] && (pattern->phase[p].destinations >> k & 1);
+                 row++)
                 if (pattern->phase[p].aggregate != GSA_NONE && !pattern->phase[p].per_head)
                     count_row(&graph, p, k, row, seen);
     for (int i = 0; i < pattern->pools; i++) {
         seen[G_MEAN + pattern->pool[i].pool] = 1;
         if (pattern->pool[i].pool != GSA_SUMMARY_NODE) continue;
         seen[G_NO_NODE] |= graph.summary_kind < 0;
-        if (graph.summary_kind >= 0) seen[graph.summary_kind == pattern->sequence ? G_NODE_TOKEN : G_NODE_OTHER] = 1;
+        if (graph.summary_kind >= 0)
+            seen[graph.summary_kind == pattern->sequence ? G_NODE_TOKEN : G_NODE_OTHER] = 1;
     }
     oracle_forget_graph(&graph);
 }
@@ -249,7 +274,8 @@ static void count_graphs(const oracle_model *model, oracle_features *f)
         for (int g = 0; g < model->stack[s].segments; g++)
             for (int i = 0; i < model->stack[s].segment[g].parts; i++)
                 for (int e = 0; e < model->examples; e++)
-                    count_graph(model, &model->pattern[model->stack[s].segment[g].part[i]], e, seen);
+                    count_graph(model, &model->pattern[model->stack[s].segment[g].part[i]], e,
+                                seen);
     }
     seen[G_ONE_EXAMPLE] = model->examples == 1, seen[G_FOUR_EXAMPLES] = model->examples == 4;
     for (int i = 0; i < G_ALL; i++) mark(f, names[i], seen[i]);

@@ -13,9 +13,16 @@ gsa_example oracle_example(const oracle_model *model, int s, int e, int32_t grou
                            int32_t memory_group[ORACLE_LENGTH])
 {
     const oracle_stack *stack = &model->stack[s], *memory = s ? &model->stack[s - 1] : NULL;
-    gsa_example x = {
-        sizeof x, stack->length[e], memory ? memory->length[e] : 0, stack->settings.heads, NULL, NULL, NULL, NULL, 0, 0
-    };
+    gsa_example x = { sizeof x,
+                      stack->length[e],
+                      memory ? memory->length[e] : 0,
+                      stack->settings.heads,
+                      NULL,
+                      NULL,
+                      NULL,
+                      NULL,
+                      0,
+                      0 };
     for (int i = 0; i < x.length; i++) group[i] = stack->group[e][i];
     for (int i = 0; i < x.memory_length; i++) memory_group[i] = memory->group[e][i];
     if (stack->grouped) x.group = group;
@@ -23,13 +30,16 @@ gsa_example oracle_example(const oracle_model *model, int s, int e, int32_t grou
     return x;
 }
 
-/* What the graph depends on. Patterns of one stack agree in it, so that kinds of one name agree in their nodes. */
+/* What the graph depends on. Patterns of one stack agree in it, so that kinds of one name agree in
+ * their nodes. */
 static uint64_t key_of(const oracle_model *model, int s, const gsa_example *x)
 {
-    uint64_t key = mix(mix(mix(model->seed, (uint64_t)s), (uint64_t)x->length), (uint64_t)x->memory_length);
+    uint64_t key =
+        mix(mix(mix(model->seed, (uint64_t)s), (uint64_t)x->length), (uint64_t)x->memory_length);
     if (model->by_length) return key;
     for (int i = 0; x->group && i < x->length; i++) key = mix(key, (uint64_t)x->group[i]);
-    for (int i = 0; x->memory_group && i < x->memory_length; i++) key = mix(key, 77 + (uint64_t)x->memory_group[i]);
+    for (int i = 0; x->memory_group && i < x->memory_length; i++)
+        key = mix(key, 77 + (uint64_t)x->memory_group[i]);
     return key;
 }
 
@@ -64,8 +74,11 @@ static void count_nodes(work *w, const gsa_example *x)
     const oracle_stack *stack = &w->pattern->model->stack[w->pattern->stack];
     for (int k = 0; k < w->pattern->kinds; k++) {
         const int start = stack->kind[w->pattern->kind[k]].start;
-        const int given = start == GSA_INPUT || start == GSA_COPY ? x->length : start == GSA_MEMORY ? x->memory_length : -1;
-        w->graph.nodes[k] = given >= 0 ? given : (int)(mix(w->key, 1000 + (uint64_t)w->pattern->kind[k]) % 5);
+        const int given = start == GSA_INPUT || start == GSA_COPY ? x->length
+                          : start == GSA_MEMORY                   ? x->memory_length
+                                                                  : -1;
+        w->graph.nodes[k] =
+            given >= 0 ? given : (int)(mix(w->key, 1000 + (uint64_t)w->pattern->kind[k]) % 5);
         if (given >= 0) w->there[k] = given;
         else add_nodes(w, k, (int)gsa_between(&w->dice, 0, w->graph.nodes[k]));
     }
@@ -78,10 +91,11 @@ static int owns(const work *w, int p, int kind, int node)
     const int leader = oracle_group(pattern, p);
     int owner[ORACLE_PHASES], owners = 0;
     for (int q = leader; q < pattern->phases; q++)
-        if (pattern->phase[q].when == pattern->phase[p].when && oracle_group(pattern, q) == leader &&
-            (pattern->phase[q].destinations >> kind & 1))
+        if (pattern->phase[q].when == pattern->phase[p].when &&
+            oracle_group(pattern, q) == leader && (pattern->phase[q].destinations >> kind & 1))
             owner[owners++] = q;
-    return owner[mix(mix(w->key, (uint64_t)node), (uint64_t)(100 * leader + kind)) % (uint64_t)owners] == p;
+    return owner[mix(mix(w->key, (uint64_t)node), (uint64_t)(100 * leader + kind)) %
+                 (uint64_t)owners] == p;
 }
 
 static void add_run(work *w, int p, int to_kind, int64_t to)
@@ -92,11 +106,16 @@ static void add_run(work *w, int p, int to_kind, int64_t to)
     for (int k = 0; k < w->pattern->kinds; k++)
         if ((x->sources >> k & 1) && w->there[k]) kinds[n++] = k;
     if (!n) return;
-    oracle_run run = { .phase = p, .from_kind = kinds[gsa_between(&w->dice, 0, n - 1)], .to_kind = to_kind, .to = to };
+    oracle_run run = { .phase = p,
+                       .from_kind = kinds[gsa_between(&w->dice, 0, n - 1)],
+                       .to_kind = to_kind,
+                       .to = to };
     const int64_t rows = (int64_t)scale * w->there[run.from_kind];
     run.from = gsa_between(&w->dice, 0, rows - 1);
     run.step = (int)gsa_between(&w->dice, -2, 3);
-    const int64_t most = run.step > 0 ? (rows - 1 - run.from) / run.step : run.step < 0 ? run.from / -run.step : 3;
+    const int64_t most = run.step > 0   ? (rows - 1 - run.from) / run.step
+                         : run.step < 0 ? run.from / -run.step
+                                        : 3;
     run.count = 1 + (int)gsa_between(&w->dice, 0, most < 3 ? most : 3);
     run.label = (int)gsa_between(&w->dice, 0, labels - 1);
     run.label_step = (int)gsa_between(&w->dice, -2, 2);
@@ -106,11 +125,13 @@ static void add_run(work *w, int p, int to_kind, int64_t to)
     record(&w->graph, (oracle_event){ .what = ORACLE_ADD_RUN, .run = run });
 }
 
-/* Edges into the nodes `first` .. `there`-1 of the phase's destination kind, forwards or backwards. */
+/* Edges into the nodes `first` .. `there`-1 of the phase's destination kind, forwards or
+ * backwards. */
 static void add_rows(work *w, int p, int kind, int first)
 {
     const oracle_phase *x = &w->pattern->phase[p];
-    const int scale = x->per_head ? w->heads : 1, count = (w->there[kind] - first) * scale, back = gsa_unit(&w->dice) < 0.3;
+    const int scale = x->per_head ? w->heads : 1, count = (w->there[kind] - first) * scale,
+              back = gsa_unit(&w->dice) < 0.3;
     for (int i = 0; i < count; i++) {
         const int64_t row = (int64_t)first * scale + (back ? count - 1 - i : i);
         if (!owns(w, p, kind, (int)(row / scale)) || gsa_unit(&w->dice) < w->empty[p]) continue;
@@ -122,7 +143,8 @@ static void add_edges(work *w, const int first[ORACLE_KINDS])
 {
     for (int p = 0; p < w->pattern->phases; p++)
         for (int k = 0; k < w->pattern->kinds; k++)
-            if (w->pattern->phase[p].aggregate != GSA_NONE && (w->pattern->phase[p].destinations >> k & 1))
+            if (w->pattern->phase[p].aggregate != GSA_NONE &&
+                (w->pattern->phase[p].destinations >> k & 1))
                 add_rows(w, p, k, first[k]);
 }
 
@@ -130,25 +152,34 @@ static void add_edges(work *w, const int first[ORACLE_KINDS])
 static void name_summary(work *w, int length)
 {
     int kinds[ORACLE_KINDS], n = 0, must = 0;
-    for (int i = 0; i < w->pattern->pools; i++) must |= length && w->pattern->pool[i].pool == GSA_SUMMARY_NODE;
+    for (int i = 0; i < w->pattern->pools; i++)
+        must |= length && w->pattern->pool[i].pool == GSA_SUMMARY_NODE;
     w->graph.summary_kind = -1;
     for (int k = 0; k < w->pattern->kinds; k++)
         if (w->graph.nodes[k]) kinds[n++] = k;
     if (!n || (!must && gsa_unit(&w->dice) < 0.5)) return;
     w->graph.summary_kind = kinds[gsa_between(&w->dice, 0, n - 1)];
-    w->graph.summary_index = (int)gsa_between(&w->dice, 0, w->graph.nodes[w->graph.summary_kind] - 1);
-    record(&w->graph,
-           (oracle_event){ .what = ORACLE_NAME_SUMMARY, .kind = w->graph.summary_kind, .count = w->graph.summary_index });
+    w->graph.summary_index =
+        (int)gsa_between(&w->dice, 0, w->graph.nodes[w->graph.summary_kind] - 1);
+    record(&w->graph, (oracle_event){ .what = ORACLE_NAME_SUMMARY,
+                                      .kind = w->graph.summary_kind,
+                                      .count = w->graph.summary_index });
 }
 
-/* Some nodes, some edges, the other nodes, edges into those (and a few more into the first): nodes may come while emitting. */
-oracle_graph oracle_invent_graph(const oracle_model *model, const oracle_pattern *pattern, const gsa_example *example)
+/* Some nodes, some edges, the other nodes, edges into those (and a few more into the first): nodes
+ * may come while emitting. */
+oracle_graph oracle_invent_graph(const oracle_model *model, const oracle_pattern *pattern,
+                                 const gsa_example *example)
 {
     static const double empties[] = { 0, 0.2, 0.5, 1 };
     const uint64_t key = key_of(model, pattern->stack, example);
-    work w = { .pattern = pattern, .key = key, .heads = example->heads, .dice = { mix(key, (uint64_t)pattern->number) } };
+    work w = { .pattern = pattern,
+               .key = key,
+               .heads = example->heads,
+               .dice = { mix(key, (uint64_t)pattern->number) } };
     int first[ORACLE_KINDS] = { 0 };
-    for (int p = 0; p < pattern->phases; p++) w.empty[p] = empties[gsa_between(&w.dice, 0, 15) % 15 % 4];
+    for (int p = 0; p < pattern->phases; p++)
+        w.empty[p] = empties[gsa_between(&w.dice, 0, 15) % 15 % 4];
     for (int p = 0; p < pattern->phases; p++)
         if (w.empty[p] == 1 && gsa_unit(&w.dice) < 0.5) w.empty[p] = 0.1;
     count_nodes(&w, example);
@@ -168,16 +199,19 @@ void oracle_forget_graph(oracle_graph *graph)
     *graph = (oracle_graph){ 0 };
 }
 
-int oracle_row(const oracle_graph *graph, int phase, int to_kind, int64_t to, oracle_edge *edge, int room)
+int oracle_row(const oracle_graph *graph, int phase, int to_kind, int64_t to, oracle_edge *edge,
+               int room)
 {
     int n = 0;
     for (int i = 0; i < graph->events; i++) {
         const oracle_run *run = &graph->event[i].run;
-        if (graph->event[i].what != ORACLE_ADD_RUN || run->phase != phase || run->to_kind != to_kind || run->to != to)
+        if (graph->event[i].what != ORACLE_ADD_RUN || run->phase != phase ||
+            run->to_kind != to_kind || run->to != to)
             continue;
         for (int j = 0; j < run->count; j++, n++)
             if (n < room)
-                edge[n] = (oracle_edge){ run->from_kind, run->label + j * run->label_step, run->from + j * run->step };
+                edge[n] = (oracle_edge){ run->from_kind, run->label + j * run->label_step,
+                                         run->from + j * run->step };
     }
     return n;
 }

@@ -16,7 +16,8 @@ static double *doubles(int64_t count)
 static gsa_status make_registry(oracle_harness *h)
 {
     gsa_status status = gsa_registry_create(NULL, &h->registry, &h->error);
-    if (status == GSA_OK) status = gsa_registry_offer(h->registry, ORACLE_SERVICE, h->model, &h->error);
+    if (status == GSA_OK)
+        status = gsa_registry_offer(h->registry, ORACLE_SERVICE, h->model, &h->error);
     for (int p = 0; p < h->model->patterns && status == GSA_OK; p++)
         status = gsa_registry_add(h->registry, &h->model->topology[p], &h->error);
     return status;
@@ -34,10 +35,11 @@ static gsa_status make_stack(oracle_harness *h, int s)
     gsa_stack_spec spec = { 0 };
     gsa_status status = gsa_spec_parse(NULL, stack->spec, &spec, &h->error);
     if (status == GSA_OK)
-        status =
-            gsa_stack_create(NULL, h->registry, &spec, &stack->settings, &options, h->parameters, &h->stack[s], &h->error);
+        status = gsa_stack_create(NULL, h->registry, &spec, &stack->settings, &options,
+                                  h->parameters, &h->stack[s], &h->error);
     gsa_spec_release(&spec);
-    /* few destinations projected on the side of their queries wherever that can be, where it pays, nowhere */
+    /* few destinations projected on the side of their queries wherever that can be, where it pays,
+     * nowhere */
     if (status == GSA_OK) h->stack[s]->queries = (int)(h->model->seed % 3) - 1;
     if (status == GSA_OK) status = gsa_stack_batch_create(h->stack[s], &h->batch[s], &h->error);
     return status;
@@ -50,8 +52,8 @@ static gsa_status make_input(oracle_harness *h, int s)
     for (int e = 0; e < h->model->examples; e++) tokens += h->model->stack[s].length[e];
     if (!tokens) return GSA_OK;
     snprintf(name, sizeof name, "%s.input", h->model->stack[s].name);
-    return gsa_parameters_add(h->parameters, name, tokens, h->model->stack[s].settings.hidden, GSA_INIT_ZERO, 0, 0,
-                              &h->input[s], &h->error);
+    return gsa_parameters_add(h->parameters, name, tokens, h->model->stack[s].settings.hidden,
+                              GSA_INIT_ZERO, 0, 0, &h->input[s], &h->error);
 }
 
 /* Reordered rows of an input: example order[i] of the model, wherever it stands in the batch. */
@@ -77,7 +79,9 @@ static double value_for(const char *name, int64_t cols, gsa_dice *dice)
     const size_t length = strlen(name);
     const int gain = length > 9 && strcmp(name + length - 9, "norm.gain") == 0;
     if (gain) return 1 + 0.3 * gsa_normal(dice);
-    return gsa_normal(dice) * (cols > 1 && !strstr(name, "bias") && !strstr(name, "input") ? 1 / sqrt((double)cols) : 0.7);
+    return gsa_normal(dice) * (cols > 1 && !strstr(name, "bias") && !strstr(name, "input")
+                                   ? 1 / sqrt((double)cols)
+                                   : 0.7);
 }
 
 static gsa_status fill_parameters(oracle_harness *h)
@@ -87,7 +91,8 @@ static gsa_status fill_parameters(oracle_harness *h)
         gsa_parameter *p = gsa_parameters_at(h->parameters, i);
         const int64_t count = p->value.rows * p->value.cols;
         gsa_dice dice = { h->model->seed };
-        for (const char *c = p->name; *c; c++) dice.state = dice.state * 1099511628211u + (unsigned char)*c;
+        for (const char *c = p->name; *c; c++)
+            dice.state = dice.state * 1099511628211u + (unsigned char)*c;
         double *values = doubles(count);
         for (int64_t j = 0; j < count; j++) values[j] = value_for(p->name, p->value.cols, &dice);
         for (int s = 0; s < h->model->stacks; s++)
@@ -123,14 +128,17 @@ static gsa_status build_batch(oracle_harness *h, int s)
     return gsa_stack_batch_build(h->batch[s], h->cache, NULL, &sequences, &h->error);
 }
 
-gsa_status oracle_open(oracle_harness *h, const oracle_model *model, gsa_backend *backend, const int *order)
+gsa_status oracle_open(oracle_harness *h, const oracle_model *model, gsa_backend *backend,
+                       const int *order)
 {
     *h = (oracle_harness){ .model = model, .backend = backend };
     for (int e = 0; e < model->examples; e++) h->order[e] = order ? order[e] : e;
     gsa_status status = make_registry(h);
-    if (status == GSA_OK) status = gsa_parameters_create(NULL, backend, 1, &h->parameters, &h->error);
+    if (status == GSA_OK)
+        status = gsa_parameters_create(NULL, backend, 1, &h->parameters, &h->error);
     if (status == GSA_OK) status = gsa_tape_create(NULL, backend, &h->tape, &h->error);
-    if (status == GSA_OK && model->seed % 2) status = gsa_cache_create(NULL, 1 << 20, &h->cache, &h->error);
+    if (status == GSA_OK && model->seed % 2)
+        status = gsa_cache_create(NULL, 1 << 20, &h->cache, &h->error);
     for (int s = 0; s < model->stacks && status == GSA_OK; s++) {
         status = make_stack(h, s);
         if (status == GSA_OK) status = make_input(h, s);
@@ -157,12 +165,15 @@ static double *read_tensor(oracle_harness *h, const gsa_tensor *x)
     if (!x) return NULL;
     double *out = doubles(x->rows * x->cols);
     gsa_error error;
-    if (gsa_tensor_read(h->backend, x, 0, out, &error) != GSA_OK) gsa_tape_fail(h->tape, error.status, "%s", error.text);
+    if (gsa_tensor_read(h->backend, x, 0, out, &error) != GSA_OK)
+        gsa_tape_fail(h->tape, error.status, "%s", error.text);
     return out;
 }
 
-/* The targets of a readout, in the batch's order; `by_token` rows belong to tokens, else to examples. */
-static double *targets_of(const oracle_harness *h, int s, int readout, const gsa_tensor *x, int by_token)
+/* The targets of a readout, in the batch's order; `by_token` rows belong to tokens, else to
+ * examples. */
+static double *targets_of(const oracle_harness *h, int s, int readout, const gsa_tensor *x,
+                          int by_token)
 {
     const int cols = h->model->stack[s].settings.hidden;
     double *out = doubles(x->rows * cols);
@@ -199,7 +210,8 @@ static void forward(oracle_harness *h, losses *l, gsa_readout out[ORACLE_STACKS]
     gsa_tensor *memory = NULL;
     for (int s = 0; s < h->model->stacks; s++) {
         const oracle_stack *stack = &h->model->stack[s];
-        gsa_tensor *input = h->input[s] ? &h->input[s]->value : gsa_tape_zeros(h->tape, 0, stack->settings.hidden);
+        gsa_tensor *input =
+            h->input[s] ? &h->input[s]->value : gsa_tape_zeros(h->tape, 0, stack->settings.hidden);
         gsa_stack_forward(h->stack[s], h->tape, h->batch[s], input, memory, &out[s]);
         if (gsa_tape_status(h->tape, NULL) != GSA_OK) return;
         memory = out[s].sequence;
@@ -209,15 +221,18 @@ static void forward(oracle_harness *h, losses *l, gsa_readout out[ORACLE_STACKS]
     }
 }
 
-static void keep(oracle_harness *h, const gsa_readout out[ORACLE_STACKS], const gsa_tensor *loss, oracle_result *result)
+static void keep(oracle_harness *h, const gsa_readout out[ORACLE_STACKS], const gsa_tensor *loss,
+                 oracle_result *result)
 {
     for (int s = 0; s < h->model->stacks; s++) {
         oracle_readout *x = &result->readout[s];
         for (int e = 0; e < h->model->examples; e++) x->tokens += h->model->stack[s].length[e];
         x->sequence = read_tensor(h, out[s].sequence);
         x->summary = read_tensor(h, out[s].summary);
-        for (int i = 0; i < h->model->stack[s].taps; i++) x->tap[i] = read_tensor(h, out[s].taps[i]);
-        for (const char *c = gsa_stack_report(h->stack[s]); *c; c++) result->skipped[s] += *c == '\n';
+        for (int i = 0; i < h->model->stack[s].taps; i++)
+            x->tap[i] = read_tensor(h, out[s].taps[i]);
+        for (const char *c = gsa_stack_report(h->stack[s]); *c; c++)
+            result->skipped[s] += *c == '\n';
     }
     double *value = read_tensor(h, loss);
     if (value) result->loss = *value;

@@ -18,9 +18,10 @@ typedef struct oracle_harness {
     int order[ORACLE_EXAMPLES];          /* the batch's example i is the model's example order[i] */
 } oracle_harness;
 
-/* Makes stacks and parameters, the latter filled with values that depend on the model's seed and their names, and the batch in
- * the given order (NULL: the model's). */
-gsa_status oracle_open(oracle_harness *h, const oracle_model *model, gsa_backend *backend, const int *order);
+/* Makes stacks and parameters, the latter filled with values that depend on the model's seed and
+ * their names, and the batch in the given order (NULL: the model's). */
+gsa_status oracle_open(oracle_harness *h, const oracle_model *model, gsa_backend *backend,
+                       const int *order);
 void oracle_close(oracle_harness *h);
 /* Forward, loss and, where training, backward. The readouts' rows are in the batch's order. */
 gsa_status oracle_step(oracle_harness *h, int training, oracle_result *result);

@@ -1,4 +1,5 @@
-/* interpret.c - the stacks of a model, from their starts to the loss. The phases stand in phase.c. */
+/* interpret.c - the stacks of a model, from their starts to the loss. The phases stand in
+ * phase.c. */
 #include "interpret_parts.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +35,8 @@ void oracle_bank_release(oracle_bank *bank)
     *bank = (oracle_bank){ 0 };
 }
 
-oracle_matrix *oracle_weights(oracle_machine *r, const char *path, const char *leaf, int rows, int cols, int reached)
+oracle_matrix *oracle_weights(oracle_machine *r, const char *path, const char *leaf, int rows,
+                              int cols, int reached)
 {
     char name[ORACLE_PATH];
     snprintf(name, sizeof name, "%s.%s", path, leaf);
@@ -42,8 +44,8 @@ oracle_matrix *oracle_weights(oracle_machine *r, const char *path, const char *l
         oracle_matrix *m = &r->bank->matrix[i];
         if (strcmp(m->name, name) != 0) continue;
         if (m->rows != rows || m->cols != cols) {
-            snprintf(r->result->error, ORACLE_SENTENCE, "%s is [%d, %d], the law says [%d, %d]", name, m->rows, m->cols,
-                     rows, cols);
+            snprintf(r->result->error, ORACLE_SENTENCE, "%s is [%d, %d], the law says [%d, %d]",
+                     name, m->rows, m->cols, rows, cols);
             return NULL;
         }
         if (m->first < 0) m->first = r->t.count;
@@ -80,11 +82,13 @@ static void count_rows(oracle_machine *r)
             int32_t group[ORACLE_LENGTH], memory_group[ORACLE_LENGTH];
             const gsa_example example = oracle_example(r->model, r->s, e, group, memory_group);
             r->graph[p][e] = oracle_invent_graph(r->model, pattern, &example);
-            for (int k = 0; k < pattern->kinds; k++) r->nodes[pattern->kind[k]][e] = r->graph[p][e].nodes[k];
+            for (int k = 0; k < pattern->kinds; k++)
+                r->nodes[pattern->kind[k]][e] = r->graph[p][e].nodes[k];
         }
     }
     for (int k = 0; k < r->stack->kinds; k++)
-        for (int e = 0; e < r->model->examples; e++) r->first[k][e + 1] = r->first[k][e] + r->nodes[k][e];
+        for (int e = 0; e < r->model->examples; e++)
+            r->first[k][e + 1] = r->first[k][e] + r->nodes[k][e];
 }
 
 /* Column c of what node i of example e starts with, without the learned row. */
@@ -92,12 +96,15 @@ static scalar start_of(oracle_machine *r, int start, int e, int i, int c)
 {
     int before = 0;
     const int length = r->stack->length[e];
-    for (int j = 0; j < e; j++) before += start == GSA_MEMORY ? r->model->stack[r->s - 1].length[j] : r->stack->length[j];
+    for (int j = 0; j < e; j++)
+        before += start == GSA_MEMORY ? r->model->stack[r->s - 1].length[j] : r->stack->length[j];
     if (start == GSA_MEMORY) return r->memory.at[(before + i) * r->hidden + c];
-    if (start == GSA_INPUT || start == GSA_COPY) return r->input->first + (before + i) * r->hidden + c;
+    if (start == GSA_INPUT || start == GSA_COPY)
+        return r->input->first + (before + i) * r->hidden + c;
     scalar sum = scalar_leaf(&r->t, 0);
     if (start != GSA_MEAN_INPUT || !length) return sum;
-    for (int j = 0; j < length; j++) sum = scalar_add(&r->t, sum, r->input->first + (before + j) * r->hidden + c);
+    for (int j = 0; j < length; j++)
+        sum = scalar_add(&r->t, sum, r->input->first + (before + j) * r->hidden + c);
     return scalar_scale(&r->t, sum, 1.0 / length);
 }
 
@@ -107,7 +114,8 @@ static void start_kind(oracle_machine *r, int k, int reached)
     char path[ORACLE_PATH];
     snprintf(path, sizeof path, "%s.%s", r->stack->name, kind->name);
     const oracle_matrix *rows =
-        kind->learned ? oracle_weights(r, path, "rows.weight", kind->learned, r->hidden, reached) : NULL;
+        kind->learned ? oracle_weights(r, path, "rows.weight", kind->learned, r->hidden, reached)
+                      : NULL;
     r->now[k] = oracle_new_plane(r, r->first[k][r->model->examples]);
     if (r->result->error[0]) return;
     for (int e = 0; e < r->model->examples; e++)
@@ -127,7 +135,8 @@ static oracle_plane final_norm(oracle_machine *r, oracle_plane x)
     const oracle_matrix *bias = oracle_weights(r, r->stack->name, "norm.bias", 1, r->hidden, 1);
     oracle_plane y = oracle_new_plane(r, x.rows);
     if (r->result->error[0]) return y;
-    for (int i = 0; i < x.rows; i++) oracle_norm(r, y.at + i * r->hidden, x.at + i * r->hidden, gain, bias);
+    for (int i = 0; i < x.rows; i++)
+        oracle_norm(r, y.at + i * r->hidden, x.at + i * r->hidden, gain, bias);
     return y;
 }
 
@@ -136,7 +145,8 @@ static scalar pool(oracle_machine *r, int how, const scalar *x, int rows)
     if (!rows) return scalar_leaf(&r->t, 0);
     scalar y = x[0];
     for (int i = 1; i < rows; i++)
-        y = how == GSA_MAX_OF ? scalar_max(&r->t, y, x[i * r->hidden]) : scalar_add(&r->t, y, x[i * r->hidden]);
+        y = how == GSA_MAX_OF ? scalar_max(&r->t, y, x[i * r->hidden])
+                              : scalar_add(&r->t, y, x[i * r->hidden]);
     return how == GSA_MAX_OF ? y : scalar_scale(&r->t, y, 1.0 / rows);
 }
 
@@ -155,9 +165,11 @@ static oracle_plane summarise(oracle_machine *r, const oracle_pattern *pattern)
                     kind = graph->summary_kind, from = graph->summary_index, rows = 1;
                     if (kind < 0) continue;
                 }
-                const scalar *x = state[kind].at + (r->first[pattern->kind[kind]][e] + from) * r->hidden + c;
+                const scalar *x =
+                    state[kind].at + (r->first[pattern->kind[kind]][e] + from) * r->hidden + c;
                 sum = scalar_add(&r->t, sum,
-                                 scalar_scale(&r->t, pool(r, pattern->pool[i].pool, x, rows), pattern->pool[i].weight));
+                                 scalar_scale(&r->t, pool(r, pattern->pool[i].pool, x, rows),
+                                              pattern->pool[i].weight));
             }
             out.at[e * r->hidden + c] = sum;
         }
@@ -196,8 +208,8 @@ static void add_loss(oracle_machine *r, oracle_plane x)
 }
 
 /* ---- stacks */
-static void run_program(oracle_machine *r, const oracle_program *program, const oracle_pattern *reader,
-                        oracle_plane taps[ORACLE_TAPS])
+static void run_program(oracle_machine *r, const oracle_program *program,
+                        const oracle_pattern *reader, oracle_plane taps[ORACLE_TAPS])
 {
     int segment = -1, taken = 0;
     for (int i = 0; i < program->items && !r->result->error[0]; i++) {
@@ -205,7 +217,8 @@ static void run_program(oracle_machine *r, const oracle_program *program, const 
         if (item->segment != segment) {
             segment = item->segment;
             for (int k = 0; k < r->stack->kinds; k++)
-                if (program->born[segment] >> k & 1) start_kind(r, k, program->start_needed >> k & 1);
+                if (program->born[segment] >> k & 1)
+                    start_kind(r, k, program->start_needed >> k & 1);
         }
         if (r->result->error[0]) return;
         oracle_run_phase(r, item, i);
@@ -214,7 +227,8 @@ static void run_program(oracle_machine *r, const oracle_program *program, const 
     }
 }
 
-static void read_out(oracle_machine *r, const oracle_pattern *reader, const oracle_plane taps[ORACLE_TAPS])
+static void read_out(oracle_machine *r, const oracle_pattern *reader,
+                     const oracle_plane taps[ORACLE_TAPS])
 {
     oracle_readout *out = &r->result->readout[r->s];
     const oracle_plane sequence = final_norm(r, r->now[reader->kind[reader->sequence]]);
@@ -250,7 +264,8 @@ static void run_stack(oracle_machine *r, int s)
     oracle_compile(r->model, s, program);
     for (int i = 0; i < program->items; i++) r->result->skipped[s] += program->item[i].skipped;
     count_rows(r);
-    const oracle_pattern *reader = &r->model->pattern[r->stack->segment[r->stack->segments - 1].part[0]];
+    const oracle_pattern *reader =
+        &r->model->pattern[r->stack->segment[r->stack->segments - 1].part[0]];
     r->input = oracle_weights(r, r->stack->name, "input", tokens, r->hidden, 1);
     if (r->input) run_program(r, program, reader, taps);
     if (!r->result->error[0]) read_out(r, reader, taps);
@@ -265,7 +280,8 @@ static void collect(oracle_machine *r)
     scalar_backward(&r->t, r->loss);
     for (int i = 0; i < r->bank->count; i++) {
         oracle_matrix *m = &r->bank->matrix[i];
-        for (int j = 0; m->first >= 0 && j < m->rows * m->cols; j++) m->grad[j] = scalar_grad(&r->t, m->first + j);
+        for (int j = 0; m->first >= 0 && j < m->rows * m->cols; j++)
+            m->grad[j] = scalar_grad(&r->t, m->first + j);
     }
 }
 

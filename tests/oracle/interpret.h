@@ -1,4 +1,5 @@
-/* interpret.h - the second interpreter of docs/executor.md: scalars, naive loops, no code of the framework. */
+/* interpret.h - the second interpreter of docs/executor.md: scalars, naive loops, no code of the
+ * framework. */
 #ifndef ORACLE_INTERPRET_H
 #define ORACLE_INTERPRET_H
 #include "invent.h"
@@ -18,7 +19,8 @@ typedef struct oracle_bank {
     int count, room;
     oracle_matrix *matrix;
 } oracle_bank;
-oracle_matrix *oracle_bank_add(oracle_bank *bank, const char *name, int rows, int cols); /* zeros; NULL rows: fine */
+oracle_matrix *oracle_bank_add(oracle_bank *bank, const char *name, int rows,
+                               int cols); /* zeros; NULL rows: fine */
 void oracle_bank_release(oracle_bank *bank);
 
 typedef struct oracle_readout { /* rows x hidden values each; NULL: not read */
@@ -37,7 +39,8 @@ typedef struct oracle_result {
 void oracle_interpret(const oracle_model *model, oracle_bank *bank, oracle_result *result);
 void oracle_result_release(oracle_result *result);
 
-/* The loss: over all readouts r (sequence, summary, taps; stack by stack), weight(r) x sum (x - target)^2. */
+/* The loss: over all readouts r (sequence, summary, taps; stack by stack), weight(r) x sum (x -
+ * target)^2. */
 double oracle_weight(const oracle_model *model, int readout);
 double oracle_target(const oracle_model *model, int readout, int element);
 

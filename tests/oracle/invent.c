@@ -1,4 +1,5 @@
-/* invent.c - the random part of a model that no example decides: settings, kinds, phases, segments, readouts. */
+/* invent.c - the random part of a model that no example decides: settings, kinds, phases, segments,
+ * readouts. */
 #include "program.h"
 #include <stdio.h>
 #include <string.h>
@@ -75,12 +76,14 @@ int oracle_keeps(const oracle_phase *x)
 
 static void choose_ops(gsa_dice *dice, const gsa_settings *s, oracle_phase *x)
 {
-    static const int aggregates[] = { GSA_ATTEND, GSA_ATTEND, GSA_ATTEND, GSA_SUM, GSA_MEAN, GSA_NONE, GSA_NONE };
+    static const int aggregates[] = { GSA_ATTEND, GSA_ATTEND, GSA_ATTEND, GSA_SUM,
+                                      GSA_MEAN,   GSA_NONE,   GSA_NONE };
     const int head_dim = s->head_dim ? s->head_dim : s->hidden / s->heads;
     x->aggregate = aggregates[roll(dice, 0, 6)];
     if (x->aggregate == GSA_NONE) x->update = chance(dice, 0.5) ? GSA_FFN : roll(dice, 0, 5);
     else x->update = chance(dice, 0.3) ? GSA_SUBLAYER : roll(dice, GSA_RELU_NORM, GSA_ASSIGN);
-    if (x->update == GSA_ASSIGN && x->aggregate == GSA_ATTEND && s->heads * head_dim != s->hidden) x->update = GSA_LINEAR;
+    if (x->update == GSA_ASSIGN && x->aggregate == GSA_ATTEND && s->heads * head_dim != s->hidden)
+        x->update = GSA_LINEAR;
     if (x->aggregate == GSA_NONE) return;
     x->labels = roll(dice, 0, 4);
     x->label_use = x->aggregate == GSA_ATTEND ? roll(dice, 0, 2) : 0;
@@ -101,7 +104,8 @@ static int copy_ops(gsa_dice *dice, oracle_pattern *pattern, int p)
     return 1;
 }
 
-/* Phases of a group that write one kind must keep their empty rows; a phase without edges cannot. */
+/* Phases of a group that write one kind must keep their empty rows; a phase without edges
+ * cannot. */
 static void join_group(gsa_dice *dice, oracle_pattern *pattern, int p)
 {
     oracle_phase *x = &pattern->phase[p];
@@ -113,7 +117,8 @@ static void join_group(gsa_dice *dice, oracle_pattern *pattern, int p)
     for (int q = oracle_group(pattern, p); q < p; q++) {
         oracle_phase *y = &pattern->phase[q];
         if (y->when != x->when || !(y->destinations & x->destinations)) continue;
-        if (x->aggregate == GSA_NONE || y->aggregate == GSA_NONE) x->destinations &= ~y->destinations;
+        if (x->aggregate == GSA_NONE || y->aggregate == GSA_NONE)
+            x->destinations &= ~y->destinations;
         else x->empty = y->empty = GSA_KEEP_EMPTY;
     }
     if (x->destinations) return;
@@ -121,7 +126,8 @@ static void join_group(gsa_dice *dice, oracle_pattern *pattern, int p)
     x->destinations = pattern->phase[first].destinations;
 }
 
-static void invent_phase(gsa_dice *dice, const oracle_stack *stack, oracle_pattern *pattern, int p, int when, unsigned into)
+static void invent_phase(gsa_dice *dice, const oracle_stack *stack, oracle_pattern *pattern, int p,
+                         int when, unsigned into)
 {
     oracle_phase *x = &pattern->phase[p];
     snprintf(x->name, sizeof x->name, "p%d", p);
@@ -136,7 +142,8 @@ static void invent_phase(gsa_dice *dice, const oracle_stack *stack, oracle_patte
     join_group(dice, pattern, p);
 }
 
-/* Once-phases stand anywhere between the others; together they write every kind that starts by phase. */
+/* Once-phases stand anywhere between the others; together they write every kind that starts by
+ * phase. */
 static void invent_phases(gsa_dice *dice, const oracle_stack *stack, oracle_pattern *pattern)
 {
     unsigned writable = 0, by_phase = 0, once[2] = { 0 };
@@ -151,13 +158,16 @@ static void invent_phases(gsa_dice *dice, const oracle_stack *stack, oracle_patt
     int left[2] = { roll(dice, 1, 4), !!once[0] + !!once[1] }, done = 0;
     while (left[0] + left[1]) {
         const int when = left[0] == 0 || (left[1] && chance(dice, 0.5)) ? GSA_ONCE : GSA_EACH_LAYER;
-        invent_phase(dice, stack, pattern, pattern->phases++, when, when == GSA_ONCE ? once[done++] : writable);
+        invent_phase(dice, stack, pattern, pattern->phases++, when,
+                     when == GSA_ONCE ? once[done++] : writable);
         left[when]--;
     }
 }
 
-/* A shuffled subset of the stack's kinds with at least one input kind, preferably the first; never all but memory. */
-static void choose_kinds(gsa_dice *dice, const oracle_stack *stack, oracle_pattern *pattern, int want_memory)
+/* A shuffled subset of the stack's kinds with at least one input kind, preferably the first; never
+ * all but memory. */
+static void choose_kinds(gsa_dice *dice, const oracle_stack *stack, oracle_pattern *pattern,
+                         int want_memory)
 {
     const unsigned all = (1u << stack->kinds) - 1;
     unsigned mask = 1u | some(dice, all) | (stack->late ? 0 : some(dice, all));
@@ -175,7 +185,8 @@ static void choose_kinds(gsa_dice *dice, const oracle_stack *stack, oracle_patte
     }
     for (int k = 0; k < pattern->kinds; k++) /* the stack's first kind where it is there */
         if (stack->kind[pattern->kind[k]].start == GSA_INPUT &&
-            (pattern->kind[k] == 0 || stack->kind[pattern->kind[pattern->sequence]].start != GSA_INPUT))
+            (pattern->kind[k] == 0 ||
+             stack->kind[pattern->kind[pattern->sequence]].start != GSA_INPUT))
             pattern->sequence = k;
 }
 
@@ -217,8 +228,9 @@ static void invent_segments(gsa_dice *dice, oracle_model *model, int s)
         segment->layers = roll(dice, 1, 2);
         segment->share = chance(dice, 0.3);
         for (int i = 0; i < segment->parts; i++)
-            segment->part[i] = model->patterns > first && chance(dice, 0.2) ? roll(dice, first, model->patterns - 1)
-                                                                            : invent_pattern(dice, model, s);
+            segment->part[i] = model->patterns > first && chance(dice, 0.2)
+                                   ? roll(dice, first, model->patterns - 1)
+                                   : invent_pattern(dice, model, s);
         oracle_item layer[ORACLE_ITEMS];
         while (oracle_order(model, segment, layer) < 0) segment->parts--; /* the law forbids it */
     }
@@ -242,9 +254,11 @@ static void invent_readout(gsa_dice *dice, oracle_model *model, int s)
     const oracle_pattern *last = &model->pattern[stack->segment[stack->segments - 1].part[0]];
     for (int g = 0, layer = 0; g < stack->segments; g++)
         for (int l = 0; l < stack->segment[g].layers; l++, layer++)
-            if (declared(model, s, last->kind[last->sequence], g) && chance(dice, 0.15)) stack->tap[stack->taps++] = layer;
+            if (declared(model, s, last->kind[last->sequence], g) && chance(dice, 0.15))
+                stack->tap[stack->taps++] = layer;
     stack->read_summary = last->pools > 0 && chance(dice, 0.7);
-    stack->read_sequence = (s == 0 && model->stacks == 2) || (!stack->read_summary && !stack->taps) || chance(dice, 0.5);
+    stack->read_sequence = (s == 0 && model->stacks == 2) ||
+                           (!stack->read_summary && !stack->taps) || chance(dice, 0.5);
 }
 
 static void append(char spec[ORACLE_SPEC], const char *word)
@@ -312,40 +326,49 @@ void oracle_invent(oracle_model *model, uint64_t seed)
 static void print_pattern(const oracle_pattern *pattern)
 {
     static const char *const aggregates[] = { "attend", "sum", "mean", "none" };
-    static const char *const updates[] = { "sublayer", "ffn", "relu_norm", "norm", "linear", "assign" };
+    static const char *const updates[] = { "sublayer", "ffn",    "relu_norm",
+                                           "norm",     "linear", "assign" };
     static const char *const empties[] = { "default", "update", "keep" };
     static const char *const uses[] = { "names", "vectors", "bias" };
     static const char *const pools[] = { "mean", "max", "node" };
     const oracle_stack *stack = &pattern->model->stack[pattern->stack];
     fprintf(stderr, "  %s: kinds", pattern->id);
-    for (int k = 0; k < pattern->kinds; k++) fprintf(stderr, " %s", stack->kind[pattern->kind[k]].name);
+    for (int k = 0; k < pattern->kinds; k++)
+        fprintf(stderr, " %s", stack->kind[pattern->kind[k]].name);
     fprintf(stderr, "; sequence %d; pools", pattern->sequence);
     for (int i = 0; i < pattern->pools; i++)
-        fprintf(stderr, " %s(%d) x %.3f", pools[pattern->pool[i].pool], pattern->pool[i].kind, pattern->pool[i].weight);
+        fprintf(stderr, " %s(%d) x %.3f", pools[pattern->pool[i].pool], pattern->pool[i].kind,
+                pattern->pool[i].weight);
     fprintf(stderr, "\n");
     for (int p = 0; p < pattern->phases; p++) {
         const oracle_phase *x = &pattern->phase[p];
-        fprintf(stderr, "    %s: %s%s%s/%s, empty %s, sources %#x -> %#x, labels %d as %s%s%s%s\n", x->name,
-                x->when ? "once " : "", x->together ? "together " : "", aggregates[x->aggregate], updates[x->update],
-                empties[x->empty], x->sources, x->destinations, x->labels, uses[x->label_use],
-                x->per_head ? ", per head" : "", x->weights[0] ? ", weights " : "", x->weights);
+        fprintf(stderr, "    %s: %s%s%s/%s, empty %s, sources %#x -> %#x, labels %d as %s%s%s%s\n",
+                x->name, x->when ? "once " : "", x->together ? "together " : "",
+                aggregates[x->aggregate], updates[x->update], empties[x->empty], x->sources,
+                x->destinations, x->labels, uses[x->label_use], x->per_head ? ", per head" : "",
+                x->weights[0] ? ", weights " : "", x->weights);
     }
 }
 
 static void print_stack(const oracle_model *model, int s)
 {
-    static const char *const starts[] = { "input", "copy", "mean_input", "zero", "by_phase", "memory" };
+    static const char *const starts[] = { "input", "copy",     "mean_input",
+                                          "zero",  "by_phase", "memory" };
     const oracle_stack *stack = &model->stack[s];
     const gsa_settings *x = &stack->settings;
     fprintf(stderr,
-            " %s = %s: hidden %d, heads %d, head_dim %d, ffn %d, activation %d, norm %s, bias %d, scale %d, eps %g, "
+            " %s = %s: hidden %d, heads %d, head_dim %d, ffn %d, activation %d, norm %s, bias %d, "
+            "scale %d, eps %g, "
             "dropout %.3f %.3f %.3f\n",
-            stack->name, stack->spec, x->hidden, x->heads, x->head_dim, x->ffn, x->activation, x->norm ? "pre" : "post",
-            x->bias, x->scale, x->norm_eps, x->dropout_attention, x->dropout_hidden, x->dropout_ffn);
+            stack->name, stack->spec, x->hidden, x->heads, x->head_dim, x->ffn, x->activation,
+            x->norm ? "pre" : "post", x->bias, x->scale, x->norm_eps, x->dropout_attention,
+            x->dropout_hidden, x->dropout_ffn);
     fprintf(stderr, "  kinds:");
     for (int k = 0; k < stack->kinds; k++)
-        fprintf(stderr, " %s=%s+%d", stack->kind[k].name, starts[stack->kind[k].start], stack->kind[k].learned);
-    fprintf(stderr, "; reads%s%s; taps", stack->read_sequence ? " sequence" : "", stack->read_summary ? " summary" : "");
+        fprintf(stderr, " %s=%s+%d", stack->kind[k].name, starts[stack->kind[k].start],
+                stack->kind[k].learned);
+    fprintf(stderr, "; reads%s%s; taps", stack->read_sequence ? " sequence" : "",
+            stack->read_summary ? " summary" : "");
     for (int i = 0; i < stack->taps; i++) fprintf(stderr, " %d", stack->tap[i]);
     fprintf(stderr, "; lengths");
     for (int e = 0; e < model->examples; e++) fprintf(stderr, " %d", stack->length[e]);
@@ -354,7 +377,8 @@ static void print_stack(const oracle_model *model, int s)
 
 void oracle_print(const oracle_model *model)
 {
-    fprintf(stderr, "model of seed %llu%s\n", (unsigned long long)model->seed, model->by_length ? ", by length" : "");
+    fprintf(stderr, "model of seed %llu%s\n", (unsigned long long)model->seed,
+            model->by_length ? ", by length" : "");
     for (int s = 0; s < model->stacks; s++) {
         print_stack(model, s);
         for (int p = 0; p < model->patterns; p++)

@@ -35,14 +35,17 @@ static void plug_describe(const void *self, gsa_describer *d)
     const oracle_stack *stack = &pattern->model->stack[pattern->stack];
     for (int k = 0; k < pattern->kinds; k++) {
         const oracle_kind *x = &stack->kind[pattern->kind[k]];
-        const gsa_kind kind = { .struct_size = sizeof kind, .start = x->start, .learned = x->learned, .name = x->name };
+        const gsa_kind kind = {
+            .struct_size = sizeof kind, .start = x->start, .learned = x->learned, .name = x->name
+        };
         d->kind(d, &kind);
     }
     for (int p = 0; p < pattern->phases; p++) describe_phase(&pattern->phase[p], d);
     d->sequence(d, pattern->sequence);
     for (int i = 0; i < pattern->pools; i++)
         d->summary(d, pattern->pool[i].kind, pattern->pool[i].pool, pattern->pool[i].weight);
-    d->promise(d, GSA_DUPLICATES | (pattern->model->by_length ? (uint32_t)GSA_BY_LENGTH : 0u), GSA_LINEAR_EDGES);
+    d->promise(d, GSA_DUPLICATES | (pattern->model->by_length ? (uint32_t)GSA_BY_LENGTH : 0u),
+               GSA_LINEAR_EDGES);
 }
 
 static void plug_emit(const void *self, const gsa_example *example, gsa_emitter *e)
@@ -55,13 +58,14 @@ static void plug_emit(const void *self, const gsa_example *example, gsa_emitter 
         if (x->what == ORACLE_ADD_NODES) e->nodes(e, x->kind, x->count);
         else if (x->what == ORACLE_NAME_SUMMARY) e->summary(e, gsa_at(x->kind, x->count));
         else
-            e->run(e, run->phase, gsa_at(run->from_kind, run->from), run->count, run->step, gsa_at(run->to_kind, run->to),
-                   run->label, run->label_step);
+            e->run(e, run->phase, gsa_at(run->from_kind, run->from), run->count, run->step,
+                   gsa_at(run->to_kind, run->to), run->label, run->label_step);
     }
     oracle_forget_graph(&graph);
 }
 
-static const char *const numbers[ORACLE_PATTERNS] = { "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11" };
+static const char *const numbers[ORACLE_PATTERNS] = { "0", "1", "2", "3", "4",  "5",
+                                                      "6", "7", "8", "9", "10", "11" };
 
 void oracle_plug(oracle_model *model)
 {

@@ -10,7 +10,8 @@ unsigned oracle_stack_kinds(const oracle_pattern *pattern, unsigned kinds)
     return out;
 }
 
-static const oracle_pattern *part_of(const oracle_model *model, const oracle_segment *segment, int part)
+static const oracle_pattern *part_of(const oracle_model *model, const oracle_segment *segment,
+                                     int part)
 {
     return &model->pattern[segment->part[part]];
 }
@@ -23,13 +24,15 @@ static void name_item(const oracle_model *model, const oracle_stack *stack, orac
     if (item->layer >= 0) snprintf(layer, sizeof layer, "%d", segment->share ? 0 : item->layer);
     int again = 1;
     for (int i = 0; i < item->part; i++) again += part_of(model, segment, i) == item->pattern;
-    if (segment->parts > 1 && again > 1) snprintf(part, sizeof part, "%s%d.", item->pattern->id, again);
+    if (segment->parts > 1 && again > 1)
+        snprintf(part, sizeof part, "%s%d.", item->pattern->id, again);
     else if (segment->parts > 1) snprintf(part, sizeof part, "%s.", item->pattern->id);
-    snprintf(item->name, sizeof item->name, "%s.%d.%s.%s%s", stack->name, item->segment, layer, part,
-             phase->weights[0] ? phase->weights : phase->name);
+    snprintf(item->name, sizeof item->name, "%s.%d.%s.%s%s", stack->name, item->segment, layer,
+             part, phase->weights[0] ? phase->weights : phase->name);
 }
 
-int oracle_order(const oracle_model *model, const oracle_segment *segment, oracle_item out[ORACLE_ITEMS])
+int oracle_order(const oracle_model *model, const oracle_segment *segment,
+                 oracle_item out[ORACLE_ITEMS])
 {
     int n = 0, parted = 0;
     for (int part = 0; part < segment->parts; part++) {
@@ -49,7 +52,8 @@ int oracle_order(const oracle_model *model, const oracle_segment *segment, oracl
     return parted ? -1 : n;
 }
 
-static void add_item(const oracle_model *model, const oracle_stack *stack, oracle_program *program, oracle_item item)
+static void add_item(const oracle_model *model, const oracle_stack *stack, oracle_program *program,
+                     oracle_item item)
 {
     name_item(model, stack, &item);
     item.opens = 1;
@@ -62,8 +66,8 @@ static void add_item(const oracle_model *model, const oracle_stack *stack, oracl
     program->item[program->items++] = item;
 }
 
-static void add_segment(const oracle_model *model, const oracle_stack *stack, int g, unsigned alive, int layers_before,
-                        oracle_program *program)
+static void add_segment(const oracle_model *model, const oracle_stack *stack, int g, unsigned alive,
+                        int layers_before, oracle_program *program)
 {
     const oracle_segment *segment = &stack->segment[g];
     for (int i = 0; i < segment->parts; i++)
@@ -74,7 +78,12 @@ static void add_segment(const oracle_model *model, const oracle_stack *stack, in
             if (pattern->phase[p].when == GSA_ONCE &&
                 (oracle_stack_kinds(pattern, pattern->phase[p].destinations) & program->born[g]))
                 add_item(model, stack, program,
-                         (oracle_item){ .segment = g, .layer = -1, .part = i, .phase = p, .pattern = pattern, .last = -1 });
+                         (oracle_item){ .segment = g,
+                                        .layer = -1,
+                                        .part = i,
+                                        .phase = p,
+                                        .pattern = pattern,
+                                        .last = -1 });
     }
     oracle_item layer[ORACLE_ITEMS];
     const int n = oracle_order(model, segment, layer);
@@ -90,7 +99,8 @@ static void add_segment(const oracle_model *model, const oracle_stack *stack, in
 typedef struct values {
     int now[ORACLE_KINDS];                  /* number of the kind's current value */
     int opened[ORACLE_PARTS][ORACLE_KINDS]; /* at the start of the part's open group */
-    int old[ORACLE_ITEMS][ORACLE_KINDS], before[ORACLE_ITEMS][ORACLE_KINDS], after[ORACLE_ITEMS][ORACLE_KINDS];
+    int old[ORACLE_ITEMS][ORACLE_KINDS], before[ORACLE_ITEMS][ORACLE_KINDS],
+        after[ORACLE_ITEMS][ORACLE_KINDS];
     char needed[ORACLE_KINDS][ORACLE_ITEMS + 1];
 } values;
 
@@ -124,7 +134,8 @@ static void number_values(const oracle_program *program, values *v)
 
 static int blind(const oracle_phase *x) /* overwrites all rows without reading them */
 {
-    return (x->aggregate == GSA_SUM || x->aggregate == GSA_MEAN) && x->update != GSA_SUBLAYER && !oracle_keeps(x);
+    return (x->aggregate == GSA_SUM || x->aggregate == GSA_MEAN) && x->update != GSA_SUBLAYER &&
+           !oracle_keeps(x);
 }
 
 static int is_needed(const values *v, int i, unsigned written)

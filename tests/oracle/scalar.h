@@ -1,5 +1,6 @@
-/* scalar.h - reverse-mode differentiation of scalars: a Wengert list, the plainest form there is. Every number is a node with at
- * most two parents and the partial derivative for each; backward walks the list from its end. */
+/* scalar.h - reverse-mode differentiation of scalars: a Wengert list, the plainest form there is.
+ * Every number is a node with at most two parents and the partial derivative for each; backward
+ * walks the list from its end. */
 #ifndef ORACLE_SCALAR_H
 #define ORACLE_SCALAR_H
 
@@ -31,8 +32,9 @@ scalar scalar_log(scalar_tape *t, scalar a);
 scalar scalar_sqrt(scalar_tape *t, scalar a);
 scalar scalar_tanh(scalar_tape *t, scalar a);
 scalar scalar_erf(scalar_tape *t, scalar a);
-scalar scalar_max(scalar_tape *t, scalar a, scalar b);       /* a where both are equal: no new node */
-scalar scalar_leaky(scalar_tape *t, scalar a, double slope); /* a > 0 ? a : slope a; derivative at 0: slope */
+scalar scalar_max(scalar_tape *t, scalar a, scalar b); /* a where both are equal: no new node */
+scalar scalar_leaky(scalar_tape *t, scalar a,
+                    double slope); /* a > 0 ? a : slope a; derivative at 0: slope */
 
 /* Gradients of `loss` by every node; forgets those of an earlier call. */
 void scalar_backward(scalar_tape *t, scalar loss);

@@ -1,4 +1,5 @@
-/* Whole models of the built-in topologies against central differences in double, over every parameter and the input. */
+/* Whole models of the built-in topologies against central differences in double, over every
+ * parameter and the input. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,8 +47,10 @@ static const row rows[] = {
 static const int32_t sizes[] = { 1, 2, 3, 7 };
 enum { N_ROWS = sizeof rows / sizeof *rows, N_SIZES = sizeof sizes / sizeof *sizes, N_INPUTS = 3 };
 
-/* The loss with `step` added to element i of a matrix, or, with stride > 0, to the elements i, i + stride, ... of it. */
-static double moved(trial *t, gsa_parameter *p, double *values, int64_t count, int64_t i, int64_t stride, double step)
+/* The loss with `step` added to element i of a matrix, or, with stride > 0, to the elements i, i +
+ * stride, ... of it. */
+static double moved(trial *t, gsa_parameter *p, double *values, int64_t count, int64_t i,
+                    int64_t stride, double step)
 {
     double loss = NAN;
     gsa_error error;
@@ -58,12 +61,14 @@ static double moved(trial *t, gsa_parameter *p, double *values, int64_t count, i
     return loss;
 }
 
-/* Ties of a maximum have no derivative by one row alone: equal rows are moved together, column by column. */
+/* Ties of a maximum have no derivative by one row alone: equal rows are moved together, column by
+ * column. */
 static int matrix_differs(trial *t, gsa_parameter *p, const char *where, int together)
 {
     const int64_t count = p->value.rows * p->value.cols, stride = together ? p->value.cols : 0,
                   places = together ? stride : count;
-    double *values = malloc((size_t)(3 * count + 1) * sizeof *values), *grad = values + count, *kept = values + 2 * count;
+    double *values = malloc((size_t)(3 * count + 1) * sizeof *values), *grad = values + count,
+           *kept = values + 2 * count;
     gsa_error error;
     int wrong = 0;
     ck_assert_ptr_nonnull(values);
@@ -75,8 +80,9 @@ static int matrix_differs(trial *t, gsa_parameter *p, const char *where, int tog
         const int64_t i = places <= MOST ? n : gsa_between(&dice, 0, places - 1);
         double sum = 0;
         for (int64_t j = i; j < count; j += stride ? stride : count) sum += grad[j];
-        const double slope =
-            (moved(t, p, values, count, i, stride, eps) - moved(t, p, values, count, i, stride, -eps)) / (2 * eps);
+        const double slope = (moved(t, p, values, count, i, stride, eps) -
+                              moved(t, p, values, count, i, stride, -eps)) /
+                             (2 * eps);
         char name[200];
         snprintf(name, sizeof name, "%s, %s, element %lld", where, p->name, (long long)i);
         wrong = gsa_differ(name, &sum, &slope, 1, atol_, rtol_);
@@ -90,21 +96,27 @@ static void compare_row(const row *r, int32_t n, int input)
 {
     const int32_t length[] = { n, 0, n > 1 ? n - 1 : 1 };
     trial_plan plan = { r->spec, gsa_settings_default(), length, 3, input, GSA_F64, 1, 0 };
-    plan.settings.hidden = 4, plan.settings.heads = 2, plan.settings.head_dim = 3, plan.settings.ffn = 5;
+    plan.settings.hidden = 4, plan.settings.heads = 2, plan.settings.head_dim = 3,
+    plan.settings.ffn = 5;
     plan.settings.norm = r->norm, plan.settings.bias = r->bias, plan.settings.scale = r->scale,
     plan.settings.activation = r->activation;
     plan.settings.norm_eps = 1e-4;
-    plan.queries = n % 2 ? 1 : -1; /* projected on the side of the queries wherever that can be, and nowhere */
+    plan.queries =
+        n % 2 ? 1 : -1; /* projected on the side of the queries wherever that can be, and nowhere */
     trial t;
     char where[120];
     double loss;
     int wrong = 0;
-    snprintf(where, sizeof where, "%s, norm %d, bias %d, n = %d, input %d", r->spec, r->norm, r->bias, n, input);
-    ck_assert_msg(trial_open(&t, &plan) == 0 && trial_step(&t, 1, &loss, NULL) == 0, "%s: %s", where, t.error.text);
+    snprintf(where, sizeof where, "%s, norm %d, bias %d, n = %d, input %d", r->spec, r->norm,
+             r->bias, n, input);
+    ck_assert_msg(trial_open(&t, &plan) == 0 && trial_step(&t, 1, &loss, NULL) == 0, "%s: %s",
+                  where, t.error.text);
     for (int p = 0; p < gsa_parameters_count(t.parameters); p++) {
         gsa_parameter *parameter = gsa_parameters_at(t.parameters, p);
-        if (parameter == t.input && input == TRIAL_ZERO && !r->bias) continue; /* relu at 0 has no derivative */
-        wrong |= matrix_differs(&t, parameter, where, parameter == t.input && input != TRIAL_RANDOM);
+        if (parameter == t.input && input == TRIAL_ZERO && !r->bias)
+            continue; /* relu at 0 has no derivative */
+        wrong |=
+            matrix_differs(&t, parameter, where, parameter == t.input && input != TRIAL_RANDOM);
     }
     trial_close(&t);
     ck_assert_msg(!wrong, "%s: the gradient differs from the slope", where);
@@ -112,12 +124,14 @@ static void compare_row(const row *r, int32_t n, int input)
 
 START_TEST(built_in_models_have_their_slopes)
 {
-    for (int i = 0; i < N_SIZES * N_INPUTS; i++) compare_row(&rows[_i], sizes[i / N_INPUTS], i % N_INPUTS);
+    for (int i = 0; i < N_SIZES * N_INPUTS; i++)
+        compare_row(&rows[_i], sizes[i / N_INPUTS], i % N_INPUTS);
 }
 END_TEST
 
 /* ---- random models: empty rows, dropout, several stacks */
-static int element_differs(oracle_harness *h, gsa_parameter *p, double *values, double grad, int64_t i)
+static int element_differs(oracle_harness *h, gsa_parameter *p, double *values, double grad,
+                           int64_t i)
 {
     double loss[2];
     for (int side = 0; side < 2; side++) {
@@ -162,8 +176,9 @@ START_TEST(random_models_have_their_slopes)
     ck_assert_ptr_nonnull(model);
     oracle_invent(model, 5000 + (uint64_t)_i);
     ck_assert_int_eq(gsa_backend_ref(NULL, GSA_F64, 1, &backend, &error), GSA_OK);
-    ck_assert_msg(oracle_open(&h, model, backend, NULL) == GSA_OK && oracle_step(&h, 1, &result) == GSA_OK, "%s",
-                  h.error.text);
+    ck_assert_msg(oracle_open(&h, model, backend, NULL) == GSA_OK &&
+                      oracle_step(&h, 1, &result) == GSA_OK,
+                  "%s", h.error.text);
     oracle_result_release(&result);
     const int count = gsa_parameters_count(h.parameters);
     double **grad = calloc((size_t)count + 1, sizeof *grad);
@@ -172,7 +187,8 @@ START_TEST(random_models_have_their_slopes)
         grad[p] = malloc((size_t)(x->rows * x->cols + 1) * sizeof **grad);
         ck_assert_int_eq(gsa_tensor_read(backend, x, 1, grad[p], &error), GSA_OK);
     }
-    for (int p = 0; p < count; p++) wrong |= parameter_differs(&h, gsa_parameters_at(h.parameters, p), grad[p]);
+    for (int p = 0; p < count; p++)
+        wrong |= parameter_differs(&h, gsa_parameters_at(h.parameters, p), grad[p]);
     if (wrong) oracle_print(model);
     for (int p = 0; p < count; p++) free(grad[p]);
     free(grad);
@@ -187,6 +203,7 @@ int main(int argc, char **argv)
 {
     static const gsa_test built_in[] = { GSA_LOOP(built_in_models_have_their_slopes, N_ROWS) };
     static const gsa_test random[] = { GSA_LOOP(random_models_have_their_slopes, 40) };
-    static const gsa_case cases[] = { GSA_CASE("built_in", built_in, 120), GSA_CASE("random", random, 120) };
+    static const gsa_case cases[] = { GSA_CASE("built_in", built_in, 120),
+                                      GSA_CASE("random", random, 120) };
     return gsa_run_suite("differences", cases, GSA_COUNT(cases), argc, argv);
 }

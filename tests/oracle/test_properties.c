@@ -1,4 +1,5 @@
-/* What must not change the result: the number of threads (not a bit), the order of a batch's examples, recording. */
+/* What must not change the result: the number of threads (not a bit), the order of a batch's
+ * examples, recording. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,8 @@
 /* ---- threads */
 static const int threads[] = { 1, 2, 3, 8, 16 };
 
-typedef struct numbers { /* readouts and gradients, one after the other; a float is exact as a double */
+typedef struct numbers { /* readouts and gradients, one after the other; a float is exact as a
+                            double */
     double *at;
     int64_t count;
 } numbers;
@@ -47,18 +49,24 @@ static const struct {
     const char *spec;
     int norm, hidden, heads;
 } models[] = {
-    { "star*2", GSA_NORM_POST, 48, 4 },         { "star:cyclic=0*1,full:clip=4*1", GSA_NORM_POST, 40, 2 },
-    { "full:causal=1*2", GSA_NORM_PRE, 64, 4 }, { "window:width=7*2", GSA_NORM_PRE, 33, 3 },
+    { "star*2", GSA_NORM_POST, 48, 4 },
+    { "star:cyclic=0*1,full:clip=4*1", GSA_NORM_POST, 40, 2 },
+    { "full:causal=1*2", GSA_NORM_PRE, 64, 4 },
+    { "window:width=7*2", GSA_NORM_PRE, 33, 3 },
     { "ring+star*2", GSA_NORM_POST, 48, 6 },
 };
 
 START_TEST(threads_change_no_bit)
 {
     const int32_t length[] = { 70, 1, 0, 33, 150, 2 };
-    trial_plan plan = { models[_i].spec, gsa_settings_default(), length, 6, TRIAL_RANDOM, GSA_F32, 1, 0 };
-    plan.settings.hidden = models[_i].hidden, plan.settings.heads = models[_i].heads, plan.settings.norm = models[_i].norm;
+    trial_plan plan = {
+        models[_i].spec, gsa_settings_default(), length, 6, TRIAL_RANDOM, GSA_F32, 1, 0
+    };
+    plan.settings.hidden = models[_i].hidden, plan.settings.heads = models[_i].heads,
+    plan.settings.norm = models[_i].norm;
     plan.settings.bias = GSA_BIAS_Q | GSA_BIAS_V | GSA_BIAS_O;
-    plan.settings.dropout_attention = plan.settings.dropout_hidden = plan.settings.dropout_ffn = 0.1;
+    plan.settings.dropout_attention = plan.settings.dropout_hidden = plan.settings.dropout_ffn =
+        0.1;
     const numbers first = everything(&plan);
     ck_assert_int_gt(first.count, 1000);
     for (int64_t i = 0; i < first.count; i++) ck_assert(isfinite(first.at[i]));
@@ -67,16 +75,18 @@ START_TEST(threads_change_no_bit)
         const numbers n = everything(&plan);
         ck_assert_int_eq(n.count, first.count);
         int64_t differing = 0;
-        for (int64_t j = 0; j < n.count; j++) differing += memcmp(&n.at[j], &first.at[j], sizeof(double)) != 0;
-        ck_assert_msg(!differing, "%s: %lld of %lld numbers differ with %d threads", plan.spec, (long long)differing,
-                      (long long)n.count, threads[i]);
+        for (int64_t j = 0; j < n.count; j++)
+            differing += memcmp(&n.at[j], &first.at[j], sizeof(double)) != 0;
+        ck_assert_msg(!differing, "%s: %lld of %lld numbers differ with %d threads", plan.spec,
+                      (long long)differing, (long long)n.count, threads[i]);
         free(n.at);
     }
     free(first.at);
 }
 END_TEST
 
-/* ---- on which side few destinations are projected: the same numbers, and of each side the same bits for any number of threads */
+/* ---- on which side few destinations are projected: the same numbers, and of each side the same
+ * bits for any number of threads */
 static const struct {
     const char *spec;
     int norm, bias, hidden, heads, head_dim;
@@ -91,9 +101,12 @@ static const struct {
 
 static trial_plan plan_of_side(int i, int real, const int32_t *length, int examples, int queries)
 {
-    trial_plan plan = { sides[i].spec, gsa_settings_default(), length, examples, TRIAL_RANDOM, real, 1, queries };
+    trial_plan plan = {
+        sides[i].spec, gsa_settings_default(), length, examples, TRIAL_RANDOM, real, 1, queries
+    };
     plan.settings.hidden = sides[i].hidden, plan.settings.heads = sides[i].heads;
-    plan.settings.head_dim = sides[i].head_dim, plan.settings.norm = sides[i].norm, plan.settings.bias = sides[i].bias;
+    plan.settings.head_dim = sides[i].head_dim, plan.settings.norm = sides[i].norm,
+    plan.settings.bias = sides[i].bias;
     plan.settings.dropout_hidden = 0.1;
     return plan;
 }
@@ -108,9 +121,11 @@ START_TEST(both_sides_agree)
     ck_assert_int_eq(queries.count, sources.count);
     double scale = 1, apart = 0;
     for (int64_t i = 0; i < sources.count; i++) scale = fmax(scale, fabs(sources.at[i]));
-    for (int64_t i = 0; i < sources.count; i++) apart = fmax(apart, fabs(queries.at[i] - sources.at[i]));
+    for (int64_t i = 0; i < sources.count; i++)
+        apart = fmax(apart, fabs(queries.at[i] - sources.at[i]));
     ck_assert_msg(apart > 0, "%s: one side was taken twice", plan.spec);
-    ck_assert_msg(apart < 1e-11 * scale, "%s: the sides are %g apart, the largest number is %g", plan.spec, apart, scale);
+    ck_assert_msg(apart < 1e-11 * scale, "%s: the sides are %g apart, the largest number is %g",
+                  plan.spec, apart, scale);
     free(queries.at);
     free(sources.at);
 }
@@ -125,8 +140,8 @@ START_TEST(threads_change_no_bit_of_queries)
         plan.threads = threads[i];
         const numbers n = everything(&plan);
         ck_assert_int_eq(n.count, first.count);
-        ck_assert_msg(memcmp(n.at, first.at, (size_t)n.count * sizeof *n.at) == 0, "%s with %d threads", plan.spec,
-                      threads[i]);
+        ck_assert_msg(memcmp(n.at, first.at, (size_t)n.count * sizeof *n.at) == 0,
+                      "%s with %d threads", plan.spec, threads[i]);
         free(n.at);
     }
     free(first.at);
@@ -156,9 +171,10 @@ static void forget(ran *r)
     gsa_backend_release(r->backend);
 }
 
-/* Compares what belongs to example order[i] of the model, at place i of `b`, with its place in `a`. */
-static int rows_differ(const oracle_model *model, int s, const char *name, const double *a, const double *b,
-                       const int *order, int by_token)
+/* Compares what belongs to example order[i] of the model, at place i of `b`, with its place in
+ * `a`. */
+static int rows_differ(const oracle_model *model, int s, const char *name, const double *a,
+                       const double *b, const int *order, int by_token)
 {
     const int64_t cols = model->stack[s].settings.hidden;
     int64_t to = 0;
@@ -177,7 +193,8 @@ static int gradients_differ(const ran *a, const ran *b)
 {
     int wrong = 0;
     for (int p = 0; p < gsa_parameters_count(a->h.parameters); p++) {
-        const gsa_parameter *x = gsa_parameters_at(a->h.parameters, p), *y = gsa_parameters_find(b->h.parameters, x->name);
+        const gsa_parameter *x = gsa_parameters_at(a->h.parameters, p),
+                            *y = gsa_parameters_find(b->h.parameters, x->name);
         numbers n = { 0 };
         const int64_t count = x->value.rows * x->value.cols;
         ck_assert_ptr_nonnull(y);
@@ -208,7 +225,8 @@ START_TEST(order_of_examples_changes_nothing)
         const oracle_readout *x = &a.result.readout[s], *y = &b.result.readout[s];
         wrong |= rows_differ(model, s, "sequence", x->sequence, y->sequence, order, 1);
         wrong |= rows_differ(model, s, "summary", x->summary, y->summary, order, 0);
-        for (int i = 0; i < model->stack[s].taps; i++) wrong |= rows_differ(model, s, "tap", x->tap[i], y->tap[i], order, 1);
+        for (int i = 0; i < model->stack[s].taps; i++)
+            wrong |= rows_differ(model, s, "tap", x->tap[i], y->tap[i], order, 1);
     }
     wrong |= gradients_differ(&a, &b);
     if (wrong) oracle_print(model);
@@ -247,6 +265,7 @@ int main(int argc, char **argv)
     static const gsa_test side[] = { GSA_LOOP(both_sides_agree, GSA_COUNT(sides)),
                                      GSA_LOOP(threads_change_no_bit_of_queries, GSA_COUNT(sides)) };
     static const gsa_case cases[] = { GSA_CASE("bits", bits, 120), GSA_CASE("sides", side, 120),
-                                      GSA_CASE("order", order, 60), GSA_CASE("recording", recording, 60) };
+                                      GSA_CASE("order", order, 60),
+                                      GSA_CASE("recording", recording, 60) };
     return gsa_run_suite("properties", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -1,4 +1,5 @@
-/* The oracle's own oracle: every scalar op, and random expressions of them, against central differences. */
+/* The oracle's own oracle: every scalar op, and random expressions of them, against central
+ * differences. */
 #include <math.h>
 #include <stdio.h>
 #include "scalar.h"
@@ -62,7 +63,8 @@ static scalar random_expression(scalar_tape *t, const double *x, uint64_t seed)
     return sum;
 }
 
-static int wrong_gradients(scalar (*f)(scalar_tape *, const double *, uint64_t), double *x, uint64_t seed)
+static int wrong_gradients(scalar (*f)(scalar_tape *, const double *, uint64_t), double *x,
+                           uint64_t seed)
 {
     const double eps = 1e-6;
     double analytic[LEAVES], numeric[LEAVES];
@@ -111,8 +113,10 @@ START_TEST(values_are_those_of_the_library)
 {
     scalar_tape t = { 0 };
     const scalar a = scalar_leaf(&t, 0.75), b = scalar_leaf(&t, -2);
-    const double got[] = { scalar_value(&t, scalar_div(&t, a, b)), scalar_value(&t, scalar_sub(&t, a, b)),
-                           scalar_value(&t, scalar_leaky(&t, b, 0.01)), scalar_value(&t, scalar_erf(&t, a)),
+    const double got[] = { scalar_value(&t, scalar_div(&t, a, b)),
+                           scalar_value(&t, scalar_sub(&t, a, b)),
+                           scalar_value(&t, scalar_leaky(&t, b, 0.01)),
+                           scalar_value(&t, scalar_erf(&t, a)),
                            scalar_value(&t, scalar_log(&t, scalar_exp(&t, a))) };
     const double want[] = { -0.375, 2.75, -0.02, erf(0.75), 0.75 };
     ck_assert_int_eq(gsa_differ("values", got, want, 5, 1e-15, 0), 0);
@@ -140,6 +144,7 @@ int main(int argc, char **argv)
                                             GSA_TEST(random_expressions_are_differentiated) };
     static const gsa_test plain[] = { GSA_TEST(values_are_those_of_the_library),
                                       GSA_TEST(a_node_that_is_used_twice_collects_both) };
-    static const gsa_case cases[] = { GSA_CASE("differences", differences, 30), GSA_CASE("plain", plain, 30) };
+    static const gsa_case cases[] = { GSA_CASE("differences", differences, 30),
+                                      GSA_CASE("plain", plain, 30) };
     return gsa_run_suite("scalar", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -11,7 +11,8 @@ static gsa_status make_stack(trial *t, const trial_plan *plan)
     gsa_stack_spec spec = { 0 };
     gsa_status status = gsa_spec_parse(NULL, plan->spec, &spec, &t->error);
     if (status == GSA_OK)
-        status = gsa_stack_create(NULL, t->registry, &spec, &plan->settings, &options, t->parameters, &t->stack, &t->error);
+        status = gsa_stack_create(NULL, t->registry, &spec, &plan->settings, &options,
+                                  t->parameters, &t->stack, &t->error);
     gsa_spec_release(&spec);
     if (status == GSA_OK) t->stack->queries = plan->queries;
     return status;
@@ -22,10 +23,11 @@ static gsa_status make_batch(trial *t, const trial_plan *plan)
     const gsa_sequences sequences = { .count = plan->examples, .length = plan->length };
     gsa_status status = gsa_stack_batch_create(t->stack, &t->batch, &t->error);
     for (int32_t e = 0; e < plan->examples; e++) t->tokens += plan->length[e];
-    if (status == GSA_OK) status = gsa_stack_batch_build(t->batch, NULL, NULL, &sequences, &t->error);
     if (status == GSA_OK)
-        status = gsa_parameters_add(t->parameters, "trial.input", t->tokens, plan->settings.hidden, GSA_INIT_ZERO, 0, 0,
-                                    &t->input, &t->error);
+        status = gsa_stack_batch_build(t->batch, NULL, NULL, &sequences, &t->error);
+    if (status == GSA_OK)
+        status = gsa_parameters_add(t->parameters, "trial.input", t->tokens, plan->settings.hidden,
+                                    GSA_INIT_ZERO, 0, 0, &t->input, &t->error);
     return status;
 }
 
@@ -53,11 +55,13 @@ int trial_open(trial *t, const trial_plan *plan)
     *t = (trial){ 0 };
     gsa_status status = gsa_backend_ref(NULL, plan->real, plan->threads, &t->backend, &t->error);
     if (status == GSA_OK) status = gsa_registry_create(NULL, &t->registry, &t->error);
-    if (status == GSA_OK) status = gsa_parameters_create(NULL, t->backend, 3, &t->parameters, &t->error);
+    if (status == GSA_OK)
+        status = gsa_parameters_create(NULL, t->backend, 3, &t->parameters, &t->error);
     if (status == GSA_OK) status = gsa_tape_create(NULL, t->backend, &t->tape, &t->error);
     if (status == GSA_OK) status = make_stack(t, plan);
     if (status == GSA_OK) status = make_batch(t, plan);
-    for (int p = 0; status == GSA_OK && p < gsa_parameters_count(t->parameters); p++) status = fill(t, p, plan->rows);
+    for (int p = 0; status == GSA_OK && p < gsa_parameters_count(t->parameters); p++)
+        status = fill(t, p, plan->rows);
     if (status != GSA_OK) return 1;
     t->targets = (t->tokens > plan->examples ? t->tokens : plan->examples) * plan->settings.hidden;
     t->target = calloc((size_t)t->targets + 1, sizeof *t->target);
@@ -79,7 +83,8 @@ void trial_close(trial *t)
 
 static gsa_tensor *error_of(trial *t, gsa_tensor *x)
 {
-    gsa_tensor *target = x ? gsa_tape_constant(t->tape, t->target, GSA_F64, x->rows, x->cols) : NULL;
+    gsa_tensor *target =
+        x ? gsa_tape_constant(t->tape, t->target, GSA_F64, x->rows, x->cols) : NULL;
     return gsa_op_square_error(t->tape, x, target, 0.5);
 }
 

@@ -1,4 +1,5 @@
-/* trial.h - one stack of built-in topologies over a batch, with a loss on its sequence and, where it has one, its summary. */
+/* trial.h - one stack of built-in topologies over a batch, with a loss on its sequence and, where
+ * it has one, its summary. */
 #ifndef ORACLE_TRIAL_H
 #define ORACLE_TRIAL_H
 #include "gsa/stack.h"
@@ -28,11 +29,12 @@ typedef struct trial {
     int64_t tokens, targets;
 } trial;
 
-/* Random parameters and rows, the same for every backend. 0, or 1 and a sentence in trial->error. */
+/* Random parameters and rows, the same for every backend. 0, or 1 and a sentence in
+ * trial->error. */
 int trial_open(trial *t, const trial_plan *plan);
 void trial_close(trial *t);
-/* One training step with dropout keyed by (5, 7); backward != 0 fills the gradients. `readout` may be NULL; its tensors live until
- * the next step. */
+/* One training step with dropout keyed by (5, 7); backward != 0 fills the gradients. `readout` may
+ * be NULL; its tensors live until the next step. */
 int trial_step(trial *t, int backward, double *loss, gsa_readout *readout);
 
 #endif

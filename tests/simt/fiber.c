@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* SIMT_PLAIN: kernels are instrumented, what switches between them is not: frames that stand here for good poison nothing. */
+/* SIMT_PLAIN: kernels are instrumented, what switches between them is not: frames that stand here
+ * for good poison nothing. */
 #if defined(SIMT_PLAIN) || defined(__SANITIZE_ADDRESS__)
 #define WITH_ASAN 1
 #elif defined(__has_feature)
@@ -23,17 +24,20 @@ enum {
     GUARD = 4096
 }; /* as much as kernels take that no compiler optimised; pages that nobody touches cost nothing */
 
-/* What ASan is told to be the stack while fibers run: from the lowest that was made to the end of the highest. Said at the host's doors alone: a word
- * at each switch would take as long as the switch. Other memory may lie between them. That does no harm: ASan uses these bounds to describe an
- * address in a report, and before a call that does not return (longjmp, a throw), where it takes the poison off everything up to the stack's
- * end. Kernels make no such call; misuse() of launch.c, where it is instrumented, is one, and gives the launch up. */
+/* What ASan is told to be the stack while fibers run: from the lowest that was made to the end of
+ * the highest. Said at the host's doors alone: a word at each switch would take as long as the
+ * switch. Other memory may lie between them. That does no harm: ASan uses these bounds to describe
+ * an address in a report, and before a call that does not return (longjmp, a throw), where it takes
+ * the poison off everything up to the stack's end. Kernels make no such call; misuse() of launch.c,
+ * where it is instrumented, is one, and gives the launch up. */
 static struct {
     unsigned char *low, *high;
 } stacks;
 
 void fiber_create(fiber *f)
 {
-    unsigned char *at = mmap(NULL, STACK + GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    unsigned char *at =
+        mmap(NULL, STACK + GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED || mprotect(at + GUARD, STACK, PROT_READ | PROT_WRITE) != 0) abort();
     *f = (fiber){ .base = at + GUARD, .size = STACK, .abandoned = 1, .made = 1 };
     if (stacks.low == NULL || f->base < stacks.low) stacks.low = f->base;
@@ -70,7 +74,8 @@ static void swap(fiber *from, fiber *to)
 
 static void prepare(fiber *f, void (*body)(void), size_t offset)
 {
-    ucontext_t *context = (ucontext_t *)(void *)f->base; /* the context lives at the far end of its own stack */
+    ucontext_t *context =
+        (ucontext_t *)(void *)f->base; /* the context lives at the far end of its own stack */
     const size_t room = (sizeof *context + 63) / 64 * 64;
     getcontext(context);
     context->uc_stack.ss_sp = f->base + room;
@@ -91,10 +96,12 @@ static void swap(fiber *from, fiber *to)
 void fiber_prepare(fiber *f, void (*body)(void), size_t offset)
 {
 #if defined(WITH_ASAN)
-    /* Frames that never returned: of an abandoned body anywhere, else those below `body`, which end in fiber_switch. */
+    /* Frames that never returned: of an abandoned body anywhere, else those below `body`, which end
+     * in fiber_switch. */
     if (f->abandoned) __asan_unpoison_memory_region(f->base, f->size);
 #if !defined(SIMT_PLAIN)
-    else __asan_unpoison_memory_region(f->base + f->size - offset - END_FRAMES, END_FRAMES + offset);
+    else
+        __asan_unpoison_memory_region(f->base + f->size - offset - END_FRAMES, END_FRAMES + offset);
 #endif
     f->abandoned = 0;
 #endif
@@ -105,7 +112,8 @@ void fiber_switch(fiber *from, fiber *to, int last)
 {
 #if defined(WITH_ASAN)
     if (!to->made) __sanitizer_start_switch_fiber(last ? NULL : &from->fake, to->base, to->size);
-    else if (!from->made) __sanitizer_start_switch_fiber(&from->fake, stacks.low, (size_t)(stacks.high - stacks.low));
+    else if (!from->made)
+        __sanitizer_start_switch_fiber(&from->fake, stacks.low, (size_t)(stacks.high - stacks.low));
 #else
     (void)last;
 #endif

@@ -48,7 +48,8 @@ simt_index threadIdx, blockIdx, blockDim, gridDim;
 
 static struct machine {
     thread threads[MAX_THREADS];
-    unsigned live[MAX_THREADS / WARP], ready[MAX_THREADS / WARP], waiting[MAX_THREADS / WARP], ready_warps;
+    unsigned live[MAX_THREADS / WARP], ready[MAX_THREADS / WARP], waiting[MAX_THREADS / WARP],
+        ready_warps;
     fiber host;
     thread *running; /* NULL: the host */
     int count, alive, at_barrier, votes, fresh_host;
@@ -65,10 +66,11 @@ static struct machine {
     char message[1024];
 } m = { .dice = 1, .shared_used = SHARED_BYTES + MAX_ARRAYS * REDZONE };
 
-static const char *const op_names[] = { "__syncwarp",       "__shfl_sync",   "__shfl_xor_sync", "__shfl_up_sync",
-                                        "__shfl_down_sync", "__ballot_sync", "__any_sync",      "__all_sync" };
+static const char *const op_names[] = { "__syncwarp",     "__shfl_sync",      "__shfl_xor_sync",
+                                        "__shfl_up_sync", "__shfl_down_sync", "__ballot_sync",
+                                        "__any_sync",     "__all_sync" };
 
-/* ---- errors ---------------------------------------------------------------------------------------------------------- */
+/* ---- errors -------------------------------------------------------------------------------- */
 cudaError_t simt_sticky(void)
 {
     return m.sticky;
@@ -120,7 +122,8 @@ __attribute__((noreturn, format(printf, 1, 2))) static void misuse(const char *f
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    simt_fail(cudaErrorLaunchFailure, 1, "%s: block %u, thread %d: %s", m.name, blockIdx.x, m.running->number, text);
+    simt_fail(cudaErrorLaunchFailure, 1, "%s: block %u, thread %d: %s", m.name, blockIdx.x,
+              m.running->number, text);
     fiber *const mine = &m.running->at;
     for (int i = 0; i < m.count; i++) m.threads[i].at.abandoned = 1;
     m.running = NULL;
@@ -128,7 +131,7 @@ __attribute__((noreturn, format(printf, 1, 2))) static void misuse(const char *f
     abort();
 }
 
-/* ---- order ----------------------------------------------------------------------------------------------------------- */
+/* ---- order --------------------------------------------------------------------------------- */
 void simt_order(enum simt_order order, uint64_t seed)
 {
     m.order = order;
@@ -145,7 +148,8 @@ static int pick(unsigned bits)
 {
     if (m.order == SIMT_FORWARD) return __builtin_ctz(bits);
     if (m.order == SIMT_REVERSE) return 31 - __builtin_clz(bits);
-    const unsigned turn = (unsigned)(roll() >> 20) & 31, turned = bits >> turn | bits << (-turn & 31);
+    const unsigned turn = (unsigned)(roll() >> 20) & 31,
+                   turned = bits >> turn | bits << (-turn & 31);
     return (int)((unsigned)__builtin_ctz(turned) + turn) & 31;
 }
 
@@ -179,9 +183,12 @@ __attribute__((noreturn)) static void stuck(void)
     for (int i = 0; i < m.count && used < 500; i++) {
         const thread *t = &m.threads[i];
         if (t->state != IN_WARP && t->state != AT_BARRIER) continue;
-        if (i > 0 && m.threads[i - 1].state == t->state && m.threads[i - 1].line == t->line) continue;
-        used += snprintf(text + used, sizeof text - (size_t)used, "%sfrom thread %d on in %s at %s:%d", used ? "; " : "", i,
-                         t->state == AT_BARRIER ? "__syncthreads" : op_names[t->op], t->file, t->line);
+        if (i > 0 && m.threads[i - 1].state == t->state && m.threads[i - 1].line == t->line)
+            continue;
+        used +=
+            snprintf(text + used, sizeof text - (size_t)used, "%sfrom thread %d on in %s at %s:%d",
+                     used ? "; " : "", i,
+                     t->state == AT_BARRIER ? "__syncthreads" : op_names[t->op], t->file, t->line);
     }
     misuse("deadlock with %d of %d threads gone: %s", m.count - m.alive, m.count, text);
 }
@@ -201,7 +208,7 @@ void simt_yield(void)
     if (m.order == SIMT_RANDOM && m.running) run_next(0);
 }
 
-/* ---- warps ----------------------------------------------------------------------------------------------------------- */
+/* ---- warps --------------------------------------------------------------------------------- */
 static int source_lane(const thread *t)
 {
     const int base = t->lane & ~(t->width - 1);
@@ -210,7 +217,8 @@ static int source_lane(const thread *t)
                      : t->op == SIMT_UP    ? t->lane - t->argument
                                            : t->lane + t->argument;
     if (t->op == SIMT_SHUFFLE) return from;
-    return from < base || (t->op != SIMT_XOR && from >= base + t->width) || from >= WARP ? t->lane : from;
+    return from < base || (t->op != SIMT_XOR && from >= base + t->width) || from >= WARP ? t->lane
+                                                                                         : from;
 }
 
 static void exchange(thread *lanes, unsigned mask)
@@ -219,8 +227,8 @@ static void exchange(thread *lanes, unsigned mask)
         thread *t = &lanes[__builtin_ctz(rest)];
         const int from = source_lane(t);
         if (!(mask >> from & 1))
-            misuse("lane %d reads lane %d in %s at %s:%d, which mask %08x does not name", t->lane, from, op_names[t->op],
-                   t->file, t->line, mask);
+            misuse("lane %d reads lane %d in %s at %s:%d, which mask %08x does not name", t->lane,
+                   from, op_names[t->op], t->file, t->line, mask);
         t->result = lanes[from].value;
     }
 }
@@ -234,29 +242,34 @@ static void vote(thread *lanes, unsigned mask, int op)
     for (unsigned rest = mask; rest; rest &= rest - 1) lanes[__builtin_ctz(rest)].result = result;
 }
 
-/* 1 when every lane of the mask waits in the same call; misuse when one of those that wait already, waits in another: the first of them
- * while lanes are missing, any once all are there. */
+/* 1 when every lane of the mask waits in the same call; misuse when one of those that wait already,
+ * waits in another: the first of them while lanes are missing, any once all are there. */
 static int complete(const thread *t, const thread *lanes)
 {
     const unsigned there = t->mask & m.waiting[t->warp], all = there == t->mask;
     for (unsigned rest = all ? there : there & -there; rest; rest &= rest - 1) {
         const thread *o = &lanes[__builtin_ctz(rest)];
-        if (o->op == t->op && o->mask == t->mask && o->line == t->line && o->width == t->width) continue;
-        misuse("%s mask %08x at %s:%d meets lane %d in %s mask %08x at %s:%d", op_names[t->op], t->mask, t->file, t->line,
-               o->lane, op_names[o->op], o->mask, o->file, o->line);
+        if (o->op == t->op && o->mask == t->mask && o->line == t->line && o->width == t->width)
+            continue;
+        misuse("%s mask %08x at %s:%d meets lane %d in %s mask %08x at %s:%d", op_names[t->op],
+               t->mask, t->file, t->line, o->lane, op_names[o->op], o->mask, o->file, o->line);
     }
     return all;
 }
 
-uint64_t simt_warp(int op, unsigned mask, uint64_t value, int argument, int width, const char *file, int line)
+uint64_t simt_warp(int op, unsigned mask, uint64_t value, int argument, int width, const char *file,
+                   int line)
 {
     thread *t = m.running, *lanes = t - t->lane;
-    t->op = op, t->mask = mask, t->value = value, t->argument = argument, t->width = width, t->file = file, t->line = line;
-    if (!(mask >> t->lane & 1)) misuse("%s at %s:%d: mask %08x does not name its caller", op_names[op], file, line, mask);
+    t->op = op, t->mask = mask, t->value = value, t->argument = argument, t->width = width,
+    t->file = file, t->line = line;
+    if (!(mask >> t->lane & 1))
+        misuse("%s at %s:%d: mask %08x does not name its caller", op_names[op], file, line, mask);
     if (mask & ~m.live[t->warp])
-        misuse("%s at %s:%d: mask %08x names lanes %08x, which have left", op_names[op], file, line, mask,
-               mask & ~m.live[t->warp]);
-    if (width < 1 || width > WARP || (width & (width - 1))) misuse("%s at %s:%d: width %d", op_names[op], file, line, width);
+        misuse("%s at %s:%d: mask %08x names lanes %08x, which have left", op_names[op], file, line,
+               mask, mask & ~m.live[t->warp]);
+    if (width < 1 || width > WARP || (width & (width - 1)))
+        misuse("%s at %s:%d: width %d", op_names[op], file, line, width);
     t->state = IN_WARP;
     m.waiting[t->warp] |= 1u << t->lane;
     clear_ready(t);
@@ -272,18 +285,21 @@ uint64_t simt_warp(int op, unsigned mask, uint64_t value, int argument, int widt
     return t->result;
 }
 
-/* ---- blocks ---------------------------------------------------------------------------------------------------------- */
+/* ---- blocks -------------------------------------------------------------------------------- */
 int simt_barrier(int predicate, const char *file, int line)
 {
     thread *t = m.running;
     t->state = AT_BARRIER, t->file = file, t->line = line, t->predicate = predicate;
-    if (m.alive < m.count) misuse("__syncthreads at %s:%d after %d threads have left", file, line, m.count - m.alive);
+    if (m.alive < m.count)
+        misuse("__syncthreads at %s:%d after %d threads have left", file, line, m.count - m.alive);
     clear_ready(t);
     if (++m.at_barrier == m.count) {
         m.at_barrier = m.votes = 0;
         for (int i = 0; i < m.count; i++) {
             thread *o = &m.threads[i];
-            if (o->line != line) misuse("__syncthreads at %s:%d meets thread %d at %s:%d", file, line, i, o->file, o->line);
+            if (o->line != line)
+                misuse("__syncthreads at %s:%d meets thread %d at %s:%d", file, line, i, o->file,
+                       o->line);
             m.votes += o->predicate;
             o->state = READY;
             set_ready(o->warp, 1u << o->lane);
@@ -293,12 +309,13 @@ int simt_barrier(int predicate, const char *file, int line)
     return m.votes;
 }
 
-/* ---- copies that go on by themselves --------------------------------------------------------------------------------- */
+/* ---- copies that go on by themselves ------------------------------------------------------- */
 void simt_copy(void *to, const void *from, size_t bytes, const char *file, int line)
 {
     thread *t = m.running;
     if (((uintptr_t)to | (uintptr_t)from) % bytes)
-        misuse("a copy of %zu bytes at %s:%d from %p to %p is not aligned", bytes, file, line, from, to);
+        misuse("a copy of %zu bytes at %s:%d from %p to %p is not aligned", bytes, file, line, from,
+               to);
     if (m.order == SIMT_REVERSE || (m.order == SIMT_RANDOM && roll() >> 20 & 1)) {
         memcpy(to, from, bytes);
         return;
@@ -344,11 +361,13 @@ static void body(void)
 void *simt_shared(size_t bytes, const char *file, int line)
 {
     for (int i = 0; i < m.n_arrays; i++)
-        if (m.arrays[i].line == line && (m.arrays[i].file == file || strcmp(m.arrays[i].file, file) == 0))
+        if (m.arrays[i].line == line &&
+            (m.arrays[i].file == file || strcmp(m.arrays[i].file, file) == 0))
             return m.arrays[i].at;
     const size_t at = m.shared_used + REDZONE, room = (bytes + REDZONE - 1) / REDZONE * REDZONE;
     if (m.n_arrays == MAX_ARRAYS || at + room - (size_t)(m.n_arrays + 1) * REDZONE > SHARED_BYTES)
-        misuse("%zu bytes of shared memory at %s:%d exceed %d in all", bytes, file, line, (int)SHARED_BYTES);
+        misuse("%zu bytes of shared memory at %s:%d exceed %d in all", bytes, file, line,
+               (int)SHARED_BYTES);
     m.arrays[m.n_arrays++] = (shared_array){ file, line, bytes, simt_shared_memory + at };
     m.shared_used = at + room;
     memset(simt_shared_memory + at, 0xff, bytes); /* NaN, and -1 */
@@ -361,7 +380,8 @@ static void check_redzones(void)
         for (int k = 0; k < REDZONE; k++) {
             const shared_array *a = &m.arrays[i];
             if (a->at[-1 - k] == 0xa5 && a->at[a->bytes + (size_t)k] == 0xa5) continue;
-            simt_fail(cudaErrorLaunchFailure, 1, "%s: block %u wrote beside the shared array of %s:%d", m.name, blockIdx.x,
+            simt_fail(cudaErrorLaunchFailure, 1,
+                      "%s: block %u wrote beside the shared array of %s:%d", m.name, blockIdx.x,
                       a->file, a->line);
             return;
         }
@@ -370,7 +390,8 @@ static void check_redzones(void)
 static void run_block(unsigned threads)
 {
     m.count = m.alive = (int)threads;
-    memset(simt_shared_memory, 0xa5, m.shared_used + 2 * REDZONE); /* what the last block had, and beside it */
+    memset(simt_shared_memory, 0xa5,
+           m.shared_used + 2 * REDZONE); /* what the last block had, and beside it */
     m.at_barrier = 0, m.ready_warps = 0, m.n_arrays = 0, m.shared_used = 0;
     for (int w = 0; w * WARP < m.count; w++) {
         m.ready[w] = m.waiting[w] = 0;
@@ -394,11 +415,13 @@ cudaError_t simt_launch_fits(unsigned grid, unsigned block, const char *name)
 {
     if (m.sticky != cudaSuccess) return m.sticky;
     if (grid == 0 || grid > 0x7fffffffu || block == 0 || block > MAX_THREADS || block % WARP != 0)
-        return simt_fail(cudaErrorInvalidConfiguration, 0, "%s: %u blocks of %u threads", name, grid, block);
+        return simt_fail(cudaErrorInvalidConfiguration, 0, "%s: %u blocks of %u threads", name,
+                         grid, block);
     return cudaSuccess;
 }
 
-/* SIMT_LOSE_AFTER=N in the environment: the device is lost at launch N. For programs that no test can call simt_break in. */
+/* SIMT_LOSE_AFTER=N in the environment: the device is lost at launch N. For programs that no test
+ * can call simt_break in. */
 static int is_lost_now(void)
 {
     if (m.launches == 1) {
@@ -408,7 +431,8 @@ static int is_lost_now(void)
     return m.launches == m.lose_at;
 }
 
-cudaError_t simt_launch(unsigned grid, unsigned block, const char *name, void (*call)(const void *), const void *kernel)
+cudaError_t simt_launch(unsigned grid, unsigned block, const char *name, void (*call)(const void *),
+                        const void *kernel)
 {
     if (m.sticky != cudaSuccess) return m.sticky;
     m.launches++;

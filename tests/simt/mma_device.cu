@@ -1,7 +1,8 @@
-/* The plain twins of kernels/cuda/mma.h beside the instructions that they stand for, on a device, number by number. The executor tests the
- * twins against matrices (test_mma.cpp); what ties them to tensor cores is here. Rounding and ldmatrix have the same bits;
- * products of whole numbers are exact on both sides; sums of others part by what tensor cores do not keep: at most 2^-20 of the terms' sizes.
- * 77: no device. One without such cores has nothing to show. */
+/* The plain twins of kernels/cuda/mma.h beside the instructions that they stand for, on a device,
+ * number by number. The executor tests the twins against matrices (test_mma.cpp); what ties them to
+ * tensor cores is here. Rounding and ldmatrix have the same bits; products of whole numbers are
+ * exact on both sides; sums of others part by what tensor cores do not keep: at most 2^-20 of the
+ * terms' sizes. 77: no device. One without such cores has nothing to show. */
 #include "kernels/cuda/mma.h"
 #include <math.h>
 #include <stdio.h>
@@ -10,9 +11,10 @@
 
 enum { LANES = 32, WARPS = 64 };
 
-typedef struct lane_of {                    /* what a lane holds, and what either way gave it */
-    float a[4], b[2], d[4], sized[4], x[2]; /* sized: the same product of the absolute values, from 0 */
-    uint32_t a16[4], b16[4], row[4];        /* row: 16 bytes of shared memory */
+typedef struct lane_of { /* what a lane holds, and what either way gave it */
+    float a[4], b[2], d[4], sized[4],
+        x[2];                        /* sized: the same product of the absolute values, from 0 */
+    uint32_t a16[4], b16[4], row[4]; /* row: 16 bytes of shared memory */
     float tf32[2][4], bf16[2][4], rounded[2];
     uint32_t pair[2], given[2][4];
 } lane_of;
@@ -65,10 +67,12 @@ static uint32_t dice(void)
     return state;
 }
 
-/* Any bits at all in every third warp's numbers to round; whole numbers in the products of even warps. */
+/* Any bits at all in every third warp's numbers to round; whole numbers in the products of even
+ * warps. */
 static float number(int whole)
 {
-    return whole ? (float)(int)(dice() % 128) - 64 : ((float)dice() / 4294967296.0f - 0.5f) * (float)(1 << dice() % 12);
+    return whole ? (float)(int)(dice() % 128) - 64
+                 : ((float)dice() / 4294967296.0f - 0.5f) * (float)(1 << dice() % 12);
 }
 
 static float cut(float x, uint32_t mask)
@@ -91,7 +95,8 @@ static void fill(lane_of *l, int warp)
 {
     const int whole = warp % 2 == 0;
     for (int i = 0; i < 4; i++) {
-        l->a[i] = cut(number(whole), 0xffffe000u), l->b[i % 2] = cut(number(whole), 0xffffe000u), l->d[i] = number(whole);
+        l->a[i] = cut(number(whole), 0xffffe000u), l->b[i % 2] = cut(number(whole), 0xffffe000u),
+        l->d[i] = number(whole);
         l->a16[i] = upper(number(whole)) | upper(number(whole)) << 16;
         l->b16[i] = upper(number(whole)) | upper(number(whole)) << 16;
         l->row[i] = dice();
@@ -120,8 +125,10 @@ static void compare(const lane_of *l, int warp, int lane)
 {
     const double bound = warp % 2 == 0 ? 0 : ldexp(1, -20);
     for (int i = 0; i < 4; i++) {
-        const double sized = (double)l->sized[i], tf32 = fabs((double)l->tf32[0][i] - (double)l->tf32[1][i]),
-                     bf16 = fabs((double)l->bf16[0][i] - (double)l->bf16[1][i]), most = tf32 > bf16 ? tf32 : bf16;
+        const double sized = (double)l->sized[i],
+                     tf32 = fabs((double)l->tf32[0][i] - (double)l->tf32[1][i]),
+                     bf16 = fabs((double)l->bf16[0][i] - (double)l->bf16[1][i]),
+                     most = tf32 > bf16 ? tf32 : bf16;
         check(tf32 <= bound * sized, "a product of tf32", warp, lane);
         check(bf16 <= bound * sized, "a product of bf16", warp, lane);
         check(l->given[0][i] == l->given[1][i], "a block transposed", warp, lane);
@@ -129,7 +136,8 @@ static void compare(const lane_of *l, int warp, int lane)
     }
     check(same_number(l->rounded[0], l->rounded[1]), "rounding to tf32", warp, lane);
     for (int i = 0; i < 2; i++)
-        check(same_number(half_of(l->pair[0], i), half_of(l->pair[1], i)), "rounding to bf16", warp, lane);
+        check(same_number(half_of(l->pair[0], i), half_of(l->pair[1], i)), "rounding to bf16", warp,
+              lane);
 }
 
 static int skip(const char *why)
@@ -146,9 +154,12 @@ int main(void)
     const cudaError_t there = cudaGetDeviceCount(&count);
     if (there != cudaSuccess) return skip(cudaGetErrorString(there));
     if (count == 0) return skip("the driver lists no device");
-    if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) != cudaSuccess) return 1;
+    if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) != cudaSuccess)
+        return 1;
     if (major < 8) {
-        printf("compute capability %d has no tensor cores for tf32 and bf16: there is nothing to compare\n", major);
+        printf("compute capability %d has no tensor cores for tf32 and bf16: there is nothing to "
+               "compare\n",
+               major);
         return 0;
     }
     for (int i = 0; i < WARPS * LANES; i++) fill(&host[i], i / LANES);
@@ -157,9 +168,10 @@ int main(void)
     if (error == cudaSuccess) error = GSA_LAUNCH(both_ways, WARPS, LANES, 0, device);
     if (error == cudaSuccess) error = cudaMemcpy(host, device, sizeof host, cudaMemcpyDeviceToHost);
     if (error != cudaSuccess) fprintf(stderr, "FAILED: %s\n", cudaGetErrorString(error));
-    for (int i = 0; i < WARPS * LANES && error == cudaSuccess; i++) compare(&host[i], i / LANES, i % LANES);
+    for (int i = 0; i < WARPS * LANES && error == cudaSuccess; i++)
+        compare(&host[i], i / LANES, i % LANES);
     cudaFree(device);
-    printf("largest gap of a sum: %.3g of its terms' sizes\nChecks: %lld, Failures: %lld\n", worst, (long long)checks,
-           (long long)failures);
+    printf("largest gap of a sum: %.3g of its terms' sizes\nChecks: %lld, Failures: %lld\n", worst,
+           (long long)checks, (long long)failures);
     return failures > 0 || error != cudaSuccess;
 }

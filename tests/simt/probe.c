@@ -1,4 +1,5 @@
-/* probe.c - what `gsa doctor` of the command on the executor is told: kernels/cuda/probe.cu asks the real runtime, which has the same names. */
+/* probe.c - what `gsa doctor` of the command on the executor is told: kernels/cuda/probe.cu asks
+ * the real runtime, which has the same names. */
 #include "kernels/cuda/probe.h"
 #include <stdio.h>
 

@@ -21,8 +21,10 @@
 #endif
 
 enum { ALIGN = 256 };
-/* Here, not beside the blocks that use it: ASan guards what lies beside it wherever launch.c is compiled without it. */
-_Alignas(128) unsigned char simt_shared_memory[SIMT_SHARED_BYTES + (SIMT_MAX_ARRAYS + 2) * SIMT_REDZONE];
+/* Here, not beside the blocks that use it: ASan guards what lies beside it wherever launch.c is
+ * compiled without it. */
+_Alignas(
+    128) unsigned char simt_shared_memory[SIMT_SHARED_BYTES + (SIMT_MAX_ARRAYS + 2) * SIMT_REDZONE];
 
 typedef struct block {
     struct block *next;
@@ -78,14 +80,15 @@ void simt_device_visible(int yes)
         else HIDE(b->at, b->bytes);
 }
 
-/* ---- memory ---------------------------------------------------------------------------------------------------------- */
+/* ---- memory -------------------------------------------------------------------------------- */
 static cudaError_t take(void **at, size_t bytes, int pinned)
 {
     *at = NULL;
     if (simt_unsafe("an allocation") != cudaSuccess) return cudaErrorStreamCaptureUnsupported;
     if (simt_sticky() != cudaSuccess) return simt_sticky();
     if (bytes == 0) return cudaSuccess;
-    if (simt_allocation_fails()) return simt_fail(cudaErrorMemoryAllocation, 0, "allocation failed on request");
+    if (simt_allocation_fails())
+        return simt_fail(cudaErrorMemoryAllocation, 0, "allocation failed on request");
     if (!pinned && (int64_t)bytes > mem.total - mem.used)
         return simt_fail(cudaErrorMemoryAllocation, 0, "device memory is full");
     if (pinned && (int64_t)bytes > mem.pinnable - mem.pinned)
@@ -150,7 +153,8 @@ cudaError_t cudaMemGetInfo(size_t *unused, size_t *total)
 static int on_device(const void *at, size_t bytes)
 {
     for (const block *b = mem.blocks; b; b = b->next)
-        if (!b->pinned && (uintptr_t)at >= (uintptr_t)b->at && (uintptr_t)at + bytes <= (uintptr_t)b->at + b->bytes)
+        if (!b->pinned && (uintptr_t)at >= (uintptr_t)b->at &&
+            (uintptr_t)at + bytes <= (uintptr_t)b->at + b->bytes)
             return 1;
     return 0;
 }
@@ -158,7 +162,9 @@ static int on_device(const void *at, size_t bytes)
 int simt_is_pinned(const void *at, size_t bytes)
 {
     for (const block *b = mem.blocks; b; b = b->next)
-        if (b->pinned && (uintptr_t)at >= (uintptr_t)b->at && (uintptr_t)at + bytes <= (uintptr_t)b->at + b->bytes) return 1;
+        if (b->pinned && (uintptr_t)at >= (uintptr_t)b->at &&
+            (uintptr_t)at + bytes <= (uintptr_t)b->at + b->bytes)
+            return 1;
     return 0;
 }
 
@@ -167,10 +173,12 @@ cudaError_t simt_move_fits(const simt_work *w)
     if (w->what == SIMT_FILL)
         return on_device(w->to, w->bytes)
                    ? cudaSuccess
-                   : simt_fail(cudaErrorInvalidValue, 0, "a fill of %zu bytes outside device memory", w->bytes);
+                   : simt_fail(cudaErrorInvalidValue, 0,
+                               "a fill of %zu bytes outside device memory", w->bytes);
     if ((w->kind != cudaMemcpyDeviceToHost) != on_device(w->to, w->bytes) ||
         (w->kind != cudaMemcpyHostToDevice) != on_device(w->from, w->bytes))
-        return simt_fail(cudaErrorInvalidValue, 0, "a copy of %zu bytes: a pointer is not where its direction says",
+        return simt_fail(cudaErrorInvalidValue, 0,
+                         "a copy of %zu bytes: a pointer is not where its direction says",
                          w->bytes);
     return cudaSuccess;
 }
@@ -179,7 +187,8 @@ cudaError_t simt_move(const simt_work *w)
 {
     if (simt_sticky() != cudaSuccess) return simt_sticky();
     if (simt_move_fits(w) != cudaSuccess) /* it fitted when it was queued: the memory is gone */
-        return simt_fail(cudaErrorIllegalAddress, 1, "a queued copy or fill of %zu bytes meets freed memory", w->bytes);
+        return simt_fail(cudaErrorIllegalAddress, 1,
+                         "a queued copy or fill of %zu bytes meets freed memory", w->bytes);
     simt_device_visible(1);
     if (w->what == SIMT_COPY) memmove(w->to, w->from, w->bytes);
     else memset(w->to, w->byte, w->bytes);
@@ -187,22 +196,28 @@ cudaError_t simt_move(const simt_work *w)
     return cudaSuccess;
 }
 
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                            cudaStream_t stream)
 {
-    const simt_work work = { .what = SIMT_COPY, .name = "a copy", .to = to, .from = from, .bytes = bytes, .kind = kind };
+    const simt_work work = {
+        .what = SIMT_COPY, .name = "a copy", .to = to, .from = from, .bytes = bytes, .kind = kind
+    };
     if (simt_sticky() != cudaSuccess) return simt_sticky();
     return bytes == 0 ? cudaSuccess : simt_submit(stream, &work, NULL);
 }
 
 cudaError_t cudaMemsetAsync(void *at, int byte, size_t bytes, cudaStream_t stream)
 {
-    const simt_work work = { .what = SIMT_FILL, .name = "a fill", .to = at, .bytes = bytes, .byte = byte };
+    const simt_work work = {
+        .what = SIMT_FILL, .name = "a fill", .to = at, .bytes = bytes, .byte = byte
+    };
     if (simt_sticky() != cudaSuccess) return simt_sticky();
     return bytes == 0 ? cudaSuccess : simt_submit(stream, &work, NULL);
 }
 
-/* ---- devices, errors ------------------------------------------------------------------------------------------------- */
-/* SIMT_DEVICES=N, SIMT_MEMORY=BYTES: for programs that no test can call simt_devices and simt_memory in. */
+/* ---- devices, errors ----------------------------------------------------------------------- */
+/* SIMT_DEVICES=N, SIMT_MEMORY=BYTES: for programs that no test can call simt_devices and
+ * simt_memory in. */
 static void read_environment(void)
 {
     const char *devices = getenv("SIMT_DEVICES"), *memory = getenv("SIMT_MEMORY");
@@ -218,8 +233,9 @@ cudaError_t cudaGetDeviceCount(int *count)
 }
 cudaError_t cudaSetDevice(int device)
 {
-    return device >= 0 && device < mem.devices ? simt_sticky()
-                                               : simt_fail(cudaErrorInvalidDevice, 0, "no device %d", device);
+    return device >= 0 && device < mem.devices
+               ? simt_sticky()
+               : simt_fail(cudaErrorInvalidDevice, 0, "no device %d", device);
 }
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr what, int device)
 {
@@ -264,5 +280,7 @@ const char *cudaGetErrorName(cudaError_t error)
 }
 const char *cudaGetErrorString(cudaError_t error)
 {
-    return error == cudaSuccess ? "no error" : *simt_message() ? simt_message() : cudaGetErrorName(error);
+    return error == cudaSuccess ? "no error"
+           : *simt_message()    ? simt_message()
+                                : cudaGetErrorName(error);
 }

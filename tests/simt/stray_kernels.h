@@ -1,5 +1,5 @@
-/* stray_kernels.h - launches of kernels whose thread 7 reads or writes where it is told to, in bounds or not, for test_strays.c. `data`
- * stands on the device. */
+/* stray_kernels.h - launches of kernels whose thread 7 reads or writes where it is told to, in
+ * bounds or not, for test_strays.c. `data` stands on the device. */
 #ifndef GSA_SIMT_STRAY_KERNELS_H
 #define GSA_SIMT_STRAY_KERNELS_H
 #include "simt.h"
@@ -8,9 +8,12 @@
 extern "C" {
 #endif
 
-cudaError_t run_read(int *data, int at);         /* data[0] = data[at] */
-cudaError_t run_write_local(int *data, int at);  /* writes element `at` of an array of 8 of its own, whose sum goes to data[0] */
-cudaError_t run_copy(const char *data, int at);  /* 16 bytes from data + at through simt_copy, which are waited for */
+cudaError_t run_read(int *data, int at); /* data[0] = data[at] */
+cudaError_t run_write_local(
+    int *data,
+    int at); /* writes element `at` of an array of 8 of its own, whose sum goes to data[0] */
+cudaError_t run_copy(const char *data,
+                     int at); /* 16 bytes from data + at through simt_copy, which are waited for */
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,9 @@
-/* stream.c - streams, events and graphs of the executor. What a stream is given runs at once, or late (simt_late), when somebody waits
- * for it, the host or another stream; while it is captured nothing runs: launches, copies and fills are kept with their arguments, and a graph's launch runs them. A call
- * that a device forbids during a capture fails as there and invalidates it; stricter than a device: in every mode of capture, and copies from
- * memory that is not pinned are refused. */
+/* stream.c - streams, events and graphs of the executor. What a stream is given runs at once, or
+ * late (simt_late), when somebody waits for it, the host or another stream; while it is captured
+ * nothing runs: launches, copies and fills are kept with their arguments, and a graph's launch runs
+ * them. A call that a device forbids during a capture fails as there and invalidates it; stricter
+ * than a device: in every mode of capture, and copies from memory that is not pinned are
+ * refused. */
 #include "simt.h"
 #include <stdlib.h>
 
@@ -57,8 +59,10 @@ static void *or_die(void *memory)
     return memory;
 }
 
-/* ---- works ------------------------------------------------------------------------------------------------------------ */
-enum { CLOSURE = (sizeof(simt_work) + 15) / 16 * 16 }; /* where a kept work's closure stands behind it */
+/* ---- works --------------------------------------------------------------------------------- */
+enum {
+    CLOSURE = (sizeof(simt_work) + 15) / 16 * 16
+}; /* where a kept work's closure stands behind it */
 
 static const void *closure_of(const simt_work *work)
 {
@@ -97,7 +101,8 @@ static cudaError_t run(const simt_work *work, const void *closure)
         return simt_sticky();
     }
     if (work->what != SIMT_CALL) return simt_move(work);
-    if (work->block > 0) return simt_launch(work->grid, work->block, work->name, work->call, closure);
+    if (work->block > 0)
+        return simt_launch(work->grid, work->block, work->name, work->call, closure);
     simt_device_visible(1);
     work->call(closure);
     simt_device_visible(0);
@@ -137,15 +142,18 @@ cudaError_t simt_unsafe(const char *call)
 static int is_pageable(const simt_work *work)
 {
     if (work->what != SIMT_COPY || work->kind == cudaMemcpyDeviceToDevice) return 0;
-    return !simt_is_pinned(work->kind == cudaMemcpyHostToDevice ? work->from : work->to, work->bytes);
+    return !simt_is_pinned(work->kind == cudaMemcpyHostToDevice ? work->from : work->to,
+                           work->bytes);
 }
 
 static cudaError_t capture(cudaStream_t stream, const simt_work *work, const void *closure)
 {
     if (stream->invalid)
-        return simt_fail(cudaErrorStreamCaptureInvalidated, 0, "%s: the capture was invalidated before", work->name);
+        return simt_fail(cudaErrorStreamCaptureInvalidated, 0,
+                         "%s: the capture was invalidated before", work->name);
     if (is_pageable(work)) return invalidate(stream, "a copy of memory that is not pinned");
-    if (q.until_invalid > 0 && --q.until_invalid == 0) return invalidate(stream, "a call that is invalid on request");
+    if (q.until_invalid > 0 && --q.until_invalid == 0)
+        return invalidate(stream, "a call that is invalid on request");
     append(&stream->captured, work, closure);
     return cudaSuccess;
 }
@@ -164,13 +172,15 @@ static cudaError_t enqueue(cudaStream_t stream, const simt_work *work, const voi
 cudaError_t simt_submit(cudaStream_t stream, const simt_work *work, const void *closure)
 {
     const cudaError_t fits = work->what != SIMT_CALL ? simt_move_fits(work)
-                             : work->block > 0       ? simt_launch_fits(work->grid, work->block, work->name)
-                                                     : simt_sticky();
+                             : work->block > 0
+                                 ? simt_launch_fits(work->grid, work->block, work->name)
+                                 : simt_sticky();
     if (fits != cudaSuccess) return fits;
-    return stream && stream->capturing ? capture(stream, work, closure) : enqueue(stream, work, closure);
+    return stream && stream->capturing ? capture(stream, work, closure)
+                                       : enqueue(stream, work, closure);
 }
 
-/* ---- streams and events ----------------------------------------------------------------------------------------------- */
+/* ---- streams and events -------------------------------------------------------------------- */
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 {
     (void)flags;
@@ -232,7 +242,8 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
         simt_unsafe("cudaEventSynchronize of a captured event");
         return simt_fail(cudaErrorCapturedEvent, 0, "waits for an event that a capture holds");
     }
-    if (simt_unsafe("cudaEventSynchronize") != cudaSuccess) return cudaErrorStreamCaptureUnsupported;
+    if (simt_unsafe("cudaEventSynchronize") != cudaSuccess)
+        return cudaErrorStreamCaptureUnsupported;
     q.waits++;
     if (event->stream) run_until(event->stream, event->upto);
     return simt_sticky();
@@ -245,19 +256,23 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     if (simt_sticky() != cudaSuccess) return simt_sticky();
     if (event->captured || stream->capturing) {
         simt_unsafe("cudaStreamWaitEvent");
-        return simt_fail(cudaErrorStreamCaptureIsolation, 0, "a stream waits for an event across the bounds of a capture");
+        return simt_fail(cudaErrorStreamCaptureIsolation, 0,
+                         "a stream waits for an event across the bounds of a capture");
     }
     if (event->stream == NULL) return cudaSuccess;
-    const simt_work work = { .what = SIMT_WAIT, .name = "a wait", .to = event->stream, .bytes = event->upto };
+    const simt_work work = {
+        .what = SIMT_WAIT, .name = "a wait", .to = event->stream, .bytes = event->upto
+    };
     return enqueue(stream, &work, NULL);
 }
 
-/* ---- capture ---------------------------------------------------------------------------------------------------------- */
+/* ---- capture ------------------------------------------------------------------------------- */
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
 {
     (void)mode;
     if (simt_sticky() != cudaSuccess) return simt_sticky();
-    if (stream == NULL || stream->capturing) return simt_fail(cudaErrorIllegalState, 0, "the stream cannot be captured");
+    if (stream == NULL || stream->capturing)
+        return simt_fail(cudaErrorIllegalState, 0, "the stream cannot be captured");
     stream->capturing = 1, stream->invalid = 0;
     return cudaSuccess;
 }
@@ -265,7 +280,8 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 {
     *graph = NULL;
-    if (stream == NULL || !stream->capturing) return simt_fail(cudaErrorIllegalState, 0, "the stream is not captured");
+    if (stream == NULL || !stream->capturing)
+        return simt_fail(cudaErrorIllegalState, 0, "the stream is not captured");
     const int invalid = stream->invalid;
     work_list works = stream->captured;
     stream->capturing = stream->invalid = 0;
@@ -273,7 +289,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
     if (invalid || simt_sticky() != cudaSuccess) {
         clear(&works);
         return invalid && simt_sticky() == cudaSuccess
-                   ? simt_fail(cudaErrorStreamCaptureInvalidated, 0, "the capture was invalidated before its end")
+                   ? simt_fail(cudaErrorStreamCaptureInvalidated, 0,
+                               "the capture was invalidated before its end")
                    : simt_sticky();
     }
     *graph = or_die(calloc(1, sizeof **graph));
@@ -282,7 +299,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
     return cudaSuccess;
 }
 
-/* ---- graphs: lists of works ------------------------------------------------------------------------------------------- */
+/* ---- graphs: lists of works ---------------------------------------------------------------- */
 cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count)
 {
     (void)nodes;
@@ -292,16 +309,19 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t 
 
 static void copy_works(work_list *to, const work_list *from)
 {
-    for (const simt_work *work = from->first; work; work = work->next) append(to, work, closure_of(work));
+    for (const simt_work *work = from->first; work; work = work->next)
+        append(to, work, closure_of(work));
 }
 
-cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t graph,
+                                          unsigned long long flags)
 {
     (void)flags;
     *exec = NULL;
     if (simt_sticky() != cudaSuccess) return simt_sticky();
     if (simt_allocation_fails())
-        return simt_fail(cudaErrorMemoryAllocation, 0, "no memory for an executable graph, on request");
+        return simt_fail(cudaErrorMemoryAllocation, 0,
+                         "no memory for an executable graph, on request");
     *exec = or_die(calloc(1, sizeof **exec));
     copy_works(&(*exec)->works, &graph->works);
     simt_count_live(1);
@@ -317,7 +337,8 @@ static int same_topology(const work_list *a, const work_list *b)
     return x == NULL && y == NULL;
 }
 
-cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphExecUpdateResultInfo *info)
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
+                                cudaGraphExecUpdateResultInfo *info)
 {
     *info = (cudaGraphExecUpdateResultInfo){ 0 };
     if (simt_sticky() != cudaSuccess) return simt_sticky();
@@ -335,7 +356,8 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 {
     if (simt_sticky() != cudaSuccess) return simt_sticky();
     if (stream == NULL || stream->capturing)
-        return simt_fail(cudaErrorStreamCaptureUnsupported, 0, "a graph is launched into a capture");
+        return simt_fail(cudaErrorStreamCaptureUnsupported, 0,
+                         "a graph is launched into a capture");
     for (const simt_work *work = exec->works.first; work; work = work->next) {
         const cudaError_t error = enqueue(stream, work, closure_of(work));
         if (error != cudaSuccess) return error;

@@ -14,7 +14,9 @@ static void *device(const void *from, size_t bytes)
 {
     void *at = NULL;
     ck_assert_int_eq(cudaMalloc(&at, bytes), cudaSuccess);
-    if (from) ck_assert_int_eq(cudaMemcpyAsync(at, from, bytes, cudaMemcpyHostToDevice, NULL), cudaSuccess);
+    if (from)
+        ck_assert_int_eq(cudaMemcpyAsync(at, from, bytes, cudaMemcpyHostToDevice, NULL),
+                         cudaSuccess);
     return at;
 }
 
@@ -144,7 +146,9 @@ START_TEST(misuse_is_a_sentence)
     expect(run_odd_block(), cudaErrorInvalidConfiguration, "33 threads");
     char *at = device(NULL, 64);
     expect(run_bad_copy(at, 1), cudaErrorLaunchFailure, "not aligned");
-    if (_i == 0) expect(run_bad_copy(at, 0), cudaErrorLaunchFailure, "on their way"); /* forward: copies are late */
+    if (_i == 0)
+        expect(run_bad_copy(at, 0), cudaErrorLaunchFailure,
+               "on their way"); /* forward: copies are late */
     cudaFree(at);
 }
 END_TEST
@@ -167,9 +171,12 @@ START_TEST(copies_know_their_side)
 {
     char host[64] = { 0 };
     char *at = device(NULL, 64);
-    ck_assert_int_eq(cudaMemcpyAsync(at, host, 65, cudaMemcpyHostToDevice, NULL), cudaErrorInvalidValue);
-    ck_assert_int_eq(cudaMemcpyAsync(host, at, 64, cudaMemcpyHostToDevice, NULL), cudaErrorInvalidValue);
-    ck_assert_int_eq(cudaMemcpyAsync(host, host, 8, cudaMemcpyDeviceToHost, NULL), cudaErrorInvalidValue);
+    ck_assert_int_eq(cudaMemcpyAsync(at, host, 65, cudaMemcpyHostToDevice, NULL),
+                     cudaErrorInvalidValue);
+    ck_assert_int_eq(cudaMemcpyAsync(host, at, 64, cudaMemcpyHostToDevice, NULL),
+                     cudaErrorInvalidValue);
+    ck_assert_int_eq(cudaMemcpyAsync(host, host, 8, cudaMemcpyDeviceToHost, NULL),
+                     cudaErrorInvalidValue);
     ck_assert_int_eq(cudaMemsetAsync(at + 60, 0, 5, NULL), cudaErrorInvalidValue);
     ck_assert_int_eq(cudaFree(host), cudaErrorInvalidValue);
     ck_assert_int_eq(cudaFree(at), cudaSuccess);
@@ -203,8 +210,10 @@ int main(int argc, char **argv)
                                       GSA_TEST(fresh_memory_is_nan),
                                       GSA_LOOP(copies_go_on_by_themselves, ORDERS),
                                       GSA_LOOP(copies_that_nobody_waits_for_show, 3) };
-    static const gsa_test misuse[] = { GSA_LOOP(misuse_is_a_sentence, ORDERS), GSA_TEST(errors_of_kernels_stick) };
-    static const gsa_test memory[] = { GSA_TEST(copies_know_their_side), GSA_TEST(memory_runs_out) };
+    static const gsa_test misuse[] = { GSA_LOOP(misuse_is_a_sentence, ORDERS),
+                                       GSA_TEST(errors_of_kernels_stick) };
+    static const gsa_test memory[] = { GSA_TEST(copies_know_their_side),
+                                       GSA_TEST(memory_runs_out) };
     static const gsa_case cases[] = { GSA_CASE("right", right, 30), GSA_CASE("misuse", misuse, 30),
                                       GSA_CASE("memory", memory, 30) };
     return gsa_run_suite("simt", cases, GSA_COUNT(cases), argc, argv);

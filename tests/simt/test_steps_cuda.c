@@ -1,6 +1,7 @@
-/* What a run of steps asks of a device, and when: the next batch's arrays go up before the numbers of a step are read; numbers are read when
- * somebody wants to know them; and a norm that is not finite is told with its step, or skipped, as if each had been read at once. One
- * source, two programs without Check: on the executor (GSA_ON_EXECUTOR) and on a device (77: there is none). */
+/* What a run of steps asks of a device, and when: the next batch's arrays go up before the numbers
+ * of a step are read; numbers are read when somebody wants to know them; and a norm that is not
+ * finite is told with its step, or skipped, as if each had been read at once. One source, two
+ * programs without Check: on the executor (GSA_ON_EXECUTOR) and on a device (77: there is none). */
 #include "kernels/cuda.h"
 #include "gsa/tape.h"
 #include "train/driver.h"
@@ -41,16 +42,19 @@ static void lateness(int how)
 enum { SIMT_AT_ONCE, SIMT_LATE, SIMT_BEHIND };
 #endif
 
-/* ---- a backend whose calls are written down: A of the optimiser, D download, U upload ahead, u upload, and R: it is said that batches
- * wait their turn ---------------------------------------------------------------------------------------------------------------- */
+/* ---- a backend whose calls are written down: A of the optimiser, D download, U upload ahead, u
+ * upload, and R: it is said that batches wait their turn
+ * ----------------------------------------------------------------------------------------------------------------
+ */
 static struct {
     gsa_backend of; /* its own entries */
     char call[1 << 16];
     int calls;
     int spoils[8], n_spoils; /* steps, counted from 0, in which attention gives a NaN */
     int breaks_at;           /* the nth upload ahead takes the device with it; 0: none */
-    int no_memory_at;        /* the nth allocation of a run fails, graphs and pinned memory counted; 0: none */
-    const char *error;       /* what the backend said last before the run; NULL: nothing */
+    int no_memory_at;  /* the nth allocation of a run fails, graphs and pinned memory counted; 0:
+                          none */
+    const char *error; /* what the backend said last before the run; NULL: nothing */
     const gsa_system *system;
 } spy;
 
@@ -80,8 +84,8 @@ static gsa_status noted_ahead(gsa_backend *b, void *to, const void *from, int64_
     return spy.of.upload_ahead(b, to, from, bytes);
 }
 
-static gsa_status noted_adam(gsa_backend *b, void *w, void *m, void *v, const void *g, const double *control,
-                             const gsa_adam *adam, int64_t count)
+static gsa_status noted_adam(gsa_backend *b, void *w, void *m, void *v, const void *g,
+                             const double *control, const gsa_adam *adam, int64_t count)
 {
     note('A');
     return spy.of.adam(b, w, m, v, g, control, adam, count);
@@ -107,14 +111,16 @@ static gsa_backend *open_spied(const char *device)
         exit(77);
     }
     spy.of = *b, spy.calls = 0;
-    b->download = noted_download, b->upload = noted_upload, b->adam = noted_adam, b->attend_forward = spoilt_attention;
+    b->download = noted_download, b->upload = noted_upload, b->adam = noted_adam,
+    b->attend_forward = spoilt_attention;
     if (b->upload_ahead) b->upload_ahead = noted_ahead;
     return b;
 }
 
-/* ---- runs ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- runs ---------------------------------------------------------------------------------- */
 static const char recipe[] =
-    "[task]\nname = masked_summation\nn = 6\nk = 2\nd = 3\ntrain = 48\ndev = 8\ntest = 8\n[model]\nencoder = star*1\n"
+    "[task]\nname = masked_summation\nn = 6\nk = 2\nd = 3\ntrain = 48\ndev = 8\ntest = "
+    "8\n[model]\nencoder = star*1\n"
     "hidden = 8\nheads = 2\ndropout_attention = 0.1\ndropout_hidden = 0.1\n"
     "[train]\nepochs = 2\nbatch = 8\noptimizer = adam\nlr = 0.002\nclip = 1\n";
 enum { STEPS = 12, IN_EPOCH = 6, SETS = 6 };
@@ -131,14 +137,16 @@ static void note_progress(void *context, const gsa_progress *p)
 {
     told *t = context;
     if (p->kind == 2) {
-        if (strncmp(p->text, "batches are uploaded in their turn", 34) == 0) t->in_turn++, note('R');
+        if (strncmp(p->text, "batches are uploaded in their turn", 34) == 0)
+            t->in_turn++, note('R');
         return;
     }
     t->last = p->loss;
     t->reports += p->kind == 0;
 }
 
-static told run_in(const char *device, int late, const char *out, const char *resume, const char *const *sets)
+static told run_in(const char *device, int late, const char *out, const char *resume,
+                   const char *const *sets)
 {
     char path[] = "/tmp/gsa-steps-XXXXXX", *result = NULL;
     told t = { .status = GSA_OK };
@@ -185,12 +193,13 @@ static void same(const told *a, const told *b, const char *what)
     check(a->status == b->status, "%s: %s and %s", what, a->error.text, b->error.text);
     if (a->status != GSA_OK || b->status != GSA_OK) return;
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        check(number(a, keys[i]) == number(b, keys[i]), "%s: %s is %.17g and %.17g", what, keys[i], number(a, keys[i]),
-              number(b, keys[i]));
+        check(number(a, keys[i]) == number(b, keys[i]), "%s: %s is %.17g and %.17g", what, keys[i],
+              number(a, keys[i]), number(b, keys[i]));
     check(a->last == b->last, "%s: the last loss is %.17g and %.17g", what, a->last, b->last);
 }
 
-/* How often numbers were read behind an optimiser's step, and before how many of these readings something was uploaded ahead. */
+/* How often numbers were read behind an optimiser's step, and before how many of these readings
+ * something was uploaded ahead. */
 static void count_reads(int *reads, int *behind)
 {
     int applied = 0, ahead = 0;
@@ -204,54 +213,66 @@ static void count_reads(int *reads, int *behind)
     }
 }
 
-/* ---- uploads ahead ------------------------------------------------------------------------------------------------------------- */
-/* The room is found in the first step; the last step of an epoch, before an evaluation and another order, has none behind it. */
+/* ---- uploads ahead ------------------------------------------------------------------------- */
+/* The room is found in the first step; the last step of an epoch, before an evaluation and another
+ * order, has none behind it. */
 static void order_of_calls(void)
 {
-    static const char *const each[] = { "train.report_every=1", NULL }, *const never[] = { "train.report_every=0", NULL };
+    static const char *const each[] = { "train.report_every=1", NULL }, *const never[] = {
+        "train.report_every=0", NULL
+    };
     int reads, behind;
     const told often = run_in("cuda", SIMT_AT_ONCE, NULL, NULL, each);
     count_reads(&reads, &behind);
-    check(reads == STEPS && behind == STEPS - 3, "%d of %d readings came behind an upload ahead", behind, reads);
+    check(reads == STEPS && behind == STEPS - 3, "%d of %d readings came behind an upload ahead",
+          behind, reads);
     const told seldom = run_in("cuda", SIMT_AT_ONCE, NULL, NULL, never);
     count_reads(&reads, &behind);
     check(reads == STEPS / IN_EPOCH, "%d readings without reports", reads);
-    check(often.reports == STEPS && seldom.reports == 0, "%d and %d reports", often.reports, seldom.reports);
+    check(often.reports == STEPS && seldom.reports == 0, "%d and %d reports", often.reports,
+          seldom.reports);
     same(&often, &seldom, "with and without reports");
 }
 
-/* Whatever runs ahead of what, with graphs and without, in pieces and whole, and without anything ahead: the same bits. */
+/* Whatever runs ahead of what, with graphs and without, in pieces and whole, and without anything
+ * ahead: the same bits. */
 static void same_bits(void)
 {
-    static const char *const pieces[][4] = { { "train.batch=8", "train.report_every=0", NULL, NULL },
-                                             { "train.batch=3", "train.accumulate=3", "train.report_every=4", NULL },
+    static const char *const pieces[][4] = { { "train.batch=8", "train.report_every=0", NULL,
+                                               NULL },
+                                             { "train.batch=3", "train.accumulate=3",
+                                               "train.report_every=4", NULL },
                                              { "train.batch=48", "train.report_every=1", NULL,
                                                NULL } /* one batch an epoch */ };
     static const char *const devices[] = { "cuda", "cuda-graphs" };
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
-        const char *const alone[] = { pieces[i][0], pieces[i][1], pieces[i][2] ? pieces[i][2] : "train.prefetch=0",
+        const char *const alone[] = { pieces[i][0], pieces[i][1],
+                                      pieces[i][2] ? pieces[i][2] : "train.prefetch=0",
                                       "train.prefetch=0", NULL };
         const told without = run_in("cuda", SIMT_AT_ONCE, NULL, NULL, alone);
-        check(without.status == GSA_OK && !memchr(spy.call, 'U', (size_t)spy.calls), "without prefetch: %s",
-              without.error.text);
+        check(without.status == GSA_OK && !memchr(spy.call, 'U', (size_t)spy.calls),
+              "without prefetch: %s", without.error.text);
         for (int d = 0; d < 2; d++)
             for (int late = SIMT_AT_ONCE; late <= SIMT_BEHIND; late++) {
                 const told with = run_in(devices[d], late, NULL, NULL, pieces[i]);
                 same(&with, &without, devices[d]);
-                check(i == 2 || memchr(spy.call, 'U', (size_t)spy.calls), "%s: nothing went ahead", devices[d]);
+                check(i == 2 || memchr(spy.call, 'U', (size_t)spy.calls), "%s: nothing went ahead",
+                      devices[d]);
             }
     }
 }
 
 /* A round of the tape: what an upload of the array gives, and whether it went up in its turn. */
-static float uploaded(gsa_backend *b, gsa_tape *tape, const float *host, int64_t bytes, int *in_turn)
+static float uploaded(gsa_backend *b, gsa_tape *tape, const float *host, int64_t bytes,
+                      int *in_turn)
 {
     float first = -1;
     spy.calls = 0;
     gsa_tape_reset(tape, 0, 0, 0);
     const void *at = gsa_tape_upload(tape, host, bytes);
     *in_turn = memchr(spy.call, 'u', (size_t)spy.calls) != NULL;
-    if (!at || b->download(b, &first, at, sizeof first) != GSA_OK) check(0, "an upload: %s", b->error.text);
+    if (!at || b->download(b, &first, at, sizeof first) != GSA_OK)
+        check(0, "an upload: %s", b->error.text);
     return first;
 }
 
@@ -268,19 +289,21 @@ static void offers(void)
     for (int round = 0; round < 12; round++) {
         const int as_offered = round % 2, forgotten = round % 3 == 2, whole = round % 4 < 3;
         host[0] = (float)round;
-        check(gsa_tape_ahead(tape, host, whole ? BYTES : BYTES - 4, &error) == GSA_OK, "%s", error.text);
+        check(gsa_tape_ahead(tape, host, whole ? BYTES : BYTES - 4, &error) == GSA_OK, "%s",
+              error.text);
         if (forgotten) gsa_tape_forget_ahead(tape);
         gsa_tape_expect(tape, as_offered);
         const int good = round > 0 && as_offered && !forgotten && whole;
         if (!as_offered || forgotten) host[0] += 100; /* it is another array by now */
-        check(uploaded(b, tape, host, BYTES, &in_turn) == host[0], "round %d: an array of before", round);
+        check(uploaded(b, tape, host, BYTES, &in_turn) == host[0], "round %d: an array of before",
+              round);
         check(in_turn == !good, "round %d: went up %s", round, in_turn ? "in its turn" : "ahead");
     }
     gsa_tape_release(tape);
     gsa_backend_release(b);
 }
 
-/* ---- norms that are not finite ------------------------------------------------------------------------------------------------- */
+/* ---- norms that are not finite ------------------------------------------------------------- */
 static void spoil(int n, int a, int b, int c)
 {
     spy.n_spoils = n;
@@ -290,41 +313,49 @@ static void spoil(int n, int a, int b, int c)
 static void bad_steps(void)
 {
     static const char *const each[] = { "train.report_every=1", NULL };
-    static const char *const often[] = { "train.report_every=1", "train.check_nan=0", "train.average=0.9", NULL };
-    static const char *const late[] = { "train.report_every=0", "train.check_nan=0", "train.average=0.9", NULL };
+    static const char *const often[] = { "train.report_every=1", "train.check_nan=0",
+                                         "train.average=0.9", NULL };
+    static const char *const late[] = { "train.report_every=0", "train.check_nan=0",
+                                        "train.average=0.9", NULL };
     static const char *const some[] = { "train.report_every=4", NULL };
     spoil(2, 4, 9, 0);
     const told at_once = run_in("cuda", SIMT_AT_ONCE, NULL, NULL, each);
-    check(at_once.status == GSA_ERR_NUMBER && strncmp(at_once.error.text, "step 5: ", 8) == 0, "a NaN at once: %s",
-          at_once.error.text);
+    check(at_once.status == GSA_ERR_NUMBER && strncmp(at_once.error.text, "step 5: ", 8) == 0,
+          "a NaN at once: %s", at_once.error.text);
     for (int d = 0; d < 2; d++) {
         const told later = run_in(d ? "cuda-graphs" : "cuda", SIMT_LATE, NULL, NULL, some);
-        check(later.status == GSA_ERR_NUMBER && strcmp(later.error.text, at_once.error.text) == 0, "a NaN, read late: %s",
-              later.error.text);
+        check(later.status == GSA_ERR_NUMBER && strcmp(later.error.text, at_once.error.text) == 0,
+              "a NaN, read late: %s", later.error.text);
     }
     spoil(3, 1, 2, 9);
     const told skipped = run_in("cuda", SIMT_AT_ONCE, NULL, NULL, often);
-    check(number(&skipped, "skipped_steps") == 3, "skipped: %s %s", skipped.error.text, skipped.result);
+    check(number(&skipped, "skipped_steps") == 3, "skipped: %s %s", skipped.error.text,
+          skipped.result);
     const told skipped_late = run_in("cuda-graphs", SIMT_LATE, NULL, NULL, late),
                ref = run_in("ref", SIMT_AT_ONCE, NULL, NULL, often);
     same(&skipped, &skipped_late, "skipped, read late");
-    const double graphs = number(&skipped_late, "graph_steps"); /* a step that runs again is one step */
+    const double graphs =
+        number(&skipped_late, "graph_steps"); /* a step that runs again is one step */
     check(graphs > 0 && graphs <= STEPS, "%g of %d steps as graphs", graphs, STEPS);
-    check(number(&ref, "skipped_steps") == 3 && fabs(number(&ref, "dev_mse") - number(&skipped, "dev_mse")) <= 1e-4,
+    check(number(&ref, "skipped_steps") == 3 &&
+              fabs(number(&ref, "dev_mse") - number(&skipped, "dev_mse")) <= 1e-4,
           "skipped: dev_mse %g, by ref %g", number(&skipped, "dev_mse"), number(&ref, "dev_mse"));
     spoil(0, 0, 0, 0);
 }
 
-/* The last checkpoint is one of before the bad step, and the run that goes on from it is the one that had none. */
+/* The last checkpoint is one of before the bad step, and the run that goes on from it is the one
+ * that had none. */
 static void nothing_wrong_is_saved(void)
 {
-    static const char *const sets[] = { "train.report_every=0", "train.checkpoint_every=3", "train.eval_every=50", NULL };
+    static const char *const sets[] = { "train.report_every=0", "train.checkpoint_every=3",
+                                        "train.eval_every=50", NULL };
     char folder[] = "/tmp/gsa-steps-run-XXXXXX", command[64];
     if (!mkdtemp(folder)) abort();
     const told whole = run_in("cuda", SIMT_AT_ONCE, NULL, NULL, sets);
     spoil(1, 7, 0, 0);
     const told broken = run_in("cuda", SIMT_LATE, folder, NULL, sets);
-    check(broken.status == GSA_ERR_NUMBER && strncmp(broken.error.text, "step 8: ", 8) == 0, "%s", broken.error.text);
+    check(broken.status == GSA_ERR_NUMBER && strncmp(broken.error.text, "step 8: ", 8) == 0, "%s",
+          broken.error.text);
     spoil(0, 0, 0, 0);
     const told resumed = run_in("cuda", SIMT_AT_ONCE, NULL, folder, NULL);
     same(&resumed, &whole, "going on from before a NaN");
@@ -340,8 +371,9 @@ static int ups_between(int from, int to)
     return ups;
 }
 
-/* Devices of all sizes about that at which a run fits: it fails with a sentence, or has its bits; and where something that was to go ahead
- * waits its turn this is said once, and nothing goes ahead behind it. */
+/* Devices of all sizes about that at which a run fits: it fails with a sentence, or has its bits;
+ * and where something that was to go ahead waits its turn this is said once, and nothing goes ahead
+ * behind it. */
 static void no_memory(void)
 {
     static const char *const sets[] = { "train.report_every=0", "train.max_steps=6", NULL };
@@ -353,36 +385,45 @@ static void no_memory(void)
         const told t = run_in("cuda", SIMT_LATE, NULL, NULL, sets);
         const char *said = memchr(spy.call, 'R', (size_t)spy.calls);
         if (t.status == GSA_OK) {
-            const int before = ups_between(0, said ? (int)(said - spy.call) : spy.calls), all = ups_between(0, spy.calls);
+            const int before = ups_between(0, said ? (int)(said - spy.call) : spy.calls),
+                      all = ups_between(0, spy.calls);
             same(&t, &whole, "with little memory");
-            check(t.in_turn == (all < ups), "%lld bytes: %d of %d arrays went ahead, said %d times", (long long)bytes, all,
-                  ups, t.in_turn);
-            check(before == all, "%lld bytes: %d arrays went ahead after it was said", (long long)bytes, all - before);
+            check(t.in_turn == (all < ups), "%lld bytes: %d of %d arrays went ahead, said %d times",
+                  (long long)bytes, all, ups, t.in_turn);
+            check(before == all, "%lld bytes: %d arrays went ahead after it was said",
+                  (long long)bytes, all - before);
             in_turn += t.in_turn;
         } else
-            check(t.status == GSA_ERR_MEMORY && strstr(t.error.text, "bytes asked of device 0, which has") &&
+            check(t.status == GSA_ERR_MEMORY &&
+                      strstr(t.error.text, "bytes asked of device 0, which has") &&
                       strstr(t.error.text, "bytes free of"),
                   "%lld bytes: %s", (long long)bytes, t.error.text);
-        refused += t.status != GSA_OK, ahead += t.status == GSA_OK && memchr(spy.call, 'U', (size_t)spy.calls) != NULL;
+        refused += t.status != GSA_OK,
+            ahead += t.status == GSA_OK && memchr(spy.call, 'U', (size_t)spy.calls) != NULL;
     }
     simt_memory(INT64_C(1) << 30);
-    check(refused > 0 && ahead > 0 && in_turn > 0, "%d runs without memory, %d that went ahead, %d said why not", refused,
-          ahead, in_turn);
+    check(refused > 0 && ahead > 0 && in_turn > 0,
+          "%d runs without memory, %d that went ahead, %d said why not", refused, ahead, in_turn);
 }
 
-/* Whichever allocation finds no memory, a graph's too: the run fails with a sentence, or is the run that had all. */
+/* Whichever allocation finds no memory, a graph's too: the run fails with a sentence, or is the run
+ * that had all. */
 static void no_memory_once(void)
 {
-    static const char *const sets[] = { "train.report_every=0", "train.accumulate=2", "train.epochs=1", NULL };
+    static const char *const sets[] = { "train.report_every=0", "train.accumulate=2",
+                                        "train.epochs=1", NULL };
     const told whole = run_in("cuda-graphs", SIMT_AT_ONCE, NULL, NULL, sets);
     int failed = 0, graphs = 0;
     for (spy.no_memory_at = 60; spy.no_memory_at < 180; spy.no_memory_at++) {
-        const told t = run_in("cuda-graphs", spy.no_memory_at % 2 ? SIMT_AT_ONCE : SIMT_LATE, NULL, NULL, sets);
+        const told t = run_in("cuda-graphs", spy.no_memory_at % 2 ? SIMT_AT_ONCE : SIMT_LATE, NULL,
+                              NULL, sets);
         if (t.status == GSA_OK) same(&t, &whole, "where an allocation fails");
         else
-            check(t.status == GSA_ERR_MEMORY && strstr(t.error.text, "of device 0") && strstr(t.error.text, "bytes free of"),
+            check(t.status == GSA_ERR_MEMORY && strstr(t.error.text, "of device 0") &&
+                      strstr(t.error.text, "bytes free of"),
                   "allocation %d: %s", spy.no_memory_at, t.error.text);
-        failed += t.status != GSA_OK, graphs += strstr(t.error.text, "cudaGraphInstantiate") != NULL;
+        failed += t.status != GSA_OK,
+            graphs += strstr(t.error.text, "cudaGraphInstantiate") != NULL;
     }
     check(graphs >= 3, "%d runs failed, %d of them for want of a graph", failed, graphs);
     spy.no_memory_at = 0;
@@ -395,8 +436,9 @@ static void fill_device(void)
     simt_memory((int64_t)(total - unused));
 }
 
-/* The second room is not to be had, or a round of large tensors wants the one that is free: said once, nothing goes ahead from there on,
- * and what stands in the other room is read where it was expected. */
+/* The second room is not to be had, or a round of large tensors wants the one that is free: said
+ * once, nothing goes ahead from there on, and what stands in the other room is read where it was
+ * expected. */
 static void nothing_ahead_any_more(int by_tensors)
 {
     enum { COUNT = 1 << 19, BYTES = COUNT * 4, FULL_AT = 4 };
@@ -410,8 +452,8 @@ static void nothing_ahead_any_more(int by_tensors)
         float first = -1;
         host[0] = (float)round, spy.calls = 0;
         check(gsa_tape_ahead(tape, host, BYTES, &error) == GSA_OK, "%s", error.text);
-        check((memchr(spy.call, 'U', (size_t)spy.calls) != NULL) == (round > 0 && !refused), "round %d, %d refusals", round,
-              refused);
+        check((memchr(spy.call, 'U', (size_t)spy.calls) != NULL) == (round > 0 && !refused),
+              "round %d, %d refusals", round, refused);
         gsa_tape_expect(tape, 1);
         if (!by_tensors && round == 1) fill_device();
         gsa_tape_reset(tape, 0, 0, 0);
@@ -419,7 +461,8 @@ static void nothing_ahead_any_more(int by_tensors)
         if (by_tensors && round == FULL_AT) fill_device();
         for (int i = 0; i < 2 && round == FULL_AT; i++)
             check(gsa_tape_memory(tape, BYTES) != NULL, "round %d: %s", round, b->error.text);
-        check(at && b->download(b, &first, at, sizeof first) == GSA_OK && first == host[0], "round %d: %g", round, first);
+        check(at && b->download(b, &first, at, sizeof first) == GSA_OK && first == host[0],
+              "round %d: %g", round, first);
         refused += gsa_tape_refused(tape) != NULL;
         simt_memory(INT64_C(1) << 30);
     }
@@ -449,13 +492,16 @@ static void no_host_memory(void)
         host_countdown = ++nth;
         t = run_in("cuda", SIMT_AT_ONCE, NULL, NULL, sets);
         failed += t.status != GSA_OK;
-        check(!strstr(t.error.text, "of long ago"), "allocation %d of the host: %s", nth, t.error.text);
+        check(!strstr(t.error.text, "of long ago"), "allocation %d of the host: %s", nth,
+              t.error.text);
     } while (host_countdown <= 0 && nth < 5000);
-    check(t.status == GSA_OK && failed > 20, "%d runs, %d without memory of the host: %s", nth, failed, t.error.text);
+    check(t.status == GSA_OK && failed > 20, "%d runs, %d without memory of the host: %s", nth,
+          failed, t.error.text);
     spy.system = NULL, spy.error = NULL;
 }
 
-/* Stages of 4 MiB: the backend has two, uploads ahead want two more. Without them batches go up in their turn, which is said once. */
+/* Stages of 4 MiB: the backend has two, uploads ahead want two more. Without them batches go up in
+ * their turn, which is said once. */
 static void no_pinned_memory(void)
 {
     static const char *const sets[] = { "train.report_every=0", NULL };
@@ -467,8 +513,9 @@ static void no_pinned_memory(void)
             const told t = run_in(d ? "cuda-graphs" : "cuda", SIMT_LATE, NULL, NULL, sets);
             same(&t, &whole, "without pinned memory");
             const int ahead = memchr(spy.call, 'U', (size_t)spy.calls) != NULL;
-            check(ahead == (more >= 2) && t.in_turn == (more < 2), "%d stages: %s ahead, said %d times", 2 + more,
-                  ahead ? "goes" : "does not go", t.in_turn);
+            check(ahead == (more >= 2) && t.in_turn == (more < 2),
+                  "%d stages: %s ahead, said %d times", 2 + more, ahead ? "goes" : "does not go",
+                  t.in_turn);
         }
     simt_pinnable(INT64_MAX);
 }
@@ -479,8 +526,8 @@ static void lost(void)
         spy.breaks_at = nth;
         const told t = run_in(nth % 2 ? "cuda" : "cuda-graphs", SIMT_LATE, NULL, NULL, NULL);
         simt_reset();
-        check(t.status == GSA_ERR_DEVICE && strstr(t.error.text, "the device is lost"), "upload ahead %d: %s", nth,
-              t.error.text);
+        check(t.status == GSA_ERR_DEVICE && strstr(t.error.text, "the device is lost"),
+              "upload ahead %d: %s", nth, t.error.text);
     }
     spy.breaks_at = 0;
 }

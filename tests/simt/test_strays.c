@@ -1,5 +1,6 @@
-/* ASan under the kernels: what switches between their threads is compiled without it, here as for the backend's tests, and yet what they read
- * and write out of bounds is seen. GSA_TEST_ASAN is CMake's word: a build that asks for ASan and does not get it is red, not skipped. */
+/* ASan under the kernels: what switches between their threads is compiled without it, here as for
+ * the backend's tests, and yet what they read and write out of bounds is seen. GSA_TEST_ASAN is
+ * CMake's word: a build that asks for ASan and does not get it is red, not skipped. */
 #include "stray_kernels.h"
 #include "support/suite.h"
 #include <stdio.h>
@@ -70,7 +71,8 @@ static void compare(const attempt *a)
     ck_assert_int_ne(status, 0);
 }
 
-/* Blocks of a multiple of 256 bytes, to which the executor aligns them, and not; what goes wrong stands beside what just does not. */
+/* Blocks of a multiple of 256 bytes, to which the executor aligns them, and not; what goes wrong
+ * stands beside what just does not. */
 static const attempt of_kernels[] = {
     { READ, 1024, 255, SIMT_FORWARD, "" },
     { READ, 1024, 256, SIMT_FORWARD, "heap-buffer-overflow" },
@@ -105,7 +107,8 @@ int main(int argc, char **argv)
 {
     static const gsa_test kernels[] = { GSA_LOOP(what_kernels_do_is_seen, GSA_COUNT(of_kernels)) };
     static const gsa_test copies[] = { GSA_LOOP(what_copies_do_is_seen, GSA_COUNT(of_copies)) };
-    static const gsa_case cases[] = { GSA_CASE("kernels", kernels, 30), GSA_CASE("copies", copies, 30) };
+    static const gsa_case cases[] = { GSA_CASE("kernels", kernels, 30),
+                                      GSA_CASE("copies", copies, 30) };
     if (!GSA_TEST_ASAN && argc == 1) {
         puts("strays: skipped, this build is without AddressSanitizer");
         return 77;

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdio.h>
 
-static int differ(const char *name, const double *ad, const float *af, const double *b, int64_t count, double atol,
-                  double rtol)
+static int differ(const char *name, const double *ad, const float *af, const double *b,
+                  int64_t count, double atol, double rtol)
 {
     int64_t worst = -1, wrong = 0;
     double excess = 0, max_abs = 0, max_rel = 0;
@@ -20,18 +20,22 @@ static int differ(const char *name, const double *ad, const float *af, const dou
         }
     }
     if (worst < 0) return 0;
-    fprintf(stderr, "%s: %lld of %lld differ; worst at %lld: %.17g, expected %.17g; max abs %.3g, max rel %.3g\n", name,
-            (long long)wrong, (long long)count, (long long)worst, ad ? ad[worst] : (double)af[worst], b[worst], max_abs,
-            max_rel);
+    fprintf(stderr,
+            "%s: %lld of %lld differ; worst at %lld: %.17g, expected %.17g; max abs %.3g, max rel "
+            "%.3g\n",
+            name, (long long)wrong, (long long)count, (long long)worst,
+            ad ? ad[worst] : (double)af[worst], b[worst], max_abs, max_rel);
     return 1;
 }
 
-int gsa_differ(const char *name, const double *a, const double *b, int64_t count, double atol, double rtol)
+int gsa_differ(const char *name, const double *a, const double *b, int64_t count, double atol,
+               double rtol)
 {
     return differ(name, a, NULL, b, count, atol, rtol);
 }
 
-int gsa_differ_f(const char *name, const float *a, const double *b, int64_t count, double atol, double rtol)
+int gsa_differ_f(const char *name, const float *a, const double *b, int64_t count, double atol,
+                 double rtol)
 {
     return differ(name, NULL, a, b, count, atol, rtol);
 }

@@ -50,7 +50,8 @@ void edges_run(edges_maker *m, gsa_run run)
     m->edge_offset[m->view.rows] = m->view.edge_total;
 }
 
-const gsa_edges *edges_done(edges_maker *m, int32_t examples, int32_t row_kinds, const int64_t *first)
+const gsa_edges *edges_done(edges_maker *m, int32_t examples, int32_t row_kinds,
+                            const int64_t *first)
 {
     const int64_t whole[2] = { 0, m->view.rows };
     int64_t room = 0;
@@ -98,7 +99,8 @@ static int32_t pick(gsa_dice *dice, int64_t low, int64_t high)
 }
 
 /* A run that stays inside low..high-1, with both label ends inside 0..labels-1. */
-static void random_run(edges_maker *m, gsa_dice *dice, int32_t kind, int64_t low, int64_t high, int32_t longest)
+static void random_run(edges_maker *m, gsa_dice *dice, int32_t kind, int64_t low, int64_t high,
+                       int32_t longest)
 {
     gsa_run run = { .first = pick(dice, low, high - 1), .step = pick(dice, -3, 3), .kind = kind };
     run.label = m->view.labels > 0 ? pick(dice, 0, m->view.labels - 1) : 0;
@@ -107,12 +109,14 @@ static void random_run(edges_maker *m, gsa_dice *dice, int32_t kind, int64_t low
     for (run.count = 1; run.count < wanted; run.count++) {
         const int64_t next = run.first + (int64_t)run.count * run.step,
                       label = run.label + (int64_t)run.count * run.label_step;
-        if (next < low || next >= high || label < 0 || (label > 0 && label >= m->view.labels)) break;
+        if (next < low || next >= high || label < 0 || (label > 0 && label >= m->view.labels))
+            break;
     }
     edges_run(m, run);
 }
 
-static void random_row(edges_maker *m, gsa_dice *dice, const int64_t *base, int32_t examples, int32_t example)
+static void random_row(edges_maker *m, gsa_dice *dice, const int64_t *base, int32_t examples,
+                       int32_t example)
 {
     const int64_t style = gsa_between(dice, 0, 9);
     if (style == 0) return;
@@ -120,20 +124,26 @@ static void random_row(edges_maker *m, gsa_dice *dice, const int64_t *base, int3
         const int64_t *at = base + (int64_t)kind * (examples + 1) + example;
         const int64_t nodes = at[1] - at[0];
         if (nodes == 0) continue;
-        if (style == 1) edges_run(m, (gsa_run){ .first = (int32_t)at[0], .count = (int32_t)nodes, .step = 1, .kind = kind });
+        if (style == 1)
+            edges_run(
+                m, (gsa_run){
+                       .first = (int32_t)at[0], .count = (int32_t)nodes, .step = 1, .kind = kind });
         else
-            for (int64_t runs = gsa_between(dice, 0, 3); runs > 0; runs--) random_run(m, dice, kind, at[0], at[1], 9);
+            for (int64_t runs = gsa_between(dice, 0, 3); runs > 0; runs--)
+                random_run(m, dice, kind, at[0], at[1], 9);
     }
 }
 
-/* base[kind * (examples + 1) + example]: the first node; the last entry of a kind: its nodes in all. */
+/* base[kind * (examples + 1) + example]: the first node; the last entry of a kind: its nodes in
+ * all. */
 static int64_t *random_bases(gsa_dice *dice, int32_t kinds, int32_t examples, int64_t nodes)
 {
     int64_t *base = calloc((size_t)kinds * (size_t)(examples + 1) + 1, sizeof *base);
     if (base == NULL) abort();
     for (int32_t k = 0; k < kinds; k++) {
         int64_t *at = base + (int64_t)k * (examples + 1);
-        for (int32_t e = 0; e < examples; e++) at[e + 1] = at[e] + gsa_between(dice, 0, nodes / examples);
+        for (int32_t e = 0; e < examples; e++)
+            at[e + 1] = at[e] + gsa_between(dice, 0, nodes / examples);
     }
     return base;
 }
@@ -144,8 +154,10 @@ const gsa_edges *edges_random(edges_maker *m, gsa_dice *dice, edges_wish wish)
     int64_t *rows = random_bases(dice, wish.row_kinds, wish.examples, wish.nodes);
     int64_t part_rows[GSA_MAX_KINDS] = { 0 }, shift = 0;
     for (int32_t k = 1; k < wish.kinds && wish.equal_kinds; k++)
-        memcpy(source + (int64_t)k * (wish.examples + 1), source, (size_t)(wish.examples + 1) * sizeof *source);
-    for (int32_t k = 0; k < wish.kinds; k++) part_rows[k] = source[(int64_t)k * (wish.examples + 1) + wish.examples];
+        memcpy(source + (int64_t)k * (wish.examples + 1), source,
+               (size_t)(wish.examples + 1) * sizeof *source);
+    for (int32_t k = 0; k < wish.kinds; k++)
+        part_rows[k] = source[(int64_t)k * (wish.examples + 1) + wish.examples];
     edges_begin(m, wish.kinds, part_rows, wish.labels);
     for (int32_t d = 0; d < wish.row_kinds; d++) {
         int64_t *at = rows + (int64_t)d * (wish.examples + 1);
@@ -159,7 +171,8 @@ const gsa_edges *edges_random(edges_maker *m, gsa_dice *dice, edges_wish wish)
     }
     const gsa_edges *edges = edges_done(m, wish.examples, wish.row_kinds, rows);
     m->source_offset = source, m->view.source_scale = 1;
-    for (int32_t k = 0; k < wish.kinds; k++) m->view.source_offset[k] = source + (int64_t)k * (wish.examples + 1);
+    for (int32_t k = 0; k < wish.kinds; k++)
+        m->view.source_offset[k] = source + (int64_t)k * (wish.examples + 1);
     free(rows);
     return edges;
 }
@@ -167,9 +180,12 @@ const gsa_edges *edges_random(edges_maker *m, gsa_dice *dice, edges_wish wish)
 edges_list edges_expand(const gsa_edges *edges)
 {
     const size_t room = (size_t)edges->edge_total + 1;
-    edges_list list = {
-        0, malloc(room * sizeof(int64_t)), malloc(room * 4), malloc(room * 4), malloc(room * 4), malloc(room * 4)
-    };
+    edges_list list = { 0,
+                        malloc(room * sizeof(int64_t)),
+                        malloc(room * 4),
+                        malloc(room * 4),
+                        malloc(room * 4),
+                        malloc(room * 4) };
     if (!list.row || !list.kind || !list.source || !list.label || !list.k) abort();
     for (int64_t row = 0; row < edges->rows; row++) {
         int32_t k = 0;
@@ -214,8 +230,10 @@ gsa_edges edges_upload(gsa_backend *b, const gsa_edges *host)
     d.row_local = copied(b, host->row_local, host->rows, 4);
     d.block_offset = copied(b, host->block_offset, host->examples + 1, 8);
     for (int32_t k = 0; k < host->kinds; k++)
-        if (host->source_offset[k]) d.source_offset[k] = copied(b, host->source_offset[k], host->examples + 1, 8);
-    d.blocks = copied(b, host->blocks, host->block_offset[host->examples], (int64_t)sizeof(gsa_rows));
+        if (host->source_offset[k])
+            d.source_offset[k] = copied(b, host->source_offset[k], host->examples + 1, 8);
+    d.blocks =
+        copied(b, host->blocks, host->block_offset[host->examples], (int64_t)sizeof(gsa_rows));
     return d;
 }
 

@@ -1,5 +1,5 @@
-/* edges_of.h - makes gsa_edges for tests from a list of runs, at random or by hand, and puts them into a backend's memory.
- * Failures to allocate abort: this is test code. */
+/* edges_of.h - makes gsa_edges for tests from a list of runs, at random or by hand, and puts them
+ * into a backend's memory. Failures to allocate abort: this is test code. */
 #ifndef GSA_TEST_EDGES_OF_H
 #define GSA_TEST_EDGES_OF_H
 #include "kernels/backend.h"
@@ -16,17 +16,19 @@ typedef struct edges_maker {
     int64_t *source_offset; /* [kinds, examples+1], or NULL: edges_random tells it */
 } edges_maker;
 
-/* Rows come in order; every row belongs to the example and the place that edges_row is given. After the rows, edges_done
- * takes the blocks: examples x destination kinds, first[kind * (examples + 1) + example] = first row, or NULL for one
- * example of all rows. */
+/* Rows come in order; every row belongs to the example and the place that edges_row is given. After
+ * the rows, edges_done takes the blocks: examples x destination kinds, first[kind * (examples + 1)
+ * + example] = first row, or NULL for one example of all rows. */
 void edges_begin(edges_maker *maker, int32_t kinds, const int64_t *part_rows, int32_t labels);
 void edges_row(edges_maker *maker, int32_t example, int32_t local);
 void edges_run(edges_maker *maker, gsa_run run);
-const gsa_edges *edges_done(edges_maker *maker, int32_t examples, int32_t row_kinds, const int64_t *first);
+const gsa_edges *edges_done(edges_maker *maker, int32_t examples, int32_t row_kinds,
+                            const int64_t *first);
 void edges_free(edges_maker *maker);
 
-/* A random batch: examples with their own node counts, row kinds x source kinds, rows that are empty, hubs or a few runs
- * with steps -3..3; self loops and duplicates happen. At most `nodes` nodes of a kind in all. */
+/* A random batch: examples with their own node counts, row kinds x source kinds, rows that are
+ * empty, hubs or a few runs with steps -3..3; self loops and duplicates happen. At most `nodes`
+ * nodes of a kind in all. */
 typedef struct edges_wish {
     int32_t examples, kinds, row_kinds, labels;
     int64_t nodes;
@@ -34,7 +36,8 @@ typedef struct edges_wish {
 } edges_wish;
 const gsa_edges *edges_random(edges_maker *maker, gsa_dice *dice, edges_wish wish);
 
-/* Every edge by itself, in order: the tests' own expansion. Arrays of edge_total entries, freed by edges_list_free. */
+/* Every edge by itself, in order: the tests' own expansion. Arrays of edge_total entries, freed by
+ * edges_list_free. */
 typedef struct edges_list {
     int64_t total;
     int64_t *row;

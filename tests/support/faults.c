@@ -4,7 +4,9 @@
 #include <string.h>
 #include "support/thin.h"
 
-enum { MANY = 64 }; /* calls: under AddressSanitizer a longer sweep lets them fail once and for ever in turn */
+enum {
+    MANY = 64
+}; /* calls: under AddressSanitizer a longer sweep lets them fail once and for ever in turn */
 
 /* Counts the call; 1 when it has to fail. */
 static int fails(gsa_faults *f, int op)
@@ -72,7 +74,9 @@ static int64_t faulty_read(void *user, int file, void *buffer, int64_t bytes)
 
 static int64_t faulty_read_at(void *user, int file, void *buffer, int64_t bytes, int64_t offset)
 {
-    return fails(user, GSA_OP_READ) ? -1 : real()->read_at(NULL, file, buffer, shorter(user, bytes), offset);
+    return fails(user, GSA_OP_READ)
+               ? -1
+               : real()->read_at(NULL, file, buffer, shorter(user, bytes), offset);
 }
 
 static int64_t faulty_write(void *user, int file, const void *buffer, int64_t bytes)
@@ -124,7 +128,8 @@ static int faulty_kind(void *user, const char *path, int64_t *bytes)
     return fails(user, GSA_OP_KIND) ? -1 : real()->kind(NULL, path, bytes);
 }
 
-static int faulty_list(void *user, const char *path, int (*each)(void *context, const char *name), void *context)
+static int faulty_list(void *user, const char *path, int (*each)(void *context, const char *name),
+                       void *context)
 {
     return fails(user, GSA_OP_LIST) ? -1 : real()->list(NULL, path, each, context);
 }
@@ -198,8 +203,8 @@ int64_t gsa_faults_live(gsa_faults *faults)
     return live;
 }
 
-int gsa_faults_sweep(int op, int may_recover, gsa_status expected, gsa_status (*attempt)(gsa_faults *faults, void *context),
-                     void *context)
+int gsa_faults_sweep(int op, int may_recover, gsa_status expected,
+                     gsa_status (*attempt)(gsa_faults *faults, void *context), void *context)
 {
     gsa_faults faults;
     gsa_faults_start(&faults);
@@ -213,9 +218,11 @@ int gsa_faults_sweep(int op, int may_recover, gsa_status expected, gsa_status (*
             faults.fail[op] = n, faults.forever = forever;
             const gsa_status status = attempt(&faults, context);
             ck_assert_msg(status == expected || (may_recover && status == GSA_OK),
-                          "call %d of sort %d (forever %d): status %s", n, op, forever, gsa_status_name(status));
-            ck_assert_msg(gsa_faults_live(&faults) == 0, "call %d of sort %d (forever %d): %lld blocks and files are live",
-                          n, op, forever, (long long)gsa_faults_live(&faults));
+                          "call %d of sort %d (forever %d): status %s", n, op, forever,
+                          gsa_status_name(status));
+            ck_assert_msg(gsa_faults_live(&faults) == 0,
+                          "call %d of sort %d (forever %d): %lld blocks and files are live", n, op,
+                          forever, (long long)gsa_faults_live(&faults));
         }
     gsa_faults_rewind(&faults);
     ck_assert_int_eq(attempt(&faults, context), GSA_OK);

@@ -6,15 +6,19 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { GAP = 64 /* never handed out, between blocks; also the alignment */, SHUT = 2 << 20 /* a large page */ };
+enum {
+    GAP = 64 /* never handed out, between blocks; also the alignment */,
+    SHUT = 2 << 20 /* a large page */
+};
 
 typedef struct guard_block {
     int64_t at, bytes;
     int used;
 } guard_block;
 
-/* One reserved region; blocks cover 0..top in order. `top` never falls: 0..top is what is opened and shut, in large pages where the
- * system has them: most of the time of these tests is the system's, which goes through every page. */
+/* One reserved region; blocks cover 0..top in order. `top` never falls: 0..top is what is opened
+ * and shut, in large pages where the system has them: most of the time of these tests is the
+ * system's, which goes through every page. */
 typedef struct guard_state {
     gsa_backend *inner;
     const gsa_system *system;
@@ -44,17 +48,19 @@ static gsa_status closed(gsa_backend *b, gsa_status status)
     return status;
 }
 
-/* ---- memory: first fit in a list of blocks that stands outside the region ---- */
+/* ---- memory: first fit in a list of blocks that stands outside the region ------------------ */
 
 static int insert_block(guard_state *s, int64_t place, guard_block block)
 {
     if (s->count == s->room) {
-        guard_block *more = gsa_resize(s->system, s->blocks, (size_t)s->room * 2 + 64, sizeof *more);
+        guard_block *more =
+            gsa_resize(s->system, s->blocks, (size_t)s->room * 2 + 64, sizeof *more);
         if (more == NULL) return 0;
         s->blocks = more;
         s->room = s->room * 2 + 64;
     }
-    memmove(s->blocks + place + 1, s->blocks + place, (size_t)(s->count - place) * sizeof *s->blocks);
+    memmove(s->blocks + place + 1, s->blocks + place,
+            (size_t)(s->count - place) * sizeof *s->blocks);
     s->blocks[place] = block;
     s->count++;
     return 1;
@@ -62,7 +68,8 @@ static int insert_block(guard_state *s, int64_t place, guard_block block)
 
 static void remove_block(guard_state *s, int64_t place)
 {
-    memmove(s->blocks + place, s->blocks + place + 1, (size_t)(s->count - place - 1) * sizeof *s->blocks);
+    memmove(s->blocks + place, s->blocks + place + 1,
+            (size_t)(s->count - place - 1) * sizeof *s->blocks);
     s->count--;
 }
 
@@ -82,7 +89,8 @@ static int raise_top(guard_state *s, int64_t need)
 static void *take(guard_state *s, int64_t place, int64_t need)
 {
     const guard_block found = s->blocks[place];
-    if (found.bytes > need && !insert_block(s, place + 1, (guard_block){ found.at + need, found.bytes - need, 0 }))
+    if (found.bytes > need &&
+        !insert_block(s, place + 1, (guard_block){ found.at + need, found.bytes - need, 0 }))
         return NULL;
     s->blocks[place] = (guard_block){ found.at, need, 1 };
     return s->base + found.at;
@@ -91,7 +99,8 @@ static void *take(guard_state *s, int64_t place, int64_t need)
 static void *guard_alloc(gsa_backend *b, int64_t bytes)
 {
     guard_state *s = b->state;
-    const int64_t need = bytes < 0 || bytes > s->reserved ? s->reserved + 1 : (bytes + GAP - 1) / GAP * GAP + GAP;
+    const int64_t need =
+        bytes < 0 || bytes > s->reserved ? s->reserved + 1 : (bytes + GAP - 1) / GAP * GAP + GAP;
     void *at = NULL;
     for (int64_t i = 0; i < s->count && at == NULL; i++)
         if (!s->blocks[i].used && s->blocks[i].bytes >= need) at = take(s, i, need);
@@ -108,7 +117,8 @@ static void *guard_alloc(gsa_backend *b, int64_t bytes)
 
 static void join_with_next(guard_state *s, int64_t place)
 {
-    if (place < 0 || place + 1 >= s->count || s->blocks[place].used || s->blocks[place + 1].used) return;
+    if (place < 0 || place + 1 >= s->count || s->blocks[place].used || s->blocks[place + 1].used)
+        return;
     s->blocks[place].bytes += s->blocks[place + 1].bytes;
     remove_block(s, place + 1);
 }
@@ -124,7 +134,8 @@ static void guard_free(gsa_backend *b, void *at)
         if (s->blocks[middle].at <= offset) low = middle;
         else high = middle;
     }
-    if (s->count == 0 || s->blocks[low].at != offset || !s->blocks[low].used) abort(); /* not from guard_alloc, or twice */
+    if (s->count == 0 || s->blocks[low].at != offset || !s->blocks[low].used)
+        abort(); /* not from guard_alloc, or twice */
     s->blocks[low].used = 0;
     join_with_next(s, low);
     join_with_next(s, low - 1);
@@ -141,13 +152,13 @@ static void guard_release(gsa_backend *b)
     gsa_release(system, b);
 }
 
-/* ---- every op: open, call ref, shut ---- */
+/* ---- every op: open, call ref, shut -------------------------------------------------------- */
 
-#define GUARD(op, parameters, arguments)                                                                                    \
-    static gsa_status guard_##op parameters                                                                                 \
-    {                                                                                                                       \
-        gsa_backend *const in = opened(b);                                                                                  \
-        return closed(b, in->op arguments);                                                                                 \
+#define GUARD(op, parameters, arguments)                                                           \
+    static gsa_status guard_##op parameters                                                        \
+    {                                                                                              \
+        gsa_backend *const in = opened(b);                                                         \
+        return closed(b, in->op arguments);                                                        \
     }
 
 GSA_BACKEND_CALLS(GUARD)
@@ -160,7 +171,8 @@ static void fill(gsa_backend *b)
 #undef FILL
 }
 
-gsa_status gsa_backend_guard(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error)
+gsa_status gsa_backend_guard(const gsa_system *system, int real, int threads, gsa_backend **backend,
+                             gsa_error *error)
 {
     gsa_backend *inner;
     const gsa_status status = gsa_backend_ref(system, real, threads, &inner, error);
@@ -169,7 +181,8 @@ gsa_status gsa_backend_guard(const gsa_system *system, int real, int threads, gs
     gsa_backend *b = gsa_alloc_zero(system, 1, sizeof *b);
     guard_state *s = gsa_alloc_zero(system, 1, sizeof *s);
     const int64_t reserved = INT64_C(1) << 34;
-    char *whole = mmap(NULL, (size_t)reserved + SHUT, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *whole = mmap(NULL, (size_t)reserved + SHUT, PROT_NONE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (b == NULL || s == NULL || whole == MAP_FAILED) {
         if (whole != MAP_FAILED) munmap(whole, (size_t)reserved + SHUT);
         gsa_release(system, b);
@@ -184,7 +197,8 @@ gsa_status gsa_backend_guard(const gsa_system *system, int real, int threads, gs
                         .whole = whole,
                         .reserved = reserved,
                         .page = sysconf(_SC_PAGESIZE) };
-    madvise(s->base, (size_t)reserved, MADV_HUGEPAGE); /* where the system has none, pages are small */
+    madvise(s->base, (size_t)reserved,
+            MADV_HUGEPAGE); /* where the system has none, pages are small */
     b->state = s;
     b->name = "guard";
     b->shares_host_memory = 0;
@@ -193,18 +207,22 @@ gsa_status gsa_backend_guard(const gsa_system *system, int real, int threads, gs
     return GSA_OK;
 }
 
-gsa_status gsa_test_backend(const gsa_system *system, int real, int threads, gsa_backend **backend, gsa_error *error)
+gsa_status gsa_test_backend(const gsa_system *system, int real, int threads, gsa_backend **backend,
+                            gsa_error *error)
 {
     const char *name = getenv("GSA_TEST_BACKEND");
     if (name == NULL || name[0] == 0 || strcmp(name, "ref") == 0)
         return gsa_backend_ref(system, real, threads, backend, error);
     if (strcmp(name, "guard") == 0) return gsa_backend_guard(system, real, threads, backend, error);
     for (int level = GSA_CPU_PLAIN; level <= GSA_CPU_NEON; level++) {
-        static const char *const levels[] = { "best", "plain", "avx2", "avx512", "emulated", "neon" };
+        static const char *const levels[] = {
+            "best", "plain", "avx2", "avx512", "emulated", "neon"
+        };
         if (strcmp(name, levels[level]) != 0) continue;
         return real == GSA_F32 ? gsa_backend_cpu(system, level, threads, backend, error)
                                : gsa_backend_ref(system, real, threads, backend, error);
     }
-    return gsa_fail(error, GSA_ERR_ARGUMENT,
-                    "GSA_TEST_BACKEND=%s: expected ref, guard, plain, avx2, avx512, emulated or neon", name);
+    return gsa_fail(
+        error, GSA_ERR_ARGUMENT,
+        "GSA_TEST_BACKEND=%s: expected ref, guard, plain, avx2, avx512, emulated or neon", name);
 }

@@ -3,9 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Check tells its parent of every assertion that holds, a message each, to say behind which one a test crashed: loops over many values did little
- * else. Here (the linker wraps the function) a thread tells of the first so many at a line, then of one in so many; those that fail are told
- * as before. */
+/* Check tells its parent of every assertion that holds, a message each, to say behind which one a
+ * test crashed: loops over many values did little else. Here (the linker wraps the function) a
+ * thread tells of the first so many at a line, then of one in so many; those that fail are told as
+ * before. */
 void __real__mark_point(const char *file, int line);
 void __wrap__mark_point(const char *file, int line);
 void __wrap__mark_point(const char *file, int line)
@@ -27,12 +28,16 @@ static int compare_cases(const gsa_case *cases, int count, int argc, char **argv
     for (int c = 0; c < count; c++) {
         int listed = 0;
         for (int a = 2; a < argc; a++) listed |= strcmp(cases[c].name, argv[a]) == 0;
-        if (!listed) wrong = 1, fprintf(stderr, "case '%s' is in the program but not in CMakeLists.txt\n", cases[c].name);
+        if (!listed)
+            wrong = 1, fprintf(stderr, "case '%s' is in the program but not in CMakeLists.txt\n",
+                               cases[c].name);
     }
     for (int a = 2; a < argc; a++) {
         int known = 0;
         for (int c = 0; c < count; c++) known |= strcmp(cases[c].name, argv[a]) == 0;
-        if (!known) wrong = 1, fprintf(stderr, "case '%s' is in CMakeLists.txt but not in the program\n", argv[a]);
+        if (!known)
+            wrong = 1,
+            fprintf(stderr, "case '%s' is in CMakeLists.txt but not in the program\n", argv[a]);
     }
     printf("%d cases listed\n", count);
     return wrong || count == 0;
@@ -42,7 +47,8 @@ static int compare_cases(const gsa_case *cases, int count, int argc, char **argv
 static int gsa_machine_has(const char *backend)
 {
 #if defined __x86_64__
-    if (backend && strcmp(backend, "avx2") == 0) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (backend && strcmp(backend, "avx2") == 0)
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     const int wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
     if (backend && strcmp(backend, "avx512") == 0) return wide;

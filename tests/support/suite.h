@@ -2,11 +2,11 @@
  *
  *   START_TEST(empty_row_gives_zero) { ... } END_TEST
  *   static const gsa_test rows[] = { GSA_TEST(empty_row_gives_zero), ... };
- *   int main(int argc, char **argv) {
- *       static const gsa_case cases[] = { GSA_CASE("rows", rows, 30), ... };
- *       return gsa_run_suite("attend", cases, GSA_COUNT(cases), argc, argv);
+ *   int main(int argc, char **argv) { static const gsa_case cases[] = { GSA_CASE("rows", rows, 30),
+ *   ... }; return gsa_run_suite("attend", cases, GSA_COUNT(cases), argc, argv);
  *   }
- * Each test runs in a forked child (CK_FORK=no turns that off); nothing multi-threaded may run before the fork. */
+ * Each test runs in a forked child (CK_FORK=no turns that off); nothing multi-threaded may run
+ * before the fork. */
 #ifndef GSA_TEST_SUITE_H
 #define GSA_TEST_SUITE_H
 #include <check.h>
@@ -25,12 +25,21 @@ typedef struct gsa_case {
     double timeout; /* seconds for one test */
 } gsa_case;
 #define GSA_COUNT(a) ((int)(sizeof(a) / sizeof(*(a))))
-#define GSA_TEST(f) { &f##_ttest, 1 }
-#define GSA_LOOP(f, n) { &f##_ttest, n }
-#define GSA_CASE(name, tests, timeout) { name, tests, GSA_COUNT(tests), timeout }
+#define GSA_TEST(f)                                                                                \
+    {                                                                                              \
+        &f##_ttest, 1                                                                              \
+    }
+#define GSA_LOOP(f, n)                                                                             \
+    {                                                                                              \
+        &f##_ttest, n                                                                              \
+    }
+#define GSA_CASE(name, tests, timeout)                                                             \
+    {                                                                                              \
+        name, tests, GSA_COUNT(tests), timeout                                                     \
+    }
 
-/* Runs the cases that CK_RUN_CASE selects (all without it); 0 when all passed and at least one ran. `--cases a b ...`
- * compares the names with the table instead. */
+/* Runs the cases that CK_RUN_CASE selects (all without it); 0 when all passed and at least one ran.
+ * `--cases a b ...` compares the names with the table instead. */
 int gsa_run_suite(const char *name, const gsa_case *cases, int count, int argc, char **argv);
 
 #endif

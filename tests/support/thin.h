@@ -1,5 +1,6 @@
-/* thin.h - tables of values that are run in part under AddressSanitizer, which takes 5 to 10 times as long and looks at memory: many rows of
- * such a table touch the same. Without it every row is run. */
+/* thin.h - tables of values that are run in part under AddressSanitizer, which takes 5 to 10 times
+ * as long and looks at memory: many rows of such a table touch the same. Without it every row is
+ * run. */
 #ifndef GSA_TEST_THIN_H
 #define GSA_TEST_THIN_H
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- scripted ------------------------------------------------------------------------------------------------------- */
+/* ---- scripted ------------------------------------------------------------------------------ */
 
 static void scripted_describe(const void *self, gsa_describer *describer)
 {
@@ -22,7 +22,7 @@ const gsa_topology gsa_scripted = { .abi = GSA_ABI,
                                     .describe = scripted_describe,
                                     .emit = scripted_emit };
 
-/* ---- random: schema ------------------------------------------------------------------------------------------------- */
+/* ---- random: schema ------------------------------------------------------------------------ */
 
 static const char *const kind_names[] = { "token", "relay", "span", "word", "copy", "memory" };
 static const char *const phase_names[] = { "first", "second", "third", "fourth", "fifth", "sixth" };
@@ -37,9 +37,13 @@ static uint64_t random_mask(gsa_dice *dice, uint64_t among)
 static void make_phase(gsa_toy *toy, gsa_dice *dice, int p, int32_t when, uint64_t destinations)
 {
     gsa_phase *x = &toy->phase[p];
-    *x = (gsa_phase){ .struct_size = sizeof *x, .when = when, .destinations = destinations, .name = phase_names[p] };
-    x->aggregate = (int32_t)gsa_between(dice, GSA_ATTEND, p == 0 || when == GSA_ONCE ? GSA_MEAN : GSA_NONE);
-    static const int32_t updates[] = { GSA_SUBLAYER, GSA_RELU_NORM, GSA_NORM, GSA_LINEAR, GSA_ASSIGN };
+    *x = (gsa_phase){
+        .struct_size = sizeof *x, .when = when, .destinations = destinations, .name = phase_names[p]
+    };
+    x->aggregate =
+        (int32_t)gsa_between(dice, GSA_ATTEND, p == 0 || when == GSA_ONCE ? GSA_MEAN : GSA_NONE);
+    static const int32_t updates[] = { GSA_SUBLAYER, GSA_RELU_NORM, GSA_NORM, GSA_LINEAR,
+                                       GSA_ASSIGN };
     x->update = x->aggregate == GSA_NONE ? GSA_FFN : updates[gsa_between(dice, 0, 4)];
     if (x->aggregate == GSA_NONE) return;
     x->empty = (int32_t)gsa_between(dice, GSA_EMPTY_DEFAULT, GSA_KEEP_EMPTY);
@@ -66,7 +70,8 @@ void gsa_toy_make(gsa_toy *toy, uint64_t seed)
         if (start != GSA_COPY && start != GSA_MEMORY) written |= UINT64_C(1) << k;
         if (start == GSA_BY_PHASE) by_phase |= UINT64_C(1) << k;
     }
-    for (int p = 0; p < toy->phases; p++) make_phase(toy, &dice, p, GSA_EACH_LAYER, random_mask(&dice, written));
+    for (int p = 0; p < toy->phases; p++)
+        make_phase(toy, &dice, p, GSA_EACH_LAYER, random_mask(&dice, written));
     if (by_phase) make_phase(toy, &dice, toy->phases++, GSA_ONCE, by_phase);
 }
 
@@ -81,7 +86,7 @@ static void toy_describe(const void *self, gsa_describer *d)
     d->summary(d, toy->kinds - 1, GSA_SUMMARY_NODE, 0.5);
 }
 
-/* ---- random: edges -------------------------------------------------------------------------------------------------- */
+/* ---- random: edges ------------------------------------------------------------------------- */
 
 typedef struct emission {
     const gsa_toy *toy;
@@ -101,15 +106,18 @@ static void keep(gsa_toy_log *log, gsa_toy_edge edge)
     log->at[log->count++] = edge;
 }
 
-static void say_run(emission *e, int p, int from_kind, int64_t first, int64_t count, int64_t step, int to_kind, int64_t to,
-                    int32_t label, int32_t label_step)
+static void say_run(emission *e, int p, int from_kind, int64_t first, int64_t count, int64_t step,
+                    int to_kind, int64_t to, int32_t label, int32_t label_step)
 {
-    e->emitter->run(e->emitter, p, gsa_at(from_kind, first), count, step, gsa_at(to_kind, to), label, label_step);
+    e->emitter->run(e->emitter, p, gsa_at(from_kind, first), count, step, gsa_at(to_kind, to),
+                    label, label_step);
     for (int64_t i = 0; e->toy->log && i < count; i++)
-        keep(e->toy->log, (gsa_toy_edge){ p, to_kind, from_kind, (int32_t)(label + i * label_step), to, first + i * step });
+        keep(e->toy->log, (gsa_toy_edge){ p, to_kind, from_kind, (int32_t)(label + i * label_step),
+                                          to, first + i * step });
 }
 
-/* Some runs into one row; about half go on where the run before ended, so that they can be joined. */
+/* Some runs into one row; about half go on where the run before ended, so that they can be
+ * joined. */
 static void say_row(emission *e, int p, int to_kind, int64_t to)
 {
     const gsa_phase *x = &e->toy->phase[p];
@@ -122,12 +130,16 @@ static void say_row(emission *e, int p, int to_kind, int64_t to)
         if (go_on) kind = next_kind;
         const int64_t part = e->nodes[kind] * scale;
         if (!(x->sources >> kind & 1) || part == 0) continue;
-        int64_t first = go_on ? next : gsa_between(&e->dice, 0, part - 1), count = gsa_between(&e->dice, 0, 5);
+        int64_t first = go_on ? next : gsa_between(&e->dice, 0, part - 1),
+                count = gsa_between(&e->dice, 0, 5);
         int64_t step = go_on || gsa_between(&e->dice, 0, 1) ? 1 : gsa_between(&e->dice, -2, 2);
-        int64_t label = go_on ? next_label : gsa_between(&e->dice, 0, labels - 1), label_step = gsa_between(&e->dice, -1, 1);
+        int64_t label = go_on ? next_label : gsa_between(&e->dice, 0, labels - 1),
+                label_step = gsa_between(&e->dice, -1, 1);
         if (first >= part || label < 0 || label >= labels) continue;
-        while (count > 0 && (first + (count - 1) * step < 0 || first + (count - 1) * step >= part)) count--;
-        if (label + (count - 1) * label_step < 0 || label + (count - 1) * label_step >= labels) label_step = 0;
+        while (count > 0 && (first + (count - 1) * step < 0 || first + (count - 1) * step >= part))
+            count--;
+        if (label + (count - 1) * label_step < 0 || label + (count - 1) * label_step >= labels)
+            label_step = 0;
         say_run(e, p, kind, first, count, step, to_kind, to, (int32_t)label, (int32_t)label_step);
         next = count > 0 && step == 1 ? first + count : -1;
         next_label = label + count * label_step, next_kind = kind;
@@ -142,7 +154,8 @@ static void say_phase(emission *e, int p)
     for (int pass = 0; pass <= e->toy->shuffled; pass++)
         for (int k = 0; k < e->toy->kinds; k++)
             for (int64_t i = 0; (x->destinations >> k & 1) && i < e->nodes[k] * scale; i++) {
-                const int64_t to = e->toy->shuffled ? gsa_between(&e->dice, 0, e->nodes[k] * scale - 1) : i;
+                const int64_t to =
+                    e->toy->shuffled ? gsa_between(&e->dice, 0, e->nodes[k] * scale - 1) : i;
                 say_row(e, p, k, to);
             }
 }
@@ -151,7 +164,8 @@ static void toy_emit(const void *self, const gsa_example *x, gsa_emitter *emitte
 {
     const gsa_toy *toy = self;
     emission e = { .toy = toy, .emitter = emitter, .heads = x->heads };
-    e.dice.state = gsa_random(toy->seed, (uint64_t)x->length, (uint64_t)x->memory_length * 64 + (uint64_t)x->heads);
+    e.dice.state = gsa_random(toy->seed, (uint64_t)x->length,
+                              (uint64_t)x->memory_length * 64 + (uint64_t)x->heads);
     if (toy->log) toy->log->count = 0;
     for (int k = 0; k < toy->kinds; k++) {
         const int32_t start = toy->kind[k].start;
@@ -165,8 +179,10 @@ static void toy_emit(const void *self, const gsa_example *x, gsa_emitter *emitte
     for (int p = 0; p < toy->phases; p++) say_phase(&e, p);
     int kind = toy->kinds - 1;
     if (e.nodes[kind] == 0) kind = 0;
-    if (e.nodes[kind] > 0) emitter->summary(emitter, gsa_at(kind, gsa_between(&e.dice, 0, e.nodes[kind] - 1)));
-    for (int64_t i = 0; i < e.nodes[0]; i++) emitter->place(emitter, gsa_at(0, i), (int)i % 3, i, i);
+    if (e.nodes[kind] > 0)
+        emitter->summary(emitter, gsa_at(kind, gsa_between(&e.dice, 0, e.nodes[kind] - 1)));
+    for (int64_t i = 0; i < e.nodes[0]; i++)
+        emitter->place(emitter, gsa_at(0, i), (int)i % 3, i, i);
 }
 
 const gsa_topology gsa_random_toy = { .abi = GSA_ABI,
@@ -178,6 +194,8 @@ const gsa_topology gsa_random_toy = { .abi = GSA_ABI,
 
 gsa_example gsa_toy_example(int32_t length, int32_t memory_length, int32_t heads)
 {
-    return (
-        gsa_example){ .struct_size = sizeof(gsa_example), .length = length, .memory_length = memory_length, .heads = heads };
+    return (gsa_example){ .struct_size = sizeof(gsa_example),
+                          .length = length,
+                          .memory_length = memory_length,
+                          .heads = heads };
 }

@@ -27,24 +27,27 @@ static void write_fixtures(void)
 {
     static const char text_recipe[] =
         "[task]\nname = text_classification\n[model]\nencoder = ring\nhidden = 8\nheads = 2\n"
-        "[train]\nepochs = 2\nbatch = 4\nreport_every = 1\n[data]\ntrain = train.tsv\ndev = dev.tsv\n"
+        "[train]\nepochs = 2\nbatch = 4\nreport_every = 1\n[data]\ntrain = train.tsv\ndev = "
+        "dev.tsv\n"
         "test = dev.tsv\n";
     static const char sum_recipe[] =
         "[task]\nname = masked_summation\nn = 8\nk = 2\nd = 3\ntrain = 64\ndev = 16\ntest = 16\n"
         "[model]\nencoder = star\nhidden = 8\nheads = 2\n[train]\nepochs = 2\nbatch = 16\n";
     gsa_cli_write("text.ini", text_recipe);
     gsa_cli_write("sum.ini", sum_recipe);
-    gsa_cli_write("train.tsv",
-                  "pos\tgood film\nneg\tbad film\npos\ta very good film\nneg\ta bad one\npos\tgood\nneg\tbad\n");
+    gsa_cli_write("train.tsv", "pos\tgood film\nneg\tbad film\npos\ta very good film\nneg\ta bad "
+                               "one\npos\tgood\nneg\tbad\n");
     gsa_cli_write("dev.tsv", "pos\tgood one\nneg\tbad bad film\n");
-    gsa_cli_write("pairs.ini", "[task]\nname = sentence_pairs\n[model]\nencoder = ring\nhidden = 8\nheads = 2\n[train]\n"
-                               "epochs = 1\n[data]\ntrain = pairs.tsv\n");
+    gsa_cli_write(
+        "pairs.ini",
+        "[task]\nname = sentence_pairs\n[model]\nencoder = ring\nhidden = 8\nheads = 2\n[train]\n"
+        "epochs = 1\n[data]\ntrain = pairs.tsv\n");
     gsa_cli_write("pairs.tsv", "yes\ta b\tb\nno\ta b\tc\n");
-    gsa_cli_write("pairs.jsonl",
-                  "{\"gold_label\": \"yes\", \"sentence1\": \"a\", \"sentence2\": \"a\"}\n{\"gold_label\": 1.5}\n");
-    gsa_cli_write("nodes.ini",
-                  "[task]\nname = node_classification\n[model]\nencoder = ring\nhidden = 8\nheads = 2\n[train]\n"
-                  "epochs = 1\nbatch = 1\n[data]\ntrain = nodes.tsv\n");
+    gsa_cli_write("pairs.jsonl", "{\"gold_label\": \"yes\", \"sentence1\": \"a\", \"sentence2\": "
+                                 "\"a\"}\n{\"gold_label\": 1.5}\n");
+    gsa_cli_write("nodes.ini", "[task]\nname = node_classification\n[model]\nencoder = "
+                               "ring\nhidden = 8\nheads = 2\n[train]\n"
+                               "epochs = 1\nbatch = 1\n[data]\ntrain = nodes.tsv\n");
     gsa_cli_write("nodes.tsv", "0\ttrain\tx\t0:1\n1\ttrain\ty\t1:one\n");
     gsa_cli_write("ragged.tsv", "pos\tgood film\nneg\tbad film\nno tab here\n");
     gsa_cli_write("unseen.tsv", "pos\tgood\nmeh\tso so\n");
@@ -60,7 +63,8 @@ static void write_fixtures(void)
     gsa_cli_write("open.ini", "[task\nn = 5\n");
     gsa_cli_write("utf8.ini", "[task]\nname = \xc3\n");
     gsa_cli_write("topology.ini", "[task]\nname = masked_summation\n[model]\nencoder = sart*2\n");
-    gsa_cli_write("sections.ini", "[task]\nname = masked_summation\n[encoder.1]\ntopology = window\nwidth = 0\n");
+    gsa_cli_write("sections.ini",
+                  "[task]\nname = masked_summation\n[encoder.1]\ntopology = window\nwidth = 0\n");
     gsa_cli_write("noencoder.ini", "[task]\nname = masked_summation\n");
     ck_assert_int_eq(mkdir("folder.dot", 0777), 0);
 }
@@ -165,7 +169,8 @@ void gsa_cli_run_on_terminal(const char *const *args, int columns, gsa_ran *ran)
     char shown[GSA_CLI_TEXT];
     size_t used = 0;
     const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
-    ck_assert_msg(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0, "no terminal can be made");
+    ck_assert_msg(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0,
+                  "no terminal can be made");
     const int held = open(ptsname(terminal), O_RDWR | O_NOCTTY);
     ck_assert_int_ge(held, 0);
     const struct winsize size = { .ws_row = 24, .ws_col = (unsigned short)columns };
@@ -173,7 +178,8 @@ void gsa_cli_run_on_terminal(const char *const *args, int columns, gsa_ran *ran)
     const pid_t child = start(args, "/dev/null", "out.txt", ptsname(terminal));
     close(held);
     for (ssize_t got = 1; got > 0 && used<sizeof shown - 1; used += got> 0 ? (size_t)got : 0)
-        got = read(terminal, shown + used, sizeof shown - 1 - used); /* fails once nobody has it open */
+        got = read(terminal, shown + used,
+                   sizeof shown - 1 - used); /* fails once nobody has it open */
     shown[used] = 0;
     close(terminal);
     gsa_cli_wait(child, ran);

@@ -24,11 +24,12 @@ void gsa_cli_run(const char *const *args, const char *input, gsa_ran *ran);
 pid_t gsa_cli_start(const char *const *args);
 void gsa_cli_wait(pid_t child, gsa_ran *ran);
 
-/* With a terminal of so many columns as stderr; what it shows is in ran->err, line ends as CR LF. */
+/* With a terminal of so many columns as stderr; what it shows is in ran->err, line ends as CR
+ * LF. */
 void gsa_cli_run_on_terminal(const char *const *args, int columns, gsa_ran *ran);
 
-/* Every path under the folder with its size, sorted, in one text that the caller frees: equal before and after means nothing was
- * written, left or removed. */
+/* Every path under the folder with its size, sorted, in one text that the caller frees: equal
+ * before and after means nothing was written, left or removed. */
 char *gsa_cli_listing(void);
 
 #endif

@@ -1,4 +1,5 @@
-/* dependency - a plugin for tests: each token reads itself, its head and its dependents, as the data's column `head` says. */
+/* dependency - a plugin for tests: each token reads itself, its head and its dependents, as the
+ * data's column `head` says. */
 #include <gsa/column.h>
 #include <gsa/topology.h>
 #include <stdio.h>
@@ -55,8 +56,8 @@ static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
         const gsa_slice value = x->column[*place][i];
         const int64_t head = head_of(value, x->length);
         char sentence[160];
-        snprintf(sentence, sizeof sentence, "the head of token %lld is '%.*s', expected 0 to %d", (long long)i + 1,
-                 (int)(value.bytes < 60 ? value.bytes : 60), value.at, x->length);
+        snprintf(sentence, sizeof sentence, "the head of token %lld is '%.*s', expected 0 to %d",
+                 (long long)i + 1, (int)(value.bytes < 60 ? value.bytes : 60), value.at, x->length);
         if (head < 0) e->fail(e, sentence);
         if (head < 0) return;
         gsa_edge(e, 0, gsa_at(0, i), gsa_at(0, i), SELF);

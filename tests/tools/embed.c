@@ -1,4 +1,5 @@
-/* embed.c - a program outside the project: counts a star's edges and asks what multiplies, through the installed headers. */
+/* embed.c - a program outside the project: counts a star's edges and asks what multiplies, through
+ * the installed headers. */
 #include <stdio.h>
 #include "gsa/tape.h"
 #include "topologies/pattern.h"
@@ -15,9 +16,11 @@ int main(void)
     gsa_tape *tape = NULL;
     int keys = 0;
     const gsa_example example = { .struct_size = sizeof example, .length = 10, .heads = 1 };
-    if (gsa_registry_create(NULL, &registry, &error) || gsa_pattern_create(registry, "star", NULL, 0, &pattern, &error) ||
+    if (gsa_registry_create(NULL, &registry, &error) ||
+        gsa_pattern_create(registry, "star", NULL, 0, &pattern, &error) ||
         gsa_pattern_instance(pattern, NULL, &example, NULL, 0, &instance, &error) ||
-        gsa_backend_ref(NULL, GSA_F32, 1, &backend, &error) || gsa_tape_create(NULL, backend, &tape, &error)) {
+        gsa_backend_ref(NULL, GSA_F32, 1, &backend, &error) ||
+        gsa_tape_create(NULL, backend, &tape, &error)) {
         fprintf(stderr, "%s\n", error.text);
         return 1;
     }
@@ -27,8 +30,8 @@ int main(void)
         gsa_instance_edges(instance, p, &view);
         edges += view.edge_total;
     }
-    printf("%s, %lld edges, %s, %s recipe keys\n", gsa_pattern_text(pattern), edges, gsa_gemm_library(),
-           gsa_recipe_keys(&keys) && keys > 0 ? "with" : "without");
+    printf("%s, %lld edges, %s, %s recipe keys\n", gsa_pattern_text(pattern), edges,
+           gsa_gemm_library(), gsa_recipe_keys(&keys) && keys > 0 ? "with" : "without");
     gsa_tape_release(tape);
     gsa_backend_release(backend);
     gsa_instance_release(instance);

@@ -1,4 +1,5 @@
-/* pairs - a plugin for tests: every token reads its partner 0-1, 2-3, ... (a last odd token reads itself). */
+/* pairs - a plugin for tests: every token reads its partner 0-1, 2-3, ... (a last odd token reads
+ * itself). */
 #include <gsa/topology.h>
 
 static void describe(const void *self, gsa_describer *d)

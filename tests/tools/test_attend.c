@@ -1,4 +1,5 @@
-/* test_attend.c - gsa attend, and what gsa graph draws of whole stacks: what comes out, and what is said when asked wrongly. */
+/* test_attend.c - gsa attend, and what gsa graph draws of whole stacks: what comes out, and what is
+ * said when asked wrongly. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,8 @@ static gsa_ran ran;
 static void run(const char *const *args)
 {
     gsa_cli_run(args, NULL, &ran);
-    ck_assert_msg(ran.signal == 0 && ran.code == 0, "exit code %d, signal %d: %s", ran.code, ran.signal, ran.err);
+    ck_assert_msg(ran.signal == 0 && ran.code == 0, "exit code %d, signal %d: %s", ran.code,
+                  ran.signal, ran.err);
 }
 
 /* Exit code 2, one line on stderr that holds the fragment, nothing on stdout, no file made. */
@@ -23,7 +25,8 @@ static void refuse(const char *const *args, const char *fragment)
     char *before = gsa_cli_listing();
     gsa_cli_run(args, NULL, &ran);
     char *after = gsa_cli_listing();
-    ck_assert_msg(ran.signal == 0 && ran.code == 2, "exit code %d, signal %d: %s", ran.code, ran.signal, ran.err);
+    ck_assert_msg(ran.signal == 0 && ran.code == 2, "exit code %d, signal %d: %s", ran.code,
+                  ran.signal, ran.err);
     ck_assert_msg(strstr(ran.err, fragment) != NULL, "'%s', expected '%s'", ran.err, fragment);
     ck_assert_str_eq(ran.out, "");
     ck_assert_str_eq(before, after);
@@ -33,21 +36,24 @@ static void refuse(const char *const *args, const char *fragment)
 static void train(void)
 {
     gsa_cli_enter();
-    run(ARGS("train", "text.ini", "--quiet", "--threads", "1", "--set", "model.encoder=star,full:clip=2+ring", "--out",
-             "text"));
-    run(ARGS("train", "sum.ini", "--quiet", "--threads", "1", "--set", "model.encoder=star*2", "--out", "sum"));
+    run(ARGS("train", "text.ini", "--quiet", "--threads", "1", "--set",
+             "model.encoder=star,full:clip=2+ring", "--out", "text"));
+    run(ARGS("train", "sum.ini", "--quiet", "--threads", "1", "--set", "model.encoder=star*2",
+             "--out", "sum"));
 }
 
-/* ---- attend ---------------------------------------------------------------------------------------------------------------- */
+/* ---- attend -------------------------------------------------------------------------------- */
 
-/* Sums of a key over the in-edges of each (node, layer, phase) that has some: all 1. Returns how many there are. */
+/* Sums of a key over the in-edges of each (node, layer, phase) that has some: all 1. Returns how
+ * many there are. */
 static int check_sums(const char *document, const char *key)
 {
     enum { NODES = 64, LAYERS = 4, PHASES = 8 };
     static double sum[NODES][LAYERS][PHASES];
     int64_t count, same;
     xml_edge *edge = xml_edges(document, &count);
-    double *weight = xml_numbers(document, key, &same), *layer = xml_numbers(document, "e_layer", &same);
+    double *weight = xml_numbers(document, key, &same),
+           *layer = xml_numbers(document, "e_layer", &same);
     int groups = 0;
     memset(sum, 0, sizeof sum);
     ck_assert_int_eq(count, same);
@@ -70,11 +76,13 @@ START_TEST(a_text_is_looked_at)
     ck_assert_ptr_nonnull(strstr(ran.err, "words that the model does not know: '<good>'\n"));
     ck_assert_ptr_nonnull(strstr(ran.err, "layer 1, full.attend: 'a' reads "));
     ck_assert_ptr_nonnull(strstr(ran.err, "layer 1, ring.attend: "));
-    char *text = gsa_cli_read("a.graphml"), *label = xml_data(text, "v_label", 1), *spec = xml_data(text, "g_spec", 0);
+    char *text = gsa_cli_read("a.graphml"), *label = xml_data(text, "v_label", 1),
+         *spec = xml_data(text, "g_spec", 0);
     ck_assert_str_eq(label, "<good>");
     ck_assert_str_eq(spec, "star*1,full:clip=2+ring*1");
     /* star without its relay's update, which is read by nobody: 3 nodes; full and ring: 3 each */
-    for (int w = 0; w < 3; w++) ck_assert_int_eq(check_sums(text, (const char *[]){ "e_w0", "e_w1", "e_weight" }[w]), 9);
+    for (int w = 0; w < 3; w++)
+        ck_assert_int_eq(check_sums(text, (const char *[]){ "e_w0", "e_w1", "e_weight" }[w]), 9);
     free(text), free(label), free(spec);
     gsa_cli_leave();
 }
@@ -84,7 +92,8 @@ START_TEST(one_layer_and_every_format)
 {
     int64_t count;
     train();
-    run(ARGS("attend", "--model", "sum", "--example", "15", "--layer", "1", "--out", "one.graphml", "--quiet"));
+    run(ARGS("attend", "--model", "sum", "--example", "15", "--layer", "1", "--out", "one.graphml",
+             "--quiet"));
     ck_assert_str_eq(ran.err, "");
     char *one = gsa_cli_read("one.graphml");
     double *layers = xml_numbers(one, "e_layer", &count);
@@ -107,8 +116,10 @@ END_TEST
 START_TEST(the_weights_do_not_depend_on_threads)
 {
     train();
-    run(ARGS("attend", "--model", "text", "--text", "a good one", "--threads", "1", "--out", "1.graphml"));
-    run(ARGS("attend", "--model", "text", "--text", "a good one", "--threads", "3", "--out", "3.graphml"));
+    run(ARGS("attend", "--model", "text", "--text", "a good one", "--threads", "1", "--out",
+             "1.graphml"));
+    run(ARGS("attend", "--model", "text", "--text", "a good one", "--threads", "3", "--out",
+             "3.graphml"));
     char *one = gsa_cli_read("1.graphml"), *three = gsa_cli_read("3.graphml");
     ck_assert_str_eq(one, three);
     free(one), free(three);
@@ -121,36 +132,46 @@ START_TEST(attend_asked_wrongly)
     train();
     refuse(ARGS("attend"), "'gsa attend' wants --model DIR");
     refuse(ARGS("attend", "--model", "text"), "wants either --text T or --example N");
-    refuse(ARGS("attend", "--model", "text", "--text", "a", "--example", "0"), "wants either --text T or --example N");
+    refuse(ARGS("attend", "--model", "text", "--text", "a", "--example", "0"),
+           "wants either --text T or --example N");
     refuse(ARGS("attend", "--model", "sum", "--text", "a"), "the model reads numbers, not text");
     refuse(ARGS("attend", "--model", "text", "--text", ""), "the text is empty");
     refuse(ARGS("attend", "--model", "text", "--text", " \n\t"), "the text is empty");
-    refuse(ARGS("attend", "--model", "text", "--text", "a \xff"), "the text:1: invalid UTF-8 at byte 3");
-    refuse(ARGS("attend", "--model", "text", "--text", "a", "--layer", "2"), "there is no layer 2: the encoder star");
+    refuse(ARGS("attend", "--model", "text", "--text", "a \xff"),
+           "the text:1: invalid UTF-8 at byte 3");
+    refuse(ARGS("attend", "--model", "text", "--text", "a", "--layer", "2"),
+           "there is no layer 2: the encoder star");
     refuse(ARGS("attend", "--model", "text", "--text", "a", "--layer", "-1"), "--layer");
-    refuse(ARGS("attend", "--model", "text", "--text", "a \xef\xbf\xbe", "--out", "a.graphml"), "XML can carry");
-    refuse(ARGS("attend", "--model", "text", "--text", "a", "--out", "a.png"), ".graphml, .dot or .mtx");
-    refuse(ARGS("attend", "--model", "text", "--example", "2"), "there is no example 2: the test data has 2");
-    refuse(ARGS("attend", "--model", "text", "--example", "0", "--set", "data.test="), "has no test data");
-    refuse(ARGS("attend", "--model", "sum", "--example", "16"), "there is no example 16: the test data has 16");
-    gsa_cli_run(ARGS("attend", "--model", "sum", "--example", "0", "--max-edges", "97"), NULL, &ran);
-    ck_assert_msg(ran.code == 1 && strstr(ran.err, "the picture has 98 edges, at most 97"), "%d %s", ran.code, ran.err);
+    refuse(ARGS("attend", "--model", "text", "--text", "a \xef\xbf\xbe", "--out", "a.graphml"),
+           "XML can carry");
+    refuse(ARGS("attend", "--model", "text", "--text", "a", "--out", "a.png"),
+           ".graphml, .dot or .mtx");
+    refuse(ARGS("attend", "--model", "text", "--example", "2"),
+           "there is no example 2: the test data has 2");
+    refuse(ARGS("attend", "--model", "text", "--example", "0", "--set", "data.test="),
+           "has no test data");
+    refuse(ARGS("attend", "--model", "sum", "--example", "16"),
+           "there is no example 16: the test data has 16");
+    gsa_cli_run(ARGS("attend", "--model", "sum", "--example", "0", "--max-edges", "97"), NULL,
+                &ran);
+    ck_assert_msg(ran.code == 1 && strstr(ran.err, "the picture has 98 edges, at most 97"), "%d %s",
+                  ran.code, ran.err);
     gsa_cli_write("pairs.tsv", "0\ta b\tb\n1\tb\ta a\n");
-    gsa_cli_write(
-        "pairs.ini",
-        "[task]\nname = sentence_pairs\n[model]\nencoder = star\nhidden = 8\nheads = 2\n[data]\ntrain = pairs.tsv\n"
-        "dev = pairs.tsv\n[train]\nmax_steps = 1\n");
+    gsa_cli_write("pairs.ini", "[task]\nname = sentence_pairs\n[model]\nencoder = star\nhidden = "
+                               "8\nheads = 2\n[data]\ntrain = pairs.tsv\n"
+                               "dev = pairs.tsv\n[train]\nmax_steps = 1\n");
     run(ARGS("train", "pairs.ini", "--out", "pairs", "--quiet"));
     gsa_cli_run(ARGS("attend", "--model", "pairs", "--text", "a\tb"), NULL, &ran);
-    ck_assert_msg(ran.code == 1 && strstr(ran.err, "executes 2 stacks on an example (both texts of a pair"), "%d %s",
-                  ran.code, ran.err);
+    ck_assert_msg(ran.code == 1 &&
+                      strstr(ran.err, "executes 2 stacks on an example (both texts of a pair"),
+                  "%d %s", ran.code, ran.err);
     gsa_cli_run(ARGS("attend", "--model", "nowhere", "--text", "a"), NULL, &ran);
     ck_assert(ran.code != 0 && strstr(ran.err, "nowhere") != NULL);
     gsa_cli_leave();
 }
 END_TEST
 
-/* ---- graph: stacks ----------------------------------------------------------------------------------------------------------- */
+/* ---- graph: stacks ------------------------------------------------------------------------- */
 
 START_TEST(a_stack_is_drawn_layer_by_layer)
 {
@@ -161,8 +182,9 @@ START_TEST(a_stack_is_drawn_layer_by_layer)
     for (int64_t i = 0; i < count; i++) sum += layers[i];
     ck_assert_int_eq(count, 10 + 10 + 16 + 12);
     ck_assert_double_eq(sum, 10 + 2 * (16 + 12));
-    ck_assert_ptr_nonnull(strstr(ran.err, "window:width=3*2,full+ring, length 4 | nodes: token 4 | edges: attend 2 x 10, "
-                                          "full.attend 16, ring.attend 12 | 4 nodes, 48 edges\n"));
+    ck_assert_ptr_nonnull(strstr(
+        ran.err, "window:width=3*2,full+ring, length 4 | nodes: token 4 | edges: attend 2 x 10, "
+                 "full.attend 16, ring.attend 12 | 4 nodes, 48 edges\n"));
     free(layers);
     gsa_cli_leave();
 }
@@ -171,8 +193,8 @@ END_TEST
 START_TEST(an_encoder_and_its_decoder_are_one_graph)
 {
     gsa_cli_enter();
-    run(ARGS("graph", "--topology", "full:causal=1+cross*2", "--length", "2", "--memory", "ring", "--memory-text",
-             "你 <b> c"));
+    run(ARGS("graph", "--topology", "full:causal=1+cross*2", "--length", "2", "--memory", "ring",
+             "--memory-text", "你 <b> c"));
     char *spec = xml_data(ran.out, "g_spec", 0), *kind = xml_data(ran.out, "v_kind", 0);
     char *last = xml_data(ran.out, "v_kind", 4), *label = xml_data(ran.out, "v_label", 0);
     ck_assert_str_eq(spec, "encoder=ring decoder=full:causal=1+cross*2");
@@ -181,11 +203,14 @@ START_TEST(an_encoder_and_its_decoder_are_one_graph)
     ck_assert_str_eq(label, "你");
     ck_assert_int_eq(xml_count(ran.out, "node"), 5);
     ck_assert_int_eq(xml_count(ran.out, "edge"), 9 + 2 * (3 + 6));
-    ck_assert_ptr_nonnull(strstr(ran.err, "encoder ring, length 3 | nodes: token 3 | edges: attend 9 | 3 nodes, 9 edges\n"));
-    ck_assert_ptr_nonnull(strstr(ran.err, "decoder full:causal=1+cross*2, length 2 | nodes: token 2 |"));
+    ck_assert_ptr_nonnull(strstr(
+        ran.err, "encoder ring, length 3 | nodes: token 3 | edges: attend 9 | 3 nodes, 9 edges\n"));
+    ck_assert_ptr_nonnull(
+        strstr(ran.err, "decoder full:causal=1+cross*2, length 2 | nodes: token 2 |"));
     ck_assert_ptr_nonnull(strstr(ran.err, "| 2 nodes, 18 edges\n"));
     free(spec), free(kind), free(last), free(label);
-    run(ARGS("graph", "--topology", "cross", "--length", "2", "--memory-length", "3", "--format", "mtx"));
+    run(ARGS("graph", "--topology", "cross", "--length", "2", "--memory-length", "3", "--format",
+             "mtx"));
     ck_assert_ptr_nonnull(strstr(ran.out, "\n5 5 6\n")); /* the memory's nodes are its own */
     gsa_cli_leave();
 }
@@ -195,13 +220,14 @@ START_TEST(a_setting_may_hold_anything)
 {
     gsa_cli_enter();
     gsa_cli_write("a,b+c*d:e=f.txt", "你好\n");
-    run(ARGS("graph", "--topology", "char_word", "--set", "lexicon=a,b+c*d:e=f.txt", "--text", "你好吗", "--tokens", "chars",
-             "--format", "dot"));
+    run(ARGS("graph", "--topology", "char_word", "--set", "lexicon=a,b+c*d:e=f.txt", "--text",
+             "你好吗", "--tokens", "chars", "--format", "dot"));
     ck_assert_ptr_nonnull(strstr(ran.err, "word 1"));
-    run(ARGS("graph", "--topology", "full+window,ring", "--set", "2.width=3", "--set", "3.cyclic=0", "--length", "5"));
+    run(ARGS("graph", "--topology", "full+window,ring", "--set", "2.width=3", "--set", "3.cyclic=0",
+             "--length", "5"));
     ck_assert_ptr_nonnull(strstr(ran.err, "full+window:width=3,ring:cyclic=0, length 5"));
-    run(ARGS("graph", "--topology", "cross", "--memory", "window*2", "--set", "memory.width=3", "--length", "5",
-             "--memory-length", "5"));
+    run(ARGS("graph", "--topology", "cross", "--memory", "window*2", "--set", "memory.width=3",
+             "--length", "5", "--memory-length", "5"));
     ck_assert_ptr_nonnull(strstr(ran.err, "encoder window:width=3*2, length 5"));
     gsa_cli_leave();
 }
@@ -211,51 +237,69 @@ START_TEST(graph_asked_wrongly)
 {
     gsa_cli_enter();
     refuse(ARGS("graph", "--topology", "ring*", "--length", "2"), "column 6");
-    refuse(ARGS("graph", "--topology", "ring", "--length", "2", "--memory", "ring", "--memory-length", "2"),
-           "--memory ring would be read by nothing: no pattern of ring reads another stack's sequence");
+    refuse(ARGS("graph", "--topology", "ring", "--length", "2", "--memory", "ring",
+                "--memory-length", "2"),
+           "--memory ring would be read by nothing: no pattern of ring reads another stack's "
+           "sequence");
     refuse(ARGS("graph", "--topology", "ring", "--length", "2", "--memory-text", "a b"),
            "--memory-text would be read by nothing");
     refuse(ARGS("graph", "--topology", "cross", "--length", "2", "--memory", "ring"),
            "--memory 'ring' wants --memory-length M or --memory-text T");
-    refuse(ARGS("graph", "--topology", "cross", "--length", "2", "--memory", "cross", "--memory-length", "2"),
+    refuse(ARGS("graph", "--topology", "cross", "--length", "2", "--memory", "cross",
+                "--memory-length", "2"),
            "--memory cross reads a memory itself");
-    refuse(ARGS("graph", "--topology", "cross", "--length", "2", "--memory", "ring", "--memory-length", "2", "--memory-text",
-                "a"),
+    refuse(ARGS("graph", "--topology", "cross", "--length", "2", "--memory", "ring",
+                "--memory-length", "2", "--memory-text", "a"),
            "--memory-length is 2, but --memory-text has 1 words");
-    refuse(ARGS("graph", "--topology", "cross", "--length", "2", "--memory", "ring", "--memory-text", "\xc3"),
+    refuse(ARGS("graph", "--topology", "cross", "--length", "2", "--memory", "ring",
+                "--memory-text", "\xc3"),
            "--memory-text is not UTF-8: byte 0 is 0xC3");
-    refuse(ARGS("graph", "--topology", "ring", "--length", "2", "--set", "cyclic"), "expected [memory.][N.]KEY=VALUE");
+    refuse(ARGS("graph", "--topology", "ring", "--length", "2", "--set", "cyclic"),
+           "expected [memory.][N.]KEY=VALUE");
     refuse(ARGS("graph", "--topology", "ring", "--length", "2", "--set", "2.cyclic=0"),
            "--topology has 1 patterns, counted from 1");
-    refuse(ARGS("graph", "--topology", "ring", "--length", "2", "--set", "0.cyclic=0"), "counted from 1");
-    refuse(ARGS("graph", "--topology", "ring", "--length", "2", "--set", "memory.cyclic=0"), "there is no --memory SPEC");
+    refuse(ARGS("graph", "--topology", "ring", "--length", "2", "--set", "0.cyclic=0"),
+           "counted from 1");
+    refuse(ARGS("graph", "--topology", "ring", "--length", "2", "--set", "memory.cyclic=0"),
+           "there is no --memory SPEC");
     refuse(ARGS("graph", "--topology", "ring", "--length", "2", "--set", "cylic=0"), "cyclic");
-    refuse(ARGS("graph", "--topology", "ring:cyclic=0", "--length", "2", "--set", "cyclic=1"), "cyclic");
+    refuse(ARGS("graph", "--topology", "ring:cyclic=0", "--length", "2", "--set", "cyclic=1"),
+           "cyclic");
     refuse(ARGS("graph", "--topology", "star,star:relays=2", "--length", "2", "--out", "g.dot"),
            "kind 'relay' has 1 nodes in layer 0 (star), but 2 in layer 1 (star)");
-    gsa_cli_run(ARGS("graph", "--topology",
-                     "ring*1000,ring*1000,ring*1000,ring*1000,ring*1000,ring*1000,ring*1000,ring*1000,"
-                     "ring*1000,ring*1000,ring*1000,ring*1000,ring*1000,ring*1000,ring*1000,ring*1000,ring*1000",
-                     "--length", "1"),
+    gsa_cli_run(
+        ARGS("graph", "--topology",
+             "ring*1000,ring*1000,ring*1000,ring*1000,ring*1000,ring*1000,ring*1000,ring*1000,"
+             "ring*1000,ring*1000,ring*1000,ring*1000,ring*1000,ring*1000,ring*1000,ring*1000,ring*"
+             "1000",
+             "--length", "1"),
+        NULL, &ran);
+    ck_assert_msg(ran.code == 1 && strstr(ran.err, "17000 patterns over its layers"), "%d %s",
+                  ran.code, ran.err);
+    gsa_cli_run(ARGS("graph", "--topology", "full", "--length", "10", "--max-edges", "99"), NULL,
+                &ran);
+    ck_assert_msg(ran.code == 1 &&
+                      strstr(ran.err, "more than 99 edges, the limit (--max-edges is 99)"),
+                  "%d %s", ran.code, ran.err);
+    gsa_cli_run(ARGS("graph", "--topology", "ring*10", "--length", "10", "--max-edges", "299"),
                 NULL, &ran);
-    ck_assert_msg(ran.code == 1 && strstr(ran.err, "17000 patterns over its layers"), "%d %s", ran.code, ran.err);
-    gsa_cli_run(ARGS("graph", "--topology", "full", "--length", "10", "--max-edges", "99"), NULL, &ran);
-    ck_assert_msg(ran.code == 1 && strstr(ran.err, "more than 99 edges, the limit (--max-edges is 99)"), "%d %s", ran.code,
-                  ran.err);
-    gsa_cli_run(ARGS("graph", "--topology", "ring*10", "--length", "10", "--max-edges", "299"), NULL, &ran);
-    ck_assert_msg(ran.code == 1 && strstr(ran.err, "300 edges over its layers, --max-edges is 299"), "%d %s", ran.code,
-                  ran.err);
+    ck_assert_msg(ran.code == 1 && strstr(ran.err, "300 edges over its layers, --max-edges is 299"),
+                  "%d %s", ran.code, ran.err);
     gsa_cli_leave();
 }
 END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test attend[] = { GSA_TEST(a_text_is_looked_at), GSA_TEST(one_layer_and_every_format),
-                                       GSA_TEST(the_weights_do_not_depend_on_threads), GSA_TEST(attend_asked_wrongly) };
+    static const gsa_test attend[] = { GSA_TEST(a_text_is_looked_at),
+                                       GSA_TEST(one_layer_and_every_format),
+                                       GSA_TEST(the_weights_do_not_depend_on_threads),
+                                       GSA_TEST(attend_asked_wrongly) };
     static const gsa_test graph[] = { GSA_TEST(a_stack_is_drawn_layer_by_layer),
                                       GSA_TEST(an_encoder_and_its_decoder_are_one_graph),
-                                      GSA_TEST(a_setting_may_hold_anything), GSA_TEST(graph_asked_wrongly) };
-    static const gsa_case cases[] = { GSA_CASE("attend", attend, 120), GSA_CASE("graph", graph, 120) };
+                                      GSA_TEST(a_setting_may_hold_anything),
+                                      GSA_TEST(graph_asked_wrongly) };
+    static const gsa_case cases[] = { GSA_CASE("attend", attend, 120),
+                                      GSA_CASE("graph", graph, 120) };
     return gsa_run_suite("attention", cases, GSA_COUNT(cases), argc, argv);
 }

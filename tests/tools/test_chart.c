@@ -1,4 +1,5 @@
-/* gsa chart: axes and their ticks, what is drawn, what is refused. tests/tools/chart.svg is the picture of a few points, looked at. */
+/* gsa chart: axes and their ticks, what is drawn, what is refused. tests/tools/chart.svg is the
+ * picture of a few points, looked at. */
 #include "chart.h"
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +12,7 @@
 
 static gsa_ran ran;
 
-/* ---- scales ---------------------------------------------------------------------------------------------------------------- */
+/* ---- scales -------------------------------------------------------------------------------- */
 
 static const struct {
     double low, high;
@@ -30,7 +31,8 @@ static const struct {
     { 65, 8000, 2, 0, "64 128 256 512 1024 2048 4096 8192" },
     { 64, 64, 2, 0, "32 64 128" },
     { 0.3, 3, 2, 0, "0.25 0.5 1 2 4" },
-    { 1, 1 << 30, 2, 0, "1 8 64 512 4096 32768 262144 2.09715e+06 1.67772e+07 1.34218e+08 1.07374e+09" },
+    { 1, 1 << 30, 2, 0,
+      "1 8 64 512 4096 32768 262144 2.09715e+06 1.67772e+07 1.34218e+08 1.07374e+09" },
     { 1 << 20, 5 << 20, 2, 1, "1 MiB 2 MiB 4 MiB 8 MiB" },
     { 3, 700, 10, 0, "2 5 10 20 50 100 200 500 1000" },
     { 20, 20, 10, 0, "10 20 50" },
@@ -40,7 +42,8 @@ static const struct {
 
 START_TEST(ticks)
 {
-    const gsa_scale s = gsa_scale_of(scales[_i].low, scales[_i].high, scales[_i].log, scales[_i].bytes);
+    const gsa_scale s =
+        gsa_scale_of(scales[_i].low, scales[_i].high, scales[_i].log, scales[_i].bytes);
     char text[400] = "", label[GSA_CHART_LABEL];
     for (int i = 0; i < s.n_ticks; i++) {
         gsa_scale_label(s.tick[i], scales[_i].bytes, label);
@@ -65,10 +68,13 @@ START_TEST(any_range)
         const int log = (int[]){ 0, 2, 10 }[trial % 3];
         const double low = fmin(end[0], end[1]), high = fmax(end[0], end[1]);
         const gsa_scale s = gsa_scale_of(low, high, log, trial % 2);
-        ck_assert_msg(s.n_ticks >= 2 && s.n_ticks <= 14, "%d ticks for %g to %g, base %d", s.n_ticks, low, high, log);
+        ck_assert_msg(s.n_ticks >= 2 && s.n_ticks <= 14, "%d ticks for %g to %g, base %d",
+                      s.n_ticks, low, high, log);
         for (int i = 1; i < s.n_ticks; i++) ck_assert(s.tick[i] > s.tick[i - 1]);
-        ck_assert_msg(s.low <= low * (1 + 1e-9) && s.high >= high * (1 - 1e-9), "%g to %g, base %d", low, high, log);
-        ck_assert(fabs(gsa_scale_at(&s, s.low)) < 1e-12 && fabs(gsa_scale_at(&s, s.high) - 1) < 1e-12);
+        ck_assert_msg(s.low <= low * (1 + 1e-9) && s.high >= high * (1 - 1e-9), "%g to %g, base %d",
+                      low, high, log);
+        ck_assert(fabs(gsa_scale_at(&s, s.low)) < 1e-12 &&
+                  fabs(gsa_scale_at(&s, s.high) - 1) < 1e-12);
         ck_assert(gsa_scale_at(&s, low) <= gsa_scale_at(&s, high));
     }
 }
@@ -76,34 +82,38 @@ END_TEST
 
 START_TEST(halves)
 {
-    const gsa_scale linear = gsa_scale_of(0, 100, 0, 0), two = gsa_scale_of(4, 64, 2, 0), ten = gsa_scale_of(1, 1e4, 10, 0);
+    const gsa_scale linear = gsa_scale_of(0, 100, 0, 0), two = gsa_scale_of(4, 64, 2, 0),
+                    ten = gsa_scale_of(1, 1e4, 10, 0);
     ck_assert_double_eq_tol(gsa_scale_at(&linear, 25), 0.25, 1e-12);
     ck_assert_double_eq_tol(gsa_scale_at(&two, 16), 0.5, 1e-12);
     ck_assert_double_eq_tol(gsa_scale_at(&ten, 100), 0.5, 1e-12);
 }
 END_TEST
 
-/* ---- what is drawn --------------------------------------------------------------------------------------------------------- */
+/* ---- what is drawn ------------------------------------------------------------------------- */
 
-static const char bench[] = "{\n \"bench\": \"train\",\n \"cases\": [\n"
-                            "  {\"name\": \"a\", \"each\": {\"model.encoder\": \"bpt:k=4*2\", \"data.window\": \"64\"}, "
-                            "\"rate\": 30000, \"at\": {\"ms\": 1.5}},\n"
-                            "  {\"name\": \"b\", \"each\": {\"model.encoder\": \"bpt:k=4*2\", \"data.window\": \"128\"}, "
-                            "\"rate\": 29000.5, \"at\": {\"ms\": 2}},\n"
-                            "  {\"name\": \"c\", \"each\": {\"model.encoder\": \"full & <co>\", \"data.window\": \"128\"}, "
-                            "\"rate\": 12000, \"at\": {\"ms\": 4}},\n"
-                            "  {\"name\": \"d\", \"each\": {\"model.encoder\": \"full & <co>\", \"data.window\": \"64\"}, "
-                            "\"rate\": 41000, \"at\": {\"ms\": 1}},\n"
-                            "  {\"name\": \"e\", \"each\": {\"model.encoder\": \"full & <co>\", \"data.window\": \"256\"}, "
-                            "\"skipped\": \"no memory\"}\n ]\n}\n";
-static const char results[] = "{\"encoder\": \"star*2\", \"seed\": 1, \"f1\": 0.5, \"dev_bytes\": 1024}\n"
-                              "{\"encoder\": \"star*2\", \"seed\": 2, \"f1\": 0.75, \"dev_bytes\": 2048}\n\n"
-                              "{\"encoder\": \"full*1,ring*1\", \"seed\": 1, \"f1\": 0.25, \"dev_bytes\": 512}\n";
+static const char bench[] =
+    "{\n \"bench\": \"train\",\n \"cases\": [\n"
+    "  {\"name\": \"a\", \"each\": {\"model.encoder\": \"bpt:k=4*2\", \"data.window\": \"64\"}, "
+    "\"rate\": 30000, \"at\": {\"ms\": 1.5}},\n"
+    "  {\"name\": \"b\", \"each\": {\"model.encoder\": \"bpt:k=4*2\", \"data.window\": \"128\"}, "
+    "\"rate\": 29000.5, \"at\": {\"ms\": 2}},\n"
+    "  {\"name\": \"c\", \"each\": {\"model.encoder\": \"full & <co>\", \"data.window\": \"128\"}, "
+    "\"rate\": 12000, \"at\": {\"ms\": 4}},\n"
+    "  {\"name\": \"d\", \"each\": {\"model.encoder\": \"full & <co>\", \"data.window\": \"64\"}, "
+    "\"rate\": 41000, \"at\": {\"ms\": 1}},\n"
+    "  {\"name\": \"e\", \"each\": {\"model.encoder\": \"full & <co>\", \"data.window\": \"256\"}, "
+    "\"skipped\": \"no memory\"}\n ]\n}\n";
+static const char results[] =
+    "{\"encoder\": \"star*2\", \"seed\": 1, \"f1\": 0.5, \"dev_bytes\": 1024}\n"
+    "{\"encoder\": \"star*2\", \"seed\": 2, \"f1\": 0.75, \"dev_bytes\": 2048}\n\n"
+    "{\"encoder\": \"full*1,ring*1\", \"seed\": 1, \"f1\": 0.25, \"dev_bytes\": 512}\n";
 
 static void run(const char *const *args)
 {
     gsa_cli_run(args, NULL, &ran);
-    ck_assert_msg(ran.signal == 0 && ran.code == 0, "exit code %d, signal %d: %s", ran.code, ran.signal, ran.err);
+    ck_assert_msg(ran.signal == 0 && ran.code == 0, "exit code %d, signal %d: %s", ran.code,
+                  ran.signal, ran.err);
 }
 
 static int count_of(const char *text, const char *word)
@@ -113,13 +123,16 @@ static int count_of(const char *text, const char *word)
     return count;
 }
 
-/* Every tag that opens is closed, in order, and no bare & or < is left: enough of XML to see a text that was not escaped. */
+/* Every tag that opens is closed, in order, and no bare & or < is left: enough of XML to see a text
+ * that was not escaped. */
 static int well_formed(const char *text)
 {
     char open[16][16];
     int depth = 0;
     for (const char *at = text; *at; at++) {
-        if (*at == '&' && strncmp(at, "&amp;", 5) && strncmp(at, "&lt;", 4) && strncmp(at, "&gt;", 4)) return 0;
+        if (*at == '&' && strncmp(at, "&amp;", 5) && strncmp(at, "&lt;", 4) &&
+            strncmp(at, "&gt;", 4))
+            return 0;
         if (*at != '<') continue;
         const char *end = strchr(at, '>');
         if (!end) return 0;
@@ -140,10 +153,11 @@ START_TEST(golden)
     gsa_cli_enter();
     gsa_cli_write("b.json", bench);
     for (int i = 0; i < 2; i++) {
-        run(ARGS("chart", "b.json", "--x", "data.window", "--y", "rate", "--series=model.encoder", "--log-x=2", "--zero",
-                 "--title=a < b", "--y-label=tokens & more", "--out", "-"));
+        run(ARGS("chart", "b.json", "--x", "data.window", "--y", "rate", "--series=model.encoder",
+                 "--log-x=2", "--zero", "--title=a < b", "--y-label=tokens & more", "--out", "-"));
         ck_assert_str_eq(ran.err, "1 case left out, skipped when measured\n");
-        ck_assert_msg(page && strcmp(page, ran.out) == 0, "not tests/tools/chart.svg but:\n%s", ran.out);
+        ck_assert_msg(page && strcmp(page, ran.out) == 0, "not tests/tools/chart.svg but:\n%s",
+                      ran.out);
     }
     ck_assert(well_formed(ran.out));
     free(page);
@@ -165,16 +179,19 @@ START_TEST(seeds_and_words)
     ck_assert_int_eq(count_of(svg, "class=\"line\""), 0); /* words have no between */
     ck_assert_int_eq(count_of(svg, ">star*2<") + count_of(svg, ">full*1,ring*1<"), 2);
     free(svg);
-    run(ARGS("chart", "r.jsonl", "--x", "seed", "--y", "dev_bytes", "--series", "topology", "--log-y", "2", "--out", "-"));
-    ck_assert(strstr(ran.out, ">star</text>") && strstr(ran.out, ">full</text>") && strstr(ran.out, ">2 KiB</text>"));
-    run(ARGS("chart", "r.jsonl", "--x", "seed", "--y", "f1", "--where", "encoder=star*2", "--where", "seed=2", "--out",
-             "-"));
+    run(ARGS("chart", "r.jsonl", "--x", "seed", "--y", "dev_bytes", "--series", "topology",
+             "--log-y", "2", "--out", "-"));
+    ck_assert(strstr(ran.out, ">star</text>") && strstr(ran.out, ">full</text>") &&
+              strstr(ran.out, ">2 KiB</text>"));
+    run(ARGS("chart", "r.jsonl", "--x", "seed", "--y", "f1", "--where", "encoder=star*2", "--where",
+             "seed=2", "--out", "-"));
     ck_assert_int_eq(count_of(ran.out, "class=\"spread\""), 0);
     ck_assert_int_eq(count_of(ran.out, "fill=\"currentColor\""), 1);
     run(ARGS("chart", "b.json", "--x", "data.window", "--y", "at.ms", "--y", "rate=of work",
              "--where=model.encoder=bpt:k=4*2", "--log-y=10", "--out=-"));
     ck_assert(strstr(ran.out, ">at.ms</text>") && strstr(ran.out, ">of work</text>"));
-    run(ARGS("chart", "r.jsonl", "b.json", "--x", "name", "--y", "rate", "--where", "name=a", "--out", "-"));
+    run(ARGS("chart", "r.jsonl", "b.json", "--x", "name", "--y", "rate", "--where", "name=a",
+             "--out", "-"));
     ck_assert_ptr_nonnull(strstr(ran.out, ">b.json</text>"));
     gsa_cli_leave();
 }
@@ -203,7 +220,7 @@ START_TEST(a_line_a_file)
 }
 END_TEST
 
-/* ---- refused --------------------------------------------------------------------------------------------------------------- */
+/* ---- refused ------------------------------------------------------------------------------- */
 
 static const struct {
     const char *args[GSA_CLI_ARGS];
@@ -217,36 +234,62 @@ static const struct {
     { { "r.jsonl", "--x", "seed", "--y", "encoder" },
       2,
       { "r.jsonl:1: encoder is '\"star*2\"', expected a number of 1e-100 to 1e100" } },
-    { { "r.jsonl", "--x", "seed", "--y", "f1", "--series", "kind" }, 2, { "r.jsonl:1: no key 'kind'" } },
-    { { "r.jsonl", "--x", "encoder", "--y", "f1", "--log-x", "2" }, 2, { "r.jsonl:1: encoder is", "expected a number" } },
+    { { "r.jsonl", "--x", "seed", "--y", "f1", "--series", "kind" },
+      2,
+      { "r.jsonl:1: no key 'kind'" } },
+    { { "r.jsonl", "--x", "encoder", "--y", "f1", "--log-x", "2" },
+      2,
+      { "r.jsonl:1: encoder is", "expected a number" } },
     { { "r.jsonl", "--x", "seed", "--y", "f1", "--log-x", "3" }, 2, { "--log-x", "2|10" } },
-    { { "r.jsonl", "--x", "seed", "--y", "f1", "--where", "seed=9" }, 2, { "no point to draw", "3 records" } },
-    { { "r.jsonl", "--x", "seed", "--y", "f1", "--where", "seed" }, 2, { "--where 'seed'", "KEY=VALUE" } },
+    { { "r.jsonl", "--x", "seed", "--y", "f1", "--where", "seed=9" },
+      2,
+      { "no point to draw", "3 records" } },
+    { { "r.jsonl", "--x", "seed", "--y", "f1", "--where", "seed" },
+      2,
+      { "--where 'seed'", "KEY=VALUE" } },
     { { "r.jsonl", "--y", "f1" }, 2, { "--x KEY" } },
     { { "zero.jsonl", "--x", "a", "--y", "b", "--log-y", "10" },
       2,
       { "zero.jsonl:2: b is '0'", "more than 0, as --log-y" } },
-    { { "zero.jsonl", "--x", "b", "--y", "a", "--log-x", "2" }, 2, { "zero.jsonl:2: b is '0'", "more than 0, as --log-x" } },
-    { { "huge.jsonl", "--x", "x", "--y", "y" }, 2, { "huge.jsonl:1: y is '1e308', expected a number of 1e-100" } },
-    { { "huge.jsonl", "--x", "x", "--y", "z", "--log-y", "2" }, 2, { "huge.jsonl:1: z is", "expected a number of 1e-100" } },
-    { { "null.jsonl", "--x", "a", "--y", "b" }, 2, { "null.jsonl: b is 'null', expected a number of 1e-100 to 1e100" } },
-    { { "mixed.jsonl", "--x", "a", "--y", "b" }, 2, { "mixed.jsonl:2: a is '\"word\"', expected a number" } },
+    { { "zero.jsonl", "--x", "b", "--y", "a", "--log-x", "2" },
+      2,
+      { "zero.jsonl:2: b is '0'", "more than 0, as --log-x" } },
+    { { "huge.jsonl", "--x", "x", "--y", "y" },
+      2,
+      { "huge.jsonl:1: y is '1e308', expected a number of 1e-100" } },
+    { { "huge.jsonl", "--x", "x", "--y", "z", "--log-y", "2" },
+      2,
+      { "huge.jsonl:1: z is", "expected a number of 1e-100" } },
+    { { "null.jsonl", "--x", "a", "--y", "b" },
+      2,
+      { "null.jsonl: b is 'null', expected a number of 1e-100 to 1e100" } },
+    { { "mixed.jsonl", "--x", "a", "--y", "b" },
+      2,
+      { "mixed.jsonl:2: a is '\"word\"', expected a number" } },
     { { "cut.jsonl", "--x", "a", "--y", "b" }, 2, { "cut.jsonl:2: no JSON" } },
-    { { "twice.jsonl", "--x", "a", "--y", "b" }, 2, { "twice.jsonl:2: no JSON: duplicate object key" } },
-    { { "twice.json", "--x", "a", "--y", "b" }, 2, { "twice.json:4: no JSON: duplicate object key" } },
+    { { "twice.jsonl", "--x", "a", "--y", "b" },
+      2,
+      { "twice.jsonl:2: no JSON: duplicate object key" } },
+    { { "twice.json", "--x", "a", "--y", "b" },
+      2,
+      { "twice.json:4: no JSON: duplicate object key" } },
     { { "broken.json", "--x", "a", "--y", "b" }, 2, { "broken.json:4: no JSON" } },
     { { "list.jsonl", "--x", "a", "--y", "b" }, 2, { "list.jsonl:1: expected a JSON object" } },
     { { "empty.tsv", "--x", "a", "--y", "b" }, 2, { "empty.tsv is empty" } },
     { { "none.json", "--x", "a", "--y", "b" }, 1, { "'none.json'" } },
-    { { "b.json", "--x", "data.window", "--y", "rate", "--title", "\xff" }, 2, { "--title", "UTF-8" } },
+    { { "b.json", "--x", "data.window", "--y", "rate", "--title", "\xff" },
+      2,
+      { "--title", "UTF-8" } },
 };
 
 START_TEST(no_other_pictures)
 {
     gsa_cli_enter();
     gsa_cli_write("r.jsonl", results);
-    gsa_cli_run(ARGS("chart", "r.jsonl", "--x", "seed", "--y", "f1", "--out", "never.pdf"), NULL, &ran);
-    ck_assert_msg(ran.code == 2 && strstr(ran.err, "--out 'never.pdf': pictures are SVG"), "%d %s", ran.code, ran.err);
+    gsa_cli_run(ARGS("chart", "r.jsonl", "--x", "seed", "--y", "f1", "--out", "never.pdf"), NULL,
+                &ran);
+    ck_assert_msg(ran.code == 2 && strstr(ran.err, "--out 'never.pdf': pictures are SVG"), "%d %s",
+                  ran.code, ran.err);
     ck_assert(!gsa_cli_exists("never.pdf"));
     gsa_cli_leave();
 }
@@ -259,19 +302,23 @@ START_TEST(sentences)
     gsa_cli_write("b.json", bench);
     gsa_cli_write("r.jsonl", results);
     gsa_cli_write("zero.jsonl", "{\"a\": 1, \"b\": 2}\n{\"a\": 2, \"b\": 0}\n");
-    gsa_cli_write("huge.jsonl", "{\"x\": 1, \"y\": 1e308, \"z\": 1e-300}\n{\"x\": 2, \"y\": -1e308, \"z\": 1e300}\n");
+    gsa_cli_write(
+        "huge.jsonl",
+        "{\"x\": 1, \"y\": 1e308, \"z\": 1e-300}\n{\"x\": 2, \"y\": -1e308, \"z\": 1e300}\n");
     gsa_cli_write("null.jsonl", "{\"a\": 1, \"b\": null}\n");
     gsa_cli_write("mixed.jsonl", "{\"a\": 1, \"b\": 2}\n{\"a\": \"word\", \"b\": 2}\n");
     gsa_cli_write("cut.jsonl", "{\"a\": 1, \"b\": 2}\n{\"a\": 1,\n");
     gsa_cli_write("twice.jsonl", "{\"a\": 1, \"b\": 2}\n{\"a\": 2, \"b\": 3, \"a\": 4}\n");
-    gsa_cli_write("twice.json", "{\n  \"cases\": [\n    {\"a\": 1,\n     \"a\": 2, \"b\": 3}\n  ]\n}\n");
+    gsa_cli_write("twice.json",
+                  "{\n  \"cases\": [\n    {\"a\": 1,\n     \"a\": 2, \"b\": 3}\n  ]\n}\n");
     gsa_cli_write("broken.json", "{\n  \"cases\": [\n    {\"a\": 1, \"b\": 3\n");
     gsa_cli_write("list.jsonl", "3\n[1]\n");
     for (int i = 0; refused[_i].args[i]; i++) args[3 + i] = refused[_i].args[i];
     gsa_cli_run(args, NULL, &ran);
     ck_assert_msg(ran.code == refused[_i].code, "exit code %d: %s", ran.code, ran.err);
     for (int i = 0; i < 3 && refused[_i].says[i]; i++)
-        ck_assert_msg(strstr(ran.err, refused[_i].says[i]) != NULL, "'%s' is not in: %s", refused[_i].says[i], ran.err);
+        ck_assert_msg(strstr(ran.err, refused[_i].says[i]) != NULL, "'%s' is not in: %s",
+                      refused[_i].says[i], ran.err);
     ck_assert(!gsa_cli_exists("never.svg") && ran.out[0] == 0);
     gsa_cli_leave();
 }
@@ -281,10 +328,13 @@ START_TEST(many_lines)
 {
     char text[4000] = "";
     gsa_cli_enter();
-    for (int i = 0; i < 17; i++) sprintf(text + strlen(text), "{\"a\": %d, \"b\": 1, \"c\": \"line %d\"}\n", i, i);
+    for (int i = 0; i < 17; i++)
+        sprintf(text + strlen(text), "{\"a\": %d, \"b\": 1, \"c\": \"line %d\"}\n", i, i);
     gsa_cli_write("m.jsonl", text);
-    gsa_cli_run(ARGS("chart", "m.jsonl", "--x", "a", "--y", "b", "--series", "c", "--out", "-"), NULL, &ran);
-    ck_assert_msg(ran.code == 1 && strstr(ran.err, "m.jsonl:17: more than 16 lines"), "%d %s", ran.code, ran.err);
+    gsa_cli_run(ARGS("chart", "m.jsonl", "--x", "a", "--y", "b", "--series", "c", "--out", "-"),
+                NULL, &ran);
+    ck_assert_msg(ran.code == 1 && strstr(ran.err, "m.jsonl:17: more than 16 lines"), "%d %s",
+                  ran.code, ran.err);
     run(ARGS("chart", "m.jsonl", "--x", "c", "--y", "b", "--out", "-"));
     ck_assert(well_formed(ran.out) && strstr(ran.out, "rotate(-30)"));
     gsa_cli_leave();
@@ -293,11 +343,14 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test scale_tests[] = { GSA_LOOP(ticks, GSA_COUNT(scales)), GSA_TEST(any_range), GSA_TEST(halves) };
-    static const gsa_test drawn[] = { GSA_TEST(golden), GSA_TEST(seeds_and_words), GSA_TEST(many_lines),
-                                      GSA_TEST(a_line_a_file) };
-    static const gsa_test wrong[] = { GSA_LOOP(sentences, GSA_COUNT(refused)), GSA_TEST(no_other_pictures) };
-    static const gsa_case cases[] = { GSA_CASE("scales", scale_tests, 30), GSA_CASE("drawn", drawn, 60),
+    static const gsa_test scale_tests[] = { GSA_LOOP(ticks, GSA_COUNT(scales)), GSA_TEST(any_range),
+                                            GSA_TEST(halves) };
+    static const gsa_test drawn[] = { GSA_TEST(golden), GSA_TEST(seeds_and_words),
+                                      GSA_TEST(many_lines), GSA_TEST(a_line_a_file) };
+    static const gsa_test wrong[] = { GSA_LOOP(sentences, GSA_COUNT(refused)),
+                                      GSA_TEST(no_other_pictures) };
+    static const gsa_case cases[] = { GSA_CASE("scales", scale_tests, 30),
+                                      GSA_CASE("drawn", drawn, 60),
                                       GSA_CASE("refused", wrong, 60) };
     return gsa_run_suite("chart", cases, GSA_COUNT(cases), argc, argv);
 }

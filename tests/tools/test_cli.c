@@ -17,7 +17,8 @@ static gsa_ran ran;
 static void run(const char *const *args, const char *input)
 {
     gsa_cli_run(args, input, &ran);
-    ck_assert_msg(ran.signal == 0 && ran.code == 0, "exit code %d, signal %d: %s", ran.code, ran.signal, ran.err);
+    ck_assert_msg(ran.signal == 0 && ran.code == 0, "exit code %d, signal %d: %s", ran.code,
+                  ran.signal, ran.err);
 }
 
 static int count_of(const char *text, const char *word)
@@ -31,7 +32,8 @@ static int count_of(const char *text, const char *word)
 static json_t *last_object(void)
 {
     const size_t bytes = strlen(ran.out);
-    ck_assert_msg(bytes > 1 && ran.out[bytes - 1] == '\n', "stdout does not end with a line: %s", ran.out);
+    ck_assert_msg(bytes > 1 && ran.out[bytes - 1] == '\n', "stdout does not end with a line: %s",
+                  ran.out);
     ran.out[bytes - 1] = 0;
     const char *start = strrchr(ran.out, '\n');
     json_error_t why;
@@ -47,12 +49,13 @@ static double number_of(const json_t *object, const char *key)
     return json_number_value(value);
 }
 
-/* ---- texts ---------------------------------------------------------------------------------------------------------------- */
+/* ---- texts --------------------------------------------------------------------------------- */
 
 START_TEST(version_and_help)
 {
-    static const char *const verbs[] = { "topologies", "graph", "train", "eval",   "predict", "compare",
-                                         "table",      "bench", "chart", "doctor", "help" };
+    static const char *const verbs[] = { "topologies", "graph",   "train", "eval",
+                                         "predict",    "compare", "table", "bench",
+                                         "chart",      "doctor",  "help" };
     gsa_cli_enter();
     run(ARGS("--version"), NULL);
     ck_assert_ptr_nonnull(strstr(ran.out, GSA_VERSION));
@@ -80,18 +83,21 @@ START_TEST(man_and_completion)
     ck_assert_ptr_nonnull(strstr(ran.out, "train.seed"));
     run(ARGS("help", "--completion"), NULL);
     gsa_cli_write("gsa.bash", ran.out);
-    static const char *const typed[][3] = {
-        { "gsa graph --tokens w", "3", "words" },  { "gsa graph --topology sta", "3", "star" },
-        { "gsa topology \"\"", "2", "new check" }, { "gsa bench k", "2", "kernel" },
-        { "gsa graph --set train.se", "3", "" },   { "gsa train --set train.se", "3", "train.seed= train.select=" }
-    };
+    static const char *const typed[][3] = { { "gsa graph --tokens w", "3", "words" },
+                                            { "gsa graph --topology sta", "3", "star" },
+                                            { "gsa topology \"\"", "2", "new check" },
+                                            { "gsa bench k", "2", "kernel" },
+                                            { "gsa graph --set train.se", "3", "" },
+                                            { "gsa train --set train.se", "3",
+                                              "train.seed= train.select=" } };
     for (int i = 0; i < GSA_COUNT(typed); i++) {
         char command[256];
-        snprintf(
-            command, sizeof command,
-            "bash -c '. ./gsa.bash && COMP_WORDS=(%s) COMP_CWORD=%s && _gsa 2>/dev/null; [ \"${COMPREPLY[*]}\" = \"%s\" ]'",
-            typed[i][0], typed[i][1], typed[i][2]);
-        ck_assert_msg(system(command) == 0, "completing '%s' does not give '%s'", typed[i][0], typed[i][2]);
+        snprintf(command, sizeof command,
+                 "bash -c '. ./gsa.bash && COMP_WORDS=(%s) COMP_CWORD=%s && _gsa 2>/dev/null; [ "
+                 "\"${COMPREPLY[*]}\" = \"%s\" ]'",
+                 typed[i][0], typed[i][1], typed[i][2]);
+        ck_assert_msg(system(command) == 0, "completing '%s' does not give '%s'", typed[i][0],
+                      typed[i][2]);
     }
     gsa_cli_leave();
 }
@@ -121,7 +127,8 @@ START_TEST(topologies)
     for (size_t i = 0; i < json_array_size(all); i++) {
         const json_t *one = json_array_get(all, i);
         ck_assert_ptr_nonnull(strstr(ran.out, json_string_value(json_object_get(one, "id"))));
-        ck_assert_ptr_nonnull(strstr(ran.out, json_string_value(json_object_get(one, "reference"))));
+        ck_assert_ptr_nonnull(
+            strstr(ran.out, json_string_value(json_object_get(one, "reference"))));
         ck_assert(json_is_array(json_object_get(one, "parameters")));
     }
     json_decref(all);
@@ -143,7 +150,7 @@ START_TEST(doctor)
 }
 END_TEST
 
-/* ---- graphs --------------------------------------------------------------------------------------------------------------- */
+/* ---- graphs -------------------------------------------------------------------------------- */
 
 typedef struct drawing {
     const char *spec, *length;
@@ -183,10 +190,13 @@ END_TEST
 START_TEST(graph_texts)
 {
     gsa_cli_enter();
-    run(ARGS("graph", "--topology", "ring", "--text", " Attention  is\tall\n", "--format", "dot"), NULL);
+    run(ARGS("graph", "--topology", "ring", "--text", " Attention  is\tall\n", "--format", "dot"),
+        NULL);
     ck_assert_ptr_nonnull(strstr(ran.out, "\"Attention\""));
     ck_assert_ptr_nonnull(strstr(ran.err, "ring, length 3 "));
-    run(ARGS("graph", "--topology", "ring", "--text", "Größe", "--tokens", "chars", "--format", "dot"), NULL);
+    run(ARGS("graph", "--topology", "ring", "--text", "Größe", "--tokens", "chars", "--format",
+             "dot"),
+        NULL);
     ck_assert_ptr_nonnull(strstr(ran.out, "\"ö\""));
     ck_assert_ptr_nonnull(strstr(ran.err, "ring, length 5 "));
     run(ARGS("graph", "--topology", "ring", "--text", "ö ", "--tokens", "bytes"), NULL);
@@ -194,47 +204,58 @@ START_TEST(graph_texts)
     ck_assert_ptr_nonnull(strstr(ran.err, "ring, length 3 "));
     run(ARGS("graph", "--topology", "ring", "--text", ""), NULL);
     ck_assert_ptr_nonnull(strstr(ran.err, "ring, length 0 "));
-    run(ARGS("graph", "--plugin", GSA_PAIRS, "--topology=pairs", "--length=5", "--out=-", "--format=mtx"), NULL);
+    run(ARGS("graph", "--plugin", GSA_PAIRS, "--topology=pairs", "--length=5", "--out=-",
+             "--format=mtx"),
+        NULL);
     ck_assert_ptr_nonnull(strstr(ran.err, "| 5 nodes, 5 edges"));
     gsa_cli_leave();
 }
 END_TEST
 
-/* ---- bench ---------------------------------------------------------------------------------------------------------------- */
+/* ---- bench --------------------------------------------------------------------------------- */
 
 START_TEST(bench)
 {
     gsa_cli_enter();
-    run(ARGS("bench", "kernel", "--topology", "star", "--topology", "full", "--length", "0,8", "--head-dim", "4", "--runs",
-             "2", "--explain", "--json", "b.json"),
+    run(ARGS("bench", "kernel", "--topology", "star", "--topology", "full", "--length", "0,8",
+             "--head-dim", "4", "--runs", "2", "--explain", "--json", "b.json"),
         NULL);
     ck_assert_ptr_nonnull(strstr(ran.out, "phase up"));
     json_t *all = json_load_file("b.json", 0, NULL);
     ck_assert_uint_eq(json_array_size(json_object_get(all, "cases")), 4);
     json_decref(all);
-    run(ARGS("bench", "kernel", "--topology", "window", "--length", "40", "--runs", "1", "--device=cpu", "--threads=1",
-             "--against=ref/2", "--against=cpu-plain", "--dropout=0.25", "--json", "b.json"),
+    run(ARGS("bench", "kernel", "--topology", "window", "--length", "40", "--runs", "1",
+             "--device=cpu", "--threads=1", "--against=ref/2", "--against=cpu-plain",
+             "--dropout=0.25", "--json", "b.json"),
         NULL);
     ck_assert_ptr_nonnull(strstr(ran.out, "n=40 ref/2"));
     ck_assert_ptr_nonnull(strstr(ran.out, "n=40 cpu-plain/1"));
     ck_assert_ptr_nonnull(strstr(ran.out, "--device ref computes on ref"));
     all = json_load_file("b.json", 0, NULL);
     ck_assert_uint_eq(json_array_size(json_object_get(all, "cases")), 3);
-    ck_assert(json_real_value(json_object_get(json_array_get(json_object_get(all, "cases"), 2), "dropout")) == 0.25);
+    ck_assert(json_real_value(json_object_get(json_array_get(json_object_get(all, "cases"), 2),
+                                              "dropout")) == 0.25);
     ck_assert_uint_eq(json_array_size(json_object_get(all, "devices")), 3);
     if (json_object_get(all, "ceilings"))
-        ck_assert_ptr_nonnull(strstr(ran.out, "ceilings of 2 threads")); /* vectors are known here */
+        ck_assert_ptr_nonnull(
+            strstr(ran.out, "ceilings of 2 threads")); /* vectors are known here */
     json_decref(all);
-    run(ARGS("bench", "graph", "--topology", "window", "--length", "64", "--runs", "1", "--real", "double", "--json", "-"),
+    run(ARGS("bench", "graph", "--topology", "window", "--length", "64", "--runs", "1", "--real",
+             "double", "--json", "-"),
         NULL);
     ck_assert_ptr_nonnull(strstr(ran.out, "\"instance_bytes\""));
     gsa_cli_write("words.txt", "good film\nbad\nfilms\nood\n");
-    run(ARGS("bench", "lexicon", "--lexicon", "words.txt", "--text", "dev.tsv", "--runs", "1", "--json", "-"), NULL);
-    ck_assert_ptr_nonnull(strstr(ran.out, "4 matches")); /* good in "good one", bad twice, ood: not films */
+    run(ARGS("bench", "lexicon", "--lexicon", "words.txt", "--text", "dev.tsv", "--runs", "1",
+             "--json", "-"),
+        NULL);
+    ck_assert_ptr_nonnull(
+        strstr(ran.out, "4 matches")); /* good in "good one", bad twice, ood: not films */
     ck_assert_ptr_nonnull(strstr(ran.out, "\"mb_per_s\""));
     run(ARGS("bench", "train", "sum.ini", "--runs", "1"), NULL);
     ck_assert_ptr_nonnull(strstr(ran.out, "sum.ini"));
-    run(ARGS("bench", "train", "sum.ini", "--profile", "--device=cpu", "--runs", "2", "--json", "b.json"), NULL);
+    run(ARGS("bench", "train", "sum.ini", "--profile", "--device=cpu", "--runs", "2", "--json",
+             "b.json"),
+        NULL);
     ck_assert_ptr_nonnull(strstr(ran.out, "times the products' time"));
     all = json_load_file("b.json", 0, NULL);
     json_t *step = json_object_get(json_array_get(json_object_get(all, "cases"), 0), "step");
@@ -251,7 +272,7 @@ START_TEST(bench)
 }
 END_TEST
 
-/* ---- train, eval, predict --------------------------------------------------------------------------------------------------- */
+/* ---- train, eval, predict ------------------------------------------------------------------ */
 
 START_TEST(train_eval_predict)
 {
@@ -264,7 +285,8 @@ START_TEST(train_eval_predict)
     ck_assert_ptr_nonnull(strstr(ran.err, "step 1/"));
     ck_assert_ptr_nonnull(strstr(ran.err, " tok/s | 0:0"));
     ck_assert_ptr_null(strchr(ran.err, '\r'));
-    ck_assert(gsa_cli_exists("run/config.ini") && gsa_cli_exists("run/log.jsonl") && gsa_cli_exists("run/curve.svg"));
+    ck_assert(gsa_cli_exists("run/config.ini") && gsa_cli_exists("run/log.jsonl") &&
+              gsa_cli_exists("run/curve.svg"));
     run(ARGS("eval", "--model", "run"), NULL);
     json_t *measured = last_object();
     ck_assert(number_of(measured, "test_accuracy") == number_of(trained, "test_accuracy"));
@@ -280,11 +302,14 @@ START_TEST(train_eval_predict)
 }
 END_TEST
 
-/* In a log and on a terminal: what is gone, what is left, the best so far; at the end a table for people, where JSON is not. */
+/* In a log and on a terminal: what is gone, what is left, the best so far; at the end a table for
+ * people, where JSON is not. */
 START_TEST(progress_and_the_end)
 {
-    static const char *const wanted[] = { " gone, ", " left", "best dev accuracy 0.", "baseline: majority", "accuracy",
-                                          "dev",     "test",  "parameters",           "in run: result.json" };
+    static const char *const wanted[] = {
+        " gone, ", " left", "best dev accuracy 0.", "baseline: majority", "accuracy",
+        "dev",     "test",  "parameters",           "in run: result.json"
+    };
     const char *args[] = { "train", "text.ini", "--out", "run", "--threads", "1", NULL };
     gsa_cli_enter();
     for (int terminal = 0; terminal < 2; terminal++) {
@@ -308,27 +333,32 @@ START_TEST(progress_and_the_end)
 }
 END_TEST
 
-/* The dictionary's path is kept in the checkpoint; without the file nothing goes on, and a sentence says which it is. */
+/* The dictionary's path is kept in the checkpoint; without the file nothing goes on, and a sentence
+ * says which it is. */
 START_TEST(a_dictionary_is_found_again)
 {
     gsa_cli_enter();
     gsa_cli_write("words.txt", "good\nbad\nfilm\n");
-    gsa_cli_write("bipartite.ini", "[task]\nname = text_classification\n[model]\nhidden = 8\nheads = 2\n"
-                                   "[train]\nepochs = 1\n[data]\ntrain = train.tsv\ndev = dev.tsv\ntest = dev.tsv\n"
-                                   "tokens = chars\n[encoder.1]\ntopology = char_word\nlexicon = words.txt\nlayers = 2\n");
+    gsa_cli_write(
+        "bipartite.ini",
+        "[task]\nname = text_classification\n[model]\nhidden = 8\nheads = 2\n"
+        "[train]\nepochs = 1\n[data]\ntrain = train.tsv\ndev = dev.tsv\ntest = dev.tsv\n"
+        "tokens = chars\n[encoder.1]\ntopology = char_word\nlexicon = words.txt\nlayers = 2\n");
     run(ARGS("train", "bipartite.ini", "--out", "run"), NULL);
     run(ARGS("predict", "--model", "run"), "good film\nbad\n");
     ck_assert_int_eq(count_of(ran.out, "\n"), 2);
     ck_assert_int_eq(rename("words.txt", "list.txt"), 0);
     gsa_cli_run(ARGS("eval", "--model", "run"), NULL, &ran);
     ck_assert_int_eq(ran.code, 2);
-    ck_assert_ptr_nonnull(strstr(ran.err, "config.ini: [encoder.N]: topology 'char_word': lexicon: 'words.txt' cannot be"));
+    ck_assert_ptr_nonnull(strstr(
+        ran.err, "config.ini: [encoder.N]: topology 'char_word': lexicon: 'words.txt' cannot be"));
     run(ARGS("eval", "--model", "run", "--set", "encoder.1.lexicon=list.txt"), NULL);
     gsa_cli_write("words.txt", "good\nbad\nfil\n"); /* another list under the name: another model */
     gsa_cli_run(ARGS("eval", "--model", "run"), NULL, &ran);
     ck_assert_int_eq(ran.code, 2);
-    ck_assert_ptr_nonnull(
-        strstr(ran.err, "'words.txt' (lexicon of topology 'char_word') is not the file that the model in run/"));
+    ck_assert_ptr_nonnull(strstr(
+        ran.err,
+        "'words.txt' (lexicon of topology 'char_word') is not the file that the model in run/"));
     gsa_cli_run(ARGS("train", "--resume", "run", "--set", "train.epochs=2"), NULL, &ran);
     ck_assert_int_eq(ran.code, 2);
     gsa_cli_leave();
@@ -338,13 +368,16 @@ END_TEST
 /* One epoch and one more is two epochs, to the bit; and so is every number of threads. */
 START_TEST(resume_and_threads)
 {
-    static const char weights[] = "cmp \"$(echo a/step-*/model.safetensors | xargs ls -t | head -n 1)\" "
-                                  "\"$(echo b/step-*/model.safetensors | xargs ls -t | head -n 1)\"";
+    static const char weights[] =
+        "cmp \"$(echo a/step-*/model.safetensors | xargs ls -t | head -n 1)\" "
+        "\"$(echo b/step-*/model.safetensors | xargs ls -t | head -n 1)\"";
     gsa_cli_enter();
-    run(ARGS("train", "sum.ini", "--quiet", "--threads", "1", "--set", "train.keep=1", "--out", "a"), NULL);
+    run(ARGS("train", "sum.ini", "--quiet", "--threads", "1", "--set", "train.keep=1", "--out",
+             "a"),
+        NULL);
     ck_assert_str_eq(ran.err, "");
-    run(ARGS("train", "sum.ini", "--quiet", "--threads", "3", "--set", "train.keep=1", "--set", "train.epochs=1", "--out",
-             "b"),
+    run(ARGS("train", "sum.ini", "--quiet", "--threads", "3", "--set", "train.keep=1", "--set",
+             "train.epochs=1", "--out", "b"),
         NULL);
     run(ARGS("train", "--quiet", "--resume", "b", "--set", "train.epochs=2"), NULL);
     ck_assert_int_eq(system(weights), 0);
@@ -357,8 +390,8 @@ static void pause_ms(long ms)
     nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L }, NULL);
 }
 
-/* What the programs that are started from now on do at SIGINT and SIGTERM until they say otherwise: this process may have been started
- * with either ignored. */
+/* What the programs that are started from now on do at SIGINT and SIGTERM until they say otherwise:
+ * this process may have been started with either ignored. */
 static void inherit(void (*interrupt)(int), void (*terminate)(int))
 {
     signal(SIGINT, interrupt);
@@ -381,8 +414,9 @@ static int reports(int steps)
 /* A run that would go on for hours, once it has reported a step. */
 static pid_t start_long_run(void)
 {
-    const pid_t child = gsa_cli_start(ARGS("train", "sum.ini", "--set", "train.epochs=100000", "--set",
-                                           "train.report_every=1", "--set", "task.train=4096", "--out", "long"));
+    const pid_t child =
+        gsa_cli_start(ARGS("train", "sum.ini", "--set", "train.epochs=100000", "--set",
+                           "train.report_every=1", "--set", "task.train=4096", "--out", "long"));
     ck_assert_msg(reports(1), "the run never reported a step");
     return child;
 }
@@ -394,7 +428,8 @@ START_TEST(first_signal_saves)
     const pid_t child = start_long_run();
     kill(child, _i ? SIGTERM : SIGINT);
     gsa_cli_wait(child, &ran);
-    ck_assert_msg(ran.signal == 0 && ran.code == 0, "exit code %d, signal %d: %s", ran.code, ran.signal, ran.err);
+    ck_assert_msg(ran.signal == 0 && ran.code == 0, "exit code %d, signal %d: %s", ran.code,
+                  ran.signal, ran.err);
     ck_assert(gsa_cli_exists("long/latest"));
     ck_assert_int_ne(system("ls -d long/*.tmp* >/dev/null 2>&1"), 0);
     run(ARGS("eval", "--model", "long"), NULL);
@@ -402,8 +437,8 @@ START_TEST(first_signal_saves)
 }
 END_TEST
 
-/* nohup, trap '' INT, a script's job in the background: a signal that is ignored when the program starts does nothing to it, the other
- * one what it always does. */
+/* nohup, trap '' INT, a script's job in the background: a signal that is ignored when the program
+ * starts does nothing to it, the other one what it always does. */
 START_TEST(an_ignored_signal_stays_ignored)
 {
     gsa_cli_enter();
@@ -416,7 +451,8 @@ START_TEST(an_ignored_signal_stays_ignored)
     free(text);
     kill(child, _i ? SIGINT : SIGTERM);
     gsa_cli_wait(child, &ran);
-    ck_assert_msg(ran.signal == 0 && ran.code == 0, "exit code %d, signal %d: %s", ran.code, ran.signal, ran.err);
+    ck_assert_msg(ran.signal == 0 && ran.code == 0, "exit code %d, signal %d: %s", ran.code,
+                  ran.signal, ran.err);
     ck_assert(gsa_cli_exists("long/latest"));
     gsa_cli_leave();
 }
@@ -433,27 +469,33 @@ START_TEST(second_signal_ends)
     kill(child, SIGTERM);
     kill(child, SIGCONT);
     gsa_cli_wait(child, &ran);
-    ck_assert_msg(ran.signal == 0 && (ran.code == 130 || ran.code == 143), "exit code %d, signal %d", ran.code, ran.signal);
+    ck_assert_msg(ran.signal == 0 && (ran.code == 130 || ran.code == 143),
+                  "exit code %d, signal %d", ran.code, ran.signal);
     gsa_cli_leave();
 }
 END_TEST
 
-/* Outputs that take a while: once a temporary is there, a signal ends the command, as it ends any, takes the temporary away, and leaves
- * the file of before as it was. */
+/* Outputs that take a while: once a temporary is there, a signal ends the command, as it ends any,
+ * takes the temporary away, and leaves the file of before as it was. */
 static const struct {
     int number;
     const char *args[GSA_CLI_ARGS + 1];
 } slow[] = {
     { SIGINT, { "graph", "--topology", "full", "--length", "2000", "--out", "out.graphml" } },
-    { SIGTERM, { "predict", "--model", "text", "--input", "lines.txt", "--output", "out.graphml" } },
-    { SIGHUP, { "generate", "--model", "language", "--prompt", "t", "--tokens", "100000", "--output", "out.graphml" } },
+    { SIGTERM,
+      { "predict", "--model", "text", "--input", "lines.txt", "--output", "out.graphml" } },
+    { SIGHUP,
+      { "generate", "--model", "language", "--prompt", "t", "--tokens", "100000", "--output",
+        "out.graphml" } },
 };
 
 static void train_two(void)
 {
-    gsa_cli_write("language.ini",
-                  "[task]\nname = language_modelling\n[data]\ntrain = text.txt\ntokens = bytes\nwindow = 8\n"
-                  "[model]\nencoder = window:width=5:causal=1\nhidden = 8\nheads = 2\n[train]\nmax_steps = 2\n");
+    gsa_cli_write(
+        "language.ini",
+        "[task]\nname = language_modelling\n[data]\ntrain = text.txt\ntokens = bytes\nwindow = 8\n"
+        "[model]\nencoder = window:width=5:causal=1\nhidden = 8\nheads = 2\n[train]\nmax_steps = "
+        "2\n");
     gsa_cli_write("text.txt", "the cat sat on the mat\nthe dog sat too\n");
     run(ARGS("train", "language.ini", "--quiet", "--out", "language"), NULL);
     run(ARGS("train", "text.ini", "--quiet", "--out", "text"), NULL);
@@ -478,7 +520,8 @@ START_TEST(a_signal_leaves_no_temporary)
     kill(child, slow[_i].number);
     ck_assert_msg(there, "no temporary was there");
     gsa_cli_wait(child, &ran);
-    ck_assert_msg(ran.signal == slow[_i].number, "exit code %d, signal %d: %s", ran.code, ran.signal, ran.err);
+    ck_assert_msg(ran.signal == slow[_i].number, "exit code %d, signal %d: %s", ran.code,
+                  ran.signal, ran.err);
     ck_assert_int_ne(system("ls out.graphml.tmp-* >/dev/null 2>&1"), 0);
     char *text = gsa_cli_read("out.graphml");
     ck_assert_str_eq(text, "what stood here");
@@ -487,7 +530,8 @@ START_TEST(a_signal_leaves_no_temporary)
 }
 END_TEST
 
-/* The run's weights take some time to write. While the folder is there and is not whole, the command is held, told to end, and let go. */
+/* The run's weights take some time to write. While the folder is there and is not whole, the
+ * command is held, told to end, and let go. */
 static int ended_in_the_midst(int attempt)
 {
     char out[32], latest[64];
@@ -502,9 +546,11 @@ static int ended_in_the_midst(int attempt)
     kill(child, SIGCONT);
     gsa_cli_wait(child, &ran);
     if (!midst) return 0;
-    ck_assert_msg(ran.signal == SIGTERM && ran.out[0] == 0, "exit code %d, signal %d: %s", ran.code, ran.signal, ran.err);
+    ck_assert_msg(ran.signal == SIGTERM && ran.out[0] == 0, "exit code %d, signal %d: %s", ran.code,
+                  ran.signal, ran.err);
     run(ARGS("eval", "--model", out, "--quiet"), NULL);
-    snprintf(latest, sizeof latest, "test $(ls -A %s | wc -l) = 2", out); /* latest and one checkpoint */
+    snprintf(latest, sizeof latest, "test $(ls -A %s | wc -l) = 2",
+             out); /* latest and one checkpoint */
     ck_assert_int_eq(system(latest), 0);
     return 1;
 }
@@ -513,7 +559,8 @@ START_TEST(a_signal_leaves_no_half_folder)
 {
     int ended = 0;
     gsa_cli_enter();
-    run(ARGS("train", "text.ini", "--quiet", "--set", "model.hidden=512", "--set", "train.max_steps=1", "--out", "wide"),
+    run(ARGS("train", "text.ini", "--quiet", "--set", "model.hidden=512", "--set",
+             "train.max_steps=1", "--out", "wide"),
         NULL);
     inherit(SIG_DFL, SIG_DFL);
     for (int i = 0; i < 50 && !ended; i++) ended = ended_in_the_midst(i);
@@ -522,21 +569,27 @@ START_TEST(a_signal_leaves_no_half_folder)
 }
 END_TEST
 
-static const gsa_test text_tests[] = { GSA_TEST(version_and_help), GSA_TEST(man_and_completion), GSA_TEST(recipe_keys_page),
-                                       GSA_TEST(topologies), GSA_TEST(doctor) };
-static const gsa_test graph_tests[] = { { &graph_formats_ttest, GSA_COUNT(drawings) }, GSA_TEST(graph_texts) };
+static const gsa_test text_tests[] = { GSA_TEST(version_and_help), GSA_TEST(man_and_completion),
+                                       GSA_TEST(recipe_keys_page), GSA_TEST(topologies),
+                                       GSA_TEST(doctor) };
+static const gsa_test graph_tests[] = { { &graph_formats_ttest, GSA_COUNT(drawings) },
+                                        GSA_TEST(graph_texts) };
 static const gsa_test bench_tests[] = { GSA_TEST(bench) };
 static const gsa_test run_tests[] = { GSA_TEST(train_eval_predict), GSA_TEST(progress_and_the_end),
-                                      GSA_TEST(a_dictionary_is_found_again), GSA_TEST(resume_and_threads) };
-static const gsa_test signal_tests[] = { GSA_LOOP(first_signal_saves, 2), GSA_LOOP(an_ignored_signal_stays_ignored, 2),
+                                      GSA_TEST(a_dictionary_is_found_again),
+                                      GSA_TEST(resume_and_threads) };
+static const gsa_test signal_tests[] = { GSA_LOOP(first_signal_saves, 2),
+                                         GSA_LOOP(an_ignored_signal_stays_ignored, 2),
                                          GSA_TEST(second_signal_ends),
                                          GSA_LOOP(a_signal_leaves_no_temporary, GSA_COUNT(slow)),
                                          GSA_TEST(a_signal_leaves_no_half_folder) };
 
 int main(int argc, char **argv)
 {
-    static const gsa_case cases[] = { GSA_CASE("texts", text_tests, 120), GSA_CASE("graphs", graph_tests, 60),
-                                      GSA_CASE("bench", bench_tests, 120), GSA_CASE("runs", run_tests, 120),
+    static const gsa_case cases[] = { GSA_CASE("texts", text_tests, 120),
+                                      GSA_CASE("graphs", graph_tests, 60),
+                                      GSA_CASE("bench", bench_tests, 120),
+                                      GSA_CASE("runs", run_tests, 120),
                                       GSA_CASE("signals", signal_tests, 120) };
     return gsa_run_suite("cli", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -1,4 +1,5 @@
-/* gsa.column/1: a pattern reads what the data says beside each token, here the tree of dependencies of a CoNLL-U file. */
+/* gsa.column/1: a pattern reads what the data says beside each token, here the tree of dependencies
+ * of a CoNLL-U file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +20,10 @@ static const char trees[] = "# text = a b c\n"
                             "1\tb\tb\tY\t_\t_\t2\tmod\t_\t_\n"
                             "2\ta\ta\tX\t_\t_\t0\troot\t_\t_\n"
                             "\n";
-static const char recipe[] = "[task]\nname = tagging\n[model]\nencoder = dependency*2\nhidden = 8\nheads = 2\n[train]\n"
-                             "epochs = 2\nbatch = 2\n[data]\ntrain = trees.conllu\ndev = trees.conllu\ntest = trees.conllu\n"
-                             "scheme = none\nside = head:7,type:8\n";
+static const char recipe[] =
+    "[task]\nname = tagging\n[model]\nencoder = dependency*2\nhidden = 8\nheads = 2\n[train]\n"
+    "epochs = 2\nbatch = 2\n[data]\ntrain = trees.conllu\ndev = trees.conllu\ntest = trees.conllu\n"
+    "scheme = none\nside = head:7,type:8\n";
 
 static void enter(void)
 {
@@ -33,19 +35,24 @@ static void enter(void)
 START_TEST(a_tree_of_the_file_is_trained_on)
 {
     enter();
-    gsa_cli_run(ARGS("train", "trees.ini", "--plugin", GSA_DEPENDENCY, "--out", "run", "--quiet"), NULL, &ran);
+    gsa_cli_run(ARGS("train", "trees.ini", "--plugin", GSA_DEPENDENCY, "--out", "run", "--quiet"),
+                NULL, &ran);
     ck_assert_msg(ran.code == 0, "%s", ran.err);
     ck_assert_ptr_nonnull(strstr(ran.out, "\"test_accuracy\""));
     gsa_cli_run(ARGS("eval", "--model", "run"), NULL, &ran);
     ck_assert_msg(ran.code == 0, "%s", ran.err);
     gsa_cli_run(ARGS("predict", "--model", "run", "--quiet"), trees, &ran);
     ck_assert_msg(ran.code == 0, "%s", ran.err);
-    /* a: itself and its dependent c; b: itself and its head c; c: itself, its head a, its dependent b */
-    gsa_cli_run(ARGS("attend", "--model", "run", "--example", "0", "--layer", "0", "--out", "tree.mtx"), NULL, &ran);
+    /* a: itself and its dependent c; b: itself and its head c; c: itself, its head a, its dependent
+     * b */
+    gsa_cli_run(
+        ARGS("attend", "--model", "run", "--example", "0", "--layer", "0", "--out", "tree.mtx"),
+        NULL, &ran);
     ck_assert_msg(ran.code == 0, "%s", ran.err);
     char *matrix = gsa_cli_read("tree.mtx");
     ck_assert_msg(strstr(matrix, "\n3 3 7\n") != NULL, "%s", matrix);
-    ck_assert(strstr(matrix, "\n1 3 ") && strstr(matrix, "\n3 1 ") && strstr(matrix, "\n2 3 ") && strstr(matrix, "\n3 2 "));
+    ck_assert(strstr(matrix, "\n1 3 ") && strstr(matrix, "\n3 1 ") && strstr(matrix, "\n2 3 ") &&
+              strstr(matrix, "\n3 2 "));
     free(matrix);
 }
 END_TEST
@@ -55,14 +62,16 @@ START_TEST(the_check_makes_columns_up)
     enter();
     gsa_cli_run(ARGS("topology", "check", GSA_DEPENDENCY, "--patience", "60000"), NULL, &ran);
     ck_assert_msg(ran.code == 0, "%s%s", ran.out, ran.err);
-    ck_assert_ptr_nonnull(strstr(ran.out, "it reads columns of the data, of which one kind was made up"));
+    ck_assert_ptr_nonnull(
+        strstr(ran.out, "it reads columns of the data, of which one kind was made up"));
 }
 END_TEST
 
 static const struct {
     const char *side, *sentence;
 } refused[] = {
-    { "", "topology 'dependency' reads a column 'head' beside each token, and this input has none of that name" },
+    { "", "topology 'dependency' reads a column 'head' beside each token, and this input has none "
+          "of that name" },
     { "tree:7", "reads a column 'head' beside each token" },
     { "head:8", "the head of token 1 is '" },
     { "head:11", "the line has 10 columns, but the one of data.side is column 11" },
@@ -80,7 +89,8 @@ START_TEST(a_column_that_is_not_there_is_one_sentence)
     char side[128];
     enter();
     snprintf(side, sizeof side, "data.side=%s", refused[_i].side);
-    gsa_cli_run(ARGS("train", "trees.ini", "--plugin", GSA_DEPENDENCY, "--set", side, "--quiet"), NULL, &ran);
+    gsa_cli_run(ARGS("train", "trees.ini", "--plugin", GSA_DEPENDENCY, "--set", side, "--quiet"),
+                NULL, &ran);
     ck_assert_msg(ran.code == 2, "code %d, signal %d: %s", ran.code, ran.signal, ran.err);
     ck_assert_msg(strstr(ran.err, refused[_i].sentence) != NULL, "%s", ran.err);
     ck_assert_ptr_eq(strchr(ran.err, '\n'), ran.err + strlen(ran.err) - 1);
@@ -90,22 +100,29 @@ END_TEST
 START_TEST(inputs_without_columns_are_refused)
 {
     enter();
-    gsa_cli_run(ARGS("graph", "--plugin", GSA_DEPENDENCY, "--topology", "dependency", "--length", "3"), NULL, &ran);
+    gsa_cli_run(
+        ARGS("graph", "--plugin", GSA_DEPENDENCY, "--topology", "dependency", "--length", "3"),
+        NULL, &ran);
     ck_assert_int_eq(ran.code, 2);
-    ck_assert_msg(strstr(ran.err, "reads a column 'head' beside each token") != NULL, "%s", ran.err);
-    gsa_cli_run(ARGS("train", "text.ini", "--plugin", GSA_DEPENDENCY, "--set", "model.encoder=ring,dependency", "--quiet"),
+    ck_assert_msg(strstr(ran.err, "reads a column 'head' beside each token") != NULL, "%s",
+                  ran.err);
+    gsa_cli_run(ARGS("train", "text.ini", "--plugin", GSA_DEPENDENCY, "--set",
+                     "model.encoder=ring,dependency", "--quiet"),
                 NULL, &ran);
     ck_assert_int_ne(ran.code, 0);
     ck_assert_int_eq(ran.signal, 0);
 }
 END_TEST
 
-static const gsa_test tree_tests[] = { GSA_TEST(a_tree_of_the_file_is_trained_on), GSA_TEST(the_check_makes_columns_up) };
-static const gsa_test refused_tests[] = { GSA_LOOP(a_column_that_is_not_there_is_one_sentence, GSA_COUNT(refused)),
+static const gsa_test tree_tests[] = { GSA_TEST(a_tree_of_the_file_is_trained_on),
+                                       GSA_TEST(the_check_makes_columns_up) };
+static const gsa_test refused_tests[] = { GSA_LOOP(a_column_that_is_not_there_is_one_sentence,
+                                                   GSA_COUNT(refused)),
                                           GSA_TEST(inputs_without_columns_are_refused) };
 
 int main(int argc, char **argv)
 {
-    static const gsa_case cases[] = { GSA_CASE("trees", tree_tests, 60), GSA_CASE("refused", refused_tests, 60) };
+    static const gsa_case cases[] = { GSA_CASE("trees", tree_tests, 60),
+                                      GSA_CASE("refused", refused_tests, 60) };
     return gsa_run_suite("columns", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -1,4 +1,5 @@
-/* What docs/ commits beside its text: results that the command reads, pictures and files that some page shows, links that lead somewhere. */
+/* What docs/ commits beside its text: results that the command reads, pictures and files that some
+ * page shows, links that lead somewhere. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +58,7 @@ static char *pages(void)
     return all;
 }
 
-/* ---- results --------------------------------------------------------------------------------------------------------------- */
+/* ---- results ------------------------------------------------------------------------------- */
 
 /* Two whole numbers that the first case that was measured has. */
 static void two_keys(const json_t *all, char key[2][64], const char *path)
@@ -91,7 +92,8 @@ START_TEST(the_command_reads_every_result)
         ck_assert_msg(ends(path, ".jsonl") || ends(path, ".json"), "%s: results are JSON", path);
         if (ends(path, ".jsonl")) {
             gsa_cli_run(ARGS("table", path), NULL, &ran);
-            ck_assert_msg(ran.code == 0 && strncmp(ran.out, "| ", 2) == 0, "%s %s", ran.out, ran.err);
+            ck_assert_msg(ran.code == 0 && strncmp(ran.out, "| ", 2) == 0, "%s %s", ran.out,
+                          ran.err);
             check_chart(path, "seed", "seconds");
             continue;
         }
@@ -104,7 +106,7 @@ START_TEST(the_command_reads_every_result)
 }
 END_TEST
 
-/* ---- pages ----------------------------------------------------------------------------------------------------------------- */
+/* ---- pages --------------------------------------------------------------------------------- */
 
 START_TEST(every_file_is_shown)
 {
@@ -115,7 +117,8 @@ START_TEST(every_file_is_shown)
         snprintf(folder, sizeof folder, GSA_SOURCE "/docs/%s", folders[f]);
         const files there = files_of(folder);
         for (int i = 0; i < there.count; i++)
-            ck_assert_msg(strstr(text, there.name[i]) != NULL, "no page names %s/%s", folder, there.name[i]);
+            ck_assert_msg(strstr(text, there.name[i]) != NULL, "no page names %s/%s", folder,
+                          there.name[i]);
     }
     free(text);
 }
@@ -153,7 +156,9 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test results[] = { GSA_TEST(the_command_reads_every_result) };
-    static const gsa_test shown[] = { GSA_TEST(every_file_is_shown), GSA_TEST(links_lead_to_files) };
-    static const gsa_case cases[] = { GSA_CASE("results", results, 60), GSA_CASE("pages", shown, 20) };
+    static const gsa_test shown[] = { GSA_TEST(every_file_is_shown),
+                                      GSA_TEST(links_lead_to_files) };
+    static const gsa_case cases[] = { GSA_CASE("results", results, 60),
+                                      GSA_CASE("pages", shown, 20) };
     return gsa_run_suite("docs", cases, GSA_COUNT(cases), argc, argv);
 }

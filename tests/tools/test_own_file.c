@@ -1,5 +1,6 @@
-/* A file of one's own: what it is is told by what stands in it, a recipe is written for it, and its model is trained and found again with
- * nothing else typed. Every file that is none gets one sentence, and nothing is left of it. */
+/* A file of one's own: what it is is told by what stands in it, a recipe is written for it, and its
+ * model is trained and found again with nothing else typed. Every file that is none gets one
+ * sentence, and nothing is left of it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,7 @@ static void run(const char *const *args, const char *input)
     ck_assert_msg(ran.code == 0, "exit code %d: %s", ran.code, ran.err);
 }
 
-/* ---- kinds ----------------------------------------------------------------------------------------------------------------------- */
+/* ---- kinds --------------------------------------------------------------------------------- */
 
 static const struct {
     const char *file, *head, *pattern[4], *second; /* second: a file beside, with the same rows */
@@ -46,7 +47,8 @@ static const struct {
       NULL,
       { "pos\ta good film #\n", "neg\ta bad film #\n" },
       NULL,
-      { "name = text_classification", "format = tsv", "columns = label,text", "header = 0", "hold = 2", "stratify = 1" },
+      { "name = text_classification", "format = tsv", "columns = label,text", "header = 0",
+        "hold = 2", "stratify = 1" },
       "2 labels: 'neg' 12, 'pos' 12" },
     { "header.tsv",
       "id\tbody\tsentiment\n",
@@ -79,13 +81,34 @@ static const struct {
       NULL,
       { "format = json", "columns = label=stars,text=review" },
       "2 labels: '1' 12, '5' 12" },
-    { "a.txt", NULL, { "__label__x good film #\n", "__label__y bad film #\n" }, NULL, { "format = fasttext" }, "__label__" },
-    { "numbered.txt", NULL, { "1 good film #\n", "0 bad film #\n" }, NULL, { "format = stsa" }, "LABEL text" },
-    { "latin.tsv", NULL, { "pos\tcaf\xe9 # good\n", "neg\tcaf\xe9 # bad\n" }, NULL, { "encoding = mixed" }, "windows-1252" },
-    { "markup.tsv", NULL, { "pos\tgood<br />film #\n", "neg\tbad<br />film #\n" }, NULL, { "markup = 1" }, "2 labels" },
+    { "a.txt",
+      NULL,
+      { "__label__x good film #\n", "__label__y bad film #\n" },
+      NULL,
+      { "format = fasttext" },
+      "__label__" },
+    { "numbered.txt",
+      NULL,
+      { "1 good film #\n", "0 bad film #\n" },
+      NULL,
+      { "format = stsa" },
+      "LABEL text" },
+    { "latin.tsv",
+      NULL,
+      { "pos\tcaf\xe9 # good\n", "neg\tcaf\xe9 # bad\n" },
+      NULL,
+      { "encoding = mixed" },
+      "windows-1252" },
+    { "markup.tsv",
+      NULL,
+      { "pos\tgood<br />film #\n", "neg\tbad<br />film #\n" },
+      NULL,
+      { "markup = 1" },
+      "2 labels" },
     { "han.tsv",
       NULL,
-      { "1\t\xe6\x88\xbf\xe9\x97\xb4\xe5\xbe\x88\xe5\xa5\xbd#\n", "0\t\xe6\x88\xbf\xe9\x97\xb4\xe5\xbe\x88\xe5\xb0\x8f#\n" },
+      { "1\t\xe6\x88\xbf\xe9\x97\xb4\xe5\xbe\x88\xe5\xa5\xbd#\n",
+        "0\t\xe6\x88\xbf\xe9\x97\xb4\xe5\xbe\x88\xe5\xb0\x8f#\n" },
       NULL,
       { "tokens = chars" },
       "characters" },
@@ -112,7 +135,8 @@ static const struct {
       NULL,
       { "Ann# B-PER\nsleeps O\n. O\n\n", "In O\nRome# B-LOC\n. O\n\n" },
       NULL,
-      { "name = tagging", "head = crf", "scheme = BIOES", "format = conll", "characters = ring*2", "hold = 2" },
+      { "name = tagging", "head = crf", "scheme = BIOES", "format = conll", "characters = ring*2",
+        "hold = 2" },
       "3 tags of spans" },
     { "pos.conllu",
       NULL,
@@ -122,7 +146,8 @@ static const struct {
       "2 plain tags" },
     { "names.chars",
       NULL,
-      { "\xe9\xab\x98 B-NAME\n\xe5\x8b\x87 E-NAME\n\xef\xbc\x8c O\n\n", "\xe7\x94\xb7 O\n\xef\xbc\x8c O\n\n" },
+      { "\xe9\xab\x98 B-NAME\n\xe5\x8b\x87 E-NAME\n\xef\xbc\x8c O\n\n",
+        "\xe7\x94\xb7 O\n\xef\xbc\x8c O\n\n" },
       NULL,
       { "format = chars", "characters = none", "lower = 0" },
       "a character and its tag" },
@@ -151,7 +176,8 @@ START_TEST(a_file_is_known_by_what_stands_in_it)
     gsa_cli_enter();
     write_rows(kinds[_i].file, kinds[_i].head, kinds[_i].pattern);
     if (kinds[_i].second) write_rows(kinds[_i].second, NULL, kinds[_i].pattern);
-    if (kinds[_i].second) run(ARGS("init", kinds[_i].file, kinds[_i].second, "--out", "r.ini"), NULL);
+    if (kinds[_i].second)
+        run(ARGS("init", kinds[_i].file, kinds[_i].second, "--out", "r.ini"), NULL);
     else run(ARGS("init", kinds[_i].file, "--out", "r.ini"), NULL);
     ck_assert_msg(strstr(ran.err, kinds[_i].says), "'%s' lacks '%s'", ran.err, kinds[_i].says);
     char *recipe = gsa_cli_read("r.ini"), line[256];
@@ -168,7 +194,7 @@ START_TEST(a_file_is_known_by_what_stands_in_it)
 }
 END_TEST
 
-/* ---- refused --------------------------------------------------------------------------------------------------------------------- */
+/* ---- refused ------------------------------------------------------------------------------- */
 
 static const struct {
     const char *bytes;
@@ -190,29 +216,54 @@ static const struct {
       5,
       { NULL },
       "f.tsv: the file is no text: 2 of its first 5 bytes are control characters" },
-    { "\x1f\x8b\x08", 3, { NULL }, "f.tsv: the file is packed by gzip, expected text: unpack it first (gunzip)" },
+    { "\x1f\x8b\x08",
+      3,
+      { NULL },
+      "f.tsv: the file is packed by gzip, expected text: unpack it first (gunzip)" },
     { "x\ta b #\n", 0, { NULL }, "f.tsv: every example has the label 'x'" },
     { "#\ta b #\n", 0, { NULL }, "f.tsv: none of its 2 columns holds labels" },
     { "__label__# a b\n",
       0,
       { NULL },
-      "f.tsv: its 24 examples have 24 different labels: numbers to be predicted (regression), or ids" },
-    { "__label__x# a b\n", 0, { NULL }, "f.tsv: its 24 examples have 24 different labels: ids or names" },
+      "f.tsv: its 24 examples have 24 different labels: numbers to be predicted (regression), or "
+      "ids" },
+    { "__label__x# a b\n",
+      0,
+      { NULL },
+      "f.tsv: its 24 examples have 24 different labels: ids or names" },
     { "x\ta b\ny\tc\nx\td e\ny\ty\tz\nx\tq r\ny\ts\nx\td\ny\tz\nx\tz\ny\tz\nx\tq\ny\tz\n",
       -1,
       { NULL },
       "f.tsv:4: the line has 3 columns, expected 2" },
-    { "x,a b\ny,\"c\nx,d\ny,e f\n", -1, { "--format", "csv" }, "f.tsv:2: a quote opens in the record that begins here" },
+    { "x,a b\ny,\"c\nx,d\ny,e f\n",
+      -1,
+      { "--format", "csv" },
+      "f.tsv:2: a quote opens in the record that begins here" },
     { "[{\"a\": 1},\n {\"a\": 2}]\n",
       -1,
       { NULL },
       "f.tsv: JSON over several lines, expected an object a line: 'jq -c .[]" },
-    { "{\"data\": [{\"paragraphs\": []}]}\n", -1, { NULL }, "'gsa train drcd' and 'gsa train cmrc' are recipes" },
-    { "__label__x a b\n__label__y c d\n", -1, { NULL }, "f.tsv: 2 examples are too few to learn from: 8 at least" },
-    { "It was the best of times.\n", -1, { NULL }, "f.tsv: 26 characters of running text are too few" },
+    { "{\"data\": [{\"paragraphs\": []}]}\n",
+      -1,
+      { NULL },
+      "'gsa train drcd' and 'gsa train cmrc' are recipes" },
+    { "__label__x a b\n__label__y c d\n",
+      -1,
+      { NULL },
+      "f.tsv: 2 examples are too few to learn from: 8 at least" },
+    { "It was the best of times.\n",
+      -1,
+      { NULL },
+      "f.tsv: 26 characters of running text are too few" },
     { "(3 (2 It) (4 good))\n", 0, { NULL }, "f.tsv: every example has the label '3'" },
-    { "x\ta b #\n", 0, { "--task", "tagging" }, "f.tsv: task tagging cannot be learned from columns between tabs" },
-    { "x\ta b #\n", 0, { "--columns", "label,words" }, "data.columns holds 'words', expected a list of label, text and -" },
+    { "x\ta b #\n",
+      0,
+      { "--task", "tagging" },
+      "f.tsv: task tagging cannot be learned from columns between tabs" },
+    { "x\ta b #\n",
+      0,
+      { "--columns", "label,words" },
+      "data.columns holds 'words', expected a list of label, text and -" },
     { "x\ta b #\n", 0, { "--format", "xml" }, "--format" },
 };
 
@@ -223,16 +274,18 @@ START_TEST(a_file_that_cannot_be_learned_from_is_one_sentence)
         write_rows("f.tsv", NULL, (const char *const[]){ bad[_i].bytes, NULL });
     } else {
         FILE *file = fopen("f.tsv", "wb");
-        fwrite(bad[_i].bytes, 1, bad[_i].count < 0 ? strlen(bad[_i].bytes) : (size_t)bad[_i].count, file);
+        fwrite(bad[_i].bytes, 1, bad[_i].count < 0 ? strlen(bad[_i].bytes) : (size_t)bad[_i].count,
+               file);
         fclose(file);
     }
     char *before = gsa_cli_listing();
     static const char *const verbs[] = { "init", "train" };
     for (int v = 0; v < 2; v++) {
         gsa_cli_run(ARGS(verbs[v], "f.tsv", bad[_i].args[0], bad[_i].args[1]), NULL, &ran);
-        ck_assert_msg(ran.code == 2 && ran.signal == 0, "%s: code %d, signal %d: %s", verbs[v], ran.code, ran.signal,
-                      ran.err);
-        ck_assert_msg(strstr(ran.err, bad[_i].says), "%s: '%s' lacks '%s'", verbs[v], ran.err, bad[_i].says);
+        ck_assert_msg(ran.code == 2 && ran.signal == 0, "%s: code %d, signal %d: %s", verbs[v],
+                      ran.code, ran.signal, ran.err);
+        ck_assert_msg(strstr(ran.err, bad[_i].says), "%s: '%s' lacks '%s'", verbs[v], ran.err,
+                      bad[_i].says);
         ck_assert_str_eq(ran.out, "");
         char *after = gsa_cli_listing();
         ck_assert_str_eq(before, after);
@@ -254,8 +307,9 @@ START_TEST(a_huge_line_is_one_sentence)
     fclose(file);
     gsa_cli_run(ARGS("init", "f.tsv"), NULL, &ran);
     ck_assert_int_eq(ran.code, 2);
-    ck_assert_ptr_nonnull(
-        strstr(ran.err, "f.tsv:1: the line has 17825792 bytes, more than 16777216: expected an example a line"));
+    ck_assert_ptr_nonnull(strstr(
+        ran.err,
+        "f.tsv:1: the line has 17825792 bytes, more than 16777216: expected an example a line"));
     gsa_cli_leave();
 }
 END_TEST
@@ -266,7 +320,8 @@ static const char *const film[] = { "pos\ta good film #\n", "neg\ta bad film #\n
 START_TEST(a_name_that_no_recipe_holds_is_one_sentence)
 {
     static const char *const names[] = { "new\nline.tsv", " before.tsv", "behind ", "behind\t" };
-    static const char *const shown[] = { "'new\\x0aline.tsv'", "' before.tsv'", "'behind '", "'behind\\x09'" };
+    static const char *const shown[] = { "'new\\x0aline.tsv'", "' before.tsv'", "'behind '",
+                                         "'behind\\x09'" };
     static const char *const verbs[] = { "init", "train" };
     char says[128];
     gsa_cli_enter();
@@ -291,7 +346,8 @@ START_TEST(a_label_with_one_example_is_told_and_trained_on)
     gsa_cli_enter();
     write_rows("f.tsv", "odd\tneither of them\n", film);
     run(ARGS("init", "f.tsv"), NULL);
-    ck_assert_ptr_nonnull(strstr(ran.err, "note: the label 'odd' has one example: it is trained on, and never held out"));
+    ck_assert_ptr_nonnull(strstr(
+        ran.err, "note: the label 'odd' has one example: it is trained on, and never held out"));
     gsa_cli_leave();
 }
 END_TEST
@@ -302,7 +358,8 @@ START_TEST(who_asks_for_something_else_is_heard)
     write_rows("f.tsv", NULL, film);
     run(ARGS("init", "language_modelling", "book.txt", "--help"), NULL);
     gsa_cli_run(ARGS("init", "sentence_pairs", "f.tsv"), NULL, &ran);
-    ck_assert_ptr_nonnull(strstr(ran.err, "a pair has a label and two texts, and the file has 2 columns"));
+    ck_assert_ptr_nonnull(
+        strstr(ran.err, "a pair has a label and two texts, and the file has 2 columns"));
     run(ARGS("init", "f.tsv", "--columns", "label,text", "--out", "r.ini"), NULL);
     ck_assert_ptr_nonnull(strstr(ran.err, "columns label,text"));
     gsa_cli_run(ARGS("init", "f.tsv", "--out", "r.ini"), NULL, &ran);
@@ -314,14 +371,15 @@ START_TEST(who_asks_for_something_else_is_heard)
     ck_assert_ptr_nonnull(strstr(ran.err, "--task is for a file of data"));
     gsa_cli_write("open.csv", "label,text\npos,\"a good film\nneg,a bad one\n");
     gsa_cli_run(ARGS("init", "open.csv"), NULL, &ran);
-    ck_assert_ptr_nonnull(strstr(ran.err, "open.csv:2: a quote opens in the record that begins here and is never closed"));
+    ck_assert_ptr_nonnull(strstr(
+        ran.err, "open.csv:2: a quote opens in the record that begins here and is never closed"));
     gsa_cli_run(ARGS("predict"), "a\n", &ran);
     ck_assert_ptr_nonnull(strstr(ran.err, "'gsa predict' wants --model DIR"));
     gsa_cli_leave();
 }
 END_TEST
 
-/* ---- runs ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- runs ---------------------------------------------------------------------------------- */
 
 START_TEST(train_then_predict_with_nothing_else_typed)
 {
@@ -343,7 +401,8 @@ START_TEST(train_then_predict_with_nothing_else_typed)
     run(ARGS("train", "runs/film/recipe.ini", "--quiet", "--set", "train.max_steps=1"), NULL);
     gsa_cli_write("runs/kept", "kept");
     ck_assert(remove("runs/last") == 0 && symlink("kept", "runs/last") == 0);
-    run(ARGS("train", "film.tsv", "--quiet", "--set", "train.max_steps=1"), NULL); /* a run beside it, and the last one */
+    run(ARGS("train", "film.tsv", "--quiet", "--set", "train.max_steps=1"),
+        NULL); /* a run beside it, and the last one */
     ck_assert(gsa_cli_exists("runs/film-3/recipe.ini"));
     char *last = gsa_cli_read("runs/last");
     ck_assert_str_eq(last, "film-3\n");
@@ -362,8 +421,9 @@ START_TEST(a_file_named_last_is_no_trouble)
     write_rows("last.tsv", NULL, film);
     gsa_cli_run(ARGS("train", "last.tsv", "--out", "runs/last"), NULL, &ran);
     ck_assert_int_eq(ran.code, 2);
-    ck_assert_msg(strstr(ran.err, "--out runs/last: a file of that name says which run was the last") != NULL, "%s",
-                  ran.err);
+    ck_assert_msg(
+        strstr(ran.err, "--out runs/last: a file of that name says which run was the last") != NULL,
+        "%s", ran.err);
     run(ARGS("train", "last.tsv", "--quiet", "--set", "train.max_steps=1"), NULL);
     ck_assert(gsa_cli_exists("runs/last-2/recipe.ini"));
     run(ARGS("predict"), "a good one\n");
@@ -374,8 +434,10 @@ END_TEST
 /* The same examples are held out at every call, and none of them is trained on. */
 START_TEST(taggers_and_translators_hold_out_too)
 {
-    static const char *const tags[] = { "Ann# B-PER\nsleeps O\n. O\n\n", "In O\nRome# B-LOC\n. O\n\n", NULL };
-    static const char *const two[] = { "a red house #\tein rotes Haus #\n", "the old man #\tder alte Mann #\n", NULL };
+    static const char *const tags[] = { "Ann# B-PER\nsleeps O\n. O\n\n",
+                                        "In O\nRome# B-LOC\n. O\n\n", NULL };
+    static const char *const two[] = { "a red house #\tein rotes Haus #\n",
+                                       "the old man #\tder alte Mann #\n", NULL };
     gsa_cli_enter();
     write_rows("names.conll", NULL, tags);
     write_rows("two.tsv", NULL, two);
@@ -394,8 +456,10 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test known[] = { GSA_LOOP(a_file_is_known_by_what_stands_in_it, GSA_COUNT(kinds)) };
-    static const gsa_test refused[] = { GSA_LOOP(a_file_that_cannot_be_learned_from_is_one_sentence, GSA_COUNT(bad)),
+    static const gsa_test known[] = { GSA_LOOP(a_file_is_known_by_what_stands_in_it,
+                                               GSA_COUNT(kinds)) };
+    static const gsa_test refused[] = { GSA_LOOP(a_file_that_cannot_be_learned_from_is_one_sentence,
+                                                 GSA_COUNT(bad)),
                                         GSA_TEST(a_huge_line_is_one_sentence),
                                         GSA_TEST(a_name_that_no_recipe_holds_is_one_sentence),
                                         GSA_TEST(a_label_with_one_example_is_told_and_trained_on),
@@ -403,7 +467,8 @@ int main(int argc, char **argv)
     static const gsa_test runs[] = { GSA_TEST(train_then_predict_with_nothing_else_typed),
                                      GSA_TEST(a_file_named_last_is_no_trouble),
                                      GSA_TEST(taggers_and_translators_hold_out_too) };
-    static const gsa_case cases[] = { GSA_CASE("known", known, 60), GSA_CASE("refused", refused, 60),
+    static const gsa_case cases[] = { GSA_CASE("known", known, 60),
+                                      GSA_CASE("refused", refused, 60),
                                       GSA_CASE("runs", runs, 60) };
     return gsa_run_suite("own_file", cases, GSA_COUNT(cases), argc, argv);
 }

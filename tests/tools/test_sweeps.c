@@ -1,4 +1,5 @@
-/* test_sweeps.c - several runs of one command, their comparison and their tables, as a user meets them. */
+/* test_sweeps.c - several runs of one command, their comparison and their tables, as a user meets
+ * them. */
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,7 +16,8 @@ static gsa_ran ran;
 static void run(const char *const *args)
 {
     gsa_cli_run(args, NULL, &ran);
-    ck_assert_msg(ran.signal == 0 && ran.code == 0, "exit code %d, signal %d: %s", ran.code, ran.signal, ran.err);
+    ck_assert_msg(ran.signal == 0 && ran.code == 0, "exit code %d, signal %d: %s", ran.code,
+                  ran.signal, ran.err);
 }
 
 /* The lines of stdout, each a JSON object; their number. */
@@ -42,12 +44,12 @@ static const char *text(const json_t *object, const char *key)
 
 START_TEST(seeds_and_encoders)
 {
-    static const char *const names[] = { "encoder-ring/seed-1", "encoder-ring/seed-2", "encoder-full_2/seed-1",
-                                         "encoder-full_2/seed-2" };
+    static const char *const names[] = { "encoder-ring/seed-1", "encoder-ring/seed-2",
+                                         "encoder-full_2/seed-1", "encoder-full_2/seed-2" };
     json_t *line[16];
     gsa_cli_enter();
-    run(ARGS("train", "text.ini", "--threads", "1", "--seeds", "2", "--each", "model.encoder=ring,full*2", "--out", "runs",
-             "--results", "all.jsonl"));
+    run(ARGS("train", "text.ini", "--threads", "1", "--seeds", "2", "--each",
+             "model.encoder=ring,full*2", "--out", "runs", "--results", "all.jsonl"));
     ck_assert_ptr_nonnull(strstr(ran.err, "run 4/4: encoder-full_2/seed-2\n"));
     ck_assert_ptr_nonnull(strstr(ran.err, "\nencoder  "));
     ck_assert_ptr_nonnull(strstr(ran.err, " ± "));
@@ -67,15 +69,18 @@ START_TEST(seeds_and_encoders)
     ck_assert(json_is_number(json_object_get(json_object_get(row, "dev_accuracy"), "sd")));
     json_decref(line[4]);
 
-    run(ARGS("train", "text.ini", "--threads", "1", "--seeds", "2", "--each", "model.encoder=ring,full*2", "--out", "runs"));
-    ck_assert_ptr_nonnull(strstr(ran.err, "run 1/4: encoder-ring/seed-1, which is there already\n"));
+    run(ARGS("train", "text.ini", "--threads", "1", "--seeds", "2", "--each",
+             "model.encoder=ring,full*2", "--out", "runs"));
+    ck_assert_ptr_nonnull(
+        strstr(ran.err, "run 1/4: encoder-ring/seed-1, which is there already\n"));
     ck_assert_ptr_null(strstr(ran.err, "epoch"));
     run(ARGS("table", "all.jsonl"));
-    ck_assert_msg(strncmp(ran.out,
-                          "| encoder | dev accuracy | test accuracy | seeds | seconds | parameters |\n"
-                          "|---|---:|---:|---:|---:|---:|\n| ring*1 | ",
-                          110) == 0,
-                  "%s", ran.out);
+    ck_assert_msg(
+        strncmp(ran.out,
+                "| encoder | dev accuracy | test accuracy | seeds | seconds | parameters |\n"
+                "|---|---:|---:|---:|---:|---:|\n| ring*1 | ",
+                110) == 0,
+        "%s", ran.out);
     ck_assert_ptr_nonnull(strstr(ran.out, "\n| full*2 | "));
     char *const of_file = strdup(ran.out);
     run(ARGS("table", "runs")); /* a folder of runs stands for its results */
@@ -98,20 +103,24 @@ START_TEST(runs_of_other_settings_have_rows_of_their_own)
         snprintf(set[0], sizeof set[0], "train.seed=%s", made[i][1]);
         snprintf(set[1], sizeof set[1], "model.encoder=%s", made[i][2]);
         snprintf(set[2], sizeof set[2], "train.lr=%s", made[i][3]);
-        run(ARGS("train", "text.ini", "--quiet", "--threads", "1", "--out", made[i][0], "--set", set[0], "--set", set[1],
-                 "--set", set[2]));
+        run(ARGS("train", "text.ini", "--quiet", "--threads", "1", "--out", made[i][0], "--set",
+                 set[0], "--set", set[1], "--set", set[2]));
     }
     run(ARGS("table", "a/result.json", "b", "c/result.json", "d/result.json", "a"));
     ck_assert_msg(strncmp(ran.out, "| train.lr | encoder | dev", 26) == 0, "%s", ran.out);
     char *rows = strchr(strchr(ran.out, '\n') + 1, '\n') + 1;
-    ck_assert_msg(strncmp(rows, "| 0.001 | ring*1 | ", 19) == 0 && strstr(rows, " | 2 | "), "%s", ran.out);
-    ck_assert_msg(strstr(rows, "\n| 0.001 | full*1 | ") && strstr(rows, "\n| 0.5 | ring*1 | "), "%s", ran.out);
-    ck_assert_ptr_null(strstr(strstr(rows, " | 2 | ") + 1, " | 2 | ")); /* one seed in each other row */
+    ck_assert_msg(strncmp(rows, "| 0.001 | ring*1 | ", 19) == 0 && strstr(rows, " | 2 | "), "%s",
+                  ran.out);
+    ck_assert_msg(strstr(rows, "\n| 0.001 | full*1 | ") && strstr(rows, "\n| 0.5 | ring*1 | "),
+                  "%s", ran.out);
+    ck_assert_ptr_null(
+        strstr(strstr(rows, " | 2 | ") + 1, " | 2 | ")); /* one seed in each other row */
 
     /* of what says no setting nothing is known: a row a line, named by its file */
     ck_assert_int_eq(system("cp a/result.json x.json && cp c/result.json y.json"), 0);
     run(ARGS("table", "x.json", "y.json"));
-    ck_assert_msg(strncmp(ran.out, "| run | encoder | ", 18) == 0 && strstr(ran.out, "\n| x.json:1 | ring*1 | ") &&
+    ck_assert_msg(strncmp(ran.out, "| run | encoder | ", 18) == 0 &&
+                      strstr(ran.out, "\n| x.json:1 | ring*1 | ") &&
                       strstr(ran.out, "\n| y.json:1 | full*1 | "),
                   "%s", ran.out);
     gsa_cli_leave();
@@ -122,10 +131,11 @@ START_TEST(compared)
 {
     json_t *line[16];
     gsa_cli_enter();
-    run(ARGS("train", "sum.ini", "--threads", "1", "--quiet", "--seeds", "3,5", "--each", "model.encoder=star,full", "--out",
-             "runs"));
+    run(ARGS("train", "sum.ini", "--threads", "1", "--quiet", "--seeds", "3,5", "--each",
+             "model.encoder=star,full", "--out", "runs"));
     run(ARGS("compare", "runs/encoder-star", "runs/encoder-full", "--samples", "500"));
-    ck_assert_ptr_nonnull(strstr(ran.out, "dev mse, less is better; 32 units, 2 pairs of runs, 500 resamples\n"));
+    ck_assert_ptr_nonnull(
+        strstr(ran.out, "dev mse, less is better; 32 units, 2 pairs of runs, 500 resamples\n"));
     ck_assert_ptr_nonnull(strstr(ran.out, "test mse"));
     run(ARGS("compare", "runs/encoder-star", "runs/encoder-star", "--split", "test", "--json"));
     ck_assert_int_eq(objects(line), 1);
@@ -134,10 +144,13 @@ START_TEST(compared)
     json_decref(line[0]);
     run(ARGS("eval", "--quiet", "--model", "runs/encoder-star/seed-3", "--outcomes", "o.jsonl"));
     ck_assert_int_eq(system("cmp -s o.jsonl runs/encoder-star/seed-3/outcomes.jsonl"), 0);
-    run(ARGS("eval", "--quiet", "--model", "runs/encoder-star/seed-3", "--set", "train.batch=3", "--outcomes", "o.jsonl"));
+    run(ARGS("eval", "--quiet", "--model", "runs/encoder-star/seed-3", "--set", "train.batch=3",
+             "--outcomes", "o.jsonl"));
     /* the data's order, not the batches'; sums of products may round otherwise in other shapes */
-    ck_assert_int_eq(system("paste -d, o.jsonl runs/encoder-star/seed-3/outcomes.jsonl | sed -n 2,17p | tr -d '[]' | "
-                            "awk -F, '{ d = $1 - $8; n++; if (d * d > 1e-8 * $1 * $1) exit 1 } END { exit n != 16 }'"),
+    ck_assert_int_eq(system("paste -d, o.jsonl runs/encoder-star/seed-3/outcomes.jsonl | sed -n "
+                            "2,17p | tr -d '[]' | "
+                            "awk -F, '{ d = $1 - $8; n++; if (d * d > 1e-8 * $1 * $1) exit 1 } END "
+                            "{ exit n != 16 }'"),
                      0);
 
     ck_assert_int_eq(system("cp -r runs/encoder-star/seed-3 bare && : >bare/outcomes.jsonl"), 0);
@@ -146,12 +159,17 @@ START_TEST(compared)
     } wrong[] = {
         { { "compare", "runs/encoder-star", "runs" }, "have no partner in 'runs': seed-3, seed-5" },
         { { "compare", "runs/encoder-star/seed-3", "runs/encoder-star" },
-          "'runs/encoder-star/seed-3' is one run and 'runs/encoder-star' a tree of runs: expected two runs, or two trees" },
+          "'runs/encoder-star/seed-3' is one run and 'runs/encoder-star' a tree of runs: expected "
+          "two runs, or two trees" },
         { { "compare", "runs/encoder-star", "runs/encoder-star/seed-3" },
-          "'runs/encoder-star' is a tree of runs and 'runs/encoder-star/seed-3' one run: expected" },
-        { { "compare", "runs/encoder-star/seed-3", "bare" }, "gsa: run 'bare' has no outcomes of dev" },
-        { { "compare", "runs/encoder-star/seed-3", "runs/encoder-full/seed-5" }, "measured on different data" },
-        { { "compare", "runs/encoder-star", "runs/encoder-full", "--metric", "f1" }, "has no metric 'f1'; it has mse" },
+          "'runs/encoder-star' is a tree of runs and 'runs/encoder-star/seed-3' one run: "
+          "expected" },
+        { { "compare", "runs/encoder-star/seed-3", "bare" },
+          "gsa: run 'bare' has no outcomes of dev" },
+        { { "compare", "runs/encoder-star/seed-3", "runs/encoder-full/seed-5" },
+          "measured on different data" },
+        { { "compare", "runs/encoder-star", "runs/encoder-full", "--metric", "f1" },
+          "has no metric 'f1'; it has mse" },
         { { "compare", "runs/encoder-star" }, "A B" },
         { { "table", "none.jsonl" }, "none.jsonl" },
         { { "table", "empty.tsv" }, "no result stands in 'empty.tsv'" },
@@ -208,7 +226,8 @@ START_TEST(a_signal_and_on)
                                                  "--out",     "runs",
                                                  "--threads", "1" };
     gsa_cli_enter();
-    signal(SIGINT, SIG_DFL); /* this process may have been started with it ignored, and stays so what is started ignored */
+    signal(SIGINT, SIG_DFL); /* this process may have been started with it ignored, and stays so
+                                what is started ignored */
     const pid_t child = gsa_cli_start(args);
     for (int i = 0; i < 3000; i++) {
         char *err = gsa_cli_read("err.txt");
@@ -220,7 +239,8 @@ START_TEST(a_signal_and_on)
     kill(child, SIGINT);
     gsa_cli_wait(child, &ran);
     ck_assert_int_eq(ran.code, 0);
-    ck_assert_msg(strstr(ran.err, "of 2 (seed-1); the same command goes on\n") != NULL, "%s", ran.err);
+    ck_assert_msg(strstr(ran.err, "of 2 (seed-1); the same command goes on\n") != NULL, "%s",
+                  ran.err);
     run(args);
     ck_assert_ptr_nonnull(strstr(ran.err, "run 1/2: seed-1, which goes on\n"));
     ck_assert_int_eq(objects(line), 3);
@@ -234,9 +254,9 @@ START_TEST(results_into_a_pipe)
 {
     gsa_cli_enter();
     ck_assert_int_eq(
-        WEXITSTATUS(
-            system("mkfifo pipe && { cat pipe >got & timeout -s KILL 60 " GSA_COMMAND
-                   " train text.ini --threads 1 --seeds 2 --results pipe --quiet >out 2>err; code=$?; wait; exit $code; }")),
+        WEXITSTATUS(system("mkfifo pipe && { cat pipe >got & timeout -s KILL 60 " GSA_COMMAND
+                           " train text.ini --threads 1 --seeds 2 --results pipe --quiet >out "
+                           "2>err; code=$?; wait; exit $code; }")),
         0);
     char *got = gsa_cli_read("got"), *out = gsa_cli_read("out");
     ck_assert_msg(*got && strncmp(out, got, strlen(got)) == 0, "%s", got);
@@ -251,11 +271,12 @@ START_TEST(a_result_that_is_none)
     gsa_cli_enter();
     run(ARGS("train", "text.ini", "--threads", "1", "--seeds", "2", "--out", "runs", "--quiet"));
     gsa_cli_write("runs/seed-1/result.json", "{}");
-    gsa_cli_run(ARGS("train", "text.ini", "--threads", "1", "--seeds", "2", "--out", "runs", "--quiet"), NULL, &ran);
+    gsa_cli_run(
+        ARGS("train", "text.ini", "--threads", "1", "--seeds", "2", "--out", "runs", "--quiet"),
+        NULL, &ran);
     ck_assert_int_eq(ran.code, 2);
-    ck_assert_str_eq(
-        ran.err,
-        "gsa: run 'seed-1': runs/seed-1/result.json: no result of a run: expected its 'task', as gsa train writes it\n");
+    ck_assert_str_eq(ran.err, "gsa: run 'seed-1': runs/seed-1/result.json: no result of a run: "
+                              "expected its 'task', as gsa train writes it\n");
     gsa_cli_leave();
 }
 END_TEST

@@ -1,4 +1,5 @@
-/* bad_plugin.c - one plugin, built many times with one thing wrong: the definitions on the command line say which. */
+/* bad_plugin.c - one plugin, built many times with one thing wrong: the definitions on the command
+ * line say which. */
 #include <gsa/topology.h>
 
 #ifndef ABI
@@ -38,13 +39,15 @@
 #define DESTROY NULL
 #endif
 #ifndef SECOND /* the second parameter */
-#define SECOND                                                                                                              \
-    {                                                                                                                       \
-        "second", GSA_REAL, 0, 0, 1, NULL, "0.5", "a number"                                                                \
+#define SECOND                                                                                     \
+    {                                                                                              \
+        "second", GSA_REAL, 0, 0, 1, NULL, "0.5", "a number"                                       \
     }
 #endif
 
-__attribute__((unused)) static const gsa_param params[] = { { "first", GSA_INT, 0, 0, 9, NULL, "4", "an integer" }, SECOND };
+__attribute__((unused)) static const gsa_param params[] = {
+    { "first", GSA_INT, 0, 0, 9, NULL, "4", "an integer" }, SECOND
+};
 
 void gsa_there_is_no_such_function(void);
 

@@ -46,28 +46,34 @@ static int64_t base(const bpt_shape *s, int level)
     return (2 * s->k + (s->variant == BPT_PAPER ? 3 : 1)) * (level < s->clip ? level : s->clip);
 }
 
-/* The largest node of at most this level that holds the token and nothing of the interval that is covered already. */
-static bpt_edge largest_beside(const bpt_shape *s, int level, int64_t token, int64_t low, int64_t high)
+/* The largest node of at most this level that holds the token and nothing of the interval that is
+ * covered already. */
+static bpt_edge largest_beside(const bpt_shape *s, int level, int64_t token, int64_t low,
+                               int64_t high)
 {
     bpt_edge node = { .from_level = level };
     for (;; node.from_level--) {
         node.from = token / (INT64_C(1) << node.from_level);
-        if (bpt_naive_first(node.from_level, node.from) > high || bpt_naive_last(s->n, node.from_level, node.from) < low)
+        if (bpt_naive_first(node.from_level, node.from) > high ||
+            bpt_naive_last(s->n, node.from_level, node.from) < low)
             break;
     }
     return node;
 }
 
-/* The public builder, where k nodes ended just at the end of an odd level: it looks for the sibling of the last one, and
- * finds the first node of the next level, which counts as one of that level's k. */
+/* The public builder, where k nodes ended just at the end of an odd level: it looks for the sibling
+ * of the last one, and finds the first node of the next level, which counts as one of that level's
+ * k. */
 static void phantoms(bpt_list *list, const bpt_shape *s, int64_t i, int level, int64_t used)
 {
     for (; used == s->k && bpt_naive_size(s->n, level) % 2 == 1; level++, used = 1)
-        add(list, (bpt_edge){ .to = i, .from_level = level + 1, .label = (int32_t)(base(s, level + 1) + 2) });
+        add(list, (bpt_edge){ .to = i,
+                              .from_level = level + 1,
+                              .label = (int32_t)(base(s, level + 1) + 2) });
 }
 
-/* One side of token i: `low .. high` is covered. A level reads k nodes; the paper reads one more where the rest of the level
- * above would begin within a node. */
+/* One side of token i: `low .. high` is covered. A level reads k nodes; the paper reads one more
+ * where the rest of the level above would begin within a node. */
 static void cover_side(bpt_list *list, const bpt_shape *s, int64_t i, int right)
 {
     int64_t low = i, high = i, used = 0;
@@ -82,7 +88,8 @@ static void cover_side(bpt_list *list, const bpt_shape *s, int64_t i, int right)
             if (right) high = bpt_naive_last(s->n, edge.from_level, edge.from);
             else low = bpt_naive_first(edge.from_level, edge.from);
         }
-        if (s->variant == BPT_REFERENCE && right && high + 1 == s->n) phantoms(list, s, i, level, used);
+        if (s->variant == BPT_REFERENCE && right && high + 1 == s->n)
+            phantoms(list, s, i, level, used);
     }
 }
 

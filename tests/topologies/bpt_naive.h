@@ -1,5 +1,6 @@
-/* bpt_naive.h - the edges of a binary-partition tree by what they are for: each token covers the tokens beside it with
- * larger and larger spans. Intervals of tokens grow; no pointers into levels, and no code of topologies/ is used. */
+/* bpt_naive.h - the edges of a binary-partition tree by what they are for: each token covers the
+ * tokens beside it with larger and larger spans. Intervals of tokens grow; no pointers into levels,
+ * and no code of topologies/ is used. */
 #ifndef GSA_TEST_BPT_NAIVE_H
 #define GSA_TEST_BPT_NAIVE_H
 #include <stdint.h>
@@ -15,7 +16,8 @@ typedef struct bpt_edge { /* nodes are (level, place in the level) */
     int64_t to, from;
     int32_t label;
 } bpt_edge;
-typedef struct bpt_list { /* rows: the tokens, then the spans level by level; a row: itself, left outwards, right outwards */
+typedef struct bpt_list { /* rows: the tokens, then the spans level by level; a row: itself, left
+                             outwards, right outwards */
     bpt_edge *edges;
     int64_t count, capacity;
 } bpt_list;

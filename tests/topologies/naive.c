@@ -34,8 +34,10 @@ void naive_full(naive_list *list, int64_t n, const int *parameters)
             if (!parameters[0] || j <= i) naive_add(list, 0, 0, j, i, shaw(i, j, parameters[1]));
 }
 
-/* offset -1, 0, 1 from i, in this order; what falls off the end comes back on the other side when cyclic. */
-static void neighbours(naive_list *list, int kind, int64_t n, int64_t i, int cyclic, int with_others)
+/* offset -1, 0, 1 from i, in this order; what falls off the end comes back on the other side when
+ * cyclic. */
+static void neighbours(naive_list *list, int kind, int64_t n, int64_t i, int cyclic,
+                       int with_others)
 {
     for (int64_t offset = -1; offset <= 1; offset++) {
         const int64_t j = i + offset;
@@ -58,7 +60,8 @@ void naive_window(naive_list *list, int64_t n, const int *parameters)
                 naive_add(list, 0, 0, j, i, parameters[2] ? j - i + parameters[0] / 2 : 0);
 }
 
-/* Algorithm 1: the context of satellite i is [h_{i-1}; h_i; h_{i+1}; e_i; s], of a relay [s; h_0 .. h_{n-1}]. */
+/* Algorithm 1: the context of satellite i is [h_{i-1}; h_i; h_{i+1}; e_i; s], of a relay [s; h_0 ..
+ * h_{n-1}]. */
 void naive_star(naive_list *list, int64_t n, const int *parameters)
 {
     enum { EMBED, TOKEN, RELAY };
@@ -129,19 +132,28 @@ void naive_longformer(naive_list *list, const naive_example *x, const int *param
         }
 }
 
-/* Child et al. 2019, section 4.3. `back` counts from the end of the block, and blocks from where the first or the last ends. */
-static void strided_pair(naive_list *list, const naive_example *x, const int *parameters, int64_t l, int64_t i, int64_t j)
+/* Child et al. 2019, section 4.3. `back` counts from the end of the block, and blocks from where
+ * the first or the last ends. */
+static void strided_pair(naive_list *list, const naive_example *x, const int *parameters, int64_t l,
+                         int64_t i, int64_t j)
 {
     enum { MERGED, NEAR, FAR, SPLIT };
-    const int fixed = parameters[0], heads = parameters[3], causal = parameters[4], H = heads == SPLIT ? x->heads : 1;
+    const int fixed = parameters[0], heads = parameters[3], causal = parameters[4],
+              H = heads == SPLIT ? x->heads : 1;
     const int64_t back = causal ? l - 1 - j % l : (x->n - 1 - j) % l;
     const int same = causal ? i / l == j / l : (x->n - 1 - i) / l == (x->n - 1 - j) / l;
-    const int near = fixed ? same : llabs(i - j) <= l, far = fixed ? back < parameters[2] : (i - j) % l == 0;
+    const int near = fixed ? same : llabs(i - j) <= l,
+              far = fixed ? back < parameters[2] : (i - j) % l == 0;
     if (causal && j > i) return;
     for (int h = 0; h < H; h++) {
-        const int reads_near = near && (heads == MERGED || heads == NEAR || (heads == SPLIT && 2 * h < H));
-        const int reads_far = far && (heads == MERGED || heads == FAR || (heads == SPLIT && 2 * h >= H));
-        const int64_t label = parameters[5] == 0 ? !reads_near : reads_near ? j - i + l : causal ? l + 1 : 2 * l + 1;
+        const int reads_near =
+            near && (heads == MERGED || heads == NEAR || (heads == SPLIT && 2 * h < H));
+        const int reads_far =
+            far && (heads == MERGED || heads == FAR || (heads == SPLIT && 2 * h >= H));
+        const int64_t label = parameters[5] == 0 ? !reads_near
+                              : reads_near       ? j - i + l
+                              : causal           ? l + 1
+                                                 : 2 * l + 1;
         if (reads_near || reads_far) naive_add(list, 0, 0, j * H + h, i * H + h, label);
     }
 }
@@ -155,13 +167,17 @@ void naive_strided(naive_list *list, const naive_example *x, const int *paramete
         for (int64_t j = 0; j < x->n; j++) strided_pair(list, x, parameters, l, i, j);
 }
 
-/* Zaheer et al. 2020, section 2, over blocks. `kind` says of each block what it is to block q: 0 nothing, else label + 1. */
+/* Zaheer et al. 2020, section 2, over blocks. `kind` says of each block what it is to block q: 0
+ * nothing, else label + 1. */
 static void bigbird_blocks(int *kind, int64_t blocks, int64_t q, const int *parameters)
 {
     enum { WINDOW = 1, GLOBAL, ALL, RANDOM };
     int64_t others[64], count = 0;
     for (int64_t b = 0; b < blocks; b++) {
-        kind[b] = q < parameters[1] ? ALL : b < parameters[1] ? GLOBAL : 2 * llabs(q - b) < parameters[0] ? WINDOW : 0;
+        kind[b] = q < parameters[1]                  ? ALL
+                  : b < parameters[1]                ? GLOBAL
+                  : 2 * llabs(q - b) < parameters[0] ? WINDOW
+                                                     : 0;
         if (parameters[5] && b > q) kind[b] = -1;
         if (kind[b] == 0) others[count++] = b;
     }
@@ -169,9 +185,11 @@ static void bigbird_blocks(int *kind, int64_t blocks, int64_t q, const int *para
         for (int64_t b = 0; b < count; b++) kind[others[b]] = RANDOM;
         return;
     }
-    for (int64_t k = 0; k < parameters[2]; k++) { /* Floyd: of the first top+1 others, or the last of them */
+    for (int64_t k = 0; k < parameters[2];
+         k++) { /* Floyd: of the first top+1 others, or the last of them */
         const int64_t top = count - parameters[2] + k;
-        const int64_t at = (int64_t)(gsa_random((uint64_t)parameters[4], (uint64_t)q, (uint64_t)k) % (uint64_t)(top + 1));
+        const int64_t at = (int64_t)(gsa_random((uint64_t)parameters[4], (uint64_t)q, (uint64_t)k) %
+                                     (uint64_t)(top + 1));
         kind[others[kind[others[at]] == 0 ? at : top]] = RANDOM;
     }
 }
@@ -184,7 +202,8 @@ void naive_bigbird(naive_list *list, const naive_example *x, const int *paramete
     for (int64_t i = 0; i < x->n; i++) {
         bigbird_blocks(kind, blocks, i / b, parameters);
         for (int64_t j = 0; j < x->n; j++)
-            if (kind[j / b] > 0 && (!parameters[5] || j <= i)) naive_add(list, 0, 0, j, i, kind[j / b] - 1);
+            if (kind[j / b] > 0 && (!parameters[5] || j <= i))
+                naive_add(list, 0, 0, j, i, kind[j / b] - 1);
     }
 }
 
@@ -192,6 +211,7 @@ void naive_cross(naive_list *list, const naive_example *x, const int *parameters
 {
     for (int64_t i = 0; i < x->n; i++)
         for (int64_t m = 0; m < x->memory; m++)
-            if (!parameters[0] || (x->group ? x->group[i] : 0) == (x->memory_group ? x->memory_group[m] : 0))
+            if (!parameters[0] ||
+                (x->group ? x->group[i] : 0) == (x->memory_group ? x->memory_group[m] : 0))
                 naive_add(list, 0, 0, m, i, 0);
 }

@@ -1,5 +1,5 @@
-/* naive.h - the edges of each built-in pattern by their definition: all pairs are asked, nothing is clever, no code is
- * shared with topologies/. */
+/* naive.h - the edges of each built-in pattern by their definition: all pairs are asked, nothing is
+ * clever, no code is shared with topologies/. */
 #ifndef GSA_TEST_NAIVE_H
 #define GSA_TEST_NAIVE_H
 #include <stdint.h>
@@ -24,8 +24,8 @@ naive_pattern naive_window; /* width, causal */
 naive_pattern naive_star;   /* radial, ring, cyclic, relays (0: one) */
 void naive_release(naive_list *list);
 
-/* Patterns that see more than a length. Nodes of per-head phases are token * heads + head. The order inside a row is not the
- * pattern's: naive_sort puts both lists into one. */
+/* Patterns that see more than a length. Nodes of per-head phases are token * heads + head. The
+ * order inside a row is not the pattern's: naive_sort puts both lists into one. */
 typedef struct naive_example {
     int64_t n, memory;
     int heads;

@@ -8,8 +8,8 @@ static const gsa_param params[PROBE_PARAMS] = {
     { "bool", GSA_BOOL, 0, 0, 1, NULL, "1", "yes or no" },
     { "choice", GSA_CHOICE, 0, 0, 0, "clip,circular,clamp", "circular", "a border" },
     { "path", GSA_PATH, 0, 0, 0, NULL, "", "a file" },
-    { "mode", GSA_CHOICE, 0, 0, 0, "good,fail,fail_twice,silent,fail_return_0,fail_early,hog,mute", "good",
-      "what create does" },
+    { "mode", GSA_CHOICE, 0, 0, 0, "good,fail,fail_twice,silent,fail_return_0,fail_early,hog,mute",
+      "good", "what create does" },
 };
 
 static int create(const gsa_host *host, const gsa_value *p, void **self)
@@ -71,5 +71,6 @@ static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
     for (int32_t i = 0; i < x->length; i++) e->place(e, gsa_at(0, i), 3, i, i);
 }
 
-const gsa_topology probe = { GSA_HEAD(params), .id = "probe",      .summary = "for tests", .reference = "",
-                             .create = create, .destroy = destroy, .describe = describe,   .emit = emit };
+const gsa_topology probe = { GSA_HEAD(params),     .id = "probe",    .summary = "for tests",
+                             .reference = "",      .create = create, .destroy = destroy,
+                             .describe = describe, .emit = emit };

@@ -1,9 +1,19 @@
-/* probe.h - a small topology with a parameter of each type, for tests of what stands between a text and emit. */
+/* probe.h - a small topology with a parameter of each type, for tests of what stands between a text
+ * and emit. */
 #ifndef GSA_TEST_PROBE_H
 #define GSA_TEST_PROBE_H
 #include "topologies/registry.h"
 
-enum { PROBE_INT, PROBE_WIDE, PROBE_REAL, PROBE_BOOL, PROBE_CHOICE, PROBE_PATH, PROBE_MODE, PROBE_PARAMS };
+enum {
+    PROBE_INT,
+    PROBE_WIDE,
+    PROBE_REAL,
+    PROBE_BOOL,
+    PROBE_CHOICE,
+    PROBE_PATH,
+    PROBE_MODE,
+    PROBE_PARAMS
+};
 /* Values of "mode": what create() does. */
 enum {
     PROBE_GOOD,

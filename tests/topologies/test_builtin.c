@@ -1,4 +1,5 @@
-/* The built-in topologies: their edges equal the definition's, their promises hold, their counts are as documented. */
+/* The built-in topologies: their edges equal the definition's, their promises hold, their counts
+ * are as documented. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +64,8 @@ static subject subject_of(const char *text)
     ck_assert_msg(gsa_spec_parse(NULL, text, &spec, &error) == GSA_OK, "%s", error.text);
     const gsa_part_spec *part = &spec.segments[0].parts[0];
     ck_assert_int_eq(gsa_registry_create(NULL, &s.registry, &error), GSA_OK);
-    ck_assert_msg(gsa_pattern_create(s.registry, part->id, part->settings, part->n_settings, &s.pattern, &error) == GSA_OK,
+    ck_assert_msg(gsa_pattern_create(s.registry, part->id, part->settings, part->n_settings,
+                                     &s.pattern, &error) == GSA_OK,
                   "%s", error.text);
     s.schema = gsa_pattern_schema(s.pattern);
     gsa_spec_release(&spec);
@@ -80,13 +82,16 @@ static gsa_instance *instance_of(const subject *s, const gsa_example *example)
 {
     gsa_instance *instance;
     gsa_error error = { 0 };
-    ck_assert_msg(gsa_pattern_instance(s->pattern, NULL, example, NULL, 1, &instance, &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(gsa_pattern_instance(s->pattern, NULL, example, NULL, 1, &instance, &error) ==
+                      GSA_OK,
+                  "%s", error.text);
     return instance;
 }
 
 static gsa_instance *of_length(const subject *s, int32_t n)
 {
-    return instance_of(s, &(gsa_example){ .struct_size = sizeof(gsa_example), .length = n, .heads = 1 });
+    return instance_of(
+        s, &(gsa_example){ .struct_size = sizeof(gsa_example), .length = n, .heads = 1 });
 }
 
 static const int32_t lengths[] = { 1000 };
@@ -96,28 +101,33 @@ static int32_t length_at(int index)
     return index < SHORT ? index : lengths[index - SHORT];
 }
 
-/* ---- edges --------------------------------------------------------------------------------------------------------------- */
+/* ---- edges --------------------------------------------------------------------------------- */
 
-static void check_phase(const subject *s, const gsa_instance *instance, int phase, const naive_list *list, int64_t *at)
+static void check_phase(const subject *s, const gsa_instance *instance, int phase,
+                        const naive_list *list, int64_t *at)
 {
     gsa_edges edges;
     gsa_error error = { 0 };
     int64_t first[GSA_MAX_KINDS];
     gsa_instance_edges(instance, phase, &edges);
-    ck_assert_msg(gsa_edges_check(&edges, gsa_pattern_text(s->pattern), &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(gsa_edges_check(&edges, gsa_pattern_text(s->pattern), &error) == GSA_OK, "%s",
+                  error.text);
     int32_t *sources = malloc(((size_t)edges.edge_total + 1) * sizeof *sources);
     int32_t *labels = malloc(((size_t)edges.edge_total + 1) * sizeof *labels);
     gsa_edges_expand(&edges, sources, labels, first);
     for (int64_t row = 0; row < edges.rows; row++)
         for (int64_t k = edges.edge_offset[row]; k < edges.edge_offset[row + 1]; k++, ++*at) {
-            if (*at == list->count) ck_abort_msg("%s: more edges than the definition has", gsa_pattern_text(s->pattern));
+            if (*at == list->count)
+                ck_abort_msg("%s: more edges than the definition has",
+                             gsa_pattern_text(s->pattern));
             const naive_edge *want = &list->edges[*at];
-            if (want->phase != phase || want->to != row || sources[k] != first[want->from_kind] + want->from ||
-                labels[k] != want->label)
-                ck_abort_msg("%s, length %d, phase %d, row %" PRId64 ": source %d label %d, expected %" PRId64 " of kind %d "
+            if (want->phase != phase || want->to != row ||
+                sources[k] != first[want->from_kind] + want->from || labels[k] != want->label)
+                ck_abort_msg("%s, length %d, phase %d, row %" PRId64
+                             ": source %d label %d, expected %" PRId64 " of kind %d "
                              "label %d",
-                             gsa_pattern_text(s->pattern), gsa_instance_length(instance), phase, row, sources[k], labels[k],
-                             want->from, want->from_kind, want->label);
+                             gsa_pattern_text(s->pattern), gsa_instance_length(instance), phase,
+                             row, sources[k], labels[k], want->from, want->from_kind, want->label);
         }
     free(sources);
     free(labels);
@@ -132,7 +142,8 @@ START_TEST(edges_equal_the_definition)
         int64_t at = 0;
         table[_i].naive(&list, n, table[_i].parameters);
         gsa_instance *instance = of_length(&s, n);
-        for (int phase = 0; phase < gsa_schema_phases(s.schema); phase++) check_phase(&s, instance, phase, &list, &at);
+        for (int phase = 0; phase < gsa_schema_phases(s.schema); phase++)
+            check_phase(&s, instance, phase, &list, &at);
         ck_assert_int_eq(at, list.count);
         gsa_instance_release(instance);
         naive_release(&list);
@@ -141,7 +152,8 @@ START_TEST(edges_equal_the_definition)
 }
 END_TEST
 
-/* The same bytes whatever the text, the groups, the memory and the number of heads: the edges depend on the length alone. */
+/* The same bytes whatever the text, the groups, the memory and the number of heads: the edges
+ * depend on the length alone. */
 START_TEST(edges_depend_on_the_length_alone)
 {
     static const int32_t some[] = { 0, 1, 2, 3, 64, 130 };
@@ -152,7 +164,8 @@ START_TEST(edges_depend_on_the_length_alone)
         int32_t group[130];
         for (int i = 0; i < 130; i++) text[i] = (gsa_slice){ "word", 4 }, group[i] = i / 7;
         const gsa_example other = { sizeof other, some[l], 17, 8, text, group, group, NULL, 0, 0 };
-        gsa_instance *pair[3] = { of_length(&s, some[l]), of_length(&s, some[l]), instance_of(&s, &other) };
+        gsa_instance *pair[3] = { of_length(&s, some[l]), of_length(&s, some[l]),
+                                  instance_of(&s, &other) };
         for (int phase = 0; phase < gsa_schema_phases(s.schema); phase++) {
             gsa_edges edges[3];
             for (int i = 0; i < 3; i++) gsa_instance_edges(pair[i], phase, &edges[i]);
@@ -161,8 +174,10 @@ START_TEST(edges_depend_on_the_length_alone)
                 ck_assert_int_eq(edges[i].edge_total, edges[0].edge_total);
                 ck_assert_int_eq(edges[i].rows, edges[0].rows);
                 if (edges[0].run_total == 0) continue;
-                ck_assert_mem_eq(edges[i].runs, edges[0].runs, (size_t)edges[0].run_total * sizeof(gsa_run));
-                ck_assert_mem_eq(edges[i].run_offset, edges[0].run_offset, ((size_t)edges[0].rows + 1) * sizeof(int64_t));
+                ck_assert_mem_eq(edges[i].runs, edges[0].runs,
+                                 (size_t)edges[0].run_total * sizeof(gsa_run));
+                ck_assert_mem_eq(edges[i].run_offset, edges[0].run_offset,
+                                 ((size_t)edges[0].rows + 1) * sizeof(int64_t));
             }
         }
         for (int i = 0; i < 3; i++) gsa_instance_release(pair[i]);
@@ -171,9 +186,10 @@ START_TEST(edges_depend_on_the_length_alone)
 }
 END_TEST
 
-/* ---- promises ------------------------------------------------------------------------------------------------------------ */
+/* ---- promises ------------------------------------------------------------------------------ */
 
-/* The largest token that any path into each node starts from, after some layers; a node's own start counts. */
+/* The largest token that any path into each node starts from, after some layers; a node's own start
+ * counts. */
 typedef struct reach {
     int64_t *of[GSA_MAX_KINDS];
 } reach;
@@ -205,7 +221,8 @@ static void read_phase(const subject *s, const gsa_instance *instance, int phase
         now[row] = r->of[to][row];
         for (int64_t q = edges.run_offset[row]; q < edges.run_offset[row + 1]; q++)
             for (int64_t k = 0; k < edges.runs[q].count; k++) {
-                const int64_t from = r->of[edges.runs[q].kind][edges.runs[q].first + k * edges.runs[q].step];
+                const int64_t from =
+                    r->of[edges.runs[q].kind][edges.runs[q].first + k * edges.runs[q].step];
                 if (from > now[row]) now[row] = from;
             }
     }
@@ -220,7 +237,8 @@ static int is_causal(const subject *s, const gsa_instance *instance)
     const int sequence = gsa_schema_sequence(s->schema);
     int causal = 1;
     for (int layer = 0; layer < 3; layer++)
-        for (int phase = 0; phase < gsa_schema_phases(s->schema); phase++) read_phase(s, instance, phase, &r);
+        for (int phase = 0; phase < gsa_schema_phases(s->schema); phase++)
+            read_phase(s, instance, phase, &r);
     for (int64_t i = 0; i < gsa_instance_length(instance); i++) causal &= r.of[sequence][i] <= i;
     for (int kind = 0; kind < gsa_schema_kinds(s->schema); kind++) free(r.of[kind]);
     return causal;
@@ -230,7 +248,8 @@ static int same_row(const gsa_edges *a, const gsa_edges *b, int64_t row)
 {
     const int64_t first = a->run_offset[row], count = a->run_offset[row + 1] - first;
     return b->run_offset[row + 1] - b->run_offset[row] == count &&
-           (count == 0 || memcmp(a->runs + first, b->runs + b->run_offset[row], (size_t)count * sizeof(gsa_run)) == 0);
+           (count == 0 || memcmp(a->runs + first, b->runs + b->run_offset[row],
+                                 (size_t)count * sizeof(gsa_run)) == 0);
 }
 
 static int is_prefix_of(const subject *s, const gsa_instance *shorter, const gsa_instance *longer)
@@ -267,12 +286,15 @@ END_TEST
 /* The checks above do see a pattern that is not causal, and one that is not prefix-stable. */
 START_TEST(the_checks_can_fail)
 {
-    static const char *const specs[] = { "full", "window:width=3", "ring", "ring:cyclic=0", "star", "star:ring=0" };
+    static const char *const specs[] = { "full",          "window:width=3", "ring",
+                                         "ring:cyclic=0", "star",           "star:ring=0" };
     for (int i = 0; i < GSA_COUNT(specs); i++) {
         subject s = subject_of(specs[i]);
         gsa_instance *two = of_length(&s, 5), *three = of_length(&s, 6);
         ck_assert_msg(!is_causal(&s, two), "%s", specs[i]);
-        if (i != 5) ck_assert_msg(!is_prefix_of(&s, two, three), "%s", specs[i]); /* star without ring: the relay alone */
+        if (i != 5)
+            ck_assert_msg(!is_prefix_of(&s, two, three), "%s",
+                          specs[i]); /* star without ring: the relay alone */
         gsa_instance_release(two);
         gsa_instance_release(three);
         end(&s);
@@ -313,7 +335,7 @@ START_TEST(duplicates_are_there_where_promised_and_nowhere_else)
 }
 END_TEST
 
-/* ---- counts -------------------------------------------------------------------------------------------------------------- */
+/* ---- counts -------------------------------------------------------------------------------- */
 
 static int64_t edges_of(const subject *s, int32_t n, int64_t *runs)
 {
@@ -400,7 +422,8 @@ START_TEST(counts_are_as_documented)
 }
 END_TEST
 
-/* Doubling a long input: twice the edges for linear, four times for square patterns; the runs double in any case. */
+/* Doubling a long input: twice the edges for linear, four times for square patterns; the runs
+ * double in any case. */
 START_TEST(growth_is_as_promised)
 {
     subject s = subject_of(counts[_i].spec);
@@ -408,16 +431,20 @@ START_TEST(growth_is_as_promised)
     int64_t runs[3], edges[3];
     for (int i = 0; i < 3; i++) edges[i] = edges_of(&s, INT32_C(1) << (14 + i), &runs[i]);
     for (int i = 0; i < 2; i++) {
-        const double ratio = (double)edges[i + 1] / (double)edges[i], run_ratio = (double)runs[i + 1] / (double)runs[i];
-        ck_assert_msg(ratio > wanted * 0.999 && ratio < wanted * 1.001, "%s: %g", counts[_i].spec, ratio);
-        ck_assert_msg(run_ratio > 1.999 && run_ratio < 2.001, "%s: runs %g", counts[_i].spec, run_ratio);
+        const double ratio = (double)edges[i + 1] / (double)edges[i],
+                     run_ratio = (double)runs[i + 1] / (double)runs[i];
+        ck_assert_msg(ratio > wanted * 0.999 && ratio < wanted * 1.001, "%s: %g", counts[_i].spec,
+                      ratio);
+        ck_assert_msg(run_ratio > 1.999 && run_ratio < 2.001, "%s: runs %g", counts[_i].spec,
+                      run_ratio);
     }
-    ck_assert_int_eq(edges[2], counts[_i].edges(1 << 16)); /* full: 2^32 edges, counted and not stored */
+    ck_assert_int_eq(edges[2],
+                     counts[_i].edges(1 << 16)); /* full: 2^32 edges, counted and not stored */
     end(&s);
 }
 END_TEST
 
-/* ---- schema and names ---------------------------------------------------------------------------------------------------- */
+/* ---- schema and names ---------------------------------------------------------------------- */
 
 START_TEST(layers_are_what_the_papers_say)
 {
@@ -444,8 +471,8 @@ START_TEST(layers_are_what_the_papers_say)
                     gsa_schema_kind(s.schema, k)->start);
         for (int p = 0; p < gsa_schema_phases(s.schema); p++) {
             const gsa_phase *phase = gsa_schema_phase(s.schema, p);
-            sprintf(phases + strlen(phases), "%s:%d.%d.%d.%d ", phase->name, phase->aggregate, phase->update,
-                    phase->label_use, phase->labels);
+            sprintf(phases + strlen(phases), "%s:%d.%d.%d.%d ", phase->name, phase->aggregate,
+                    phase->update, phase->label_use, phase->labels);
         }
         ck_assert_str_eq(kinds, schemas[i].kinds);
         ck_assert_str_eq(phases, schemas[i].phases);
@@ -497,9 +524,11 @@ START_TEST(labels_have_names)
     subject s = subject_of(names[_i].spec);
     const gsa_topology *topology = gsa_pattern_topology(s.pattern);
     char name[32] = "?", small[3] = "??";
-    topology->label(gsa_pattern_self(s.pattern), names[_i].phase, names[_i].label, name, sizeof name);
+    topology->label(gsa_pattern_self(s.pattern), names[_i].phase, names[_i].label, name,
+                    sizeof name);
     ck_assert_str_eq(name, names[_i].name);
-    topology->label(gsa_pattern_self(s.pattern), names[_i].phase, names[_i].label, small, sizeof small);
+    topology->label(gsa_pattern_self(s.pattern), names[_i].phase, names[_i].label, small,
+                    sizeof small);
     ck_assert_int_eq(small[2], 0);
     end(&s);
 }
@@ -528,19 +557,23 @@ START_TEST(the_relay_stands_for_all_tokens_and_needs_one)
 END_TEST
 
 static const gsa_test edge_tests[] = { GSA_LOOP(edges_equal_the_definition, GSA_COUNT(table)) };
-static const gsa_test promise_tests[] = { GSA_LOOP(edges_depend_on_the_length_alone, GSA_COUNT(table)),
-                                          GSA_LOOP(causal_and_prefix_stable_are_true, GSA_COUNT(table)),
-                                          GSA_TEST(the_checks_can_fail),
-                                          GSA_LOOP(duplicates_are_there_where_promised_and_nowhere_else, GSA_COUNT(table)) };
+static const gsa_test promise_tests[] = {
+    GSA_LOOP(edges_depend_on_the_length_alone, GSA_COUNT(table)),
+    GSA_LOOP(causal_and_prefix_stable_are_true, GSA_COUNT(table)), GSA_TEST(the_checks_can_fail),
+    GSA_LOOP(duplicates_are_there_where_promised_and_nowhere_else, GSA_COUNT(table))
+};
 static const gsa_test count_tests[] = { GSA_LOOP(counts_are_as_documented, GSA_COUNT(counts)),
                                         GSA_LOOP(growth_is_as_promised, GSA_COUNT(counts)) };
-static const gsa_test schema_tests[] = { GSA_TEST(layers_are_what_the_papers_say),
-                                         GSA_LOOP(labels_have_names, GSA_COUNT(names)),
-                                         GSA_LOOP(the_relay_stands_for_all_tokens_and_needs_one, 3) };
+static const gsa_test schema_tests[] = {
+    GSA_TEST(layers_are_what_the_papers_say), GSA_LOOP(labels_have_names, GSA_COUNT(names)),
+    GSA_LOOP(the_relay_stands_for_all_tokens_and_needs_one, 3)
+};
 
 int main(int argc, char **argv)
 {
-    static const gsa_case cases[] = { GSA_CASE("edges", edge_tests, 120), GSA_CASE("promises", promise_tests, 120),
-                                      GSA_CASE("counts", count_tests, 120), GSA_CASE("schema", schema_tests, 30) };
+    static const gsa_case cases[] = { GSA_CASE("edges", edge_tests, 120),
+                                      GSA_CASE("promises", promise_tests, 120),
+                                      GSA_CASE("counts", count_tests, 120),
+                                      GSA_CASE("schema", schema_tests, 30) };
     return gsa_run_suite("builtin", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -1,4 +1,5 @@
-/* `gsa topology`: whatever a plugin does, the command says in one sentence what it was and where, and lives. */
+/* `gsa topology`: whatever a plugin does, the command says in one sentence what it was and where,
+ * and lives. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,8 @@
 #include "support/suite.h"
 
 #define ARGS(...) ((const char *const[GSA_CLI_ARGS + 1]){ __VA_ARGS__ })
-#define PATIENT   "--patience", "60000" /* a check that must pass is never hurried, however busy the machine */
+#define PATIENT                                                                                    \
+    "--patience", "60000" /* a check that must pass is never hurried, however busy the machine */
 
 static gsa_ran ran;
 
@@ -20,26 +22,32 @@ static const char *path_of(const char *folder, const char *name)
     return path;
 }
 
-/* `hangs`: with the patience that is usual; others are found out however long the machine lets them wait. */
+/* `hangs`: with the patience that is usual; others are found out however long the machine lets them
+ * wait. */
 static void check(const char *what, int hangs)
 {
-    setenv("ASAN_OPTIONS", "detect_leaks=0:handle_segv=0:handle_abort=0", 1); /* plugins die as they would without */
-    gsa_cli_run(hangs ? ARGS("topology", "check", what) : ARGS("topology", "check", what, PATIENT), NULL, &ran);
+    setenv("ASAN_OPTIONS", "detect_leaks=0:handle_segv=0:handle_abort=0",
+           1); /* plugins die as they would without */
+    gsa_cli_run(hangs ? ARGS("topology", "check", what) : ARGS("topology", "check", what, PATIENT),
+                NULL, &ran);
 }
 
-/* ---- contained ----------------------------------------------------------------------------------------------------------- */
+/* ---- contained ----------------------------------------------------------------------------- */
 
 static const struct {
     const char *folder, *name;
     const char *sentence; /* a part of it */
 } contained[] = {
     /* the ten kinds */
-    { "GSA_TEST_BROKEN", "crash", "'broken' crashed in emit, length 0, while 'valid' was checked (signal 11" },
+    { "GSA_TEST_BROKEN", "crash",
+      "'broken' crashed in emit, length 0, while 'valid' was checked (signal 11" },
     { "GSA_TEST_BROKEN", "hang",
       "'broken' hangs: nothing came back for 700 ms in emit, length 0, while 'valid' was checked" },
-    { "GSA_TEST_BROKEN", "leaves", "'broken' ended the process with exit code 0 in emit, length 0" },
+    { "GSA_TEST_BROKEN", "leaves",
+      "'broken' ended the process with exit code 0 in emit, length 0" },
     { "GSA_TEST_BROKEN", "hog", "'broken' took more than 256 MiB of memory in emit, length 0" },
-    { "GSA_TEST_BROKEN", "abort_load", "abort_load.so' aborted while it was loaded (a constructor) (signal 6" },
+    { "GSA_TEST_BROKEN", "abort_load",
+      "abort_load.so' aborted while it was loaded (a constructor) (signal 6" },
     { "GSA_TEST_PLUGINS", "wrong_abi", "its abi is 7, expected 1" },
     { "GSA_TEST_PLUGINS", "small_struct", "its struct_size is 16 bytes, expected at least" },
     { "GSA_TEST_BROKEN", "beyond", "'broken' fails the check: valid" },
@@ -47,17 +55,25 @@ static const struct {
     { "GSA_TEST_BROKEN", "changes", "'broken' fails the check: deterministic" },
     /* others */
     { "GSA_TEST_BROKEN", "process", "'broken' fails the check: deterministic" },
-    { "GSA_TEST_BROKEN", "slow_hog", "'broken' hangs: nothing came back for 700 ms in emit, length 0" },
-    { "GSA_TEST_BROKEN", "says_done", "'broken' ended the process with exit code 0 in emit, length 0" },
+    { "GSA_TEST_BROKEN", "slow_hog",
+      "'broken' hangs: nothing came back for 700 ms in emit, length 0" },
+    { "GSA_TEST_BROKEN", "says_done",
+      "'broken' ended the process with exit code 0 in emit, length 0" },
     /* the same in other places */
-    { "GSA_TEST_BROKEN", "crash_late", "'broken' crashed in emit, length 100, while 'valid' was checked" },
+    { "GSA_TEST_BROKEN", "crash_late",
+      "'broken' crashed in emit, length 100, while 'valid' was checked" },
     { "GSA_TEST_BROKEN", "crash_label", "'broken' crashed in label" },
     { "GSA_TEST_BROKEN", "crash_destroy", "'broken' crashed in destroy, or when it was unloaded" },
-    { "GSA_TEST_BROKEN", "hang_load", "hang_load.so' hangs: nothing came back for 700 ms while it was loaded" },
-    { "GSA_TEST_BROKEN", "hang_create", "hang_create.so' hangs: nothing came back for 700 ms in create or describe" },
-    { "GSA_TEST_BROKEN", "hang_long", "'broken' hangs: nothing came back for 700 ms in emit, length 65536, while 'growth'" },
-    { "GSA_TEST_BROKEN", "leaves_create", "leaves_create.so' ended the process with exit code 3 in create or describe" },
-    { "GSA_TEST_BROKEN", "hog_create", "hog_create.so' took more than 256 MiB of memory in create or describe" },
+    { "GSA_TEST_BROKEN", "hang_load",
+      "hang_load.so' hangs: nothing came back for 700 ms while it was loaded" },
+    { "GSA_TEST_BROKEN", "hang_create",
+      "hang_create.so' hangs: nothing came back for 700 ms in create or describe" },
+    { "GSA_TEST_BROKEN", "hang_long",
+      "'broken' hangs: nothing came back for 700 ms in emit, length 65536, while 'growth'" },
+    { "GSA_TEST_BROKEN", "leaves_create",
+      "leaves_create.so' ended the process with exit code 3 in create or describe" },
+    { "GSA_TEST_BROKEN", "hog_create",
+      "hog_create.so' took more than 256 MiB of memory in create or describe" },
     { "GSA_TEST_PLUGINS", "next_abi", "it was built for ABI 2, expected ABI 1" },
     { "GSA_TEST_PLUGINS", "undefined", "it is no shared object that loads" },
     { "GSA_TEST_PLUGINS", "absent", "there is no such file" },
@@ -67,40 +83,45 @@ START_TEST(each_kind_is_one_sentence)
 {
     gsa_cli_enter();
     char *before = gsa_cli_listing();
-    check(path_of(contained[_i].folder, contained[_i].name), strstr(contained[_i].sentence, "hangs") != NULL);
+    check(path_of(contained[_i].folder, contained[_i].name),
+          strstr(contained[_i].sentence, "hangs") != NULL);
     char *after = gsa_cli_listing();
-    ck_assert_msg(ran.signal == 0 && ran.code == 1, "%s: exit code %d, signal %d: %s", contained[_i].name, ran.code,
-                  ran.signal, ran.err);
-    ck_assert_msg(strncmp(ran.err, "gsa: ", 5) == 0 && strstr(ran.err, contained[_i].sentence), "%s: %s", contained[_i].name,
-                  ran.err);
+    ck_assert_msg(ran.signal == 0 && ran.code == 1, "%s: exit code %d, signal %d: %s",
+                  contained[_i].name, ran.code, ran.signal, ran.err);
+    ck_assert_msg(strncmp(ran.err, "gsa: ", 5) == 0 && strstr(ran.err, contained[_i].sentence),
+                  "%s: %s", contained[_i].name, ran.err);
     ck_assert_ptr_eq(strchr(ran.err, '\n'), ran.err + strlen(ran.err) - 1);
     ck_assert_str_eq(after, before); /* no core file, nothing written */
     free(before), free(after);
 }
 END_TEST
 
-static const gsa_test contained_tests[] = { GSA_LOOP(each_kind_is_one_sentence, GSA_COUNT(contained)) };
+static const gsa_test contained_tests[] = { GSA_LOOP(each_kind_is_one_sentence,
+                                                     GSA_COUNT(contained)) };
 
-/* ---- verdicts ------------------------------------------------------------------------------------------------------------ */
+/* ---- verdicts ------------------------------------------------------------------------------ */
 
 START_TEST(a_sound_plugin_passes_with_a_line_a_property)
 {
     gsa_cli_enter();
-    gsa_cli_run(ARGS("topology", "check", path_of("GSA_TEST_BROKEN", "nothing_wrong"), PATIENT), NULL, &ran);
+    gsa_cli_run(ARGS("topology", "check", path_of("GSA_TEST_BROKEN", "nothing_wrong"), PATIENT),
+                NULL, &ran);
     ck_assert_msg(ran.code == 0 && ran.signal == 0, "%s", ran.err);
     ck_assert_str_eq(ran.err, "");
     ck_assert_ptr_eq(strstr(ran.out, "broken\n"), ran.out);
-    static const char *const lines[] = { "\n  valid           ok            528 examples of 0 to 130 and 1000 tokens",
-                                         "\n  labels          ok            1 of 1 are used",
-                                         "\n  deterministic   ok            ",
-                                         "\n  by length       ok            ",
-                                         "\n  duplicates      ok            no parallel edges",
-                                         "\n  causal          ok            ",
-                                         "\n  prefix-stable   ok            ",
-                                         "\n  one length      not promised  every length works",
-                                         "\n  growth          ok            linear: 65536, 131072, 262144 edges",
-                                         "\n  longest path    ok            0 edges between tokens",
-                                         "\n  isolated nodes  ok            none" };
+    static const char *const lines[] = {
+        "\n  valid           ok            528 examples of 0 to 130 and 1000 tokens",
+        "\n  labels          ok            1 of 1 are used",
+        "\n  deterministic   ok            ",
+        "\n  by length       ok            ",
+        "\n  duplicates      ok            no parallel edges",
+        "\n  causal          ok            ",
+        "\n  prefix-stable   ok            ",
+        "\n  one length      not promised  every length works",
+        "\n  growth          ok            linear: 65536, 131072, 262144 edges",
+        "\n  longest path    ok            0 edges between tokens",
+        "\n  isolated nodes  ok            none"
+    };
     for (int i = 0; i < GSA_COUNT(lines); i++)
         ck_assert_msg(strstr(ran.out, lines[i]), "no line '%s' in %s", lines[i], ran.out);
 }
@@ -112,11 +133,14 @@ START_TEST(a_broken_promise_comes_with_its_counterexample)
     check(path_of("GSA_TEST_BROKEN", "future"), 0);
     ck_assert_int_eq(ran.code, 1);
     ck_assert_ptr_nonnull(strstr(ran.err, "'broken' fails the check: causal, prefix-stable\n"));
-    ck_assert_ptr_nonnull(strstr(ran.out, "FAILED        token 0 knows token 1 at length 2, after phase 'read' of layer 1"));
-    ck_assert_ptr_nonnull(strstr(ran.out, "FAILED        token 0 is made of other things at length 2 than at length 1"));
+    ck_assert_ptr_nonnull(strstr(
+        ran.out, "FAILED        token 0 knows token 1 at length 2, after phase 'read' of layer 1"));
+    ck_assert_ptr_nonnull(strstr(
+        ran.out, "FAILED        token 0 is made of other things at length 2 than at length 1"));
     check(path_of("GSA_TEST_BROKEN", "beyond"), 0);
-    ck_assert_ptr_nonnull(
-        strstr(ran.out, "topology 'broken', length 1: phase 'read', 1 edges from token 1 step 1 to token 0"));
+    ck_assert_ptr_nonnull(strstr(
+        ran.out,
+        "topology 'broken', length 1: phase 'read', 1 edges from token 1 step 1 to token 0"));
     ck_assert_ptr_nonnull(strstr(ran.out, "causal          not checked   needs a valid pattern"));
 }
 END_TEST
@@ -125,21 +149,26 @@ END_TEST
 START_TEST(a_plugin_that_prints_changes_nothing)
 {
     gsa_cli_enter();
-    gsa_cli_run(ARGS("topology", "check", path_of("GSA_TEST_BROKEN", "prints"), PATIENT), NULL, &ran);
+    gsa_cli_run(ARGS("topology", "check", path_of("GSA_TEST_BROKEN", "prints"), PATIENT), NULL,
+                &ran);
     ck_assert_int_eq(ran.code, 0);
     ck_assert_ptr_null(strstr(ran.out, "done"));
     ck_assert_ptr_nonnull(strstr(ran.out, "isolated nodes"));
 }
 END_TEST
 
-/* Standard error is a file here, which the checked process must not write: it comes through this one. */
+/* Standard error is a file here, which the checked process must not write: it comes through this
+ * one. */
 START_TEST(what_a_plugin_prints_is_shown_when_it_is_asked_for)
 {
     gsa_cli_enter();
-    gsa_cli_run(ARGS("topology", "check", path_of("GSA_TEST_BROKEN", "speaks"), PATIENT), NULL, &ran);
+    gsa_cli_run(ARGS("topology", "check", path_of("GSA_TEST_BROKEN", "speaks"), PATIENT), NULL,
+                &ran);
     ck_assert_int_eq(ran.code, 0);
     ck_assert_str_eq(ran.err, "");
-    gsa_cli_run(ARGS("topology", "check", path_of("GSA_TEST_BROKEN", "speaks"), PATIENT, "--verbose"), NULL, &ran);
+    gsa_cli_run(
+        ARGS("topology", "check", path_of("GSA_TEST_BROKEN", "speaks"), PATIENT, "--verbose"), NULL,
+        &ran);
     ck_assert_int_eq(ran.code, 0);
     ck_assert_ptr_eq(strstr(ran.err, "a word of the plugin\n"), ran.err);
     check(path_of("GSA_TEST_BROKEN", "speaks_and_crashes"), 0);
@@ -163,7 +192,8 @@ static const struct {
     const char *sentence; /* on stdout where code is 0 */
 } texts[] = {
     { "char_word:local=0", "some (nested [text])\n\nand more\n", "words", 2, "it reads no text" },
-    { "char_word:lexicon=words.txt", "\xe4\xb8\xad\xe6\x96\x87 ab\n\nsome more\n", "chars", 0, "2 texts given among them" },
+    { "char_word:lexicon=words.txt", "\xe4\xb8\xad\xe6\x96\x87 ab\n\nsome more\n", "chars", 0,
+      "2 texts given among them" },
     { "char_word:lexicon=words.txt", "one\ntw\xff", "words", 2, "--text, line 2, is not UTF-8" },
     { "char_word:lexicon=words.txt", " \n\n", "words", 2, "has no line with a token" },
     { "char_word:lexicon=words.txt", NULL, "words", 1, "absent.txt" },
@@ -174,11 +204,12 @@ START_TEST(the_texts_of_a_file_are_tried)
     gsa_cli_enter();
     gsa_cli_write("words.txt", "ab\nsome\n");
     if (texts[_i].file) gsa_cli_write("texts.txt", texts[_i].file);
-    gsa_cli_run(ARGS("topology", "check", texts[_i].spec, PATIENT, "--text", texts[_i].file ? "texts.txt" : "absent.txt",
-                     "--tokens", texts[_i].tokens),
+    gsa_cli_run(ARGS("topology", "check", texts[_i].spec, PATIENT, "--text",
+                     texts[_i].file ? "texts.txt" : "absent.txt", "--tokens", texts[_i].tokens),
                 NULL, &ran);
     ck_assert_msg(ran.code == texts[_i].code, "code %d: %s%s", ran.code, ran.out, ran.err);
-    ck_assert_msg(strstr(ran.code ? ran.err : ran.out, texts[_i].sentence) != NULL, "%s%s", ran.out, ran.err);
+    ck_assert_msg(strstr(ran.code ? ran.err : ran.out, texts[_i].sentence) != NULL, "%s%s", ran.out,
+                  ran.err);
 }
 END_TEST
 
@@ -196,11 +227,12 @@ static const struct {
 START_TEST(specs_and_settings)
 {
     gsa_cli_enter();
-    const char *folder =
-        asked[_i].plugin && strcmp(asked[_i].plugin, "logsparse") == 0 ? "GSA_TEST_PLUGINS" : "GSA_TEST_BROKEN";
-    gsa_cli_run(asked[_i].plugin
-                    ? ARGS("topology", "check", asked[_i].what, PATIENT, "--plugin", path_of(folder, asked[_i].plugin))
-                    : ARGS("topology", "check", asked[_i].what, PATIENT),
+    const char *folder = asked[_i].plugin && strcmp(asked[_i].plugin, "logsparse") == 0
+                             ? "GSA_TEST_PLUGINS"
+                             : "GSA_TEST_BROKEN";
+    gsa_cli_run(asked[_i].plugin ? ARGS("topology", "check", asked[_i].what, PATIENT, "--plugin",
+                                        path_of(folder, asked[_i].plugin))
+                                 : ARGS("topology", "check", asked[_i].what, PATIENT),
                 NULL, &ran);
     ck_assert_msg(ran.code == asked[_i].code && ran.signal == 0, "%s: %s", asked[_i].what, ran.err);
     ck_assert_msg(strstr(ran.out, asked[_i].out) != NULL, "%s: %s", asked[_i].what, ran.out);
@@ -222,22 +254,29 @@ static const gsa_test verdict_tests[] = { GSA_TEST(a_sound_plugin_passes_with_a_
                                           GSA_TEST(a_broken_promise_comes_with_its_counterexample),
                                           GSA_TEST(a_plugin_that_prints_changes_nothing),
                                           GSA_LOOP(specs_and_settings, GSA_COUNT(asked)),
-                                          GSA_TEST(what_a_plugin_prints_is_shown_when_it_is_asked_for),
+                                          GSA_TEST(
+                                              what_a_plugin_prints_is_shown_when_it_is_asked_for),
                                           GSA_TEST(a_thread_that_is_left_behind_is_found),
                                           GSA_LOOP(the_texts_of_a_file_are_tried, GSA_COUNT(texts)),
                                           GSA_TEST(settings_may_follow_the_file) };
 
-/* ---- crashes: where nothing contains a plugin, one sentence says which function of which topology it was ---------------- */
+/* ---- crashes: where nothing contains a plugin, one sentence says which function of which topology
+ * it was ---- */
 
 static const struct {
     const char *name, *verb, *sentence;
     int signal;
 } crashes[] = {
     { "crash", "graph",
-      "gsa: topology 'broken' crashed in emit, on an example of 2 tokens that begins with 'two words' (signal 11", 11 },
-    { "crash", "train", "gsa: topology 'broken' crashed in emit, on an example of 8 tokens (signal 11", 11 },
-    { "recurses", "graph", "gsa: topology 'broken' crashed in emit, on an example of 2 tokens", 11 },
-    { "recurses", "train", "gsa: topology 'broken' crashed in emit, on an example of 8 tokens", 11 },
+      "gsa: topology 'broken' crashed in emit, on an example of 2 tokens that begins with 'two "
+      "words' (signal 11",
+      11 },
+    { "crash", "train",
+      "gsa: topology 'broken' crashed in emit, on an example of 8 tokens (signal 11", 11 },
+    { "recurses", "graph", "gsa: topology 'broken' crashed in emit, on an example of 2 tokens",
+      11 },
+    { "recurses", "train", "gsa: topology 'broken' crashed in emit, on an example of 8 tokens",
+      11 },
     { "aborts", "graph", "gsa: topology 'broken' aborted in emit, on an example of 2 tokens", 6 },
     { "crash_label", "graph", "gsa: topology 'broken' crashed in label (signal 11", 11 },
     { "crash_create", "graph", "gsa: topology 'broken' crashed in create (signal 11", 11 },
@@ -251,16 +290,21 @@ static void run_broken(const char *verb, const char *name)
     const char *plugin = path_of("GSA_TEST_BROKEN", name);
     setenv("ASAN_OPTIONS", "detect_leaks=0:handle_segv=0:handle_abort=0:use_sigaltstack=0", 1);
     if (strcmp(verb, "graph") == 0)
-        gsa_cli_run(ARGS("graph", "--topology", "broken", "--plugin", plugin, "--text", "two words", "--out", "x.graphml"),
+        gsa_cli_run(ARGS("graph", "--topology", "broken", "--plugin", plugin, "--text", "two words",
+                         "--out", "x.graphml"),
                     NULL, &ran);
-    else gsa_cli_run(ARGS("train", "sum.ini", "--set", "model.encoder=broken", "--plugin", plugin, "--quiet"), NULL, &ran);
+    else
+        gsa_cli_run(ARGS("train", "sum.ini", "--set", "model.encoder=broken", "--plugin", plugin,
+                         "--quiet"),
+                    NULL, &ran);
 }
 
 START_TEST(a_crash_is_one_sentence_and_ends_as_ever)
 {
     gsa_cli_enter();
     run_broken(crashes[_i].verb, crashes[_i].name);
-    ck_assert_msg(ran.signal == crashes[_i].signal, "code %d, signal %d: %s", ran.code, ran.signal, ran.err);
+    ck_assert_msg(ran.signal == crashes[_i].signal, "code %d, signal %d: %s", ran.code, ran.signal,
+                  ran.err);
     const char *sentence = strstr(ran.err, crashes[_i].sentence);
     ck_assert_msg(sentence != NULL, "%s", ran.err);
     ck_assert_ptr_nonnull(strstr(sentence, "docs/plugin-trouble.md"));
@@ -273,21 +317,24 @@ START_TEST(a_thread_that_is_left_behind_costs_no_result)
 {
     gsa_cli_enter();
     run_broken("train", "leaves_thread");
-    ck_assert_msg(ran.code == 0 && ran.signal == 0, "code %d, signal %d: %s", ran.code, ran.signal, ran.err);
+    ck_assert_msg(ran.code == 0 && ran.signal == 0, "code %d, signal %d: %s", ran.code, ran.signal,
+                  ran.err);
     ck_assert_ptr_nonnull(strstr(ran.out, "\"test_mse\""));
 }
 END_TEST
 
-static const gsa_test crash_tests[] = { GSA_LOOP(a_crash_is_one_sentence_and_ends_as_ever, GSA_COUNT(crashes)),
+static const gsa_test crash_tests[] = { GSA_LOOP(a_crash_is_one_sentence_and_ends_as_ever,
+                                                 GSA_COUNT(crashes)),
                                         GSA_TEST(a_thread_that_is_left_behind_costs_no_result) };
 
-/* ---- sanitizers: a plugin that was built with one is checked with it ---------------------------------------------------- */
+/* ---- sanitizers: a plugin that was built with one is checked with it ----------------------- */
 
 #ifdef GSA_PLUGINS_SANITIZED
 START_TEST(a_sound_plugin_with_address_sanitizer_passes)
 {
     gsa_cli_enter();
-    gsa_cli_run(ARGS("topology", "check", path_of("GSA_TEST_BROKEN", "sound_asan"), PATIENT), NULL, &ran);
+    gsa_cli_run(ARGS("topology", "check", path_of("GSA_TEST_BROKEN", "sound_asan"), PATIENT), NULL,
+                &ran);
     ck_assert_msg(ran.code == 0 && ran.signal == 0, "%s%s", ran.out, ran.err);
     ck_assert_ptr_nonnull(strstr(ran.out, "isolated nodes  ok"));
 }
@@ -297,15 +344,18 @@ START_TEST(what_a_sanitizer_finds_is_the_sentence)
 {
     static const struct {
         const char *name, *sentence;
-    } found[] = { { "asan",
-                    "'broken', in emit, length 3, while 'valid' was checked: AddressSanitizer: heap-buffer-overflow" },
+    } found[] = { { "asan", "'broken', in emit, length 3, while 'valid' was checked: "
+                            "AddressSanitizer: heap-buffer-overflow" },
                   { "ubsan", "runtime error: signed integer overflow" } };
     gsa_cli_enter();
-    gsa_cli_run(ARGS("topology", "check", path_of("GSA_TEST_BROKEN", found[_i].name), PATIENT), NULL, &ran);
+    gsa_cli_run(ARGS("topology", "check", path_of("GSA_TEST_BROKEN", found[_i].name), PATIENT),
+                NULL, &ran);
     ck_assert_int_eq(ran.code, 1);
     ck_assert_msg(strstr(ran.err, found[_i].sentence) != NULL, "%s", ran.err);
     ck_assert_ptr_null(strstr(ran.err, "    #0 "));
-    gsa_cli_run(ARGS("topology", "check", path_of("GSA_TEST_BROKEN", found[_i].name), PATIENT, "--verbose"), NULL, &ran);
+    gsa_cli_run(
+        ARGS("topology", "check", path_of("GSA_TEST_BROKEN", found[_i].name), PATIENT, "--verbose"),
+        NULL, &ran);
     ck_assert_ptr_nonnull(strstr(ran.err, _i == 0 ? "    #0 " : "runtime error: "));
 }
 END_TEST
@@ -314,7 +364,7 @@ static const gsa_test sanitizer_tests[] = { GSA_TEST(a_sound_plugin_with_address
                                             GSA_LOOP(what_a_sanitizer_finds_is_the_sentence, 2) };
 #endif
 
-/* ---- new ----------------------------------------------------------------------------------------------------------------- */
+/* ---- new ----------------------------------------------------------------------------------- */
 
 static void run_shell(const char *command)
 {
@@ -332,7 +382,8 @@ START_TEST(the_copy_is_the_template_with_another_name)
     ck_assert_msg(ran.code == 0, "%s", ran.err);
     for (int i = 0; i < GSA_COUNT(files); i++) {
         char command[4096];
-        snprintf(command, sizeof command, "sed 's/logsparse/mine/g' '%s/topologies/template/%s' | cmp - %s", GSA_SOURCE,
+        snprintf(command, sizeof command,
+                 "sed 's/logsparse/mine/g' '%s/topologies/template/%s' | cmp - %s", GSA_SOURCE,
                  files[i][1], files[i][0]);
         run_shell(command);
     }
@@ -346,7 +397,8 @@ START_TEST(the_copy_compiles_and_passes_its_check)
     gsa_cli_run(ARGS("topology", "new", "far_back", "--out", "some/where/new"), NULL, &ran);
     ck_assert_msg(ran.code == 0, "%s", ran.err);
     snprintf(command, sizeof command,
-             "'%s' -std=c11 -O2 -Wall -Wextra -Wpedantic -Werror -shared -fPIC -I '%s/include' some/where/new/far_back.c -o "
+             "'%s' -std=c11 -O2 -Wall -Wextra -Wpedantic -Werror -shared -fPIC -I '%s/include' "
+             "some/where/new/far_back.c -o "
              "far_back.so",
              GSA_CC, GSA_BUILD);
     run_shell(command);
@@ -363,18 +415,21 @@ START_TEST(the_copy_in_cpp_compiles_and_is_the_same_pattern)
     gsa_cli_enter();
     gsa_cli_run(ARGS("topology", "new", "mine", "--language", "c"), NULL, &ran);
     gsa_cli_run(ARGS("topology", "new", "mine", "--language", "c++", "--out", "other"), NULL, &ran);
-    ck_assert_msg(ran.code == 0 && strstr(ran.out, "other/mine.cpp, CMakeLists.txt"), "%s%s", ran.out, ran.err);
+    ck_assert_msg(ran.code == 0 && strstr(ran.out, "other/mine.cpp, CMakeLists.txt"), "%s%s",
+                  ran.out, ran.err);
     ck_assert(!gsa_cli_exists("other/mine.c") && !gsa_cli_exists("mine/mine.cpp"));
     snprintf(command, sizeof command,
-             "'%s' -std=c11 -O2 -shared -fPIC -I '%s/include' mine/mine.c -o c.so && '%s' -std=c++17 -O2 -Wall -Wextra "
+             "'%s' -std=c11 -O2 -shared -fPIC -I '%s/include' mine/mine.c -o c.so && '%s' "
+             "-std=c++17 -O2 -Wall -Wextra "
              "-Wpedantic -Werror -shared -fPIC -I '%s/include' other/mine.cpp -o cpp.so",
              GSA_CC, GSA_BUILD, GSA_CXX, GSA_BUILD);
     run_shell(command);
     gsa_cli_run(ARGS("topology", "check", "./cpp.so", PATIENT), NULL, &ran);
     ck_assert_msg(ran.code == 0, "%s%s", ran.out, ran.err);
     for (int i = 0; i < 2; i++)
-        gsa_cli_run(ARGS("graph", "--plugin", i ? "./cpp.so" : "./c.so", "--topology", "mine:near=2:causal=0:labels=1",
-                         "--length", "21", "--out", i ? "cpp.graphml" : "c.graphml"),
+        gsa_cli_run(ARGS("graph", "--plugin", i ? "./cpp.so" : "./c.so", "--topology",
+                         "mine:near=2:causal=0:labels=1", "--length", "21", "--out",
+                         i ? "cpp.graphml" : "c.graphml"),
                     NULL, &ran);
     run_shell("cmp c.graphml cpp.graphml");
 }
@@ -389,7 +444,8 @@ static const struct {
     { "", NULL, 2, "the name is '', expected" },
     { "../mine", NULL, 2, "expected [a-z][a-z0-9_]*" },
     { "mine.c", NULL, 2, "expected [a-z][a-z0-9_]*" },
-    { "a123456789b123456789c123456789d123456789e123456789f123456789g123", NULL, 2, "of at most 63 bytes" },
+    { "a123456789b123456789c123456789d123456789e123456789f123456789g123", NULL, 2,
+      "of at most 63 bytes" },
     { "star", NULL, 2, "there is a topology of that id" },
     { "bpt", NULL, 2, "there is a topology of that id" },
     { "test", NULL, 2, "'test', which CMake keeps for itself" },
@@ -409,8 +465,10 @@ START_TEST(new_refuses_and_leaves_everything_as_it_was)
                        : ARGS("topology", "new", refused[_i].name),
                 NULL, &ran);
     char *after = gsa_cli_listing();
-    ck_assert_msg(ran.code == refused[_i].code, "%s: code %d: %s", refused[_i].name, ran.code, ran.err);
-    ck_assert_msg(strstr(ran.err, refused[_i].sentence) != NULL, "%s: %s", refused[_i].name, ran.err);
+    ck_assert_msg(ran.code == refused[_i].code, "%s: code %d: %s", refused[_i].name, ran.code,
+                  ran.err);
+    ck_assert_msg(strstr(ran.err, refused[_i].sentence) != NULL, "%s: %s", refused[_i].name,
+                  ran.err);
     ck_assert_str_eq(after, before);
     free(before), free(after);
 }
@@ -432,10 +490,11 @@ END_TEST
 static const gsa_test new_tests[] = { GSA_TEST(the_copy_is_the_template_with_another_name),
                                       GSA_TEST(the_copy_compiles_and_passes_its_check),
                                       GSA_TEST(the_copy_in_cpp_compiles_and_is_the_same_pattern),
-                                      GSA_LOOP(new_refuses_and_leaves_everything_as_it_was, GSA_COUNT(refused)),
+                                      GSA_LOOP(new_refuses_and_leaves_everything_as_it_was,
+                                               GSA_COUNT(refused)),
                                       GSA_TEST(a_second_copy_never_overwrites_the_first) };
 
-/* ---- usage --------------------------------------------------------------------------------------------------------------- */
+/* ---- usage --------------------------------------------------------------------------------- */
 
 static const struct {
     const char *args[6];
@@ -460,8 +519,9 @@ static const struct {
 START_TEST(what_is_asked_wrongly_is_said)
 {
     gsa_cli_enter();
-    gsa_cli_run(ARGS(wrong[_i].args[0], wrong[_i].args[1], wrong[_i].args[2], wrong[_i].args[3], wrong[_i].args[4]), NULL,
-                &ran);
+    gsa_cli_run(ARGS(wrong[_i].args[0], wrong[_i].args[1], wrong[_i].args[2], wrong[_i].args[3],
+                     wrong[_i].args[4]),
+                NULL, &ran);
     ck_assert_msg(ran.code == wrong[_i].code, "code %d: %s", ran.code, ran.err);
     ck_assert_msg(strstr(ran.err, wrong[_i].sentence) != NULL, "%s", ran.err);
     ck_assert_str_eq(ran.out, "");

@@ -1,4 +1,5 @@
-/* The property suite finds each broken promise, with its smallest counterexample, and nothing else. */
+/* The property suite finds each broken promise, with its smallest counterexample, and nothing
+ * else. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,11 +8,12 @@
 
 #undef fail /* of Check: the ABI has members of that name */
 
-/* ---- one topology with a flaw to choose ---------------------------------------------------------------------------------- */
+/* ---- one topology with a flaw to choose ---------------------------------------------------- */
 
-#define FLAWS                                                                                                               \
-    "none,future,hub,parity,parallel,square,nlogn,text,groups,open_name,long_name,odd_name,moody_name,seventy,beyond,"      \
-    "two_lengths,same_length,wide,moody,lone,quiet,sparse_labels,parity_before,"                                            \
+#define FLAWS                                                                                      \
+    "none,future,hub,parity,parallel,square,nlogn,text,groups,open_name,long_name,odd_name,moody_" \
+    "name,seventy,beyond,"                                                                         \
+    "two_lengths,same_length,wide,moody,lone,quiet,sparse_labels,parity_before,"                   \
     "chain,third_head,in_groups,in_english,deep,unopened,no_bytes,one_tag,reads_nothing"
 enum {
     NONE,
@@ -48,7 +50,8 @@ enum {
     READS_NOTHING
 };
 enum { CHAIN_NODES = 6 };
-static const gsa_param params[] = { { "flaw", GSA_CHOICE, 0, 0, 0, FLAWS, "none", "what is wrong" } };
+static const gsa_param params[] = { { "flaw", GSA_CHOICE, 0, 0, 0, FLAWS, "none",
+                                      "what is wrong" } };
 static atomic_int calls;
 
 static int flaw_of(const void *self)
@@ -60,9 +63,10 @@ static void describe(const void *self, gsa_describer *d)
 {
     const int flaw = flaw_of(self), given = flaw == TWO_LENGTHS || flaw == SAME_LENGTH;
     const uint32_t all = GSA_BY_LENGTH | GSA_CAUSAL | GSA_PREFIX_STABLE;
-    const uint32_t less = flaw == IN_GROUPS                    ? all & ~(uint32_t)GSA_BY_LENGTH
-                          : flaw == IN_ENGLISH || flaw >= DEEP ? (all & ~(uint32_t)GSA_BY_LENGTH) | GSA_NEEDS_TEXT
-                                                               : all;
+    const uint32_t less = flaw == IN_GROUPS ? all & ~(uint32_t)GSA_BY_LENGTH
+                          : flaw == IN_ENGLISH || flaw >= DEEP
+                              ? (all & ~(uint32_t)GSA_BY_LENGTH) | GSA_NEEDS_TEXT
+                              : all;
     d->promise(d, flaw == QUIET ? 0 : given ? all | GSA_ONE_LENGTH : less, GSA_LINEAR_EDGES);
     d->kind(d, &(gsa_kind){ .struct_size = sizeof(gsa_kind), .start = GSA_INPUT, .name = "token" });
     d->kind(d, &(gsa_kind){ .struct_size = sizeof(gsa_kind), .start = GSA_ZERO, .name = "hub" });
@@ -78,7 +82,8 @@ static void describe(const void *self, gsa_describer *d)
     phase.per_head = 0;
     phase.destinations = 2, phase.name = "gather";
     d->phase(d, &phase);
-    phase.aggregate = GSA_SUM, phase.labels = 0, phase.destinations = 1, phase.name = "rest"; /* without any edge */
+    phase.aggregate = GSA_SUM, phase.labels = 0, phase.destinations = 1,
+    phase.name = "rest"; /* without any edge */
     if (flaw == PARITY_BEFORE) d->phase(d, &phase);
     d->sequence(d, 0);
 }
@@ -90,19 +95,25 @@ static void emit_flaw(int flaw, const gsa_example *x, gsa_emitter *e, int64_t i)
     const int64_t n = x->length;
     if (flaw == FUTURE && i == 3 && n > 9) gsa_edge(e, 0, gsa_at(0, 9), me, 1);
     if (flaw == HUB) gsa_edge(e, 0, gsa_at(1, 0), me, 1);
-    if ((flaw == PARITY || flaw == PARITY_BEFORE) && i == 4 && n % 7 == 6) gsa_edge(e, 0, gsa_at(0, 2), me, 1);
-    if (flaw == PARALLEL && i == 5) e->run(e, 0, gsa_at(0, 5), 3, -1, me, 1, 0), gsa_edge(e, 0, gsa_at(0, 4), me, 1);
+    if ((flaw == PARITY || flaw == PARITY_BEFORE) && i == 4 && n % 7 == 6)
+        gsa_edge(e, 0, gsa_at(0, 2), me, 1);
+    if (flaw == PARALLEL && i == 5)
+        e->run(e, 0, gsa_at(0, 5), 3, -1, me, 1, 0), gsa_edge(e, 0, gsa_at(0, 4), me, 1);
     if (flaw == SQUARE) e->run(e, 0, gsa_at(0, 0), i, 1, me, 1, 0);
-    for (int64_t step = 1; flaw == NLOGN && step <= i; step *= 2) gsa_edge(e, 0, gsa_at(0, i - step), me, 1);
-    if (flaw == TEXT && i == 7 && x->text && x->text[7].bytes > 2) gsa_edge(e, 0, gsa_at(0, 0), me, 1);
+    for (int64_t step = 1; flaw == NLOGN && step <= i; step *= 2)
+        gsa_edge(e, 0, gsa_at(0, i - step), me, 1);
+    if (flaw == TEXT && i == 7 && x->text && x->text[7].bytes > 2)
+        gsa_edge(e, 0, gsa_at(0, 0), me, 1);
     if (flaw == GROUPS && x->group && i == 6) gsa_edge(e, 0, gsa_at(0, 1), me, 1);
     if (flaw == BEYOND && i == 8) gsa_edge(e, 0, gsa_at(0, i + n), me, 1);
     if (flaw == WIDE && i == 2 && x->heads == 4) gsa_edge(e, 0, gsa_at(0, 0), me, 2);
     if (flaw == CHAIN && i == 0) gsa_edge(e, 0, gsa_at(1, CHAIN_NODES - 1), me, 1);
     if (flaw == IN_GROUPS && x->group && i + 1 < n) gsa_edge(e, 0, gsa_at(0, i + 1), me, 1);
-    if (flaw == IN_ENGLISH && x->text && i + 1 < n && x->text[i].bytes == 2 && x->text[i].at[1] > 'a')
+    if (flaw == IN_ENGLISH && x->text && i + 1 < n && x->text[i].bytes == 2 &&
+        x->text[i].at[1] > 'a')
         gsa_edge(e, 0, gsa_at(0, i + 1), me, 1);
-    if (flaw == MOODY && i == 1 && atomic_fetch_add(&calls, 1) % 2) gsa_edge(e, 0, gsa_at(0, 0), me, 1);
+    if (flaw == MOODY && i == 1 && atomic_fetch_add(&calls, 1) % 2)
+        gsa_edge(e, 0, gsa_at(0, 0), me, 1);
 }
 
 /* What is wrong inside a branch that texts of one kind take: a label out of range. */
@@ -138,7 +149,8 @@ static void emit_chain(const gsa_example *x, gsa_emitter *e)
 {
     const int64_t first = e->nodes(e, 1, CHAIN_NODES);
     if (x->length > 0) gsa_edge(e, 1, gsa_at(0, x->length - 1), gsa_at(1, first), 0);
-    for (int64_t j = 1; j < CHAIN_NODES; j++) gsa_edge(e, 1, gsa_at(1, first + j - 1), gsa_at(1, first + j), 0);
+    for (int64_t j = 1; j < CHAIN_NODES; j++)
+        gsa_edge(e, 1, gsa_at(1, first + j - 1), gsa_at(1, first + j), 0);
 }
 
 static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
@@ -153,7 +165,8 @@ static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
         e->fail(e, "the graph has 12 nodes");
     if (flaw == HUB || (flaw == LONE && n == 13)) e->nodes(e, 1, 1);
     for (int64_t i = 0; i < n; i++) {
-        if (flaw != SQUARE && flaw != PARALLEL) gsa_edge(e, 0, gsa_at(0, i), gsa_at(0, i), flaw != SPARSE_LABELS && i % 2);
+        if (flaw != SQUARE && flaw != PARALLEL)
+            gsa_edge(e, 0, gsa_at(0, i), gsa_at(0, i), flaw != SPARSE_LABELS && i % 2);
         emit_flaw(flaw, x, e, i);
         if (flaw == HUB) gsa_edge(e, 1, gsa_at(0, i), gsa_at(1, 0), 0);
     }
@@ -162,18 +175,22 @@ static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
 static void label(const void *self, int phase, int32_t id, char *out, size_t size)
 {
     const int flaw = flaw_of(self), here = phase == 1 && id == 1;
-    snprintf(out, size, "%s", here && flaw == MOODY_NAME && atomic_fetch_add(&calls, 1) % 2 ? "one" : "two");
+    snprintf(out, size, "%s",
+             here && flaw == MOODY_NAME && atomic_fetch_add(&calls, 1) % 2 ? "one" : "two");
     if (here && flaw == OPEN_NAME) memset(out, 'x', size);
     if (here && flaw == LONG_NAME) out[size] = 0;
     if (here && flaw == ODD_NAME) out[0] = (char)0xff;
 }
 
-static const gsa_topology flawed = { GSA_HEAD(params),      .id = "flawed",       .summary = "one flaw to choose",
-                                     .reference = "a test", .describe = describe, .emit = emit,
-                                     .label = label };
+static const gsa_topology flawed = {
+    GSA_HEAD(params),      .id = "flawed",       .summary = "one flaw to choose",
+    .reference = "a test", .describe = describe, .emit = emit,
+    .label = label
+};
 
 /* Texts for the check; given to it where the flaw needs them. */
-static const gsa_slice tagged[] = { { "<np>", 4 }, { "a", 1 }, { "house", 5 } }, plain[] = { { "a", 1 }, { "b", 1 } };
+static const gsa_slice tagged[] = { { "<np>", 4 }, { "a", 1 }, { "house", 5 } },
+                       plain[] = { { "a", 1 }, { "b", 1 } };
 static const gsa_check_text given[] = { { plain, 2, 0 }, { tagged, 3, 0 } };
 
 static void check_with(const char *flaw, int32_t texts, gsa_check_report *report)
@@ -185,8 +202,10 @@ static void check_with(const char *flaw, int32_t texts, gsa_check_report *report
     const gsa_setting setting = { "flaw", flaw };
     ck_assert_int_eq(gsa_registry_create(NULL, &registry, NULL), GSA_OK);
     ck_assert_msg(gsa_registry_add(registry, &flawed, &error) == GSA_OK, "%s", error.text);
-    ck_assert_msg(gsa_pattern_create(registry, "flawed", &setting, 1, &pattern, &error) == GSA_OK, "%s", error.text);
-    ck_assert_msg(gsa_check_pattern(NULL, pattern, &options, report, &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(gsa_pattern_create(registry, "flawed", &setting, 1, &pattern, &error) == GSA_OK,
+                  "%s", error.text);
+    ck_assert_msg(gsa_check_pattern(NULL, pattern, &options, report, &error) == GSA_OK, "%s",
+                  error.text);
     gsa_pattern_release(pattern);
     gsa_registry_release(registry);
 }
@@ -196,7 +215,7 @@ static void check(const char *flaw, gsa_check_report *report)
     check_with(flaw, 0, report);
 }
 
-/* ---- flaws --------------------------------------------------------------------------------------------------------------- */
+/* ---- flaws --------------------------------------------------------------------------------- */
 
 static const struct {
     const char *flaw;
@@ -221,22 +240,31 @@ static const struct {
       "of English text, after phase 'read' of layer 1" },
     { "parity", GSA_CHECK_PREFIX_STABLE, 0, 6, -1, 4, -1, 5,
       "token 4 is made of other things at length 6 than at length 5, from layer 1 on" },
-    { "parity_before", GSA_CHECK_PREFIX_STABLE, 0, 6, -1, 4, -1, 5, "token 4 is made of other things at length 6" },
+    { "parity_before", GSA_CHECK_PREFIX_STABLE, 0, 6, -1, 4, -1, 5,
+      "token 4 is made of other things at length 6" },
     { "parallel", GSA_CHECK_DUPLICATES, 0, 6, 0, 5, 3, 4,
-      "token 5 reads token 4 twice at length 6 (phase 'read', edge 3), and parallel edges are not promised" },
+      "token 5 reads token 4 twice at length 6 (phase 'read', edge 3), and parallel edges are not "
+      "promised" },
     { "square", GSA_CHECK_GROWTH, 0, 1 << 17, -1, -1, -1, INT64_C(8589869056),
-      "2147450880 edges at 2^16 tokens, 8589869056 at 2^17: 4 times as many, and linear growth allows 2.1" },
+      "2147450880 edges at 2^16 tokens, 8589869056 at 2^17: 4 times as many, and linear growth "
+      "allows 2.1" },
     { "nlogn", GSA_CHECK_GROWTH, 0, 1 << 17, -1, -1, -1, -2, "and linear growth allows 2.1" },
     { "text", GSA_CHECK_BY_LENGTH, 0, 8, 0, 7, 0, 2,
       "length 8, for Chinese text: phase 'read' differs in the number of a row's" },
-    { "groups", GSA_CHECK_BY_LENGTH, 0, 8, 0, 6, 0, 2, "length 8, with other groups: phase 'read' differs" },
-    { "open_name", GSA_CHECK_LABELS, 0, -1, 1, -1, -1, 1, "phase 'gather': the name of label 1 is not terminated" },
-    { "long_name", GSA_CHECK_LABELS, 0, -1, 1, -1, -1, 1, "phase 'gather': the name of label 1 writes beyond its buffer" },
-    { "odd_name", GSA_CHECK_LABELS, 0, -1, 1, -1, -1, 1, "phase 'gather': the name of label 1 is not UTF-8" },
-    { "moody_name", GSA_CHECK_LABELS, 0, -1, 1, -1, -1, 1, "phase 'gather': the name of label 1 changes from call to call" },
+    { "groups", GSA_CHECK_BY_LENGTH, 0, 8, 0, 6, 0, 2,
+      "length 8, with other groups: phase 'read' differs" },
+    { "open_name", GSA_CHECK_LABELS, 0, -1, 1, -1, -1, 1,
+      "phase 'gather': the name of label 1 is not terminated" },
+    { "long_name", GSA_CHECK_LABELS, 0, -1, 1, -1, -1, 1,
+      "phase 'gather': the name of label 1 writes beyond its buffer" },
+    { "odd_name", GSA_CHECK_LABELS, 0, -1, 1, -1, -1, 1,
+      "phase 'gather': the name of label 1 is not UTF-8" },
+    { "moody_name", GSA_CHECK_LABELS, 0, -1, 1, -1, -1, 1,
+      "phase 'gather': the name of label 1 changes from call to call" },
     { "seventy", GSA_CHECK_VALID, 0, 77, -1, -1, -1, -1, "length 77: seventy-seven is too much" },
     { "beyond", GSA_CHECK_VALID, 0, 9, -1, -1, -1, -1, "1 edges from token 17 step 1 to token 8" },
-    { "wide", GSA_CHECK_VALID, 0, 3, -1, -1, -1, -1, "a label out of range: 2, expected 0 to 1 (4 heads, memory of 0)" },
+    { "wide", GSA_CHECK_VALID, 0, 3, -1, -1, -1, -1,
+      "a label out of range: 2, expected 0 to 1 (4 heads, memory of 0)" },
     { "deep", GSA_CHECK_VALID, 0, -2, -1, -1, -1, -1, "text with unclosed brackets" },
     { "unopened", GSA_CHECK_VALID, 0, -2, -1, -1, -1, -1, "text with unopened brackets" },
     { "no_bytes", GSA_CHECK_VALID, 0, -2, -1, -1, -1, -1, "text of mixed scripts" },
@@ -250,8 +278,9 @@ START_TEST(each_flaw_is_found_with_its_counterexample)
     const gsa_finding *f = &report.finding[flaws[_i].property];
     for (int p = 0; p < GSA_CHECKS; p++) {
         const int expected = p == flaws[_i].property || flaws[_i].also >> p & 1;
-        ck_assert_msg((report.finding[p].verdict == GSA_VERDICT_FAILED) == expected, "%s: %s is %s: %s", flaws[_i].flaw,
-                      gsa_check_name(p), gsa_verdict_name(report.finding[p].verdict), report.finding[p].text);
+        ck_assert_msg((report.finding[p].verdict == GSA_VERDICT_FAILED) == expected,
+                      "%s: %s is %s: %s", flaws[_i].flaw, gsa_check_name(p),
+                      gsa_verdict_name(report.finding[p].verdict), report.finding[p].text);
         if (flaws[_i].property == GSA_CHECK_VALID && p > 0)
             ck_assert_int_eq(report.finding[p].verdict, GSA_VERDICT_NOT_CHECKED);
     }
@@ -279,8 +308,8 @@ START_TEST(a_flaw_that_the_given_texts_alone_show_is_found)
     gsa_check_report report;
     check_with("one_tag", 2, &report);
     ck_assert_int_eq(report.finding[GSA_CHECK_VALID].verdict, GSA_VERDICT_FAILED);
-    ck_assert_msg(strstr(report.finding[GSA_CHECK_VALID].text, "text 2 of those given") != NULL, "%s",
-                  report.finding[GSA_CHECK_VALID].text);
+    ck_assert_msg(strstr(report.finding[GSA_CHECK_VALID].text, "text 2 of those given") != NULL,
+                  "%s", report.finding[GSA_CHECK_VALID].text);
 }
 END_TEST
 
@@ -288,17 +317,20 @@ START_TEST(a_promise_is_advised_where_given_texts_were_tried)
 {
     gsa_check_report report;
     check_with("reads_nothing", 2, &report);
-    ck_assert_msg(strstr(report.finding[GSA_CHECK_BY_LENGTH].text, "none of 2 texts given changed an edge") != NULL, "%s",
-                  report.finding[GSA_CHECK_BY_LENGTH].text);
+    ck_assert_msg(strstr(report.finding[GSA_CHECK_BY_LENGTH].text,
+                         "none of 2 texts given changed an edge") != NULL,
+                  "%s", report.finding[GSA_CHECK_BY_LENGTH].text);
 }
 END_TEST
 
-static const gsa_test flaw_tests[] = { GSA_LOOP(each_flaw_is_found_with_its_counterexample, GSA_COUNT(flaws)),
-                                       GSA_TEST(calls_that_differ_are_found),
-                                       GSA_TEST(a_flaw_that_the_given_texts_alone_show_is_found),
-                                       GSA_TEST(a_promise_is_advised_where_given_texts_were_tried) };
+static const gsa_test flaw_tests[] = {
+    GSA_LOOP(each_flaw_is_found_with_its_counterexample, GSA_COUNT(flaws)),
+    GSA_TEST(calls_that_differ_are_found),
+    GSA_TEST(a_flaw_that_the_given_texts_alone_show_is_found),
+    GSA_TEST(a_promise_is_advised_where_given_texts_were_tried)
+};
 
-/* ---- sound --------------------------------------------------------------------------------------------------------------- */
+/* ---- sound --------------------------------------------------------------------------------- */
 
 static const struct {
     const char *flaw;
@@ -309,9 +341,11 @@ static const struct {
     { "none", GSA_CHECK_ONE_LENGTH, GSA_VERDICT_NOT_PROMISED, "every length works" },
     { "lone", GSA_CHECK_ISOLATED, GSA_VERDICT_NOTE, "hub 0 at length 13 has no edge" },
     { "quiet", GSA_CHECK_CAUSAL, GSA_VERDICT_NOT_PROMISED, "but it holds at every length tried" },
-    { "quiet", GSA_CHECK_PREFIX_STABLE, GSA_VERDICT_NOT_PROMISED, "but it holds at every length tried" },
+    { "quiet", GSA_CHECK_PREFIX_STABLE, GSA_VERDICT_NOT_PROMISED,
+      "but it holds at every length tried" },
     { "quiet", GSA_CHECK_BY_LENGTH, GSA_VERDICT_NOT_PROMISED, "promise it, and it is cached" },
-    { "one_tag", GSA_CHECK_VALID, GSA_VERDICT_OK, "examples of 0 to 130 and 1000 tokens" }, /* until a text has the tag */
+    { "one_tag", GSA_CHECK_VALID, GSA_VERDICT_OK,
+      "examples of 0 to 130 and 1000 tokens" }, /* until a text has the tag */
     { "reads_nothing", GSA_CHECK_BY_LENGTH, GSA_VERDICT_NOT_PROMISED,
       "no text that was made up changed an edge, of 7 kinds: --text FILE tries yours" },
     { "sparse_labels", GSA_CHECK_LABELS, GSA_VERDICT_OK, "1 of 4 are used up to 1000 tokens" },
@@ -331,10 +365,12 @@ START_TEST(what_breaks_no_promise_is_said_and_does_not_fail)
 }
 END_TEST
 
-static const gsa_test sound_tests[] = { GSA_LOOP(what_breaks_no_promise_is_said_and_does_not_fail, GSA_COUNT(sound)) };
+static const gsa_test sound_tests[] = { GSA_LOOP(what_breaks_no_promise_is_said_and_does_not_fail,
+                                                 GSA_COUNT(sound)) };
 
 int main(int argc, char **argv)
 {
-    static const gsa_case cases[] = { GSA_CASE("flaws", flaw_tests, 60), GSA_CASE("sound", sound_tests, 60) };
+    static const gsa_case cases[] = { GSA_CASE("flaws", flaw_tests, 60),
+                                      GSA_CASE("sound", sound_tests, 60) };
     return gsa_run_suite("flaws", cases, GSA_COUNT(cases), argc, argv);
 }

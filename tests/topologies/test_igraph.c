@@ -1,5 +1,6 @@
-/* The pictures of the built-in topologies, read back by igraph: the same nodes, edges, labels and names, and the same graphs
- * as igraph's own generators make. One thread; igraph's attribute table is set before the first graph. */
+/* The pictures of the built-in topologies, read back by igraph: the same nodes, edges, labels and
+ * names, and the same graphs as igraph's own generators make. One thread; igraph's attribute table
+ * is set before the first graph. */
 #include <igraph/igraph.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -85,11 +86,16 @@ static drawn draw(const char *text, int32_t n, const gsa_slice *tokens)
     ck_assert_int_eq(gsa_spec_parse(NULL, text, &spec, &error), GSA_OK);
     const gsa_part_spec *part = &spec.segments[0].parts[0];
     ck_assert_int_eq(gsa_registry_create(NULL, &d.registry, &error), GSA_OK);
-    ck_assert_msg(gsa_pattern_create(d.registry, part->id, part->settings, part->n_settings, &d.pattern, &error) == GSA_OK,
+    ck_assert_msg(gsa_pattern_create(d.registry, part->id, part->settings, part->n_settings,
+                                     &d.pattern, &error) == GSA_OK,
                   "%s", error.text);
     gsa_spec_release(&spec);
-    const gsa_example example = { .struct_size = sizeof example, .length = n, .heads = 2, .text = tokens };
-    ck_assert_msg(gsa_pattern_instance(d.pattern, NULL, &example, NULL, 1, &d.instance, &error) == GSA_OK, "%s", error.text);
+    const gsa_example example = {
+        .struct_size = sizeof example, .length = n, .heads = 2, .text = tokens
+    };
+    ck_assert_msg(gsa_pattern_instance(d.pattern, NULL, &example, NULL, 1, &d.instance, &error) ==
+                      GSA_OK,
+                  "%s", error.text);
     const gsa_picture_stack stack = { .text = tokens, .memory = -1 };
     const gsa_picture_sheet sheet = { .instance = d.instance,
                                       .schema = gsa_pattern_schema(d.pattern),
@@ -97,7 +103,8 @@ static drawn draw(const char *text, int32_t n, const gsa_slice *tokens)
                                       .self = gsa_pattern_self(d.pattern) };
     const gsa_picture picture = { gsa_pattern_text(d.pattern), &stack, &sheet, 1, 1 };
     ck_assert_int_eq(gsa_output_open(NULL, path, &output, &error), GSA_OK);
-    ck_assert_msg(gsa_write_picture(NULL, &picture, GSA_FORMAT_GRAPHML, output, &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(gsa_write_picture(NULL, &picture, GSA_FORMAT_GRAPHML, output, &error) == GSA_OK,
+                  "%s", error.text);
     ck_assert_msg(gsa_output_commit(output, &error) == GSA_OK, "%s", error.text);
     read_back(&d, path);
     return d;
@@ -111,7 +118,7 @@ static void end(drawn *d)
     gsa_registry_release(d->registry);
 }
 
-/* ---- pictures ------------------------------------------------------------------------------------------------------------ */
+/* ---- pictures ------------------------------------------------------------------------------ */
 
 static const struct {
     const char *spec;
@@ -166,7 +173,9 @@ static void check_edges(const drawn *d, int32_t n, const naive_list *list, const
         const int star = strcmp(topology->id, "star") == 0, to_kind = star ? 1 + want->phase : 0;
         igraph_integer_t from, to;
         char name[64] = "";
-        if (topology->label) topology->label(gsa_pattern_self(d->pattern), want->phase, want->label, name, sizeof name);
+        if (topology->label)
+            topology->label(gsa_pattern_self(d->pattern), want->phase, want->label, name,
+                            sizeof name);
         igraph_edge(&d->graph, e, &from, &to);
         ck_assert_int_eq(from, first_node[want->from_kind] * n + want->from);
         ck_assert_int_eq(to, first_node[to_kind] * n + want->to);
@@ -210,7 +219,7 @@ START_TEST(a_star_of_length_n_has_6n_plus_1_edges)
 }
 END_TEST
 
-/* ---- generators ---------------------------------------------------------------------------------------------------------- */
+/* ---- generators ---------------------------------------------------------------------------- */
 
 typedef void generator(igraph_t *graph, int32_t n);
 static void make_ring(igraph_t *graph, int32_t n)
@@ -279,16 +288,19 @@ START_TEST(patterns_are_the_graphs_that_igraph_generates)
         igraph_simplify(&d.graph, 0, 1, NULL);
         generators[_i].make(&expected, n);
         ck_assert_int_eq(igraph_isomorphic(&d.graph, &expected, &equal), IGRAPH_SUCCESS);
-        ck_assert_msg(equal, "%s of length %d is not what igraph generates", generators[_i].spec, n);
+        ck_assert_msg(equal, "%s of length %d is not what igraph generates", generators[_i].spec,
+                      n);
         igraph_destroy(&expected);
         end(&d);
     }
 }
 END_TEST
 
-static const gsa_test picture_tests[] = { GSA_LOOP(nodes_edges_labels_and_names_come_back, GSA_COUNT(pictures)),
+static const gsa_test picture_tests[] = { GSA_LOOP(nodes_edges_labels_and_names_come_back,
+                                                   GSA_COUNT(pictures)),
                                           GSA_TEST(a_star_of_length_n_has_6n_plus_1_edges) };
-static const gsa_test generator_tests[] = { GSA_LOOP(patterns_are_the_graphs_that_igraph_generates, GSA_COUNT(generators)) };
+static const gsa_test generator_tests[] = { GSA_LOOP(patterns_are_the_graphs_that_igraph_generates,
+                                                     GSA_COUNT(generators)) };
 
 int main(int argc, char **argv)
 {

@@ -1,4 +1,5 @@
-/* The lexicon: every match against a search that tries all places, files that are wrong, memory and files that fail, threads. */
+/* The lexicon: every match against a search that tries all places, files that are wrong, memory and
+ * files that fail, threads. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,11 +28,12 @@ static gsa_lexicon *opened(const char *path, int32_t shortest, int32_t longest)
 {
     gsa_lexicon *lexicon;
     gsa_error error = { 0 };
-    ck_assert_msg(gsa_lexicon_open(NULL, path, shortest, longest, &lexicon, &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(gsa_lexicon_open(NULL, path, shortest, longest, &lexicon, &error) == GSA_OK, "%s",
+                  error.text);
     return lexicon;
 }
 
-/* ---- matches as text: "0-1 0-2 " ------------------------------------------------------------------------------------------- */
+/* ---- matches as text: "0-1 0-2 " ----------------------------------------------------------- */
 
 typedef struct story {
     char text[1 << 16];
@@ -63,25 +65,31 @@ static const struct {
     const char *matches;
     const char *groups; /* a digit a token, or NULL */
 } tale[] = {
-    { "南京\n南京市\n市长\n长江\n大桥\n长江大桥\n", "南|京|市|长|江|大|桥", 2, 16, "0-1 0-2 2-3 3-4 3-6 5-6 ", NULL },
+    { "南京\n南京市\n市长\n长江\n大桥\n长江大桥\n", "南|京|市|长|江|大|桥", 2, 16,
+      "0-1 0-2 2-3 3-4 3-6 5-6 ", NULL },
     { "南京\n南京市\n市长\n长江\n大桥\n长江大桥\n", "南|京|市|长|江|大|桥", 3, 3, "0-2 ", NULL },
-    { "南京\n南京市\n市长\n长江\n大桥\n长江大桥\n", "南|京|市|长|江|大|桥", 2, 16, "0-1 2-3 5-6 ", "0011222" },
+    { "南京\n南京市\n市长\n长江\n大桥\n长江大桥\n", "南|京|市|长|江|大|桥", 2, 16, "0-1 2-3 5-6 ",
+      "0011222" },
     { "a\naa\naaa\n", "a|a|a", 1, 9, "0-0 0-1 1-1 0-2 1-2 2-2 ", NULL },
     { "abc\nbc\nc\nbcd\n", "a|b|c|d", 1, 9, "0-2 1-2 2-2 1-3 ", NULL },
-    { "newyork\nnew\nyork\nork\n", "in|new|york", 1, 9, "1-1 1-2 2-2 ", NULL }, /* ork starts inside a token */
-    { "newyork\nnew\nyo\n", "in|new|york", 1, 9, "1-1 1-2 ", NULL },            /* yo ends inside one */
-    { "ab\n", "a||b|a|b", 1, 9, "3-4 ", NULL },                                 /* an empty token ends every match */
+    { "newyork\nnew\nyork\nork\n", "in|new|york", 1, 9, "1-1 1-2 2-2 ",
+      NULL },                                                        /* ork starts inside a token */
+    { "newyork\nnew\nyo\n", "in|new|york", 1, 9, "1-1 1-2 ", NULL }, /* yo ends inside one */
+    { "ab\n", "a||b|a|b", 1, 9, "3-4 ", NULL }, /* an empty token ends every match */
     { "b\n", "||b|", 1, 9, "2-2 ", NULL },
     { "国\n中国\n", "\xe4|\xb8|\xad|\xe5|\x9b|\xbd", 1, 9, "0-5 3-5 ", NULL }, /* bytes as tokens */
-    { "中\n", "\xb8|\xad|\xff|\xe4\xb8|\xe4\xb8\xad", 1, 9, "4-4 ", NULL },    /* what is not UTF-8 matches nothing */
-    { "ab\n", "a|\xe4|b|a|\x80|b|a|b", 1, 9, "6-7 ", NULL },                   /* nor does what it cuts off */
+    { "中\n", "\xb8|\xad|\xff|\xe4\xb8|\xe4\xb8\xad", 1, 9, "4-4 ",
+      NULL },                                                /* what is not UTF-8 matches nothing */
+    { "ab\n", "a|\xe4|b|a|\x80|b|a|b", 1, 9, "6-7 ", NULL }, /* nor does what it cuts off */
     { "中\n", "\xe4\xb8|\xad|\xe4\xb8|\xad", 1, 9, "2-3 ", "0122" },
-    { "/\n", "\xc0\xaf|\xe0\x80\xaf|\xf0\x80\x80\xaf|/", 1, 9, "3-3 ", NULL }, /* nor a longer form of a character */
+    { "/\n", "\xc0\xaf|\xe0\x80\xaf|\xf0\x80\x80\xaf|/", 1, 9, "3-3 ",
+      NULL }, /* nor a longer form of a character */
     { "\xf0\x90\x80\x80\n", "\xf8\x90\x80\x80|\xf0\x90\x80\x80", 1, 9, "1-1 ", NULL },
     { "👍🏽\n😀\n", "😀|👍|🏽", 1, 9, "0-0 1-2 ", NULL },
     { "ab\n", "", 1, 9, "", NULL },
     { "ab\n", "x|y|z", 1, 9, "", NULL },
-    { "ab 7 n\nab\t8\n ab\n", "a|b", 1, 9, "0-1 ", NULL }, /* the first column counts; twice is once */
+    { "ab 7 n\nab\t8\n ab\n", "a|b", 1, 9, "0-1 ",
+      NULL }, /* the first column counts; twice is once */
     { "#ab\n", "#|a|b", 1, 9, "0-2 ", NULL },
     { "AB\n", "a|b|A|B", 1, 9, "2-3 ", NULL }, /* case is not the lexicon's business */
 };
@@ -94,7 +102,8 @@ START_TEST(matches_are_as_written)
     shelf s = shelf_with(tale[_i].words, -1);
     gsa_lexicon *lexicon = opened(s.path, tale[_i].shortest, tale[_i].longest);
     gsa_example x = { .struct_size = sizeof x, .length = cut(tale[_i].text, token), .text = token };
-    for (int i = 0; tale[_i].groups && i < x.length; i++) group[i] = tale[_i].groups[i] - '0', x.group = group;
+    for (int i = 0; tale[_i].groups && i < x.length; i++)
+        group[i] = tale[_i].groups[i] - '0', x.group = group;
     const int64_t count = gsa_lexicon_match(lexicon, &x, tell, &found);
     ck_assert_str_eq(found.text, tale[_i].matches);
     int64_t blanks = 0;
@@ -108,13 +117,14 @@ START_TEST(matches_are_as_written)
 }
 END_TEST
 
-/* ---- property: the same as trying every pair of tokens --------------------------------------------------------------------- */
+/* ---- property: the same as trying every pair of tokens ------------------------------------- */
 
 static const char *const alphabets[][4] = { { "a", "a", "a", "b" },
                                             { "a", "b", "a", "b" },
-                                            { "中", "国", "中", "人" }, /* share first bytes, and the second */
-                                            { "é", "中", "😀", "a" },    /* 2, 3, 4, 1 bytes */
-                                            { "😀", "😁", "😂", "👍" } };   /* share three bytes */
+                                            { "中", "国", "中",
+                                              "人" }, /* share first bytes, and the second */
+                                            { "é", "中", "😀", "a" },  /* 2, 3, 4, 1 bytes */
+                                            { "😀", "😁", "😂", "👍" } }; /* share three bytes */
 enum { MOST_WORDS = 40, WORD_SIZE = 128, MOST_TOKENS = 80 };
 
 typedef struct trial {
@@ -141,18 +151,21 @@ static void invent(trial *t, gsa_dice *dice, int mode)
     t->words = (int)gsa_between(dice, 1, MOST_WORDS);
     for (int w = 0; w < t->words; w++) {
         t->characters[w] = spell(dice, alphabet, 1, 7, t->word[w]);
-        if (w > 0 && gsa_between(dice, 0, 2) == 0) { /* the word before, longer: chains of prefixes */
+        if (w > 0 &&
+            gsa_between(dice, 0, 2) == 0) { /* the word before, longer: chains of prefixes */
             memcpy(t->word[w], t->word[w - 1], WORD_SIZE);
             t->characters[w] = t->characters[w - 1];
             if (t->characters[w] < 20) strcat(t->word[w], alphabet[0]), t->characters[w]++;
         }
     }
-    t->shortest = (int32_t)gsa_between(dice, 1, 3), t->longest = (int32_t)gsa_between(dice, t->shortest, 9);
+    t->shortest = (int32_t)gsa_between(dice, 1, 3),
+    t->longest = (int32_t)gsa_between(dice, t->shortest, 9);
     t->length = (int32_t)gsa_between(dice, 0, MOST_TOKENS);
     char *at = t->text;
     for (int32_t i = 0; i < t->length; i++) {
         spell(dice, alphabet, mode == 1 ? 0 : 1, mode == 1 ? 3 : 1, at);
-        if (mode == 2 && at[1] && gsa_between(dice, 0, 9) > 0) { /* a byte each, where the rest finds room */
+        if (mode == 2 && at[1] &&
+            gsa_between(dice, 0, 9) > 0) { /* a byte each, where the rest finds room */
             const int bytes = (int)strlen(at);
             int k = 0;
             for (; k < bytes && i + k < t->length; k++) t->token[i + k] = (gsa_slice){ at + k, 1 };
@@ -203,21 +216,25 @@ START_TEST(matches_equal_a_search_that_tries_all)
         invent(&t, &dice, _i);
         for (int w = 0; w < t.words; w++) strcat(file, t.word[w]), strcat(file, "\n");
         shelf s = shelf_with(file, -1);
-        const gsa_status status = gsa_lexicon_open(NULL, s.path, t.shortest, t.longest, &lexicon, &error);
+        const gsa_status status =
+            gsa_lexicon_open(NULL, s.path, t.shortest, t.longest, &lexicon, &error);
         gsa_scratch_close(&s.scratch); /* the lexicon needs the file no more */
         int any = 0;
-        for (int w = 0; w < t.words; w++) any |= t.characters[w] >= t.shortest && t.characters[w] <= t.longest;
+        for (int w = 0; w < t.words; w++)
+            any |= t.characters[w] >= t.shortest && t.characters[w] <= t.longest;
         ck_assert_int_eq(status, any ? GSA_OK : GSA_ERR_FORMAT);
         if (!any) continue;
         for (int grouped = 0; grouped < 2; grouped++) {
-            const gsa_example x = {
-                .struct_size = sizeof x, .length = t.length, .text = t.token, .group = grouped ? t.group : NULL
-            };
+            const gsa_example x = { .struct_size = sizeof x,
+                                    .length = t.length,
+                                    .text = t.token,
+                                    .group = grouped ? t.group : NULL };
             found.used = wanted.used = 0, found.text[0] = wanted.text[0] = 0;
             search(&t, grouped, &wanted);
             matches += gsa_lexicon_match(lexicon, &x, tell, &found);
-            ck_assert_msg(strcmp(found.text, wanted.text) == 0, "mode %d, round %d, seed %d: found %s\nexpected %s", _i,
-                          round, 1000 + _i, found.text, wanted.text);
+            ck_assert_msg(strcmp(found.text, wanted.text) == 0,
+                          "mode %d, round %d, seed %d: found %s\nexpected %s", _i, round, 1000 + _i,
+                          found.text, wanted.text);
         }
         gsa_lexicon_close(lexicon);
     }
@@ -225,8 +242,8 @@ START_TEST(matches_equal_a_search_that_tries_all)
 }
 END_TEST
 
-/* Thousands of words: blocks of states, hubs with many children, the same answers. Each word is found as itself, and with it
- * what a set of all words says about its pieces. */
+/* Thousands of words: blocks of states, hubs with many children, the same answers. Each word is
+ * found as itself, and with it what a set of all words says about its pieces. */
 START_TEST(many_words_are_all_found)
 {
     enum { WORDS = 30000 };
@@ -236,7 +253,8 @@ START_TEST(many_words_are_all_found)
         const int count = (int)gsa_between(&dice, 2, 4);
         for (int i = 0; i < count; i++) { /* U+4E00 .. U+9DFF */
             const int code = 0x4e00 + (int)gsa_between(&dice, 0, i ? 900 : 0x4fff);
-            *at++ = (char)(0xe0 | code >> 12), *at++ = (char)(0x80 | (code >> 6 & 63)), *at++ = (char)(0x80 | (code & 63));
+            *at++ = (char)(0xe0 | code >> 12), *at++ = (char)(0x80 | (code >> 6 & 63)),
+            *at++ = (char)(0x80 | (code & 63));
         }
         *at++ = '\n';
     }
@@ -246,7 +264,8 @@ START_TEST(many_words_are_all_found)
     ck_assert_int_gt(facts.words, WORDS * 9 / 10);
     ck_assert_int_le(facts.words, WORDS);
     ck_assert_int_gt(facts.states, facts.words);
-    ck_assert_int_lt(facts.bytes, 16 * 2 * facts.states + 8 * facts.words + (1 << 17)); /* packed: half full at least */
+    ck_assert_int_lt(facts.bytes, 16 * 2 * facts.states + 8 * facts.words +
+                                      (1 << 17)); /* packed: half full at least */
     const char *word = file;
     for (const char *stop; word < at; word = stop + 1) {
         gsa_slice token[8];
@@ -285,7 +304,7 @@ START_TEST(the_longest_words_are_found)
 }
 END_TEST
 
-/* ---- files --------------------------------------------------------------------------------------------------------------- */
+/* ---- files --------------------------------------------------------------------------------- */
 
 #define TIMES_8(x) x x x x x x x x
 #define LONG_WORD  TIMES_8(TIMES_8("abcd")) /* 256 characters */
@@ -300,16 +319,20 @@ static const struct {
     { "", -1, 2, 16, GSA_ERR_FORMAT, ": it holds no word, expected one a line" },
     { "\n \n\t\r\n\r\n", -1, 2, 16, GSA_ERR_FORMAT, ": it holds no word, expected one a line" },
     { "\xef\xbb\xbf", -1, 2, 16, GSA_ERR_FORMAT, ": it holds no word, expected one a line" },
-    { "一\n二\n\nabc\n", -1, 4, 16, GSA_ERR_FORMAT, ": none of its 3 words has 4 to 16 characters" },
+    { "一\n二\n\nabc\n", -1, 4, 16, GSA_ERR_FORMAT,
+      ": none of its 3 words has 4 to 16 characters" },
     { "ab\ncd\n\xff\n", -1, 2, 16, GSA_ERR_FORMAT, ":3: byte 0xFF is not UTF-8" },
     { "ab\n中\xe4\xb8\ncd\n", -1, 2, 16, GSA_ERR_FORMAT, ":2: byte 0xE4 is not UTF-8" },
-    { "ab 3 \xc0\x80\n", -1, 2, 16, GSA_ERR_FORMAT, ":1: byte 0xC0 is not UTF-8" }, /* in a column that is not read, too */
+    { "ab 3 \xc0\x80\n", -1, 2, 16, GSA_ERR_FORMAT,
+      ":1: byte 0xC0 is not UTF-8" }, /* in a column that is not read, too */
     { "ab\n\xed\xa0\x80\n", -1, 2, 16, GSA_ERR_FORMAT, ":2: byte 0xED is not UTF-8" },
     { "ab\r\ncd\r\nef\xf5gh", -1, 2, 16, GSA_ERR_FORMAT, ":3: byte 0xF5 is not UTF-8" },
     { "ab\nc\0d\n", 7, 2, 16, GSA_ERR_FORMAT, ":2: the line holds a NUL byte" },
     { "ab\n\n\ncd n \0", 12, 2, 16, GSA_ERR_FORMAT, ":4: the line holds a NUL byte" },
-    { "ab\n" LONG_WORD "\n", -1, 2, 16, GSA_ERR_FORMAT, ":2: a word of 256 characters, expected at most 255" },
-    { LONG_WORD LONG_WORD "中", -1, 2, 16, GSA_ERR_FORMAT, ":1: a word of 513 characters, expected at most 255" },
+    { "ab\n" LONG_WORD "\n", -1, 2, 16, GSA_ERR_FORMAT,
+      ":2: a word of 256 characters, expected at most 255" },
+    { LONG_WORD LONG_WORD "中", -1, 2, 16, GSA_ERR_FORMAT,
+      ":1: a word of 513 characters, expected at most 255" },
 };
 
 START_TEST(a_bad_file_is_a_sentence_with_its_line)
@@ -318,8 +341,9 @@ START_TEST(a_bad_file_is_a_sentence_with_its_line)
     gsa_lexicon *lexicon = (gsa_lexicon *)&error; /* becomes NULL */
     char wanted[512];
     shelf s = shelf_with(refused[_i].text, refused[_i].bytes);
-    ck_assert_int_eq(gsa_lexicon_open(NULL, s.path, refused[_i].shortest, refused[_i].longest, &lexicon, &error),
-                     refused[_i].status);
+    ck_assert_int_eq(
+        gsa_lexicon_open(NULL, s.path, refused[_i].shortest, refused[_i].longest, &lexicon, &error),
+        refused[_i].status);
     snprintf(wanted, sizeof wanted, "lexicon: %s%s", s.path, refused[_i].sentence);
     ck_assert_str_eq(error.text, wanted);
     ck_assert_ptr_null(lexicon);
@@ -338,19 +362,23 @@ START_TEST(what_is_no_file_or_no_length_is_refused)
         gsa_status status;
         const char *part;
     } cases[] = {
-        { gsa_scratch_path(&s.scratch, "none.txt"), 2, 16, GSA_ERR_IO, "none.txt' cannot be opened" },
+        { gsa_scratch_path(&s.scratch, "none.txt"), 2, 16, GSA_ERR_IO,
+          "none.txt' cannot be opened" },
         { s.scratch.folder, 2, 16, GSA_ERR_IO, "it is a folder" },
         { "-", 2, 16, GSA_ERR_IO, "lexicon: '-' is no regular file, which can be read again" },
         { "/dev/null", 2, 16, GSA_ERR_IO, "'/dev/null' is no regular file" },
-        { s.path, 0, 16, GSA_ERR_ARGUMENT, "words of 0 to 16 characters are asked for, expected 1 to 255" },
+        { s.path, 0, 16, GSA_ERR_ARGUMENT,
+          "words of 0 to 16 characters are asked for, expected 1 to 255" },
         { s.path, 3, 2, GSA_ERR_ARGUMENT, "words of 3 to 2 characters" },
         { s.path, 1, 256, GSA_ERR_ARGUMENT, "words of 1 to 256 characters" },
     };
     for (int i = 0; i < GSA_COUNT(cases); i++) {
-        ck_assert_int_eq(gsa_lexicon_open(NULL, cases[i].path, cases[i].shortest, cases[i].longest, &lexicon, &error),
+        ck_assert_int_eq(gsa_lexicon_open(NULL, cases[i].path, cases[i].shortest, cases[i].longest,
+                                          &lexicon, &error),
                          cases[i].status);
         ck_assert_msg(strstr(error.text, cases[i].part) != NULL, "%s", error.text);
-        ck_assert_int_eq(gsa_lexicon_open(NULL, cases[i].path, cases[i].shortest, cases[i].longest, &lexicon, NULL),
+        ck_assert_int_eq(gsa_lexicon_open(NULL, cases[i].path, cases[i].shortest, cases[i].longest,
+                                          &lexicon, NULL),
                          cases[i].status);
         ck_assert_ptr_null(lexicon);
     }
@@ -387,13 +415,15 @@ START_TEST(good_files_hold_these_words)
 }
 END_TEST
 
-/* ---- faults -------------------------------------------------------------------------------------------------------------- */
+/* ---- faults -------------------------------------------------------------------------------- */
 
 static gsa_status open_and_match(gsa_faults *faults, void *context)
 {
     gsa_slice token[8];
     gsa_lexicon *lexicon;
-    const gsa_example x = { .struct_size = sizeof x, .length = cut("中|国|人|民|a|b", token), .text = token };
+    const gsa_example x = { .struct_size = sizeof x,
+                            .length = cut("中|国|人|民|a|b", token),
+                            .text = token };
     gsa_error error = { 0 };
     const gsa_status status = gsa_lexicon_open(&faults->table, context, 2, 16, &lexicon, &error);
     ck_assert(status == GSA_OK || error.text[0]);
@@ -409,7 +439,8 @@ static shelf shelf_with_many(void)
 {
     char *text = malloc(1 << 20);
     size_t used = (size_t)sprintf(text, "中国\n国人\n人民\n中国人民\n");
-    for (int i = 0; i < 9000; i++) used += (size_t)sprintf(text + used, "w%dx%d\n", i * 7919 % 9000, i); /* several blocks */
+    for (int i = 0; i < 9000; i++)
+        used += (size_t)sprintf(text + used, "w%dx%d\n", i * 7919 % 9000, i); /* several blocks */
     shelf s = shelf_with(text, (int64_t)used);
     free(text);
     return s;
@@ -436,7 +467,7 @@ START_TEST(a_disk_may_fail_anywhere)
 }
 END_TEST
 
-/* ---- threads ------------------------------------------------------------------------------------------------------------- */
+/* ---- threads ------------------------------------------------------------------------------- */
 
 typedef struct reader {
     const gsa_lexicon *lexicon;
@@ -460,7 +491,8 @@ START_TEST(threads_share_a_lexicon)
     pthread_t thread[4];
     shelf s = shelf_with("中国\n国人\n人民\n中国人民\n人人人\n", -1);
     gsa_lexicon *lexicon = opened(s.path, 2, 16);
-    for (int i = 0; i < 3000; i++) token[i] = (gsa_slice){ characters[gsa_between(&dice, 0, 3)], 3 };
+    for (int i = 0; i < 3000; i++)
+        token[i] = (gsa_slice){ characters[gsa_between(&dice, 0, 3)], 3 };
     const gsa_example x = { .struct_size = sizeof x, .length = 3000, .text = token };
     const int64_t alone = gsa_lexicon_match(lexicon, &x, NULL, NULL);
     for (int i = 0; i < 4; i++) {
@@ -478,16 +510,21 @@ END_TEST
 
 static const gsa_test match_tests[] = { GSA_LOOP(matches_are_as_written, GSA_COUNT(tale)),
                                         GSA_LOOP(matches_equal_a_search_that_tries_all, 3),
-                                        GSA_TEST(many_words_are_all_found), GSA_TEST(the_longest_words_are_found) };
-static const gsa_test file_tests[] = { GSA_LOOP(a_bad_file_is_a_sentence_with_its_line, GSA_COUNT(refused)),
+                                        GSA_TEST(many_words_are_all_found),
+                                        GSA_TEST(the_longest_words_are_found) };
+static const gsa_test file_tests[] = { GSA_LOOP(a_bad_file_is_a_sentence_with_its_line,
+                                                GSA_COUNT(refused)),
                                        GSA_TEST(what_is_no_file_or_no_length_is_refused),
                                        GSA_LOOP(good_files_hold_these_words, GSA_COUNT(good)) };
-static const gsa_test fault_tests[] = { GSA_TEST(memory_may_run_out_anywhere), GSA_TEST(a_disk_may_fail_anywhere) };
+static const gsa_test fault_tests[] = { GSA_TEST(memory_may_run_out_anywhere),
+                                        GSA_TEST(a_disk_may_fail_anywhere) };
 static const gsa_test thread_tests[] = { GSA_TEST(threads_share_a_lexicon) };
 
 int main(int argc, char **argv)
 {
-    static const gsa_case cases[] = { GSA_CASE("matches", match_tests, 60), GSA_CASE("files", file_tests, 30),
-                                      GSA_CASE("faults", fault_tests, 60), GSA_CASE("threads", thread_tests, 60) };
+    static const gsa_case cases[] = { GSA_CASE("matches", match_tests, 60),
+                                      GSA_CASE("files", file_tests, 30),
+                                      GSA_CASE("faults", fault_tests, 60),
+                                      GSA_CASE("threads", thread_tests, 60) };
     return gsa_run_suite("lexicon", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -41,17 +41,22 @@ START_TEST(the_template_loads_and_emits)
     ck_assert_int_eq(gsa_registry_count(registry), before + 1);
     ck_assert_ptr_nonnull(gsa_registry_find(registry, "logsparse", &error));
     const gsa_setting settings[] = { { "causal", "0" }, { "near", "3" }, { "labels", "1" } };
-    ck_assert_msg(gsa_pattern_create(registry, "logsparse", settings, 3, &pattern, &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(gsa_pattern_create(registry, "logsparse", settings, 3, &pattern, &error) ==
+                      GSA_OK,
+                  "%s", error.text);
     ck_assert_str_eq(gsa_pattern_text(pattern), "logsparse:causal=0:near=3:labels=1");
     const gsa_example example = { .struct_size = sizeof example, .length = 40, .heads = 1 };
-    ck_assert_msg(gsa_pattern_instance(pattern, NULL, &example, NULL, 0, &instance, &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(gsa_pattern_instance(pattern, NULL, &example, NULL, 0, &instance, &error) ==
+                      GSA_OK,
+                  "%s", error.text);
     gsa_instance_edges(instance, 0, &edges);
     ck_assert_int_eq(gsa_edges_check(&edges, "logsparse", &error), GSA_OK);
     int32_t *sources = calloc((size_t)edges.edge_total, sizeof *sources);
     gsa_edges_expand(&edges, sources, NULL, NULL);
     for (int i = 0; i < 40; i++) {
         int reads[40] = { 0 };
-        for (int64_t k = edges.edge_offset[i]; k < edges.edge_offset[i + 1]; k++) reads[sources[k]]++;
+        for (int64_t k = edges.edge_offset[i]; k < edges.edge_offset[i + 1]; k++)
+            reads[sources[k]]++;
         for (int j = 0; j < 40; j++) {
             const int distance = abs(i - j);
             ck_assert_int_eq(reads[j], distance <= 3 || (distance & (distance - 1)) == 0);
@@ -59,7 +64,8 @@ START_TEST(the_template_loads_and_emits)
     }
     free(sources);
     char name[16];
-    gsa_pattern_topology(pattern)->label(gsa_pattern_self(pattern), 0, 3 + 1 + 4, name, sizeof name);
+    gsa_pattern_topology(pattern)->label(gsa_pattern_self(pattern), 0, 3 + 1 + 4, name,
+                                         sizeof name);
     ck_assert_str_eq(name, "-16");
     gsa_instance_release(instance);
     gsa_pattern_release(pattern);
@@ -91,10 +97,12 @@ static const struct {
     const char *fragment;
 } broken[] = {
     { "no_symbol.so", GSA_ERR_PLUGIN, "it exports no symbol gsa_plugin_1" },
-    { "next_abi.so", GSA_ERR_PLUGIN, "it has gsa_plugin_2 and no gsa_plugin_1: it was built for ABI 2, expected ABI 1" },
+    { "next_abi.so", GSA_ERR_PLUGIN,
+      "it has gsa_plugin_2 and no gsa_plugin_1: it was built for ABI 2, expected ABI 1" },
     { "wrong_abi.so", GSA_ERR_PLUGIN, "its abi is 7, expected 1" },
     { "small_struct.so", GSA_ERR_PLUGIN, "its struct_size is 16 bytes, expected at least " },
-    { "small_stride.so", GSA_ERR_PLUGIN, "its param_stride is 8 bytes, expected a multiple of 8 from " },
+    { "small_stride.so", GSA_ERR_PLUGIN,
+      "its param_stride is 8 bytes, expected a multiple of 8 from " },
     { "odd_stride.so", GSA_ERR_PLUGIN, "its param_stride is 61 bytes" },
     { "many_params.so", GSA_ERR_PLUGIN, "it declares 100000 parameters, expected at most 256" },
     { "no_params.so", GSA_ERR_PLUGIN, "it declares 2 parameters and no list of them" },
@@ -106,9 +114,11 @@ static const struct {
     { "taken_id.so", GSA_ERR_PLUGIN, "the id 'star' is taken (by built-in)" },
     { "no_summary.so", GSA_ERR_PLUGIN, "topology 'odd' has no summary of one line (what it does)" },
     { "two_lines.so", GSA_ERR_PLUGIN, "topology 'odd' has no summary of one line" },
-    { "no_reference.so", GSA_ERR_PLUGIN, "topology 'odd' has no reference of one line (the paper, or whose idea it is)" },
+    { "no_reference.so", GSA_ERR_PLUGIN,
+      "topology 'odd' has no reference of one line (the paper, or whose idea it is)" },
     { "twice_param.so", GSA_ERR_PLUGIN, "topology 'odd': parameter 'first' is declared twice" },
-    { "bad_param.so", GSA_ERR_PLUGIN, "topology 'odd': parameter 1 is named '2nd', expected [a-z][a-z0-9_]*" },
+    { "bad_param.so", GSA_ERR_PLUGIN,
+      "topology 'odd': parameter 1 is named '2nd', expected [a-z][a-z0-9_]*" },
     { "stack_param.so", GSA_ERR_PLUGIN, "parameter 'share' has a name that belongs to the stack" },
     { "bad_type.so", GSA_ERR_PLUGIN, "parameter 'second' has the unknown type 9" },
     { "bad_zero.so", GSA_ERR_PLUGIN, "parameter 'second' has 5 in the field `zero`" },
@@ -137,8 +147,11 @@ START_TEST(each_broken_plugin_is_one_sentence)
     path_of(broken[_i].name, path, sizeof path);
     ck_assert_int_eq(gsa_registry_load(registry, path, &error), broken[_i].status);
     ck_assert_int_eq(error.status, broken[_i].status);
-    ck_assert_msg(strstr(error.text, "plugin '") == error.text && strstr(error.text, broken[_i].name), "%s", error.text);
-    ck_assert_msg(strstr(error.text, broken[_i].fragment) != NULL, "%s: %s", broken[_i].name, error.text);
+    ck_assert_msg(strstr(error.text, "plugin '") == error.text &&
+                      strstr(error.text, broken[_i].name),
+                  "%s", error.text);
+    ck_assert_msg(strstr(error.text, broken[_i].fragment) != NULL, "%s: %s", broken[_i].name,
+                  error.text);
     ck_assert_ptr_null(strpbrk(error.text, "\r\n"));
     ck_assert_int_eq(gsa_registry_load(registry, path, NULL), broken[_i].status);
     ck_assert_int_eq(gsa_registry_count(registry), before);
@@ -154,8 +167,10 @@ START_TEST(every_plugin_that_is_built_is_loaded_here)
     ck_assert_ptr_nonnull(list);
     for (struct dirent *entry; (entry = readdir(list));) {
         if (!strstr(entry->d_name, ".so")) continue;
-        int listed = strcmp(entry->d_name, "logsparse.so") == 0 || strcmp(entry->d_name, "sound.so") == 0;
-        for (int i = 0; i < GSA_COUNT(broken); i++) listed |= strcmp(entry->d_name, broken[i].name) == 0;
+        int listed =
+            strcmp(entry->d_name, "logsparse.so") == 0 || strcmp(entry->d_name, "sound.so") == 0;
+        for (int i = 0; i < GSA_COUNT(broken); i++)
+            listed |= strcmp(entry->d_name, broken[i].name) == 0;
         ck_assert_msg(listed, "%s is built and not tested", entry->d_name);
         count++;
     }
@@ -240,7 +255,8 @@ static gsa_status load_and_use(gsa_faults *faults, void *path)
     gsa_status status = gsa_registry_create(&faults->table, &registry, NULL);
     if (status != GSA_OK) return status;
     status = gsa_registry_load(registry, path, NULL);
-    if (status == GSA_OK) status = gsa_pattern_create(registry, "logsparse", NULL, 0, &pattern, NULL);
+    if (status == GSA_OK)
+        status = gsa_pattern_create(registry, "logsparse", NULL, 0, &pattern, NULL);
     gsa_pattern_release(pattern);
     gsa_registry_release(registry);
     return status;
@@ -256,17 +272,21 @@ START_TEST(memory_and_files_may_fail_anywhere)
 END_TEST
 
 static const gsa_test memory_tests[] = { GSA_TEST(memory_and_files_may_fail_anywhere) };
-static const gsa_test sound_tests[] = { GSA_TEST(the_template_loads_and_emits),
-                                        GSA_TEST(several_plugins_live_together_and_none_loads_twice),
-                                        GSA_TEST(plugins_leave_with_the_registry_and_refused_ones_at_once) };
-static const gsa_test broken_tests[] = { GSA_LOOP(each_broken_plugin_is_one_sentence, GSA_COUNT(broken)),
-                                         GSA_TEST(every_plugin_that_is_built_is_loaded_here),
-                                         GSA_TEST(paths_are_never_searched_for),
-                                         GSA_TEST(other_files_are_refused_with_the_loaders_words) };
+static const gsa_test sound_tests[] = {
+    GSA_TEST(the_template_loads_and_emits),
+    GSA_TEST(several_plugins_live_together_and_none_loads_twice),
+    GSA_TEST(plugins_leave_with_the_registry_and_refused_ones_at_once)
+};
+static const gsa_test broken_tests[] = {
+    GSA_LOOP(each_broken_plugin_is_one_sentence, GSA_COUNT(broken)),
+    GSA_TEST(every_plugin_that_is_built_is_loaded_here), GSA_TEST(paths_are_never_searched_for),
+    GSA_TEST(other_files_are_refused_with_the_loaders_words)
+};
 
 int main(int argc, char **argv)
 {
-    static const gsa_case cases[] = { GSA_CASE("sound", sound_tests, 30), GSA_CASE("broken", broken_tests, 60),
+    static const gsa_case cases[] = { GSA_CASE("sound", sound_tests, 30),
+                                      GSA_CASE("broken", broken_tests, 60),
                                       GSA_CASE("memory", memory_tests, 60) };
     return gsa_run_suite("load", cases, GSA_COUNT(cases), argc, argv);
 }

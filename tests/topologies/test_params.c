@@ -43,7 +43,8 @@ static const struct {
     { PROBE_INT, "int", "4x", NULL, "parameter 'int' is '4x', expected" },
     { PROBE_WIDE, "wide", "9007199254740992", "9007199254740992", NULL },
     { PROBE_WIDE, "wide", "-9007199254740991", "-9007199254740991", NULL },
-    { PROBE_WIDE, "wide", "99999999999999999999", NULL, "an integer from -9007199254740992 to 9007199254740992" },
+    { PROBE_WIDE, "wide", "99999999999999999999", NULL,
+      "an integer from -9007199254740992 to 9007199254740992" },
     { PROBE_REAL, "real", "0.1", "0.1", NULL },
     { PROBE_REAL, "real", "-1", "-1", NULL },
     { PROBE_REAL, "real", ".5", "0.5", NULL },
@@ -93,15 +94,20 @@ static void check_values(void)
         gsa_error error = { 0 };
         char text[64];
         const gsa_setting setting = { values[v].key, values[v].text };
-        const gsa_status status = gsa_pattern_create(registry, "probe", &setting, 1, &pattern, &error);
+        const gsa_status status =
+            gsa_pattern_create(registry, "probe", &setting, 1, &pattern, &error);
         if (values[v].canonical) {
             ck_assert_msg(status == GSA_OK, "%s=%s: %s", setting.key, setting.value, error.text);
-            ck_assert_int_eq(gsa_pattern_value(pattern, (uint32_t)values[v].param, text, sizeof text), strlen(text));
+            ck_assert_int_eq(
+                gsa_pattern_value(pattern, (uint32_t)values[v].param, text, sizeof text),
+                strlen(text));
             ck_assert_str_eq(text, values[v].canonical);
             gsa_pattern_release(pattern);
         } else {
-            ck_assert_msg(status == GSA_ERR_ARGUMENT, "%s=%s was accepted", setting.key, setting.value);
-            ck_assert_msg(strstr(error.text, "topology 'probe': parameter '") && strstr(error.text, values[v].expected),
+            ck_assert_msg(status == GSA_ERR_ARGUMENT, "%s=%s was accepted", setting.key,
+                          setting.value);
+            ck_assert_msg(strstr(error.text, "topology 'probe': parameter '") &&
+                              strstr(error.text, values[v].expected),
                           "%s=%s: %s", setting.key, setting.value, error.text);
             ck_assert_ptr_null(pattern);
         }
@@ -149,7 +155,8 @@ START_TEST(numbers_round_trip)
         memcpy(&value, &bits, sizeof bits);
         if (!(value.x - value.x == 0)) continue;
         ck_assert_int_lt(gsa_param_format(&real, value, text, sizeof text), 26);
-        ck_assert_msg(gsa_param_parse(&real, text, &back, NULL) == GSA_OK && back.x == value.x, "%a: %s", value.x, text);
+        ck_assert_msg(gsa_param_parse(&real, text, &back, NULL) == GSA_OK && back.x == value.x,
+                      "%a: %s", value.x, text);
         value.i = gsa_between(&dice, -(INT64_C(1) << 53), INT64_C(1) << 53);
         gsa_param_format(&integer, value, text, sizeof text);
         ck_assert(gsa_param_parse(&integer, text, &back, NULL) == GSA_OK && back.i == value.i);
@@ -164,7 +171,10 @@ static const struct {
     int count;
     const char *fragments[3];
 } wrong[] = {
-    { "strar", { { NULL, NULL } }, 0, { "no topology is named 'strar'", "known: bigbird, bpt, ", "the nearest is 'star'" } },
+    { "strar",
+      { { NULL, NULL } },
+      0,
+      { "no topology is named 'strar'", "known: bigbird, bpt, ", "the nearest is 'star'" } },
     { "widnow", { { NULL, NULL } }, 0, { "the nearest is 'window'", "'widnow'", "known: " } },
     { "", { { NULL, NULL } }, 0, { "no topology is named ''", "known: ", "window" } },
     { "mine_own",
@@ -176,18 +186,28 @@ static const struct {
     { "star",
       { { "radail", "1" } },
       1,
-      { "'star' has no parameter 'radail'", "known: radial, ring, cyclic", "the nearest is 'radial'" } },
-    { "star", { { "ring", "1" }, { "xyzzy", "1" } }, 2, { "no parameter 'xyzzy'", "known: radial, ring, cyclic", "" } },
+      { "'star' has no parameter 'radail'", "known: radial, ring, cyclic",
+        "the nearest is 'radial'" } },
+    { "star",
+      { { "ring", "1" }, { "xyzzy", "1" } },
+      2,
+      { "no parameter 'xyzzy'", "known: radial, ring, cyclic", "" } },
     { "star", { { "share", "1" } }, 1, { "no parameter 'share'", "known: ", "" } },
     { "star", { { NULL, "1" } }, 1, { "no parameter (nothing)", "known: ", "" } },
     { "star",
       { { "ring", "1" }, { "cyclic", "0" }, { "ring", "0" } },
       3,
       { "'ring' is given twice", "as '1' and as '0'", "'star'" } },
-    { "star", { { "ring", "on" } }, 1, { "topology 'star': parameter 'ring' is 'on'", "expected 0 or 1", "" } },
+    { "star",
+      { { "ring", "on" } },
+      1,
+      { "topology 'star': parameter 'ring' is 'on'", "expected 0 or 1", "" } },
     { "star", { { "ring", NULL } }, 1, { "parameter 'ring' is ''", "expected 0 or 1", "" } },
     { "window", { { "width", "0" } }, 1, { "'width' is '0'", "an integer from 1 to 1048575", "" } },
-    { "window", { { "width", "4" } }, 1, { "topology 'window': width is 4, expected an odd number", "", "" } },
+    { "window",
+      { { "width", "4" } },
+      1,
+      { "topology 'window': width is 4, expected an odd number", "", "" } },
     { "full", { { "clip", "-1" } }, 1, { "'clip' is '-1'", "an integer from 0 to 1048576", "" } },
 };
 
@@ -196,10 +216,12 @@ START_TEST(names_are_known_once_and_the_nearest_is_shown)
     gsa_registry *registry = probe_registry();
     gsa_pattern *pattern;
     gsa_error error = { 0 };
-    ck_assert_int_eq(gsa_pattern_create(registry, wrong[_i].id, wrong[_i].settings, wrong[_i].count, &pattern, &error),
+    ck_assert_int_eq(gsa_pattern_create(registry, wrong[_i].id, wrong[_i].settings, wrong[_i].count,
+                                        &pattern, &error),
                      GSA_ERR_ARGUMENT);
     ck_assert_int_eq(error.status, GSA_ERR_ARGUMENT);
-    for (int f = 0; f < 3; f++) ck_assert_msg(strstr(error.text, wrong[_i].fragments[f]) != NULL, "%s", error.text);
+    for (int f = 0; f < 3; f++)
+        ck_assert_msg(strstr(error.text, wrong[_i].fragments[f]) != NULL, "%s", error.text);
     ck_assert_ptr_null(pattern);
     gsa_registry_release(registry);
 }
@@ -210,10 +232,12 @@ START_TEST(names_have_one_form)
     static const struct {
         const char *name;
         int ok;
-    } forms[] = { { "a", 1 },   { "a_1", 1 }, { "z9__", 1 }, { "", 0 },   { "A", 0 },        { "1a", 0 }, { "_a", 0 },
-                  { "a-b", 0 }, { "a b", 0 }, { "aB", 0 },   { "a.", 0 }, { "\xc3\xa4", 0 }, { NULL, 0 } };
+    } forms[] = { { "a", 1 },  { "a_1", 1 },      { "z9__", 1 }, { "", 0 },    { "A", 0 },
+                  { "1a", 0 }, { "_a", 0 },       { "a-b", 0 },  { "a b", 0 }, { "aB", 0 },
+                  { "a.", 0 }, { "\xc3\xa4", 0 }, { NULL, 0 } };
     char longest[GSA_WORD_LIMIT + 2];
-    for (int i = 0; i < GSA_COUNT(forms); i++) ck_assert_msg(gsa_word_ok(forms[i].name) == forms[i].ok, "%s", forms[i].name);
+    for (int i = 0; i < GSA_COUNT(forms); i++)
+        ck_assert_msg(gsa_word_ok(forms[i].name) == forms[i].ok, "%s", forms[i].name);
     memset(longest, 'a', sizeof longest);
     longest[GSA_WORD_LIMIT + 1] = 0;
     ck_assert_int_eq(gsa_word_ok(longest), 0);
@@ -273,15 +297,19 @@ START_TEST(lists_and_shown_texts_are_cut_safely)
 }
 END_TEST
 
-static const gsa_test value_tests[] = { GSA_TEST(every_type_has_its_form_and_range), GSA_LOOP(numbers_round_trip, 2) };
+static const gsa_test value_tests[] = { GSA_TEST(every_type_has_its_form_and_range),
+                                        GSA_LOOP(numbers_round_trip, 2) };
 static const gsa_test locale_tests[] = { GSA_TEST(the_locale_changes_nothing) };
-static const gsa_test name_tests[] = { GSA_LOOP(names_are_known_once_and_the_nearest_is_shown, GSA_COUNT(wrong)),
-                                       GSA_TEST(names_have_one_form), GSA_TEST(distance_counts_edits),
-                                       GSA_TEST(lists_and_shown_texts_are_cut_safely) };
+static const gsa_test name_tests[] = {
+    GSA_LOOP(names_are_known_once_and_the_nearest_is_shown, GSA_COUNT(wrong)),
+    GSA_TEST(names_have_one_form), GSA_TEST(distance_counts_edits),
+    GSA_TEST(lists_and_shown_texts_are_cut_safely)
+};
 
 int main(int argc, char **argv)
 {
-    static const gsa_case cases[] = { GSA_CASE("values", value_tests, 60), GSA_CASE("locale", locale_tests, 60),
+    static const gsa_case cases[] = { GSA_CASE("values", value_tests, 60),
+                                      GSA_CASE("locale", locale_tests, 60),
                                       GSA_CASE("names", name_tests, 30) };
     return gsa_run_suite("params", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -1,4 +1,5 @@
-/* The registry and the pattern: order, origins, canonical text, the host table, and memory that runs out. */
+/* The registry and the pattern: order, origins, canonical text, the host table, and memory that
+ * runs out. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,11 +19,13 @@ static gsa_registry *probe_registry(const gsa_system *system)
     return registry;
 }
 
-static gsa_pattern *pattern_of(const gsa_registry *registry, const char *id, const gsa_setting *settings, int count)
+static gsa_pattern *pattern_of(const gsa_registry *registry, const char *id,
+                               const gsa_setting *settings, int count)
 {
     gsa_pattern *pattern;
     gsa_error error = { 0 };
-    ck_assert_msg(gsa_pattern_create(registry, id, settings, count, &pattern, &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(gsa_pattern_create(registry, id, settings, count, &pattern, &error) == GSA_OK,
+                  "%s", error.text);
     return pattern;
 }
 
@@ -35,7 +38,8 @@ START_TEST(the_registry_is_ordered_and_says_where_from)
     for (int i = 0; i <= builtin; i++) {
         const char *id = gsa_registry_at(registry, i)->id;
         if (i > 0) ck_assert_int_lt(strcmp(gsa_registry_at(registry, i - 1)->id, id), 0);
-        ck_assert_str_eq(gsa_registry_origin(registry, i), strcmp(id, "probe") == 0 ? "this program" : "built-in");
+        ck_assert_str_eq(gsa_registry_origin(registry, i),
+                         strcmp(id, "probe") == 0 ? "this program" : "built-in");
         ck_assert_ptr_eq(gsa_registry_find(registry, id, NULL), gsa_registry_at(registry, i));
     }
     for (int i = 0; i < builtin; i++)
@@ -56,10 +60,13 @@ START_TEST(a_wider_stride_finds_its_parameters)
         gsa_param param;
         double more[3];
     };
-    static const struct wide params[] = { { { "first", GSA_INT, 0, 0, 9, NULL, "4", "one" }, { 1, 2, 3 } },
-                                          { { "second", GSA_BOOL, 0, 0, 1, NULL, "1", "two" }, { 4, 5, 6 } } };
+    static const struct wide params[] = {
+        { { "first", GSA_INT, 0, 0, 9, NULL, "4", "one" }, { 1, 2, 3 } },
+        { { "second", GSA_BOOL, 0, 0, 1, NULL, "1", "two" }, { 4, 5, 6 } }
+    };
     gsa_topology wide = probe;
-    wide.id = "wide", wide.params = &params[0].param, wide.n_params = 2, wide.param_stride = sizeof(struct wide);
+    wide.id = "wide", wide.params = &params[0].param, wide.n_params = 2,
+    wide.param_stride = sizeof(struct wide);
     wide.create = NULL, wide.destroy = NULL;
     gsa_registry *registry = probe_registry(NULL);
     gsa_error error = { 0 };
@@ -92,10 +99,12 @@ static const struct {
 START_TEST(canonical_text_names_what_differs_in_declared_order)
 {
     gsa_registry *registry = probe_registry(NULL);
-    gsa_pattern *pattern = pattern_of(registry, "probe", canonical[_i].settings, canonical[_i].count);
+    gsa_pattern *pattern =
+        pattern_of(registry, "probe", canonical[_i].settings, canonical[_i].count);
     char small[8];
     ck_assert_str_eq(gsa_pattern_text(pattern), canonical[_i].text);
-    ck_assert_int_eq(gsa_pattern_value(pattern, PROBE_CHOICE, small, sizeof small), _i == 4 ? 5 : 8);
+    ck_assert_int_eq(gsa_pattern_value(pattern, PROBE_CHOICE, small, sizeof small),
+                     _i == 4 ? 5 : 8);
     ck_assert_str_eq(small, _i == 4 ? "clamp" : "circula");
     ck_assert_int_eq(gsa_pattern_value(pattern, 99, small, sizeof small), 0);
     ck_assert_str_eq(small, "");
@@ -125,7 +134,9 @@ START_TEST(what_create_refuses_is_one_sentence_and_destroyed)
     gsa_error error = { 0 };
     gsa_pattern *pattern;
     ck_assert_int_eq(gsa_registry_offer(registry, "test.count/1", &counter, &error), GSA_OK);
-    ck_assert_int_eq(gsa_pattern_create(registry, "probe", &(gsa_setting){ "mode", failures[_i].mode }, 1, &pattern, &error),
+    ck_assert_int_eq(gsa_pattern_create(registry, "probe",
+                                        &(gsa_setting){ "mode", failures[_i].mode }, 1, &pattern,
+                                        &error),
                      failures[_i].status);
     ck_assert_str_eq(error.text, failures[_i].sentence);
     ck_assert_int_eq(error.status, failures[_i].status);
@@ -187,7 +198,8 @@ START_TEST(instances_come_through_the_cache_unless_places_are_wanted)
     const gsa_example example = { .struct_size = sizeof example, .length = 5, .heads = 2 };
     ck_assert_int_eq(gsa_cache_create(NULL, 1 << 20, &cache, NULL), GSA_OK);
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(gsa_pattern_instance(pattern, cache, &example, NULL, i == 2, &at[i], NULL), GSA_OK);
+        ck_assert_int_eq(gsa_pattern_instance(pattern, cache, &example, NULL, i == 2, &at[i], NULL),
+                         GSA_OK);
     ck_assert_ptr_eq(at[0], at[1]);
     ck_assert_ptr_ne(at[0], at[2]);
     ck_assert_int_eq(gsa_instance_place(at[0], 0, 4).level, -1);
@@ -200,7 +212,8 @@ START_TEST(instances_come_through_the_cache_unless_places_are_wanted)
 }
 END_TEST
 
-/* Each allocation in turn fails, once and for ever: the right code, nothing left behind, and it works again afterwards. */
+/* Each allocation in turn fails, once and for ever: the right code, nothing left behind, and it
+ * works again afterwards. */
 static gsa_status make_all(gsa_faults *faults, void *context)
 {
     const gsa_setting settings[] = { { "path", "./words.txt" }, { "real", "0.25" } };
@@ -213,8 +226,10 @@ static gsa_status make_all(gsa_faults *faults, void *context)
     status = gsa_registry_add(registry, &probe, NULL);
     if (status == GSA_OK) status = gsa_registry_offer(registry, "test.words/1", context, NULL);
     if (status == GSA_OK) status = gsa_registry_offer(registry, "test.other/1", context, NULL);
-    if (status == GSA_OK) status = gsa_pattern_create(registry, "probe", settings, 2, &pattern, NULL);
-    if (status == GSA_OK) status = gsa_pattern_instance(pattern, NULL, &example, NULL, 1, &instance, NULL);
+    if (status == GSA_OK)
+        status = gsa_pattern_create(registry, "probe", settings, 2, &pattern, NULL);
+    if (status == GSA_OK)
+        status = gsa_pattern_instance(pattern, NULL, &example, NULL, 1, &instance, NULL);
     gsa_instance_release(instance);
     gsa_pattern_release(pattern);
     gsa_registry_release(registry);
@@ -241,7 +256,8 @@ static const gsa_test pattern_tests[] = {
 
 int main(int argc, char **argv)
 {
-    static const gsa_case cases[] = { GSA_CASE("registry", registry_tests, 30), GSA_CASE("pattern", pattern_tests, 30),
+    static const gsa_case cases[] = { GSA_CASE("registry", registry_tests, 30),
+                                      GSA_CASE("pattern", pattern_tests, 30),
                                       GSA_CASE("memory", memory_tests, 30) };
     return gsa_run_suite("pattern", cases, GSA_COUNT(cases), argc, argv);
 }

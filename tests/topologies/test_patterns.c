@@ -1,4 +1,5 @@
-/* The sparse patterns of the literature: their edges equal the definition's, pair by pair, and what they promise holds. */
+/* The sparse patterns of the literature: their edges equal the definition's, pair by pair, and what
+ * they promise holds. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -26,10 +27,22 @@ static const struct {
     { "head_area:width=3:heads=1:border=circular", naive_head_area, { 3, 1, 1 }, 0, LINEAR },
     { "head_area:width=3:heads=1:border=clamp", naive_head_area, { 3, 1, 2 }, 0, LINEAR },
     { "head_area:width=1:heads=3:border=clamp", naive_head_area, { 1, 3, 2 }, DUPLICATES, LINEAR },
-    { "head_area:width=5:heads=5:border=circular", naive_head_area, { 5, 5, 1 }, DUPLICATES, LINEAR },
+    { "head_area:width=5:heads=5:border=circular",
+      naive_head_area,
+      { 5, 5, 1 },
+      DUPLICATES,
+      LINEAR },
     { "head_area:width=101:heads=17", naive_head_area, { 101, 17, 0 }, 0, LINEAR },
-    { "head_area:width=3:heads=17:border=circular", naive_head_area, { 3, 17, 1 }, DUPLICATES, LINEAR },
-    { "head_area:width=3:heads=17:border=clamp", naive_head_area, { 3, 17, 2 }, DUPLICATES, LINEAR },
+    { "head_area:width=3:heads=17:border=circular",
+      naive_head_area,
+      { 3, 17, 1 },
+      DUPLICATES,
+      LINEAR },
+    { "head_area:width=3:heads=17:border=clamp",
+      naive_head_area,
+      { 3, 17, 2 },
+      DUPLICATES,
+      LINEAR },
     /*                                                            width step causal */
     { "dilated", naive_dilated, { 11, 2, 0 }, 0, LINEAR },
     { "dilated:width=1:step=7", naive_dilated, { 1, 7, 0 }, 0, LINEAR },
@@ -38,7 +51,11 @@ static const struct {
     { "dilated:width=5:step=3:causal", naive_dilated, { 5, 3, 1 }, STABLE, LINEAR },
     { "dilated:width=3:step=1000:causal", naive_dilated, { 3, 1000, 1 }, STABLE, LINEAR },
     { "dilated:width=1048575:step=2", naive_dilated, { 1048575, 2, 0 }, 0, LINEAR },
-    { "dilated:width=1048575:step=1048576:causal", naive_dilated, { 1048575, 1048576, 1 }, STABLE, LINEAR },
+    { "dilated:width=1048575:step=1048576:causal",
+      naive_dilated,
+      { 1048575, 1048576, 1 },
+      STABLE,
+      LINEAR },
     /*                                                               width global own causal */
     { "longformer", naive_longformer, { 11, 1, 1, 0 }, 0, LINEAR },
     { "longformer:own=0", naive_longformer, { 11, 1, 0, 0 }, 0, LINEAR },
@@ -46,21 +63,38 @@ static const struct {
     { "longformer:width=3:global=2", naive_longformer, { 3, 2, 1, 0 }, 0, LINEAR },
     { "longformer:width=5:global=7:own=0", naive_longformer, { 5, 7, 0, 0 }, 0, LINEAR },
     { "longformer:width=5:global=7:causal", naive_longformer, { 5, 7, 1, 1 }, STABLE, LINEAR },
-    { "longformer:width=7:global=3:own=0:causal", naive_longformer, { 7, 3, 0, 1 }, STABLE, LINEAR },
+    { "longformer:width=7:global=3:own=0:causal",
+      naive_longformer,
+      { 7, 3, 0, 1 },
+      STABLE,
+      LINEAR },
     { "longformer:width=1:global=1048576", naive_longformer, { 1, 1048576, 1, 0 }, 0, LINEAR },
     { "longformer:width=1048575:global=5", naive_longformer, { 1048575, 5, 1, 0 }, 0, LINEAR },
-    /*                                                       width global random block seed causal */
+    /*                                                       width global random block seed
+     * causal */
     { "bigbird", naive_bigbird, { 3, 2, 3, 1, 1, 0 }, 0, LINEAR },
     { "bigbird:seed=77", naive_bigbird, { 3, 2, 3, 1, 77, 0 }, 0, LINEAR },
     { "bigbird:global=0:random=1", naive_bigbird, { 3, 0, 1, 1, 1, 0 }, 0, LINEAR },
     { "bigbird:random=0", naive_bigbird, { 3, 2, 0, 1, 1, 0 }, 0, LINEAR },
     { "bigbird:width=1:global=0:random=64", naive_bigbird, { 1, 0, 64, 1, 1, 0 }, 0, LINEAR },
-    { "bigbird:width=1:global=1:random=20:causal", naive_bigbird, { 1, 1, 20, 1, 1, 1 }, STABLE, LINEAR },
+    { "bigbird:width=1:global=1:random=20:causal",
+      naive_bigbird,
+      { 1, 1, 20, 1, 1, 1 },
+      STABLE,
+      LINEAR },
     { "bigbird:block=4", naive_bigbird, { 3, 2, 3, 4, 1, 0 }, 0, LINEAR },
-    { "bigbird:width=1:global=1:random=2:block=3:causal", naive_bigbird, { 1, 1, 2, 3, 1, 1 }, STABLE, LINEAR },
+    { "bigbird:width=1:global=1:random=2:block=3:causal",
+      naive_bigbird,
+      { 1, 1, 2, 3, 1, 1 },
+      STABLE,
+      LINEAR },
     { "bigbird:width=7:global=1:block=5:seed=0", naive_bigbird, { 7, 1, 3, 5, 0, 0 }, 0, LINEAR },
     { "bigbird:block=1048576", naive_bigbird, { 3, 2, 3, 1048576, 1, 0 }, 0, LINEAR },
-    { "bigbird:width=1048575:global=1048576:random=64", naive_bigbird, { 1048575, 1048576, 64, 1, 1, 0 }, 0, LINEAR },
+    { "bigbird:width=1048575:global=1048576:random=64",
+      naive_bigbird,
+      { 1048575, 1048576, 64, 1, 1, 0 },
+      0,
+      LINEAR },
     /*                                                    fixed stride c heads causal */
     { "strided", naive_strided, { 0, 0, 1, 0, 1 }, CAUSAL, NSQRTN },
     { "strided:causal=0", naive_strided, { 0, 0, 1, 0, 0 }, 0, NSQRTN },
@@ -75,9 +109,21 @@ static const struct {
     { "strided:stride=4:relative", naive_strided, { 0, 4, 1, 0, 1, 1 }, STABLE, SQUARE },
     { "strided:stride=5:causal=0:relative", naive_strided, { 0, 5, 1, 0, 0, 1 }, 0, SQUARE },
     { "strided:stride=5:heads=far:relative", naive_strided, { 0, 5, 1, 2, 1, 1 }, STABLE, SQUARE },
-    { "strided:stride=5:heads=split:relative", naive_strided, { 0, 5, 1, 3, 1, 1 }, STABLE, SQUARE },
-    { "strided:pattern=fixed:stride=9:c=4:causal=0:relative", naive_strided, { 1, 9, 4, 0, 0, 1 }, 0, SQUARE },
-    { "strided:pattern=fixed:stride=6:c=6:relative", naive_strided, { 1, 6, 6, 0, 1, 1 }, STABLE, SQUARE },
+    { "strided:stride=5:heads=split:relative",
+      naive_strided,
+      { 0, 5, 1, 3, 1, 1 },
+      STABLE,
+      SQUARE },
+    { "strided:pattern=fixed:stride=9:c=4:causal=0:relative",
+      naive_strided,
+      { 1, 9, 4, 0, 0, 1 },
+      0,
+      SQUARE },
+    { "strided:pattern=fixed:stride=6:c=6:relative",
+      naive_strided,
+      { 1, 6, 6, 0, 1, 1 },
+      STABLE,
+      SQUARE },
     { "strided:stride=1048576", naive_strided, { 0, 1048576, 1, 0, 1 }, STABLE, SQUARE },
     { "strided:pattern=fixed", naive_strided, { 1, 0, 1, 0, 1 }, CAUSAL, NSQRTN },
     { "strided:pattern=fixed:causal=0", naive_strided, { 1, 0, 1, 0, 0 }, 0, NSQRTN },
@@ -85,15 +131,39 @@ static const struct {
     { "strided:pattern=fixed:stride=6:c=2", naive_strided, { 1, 6, 2, 0, 1 }, STABLE, SQUARE },
     { "strided:pattern=fixed:stride=6:c=6", naive_strided, { 1, 6, 6, 0, 1 }, STABLE, SQUARE },
     { "strided:pattern=fixed:stride=9:c=4:causal=0", naive_strided, { 1, 9, 4, 0, 0 }, 0, SQUARE },
-    { "strided:pattern=fixed:stride=6:c=2:heads=near", naive_strided, { 1, 6, 2, 1, 1 }, STABLE, LINEAR },
-    { "strided:pattern=fixed:stride=6:c=5:heads=far", naive_strided, { 1, 6, 5, 2, 1 }, STABLE, SQUARE },
-    { "strided:pattern=fixed:stride=7:c=3:heads=far:causal=0", naive_strided, { 1, 7, 3, 2, 0 }, 0, SQUARE },
-    { "strided:pattern=fixed:stride=7:c=3:heads=split", naive_strided, { 1, 7, 3, 3, 1 }, STABLE, SQUARE },
-    { "strided:pattern=fixed:stride=1:heads=split:causal=0", naive_strided, { 1, 1, 1, 3, 0 }, 0, SQUARE },
-    { "strided:pattern=fixed:stride=1048576:c=1048576", naive_strided, { 1, 1048576, 1048576, 0, 1 }, STABLE, SQUARE },
+    { "strided:pattern=fixed:stride=6:c=2:heads=near",
+      naive_strided,
+      { 1, 6, 2, 1, 1 },
+      STABLE,
+      LINEAR },
+    { "strided:pattern=fixed:stride=6:c=5:heads=far",
+      naive_strided,
+      { 1, 6, 5, 2, 1 },
+      STABLE,
+      SQUARE },
+    { "strided:pattern=fixed:stride=7:c=3:heads=far:causal=0",
+      naive_strided,
+      { 1, 7, 3, 2, 0 },
+      0,
+      SQUARE },
+    { "strided:pattern=fixed:stride=7:c=3:heads=split",
+      naive_strided,
+      { 1, 7, 3, 3, 1 },
+      STABLE,
+      SQUARE },
+    { "strided:pattern=fixed:stride=1:heads=split:causal=0",
+      naive_strided,
+      { 1, 1, 1, 3, 0 },
+      0,
+      SQUARE },
+    { "strided:pattern=fixed:stride=1048576:c=1048576",
+      naive_strided,
+      { 1, 1048576, 1048576, 0, 1 },
+      STABLE,
+      SQUARE },
 };
 
-/* ---- a pattern by its spec ----------------------------------------------------------------------------------------------- */
+/* ---- a pattern by its spec ----------------------------------------------------------------- */
 typedef struct subject {
     gsa_registry *registry;
     gsa_pattern *pattern;
@@ -108,7 +178,8 @@ static gsa_status try_subject(const char *text, subject *s, gsa_error *error)
     ck_assert_msg(status == GSA_OK, "%s", error->text);
     const gsa_part_spec *part = &spec.segments[0].parts[0];
     ck_assert_int_eq(gsa_registry_create(NULL, &s->registry, error), GSA_OK);
-    status = gsa_pattern_create(s->registry, part->id, part->settings, part->n_settings, &s->pattern, error);
+    status = gsa_pattern_create(s->registry, part->id, part->settings, part->n_settings,
+                                &s->pattern, error);
     if (status == GSA_OK) s->schema = gsa_pattern_schema(s->pattern);
     gsa_spec_release(&spec);
     return status;
@@ -138,7 +209,9 @@ static gsa_instance *instance_of(const subject *s, const naive_example *x)
                                   .memory_group = x->memory_group };
     gsa_instance *instance;
     gsa_error error = { 0 };
-    ck_assert_msg(gsa_pattern_instance(s->pattern, NULL, &example, NULL, 1, &instance, &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(gsa_pattern_instance(s->pattern, NULL, &example, NULL, 1, &instance, &error) ==
+                      GSA_OK,
+                  "%s", error.text);
     return instance;
 }
 
@@ -160,18 +233,21 @@ static naive_list edges_of(const subject *s, const gsa_instance *instance)
         gsa_edges edges;
         gsa_error error = { 0 };
         gsa_instance_edges(instance, phase, &edges);
-        ck_assert_msg(gsa_edges_check(&edges, gsa_pattern_text(s->pattern), &error) == GSA_OK, "%s", error.text);
+        ck_assert_msg(gsa_edges_check(&edges, gsa_pattern_text(s->pattern), &error) == GSA_OK, "%s",
+                      error.text);
         for (int64_t row = 0; row < edges.rows && edges.run_total > 0; row++)
             for (int64_t q = edges.run_offset[row]; q < edges.run_offset[row + 1]; q++)
                 for (int64_t k = 0; k < edges.runs[q].count; k++)
-                    naive_add(&list, phase, edges.runs[q].kind, edges.runs[q].first + k * edges.runs[q].step, row,
+                    naive_add(&list, phase, edges.runs[q].kind,
+                              edges.runs[q].first + k * edges.runs[q].step, row,
                               edges.runs[q].label + k * edges.runs[q].label_step);
     }
     return list;
 }
 
-/* ---- edges --------------------------------------------------------------------------------------------------------------- */
-static void expect(const subject *s, const naive_example *x, naive_shape *naive, const int *parameters)
+/* ---- edges --------------------------------------------------------------------------------- */
+static void expect(const subject *s, const naive_example *x, naive_shape *naive,
+                   const int *parameters)
 {
     gsa_instance *instance = instance_of(s, x);
     naive_list have = edges_of(s, instance), want = { 0 };
@@ -181,12 +257,13 @@ static void expect(const subject *s, const naive_example *x, naive_shape *naive,
         const naive_edge *h = &have.edges[i], *w = &want.edges[i];
         if (h->phase != w->phase || h->to != w->to || h->from != w->from || h->label != w->label ||
             h->from_kind != w->from_kind)
-            ck_abort_msg("%s, length %" PRId64 ", heads %d: %d: %" PRId64 " <- %" PRId64 " label %d, expected %d: %" PRId64
-                         " <- %" PRId64 " label %d",
-                         gsa_pattern_text(s->pattern), x->n, x->heads, h->phase, h->to, h->from, h->label, w->phase, w->to,
-                         w->from, w->label);
+            ck_abort_msg("%s, length %" PRId64 ", heads %d: %d: %" PRId64 " <- %" PRId64
+                         " label %d, expected %d: %" PRId64 " <- %" PRId64 " label %d",
+                         gsa_pattern_text(s->pattern), x->n, x->heads, h->phase, h->to, h->from,
+                         h->label, w->phase, w->to, w->from, w->label);
     }
-    ck_assert_msg(have.count == want.count, "%s, length %" PRId64 ": %" PRId64 " edges, expected %" PRId64,
+    ck_assert_msg(have.count == want.count,
+                  "%s, length %" PRId64 ": %" PRId64 " edges, expected %" PRId64,
                   gsa_pattern_text(s->pattern), x->n, have.count, want.count);
     naive_release(&have);
     naive_release(&want);
@@ -199,7 +276,8 @@ START_TEST(edges_equal_the_definition)
     subject s = subject_of(table[_i].spec);
     for (int h = 0; h < (is_per_head(&s) ? GSA_COUNT(heads) : 1); h++)
         for (int64_t n = 0; n <= 42; n++) /* and 63: the largest for which naive_bigbird has room */
-            expect(&s, &(naive_example){ .n = n < 42 ? n : 63, .heads = heads[h] }, table[_i].naive, table[_i].parameters);
+            expect(&s, &(naive_example){ .n = n < 42 ? n : 63, .heads = heads[h] }, table[_i].naive,
+                   table[_i].parameters);
     end(&s);
 }
 END_TEST
@@ -214,15 +292,19 @@ START_TEST(cross_reads_the_memory_or_its_group)
         ck_assert_int_eq((gsa_schema_flags(s.schema) & GSA_BY_LENGTH) != 0, !align);
         for (uint64_t seed = 0; seed < 2000; seed++) {
             int32_t group[2][MOST] = { { 0 } };
-            const int64_t n = (int64_t)(gsa_random(seed, 1, 1) % MOST), m = (int64_t)(gsa_random(seed, 1, 2) % MOST);
+            const int64_t n = (int64_t)(gsa_random(seed, 1, 1) % MOST),
+                          m = (int64_t)(gsa_random(seed, 1, 2) % MOST);
             for (int side = 0; side < 2; side++)
                 for (int i = 0; i < MOST; i++)
                     group[side][i] = (i > 0 ? group[side][i - 1] : 0) +
-                                     (gsa_random(seed, 2, (uint64_t)(side * MOST + i)) % 4 == 0) * (int)(1 + seed % 3);
+                                     (gsa_random(seed, 2, (uint64_t)(side * MOST + i)) % 4 == 0) *
+                                         (int)(1 + seed % 3);
             const uint64_t given = gsa_random(seed, 3, 3);
-            const naive_example x = {
-                .n = n, .memory = m, .heads = 2, given & 1 ? group[0] : NULL, given & 2 ? group[1] : NULL
-            };
+            const naive_example x = { .n = n,
+                                      .memory = m,
+                                      .heads = 2,
+                                      given & 1 ? group[0] : NULL,
+                                      given & 2 ? group[1] : NULL };
             expect(&s, &x, naive_cross, &align);
         }
         end(&s);
@@ -237,8 +319,9 @@ START_TEST(cross_aligns_long_documents)
     int32_t *group = malloc(N * sizeof *group);
     for (int32_t i = 0; i < N; i++) group[i] = i;
     subject s = subject_of("cross:align=1");
-    gsa_instance *instance =
-        instance_of(&s, &(naive_example){ .n = N, .memory = N, .heads = 1, .group = group, .memory_group = group });
+    gsa_instance *instance = instance_of(
+        &s,
+        &(naive_example){ .n = N, .memory = N, .heads = 1, .group = group, .memory_group = group });
     gsa_edges edges;
     gsa_instance_edges(instance, 0, &edges);
     ck_assert_int_eq(edges.edge_total, N);
@@ -249,7 +332,7 @@ START_TEST(cross_aligns_long_documents)
 }
 END_TEST
 
-/* ---- promises ------------------------------------------------------------------------------------------------------------ */
+/* ---- promises ------------------------------------------------------------------------------ */
 START_TEST(promises_are_as_stated)
 {
     subject s = subject_of(table[_i].spec);
@@ -259,8 +342,8 @@ START_TEST(promises_are_as_stated)
 }
 END_TEST
 
-/* One kind, so a path from a later token to an earlier one starts with an edge that goes back. Without the promise some edge
- * goes back, unless the parameters leave every token alone. */
+/* One kind, so a path from a later token to an earlier one starts with an edge that goes back.
+ * Without the promise some edge goes back, unless the parameters leave every token alone. */
 START_TEST(causal_patterns_read_nothing_later)
 {
     subject s = subject_of(table[_i].spec);
@@ -284,10 +367,12 @@ END_TEST
 
 static int same_row(const gsa_edges *a, const gsa_edges *b, int64_t row)
 {
-    if (a->run_total == 0 || b->run_total == 0) return a->run_total == 0 || a->edge_offset[row + 1] == a->edge_offset[row];
+    if (a->run_total == 0 || b->run_total == 0)
+        return a->run_total == 0 || a->edge_offset[row + 1] == a->edge_offset[row];
     const int64_t first = a->run_offset[row], count = a->run_offset[row + 1] - first;
     return b->run_offset[row + 1] - b->run_offset[row] == count &&
-           (count == 0 || memcmp(a->runs + first, b->runs + b->run_offset[row], (size_t)count * sizeof(gsa_run)) == 0);
+           (count == 0 || memcmp(a->runs + first, b->runs + b->run_offset[row],
+                                 (size_t)count * sizeof(gsa_run)) == 0);
 }
 
 /* Rows of every length are those of the longest; without the promise some row is not. */
@@ -303,7 +388,8 @@ START_TEST(prefix_stable_rows_do_not_change)
             gsa_edges a, b;
             gsa_instance_edges(instance, phase, &a);
             gsa_instance_edges(longest, phase, &b);
-            for (int64_t row = 0; row < a.rows && a.edge_total > 0; row++) same &= same_row(&a, &b, row);
+            for (int64_t row = 0; row < a.rows && a.edge_total > 0; row++)
+                same &= same_row(&a, &b, row);
         }
         gsa_instance_release(instance);
     }
@@ -314,7 +400,8 @@ START_TEST(prefix_stable_rows_do_not_change)
 }
 END_TEST
 
-/* No row reads a source twice, except head_area's borders, and those at their first length already. */
+/* No row reads a source twice, except head_area's borders, and those at their first length
+ * already. */
 START_TEST(duplicates_only_where_promised)
 {
     static const int heads[] = { 1, 2, 3, 16 };
@@ -326,7 +413,8 @@ START_TEST(duplicates_only_where_promised)
             naive_list list = edges_of(&s, instance);
             naive_sort(&list);
             for (int64_t k = 1; k < list.count; k++)
-                twice += list.edges[k].phase == list.edges[k - 1].phase && list.edges[k].to == list.edges[k - 1].to &&
+                twice += list.edges[k].phase == list.edges[k - 1].phase &&
+                         list.edges[k].to == list.edges[k - 1].to &&
                          list.edges[k].from == list.edges[k - 1].from;
             naive_release(&list);
             gsa_instance_release(instance);
@@ -341,14 +429,16 @@ START_TEST(edges_are_the_same_every_time)
 {
     subject s = subject_of(table[_i].spec), other = subject_of(table[_i].spec);
     for (int64_t n = 0; n <= 64; n += n < 5 ? 1 : 13) {
-        gsa_instance *pair[2] = { of_length(&s, n, 4), of_length(&other, n, is_per_head(&s) ? 4 : 9) };
+        gsa_instance *pair[2] = { of_length(&s, n, 4),
+                                  of_length(&other, n, is_per_head(&s) ? 4 : 9) };
         for (int phase = 0; phase < gsa_schema_phases(s.schema); phase++) {
             gsa_edges a, b;
             gsa_instance_edges(pair[0], phase, &a);
             gsa_instance_edges(pair[1], phase, &b);
             ck_assert_int_eq(a.rows, b.rows);
             ck_assert_int_eq(a.run_total, b.run_total);
-            for (int64_t row = 0; row < a.rows && a.run_total > 0; row++) ck_assert(same_row(&a, &b, row));
+            for (int64_t row = 0; row < a.rows && a.run_total > 0; row++)
+                ck_assert(same_row(&a, &b, row));
         }
         for (int i = 0; i < 2; i++) gsa_instance_release(pair[i]);
     }
@@ -357,7 +447,8 @@ START_TEST(edges_are_the_same_every_time)
 }
 END_TEST
 
-/* Two layers join every two tokens (causal: what is earlier to what is later), as the files say. Heads are one token. */
+/* Two layers join every two tokens (causal: what is earlier to what is later), as the files say.
+ * Heads are one token. */
 static int joined_in_two(const subject *s, int64_t n, int causal)
 {
     enum { MOST = 40 };
@@ -367,7 +458,8 @@ static int joined_in_two(const subject *s, int64_t n, int causal)
     naive_list list = edges_of(s, instance);
     int all = 1;
     memset(reads, 0, sizeof reads);
-    for (int64_t k = 0; k < list.count; k++) reads[list.edges[k].to / heads][list.edges[k].from / heads] = 1;
+    for (int64_t k = 0; k < list.count; k++)
+        reads[list.edges[k].to / heads][list.edges[k].from / heads] = 1;
     for (int i = 0; i < n; i++)
         for (int j = 0; j < (causal ? i : n); j++) {
             int found = reads[i][j];
@@ -400,7 +492,8 @@ START_TEST(two_layers_join_all_tokens)
     for (int i = 0; i < GSA_COUNT(specs); i++) {
         subject s = subject_of(specs[i]);
         const int causal = (gsa_schema_flags(s.schema) & GSA_CAUSAL) != 0;
-        for (int64_t n = 0; n < 40; n++) ck_assert_msg(joined_in_two(&s, n, causal), "%s, length %" PRId64, specs[i], n);
+        for (int64_t n = 0; n < 40; n++)
+            ck_assert_msg(joined_in_two(&s, n, causal), "%s, length %" PRId64, specs[i], n);
         end(&s);
     }
     subject s = subject_of("window:width=3");
@@ -409,7 +502,7 @@ START_TEST(two_layers_join_all_tokens)
 }
 END_TEST
 
-/* ---- counts -------------------------------------------------------------------------------------------------------------- */
+/* ---- counts -------------------------------------------------------------------------------- */
 static int64_t most(int64_t a, int64_t b)
 {
     return a > b ? a : b;
@@ -451,7 +544,8 @@ static int64_t bigbird_3_2_3(int64_t n)
 {
     return n < 8 ? n * n : 2 * n + 2 * (n - 2) + window_of(n - 2, 1) + 3 * (n - 2);
 }
-static int64_t strided_16(int64_t n) /* what is near, and every 16th before, but i and i - 16, which are near */
+static int64_t
+strided_16(int64_t n) /* what is near, and every 16th before, but i and i - 16, which are near */
 {
     return (window_of(n, 16) + n) / 2 + sum_of_quotients(n, 16) - most(0, n - 16);
 }
@@ -526,7 +620,8 @@ END_TEST
 /* E(2n) / E(n) <= 1.05 f(2n) / f(n), as promised; a class less would be broken. */
 START_TEST(growth_is_as_promised)
 {
-    static const double power[] = { 1, 1.08, 1.5, 2 }; /* n log n at these lengths, which nobody here promises */
+    static const double power[] = { 1, 1.08, 1.5,
+                                    2 }; /* n log n at these lengths, which nobody here promises */
     subject s = subject_of(counts[_i].spec);
     int64_t edges[3], runs, rows = 0;
     const int growth = gsa_schema_growth(s.schema);
@@ -534,14 +629,16 @@ START_TEST(growth_is_as_promised)
     for (int i = 0; i < 2; i++) {
         const double ratio = (double)edges[i + 1] / (double)edges[i];
         ck_assert_msg(ratio <= 1.05 * pow(2, power[growth]), "%s: %g", counts[_i].spec, ratio);
-        if (growth > 0) ck_assert_msg(ratio > 1.05 * pow(2, power[growth - 1]), "%s: %g", counts[_i].spec, ratio);
+        if (growth > 0)
+            ck_assert_msg(ratio > 1.05 * pow(2, power[growth - 1]), "%s: %g", counts[_i].spec,
+                          ratio);
     }
     ck_assert_int_eq(edges[2], counts[_i].edges(1 << 16));
     end(&s);
 }
 END_TEST
 
-/* ---- chance -------------------------------------------------------------------------------------------------------------- */
+/* ---- chance -------------------------------------------------------------------------------- */
 /* 1,000 seeds: each of 39 others is drawn 4 times in 39; five standard deviations are 47. */
 START_TEST(bigbird_draws_evenly)
 {
@@ -556,7 +653,8 @@ START_TEST(bigbird_draws_evenly)
         naive_list list = edges_of(&s, instance);
         int64_t now[4], count = 0;
         for (int64_t k = 0; k < list.count; k++)
-            if (list.edges[k].to == ROW && list.edges[k].label == 3) now[count++] = list.edges[k].from;
+            if (list.edges[k].to == ROW && list.edges[k].label == 3)
+                now[count++] = list.edges[k].from;
         ck_assert_int_eq(count, 4);
         for (int k = 0; k < 4; k++) drawn[now[k]]++;
         repeated += memcmp(now, before, sizeof now) == 0;
@@ -568,16 +666,19 @@ START_TEST(bigbird_draws_evenly)
     ck_assert_int_le(repeated, 1);
     for (int j = 0; j < N; j++) {
         if (j == ROW) ck_assert_int_eq(drawn[j], 0);
-        else ck_assert_msg(fabs(drawn[j] - 4.0 * SEEDS / 39) < 47, "token %d: %d times", j, drawn[j]);
+        else
+            ck_assert_msg(fabs(drawn[j] - 4.0 * SEEDS / 39) < 47, "token %d: %d times", j,
+                          drawn[j]);
     }
 }
 END_TEST
 
-/* ---- schema, names, refusals --------------------------------------------------------------------------------------------- */
+/* ---- schema, names, refusals --------------------------------------------------------------- */
 START_TEST(layers_are_what_the_papers_say)
 {
     static const struct {
-        const char *spec, *phases; /* name aggregate.update.empty.label_use.labels, + together, / per head */
+        const char *spec,
+            *phases; /* name aggregate.update.empty.label_use.labels, + together, / per head */
         int summaries;
     } schemas[] = {
         { "head_area", "attend/0.0.1.0.3 ffn 3.1.1.0.1 ", 1 },
@@ -654,9 +755,11 @@ START_TEST(labels_have_names)
     subject s = subject_of(names[_i].spec);
     const gsa_topology *topology = gsa_pattern_topology(s.pattern);
     char name[32] = "?", small[3] = "??";
-    topology->label(gsa_pattern_self(s.pattern), names[_i].phase, names[_i].label, name, sizeof name);
+    topology->label(gsa_pattern_self(s.pattern), names[_i].phase, names[_i].label, name,
+                    sizeof name);
     ck_assert_str_eq(name, names[_i].name);
-    topology->label(gsa_pattern_self(s.pattern), names[_i].phase, names[_i].label, small, sizeof small);
+    topology->label(gsa_pattern_self(s.pattern), names[_i].phase, names[_i].label, small,
+                    sizeof small);
     ck_assert_int_eq(small[2], 0);
     end(&s);
 }
@@ -686,7 +789,8 @@ START_TEST(what_cannot_be_is_refused)
     subject s;
     gsa_error error = { 0 };
     ck_assert_int_ne(try_subject(refusals[_i].spec, &s, &error), GSA_OK);
-    ck_assert_msg(strstr(error.text, refusals[_i].fragment) != NULL, "'%s' lacks '%s'", error.text, refusals[_i].fragment);
+    ck_assert_msg(strstr(error.text, refusals[_i].fragment) != NULL, "'%s' lacks '%s'", error.text,
+                  refusals[_i].fragment);
     end(&s);
 }
 END_TEST
@@ -694,21 +798,26 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test edges[] = { GSA_LOOP(edges_equal_the_definition, GSA_COUNT(table)),
-                                      GSA_TEST(cross_reads_the_memory_or_its_group), GSA_TEST(cross_aligns_long_documents) };
-    static const gsa_test promises[] = { GSA_LOOP(promises_are_as_stated, GSA_COUNT(table)),
-                                         GSA_LOOP(causal_patterns_read_nothing_later, GSA_COUNT(table)),
-                                         GSA_LOOP(prefix_stable_rows_do_not_change, GSA_COUNT(table)),
-                                         GSA_LOOP(duplicates_only_where_promised, GSA_COUNT(table)),
-                                         GSA_LOOP(edges_are_the_same_every_time, GSA_COUNT(table)),
-                                         GSA_TEST(two_layers_join_all_tokens) };
+                                      GSA_TEST(cross_reads_the_memory_or_its_group),
+                                      GSA_TEST(cross_aligns_long_documents) };
+    static const gsa_test promises[] = {
+        GSA_LOOP(promises_are_as_stated, GSA_COUNT(table)),
+        GSA_LOOP(causal_patterns_read_nothing_later, GSA_COUNT(table)),
+        GSA_LOOP(prefix_stable_rows_do_not_change, GSA_COUNT(table)),
+        GSA_LOOP(duplicates_only_where_promised, GSA_COUNT(table)),
+        GSA_LOOP(edges_are_the_same_every_time, GSA_COUNT(table)),
+        GSA_TEST(two_layers_join_all_tokens)
+    };
     static const gsa_test counted[] = { GSA_LOOP(counts_are_as_documented, GSA_COUNT(counts)),
                                         GSA_LOOP(growth_is_as_promised, GSA_COUNT(counts)) };
     static const gsa_test chance[] = { GSA_TEST(bigbird_draws_evenly) };
     static const gsa_test schema[] = { GSA_TEST(layers_are_what_the_papers_say),
                                        GSA_LOOP(labels_have_names, GSA_COUNT(names)),
                                        GSA_LOOP(what_cannot_be_is_refused, GSA_COUNT(refusals)) };
-    static const gsa_case cases[] = { GSA_CASE("edges", edges, 120), GSA_CASE("promises", promises, 120),
-                                      GSA_CASE("counts", counted, 120), GSA_CASE("chance", chance, 60),
+    static const gsa_case cases[] = { GSA_CASE("edges", edges, 120),
+                                      GSA_CASE("promises", promises, 120),
+                                      GSA_CASE("counts", counted, 120),
+                                      GSA_CASE("chance", chance, 60),
                                       GSA_CASE("schema", schema, 60) };
     return gsa_run_suite("patterns", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -1,5 +1,6 @@
-/* The property suite over every built-in with several settings, and over the template: what they promise holds. A new
- * topology gets its rows here and its case in CMakeLists.txt; the case "all" is red while one is missing. */
+/* The property suite over every built-in with several settings, and over the template: what they
+ * promise holds. A new topology gets its rows here and its case in CMakeLists.txt; the case "all"
+ * is red while one is missing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,16 +75,15 @@ static const struct row {
 /* Pairs and triples of common characters, so that made-up Chinese text has words. */
 static void write_lexicon(const char *path)
 {
-    static const char *const common[] = {
-        "的", "一", "是", "不", "了", "人", "我", "在", "有", "他", "这", "中", "大", "来"
-    };
+    static const char *const common[] = { "的", "一", "是", "不", "了", "人", "我",
+                                          "在", "有", "他", "这", "中", "大", "来" };
     char text[1 << 14];
     size_t used = 0;
     for (int a = 0; a < GSA_COUNT(common); a++) {
         used += (size_t)sprintf(text + used, "%s\n", common[a]);
         for (int b = 0; b < GSA_COUNT(common); b++)
-            used +=
-                (size_t)sprintf(text + used, "%s%s 3 n\n%s%s%s\n", common[a], common[b], common[a], common[b], common[a]);
+            used += (size_t)sprintf(text + used, "%s%s 3 n\n%s%s%s\n", common[a], common[b],
+                                    common[a], common[b], common[a]);
     }
     gsa_put_file(path, text, (int64_t)used);
 }
@@ -101,7 +101,8 @@ static gsa_registry *open_registry(const gsa_system *system)
     return registry;
 }
 
-static gsa_pattern *open_pattern(const gsa_registry *registry, const char *spec, const char *lexicon)
+static gsa_pattern *open_pattern(const gsa_registry *registry, const char *spec,
+                                 const char *lexicon)
 {
     gsa_error error = { 0 };
     gsa_stack_spec parsed;
@@ -112,8 +113,9 @@ static gsa_pattern *open_pattern(const gsa_registry *registry, const char *spec,
              spec[before] ? spec + before + 1 : "");
     ck_assert_msg(gsa_spec_parse(NULL, text, &parsed, &error) == GSA_OK, "%s", error.text);
     const gsa_part_spec *part = parsed.segments->parts;
-    ck_assert_msg(gsa_pattern_create(registry, part->id, part->settings, part->n_settings, &pattern, &error) == GSA_OK, "%s",
-                  error.text);
+    ck_assert_msg(gsa_pattern_create(registry, part->id, part->settings, part->n_settings, &pattern,
+                                     &error) == GSA_OK,
+                  "%s", error.text);
     gsa_spec_release(&parsed);
     return pattern;
 }
@@ -123,13 +125,17 @@ static void check_row(const struct row *row, const gsa_registry *registry, const
     gsa_error error = { 0 };
     gsa_check_report report;
     gsa_pattern *pattern = open_pattern(registry, row->spec, lexicon);
-    ck_assert_msg(gsa_check_pattern(NULL, pattern, NULL, &report, &error) == GSA_OK, "%s: %s", row->spec, error.text);
+    ck_assert_msg(gsa_check_pattern(NULL, pattern, NULL, &report, &error) == GSA_OK, "%s: %s",
+                  row->spec, error.text);
     for (int p = 0; p < GSA_CHECKS; p++) {
         const gsa_finding *f = &report.finding[p];
-        ck_assert_msg(f->verdict != GSA_VERDICT_FAILED, "%s: %s: %s", row->spec, gsa_check_name(p), f->text);
-        ck_assert_msg(*f->text && !strpbrk(f->text, "\r\n"), "%s: %s", row->spec, gsa_check_name(p));
+        ck_assert_msg(f->verdict != GSA_VERDICT_FAILED, "%s: %s: %s", row->spec, gsa_check_name(p),
+                      f->text);
+        ck_assert_msg(*f->text && !strpbrk(f->text, "\r\n"), "%s: %s", row->spec,
+                      gsa_check_name(p));
         if (strstr(row->kept, gsa_check_name(p)))
-            ck_assert_msg(f->verdict == GSA_VERDICT_OK, "%s: %s: %s", row->spec, gsa_check_name(p), f->text);
+            ck_assert_msg(f->verdict == GSA_VERDICT_OK, "%s: %s: %s", row->spec, gsa_check_name(p),
+                          f->text);
     }
     if (row->path >= 0)
         ck_assert_msg(report.finding[GSA_CHECK_PATH].value == row->path, "%s: %s", row->spec,
@@ -148,7 +154,8 @@ static void check_topology(const char *id)
     gsa_registry *registry = open_registry(NULL);
     int checked = 0;
     for (int i = 0; i < GSA_COUNT(rows); i++) {
-        if (strcspn(rows[i].spec, ":") != strlen(id) || strncmp(rows[i].spec, id, strlen(id)) != 0) continue;
+        if (strcspn(rows[i].spec, ":") != strlen(id) || strncmp(rows[i].spec, id, strlen(id)) != 0)
+            continue;
         check_row(&rows[i], registry, lexicon);
         checked++;
     }
@@ -157,12 +164,12 @@ static void check_topology(const char *id)
     gsa_scratch_close(&scratch);
 }
 
-#define TOPOLOGY(id)                                                                                                        \
-    START_TEST(id##_keeps_its_promises)                                                                                     \
-    {                                                                                                                       \
-        check_topology(#id);                                                                                                \
-    }                                                                                                                       \
-    END_TEST                                                                                                                \
+#define TOPOLOGY(id)                                                                               \
+    START_TEST(id##_keeps_its_promises)                                                            \
+    {                                                                                              \
+        check_topology(#id);                                                                       \
+    }                                                                                              \
+    END_TEST                                                                                       \
     static const gsa_test id##_tests[] = { GSA_TEST(id##_keeps_its_promises) }
 TOPOLOGY(full);
 TOPOLOGY(ring);
@@ -185,7 +192,8 @@ START_TEST(every_built_in_has_rows)
         const char *id = gsa_registry_at(registry, i)->id;
         int found = 0;
         for (int r = 0; r < GSA_COUNT(rows); r++)
-            found |= strcspn(rows[r].spec, ":") == strlen(id) && strncmp(rows[r].spec, id, strlen(id)) == 0;
+            found |= strcspn(rows[r].spec, ":") == strlen(id) &&
+                     strncmp(rows[r].spec, id, strlen(id)) == 0;
         ck_assert_msg(found, "'%s' has no row in the table of this test", id);
     }
     gsa_registry_release(registry);
@@ -195,19 +203,22 @@ END_TEST
 START_TEST(every_name_is_there)
 {
     for (int p = 0; p < GSA_CHECKS; p++) ck_assert_str_ne(gsa_check_name(p), "?");
-    for (int v = GSA_VERDICT_OK; v <= GSA_VERDICT_NOT_CHECKED; v++) ck_assert_str_ne(gsa_verdict_name(v), "?");
+    for (int v = GSA_VERDICT_OK; v <= GSA_VERDICT_NOT_CHECKED; v++)
+        ck_assert_str_ne(gsa_verdict_name(v), "?");
     ck_assert_str_eq(gsa_check_name(GSA_CHECKS), "?");
     ck_assert_str_eq(gsa_check_name(-1), "?");
     ck_assert_str_eq(gsa_verdict_name(-1), "?");
 }
 END_TEST
 
-static const gsa_test all_tests[] = { GSA_TEST(every_built_in_has_rows), GSA_TEST(every_name_is_there) };
+static const gsa_test all_tests[] = { GSA_TEST(every_built_in_has_rows),
+                                      GSA_TEST(every_name_is_there) };
 
 /* The check's own memory fails at one place after the other; the pattern's does not. */
 START_TEST(memory_may_fail_anywhere)
 {
-    static const int64_t places[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 20, 40, 80, 150, 300, 600, 1200 };
+    static const int64_t places[] = { 1,  2,  3,  4,  5,  6,   7,   8,   9,
+                                      10, 15, 20, 40, 80, 150, 300, 600, 1200 };
     gsa_registry *registry = open_registry(NULL);
     gsa_pattern *pattern = open_pattern(registry, "logsparse", "");
     int failed = 0;

@@ -1,4 +1,5 @@
-/* The text form of a stack: what it means, and for each way to be wrong the column and what was expected. */
+/* The text form of a stack: what it means, and for each way to be wrong the column and what was
+ * expected. */
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,13 +17,18 @@ static void render(const gsa_stack_spec *spec, char *out, size_t size)
         const gsa_segment_spec *segment = &spec->segments[s];
         for (int p = 0; p < segment->n_parts; p++) {
             const gsa_part_spec *part = &segment->parts[p];
-            used += (size_t)snprintf(out + used, size - used, "%s%s(", p ? "+" : s ? "," : "", part->id);
+            used += (size_t)snprintf(out + used, size - used, "%s%s(",
+                                     p   ? "+"
+                                     : s ? ","
+                                         : "",
+                                     part->id);
             for (int i = 0; i < part->n_settings; i++)
-                used += (size_t)snprintf(out + used, size - used, "%s%s=%s", i ? ";" : "", part->settings[i].key,
-                                         part->settings[i].value);
+                used += (size_t)snprintf(out + used, size - used, "%s%s=%s", i ? ";" : "",
+                                         part->settings[i].key, part->settings[i].value);
             used += (size_t)snprintf(out + used, size - used, ")");
         }
-        used += (size_t)snprintf(out + used, size - used, "*%d%s", segment->layers, segment->share ? "!" : "");
+        used += (size_t)snprintf(out + used, size - used, "*%d%s", segment->layers,
+                                 segment->share ? "!" : "");
     }
 }
 
@@ -56,7 +62,8 @@ START_TEST(good_specs_mean_what_the_table_says)
     gsa_stack_spec spec;
     gsa_error error = { 0 };
     char meaning[512];
-    ck_assert_msg(gsa_spec_parse(NULL, good[_i].text, &spec, &error) == GSA_OK, "%s: %s", good[_i].text, error.text);
+    ck_assert_msg(gsa_spec_parse(NULL, good[_i].text, &spec, &error) == GSA_OK, "%s: %s",
+                  good[_i].text, error.text);
     render(&spec, meaning, sizeof meaning);
     ck_assert_str_eq(meaning, good[_i].meaning);
     ck_assert_str_eq(error.text, "");
@@ -66,8 +73,10 @@ START_TEST(good_specs_mean_what_the_table_says)
 }
 END_TEST
 
-static const char name[] = "a topology's name ([a-z][a-z0-9_]*)", key[] = "a parameter's name ([a-z][a-z0-9_]*)";
-static const char layers[] = "a number of layers from 1 to 1000", next[] = "':', '+', '*', ',' or the end";
+static const char name[] = "a topology's name ([a-z][a-z0-9_]*)",
+                  key[] = "a parameter's name ([a-z][a-z0-9_]*)";
+static const char layers[] = "a number of layers from 1 to 1000",
+                  next[] = "':', '+', '*', ',' or the end";
 static const char ended[] = "',' or the end after the layers";
 static const struct {
     const char *text;
@@ -123,8 +132,8 @@ static const struct {
     { "star:topology=full", 6, "the topology's name in front, without a key", "'t'" },
     { "\xc3\xa9", 1, name, "'\xc3\xa9'" },
     { "a:k=\xc3\xa9\xc3\xa9*0", 8, layers, "'0'" }, /* columns are characters */
-    { "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", 64, "the end of a name of at most 63 letters",
-      "'b'" },
+    { "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", 64,
+      "the end of a name of at most 63 letters", "'b'" },
 };
 
 START_TEST(bad_specs_say_where_and_what_was_expected)
@@ -136,7 +145,8 @@ START_TEST(bad_specs_say_where_and_what_was_expected)
     ck_assert_int_eq(error.status, GSA_ERR_FORMAT);
     snprintf(place, sizeof place, ", column %d: expected ", bad[_i].column);
     snprintf(expected, sizeof expected, "%s, found %s", bad[_i].expected, bad[_i].found);
-    ck_assert_msg(strstr(error.text, place) && strstr(error.text, expected), "%s: %s", bad[_i].text, error.text);
+    ck_assert_msg(strstr(error.text, place) && strstr(error.text, expected), "%s: %s", bad[_i].text,
+                  error.text);
     ck_assert_ptr_null(spec.segments);
     ck_assert_int_eq(gsa_spec_parse(NULL, bad[_i].text, &spec, NULL), GSA_ERR_FORMAT);
 }
@@ -184,7 +194,8 @@ START_TEST(settings_are_added_and_share_belongs_to_the_segment)
     ck_assert_ptr_nonnull(strstr(error.text, "'maybe', expected 0 or 1"));
     const int wrong[][2] = { { -1, 0 }, { 2, 0 }, { 0, -1 }, { 0, 2 }, { 1, 1 } };
     for (int i = 0; i < GSA_COUNT(wrong); i++)
-        ck_assert_int_eq(gsa_spec_set(&spec, wrong[i][0], wrong[i][1], "k", "v", &error), GSA_ERR_ARGUMENT);
+        ck_assert_int_eq(gsa_spec_set(&spec, wrong[i][0], wrong[i][1], "k", "v", &error),
+                         GSA_ERR_ARGUMENT);
     ck_assert_int_eq(gsa_spec_set(&spec, 0, 0, NULL, "v", &error), GSA_ERR_ARGUMENT);
     ck_assert_int_eq(gsa_spec_set(&spec, 0, 0, "k", NULL, &error), GSA_ERR_ARGUMENT);
     gsa_spec_release(&spec);
@@ -198,13 +209,15 @@ END_TEST
 #define PART    NAME "(:" NAME "(=[^,+*:]+)?)*"
 #define SEGMENT PART "(\\+" PART ")*(\\*0*([1-9][0-9]?[0-9]?|1000))?"
 
-/* Every text of up to six of the grammar's characters is accepted or refused, as the expression says. */
+/* Every text of up to six of the grammar's characters is accepted or refused, as the expression
+ * says. */
 START_TEST(every_short_text_ends_well)
 {
     static const char letters[] = "a1:=+*,";
     int accepted = 0, refused = 0;
     regex_t grammar;
-    ck_assert_int_eq(regcomp(&grammar, "^" SEGMENT "(," SEGMENT ")*$", REG_EXTENDED | REG_NOSUB), 0);
+    ck_assert_int_eq(regcomp(&grammar, "^" SEGMENT "(," SEGMENT ")*$", REG_EXTENDED | REG_NOSUB),
+                     0);
     for (int length = 0; length <= 6; length++) {
         int count = 1;
         for (int i = 0; i < length; i++) count *= (int)sizeof letters - 1;
@@ -215,8 +228,10 @@ START_TEST(every_short_text_ends_well)
             gsa_stack_spec spec;
             gsa_error error = { 0 };
             const int good_text = gsa_spec_parse(NULL, text, &spec, &error) == GSA_OK;
-            if (good_text != (regexec(&grammar, text, 0, NULL, 0) == 0)) ck_abort_msg("'%s': %s", text, error.text);
-            if (!good_text && !strstr(error.text, ": expected ")) ck_abort_msg("'%s': %s", text, error.text);
+            if (good_text != (regexec(&grammar, text, 0, NULL, 0) == 0))
+                ck_abort_msg("'%s': %s", text, error.text);
+            if (!good_text && !strstr(error.text, ": expected "))
+                ck_abort_msg("'%s': %s", text, error.text);
             accepted += good_text, refused += !good_text;
             gsa_spec_release(&spec);
         }
@@ -227,12 +242,14 @@ START_TEST(every_short_text_ends_well)
 }
 END_TEST
 
-/* Each allocation in turn fails, once and for ever: the right code, nothing left behind, and it works again afterwards. */
+/* Each allocation in turn fails, once and for ever: the right code, nothing left behind, and it
+ * works again afterwards. */
 static gsa_status parse_and_set(gsa_faults *faults, void *context)
 {
     gsa_stack_spec spec;
     gsa_status status = gsa_spec_parse(&faults->table, context, &spec, NULL);
-    for (int i = 0; i < 3 && status == GSA_OK; i++) status = gsa_spec_set(&spec, 0, 1, "key", "value", NULL);
+    for (int i = 0; i < 3 && status == GSA_OK; i++)
+        status = gsa_spec_set(&spec, 0, 1, "key", "value", NULL);
     gsa_spec_release(&spec);
     return status;
 }
@@ -245,16 +262,21 @@ START_TEST(memory_may_run_out_anywhere)
 END_TEST
 
 static const gsa_test memory_tests[] = { GSA_TEST(memory_may_run_out_anywhere) };
-static const gsa_test good_tests[] = { GSA_LOOP(good_specs_mean_what_the_table_says, GSA_COUNT(good)) };
-static const gsa_test bad_tests[] = { GSA_LOOP(bad_specs_say_where_and_what_was_expected, GSA_COUNT(bad)),
+static const gsa_test good_tests[] = { GSA_LOOP(good_specs_mean_what_the_table_says,
+                                                GSA_COUNT(good)) };
+static const gsa_test bad_tests[] = { GSA_LOOP(bad_specs_say_where_and_what_was_expected,
+                                               GSA_COUNT(bad)),
                                       GSA_TEST(long_names_and_texts_have_limits) };
-static const gsa_test set_tests[] = { GSA_TEST(settings_are_added_and_share_belongs_to_the_segment) };
+static const gsa_test set_tests[] = { GSA_TEST(
+    settings_are_added_and_share_belongs_to_the_segment) };
 static const gsa_test property_tests[] = { GSA_TEST(every_short_text_ends_well) };
 
 int main(int argc, char **argv)
 {
-    static const gsa_case cases[] = { GSA_CASE("good", good_tests, 30), GSA_CASE("bad", bad_tests, 30),
-                                      GSA_CASE("set", set_tests, 30), GSA_CASE("property", property_tests, 60),
+    static const gsa_case cases[] = { GSA_CASE("good", good_tests, 30),
+                                      GSA_CASE("bad", bad_tests, 30),
+                                      GSA_CASE("set", set_tests, 30),
+                                      GSA_CASE("property", property_tests, 60),
                                       GSA_CASE("memory", memory_tests, 30) };
     return gsa_run_suite("spec", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -1,10 +1,12 @@
-/* golden_bleu.h - what sacreBLEU 2.6.0 says of awkward sentences: its tokens, its sufficient statistics and corpus scores of one sentence,
- * and of all of them together. Written by its Python interface: BLEU(lowercase=...), CHRF(lowercase=...). */
+/* golden_bleu.h - what sacreBLEU 2.6.0 says of awkward sentences: its tokens, its sufficient
+ * statistics and corpus scores of one sentence, and of all of them together. Written by its Python
+ * interface: BLEU(lowercase=...), CHRF(lowercase=...). */
 #ifndef GSA_TEST_GOLDEN_BLEU_H
 #define GSA_TEST_GOLDEN_BLEU_H
 #include <stdint.h>
 
-typedef struct golden_score { /* length, reference, right 1..4, total 1..4; translation, reference, right of each order */
+typedef struct golden_score { /* length, reference, right 1..4, total 1..4; translation, reference,
+                                 right of each order */
     int64_t bleu[10], chrf[18];
     double bleu_score, chrf_score;
 } golden_score;

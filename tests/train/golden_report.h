@@ -1,5 +1,5 @@
-/* golden_report.h - what scikit-learn, seqeval, sacreBLEU and NumPy say of the targets that test_report.c makes.
- * Printed by check_report.py golden. */
+/* golden_report.h - what scikit-learn, seqeval, sacreBLEU and NumPy say of the targets that
+ * test_report.c makes. Printed by check_report.py golden. */
 #ifndef GSA_TEST_GOLDEN_REPORT_H
 #define GSA_TEST_GOLDEN_REPORT_H
 

@@ -1,5 +1,6 @@
-/* golden_spans.h - tokens "gold:found", '|' an empty line, and what conlleval says of them: its Python edition (conlleval 0.2 of PyPI)
- * counted, with M read as I, and the numbers are printed as the Perl script prints them. */
+/* golden_spans.h - tokens "gold:found", '|' an empty line, and what conlleval says of them: its
+ * Python edition (conlleval 0.2 of PyPI) counted, with M read as I, and the numbers are printed as
+ * the Perl script prints them. */
 #ifndef GSA_TEST_GOLDEN_SPANS_H
 #define GSA_TEST_GOLDEN_SPANS_H
 

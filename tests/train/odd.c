@@ -1,7 +1,8 @@
 /* odd - a topology for tests: every token reads all, but texts of `bad` tokens have no pattern. */
 #include <gsa/topology.h>
 
-static const gsa_param params[] = { { "bad", GSA_INT, 0, 0, 100, NULL, "0", "a length that is refused" } };
+static const gsa_param params[] = { { "bad", GSA_INT, 0, 0, 100, NULL, "0",
+                                      "a length that is refused" } };
 
 static void describe(const void *self, gsa_describer *d)
 {
@@ -26,8 +27,11 @@ static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
         e->fail(e, "this length is odd");
         return;
     }
-    for (int64_t i = 0; i < x->length; i++) e->run(e, 0, gsa_at(0, 0), x->length, 1, gsa_at(0, i), 0, 0);
+    for (int64_t i = 0; i < x->length; i++)
+        e->run(e, 0, gsa_at(0, 0), x->length, 1, gsa_at(0, i), 0, 0);
 }
 
-const gsa_topology GSA_PLUGIN = { GSA_HEAD(params),      .id = "odd",          .summary = "all but one length",
-                                  .reference = "a test", .describe = describe, .emit = emit };
+const gsa_topology GSA_PLUGIN = {
+    GSA_HEAD(params),      .id = "odd",          .summary = "all but one length",
+    .reference = "a test", .describe = describe, .emit = emit
+};

@@ -7,54 +7,71 @@
 #include "gsa/checkpoint.h"
 #include "support/guard.h"
 
-#define TRAINING                                                                                                            \
-    "[train]\nseed = 5\nepochs = 3\nbatch = 4\naccumulate = 2\nbucket = 2\nlr = 0.01\nclip = 1\nreport_every = 1\n"         \
+#define TRAINING                                                                                   \
+    "[train]\nseed = 5\nepochs = 3\nbatch = 4\naccumulate = 2\nbucket = 2\nlr = 0.01\nclip = "     \
+    "1\nreport_every = 1\n"                                                                        \
     "schedule = cosine\nwarmup = 2\nkeep = 1\n"
 
-const char rig_summation[] = "[task]\nname = masked_summation\nn = 6\nk = 2\nd = 3\ntrain = 22\ndev = 5\ntest = 7\n"
-                             "[model]\nencoder = star\nhidden = 8\nheads = 2\ninput = dropout\ndropout_input = 0.1\n"
-                             "dropout_attention = 0.2\ndropout_hidden = 0.1\ndropout_head = 0.2\nhead_hidden = 6\n" TRAINING;
-const char rig_text[] =
-    "[task]\nname = text_classification\n"
-    "[model]\nencoder = full,star\nhidden = 8\nheads = 2\nffn = 12\ninput = norm_dropout\ndropout_input = 0.1\n"
-    "dropout_attention = 0.2\ndropout_hidden = 0.1\ndropout_ffn = 0.1\ndropout_head = 0.2\nposition = learned\n"
-    "position_max = 16\nbias = q,v,o\n" TRAINING "optimizer = adamw\nweight_decay = 0.01\naverage = 0.9\n";
+const char rig_summation[] =
+    "[task]\nname = masked_summation\nn = 6\nk = 2\nd = 3\ntrain = 22\ndev = 5\ntest = 7\n"
+    "[model]\nencoder = star\nhidden = 8\nheads = 2\ninput = dropout\ndropout_input = 0.1\n"
+    "dropout_attention = 0.2\ndropout_hidden = 0.1\ndropout_head = 0.2\nhead_hidden = 6\n" TRAINING;
+const char rig_text[] = "[task]\nname = text_classification\n"
+                        "[model]\nencoder = full,star\nhidden = 8\nheads = 2\nffn = 12\ninput = "
+                        "norm_dropout\ndropout_input = 0.1\n"
+                        "dropout_attention = 0.2\ndropout_hidden = 0.1\ndropout_ffn = "
+                        "0.1\ndropout_head = 0.2\nposition = learned\n"
+                        "position_max = 16\nbias = q,v,o\n" TRAINING
+                        "optimizer = adamw\nweight_decay = 0.01\naverage = 0.9\n";
 
-const char rig_pairs[] =
-    "[task]\nname = sentence_pairs\n"
-    "[model]\nencoder = bpt:k=1,bpt:k=1+cross\nhidden = 8\nheads = 2\nffn = 12\nhead_hidden = 6\ninput = norm_dropout\n"
-    "dropout_input = 0.1\ndropout_attention = 0.2\ndropout_hidden = 0.1\ndropout_ffn = 0.1\ndropout_head = 0.2\n"
-    "position = learned\nposition_max = 16\nbias = q,v,o\n" TRAINING
-    "optimizer = adamw\nweight_decay = 0.01\naverage = 0.9\n";
+const char rig_pairs[] = "[task]\nname = sentence_pairs\n"
+                         "[model]\nencoder = bpt:k=1,bpt:k=1+cross\nhidden = 8\nheads = 2\nffn = "
+                         "12\nhead_hidden = 6\ninput = norm_dropout\n"
+                         "dropout_input = 0.1\ndropout_attention = 0.2\ndropout_hidden = "
+                         "0.1\ndropout_ffn = 0.1\ndropout_head = 0.2\n"
+                         "position = learned\nposition_max = 16\nbias = q,v,o\n" TRAINING
+                         "optimizer = adamw\nweight_decay = 0.01\naverage = 0.9\n";
 
 const char rig_language[] =
     "[task]\nname = language_modelling\naux = 0.5\n"
-    "[model]\nencoder = bpt:k=1:causal=1*2,window:width=3:causal=1\nhidden = 8\nheads = 2\nffn = 12\ntied = 1\n"
-    "input = norm_dropout\ndropout_input = 0.1\ndropout_attention = 0.2\ndropout_hidden = 0.1\ndropout_ffn = 0.1\n"
+    "[model]\nencoder = bpt:k=1:causal=1*2,window:width=3:causal=1\nhidden = 8\nheads = 2\nffn = "
+    "12\ntied = 1\n"
+    "input = norm_dropout\ndropout_input = 0.1\ndropout_attention = 0.2\ndropout_hidden = "
+    "0.1\ndropout_ffn = 0.1\n"
     "dropout_head = 0.2\nposition = learned\nposition_max = 16\nbias = q,v,o\n" TRAINING
     "optimizer = adamw\nweight_decay = 0.01\naverage = 0.9\nlabel_smoothing = 0.1\n"
     "[data]\ntokens = chars\nwindow = 6\nstride = 3\n";
 
 /* Is b a part of a? */
 static const char train_pairs[] =
-    "yes\ta red cat sat\ta cat sat\nno\ta red cat sat\ta dog sat\nyes\tfine day\tday\nno\tfine day\tnight\n"
-    "yes\tone two three four five\ttwo four\nno\tone two three four five\tsix\nyes\ta\ta\nno\ta\tb\nyes\ta b\tb\n"
-    "no\ta b\tc\nyes\tthe dog ran home\tthe dog ran\nno\tthe dog ran home\ta cat ran home\nyes\tsix seven\tseven\n"
-    "no\tsix seven\tone\nyes\tred night\tnight\nno\tred night\tday\nyes\ta b c d e f g\tg\nno\ta b c\tg f e d c b a\n"
+    "yes\ta red cat sat\ta cat sat\nno\ta red cat sat\ta dog sat\nyes\tfine day\tday\nno\tfine "
+    "day\tnight\n"
+    "yes\tone two three four five\ttwo four\nno\tone two three four "
+    "five\tsix\nyes\ta\ta\nno\ta\tb\nyes\ta b\tb\n"
+    "no\ta b\tc\nyes\tthe dog ran home\tthe dog ran\nno\tthe dog ran home\ta cat ran "
+    "home\nyes\tsix seven\tseven\n"
+    "no\tsix seven\tone\nyes\tred night\tnight\nno\tred night\tday\nyes\ta b c d e f g\tg\nno\ta b "
+    "c\tg f e d c b a\n"
     "yes\tcold , slow\tslow\nno\tcold , slow\tfast\nyes\thome\thome\nno\thome\tday night\n";
-static const char dev_pairs[] = "yes\tone two six\ttwo\nno\tone two six\tseven\nno\tcat\tno dog here\nyes\tc d\td\n";
+static const char dev_pairs[] =
+    "yes\tone two six\ttwo\nno\tone two six\tseven\nno\tcat\tno dog here\nyes\tc d\td\n";
 
 static const char train_text[] =
-    "good\ta fine film\nbad\tdull\ngood\tso very good indeed , yes\nbad\tan awful and tedious mess\ngood\tfun\nbad\tno fun\n"
-    "good\twarm and funny\nbad\tcold , slow and long\ngood\tfine acting\nbad\tbad acting\ngood\ta good story\nbad\ta bad "
+    "good\ta fine film\nbad\tdull\ngood\tso very good indeed , yes\nbad\tan awful and tedious "
+    "mess\ngood\tfun\nbad\tno fun\n"
+    "good\twarm and funny\nbad\tcold , slow and long\ngood\tfine acting\nbad\tbad acting\ngood\ta "
+    "good story\nbad\ta bad "
     "one\n"
-    "good\tgood good good\nbad\tbad bad\ngood\tI liked it very much\nbad\tI slept\ngood\tyes\nbad\tno\ngood\tfunny film "
+    "good\tgood good good\nbad\tbad bad\ngood\tI liked it very much\nbad\tI "
+    "slept\ngood\tyes\nbad\tno\ngood\tfunny film "
     "indeed\n"
     "bad\ttedious film\ngood\tmoving\nbad\tlong dull mess , no story\n";
-static const char dev_text[] = "good\ta good film\nbad\tan awful story\ngood\tfunny\nbad\tno , no , no unseen words\n";
+static const char dev_text[] =
+    "good\ta good film\nbad\tan awful story\ngood\tfunny\nbad\tno , no , no unseen words\n";
 
 /* 69 characters, 22 windows of 6. */
-static const char train_language[] = "the cat sat on the mat\nthe dog sat on the log\nthe cat ate the hen\n\nno";
+static const char train_language[] =
+    "the cat sat on the mat\nthe dog sat on the log\nthe cat ate the hen\n\nno";
 static const char dev_language[] = "the dog ate on the mat\n";
 
 void rig_open(rig *r, const char *recipe, int real, int threads)
@@ -67,13 +84,15 @@ void rig_open(rig *r, const char *recipe, int real, int threads)
     gsa_put_file(gsa_scratch_path(&r->scratch, "dev.tsv"), dev_text, sizeof dev_text - 1);
     gsa_put_file(gsa_scratch_path(&r->scratch, "pairs.tsv"), train_pairs, sizeof train_pairs - 1);
     gsa_put_file(gsa_scratch_path(&r->scratch, "dev-pairs.tsv"), dev_pairs, sizeof dev_pairs - 1);
-    gsa_put_file(gsa_scratch_path(&r->scratch, "train.txt"), train_language, sizeof train_language - 1);
+    gsa_put_file(gsa_scratch_path(&r->scratch, "train.txt"), train_language,
+                 sizeof train_language - 1);
     gsa_put_file(gsa_scratch_path(&r->scratch, "dev.txt"), dev_language, sizeof dev_language - 1);
     r->data[0] = recipe == rig_pairs ? "pairs.tsv" : "train.tsv";
     r->data[1] = recipe == rig_pairs ? "dev-pairs.tsv" : "dev.tsv";
     if (recipe == rig_language) r->data[0] = "train.txt", r->data[1] = "dev.txt";
     if (strstr(recipe, "name = masked_summation")) r->data[0] = r->data[1] = NULL;
-    ck_assert_int_eq(gsa_test_backend(gsa_system_default(), real, threads, &r->backend, &r->error), GSA_OK);
+    ck_assert_int_eq(gsa_test_backend(gsa_system_default(), real, threads, &r->backend, &r->error),
+                     GSA_OK);
 }
 
 void rig_close(rig *r)
@@ -174,7 +193,8 @@ char *rig_checkpoint_file(const rig *r, const char *name, const char *file, int6
     char *path, *warning, whole[512];
     gsa_error error;
     const gsa_status status =
-        gsa_checkpoint_find(gsa_system_default(), gsa_scratch_path(&r->scratch, "%s", name), NULL, &path, &warning, &error);
+        gsa_checkpoint_find(gsa_system_default(), gsa_scratch_path(&r->scratch, "%s", name), NULL,
+                            &path, &warning, &error);
     ck_assert_msg(status == GSA_OK, "%s", error.text);
     snprintf(whole, sizeof whole, "%s/%s", path, file);
     gsa_release(gsa_system_default(), path);
@@ -189,8 +209,8 @@ static int states_differ(const gsa_safetensors *a, const gsa_safetensors *b)
         const gsa_blob *x = &a->blobs[i], *y = gsa_safetensors_find(b, x->name);
         if (strcmp(x->name, "sums") == 0) continue; /* holds seconds */
         const size_t size = x->dtype == GSA_DTYPE_F32 || x->dtype == GSA_DTYPE_I32 ? 4 : 8;
-        differ =
-            !y || gsa_blob_count(x) != gsa_blob_count(y) || memcmp(x->data, y->data, (size_t)gsa_blob_count(x) * size) != 0;
+        differ = !y || gsa_blob_count(x) != gsa_blob_count(y) ||
+                 memcmp(x->data, y->data, (size_t)gsa_blob_count(x) * size) != 0;
         if (differ) fprintf(stderr, "'%s' differs\n", x->name);
     }
     return differ;
@@ -211,7 +231,8 @@ static gsa_safetensors read_state(const rig *r, const char *name)
 int rig_differ(const rig *r, const char *a, const char *b)
 {
     int64_t na, nb;
-    char *x = rig_checkpoint_file(r, a, "model.safetensors", &na), *y = rig_checkpoint_file(r, b, "model.safetensors", &nb);
+    char *x = rig_checkpoint_file(r, a, "model.safetensors", &na),
+         *y = rig_checkpoint_file(r, b, "model.safetensors", &nb);
     int differ = na != nb || memcmp(x, y, (size_t)na) != 0;
     if (differ) fprintf(stderr, "model.safetensors of %s and %s differ\n", a, b);
     gsa_safetensors sa = read_state(r, a), sb = read_state(r, b);
@@ -223,17 +244,18 @@ int rig_differ(const rig *r, const char *a, const char *b)
     return differ;
 }
 
-/* ---- a stop in the middle of anything ---------------------------------------------------------------------------------------- */
+/* ---- a stop in the middle of anything ------------------------------------------------------ */
 
 static struct {
     rig *rig;
     int64_t calls, stop_at;
-    gsa_status (*gemm)(gsa_backend *, void *, const void *, const void *, int64_t, int64_t, int64_t, int, int, int64_t,
-                       int64_t, int64_t, int);
+    gsa_status (*gemm)(gsa_backend *, void *, const void *, const void *, int64_t, int64_t, int64_t,
+                       int, int, int64_t, int64_t, int64_t, int);
 } hook;
 
-static gsa_status hooked_gemm(gsa_backend *b, void *c, const void *a, const void *bb, int64_t m, int64_t n, int64_t k,
-                              int transpose_a, int transpose_b, int64_t ldc, int64_t lda, int64_t ldb, int accumulate)
+static gsa_status hooked_gemm(gsa_backend *b, void *c, const void *a, const void *bb, int64_t m,
+                              int64_t n, int64_t k, int transpose_a, int transpose_b, int64_t ldc,
+                              int64_t lda, int64_t ldb, int accumulate)
 {
     if (++hook.calls == hook.stop_at) hook.rig->stop = 1;
     return hook.gemm(b, c, a, bb, m, n, k, transpose_a, transpose_b, ldc, lda, ldb, accumulate);
@@ -241,7 +263,8 @@ static gsa_status hooked_gemm(gsa_backend *b, void *c, const void *a, const void
 
 void rig_stop_in_gemm(rig *r, int64_t n)
 {
-    if (r->backend->gemm != hooked_gemm) hook.gemm = r->backend->gemm, r->backend->gemm = hooked_gemm;
+    if (r->backend->gemm != hooked_gemm)
+        hook.gemm = r->backend->gemm, r->backend->gemm = hooked_gemm;
     hook.rig = r, hook.calls = 0, hook.stop_at = n;
 }
 

@@ -1,4 +1,5 @@
-/* rig.h - a small training run for tests: base recipes, overrides, a stop at a chosen place, and what a run leaves behind. */
+/* rig.h - a small training run for tests: base recipes, overrides, a stop at a chosen place, and
+ * what a run leaves behind. */
 #ifndef GSA_TEST_TRAIN_RIG_H
 #define GSA_TEST_TRAIN_RIG_H
 #include <signal.h>
@@ -31,7 +32,8 @@ typedef struct rig {
     void *context;
 } rig;
 
-/* A scratch folder with the recipe in it, and training and dev text. The backend is the one that GSA_TEST_BACKEND names. */
+/* A scratch folder with the recipe in it, and training and dev text. The backend is the one that
+ * GSA_TEST_BACKEND names. */
 void rig_open(rig *r, const char *recipe, int real, int threads);
 void rig_close(rig *r);
 void rig_set(rig *r, const char *override); /* the text is borrowed */
@@ -40,20 +42,24 @@ void rig_set(rig *r, const char *override); /* the text is borrowed */
 gsa_status rig_train(rig *r, const char *name);
 gsa_status rig_resume(rig *r, const char *name);
 gsa_status rig_train_ok(rig *r, const char *name); /* dies through Check unless GSA_OK */
-/* For gsa_faults_sweep, whose context is the rig: a run into a folder of its own, whose system has these faults. */
+/* For gsa_faults_sweep, whose context is the rig: a run into a folder of its own, whose system has
+ * these faults. */
 gsa_status rig_train_faulty(gsa_faults *faults, void *context);
 double rig_number(const rig *r, const char *key); /* of the result; NAN: not there */
 
-/* 0 when both runs' newest checkpoints hold the same bits: model, moments and counts (not the seconds). Says what differs. */
+/* 0 when both runs' newest checkpoints hold the same bits: model, moments and counts (not the
+ * seconds). Says what differs. */
 int rig_differ(const rig *r, const char *a, const char *b);
 /* The bytes of a file of the run's newest checkpoint; released with free(). */
 char *rig_checkpoint_file(const rig *r, const char *run, const char *file, int64_t *bytes);
 
-/* Makes the n-th call from now on (1: the next) of the backend's gemm ask for a stop; 0: counts only. One rig at a time. */
+/* Makes the n-th call from now on (1: the next) of the backend's gemm ask for a stop; 0: counts
+ * only. One rig at a time. */
 void rig_stop_in_gemm(rig *r, int64_t n);
 int64_t rig_gemm_calls(void);
 
-/* Tiny recipes: 22 training examples in steps of 8, pieces of 4, dropout everywhere, 3 epochs = 9 steps. */
+/* Tiny recipes: 22 training examples in steps of 8, pieces of 4, dropout everywhere, 3 epochs = 9
+ * steps. */
 extern const char rig_summation[], rig_text[], rig_pairs[], rig_language[];
 
 #endif

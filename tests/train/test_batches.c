@@ -6,7 +6,7 @@
 #include "train/schedule.h"
 #include "train/data/summation.h"
 
-/* ---- batches -------------------------------------------------------------------------------------------------------------- */
+/* ---- batches ------------------------------------------------------------------------------- */
 
 enum { MOST = 400 };
 
@@ -18,8 +18,11 @@ static const gsa_batches_options budgets[] = {
     { .batch_tokens = 30, .accumulate = 4, .bucket = 16, .seed = 4 },
     { .batch = 5, .batch_tokens = 40, .accumulate = 2, .bucket = 3, .seed = 5 },
     { .batch = 1000, .accumulate = 1, .bucket = 16, .seed = 6 },
-    { .batch_tokens = 1, .accumulate = 1, .bucket = 2, .seed = 7 },                    /* every example alone */
-    { .batch_tokens = 1000000000, .accumulate = 65536, .bucket = 1000000, .seed = 8 }, /* the largest recipe */
+    { .batch_tokens = 1, .accumulate = 1, .bucket = 2, .seed = 7 }, /* every example alone */
+    { .batch_tokens = 1000000000,
+      .accumulate = 65536,
+      .bucket = 1000000,
+      .seed = 8 }, /* the largest recipe */
 };
 
 static int32_t lengths[MOST];
@@ -29,7 +32,8 @@ static gsa_batches make(const gsa_batches_options *options, int64_t examples)
     gsa_batches b;
     gsa_dice dice = { 11 };
     for (int i = 0; i < MOST; i++) lengths[i] = (int32_t)gsa_between(&dice, 1, 40);
-    ck_assert_int_eq(gsa_batches_create(gsa_system_default(), options, lengths, examples, &b, NULL), GSA_OK);
+    ck_assert_int_eq(gsa_batches_create(gsa_system_default(), options, lengths, examples, &b, NULL),
+                     GSA_OK);
     return b;
 }
 
@@ -53,7 +57,8 @@ static void check_epoch(const gsa_batches *b)
         if (o->batch_tokens == 0) ck_assert_int_le(pieces, o->accumulate);
         for (int64_t k = 0; k < count; k++) seen[example[k]]++;
     }
-    for (int64_t e = 0; e < b->examples; e++) ck_assert_msg(seen[e] == 1, "example %lld: %d times", (long long)e, seen[e]);
+    for (int64_t e = 0; e < b->examples; e++)
+        ck_assert_msg(seen[e] == 1, "example %lld: %d times", (long long)e, seen[e]);
 }
 
 START_TEST(each_example_once_within_budget)
@@ -83,7 +88,8 @@ static uint64_t fingerprint(const gsa_batches *b)
         int64_t count;
         const int64_t *example = gsa_batches_at(b, i, &count);
         h = h * UINT64_C(0x100000001b3) + (uint64_t)count;
-        for (int64_t k = 0; k < count; k++) h = (h ^ (uint64_t)example[k]) * UINT64_C(0x100000001b3);
+        for (int64_t k = 0; k < count; k++)
+            h = (h ^ (uint64_t)example[k]) * UINT64_C(0x100000001b3);
     }
     return h;
 }
@@ -92,7 +98,8 @@ START_TEST(the_order_is_a_function_of_seed_and_epoch)
 {
     uint64_t print[4];
     gsa_batches a = make(&budgets[_i], MOST), b = make(&budgets[_i], MOST);
-    for (int64_t epoch = 0; epoch < 4; epoch++) gsa_batches_shuffle(&a, epoch), print[epoch] = fingerprint(&a);
+    for (int64_t epoch = 0; epoch < 4; epoch++)
+        gsa_batches_shuffle(&a, epoch), print[epoch] = fingerprint(&a);
     for (int64_t epoch = 3; epoch >= 0; epoch--) { /* whatever came before */
         gsa_batches_shuffle(&b, epoch);
         ck_assert(fingerprint(&b) == print[epoch]);
@@ -111,7 +118,9 @@ START_TEST(the_split_does_not_change_a_step)
     static const int64_t splits[][2] = { { 8, 1 }, { 4, 2 }, { 2, 4 }, { 1, 8 } };
     uint64_t first = 0;
     for (int s = 0; s < GSA_COUNT(splits); s++) {
-        const gsa_batches_options o = { .batch = splits[s][0], .accumulate = splits[s][1], .bucket = 4, .seed = 9 };
+        const gsa_batches_options o = {
+            .batch = splits[s][0], .accumulate = splits[s][1], .bucket = 4, .seed = 9
+        };
         gsa_batches b = make(&o, 101);
         gsa_batches_shuffle(&b, 5);
         if (s == 0) first = fingerprint(&b);
@@ -126,7 +135,9 @@ START_TEST(buckets_hold_like_lengths)
     /* sorted stretches: the lengths in a batch differ far less than those of all examples */
     double spread[2];
     for (int sorted = 0; sorted < 2; sorted++) {
-        const gsa_batches_options o = { .batch = 10, .accumulate = 1, .bucket = sorted ? 20 : 1, .seed = 9 };
+        const gsa_batches_options o = {
+            .batch = 10, .accumulate = 1, .bucket = sorted ? 20 : 1, .seed = 9
+        };
         gsa_batches b = make(&o, MOST);
         gsa_batches_shuffle(&b, 0);
         spread[sorted] = 0;
@@ -158,7 +169,8 @@ START_TEST(heap_sort_equals_qsort)
     gsa_dice dice = { 5 };
     for (int64_t n = 0; n < 200; n++) {
         gsa_keyed a[200], b[200];
-        for (int64_t i = 0; i < n; i++) a[i] = b[i] = (gsa_keyed){ gsa_roll(&dice) % (uint64_t)(n + 1), i };
+        for (int64_t i = 0; i < n; i++)
+            a[i] = b[i] = (gsa_keyed){ gsa_roll(&dice) % (uint64_t)(n + 1), i };
         gsa_sort_keyed(a, n);
         qsort(b, (size_t)n, sizeof *b, by_key);
         if (n > 0) ck_assert_mem_eq(a, b, (size_t)n * sizeof *a);
@@ -166,7 +178,7 @@ START_TEST(heap_sort_equals_qsort)
 }
 END_TEST
 
-/* ---- schedules: golden values -------------------------------------------------------------------------------------------------- */
+/* ---- schedules: golden values -------------------------------------------------------------- */
 
 static const struct {
     gsa_schedule s;
@@ -190,8 +202,12 @@ static const struct {
     { { .kind = GSA_SCHEDULE_NOAM, .lr = 2, .hidden = 256, .warmup = 4 }, 0, 2.0 / 16 / 8 },
     { { .kind = GSA_SCHEDULE_NOAM, .lr = 2, .hidden = 256, .warmup = 4 }, 3, 2.0 / 16 / 2 },
     { { .kind = GSA_SCHEDULE_NOAM, .lr = 2, .hidden = 256, .warmup = 4 }, 15, 2.0 / 16 / 4 },
-    { { .kind = GSA_SCHEDULE_HOLD_LINEAR, .steps = 101, .lr = 2, .hold = 0.5, .final = 0.02 }, 50, 2 },
-    { { .kind = GSA_SCHEDULE_HOLD_LINEAR, .steps = 101, .lr = 2, .hold = 0.5, .final = 0.02 }, 100, 0.04 },
+    { { .kind = GSA_SCHEDULE_HOLD_LINEAR, .steps = 101, .lr = 2, .hold = 0.5, .final = 0.02 },
+      50,
+      2 },
+    { { .kind = GSA_SCHEDULE_HOLD_LINEAR, .steps = 101, .lr = 2, .hold = 0.5, .final = 0.02 },
+      100,
+      0.04 },
     { { .kind = GSA_SCHEDULE_HOLD_LINEAR, .steps = 41, .lr = 2, .hold = 0, .final = 0 }, 10, 1.5 },
     { { .kind = GSA_SCHEDULE_HOLD_LINEAR, .steps = 1, .lr = 2, .hold = 1, .final = 0.5 }, 0, 2 },
 };
@@ -202,7 +218,7 @@ START_TEST(golden_rate)
 }
 END_TEST
 
-/* ---- masked summation ------------------------------------------------------------------------------------------------------------ */
+/* ---- masked summation ---------------------------------------------------------------------- */
 
 static const gsa_summation shapes[] = { { 1, 0, 2, 3 }, { 1, 1, 2, 3 },  { 5, 5, 4, 3 },
                                         { 9, 0, 5, 3 }, { 40, 4, 5, 3 }, { 200, 10, 10, 3 } };
@@ -256,21 +272,25 @@ START_TEST(every_row_is_chosen_alike)
         gsa_summation_example(&s, 0, e, x, target);
         for (int r = 0; r < 10; r++) chosen[r] += (double)x[2 * r] / 4000;
     }
-    for (int r = 0; r < 10; r++) ck_assert_double_eq_tol(chosen[r], 0.3, 0.03); /* 4 standard deviations */
+    for (int r = 0; r < 10; r++)
+        ck_assert_double_eq_tol(chosen[r], 0.3, 0.03); /* 4 standard deviations */
 }
 END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test order[] = { GSA_LOOP(each_example_once_within_budget, GSA_COUNT(budgets)),
-                                      GSA_LOOP(the_order_is_a_function_of_seed_and_epoch, GSA_COUNT(budgets)),
-                                      GSA_TEST(the_split_does_not_change_a_step), GSA_TEST(buckets_hold_like_lengths),
-                                      GSA_TEST(heap_sort_equals_qsort) };
+    static const gsa_test order[] = {
+        GSA_LOOP(each_example_once_within_budget, GSA_COUNT(budgets)),
+        GSA_LOOP(the_order_is_a_function_of_seed_and_epoch, GSA_COUNT(budgets)),
+        GSA_TEST(the_split_does_not_change_a_step), GSA_TEST(buckets_hold_like_lengths),
+        GSA_TEST(heap_sort_equals_qsort)
+    };
     static const gsa_test schedule[] = { GSA_LOOP(golden_rate, GSA_COUNT(rates)) };
     static const gsa_test summation[] = { GSA_LOOP(exactly_k_ones_and_their_sum, GSA_COUNT(shapes)),
                                           GSA_TEST(examples_are_independent_of_order_and_split),
                                           GSA_TEST(every_row_is_chosen_alike) };
-    static const gsa_case cases[] = { GSA_CASE("order", order, 30), GSA_CASE("schedule", schedule, 30),
+    static const gsa_case cases[] = { GSA_CASE("order", order, 30),
+                                      GSA_CASE("schedule", schedule, 30),
                                       GSA_CASE("summation", summation, 30) };
     return gsa_run_suite("batches", cases, GSA_COUNT(cases), argc, argv);
 }

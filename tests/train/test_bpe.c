@@ -1,4 +1,5 @@
-/* Byte pairs: against a slow implementation that counts anew before each merge, by hand, round trips, files. */
+/* Byte pairs: against a slow implementation that counts anew before each merge, by hand, round
+ * trips, files. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,12 +25,14 @@ static gsa_vocabulary *vocabulary_of(const char *const *word, const int *count, 
     gsa_error error;
     ck_assert_int_eq(gsa_vocabulary_create(NULL, &v, &error), GSA_OK);
     for (int i = 0; i < words; i++)
-        ck_assert_int_eq(gsa_vocabulary_add(v, (gsa_slice){ word[i], (int64_t)strlen(word[i]) }, count[i], &error), GSA_OK);
+        ck_assert_int_eq(gsa_vocabulary_add(v, (gsa_slice){ word[i], (int64_t)strlen(word[i]) },
+                                            count[i], &error),
+                         GSA_OK);
     ck_assert_int_eq(gsa_vocabulary_freeze(v, 1, 0, &error), GSA_OK);
     return v;
 }
 
-/* ---- the slow one ---------------------------------------------------------------------------------------------------------- */
+/* ---- the slow one -------------------------------------------------------------------------- */
 
 static void slow_characters(const char *word, int weight, slow_word *out)
 {
@@ -45,7 +48,8 @@ static int64_t slow_count(const slow_word *words, int n, const char *left, const
     int64_t sum = 0;
     for (int w = 0; w < n; w++)
         for (int i = 0; i + 1 < words[w].count; i++)
-            if (strcmp(words[w].piece[i], left) == 0 && strcmp(words[w].piece[i + 1], right) == 0) sum += words[w].weight;
+            if (strcmp(words[w].piece[i], left) == 0 && strcmp(words[w].piece[i + 1], right) == 0)
+                sum += words[w].weight;
     return sum;
 }
 
@@ -54,7 +58,8 @@ static void slow_join(slow_word *w, const slow_merge *m)
     int kept = 0;
     for (int i = 0; i < w->count; i++) {
         char joined[2 * PIECE];
-        const int here = i + 1 < w->count && strcmp(w->piece[i], m->left) == 0 && strcmp(w->piece[i + 1], m->right) == 0;
+        const int here = i + 1 < w->count && strcmp(w->piece[i], m->left) == 0 &&
+                         strcmp(w->piece[i + 1], m->right) == 0;
         snprintf(joined, sizeof joined, "%s%s", w->piece[i], here ? w->piece[i + 1] : "");
         memcpy(w->piece[kept++], joined, PIECE);
         i += here;
@@ -72,7 +77,8 @@ static int slow_learn(slow_word *words, int n, int merges, slow_merge *out)
                 const int64_t count = slow_count(words, n, left, right);
                 const int order = best == count ? strcmp(left, out[m].left) : 0;
                 if (count > best ||
-                    (count == best && count > 1 && (order > 0 || (order == 0 && strcmp(right, out[m].right) > 0)))) {
+                    (count == best && count > 1 &&
+                     (order > 0 || (order == 0 && strcmp(right, out[m].right) > 0)))) {
                     best = count;
                     memcpy(out[m].left, left, PIECE), memcpy(out[m].right, right, PIECE);
                 }
@@ -83,7 +89,7 @@ static int slow_learn(slow_word *words, int n, int merges, slow_merge *out)
     return merges;
 }
 
-/* ---- tests ------------------------------------------------------------------------------------------------------------------ */
+/* ---- tests --------------------------------------------------------------------------------- */
 
 /* The file of merges as text, released with free(). */
 static char *written(const gsa_bpe *bpe, const gsa_scratch *scratch)
@@ -105,9 +111,12 @@ static void cut(gsa_bpe *bpe, const char *word, char *out, size_t size)
     int32_t count;
     gsa_error error;
     size_t used = 0;
-    ck_assert_int_eq(gsa_bpe_cut(bpe, (gsa_slice){ word, (int64_t)strlen(word) }, &piece, &count, &error), GSA_OK);
+    ck_assert_int_eq(
+        gsa_bpe_cut(bpe, (gsa_slice){ word, (int64_t)strlen(word) }, &piece, &count, &error),
+        GSA_OK);
     for (int32_t i = 0; i < count; i++)
-        used += (size_t)snprintf(out + used, size - used, "%s%.*s", i ? " " : "", (int)piece[i].bytes, piece[i].at);
+        used += (size_t)snprintf(out + used, size - used, "%s%.*s", i ? " " : "",
+                                 (int)piece[i].bytes, piece[i].at);
 }
 
 static uint32_t next(uint32_t *state)
@@ -143,7 +152,8 @@ START_TEST(merges_are_those_of_the_slow_one)
     const int merges = slow_learn(slow, words, MERGES, expected);
     size_t used = (size_t)snprintf(codes, sizeof codes, "#version: 0.2\n");
     for (int m = 0; m < merges; m++)
-        used += (size_t)snprintf(codes + used, sizeof codes - used, "%s %s\n", expected[m].left, expected[m].right);
+        used += (size_t)snprintf(codes + used, sizeof codes - used, "%s %s\n", expected[m].left,
+                                 expected[m].right);
     gsa_scratch scratch;
     gsa_bpe *bpe;
     gsa_error error;
@@ -157,8 +167,8 @@ START_TEST(merges_are_those_of_the_slow_one)
         for (int i = 0; i < slow[w].count; i++) {
             const char *piece = slow[w].piece[i];
             const int last = i + 1 == slow[w].count, bytes = (int)strlen(piece) - (last ? 4 : 0);
-            used += (size_t)snprintf(shown + used, sizeof shown - used, "%s%.*s%s", i ? " " : "", bytes, piece,
-                                     last ? "" : "@@");
+            used += (size_t)snprintf(shown + used, sizeof shown - used, "%s%.*s%s", i ? " " : "",
+                                     bytes, piece, last ? "" : "@@");
         }
         for (int again = 0; again < 2; again++) {
             cut(bpe, word[w], pieces, sizeof pieces);
@@ -175,10 +185,10 @@ END_TEST
 /* The words of the paper, with what its authors' program writes for them. */
 static const char *const paper[] = { "low", "lower", "newest", "widest" };
 static const int paper_count[] = { 5, 2, 6, 3 };
-static const char paper_codes[] =
-    "#version: 0.2\n"
-    "s t</w>\ne st</w>\nl o\nw est</w>\nn e\nne west</w>\nlo w</w>\nw i\nwi d\nwid est</w>\nw e\nwe r</w>\n"
-    "lo wer</w>\n";
+static const char paper_codes[] = "#version: 0.2\n"
+                                  "s t</w>\ne st</w>\nl o\nw est</w>\nn e\nne west</w>\nlo "
+                                  "w</w>\nw i\nwi d\nwid est</w>\nw e\nwe r</w>\n"
+                                  "lo wer</w>\n";
 
 START_TEST(the_words_of_the_paper)
 {
@@ -201,7 +211,9 @@ START_TEST(the_words_of_the_paper)
     ck_assert_int_eq(gsa_bpe_learn(gsa_system_default(), v, 100, &bpe, &error), GSA_OK);
     char *text = written(bpe, &scratch);
     ck_assert_str_eq(text, paper_codes);
-    ck_assert_int_eq(gsa_bpe_read(gsa_system_default(), gsa_scratch_path(&scratch, "codes"), &read, &error), GSA_OK);
+    ck_assert_int_eq(
+        gsa_bpe_read(gsa_system_default(), gsa_scratch_path(&scratch, "codes"), &read, &error),
+        GSA_OK);
     ck_assert_int_eq(gsa_bpe_merges(read), gsa_bpe_merges(bpe));
     for (int i = 0; i < GSA_COUNT(cuts); i++) {
         cut(bpe, cuts[i].word, pieces, sizeof pieces);
@@ -217,10 +229,12 @@ START_TEST(the_words_of_the_paper)
 }
 END_TEST
 
-/* Words that hold the marks: what is cut is the word again, and only its last piece does not go on. */
+/* Words that hold the marks: what is cut is the word again, and only its last piece does not go
+ * on. */
 START_TEST(marks_in_words)
 {
-    static const char *const word[] = { "@@", "a@@", "@@@@", "x</w>", "</w>", "</w></w>y", "@", "@@a", "a@" };
+    static const char *const word[] = { "@@",        "a@@", "@@@@", "x</w>", "</w>",
+                                        "</w></w>y", "@",   "@@a",  "a@" };
     static const int count[] = { 9, 9, 9, 9, 9, 9, 9, 9, 9 };
     gsa_scratch scratch;
     gsa_bpe *bpe, *read;
@@ -229,7 +243,9 @@ START_TEST(marks_in_words)
     gsa_vocabulary *v = vocabulary_of(word, count, GSA_COUNT(word));
     ck_assert_int_eq(gsa_bpe_learn(gsa_system_default(), v, 100, &bpe, &error), GSA_OK);
     char *text = written(bpe, &scratch), again[256];
-    ck_assert_int_eq(gsa_bpe_read(gsa_system_default(), gsa_scratch_path(&scratch, "codes"), &read, &error), GSA_OK);
+    ck_assert_int_eq(
+        gsa_bpe_read(gsa_system_default(), gsa_scratch_path(&scratch, "codes"), &read, &error),
+        GSA_OK);
     char *twice = written(read, &scratch);
     ck_assert_str_eq(text, twice);
     for (int i = 0; i < GSA_COUNT(word); i++) {
@@ -237,12 +253,14 @@ START_TEST(marks_in_words)
         int32_t pieces;
         size_t used = 0;
         again[0] = 0;
-        ck_assert_int_eq(gsa_bpe_cut(read, (gsa_slice){ word[i], (int64_t)strlen(word[i]) }, &piece, &pieces, &error),
+        ck_assert_int_eq(gsa_bpe_cut(read, (gsa_slice){ word[i], (int64_t)strlen(word[i]) }, &piece,
+                                     &pieces, &error),
                          GSA_OK);
         for (int32_t k = 0; k < pieces; k++) {
             gsa_slice own;
             ck_assert_int_eq(gsa_bpe_goes_on(piece[k], &own), k + 1 < pieces);
-            used += (size_t)snprintf(again + used, sizeof again - used, "%.*s", (int)own.bytes, own.at);
+            used +=
+                (size_t)snprintf(again + used, sizeof again - used, "%.*s", (int)own.bytes, own.at);
         }
         ck_assert_str_eq(again, word[i]);
     }
@@ -266,7 +284,8 @@ START_TEST(nothing_to_learn_from)
     ck_assert_int_eq(gsa_bpe_merges(bpe), 0);
     ck_assert_int_eq(gsa_bpe_cut(bpe, (gsa_slice){ "ab", 2 }, &piece, &count, &error), GSA_OK);
     ck_assert_int_eq(count, 2);
-    ck_assert_int_eq(gsa_bpe_cut(bpe, (gsa_slice){ "", 0 }, &piece, &count, &error), GSA_ERR_ARGUMENT);
+    ck_assert_int_eq(gsa_bpe_cut(bpe, (gsa_slice){ "", 0 }, &piece, &count, &error),
+                     GSA_ERR_ARGUMENT);
     gsa_bpe_release(bpe);
     gsa_vocabulary_release(v);
 }
@@ -300,7 +319,8 @@ START_TEST(bad_file)
     const char *path = gsa_scratch_path(&scratch, "codes");
     gsa_put_file(path, bad[_i].bytes, (int64_t)strlen(bad[_i].bytes));
     ck_assert_int_eq(gsa_bpe_read(gsa_system_default(), path, &bpe, &error), GSA_ERR_FORMAT);
-    ck_assert_msg(strstr(error.text, bad[_i].sentence) != NULL, "'%s', expected '%s'", error.text, bad[_i].sentence);
+    ck_assert_msg(strstr(error.text, bad[_i].sentence) != NULL, "'%s', expected '%s'", error.text,
+                  bad[_i].sentence);
     ck_assert_ptr_null(bpe);
     gsa_scratch_close(&scratch);
 }
@@ -308,9 +328,11 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test learned[] = { GSA_LOOP(merges_are_those_of_the_slow_one, 60), GSA_TEST(the_words_of_the_paper),
-                                        GSA_TEST(marks_in_words), GSA_TEST(nothing_to_learn_from) };
+    static const gsa_test learned[] = { GSA_LOOP(merges_are_those_of_the_slow_one, 60),
+                                        GSA_TEST(the_words_of_the_paper), GSA_TEST(marks_in_words),
+                                        GSA_TEST(nothing_to_learn_from) };
     static const gsa_test refused[] = { GSA_LOOP(bad_file, GSA_COUNT(bad)) };
-    static const gsa_case cases[] = { GSA_CASE("learned", learned, 60), GSA_CASE("bad", refused, 30) };
+    static const gsa_case cases[] = { GSA_CASE("learned", learned, 60),
+                                      GSA_CASE("bad", refused, 30) };
     return gsa_run_suite("bpe", cases, GSA_COUNT(cases), argc, argv);
 }

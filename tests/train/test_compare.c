@@ -1,4 +1,5 @@
-/* Outcomes and their comparison: the bootstrap against all resamples there are, what must hold whatever the data, and files. */
+/* Outcomes and their comparison: the bootstrap against all resamples there are, what must hold
+ * whatever the data, and files. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 
 enum { UNITS = 4, SAMPLES = 20000, MOST = 1 << 16 };
 
-/* ---- against all n^n resamples -------------------------------------------------------------------------------------------------- */
+/* ---- against all n^n resamples ------------------------------------------------------------- */
 
 static gsa_score right(int yes)
 {
@@ -19,7 +20,9 @@ static gsa_score right(int yes)
 
 static gsa_score spans(int hits, int found, int wanted)
 {
-    return (gsa_score){ .targets = 3, .examples = 3, .right = hits, .hits = hits, .found = found, .wanted = wanted };
+    return (gsa_score){
+        .targets = 3, .examples = 3, .right = hits, .hits = hits, .found = found, .wanted = wanted
+    };
 }
 
 static gsa_score lost(double loss)
@@ -36,7 +39,9 @@ typedef struct exact_case {
 
 static gsa_score shares(int run, int unit)
 {
-    static const int yes[4][UNITS] = { { 1, 1, 0, 1 }, { 0, 1, 1, 0 }, { 1, 0, 1, 1 }, { 0, 0, 1, 1 } };
+    static const int yes[4][UNITS] = {
+        { 1, 1, 0, 1 }, { 0, 1, 1, 0 }, { 1, 0, 1, 1 }, { 0, 0, 1, 1 }
+    };
     return right(yes[run % 4][(unit + run / 4) % UNITS]);
 }
 
@@ -45,7 +50,8 @@ static gsa_score f1s(int run, int unit)
     static const int hits[2][UNITS] = { { 2, 0, 1, 1 }, { 1, 1, 0, 0 } },
                      found[2][UNITS] = { { 2, 1, 2, 1 }, { 3, 1, 0, 1 } };
     static const int wanted[UNITS] = { 2, 1, 3, 1 };
-    return spans(hits[run % 2][unit], found[run % 2][(unit + run / 2) % UNITS] + hits[run % 2][unit], wanted[unit]);
+    return spans(hits[run % 2][unit],
+                 found[run % 2][(unit + run / 2) % UNITS] + hits[run % 2][unit], wanted[unit]);
 }
 
 static gsa_score losses(int run, int unit)
@@ -56,9 +62,21 @@ static gsa_score losses(int run, int unit)
 
 static const exact_case exact[] = {
     { &gsa_task_text_classification, "accuracy", 1, { 0 }, shares },
-    { &gsa_task_text_classification, "accuracy", 2, { 0, 0 }, shares },    /* two seeds, the same draw */
-    { &gsa_task_text_classification, "accuracy", 2, { 0, 1 }, shares },    /* two domains, a draw each */
-    { &gsa_task_text_classification, "accuracy", 3, { 0, 0, 1 }, shares }, /* domains weigh alike, not runs */
+    { &gsa_task_text_classification,
+      "accuracy",
+      2,
+      { 0, 0 },
+      shares }, /* two seeds, the same draw */
+    { &gsa_task_text_classification,
+      "accuracy",
+      2,
+      { 0, 1 },
+      shares }, /* two domains, a draw each */
+    { &gsa_task_text_classification,
+      "accuracy",
+      3,
+      { 0, 0, 1 },
+      shares }, /* domains weigh alike, not runs */
     { &gsa_task_sentence_pairs, "f1", 1, { 0 }, f1s },
     { &gsa_task_sentence_pairs, "f1", 2, { 0, 0 }, f1s },
     { &gsa_task_masked_summation, "mse", 1, { 0 }, losses },
@@ -71,7 +89,8 @@ static double plain_metric(const exact_case *e, int run, const int *drawn)
     double loss = 0, yes = 0, targets = 0, examples = 0, hits = 0, both = 0;
     for (int u = 0; u < UNITS; u++) {
         const gsa_score s = e->score(run, drawn[u]);
-        loss += s.loss, yes += s.right, targets += (double)s.targets, examples += (double)s.examples;
+        loss += s.loss, yes += s.right, targets += (double)s.targets,
+            examples += (double)s.examples;
         hits += (double)s.hits, both += (double)(s.found + s.wanted);
     }
     if (strcmp(e->metric, "f1") == 0) return both > 0 ? 2 * hits / both : 0;
@@ -112,10 +131,13 @@ static void make_runs(const exact_case *e, runs *r)
     *r = (runs){ 0 };
     for (int run = 0; run < 2 * e->pairs; run++) {
         for (int u = 0; u < UNITS; u++) r->unit[run][u] = e->score(run, u);
-        r->outcomes[run] = (gsa_outcomes){ .task = e->task, .units = UNITS, .unit = r->unit[run], .gold = "the same" };
+        r->outcomes[run] = (gsa_outcomes){
+            .task = e->task, .units = UNITS, .unit = r->unit[run], .gold = "the same"
+        };
     }
     for (int i = 0; i < e->pairs; i++)
-        r->pair[i] = (gsa_pair){ &r->outcomes[2 * i], &r->outcomes[2 * i + 1], e->combinations[i], 0 };
+        r->pair[i] =
+            (gsa_pair){ &r->outcomes[2 * i], &r->outcomes[2 * i + 1], e->combinations[i], 0 };
 }
 
 static gsa_compared compare(const exact_case *e, const runs *r, const gsa_pair *pair)
@@ -124,7 +146,8 @@ static gsa_compared compare(const exact_case *e, const runs *r, const gsa_pair *
     gsa_error error;
     (void)r;
     const gsa_compare_options options = { .metric = e->metric, .samples = SAMPLES, .seed = 7 };
-    ck_assert_msg(gsa_compare_pairs(NULL, &options, pair, e->pairs, &c, &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(gsa_compare_pairs(NULL, &options, pair, e->pairs, &c, &error) == GSA_OK, "%s",
+                  error.text);
     return c;
 }
 
@@ -147,10 +170,13 @@ START_TEST(all_resamples)
         against += (d < 0 ? -all[k] : all[k]) <= 1e-12;
     }
     qsort(all, (size_t)count, sizeof *all, ascending);
-    const double share = (double)against / (double)count, slack = 4 * sqrt(share * (1 - share) / SAMPLES) + 1.0 / SAMPLES;
-    printf("case %d: difference %.4f, p %.4f, of all resamples %.4f\n", _i, d, c.p, fmin(1, 2 * share));
+    const double share = (double)against / (double)count,
+                 slack = 4 * sqrt(share * (1 - share) / SAMPLES) + 1.0 / SAMPLES;
+    printf("case %d: difference %.4f, p %.4f, of all resamples %.4f\n", _i, d, c.p,
+           fmin(1, 2 * share));
     ck_assert_double_eq_tol(c.p, fmin(1, 2 * share), 2 * slack);
-    ck_assert(all[(int64_t)(0.02 * (double)count)] - 1e-9 <= c.low && c.low <= all[(int64_t)(0.03 * (double)count)] + 1e-9);
+    ck_assert(all[(int64_t)(0.02 * (double)count)] - 1e-9 <= c.low &&
+              c.low <= all[(int64_t)(0.03 * (double)count)] + 1e-9);
     ck_assert(all[(int64_t)(0.97 * (double)count)] - 1e-9 <= c.high &&
               c.high <= all[(int64_t)(0.98 * (double)count)] + 1e-9);
     free(all);
@@ -170,7 +196,8 @@ START_TEST(swapped_equal_and_reordered)
         same[i] = (gsa_pair){ r.pair[i].a, r.pair[i].a, r.pair[i].combination, 0 };
     }
     const gsa_compared back = compare(e, &r, swapped), none = compare(e, &r, same);
-    ck_assert(back.difference == -c.difference && back.low == -c.high && back.high == -c.low && back.p == c.p);
+    ck_assert(back.difference == -c.difference && back.low == -c.high && back.high == -c.low &&
+              back.p == c.p);
     ck_assert(back.better == c.worse && back.worse == c.better && back.pairs == e->pairs);
     ck_assert(none.difference == 0 && none.low == 0 && none.high == 0 && none.p == 1);
     ck_assert(none.better == 0 && none.worse == 0);
@@ -188,7 +215,11 @@ START_TEST(many_units)
 {
     enum { N = 2000 };
     static gsa_score a[N], b[N];
-    gsa_outcomes one = { .task = &gsa_task_text_classification, .units = N, .unit = a, .gold = "g" }, two = one;
+    gsa_outcomes one = { .task = &gsa_task_text_classification,
+                         .units = N,
+                         .unit = a,
+                         .gold = "g" },
+                 two = one;
     two.unit = b;
     for (int u = 0; u < N; u++) a[u] = right(u % 10 < 8), b[u] = right(u % 10 < 7 || u % 20 == 19);
     const gsa_pair pair = { .a = &one, .b = &two };
@@ -211,29 +242,39 @@ START_TEST(what_cannot_be_compared)
         int64_t samples;
         const gsa_task *task;
     } wrong[] = {
-        { "bleu", "g", "task text_classification has no metric 'bleu'; it has accuracy", 10, &gsa_task_text_classification },
-        { NULL, "h", "measured on different data: A on 4 units with gold g", 10, &gsa_task_text_classification },
+        { "bleu", "g", "task text_classification has no metric 'bleu'; it has accuracy", 10,
+          &gsa_task_text_classification },
+        { NULL, "h", "measured on different data: A on 4 units with gold g", 10,
+          &gsa_task_text_classification },
         { NULL, "g", "1 to 10000000", 0, &gsa_task_text_classification },
-        { NULL, "g", "task text_classification and of task sentence_pairs", 10, &gsa_task_sentence_pairs },
+        { NULL, "g", "task text_classification and of task sentence_pairs", 10,
+          &gsa_task_sentence_pairs },
     };
     gsa_score unit[UNITS] = { right(1), right(0), right(1), right(1) };
-    gsa_outcomes a = { .task = &gsa_task_text_classification, .units = UNITS, .unit = unit, .gold = "g" }, b = a;
-    const gsa_compare_options options = { .metric = wrong[_i].metric, .samples = wrong[_i].samples };
+    gsa_outcomes a = { .task = &gsa_task_text_classification,
+                       .units = UNITS,
+                       .unit = unit,
+                       .gold = "g" },
+                 b = a;
+    const gsa_compare_options options = { .metric = wrong[_i].metric,
+                                          .samples = wrong[_i].samples };
     gsa_compared c;
     gsa_error error = { 0 };
     b.task = wrong[_i].task;
     snprintf(b.gold, sizeof b.gold, "%s", wrong[_i].gold);
-    ck_assert_int_eq(gsa_compare_pairs(NULL, &options, &(gsa_pair){ .a = &a, .b = &b }, 1, &c, &error), GSA_ERR_ARGUMENT);
+    ck_assert_int_eq(
+        gsa_compare_pairs(NULL, &options, &(gsa_pair){ .a = &a, .b = &b }, 1, &c, &error),
+        GSA_ERR_ARGUMENT);
     ck_assert_msg(strstr(error.text, wrong[_i].says) != NULL, "%s", error.text);
 }
 END_TEST
 
-/* ---- files ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- files --------------------------------------------------------------------------------- */
 
 #define GOLD "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-#define HEADER(split, units)                                                                                                \
-    "{\"outcomes\": 1, \"split\": \"" split                                                                                 \
-    "\", \"task\": \"text_classification\", \"metric\": \"accuracy\", \"seed\": 3, \"units\": " units ", \"gold\": \"" GOLD \
+#define HEADER(split, units)                                                                       \
+    "{\"outcomes\": 1, \"split\": \"" split "\", \"task\": \"text_classification\", \"metric\": "  \
+    "\"accuracy\", \"seed\": 3, \"units\": " units ", \"gold\": \"" GOLD                           \
     "\", \"signature\": \"s\"}\n"
 #define YES "[0.5,1,1,1,0,0,0]\n"
 #define NO  "[1.5,0,1,1,0,0,0]\n"
@@ -262,18 +303,21 @@ START_TEST(a_file_and_back)
     gsa_scratch_open(&s);
     put(&s, "a.jsonl", HEADER("dev", "2") YES NO HEADER("test", "1") NO);
     for (int i = 0; i < 2; i++)
-        ck_assert_msg(gsa_outcomes_read(gsa_system_default(), gsa_scratch_path(&s, "a.jsonl"), GSA_SPLIT_DEV + i, &both[i],
-                                        &error) == GSA_OK,
+        ck_assert_msg(gsa_outcomes_read(gsa_system_default(), gsa_scratch_path(&s, "a.jsonl"),
+                                        GSA_SPLIT_DEV + i, &both[i], &error) == GSA_OK,
                       "%s", error.text);
-    ck_assert(both[0].units == 2 && both[1].units == 1 && both[0].seed == 3 && strcmp(both[1].gold, GOLD) == 0);
-    ck_assert(both[0].unit[0].right == 1 && both[0].unit[1].loss == 1.5 && both[1].unit[0].right == 0);
+    ck_assert(both[0].units == 2 && both[1].units == 1 && both[0].seed == 3 &&
+              strcmp(both[1].gold, GOLD) == 0);
+    ck_assert(both[0].unit[0].right == 1 && both[0].unit[1].loss == 1.5 &&
+              both[1].unit[0].right == 0);
     ck_assert_int_eq(gsa_outcomes_save(both, gsa_scratch_path(&s, "b.jsonl"), NULL), GSA_OK);
     char *a = whole(gsa_scratch_path(&s, "a.jsonl")), *b = whole(gsa_scratch_path(&s, "b.jsonl"));
     ck_assert_str_eq(a, b);
     free(a);
     free(b);
     put(&s, "dev.jsonl", HEADER("dev", "1") YES);
-    ck_assert_int_eq(gsa_outcomes_read(gsa_system_default(), gsa_scratch_path(&s, "dev.jsonl"), GSA_SPLIT_TEST, &read, NULL),
+    ck_assert_int_eq(gsa_outcomes_read(gsa_system_default(), gsa_scratch_path(&s, "dev.jsonl"),
+                                       GSA_SPLIT_TEST, &read, NULL),
                      GSA_OK);
     ck_assert(read.units == 0);
     for (int i = 0; i < 2; i++) gsa_outcomes_release(&both[i]);
@@ -292,11 +336,13 @@ static const struct {
     { HEADER("dev", "2") YES, ": 1 units are missing at the end" },
     { HEADER("dev", "1") YES YES, ":3: expected a header" },
     { HEADER("dev", "1") "[1,2]\n", ":2: expected 7 numbers" },
-    { HEADER("dev", "1") "[0.5,1,1.5,1,0,0,0]\n", ":2: expected 7 numbers in brackets, the last 5 whole" },
+    { HEADER("dev", "1") "[0.5,1,1.5,1,0,0,0]\n",
+      ":2: expected 7 numbers in brackets, the last 5 whole" },
     { HEADER("dev", "0"), ":1: no header of outcomes" },
     { HEADER("dev", "99999999"), ":1: no header of outcomes" },
     { HEADER("dev", "1") YES HEADER("dev", "1") YES, ":3: the split stands here a second time" },
-    { "{\"outcomes\": 1, \"split\": \"dev\", \"task\": \"juggling\", \"units\": 1}\n", ":1: the task is none" },
+    { "{\"outcomes\": 1, \"split\": \"dev\", \"task\": \"juggling\", \"units\": 1}\n",
+      ":1: the task is none" },
 };
 
 START_TEST(bad_outcomes)
@@ -306,16 +352,16 @@ START_TEST(bad_outcomes)
     gsa_error error = { 0 };
     gsa_scratch_open(&s);
     put(&s, "bad.jsonl", bad_files[_i].text);
-    ck_assert_int_eq(
-        gsa_outcomes_read(gsa_system_default(), gsa_scratch_path(&s, "bad.jsonl"), GSA_SPLIT_DEV, &read, &error),
-        GSA_ERR_FORMAT);
+    ck_assert_int_eq(gsa_outcomes_read(gsa_system_default(), gsa_scratch_path(&s, "bad.jsonl"),
+                                       GSA_SPLIT_DEV, &read, &error),
+                     GSA_ERR_FORMAT);
     ck_assert_msg(strstr(error.text, bad_files[_i].says) != NULL, "%s", error.text);
     gsa_scratch_close(&s);
 }
 END_TEST
 
-static gsa_status folders(const gsa_scratch *s, const char *a, const char *b, const char *split, int *there, gsa_compared *c,
-                          gsa_error *error)
+static gsa_status folders(const gsa_scratch *s, const char *a, const char *b, const char *split,
+                          int *there, gsa_compared *c, gsa_error *error)
 {
     const gsa_compare_options options = { .samples = 200, .seed = 1 };
     char path[2][300];
@@ -338,17 +384,20 @@ START_TEST(folders_of_runs)
             snprintf(path, sizeof path, "a/domain-%d/%s/outcomes.jsonl", domain, runs_of_a[i]);
             put(&s, path, HEADER("dev", "2") YES YES);
             snprintf(path, sizeof path, "b/domain-%d/%s/outcomes.jsonl", domain, runs_of_a[i]);
-            if (domain == 0 || i == 0) put(&s, path, domain ? HEADER("dev", "2") NO YES : HEADER("dev", "2") NO NO);
+            if (domain == 0 || i == 0)
+                put(&s, path, domain ? HEADER("dev", "2") NO YES : HEADER("dev", "2") NO NO);
         }
     put(&s, "a/results.jsonl", "");
     put(&s, "a/domain-0/seed-3/log.jsonl", ""); /* a run that goes on still */
     ck_assert_int_eq(folders(&s, "a", "b", "dev", &there, &c, &error), GSA_ERR_ARGUMENT);
-    ck_assert_msg(strstr(error.text, "of 6 runs in '") && strstr(error.text, ", 2 have no partner in '") &&
+    ck_assert_msg(strstr(error.text, "of 6 runs in '") &&
+                      strstr(error.text, ", 2 have no partner in '") &&
                       strstr(error.text, "/b': domain-1/seed-10, domain-1/seed-2"),
                   "%s", error.text);
     ck_assert_int_eq(folders(&s, "b", "a", "dev", &there, &c, &error), GSA_ERR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.text, "of 6 runs in '"));
-    ck_assert_msg(folders(&s, "a/domain-0", "b/domain-0", "dev", &there, &c, &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(folders(&s, "a/domain-0", "b/domain-0", "dev", &there, &c, &error) == GSA_OK,
+                  "%s", error.text);
     ck_assert(there && c.pairs == 3 && c.difference == 1 && c.better == 3 && c.units == 2);
     /* domains weigh alike: (1 + 0.5) / 2 */
     put(&s, "b/domain-1/seed-2/outcomes.jsonl", HEADER("dev", "2") NO YES);
@@ -356,12 +405,14 @@ START_TEST(folders_of_runs)
     ck_assert_int_eq(folders(&s, "a", "b", "dev", &there, &c, &error), GSA_OK);
     ck_assert_double_eq_tol(c.difference, 0.75, 1e-12);
     ck_assert(c.units == 4 && c.pairs == 6);
-    ck_assert_int_eq(folders(&s, "a/domain-0/seed-1", "b/domain-1/seed-2", "dev", &there, &c, &error),
-                     GSA_OK); /* one and one */
+    ck_assert_int_eq(
+        folders(&s, "a/domain-0/seed-1", "b/domain-1/seed-2", "dev", &there, &c, &error),
+        GSA_OK); /* one and one */
     ck_assert_double_eq_tol(c.difference, 0.5, 1e-12);
     ck_assert_int_eq(folders(&s, "a", "b", "test", &there, &c, &error), GSA_OK);
     ck_assert_int_eq(there, 0);
-    ck_assert_int_eq(folders(&s, "a/domain-0/seed-3", "b", "dev", &there, &c, &error), GSA_ERR_ARGUMENT);
+    ck_assert_int_eq(folders(&s, "a/domain-0/seed-3", "b", "dev", &there, &c, &error),
+                     GSA_ERR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.text, "holds no finished run with outcomes.jsonl"));
     ck_assert_int_eq(folders(&s, "nothing", "b", "dev", &there, &c, &error), GSA_ERR_IO);
     gsa_scratch_close(&s);
@@ -371,10 +422,13 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test bootstrap[] = { GSA_LOOP(all_resamples, GSA_COUNT(exact)),
-                                          GSA_LOOP(swapped_equal_and_reordered, GSA_COUNT(exact)), GSA_TEST(many_units),
+                                          GSA_LOOP(swapped_equal_and_reordered, GSA_COUNT(exact)),
+                                          GSA_TEST(many_units),
                                           GSA_LOOP(what_cannot_be_compared, 4) };
-    static const gsa_test files[] = { GSA_TEST(a_file_and_back), GSA_LOOP(bad_outcomes, GSA_COUNT(bad_files)),
+    static const gsa_test files[] = { GSA_TEST(a_file_and_back),
+                                      GSA_LOOP(bad_outcomes, GSA_COUNT(bad_files)),
                                       GSA_TEST(folders_of_runs) };
-    static const gsa_case cases[] = { GSA_CASE("bootstrap", bootstrap, 60), GSA_CASE("files", files, 20) };
+    static const gsa_case cases[] = { GSA_CASE("bootstrap", bootstrap, 60),
+                                      GSA_CASE("files", files, 20) };
     return gsa_run_suite("compare", cases, GSA_COUNT(cases), argc, argv);
 }

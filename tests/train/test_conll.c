@@ -39,7 +39,8 @@ static void show(const gsa_conll *conll, char *out)
                            t == 0                  ? ""
                            : t == conll->offset[s] ? "|"
                                                    : " ",
-                           (int)conll->word[t].bytes, conll->word[t].at, (int)conll->tag[t].bytes, conll->tag[t].at);
+                           (int)conll->word[t].bytes, conll->word[t].at, (int)conll->tag[t].bytes,
+                           conll->tag[t].at);
 }
 
 #define U(id, form, upos) id "\t" form "\tlemma\t" upos "\tXPOS\t_\t0\troot\t_\t_\n"
@@ -54,7 +55,10 @@ static const struct {
       { 0 } },
     { "EU NNP I-NP I-ORG\n\n", "EU/NNP", GSA_CONLL_COLUMNS, { .tag = 2 } },
     { "EU NNP I-NP I-ORG\n\n", "NNP/I-NP", GSA_CONLL_COLUMNS, { .word = -3, .tag = -2 } },
-    { "-DOCSTART- -X- O O\n\na b c O\n-DOCSTART- -X- O\nd e f B\n", "a/O|d/B", GSA_CONLL_COLUMNS, { 0 } },
+    { "-DOCSTART- -X- O O\n\na b c O\n-DOCSTART- -X- O\nd e f B\n",
+      "a/O|d/B",
+      GSA_CONLL_COLUMNS,
+      { 0 } },
     { "\xef\xbb\xbf"
       "a O\r\nb B-X\r\n\r\nc O",
       "a/O b/B-X|c/O",
@@ -78,8 +82,8 @@ static const struct {
       GSA_CONLL_COLUMNS,
       { 0 } },
     { "# # O\n", "#/O", GSA_CONLL_COLUMNS, { .format = GSA_CONLL_COLUMNS } },
-    { "# newdoc\n# text = ab\n" U("1", "a", "DET") U("2-3", "bc", "_") U("2", "b", "NOUN") U("3", "c", "VERB")
-          U("3.1", "x", "_") "\n#\n" U("1", "d", "ADV"),
+    { "# newdoc\n# text = ab\n" U("1", "a", "DET") U("2-3", "bc", "_") U("2", "b", "NOUN")
+          U("3", "c", "VERB") U("3.1", "x", "_") "\n#\n" U("1", "d", "ADV"),
       "a/DET b/NOUN c/VERB|d/ADV",
       GSA_CONLL_U,
       { 0 } },
@@ -90,7 +94,10 @@ static const struct {
       "\xe9\xab\x98/B-NAME \xe5\x8b\x87/E-NAME|\xef\xbc\x9a/O",
       GSA_CONLL_CHARS,
       { .format = GSA_CONLL_CHARS } },
-    { "  O\na b O\n\xe3\x80\x80 O\n", " /O a b/O \xe3\x80\x80/O", GSA_CONLL_CHARS, { .format = GSA_CONLL_CHARS } },
+    { "  O\na b O\n\xe3\x80\x80 O\n",
+      " /O a b/O \xe3\x80\x80/O",
+      GSA_CONLL_CHARS,
+      { .format = GSA_CONLL_CHARS } },
     { "caf\xe9 O\n\xdf\xff B\n",
       "caf\xc3\xa9/O \xc3\x9f\xc3\xbf/B",
       GSA_CONLL_COLUMNS,
@@ -98,7 +105,10 @@ static const struct {
     { "a\nb\n\nc\n", "a/ b/|c/", GSA_CONLL_COLUMNS, { .untagged = 1 } },
     { "a O\nb B\n\nc O\n", "a/ b/|c/", GSA_CONLL_COLUMNS, { .untagged = 1 } },
     { "ab\n c\n", "ab/  c/", GSA_CONLL_CHARS, { .untagged = 1, .format = GSA_CONLL_CHARS } },
-    { "a B-X\n  O\nb\n", "a/  / b/", GSA_CONLL_CHARS, { .untagged = 1, .format = GSA_CONLL_CHARS } },
+    { "a B-X\n  O\nb\n",
+      "a/  / b/",
+      GSA_CONLL_CHARS,
+      { .untagged = 1, .format = GSA_CONLL_CHARS } },
     { "", "", GSA_CONLL_AUTO, { .untagged = 1 } },
 };
 
@@ -106,7 +116,8 @@ START_TEST(good_files)
 {
     fixture f;
     char shown[512];
-    const gsa_status status = read_bytes(&f, NULL, good[_i].bytes, (int64_t)strlen(good[_i].bytes), good[_i].options);
+    const gsa_status status =
+        read_bytes(&f, NULL, good[_i].bytes, (int64_t)strlen(good[_i].bytes), good[_i].options);
     ck_assert_msg(status == GSA_OK, "%s", f.error.text);
     show(&f.conll, shown);
     ck_assert_str_eq(shown, good[_i].expected);
@@ -132,7 +143,8 @@ static const struct {
     { "a O\n", "c.txt:1: the line has 2 columns, but the token is column -3", { .word = -3 } },
     { "a\nb\n", "c.txt:1: the line has 1 column, but the tag is column 2", { .tag = 2 } },
     { "a O\ncaf\xe9 O\n",
-      "c.txt:2: invalid UTF-8 at byte 4 of the line (0xe9): data.encoding = cp1252 (or latin1, or mixed) reads a file that "
+      "c.txt:2: invalid UTF-8 at byte 4 of the line (0xe9): data.encoding = cp1252 (or latin1, or "
+      "mixed) reads a file that "
       "is not UTF-8",
       { 0 } },
     { "a O\n\xc0\xaf O\n", "c.txt:2: invalid UTF-8 at byte 1 of the line (0xc0)", { 0 } },
@@ -146,7 +158,8 @@ static const struct {
       { .encoding = GSA_ENCODING_LATIN1 } },
     { "\xef\xbb\xbf"
       "a O\n",
-      "c.txt:1: the file starts with the byte order mark of UTF-8: read it with data.encoding = utf8",
+      "c.txt:1: the file starts with the byte order mark of UTF-8: read it with data.encoding = "
+      "utf8",
       { .encoding = GSA_ENCODING_LATIN1 } },
     { "a O\n\xef\xbb\xbf"
       "b O\n",
@@ -155,28 +168,43 @@ static const struct {
     { "a O\nb\x01 O\n", "c.txt:2: the token 'b\\x01' holds a control character", { 0 } },
     { "a O\nb O\x7f\n", "c.txt:2: the tag 'O\\x7f' holds a control character", { 0 } },
     { "a O\rb O\n", "c.txt:1: the token", { .word = 2 } }, /* a lone CR ends no line */
-    { U("1", "a", "X") "2\tb\tX\n", "c.txt:2: the line has 3 columns between tabs, CoNLL-U has 10", { 0 } },
+    { U("1", "a", "X") "2\tb\tX\n",
+      "c.txt:2: the line has 3 columns between tabs, CoNLL-U has 10",
+      { 0 } },
     { U("1", "a", "X") U("3", "b", "X"), "c.txt:2: the token's number is 3, expected 2", { 0 } },
     { U("1", "a", "X") U("1", "b", "X"), "c.txt:2: the token's number is 1, expected 2", { 0 } },
-    { U("1", "a", "X") "\n" U("2", "b", "X"), "c.txt:3: the token's number is 2, expected 1", { 0 } },
-    { U("1", "a", "X") U("two", "b", "X"), "c.txt:2: the number 'two' is none: expected 3, 3-4 or 3.1", { 0 } },
+    { U("1", "a", "X") "\n" U("2", "b", "X"),
+      "c.txt:3: the token's number is 2, expected 1",
+      { 0 } },
+    { U("1", "a", "X") U("two", "b", "X"),
+      "c.txt:2: the number 'two' is none: expected 3, 3-4 or 3.1",
+      { 0 } },
     { U("1", "a", "X") U("3-2", "b", "X"), "c.txt:2: the number '3-2' is none", { 0 } },
     { U("1", "a", "X") U("2-", "b", "X"), "c.txt:2: the number '2-' is none", { 0 } },
-    { U("1", "a", "X") U("9999999999", "b", "X"), "c.txt:2: the number '9999999999' is none", { 0 } },
+    { U("1", "a", "X") U("9999999999", "b", "X"),
+      "c.txt:2: the number '9999999999' is none",
+      { 0 } },
     { U("1", "a", "X") U("", "b", "X"), "c.txt:2: the number '' is none", { 0 } },
     { U("1", "", "X"), "c.txt:1: column 2, the token, is empty", { 0 } },
     { "# c\na b\n", "c.txt:2: the line has 1 column between tabs, CoNLL-U has 10", { 0 } },
-    { "a O\nb\n", "c.txt:2: the line has no blank, expected: token, one blank or tab, tag", { .format = GSA_CONLL_CHARS } },
+    { "a O\nb\n",
+      "c.txt:2: the line has no blank, expected: token, one blank or tab, tag",
+      { .format = GSA_CONLL_CHARS } },
     { "a O\n O\n", "c.txt:2: the token is empty", { .format = GSA_CONLL_CHARS } },
-    { "a O\n\t\tO\n", "c.txt:2: the token '\\x09' holds a control character", { .format = GSA_CONLL_CHARS } },
+    { "a O\n\t\tO\n",
+      "c.txt:2: the token '\\x09' holds a control character",
+      { .format = GSA_CONLL_CHARS } },
     { "a O\nb \n", "c.txt:2: the line ends with a blank", { .format = GSA_CONLL_CHARS } },
 };
 
 START_TEST(bad_files)
 {
     fixture f;
-    ck_assert_int_eq(read_bytes(&f, NULL, bad[_i].bytes, (int64_t)strlen(bad[_i].bytes), bad[_i].options), GSA_ERR_FORMAT);
-    ck_assert_msg(strstr(f.error.text, bad[_i].expected) != NULL, "'%s' lacks '%s'", f.error.text, bad[_i].expected);
+    ck_assert_int_eq(
+        read_bytes(&f, NULL, bad[_i].bytes, (int64_t)strlen(bad[_i].bytes), bad[_i].options),
+        GSA_ERR_FORMAT);
+    ck_assert_msg(strstr(f.error.text, bad[_i].expected) != NULL, "'%s' lacks '%s'", f.error.text,
+                  bad[_i].expected);
     ck_assert_ptr_null(f.conll.word);
     done(&f);
 }
@@ -185,8 +213,10 @@ END_TEST
 START_TEST(nul_and_absent_files)
 {
     fixture f;
-    ck_assert_int_eq(read_bytes(&f, NULL, "a O\nb\0 O\n", 9, (gsa_conll_options){ 0 }), GSA_ERR_FORMAT);
-    ck_assert_msg(strstr(f.error.text, "c.txt:2: the line holds a NUL byte") != NULL, "%s", f.error.text);
+    ck_assert_int_eq(read_bytes(&f, NULL, "a O\nb\0 O\n", 9, (gsa_conll_options){ 0 }),
+                     GSA_ERR_FORMAT);
+    ck_assert_msg(strstr(f.error.text, "c.txt:2: the line holds a NUL byte") != NULL, "%s",
+                  f.error.text);
     const gsa_conll_options plain = { 0 };
     const char *path = gsa_scratch_path(&f.scratch, "absent");
     ck_assert_int_eq(gsa_conll_read(NULL, path, &plain, &f.conll, &f.error), GSA_ERR_IO);
@@ -199,8 +229,10 @@ START_TEST(lines_are_kept)
 {
     fixture f;
     const char *bytes = "-DOCSTART- O\n\na O\nb O\n\n\nc O\n";
-    ck_assert_int_eq(read_bytes(&f, NULL, bytes, (int64_t)strlen(bytes), (gsa_conll_options){ 0 }), GSA_OK);
-    ck_assert(f.conll.tokens == 3 && f.conll.sentences == 2 && f.conll.longest == 2 && f.conll.columns == 2);
+    ck_assert_int_eq(read_bytes(&f, NULL, bytes, (int64_t)strlen(bytes), (gsa_conll_options){ 0 }),
+                     GSA_OK);
+    ck_assert(f.conll.tokens == 3 && f.conll.sentences == 2 && f.conll.longest == 2 &&
+              f.conll.columns == 2);
     ck_assert(f.conll.line[0] == 3 && f.conll.line[1] == 4 && f.conll.line[2] == 7);
     done(&f);
 }
@@ -225,7 +257,7 @@ START_TEST(large_files)
 }
 END_TEST
 
-/* ---- faults ------------------------------------------------------------------------------------------------------------ */
+/* ---- faults -------------------------------------------------------------------------------- */
 
 typedef struct attempt {
     const char *path;
@@ -266,9 +298,10 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test read[] = { GSA_LOOP(good_files, GSA_COUNT(good)), GSA_TEST(lines_are_kept),
-                                     GSA_TEST(large_files) };
-    static const gsa_test refused[] = { GSA_LOOP(bad_files, GSA_COUNT(bad)), GSA_TEST(nul_and_absent_files),
+    static const gsa_test read[] = { GSA_LOOP(good_files, GSA_COUNT(good)),
+                                     GSA_TEST(lines_are_kept), GSA_TEST(large_files) };
+    static const gsa_test refused[] = { GSA_LOOP(bad_files, GSA_COUNT(bad)),
+                                        GSA_TEST(nul_and_absent_files),
                                         GSA_TEST(every_fault_is_a_status) };
     static const gsa_case cases[] = { GSA_CASE("good", read, 30), GSA_CASE("bad", refused, 30) };
     return gsa_run_suite("conll", cases, GSA_COUNT(cases), argc, argv);

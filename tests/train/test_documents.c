@@ -1,5 +1,5 @@
-/* Translation of documents: sections and labels, what reaches what, translations that stand on those before them, and a language in which
- * a word means what the sentence before it says. */
+/* Translation of documents: sections and labels, what reaches what, translations that stand on
+ * those before them, and a language in which a word means what the sentence before it says. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,14 +13,17 @@
 
 static const char recipe[] =
     "[task]\nname = translation\n"
-    "[model]\nencoder = full\ndecoder = full:causal=1+cross:align=1\nhidden = 8\nheads = 2\nffn = 8\nposition = sinusoid\n"
+    "[model]\nencoder = full\ndecoder = full:causal=1+cross:align=1\nhidden = 8\nheads = 2\nffn = "
+    "8\nposition = sinusoid\n"
     "tied = 1\nactivation = tanh\ndropout_input = 0.1\ndropout_hidden = 0.1\ndropout_head = 0.2\n"
-    "[train]\nseed = 5\nepochs = 3\nbatch = 4\naccumulate = 2\nbucket = 2\nlr = 0.01\nlabel_smoothing = 0.1\n"
+    "[train]\nseed = 5\nepochs = 3\nbatch = 4\naccumulate = 2\nbucket = 2\nlr = "
+    "0.01\nlabel_smoothing = 0.1\n"
     "report_every = 1\nkeep = 1\n"
     "[data]\ndocuments = 1\nprevious = 2\n";
 
 /* Three documents, of 4, 1 and 3 sentences; lines 1, 6, 7 and 9 lie between them. */
-static const char some[] = "\na b\tx\nc\ty z\nd e f\tw\na c\tz z\n\n\nb\tx y z w\n\nf\tw w\ne d\tx\nc b a\ty\n";
+static const char some[] =
+    "\na b\tx\nc\ty z\nd e f\tw\na c\tz z\n\n\nb\tx y z w\n\nf\tw w\ne d\tx\nc b a\ty\n";
 
 static void open_data(rig *r, const char *text, int real)
 {
@@ -59,10 +62,12 @@ static void open_session(rig *r, gsa_session *s, const char *const *more, int co
 static void fill(gsa_session *s, const int64_t *example, int32_t count)
 {
     gsa_error error;
-    ck_assert_msg(s->task->fill(s->self, GSA_SPLIT_TRAIN, example, count, &s->batch, &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(s->task->fill(s->self, GSA_SPLIT_TRAIN, example, count, &s->batch, &error) ==
+                      GSA_OK,
+                  "%s", error.text);
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- rows ---------------------------------------------------------------------------------- */
 
 /* The word of an id: "<" begins a target, "/" ends a sentence. */
 static gsa_slice word_of(const gsa_session *s, int32_t id)
@@ -83,7 +88,8 @@ static void show(const gsa_session *s, int sequence, char *out, size_t size)
     out[0] = 0;
     for (int32_t i = 0; i < of->length[0]; i++) {
         const gsa_slice word = word_of(s, of->id[i]);
-        used += (size_t)snprintf(out + used, size - used, "%s%.*s%d", i ? " " : "", (int)word.bytes, word.at, of->group[i]);
+        used += (size_t)snprintf(out + used, size - used, "%s%.*s%d", i ? " " : "", (int)word.bytes,
+                                 word.at, of->group[i]);
     }
 }
 
@@ -93,9 +99,10 @@ static void show_labels(const gsa_session *s, char *out, size_t size)
     const gsa_minibatch *b = &s->batch;
     size_t used = 0;
     for (int64_t i = 0; i < b->targets; i++) {
-        const gsa_slice from = word_of(s, b->sequence[1].id[b->pick[i]]), to = word_of(s, b->label[i] + 1);
-        used += (size_t)snprintf(out + used, size - used, "%s%.*s:%.*s", i ? " " : "", (int)from.bytes, from.at,
-                                 (int)to.bytes, to.at);
+        const gsa_slice from = word_of(s, b->sequence[1].id[b->pick[i]]),
+                        to = word_of(s, b->label[i] + 1);
+        used += (size_t)snprintf(out + used, size - used, "%s%.*s:%.*s", i ? " " : "",
+                                 (int)from.bytes, from.at, (int)to.bytes, to.at);
     }
 }
 
@@ -104,25 +111,45 @@ static const struct {
     const char *source, *target, *label, *set[2];
 } rows[] = {
     { 0, "a0 b0 /0", "<0 x0", "<:x x:/", { "data.previous=2", "data.max_length=0" } },
-    { 1, "a0 b0 /0 c1 /1", "<0 x0 /1 y1 z1", "/:y y:z z:/", { "data.previous=2", "data.max_length=0" } },
+    { 1,
+      "a0 b0 /0 c1 /1",
+      "<0 x0 /1 y1 z1",
+      "/:y y:z z:/",
+      { "data.previous=2", "data.max_length=0" } },
     { 3,
       "c0 /0 d1 e1 f1 /1 a2 c2 /2",
       "<0 y0 z0 /1 w1 /2 z2 z2",
       "/:z z:z z:/",
       { "data.previous=2", "data.max_length=0" } },
-    { 3, "d0 e0 f0 /0 a1 c1 /1", "<0 w0 /1 z1 z1", "/:z z:z z:/", { "data.previous=1", "data.max_length=0" } },
+    { 3,
+      "d0 e0 f0 /0 a1 c1 /1",
+      "<0 w0 /1 z1 z1",
+      "/:z z:z z:/",
+      { "data.previous=1", "data.max_length=0" } },
     { 3, "a0 c0 /0", "<0 z0 z0", "<:z z:z z:/", { "data.previous=0", "data.max_length=0" } },
     /* four tokens of d e f are enough; the two of c and five are not */
-    { 3, "d0 e0 f0 /0 a1 c1 /1", "<0 w0 /1 z1 z1", "/:z z:z z:/", { "data.previous=9", "data.previous_tokens=4" } },
+    { 3,
+      "d0 e0 f0 /0 a1 c1 /1",
+      "<0 w0 /1 z1 z1",
+      "/:z z:z z:/",
+      { "data.previous=9", "data.previous_tokens=4" } },
     { 3,
       "c0 /0 d1 e1 f1 /1 a2 c2 /2",
       "<0 y0 z0 /1 w1 /2 z2 z2",
       "/:z z:z z:/",
       { "data.previous=9", "data.previous_tokens=5" } },
-    { 4, "b0 /0", "<0 x0 y0 z0 w0", "<:x x:y y:z z:w w:/", { "data.previous=2", "data.max_length=0" } },
+    { 4,
+      "b0 /0",
+      "<0 x0 y0 z0 w0",
+      "<:x x:y y:z z:w w:/",
+      { "data.previous=2", "data.max_length=0" } },
     /* d e f is left out, and what follows it stands alone; b and c b a, too */
     { 2, "a0 c0 /0", "<0 z0 z0", "<:z z:z z:/", { "data.previous=2", "data.max_length=2" } },
-    { 4, "f0 /0 e1 d1 /1", "<0 w0 w0 /1 x1", "/:x x:/", { "data.previous=2", "data.max_length=2" } },
+    { 4,
+      "f0 /0 e1 d1 /1",
+      "<0 w0 w0 /1 x1",
+      "/:x x:/",
+      { "data.previous=2", "data.max_length=2" } },
 };
 
 START_TEST(sections_and_labels)
@@ -149,7 +176,8 @@ END_TEST
 START_TEST(targets_count_once)
 {
     static const int64_t all[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
-    static const char *const contexts[] = { "data.previous=0", "data.previous=1", "data.previous=7" };
+    static const char *const contexts[] = { "data.previous=0", "data.previous=1",
+                                            "data.previous=7" };
     double loss[2];
     for (int c = 0; c < 3; c++) {
         rig r;
@@ -157,7 +185,8 @@ START_TEST(targets_count_once)
         gsa_score score, unit[8] = { { 0 } };
         open_data(&r, some, GSA_F64);
         open_session(&r, &s, &contexts[c], 1);
-        ck_assert_ptr_nonnull(strstr(r.messages, "8 pairs in 3 documents, 15 and 14 tokens, the longest sentence 4"));
+        ck_assert_ptr_nonnull(
+            strstr(r.messages, "8 pairs in 3 documents, 15 and 14 tokens, the longest sentence 4"));
         ck_assert_int_eq(s.task->examples(s.self, GSA_SPLIT_TRAIN), 8);
         ck_assert_int_eq(s.task->targets(s.self, GSA_SPLIT_TRAIN, all, 8), 22);
         fill(&s, all, 8);
@@ -167,7 +196,9 @@ START_TEST(targets_count_once)
         ck_assert_int_eq(score.examples, 8);
         ck_assert_int_eq(unit[4].targets, 5);
         if (c == 0) loss[0] = unit[0].loss + unit[4].loss + unit[5].loss;
-        else loss[1] = unit[0].loss + unit[4].loss + unit[5].loss; /* the first of a document have no context */
+        else
+            loss[1] = unit[0].loss + unit[4].loss +
+                      unit[5].loss; /* the first of a document have no context */
         if (c > 0) ck_assert_double_eq_tol(loss[0], loss[1], 1e-12);
         gsa_session_release(&s);
         rig_close(&r);
@@ -175,7 +206,7 @@ START_TEST(targets_count_once)
 }
 END_TEST
 
-/* ---- gradients ------------------------------------------------------------------------------------------------------------------- */
+/* ---- gradients ----------------------------------------------------------------------------- */
 
 static double loss_of(gsa_session *s, int backward)
 {
@@ -184,9 +215,12 @@ static double loss_of(gsa_session *s, int backward)
 }
 
 static const char *const models[][4] = {
-    { "model.tied=1", "model.encoder=full", "model.decoder=full:causal=1+cross:align=1", "model.head_hidden=8" },
-    { "model.tied=0", "model.encoder=bpt:k=1", "model.decoder=bpt:k=1:causal=1+cross:align=1*2", "model.head_hidden=0" },
-    { "model.tied=1", "model.encoder=star", "model.decoder=window:width=3:causal=1+cross*2", "data.bpe=2" },
+    { "model.tied=1", "model.encoder=full", "model.decoder=full:causal=1+cross:align=1",
+      "model.head_hidden=8" },
+    { "model.tied=0", "model.encoder=bpt:k=1", "model.decoder=bpt:k=1:causal=1+cross:align=1*2",
+      "model.head_hidden=0" },
+    { "model.tied=1", "model.encoder=star", "model.decoder=window:width=3:causal=1+cross*2",
+      "data.bpe=2" },
 };
 
 START_TEST(every_parameter_differentiates)
@@ -201,7 +235,8 @@ START_TEST(every_parameter_differentiates)
 }
 END_TEST
 
-/* Which words of the source the loss of one target row depends on: the rows of the embedding that have a gradient. */
+/* Which words of the source the loss of one target row depends on: the rows of the embedding that
+ * have a gradient. */
 static void reached(gsa_session *s, int64_t row, int *reaches)
 {
     gsa_parameter *p = gsa_input_embedding(s->model.input[0]);
@@ -211,23 +246,28 @@ static void reached(gsa_session *s, int64_t row, int *reaches)
     s->batch.targets = 1, s->batch.pick[0] = (int32_t)row;
     gsa_parameters_zero_gradients(s->model.parameters, NULL);
     gsa_tape_reset(s->model.tape, 1, 3, 4);
-    gsa_tensor *loss = gsa_learner_loss(&s->model, gsa_learner_forward(&s->model, &s->batch), &s->batch, 1);
+    gsa_tensor *loss =
+        gsa_learner_loss(&s->model, gsa_learner_forward(&s->model, &s->batch), &s->batch, 1);
     ck_assert_int_eq(gsa_tape_backward(s->model.tape, loss, &error), GSA_OK);
     gsa_tensor_read(s->backend, &p->value, 1, gradient, NULL);
     for (int64_t t = 0; t < source->tokens; t++) {
         reaches[t] = 0;
         for (int64_t c = 0; c < p->value.cols; c++)
-            reaches[t] |= gradient[source->id[t] * p->value.cols + c] != 0; /* exactly: nothing is added */
+            reaches[t] |=
+                gradient[source->id[t] * p->value.cols + c] != 0; /* exactly: nothing is added */
     }
     free(gradient);
 }
 
-/* One layer over an encoder that mixes no tokens: a target token reads its own sentence and no other, or with `cross` all of them. */
+/* One layer over an encoder that mixes no tokens: a target token reads its own sentence and no
+ * other, or with `cross` all of them. */
 START_TEST(a_target_token_reads_its_own_sentence)
 {
     static const char *const more[][4] = {
-        { "model.encoder=window:width=1", "model.decoder=full:causal=1+cross:align=1", "model.tied=0", "data.previous=3" },
-        { "model.encoder=window:width=1", "model.decoder=full:causal=1+cross", "model.tied=0", "data.previous=3" },
+        { "model.encoder=window:width=1", "model.decoder=full:causal=1+cross:align=1",
+          "model.tied=0", "data.previous=3" },
+        { "model.encoder=window:width=1", "model.decoder=full:causal=1+cross", "model.tied=0",
+          "data.previous=3" },
     };
     static const int64_t example = 2;
     rig r;
@@ -241,9 +281,10 @@ START_TEST(a_target_token_reads_its_own_sentence)
     for (int64_t row = 0; row < target->tokens; row++) {
         reached(&s, row, reaches);
         for (int64_t t = 0; t < source->tokens; t++) {
-            if (source->id[t] == s.model.plan.outputs) continue; /* </s>: the same row for all sentences */
-            ck_assert_msg(reaches[t] == (_i || source->group[t] == target->group[row]), "target %d, source %d", (int)row,
-                          (int)t);
+            if (source->id[t] == s.model.plan.outputs)
+                continue; /* </s>: the same row for all sentences */
+            ck_assert_msg(reaches[t] == (_i || source->group[t] == target->group[row]),
+                          "target %d, source %d", (int)row, (int)t);
         }
     }
     gsa_session_release(&s);
@@ -251,7 +292,7 @@ START_TEST(a_target_token_reads_its_own_sentence)
 }
 END_TEST
 
-/* ---- search ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- search -------------------------------------------------------------------------------- */
 
 enum { SEEDS = 4, SENTENCES = 8, LINES = 12, ROOM = 64 };
 
@@ -306,7 +347,8 @@ static void open_slow(slow *w, gsa_session *s, int width)
                                             .whole = 1,
                                             .longest = ROOM,
                                             .context = 8 * ROOM };
-    ck_assert_msg(gsa_translator_create(&s->model, &options, &w->t, &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(gsa_translator_create(&s->model, &options, &w->t, &error) == GSA_OK, "%s",
+                  error.text);
 }
 
 /* All sentences, each behind `previous` at most; how many came out as in `other`. */
@@ -316,7 +358,8 @@ static int slow_all(slow *w, const int *standing, int previous, const slow *othe
     for (int e = 0; e < SENTENCES; e++) {
         slow_sentence(w, e, standing[e] < previous ? standing[e] : previous);
         if (!other) continue;
-        same += w->made[e] == other->made[e] && memcmp(w->id[e], other->id[e], (size_t)w->made[e] * sizeof *w->id[e]) == 0;
+        same += w->made[e] == other->made[e] &&
+                memcmp(w->id[e], other->id[e], (size_t)w->made[e] * sizeof *w->id[e]) == 0;
     }
     return same;
 }
@@ -330,7 +373,8 @@ static int ids_of(const gsa_session *s, char *line, int32_t *id)
         for (int k = 0; k < 2; k++)
             for (int64_t t = 0; t < s->batch.sequence[k].tokens; t++) {
                 const gsa_slice text = s->batch.sequence[k].text[t];
-                if ((int64_t)strlen(word) == text.bytes && memcmp(word, text.at, (size_t)text.bytes) == 0)
+                if ((int64_t)strlen(word) == text.bytes &&
+                    memcmp(word, text.at, (size_t)text.bytes) == 0)
                     id[count] = s->batch.sequence[k].id[t];
             }
     }
@@ -338,15 +382,19 @@ static int ids_of(const gsa_session *s, char *line, int32_t *id)
 }
 
 /* What the task writes, line for line, of so many sentences at a time. */
-static void decode(rig *r, gsa_session *s, int32_t batch, gsa_decoded *decoded, char line[LINES][8 * ROOM])
+static void decode(rig *r, gsa_session *s, int32_t batch, gsa_decoded *decoded,
+                   char line[LINES][8 * ROOM])
 {
     char path[300];
     int64_t bytes;
     gsa_output *output;
     snprintf(path, sizeof path, "%s/out", r->scratch.folder);
     ck_assert_int_eq(gsa_output_open(gsa_system_default(), path, &output, &r->error), GSA_OK);
-    const gsa_decode_options options = { .split = GSA_SPLIT_TRAIN, .batch = batch, .output = output };
-    ck_assert_msg(s->task->decode_split(s->self, &s->model, &options, decoded, &r->error) == GSA_OK, "%s", r->error.text);
+    const gsa_decode_options options = { .split = GSA_SPLIT_TRAIN,
+                                         .batch = batch,
+                                         .output = output };
+    ck_assert_msg(s->task->decode_split(s->self, &s->model, &options, decoded, &r->error) == GSA_OK,
+                  "%s", r->error.text);
     ck_assert_int_eq(gsa_output_commit(output, &r->error), GSA_OK);
     char *all = gsa_get_file(path, &bytes), *at = all;
     for (int l = 0; l < LINES; l++) {
@@ -363,19 +411,20 @@ static const struct {
     const char *set[5];
     int width, previous;
 } searches[] = {
-    { { "model.encoder=full", "model.decoder=full:causal=1+cross:align=1*2", "model.embedding_std=2", "data.previous=2",
-        "decode.beam=1" },
+    { { "model.encoder=full", "model.decoder=full:causal=1+cross:align=1*2",
+        "model.embedding_std=2", "data.previous=2", "decode.beam=1" },
       1,
       2 },
-    { { "model.encoder=full", "model.decoder=full:causal=1+cross*2", "model.embedding_std=2", "data.previous=3",
-        "decode.beam=3" },
+    { { "model.encoder=full", "model.decoder=full:causal=1+cross*2", "model.embedding_std=2",
+        "data.previous=3", "decode.beam=3" },
       3,
       3 },
-    { { "model.encoder=bpt:k=1", "model.decoder=bpt:k=1:causal=1+cross:align=1*2", "model.tied=0", "model.embedding_std=3",
-        "decode.beam=2" },
+    { { "model.encoder=bpt:k=1", "model.decoder=bpt:k=1:causal=1+cross:align=1*2", "model.tied=0",
+        "model.embedding_std=3", "decode.beam=2" },
       2,
       2 },
-    { { "model.encoder=star", "model.decoder=window:width=3:causal=1+cross:align=1,strided:causal=1:stride=0+cross",
+    { { "model.encoder=star",
+        "model.decoder=window:width=3:causal=1+cross:align=1,strided:causal=1:stride=0+cross",
         "model.embedding_std=2", "data.previous=1", "decode.beam=2" },
       2,
       1 },
@@ -385,7 +434,8 @@ static const struct {
 static int check_search(int which, int number)
 {
     static const int64_t all[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
-    static const int line_of[] = { 1, 2, 3, 4, 7, 9, 10, 11 }, standing[] = { 0, 1, 2, 3, 0, 0, 1, 2 };
+    static const int line_of[] = { 1, 2, 3, 4, 7, 9, 10, 11 },
+                     standing[] = { 0, 1, 2, 3, 0, 0, 1, 2 };
     static const int32_t batches[] = { 1, 2, 3, 64 };
     char seed[32];
     const char *set[6];
@@ -437,11 +487,12 @@ START_TEST(translations_stand_on_those_before)
 }
 END_TEST
 
-/* Learned positions end: what was written may leave no room for all of the context, and the farthest sentences are left out. */
+/* Learned positions end: what was written may leave no room for all of the context, and the
+ * farthest sentences are left out. */
 START_TEST(positions_end)
 {
-    static const char *const more[] = { "model.position=learned", "model.position_max=40", "model.embedding_std=2",
-                                        "data.previous=3" };
+    static const char *const more[] = { "model.position=learned", "model.position_max=40",
+                                        "model.embedding_std=2", "data.previous=3" };
     static const int32_t batches[] = { 1, 3 };
     char line[2][LINES][8 * ROOM];
     rig r;
@@ -459,20 +510,23 @@ START_TEST(positions_end)
 }
 END_TEST
 
-/* ---- refusals ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- refusals ------------------------------------------------------------------------------ */
 
 static const struct {
     const char *set[3], *sentence;
 } refused[] = {
     { { "data.documents=0", "data.previous=1", "data.lower=0" },
-      "recipe.ini:5: [model] decoder = full:causal=1+cross:align=1 aligns sentences, of which there is one in an example: "
+      "recipe.ini:5: [model] decoder = full:causal=1+cross:align=1 aligns sentences, of which "
+      "there is one in an example: "
       "cross:align=1 is for data.documents = 1" },
     { { "data.documents=0", "model.decoder=full:causal=1+cross", "data.lower=0" },
-      "recipe.ini:27: [data] previous = 2: sentences have others before them with data.documents = 1 alone" },
+      "recipe.ini:27: [data] previous = 2: sentences have others before them with data.documents = "
+      "1 alone" },
     { { "data.documents=0", "model.decoder=full:causal=1+cross", "data.previous_tokens=7" },
       "--set data.previous_tokens: [data] previous_tokens = 7" },
     { { "model.position=learned", "model.position_max=8", "data.previous=3" },
-      "docs.tsv:4: the sentence and the 2 before it have 9 tokens with their ends, model.position_max is 8" },
+      "docs.tsv:4: the sentence and the 2 before it have 9 tokens with their ends, "
+      "model.position_max is 8" },
     { { "model.position=learned", "model.position_max=3", "data.previous=0" },
       "docs.tsv: a sentence has 4 tokens with its end, model.position_max is 3" },
     { { "data.max_length=1", "data.previous=1", "data.lower=0" }, NULL },
@@ -485,14 +539,14 @@ START_TEST(a_bad_recipe)
     open_data(&r, some, GSA_F32);
     const gsa_status status = try_session(&r, &s, refused[_i].set, 3);
     if (refused[_i].sentence)
-        ck_assert_msg(status != GSA_OK && strstr(r.error.text, refused[_i].sentence), "'%s' lacks '%s'", r.error.text,
-                      refused[_i].sentence);
+        ck_assert_msg(status != GSA_OK && strstr(r.error.text, refused[_i].sentence),
+                      "'%s' lacks '%s'", r.error.text, refused[_i].sentence);
     else ck_assert_ptr_nonnull(strstr(r.error.text, "docs.tsv: no pair is left to train on"));
     rig_close(&r);
 }
 END_TEST
 
-/* ---- runs -------------------------------------------------------------------------------------------------------------------------- */
+/* ---- runs ---------------------------------------------------------------------------------- */
 
 START_TEST(resumed_runs_have_the_same_bits)
 {
@@ -520,7 +574,8 @@ static uint32_t next(uint32_t *state)
     return *state = *state * 1664525u + 1013904223u, *state >> 16;
 }
 
-/* Documents of two sentences and one of three. "it" is what the sentence before it says: der behind a dog, die behind a cat. */
+/* Documents of two sentences and one of three. "it" is what the sentence before it says: der behind
+ * a dog, die behind a cat. */
 static void put_documents(rig *r, const char *name, int count, uint32_t seed)
 {
     static const char *const nouns[] = { "dog", "cat" }, *const german[] = { "hund", "katze" },
@@ -532,10 +587,12 @@ static void put_documents(rig *r, const char *name, int count, uint32_t seed)
     for (int d = 0; d < count; d++) {
         const uint32_t noun = next(&seed) % 2;
         uint32_t verb = next(&seed) % 4;
-        used += (size_t)sprintf(text + used, "the %s %s\t%s %s\n", nouns[noun], verbs[verb], german[noun], other[verb]);
+        used += (size_t)sprintf(text + used, "the %s %s\t%s %s\n", nouns[noun], verbs[verb],
+                                german[noun], other[verb]);
         for (uint32_t k = 0; k <= (uint32_t)(d % 3 == 0); k++) {
             verb = next(&seed) % 4;
-            used += (size_t)sprintf(text + used, "it %s\t%s %s\n", verbs[verb], articles[noun], other[verb]);
+            used += (size_t)sprintf(text + used, "it %s\t%s %s\n", verbs[verb], articles[noun],
+                                    other[verb]);
         }
         used += (size_t)sprintf(text + used, "\n");
     }
@@ -551,14 +608,17 @@ static double rightly_it(rig *r, const char *run)
     snprintf(model, sizeof model, "%s/%s", r->scratch.folder, run);
     snprintf(input, sizeof input, "%s/in", r->scratch.folder);
     snprintf(output, sizeof output, "%s/out", r->scratch.folder);
-    char *pairs = gsa_get_file(gsa_scratch_path(&r->scratch, "dev.docs"), &bytes), *source = calloc((size_t)bytes + 1, 1);
+    char *pairs = gsa_get_file(gsa_scratch_path(&r->scratch, "dev.docs"), &bytes),
+         *source = calloc((size_t)bytes + 1, 1);
     for (int64_t i = 0, on = 1; i < bytes; i++) {
         if (pairs[i] == '\t') on = 0;
         if (pairs[i] == '\n') on = 1;
         if (on) source[used++] = pairs[i];
     }
     gsa_put_file(input, source, used);
-    const gsa_apply_options options = { .model = model, .backend = r->backend, .input = input, .output = output };
+    const gsa_apply_options options = {
+        .model = model, .backend = r->backend, .input = input, .output = output
+    };
     ck_assert_msg(gsa_predict(NULL, &options, &r->error) == GSA_OK, "%s", r->error.text);
     char *written = gsa_get_file(output, &used), *line = written;
     int right = 0, all = 0;
@@ -569,7 +629,8 @@ static double rightly_it(rig *r, const char *run)
         if (!tab) ck_assert_int_eq(end - line, 0);
         else if (strncmp(pair, "it ", 3) == 0) {
             all++;
-            right += end - line == stop - tab - 1 && memcmp(line, tab + 1, (size_t)(end - line)) == 0;
+            right +=
+                end - line == stop - tab - 1 && memcmp(line, tab + 1, (size_t)(end - line)) == 0;
         }
         line = end + 1;
     }
@@ -591,10 +652,12 @@ static const struct {
 
 START_TEST(a_word_that_needs_its_context)
 {
-    static const char *const more[] = { "model.hidden=32",          "model.ffn=64",         "model.dropout_input=0",
-                                        "model.dropout_hidden=0",   "model.dropout_head=0", "model.input_scale=5.65",
-                                        "model.embedding_std=0.18", "train.batch=32",       "train.accumulate=1",
-                                        "train.lr=0.003",           "train.epochs=6",       "train.label_smoothing=0",
+    static const char *const more[] = { "model.hidden=32",          "model.ffn=64",
+                                        "model.dropout_input=0",    "model.dropout_hidden=0",
+                                        "model.dropout_head=0",     "model.input_scale=5.65",
+                                        "model.embedding_std=0.18", "train.batch=32",
+                                        "train.accumulate=1",       "train.lr=0.003",
+                                        "train.epochs=6",           "train.label_smoothing=0",
                                         "model.activation=relu",    "train.report_every=0" };
     rig r;
     open_data(&r, some, GSA_F32);
@@ -606,22 +669,27 @@ START_TEST(a_word_that_needs_its_context)
     rig_set(&r, needed[_i].previous);
     rig_train_ok(&r, "run");
     const double right = rightly_it(&r, "run");
-    ck_assert_msg(right >= needed[_i].low && right <= needed[_i].high, "%g of the lines are right", right);
+    ck_assert_msg(right >= needed[_i].low && right <= needed[_i].high, "%g of the lines are right",
+                  right);
     rig_close(&r);
 }
 END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test data[] = { GSA_LOOP(sections_and_labels, GSA_COUNT(rows)), GSA_TEST(targets_count_once),
+    static const gsa_test data[] = { GSA_LOOP(sections_and_labels, GSA_COUNT(rows)),
+                                     GSA_TEST(targets_count_once),
                                      GSA_LOOP(a_bad_recipe, GSA_COUNT(refused)) };
-    static const gsa_test gradients[] = { GSA_LOOP(every_parameter_differentiates, GSA_COUNT(models)),
+    static const gsa_test gradients[] = { GSA_LOOP(every_parameter_differentiates,
+                                                   GSA_COUNT(models)),
                                           GSA_LOOP(a_target_token_reads_its_own_sentence, 2) };
-    static const gsa_test search[] = { GSA_LOOP(translations_stand_on_those_before, GSA_COUNT(searches)),
-                                       GSA_TEST(positions_end) };
+    static const gsa_test search[] = {
+        GSA_LOOP(translations_stand_on_those_before, GSA_COUNT(searches)), GSA_TEST(positions_end)
+    };
     static const gsa_test runs[] = { GSA_TEST(resumed_runs_have_the_same_bits),
                                      GSA_LOOP(a_word_that_needs_its_context, GSA_COUNT(needed)) };
-    static const gsa_case cases[] = { GSA_CASE("data", data, 30), GSA_CASE("gradients", gradients, 60),
+    static const gsa_case cases[] = { GSA_CASE("data", data, 30),
+                                      GSA_CASE("gradients", gradients, 60),
                                       GSA_CASE("search", search, 60), GSA_CASE("runs", runs, 120) };
     return gsa_run_suite("documents", cases, GSA_COUNT(cases), argc, argv);
 }

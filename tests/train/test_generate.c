@@ -1,5 +1,5 @@
-/* What a language model expects next, token by token as by whole passes; beams as by slow re-computation and by looking at every
- * sequence there is; texts as they are written. */
+/* What a language model expects next, token by token as by whole passes; beams as by slow
+ * re-computation and by looking at every sequence there is; texts as they are written. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,11 +16,13 @@
 #include "train/decode/next.h"
 #include "train/decode/written.h"
 
-static const char recipe[] = "[task]\nname = language_modelling\n[data]\nwindow = 16\ntokens = chars\n"
-                             "[model]\nhidden = 12\nheads = 3\nffn = 10\nnorm = pre\nembedding = 12\nembedding_std = 1\n"
-                             "input_scale = 2\nhead_hidden = 0\ninit = normal\ninit_scale = 0.4\n"
-                             "[train]\nmax_steps = 3\nbatch = 2\n";
-static const char text[] = "the cat sat on the mat.\nthe dog ate the cat.\na rat sat on the dog and the mat.\n";
+static const char recipe[] =
+    "[task]\nname = language_modelling\n[data]\nwindow = 16\ntokens = chars\n"
+    "[model]\nhidden = 12\nheads = 3\nffn = 10\nnorm = pre\nembedding = 12\nembedding_std = 1\n"
+    "input_scale = 2\nhead_hidden = 0\ninit = normal\ninit_scale = 0.4\n"
+    "[train]\nmax_steps = 3\nbatch = 2\n";
+static const char text[] =
+    "the cat sat on the mat.\nthe dog ate the cat.\na rat sat on the dog and the mat.\n";
 
 typedef struct world {
     rig r;
@@ -34,7 +36,8 @@ static void say(void *context, const char *sentence)
     (void)context, (void)sentence;
 }
 
-static void open_world(world *w, const char *encoder, const char *position, int tied, int32_t longest)
+static void open_world(world *w, const char *encoder, const char *position, int tied,
+                       int32_t longest)
 {
     char sets[4][128], path[300];
     rig_open(&w->r, recipe, GSA_F64, 1);
@@ -51,12 +54,14 @@ static void open_world(world *w, const char *encoder, const char *position, int 
                                           .splits = 1u << GSA_SPLIT_TRAIN,
                                           .backend = w->r.backend,
                                           .say = say };
-    ck_assert_msg(gsa_session_create(gsa_system_default(), &options, &w->session, &w->r.error) == GSA_OK, "%s",
-                  w->r.error.text);
+    ck_assert_msg(gsa_session_create(gsa_system_default(), &options, &w->session, &w->r.error) ==
+                      GSA_OK,
+                  "%s", w->r.error.text);
     w->outputs = w->session.model.plan.outputs;
     w->next = NULL;
     if (longest)
-        ck_assert_msg(gsa_next_create(&w->session, longest, &w->next, &w->r.error) == GSA_OK, "%s", w->r.error.text);
+        ck_assert_msg(gsa_next_create(&w->session, longest, &w->next, &w->r.error) == GSA_OK, "%s",
+                      w->r.error.text);
 }
 
 static void close_world(world *w)
@@ -85,7 +90,8 @@ START_TEST(next_is_as_by_whole_passes)
     open_world(&w, models[_i].encoder, models[_i].position, models[_i].tied, LENGTH);
     gsa_dice dice = { 5 };
     int32_t id[LENGTH];
-    double *fast = malloc((size_t)w.outputs * sizeof *fast), *slow = malloc((size_t)w.outputs * sizeof *slow);
+    double *fast = malloc((size_t)w.outputs * sizeof *fast),
+           *slow = malloc((size_t)w.outputs * sizeof *slow);
     for (int i = 0; i < LENGTH; i++) id[i] = (int32_t)gsa_between(&dice, 1, w.outputs);
     WELL(gsa_next_begin(w.next, 1, &w.r.error));
     for (int32_t at = 0, piece; at < LENGTH; at += piece) {
@@ -104,17 +110,20 @@ START_TEST(models_that_cannot)
     world w;
     open_world(&w, "full:causal=1", "learned", 0, 0);
     ck_assert_int_eq(gsa_next_create(&w.session, 65, &w.next, &w.r.error), GSA_ERR_LIMIT);
-    ck_assert_str_eq(w.r.error.text, "65 tokens in all, but the model has learned 64 positions (model.position_max)");
+    ck_assert_str_eq(
+        w.r.error.text,
+        "65 tokens in all, but the model has learned 64 positions (model.position_max)");
     close_world(&w);
     open_world(&w, "strided", "none", 0, 0);
     ck_assert_int_eq(gsa_next_create(&w.session, 8, &w.next, &w.r.error), GSA_ERR_UNSUPPORTED);
     ck_assert_ptr_nonnull(
-        strstr(w.r.error.text, "layers 0 to 0 run strided, which does not promise that what a token reads"));
+        strstr(w.r.error.text,
+               "layers 0 to 0 run strided, which does not promise that what a token reads"));
     close_world(&w);
 }
 END_TEST
 
-/* ---- beams ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- beams --------------------------------------------------------------------------------- */
 static void log_softmax(double *x, int32_t count)
 {
     double top = x[0], sum = 0;
@@ -131,8 +140,8 @@ typedef struct asked { /* of beam search by a language model */
     int64_t calls;
 } asked;
 
-static gsa_status fast_next(void *context, const int32_t *parent, const int32_t *token, int32_t count, double *log_p,
-                            gsa_error *error)
+static gsa_status fast_next(void *context, const int32_t *parent, const int32_t *token,
+                            int32_t count, double *log_p, gsa_error *error)
 {
     asked *a = context;
     const int32_t first = gsa_language_units(a->w->session.self)->first_class;
@@ -141,13 +150,14 @@ static gsa_status fast_next(void *context, const int32_t *parent, const int32_t 
     if (status == GSA_OK && a->begun) status = gsa_next_choose(a->w->next, parent, count, error);
     for (int32_t i = 0; i < count; i++) id[i] = token[i] + first, one[i] = 1;
     if (status == GSA_OK) status = gsa_next_append(a->w->next, id, one, log_p, error);
-    for (int32_t i = 0; i < count; i++) log_softmax(log_p + (int64_t)i * a->w->outputs, a->w->outputs);
+    for (int32_t i = 0; i < count; i++)
+        log_softmax(log_p + (int64_t)i * a->w->outputs, a->w->outputs);
     a->begun = 1, a->calls++;
     return status;
 }
 
-static gsa_status slow_next(void *context, const int32_t *parent, const int32_t *token, int32_t count, double *log_p,
-                            gsa_error *error)
+static gsa_status slow_next(void *context, const int32_t *parent, const int32_t *token,
+                            int32_t count, double *log_p, gsa_error *error)
 {
     asked *a = context;
     int32_t old[MOST_ROWS][MOST_LENGTH];
@@ -157,7 +167,8 @@ static gsa_status slow_next(void *context, const int32_t *parent, const int32_t 
     for (int32_t i = 0; i < count && status == GSA_OK; i++) {
         memcpy(a->id[i], old[parent[i]], sizeof old[0]);
         a->id[i][a->length] = token[i] + first;
-        status = gsa_language_next(&a->w->session, a->id[i], a->length + 1, log_p + (int64_t)i * a->w->outputs, error);
+        status = gsa_language_next(&a->w->session, a->id[i], a->length + 1,
+                                   log_p + (int64_t)i * a->w->outputs, error);
         log_softmax(log_p + (int64_t)i * a->w->outputs, a->w->outputs);
     }
     a->length++;
@@ -181,16 +192,21 @@ START_TEST(beams_are_as_by_slow_recomputation)
                                          .most = most };
             asked a = { .w = &w }, b = { .w = &w };
             gsa_beam_results fast, slow;
-            WELL(gsa_beam_search(NULL, &o, &(gsa_beam_model){ &a, fast_next }, 3, &fast, &w.r.error));
-            WELL(gsa_beam_search(NULL, &o, &(gsa_beam_model){ &b, slow_next }, 3, &slow, &w.r.error));
+            WELL(gsa_beam_search(NULL, &o, &(gsa_beam_model){ &a, fast_next }, 3, &fast,
+                                 &w.r.error));
+            WELL(gsa_beam_search(NULL, &o, &(gsa_beam_model){ &b, slow_next }, 3, &slow,
+                                 &w.r.error));
             for (int t = 0; t < 3; t++) {
                 ck_assert_int_eq(fast.count[t], slow.count[t]);
                 ck_assert_int_ge(fast.count[t], 1);
                 for (int i = 0; i < fast.count[t]; i++) {
-                    const gsa_beam_found *x = &fast.found[t * width + i], *y = &slow.found[t * width + i];
+                    const gsa_beam_found *x = &fast.found[t * width + i],
+                                         *y = &slow.found[t * width + i];
                     ck_assert_int_eq(x->length, y->length);
                     ck_assert_int_lt(x->length, most[t]);
-                    if (x->length) ck_assert_int_eq(memcmp(x->token, y->token, (size_t)x->length * sizeof *x->token), 0);
+                    if (x->length)
+                        ck_assert_int_eq(
+                            memcmp(x->token, y->token, (size_t)x->length * sizeof *x->token), 0);
                     ck_assert_double_eq_tol(x->score, y->score, 1e-10);
                 }
             }
@@ -200,7 +216,8 @@ START_TEST(beams_are_as_by_slow_recomputation)
 }
 END_TEST
 
-/* A model without a network: log p of the next token is a table's row of the token before it, and of the step. */
+/* A model without a network: log p of the next token is a table's row of the token before it, and
+ * of the step. */
 enum { LETTERS = 4, STEPS = 5 };
 typedef struct table {
     double log_p[STEPS + 1][LETTERS][LETTERS];
@@ -219,12 +236,13 @@ static table random_table(uint64_t seed)
     return t;
 }
 
-static gsa_status table_next(void *context, const int32_t *parent, const int32_t *token, int32_t count, double *log_p,
-                             gsa_error *error)
+static gsa_status table_next(void *context, const int32_t *parent, const int32_t *token,
+                             int32_t count, double *log_p, gsa_error *error)
 {
     table *t = context;
     (void)parent, (void)error;
-    for (int32_t i = 0; i < count; i++) memcpy(log_p + i * LETTERS, t->log_p[t->step][token[i]], sizeof(double) * LETTERS);
+    for (int32_t i = 0; i < count; i++)
+        memcpy(log_p + i * LETTERS, t->log_p[t->step][token[i]], sizeof(double) * LETTERS);
     t->step++;
     return GSA_OK;
 }
@@ -234,10 +252,11 @@ typedef struct best { /* over all sequences: depth first */
     int32_t length, token[STEPS];
 } best;
 
-static void look_at_all(const table *t, const gsa_beam_options *o, int32_t length, int32_t last, double log_p,
-                        int32_t *token, best *found)
+static void look_at_all(const table *t, const gsa_beam_options *o, int32_t length, int32_t last,
+                        double log_p, int32_t *token, best *found)
 {
-    const double ended = (log_p + t->log_p[length][last][o->end]) / gsa_beam_penalty_of(o, length + 1);
+    const double ended =
+        (log_p + t->log_p[length][last][o->end]) / gsa_beam_penalty_of(o, length + 1);
     if (ended > found->score) {
         found->score = ended, found->length = length;
         memcpy(found->token, token, (size_t)length * sizeof *token);
@@ -269,13 +288,15 @@ START_TEST(a_wide_beam_finds_the_best_of_all)
         best wanted = { .score = -INFINITY };
         int32_t token[STEPS];
         look_at_all(&t, &o, 0, start, 0, token, &wanted);
-        ck_assert_msg(gsa_beam_search(NULL, &o, &(gsa_beam_model){ &t, table_next }, 1, &r, &error) == GSA_OK, "%s",
-                      error.text);
+        ck_assert_msg(
+            gsa_beam_search(NULL, &o, &(gsa_beam_model){ &t, table_next }, 1, &r, &error) == GSA_OK,
+            "%s", error.text);
         ck_assert_int_eq(r.count[0], 2);
         ck_assert_double_eq_tol(r.found[0].score, wanted.score, 1e-12);
         ck_assert_int_eq(r.found[0].length, wanted.length);
         if (wanted.length)
-            ck_assert_int_eq(memcmp(r.found[0].token, wanted.token, (size_t)wanted.length * sizeof *token), 0);
+            ck_assert_int_eq(
+                memcmp(r.found[0].token, wanted.token, (size_t)wanted.length * sizeof *token), 0);
         ck_assert(r.found[1].score <= r.found[0].score);
         gsa_beam_release(&r);
     }
@@ -286,8 +307,8 @@ END_TEST
 enum { SOURCES = 3 };
 typedef double attention[STEPS + 1][LETTERS][SOURCES];
 
-static void cover_all(const table *t, attention *a, const gsa_beam_options *o, double beta, int32_t length, double log_p,
-                      int32_t *token, best *found)
+static void cover_all(const table *t, attention *a, const gsa_beam_options *o, double beta,
+                      int32_t length, double log_p, int32_t *token, best *found)
 {
     const int32_t last = length ? token[length - 1] : o->start[0];
     double score = (log_p + t->log_p[length][last][o->end]) / pow((5.0 + length + 1) / 6, o->alpha);
@@ -307,7 +328,8 @@ static void cover_all(const table *t, attention *a, const gsa_beam_options *o, d
     }
 }
 
-/* With room for every prefix, what coverage ranks first is what equation 14 has best of all sequences. */
+/* With room for every prefix, what coverage ranks first is what equation 14 has best of all
+ * sequences. */
 START_TEST(coverage_ranks_as_brute_force)
 {
     const int32_t start = 0, most = STEPS;
@@ -323,27 +345,35 @@ START_TEST(coverage_ranks_as_brute_force)
                 log_softmax(a[s][y], SOURCES);
                 for (int i = 0; i < SOURCES; i++) a[s][y][i] = exp(a[s][y][i]);
             }
-        const gsa_beam_options o = {
-            .width = 300, .best = 300, .classes = LETTERS, .end = 1, .alpha = 0.6, .start = &start, .most = &most
-        };
+        const gsa_beam_options o = { .width = 300,
+                                     .best = 300,
+                                     .classes = LETTERS,
+                                     .end = 1,
+                                     .alpha = 0.6,
+                                     .start = &start,
+                                     .most = &most };
         gsa_beam_results r;
         best wanted = { .score = -INFINITY };
         int32_t token[STEPS];
         double extra[300] = { 0 };
         cover_all(&t, &a, &o, betas[_i], 0, 0, token, &wanted);
-        ck_assert_int_eq(gsa_beam_search(NULL, &o, &(gsa_beam_model){ &t, table_next }, 1, &r, NULL), GSA_OK);
+        ck_assert_int_eq(
+            gsa_beam_search(NULL, &o, &(gsa_beam_model){ &t, table_next }, 1, &r, NULL), GSA_OK);
         const int32_t before = r.found[0].length;
         for (int32_t n = 0; n < r.count[0]; n++) {
             double sum[SOURCES + 1] = { 0, 0, 0, -1 }; /* the last one is read by nobody */
             for (int i = 0; i < SOURCES; i++)
-                for (int32_t j = 0; j <= r.found[n].length; j++) sum[i] += a[j][j ? r.found[n].token[j - 1] : start][i];
+                for (int32_t j = 0; j <= r.found[n].length; j++)
+                    sum[i] += a[j][j ? r.found[n].token[j - 1] : start][i];
             extra[n] = betas[_i] * gsa_coverage_of(sum, SOURCES + 1);
         }
         gsa_beam_rank(&r, extra);
         ck_assert_double_eq_tol(r.found[0].score, wanted.score, 1e-12);
         ck_assert_int_eq(r.found[0].length, wanted.length);
-        if (wanted.length) ck_assert_mem_eq(r.found[0].token, wanted.token, (size_t)wanted.length * sizeof *token);
-        for (int32_t n = 1; n < r.count[0]; n++) ck_assert(r.found[n].score <= r.found[n - 1].score);
+        if (wanted.length)
+            ck_assert_mem_eq(r.found[0].token, wanted.token, (size_t)wanted.length * sizeof *token);
+        for (int32_t n = 1; n < r.count[0]; n++)
+            ck_assert(r.found[n].score <= r.found[n - 1].score);
         other += r.found[0].length != before;
         gsa_beam_release(&r);
     }
@@ -356,10 +386,13 @@ START_TEST(a_beam_of_one_is_greedy)
     const int32_t start = 2, most = STEPS;
     for (uint64_t seed = 0; seed < 20; seed++) {
         table t = random_table(seed);
-        const gsa_beam_options o = { .width = 1, .best = 1, .classes = LETTERS, .end = 3, .start = &start, .most = &most };
+        const gsa_beam_options o = {
+            .width = 1, .best = 1, .classes = LETTERS, .end = 3, .start = &start, .most = &most
+        };
         gsa_beam_results r;
         gsa_error error = { GSA_OK, "" };
-        ck_assert_int_eq(gsa_beam_search(NULL, &o, &(gsa_beam_model){ &t, table_next }, 1, &r, &error), GSA_OK);
+        ck_assert_int_eq(
+            gsa_beam_search(NULL, &o, &(gsa_beam_model){ &t, table_next }, 1, &r, &error), GSA_OK);
         int32_t last = start;
         for (int32_t i = 0; i < r.found[0].length; i++) {
             int32_t top = -1; /* the likeliest that goes on */
@@ -379,16 +412,23 @@ START_TEST(beams_asked_wrongly)
     gsa_beam_results r;
     gsa_error error;
     table t = random_table(1);
-    const gsa_beam_options right = { .width = 2, .best = 2, .classes = LETTERS, .end = 1, .start = &start, .most = &most };
+    const gsa_beam_options right = {
+        .width = 2, .best = 2, .classes = LETTERS, .end = 1, .start = &start, .most = &most
+    };
     gsa_beam_options wrong[5];
     for (int i = 0; i < 5; i++) wrong[i] = right;
-    wrong[0].width = 0, wrong[1].best = 3, wrong[2].end = LETTERS, wrong[3].alpha = -1, wrong[4].most = &none;
+    wrong[0].width = 0, wrong[1].best = 3, wrong[2].end = LETTERS, wrong[3].alpha = -1,
+    wrong[4].most = &none;
     for (int i = 0; i < 5; i++)
-        ck_assert_int_eq(gsa_beam_search(NULL, &wrong[i], &(gsa_beam_model){ &t, table_next }, 1, &r, &error),
-                         GSA_ERR_ARGUMENT);
+        ck_assert_int_eq(
+            gsa_beam_search(NULL, &wrong[i], &(gsa_beam_model){ &t, table_next }, 1, &r, &error),
+            GSA_ERR_ARGUMENT);
     t.step = 0, t.log_p[0][0][2] = NAN;
-    ck_assert_int_eq(gsa_beam_search(NULL, &right, &(gsa_beam_model){ &t, table_next }, 1, &r, &error), GSA_ERR_FORMAT);
-    ck_assert_int_eq(gsa_beam_search(NULL, &right, &(gsa_beam_model){ &t, table_next }, 0, &r, &error), GSA_OK);
+    ck_assert_int_eq(
+        gsa_beam_search(NULL, &right, &(gsa_beam_model){ &t, table_next }, 1, &r, &error),
+        GSA_ERR_FORMAT);
+    ck_assert_int_eq(
+        gsa_beam_search(NULL, &right, &(gsa_beam_model){ &t, table_next }, 0, &r, &error), GSA_OK);
     gsa_beam_release(&r);
 }
 END_TEST
@@ -396,11 +436,18 @@ END_TEST
 static gsa_status search_with(gsa_faults *faults, void *context)
 {
     const int32_t start[] = { 0, 2 }, most[] = { 4, 5 };
-    gsa_beam_options o = { .width = 3, .best = 3, .classes = LETTERS, .end = 1, .alpha = 1, .start = start, .most = most };
+    gsa_beam_options o = { .width = 3,
+                           .best = 3,
+                           .classes = LETTERS,
+                           .end = 1,
+                           .alpha = 1,
+                           .start = start,
+                           .most = most };
     table t = *(table *)context;
     gsa_beam_results r;
     gsa_error error;
-    const gsa_status status = gsa_beam_search(&faults->table, &o, &(gsa_beam_model){ &t, table_next }, 2, &r, &error);
+    const gsa_status status =
+        gsa_beam_search(&faults->table, &o, &(gsa_beam_model){ &t, table_next }, 2, &r, &error);
     gsa_beam_release(&r);
     return status;
 }
@@ -412,7 +459,7 @@ START_TEST(a_lack_of_memory_is_told)
 }
 END_TEST
 
-/* ---- written --------------------------------------------------------------------------------------------------------------------- */
+/* ---- written ------------------------------------------------------------------------------- */
 static const struct {
     const char *bytes, *written;
     int raw;
@@ -443,7 +490,9 @@ START_TEST(characters_are_written_whole)
     gsa_units units = { 0 };
     gsa_unit_counts counts = { 0 };
     ck_assert_int_eq(gsa_vocabulary_create(gsa_system_default(), &counts.words, &error), GSA_OK);
-    ck_assert_int_eq(gsa_units_learn(gsa_system_default(), GSA_TOKENS_BYTES, &counts, 1, 0, &units, &error), GSA_OK);
+    ck_assert_int_eq(
+        gsa_units_learn(gsa_system_default(), GSA_TOKENS_BYTES, &counts, 1, 0, &units, &error),
+        GSA_OK);
     gsa_vocabulary_release(counts.words);
     gsa_written w = { .units = &units, .raw = bytes[_i].raw };
     for (const char *c = bytes[_i].bytes; *c; c++) {
@@ -458,7 +507,7 @@ START_TEST(characters_are_written_whole)
 }
 END_TEST
 
-/* ---- texts ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- texts --------------------------------------------------------------------------------- */
 /* Texts of a trained model into a file, which is read back. */
 static char *texts_of(rig *r, const gsa_generate_options *how, const char *input)
 {
@@ -469,12 +518,15 @@ static char *texts_of(rig *r, const gsa_generate_options *how, const char *input
     snprintf(out, sizeof out, "%s", gsa_scratch_path(&r->scratch, "out.txt"));
     snprintf(in, sizeof in, "%s", gsa_scratch_path(&r->scratch, "in.txt"));
     if (input) gsa_put_file(in, input, (int64_t)strlen(input));
-    const gsa_apply_options apply = { .model = model, .threads = 1, .backend = r->backend, .input = in, .output = out };
+    const gsa_apply_options apply = {
+        .model = model, .threads = 1, .backend = r->backend, .input = in, .output = out
+    };
     ck_assert_msg(gsa_generate(NULL, &apply, how, &error) == GSA_OK, "%s", error.text);
     return gsa_get_file(out, &count);
 }
 
-/* Greedy, by whole passes over what a model of `most` positions reads: a token more than that leaves the last half. */
+/* Greedy, by whole passes over what a model of `most` positions reads: a token more than that
+ * leaves the last half. */
 static void slide_slowly(rig *r, const char *prompt, int64_t tokens, int32_t most, char *wanted)
 {
     gsa_session session;
@@ -488,7 +540,9 @@ static void slide_slowly(rig *r, const char *prompt, int64_t tokens, int32_t mos
     gsa_written own = { .units = units };
     outputs = session.model.plan.outputs;
     double *logits = malloc((size_t)outputs * sizeof *logits);
-    ck_assert_int_eq(gsa_language_ids(session.self, prompt, (int64_t)strlen(prompt), &id, &count, &r->error), GSA_OK);
+    ck_assert_int_eq(
+        gsa_language_ids(session.self, prompt, (int64_t)strlen(prompt), &id, &count, &r->error),
+        GSA_OK);
     for (int64_t i = -1; i < count + tokens; i++) {
         if (i >= count) {
             ck_assert_int_eq(gsa_language_next(&session, window, held, logits, &r->error), GSA_OK);
@@ -496,7 +550,8 @@ static void slide_slowly(rig *r, const char *prompt, int64_t tokens, int32_t mos
             for (int32_t c = top; c < outputs; c++) top = logits[c] > logits[top] ? c : top;
             top += units->first_class;
         } else top = i < 0 ? units->line_end : id[i];
-        if (i >= 0) ck_assert_int_eq(gsa_written_token(gsa_system_default(), &own, top, &r->error), GSA_OK);
+        if (i >= 0)
+            ck_assert_int_eq(gsa_written_token(gsa_system_default(), &own, top, &r->error), GSA_OK);
         if (held == most) {
             held = most / 2 - 1;
             memmove(window, window + most - held, (size_t)held * sizeof *window);
@@ -504,7 +559,8 @@ static void slide_slowly(rig *r, const char *prompt, int64_t tokens, int32_t mos
         window[held++] = top;
     }
     ck_assert_int_eq(gsa_written_end(gsa_system_default(), &own, &r->error), GSA_OK);
-    snprintf(wanted, 256, "%.*s%s", (int)own.bytes, own.text, own.text[own.bytes - 1] == '\n' ? "" : "\n");
+    snprintf(wanted, 256, "%.*s%s", (int)own.bytes, own.text,
+             own.text[own.bytes - 1] == '\n' ? "" : "\n");
     gsa_written_release(gsa_system_default(), &own);
     gsa_release(gsa_system_default(), id);
     free(logits);
@@ -527,9 +583,12 @@ START_TEST(a_text_does_not_hang_on_others)
 {
     rig r;
     train_text(&r, "chars");
-    gsa_generate_options how = {
-        .prompt = "the ", .tokens = 30, .count = 3, .seed = 4, .sampling = { 1, 0.9, 0, 0 }, .echo = 1
-    };
+    gsa_generate_options how = { .prompt = "the ",
+                                 .tokens = 30,
+                                 .count = 3,
+                                 .seed = 4,
+                                 .sampling = { 1, 0.9, 0, 0 },
+                                 .echo = 1 };
     char *three = texts_of(&r, &how, NULL), *again = texts_of(&r, &how, NULL);
     how.count = 1;
     char *one = texts_of(&r, &how, NULL);
@@ -572,7 +631,8 @@ START_TEST(texts_slide_over_learned_positions)
         slide_slowly(&r, prompts[i], 50, 16, wanted);
         char *got = texts_of(&r, &how, NULL);
         const size_t n = strlen(wanted);
-        ck_assert_msg(strlen(got) == 2 * n && strncmp(got, wanted, n) == 0 && strcmp(got + n, wanted) == 0,
+        ck_assert_msg(strlen(got) == 2 * n && strncmp(got, wanted, n) == 0 &&
+                          strcmp(got + n, wanted) == 0,
                       "'%s', expected twice '%s'", got, wanted);
         free(got);
     }
@@ -580,7 +640,8 @@ START_TEST(texts_slide_over_learned_positions)
 }
 END_TEST
 
-/* The texts of a list of prompts are those of each prompt, one below the other; with `line` they hold no line end but the last. */
+/* The texts of a list of prompts are those of each prompt, one below the other; with `line` they
+ * hold no line end but the last. */
 START_TEST(prompts_one_a_line)
 {
     rig r;
@@ -613,27 +674,38 @@ START_TEST(only_language_models)
     rig_open(&r, rig_summation, GSA_F64, 1);
     rig_train_ok(&r, "run");
     snprintf(model, sizeof model, "%s", gsa_scratch_path(&r.scratch, "run"));
-    const gsa_apply_options apply = { .model = model, .threads = 1, .backend = r.backend, .output = "-" };
-    const gsa_generate_options how = { .prompt = "x", .tokens = 2, .count = 1, .sampling = { 1, 1, 0, 0 } };
+    const gsa_apply_options apply = {
+        .model = model, .threads = 1, .backend = r.backend, .output = "-"
+    };
+    const gsa_generate_options how = {
+        .prompt = "x", .tokens = 2, .count = 1, .sampling = { 1, 1, 0, 0 }
+    };
     ck_assert_int_eq(gsa_generate(NULL, &apply, &how, &error), GSA_ERR_ARGUMENT);
-    ck_assert_str_eq(error.text, "the model's task is masked_summation: only a language model goes on with a text");
+    ck_assert_str_eq(
+        error.text,
+        "the model's task is masked_summation: only a language model goes on with a text");
     rig_close(&r);
 }
 END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test next[] = { GSA_LOOP(next_is_as_by_whole_passes, GSA_COUNT(models)), GSA_TEST(models_that_cannot) };
-    static const gsa_test beams[] = { GSA_LOOP(beams_are_as_by_slow_recomputation, GSA_COUNT(models)),
+    static const gsa_test next[] = { GSA_LOOP(next_is_as_by_whole_passes, GSA_COUNT(models)),
+                                     GSA_TEST(models_that_cannot) };
+    static const gsa_test beams[] = { GSA_LOOP(beams_are_as_by_slow_recomputation,
+                                               GSA_COUNT(models)),
                                       GSA_LOOP(a_wide_beam_finds_the_best_of_all, 4),
                                       GSA_LOOP(coverage_ranks_as_brute_force, 3),
                                       GSA_TEST(a_beam_of_one_is_greedy),
                                       GSA_TEST(beams_asked_wrongly),
                                       GSA_TEST(a_lack_of_memory_is_told) };
     static const gsa_test written[] = { GSA_LOOP(characters_are_written_whole, GSA_COUNT(bytes)) };
-    static const gsa_test texts[] = { GSA_TEST(a_text_does_not_hang_on_others), GSA_TEST(texts_slide_over_learned_positions),
-                                      GSA_TEST(prompts_one_a_line), GSA_TEST(only_language_models) };
+    static const gsa_test texts[] = { GSA_TEST(a_text_does_not_hang_on_others),
+                                      GSA_TEST(texts_slide_over_learned_positions),
+                                      GSA_TEST(prompts_one_a_line),
+                                      GSA_TEST(only_language_models) };
     static const gsa_case cases[] = { GSA_CASE("next", next, 60), GSA_CASE("beams", beams, 60),
-                                      GSA_CASE("written", written, 30), GSA_CASE("texts", texts, 60) };
+                                      GSA_CASE("written", written, 30),
+                                      GSA_CASE("texts", texts, 60) };
     return gsa_run_suite("generate", cases, GSA_COUNT(cases), argc, argv);
 }

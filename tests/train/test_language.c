@@ -1,5 +1,5 @@
-/* Language modelling: every token is scored once behind enough others, none sees what it has to predict, and the losses of tied, smoothed
- * and tapped models are what their equations say. */
+/* Language modelling: every token is scored once behind enough others, none sees what it has to
+ * predict, and the losses of tied, smoothed and tapped models are what their equations say. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static void say_nothing(void *context, const char *sentence)
     (void)context, (void)sentence;
 }
 
-/* ---- windows ------------------------------------------------------------------------------------------------------------------- */
+/* ---- windows ------------------------------------------------------------------------------- */
 
 typedef struct task_of {
     gsa_scratch scratch;
@@ -26,9 +26,11 @@ typedef struct task_of {
 
 static const gsa_task *const task = &gsa_task_language_modelling;
 
-static const char ini_text[] = "[task]\nname = language_modelling\n[model]\nencoder = full:causal=1\n";
+static const char ini_text[] =
+    "[task]\nname = language_modelling\n[model]\nencoder = full:causal=1\n";
 
-/* The task over one file that is train, dev and test; `more` is a list of overrides, ended by NULL. */
+/* The task over one file that is train, dev and test; `more` is a list of overrides, ended by
+ * NULL. */
 static gsa_status open_task(task_of *t, const char *text, int64_t bytes, const char *const *more)
 {
     char paths[3][300];
@@ -36,14 +38,16 @@ static gsa_status open_task(task_of *t, const char *text, int64_t bytes, const c
     int sets = 3;
     *t = (task_of){ .batch.system = gsa_system_default() };
     gsa_scratch_open(&t->scratch);
-    const char *file = gsa_scratch_path(&t->scratch, "t.txt"), *ini = gsa_scratch_path(&t->scratch, "r.ini");
+    const char *file = gsa_scratch_path(&t->scratch, "t.txt"),
+               *ini = gsa_scratch_path(&t->scratch, "r.ini");
     gsa_put_file(file, text, bytes);
     gsa_put_file(ini, ini_text, sizeof ini_text - 1);
     snprintf(paths[0], sizeof paths[0], "data.train=%s", file);
     snprintf(paths[1], sizeof paths[1], "data.dev=%s", file);
     snprintf(paths[2], sizeof paths[2], "data.test=%s", file);
     while (*more) set[sets++] = *more++;
-    gsa_status status = gsa_recipe_read(gsa_system_default(), ini, set, sets, &t->recipe, &t->error);
+    gsa_status status =
+        gsa_recipe_read(gsa_system_default(), ini, set, sets, &t->recipe, &t->error);
     ck_assert_msg(status == GSA_OK, "%s", t->error.text);
     const gsa_task_options options = {
         .system = gsa_system_default(), .recipe = &t->recipe, .splits = 7, .say = say_nothing
@@ -60,7 +64,8 @@ static void close_task(task_of *t)
     gsa_scratch_close(&t->scratch);
 }
 
-/* Walks all windows of a split; counts how often each token is scored, and how much stands before it. */
+/* Walks all windows of a split; counts how often each token is scored, and how much stands before
+ * it. */
 static void check_windows(task_of *t, int split, int tokens, int window, int step, int context)
 {
     int scored[64] = { 0 };
@@ -72,17 +77,20 @@ static void check_windows(task_of *t, int split, int tokens, int window, int ste
         ck_assert(length > 0 && length <= window && t->batch.targets == length);
         for (int32_t i = 0; i < length; i++) {
             const char before = (char)('A' + first + i - 1), now = (char)('A' + first + i);
-            const int32_t input = first + i == 0 ? units->line_end : gsa_units_id(units, (gsa_slice){ &before, 1 });
+            const int32_t input =
+                first + i == 0 ? units->line_end : gsa_units_id(units, (gsa_slice){ &before, 1 });
             ck_assert_int_eq(t->batch.sequence[0].id[i], input);
             if (t->batch.label[i] < 0) continue;
-            ck_assert_int_eq(t->batch.label[i] + units->first_class, gsa_units_id(units, (gsa_slice){ &now, 1 }));
+            ck_assert_int_eq(t->batch.label[i] + units->first_class,
+                             gsa_units_id(units, (gsa_slice){ &now, 1 }));
             scored[first + i]++;
             if (split != GSA_SPLIT_TRAIN) ck_assert(e == 0 || i >= context);
         }
     }
     for (int i = 0; i < tokens; i++)
         if (split != GSA_SPLIT_TRAIN)
-            ck_assert_msg(scored[i] == 1, "token %d of %d is scored %d times", i, tokens, scored[i]);
+            ck_assert_msg(scored[i] == 1, "token %d of %d is scored %d times", i, tokens,
+                          scored[i]);
         else ck_assert_int_ge(scored[i], 1);
 }
 
@@ -109,7 +117,8 @@ END_TEST
 
 START_TEST(training_counts_its_targets)
 {
-    static const char *const more[] = { "data.tokens=chars", "data.window=4", "data.stride=3", NULL };
+    static const char *const more[] = { "data.tokens=chars", "data.window=4", "data.stride=3",
+                                        NULL };
     static const int64_t all[] = { 0, 1, 2 };
     task_of t;
     ck_assert_msg(open_task(&t, "abcdefghi", 9, more) == GSA_OK, "%s", t.error.text);
@@ -131,10 +140,12 @@ START_TEST(lines_of_words)
     ck_assert_int_eq(t.batch.targets, 5);
     for (int i = 0; i < 5; i++) {
         const gsa_slice in = t.batch.sequence[0].text[i];
-        ck_assert(in.bytes == (int64_t)strlen(words[i]) && memcmp(in.at, words[i], (size_t)in.bytes) == 0);
+        ck_assert(in.bytes == (int64_t)strlen(words[i]) &&
+                  memcmp(in.at, words[i], (size_t)in.bytes) == 0);
         const int32_t id = t.batch.label[i] + gsa_language_units(t.self)->first_class;
         const gsa_slice out = gsa_vocabulary_word(gsa_language_units(t.self)->vocabulary, id);
-        ck_assert(out.bytes == (int64_t)strlen(words[i + 1]) && memcmp(out.at, words[i + 1], (size_t)out.bytes) == 0);
+        ck_assert(out.bytes == (int64_t)strlen(words[i + 1]) &&
+                  memcmp(out.at, words[i + 1], (size_t)out.bytes) == 0);
     }
     close_task(&t);
 }
@@ -177,8 +188,10 @@ START_TEST(one_file_for_all_splits)
             ck_assert_int_eq(task->fill(t.self, s, &first, 1, &t.batch, &t.error), GSA_OK);
             for (int64_t i = 0; i < t.batch.targets; i++) {
                 char room[4];
-                const gsa_slice unit = gsa_units_text(gsa_language_units(t.self), t.batch.label[i] + 1, room);
-                used += (size_t)snprintf(shown + used, sizeof shown - used, "%.*s", (int)unit.bytes, unit.at);
+                const gsa_slice unit =
+                    gsa_units_text(gsa_language_units(t.self), t.batch.label[i] + 1, room);
+                used += (size_t)snprintf(shown + used, sizeof shown - used, "%.*s", (int)unit.bytes,
+                                         unit.at);
             }
         }
         /* words of later splits are unknown, line ends are not */
@@ -192,7 +205,7 @@ START_TEST(one_file_for_all_splits)
 }
 END_TEST
 
-/* ---- sessions ------------------------------------------------------------------------------------------------------------------- */
+/* ---- sessions ------------------------------------------------------------------------------ */
 
 static gsa_status try_session(rig *r, gsa_session *s, int real, const char *const *more)
 {
@@ -203,9 +216,12 @@ static gsa_status try_session(rig *r, gsa_session *s, int real, const char *cons
     snprintf(train, sizeof train, "data.train=%s/train.txt", r->scratch.folder);
     snprintf(dev, sizeof dev, "data.dev=%s/dev.txt", r->scratch.folder);
     while (*more) set[sets++] = *more++;
-    const gsa_session_options options = {
-        .recipe = r->path, .overrides = set, .n_overrides = sets, .splits = 3, .backend = r->backend, .say = say_nothing
-    };
+    const gsa_session_options options = { .recipe = r->path,
+                                          .overrides = set,
+                                          .n_overrides = sets,
+                                          .splits = 3,
+                                          .backend = r->backend,
+                                          .say = say_nothing };
     return gsa_session_create(gsa_system_default(), &options, s, &r->error);
 }
 
@@ -216,7 +232,7 @@ static void open_session(rig *r, gsa_session *s, int real, const char *const *mo
 
 static const char *const none[] = { NULL };
 
-/* ---- nothing sees what it predicts ------------------------------------------------------------------------------------------------ */
+/* ---- nothing sees what it predicts --------------------------------------------------------- */
 
 static const char *const causal[] = { "model.encoder=full:causal=1*2",
                                       "model.encoder=window:width=3:causal=1,full:causal=1",
@@ -257,7 +273,8 @@ START_TEST(a_later_token_changes_no_earlier_row)
         text[changed] = was == 'n' ? 'm' : 'n';
         double *after = rows_of(&s, text, &targets);
         /* row i reads tokens < i */
-        ck_assert_int_eq(memcmp(before, after, (size_t)((changed + 1) * classes) * sizeof *after), 0);
+        ck_assert_int_eq(memcmp(before, after, (size_t)((changed + 1) * classes) * sizeof *after),
+                         0);
         ck_assert_int_ne(memcmp(before, after, (size_t)(targets * classes) * sizeof *after), 0);
         text[changed] = was;
         free(after);
@@ -280,7 +297,8 @@ START_TEST(the_next_token_is_the_texts_row)
     rig r;
     open_session(&r, &s, GSA_F64, more);
     double *rows = rows_of(&s, text, &targets);
-    ck_assert_int_eq(gsa_language_ids(s.self, text, sizeof text - 1, &id, &count, &r.error), GSA_OK);
+    ck_assert_int_eq(gsa_language_ids(s.self, text, sizeof text - 1, &id, &count, &r.error),
+                     GSA_OK);
     ck_assert_int_eq(targets, count + 1); /* the line's end too */
     behind[0] = gsa_language_units(s.self)->line_end;
     memcpy(behind + 1, id, (size_t)count * sizeof *id);
@@ -302,7 +320,8 @@ static const struct {
 } leaks[] = {
     { "model.encoder=full", "layer 1 of full, full, lets a token see those after it" },
     { "model.encoder=full:causal=1*2,star", "layer 3 of full:causal=1*2,star, star, lets" },
-    { "model.encoder=bpt:k=1:causal=1,window:width=3", "layer 2 of bpt:k=1:causal=1,window:width=3, window:width=3, lets" },
+    { "model.encoder=bpt:k=1:causal=1,window:width=3",
+      "layer 2 of bpt:k=1:causal=1,window:width=3, window:width=3, lets" },
     { "model.encoder=full:causal=1,full:causal=1+head_area", "head_area" },
     { "model.encoder=ring", "layer 1 of ring" },
 };
@@ -313,18 +332,20 @@ START_TEST(what_looks_ahead_is_refused)
     gsa_session s;
     rig r;
     ck_assert_int_eq(try_session(&r, &s, GSA_F32, more), GSA_ERR_ARGUMENT);
-    ck_assert_msg(strstr(r.error.text, leaks[_i].sentence), "'%s' lacks '%s'", r.error.text, leaks[_i].sentence);
+    ck_assert_msg(strstr(r.error.text, leaks[_i].sentence), "'%s' lacks '%s'", r.error.text,
+                  leaks[_i].sentence);
     rig_close(&r);
 }
 END_TEST
 
-/* ---- gradients -------------------------------------------------------------------------------------------------------------------- */
+/* ---- gradients ----------------------------------------------------------------------------- */
 
 static gsa_tensor *forward(gsa_session *s)
 {
     static const int64_t example[] = { 0, 3, 21 };
     gsa_error error;
-    ck_assert_int_eq(s->task->fill(s->self, GSA_SPLIT_TRAIN, example, 3, &s->batch, &error), GSA_OK);
+    ck_assert_int_eq(s->task->fill(s->self, GSA_SPLIT_TRAIN, example, 3, &s->batch, &error),
+                     GSA_OK);
     gsa_tape_reset(s->model.tape, 1, 3, 4);
     return gsa_learner_forward(&s->model, &s->batch);
 }
@@ -361,7 +382,7 @@ START_TEST(every_parameter_differentiates)
 }
 END_TEST
 
-/* ---- numbers ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- numbers ------------------------------------------------------------------------------- */
 
 /* The smoothed cross entropy of logits by its definition, times 0.1. */
 static double by_hand(const gsa_session *s, const gsa_tensor *logits, double smoothing)
@@ -373,7 +394,8 @@ static double by_hand(const gsa_session *s, const gsa_tensor *logits, double smo
         double all = 0;
         for (int64_t c = 0; c < classes; c++) all += exp(x[i * classes + c]);
         for (int64_t c = 0; c < classes; c++) {
-            const double wanted = smoothing / (double)classes + (c == s->batch.label[i] ? 1 - smoothing : 0);
+            const double wanted =
+                smoothing / (double)classes + (c == s->batch.label[i] ? 1 - smoothing : 0);
             sum -= wanted * log(exp(x[i * classes + c]) / all);
         }
     }
@@ -412,7 +434,8 @@ END_TEST
 
 static double evaluate(rig *r, const char *run, const char *key)
 {
-    gsa_apply_options o = { .model = gsa_scratch_path(&r->scratch, "%s", run), .backend = r->backend };
+    gsa_apply_options o = { .model = gsa_scratch_path(&r->scratch, "%s", run),
+                            .backend = r->backend };
     gsa_release(gsa_system_default(), r->result);
     ck_assert_msg(gsa_evaluate(NULL, &o, &r->result, &r->error) == GSA_OK, "%s", r->error.text);
     return rig_number(r, key);
@@ -421,7 +444,8 @@ static double evaluate(rig *r, const char *run, const char *key)
 /* Weights of zero give every class the same: the perplexity is their number. */
 START_TEST(a_uniform_model_has_perplexity_v)
 {
-    static const char *const sets[] = { "train.epochs=0", "model.init=normal", "model.init_scale=0", "model.tied=0" };
+    static const char *const sets[] = { "train.epochs=0", "model.init=normal", "model.init_scale=0",
+                                        "model.tied=0" };
     rig r;
     rig_open(&r, rig_language, GSA_F64, 1);
     for (int i = 0; i < GSA_COUNT(sets); i++) rig_set(&r, sets[i]);
@@ -437,7 +461,8 @@ START_TEST(a_uniform_model_has_perplexity_v)
 }
 END_TEST
 
-/* Each line's log2 probability is that of its tokens, one after the other; an empty line is its end. */
+/* Each line's log2 probability is that of its tokens, one after the other; an empty line is its
+ * end. */
 START_TEST(lines_add_up)
 {
     static const char *const lines[] = { "the cat", "", "no" };
@@ -454,12 +479,17 @@ START_TEST(lines_add_up)
     o.model = gsa_scratch_path(&r.scratch, "run");
     ck_assert_msg(gsa_predict(NULL, &o, &r.error) == GSA_OK, "%s", r.error.text);
     char *told = gsa_get_file(output, &bytes), *at = told, *checkpoint, *warning;
-    ck_assert_int_eq(gsa_checkpoint_find(gsa_system_default(), o.model, NULL, &checkpoint, &warning, &r.error), GSA_OK);
-    const gsa_session_options options = { .checkpoint = checkpoint, .backend = r.backend, .say = say_nothing };
+    ck_assert_int_eq(
+        gsa_checkpoint_find(gsa_system_default(), o.model, NULL, &checkpoint, &warning, &r.error),
+        GSA_OK);
+    const gsa_session_options options = { .checkpoint = checkpoint,
+                                          .backend = r.backend,
+                                          .say = say_nothing };
     ck_assert_int_eq(gsa_session_create(gsa_system_default(), &options, &s, &r.error), GSA_OK);
     char weights[400];
     snprintf(weights, sizeof weights, "%s/model.safetensors", checkpoint);
-    ck_assert_int_eq(gsa_parameters_read(gsa_system_default(), s.model.parameters, weights, &r.error), GSA_OK);
+    ck_assert_int_eq(
+        gsa_parameters_read(gsa_system_default(), s.model.parameters, weights, &r.error), GSA_OK);
     const gsa_units *units = gsa_language_units(s.self);
     for (int l = 0; l < 3; l++) {
         int32_t behind[16] = { units->line_end }, *id;
@@ -507,20 +537,24 @@ START_TEST(a_tied_table_is_kept_once)
 }
 END_TEST
 
-/* ---- refusals --------------------------------------------------------------------------------------------------------------------- */
+/* ---- refusals ------------------------------------------------------------------------------ */
 
 static const struct {
     const char *set[3], *sentence;
 } bad[] = {
     { { "data.stride=7" }, "--set data.stride: [data] stride = 7 is more than window = 6" },
-    { { "data.context=6" }, "--set data.context: [data] context = 6, expected less than window = 6" },
+    { { "data.context=6" },
+      "--set data.context: [data] context = 6, expected less than window = 6" },
     { { "data.window=17", "data.stride=17" },
-      "--set data.window: [data] window = 17, and learned positions end at model.position_max = 16" },
+      "--set data.window: [data] window = 17, and learned positions end at model.position_max = "
+      "16" },
     { { "data.lower=1" }, "--set data.lower: [data] lower = 1 is not for task language_modelling" },
     { { "data.encoding=latin1" }, "[data] encoding = latin1 is not for task language_modelling" },
-    { { "data.tokens=punctuated" }, "[data] tokens = punctuated is not for task language_modelling" },
+    { { "data.tokens=punctuated" },
+      "[data] tokens = punctuated is not for task language_modelling" },
     { { "model.embedding=6" }, "[model] tied = 1: the head reads 8 columns, the embedding has 6" },
-    { { "model.head_hidden=6" }, "[model] tied = 1: the head reads 6 columns, the embedding has 8" },
+    { { "model.head_hidden=6" },
+      "[model] tied = 1: the head reads 6 columns, the embedding has 8" },
     { { "model.decoder=full" }, "[model] decoder = full is not for task language_modelling" },
     { { "data.split=0.5,0.5" }, "data.dev and data.test must not be set beside it" },
     { { "data.train=" }, "[data] train is not set" },
@@ -529,11 +563,13 @@ static const struct {
 
 START_TEST(bad_settings)
 {
-    const char *const more[] = { bad[_i].set[0], bad[_i].set[1], bad[_i].set[1] ? bad[_i].set[2] : NULL, NULL };
+    const char *const more[] = { bad[_i].set[0], bad[_i].set[1],
+                                 bad[_i].set[1] ? bad[_i].set[2] : NULL, NULL };
     gsa_session s;
     rig r;
     ck_assert_int_ne(try_session(&r, &s, GSA_F32, more), GSA_OK);
-    ck_assert_msg(strstr(r.error.text, bad[_i].sentence), "'%s' lacks '%s'", r.error.text, bad[_i].sentence);
+    ck_assert_msg(strstr(r.error.text, bad[_i].sentence), "'%s' lacks '%s'", r.error.text,
+                  bad[_i].sentence);
     rig_close(&r);
 }
 END_TEST
@@ -545,7 +581,8 @@ START_TEST(empty_texts)
     task_of t;
     for (int i = 0; i < GSA_COUNT(texts); i++) {
         ck_assert_int_eq(open_task(&t, texts[i], (int64_t)strlen(texts[i]), more), GSA_ERR_FORMAT);
-        ck_assert_msg(strstr(t.error.text, "t.txt: the train text holds no token"), "%s", t.error.text);
+        ck_assert_msg(strstr(t.error.text, "t.txt: the train text holds no token"), "%s",
+                      t.error.text);
         t.self = NULL;
         close_task(&t);
     }
@@ -554,17 +591,26 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test windows[] = { GSA_LOOP(every_token_is_scored_once, 9), GSA_TEST(training_counts_its_targets),
-                                        GSA_TEST(lines_of_words), GSA_LOOP(one_file_for_all_splits, GSA_COUNT(splits)) };
-    static const gsa_test causals[] = { GSA_LOOP(a_later_token_changes_no_earlier_row, GSA_COUNT(causal)),
-                                        GSA_LOOP(the_next_token_is_the_texts_row, GSA_COUNT(causal)),
-                                        GSA_LOOP(what_looks_ahead_is_refused, GSA_COUNT(leaks)) };
-    static const gsa_test gradients[] = { GSA_LOOP(every_parameter_differentiates, GSA_COUNT(models)) };
-    static const gsa_test numbers[] = { GSA_TEST(losses_of_layers_by_hand), GSA_TEST(a_uniform_model_has_perplexity_v),
-                                        GSA_TEST(lines_add_up), GSA_TEST(a_tied_table_is_kept_once) };
-    static const gsa_test bads[] = { GSA_LOOP(bad_settings, GSA_COUNT(bad)), GSA_TEST(empty_texts) };
-    static const gsa_case cases[] = { GSA_CASE("windows", windows, 60), GSA_CASE("causal", causals, 60),
-                                      GSA_CASE("gradients", gradients, 120), GSA_CASE("numbers", numbers, 60),
-                                      GSA_CASE("bad", bads, 30) };
+    static const gsa_test windows[] = { GSA_LOOP(every_token_is_scored_once, 9),
+                                        GSA_TEST(training_counts_its_targets),
+                                        GSA_TEST(lines_of_words),
+                                        GSA_LOOP(one_file_for_all_splits, GSA_COUNT(splits)) };
+    static const gsa_test causals[] = {
+        GSA_LOOP(a_later_token_changes_no_earlier_row, GSA_COUNT(causal)),
+        GSA_LOOP(the_next_token_is_the_texts_row, GSA_COUNT(causal)),
+        GSA_LOOP(what_looks_ahead_is_refused, GSA_COUNT(leaks))
+    };
+    static const gsa_test gradients[] = { GSA_LOOP(every_parameter_differentiates,
+                                                   GSA_COUNT(models)) };
+    static const gsa_test numbers[] = { GSA_TEST(losses_of_layers_by_hand),
+                                        GSA_TEST(a_uniform_model_has_perplexity_v),
+                                        GSA_TEST(lines_add_up),
+                                        GSA_TEST(a_tied_table_is_kept_once) };
+    static const gsa_test bads[] = { GSA_LOOP(bad_settings, GSA_COUNT(bad)),
+                                     GSA_TEST(empty_texts) };
+    static const gsa_case cases[] = { GSA_CASE("windows", windows, 60),
+                                      GSA_CASE("causal", causals, 60),
+                                      GSA_CASE("gradients", gradients, 120),
+                                      GSA_CASE("numbers", numbers, 60), GSA_CASE("bad", bads, 30) };
     return gsa_run_suite("language", cases, GSA_COUNT(cases), argc, argv);
 }

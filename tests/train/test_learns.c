@@ -1,4 +1,5 @@
-/* The small Masked Summation of train/recipes: the radial connection is what carries far rows; the ring is not needed. */
+/* The small Masked Summation of train/recipes: the radial connection is what carries far rows; the
+ * ring is not needed. */
 #include <stdlib.h>
 #include <string.h>
 #include "support/suite.h"
@@ -26,7 +27,8 @@ START_TEST(small_masked_summation)
     const char *at = strstr(result, "\"test_mse\": ");
     ck_assert_ptr_nonnull(at);
     const double mse = strtod(at + strlen("\"test_mse\": "), NULL);
-    ck_assert_msg(mse > variants[_i].low && mse < variants[_i].high, "%s: %s", variants[_i].encoder, result);
+    ck_assert_msg(mse > variants[_i].low && mse < variants[_i].high, "%s: %s", variants[_i].encoder,
+                  result);
     gsa_release(gsa_system_default(), result);
 }
 END_TEST

@@ -50,15 +50,20 @@ START_TEST(one_at_a_time)
     char wanted[400];
     gsa_scratch_open(&s);
     const pid_t child = holder_of(s.folder);
-    ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error), GSA_ERR_ARGUMENT);
-    snprintf(wanted, sizeof wanted, "folder '%s' is in use: process %ld writes there", s.folder, (long)child);
+    ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error),
+                     GSA_ERR_ARGUMENT);
+    snprintf(wanted, sizeof wanted, "folder '%s' is in use: process %ld writes there", s.folder,
+             (long)child);
     ck_assert_msg(strstr(error.text, wanted), "%s", error.text);
     gsa_lock_release(&lock); /* of a refusal: nothing */
     kill_now(child);
-    ck_assert(gsa_exists(gsa_scratch_path(&s, "lock"))); /* a killed process leaves its file, which locks nothing */
+    ck_assert(gsa_exists(
+        gsa_scratch_path(&s, "lock"))); /* a killed process leaves its file, which locks nothing */
     for (int round = 0; round < 3; round++) {
-        ck_assert_msg(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error) == GSA_OK, "%s", error.text);
-        ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), s.folder, &second, &error), GSA_ERR_ARGUMENT);
+        ck_assert_msg(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error) == GSA_OK,
+                      "%s", error.text);
+        ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), s.folder, &second, &error),
+                         GSA_ERR_ARGUMENT);
         snprintf(wanted, sizeof wanted, "process %ld writes", (long)getpid());
         ck_assert_msg(strstr(error.text, wanted), "%s", error.text);
         gsa_lock_release(&lock);
@@ -85,7 +90,8 @@ START_TEST(a_mean_is_written_alone)
     ck_assert(!gsa_exists(gsa_scratch_path(&r.scratch, "mean/latest")));
     kill_now(child);
     const pid_t reader = holder_of(run); /* a run that trains */
-    ck_assert_msg(gsa_mean_checkpoints(NULL, &options, NULL, NULL, &r.error) == GSA_OK, "%s", r.error.text);
+    ck_assert_msg(gsa_mean_checkpoints(NULL, &options, NULL, NULL, &r.error) == GSA_OK, "%s",
+                  r.error.text);
     kill_now(reader);
     ck_assert(gsa_exists(gsa_scratch_path(&r.scratch, "mean/latest")) &&
               !gsa_exists(gsa_scratch_path(&r.scratch, "mean/lock")));
@@ -105,30 +111,39 @@ START_TEST(what_is_no_lock_is_left_alone)
     snprintf(other, sizeof other, "%s", gsa_scratch_path(&s, "precious"));
     gsa_put_file(other, "precious\n", 9);
     ck_assert_int_eq(mkfifo(path, 0600), 0);
-    ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error), GSA_ERR_ARGUMENT);
-    ck_assert_msg(strstr(error.text, "/lock' is no regular file, not the lock of a run") != NULL, "%s", error.text);
+    ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error),
+                     GSA_ERR_ARGUMENT);
+    ck_assert_msg(strstr(error.text, "/lock' is no regular file, not the lock of a run") != NULL,
+                  "%s", error.text);
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(symlink(other, path), 0);
-    ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error), GSA_ERR_ARGUMENT);
-    ck_assert_msg(strstr(error.text, "/lock' is a link, not the lock of a run") != NULL, "%s", error.text);
+    ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error),
+                     GSA_ERR_ARGUMENT);
+    ck_assert_msg(strstr(error.text, "/lock' is a link, not the lock of a run") != NULL, "%s",
+                  error.text);
     int64_t bytes;
     char *text = gsa_get_file(other, &bytes);
     ck_assert(bytes == 9 && memcmp(text, "precious\n", 9) == 0);
     free(text);
     ck_assert_int_eq(unlink(path), 0);
-    ck_assert_int_eq(symlink("/nonexistent/made", path), 0); /* what a link names is not made either */
-    ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error), GSA_ERR_ARGUMENT);
+    ck_assert_int_eq(symlink("/nonexistent/made", path),
+                     0); /* what a link names is not made either */
+    ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error),
+                     GSA_ERR_ARGUMENT);
     ck_assert_int_eq(unlink(path), 0);
     gsa_put_file(path, "precious\n", 9);
-    ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error), GSA_ERR_ARGUMENT);
+    ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error),
+                     GSA_ERR_ARGUMENT);
     ck_assert_msg(strstr(error.text, "/lock' is a file with other text") != NULL, "%s", error.text);
     ck_assert_int_eq(unlink(path), 0);
     ck_assert_int_eq(mkdir(path, 0700), 0);
-    ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error), GSA_ERR_ARGUMENT);
+    ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error),
+                     GSA_ERR_ARGUMENT);
     ck_assert_msg(strstr(error.text, "/lock' is a folder") != NULL, "%s", error.text);
     ck_assert_int_eq(rmdir(path), 0);
     gsa_put_file(path, "4711\n", 5); /* of a process that was killed */
-    ck_assert_msg(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(gsa_lock_folder(gsa_system_default(), s.folder, &lock, &error) == GSA_OK, "%s",
+                  error.text);
     gsa_lock_release(&lock);
     gsa_scratch_close(&s);
 }
@@ -136,12 +151,14 @@ END_TEST
 
 START_TEST(what_a_kill_left_is_removed)
 {
-    static const char *const names[] = { "config.ini.tmp-0a1b",  "log.jsonl.tmp-ffff", "curve.svg.tmp-1234",
-                                         "result.json.tmp-0000", "notes.tmp-0a1b",     "config.ini.tmp-0A1B",
+    static const char *const names[] = { "config.ini.tmp-0a1b", "log.jsonl.tmp-ffff",
+                                         "curve.svg.tmp-1234",  "result.json.tmp-0000",
+                                         "notes.tmp-0a1b",      "config.ini.tmp-0A1B",
                                          "config.ini.tmp-0a1bc" };
     gsa_scratch s;
     gsa_scratch_open(&s);
-    for (int i = 0; i < GSA_COUNT(names); i++) gsa_put_file(gsa_scratch_path(&s, "%s", names[i]), "x", 1);
+    for (int i = 0; i < GSA_COUNT(names); i++)
+        gsa_put_file(gsa_scratch_path(&s, "%s", names[i]), "x", 1);
     ck_assert_int_eq(symlink("notes.tmp-0a1b", gsa_scratch_path(&s, "log.jsonl.tmp-1111")), 0);
     ck_assert_int_eq(gsa_remove_leftovers(gsa_system_default(), s.folder, NULL), GSA_OK);
     for (int i = 0; i < GSA_COUNT(names); i++)
@@ -151,7 +168,8 @@ START_TEST(what_a_kill_left_is_removed)
 }
 END_TEST
 
-/* The file of that name is gone where it was to be emptied, as when another process releases its lock just then: tried again. */
+/* The file of that name is gone where it was to be emptied, as when another process releases its
+ * lock just then: tried again. */
 static int truncate_too_late(void *user, const char *path, int64_t bytes)
 {
     int *late = user;
@@ -171,14 +189,16 @@ START_TEST(a_lock_may_vanish)
     ck_assert_msg(gsa_lock_folder(&system, s.folder, &lock, &error) == GSA_OK, "%s", error.text);
     ck_assert_int_eq(late, 0);
     gsa_lock second;
-    ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), s.folder, &second, &error), GSA_ERR_ARGUMENT);
+    ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), s.folder, &second, &error),
+                     GSA_ERR_ARGUMENT);
     gsa_lock_release(&lock);
     ck_assert(!gsa_exists(gsa_scratch_path(&s, "lock")));
     gsa_scratch_close(&s);
 }
 END_TEST
 
-/* Whoever comes and goes, at most one is inside: each makes a folder there that must not be there, and takes it away. */
+/* Whoever comes and goes, at most one is inside: each makes a folder there that must not be there,
+ * and takes it away. */
 START_TEST(many_come_and_go)
 {
     enum { PROCESSES = 4, ROUNDS = 300, TWO = 1, REFUSED = 2 };
@@ -196,7 +216,8 @@ START_TEST(many_come_and_go)
             const gsa_status status = gsa_lock_folder(system, s.folder, &lock, &error);
             if (status == GSA_ERR_ARGUMENT) continue;
             if (status != GSA_OK) _exit(REFUSED);
-            if (system->make_folder(NULL, inside) < 0 || system->remove(NULL, inside) < 0) _exit(TWO);
+            if (system->make_folder(NULL, inside) < 0 || system->remove(NULL, inside) < 0)
+                _exit(TWO);
             gsa_lock_release(&lock);
             got++;
         }
@@ -206,7 +227,8 @@ START_TEST(many_come_and_go)
         int status;
         ck_assert_int_eq(waitpid(child[c], &status, 0), child[c]);
         ck_assert_msg(status == 0, "process %d: %s", c,
-                      WEXITSTATUS(status) == TWO ? "two were inside at once" : "an error that is no refusal");
+                      WEXITSTATUS(status) == TWO ? "two were inside at once"
+                                                 : "an error that is no refusal");
     }
     free((void *)(uintptr_t)inside);
     gsa_scratch_close(&s);
@@ -247,12 +269,14 @@ START_TEST(what_is_of_no_run_stays)
     ck_assert_int_eq(mkdir(gsa_scratch_path(&r.scratch, "run"), 0700), 0);
     gsa_put_file(gsa_scratch_path(&r.scratch, "run/config.ini"), "keep\n", 5);
     ck_assert_int_eq(rig_train(&r, "run"), GSA_ERR_ARGUMENT);
-    ck_assert_msg(strstr(r.error.text, "/run/config.ini' is not of a run") != NULL, "%s", r.error.text);
+    ck_assert_msg(strstr(r.error.text, "/run/config.ini' is not of a run") != NULL, "%s",
+                  r.error.text);
     char *text = gsa_get_file(gsa_scratch_path(&r.scratch, "run/config.ini"), &bytes);
     ck_assert(bytes == 5 && memcmp(text, "keep\n", 5) == 0);
     free(text);
     ck_assert(!gsa_exists(gsa_scratch_path(&r.scratch, "run/log.jsonl")));
-    gsa_put_file(gsa_scratch_path(&r.scratch, "run/config.ini"), "[task]\nname = masked_summation\n", 31);
+    gsa_put_file(gsa_scratch_path(&r.scratch, "run/config.ini"),
+                 "[task]\nname = masked_summation\n", 31);
     ck_assert_msg(rig_train(&r, "run") == GSA_OK, "%s", r.error.text);
     rig_close(&r);
 }
@@ -284,8 +308,9 @@ START_TEST(lines_of_several_processes_are_whole)
         for (int i = 0; child[c] == 0 && i < LINES; i++) {
             char line[6000];
             snprintf(line, sizeof line,
-                     "{\"task\": \"t\", \"run\": \"%d\", \"setting\": \"%d\", \"seed\": %d, \"text\": \"%05000d\"}", i, c, i,
-                     c);
+                     "{\"task\": \"t\", \"run\": \"%d\", \"setting\": \"%d\", \"seed\": %d, "
+                     "\"text\": \"%05000d\"}",
+                     i, c, i, c);
             if (gsa_results_put_into(NULL, path, line, NULL) != GSA_OK) _exit(1);
         }
         if (child[c] == 0) _exit(0);
@@ -300,9 +325,11 @@ START_TEST(lines_of_several_processes_are_whole)
     ck_assert_msg(gsa_results_read(all, path, &error) == GSA_OK, "%s", error.text);
     gsa_results_release(all);
     /* the same again: nothing; other figures: the later line counts */
-    static const char *const again[] = { "{\"task\": \"t\", \"run\": \"a\", \"setting\": \"s\", \"dev_x\": 1.5}",
-                                         "{\"dev_x\": 1.5, \"run\": \"a\", \"setting\": \"s\", \"task\": \"t\"}",
-                                         "{\"task\": \"t\", \"run\": \"a\", \"setting\": \"s\", \"dev_x\": 2.5}" };
+    static const char *const again[] = {
+        "{\"task\": \"t\", \"run\": \"a\", \"setting\": \"s\", \"dev_x\": 1.5}",
+        "{\"dev_x\": 1.5, \"run\": \"a\", \"setting\": \"s\", \"task\": \"t\"}",
+        "{\"task\": \"t\", \"run\": \"a\", \"setting\": \"s\", \"dev_x\": 2.5}"
+    };
     static const int more[] = { 1, 1, 2 };
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(gsa_results_put_into(NULL, path, again[i], &error), GSA_OK);
@@ -324,6 +351,7 @@ int main(int argc, char **argv)
                                         GSA_TEST(what_is_of_no_run_stays),
                                         GSA_TEST(a_mean_is_written_alone) };
     static const gsa_test lines[] = { GSA_TEST(lines_of_several_processes_are_whole) };
-    static const gsa_case cases[] = { GSA_CASE("folders", folders, 60), GSA_CASE("lines", lines, 60) };
+    static const gsa_case cases[] = { GSA_CASE("folders", folders, 60),
+                                      GSA_CASE("lines", lines, 60) };
     return gsa_run_suite("lock", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -1,4 +1,5 @@
-/* The mean of checkpoints: every weight of a run whose checkpoints all stay, and a folder that evaluates and predicts. */
+/* The mean of checkpoints: every weight of a run whose checkpoints all stay, and a folder that
+ * evaluates and predicts. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,11 +28,13 @@ static gsa_status average(rig *r, const char *out, int64_t last, int64_t *first,
     return gsa_mean_checkpoints(NULL, &options, first, newest, &r->error);
 }
 
-static void read_tensors(const rig *r, const char *run, int step, const char *file, gsa_safetensors *tensors)
+static void read_tensors(const rig *r, const char *run, int step, const char *file,
+                         gsa_safetensors *tensors)
 {
     gsa_error error;
     const gsa_status status = gsa_safetensors_read(
-        gsa_system_default(), gsa_scratch_path(&r->scratch, "%s/step-%d/%s", run, step, file), tensors, &error);
+        gsa_system_default(), gsa_scratch_path(&r->scratch, "%s/step-%d/%s", run, step, file),
+        tensors, &error);
     ck_assert_msg(status == GSA_OK, "%s", error.text);
 }
 
@@ -42,7 +45,8 @@ static const struct {
                  { "train.select=last", "train.average=0.9" } };
 
 /* The weights that training had, wherever a checkpoint keeps them. */
-static double present(const gsa_safetensors *model, const gsa_safetensors *state, const char *tensor, int64_t i)
+static double present(const gsa_safetensors *model, const gsa_safetensors *state,
+                      const char *tensor, int64_t i)
 {
     char name[300];
     snprintf(name, sizeof name, "weight/%s", tensor);
@@ -72,14 +76,17 @@ START_TEST(every_weight_is_the_mean)
         for (int64_t i = 0; i < gsa_blob_count(&made.blobs[t]); i++) {
             double sum = 0;
             const double found = (double)((const float *)made.blobs[t].data)[i];
-            for (int k = 0; k < LAST; k++) sum += present(&model[k], &state[k], made.blobs[t].name, i);
+            for (int k = 0; k < LAST; k++)
+                sum += present(&model[k], &state[k], made.blobs[t].name, i);
             ck_assert_double_eq_tol(found, sum / LAST, 1e-7 * fmax(1, fabs(found)));
             differ |= fabs(found - present(&model[0], &state[0], made.blobs[t].name, i)) > 1e-5;
         }
     ck_assert_int_eq(rig_resume(&r, "mean"), GSA_ERR_ARGUMENT);
-    ck_assert_msg(strstr(r.error.text, "without the state of its training") && !r.messages[0], "%s", r.error.text);
+    ck_assert_msg(strstr(r.error.text, "without the state of its training") && !r.messages[0], "%s",
+                  r.error.text);
     ck_assert(differ); /* the comparison can fail */
-    for (int k = 0; k < LAST; k++) gsa_safetensors_release(&model[k]), gsa_safetensors_release(&state[k]);
+    for (int k = 0; k < LAST; k++)
+        gsa_safetensors_release(&model[k]), gsa_safetensors_release(&state[k]);
     gsa_safetensors_release(&made);
     rig_close(&r);
 }
@@ -94,7 +101,9 @@ START_TEST(the_mean_evaluates)
     snprintf(mean, sizeof mean, "%s/mean", r.scratch.folder);
     snprintf(dev, sizeof dev, "data.dev=%s/dev.tsv", r.scratch.folder);
     const char *set[] = { dev };
-    const gsa_apply_options options = { .model = mean, .overrides = set, .n_overrides = 1, .backend = r.backend };
+    const gsa_apply_options options = {
+        .model = mean, .overrides = set, .n_overrides = 1, .backend = r.backend
+    };
     ck_assert_msg(gsa_evaluate(NULL, &options, &result, &r.error) == GSA_OK, "%s", r.error.text);
     ck_assert_ptr_nonnull(strstr(result, "\"dev_accuracy\""));
     gsa_release(gsa_system_default(), result);
@@ -107,7 +116,8 @@ START_TEST(what_is_refused)
     rig r;
     train_run(&r, "train.select=last", "train.average=0");
     ck_assert_int_eq(average(&r, "mean", 10, NULL, NULL), GSA_ERR_ARGUMENT);
-    ck_assert_ptr_nonnull(strstr(r.error.text, "holds 9 checkpoints, 10 are asked for: train.keep says how many stay"));
+    ck_assert_ptr_nonnull(strstr(
+        r.error.text, "holds 9 checkpoints, 10 are asked for: train.keep says how many stay"));
     ck_assert_int_eq(average(&r, "mean", 0, NULL, NULL), GSA_ERR_ARGUMENT);
     ck_assert_int_eq(average(&r, "run", 2, NULL, NULL), GSA_ERR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(r.error.text, "holds a run already"));
@@ -122,8 +132,8 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test mean[] = { GSA_LOOP(every_weight_is_the_mean, GSA_COUNT(variants)), GSA_TEST(the_mean_evaluates),
-                                     GSA_TEST(what_is_refused) };
+    static const gsa_test mean[] = { GSA_LOOP(every_weight_is_the_mean, GSA_COUNT(variants)),
+                                     GSA_TEST(the_mean_evaluates), GSA_TEST(what_is_refused) };
     static const gsa_case cases[] = { GSA_CASE("checkpoints", mean, 60) };
     return gsa_run_suite("mean", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -1,5 +1,6 @@
-/* Sentence pairs whose label stands in neither sentence: a holds keys with a value each (7x: key 7, value x), b is a key, and the label is
- * that key's value in a. Read as memory, a is looked up; two summaries that were made apart would have to hold every binding. */
+/* Sentence pairs whose label stands in neither sentence: a holds keys with a value each (7x: key 7,
+ * value x), b is a key, and the label is that key's value in a. Read as memory, a is looked up; two
+ * summaries that were made apart would have to hold every binding. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,11 +8,12 @@
 #include "rig.h"
 
 enum { KEYS = 40, SHOWN = 8, TRAIN = 4000, DEV = 500 };
-static const char recipe[] =
-    "[task]\nname = sentence_pairs\nfeatures = both\n"
-    "[model]\nencoder = bpt:k=1,bpt:k=1+cross*2\nhidden = 32\nheads = 2\nffn = 64\nhead_hidden = 32\ninput = "
-    "plain\nembedding_std = 1\n"
-    "[train]\nseed = 1\nepochs = 6\nbatch = 32\nlr = 0.003\nreport_every = 0\nclip = 1\nschedule = linear\nwarmup = 50\n";
+static const char recipe[] = "[task]\nname = sentence_pairs\nfeatures = both\n"
+                             "[model]\nencoder = bpt:k=1,bpt:k=1+cross*2\nhidden = 32\nheads = "
+                             "2\nffn = 64\nhead_hidden = 32\ninput = "
+                             "plain\nembedding_std = 1\n"
+                             "[train]\nseed = 1\nepochs = 6\nbatch = 32\nlr = 0.003\nreport_every "
+                             "= 0\nclip = 1\nschedule = linear\nwarmup = 50\n";
 
 static int draw(uint64_t seed, int64_t a, int64_t b, int below)
 {
@@ -62,7 +64,8 @@ START_TEST(a_pair_is_compared_token_by_token)
 }
 END_TEST
 
-/* A mean of tokens notices the last layer's cross phase; the root of bpt, which reads the tokens of the layer before, would not. */
+/* A mean of tokens notices the last layer's cross phase; the root of bpt, which reads the tokens of
+ * the layer before, would not. */
 START_TEST(one_cross_layer_reaches_a_mean_of_tokens)
 {
     const double with = accuracy_of("model.encoder=full,full+cross");

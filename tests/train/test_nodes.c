@@ -1,4 +1,5 @@
-/* Nodes of a given graph: the format, malformed lines, and a graph that says what features do not. */
+/* Nodes of a given graph: the format, malformed lines, and a graph that says what features do
+ * not. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,8 @@ static gsa_status read_nodes(fixture *f, const char *bytes, const char *columns)
     gsa_scratch_open(&f->scratch);
     const char *path = gsa_scratch_path(&f->scratch, "n.tsv");
     gsa_put_file(path, bytes, (int64_t)strlen(bytes));
-    return gsa_nodes_read(gsa_system_default(), path, columns ? columns : "", GSA_ENCODING_UTF8, &f->nodes, &f->error);
+    return gsa_nodes_read(gsa_system_default(), path, columns ? columns : "", GSA_ENCODING_UTF8,
+                          &f->nodes, &f->error);
 }
 
 static void done(fixture *f)
@@ -33,11 +35,11 @@ static void show(const gsa_nodes *n, char *out, size_t size)
     size_t used = 0;
     out[0] = 0;
     for (int64_t i = 0; i < n->count; i++) {
-        used += (size_t)snprintf(out + used, size - used, "%s%d %.*s ", i ? "|" : "", n->split[i], (int)n->label[i].bytes,
-                                 n->label[i].at);
+        used += (size_t)snprintf(out + used, size - used, "%s%d %.*s ", i ? "|" : "", n->split[i],
+                                 (int)n->label[i].bytes, n->label[i].at);
         for (int64_t e = n->first[i]; e < n->first[i + 1]; e++)
-            used += (size_t)snprintf(out + used, size - used, "%s%d=%g", e > n->first[i] ? "," : "", n->index[e],
-                                     (double)n->value[e]);
+            used += (size_t)snprintf(out + used, size - used, "%s%d=%g", e > n->first[i] ? "," : "",
+                                     n->index[e], (double)n->value[e]);
     }
 }
 
@@ -45,12 +47,14 @@ static const struct {
     const char *bytes, *columns, *expected;
     int width;
 } good[] = {
-    { "0\ttrain\tx\t0:1 3:0.5\n1\tnone\t-\t\n2\ttest\ty\t2\n", NULL, "0 x 0=1,3=0.5|-1  |2 y 2=1", 4 },
+    { "0\ttrain\tx\t0:1 3:0.5\n1\tnone\t-\t\n2\ttest\ty\t2\n", NULL, "0 x 0=1,3=0.5|-1  |2 y 2=1",
+      4 },
     { "\xef\xbb\xbf"
       "0\tdev\tx\t1:-2e1\r\n1\tval\tx\t",
       NULL, "1 x 1=-20|1 x ", 2 },
     { "0\tx\ttrain\t0\n1\t-1\tnone\t1\n", "id,label,split,features", "0 x 0=1|-1  1=1", 2 },
-    { "0\ttrain\tx\n1\t-\ty\t7:1\n", NULL, "0 x |-1 y 7=1", 8 }, /* a label without a split; no column of features */
+    { "0\ttrain\tx\n1\t-\ty\t7:1\n", NULL, "0 x |-1 y 7=1",
+      8 }, /* a label without a split; no column of features */
 };
 
 START_TEST(good_nodes)
@@ -73,11 +77,13 @@ static const struct {
     { FIRST "\n", NULL, "n.tsv:2: the line has 1 column, expected 4" },
     { FIRST "1\ttrain\n", NULL, "n.tsv:2: the line has 2 columns, expected 4" },
     { FIRST "1\ttrain\tx\t0:1\t2\n", NULL, "n.tsv:2: the line has 5 columns, expected 4" },
-    { FIRST "2\ttrain\tx\t0:1\n", NULL, "n.tsv:2: the id is '2', expected 1: nodes are numbered 0, 1, 2, ... in order" },
+    { FIRST "2\ttrain\tx\t0:1\n", NULL,
+      "n.tsv:2: the id is '2', expected 1: nodes are numbered 0, 1, 2, ... in order" },
     { FIRST "0\ttrain\tx\t0:1\n", NULL, "n.tsv:2: the id is '0', expected 1" },
     { FIRST "one\ttrain\tx\t0:1\n", NULL, "n.tsv:2: the id is 'one'" },
     { FIRST "\ttrain\tx\t0:1\n", NULL, "n.tsv:2: the id is ''" },
-    { FIRST "1\ttrial\tx\t0:1\n", NULL, "n.tsv:2: the split is 'trial', expected train, dev, val, test or none" },
+    { FIRST "1\ttrial\tx\t0:1\n", NULL,
+      "n.tsv:2: the split is 'trial', expected train, dev, val, test or none" },
     { FIRST "1\ttrain\t\t0:1\n", NULL, "n.tsv:2: the label is empty" },
     { FIRST "1\ttrain\t-\t0:1\n", NULL, "n.tsv:2: a node of a split has no label" },
     { FIRST "1\ttest\t-1\t0:1\n", NULL, "n.tsv:2: a node of a split has no label" },
@@ -85,8 +91,10 @@ static const struct {
     { FIRST "1\ttrain\tx\t-1:1\n", NULL, "n.tsv:2: a feature is '-1:1', expected index:value" },
     { FIRST "1\ttrain\tx\tword\n", NULL, "n.tsv:2: a feature is 'word'" },
     { FIRST "1\ttrain\tx\t1=2\n", NULL, "n.tsv:2: a feature is '1=2'" },
-    { FIRST "1\ttrain\tx\t16777216:1\n", NULL, "expected index:value with an index from 0 to 16777215" },
-    { FIRST "1\ttrain\tx\t3:1 3:2\n", NULL, "n.tsv:2: feature 3 stands after feature 3: indices ascend" },
+    { FIRST "1\ttrain\tx\t16777216:1\n", NULL,
+      "expected index:value with an index from 0 to 16777215" },
+    { FIRST "1\ttrain\tx\t3:1 3:2\n", NULL,
+      "n.tsv:2: feature 3 stands after feature 3: indices ascend" },
     { FIRST "1\ttrain\tx\t3:1 2:2\n", NULL, "n.tsv:2: feature 2 stands after feature 3" },
     { FIRST "1\ttrain\tx\t3: 1\n", NULL, "n.tsv:2: the value of feature 3 is no finite number" },
     { FIRST "1\ttrain\tx\t3:nan\n", NULL, "n.tsv:2: the value of feature 3 is no finite number" },
@@ -101,7 +109,8 @@ static const struct {
     { FIRST "1 train x 3:1\n", NULL, "n.tsv:2: the line has 1 column, expected 4" },
     { FIRST "1\ttrain\tx\t3:1e99\n", NULL, "n.tsv:2: the value of feature 3 is no finite number" },
     { FIRST "99999999999999999999\ttrain\tx\t3:1\n", NULL, "n.tsv:2: the id is " },
-    { FIRST, "id,label", "data.columns is 'id,label', expected id, split, label and features in some order" },
+    { FIRST, "id,label",
+      "data.columns is 'id,label', expected id, split, label and features in some order" },
     { FIRST, "id,label,split,split", "data.columns is 'id,label,split,split'" },
     { FIRST, "id,label,split,features,id", "data.columns is" },
 };
@@ -110,7 +119,8 @@ START_TEST(bad_nodes)
 {
     fixture f;
     ck_assert_int_ne(read_nodes(&f, bad[_i].bytes, bad[_i].columns), GSA_OK);
-    ck_assert_msg(strstr(f.error.text, bad[_i].expected), "'%s' lacks '%s'", f.error.text, bad[_i].expected);
+    ck_assert_msg(strstr(f.error.text, bad[_i].expected), "'%s' lacks '%s'", f.error.text,
+                  bad[_i].expected);
     done(&f);
 }
 END_TEST
@@ -124,17 +134,21 @@ START_TEST(utf16_is_refused)
     gsa_scratch_open(&f.scratch);
     const char *path = gsa_scratch_path(&f.scratch, "n.tsv");
     gsa_put_file(path, bytes, sizeof bytes - 1);
-    ck_assert_int_eq(gsa_nodes_read(gsa_system_default(), path, "", GSA_ENCODING_UTF8, &f.nodes, &f.error), GSA_ERR_FORMAT);
+    ck_assert_int_eq(
+        gsa_nodes_read(gsa_system_default(), path, "", GSA_ENCODING_UTF8, &f.nodes, &f.error),
+        GSA_ERR_FORMAT);
     ck_assert_msg(strstr(f.error.text, "UTF-16") != NULL, "%s", f.error.text);
     done(&f);
 }
 END_TEST
 
-/* ---- a graph that is needed: nodes come in pairs (2i, 2i+1); only the first of a pair has features that say the class ------------------ */
+/* ---- a graph that is needed: nodes come in pairs (2i, 2i+1); only the first of a pair has
+ * features that say the class ---- */
 
 enum { PAIRS = 40, FEATURES = 3 };
 static const char recipe[] =
-    "[task]\nname = node_classification\n[model]\nencoder = file\nhidden = 16\nheads = 2\ninput = plain\n"
+    "[task]\nname = node_classification\n[model]\nencoder = file\nhidden = 16\nheads = 2\ninput = "
+    "plain\n"
     "[train]\nseed = 2\nepochs = 60\nbatch = 1\nlr = 0.01\nreport_every = 0\n";
 
 static void write_graph(rig *r, char *nodes, size_t room)
@@ -142,7 +156,10 @@ static void write_graph(rig *r, char *nodes, size_t room)
     char edges[PAIRS * 24];
     size_t used = 0, at = 0;
     for (int i = 0; i < 2 * PAIRS; i++) {
-        const char *split = i / 2 % 4 == 3 ? "none" : i / 2 % 4 == 2 ? "dev" : i % 4 == 1 || i % 4 == 2 ? "train" : "test";
+        const char *split = i / 2 % 4 == 3             ? "none"
+                            : i / 2 % 4 == 2           ? "dev"
+                            : i % 4 == 1 || i % 4 == 2 ? "train"
+                                                       : "test";
         const int class = i / 2 % 3;
         used += (size_t)snprintf(nodes + used, room - used, "%d\t%s\tc%d\t", i, split, class);
         if (i % 2 == 0) used += (size_t)snprintf(nodes + used, room - used, "%d:1", class);
@@ -171,10 +188,13 @@ START_TEST(the_graph_tells_what_features_do_not)
     rig r;
     open_graph(&r, path, sizeof path, nodes, sizeof nodes);
     rig_train_ok(&r, "graph");
-    ck_assert_msg(rig_number(&r, "test_accuracy") == 1 && rig_number(&r, "dev_accuracy") == 1, "%s", r.result);
+    ck_assert_msg(rig_number(&r, "test_accuracy") == 1 && rig_number(&r, "dev_accuracy") == 1, "%s",
+                  r.result);
     ck_assert_double_eq(rig_number(&r, "nodes"), 2 * PAIRS);
-    for (int i = 0, at = 0; i < 2 * PAIRS; i++) at += snprintf(nodes + at, sizeof nodes - (size_t)at, "%d %d\n", i, i);
-    gsa_put_file(gsa_scratch_path(&r.scratch, "edges.txt"), nodes, (int64_t)strlen(nodes)); /* each node alone */
+    for (int i = 0, at = 0; i < 2 * PAIRS; i++)
+        at += snprintf(nodes + at, sizeof nodes - (size_t)at, "%d %d\n", i, i);
+    gsa_put_file(gsa_scratch_path(&r.scratch, "edges.txt"), nodes,
+                 (int64_t)strlen(nodes)); /* each node alone */
     rig_train_ok(&r, "none");
     ck_assert_msg(rig_number(&r, "test_accuracy") < 0.8, "%s", r.result);
     rig_close(&r);
@@ -203,7 +223,8 @@ START_TEST(evaluation_and_prediction)
     char *lines = gsa_get_file(out, &bytes);
     int node = 0;
     for (char *line = strtok(lines, "\n"); line; line = strtok(NULL, "\n"), node++) {
-        ck_assert_msg(line[0] == 'c' && line[1] == '0' + node / 2 % 3 && line[2] == '\t', "node %d: %s", node, line);
+        ck_assert_msg(line[0] == 'c' && line[1] == '0' + node / 2 % 3 && line[2] == '\t',
+                      "node %d: %s", node, line);
     }
     ck_assert_int_eq(node, 2 * PAIRS);
     free(lines);
@@ -213,8 +234,10 @@ START_TEST(evaluation_and_prediction)
     ck_assert_double_eq(rig_number(&r, "test_accuracy"), 1);
     ck_assert_double_eq(rig_number(&r, "test_examples"), 20);
     char *report = gsa_get_file(out, &bytes), *test = strstr(report, "test: accuracy 1, ");
-    ck_assert_msg(test && strstr(test, "    accuracy                         1.0000\n"), "%s", report);
-    ck_assert_msg(strstr(test, "weighted avg     1.0000    1.0000    1.0000        20\n"), "%s", report);
+    ck_assert_msg(test && strstr(test, "    accuracy                         1.0000\n"), "%s",
+                  report);
+    ck_assert_msg(strstr(test, "weighted avg     1.0000    1.0000    1.0000        20\n"), "%s",
+                  report);
     free(report);
     rig_close(&r);
 }
@@ -237,20 +260,23 @@ START_TEST(refused_with_a_sentence)
     if (_i == 3) r.sets = 0;
     rig_set(&r, refused[_i].set);
     ck_assert_int_ne(rig_train(&r, "run"), GSA_OK);
-    ck_assert_msg(strstr(r.error.text, refused[_i].expected), "'%s' lacks '%s'", r.error.text, refused[_i].expected);
+    ck_assert_msg(strstr(r.error.text, refused[_i].expected), "'%s' lacks '%s'", r.error.text,
+                  refused[_i].expected);
     rig_close(&r);
 }
 END_TEST
 
 START_TEST(a_graph_of_another_size)
 {
-    static const char two[] = "0\ttrain\tx\t0:1\n1\ttrain\ty\t1:1\n", untrained[] = "0\tdev\tx\t0:1\n1\tdev\ty\t1:1\n";
+    static const char two[] = "0\ttrain\tx\t0:1\n1\ttrain\ty\t1:1\n",
+                      untrained[] = "0\tdev\tx\t0:1\n1\tdev\ty\t1:1\n";
     char path[300], nodes[8192];
     rig r;
     open_graph(&r, path, sizeof path, nodes, sizeof nodes);
     gsa_put_file(gsa_scratch_path(&r.scratch, "nodes.tsv"), two, sizeof two - 1);
     ck_assert_int_ne(rig_train(&r, "run"), GSA_OK);
-    ck_assert_msg(strstr(r.error.text, "the graph has 80 nodes, the length is 2"), "%s", r.error.text);
+    ck_assert_msg(strstr(r.error.text, "the graph has 80 nodes, the length is 2"), "%s",
+                  r.error.text);
     gsa_put_file(gsa_scratch_path(&r.scratch, "nodes.tsv"), untrained, sizeof untrained - 1);
     ck_assert_int_ne(rig_train(&r, "run"), GSA_OK);
     ck_assert_msg(strstr(r.error.text, "no node is of split train"), "%s", r.error.text);
@@ -261,8 +287,10 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test format[] = { GSA_LOOP(good_nodes, GSA_COUNT(good)) };
-    static const gsa_test wrong[] = { GSA_LOOP(bad_nodes, GSA_COUNT(bad)), GSA_TEST(utf16_is_refused) };
-    static const gsa_test graphs[] = { GSA_TEST(the_graph_tells_what_features_do_not), GSA_TEST(evaluation_and_prediction),
+    static const gsa_test wrong[] = { GSA_LOOP(bad_nodes, GSA_COUNT(bad)),
+                                      GSA_TEST(utf16_is_refused) };
+    static const gsa_test graphs[] = { GSA_TEST(the_graph_tells_what_features_do_not),
+                                       GSA_TEST(evaluation_and_prediction),
                                        GSA_LOOP(refused_with_a_sentence, GSA_COUNT(refused)),
                                        GSA_TEST(a_graph_of_another_size) };
     static const gsa_case cases[] = { GSA_CASE("format", format, 20), GSA_CASE("bad", wrong, 20),

@@ -7,7 +7,7 @@
 
 static const char *const recipes[] = { rig_summation, rig_text, rig_pairs, rig_language };
 
-/* ---- what is read -------------------------------------------------------------------------------------------------- */
+/* ---- what is read -------------------------------------------------------------------------- */
 
 typedef struct watched { /* a table that counts the openings of a checkpoint's files */
     gsa_system table;
@@ -97,7 +97,8 @@ static char *predict(rig *r, gsa_status expected)
     return status == GSA_OK ? gsa_get_file(o.output, &bytes) : NULL;
 }
 
-static const char *const damages[] = { "does not have the hash", "cannot be" }; /* a flipped bit, no file */
+static const char *const damages[] = { "does not have the hash",
+                                       "cannot be" }; /* a flipped bit, no file */
 
 START_TEST(a_damaged_state_stops_a_resumed_run_alone)
 {
@@ -113,7 +114,8 @@ START_TEST(a_damaged_state_stops_a_resumed_run_alone)
     free(before);
     free(after);
     ck_assert_int_ne(rig_resume(&r, "run"), GSA_OK);
-    ck_assert_msg(strstr(r.error.text, GSA_STATE_FILE "'") && strstr(r.error.text, damages[_i]), "%s", r.error.text);
+    ck_assert_msg(strstr(r.error.text, GSA_STATE_FILE "'") && strstr(r.error.text, damages[_i]),
+                  "%s", r.error.text);
     rig_close(&r);
 }
 END_TEST
@@ -127,12 +129,13 @@ START_TEST(what_is_used_is_checked)
     rig_train_ok(&r, "run");
     damage(&r, file, _i % 2);
     ck_assert_ptr_null(predict(&r, GSA_ERR_FORMAT));
-    ck_assert_msg(strstr(r.error.text, file) && strstr(r.error.text, damages[_i % 2]), "%s", r.error.text);
+    ck_assert_msg(strstr(r.error.text, file) && strstr(r.error.text, damages[_i % 2]), "%s",
+                  r.error.text);
     rig_close(&r);
 }
 END_TEST
 
-/* ---- what is drawn ------------------------------------------------------------------------------------------------- */
+/* ---- what is drawn ------------------------------------------------------------------------- */
 
 static void say(void *context, const char *sentence)
 {
@@ -140,7 +143,8 @@ static void say(void *context, const char *sentence)
 }
 
 /* Weights that are not zero in a session that was just made, and weights that have gradients. */
-static void count_weights(rig *r, const char *checkpoint, const char *start, int applies, int *drawn, int *learned)
+static void count_weights(rig *r, const char *checkpoint, const char *start, int applies,
+                          int *drawn, int *learned)
 {
     char train[300], from[300];
     const char *const set[] = { train, from };
@@ -155,7 +159,8 @@ static void count_weights(rig *r, const char *checkpoint, const char *start, int
                                           .applies = applies,
                                           .backend = r->backend,
                                           .say = say };
-    ck_assert_msg(gsa_session_create(gsa_system_default(), &options, &s, &r->error) == GSA_OK, "%s", r->error.text);
+    ck_assert_msg(gsa_session_create(gsa_system_default(), &options, &s, &r->error) == GSA_OK, "%s",
+                  r->error.text);
     *drawn = *learned = 0;
     for (int i = 0; i < gsa_parameters_count(s.model.parameters); i++) {
         const gsa_tensor *x = &gsa_parameters_at(s.model.parameters, i)->value;
@@ -197,7 +202,8 @@ int main(int argc, char **argv)
 {
     static const gsa_test read[] = { GSA_LOOP(no_state_is_read_to_use_a_model, GSA_COUNT(recipes)),
                                      GSA_TEST(a_state_is_read_to_go_on),
-                                     GSA_LOOP(a_damaged_state_stops_a_resumed_run_alone, GSA_COUNT(damages)),
+                                     GSA_LOOP(a_damaged_state_stops_a_resumed_run_alone,
+                                              GSA_COUNT(damages)),
                                      GSA_LOOP(what_is_used_is_checked, 8) };
     static const gsa_test drawn[] = { GSA_TEST(weights_that_will_be_read_are_not_drawn) };
     static const gsa_case cases[] = { GSA_CASE("read", read, 60), GSA_CASE("drawn", drawn, 30) };

@@ -24,16 +24,19 @@ typedef struct fixture {
 
 static void open_fixture(fixture *f, const gsa_optimiser_options *options)
 {
-    static const char *const names[] = { "plain", "free_of_decay", "frozen", "unreached", "padded" };
+    static const char *const names[] = { "plain", "free_of_decay", "frozen", "unreached",
+                                         "padded" };
     *f = (fixture){ 0 };
     gsa_parameter *p;
     MUST(f, gsa_test_backend(gsa_system_default(), GSA_F64, 1, &f->backend, &f->error));
     MUST(f, gsa_parameters_create(gsa_system_default(), f->backend, 3, &f->parameters, &f->error));
     for (int i = 0; i < PARAMETERS; i++) {
-        MUST(f, gsa_parameters_add(f->parameters, names[i], ROWS, COLS, GSA_INIT_UNIFORM, 1, flags[i], &p, &f->error));
+        MUST(f, gsa_parameters_add(f->parameters, names[i], ROWS, COLS, GSA_INIT_UNIFORM, 1,
+                                   flags[i], &p, &f->error));
         MUST(f, gsa_tensor_read(f->backend, &p->value, 0, f->w[i], &f->error));
     }
-    MUST(f, gsa_optimiser_create(gsa_system_default(), f->parameters, options, &f->optimiser, &f->error));
+    MUST(f, gsa_optimiser_create(gsa_system_default(), f->parameters, options, &f->optimiser,
+                                 &f->error));
 }
 
 static void close_fixture(fixture *f)
@@ -56,7 +59,8 @@ static void put_gradient(fixture *f, int i)
 static void draw_gradients(fixture *f, gsa_dice *dice)
 {
     for (int i = 0; i < PARAMETERS; i++) {
-        for (int k = 0; k < COUNT; k++) f->g[i][k] = flags[i] & GSA_ZERO_ROW && k < COLS ? 0 : gsa_normal(dice);
+        for (int k = 0; k < COUNT; k++)
+            f->g[i][k] = flags[i] & GSA_ZERO_ROW && k < COLS ? 0 : gsa_normal(dice);
         if (!(flags[i] & GSA_FROZEN)) put_gradient(f, i);
     }
 }
@@ -155,7 +159,8 @@ START_TEST(what_is_not_finite_changes_nothing_and_is_named)
         ck_assert(!isfinite(norm));
         ck_assert_int_eq(f.optimiser.steps, 0);
         ck_assert_int_eq(values_differ(&f, 0), 0);
-        ck_assert_int_eq(gsa_optimiser_blame(&f.optimiser, 12, 0.5, norm, &f.error), GSA_ERR_NUMBER);
+        ck_assert_int_eq(gsa_optimiser_blame(&f.optimiser, 12, 0.5, norm, &f.error),
+                         GSA_ERR_NUMBER);
         ck_assert_ptr_nonnull(strstr(f.error.text, "step 12: the gradient of '"));
         ck_assert_ptr_nonnull(strstr(f.error.text, gsa_parameters_at(f.parameters, which)->name));
         /* and the next good step is as if nothing had been */
@@ -168,7 +173,8 @@ START_TEST(what_is_not_finite_changes_nothing_and_is_named)
 }
 END_TEST
 
-/* Against the equation, on its own (0) and within the optimiser's step (1); and twice swapped is as before. */
+/* Against the equation, on its own (0) and within the optimiser's step (1); and twice swapped is as
+ * before. */
 START_TEST(the_mean_follows_the_weights)
 {
     fixture f;
@@ -176,7 +182,8 @@ START_TEST(the_mean_follows_the_weights)
     gsa_dice dice = { 33 };
     double mean[PARAMETERS][COUNT], now[COUNT];
     open_fixture(&f, &options[0]);
-    MUST(&f, gsa_average_create(gsa_system_default(), f.parameters, f.backend, 0.5, &average, &f.error));
+    MUST(&f, gsa_average_create(gsa_system_default(), f.parameters, f.backend, 0.5, &average,
+                                &f.error));
     if (_i == 1) f.optimiser.average = &average;
     memcpy(mean, f.w, sizeof mean);
     for (int t = 1; t <= 9; t++) {
@@ -192,8 +199,10 @@ START_TEST(the_mean_follows_the_weights)
     ck_assert_int_eq(values_differ(&f, 1e-12), 0);
     gsa_average_swap(&average);
     for (int i = 0; i < PARAMETERS; i++) {
-        MUST(&f, gsa_tensor_read(f.backend, &gsa_parameters_at(f.parameters, i)->value, 0, now, &f.error));
-        ck_assert_int_eq(gsa_differ("mean", now, moves(i) ? mean[i] : f.w[i], COUNT, 1e-12, 1e-12), 0);
+        MUST(&f, gsa_tensor_read(f.backend, &gsa_parameters_at(f.parameters, i)->value, 0, now,
+                                 &f.error));
+        ck_assert_int_eq(gsa_differ("mean", now, moves(i) ? mean[i] : f.w[i], COUNT, 1e-12, 1e-12),
+                         0);
     }
     gsa_average_swap(&average);
     ck_assert_int_eq(values_differ(&f, 1e-12), 0);
@@ -216,7 +225,8 @@ typedef struct table_side {
     gsa_error error;
 } table_side;
 
-static void open_side(table_side *s, const gsa_optimiser_options *o, int told, int level, double mean)
+static void open_side(table_side *s, const gsa_optimiser_options *o, int told, int level,
+                      double mean)
 {
     const gsa_system *system = gsa_system_default();
     double *value = calloc((size_t)WORDS * WIDE, sizeof *value);
@@ -245,30 +255,36 @@ static void close_side(table_side *s)
     gsa_backend_release(s->backend);
 }
 
-/* READ words are read, all of them (by a product) with `whole`; the words of a step lie close to each other, or far. */
+/* READ words are read, all of them (by a product) with `whole`; the words of a step lie close to
+ * each other, or far. */
 static void side_step(table_side *s, int t, int whole)
 {
     int32_t ids[READ];
     double target[READ * WIDE], x[WIDE];
     gsa_tensor *rows, *y;
     gsa_tape_reset(s->tape, 1, 1, (uint32_t)t);
-    for (int i = 0; i < READ; i++) ids[i] = i == 0 ? -1 : i == 1 ? 0 : (t % 3 * 1700 + i * i * (t % 2 ? 1 : 29)) % WORDS;
+    for (int i = 0; i < READ; i++)
+        ids[i] = i == 0 ? -1 : i == 1 ? 0 : (t % 3 * 1700 + i * i * (t % 2 ? 1 : 29)) % WORDS;
     for (int i = 0; i < READ * WIDE; i++) target[i] = i % 5 - 2;
     for (int i = 0; i < WIDE; i++) x[i] = 0.1 * i;
     const int32_t *id = gsa_tape_upload(s->tape, ids, sizeof ids);
     MUST(s, gsa_parameters_zero_gradients(s->parameters, &s->error));
     rows = gsa_op_gather(s->tape, NULL, &s->table->value, id, READ, 0.5, 1);
-    y = gsa_op_square_error(s->tape, rows, gsa_tape_constant(s->tape, target, GSA_F64, READ, WIDE), 0.2);
+    y = gsa_op_square_error(s->tape, rows, gsa_tape_constant(s->tape, target, GSA_F64, READ, WIDE),
+                            0.2);
     if (whole) {
         gsa_tensor *z = gsa_op_linear(s->tape, gsa_tape_constant(s->tape, x, GSA_F64, 1, WIDE),
                                       gsa_op_view(s->tape, &s->table->value, 1, WORDS - 1), NULL);
-        y = gsa_op_add(s->tape, y, gsa_op_square_error(s->tape, z, gsa_tape_zeros(s->tape, 1, WORDS - 1), 1e-3));
+        y = gsa_op_add(
+            s->tape, y,
+            gsa_op_square_error(s->tape, z, gsa_tape_zeros(s->tape, 1, WORDS - 1), 1e-3));
     }
     MUST(s, gsa_tape_backward(s->tape, y, &s->error));
     MUST(s, gsa_optimiser_step(&s->optimiser, 0.05, &s->norm, &s->error));
 }
 
-static void same_bits(table_side *a, table_side *b, const void *x, const void *y, const char *what, int t)
+static void same_bits(table_side *a, table_side *b, const void *x, const void *y, const char *what,
+                      int t)
 {
     static float p[2][WORDS * WIDE];
     if (!x || !y) return;
@@ -277,16 +293,17 @@ static void same_bits(table_side *a, table_side *b, const void *x, const void *y
     int i = 0;
     while (i < WORDS * WIDE && memcmp(&p[0][i], &p[1][i], sizeof(float)) == 0) i++;
     if (i < WORDS * WIDE)
-        ck_abort_msg("step %d: %s %d of row %d is %.9g by rows, else %.9g", t, what, i % WIDE, i / WIDE, (double)p[1][i],
-                     (double)p[0][i]);
+        ck_abort_msg("step %d: %s %d of row %d is %.9g by rows, else %.9g", t, what, i % WIDE,
+                     i / WIDE, (double)p[1][i], (double)p[0][i]);
 }
 
 static const struct {
     int options, level, whole_at, again_at; /* steps; again: moments are as loaded */
     double mean;
 } by_rows[] = {
-    { 0, -1, -1, -1, 0 }, { 0, -1, -1, 11, 0.9 }, { 2, -1, 7, -1, 0 },   { 4, -1, -1, 5, 0 }, { 6, -1, -1, 12, 0.5 },
-    { 5, -1, -1, -1, 0 }, { 1, -1, -1, -1, 0 },   { 0, 0, -1, 11, 0.9 }, { 2, 0, 20, 25, 0 },
+    { 0, -1, -1, -1, 0 }, { 0, -1, -1, 11, 0.9 }, { 2, -1, 7, -1, 0 },
+    { 4, -1, -1, 5, 0 },  { 6, -1, -1, 12, 0.5 }, { 5, -1, -1, -1, 0 },
+    { 1, -1, -1, -1, 0 }, { 0, 0, -1, 11, 0.9 },  { 2, 0, 20, 25, 0 },
 };
 
 START_TEST(rows_that_nothing_touched_stay_to_the_bit)
@@ -297,16 +314,19 @@ START_TEST(rows_that_nothing_touched_stay_to_the_bit)
     open_side(&a, &o, 0, level, by_rows[_i].mean);
     open_side(&b, &o, 1, level, by_rows[_i].mean);
     ck_assert_int_eq(b.table->value.marks != NULL, b.backend->shares_host_memory);
-    for (int t = 0; t < STEPS && b.table->value.marks; t++) { /* a backend of its own memory is told nothing */
+    for (int t = 0; t < STEPS && b.table->value.marks;
+         t++) { /* a backend of its own memory is told nothing */
         if (t == by_rows[_i].again_at) b.optimiser.rows_known = 0;
         side_step(&a, t, t == by_rows[_i].whole_at);
         side_step(&b, t, t == by_rows[_i].whole_at);
-        ck_assert_msg(memcmp(&a.norm, &b.norm, sizeof a.norm) == 0, "step %d: norms %.17g and %.17g", t, a.norm, b.norm);
+        ck_assert_msg(memcmp(&a.norm, &b.norm, sizeof a.norm) == 0,
+                      "step %d: norms %.17g and %.17g", t, a.norm, b.norm);
         same_bits(&a, &b, a.table->value.grad, b.table->value.grad, "gradient", t);
         same_bits(&a, &b, a.table->value.data, b.table->value.data, "weight", t);
         same_bits(&a, &b, a.optimiser.first[0], b.optimiser.first[0], "first moment", t);
         same_bits(&a, &b, a.optimiser.second[0], b.optimiser.second[0], "second moment", t);
-        if (by_rows[_i].mean > 0) same_bits(&a, &b, a.average.mean[0], b.average.mean[0], "mean", t);
+        if (by_rows[_i].mean > 0)
+            same_bits(&a, &b, a.average.mean[0], b.average.mean[0], "mean", t);
     }
     int moving = 0;
     for (int r = 0; b.table->value.marks && r < WORDS; r++) moving += b.optimiser.moving[0][r];
@@ -317,11 +337,13 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test rows[] = { GSA_LOOP(rows_that_nothing_touched_stay_to_the_bit, GSA_COUNT(by_rows)) };
+    static const gsa_test rows[] = { GSA_LOOP(rows_that_nothing_touched_stay_to_the_bit,
+                                              GSA_COUNT(by_rows)) };
     static const gsa_test steps[] = { GSA_LOOP(follows_the_equations, GSA_COUNT(options)) };
     static const gsa_test numbers[] = { GSA_TEST(what_is_not_finite_changes_nothing_and_is_named) };
     static const gsa_test mean[] = { GSA_LOOP(the_mean_follows_the_weights, 2) };
-    static const gsa_case cases[] = { GSA_CASE("steps", steps, 30), GSA_CASE("numbers", numbers, 30),
-                                      GSA_CASE("mean", mean, 30), GSA_CASE("rows", rows, 30) };
+    static const gsa_case cases[] = { GSA_CASE("steps", steps, 30),
+                                      GSA_CASE("numbers", numbers, 30), GSA_CASE("mean", mean, 30),
+                                      GSA_CASE("rows", rows, 30) };
     return gsa_run_suite("optimiser", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -1,4 +1,5 @@
-/* Sentence pairs: two formats, columns in any order, malformed lines, and the gradients of features, head and both runs. */
+/* Sentence pairs: two formats, columns in any order, malformed lines, and the gradients of
+ * features, head and both runs. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "train/data/pairs.h"
 #include "train/session.h"
 
-/* ---- formats ----------------------------------------------------------------------------------------------------------------- */
+/* ---- formats ------------------------------------------------------------------------------- */
 
 typedef struct fixture {
     gsa_scratch scratch;
@@ -18,13 +19,15 @@ typedef struct fixture {
     gsa_pairs pairs;
 } fixture;
 
-static gsa_status read_pairs(fixture *f, const char *bytes, const char *columns, gsa_text_options options)
+static gsa_status read_pairs(fixture *f, const char *bytes, const char *columns,
+                             gsa_text_options options)
 {
     *f = (fixture){ 0 };
     gsa_scratch_open(&f->scratch);
     const char *path = gsa_scratch_path(&f->scratch, "p.txt");
     gsa_put_file(path, bytes, (int64_t)strlen(bytes));
-    return gsa_pairs_read(gsa_system_default(), path, &options, columns ? columns : "", &f->pairs, &f->error);
+    return gsa_pairs_read(gsa_system_default(), path, &options, columns ? columns : "", &f->pairs,
+                          &f->error);
 }
 
 static void done(fixture *f)
@@ -40,7 +43,8 @@ static void show(const gsa_pairs *pairs, char *out, size_t size)
     const gsa_text *a = &pairs->side[0];
     out[0] = 0;
     for (int64_t e = 0; e < a->examples; e++) {
-        used += (size_t)snprintf(out + used, size - used, "%s%.*s", e ? "|" : "", (int)a->label[e].bytes, a->label[e].at);
+        used += (size_t)snprintf(out + used, size - used, "%s%.*s", e ? "|" : "",
+                                 (int)a->label[e].bytes, a->label[e].at);
         for (int s = 0; s < 2; s++) {
             const gsa_text *text = &pairs->side[s];
             for (int64_t i = text->offset[e]; i < text->offset[e + 1]; i++)
@@ -53,7 +57,8 @@ static void show(const gsa_pairs *pairs, char *out, size_t size)
     }
 }
 
-#define JSON(label, a, b) "{\"gold_label\": \"" label "\", \"sentence1\": \"" a "\", \"sentence2\": \"" b "\"}\n"
+#define JSON(label, a, b)                                                                          \
+    "{\"gold_label\": \"" label "\", \"sentence1\": \"" a "\", \"sentence2\": \"" b "\"}\n"
 static const struct {
     const char *bytes, *columns, *expected;
     int format, skipped;
@@ -69,15 +74,30 @@ static const struct {
     { "a b\tc\tx\n", "a,b,label", "x:a b/c", GSA_TEXT_TSV, 0, { 0 } },
     { "1\tx\tc\t\ta b\n", "-,label,b,-,a", "x:a b/c", GSA_TEXT_TSV, 0, { 0 } },
     { "b\tlabel\ta\nc\tx\ta b\n", NULL, "x:a b/c", GSA_TEXT_TSV, 0, { .header = 1 } },
-    { "pairID\tsentence1\tsentence2\tgold_label\n1\ta b\tc\tx\n", NULL, "x:a b/c", GSA_TEXT_TSV, 0, { .header = 1 } },
+    { "pairID\tsentence1\tsentence2\tgold_label\n1\ta b\tc\tx\n",
+      NULL,
+      "x:a b/c",
+      GSA_TEXT_TSV,
+      0,
+      { .header = 1 } },
     { "premise\thypothesis\tlabel\na\tc\tx\n", NULL, "x:a/c", GSA_TEXT_TSV, 0, { .header = 1 } },
     { "any\tthing\there\na\tc\tx\n", "a,b,label", "x:a/c", GSA_TEXT_TSV, 0, { .header = 1 } },
     { "-\ta\tb\n", NULL, "-:a/b", GSA_TEXT_TSV, 0, { 0 } }, /* a label like any other */
     { "x\tAB c\tD\n", NULL, "x:ab c/d", GSA_TEXT_TSV, 0, { .lower = 1 } },
-    { "x\tab \xe4\xbd\xa0\tc\n", NULL, "x:a b \xe4\xbd\xa0/c", GSA_TEXT_TSV, 0, { .tokens = GSA_TOKENS_CHARS } },
+    { "x\tab \xe4\xbd\xa0\tc\n",
+      NULL,
+      "x:a b \xe4\xbd\xa0/c",
+      GSA_TEXT_TSV,
+      0,
+      { .tokens = GSA_TOKENS_CHARS } },
     { "x\ta b c\td e f\n", NULL, "x:a b/d e", GSA_TEXT_TSV, 0, { .max_length = 2 } },
     { "a b\tc\n", "a,b,label", ":a b/c", GSA_TEXT_TSV, 0, { .unlabelled = 1 } },
-    { JSON("x", "a b", "c") JSON("-", "d", "e") JSON("y", "f", "g"), NULL, "x:a b/c|y:f/g", GSA_TEXT_SNLI, 1, { 0 } },
+    { JSON("x", "a b", "c") JSON("-", "d", "e") JSON("y", "f", "g"),
+      NULL,
+      "x:a b/c|y:f/g",
+      GSA_TEXT_SNLI,
+      1,
+      { 0 } },
     { "{\"sentence2\":\"c\",\"more\":[1,{}],\"sentence1\":\"a\\tb\\n\",\"gold_label\":\"x\"}\n",
       NULL,
       "x:a b/c",
@@ -90,7 +110,12 @@ static const struct {
       GSA_TEXT_SNLI,
       0,
       { 0 } },
-    { "{\"sentence1\": \"A\", \"sentence2\": \"b\"}\n", NULL, ":a/b", GSA_TEXT_SNLI, 0, { .unlabelled = 1, .lower = 1 } },
+    { "{\"sentence1\": \"A\", \"sentence2\": \"b\"}\n",
+      NULL,
+      ":a/b",
+      GSA_TEXT_SNLI,
+      0,
+      { .unlabelled = 1, .lower = 1 } },
     { "", NULL, "", GSA_TEXT_AUTO, 0, { .unlabelled = 1 } },
     { "id,premise,hypothesis,label\n1,\"a, b\",c,x\n",
       NULL,
@@ -106,14 +131,24 @@ static const struct {
       GSA_TEXT_JSON,
       0,
       { .format = GSA_TEXT_JSON } },
-    { "{\"q\": \"a b\", \"b\": \"c\"}\n", "a=q", ":a b/c", GSA_TEXT_JSON, 0, { .format = GSA_TEXT_JSON, .unlabelled = 1 } },
+    { "{\"q\": \"a b\", \"b\": \"c\"}\n",
+      "a=q",
+      ":a b/c",
+      GSA_TEXT_JSON,
+      0,
+      { .format = GSA_TEXT_JSON, .unlabelled = 1 } },
     { "x\t1\ta, b\tc<br />d\n",
       "label,-,a,b",
       "x:a , b/c d",
       GSA_TEXT_TSV,
       0,
       { .tokens = GSA_TOKENS_PUNCTUATED, .markup = 1 } },
-    { "x\tcaf\xe9\t\x93\n", NULL, "x:caf\xc3\xa9/\xe2\x80\x9c", GSA_TEXT_TSV, 0, { .encoding = GSA_ENCODING_CP1252 } },
+    { "x\tcaf\xe9\t\x93\n",
+      NULL,
+      "x:caf\xc3\xa9/\xe2\x80\x9c",
+      GSA_TEXT_TSV,
+      0,
+      { .encoding = GSA_ENCODING_CP1252 } },
     { JSON("x", "caf\xe9", "b") JSON("y", "caf\xc3\xa9", "d"),
       NULL,
       "x:caf\xc3\xa9/b|y:caf\xc3\xa9/d",
@@ -137,7 +172,7 @@ START_TEST(good_pairs)
 }
 END_TEST
 
-/* ---- malformed input: one sentence with file:line ------------------------------------------------------------------------------ */
+/* ---- malformed input: one sentence with file:line ------------------------------------------ */
 
 static const struct {
     const char *bytes, *columns, *expected;
@@ -161,9 +196,15 @@ static const struct {
     { "label\ta\tb\tpremise\n", NULL, "p.txt:1: column 'a' is named twice", { .header = 1 } },
     { "x\ta\tb\n", "label,a", "data.columns: column 'b' is named nowhere", { 0 } },
     { "x\ta\tb\n", "label,a,b,b", "data.columns: column 'b' is named twice", { 0 } },
-    { "x\ta\tb\n", "label,a,c", "data.columns holds 'c', expected a list of label, a, b and -", { 0 } },
+    { "x\ta\tb\n",
+      "label,a,c",
+      "data.columns holds 'c', expected a list of label, a, b and -",
+      { 0 } },
     { "x\ta\tb\n", "label,,b", "data.columns holds '', expected a list", { 0 } },
-    { "a\tb\tc\n", NULL, "p.txt:1: the line has 3 columns, expected 2: a<TAB>b", { .unlabelled = 1 } },
+    { "a\tb\tc\n",
+      NULL,
+      "p.txt:1: the line has 3 columns, expected 2: a<TAB>b",
+      { .unlabelled = 1 } },
     { JSON("x", "a", "b") "{\"gold_label\": \"y\"\n", NULL, "p.txt:2: no JSON: ", { 0 } },
     { JSON("x", "a", "b") "x\ta\tb\n", NULL, "p.txt:2: no JSON: ", { 0 } },
     { JSON("x", "a", "b") "[1]\n", NULL, "p.txt:2: the line is no JSON object", { 0 } },
@@ -171,7 +212,10 @@ static const struct {
       NULL,
       "p.txt:2: the object has no field 'gold_label'",
       { 0 } },
-    { "{\"gold_label\": \"x\", \"sentence1\": \"a\"}\n", NULL, "p.txt:1: the object has no field 'sentence2'", { 0 } },
+    { "{\"gold_label\": \"x\", \"sentence1\": \"a\"}\n",
+      NULL,
+      "p.txt:1: the object has no field 'sentence2'",
+      { 0 } },
     { "{\"gold_label\": 1.5, \"sentence1\": \"a\", \"sentence2\": \"b\"}\n",
       NULL,
       "p.txt:1: field 'gold_label' is no string",
@@ -180,7 +224,10 @@ static const struct {
       NULL,
       "p.txt:1: field 'sentence1' is no string",
       { 0 } },
-    { "{\"gold_label\": \"x\", \"gold_label\": \"y\"}\n", NULL, "p.txt:1: no JSON: duplicate object key", { 0 } },
+    { "{\"gold_label\": \"x\", \"gold_label\": \"y\"}\n",
+      NULL,
+      "p.txt:1: no JSON: duplicate object key",
+      { 0 } },
     { JSON("x", "a", " "), NULL, "p.txt:1: sentence b is empty", { 0 } },
     { JSON("", "a", "b"), NULL, "p.txt:1: the label is empty", { 0 } },
     { JSON("x\\n", "a", "b"), NULL, "holds a control character", { 0 } },
@@ -189,17 +236,27 @@ static const struct {
     { JSON("x", "a", "b") "\n", NULL, "p.txt:2: the line is empty", { 0 } },
     { JSON("x", "a", "b") "\r\n", NULL, "p.txt:2: the line is empty", { 0 } },
     { JSON("x", "a", "b") "\xef\xbb\xbf" JSON("x", "a", "b"), NULL, "p.txt:2: no JSON: ", { 0 } },
-    { JSON("x", "caf\xe9", "b"), NULL, "invalid UTF-8 at byte 38 of the line (0xe9): data.encoding = cp1252", { 0 } },
+    { JSON("x", "caf\xe9", "b"),
+      NULL,
+      "invalid UTF-8 at byte 38 of the line (0xe9): data.encoding = cp1252",
+      { 0 } },
     { JSON("x", "a", "b\\ud800"), NULL, "p.txt:1: no JSON: ", { 0 } }, /* half a character */
-    { "x\ta\tb\n\xef\xbb\xbfy\ta\tb\n", NULL, "p.txt:2: the label starts with a byte order mark", { 0 } },
-    { "x\ta\tb\ny\tcaf\xe9\tb\n", NULL, "p.txt:2: invalid UTF-8 at byte 6 of the line (0xe9)", { 0 } },
+    { "x\ta\tb\n\xef\xbb\xbfy\ta\tb\n",
+      NULL,
+      "p.txt:2: the label starts with a byte order mark",
+      { 0 } },
+    { "x\ta\tb\ny\tcaf\xe9\tb\n",
+      NULL,
+      "p.txt:2: invalid UTF-8 at byte 6 of the line (0xe9)",
+      { 0 } },
     { "\xff\xfex", NULL, "p.txt:1: the file starts with the byte order mark of UTF-16", { 0 } },
 };
 
 /* The NUL of "%" in both formats. */
 START_TEST(a_nul_is_refused)
 {
-    static const char *const lines[] = { "x\ta%\tb\n", "%\ta\tb\n", "{\"gold_label\": \"x%\", \"sentence1\": \"a\"}\n" };
+    static const char *const lines[] = { "x\ta%\tb\n", "%\ta\tb\n",
+                                         "{\"gold_label\": \"x%\", \"sentence1\": \"a\"}\n" };
     fixture f = { 0 };
     char bytes[64];
     const int64_t count = (int64_t)strlen(lines[_i]);
@@ -208,7 +265,8 @@ START_TEST(a_nul_is_refused)
     gsa_scratch_open(&f.scratch);
     const char *path = gsa_scratch_path(&f.scratch, "p.txt");
     gsa_put_file(path, bytes, count);
-    ck_assert_int_eq(gsa_pairs_read(gsa_system_default(), path, &(gsa_text_options){ 0 }, "", &f.pairs, &f.error),
+    ck_assert_int_eq(gsa_pairs_read(gsa_system_default(), path, &(gsa_text_options){ 0 }, "",
+                                    &f.pairs, &f.error),
                      GSA_ERR_FORMAT);
     ck_assert_msg(strstr(f.error.text, "p.txt:1: the line holds a NUL byte"), "%s", f.error.text);
     done(&f);
@@ -219,7 +277,8 @@ START_TEST(bad_pairs)
 {
     fixture f;
     ck_assert_int_ne(read_pairs(&f, bad[_i].bytes, bad[_i].columns, bad[_i].options), GSA_OK);
-    ck_assert_msg(strstr(f.error.text, bad[_i].expected), "'%s' lacks '%s'", f.error.text, bad[_i].expected);
+    ck_assert_msg(strstr(f.error.text, bad[_i].expected), "'%s' lacks '%s'", f.error.text,
+                  bad[_i].expected);
     done(&f);
 }
 END_TEST
@@ -230,7 +289,8 @@ START_TEST(a_line_of_many_columns)
     fixture f;
     for (int i = 0; i < 70; i++) strcat(line, "\ta");
     ck_assert_int_eq(read_pairs(&f, line, "", (gsa_text_options){ 0 }), GSA_ERR_FORMAT);
-    ck_assert_ptr_nonnull(strstr(f.error.text, "p.txt:1: the line has more than 64 columns, expected 3"));
+    ck_assert_ptr_nonnull(
+        strstr(f.error.text, "p.txt:1: the line has more than 64 columns, expected 3"));
     done(&f);
     ck_assert_int_eq(read_pairs(&f, line, "", (gsa_text_options){ .header = 1 }), GSA_ERR_FORMAT);
     ck_assert_ptr_nonnull(strstr(f.error.text, "p.txt:1: the header has more than 64 columns"));
@@ -238,7 +298,7 @@ START_TEST(a_line_of_many_columns)
 }
 END_TEST
 
-/* ---- gradients, by central differences in double, with dropout ------------------------------------------------------------------ */
+/* ---- gradients, by central differences in double, with dropout ----------------------------- */
 
 static void say_nothing(void *context, const char *sentence)
 {
@@ -251,9 +311,11 @@ static double loss_of(gsa_session *s, int backward)
     gsa_error error;
     double value;
     gsa_tape *tape = s->model.tape;
-    ck_assert_int_eq(s->task->fill(s->self, GSA_SPLIT_TRAIN, example, 4, &s->batch, &error), GSA_OK);
+    ck_assert_int_eq(s->task->fill(s->self, GSA_SPLIT_TRAIN, example, 4, &s->batch, &error),
+                     GSA_OK);
     gsa_tape_reset(tape, 1, 3, 4);
-    gsa_tensor *loss = s->task->loss(s->self, tape, gsa_learner_forward(&s->model, &s->batch), &s->batch, 0.25);
+    gsa_tensor *loss =
+        s->task->loss(s->self, tape, gsa_learner_forward(&s->model, &s->batch), &s->batch, 0.25);
     ck_assert_msg(gsa_tape_status(tape, &error) == GSA_OK, "%s", error.text);
     ck_assert_int_eq(gsa_tensor_read(s->backend, loss, 0, &value, &error), GSA_OK);
     if (backward) ck_assert_int_eq(gsa_tape_backward(tape, loss, &error), GSA_OK);
@@ -275,11 +337,16 @@ static void open_session(rig *r, gsa_session *s, int model)
     char train[300];
     rig_open(r, rig_pairs, GSA_F64, 1);
     snprintf(train, sizeof train, "data.train=%s/pairs.tsv", r->scratch.folder);
-    const char *const set[] = { train, models[model].encoder, models[model].features, "model.activation=tanh" };
-    const gsa_session_options options = {
-        .recipe = r->path, .overrides = set, .n_overrides = 4, .splits = 1, .backend = r->backend, .say = say_nothing
-    };
-    ck_assert_msg(gsa_session_create(gsa_system_default(), &options, s, &r->error) == GSA_OK, "%s", r->error.text);
+    const char *const set[] = { train, models[model].encoder, models[model].features,
+                                "model.activation=tanh" };
+    const gsa_session_options options = { .recipe = r->path,
+                                          .overrides = set,
+                                          .n_overrides = 4,
+                                          .splits = 1,
+                                          .backend = r->backend,
+                                          .say = say_nothing };
+    ck_assert_msg(gsa_session_create(gsa_system_default(), &options, s, &r->error) == GSA_OK, "%s",
+                  r->error.text);
 }
 
 START_TEST(every_parameter_differentiates)
@@ -310,14 +377,15 @@ START_TEST(features_are_the_papers)
     for (int row = 0; row < 2; row++)
         for (int c = 0; c < 2; c++) {
             const double p = a[2 * row + c], q = b[2 * row + c], *at = x + 8 * row + c;
-            ck_assert(at[0] == p && at[2] == q && at[4] == fabs(p - q) && at[6] == (_i == 1 ? p * q : p - q));
+            ck_assert(at[0] == p && at[2] == q && at[4] == fabs(p - q) &&
+                      at[6] == (_i == 1 ? p * q : p - q));
         }
     gsa_session_release(&s);
     rig_close(&r);
 }
 END_TEST
 
-/* ---- scores ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- scores -------------------------------------------------------------------------------- */
 
 START_TEST(accuracy_and_f1_by_hand)
 {
@@ -327,13 +395,15 @@ START_TEST(accuracy_and_f1_by_hand)
     gsa_score score = { 0 }, none = { 0 }, unit[6] = { 0 }, plain[6] = { 0 };
     gsa_classes_score(out, 2, 1, &batch, NULL, unit);
     for (int u = 0; u < 6; u++) gsa_score_add(&score, &unit[u]);
-    ck_assert(unit[4].targets == 0 && unit[4].loss == 0 && unit[0].right == 1 && unit[1].right == 0);
+    ck_assert(unit[4].targets == 0 && unit[4].loss == 0 && unit[0].right == 1 &&
+              unit[1].right == 0);
     ck_assert_int_eq(score.examples, 5);
     ck_assert_int_eq(score.targets, 5);
     ck_assert_double_eq(score.right, 3);
     ck_assert(score.hits == 2 && score.found == 3 && score.wanted == 3);
     ck_assert_double_eq_tol(gsa_f1(&score), 2.0 / 3, 1e-15);
-    const double lost = log1p(exp(-1)) + log(1 + exp(2)) + log(1 + exp(3)) + log1p(exp(-1)) + log1p(exp(-1));
+    const double lost =
+        log1p(exp(-1)) + log(1 + exp(2)) + log(1 + exp(3)) + log1p(exp(-1)) + log1p(exp(-1));
     ck_assert_double_eq_tol(score.loss, lost, 1e-12);
     gsa_classes_score(out, 2, -1, &batch, NULL, plain);
     for (int u = 0; u < 6; u++) gsa_score_add(&none, &plain[u]);
@@ -344,12 +414,15 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test formats[] = { GSA_LOOP(good_pairs, GSA_COUNT(good)) };
-    static const gsa_test wrong[] = { GSA_LOOP(bad_pairs, GSA_COUNT(bad)), GSA_LOOP(a_nul_is_refused, 3),
+    static const gsa_test wrong[] = { GSA_LOOP(bad_pairs, GSA_COUNT(bad)),
+                                      GSA_LOOP(a_nul_is_refused, 3),
                                       GSA_TEST(a_line_of_many_columns) };
-    static const gsa_test gradients[] = { GSA_LOOP(every_parameter_differentiates, GSA_COUNT(models)),
+    static const gsa_test gradients[] = { GSA_LOOP(every_parameter_differentiates,
+                                                   GSA_COUNT(models)),
                                           GSA_LOOP(features_are_the_papers, 2) };
     static const gsa_test scores[] = { GSA_TEST(accuracy_and_f1_by_hand) };
     static const gsa_case cases[] = { GSA_CASE("formats", formats, 20), GSA_CASE("bad", wrong, 20),
-                                      GSA_CASE("gradients", gradients, 120), GSA_CASE("scores", scores, 10) };
+                                      GSA_CASE("gradients", gradients, 120),
+                                      GSA_CASE("scores", scores, 10) };
     return gsa_run_suite("pairs", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -15,13 +15,16 @@ typedef struct fixture {
 } fixture;
 
 /* `target` NULL: one file. */
-static gsa_status read_both(fixture *f, const char *source, const char *target, gsa_parallel_options options)
+static gsa_status read_both(fixture *f, const char *source, const char *target,
+                            gsa_parallel_options options)
 {
     char path[300];
     *f = (fixture){ 0 };
     gsa_scratch_open(&f->scratch);
-    gsa_put_file(gsa_scratch_path(&f->scratch, target ? "p.en" : "p.tsv"), source, (int64_t)strlen(source));
-    if (target) gsa_put_file(gsa_scratch_path(&f->scratch, "p.de"), target, (int64_t)strlen(target));
+    gsa_put_file(gsa_scratch_path(&f->scratch, target ? "p.en" : "p.tsv"), source,
+                 (int64_t)strlen(source));
+    if (target)
+        gsa_put_file(gsa_scratch_path(&f->scratch, "p.de"), target, (int64_t)strlen(target));
     snprintf(path, sizeof path, "%s/%s", f->scratch.folder, target ? "p" : "p.tsv");
     if (!options.columns) options.columns = "";
     if (!options.suffix[0]) options.suffix[0] = target ? "en" : "";
@@ -45,7 +48,8 @@ static void show(const gsa_text *side, char *out, size_t size)
         for (int s = 0; s < GSA_SIDES; s++) {
             used += (size_t)snprintf(out + used, size - used, "%s", s ? "=" : e ? "|" : "");
             for (int64_t i = side[s].offset[e]; i < side[s].offset[e + 1]; i++)
-                used += (size_t)snprintf(out + used, size - used, "%s%.*s", i > side[s].offset[e] ? " " : "",
+                used += (size_t)snprintf(out + used, size - used, "%s%.*s",
+                                         i > side[s].offset[e] ? " " : "",
                                          (int)side[s].token[i].bytes, side[s].token[i].at);
         }
 }
@@ -76,7 +80,8 @@ START_TEST(good_files)
 {
     fixture f;
     char shown[512];
-    ck_assert_msg(read_both(&f, good[_i].source, good[_i].target, good[_i].options) == GSA_OK, "%s", f.error.text);
+    ck_assert_msg(read_both(&f, good[_i].source, good[_i].target, good[_i].options) == GSA_OK, "%s",
+                  f.error.text);
     show(f.side, shown, sizeof shown);
     ck_assert_str_eq(shown, good[_i].expected);
     done(&f);
@@ -91,15 +96,27 @@ static const struct {
     { "a\nb\n", "x\n", "p.de has 1: parallel text has equally many", { .lower = 0 } },
     { "", "", "p.en: the file holds no sentence", { .lower = 0 } },
     { "a\n\xff\n", "x\ny\n", "p.en:2: invalid UTF-8 at byte 1 of the line", { .lower = 0 } },
-    { "a\n", "x\n", "data.source is 'en' and data.target is '': two files need both, one none", { .suffix = { "en", "" } } },
+    { "a\n",
+      "x\n",
+      "data.source is 'en' and data.target is '': two files need both, one none",
+      { .suffix = { "en", "" } } },
     { "a\n", "x\n", "p.fr': '", { .suffix = { "fr", "de" } } },
-    { "a\tx\nb\n", NULL, "p.tsv:2: the line has 1 column, expected 2 with tabs between them", { .lower = 0 } },
+    { "a\tx\nb\n",
+      NULL,
+      "p.tsv:2: the line has 1 column, expected 2 with tabs between them",
+      { .lower = 0 } },
     { "a\tx\ty\n", NULL, "p.tsv:1: the line has 3 columns, expected 2", { .lower = 0 } },
     { "a\tx\n", NULL, "expected a list of source, target and -", { .columns = "source,a" } },
-    { "a\tx\n", NULL, "names source 2 times and target 1 times, expected each once", { .columns = "source,source,target" } },
+    { "a\tx\n",
+      NULL,
+      "names source 2 times and target 1 times, expected each once",
+      { .columns = "source,source,target" } },
     { "", NULL, "p.tsv: the file holds no sentence", { .lower = 0 } },
     { "a\nb\n", "x\n \n", "p.de:2: the target is empty and the source of ", { .documents = 1 } },
-    { "a\nb\n", "x\n \n", "p.en:2 is not: with data.documents = 1 an empty line parts documents", { .documents = 1 } },
+    { "a\nb\n",
+      "x\n \n",
+      "p.en:2 is not: with data.documents = 1 an empty line parts documents",
+      { .documents = 1 } },
     { "a\n\nb\n", "x\ny\n", "p.en:2: the source is empty and the target of ", { .documents = 1 } },
     { "a\nb\n", "x\n", "p.de has 1: parallel text has equally many", { .documents = 1 } },
     { "a\tx\nb\t\n", NULL, "p.tsv:2: the target is empty and the source of ", { .documents = 1 } },
@@ -111,7 +128,8 @@ START_TEST(bad_files)
 {
     fixture f;
     ck_assert_int_ne(read_both(&f, bad[_i].source, bad[_i].target, bad[_i].options), GSA_OK);
-    ck_assert_msg(strstr(f.error.text, bad[_i].expected) != NULL, "'%s' lacks '%s'", f.error.text, bad[_i].expected);
+    ck_assert_msg(strstr(f.error.text, bad[_i].expected) != NULL, "'%s' lacks '%s'", f.error.text,
+                  bad[_i].expected);
     done(&f);
 }
 END_TEST
@@ -137,21 +155,27 @@ START_TEST(pieces_give_the_text_back)
     static const char source[] = "lower lowest newest\n\nlow @@ x@@ \xc3\xa4\n",
                       target[] = "wider widest\nx\nnew low newer\n";
     static const char *const expected[] = { "lower lowest newest", "", "low @@ x@@ \xc3\xa4" };
-    gsa_recipe recipe = { .values = { .data_bpe = _i ? 12 : 0, .data_bpe_codes = "", .data_min_count = 1 } };
+    gsa_recipe recipe = {
+        .values = { .data_bpe = _i ? 12 : 0, .data_bpe_codes = "", .data_min_count = 1 }
+    };
     gsa_pieces pieces;
     gsa_piece_row row;
     fixture f;
     char *text = NULL;
     int64_t room = 0, bytes;
     ck_assert_int_eq(read_both(&f, source, target, (gsa_parallel_options){ .lower = 1 }), GSA_OK);
-    ck_assert_int_eq(gsa_pieces_learn(gsa_system_default(), &recipe, f.side, 2, &pieces, &f.error), GSA_OK);
+    ck_assert_int_eq(gsa_pieces_learn(gsa_system_default(), &recipe, f.side, 2, &pieces, &f.error),
+                     GSA_OK);
     ck_assert_int_eq(pieces.bpe != NULL, _i);
     ck_assert_int_eq(pieces.size, pieces.end + 1);
     ck_assert_int_eq(gsa_pieces_number(&pieces, &f.side[0], &row, &f.error), GSA_OK);
     for (int e = 0; e < 3; e++) {
         const int64_t count = row.first[e + 1] - row.first[e];
-        for (int64_t i = 0; i < count; i++) ck_assert_int_ge(row.id[row.first[e] + i], GSA_WORD_FIRST);
-        ck_assert_int_eq(gsa_pieces_text(&pieces, row.id + row.first[e], count, &text, &room, &bytes, &f.error), GSA_OK);
+        for (int64_t i = 0; i < count; i++)
+            ck_assert_int_ge(row.id[row.first[e] + i], GSA_WORD_FIRST);
+        ck_assert_int_eq(
+            gsa_pieces_text(&pieces, row.id + row.first[e], count, &text, &room, &bytes, &f.error),
+            GSA_OK);
         ck_assert_str_eq(text, expected[e]);
         ck_assert_int_eq(bytes, (int64_t)strlen(expected[e]));
     }
@@ -165,7 +189,8 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test files[] = { GSA_LOOP(good_files, GSA_COUNT(good)), GSA_TEST(a_line_of_ten_thousand_tokens) };
+    static const gsa_test files[] = { GSA_LOOP(good_files, GSA_COUNT(good)),
+                                      GSA_TEST(a_line_of_ten_thousand_tokens) };
     static const gsa_test refused[] = { GSA_LOOP(bad_files, GSA_COUNT(bad)) };
     static const gsa_test pieces[] = { GSA_LOOP(pieces_give_the_text_back, 2) };
     static const gsa_case cases[] = { GSA_CASE("files", files, 30), GSA_CASE("bad", refused, 30),

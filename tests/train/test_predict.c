@@ -1,4 +1,5 @@
-/* gsa_predict: a line out for each line in, in order, whatever the batches are; a line that cannot be read stops it before it writes. */
+/* gsa_predict: a line out for each line in, in order, whatever the batches are; a line that cannot
+ * be read stops it before it writes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,10 +8,14 @@
 enum { LINES = 150 }; /* more than two batches of 64 */
 
 static const struct {
-    const char *recipe, *const set[4], *trained; /* trained: a file of training data, or NULL: the rig's */
-    const char *line[3];                         /* of lines to predict, in turn */
+    const char *recipe, *const set[4],
+        *trained;        /* trained: a file of training data, or NULL: the rig's */
+    const char *line[3]; /* of lines to predict, in turn */
 } tasks[] = {
-    { rig_text, { "data.format=tsv" }, NULL, { "a fine film", "an awful and tedious mess", "fun" } },
+    { rig_text,
+      { "data.format=tsv" },
+      NULL,
+      { "a fine film", "an awful and tedious mess", "fun" } },
     { rig_text,
       { "data.columns=label,-,text", "data.markup=1", "data.tokens=punctuated" },
       "good\t1\ta<br />fine film!\nbad\t2\tan awful mess.\ngood\t3\tfun?\nbad\t4\tno, no\n",
@@ -19,10 +24,22 @@ static const struct {
       { "data.format=fasttext" },
       "__label__good a film\n__label__bad no mess\n",
       { "a film", "no mess", "unknown" } },
-    { rig_text, { "data.format=stsa" }, "1 a film\n0 no mess\n", { "1 film", "no mess at all", "0" } },
-    { rig_text, { "data.format=sst" }, "(1 (1 a) (1 film))\n(0 (0 no) (0 mess))\n", { "a film", "no ( mess )", "(1 a)" } },
-    { rig_text, { "data.encoding=cp1252" }, "good\tcaf\xe9\nbad\t\x93no\x94\n", { "caf\xe9", "\x93no\x94", "\x80 \x81" } },
-    { rig_pairs, { "data.format=tsv" }, NULL, { "fine day\tday", "fine day\tnight", "unheard\tof" } },
+    { rig_text,
+      { "data.format=stsa" },
+      "1 a film\n0 no mess\n",
+      { "1 film", "no mess at all", "0" } },
+    { rig_text,
+      { "data.format=sst" },
+      "(1 (1 a) (1 film))\n(0 (0 no) (0 mess))\n",
+      { "a film", "no ( mess )", "(1 a)" } },
+    { rig_text,
+      { "data.encoding=cp1252" },
+      "good\tcaf\xe9\nbad\t\x93no\x94\n",
+      { "caf\xe9", "\x93no\x94", "\x80 \x81" } },
+    { rig_pairs,
+      { "data.format=tsv" },
+      NULL,
+      { "fine day\tday", "fine day\tnight", "unheard\tof" } },
     { rig_pairs,
       { "data.columns=-,a,b,label" },
       "1\ta b\tb\tyes\n2\ta b\tc\tno\n3\td\td\tyes\n4\td\te\tno\n",
@@ -31,13 +48,16 @@ static const struct {
       { "data.format=snli", "task.features=both" },
       NULL,
       { "{\"sentence1\": \"fine day\", \"sentence2\": \"day\"}",
-        "{\"sentence1\": \"a\", \"sentence2\": \"b\", \"gold_label\": \"-\"}", /* no label is looked at: no line is skipped */
+        "{\"sentence1\": \"a\", \"sentence2\": \"b\", \"gold_label\": \"-\"}", /* no label is looked
+                                                                                  at: no line is
+                                                                                  skipped */
         "{\"sentence2\": \"x y z\", \"sentence1\": \"q\"}" } },
 };
 
-static const char objects[] = "{\"gold_label\": \"yes\", \"sentence1\": \"fine day\", \"sentence2\": \"day\"}\n"
-                              "{\"gold_label\": \"-\", \"sentence1\": \"fine day\", \"sentence2\": \"sun\"}\n"
-                              "{\"gold_label\": \"no\", \"sentence1\": \"fine day\", \"sentence2\": \"night\"}\n";
+static const char objects[] =
+    "{\"gold_label\": \"yes\", \"sentence1\": \"fine day\", \"sentence2\": \"day\"}\n"
+    "{\"gold_label\": \"-\", \"sentence1\": \"fine day\", \"sentence2\": \"sun\"}\n"
+    "{\"gold_label\": \"no\", \"sentence1\": \"fine day\", \"sentence2\": \"night\"}\n";
 
 static void train(rig *r, int task)
 {
@@ -65,7 +85,9 @@ static char *predict(rig *r, const char *bytes, gsa_status expected)
     snprintf(model, sizeof model, "%s/run", r->scratch.folder);
     remove(out);
     gsa_put_file(in, bytes, (int64_t)strlen(bytes));
-    const gsa_apply_options o = { .model = model, .backend = r->backend, .input = in, .output = out };
+    const gsa_apply_options o = {
+        .model = model, .backend = r->backend, .input = in, .output = out
+    };
     const gsa_status status = gsa_predict(NULL, &o, &r->error);
     ck_assert_msg(status == expected, "%s", status == GSA_OK ? "no error" : r->error.text);
     if (status == GSA_OK) return gsa_get_file(out, &count);
@@ -94,8 +116,10 @@ START_TEST(a_line_for_each_line_in_order)
         const char *line = alone[i * i % 3];
         const size_t name = strcspn(line, "\t") + 1;
         char *stop = strchr(at, '\n');
-        ck_assert_msg(stop && strncmp(at, line, name) == 0, "line %d: '%.20s' is not '%s'", i + 1, at, line);
-        ck_assert_double_eq_tol(strtod(at + name, NULL), strtod(line + name, NULL), 2e-6); /* others share its batch */
+        ck_assert_msg(stop && strncmp(at, line, name) == 0, "line %d: '%.20s' is not '%s'", i + 1,
+                      at, line);
+        ck_assert_double_eq_tol(strtod(at + name, NULL), strtod(line + name, NULL),
+                                2e-6); /* others share its batch */
         at = stop + 1;
     }
     ck_assert_str_eq(at, "");
@@ -129,7 +153,8 @@ START_TEST(a_bad_line_stops_it_before_it_writes)
     rig r;
     train(&r, bad[_i].task);
     ck_assert_ptr_null(predict(&r, bad[_i].bytes, GSA_ERR_FORMAT));
-    ck_assert_msg(strstr(r.error.text, bad[_i].expected), "'%s' lacks '%s'", r.error.text, bad[_i].expected);
+    ck_assert_msg(strstr(r.error.text, bad[_i].expected), "'%s' lacks '%s'", r.error.text,
+                  bad[_i].expected);
     rig_close(&r);
 }
 END_TEST
@@ -139,8 +164,10 @@ static const struct {
     const char *set, *trained, *lines; /* two lines */
     int alike;
 } marks[] = {
-    { "data.format=auto", "1 -lrb- fine film -rrb-\n0 no mess\n", "-lrb- fine -RRB-\n( fine )\n", 1 },
-    { "data.format=auto", "(1 (1 -LRB-) (1 a\\/b))\n(0 (0 no) (0 mess))\n", "-LRB- a\\/b\n( a/b\n", 1 },
+    { "data.format=auto", "1 -lrb- fine film -rrb-\n0 no mess\n", "-lrb- fine -RRB-\n( fine )\n",
+      1 },
+    { "data.format=auto", "(1 (1 -LRB-) (1 a\\/b))\n(0 (0 no) (0 mess))\n", "-LRB- a\\/b\n( a/b\n",
+      1 },
     { "data.format=auto", "1 a\\/b film\n0 no a/b\n", "a\\/b\na/b\n", 0 },
     { "data.format=tsv", "1\t-lrb- fine film\n0\tno ( mess\n", "-lrb-\n(\n", 0 },
     { "data.escapes=brackets", "1\t-lrb- fine film\n0\tno ( mess\n", "-lrb-\n(\n", 1 },
@@ -151,7 +178,8 @@ START_TEST(marks_are_read_as_in_training)
 {
     rig r;
     rig_open(&r, rig_text, GSA_F32, 1);
-    gsa_put_file(gsa_scratch_path(&r.scratch, "own.txt"), marks[_i].trained, (int64_t)strlen(marks[_i].trained));
+    gsa_put_file(gsa_scratch_path(&r.scratch, "own.txt"), marks[_i].trained,
+                 (int64_t)strlen(marks[_i].trained));
     r.data[0] = "own.txt";
     rig_set(&r, "data.dev=");
     rig_set(&r, marks[_i].set);
@@ -159,7 +187,8 @@ START_TEST(marks_are_read_as_in_training)
     rig_set(&r, "train.average=0");
     rig_train_ok(&r, "run");
     char *out = predict(&r, marks[_i].lines, GSA_OK), *second = strchr(out, '\n') + 1;
-    const int alike = strlen(second) == (size_t)(second - out) && strncmp(out, second, strlen(second)) == 0;
+    const int alike =
+        strlen(second) == (size_t)(second - out) && strncmp(out, second, strlen(second)) == 0;
     ck_assert_msg(alike == marks[_i].alike, "%s", out);
     free(out);
     rig_close(&r);
@@ -182,7 +211,8 @@ int main(int argc, char **argv)
     static const gsa_test lines[] = { GSA_LOOP(a_line_for_each_line_in_order, GSA_COUNT(tasks)),
                                       GSA_LOOP(nothing_of_nothing, GSA_COUNT(tasks)),
                                       GSA_LOOP(marks_are_read_as_in_training, GSA_COUNT(marks)) };
-    static const gsa_test wrong[] = { GSA_LOOP(a_bad_line_stops_it_before_it_writes, GSA_COUNT(bad)) };
+    static const gsa_test wrong[] = { GSA_LOOP(a_bad_line_stops_it_before_it_writes,
+                                               GSA_COUNT(bad)) };
     static const gsa_case cases[] = { GSA_CASE("lines", lines, 60), GSA_CASE("bad", wrong, 60) };
     return gsa_run_suite("predict", cases, GSA_COUNT(cases), argc, argv);
 }

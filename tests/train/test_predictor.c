@@ -1,5 +1,5 @@
-/* A predictor: answers to strings are those of gsa predict, in several threads at once, without an allocation once it is warm; streams
- * of lines, good and bad; what --top-k and --proba write. */
+/* A predictor: answers to strings are those of gsa predict, in several threads at once, without an
+ * allocation once it is warm; streams of lines, good and bad; what --top-k and --proba write. */
 #include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
@@ -13,9 +13,10 @@
 #include "support/faults.h"
 #include "train/predictor.h"
 
-static const char tagging[] = "[task]\nname = tagging\n"
-                              "[model]\nencoder = star\nhidden = 8\nheads = 2\nffn = 12\nposition = none\n"
-                              "[train]\nseed = 5\nepochs = 2\nbatch = 4\nlr = 0.01\n";
+static const char tagging[] =
+    "[task]\nname = tagging\n"
+    "[model]\nencoder = star\nhidden = 8\nheads = 2\nffn = 12\nposition = none\n"
+    "[train]\nseed = 5\nepochs = 2\nbatch = 4\nlr = 0.01\n";
 static const char columns[] = "Ann B-PER\nsaw O\nOslo B-LOC\n\nBo B-PER\nLee I-PER\nslept O\n";
 enum { TEXT, PAIR, TAGS, LANGUAGE, TASKS };
 
@@ -51,7 +52,7 @@ static char *predict(rig *r, gsa_apply_options o, const char *bytes, int64_t cou
     return gsa_get_file(out, &size);
 }
 
-/* ---- answers --------------------------------------------------------------------------------- */
+/* ---- answers ------------------------------------------------------------------------------- */
 
 static const struct {
     int task, texts;
@@ -79,13 +80,15 @@ START_TEST(answers_are_those_of_predict)
     char *expected = predict(&r, o, asked[_i].line, (int64_t)strlen(asked[_i].line));
     for (int k = 0; k < 3; k++) {
         ck_assert_int_eq(gsa_predictor_line(p, "\xff\xfe", 2, &found, &r.error), GSA_ERR_FORMAT);
-        ck_assert_msg(gsa_predictor_texts(p, asked[_i].text, asked[_i].texts, &found, &r.error) == GSA_OK, "%s",
-                      r.error.text);
+        ck_assert_msg(gsa_predictor_texts(p, asked[_i].text, asked[_i].texts, &found, &r.error) ==
+                          GSA_OK,
+                      "%s", r.error.text);
         ck_assert_str_eq(found.text, expected);
         ck_assert_int_eq(found.bytes, (int64_t)strlen(expected));
         ck_assert_int_eq(found.labels, gsa_predictor_labels(p));
         if (asked[_i].task > PAIR) {
-            ck_assert(found.labels == 0 && found.label == -1 && !found.probability && !gsa_predictor_label(p, 0));
+            ck_assert(found.labels == 0 && found.label == -1 && !found.probability &&
+                      !gsa_predictor_label(p, 0));
             continue;
         }
         double sum = 0;
@@ -93,7 +96,8 @@ START_TEST(answers_are_those_of_predict)
         const char *best = gsa_predictor_label(p, found.label);
         ck_assert_double_eq_tol(sum, 1, 1e-12);
         ck_assert(strncmp(expected, best, strlen(best)) == 0 && expected[strlen(best)] == '\t');
-        ck_assert_double_eq_tol(strtod(strchr(expected, '\t'), NULL), found.probability[found.label], 1e-6);
+        ck_assert_double_eq_tol(strtod(strchr(expected, '\t'), NULL),
+                                found.probability[found.label], 1e-6);
         ck_assert(!gsa_predictor_label(p, -1) && !gsa_predictor_label(p, found.labels));
     }
     gsa_predictor_close(p);
@@ -127,8 +131,10 @@ START_TEST(what_is_no_text_is_a_sentence)
         ck_assert_int_eq(gsa_predictor_open(NULL, &o, &p, &r.error), GSA_OK);
         for (int i = 0; i < GSA_COUNT(bad); i++) {
             if (bad[i].task != task) continue;
-            ck_assert_int_ne(gsa_predictor_texts(p, bad[i].text, bad[i].texts, &found, &r.error), GSA_OK);
-            ck_assert_msg(strstr(r.error.text, bad[i].expected), "'%s' lacks '%s'", r.error.text, bad[i].expected);
+            ck_assert_int_ne(gsa_predictor_texts(p, bad[i].text, bad[i].texts, &found, &r.error),
+                             GSA_OK);
+            ck_assert_msg(strstr(r.error.text, bad[i].expected), "'%s' lacks '%s'", r.error.text,
+                          bad[i].expected);
             ck_assert(found.bytes == 0 && found.label == -1);
         }
         ck_assert_int_eq(gsa_predictor_line(p, "a\nb", 3, &found, &r.error), GSA_ERR_ARGUMENT);
@@ -165,12 +171,14 @@ START_TEST(the_caller_hears_which_code_runs)
 }
 END_TEST
 
-/* ---- memory ---------------------------------------------------------------------------------- */
+/* ---- memory -------------------------------------------------------------------------------- */
 
-static const char *const longest[TASKS][2] = { { "one two three four five six seven eight nine ten eleven" },
-                                               { "one two three four five six", "seven eight nine ten" },
-                                               { "Ann saw Bo and Bo saw Ann and Lee and Oslo ." },
-                                               { "abc abc abc" } };
+static const char *const longest[TASKS][2] = {
+    { "one two three four five six seven eight nine ten eleven" },
+    { "one two three four five six", "seven eight nine ten" },
+    { "Ann saw Bo and Bo saw Ann and Lee and Oslo ." },
+    { "abc abc abc" }
+};
 static const char *const shorter[TASKS][2][2] = { { { "a fine film" }, { "no" } },
                                                   { { "fine day", "day" }, { "a", "b" } },
                                                   { { "Lee slept ." }, { "Oslo" } },
@@ -195,7 +203,8 @@ START_TEST(a_warm_predictor_asks_for_no_memory)
         ck_assert_int_gt(found.bytes, 0);
     }
     for (int op = 0; op < GSA_OPS; op++)
-        ck_assert_msg(faults.calls[op] == 0, "%lld calls of sort %d", (long long)faults.calls[op], op);
+        ck_assert_msg(faults.calls[op] == 0, "%lld calls of sort %d", (long long)faults.calls[op],
+                      op);
     gsa_predictor_close(p);
     ck_assert_int_eq(gsa_faults_live(&faults), 0);
     rig_close(&r);
@@ -211,7 +220,8 @@ static gsa_status open_and_ask(gsa_faults *faults, void *context)
     const gsa_apply_options o = options_of(r, model);
     gsa_status status = gsa_predictor_open(&faults->table, &o, &p, &r->error);
     ck_assert((status == GSA_OK) == (p != NULL));
-    if (status == GSA_OK) status = gsa_predictor_texts(p, (const char *[]){ "a red cat" }, 1, &found, &r->error);
+    if (status == GSA_OK)
+        status = gsa_predictor_texts(p, (const char *[]){ "a red cat" }, 1, &found, &r->error);
     gsa_predictor_close(p);
     return status;
 }
@@ -225,7 +235,7 @@ START_TEST(without_memory_nothing_is_left)
 }
 END_TEST
 
-/* ---- threads --------------------------------------------------------------------------------- */
+/* ---- threads ------------------------------------------------------------------------------- */
 
 enum { THREADS = 4, ROUNDS = 20 };
 
@@ -245,7 +255,8 @@ static void *ask(void *context)
     const gsa_apply_options o = options_of(a->r, model);
     a->failed = gsa_predictor_open(NULL, &o, &p, &error) != GSA_OK;
     for (int k = 0; k < ROUNDS && !a->failed; k++) {
-        a->failed = gsa_predictor_texts(p, (const char *[]){ k % 2 ? "no" : "a red cat" }, 1, &found, &error) != GSA_OK;
+        a->failed = gsa_predictor_texts(p, (const char *[]){ k % 2 ? "no" : "a red cat" }, 1,
+                                        &found, &error) != GSA_OK;
         if (!a->failed && k > 1) a->failed = a->probability[k % 2] != found.probability[0];
         if (!a->failed) a->probability[k % 2] = found.probability[0];
     }
@@ -266,14 +277,15 @@ START_TEST(threads_with_a_predictor_each_get_the_same_bits)
     for (int i = 0; i < THREADS; i++) pthread_join(thread[i], NULL);
     for (int i = 0; i < THREADS; i++) {
         ck_assert_int_eq(each[i].failed, 0);
-        ck_assert(memcmp(each[i].probability, each[0].probability, sizeof each[0].probability) == 0);
+        ck_assert(memcmp(each[i].probability, each[0].probability, sizeof each[0].probability) ==
+                  0);
     }
     ck_assert(each[0].probability[0] != each[0].probability[1]);
     rig_close(&r);
 }
 END_TEST
 
-/* ---- streams --------------------------------------------------------------------------------- */
+/* ---- streams ------------------------------------------------------------------------------- */
 
 START_TEST(a_bad_line_of_a_stream_is_answered_and_the_stream_goes_on)
 {
@@ -282,15 +294,18 @@ START_TEST(a_bad_line_of_a_stream_is_answered_and_the_stream_goes_on)
     char model[300];
     open_run(&r, TEXT);
     gsa_apply_options o = options_of(&r, model);
-    o.stream = 1; /* a file's lines are computed together, which may change the last bits of a product */
+    o.stream =
+        1; /* a file's lines are computed together, which may change the last bits of a product */
     char *good = predict(&r, o, "a red cat\nno\n", 13), *no = strchr(good, '\n') + 1, expected[512];
     char *out = predict(&r, o, lines, sizeof lines - 1);
     snprintf(expected, sizeof expected,
-             "%.*s!\tline 2: the example is empty: it holds no token\n!\tline 3: invalid UTF-8 at byte 4", (int)(no - good),
-             good);
+             "%.*s!\tline 2: the example is empty: it holds no token\n!\tline 3: invalid UTF-8 at "
+             "byte 4",
+             (int)(no - good), good);
     ck_assert_msg(strncmp(out, expected, strlen(expected)) == 0, "%s", out);
     snprintf(expected, sizeof expected, "\n!\tline 4: the line holds a NUL byte\n%s", good);
-    ck_assert_msg(strstr(out, expected) != NULL && strstr(out, expected)[strlen(expected)] == 0, "%s", out);
+    ck_assert_msg(strstr(out, expected) != NULL && strstr(out, expected)[strlen(expected)] == 0,
+                  "%s", out);
     free(good);
     free(out);
     rig_close(&r);
@@ -308,12 +323,14 @@ START_TEST(a_line_of_more_than_a_mebibyte)
     o.stream = 1;
     for (int k = 0; k < 2; k++) {
         memset(lines, 'a', 3 * MOST);
-        const int64_t length = k ? 2 * MOST + 12345 : MOST; /* the longest that is read, and one that is not */
+        const int64_t length =
+            k ? 2 * MOST + 12345 : MOST; /* the longest that is read, and one that is not */
         lines[length] = '\n';
         memcpy(lines + length + 1, "no\n", 3);
         char *out = predict(&r, o, lines, length + 4), *next = strchr(out, '\n') + 1;
         if (k)
-            ck_assert_msg(strncmp(out, "!\tline 1: the line has more than 1048576 bytes\n", (size_t)(next - out)) == 0,
+            ck_assert_msg(strncmp(out, "!\tline 1: the line has more than 1048576 bytes\n",
+                                  (size_t)(next - out)) == 0,
                           "%.80s", out);
         else ck_assert_msg(out[0] != '!', "%.80s", out);
         ck_assert(next[0] != '!' && strchr(next, '\n') && !strchr(next, '\n')[1]);
@@ -321,7 +338,8 @@ START_TEST(a_line_of_more_than_a_mebibyte)
     }
     memset(lines, 'a', 3 * MOST);
     char *out = predict(&r, o, lines, MOST + 1);
-    ck_assert_msg(strcmp(out, "!\tline 1: the line has more than 1048576 bytes\n") == 0, "%.80s", out);
+    ck_assert_msg(strcmp(out, "!\tline 1: the line has more than 1048576 bytes\n") == 0, "%.80s",
+                  out);
     free(out);
     free(lines);
     rig_close(&r);
@@ -355,7 +373,8 @@ static void *serve(void *context)
     return NULL;
 }
 
-/* Each answer comes before the next line is written; a reader that goes away ends the stream with a sentence. */
+/* Each answer comes before the next line is written; a reader that goes away ends the stream with a
+ * sentence. */
 START_TEST(an_answer_comes_before_the_next_line)
 {
     rig r;
@@ -391,7 +410,7 @@ START_TEST(an_answer_comes_before_the_next_line)
 }
 END_TEST
 
-/* ---- labels ---------------------------------------------------------------------------------- */
+/* ---- labels -------------------------------------------------------------------------------- */
 
 START_TEST(the_most_probable_labels_best_first)
 {
@@ -436,7 +455,9 @@ START_TEST(labels_that_there_are_not)
         { TEXT, 9, 0, 0, 0, "--top-k 9: expected 1 to " },
         { TEXT, -1, 0, 0, 0, "--top-k -1: expected 1 to " },
         { TEXT, 1, 1, 0, 0, "--top-k 1 and --proba all: one of them" },
-        { TAGS, 1, 0, 0, 0, "--top-k is for texts, pairs and nodes that have one label each: the model's task is tagging" },
+        { TAGS, 1, 0, 0, 0,
+          "--top-k is for texts, pairs and nodes that have one label each: the model's task is "
+          "tagging" },
         { LANGUAGE, 0, 1, 0, 1, "--proba all is for texts, pairs and nodes" },
         { TEXT, 0, 0, 1, 1, "a text and --stream" },
     };
@@ -448,7 +469,8 @@ START_TEST(labels_that_there_are_not)
     o.top_k = bad[_i].top, o.all_labels = bad[_i].all, o.stream = bad[_i].stream;
     o.texts = (const char *[]){ "a" }, o.n_texts = bad[_i].texts;
     ck_assert_int_eq(gsa_predict(NULL, &o, &r.error), GSA_ERR_ARGUMENT);
-    ck_assert_msg(strstr(r.error.text, bad[_i].expected), "'%s' lacks '%s'", r.error.text, bad[_i].expected);
+    ck_assert_msg(strstr(r.error.text, bad[_i].expected), "'%s' lacks '%s'", r.error.text,
+                  bad[_i].expected);
     ck_assert(!gsa_exists(o.output));
     rig_close(&r);
 }
@@ -457,16 +479,20 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test answers[] = { GSA_LOOP(answers_are_those_of_predict, GSA_COUNT(asked)),
-                                        GSA_TEST(what_is_no_text_is_a_sentence), GSA_TEST(the_caller_hears_which_code_runs),
+                                        GSA_TEST(what_is_no_text_is_a_sentence),
+                                        GSA_TEST(the_caller_hears_which_code_runs),
                                         GSA_TEST(the_most_probable_labels_best_first),
                                         GSA_LOOP(labels_that_there_are_not, 6) };
     static const gsa_test memory[] = { GSA_LOOP(a_warm_predictor_asks_for_no_memory, TASKS),
                                        GSA_TEST(without_memory_nothing_is_left),
                                        GSA_TEST(threads_with_a_predictor_each_get_the_same_bits) };
-    static const gsa_test streams[] = { GSA_TEST(a_bad_line_of_a_stream_is_answered_and_the_stream_goes_on),
-                                        GSA_TEST(a_line_of_more_than_a_mebibyte), GSA_TEST(nothing_of_an_empty_stream),
-                                        GSA_TEST(an_answer_comes_before_the_next_line) };
-    static const gsa_case cases[] = { GSA_CASE("answers", answers, 60), GSA_CASE("memory", memory, 120),
+    static const gsa_test streams[] = {
+        GSA_TEST(a_bad_line_of_a_stream_is_answered_and_the_stream_goes_on),
+        GSA_TEST(a_line_of_more_than_a_mebibyte), GSA_TEST(nothing_of_an_empty_stream),
+        GSA_TEST(an_answer_comes_before_the_next_line)
+    };
+    static const gsa_case cases[] = { GSA_CASE("answers", answers, 60),
+                                      GSA_CASE("memory", memory, 120),
                                       GSA_CASE("streams", streams, 60) };
     return gsa_run_suite("predictor", cases, GSA_COUNT(cases), argc, argv);
 }

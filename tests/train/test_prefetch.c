@@ -1,4 +1,5 @@
-/* train.prefetch: runs with it and without it have the same bits, the same errors at the same step, and leave nothing behind. */
+/* train.prefetch: runs with it and without it have the same bits, the same errors at the same step,
+ * and leave nothing behind. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,9 +11,11 @@
 #include "train/session.h"
 
 static const char tagging[] =
-    "[task]\nname = tagging\nhead = crf\nlegal = 1\n[model]\nencoder = star\nhidden = 8\nheads = 2\ncharacters = ring\n"
+    "[task]\nname = tagging\nhead = crf\nlegal = 1\n[model]\nencoder = star\nhidden = 8\nheads = "
+    "2\ncharacters = ring\n"
     "character_hidden = 4\ncharacter_heads = 2\ndropout_hidden = 0.1\ncharacter_dropout = 0.2\n"
-    "[train]\nseed = 5\nepochs = 3\nbatch = 4\naccumulate = 2\nlr = 0.01\nreport_every = 1\n[data]\ncapitals = 1\n";
+    "[train]\nseed = 5\nepochs = 3\nbatch = 4\naccumulate = 2\nlr = 0.01\nreport_every = "
+    "1\n[data]\ncapitals = 1\n";
 static const char *const recipes[] = { rig_summation, rig_text, rig_pairs, rig_language, tagging };
 
 /* 22 sentences, as the texts of the other recipes are many. */
@@ -26,7 +29,8 @@ static void open_recipe(rig *r, const char *recipe, int threads)
     for (int s = 0; s < 22; s++) {
         for (int i = 0; i <= s % 5; i++) {
             const int w = (s * 3 + i * (s % 4 + 1)) % 7;
-            used += (size_t)snprintf(tags + used, sizeof tags - used, "%s%d %s\n", words[w], s % 3, w % 4 ? "O" : "I-X");
+            used += (size_t)snprintf(tags + used, sizeof tags - used, "%s%d %s\n", words[w], s % 3,
+                                     w % 4 ? "O" : "I-X");
         }
         used += (size_t)snprintf(tags + used, sizeof tags - used, "\n");
     }
@@ -61,11 +65,12 @@ static void same_told(const told *a, const told *b)
     ck_assert_mem_eq(a->loss, b->loss, sizeof a->loss);
 }
 
-/* ---- bits ------------------------------------------------------------------------------------------------------------------ */
+/* ---- bits ---------------------------------------------------------------------------------- */
 
 START_TEST(results_are_the_same)
 {
-    static const char *const sets[] = { "train.seed=5", "train.eval_every=2", "train.batch=1", "train.max_steps=7" };
+    static const char *const sets[] = { "train.seed=5", "train.eval_every=2", "train.batch=1",
+                                        "train.max_steps=7" };
     for (int i = 0; i < GSA_COUNT(sets); i++) {
         rig r;
         told without, with;
@@ -107,7 +112,7 @@ START_TEST(resume_in_the_middle_of_an_epoch)
 }
 END_TEST
 
-/* ---- failures -------------------------------------------------------------------------------------------------------------- */
+/* ---- failures ------------------------------------------------------------------------------ */
 
 /* How far a run came that fails, and why. */
 static int fails_alike(rig *r)
@@ -200,7 +205,8 @@ START_TEST(no_memory_for_a_batch_ahead)
         gsa_faults_rewind(&faults);
         faults.fail[GSA_OP_ALLOC] = n, faults.forever = (int)(n % 2);
         const gsa_status status = rig_train(&r, NULL);
-        ck_assert_msg(status == GSA_OK || status == GSA_ERR_MEMORY, "call %d: %s", (int)n, r.error.text);
+        ck_assert_msg(status == GSA_OK || status == GSA_ERR_MEMORY, "call %d: %s", (int)n,
+                      r.error.text);
         failed += status != GSA_OK;
         gsa_release(&faults.table, r.result);
         r.result = NULL;
@@ -212,9 +218,10 @@ START_TEST(no_memory_for_a_batch_ahead)
 }
 END_TEST
 
-/* ---- the thread -------------------------------------------------------------------------------------------------------------- */
+/* ---- the thread ---------------------------------------------------------------------------- */
 
-static int others, masked; /* threads besides the main one, and those of them that take no signals */
+static int others,
+    masked; /* threads besides the main one, and those of them that take no signals */
 
 static void look_at_thread(const char *id)
 {
@@ -267,16 +274,21 @@ static void open_session(rig *r, gsa_session *s)
     snprintf(path[0], sizeof path[0], "data.train=%s/train.tsv", r->scratch.folder);
     snprintf(path[1], sizeof path[1], "data.dev=%s/dev.tsv", r->scratch.folder);
     const char *const set[] = { path[0], path[1] };
-    const gsa_session_options options = {
-        .recipe = r->path, .overrides = set, .n_overrides = 2, .splits = 3, .backend = r->backend, .say = say_nothing
-    };
-    ck_assert_msg(gsa_session_create(gsa_system_default(), &options, s, &r->error) == GSA_OK, "%s", r->error.text);
+    const gsa_session_options options = { .recipe = r->path,
+                                          .overrides = set,
+                                          .n_overrides = 2,
+                                          .splits = 3,
+                                          .backend = r->backend,
+                                          .say = say_nothing };
+    ck_assert_msg(gsa_session_create(gsa_system_default(), &options, s, &r->error) == GSA_OK, "%s",
+                  r->error.text);
     ck_assert_ptr_nonnull(s->prefetch);
 }
 
 enum { AT_A_TIME = 4, OUTPUTS = 2 };
 
-static void compute(gsa_session *s, const gsa_wanted *now, const gsa_wanted *next, double out[AT_A_TIME * OUTPUTS])
+static void compute(gsa_session *s, const gsa_wanted *now, const gsa_wanted *next,
+                    double out[AT_A_TIME * OUTPUTS])
 {
     gsa_error error;
     ck_assert_msg(gsa_session_compute(s, now, next, &error) == GSA_OK, "%s", error.text);
@@ -289,7 +301,8 @@ START_TEST(another_batch_than_was_asked_for)
     static const int64_t example[] = { 3, 1, 0, 2, 7, 5, 6, 4, 9, 8, 1, 2 };
     static const struct {
         int asked, taken; /* wishes; -1: none */
-    } rows[] = { { 1, 1 }, { 1, 0 }, { -1, 1 }, { 2, 1 }, { 3, 1 }, { 4, 4 }, { 4, 0 }, { 0, 3 }, { 3, 3 }, { 2, 2 } };
+    } rows[] = { { 1, 1 }, { 1, 0 }, { -1, 1 }, { 2, 1 }, { 3, 1 },
+                 { 4, 4 }, { 4, 0 }, { 0, 3 },  { 3, 3 }, { 2, 2 } };
     const gsa_wanted wish[] = { { .split = GSA_SPLIT_TRAIN, .count = 4, .example = example },
                                 { .split = GSA_SPLIT_TRAIN, .count = 4, .example = example + 4 },
                                 { .split = GSA_SPLIT_TRAIN, .count = 3, .example = example + 4 },
@@ -304,7 +317,8 @@ START_TEST(another_batch_than_was_asked_for)
         compute(&s, &wish[0], rows[i].asked < 0 ? NULL : &wish[rows[i].asked], got);
         ck_assert_mem_eq(got, want[0], sizeof got);
         compute(&s, &wish[rows[i].taken], &wish[1], got); /* the last one is never taken */
-        ck_assert_mem_eq(got, want[rows[i].taken], (size_t)(wish[rows[i].taken].count * OUTPUTS) * sizeof *got);
+        ck_assert_mem_eq(got, want[rows[i].taken],
+                         (size_t)(wish[rows[i].taken].count * OUTPUTS) * sizeof *got);
     }
     gsa_session_ask(&s, &wish[1]);
     gsa_session_ask(&s, &wish[2]);
@@ -316,11 +330,15 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test bits[] = { GSA_LOOP(results_are_the_same, GSA_COUNT(recipes)),
-                                     GSA_LOOP(resume_in_the_middle_of_an_epoch, GSA_COUNT(recipes)) };
-    static const gsa_test failures[] = { GSA_TEST(a_pattern_fails_at_its_step), GSA_TEST(a_read_fails_at_its_step),
+                                     GSA_LOOP(resume_in_the_middle_of_an_epoch,
+                                              GSA_COUNT(recipes)) };
+    static const gsa_test failures[] = { GSA_TEST(a_pattern_fails_at_its_step),
+                                         GSA_TEST(a_read_fails_at_its_step),
                                          GSA_LOOP(no_memory_for_a_batch_ahead, 2) };
-    static const gsa_test thread[] = { GSA_LOOP(it_takes_no_signals, 2), GSA_TEST(another_batch_than_was_asked_for) };
-    static const gsa_case cases[] = { GSA_CASE("bits", bits, 60), GSA_CASE("failures", failures, 120),
+    static const gsa_test thread[] = { GSA_LOOP(it_takes_no_signals, 2),
+                                       GSA_TEST(another_batch_than_was_asked_for) };
+    static const gsa_case cases[] = { GSA_CASE("bits", bits, 60),
+                                      GSA_CASE("failures", failures, 120),
                                       GSA_CASE("thread", thread, 30) };
     return gsa_run_suite("prefetch", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -1,4 +1,5 @@
-/* Questions on passages: the reader, places of answers, windows, the best span, and the two official scorers. */
+/* Questions on passages: the reader, places of answers, windows, the best span, and the two
+ * official scorers. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,14 +34,15 @@ static void done(fixture *f)
     gsa_scratch_close(&f->scratch);
 }
 
-/* ---- files that are read ------------------------------------------------------------------------------------------------------ */
+/* ---- files that are read ------------------------------------------------------------------- */
 
 static size_t show_tokens(const gsa_text *text, int64_t example, char *out, size_t size)
 {
     size_t used = 0;
     for (int64_t i = text->offset[example]; i < text->offset[example + 1]; i++)
-        used += (size_t)snprintf(out + used, size - used, "%s%.*s", i > text->offset[example] ? " " : "",
-                                 (int)text->token[i].bytes, text->token[i].at);
+        used += (size_t)snprintf(out + used, size - used, "%s%.*s",
+                                 i > text->offset[example] ? " " : "", (int)text->token[i].bytes,
+                                 text->token[i].at);
     return used;
 }
 
@@ -51,11 +53,12 @@ static void show(const gsa_reading *r, char *out, size_t size)
     out[0] = 0;
     for (int64_t q = 0; q < r->asked.examples; q++) {
         const gsa_question *at = &r->question[q];
-        used += (size_t)snprintf(out + used, size - used, "%s%.*s %d ", q ? "|" : "", (int)at->id.bytes, at->id.at,
-                                 (int)at->passage);
+        used += (size_t)snprintf(out + used, size - used, "%s%.*s %d ", q ? "|" : "",
+                                 (int)at->id.bytes, at->id.at, (int)at->passage);
         used += show_tokens(&r->asked, q, out + used, size - used);
         for (int64_t a = at->answer; a < at->answer + at->answers; a++)
-            used += (size_t)snprintf(out + used, size - used, " %d-%d", (int)r->answer[a].first, (int)r->answer[a].last);
+            used += (size_t)snprintf(out + used, size - used, " %d-%d", (int)r->answer[a].first,
+                                     (int)r->answer[a].last);
     }
     for (int64_t p = 0; p < r->told.examples; p++) {
         used += (size_t)snprintf(out + used, size - used, ";");
@@ -63,14 +66,15 @@ static void show(const gsa_reading *r, char *out, size_t size)
     }
 }
 
-#define FILE_OF(paragraphs) "{\"version\": \"1.1\", \"data\": [{\"title\": \"t\", \"paragraphs\": [" paragraphs "]}]}"
-#define ONE(context, question, answers)                                                                                     \
-    FILE_OF("{\"context\": \"" context "\", \"qas\": [{\"id\": \"q\", \"question\": \"" question                            \
+#define FILE_OF(paragraphs)                                                                        \
+    "{\"version\": \"1.1\", \"data\": [{\"title\": \"t\", \"paragraphs\": [" paragraphs "]}]}"
+#define ONE(context, question, answers)                                                            \
+    FILE_OF("{\"context\": \"" context "\", \"qas\": [{\"id\": \"q\", \"question\": \"" question   \
             "\", \"answers\": [" answers "]}]}")
 #define ANSWER(text, start) "{\"text\": \"" text "\", \"answer_start\": " #start "}"
-#define CHARS                                                                                                               \
-    {                                                                                                                       \
-        .tokens = GSA_TOKENS_CHARS                                                                                          \
+#define CHARS                                                                                      \
+    {                                                                                              \
+        .tokens = GSA_TOKENS_CHARS                                                                 \
     }
 
 static const struct {
@@ -78,9 +82,24 @@ static const struct {
     int repaired, lost, unanswered;
     gsa_reading_options options;
 } good[] = {
-    { ONE("Ann saw Bob.", "Who?", ANSWER("Bob", 8)), "q 0 Who ? 2-2;Ann saw Bob .", 0, 0, 0, { 0 } },
-    { ONE("Ann saw Bob.", "WHO", ANSWER("Bob", 8)), "q 0 who 2-2;ann saw bob .", 0, 0, 0, { .lower = 1 } },
-    { ONE("Ann saw Bob.", "Who is it", ANSWER("Bob", 8)), "q 0 Who is 2-2;Ann saw Bob .", 0, 0, 0, { .max_length = 2 } },
+    { ONE("Ann saw Bob.", "Who?", ANSWER("Bob", 8)),
+      "q 0 Who ? 2-2;Ann saw Bob .",
+      0,
+      0,
+      0,
+      { 0 } },
+    { ONE("Ann saw Bob.", "WHO", ANSWER("Bob", 8)),
+      "q 0 who 2-2;ann saw bob .",
+      0,
+      0,
+      0,
+      { .lower = 1 } },
+    { ONE("Ann saw Bob.", "Who is it", ANSWER("Bob", 8)),
+      "q 0 Who is 2-2;Ann saw Bob .",
+      0,
+      0,
+      0,
+      { .max_length = 2 } },
     { ONE("Ann saw Bob.", "Who?", ANSWER("Ann", 0) "," ANSWER("saw Bob.", 4)),
       "q 0 Who ? 0-0 1-3;Ann saw Bob .",
       0,
@@ -90,11 +109,18 @@ static const struct {
     /* in the middle of words: the words that it touches */
     { ONE("the 1990s.", "When?", ANSWER("90s", 6)), "q 0 When ? 1-1;the 1990s .", 0, 0, 0, { 0 } },
     { ONE("a (b-c) d", "?", ANSWER("b-c", 3)), "q 0 ? 2-4;a ( b - c ) d", 0, 0, 0, { 0 } },
-    /* code points: an emoji of 4 bytes, written out or as a pair of escapes; a letter and a combining accent; ideographs */
-    { ONE("\xf0\x9f\x98\x80\xf0\x9f\x98\x80 ab", "?", ANSWER("ab", 3)), "q 0 ? 2-3;\xf0\x9f\x98\x80 \xf0\x9f\x98\x80 a b", 0,
-      0, 0, CHARS },
-    { ONE("\\ud83d\\ude00 ab", "?", ANSWER("b", 3)), "q 0 ? 2-2;\xf0\x9f\x98\x80 a b", 0, 0, 0, CHARS },
-    { ONE("cafe\xcc\x81 ole\xcc\x81", "?", ANSWER("ole\xcc\x81", 6)), "q 0 ? 1-1;cafe\xcc\x81 ole\xcc\x81", 0, 0, 0, { 0 } },
+    /* code points: an emoji of 4 bytes, written out or as a pair of escapes; a letter and a
+     * combining accent; ideographs */
+    { ONE("\xf0\x9f\x98\x80\xf0\x9f\x98\x80 ab", "?", ANSWER("ab", 3)),
+      "q 0 ? 2-3;\xf0\x9f\x98\x80 \xf0\x9f\x98\x80 a b", 0, 0, 0, CHARS },
+    { ONE("\\ud83d\\ude00 ab", "?", ANSWER("b", 3)), "q 0 ? 2-2;\xf0\x9f\x98\x80 a b", 0, 0, 0,
+      CHARS },
+    { ONE("cafe\xcc\x81 ole\xcc\x81", "?", ANSWER("ole\xcc\x81", 6)),
+      "q 0 ? 1-1;cafe\xcc\x81 ole\xcc\x81",
+      0,
+      0,
+      0,
+      { 0 } },
     { ONE("e\xcc\x81x", "?", ANSWER("x", 2)), "q 0 ? 2-2;e \xcc\x81 x", 0, 0, 0, CHARS },
     { ONE("\xe4\xb8\xad\xe5\x9b\xbd New York", "?", ANSWER("New", 3)),
       "q 0 ? 2-2;\xe4\xb8\xad \xe5\x9b\xbd New York",
@@ -117,18 +143,28 @@ static const struct {
     { ONE("b a b a b", "?", ANSWER("b", 6)), "q 0 ? 2-2;b a b a b", 1, 0, 0, CHARS },
     { ONE("b a b a b", "?", ANSWER("b", 100)), "q 0 ? 4-4;b a b a b", 1, 0, 0, CHARS },
     { ONE("b a b a b", "?", ANSWER("b", -1)), "q 0 ? 0-0;b a b a b", 1, 0, 0, CHARS },
-    { ONE("b a b", "?", ANSWER("c", 0) "," ANSWER("b", 4)), "q 0 ? -1--1 2-2;b a b", 0, 1, 0, CHARS },
-    { ONE("b  a", "?", ANSWER(" ", 1)), "q 0 ? -1--1;b a", 0, 1, 0, CHARS }, /* blanks alone are no token */
-    { FILE_OF("{\"context\": \"a b\", \"qas\": []}, {\"context\": \"c\", \"qas\": [{\"id\": \"1\", \"question\": \"x\", "
+    { ONE("b a b", "?", ANSWER("c", 0) "," ANSWER("b", 4)), "q 0 ? -1--1 2-2;b a b", 0, 1, 0,
+      CHARS },
+    { ONE("b  a", "?", ANSWER(" ", 1)), "q 0 ? -1--1;b a", 0, 1, 0,
+      CHARS }, /* blanks alone are no token */
+    { FILE_OF("{\"context\": \"a b\", \"qas\": []}, {\"context\": \"c\", \"qas\": [{\"id\": \"1\", "
+              "\"question\": \"x\", "
               "\"answers\": "
-              "[], \"is_impossible\": true}, {\"answers\": [" ANSWER("c", 0) "], \"question\": \"y\", \"id\": \"2\"}]}"),
+              "[], \"is_impossible\": true}, {\"answers\": [" ANSWER(
+                  "c", 0) "], \"question\": \"y\", \"id\": \"2\"}]}"),
       "2 1 y 0-0;a b;c",
       0,
       0,
       1,
       { 0 } },
-    { "\xef\xbb\xbf{\"data\": [], \"data2\": [1, {\"data\": 2}],\n\"v\": null}\n", "", 0, 0, 0, { .unlabelled = 1 } },
-    { "{\"data\": [{\"paragraphs\": []},\n {\"paragraphs\": [{\"context\": \"a\", \"qas\": [{\"id\": \"\\u0001\\\"\", "
+    { "\xef\xbb\xbf{\"data\": [], \"data2\": [1, {\"data\": 2}],\n\"v\": null}\n",
+      "",
+      0,
+      0,
+      0,
+      { .unlabelled = 1 } },
+    { "{\"data\": [{\"paragraphs\": []},\n {\"paragraphs\": [{\"context\": \"a\", \"qas\": "
+      "[{\"id\": \"\\u0001\\\"\", "
       "\"question\": \"b\"}]}]}]}",
       "\x01\" 0 b;a",
       0,
@@ -152,15 +188,18 @@ START_TEST(good_files)
 }
 END_TEST
 
-/* Random text of characters of one to four bytes: an answer at code point n is the tokens n.. of the text without blanks. */
+/* Random text of characters of one to four bytes: an answer at code point n is the tokens n.. of
+ * the text without blanks. */
 START_TEST(places_are_code_points)
 {
-    static const char *const pieces[] = { "a", "Z",           "\xc3\xa9", "\xcc\x81", "\xe4\xb8\xad", "\xf0\x9f\x98\x80",
-                                          " ", "\xe3\x80\x80" };
+    static const char *const pieces[] = {
+        "a", "Z", "\xc3\xa9", "\xcc\x81", "\xe4\xb8\xad", "\xf0\x9f\x98\x80", " ", "\xe3\x80\x80"
+    };
     gsa_dice dice = { 11 };
     for (int round = 0; round < 200; round++) {
         char context[256] = "", answer[64] = "", json[1024], expected[64];
-        const int count = (int)gsa_between(&dice, 4, 30), from = (int)gsa_between(&dice, 0, count - 3);
+        const int count = (int)gsa_between(&dice, 4, 30),
+                  from = (int)gsa_between(&dice, 0, count - 3);
         int token = 0, first = -1, last = -1;
         for (int i = 0; i < count; i++) {
             const int piece = (int)gsa_between(&dice, 0, i == from ? 5 : 7);
@@ -171,14 +210,17 @@ START_TEST(places_are_code_points)
             if (i >= from && i < from + 3 && piece < 6) last = token - 1;
         }
         snprintf(json, sizeof json,
-                 "{\"data\":[{\"paragraphs\":[{\"context\":\"%s\",\"qas\":[{\"id\":\"q\",\"question\":\"x\",\"answers\":[{"
+                 "{\"data\":[{\"paragraphs\":[{\"context\":\"%s\",\"qas\":[{\"id\":\"q\","
+                 "\"question\":\"x\",\"answers\":[{"
                  "\"text\":\"%s\",\"answer_start\":%d}]}]}]}]}",
                  context, answer, from);
         snprintf(expected, sizeof expected, "%d-%d", first, last);
         fixture f;
-        ck_assert_msg(read_json(&f, json, (gsa_reading_options)CHARS) == GSA_OK, "%s", f.error.text);
+        ck_assert_msg(read_json(&f, json, (gsa_reading_options)CHARS) == GSA_OK, "%s",
+                      f.error.text);
         char found[64];
-        snprintf(found, sizeof found, "%d-%d", (int)f.reading.answer[0].first, (int)f.reading.answer[0].last);
+        snprintf(found, sizeof found, "%d-%d", (int)f.reading.answer[0].first,
+                 (int)f.reading.answer[0].last);
         ck_assert_str_eq(found, expected);
         ck_assert_int_eq(f.reading.repaired + f.reading.lost, 0);
         ck_assert_int_eq(f.reading.told.tokens, token);
@@ -187,7 +229,7 @@ START_TEST(places_are_code_points)
 }
 END_TEST
 
-/* ---- files that are not ------------------------------------------------------------------------------------------------------- */
+/* ---- files that are not -------------------------------------------------------------------- */
 
 #define QA(fields) FILE_OF("{\"context\": \"a b\", \"qas\": [" fields "]}")
 static const struct {
@@ -204,34 +246,41 @@ static const struct {
     { "{1: 2}", "no JSON: the name of a field is no string" },
     { "{\"data\": []}", "r.json: the file holds no question" },
     { ONE("a", "b", ""), "r.json: the file holds no question with an answer" },
-    { "{\"data\": [\n{\"paragraphs\": []},\n{\"paragraphs\": [}\n]}", "r.json:3: data[1]: no JSON: " },
+    { "{\"data\": [\n{\"paragraphs\": []},\n{\"paragraphs\": [}\n]}",
+      "r.json:3: data[1]: no JSON: " },
     { "{\"data\": [\n{\"paragraphs\": []},\n[]]}", "r.json:3: data[1]: expected an object" },
     { "{\"data\": [{\"paragraphs\": [1]}]}", "data[0].paragraphs[0]: expected an object" },
     { "{\"data\": [{\"paragraph\": []}]}", "data[0]: the object has no field 'paragraphs'" },
     { "{\"data\": [{\"paragraphs\": {}}]}", "data[0]: field 'paragraphs' is no array" },
-    { "{\"data\": [{\"paragraphs\": []} {\"paragraphs\": []}]}", "no JSON: '{' where ',' or ']' is expected" },
+    { "{\"data\": [{\"paragraphs\": []} {\"paragraphs\": []}]}",
+      "no JSON: '{' where ',' or ']' is expected" },
     { FILE_OF("{\"qas\": []}"), "data[0].paragraphs[0]: the object has no field 'context'" },
     { FILE_OF("{\"context\": 1, \"qas\": []}"), "field 'context' is no string" },
     { FILE_OF("{\"context\": \"\", \"qas\": []}"), "field 'context' is empty" },
     { FILE_OF("{\"context\": \" \\t\", \"qas\": []}"), "the context holds no token" },
     { FILE_OF("{\"context\": \"a\"}"), "data[0].paragraphs[0]: the object has no field 'qas'" },
-    { FILE_OF("{\"context\": \"a\", \"context\": \"b\", \"qas\": []}"), "data[0]: no JSON: duplicate object key" },
+    { FILE_OF("{\"context\": \"a\", \"context\": \"b\", \"qas\": []}"),
+      "data[0]: no JSON: duplicate object key" },
     { QA("[]"), "data[0].paragraphs[0].qas[0]: expected an object" },
     { QA("{\"question\": \"x\", \"answers\": []}"), "qas[0]: the object has no field 'id'" },
     { QA("{\"id\": 7, \"question\": \"x\", \"answers\": []}"), "qas[0]: field 'id' is no string" },
     { QA("{\"id\": \"1\", \"answers\": []}"), "the object has no field 'question'" },
-    { QA("{\"id\": \"1\", \"question\": 1, \"answers\": [" ANSWER("a", 0) "]}"), "field 'question' is no string" },
+    { QA("{\"id\": \"1\", \"question\": 1, \"answers\": [" ANSWER("a", 0) "]}"),
+      "field 'question' is no string" },
     { QA("{\"id\": \"1\", \"question\": \"x\"}"), "the object has no field 'answers'" },
     { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": {}}"), "field 'answers' is no array" },
     { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": [" ANSWER("a", 0) ", \"a\"]}"),
       "qas[0].answers[1]: expected an object" },
     { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": [{\"text\": \"a\"}]}"),
       "answers[0]: the object has no field 'answer_start'" },
-    { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": [{\"text\": \"a\", \"answer_start\": \"0\"}]}"),
+    { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": [{\"text\": \"a\", \"answer_start\": "
+         "\"0\"}]}"),
       "field 'answer_start' is no integer" },
-    { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": [{\"text\": \"a\", \"answer_start\": 0.5}]}"),
+    { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": [{\"text\": \"a\", \"answer_start\": "
+         "0.5}]}"),
       "field 'answer_start' is no integer" },
-    { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": [" ANSWER("", 0) "]}"), "answers[0]: field 'text' is empty" },
+    { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": [" ANSWER("", 0) "]}"),
+      "answers[0]: field 'text' is empty" },
     { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": [" ANSWER(
           "a", 0) "]}, {\"id\": \"1\", \"question\": \"y\", \"answers\": [" ANSWER("a", 0) "]}"),
       "r.json: two questions have the id '1'" },
@@ -243,13 +292,14 @@ START_TEST(bad_files)
 {
     fixture f;
     ck_assert_int_ne(read_json(&f, bad[_i].bytes, (gsa_reading_options){ 0 }), GSA_OK);
-    ck_assert_msg(strstr(f.error.text, bad[_i].expected), "'%s' lacks '%s'", f.error.text, bad[_i].expected);
+    ck_assert_msg(strstr(f.error.text, bad[_i].expected), "'%s' lacks '%s'", f.error.text,
+                  bad[_i].expected);
     ck_assert_ptr_null(f.reading.system);
     done(&f);
 }
 END_TEST
 
-/* ---- windows and spans -------------------------------------------------------------------------------------------------------- */
+/* ---- windows and spans --------------------------------------------------------------------- */
 
 START_TEST(windows_cover_every_answer)
 {
@@ -259,18 +309,21 @@ START_TEST(windows_cover_every_answer)
                 const int64_t count = gsa_windows(tokens, window, stride);
                 for (int64_t w = 0; w < count; w++) {
                     const int64_t length = gsa_window_length(tokens, window, stride, w);
-                    ck_assert(length >= 1 && (window == 0 || length <= window) && w * stride + length <= tokens);
-                    ck_assert(w + 1 == count || w * stride + length < tokens); /* none is needless */
+                    ck_assert(length >= 1 && (window == 0 || length <= window) &&
+                              w * stride + length <= tokens);
+                    ck_assert(w + 1 == count ||
+                              w * stride + length < tokens); /* none is needless */
                 }
                 const int64_t most = window == 0 ? tokens : window - stride + 1;
                 for (int64_t first = 0; first < tokens; first++)
                     for (int64_t last = first; last < tokens && last - first < most; last++) {
                         int64_t w = 0;
                         while (w < count &&
-                               !(w * stride <= first && last < w * stride + gsa_window_length(tokens, window, stride, w)))
+                               !(w * stride <= first &&
+                                 last < w * stride + gsa_window_length(tokens, window, stride, w)))
                             w++;
-                        ck_assert_msg(w < count, "%d tokens, window %d, stride %d: %d-%d", (int)tokens, (int)window,
-                                      (int)stride, (int)first, (int)last);
+                        ck_assert_msg(w < count, "%d tokens, window %d, stride %d: %d-%d",
+                                      (int)tokens, (int)window, (int)stride, (int)first, (int)last);
                     }
             }
 }
@@ -294,16 +347,18 @@ START_TEST(the_best_of_all_spans)
     for (int round = 0; round < 20000; round++) {
         double x[40];
         int32_t queue[20];
-        const int32_t count = (int32_t)gsa_between(&dice, 0, 20), most = (int32_t)gsa_between(&dice, 1, 22);
+        const int32_t count = (int32_t)gsa_between(&dice, 0, 20),
+                      most = (int32_t)gsa_between(&dice, 1, 22);
         for (int i = 0; i < 40; i++) { /* whole numbers: many are equal */
             x[i] = (double)gsa_between(&dice, -3, 3);
             if (round % 3 == 1 && gsa_between(&dice, 0, 4) == 0) x[i] = -INFINITY;
             if (round % 3 == 2 && gsa_between(&dice, 0, 4) == 0) x[i] = NAN;
         }
-        const gsa_span_found a = gsa_best_span(x, x + 1, 2, count, most, queue), b = slow_best(x, count, most);
+        const gsa_span_found a = gsa_best_span(x, x + 1, 2, count, most, queue),
+                             b = slow_best(x, count, most);
         ck_assert_msg(a.first == b.first && a.last == b.last && (a.first < 0 || a.score == b.score),
-                      "round %d: %d-%d (%g), expected %d-%d (%g)", round, a.first, a.last, a.score, b.first, b.last,
-                      b.score);
+                      "round %d: %d-%d (%g), expected %d-%d (%g)", round, a.first, a.last, a.score,
+                      b.first, b.last, b.score);
     }
 }
 END_TEST
@@ -313,7 +368,8 @@ START_TEST(what_question_and_passage_share)
     fixture f;
     int64_t first, last;
     int32_t type[16];
-    const char *json = ONE("Bob slept. Ann saw the red cat there! The end", "where was the red Ann", ANSWER("there", 30));
+    const char *json = ONE("Bob slept. Ann saw the red cat there! The end", "where was the red Ann",
+                           ANSWER("there", 30));
     ck_assert_msg(read_json(&f, json, (gsa_reading_options){ 0 }) == GSA_OK, "%s", f.error.text);
     const gsa_reading *r = &f.reading;
     gsa_overlap_sentence(r, 0, &first, &last);
@@ -326,7 +382,7 @@ START_TEST(what_question_and_passage_share)
 }
 END_TEST
 
-/* ---- scores, worked out by the definitions of the two official scorers --------------------------------------------------------- */
+/* ---- scores, worked out by the definitions of the two official scorers --------------------- */
 
 enum { SQUAD = GSA_SCORER_SQUAD, CMRC = GSA_SCORER_CMRC };
 static const struct {
@@ -355,10 +411,12 @@ static const struct {
       "Broncos", 0, 0 }, /* “Broncos” | Broncos */
     { SQUAD, "the_end", "end", 0, 0 },
     { SQUAD, "an-hour", "hour", 0, 0 },
-    { SQUAD, "th\xc3\xa9 thing", "thing", 0, 2.0 / 3 },                                      /* thé thing | thing */
-    { SQUAD, "\xce\x9f\xce\x94\xce\x9f\xce\xa3", "\xce\xbf\xce\xb4\xce\xbf\xcf\x82", 1, 1 }, /* ΟΔΟΣ | οδος */
-    { SQUAD, "\xce\x9f\xce\x94\xce\x9f\xce\xa3", "\xce\xbf\xce\xb4\xce\xbf\xcf\x83", 0, 0 }, /* ΟΔΟΣ | οδοσ */
-    { SQUAD, "\xc4\xb0stanbul", "i\xcc\x87stanbul", 1, 1 },                                  /* İstanbul | i̇stanbul */
+    { SQUAD, "th\xc3\xa9 thing", "thing", 0, 2.0 / 3 }, /* thé thing | thing */
+    { SQUAD, "\xce\x9f\xce\x94\xce\x9f\xce\xa3", "\xce\xbf\xce\xb4\xce\xbf\xcf\x82", 1,
+      1 }, /* ΟΔΟΣ | οδος */
+    { SQUAD, "\xce\x9f\xce\x94\xce\x9f\xce\xa3", "\xce\xbf\xce\xb4\xce\xbf\xcf\x83", 0,
+      0 },                                                  /* ΟΔΟΣ | οδοσ */
+    { SQUAD, "\xc4\xb0stanbul", "i\xcc\x87stanbul", 1, 1 }, /* İstanbul | i̇stanbul */
     { SQUAD,
       "New\xc2\xa0York\xe3\x80\x80"
       "City",
@@ -372,8 +430,8 @@ static const struct {
     { SQUAD, "theatre", "the theatre", 1, 1 },
     { SQUAD, "Saint Bernadette Soubirous", "Bernadette Soubirous of Lourdes", 0, 4.0 / 7 },
     { CMRC, "\xe8\xb8\xa2\xe7\x88\x86", "\xe8\xb8\xa2\xe7\x88\x86", 1, 1 }, /* 踢爆 | 踢爆 */
-    { CMRC, "\xe3\x80\x8a\xe8\xb8\xa2\xe7\x88\x86\xe3\x80\x8b\xe3\x80\x82", "\xe8\xb8\xa2\xe7\x88\x86", 1,
-      1 },                                                            /* 《踢爆》。 | 踢爆 */
+    { CMRC, "\xe3\x80\x8a\xe8\xb8\xa2\xe7\x88\x86\xe3\x80\x8b\xe3\x80\x82",
+      "\xe8\xb8\xa2\xe7\x88\x86", 1, 1 },                             /* 《踢爆》。 | 踢爆 */
     { CMRC, "\xe8\xb8\xa2", "\xe8\xb8\xa2\xe7\x88\x86", 0, 2.0 / 3 }, /* 踢 | 踢爆 */
     { CMRC, "\xe7\x94\x9f\xe5\x91\xbd\xe6\x95\xb0\xe8\x80\x97\xe5\xae\x8c",
       "\xe7\x94\x9f\xe5\x91\xbd\xe8\x80\x97\xe5\xae\x8c", 0, 4.0 / 9 }, /* 生命数耗完 | 生命耗完 */
@@ -384,9 +442,10 @@ static const struct {
       "2009\xe5\xb9\xb4", 0, 4.0 / 7 },               /* 在2009年12月 | 2009年 */
     { CMRC, "2009", "2009\xe5\xb9\xb4", 0, 2.0 / 3 }, /* 2009 | 2009年 */
     { CMRC, "\xef\xbc\x92\xef\xbc\x90\xef\xbc\x90\xef\xbc\x99\xe5\xb9\xb4", "2009\xe5\xb9\xb4", 0,
-      1.0 / 2 },                                                      /* ２００９年 | 2009年 */
-    { CMRC, "Nexon\xe5\xbc\x80\xe5\x8f\x91", "nexon", 0, 1.0 / 2 },   /* Nexon开发 | nexon */
-    { CMRC, "New York Times\xe6\x8a\xa5", "York Times", 0, 2.0 / 3 }, /* New York Times报 | York Times */
+      1.0 / 2 },                                                    /* ２００９年 | 2009年 */
+    { CMRC, "Nexon\xe5\xbc\x80\xe5\x8f\x91", "nexon", 0, 1.0 / 2 }, /* Nexon开发 | nexon */
+    { CMRC, "New York Times\xe6\x8a\xa5", "York Times", 0,
+      2.0 / 3 }, /* New York Times报 | York Times */
     { CMRC, "1-2", "12", 1, 1 },
     { CMRC, "10,000\xe4\xba\xba", "10,000 \xe4\xba\xba", 0, 1 }, /* 10,000人 | 10,000 人 */
     { CMRC, "\xe2\x80\xa6\xe2\x80\xa6", "\xe2\x80\xa6", 0, 0 },  /* …… | … */
@@ -397,13 +456,15 @@ static const struct {
       0, 1.0 / 2 },                                                           /* (3) | （3） */
     { CMRC, " \xe4\xb8\xad\xe5\x9b\xbd ", "\xe4\xb8\xad\xe5\x9b\xbd", 1, 1 }, /*  中国  | 中国 */
     { CMRC, "\xe4\xb8\xad \xe5\x9b\xbd", "\xe4\xb8\xad\xe5\x9b\xbd", 0, 1 },  /* 中 国 | 中国 */
-    { CMRC, "\xe4\xb8\xad\xe5\x9b\xbd\xe4\xba\xba\xe6\xb0\x91", "\xe4\xba\xba\xe6\xb0\x91\xe4\xb8\xad\xe5\x9b\xbd", 0,
-      1.0 / 2 }, /* 中国人民 | 人民中国 */
+    { CMRC, "\xe4\xb8\xad\xe5\x9b\xbd\xe4\xba\xba\xe6\xb0\x91",
+      "\xe4\xba\xba\xe6\xb0\x91\xe4\xb8\xad\xe5\x9b\xbd", 0, 1.0 / 2 }, /* 中国人民 | 人民中国 */
     { CMRC, "A.B.", "A.B", 0, 2.0 / 3 },
     { CMRC, "don't\xe8\xb5\xb0", "do\xe8\xb5\xb0", 0, 2.0 / 5 },      /* don't走 | do走 */
     { CMRC, "\xe9\xbe\xa5\xe9\xbe\xa6", "\xe9\xbe\xa5", 0, 2.0 / 3 }, /* 龥龦 | 龥 */
-    { CMRC, "\xe2\x80\x98\xe4\xb8\xad\xe2\x80\x99\xe5\x9b\xbd", "\xe4\xb8\xad\xe5\x9b\xbd", 0, 4.0 / 5 }, /* ‘中’国 | 中国 */
-    { CMRC, "\"\xe4\xb8\xad\"\xe5\x9b\xbd", "\xe4\xb8\xad\xe5\x9b\xbd", 0, 1.0 / 3 }, /* "中"国 | 中国 */
+    { CMRC, "\xe2\x80\x98\xe4\xb8\xad\xe2\x80\x99\xe5\x9b\xbd", "\xe4\xb8\xad\xe5\x9b\xbd", 0,
+      4.0 / 5 }, /* ‘中’国 | 中国 */
+    { CMRC, "\"\xe4\xb8\xad\"\xe5\x9b\xbd", "\xe4\xb8\xad\xe5\x9b\xbd", 0,
+      1.0 / 3 }, /* "中"国 | 中国 */
 };
 
 static gsa_slice slice(const char *text)
@@ -414,12 +475,15 @@ static gsa_slice slice(const char *text)
 START_TEST(golden_scores)
 {
     gsa_scorer scorer;
-    ck_assert_int_eq(gsa_scorer_create(gsa_system_default(), golden[_i].kind, 64, &scorer, NULL), GSA_OK);
+    ck_assert_int_eq(gsa_scorer_create(gsa_system_default(), golden[_i].kind, 64, &scorer, NULL),
+                     GSA_OK);
     for (int again = 0; again < 2; again++) { /* nothing of the first is left for the second */
-        const gsa_answer_score got = gsa_answer_against(&scorer, slice(golden[_i].prediction), slice(golden[_i].reference));
+        const gsa_answer_score got =
+            gsa_answer_against(&scorer, slice(golden[_i].prediction), slice(golden[_i].reference));
         ck_assert_int_eq(got.exact, golden[_i].exact);
         ck_assert_double_eq_tol(got.f1, golden[_i].f1, 1e-15);
-        gsa_answer_against(&scorer, slice("x y z \xe4\xb8\xad \"'' can't"), slice("\xe5\x9b\xbd an"));
+        gsa_answer_against(&scorer, slice("x y z \xe4\xb8\xad \"'' can't"),
+                           slice("\xe5\x9b\xbd an"));
     }
     gsa_scorer_release(&scorer);
 }
@@ -428,9 +492,17 @@ END_TEST
 /* Texts that fill the scorer's room to the last byte. */
 START_TEST(scorers_keep_within_their_room)
 {
-    static const char *const pieces[] = {
-        "a", " ", "'", "\"", ".", ",", "\xc4\xb0", "\xce\xa3", "\xe4\xb8\xad", "\xe3\x80\x82", "\xf0\x9f\x98\x80"
-    };
+    static const char *const pieces[] = { "a",
+                                          " ",
+                                          "'",
+                                          "\"",
+                                          ".",
+                                          ",",
+                                          "\xc4\xb0",
+                                          "\xce\xa3",
+                                          "\xe4\xb8\xad",
+                                          "\xe3\x80\x82",
+                                          "\xf0\x9f\x98\x80" };
     gsa_dice dice = { 3 };
     for (int round = 0; round < 4000; round++) {
         char text[2][64] = { "", "" };
@@ -439,12 +511,14 @@ START_TEST(scorers_keep_within_their_room)
             for (int i = (int)gsa_between(&dice, 0, 12); i > 0; i--)
                 strcat(text[k], pieces[gsa_between(&dice, 0, GSA_COUNT(pieces) - 1)]);
         const size_t a = strlen(text[0]), b = strlen(text[1]);
-        ck_assert_int_eq(gsa_scorer_create(gsa_system_default(), round % 2, (int64_t)(a > b ? a : b), &scorer, NULL),
+        ck_assert_int_eq(gsa_scorer_create(gsa_system_default(), round % 2,
+                                           (int64_t)(a > b ? a : b), &scorer, NULL),
                          GSA_OK);
         const gsa_answer_score one = gsa_answer_against(&scorer, slice(text[0]), slice(text[1]));
         const gsa_answer_score other = gsa_answer_against(&scorer, slice(text[1]), slice(text[0]));
         const gsa_answer_score self = gsa_answer_against(&scorer, slice(text[0]), slice(text[0]));
-        ck_assert(one.exact == other.exact && fabs(one.f1 - other.f1) < 1e-15 && one.f1 >= 0 && one.f1 <= 1);
+        ck_assert(one.exact == other.exact && fabs(one.f1 - other.f1) < 1e-15 && one.f1 >= 0 &&
+                  one.f1 <= 1);
         ck_assert(self.exact == 1 && (self.f1 == 0 || self.f1 == 1));
         gsa_scorer_release(&scorer);
     }
@@ -453,13 +527,16 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test files[] = { GSA_LOOP(good_files, GSA_COUNT(good)), GSA_TEST(places_are_code_points) };
+    static const gsa_test files[] = { GSA_LOOP(good_files, GSA_COUNT(good)),
+                                      GSA_TEST(places_are_code_points) };
     static const gsa_test wrong[] = { GSA_LOOP(bad_files, GSA_COUNT(bad)) };
-    static const gsa_test spans[] = { GSA_TEST(windows_cover_every_answer), GSA_TEST(the_best_of_all_spans),
+    static const gsa_test spans[] = { GSA_TEST(windows_cover_every_answer),
+                                      GSA_TEST(the_best_of_all_spans),
                                       GSA_TEST(what_question_and_passage_share) };
     static const gsa_test scores[] = { GSA_LOOP(golden_scores, GSA_COUNT(golden)),
                                        GSA_TEST(scorers_keep_within_their_room) };
-    static const gsa_case cases[] = { GSA_CASE("good", files, 20), GSA_CASE("bad", wrong, 20), GSA_CASE("spans", spans, 20),
+    static const gsa_case cases[] = { GSA_CASE("good", files, 20), GSA_CASE("bad", wrong, 20),
+                                      GSA_CASE("spans", spans, 20),
                                       GSA_CASE("scores", scores, 20) };
     return gsa_run_suite("reading", cases, GSA_COUNT(cases), argc, argv);
 }

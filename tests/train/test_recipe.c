@@ -14,7 +14,8 @@ typedef struct fixture {
     gsa_recipe recipe;
 } fixture;
 
-static gsa_status read_text(fixture *f, const char *text, int64_t bytes, const char *const *set, int n)
+static gsa_status read_text(fixture *f, const char *text, int64_t bytes, const char *const *set,
+                            int n)
 {
     gsa_scratch_open(&f->scratch);
     const char *path = gsa_scratch_path(&f->scratch, "r.ini");
@@ -36,12 +37,13 @@ static fixture must_read(const char *text, const char *const *set, int n)
     return f;
 }
 
-/* ---- good ---------------------------------------------------------------------------------------------------------------- */
+/* ---- good ---------------------------------------------------------------------------------- */
 
 START_TEST(values_defaults_and_places)
 {
     const char *set[] = { "task.k=5", "train.lr = 0.25", "task.k=6" };
-    fixture f = must_read("\xef\xbb\xbf# comment\r\n; another\r\n[task]\r\nname=masked_summation\r\n\r\n  n  =  7\t\r\n"
+    fixture f = must_read("\xef\xbb\xbf# comment\r\n; "
+                          "another\r\n[task]\r\nname=masked_summation\r\n\r\n  n  =  7\t\r\n"
                           "[model]\nencoder = star*2 # not a comment\ndecoder =\nbias = v , q\n",
                           set, 3);
     char place[256];
@@ -89,7 +91,8 @@ static void write_config(const gsa_recipe *recipe, const char *path)
 
 static const char *const round_trips[] = {
     "[model]\nencoder=star*2\n",
-    ("[task]\nname=masked_summation\nn=3\nk=0\nd=2\n[model]\nencoder=window:width=3*2,full\nbias=q,v,o\ninit_scale=0.1\n"
+    ("[task]\nname=masked_summation\nn=3\nk=0\nd=2\n[model]\nencoder=window:width=3*2,full\nbias=q,"
+     "v,o\ninit_scale=0.1\n"
      "[train]\nlr=0.000123456789012345\nseed=4294967295\nfinal=1\n"),
     "[encoder.1]\ntopology=star\nlayers=2\nring=0\n[encoder.2]\ntopology=full\nshare=1\n",
     "[model]\nencoder=full,star*2\n[encoder.2]\nring=0\n",
@@ -101,9 +104,11 @@ START_TEST(config_reads_back_the_same)
     fixture f = must_read(round_trips[_i], NULL, 0);
     gsa_recipe again, third;
     int64_t bytes, bytes2;
-    const char *one = gsa_scratch_path(&f.scratch, "one.ini"), *two = gsa_scratch_path(&f.scratch, "two.ini");
+    const char *one = gsa_scratch_path(&f.scratch, "one.ini"),
+               *two = gsa_scratch_path(&f.scratch, "two.ini");
     write_config(&f.recipe, one);
-    ck_assert_msg(gsa_recipe_read(gsa_system_default(), one, NULL, 0, &again, &f.error) == GSA_OK, "%s", f.error.text);
+    ck_assert_msg(gsa_recipe_read(gsa_system_default(), one, NULL, 0, &again, &f.error) == GSA_OK,
+                  "%s", f.error.text);
     write_config(&again, two);
     char *a = gsa_get_file(one, &bytes), *b = gsa_get_file(two, &bytes2);
     ck_assert_str_eq(a, b);
@@ -113,7 +118,8 @@ START_TEST(config_reads_back_the_same)
         const char *x = (const char *)&f.recipe.values + gsa_key_offset(i),
                    *y = (const char *)&again.values + gsa_key_offset(i);
         if (keys[i].type == GSA_PATH)
-            ck_assert_str_eq(*(const char *const *)(const void *)x, *(const char *const *)(const void *)y);
+            ck_assert_str_eq(*(const char *const *)(const void *)x,
+                             *(const char *const *)(const void *)y);
         else ck_assert_mem_eq(x, y, 8);
     }
     /* overrides on top of a written configuration */
@@ -134,10 +140,12 @@ START_TEST(every_key_has_a_doc_and_a_fallback_in_range)
     const gsa_key *keys = gsa_recipe_keys(&count);
     ck_assert_int_gt(count, 60);
     for (int i = 0; i < count; i++) {
-        ck_assert_msg(keys[i].doc && *keys[i].doc && keys[i].fallback, "%s.%s", keys[i].section, keys[i].name);
+        ck_assert_msg(keys[i].doc && *keys[i].doc && keys[i].fallback, "%s.%s", keys[i].section,
+                      keys[i].name);
         for (int j = 0; j < i; j++)
-            ck_assert_msg(strcmp(keys[i].section, keys[j].section) || strcmp(keys[i].name, keys[j].name), "%s twice",
-                          keys[i].name);
+            ck_assert_msg(strcmp(keys[i].section, keys[j].section) ||
+                              strcmp(keys[i].name, keys[j].name),
+                          "%s twice", keys[i].name);
     }
     fixture f = must_read("[model]\nencoder=star\n", NULL, 0); /* all fallbacks are read */
     done(&f);
@@ -192,22 +200,27 @@ START_TEST(shipped_recipes_are_read)
     gsa_registry *registry;
     gsa_stack_spec spec;
     snprintf(path, sizeof path, "%s/%s.ini", GSA_RECIPES, shipped[_i]);
-    ck_assert_msg(gsa_recipe_read(gsa_system_default(), path, NULL, 0, &f.recipe, &f.error) == GSA_OK, "%s", f.error.text);
-    f.recipe.values.data_vectors = f.recipe.values.data_vocabulary == GSA_WORDS_VECTORS ? "given by --set" : "";
+    ck_assert_msg(gsa_recipe_read(gsa_system_default(), path, NULL, 0, &f.recipe, &f.error) ==
+                      GSA_OK,
+                  "%s", f.error.text);
+    f.recipe.values.data_vectors =
+        f.recipe.values.data_vocabulary == GSA_WORDS_VECTORS ? "given by --set" : "";
     ck_assert_msg(gsa_idle_check(&f.recipe, &f.error) == GSA_OK, "%s", f.error.text);
-    if (*f.recipe.values.model_encoder && strncmp(f.recipe.values.model_encoder, "file", 4) == 0) { /* a plugin */
+    if (*f.recipe.values.model_encoder &&
+        strncmp(f.recipe.values.model_encoder, "file", 4) == 0) { /* a plugin */
         gsa_recipe_release(&f.recipe);
         return;
     }
     ck_assert_int_eq(gsa_registry_create(gsa_system_default(), &registry, &f.error), GSA_OK);
-    ck_assert_msg(gsa_recipe_spec(&f.recipe, registry, &spec, &f.error) == GSA_OK, "%s", f.error.text);
+    ck_assert_msg(gsa_recipe_spec(&f.recipe, registry, &spec, &f.error) == GSA_OK, "%s",
+                  f.error.text);
     gsa_spec_release(&spec);
     gsa_registry_release(registry);
     gsa_recipe_release(&f.recipe);
 }
 END_TEST
 
-/* ---- the encoder ------------------------------------------------------------------------------------------------------------ */
+/* ---- the encoder --------------------------------------------------------------------------- */
 
 static gsa_status spec_of(fixture *f, const char *text, gsa_stack_spec *spec)
 {
@@ -224,7 +237,8 @@ START_TEST(sections_make_segments)
     fixture f;
     gsa_stack_spec spec;
     ck_assert_msg(spec_of(&f,
-                          "[encoder.2]\ntopology=full\ncausal=1\n[encoder.1]\ntopology=star\nlayers=3\nshare=1\nring=0\n",
+                          "[encoder.2]\ntopology=full\ncausal=1\n[encoder.1]\ntopology="
+                          "star\nlayers=3\nshare=1\nring=0\n",
                           &spec) == GSA_OK,
                   "%s", f.error.text);
     ck_assert_int_eq(spec.n_segments, 2);
@@ -244,8 +258,9 @@ START_TEST(sections_add_to_the_text)
 {
     fixture f;
     gsa_stack_spec spec;
-    ck_assert_msg(spec_of(&f, "[model]\nencoder=full,window:width=3+star*2\n[encoder.2]\nring=0\n", &spec) == GSA_OK, "%s",
-                  f.error.text);
+    ck_assert_msg(spec_of(&f, "[model]\nencoder=full,window:width=3+star*2\n[encoder.2]\nring=0\n",
+                          &spec) == GSA_OK,
+                  "%s", f.error.text);
     ck_assert_int_eq(spec.n_segments, 2);
     ck_assert_int_eq(spec.segments[1].parts[0].n_settings, 1); /* window's width; it has no ring */
     ck_assert_int_eq(spec.segments[1].parts[1].n_settings, 1);
@@ -258,15 +273,18 @@ END_TEST
 static const struct {
     const char *text, *expected;
 } bad_encoders[] = {
-    { "[model]\nencoder=star\n[encoder.2]\nring=0\n", "there is a section [encoder.2], but 'star' has 1 segment" },
+    { "[model]\nencoder=star\n[encoder.2]\nring=0\n",
+      "there is a section [encoder.2], but 'star' has 1 segment" },
     { "[model]\nencoder=full+star\n[encoder.1]\nrings=0\n",
       "r.ini:4: unknown key 'rings' of [encoder.1] with topology full" },
     { "[model]\nencoder=star:ring=0\n[encoder.1]\nring=0\n", "ring" },
     { "[encoder.1]\ntopology=sta\n", "r.ini:2: [encoder.1]" },
     { "[encoder.1]\ntopology=star\nlayers=0\n",
       "r.ini:3: [encoder.1]: parameter 'layers' is '0', expected an integer from 1" },
-    { "[encoder.1]\ntopology=star\nrings=0\n", "r.ini:3: unknown key 'rings' of [encoder.1] with topology star" },
-    { "[encoder.1]\ntopology=star\nring=maybe\n", "r.ini:3: [encoder.1]: parameter 'ring' is 'maybe'" },
+    { "[encoder.1]\ntopology=star\nrings=0\n",
+      "r.ini:3: unknown key 'rings' of [encoder.1] with topology star" },
+    { "[encoder.1]\ntopology=star\nring=maybe\n",
+      "r.ini:3: [encoder.1]: parameter 'ring' is 'maybe'" },
     { "[encoder.1]\ntopology=star\nshare=2\n", "[encoder.1]" },
     { "[model]\nencoder=star*\n", "r.ini:2: [model] encoder" },
     { "[model]\nencoder=star,,full\n", "r.ini:2: [model] encoder" },
@@ -283,7 +301,7 @@ START_TEST(bad_encoder)
 }
 END_TEST
 
-/* ---- bad: the sentence must hold the fragment ------------------------------------------------------------------------------- */
+/* ---- bad: the sentence must hold the fragment ---------------------------------------------- */
 
 #define MODEL "[model]\nencoder=star\n"
 static const struct {
@@ -305,7 +323,8 @@ static const struct {
     { MODEL "# \xc3\x28\n", NULL, "r.ini:3: invalid UTF-8 at byte 3 of the line" },
     /* names */
     { MODEL "[trian]\n", NULL,
-      "r.ini:3: unknown section [trian]; known: task, model, train, data, decode, encoder.N; the nearest is 'train'" },
+      "r.ini:3: unknown section [trian]; known: task, model, train, data, decode, encoder.N; the "
+      "nearest is 'train'" },
     { MODEL "[train]\nepoch=3\n", NULL, "r.ini:4: unknown key 'epoch' of [train]" },
     { MODEL "[train]\nepoch=3\n", NULL, "the nearest is 'epochs'" },
     { MODEL "[encoder]\ntopology=star\n", NULL, "r.ini:3: unknown section [encoder]" },
@@ -318,7 +337,8 @@ static const struct {
     { MODEL "[train]\nepochs=-1\n", NULL, "expected an integer from 0" },
     { MODEL "[train]\nepochs=3.5\n", NULL, "parameter 'epochs' is '3.5'" },
     { MODEL "[train]\nepochs=99999999999999999999\n", NULL, "parameter 'epochs'" },
-    { MODEL "[train]\nlr=nan\n", NULL, "parameter 'lr' is 'nan', expected a number from 0 to 1000" },
+    { MODEL "[train]\nlr=nan\n", NULL,
+      "parameter 'lr' is 'nan', expected a number from 0 to 1000" },
     { MODEL "[train]\nlr=1,5\n", NULL, "parameter 'lr' is '1,5'" },
     { MODEL "[train]\nlr=0.1 # high\n", NULL, "parameter 'lr' is '0.1 # high'" },
     { MODEL "[train]\nseed=4294967296\n", NULL, "parameter 'seed' is '4294967296'" },
@@ -329,44 +349,61 @@ static const struct {
     { MODEL "dropout_input=1\n", NULL, "r.ini:3: [model]: parameter 'dropout_input' is '1'" },
     { MODEL "hidden=0\n", NULL, "parameter 'hidden' is '0', expected an integer from 1" },
     { MODEL "hidden=3 # wide\n", NULL,
-      "parameter 'hidden' is '3 # wide', expected an integer from 1 to 65536; a comment has a line of its own" },
+      "parameter 'hidden' is '3 # wide', expected an integer from 1 to 65536; a comment has a line "
+      "of its own" },
     { MODEL "norm=none\n", NULL, "expected one of post,pre" },
-    { MODEL "bias=q,k\n", NULL, "r.ini:3: [model] bias is 'q,k', expected none or a list of q, v, o" },
+    { MODEL "bias=q,k\n", NULL,
+      "r.ini:3: [model] bias is 'q,k', expected none or a list of q, v, o" },
     { MODEL "bias=q,q\n", NULL, "r.ini:3: [model] bias is 'q,q'" },
-    { MODEL "[task]\nname=summarising\n", NULL, "expected one of masked_summation,text_classification" },
+    { MODEL "[task]\nname=summarising\n", NULL,
+      "expected one of masked_summation,text_classification" },
     { MODEL "[data]\nformat=xml\n", NULL, "parameter 'format' is 'xml'" },
     /* values that do not fit together */
-    { MODEL "[task]\nname=masked_summation\nn=5\nk=6\n", NULL, "r.ini:6: [task] k = 6 is more than n = 5" },
+    { MODEL "[task]\nname=masked_summation\nn=5\nk=6\n", NULL,
+      "r.ini:6: [task] k = 6 is more than n = 5" },
     { MODEL "[task]\nname=masked_summation\nn=5\n", NULL, "default of task.k" },
-    { MODEL "hidden=10\nheads=3\n", NULL, "r.ini:4: [model] heads = 3 does not divide hidden = 10" },
+    { MODEL "hidden=10\nheads=3\n", NULL,
+      "r.ini:4: [model] heads = 3 does not divide hidden = 10" },
     { MODEL "[train]\nbatch=0\n", NULL, "r.ini:4: [train] batch and batch_tokens are both 0" },
     { MODEL "[train]\nbatch=1000000\naccumulate=65536\n", NULL, "[train] accumulate times batch" },
     { MODEL "[train]\nschedule=noam\n", NULL, "r.ini:4: [train] schedule = noam needs warmup" },
-    { MODEL "[data]\nvectors_frozen=1\n", NULL, "r.ini:4: [data] vectors_frozen = 1, but data.vectors is not set" },
+    { MODEL "[data]\nvectors_frozen=1\n", NULL,
+      "r.ini:4: [data] vectors_frozen = 1, but data.vectors is not set" },
     /* keys and choices that the task does not read */
     { MODEL "[task]\nname=tagging\n[data]\ntrain=t\nstratify=1\n", NULL,
-      "r.ini:7: [data] stratify = 1 is not for task tagging: it is read by text_classification and sentence_pairs" },
+      "r.ini:7: [data] stratify = 1 is not for task tagging: it is read by text_classification and "
+      "sentence_pairs" },
     { MODEL "[task]\nname=language_modelling\n", "data.max_length=80",
-      "--set data.max_length: [data] max_length = 80 is not for task language_modelling: it is read by text_classification, "
+      "--set data.max_length: [data] max_length = 80 is not for task language_modelling: it is "
+      "read by text_classification, "
       "sentence_pairs, span_extraction and translation" },
     { MODEL "[task]\nname=masked_summation\n[data]\ntrain=x\n", NULL,
       "r.ini:6: [data] train = x is not for task masked_summation" },
-    { MODEL "[task]\nname=node_classification\n", "data.dev=x", "[data] dev = x is not for task node_classification" },
+    { MODEL "[task]\nname=node_classification\n", "data.dev=x",
+      "[data] dev = x is not for task node_classification" },
     { MODEL "[task]\nname=span_extraction\n", "data.encoding=latin1",
       "[data] encoding = latin1 is not for task span_extraction" },
-    { MODEL "[task]\nname=translation\n", "data.markup=1", "[data] markup = 1 is not for task translation" },
-    { MODEL "[task]\nname=translation\n", "data.vectors=v", "[data] vectors = v is not for task translation" },
-    { MODEL, "model.decoder=full", "[model] decoder = full is not for task text_classification: it is read by translation" },
+    { MODEL "[task]\nname=translation\n", "data.markup=1",
+      "[data] markup = 1 is not for task translation" },
+    { MODEL "[task]\nname=translation\n", "data.vectors=v",
+      "[data] vectors = v is not for task translation" },
+    { MODEL, "model.decoder=full",
+      "[model] decoder = full is not for task text_classification: it is read by translation" },
     { MODEL, "model.tied=1", "it is read by language_modelling and translation" },
     { MODEL, "data.tokens=bytes",
-      "[data] tokens = bytes is not for task text_classification: it is read by language_modelling" },
-    { MODEL "[task]\nname=language_modelling\n", "data.tokens=punctuated", "[data] tokens = punctuated is not for task" },
-    { MODEL, "data.format=snli", "[data] format = snli is not for task text_classification: it is read by sentence_pairs" },
-    { MODEL "[task]\nname=translation\n", "data.format=tsv", "[data] format = tsv is not for task translation" },
+      "[data] tokens = bytes is not for task text_classification: it is read by "
+      "language_modelling" },
+    { MODEL "[task]\nname=language_modelling\n", "data.tokens=punctuated",
+      "[data] tokens = punctuated is not for task" },
+    { MODEL, "data.format=snli",
+      "[data] format = snli is not for task text_classification: it is read by sentence_pairs" },
+    { MODEL "[task]\nname=translation\n", "data.format=tsv",
+      "[data] format = tsv is not for task translation" },
     { "[train]\nepochs=1\n", NULL, "(default of model.encoder): [model] encoder is not set" },
     { MODEL "[encoder.1]\ntopology=star\n", NULL,
       "r.ini:4: topology of [encoder.1] is said by [model] encoder = star already" },
-    { "[encoder.2]\ntopology=star\n", NULL, "section [encoder.1] with its key 'topology' is missing" },
+    { "[encoder.2]\ntopology=star\n", NULL,
+      "section [encoder.1] with its key 'topology' is missing" },
     { "[encoder.1]\nlayers=2\n", NULL, "section [encoder.1] with its key 'topology' is missing" },
     /* overrides */
     { MODEL, "train.epochs", "--set 'train.epochs': expected section.key=value" },
@@ -379,7 +416,8 @@ static const struct {
     { MODEL, "trains.epochs=3", "--set trains.epochs: unknown section [trains]" },
     { MODEL, "train.epochs=many", "--set train.epochs: [train]: parameter 'epochs' is 'many'" },
     { MODEL, "train.epochs=\xff", "is no valid UTF-8" },
-    { MODEL, "encoder.1.topology=star", "--set encoder.1.topology: topology of [encoder.1] is said by [model] encoder" },
+    { MODEL, "encoder.1.topology=star",
+      "--set encoder.1.topology: topology of [encoder.1] is said by [model] encoder" },
     { MODEL, "encoder.1.layers=2", "--set encoder.1.layers: layers of [encoder.1] is said" },
 };
 
@@ -387,7 +425,8 @@ START_TEST(bad_recipe)
 {
     fixture f;
     const int n = bad[_i].set != NULL;
-    const gsa_status status = read_text(&f, bad[_i].text, (int64_t)strlen(bad[_i].text), &bad[_i].set, n);
+    const gsa_status status =
+        read_text(&f, bad[_i].text, (int64_t)strlen(bad[_i].text), &bad[_i].set, n);
     ck_assert_int_ne(status, GSA_OK);
     const char *expected = bad[_i].expected;
     ck_assert_msg(strstr(f.error.text, expected), "'%s' lacks '%s'", f.error.text, expected);
@@ -404,11 +443,13 @@ START_TEST(defaults_suit_every_task)
     const gsa_key *keys = gsa_recipe_keys(&count);
     snprintf(names, sizeof names, "%s", keys[0].choices);
     while ((name = strtok_r(rest, ",", &rest))) {
-        snprintf(text, sizeof text, "[task]\nname=%s\n" MODEL "[data]\nhold = 000\nmarkup=0\ncolumns=\n", name);
+        snprintf(text, sizeof text,
+                 "[task]\nname=%s\n" MODEL "[data]\nhold = 000\nmarkup=0\ncolumns=\n", name);
         fixture f = must_read(text, NULL, 0);
         for (int i = 0; i < count; i++)
-            ck_assert_msg(i == 0 || gsa_recipe_is_default(&f.recipe, i) || strcmp(keys[i].name, "encoder") == 0, "%s",
-                          keys[i].name);
+            ck_assert_msg(i == 0 || gsa_recipe_is_default(&f.recipe, i) ||
+                              strcmp(keys[i].name, "encoder") == 0,
+                          "%s", keys[i].name);
         done(&f);
     }
 }
@@ -439,24 +480,28 @@ START_TEST(nul_byte_and_missing_file)
     fixture f;
     ck_assert_int_eq(read_text(&f, "[model]\nenc\0oder=star\n", 22, NULL, 0), GSA_ERR_FORMAT);
     ck_assert_ptr_nonnull(strstr(f.error.text, "r.ini:2: the line holds a NUL byte"));
-    ck_assert_int_eq(
-        gsa_recipe_read(gsa_system_default(), gsa_scratch_path(&f.scratch, "no.ini"), NULL, 0, &f.recipe, &f.error),
-        GSA_ERR_IO);
+    ck_assert_int_eq(gsa_recipe_read(gsa_system_default(), gsa_scratch_path(&f.scratch, "no.ini"),
+                                     NULL, 0, &f.recipe, &f.error),
+                     GSA_ERR_IO);
     ck_assert_ptr_nonnull(strstr(f.error.text, "no.ini"));
-    ck_assert_int_eq(gsa_recipe_read(gsa_system_default(), f.scratch.folder, NULL, 0, &f.recipe, &f.error), GSA_ERR_IO);
+    ck_assert_int_eq(
+        gsa_recipe_read(gsa_system_default(), f.scratch.folder, NULL, 0, &f.recipe, &f.error),
+        GSA_ERR_IO);
     done(&f);
 }
 END_TEST
 
-/* ---- values that do nothing ------------------------------------------------------------------------------------------------ */
+/* ---- values that do nothing ---------------------------------------------------------------- */
 
 #define SPANS "[task]\nname=span_extraction\n" MODEL
 static const struct {
     const char *text, *set[2], *says; /* says NULL: the recipe is fine */
 } idle[] = {
-    { "[task]\nname=translation\n" MODEL "decoder=full:causal=1+cross\n[decode]\ncoverage=0.2\nbeam=1\n",
+    { "[task]\nname=translation\n" MODEL
+      "decoder=full:causal=1+cross\n[decode]\ncoverage=0.2\nbeam=1\n",
       { NULL },
-      "[decode] coverage = 0.2 does nothing with decode.beam = '1': decode.beam must be more than 1" },
+      "[decode] coverage = 0.2 does nothing with decode.beam = '1': decode.beam must be more than "
+      "1" },
     { "[task]\nname=translation\n" MODEL "decoder=full:causal=1+cross\n[decode]\ncoverage=0.2\n",
       { "decode.beam=1" },
       NULL },
@@ -465,18 +510,26 @@ static const struct {
       "r.ini:3: [model] position_max = 600 does nothing with model.position = 'none': "
       "it is for model.position = learned" },
     { MODEL "position_max=600\nposition=learned\n", { NULL }, NULL },
-    { MODEL "position_max=512\n", { NULL }, NULL },                                    /* the default */
-    { MODEL "position_max=600\nposition=learned\n", { "model.position=none" }, NULL }, /* who tries another one */
-    { MODEL, { "model.position_max=600" }, "--set model.position_max: [model] position_max = 600 does nothing" },
+    { MODEL "position_max=512\n", { NULL }, NULL }, /* the default */
+    { MODEL "position_max=600\nposition=learned\n",
+      { "model.position=none" },
+      NULL }, /* who tries another one */
+    { MODEL,
+      { "model.position_max=600" },
+      "--set model.position_max: [model] position_max = 600 does nothing" },
     { MODEL "init=fan_in\ninit_scale=0.1\n",
       { NULL },
       "r.ini:4: [model] init_scale = 0.1 does nothing with model.init = "
       "'fan_in': it is for model.init = normal or uniform" },
-    { MODEL "[train]\nfinal=0.1\n", { NULL }, "it is for train.schedule = linear, cosine or hold_linear" },
+    { MODEL "[train]\nfinal=0.1\n",
+      { NULL },
+      "it is for train.schedule = linear, cosine or hold_linear" },
     { MODEL "[train]\nmomentum=0.9\n",
       { NULL },
       "r.ini:4: [train] momentum = 0.9 does nothing with train.optimizer = 'adam'" },
-    { MODEL "[train]\nbeta1=0.8\noptimizer=sgd\n", { NULL }, "r.ini:4: [train] beta1 = 0.8 does nothing" },
+    { MODEL "[train]\nbeta1=0.8\noptimizer=sgd\n",
+      { NULL },
+      "r.ini:4: [train] beta1 = 0.8 does nothing" },
     { MODEL "[data]\nsubtrees=1\nformat=tsv\n",
       { NULL },
       "r.ini:4: [data] subtrees = 1 does nothing with data.format = 'tsv': "
@@ -496,7 +549,9 @@ static const struct {
       { NULL },
       "r.ini:4: [data] hold = 9 does nothing with data.dev = 'x': data.dev must not be set" },
     { MODEL "[data]\nhold=9\n", { "data.dev=x" }, NULL },
-    { MODEL "[data]\ncolumns=label,text\nformat=sst\n", { NULL }, "r.ini:4: [data] columns = label,text does nothing" },
+    { MODEL "[data]\ncolumns=label,text\nformat=sst\n",
+      { NULL },
+      "r.ini:4: [data] columns = label,text does nothing" },
     { "[task]\nname=tagging\n" MODEL "character_max=9\n",
       { NULL },
       "[model] character_max = 9 does nothing with model.characters not set" },
@@ -505,9 +560,12 @@ static const struct {
       "does nothing with model.characters = 'none'" },
     { SPANS "[data]\nstride=5\n",
       { NULL },
-      "r.ini:6: [data] stride = 5 does nothing with data.window = '0': data.window must be more than 0" },
+      "r.ini:6: [data] stride = 5 does nothing with data.window = '0': data.window must be more "
+      "than 0" },
     { SPANS "[data]\nstride=5\nwindow=9\n", { NULL }, NULL },
-    { "[task]\nname=language_modelling\n" MODEL "[data]\nstride=5\n", { NULL }, NULL }, /* 0 is 256 there */
+    { "[task]\nname=language_modelling\n" MODEL "[data]\nstride=5\n",
+      { NULL },
+      NULL }, /* 0 is 256 there */
 };
 
 START_TEST(a_value_that_does_nothing)
@@ -516,7 +574,8 @@ START_TEST(a_value_that_does_nothing)
     const gsa_status status = gsa_idle_check(&f.recipe, &f.error);
     ck_assert_int_eq(status, idle[_i].says ? GSA_ERR_FORMAT : GSA_OK);
     if (idle[_i].says)
-        ck_assert_msg(strstr(f.error.text, idle[_i].says) != NULL, "'%s' lacks '%s'", f.error.text, idle[_i].says);
+        ck_assert_msg(strstr(f.error.text, idle[_i].says) != NULL, "'%s' lacks '%s'", f.error.text,
+                      idle[_i].says);
     done(&f);
 }
 END_TEST
@@ -531,7 +590,8 @@ START_TEST(a_config_holds_what_does_nothing)
     ck_assert_int_eq(gsa_idle_check(&f.recipe, &f.error), GSA_OK);
     const char *path = gsa_scratch_path(&f.scratch, "config.ini");
     write_config(&f.recipe, path);
-    ck_assert_int_eq(gsa_recipe_read(gsa_system_default(), path, NULL, 0, &again, &f.error), GSA_OK);
+    ck_assert_int_eq(gsa_recipe_read(gsa_system_default(), path, NULL, 0, &again, &f.error),
+                     GSA_OK);
     ck_assert_double_eq(again.values.train_final, 0.1);
     ck_assert_msg(gsa_idle_check(&again, &f.error) == GSA_OK, "%s", f.error.text);
     gsa_recipe_release(&again);
@@ -553,7 +613,8 @@ START_TEST(a_config_of_an_earlier_version_is_a_recipe)
     ck_assert_ptr_nonnull(line);
     memmove(line, strchr(line + 1, '\n'), strlen(strchr(line + 1, '\n')) + 1);
     gsa_put_file(path, config, (int64_t)strlen(config));
-    ck_assert_int_eq(gsa_recipe_read(gsa_system_default(), path, NULL, 0, &again, &f.error), GSA_OK);
+    ck_assert_int_eq(gsa_recipe_read(gsa_system_default(), path, NULL, 0, &again, &f.error),
+                     GSA_OK);
     ck_assert_msg(gsa_idle_check(&again, &f.error) == GSA_OK, "%s", f.error.text);
     gsa_recipe_release(&again);
     free(config);
@@ -600,7 +661,8 @@ int main(int argc, char **argv)
                                      GSA_TEST(every_key_has_a_doc_and_a_fallback_in_range),
                                      GSA_LOOP(shipped_recipes_are_read, GSA_COUNT(shipped)),
                                      GSA_TEST(the_list_of_shipped_recipes_is_whole) };
-    static const gsa_test encoder[] = { GSA_TEST(sections_make_segments), GSA_TEST(sections_add_to_the_text),
+    static const gsa_test encoder[] = { GSA_TEST(sections_make_segments),
+                                        GSA_TEST(sections_add_to_the_text),
                                         GSA_LOOP(bad_encoder, GSA_COUNT(bad_encoders)) };
     static const gsa_test refused[] = { GSA_LOOP(bad_recipe, GSA_COUNT(bad)),
                                         GSA_TEST(nul_byte_and_missing_file),

@@ -1,5 +1,5 @@
-/* Reports: numbers as scikit-learn, seqeval, sacreBLEU and NumPy have them (golden_report.h), and what gsa_evaluate writes for each
- * kind of task. */
+/* Reports: numbers as scikit-learn, seqeval, sacreBLEU and NumPy have them (golden_report.h), and
+ * what gsa_evaluate writes for each kind of task. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -32,10 +32,13 @@ static void compare(const char *title, const json_t *got, const json_t *want)
     size_t i;
     if (json_is_number(want)) {
         ck_assert_msg(json_is_number(got), "%s is no number", title);
-        ck_assert_msg(fabs(json_number_value(got) - json_number_value(want)) <= 1e-9, "%s: %.12g, expected %.12g", title,
-                      json_number_value(got), json_number_value(want));
-    } else if (!json_is_object(want) && !json_is_array(want)) ck_assert_msg(json_equal(got, want), "%s", title);
-    ck_assert_msg(json_object_size(got) == json_object_size(want) && json_array_size(got) == json_array_size(want),
+        ck_assert_msg(fabs(json_number_value(got) - json_number_value(want)) <= 1e-9,
+                      "%s: %.12g, expected %.12g", title, json_number_value(got),
+                      json_number_value(want));
+    } else if (!json_is_object(want) && !json_is_array(want))
+        ck_assert_msg(json_equal(got, want), "%s", title);
+    ck_assert_msg(json_object_size(got) == json_object_size(want) &&
+                      json_array_size(got) == json_array_size(want),
                   "%s: another number of members", title);
     json_object_foreach ((json_t *)(uintptr_t)want, name, one) {
         snprintf(below, sizeof below, "%s.%s", title, name);
@@ -54,7 +57,7 @@ static json_t *parse(const char *text)
     return object;
 }
 
-/* ---- golden numbers -------------------------------------------------------------------------- */
+/* ---- golden numbers ------------------------------------------------------------------------ */
 
 static void make_row(dice *d, int i, double logits[CLASSES], int32_t *gold)
 {
@@ -78,7 +81,9 @@ static json_t *classes_of(gsa_survey *s)
     static const gsa_slice names[CLASSES] = { { "O", 1 }, { "b", 1 },        { "y", 1 },
                                               { "z", 1 }, { "\xc3\xa4", 2 }, { "\xc3\xb6", 2 } };
     json_t *object = json_object();
-    ck_assert_int_eq(gsa_report_classes(s, names, CLASSES, 1, &(gsa_row_teller){ NULL, tell_row }, object, NULL), GSA_OK);
+    ck_assert_int_eq(
+        gsa_report_classes(s, names, CLASSES, 1, &(gsa_row_teller){ NULL, tell_row }, object, NULL),
+        GSA_OK);
     return object;
 }
 
@@ -93,19 +98,22 @@ START_TEST(classes_as_scikit_learn_counts_them)
         make_row(&d, i, logits, &gold);
         s.found[i] = gsa_found_of(logits, CLASSES, gold, -1);
     }
-    json_t *got = classes_of(&s), *want = parse(golden_classes), *worst = json_object_get(got, "worst");
+    json_t *got = classes_of(&s), *want = parse(golden_classes),
+           *worst = json_object_get(got, "worst");
     const char *name;
     json_t *value;
     json_object_foreach (want, name, value) compare(name, json_object_get(got, name), value);
     ck_assert_int_eq(json_array_size(worst), GSA_REPORT_WORST);
-    for (size_t i = 0; i < GSA_REPORT_WORST; i++) { /* the worst errors, and none is left out that is worse */
+    for (size_t i = 0; i < GSA_REPORT_WORST;
+         i++) { /* the worst errors, and none is left out that is worse */
         const json_t *one = json_array_get(worst, i);
         const double nll = json_number_value(json_object_get(one, "nll"));
         const gsa_found *f = &s.found[json_integer_value(json_object_get(one, "row"))];
         int worse = 0;
         ck_assert(f->gold >= 0 && f->gold != f->label && f->nll == nll);
         for (int k = 0; k < ROWS; k++)
-            worse += s.found[k].gold >= 0 && s.found[k].gold != s.found[k].label && s.found[k].nll > nll;
+            worse +=
+                s.found[k].gold >= 0 && s.found[k].gold != s.found[k].label && s.found[k].nll > nll;
         ck_assert_int_eq(worse, i);
     }
     json_decref(got);
@@ -133,7 +141,8 @@ START_TEST(entities_as_seqeval_counts_them)
         gsa_slice gold[MOST], found[MOST];
         const int count = 1 + (int)(12 * draw(&d));
         for (int i = 0; i < count; i++, at += 8) gold[i] = draw_tag(&d, at);
-        for (int i = 0; i < count; i++, at += 8) found[i] = draw(&d) < 0.7 ? gold[i] : draw_tag(&d, at);
+        for (int i = 0; i < count; i++, at += 8)
+            found[i] = draw(&d) < 0.7 ? gold[i] : draw_tag(&d, at);
         ck_assert_int_eq(gsa_span_score_add(&score, gold, found, count, NULL), GSA_OK);
     }
     gsa_span_score_finish(&score);
@@ -153,9 +162,11 @@ START_TEST(sentences_and_quantiles_as_sacrebleu_and_numpy_have_them)
     int32_t gold;
     for (int i = 0; i < GSA_COUNT(golden_bleu); i++) {
         const char *const *text = &golden_bleu[i].translation;
-        const gsa_slice line = { text[0], (int64_t)strlen(text[0]) }, other = { text[1], (int64_t)strlen(text[1]) };
+        const gsa_slice line = { text[0], (int64_t)strlen(text[0]) },
+                        other = { text[1], (int64_t)strlen(text[1]) };
         gsa_bleu_counts counts;
-        ck_assert_int_eq(gsa_bleu_count(gsa_system_default(), line, &other, 1, 0, &counts, NULL), GSA_OK);
+        ck_assert_int_eq(gsa_bleu_count(gsa_system_default(), line, &other, 1, 0, &counts, NULL),
+                         GSA_OK);
         ck_assert_double_eq_tol(gsa_bleu_sentence(&counts), golden_bleu[i].bleu, 1e-9);
     }
     for (int i = 0; i < 102; i += CLASSES) make_row(&d, i, x + i, &gold);
@@ -167,7 +178,7 @@ START_TEST(sentences_and_quantiles_as_sacrebleu_and_numpy_have_them)
 }
 END_TEST
 
-/* ---- what is odd ------------------------------------------------------------------------------ */
+/* ---- what is odd --------------------------------------------------------------------------- */
 
 START_TEST(numbers_that_are_none_and_targets_that_are_none)
 {
@@ -219,7 +230,9 @@ static gsa_status without_memory(gsa_faults *faults, void *context)
         s.found[i] = gsa_found_of((double[]){ i, 1 }, 2, i % 2, -1);
         status = gsa_survey_text(&s, i, names[0], NULL);
     }
-    if (status == GSA_OK) status = gsa_report_classes(&s, names, 2, 1, &(gsa_row_teller){ NULL, tell_row }, object, NULL);
+    if (status == GSA_OK)
+        status =
+            gsa_report_classes(&s, names, 2, 1, &(gsa_row_teller){ NULL, tell_row }, object, NULL);
     json_decref(object);
     gsa_survey_release(&s);
     return status;
@@ -231,12 +244,14 @@ START_TEST(a_report_without_memory)
 }
 END_TEST
 
-/* ---- runs ------------------------------------------------------------------------------------ */
+/* ---- runs ---------------------------------------------------------------------------------- */
 
-static const char tagging[] = "[task]\nname = tagging\n"
-                              "[model]\nencoder = star\nhidden = 8\nheads = 2\nffn = 12\nposition = none\n"
-                              "[train]\nseed = 5\nepochs = 2\nbatch = 4\nlr = 0.01\n";
-static const char columns[] = "Ann B-PER\nsaw O\nOslo B-LOC\n\nBo B-PER\nLee I-PER\nslept O\n\nOslo B-LOC\n";
+static const char tagging[] =
+    "[task]\nname = tagging\n"
+    "[model]\nencoder = star\nhidden = 8\nheads = 2\nffn = 12\nposition = none\n"
+    "[train]\nseed = 5\nepochs = 2\nbatch = 4\nlr = 0.01\n";
+static const char columns[] =
+    "Ann B-PER\nsaw O\nOslo B-LOC\n\nBo B-PER\nLee I-PER\nslept O\n\nOslo B-LOC\n";
 
 static const struct {
     const char *recipe, *set[3];
@@ -244,11 +259,15 @@ static const struct {
 } runs[] = {
     { rig_text, { NULL }, { "classification_report", "confusion", "top_k", "calibration" } },
     { rig_pairs, { NULL }, { "classification_report", "confusion", "calibration", "worst" } },
-    { tagging, { NULL }, { "classification_report", "entities", "entities_strict", "calibration" } },
+    { tagging,
+      { NULL },
+      { "classification_report", "entities", "entities_strict", "calibration" } },
     { tagging, { "data.scheme=none" }, { "classification_report", "confusion", "top_k", "worst" } },
     { rig_summation, { NULL }, { "errors", "error_quantiles", "worst" } },
     { rig_language, { NULL }, { "all", "by_frequency", "worst_tokens", "worst_lines" } },
-    { rig_language, { "data.tokens=bytes" }, { "all", "by_frequency", "worst_tokens", "worst_lines" } },
+    { rig_language,
+      { "data.tokens=bytes" },
+      { "all", "by_frequency", "worst_tokens", "worst_lines" } },
 };
 
 static void open_run(rig *r, int i)
@@ -284,7 +303,8 @@ static json_t *split_of(const json_t *report)
     return json_object_get(json_object_get(report, "splits"), "dev");
 }
 
-/* Supports and the bins add up to the targets, the accuracy is the metric, and the batches change no count. */
+/* Supports and the bins add up to the targets, the accuracy is the metric, and the batches change
+ * no count. */
 START_TEST(a_report_of_each_task)
 {
     rig r;
@@ -297,12 +317,17 @@ START_TEST(a_report_of_each_task)
     json_t *report = parse(bare), *told = parse(result), *dev = split_of(report);
     ck_assert_int_eq(json_integer_value(json_object_get(report, "report")), 1);
     for (int i = 0; i < 4 && runs[_i].wanted[i]; i++)
-        ck_assert_msg(json_object_get(dev, runs[_i].wanted[i]) != NULL, "%s: no %s", bare, runs[_i].wanted[i]);
-    const json_t *rates = json_object_get(dev, "classification_report"), *all = json_object_get(dev, "all");
-    const double support = json_number_value(json_object_get(json_object_get(rates, "macro avg"), "support"));
+        ck_assert_msg(json_object_get(dev, runs[_i].wanted[i]) != NULL, "%s: no %s", bare,
+                      runs[_i].wanted[i]);
+    const json_t *rates = json_object_get(dev, "classification_report"),
+                 *all = json_object_get(dev, "all");
+    const double support =
+        json_number_value(json_object_get(json_object_get(rates, "macro avg"), "support"));
     const double accuracy = json_number_value(json_object_get(rates, "accuracy"));
     if (rates) ck_assert_double_eq(support, json_number_value(json_object_get(dev, "targets")));
-    if (rates) ck_assert_double_eq_tol(accuracy, json_number_value(json_object_get(told, "dev_accuracy")), 1e-7);
+    if (rates)
+        ck_assert_double_eq_tol(accuracy, json_number_value(json_object_get(told, "dev_accuracy")),
+                                1e-7);
     if (all)
         ck_assert_double_eq_tol(json_number_value(json_object_get(all, "loss")),
                                 json_number_value(json_object_get(told, "dev_loss")), 1e-6);
@@ -373,14 +398,18 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test numbers[] = { GSA_TEST(classes_as_scikit_learn_counts_them),
-                                        GSA_TEST(entities_as_seqeval_counts_them),
-                                        GSA_TEST(sentences_and_quantiles_as_sacrebleu_and_numpy_have_them),
-                                        GSA_LOOP(numbers_that_are_none_and_targets_that_are_none, 2),
-                                        GSA_TEST(texts_are_cut_and_mended),
-                                        GSA_TEST(a_report_without_memory) };
+    static const gsa_test numbers[] = {
+        GSA_TEST(classes_as_scikit_learn_counts_them),
+        GSA_TEST(entities_as_seqeval_counts_them),
+        GSA_TEST(sentences_and_quantiles_as_sacrebleu_and_numpy_have_them),
+        GSA_LOOP(numbers_that_are_none_and_targets_that_are_none, 2),
+        GSA_TEST(texts_are_cut_and_mended),
+        GSA_TEST(a_report_without_memory)
+    };
     static const gsa_test tasks[] = { GSA_LOOP(a_report_of_each_task, GSA_COUNT(runs)),
-                                      GSA_LOOP(batches_change_no_report, 4), GSA_LOOP(a_report_that_cannot_be_written, 2) };
-    static const gsa_case cases[] = { GSA_CASE("numbers", numbers, 30), GSA_CASE("runs", tasks, 120) };
+                                      GSA_LOOP(batches_change_no_report, 4),
+                                      GSA_LOOP(a_report_that_cannot_be_written, 2) };
+    static const gsa_case cases[] = { GSA_CASE("numbers", numbers, 30),
+                                      GSA_CASE("runs", tasks, 120) };
     return gsa_run_suite("report", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -1,4 +1,5 @@
-/* Sampling: exact sets, ties, frequencies by chi-square, refusals. Written text: words, characters, broken bytes. */
+/* Sampling: exact sets, ties, frequencies by chi-square, refusals. Written text: words, characters,
+ * broken bytes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,8 @@ static gsa_sampler *sampler_of(double temperature, int32_t top_k, double top_p, 
 {
     gsa_sampler *s;
     const gsa_sampling how = { .temperature = temperature, .top_k = top_k, .top_p = top_p };
-    ck_assert_msg(gsa_sampler_create(gsa_system_default(), &how, classes, &s, &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(gsa_sampler_create(gsa_system_default(), &how, classes, &s, &error) == GSA_OK,
+                  "%s", error.text);
     return s;
 }
 
@@ -25,7 +27,7 @@ static int32_t draw(gsa_sampler *s, const double *logits, double u)
     return drawn;
 }
 
-/* ---- which classes can be drawn: bits ------------------------------------------------------------------------------------------ */
+/* ---- which classes can be drawn: bits ------------------------------------------------------ */
 #define LN(p) log(p)
 static const struct {
     double p[CLASSES];
@@ -43,11 +45,23 @@ static const struct {
     { { 0.1, 0.4, 0.2, 0.2, 0.05, 0.05 }, 0, 0.39, 1, 0x02 },
     { { 0.1, 0.4, 0.2, 0.2, 0.05, 0.05 }, 0, 0.41, 1, 0x06 },
     { { 0.1, 0.4, 0.2, 0.2, 0.05, 0.05 }, 0, 0.85, 1, 0x0f },
-    { { 0.1, 0.4, 0.2, 0.2, 0.05, 0.05 }, 0, 1e-9, 1, 0x02 },   /* at least one */
-    { { 0.1, 0.4, 0.2, 0.2, 0.05, 0.05 }, 3, 0.7, 1, 0x06 },    /* 0.6 of 0.8: p counts what top_k left */
-    { { 0.1, 0.4, 0.2, 0.2, 0.05, 0.05 }, 0, 0.5, 1e-2, 0x02 }, /* cold: one takes nearly all, before p is asked */
-    { { 0.1, 0.4, 0.2, 0.2, 0.05, 0.05 }, 0, 0.66, 1e6, 0x0f }, /* hot: all alike, 4 of 6, the larger ones */
-    { { 0.1, 0.4, 0.2, 0.2, 0.05, 0.05 }, 0, 1, 0, 0x02 },      /* greedy */
+    { { 0.1, 0.4, 0.2, 0.2, 0.05, 0.05 }, 0, 1e-9, 1, 0x02 }, /* at least one */
+    { { 0.1, 0.4, 0.2, 0.2, 0.05, 0.05 },
+      3,
+      0.7,
+      1,
+      0x06 }, /* 0.6 of 0.8: p counts what top_k left */
+    { { 0.1, 0.4, 0.2, 0.2, 0.05, 0.05 },
+      0,
+      0.5,
+      1e-2,
+      0x02 }, /* cold: one takes nearly all, before p is asked */
+    { { 0.1, 0.4, 0.2, 0.2, 0.05, 0.05 },
+      0,
+      0.66,
+      1e6,
+      0x0f }, /* hot: all alike, 4 of 6, the larger ones */
+    { { 0.1, 0.4, 0.2, 0.2, 0.05, 0.05 }, 0, 1, 0, 0x02 }, /* greedy */
     { { 0.2, 0.2, 0.2, 0.2, 0.2, 0 }, 0, 1, 0, 0x01 },
     { { 0, 0.5, 0, 0.5, 0, 0 }, 0, 1, 1, 0x0a }, /* -inf: never */
     { { 0, 0.5, 0, 0.5, 0, 0 }, 4, 1, 1, 0x0a },
@@ -67,9 +81,11 @@ START_TEST(the_set_is_exact)
 }
 END_TEST
 
-/* ---- how often ------------------------------------------------------------------------------------------------------------------- */
-/* Chi-square of DRAWS draws against `expected`; 5 degrees of freedom: above 20.5 once in a thousand. The seed is fixed. */
-static double chi_square(gsa_sampler *s, const double *logits, const double *expected, uint32_t seed)
+/* ---- how often ----------------------------------------------------------------------------- */
+/* Chi-square of DRAWS draws against `expected`; 5 degrees of freedom: above 20.5 once in a
+ * thousand. The seed is fixed. */
+static double chi_square(gsa_sampler *s, const double *logits, const double *expected,
+                         uint32_t seed)
 {
     int64_t count[CLASSES] = { 0 };
     double sum = 0;
@@ -103,7 +119,8 @@ START_TEST(frequencies_are_the_probabilities)
     ck_assert_msg(found < 20.5, "chi-square %g", found);
     double warmer[CLASSES];
     for (int c = 0; c < CLASSES; c++) warmer[c] = expected[c] > 0 ? 1.0 / CLASSES : 0;
-    if (expected[0] > 0) ck_assert_double_gt(chi_square(s, logits, warmer, 11), 100); /* the test can fail */
+    if (expected[0] > 0)
+        ck_assert_double_gt(chi_square(s, logits, warmer, 11), 100); /* the test can fail */
     gsa_sampler_release(s);
 }
 END_TEST
@@ -144,13 +161,18 @@ END_TEST
 
 START_TEST(refused)
 {
-    static const gsa_sampling wrong[] = { { -1, 1, 0, 0 },  { NAN, 1, 0, 0 }, { 1, 0, 0, 0 },
-                                          { 1, 1.5, 0, 0 }, { 1, 1, -1, 0 },  { INFINITY, 1, 0, 0 } };
-    static const double bad[][2] = { { NAN, 0 }, { 0, NAN }, { -INFINITY, -INFINITY }, { INFINITY, 0 } };
+    static const gsa_sampling wrong[] = {
+        { -1, 1, 0, 0 },  { NAN, 1, 0, 0 }, { 1, 0, 0, 0 },
+        { 1, 1.5, 0, 0 }, { 1, 1, -1, 0 },  { INFINITY, 1, 0, 0 }
+    };
+    static const double bad[][2] = {
+        { NAN, 0 }, { 0, NAN }, { -INFINITY, -INFINITY }, { INFINITY, 0 }
+    };
     gsa_sampler *s;
     int32_t drawn;
     for (int i = 0; i < GSA_COUNT(wrong); i++)
-        ck_assert_int_eq(gsa_sampler_create(gsa_system_default(), &wrong[i], 3, &s, &error), GSA_ERR_ARGUMENT);
+        ck_assert_int_eq(gsa_sampler_create(gsa_system_default(), &wrong[i], 3, &s, &error),
+                         GSA_ERR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.text, "temperature inf"));
     s = sampler_of(1, 0, 0.5, 2);
     for (int i = 0; i < GSA_COUNT(bad); i++)
@@ -162,10 +184,13 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test set_tests[] = { GSA_LOOP(the_set_is_exact, GSA_COUNT(sets)) };
-    static const gsa_test numbers[] = { GSA_LOOP(frequencies_are_the_probabilities, GSA_COUNT(ways)),
-                                        GSA_TEST(uniform_numbers), GSA_TEST(log_p_is_that_of_the_drawn) };
+    static const gsa_test numbers[] = {
+        GSA_LOOP(frequencies_are_the_probabilities, GSA_COUNT(ways)), GSA_TEST(uniform_numbers),
+        GSA_TEST(log_p_is_that_of_the_drawn)
+    };
     static const gsa_test refusals[] = { GSA_TEST(refused) };
-    static const gsa_case cases[] = { GSA_CASE("sets", set_tests, 30), GSA_CASE("numbers", numbers, 30),
+    static const gsa_case cases[] = { GSA_CASE("sets", set_tests, 30),
+                                      GSA_CASE("numbers", numbers, 30),
                                       GSA_CASE("refusals", refusals, 30) };
     return gsa_run_suite("sampler", cases, GSA_COUNT(cases), argc, argv);
 }

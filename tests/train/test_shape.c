@@ -43,8 +43,9 @@ static const struct {
 
 START_TEST(capitals_have_classes)
 {
-    ck_assert_msg(gsa_capitals_of(slice(capitals[_i].word)) == capitals[_i].capitals, "%s: class %d, not %d",
-                  capitals[_i].word, (int)gsa_capitals_of(slice(capitals[_i].word)), (int)capitals[_i].capitals);
+    ck_assert_msg(gsa_capitals_of(slice(capitals[_i].word)) == capitals[_i].capitals,
+                  "%s: class %d, not %d", capitals[_i].word,
+                  (int)gsa_capitals_of(slice(capitals[_i].word)), (int)capitals[_i].capitals);
 }
 END_TEST
 
@@ -58,16 +59,18 @@ static const struct {
       "2",
       "a0\xc3\xa9"
       "0" },
-    { "\xef\xbc\x95\xef\xbc\x99x", "00x" },             /* fullwidth */
-    { "\xd9\xa3", "0" },                                /* Arabic-Indic three */
-    { "x\xf0\x9d\x9f\x98y", "x0y" },                    /* mathematical double-struck zero */
-    { "\xc2\xb2\xe2\x85\xa7", "\xc2\xb2\xe2\x85\xa7" }, /* superscript two, Roman eight: no decimal digits */
+    { "\xef\xbc\x95\xef\xbc\x99x", "00x" }, /* fullwidth */
+    { "\xd9\xa3", "0" },                    /* Arabic-Indic three */
+    { "x\xf0\x9d\x9f\x98y", "x0y" },        /* mathematical double-struck zero */
+    { "\xc2\xb2\xe2\x85\xa7",
+      "\xc2\xb2\xe2\x85\xa7" }, /* superscript two, Roman eight: no decimal digits */
 };
 
 START_TEST(digits_become_zero)
 {
     char word[32];
-    const int64_t bytes = (int64_t)strlen(strcpy(word, digits[_i].word)), left = gsa_zero_digits(word, bytes);
+    const int64_t bytes = (int64_t)strlen(strcpy(word, digits[_i].word)),
+                  left = gsa_zero_digits(word, bytes);
     ck_assert_int_eq(left, (int64_t)strlen(digits[_i].zeroed));
     ck_assert_int_eq(memcmp(word, digits[_i].zeroed, (size_t)left), 0);
 }
@@ -81,7 +84,8 @@ START_TEST(characters_have_ids)
     ck_assert_int_eq(gsa_characters_add(v, slice("aba\xe4\xba\xba"), 2, NULL), GSA_OK);
     ck_assert_int_eq(gsa_characters_add(v, slice(""), 5, NULL), GSA_OK);
     ck_assert_int_eq(gsa_characters_add(v, slice("b\xf0\x9f\x98\x80"), 1, NULL), GSA_OK);
-    ck_assert_int_eq(gsa_vocabulary_freeze(v, 2, 0, NULL), GSA_OK); /* a 4, b 3, U+4EBA 2; the smiling face, once, is rare */
+    ck_assert_int_eq(gsa_vocabulary_freeze(v, 2, 0, NULL),
+                     GSA_OK); /* a 4, b 3, U+4EBA 2; the smiling face, once, is rare */
     ck_assert_int_eq(gsa_vocabulary_size(v), 5);
     ck_assert_int_eq(gsa_characters_find(v,
                                          slice("b\xe4\xba\xba\xf0\x9f\x98\x80"
@@ -105,6 +109,7 @@ int main(int argc, char **argv)
     static const gsa_test shapes[] = { GSA_LOOP(capitals_have_classes, GSA_COUNT(capitals)),
                                        GSA_LOOP(digits_become_zero, GSA_COUNT(digits)) };
     static const gsa_test characters[] = { GSA_TEST(characters_have_ids) };
-    static const gsa_case cases[] = { GSA_CASE("words", shapes, 10), GSA_CASE("characters", characters, 10) };
+    static const gsa_case cases[] = { GSA_CASE("words", shapes, 10),
+                                      GSA_CASE("characters", characters, 10) };
     return gsa_run_suite("shape", cases, GSA_COUNT(cases), argc, argv);
 }

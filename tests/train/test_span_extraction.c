@@ -1,4 +1,5 @@
-/* Span extraction through the driver: gradients of the whole loss, scores of known logits, a toy that is learned, resumed, predicted. */
+/* Span extraction through the driver: gradients of the whole loss, scores of known logits, a toy
+ * that is learned, resumed, predicted. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,10 +13,12 @@
 
 static const char recipe[] =
     "[task]\nname = span_extraction\nmatch = 1\n"
-    "[model]\nencoder = window:width=5*2\nhidden = 16\nheads = 2\nffn = 24\nhead_hidden = 12\ninput = norm_dropout\n"
+    "[model]\nencoder = window:width=5*2\nhidden = 16\nheads = 2\nffn = 24\nhead_hidden = "
+    "12\ninput = norm_dropout\n"
     "dropout_input = 0.05\ndropout_attention = 0.05\ndropout_hidden = 0.05\ndropout_head = 0.05\n"
     "position = learned\nposition_max = 32\nactivation = tanh\n"
-    "[train]\nseed = 5\nepochs = 3\nbatch = 8\naccumulate = 2\nbucket = 2\nlr = 0.01\nclip = 1\nreport_every = 1\nkeep = 1\n"
+    "[train]\nseed = 5\nepochs = 3\nbatch = 8\naccumulate = 2\nbucket = 2\nlr = 0.01\nclip = "
+    "1\nreport_every = 1\nkeep = 1\n"
     "[data]\nwindow = 9\nstride = 4\nanswer_max = 4\n";
 
 /* "k3 v7 v1 . k1 v2 . ..." and questions "k1 ?", whose answer is "v2". */
@@ -33,12 +36,14 @@ static char *make_json(uint64_t seed, int passages)
             sprintf(context + strlen(context), "%sk%d ", f ? " " : "", key);
             const int start = (int)strlen(context);
             for (int v = (int)gsa_between(&dice, 1, 2); v > 0; v--)
-                sprintf(answer + strlen(answer), "%sv%d", *answer ? " " : "", (int)gsa_between(&dice, 1, VALUES));
+                sprintf(answer + strlen(answer), "%sv%d", *answer ? " " : "",
+                        (int)gsa_between(&dice, 1, VALUES));
             sprintf(context + strlen(context), "%s .", answer);
             snprintf(question, sizeof question, "k%d ?", key);
             snprintf(id, sizeof id, "p%d-%d", p, f);
-            json_array_append_new(qas, json_pack("{s:s, s:s, s:[{s:s, s:i}]}", "id", id, "question", question, "answers",
-                                                 "text", answer, "answer_start", start));
+            json_array_append_new(qas, json_pack("{s:s, s:s, s:[{s:s, s:i}]}", "id", id, "question",
+                                                 question, "answers", "text", answer,
+                                                 "answer_start", start));
         }
         json_array_append_new(paragraphs, json_pack("{s:s, s:o}", "context", context, "qas", qas));
     }
@@ -53,7 +58,8 @@ static void open_toy(rig *r, int real, int passages)
     rig_open(r, recipe, real, 1);
     for (int i = 0; i < 2; i++) {
         char *text = make_json(21 + (uint64_t)i, i ? 8 : passages);
-        gsa_put_file(gsa_scratch_path(&r->scratch, i ? "dev.json" : "train.json"), text, (int64_t)strlen(text));
+        gsa_put_file(gsa_scratch_path(&r->scratch, i ? "dev.json" : "train.json"), text,
+                     (int64_t)strlen(text));
         free(text);
     }
     r->data[0] = "train.json", r->data[1] = "dev.json";
@@ -70,13 +76,17 @@ static void open_session(rig *r, gsa_session *s, const char *more)
     snprintf(train, sizeof train, "data.train=%s/train.json", r->scratch.folder);
     snprintf(dev, sizeof dev, "data.dev=%s/dev.json", r->scratch.folder);
     const char *const set[] = { train, dev, more };
-    const gsa_session_options options = {
-        .recipe = r->path, .overrides = set, .n_overrides = 3, .splits = 3, .backend = r->backend, .say = say_nothing
-    };
-    ck_assert_msg(gsa_session_create(gsa_system_default(), &options, s, &r->error) == GSA_OK, "%s", r->error.text);
+    const gsa_session_options options = { .recipe = r->path,
+                                          .overrides = set,
+                                          .n_overrides = 3,
+                                          .splits = 3,
+                                          .backend = r->backend,
+                                          .say = say_nothing };
+    ck_assert_msg(gsa_session_create(gsa_system_default(), &options, s, &r->error) == GSA_OK, "%s",
+                  r->error.text);
 }
 
-/* ---- gradients, by central differences in double, with dropout ------------------------------------------------------------------ */
+/* ---- gradients, by central differences in double, with dropout ----------------------------- */
 
 static double loss_of(gsa_session *s, int backward)
 {
@@ -84,9 +94,11 @@ static double loss_of(gsa_session *s, int backward)
     gsa_error error;
     double value;
     gsa_tape *tape = s->model.tape;
-    ck_assert_int_eq(s->task->fill(s->self, GSA_SPLIT_TRAIN, example, 3, &s->batch, &error), GSA_OK);
+    ck_assert_int_eq(s->task->fill(s->self, GSA_SPLIT_TRAIN, example, 3, &s->batch, &error),
+                     GSA_OK);
     gsa_tape_reset(tape, 1, 3, 4);
-    gsa_tensor *loss = s->task->loss(s->self, tape, gsa_learner_forward(&s->model, &s->batch), &s->batch, 0.25);
+    gsa_tensor *loss =
+        s->task->loss(s->self, tape, gsa_learner_forward(&s->model, &s->batch), &s->batch, 0.25);
     ck_assert_msg(gsa_tape_status(tape, &error) == GSA_OK, "%s", error.text);
     ck_assert_int_eq(gsa_tensor_read(s->backend, loss, 0, &value, &error), GSA_OK);
     if (backward) ck_assert_int_eq(gsa_tape_backward(tape, loss, &error), GSA_OK);
@@ -108,7 +120,7 @@ START_TEST(every_parameter_differentiates)
 }
 END_TEST
 
-/* ---- scores of logits that are known -------------------------------------------------------------------------------------------- */
+/* ---- scores of logits that are known ------------------------------------------------------- */
 
 #define ANSWERS(...)        "[" __VA_ARGS__ "]"
 #define ANSWER(text, start) "{\"text\": \"" text "\", \"answer_start\": " #start "}"
@@ -116,10 +128,11 @@ static const char known[] =
     "{\"data\": [{\"paragraphs\": [{\"context\": \"a b c d e f g h i j k l\", \"qas\": ["
     "{\"id\": \"0\", \"question\": \"x y\", \"answers\": " ANSWERS(ANSWER("c d", 4) "," ANSWER(
         "k", 20)) "},"
-                  "{\"id\": \"1\", \"question\": \"x\", \"answers\": " ANSWERS(ANSWER("l", 22)) "}]}]}]}";
+                  "{\"id\": \"1\", \"question\": \"x\", \"answers\": " ANSWERS(
+                      ANSWER("l", 22)) "}]}]}]}";
 
-/* Sequences: [CLS] x y [SEP] then a..i, then e..l; [CLS] x [SEP] likewise. In the first question's second window j and k are the rows
- * 4 + 5 and 4 + 6. */
+/* Sequences: [CLS] x y [SEP] then a..i, then e..l; [CLS] x [SEP] likewise. In the first question's
+ * second window j and k are the rows 4 + 5 and 4 + 6. */
 static const struct {
     double f1;
     int hits;
@@ -128,12 +141,16 @@ static const struct {
         double logit;
     } set[3];
 } spans[] = {
-    { 1, 1, { { 4 + 6, 0, 9 }, { 4 + 6, 1, 8 } } },                    /* k: the second reference, exactly */
-    { 2.0 / 3, 0, { { 4 + 5, 0, 9 }, { 4 + 6, 1, 8 } } },              /* j k */
-    { 1, 1, { { 4 + 6, 0, 9 }, { 4 + 5, 1, 8 }, { 4 + 6, 1, 7.5 } } }, /* no span ends before it starts */
-    { 1, 1, { { 2, 0, 9 }, { 4 + 6, 0, 8.9 }, { 4 + 6, 1, 8 } } },     /* none starts in the question */
-    { 1, 1, { { 4 + 0, 0, 9 }, { 4 + 6, 0, 8 }, { 4 + 6, 1, 8 } } },   /* e .. k has 7 tokens, data.answer_max is 4 */
-    { 0, 0, { { 0, 0, 19 }, { 4 + 6, 0, 9 }, { 4 + 6, 1, 8 } } }, /* [CLS] says that it is not here: the other window's */
+    { 1, 1, { { 4 + 6, 0, 9 }, { 4 + 6, 1, 8 } } },       /* k: the second reference, exactly */
+    { 2.0 / 3, 0, { { 4 + 5, 0, 9 }, { 4 + 6, 1, 8 } } }, /* j k */
+    { 1,
+      1,
+      { { 4 + 6, 0, 9 }, { 4 + 5, 1, 8 }, { 4 + 6, 1, 7.5 } } }, /* no span ends before it starts */
+    { 1, 1, { { 2, 0, 9 }, { 4 + 6, 0, 8.9 }, { 4 + 6, 1, 8 } } }, /* none starts in the question */
+    { 1, 1, { { 4 + 0, 0, 9 }, { 4 + 6, 0, 8 }, { 4 + 6, 1, 8 } } }, /* e .. k has 7 tokens,
+                                                                        data.answer_max is 4 */
+    { 0, 0, { { 0, 0, 19 }, { 4 + 6, 0, 9 }, { 4 + 6, 1, 8 } } }, /* [CLS] says that it is not here:
+                                                                     the other window's */
 };
 
 START_TEST(known_logits_give_known_scores)
@@ -156,7 +173,8 @@ START_TEST(known_logits_give_known_scores)
         rows += lengths[w];
     }
     ck_assert_int_eq(s.batch.targets, rows);
-    /* what is right: c d stands in the first window; the second says [CLS]. l: the other way round */
+    /* what is right: c d stands in the first window; the second says [CLS]. l: the other way
+     * round */
     const int32_t start[] = { 4 + 2, 13, 25, 37 + 3 + 7 }, end[] = { 4 + 3, 13, 25, 37 + 3 + 7 };
     for (int64_t i = 0; i < rows; i++) {
         int label = 0;
@@ -173,7 +191,8 @@ START_TEST(known_logits_give_known_scores)
     ck_assert_int_eq(unit[0].hits, spans[_i].hits);
     ck_assert(unit[1].right == 1 && unit[1].hits == 1);
     for (int i = 0; i < 2; i++) ck_assert(unit[i].examples == 1 && unit[i].targets == 2);
-    const double l = log(exp(5) + 10) - 5, none = log(12.0); /* of the second question: its own window; the other */
+    const double l = log(exp(5) + 10) - 5,
+                 none = log(12.0); /* of the second question: its own window; the other */
     ck_assert_double_eq_tol(unit[1].loss, l + none, 1e-12);
     gsa_session_release(&s);
     rig_close(&r);
@@ -207,7 +226,7 @@ START_TEST(the_loss_is_the_one_that_is_scored)
 }
 END_TEST
 
-/* ---- whole runs ------------------------------------------------------------------------------------------------------------------ */
+/* ---- whole runs ---------------------------------------------------------------------------- */
 
 static json_t *predict(rig *r, const char *run, const char *input)
 {
@@ -216,9 +235,10 @@ static json_t *predict(rig *r, const char *run, const char *input)
     json_error_t why;
     snprintf(in, sizeof in, "%s/%s", r->scratch.folder, input);
     snprintf(out, sizeof out, "%s/out.json", r->scratch.folder);
-    const gsa_apply_options o = {
-        .model = gsa_scratch_path(&r->scratch, "%s", run), .backend = r->backend, .input = in, .output = out
-    };
+    const gsa_apply_options o = { .model = gsa_scratch_path(&r->scratch, "%s", run),
+                                  .backend = r->backend,
+                                  .input = in,
+                                  .output = out };
     ck_assert_msg(gsa_predict(NULL, &o, &error) == GSA_OK, "%s", error.text);
     json_t *object = json_load_file(out, JSON_REJECT_DUPLICATES, &why);
     ck_assert_msg(object && json_is_object(object), "line %d: %s", why.line, why.text);
@@ -237,15 +257,19 @@ START_TEST(a_toy_is_learned_and_predicted)
     rig_train_ok(&r, "run");
     printf("F1 %.4f, overlap %.4f\n", rig_number(&r, "dev_f1"), rig_number(&r, "overlap_f1"));
     ck_assert(rig_number(&r, "dev_f1") > 0.95 && rig_number(&r, "overlap_f1") < 0.8);
-    /* what is predicted has the score that was measured: ids in the order of the file, answers as they stand there */
+    /* what is predicted has the score that was measured: ids in the order of the file, answers as
+     * they stand there */
     json_t *predicted = predict(&r, "run", "dev.json"), *file;
     file = json_load_file(gsa_scratch_path(&r.scratch, "dev.json"), 0, NULL);
-    const json_t *paragraphs = json_object_get(json_array_get(json_object_get(file, "data"), 0), "paragraphs");
+    const json_t *paragraphs =
+        json_object_get(json_array_get(json_object_get(file, "data"), 0), "paragraphs");
     json_object_foreach (predicted, id, answer) {
         const json_t *qa =
-            json_array_get(json_object_get(json_array_get(paragraphs, (size_t)(count / 5)), "qas"), (size_t)(count % 5));
+            json_array_get(json_object_get(json_array_get(paragraphs, (size_t)(count / 5)), "qas"),
+                           (size_t)(count % 5));
         ck_assert_str_eq(id, json_string_value(json_object_get(qa, "id")));
-        right += strcmp(json_string_value(json_object_get(json_array_get(json_object_get(qa, "answers"), 0), "text")),
+        right += strcmp(json_string_value(json_object_get(
+                            json_array_get(json_object_get(qa, "answers"), 0), "text")),
                         json_string_value(answer)) == 0;
         count++;
     }
@@ -260,9 +284,9 @@ END_TEST
 START_TEST(odd_files_are_predicted)
 {
     static const char none[] = "{\"data\": []}";
-    static const char odd[] =
-        "{\"data\": [{\"paragraphs\": [{\"context\": \"k1 \\\"\\\\\\u0007\\\" v1 .\", \"qas\": [{\"id\": "
-        "\"a\\n\\\"\", \"question\": \"k1 ?\"}]}]}]}";
+    static const char odd[] = "{\"data\": [{\"paragraphs\": [{\"context\": \"k1 "
+                              "\\\"\\\\\\u0007\\\" v1 .\", \"qas\": [{\"id\": "
+                              "\"a\\n\\\"\", \"question\": \"k1 ?\"}]}]}]}";
     rig r;
     open_toy(&r, GSA_F32, 4);
     rig_set(&r, "train.epochs=1");
@@ -303,10 +327,10 @@ END_TEST
 static const struct {
     const char *set, *expected;
 } wrong[] = {
-    { "data.stride=10",
-      "--set data.stride: [data] stride = 10 is more than window = 9: tokens between windows would not be read" },
-    { "model.position_max=10",
-      "train.json: the longest question and window have 13 tokens together, model.position_max is 10" },
+    { "data.stride=10", "--set data.stride: [data] stride = 10 is more than window = 9: tokens "
+                        "between windows would not be read" },
+    { "model.position_max=10", "train.json: the longest question and window have 13 tokens "
+                               "together, model.position_max is 10" },
     { "model.encoder=star,full+cross", "reads another stack's sequence, and this task has none" },
 };
 
@@ -316,7 +340,8 @@ START_TEST(wrong_settings_are_sentences)
     open_toy(&r, GSA_F32, 2);
     rig_set(&r, wrong[_i].set);
     ck_assert_int_ne(rig_train(&r, NULL), GSA_OK);
-    ck_assert_msg(strstr(r.error.text, wrong[_i].expected), "'%s' lacks '%s'", r.error.text, wrong[_i].expected);
+    ck_assert_msg(strstr(r.error.text, wrong[_i].expected), "'%s' lacks '%s'", r.error.text,
+                  wrong[_i].expected);
     rig_close(&r);
 }
 END_TEST
@@ -333,8 +358,10 @@ START_TEST(gold_is_the_file)
     for (int i = 0; i < 2; i++) {
         rig_set(&r, windows[i]);
         rig_train_ok(&r, i ? "b" : "a");
-        const char *path = gsa_scratch_path(&r.scratch, i ? "b/outcomes.jsonl" : "a/outcomes.jsonl");
-        ck_assert_int_eq(gsa_outcomes_read(gsa_system_default(), path, GSA_SPLIT_DEV, &o[i], &r.error), GSA_OK);
+        const char *path =
+            gsa_scratch_path(&r.scratch, i ? "b/outcomes.jsonl" : "a/outcomes.jsonl");
+        ck_assert_int_eq(
+            gsa_outcomes_read(gsa_system_default(), path, GSA_SPLIT_DEV, &o[i], &r.error), GSA_OK);
     }
     ck_assert_str_eq(o[0].gold, o[1].gold);
     for (int i = 0; i < 2; i++) gsa_outcomes_release(&o[i]);
@@ -349,7 +376,8 @@ START_TEST(empty_questions_are_told)
         "{\"data\": [{\"paragraphs\": [{\"context\": \"a b c\", \"qas\": ["
         "{\"id\": \"0\", \"question\": \"\", \"answers\": " ANSWERS(
             ANSWER("b", 2)) "},"
-                            "{\"id\": \"1\", \"question\": \" \", \"answers\": " ANSWERS(ANSWER("c", 4)) "}]}]}]}";
+                            "{\"id\": \"1\", \"question\": \" \", \"answers\": " ANSWERS(
+                                ANSWER("c", 4)) "}]}]}]}";
     rig r;
     open_toy(&r, GSA_F32, 2);
     gsa_put_file(gsa_scratch_path(&r.scratch, "train.json"), json, sizeof json - 1);
@@ -357,9 +385,9 @@ START_TEST(empty_questions_are_told)
     rig_set(&r, "train.epochs=1");
     rig_set(&r, "task.match=1");
     rig_train_ok(&r, NULL);
-    ck_assert_msg(strstr(r.messages,
-                         "train.json: 2 questions on 1 passages in 2 windows, the longest sequence of 5 tokens; 2 "
-                         "questions are empty and are read as such\n") != NULL,
+    ck_assert_msg(strstr(r.messages, "train.json: 2 questions on 1 passages in 2 windows, the "
+                                     "longest sequence of 5 tokens; 2 "
+                                     "questions are empty and are read as such\n") != NULL,
                   "%s", r.messages);
     rig_close(&r);
 }
@@ -369,11 +397,11 @@ START_TEST(lost_answers_are_told)
 {
     static const char json[] =
         "{\"data\": [{\"paragraphs\": [{\"context\": \"a b c\", \"qas\": ["
-        "{\"id\": \"0\", \"question\": \"x\", \"answers\": " ANSWERS(
-            ANSWER("b", 0)) "},"
-                            "{\"id\": \"1\", \"question\": \"x\", \"answers\": " ANSWERS(
-                                ANSWER("zz", 0)) "},"
-                                                 "{\"id\": \"2\", \"question\": \"x\", \"answers\": []}]}]}]}";
+        "{\"id\": \"0\", \"question\": \"x\", \"answers\": " ANSWERS(ANSWER(
+            "b", 0)) "},"
+                     "{\"id\": \"1\", \"question\": \"x\", \"answers\": " ANSWERS(ANSWER(
+                         "zz", 0)) "},"
+                                   "{\"id\": \"2\", \"question\": \"x\", \"answers\": []}]}]}]}";
     rig r;
     open_toy(&r, GSA_F32, 2);
     gsa_put_file(gsa_scratch_path(&r.scratch, "train.json"), json, sizeof json - 1);
@@ -383,13 +411,14 @@ START_TEST(lost_answers_are_told)
                       strstr(r.messages, "; 1 answers do not stand at their answer_start") &&
                       strstr(r.messages, "; 1 answers stand nowhere in the passage") &&
                       strstr(r.messages, "; 1 questions without an answer are passed over") &&
-                      strstr(r.messages, "; 1 questions have no answer in the passage and are not trained on"),
+                      strstr(r.messages,
+                             "; 1 questions have no answer in the passage and are not trained on"),
                   "%s", r.messages);
     rig_close(&r);
 }
 END_TEST
 
-/* ---- faults: reading, and one batch filled ----------------------------------------------------------------------------------------- */
+/* ---- faults: reading, and one batch filled ------------------------------------------------- */
 
 static gsa_status read_and_fill(gsa_faults *faults, void *context)
 {
@@ -400,9 +429,12 @@ static gsa_status read_and_fill(gsa_faults *faults, void *context)
     snprintf(train, sizeof train, "data.train=%s/train.json", r->scratch.folder);
     snprintf(dev, sizeof dev, "data.dev=%s/dev.json", r->scratch.folder);
     const char *const set[] = { train, dev, "data.lower=1" };
-    const gsa_session_options options = {
-        .recipe = r->path, .overrides = set, .n_overrides = 3, .splits = 3, .backend = r->backend, .say = say_nothing
-    };
+    const gsa_session_options options = { .recipe = r->path,
+                                          .overrides = set,
+                                          .n_overrides = 3,
+                                          .splits = 3,
+                                          .backend = r->backend,
+                                          .say = say_nothing };
     gsa_status status = gsa_session_create(&faults->table, &options, &s, &r->error);
     if (status != GSA_OK) return status;
     status = s.task->fill(s.self, GSA_SPLIT_TRAIN, example, 3, &s.batch, &r->error);
@@ -413,13 +445,16 @@ static gsa_status read_and_fill(gsa_faults *faults, void *context)
 static const struct {
     int op;
     gsa_status expected;
-} faults_of[] = { { GSA_OP_ALLOC, GSA_ERR_MEMORY }, { GSA_OP_OPEN, GSA_ERR_IO }, { GSA_OP_READ, GSA_ERR_IO } };
+} faults_of[] = { { GSA_OP_ALLOC, GSA_ERR_MEMORY },
+                  { GSA_OP_OPEN, GSA_ERR_IO },
+                  { GSA_OP_READ, GSA_ERR_IO } };
 
 START_TEST(every_fault_is_reported)
 {
     rig r;
     open_toy(&r, GSA_F32, 2);
-    ck_assert_int_gt(gsa_faults_sweep(faults_of[_i].op, 1, faults_of[_i].expected, read_and_fill, &r), 2);
+    ck_assert_int_gt(
+        gsa_faults_sweep(faults_of[_i].op, 1, faults_of[_i].expected, read_and_fill, &r), 2);
     rig_close(&r);
 }
 END_TEST
@@ -437,7 +472,8 @@ int main(int argc, char **argv)
                                      GSA_TEST(lost_answers_are_told),
                                      GSA_TEST(gold_is_the_file) };
     static const gsa_test faults[] = { GSA_LOOP(every_fault_is_reported, GSA_COUNT(faults_of)) };
-    static const gsa_case cases[] = { GSA_CASE("gradients", gradients, 120), GSA_CASE("scores", scores, 20),
-                                      GSA_CASE("runs", runs, 120), GSA_CASE("faults", faults, 120) };
+    static const gsa_case cases[] = { GSA_CASE("gradients", gradients, 120),
+                                      GSA_CASE("scores", scores, 20), GSA_CASE("runs", runs, 120),
+                                      GSA_CASE("faults", faults, 120) };
     return gsa_run_suite("span_extraction", cases, GSA_COUNT(cases), argc, argv);
 }

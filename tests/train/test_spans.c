@@ -1,4 +1,5 @@
-/* Schemes and span scores: conlleval's numbers to the digit, strict spans, detection, conversion, legal transitions. */
+/* Schemes and span scores: conlleval's numbers to the digit, strict spans, detection, conversion,
+ * legal transitions. */
 #include "golden_spans.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +31,8 @@ static sentences split(const char *text)
             const char *colon = memchr(at, ':', length);
             const int64_t left = colon ? colon - at : (int64_t)length;
             s.word[0][tokens] = (gsa_slice){ at, left };
-            s.word[1][tokens] = colon ? (gsa_slice){ colon + 1, (int64_t)length - left - 1 } : s.word[0][tokens];
+            s.word[1][tokens] =
+                colon ? (gsa_slice){ colon + 1, (int64_t)length - left - 1 } : s.word[0][tokens];
             tokens++;
         }
         at += length;
@@ -60,17 +62,20 @@ START_TEST(as_conlleval_says)
     gsa_span_score score = { .system = NULL };
     for (int64_t i = 0; i < s.count; i++) {
         const int64_t first = s.offset[i], count = s.offset[i + 1] - first;
-        ck_assert_int_eq(gsa_span_score_add(&score, s.word[0] + first, s.word[1] + first, count, NULL), GSA_OK);
+        ck_assert_int_eq(
+            gsa_span_score_add(&score, s.word[0] + first, s.word[1] + first, count, NULL), GSA_OK);
     }
     gsa_span_score_finish(&score);
     char *text = report_of(&score);
-    ck_assert_msg(strcmp(text, golden[_i].report) == 0, "%s:\n%sexpected\n%s", golden[_i].name, text, golden[_i].report);
+    ck_assert_msg(strcmp(text, golden[_i].report) == 0, "%s:\n%sexpected\n%s", golden[_i].name,
+                  text, golden[_i].report);
     free(text);
     gsa_span_score_release(&score);
 }
 END_TEST
 
-/* ---- a second reading of the rules, as sets of pairs: "BB" a span ends, starts, between B and B; '*' any ------------------ */
+/* ---- a second reading of the rules, as sets of pairs: "BB" a span ends, starts, between B and B;
+ * '*' any ---- */
 
 static int listed(const char *pairs, char was, char is)
 {
@@ -108,17 +113,24 @@ START_TEST(random_tags_score_as_the_rules_say)
         int64_t gold = 0, found = 0, right = 0;
         int open = 0;
         for (int sentence = 0; sentence < 2; sentence++) {
-            const int n = (int)gsa_between(&dice, 0, 12), few = (int)gsa_between(&dice, 3, GSA_COUNT(letters) - 2);
+            const int n = (int)gsa_between(&dice, 0, 12),
+                      few = (int)gsa_between(&dice, 3, GSA_COUNT(letters) - 2);
             seen s = { .letter = { "" } };
             for (int t = 0; t < n + 2; t++)
                 for (int side = 0; side < 2; side++) {
-                    const int edge = t == 0 || t == n + 1, copy = side == 1 && gsa_between(&dice, 0, 2) > 0;
-                    const char letter = edge ? 'O' : copy ? s.letter[0][t] : letters[gsa_between(&dice, 0, few)];
-                    const int type = edge || letter == 'O' ? 3 : copy ? s.type[0][t] : (int)gsa_between(&dice, 0, 4);
+                    const int edge = t == 0 || t == n + 1,
+                              copy = side == 1 && gsa_between(&dice, 0, 2) > 0;
+                    const char letter = edge   ? 'O'
+                                        : copy ? s.letter[0][t]
+                                               : letters[gsa_between(&dice, 0, few)];
+                    const int type = edge || letter == 'O' ? 3
+                                     : copy                ? s.type[0][t]
+                                                           : (int)gsa_between(&dice, 0, 4);
                     s.letter[side][t] = letter, s.type[side][t] = type;
                     if (edge) continue;
-                    const int64_t bytes = gsa_tag_write(text[sentence][side][t], 16, letter,
-                                                        (gsa_slice){ types[type], (int64_t)strlen(types[type]) });
+                    const int64_t bytes =
+                        gsa_tag_write(text[sentence][side][t], 16, letter,
+                                      (gsa_slice){ types[type], (int64_t)strlen(types[type]) });
                     tag[side][t - 1] = (gsa_slice){ text[sentence][side][t], bytes };
                 }
             for (int t = 1; t < n + 2; t++)
@@ -127,7 +139,8 @@ START_TEST(random_tags_score_as_the_rules_say)
                     if (s.letter[side][t] == 'M') s.letter[side][t] = 'I';
                 }
             for (int t = 1; t < n + 2; t++) {
-                const int a = ends(&s, 0, t), b = ends(&s, 1, t), c = begins(&s, 0, t), d = begins(&s, 1, t);
+                const int a = ends(&s, 0, t), b = ends(&s, 1, t), c = begins(&s, 0, t),
+                          d = begins(&s, 1, t);
                 const int alike = s.type[0][t] == s.type[1][t];
                 const int closes = open && a && b && s.type[0][t - 1] == s.type[1][t - 1];
                 right += closes;
@@ -138,22 +151,23 @@ START_TEST(random_tags_score_as_the_rules_say)
             ck_assert_int_eq(gsa_span_score_add(&score, tag[0], tag[1], n, NULL), GSA_OK);
         }
         gsa_span_score_finish(&score);
-        ck_assert_msg(score.all.gold == gold && score.all.found == found && score.all.right == right + open,
-                      "seed %d, round %d: %d %d %d, not %d %d %d", _i, round, (int)score.all.gold, (int)score.all.found,
-                      (int)score.all.right, (int)gold, (int)found, (int)right + open);
+        ck_assert_msg(
+            score.all.gold == gold && score.all.found == found && score.all.right == right + open,
+            "seed %d, round %d: %d %d %d, not %d %d %d", _i, round, (int)score.all.gold,
+            (int)score.all.found, (int)score.all.right, (int)gold, (int)found, (int)right + open);
         gsa_span_score_release(&score);
     }
 }
 END_TEST
 
-/* ---- spans ------------------------------------------------------------------------------------------------------------ */
+/* ---- spans --------------------------------------------------------------------------------- */
 
 static void show(const gsa_span *span, int64_t spans, char *out)
 {
     out[0] = 0;
     for (int64_t i = 0; i < spans; i++)
-        out += sprintf(out, "%s%d-%d:%.*s", i ? " " : "", (int)span[i].first, (int)span[i].last, (int)span[i].type.bytes,
-                       span[i].type.at);
+        out += sprintf(out, "%s%d-%d:%.*s", i ? " " : "", (int)span[i].first, (int)span[i].last,
+                       (int)span[i].type.bytes, span[i].type.at);
 }
 
 static const struct {
@@ -213,18 +227,23 @@ static const struct {
 START_TEST(strict_scores)
 {
     const sentences s = split(strict[_i].tokens);
-    gsa_span_score score = { .strict = 1, .gold_scheme = strict[_i].gold, .found_scheme = strict[_i].found };
+    gsa_span_score score = { .strict = 1,
+                             .gold_scheme = strict[_i].gold,
+                             .found_scheme = strict[_i].found };
     for (int64_t i = 0; i < s.count; i++)
-        gsa_span_score_add(&score, s.word[0] + s.offset[i], s.word[1] + s.offset[i], s.offset[i + 1] - s.offset[i], NULL);
+        gsa_span_score_add(&score, s.word[0] + s.offset[i], s.word[1] + s.offset[i],
+                           s.offset[i + 1] - s.offset[i], NULL);
     gsa_span_score_finish(&score);
-    ck_assert_msg(score.all.gold == strict[_i].counts[0] && score.all.found == strict[_i].counts[1] &&
+    ck_assert_msg(score.all.gold == strict[_i].counts[0] &&
+                      score.all.found == strict[_i].counts[1] &&
                       score.all.right == strict[_i].counts[2],
-                  "%s: %d %d %d", strict[_i].tokens, (int)score.all.gold, (int)score.all.found, (int)score.all.right);
+                  "%s: %d %d %d", strict[_i].tokens, (int)score.all.gold, (int)score.all.found,
+                  (int)score.all.right);
     gsa_span_score_release(&score);
 }
 END_TEST
 
-/* ---- schemes ---------------------------------------------------------------------------------------------------------- */
+/* ---- schemes ------------------------------------------------------------------------------- */
 
 static const struct {
     const char *tags;
@@ -252,15 +271,18 @@ START_TEST(schemes_are_detected)
 {
     const sentences s = split(detected[_i].tags);
     int64_t broken, first;
-    ck_assert_str_eq(gsa_scheme_name(gsa_scheme_detect(s.word[0], s.offset, s.count, &broken, &first)),
-                     gsa_scheme_name(detected[_i].scheme));
-    ck_assert_msg(broken == detected[_i].broken && first == detected[_i].first, "%s: %d broken, first %d", detected[_i].tags,
-                  (int)broken, (int)first);
-    ck_assert_int_eq(gsa_scheme_detect(s.word[0], s.offset, s.count, NULL, NULL), detected[_i].scheme);
+    ck_assert_str_eq(
+        gsa_scheme_name(gsa_scheme_detect(s.word[0], s.offset, s.count, &broken, &first)),
+        gsa_scheme_name(detected[_i].scheme));
+    ck_assert_msg(broken == detected[_i].broken && first == detected[_i].first,
+                  "%s: %d broken, first %d", detected[_i].tags, (int)broken, (int)first);
+    ck_assert_int_eq(gsa_scheme_detect(s.word[0], s.offset, s.count, NULL, NULL),
+                     detected[_i].scheme);
 }
 END_TEST
 
-/* Any spans, written in any scheme, are read again in both ways, detected, and made of legal steps alone. */
+/* Any spans, written in any scheme, are read again in both ways, detected, and made of legal steps
+ * alone. */
 START_TEST(spans_go_through_every_scheme)
 {
     gsa_dice dice = { 77 };
@@ -274,18 +296,21 @@ START_TEST(spans_go_through_every_scheme)
         for (int64_t t = gsa_between(&dice, 0, 2); t < n; t += gsa_between(&dice, 0, 2)) {
             const char *type = types[gsa_between(&dice, 0, 4)];
             const int64_t last = t + gsa_between(&dice, 0, 3);
-            span[spans++] = (gsa_span){ t, last < n ? last : n - 1, { type, (int64_t)strlen(type) } };
+            span[spans++] =
+                (gsa_span){ t, last < n ? last : n - 1, { type, (int64_t)strlen(type) } };
             t = span[spans - 1].last + 1;
         }
         gsa_spans_letters(scheme, span, spans, n, letter);
         for (int64_t t = 0, s = 0; t < n; t++) {
             while (s < spans && span[s].last < t) s++;
             tag[t] = (gsa_slice){ text[t],
-                                  gsa_tag_write(text[t], 16, letter[t], s < spans ? span[s].type : (gsa_slice){ "", 0 }) };
+                                  gsa_tag_write(text[t], 16, letter[t],
+                                                s < spans ? span[s].type : (gsa_slice){ "", 0 }) };
             ck_assert(gsa_scheme_follows(scheme, gsa_tag_of(before), gsa_tag_of(tag[t])));
             before = tag[t];
         }
-        ck_assert(gsa_scheme_follows(scheme, gsa_tag_of(before), gsa_tag_of((gsa_slice){ "O", 1 })));
+        ck_assert(
+            gsa_scheme_follows(scheme, gsa_tag_of(before), gsa_tag_of((gsa_slice){ "O", 1 })));
         char want[1024], got[1024];
         show(span, spans, want);
         show(again, gsa_spans_strict(scheme, tag, n, again), got);
@@ -320,8 +345,8 @@ START_TEST(legal_steps_as_a_mask)
     const char *at = legal[_i].allowed;
     for (int32_t i = 0; i < (n + 2) * n; i++, at++) {
         at += *at == ' ';
-        ck_assert_msg(allowed[i] == *at - '0', "%s, row %d, column %d: %d", legal[_i].names, (int)(i / n), (int)(i % n),
-                      allowed[i]);
+        ck_assert_msg(allowed[i] == *at - '0', "%s, row %d, column %d: %d", legal[_i].names,
+                      (int)(i / n), (int)(i % n), allowed[i]);
     }
 }
 END_TEST
@@ -331,8 +356,11 @@ START_TEST(names_and_refusals)
     gsa_error error;
     uint8_t allowed[MOST];
     const gsa_slice names[2] = { { "O", 1 }, { "M-PER", 5 } };
-    ck_assert_int_eq(gsa_scheme_allowed(GSA_SCHEME_BIOES, names, 2, allowed, &error), GSA_ERR_ARGUMENT);
-    ck_assert_str_eq(error.text, "the tag 'M-PER' is not of the scheme BIOES, whose tags are O and BIES with a type");
+    ck_assert_int_eq(gsa_scheme_allowed(GSA_SCHEME_BIOES, names, 2, allowed, &error),
+                     GSA_ERR_ARGUMENT);
+    ck_assert_str_eq(
+        error.text,
+        "the tag 'M-PER' is not of the scheme BIOES, whose tags are O and BIES with a type");
     ck_assert_int_eq(gsa_scheme_find("iobes"), GSA_SCHEME_BIOES);
     ck_assert_int_eq(gsa_scheme_find("BMESO"), GSA_SCHEME_BMES);
     ck_assert_int_eq(gsa_scheme_find("iob2"), GSA_SCHEME_IOB2);
@@ -351,13 +379,15 @@ static gsa_status score_something(gsa_faults *faults, void *context)
 {
     (void)context;
     const sentences s = split("B-A:B-A B-B:B-C I-B:I-C O:B-D");
-    gsa_span_score score = {
-        .system = &faults->table, .strict = 1, .gold_scheme = GSA_SCHEME_IOB2, .found_scheme = GSA_SCHEME_IOB2
-    };
+    gsa_span_score score = { .system = &faults->table,
+                             .strict = 1,
+                             .gold_scheme = GSA_SCHEME_IOB2,
+                             .found_scheme = GSA_SCHEME_IOB2 };
     gsa_error error;
     gsa_status status = gsa_span_score_add(&score, s.word[0], s.word[1], s.offset[1], &error);
     score.strict = 0;
-    if (status == GSA_OK) status = gsa_span_score_add(&score, s.word[0], s.word[1], s.offset[1], &error);
+    if (status == GSA_OK)
+        status = gsa_span_score_add(&score, s.word[0], s.word[1], s.offset[1], &error);
     gsa_span_score_release(&score);
     return status;
 }
@@ -376,9 +406,11 @@ int main(int argc, char **argv)
                                       GSA_LOOP(strict_scores, GSA_COUNT(strict)) };
     static const gsa_test schemes[] = { GSA_LOOP(schemes_are_detected, GSA_COUNT(detected)),
                                         GSA_TEST(spans_go_through_every_scheme),
-                                        GSA_LOOP(legal_steps_as_a_mask, GSA_COUNT(legal)), GSA_TEST(names_and_refusals),
+                                        GSA_LOOP(legal_steps_as_a_mask, GSA_COUNT(legal)),
+                                        GSA_TEST(names_and_refusals),
                                         GSA_TEST(no_memory_is_a_status) };
-    static const gsa_case cases[] = { GSA_CASE("conlleval", conlleval, 30), GSA_CASE("spans", spans, 30),
+    static const gsa_case cases[] = { GSA_CASE("conlleval", conlleval, 30),
+                                      GSA_CASE("spans", spans, 30),
                                       GSA_CASE("schemes", schemes, 30) };
     return gsa_run_suite("spans", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -17,7 +17,8 @@ static void start_from(rig *r, const char *run)
 static int same_file(const rig *r, const char *a, const char *b, const char *file)
 {
     int64_t bytes[2];
-    char *content[2] = { rig_checkpoint_file(r, a, file, &bytes[0]), rig_checkpoint_file(r, b, file, &bytes[1]) };
+    char *content[2] = { rig_checkpoint_file(r, a, file, &bytes[0]),
+                         rig_checkpoint_file(r, b, file, &bytes[1]) };
     const int same = bytes[0] == bytes[1] && memcmp(content[0], content[1], (size_t)bytes[0]) == 0;
     for (int i = 0; i < 2; i++) free(content[i]);
     return same;
@@ -56,7 +57,8 @@ END_TEST
 
 START_TEST(words_are_the_others)
 {
-    static const char text[] = "good\tquite other words\nbad\tnone of them known\ngood\ta film\nbad\ta mess\n";
+    static const char text[] =
+        "good\tquite other words\nbad\tnone of them known\ngood\ta film\nbad\ta mess\n";
     rig r;
     rig_open(&r, rig_text, GSA_F32, 1);
     rig_train_ok(&r, "first");
@@ -71,7 +73,8 @@ START_TEST(words_are_the_others)
 }
 END_TEST
 
-/* data.vectors of a recipe that the first run was trained by: their width is its embedding's, they are not read again. */
+/* data.vectors of a recipe that the first run was trained by: their width is its embedding's, they
+ * are not read again. */
 START_TEST(vectors_give_way)
 {
     static const char vectors[] = "good 1 2 3\nfilm 2 3 4\n";
@@ -106,7 +109,8 @@ START_TEST(a_resumed_run_does_not_begin_again)
     ck_assert_int_eq(rename(folder[0], folder[1]), 0);
     start_from(&r, "away");
     ck_assert_int_ne(rig_resume(&r, "cut"), GSA_OK);
-    ck_assert_msg(strstr(r.error.text, "does nothing: a run that goes on") != NULL, "%s", r.error.text);
+    ck_assert_msg(strstr(r.error.text, "does nothing: a run that goes on") != NULL, "%s",
+                  r.error.text);
     r.sets = 0;
     ck_assert_msg(rig_resume(&r, "cut") == GSA_OK, "%s", r.error.text);
     ck_assert_int_eq(rig_differ(&r, "whole", "cut"), 0);
@@ -123,8 +127,10 @@ START_TEST(what_cannot_be_begun_with_is_refused)
         { "train.tsv", "train.epochs=1", "is no folder of checkpoints" },
         { "first", "model.hidden=16", "' is [" },
         { "first", "model.encoder=star", "checkpoint of another model" },
-        { "first", "data.tokens=chars", "was trained with data.tokens = words, this recipe has chars" },
-        { "sums", "train.epochs=1", "was trained with task.name = masked_summation, this recipe has text_classification" },
+        { "first", "data.tokens=chars",
+          "was trained with data.tokens = words, this recipe has chars" },
+        { "sums", "train.epochs=1",
+          "was trained with task.name = masked_summation, this recipe has text_classification" },
     };
     rig r, sums;
     rig_open(&r, rig_text, GSA_F32, 1);
@@ -134,7 +140,8 @@ START_TEST(what_cannot_be_begun_with_is_refused)
     for (int i = 0; i < GSA_COUNT(cases); i++) {
         r.sets = 0;
         start_from(&r, cases[i].run);
-        if (strcmp(cases[i].run, "sums") == 0) snprintf(start, sizeof start, "train.start=%s/sums", sums.scratch.folder);
+        if (strcmp(cases[i].run, "sums") == 0)
+            snprintf(start, sizeof start, "train.start=%s/sums", sums.scratch.folder);
         rig_set(&r, cases[i].set);
         const gsa_status status = rig_train(&r, "second");
         ck_assert_msg(status != GSA_OK, "%s, %s", cases[i].run, cases[i].set);

@@ -1,4 +1,5 @@
-/* Texts that stay in their file: what a token is, any part of a text as a naive reading of the whole gives it, malformed bytes. */
+/* Texts that stay in their file: what a token is, any part of a text as a naive reading of the
+ * whole gives it, malformed bytes. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #include "train/settings/keys.h"
 #include "train/score/ngram.h"
 
-/* ---- units ------------------------------------------------------------------------------------------------------------------- */
+/* ---- units --------------------------------------------------------------------------------- */
 
 static const struct {
     int kind;
@@ -26,7 +27,8 @@ static const struct {
       "d\xc2\x85"
       "e",
       "a|b|c|d|e" },
-    { GSA_TOKENS_WORDS, "\xe4\xbd\xa0\xe5\xa5\xbd \xf0\x9f\x98\x80", "\xe4\xbd\xa0\xe5\xa5\xbd|\xf0\x9f\x98\x80" },
+    { GSA_TOKENS_WORDS, "\xe4\xbd\xa0\xe5\xa5\xbd \xf0\x9f\x98\x80",
+      "\xe4\xbd\xa0\xe5\xa5\xbd|\xf0\x9f\x98\x80" },
     { GSA_TOKENS_CHARS, "", "" },
     { GSA_TOKENS_CHARS, "a \n\xe4\xbd\xa0\xf0\x9f\x98\x80", "a| |$|\xe4\xbd\xa0|\xf0\x9f\x98\x80" },
     { GSA_TOKENS_BYTES, "a\n\xe4\xbd", "a|$|\xe4|\xbd" },
@@ -43,8 +45,8 @@ START_TEST(what_a_token_is)
         took = gsa_unit_next(splits[_i].kind, at, left, 1, &unit);
         ck_assert_int_gt(took, 0);
         if (unit.bytes == 0) continue;
-        used += (size_t)snprintf(shown + used, sizeof shown - used, "%s%.*s", used ? "|" : "", (int)unit.bytes,
-                                 *unit.at == '\n' ? "$" : unit.at);
+        used += (size_t)snprintf(shown + used, sizeof shown - used, "%s%.*s", used ? "|" : "",
+                                 (int)unit.bytes, *unit.at == '\n' ? "$" : unit.at);
     }
     ck_assert_str_eq(shown, splits[_i].tokens);
 }
@@ -55,11 +57,13 @@ START_TEST(a_cut_changes_no_token)
 {
     gsa_slice whole, part;
     const char *at = splits[_i].text;
-    const int64_t bytes = (int64_t)strlen(at), took = gsa_unit_next(splits[_i].kind, at, bytes, 1, &whole);
+    const int64_t bytes = (int64_t)strlen(at),
+                  took = gsa_unit_next(splits[_i].kind, at, bytes, 1, &whole);
     for (int64_t given = 0; given <= bytes; given++) {
         const int64_t now = gsa_unit_next(splits[_i].kind, at, given, 0, &part);
         ck_assert_int_ge(now, 0);
-        if (part.bytes > 0) ck_assert(now == took && part.bytes == whole.bytes && part.at == whole.at);
+        if (part.bytes > 0)
+            ck_assert(now == took && part.bytes == whole.bytes && part.at == whole.at);
         else ck_assert_int_le(now, given);
     }
 }
@@ -78,7 +82,9 @@ static gsa_units learn(int kind, const char *text, int64_t bytes, int64_t min_co
         ck_assert_int_gt(took, 0);
         if (unit.bytes > 0) ck_assert_int_eq(gsa_unit_count(&counts, kind, unit, NULL), GSA_OK);
     }
-    ck_assert_int_eq(gsa_units_learn(gsa_system_default(), kind, &counts, min_count, most, &units, NULL), GSA_OK);
+    ck_assert_int_eq(
+        gsa_units_learn(gsa_system_default(), kind, &counts, min_count, most, &units, NULL),
+        GSA_OK);
     return units;
 }
 
@@ -88,7 +94,8 @@ START_TEST(texts_and_ids)
     char text[600], room[4];
     int64_t bytes = 0;
     for (int c = 1; c < 128; c++) text[bytes++] = (char)c, text[bytes++] = ' ';
-    bytes += snprintf(text + bytes, sizeof text - (size_t)bytes, "\xc3\xa9 \xe4\xbd\xa0 \\x41 <eos>x");
+    bytes +=
+        snprintf(text + bytes, sizeof text - (size_t)bytes, "\xc3\xa9 \xe4\xbd\xa0 \\x41 <eos>x");
     const int kind = kinds[_i];
     gsa_units units = learn(kind, text, bytes, 1, 0);
     for (int32_t id = GSA_WORD_FIRST; id < gsa_units_size(&units); id++)
@@ -97,7 +104,8 @@ START_TEST(texts_and_ids)
     ck_assert_int_gt(units.line_end, GSA_WORD_UNKNOWN);
     ck_assert_int_eq(units.first_class, kind == GSA_TOKENS_BYTES ? 2 : 1);
     if (kind == GSA_TOKENS_BYTES) ck_assert_int_eq(gsa_units_size(&units), 258);
-    if (kind == GSA_TOKENS_CHARS) ck_assert_int_eq(gsa_units_id(&units, (gsa_slice){ "\xc3\xa8", 2 }), GSA_WORD_UNKNOWN);
+    if (kind == GSA_TOKENS_CHARS)
+        ck_assert_int_eq(gsa_units_id(&units, (gsa_slice){ "\xc3\xa8", 2 }), GSA_WORD_UNKNOWN);
     gsa_units_release(&units);
 }
 END_TEST
@@ -117,14 +125,16 @@ START_TEST(rare_words_are_unknown)
 }
 END_TEST
 
-/* ---- streams: any part as the whole says ------------------------------------------------------------------------------------------ */
+/* ---- streams: any part as the whole says --------------------------------------------------- */
 
 enum { LARGE = 400000 };
 
-/* Words of 1 to 9 characters of 1 to 4 bytes, a few of 60000; blanks, long stretches of them, line ends. */
+/* Words of 1 to 9 characters of 1 to 4 bytes, a few of 60000; blanks, long stretches of them, line
+ * ends. */
 static char *random_text(uint64_t seed, int64_t *bytes)
 {
-    static const char *const letters[] = { "a", "b", "\xc3\xa9", "\xe4\xbd\xa0", "\xf0\x9f\x98\x80", "z" };
+    static const char *const letters[] = { "a", "b", "\xc3\xa9", "\xe4\xbd\xa0", "\xf0\x9f\x98\x80",
+                                           "z" };
     char *text = malloc(LARGE + 70000);
     int64_t used = 0;
     for (uint64_t i = 0; used < LARGE; i++) {
@@ -154,17 +164,19 @@ static int32_t *naive(const gsa_units *units, const char *text, int64_t bytes, i
     return id;
 }
 
-static void check_places(gsa_stream *stream, const gsa_units *units, const int32_t *expected, int64_t count, uint64_t seed)
+static void check_places(gsa_stream *stream, const gsa_units *units, const int32_t *expected,
+                         int64_t count, uint64_t seed)
 {
     ck_assert_int_eq(stream->tokens, count);
     int32_t *id = malloc(((size_t)count + 1) * sizeof *id);
     for (uint64_t i = 0; i < 300; i++) {
         const int64_t first = (int64_t)(gsa_random(seed, i, 1) % (uint64_t)count);
-        const int64_t most = i < 295 ? 300 : count, wanted = (int64_t)(gsa_random(seed, i, 2) % (uint64_t)most) + 1;
+        const int64_t most = i < 295 ? 300 : count,
+                      wanted = (int64_t)(gsa_random(seed, i, 2) % (uint64_t)most) + 1;
         const int64_t n = wanted < count - first ? wanted : count - first;
         ck_assert_int_eq(gsa_stream_read(stream, units, first, n, id, NULL), GSA_OK);
-        ck_assert_msg(memcmp(id, expected + first, (size_t)n * sizeof *id) == 0, "tokens %d..%d differ", (int)first,
-                      (int)(first + n));
+        ck_assert_msg(memcmp(id, expected + first, (size_t)n * sizeof *id) == 0,
+                      "tokens %d..%d differ", (int)first, (int)(first + n));
     }
     ck_assert_int_eq(gsa_stream_read(stream, units, count, 0, id, NULL), GSA_OK);
     free(id);
@@ -185,7 +197,8 @@ START_TEST(any_part_is_as_in_memory)
     gsa_put_file(path, text, bytes);
     gsa_units units = learn(kind, text, bytes, kind == GSA_TOKENS_WORDS ? 2 : 1, 0);
     int32_t *id = naive(&units, text, bytes, &count);
-    ck_assert_int_eq(gsa_stream_open(&faults.table, path, kind, 0, -1, NULL, &stream, NULL), GSA_OK);
+    ck_assert_int_eq(gsa_stream_open(&faults.table, path, kind, 0, -1, NULL, &stream, NULL),
+                     GSA_OK);
     check_places(&stream, &units, id, count, 3);
     ck_assert_int_eq(faults.files, 1);
     gsa_stream_release(&stream);
@@ -216,12 +229,15 @@ START_TEST(parts_make_the_whole)
         int64_t cut, done = 0;
         ck_assert_int_eq(gsa_stream_cut(NULL, path, kind, at, bytes, &cut, NULL), GSA_OK);
         ck_assert(cut >= at && cut <= bytes);
-        if (kind == GSA_TOKENS_WORDS && cut > 0 && cut < bytes) ck_assert_int_eq(text[cut - 1], '\n');
+        if (kind == GSA_TOKENS_WORDS && cut > 0 && cut < bytes)
+            ck_assert_int_eq(text[cut - 1], '\n');
         for (int side = 0; side < 2; side++) {
-            const gsa_status status = gsa_stream_open(NULL, path, kind, side ? cut : 0, side ? -1 : cut, NULL, &part, NULL);
+            const gsa_status status = gsa_stream_open(NULL, path, kind, side ? cut : 0,
+                                                      side ? -1 : cut, NULL, &part, NULL);
             ck_assert_int_eq(status, GSA_OK);
             ck_assert_int_le(done + part.tokens, count);
-            ck_assert_int_eq(gsa_stream_read(&part, &units, 0, part.tokens, id + done, NULL), GSA_OK);
+            ck_assert_int_eq(gsa_stream_read(&part, &units, 0, part.tokens, id + done, NULL),
+                             GSA_OK);
             done += part.tokens;
             gsa_stream_release(&part);
         }
@@ -238,7 +254,9 @@ END_TEST
 
 START_TEST(a_byte_order_mark_is_passed_over)
 {
-    static const int64_t tokens[] = { [GSA_TOKENS_WORDS] = 2, [GSA_TOKENS_CHARS] = 3, [GSA_TOKENS_BYTES] = 6 };
+    static const int64_t tokens[] = {
+        [GSA_TOKENS_WORDS] = 2, [GSA_TOKENS_CHARS] = 3, [GSA_TOKENS_BYTES] = 6
+    };
     gsa_scratch scratch;
     gsa_stream stream;
     gsa_scratch_open(&scratch);
@@ -254,7 +272,8 @@ START_TEST(a_byte_order_mark_is_passed_over)
 }
 END_TEST
 
-/* abab...: c(a) = c(b) = 4; behind a always b, behind b always a, and a first token behind nothing. */
+/* abab...: c(a) = c(b) = 4; behind a always b, behind b always a, and a first token behind
+ * nothing. */
 START_TEST(counts_of_pairs)
 {
     gsa_scratch scratch;
@@ -267,7 +286,8 @@ START_TEST(counts_of_pairs)
     gsa_stream_open(NULL, path, GSA_TOKENS_CHARS, 0, -1, NULL, &train, NULL);
     gsa_stream_open(NULL, path, GSA_TOKENS_CHARS, 0, 2, NULL, &held, NULL);
     ck_assert_int_eq(gsa_ngram_losses(&train, &held, &units, &one, &two, NULL), GSA_OK);
-    const double p = 5.0 / 11, start = (1 + p) / 2, ab = (4 + p) / 5; /* 3 classes with the unknown one */
+    const double p = 5.0 / 11, start = (1 + p) / 2,
+                 ab = (4 + p) / 5; /* 3 classes with the unknown one */
     ck_assert_double_eq_tol(one, -log(p), 1e-14);
     ck_assert_double_eq_tol(two, -(log(start) + log(ab)) / 2, 1e-14);
     gsa_stream_release(&train);
@@ -277,7 +297,7 @@ START_TEST(counts_of_pairs)
 }
 END_TEST
 
-/* ---- malformed ------------------------------------------------------------------------------------------------------------------- */
+/* ---- malformed ----------------------------------------------------------------------------- */
 
 static const struct {
     int kind;
@@ -289,8 +309,10 @@ static const struct {
     { GSA_TOKENS_CHARS, "a\nb \xff c", 7, "t.txt:2: invalid UTF-8 at byte 5 of the file" },
     { GSA_TOKENS_WORDS, "\xc3", 1, "t.txt:1: invalid UTF-8 at byte 1 of the file" },
     { GSA_TOKENS_CHARS, "\xe4\xbd", 2, "t.txt:1: invalid UTF-8 at byte 1 of the file" },
-    { GSA_TOKENS_CHARS, "\xed\xa0\x80", 3, "t.txt:1: invalid UTF-8 at byte 1 of the file" }, /* a surrogate */
-    { GSA_TOKENS_CHARS, "\xc0\x80", 2, "t.txt:1: invalid UTF-8 at byte 1 of the file" },     /* overlong */
+    { GSA_TOKENS_CHARS, "\xed\xa0\x80", 3,
+      "t.txt:1: invalid UTF-8 at byte 1 of the file" }, /* a surrogate */
+    { GSA_TOKENS_CHARS, "\xc0\x80", 2,
+      "t.txt:1: invalid UTF-8 at byte 1 of the file" }, /* overlong */
     { GSA_TOKENS_WORDS, "\n\na\0b", 5, "t.txt:3: a NUL at byte 4 of the file" },
 };
 
@@ -302,8 +324,10 @@ START_TEST(bad_texts)
     gsa_scratch_open(&scratch);
     const char *path = gsa_scratch_path(&scratch, "t.txt");
     gsa_put_file(path, bad[_i].bytes, bad[_i].count);
-    ck_assert_int_eq(gsa_stream_open(NULL, path, bad[_i].kind, 0, -1, NULL, &stream, &error), GSA_ERR_FORMAT);
-    ck_assert_msg(strstr(error.text, bad[_i].expected), "'%s' lacks '%s'", error.text, bad[_i].expected);
+    ck_assert_int_eq(gsa_stream_open(NULL, path, bad[_i].kind, 0, -1, NULL, &stream, &error),
+                     GSA_ERR_FORMAT);
+    ck_assert_msg(strstr(error.text, bad[_i].expected), "'%s' lacks '%s'", error.text,
+                  bad[_i].expected);
     gsa_scratch_close(&scratch);
 }
 END_TEST
@@ -315,15 +339,19 @@ START_TEST(bad_files)
     gsa_error error;
     int32_t id[8];
     gsa_scratch_open(&scratch);
-    ck_assert_int_eq(gsa_stream_open(NULL, gsa_scratch_path(&scratch, "none"), 0, 0, -1, NULL, &stream, &error), GSA_ERR_IO);
+    ck_assert_int_eq(
+        gsa_stream_open(NULL, gsa_scratch_path(&scratch, "none"), 0, 0, -1, NULL, &stream, &error),
+        GSA_ERR_IO);
     ck_assert_ptr_nonnull(strstr(error.text, "none cannot be opened: "));
-    ck_assert_int_eq(gsa_stream_open(NULL, scratch.folder, 0, 0, -1, NULL, &stream, &error), GSA_ERR_IO);
+    ck_assert_int_eq(gsa_stream_open(NULL, scratch.folder, 0, 0, -1, NULL, &stream, &error),
+                     GSA_ERR_IO);
     ck_assert_ptr_nonnull(strstr(error.text, "is no regular file"));
     const char *path = gsa_scratch_path(&scratch, "t.txt");
     char *word = malloc(200000);
     memset(word, 'x', 200000), word[0] = '\n';
     gsa_put_file(path, word, 200000);
-    ck_assert_int_eq(gsa_stream_open(NULL, path, GSA_TOKENS_WORDS, 0, -1, NULL, &stream, &error), GSA_ERR_FORMAT);
+    ck_assert_int_eq(gsa_stream_open(NULL, path, GSA_TOKENS_WORDS, 0, -1, NULL, &stream, &error),
+                     GSA_ERR_FORMAT);
     ck_assert_ptr_nonnull(strstr(error.text, "t.txt:2: a word of more than 65536 bytes"));
     free(word);
     gsa_put_file(path, "abcdef", 6);
@@ -334,7 +362,8 @@ START_TEST(bad_files)
         ck_assert_int_eq(gsa_stream_open(NULL, path, kind, 0, -1, NULL, &stream, NULL), GSA_OK);
         gsa_put_file(path, "abc", 3); /* the same file, cut off */
         ck_assert_int_eq(gsa_stream_read(&stream, &units, 1, 5, id, &error), GSA_ERR_IO);
-        ck_assert_msg(strstr(error.text, "t.txt has become shorter while it was in use"), "%s", error.text);
+        ck_assert_msg(strstr(error.text, "t.txt has become shorter while it was in use"), "%s",
+                      error.text);
         gsa_stream_release(&stream);
         gsa_units_release(&units);
     }
@@ -350,7 +379,9 @@ static gsa_status open_and_read(gsa_faults *faults, void *path)
     gsa_units units = { 0 };
     int32_t id[8];
     gsa_status status = gsa_vocabulary_create(&faults->table, &counts.words, &error);
-    if (status == GSA_OK) status = gsa_stream_open(&faults->table, path, GSA_TOKENS_WORDS, 0, -1, &counts, &stream, &error);
+    if (status == GSA_OK)
+        status = gsa_stream_open(&faults->table, path, GSA_TOKENS_WORDS, 0, -1, &counts, &stream,
+                                 &error);
     if (status == GSA_OK) {
         status = gsa_units_learn(&faults->table, GSA_TOKENS_WORDS, &counts, 1, 0, &units, &error);
         if (status == GSA_OK) status = gsa_stream_read(&stream, &units, 1, 3, id, &error);
@@ -378,13 +409,16 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test units[] = { GSA_LOOP(what_a_token_is, GSA_COUNT(splits)),
-                                      GSA_LOOP(a_cut_changes_no_token, GSA_COUNT(splits)), GSA_LOOP(texts_and_ids, 3),
+                                      GSA_LOOP(a_cut_changes_no_token, GSA_COUNT(splits)),
+                                      GSA_LOOP(texts_and_ids, 3),
                                       GSA_TEST(rare_words_are_unknown) };
-    static const gsa_test streams[] = { GSA_LOOP(any_part_is_as_in_memory, 6), GSA_LOOP(parts_make_the_whole, 3),
-                                        GSA_LOOP(a_byte_order_mark_is_passed_over, 3), GSA_TEST(counts_of_pairs) };
+    static const gsa_test streams[] = { GSA_LOOP(any_part_is_as_in_memory, 6),
+                                        GSA_LOOP(parts_make_the_whole, 3),
+                                        GSA_LOOP(a_byte_order_mark_is_passed_over, 3),
+                                        GSA_TEST(counts_of_pairs) };
     static const gsa_test bads[] = { GSA_LOOP(bad_texts, GSA_COUNT(bad)), GSA_TEST(bad_files),
                                      GSA_TEST(every_failure_is_told) };
-    static const gsa_case cases[] = { GSA_CASE("units", units, 30), GSA_CASE("streams", streams, 60),
-                                      GSA_CASE("bad", bads, 60) };
+    static const gsa_case cases[] = { GSA_CASE("units", units, 30),
+                                      GSA_CASE("streams", streams, 60), GSA_CASE("bad", bads, 60) };
     return gsa_run_suite("stream", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -1,4 +1,5 @@
-/* Several runs of one command: what is planned, what is made, skipped and gone on with, what the results are on the whole. */
+/* Several runs of one command: what is planned, what is made, skipped and gone on with, what the
+ * results are on the whole. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +9,7 @@
 #include "train/score/outcomes.h"
 #include "train/runs/sweep.h"
 
-/* ---- plans ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- plans --------------------------------------------------------------------------------- */
 
 typedef struct plan_case {
     const char *each[3], *set[3];
@@ -34,10 +35,15 @@ static const plan_case plans[] = {
     { { "task.k=1,2", "d= 3 , 4 " },
       { "task.d={d}" },
       { 1, 2 },
-      "k-1/d-3/seed-1 k-1/d-3/seed-2 k-1/d-4/seed-1 k-1/d-4/seed-2 k-2/d-3/seed-1 k-2/d-3/seed-2 k-2/d-4/seed-1 "
+      "k-1/d-3/seed-1 k-1/d-3/seed-2 k-1/d-4/seed-1 k-1/d-4/seed-2 k-2/d-3/seed-1 k-2/d-3/seed-2 "
+      "k-2/d-4/seed-1 "
       "k-2/d-4/seed-2",
       "task.d=4 task.k=2 train.seed=2" },
-    { { "train.start=runs/a, \"\"" }, { NULL }, { 1 }, "start-runs_a/seed-1 start-/seed-1", "train.start= train.seed=1" },
+    { { "train.start=runs/a, \"\"" },
+      { NULL },
+      { 1 },
+      "start-runs_a/seed-1 start-/seed-1",
+      "train.start= train.seed=1" },
     /* names stand in values of the recipe, in several places, and beside braces that are none */
     { { "domain=a b/ä" },
       { "data.dev={domain}/{other}.{domain}" },
@@ -53,12 +59,15 @@ static int length_of(const char *const *texts)
     return n;
 }
 
-static gsa_status make_plan(const rig *r, const plan_case *c, gsa_sweep_plan *plan, gsa_error *error)
+static gsa_status make_plan(const rig *r, const plan_case *c, gsa_sweep_plan *plan,
+                            gsa_error *error)
 {
-    gsa_sweep_options o = { .train = { .recipe = r->path, .overrides = c->set, .n_overrides = length_of(c->set) },
-                            .each = c->each,
-                            .n_each = length_of(c->each),
-                            .seeds = c->seeds };
+    gsa_sweep_options o = {
+        .train = { .recipe = r->path, .overrides = c->set, .n_overrides = length_of(c->set) },
+        .each = c->each,
+        .n_each = length_of(c->each),
+        .seeds = c->seeds
+    };
     while (o.n_seeds < 4 && c->seeds[o.n_seeds] > 0) o.n_seeds++;
     return gsa_sweep_plan_create(NULL, &o, plan, error);
 }
@@ -70,16 +79,20 @@ START_TEST(planned)
     gsa_sweep_plan plan;
     rig r;
     snprintf(text, sizeof text, "%s",
-             strstr(c->names, "domain") ? "[model]\nencoder = star\n[data]\ntrain = mtl/{domain}.tsv\n" : rig_summation);
+             strstr(c->names, "domain")
+                 ? "[model]\nencoder = star\n[data]\ntrain = mtl/{domain}.tsv\n"
+                 : rig_summation);
     rig_open(&r, text, GSA_F32, 1);
     ck_assert_msg(make_plan(&r, c, &plan, &r.error) == GSA_OK, "%s", r.error.text);
     for (int i = 0; i < plan.runs; i++) {
         const size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s%s", used ? " " : "", plan.run[i].name);
         for (int k = 0; k < i; k++) {
-            const int same = strcmp(strrchr(plan.run[i].name, '-'), strrchr(plan.run[k].name, '-')) == 0; /* seeds alike */
+            const int same = strcmp(strrchr(plan.run[i].name, '-'),
+                                    strrchr(plan.run[k].name, '-')) == 0; /* seeds alike */
             const int alone = strcmp(plan.run[i].setting, plan.run[k].setting) == 0;
-            ck_assert_msg(!(same && alone), "%s and %s have one setting", plan.run[i].name, plan.run[k].name);
+            ck_assert_msg(!(same && alone), "%s and %s have one setting", plan.run[i].name,
+                          plan.run[k].name);
         }
     }
     ck_assert_str_eq(names, c->names);
@@ -97,7 +110,9 @@ END_TEST
 /* A setting knows no seed; a family knows no names, but keys. */
 START_TEST(settings_and_families)
 {
-    static const plan_case c = { { "train.lr=0.1,0.2", "k=1,2" }, { "task.k={k}" }, { 1, 2 }, NULL, NULL };
+    static const plan_case c = {
+        { "train.lr=0.1,0.2", "k=1,2" }, { "task.k={k}" }, { 1, 2 }, NULL, NULL
+    };
     gsa_sweep_plan plan;
     rig r;
     rig_open(&r, rig_summation, GSA_F32, 1);
@@ -148,25 +163,30 @@ START_TEST(no_plan)
 END_TEST
 
 /* What is wrong with the last of the values is told before the first run, whatever key holds it. */
-#define TAGS  "[task]\nname=tagging\n[model]\nencoder=full\n[data]\ntrain=t\n"
-#define TRANS "[task]\nname=translation\n[model]\nencoder=full\ndecoder=full:causal=1+cross\n[data]\ntrain=t\n"
-#define LANG  "[task]\nname=language_modelling\n[model]\nencoder=full:causal=1\n[data]\ntrain=t\n"
+#define TAGS "[task]\nname=tagging\n[model]\nencoder=full\n[data]\ntrain=t\n"
+#define TRANS                                                                                      \
+    "[task]\nname=translation\n[model]\nencoder=full\ndecoder=full:causal=1+cross\n[data]\ntrain=" \
+    "t\n"
+#define LANG "[task]\nname=language_modelling\n[model]\nencoder=full:causal=1\n[data]\ntrain=t\n"
 static const struct {
     const char *recipe, *each, *says;
 } late[] = {
-    { TAGS, "model.characters=none,ring,rung", "--set model.characters: [model] characters: no topology is named 'rung'" },
+    { TAGS, "model.characters=none,ring,rung",
+      "--set model.characters: [model] characters: no topology is named 'rung'" },
     { TAGS, "model.characters=ring;window:width=0", "--set model.characters: [model] characters" },
-    { "[task]\nname=tagging\n[model]\nencoder=full\ncharacters=ring\n[data]\ntrain=t\n", "model.character_heads=4,5",
-      "[model] character_heads = 5 does not divide" },
+    { "[task]\nname=tagging\n[model]\nencoder=full\ncharacters=ring\n[data]\ntrain=t\n",
+      "model.character_heads=4,5", "[model] character_heads = 5 does not divide" },
     { TAGS, "data.scheme=auto,none,IOB2", "" },
     { TAGS "scheme=IOB2\n", "task.scheme=as_read,BIOES,none",
       "--set task.scheme: [task] scheme = none, but the tags of the data are read as IOB2" },
     { "[task]\nname=tagging\n[data]\ntrain=t\n[encoder.1]\ntopology=cross\n", "train.lr=1,2",
       "recipe.ini: [encoder.N]: it reads another stack's sequence, and this task has none" },
     { TAGS, "model.encoder=full;full,full+cross;",
-      "--set model.encoder: [model] encoder: full,full+cross reads another stack's sequence, and this task has none" },
+      "--set model.encoder: [model] encoder: full,full+cross reads another stack's sequence, and "
+      "this task has none" },
     { TRANS, "model.decoder=full:causal=1+cross;full+cross",
-      "--set model.decoder: [model] decoder: layer 1 of full+cross, full, lets a token see those after it" },
+      "--set model.decoder: [model] decoder: layer 1 of full+cross, full, lets a token see those "
+      "after it" },
     { TRANS, "model.decoder=full:causal=1+cross;fuul:causal=1",
       "--set model.decoder: [model] decoder: no topology is named 'fuul'" },
     { TRANS, "model.encoder=full;full,full+cross;",
@@ -176,19 +196,25 @@ static const struct {
     { LANG, "model.encoder=full:causal=1;full,full:causal=1",
       "[model] encoder: layer 1 of full,full:causal=1, full, lets a token see" },
     { LANG, "data.window=64,32,8", "" },
-    { LANG "stride=32\n", "data.window=64,32,8", "recipe.ini:7: [data] stride = 32 is more than window = 8" },
-    { LANG "context=16\n", "data.window=64,16", "recipe.ini:7: [data] context = 16, expected less than window = 16" },
-    { LANG, "data.split=0.9,0.1;0.9,0.2", "--set data.split: [data] split = 0.9,0.2: the shares add up to more than 1" },
-    { "[task]\nname=span_extraction\n[model]\nencoder=full\n[data]\ntrain=t\nstride=9\n", "data.window=0,16,8",
-      "recipe.ini:7: [data] stride = 9 is more than window = 8" },
-    { "[task]\nname=sentence_pairs\n[model]\nencoder=full\n[data]\ntrain=t\n", "model.encoder=star*2;full+cross",
-      "--set model.encoder: [model] encoder: full+cross reads the other sentence from its first layer on" },
+    { LANG "stride=32\n", "data.window=64,32,8",
+      "recipe.ini:7: [data] stride = 32 is more than window = 8" },
+    { LANG "context=16\n", "data.window=64,16",
+      "recipe.ini:7: [data] context = 16, expected less than window = 16" },
+    { LANG, "data.split=0.9,0.1;0.9,0.2",
+      "--set data.split: [data] split = 0.9,0.2: the shares add up to more than 1" },
+    { "[task]\nname=span_extraction\n[model]\nencoder=full\n[data]\ntrain=t\nstride=9\n",
+      "data.window=0,16,8", "recipe.ini:7: [data] stride = 9 is more than window = 8" },
+    { "[task]\nname=sentence_pairs\n[model]\nencoder=full\n[data]\ntrain=t\n",
+      "model.encoder=star*2;full+cross",
+      "--set model.encoder: [model] encoder: full+cross reads the other sentence from its first "
+      "layer on" },
     { "[model]\nencoder=full\n[data]\ntrain=t\nhold=2\n", "data.subtrees=0,1",
       "recipe.ini:5: [data] hold = 2 and subtrees = 1 exclude each other" },
     { "[model]\nencoder=full\n[data]\n", "train.lr=1,2",
       "recipe.ini (default of data.train): [data] train is not set: --set data.train=FILE" },
     { "[task]\nname=language_modelling\n[model]\nencoder=full:causal=1\ntied=1\n[data]\ntrain=t\n",
-      "model.embedding=0,300,64", "recipe.ini:5: [model] tied = 1: the head reads 300 columns, the embedding has 64" },
+      "model.embedding=0,300,64",
+      "recipe.ini:5: [model] tied = 1: the head reads 300 columns, the embedding has 64" },
 };
 
 START_TEST(told_before_the_first_run)
@@ -199,13 +225,14 @@ START_TEST(told_before_the_first_run)
     rig_open(&r, late[_i].recipe, GSA_F32, 1);
     const gsa_status status = make_plan(&r, &c, &plan, &r.error);
     ck_assert_msg((status == GSA_OK) == !*late[_i].says, "%s", r.error.text);
-    ck_assert_msg(status == GSA_OK || strstr(r.error.text, late[_i].says), "'%s' lacks '%s'", r.error.text, late[_i].says);
+    ck_assert_msg(status == GSA_OK || strstr(r.error.text, late[_i].says), "'%s' lacks '%s'",
+                  r.error.text, late[_i].says);
     gsa_sweep_plan_release(&plan);
     rig_close(&r);
 }
 END_TEST
 
-/* ---- runs ------------------------------------------------------------------------------------------------------------------------ */
+/* ---- runs ---------------------------------------------------------------------------------- */
 
 typedef struct watch {
     int state[16], begun, ended, stop_in; /* stop_in: a stop is asked for in this run, from 1 */
@@ -233,7 +260,8 @@ static void on_progress(void *context, const gsa_progress *p)
     if (p->kind == 0 && p->step == 4 && w->begun == w->stop_in) w->stop = 1;
 }
 
-static gsa_status sweep(rig *r, watch *w, const char *out, const char *lr, const char *results, gsa_results **all)
+static gsa_status sweep(rig *r, watch *w, const char *out, const char *lr, const char *results,
+                        gsa_results **all)
 {
     static const char *const each[] = { "k=1,2" };
     static const int64_t seeds[] = { 4, 9 };
@@ -288,7 +316,8 @@ START_TEST(made_once)
     gsa_results *all;
     char *first, *second;
     rig_open(&r, rig_summation, GSA_F32, 1);
-    ck_assert_msg(sweep(&r, &w, "s", "train.lr=0.01", "all.jsonl", &all) == GSA_OK, "%s", r.error.text);
+    ck_assert_msg(sweep(&r, &w, "s", "train.lr=0.01", "all.jsonl", &all) == GSA_OK, "%s",
+                  r.error.text);
     ck_assert(w.begun == 4 && w.ended == 4);
     for (int i = 0; i < 4; i++) ck_assert_int_eq(w.state[i], GSA_SWEEP_NEW);
     ck_assert_int_eq(gsa_results_summary(all, &first, NULL), GSA_OK);
@@ -297,7 +326,8 @@ START_TEST(made_once)
     ck_assert_str_eq(json_string_value(json_object_get(line, "run")), names[3]);
     ck_assert_str_eq(json_string_value(json_object_get(line, "recipe")), "recipe");
     ck_assert_str_eq(json_string_value(json_object_get(json_object_get(line, "each"), "k")), "2");
-    ck_assert_ptr_nonnull(strstr(json_string_value(json_object_get(line, "signature")), "|seed:9|version:"));
+    ck_assert_ptr_nonnull(
+        strstr(json_string_value(json_object_get(line, "signature")), "|seed:9|version:"));
     ck_assert_ptr_null(strstr(w.last, r.scratch.folder)); /* nothing of this machine */
     json_decref(line);
     for (int i = 0; i < 4; i++)
@@ -314,20 +344,28 @@ START_TEST(made_once)
     gsa_release(gsa_system_default(), first);
     gsa_release(gsa_system_default(), second);
     ck_assert_int_eq(sweep(&r, &w, "s", "train.lr=0.02", NULL, &all), GSA_ERR_ARGUMENT);
-    ck_assert_msg(strstr(r.error.text, "/s/k-1/seed-4' holds another run, train.lr is 0.01 and 0.02: choose"), "%s",
-                  r.error.text);
+    ck_assert_msg(
+        strstr(r.error.text, "/s/k-1/seed-4' holds another run, train.lr is 0.01 and 0.02: choose"),
+        "%s", r.error.text);
     ck_assert_int_eq(sweep(&r, &w, "t", "train.lr=2e30", NULL, &all), GSA_ERR_FORMAT);
     rig_set(&r, "train.lr=0.01");
     rig_train_ok(&r, "u/k-1/seed-4");
     ck_assert_int_eq(sweep(&r, &w, "u", "train.lr=0.01", NULL, &all), GSA_ERR_ARGUMENT);
-    ck_assert_msg(strstr(r.error.text, "/u/k-1/seed-4' holds a run that was begun alone") != NULL, "%s", r.error.text);
-    ck_assert_int_eq(gsa_make_folders(gsa_system_default(), gsa_scratch_path(&r.scratch, "t/k-1/seed-4"), NULL), GSA_OK);
+    ck_assert_msg(strstr(r.error.text, "/u/k-1/seed-4' holds a run that was begun alone") != NULL,
+                  "%s", r.error.text);
+    ck_assert_int_eq(
+        gsa_make_folders(gsa_system_default(), gsa_scratch_path(&r.scratch, "t/k-1/seed-4"), NULL),
+        GSA_OK);
     rig_train_ok(&r, "one");
     ck_assert_int_eq(sweep(&r, &w, "one", "train.lr=0.01", NULL, &all), GSA_ERR_ARGUMENT);
-    ck_assert_msg(strstr(r.error.text, "/one' holds a run ('config.ini'): choose another --out for several") != NULL, "%s",
-                  r.error.text);
-    gsa_put_file(gsa_scratch_path(&r.scratch, "t/k-1/seed-4/asked.ini"), "", 0); /* nothing was kept of it: begun anew */
-    ck_assert_int_eq(sweep(&r, &w, "t", "train.lr=0.02", "all.jsonl", &all), GSA_OK); /* another setting: other lines */
+    ck_assert_msg(strstr(r.error.text,
+                         "/one' holds a run ('config.ini'): choose another --out for several") !=
+                      NULL,
+                  "%s", r.error.text);
+    gsa_put_file(gsa_scratch_path(&r.scratch, "t/k-1/seed-4/asked.ini"), "",
+                 0); /* nothing was kept of it: begun anew */
+    ck_assert_int_eq(sweep(&r, &w, "t", "train.lr=0.02", "all.jsonl", &all),
+                     GSA_OK); /* another setting: other lines */
     ck_assert_int_eq(lines_in(&r, "all.jsonl"), 8);
     gsa_results_release(all);
     rig_close(&r);
@@ -341,11 +379,13 @@ START_TEST(stopped_and_gone_on_with)
     gsa_results *all;
     rig_open(&r, rig_summation, GSA_F32, 1);
     ck_assert_int_eq(sweep(&r, &w, "s", "train.lr=0.01", NULL, &all), GSA_ERR_INTERRUPTED);
-    ck_assert_msg(strstr(r.error.text, "in run 3 of 4 (k-2/seed-4); the same command goes on"), "%s", r.error.text);
+    ck_assert_msg(strstr(r.error.text, "in run 3 of 4 (k-2/seed-4); the same command goes on"),
+                  "%s", r.error.text);
     ck_assert(w.begun == 3 && w.ended == 2 && !all && lines_in(&r, "s/results.jsonl") == 2);
     w.stop_in = 0;
     ck_assert_msg(sweep(&r, &w, "s", "train.lr=0.01", NULL, &all) == GSA_OK, "%s", r.error.text);
-    static const int states[] = { GSA_SWEEP_DONE, GSA_SWEEP_DONE, GSA_SWEEP_GOES_ON, GSA_SWEEP_NEW };
+    static const int states[] = { GSA_SWEEP_DONE, GSA_SWEEP_DONE, GSA_SWEEP_GOES_ON,
+                                  GSA_SWEEP_NEW };
     for (int i = 0; i < 4; i++) ck_assert_int_eq(w.state[i], states[i]);
     gsa_results_release(all);
     ck_assert_int_eq(sweep(&r, &w, "t", "train.lr=0.01", NULL, &all), GSA_OK);
@@ -361,7 +401,8 @@ START_TEST(stopped_and_gone_on_with)
         free(one);
         free(two);
     }
-    ck_assert_int_eq(sweep(&r, &w, "", "train.lr=0.01", NULL, &all), GSA_OK); /* nothing is written, nothing found again */
+    ck_assert_int_eq(sweep(&r, &w, "", "train.lr=0.01", NULL, &all),
+                     GSA_OK); /* nothing is written, nothing found again */
     ck_assert_int_eq(w.state[0], GSA_SWEEP_NEW);
     gsa_results_release(all);
     rig_close(&r);
@@ -376,21 +417,27 @@ START_TEST(results_that_cannot_be_kept)
     watch w = { 0 };
     gsa_results *all;
     rig_open(&r, rig_summation, GSA_F32, 1);
-    ck_assert_int_eq(gsa_make_folders(gsa_system_default(), gsa_scratch_path(&r.scratch, "folder"), NULL), GSA_OK);
+    ck_assert_int_eq(
+        gsa_make_folders(gsa_system_default(), gsa_scratch_path(&r.scratch, "folder"), NULL),
+        GSA_OK);
     gsa_put_file(gsa_scratch_path(&r.scratch, "damaged"), "[1]\n", 4);
     for (int i = 0; i < GSA_COUNT(files); i++) {
         ck_assert_int_ne(sweep(&r, &w, "", "train.lr=0.01", files[i], &all), GSA_OK);
-        ck_assert_msg(strstr(r.error.text, files[i]) && w.begun == 0, "%d runs, then %s", w.begun, r.error.text);
+        ck_assert_msg(strstr(r.error.text, files[i]) && w.begun == 0, "%d runs, then %s", w.begun,
+                      r.error.text);
     }
-    ck_assert_int_eq(gsa_make_folders(gsa_system_default(), gsa_scratch_path(&r.scratch, "s"), NULL), GSA_OK);
+    ck_assert_int_eq(
+        gsa_make_folders(gsa_system_default(), gsa_scratch_path(&r.scratch, "s"), NULL), GSA_OK);
     gsa_put_file(gsa_scratch_path(&r.scratch, "s/results.jsonl"), "[1]\n", 4);
     ck_assert_int_eq(sweep(&r, &w, "s", "train.lr=0.01", NULL, &all), GSA_ERR_FORMAT);
-    ck_assert_msg(strstr(r.error.text, "results.jsonl:1: no JSON object") && w.begun == 0, "%s", r.error.text);
+    ck_assert_msg(strstr(r.error.text, "results.jsonl:1: no JSON object") && w.begun == 0, "%s",
+                  r.error.text);
     rig_close(&r);
 }
 END_TEST
 
-/* A file that a later run lacks is told before the first one is trained; a finished run needs none. */
+/* A file that a later run lacks is told before the first one is trained; a finished run needs
+ * none. */
 START_TEST(files_that_are_missing)
 {
     static const char *const each[] = { "part=train,trian" }, *const one[] = { "part=train" };
@@ -402,16 +449,20 @@ START_TEST(files_that_are_missing)
     snprintf(train, sizeof train, "data.train=%s/{part}.tsv", r.scratch.folder);
     snprintf(folder, sizeof folder, "%s/s", r.scratch.folder);
     const char *const set[] = { train, "train.epochs=1" };
-    gsa_sweep_options o = {
-        .train = { .recipe = r.path, .overrides = set, .n_overrides = 2, .out = folder, .backend = r.backend },
-        .each = each,
-        .n_each = 1,
-        .begin = on_begin,
-        .end = on_end,
-        .context = &w
-    };
+    gsa_sweep_options o = { .train = { .recipe = r.path,
+                                       .overrides = set,
+                                       .n_overrides = 2,
+                                       .out = folder,
+                                       .backend = r.backend },
+                            .each = each,
+                            .n_each = 1,
+                            .begin = on_begin,
+                            .end = on_end,
+                            .context = &w };
     ck_assert_int_eq(gsa_sweep(NULL, &o, &all, &r.error), GSA_ERR_IO);
-    ck_assert_msg(strstr(r.error.text, "run 'part-trian/seed-") && strstr(r.error.text, "/trian.tsv'"), "%s", r.error.text);
+    ck_assert_msg(strstr(r.error.text, "run 'part-trian/seed-") &&
+                      strstr(r.error.text, "/trian.tsv'"),
+                  "%s", r.error.text);
     ck_assert_int_eq(w.begun, 0);
     o.each = one;
     for (int round = 0; round < 2; round++) {
@@ -423,7 +474,8 @@ START_TEST(files_that_are_missing)
 }
 END_TEST
 
-/* The outcomes are the data's own order and sum up to what the result says, whatever the batches are. */
+/* The outcomes are the data's own order and sum up to what the result says, whatever the batches
+ * are. */
 START_TEST(outcomes_sum_up)
 {
     static const char *const texts[] = { rig_summation, rig_text, rig_pairs };
@@ -437,11 +489,13 @@ START_TEST(outcomes_sum_up)
         char run[8] = { (char)('a' + batch), 0 };
         if (batch) rig_set(&r, "train.batch_tokens=14"); /* evaluation batches of other examples */
         rig_train_ok(&r, run);
-        ck_assert_int_eq(gsa_outcomes_read(gsa_system_default(), gsa_scratch_path(&r.scratch, "%s/outcomes.jsonl", run),
+        ck_assert_int_eq(gsa_outcomes_read(gsa_system_default(),
+                                           gsa_scratch_path(&r.scratch, "%s/outcomes.jsonl", run),
                                            GSA_SPLIT_DEV, &o[batch], &r.error),
                          GSA_OK);
         for (int64_t u = 0; u < o[batch].units; u++) gsa_score_add(&sum, &o[batch].unit[u]);
-        ck_assert_double_eq_tol(gsa_score_metric(o[batch].task, &sum), rig_number(&r, dev[_i]), 1e-6);
+        ck_assert_double_eq_tol(gsa_score_metric(o[batch].task, &sum), rig_number(&r, dev[_i]),
+                                1e-6);
         ck_assert_int_eq(o[batch].units, _i ? 4 : 5);
     }
     ck_assert_str_eq(o[0].gold, o[1].gold);
@@ -454,25 +508,32 @@ static void gold_of(rig *r, const char *run, gsa_outcomes *o)
 {
     rig_train_ok(r, run);
     const char *path = gsa_scratch_path(&r->scratch, "%s/outcomes.jsonl", run);
-    ck_assert_int_eq(gsa_outcomes_read(gsa_system_default(), path, GSA_SPLIT_DEV, o, &r->error), GSA_OK);
+    ck_assert_int_eq(gsa_outcomes_read(gsa_system_default(), path, GSA_SPLIT_DEV, o, &r->error),
+                     GSA_OK);
 }
 
-/* What is to be found is what the file says: other training data may number the labels otherwise. */
+/* What is to be found is what the file says: other training data may number the labels
+ * otherwise. */
 START_TEST(gold_is_the_file)
 {
     static const char *const texts[] = { rig_text, rig_pairs };
-    static const char *const more[] = { "aside\tx\ngood\ty\nbad\tz\n", "aside\tx\tx\nyes\ty\ty\nno\tz\tz\n" };
-    static const char *const turned[] = { "bad\ta good film\ngood\tan awful story\nbad\tfunny\ngood\tno\n",
-                                          "no\ta\tb\nyes\ta\tc\nyes\ta\ta\nno\ta\td\n" };
+    static const char *const more[] = { "aside\tx\ngood\ty\nbad\tz\n",
+                                        "aside\tx\tx\nyes\ty\ty\nno\tz\tz\n" };
+    static const char *const turned[] = {
+        "bad\ta good film\ngood\tan awful story\nbad\tfunny\ngood\tno\n",
+        "no\ta\tb\nyes\ta\tc\nyes\ta\ta\nno\ta\td\n"
+    };
     gsa_outcomes first, second, third;
     rig r;
     rig_open(&r, texts[_i], GSA_F32, 1);
     rig_set(&r, "train.epochs=1");
     gold_of(&r, "a", &first);
-    gsa_put_file(gsa_scratch_path(&r.scratch, "%s", r.data[0]), more[_i], (int64_t)strlen(more[_i]));
+    gsa_put_file(gsa_scratch_path(&r.scratch, "%s", r.data[0]), more[_i],
+                 (int64_t)strlen(more[_i]));
     gold_of(&r, "b", &second);
     ck_assert_str_eq(first.gold, second.gold);
-    gsa_put_file(gsa_scratch_path(&r.scratch, "%s", r.data[1]), turned[_i], (int64_t)strlen(turned[_i]));
+    gsa_put_file(gsa_scratch_path(&r.scratch, "%s", r.data[1]), turned[_i],
+                 (int64_t)strlen(turned[_i]));
     gold_of(&r, "c", &third);
     ck_assert_str_ne(first.gold, third.gold);
     gsa_outcomes_release(&first);
@@ -482,7 +543,7 @@ START_TEST(gold_is_the_file)
 }
 END_TEST
 
-/* ---- results --------------------------------------------------------------------------------------------------------------------- */
+/* ---- results ------------------------------------------------------------------------------- */
 
 START_TEST(statistics)
 {
@@ -503,17 +564,20 @@ START_TEST(statistics)
 }
 END_TEST
 
-static void put_run(gsa_results *r, const char *encoder, const char *domain, int seed, double accuracy)
+static void put_run(gsa_results *r, const char *encoder, const char *domain, int seed,
+                    double accuracy)
 {
     char line[512];
     gsa_error error;
-    snprintf(
-        line, sizeof line,
-        "{\"run\": \"%s/%s/%d\", \"recipe\": \"mtl\", \"setting\": \"%s%s\", \"family\": \"%s\", \"each\": "
-        "{\"model.encoder\": "
-        "\"%s\", \"domain\": \"%s\"}, \"task\": \"t\", \"encoder\": \"%s*1\", \"dev_accuracy\": %.4f, \"dev_examples\": 9, "
-        "\"seconds\": 2.5, \"parameters\": 77, \"seed\": %d}",
-        encoder, domain, seed, encoder, domain, encoder, encoder, domain, encoder, accuracy, seed);
+    snprintf(line, sizeof line,
+             "{\"run\": \"%s/%s/%d\", \"recipe\": \"mtl\", \"setting\": \"%s%s\", \"family\": "
+             "\"%s\", \"each\": "
+             "{\"model.encoder\": "
+             "\"%s\", \"domain\": \"%s\"}, \"task\": \"t\", \"encoder\": \"%s*1\", "
+             "\"dev_accuracy\": %.4f, \"dev_examples\": 9, "
+             "\"seconds\": 2.5, \"parameters\": 77, \"seed\": %d}",
+             encoder, domain, seed, encoder, domain, encoder, encoder, domain, encoder, accuracy,
+             seed);
     ck_assert_msg(gsa_results_put(r, line, &error) == GSA_OK, "%s", error.text);
 }
 
@@ -533,8 +597,10 @@ START_TEST(rows_and_averages)
     put_run(r, "star", "books", 1, 0.1); /* replaced below */
     for (int seed = 1; seed <= 3; seed++) {
         put_run(r, "star", "books", seed, 0.6 + 0.1 * seed); /* mean 0.8, sd 0.1 */
-        put_run(r, "star", "music", seed, 0.7 - 0.1 * seed); /* mean 0.5: each seed's average is 0.65 */
-        put_run(r, "full", "music", seed, 0.1 * seed);       /* averages of the two seeds that both have: 0.3, 0.35 */
+        put_run(r, "star", "music", seed,
+                0.7 - 0.1 * seed); /* mean 0.5: each seed's average is 0.65 */
+        put_run(r, "full", "music", seed,
+                0.1 * seed); /* averages of the two seeds that both have: 0.3, 0.35 */
         if (seed < 3) put_run(r, "full", "books", seed, 0.5);
     }
     ck_assert_int_eq(gsa_results_table(r, &t, NULL), GSA_OK);
@@ -542,9 +608,12 @@ START_TEST(rows_and_averages)
     ck_assert_int_eq(t.texts, 2); /* one recipe has no column, and the encoder is said once */
     static const struct {
         const char *domain, *encoder, *accuracy, *seeds;
-    } want[] = { { "books", "star*1", "0.8000 ± 0.1000", "3" },   { "music", "star*1", "0.5000 ± 0.1000", "3" },
-                 { "music", "full*1", "0.2000 ± 0.1000", "3" },   { "books", "full*1", "0.5000 ± 0.0000", "2" },
-                 { "average", "star*1", "0.6500 ± 0.0000", "3" }, { "average", "full*1", "0.3250 ± 0.0354", "2" } };
+    } want[] = { { "books", "star*1", "0.8000 ± 0.1000", "3" },
+                 { "music", "star*1", "0.5000 ± 0.1000", "3" },
+                 { "music", "full*1", "0.2000 ± 0.1000", "3" },
+                 { "books", "full*1", "0.5000 ± 0.0000", "2" },
+                 { "average", "star*1", "0.6500 ± 0.0000", "3" },
+                 { "average", "full*1", "0.3250 ± 0.0354", "2" } };
     for (int i = 0; i < GSA_COUNT(want); i++) {
         ck_assert_str_eq(cell(&t, i + 1, "domain"), want[i].domain);
         ck_assert_str_eq(cell(&t, i + 1, "encoder"), want[i].encoder);
@@ -567,7 +636,8 @@ START_TEST(settings_that_no_word_tells_apart)
     ck_assert_int_eq(gsa_results_create(NULL, &r, NULL), GSA_OK);
     for (int i = 0; i < 4; i++) {
         snprintf(line, sizeof line,
-                 "{\"run\": \"seed-%d\", \"recipe\": \"r\", \"setting\": \"%s\", \"each\": {}, \"task\": \"t\", "
+                 "{\"run\": \"seed-%d\", \"recipe\": \"r\", \"setting\": \"%s\", \"each\": {}, "
+                 "\"task\": \"t\", "
                  "\"encoder\": \"star*1\", \"dev_mse\": 0.5, \"seed\": %d}",
                  i % 2, i < 2 ? "0aa" : "1bb", i % 2);
         ck_assert_int_eq(gsa_results_put(r, line, NULL), GSA_OK);
@@ -584,25 +654,27 @@ END_TEST
 /* A name of --each that is also a column's has its own column. */
 START_TEST(names_that_columns_have)
 {
-    static const char *const columns[] = { "n", "seconds", "parameters", "recipe", "encoder", "dev_mse", "train.max_steps" };
+    static const char *const columns[] = { "n",       "seconds", "parameters",     "recipe",
+                                           "encoder", "dev_mse", "train.max_steps" };
     for (int i = 0; i < GSA_COUNT(columns); i++) {
         char line[512];
         gsa_results *r;
         gsa_table t;
         ck_assert_int_eq(gsa_results_create(NULL, &r, NULL), GSA_OK);
         for (int value = 20; value <= 30; value += 10) {
-            snprintf(line, sizeof line,
-                     "{\"run\": \"%d\", \"setting\": \"%d\", \"each\": {\"%s\": \"%d\"}, \"task\": \"t\", \"encoder\": "
-                     "\"star*1\", \"dev_mse\": 0.5, \"seconds\": 2.5, \"parameters\": 77, \"seed\": 1}",
-                     value, value, columns[i], value);
+            snprintf(
+                line, sizeof line,
+                "{\"run\": \"%d\", \"setting\": \"%d\", \"each\": {\"%s\": \"%d\"}, \"task\": "
+                "\"t\", \"encoder\": "
+                "\"star*1\", \"dev_mse\": 0.5, \"seconds\": 2.5, \"parameters\": 77, \"seed\": 1}",
+                value, value, columns[i], value);
             ck_assert_int_eq(gsa_results_put(r, line, NULL), GSA_OK);
         }
         ck_assert_int_eq(gsa_results_table(r, &t, NULL), GSA_OK);
         ck_assert_int_eq(t.columns, 6);
         ck_assert_int_eq(t.texts, 2);
-        static const char *const own[] = { "encoder", "dev mse", "seeds", "seconds", "parameters" }, *const is[] = {
-            "star*1", "0.5000", "1", "2.5", "77"
-        };
+        static const char *const own[] = { "encoder", "dev mse", "seeds", "seconds", "parameters" },
+                                 *const is[] = { "star*1", "0.5000", "1", "2.5", "77" };
         for (int row = 1; row <= 2; row++) {
             ck_assert_str_eq(t.cell[0], columns[i]);
             ck_assert_str_eq(t.cell[row * t.columns], row == 1 ? "20" : "30");
@@ -619,11 +691,13 @@ END_TEST
 
 START_TEST(folders_are_cut)
 {
-    static const char *const pair[][2] = { { "star*2", "star*2" },
-                                           { "char_word:lexicon=/a/b/words.txt*2", "char_word:lexicon=words.txt*2" },
-                                           { "file:path=x/e.txt:k=3*1,full*1", "file:path=e.txt:k=3*1,full*1" },
-                                           { "a:p=/x/*1,b:q=../y+c:r=z/w", "a:p=*1,b:q=y+c:r=w" },
-                                           { "", "" } };
+    static const char *const pair[][2] = {
+        { "star*2", "star*2" },
+        { "char_word:lexicon=/a/b/words.txt*2", "char_word:lexicon=words.txt*2" },
+        { "file:path=x/e.txt:k=3*1,full*1", "file:path=e.txt:k=3*1,full*1" },
+        { "a:p=/x/*1,b:q=../y+c:r=z/w", "a:p=*1,b:q=y+c:r=w" },
+        { "", "" }
+    };
     for (int i = 0; i < GSA_COUNT(pair); i++) {
         char text[64];
         snprintf(text, sizeof text, "%s", pair[i][0]);
@@ -650,27 +724,35 @@ START_TEST(nothing_and_nonsense)
     } bad[] = { { GOOD "\nnonsense\n", "r.jsonl:2: no JSON object" },
                 { GOOD "\n[1]\n", "r.jsonl:2: no JSON object: another value" },
                 { GOOD "\n{\"b\": 1, \"b\": 2}\n", "r.jsonl:2: no JSON object" },
-                { GOOD "\n{\"kind\": \"step\", \"loss\": 0.5}\n", "r.jsonl:2: no result of a run: expected its 'task'" },
+                { GOOD "\n{\"kind\": \"step\", \"loss\": 0.5}\n",
+                  "r.jsonl:2: no result of a run: expected its 'task'" },
                 { GOOD "\n{\"task\": 1}\n", "r.jsonl:2: no result of a run" } };
     for (int i = 0; i < GSA_COUNT(bad); i++) {
         gsa_put_file(gsa_scratch_path(&s, "r.jsonl"), bad[i].text, (int64_t)strlen(bad[i].text));
-        ck_assert_int_eq(gsa_results_read(r, gsa_scratch_path(&s, "r.jsonl"), &error), GSA_ERR_FORMAT);
+        ck_assert_int_eq(gsa_results_read(r, gsa_scratch_path(&s, "r.jsonl"), &error),
+                         GSA_ERR_FORMAT);
         ck_assert_msg(strstr(error.text, bad[i].says) != NULL, "%s", error.text);
-        ck_assert_int_eq(gsa_results_put_into(NULL, gsa_scratch_path(&s, "r.jsonl"), GOOD, &error), GSA_ERR_FORMAT);
-        char *text = whole(gsa_scratch_path(&s, "r.jsonl")); /* what is not understood is not lost */
+        ck_assert_int_eq(gsa_results_put_into(NULL, gsa_scratch_path(&s, "r.jsonl"), GOOD, &error),
+                         GSA_ERR_FORMAT);
+        char *text =
+            whole(gsa_scratch_path(&s, "r.jsonl")); /* what is not understood is not lost */
         ck_assert_str_eq(text, bad[i].text);
         free(text);
     }
     ck_assert_int_eq(gsa_results_put(r, "[]", &error), GSA_ERR_FORMAT);
     ck_assert_int_eq(gsa_results_put(r, "{\"a\": 1, \"a\": 1}", &error), GSA_ERR_FORMAT);
     ck_assert_int_eq(gsa_results_put(r, "{\"a\": 1}", &error), GSA_ERR_FORMAT);
-    ck_assert_int_eq(gsa_results_put_into(NULL, gsa_scratch_path(&s, "new.jsonl"), GOOD, &error), GSA_OK);
-    ck_assert_int_eq(gsa_results_put_into(NULL, gsa_scratch_path(&s, "new.jsonl"), GOOD, &error), GSA_OK);
+    ck_assert_int_eq(gsa_results_put_into(NULL, gsa_scratch_path(&s, "new.jsonl"), GOOD, &error),
+                     GSA_OK);
+    ck_assert_int_eq(gsa_results_put_into(NULL, gsa_scratch_path(&s, "new.jsonl"), GOOD, &error),
+                     GSA_OK);
     char *text = whole(gsa_scratch_path(&s, "new.jsonl")); /* lines without identity are kept */
     ck_assert_str_eq(text, GOOD "\n" GOOD "\n");
 #undef GOOD
     free(text);
-    ck_assert_int_eq(gsa_results_put(r, "{\"task\": \"t\", \"recipe\": \"r\", \"each\": {\"k\": 3}}", &error), GSA_OK);
+    ck_assert_int_eq(
+        gsa_results_put(r, "{\"task\": \"t\", \"recipe\": \"r\", \"each\": {\"k\": 3}}", &error),
+        GSA_OK);
     ck_assert_int_eq(gsa_results_table(r, &t, NULL), GSA_OK);
     for (int i = 0; i < t.rows * t.columns; i++) ck_assert_str_ne(t.cell[i], "(null)");
     gsa_table_release(&t);
@@ -681,7 +763,8 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test plan_tests[] = { GSA_LOOP(planned, GSA_COUNT(plans)), GSA_TEST(settings_and_families),
+    static const gsa_test plan_tests[] = { GSA_LOOP(planned, GSA_COUNT(plans)),
+                                           GSA_TEST(settings_and_families),
                                            GSA_LOOP(no_plan, GSA_COUNT(bad_plans)),
                                            GSA_LOOP(told_before_the_first_run, GSA_COUNT(late)) };
     static const gsa_test run_tests[] = { GSA_TEST(made_once),
@@ -696,7 +779,8 @@ int main(int argc, char **argv)
                                              GSA_TEST(names_that_columns_have),
                                              GSA_TEST(folders_are_cut),
                                              GSA_TEST(nothing_and_nonsense) };
-    static const gsa_case cases[] = { GSA_CASE("plans", plan_tests, 20), GSA_CASE("runs", run_tests, 60),
+    static const gsa_case cases[] = { GSA_CASE("plans", plan_tests, 20),
+                                      GSA_CASE("runs", run_tests, 60),
                                       GSA_CASE("results", result_tests, 20) };
     return gsa_run_suite("sweep", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -41,11 +41,12 @@ static void show(const gsa_text *text, char *out, size_t size)
     size_t used = 0;
     out[0] = 0;
     for (int64_t e = 0; e < text->examples; e++) {
-        used +=
-            (size_t)snprintf(out + used, size - used, "%s%.*s:", e ? "|" : "", (int)text->label[e].bytes, text->label[e].at);
+        used += (size_t)snprintf(out + used, size - used, "%s%.*s:", e ? "|" : "",
+                                 (int)text->label[e].bytes, text->label[e].at);
         for (int64_t i = text->offset[e]; i < text->offset[e + 1]; i++)
-            used += (size_t)snprintf(out + used, size - used, "%s%.*s", i > text->offset[e] ? " " : "",
-                                     (int)text->token[i].bytes, text->token[i].at);
+            used +=
+                (size_t)snprintf(out + used, size - used, "%s%.*s", i > text->offset[e] ? " " : "",
+                                 (int)text->token[i].bytes, text->token[i].at);
     }
 }
 
@@ -67,8 +68,14 @@ static const struct {
     { "(1 -LRB-)\n", "1:(", GSA_TEXT_SST, { 0 } },
     { "(1 (0 co\\/op) (2 a\\*b))\n", "1:co/op a*b", GSA_TEXT_SST, { 0 } },
     { "(1 (0 ()) x)\n", NULL, 0, { 0 } },
-    { "x\tABC \xc3\x84\xc3\x96 \xc4\xb0\n", "x:abc \xc3\xa4\xc3\xb6 i", GSA_TEXT_TSV, { .lower = 1 } },
-    { "x\t\xc8\xba\xc8\xba q\n", "x:\xe2\xb1\xa5\xe2\xb1\xa5 q", GSA_TEXT_TSV, { .lower = 1 } }, /* grows when lowered */
+    { "x\tABC \xc3\x84\xc3\x96 \xc4\xb0\n",
+      "x:abc \xc3\xa4\xc3\xb6 i",
+      GSA_TEXT_TSV,
+      { .lower = 1 } },
+    { "x\t\xc8\xba\xc8\xba q\n",
+      "x:\xe2\xb1\xa5\xe2\xb1\xa5 q",
+      GSA_TEXT_TSV,
+      { .lower = 1 } }, /* grows when lowered */
     { "x\tab \xe4\xbd\xa0\n", "x:a b \xe4\xbd\xa0", GSA_TEXT_TSV, { .tokens = GSA_TOKENS_CHARS } },
     { "x\ta\xc2\xa0"
       "b\xe3\x80\x80"
@@ -93,13 +100,25 @@ static const struct {
       "-3:a c|true:d",
       GSA_TEXT_JSON,
       { .format = GSA_TEXT_JSON, .columns = "label=l,text=b" } },
-    { "a b\n", ":a b", GSA_TEXT_TSV, { .columns = "label=l,text=b", .unlabelled = 1, .format = GSA_TEXT_TSV } },
+    { "a b\n",
+      ":a b",
+      GSA_TEXT_TSV,
+      { .columns = "label=l,text=b", .unlabelled = 1, .format = GSA_TEXT_TSV } },
     { "a b\nc\n", ":a b|:c", GSA_TEXT_TSV, { .unlabelled = 1, .format = GSA_TEXT_TSV } },
     /* columns */
-    { "pos\t7_9.txt\ta b\nneg\t\tc\n", "pos:a b|neg:c", GSA_TEXT_TSV, { .columns = "label,-,text" } },
+    { "pos\t7_9.txt\ta b\nneg\t\tc\n",
+      "pos:a b|neg:c",
+      GSA_TEXT_TSV,
+      { .columns = "label,-,text" } },
     { "a b\tpos\n", "pos:a b", GSA_TEXT_TSV, { .columns = "text,label" } },
-    { "(a b)\tpos\r\n", "pos:(a b)", GSA_TEXT_TSV, { .columns = "text,label" } }, /* no tree: columns say tsv */
-    { "a\tb\n", ":a b", GSA_TEXT_TSV, { .columns = "label,-,text", .unlabelled = 1, .format = GSA_TEXT_TSV } },
+    { "(a b)\tpos\r\n",
+      "pos:(a b)",
+      GSA_TEXT_TSV,
+      { .columns = "text,label" } }, /* no tree: columns say tsv */
+    { "a\tb\n",
+      ":a b",
+      GSA_TEXT_TSV,
+      { .columns = "label,-,text", .unlabelled = 1, .format = GSA_TEXT_TSV } },
     /* marks and symbols */
     { "x\tIt's done, (yes) ok! a_b $5.\n",
       "x:It ' s done , ( yes ) ok ! a _ b $ 5 .",
@@ -113,10 +132,16 @@ static const struct {
       { .tokens = GSA_TOKENS_PUNCTUATED, .lower = 1 } },
     { "x\t- a --\n", "x:- a - -", GSA_TEXT_TSV, { .tokens = GSA_TOKENS_PUNCTUATED } },
     /* markup */
-    { "x\ta<br /><br />b <3 c < d > </p>e <!-- q -->f <\n", "x:a b <3 c < d > e f <", GSA_TEXT_TSV, { .markup = 1 } },
+    { "x\ta<br /><br />b <3 c < d > </p>e <!-- q -->f <\n",
+      "x:a b <3 c < d > e f <",
+      GSA_TEXT_TSV,
+      { .markup = 1 } },
     { "x\ta <i\n", "x:a <i", GSA_TEXT_TSV, { .markup = 1 } },
     /* encodings: 0x85 is a next line in Latin-1 and an ellipsis in windows-1252 */
-    { "x\tcaf\xe9 a\x85z\n", "x:caf\xc3\xa9 a z", GSA_TEXT_TSV, { .encoding = GSA_ENCODING_LATIN1 } },
+    { "x\tcaf\xe9 a\x85z\n",
+      "x:caf\xc3\xa9 a z",
+      GSA_TEXT_TSV,
+      { .encoding = GSA_ENCODING_LATIN1 } },
     { "x\t\x93q\x94 caf\xe9 a\x85z\n",
       "x:\xe2\x80\x9cq\xe2\x80\x9d caf\xc3\xa9 a\xe2\x80\xa6z",
       GSA_TEXT_TSV,
@@ -125,14 +150,18 @@ static const struct {
       "x:caf\xc3\xa9|y:caf\xc3\xa9|z:\xc3\xa9",
       GSA_TEXT_TSV,
       { .encoding = GSA_ENCODING_MIXED } },
-    { "\xef\xbb\xbfx\ta\ny\t\x80\n", "x:a|y:\xe2\x82\xac", GSA_TEXT_TSV, { .encoding = GSA_ENCODING_MIXED } },
+    { "\xef\xbb\xbfx\ta\ny\t\x80\n",
+      "x:a|y:\xe2\x82\xac",
+      GSA_TEXT_TSV,
+      { .encoding = GSA_ENCODING_MIXED } },
 };
 
 START_TEST(good_text)
 {
     fixture f;
     char shown[512];
-    const gsa_status status = read_text(&f, good[_i].bytes, (int64_t)strlen(good[_i].bytes), good[_i].options);
+    const gsa_status status =
+        read_text(&f, good[_i].bytes, (int64_t)strlen(good[_i].bytes), good[_i].options);
     if (!good[_i].expected) {
         ck_assert_int_eq(status, GSA_ERR_FORMAT);
         done(&f);
@@ -155,9 +184,15 @@ static const struct {
     { "x,a\ny,\"b\nc\nz,d\n",
       "t.txt:2: a quote opens in the record that begins here and is never",
       { .format = GSA_TEXT_CSV } },
-    { "x,\"a\nb\"\ny\n", "t.txt:3: the line has 1 column, expected 2: label,text", { .format = GSA_TEXT_CSV } },
-    { "x,\"a\" b\n", "t.txt:1: in column 2 text stands behind the closing quote", { .format = GSA_TEXT_CSV } },
-    { "x,a\ny,b\xff\n", "t.txt:2: invalid UTF-8 at byte 4 of the line", { .format = GSA_TEXT_CSV } },
+    { "x,\"a\nb\"\ny\n",
+      "t.txt:3: the line has 1 column, expected 2: label,text",
+      { .format = GSA_TEXT_CSV } },
+    { "x,\"a\" b\n",
+      "t.txt:1: in column 2 text stands behind the closing quote",
+      { .format = GSA_TEXT_CSV } },
+    { "x,a\ny,b\xff\n",
+      "t.txt:2: invalid UTF-8 at byte 4 of the line",
+      { .format = GSA_TEXT_CSV } },
     { "{\"label\": \"x\"}\n", "t.txt:1: the object has no field 'text'", { 0 } },
     { "{\"label\": 1.5, \"text\": \"a\"}\n", "t.txt:1: field 'label' is no string", { 0 } },
     { "{\"label\": \"x\", \"text\": \"a\"}\n[1]\n", "t.txt:2: the line is no JSON object", { 0 } },
@@ -165,7 +200,9 @@ static const struct {
     { "{}\n",
       "data.columns = 'label=a,label=b', expected fields",
       { .format = GSA_TEXT_JSON, .columns = "label=a,label=b" } },
-    { "{}\n", "data.columns = 'tag=a', expected fields", { .format = GSA_TEXT_JSON, .columns = "tag=a" } },
+    { "{}\n",
+      "data.columns = 'tag=a', expected fields",
+      { .format = GSA_TEXT_JSON, .columns = "tag=a" } },
     { "pos\ta\n\tb\n", "t.txt:2: the label is empty", { 0 } },
     { "pos\ta\nneg\t  \n", "t.txt:2: the example is empty", { 0 } },
     { "pos\t\nneg\t  \n", "t.txt: the file holds no example", { .empty = GSA_EMPTY_SKIP } },
@@ -178,8 +215,12 @@ static const struct {
     { "__label__a x\nb y\n", "t.txt:2: the line does not start with __label__", { 0 } },
     { "__label__a __label__b y\n", "t.txt:1: the line has more than one __label__", { 0 } },
     { "__label__ y\n", "t.txt:1: the label is empty", { 0 } },
-    { "a\tx\nb\r\ty\n", "t.txt:2: the label 'b\\x0d' holds a control character", { 0 } }, /* no line of labels.txt */
-    { "(3 (2 It) (4\x01 a))\n", "t.txt:1: the label '4\\x01' holds a control character", { .subtrees = 1 } },
+    { "a\tx\nb\r\ty\n",
+      "t.txt:2: the label 'b\\x0d' holds a control character",
+      { 0 } }, /* no line of labels.txt */
+    { "(3 (2 It) (4\x01 a))\n",
+      "t.txt:1: the label '4\\x01' holds a control character",
+      { .subtrees = 1 } },
     { "a\tx\n\xef\xbb\xbf"
       "b\ty\n",
       "t.txt:2: the label starts with a byte order mark",
@@ -207,23 +248,33 @@ static const struct {
       "data.columns: column 'text' is named nowhere, expected label and text once each",
       { .columns = "label,-" } },
     { "a\tb\n", "data.columns: column 'label' is named twice", { .columns = "label,label,text" } },
-    { "a\tb\n", "data.columns holds 'body', expected a list of label, text and -", { .columns = "label,body" } },
+    { "a\tb\n",
+      "data.columns holds 'body', expected a list of label, text and -",
+      { .columns = "label,body" } },
     { "a\tb\n", "data.columns holds '', expected a list", { .columns = "label,,text" } },
-    { "x\t7\t<br />\n", "t.txt:1: the example is empty", { .columns = "label,-,text", .markup = 1 } },
+    { "x\t7\t<br />\n",
+      "t.txt:1: the example is empty",
+      { .columns = "label,-,text", .markup = 1 } },
     /* encodings */
     { "x\ta\ny\tcaf\xe9\n",
-      "t.txt:2: invalid UTF-8 at byte 6 of the line (0xe9): data.encoding = cp1252 (or latin1, or mixed) reads a file that "
+      "t.txt:2: invalid UTF-8 at byte 6 of the line (0xe9): data.encoding = cp1252 (or latin1, or "
+      "mixed) reads a file that "
       "is not UTF-8",
       { 0 } },
-    { "x\t\xc0\xaf\n", "t.txt:1: invalid UTF-8 at byte 3 of the line (0xc0)", { 0 } },     /* overlong */
-    { "x\t\xed\xa0\x80\n", "t.txt:1: invalid UTF-8 at byte 3 of the line (0xed)", { 0 } }, /* a surrogate */
+    { "x\t\xc0\xaf\n",
+      "t.txt:1: invalid UTF-8 at byte 3 of the line (0xc0)",
+      { 0 } }, /* overlong */
+    { "x\t\xed\xa0\x80\n",
+      "t.txt:1: invalid UTF-8 at byte 3 of the line (0xed)",
+      { 0 } }, /* a surrogate */
     { "\xff\xfex", "t.txt:1: the file starts with the byte order mark of UTF-16", { 0 } },
     { "\xfe\xff"
       "x",
       "t.txt:1: the file starts with the byte order mark of UTF-16",
       { .encoding = GSA_ENCODING_MIXED } },
     { "\xef\xbb\xbfx\ta\n",
-      "t.txt:1: the file starts with the byte order mark of UTF-8: read it with data.encoding = utf8",
+      "t.txt:1: the file starts with the byte order mark of UTF-8: read it with data.encoding = "
+      "utf8",
       { .encoding = GSA_ENCODING_CP1252 } },
 #define FT "__label__a x\n"
     { FT "__label__b\t \n", "t.txt:2: the example is empty", { 0 } },
@@ -241,7 +292,9 @@ static const struct {
     { STSA "\n", "t.txt:2: the line is empty", { 0 } },
     { STSA "\r\n", "t.txt:2: the line is empty", { 0 } },
     { STSA "4 \n", "t.txt:2: the example is empty", { 0 } },
-    { STSA "4\t\xc2\xa0\n", "t.txt:2: the example is empty", { 0 } }, /* a blank that does not break */
+    { STSA "4\t\xc2\xa0\n",
+      "t.txt:2: the example is empty",
+      { 0 } }, /* a blank that does not break */
     { STSA "\tb\n", "t.txt:2: the label is empty", { 0 } },
     { STSA "4\x7f b\n", "t.txt:2: the label '4\\x7f' holds a control character", { 0 } },
     { STSA "4\r b\n", "t.txt:2: the label '4\\x0d' holds a control character", { 0 } },
@@ -258,14 +311,20 @@ static const struct {
 static const struct {
     const char *bytes;
     int format;
-} nul[] = { { "x\ta%b\n", GSA_TEXT_TSV },           { "x%\ta\n", GSA_TEXT_TSV }, { "__label__x a%\n", GSA_TEXT_FASTTEXT },
-            { "(3 (2 a%) (1 b))\n", GSA_TEXT_SST }, { "3 a%\n", GSA_TEXT_STSA }, { "%\n", GSA_TEXT_STSA } };
+} nul[] = { { "x\ta%b\n", GSA_TEXT_TSV },
+            { "x%\ta\n", GSA_TEXT_TSV },
+            { "__label__x a%\n", GSA_TEXT_FASTTEXT },
+            { "(3 (2 a%) (1 b))\n", GSA_TEXT_SST },
+            { "3 a%\n", GSA_TEXT_STSA },
+            { "%\n", GSA_TEXT_STSA } };
 
 START_TEST(empty_examples_are_left_out_and_counted)
 {
     fixture f;
     static const char bytes[] = "a\tx\nb\t\nc\t \nd\ty z\n";
-    ck_assert_int_eq(read_text(&f, bytes, sizeof bytes - 1, (gsa_text_options){ .empty = GSA_EMPTY_SKIP }), GSA_OK);
+    ck_assert_int_eq(
+        read_text(&f, bytes, sizeof bytes - 1, (gsa_text_options){ .empty = GSA_EMPTY_SKIP }),
+        GSA_OK);
     ck_assert_int_eq(f.text.examples, 2);
     ck_assert_int_eq(f.text.skipped, 2);
     ck_assert_int_eq(f.text.line[1], 4);
@@ -281,7 +340,8 @@ START_TEST(a_nul_is_refused)
     const int64_t count = (int64_t)strlen(nul[_i].bytes);
     memcpy(bytes, nul[_i].bytes, (size_t)count);
     *(char *)memchr(bytes, '%', (size_t)count) = 0;
-    ck_assert_int_eq(read_text(&f, bytes, count, (gsa_text_options){ .format = nul[_i].format }), GSA_ERR_FORMAT);
+    ck_assert_int_eq(read_text(&f, bytes, count, (gsa_text_options){ .format = nul[_i].format }),
+                     GSA_ERR_FORMAT);
     ck_assert_ptr_nonnull(strstr(f.error.text, "t.txt:1: the line holds a NUL byte"));
     done(&f);
 }
@@ -290,22 +350,26 @@ END_TEST
 /* Every byte: the character of windows-1252, of Latin-1, and valid UTF-8 in all. */
 START_TEST(encodings_of_every_byte)
 {
-    static const int32_t known[][2] = { { 0x80, 0x20ac }, { 0x82, 0x201a }, { 0x85, 0x2026 }, { 0x8a, 0x160 },
-                                        { 0x91, 0x2018 }, { 0x95, 0x2022 }, { 0x97, 0x2014 }, { 0x99, 0x2122 },
-                                        { 0x9f, 0x178 },  { 0x81, 0x81 },   { 0x8d, 0x8d },   { 0x8f, 0x8f },
+    static const int32_t known[][2] = { { 0x80, 0x20ac }, { 0x82, 0x201a }, { 0x85, 0x2026 },
+                                        { 0x8a, 0x160 },  { 0x91, 0x2018 }, { 0x95, 0x2022 },
+                                        { 0x97, 0x2014 }, { 0x99, 0x2122 }, { 0x9f, 0x178 },
+                                        { 0x81, 0x81 },   { 0x8d, 0x8d },   { 0x8f, 0x8f },
                                         { 0x90, 0x90 },   { 0x9d, 0x9d } };
     for (int encoding = GSA_ENCODING_LATIN1; encoding <= GSA_ENCODING_MIXED; encoding++)
         for (int byte = 1; byte < 256; byte++) {
             int64_t count = 1;
             char *bytes = gsa_alloc(gsa_system_default(), 2, 1);
             bytes[0] = (char)byte, bytes[1] = 0;
-            ck_assert_int_eq(gsa_encoding_decode(gsa_system_default(), "f", encoding, &bytes, &count, NULL), GSA_OK);
+            ck_assert_int_eq(
+                gsa_encoding_decode(gsa_system_default(), "f", encoding, &bytes, &count, NULL),
+                GSA_OK);
             const unsigned char *u = (const unsigned char *)bytes;
             const int32_t c = count == 1   ? u[0]
                               : count == 2 ? (u[0] & 31) << 6 | (u[1] & 63)
                                            : (u[0] & 15) << 12 | (u[1] & 63) << 6 | (u[2] & 63);
             ck_assert(gsa_utf8_invalid(bytes, count) < 0 && bytes[count] == 0);
-            if (encoding == GSA_ENCODING_LATIN1 || byte < 0x80 || byte >= 0xa0) ck_assert_int_eq(c, byte);
+            if (encoding == GSA_ENCODING_LATIN1 || byte < 0x80 || byte >= 0xa0)
+                ck_assert_int_eq(c, byte);
             for (int i = 0; i < GSA_COUNT(known) && encoding != GSA_ENCODING_LATIN1; i++)
                 if (known[i][0] == byte) ck_assert_int_eq(c, known[i][1]);
             gsa_release(gsa_system_default(), bytes);
@@ -316,8 +380,10 @@ END_TEST
 START_TEST(bad_text)
 {
     fixture f;
-    ck_assert_int_ne(read_text(&f, bad[_i].bytes, (int64_t)strlen(bad[_i].bytes), bad[_i].options), GSA_OK);
-    ck_assert_msg(strstr(f.error.text, bad[_i].expected), "'%s' lacks '%s'", f.error.text, bad[_i].expected);
+    ck_assert_int_ne(read_text(&f, bad[_i].bytes, (int64_t)strlen(bad[_i].bytes), bad[_i].options),
+                     GSA_OK);
+    ck_assert_msg(strstr(f.error.text, bad[_i].expected), "'%s' lacks '%s'", f.error.text,
+                  bad[_i].expected);
     done(&f);
 }
 END_TEST
@@ -331,7 +397,8 @@ START_TEST(a_deep_tree_and_a_nul)
     *at++ = 'x';
     memset(at, ')', DEEP);
     at += DEEP;
-    ck_assert_msg(read_text(&f, bytes, at - bytes, (gsa_text_options){ 0 }) == GSA_OK, "%s", f.error.text);
+    ck_assert_msg(read_text(&f, bytes, at - bytes, (gsa_text_options){ 0 }) == GSA_OK, "%s",
+                  f.error.text);
     ck_assert_int_eq(f.text.examples, 1);
     done(&f);
     ck_assert_int_eq(read_text(&f, "a\tb\0c\n", 6, (gsa_text_options){ 0 }), GSA_ERR_FORMAT);
@@ -341,7 +408,7 @@ START_TEST(a_deep_tree_and_a_nul)
 }
 END_TEST
 
-/* ---- labels ------------------------------------------------------------------------------------------------------------------ */
+/* ---- labels -------------------------------------------------------------------------------- */
 
 START_TEST(labels_are_sorted_and_known)
 {
@@ -371,12 +438,13 @@ START_TEST(one_label_is_no_classification)
     gsa_labels labels;
     ck_assert_int_eq(read_text(&f, "a\tx\na\ty\n", 8, (gsa_text_options){ 0 }), GSA_OK);
     ck_assert_int_eq(gsa_labels_learn(&f.text, 0, &labels, &f.error), GSA_ERR_FORMAT);
-    ck_assert_ptr_nonnull(strstr(f.error.text, "t.txt: the data holds 1 label, a classifier needs at least 2"));
+    ck_assert_ptr_nonnull(
+        strstr(f.error.text, "t.txt: the data holds 1 label, a classifier needs at least 2"));
     done(&f);
 }
 END_TEST
 
-/* ---- vectors ------------------------------------------------------------------------------------------------------------------ */
+/* ---- vectors ------------------------------------------------------------------------------- */
 
 static gsa_status read_vectors(fixture *f, const char *bytes)
 {
@@ -389,7 +457,8 @@ static gsa_status read_vectors(fixture *f, const char *bytes)
 
 START_TEST(vectors_with_and_without_header)
 {
-    static const char *const files[] = { "the 1 -2.5 3e-1\nof 0 0 4\n", "2 3\nthe 1 -2.5 3e-1\nof 0 0 4\n",
+    static const char *const files[] = { "the 1 -2.5 3e-1\nof 0 0 4\n",
+                                         "2 3\nthe 1 -2.5 3e-1\nof 0 0 4\n",
                                          "the 1 -2.5 3e-1 \r\nof 0 0 4 \r\n" };
     const float expected[] = { 1, -2.5f, 0.3f, 0, 0, 4 };
     for (int i = 0; i < GSA_COUNT(files); i++) {
@@ -425,19 +494,22 @@ START_TEST(bad_vector_file)
 {
     fixture f;
     ck_assert_int_eq(read_vectors(&f, bad_vectors[_i].bytes), GSA_ERR_FORMAT);
-    ck_assert_msg(strstr(f.error.text, bad_vectors[_i].expected), "'%s' lacks '%s'", f.error.text, bad_vectors[_i].expected);
+    ck_assert_msg(strstr(f.error.text, bad_vectors[_i].expected), "'%s' lacks '%s'", f.error.text,
+                  bad_vectors[_i].expected);
     done(&f);
 }
 END_TEST
 
-/* ---- baselines: against counts by hand ------------------------------------------------------------------------------------------ */
+/* ---- baselines: against counts by hand ----------------------------------------------------- */
 
 START_TEST(bayes_by_hand)
 {
-    /* train: a: "x x", a: "x y", b: "y z". Presence: a has x 2, y 1 (3), b has y 1, z 1 (2); 3 features; priors 2/3, 1/3.
-     * dev "z": a 2/3 * 1/6 = 0.111, b 1/3 * 2/5 = 0.133 -> b. "y": a 2/3*2/6 = 0.222, b 1/3*2/5 = 0.133 -> a. "q": prior -> a.
-     * "x y": as bigram x_y in a (5 features, a 4, b 3 counted): still a. */
-    static const gsa_slice token[] = { { "x", 1 }, { "x", 1 }, { "x", 1 }, { "y", 1 }, { "y", 1 }, { "z", 1 } };
+    /* train: a: "x x", a: "x y", b: "y z". Presence: a has x 2, y 1 (3), b has y 1, z 1 (2); 3
+     * features; priors 2/3, 1/3. dev "z": a 2/3 * 1/6 = 0.111, b 1/3 * 2/5 = 0.133 -> b. "y": a
+     * 2/3*2/6 = 0.222, b 1/3*2/5 = 0.133 -> a. "q": prior -> a. "x y": as bigram x_y in a (5
+     * features, a 4, b 3 counted): still a. */
+    static const gsa_slice token[] = { { "x", 1 }, { "x", 1 }, { "x", 1 },
+                                       { "y", 1 }, { "y", 1 }, { "z", 1 } };
     static const gsa_slice query[] = { { "z", 1 }, { "y", 1 }, { "q", 1 }, { "x", 1 }, { "y", 1 } };
     static const int64_t offset[] = { 0, 2, 4, 6 }, where[] = { 0, 1, 2, 3, 5 };
     static const int32_t label[] = { 0, 0, 1 }, right[] = { 1, 0, 0, 0 }, wrong[] = { 0, 1, 1, 1 };
@@ -445,9 +517,13 @@ START_TEST(bayes_by_hand)
                        off = { 4, where, query, wrong };
     for (int bigrams = 0; bigrams < 2; bigrams++) {
         double accuracy;
-        ck_assert_int_eq(gsa_bayes_accuracy(gsa_system_default(), &train, &dev, 2, bigrams, &accuracy, NULL), GSA_OK);
+        ck_assert_int_eq(
+            gsa_bayes_accuracy(gsa_system_default(), &train, &dev, 2, bigrams, &accuracy, NULL),
+            GSA_OK);
         ck_assert_double_eq(accuracy, 1);
-        ck_assert_int_eq(gsa_bayes_accuracy(gsa_system_default(), &train, &off, 2, bigrams, &accuracy, NULL), GSA_OK);
+        ck_assert_int_eq(
+            gsa_bayes_accuracy(gsa_system_default(), &train, &off, 2, bigrams, &accuracy, NULL),
+            GSA_OK);
         ck_assert_double_eq(accuracy, 0);
     }
     ck_assert_double_eq(gsa_majority_accuracy(&train, &dev, 2), 0.75);
@@ -469,7 +545,8 @@ START_TEST(bayes_survives_growth)
     }
     const gsa_labelled data = { WORDS, offset, token, label };
     double accuracy;
-    ck_assert_int_eq(gsa_bayes_accuracy(gsa_system_default(), &data, &data, 3, 1, &accuracy, NULL), GSA_OK);
+    ck_assert_int_eq(gsa_bayes_accuracy(gsa_system_default(), &data, &data, 3, 1, &accuracy, NULL),
+                     GSA_OK);
     ck_assert_double_eq(accuracy, 1);
     free(token);
     free(offset);
@@ -480,16 +557,21 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test formats[] = { GSA_LOOP(good_text, GSA_COUNT(good)), GSA_TEST(a_deep_tree_and_a_nul),
+    static const gsa_test formats[] = { GSA_LOOP(good_text, GSA_COUNT(good)),
+                                        GSA_TEST(a_deep_tree_and_a_nul),
                                         GSA_TEST(empty_examples_are_left_out_and_counted),
                                         GSA_TEST(encodings_of_every_byte) };
-    static const gsa_test refused[] = { GSA_LOOP(bad_text, GSA_COUNT(bad)), GSA_LOOP(a_nul_is_refused, GSA_COUNT(nul)) };
-    static const gsa_test labels[] = { GSA_TEST(labels_are_sorted_and_known), GSA_TEST(one_label_is_no_classification) };
+    static const gsa_test refused[] = { GSA_LOOP(bad_text, GSA_COUNT(bad)),
+                                        GSA_LOOP(a_nul_is_refused, GSA_COUNT(nul)) };
+    static const gsa_test labels[] = { GSA_TEST(labels_are_sorted_and_known),
+                                       GSA_TEST(one_label_is_no_classification) };
     static const gsa_test vectors[] = { GSA_TEST(vectors_with_and_without_header),
                                         GSA_LOOP(bad_vector_file, GSA_COUNT(bad_vectors)) };
-    static const gsa_test baselines[] = { GSA_TEST(bayes_by_hand), GSA_TEST(bayes_survives_growth) };
-    static const gsa_case cases[] = { GSA_CASE("formats", formats, 30), GSA_CASE("bad", refused, 30),
-                                      GSA_CASE("labels", labels, 30), GSA_CASE("vectors", vectors, 30),
+    static const gsa_test baselines[] = { GSA_TEST(bayes_by_hand),
+                                          GSA_TEST(bayes_survives_growth) };
+    static const gsa_case cases[] = { GSA_CASE("formats", formats, 30),
+                                      GSA_CASE("bad", refused, 30), GSA_CASE("labels", labels, 30),
+                                      GSA_CASE("vectors", vectors, 30),
                                       GSA_CASE("baselines", baselines, 30) };
     return gsa_run_suite("text", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -1,4 +1,5 @@
-/* Whole runs: the same bits from the same recipe, whatever the threads, the split into pieces, or the interruptions. */
+/* Whole runs: the same bits from the same recipe, whatever the threads, the split into pieces, or
+ * the interruptions. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 
 static const char *const recipes[] = { rig_summation, rig_text, rig_pairs, rig_language };
 
-/* ---- bits -------------------------------------------------------------------------------------------------------------------- */
+/* ---- bits ---------------------------------------------------------------------------------- */
 
 START_TEST(two_runs_are_equal)
 {
@@ -34,7 +35,8 @@ START_TEST(threads_do_not_change_bits)
     rig r;
     rig_open(&r, recipes[_i], GSA_F32, 1);
     rig_set(&r, "model.hidden=72");
-    rig_set(&r, recipes[_i] == rig_language ? "model.head_hidden=72" : "model.head_hidden=40"); /* tied: one width */
+    rig_set(&r, recipes[_i] == rig_language ? "model.head_hidden=72"
+                                            : "model.head_hidden=40"); /* tied: one width */
     rig_set(&r, "train.batch=11");
     if (recipes[_i] == rig_summation) rig_set(&r, "task.n=33");
     rig_train_ok(&r, "t1");
@@ -42,7 +44,9 @@ START_TEST(threads_do_not_change_bits)
         char name[8];
         snprintf(name, sizeof name, "t%d", threads[i]);
         gsa_backend_release(r.backend);
-        ck_assert_int_eq(gsa_test_backend(gsa_system_default(), GSA_F32, threads[i], &r.backend, &r.error), GSA_OK);
+        ck_assert_int_eq(
+            gsa_test_backend(gsa_system_default(), GSA_F32, threads[i], &r.backend, &r.error),
+            GSA_OK);
         ck_assert_int_eq(r.backend->threads, threads[i]);
         rig_train_ok(&r, name);
         ck_assert_int_eq(rig_differ(&r, "t1", name), 0);
@@ -51,7 +55,7 @@ START_TEST(threads_do_not_change_bits)
 }
 END_TEST
 
-/* ---- splits: the same global batch of 8 in pieces of 8, 4, 2, 1 ------------------------------------------------------------------ */
+/* ---- splits: the same global batch of 8 in pieces of 8, 4, 2, 1 ---------------------------- */
 
 static double loss_of_split(rig *r, const char *batch, const char *accumulate, const char *dropout)
 {
@@ -76,16 +80,18 @@ START_TEST(pieces_draw_the_same_masks)
         rig_open(&r, recipes[_i], real, 1);
         const double whole = loss_of_split(&r, split[0][0], split[0][1], "model.dropout_head=0.5");
         for (int s = 1; s < GSA_COUNT(split); s++) {
-            const double loss = loss_of_split(&r, split[s][0], split[s][1], "model.dropout_head=0.5");
+            const double loss =
+                loss_of_split(&r, split[s][0], split[s][1], "model.dropout_head=0.5");
             ck_assert_double_eq_tol(loss, whole, tolerance * fabs(whole));
         }
-        ck_assert(fabs(loss_of_split(&r, split[0][0], split[0][1], "model.dropout_head=0.4") - whole) > 1e-4 * fabs(whole));
+        ck_assert(fabs(loss_of_split(&r, split[0][0], split[0][1], "model.dropout_head=0.4") -
+                       whole) > 1e-4 * fabs(whole));
         rig_close(&r);
     }
 }
 END_TEST
 
-/* ---- interruptions ----------------------------------------------------------------------------------------------------------------- */
+/* ---- interruptions ------------------------------------------------------------------------- */
 
 START_TEST(resume_after_every_step)
 {
@@ -111,7 +117,8 @@ END_TEST
 
 START_TEST(resume_after_a_stop_anywhere)
 {
-    /* between two pieces of a step, in an evaluation, in the test at the end: wherever a matrix is multiplied */
+    /* between two pieces of a step, in an evaluation, in the test at the end: wherever a matrix is
+     * multiplied */
     rig r;
     rig_open(&r, recipes[_i], GSA_F32, 1);
     rig_set(&r, "train.eval_every=2");
@@ -119,7 +126,8 @@ START_TEST(resume_after_a_stop_anywhere)
     rig_set(&r, "train.early_stop=50");
     rig_stop_in_gemm(&r, 0);
     rig_train_ok(&r, "whole");
-    const int64_t calls = rig_gemm_calls(), places = r.backend->shares_host_memory ? 23 : 5, stride = calls / places + 1;
+    const int64_t calls = rig_gemm_calls(), places = r.backend->shares_host_memory ? 23 : 5,
+                  stride = calls / places + 1;
     int stopped = 0;
     for (int64_t n = 1; n <= calls; n += stride) {
         char name[24];
@@ -147,7 +155,8 @@ START_TEST(the_log_of_a_resumed_run_is_whole)
     r.stop_at = 5;
     ck_assert_int_eq(rig_train(&r, "run"), GSA_ERR_INTERRUPTED);
     r.stop_at = 0;
-    FILE *log = fopen(gsa_scratch_path(&r.scratch, "run/log.jsonl"), "a"); /* what a killed process may leave */
+    FILE *log = fopen(gsa_scratch_path(&r.scratch, "run/log.jsonl"),
+                      "a"); /* what a killed process may leave */
     fputs("{\"kind\":\"step\",\"epoch\":3,\"step\":8,\"loss\":1}\n{\"kind\":\"step\",\"ep", log);
     fclose(log);
     ck_assert_msg(rig_resume(&r, "run") == GSA_OK, "%s", r.error.text);
@@ -200,7 +209,9 @@ START_TEST(a_finished_run_goes_on_elsewhere)
     rig_train_ok(&r, "run");
     snprintf(run, sizeof run, "%s", gsa_scratch_path(&r.scratch, "run"));
     snprintf(copy, sizeof copy, "%s", gsa_scratch_path(&r.scratch, "copy"));
-    const gsa_train_options options = { .resume = run, .out = copy, .device = "cpu", .threads = 1, .backend = r.backend };
+    const gsa_train_options options = {
+        .resume = run, .out = copy, .device = "cpu", .threads = 1, .backend = r.backend
+    };
     ck_assert_msg(gsa_train(NULL, &options, &result, &r.error) == GSA_OK, "%s", r.error.text);
     gsa_release(NULL, result);
     ck_assert_int_eq(rig_differ(&r, "run", "copy"), 0);
@@ -224,7 +235,8 @@ START_TEST(what_a_resumed_run_may_change)
     r.stop_at = 0;
     rig_set(&r, "train.batch=22");
     ck_assert_int_eq(rig_resume(&r, "best"), GSA_ERR_ARGUMENT);
-    ck_assert_msg(strstr(r.error.text, "after step 2 of its epoch, which has 1 now"), "%s", r.error.text);
+    ck_assert_msg(strstr(r.error.text, "after step 2 of its epoch, which has 1 now"), "%s",
+                  r.error.text);
     r.sets--;
     rig_set(&r, "train.select=last"); /* on from the present weights, not from the best ones */
     ck_assert_msg(rig_resume(&r, "best") == GSA_OK, "%s", r.error.text);
@@ -236,34 +248,40 @@ START_TEST(what_a_resumed_run_may_change)
 }
 END_TEST
 
-/* ---- numbers that are not finite --------------------------------------------------------------------------------------------------- */
+/* ---- numbers that are not finite ----------------------------------------------------------- */
 
 static struct {
     int64_t calls, at;
-    gsa_status (*backward)(gsa_backend *, void *, const void *, const void *, const void *, double, int64_t);
+    gsa_status (*backward)(gsa_backend *, void *, const void *, const void *, const void *, double,
+                           int64_t);
 } poison;
 
-static gsa_status poisoned(gsa_backend *b, void *dx, const void *dloss, const void *x, const void *target, double scale,
-                           int64_t count)
+static gsa_status poisoned(gsa_backend *b, void *dx, const void *dloss, const void *x,
+                           const void *target, double scale, int64_t count)
 {
-    return poison.backward(b, dx, dloss, x, target, ++poison.calls == poison.at ? NAN : scale, count);
+    return poison.backward(b, dx, dloss, x, target, ++poison.calls == poison.at ? NAN : scale,
+                           count);
 }
 
 START_TEST(a_nan_stops_the_run_with_its_name)
 {
-    static const char *const sets[] = { "train.checkpoint_every=1", "train.eval_every=1", "train.schedule=constant" };
+    static const char *const sets[] = { "train.checkpoint_every=1", "train.eval_every=1",
+                                        "train.schedule=constant" };
     rig r;
     rig_open(&r, rig_summation, GSA_F32, 1);
     for (int i = 0; i < GSA_COUNT(sets); i++) rig_set(&r, sets[i]);
     rig_set(&r, "train.max_steps=2");
     rig_train_ok(&r, "two");
-    poison.backward = r.backend->square_error_backward, poison.calls = 0, poison.at = 6; /* two pieces a step: in step 3 */
+    poison.backward = r.backend->square_error_backward, poison.calls = 0,
+    poison.at = 6; /* two pieces a step: in step 3 */
     r.backend->square_error_backward = poisoned;
     r.sets = GSA_COUNT(sets);
     ck_assert_int_eq(rig_train(&r, "run"), GSA_ERR_NUMBER);
-    ck_assert_msg(strstr(r.error.text, "step 3: the gradient of '") && strstr(r.error.text, "nothing was applied"), "%s",
-                  r.error.text);
-    ck_assert_int_eq(rig_differ(&r, "two", "run"), 0); /* what is kept is the run as it was after step 2 */
+    ck_assert_msg(strstr(r.error.text, "step 3: the gradient of '") &&
+                      strstr(r.error.text, "nothing was applied"),
+                  "%s", r.error.text);
+    ck_assert_int_eq(rig_differ(&r, "two", "run"),
+                     0); /* what is kept is the run as it was after step 2 */
     poison.calls = 0;
     rig_set(&r, "train.check_nan=0");
     ck_assert_msg(rig_train(&r, "skips") == GSA_OK, "%s", r.error.text);
@@ -272,16 +290,18 @@ START_TEST(a_nan_stops_the_run_with_its_name)
 }
 END_TEST
 
-/* ---- no allocation in the steady state ------------------------------------------------------------------------------------------------ */
+/* ---- no allocation in the steady state ----------------------------------------------------- */
 
 static int64_t steady_calls[64];
 
-/* In the first steps waits a while: the thread that builds batches ahead gets its memory when it first comes to run, on a busy machine late. */
+/* In the first steps waits a while: the thread that builds batches ahead gets its memory when it
+ * first comes to run, on a busy machine late. */
 static void count_calls(rig *r, const gsa_progress *p)
 {
     gsa_faults *faults = r->context;
     if (p->kind == 0 && p->step < 5) nanosleep(&(struct timespec){ .tv_nsec = 50000000 }, NULL);
-    if (p->kind == 0 && p->step < GSA_COUNT(steady_calls)) steady_calls[p->step] = faults->calls[GSA_OP_ALLOC];
+    if (p->kind == 0 && p->step < GSA_COUNT(steady_calls))
+        steady_calls[p->step] = faults->calls[GSA_OP_ALLOC];
 }
 
 START_TEST(a_step_allocates_nothing)
@@ -313,7 +333,7 @@ START_TEST(a_step_allocates_nothing)
 }
 END_TEST
 
-/* ---- selection, early stop, files ------------------------------------------------------------------------------------------------------ */
+/* ---- selection, early stop, files ---------------------------------------------------------- */
 
 START_TEST(early_stop_and_selection)
 {
@@ -336,7 +356,8 @@ END_TEST
 
 static double evaluate(rig *r, const char *run, const char *key)
 {
-    gsa_apply_options o = { .model = gsa_scratch_path(&r->scratch, "%s", run), .backend = r->backend };
+    gsa_apply_options o = { .model = gsa_scratch_path(&r->scratch, "%s", run),
+                            .backend = r->backend };
     gsa_release(gsa_system_default(), r->result);
     const gsa_status status = gsa_evaluate(NULL, &o, &r->result, &r->error);
     ck_assert_msg(status == GSA_OK, "%s", r->error.text);
@@ -356,7 +377,8 @@ START_TEST(evaluation_repeats_the_runs_metric)
         rig_set(&r, selects[s]);
         rig_train_ok(&r, selects[s] + 6);
         const double told = rig_number(&r, keys[_i]), test = rig_number(&r, "test_mse");
-        ck_assert_double_eq_tol(evaluate(&r, selects[s] + 6, keys[_i]), told, 1e-7 * fabs(told) + 1e-12);
+        ck_assert_double_eq_tol(evaluate(&r, selects[s] + 6, keys[_i]), told,
+                                1e-7 * fabs(told) + 1e-12);
         if (_i == 0) ck_assert_double_eq_tol(rig_number(&r, "test_mse"), test, 1e-7 * test);
     }
     rig_close(&r);
@@ -365,7 +387,8 @@ END_TEST
 
 START_TEST(every_end_leaves_a_checkpoint)
 {
-    static const char *const ends[][2] = { { "train.early_stop=1", "train.eval_every=1" }, /* within the first epoch */
+    static const char *const ends[][2] = { { "train.early_stop=1",
+                                             "train.eval_every=1" }, /* within the first epoch */
                                            { "train.epochs=0", "train.eval_every=0" } };
     rig r;
     rig_open(&r, rig_text, GSA_F32, 1);
@@ -376,7 +399,8 @@ START_TEST(every_end_leaves_a_checkpoint)
         rig_set(&r, ends[i][1]);
         rig_train_ok(&r, ends[i][0]);
         ck_assert_double_eq(rig_number(&r, "epochs"), 0);
-        const double told = rig_number(&r, "dev_accuracy"), again = evaluate(&r, ends[i][0], "dev_accuracy");
+        const double told = rig_number(&r, "dev_accuracy"),
+                     again = evaluate(&r, ends[i][0], "dev_accuracy");
         if (isfinite(told)) ck_assert_double_eq_tol(again, told, 1e-7);
         ck_assert_msg(rig_resume(&r, ends[i][0]) == GSA_OK, "%s", r.error.text);
     }
@@ -407,7 +431,8 @@ END_TEST
 
 START_TEST(a_run_leaves_its_files)
 {
-    static const char *const files[] = { "config.ini", "log.jsonl", "curve.svg", "result.json", "latest" };
+    static const char *const files[] = { "config.ini", "log.jsonl", "curve.svg", "result.json",
+                                         "latest" };
     rig r;
     int64_t bytes;
     rig_open(&r, rig_text, GSA_F32, 1);
@@ -424,14 +449,15 @@ START_TEST(a_run_leaves_its_files)
     ck_assert_str_eq(labels, "bad\ngood\n");
     free(labels);
     ck_assert_ptr_nonnull(strstr(r.messages, "read as tsv: 22 examples"));
-    ck_assert_ptr_nonnull(strstr(r.messages, "baselines on dev, from the 22 training examples: majority class 0.5000"));
+    ck_assert_ptr_nonnull(strstr(
+        r.messages, "baselines on dev, from the 22 training examples: majority class 0.5000"));
     ck_assert_int_eq(rig_train(&r, "run"), GSA_ERR_ARGUMENT); /* never over another run */
     ck_assert_ptr_nonnull(strstr(r.error.text, "holds a run already"));
     rig_close(&r);
 }
 END_TEST
 
-/* ---- the curve ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- the curve ----------------------------------------------------------------------------- */
 
 START_TEST(a_curve_of_nearly_equal_values_ends)
 {
@@ -443,7 +469,8 @@ START_TEST(a_curve_of_nearly_equal_values_ends)
         gsa_curve curve = { .system = gsa_system_default() };
         for (int line = 0; line < 2; line++) {
             gsa_curve_add(&curve, line, 1, values[i]);
-            gsa_curve_add(&curve, line, 2, nextafter(values[i], INFINITY)); /* what lr = 0 may give */
+            gsa_curve_add(&curve, line, 2,
+                          nextafter(values[i], INFINITY)); /* what lr = 0 may give */
         }
         const char *path = gsa_scratch_path(&scratch, "c.svg");
         ck_assert_int_eq(gsa_curve_write(&curve, path, "a", "b", NULL), GSA_OK);
@@ -459,7 +486,7 @@ START_TEST(a_curve_of_nearly_equal_values_ends)
 }
 END_TEST
 
-/* ---- vectors ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- vectors ------------------------------------------------------------------------------- */
 
 START_TEST(vectors_reach_the_embedding)
 {
@@ -491,8 +518,10 @@ START_TEST(vectors_reach_the_embedding)
         ck_assert_int_eq(gsa_safetensors_read(NULL, copy, &file, NULL), GSA_OK);
         const gsa_blob *e = gsa_safetensors_find(&file, "input.embedding.weight");
         ck_assert_int_eq(e->shape[1], 2);
-        const float *row = (const float *)e->data + 2 * film, *other = (const float *)e->data + 2 * unheard;
-        ck_assert_int_eq(fabs((double)row[0] - 0.6) < 1e-6 && fabs((double)row[1] - 0.8) < 1e-6, i == 0);
+        const float *row = (const float *)e->data + 2 * film,
+                    *other = (const float *)e->data + 2 * unheard;
+        ck_assert_int_eq(fabs((double)row[0] - 0.6) < 1e-6 && fabs((double)row[1] - 0.8) < 1e-6,
+                         i == 0);
         ck_assert_double_eq((double)other[0], 1); /* not in the training text: never moved */
         gsa_safetensors_release(&file);
         evaluate(&r, name, "dev_accuracy"); /* without the vectors' file: the checkpoint has all */
@@ -501,7 +530,7 @@ START_TEST(vectors_reach_the_embedding)
 }
 END_TEST
 
-/* ---- prediction ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- prediction ---------------------------------------------------------------------------- */
 
 static char *predict(rig *r, const char *run, const char *input, gsa_status expected)
 {
@@ -510,9 +539,10 @@ static char *predict(rig *r, const char *run, const char *input, gsa_status expe
     snprintf(in, sizeof in, "%s/in", r->scratch.folder);
     snprintf(out, sizeof out, "%s/out", r->scratch.folder);
     gsa_put_file(in, input, (int64_t)strlen(input));
-    gsa_apply_options o = {
-        .model = gsa_scratch_path(&r->scratch, "%s", run), .backend = r->backend, .input = in, .output = out
-    };
+    gsa_apply_options o = { .model = gsa_scratch_path(&r->scratch, "%s", run),
+                            .backend = r->backend,
+                            .input = in,
+                            .output = out };
     const gsa_status status = gsa_predict(NULL, &o, &r->error);
     ck_assert_msg(status == expected, "%s", r->error.text);
     return status == GSA_OK ? gsa_get_file(out, &bytes) : NULL;
@@ -529,7 +559,8 @@ START_TEST(one_line_in_one_line_out)
     rig_set(&r, "model.dropout_hidden=0");
     rig_set(&r, "model.dropout_head=0");
     rig_train_ok(&r, "run");
-    char *out = predict(&r, "run", "a fine film\nan awful and tedious mess\nfun\nunheard of\nyes\nno\n", GSA_OK);
+    char *out = predict(
+        &r, "run", "a fine film\nan awful and tedious mess\nfun\nunheard of\nyes\nno\n", GSA_OK);
     int lines = 0;
     for (char *line = strtok(out, "\n"); line; line = strtok(NULL, "\n"), lines++) {
         const char *tab = strchr(line, '\t');
@@ -566,13 +597,15 @@ START_TEST(two_columns_in_one_label_out)
     char *out = predict(&r, "run", "fine day\tday\nfine day\tnight\nunheard\tof\n", GSA_OK);
     ck_assert_msg(strncmp(out, "yes\t0.", 6) == 0 || strncmp(out, "yes\t1.", 6) == 0, "%s", out);
     ck_assert_msg(strstr(out, "\nno\t"), "%s", out);
-    char *again = predict(&r, "run", "{\"sentence1\": \"fine day\", \"sentence2\": \"day\"}\n", GSA_OK);
+    char *again =
+        predict(&r, "run", "{\"sentence1\": \"fine day\", \"sentence2\": \"day\"}\n", GSA_OK);
     ck_assert_int_eq(strncmp(out, again, strlen(again)), 0);
     free(again);
     free(out);
     free(predict(&r, "run", "", GSA_OK));
     predict(&r, "run", "a\tb\na\tb\tc\n", GSA_ERR_FORMAT);
-    ck_assert_ptr_nonnull(strstr(r.error.text, "in:2: the line has 3 columns, expected 2: a<TAB>b"));
+    ck_assert_ptr_nonnull(
+        strstr(r.error.text, "in:2: the line has 3 columns, expected 2: a<TAB>b"));
     predict(&r, "run", "a\t \n", GSA_ERR_FORMAT);
     ck_assert_ptr_nonnull(strstr(r.error.text, "in:1: sentence b is empty"));
     rig_close(&r);
@@ -589,14 +622,15 @@ START_TEST(numbers_in_numbers_out)
     ck_assert_int_eq(sscanf(out, "%lf\t%lf\n%lf\t%lf\n", &a, &b, &c, &d), 4);
     free(out);
     predict(&r, "run", "1 0.5 0.25\n1 2\n", GSA_ERR_FORMAT);
-    ck_assert_ptr_nonnull(strstr(r.error.text, "in:2: the line holds 2 numbers, expected a multiple of d = 3"));
+    ck_assert_ptr_nonnull(
+        strstr(r.error.text, "in:2: the line holds 2 numbers, expected a multiple of d = 3"));
     predict(&r, "run", "1 x 0.25\n", GSA_ERR_FORMAT);
     ck_assert_ptr_nonnull(strstr(r.error.text, "in:1: no finite number in column 2"));
     rig_close(&r);
 }
 END_TEST
 
-/* ---- bad input: one sentence, nothing written --------------------------------------------------------------------------------------------------- */
+/* ---- bad input: one sentence, nothing written ---------------------------------------------- */
 
 static const struct {
     const char *recipe, *set, *expected;
@@ -605,38 +639,52 @@ static const struct {
     { rig_text, "data.train=", "[data] train is not set: --set data.train=FILE", GSA_ERR_FORMAT },
     { rig_text, "data.train=no/such/file", "no/such/file", GSA_ERR_IO },
     { rig_text, "data.train={part}.tsv",
-      "[data] train = {part}.tsv: there is no such file, and {part} is no value: --each part=VALUE", GSA_ERR_FORMAT },
+      "[data] train = {part}.tsv: there is no such file, and {part} is no value: --each part=VALUE",
+      GSA_ERR_FORMAT },
     { rig_text, "data.dev=no/such/file", "no/such/file", GSA_ERR_IO },
     { rig_text, "data.vectors=no/such/file", "no/such/file", GSA_ERR_IO },
     { rig_text, "data.classes=3", "the data holds 2 labels, data.classes says 3", GSA_ERR_FORMAT },
-    { rig_text, "data.format=fasttext", "train.tsv:1: the line does not start with __label__", GSA_ERR_FORMAT },
-    { rig_text, "data.format=sst", "train.tsv:1: the line is no tree", GSA_ERR_FORMAT },
-    { rig_text, "data.subtrees=1", "train.tsv is read as tsv, whose texts are no trees", GSA_ERR_FORMAT },
-    { rig_text, "data.vocabulary=vectors", "--set data.vocabulary: [data] vocabulary = vectors does nothing",
+    { rig_text, "data.format=fasttext", "train.tsv:1: the line does not start with __label__",
       GSA_ERR_FORMAT },
-    { rig_text, "model.position_max=5", "the longest example has 6 tokens, model.position_max is 5", GSA_ERR_LIMIT },
+    { rig_text, "data.format=sst", "train.tsv:1: the line is no tree", GSA_ERR_FORMAT },
+    { rig_text, "data.subtrees=1", "train.tsv is read as tsv, whose texts are no trees",
+      GSA_ERR_FORMAT },
+    { rig_text, "data.vocabulary=vectors",
+      "--set data.vocabulary: [data] vocabulary = vectors does nothing", GSA_ERR_FORMAT },
+    { rig_text, "model.position_max=5", "the longest example has 6 tokens, model.position_max is 5",
+      GSA_ERR_LIMIT },
     { rig_text, "model.encoder=stra", "--set model.encoder: [model] encoder", GSA_ERR_ARGUMENT },
-    { rig_text, "model.encoder=star:rings=1", "--set model.encoder: [model] encoder: ", GSA_ERR_ARGUMENT },
-    { rig_text, "model.encoder=star:ring=2", "--set model.encoder: [model] encoder: ", GSA_ERR_ARGUMENT },
+    { rig_text, "model.encoder=star:rings=1",
+      "--set model.encoder: [model] encoder: ", GSA_ERR_ARGUMENT },
+    { rig_text, "model.encoder=star:ring=2",
+      "--set model.encoder: [model] encoder: ", GSA_ERR_ARGUMENT },
     { rig_text, "model.encoder=full,full+cross",
-      "--set model.encoder: [model] encoder: full,full+cross reads another stack's sequence, and this task has none",
+      "--set model.encoder: [model] encoder: full,full+cross reads another stack's sequence, and "
+      "this task has none",
       GSA_ERR_ARGUMENT },
-    { rig_text, "data.format=snli", "[data] format = snli is not for task text_classification", GSA_ERR_FORMAT },
+    { rig_text, "data.format=snli", "[data] format = snli is not for task text_classification",
+      GSA_ERR_FORMAT },
     { rig_pairs, "data.train=", "[data] train is not set: --set data.train=FILE", GSA_ERR_FORMAT },
     { rig_pairs, "data.train=no/such/file", "no/such/file", GSA_ERR_IO },
-    { rig_pairs, "data.format=sst", "[data] format = sst is not for task sentence_pairs", GSA_ERR_FORMAT },
+    { rig_pairs, "data.format=sst", "[data] format = sst is not for task sentence_pairs",
+      GSA_ERR_FORMAT },
     { rig_pairs, "data.format=snli", "pairs.tsv:1: no JSON: ", GSA_ERR_FORMAT },
-    { rig_pairs, "data.columns=a,b", "data.columns: column 'label' is named nowhere", GSA_ERR_FORMAT },
+    { rig_pairs, "data.columns=a,b", "data.columns: column 'label' is named nowhere",
+      GSA_ERR_FORMAT },
     { rig_pairs, "data.classes=3", "the data holds 2 labels, data.classes says 3", GSA_ERR_FORMAT },
-    { rig_pairs, "model.position_max=6", "the longest sentence has 7 tokens, model.position_max is 6", GSA_ERR_LIMIT },
+    { rig_pairs, "model.position_max=6",
+      "the longest sentence has 7 tokens, model.position_max is 6", GSA_ERR_LIMIT },
     { rig_pairs, "model.encoder=bpt+cross",
-      "--set model.encoder: [model] encoder: bpt+cross reads the other sentence from its first layer on", GSA_ERR_ARGUMENT },
+      "--set model.encoder: [model] encoder: bpt+cross reads the other sentence from its first "
+      "layer on",
+      GSA_ERR_ARGUMENT },
     { rig_pairs, "model.encoder=star", NULL, GSA_OK },
     { rig_pairs, "task.features=sum", "expected one of difference,product", GSA_ERR_FORMAT },
     { rig_summation, "task.dev=0", NULL, GSA_OK },
     { rig_summation, "task.k=7", "[task] k = 7 is more than n = 6", GSA_ERR_FORMAT },
     { rig_summation, "task.d=1", "expected an integer from 2", GSA_ERR_FORMAT },
-    { rig_summation, "model.hidden=9", "[model] heads = 2 does not divide hidden = 9", GSA_ERR_FORMAT },
+    { rig_summation, "model.hidden=9", "[model] heads = 2 does not divide hidden = 9",
+      GSA_ERR_FORMAT },
 };
 
 START_TEST(refused_with_a_sentence)
@@ -647,7 +695,8 @@ START_TEST(refused_with_a_sentence)
     const gsa_status status = rig_train(&r, "run");
     ck_assert_msg((status == GSA_OK) == (refused[_i].status == GSA_OK), "%s", r.error.text);
     if (status != GSA_OK) {
-        ck_assert_msg(strstr(r.error.text, refused[_i].expected), "'%s' lacks '%s'", r.error.text, refused[_i].expected);
+        ck_assert_msg(strstr(r.error.text, refused[_i].expected), "'%s' lacks '%s'", r.error.text,
+                      refused[_i].expected);
         ck_assert_int_eq(gsa_exists(gsa_scratch_path(&r.scratch, "run")), 0);
         ck_assert_int_eq(status, refused[_i].status);
     }
@@ -661,7 +710,8 @@ START_TEST(wrong_data_and_wrong_checkpoints)
     rig_open(&r, rig_text, GSA_F32, 1);
     gsa_put_file(gsa_scratch_path(&r.scratch, "dev.tsv"), "good\tx\nugly\ty\n", 14);
     ck_assert_int_eq(rig_train(&r, "run"), GSA_ERR_FORMAT);
-    ck_assert_ptr_nonnull(strstr(r.error.text, "dev.tsv:2: label 'ugly' is not in the training data"));
+    ck_assert_ptr_nonnull(
+        strstr(r.error.text, "dev.tsv:2: label 'ugly' is not in the training data"));
     gsa_put_file(gsa_scratch_path(&r.scratch, "dev.tsv"), "good\tx\nbad\ty\n", 13);
     rig_train_ok(&r, "run");
     rig_set(&r, "model.hidden=16");
@@ -677,7 +727,9 @@ START_TEST(wrong_data_and_wrong_checkpoints)
     ck_assert_int_eq(gsa_train(NULL, &both, &r.result, &r.error), GSA_ERR_ARGUMENT);
     ck_assert_int_eq(gsa_train(NULL, &none, &r.result, &r.error), GSA_ERR_ARGUMENT);
     const char *cuda[] = { "data.train=x" };
-    const gsa_train_options device = { .recipe = r.path, .device = "cuda", .overrides = cuda, .n_overrides = 1 };
+    const gsa_train_options device = {
+        .recipe = r.path, .device = "cuda", .overrides = cuda, .n_overrides = 1
+    };
     ck_assert_int_eq(gsa_train(NULL, &device, &r.result, &r.error), GSA_ERR_UNSUPPORTED);
     ck_assert_ptr_nonnull(strstr(r.error.text, "cuda"));
     rig_close(&r);
@@ -698,19 +750,23 @@ int main(int argc, char **argv)
     static const gsa_test numbers[] = { GSA_TEST(a_nan_stops_the_run_with_its_name) };
     static const gsa_test steady[] = { GSA_LOOP(a_step_allocates_nothing, GSA_COUNT(recipes)) };
     static const gsa_test runs[] = { GSA_TEST(early_stop_and_selection),
-                                     GSA_LOOP(evaluation_repeats_the_runs_metric, GSA_COUNT(recipes)),
+                                     GSA_LOOP(evaluation_repeats_the_runs_metric,
+                                              GSA_COUNT(recipes)),
                                      GSA_TEST(a_run_leaves_its_files),
                                      GSA_TEST(vectors_reach_the_embedding),
                                      GSA_TEST(the_loss_is_the_mean_over_examples),
                                      GSA_TEST(every_end_leaves_a_checkpoint),
                                      GSA_TEST(a_curve_of_nearly_equal_values_ends) };
-    static const gsa_test predictions[] = { GSA_TEST(one_line_in_one_line_out), GSA_TEST(two_columns_in_one_label_out),
+    static const gsa_test predictions[] = { GSA_TEST(one_line_in_one_line_out),
+                                            GSA_TEST(two_columns_in_one_label_out),
                                             GSA_TEST(numbers_in_numbers_out) };
     static const gsa_test bad[] = { GSA_LOOP(refused_with_a_sentence, GSA_COUNT(refused)),
                                     GSA_TEST(wrong_data_and_wrong_checkpoints) };
-    static const gsa_case cases[] = { GSA_CASE("bits", bits, 120),      GSA_CASE("resume", resume, 120),
-                                      GSA_CASE("numbers", numbers, 60), GSA_CASE("steady", steady, 60),
-                                      GSA_CASE("runs", runs, 60),       GSA_CASE("predictions", predictions, 60),
-                                      GSA_CASE("bad", bad, 60) };
+    static const gsa_case cases[] = {
+        GSA_CASE("bits", bits, 120),      GSA_CASE("resume", resume, 120),
+        GSA_CASE("numbers", numbers, 60), GSA_CASE("steady", steady, 60),
+        GSA_CASE("runs", runs, 60),       GSA_CASE("predictions", predictions, 60),
+        GSA_CASE("bad", bad, 60)
+    };
     return gsa_run_suite("train", cases, GSA_COUNT(cases), argc, argv);
 }

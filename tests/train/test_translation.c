@@ -1,5 +1,6 @@
-/* Translation: gradients of the smoothed loss with one embedding for both languages and the head, what is left out, and a language whose
- * sentences are those of another backwards, learned and translated. */
+/* Translation: gradients of the smoothed loss with one embedding for both languages and the head,
+ * what is left out, and a language whose sentences are those of another backwards, learned and
+ * translated. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,12 +16,14 @@
 #include "train/session.h"
 #include "train/decode/translate.h"
 
-static const char recipe[] = "[task]\nname = translation\n"
-                             "[model]\nencoder = full\ndecoder = full:causal=1+cross\nhidden = 8\nheads = 2\nffn = 8\n"
-                             "position = sinusoid\ntied = 1\nactivation = tanh\ndropout_input = 0.1\ndropout_hidden = 0.1\n"
-                             "[train]\nbatch = 4\nepochs = 1\nlabel_smoothing = 0.1\n"
-                             "[data]\nsource = a\ntarget = b\nlower = 1\n";
-static const char *const words[] = { "alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel" };
+static const char recipe[] =
+    "[task]\nname = translation\n"
+    "[model]\nencoder = full\ndecoder = full:causal=1+cross\nhidden = 8\nheads = 2\nffn = 8\n"
+    "position = sinusoid\ntied = 1\nactivation = tanh\ndropout_input = 0.1\ndropout_hidden = 0.1\n"
+    "[train]\nbatch = 4\nepochs = 1\nlabel_smoothing = 0.1\n"
+    "[data]\nsource = a\ntarget = b\nlower = 1\n";
+static const char *const words[] = { "alpha", "bravo",   "charlie", "delta",
+                                     "echo",  "foxtrot", "golf",    "hotel" };
 
 typedef struct world {
     gsa_scratch scratch;
@@ -45,7 +48,9 @@ static void progress(void *context, const gsa_progress *p)
 static void put(world *w, const char *name, const char *text, char *override, const char *key)
 {
     gsa_put_file(gsa_scratch_path(&w->scratch, "%s", name), text, (int64_t)strlen(text));
-    if (override) snprintf(override, 300, "%s=%s/%.*s", key, w->scratch.folder, (int)strcspn(name, "."), name);
+    if (override)
+        snprintf(override, 300, "%s=%s/%.*s", key, w->scratch.folder, (int)strcspn(name, "."),
+                 name);
 }
 
 static void open_world(world *w, int real)
@@ -54,7 +59,8 @@ static void open_world(world *w, int real)
     gsa_scratch_open(&w->scratch);
     put(w, "recipe.ini", recipe, NULL, NULL);
     snprintf(w->path, sizeof w->path, "%s/recipe.ini", w->scratch.folder);
-    ck_assert_int_eq(gsa_test_backend(gsa_system_default(), real, 1, &w->backend, &w->error), GSA_OK);
+    ck_assert_int_eq(gsa_test_backend(gsa_system_default(), real, 1, &w->backend, &w->error),
+                     GSA_OK);
 }
 
 static void close_world(world *w)
@@ -75,10 +81,11 @@ static void open_session(world *w, gsa_session *s, const char *const *more, int 
                                           .backend = w->backend,
                                           .say = say,
                                           .context = w };
-    ck_assert_msg(gsa_session_create(gsa_system_default(), &options, s, &w->error) == GSA_OK, "%s", w->error.text);
+    ck_assert_msg(gsa_session_create(gsa_system_default(), &options, s, &w->error) == GSA_OK, "%s",
+                  w->error.text);
 }
 
-/* ---- gradients, by central differences in double, with dropout -------------------------------------------------------------- */
+/* ---- gradients, by central differences in double, with dropout ----------------------------- */
 
 static double loss_of(gsa_session *s, int backward)
 {
@@ -88,8 +95,10 @@ static double loss_of(gsa_session *s, int backward)
 
 static const char *const models[][4] = {
     { "model.tied=1", "data.bpe=4", "model.encoder=full", "model.decoder=full:causal=1+cross" },
-    { "model.tied=0", "data.bpe=0", "model.encoder=star", "model.decoder=window:width=3:causal=1+cross*2" },
-    { "model.tied=1", "data.bpe=2", "model.encoder=bpt:k=1,full", "model.decoder=bpt:k=1:causal=1,bpt:k=1:causal=1+cross" },
+    { "model.tied=0", "data.bpe=0", "model.encoder=star",
+      "model.decoder=window:width=3:causal=1+cross*2" },
+    { "model.tied=1", "data.bpe=2", "model.encoder=bpt:k=1,full",
+      "model.decoder=bpt:k=1:causal=1,bpt:k=1:causal=1+cross" },
 };
 
 START_TEST(every_parameter_differentiates)
@@ -106,12 +115,13 @@ START_TEST(every_parameter_differentiates)
 }
 END_TEST
 
-/* ---- search ------------------------------------------------------------------------------------------------------------------- */
+/* ---- search -------------------------------------------------------------------------------- */
 
 enum { TEXTS = 5, MOST = 9 };
 
 /* An untrained model, whose weights are large enough that it writes different things. */
-static void translate_all(gsa_session *s, int width, double alpha, int whole, int32_t *target, int32_t *made)
+static void translate_all(gsa_session *s, int width, double alpha, int whole, int32_t *target,
+                          int32_t *made)
 {
     static const int32_t length[TEXTS] = { 3, 1, 6, 2, 4 }, most[TEXTS] = { MOST, 4, MOST, 0, 7 };
     int32_t source[16], at = 0;
@@ -119,7 +129,8 @@ static void translate_all(gsa_session *s, int width, double alpha, int whole, in
     gsa_translator *t;
     const int32_t size = s->model.plan.outputs + 1, end = size - 1;
     for (int e = 0; e < TEXTS; e++)
-        for (int32_t i = 0; i < length[e]; i++, at++) source[at] = i + 1 < length[e] ? 2 + (at * 7 + e) % (size - 4) : end;
+        for (int32_t i = 0; i < length[e]; i++, at++)
+            source[at] = i + 1 < length[e] ? 2 + (at * 7 + e) % (size - 4) : end;
     const gsa_translate_options options = { .begin = end - 1,
                                             .end = end,
                                             .first_class = 1,
@@ -129,10 +140,15 @@ static void translate_all(gsa_session *s, int width, double alpha, int whole, in
                                             .alpha = alpha,
                                             .whole = whole,
                                             .longest = MOST };
-    gsa_translate_job job = {
-        .source = source, .length = length, .most = most, .count = TEXTS, .room = MOST, .target = target, .made = made
-    };
-    ck_assert_msg(gsa_translator_create(&s->model, &options, &t, &error) == GSA_OK, "%s", error.text);
+    gsa_translate_job job = { .source = source,
+                              .length = length,
+                              .most = most,
+                              .count = TEXTS,
+                              .room = MOST,
+                              .target = target,
+                              .made = made };
+    ck_assert_msg(gsa_translator_create(&s->model, &options, &t, &error) == GSA_OK, "%s",
+                  error.text);
     for (int again = 0; again < 2; again++) /* a translator is used again */
         ck_assert_msg(gsa_translate(t, &job, &error) == GSA_OK, "%s", error.text);
     gsa_translator_release(t);
@@ -141,11 +157,12 @@ static void translate_all(gsa_session *s, int width, double alpha, int whole, in
 START_TEST(beams_are_those_of_whole_prefixes)
 {
     static const char *const more[][5] = {
-        { "model.tied=1", "data.bpe=4", "model.encoder=full", "model.decoder=full:causal=1+cross", "model.embedding_std=2" },
-        { "model.tied=0", "data.bpe=0", "model.encoder=star", "model.decoder=window:width=3:causal=1+cross*2",
+        { "model.tied=1", "data.bpe=4", "model.encoder=full", "model.decoder=full:causal=1+cross",
           "model.embedding_std=2" },
-        { "model.tied=1", "data.bpe=2", "model.encoder=bpt:k=1", "model.decoder=bpt:k=1:causal=1+cross*2",
-          "model.embedding_std=2" },
+        { "model.tied=0", "data.bpe=0", "model.encoder=star",
+          "model.decoder=window:width=3:causal=1+cross*2", "model.embedding_std=2" },
+        { "model.tied=1", "data.bpe=2", "model.encoder=bpt:k=1",
+          "model.decoder=bpt:k=1:causal=1+cross*2", "model.embedding_std=2" },
     };
     world w;
     gsa_session s;
@@ -156,10 +173,12 @@ START_TEST(beams_are_those_of_whole_prefixes)
     open_session(&w, &s, more[_i], 5);
     for (int width = 1; width <= 5; width++) {
         int32_t target[2][TEXTS * MOST] = { { 0 } }, made[2][TEXTS];
-        for (int whole = 0; whole < 2; whole++) translate_all(&s, width, 0.3 * width, whole, target[whole], made[whole]);
+        for (int whole = 0; whole < 2; whole++)
+            translate_all(&s, width, 0.3 * width, whole, target[whole], made[whole]);
         ck_assert_mem_eq(made[0], made[1], sizeof made[0]);
         for (int e = 0; e < TEXTS; e++) {
-            ck_assert_mem_eq(target[0] + e * MOST, target[1] + e * MOST, (size_t)made[0][e] * sizeof **target);
+            ck_assert_mem_eq(target[0] + e * MOST, target[1] + e * MOST,
+                             (size_t)made[0][e] * sizeof **target);
             for (int i = 0; i < made[0][e]; i++) {
                 ck_assert_int_ge(target[0][e * MOST + i], GSA_WORD_FIRST);
                 ck_assert_int_lt(target[0][e * MOST + i], s.model.plan.outputs - 1);
@@ -174,9 +193,9 @@ START_TEST(beams_are_those_of_whole_prefixes)
 }
 END_TEST
 
-/* ---- data --------------------------------------------------------------------------------------------------------------------- */
+/* ---- data ---------------------------------------------------------------------------------- */
 
-/* ---- coverage, against every translation that there is ------------------------------------------------------------------- */
+/* ---- coverage, against every translation that there is ------------------------------------- */
 
 enum { SHORT = 2, HEADS = 2 };
 typedef struct twin {
@@ -188,7 +207,8 @@ typedef struct twin {
     int32_t length, token[SHORT];
 } twin;
 
-/* s(Y, X) of a translation by one whole pass: the cross phase of the last layer has an edge from every source to every target. */
+/* s(Y, X) of a translation by one whole pass: the cross phase of the last layer has an edge from
+ * every source to every target. */
 static double score_of(twin *x, const int32_t *token, int32_t length)
 {
     gsa_learner *m = &x->s->model;
@@ -204,12 +224,14 @@ static double score_of(twin *x, const int32_t *token, int32_t length)
     for (int32_t i = 0; i < x->sources; i++)
         x->batch.sequence[0].id[i] = x->source[i], x->batch.sequence[0].text[i].bytes = 0;
     for (int32_t k = 0; k < rows; k++)
-        x->batch.sequence[1].id[k] = k ? token[k - 1] : x->end - 1, x->batch.sequence[1].text[k].bytes = 0;
+        x->batch.sequence[1].id[k] = k ? token[k - 1] : x->end - 1,
+        x->batch.sequence[1].text[k].bytes = 0;
     x->batch.sequence[0].length[0] = x->sources, x->batch.sequence[1].length[0] = rows;
     ck_assert_int_eq(gsa_stack_watch(gsa_model_batch_of(m->graph, 1), &watched, 1, NULL), GSA_OK);
     gsa_tape_reset(m->tape, 0, 0, 0);
     gsa_tensor *made = gsa_learner_forward(m, &x->batch);
-    ck_assert(made && watched.weights && watched.weights->rows == rows * x->sources && watched.weights->cols == HEADS);
+    ck_assert(made && watched.weights && watched.weights->rows == rows * x->sources &&
+              watched.weights->cols == HEADS);
     ck_assert_int_eq(gsa_tensor_read(m->backend, made, 0, out, NULL), GSA_OK);
     ck_assert_int_eq(gsa_tensor_read(m->backend, watched.weights, 0, p, NULL), GSA_OK);
     gsa_stack_watch(gsa_model_batch_of(m->graph, 1), NULL, 0, NULL);
@@ -231,7 +253,9 @@ static double score_of(twin *x, const int32_t *token, int32_t length)
 static void try_all(twin *x, int32_t *token, int32_t length)
 {
     const double score = score_of(x, token, length);
-    if (score > x->score) x->score = score, x->length = length, memcpy(x->token, token, (size_t)length * sizeof *token);
+    if (score > x->score)
+        x->score = score, x->length = length,
+        memcpy(x->token, token, (size_t)length * sizeof *token);
     for (int32_t id = GSA_WORD_FIRST; id < x->end - 1 && length < SHORT; id++) {
         token[length] = id;
         try_all(x, token, length + 1);
@@ -240,7 +264,8 @@ static void try_all(twin *x, int32_t *token, int32_t length)
 
 START_TEST(coverage_is_of_equation_14)
 {
-    static const char *const more[] = { "model.tied=0", "data.bpe=0", "model.decoder=full:causal=1+cross*2",
+    static const char *const more[] = { "model.tied=0", "data.bpe=0",
+                                        "model.decoder=full:causal=1+cross*2",
                                         "model.embedding_std=2" };
     static const double betas[] = { 0, 0.5, 20 };
     static const int32_t length[] = { 4, 1, 3 }, most[] = { SHORT, SHORT, SHORT };
@@ -253,7 +278,8 @@ START_TEST(coverage_is_of_equation_14)
     open_session(&w, &s, more, 4);
     const int32_t end = s.model.plan.outputs;
     int32_t source[8], target[GSA_COUNT(betas)][3 * SHORT] = { { 0 } }, made[GSA_COUNT(betas)][3];
-    for (int i = 0; i < 8; i++) source[i] = i == 3 || i == 4 || i == 7 ? end : 2 + (i * 5) % (end - 3);
+    for (int i = 0; i < 8; i++)
+        source[i] = i == 3 || i == 4 || i == 7 ? end : 2 + (i * 5) % (end - 3);
     for (int b = 0; b < GSA_COUNT(betas); b++) {
         gsa_translator *t;
         const gsa_translate_options options = { .begin = end - 1,
@@ -264,9 +290,13 @@ START_TEST(coverage_is_of_equation_14)
                                                 .alpha = 0.6,
                                                 .coverage = betas[b],
                                                 .longest = SHORT };
-        gsa_translate_job job = {
-            .source = source, .length = length, .most = most, .count = 3, .room = SHORT, .target = target[b], .made = made[b]
-        };
+        gsa_translate_job job = { .source = source,
+                                  .length = length,
+                                  .most = most,
+                                  .count = 3,
+                                  .room = SHORT,
+                                  .target = target[b],
+                                  .made = made[b] };
         ck_assert_int_eq(gsa_translator_create(&s.model, &options, &t, &w.error), GSA_OK);
         ck_assert_msg(gsa_translate(t, &job, &w.error) == GSA_OK, "%s", w.error.text);
         gsa_translator_release(t);
@@ -282,10 +312,12 @@ START_TEST(coverage_is_of_equation_14)
                        .score = -INFINITY };
             try_all(&x, token, 0);
             ck_assert_int_eq(made[b][e], x.length);
-            if (x.length) ck_assert_mem_eq(target[b] + e * SHORT, x.token, (size_t)x.length * sizeof *token);
+            if (x.length)
+                ck_assert_mem_eq(target[b] + e * SHORT, x.token, (size_t)x.length * sizeof *token);
             gsa_minibatch_release(&x.batch);
         }
-        moved += memcmp(made[b], made[0], sizeof made[b]) != 0 || memcmp(target[b], target[0], sizeof target[b]) != 0;
+        moved += memcmp(made[b], made[0], sizeof made[b]) != 0 ||
+                 memcmp(target[b], target[0], sizeof target[b]) != 0;
     }
     ck_assert_int_gt(moved, 0); /* it does something */
     gsa_session_release(&s);
@@ -302,10 +334,13 @@ START_TEST(no_coverage_without_cross_attention)
     put(&w, "t.a", "ab abc b\nc\nabc ab\n", w.train, "data.train");
     put(&w, "t.b", "x yx\nyx yx xy\nx\n", NULL, NULL);
     open_session(&w, &s, NULL, 0);
-    ck_assert_int_eq(gsa_coverage_find(gsa_model_stack_of(s.model.net, 1), &coverage, &w.error), GSA_OK);
-    ck_assert_int_eq(gsa_coverage_find(gsa_model_stack_of(s.model.net, 0), &coverage, &w.error), GSA_ERR_UNSUPPORTED);
-    ck_assert_str_eq(w.error.text, "no phase of the decoder full*1 attends from its tokens alone to the source: "
-                                   "decode.coverage must be 0");
+    ck_assert_int_eq(gsa_coverage_find(gsa_model_stack_of(s.model.net, 1), &coverage, &w.error),
+                     GSA_OK);
+    ck_assert_int_eq(gsa_coverage_find(gsa_model_stack_of(s.model.net, 0), &coverage, &w.error),
+                     GSA_ERR_UNSUPPORTED);
+    ck_assert_str_eq(w.error.text,
+                     "no phase of the decoder full*1 attends from its tokens alone to the source: "
+                     "decode.coverage must be 0");
     gsa_session_release(&s);
     close_world(&w);
 }
@@ -321,13 +356,14 @@ START_TEST(rows_and_labels)
     put(&w, "t.a", "p q\n\nq\nq q q q\np\n", w.train, "data.train");
     put(&w, "t.b", "p\np\nq p q\np\n\n", NULL, NULL);
     open_session(&w, &s, more, 1);
-    ck_assert_ptr_nonnull(strstr(
-        w.messages, "2 pairs, 3 and 4 tokens, the longest sentence 3; left out: 2 pairs with an empty side, 1 longer"));
+    ck_assert_ptr_nonnull(strstr(w.messages, "2 pairs, 3 and 4 tokens, the longest sentence 3; "
+                                             "left out: 2 pairs with an empty side, 1 longer"));
     ck_assert_int_eq(s.task->examples(s.self, GSA_SPLIT_TRAIN), 2);
     ck_assert_int_eq(s.task->targets(s.self, GSA_SPLIT_TRAIN, example, 2), 6);
     ck_assert_int_eq(s.task->fill(s.self, GSA_SPLIT_TRAIN, example, 2, &s.batch, &w.error), GSA_OK);
     /* q is more frequent than p: ids 2 and 3, <s> 4, </s> 5; class = id - 1 */
-    static const int32_t source[] = { 2, 5, 3, 2, 5 }, target[] = { 4, 2, 3, 2, 4, 3 }, label[] = { 1, 2, 1, 4, 2, 4 };
+    static const int32_t source[] = { 2, 5, 3, 2, 5 }, target[] = { 4, 2, 3, 2, 4, 3 },
+                         label[] = { 1, 2, 1, 4, 2, 4 };
     ck_assert_mem_eq(s.batch.sequence[0].id, source, sizeof source);
     ck_assert_mem_eq(s.batch.sequence[1].id, target, sizeof target);
     ck_assert_mem_eq(s.batch.label, label, sizeof label);
@@ -340,13 +376,15 @@ END_TEST
 static const struct {
     const char *set, *sentence, *more;
 } refused[] = {
-    { "model.decoder=", "[model] decoder is not set: translation needs one, such as full:causal=1+cross*3", NULL },
+    { "model.decoder=",
+      "[model] decoder is not set: translation needs one, such as full:causal=1+cross*3", NULL },
     { "model.decoder=full+cross", "lets a token see those after it", NULL },
     { "model.decoder=full:causal=1", "memory", NULL },
     { "model.encoder=full+cross", "put cross into model.decoder", NULL },
     { "data.max_length=1", "no pair is left to train on", NULL },
     { "data.bpe_codes=/nowhere/codes", "/nowhere/codes", NULL },
-    { "model.position=learned", "t.a: a sentence has 3 tokens with its end, model.position_max is 2",
+    { "model.position=learned",
+      "t.a: a sentence has 3 tokens with its end, model.position_max is 2",
       "model.position_max=2" },
 };
 
@@ -366,12 +404,13 @@ START_TEST(a_bad_recipe)
                                           .say = say,
                                           .context = &w };
     ck_assert_int_ne(gsa_session_create(gsa_system_default(), &options, &s, &w.error), GSA_OK);
-    ck_assert_msg(strstr(w.error.text, refused[_i].sentence) != NULL, "'%s' lacks '%s'", w.error.text, refused[_i].sentence);
+    ck_assert_msg(strstr(w.error.text, refused[_i].sentence) != NULL, "'%s' lacks '%s'",
+                  w.error.text, refused[_i].sentence);
     close_world(&w);
 }
 END_TEST
 
-/* ---- the whole ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the whole ----------------------------------------------------------------------------- */
 
 static uint32_t next(uint32_t *state)
 {
@@ -379,7 +418,8 @@ static uint32_t next(uint32_t *state)
 }
 
 /* `count` sentences of up to six words, and the same words backwards. */
-static void put_backwards(world *w, const char *name, int count, uint32_t seed, char *override, const char *key)
+static void put_backwards(world *w, const char *name, int count, uint32_t seed, char *override,
+                          const char *key)
 {
     char *a = calloc((size_t)count, 64), *b = calloc((size_t)count, 64), file[32];
     size_t used_a = 0, used_b = 0;
@@ -388,8 +428,10 @@ static void put_backwards(world *w, const char *name, int count, uint32_t seed, 
         const int length = 1 + (int)(next(&seed) % 6);
         for (int i = 0; i < length; i++) word[i] = (int)(next(&seed) % 8);
         for (int i = 0; i < length; i++) {
-            used_a += (size_t)sprintf(a + used_a, "%s%s", words[word[i]], i + 1 < length ? " " : "\n");
-            used_b += (size_t)sprintf(b + used_b, "%s%s", words[word[length - 1 - i]], i + 1 < length ? " " : "\n");
+            used_a +=
+                (size_t)sprintf(a + used_a, "%s%s", words[word[i]], i + 1 < length ? " " : "\n");
+            used_b += (size_t)sprintf(b + used_b, "%s%s", words[word[length - 1 - i]],
+                                      i + 1 < length ? " " : "\n");
         }
     }
     snprintf(file, sizeof file, "%s.a", name);
@@ -410,12 +452,16 @@ static double number(const char *result, const char *key)
 
 static gsa_apply_options applied(world *w, const char *model, const char *const *set, int sets)
 {
-    return (gsa_apply_options){
-        .model = model, .overrides = set, .n_overrides = sets, .backend = w->backend, .progress = progress, .context = w
-    };
+    return (gsa_apply_options){ .model = model,
+                                .overrides = set,
+                                .n_overrides = sets,
+                                .backend = w->backend,
+                                .progress = progress,
+                                .context = w };
 }
 
-/* The report's BLEU is the result's, and a sentence among the worst is told with its source and reference. */
+/* The report's BLEU is the result's, and a sentence among the worst is told with its source and
+ * reference. */
 static void check_report(const char *path, double bleu)
 {
     json_t *report = json_load_file(path, 0, NULL);
@@ -424,7 +470,8 @@ static void check_report(const char *path, double bleu)
     const json_t *one = json_array_get(json_object_get(test, "worst"), 0);
     ck_assert_double_eq_tol(json_number_value(score), bleu, 1e-5);
     for (int i = 0; one && i < 3; i++)
-        ck_assert(json_is_string(json_object_get(one, ((const char *[]){ "source", "reference", "translation" })[i])));
+        ck_assert(json_is_string(
+            json_object_get(one, ((const char *[]){ "source", "reference", "translation" })[i])));
     ck_assert(json_is_array(json_object_get(test, "worst")));
     json_decref(report);
 }
@@ -441,7 +488,8 @@ static void check_applied(world *w, const char *run, const char *pieces)
     gsa_apply_options options = applied(w, run, set, 2);
     snprintf(output, sizeof output, "%s/report.json", w->scratch.folder);
     options.json = output;
-    ck_assert_msg(gsa_evaluate(NULL, &options, &evaluated, &w->error) == GSA_OK, "%s", w->error.text);
+    ck_assert_msg(gsa_evaluate(NULL, &options, &evaluated, &w->error) == GSA_OK, "%s",
+                  w->error.text);
     check_report(output, number(evaluated, "test_bleu"));
     options.json = NULL;
     snprintf(output, sizeof output, "%s/out", w->scratch.folder);
@@ -454,8 +502,10 @@ static void check_applied(world *w, const char *run, const char *pieces)
     ck_assert_ptr_nonnull(strstr(lines, "echo hotel bravo alpha\n"));
     ck_assert_ptr_nonnull(strstr(lines, "\nhotel\necho golf golf\n"));
     ck_assert_double_gt(number(evaluated, "test_bleu"), 60); /* the empty line may be anything */
-    ck_assert_ptr_nonnull(strstr(evaluated, "\"bleu_signature\": \"nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|"));
-    ck_assert_ptr_nonnull(strstr(evaluated, "\"signature\": \"task:translation|metric:loss|pieces:"));
+    ck_assert_ptr_nonnull(
+        strstr(evaluated, "\"bleu_signature\": \"nrefs:1|case:lc|eff:no|tok:13a|smooth:exp|"));
+    ck_assert_ptr_nonnull(
+        strstr(evaluated, "\"signature\": \"task:translation|metric:loss|pieces:"));
     ck_assert_msg(strstr(evaluated, pieces), "%s", evaluated);
     ck_assert_ptr_nonnull(strstr(evaluated, "|case:lower|beam:4|penalty:wu-0.6|seed:"));
     free(lines);
@@ -504,12 +554,16 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test gradients[] = { GSA_LOOP(every_parameter_differentiates, GSA_COUNT(models)) };
-    static const gsa_test data[] = { GSA_TEST(coverage_is_of_equation_14), GSA_TEST(no_coverage_without_cross_attention),
-                                     GSA_TEST(rows_and_labels), GSA_LOOP(a_bad_recipe, GSA_COUNT(refused)) };
+    static const gsa_test gradients[] = { GSA_LOOP(every_parameter_differentiates,
+                                                   GSA_COUNT(models)) };
+    static const gsa_test data[] = { GSA_TEST(coverage_is_of_equation_14),
+                                     GSA_TEST(no_coverage_without_cross_attention),
+                                     GSA_TEST(rows_and_labels),
+                                     GSA_LOOP(a_bad_recipe, GSA_COUNT(refused)) };
     static const gsa_test learns[] = { GSA_LOOP(sentences_backwards, 2) };
     static const gsa_test search[] = { GSA_LOOP(beams_are_those_of_whole_prefixes, 3) };
-    static const gsa_case cases[] = { GSA_CASE("gradients", gradients, 60), GSA_CASE("search", search, 60),
-                                      GSA_CASE("data", data, 30), GSA_CASE("learns", learns, 120) };
+    static const gsa_case cases[] = { GSA_CASE("gradients", gradients, 60),
+                                      GSA_CASE("search", search, 60), GSA_CASE("data", data, 30),
+                                      GSA_CASE("learns", learns, 120) };
     return gsa_run_suite("translation", cases, GSA_COUNT(cases), argc, argv);
 }

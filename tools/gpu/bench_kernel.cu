@@ -1,16 +1,22 @@
-/* gpu_bench - attention on a device over a fixed grid of patterns: time by events, bytes, the share of the floor and which
- * term binds; the same on arrays in bf16, by row windows and on tensor cores, and without labels by cuSPARSE, and how far these are from the first. One JSON
- * object a line on stdout. It needs no library beyond CUDA; `gsa bench kernel` measures the same through the command.
+/* gpu_bench - attention on a device over a fixed grid of patterns: time by events, bytes, the share
+ * of the floor and which term binds; the same on arrays in bf16, by row windows and on tensor
+ * cores, and without labels by cuSPARSE, and how far these are from the first. One JSON object a
+ * line on stdout. It needs no library beyond CUDA; `gsa bench kernel` measures the same through the
+ * command.
  *
  *   gpu_bench [--quick] [CASE...]     all cases without a name; --quick: a fourth of them
  *   gpu_bench --list [--quick]        their names
- *   gpu_bench --edges CASE FILE       without a device: what each phase of one example reads, for the peers: phase, rows, sources, edges (64
- *                                     bits each), then the row of each edge, then the source, among all kinds (32 bits each)
+ *   gpu_bench --edges CASE FILE  without a device: what each phase of one example reads, for the
+ *       peers: phase, rows, sources, edges (64 bits each), then the row of each edge, then the
+ *       source, among all kinds (32 bits each)
  *
- * Floor (fp32, s = 4; D = heads x head_dim; Nd rows, Ns sources, E edges, I bytes of the run index):
- *   forward   s D (2 Nd + 2 Ns) + 4 Nd H + I;   backward   s D (5 Nd + 4 Ns) + 8 Nd H + 2 I + 4 E,   over the rate of a
- * copy measured here, and 4 E D (10 E D) operations over the card's fp32 rate; what is printed binds is the larger. Gathers
- * that leave the second-level cache are not in it. For bf16 it is the same: the arrays that it is given are float. */
+ * Floor (fp32, s = 4; D = heads x head_dim; Nd rows, Ns sources, E edges, I bytes of the run
+ * index):
+ *   forward  s D (2 Nd + 2 Ns) + 4 Nd H + I;  backward  s D (5 Nd + 4 Ns) + 8 Nd H + 2 I + 4 E,
+ *            over the rate of a
+ * copy measured here, and 4 E D (10 E D) operations over the card's fp32 rate; what is printed
+ * binds is the larger. Gathers that leave the second-level cache are not in it. For bf16 it is the
+ * same: the arrays that it is given are float. */
 #include "graph/batch.h"
 #include "kernels/cuda.h"
 #include "kernels/cuda/state.h"
@@ -82,7 +88,8 @@ static int ascending(const void *a, const void *b)
 }
 
 /* Median milliseconds of one call. */
-static double time_op(gsa_backend *b, gsa_status (*op)(gsa_backend *, const gsa_attend_args *), const gsa_attend_args *args)
+static double time_op(gsa_backend *b, gsa_status (*op)(gsa_backend *, const gsa_attend_args *),
+                      const gsa_attend_args *args)
 {
     cudaStream_t stream = gsa_cuda_of(b)->stream;
     cudaEvent_t from, to;
@@ -140,20 +147,23 @@ static card measure_card(gsa_backend *b)
     return found;
 }
 
-static void print_row(const card *c, const bench_case *at, int phase, const gsa_edges *e, const char *version,
-                      const char *pass, double ms, double bytes, double flops)
+static void print_row(const card *c, const bench_case *at, int phase, const gsa_edges *e,
+                      const char *version, const char *pass, double ms, double bytes, double flops)
 {
     const double gather = strcmp(version, "bf16") == 0 ? 4 : 8; /* bytes of two columns */
     const double by_bytes = bytes / c->copy * 1e3, by_flops = flops / c->flops * 1e3,
                  floor = by_bytes > by_flops ? by_bytes : by_flops;
-    printf("{\"spec\": \"%s\", \"length\": %d, \"examples\": %d, \"heads\": %d, \"head_dim\": %d, \"phase\": %d, "
+    printf("{\"spec\": \"%s\", \"length\": %d, \"examples\": %d, \"heads\": %d, \"head_dim\": %d, "
+           "\"phase\": %d, "
            "\"version\": \"%s\", \"pass\": \"%s\", \"rows\": %lld, "
-           "\"edges\": %lld, \"runs\": %lld, \"ms\": %.5f, \"floor_ms\": %.5f, \"share\": %.4f, \"binds\": \"%s\", "
+           "\"edges\": %lld, \"runs\": %lld, \"ms\": %.5f, \"floor_ms\": %.5f, \"share\": %.4f, "
+           "\"binds\": \"%s\", "
            "\"bytes\": %.0f, "
            "\"gather_gb_s\": %.1f, \"gflop_s\": %.1f}\n",
-           at->spec, at->length, at->examples, at->heads, at->dim, phase, version, pass, (long long)e->rows,
-           (long long)e->edge_total, (long long)e->run_total, ms, floor, floor / ms, by_bytes > by_flops ? "bytes" : "flops",
-           bytes, gather * 1e-6 * (double)e->edge_total * at->heads * at->dim / ms, flops * 1e-6 / ms);
+           at->spec, at->length, at->examples, at->heads, at->dim, phase, version, pass,
+           (long long)e->rows, (long long)e->edge_total, (long long)e->run_total, ms, floor,
+           floor / ms, by_bytes > by_flops ? "bytes" : "flops", bytes,
+           gather * 1e-6 * (double)e->edge_total * at->heads * at->dim / ms, flops * 1e-6 / ms);
 }
 
 /* What both versions of attention move and compute at least. */
@@ -161,19 +171,22 @@ struct work {
     double bytes[2], flops[2]; /* forward, backward */
 };
 
-static void time_both(gsa_backend *b, const card *c, const bench_case *at, int phase, const gsa_attend_args *a,
-                      const char *version, const work *w)
+static void time_both(gsa_backend *b, const card *c, const bench_case *at, int phase,
+                      const gsa_attend_args *a, const char *version, const work *w)
 {
     const gsa_edges *e = a->edges;
-    print_row(c, at, phase, e, version, "forward", time_op(b, b->attend_forward, a), w->bytes[0], w->flops[0]);
-    print_row(c, at, phase, e, version, "backward", time_op(b, b->attend_backward, a), w->bytes[1], w->flops[1]);
+    print_row(c, at, phase, e, version, "forward", time_op(b, b->attend_forward, a), w->bytes[0],
+              w->flops[0]);
+    print_row(c, at, phase, e, version, "backward", time_op(b, b->attend_backward, a), w->bytes[1],
+              w->flops[1]);
 }
 
 static float *run_once(gsa_backend *b, const gsa_attend_args *a, int64_t count)
 {
     float *host = (float *)malloc(sizeof(float) * (size_t)(count + 1));
     if (host == NULL) stop("no host memory");
-    if (b->attend_forward(b, a) == GSA_OK && b->download(b, host, a->out, count * 4) == GSA_OK) return host;
+    if (b->attend_forward(b, a) == GSA_OK && b->download(b, host, a->out, count * 4) == GSA_OK)
+        return host;
     free(host);
     return NULL;
 }
@@ -190,19 +203,21 @@ static double nmse(const float *x, const float *wanted, int64_t count)
 }
 
 /* Another version against the fused kernels in float. */
-static void run_other(gsa_backend *b, const card *c, const bench_case *at, int phase, const gsa_attend_args *a,
-                      const work *w, int attention, const char *version)
+static void run_other(gsa_backend *b, const card *c, const bench_case *at, int phase,
+                      const gsa_attend_args *a, const work *w, int attention, const char *version)
 {
     const int64_t count = a->edges->rows * at->heads * at->dim;
     float *fused = run_once(b, a, count), *other = NULL;
     if (fused == NULL) stop(b->error.text);
     if (gsa_cuda_choose_attention(b, attention) == GSA_OK) other = run_once(b, a, count);
     if (other == NULL)
-        printf("{\"spec\": \"%s\", \"length\": %d, \"phase\": %d, \"version\": \"%s\", \"failed\": \"%s\"}\n", at->spec,
-               at->length, phase, version, b->error.text);
+        printf("{\"spec\": \"%s\", \"length\": %d, \"phase\": %d, \"version\": \"%s\", \"failed\": "
+               "\"%s\"}\n",
+               at->spec, at->length, phase, version, b->error.text);
     else {
-        printf("{\"spec\": \"%s\", \"length\": %d, \"phase\": %d, \"version\": \"%s\", \"nmse_to_fused\": %.3g}\n", at->spec,
-               at->length, phase, version, nmse(other, fused, count));
+        printf("{\"spec\": \"%s\", \"length\": %d, \"phase\": %d, \"version\": \"%s\", "
+               "\"nmse_to_fused\": %.3g}\n",
+               at->spec, at->length, phase, version, nmse(other, fused, count));
         time_both(b, c, at, phase, a, version, w);
     }
     free(fused), free(other);
@@ -210,22 +225,25 @@ static void run_other(gsa_backend *b, const card *c, const bench_case *at, int p
 }
 
 /* Rows with the most edges first. */
-static void run_degrees(gsa_backend *b, const card *c, const bench_case *at, int phase, const gsa_attend_args *a,
-                        const work *w)
+static void run_degrees(gsa_backend *b, const card *c, const bench_case *at, int phase,
+                        const gsa_attend_args *a, const work *w)
 {
     must(b, gsa_cuda_choose_order(b, 1));
     time_both(b, c, at, phase, a, "degrees", w);
     must(b, gsa_cuda_choose_order(b, 0));
 }
 
-/* The baseline, and the oracle: cuSPARSE without labels against the fused kernels without labels. */
-static void run_sparse(gsa_backend *b, const card *c, const bench_case *at, int phase, gsa_attend_args a, const work *w)
+/* The baseline, and the oracle: cuSPARSE without labels against the fused kernels without
+ * labels. */
+static void run_sparse(gsa_backend *b, const card *c, const bench_case *at, int phase,
+                       gsa_attend_args a, const work *w)
 {
     a.label_vectors = a.label_bias = NULL, a.dlabel_vectors = a.dlabel_bias = NULL;
     run_other(b, c, at, phase, &a, w, GSA_CUDA_CUSPARSE, "cusparse");
 }
 
-static void run_phase(gsa_backend *b, const card *c, const bench_case *at, int phase, gsa_edges *e, int label_use)
+static void run_phase(gsa_backend *b, const card *c, const bench_case *at, int phase, gsa_edges *e,
+                      int label_use)
 {
     const int64_t width = (int64_t)at->heads * at->dim, labels = e->labels > 0 ? e->labels : 1;
     gsa_part parts[GSA_MAX_KINDS] = {};
@@ -236,13 +254,16 @@ static void run_phase(gsa_backend *b, const card *c, const bench_case *at, int p
     for (int k = 0; k < e->kinds; k++) {
         void *planes[4];
         if (e->part_rows[k] == 0) continue;
-        for (int i = 0; i < 4; i++) made[n++] = planes[i] = numbers(b, e->part_rows[k] * width, (unsigned)(n + 1));
+        for (int i = 0; i < 4; i++)
+            made[n++] = planes[i] = numbers(b, e->part_rows[k] * width, (unsigned)(n + 1));
         parts[k] = gsa_part{ planes[0], planes[1], planes[2], planes[3] };
         sources += (double)e->part_rows[k];
     }
     a.edges = e, a.heads = at->heads, a.head_dim = at->dim, a.scale = 0.1, a.parts = parts;
-    a.q = made[n++] = numbers(b, e->rows * width, 1), a.dout = made[n++] = numbers(b, e->rows * width, 2);
-    a.out = made[n++] = numbers(b, e->rows * width, 3), a.dq = made[n++] = numbers(b, e->rows * width, 4);
+    a.q = made[n++] = numbers(b, e->rows * width, 1),
+    a.dout = made[n++] = numbers(b, e->rows * width, 2);
+    a.out = made[n++] = numbers(b, e->rows * width, 3),
+    a.dq = made[n++] = numbers(b, e->rows * width, 4);
     a.lse = made[n++] = numbers(b, e->rows * at->heads, 5);
     if (label_use == GSA_KEY_VECTORS)
         a.label_vectors = made[n++] = numbers(b, labels * at->dim, 6),
@@ -250,7 +271,8 @@ static void run_phase(gsa_backend *b, const card *c, const bench_case *at, int p
     const double d = (double)width, rows = (double)e->rows, edges = (double)e->edge_total,
                  index = 16 * rows + (double)sizeof(gsa_run) * (double)e->run_total;
     const work least = { { 4 * d * (2 * rows + 2 * sources) + 4 * rows * at->heads + index,
-                           4 * d * (5 * rows + 4 * sources) + 8 * rows * at->heads + 2 * index + 4 * edges },
+                           4 * d * (5 * rows + 4 * sources) + 8 * rows * at->heads + 2 * index +
+                               4 * edges },
                          { 4 * edges * d, 10 * edges * d } };
     time_both(b, c, at, phase, &a, "fused", &least);
     run_other(b, c, at, phase, &a, &least, GSA_CUDA_BF16, "bf16");
@@ -272,7 +294,8 @@ static gsa_pattern *open_pattern(gsa_registry *registry, const char *text)
     gsa_error error = {};
     if (gsa_spec_parse(NULL, text, &spec, &error) != GSA_OK) stop(error.text);
     const gsa_part_spec *part = &spec.segments[0].parts[0];
-    if (gsa_pattern_create(registry, part->id, part->settings, part->n_settings, &pattern, &error) != GSA_OK)
+    if (gsa_pattern_create(registry, part->id, part->settings, part->n_settings, &pattern,
+                           &error) != GSA_OK)
         stop(error.text);
     gsa_spec_release(&spec);
     return pattern;
@@ -286,7 +309,8 @@ static gsa_batch *make_batch(const gsa_pattern *pattern, const bench_case *at, i
     gsa_batch *batch = NULL;
     gsa_error error = {};
     example.struct_size = sizeof example, example.length = at->length, example.heads = at->heads;
-    if (gsa_pattern_instance(pattern, NULL, &example, NULL, 0, &instance, &error) != GSA_OK) stop(error.text);
+    if (gsa_pattern_instance(pattern, NULL, &example, NULL, 0, &instance, &error) != GSA_OK)
+        stop(error.text);
     for (int i = 0; i < examples; i++) all[i] = instance;
     if (gsa_batch_create(NULL, gsa_pattern_schema(pattern), &batch, &error) != GSA_OK ||
         gsa_batch_build(batch, all, examples, &error) != GSA_OK)
@@ -311,7 +335,8 @@ static void write_phase(FILE *out, int64_t phase, const gsa_edges *e)
         for (int64_t r = e->run_offset[u]; r < e->run_offset[u + 1]; r++)
             for (int32_t i = 0; i < e->runs[r].count; i++)
                 row[n] = (int32_t)u,
-                source[n++] = (int32_t)(first[e->runs[r].kind] + e->runs[r].first + i * e->runs[r].step);
+                source[n++] =
+                    (int32_t)(first[e->runs[r].kind] + e->runs[r].first + i * e->runs[r].step);
     const int64_t head[4] = { phase, e->rows, sources, n };
     write_all(out, head, sizeof head);
     write_all(out, row, sizeof(int32_t) * (size_t)n);
@@ -383,9 +408,11 @@ static int run_all(gsa_registry *registry, int quick, char **names, int count)
         return 77;
     }
     const card c = measure_card(b);
-    printf("{\"card\": \"%s\", \"copy_gb_s\": %.1f, \"fp32_gflop_s\": %.1f}\n", c.name, c.copy * 1e-9, c.flops * 1e-9);
+    printf("{\"card\": \"%s\", \"copy_gb_s\": %.1f, \"fp32_gflop_s\": %.1f}\n", c.name,
+           c.copy * 1e-9, c.flops * 1e-9);
     for (int i = 0; i < count; i++) run_case(b, registry, &c, find_case(names[i]));
-    for (int i = 0; i < CASES && count == 0; i += quick ? 4 : 1) run_case(b, registry, &c, &cases[i]);
+    for (int i = 0; i < CASES && count == 0; i += quick ? 4 : 1)
+        run_case(b, registry, &c, &cases[i]);
     gsa_backend_release(b);
     return 0;
 }

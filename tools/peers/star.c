@@ -1,13 +1,17 @@
-/* star.c - a peer of `gsa train masked-summation.ini`: the same Star-Transformer (Guo et al. 2019; one layer) on the same data in plain C
- * loops over nodes and edges, an example a thread (OpenMP), forward, backward, clipping and Adam. No BLAS, none of gsa's kernels; of gsa only
- * the data, the order of the batches and the reader of the starting weights, so that both train the same numbers and their losses agree.
+/* star.c - a peer of `gsa train masked-summation.ini`: the same Star-Transformer (Guo et al. 2019;
+ * one layer) on the same data in plain C loops over nodes and edges, an example a thread (OpenMP),
+ * forward, backward, clipping and Adam. No BLAS, none of gsa's kernels; of gsa only the data, the
+ * order of the batches and the reader of the starting weights, so that both train the same numbers
+ * and their losses agree.
  *
  *     star [--start model.safetensors] [--threads N] [--epochs N] [--examples N]
  *
- * One JSON line an epoch: seconds (all of it: drawing the examples, steps) and the mean loss. Without --start the weights are Xavier's.
+ * One JSON line an epoch: seconds (all of it: drawing the examples, steps) and the mean loss.
+ * Without --start the weights are Xavier's.
  *
- * Loops are written so that compilers make vectors of them: the innermost one adds a multiple of one row to another, of sizes that are
- * known, and the projections of a state are made once however many phases read them. */
+ * Loops are written so that compilers make vectors of them: the innermost one adds a multiple of
+ * one row to another, of sizes that are known, and the projections of a state are made once however
+ * many phases read them. */
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>
@@ -18,9 +22,20 @@
 #include "train/batches.h"
 #include "train/data/summation.h"
 
-enum { N = 200, K = 10, D = 10, H = 100, HEADS = 10, DH = H / HEADS, OUT = D - 1, BATCH = 32, SOURCES = 5 };
+enum {
+    N = 200,
+    K = 10,
+    D = 10,
+    H = 100,
+    HEADS = 10,
+    DH = H / HEADS,
+    OUT = D - 1,
+    BATCH = 32,
+    SOURCES = 5
+};
 
-/* ---- parameters: one struct of floats alone, so that gradients and moments are arrays of as many ------------------------------------- */
+/* ---- parameters: one struct of floats alone, so that gradients and moments are arrays of as many
+ * ---- */
 
 typedef struct phase_weights { /* [out][in] */
     float q[H][H], k[H][H], v[H][H], o[H][H], gain[H], shift[H];
@@ -43,7 +58,7 @@ typedef struct phase_turned {
     float in[D][H];
 } phase_turned;
 
-/* ---- what a thread keeps of one example ------------------------------------------------------------------------------------------------ */
+/* ---- what a thread keeps of one example ---------------------------------------------------- */
 
 typedef struct rows {
     float at[N][H];
@@ -55,7 +70,8 @@ typedef struct example {
     float relay[H], relay_k[H], relay_v[H];
     float p[N][HEADS][SOURCES], mean[N], rstd[N];
     rows up_k, up_v; /* of h1 */
-    float up_q[H], self_k[H], self_v[H], up_p[HEADS][N + 1], up_a[H], up_u[H], up_mean, up_rstd, relay1[H];
+    float up_q[H], self_k[H], self_v[H], up_p[HEADS][N + 1], up_a[H], up_u[H], up_mean, up_rstd,
+        relay1[H];
     int best[H]; /* of max_i h1 */
     float summary[H], y[OUT];
     /* gradients */
@@ -66,7 +82,8 @@ typedef struct example {
 } example;
 
 /* y [out] = x [in] W^T, with W turned */
-static inline void project(float *restrict y, const float *restrict x, const float (*restrict wt)[H], int in)
+static inline void project(float *restrict y, const float *restrict x,
+                           const float (*restrict wt)[H], int in)
 {
     float sum[H] = { 0 };
     for (int i = 0; i < in; i++)
@@ -75,7 +92,8 @@ static inline void project(float *restrict y, const float *restrict x, const flo
 }
 
 /* dx += dy W */
-static inline void project_back(float *restrict dx, const float *restrict dy, const float (*restrict w)[H])
+static inline void project_back(float *restrict dx, const float *restrict dy,
+                                const float (*restrict w)[H])
 {
     float sum[H];
     memcpy(sum, dx, sizeof sum);
@@ -85,8 +103,8 @@ static inline void project_back(float *restrict dx, const float *restrict dy, co
 }
 
 /* dW += dy^T x, over rows */
-static inline void weights_back(float (*restrict dw)[H], const float (*restrict dy)[H], const float (*restrict x)[H],
-                                int count)
+static inline void weights_back(float (*restrict dw)[H], const float (*restrict dy)[H],
+                                const float (*restrict x)[H], int count)
 {
     for (int o = 0; o < H; o++) {
         float sum[H];
@@ -109,8 +127,8 @@ static void relu_norm(float *u, float *y, float *mean, float *rstd, const phase_
 }
 
 /* du: gradient of what relu reads */
-static void relu_norm_back(float *du, const float *dy, const float *u, float mean, float rstd, const phase_weights *w,
-                           phase_weights *dw)
+static void relu_norm_back(float *du, const float *dy, const float *u, float mean, float rstd,
+                           const phase_weights *w, phase_weights *dw)
 {
     float sum = 0, along = 0;
     for (int c = 0; c < H; c++) {
@@ -144,9 +162,10 @@ static void add(float *y, float scale, const float *x)
     for (int c = 0; c < DH; c++) y[c] += scale * x[c];
 }
 
-/* ---- forward ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- forward ------------------------------------------------------------------------------- */
 
-/* The five sources of a satellite: left, itself, right, its embedding (whose state is its own in layer one) and the relay. */
+/* The five sources of a satellite: left, itself, right, its embedding (whose state is its own in
+ * layer one) and the relay. */
 static void sources(const example *e, int i, int values, const float *at[SOURCES])
 {
     const rows *r = values ? &e->v : &e->k;
@@ -167,7 +186,8 @@ static void down(example *e, const weights *w, const phase_turned *t)
     memset(e->relay, 0, sizeof e->relay);
     for (int i = 0; i < N; i++) {
         project(e->h0.at[i], e->x + i * D, t->in, D);
-        for (int c = 0; c < H; c++) e->h0.at[i][c] += w->in_bias[c], e->relay[c] += e->h0.at[i][c] / N;
+        for (int c = 0; c < H; c++)
+            e->h0.at[i][c] += w->in_bias[c], e->relay[c] += e->h0.at[i][c] / N;
     }
     project(e->relay_k, e->relay, t->down.k, H), project(e->relay_v, e->relay, t->down.v, H);
     for (int i = 0; i < N; i++) project(e->q.at[i], e->h0.at[i], t->down.q, H);
@@ -179,7 +199,8 @@ static void down(example *e, const weights *w, const phase_turned *t)
         memset(e->a.at[i], 0, sizeof e->a.at[i]);
         for (int h = 0; h < HEADS; h++) {
             float *p = e->p[i][h];
-            for (int s = 0; s < SOURCES; s++) p[s] = scale * dot(e->q.at[i] + h * DH, k[s] + h * DH);
+            for (int s = 0; s < SOURCES; s++)
+                p[s] = scale * dot(e->q.at[i] + h * DH, k[s] + h * DH);
             softmax(p, SOURCES);
             for (int s = 0; s < SOURCES; s++) add(e->a.at[i] + h * DH, p[s], v[s] + h * DH);
         }
@@ -201,7 +222,8 @@ static void up(example *e, const weights *w, const phase_turned *t)
     for (int h = 0; h < HEADS; h++) {
         float *p = e->up_p[h];
         p[0] = scale * dot(e->up_q + h * DH, e->self_k + h * DH);
-        for (int i = 0; i < N; i++) p[i + 1] = scale * dot(e->up_q + h * DH, e->up_k.at[i] + h * DH);
+        for (int i = 0; i < N; i++)
+            p[i + 1] = scale * dot(e->up_q + h * DH, e->up_k.at[i] + h * DH);
         softmax(p, N + 1);
         add(e->up_a + h * DH, p[0], e->self_v + h * DH);
         for (int i = 0; i < N; i++) add(e->up_a + h * DH, p[i + 1], e->up_v.at[i] + h * DH);
@@ -225,7 +247,7 @@ static void head(example *e, const weights *w, float scale)
     }
 }
 
-/* ---- backward --------------------------------------------------------------------------------------------------------------------------- */
+/* ---- backward ------------------------------------------------------------------------------ */
 
 static void head_back(example *e, const weights *w, float scale, float *drelay1)
 {
@@ -233,7 +255,8 @@ static void head_back(example *e, const weights *w, float scale, float *drelay1)
     for (int o = 0; o < OUT; o++) {
         const float dy = 2 * scale * (e->y[o] - e->target[o]);
         e->grad.head_bias[o] += dy;
-        for (int c = 0; c < H; c++) e->grad.head[o][c] += dy * e->summary[c], drelay1[c] += dy * w->head[o][c];
+        for (int c = 0; c < H; c++)
+            e->grad.head[o][c] += dy * e->summary[c], drelay1[c] += dy * w->head[o][c];
     }
     memset(&e->dh1, 0, sizeof e->dh1);
     for (int c = 0; c < H; c++) e->dh1.at[e->best[c]][c] += drelay1[c];
@@ -252,7 +275,8 @@ static void up_back(example *e, const weights *w, const float *drelay1)
         const int at = h * DH;
         const float inner = dot(da + at, e->up_a + at), *p = e->up_p[h];
         const float own = scale * p[0] * (dot(da + at, e->self_v + at) - inner);
-        add(dv[0] + at, p[0], da + at), add(dq[0] + at, own, e->self_k + at), add(dk[0] + at, own, e->up_q + at);
+        add(dv[0] + at, p[0], da + at), add(dq[0] + at, own, e->self_k + at),
+            add(dk[0] + at, own, e->up_q + at);
         for (int i = 0; i < N; i++) {
             const float ds = scale * p[i + 1] * (dot(da + at, e->up_v.at[i] + at) - inner);
             add(e->dup_v.at[i] + at, p[i + 1], da + at);
@@ -274,18 +298,21 @@ static void up_back(example *e, const weights *w, const float *drelay1)
 static void edges_back(example *e)
 {
     const float scale = 1 / sqrtf(DH);
-    memset(&e->dq, 0, sizeof e->dq), memset(&e->dk, 0, sizeof e->dk), memset(&e->dv, 0, sizeof e->dv);
+    memset(&e->dq, 0, sizeof e->dq), memset(&e->dk, 0, sizeof e->dk),
+        memset(&e->dv, 0, sizeof e->dv);
     memset(e->drelay_k, 0, sizeof e->drelay_k), memset(e->drelay_v, 0, sizeof e->drelay_v);
     for (int i = 0; i < N; i++) {
         const float *k[SOURCES], *v[SOURCES];
         float *dk[SOURCES], *dv[SOURCES];
-        sources(e, i, 0, k), sources(e, i, 1, v), sources_back(e, i, 0, dk), sources_back(e, i, 1, dv);
+        sources(e, i, 0, k), sources(e, i, 1, v), sources_back(e, i, 0, dk),
+            sources_back(e, i, 1, dv);
         for (int h = 0; h < HEADS; h++) {
             const int at = h * DH;
             const float *da = e->da.at[i] + at, inner = dot(da, e->a.at[i] + at), *p = e->p[i][h];
             for (int s = 0; s < SOURCES; s++) {
                 const float ds = scale * p[s] * (dot(da, v[s] + at) - inner);
-                add(dv[s] + at, p[s], da), add(e->dq.at[i] + at, ds, k[s] + at), add(dk[s] + at, ds, e->q.at[i] + at);
+                add(dv[s] + at, p[s], da), add(e->dq.at[i] + at, ds, k[s] + at),
+                    add(dk[s] + at, ds, e->q.at[i] + at);
             }
         }
     }
@@ -295,7 +322,8 @@ static void down_back(example *e, const weights *w)
 {
     memset(&e->da, 0, sizeof e->da), memset(&e->dh0, 0, sizeof e->dh0);
     for (int i = 0; i < N; i++) {
-        relu_norm_back(e->du.at[i], e->dh1.at[i], e->u.at[i], e->mean[i], e->rstd[i], &w->down, &e->grad.down);
+        relu_norm_back(e->du.at[i], e->dh1.at[i], e->u.at[i], e->mean[i], e->rstd[i], &w->down,
+                       &e->grad.down);
         project_back(e->da.at[i], e->du.at[i], w->down.o);
     }
     weights_back(e->grad.down.o, (const float(*)[H])e->du.at, (const float(*)[H])e->a.at, N);
@@ -303,7 +331,8 @@ static void down_back(example *e, const weights *w)
     for (int i = 0; i < N; i++) project_back(e->dh0.at[i], e->dq.at[i], w->down.q);
     for (int i = 0; i < N; i++) project_back(e->dh0.at[i], e->dk.at[i], w->down.k);
     for (int i = 0; i < N; i++) project_back(e->dh0.at[i], e->dv.at[i], w->down.v);
-    project_back(e->drelay, e->drelay_k, w->down.k), project_back(e->drelay, e->drelay_v, w->down.v);
+    project_back(e->drelay, e->drelay_k, w->down.k),
+        project_back(e->drelay, e->drelay_v, w->down.v);
     const float(*h0)[H] = (const float(*)[H])e->h0.at, (*relay)[H] = (const float(*)[H]) & e->relay;
     weights_back(e->grad.down.q, (const float(*)[H])e->dq.at, h0, N);
     weights_back(e->grad.down.k, (const float(*)[H])e->dk.at, h0, N);
@@ -318,7 +347,7 @@ static void down_back(example *e, const weights *w)
         }
 }
 
-/* ---- a step ----------------------------------------------------------------------------------------------------------------------------- */
+/* ---- a step -------------------------------------------------------------------------------- */
 
 static void turn(turned *to, const phase_weights *from)
 {
@@ -342,7 +371,8 @@ static double gradients(trainer *x, const gsa_summation *data, const int64_t *nu
     turn(&x->t.down, &x->w.down), turn(&x->t.up, &x->w.up);
     for (int o = 0; o < H; o++)
         for (int d = 0; d < D; d++) x->t.in[d][o] = x->w.in[o][d];
-    for (int t = 0; t < x->threads; t++) memset(&x->thread[t].grad, 0, sizeof(weights)), x->thread[t].loss = 0;
+    for (int t = 0; t < x->threads; t++)
+        memset(&x->thread[t].grad, 0, sizeof(weights)), x->thread[t].loss = 0;
 #pragma omp parallel for schedule(static) num_threads(x->threads)
     for (int b = 0; b < count; b++) {
         example *e = &x->thread[omp_get_thread_num()];
@@ -374,7 +404,8 @@ static void adam(trainer *x, double rate)
     x->steps++;
     for (int i = 0; i < COUNT; i++) squares += (double)g[i] * (double)g[i];
     const float factor = squares > 25 ? (float)(5 / sqrt(squares)) : 1;
-    const float one = (float)(1 - pow(0.9, (double)x->steps)), two = (float)(1 - pow(0.999, (double)x->steps));
+    const float one = (float)(1 - pow(0.9, (double)x->steps)),
+                two = (float)(1 - pow(0.999, (double)x->steps));
     for (int i = 0; i < COUNT; i++) {
         const float gradient = factor * g[i];
         m[i] = 0.9f * m[i] + 0.1f * gradient;
@@ -383,7 +414,7 @@ static void adam(trainer *x, double rate)
     }
 }
 
-/* ---- start ------------------------------------------------------------------------------------------------------------------------------ */
+/* ---- start --------------------------------------------------------------------------------- */
 
 static void xavier(float *w, int out, int in, uint64_t *state)
 {
@@ -395,11 +426,13 @@ static void xavier(float *w, int out, int in, uint64_t *state)
 
 static void start_phase(phase_weights *p, uint64_t *state)
 {
-    xavier(p->q[0], H, H, state), xavier(p->k[0], H, H, state), xavier(p->v[0], H, H, state), xavier(p->o[0], H, H, state);
+    xavier(p->q[0], H, H, state), xavier(p->k[0], H, H, state), xavier(p->v[0], H, H, state),
+        xavier(p->o[0], H, H, state);
     for (int c = 0; c < H; c++) p->gain[c] = 1;
 }
 
-static int read_one(const gsa_safetensors *file, const char *stack, const char *name, float *to, int64_t count)
+static int read_one(const gsa_safetensors *file, const char *stack, const char *name, float *to,
+                    int64_t count)
 {
     char whole[80];
     snprintf(whole, sizeof whole, "%s%s", stack, name);
@@ -414,9 +447,12 @@ static int read_one(const gsa_safetensors *file, const char *stack, const char *
 
 static int read_phase(const gsa_safetensors *file, const char *stack, phase_weights *p)
 {
-    return read_one(file, stack, "q.weight", p->q[0], H * H) && read_one(file, stack, "k.weight", p->k[0], H * H) &&
-           read_one(file, stack, "v.weight", p->v[0], H * H) && read_one(file, stack, "o.weight", p->o[0], H * H) &&
-           read_one(file, stack, "norm.gain", p->gain, H) && read_one(file, stack, "norm.bias", p->shift, H);
+    return read_one(file, stack, "q.weight", p->q[0], H * H) &&
+           read_one(file, stack, "k.weight", p->k[0], H * H) &&
+           read_one(file, stack, "v.weight", p->v[0], H * H) &&
+           read_one(file, stack, "o.weight", p->o[0], H * H) &&
+           read_one(file, stack, "norm.gain", p->gain, H) &&
+           read_one(file, stack, "norm.bias", p->shift, H);
 }
 
 static int start(trainer *x, const char *path)
@@ -425,7 +461,8 @@ static int start(trainer *x, const char *path)
     gsa_error error;
     gsa_safetensors file;
     if (!path) {
-        xavier(x->w.in[0], H, D, &state), start_phase(&x->w.down, &state), start_phase(&x->w.up, &state);
+        xavier(x->w.in[0], H, D, &state), start_phase(&x->w.down, &state),
+            start_phase(&x->w.up, &state);
         xavier(x->w.head[0], OUT, H, &state);
         return 1;
     }
@@ -435,14 +472,15 @@ static int start(trainer *x, const char *path)
     }
     const int good = read_one(&file, "input.linear.", "weight", x->w.in[0], H * D) &&
                      read_one(&file, "input.linear.", "bias", x->w.in_bias, H) &&
-                     read_phase(&file, "encoder.0.0.down.", &x->w.down) && read_phase(&file, "encoder.0.0.up.", &x->w.up) &&
+                     read_phase(&file, "encoder.0.0.down.", &x->w.down) &&
+                     read_phase(&file, "encoder.0.0.up.", &x->w.up) &&
                      read_one(&file, "head.out.", "weight", x->w.head[0], OUT * H) &&
                      read_one(&file, "head.out.", "bias", x->w.head_bias, OUT);
     gsa_safetensors_release(&file);
     return good;
 }
 
-/* ---- the run ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- the run ------------------------------------------------------------------------------- */
 
 static double seconds(void)
 {
@@ -464,8 +502,8 @@ static void train(trainer *x, gsa_batches *batches, int epochs)
             loss += gradients(x, &data, number, (int)count) * (double)count;
             adam(x, 0.001);
         }
-        printf("{\"epoch\": %d, \"seconds\": %.4f, \"loss\": %.8f, \"threads\": %d}\n", epoch + 1, seconds() - began,
-               loss / (double)examples, x->threads);
+        printf("{\"epoch\": %d, \"seconds\": %.4f, \"loss\": %.8f, \"threads\": %d}\n", epoch + 1,
+               seconds() - began, loss / (double)examples, x->threads);
         fflush(stdout);
     }
 }
@@ -480,7 +518,8 @@ static const char *option(int argc, char **argv, const char *name, const char *o
 
 int main(int argc, char **argv)
 {
-    const int threads = atoi(option(argc, argv, "--threads", "1")), epochs = atoi(option(argc, argv, "--epochs", "1"));
+    const int threads = atoi(option(argc, argv, "--threads", "1")),
+              epochs = atoi(option(argc, argv, "--epochs", "1"));
     const int64_t examples = atoll(option(argc, argv, "--examples", "10000"));
     const gsa_batches_options options = { .batch = BATCH, .accumulate = 1, .bucket = 1, .seed = 1 };
     gsa_batches batches;
@@ -491,11 +530,14 @@ int main(int argc, char **argv)
     }
     trainer *x = calloc(1, sizeof *x);
     int32_t *length = malloc((size_t)examples * sizeof *length);
-    if (x) x->thread = aligned_alloc(64, ((size_t)threads * sizeof(example) + 63) / 64 * 64), x->threads = threads;
+    if (x)
+        x->thread = aligned_alloc(64, ((size_t)threads * sizeof(example) + 63) / 64 * 64),
+        x->threads = threads;
     if (!x || !x->thread || !length) return 1;
     for (int64_t i = 0; i < examples; i++) length[i] = N;
     int good = start(x, option(argc, argv, "--start", NULL));
-    if (good && gsa_batches_create(gsa_system_default(), &options, length, examples, &batches, &error) != GSA_OK)
+    if (good && gsa_batches_create(gsa_system_default(), &options, length, examples, &batches,
+                                   &error) != GSA_OK)
         good = 0, fprintf(stderr, "star: %s\n", error.text);
     if (good) {
         train(x, &batches, epochs);

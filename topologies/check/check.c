@@ -30,14 +30,16 @@ const char *gsa_verdict_name(int verdict)
     return verdict >= 0 && verdict < (int)(sizeof names / sizeof *names) ? names[verdict] : "?";
 }
 
-/* What a pattern does wrong that was valid a moment ago is its failure; a lack of memory or threads is ours. */
+/* What a pattern does wrong that was valid a moment ago is its failure; a lack of memory or threads
+ * is ours. */
 static gsa_status run_one(gsa_checking *c, int property, gsa_finding *finding, gsa_error *error)
 {
     gsa_error why = { 0 };
     c->property = property;
     const gsa_status status = properties[property].run(c, finding, &why);
     if (status == GSA_OK) return GSA_OK;
-    if (status == GSA_ERR_MEMORY || status == GSA_ERR_UNSUPPORTED) return gsa_fail(error, status, "%s", why.text);
+    if (status == GSA_ERR_MEMORY || status == GSA_ERR_UNSUPPORTED)
+        return gsa_fail(error, status, "%s", why.text);
     gsa_found(finding, GSA_VERDICT_FAILED, "%s", why.text);
     return GSA_OK;
 }
@@ -57,8 +59,9 @@ static gsa_status run_all(gsa_checking *c, gsa_check_report *report, gsa_error *
     return status;
 }
 
-gsa_status gsa_check_pattern(const gsa_system *system, const gsa_pattern *pattern, const gsa_check_options *options,
-                             gsa_check_report *report, gsa_error *error)
+gsa_status gsa_check_pattern(const gsa_system *system, const gsa_pattern *pattern,
+                             const gsa_check_options *options, gsa_check_report *report,
+                             gsa_error *error)
 {
     gsa_checking c = { .system = system,
                        .pattern = pattern,
@@ -68,8 +71,8 @@ gsa_status gsa_check_pattern(const gsa_system *system, const gsa_pattern *patter
     *report = (gsa_check_report){ 0 };
     for (int i = 0; i < c.options.n_texts; i++)
         if (c.options.texts[i].count < 0 || c.options.texts[i].count > GSA_CHECK_TEXT_MOST)
-            return gsa_fail(error, GSA_ERR_ARGUMENT, "text %d has %d tokens, expected 0 to %d", i + 1,
-                            c.options.texts[i].count, GSA_CHECK_TEXT_MOST);
+            return gsa_fail(error, GSA_ERR_ARGUMENT, "text %d has %d tokens, expected 0 to %d",
+                            i + 1, c.options.texts[i].count, GSA_CHECK_TEXT_MOST);
     c.reads_text = gsa_checking_promised(&c, GSA_NEEDS_TEXT);
     for (int k = 0; k < gsa_schema_kinds(c.schema); k++)
         if (gsa_schema_kind(c.schema, k)->start == GSA_MEMORY) c.reads_memory = 1;

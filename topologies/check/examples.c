@@ -1,4 +1,5 @@
-/* examples.c - made-up examples: texts of several kinds, the caller's own beside them, groups of irregular size. */
+/* examples.c - made-up examples: texts of several kinds, the caller's own beside them, groups of
+ * irregular size. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -6,7 +7,8 @@
 #include "parts.h"
 
 enum { EVERY_LENGTH_TO = 130, LONG = 1000, SOME_MEMORY = 7 };
-static const gsa_limits LIMITS = { .edges = INT64_C(1) << 26, .runs = INT64_C(1) << 21 }; /* of an example of 1000 tokens */
+static const gsa_limits LIMITS = { .edges = INT64_C(1) << 26,
+                                   .runs = INT64_C(1) << 21 }; /* of an example of 1000 tokens */
 
 /* The i-th length of the caller's texts, whole; -1 after the last. */
 static int32_t own_length(const gsa_checking *c, int i)
@@ -17,7 +19,9 @@ static int32_t own_length(const gsa_checking *c, int i)
 int32_t gsa_checking_length(const gsa_checking *c, int i)
 {
     if (c->only >= 0) return i == 0 ? c->only : -1;
-    return i <= EVERY_LENGTH_TO ? i : i == EVERY_LENGTH_TO + 1 ? LONG : own_length(c, i - EVERY_LENGTH_TO - 2);
+    return i <= EVERY_LENGTH_TO       ? i
+           : i == EVERY_LENGTH_TO + 1 ? LONG
+                                      : own_length(c, i - EVERY_LENGTH_TO - 2);
 }
 
 static const int32_t few[] = { 0, 1, 2, 3, 5, 8, 13, 33, 64, EVERY_LENGTH_TO, LONG };
@@ -66,7 +70,10 @@ int gsa_checking_variant(const gsa_checking *c, int32_t length, int i, gsa_trial
     if (!c->reads_text || !gsa_checking_text(c, i - 2, &text)) return 0;
     trial->text = text;
     if (text == GSA_TEXT_WORDS) return 1;
-    return text != GSA_TEXT_CJK && gsa_checking_has(c, text, length) && (text >= GSA_TEXT_OWN || is_few(c, length)) ? 1 : -1;
+    return text != GSA_TEXT_CJK && gsa_checking_has(c, text, length) &&
+                   (text >= GSA_TEXT_OWN || is_few(c, length))
+               ? 1
+               : -1;
 }
 
 const char *gsa_checking_text_name(int text, char out[GSA_NODE_NAME])
@@ -88,17 +95,19 @@ const char *gsa_checking_where(const gsa_trial *trial, char out[GSA_NODE_NAME])
 {
     char name[GSA_NODE_NAME];
     const int usual = trial->text == GSA_TEXT_NONE || trial->text == GSA_TEXT_CJK;
-    snprintf(out, GSA_NODE_NAME, "%s%s%.48s", trial->heads > 1 ? " with 3 heads, in groups" : "", usual ? "" : " of ",
-             usual ? "" : gsa_checking_text_name(trial->text, name));
+    snprintf(out, GSA_NODE_NAME, "%s%s%.48s", trial->heads > 1 ? " with 3 heads, in groups" : "",
+             usual ? "" : " of ", usual ? "" : gsa_checking_text_name(trial->text, name));
     return out;
 }
 
-/* ---- texts --------------------------------------------------------------------------------------------------------------- */
+/* ---- texts --------------------------------------------------------------------------------- */
 
-static const char *const words[] = { "the",  "of",    "and",     "to",   "in",     "is",  "that",  "it",
-                                     "was",  "light", "for",     "on",   "house",  "as",  "river", "with",
-                                     "be",   "a",     "nothing", "at",   "by",     "I",   "this",  "had",
-                                     "long", "not",   "are",     "2026", "&c <b>", "\"x", "don't", "\xc3\xa9t\xc3\xa9" };
+static const char *const words[] = {
+    "the",  "of",    "and",     "to",   "in",     "is",  "that",  "it",
+    "was",  "light", "for",     "on",   "house",  "as",  "river", "with",
+    "be",   "a",     "nothing", "at",   "by",     "I",   "this",  "had",
+    "long", "not",   "are",     "2026", "&c <b>", "\"x", "don't", "\xc3\xa9t\xc3\xa9"
+};
 /* Common characters, each in many words of any lexicon. */
 static const char *const characters[] = {
     "的", "一", "是", "不", "了", "人", "我", "在", "有", "他", "这", "中", "大", "来", "上", "国",
@@ -109,7 +118,8 @@ static const char *const characters[] = {
 
 /* Closed again within one round of the list; six deep. */
 static const char *const nested[] = {
-    "(", "a", "[", "(", "b", ")", "c", "{", "[", "(", "d", "(", "e", "[", "f", "]", ")", ")", "]", "}", "]", "g", ")", "h",
+    "(", "a", "[", "(", "b", ")", "c", "{", "[", "(", "d", "(",
+    "e", "[", "f", "]", ")", ")", "]", "}", "]", "g", ")", "h",
 };
 static const char *const open[] = { "(", "[", "(", "{", "x", "(", ")", "<" };
 static const char *const closed[] = { ")", "]", ")", "}", "x", ")", "(", ">" };
@@ -146,18 +156,20 @@ static const struct {
     const char *const *token;
     int32_t count, in_order; /* in_order: one after the other, over and over; else by chance */
 } kinds[GSA_TEXT_OWN] = {
-#define LIST(list, in_order)                                                                                                \
-    {                                                                                                                       \
-        list, sizeof list / sizeof *list, in_order                                                                          \
+#define LIST(list, in_order)                                                                       \
+    {                                                                                              \
+        list, sizeof list / sizeof *list, in_order                                                 \
     }
-    [GSA_TEXT_WORDS] = LIST(words, 0), [GSA_TEXT_CJK] = LIST(characters, 0), [GSA_TEXT_NESTED] = LIST(nested, 1),
-    [GSA_TEXT_OPEN] = LIST(open, 0),   [GSA_TEXT_CLOSED] = LIST(closed, 0),  [GSA_TEXT_SAME] = LIST(same, 1),
+    [GSA_TEXT_WORDS] = LIST(words, 0),   [GSA_TEXT_CJK] = LIST(characters, 0),
+    [GSA_TEXT_NESTED] = LIST(nested, 1), [GSA_TEXT_OPEN] = LIST(open, 0),
+    [GSA_TEXT_CLOSED] = LIST(closed, 0), [GSA_TEXT_SAME] = LIST(same, 1),
     [GSA_TEXT_MIXED] = LIST(mixed, 0),
 };
 
 static gsa_slice token_of(int kind, int32_t t)
 {
-    const uint64_t dice = gsa_random(7, (uint64_t)t, (uint64_t)kind), count = (uint64_t)kinds[kind].count;
+    const uint64_t dice = gsa_random(7, (uint64_t)t, (uint64_t)kind),
+                   count = (uint64_t)kinds[kind].count;
     const char *token = kinds[kind].token[(kinds[kind].in_order ? (uint64_t)t : dice) % count];
     return (gsa_slice){ token, (int64_t)strlen(token) };
 }
@@ -183,18 +195,20 @@ static gsa_status make_text(gsa_checking *c, int kind, int32_t length, gsa_error
     return GSA_OK;
 }
 
-/* As heads of dependencies are numbered: 0 is the root, i the i-th token; each has an earlier one, which makes a tree. */
+/* As heads of dependencies are numbered: 0 is the root, i the i-th token; each has an earlier one,
+ * which makes a tree. */
 static gsa_status make_beside(gsa_checking *c, int32_t length, gsa_error *error)
 {
     const int columns = gsa_pattern_columns(c->pattern);
     if (columns == 0 || length <= c->beside_room) return GSA_OK;
     char(*digits)[12] = gsa_resize(c->system, c->digits, (size_t)length, sizeof *digits);
     if (digits) c->digits = digits;
-    gsa_slice *beside = digits ? gsa_resize(c->system, c->beside, (size_t)length, sizeof *beside) : NULL;
+    gsa_slice *beside =
+        digits ? gsa_resize(c->system, c->beside, (size_t)length, sizeof *beside) : NULL;
     if (!beside) return gsa_out_of_memory(error, "an example", length * (int64_t)sizeof *beside);
     for (int32_t t = 0; t < length; t++) {
-        const int bytes =
-            snprintf(digits[t], sizeof *digits, "%" PRIu64, gsa_random(11, (uint64_t)t, 0) % ((uint64_t)t + 1));
+        const int bytes = snprintf(digits[t], sizeof *digits, "%" PRIu64,
+                                   gsa_random(11, (uint64_t)t, 0) % ((uint64_t)t + 1));
         beside[t] = (gsa_slice){ digits[t], bytes };
     }
     c->beside = beside, c->beside_room = length;
@@ -210,11 +224,13 @@ void gsa_checking_end(gsa_checking *c)
     for (int s = GSA_TEXT_WORDS; s < GSA_TEXT_OWN; s++) gsa_release(c->system, c->text[s]);
 }
 
-/* ---- examples ------------------------------------------------------------------------------------------------------------ */
+/* ---- examples ------------------------------------------------------------------------------ */
 
-gsa_status gsa_checking_example(gsa_checking *c, const gsa_trial *trial, gsa_example *example, gsa_error *error)
+gsa_status gsa_checking_example(gsa_checking *c, const gsa_trial *trial, gsa_example *example,
+                                gsa_error *error)
 {
-    const int32_t longest = trial->length > trial->memory_length ? trial->length : trial->memory_length;
+    const int32_t longest =
+        trial->length > trial->memory_length ? trial->length : trial->memory_length;
     const int32_t room = longest > GSA_CHECK_TEXT_MOST ? longest : GSA_CHECK_TEXT_MOST;
     gsa_status status = trial->grouped ? make_groups(c, room, error) : GSA_OK;
     if (status == GSA_OK) status = make_text(c, trial->text, room, error);
@@ -224,9 +240,10 @@ gsa_status gsa_checking_example(gsa_checking *c, const gsa_trial *trial, gsa_exa
                               .length = trial->length,
                               .memory_length = trial->memory_length,
                               .heads = trial->heads,
-                              .text = trial->text >= GSA_TEXT_OWN ? c->options.texts[trial->text - GSA_TEXT_OWN].token
-                                      : trial->text               ? c->text[trial->text]
-                                                                  : NULL,
+                              .text = trial->text >= GSA_TEXT_OWN
+                                          ? c->options.texts[trial->text - GSA_TEXT_OWN].token
+                                      : trial->text ? c->text[trial->text]
+                                                    : NULL,
                               .group = trial->grouped ? c->group : NULL,
                               .memory_group = trial->grouped ? c->group : NULL,
                               .column = c->column,
@@ -239,7 +256,8 @@ void gsa_checking_beat(const gsa_checking *c, int32_t length)
     if (c->options.progress) c->options.progress(c->options.context, c->property, length);
 }
 
-gsa_status gsa_checking_build(gsa_checking *c, const gsa_trial *trial, gsa_instance **instance, gsa_error *error)
+gsa_status gsa_checking_build(gsa_checking *c, const gsa_trial *trial, gsa_instance **instance,
+                              gsa_error *error)
 {
     gsa_example example;
     *instance = NULL;
@@ -254,7 +272,7 @@ int gsa_checking_promised(const gsa_checking *c, uint32_t flag)
     return (gsa_schema_flags(c->schema) & flag) != 0;
 }
 
-/* ---- findings ------------------------------------------------------------------------------------------------------------ */
+/* ---- findings ------------------------------------------------------------------------------ */
 
 void gsa_found(gsa_finding *finding, int verdict, const char *format, ...)
 {
@@ -265,36 +283,41 @@ void gsa_found(gsa_finding *finding, int verdict, const char *format, ...)
     finding->verdict = verdict;
 }
 
-gsa_status gsa_found_error(gsa_finding *finding, const gsa_trial *trial, gsa_status status, const gsa_error *why,
-                           gsa_error *error)
+gsa_status gsa_found_error(gsa_finding *finding, const gsa_trial *trial, gsa_status status,
+                           const gsa_error *why, gsa_error *error)
 {
     char name[GSA_NODE_NAME];
     if (status == GSA_ERR_MEMORY) return gsa_fail(error, status, "%s", why->text);
     finding->length = trial->length;
-    gsa_found(finding, GSA_VERDICT_FAILED, "%s (%" PRId32 " heads, memory of %" PRId32 "%s%s%s)", why->text, trial->heads,
-              trial->memory_length, trial->text ? ", " : "", trial->text ? gsa_checking_text_name(trial->text, name) : "",
+    gsa_found(finding, GSA_VERDICT_FAILED, "%s (%" PRId32 " heads, memory of %" PRId32 "%s%s%s)",
+              why->text, trial->heads, trial->memory_length, trial->text ? ", " : "",
+              trial->text ? gsa_checking_text_name(trial->text, name) : "",
               trial->grouped ? ", in groups" : "");
     return GSA_OK;
 }
 
-void gsa_checking_bases(const gsa_checking *c, const gsa_instance *x, int64_t base[GSA_MAX_KINDS + 1])
+void gsa_checking_bases(const gsa_checking *c, const gsa_instance *x,
+                        int64_t base[GSA_MAX_KINDS + 1])
 {
     base[0] = 0;
-    for (int k = 0; k < gsa_schema_kinds(c->schema); k++) base[k + 1] = base[k] + gsa_instance_nodes(x, k);
+    for (int k = 0; k < gsa_schema_kinds(c->schema); k++)
+        base[k + 1] = base[k] + gsa_instance_nodes(x, k);
 }
 
-const char *gsa_checking_source(const gsa_checking *c, const gsa_instance *x, int phase, int kind, int64_t index,
-                                char out[GSA_NODE_NAME])
+const char *gsa_checking_source(const gsa_checking *c, const gsa_instance *x, int phase, int kind,
+                                int64_t index, char out[GSA_NODE_NAME])
 {
     const char *name = gsa_schema_kind(c->schema, kind)->name;
     const int32_t heads = gsa_instance_heads(x);
     if (gsa_schema_phase(c->schema, phase)->per_head)
-        snprintf(out, GSA_NODE_NAME, "%s %" PRId64 " head %" PRId64, name, index / heads, index % heads);
+        snprintf(out, GSA_NODE_NAME, "%s %" PRId64 " head %" PRId64, name, index / heads,
+                 index % heads);
     else snprintf(out, GSA_NODE_NAME, "%s %" PRId64, name, index);
     return out;
 }
 
-const char *gsa_checking_row(const gsa_checking *c, const gsa_instance *x, int phase, int64_t row, char out[GSA_NODE_NAME])
+const char *gsa_checking_row(const gsa_checking *c, const gsa_instance *x, int phase, int64_t row,
+                             char out[GSA_NODE_NAME])
 {
     const gsa_phase *p = gsa_schema_phase(c->schema, phase);
     const int64_t scale = p->per_head ? gsa_instance_heads(x) : 1;

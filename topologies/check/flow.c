@@ -1,24 +1,27 @@
-/* flow.c - what a token's state is made of after many layers: no later token, and the same whatever follows. */
+/* flow.c - what a token's state is made of after many layers: no later token, and the same whatever
+ * follows. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include "graph/ready.h"
 #include "parts.h"
 
-enum { LAYERS = 8 };                       /* whose states are compared: what takes more hops than layers is not seen */
+enum { LAYERS = 8 }; /* whose states are compared: what takes more hops than layers is not seen */
 enum { FEW_LAYERS = 3, LAYERS_MOST = 48 }; /* followed until nothing changes any more */
 
 /* A broken property is FAILED where it was promised; else the sentence stays and says so. */
 static void finish(const gsa_checking *c, uint32_t flag, const char *holds, gsa_finding *finding)
 {
     const int promised = gsa_checking_promised(c, flag);
-    if (finding->verdict == GSA_VERDICT_FAILED && !promised) finding->verdict = GSA_VERDICT_NOT_PROMISED;
-    else if (finding->verdict == GSA_VERDICT_OK && promised) gsa_found(finding, GSA_VERDICT_OK, "%s", holds);
+    if (finding->verdict == GSA_VERDICT_FAILED && !promised)
+        finding->verdict = GSA_VERDICT_NOT_PROMISED;
+    else if (finding->verdict == GSA_VERDICT_OK && promised)
+        gsa_found(finding, GSA_VERDICT_OK, "%s", holds);
     else if (finding->verdict == GSA_VERDICT_OK)
         gsa_found(finding, GSA_VERDICT_NOT_PROMISED, "but it holds at every length tried");
 }
 
-/* ---- causal -------------------------------------------------------------------------------------------------------------- */
+/* ---- causal -------------------------------------------------------------------------------- */
 
 /* 1 when the last layer changed no index: no further one will. */
 static int is_settled(const gsa_checking *c, const gsa_instance *x, const gsa_ready *ready)
@@ -39,7 +42,8 @@ static int is_settled(const gsa_checking *c, const gsa_instance *x, const gsa_re
 }
 
 /* Through as many layers as it takes: a path may pass one more node in each. */
-static gsa_status follow(const gsa_checking *c, gsa_instance *x, gsa_ready **ready, gsa_error *error)
+static gsa_status follow(const gsa_checking *c, gsa_instance *x, gsa_ready **ready,
+                         gsa_error *error)
 {
     gsa_status status = GSA_OK;
     for (int layers = FEW_LAYERS; status == GSA_OK; layers *= 2) {
@@ -52,7 +56,8 @@ static gsa_status follow(const gsa_checking *c, gsa_instance *x, gsa_ready **rea
 }
 
 /* The first step after which a token of the sequence knows a later one. */
-static void find_leak(const gsa_checking *c, const gsa_ready *ready, const gsa_trial *trial, gsa_finding *finding)
+static void find_leak(const gsa_checking *c, const gsa_ready *ready, const gsa_trial *trial,
+                      gsa_finding *finding)
 {
     const int sequence = gsa_schema_sequence(c->schema);
     const int32_t length = trial->length;
@@ -63,17 +68,20 @@ static void find_leak(const gsa_checking *c, const gsa_ready *ready, const gsa_t
             int phase = -1, layer = -1;
             if (at[i] <= i) continue;
             if (s > 0) gsa_ready_step(ready, s - 1, &phase, &layer);
-            finding->length = length, finding->phase = phase, finding->row = i, finding->value = at[i];
+            finding->length = length, finding->phase = phase, finding->row = i,
+            finding->value = at[i];
             gsa_found(finding, GSA_VERDICT_FAILED,
-                      "token %" PRId32 " knows token %" PRId32 " at length %" PRId32 "%s, after phase '%s' of layer %d", i,
-                      at[i], length, gsa_checking_where(trial, where),
+                      "token %" PRId32 " knows token %" PRId32 " at length %" PRId32
+                      "%s, after phase '%s' of layer %d",
+                      i, at[i], length, gsa_checking_where(trial, where),
                       phase < 0 ? "start" : gsa_schema_phase(c->schema, phase)->name, layer + 1);
             return;
         }
     }
 }
 
-static gsa_status try_causal(gsa_checking *c, const gsa_trial *trial, gsa_finding *finding, gsa_error *error)
+static gsa_status try_causal(gsa_checking *c, const gsa_trial *trial, gsa_finding *finding,
+                             gsa_error *error)
 {
     gsa_instance *x;
     gsa_ready *ready = NULL;
@@ -90,14 +98,16 @@ gsa_status gsa_check_causal(gsa_checking *c, gsa_finding *finding, gsa_error *er
     gsa_status status = GSA_OK;
     gsa_trial trial;
     for (int i = 0; gsa_checking_length(c, i) >= 0; i++)
-        for (int v = 0, use; (use = gsa_checking_variant(c, gsa_checking_length(c, i), v, &trial)) != 0; v++)
+        for (int v = 0, use;
+             (use = gsa_checking_variant(c, gsa_checking_length(c, i), v, &trial)) != 0; v++)
             if (use > 0 && status == GSA_OK && finding->verdict == GSA_VERDICT_OK)
                 status = try_causal(c, &trial, finding, error);
-    if (status == GSA_OK) finish(c, GSA_CAUSAL, "no token knows a later one, through however many layers", finding);
+    if (status == GSA_OK)
+        finish(c, GSA_CAUSAL, "no token knows a later one, through however many layers", finding);
     return status;
 }
 
-/* ---- prefix-stable: the computation behind each state as one number ------------------------------------------------------ */
+/* ---- prefix-stable: the computation behind each state as one number ------------------------ */
 
 typedef struct unfolding {
     const gsa_checking *c;
@@ -112,8 +122,8 @@ static uint64_t start_of(const unfolding *u, const gsa_kind *kind, int64_t index
 {
     const int from_input = kind->start == GSA_INPUT || kind->start == GSA_COPY;
     const uint64_t own = from_input || kind->start == GSA_MEMORY ? (uint64_t)index + 1
-                         : kind->start == GSA_MEAN_INPUT         ? (uint64_t)gsa_instance_length(u->x) + 1
-                                                                 : 0;
+                         : kind->start == GSA_MEAN_INPUT ? (uint64_t)gsa_instance_length(u->x) + 1
+                                                         : 0;
     const int start = from_input ? GSA_INPUT : kind->start == GSA_BY_PHASE ? GSA_ZERO : kind->start;
     const uint64_t value = gsa_random(SALT_START, (uint64_t)start, own);
     return kind->learned ? gsa_random(SALT_LEARNED, value, (uint64_t)index) : value;
@@ -138,7 +148,8 @@ static uint64_t unfold_run(const unfolding *u, const gsa_run *run, int32_t heads
 }
 
 /* The new number of a node whose rows, one a head, start at `row`. */
-static uint64_t unfold_node(const unfolding *u, int phase, const gsa_edges *edges, int64_t row, uint64_t old)
+static uint64_t unfold_node(const unfolding *u, int phase, const gsa_edges *edges, int64_t row,
+                            uint64_t old)
 {
     const gsa_phase *p = gsa_schema_phase(u->c->schema, phase);
     const int32_t heads = p->per_head ? gsa_instance_heads(u->x) : 1;
@@ -162,10 +173,12 @@ static void unfold_phase(unfolding *u, int phase)
     int64_t row = 0;
     gsa_instance_edges(u->x, phase, &edges);
     const int kinds = gsa_schema_kinds(u->c->schema);
-    if (!p->together && u->base[kinds] > 0) memcpy(u->old, u->now, (size_t)u->base[kinds] * sizeof *u->now);
+    if (!p->together && u->base[kinds] > 0)
+        memcpy(u->old, u->now, (size_t)u->base[kinds] * sizeof *u->now);
     for (int k = 0; k < kinds; k++) {
         if (!(p->destinations >> k & 1)) continue;
-        for (int64_t i = u->base[k]; i < u->base[k + 1]; i++, row += p->per_head ? gsa_instance_heads(u->x) : 1)
+        for (int64_t i = u->base[k]; i < u->base[k + 1];
+             i++, row += p->per_head ? gsa_instance_heads(u->x) : 1)
             u->now[i] = unfold_node(u, phase, &edges, row, u->now[i]);
     }
 }
@@ -176,13 +189,15 @@ static void unfold_layer(unfolding *u, int when)
         if (gsa_schema_phase(u->c->schema, p)->when == when) unfold_phase(u, p);
 }
 
-/* Compares each token's numbers after each layer with those of the shortest length that had the token. */
+/* Compares each token's numbers after each layer with those of the shortest length that had the
+ * token. */
 typedef struct memory { /* [tokens], 0 lengths: not met yet */
     int32_t tokens, *length;
     uint64_t *value; /* [LAYERS * tokens] */
 } memory;
 
-static void compare_tokens(const unfolding *u, memory *m, int layer, const gsa_trial *trial, gsa_finding *finding)
+static void compare_tokens(const unfolding *u, memory *m, int layer, const gsa_trial *trial,
+                           gsa_finding *finding)
 {
     const int32_t length = trial->length;
     char where[GSA_NODE_NAME];
@@ -195,21 +210,22 @@ static void compare_tokens(const unfolding *u, memory *m, int layer, const gsa_t
         } else if (*first != now[i] && finding->verdict == GSA_VERDICT_OK) {
             finding->length = length, finding->row = i, finding->value = m->length[i];
             gsa_found(finding, GSA_VERDICT_FAILED,
-                      "token %" PRId32 " is made of other things at length %" PRId32 " than at length %" PRId32
-                      "%s, from layer %d on",
+                      "token %" PRId32 " is made of other things at length %" PRId32
+                      " than at length %" PRId32 "%s, from layer %d on",
                       i, length, m->length[i], gsa_checking_where(trial, where), layer + 1);
         }
     }
 }
 
-static gsa_status unfold(gsa_checking *c, const gsa_instance *x, memory *m, const gsa_trial *trial, gsa_finding *finding,
-                         gsa_error *error)
+static gsa_status unfold(gsa_checking *c, const gsa_instance *x, memory *m, const gsa_trial *trial,
+                         gsa_finding *finding, gsa_error *error)
 {
     unfolding u = { .c = c, .x = x };
     gsa_checking_bases(c, x, u.base);
     const int64_t nodes = u.base[gsa_schema_kinds(c->schema)];
     u.now = gsa_alloc(c->system, (size_t)nodes, 2 * sizeof *u.now);
-    if (!u.now) return gsa_out_of_memory(error, "unfolded states", nodes * 2 * (int64_t)sizeof *u.now);
+    if (!u.now)
+        return gsa_out_of_memory(error, "unfolded states", nodes * 2 * (int64_t)sizeof *u.now);
     u.old = u.now + nodes;
     unfold_start(&u);
     unfold_layer(&u, GSA_ONCE);
@@ -224,12 +240,15 @@ static gsa_status unfold(gsa_checking *c, const gsa_instance *x, memory *m, cons
 enum { TOKENS = 1000 };
 
 /* All lengths of one variant; 0 after the last. */
-static int try_prefixes(gsa_checking *c, int variant, memory *m, gsa_finding *finding, gsa_status *status, gsa_error *error)
+static int try_prefixes(gsa_checking *c, int variant, memory *m, gsa_finding *finding,
+                        gsa_status *status, gsa_error *error)
 {
     gsa_trial trial;
     if (!gsa_checking_variant(c, 0, variant, &trial)) return 0;
     memset(m->length, 0, TOKENS * sizeof *m->length);
-    for (int i = 0; *status == GSA_OK && gsa_checking_length(c, i) >= 0 && finding->verdict == GSA_VERDICT_OK; i++) {
+    for (int i = 0;
+         *status == GSA_OK && gsa_checking_length(c, i) >= 0 && finding->verdict == GSA_VERDICT_OK;
+         i++) {
         gsa_instance *x;
         if (gsa_checking_variant(c, gsa_checking_length(c, i), variant, &trial) < 0) continue;
         *status = gsa_checking_build(c, &trial, &x, error);
@@ -248,11 +267,14 @@ gsa_status gsa_check_prefix_stable(gsa_checking *c, gsa_finding *finding, gsa_er
     }
     m.length = gsa_alloc_zero(c->system, TOKENS, sizeof *m.length);
     m.value = gsa_alloc(c->system, TOKENS * LAYERS, sizeof *m.value);
-    gsa_status status = m.length && m.value ? GSA_OK : gsa_out_of_memory(error, "unfolded states", TOKENS * LAYERS * 8);
+    gsa_status status = m.length && m.value
+                            ? GSA_OK
+                            : gsa_out_of_memory(error, "unfolded states", TOKENS * LAYERS * 8);
     for (int v = 0; status == GSA_OK && try_prefixes(c, v, &m, finding, &status, error);) v++;
     gsa_release(c->system, m.length);
     gsa_release(c->system, m.value);
     if (status == GSA_OK)
-        finish(c, GSA_PREFIX_STABLE, "what each token is made of in 8 layers does not change as the text grows", finding);
+        finish(c, GSA_PREFIX_STABLE,
+               "what each token is made of in 8 layers does not change as the text grows", finding);
     return status;
 }

@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include "parts.h"
 
-/* n: what f(n) stands for. Lengths of square patterns are shorter, so that one that emits edge by edge ends too. */
+/* n: what f(n) stands for. Lengths of square patterns are shorter, so that one that emits edge by
+ * edge ends too. */
 static const struct growth_class {
     const char *name;
     int first; /* lengths 2^first, 2^(first+1), 2^(first+2) */
@@ -28,14 +29,16 @@ typedef struct counting { /* what stands behind the emitter */
 static void refuse(counting *x, gsa_status status, const char *what, int64_t value)
 {
     if (x->status == GSA_OK)
-        x->status = gsa_fail(&x->why, status, "length %" PRId32 ": %s: %" PRId64, x->example->length, what, value);
+        x->status = gsa_fail(&x->why, status, "length %" PRId32 ": %s: %" PRId64,
+                             x->example->length, what, value);
 }
 
 static int64_t count_nodes(gsa_emitter *e, int kind, int64_t count)
 {
     counting *x = e->host;
     if (x->status != GSA_OK) return 0;
-    if (kind < 0 || kind >= gsa_schema_kinds(x->c->schema) || count < 0 || count > INT32_MAX - x->nodes[kind]) {
+    if (kind < 0 || kind >= gsa_schema_kinds(x->c->schema) || count < 0 ||
+        count > INT32_MAX - x->nodes[kind]) {
         refuse(x, GSA_ERR_PLUGIN, "nodes that cannot be", count);
         return 0;
     }
@@ -61,8 +64,8 @@ static int64_t index_in(const counting *x, gsa_node node, uint64_t kinds, int64_
     return kind < GSA_MAX_KINDS && kinds >> kind & 1 && index < x->nodes[kind] * scale ? index : -1;
 }
 
-static void count_run(gsa_emitter *e, int phase, gsa_node from, int64_t count, int64_t step, gsa_node to, int32_t label,
-                      int32_t label_step)
+static void count_run(gsa_emitter *e, int phase, gsa_node from, int64_t count, int64_t step,
+                      gsa_node to, int32_t label, int32_t label_step)
 {
     counting *x = e->host;
     if (x->status != GSA_OK) return;
@@ -78,14 +81,18 @@ static void count_run(gsa_emitter *e, int phase, gsa_node from, int64_t count, i
     if (count == 0) return;
     const gsa_phase *p = gsa_schema_phase(x->c->schema, phase);
     const int64_t scale = p->per_head ? x->example->heads : 1;
-    const int64_t source = index_in(x, from, p->sources, scale), space = source < 0 ? 0 : x->nodes[from >> 48] * scale;
+    const int64_t source = index_in(x, from, p->sources, scale),
+                  space = source < 0 ? 0 : x->nodes[from >> 48] * scale;
     const int64_t last =
-        source + (count > 1 && count <= INT32_MAX && step < space && step > -space ? (count - 1) * step : 0);
+        source +
+        (count > 1 && count <= INT32_MAX && step < space && step > -space ? (count - 1) * step : 0);
     const int64_t last_label = label + (count <= INT32_MAX ? count - 1 : 0) * (int64_t)label_step;
     if (index_in(x, to, p->destinations, scale) < 0)
         refuse(x, GSA_ERR_PLUGIN, "a destination that does not exist", (int64_t)to);
-    else if (source < 0 || last < 0 || last >= space) refuse(x, GSA_ERR_PLUGIN, "a source that does not exist", last);
-    else if (count < 0 || count > INT32_MAX) refuse(x, GSA_ERR_PLUGIN, "a count of edges out of range", count);
+    else if (source < 0 || last < 0 || last >= space)
+        refuse(x, GSA_ERR_PLUGIN, "a source that does not exist", last);
+    else if (count < 0 || count > INT32_MAX)
+        refuse(x, GSA_ERR_PLUGIN, "a count of edges out of range", count);
     else if (label < 0 || label >= p->labels || last_label < 0 || last_label >= p->labels)
         refuse(x, GSA_ERR_PLUGIN, "a label out of range", last_label);
     x->runs++, x->edges += count;
@@ -108,13 +115,13 @@ static void count_fail(gsa_emitter *e, const char *sentence)
 {
     counting *x = e->host;
     if (x->status == GSA_OK)
-        x->status = gsa_fail(&x->why, GSA_ERR_ARGUMENT, "length %" PRId32 ": %s", x->example->length,
-                             sentence ? sentence : "failed without a sentence");
+        x->status = gsa_fail(&x->why, GSA_ERR_ARGUMENT, "length %" PRId32 ": %s",
+                             x->example->length, sentence ? sentence : "failed without a sentence");
 }
 
 /* Emits one example of the length and counts its edges and runs. */
-static gsa_status count_example(gsa_checking *c, int32_t length, int64_t *edges, int64_t *runs, gsa_error *why,
-                                gsa_error *error)
+static gsa_status count_example(gsa_checking *c, int32_t length, int64_t *edges, int64_t *runs,
+                                gsa_error *why, gsa_error *error)
 {
     const gsa_trial trial = gsa_checking_trial(c, length);
     gsa_example example;
@@ -123,7 +130,9 @@ static gsa_status count_example(gsa_checking *c, int32_t length, int64_t *edges,
     counting x = { .c = c, .example = &example };
     for (int k = 0; k < gsa_schema_kinds(c->schema); k++) {
         const int start = gsa_schema_kind(c->schema, k)->start;
-        x.nodes[k] = start == GSA_MEMORY ? example.memory_length : start == GSA_INPUT || start == GSA_COPY ? length : 0;
+        x.nodes[k] = start == GSA_MEMORY                       ? example.memory_length
+                     : start == GSA_INPUT || start == GSA_COPY ? length
+                                                               : 0;
     }
     gsa_emitter emitter = { .struct_size = sizeof emitter,
                             .host = &x,
@@ -159,26 +168,31 @@ static double promised_ratio(int growth, int log_n)
 }
 
 /* The class holds from 2^first tokens on, or the finding says where not. */
-static void compare(int growth, int first, const int64_t *edges, const int64_t *runs, gsa_finding *finding)
+static void compare(int growth, int first, const int64_t *edges, const int64_t *runs,
+                    gsa_finding *finding)
 {
     const char *name = classes[growth].name;
     finding->verdict = GSA_VERDICT_OK;
     for (int i = 0; i + 1 < POINTS; i++) {
-        const double ratio = (double)edges[i + 1] / (double)edges[i], most = 1.05 * promised_ratio(growth, first + i);
+        const double ratio = (double)edges[i + 1] / (double)edges[i],
+                     most = 1.05 * promised_ratio(growth, first + i);
         if (edges[i] == 0 ? edges[i + 1] == 0 : ratio <= most) continue;
         finding->length = INT64_C(2) << (first + i), finding->value = edges[i + 1];
         gsa_found(finding, GSA_VERDICT_FAILED,
-                  "%" PRId64 " edges at 2^%d tokens, %" PRId64 " at 2^%d: %.4g times as many, and %s growth allows %.4g",
+                  "%" PRId64 " edges at 2^%d tokens, %" PRId64
+                  " at 2^%d: %.4g times as many, and %s growth allows %.4g",
                   edges[i], first + i, edges[i + 1], first + i + 1, ratio, name, most);
         return;
     }
     finding->length = -1, finding->value = edges[POINTS - 1];
     gsa_found(finding, GSA_VERDICT_OK,
-              "%s: %" PRId64 ", %" PRId64 ", %" PRId64 " edges at 2^%d, 2^%d, 2^%d tokens (%" PRId64 " runs)", name,
-              edges[0], edges[1], edges[2], first, first + 1, first + 2, runs[POINTS - 1]);
+              "%s: %" PRId64 ", %" PRId64 ", %" PRId64 " edges at 2^%d, 2^%d, 2^%d tokens (%" PRId64
+              " runs)",
+              name, edges[0], edges[1], edges[2], first, first + 1, first + 2, runs[POINTS - 1]);
 }
 
-static gsa_status count_points(gsa_checking *c, int first, int64_t *runs, gsa_finding *finding, gsa_error *error)
+static gsa_status count_points(gsa_checking *c, int first, int64_t *runs, gsa_finding *finding,
+                               gsa_error *error)
 {
     int64_t edges[POINTS];
     for (int i = 0; i < POINTS; i++) {
@@ -206,7 +220,8 @@ gsa_status gsa_check_growth(gsa_checking *c, gsa_finding *finding, gsa_error *er
     }
     gsa_status status = count_points(c, classes[growth].first, runs, finding, error);
     if (status != GSA_OK || finding->verdict != GSA_VERDICT_FAILED) return status;
-    /* A width of thousands shows what it is only in longer texts, which are tried where they cost little. */
+    /* A width of thousands shows what it is only in longer texts, which are tried where they cost
+     * little. */
     if (growth == GSA_SQUARE_EDGES || runs[POINTS - 1] > CALLS_MOST >> (LATER + 1)) return GSA_OK;
     const gsa_finding here = *finding;
     gsa_error why = { 0 };

@@ -1,14 +1,15 @@
-/* file - any graph as a pattern: node i is token i and reads the sources of its in-edges (graph attention over a given
- * graph, Velickovic et al. 2018).
+/* file - any graph as a pattern: node i is token i and reads the sources of its in-edges (graph
+ * attention over a given graph, Velickovic et al. 2018).
  *
  *   attend: x_i <- sublayer(att(x_i; x_j for each edge j -> i))
  *   ffn:    x_i <- sublayer(FFN(x_i))
- * Formats: GraphML (read through igraph), Matrix Market coordinate files (row = destination, column = source; symmetric
- * ones are both directions), lists of edges "from to [label]" with # or % comments and, with header=1, a first line
- * "nodes edges". Edges of a row stand in the order of the file; self=1 adds a self edge last where there is none. A row
- * without in-edges is updated with aggregate 0. Labels: rel and label (or name) of GraphML edges, integers of Matrix
- * Market, the third column of a list; distinct (number, name) pairs are numbered in that order, the label of added self
- * edges comes last. One length works: the number of nodes. Summary: mean of the tokens.
+ * Formats: GraphML (read through igraph), Matrix Market coordinate files (row = destination, column
+ * = source; symmetric ones are both directions), lists of edges "from to [label]" with # or %
+ * comments and, with header=1, a first line "nodes edges". Edges of a row stand in the order of the
+ * file; self=1 adds a self edge last where there is none. A row without in-edges is updated with
+ * aggregate 0. Labels: rel and label (or name) of GraphML edges, integers of Matrix Market, the
+ * third column of a list; distinct (number, name) pairs are numbered in that order, the label of
+ * added self edges comes last. One length works: the number of nodes. Summary: mean of the tokens.
  * Edges as the file says; O(nodes + edges) time and memory, 4 bytes an edge (8 with labels). */
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,17 +33,24 @@ enum { FORMAT_AUTO, FORMAT_GRAPHML, FORMAT_MTX, FORMAT_EDGES };
 enum { LABELS_NAMES, LABELS_KEYS, LABELS_BIAS, LABELS_NONE };
 static const gsa_param params[FILE_PARAMS] = {
     { "path", GSA_PATH, 0, 0, 0, NULL, NULL, "the graph" },
-    { "format", GSA_CHOICE, 0, 0, 0, "auto,graphml,mtx,edges", "auto", "auto: by how the file begins" },
+    { "format", GSA_CHOICE, 0, 0, 0, "auto,graphml,mtx,edges", "auto",
+      "auto: by how the file begins" },
     { "directed", GSA_CHOICE, 0, 0, 0, "auto,0,1", "auto",
-      "0: every edge in both directions; auto: as a GraphML or Matrix Market file says, edge lists are directed" },
-    { "self", GSA_BOOL, 0, 0, 1, NULL, "0", "every node reads itself, also where the file has no such edge" },
+      "0: every edge in both directions; auto: as a GraphML or Matrix Market file says, edge lists "
+      "are directed" },
+    { "self", GSA_BOOL, 0, 0, 1, NULL, "0",
+      "every node reads itself, also where the file has no such edge" },
     { "labels", GSA_CHOICE, 0, 0, 0, "names,keys,bias,none", "names",
-      "edge labels are names for people, learned vectors on the keys, learned biases of the scores, or left out" },
-    { "base", GSA_CHOICE, 0, 0, 0, "auto,0,1", "auto", "first node of an edge list; auto: 0 if a 0 occurs, else 1" },
-    { "header", GSA_BOOL, 0, 0, 1, NULL, "0", "the first line of an edge list holds the numbers of nodes and of edges" },
+      "edge labels are names for people, learned vectors on the keys, learned biases of the "
+      "scores, or left out" },
+    { "base", GSA_CHOICE, 0, 0, 0, "auto,0,1", "auto",
+      "first node of an edge list; auto: 0 if a 0 occurs, else 1" },
+    { "header", GSA_BOOL, 0, 0, 1, NULL, "0",
+      "the first line of an edge list holds the numbers of nodes and of edges" },
     { "unique", GSA_BOOL, 0, 0, 1, NULL, "0", "of parallel edges only the first counts" },
     { "repeat", GSA_BOOL, 0, 0, 1, NULL, "0",
-      "an integer of a Matrix Market file is a number of parallel edges, as gsa graph writes it, and no label" },
+      "an integer of a Matrix Market file is a number of parallel edges, as gsa graph writes it, "
+      "and no label" },
 };
 enum { TOKEN };
 enum { ATTEND, FFN };
@@ -66,7 +74,8 @@ static int format_of(loader *load)
     return at[strspn(at, " \t\r\n")] == '<' ? FORMAT_GRAPHML : FORMAT_EDGES;
 }
 
-/* A pattern is made more than once, and its file is opened twice: what can be read only once will not do. */
+/* A pattern is made more than once, and its file is opened twice: what can be read only once will
+ * not do. */
 static int read_file(loader *load, int64_t format)
 {
     struct stat facts;
@@ -81,10 +90,12 @@ static int load_graph(loader *load, const gsa_value *p, file_graph *graph)
 {
     int done = read_file(load, p[FILE_FORMAT].i);
     const file_label *only = load->labels.count == 1 ? &load->labels.at[0] : NULL;
-    if (only && only->number == 0 && !*only->name) labels_release(load->host, &load->labels); /* says nothing */
+    if (only && only->number == 0 && !*only->name)
+        labels_release(load->host, &load->labels); /* says nothing */
     const int learned = p[FILE_LABELS].i == LABELS_KEYS || p[FILE_LABELS].i == LABELS_BIAS;
     if (done == 0 && learned && load->labels.count == 0)
-        done = loader_fail(load, 0, "its edges have no labels, which labels=keys and labels=bias learn");
+        done = loader_fail(load, 0,
+                           "its edges have no labels, which labels=keys and labels=bias learn");
     if (done == 0) done = loader_build(load, graph);
     return done;
 }
@@ -119,7 +130,8 @@ static void destroy(const gsa_host *host, void *self)
 static void describe(const void *self, gsa_describer *d)
 {
     const file_self *x = self;
-    d->promise(d, GSA_BY_LENGTH | GSA_ONE_LENGTH | (x->graph.duplicates ? GSA_DUPLICATES : 0), GSA_SQUARE_EDGES);
+    d->promise(d, GSA_BY_LENGTH | GSA_ONE_LENGTH | (x->graph.duplicates ? GSA_DUPLICATES : 0),
+               GSA_SQUARE_EDGES);
     d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
     d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
                               .aggregate = GSA_ATTEND,
@@ -143,13 +155,15 @@ static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
     const file_graph *g = &((const file_self *)self)->graph;
     char why[96];
     if (x->length != g->nodes) {
-        snprintf(why, sizeof why, "the graph has %" PRId64 " nodes, the length is %" PRId32, g->nodes, x->length);
+        snprintf(why, sizeof why, "the graph has %" PRId64 " nodes, the length is %" PRId32,
+                 g->nodes, x->length);
         e->fail(e, why);
         return;
     }
     for (int64_t i = 0; i < g->nodes; i++)
         for (int64_t k = g->row[i]; k < g->row[i + 1]; k++)
-            gsa_edge(e, ATTEND, gsa_at(TOKEN, g->source[k]), gsa_at(TOKEN, i), g->label ? g->label[k] : 0);
+            gsa_edge(e, ATTEND, gsa_at(TOKEN, g->source[k]), gsa_at(TOKEN, i),
+                     g->label ? g->label[k] : 0);
 }
 
 static void label(const void *self, int phase, int32_t id, char *out, size_t size)
@@ -160,12 +174,14 @@ static void label(const void *self, int phase, int32_t id, char *out, size_t siz
     else snprintf(out, size, "%" PRId64, g->names[id].number);
 }
 
-const gsa_topology GSA_PLUGIN = { GSA_HEAD(params),
-                                  .id = "file",
-                                  .summary = "a graph from a file: GraphML, Matrix Market or a list of edges",
-                                  .reference = "Velickovic et al. 2018: attention over a given graph",
-                                  .create = create,
-                                  .destroy = destroy,
-                                  .describe = describe,
-                                  .emit = emit,
-                                  .label = label };
+const gsa_topology GSA_PLUGIN = {
+    GSA_HEAD(params),
+    .id = "file",
+    .summary = "a graph from a file: GraphML, Matrix Market or a list of edges",
+    .reference = "Velickovic et al. 2018: attention over a given graph",
+    .create = create,
+    .destroy = destroy,
+    .describe = describe,
+    .emit = emit,
+    .label = label
+};

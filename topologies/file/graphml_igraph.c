@@ -1,7 +1,9 @@
-/* graphml_igraph.c - the shared object graphml.so: igraph's reader of GraphML. It alone links igraph (GPL-2.0-or-later).
+/* graphml_igraph.c - the shared object graphml.so: igraph's reader of GraphML. It alone links
+ * igraph (GPL-2.0-or-later).
  *
- * igraph reports errors through a handler without context and this build of it may not be thread-safe: one call at a time,
- * which the plugin contract promises (create runs alone). What the process had set up is put back afterwards. */
+ * igraph reports errors through a handler without context and this build of it may not be
+ * thread-safe: one call at a time, which the plugin contract promises (create runs alone). What the
+ * process had set up is put back afterwards. */
 #include <errno.h>
 #include <igraph/igraph.h>
 #include <stdio.h>
@@ -33,8 +35,10 @@ static int has(const igraph_t *graph, const char *name, int numeric)
     return numeric ? type == IGRAPH_ATTRIBUTE_NUMERIC : type == IGRAPH_ATTRIBUTE_STRING;
 }
 
-/* The label of an edge: attribute rel as its number, label or name as its name; either may be missing. */
-static int send_edge(const igraph_t *graph, igraph_integer_t edge, int numbered, const char *named, const file_sink *sink)
+/* The label of an edge: attribute rel as its number, label or name as its name; either may be
+ * missing. */
+static int send_edge(const igraph_t *graph, igraph_integer_t edge, int numbered, const char *named,
+                     const file_sink *sink)
 {
     file_label label = { 0, "", 0 };
     const double number = numbered ? EAN(graph, "rel", edge) : 0;
@@ -66,12 +70,16 @@ static int read_open(FILE *in, const file_sink *sink, int *undirected, char *why
         *undirected = !igraph_is_directed(&graph);
         done = send_graph(&graph, sink);
         igraph_destroy(&graph);
-    } else snprintf(why, size, "%s", strstr(said, "Graph index was too large") ? "it is XML that holds no <graph>" : said);
+    } else
+        snprintf(why, size, "%s",
+                 strstr(said, "Graph index was too large") ? "it is XML that holds no <graph>"
+                                                           : said);
     igraph_exit_safelocale(&locale);
     return done;
 }
 
-int gsa_file_graphml_1(const char *path, const file_sink *sink, int *undirected, char *why, size_t size)
+int gsa_file_graphml_1(const char *path, const file_sink *sink, int *undirected, char *why,
+                       size_t size)
 {
     FILE *in = fopen(path, "rb");
     if (!in) {
@@ -81,7 +89,8 @@ int gsa_file_graphml_1(const char *path, const file_sink *sink, int *undirected,
     said[0] = 0;
     igraph_error_handler_t *const errors = igraph_set_error_handler(on_error);
     igraph_warning_handler_t *const warnings = igraph_set_warning_handler(on_warning);
-    igraph_attribute_table_t *const attributes = igraph_set_attribute_table(&igraph_cattribute_table);
+    igraph_attribute_table_t *const attributes =
+        igraph_set_attribute_table(&igraph_cattribute_table);
     const int done = read_open(in, sink, undirected, why, size);
     igraph_set_attribute_table(attributes);
     igraph_set_warning_handler(warnings);

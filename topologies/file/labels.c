@@ -6,7 +6,8 @@
 static uint64_t hash_of(file_label label)
 {
     uint64_t hash = gsa_random(0, (uint64_t)label.number, 0);
-    for (const char *c = label.name; *c; c++) hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+    for (const char *c = label.name; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
     return hash ^ hash >> 29;
 }
 
@@ -17,7 +18,9 @@ static int64_t slot_of(const file_labels *labels, file_label label)
     for (;; slot = (slot + 1) % labels->n_slots) {
         const int32_t place = labels->slots[slot] - 1;
         if (place < 0) return slot;
-        if (labels->at[place].number == label.number && strcmp(labels->at[place].name, label.name) == 0) return slot;
+        if (labels->at[place].number == label.number &&
+            strcmp(labels->at[place].name, label.name) == 0)
+            return slot;
     }
 }
 
@@ -40,11 +43,13 @@ static int grow(loader *load)
 int32_t labels_find(loader *load, int64_t line, file_label label)
 {
     file_labels *labels = &load->labels;
-    if (labels->count == labels->room && grow(load) < 0) return loader_fail(load, line, "out of memory for labels");
+    if (labels->count == labels->room && grow(load) < 0)
+        return loader_fail(load, line, "out of memory for labels");
     const int64_t slot = slot_of(labels, label);
     if (labels->slots[slot]) return labels->slots[slot] - 1;
     if (labels->count == FILE_LABEL_LIMIT)
-        return loader_fail(load, line, "more than %d different labels, the limit: labels=none leaves them out",
+        return loader_fail(load, line,
+                           "more than %d different labels, the limit: labels=none leaves them out",
                            FILE_LABEL_LIMIT);
     const size_t bytes = strlen(label.name) + 1;
     char *name = load->host->alloc(load->host, bytes);
@@ -65,13 +70,15 @@ static int by_number_and_name(const void *a, const void *b)
 /* After this the hash table is stale: labels are looked up no more. */
 void labels_sort(file_labels *labels, int32_t *rank)
 {
-    if (labels->count > 0) qsort(labels->at, (size_t)labels->count, sizeof *labels->at, by_number_and_name);
+    if (labels->count > 0)
+        qsort(labels->at, (size_t)labels->count, sizeof *labels->at, by_number_and_name);
     for (int32_t i = 0; i < labels->count; i++) rank[labels->at[i].place] = i;
 }
 
 void labels_release(const gsa_host *host, file_labels *labels)
 {
-    for (int64_t i = 0; labels->at && i < labels->count; i++) host->release(host, (void *)(uintptr_t)labels->at[i].name);
+    for (int64_t i = 0; labels->at && i < labels->count; i++)
+        host->release(host, (void *)(uintptr_t)labels->at[i].name);
     host->release(host, labels->at);
     host->release(host, labels->slots);
     *labels = (file_labels){ 0 };

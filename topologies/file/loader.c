@@ -1,4 +1,5 @@
-/* loader.c - edges in file order become rows: a counting sort by destination, then what the options ask for. */
+/* loader.c - edges in file order become rows: a counting sort by destination, then what the options
+ * ask for. */
 #include "loader.h"
 #include <inttypes.h>
 #include <stdarg.h>
@@ -9,8 +10,9 @@ int loader_fail(loader *load, int64_t line, const char *format, ...)
 {
     va_list arguments;
     if (load->why[0]) return -1;
-    int used = line > 0 ? snprintf(load->why, sizeof load->why, "%.256s:%" PRId64 ": ", load->path, line)
-                        : snprintf(load->why, sizeof load->why, "%.256s: ", load->path);
+    int used = line > 0
+                   ? snprintf(load->why, sizeof load->why, "%.256s:%" PRId64 ": ", load->path, line)
+                   : snprintf(load->why, sizeof load->why, "%.256s: ", load->path);
     va_start(arguments, format);
     vsnprintf(load->why + used, sizeof load->why - (size_t)used, format, arguments);
     va_end(arguments);
@@ -39,7 +41,8 @@ int loader_edge(loader *load, int64_t line, int64_t from, int64_t to, file_label
 {
     const int64_t end = load->nodes >= 0 ? load->nodes : INT32_MAX, larger = from > to ? from : to;
     if (from < 0 || to < 0 || larger >= end)
-        return loader_fail(load, line, "node %" PRId64 " does not exist (counted from 0), there are %" PRId64,
+        return loader_fail(load, line,
+                           "node %" PRId64 " does not exist (counted from 0), there are %" PRId64,
                            from < 0 || to < 0 ? (from < to ? from : to) : larger, end);
     if (load->count == load->room) {
         const int64_t room = load->room ? 2 * load->room : 1024;
@@ -70,7 +73,7 @@ void file_graph_release(const gsa_host *host, file_graph *graph)
     labels_release(host, &names);
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------------- */
+/* ---- rows ---------------------------------------------------------------------------------- */
 
 typedef struct shape { /* what is known before the edges are placed */
     int both, labelled;
@@ -96,7 +99,8 @@ static void place_edge(file_graph *g, int64_t *next, int32_t from, int32_t to, i
     if (g->label) g->label[at] = label;
 }
 
-static void place_edges(const loader *load, const shape *s, const int32_t *rank, file_graph *g, int64_t *next)
+static void place_edges(const loader *load, const shape *s, const int32_t *rank, file_graph *g,
+                        int64_t *next)
 {
     memcpy(next, g->row, (size_t)g->nodes * sizeof *next);
     for (int64_t e = 0; e < load->count; e++) {
@@ -107,9 +111,10 @@ static void place_edges(const loader *load, const shape *s, const int32_t *rank,
     }
 }
 
-/* Row i becomes what is kept of it: once each source where `unique`, a self edge last where it is asked for and not there.
- * seen[source] = i + 1 marks the sources of row i. */
-static void finish_rows(const loader *load, const shape *s, file_graph *g, const int64_t *filled, int64_t *seen)
+/* Row i becomes what is kept of it: once each source where `unique`, a self edge last where it is
+ * asked for and not there. seen[source] = i + 1 marks the sources of row i. */
+static void finish_rows(const loader *load, const shape *s, file_graph *g, const int64_t *filled,
+                        int64_t *seen)
 {
     int64_t out = 0;
     memset(seen, 0, (size_t)g->nodes * sizeof *seen);
@@ -133,7 +138,8 @@ static void finish_rows(const loader *load, const shape *s, file_graph *g, const
     g->row[g->nodes] = g->edges = out;
 }
 
-/* The labels' names move to the graph; self edges that are added get a label of their own where there are others. */
+/* The labels' names move to the graph; self edges that are added get a label of their own where
+ * there are others. */
 static int take_labels(loader *load, shape *s, file_graph *g)
 {
     if (s->labelled && load->options.self) {

@@ -1,8 +1,11 @@
 /* loader.h - how a graph file becomes rows of sources: what the readers of the three formats share.
  *
- * Law.  A reader calls loader_begin once it knows the nodes (or leaves them at -1: the largest index decides), loader_edge
- *       for each edge in the order of the file, and returns 0, or -1 after loader_fail. Node indices count from 0 here.
- *       All memory comes from the host; loader_build turns the edges into rows, loader_release frees what it did not
+ * Law.  A reader calls loader_begin once it knows the nodes (or leaves them at -1: the largest
+ *     index decides), loader_edge
+ *       for each edge in the order of the file, and returns 0, or -1 after loader_fail. Node
+ *         indices count from 0 here.
+ *       All memory comes from the host; loader_build turns the edges into rows, loader_release
+ *         frees what it did not
  * take. */
 #ifndef GSA_FILE_LOADER_H
 #define GSA_FILE_LOADER_H
@@ -57,14 +60,16 @@ typedef struct loader {
     char why[FILE_WHY];
 } loader;
 
-/* Always -1, so that a reader's failure is one line. The first sentence stays; `line` > 0 stands in it as path:line. */
+/* Always -1, so that a reader's failure is one line. The first sentence stays; `line` > 0 stands in
+ * it as path:line. */
 int loader_fail(loader *load, int64_t line, const char *format, ...);
 int loader_begin(loader *load, int64_t line, int64_t nodes);
 int loader_edge(loader *load, int64_t line, int64_t from, int64_t to, file_label label);
 int loader_build(loader *load, file_graph *graph);
 void loader_release(loader *load);
 void file_graph_release(const gsa_host *host, file_graph *graph);
-/* A larger copy; the old block is released. NULL (and the old block kept) when there is no memory. */
+/* A larger copy; the old block is released. NULL (and the old block kept) when there is no
+ * memory. */
 void *loader_grow(const loader *load, void *at, int64_t used, int64_t room, size_t size);
 
 /* The label's place in order of first appearance, or -1 after loader_fail. */
@@ -82,13 +87,15 @@ typedef struct file_text {
 } file_text;
 enum { TEXT_FAILED = -1, TEXT_END, TEXT_LINE, TEXT_WORD };
 int text_open(file_text *text, loader *load);
-/* The next word of the line (TEXT_WORD), the line's end (TEXT_LINE) or the file's (TEXT_END). Spaces, tabs, commas and CR
- * separate. */
+/* The next word of the line (TEXT_WORD), the line's end (TEXT_LINE) or the file's (TEXT_END).
+ * Spaces, tabs, commas and CR separate. */
 int text_next(file_text *text);
-int text_skip_line(file_text *text); /* to the end of the line: TEXT_LINE, TEXT_END or TEXT_FAILED */
+int text_skip_line(
+    file_text *text); /* to the end of the line: TEXT_LINE, TEXT_END or TEXT_FAILED */
 /* 1 when the word is an integer within low..high; no sentence. */
 int text_integer(const char *word, int64_t low, int64_t high, int64_t *value);
-/* 1 when the word is UTF-8 without control characters, as names of labels are: pictures carry no others. */
+/* 1 when the word is UTF-8 without control characters, as names of labels are: pictures carry no
+ * others. */
 int text_is_name(const char *word);
 void text_close(file_text *text);
 
@@ -97,14 +104,16 @@ int read_mtx(loader *load);
 int read_edges(loader *load);
 int read_graphml(loader *load);
 
-/* ---- the reader of GraphML that links igraph: a shared object beside this one, opened when it is needed */
+/* ---- the reader of GraphML that links igraph: a shared object beside this one, opened when it is
+ * needed */
 typedef struct file_sink {
     loader *load;
     int (*begin)(loader *load, int64_t line, int64_t nodes);
     int (*edge)(loader *load, int64_t line, int64_t from, int64_t to, file_label label);
 } file_sink;
 /* 0, or -1: `why` is what igraph says, or "" where the sink has failed. */
-typedef int file_graphml_reader(const char *path, const file_sink *sink, int *undirected, char *why, size_t size);
+typedef int file_graphml_reader(const char *path, const file_sink *sink, int *undirected, char *why,
+                                size_t size);
 #define FILE_GRAPHML_SYMBOL "gsa_file_graphml_1"
 #define FILE_GRAPHML_OBJECT "graphml.so"
 

@@ -43,9 +43,11 @@ int text_next(file_text *text)
     }
     for (; c != EOF && c != '\n' && !separates(c); c = getc_unlocked(file)) {
         if (c == 0) return loader_fail(text->load, text->line, "a zero byte, expected text");
-        if (used + 1 == FILE_WORD && (text->word[0] == '#' || text->word[0] == '%')) break; /* a comment: skipped anyhow */
+        if (used + 1 == FILE_WORD && (text->word[0] == '#' || text->word[0] == '%'))
+            break; /* a comment: skipped anyhow */
         if (used + 1 == FILE_WORD)
-            return loader_fail(text->load, text->line, "a word of more than %d bytes, starting %.16s", FILE_WORD - 1,
+            return loader_fail(text->load, text->line,
+                               "a word of more than %d bytes, starting %.16s", FILE_WORD - 1,
                                text->word);
         text->word[used++] = (char)c;
         text->word[used] = 0;
@@ -83,7 +85,12 @@ static int32_t next_code(const unsigned char **at)
 {
     static const int32_t least[] = { 0, 0x80, 0x800, 0x10000 };
     const unsigned char first = *(*at)++;
-    const int more = first < 0x80 ? 0 : first < 0xc0 ? -1 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : first < 0xf8 ? 3 : -1;
+    const int more = first < 0x80   ? 0
+                     : first < 0xc0 ? -1
+                     : first < 0xe0 ? 1
+                     : first < 0xf0 ? 2
+                     : first < 0xf8 ? 3
+                                    : -1;
     int32_t code = more < 1 ? first : first & (0x3f >> more);
     if (more < 0) return -1;
     for (int i = 0; i < more; i++, ++*at) {

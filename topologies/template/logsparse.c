@@ -1,22 +1,28 @@
-/* logsparse - the plugin to copy. Token i reads itself, its near neighbours, and tokens at the distances 2, 4, 8, 16, ...
+/* logsparse - the plugin to copy. Token i reads itself, its near neighbours, and tokens at the
+ * distances 2, 4, 8, 16, ...
  *
  * How to write your own topology:
- *   1. Make the copy: `gsa topology new NAME`. Then change this comment: the rule that says who reads whom, the paper with
- *      its equation numbers, how many edges there are, what it costs.
- *   2. Declare the parameters. The host parses and checks them; here they arrive as numbers, in the declared order.
- *   3. describe: which kinds of nodes there are, which phases a layer has and in what order, what is read out, and what you
- *      promise about the edges. It depends on the parameters only.
- *   4. emit: the edges of one example, as runs {first, count, step}. Loop over the rows; the host checks each call.
+ *   1. Make the copy: `gsa topology new NAME`. Then change this comment: the rule that says who
+ *      reads whom, the paper with its equation numbers, how many edges there are, what it costs.
+ *   2. Declare the parameters. The host parses and checks them; here they arrive as numbers, in the
+ *      declared order.
+ *   3. describe: which kinds of nodes there are, which phases a layer has and in what order, what
+ *      is read out, and what you promise about the edges. It depends on the parameters only.
+ *   4. emit: the edges of one example, as runs {first, count, step}. Loop over the rows; the host
+ *      checks each call.
  *   5. label (optional): a name for each edge label, for pictures.
  *   6. Build it, check it, look at it, train it: README.md has the commands.
- * Nothing is registered, parsed, allocated or freed here. A topology that needs memory of its own or wants to refuse a
- * combination of parameters adds .create and .destroy (see <gsa/topology.h>).
+ * Nothing is registered, parsed, allocated or freed here. A topology that needs memory of its own
+ * or wants to refuse a combination of parameters adds .create and .destroy (see <gsa/topology.h>).
  *
- * LogSparse attention (Li et al. 2019, section 4.2), j over all tokens whose distance |i - j| is at most `near` or a power of 2:
+ * LogSparse attention (Li et al. 2019, section 4.2), j over all tokens whose distance |i - j| is at
+ * most `near` or a power of 2:
  *   attend: x_i <- sublayer(att(x_i; x_j))                     causal=1: j <= i only
  *   ffn:    x_i <- sublayer(FFN(x_i))
- * Labels, learned on the keys when labels=1: one for each distance and side. Summary: mean of the tokens.
- * At most 2 near + 1 + 2 log2 n edges a row: time and memory O(n log n). Path between tokens: O(log n), one hop a layer. */
+ * Labels, learned on the keys when labels=1: one for each distance and side. Summary: mean of the
+ * tokens.
+ * At most 2 near + 1 + 2 log2 n edges a row: time and memory O(n log n). Path between tokens: O(log
+ * n), one hop a layer. */
 #include <gsa/topology.h>
 #include <stdio.h>
 
@@ -39,7 +45,8 @@ static int32_t side(const gsa_value *p)
 static void describe(const void *self, gsa_describer *d)
 {
     const gsa_value *p = self; /* without .create, self is the parameters' values */
-    d->promise(d, GSA_BY_LENGTH | (p[CAUSAL].i ? GSA_CAUSAL | GSA_PREFIX_STABLE : 0), GSA_NLOGN_EDGES);
+    d->promise(d, GSA_BY_LENGTH | (p[CAUSAL].i ? GSA_CAUSAL | GSA_PREFIX_STABLE : 0),
+               GSA_NLOGN_EDGES);
     d->kind(d, &(gsa_kind){ .struct_size = sizeof(gsa_kind), .start = GSA_INPUT, .name = "token" });
     d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
                               .aggregate = GSA_ATTEND,
@@ -64,13 +71,16 @@ static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
     const int64_t n = x->length, near = p[NEAR].i;
     for (int64_t i = 0; i < n; i++) {
         const gsa_node me = gsa_at(TOKEN, i);
-        const int64_t left = i < near ? i : near, ahead = p[CAUSAL].i ? 0 : n - 1 - i, right = ahead < near ? ahead : near;
+        const int64_t left = i < near ? i : near, ahead = p[CAUSAL].i ? 0 : n - 1 - i,
+                      right = ahead < near ? ahead : near;
         e->run(e, ATTEND, gsa_at(TOKEN, i - left), left + 1, 1, me, (int32_t)left, -1);
         e->run(e, ATTEND, gsa_at(TOKEN, i + 1), right, 1, me, side(p) + 1, 1);
         for (int32_t k = 1; k < POWERS; k++) {
             const int64_t far = INT64_C(1) << k;
-            if (far > near && far <= i) gsa_edge(e, ATTEND, gsa_at(TOKEN, i - far), me, (int32_t)near + 1 + k);
-            if (far > near && far <= ahead) gsa_edge(e, ATTEND, gsa_at(TOKEN, i + far), me, side(p) + (int32_t)near + 1 + k);
+            if (far > near && far <= i)
+                gsa_edge(e, ATTEND, gsa_at(TOKEN, i - far), me, (int32_t)near + 1 + k);
+            if (far > near && far <= ahead)
+                gsa_edge(e, ATTEND, gsa_at(TOKEN, i + far), me, side(p) + (int32_t)near + 1 + k);
         }
     }
 }

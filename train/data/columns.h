@@ -23,9 +23,10 @@ gsa_status gsa_sides_read(const char *text, gsa_sides *sides, gsa_error *error);
 /* The parts of a line between `separator`s; their number, or -1: more than GSA_COLUMNS. */
 int gsa_columns_split(const char *at, int64_t bytes, char separator, gsa_slice part[GSA_COLUMNS]);
 /* Each role once, or a sentence that starts with `place`. */
-gsa_status gsa_columns_check(const gsa_columns *columns, const char *const *names, int roles, const char *place,
-                             gsa_error *error);
+gsa_status gsa_columns_check(const gsa_columns *columns, const char *const *names, int roles,
+                             const char *place, gsa_error *error);
 /* From data.columns. */
-gsa_status gsa_columns_read(const char *text, const char *const *names, int roles, gsa_columns *columns, gsa_error *error);
+gsa_status gsa_columns_read(const char *text, const char *const *names, int roles,
+                            gsa_columns *columns, gsa_error *error);
 
 #endif

@@ -29,10 +29,12 @@ static gsa_status fail(const reader *r, gsa_error *error, const char *format, ..
     va_start(arguments, format);
     vsnprintf(why, sizeof why, format, arguments);
     va_end(arguments);
-    return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: %s", r->conll->path, (long long)r->lines.number, why);
+    return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: %s", r->conll->path,
+                    (long long)r->lines.number, why);
 }
 
-static gsa_status fail_word(const reader *r, gsa_error *error, const char *what, gsa_slice word, const char *why)
+static gsa_status fail_word(const reader *r, gsa_error *error, const char *what, gsa_slice word,
+                            const char *why)
 {
     char name[64], shown[GSA_SHOWN];
     snprintf(name, sizeof name, "%.*s", (int)(word.bytes < 63 ? word.bytes : 63), word.at);
@@ -45,7 +47,7 @@ static int starts(const char *at, int64_t bytes, const char *mark)
     return bytes >= length && memcmp(at, mark, (size_t)length) == 0;
 }
 
-/* ---- sentences --------------------------------------------------------------------------------------------------------- */
+/* ---- sentences ----------------------------------------------------------------------------- */
 
 static gsa_status end_sentence(reader *r, gsa_error *error)
 {
@@ -60,7 +62,8 @@ static gsa_status end_sentence(reader *r, gsa_error *error)
     }
     const int64_t length = conll->tokens - conll->offset[conll->sentences];
     if (length == 0) return GSA_OK;
-    if (length > INT32_MAX) return fail(r, error, "the sentence has %lld tokens", (long long)length);
+    if (length > INT32_MAX)
+        return fail(r, error, "the sentence has %lld tokens", (long long)length);
     conll->offset[++conll->sentences] = conll->tokens;
     if (length > conll->longest) conll->longest = length;
     return GSA_OK;
@@ -69,10 +72,12 @@ static gsa_status end_sentence(reader *r, gsa_error *error)
 /* Words become lines of vocab.txt, tags of labels.txt. */
 static gsa_status check_field(const reader *r, const char *what, gsa_slice field, gsa_error *error)
 {
-    if (starts(field.at, field.bytes, "\xef\xbb\xbf")) return fail(r, error, "the %s starts with a byte order mark", what);
+    if (starts(field.at, field.bytes, "\xef\xbb\xbf"))
+        return fail(r, error, "the %s starts with a byte order mark", what);
     for (int64_t i = 0; i < field.bytes; i++) {
         const unsigned char c = (unsigned char)field.at[i];
-        if (c < 0x20 || c == 0x7f) return fail_word(r, error, what, field, "holds a control character");
+        if (c < 0x20 || c == 0x7f)
+            return fail_word(r, error, what, field, "holds a control character");
     }
     return GSA_OK;
 }
@@ -98,9 +103,11 @@ static gsa_status add_token(reader *r, gsa_slice word, gsa_slice tag, gsa_error 
         const int64_t room = 2 * conll->token_room + 4096;
         void *line = gsa_resize(conll->system, conll->line, (size_t)room, sizeof *conll->line);
         if (line) conll->line = line;
-        void *words = line ? gsa_resize(conll->system, conll->word, (size_t)room, sizeof *conll->word) : NULL;
+        void *words =
+            line ? gsa_resize(conll->system, conll->word, (size_t)room, sizeof *conll->word) : NULL;
         if (words) conll->word = words;
-        void *tags = words ? gsa_resize(conll->system, conll->tag, (size_t)room, sizeof *conll->tag) : NULL;
+        void *tags =
+            words ? gsa_resize(conll->system, conll->tag, (size_t)room, sizeof *conll->tag) : NULL;
         if (!tags) return gsa_out_of_memory(error, conll->path, room * (int64_t)sizeof(gsa_slice));
         conll->tag = tags;
         status = hold_sides(r, room, error);
@@ -112,7 +119,7 @@ static gsa_status add_token(reader *r, gsa_slice word, gsa_slice tag, gsa_error 
     return GSA_OK;
 }
 
-/* ---- columns ----------------------------------------------------------------------------------------------------------- */
+/* ---- columns ------------------------------------------------------------------------------- */
 
 static int is_blank(char c)
 {
@@ -137,16 +144,19 @@ static int next_column(const reader *r, gsa_slice line, int64_t *at, gsa_slice *
 }
 
 /* Column `wanted`, counted from 1, or from the end when it is negative. */
-static gsa_status pick(const reader *r, gsa_slice line, const char *what, int32_t wanted, gsa_slice *column,
-                       gsa_error *error)
+static gsa_status pick(const reader *r, gsa_slice line, const char *what, int32_t wanted,
+                       gsa_slice *column, gsa_error *error)
 {
     const int64_t place = wanted > 0 ? wanted : r->conll->columns + 1 + wanted;
     int64_t at = 0;
     if (place < 1 || place > r->conll->columns)
-        return fail(r, error, "the line has %lld column%s, but the %s is column %d", (long long)r->conll->columns,
-                    r->conll->columns == 1 ? "" : "s", what, (int)wanted);
+        return fail(r, error, "the line has %lld column%s, but the %s is column %d",
+                    (long long)r->conll->columns, r->conll->columns == 1 ? "" : "s", what,
+                    (int)wanted);
     for (int64_t i = 0; i < place; i++) next_column(r, line, &at, column);
-    return column->bytes > 0 ? GSA_OK : fail(r, error, "column %lld, the %s, is empty", (long long)place, what);
+    return column->bytes > 0
+               ? GSA_OK
+               : fail(r, error, "column %lld, the %s, is empty", (long long)place, what);
 }
 
 static gsa_status count_columns(reader *r, gsa_slice line, gsa_error *error)
@@ -154,16 +164,18 @@ static gsa_status count_columns(reader *r, gsa_slice line, gsa_error *error)
     gsa_conll *conll = r->conll;
     int64_t columns = 0, at = 0;
     gsa_slice column = { "", 0 };
-    if (conll->columns == 0) conll->tabs = conll->format == GSA_CONLL_U || memchr(line.at, '\t', (size_t)line.bytes) != NULL;
+    if (conll->columns == 0)
+        conll->tabs =
+            conll->format == GSA_CONLL_U || memchr(line.at, '\t', (size_t)line.bytes) != NULL;
     while (next_column(r, line, &at, &column)) columns++;
     if (conll->format == GSA_CONLL_U && columns != U_COLUMNS)
-        return fail(r, error, "the line has %lld column%s between tabs, CoNLL-U has %d", (long long)columns,
-                    columns == 1 ? "" : "s", U_COLUMNS);
+        return fail(r, error, "the line has %lld column%s between tabs, CoNLL-U has %d",
+                    (long long)columns, columns == 1 ? "" : "s", U_COLUMNS);
     if (conll->columns == 0) conll->columns = columns, r->first_line = r->lines.number;
     if (columns == conll->columns) return GSA_OK;
-    return fail(r, error, "the line has %lld column%s between %s, line %lld has %lld", (long long)columns,
-                columns == 1 ? "" : "s", conll->tabs ? "tabs" : "blanks", (long long)r->first_line,
-                (long long)conll->columns);
+    return fail(r, error, "the line has %lld column%s between %s, line %lld has %lld",
+                (long long)columns, columns == 1 ? "" : "s", conll->tabs ? "tabs" : "blanks",
+                (long long)r->first_line, (long long)conll->columns);
 }
 
 static gsa_status read_columns(reader *r, gsa_slice line, gsa_error *error)
@@ -178,14 +190,16 @@ static gsa_status read_columns(reader *r, gsa_slice line, gsa_error *error)
     gsa_slice word = { "", 0 }, tag = word;
     gsa_status status = count_columns(r, line, error);
     if (status == GSA_OK) status = pick(r, line, "token", word_at, &word, error);
-    if (status == GSA_OK && !r->options->untagged) status = pick(r, line, "tag", tag_at, &tag, error);
+    if (status == GSA_OK && !r->options->untagged)
+        status = pick(r, line, "tag", tag_at, &tag, error);
     if (status == GSA_OK) status = add_token(r, word, tag, error);
     for (int32_t i = 0; i < r->options->sides && status == GSA_OK; i++)
-        status = pick(r, line, "one of data.side", r->options->side[i], &r->conll->side[i][r->conll->tokens - 1], error);
+        status = pick(r, line, "one of data.side", r->options->side[i],
+                      &r->conll->side[i][r->conll->tokens - 1], error);
     return status;
 }
 
-/* ---- CoNLL-U ----------------------------------------------------------------------------------------------------------- */
+/* ---- CoNLL-U ------------------------------------------------------------------------------- */
 
 /* Digits at *at; -1: none, or too many. */
 static int64_t number(gsa_slice id, int64_t *at)
@@ -222,30 +236,38 @@ static gsa_status read_u(reader *r, gsa_slice line, gsa_error *error)
     if (kind < 0) return fail_word(r, error, "number", id, "is none: expected 3, 3-4 or 3.1");
     if (kind == 0) return GSA_OK;
     if (first != r->expected)
-        return fail(r, error, "the token's number is %lld, expected %lld", (long long)first, (long long)r->expected);
+        return fail(r, error, "the token's number is %lld, expected %lld", (long long)first,
+                    (long long)r->expected);
     r->expected++;
     return read_columns(r, line, error);
 }
 
-/* ---- token, blank, tag ------------------------------------------------------------------------------------------------- */
+/* ---- token, blank, tag --------------------------------------------------------------------- */
 
 static gsa_status read_chars(reader *r, gsa_slice line, gsa_error *error)
 {
     int64_t split = line.bytes;
-    if (r->options->sides) return fail(r, error, "the file has no columns beside token and tag, and data.side names some");
+    if (r->options->sides)
+        return fail(r, error,
+                    "the file has no columns beside token and tag, and data.side names some");
     while (split > 0 && !is_blank(line.at[split - 1])) split--;
     if (r->options->untagged) {
         const int whole = split < 2 || split == line.bytes;
-        return add_token(r, (gsa_slice){ line.at, whole ? line.bytes : split - 1 }, (gsa_slice){ "", 0 }, error);
+        return add_token(r, (gsa_slice){ line.at, whole ? line.bytes : split - 1 },
+                         (gsa_slice){ "", 0 }, error);
     }
-    if (split == line.bytes) return fail(r, error, "the line ends with a blank, expected: token, one blank or tab, tag");
-    if (split == 0) return fail(r, error, "the line has no blank, expected: token, one blank or tab, tag");
-    if (split == 1) return fail(r, error, "the token is empty, expected: token, one blank or tab, tag");
+    if (split == line.bytes)
+        return fail(r, error, "the line ends with a blank, expected: token, one blank or tab, tag");
+    if (split == 0)
+        return fail(r, error, "the line has no blank, expected: token, one blank or tab, tag");
+    if (split == 1)
+        return fail(r, error, "the token is empty, expected: token, one blank or tab, tag");
     r->conll->columns = 2;
-    return add_token(r, (gsa_slice){ line.at, split - 1 }, (gsa_slice){ line.at + split, line.bytes - split }, error);
+    return add_token(r, (gsa_slice){ line.at, split - 1 },
+                     (gsa_slice){ line.at + split, line.bytes - split }, error);
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------------- */
+/* ---- files --------------------------------------------------------------------------------- */
 
 static int32_t guess(gsa_slice line)
 {
@@ -264,14 +286,17 @@ static gsa_status read_line(reader *r, gsa_slice line, gsa_error *error)
     if (conll->format == GSA_CONLL_AUTO) conll->format = guess(line);
     if (conll->format == GSA_CONLL_U) return read_u(r, line, error);
     if (starts(line.at, line.bytes, "-DOCSTART-")) return end_sentence(r, error);
-    return conll->format == GSA_CONLL_CHARS ? read_chars(r, line, error) : read_columns(r, line, error);
+    return conll->format == GSA_CONLL_CHARS ? read_chars(r, line, error)
+                                            : read_columns(r, line, error);
 }
 
-static gsa_status read_lines(gsa_conll *conll, const gsa_conll_options *options, int64_t bytes, gsa_error *error)
+static gsa_status read_lines(gsa_conll *conll, const gsa_conll_options *options, int64_t bytes,
+                             gsa_error *error)
 {
-    reader r = {
-        .conll = conll, .options = options, .expected = 1, .lines = gsa_lines_start(conll->path, conll->bytes, bytes)
-    };
+    reader r = { .conll = conll,
+                 .options = options,
+                 .expected = 1,
+                 .lines = gsa_lines_start(conll->path, conll->bytes, bytes) };
     char *line;
     gsa_status status = GSA_OK;
     r.lines.advice = gsa_encoding_advice;
@@ -285,12 +310,13 @@ static gsa_status read_lines(gsa_conll *conll, const gsa_conll_options *options,
     return status;
 }
 
-gsa_status gsa_conll_read(const gsa_system *system, const char *path, const gsa_conll_options *options, gsa_conll *conll,
-                          gsa_error *error)
+gsa_status gsa_conll_read(const gsa_system *system, const char *path,
+                          const gsa_conll_options *options, gsa_conll *conll, gsa_error *error)
 {
     int64_t bytes;
     *conll = (gsa_conll){ .system = system, .format = options->format };
-    gsa_status status = gsa_encoding_read(system, path, options->encoding, &conll->bytes, &bytes, error);
+    gsa_status status =
+        gsa_encoding_read(system, path, options->encoding, &conll->bytes, &bytes, error);
     if (status != GSA_OK) return status;
     conll->path = gsa_copy_text(system, strcmp(path, "-") == 0 ? "standard input" : path);
     if (!conll->path) status = gsa_out_of_memory(error, path, (int64_t)strlen(path));
@@ -310,7 +336,8 @@ void gsa_conll_compact(gsa_conll *conll, const uint8_t *drop)
             memmove(conll->word + tokens, conll->word + first, (size_t)count * sizeof *conll->word);
             memmove(conll->tag + tokens, conll->tag + first, (size_t)count * sizeof *conll->tag);
             for (int i = 0; i < GSA_BESIDE && conll->side[i]; i++)
-                memmove(conll->side[i] + tokens, conll->side[i] + first, (size_t)count * sizeof *conll->tag);
+                memmove(conll->side[i] + tokens, conll->side[i] + first,
+                        (size_t)count * sizeof *conll->tag);
             tokens += count;
             conll->offset[++kept] = tokens;
             if (count > conll->longest) conll->longest = count;

@@ -1,12 +1,14 @@
 #include "train/data/csv.h"
 #include <string.h>
 
-/* Where the record ends that begins at `at`: its line end, or `end`; NULL: a quote is open there. */
+/* Where the record ends that begins at `at`: its line end, or `end`; NULL: a quote is open
+ * there. */
 static char *find_end(char *at, char *end, char separator)
 {
     for (int begins = 1; at < end && *at != '\n'; at++) {
         if (begins && *at == '"') {
-            for (at++; at < end && (*at != '"' || (at + 1 < end && at[1] == '"')); at++) at += *at == '"';
+            for (at++; at < end && (*at != '"' || (at + 1 < end && at[1] == '"')); at++)
+                at += *at == '"';
             if (at >= end) return NULL;
         }
         begins = *at == separator;
@@ -24,7 +26,8 @@ char gsa_csv_separator(const gsa_lines *lines)
     return semicolons > 0 && commas == 0 ? ';' : ',';
 }
 
-/* One field from *at on, which moves behind it, to a separator or `end`; 0: text stands behind its closing quote. */
+/* One field from *at on, which moves behind it, to a separator or `end`; 0: text stands behind its
+ * closing quote. */
 static int take_field(char **at, const char *end, char separator, gsa_slice *field)
 {
     char *from = *at, *to = from;
@@ -43,15 +46,16 @@ static int take_field(char **at, const char *end, char separator, gsa_slice *fie
     return *at == end || **at == separator;
 }
 
-static gsa_status take_record(const gsa_lines *lines, char *at, const char *end, char separator, gsa_slice part[GSA_COLUMNS],
-                              int *count, gsa_error *error)
+static gsa_status take_record(const gsa_lines *lines, char *at, const char *end, char separator,
+                              gsa_slice part[GSA_COLUMNS], int *count, gsa_error *error)
 {
     for (*count = 0;; at++) {
         gsa_slice field;
         if (!take_field(&at, end, separator, &field))
-            return gsa_fail(error, GSA_ERR_FORMAT,
-                            "%s:%lld: in column %d text stands behind the closing quote, expected '%c'", lines->path,
-                            (long long)lines->number, *count + 1, separator);
+            return gsa_fail(
+                error, GSA_ERR_FORMAT,
+                "%s:%lld: in column %d text stands behind the closing quote, expected '%c'",
+                lines->path, (long long)lines->number, *count + 1, separator);
         if (*count == GSA_COLUMNS) {
             *count = -1;
             return GSA_OK;
@@ -61,24 +65,26 @@ static gsa_status take_record(const gsa_lines *lines, char *at, const char *end,
     }
 }
 
-gsa_status gsa_csv_next(gsa_lines *lines, char separator, gsa_slice part[GSA_COLUMNS], int *count, int64_t *line,
-                        gsa_error *error)
+gsa_status gsa_csv_next(gsa_lines *lines, char separator, gsa_slice part[GSA_COLUMNS], int *count,
+                        int64_t *line, gsa_error *error)
 {
     *count = 0;
     while (lines->at < lines->end) {
         char *first = lines->at, *end = find_end(first, lines->end, separator);
         *line = ++lines->number;
         if (!end)
-            return gsa_fail(error, GSA_ERR_FORMAT,
-                            "%s:%lld: a quote opens in the record that begins here and is never closed", lines->path,
-                            (long long)*line);
+            return gsa_fail(
+                error, GSA_ERR_FORMAT,
+                "%s:%lld: a quote opens in the record that begins here and is never closed",
+                lines->path, (long long)*line);
         lines->at = end < lines->end ? end + 1 : end;
         if (end > first && end[-1] == '\r') end--;
         if (end == first) continue;
         gsa_status status = gsa_lines_check(lines, first, end - first, error);
         int64_t inside = 0;
         for (const char *c = first; c < end; c++) inside += *c == '\n';
-        if (status == GSA_OK) status = take_record(lines, first, end, separator, part, count, error);
+        if (status == GSA_OK)
+            status = take_record(lines, first, end, separator, part, count, error);
         lines->number += inside;
         return status;
     }

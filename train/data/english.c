@@ -15,7 +15,8 @@ int gsa_is_blank(int32_t c)
 {
     if (c < 0x80) return (c >= 9 && c <= 13) || (c >= 28 && c <= 32);
     const utf8proc_category_t k = utf8proc_category(c);
-    return c == 0x85 || k == UTF8PROC_CATEGORY_ZS || k == UTF8PROC_CATEGORY_ZL || k == UTF8PROC_CATEGORY_ZP;
+    return c == 0x85 || k == UTF8PROC_CATEGORY_ZS || k == UTF8PROC_CATEGORY_ZL ||
+           k == UTF8PROC_CATEGORY_ZP;
 }
 
 static int is_letter(int32_t c)
@@ -64,7 +65,8 @@ static int reads(const stretch *s, int64_t i, const char *word)
 /* No letter goes on over place i. */
 static int ends_word(const stretch *s, int64_t i)
 {
-    return i <= 0 || i >= s->count || s->gap[i] || is_letter(s->text[i - 1]) != is_letter(s->text[i]);
+    return i <= 0 || i >= s->count || s->gap[i] ||
+           is_letter(s->text[i - 1]) != is_letter(s->text[i]);
 }
 
 /* A quote of `length` characters becomes one. */
@@ -88,15 +90,19 @@ static void open_quotes(const stretch *s)
     if (s->count > 0 && s->text[0] == '"') quote(s, 0, 1, OPENING);
     for (int64_t i = 1, free = 1; i < s->count; i++) {
         const int64_t length = quote_length(s, i);
-        if (length == 0 || i < free || !(space_before(s, i) || is_one_of(s->text[i - 1], "([{<"))) continue;
+        if (length == 0 || i < free || !(space_before(s, i) || is_one_of(s->text[i - 1], "([{<")))
+            continue;
         quote(s, i, length, OPENING);
         free = i + length + 1; /* what follows has been read */
     }
     for (int64_t i = 0; i + 1 < s->count; i++) {
-        if (s->text[i] != '\'' || (i > 0 && !s->gap[i] && is_letter(s->text[i - 1])) || !is_letter(s->text[i + 1])) continue;
+        if (s->text[i] != '\'' || (i > 0 && !s->gap[i] && is_letter(s->text[i - 1])) ||
+            !is_letter(s->text[i + 1]))
+            continue;
         int clitic = 0;
         for (size_t k = 0; k < sizeof clitics / sizeof *clitics; k++)
-            clitic |= reads(s, i + 1, clitics[k]) && ends_word(s, i + 1 + (int64_t)strlen(clitics[k]));
+            clitic |=
+                reads(s, i + 1, clitics[k]) && ends_word(s, i + 1 + (int64_t)strlen(clitics[k]));
         if (!clitic) s->gap[i + 1] = 1;
     }
 }
@@ -105,10 +111,11 @@ static void open_quotes(const stretch *s)
 static void final_period(const stretch *s)
 {
     int64_t i = s->count - 1;
-    while (i > 0 &&
-           (is_one_of(s->text[i], "])}>\"' ") || s->text[i] == 0xbb || s->text[i] == CLOSING || gsa_is_blank(s->text[i])))
+    while (i > 0 && (is_one_of(s->text[i], "])}>\"' ") || s->text[i] == 0xbb ||
+                     s->text[i] == CLOSING || gsa_is_blank(s->text[i])))
         i--;
-    if (i > 0 && s->text[i] == '.' && (s->text[i - 1] != '.' || s->gap[i])) around(s, i, i + 1), s->gap[s->count] = 1;
+    if (i > 0 && s->text[i] == '.' && (s->text[i - 1] != '.' || s->gap[i]))
+        around(s, i, i + 1), s->gap[s->count] = 1;
 }
 
 static void punctuation(const stretch *s)
@@ -123,9 +130,11 @@ static void punctuation(const stretch *s)
         if (last - i > 1) around(s, i, last);
     }
     for (int64_t i = 0; i < s->count; i++)
-        if (is_one_of(s->text[i], ";@#$%&?!") || (s->text[i] >= 0x2012 && s->text[i] <= 0x2015)) around(s, i, i + 1);
+        if (is_one_of(s->text[i], ";@#$%&?!") || (s->text[i] >= 0x2012 && s->text[i] <= 0x2015))
+            around(s, i, i + 1);
     for (int64_t i = 1; i < s->count; i++)
-        if (s->text[i] == '\'' && (s->text[i - 1] != '\'' || s->gap[i]) && space_at(s, i + 1)) around(s, i, i + 1);
+        if (s->text[i] == '\'' && (s->text[i - 1] != '\'' || s->gap[i]) && space_at(s, i + 1))
+            around(s, i, i + 1);
     for (int64_t i = 0; i < s->count; i++)
         if (is_one_of(s->text[i], "[](){}<>")) around(s, i, i + 1);
     s->gap[0] = s->gap[s->count] = 1;
@@ -177,7 +186,8 @@ int64_t gsa_english_words(int32_t *text, int64_t from, int64_t to, uint8_t *gap,
     contractions(&s);
     for (int64_t i = 0, begin = -1; i <= s.count; i++) {
         const int blank = i == s.count || gsa_is_blank(s.text[i]);
-        if (begin >= 0 && (blank || gap[i])) word[2 * count] = from + begin, word[2 * count++ + 1] = from + i, begin = -1;
+        if (begin >= 0 && (blank || gap[i]))
+            word[2 * count] = from + begin, word[2 * count++ + 1] = from + i, begin = -1;
         if (!blank && begin < 0) begin = i;
     }
     return count;

@@ -22,14 +22,17 @@ int gsa_lines_next(gsa_lines *lines, char **line, int64_t *bytes)
     return 1;
 }
 
-gsa_status gsa_lines_check(const gsa_lines *lines, const char *line, int64_t bytes, gsa_error *error)
+gsa_status gsa_lines_check(const gsa_lines *lines, const char *line, int64_t bytes,
+                           gsa_error *error)
 {
     const int64_t bad = gsa_utf8_invalid(line, bytes);
     if (bad >= 0)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: invalid UTF-8 at byte %lld of the line (0x%02x)%s", lines->path,
-                        (long long)lines->number, (long long)bad + 1, (unsigned)(unsigned char)line[bad],
-                        lines->advice ? lines->advice : "");
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "%s:%lld: invalid UTF-8 at byte %lld of the line (0x%02x)%s", lines->path,
+                        (long long)lines->number, (long long)bad + 1,
+                        (unsigned)(unsigned char)line[bad], lines->advice ? lines->advice : "");
     if (bytes > 0 && memchr(line, 0, (size_t)bytes))
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: the line holds a NUL byte", lines->path, (long long)lines->number);
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: the line holds a NUL byte", lines->path,
+                        (long long)lines->number);
     return GSA_OK;
 }

@@ -2,8 +2,8 @@
 #include <math.h>
 
 /* The queue holds the starts that may still be the best: rising places, falling scores. */
-gsa_span_found gsa_best_span(const double *start, const double *end, int64_t step, int32_t count, int32_t most,
-                             int32_t *queue)
+gsa_span_found gsa_best_span(const double *start, const double *end, int64_t step, int32_t count,
+                             int32_t most, int32_t *queue)
 {
     gsa_span_found best = { -1, -1, -INFINITY };
     int32_t head = 0, tail = 0;
@@ -16,7 +16,8 @@ gsa_span_found gsa_best_span(const double *start, const double *end, int64_t ste
         while (head < tail && queue[head] <= j - most) head++;
         if (head == tail || isnan(end[j * step])) continue;
         const double score = start[queue[head] * step] + end[j * step];
-        if (score > best.score || (best.first < 0 && !isnan(score))) best = (gsa_span_found){ queue[head], j, score };
+        if (score > best.score || (best.first < 0 && !isnan(score)))
+            best = (gsa_span_found){ queue[head], j, score };
     }
     return best;
 }

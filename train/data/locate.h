@@ -3,14 +3,16 @@
 #define GSA_LOCATE_H
 #include <stdint.h>
 
-/* Windows of `window` tokens (0: all), each `stride` after the one before (1 <= stride <= window), until one reaches the end: every run
- * of at most window - stride + 1 tokens lies whole in one. The last one may be shorter. */
+/* Windows of `window` tokens (0: all), each `stride` after the one before (1 <= stride <= window),
+ * until one reaches the end: every run of at most window - stride + 1 tokens lies whole in one. The
+ * last one may be shorter. */
 static inline int64_t gsa_windows(int64_t tokens, int64_t window, int64_t stride)
 {
     return window == 0 || tokens <= window ? 1 : 1 + (tokens - window + stride - 1) / stride;
 }
 
-static inline int64_t gsa_window_length(int64_t tokens, int64_t window, int64_t stride, int64_t which)
+static inline int64_t gsa_window_length(int64_t tokens, int64_t window, int64_t stride,
+                                        int64_t which)
 {
     const int64_t rest = tokens - which * stride;
     return window == 0 || rest < window ? rest : window;
@@ -21,9 +23,10 @@ typedef struct gsa_span_found {
     double score;
 } gsa_span_found;
 
-/* The largest start[i] + end[j] with i <= j < i + most, in O(count): scores stand `step` apart. Of equals the one that ends first, then
- * the one that starts first. A NaN is never part of the best. queue [count] is scratch. */
-gsa_span_found gsa_best_span(const double *start, const double *end, int64_t step, int32_t count, int32_t most,
-                             int32_t *queue);
+/* The largest start[i] + end[j] with i <= j < i + most, in O(count): scores stand `step` apart. Of
+ * equals the one that ends first, then the one that starts first. A NaN is never part of the best.
+ * queue [count] is scratch. */
+gsa_span_found gsa_best_span(const double *start, const double *end, int64_t step, int32_t count,
+                             int32_t most, int32_t *queue);
 
 #endif

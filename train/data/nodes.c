@@ -18,7 +18,8 @@ typedef struct node_reader {
     int64_t number;      /* of the line */
 } node_reader;
 
-static gsa_status bad(const node_reader *r, gsa_error *error, const char *format, ...) GSA_PRINTF(3, 4);
+static gsa_status bad(const node_reader *r, gsa_error *error, const char *format, ...)
+    GSA_PRINTF(3, 4);
 static gsa_status bad(const node_reader *r, gsa_error *error, const char *format, ...)
 {
     char why[512];
@@ -26,10 +27,11 @@ static gsa_status bad(const node_reader *r, gsa_error *error, const char *format
     va_start(arguments, format);
     vsnprintf(why, sizeof why, format, arguments);
     va_end(arguments);
-    return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: %s", r->nodes->path, (long long)r->number, why);
+    return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: %s", r->nodes->path, (long long)r->number,
+                    why);
 }
 
-/* ---- columns ----------------------------------------------------------------------------------------------------------------- */
+/* ---- columns ------------------------------------------------------------------------------- */
 
 static gsa_status read_order(node_reader *r, const char *columns, gsa_error *error)
 {
@@ -44,13 +46,16 @@ static gsa_status read_order(node_reader *r, const char *columns, gsa_error *err
         if (which == COLUMNS || seen[which]++ || count == COLUMNS) break;
         r->column[count++] = which;
     }
-    if (count == COLUMNS && seen[ID] + seen[SPLIT] + seen[LABEL] + seen[FEATURES] == COLUMNS) return GSA_OK;
-    return gsa_fail(error, GSA_ERR_ARGUMENT, "data.columns is %s, expected id, split, label and features in some order",
+    if (count == COLUMNS && seen[ID] + seen[SPLIT] + seen[LABEL] + seen[FEATURES] == COLUMNS)
+        return GSA_OK;
+    return gsa_fail(error, GSA_ERR_ARGUMENT,
+                    "data.columns is %s, expected id, split, label and features in some order",
                     gsa_word_show(columns, shown));
 }
 
 /* Cuts the line at its tabs, in place; a node without features may lack the last one. */
-static gsa_status cut(const node_reader *r, char *line, int64_t bytes, gsa_slice part[COLUMNS], gsa_error *error)
+static gsa_status cut(const node_reader *r, char *line, int64_t bytes, gsa_slice part[COLUMNS],
+                      gsa_error *error)
 {
     int count = 0;
     char *const end = line + bytes;
@@ -63,17 +68,20 @@ static gsa_status cut(const node_reader *r, char *line, int64_t bytes, gsa_slice
         at = tab + 1;
     }
     *end = 0; /* the byte of the line end, or the one that gsa_read_file adds */
-    if (++count == COLUMNS || (count == COLUMNS - 1 && r->column[COLUMNS - 1] == FEATURES)) return GSA_OK;
-    return bad(r, error, "the line has %d column%s, expected %d", count, count == 1 ? "" : "s", COLUMNS);
+    if (++count == COLUMNS || (count == COLUMNS - 1 && r->column[COLUMNS - 1] == FEATURES))
+        return GSA_OK;
+    return bad(r, error, "the line has %d column%s, expected %d", count, count == 1 ? "" : "s",
+               COLUMNS);
 }
 
-/* ---- values ------------------------------------------------------------------------------------------------------------------ */
+/* ---- values -------------------------------------------------------------------------------- */
 
 static gsa_status read_id(const node_reader *r, gsa_slice id, gsa_error *error)
 {
     char shown[GSA_SHOWN], *stop;
     const long long given = strtoll(id.at, &stop, 10);
-    const int digits = id.bytes > 0 && id.bytes < 19 && (size_t)id.bytes == strspn(id.at, "0123456789");
+    const int digits =
+        id.bytes > 0 && id.bytes < 19 && (size_t)id.bytes == strspn(id.at, "0123456789");
     if (digits && given == r->nodes->count) return GSA_OK;
     return bad(r, error, "the id is %s, expected %lld: nodes are numbered 0, 1, 2, ... in order",
                gsa_word_show(id.at, shown), (long long)r->nodes->count);
@@ -92,14 +100,17 @@ static gsa_status read_split(const node_reader *r, gsa_slice word, int32_t *spli
             *split = known[i].split;
             return GSA_OK;
         }
-    return bad(r, error, "the split is %s, expected train, dev, val, test or none", gsa_word_show(word.at, shown));
+    return bad(r, error, "the split is %s, expected train, dev, val, test or none",
+               gsa_word_show(word.at, shown));
 }
 
-static gsa_status read_label(const node_reader *r, gsa_slice word, int32_t split, gsa_slice *label, gsa_error *error)
+static gsa_status read_label(const node_reader *r, gsa_slice word, int32_t split, gsa_slice *label,
+                             gsa_error *error)
 {
     if (word.bytes == 0) return bad(r, error, "the label is empty, expected a name, or - for none");
     for (int64_t i = 0; i < word.bytes; i++)
-        if ((unsigned char)word.at[i] < 0x20) return bad(r, error, "the label holds a control character");
+        if ((unsigned char)word.at[i] < 0x20)
+            return bad(r, error, "the label holds a control character");
     const int none = strcmp(word.at, "-") == 0 || strcmp(word.at, "-1") == 0;
     if (none && split >= 0) return bad(r, error, "a node of a split has no label");
     *label = none ? (gsa_slice){ "", 0 } : word;
@@ -113,7 +124,8 @@ static gsa_status add_entry(const node_reader *r, int32_t index, float value, gs
         const int64_t room = 2 * n->entry_room + 1024;
         int32_t *indices = gsa_resize(n->system, n->index, (size_t)room, sizeof *indices);
         if (indices) n->index = indices;
-        float *values = indices ? gsa_resize(n->system, n->value, (size_t)room, sizeof *values) : NULL;
+        float *values =
+            indices ? gsa_resize(n->system, n->value, (size_t)room, sizeof *values) : NULL;
         if (!values) return gsa_out_of_memory(error, n->path, room * 8);
         n->value = values, n->entry_room = room;
     }
@@ -134,7 +146,8 @@ static gsa_status read_features(const node_reader *r, const char *at, gsa_error 
             return bad(r, error, "a feature is %s, expected index:value with an index from 0 to %d",
                        gsa_word_show(at, shown), (1 << 24) - 1);
         if (index <= last)
-            return bad(r, error, "feature %lld stands after feature %lld: indices ascend", index, (long long)last);
+            return bad(r, error, "feature %lld stands after feature %lld: indices ascend", index,
+                       (long long)last);
         if (*stop == ':') {
             const char *number = stop + 1;
             value = strtof(number, &stop);
@@ -147,7 +160,7 @@ static gsa_status read_features(const node_reader *r, const char *at, gsa_error 
     return status;
 }
 
-/* ---- lines ------------------------------------------------------------------------------------------------------------------- */
+/* ---- lines --------------------------------------------------------------------------------- */
 
 static gsa_status make_room(gsa_nodes *n, gsa_error *error)
 {
@@ -174,7 +187,8 @@ static gsa_status read_line(node_reader *r, char *line, int64_t bytes, gsa_error
     if (status == GSA_OK) status = make_room(n, error);
     if (status == GSA_OK) status = read_id(r, part[ID], error);
     if (status == GSA_OK) status = read_split(r, part[SPLIT], &n->split[n->count], error);
-    if (status == GSA_OK) status = read_label(r, part[LABEL], n->split[n->count], &n->label[n->count], error);
+    if (status == GSA_OK)
+        status = read_label(r, part[LABEL], n->split[n->count], &n->label[n->count], error);
     if (status != GSA_OK) return status;
     n->line[n->count] = r->number, n->first[n->count] = n->entries;
     status = read_features(r, part[FEATURES].at, error);
@@ -182,8 +196,8 @@ static gsa_status read_line(node_reader *r, char *line, int64_t bytes, gsa_error
     return status;
 }
 
-gsa_status gsa_nodes_read(const gsa_system *system, const char *path, const char *columns, int32_t encoding,
-                          gsa_nodes *nodes, gsa_error *error)
+gsa_status gsa_nodes_read(const gsa_system *system, const char *path, const char *columns,
+                          int32_t encoding, gsa_nodes *nodes, gsa_error *error)
 {
     int64_t bytes = 0;
     char *line;

@@ -16,18 +16,21 @@ static gsa_status bad_columns(const char *text, const gsa_object_keys *keys, gsa
     char shown[GSA_SHOWN], all[256];
     size_t used = 0;
     for (int r = 0; r < keys->roles; r++)
-        used += (size_t)snprintf(all + used, sizeof all - used, "%s%s=FIELD", r ? "," : "", keys->names[r]);
-    return gsa_fail(error, GSA_ERR_ARGUMENT, "data.columns = %s, expected fields of JSON objects, each once: %s",
+        used += (size_t)snprintf(all + used, sizeof all - used, "%s%s=FIELD", r ? "," : "",
+                                 keys->names[r]);
+    return gsa_fail(error, GSA_ERR_ARGUMENT,
+                    "data.columns = %s, expected fields of JSON objects, each once: %s",
                     gsa_word_show(text, shown), all);
 }
 
-gsa_status gsa_object_keys_read(const char *text, const char *const *names, int roles, gsa_object_keys *keys,
-                                gsa_error *error)
+gsa_status gsa_object_keys_read(const char *text, const char *const *names, int roles,
+                                gsa_object_keys *keys, gsa_error *error)
 {
     gsa_slice part[GSA_COLUMNS];
     int told[GSA_OBJECT_ROLES] = { 0 };
     *keys = (gsa_object_keys){ .names = names, .roles = roles };
-    for (int r = 0; r < roles; r++) keys->key[r] = (gsa_slice){ names[r], (int64_t)strlen(names[r]) };
+    for (int r = 0; r < roles; r++)
+        keys->key[r] = (gsa_slice){ names[r], (int64_t)strlen(names[r]) };
     const int count = *text ? gsa_columns_split(text, (int64_t)strlen(text), ',', part) : 0;
     for (int i = 0; i < count; i++) {
         const char *equals = memchr(part[i].at, '=', (size_t)part[i].bytes);
@@ -36,41 +39,48 @@ gsa_status gsa_object_keys_read(const char *text, const char *const *names, int 
         while (r < roles && !is_text(name, names[r])) r++;
         if (r == roles || told[r]++ || (equals && equals + 1 == part[i].at + part[i].bytes))
             return bad_columns(text, keys, error);
-        if (equals) keys->key[r] = (gsa_slice){ equals + 1, part[i].at + part[i].bytes - equals - 1 };
+        if (equals)
+            keys->key[r] = (gsa_slice){ equals + 1, part[i].at + part[i].bytes - equals - 1 };
         if (keys->key[r].bytes >= KEY) return bad_columns(text, keys, error);
     }
     return count < 0 ? bad_columns(text, keys, error) : GSA_OK;
 }
 
-/* A value of the object, copied to *to, which moves on: what is decoded is no longer than what stood in the line. */
-static gsa_status take(const gsa_text_reader *reader, const json_t *object, gsa_slice key, char **to, const char *end,
-                       gsa_slice *field, gsa_error *error)
+/* A value of the object, copied to *to, which moves on: what is decoded is no longer than what
+ * stood in the line. */
+static gsa_status take(const gsa_text_reader *reader, const json_t *object, gsa_slice key,
+                       char **to, const char *end, gsa_slice *field, gsa_error *error)
 {
     char name[KEY], number[32];
     snprintf(name, sizeof name, "%.*s", (int)key.bytes, key.at);
     const json_t *value = json_object_get(object, name);
     const char *text = number;
     if (!value) return gsa_text_fail(reader, error, "the object has no field '%s'", name);
-    if (json_is_integer(value)) snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value));
+    if (json_is_integer(value))
+        snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value));
     else if (json_is_boolean(value)) text = json_is_true(value) ? "true" : "false";
     else if (json_is_string(value)) text = json_string_value(value);
     else return gsa_text_fail(reader, error, "field '%s' is no string", name);
     const size_t bytes = json_is_string(value) ? json_string_length(value) : strlen(text);
-    if (bytes > (size_t)(end - *to)) return gsa_text_fail(reader, error, "field '%s' is longer than its line", name);
+    if (bytes > (size_t)(end - *to))
+        return gsa_text_fail(reader, error, "field '%s' is longer than its line", name);
     memcpy(*to, text, bytes);
     *field = (gsa_slice){ *to, (int64_t)bytes };
     *to += bytes;
     return GSA_OK;
 }
 
-gsa_status gsa_object_read(const gsa_text_reader *reader, const gsa_object_keys *keys, int first, char *line, int64_t bytes,
-                           gsa_slice *field, gsa_error *error)
+gsa_status gsa_object_read(const gsa_text_reader *reader, const gsa_object_keys *keys, int first,
+                           char *line, int64_t bytes, gsa_slice *field, gsa_error *error)
 {
     json_error_t why;
     char *to = line;
     json_t *object = json_loadb(line, (size_t)bytes, JSON_REJECT_DUPLICATES, &why);
-    if (!object) return gsa_text_fail(reader, error, "no JSON: %s (byte %d)", why.text, why.position);
-    gsa_status status = json_is_object(object) ? GSA_OK : gsa_text_fail(reader, error, "the line is no JSON object");
+    if (!object)
+        return gsa_text_fail(reader, error, "no JSON: %s (byte %d)", why.text, why.position);
+    gsa_status status = json_is_object(object)
+                            ? GSA_OK
+                            : gsa_text_fail(reader, error, "the line is no JSON object");
     for (int r = first; r < keys->roles && status == GSA_OK; r++)
         status = take(reader, object, keys->key[r], &to, line + bytes, &field[r], error);
     json_decref(object);

@@ -11,12 +11,13 @@ typedef struct gsa_object_keys {
     gsa_slice key[GSA_OBJECT_ROLES];
 } gsa_object_keys;
 
-/* From data.columns: "label=category,text=headline"; a role that it does not name has the field of its name. The text must outlive
- * keys. */
-gsa_status gsa_object_keys_read(const char *text, const char *const *names, int roles, gsa_object_keys *keys,
-                                gsa_error *error);
-/* The fields of roles first..roles-1, in the line's own bytes: strings, and integers and truth values as they are written. */
-gsa_status gsa_object_read(const gsa_text_reader *reader, const gsa_object_keys *keys, int first, char *line, int64_t bytes,
-                           gsa_slice *field, gsa_error *error);
+/* From data.columns: "label=category,text=headline"; a role that it does not name has the field of
+ * its name. The text must outlive keys. */
+gsa_status gsa_object_keys_read(const char *text, const char *const *names, int roles,
+                                gsa_object_keys *keys, gsa_error *error);
+/* The fields of roles first..roles-1, in the line's own bytes: strings, and integers and truth
+ * values as they are written. */
+gsa_status gsa_object_read(const gsa_text_reader *reader, const gsa_object_keys *keys, int first,
+                           char *line, int64_t bytes, gsa_slice *field, gsa_error *error);
 
 #endif

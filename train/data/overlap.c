@@ -18,9 +18,8 @@ static int64_t count_of(gsa_slice word, const gsa_slice *token, int64_t count)
 
 static int ends_sentence(gsa_slice token)
 {
-    static const char *const marks[] = {
-        ".", "!", "?", "\xe3\x80\x82", "\xef\xbc\x81", "\xef\xbc\x9f"
-    }; /* ideographic, too */
+    static const char *const marks[] = { ".",           "!", "?", "\xe3\x80\x82", "\xef\xbc\x81",
+                                         "\xef\xbc\x9f" }; /* ideographic, too */
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
         if (equal(token, (gsa_slice){ marks[i], (int64_t)strlen(marks[i]) })) return 1;
     return 0;
@@ -30,7 +29,8 @@ void gsa_overlap_sentence(const gsa_reading *r, int64_t question, int64_t *first
 {
     const int64_t passage = r->question[question].passage, from = r->told.offset[passage];
     const int64_t count = r->told.offset[passage + 1] - from;
-    const gsa_slice *told = r->told.token + from, *asked = r->asked.token + r->asked.offset[question];
+    const gsa_slice *told = r->told.token + from,
+                    *asked = r->asked.token + r->asked.offset[question];
     int64_t questions = r->asked.offset[question + 1] - r->asked.offset[question];
     double weight[MOST_ASKED], most = -1;
     if (questions > MOST_ASKED) questions = MOST_ASKED;
@@ -49,13 +49,15 @@ void gsa_overlap_sentence(const gsa_reading *r, int64_t question, int64_t *first
     }
 }
 
-void gsa_overlap_types(const gsa_slice *told, int32_t count, const gsa_slice *asked, int32_t questions, int32_t *type)
+void gsa_overlap_types(const gsa_slice *told, int32_t count, const gsa_slice *asked,
+                       int32_t questions, int32_t *type)
 {
     for (int32_t i = 0; i < count; i++) type[i] = 0;
     for (int32_t i = 0; i < count; i++)
         for (int32_t q = 0; q < questions && type[i] < 2; q++) {
             if (!equal(told[i], asked[q])) continue;
             if (type[i] == 0) type[i] = 1;
-            if (i + 1 < count && q + 1 < questions && equal(told[i + 1], asked[q + 1])) type[i] = type[i + 1] = 2;
+            if (i + 1 < count && q + 1 < questions && equal(told[i + 1], asked[q + 1]))
+                type[i] = type[i + 1] = 2;
         }
 }

@@ -1,4 +1,5 @@
-/* plain.h - numbers are read and written in the C locale, whatever the process's is; uselocale concerns this thread alone. */
+/* plain.h - numbers are read and written in the C locale, whatever the process's is; uselocale
+ * concerns this thread alone. */
 #ifndef GSA_PLAIN_H
 #define GSA_PLAIN_H
 #include <locale.h>

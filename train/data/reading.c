@@ -39,17 +39,22 @@ static gsa_status fail(const reader *r, gsa_error *error, const char *format, ..
     const struct {
         const char *name;
         int64_t at;
-    } steps[] = { { "", r->article }, { ".paragraphs", r->paragraph }, { ".qas", r->qa }, { ".answers", r->answer } };
+    } steps[] = { { "", r->article },
+                  { ".paragraphs", r->paragraph },
+                  { ".qas", r->qa },
+                  { ".answers", r->answer } };
     for (int i = 0; i < 4 && steps[i].at >= 0; i++)
-        used += snprintf(place + used, sizeof place - (size_t)used, "%s[%lld]", steps[i].name, (long long)steps[i].at);
+        used += snprintf(place + used, sizeof place - (size_t)used, "%s[%lld]", steps[i].name,
+                         (long long)steps[i].at);
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(why, sizeof why, format, arguments);
     va_end(arguments);
-    return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: %s: %s", r->out->told.path, (long long)r->line, place, why);
+    return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: %s: %s", r->out->told.path, (long long)r->line,
+                    place, why);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------------------ */
+/* ---- memory -------------------------------------------------------------------------------- */
 
 /* Room for `bytes` that stay where they are; NULL: no memory. */
 static char *keep(gsa_reading *out, int64_t bytes)
@@ -66,7 +71,8 @@ static char *keep(gsa_reading *out, int64_t bytes)
     return block->at + block->used - bytes;
 }
 
-static gsa_status keep_text(gsa_reading *out, const char *text, int64_t bytes, gsa_slice *kept, gsa_error *error)
+static gsa_status keep_text(gsa_reading *out, const char *text, int64_t bytes, gsa_slice *kept,
+                            gsa_error *error)
 {
     char *at = keep(out, bytes);
     if (!at) return gsa_out_of_memory(error, out->told.path, bytes);
@@ -76,7 +82,8 @@ static gsa_status keep_text(gsa_reading *out, const char *text, int64_t bytes, g
 }
 
 /* Room for one more of what *at holds `count` of. */
-static gsa_status grow(const gsa_system *system, void **at, int64_t *room, int64_t count, size_t size, gsa_error *error)
+static gsa_status grow(const gsa_system *system, void **at, int64_t *room, int64_t count,
+                       size_t size, gsa_error *error)
 {
     if (count < *room) return GSA_OK;
     const int64_t wanted = 2 * *room + 256;
@@ -86,27 +93,31 @@ static gsa_status grow(const gsa_system *system, void **at, int64_t *room, int64
     return GSA_OK;
 }
 
-#define GROW(owner, member, room, count)                                                                                    \
-    (at = (owner)->member, status = grow(system, &at, room, count, sizeof *(owner)->member, error), (owner)->member = at,   \
-     status)
+#define GROW(owner, member, room, count)                                                           \
+    (at = (owner)->member,                                                                         \
+     status = grow(system, &at, room, count, sizeof *(owner)->member, error),                      \
+     (owner)->member = at, status)
 
-/* ---- tokens ------------------------------------------------------------------------------------------------------------------ */
+/* ---- tokens -------------------------------------------------------------------------------- */
 
 enum { BLANK, PART, ALONE };
 
 static int is_ideograph(int32_t c)
 {
-    return (c >= 0x3400 && c <= 0x4dbf) || (c >= 0x4e00 && c <= 0x9fff) || (c >= 0xf900 && c <= 0xfaff) ||
-           (c >= 0x20000 && c <= 0x3ffff);
+    return (c >= 0x3400 && c <= 0x4dbf) || (c >= 0x4e00 && c <= 0x9fff) ||
+           (c >= 0xf900 && c <= 0xfaff) || (c >= 0x20000 && c <= 0x3ffff);
 }
 
 static int class_of(int32_t c, int words)
 {
     const utf8proc_category_t k = utf8proc_category(c);
-    if (c <= 0x20 || c == 0x85 || k == UTF8PROC_CATEGORY_ZS || k == UTF8PROC_CATEGORY_ZL || k == UTF8PROC_CATEGORY_ZP)
+    if (c <= 0x20 || c == 0x85 || k == UTF8PROC_CATEGORY_ZS || k == UTF8PROC_CATEGORY_ZL ||
+        k == UTF8PROC_CATEGORY_ZP)
         return BLANK;
     if (!words || is_ideograph(c)) return ALONE;
-    return k >= UTF8PROC_CATEGORY_LU && k <= UTF8PROC_CATEGORY_NO ? PART : ALONE; /* letters, marks, numbers */
+    return k >= UTF8PROC_CATEGORY_LU && k <= UTF8PROC_CATEGORY_NO
+               ? PART
+               : ALONE; /* letters, marks, numbers */
 }
 
 static gsa_status open_token(reader *r, const char *word, int64_t begin, gsa_error *error)
@@ -126,7 +137,8 @@ static gsa_status open_token(reader *r, const char *word, int64_t begin, gsa_err
 static gsa_status cut_text(reader *r, gsa_slice text, gsa_error *error)
 {
     const int words = r->options->tokens != GSA_TOKENS_CHARS, lower = r->options->lower;
-    char *copy = lower ? keep(r->out, 2 * text.bytes) : NULL; /* no letter grows by more than half */
+    char *copy =
+        lower ? keep(r->out, 2 * text.bytes) : NULL; /* no letter grows by more than half */
     int before = BLANK;
     gsa_status status = GSA_OK;
     if (lower && !copy) return gsa_out_of_memory(error, r->out->told.path, 2 * text.bytes);
@@ -139,7 +151,8 @@ static gsa_status cut_text(reader *r, gsa_slice text, gsa_error *error)
             status = open_token(r, lower ? copy : text.at + i, i, error);
         before = class;
         if (class == BLANK || status != GSA_OK) continue;
-        const int64_t bytes = lower ? utf8proc_encode_char(utf8proc_tolower(c), (utf8proc_uint8_t *)copy) : next - i;
+        const int64_t bytes =
+            lower ? utf8proc_encode_char(utf8proc_tolower(c), (utf8proc_uint8_t *)copy) : next - i;
         if (lower) copy += bytes;
         r->cut.word[r->cut.count - 1].bytes += bytes, r->cut.place[r->cut.count - 1].end = next;
     }
@@ -149,11 +162,13 @@ static gsa_status cut_text(reader *r, gsa_slice text, gsa_error *error)
 static gsa_status add_tokens(reader *r, gsa_text *text, int32_t most, gsa_error *error)
 {
     const gsa_text_options options = { .max_length = most, .empty = GSA_EMPTY_KEEP };
-    gsa_text_reader add = { .text = text, .options = &options, .word = r->cut.word, .number = r->line };
+    gsa_text_reader add = {
+        .text = text, .options = &options, .word = r->cut.word, .number = r->line
+    };
     return gsa_text_add(&add, (gsa_slice){ "", 0 }, 0, r->cut.count, error);
 }
 
-/* ---- answers ----------------------------------------------------------------------------------------------------------------- */
+/* ---- answers ------------------------------------------------------------------------------- */
 
 /* Bytes of the first `points` code points; -1: there are fewer, or points < 0. */
 static int64_t bytes_of(gsa_slice text, int64_t points)
@@ -166,7 +181,8 @@ static int64_t bytes_of(gsa_slice text, int64_t points)
 
 static int stands(gsa_slice text, gsa_slice part, int64_t at)
 {
-    return at >= 0 && at <= text.bytes - part.bytes && memcmp(text.at + at, part.at, (size_t)part.bytes) == 0;
+    return at >= 0 && at <= text.bytes - part.bytes &&
+           memcmp(text.at + at, part.at, (size_t)part.bytes) == 0;
 }
 
 /* Where `part` stands nearest to the byte `near`; -1: nowhere. Of two as near the first. */
@@ -181,7 +197,8 @@ static int64_t nearest(gsa_slice text, gsa_slice part, int64_t near)
 }
 
 /* The tokens of the passage that the bytes from..to-1 touch. */
-static void cover(const gsa_reading *out, int64_t passage, int64_t from, int64_t to, gsa_answer *answer)
+static void cover(const gsa_reading *out, int64_t passage, int64_t from, int64_t to,
+                  gsa_answer *answer)
 {
     const int64_t first = out->told.offset[passage], last = out->told.offset[passage + 1];
     int64_t i = first, j = last - 1;
@@ -202,37 +219,44 @@ static void find_answer(gsa_reading *out, int64_t passage, int64_t start, gsa_an
     else out->repaired += !there;
 }
 
-/* ---- the parts of an article ------------------------------------------------------------------------------------------------ */
+/* ---- the parts of an article --------------------------------------------------------------- */
 
-static const json_t *member(const reader *r, const json_t *object, const char *name, gsa_error *error)
+static const json_t *member(const reader *r, const json_t *object, const char *name,
+                            gsa_error *error)
 {
     const json_t *value = NULL;
     if (!json_is_object(object)) fail(r, error, "expected an object");
-    else if ((value = json_object_get(object, name)) == NULL) fail(r, error, "the object has no field '%s'", name);
+    else if ((value = json_object_get(object, name)) == NULL)
+        fail(r, error, "the object has no field '%s'", name);
     return value;
 }
 
 static const json_t *list(const reader *r, const json_t *object, const char *name, gsa_error *error)
 {
     const json_t *value = member(r, object, name, error);
-    if (value && !json_is_array(value)) value = (fail(r, error, "field '%s' is no array", name), NULL);
+    if (value && !json_is_array(value))
+        value = (fail(r, error, "field '%s' is no array", name), NULL);
     return value;
 }
 
 /* The string of a field, kept. */
-static gsa_status take_any(reader *r, const json_t *object, const char *name, gsa_slice *kept, gsa_error *error)
+static gsa_status take_any(reader *r, const json_t *object, const char *name, gsa_slice *kept,
+                           gsa_error *error)
 {
     const json_t *value = member(r, object, name, error);
     if (!value) return GSA_ERR_FORMAT;
     if (!json_is_string(value)) return fail(r, error, "field '%s' is no string", name);
-    return keep_text(r->out, json_string_value(value), (int64_t)json_string_length(value), kept, error);
+    return keep_text(r->out, json_string_value(value), (int64_t)json_string_length(value), kept,
+                     error);
 }
 
 /* Likewise, and empty ones are refused. */
-static gsa_status take(reader *r, const json_t *object, const char *name, gsa_slice *kept, gsa_error *error)
+static gsa_status take(reader *r, const json_t *object, const char *name, gsa_slice *kept,
+                       gsa_error *error)
 {
     const gsa_status status = take_any(r, object, name, kept, error);
-    return status == GSA_OK && kept->bytes == 0 ? fail(r, error, "field '%s' is empty", name) : status;
+    return status == GSA_OK && kept->bytes == 0 ? fail(r, error, "field '%s' is empty", name)
+                                                : status;
 }
 
 static gsa_status read_answer(reader *r, const json_t *object, int64_t passage, gsa_error *error)
@@ -283,7 +307,8 @@ static gsa_status read_question(reader *r, const json_t *qa, int64_t passage, gs
     }
     status = cut_text(r, text, error);
     out->unasked += status == GSA_OK && r->cut.count == 0;
-    if (status != GSA_OK || GROW(out, question, &out->room[1], out->asked.examples) != GSA_OK) return status;
+    if (status != GSA_OK || GROW(out, question, &out->room[1], out->asked.examples) != GSA_OK)
+        return status;
     out->question[out->asked.examples] = q;
     return add_tokens(r, &out->asked, r->options->max_length, error);
 }
@@ -297,8 +322,10 @@ static gsa_status read_passage(reader *r, const json_t *paragraph, gsa_error *er
     const int64_t had = out->told.tokens;
     gsa_status status = take(r, paragraph, "context", &text, error);
     if (status == GSA_OK) status = cut_text(r, text, error);
-    if (status == GSA_OK && r->cut.count == 0) status = fail(r, error, "the context holds no token");
-    if (status != GSA_OK || GROW(out, passage, &out->room[2], out->told.examples) != GSA_OK) return status;
+    if (status == GSA_OK && r->cut.count == 0)
+        status = fail(r, error, "the context holds no token");
+    if (status != GSA_OK || GROW(out, passage, &out->room[2], out->told.examples) != GSA_OK)
+        return status;
     out->passage[out->told.examples] = text;
     if (text.bytes > out->longest_bytes) out->longest_bytes = text.bytes;
     status = add_tokens(r, &out->told, 0, error);
@@ -327,17 +354,20 @@ static gsa_status read_article(reader *r, const json_t *article, gsa_error *erro
     if (!paragraphs) return GSA_ERR_FORMAT;
     const int64_t count = (int64_t)json_array_size(paragraphs);
     gsa_status status = GSA_OK;
-    for (r->paragraph = 0; r->paragraph < count && status == GSA_OK; r->paragraph += status == GSA_OK)
+    for (r->paragraph = 0; r->paragraph < count && status == GSA_OK;
+         r->paragraph += status == GSA_OK)
         status = read_paragraph(r, json_array_get(paragraphs, (size_t)r->paragraph), error);
     if (status == GSA_OK) r->paragraph = -1;
     return status;
 }
 
-/* ---- the file: values one after the other, so that no more than one article stands in memory as JSON ------------------------- */
+/* ---- the file: values one after the other, so that no more than one article stands in memory as
+ * JSON ---- */
 
 static void skip_blanks(reader *r)
 {
-    for (; r->at < r->end && strchr(" \t\r\n", *r->at) && *r->at; r->at++) r->line += *r->at == '\n';
+    for (; r->at < r->end && strchr(" \t\r\n", *r->at) && *r->at; r->at++)
+        r->line += *r->at == '\n';
 }
 
 /* The value that begins here; moves behind it. */
@@ -345,7 +375,8 @@ static json_t *next_value(reader *r, int64_t *lines, gsa_error *error)
 {
     json_error_t why;
     json_t *value =
-        json_loadb(r->at, (size_t)(r->end - r->at), JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY, &why);
+        json_loadb(r->at, (size_t)(r->end - r->at),
+                   JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY, &why);
     *lines = 0;
     if (!value) {
         r->line += why.line > 0 ? why.line - 1 : 0;
@@ -364,8 +395,9 @@ static gsa_status expect(reader *r, const char *any, char *found, gsa_error *err
         skip_blanks(r);
         return GSA_OK;
     }
-    return fail(r, error, "no JSON: %s where '%c'%s%.1s%s is expected", *text ? gsa_word_show(text, shown) : "the end",
-                any[0], any[1] ? " or '" : "", any + 1, any[1] ? "'" : "");
+    return fail(r, error, "no JSON: %s where '%c'%s%.1s%s is expected",
+                *text ? gsa_word_show(text, shown) : "the end", any[0], any[1] ? " or '" : "",
+                any + 1, any[1] ? "'" : "");
 }
 
 static gsa_status read_articles(reader *r, gsa_error *error)
@@ -428,7 +460,7 @@ static gsa_status read_whole(reader *r, gsa_error *error)
     return seen ? GSA_OK : fail(r, error, "the object has no field 'data'");
 }
 
-/* ---- all of it --------------------------------------------------------------------------------------------------------------- */
+/* ---- all of it ----------------------------------------------------------------------------- */
 
 static int by_id(const void *a, const void *b)
 {
@@ -447,21 +479,31 @@ static gsa_status check_ids(const gsa_reading *out, gsa_error *error)
     if (count > 0) qsort(id, (size_t)count, sizeof *id, by_id);
     for (int64_t i = 1; i < count && status == GSA_OK; i++)
         if (gsa_slice_compare(id[i - 1], id[i]) == 0) {
-            snprintf(name, sizeof name, "%.*s", (int)(id[i].bytes < 63 ? id[i].bytes : 63), id[i].at);
-            status = gsa_fail(error, GSA_ERR_FORMAT, "%s: two questions have the id %s", out->told.path,
-                              gsa_word_show(name, shown));
+            snprintf(name, sizeof name, "%.*s", (int)(id[i].bytes < 63 ? id[i].bytes : 63),
+                     id[i].at);
+            status = gsa_fail(error, GSA_ERR_FORMAT, "%s: two questions have the id %s",
+                              out->told.path, gsa_word_show(name, shown));
         }
     gsa_release(out->system, id);
     return status;
 }
 
-gsa_status gsa_reading_read(const gsa_system *system, const char *path, const gsa_reading_options *options,
-                            gsa_reading *reading, gsa_error *error)
+gsa_status gsa_reading_read(const gsa_system *system, const char *path,
+                            const gsa_reading_options *options, gsa_reading *reading,
+                            gsa_error *error)
 {
     char *bytes = NULL;
     int64_t count = 0;
-    *reading = (gsa_reading){ .system = system, .asked = { .system = system }, .told = { .system = system } };
-    reader r = { .out = reading, .options = options, .line = 1, .article = -1, .paragraph = -1, .qa = -1, .answer = -1 };
+    *reading = (gsa_reading){ .system = system,
+                              .asked = { .system = system },
+                              .told = { .system = system } };
+    reader r = { .out = reading,
+                 .options = options,
+                 .line = 1,
+                 .article = -1,
+                 .paragraph = -1,
+                 .qa = -1,
+                 .answer = -1 };
     gsa_text *texts[] = { &reading->asked, &reading->told };
     gsa_status status = GSA_OK;
     for (int i = 0; i < 2 && status == GSA_OK; i++) {
@@ -476,8 +518,8 @@ gsa_status gsa_reading_read(const gsa_system *system, const char *path, const gs
     gsa_release(system, r.cut.place);
     if (status == GSA_OK) status = check_ids(reading, error);
     if (status == GSA_OK && reading->asked.examples == 0 && !options->unlabelled)
-        status = gsa_fail(error, GSA_ERR_FORMAT, "%s: the file holds no question%s", reading->told.path,
-                          reading->unanswered > 0 ? " with an answer" : "");
+        status = gsa_fail(error, GSA_ERR_FORMAT, "%s: the file holds no question%s",
+                          reading->told.path, reading->unanswered > 0 ? " with an answer" : "");
     if (status != GSA_OK) gsa_reading_release(reading);
     return status;
 }

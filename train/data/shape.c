@@ -5,7 +5,9 @@
 static int32_t next_character(gsa_slice word, int64_t *at)
 {
     utf8proc_int32_t c = (unsigned char)word.at[*at];
-    *at += c < 0x80 ? 1 : utf8proc_iterate((const utf8proc_uint8_t *)word.at + *at, word.bytes - *at, &c);
+    *at += c < 0x80
+               ? 1
+               : utf8proc_iterate((const utf8proc_uint8_t *)word.at + *at, word.bytes - *at, &c);
     return c;
 }
 
@@ -17,7 +19,8 @@ int32_t gsa_capitals_of(gsa_slice word)
         const utf8proc_category_t category = utf8proc_category(next_character(word, &at));
         const int is_upper = category == UTF8PROC_CATEGORY_LU || category == UTF8PROC_CATEGORY_LT;
         if (is_upper && upper + lower == 0) first_upper = 1;
-        upper += is_upper, lower += category == UTF8PROC_CATEGORY_LL, digits += category == UTF8PROC_CATEGORY_ND;
+        upper += is_upper, lower += category == UTF8PROC_CATEGORY_LL,
+            digits += category == UTF8PROC_CATEGORY_ND;
     }
     if (upper + lower == 0) return digits > 0 ? GSA_CAPITALS_DIGIT : GSA_CAPITALS_NO_LETTER;
     if (upper == 0) return GSA_CAPITALS_LOWER;
@@ -44,17 +47,20 @@ int64_t gsa_character_count(gsa_slice word)
     return count;
 }
 
-gsa_status gsa_characters_add(gsa_vocabulary *vocabulary, gsa_slice word, int64_t count, gsa_error *error)
+gsa_status gsa_characters_add(gsa_vocabulary *vocabulary, gsa_slice word, int64_t count,
+                              gsa_error *error)
 {
     gsa_status status = GSA_OK;
     for (int64_t at = 0, first = 0; at < word.bytes && status == GSA_OK; first = at) {
         next_character(word, &at);
-        status = gsa_vocabulary_add(vocabulary, (gsa_slice){ word.at + first, at - first }, count, error);
+        status = gsa_vocabulary_add(vocabulary, (gsa_slice){ word.at + first, at - first }, count,
+                                    error);
     }
     return status;
 }
 
-int64_t gsa_characters_find(const gsa_vocabulary *vocabulary, gsa_slice word, int32_t *id, int64_t room)
+int64_t gsa_characters_find(const gsa_vocabulary *vocabulary, gsa_slice word, int32_t *id,
+                            int64_t room)
 {
     int64_t count = 0;
     for (int64_t at = 0, first = 0; at < word.bytes && count < room; first = at) {

@@ -14,12 +14,13 @@ void gsa_spelling_release(gsa_spelling *s)
 static int32_t hash_of(gsa_slice word)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
-    for (int64_t i = 0; i < word.bytes; i++) h = (h ^ (unsigned char)word.at[i]) * UINT64_C(0x100000001b3);
+    for (int64_t i = 0; i < word.bytes; i++)
+        h = (h ^ (unsigned char)word.at[i]) * UINT64_C(0x100000001b3);
     return (int32_t)((h ^ h >> 29) % NUMBERS);
 }
 
-static gsa_status list_forms(gsa_spelling *s, const gsa_slice *const *form, const int64_t *count, int lists,
-                             gsa_error *error)
+static gsa_status list_forms(gsa_spelling *s, const gsa_slice *const *form, const int64_t *count,
+                             int lists, gsa_error *error)
 {
     gsa_status status = gsa_vocabulary_create(s->system, &s->forms, error);
     for (int l = 0; l < lists; l++)
@@ -38,7 +39,8 @@ static gsa_status allocate(gsa_spelling *s, int64_t most, gsa_error *error)
 {
     const int32_t forms = gsa_vocabulary_size(s->forms);
     int64_t letters = 0;
-    for (int32_t w = GSA_WORD_FIRST; w < forms; w++) letters += letters_of(gsa_vocabulary_word(s->forms, w), most);
+    for (int32_t w = GSA_WORD_FIRST; w < forms; w++)
+        letters += letters_of(gsa_vocabulary_word(s->forms, w), most);
     s->offset = gsa_alloc_zero(s->system, (size_t)forms + 1, sizeof *s->offset);
     s->id = gsa_alloc(s->system, (size_t)letters, sizeof *s->id);
     s->text = gsa_alloc(s->system, (size_t)letters, sizeof *s->text);
@@ -60,8 +62,9 @@ static void cut(gsa_slice word, gsa_slice *text, int64_t count)
     }
 }
 
-gsa_status gsa_spelling_create(const gsa_system *system, const gsa_slice *const *form, const int64_t *count, int lists,
-                               const gsa_vocabulary *characters, int64_t most, gsa_spelling *s, gsa_error *error)
+gsa_status gsa_spelling_create(const gsa_system *system, const gsa_slice *const *form,
+                               const int64_t *count, int lists, const gsa_vocabulary *characters,
+                               int64_t most, gsa_spelling *s, gsa_error *error)
 {
     *s = (gsa_spelling){ .system = system };
     gsa_status status = list_forms(s, form, count, lists, error);
@@ -69,7 +72,8 @@ gsa_status gsa_spelling_create(const gsa_system *system, const gsa_slice *const 
     const int32_t forms = status == GSA_OK ? gsa_vocabulary_size(s->forms) : 0;
     for (int32_t w = GSA_WORD_FIRST; w < forms; w++) {
         const gsa_slice word = gsa_vocabulary_word(s->forms, w);
-        const int64_t letters = gsa_characters_find(characters, word, s->id + s->offset[w], letters_of(word, most));
+        const int64_t letters =
+            gsa_characters_find(characters, word, s->id + s->offset[w], letters_of(word, most));
         cut(word, s->text + s->offset[w], letters);
         s->number[w] = hash_of(word);
         s->offset[w + 1] = s->offset[w] + letters;

@@ -1,8 +1,11 @@
-/* stream.h - a text as one long row of tokens that stays in its file: a part of it is read when it is wanted.
+/* stream.h - a text as one long row of tokens that stays in its file: a part of it is read when it
+ * is wanted.
  *
- * Law.  Opening passes over the bytes once and notes where every 1024th token starts; reading goes there and splits on. So memory is
- *       8 bytes in 1024 tokens (bytes need none) and a buffer of 128 KiB, however large the file, and any place costs the reading of
- *       at most 1023 tokens more than it has. The file must not change meanwhile. One thread uses a stream at a time. */
+ * Law.  Opening passes over the bytes once and notes where every 1024th token starts; reading goes
+ *     there and splits on. So memory is
+ *       8 bytes in 1024 tokens (bytes need none) and a buffer of 128 KiB, however large the file,
+ *       and any place costs the reading of at most 1023 tokens more than it has. The file must not
+ *       change meanwhile. One thread uses a stream at a time. */
 #ifndef GSA_STREAM_H
 #define GSA_STREAM_H
 #include "train/vocabulary/units.h"
@@ -21,16 +24,18 @@ typedef struct gsa_stream {
 
 enum { GSA_LONGEST_WORD = 1 << 16 }; /* bytes; a longer one is a sentence */
 
-/* Bytes first .. last-1 of the file (last < 0: to its end). A byte order mark at the start of the file is passed over, but by bytes.
- * counts: every token is counted too, or NULL. */
-gsa_status gsa_stream_open(const gsa_system *system, const char *path, int kind, int64_t first, int64_t last,
-                           gsa_unit_counts *counts, gsa_stream *stream, gsa_error *error);
+/* Bytes first .. last-1 of the file (last < 0: to its end). A byte order mark at the start of the
+ * file is passed over, but by bytes. counts: every token is counted too, or NULL. */
+gsa_status gsa_stream_open(const gsa_system *system, const char *path, int kind, int64_t first,
+                           int64_t last, gsa_unit_counts *counts, gsa_stream *stream,
+                           gsa_error *error);
 void gsa_stream_release(gsa_stream *stream); /* a zeroed one is fine */
 /* Ids of tokens first .. first+count-1, which the stream has. */
-gsa_status gsa_stream_read(gsa_stream *stream, const gsa_units *units, int64_t first, int64_t count, int32_t *id,
-                           gsa_error *error);
-/* The first place from `at` on where the file can be cut: anywhere (bytes), before a character, behind a line end (words). */
-gsa_status gsa_stream_cut(const gsa_system *system, const char *path, int kind, int64_t at, int64_t size, int64_t *cut,
-                          gsa_error *error);
+gsa_status gsa_stream_read(gsa_stream *stream, const gsa_units *units, int64_t first, int64_t count,
+                           int32_t *id, gsa_error *error);
+/* The first place from `at` on where the file can be cut: anywhere (bytes), before a character,
+ * behind a line end (words). */
+gsa_status gsa_stream_cut(const gsa_system *system, const char *path, int kind, int64_t at,
+                          int64_t size, int64_t *cut, gsa_error *error);
 
 #endif

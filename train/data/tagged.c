@@ -16,7 +16,7 @@ void gsa_tagged_release(gsa_tagged *tagged)
     *tagged = (gsa_tagged){ 0 };
 }
 
-/* ---- words ----------------------------------------------------------------------------------------------------------------- */
+/* ---- words --------------------------------------------------------------------------------- */
 
 /* Forms and words are copies: the file's lines stay as they are, to be written out again. */
 static gsa_status make_words(gsa_tagged *t, const gsa_tagged_options *options, gsa_error *error)
@@ -27,7 +27,8 @@ static gsa_status make_words(gsa_tagged *t, const gsa_tagged_options *options, g
     char *at = t->bytes = gsa_alloc(t->system, (size_t)room, 1);
     t->form = gsa_alloc(t->system, (size_t)c->tokens, sizeof *t->form);
     t->words.token = gsa_alloc(t->system, (size_t)c->tokens, sizeof *t->words.token);
-    if (!at || !t->form || !t->words.token) return gsa_out_of_memory(error, c->path, room + c->tokens * 32);
+    if (!at || !t->form || !t->words.token)
+        return gsa_out_of_memory(error, c->path, room + c->tokens * 32);
     for (int64_t i = 0; i < c->tokens; i++) {
         int64_t bytes = c->word[i].bytes;
         memcpy(at, c->word[i].at, (size_t)bytes);
@@ -38,7 +39,8 @@ static gsa_status make_words(gsa_tagged *t, const gsa_tagged_options *options, g
         t->words.token[i] = (gsa_slice){ at, gsa_lower_into(t->form[i].at, bytes, at) };
         at += t->words.token[i].bytes;
     }
-    t->words.system = t->system, t->words.path = c->path, t->words.examples = c->sentences, t->words.tokens = c->tokens;
+    t->words.system = t->system, t->words.path = c->path, t->words.examples = c->sentences,
+    t->words.tokens = c->tokens;
     t->words.offset = c->offset, t->words.longest = (int32_t)c->longest;
     return GSA_OK;
 }
@@ -48,14 +50,15 @@ static gsa_status take_part(gsa_conll *c, const gsa_sample *part, gsa_error *err
     if (part->held == 0) return GSA_OK;
     uint8_t *drop = gsa_alloc_zero(c->system, (size_t)c->sentences, 1);
     if (!drop) return gsa_out_of_memory(error, c->path, c->sentences);
-    const gsa_status status = gsa_sample_choose(c->system, part, c->path, NULL, c->sentences, drop, error);
+    const gsa_status status =
+        gsa_sample_choose(c->system, part, c->path, NULL, c->sentences, drop, error);
     if (status == GSA_OK) gsa_conll_compact(c, drop);
     gsa_release(c->system, drop);
     return status;
 }
 
-gsa_status gsa_tagged_read(const gsa_system *system, const char *path, const gsa_tagged_options *options, gsa_tagged *tagged,
-                           gsa_error *error)
+gsa_status gsa_tagged_read(const gsa_system *system, const char *path,
+                           const gsa_tagged_options *options, gsa_tagged *tagged, gsa_error *error)
 {
     *tagged = (gsa_tagged){ .system = system };
     gsa_status status = gsa_conll_read(system, path, &options->conll, &tagged->conll, error);
@@ -76,7 +79,8 @@ static gsa_status imitate(gsa_conll *c, const gsa_text *text, gsa_error *error)
     c->tag = gsa_alloc(c->system, tokens, sizeof *c->tag);
     if (!c->path || !c->bytes || !c->offset || !c->line || !c->word || !c->tag)
         return gsa_out_of_memory(error, "the text", text->tokens * 40);
-    for (size_t i = 0; i < tokens; i++) c->word[i] = text->token[i], c->tag[i] = (gsa_slice){ "", 0 };
+    for (size_t i = 0; i < tokens; i++)
+        c->word[i] = text->token[i], c->tag[i] = (gsa_slice){ "", 0 };
     for (int64_t e = 0; e < text->examples; e++) {
         const int64_t first = text->offset[e], last = text->offset[e + 1];
         for (int64_t i = first; i < last; i++) c->line[i] = text->line[e];
@@ -86,7 +90,8 @@ static gsa_status imitate(gsa_conll *c, const gsa_text *text, gsa_error *error)
     return GSA_OK;
 }
 
-static gsa_status take(gsa_status read, const gsa_tagged_options *options, gsa_tagged *tagged, gsa_error *error)
+static gsa_status take(gsa_status read, const gsa_tagged_options *options, gsa_tagged *tagged,
+                       gsa_error *error)
 {
     gsa_status status = read;
     if (status == GSA_OK) status = imitate(&tagged->conll, &tagged->taken, error);
@@ -95,16 +100,17 @@ static gsa_status take(gsa_status read, const gsa_tagged_options *options, gsa_t
     return status;
 }
 
-gsa_status gsa_tagged_take(const gsa_system *system, const char *text, int32_t tokens, const gsa_tagged_options *options,
-                           gsa_tagged *tagged, gsa_error *error)
+gsa_status gsa_tagged_take(const gsa_system *system, const char *text, int32_t tokens,
+                           const gsa_tagged_options *options, gsa_tagged *tagged, gsa_error *error)
 {
     const gsa_text_options cut = { .tokens = tokens };
     *tagged = (gsa_tagged){ .system = system, .conll = { .system = system } };
-    return take(gsa_text_take(system, "the text", text, &cut, &tagged->taken, error), options, tagged, error);
+    return take(gsa_text_take(system, "the text", text, &cut, &tagged->taken, error), options,
+                tagged, error);
 }
 
-gsa_status gsa_tagged_lines(const gsa_system *system, const char *path, int32_t tokens, const gsa_tagged_options *options,
-                            gsa_tagged *tagged, gsa_error *error)
+gsa_status gsa_tagged_lines(const gsa_system *system, const char *path, int32_t tokens,
+                            const gsa_tagged_options *options, gsa_tagged *tagged, gsa_error *error)
 {
     const gsa_text_options cut = { .format = GSA_TEXT_TSV,
                                    .tokens = tokens,
@@ -115,17 +121,19 @@ gsa_status gsa_tagged_lines(const gsa_system *system, const char *path, int32_t 
     return take(gsa_text_read(system, path, &cut, &tagged->taken, error), options, tagged, error);
 }
 
-/* ---- tags ------------------------------------------------------------------------------------------------------------------ */
+/* ---- tags ---------------------------------------------------------------------------------- */
 
 /* One sentence's tags behind *at, in `scheme`. */
-static void write_tags(gsa_tagged *t, int64_t sentence, int32_t scheme, gsa_span *span, char *letter, char **at)
+static void write_tags(gsa_tagged *t, int64_t sentence, int32_t scheme, gsa_span *span,
+                       char *letter, char **at)
 {
     const int64_t first = t->conll.offset[sentence], count = t->conll.offset[sentence + 1] - first;
     const int64_t spans = gsa_spans_lenient(t->conll.tag + first, count, span);
     gsa_spans_letters(scheme, span, spans, count, letter);
     for (int64_t i = 0, s = 0; i < count; i++) {
         while (s < spans && span[s].last < i) s++;
-        const gsa_slice type = s < spans && span[s].first <= i ? span[s].type : (gsa_slice){ "", 0 };
+        const gsa_slice type =
+            s < spans && span[s].first <= i ? span[s].type : (gsa_slice){ "", 0 };
         const int64_t bytes = gsa_tag_write(*at, (size_t)type.bytes + 3, letter[i], type);
         t->tags.label[first + i] = (gsa_slice){ *at, bytes };
         *at += bytes + 1;
@@ -151,15 +159,19 @@ gsa_status gsa_tagged_convert(gsa_tagged *tagged, int32_t from, int32_t to, gsa_
 {
     const gsa_conll *c = &tagged->conll;
     const int spans = from != GSA_SCHEME_NONE;
-    tagged->tags = (gsa_text){ .system = tagged->system, .path = c->path, .examples = c->tokens + spans, .line = c->line };
-    tagged->tags.label = gsa_alloc(tagged->system, (size_t)c->tokens + 1, sizeof *tagged->tags.label);
+    tagged->tags = (gsa_text){
+        .system = tagged->system, .path = c->path, .examples = c->tokens + spans, .line = c->line
+    };
+    tagged->tags.label =
+        gsa_alloc(tagged->system, (size_t)c->tokens + 1, sizeof *tagged->tags.label);
     if (!tagged->tags.label) return gsa_out_of_memory(error, c->path, c->tokens * 16);
-    if (c->tokens > 0 && !spans) memcpy(tagged->tags.label, c->tag, (size_t)c->tokens * sizeof *c->tag);
+    if (c->tokens > 0 && !spans)
+        memcpy(tagged->tags.label, c->tag, (size_t)c->tokens * sizeof *c->tag);
     tagged->tags.label[c->tokens] = (gsa_slice){ "O", 1 };
     return spans ? rewrite(tagged, to, error) : GSA_OK;
 }
 
-/* ---- the most frequent tag ---------------------------------------------------------------------------------------------------- */
+/* ---- the most frequent tag ----------------------------------------------------------------- */
 
 /* The most frequent label among sorted (word, label) pairs from..to-1. */
 static int32_t favourite(const gsa_keyed *pair, int64_t from, int64_t to)
@@ -194,8 +206,9 @@ static int32_t most_frequent(const gsa_tag_view *train, int32_t labels, int64_t 
     return best;
 }
 
-gsa_status gsa_tag_baseline(const gsa_system *system, const gsa_tag_view *train, const gsa_tag_view *dev, int32_t labels,
-                            int32_t *majority, int32_t *guess, gsa_error *error)
+gsa_status gsa_tag_baseline(const gsa_system *system, const gsa_tag_view *train,
+                            const gsa_tag_view *dev, int32_t labels, int32_t *majority,
+                            int32_t *guess, gsa_error *error)
 {
     gsa_keyed *pair = gsa_alloc(system, (size_t)train->tokens, sizeof *pair);
     int64_t *count = gsa_alloc_zero(system, (size_t)labels, sizeof *count), pairs = 0;
@@ -203,7 +216,8 @@ gsa_status gsa_tag_baseline(const gsa_system *system, const gsa_tag_view *train,
     if (whole) *majority = most_frequent(train, labels, count);
     for (int64_t i = 0; whole && i < train->tokens; i++)
         if (train->label[i] >= 0)
-            pair[pairs++] = (gsa_keyed){ (uint64_t)train->word[i] << 32 | (uint64_t)train->label[i], i };
+            pair[pairs++] =
+                (gsa_keyed){ (uint64_t)train->word[i] << 32 | (uint64_t)train->label[i], i };
     if (whole) gsa_sort_keyed(pair, pairs);
     for (int64_t i = 0; whole && i < dev->tokens; i++) {
         const int64_t from = find_word(pair, pairs, dev->word[i]);

@@ -32,12 +32,13 @@ gsa_status gsa_text_fail(const gsa_text_reader *reader, gsa_error *error, const 
     va_start(arguments, format);
     vsnprintf(why, sizeof why, format, arguments);
     va_end(arguments);
-    return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: %s", reader->text->path, (long long)reader->number, why);
+    return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: %s", reader->text->path,
+                    (long long)reader->number, why);
 }
 
 /* Room for `count` more of what *at holds `used` of. */
-static gsa_status grow(const gsa_system *system, void **at, int64_t *room, int64_t used, int64_t count, size_t size,
-                       gsa_error *error)
+static gsa_status grow(const gsa_system *system, void **at, int64_t *room, int64_t used,
+                       int64_t count, size_t size, gsa_error *error)
 {
     if (used + count <= *room) return GSA_OK;
     const int64_t wanted = used + count > 2 * *room ? used + count : 2 * *room;
@@ -47,15 +48,15 @@ static gsa_status grow(const gsa_system *system, void **at, int64_t *room, int64
     return GSA_OK;
 }
 
-/* ---- tokens ------------------------------------------------------------------------------------------------------------ */
+/* ---- tokens -------------------------------------------------------------------------------- */
 
 static int is_space(int32_t c)
 {
     if (c <= 0x20) return 1;
     if (c < 0x80) return 0;
     const utf8proc_category_t category = utf8proc_category(c);
-    return category == UTF8PROC_CATEGORY_ZS || category == UTF8PROC_CATEGORY_ZL || category == UTF8PROC_CATEGORY_ZP ||
-           c == 0x85;
+    return category == UTF8PROC_CATEGORY_ZS || category == UTF8PROC_CATEGORY_ZL ||
+           category == UTF8PROC_CATEGORY_ZP || c == 0x85;
 }
 
 /* Marks and symbols. */
@@ -86,7 +87,8 @@ static gsa_status lower_word(gsa_text *text, char **at, int64_t *bytes, gsa_erro
     gsa_status status = GSA_OK;
     const int64_t used = gsa_lower_into(*at, *bytes, to);
     if (used > *bytes) {
-        char **larger = gsa_resize(text->system, text->spills, (size_t)text->n_spills + 1, sizeof *larger);
+        char **larger =
+            gsa_resize(text->system, text->spills, (size_t)text->n_spills + 1, sizeof *larger);
         if (larger) text->spills = larger;
         char *spill = larger ? gsa_alloc(text->system, (size_t)used, 1) : NULL;
         if (spill) *at = text->spills[text->n_spills++] = spill;
@@ -97,11 +99,12 @@ static gsa_status lower_word(gsa_text *text, char **at, int64_t *bytes, gsa_erro
     return status;
 }
 
-static gsa_status add_token(gsa_text_reader *reader, const char *at, int64_t bytes, gsa_error *error)
+static gsa_status add_token(gsa_text_reader *reader, const char *at, int64_t bytes,
+                            gsa_error *error)
 {
     void *words = reader->word;
-    const gsa_status status =
-        grow(reader->text->system, &words, &reader->room, reader->words, 1, sizeof *reader->word, error);
+    const gsa_status status = grow(reader->text->system, &words, &reader->room, reader->words, 1,
+                                   sizeof *reader->word, error);
     reader->word = words;
     if (status == GSA_OK) reader->word[reader->words++] = (gsa_slice){ at, bytes };
     return status;
@@ -109,15 +112,19 @@ static gsa_status add_token(gsa_text_reader *reader, const char *at, int64_t byt
 
 int32_t gsa_text_format_escapes(int32_t format)
 {
-    return format == GSA_TEXT_SST ? GSA_ESCAPES_TREEBANK : format == GSA_TEXT_STSA ? GSA_ESCAPES_BRACKETS : GSA_ESCAPES_AUTO;
+    return format == GSA_TEXT_SST    ? GSA_ESCAPES_TREEBANK
+           : format == GSA_TEXT_STSA ? GSA_ESCAPES_BRACKETS
+                                     : GSA_ESCAPES_AUTO;
 }
 
 static gsa_status add_word(gsa_text_reader *reader, char *at, int64_t bytes, gsa_error *error)
 {
-    const int32_t own = gsa_text_format_escapes(reader->text->format), told = reader->options->escapes,
-                  escapes = told == GSA_ESCAPES_AUTO ? own : told;
-    if (escapes >= GSA_ESCAPES_BRACKETS) bytes = gsa_tree_unescape(at, bytes, escapes == GSA_ESCAPES_TREEBANK);
-    gsa_status status = reader->options->lower ? lower_word(reader->text, &at, &bytes, error) : GSA_OK;
+    const int32_t own = gsa_text_format_escapes(reader->text->format),
+                  told = reader->options->escapes, escapes = told == GSA_ESCAPES_AUTO ? own : told;
+    if (escapes >= GSA_ESCAPES_BRACKETS)
+        bytes = gsa_tree_unescape(at, bytes, escapes == GSA_ESCAPES_TREEBANK);
+    gsa_status status =
+        reader->options->lower ? lower_word(reader->text, &at, &bytes, error) : GSA_OK;
     if (status != GSA_OK || reader->options->tokens == GSA_TOKENS_WORDS)
         return status == GSA_OK ? add_token(reader, at, bytes, error) : status;
     const int chars = reader->options->tokens == GSA_TOKENS_CHARS;
@@ -131,7 +138,8 @@ static gsa_status add_word(gsa_text_reader *reader, char *at, int64_t bytes, gsa
         i += length;
         if (alone) first = i;
     }
-    return status == GSA_OK && first < bytes ? add_token(reader, at + first, bytes - first, error) : status;
+    return status == GSA_OK && first < bytes ? add_token(reader, at + first, bytes - first, error)
+                                             : status;
 }
 
 static void blank_tags(char *at, int64_t bytes)
@@ -151,9 +159,11 @@ gsa_status gsa_text_tokenize(gsa_text_reader *reader, char *at, int64_t bytes, g
     if (reader->options->markup) blank_tags(at, bytes);
     for (int64_t i = 0; i < bytes && status == GSA_OK;) {
         utf8proc_int32_t c = (unsigned char)at[i];
-        const int64_t length = c < 0x80 ? 1 : utf8proc_iterate((const utf8proc_uint8_t *)at + i, bytes - i, &c);
+        const int64_t length =
+            c < 0x80 ? 1 : utf8proc_iterate((const utf8proc_uint8_t *)at + i, bytes - i, &c);
         const int space = is_space(c);
-        if (space && first >= 0) status = add_word(reader, at + first, i - first, error), first = -1;
+        if (space && first >= 0)
+            status = add_word(reader, at + first, i - first, error), first = -1;
         if (!space && first < 0) first = i;
         i += length;
     }
@@ -171,12 +181,14 @@ static gsa_status check_label(const gsa_text_reader *reader, gsa_slice label, gs
         const unsigned char c = (unsigned char)label.at[i];
         if (c >= 0x20 && c != 0x7f) continue;
         snprintf(name, sizeof name, "%.*s", (int)(label.bytes < 63 ? label.bytes : 63), label.at);
-        return gsa_text_fail(reader, error, "the label %s holds a control character", gsa_word_show(name, shown));
+        return gsa_text_fail(reader, error, "the label %s holds a control character",
+                             gsa_word_show(name, shown));
     }
     return GSA_OK;
 }
 
-gsa_status gsa_text_add(gsa_text_reader *reader, gsa_slice label, int64_t first, int64_t last, gsa_error *error)
+gsa_status gsa_text_add(gsa_text_reader *reader, gsa_slice label, int64_t first, int64_t last,
+                        gsa_error *error)
 {
     gsa_text *text = reader->text;
     int64_t count = last - first;
@@ -184,24 +196,31 @@ gsa_status gsa_text_add(gsa_text_reader *reader, gsa_slice label, int64_t first,
     if (status != GSA_OK) return status;
     if (count == 0 && reader->options->empty != GSA_EMPTY_KEEP)
         return gsa_text_fail(reader, error, "the example is empty: it holds no token");
-    if (reader->options->max_length > 0 && count > reader->options->max_length) count = reader->options->max_length;
-    if (count > INT32_MAX) return gsa_text_fail(reader, error, "the example has %lld tokens", (long long)count);
+    if (reader->options->max_length > 0 && count > reader->options->max_length)
+        count = reader->options->max_length;
+    if (count > INT32_MAX)
+        return gsa_text_fail(reader, error, "the example has %lld tokens", (long long)count);
     if (text->examples + 1 >= text->example_room) {
         const int64_t room = 2 * text->example_room + 1024;
         void *offset = gsa_resize(text->system, text->offset, (size_t)room, sizeof *text->offset);
         if (offset) text->offset = offset;
-        void *line = offset ? gsa_resize(text->system, text->line, (size_t)room, sizeof *text->line) : NULL;
+        void *line =
+            offset ? gsa_resize(text->system, text->line, (size_t)room, sizeof *text->line) : NULL;
         if (line) text->line = line;
-        void *labels = line ? gsa_resize(text->system, text->label, (size_t)room, sizeof *text->label) : NULL;
+        void *labels =
+            line ? gsa_resize(text->system, text->label, (size_t)room, sizeof *text->label) : NULL;
         if (!labels) return gsa_out_of_memory(error, text->path, room * (int64_t)sizeof(gsa_slice));
         text->label = labels, text->example_room = room;
         if (text->examples == 0) text->offset[0] = 0;
     }
     void *tokens = text->token;
-    status = grow(text->system, &tokens, &text->token_room, text->tokens, count, sizeof *text->token, error);
+    status = grow(text->system, &tokens, &text->token_room, text->tokens, count,
+                  sizeof *text->token, error);
     text->token = tokens;
     if (status != GSA_OK) return status;
-    if (count > 0) memcpy(text->token + text->tokens, reader->word + first, (size_t)count * sizeof *text->token);
+    if (count > 0)
+        memcpy(text->token + text->tokens, reader->word + first,
+               (size_t)count * sizeof *text->token);
     text->tokens += count;
     text->line[text->examples] = reader->number, text->label[text->examples] = label;
     text->offset[++text->examples] = text->tokens;
@@ -209,9 +228,10 @@ gsa_status gsa_text_add(gsa_text_reader *reader, gsa_slice label, int64_t first,
     return GSA_OK;
 }
 
-/* ---- lines ------------------------------------------------------------------------------------------------------------- */
+/* ---- lines --------------------------------------------------------------------------------- */
 
-static gsa_status add_labelled(gsa_text_reader *reader, gsa_slice label, char *at, int64_t bytes, gsa_error *error)
+static gsa_status add_labelled(gsa_text_reader *reader, gsa_slice label, char *at, int64_t bytes,
+                               gsa_error *error)
 {
     if (label.bytes == 0) return gsa_text_fail(reader, error, "the label is empty");
     const gsa_status status = gsa_text_tokenize(reader, at, bytes, error);
@@ -227,15 +247,16 @@ static int own_columns(const gsa_text_options *options)
     return options->columns && *options->columns;
 }
 
-static gsa_status take_parts(gsa_text_reader *reader, const gsa_slice *part, int count, gsa_error *error)
+static gsa_status take_parts(gsa_text_reader *reader, const gsa_slice *part, int count,
+                             gsa_error *error)
 {
     const gsa_columns *columns = &reader->columns;
     gsa_slice found[2] = { { "", 0 }, { "", 0 } };
     if (count != columns->count) {
         char shown[32] = "more than 64";
         if (count > 0) snprintf(shown, sizeof shown, "%d", count);
-        return gsa_text_fail(reader, error, "the line has %s column%s, expected %d%s%s", shown, count == 1 ? "" : "s",
-                             columns->count,
+        return gsa_text_fail(reader, error, "the line has %s column%s, expected %d%s%s", shown,
+                             count == 1 ? "" : "s", columns->count,
                              own_columns(reader->options)           ? ", as data.columns says: "
                              : reader->text->format == GSA_TEXT_CSV ? ": label,text"
                                                                     : ": label<TAB>text",
@@ -247,7 +268,8 @@ static gsa_status take_parts(gsa_text_reader *reader, const gsa_slice *part, int
                         error); /* ours: the file's bytes */
 }
 
-static gsa_status read_tsv(gsa_text_reader *reader, const char *line, int64_t bytes, gsa_error *error)
+static gsa_status read_tsv(gsa_text_reader *reader, const char *line, int64_t bytes,
+                           gsa_error *error)
 {
     gsa_slice part[GSA_COLUMNS];
     return take_parts(reader, part, gsa_columns_split(line, bytes, '\t', part), error);
@@ -262,7 +284,8 @@ static gsa_status read_csv(gsa_text_reader *reader, gsa_lines *lines, gsa_error 
     for (; status == GSA_OK && count; passed = 1) {
         reader->words = 0;
         if (passed) status = take_parts(reader, part, count, error);
-        if (status == GSA_OK) status = gsa_csv_next(lines, separator, part, &count, &reader->number, error);
+        if (status == GSA_OK)
+            status = gsa_csv_next(lines, separator, part, &count, &reader->number, error);
     }
     return status;
 }
@@ -271,18 +294,23 @@ static gsa_status read_json(gsa_text_reader *reader, char *line, int64_t bytes, 
 {
     gsa_slice found[2];
     gsa_object_keys keys;
-    gsa_status status =
-        gsa_object_keys_read(reader->options->columns ? reader->options->columns : "", role_names, 2, &keys, error);
+    gsa_status status = gsa_object_keys_read(
+        reader->options->columns ? reader->options->columns : "", role_names, 2, &keys, error);
     if (status == GSA_OK) status = gsa_object_read(reader, &keys, 0, line, bytes, found, error);
-    return status == GSA_OK ? add_labelled(reader, found[0], (char *)(uintptr_t)found[1].at, found[1].bytes, error) : status;
+    return status == GSA_OK ? add_labelled(reader, found[0], (char *)(uintptr_t)found[1].at,
+                                           found[1].bytes, error)
+                            : status;
 }
 
-static gsa_status read_spaced(gsa_text_reader *reader, char *line, int64_t bytes, int64_t prefix, gsa_error *error)
+static gsa_status read_spaced(gsa_text_reader *reader, char *line, int64_t bytes, int64_t prefix,
+                              gsa_error *error)
 {
     int64_t stop = prefix;
     while (stop < bytes && line[stop] != ' ' && line[stop] != '\t') stop++;
-    if (prefix == 0 && stop == bytes) return gsa_text_fail(reader, error, "the line has no blank, expected: LABEL text");
-    return add_labelled(reader, (gsa_slice){ line + prefix, stop - prefix }, line + stop, bytes - stop, error);
+    if (prefix == 0 && stop == bytes)
+        return gsa_text_fail(reader, error, "the line has no blank, expected: LABEL text");
+    return add_labelled(reader, (gsa_slice){ line + prefix, stop - prefix }, line + stop,
+                        bytes - stop, error);
 }
 
 static int has_prefix(const char *line, int64_t bytes, const char *prefix)
@@ -291,11 +319,13 @@ static int has_prefix(const char *line, int64_t bytes, const char *prefix)
     return bytes >= length && memcmp(line, prefix, (size_t)length) == 0;
 }
 
-static gsa_status read_fasttext(gsa_text_reader *reader, char *line, int64_t bytes, gsa_error *error)
+static gsa_status read_fasttext(gsa_text_reader *reader, char *line, int64_t bytes,
+                                gsa_error *error)
 {
     const int64_t prefix = (int64_t)sizeof FASTTEXT - 1;
     if (!has_prefix(line, bytes, FASTTEXT))
-        return gsa_text_fail(reader, error, "the line does not start with __label__, expected: __label__LABEL text");
+        return gsa_text_fail(
+            reader, error, "the line does not start with __label__, expected: __label__LABEL text");
     int64_t second = prefix;
     while (second < bytes && line[second] != ' ' && line[second] != '\t') second++;
     while (second < bytes && (line[second] == ' ' || line[second] == '\t')) second++;
@@ -319,7 +349,9 @@ static gsa_status read_line(gsa_text_reader *reader, char *line, int64_t bytes, 
     reader->words = 0;
     if (reader->options->unlabelled) {
         const gsa_status status = gsa_text_tokenize(reader, line, bytes, error);
-        return status == GSA_OK ? gsa_text_add(reader, (gsa_slice){ "", 0 }, 0, reader->words, error) : status;
+        return status == GSA_OK
+                   ? gsa_text_add(reader, (gsa_slice){ "", 0 }, 0, reader->words, error)
+                   : status;
     }
     if (bytes == 0) return gsa_text_fail(reader, error, "the line is empty");
     if (text->format == GSA_TEXT_AUTO) text->format = guess(line, bytes);
@@ -337,16 +369,18 @@ static gsa_status read_line(gsa_text_reader *reader, char *line, int64_t bytes, 
     }
 }
 
-static gsa_status read_lines(gsa_text *text, const gsa_text_options *options, int64_t bytes, gsa_error *error)
+static gsa_status read_lines(gsa_text *text, const gsa_text_options *options, int64_t bytes,
+                             gsa_error *error)
 {
     gsa_lines lines = gsa_lines_start(text->path, text->bytes, bytes);
     gsa_text_reader reader = { .text = text, .options = options };
     char *line;
-    const int csv = text->format == GSA_TEXT_CSV && !options->unlabelled, json = text->format == GSA_TEXT_JSON;
+    const int csv = text->format == GSA_TEXT_CSV && !options->unlabelled,
+              json = text->format == GSA_TEXT_JSON;
     gsa_status status = GSA_OK;
     if (!json && !options->unlabelled)
-        status =
-            gsa_columns_read(own_columns(options) ? options->columns : "label,text", role_names, 2, &reader.columns, error);
+        status = gsa_columns_read(own_columns(options) ? options->columns : "label,text",
+                                  role_names, 2, &reader.columns, error);
     if (own_columns(options) && text->format == GSA_TEXT_AUTO) text->format = GSA_TEXT_TSV;
     lines.advice = gsa_encoding_advice;
     if (status == GSA_OK && csv) status = read_csv(&reader, &lines, error);
@@ -362,21 +396,23 @@ static gsa_status read_lines(gsa_text *text, const gsa_text_options *options, in
     return status;
 }
 
-gsa_status gsa_text_read(const gsa_system *system, const char *path, const gsa_text_options *options, gsa_text *text,
-                         gsa_error *error)
+gsa_status gsa_text_read(const gsa_system *system, const char *path,
+                         const gsa_text_options *options, gsa_text *text, gsa_error *error)
 {
     int64_t bytes;
     *text = (gsa_text){ .system = system, .format = options->format };
-    gsa_status status = gsa_encoding_read(system, path, options->encoding, &text->bytes, &bytes, error);
+    gsa_status status =
+        gsa_encoding_read(system, path, options->encoding, &text->bytes, &bytes, error);
     if (status != GSA_OK) return status;
     text->path = gsa_copy_text(system, strcmp(path, "-") == 0 ? "standard input" : path);
-    status = text->path ? read_lines(text, options, bytes, error) : gsa_out_of_memory(error, path, (int64_t)strlen(path));
+    status = text->path ? read_lines(text, options, bytes, error)
+                        : gsa_out_of_memory(error, path, (int64_t)strlen(path));
     if (status != GSA_OK) gsa_text_release(text);
     return status;
 }
 
-gsa_status gsa_text_take(const gsa_system *system, const char *name, const char *at, const gsa_text_options *options,
-                         gsa_text *text, gsa_error *error)
+gsa_status gsa_text_take(const gsa_system *system, const char *name, const char *at,
+                         const gsa_text_options *options, gsa_text *text, gsa_error *error)
 {
     const int64_t bytes = (int64_t)strlen(at);
     gsa_text_options unlabelled = *options;
@@ -391,7 +427,8 @@ gsa_status gsa_text_take(const gsa_system *system, const char *name, const char 
     for (char *c = text->bytes; *c; c++)
         if (*c == '\n' || *c == '\r') *c = ' ';
     gsa_status status = GSA_OK;
-    if (strspn(text->bytes, " \t") < (size_t)bytes) status = read_lines(text, &unlabelled, bytes, error);
+    if (strspn(text->bytes, " \t") < (size_t)bytes)
+        status = read_lines(text, &unlabelled, bytes, error);
     else status = gsa_fail(error, GSA_ERR_ARGUMENT, "%s is empty: it holds no token", name);
     if (status != GSA_OK) gsa_text_release(text);
     return status;

@@ -4,10 +4,13 @@
  *   sst       (3 (2 It) (4 (2 's) (4 good)))       the root, or every labelled phrase
  *   stsa      LABEL text
  *   csv       fields in quotes (csv.h), label and text or what `columns` says
- *   json      an object a line with fields label and text, or those that `columns` names: "label=category" (objects.h)
- * Tokens are words between blanks (Unicode's, too), their characters, or `punctuated`: each character of Unicode's categories P (marks) and
- * S (symbols) is a token, and so is each run of others between them and blanks: "don't!" is don ' t !. With `markup` a tag, from < and
- * a letter, / or ! to the next > of the line, is blanks. -LRB- and its kin, in any case, are brackets in sst and stsa, or as `escapes` says. */
+ *   json      an object a line with fields label and text, or those that `columns` names:
+ *             "label=category" (objects.h)
+ * Tokens are words between blanks (Unicode's, too), their characters, or `punctuated`: each
+ * character of Unicode's categories P (marks) and S (symbols) is a token, and so is each run of
+ * others between them and blanks: "don't!" is don ' t !. With `markup` a tag, from < and a letter,
+ * / or ! to the next > of the line, is blanks. -LRB- and its kin, in any case, are brackets in sst
+ * and stsa, or as `escapes` says. */
 #ifndef GSA_TEXT_H
 #define GSA_TEXT_H
 #include "graph/system.h"
@@ -26,8 +29,9 @@ typedef struct gsa_text_options {
     int32_t unlabelled; /* a line is text and nothing else */
     int32_t encoding;   /* gsa_encoding */
     int32_t markup;
-    int32_t escapes;    /* gsa_data_escapes; auto: what the format has */
-    int32_t empty;      /* gsa_data_empty: an example without a token is refused; left out and counted where it is labelled; kept */
+    int32_t escapes; /* gsa_data_escapes; auto: what the format has */
+    int32_t empty;   /* gsa_data_empty: an example without a token is refused; left out and counted
+                        where it is labelled; kept */
     const char *columns; /* tsv: as data.columns; NULL or "": label,text */
 } gsa_text_options;
 
@@ -46,12 +50,14 @@ typedef struct gsa_text {
     gsa_slice *token; /* [tokens] */
 } gsa_text;
 
-/* "-" is standard input. Every bad line is a sentence with file:line; no example at all is one with the file. */
-gsa_status gsa_text_read(const gsa_system *system, const char *path, const gsa_text_options *options, gsa_text *text,
-                         gsa_error *error);
-/* A text without a label, already in memory, as the only example; its line ends are blanks. `name` stands for the path. */
-gsa_status gsa_text_take(const gsa_system *system, const char *name, const char *at, const gsa_text_options *options,
-                         gsa_text *text, gsa_error *error);
+/* "-" is standard input. Every bad line is a sentence with file:line; no example at all is one with
+ * the file. */
+gsa_status gsa_text_read(const gsa_system *system, const char *path,
+                         const gsa_text_options *options, gsa_text *text, gsa_error *error);
+/* A text without a label, already in memory, as the only example; its line ends are blanks. `name`
+ * stands for the path. */
+gsa_status gsa_text_take(const gsa_system *system, const char *name, const char *at,
+                         const gsa_text_options *options, gsa_text *text, gsa_error *error);
 void gsa_text_release(gsa_text *text); /* a zeroed one is fine */
 /* "tsv", "fasttext", ... */
 const char *gsa_text_format_name(int32_t format);
@@ -61,7 +67,7 @@ int gsa_slice_compare(gsa_slice a, gsa_slice b); /* by bytes */
 /* UTF-8 in lower case; returns its bytes. `to` has room for 4 for each of `from`. */
 int64_t gsa_lower_into(const char *from, int64_t bytes, char *to);
 
-/* ---- for the readers of single formats (trees.c) ---- */
+/* ---- for the readers of single formats (trees.c) ------------------------------------------- */
 typedef struct gsa_text_reader {
     gsa_text *text;
     const gsa_text_options *options;
@@ -72,10 +78,13 @@ typedef struct gsa_text_reader {
 } gsa_text_reader;
 /* Cuts words into tokens, appended to reader->word; the bytes may change in place. */
 gsa_status gsa_text_tokenize(gsa_text_reader *reader, char *at, int64_t bytes, gsa_error *error);
-gsa_status gsa_text_add(gsa_text_reader *reader, gsa_slice label, int64_t first, int64_t last, gsa_error *error);
-gsa_status gsa_text_fail(const gsa_text_reader *reader, gsa_error *error, const char *format, ...) GSA_PRINTF(3, 4);
+gsa_status gsa_text_add(gsa_text_reader *reader, gsa_slice label, int64_t first, int64_t last,
+                        gsa_error *error);
+gsa_status gsa_text_fail(const gsa_text_reader *reader, gsa_error *error, const char *format, ...)
+    GSA_PRINTF(3, 4);
 gsa_status gsa_tree_read(gsa_text_reader *reader, char *line, int64_t bytes, gsa_error *error);
-/* Brackets written -LRB-, -rrb-, ... become brackets; with `escapes`, \/ and \* lose the backslash. */
+/* Brackets written -LRB-, -rrb-, ... become brackets; with `escapes`, \/ and \* lose the
+ * backslash. */
 int64_t gsa_tree_unescape(char *word, int64_t bytes, int escapes);
 
 #endif

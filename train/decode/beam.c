@@ -41,27 +41,33 @@ double gsa_beam_penalty_of(const gsa_beam_options *o, int32_t length)
     return pow(o->penalty == GSA_BEAM_WU ? (5 + length) / 6.0 : length, o->alpha);
 }
 
-/* ---- making and ending --------------------------------------------------------------------------------------------------------- */
+/* ---- making and ending --------------------------------------------------------------------- */
 static gsa_status check_options(const gsa_beam_options *o, int32_t texts, gsa_error *error)
 {
     if (o->width < 1 || o->best < 1 || o->best > o->width || o->width > 1 << 16)
-        return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "a beam of %d, of which the best %d are asked for: expected 1 <= best <= width", o->width, o->best);
+        return gsa_fail(
+            error, GSA_ERR_ARGUMENT,
+            "a beam of %d, of which the best %d are asked for: expected 1 <= best <= width",
+            o->width, o->best);
     if (o->classes < 1 || o->end < 0 || o->end >= o->classes)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "beam search: token %d ends a sequence, but the tokens are 0 .. %d", o->end,
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "beam search: token %d ends a sequence, but the tokens are 0 .. %d", o->end,
                         o->classes - 1);
     if (!(o->alpha >= 0 && isfinite(o->alpha)))
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "beam search: alpha = %g, expected 0 or more", o->alpha);
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "beam search: alpha = %g, expected 0 or more",
+                        o->alpha);
     for (int32_t t = 0; t < texts; t++)
         if (o->most[t] < 1)
-            return gsa_fail(error, GSA_ERR_ARGUMENT, "beam search: text %d may have %d tokens, expected at least 1", t,
+            return gsa_fail(error, GSA_ERR_ARGUMENT,
+                            "beam search: text %d may have %d tokens, expected at least 1", t,
                             o->most[t]);
     return GSA_OK;
 }
 
 static void end_search(beam_search *s)
 {
-    void *const all[] = { s->text, s->lives, s->candidate, s->ends, s->node, s->parent, s->token, s->log_p };
+    void *const all[] = { s->text, s->lives,  s->candidate, s->ends,
+                          s->node, s->parent, s->token,     s->log_p };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) gsa_release(s->system, all[i]);
 }
 
@@ -70,7 +76,8 @@ static gsa_status begin_search(beam_search *s, gsa_error *error)
     const size_t width = (size_t)s->o->width, rows = (size_t)s->texts * width;
     int64_t numbers;
     if (!gsa_mul((int64_t)rows, s->o->classes, &numbers) || rows > INT32_MAX)
-        return gsa_fail(error, GSA_ERR_LIMIT, "beam search: %d texts with %d hypotheses are too many", s->texts,
+        return gsa_fail(error, GSA_ERR_LIMIT,
+                        "beam search: %d texts with %d hypotheses are too many", s->texts,
                         s->o->width);
     s->text = gsa_alloc_zero(s->system, (size_t)s->texts, sizeof *s->text);
     s->lives = gsa_alloc(s->system, rows, sizeof *s->lives);
@@ -82,17 +89,21 @@ static gsa_status begin_search(beam_search *s, gsa_error *error)
     if (!s->text || !s->lives || !s->ends || !s->candidate || !s->parent || !s->token || !s->log_p)
         return gsa_out_of_memory(error, "beam search", numbers * (int64_t)sizeof *s->log_p);
     for (int32_t t = 0; t < s->texts; t++) {
-        s->text[t] = (beam_text){ .living = 1, .live = s->lives + (size_t)t * width, .end = s->ends + (size_t)t * width };
+        s->text[t] = (beam_text){ .living = 1,
+                                  .live = s->lives + (size_t)t * width,
+                                  .end = s->ends + (size_t)t * width };
         s->text[t].live[0] = (beam_row){ .node = -1, .row = t, .token = s->o->start[t] };
     }
     return GSA_OK;
 }
 
-/* ---- one step of one text ------------------------------------------------------------------------------------------------------- */
-/* Puts a candidate into its place among the `most` likeliest; returns how many there are. Those that come later stand behind equals. */
+/* ---- one step of one text ------------------------------------------------------------------ */
+/* Puts a candidate into its place among the `most` likeliest; returns how many there are. Those
+ * that come later stand behind equals. */
 static int32_t insert(beam_row *list, int32_t count, int32_t most, beam_row row)
 {
-    if (row.log_p == -INFINITY || (count == most && !(row.log_p > list[most - 1].log_p))) return count;
+    if (row.log_p == -INFINITY || (count == most && !(row.log_p > list[most - 1].log_p)))
+        return count;
     int32_t at = count < most ? count : most - 1;
     for (; at > 0 && row.log_p > list[at - 1].log_p; at--) list[at] = list[at - 1];
     list[at] = row;
@@ -100,17 +111,21 @@ static int32_t insert(beam_row *list, int32_t count, int32_t most, beam_row row)
 }
 
 /* The likeliest continuations; of a text that must end, its ends. */
-static int32_t find_candidates(const beam_search *s, const beam_text *t, int must_end, gsa_error *error)
+static int32_t find_candidates(const beam_search *s, const beam_text *t, int must_end,
+                               gsa_error *error)
 {
     int32_t count = 0;
     for (int32_t h = 0; h < t->living; h++) {
         const beam_row *live = &t->live[h];
         const double *log_p = s->log_p + (int64_t)live->row * s->o->classes;
-        for (int32_t c = must_end ? s->o->end : 0; c < (must_end ? s->o->end + 1 : s->o->classes); c++) {
+        for (int32_t c = must_end ? s->o->end : 0; c < (must_end ? s->o->end + 1 : s->o->classes);
+             c++) {
             if (!(log_p[c] <= 1e-3)) /* a little above 0 by rounding */
-                return gsa_fail(error, GSA_ERR_FORMAT, "beam search: the model gives log p = %g", log_p[c]), -1;
-            count =
-                insert(s->candidate, count, 2 * s->o->width, (beam_row){ live->log_p + log_p[c], live->node, live->row, c });
+                return gsa_fail(error, GSA_ERR_FORMAT, "beam search: the model gives log p = %g",
+                                log_p[c]),
+                       -1;
+            count = insert(s->candidate, count, 2 * s->o->width,
+                           (beam_row){ live->log_p + log_p[c], live->node, live->row, c });
         }
     }
     return count;
@@ -118,7 +133,8 @@ static int32_t find_candidates(const beam_search *s, const beam_text *t, int mus
 
 static void finish(const beam_search *s, beam_text *t, const beam_row *row, int32_t length)
 {
-    const beam_end end = { row->log_p / gsa_beam_penalty_of(s->o, length), row->log_p, row->node, length - 1 };
+    const beam_end end = { row->log_p / gsa_beam_penalty_of(s->o, length), row->log_p, row->node,
+                           length - 1 };
     if (t->finished == s->o->width && !(end.score > t->end[t->finished - 1].score)) return;
     int32_t at = t->finished < s->o->width ? t->finished++ : t->finished - 1;
     for (; at > 0 && end.score > t->end[at - 1].score; at--) t->end[at] = t->end[at - 1];
@@ -129,7 +145,8 @@ static gsa_status grow(beam_search *s, beam_row *row, gsa_error *error)
 {
     if (s->nodes == s->room) {
         const int64_t room = s->room ? 2 * s->room : 1024;
-        beam_node *node = room <= INT32_MAX ? gsa_resize(s->system, s->node, (size_t)room, sizeof *node) : NULL;
+        beam_node *node =
+            room <= INT32_MAX ? gsa_resize(s->system, s->node, (size_t)room, sizeof *node) : NULL;
         if (!node) return gsa_out_of_memory(error, "hypotheses", room * (int64_t)sizeof *node);
         s->node = node, s->room = room;
     }
@@ -156,12 +173,14 @@ static gsa_status step_text(beam_search *s, int32_t at, int32_t step, gsa_error 
         if (status != GSA_OK) return status;
         t->live[t->living++] = *row;
     }
-    const double hope = t->living ? t->live[0].log_p / gsa_beam_penalty_of(s->o, s->o->most[at]) : -INFINITY;
-    t->done = t->living == 0 || (t->finished == s->o->width && hope <= t->end[t->finished - 1].score);
+    const double hope =
+        t->living ? t->live[0].log_p / gsa_beam_penalty_of(s->o, s->o->most[at]) : -INFINITY;
+    t->done =
+        t->living == 0 || (t->finished == s->o->width && hope <= t->end[t->finished - 1].score);
     return GSA_OK;
 }
 
-/* ---- all texts -------------------------------------------------------------------------------------------------------------------- */
+/* ---- all texts ----------------------------------------------------------------------------- */
 static int32_t list_rows(beam_search *s)
 {
     int32_t count = 0;
@@ -187,11 +206,14 @@ static gsa_status search(beam_search *s, gsa_error *error)
     return status;
 }
 
-static gsa_status tell_one(const beam_search *s, const beam_end *end, gsa_beam_found *found, gsa_error *error)
+static gsa_status tell_one(const beam_search *s, const beam_end *end, gsa_beam_found *found,
+                           gsa_error *error)
 {
     *found = (gsa_beam_found){ end->score, end->log_p, end->length, 0, NULL };
     found->token = gsa_alloc(s->system, (size_t)end->length, sizeof *found->token);
-    if (!found->token) return gsa_out_of_memory(error, "a hypothesis", end->length * (int64_t)sizeof *found->token);
+    if (!found->token)
+        return gsa_out_of_memory(error, "a hypothesis",
+                                 end->length * (int64_t)sizeof *found->token);
     for (int32_t i = end->length - 1, node = end->node; i >= 0; i--, node = s->node[node].before)
         found->token[i] = s->node[node].token;
     return GSA_OK;
@@ -202,19 +224,22 @@ static gsa_status tell(const beam_search *s, gsa_beam_results *results, gsa_erro
     const int32_t best = s->o->best;
     *results = (gsa_beam_results){ .system = s->system, .texts = s->texts, .best = best };
     results->count = gsa_alloc_zero(s->system, (size_t)s->texts, sizeof *results->count);
-    results->found = gsa_alloc_zero(s->system, (size_t)s->texts * (size_t)best, sizeof *results->found);
+    results->found =
+        gsa_alloc_zero(s->system, (size_t)s->texts * (size_t)best, sizeof *results->found);
     if (!results->count || !results->found) return gsa_out_of_memory(error, "hypotheses", s->texts);
     for (int32_t t = 0; t < s->texts; t++)
         for (int32_t i = 0; i < s->text[t].finished && i < best; i++) {
-            const gsa_status status = tell_one(s, &s->text[t].end[i], &results->found[(int64_t)t * best + i], error);
+            const gsa_status status =
+                tell_one(s, &s->text[t].end[i], &results->found[(int64_t)t * best + i], error);
             if (status != GSA_OK) return status;
             results->count[t]++;
         }
     return GSA_OK;
 }
 
-gsa_status gsa_beam_search(const gsa_system *system, const gsa_beam_options *options, const gsa_beam_model *model,
-                           int32_t texts, gsa_beam_results *results, gsa_error *error)
+gsa_status gsa_beam_search(const gsa_system *system, const gsa_beam_options *options,
+                           const gsa_beam_model *model, int32_t texts, gsa_beam_results *results,
+                           gsa_error *error)
 {
     if (!system) system = gsa_system_default();
     beam_search s = { .system = system, .o = options, .model = model, .texts = texts };

@@ -5,7 +5,8 @@
 static int memory_of(const gsa_schema *schema, const gsa_phase *phase)
 {
     const int sequence = gsa_schema_sequence(schema);
-    if (phase->aggregate != GSA_ATTEND || phase->when != GSA_EACH_LAYER || phase->per_head) return -1;
+    if (phase->aggregate != GSA_ATTEND || phase->when != GSA_EACH_LAYER || phase->per_head)
+        return -1;
     if (sequence < 0 || phase->destinations != UINT64_C(1) << sequence) return -1;
     for (int k = 0; k < gsa_schema_kinds(schema); k++)
         if (phase->sources >> k & 1 && gsa_schema_kind(schema, k)->start == GSA_MEMORY) return k;
@@ -31,12 +32,13 @@ gsa_status gsa_coverage_find(const gsa_stack *decoder, gsa_coverage *coverage, g
         for (int p = gsa_stack_patterns(decoder, layer) - 1; p >= 0; p--)
             if (find_in(decoder, layer, p, coverage)) return GSA_OK;
     return gsa_fail(error, GSA_ERR_UNSUPPORTED,
-                    "no phase of the decoder %s attends from its tokens alone to the source: decode.coverage must be 0",
+                    "no phase of the decoder %s attends from its tokens alone to the source: "
+                    "decode.coverage must be 0",
                     gsa_stack_text(decoder));
 }
 
-void gsa_coverage_add(const gsa_coverage *coverage, const gsa_edges *edges, const double *weights, int32_t heads,
-                      int64_t first, int64_t last, int32_t *source, double *sum)
+void gsa_coverage_add(const gsa_coverage *coverage, const gsa_edges *edges, const double *weights,
+                      int32_t heads, int64_t first, int64_t last, int32_t *source, double *sum)
 {
     int64_t part[GSA_MAX_KINDS];
     gsa_edges_expand(edges, source, NULL, part);

@@ -1,4 +1,5 @@
-/* decode.c - what a task writes of its own accord, and how good it is, for evaluations and at the end of training. */
+/* decode.c - what a task writes of its own accord, and how good it is, for evaluations and at the
+ * end of training. */
 #include <stdio.h>
 #include "train/trainer.h"
 

@@ -16,10 +16,10 @@ typedef struct gsa_generate_options {
     int zero;
 } gsa_generate_options;
 
-/* Texts go to options->output, one below the other, the first one of each prompt as its tokens come. Token i of text t of prompt p is
- * drawn with a number that (seed, p, t, i) alone give: not with how many others there are. The unknown word is never drawn.
- * Says what it cost. */
-gsa_status gsa_generate(const gsa_system *system, const gsa_apply_options *options, const gsa_generate_options *generate,
-                        gsa_error *error);
+/* Texts go to options->output, one below the other, the first one of each prompt as its tokens
+ * come. Token i of text t of prompt p is drawn with a number that (seed, p, t, i) alone give: not
+ * with how many others there are. The unknown word is never drawn. Says what it cost. */
+gsa_status gsa_generate(const gsa_system *system, const gsa_apply_options *options,
+                        const gsa_generate_options *generate, gsa_error *error);
 
 #endif

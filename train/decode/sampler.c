@@ -17,14 +17,15 @@ struct gsa_sampler {
     double *weight;   /* [classes] exp((z - largest) / T); 0: left out */
 };
 
-gsa_status gsa_sampler_create(const gsa_system *system, const gsa_sampling *how, int32_t classes, gsa_sampler **sampler,
-                              gsa_error *error)
+gsa_status gsa_sampler_create(const gsa_system *system, const gsa_sampling *how, int32_t classes,
+                              gsa_sampler **sampler, gsa_error *error)
 {
     *sampler = NULL;
     if (classes < 1 || !(how->temperature >= 0 && isfinite(how->temperature)) || how->top_k < 0 ||
         !(how->top_p > 0 && how->top_p <= 1))
         return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "sampling from %d classes with temperature %g, top-k %d, top-p %g: expected at least 1 class, a "
+                        "sampling from %d classes with temperature %g, top-k %d, top-p %g: "
+                        "expected at least 1 class, a "
                         "temperature from 0, top-k from 0, top-p above 0 and at most 1",
                         classes, how->temperature, how->top_k, how->top_p);
     gsa_sampler *s = gsa_alloc_zero(system, 1, sizeof *s);
@@ -71,10 +72,12 @@ static void choose_candidates(gsa_sampler *s, const double *logits)
     const int32_t most = s->how.top_k > 0 && s->how.top_k < s->classes ? s->how.top_k : s->classes;
     double sum = 0, before = 0;
     int32_t kept = 0;
-    for (int32_t c = 0; c < s->classes; c++) s->order[c] = (candidate){ .logit = logits[c], .index = c };
+    for (int32_t c = 0; c < s->classes; c++)
+        s->order[c] = (candidate){ .logit = logits[c], .index = c };
     qsort(s->order, (size_t)s->classes, sizeof *s->order, first_the_larger);
     for (int32_t i = 0; i < most; i++) sum += s->weight[s->order[i].index];
-    for (; kept < most && (kept == 0 || before < s->how.top_p * sum); kept++) before += s->weight[s->order[kept].index];
+    for (; kept < most && (kept == 0 || before < s->how.top_p * sum); kept++)
+        before += s->weight[s->order[kept].index];
     if (s->how.top_p == 1) kept = most; /* rounding takes none away */
     for (int32_t i = kept; i < s->classes; i++) s->weight[s->order[i].index] = 0;
 }
@@ -93,17 +96,22 @@ static int32_t draw(const gsa_sampler *s, double u)
     return last;
 }
 
-gsa_status gsa_sampler_draw(gsa_sampler *s, const double *logits, double u, int32_t *drawn, double *log_p, gsa_error *error)
+gsa_status gsa_sampler_draw(gsa_sampler *s, const double *logits, double u, int32_t *drawn,
+                            double *log_p, gsa_error *error)
 {
     const int32_t best = largest(logits, s->classes);
     const double warm = s->how.temperature > 0 ? s->how.temperature : 1;
     double sum = 0;
     if (best < 0)
-        return gsa_fail(error, GSA_ERR_FORMAT, "no token can be drawn: the model's scores are not numbers, or all are -inf");
-    for (int32_t c = 0; c < s->classes; c++) sum += s->weight[c] = exp((logits[c] - logits[best]) / warm);
+        return gsa_fail(
+            error, GSA_ERR_FORMAT,
+            "no token can be drawn: the model's scores are not numbers, or all are -inf");
+    for (int32_t c = 0; c < s->classes; c++)
+        sum += s->weight[c] = exp((logits[c] - logits[best]) / warm);
     if (s->how.temperature == 0) *drawn = best;
     else {
-        if (s->how.top_p < 1 || (s->how.top_k > 0 && s->how.top_k < s->classes)) choose_candidates(s, logits);
+        if (s->how.top_p < 1 || (s->how.top_k > 0 && s->how.top_k < s->classes))
+            choose_candidates(s, logits);
         *drawn = draw(s, u);
     }
     if (log_p) *log_p = (logits[*drawn] - logits[best]) / warm - log(sum);
@@ -112,7 +120,8 @@ gsa_status gsa_sampler_draw(gsa_sampler *s, const double *logits, double u, int3
 
 double gsa_sample_uniform(uint32_t seed, uint32_t stream, int64_t position)
 {
-    const gsa_philox counter = { { (uint32_t)position, (uint32_t)((uint64_t)position >> 32), stream, 0x73616d70u } };
+    const gsa_philox counter = { { (uint32_t)position, (uint32_t)((uint64_t)position >> 32), stream,
+                                   0x73616d70u } };
     const gsa_philox r = gsa_philox4x32(counter, seed, 0);
     return ((double)(r.word[0] >> 5) * 67108864.0 + (double)(r.word[1] >> 6)) / 9007199254740992.0;
 }

@@ -3,7 +3,8 @@
 #include "graph/utf8.h"
 #include "train/settings/keys.h"
 
-static gsa_status put(const gsa_system *system, gsa_written *w, const char *text, int64_t bytes, gsa_error *error)
+static gsa_status put(const gsa_system *system, gsa_written *w, const char *text, int64_t bytes,
+                      gsa_error *error)
 {
     if (bytes > w->room - w->bytes) {
         const int64_t room = 2 * (w->bytes + bytes) + 64;
@@ -26,7 +27,8 @@ static int is_beginning(const char *at, int count)
             memcpy(whole, at, (size_t)count);
             if (count == 1) memcpy(whole + 1, tails[t], (size_t)more);
             else memset(whole + count, 0x80, (size_t)more);
-            if (gsa_utf8_invalid(whole, count + more) < 0 && gsa_utf8_length(whole) == count + more) return 1;
+            if (gsa_utf8_invalid(whole, count + more) < 0 && gsa_utf8_length(whole) == count + more)
+                return 1;
         }
     return 0;
 }
@@ -51,13 +53,15 @@ gsa_status gsa_written_token(const gsa_system *system, gsa_written *w, int32_t i
 {
     char room[4];
     const gsa_slice text = gsa_units_text(w->units, id, room);
-    const int word = w->units->kind == GSA_TOKENS_WORDS, line_end = id == w->units->line_end && id > 0;
+    const int word = w->units->kind == GSA_TOKENS_WORDS,
+              line_end = id == w->units->line_end && id > 0;
     gsa_status status = GSA_OK;
     if (word && w->blank && !line_end) status = put(system, w, " ", 1, error);
     w->blank = !line_end;
     if (w->raw || w->units->kind != GSA_TOKENS_BYTES)
         return status == GSA_OK ? put(system, w, text.at, text.bytes, error) : status;
-    for (int64_t i = 0; i < text.bytes && status == GSA_OK; i++) status = put_byte(system, w, text.at[i], error);
+    for (int64_t i = 0; i < text.bytes && status == GSA_OK; i++)
+        status = put_byte(system, w, text.at[i], error);
     return status;
 }
 

@@ -25,12 +25,14 @@ static gsa_status fail_packed(const gsa_look_bytes *file, gsa_error *error)
                    { "\x28\xb5\x2f\xfd", "zstd", "unzstd", 4 } };
     for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
         if (starts(file, packed[i].mark, packed[i].bytes))
-            return gsa_fail(error, GSA_ERR_FORMAT, "%s: the file is packed by %s, expected text: unpack it first (%s)",
+            return gsa_fail(error, GSA_ERR_FORMAT,
+                            "%s: the file is packed by %s, expected text: unpack it first (%s)",
                             file->path, packed[i].what, packed[i].how);
     return GSA_OK;
 }
 
-/* UTF-16 of western text has a zero in every other byte; any other zero, and many controls, are no text. */
+/* UTF-16 of western text has a zero in every other byte; any other zero, and many controls, are no
+ * text. */
 static gsa_status check_text(const gsa_look_bytes *file, gsa_error *error)
 {
     int64_t zeros = 0, controls = 0;
@@ -41,19 +43,22 @@ static gsa_status check_text(const gsa_look_bytes *file, gsa_error *error)
         controls += c < 0x20 && !(c >= '\t' && c <= '\r');
     }
     if (starts(file, "\xff\xfe", 2) || starts(file, "\xfe\xff", 2) || zeros > looked / 4)
-        return gsa_fail(error, GSA_ERR_FORMAT,
-                        "%s: the file is UTF-16, expected UTF-8: 'iconv -f UTF-16 -t UTF-8 %s >NEW' writes one", file->path,
-                        file->path);
+        return gsa_fail(
+            error, GSA_ERR_FORMAT,
+            "%s: the file is UTF-16, expected UTF-8: 'iconv -f UTF-16 -t UTF-8 %s >NEW' writes one",
+            file->path, file->path);
     const char *zero = memchr(file->bytes, 0, (size_t)file->count);
     if (zero)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s: the file is no text: byte %lld is zero", file->path,
-                        (long long)(zero - file->bytes) + 1);
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s: the file is no text: byte %lld is zero",
+                        file->path, (long long)(zero - file->bytes) + 1);
     if (controls <= looked / 100) return GSA_OK;
-    return gsa_fail(error, GSA_ERR_FORMAT, "%s: the file is no text: %lld of its first %lld bytes are control characters",
+    return gsa_fail(error, GSA_ERR_FORMAT,
+                    "%s: the file is no text: %lld of its first %lld bytes are control characters",
                     file->path, (long long)controls, (long long)looked);
 }
 
-gsa_status gsa_look_read(const gsa_system *system, const char *path, gsa_look_bytes *file, gsa_error *error)
+gsa_status gsa_look_read(const gsa_system *system, const char *path, gsa_look_bytes *file,
+                         gsa_error *error)
 {
     *file = (gsa_look_bytes){ .path = path };
     gsa_status status = gsa_read_file(system, path, LARGEST, &file->bytes, &file->count, error);
@@ -63,10 +68,12 @@ gsa_status gsa_look_read(const gsa_system *system, const char *path, gsa_look_by
     if (file->count == 0) status = gsa_fail(error, GSA_ERR_FORMAT, "%s: the file is empty", path);
     if (status == GSA_OK) status = fail_packed(file, error);
     if (status == GSA_OK) status = check_text(file, error);
-    if (status == GSA_OK && at == end) status = gsa_fail(error, GSA_ERR_FORMAT, "%s: the file holds blanks alone", path);
+    if (status == GSA_OK && at == end)
+        status = gsa_fail(error, GSA_ERR_FORMAT, "%s: the file holds blanks alone", path);
     if (status == GSA_OK && gsa_utf8_invalid(file->bytes, file->count) >= 0) {
         file->encoding = GSA_ENCODING_MIXED;
-        status = gsa_encoding_decode(system, path, file->encoding, &file->bytes, &file->count, error);
+        status =
+            gsa_encoding_decode(system, path, file->encoding, &file->bytes, &file->count, error);
     }
     if (status != GSA_OK) gsa_release(system, file->bytes), file->bytes = NULL;
     return status;
@@ -74,7 +81,8 @@ gsa_status gsa_look_read(const gsa_system *system, const char *path, gsa_look_by
 
 int gsa_look_is_recipe(const char *bytes, int64_t count)
 {
-    gsa_lines lines = gsa_lines_start("", (char *)(uintptr_t)bytes, count); /* which writes nothing */
+    gsa_lines lines =
+        gsa_lines_start("", (char *)(uintptr_t)bytes, count); /* which writes nothing */
     char *line;
     while (gsa_lines_next(&lines, &line, &count)) {
         while (count > 0 && (*line == ' ' || *line == '\t')) line++, count--;

@@ -1,5 +1,5 @@
-/* choose.c - settings by the size of the data. The shares and limits are what small experiments on real data left standing: docs/results.md,
- * "A file of one's own". */
+/* choose.c - settings by the size of the data. The shares and limits are what small experiments on
+ * real data left standing: docs/results.md, "A file of one's own". */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,19 +33,24 @@ int64_t gsa_look_hold(int64_t examples)
     return clamp(examples / 10, 1, 2000);
 }
 
-/* So many passes that some `tokens` are read, but no fewer than `least` steps of `batch` examples ask for, within bounds. */
-static int64_t passes(const gsa_look_facts *f, int64_t tokens, int64_t steps, int64_t batch, int64_t low, int64_t high)
+/* So many passes that some `tokens` are read, but no fewer than `least` steps of `batch` examples
+ * ask for, within bounds. */
+static int64_t passes(const gsa_look_facts *f, int64_t tokens, int64_t steps, int64_t batch,
+                      int64_t low, int64_t high)
 {
-    const int64_t by_time = tokens / (f->tokens + 1), by_steps = 1 + steps * batch / (f->examples + 1);
+    const int64_t by_time = tokens / (f->tokens + 1),
+                  by_steps = 1 + steps * batch / (f->examples + 1);
     return clamp(by_time < by_steps ? by_time : by_steps, low, high);
 }
 
 static void put_texts(const gsa_look_found *found, gsa_look *look)
 {
-    static const char *const tokens[] = {
-        [GSA_TOKENS_WORDS] = "words", [GSA_TOKENS_CHARS] = "chars", [GSA_TOKENS_PUNCTUATED] = "punctuated"
+    static const char *const tokens[] = { [GSA_TOKENS_WORDS] = "words",
+                                          [GSA_TOKENS_CHARS] = "chars",
+                                          [GSA_TOKENS_PUNCTUATED] = "punctuated" };
+    static const char *const encodings[] = {
+        [GSA_ENCODING_UTF8] = "utf8", [GSA_ENCODING_MIXED] = "mixed"
     };
-    static const char *const encodings[] = { [GSA_ENCODING_UTF8] = "utf8", [GSA_ENCODING_MIXED] = "mixed" };
     put(look, "tokens", "%s", tokens[found->tokens]);
     put(look, "encoding", "%s", encodings[found->encoding]);
     put(look, "format", "%s", found->format);
@@ -93,7 +98,9 @@ static void put_tags(const gsa_look_found *found, gsa_look *look)
 {
     put(look, "head", "%s", found->spans ? "crf" : "linear");
     put_number(look, "legal", found->spans);
-    put(look, "scheme", "%s", found->spans ? "BIOES" : "as_read"); /* says more of a span than IOB does; BMES is the same */
+    put(look, "scheme", "%s",
+        found->spans ? "BIOES"
+                     : "as_read"); /* says more of a span than IOB does; BMES is the same */
     put(look, "format", "%s", found->format);
     put(look, "encoding", "%s", found->encoding == GSA_ENCODING_UTF8 ? "utf8" : "mixed");
     put_number(look, "word", found->word);
@@ -132,10 +139,13 @@ static gsa_status check_values(const gsa_look *look, gsa_error *error)
     for (int i = 0; i < look->values; i++) {
         const char *text = look->value[i].text;
         const size_t bytes = strlen(text);
-        if (bytes == 0 || (!strchr(text, '\n') && !strchr(" \t\r", text[0]) && !strchr(" \t\r", text[bytes - 1]))) continue;
-        return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "%s cannot stand in a recipe: it has a line end, or a blank at an end: rename it",
-                        gsa_word_show(text, shown));
+        if (bytes == 0 ||
+            (!strchr(text, '\n') && !strchr(" \t\r", text[0]) && !strchr(" \t\r", text[bytes - 1])))
+            continue;
+        return gsa_fail(
+            error, GSA_ERR_ARGUMENT,
+            "%s cannot stand in a recipe: it has a line end, or a blank at an end: rename it",
+            gsa_word_show(text, shown));
     }
     return GSA_OK;
 }
@@ -146,8 +156,8 @@ gsa_status gsa_look_choose(const gsa_look_found *found, gsa_look *look, gsa_erro
     const int two = *found->stem != 0; /* parallel text in two files */
     for (int i = 0; i < o->files; i++)
         if (strlen(o->file[i]) >= GSA_LOOK_TEXT)
-            return gsa_fail(error, GSA_ERR_LIMIT, "the path '%.60s...' has more than %d bytes", o->file[i],
-                            GSA_LOOK_TEXT - 1);
+            return gsa_fail(error, GSA_ERR_LIMIT, "the path '%.60s...' has more than %d bytes",
+                            o->file[i], GSA_LOOK_TEXT - 1);
     look->kind = found->kind;
     put(look, "train", "%s", two ? found->stem : o->file[0]);
     put(look, "dev", "%s", o->files > 1 && !two ? o->file[1] : "");
@@ -157,6 +167,7 @@ gsa_status gsa_look_choose(const gsa_look_found *found, gsa_look *look, gsa_erro
     else if (strcmp(found->kind, "translation") == 0) put_translation(found, look);
     else put_sizes(found, look);
     if (strcmp(found->kind, "tags") == 0) put_tags(found, look);
-    else if (strcmp(found->kind, "language") != 0 && strcmp(found->kind, "translation") != 0) put_texts(found, look);
+    else if (strcmp(found->kind, "language") != 0 && strcmp(found->kind, "translation") != 0)
+        put_texts(found, look);
     return check_values(look, error);
 }

@@ -6,7 +6,7 @@
 #include "train/batches.h"
 #include "train/look/parts.h"
 
-/* ---- labels -------------------------------------------------------------------------------------------------------------------- */
+/* ---- labels -------------------------------------------------------------------------------- */
 
 typedef struct tally {
     int64_t count;
@@ -43,15 +43,18 @@ static void list(const tally *t, gsa_look_facts *f)
     for (int64_t i = 0; i < f->labels; i++) f->numbers &= is_number(t[i].name);
     const int64_t shown = f->labels <= 12 ? f->labels : 10;
     for (int64_t i = 0; i < shown && used < sizeof f->listed - GSA_SHOWN; i++) {
-        snprintf(text, sizeof text, "%.*s", (int)(t[i].name.bytes < 24 ? t[i].name.bytes : 24), t[i].name.at);
-        used += (size_t)snprintf(f->listed + used, sizeof f->listed - used, "%s%s %lld", i ? ", " : "",
-                                 gsa_word_show(text, name), (long long)t[i].count);
+        snprintf(text, sizeof text, "%.*s", (int)(t[i].name.bytes < 24 ? t[i].name.bytes : 24),
+                 t[i].name.at);
+        used += (size_t)snprintf(f->listed + used, sizeof f->listed - used, "%s%s %lld",
+                                 i ? ", " : "", gsa_word_show(text, name), (long long)t[i].count);
     }
     if (shown < f->labels)
-        snprintf(f->listed + used, sizeof f->listed - used, ", and %lld more", (long long)(f->labels - shown));
+        snprintf(f->listed + used, sizeof f->listed - used, ", and %lld more",
+                 (long long)(f->labels - shown));
     const tally *last = &t[f->labels - 1];
     f->smallest = last->count;
-    snprintf(text, sizeof text, "%.*s", (int)(last->name.bytes < 60 ? last->name.bytes : 60), last->name.at);
+    snprintf(text, sizeof text, "%.*s", (int)(last->name.bytes < 60 ? last->name.bytes : 60),
+             last->name.at);
     gsa_word_show(text, f->rarest);
 }
 
@@ -62,7 +65,8 @@ gsa_status gsa_look_tally(const gsa_text *text, gsa_look_facts *f, gsa_error *er
     for (int64_t i = 0; i < text->examples; i++) t[i] = (tally){ 1, text->label[i] };
     qsort(t, (size_t)text->examples, sizeof *t, by_name);
     for (int64_t i = 0; i < text->examples; i++) {
-        if (f->labels > 0 && gsa_slice_compare(t[f->labels - 1].name, t[i].name) == 0) t[f->labels - 1].count++;
+        if (f->labels > 0 && gsa_slice_compare(t[f->labels - 1].name, t[i].name) == 0)
+            t[f->labels - 1].count++;
         else t[f->labels++] = t[i];
     }
     qsort(t, (size_t)f->labels, sizeof *t, by_count);
@@ -74,19 +78,23 @@ gsa_status gsa_look_tally(const gsa_text *text, gsa_look_facts *f, gsa_error *er
 gsa_status gsa_look_check_labels(const char *path, const gsa_look_facts *f, gsa_error *error)
 {
     if (f->labels == 1)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s: every example has the label %s: there is nothing to tell apart", path,
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "%s: every example has the label %s: there is nothing to tell apart", path,
                         f->rarest);
     if (2 * f->labels <= f->examples || f->labels < 8) return GSA_OK;
     return gsa_fail(error, GSA_ERR_FORMAT,
-                    "%s: its %lld examples have %lld different labels: %s; --columns says which column holds labels", path,
-                    (long long)f->examples, (long long)f->labels,
-                    f->numbers ? "numbers to be predicted (regression), or ids, which no task here learns"
-                               : "ids or names, which nothing can be learned of");
+                    "%s: its %lld examples have %lld different labels: %s; --columns says which "
+                    "column holds labels",
+                    path, (long long)f->examples, (long long)f->labels,
+                    f->numbers
+                        ? "numbers to be predicted (regression), or ids, which no task here learns"
+                        : "ids or names, which nothing can be learned of");
 }
 
-/* ---- lengths ------------------------------------------------------------------------------------------------------------------- */
+/* ---- lengths ------------------------------------------------------------------------------- */
 
-gsa_status gsa_look_measure(const gsa_text *const *side, int sides, int labelled, gsa_look_facts *f, gsa_error *error)
+gsa_status gsa_look_measure(const gsa_text *const *side, int sides, int labelled, gsa_look_facts *f,
+                            gsa_error *error)
 {
     const gsa_text *text = side[0];
     const int64_t n = text->examples;
@@ -104,20 +112,22 @@ gsa_status gsa_look_measure(const gsa_text *const *side, int sides, int labelled
     }
     gsa_sort_keyed(length, n);
     if (n > 0) {
-        f->half = (int64_t)length[(n - 1) / 2].key, f->most = (int64_t)length[(n - 1) * 95 / 100].key;
+        f->half = (int64_t)length[(n - 1) / 2].key,
+        f->most = (int64_t)length[(n - 1) * 95 / 100].key;
         f->longest = (int64_t)length[n - 1].key;
     }
     gsa_release(text->system, length);
     return labelled ? gsa_look_tally(text, f, error) : GSA_OK;
 }
 
-/* ---- script -------------------------------------------------------------------------------------------------------------------- */
+/* ---- script -------------------------------------------------------------------------------- */
 
 /* Scripts that write without blanks between words: Chinese, Japanese, Thai, Lao, Burmese, Khmer. */
 static int is_unspaced(int32_t c)
 {
-    return (c >= 0x3040 && c <= 0x30ff) || (c >= 0x3400 && c <= 0x9fff) || (c >= 0xf900 && c <= 0xfaff) ||
-           (c >= 0x20000 && c <= 0x3ffff) || (c >= 0x0e00 && c <= 0x0eff) || (c >= 0x1000 && c <= 0x109f) ||
+    return (c >= 0x3040 && c <= 0x30ff) || (c >= 0x3400 && c <= 0x9fff) ||
+           (c >= 0xf900 && c <= 0xfaff) || (c >= 0x20000 && c <= 0x3ffff) ||
+           (c >= 0x0e00 && c <= 0x0eff) || (c >= 0x1000 && c <= 0x109f) ||
            (c >= 0x1780 && c <= 0x17ff);
 }
 
@@ -147,9 +157,9 @@ int gsa_look_has_markup(const char *bytes, int64_t count)
     int64_t tags = 0, lines = 0;
     for (int64_t i = 0; i + 2 < count; i++) {
         lines += bytes[i] == '\n';
-        tags += bytes[i] == '<' &&
-                ((bytes[i + 1] == '/' && bytes[i + 2] >= 'a') || (bytes[i + 1] == 'b' && bytes[i + 2] == 'r') ||
-                 (bytes[i + 1] == 'p' && bytes[i + 2] == '>'));
+        tags += bytes[i] == '<' && ((bytes[i + 1] == '/' && bytes[i + 2] >= 'a') ||
+                                    (bytes[i + 1] == 'b' && bytes[i + 2] == 'r') ||
+                                    (bytes[i + 1] == 'p' && bytes[i + 2] == '>'));
     }
     return 100 * tags > lines && tags > 0;
 }

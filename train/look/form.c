@@ -1,4 +1,5 @@
-/* form.c - the format of a file, from its first lines. The reader of that format then reads all of it, and says what is wrong where. */
+/* form.c - the format of a file, from its first lines. The reader of that format then reads all of
+ * it, and says what is wrong where. */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,7 +46,8 @@ static void count_line(census *c, const char *line, int64_t bytes)
     while (last > 0 && !is_blank(line[last - 1])) last--;
     if (c->lines == 0) c->tabs = tabs, c->blanks = runs;
     c->fast += bytes > 9 && memcmp(line, "__label__", 9) == 0;
-    c->trees += bytes > 4 && line[0] == '(' && line[bytes - 1] == ')' && line[1] >= '0' && line[1] <= '9';
+    c->trees +=
+        bytes > 4 && line[0] == '(' && line[bytes - 1] == ')' && line[1] >= '0' && line[1] <= '9';
     c->objects += line[0] == '{';
     c->with_tabs += tabs == c->tabs, c->with_blanks += runs == c->blanks;
     c->commented += bytes > 1 && line[0] == '#' && line[1] == ' ';
@@ -53,7 +55,8 @@ static void count_line(census *c, const char *line, int64_t bytes)
     const int64_t token = last - 1; /* bytes before the last word's blank */
     c->single += token > 0 && last < bytes && token == gsa_utf8_length(line);
     c->two += first > 0 && first < bytes;
-    c->plain_first += !memchr(line, ' ', (size_t)(tabs ? (const char *)memchr(line, '\t', (size_t)bytes) - line : bytes));
+    c->plain_first += !memchr(
+        line, ' ', (size_t)(tabs ? (const char *)memchr(line, '\t', (size_t)bytes) - line : bytes));
     c->first[c->lines] = (gsa_keyed){ hash_of(line, first), 0 };
     c->last[c->lines++] = (gsa_keyed){ hash_of(line + last, bytes - last), 0 };
 }
@@ -73,9 +76,10 @@ static gsa_status take_census(const gsa_look_bytes *file, census *c, gsa_error *
     int64_t bytes, gap = 0;
     while (c->lines < MOST && gsa_lines_next(&lines, &line, &bytes)) {
         if (bytes > LONGEST && lines.at < lines.end)
-            return gsa_fail(error, GSA_ERR_FORMAT,
-                            "%s:%lld: the line has %lld bytes, more than %d: expected an example a line", file->path,
-                            (long long)lines.number, (long long)bytes, LONGEST);
+            return gsa_fail(
+                error, GSA_ERR_FORMAT,
+                "%s:%lld: the line has %lld bytes, more than %d: expected an example a line",
+                file->path, (long long)lines.number, (long long)bytes, LONGEST);
         if (bytes == 0 || (bytes >= 10 && memcmp(line, "-DOCSTART-", 10) == 0)) {
             gap = c->lines > 0;
             continue;
@@ -96,16 +100,19 @@ static gsa_status check_objects(const gsa_look_bytes *file, gsa_error *error)
     while (bytes == 0 && gsa_lines_next(&lines, &line, &bytes)) {
     }
     json_t *first = json_loadb(line, (size_t)bytes, 0, &why);
-    const int object = json_is_object(first), squad = object && json_object_get(first, "data") && lines.at == lines.end;
+    const int object = json_is_object(first),
+              squad = object && json_object_get(first, "data") && lines.at == lines.end;
     json_decref(first);
     if (object && !squad) return GSA_OK;
     if (squad || strstr(file->bytes, "\"paragraphs\""))
         return gsa_fail(error, GSA_ERR_FORMAT,
-                        "%s: questions on passages (SQuAD's JSON): 'gsa train drcd' and 'gsa train cmrc' are recipes for "
+                        "%s: questions on passages (SQuAD's JSON): 'gsa train drcd' and 'gsa train "
+                        "cmrc' are recipes for "
                         "them, --set data.train=%s",
                         file->path, file->path);
     return gsa_fail(error, GSA_ERR_FORMAT,
-                    "%s: JSON over several lines, expected an object a line: 'jq -c .[] %s >NEW' writes such a file",
+                    "%s: JSON over several lines, expected an object a line: 'jq -c .[] %s >NEW' "
+                    "writes such a file",
                     file->path, file->path);
 }
 
@@ -143,7 +150,8 @@ static int32_t decide(const gsa_look_bytes *file, census *c)
     const int64_t tags = distinct(c->last, n), words = distinct(c->first, n);
     const int blocks = c->gaps > 0 && tags <= 8 + n / 8 && tags < words;
     if (blocks && c->single >= most) return GSA_TEXT_CHARS;
-    if (blocks && c->tabs > 0 && c->with_tabs >= most && c->plain_first >= most) return GSA_TEXT_CONLL;
+    if (blocks && c->tabs > 0 && c->with_tabs >= most && c->plain_first >= most)
+        return GSA_TEXT_CONLL;
     if (blocks && c->blanks > 0 && c->with_blanks >= most) return GSA_TEXT_CONLL;
     if (ends_in(file->path, ".csv") && is_csv(file, 1)) return GSA_TEXT_CSV;
     if (c->tabs > 0 && c->with_tabs >= most) return GSA_TEXT_TSV;
@@ -152,12 +160,14 @@ static int32_t decide(const gsa_look_bytes *file, census *c)
     return GSA_LOOK_PLAIN;
 }
 
-gsa_status gsa_look_form(const gsa_system *system, const gsa_look_bytes *file, int32_t *form, gsa_error *error)
+gsa_status gsa_look_form(const gsa_system *system, const gsa_look_bytes *file, int32_t *form,
+                         gsa_error *error)
 {
     census *c = gsa_alloc_zero(system, 1, sizeof *c);
     if (!c) return gsa_out_of_memory(error, file->path, sizeof *c);
     gsa_status status = take_census(file, c, error);
-    const char *at = file->bytes + (file->count >= 3 && memcmp(file->bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
+    const char *at =
+        file->bytes + (file->count >= 3 && memcmp(file->bytes, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
     while (*at && strchr(" \t\r\n", *at)) at++;
     *form = GSA_TEXT_JSON;
     if (status == GSA_OK && *at == '{') status = check_objects(file, error);

@@ -39,7 +39,7 @@ static void say(looker *l, const char *format, ...)
     va_end(arguments);
 }
 
-/* ---- what is said ---------------------------------------------------------------------------------------------------------------- */
+/* ---- what is said -------------------------------------------------------------------------- */
 
 static const char *shown_format(const looker *l)
 {
@@ -65,24 +65,30 @@ static void say_form(looker *l, const char *what)
     const gsa_look_found *f = &l->found;
     say(l, "%s: %s%s%s%s%s", l->file.path, what, *f->columns ? ", columns " : "", f->columns,
         f->header ? ", the first line names them" : "",
-        f->encoding == GSA_ENCODING_UTF8 ? "" : ", not all UTF-8: lines that are not are read as windows-1252");
+        f->encoding == GSA_ENCODING_UTF8
+            ? ""
+            : ", not all UTF-8: lines that are not are read as windows-1252");
     say(l, "task %s%s", task_names[f->task], l->options->task < 0 ? "; another one: --task" : "");
 }
 
 static void say_size(looker *l, const char *examples, const char *tokens)
 {
     const gsa_look_facts *f = &l->found.facts;
-    say(l, "%lld %s, %lld %s: half of them have at most %lld, 95 %% at most %lld, the longest %lld", (long long)f->examples,
-        examples, (long long)f->tokens, tokens, (long long)f->half, (long long)f->most, (long long)f->longest);
+    say(l, "%lld %s, %lld %s: half of them have at most %lld, 95 %% at most %lld, the longest %lld",
+        (long long)f->examples, examples, (long long)f->tokens, tokens, (long long)f->half,
+        (long long)f->most, (long long)f->longest);
 }
 
 static void say_labels(looker *l, const char *what)
 {
     const gsa_look_facts *f = &l->found.facts;
     say(l, "%lld %s: %s", (long long)f->labels, what, f->listed);
-    if (f->smallest == 1) say(l, "note: the label %s has one example: it is trained on, and never held out", f->rarest);
+    if (f->smallest == 1)
+        say(l, "note: the label %s has one example: it is trained on, and never held out",
+            f->rarest);
     if (f->numbers && f->labels > 20)
-        say(l, "note: all %lld labels are numbers: they are learned as names, not as a scale", (long long)f->labels);
+        say(l, "note: all %lld labels are numbers: they are learned as names, not as a scale",
+            (long long)f->labels);
 }
 
 /* What is held out where no file is given for it. */
@@ -90,20 +96,22 @@ static gsa_status hold(looker *l, const char *what, int by_label, gsa_error *err
 {
     const int64_t n = l->found.facts.examples;
     if (n < FEWEST)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s: %lld examples are too few to learn from: %d at least", l->file.path,
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "%s: %lld examples are too few to learn from: %d at least", l->file.path,
                         (long long)n, FEWEST);
     if (l->options->files > 1 && !*l->found.stem) {
         say(l, "development data: %s", l->options->file[1]);
         return GSA_OK;
     }
     l->found.hold = gsa_look_hold(n);
-    if (l->found.task == GSA_TASK_TRANSLATION && l->found.hold > 500) l->found.hold = 500; /* a beam search each */
-    say(l, "development data: %lld of the %s, by a fixed rule%s; or name a second file", (long long)l->found.hold, what,
-        by_label ? ", of each label its share" : "");
+    if (l->found.task == GSA_TASK_TRANSLATION && l->found.hold > 500)
+        l->found.hold = 500; /* a beam search each */
+    say(l, "development data: %lld of the %s, by a fixed rule%s; or name a second file",
+        (long long)l->found.hold, what, by_label ? ", of each label its share" : "");
     return GSA_OK;
 }
 
-/* ---- the tasks -------------------------------------------------------------------------------------------------------------------- */
+/* ---- the tasks ----------------------------------------------------------------------------- */
 
 static gsa_text_options text_options(const looker *l, int32_t format)
 {
@@ -129,7 +137,9 @@ static gsa_status texts(looker *l, int32_t format, gsa_error *error)
     gsa_text text = { 0 };
     const gsa_text *sides[] = { &text };
     const gsa_text_options options = text_options(l, format);
-    l->found.kind = format == GSA_TEXT_SST ? "phrases" : l->found.tokens == GSA_TOKENS_CHARS ? "characters" : "texts";
+    l->found.kind = format == GSA_TEXT_SST                ? "phrases"
+                    : l->found.tokens == GSA_TOKENS_CHARS ? "characters"
+                                                          : "texts";
     say_form(l, shown_format(l));
     gsa_status status = gsa_text_read(l->system, l->file.path, &options, &text, error);
     if (status != GSA_OK) return status;
@@ -137,11 +147,11 @@ static gsa_status texts(looker *l, int32_t format, gsa_error *error)
     if (status == GSA_OK) status = gsa_look_check_labels(l->file.path, &l->found.facts, error);
     if (status == GSA_OK) say_labels(l, "labels"), say_size(l, "texts", units(l));
     if (status == GSA_OK && format == GSA_TEXT_SST && l->options->files < 2)
-        status =
-            gsa_fail(error, GSA_ERR_ARGUMENT,
-                     "%s: trees are trained on with all their phrases, so none can be held out: name a second file with "
-                     "development data",
-                     l->file.path);
+        status = gsa_fail(error, GSA_ERR_ARGUMENT,
+                          "%s: trees are trained on with all their phrases, so none can be held "
+                          "out: name a second file with "
+                          "development data",
+                          l->file.path);
     if (status == GSA_OK) status = hold(l, "texts", 1, error);
     gsa_text_release(&text);
     return status;
@@ -155,7 +165,8 @@ static gsa_status pairs(looker *l, int32_t format, gsa_error *error)
     const gsa_text_options options = text_options(l, format);
     l->found.kind = "pairs";
     say_form(l, shown_format(l));
-    gsa_status status = gsa_pairs_read(l->system, l->file.path, &options, l->found.columns, &read, error);
+    gsa_status status =
+        gsa_pairs_read(l->system, l->file.path, &options, l->found.columns, &read, error);
     if (status != GSA_OK) return status;
     status = gsa_look_measure(sides, 2, 1, &l->found.facts, error);
     if (status == GSA_OK) status = gsa_look_check_labels(l->file.path, &l->found.facts, error);
@@ -188,18 +199,24 @@ static gsa_status tags(looker *l, int32_t format, gsa_error *error)
                                   .encoding = l->found.encoding };
     gsa_status status = tag_columns(l, error);
     options.word = l->found.word, options.tag = l->found.tag;
-    l->found.kind = "tags", l->found.columns = "", l->found.format = gsa_conll_format_name(options.format);
+    l->found.kind = "tags", l->found.columns = "",
+    l->found.format = gsa_conll_format_name(options.format);
     if (status == GSA_OK) status = gsa_conll_read(l->system, l->file.path, &options, &c, error);
     if (status != GSA_OK) return status;
     const int32_t scheme = gsa_scheme_detect(c.tag, c.offset, c.sentences, NULL, NULL);
-    const gsa_text sentences = {
-        .system = l->system, .path = c.path, .examples = c.sentences, .tokens = c.tokens, .offset = c.offset
+    const gsa_text sentences = { .system = l->system,
+                                 .path = c.path,
+                                 .examples = c.sentences,
+                                 .tokens = c.tokens,
+                                 .offset = c.offset };
+    const gsa_text each = {
+        .system = l->system, .path = c.path, .examples = c.tokens, .label = c.tag
     };
-    const gsa_text each = { .system = l->system, .path = c.path, .examples = c.tokens, .label = c.tag };
     const gsa_text *side = &sentences;
     gsa_look_facts of_tags = { 0 };
     int64_t characters = 0;
-    for (int64_t i = 0; i < c.tokens; i++) characters += c.word[i].bytes > 0 && c.word[i].bytes <= 4;
+    for (int64_t i = 0; i < c.tokens; i++)
+        characters += c.word[i].bytes > 0 && c.word[i].bytes <= 4;
     for (int64_t i = 0; i < c.tokens; i++) {
         const unsigned char first = c.word[i].bytes > 0 ? (unsigned char)c.word[i].at[0] : 0;
         const int64_t length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
@@ -210,7 +227,8 @@ static gsa_status tags(looker *l, int32_t format, gsa_error *error)
     status = gsa_look_measure(&side, 1, 0, &l->found.facts, error);
     if (status == GSA_OK && c.tokens > 0) status = gsa_look_tally(&each, &of_tags, error);
     if (status == GSA_OK && of_tags.labels == 1)
-        status = gsa_fail(error, GSA_ERR_FORMAT, "%s: every token has the tag %s: there is nothing to tell apart",
+        status = gsa_fail(error, GSA_ERR_FORMAT,
+                          "%s: every token has the tag %s: there is nothing to tell apart",
                           l->file.path, of_tags.rarest);
     l->found.facts.labels = of_tags.labels, l->found.facts.smallest = 2;
     memcpy(l->found.facts.listed, of_tags.listed, sizeof of_tags.listed);
@@ -226,7 +244,8 @@ static gsa_status tags(looker *l, int32_t format, gsa_error *error)
 static gsa_status language(looker *l, gsa_error *error)
 {
     int64_t characters = 0;
-    for (int64_t i = 0; i < l->file.count; i++) characters += ((unsigned char)l->file.bytes[i] & 0xc0) != 0x80;
+    for (int64_t i = 0; i < l->file.count; i++)
+        characters += ((unsigned char)l->file.bytes[i] & 0xc0) != 0x80;
     l->found.kind = "language", l->found.columns = "",
     l->found.facts = (gsa_look_facts){ .examples = 1, .tokens = characters };
     say(l, "%s: running text, no labels%s", l->file.path,
@@ -234,11 +253,15 @@ static gsa_status language(looker *l, gsa_error *error)
     say(l, "task %s: each character from those before it%s", task_names[l->found.task],
         l->options->task < 0 ? "; another one: --task" : "");
     if (characters < 1000)
-        return gsa_fail(error, GSA_ERR_FORMAT,
-                        "%s: %lld characters of running text are too few to learn from: 1000 at least", l->file.path,
-                        (long long)characters);
-    if (l->options->files > 1) say(l, "%lld characters; development data: %s", (long long)characters, l->options->file[1]);
-    else say(l, "%lld characters; development data: the last tenth; or name a second file", (long long)characters);
+        return gsa_fail(
+            error, GSA_ERR_FORMAT,
+            "%s: %lld characters of running text are too few to learn from: 1000 at least",
+            l->file.path, (long long)characters);
+    if (l->options->files > 1)
+        say(l, "%lld characters; development data: %s", (long long)characters, l->options->file[1]);
+    else
+        say(l, "%lld characters; development data: the last tenth; or name a second file",
+            (long long)characters);
     return GSA_OK;
 }
 
@@ -252,15 +275,17 @@ static gsa_status translation(looker *l, gsa_error *error)
                                            .tokens = l->found.tokens };
     l->found.kind = "translation";
     if (l->found.encoding != GSA_ENCODING_UTF8)
-        return gsa_fail(error, GSA_ERR_FORMAT,
-                        "%s: not all of it is UTF-8: 'iconv -f CP1252 -t UTF-8 %s >NEW' writes such a file", l->file.path,
-                        l->file.path);
+        return gsa_fail(
+            error, GSA_ERR_FORMAT,
+            "%s: not all of it is UTF-8: 'iconv -f CP1252 -t UTF-8 %s >NEW' writes such a file",
+            l->file.path, l->file.path);
     if (two) {
         say(l, "%s and %s: parallel text, line by line", l->options->file[0], l->options->file[1]);
-        say(l, "task %s, %s into %s%s", task_names[l->found.task], l->found.suffix[0], l->found.suffix[1],
-            l->options->task < 0 ? "; another one: --task" : "");
+        say(l, "task %s, %s into %s%s", task_names[l->found.task], l->found.suffix[0],
+            l->found.suffix[1], l->options->task < 0 ? "; another one: --task" : "");
     } else say_form(l, "parallel text between tabs");
-    gsa_status status = gsa_parallel_read(l->system, two ? l->found.stem : l->file.path, &options, side, error);
+    gsa_status status =
+        gsa_parallel_read(l->system, two ? l->found.stem : l->file.path, &options, side, error);
     if (status == GSA_OK) status = gsa_look_measure(sides, 2, 0, &l->found.facts, error);
     if (status == GSA_OK) say_size(l, "pairs of sentences", units(l));
     if (status == GSA_OK) status = hold(l, "pairs", 0, error);
@@ -269,24 +294,29 @@ static gsa_status translation(looker *l, gsa_error *error)
     return status;
 }
 
-/* ---- which task ------------------------------------------------------------------------------------------------------------------ */
+/* ---- which task ---------------------------------------------------------------------------- */
 
 /* PATH.en and PATH.de, but not PATH.train and PATH.dev. */
 static int are_parallel(looker *l)
 {
-    static const char splits[] = " .txt .tsv .train .dev .test .val .valid .testa .testb .trn .tst ";
+    static const char splits[] =
+        " .txt .tsv .train .dev .test .val .valid .testa .testb .trn .tst ";
     const gsa_look_options *o = l->options;
     if (o->files != 2) return 0;
     const char *a = o->file[0], *b = o->file[1], *dot[2] = { strrchr(a, '.'), strrchr(b, '.') };
-    if (!dot[0] || !dot[1] || dot[0] - a != dot[1] - b || memcmp(a, b, (size_t)(dot[0] - a)) != 0) return 0;
+    if (!dot[0] || !dot[1] || dot[0] - a != dot[1] - b || memcmp(a, b, (size_t)(dot[0] - a)) != 0)
+        return 0;
     for (int s = 0; s < 2; s++) {
         char ending[40];
         snprintf(ending, sizeof ending, " %.32s ", dot[s]);
         if (strstr(splits, ending)) return 0;
     }
-    if (strlen(dot[0]) > 32 || strlen(dot[1]) > 32 || strchr(dot[0], '/') || dot[0] - a >= GSA_LOOK_TEXT) return 0;
+    if (strlen(dot[0]) > 32 || strlen(dot[1]) > 32 || strchr(dot[0], '/') ||
+        dot[0] - a >= GSA_LOOK_TEXT)
+        return 0;
     snprintf(l->found.stem, sizeof l->found.stem, "%.*s", (int)(dot[0] - a), a);
-    for (int s = 0; s < 2; s++) snprintf(l->found.suffix[s], sizeof l->found.suffix[s], "%s", dot[s] + 1);
+    for (int s = 0; s < 2; s++)
+        snprintf(l->found.suffix[s], sizeof l->found.suffix[s], "%s", dot[s] + 1);
     return 1;
 }
 
@@ -316,7 +346,9 @@ static int names(const char *columns, const char *role)
 {
     for (const char *at = columns; at; at = strchr(at, ','), at += at != NULL) {
         const size_t bytes = strlen(role);
-        if (strncmp(at, role, bytes) == 0 && (at[bytes] == ',' || at[bytes] == '=' || at[bytes] == 0)) return 1;
+        if (strncmp(at, role, bytes) == 0 &&
+            (at[bytes] == ',' || at[bytes] == '=' || at[bytes] == 0))
+            return 1;
     }
     return 0;
 }
@@ -330,18 +362,20 @@ static gsa_status find_columns(looker *l, int32_t form, gsa_error *error)
     if (status != GSA_OK && !own) return status;
     f->columns = own ? l->options->columns : l->table->chosen;
     f->header = l->table->header && (form == GSA_TEXT_TSV || form == GSA_TEXT_CSV);
-    if (strcmp(f->columns, "label=gold_label,a=sentence1,b=sentence2") == 0) f->format = "snli", f->columns = "";
+    if (strcmp(f->columns, "label=gold_label,a=sentence1,b=sentence2") == 0)
+        f->format = "snli", f->columns = "";
     if (!own || asked >= 0) return GSA_OK;
     f->task = names(f->columns, "source") && names(f->columns, "target") ? GSA_TASK_TRANSLATION
               : names(f->columns, "a") && names(f->columns, "b")         ? GSA_TASK_SENTENCE_PAIRS
-                                                                         : GSA_TASK_TEXT_CLASSIFICATION;
+                                                                 : GSA_TASK_TEXT_CLASSIFICATION;
     return GSA_OK;
 }
 
 static gsa_status unlike(const looker *l, int32_t form, gsa_error *error)
 {
     const int plain = form == GSA_LOOK_PLAIN;
-    return gsa_fail(error, GSA_ERR_ARGUMENT, "%s: task %s cannot be learned from %s; --format says what it is", l->file.path,
+    return gsa_fail(error, GSA_ERR_ARGUMENT,
+                    "%s: task %s cannot be learned from %s; --format says what it is", l->file.path,
                     task_names[l->found.task], plain ? "running text" : shown_format(l));
 }
 
@@ -352,11 +386,12 @@ static gsa_status look_on(looker *l, gsa_error *error)
     gsa_status status = GSA_OK;
     if (form == GSA_TEXT_AUTO) status = gsa_look_form(l->system, &l->file, &form, error);
     if (status != GSA_OK) return status;
-    const int parallel =
-        (f->task == GSA_TASK_TRANSLATION || (f->task < 0 && (form == GSA_LOOK_PLAIN || form == GSA_TEXT_STSA))) &&
-        are_parallel(l);
+    const int parallel = (f->task == GSA_TASK_TRANSLATION ||
+                          (f->task < 0 && (form == GSA_LOOK_PLAIN || form == GSA_TEXT_STSA))) &&
+                         are_parallel(l);
     if (f->task == GSA_TASK_LANGUAGE_MODELLING) form = GSA_LOOK_PLAIN;
-    f->format = form == GSA_LOOK_PLAIN ? "" : gsa_text_format_name(form), f->encoding = l->file.encoding;
+    f->format = form == GSA_LOOK_PLAIN ? "" : gsa_text_format_name(form),
+    f->encoding = l->file.encoding;
     f->tokens = gsa_look_script(l->file.bytes, l->file.count);
     f->markup = form != GSA_LOOK_PLAIN && gsa_look_has_markup(l->file.bytes, l->file.count);
     if (parallel) f->task = GSA_TASK_TRANSLATION;
@@ -367,9 +402,11 @@ static gsa_status look_on(looker *l, gsa_error *error)
     const int tagged = task_of(form) == GSA_TASK_TAGGING;
     switch (f->task) {
     case GSA_TASK_TEXT_CLASSIFICATION:
-        return tagged || form == GSA_LOOK_PLAIN || form == GSA_TEXT_SNLI ? unlike(l, form, error) : texts(l, form, error);
+        return tagged || form == GSA_LOOK_PLAIN || form == GSA_TEXT_SNLI ? unlike(l, form, error)
+                                                                         : texts(l, form, error);
     case GSA_TASK_SENTENCE_PAIRS:
-        return has_columns(form) || form == GSA_TEXT_SNLI ? pairs(l, form, error) : unlike(l, form, error);
+        return has_columns(form) || form == GSA_TEXT_SNLI ? pairs(l, form, error)
+                                                          : unlike(l, form, error);
     case GSA_TASK_TAGGING:
         return tagged ? tags(l, form, error) : unlike(l, form, error);
     case GSA_TASK_LANGUAGE_MODELLING:
@@ -377,19 +414,22 @@ static gsa_status look_on(looker *l, gsa_error *error)
     case GSA_TASK_TRANSLATION:
         return form == GSA_TEXT_TSV ? translation(l, error) : unlike(l, form, error);
     default:
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "task %s has no default: write a recipe (docs/tasks.md)",
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "task %s has no default: write a recipe (docs/tasks.md)",
                         task_names[f->task]);
     }
 }
 
-gsa_status gsa_look_at(const gsa_system *system, const gsa_look_options *options, gsa_look **look, gsa_error *error)
+gsa_status gsa_look_at(const gsa_system *system, const gsa_look_options *options, gsa_look **look,
+                       gsa_error *error)
 {
     looker l = { .system = system,
                  .options = options,
                  .found = { .options = options, .task = options->task, .columns = "" } };
     l.table = gsa_alloc_zero(system, 1, sizeof *l.table);
     l.look = gsa_alloc_zero(system, 1, sizeof *l.look);
-    gsa_status status = l.table && l.look ? GSA_OK : gsa_out_of_memory(error, "looking at a file", sizeof *l.table);
+    gsa_status status =
+        l.table && l.look ? GSA_OK : gsa_out_of_memory(error, "looking at a file", sizeof *l.table);
     if (status == GSA_OK) status = gsa_look_read(system, options->file[0], &l.file, error);
     if (status == GSA_OK) status = look_on(&l, error);
     if (status == GSA_OK) status = gsa_look_choose(&l.found, l.look, error);

@@ -1,5 +1,6 @@
-/* table.c - which columns of a file, or fields of its objects, hold the labels and the texts. Told by names where there are any that one
- * knows, else by what stands in the first records: labels are short and come again, texts hold blanks or are of a script without any. */
+/* table.c - which columns of a file, or fields of its objects, hold the labels and the texts. Told
+ * by names where there are any that one knows, else by what stands in the first records: labels are
+ * short and come again, texts hold blanks or are of a script without any. */
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,13 +29,15 @@ static int32_t named(gsa_slice name)
 {
     static const char *const known[] = {
         [NONE] = "",
-        [LABEL] = " label labels gold_label class category target sentiment y tag intent rating stars score polarity topic "
+        [LABEL] = " label labels gold_label class category target sentiment y tag intent rating "
+                  "stars score polarity topic "
                   "is_duplicate entailment_judgment ",
-        [TEXT] =
-            " text texts text_a sentence review review_text content comment tweet message headline body document utterance "
-            "description title question ",
+        [TEXT] = " text texts text_a sentence review review_text content comment tweet message "
+                 "headline body document utterance "
+                 "description title question ",
         [FIRST] = " a sentence1 premise question1 text1 sentence_a sentence_1 text_1 source ",
-        [SECOND] = " b sentence2 hypothesis question2 text2 sentence_b sentence_2 text_2 target_text "
+        [SECOND] =
+            " b sentence2 hypothesis question2 text2 sentence_b sentence_2 text_2 target_text "
     };
     char word[64];
     if (name.bytes == 0 || name.bytes > 40) return NONE;
@@ -46,7 +49,7 @@ static int32_t named(gsa_slice name)
     return NONE;
 }
 
-/* ---- some of the records ------------------------------------------------------------------------------------------------------- */
+/* ---- some of the records ------------------------------------------------------------------- */
 
 static void add_row(gsa_look_table *t, const gsa_slice *part, int count)
 {
@@ -69,13 +72,14 @@ static void add_object(gsa_look_table *t, json_t *object)
     for (int i = 0; i < t->columns; i++) {
         gsa_slice *cell = &t->cell[(int64_t)t->rows * GSA_COLUMNS + i];
         value = json_object_get(object, t->name[i].at);
-        *cell = json_is_string(value)  ? (gsa_slice){ json_string_value(value), (int64_t)json_string_length(value) }
+        *cell = json_is_string(value)
+                    ? (gsa_slice){ json_string_value(value), (int64_t)json_string_length(value) }
                 : json_is_true(value)  ? (gsa_slice){ "true", 4 }
                 : json_is_false(value) ? (gsa_slice){ "false", 5 }
                                        : (gsa_slice){ "", 0 };
         if (json_is_integer(value) && i < GSA_LOOK_NUMBERS) {
-            const int used =
-                snprintf(t->number[t->rows][i], sizeof t->number[0][0], "%lld", (long long)json_integer_value(value));
+            const int used = snprintf(t->number[t->rows][i], sizeof t->number[0][0], "%lld",
+                                      (long long)json_integer_value(value));
             *cell = (gsa_slice){ t->number[t->rows][i], used };
         }
     }
@@ -96,7 +100,8 @@ static void add_line(gsa_look_table *t, int32_t form, const char *line, int64_t 
 }
 
 /* Records from all over the file, which is often sorted by label: every `step`-th. */
-static gsa_status take_rows(gsa_look_table *t, const gsa_look_bytes *file, int32_t form, gsa_error *error)
+static gsa_status take_rows(gsa_look_table *t, const gsa_look_bytes *file, int32_t form,
+                            gsa_error *error)
 {
     gsa_lines lines = gsa_lines_start(file->path, t->copy, file->count);
     gsa_slice part[GSA_COLUMNS];
@@ -105,7 +110,9 @@ static gsa_status take_rows(gsa_look_table *t, const gsa_look_bytes *file, int32
     char *line;
     int64_t bytes, step = 1;
     int count = 1;
-    for (const char *at = file->bytes; (at = memchr(at, '\n', (size_t)(file->bytes + file->count - at))); at++) step++;
+    for (const char *at = file->bytes;
+         (at = memchr(at, '\n', (size_t)(file->bytes + file->count - at))); at++)
+        step++;
     step = 1 + step / GSA_LOOK_ROWS;
     for (int64_t i = 0; t->rows < GSA_LOOK_ROWS && status == GSA_OK; i++) {
         if (form == GSA_TEXT_CSV) {
@@ -120,7 +127,7 @@ static gsa_status take_rows(gsa_look_table *t, const gsa_look_bytes *file, int32
     return status;
 }
 
-/* ---- what stands in a column --------------------------------------------------------------------------------------------------- */
+/* ---- what stands in a column --------------------------------------------------------------- */
 
 static gsa_slice cell(const gsa_look_table *t, int row, int col)
 {
@@ -138,7 +145,8 @@ static int is_texty(gsa_slice s)
 static uint64_t hash_of(gsa_slice s)
 {
     uint64_t h = UINT64_C(0xcbf29ce484222325);
-    for (int64_t i = 0; i < s.bytes; i++) h = (h ^ (unsigned char)s.at[i]) * UINT64_C(0x100000001b3);
+    for (int64_t i = 0; i < s.bytes; i++)
+        h = (h ^ (unsigned char)s.at[i]) * UINT64_C(0x100000001b3);
     return h;
 }
 
@@ -156,7 +164,8 @@ static column look_at(const gsa_look_table *t, int col, gsa_keyed *scratch)
     return c;
 }
 
-/* The first row names columns: names that one knows stand there, or it is the only one with that value among labels. */
+/* The first row names columns: names that one knows stand there, or it is the only one with that
+ * value among labels. */
 static int has_header(const gsa_look_table *t)
 {
     int label = 0, text = 0;
@@ -175,7 +184,7 @@ static int is_only_here(const gsa_look_table *t, int col)
     return 1;
 }
 
-/* ---- roles --------------------------------------------------------------------------------------------------------------------- */
+/* ---- roles --------------------------------------------------------------------------------- */
 
 static int find_label(const gsa_look_table *t, const column *c)
 {
@@ -183,11 +192,13 @@ static int find_label(const gsa_look_table *t, const column *c)
     int best = -1;
     for (int i = 0; i < t->columns; i++) {
         if (c[i].named == LABEL && c[i].filled > 0) return i;
-        if (c[i].distinct > (n > 3 ? n / 2 : n - 1) || c[i].bytes > 40 * n || c[i].named > LABEL || c[i].filled < n)
+        if (c[i].distinct > (n > 3 ? n / 2 : n - 1) || c[i].bytes > 40 * n || c[i].named > LABEL ||
+            c[i].filled < n)
             continue;
         if (c[i].distinct < 2 && t->columns > 2) continue;
         const int less = best >= 0 && 2 * c[i].texty > n, more = best >= 0 && 2 * c[best].texty > n;
-        if (best < 0 || (!less && more) || (less == more && c[i].distinct < c[best].distinct)) best = i;
+        if (best < 0 || (!less && more) || (less == more && c[i].distinct < c[best].distinct))
+            best = i;
     }
     return best;
 }
@@ -200,7 +211,8 @@ static int longest(const gsa_look_table *t, const column *c, int but, int other)
     return best;
 }
 
-/* Two texts of a row: by their names, or the only two that read as text and are not of quite another length. */
+/* Two texts of a row: by their names, or the only two that read as text and are not of quite
+ * another length. */
 static int find_pair(const gsa_look_table *t, const column *c, int label, int pair[2])
 {
     const int64_t n = t->rows - t->header;
@@ -221,7 +233,8 @@ static int find_pair(const gsa_look_table *t, const column *c, int label, int pa
     return a < 8 * b && b < 8 * a;
 }
 
-static void write_columns(gsa_look_table *t, int32_t form, const int *of, int roles, const char *const *names)
+static void write_columns(gsa_look_table *t, int32_t form, const int *of, int roles,
+                          const char *const *names)
 {
     size_t used = 0;
     const int json = form == GSA_TEXT_JSON;
@@ -230,32 +243,38 @@ static void write_columns(gsa_look_table *t, int32_t form, const int *of, int ro
         for (int r = 0; r < roles && !json; r++)
             if (of[r] == i) name = names[r];
         const gsa_slice field = json ? t->name[of[i]] : (gsa_slice){ "", 0 };
-        used += (size_t)snprintf(t->chosen + used, sizeof t->chosen - used, "%s%s%s%.*s", i ? "," : "",
-                                 json ? names[i] : name, json ? "=" : "", (int)field.bytes, field.at);
+        used +=
+            (size_t)snprintf(t->chosen + used, sizeof t->chosen - used, "%s%s%s%.*s", i ? "," : "",
+                             json ? names[i] : name, json ? "=" : "", (int)field.bytes, field.at);
     }
 }
 
 static gsa_status no_label(const gsa_look_bytes *file, const gsa_look_table *t, gsa_error *error)
 {
     return gsa_fail(error, GSA_ERR_FORMAT,
-                    "%s: none of its %d columns holds labels, which come again: values that are all different are ids, or "
-                    "numbers to be predicted, which no task here does; --columns label,text says which column it is",
+                    "%s: none of its %d columns holds labels, which come again: values that are "
+                    "all different are ids, or "
+                    "numbers to be predicted, which no task here does; --columns label,text says "
+                    "which column it is",
                     file->path, t->columns);
 }
 
-static gsa_status settle(const gsa_look_bytes *file, int32_t form, int32_t *task, gsa_look_table *t, const column *c,
-                         gsa_error *error)
+static gsa_status settle(const gsa_look_bytes *file, int32_t form, int32_t *task, gsa_look_table *t,
+                         const column *c, gsa_error *error)
 {
     static const char *const sides[] = { "source", "target" };
     int label = find_label(t, c), of[3], pair[2];
     const int two = find_pair(t, c, label, pair);
     if (*task < 0)
-        *task = label < 0 && two ? GSA_TASK_TRANSLATION : two ? GSA_TASK_SENTENCE_PAIRS : GSA_TASK_TEXT_CLASSIFICATION;
+        *task = label < 0 && two ? GSA_TASK_TRANSLATION
+                : two            ? GSA_TASK_SENTENCE_PAIRS
+                                 : GSA_TASK_TEXT_CLASSIFICATION;
     if (*task == GSA_TASK_TRANSLATION) {
         if (!two) pair[0] = 0, pair[1] = 1;
         if (form != GSA_TEXT_TSV)
             return gsa_fail(error, GSA_ERR_FORMAT,
-                            "%s: parallel text is read from columns between tabs, or from two files: this one is another "
+                            "%s: parallel text is read from columns between tabs, or from two "
+                            "files: this one is another "
                             "format",
                             file->path);
         write_columns(t, form, pair, 2, sides);
@@ -266,33 +285,41 @@ static gsa_status settle(const gsa_look_bytes *file, int32_t form, int32_t *task
     if (*task == GSA_TASK_SENTENCE_PAIRS) {
         if (!two) pair[0] = longest(t, c, label, -1), pair[1] = longest(t, c, label, pair[0]);
         if (pair[1] < 0)
-            return gsa_fail(error, GSA_ERR_FORMAT, "%s: a pair has a label and two texts, and the file has %d columns",
+            return gsa_fail(error, GSA_ERR_FORMAT,
+                            "%s: a pair has a label and two texts, and the file has %d columns",
                             file->path, t->columns);
-        of[1] = !two && pair[1] < pair[0] ? pair[1] : pair[0], of[2] = of[1] == pair[0] ? pair[1] : pair[0];
-        write_columns(t, form, of, 3, (const char *const[]){ role_names[LABEL], role_names[FIRST], role_names[SECOND] });
+        of[1] = !two && pair[1] < pair[0] ? pair[1] : pair[0],
+        of[2] = of[1] == pair[0] ? pair[1] : pair[0];
+        write_columns(
+            t, form, of, 3,
+            (const char *const[]){ role_names[LABEL], role_names[FIRST], role_names[SECOND] });
         return GSA_OK;
     }
     of[1] = longest(t, c, label, -1);
     for (int i = 0; i < t->columns; i++)
         if (i != label && c[i].named == TEXT && c[of[1]].named != TEXT) of[1] = i;
-    if (of[1] < 0) return gsa_fail(error, GSA_ERR_FORMAT, "%s: the file has a label and no text beside it", file->path);
+    if (of[1] < 0)
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s: the file has a label and no text beside it",
+                        file->path);
     write_columns(t, form, of, 2, &role_names[LABEL]);
     return GSA_OK;
 }
 
-gsa_status gsa_look_columns(const gsa_system *system, const gsa_look_bytes *file, int32_t form, int32_t *task,
-                            gsa_look_table *t, gsa_error *error)
+gsa_status gsa_look_columns(const gsa_system *system, const gsa_look_bytes *file, int32_t form,
+                            int32_t *task, gsa_look_table *t, gsa_error *error)
 {
     column c[GSA_COLUMNS];
     gsa_keyed *scratch = gsa_alloc(system, GSA_LOOK_ROWS, sizeof *scratch);
     t->system = system;
     t->copy = gsa_alloc(system, (size_t)file->count + 1, 1);
     t->cell = gsa_alloc(system, GSA_LOOK_ROWS, GSA_COLUMNS * sizeof *t->cell);
-    gsa_status status = scratch && t->copy && t->cell ? GSA_OK : gsa_out_of_memory(error, file->path, file->count);
+    gsa_status status =
+        scratch && t->copy && t->cell ? GSA_OK : gsa_out_of_memory(error, file->path, file->count);
     if (status == GSA_OK) memcpy(t->copy, file->bytes, (size_t)file->count + 1);
     if (status == GSA_OK) status = take_rows(t, file, form, error);
     if (status == GSA_OK && (t->rows == 0 || t->columns < 2))
-        status = gsa_fail(error, GSA_ERR_FORMAT, "%s: no line has two columns or fields", file->path);
+        status =
+            gsa_fail(error, GSA_ERR_FORMAT, "%s: no line has two columns or fields", file->path);
     if (status == GSA_OK && form != GSA_TEXT_JSON) {
         t->header = has_header(t);
         for (int i = 0; t->header && i < t->columns; i++) t->name[i] = cell(t, 0, i);
@@ -300,8 +327,9 @@ gsa_status gsa_look_columns(const gsa_system *system, const gsa_look_bytes *file
     for (int i = 0; i < t->columns && status == GSA_OK; i++) c[i] = look_at(t, i, scratch);
     if (status == GSA_OK && form != GSA_TEXT_JSON && !t->header && t->rows >= 10) {
         const int label = find_label(t, c);
-        t->header = label >= 0 && is_only_here(t, label) && c[label].distinct > 2 && 4 * c[label].distinct < t->rows &&
-                    !is_texty(cell(t, 0, label == 0)) && c[label == 0].texty > t->rows / 2;
+        t->header = label >= 0 && is_only_here(t, label) && c[label].distinct > 2 &&
+                    4 * c[label].distinct < t->rows && !is_texty(cell(t, 0, label == 0)) &&
+                    c[label == 0].texty > t->rows / 2;
     }
     if (status == GSA_OK) status = settle(file, form, task, t, c, error);
     gsa_release(system, scratch);

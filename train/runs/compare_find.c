@@ -35,16 +35,18 @@ static int names_add(void *context, const char *name)
     return 0;
 }
 
-static int is_kind(const gsa_system *system, const char *folder, const char *below, const char *name, int kind)
+static int is_kind(const gsa_system *system, const char *folder, const char *below,
+                   const char *name, int kind)
 {
     char path[PATH];
-    const int bytes = snprintf(path, sizeof path, "%s%s%s/%s", folder, *below ? "/" : "", below, name);
+    const int bytes =
+        snprintf(path, sizeof path, "%s%s%s/%s", folder, *below ? "/" : "", below, name);
     return bytes < PATH && system->kind(system->user, path, NULL) == kind;
 }
 
 /* Adds the runs at and below `below`. A run's own folders (checkpoints) are not looked into. */
-static gsa_status find_runs(const gsa_system *system, const char *folder, const char *below, int depth, names *runs,
-                            gsa_error *error)
+static gsa_status find_runs(const gsa_system *system, const char *folder, const char *below,
+                            int depth, names *runs, gsa_error *error)
 {
     char path[PATH];
     names inside = { .system = system };
@@ -54,7 +56,8 @@ static gsa_status find_runs(const gsa_system *system, const char *folder, const 
         return GSA_OK;
     }
     snprintf(path, sizeof path, "%s%s%s", folder, *below ? "/" : "", below);
-    if (depth == DEPTH || is_kind(system, folder, below, "log.jsonl", GSA_FILE_REGULAR)) return GSA_OK;
+    if (depth == DEPTH || is_kind(system, folder, below, "log.jsonl", GSA_FILE_REGULAR))
+        return GSA_OK;
     if (system->list(system->user, path, names_add, &inside) < 0 && !inside.failed)
         status = gsa_fail(error, GSA_ERR_IO, "'%s' is no folder that can be read", path);
     if (inside.failed) status = gsa_out_of_memory(error, path, PATH);
@@ -88,14 +91,17 @@ static int by_combination(const void *a, const void *b)
     return n != m ? (n > m) - (n < m) : strcmp(x, y);
 }
 
-static gsa_status sorted_runs(const gsa_system *system, const char *folder, names *runs, gsa_error *error)
+static gsa_status sorted_runs(const gsa_system *system, const char *folder, names *runs,
+                              gsa_error *error)
 {
     *runs = (names){ .system = system };
     const gsa_status status = find_runs(system, folder, "", 0, runs, error);
     if (status != GSA_OK) return status;
     if (runs->count == 0)
-        return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "'%s' holds no finished run with outcomes.jsonl (gsa train --out writes it at the end)", folder);
+        return gsa_fail(
+            error, GSA_ERR_ARGUMENT,
+            "'%s' holds no finished run with outcomes.jsonl (gsa train --out writes it at the end)",
+            folder);
     qsort(runs->name, (size_t)runs->count, sizeof *runs->name, by_combination);
     return GSA_OK;
 }
@@ -108,67 +114,81 @@ static int has(const names *n, const char *name)
 }
 
 /* Every run of `in` has its partner, or a sentence lists those that have none. */
-static gsa_status check_partners(const names *in, const names *other, const char *folder, const char *missing_in,
-                                 gsa_error *error)
+static gsa_status check_partners(const names *in, const names *other, const char *folder,
+                                 const char *missing_in, gsa_error *error)
 {
     char list[512] = "";
     int used = 0, missing = 0;
     for (int i = 0; i < in->count; i++) {
         if (has(other, in->name[i]) || missing++ >= LISTED || used >= (int)sizeof list) continue;
-        used += snprintf(list + used, sizeof list - (size_t)used, "%s%s", used ? ", " : "", in->name[i]);
+        used += snprintf(list + used, sizeof list - (size_t)used, "%s%s", used ? ", " : "",
+                         in->name[i]);
     }
     if (missing == 0) return GSA_OK;
     if (has(in, "/") || has(other, "/"))
         return gsa_fail(
-            error, GSA_ERR_ARGUMENT, "'%s' is %s and '%s' %s: expected two runs, or two trees with runs at equal paths",
-            folder, has(in, "/") ? "one run" : "a tree of runs", missing_in, has(other, "/") ? "one run" : "a tree of runs");
-    return gsa_fail(error, GSA_ERR_ARGUMENT, "of %d runs in '%s', %d have no partner in '%s': %s%s", in->count, folder,
-                    missing, missing_in, list, missing > LISTED ? ", ..." : "");
+            error, GSA_ERR_ARGUMENT,
+            "'%s' is %s and '%s' %s: expected two runs, or two trees with runs at equal paths",
+            folder, has(in, "/") ? "one run" : "a tree of runs", missing_in,
+            has(other, "/") ? "one run" : "a tree of runs");
+    return gsa_fail(error, GSA_ERR_ARGUMENT, "of %d runs in '%s', %d have no partner in '%s': %s%s",
+                    in->count, folder, missing, missing_in, list, missing > LISTED ? ", ..." : "");
 }
 
-static gsa_status read_run(const gsa_system *system, const char *folder, const char *name, int split, gsa_outcomes *outcomes,
-                           gsa_error *error)
+static gsa_status read_run(const gsa_system *system, const char *folder, const char *name,
+                           int split, gsa_outcomes *outcomes, gsa_error *error)
 {
     char path[PATH];
-    const int bytes =
-        snprintf(path, sizeof path, "%s/%s%soutcomes.jsonl", folder, *name == '/' ? "" : name, *name == '/' ? "" : "/");
-    if (bytes >= PATH) return gsa_fail(error, GSA_ERR_LIMIT, "the path of run '%s' is too long", name);
+    const int bytes = snprintf(path, sizeof path, "%s/%s%soutcomes.jsonl", folder,
+                               *name == '/' ? "" : name, *name == '/' ? "" : "/");
+    if (bytes >= PATH)
+        return gsa_fail(error, GSA_ERR_LIMIT, "the path of run '%s' is too long", name);
     return gsa_outcomes_read(system, path, split, outcomes, error);
 }
 
 /* outcomes [2 pairs]: of A, of B, in turn. */
-static gsa_status read_pairs(const gsa_system *system, const names runs[2], const char *const folder[2], int split,
-                             gsa_outcomes *outcomes, gsa_pair *pair, int *there, gsa_error *error)
+static gsa_status read_pairs(const gsa_system *system, const names runs[2],
+                             const char *const folder[2], int split, gsa_outcomes *outcomes,
+                             gsa_pair *pair, int *there, gsa_error *error)
 {
     gsa_status status = GSA_OK;
     *there = 0;
     for (int i = 0; i < 2 * runs[0].count && status == GSA_OK; i++) {
-        status = read_run(system, folder[i % 2], runs[i % 2].name[i / 2], split, &outcomes[i], error);
+        status =
+            read_run(system, folder[i % 2], runs[i % 2].name[i / 2], split, &outcomes[i], error);
         *there += status == GSA_OK && outcomes[i].units > 0;
     }
     for (int i = 0; i < runs[0].count && status == GSA_OK && *there > 0; i++) {
         const int at = outcomes[2 * i].units == 0 ? 0 : outcomes[2 * i + 1].units == 0 ? 1 : -1;
         const char *of = split == GSA_SPLIT_DEV ? "dev" : "test";
         if (at >= 0 && *runs[at].name[i] == '/')
-            return gsa_fail(error, GSA_ERR_ARGUMENT, "run '%s' has no outcomes of %s", folder[at], of);
-        if (at >= 0)
-            return gsa_fail(error, GSA_ERR_ARGUMENT, "run '%s' in '%s' has no outcomes of %s", runs[at].name[i], folder[at],
+            return gsa_fail(error, GSA_ERR_ARGUMENT, "run '%s' has no outcomes of %s", folder[at],
                             of);
+        if (at >= 0)
+            return gsa_fail(error, GSA_ERR_ARGUMENT, "run '%s' in '%s' has no outcomes of %s",
+                            runs[at].name[i], folder[at], of);
         pair[i] = (gsa_pair){ .a = &outcomes[2 * i], .b = &outcomes[2 * i + 1] };
-        if (i > 0) pair[i].combination = pair[i - 1].combination + !same_combination(runs[0].name[i - 1], runs[0].name[i]);
+        if (i > 0)
+            pair[i].combination =
+                pair[i - 1].combination + !same_combination(runs[0].name[i - 1], runs[0].name[i]);
     }
     return status;
 }
 
-static gsa_status compare_runs(const gsa_system *system, const gsa_compare_options *options, const names runs[2],
-                               const char *const folder[2], int split, int *there, gsa_compared *compared, gsa_error *error)
+static gsa_status compare_runs(const gsa_system *system, const gsa_compare_options *options,
+                               const names runs[2], const char *const folder[2], int split,
+                               int *there, gsa_compared *compared, gsa_error *error)
 {
     const int pairs = runs[0].count;
     gsa_outcomes *outcomes = gsa_alloc_zero(system, 2 * (size_t)pairs, sizeof *outcomes);
     gsa_pair *pair = gsa_alloc_zero(system, (size_t)pairs, sizeof *pair);
-    gsa_status status = outcomes && pair ? GSA_OK : gsa_out_of_memory(error, "the runs", pairs * (int64_t)sizeof *outcomes);
-    if (status == GSA_OK) status = read_pairs(system, runs, folder, split, outcomes, pair, there, error);
-    if (status == GSA_OK && *there > 0) status = gsa_compare_pairs(system, options, pair, pairs, compared, error);
+    gsa_status status =
+        outcomes && pair ? GSA_OK
+                         : gsa_out_of_memory(error, "the runs", pairs * (int64_t)sizeof *outcomes);
+    if (status == GSA_OK)
+        status = read_pairs(system, runs, folder, split, outcomes, pair, there, error);
+    if (status == GSA_OK && *there > 0)
+        status = gsa_compare_pairs(system, options, pair, pairs, compared, error);
     for (int i = 0; outcomes && i < 2 * pairs; i++) {
         outcomes[i].system = system;
         gsa_outcomes_release(&outcomes[i]);
@@ -178,21 +198,24 @@ static gsa_status compare_runs(const gsa_system *system, const gsa_compare_optio
     return status;
 }
 
-gsa_status gsa_compare_folders(const gsa_system *system, const gsa_compare_options *options, const char *a, const char *b,
-                               const char *split, int *there, gsa_compared *compared, gsa_error *error)
+gsa_status gsa_compare_folders(const gsa_system *system, const gsa_compare_options *options,
+                               const char *a, const char *b, const char *split, int *there,
+                               gsa_compared *compared, gsa_error *error)
 {
     const char *const folder[2] = { a, b };
     if (!system) system = gsa_system_default();
     names runs[2] = { { .system = system }, { .system = system } };
     gsa_status status = GSA_OK;
     *there = 0;
-    for (int i = 0; i < 2 && status == GSA_OK; i++) status = sorted_runs(system, folder[i], &runs[i], error);
+    for (int i = 0; i < 2 && status == GSA_OK; i++)
+        status = sorted_runs(system, folder[i], &runs[i], error);
     const int alone = status == GSA_OK && runs[0].count == 1 && runs[1].count == 1;
     if (status == GSA_OK && !alone) status = check_partners(&runs[0], &runs[1], a, b, error);
     if (status == GSA_OK && !alone) status = check_partners(&runs[1], &runs[0], b, a, error);
     if (status == GSA_OK)
-        status = compare_runs(system, options, runs, folder, strcmp(split, "dev") == 0 ? GSA_SPLIT_DEV : GSA_SPLIT_TEST,
-                              there, compared, error);
+        status = compare_runs(system, options, runs, folder,
+                              strcmp(split, "dev") == 0 ? GSA_SPLIT_DEV : GSA_SPLIT_TEST, there,
+                              compared, error);
     for (int i = 0; i < 2; i++) names_release(&runs[i]);
     return status;
 }

@@ -20,14 +20,15 @@ gsa_stat gsa_stat_of(const double *x, int n)
     double squares = 0;
     if (n == 0) return s;
     s.least = s.most = x[0];
-    for (int i = 0; i < n; i++) s.mean += x[i], s.least = fmin(s.least, x[i]), s.most = fmax(s.most, x[i]);
+    for (int i = 0; i < n; i++)
+        s.mean += x[i], s.least = fmin(s.least, x[i]), s.most = fmax(s.most, x[i]);
     s.mean /= n;
     for (int i = 0; i < n; i++) squares += (x[i] - s.mean) * (x[i] - s.mean);
     s.sd = n > 1 ? sqrt(squares / (n - 1)) : 0;
     return s;
 }
 
-/* ---- runs ------------------------------------------------------------------------------------------------------------------ */
+/* ---- runs ---------------------------------------------------------------------------------- */
 
 gsa_status gsa_results_create(const gsa_system *system, gsa_results **results, gsa_error *error)
 {
@@ -55,25 +56,30 @@ static const char *text_of(const json_t *object, const char *key)
 static int same_run(const json_t *a, const json_t *b)
 {
     const char *setting = text_of(a, "setting");
-    return *setting && strcmp(setting, text_of(b, "setting")) == 0 && strcmp(text_of(a, "run"), text_of(b, "run")) == 0 &&
-           json_integer_value(json_object_get(a, "seed")) == json_integer_value(json_object_get(b, "seed"));
+    return *setting && strcmp(setting, text_of(b, "setting")) == 0 &&
+           strcmp(text_of(a, "run"), text_of(b, "run")) == 0 &&
+           json_integer_value(json_object_get(a, "seed")) ==
+               json_integer_value(json_object_get(b, "seed"));
 }
 
 static gsa_status put(gsa_results *r, json_t *run, gsa_error *error)
 {
     size_t at = 0;
     while (at < json_array_size(r->runs) && !same_run(json_array_get(r->runs, at), run)) at++;
-    const int failed =
-        at < json_array_size(r->runs) ? json_array_set_new(r->runs, at, run) : json_array_append_new(r->runs, run);
+    const int failed = at < json_array_size(r->runs) ? json_array_set_new(r->runs, at, run)
+                                                     : json_array_append_new(r->runs, run);
     return failed ? gsa_out_of_memory(error, "results", 4096) : GSA_OK;
 }
 
-/* Every result says its task; other objects, such as lines of a log, would be rows of nothing. Takes the value over. */
+/* Every result says its task; other objects, such as lines of a log, would be rows of nothing.
+ * Takes the value over. */
 static gsa_status put_value(gsa_results *r, json_t *run, const json_error_t *why, gsa_error *error)
 {
     const int object = json_is_object(run);
     if (object && json_is_string(json_object_get(run, "task"))) return put(r, run, error);
-    if (object) gsa_fail(error, GSA_ERR_FORMAT, "no result of a run: expected its 'task', as gsa train writes it");
+    if (object)
+        gsa_fail(error, GSA_ERR_FORMAT,
+                 "no result of a run: expected its 'task', as gsa train writes it");
     else gsa_fail(error, GSA_ERR_FORMAT, "no JSON object: %s", run ? "another value" : why->text);
     json_decref(run);
     return GSA_ERR_FORMAT;
@@ -111,7 +117,8 @@ gsa_status gsa_results_read(gsa_results *results, const char *path, gsa_error *e
 {
     char *bytes, *line;
     int64_t count;
-    gsa_status status = gsa_read_file(results->system, path, INT64_C(1) << 30, &bytes, &count, error);
+    gsa_status status =
+        gsa_read_file(results->system, path, INT64_C(1) << 30, &bytes, &count, error);
     if (status != GSA_OK) return status;
     gsa_lines lines = gsa_lines_start(path, bytes, count);
     while (status == GSA_OK && gsa_lines_next(&lines, &line, &count)) {
@@ -132,18 +139,22 @@ static int holds_line(const gsa_results *r, const json_t *run)
     size_t i;
     json_t *there;
     json_array_foreach (r->runs, i, there) {
-        if (same_run(there, run) && json_equal((json_t *)(uintptr_t)there, (json_t *)(uintptr_t)run)) return 1;
+        if (same_run(there, run) &&
+            json_equal((json_t *)(uintptr_t)there, (json_t *)(uintptr_t)run))
+            return 1;
     }
     return 0;
 }
 
 static gsa_status cannot(const char *path, gsa_error *error)
 {
-    return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be written: %s", path, errno ? strerror(errno) : "no space");
+    return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be written: %s", path,
+                    errno ? strerror(errno) : "no space");
 }
 
 /* One write, at the end; what of it went through is taken back where the rest does not. */
-static gsa_status append(const gsa_system *system, const char *path, int file, const char *line, gsa_error *error)
+static gsa_status append(const gsa_system *system, const char *path, int file, const char *line,
+                         gsa_error *error)
 {
     int64_t before = 0;
     const int kind = system->kind(system->user, path, &before);
@@ -157,7 +168,8 @@ static gsa_status append(const gsa_system *system, const char *path, int file, c
 }
 
 /* The file is locked. Where its last line has no end, the new one begins with it. */
-static gsa_status put_line(gsa_results *r, const char *path, int file, const char *line, gsa_error *error)
+static gsa_status put_line(gsa_results *r, const char *path, int file, const char *line,
+                           gsa_error *error)
 {
     int64_t bytes = 0;
     json_t *run = json_loads(line, 0, NULL);
@@ -165,7 +177,8 @@ static gsa_status put_line(gsa_results *r, const char *path, int file, const cha
     char *text = gsa_alloc(r->system, strlen(line) + 3, 1), *there = NULL;
     gsa_status status = text ? GSA_OK : gsa_out_of_memory(error, path, (int64_t)strlen(line) + 3);
     if (status == GSA_OK && regular) status = gsa_results_read(r, path, error);
-    if (status == GSA_OK && regular) status = gsa_read_file(r->system, path, INT64_C(1) << 30, &there, &bytes, error);
+    if (status == GSA_OK && regular)
+        status = gsa_read_file(r->system, path, INT64_C(1) << 30, &there, &bytes, error);
     if (status == GSA_OK && !holds_line(r, run)) {
         sprintf(text, "%s%s\n", bytes > 0 && there && there[bytes - 1] != '\n' ? "\n" : "", line);
         status = append(r->system, path, file, text, error);
@@ -176,7 +189,8 @@ static gsa_status put_line(gsa_results *r, const char *path, int file, const cha
     return status;
 }
 
-gsa_status gsa_results_put_into(const gsa_system *system, const char *path, const char *line, gsa_error *error)
+gsa_status gsa_results_put_into(const gsa_system *system, const char *path, const char *line,
+                                gsa_error *error)
 {
     gsa_results *r;
     gsa_status status = gsa_results_create(system, &r, error);
@@ -186,21 +200,26 @@ gsa_status gsa_results_put_into(const gsa_system *system, const char *path, cons
     json_array_clear(r->runs);
     const int file = status == GSA_OK ? system->open(system->user, path, GSA_OPEN_APPEND) : -1;
     if (status == GSA_OK && file < 0) status = cannot(path, error);
-    if (file >= 0 && system->lock && system->lock(system->user, file, 1) < 0) status = cannot(path, error);
+    if (file >= 0 && system->lock && system->lock(system->user, file, 1) < 0)
+        status = cannot(path, error);
     if (status == GSA_OK) status = put_line(r, path, file, line, error);
-    if (status == GSA_OK && system->sync(system->user, file) < 0 && errno != EINVAL) status = cannot(path, error);
-    if (file >= 0 && system->close(system->user, file) < 0 && status == GSA_OK) status = cannot(path, error);
+    if (status == GSA_OK && system->sync(system->user, file) < 0 && errno != EINVAL)
+        status = cannot(path, error);
+    if (file >= 0 && system->close(system->user, file) < 0 && status == GSA_OK)
+        status = cannot(path, error);
     gsa_results_release(r);
     return status;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------------------------------------ */
+/* ---- rows ---------------------------------------------------------------------------------- */
 
 static int is_metric(const char *key, const json_t *value)
 {
     const size_t bytes = strlen(key);
-    if (!json_is_number(value) || (bytes > 9 && strcmp(key + bytes - 9, "_examples") == 0)) return 0;
-    return strncmp(key, "dev_", 4) == 0 || strncmp(key, "test_", 5) == 0 || strcmp(key, "seconds") == 0;
+    if (!json_is_number(value) || (bytes > 9 && strcmp(key + bytes - 9, "_examples") == 0))
+        return 0;
+    return strncmp(key, "dev_", 4) == 0 || strncmp(key, "test_", 5) == 0 ||
+           strcmp(key, "seconds") == 0;
 }
 
 /* Names of metrics in the order met, `seconds` last. */
@@ -212,7 +231,8 @@ static json_t *metrics_of(const gsa_results *r)
     size_t i;
     json_array_foreach (r->runs, i, run) {
         json_object_foreach (run, key, value) {
-            if (is_metric(key, value) && strcmp(key, "seconds") != 0) json_object_set_new(names, key, json_null());
+            if (is_metric(key, value) && strcmp(key, "seconds") != 0)
+                json_object_set_new(names, key, json_null());
         }
     }
     json_object_set_new(names, "seconds", json_null());
@@ -241,14 +261,15 @@ static json_t *array_at(json_t *object, const char *key)
 /* What runs of one row share; takes `each` over. */
 static char *row_key(const json_t *run, json_t *each, const char *hash)
 {
-    json_t *key = json_pack("[s, s, s, s, o]", text_of(run, "recipe"), text_of(run, hash), text_of(run, "task"),
-                            text_of(run, "encoder"), each);
+    json_t *key = json_pack("[s, s, s, s, o]", text_of(run, "recipe"), text_of(run, hash),
+                            text_of(run, "task"), text_of(run, "encoder"), each);
     char *text = key ? json_dumps(key, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
     json_decref(key);
     return text;
 }
 
-/* Keys of the recipe that runs do not agree in become what was varied; the encoder has its column. */
+/* Keys of the recipe that runs do not agree in become what was varied; the encoder has its
+ * column. */
 static void name_what_varies(const gsa_results *r)
 {
     json_t *first = NULL, *keys = json_object(), *settings, *run, *value;
@@ -258,10 +279,12 @@ static void name_what_varies(const gsa_results *r)
         settings = json_object_get(run, "settings");
         if (!first) first = settings;
         json_object_foreach (settings, key, value) {
-            if (!json_equal(value, json_object_get(first, key))) json_object_set_new(keys, key, json_null());
+            if (!json_equal(value, json_object_get(first, key)))
+                json_object_set_new(keys, key, json_null());
         }
         json_object_foreach (first, key, value) {
-            if (settings && !json_object_get(settings, key)) json_object_set_new(keys, key, json_null());
+            if (settings && !json_object_get(settings, key))
+                json_object_set_new(keys, key, json_null());
         }
     }
     json_object_del(keys, "model.encoder");
@@ -275,7 +298,8 @@ static void name_what_varies(const gsa_results *r)
     json_decref(keys);
 }
 
-/* key -> runs. With `average` runs that differ in names alone have one key. A run of no known setting is a group. */
+/* key -> runs. With `average` runs that differ in names alone have one key. A run of no known
+ * setting is a group. */
 static json_t *group(const gsa_results *r, int average)
 {
     json_t *groups = json_object(), *run;
@@ -299,8 +323,9 @@ static json_t *group(const gsa_results *r, int average)
 static json_t *stat_json(const double *x, int n)
 {
     const gsa_stat s = gsa_stat_of(x, n);
-    return json_pack("{s:o, s:o, s:o, s:o}", "mean", gsa_json_number(s.mean), "sd", gsa_json_number(s.sd), "min",
-                     gsa_json_number(s.least), "max", gsa_json_number(s.most));
+    return json_pack("{s:o, s:o, s:o, s:o}", "mean", gsa_json_number(s.mean), "sd",
+                     gsa_json_number(s.sd), "min", gsa_json_number(s.least), "max",
+                     gsa_json_number(s.most));
 }
 
 /* The metric of the runs into x; how many have it. */
@@ -388,8 +413,8 @@ static int averages_of(json_t *combinations, const char *metric, double *x)
 static void add_average(json_t *rows, const json_t *runs, const json_t *metrics, double *x)
 {
     const json_t *first = json_array_get(runs, 0);
-    json_t *combinations = combinations_of(runs), *row = json_object(), *names = part_of_each(first, 0),
-           *over = json_array();
+    json_t *combinations = combinations_of(runs), *row = json_object(),
+           *names = part_of_each(first, 0), *over = json_array();
     json_t *ignored;
     const char *name;
     json_object_foreach (names, name, ignored) {
@@ -400,7 +425,8 @@ static void add_average(json_t *rows, const json_t *runs, const json_t *metrics,
     json_object_set_new(row, "average_over", over);
     json_object_set_new(row, "each", part_of_each(first, 1));
     copy_key(row, first, "encoder");
-    json_object_set_new(row, "combinations", json_integer((json_int_t)json_object_size(combinations)));
+    json_object_set_new(row, "combinations",
+                        json_integer((json_int_t)json_object_size(combinations)));
     int seeds = 0;
     json_object_foreach ((json_t *)(uintptr_t)metrics, name, ignored) {
         const int n = averages_of(combinations, name, x);
@@ -439,14 +465,16 @@ gsa_status gsa_results_summary(const gsa_results *results, char **text, gsa_erro
 {
     json_t *metrics, *rows = rows_of(results, &metrics);
     json_decref(metrics);
-    return gsa_json_text(results->system, rows ? json_pack("{s:o}", "summary", rows) : NULL, text, error);
+    return gsa_json_text(results->system, rows ? json_pack("{s:o}", "summary", rows) : NULL, text,
+                         error);
 }
 
-/* ---- the table ------------------------------------------------------------------------------------------------------------- */
+/* ---- the table ----------------------------------------------------------------------------- */
 
 void gsa_table_release(gsa_table *table)
 {
-    for (int i = 0; table->cell && i < table->rows * table->columns; i++) gsa_release(table->system, table->cell[i]);
+    for (int i = 0; table->cell && i < table->rows * table->columns; i++)
+        gsa_release(table->system, table->cell[i]);
     gsa_release(table->system, table->cell);
     *table = (gsa_table){ 0 };
 }
@@ -465,10 +493,12 @@ static int look_alike(const json_t *rows)
     json_array_foreach (rows, i, row) {
         json_t *each = json_object_get(row, "each"), *over = json_object_get(row, "average_over");
         if (!json_object_get(row, "setting")) continue;
-        json_t *words = json_pack("[s, s, O, O]", text_of(row, "recipe"), text_of(row, "encoder"), each ? each : json_null(),
-                                  over ? over : json_null());
+        json_t *words = json_pack("[s, s, O, O]", text_of(row, "recipe"), text_of(row, "encoder"),
+                                  each ? each : json_null(), over ? over : json_null());
         char *key = words ? json_dumps(words, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
-        if (key) twice |= json_object_get(seen, key) != NULL, json_object_set_new(seen, key, json_true());
+        if (key)
+            twice |= json_object_get(seen, key) != NULL,
+                json_object_set_new(seen, key, json_true());
         free(key);
         json_decref(words);
     }
@@ -476,8 +506,8 @@ static int look_alike(const json_t *rows)
     return twice;
 }
 
-/* The columns of words: run where a row's setting is not known, recipe where there are several, what was varied, encoder, and
- * setting where these leave two rows alike. */
+/* The columns of words: run where a row's setting is not known, recipe where there are several,
+ * what was varied, encoder, and setting where these leave two rows alike. */
 static json_t *word_columns(const json_t *rows)
 {
     json_t *words = json_object(), *row, *ignored;
@@ -521,13 +551,15 @@ static void write_number(char *cell, size_t room, double x, int seconds)
 static void write_cell(char *cell, size_t room, const json_t *row, const char *column)
 {
     const int varied = *column == VARIED;
-    const json_t *value = varied ? json_object_get(json_object_get(row, "each"), column + 1) : json_object_get(row, column);
+    const json_t *value = varied ? json_object_get(json_object_get(row, "each"), column + 1)
+                                 : json_object_get(row, column);
     const int seconds = strcmp(column, "seconds") == 0;
     char mean[64], sd[64];
     *cell = 0;
     if (varied && averaged(row, column + 1)) snprintf(cell, room, "average");
     else if (json_is_string(value)) snprintf(cell, room, "%s", json_string_value(value));
-    else if (json_is_integer(value)) snprintf(cell, room, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    else if (json_is_integer(value))
+        snprintf(cell, room, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
     if (varied || !json_is_object(value)) return;
     write_number(mean, sizeof mean, json_number_value(json_object_get(value, "mean")), seconds);
     write_number(sd, sizeof sd, json_number_value(json_object_get(value, "sd")), seconds);
@@ -573,7 +605,8 @@ gsa_status gsa_results_table(const gsa_results *results, gsa_table *table, gsa_e
     json_object_set_new(columns, "seconds", json_null());
     json_object_set_new(columns, "parameters", json_null());
     table->rows = (int)json_array_size(rows) + 1, table->columns = (int)json_object_size(columns);
-    table->cell = gsa_alloc_zero(table->system, (size_t)table->rows * (size_t)table->columns, sizeof *table->cell);
+    table->cell = gsa_alloc_zero(table->system, (size_t)table->rows * (size_t)table->columns,
+                                 sizeof *table->cell);
     const gsa_plain plain = gsa_plain_begin();
     const int good = rows && table->cell && fill_table(table, rows, columns);
     gsa_plain_end(plain);

@@ -13,7 +13,8 @@ static void put(json_t *settings, const char *section, const char *key, const ch
 {
     char name[NAME];
     snprintf(name, sizeof name, "%s.%s", section, key);
-    if (strncmp(name, seed, sizeof seed - 2) != 0) json_object_set_new(settings, name, json_string(value));
+    if (strncmp(name, seed, sizeof seed - 2) != 0)
+        json_object_set_new(settings, name, json_string(value));
 }
 
 /* {"train.lr": "0.001", ...}: every key but the seed, and those of [encoder.N]. */
@@ -24,17 +25,19 @@ static json_t *settings_of(const gsa_recipe *recipe)
     json_t *settings = json_object();
     for (int i = 0; i < count; i++) {
         char number[64];
-        put(settings, keys[i].section, keys[i].name, gsa_recipe_text(recipe, i, number, sizeof number));
+        put(settings, keys[i].section, keys[i].name,
+            gsa_recipe_text(recipe, i, number, sizeof number));
     }
     for (int i = 0; i < recipe->ini.count; i++) {
         const gsa_ini_entry *e = &recipe->ini.entries[i];
-        if (e->key && strncmp(e->section, "encoder.", 8) == 0) put(settings, e->section, e->key, e->value);
+        if (e->key && strncmp(e->section, "encoder.", 8) == 0)
+            put(settings, e->section, e->key, e->value);
     }
     return settings;
 }
 
-static gsa_status describe(const gsa_system *system, const gsa_recipe *recipe, const char *folder, const char *result,
-                           char **line, gsa_error *error)
+static gsa_status describe(const gsa_system *system, const gsa_recipe *recipe, const char *folder,
+                           const char *result, char **line, gsa_error *error)
 {
     char setting[65];
     json_error_t why;
@@ -46,18 +49,21 @@ static gsa_status describe(const gsa_system *system, const gsa_recipe *recipe, c
                         own ? "another value" : why.text);
     }
     gsa_recipe_hash(recipe, except, 1, setting);
-    json_t *object = json_pack("{s:s, s:s%, s:s%, s:{}, s:o}", "run", folder, "setting", setting, (size_t)12, "family",
-                               setting, (size_t)12, "each", "settings", settings_of(recipe));
+    json_t *object =
+        json_pack("{s:s, s:s%, s:s%, s:{}, s:o}", "run", folder, "setting", setting, (size_t)12,
+                  "family", setting, (size_t)12, "each", "settings", settings_of(recipe));
     const char *encoder = json_string_value(json_object_get(own, "encoder"));
     char *stack = encoder ? gsa_copy_text(system, encoder) : NULL;
     json_object_update(object, own);
-    if (stack) gsa_results_shorten(stack), json_object_set_new(object, "encoder", json_string(stack));
+    if (stack)
+        gsa_results_shorten(stack), json_object_set_new(object, "encoder", json_string(stack));
     gsa_release(system, stack);
     json_decref(own);
     return gsa_json_text(system, object, line, error);
 }
 
-gsa_status gsa_results_read_run(gsa_results *results, const gsa_system *system, const char *folder, gsa_error *error)
+gsa_status gsa_results_read_run(gsa_results *results, const gsa_system *system, const char *folder,
+                                gsa_error *error)
 {
     gsa_recipe recipe = { 0 };
     char *result = NULL, *line = NULL, *config = gsa_path_join(system, folder, "config.ini", error),

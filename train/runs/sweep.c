@@ -15,10 +15,11 @@ typedef struct sweep {
     const gsa_sweep_options *options;
     gsa_sweep_plan plan;
     gsa_results *results;
-    int pipe; /* a device or a pipe that gets the results; -1: none. Open from first to last, for what reads a pipe goes when nobody has it open */
+    int pipe; /* a device or a pipe that gets the results; -1: none. Open from first to last, for
+                 what reads a pipe goes when nobody has it open */
 } sweep;
 
-/* ---- where a run stands ---------------------------------------------------------------------------------------------------- */
+/* ---- where a run stands -------------------------------------------------------------------- */
 
 static int holds(const sweep *s, const char *folder, const char *name)
 {
@@ -27,12 +28,15 @@ static int holds(const sweep *s, const char *folder, const char *name)
     return s->system->kind(s->system->user, path, NULL) > GSA_FILE_ABSENT;
 }
 
-static gsa_status read_asked(const sweep *s, const gsa_sweep_run *run, gsa_recipe *recipe, gsa_error *error)
+static gsa_status read_asked(const sweep *s, const gsa_sweep_run *run, gsa_recipe *recipe,
+                             gsa_error *error)
 {
-    return gsa_recipe_read(s->system, s->options->train.recipe, (const char *const *)run->set, run->sets, recipe, error);
+    return gsa_recipe_read(s->system, s->options->train.recipe, (const char *const *)run->set,
+                           run->sets, recipe, error);
 }
 
-static gsa_status check_asked(const sweep *s, const gsa_sweep_run *run, const char *folder, gsa_error *error)
+static gsa_status check_asked(const sweep *s, const gsa_sweep_run *run, const char *folder,
+                              gsa_error *error)
 {
     char path[PATH], what[WHAT];
     gsa_recipe there, asked;
@@ -43,14 +47,16 @@ static gsa_status check_asked(const sweep *s, const gsa_sweep_run *run, const ch
     if (status == GSA_OK) {
         if (gsa_recipe_differs(&there, &asked, what, sizeof what))
             status =
-                gsa_fail(error, GSA_ERR_ARGUMENT, "folder '%s' holds another run, %s: choose another --out", folder, what);
+                gsa_fail(error, GSA_ERR_ARGUMENT,
+                         "folder '%s' holds another run, %s: choose another --out", folder, what);
         gsa_recipe_release(&asked);
     }
     gsa_recipe_release(&there);
     return status;
 }
 
-static gsa_status begin_folder(const sweep *s, const gsa_sweep_run *run, const char *folder, gsa_error *error)
+static gsa_status begin_folder(const sweep *s, const gsa_sweep_run *run, const char *folder,
+                               gsa_error *error)
 {
     char path[PATH];
     gsa_recipe asked;
@@ -74,7 +80,8 @@ static gsa_status check_tree(const sweep *s, gsa_error *error)
     const char *out = s->options->train.out;
     for (size_t i = 0; out && i < sizeof of_a_run / sizeof *of_a_run; i++)
         if (holds(s, out, of_a_run[i]))
-            return gsa_fail(error, GSA_ERR_ARGUMENT, "folder '%s' holds a run ('%s'): choose another --out for several", out,
+            return gsa_fail(error, GSA_ERR_ARGUMENT,
+                            "folder '%s' holds a run ('%s'): choose another --out for several", out,
                             of_a_run[i]);
     return GSA_OK;
 }
@@ -88,21 +95,23 @@ static gsa_status lock_run(const sweep *s, const char *folder, gsa_lock *lock, g
 }
 
 /* *state of the run that is asked for; a folder is begun only where nothing is there. */
-static gsa_status find_state(const sweep *s, const gsa_sweep_run *run, const char *folder, int *state, gsa_error *error)
+static gsa_status find_state(const sweep *s, const gsa_sweep_run *run, const char *folder,
+                             int *state, gsa_error *error)
 {
     *state = GSA_SWEEP_NEW;
     if (!*folder) return GSA_OK;
     const int done = holds(s, folder, "result.json"), goes_on = holds(s, folder, "latest");
     if (!done && !goes_on) return begin_folder(s, run, folder, error);
     if (!holds(s, folder, "asked.ini"))
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "folder '%s' holds a run that was begun alone: choose another --out",
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "folder '%s' holds a run that was begun alone: choose another --out",
                         folder);
     const gsa_status status = check_asked(s, run, folder, error);
     *state = done ? GSA_SWEEP_DONE : GSA_SWEEP_GOES_ON;
     return status;
 }
 
-/* ---- one run --------------------------------------------------------------------------------------------------------------- */
+/* ---- one run ------------------------------------------------------------------------------- */
 
 static const char *base_name(const char *path)
 {
@@ -111,7 +120,8 @@ static const char *base_name(const char *path)
 }
 
 /* The result with what tells this run from the others; `result` is one JSON object. */
-static gsa_status describe(const sweep *s, const gsa_sweep_run *run, const char *result, char **line, gsa_error *error)
+static gsa_status describe(const sweep *s, const gsa_sweep_run *run, const char *result,
+                           char **line, gsa_error *error)
 {
     gsa_recipe asked;
     char recipe[256];
@@ -121,14 +131,16 @@ static gsa_status describe(const sweep *s, const gsa_sweep_run *run, const char 
     char *end = strrchr(recipe, '.');
     if (end && strcmp(end, ".ini") == 0) *end = 0;
     const char *data = base_name(asked.values.data_train);
-    json_t *object = json_pack("{s:s, s:s, s:s%, s:s%, s:o}", "run", run->name, "recipe", recipe, "setting", run->setting,
-                               (size_t)12, "family", run->family, (size_t)12, "each", json_loads(run->each, 0, NULL)),
+    json_t *object = json_pack("{s:s, s:s, s:s%, s:s%, s:o}", "run", run->name, "recipe", recipe,
+                               "setting", run->setting, (size_t)12, "family", run->family,
+                               (size_t)12, "each", json_loads(run->each, 0, NULL)),
            *own = json_loads(result, 0, NULL);
     if (*data) json_object_set_new(object, "data", json_string(data));
     const int good = object && own && json_object_update(object, own) == 0;
     const char *stack = json_string_value(json_object_get(own, "encoder"));
     char *brief = good && stack ? gsa_copy_text(s->system, stack) : NULL;
-    if (brief) gsa_results_shorten(brief), json_object_set_new(object, "encoder", json_string(brief));
+    if (brief)
+        gsa_results_shorten(brief), json_object_set_new(object, "encoder", json_string(brief));
     gsa_release(s->system, brief);
     json_decref(own);
     gsa_recipe_release(&asked);
@@ -145,30 +157,35 @@ static gsa_status read_result(const sweep *s, const char *folder, char **result,
     return gsa_read_file(s->system, path, 1 << 24, result, &bytes, error);
 }
 
-static gsa_status train(const sweep *s, const gsa_sweep_run *run, const char *folder, int state, char **result,
-                        gsa_error *error)
+static gsa_status train(const sweep *s, const gsa_sweep_run *run, const char *folder, int state,
+                        char **result, gsa_error *error)
 {
     gsa_train_options o = s->options->train;
     o.resume = NULL, o.out = *folder ? folder : NULL, o.locked = 1;
     o.overrides = (const char *const *)run->set, o.n_overrides = run->sets;
-    if (state == GSA_SWEEP_GOES_ON) o.recipe = NULL, o.out = NULL, o.resume = folder, o.overrides = NULL, o.n_overrides = 0;
+    if (state == GSA_SWEEP_GOES_ON)
+        o.recipe = NULL, o.out = NULL, o.resume = folder, o.overrides = NULL, o.n_overrides = 0;
     return gsa_train(s->system, &o, result, error);
 }
 
 static gsa_status stopped(const sweep *s, int index, gsa_error *error)
 {
-    return gsa_fail(error, GSA_ERR_INTERRUPTED, "stopped on request in run %d of %d (%s); %s", index + 1, s->plan.runs,
-                    s->plan.run[index].name,
-                    s->options->train.out ? "the same command goes on" : "nothing is kept, as no folder was given");
+    return gsa_fail(error, GSA_ERR_INTERRUPTED, "stopped on request in run %d of %d (%s); %s",
+                    index + 1, s->plan.runs, s->plan.run[index].name,
+                    s->options->train.out ? "the same command goes on"
+                                          : "nothing is kept, as no folder was given");
 }
 
 static gsa_status keep(const sweep *s, const char *line, gsa_error *error)
 {
     char path[PATH];
     gsa_status status = GSA_OK;
-    snprintf(path, sizeof path, "%s/results.jsonl", s->options->train.out ? s->options->train.out : "");
-    if (status == GSA_OK && s->options->train.out) status = gsa_results_put_into(s->system, path, line, error);
-    if (status == GSA_OK && s->options->results) status = gsa_results_put_into(s->system, s->options->results, line, error);
+    snprintf(path, sizeof path, "%s/results.jsonl",
+             s->options->train.out ? s->options->train.out : "");
+    if (status == GSA_OK && s->options->train.out)
+        status = gsa_results_put_into(s->system, path, line, error);
+    if (status == GSA_OK && s->options->results)
+        status = gsa_results_put_into(s->system, s->options->results, line, error);
     if (status == GSA_OK && s->options->end) s->options->end(s->options->context, line);
     return status;
 }
@@ -192,7 +209,8 @@ static gsa_status check_writable(sweep *s, const char *path, gsa_error *error)
     const int kind = s->system->kind(s->system->user, path, NULL);
     if (kind == GSA_FILE_ABSENT) return gsa_output_check(s->system, path, error);
     const int file = s->system->open(s->system->user, path, GSA_OPEN_APPEND);
-    if (file < 0) return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be written: %s", path, strerror(errno));
+    if (file < 0)
+        return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be written: %s", path, strerror(errno));
     if (kind == GSA_FILE_OTHER) s->pipe = file;
     else s->system->close(s->system->user, file);
     return GSA_OK;
@@ -202,7 +220,8 @@ static gsa_status check_writable(sweep *s, const char *path, gsa_error *error)
 static gsa_status check_results(sweep *s, gsa_error *error)
 {
     char path[PATH];
-    snprintf(path, sizeof path, "%s/results.jsonl", s->options->train.out ? s->options->train.out : "");
+    snprintf(path, sizeof path, "%s/results.jsonl",
+             s->options->train.out ? s->options->train.out : "");
     gsa_status status = s->options->train.out ? check_readable(s, path, error) : GSA_OK;
     if (status != GSA_OK || !s->options->results) return status;
     status = check_readable(s, s->options->results, error);
@@ -211,7 +230,8 @@ static gsa_status check_results(sweep *s, gsa_error *error)
 }
 
 /* What the run gives, or gave. */
-static gsa_status obtain(const sweep *s, int index, const char *folder, int state, char **result, gsa_error *error)
+static gsa_status obtain(const sweep *s, int index, const char *folder, int state, char **result,
+                         gsa_error *error)
 {
     const gsa_sweep_options *o = s->options;
     const gsa_sweep_run *run = &s->plan.run[index];
@@ -223,34 +243,40 @@ static gsa_status obtain(const sweep *s, int index, const char *folder, int stat
 }
 
 /* One file of a run that is still to be made. */
-static gsa_status check_file(const sweep *s, const gsa_sweep_run *run, const char *key, const char *path, const char *suffix,
-                             gsa_error *error)
+static gsa_status check_file(const sweep *s, const gsa_sweep_run *run, const char *key,
+                             const char *path, const char *suffix, gsa_error *error)
 {
     char whole[PATH];
     if (!*path || strcmp(path, "-") == 0) return GSA_OK;
     snprintf(whole, sizeof whole, "%s%s%s", path, *suffix ? "." : "", suffix);
     if (s->system->kind(s->system->user, whole, NULL) != GSA_FILE_ABSENT) return GSA_OK;
-    return gsa_fail(error, GSA_ERR_IO, "run '%s': %s: there is no file '%s'", run->name, key, whole);
+    return gsa_fail(error, GSA_ERR_IO, "run '%s': %s: there is no file '%s'", run->name, key,
+                    whole);
 }
 
-/* What the runs read is there: a name that is wrong in the last one is told before the first one is trained. */
+/* What the runs read is there: a name that is wrong in the last one is told before the first one is
+ * trained. */
 static gsa_status check_files(const sweep *s, const gsa_sweep_run *run, gsa_error *error)
 {
     char folder[PATH];
     gsa_recipe asked;
-    snprintf(folder, sizeof folder, "%s/%s", s->options->train.out ? s->options->train.out : "", run->name);
+    snprintf(folder, sizeof folder, "%s/%s", s->options->train.out ? s->options->train.out : "",
+             run->name);
     if (s->options->train.out && holds(s, folder, "result.json")) return GSA_OK;
     gsa_status status = read_asked(s, run, &asked, error);
     if (status != GSA_OK) return status;
     const gsa_recipe_values *v = &asked.values;
-    const char *const key[] = { "data.train", "data.dev", "data.test" }, *const path[] = { v->data_train, v->data_dev,
-                                                                                           v->data_test };
+    const char *const key[] = { "data.train", "data.dev", "data.test" }, *const path[] = {
+        v->data_train, v->data_dev, v->data_test
+    };
     for (int i = 0; i < 3 && status == GSA_OK; i++) {
         status = check_file(s, run, key[i], path[i], v->data_source, error);
-        if (status == GSA_OK && *v->data_target) status = check_file(s, run, key[i], path[i], v->data_target, error);
+        if (status == GSA_OK && *v->data_target)
+            status = check_file(s, run, key[i], path[i], v->data_target, error);
     }
     if (status == GSA_OK) status = check_file(s, run, "data.vectors", v->data_vectors, "", error);
-    if (status == GSA_OK) status = check_file(s, run, "data.bpe_codes", v->data_bpe_codes, "", error);
+    if (status == GSA_OK)
+        status = check_file(s, run, "data.bpe_codes", v->data_bpe_codes, "", error);
     gsa_recipe_release(&asked);
     return status;
 }
@@ -263,7 +289,8 @@ static gsa_status make_run(sweep *s, int index, gsa_error *error)
     gsa_lock lock = { 0 };
     int state = GSA_SWEEP_NEW;
     if (o->train.stop && *o->train.stop) return stopped(s, index, error);
-    if (o->train.out && snprintf(folder, sizeof folder, "%s/%s", o->train.out, run->name) >= PATH - 64)
+    if (o->train.out &&
+        snprintf(folder, sizeof folder, "%s/%s", o->train.out, run->name) >= PATH - 64)
         return gsa_fail(error, GSA_ERR_LIMIT, "the path of run '%s' is too long", run->name);
     gsa_status status = lock_run(s, folder, &lock, error);
     if (status == GSA_OK) status = find_state(s, run, folder, &state, error);
@@ -272,7 +299,8 @@ static gsa_status make_run(sweep *s, int index, gsa_error *error)
     if (status == GSA_OK) status = describe(s, run, result, &line, error);
     if (status == GSA_OK) {
         status = gsa_results_put(s->results, line, error);
-        if (status != GSA_OK) gsa_fail_at(error, status, "run '%s': %s/result.json", run->name, folder);
+        if (status != GSA_OK)
+            gsa_fail_at(error, status, "run '%s': %s/result.json", run->name, folder);
     }
     if (status == GSA_OK) status = keep(s, line, error);
     gsa_release(s->system, result);
@@ -280,7 +308,8 @@ static gsa_status make_run(sweep *s, int index, gsa_error *error)
     return status;
 }
 
-gsa_status gsa_sweep(const gsa_system *system, const gsa_sweep_options *options, gsa_results **results, gsa_error *error)
+gsa_status gsa_sweep(const gsa_system *system, const gsa_sweep_options *options,
+                     gsa_results **results, gsa_error *error)
 {
     gsa_error own;
     if (!error) error = &own;
@@ -291,7 +320,8 @@ gsa_status gsa_sweep(const gsa_system *system, const gsa_sweep_options *options,
     if (status == GSA_OK) status = gsa_results_create(s.system, &s.results, error);
     if (status == GSA_OK) status = check_results(&s, error);
     if (status == GSA_OK) status = check_tree(&s, error);
-    for (int i = 0; i < s.plan.runs && status == GSA_OK; i++) status = check_files(&s, &s.plan.run[i], error);
+    for (int i = 0; i < s.plan.runs && status == GSA_OK; i++)
+        status = check_files(&s, &s.plan.run[i], error);
     for (int i = 0; i < s.plan.runs && status == GSA_OK; i++) status = make_run(&s, i, error);
     if (s.pipe >= 0) s.system->close(s.system->user, s.pipe);
     gsa_sweep_plan_release(&s.plan);

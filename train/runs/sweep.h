@@ -1,14 +1,17 @@
-/* sweep.h - several runs of one recipe: seeds, and values of names or keys. Runs are made one after the other.
+/* sweep.h - several runs of one recipe: seeds, and values of names or keys. Runs are made one after
+ * the other.
  *
  *   --each domain=books,music        {domain} in values of the recipe and of --set is replaced
- *   --each model.encoder='star*2;window:width=3*2,full*2'    a name with a dot is a key, which is set
- * Values are separated by ';' where one stands in the text, else by ','; blanks at their ends are cut; "" is an empty one. Several
- * --each make all combinations, the first one slowest. A run lies in OUT/NAME-VALUE/.../seed-N, for a key its last word, and in the value every byte
- * that is not of A-Z a-z 0-9 . _ - becomes '_'.
+ *   --each model.encoder='star*2;window:width=3*2,full*2'  a name with a dot is a key, which is set
+ * Values are separated by ';' where one stands in the text, else by ','; blanks at their ends are
+ * cut; "" is an empty one. Several --each make all combinations, the first one slowest. A run lies
+ * in OUT/NAME-VALUE/.../seed-N, for a key its last word, and in the value every byte that is not of
+ * A-Z a-z 0-9 . _ - becomes '_'.
  *
- * Such a folder holds, beside what a run leaves (driver.h), asked.ini: every key as it was asked for. A run that is finished there is not
- * made again; one that stopped goes on; one that was asked for otherwise is an error. OUT/results.jsonl and options->results hold a
- * line for each finished run (results.h). */
+ * Such a folder holds, beside what a run leaves (driver.h), asked.ini: every key as it was asked
+ * for. A run that is finished there is not made again; one that stopped goes on; one that was asked
+ * for otherwise is an error. OUT/results.jsonl and options->results hold a line for each finished
+ * run (results.h). */
 #ifndef GSA_SWEEP_H
 #define GSA_SWEEP_H
 #include "train/driver.h"
@@ -34,7 +37,8 @@ typedef struct gsa_sweep_plan {
 enum gsa_sweep_state { GSA_SWEEP_NEW, GSA_SWEEP_GOES_ON, GSA_SWEEP_DONE };
 
 typedef struct gsa_sweep_options {
-    gsa_train_options train; /* of every run; recipe is wanted, resume is not read, out may be NULL: nothing is written */
+    gsa_train_options train; /* of every run; recipe is wanted, resume is not read, out may be NULL:
+                                nothing is written */
     const char *const *each;
     int n_each;
     const int64_t *seeds;
@@ -45,13 +49,15 @@ typedef struct gsa_sweep_options {
     void *context;
 } gsa_sweep_options;
 
-/* Every recipe is read and checked as far as that goes without data (gsa_task_check), so that a wrong value is found before the first
- * run; gsa_sweep looks for the files, too. */
-gsa_status gsa_sweep_plan_create(const gsa_system *system, const gsa_sweep_options *options, gsa_sweep_plan *plan,
-                                 gsa_error *error);
+/* Every recipe is read and checked as far as that goes without data (gsa_task_check), so that a
+ * wrong value is found before the first run; gsa_sweep looks for the files, too. */
+gsa_status gsa_sweep_plan_create(const gsa_system *system, const gsa_sweep_options *options,
+                                 gsa_sweep_plan *plan, gsa_error *error);
 void gsa_sweep_plan_release(gsa_sweep_plan *plan); /* a zeroed one is fine */
 
-/* *results: of all runs; released by the caller with gsa_results_release. GSA_ERR_INTERRUPTED: the same call goes on. */
-gsa_status gsa_sweep(const gsa_system *system, const gsa_sweep_options *options, gsa_results **results, gsa_error *error);
+/* *results: of all runs; released by the caller with gsa_results_release. GSA_ERR_INTERRUPTED: the
+ * same call goes on. */
+gsa_status gsa_sweep(const gsa_system *system, const gsa_sweep_options *options,
+                     gsa_results **results, gsa_error *error);
 
 #endif

@@ -24,11 +24,12 @@ typedef struct planner {
     varied *each;
     int n_each, at[NAMES]; /* at: which value of each */
     int replaced;          /* the last text held a name */
-    const char **except;   /* [n_except] of the run that is made: overrides whose keys are not of its family */
+    const char **
+        except; /* [n_except] of the run that is made: overrides whose keys are not of its family */
     int n_except, except_room;
 } planner;
 
-/* ---- --each ----------------------------------------------------------------------------------------------------------------- */
+/* ---- --each -------------------------------------------------------------------------------- */
 
 static char *cut_blanks(char *text)
 {
@@ -59,18 +60,23 @@ static gsa_status parse_each(planner *p, const char *text, varied *v, gsa_error 
     if (equals) *equals = 0;
     v->name = v->copy;
     if (!equals || !name_ok(v->name))
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "--each %s: expected name=value,value,... or section.key=value;value;...",
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "--each %s: expected name=value,value,... or section.key=value;value;...",
                         gsa_word_show(text, shown));
     const char separator = strchr(equals + 1, ';') ? ';' : ',';
     for (char *at = equals + 1, *next; at; at = next) {
         next = strchr(at, separator);
         if (next) *next++ = 0;
         const char *value = cut_blanks(at);
-        if (!*value && !next && separator == ';' && v->values > 0) break; /* "full*2,star*2;" is one value */
+        if (!*value && !next && separator == ';' && v->values > 0)
+            break; /* "full*2,star*2;" is one value */
         if (!*value)
-            return gsa_fail(error, GSA_ERR_ARGUMENT, "--each %s: value %d is empty; \"\" stands for an empty one", v->name,
+            return gsa_fail(error, GSA_ERR_ARGUMENT,
+                            "--each %s: value %d is empty; \"\" stands for an empty one", v->name,
                             v->values + 1);
-        if (v->values == VALUES) return gsa_fail(error, GSA_ERR_LIMIT, "--each %s: more than %d values", v->name, VALUES);
+        if (v->values == VALUES)
+            return gsa_fail(error, GSA_ERR_LIMIT, "--each %s: more than %d values", v->name,
+                            VALUES);
         v->value[v->values++] = strcmp(value, "\"\"") == 0 ? "" : value;
     }
     return GSA_OK;
@@ -79,7 +85,8 @@ static gsa_status parse_each(planner *p, const char *text, varied *v, gsa_error 
 static gsa_status parse_all(planner *p, gsa_error *error)
 {
     const gsa_sweep_options *o = p->options;
-    if (o->n_each > NAMES) return gsa_fail(error, GSA_ERR_LIMIT, "%d --each, at most %d", o->n_each, NAMES);
+    if (o->n_each > NAMES)
+        return gsa_fail(error, GSA_ERR_LIMIT, "%d --each, at most %d", o->n_each, NAMES);
     p->each = gsa_alloc_zero(p->system, (size_t)o->n_each, sizeof *p->each);
     if (!p->each) return gsa_out_of_memory(error, "--each", (int64_t)sizeof *p->each * o->n_each);
     p->n_each = o->n_each;
@@ -87,34 +94,39 @@ static gsa_status parse_all(planner *p, gsa_error *error)
     for (int i = 0; i < o->n_each && status == GSA_OK; i++) {
         status = parse_each(p, o->each[i], &p->each[i], error);
         if (status == GSA_OK && o->n_seeds > 0 && strcmp(p->each[i].name, "train.seed") == 0)
-            status = gsa_fail(error, GSA_ERR_ARGUMENT, "--each train.seed and --seeds both say the seeds: give one of them");
+            status = gsa_fail(error, GSA_ERR_ARGUMENT,
+                              "--each train.seed and --seeds both say the seeds: give one of them");
         for (int k = 0; k < i && status == GSA_OK; k++)
             if (strcmp(p->each[k].name, p->each[i].name) == 0)
-                status = gsa_fail(error, GSA_ERR_ARGUMENT, "--each %s stands there twice", p->each[i].name);
+                status = gsa_fail(error, GSA_ERR_ARGUMENT, "--each %s stands there twice",
+                                  p->each[i].name);
     }
     return status;
 }
 
-/* ---- replacing -------------------------------------------------------------------------------------------------------------- */
+/* ---- replacing ----------------------------------------------------------------------------- */
 
 /* The name in braces at `text`, or NULL. */
 static varied *placeholder(const planner *p, const char *text)
 {
     for (int i = 0; i < p->n_each && *text == '{'; i++) {
         const size_t bytes = strlen(p->each[i].name);
-        if (!is_key(p->each[i].name) && strncmp(text + 1, p->each[i].name, bytes) == 0 && text[bytes + 1] == '}')
+        if (!is_key(p->each[i].name) && strncmp(text + 1, p->each[i].name, bytes) == 0 &&
+            text[bytes + 1] == '}')
             return &p->each[i];
     }
     return NULL;
 }
 
-/* "PREFIX text" with {name} replaced by the present values; owned by the caller. Notes which names were used. */
+/* "PREFIX text" with {name} replaced by the present values; owned by the caller. Notes which names
+ * were used. */
 static char *replaced(planner *p, const char *prefix, const char *text)
 {
     size_t room = strlen(prefix) + 1;
     for (const char *at = text; *at; at++) {
         const varied *v = placeholder(p, at);
-        room += v ? strlen(v->value[p->at[v - p->each]]) : 1; /* of a name its braces count too: more than enough */
+        room += v ? strlen(v->value[p->at[v - p->each]])
+                  : 1; /* of a name its braces count too: more than enough */
     }
     char *out = gsa_alloc(p->system, room, 1), *to = out;
     if (!out) return NULL;
@@ -133,7 +145,8 @@ static char *replaced(planner *p, const char *prefix, const char *text)
 
 static gsa_status add_set(planner *p, gsa_sweep_run *run, char *text, gsa_error *error)
 {
-    char **larger = text ? gsa_resize(p->system, run->set, (size_t)run->sets + 1, sizeof *larger) : NULL;
+    char **larger =
+        text ? gsa_resize(p->system, run->set, (size_t)run->sets + 1, sizeof *larger) : NULL;
     if (!larger) {
         gsa_release(p->system, text);
         return gsa_out_of_memory(error, "the overrides of a run", PATH);
@@ -144,12 +157,14 @@ static gsa_status add_set(planner *p, gsa_sweep_run *run, char *text, gsa_error 
 }
 
 /* The text, with its names replaced; their keys are none of the family's. */
-static gsa_status add_replaced(planner *p, gsa_sweep_run *run, const char *prefix, const char *text, gsa_error *error)
+static gsa_status add_replaced(planner *p, gsa_sweep_run *run, const char *prefix, const char *text,
+                               gsa_error *error)
 {
     const gsa_status status = add_set(p, run, replaced(p, prefix, text), error);
     if (status != GSA_OK || !p->replaced) return status;
     if (p->n_except == p->except_room) {
-        const char **larger = gsa_resize(p->system, p->except, 2 * (size_t)p->except_room + 16, sizeof *larger);
+        const char **larger =
+            gsa_resize(p->system, p->except, 2 * (size_t)p->except_room + 16, sizeof *larger);
         if (!larger) return gsa_out_of_memory(error, "the overrides of a run", PATH);
         p->except = larger, p->except_room = 2 * p->except_room + 16;
     }
@@ -157,7 +172,8 @@ static gsa_status add_replaced(planner *p, gsa_sweep_run *run, const char *prefi
     return GSA_OK;
 }
 
-/* The recipe's values that hold a name, the overrides, the keys that are varied, the seed: later ones win. */
+/* The recipe's values that hold a name, the overrides, the keys that are varied, the seed: later
+ * ones win. */
 static gsa_status make_sets(planner *p, gsa_sweep_run *run, const int64_t *seed, gsa_error *error)
 {
     char prefix[2 * NAME_ROOM];
@@ -182,7 +198,7 @@ static gsa_status make_sets(planner *p, gsa_sweep_run *run, const int64_t *seed,
     return add_set(p, run, gsa_copy_text(p->system, prefix), error);
 }
 
-/* ---- names ------------------------------------------------------------------------------------------------------------------ */
+/* ---- names --------------------------------------------------------------------------------- */
 
 static const char *short_name(const char *name)
 {
@@ -197,11 +213,13 @@ static gsa_status name_run(planner *p, gsa_sweep_run *run, int64_t seed, gsa_err
     for (int i = 0; i < p->n_each; i++) {
         const char *value = p->each[i].value[p->at[i]];
         if (n + NAME_ROOM + 2 * strlen(value) > PATH / 2 || strlen(value) > 200)
-            return gsa_fail(error, GSA_ERR_LIMIT, "--each %s: a value of %zu bytes makes no name of a folder",
+            return gsa_fail(error, GSA_ERR_LIMIT,
+                            "--each %s: a value of %zu bytes makes no name of a folder",
                             p->each[i].name, strlen(value));
         n += (size_t)snprintf(path + n, sizeof path - n, "%s-", short_name(p->each[i].name));
         for (; *value; value++) {
-            const int plain = (*value >= 'a' && *value <= 'z') || (*value >= 'A' && *value <= 'Z') ||
+            const int plain = (*value >= 'a' && *value <= 'z') ||
+                              (*value >= 'A' && *value <= 'Z') ||
                               (*value >= '0' && *value <= '9') || *value == '.' || *value == '-';
             path[n++] = plain ? *value : '_';
         }
@@ -221,10 +239,11 @@ static gsa_status tell_each(planner *p, gsa_sweep_run *run, gsa_error *error)
     run->each = text ? gsa_copy_text(p->system, text) : NULL;
     free(text);
     json_decref(object);
-    return run->each ? GSA_OK : gsa_fail(error, GSA_ERR_ARGUMENT, "--each: a value is no valid UTF-8");
+    return run->each ? GSA_OK
+                     : gsa_fail(error, GSA_ERR_ARGUMENT, "--each: a value is no valid UTF-8");
 }
 
-/* ---- runs ------------------------------------------------------------------------------------------------------------------- */
+/* ---- runs ---------------------------------------------------------------------------------- */
 
 static void hash_run(const planner *p, gsa_recipe *recipe, gsa_sweep_run *run)
 {
@@ -241,12 +260,14 @@ static gsa_status make_run(planner *p, const int64_t *seed, gsa_sweep_run *run, 
     gsa_recipe recipe;
     gsa_status status = make_sets(p, run, seed, error);
     if (status != GSA_OK) return status;
-    status = gsa_recipe_read(p->system, p->options->train.recipe, (const char *const *)run->set, run->sets, &recipe, error);
+    status = gsa_recipe_read(p->system, p->options->train.recipe, (const char *const *)run->set,
+                             run->sets, &recipe, error);
     if (status != GSA_OK) return status;
     hash_run(p, &recipe, run);
     status = gsa_task_check(&recipe, p->registry, error);
     if (status == GSA_OK) status = gsa_idle_check(&recipe, error);
-    if (status == GSA_OK && !*recipe.values.data_train && recipe.values.task_name != GSA_TASK_MASKED_SUMMATION)
+    if (status == GSA_OK && !*recipe.values.data_train &&
+        recipe.values.task_name != GSA_TASK_MASKED_SUMMATION)
         status = gsa_recipe_no_train(&recipe, error);
     if (status == GSA_OK) status = name_run(p, run, recipe.values.train_seed, error);
     if (status == GSA_OK) status = tell_each(p, run, error);
@@ -269,7 +290,8 @@ static gsa_status count_runs(const planner *p, int *runs, gsa_error *error)
     int64_t count = p->options->n_seeds > 0 ? p->options->n_seeds : 1;
     for (int i = 0; i < p->n_each && count <= GSA_SWEEP_RUNS; i++) count *= p->each[i].values;
     if (count > GSA_SWEEP_RUNS)
-        return gsa_fail(error, GSA_ERR_LIMIT, "--each and --seeds make more than %d runs", GSA_SWEEP_RUNS);
+        return gsa_fail(error, GSA_ERR_LIMIT, "--each and --seeds make more than %d runs",
+                        GSA_SWEEP_RUNS);
     *runs = (int)count;
     return GSA_OK;
 }
@@ -280,11 +302,13 @@ static gsa_status make_runs(planner *p, gsa_sweep_plan *plan, gsa_error *error)
     int runs = 0;
     gsa_status status = count_runs(p, &runs, error);
     if (status == GSA_OK) plan->run = gsa_alloc_zero(p->system, (size_t)runs, sizeof *plan->run);
-    if (status == GSA_OK && !plan->run) return gsa_out_of_memory(error, "the runs", runs * (int64_t)sizeof *plan->run);
+    if (status == GSA_OK && !plan->run)
+        return gsa_out_of_memory(error, "the runs", runs * (int64_t)sizeof *plan->run);
     if (status != GSA_OK) return status;
     do {
         for (int s = 0; s < (seeds > 0 ? seeds : 1) && status == GSA_OK; s++)
-            status = make_run(p, seeds > 0 ? &p->options->seeds[s] : NULL, &plan->run[plan->runs++], error);
+            status = make_run(p, seeds > 0 ? &p->options->seeds[s] : NULL, &plan->run[plan->runs++],
+                              error);
     } while (status == GSA_OK && advance(p));
     return status;
 }
@@ -294,7 +318,8 @@ static gsa_status check_used(const planner *p, gsa_error *error)
     for (int i = 0; i < p->n_each; i++)
         if (!p->each[i].used)
             return gsa_fail(error, GSA_ERR_ARGUMENT,
-                            "--each %s: {%s} stands in no value of '%s' or of --set; a key is varied by its full name, "
+                            "--each %s: {%s} stands in no value of '%s' or of --set; a key is "
+                            "varied by its full name, "
                             "section.key",
                             p->each[i].name, p->each[i].name, p->options->train.recipe);
     return GSA_OK;
@@ -314,11 +339,11 @@ static gsa_status check_names(const gsa_sweep_plan *plan, gsa_error *error)
     qsort(name, (size_t)plan->runs, sizeof *name, by_name);
     for (int i = 1; i < plan->runs && status == GSA_OK; i++)
         if (strcmp(name[i - 1], name[i]) == 0)
-            status =
-                gsa_fail(error, GSA_ERR_ARGUMENT,
-                         "two runs would have the folder '%s': a value or a seed stands there twice, or two values differ "
-                         "only in what is no letter",
-                         name[i]);
+            status = gsa_fail(error, GSA_ERR_ARGUMENT,
+                              "two runs would have the folder '%s': a value or a seed stands there "
+                              "twice, or two values differ "
+                              "only in what is no letter",
+                              name[i]);
     gsa_release(plan->system, name);
     return status;
 }
@@ -332,15 +357,16 @@ static void planner_release(planner *p)
     gsa_ini_release(&p->ini);
 }
 
-gsa_status gsa_sweep_plan_create(const gsa_system *system, const gsa_sweep_options *options, gsa_sweep_plan *plan,
-                                 gsa_error *error)
+gsa_status gsa_sweep_plan_create(const gsa_system *system, const gsa_sweep_options *options,
+                                 gsa_sweep_plan *plan, gsa_error *error)
 {
     planner p = { .system = system ? system : gsa_system_default(), .options = options };
     p.ini.system = p.system;
     *plan = (gsa_sweep_plan){ .system = p.system };
     if (!options->train.recipe)
-        return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "several runs want a recipe: the same command goes on with those that stopped");
+        return gsa_fail(
+            error, GSA_ERR_ARGUMENT,
+            "several runs want a recipe: the same command goes on with those that stopped");
     gsa_status status = parse_all(&p, error);
     if (status == GSA_OK) status = gsa_ini_read(p.system, options->train.recipe, &p.ini, error);
     if (status == GSA_OK) status = gsa_registry_create(p.system, &p.registry, error);

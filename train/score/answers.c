@@ -9,7 +9,8 @@ typedef struct words { /* of one text: word i is text[at[2i]] .. text[at[2i+1]-1
     int64_t *at, count;
 } words;
 
-gsa_status gsa_scorer_create(const gsa_system *system, int32_t kind, int64_t most, gsa_scorer *scorer, gsa_error *error)
+gsa_status gsa_scorer_create(const gsa_system *system, int32_t kind, int64_t most,
+                             gsa_scorer *scorer, gsa_error *error)
 {
     const size_t room = (size_t)(most < 0 ? 0 : most) + 1;
     int whole = 1;
@@ -28,13 +29,15 @@ gsa_status gsa_scorer_create(const gsa_system *system, int32_t kind, int64_t mos
 
 void gsa_scorer_release(gsa_scorer *scorer)
 {
-    for (int i = 0; i < 2; i++) gsa_release(scorer->system, scorer->text[i]), gsa_release(scorer->system, scorer->word[i]);
+    for (int i = 0; i < 2; i++)
+        gsa_release(scorer->system, scorer->text[i]), gsa_release(scorer->system, scorer->word[i]);
     gsa_release(scorer->system, scorer->row);
     gsa_release(scorer->system, scorer->mark);
     *scorer = (gsa_scorer){ 0 };
 }
 
-/* ---- lower case as Unicode's SpecialCasing.txt has it: never more code points than there were bytes ----------------------------- */
+/* ---- lower case as Unicode's SpecialCasing.txt has it: never more code points than there were
+ * bytes ---- */
 
 static int is_cased(int32_t c)
 {
@@ -46,8 +49,8 @@ static int is_passed_over(int32_t c)
 {
     const utf8proc_category_t k = utf8proc_category(c);
     return k == UTF8PROC_CATEGORY_MN || k == UTF8PROC_CATEGORY_ME || k == UTF8PROC_CATEGORY_CF ||
-           k == UTF8PROC_CATEGORY_LM || k == UTF8PROC_CATEGORY_SK || c == '\'' || c == '.' || c == ':' || c == 0xb7 ||
-           c == 0x2018 || c == 0x2019;
+           k == UTF8PROC_CATEGORY_LM || k == UTF8PROC_CATEGORY_SK || c == '\'' || c == '.' ||
+           c == ':' || c == 0xb7 || c == 0x2018 || c == 0x2019;
 }
 
 /* A sigma that ends a word: a letter before it, none after it. */
@@ -70,11 +73,12 @@ static int64_t lower(gsa_slice from, int32_t *text)
         if (c == DOTTED_I) text[count++] = DOT;
     }
     for (int64_t i = 0; i < count; i++) /* the letters before `i` keep their case class */
-        text[i] = text[i] == SIGMA ? (is_final(text, count, i) ? 0x3c2 : 0x3c3) : utf8proc_tolower(text[i]);
+        text[i] = text[i] == SIGMA ? (is_final(text, count, i) ? 0x3c2 : 0x3c3)
+                                   : utf8proc_tolower(text[i]);
     return count;
 }
 
-/* ---- SQuAD ------------------------------------------------------------------------------------------------------------------- */
+/* ---- SQuAD --------------------------------------------------------------------------------- */
 
 static int is_word(int32_t c)
 {
@@ -94,7 +98,9 @@ static int64_t strip_squad(int32_t *text, int64_t count)
 {
     int64_t kept = 0;
     for (int64_t i = 0; i < count; i++)
-        if (text[i] == 0 || text[i] >= 128 || !strchr("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", text[i])) text[kept++] = text[i];
+        if (text[i] == 0 || text[i] >= 128 ||
+            !strchr("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", text[i]))
+            text[kept++] = text[i];
     for (int64_t i = 0, last; i < kept; i = last) {
         for (last = i + 1; is_word(text[i]) && last < kept && is_word(text[last]);) last++;
         if (!is_article(text + i, last - i)) continue;
@@ -118,7 +124,8 @@ static int same(const words *a, int64_t i, const words *b, int64_t j)
 {
     const int64_t length = a->at[2 * i + 1] - a->at[2 * i];
     return length == b->at[2 * j + 1] - b->at[2 * j] &&
-           memcmp(a->text + a->at[2 * i], b->text + b->at[2 * j], (size_t)length * sizeof *a->text) == 0;
+           memcmp(a->text + a->at[2 * i], b->text + b->at[2 * j],
+                  (size_t)length * sizeof *a->text) == 0;
 }
 
 /* Words that both bags hold. */
@@ -137,27 +144,31 @@ static int64_t common_words(const words *a, const words *b, uint8_t *taken)
 static double f1_of(int64_t common, const words *prediction, const words *reference)
 {
     if (common == 0) return 0;
-    const double precision = (double)common / (double)prediction->count, recall = (double)common / (double)reference->count;
+    const double precision = (double)common / (double)prediction->count,
+                 recall = (double)common / (double)reference->count;
     return 2 * precision * recall / (precision + recall);
 }
 
 static gsa_answer_score squad(const gsa_scorer *s, const int64_t *count)
 {
     words w[2];
-    for (int i = 0; i < 2; i++) w[i] = cut_squad(s->text[i], strip_squad(s->text[i], count[i]), s->word[i]);
+    for (int i = 0; i < 2; i++)
+        w[i] = cut_squad(s->text[i], strip_squad(s->text[i], count[i]), s->word[i]);
     int exact = w[0].count == w[1].count;
     for (int64_t i = 0; exact && i < w[0].count; i++) exact = same(&w[0], i, &w[1], i);
     return (gsa_answer_score){ exact, 0, f1_of(common_words(&w[0], &w[1], s->mark), &w[0], &w[1]) };
 }
 
-/* ---- CMRC 2018 --------------------------------------------------------------------------------------------------------------- */
+/* ---- CMRC 2018 ----------------------------------------------------------------------------- */
 
 /* The scorer's marks. It lists the ellipsis as two characters, which no single one equals. */
 static int is_mark(int32_t c)
 {
-    static const int32_t marks[] = { '-',    ':',    '_',    '*',    '^',    '/',    '\\',   '~',    '`',    '+',    '=',
-                                     0xff0c, 0x3002, 0xff1a, 0xff1f, 0xff01, 0x201c, 0x201d, 0xff1b, 0x2019, 0x300a, 0x300b,
-                                     0xb7,   0x3001, 0x300c, 0x300d, 0xff08, 0xff09, 0xff0d, 0xff5e, 0x300e, 0x300f };
+    static const int32_t marks[] = {
+        '-',    ':',    '_',    '*',    '^',    '/',    '\\',   '~',    '`',    '+',    '=',
+        0xff0c, 0x3002, 0xff1a, 0xff1f, 0xff01, 0x201c, 0x201d, 0xff1b, 0x2019, 0x300a, 0x300b,
+        0xb7,   0x3001, 0x300c, 0x300d, 0xff08, 0xff09, 0xff0d, 0xff5e, 0x300e, 0x300f
+    };
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
         if (marks[i] == c) return 1;
     return 0;
@@ -191,7 +202,8 @@ static int64_t longest_run(const words *a, const words *b, int64_t *row)
     int64_t best = 0;
     memset(row, 0, (size_t)b->count * sizeof *row);
     for (int64_t i = 0; i < a->count; i++)
-        for (int64_t j = b->count - 1; j >= 0; j--) { /* row[j]: the run that ends at (i, j); row[j-1] is still of i - 1 */
+        for (int64_t j = b->count - 1; j >= 0;
+             j--) { /* row[j]: the run that ends at (i, j); row[j-1] is still of i - 1 */
             row[j] = same(a, i, b, j) ? (j > 0 ? row[j - 1] : 0) + 1 : 0;
             if (row[j] > best) best = row[j];
         }
@@ -203,13 +215,16 @@ static gsa_answer_score cmrc(const gsa_scorer *s, const int64_t *count)
     words w[2];
     int64_t kept[2];
     for (int i = 0; i < 2; i++) kept[i] = strip_cmrc(s->text[i], count[i]);
-    const int exact = kept[0] == kept[1] && memcmp(s->text[0], s->text[1], (size_t)kept[0] * sizeof **s->text) == 0;
+    const int exact = kept[0] == kept[1] &&
+                      memcmp(s->text[0], s->text[1], (size_t)kept[0] * sizeof **s->text) == 0;
     for (int i = 0; i < 2; i++) w[i] = cut_cmrc(s->text[i], kept[i], s->word[i], s->mark);
     return (gsa_answer_score){ exact, 0, f1_of(longest_run(&w[0], &w[1], s->row), &w[0], &w[1]) };
 }
 
-gsa_answer_score gsa_answer_against(const gsa_scorer *scorer, gsa_slice prediction, gsa_slice reference)
+gsa_answer_score gsa_answer_against(const gsa_scorer *scorer, gsa_slice prediction,
+                                    gsa_slice reference)
 {
-    const int64_t count[] = { lower(prediction, scorer->text[0]), lower(reference, scorer->text[1]) };
+    const int64_t count[] = { lower(prediction, scorer->text[0]),
+                              lower(reference, scorer->text[1]) };
     return scorer->kind == GSA_SCORER_SQUAD ? squad(scorer, count) : cmrc(scorer, count);
 }

@@ -12,7 +12,8 @@ typedef struct table { /* open addressing over 64-bit hashes of features; 0 is f
 
 static uint64_t mix(uint64_t h, const gsa_slice word)
 {
-    for (int64_t i = 0; i < word.bytes; i++) h = (h ^ (unsigned char)word.at[i]) * UINT64_C(0x100000001b3);
+    for (int64_t i = 0; i < word.bytes; i++)
+        h = (h ^ (unsigned char)word.at[i]) * UINT64_C(0x100000001b3);
     h = (h ^ h >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     h = (h ^ h >> 27) * UINT64_C(0x94d049bb133111eb);
     return (h ^ h >> 31) | 1;
@@ -41,28 +42,33 @@ static void table_release(table *t)
 
 static gsa_status table_grow(table *t, gsa_error *error)
 {
-    table larger = {
-        .system = t->system, .slots = t->slots ? 2 * t->slots : 1 << 12, .used = t->used, .classes = t->classes
-    };
+    table larger = { .system = t->system,
+                     .slots = t->slots ? 2 * t->slots : 1 << 12,
+                     .used = t->used,
+                     .classes = t->classes };
     larger.key = gsa_alloc_zero(t->system, (size_t)larger.slots, sizeof *t->key);
-    larger.count = gsa_alloc_zero(t->system, (size_t)larger.slots, (size_t)t->classes * sizeof *t->count);
+    larger.count =
+        gsa_alloc_zero(t->system, (size_t)larger.slots, (size_t)t->classes * sizeof *t->count);
     larger.stamp = gsa_alloc_zero(t->system, (size_t)larger.slots, sizeof *t->stamp);
     if (!larger.key || !larger.count || !larger.stamp) {
         table_release(&larger);
-        return gsa_out_of_memory(error, "the naive Bayes baseline", larger.slots * (16 + 4 * (int64_t)t->classes));
+        return gsa_out_of_memory(error, "the naive Bayes baseline",
+                                 larger.slots * (16 + 4 * (int64_t)t->classes));
     }
     for (int64_t s = 0; s < t->slots; s++) {
         if (!t->key[s]) continue;
         const int64_t slot = slot_of(&larger, t->key[s]);
         larger.key[slot] = t->key[s], larger.stamp[slot] = t->stamp[s];
-        for (int32_t c = 0; c < t->classes; c++) larger.count[slot * t->classes + c] = t->count[s * t->classes + c];
+        for (int32_t c = 0; c < t->classes; c++)
+            larger.count[slot * t->classes + c] = t->count[s * t->classes + c];
     }
     table_release(t);
     *t = larger;
     return GSA_OK;
 }
 
-static gsa_status count_features(table *t, const gsa_labelled *train, int bigrams, double *total, gsa_error *error)
+static gsa_status count_features(table *t, const gsa_labelled *train, int bigrams, double *total,
+                                 gsa_error *error)
 {
     for (int64_t e = 0; e < train->examples; e++) {
         for (int64_t i = train->offset[e]; i < train->offset[e + 1]; i++) {
@@ -85,8 +91,8 @@ static gsa_status count_features(table *t, const gsa_labelled *train, int bigram
 }
 
 /* Stamps of dev examples are negative. */
-static int32_t guess(table *t, const gsa_labelled *dev, int64_t e, int bigrams, const double *prior, const double *total,
-                     double *sum)
+static int32_t guess(table *t, const gsa_labelled *dev, int64_t e, int bigrams, const double *prior,
+                     const double *total, double *sum)
 {
     int32_t best = 0;
     for (int32_t c = 0; c < t->classes; c++) sum[c] = prior[c];
@@ -96,7 +102,8 @@ static int32_t guess(table *t, const gsa_labelled *dev, int64_t e, int bigrams, 
             if (!t->key[slot] || t->stamp[slot] == -e - 1) continue;
             t->stamp[slot] = -e - 1;
             for (int32_t c = 0; c < t->classes; c++)
-                sum[c] += log((t->count[slot * t->classes + c] + 1.0) / (total[c] + (double)t->used));
+                sum[c] +=
+                    log((t->count[slot * t->classes + c] + 1.0) / (total[c] + (double)t->used));
         }
     }
     for (int32_t c = 1; c < t->classes; c++)
@@ -104,8 +111,9 @@ static int32_t guess(table *t, const gsa_labelled *dev, int64_t e, int bigrams, 
     return best;
 }
 
-gsa_status gsa_bayes_accuracy(const gsa_system *system, const gsa_labelled *train, const gsa_labelled *dev, int32_t classes,
-                              int bigrams, double *accuracy, gsa_error *error)
+gsa_status gsa_bayes_accuracy(const gsa_system *system, const gsa_labelled *train,
+                              const gsa_labelled *dev, int32_t classes, int bigrams,
+                              double *accuracy, gsa_error *error)
 {
     table t = { .system = system, .classes = classes };
     double *prior = gsa_alloc_zero(system, 3 * (size_t)classes, sizeof *prior);

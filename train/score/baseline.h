@@ -1,6 +1,6 @@
-/* baseline.h - what needs no encoder: the majority class, and multinomial naive Bayes with add-one smoothing over unigrams, or
- * unigrams and bigrams. A feature counts once an example (Wang and Manning 2012, section 2.1: binarised); features unseen in
- * training are left out. */
+/* baseline.h - what needs no encoder: the majority class, and multinomial naive Bayes with add-one
+ * smoothing over unigrams, or unigrams and bigrams. A feature counts once an example (Wang and
+ * Manning 2012, section 2.1: binarised); features unseen in training are left out. */
 #ifndef GSA_BASELINE_H
 #define GSA_BASELINE_H
 #include "graph/system.h"
@@ -15,7 +15,8 @@ typedef struct gsa_labelled { /* a view of examples */
 
 double gsa_majority_accuracy(const gsa_labelled *train, const gsa_labelled *dev, int32_t classes);
 /* O(tokens x classes) time, O(features x classes) memory. */
-gsa_status gsa_bayes_accuracy(const gsa_system *system, const gsa_labelled *train, const gsa_labelled *dev, int32_t classes,
-                              int bigrams, double *accuracy, gsa_error *error);
+gsa_status gsa_bayes_accuracy(const gsa_system *system, const gsa_labelled *train,
+                              const gsa_labelled *dev, int32_t classes, int bigrams,
+                              double *accuracy, gsa_error *error);
 
 #endif

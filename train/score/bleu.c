@@ -1,5 +1,5 @@
-/* bleu.c - n-grams as slices: tokens stand with one blank between two, characters with none, so that an n-gram is a stretch of bytes.
- * Slices are sorted and runs of equal ones counted. */
+/* bleu.c - n-grams as slices: tokens stand with one blank between two, characters with none, so
+ * that an n-gram is a stretch of bytes. Slices are sorted and runs of equal ones counted. */
 #include "train/score/bleu.h"
 #include <math.h>
 #include <stdio.h>
@@ -34,10 +34,13 @@ static gsa_status units_room(const gsa_system *system, units *u, int64_t count, 
 {
     u->unit = gsa_alloc(system, (size_t)count, sizeof *u->unit);
     u->gram = gsa_alloc(system, (size_t)count, sizeof *u->gram);
-    return u->unit && u->gram ? GSA_OK : gsa_out_of_memory(error, "n-grams", count * 2 * (int64_t)sizeof *u->unit);
+    return u->unit && u->gram
+               ? GSA_OK
+               : gsa_out_of_memory(error, "n-grams", count * 2 * (int64_t)sizeof *u->unit);
 }
 
-static gsa_status cut_tokens(const gsa_system *system, gsa_slice sentence, int lower, units *u, gsa_error *error)
+static gsa_status cut_tokens(const gsa_system *system, gsa_slice sentence, int lower, units *u,
+                             gsa_error *error)
 {
     int64_t bytes = 0;
     *u = (units){ 0 };
@@ -51,13 +54,15 @@ static gsa_status cut_tokens(const gsa_system *system, gsa_slice sentence, int l
     return status;
 }
 
-static gsa_status cut_characters(const gsa_system *system, gsa_slice sentence, int lower, units *u, gsa_error *error)
+static gsa_status cut_characters(const gsa_system *system, gsa_slice sentence, int lower, units *u,
+                                 gsa_error *error)
 {
     int64_t bytes = sentence.bytes, used = 0;
     *u = (units){ 0 };
     gsa_status status = GSA_OK;
     if (lower) status = gsa_lower_text(system, sentence, &u->text, &bytes, error);
-    else if (!(u->text = gsa_alloc(system, (size_t)bytes, 1))) status = gsa_out_of_memory(error, "a sentence", bytes);
+    else if (!(u->text = gsa_alloc(system, (size_t)bytes, 1)))
+        status = gsa_out_of_memory(error, "a sentence", bytes);
     else if (bytes > 0) memcpy(u->text, sentence.at, (size_t)bytes);
     if (status == GSA_OK) status = units_room(system, u, bytes, error);
     for (int64_t i = 0; status == GSA_OK && i < bytes;) {
@@ -85,8 +90,10 @@ static int64_t sort_grams(units *u, int n)
     return count;
 }
 
-/* For each distinct gram of `a`: the smaller of its numbers in a and b, at most what *best holds for it already stays. */
-static void match_grams(const units *a, int64_t grams_a, const units *b, int64_t grams_b, int64_t *best)
+/* For each distinct gram of `a`: the smaller of its numbers in a and b, at most what *best holds
+ * for it already stays. */
+static void match_grams(const units *a, int64_t grams_a, const units *b, int64_t grams_b,
+                        int64_t *best)
 {
     for (int64_t i = 0, k = 0, end; i < grams_a; i = end) {
         int64_t found = 0;
@@ -105,26 +112,30 @@ static int64_t sum_of(const int64_t *x, int64_t count)
     return sum;
 }
 
-/* ---- BLEU ------------------------------------------------------------------------------------------------------------------- */
+/* ---- BLEU ---------------------------------------------------------------------------------- */
 
 static int64_t distance(int64_t a, int64_t b)
 {
     return a < b ? b - a : a - b;
 }
 
-/* A gram counts as often as the reference that has it most often, so that each reference is matched and the best kept. */
-static void count_orders(units *own, units *reference, int references, int64_t *best, gsa_bleu_counts *counts)
+/* A gram counts as often as the reference that has it most often, so that each reference is matched
+ * and the best kept. */
+static void count_orders(units *own, units *reference, int references, int64_t *best,
+                         gsa_bleu_counts *counts)
 {
     for (int n = 1; n <= GSA_BLEU_ORDER; n++) {
         const int64_t grams = sort_grams(own, n);
         if (grams > 0) memset(best, 0, (size_t)grams * sizeof *best);
-        for (int r = 0; r < references; r++) match_grams(own, grams, &reference[r], sort_grams(&reference[r], n), best);
+        for (int r = 0; r < references; r++)
+            match_grams(own, grams, &reference[r], sort_grams(&reference[r], n), best);
         counts->right[n - 1] = sum_of(best, grams), counts->total[n - 1] = grams;
     }
 }
 
-gsa_status gsa_bleu_count(const gsa_system *system, gsa_slice translation, const gsa_slice *reference, int references,
-                          int lower, gsa_bleu_counts *counts, gsa_error *error)
+gsa_status gsa_bleu_count(const gsa_system *system, gsa_slice translation,
+                          const gsa_slice *reference, int references, int lower,
+                          gsa_bleu_counts *counts, gsa_error *error)
 {
     units own, *other = gsa_alloc_zero(system, (size_t)references, sizeof *other);
     *counts = (gsa_bleu_counts){ 0 };
@@ -132,7 +143,8 @@ gsa_status gsa_bleu_count(const gsa_system *system, gsa_slice translation, const
     gsa_status status = cut_tokens(system, translation, lower, &own, error);
     for (int r = 0; r < references && status == GSA_OK; r++) {
         status = cut_tokens(system, reference[r], lower, &other[r], error);
-        const int64_t near = distance(own.count, other[r].count), nearest = distance(own.count, counts->reference);
+        const int64_t near = distance(own.count, other[r].count),
+                      nearest = distance(own.count, counts->reference);
         if (r == 0 || near < nearest || (near == nearest && other[r].count < counts->reference))
             counts->reference = other[r].count;
     }
@@ -149,23 +161,26 @@ gsa_status gsa_bleu_count(const gsa_system *system, gsa_slice translation, const
 
 void gsa_bleu_add(gsa_bleu_counts *sum, const gsa_bleu_counts *counts)
 {
-    for (int n = 0; n < GSA_BLEU_ORDER; n++) sum->right[n] += counts->right[n], sum->total[n] += counts->total[n];
+    for (int n = 0; n < GSA_BLEU_ORDER; n++)
+        sum->right[n] += counts->right[n], sum->total[n] += counts->total[n];
     sum->length += counts->length, sum->reference += counts->reference;
 }
 
-/* score = brevity exp(mean over n of log precision_n). The k-th order without a match counts as 1/2^k of one; an order of which there
- * are no n-grams at all makes the score 0. */
+/* score = brevity exp(mean over n of log precision_n). The k-th order without a match counts as
+ * 1/2^k of one; an order of which there are no n-grams at all makes the score 0. */
 gsa_bleu gsa_bleu_score(const gsa_bleu_counts *sum)
 {
     gsa_bleu bleu = { .brevity = 1 };
     double logs = 0, share = 1;
     if (sum->length == 0) bleu.brevity = sum->reference > 0 ? 0 : 1;
-    else if (sum->length < sum->reference) bleu.brevity = exp(1 - (double)sum->reference / (double)sum->length);
+    else if (sum->length < sum->reference)
+        bleu.brevity = exp(1 - (double)sum->reference / (double)sum->length);
     if (sum_of(sum->right, GSA_BLEU_ORDER) == 0) return bleu;
     for (int n = 0; n < GSA_BLEU_ORDER; n++) {
         if (sum->total[n] == 0) return bleu;
         if (sum->right[n] == 0) share /= 2;
-        bleu.precision[n] = 100 * (sum->right[n] > 0 ? (double)sum->right[n] : share) / (double)sum->total[n];
+        bleu.precision[n] =
+            100 * (sum->right[n] > 0 ? (double)sum->right[n] : share) / (double)sum->total[n];
         logs += log(bleu.precision[n]);
     }
     bleu.score = bleu.brevity * exp(logs / GSA_BLEU_ORDER);
@@ -188,13 +203,14 @@ double gsa_bleu_sentence(const gsa_bleu_counts *counts)
 
 void gsa_bleu_signature(int references, int lower, char *text, size_t size)
 {
-    snprintf(text, size, "nrefs:%d|case:%s|eff:no|tok:13a|smooth:exp|version:gsa-%s", references, lower ? "lc" : "mixed",
-             GSA_VERSION);
+    snprintf(text, size, "nrefs:%d|case:%s|eff:no|tok:13a|smooth:exp|version:gsa-%s", references,
+             lower ? "lc" : "mixed", GSA_VERSION);
 }
 
-/* ---- chrF ------------------------------------------------------------------------------------------------------------------- */
+/* ---- chrF ---------------------------------------------------------------------------------- */
 
-static gsa_status chrf_pair(const gsa_system *system, units *own, units *other, gsa_chrf_counts *counts, gsa_error *error)
+static gsa_status chrf_pair(const gsa_system *system, units *own, units *other,
+                            gsa_chrf_counts *counts, gsa_error *error)
 {
     int64_t *best = gsa_alloc(system, (size_t)own->count, sizeof *best);
     if (!best) return gsa_out_of_memory(error, "n-grams", own->count * 8);
@@ -209,8 +225,9 @@ static gsa_status chrf_pair(const gsa_system *system, units *own, units *other, 
     return GSA_OK;
 }
 
-gsa_status gsa_chrf_count(const gsa_system *system, gsa_slice translation, const gsa_slice *reference, int references,
-                          int lower, gsa_chrf_counts *counts, gsa_error *error)
+gsa_status gsa_chrf_count(const gsa_system *system, gsa_slice translation,
+                          const gsa_slice *reference, int references, int lower,
+                          gsa_chrf_counts *counts, gsa_error *error)
 {
     units own, other;
     double best = -1;
@@ -254,6 +271,6 @@ double gsa_chrf_score(const gsa_chrf_counts *sum)
 
 void gsa_chrf_signature(int references, int lower, char *text, size_t size)
 {
-    snprintf(text, size, "nrefs:%d|case:%s|eff:yes|nc:6|nw:0|space:no|version:gsa-%s", references, lower ? "lc" : "mixed",
-             GSA_VERSION);
+    snprintf(text, size, "nrefs:%d|case:%s|eff:yes|nc:6|nw:0|space:no|version:gsa-%s", references,
+             lower ? "lc" : "mixed", GSA_VERSION);
 }

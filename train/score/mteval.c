@@ -1,4 +1,5 @@
-/* mteval.c - the tokens of mteval-v13a, and lower case. Each pass reads one buffer and writes the other. */
+/* mteval.c - the tokens of mteval-v13a, and lower case. Each pass reads one buffer and writes the
+ * other. */
 #include <string.h>
 #include <utf8proc.h>
 #include "train/score/bleu.h"
@@ -22,8 +23,8 @@ static int is_digit(char c)
 /* ASCII punctuation but ' , - . */
 static int stands_alone(char c)
 {
-    return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') ||
-           (c >= ':' && c <= '@') || c == '/';
+    return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') ||
+           (c >= '(' && c <= '+') || (c >= ':' && c <= '@') || c == '/';
 }
 
 /* Every `name` becomes `is`, or nothing. */
@@ -62,8 +63,8 @@ static void split_punctuation(const strand *from, strand *to)
     put(to, ' ');
 }
 
-/* The three rules about . , - and digits, as expressions that are substituted one after the other: what one match has eaten is not
- * looked at by the next. */
+/* The three rules about . , - and digits, as expressions that are substituted one after the other:
+ * what one match has eaten is not looked at by the next. */
 enum rule { AFTER_NO_DIGIT, BEFORE_NO_DIGIT, DASH_AFTER_DIGIT };
 
 static int matches(enum rule rule, char a, char b)
@@ -133,15 +134,18 @@ static void tokenize(gsa_slice sentence, strand *a, strand *b)
     squeeze(a, b);
 }
 
-gsa_status gsa_bleu_tokens(const gsa_system *system, gsa_slice sentence, int lower, char **text, int64_t *bytes,
-                           gsa_error *error)
+gsa_status gsa_bleu_tokens(const gsa_system *system, gsa_slice sentence, int lower, char **text,
+                           int64_t *bytes, gsa_error *error)
 {
     char *lowered = NULL;
-    const gsa_status status = lower ? gsa_lower_text(system, sentence, &lowered, &sentence.bytes, error) : GSA_OK;
+    const gsa_status status =
+        lower ? gsa_lower_text(system, sentence, &lowered, &sentence.bytes, error) : GSA_OK;
     if (status != GSA_OK) return status;
     if (lower) sentence.at = lowered;
-    const int64_t room = 8 * sentence.bytes + 16; /* a point gets four blanks at most, other bytes two */
-    strand a = { gsa_alloc(system, (size_t)room, 1), 0 }, b = { gsa_alloc(system, (size_t)room, 1), 0 };
+    const int64_t room =
+        8 * sentence.bytes + 16; /* a point gets four blanks at most, other bytes two */
+    strand a = { gsa_alloc(system, (size_t)room, 1), 0 },
+           b = { gsa_alloc(system, (size_t)room, 1), 0 };
     const int held = a.at && b.at;
     if (held) tokenize(sentence, &a, &b);
     gsa_release(system, lowered);
@@ -152,21 +156,23 @@ gsa_status gsa_bleu_tokens(const gsa_system *system, gsa_slice sentence, int low
     return gsa_out_of_memory(error, "a sentence's tokens", 2 * room);
 }
 
-/* ---- lower case ------------------------------------------------------------------------------------------------------------- */
+/* ---- lower case ---------------------------------------------------------------------------- */
 
 static int is_cased(int32_t c)
 {
     const utf8proc_category_t category = utf8proc_category(c);
-    return category == UTF8PROC_CATEGORY_LU || category == UTF8PROC_CATEGORY_LL || category == UTF8PROC_CATEGORY_LT;
+    return category == UTF8PROC_CATEGORY_LU || category == UTF8PROC_CATEGORY_LL ||
+           category == UTF8PROC_CATEGORY_LT;
 }
 
 /* Characters that a word's end is looked for beyond. */
 static int is_passed_over(int32_t c)
 {
     const utf8proc_category_t category = utf8proc_category(c);
-    return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_ME || category == UTF8PROC_CATEGORY_CF ||
-           category == UTF8PROC_CATEGORY_LM || category == UTF8PROC_CATEGORY_SK || c == '\'' || c == '.' || c == ':' ||
-           c == 0xb7 || c == 0x2018 || c == 0x2019;
+    return category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_ME ||
+           category == UTF8PROC_CATEGORY_CF || category == UTF8PROC_CATEGORY_LM ||
+           category == UTF8PROC_CATEGORY_SK || c == '\'' || c == '.' || c == ':' || c == 0xb7 ||
+           c == 0x2018 || c == 0x2019;
 }
 
 /* Does the sigma at `i` (2 bytes) end a word: is there a letter before it, and none behind? */
@@ -187,7 +193,8 @@ static int ends_word(gsa_slice text, int64_t i)
     return 1;
 }
 
-gsa_status gsa_lower_text(const gsa_system *system, gsa_slice text, char **lower, int64_t *bytes, gsa_error *error)
+gsa_status gsa_lower_text(const gsa_system *system, gsa_slice text, char **lower, int64_t *bytes,
+                          gsa_error *error)
 {
     const int32_t dotted_i = 0x130, dot = 0x307, sigma = 0x3a3, final_sigma = 0x3c2;
     const int64_t room = 4 * text.bytes + 4;
@@ -197,7 +204,9 @@ gsa_status gsa_lower_text(const gsa_system *system, gsa_slice text, char **lower
     for (int64_t i = 0, length; i < text.bytes; i += length) {
         utf8proc_int32_t c;
         length = utf8proc_iterate((const utf8proc_uint8_t *)text.at + i, text.bytes - i, &c);
-        const int32_t low = c == sigma && ends_word(text, i) ? final_sigma : c == dotted_i ? 'i' : utf8proc_tolower(c);
+        const int32_t low = c == sigma && ends_word(text, i) ? final_sigma
+                            : c == dotted_i                  ? 'i'
+                                                             : utf8proc_tolower(c);
         used += utf8proc_encode_char(low, to + used);
         if (c == dotted_i) used += utf8proc_encode_char(dot, to + used);
     }

@@ -55,17 +55,20 @@ static gsa_status add(counter *t, int32_t before, int32_t id, gsa_error *error)
     return GSA_OK;
 }
 
-static void weigh(const counter *t, int32_t before, int32_t id, int64_t classes, double *unigrams, double *bigrams)
+static void weigh(const counter *t, int32_t before, int32_t id, int64_t classes, double *unigrams,
+                  double *bigrams)
 {
     const double one = ((double)t->single[id] + 1) / ((double)t->tokens + (double)classes);
     const double others = (double)t->different[before];
     const int64_t both = t->count[slot_of(t, (uint64_t)before << 32 | (uint32_t)id)];
     *unigrams -= log(one);
-    *bigrams -= log(others > 0 ? ((double)both + others * one) / ((double)t->behind[before] + others) : one);
+    *bigrams -= log(
+        others > 0 ? ((double)both + others * one) / ((double)t->behind[before] + others) : one);
 }
 
 /* Over the first `most` tokens of a text; sums NULL: counts them. */
-static gsa_status walk(counter *t, gsa_stream *text, int64_t most, const gsa_units *units, double *sums, gsa_error *error)
+static gsa_status walk(counter *t, gsa_stream *text, int64_t most, const gsa_units *units,
+                       double *sums, gsa_error *error)
 {
     int32_t before = units->line_end, *id = gsa_alloc(t->system, PIECE, sizeof *id);
     gsa_status status = id ? GSA_OK : gsa_out_of_memory(error, "counts of bigrams", PIECE * 4);
@@ -80,15 +83,17 @@ static gsa_status walk(counter *t, gsa_stream *text, int64_t most, const gsa_uni
     return status;
 }
 
-gsa_status gsa_ngram_losses(gsa_stream *train, gsa_stream *held, const gsa_units *units, double *unigrams, double *bigrams,
-                            gsa_error *error)
+gsa_status gsa_ngram_losses(gsa_stream *train, gsa_stream *held, const gsa_units *units,
+                            double *unigrams, double *bigrams, gsa_error *error)
 {
     double sums[2] = { 0 };
     counter t = { .system = train->system, .ids = gsa_units_size(units) };
     t.single = gsa_alloc_zero(t.system, 3 * (size_t)t.ids, sizeof *t.single);
-    gsa_status status = t.single ? grow(&t, error) : gsa_out_of_memory(error, "counts of bigrams", t.ids * 24);
+    gsa_status status =
+        t.single ? grow(&t, error) : gsa_out_of_memory(error, "counts of bigrams", t.ids * 24);
     if (status == GSA_OK) t.behind = t.single + t.ids, t.different = t.behind + t.ids;
-    if (status == GSA_OK) status = walk(&t, train, train->tokens < MOST ? train->tokens : MOST, units, NULL, error);
+    if (status == GSA_OK)
+        status = walk(&t, train, train->tokens < MOST ? train->tokens : MOST, units, NULL, error);
     if (status == GSA_OK) status = walk(&t, held, held->tokens, units, sums, error);
     const double of = held->tokens > 0 ? (double)held->tokens : 1;
     *unigrams = sums[0] / of, *bigrams = sums[1] / of;

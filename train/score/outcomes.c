@@ -8,7 +8,7 @@
 enum { FIELDS = 7, STRICT_FIELDS = GSA_SCORE_NUMBERS };
 static const char *const split_names[GSA_SPLITS] = { "train", "dev", "test" };
 
-/* ---- the signature --------------------------------------------------------------------------------------------------------- */
+/* ---- the signature ------------------------------------------------------------------------- */
 
 /* "cpu (AVX-512)" is written cpu-avx-512. */
 static void write_slug(const char *name, char *text, size_t room)
@@ -29,12 +29,13 @@ void gsa_signature(const gsa_session *s, char text[GSA_SIGNATURE])
     char own[192] = "", device[96];
     write_slug(s->backend->name, device, sizeof device);
     if (s->task->signature) s->task->signature(s->self, &s->recipe.values, own, sizeof own);
-    snprintf(text, GSA_SIGNATURE, "task:%s|metric:%s%s%s|seed:%lld|version:%s%s%.40s|device:%s", s->task->name,
-             s->task->metric, *own ? "|" : "", own, (long long)s->recipe.values.train_seed, GSA_VERSION, s->build ? "+" : "",
+    snprintf(text, GSA_SIGNATURE, "task:%s|metric:%s%s%s|seed:%lld|version:%s%s%.40s|device:%s",
+             s->task->name, s->task->metric, *own ? "|" : "", own,
+             (long long)s->recipe.values.train_seed, GSA_VERSION, s->build ? "+" : "",
              s->build ? s->build : "", device);
 }
 
-/* ---- taking ---------------------------------------------------------------------------------------------------------------- */
+/* ---- taking -------------------------------------------------------------------------------- */
 
 /* One example at a time, so that the hash knows nothing of batches. */
 static gsa_status hash_gold(gsa_session *s, int split, char gold[65], gsa_error *error)
@@ -50,23 +51,29 @@ static gsa_status hash_gold(gsa_session *s, int split, char gold[65], gsa_error 
         if (status != GSA_OK) return status;
         const int64_t targets = s->batch.targets;
         gsa_sha256_add(&hash, &targets, sizeof targets);
-        if (terms > 0) gsa_sha256_add(&hash, s->batch.target, targets * terms * (int64_t)sizeof *s->batch.target);
+        if (terms > 0)
+            gsa_sha256_add(&hash, s->batch.target,
+                           targets * terms * (int64_t)sizeof *s->batch.target);
         else gsa_sha256_add(&hash, s->batch.label, targets * (int64_t)sizeof *s->batch.label);
     }
     gsa_sha256_end(&hash, gold);
     return status;
 }
 
-gsa_status gsa_outcomes_take(gsa_session *s, int split, gsa_score *score, gsa_outcomes *outcomes, gsa_error *error)
+gsa_status gsa_outcomes_take(gsa_session *s, int split, gsa_score *score, gsa_outcomes *outcomes,
+                             gsa_error *error)
 {
     gsa_outcomes *o = outcomes;
     *score = (gsa_score){ 0 };
-    *o = (gsa_outcomes){ .system = s->system, .task = s->task, .seed = s->recipe.values.train_seed };
+    *o =
+        (gsa_outcomes){ .system = s->system, .task = s->task, .seed = s->recipe.values.train_seed };
     gsa_signature(s, o->signature);
     o->units = gsa_session_units(s, split);
     if (o->units == 0) return GSA_OK;
     o->unit = gsa_alloc_zero(s->system, (size_t)o->units, sizeof *o->unit);
-    gsa_status status = o->unit ? GSA_OK : gsa_out_of_memory(error, "the outcomes", o->units * (int64_t)sizeof *o->unit);
+    gsa_status status =
+        o->unit ? GSA_OK
+                : gsa_out_of_memory(error, "the outcomes", o->units * (int64_t)sizeof *o->unit);
     if (status == GSA_OK) status = gsa_session_score(s, split, score, o->unit, error);
     if (status == GSA_OK) status = hash_gold(s, split, o->gold, error);
     if (status != GSA_OK) gsa_outcomes_release(o);
@@ -79,21 +86,23 @@ void gsa_outcomes_release(gsa_outcomes *outcomes)
     *outcomes = (gsa_outcomes){ 0 };
 }
 
-/* ---- writing --------------------------------------------------------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------------------------- */
 
 void gsa_outcomes_write(const gsa_outcomes *o, int split, gsa_output *output)
 {
     gsa_output_format(output,
-                      "{\"outcomes\": 1, \"split\": \"%s\", \"task\": \"%s\", \"metric\": \"%s\", \"seed\": %lld, "
+                      "{\"outcomes\": 1, \"split\": \"%s\", \"task\": \"%s\", \"metric\": \"%s\", "
+                      "\"seed\": %lld, "
                       "\"units\": %lld, \"gold\": \"%s\", \"signature\": \"%s\"}\n",
-                      split_names[split], o->task->name, o->task->metric, (long long)o->seed, (long long)o->units, o->gold,
-                      o->signature);
+                      split_names[split], o->task->name, o->task->metric, (long long)o->seed,
+                      (long long)o->units, o->gold, o->signature);
     for (const gsa_score *u = o->unit; u < o->unit + o->units; u++) {
-        gsa_output_format(output, "[%.9g,%.9g,%lld,%lld,%lld,%lld,%lld", u->loss, u->right, (long long)u->targets,
-                          (long long)u->examples, (long long)u->hits, (long long)u->found, (long long)u->wanted);
+        gsa_output_format(output, "[%.9g,%.9g,%lld,%lld,%lld,%lld,%lld", u->loss, u->right,
+                          (long long)u->targets, (long long)u->examples, (long long)u->hits,
+                          (long long)u->found, (long long)u->wanted);
         if (o->task->f1)
-            gsa_output_format(output, ",%lld,%lld,%lld", (long long)u->strict_hits, (long long)u->strict_found,
-                              (long long)u->strict_wanted);
+            gsa_output_format(output, ",%lld,%lld,%lld", (long long)u->strict_hits,
+                              (long long)u->strict_found, (long long)u->strict_wanted);
         gsa_output_text(output, "]\n");
     }
 }
@@ -108,14 +117,16 @@ gsa_status gsa_outcomes_save(const gsa_outcomes *outcomes, const char *path, gsa
     return gsa_output_commit(output, error);
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------- */
 
 static gsa_status bad(const gsa_lines *lines, gsa_error *error, const char *why)
 {
-    return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: %s", lines->path, (long long)lines->number, why);
+    return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: %s", lines->path, (long long)lines->number,
+                    why);
 }
 
-static gsa_status take_header(gsa_outcomes *o, const json_t *header, int64_t bytes, const gsa_lines *lines, gsa_error *error)
+static gsa_status take_header(gsa_outcomes *o, const json_t *header, int64_t bytes,
+                              const gsa_lines *lines, gsa_error *error)
 {
     const char *gold = json_string_value(json_object_get(header, "gold"));
     const char *signature = json_string_value(json_object_get(header, "signature"));
@@ -125,20 +136,25 @@ static gsa_status take_header(gsa_outcomes *o, const json_t *header, int64_t byt
     if (!o->task) return bad(lines, error, "the task is none that this program knows");
     if (o->unit) return bad(lines, error, "the split stands here a second time");
     if (!gold || !signature || strlen(gold) != 64 || units < 1 || units > bytes)
-        return bad(lines, error, "no header of outcomes: gold (64 digits), signature and units are wanted");
+        return bad(lines, error,
+                   "no header of outcomes: gold (64 digits), signature and units are wanted");
     o->seed = json_integer_value(json_object_get(header, "seed"));
     snprintf(o->gold, sizeof o->gold, "%s", gold);
     snprintf(o->signature, sizeof o->signature, "%s", signature);
     o->unit = gsa_alloc_zero(o->system, (size_t)units, sizeof *o->unit);
     o->units = units;
-    return o->unit ? GSA_OK : gsa_out_of_memory(error, lines->path, units * (int64_t)sizeof *o->unit);
+    return o->unit ? GSA_OK
+                   : gsa_out_of_memory(error, lines->path, units * (int64_t)sizeof *o->unit);
 }
 
-static gsa_status take_unit(gsa_score *unit, size_t fields, const json_t *row, const gsa_lines *lines, gsa_error *error)
+static gsa_status take_unit(gsa_score *unit, size_t fields, const json_t *row,
+                            const gsa_lines *lines, gsa_error *error)
 {
     double x[STRICT_FIELDS] = { 0 };
     if (json_array_size(row) != fields)
-        return bad(lines, error, fields == FIELDS ? "expected 7 numbers in brackets" : "expected 10 numbers in brackets");
+        return bad(lines, error,
+                   fields == FIELDS ? "expected 7 numbers in brackets"
+                                    : "expected 10 numbers in brackets");
     for (size_t i = 0; i < fields; i++) {
         const json_t *one = json_array_get(row, i);
         if (!json_is_number(one) || (i > 1 && !json_is_integer(one)))
@@ -158,12 +174,14 @@ typedef struct outcome_reader {
     int split, wanted;
 } outcome_reader;
 
-static gsa_status take_line(outcome_reader *r, const json_t *line, gsa_outcomes *o, gsa_error *error)
+static gsa_status take_line(outcome_reader *r, const json_t *line, gsa_outcomes *o,
+                            gsa_error *error)
 {
     if (r->left > 0) {
         r->left--;
         if (!r->wanted) return GSA_OK;
-        return take_unit(&o->unit[o->units - r->left - 1], o->task->f1 ? STRICT_FIELDS : FIELDS, line, &r->lines, error);
+        return take_unit(&o->unit[o->units - r->left - 1], o->task->f1 ? STRICT_FIELDS : FIELDS,
+                         line, &r->lines, error);
     }
     const char *split = json_string_value(json_object_get(line, "split"));
     if (!split || json_integer_value(json_object_get(line, "outcomes")) != 1)
@@ -173,7 +191,8 @@ static gsa_status take_line(outcome_reader *r, const json_t *line, gsa_outcomes 
     return r->wanted ? take_header(o, line, r->bytes, &r->lines, error) : GSA_OK;
 }
 
-gsa_status gsa_outcomes_read(const gsa_system *system, const char *path, int split, gsa_outcomes *outcomes, gsa_error *error)
+gsa_status gsa_outcomes_read(const gsa_system *system, const char *path, int split,
+                             gsa_outcomes *outcomes, gsa_error *error)
 {
     char *bytes, *line, no[JSON_ERROR_TEXT_LENGTH + 32];
     json_error_t why;
@@ -189,7 +208,8 @@ gsa_status gsa_outcomes_read(const gsa_system *system, const char *path, int spl
         json_decref(object);
     }
     if (status == GSA_OK && r.left > 0)
-        status = gsa_fail(error, GSA_ERR_FORMAT, "%s: %lld units are missing at the end", path, (long long)r.left);
+        status = gsa_fail(error, GSA_ERR_FORMAT, "%s: %lld units are missing at the end", path,
+                          (long long)r.left);
     gsa_release(system, bytes);
     if (status != GSA_OK) gsa_outcomes_release(outcomes);
     return status;

@@ -7,7 +7,7 @@
 
 enum { TEXT = 1000 };
 
-/* ---- texts ----------------------------------------------------------------------------------- */
+/* ---- texts --------------------------------------------------------------------------------- */
 
 typedef struct shown {
     char text[3 * TEXT + 16];
@@ -52,7 +52,7 @@ json_t *gsa_json_words(const gsa_slice *word, int64_t count)
     return end(&s);
 }
 
-/* ---- precision, recall, F1 ------------------------------------------------------------------- */
+/* ---- precision, recall, F1 ----------------------------------------------------------------- */
 
 typedef struct counts {
     int64_t right, found, gold;
@@ -70,14 +70,15 @@ static double share(double part, double whole)
 
 static rates rates_of(const counts *c)
 {
-    return (rates){ share((double)c->right, (double)c->found), share((double)c->right, (double)c->gold),
+    return (rates){ share((double)c->right, (double)c->found),
+                    share((double)c->right, (double)c->gold),
                     share(2 * (double)c->right, (double)(c->found + c->gold)), c->gold };
 }
 
 static json_t *rates_json(rates r)
 {
-    return json_pack("{s:f, s:f, s:f, s:I}", "precision", r.precision, "recall", r.recall, "f1-score", r.f1, "support",
-                     (json_int_t)r.support);
+    return json_pack("{s:f, s:f, s:f, s:I}", "precision", r.precision, "recall", r.recall,
+                     "f1-score", r.f1, "support", (json_int_t)r.support);
 }
 
 /* Of the names that occur: the mean of their rates, plain or by support. */
@@ -88,20 +89,23 @@ static rates mean_of(const counts *each, int64_t names, int weighted)
     for (int64_t i = 0; i < names; i++) {
         const rates r = rates_of(&each[i]);
         const double weight = weighted ? (double)r.support : each[i].found + each[i].gold > 0;
-        sum.precision += weight * r.precision, sum.recall += weight * r.recall, sum.f1 += weight * r.f1;
+        sum.precision += weight * r.precision, sum.recall += weight * r.recall,
+            sum.f1 += weight * r.f1;
         sum.support += r.support, weights += weight;
     }
-    return (rates){ share(sum.precision, weights), share(sum.recall, weights), share(sum.f1, weights), sum.support };
+    return (rates){ share(sum.precision, weights), share(sum.recall, weights),
+                    share(sum.f1, weights), sum.support };
 }
 
 static void set_rates(json_t *object, gsa_slice name, const counts *c)
 {
     json_t *key = gsa_json_slice(name);
-    if (c->found + c->gold > 0) json_object_set_new(object, json_string_value(key), rates_json(rates_of(c)));
+    if (c->found + c->gold > 0)
+        json_object_set_new(object, json_string_value(key), rates_json(rates_of(c)));
     json_decref(key);
 }
 
-/* ---- classes --------------------------------------------------------------------------------- */
+/* ---- classes ------------------------------------------------------------------------------- */
 
 /* The rows that count. */
 static int64_t labelled(const gsa_survey *s)
@@ -121,7 +125,8 @@ static void count_classes(const gsa_survey *s, counts *each)
     }
 }
 
-static json_t *classes_json(const counts *each, const gsa_slice *name, int32_t names, double accuracy)
+static json_t *classes_json(const counts *each, const gsa_slice *name, int32_t names,
+                            double accuracy)
 {
     json_t *object = json_object();
     for (int32_t c = 0; c < names; c++) set_rates(object, name[c], &each[c]);
@@ -132,16 +137,19 @@ static json_t *classes_json(const counts *each, const gsa_slice *name, int32_t n
 }
 
 /* place[class]: its number among those that occur. */
-static gsa_status add_confusion(const gsa_survey *s, const int32_t *place, int32_t occur, json_t *object, gsa_error *error)
+static gsa_status add_confusion(const gsa_survey *s, const int32_t *place, int32_t occur,
+                                json_t *object, gsa_error *error)
 {
     int64_t *cell = gsa_alloc_zero(s->system, (size_t)occur * (size_t)occur, sizeof *cell);
     if (!cell) return gsa_out_of_memory(error, "the confusion matrix", occur * (int64_t)occur * 8);
     for (int64_t i = 0; i < s->rows; i++)
-        if (s->found[i].gold >= 0) cell[(int64_t)place[s->found[i].gold] * occur + place[s->found[i].label]]++;
+        if (s->found[i].gold >= 0)
+            cell[(int64_t)place[s->found[i].gold] * occur + place[s->found[i].label]]++;
     json_t *rows = json_array();
     for (int32_t g = 0; g < occur; g++) {
         json_t *row = json_array();
-        for (int32_t f = 0; f < occur; f++) json_array_append_new(row, json_integer(cell[(int64_t)g * occur + f]));
+        for (int32_t f = 0; f < occur; f++)
+            json_array_append_new(row, json_integer(cell[(int64_t)g * occur + f]));
         json_array_append_new(rows, row);
     }
     json_object_set_new(object, "confusion", rows);
@@ -156,7 +164,8 @@ static json_t *top_json(const gsa_survey *s, int32_t names, int64_t count)
     for (size_t t = 0; t < sizeof tops / sizeof *tops && tops[t] < names; t++) {
         char key[16];
         int64_t right = 0;
-        for (int64_t i = 0; i < s->rows; i++) right += s->found[i].gold >= 0 && s->found[i].rank < tops[t];
+        for (int64_t i = 0; i < s->rows; i++)
+            right += s->found[i].gold >= 0 && s->found[i].rank < tops[t];
         snprintf(key, sizeof key, "%d", tops[t]);
         json_object_set_new(object, key, json_real(share((double)right, (double)count)));
     }
@@ -189,17 +198,22 @@ static json_t *calibration_json(const gsa_survey *s, int64_t count)
     for (int b = 0; b < GSA_REPORT_BINS; b++) {
         const double n = (double)bin[b].count;
         ece += fabs((double)bin[b].right - bin[b].confidence) / (double)count;
-        json_t *one = json_pack("{s:f, s:f, s:I}", "from", b / (double)GSA_REPORT_BINS, "to",
-                                (b + 1) / (double)GSA_REPORT_BINS, "count", (json_int_t)bin[b].count);
-        json_object_set_new(one, "confidence", n > 0 ? gsa_json_number(bin[b].confidence / n) : json_null());
-        json_object_set_new(one, "accuracy", n > 0 ? json_real((double)bin[b].right / n) : json_null());
+        json_t *one =
+            json_pack("{s:f, s:f, s:I}", "from", b / (double)GSA_REPORT_BINS, "to",
+                      (b + 1) / (double)GSA_REPORT_BINS, "count", (json_int_t)bin[b].count);
+        json_object_set_new(one, "confidence",
+                            n > 0 ? gsa_json_number(bin[b].confidence / n) : json_null());
+        json_object_set_new(one, "accuracy",
+                            n > 0 ? json_real((double)bin[b].right / n) : json_null());
         json_array_append_new(bins, one);
     }
-    return json_pack("{s:o, s:o, s:o, s:o}", "ece", gsa_json_number(ece), "brier", gsa_json_number(brier / (double)count),
-                     "nll", gsa_json_number(nll / (double)count), "bins", bins);
+    return json_pack("{s:o, s:o, s:o, s:o}", "ece", gsa_json_number(ece), "brier",
+                     gsa_json_number(brier / (double)count), "nll",
+                     gsa_json_number(nll / (double)count), "bins", bins);
 }
 
-int64_t gsa_report_largest(const double *key, int64_t count, double least, int64_t *row, int64_t most)
+int64_t gsa_report_largest(const double *key, int64_t count, double least, int64_t *row,
+                           int64_t most)
 {
     int64_t kept = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -211,8 +225,8 @@ int64_t gsa_report_largest(const double *key, int64_t count, double least, int64
     return kept;
 }
 
-static gsa_status add_worst(const gsa_survey *s, const gsa_slice *name, int probable, const gsa_row_teller *d,
-                            json_t *object, gsa_error *error)
+static gsa_status add_worst(const gsa_survey *s, const gsa_slice *name, int probable,
+                            const gsa_row_teller *d, json_t *object, gsa_error *error)
 {
     int64_t row[GSA_REPORT_WORST];
     double *key = gsa_alloc(s->system, (size_t)s->rows, sizeof *key);
@@ -225,8 +239,8 @@ static gsa_status add_worst(const gsa_survey *s, const gsa_slice *name, int prob
     json_t *list = json_array();
     for (int64_t i = 0; i < count; i++) {
         const gsa_found *f = &s->found[row[i]];
-        json_t *one =
-            json_pack("{s:o, s:o}", "gold", gsa_json_slice(name[f->gold]), "found", gsa_json_slice(name[f->label]));
+        json_t *one = json_pack("{s:o, s:o}", "gold", gsa_json_slice(name[f->gold]), "found",
+                                gsa_json_slice(name[f->label]));
         if (probable) {
             json_object_set_new(one, "confidence", gsa_json_number(f->confidence));
             json_object_set_new(one, "nll", gsa_json_number(f->nll));
@@ -239,8 +253,8 @@ static gsa_status add_worst(const gsa_survey *s, const gsa_slice *name, int prob
     return GSA_OK;
 }
 
-static void add_labels(const counts *each, const gsa_slice *name, int32_t names, int32_t *place, int32_t *occur,
-                       json_t *object)
+static void add_labels(const counts *each, const gsa_slice *name, int32_t names, int32_t *place,
+                       int32_t *occur, json_t *object)
 {
     json_t *list = json_array();
     *occur = 0;
@@ -252,15 +266,17 @@ static void add_labels(const counts *each, const gsa_slice *name, int32_t names,
     json_object_set_new(object, "labels", list);
 }
 
-gsa_status gsa_report_classes(const gsa_survey *s, const gsa_slice *name, int32_t names, int probable,
-                              const gsa_row_teller *teller, json_t *object, gsa_error *error)
+gsa_status gsa_report_classes(const gsa_survey *s, const gsa_slice *name, int32_t names,
+                              int probable, const gsa_row_teller *teller, json_t *object,
+                              gsa_error *error)
 {
     const int64_t count = labelled(s);
     int32_t occur;
     int64_t right = 0;
     counts *each = gsa_alloc_zero(s->system, (size_t)names, sizeof *each);
     int32_t *place = gsa_alloc(s->system, (size_t)names, sizeof *place);
-    gsa_status status = each && place ? GSA_OK : gsa_out_of_memory(error, "a report", names * INT64_C(28));
+    gsa_status status =
+        each && place ? GSA_OK : gsa_out_of_memory(error, "a report", names * INT64_C(28));
     if (status == GSA_OK) {
         count_classes(s, each);
         for (int32_t c = 0; c < names; c++) right += each[c].right;
@@ -280,7 +296,7 @@ gsa_status gsa_report_classes(const gsa_survey *s, const gsa_slice *name, int32_
     return status;
 }
 
-/* ---- spans, translations, numbers ------------------------------------------------------------ */
+/* ---- spans, translations, numbers ---------------------------------------------------------- */
 
 json_t *gsa_report_spans(gsa_span_score *score)
 {
@@ -307,9 +323,11 @@ json_t *gsa_report_bleu(const gsa_bleu_counts *sum)
 {
     const gsa_bleu bleu = gsa_bleu_score(sum);
     json_t *precisions = json_array();
-    for (int n = 0; n < GSA_BLEU_ORDER; n++) json_array_append_new(precisions, json_real(bleu.precision[n]));
-    return json_pack("{s:f, s:o, s:f, s:I, s:I}", "score", bleu.score, "precisions", precisions, "brevity", bleu.brevity,
-                     "length", (json_int_t)sum->length, "reference_length", (json_int_t)sum->reference);
+    for (int n = 0; n < GSA_BLEU_ORDER; n++)
+        json_array_append_new(precisions, json_real(bleu.precision[n]));
+    return json_pack("{s:f, s:o, s:f, s:I, s:I}", "score", bleu.score, "precisions", precisions,
+                     "brevity", bleu.brevity, "length", (json_int_t)sum->length, "reference_length",
+                     (json_int_t)sum->reference);
 }
 
 static int by_size(const void *a, const void *b)
@@ -330,7 +348,8 @@ json_t *gsa_report_quantiles(double *x, int64_t count)
     for (size_t q = 0; q < sizeof of / sizeof *of && count > 0; q++) {
         const double at = of[q].share * (double)(count - 1);
         const int64_t low = (int64_t)at, high = low + 1 < count ? low + 1 : low;
-        json_object_set_new(object, of[q].name, gsa_json_number(x[low] + (at - (double)low) * (x[high] - x[low])));
+        json_object_set_new(object, of[q].name,
+                            gsa_json_number(x[low] + (at - (double)low) * (x[high] - x[low])));
     }
     return object;
 }

@@ -1,12 +1,18 @@
-/* report.h - what an evaluation tells of a split beside its metric, as parts of a JSON object, and that object as text.
+/* report.h - what an evaluation tells of a split beside its metric, as parts of a JSON object, and
+ * that object as text.
  *
- *   classification_report   scikit-learn's classification_report(output_dict=True), of the labels that occur
- *   confusion               rows: the right label; columns: the one found; both in the order of `labels`
- *   top_k                   the share of targets whose right label is among the k most probable ones
- *   calibration             ECE over ten bins of confidence (Guo et al. 2017), the bins, Brier score, NLL
+ *   classification_report   scikit-learn's classification_report(output_dict=True), of the labels
+ *     that occur
+ *   confusion               rows: the right label; columns: the one found; both in the order of
+ *     `labels`
+ *   top_k                   the share of targets whose right label is among the k most probable
+ *     ones
+ *   calibration             ECE over ten bins of confidence (Guo et al. 2017), the bins, Brier
+ *     score, NLL
  *   worst                   errors whose right label was least probable, with their text
  *
- * Sums run over rows in the order of the data. Reports are for a host's memory: jansson's allocations are its own. */
+ * Sums run over rows in the order of the data. Reports are for a host's memory: jansson's
+ * allocations are its own. */
 #ifndef GSA_REPORT_H
 #define GSA_REPORT_H
 #include <jansson.h>
@@ -22,19 +28,24 @@ typedef struct gsa_row_teller {
     void (*describe)(const void *self, int split, int64_t row, json_t *object);
 } gsa_row_teller;
 
-/* Adds what rows of `found` say; names are in order of bytes. probable 0: the head gives no probabilities of labels, and what
- * is made of them is left out. */
-gsa_status gsa_report_classes(const gsa_survey *survey, const gsa_slice *name, int32_t names, int probable,
-                              const gsa_row_teller *teller, json_t *object, gsa_error *error);
-/* seqeval's classification_report(output_dict=True) of what a score counted; its types become sorted. */
+/* Adds what rows of `found` say; names are in order of bytes. probable 0: the head gives no
+ * probabilities of labels, and what is made of them is left out. */
+gsa_status gsa_report_classes(const gsa_survey *survey, const gsa_slice *name, int32_t names,
+                              int probable, const gsa_row_teller *teller, json_t *object,
+                              gsa_error *error);
+/* seqeval's classification_report(output_dict=True) of what a score counted; its types become
+ * sorted. */
 json_t *gsa_report_spans(gsa_span_score *score);
 /* {"score": ..., "precisions": [...], "brevity": ..., "length": ..., "reference_length": ...} */
 json_t *gsa_report_bleu(const gsa_bleu_counts *sum);
-/* Least and largest number, and those below which a share of all lies, interpolated as NumPy does; sorts x. */
+/* Least and largest number, and those below which a share of all lies, interpolated as NumPy does;
+ * sorts x. */
 json_t *gsa_report_quantiles(double *x, int64_t count);
 
-/* Numbers of rows by falling key, of equal ones the first: at most `most` of those with a key above `least`. */
-int64_t gsa_report_largest(const double *key, int64_t count, double least, int64_t *row, int64_t most);
+/* Numbers of rows by falling key, of equal ones the first: at most `most` of those with a key above
+ * `least`. */
+int64_t gsa_report_largest(const double *key, int64_t count, double least, int64_t *row,
+                           int64_t most);
 
 /* Texts are cut after about a thousand bytes; bytes that are no UTF-8 become U+FFFD. */
 json_t *gsa_json_slice(gsa_slice text);

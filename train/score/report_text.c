@@ -1,4 +1,5 @@
-/* report_text.c - a report's JSON as text: one table after the other, each where its member is there. */
+/* report_text.c - a report's JSON as text: one table after the other, each where its member is
+ * there. */
 #include <string.h>
 #include "train/data/plain.h"
 #include "train/score/report.h"
@@ -15,7 +16,7 @@ static long long whole(const json_t *object, const char *key)
     return (long long)json_integer_value(json_object_get(object, key));
 }
 
-/* ---- tables ---------------------------------------------------------------------------------- */
+/* ---- tables -------------------------------------------------------------------------------- */
 
 static int width_of(const char *text)
 {
@@ -36,7 +37,8 @@ static void write_rates(gsa_output *out, const char *title, const json_t *report
     int width = 12;
     const char *name;
     const json_t *value;
-    json_object_foreach ((json_t *)(uintptr_t)report, name, value) width = width_of(name) > width ? width_of(name) : width;
+    json_object_foreach ((json_t *)(uintptr_t)report, name, value)
+        width = width_of(name) > width ? width_of(name) : width;
     gsa_output_format(out, "\n%s\n", title);
     put_right(out, "", width);
     gsa_output_text(out, "  precision    recall  f1-score   support\n");
@@ -45,8 +47,9 @@ static void write_rates(gsa_output *out, const char *title, const json_t *report
         put_right(out, name, width);
         if (plain) gsa_output_format(out, "  %9s %9s %9.4f\n", "", "", json_number_value(value));
         else
-            gsa_output_format(out, "  %9.4f %9.4f %9.4f %9lld\n", number(value, "precision"), number(value, "recall"),
-                              number(value, "f1-score"), whole(value, "support"));
+            gsa_output_format(out, "  %9.4f %9.4f %9.4f %9lld\n", number(value, "precision"),
+                              number(value, "recall"), number(value, "f1-score"),
+                              whole(value, "support"));
     }
 }
 
@@ -70,8 +73,9 @@ static void write_confusion(gsa_output *out, const json_t *labels, const json_t 
         put_right(out, json_string_value(json_array_get(labels, g)), width);
         for (size_t f = 0; f < count; f++) {
             const int cell = width_of(json_string_value(json_array_get(labels, f)));
-            gsa_output_format(out, " %*lld", cell > 8 ? cell : 8,
-                              (long long)json_integer_value(json_array_get(json_array_get(rows, g), f)));
+            gsa_output_format(
+                out, " %*lld", cell > 8 ? cell : 8,
+                (long long)json_integer_value(json_array_get(json_array_get(rows, g), f)));
         }
     }
     gsa_output_text(out, "\n");
@@ -82,24 +86,26 @@ static void write_calibration(gsa_output *out, const json_t *c)
     size_t i;
     const json_t *bin;
     if (!c) return;
-    gsa_output_format(out, "\ncalibration: ECE %.4f, Brier %.4f, NLL %.4f\n", number(c, "ece"), number(c, "brier"),
-                      number(c, "nll"));
+    gsa_output_format(out, "\ncalibration: ECE %.4f, Brier %.4f, NLL %.4f\n", number(c, "ece"),
+                      number(c, "brier"), number(c, "nll"));
     gsa_output_text(out, "  confidence     count      mean  accuracy\n");
     json_array_foreach (json_object_get(c, "bins"), i, bin) {
         if (whole(bin, "count") == 0) continue;
-        gsa_output_format(out, "  %.1f to %.1f  %8lld  %8.4f  %8.4f\n", number(bin, "from"), number(bin, "to"),
-                          whole(bin, "count"), number(bin, "confidence"), number(bin, "accuracy"));
+        gsa_output_format(out, "  %.1f to %.1f  %8lld  %8.4f  %8.4f\n", number(bin, "from"),
+                          number(bin, "to"), whole(bin, "count"), number(bin, "confidence"),
+                          number(bin, "accuracy"));
     }
 }
 
-/* ---- objects of numbers and lists of rows ------------------------------------------------------ */
+/* ---- objects of numbers and lists of rows -------------------------------------------------- */
 
 static void write_value(gsa_output *out, const json_t *value)
 {
     size_t i;
     const json_t *one;
     if (json_is_string(value)) gsa_output_text(out, json_string_value(value));
-    else if (json_is_integer(value)) gsa_output_format(out, "%lld", (long long)json_integer_value(value));
+    else if (json_is_integer(value))
+        gsa_output_format(out, "%lld", (long long)json_integer_value(value));
     else if (json_is_real(value)) gsa_output_format(out, "%.6g", json_real_value(value));
     else if (json_is_null(value)) gsa_output_text(out, "-");
     json_array_foreach (value, i, one) {
@@ -110,7 +116,8 @@ static void write_value(gsa_output *out, const json_t *value)
 
 static int is_text(const char *name)
 {
-    static const char *const texts[] = { "text", "a", "b", "question", "source", "reference", "translation" };
+    static const char *const texts[] = { "text",   "a",         "b",          "question",
+                                         "source", "reference", "translation" };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (strcmp(name, texts[i]) == 0) return 1;
     return 0;
@@ -169,10 +176,12 @@ static void write_split(gsa_output *out, const char *name, const json_t *split)
     gsa_output_format(out, "%s: ", name);
     write_members(out, json_object_get(split, "scores"));
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
-        if (json_object_get(split, rates[i].key)) write_rates(out, rates[i].title, json_object_get(split, rates[i].key));
+        if (json_object_get(split, rates[i].key))
+            write_rates(out, rates[i].title, json_object_get(split, rates[i].key));
     write_confusion(out, json_object_get(split, "labels"), json_object_get(split, "confusion"));
     if (json_object_size(json_object_get(split, "top_k")) > 0)
-        write_object(out, "share of targets whose label is among the k most probable", json_object_get(split, "top_k"));
+        write_object(out, "share of targets whose label is among the k most probable",
+                     json_object_get(split, "top_k"));
     write_calibration(out, json_object_get(split, "calibration"));
     for (size_t i = 0; i < sizeof objects / sizeof *objects; i++)
         write_object(out, objects[i].title, json_object_get(split, objects[i].key));

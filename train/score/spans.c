@@ -7,7 +7,9 @@
 static const gsa_slice nothing = { "", 0 };
 static const struct {
     const char *name, *letters; /* beside O */
-} schemes[GSA_SCHEMES] = { { "none", "" }, { "IOB1", "BI" }, { "IOB2", "BI" }, { "BIOES", "BIES" }, { "BMES", "BMES" } };
+} schemes[GSA_SCHEMES] = {
+    { "none", "" }, { "IOB1", "BI" }, { "IOB2", "BI" }, { "BIOES", "BIES" }, { "BMES", "BMES" }
+};
 
 const char *gsa_scheme_name(int32_t scheme)
 {
@@ -49,7 +51,7 @@ int64_t gsa_tag_write(char *out, size_t room, char letter, gsa_slice type)
     return bytes;
 }
 
-/* ---- lenient: conlleval's two rules ------------------------------------------------------------------------------------- */
+/* ---- lenient: conlleval's two rules -------------------------------------------------------- */
 
 static int one_of(char letter, const char *letters)
 {
@@ -96,17 +98,19 @@ int64_t gsa_spans_lenient(const gsa_slice *tag, int64_t count, gsa_span *span)
     return spans;
 }
 
-/* ---- strict ------------------------------------------------------------------------------------------------------------- */
+/* ---- strict -------------------------------------------------------------------------------- */
 
 int gsa_scheme_follows(int32_t scheme, gsa_tag before, gsa_tag tag)
 {
     const char inner = scheme == GSA_SCHEME_BMES ? 'M' : 'I';
-    const int goes_on = (before.letter == 'B' || before.letter == inner) && same(before.type, tag.type);
+    const int goes_on =
+        (before.letter == 'B' || before.letter == inner) && same(before.type, tag.type);
     if (scheme == GSA_SCHEME_NONE) return 1;
     if (tag.letter != 'O' && !one_of(tag.letter, schemes[scheme].letters)) return 0;
     if (scheme == GSA_SCHEME_IOB1) return tag.letter != 'B' || goes_on;
     if (scheme == GSA_SCHEME_IOB2) return tag.letter != 'I' || goes_on;
-    if (before.letter == 'B' || before.letter == inner) return goes_on && (tag.letter == inner || tag.letter == 'E');
+    if (before.letter == 'B' || before.letter == inner)
+        return goes_on && (tag.letter == inner || tag.letter == 'E');
     return one_of(tag.letter, "OBS");
 }
 
@@ -124,7 +128,9 @@ static int64_t open_until(const gsa_slice *tag, int64_t first, int64_t count)
 {
     const gsa_slice type = gsa_tag_of(tag[first]).type;
     int64_t last = first;
-    while (last + 1 < count && gsa_tag_of(tag[last + 1]).letter == 'I' && same(gsa_tag_of(tag[last + 1]).type, type)) last++;
+    while (last + 1 < count && gsa_tag_of(tag[last + 1]).letter == 'I' &&
+           same(gsa_tag_of(tag[last + 1]).type, type))
+        last++;
     return last;
 }
 
@@ -140,7 +146,9 @@ int64_t gsa_spans_strict(int32_t scheme, const gsa_slice *tag, int64_t count, gs
             last = open_until(tag, t, count);
             if (!gsa_scheme_follows(scheme, before, is)) continue;
         } else {
-            const int64_t end = is.letter == 'S' ? t : is.letter == 'B' ? closed_at(scheme, tag, t, count) : -1;
+            const int64_t end = is.letter == 'S'   ? t
+                                : is.letter == 'B' ? closed_at(scheme, tag, t, count)
+                                                   : -1;
             if (end < 0) continue;
             last = end;
         }
@@ -149,25 +157,27 @@ int64_t gsa_spans_strict(int32_t scheme, const gsa_slice *tag, int64_t count, gs
     return spans;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------------------ */
+/* ---- writing ------------------------------------------------------------------------------- */
 
-void gsa_spans_letters(int32_t scheme, const gsa_span *span, int64_t spans, int64_t count, char *letter)
+void gsa_spans_letters(int32_t scheme, const gsa_span *span, int64_t spans, int64_t count,
+                       char *letter)
 {
     const int closed = scheme == GSA_SCHEME_BIOES || scheme == GSA_SCHEME_BMES;
     if (count > 0) memset(letter, 'O', (size_t)count);
     for (int64_t s = 0; s < spans; s++) {
         const int64_t first = span[s].first, last = span[s].last;
-        const int touches = s > 0 && span[s - 1].last == first - 1 && same(span[s - 1].type, span[s].type);
+        const int touches =
+            s > 0 && span[s - 1].last == first - 1 && same(span[s - 1].type, span[s].type);
         memset(letter + first, scheme == GSA_SCHEME_BMES ? 'M' : 'I', (size_t)(last - first + 1));
         if (scheme != GSA_SCHEME_IOB1 || touches) letter[first] = 'B';
         if (closed) letter[last] = first == last ? 'S' : 'E';
     }
 }
 
-/* ---- what a file is written in --------------------------------------------------------------------------------------------- */
+/* ---- what a file is written in ------------------------------------------------------------- */
 
-void gsa_scheme_broken(int32_t scheme, const gsa_slice *tag, const int64_t *offset, int64_t sentences, int64_t *broken,
-                       int64_t *first)
+void gsa_scheme_broken(int32_t scheme, const gsa_slice *tag, const int64_t *offset,
+                       int64_t sentences, int64_t *broken, int64_t *first)
 {
     const gsa_tag outside = { { "O", 1 }, nothing, 'O' };
     int64_t count = 0, at = -1;
@@ -175,8 +185,8 @@ void gsa_scheme_broken(int32_t scheme, const gsa_slice *tag, const int64_t *offs
         gsa_tag before = outside;
         for (int64_t t = offset[s]; t < offset[s + 1]; t++) {
             const gsa_tag is = gsa_tag_of(tag[t]);
-            const int good =
-                gsa_scheme_follows(scheme, before, is) && (t + 1 < offset[s + 1] || gsa_scheme_follows(scheme, is, outside));
+            const int good = gsa_scheme_follows(scheme, before, is) &&
+                             (t + 1 < offset[s + 1] || gsa_scheme_follows(scheme, is, outside));
             if (!good && ++count == 1) at = t;
             before = is;
         }
@@ -212,13 +222,15 @@ static int letters_of(const gsa_slice *tag, int64_t count)
     return seen;
 }
 
-int32_t gsa_scheme_detect(const gsa_slice *tag, const int64_t *offset, int64_t sentences, int64_t *broken, int64_t *first)
+int32_t gsa_scheme_detect(const gsa_slice *tag, const int64_t *offset, int64_t sentences,
+                          int64_t *broken, int64_t *first)
 {
     enum { INSIDE = 2, END = 4, SINGLE = 8, MIDDLE = 16 };
     const int seen = sentences > 0 ? letters_of(tag, offset[sentences]) : 0;
     int64_t count[2] = { 0, 0 }, at[2] = { -1, -1 };
     int32_t scheme = seen < 0 ? GSA_SCHEME_NONE : GSA_SCHEME_IOB2;
-    if (seen > 0 && seen & (END | SINGLE | MIDDLE)) scheme = seen & MIDDLE ? GSA_SCHEME_BMES : GSA_SCHEME_BIOES;
+    if (seen > 0 && seen & (END | SINGLE | MIDDLE))
+        scheme = seen & MIDDLE ? GSA_SCHEME_BMES : GSA_SCHEME_BIOES;
     gsa_scheme_broken(scheme, tag, offset, sentences, &count[0], &at[0]);
     if (scheme == GSA_SCHEME_IOB2 && count[0] > 0) {
         gsa_scheme_broken(GSA_SCHEME_IOB1, tag, offset, sentences, &count[1], &at[1]);
@@ -229,25 +241,30 @@ int32_t gsa_scheme_detect(const gsa_slice *tag, const int64_t *offset, int64_t s
     return scheme;
 }
 
-gsa_status gsa_scheme_allowed(int32_t scheme, const gsa_slice *name, int32_t count, uint8_t *allowed, gsa_error *error)
+gsa_status gsa_scheme_allowed(int32_t scheme, const gsa_slice *name, int32_t count,
+                              uint8_t *allowed, gsa_error *error)
 {
     const gsa_tag outside = { { "O", 1 }, nothing, 'O' };
     char text[64], shown[GSA_SHOWN];
     for (int32_t i = 0; i < count; i++) {
         const gsa_tag tag = gsa_tag_of(name[i]);
-        const int known = tag.letter == 'O' ? tag.type.bytes == 0 : one_of(tag.letter, schemes[scheme].letters);
+        const int known =
+            tag.letter == 'O' ? tag.type.bytes == 0 : one_of(tag.letter, schemes[scheme].letters);
         if (known || scheme == GSA_SCHEME_NONE) continue;
         const int64_t kept = name[i].bytes < 63 ? name[i].bytes : 63;
         memcpy(text, name[i].at, (size_t)kept);
         text[kept] = 0;
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "the tag %s is not of the scheme %s, whose tags are O and %s with a type",
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "the tag %s is not of the scheme %s, whose tags are O and %s with a type",
                         gsa_word_show(text, shown), schemes[scheme].name, schemes[scheme].letters);
     }
     for (int64_t row = 0; row < count + 2; row++)
         for (int64_t tag = 0; tag < count; tag++) {
-            const gsa_tag before = row < count ? gsa_tag_of(name[row]) : outside, is = gsa_tag_of(name[tag]);
-            allowed[row * count + tag] = (uint8_t)(row == count + 1 ? gsa_scheme_follows(scheme, is, outside)
-                                                                    : gsa_scheme_follows(scheme, before, is));
+            const gsa_tag before = row < count ? gsa_tag_of(name[row]) : outside,
+                          is = gsa_tag_of(name[tag]);
+            allowed[row * count + tag] =
+                (uint8_t)(row == count + 1 ? gsa_scheme_follows(scheme, is, outside)
+                                           : gsa_scheme_follows(scheme, before, is));
         }
     return GSA_OK;
 }

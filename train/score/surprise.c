@@ -68,7 +68,8 @@ static json_t *tokens_json(const tally *each, const gsa_units *units, double *ke
     const int64_t count = gsa_report_largest(key, size, 0, row, GSA_REPORT_WORST);
     for (int64_t i = 0; i < count; i++) {
         json_t *one = json_object(), *numbers = tally_json(&each[row[i]]);
-        json_object_set_new(one, "token", gsa_json_slice(gsa_vocabulary_word(units->vocabulary, (int32_t)row[i])));
+        json_object_set_new(
+            one, "token", gsa_json_slice(gsa_vocabulary_word(units->vocabulary, (int32_t)row[i])));
         json_object_set_new(one, "sum", gsa_json_number(each[row[i]].loss));
         json_object_update(one, numbers);
         json_decref(numbers);
@@ -77,7 +78,7 @@ static json_t *tokens_json(const tally *each, const gsa_units *units, double *ke
     return list;
 }
 
-/* ---- lines ----------------------------------------------------------------------------------- */
+/* ---- lines --------------------------------------------------------------------------------- */
 
 /* The token that ends the line which `first` begins. */
 static int64_t line_from(const gsa_units *units, const int32_t *id, int64_t rows, int64_t first)
@@ -105,7 +106,8 @@ typedef struct line {
     int64_t first, tokens, number;
 } line;
 
-static int64_t list_lines(const gsa_survey *s, const gsa_units *units, const int32_t *id, line *at, double *key)
+static int64_t list_lines(const gsa_survey *s, const gsa_units *units, const int32_t *id, line *at,
+                          double *key)
 {
     int64_t lines = 0, number = 0;
     for (int64_t i = 0, last; i < s->rows; i = last + 1) {
@@ -120,13 +122,15 @@ static int64_t list_lines(const gsa_survey *s, const gsa_units *units, const int
     return lines;
 }
 
-static gsa_status add_lines(const gsa_survey *s, const gsa_units *units, const int32_t *id, json_t *object, gsa_error *error)
+static gsa_status add_lines(const gsa_survey *s, const gsa_units *units, const int32_t *id,
+                            json_t *object, gsa_error *error)
 {
     int64_t row[GSA_REPORT_WORST];
     const int64_t most = s->rows / LINE + 1;
     line *at = gsa_alloc(s->system, (size_t)most, sizeof *at);
     double *key = gsa_alloc(s->system, (size_t)most, sizeof *key);
-    gsa_status status = at && key ? GSA_OK : gsa_out_of_memory(error, "a report", most * (int64_t)(sizeof *at + 8));
+    gsa_status status =
+        at && key ? GSA_OK : gsa_out_of_memory(error, "a report", most * (int64_t)(sizeof *at + 8));
     if (status == GSA_OK) {
         const int64_t lines = list_lines(s, units, id, at, key);
         const int64_t count = gsa_report_largest(key, lines, 0, row, GSA_REPORT_WORST);
@@ -148,15 +152,17 @@ static gsa_status add_lines(const gsa_survey *s, const gsa_units *units, const i
     return status;
 }
 
-gsa_status gsa_report_surprises(const gsa_survey *survey, const gsa_units *units, const int32_t *id, json_t *object,
-                                gsa_error *error)
+gsa_status gsa_report_surprises(const gsa_survey *survey, const gsa_units *units, const int32_t *id,
+                                json_t *object, gsa_error *error)
 {
     const gsa_survey *s = survey;
     const int32_t size = gsa_units_size(units);
     tally *each = gsa_alloc_zero(s->system, (size_t)size, sizeof *each), all = { 0 };
     double *key = gsa_alloc(s->system, (size_t)size, sizeof *key);
-    gsa_status status = each && key ? GSA_OK : gsa_out_of_memory(error, "a report", size * INT64_C(24));
-    for (int64_t i = 0; i < s->rows && status == GSA_OK; i++) add(&each[id[i]], s->value[i]), add(&all, s->value[i]);
+    gsa_status status =
+        each && key ? GSA_OK : gsa_out_of_memory(error, "a report", size * INT64_C(24));
+    for (int64_t i = 0; i < s->rows && status == GSA_OK; i++)
+        add(&each[id[i]], s->value[i]), add(&all, s->value[i]);
     if (status == GSA_OK) {
         json_object_set_new(object, "all", tally_json(&all));
         json_object_set_new(object, "by_frequency", bands_json(each, units));

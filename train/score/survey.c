@@ -8,7 +8,8 @@ gsa_status gsa_survey_open(gsa_survey *survey, int64_t rows, int32_t width, gsa_
     int64_t numbers;
     s->rows = rows, s->width = width;
     if (!gsa_mul(rows, width > 0 ? width : 1, &numbers))
-        return gsa_fail(error, GSA_ERR_LIMIT, "a report of %lld rows is too large", (long long)rows);
+        return gsa_fail(error, GSA_ERR_LIMIT, "a report of %lld rows is too large",
+                        (long long)rows);
     if (width > 0) s->value = gsa_alloc_zero(s->system, (size_t)numbers, sizeof *s->value);
     else s->found = gsa_alloc_zero(s->system, (size_t)rows, sizeof *s->found);
     s->text_at = gsa_alloc(s->system, (size_t)rows, sizeof *s->text_at);

@@ -16,7 +16,8 @@ enum {
 };
 enum { PLACE = 512, LIST = 512, VALUE = 128 };
 
-/* Keys that some tasks alone read. What stands nowhere here is read by all: the model, the optimiser, the batches. */
+/* Keys that some tasks alone read. What stands nowhere here is read by all: the model, the
+ * optimiser, the batches. */
 static const struct {
     uint32_t tasks;
     const char *keys; /* blanks around each */
@@ -25,14 +26,18 @@ static const struct {
     { TEXTS, " data.escapes data.subtrees data.phrase_min data.unique " },
     { PAIRS, " task.features " },
     { NODES, " data.features data.normalize " },
-    { TAGGING, " task.head task.legal task.scheme model.characters model.character_hidden model.character_heads"
-               " model.character_max model.character_dropout data.word data.tag data.side data.scheme data.zero_digits "
+    { TAGGING, " task.head task.legal task.scheme model.characters model.character_hidden "
+               "model.character_heads"
+               " model.character_max model.character_dropout data.word data.tag data.side "
+               "data.scheme data.zero_digits "
                "data.capitals " },
     { SPANS, " task.scorer task.match data.answer_max " },
     { LANGUAGE, " task.aux data.split data.context data.max_words " },
     { TRANSLATION, " model.decoder data.source data.target data.bpe data.bpe_codes data.documents"
-                   " data.previous data.previous_tokens decode.beam decode.alpha decode.penalty decode.coverage " },
-    { TEXTS | PAIRS, " data.header data.markup data.empty data.stratify data.train_part data.test_part " },
+                   " data.previous data.previous_tokens decode.beam decode.alpha decode.penalty "
+                   "decode.coverage " },
+    { TEXTS | PAIRS,
+      " data.header data.markup data.empty data.stratify data.train_part data.test_part " },
     { TEXTS | PAIRS | TAGGING | TRANSLATION, " data.hold " },
     { TEXTS | PAIRS | TAGGING, " data.format " },
     { TEXTS | PAIRS | NODES | TAGGING, " data.classes data.encoding " },
@@ -110,7 +115,8 @@ static void list_tasks(uint32_t tasks, char *out, size_t size)
         if (!(tasks >> t & 1)) continue;
         const gsa_slice name = task_name(t);
         const char *before = used == 0 ? "" : tasks >> (t + 1) ? ", " : " and ";
-        used += (size_t)snprintf(out + used, size - used, "%s%.*s", before, (int)name.bytes, name.at);
+        used +=
+            (size_t)snprintf(out + used, size - used, "%s%.*s", before, (int)name.bytes, name.at);
     }
 }
 
@@ -120,16 +126,19 @@ void gsa_tasks_text(uint32_t tasks, char *out, size_t size)
     for (int t = 0; t < GSA_TASKS; t++) count += tasks >> t & 1;
     const int most = 2 * count > GSA_TASKS + 1;
     const int used = most ? snprintf(out, size, count < GSA_TASKS ? "all but " : "all") : 0;
-    if (count < GSA_TASKS) list_tasks(most ? GSA_ALL_TASKS & ~tasks : tasks, out + used, size - (size_t)used);
+    if (count < GSA_TASKS)
+        list_tasks(most ? GSA_ALL_TASKS & ~tasks : tasks, out + used, size - (size_t)used);
 }
 
-static gsa_status refuse(const gsa_recipe *recipe, const gsa_key *key, const char *value, uint32_t tasks, gsa_error *error)
+static gsa_status refuse(const gsa_recipe *recipe, const gsa_key *key, const char *value,
+                         uint32_t tasks, gsa_error *error)
 {
     char place[PLACE], list[LIST];
     const gsa_slice task = task_name(recipe->values.task_name);
     gsa_recipe_place(recipe, key->section, key->name, place, sizeof place);
     gsa_tasks_text(tasks, list, sizeof list);
-    return gsa_fail(error, GSA_ERR_FORMAT, "%s: [%s] %s = %.100s is not for task %.*s: it is read by %s", place,
+    return gsa_fail(error, GSA_ERR_FORMAT,
+                    "%s: [%s] %s = %.100s is not for task %.*s: it is read by %s", place,
                     key->section, key->name, value, (int)task.bytes, task.at, list);
 }
 
@@ -143,7 +152,8 @@ gsa_status gsa_applies_check(const gsa_recipe *recipe, gsa_error *error)
         char number[64];
         const char *value = gsa_recipe_text(recipe, i, number, sizeof number);
         const uint32_t tasks = gsa_key_tasks(i) & choice_tasks(&keys[i], value);
-        if (!(tasks & own) && !gsa_recipe_is_default(recipe, i)) status = refuse(recipe, &keys[i], value, tasks, error);
+        if (!(tasks & own) && !gsa_recipe_is_default(recipe, i))
+            status = refuse(recipe, &keys[i], value, tasks, error);
     }
     return status;
 }

@@ -4,9 +4,11 @@
 #include "topologies/words.h"
 
 enum { NAME = 128, LIST = 256, ANY = -1 };
-static const char SET[] = "(set)", UNSET[] = "(not set)", POSITIVE[] = "(positive)", SEVERAL[] = "(several)";
+static const char SET[] = "(set)", UNSET[] = "(not set)", POSITIVE[] = "(positive)",
+                  SEVERAL[] = "(several)";
 
-/* A key other than its default, of `choice` where there is one, does something only where `other` is one of `values`. */
+/* A key other than its default, of `choice` where there is one, does something only where `other`
+ * is one of `values`. */
 static const struct {
     int64_t task;                              /* gsa_task_name, or ANY */
     const char *key, *choice, *other, *values; /* values: blanks around each */
@@ -94,13 +96,14 @@ static void advise(const char *values, const char *other, char *out, size_t size
     }
 }
 
-static gsa_status refuse(const gsa_recipe *recipe, const gsa_key *key, const char *value, const char *other,
-                         const char *given, const char *values, gsa_error *error)
+static gsa_status refuse(const gsa_recipe *recipe, const gsa_key *key, const char *value,
+                         const char *other, const char *given, const char *values, gsa_error *error)
 {
     char advice[LIST], shown[GSA_SHOWN];
     advise(values, other, advice, sizeof advice);
-    return gsa_recipe_fail(recipe, key->section, key->name, error, "= %.100s does nothing with %s %s%s: %s", value, other,
-                           *given ? "= " : "not set", *given ? gsa_word_show(given, shown) : "", advice);
+    return gsa_recipe_fail(
+        recipe, key->section, key->name, error, "= %.100s does nothing with %s %s%s: %s", value,
+        other, *given ? "= " : "not set", *given ? gsa_word_show(given, shown) : "", advice);
 }
 
 static int is_override(const gsa_recipe *recipe, const gsa_key *key)
@@ -109,12 +112,14 @@ static int is_override(const gsa_recipe *recipe, const gsa_key *key)
     return entry && entry->line == 0;
 }
 
-/* A run's config.ini names every key that there was when it was written: to name one there is to want nothing by it. */
+/* A run's config.ini names every key that there was when it was written: to name one there is to
+ * want nothing by it. */
 static int names_most_keys(const gsa_recipe *recipe)
 {
     int count, named = 0;
     const gsa_key *keys = gsa_recipe_keys(&count);
-    for (int i = 0; i < count; i++) named += gsa_ini_find(&recipe->ini, keys[i].section, keys[i].name) != NULL;
+    for (int i = 0; i < count; i++)
+        named += gsa_ini_find(&recipe->ini, keys[i].section, keys[i].name) != NULL;
     return named > count / 2;
 }
 
@@ -128,7 +133,9 @@ gsa_status gsa_idle_check(const gsa_recipe *recipe, gsa_error *error)
         const char *value = gsa_recipe_text(recipe, key, number[0], sizeof number[0]);
         const char *given = gsa_recipe_text(recipe, other, number[1], sizeof number[1]);
         if (rules[i].task != ANY && rules[i].task != recipe->values.task_name) continue;
-        if (gsa_recipe_is_default(recipe, key) || (rules[i].choice && strcmp(rules[i].choice, value) != 0)) continue;
+        if (gsa_recipe_is_default(recipe, key) ||
+            (rules[i].choice && strcmp(rules[i].choice, value) != 0))
+            continue;
         if (serves(rules[i].values, given) || is_override(recipe, &keys[other])) continue;
         return refuse(recipe, &keys[key], value, rules[i].other, given, rules[i].values, error);
     }

@@ -8,7 +8,8 @@ enum { LARGEST = 1 << 24 };
 
 static int is_name(const char *text)
 {
-    return *text >= 'a' && *text <= 'z' && text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_.")] == 0;
+    return *text >= 'a' && *text <= 'z' &&
+           text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_.")] == 0;
 }
 
 static int is_blank(char c)
@@ -42,59 +43,70 @@ static const gsa_ini_entry *find(const gsa_ini *ini, const char *section, const 
 {
     for (int i = ini->count - 1; i >= 0; i--) {
         const gsa_ini_entry *e = &ini->entries[i];
-        if (strcmp(e->section, section) == 0 && (key ? e->key && strcmp(e->key, key) == 0 : !e->key)) return e;
+        if (strcmp(e->section, section) == 0 &&
+            (key ? e->key && strcmp(e->key, key) == 0 : !e->key))
+            return e;
     }
     return NULL;
 }
 
-static gsa_status add_section(gsa_ini *ini, char *text, int line, const char **section, gsa_error *error)
+static gsa_status add_section(gsa_ini *ini, char *text, int line, const char **section,
+                              gsa_error *error)
 {
     char shown[GSA_SHOWN];
     char *close = strchr(text, ']');
     if (!close || close[1])
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%d: %s is no section line, expected [name]", ini->path, line,
-                        gsa_word_show(text, shown));
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%d: %s is no section line, expected [name]",
+                        ini->path, line, gsa_word_show(text, shown));
     *close = 0;
     char *name = trim(text + 1);
     if (!is_name(name))
-        return gsa_fail(error, GSA_ERR_FORMAT,
-                        "%s:%d: the section's name is %s, expected small letters, digits, '_' and '.'", ini->path, line,
-                        gsa_word_show(name, shown));
+        return gsa_fail(
+            error, GSA_ERR_FORMAT,
+            "%s:%d: the section's name is %s, expected small letters, digits, '_' and '.'",
+            ini->path, line, gsa_word_show(name, shown));
     const gsa_ini_entry *before = find(ini, name, NULL);
     if (before)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%d: section [%s] stands already in line %d", ini->path, line, name,
-                        before->line);
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%d: section [%s] stands already in line %d",
+                        ini->path, line, name, before->line);
     *section = name;
     return append(ini, (gsa_ini_entry){ .section = name, .line = line }, error);
 }
 
-static gsa_status add_value(gsa_ini *ini, char *text, int line, const char *section, gsa_error *error)
+static gsa_status add_value(gsa_ini *ini, char *text, int line, const char *section,
+                            gsa_error *error)
 {
     char shown[GSA_SHOWN];
     char *equals = strchr(text, '=');
     if (!equals)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%d: %s has no '=', expected key = value, [section] or # comment",
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "%s:%d: %s has no '=', expected key = value, [section] or # comment",
                         ini->path, line, gsa_word_show(text, shown));
     *equals = 0;
     const char *key = trim(text), *value = trim(equals + 1);
     if (!is_name(key))
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%d: the key is %s, expected small letters, digits, '_' and '.'",
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "%s:%d: the key is %s, expected small letters, digits, '_' and '.'",
                         ini->path, line, gsa_word_show(key, shown));
     if (!section)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%d: key '%s' stands before the first [section]", ini->path, line, key);
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%d: key '%s' stands before the first [section]",
+                        ini->path, line, key);
     const gsa_ini_entry *before = find(ini, section, key);
     if (before)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%d: key '%s' of [%s] stands already in line %d", ini->path, line, key,
-                        section, before->line);
-    return append(ini, (gsa_ini_entry){ .section = section, .key = key, .value = value, .line = line }, error);
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%d: key '%s' of [%s] stands already in line %d",
+                        ini->path, line, key, section, before->line);
+    return append(ini,
+                  (gsa_ini_entry){ .section = section, .key = key, .value = value, .line = line },
+                  error);
 }
 
-static gsa_status check_line(const gsa_ini *ini, const char *text, int64_t bytes, int line, gsa_error *error)
+static gsa_status check_line(const gsa_ini *ini, const char *text, int64_t bytes, int line,
+                             gsa_error *error)
 {
     const int64_t bad = gsa_utf8_invalid(text, bytes);
     if (bad >= 0)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%d: invalid UTF-8 at byte %lld of the line", ini->path, line,
-                        (long long)bad + 1);
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%d: invalid UTF-8 at byte %lld of the line",
+                        ini->path, line, (long long)bad + 1);
     if (memchr(text, 0, (size_t)bytes))
         return gsa_fail(error, GSA_ERR_FORMAT, "%s:%d: the line holds a NUL byte", ini->path, line);
     return GSA_OK;
@@ -115,7 +127,8 @@ static gsa_status parse(gsa_ini *ini, int64_t bytes, gsa_error *error)
         char *text = trim(at);
         at = next;
         if (status != GSA_OK || !*text || *text == '#' || *text == ';') continue;
-        status = *text == '[' ? add_section(ini, text, line, &section, error) : add_value(ini, text, line, section, error);
+        status = *text == '[' ? add_section(ini, text, line, &section, error)
+                              : add_value(ini, text, line, section, error);
     }
     return status;
 }
@@ -127,7 +140,8 @@ gsa_status gsa_ini_read(const gsa_system *system, const char *path, gsa_ini *ini
     gsa_status status = gsa_read_file(system, path, LARGEST, &ini->bytes, &bytes, error);
     if (status != GSA_OK) return status;
     ini->path = gsa_copy_text(system, path);
-    status = ini->path ? parse(ini, bytes, error) : gsa_out_of_memory(error, "recipe", (int64_t)strlen(path));
+    status = ini->path ? parse(ini, bytes, error)
+                       : gsa_out_of_memory(error, "recipe", (int64_t)strlen(path));
     if (status != GSA_OK) gsa_ini_release(ini);
     return status;
 }
@@ -146,16 +160,20 @@ gsa_status gsa_ini_set(gsa_ini *ini, const char *text, gsa_error *error)
 {
     char shown[GSA_SHOWN], *copy;
     if (gsa_utf8_invalid(text, (int64_t)strlen(text)) >= 0)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "--set %s is no valid UTF-8", gsa_word_show(text, shown));
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "--set %s is no valid UTF-8",
+                        gsa_word_show(text, shown));
     const gsa_status status = keep_copy(ini, text, &copy, error);
     if (status != GSA_OK) return status;
     char *equals = strchr(copy, '='), *dot = NULL;
     for (char *c = copy; equals && c < equals; c++) dot = *c == '.' ? c : dot;
-    if (!dot) return gsa_fail(error, GSA_ERR_ARGUMENT, "--set %s: expected section.key=value", gsa_word_show(text, shown));
+    if (!dot)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "--set %s: expected section.key=value",
+                        gsa_word_show(text, shown));
     *equals = *dot = 0;
     const char *section = trim(copy), *key = trim(dot + 1), *value = trim(equals + 1);
     if (!is_name(section) || !is_name(key) || strpbrk(value, "\n\r"))
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "--set %s: expected section.key=value", gsa_word_show(text, shown));
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "--set %s: expected section.key=value",
+                        gsa_word_show(text, shown));
     return append(ini, (gsa_ini_entry){ .section = section, .key = key, .value = value }, error);
 }
 

@@ -2,14 +2,15 @@
 #include "train/driver.h"
 
 static const gsa_key keys[] = {
-#define KEY(section, name, type, low, high, choices, fallback, doc)                                                         \
+#define KEY(section, name, type, low, high, choices, fallback, doc)                                \
     { #section, #name, GSA_##type, 0, low, high, choices, fallback, doc },
     GSA_RECIPE_KEYS(KEY)
 #undef KEY
 };
 
 static const size_t offsets[] = {
-#define KEY(section, name, type, low, high, choices, fallback, doc) offsetof(gsa_recipe_values, section##_##name),
+#define KEY(section, name, type, low, high, choices, fallback, doc)                                \
+    offsetof(gsa_recipe_values, section##_##name),
     GSA_RECIPE_KEYS(KEY)
 #undef KEY
 };

@@ -12,7 +12,7 @@
 enum { PLACE = 512, LIST = 900 };
 static const char *const sections[] = { "task", "model", "train", "data", "decode", "encoder.N" };
 
-/* ---- names ------------------------------------------------------------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------------------------- */
 
 static const char *section_name(const void *context, int index)
 {
@@ -46,7 +46,8 @@ static int segment_of(const char *section)
     if (strncmp(section, "encoder.", 8) != 0) return 0;
     const char *digits = section + 8;
     const size_t length = strlen(digits);
-    if (length < 1 || length > 4 || digits[strspn(digits, "0123456789")] || *digits == '0') return 0;
+    if (length < 1 || length > 4 || digits[strspn(digits, "0123456789")] || *digits == '0')
+        return 0;
     int n = 0;
     for (; *digits; digits++) n = 10 * n + (*digits - '0');
     return n;
@@ -59,28 +60,33 @@ static gsa_status check_name(const gsa_ini *ini, const gsa_ini_entry *entry, gsa
     const section_keys known = keys_of(entry->section);
     gsa_ini_place(ini, entry, place, sizeof place);
     if (known.count == 0) {
-        gsa_word_list(list, sizeof list, section_name, NULL, (int)(sizeof sections / sizeof *sections), entry->section);
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s: unknown section [%s]; %s", place, entry->section, list);
+        gsa_word_list(list, sizeof list, section_name, NULL,
+                      (int)(sizeof sections / sizeof *sections), entry->section);
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s: unknown section [%s]; %s", place,
+                        entry->section, list);
     }
     for (int i = 0; entry->key && i < known.count; i++)
         if (strcmp(known.keys[i]->name, entry->key) == 0) return GSA_OK;
     if (!entry->key) return GSA_OK;
     gsa_word_list(list, sizeof list, key_name, &known, known.count, entry->key);
-    return gsa_fail(error, GSA_ERR_FORMAT, "%s: unknown key '%s' of [%s]; %s", place, entry->key, entry->section, list);
+    return gsa_fail(error, GSA_ERR_FORMAT, "%s: unknown key '%s' of [%s]; %s", place, entry->key,
+                    entry->section, list);
 }
 
-int gsa_recipe_place(const gsa_recipe *recipe, const char *section, const char *key, char *out, size_t size)
+int gsa_recipe_place(const gsa_recipe *recipe, const char *section, const char *key, char *out,
+                     size_t size)
 {
     const gsa_ini_entry *entry = gsa_ini_find(&recipe->ini, section, key);
     if (entry) return gsa_ini_place(&recipe->ini, entry, out, size);
     return snprintf(out, size, "%s (default of %s.%s)", recipe->ini.path, section, key);
 }
 
-/* ---- values ------------------------------------------------------------------------------------------------------------ */
+/* ---- values -------------------------------------------------------------------------------- */
 
 static gsa_param param_of(const gsa_key *key)
 {
-    return (gsa_param){ key->name, key->type, 0, key->low, key->high, key->choices, key->fallback, key->doc };
+    return (gsa_param){ key->name,    key->type,     0,       key->low, key->high,
+                        key->choices, key->fallback, key->doc };
 }
 
 static void *member(const gsa_recipe *recipe, int index)
@@ -88,7 +94,8 @@ static void *member(const gsa_recipe *recipe, int index)
     return (char *)(uintptr_t)&recipe->values + gsa_key_offset(index);
 }
 
-/* What a value that is refused may need to be told: other readers of INI files take a comment behind a value. */
+/* What a value that is refused may need to be told: other readers of INI files take a comment
+ * behind a value. */
 static const char *after_value(const char *value)
 {
     return strstr(value, " #") || strstr(value, " ;") ? "; a comment has a line of its own" : "";
@@ -100,18 +107,20 @@ static gsa_status resolve_one(gsa_recipe *recipe, const gsa_key *key, int index,
     const gsa_param param = param_of(key);
     const gsa_ini_entry *entry = gsa_ini_find(&recipe->ini, key->section, key->name);
     gsa_value value;
-    const gsa_status status = gsa_param_parse(&param, entry ? entry->value : key->fallback, &value, error);
+    const gsa_status status =
+        gsa_param_parse(&param, entry ? entry->value : key->fallback, &value, error);
     if (status != GSA_OK) {
         gsa_recipe_place(recipe, key->section, key->name, place, sizeof place);
         gsa_fail_at(error, status, "%s: [%s]", place, key->section);
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s%s", error ? error->text : "", entry ? after_value(entry->value) : "");
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s%s", error ? error->text : "",
+                        entry ? after_value(entry->value) : "");
     }
     memcpy(member(recipe, index), &value, sizeof value);
     return GSA_OK;
 }
 
-gsa_status gsa_recipe_fail(const gsa_recipe *recipe, const char *section, const char *key, gsa_error *error,
-                           const char *sentence, ...)
+gsa_status gsa_recipe_fail(const gsa_recipe *recipe, const char *section, const char *key,
+                           gsa_error *error, const char *sentence, ...)
 {
     char place[PLACE], text[GSA_ERROR_SIZE];
     va_list arguments;
@@ -119,7 +128,8 @@ gsa_status gsa_recipe_fail(const gsa_recipe *recipe, const char *section, const 
     const int length = vsnprintf(text, sizeof text, sentence, arguments);
     va_end(arguments);
     gsa_recipe_place(recipe, section, key, place, sizeof place);
-    return gsa_fail(error, GSA_ERR_FORMAT, "%s: [%s] %s %s", place, section, key, length < 0 ? "is wrong" : text);
+    return gsa_fail(error, GSA_ERR_FORMAT, "%s: [%s] %s %s", place, section, key,
+                    length < 0 ? "is wrong" : text);
 }
 
 gsa_status gsa_recipe_no_train(const gsa_recipe *recipe, gsa_error *error)
@@ -134,7 +144,10 @@ static int32_t bias_bits(const char *text)
     if (strcmp(text, "none") == 0) return 0;
     for (const char *at = text;; at++) {
         at += strspn(at, " ");
-        const int32_t bit = *at == 'q' ? GSA_BIAS_Q : *at == 'v' ? GSA_BIAS_V : *at == 'o' ? GSA_BIAS_O : 0;
+        const int32_t bit = *at == 'q'   ? GSA_BIAS_Q
+                            : *at == 'v' ? GSA_BIAS_V
+                            : *at == 'o' ? GSA_BIAS_O
+                                         : 0;
         if (!bit || bits & bit) return -1;
         bits |= bit;
         at++;
@@ -152,12 +165,15 @@ int gsa_recipe_characters(const gsa_recipe_values *values)
 static gsa_status check_task(const gsa_recipe *recipe, gsa_error *error)
 {
     const gsa_recipe_values *v = &recipe->values;
-    if (v->task_name == GSA_TASK_TAGGING && gsa_recipe_characters(v) && v->model_character_hidden % v->model_character_heads)
-        return gsa_recipe_fail(recipe, "model", "character_heads", error, "= %lld does not divide character_hidden = %lld",
-                               (long long)v->model_character_heads, (long long)v->model_character_hidden);
+    if (v->task_name == GSA_TASK_TAGGING && gsa_recipe_characters(v) &&
+        v->model_character_hidden % v->model_character_heads)
+        return gsa_recipe_fail(recipe, "model", "character_heads", error,
+                               "= %lld does not divide character_hidden = %lld",
+                               (long long)v->model_character_heads,
+                               (long long)v->model_character_hidden);
     if (v->task_name == GSA_TASK_MASKED_SUMMATION && v->task_k > v->task_n)
-        return gsa_recipe_fail(recipe, "task", "k", error, "= %lld is more than n = %lld", (long long)v->task_k,
-                               (long long)v->task_n);
+        return gsa_recipe_fail(recipe, "task", "k", error, "= %lld is more than n = %lld",
+                               (long long)v->task_k, (long long)v->task_n);
     return GSA_OK;
 }
 
@@ -166,10 +182,12 @@ static gsa_status check_model(const gsa_recipe *recipe, gsa_error *error)
     char shown[GSA_SHOWN];
     const gsa_recipe_values *v = &recipe->values;
     if (bias_bits(v->model_bias) < 0)
-        return gsa_recipe_fail(recipe, "model", "bias", error, "is %s, expected none or a list of q, v, o",
+        return gsa_recipe_fail(recipe, "model", "bias", error,
+                               "is %s, expected none or a list of q, v, o",
                                gsa_word_show(v->model_bias, shown));
     if (v->model_head_dim == 0 && v->model_hidden % v->model_heads != 0)
-        return gsa_recipe_fail(recipe, "model", "heads", error, "= %lld does not divide hidden = %lld: set head_dim",
+        return gsa_recipe_fail(recipe, "model", "heads", error,
+                               "= %lld does not divide hidden = %lld: set head_dim",
                                (long long)v->model_heads, (long long)v->model_hidden);
     return GSA_OK;
 }
@@ -182,7 +200,8 @@ static gsa_status check_tied(const gsa_recipe *recipe, gsa_error *error)
     const int64_t width = v->model_embedding ? v->model_embedding : v->model_hidden;
     if (!v->model_tied || reads == width) return GSA_OK;
     return gsa_recipe_fail(recipe, "model", "tied", error,
-                           "= 1: the head reads %lld columns, the embedding has %lld: one width is needed for hidden (or "
+                           "= 1: the head reads %lld columns, the embedding has %lld: one width is "
+                           "needed for hidden (or "
                            "head_hidden) and embedding",
                            (long long)reads, (long long)width);
 }
@@ -194,11 +213,14 @@ static gsa_status check_train(const gsa_recipe *recipe, gsa_error *error)
         return gsa_recipe_fail(recipe, "train", "batch", error,
                                "and batch_tokens are both 0: one of them must limit a batch");
     if (v->train_batch * v->train_accumulate > 1 << 26) /* what gsa_model_sequence numbers */
-        return gsa_recipe_fail(recipe, "train", "accumulate", error, "times batch exceeds 67108864 examples");
+        return gsa_recipe_fail(recipe, "train", "accumulate", error,
+                               "times batch exceeds 67108864 examples");
     if (v->train_schedule == GSA_SCHEDULE_NOAM && v->train_warmup == 0)
-        return gsa_recipe_fail(recipe, "train", "schedule", error, "= noam needs warmup of at least 1 step");
+        return gsa_recipe_fail(recipe, "train", "schedule", error,
+                               "= noam needs warmup of at least 1 step");
     if (v->data_vectors_frozen && !*v->data_vectors)
-        return gsa_recipe_fail(recipe, "data", "vectors_frozen", error, "= 1, but data.vectors is not set");
+        return gsa_recipe_fail(recipe, "data", "vectors_frozen", error,
+                               "= 1, but data.vectors is not set");
     return GSA_OK;
 }
 
@@ -212,7 +234,8 @@ int gsa_recipe_sections(const gsa_recipe *recipe)
     return highest;
 }
 
-/* With an encoder as text, a section adds to its segment what the text cannot hold, and says nothing that the text says. */
+/* With an encoder as text, a section adds to its segment what the text cannot hold, and says
+ * nothing that the text says. */
 static gsa_status check_additions(const gsa_recipe *recipe, gsa_error *error)
 {
     static const char *const said[] = { "topology", "layers", "share" };
@@ -222,9 +245,10 @@ static gsa_status check_additions(const gsa_recipe *recipe, gsa_error *error)
         gsa_ini_place(&recipe->ini, entry, place, sizeof place);
         for (int k = 0; k < 3 && segment_of(entry->section) > 0; k++)
             if (entry->key && strcmp(entry->key, said[k]) == 0)
-                return gsa_fail(error, GSA_ERR_FORMAT,
-                                "%s: %s of [%s] is said by [model] encoder = %s already: one of them must go", place,
-                                said[k], entry->section, recipe->values.model_encoder);
+                return gsa_fail(
+                    error, GSA_ERR_FORMAT,
+                    "%s: %s of [%s] is said by [model] encoder = %s already: one of them must go",
+                    place, said[k], entry->section, recipe->values.model_encoder);
     }
     return GSA_OK;
 }
@@ -240,7 +264,8 @@ static gsa_status check_encoder(const gsa_recipe *recipe, gsa_error *error)
     for (int n = 1; n <= highest; n++) {
         snprintf(section, sizeof section, "encoder.%d", n);
         if (!gsa_ini_find(&recipe->ini, section, "topology"))
-            return gsa_fail(error, GSA_ERR_FORMAT, "%s: section [%s] with its key 'topology' is missing", recipe->ini.path,
+            return gsa_fail(error, GSA_ERR_FORMAT,
+                            "%s: section [%s] with its key 'topology' is missing", recipe->ini.path,
                             section);
     }
     return GSA_OK;
@@ -253,7 +278,8 @@ static gsa_status resolve(gsa_recipe *recipe, gsa_error *error)
     const gsa_key *keys = gsa_recipe_keys(&count);
     for (int i = 0; i < recipe->ini.count && status == GSA_OK; i++)
         status = check_name(&recipe->ini, &recipe->ini.entries[i], error);
-    for (int i = 0; i < count && status == GSA_OK; i++) status = resolve_one(recipe, &keys[i], i, error);
+    for (int i = 0; i < count && status == GSA_OK; i++)
+        status = resolve_one(recipe, &keys[i], i, error);
     if (status == GSA_OK) status = gsa_applies_check(recipe, error);
     if (status == GSA_OK) status = check_task(recipe, error);
     if (status == GSA_OK) status = check_model(recipe, error);
@@ -274,21 +300,23 @@ static gsa_status set_one(gsa_recipe *recipe, const char *text, gsa_error *error
     for (int i = 0; i < count; i++) {
         const size_t used = strlen(meant);
         if (strlen(keys[i].name) == bytes && strncmp(keys[i].name, text, bytes) == 0)
-            snprintf(meant + used, sizeof meant - used, "%s%s.%s", used ? " or " : ": ", keys[i].section, keys[i].name);
+            snprintf(meant + used, sizeof meant - used, "%s%s.%s", used ? " or " : ": ",
+                     keys[i].section, keys[i].name);
     }
     const size_t room = sizeof error->text, used = strlen(error->text);
     if (used < room) snprintf(error->text + used, room - used, "%s", meant);
     return status;
 }
 
-gsa_status gsa_recipe_read(const gsa_system *system, const char *path, const char *const *overrides, int n_overrides,
-                           gsa_recipe *recipe, gsa_error *error)
+gsa_status gsa_recipe_read(const gsa_system *system, const char *path, const char *const *overrides,
+                           int n_overrides, gsa_recipe *recipe, gsa_error *error)
 {
     gsa_error own;
     if (!error) error = &own;
     *recipe = (gsa_recipe){ 0 };
     gsa_status status = gsa_ini_read(system, path, &recipe->ini, error);
-    for (int i = 0; i < n_overrides && status == GSA_OK; i++) status = set_one(recipe, overrides[i], error);
+    for (int i = 0; i < n_overrides && status == GSA_OK; i++)
+        status = set_one(recipe, overrides[i], error);
     if (status == GSA_OK) status = resolve(recipe, error);
     if (status != GSA_OK) gsa_recipe_release(recipe);
     return status;
@@ -300,7 +328,7 @@ void gsa_recipe_release(gsa_recipe *recipe)
     *recipe = (gsa_recipe){ 0 };
 }
 
-/* ---- writing ----------------------------------------------------------------------------------------------------------- */
+/* ---- writing ------------------------------------------------------------------------------- */
 
 const char *gsa_recipe_text(const gsa_recipe *recipe, int index, char *number, size_t size)
 {
@@ -320,7 +348,8 @@ int gsa_recipe_is_default(const gsa_recipe *recipe, int index)
     const gsa_param param = param_of(key);
     memcpy(&value, member(recipe, index), sizeof value);
     if (key->type == GSA_PATH) return strcmp(value.s, key->fallback) == 0;
-    return gsa_param_parse(&param, key->fallback, &usual, NULL) == GSA_OK && memcmp(&value, &usual, sizeof value) == 0;
+    return gsa_param_parse(&param, key->fallback, &usual, NULL) == GSA_OK &&
+           memcmp(&value, &usual, sizeof value) == 0;
 }
 
 static void write_segments(const gsa_recipe *recipe, gsa_output *output)
@@ -331,7 +360,9 @@ static void write_segments(const gsa_recipe *recipe, gsa_output *output)
         snprintf(section, sizeof section, "encoder.%d", n);
         for (int i = 0; i < recipe->ini.count; i++) {
             const gsa_ini_entry *e = &recipe->ini.entries[i];
-            if (strcmp(e->section, section) != 0 || !e->key || gsa_ini_find(&recipe->ini, section, e->key) != e) continue;
+            if (strcmp(e->section, section) != 0 || !e->key ||
+                gsa_ini_find(&recipe->ini, section, e->key) != e)
+                continue;
             if (keys++ == 0) gsa_output_format(output, "\n[%s]\n", section);
             gsa_output_format(output, "%s = %s\n", e->key, e->value);
         }
@@ -354,17 +385,20 @@ void gsa_recipe_write(const gsa_recipe *recipe, gsa_output *output)
     write_segments(recipe, output);
 }
 
-/* ---- one recipe and another ----------------------------------------------------------------------------------------------- */
+/* ---- one recipe and another ---------------------------------------------------------------- */
 
 /* Keys of the sections [encoder.N]: those of `a` that `b` has not, or has with another value. */
 static int segments_differ(const gsa_recipe *a, const gsa_recipe *b, char *what, size_t size)
 {
     for (int i = 0; i < a->ini.count; i++) {
         const gsa_ini_entry *e = &a->ini.entries[i];
-        if (!e->key || segment_of(e->section) == 0 || gsa_ini_find(&a->ini, e->section, e->key) != e) continue;
+        if (!e->key || segment_of(e->section) == 0 ||
+            gsa_ini_find(&a->ini, e->section, e->key) != e)
+            continue;
         const gsa_ini_entry *other = gsa_ini_find(&b->ini, e->section, e->key);
         if (other && strcmp(other->value, e->value) == 0) continue;
-        snprintf(what, size, "%s.%s is %s and %s", e->section, e->key, e->value, other ? other->value : "not set");
+        snprintf(what, size, "%s.%s is %s and %s", e->section, e->key, e->value,
+                 other ? other->value : "not set");
         return 1;
     }
     return 0;
@@ -401,7 +435,8 @@ static void hash_line(gsa_sha256 *hash, const char *section, const char *key, co
     for (int i = 0; i < 6; i++) gsa_sha256_add(hash, parts[i], (int64_t)strlen(parts[i]));
 }
 
-void gsa_recipe_hash(const gsa_recipe *recipe, const char *const *except, int n_except, char hex[65])
+void gsa_recipe_hash(const gsa_recipe *recipe, const char *const *except, int n_except,
+                     char hex[65])
 {
     int count;
     gsa_sha256 hash;
@@ -410,32 +445,39 @@ void gsa_recipe_hash(const gsa_recipe *recipe, const char *const *except, int n_
     for (int i = 0; i < count; i++) {
         char number[64];
         const char *text = gsa_recipe_text(recipe, i, number, sizeof number);
-        if (!named(except, n_except, keys[i].section, keys[i].name)) hash_line(&hash, keys[i].section, keys[i].name, text);
+        if (!named(except, n_except, keys[i].section, keys[i].name))
+            hash_line(&hash, keys[i].section, keys[i].name, text);
     }
     for (int i = 0; i < recipe->ini.count; i++) {
         const gsa_ini_entry *e = &recipe->ini.entries[i];
-        if (e->key && segment_of(e->section) > 0 && gsa_ini_find(&recipe->ini, e->section, e->key) == e &&
+        if (e->key && segment_of(e->section) > 0 &&
+            gsa_ini_find(&recipe->ini, e->section, e->key) == e &&
             !named(except, n_except, e->section, e->key))
             hash_line(&hash, e->section, e->key, e->value);
     }
     gsa_sha256_end(&hash, hex);
 }
 
-/* ---- what the model is made of ----------------------------------------------------------------------------------------- */
+/* ---- what the model is made of ------------------------------------------------------------- */
 
 gsa_settings gsa_recipe_settings(const gsa_recipe *recipe)
 {
-    static const int32_t inits[] = { GSA_INIT_XAVIER, GSA_INIT_NORMAL, GSA_INIT_UNIFORM, GSA_INIT_FAN_IN };
+    static const int32_t inits[] = { GSA_INIT_XAVIER, GSA_INIT_NORMAL, GSA_INIT_UNIFORM,
+                                     GSA_INIT_FAN_IN };
     const gsa_recipe_values *v = &recipe->values;
     gsa_settings s = gsa_settings_default();
-    s.hidden = (int32_t)v->model_hidden, s.heads = (int32_t)v->model_heads, s.head_dim = (int32_t)v->model_head_dim;
-    s.ffn = (int32_t)v->model_ffn, s.activation = (int32_t)v->model_activation, s.norm = (int32_t)v->model_norm;
-    s.bias = bias_bits(v->model_bias), s.scale = (int32_t)v->model_scale, s.init = inits[v->model_init];
+    s.hidden = (int32_t)v->model_hidden, s.heads = (int32_t)v->model_heads,
+    s.head_dim = (int32_t)v->model_head_dim;
+    s.ffn = (int32_t)v->model_ffn, s.activation = (int32_t)v->model_activation,
+    s.norm = (int32_t)v->model_norm;
+    s.bias = bias_bits(v->model_bias), s.scale = (int32_t)v->model_scale,
+    s.init = inits[v->model_init];
     s.init_scale = v->model_init_scale, s.norm_eps = v->model_norm_eps;
     s.dropout_input = v->model_dropout_input, s.dropout_attention = v->model_dropout_attention;
     s.dropout_hidden = v->model_dropout_hidden, s.dropout_ffn = v->model_dropout_ffn;
     s.dropout_head = v->model_dropout_head;
-    s.input = (int32_t)v->model_input, s.input_scale = v->model_input_scale, s.position = (int32_t)v->model_position;
+    s.input = (int32_t)v->model_input, s.input_scale = v->model_input_scale,
+    s.position = (int32_t)v->model_position;
     s.position_max = (int32_t)v->model_position_max, s.position_base = v->model_position_base;
     return s;
 }

@@ -3,9 +3,10 @@
  *   input   line end, x_0, x_1, ... x_{n-2}     a window of the text, and what stands before it
  *   target            x_0, x_1, ... x_{n-1}     label = id - first_class
  *
- * Windows start every `step` tokens and hold `window` of them, the last one what is left. Training (step = stride) predicts all of a
- * window; evaluation (step = window - context) all of the first and of the others what the one before has not: every token of the
- * text is scored once, behind at least `context` others. */
+ * Windows start every `step` tokens and hold `window` of them, the last one what is left. Training
+ * (step = stride) predicts all of a window; evaluation (step = window - context) all of the first
+ * and of the others what the one before has not: every token of the text is scored once, behind at
+ * least `context` others. */
 #include "train/decode/language.h"
 #include <math.h>
 #include <stdio.h>
@@ -46,7 +47,7 @@ static void destroy(void *self)
     gsa_release(t->system, t);
 }
 
-/* ---- which bytes are which split ------------------------------------------------------------------------------------------- */
+/* ---- which bytes are which split ----------------------------------------------------------- */
 
 typedef struct place {
     const char *path; /* "": the split is not there */
@@ -56,7 +57,8 @@ typedef struct place {
 static gsa_status bad_split(const gsa_recipe *recipe, const char *why, gsa_error *error)
 {
     return gsa_recipe_fail(recipe, "data", "split", error,
-                           "= %.100s: %s; expected two or three shares that add up to at most 1 (0.9,0.05,0.05), or the "
+                           "= %.100s: %s; expected two or three shares that add up to at most 1 "
+                           "(0.9,0.05,0.05), or the "
                            "bytes of each split",
                            recipe->values.data_split, why);
 }
@@ -75,14 +77,16 @@ static int parse_split(const char *text, double *number)
     return 0;
 }
 
-static gsa_status cut_splits(const language_task *t, const gsa_recipe *recipe, place *places, gsa_error *error)
+static gsa_status cut_splits(const language_task *t, const gsa_recipe *recipe, place *places,
+                             gsa_error *error)
 {
     const gsa_recipe_values *v = &recipe->values;
     double number[GSA_SPLITS] = { 0 }, sum = 0;
     int64_t size = 0, at = 0, wanted = 0;
     const int count = parse_split(v->data_split, number);
     for (int s = 0; s < count; s++) sum += number[s];
-    if (t->system->kind(t->system->user, v->data_train, &size) == GSA_FILE_REGULAR && sum > 1 && sum > (double)size)
+    if (t->system->kind(t->system->user, v->data_train, &size) == GSA_FILE_REGULAR && sum > 1 &&
+        sum > (double)size)
         return bad_split(recipe, "the file has fewer bytes", error);
     gsa_status status = GSA_OK;
     double done = 0;
@@ -90,13 +94,15 @@ static gsa_status cut_splits(const language_task *t, const gsa_recipe *recipe, p
         done += number[s];
         wanted = sum > 1 ? (int64_t)done : done > 1 - 1e-9 ? size : (int64_t)(done * (double)size);
         places[s] = (place){ v->data_train, at, at };
-        status = gsa_stream_cut(t->system, v->data_train, t->units.kind, wanted, size, &places[s].last, error);
+        status = gsa_stream_cut(t->system, v->data_train, t->units.kind, wanted, size,
+                                &places[s].last, error);
         if (number[s] == 0) places[s].path = "";
     }
     return status;
 }
 
-static gsa_status find_splits(const language_task *t, const gsa_task_options *o, place *places, gsa_error *error)
+static gsa_status find_splits(const language_task *t, const gsa_task_options *o, place *places,
+                              gsa_error *error)
 {
     const gsa_recipe_values *v = &o->recipe->values;
     const char *const paths[] = { v->data_train, v->data_dev, v->data_test };
@@ -107,7 +113,7 @@ static gsa_status find_splits(const language_task *t, const gsa_task_options *o,
     return cut_splits(t, o->recipe, places, error);
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------- */
 
 static gsa_status make_windows(language_task *t, int split, gsa_error *error)
 {
@@ -116,17 +122,20 @@ static gsa_status make_windows(language_task *t, int split, gsa_error *error)
     t->length[split] = gsa_alloc(t->system, (size_t)count, sizeof(int32_t));
     if (!t->length[split]) return gsa_out_of_memory(error, t->stream[split].path, count * 4);
     for (int64_t e = 0; e < count; e++)
-        t->length[split][e] = (int32_t)(tokens - e * step < t->window ? tokens - e * step : t->window);
+        t->length[split][e] =
+            (int32_t)(tokens - e * step < t->window ? tokens - e * step : t->window);
     t->examples[split] = count;
     return GSA_OK;
 }
 
-static gsa_status read_split(language_task *t, const gsa_task_options *o, int split, const place *from,
-                             gsa_unit_counts *counts, gsa_error *error)
+static gsa_status read_split(language_task *t, const gsa_task_options *o, int split,
+                             const place *from, gsa_unit_counts *counts, gsa_error *error)
 {
-    static const char *const names[] = { "train", "dev", "test" }, *const units[] = {
-        [GSA_TOKENS_WORDS] = "words", [GSA_TOKENS_CHARS] = "characters", [GSA_TOKENS_BYTES] = "bytes"
-    };
+    static const char *const names
+        [] = { "train", "dev", "test" },
+   *const units[] = {
+       [GSA_TOKENS_WORDS] = "words", [GSA_TOKENS_CHARS] = "characters", [GSA_TOKENS_BYTES] = "bytes"
+   };
     char sentence[TEXT];
     if (!(o->splits >> split & 1)) return GSA_OK;
     if (!*from->path) {
@@ -134,22 +143,26 @@ static gsa_status read_split(language_task *t, const gsa_task_options *o, int sp
         return gsa_recipe_no_train(o->recipe, error);
     }
     gsa_stream *s = &t->stream[split];
-    gsa_status status = gsa_stream_open(t->system, from->path, t->units.kind, from->first, from->last, counts, s, error);
+    gsa_status status = gsa_stream_open(t->system, from->path, t->units.kind, from->first,
+                                        from->last, counts, s, error);
     if (status == GSA_OK && s->tokens == 0)
-        status = gsa_fail(error, GSA_ERR_FORMAT, "%s: the %s text holds no token", from->path, names[split]);
+        status = gsa_fail(error, GSA_ERR_FORMAT, "%s: the %s text holds no token", from->path,
+                          names[split]);
     if (status == GSA_OK) status = make_windows(t, split, error);
     if (status != GSA_OK) return status;
-    snprintf(sentence, sizeof sentence, "%s: %.300s: %lld %s, %lld windows of %lld, one every %lld", names[split],
-             from->path, (long long)s->tokens, units[t->units.kind], (long long)t->examples[split], (long long)t->window,
-             (long long)t->step[split]);
+    snprintf(sentence, sizeof sentence, "%s: %.300s: %lld %s, %lld windows of %lld, one every %lld",
+             names[split], from->path, (long long)s->tokens, units[t->units.kind],
+             (long long)t->examples[split], (long long)t->window, (long long)t->step[split]);
     o->say(o->context, sentence);
     return GSA_OK;
 }
 
-static gsa_status learn_units(language_task *t, const gsa_task_options *o, gsa_unit_counts *counts, gsa_error *error)
+static gsa_status learn_units(language_task *t, const gsa_task_options *o, gsa_unit_counts *counts,
+                              gsa_error *error)
 {
     const gsa_recipe_values *v = &o->recipe->values;
-    return gsa_units_learn(t->system, t->units.kind, counts, v->data_min_count, v->data_max_words, &t->units, error);
+    return gsa_units_learn(t->system, t->units.kind, counts, v->data_min_count, v->data_max_words,
+                           &t->units, error);
 }
 
 static gsa_status measure_baselines(language_task *t, const gsa_task_options *o, gsa_error *error)
@@ -159,14 +172,18 @@ static gsa_status measure_baselines(language_task *t, const gsa_task_options *o,
     const int words = t->units.kind == GSA_TOKENS_WORDS;
     if (t->examples[GSA_SPLIT_TRAIN] == 0 || t->examples[GSA_SPLIT_DEV] == 0) return GSA_OK;
     const gsa_status status =
-        gsa_ngram_losses(&t->stream[GSA_SPLIT_TRAIN], &t->stream[GSA_SPLIT_DEV], &t->units, &unigrams, &bigrams, error);
+        gsa_ngram_losses(&t->stream[GSA_SPLIT_TRAIN], &t->stream[GSA_SPLIT_DEV], &t->units,
+                         &unigrams, &bigrams, error);
     if (status != GSA_OK) return status;
-    unigrams = words ? exp(unigrams) : unigrams / log(2), bigrams = words ? exp(bigrams) : bigrams / log(2);
+    unigrams = words ? exp(unigrams) : unigrams / log(2),
+    bigrams = words ? exp(bigrams) : bigrams / log(2);
     t->fact[0] = (gsa_fact){ words ? "unigram_perplexity" : "unigram_bpc", unigrams };
     t->fact[1] = (gsa_fact){ words ? "bigram_perplexity" : "bigram_bpc", bigrams };
     t->facts = FACTS;
-    snprintf(sentence, sizeof sentence, "%d classes; baselines on dev, %s: unigrams %.4g, bigrams %.4g",
-             gsa_units_size(&t->units) - t->units.first_class, words ? "perplexity" : "bits a token", unigrams, bigrams);
+    snprintf(sentence, sizeof sentence,
+             "%d classes; baselines on dev, %s: unigrams %.4g, bigrams %.4g",
+             gsa_units_size(&t->units) - t->units.first_class,
+             words ? "perplexity" : "bits a token", unigrams, bigrams);
     o->say(o->context, sentence);
     return GSA_OK;
 }
@@ -181,8 +198,10 @@ static gsa_status read_all(language_task *t, const gsa_task_options *o, gsa_erro
     else status = gsa_vocabulary_create(t->system, &counts.words, error);
     if (status == GSA_OK) status = find_splits(t, o, places, error);
     for (int s = 0; s < GSA_SPLITS && status == GSA_OK; s++) {
-        status = read_split(t, o, s, &places[s], s == GSA_SPLIT_TRAIN && !restored ? &counts : NULL, error);
-        if (status == GSA_OK && s == GSA_SPLIT_TRAIN && !restored) status = learn_units(t, o, &counts, error);
+        status = read_split(t, o, s, &places[s], s == GSA_SPLIT_TRAIN && !restored ? &counts : NULL,
+                            error);
+        if (status == GSA_OK && s == GSA_SPLIT_TRAIN && !restored)
+            status = learn_units(t, o, &counts, error);
     }
     gsa_vocabulary_release(counts.words);
     return status == GSA_OK ? measure_baselines(t, o, error) : status;
@@ -204,11 +223,13 @@ static gsa_status check_shares(const gsa_recipe *recipe, gsa_error *error)
     double number[GSA_SPLITS] = { 0 }, sum = 0;
     if (!*v->data_split) return GSA_OK;
     const int count = parse_split(v->data_split, number);
-    if (*v->data_dev || *v->data_test) return bad_split(recipe, "data.dev and data.test must not be set beside it", error);
+    if (*v->data_dev || *v->data_test)
+        return bad_split(recipe, "data.dev and data.test must not be set beside it", error);
     for (int s = 0; s < count; s++) sum += number[s];
     if (count == 0) return bad_split(recipe, "these are no two or three numbers", error);
     for (int s = 0; s < count && sum > 1; s++)
-        if (number[s] != floor(number[s])) return bad_split(recipe, "the shares add up to more than 1", error);
+        if (number[s] != floor(number[s]))
+            return bad_split(recipe, "the shares add up to more than 1", error);
     return GSA_OK;
 }
 
@@ -218,15 +239,16 @@ static gsa_status check(const gsa_recipe *recipe, gsa_error *error)
     const int64_t window = window_of(v), context = context_of(v);
     if (v->data_stride > window)
         return gsa_recipe_fail(recipe, "data", "stride", error,
-                               "= %lld is more than window = %lld: tokens would be left out", (long long)v->data_stride,
-                               (long long)window);
+                               "= %lld is more than window = %lld: tokens would be left out",
+                               (long long)v->data_stride, (long long)window);
     if (context >= window)
-        return gsa_recipe_fail(recipe, "data", "context", error, "= %lld, expected less than window = %lld",
-                               (long long)context, (long long)window);
+        return gsa_recipe_fail(recipe, "data", "context", error,
+                               "= %lld, expected less than window = %lld", (long long)context,
+                               (long long)window);
     if (v->model_position == GSA_POSITION_LEARNED && window > v->model_position_max)
         return gsa_recipe_fail(recipe, "data", "window", error,
-                               "= %lld, and learned positions end at model.position_max = %lld", (long long)window,
-                               (long long)v->model_position_max);
+                               "= %lld, and learned positions end at model.position_max = %lld",
+                               (long long)window, (long long)v->model_position_max);
     return check_shares(recipe, error);
 }
 
@@ -248,7 +270,7 @@ static gsa_status create(const gsa_task_options *o, void **self, gsa_error *erro
     return status;
 }
 
-/* ---- the model's side ---------------------------------------------------------------------------------------------------- */
+/* ---- the model's side ---------------------------------------------------------------------- */
 
 static int64_t examples(const void *self, int split)
 {
@@ -268,7 +290,8 @@ static int64_t targets(const void *self, int split, const int64_t *example, int6
     return sum;
 }
 
-static gsa_status plan(const void *self, const gsa_plan_options *options, gsa_plan *plan, gsa_error *error)
+static gsa_status plan(const void *self, const gsa_plan_options *options, gsa_plan *plan,
+                       gsa_error *error)
 {
     const language_task *t = self;
     const gsa_recipe_values *v = &options->recipe->values;
@@ -297,9 +320,10 @@ static gsa_status begin(gsa_minibatch *batch, int32_t count, int64_t tokens, gsa
     return status == GSA_OK ? gsa_minibatch_targets(batch, tokens, 0, error) : status;
 }
 
-/* `id` holds what stands before the window, then the window: [length + 1]. Labels start at token `scored`. */
-static void put_window(const language_task *t, gsa_minibatch *batch, int64_t at, const int32_t *id, int64_t length,
-                       int64_t scored)
+/* `id` holds what stands before the window, then the window: [length + 1]. Labels start at token
+ * `scored`. */
+static void put_window(const language_task *t, gsa_minibatch *batch, int64_t at, const int32_t *id,
+                       int64_t length, int64_t scored)
 {
     const gsa_minibatch_sequence *to = &batch->sequence[0];
     for (int64_t i = 0; i < length; i++) {
@@ -309,7 +333,8 @@ static void put_window(const language_task *t, gsa_minibatch *batch, int64_t at,
     }
 }
 
-static gsa_status read_window(language_task *t, int split, int64_t example, int64_t length, gsa_error *error)
+static gsa_status read_window(language_task *t, int split, int64_t example, int64_t length,
+                              gsa_error *error)
 {
     const int64_t start = t->line ? t->line[example] : example * t->step[split];
     if (t->line) {
@@ -318,11 +343,13 @@ static gsa_status read_window(language_task *t, int split, int64_t example, int6
         return GSA_OK;
     }
     t->id[0] = t->units.line_end;
-    if (start == 0) return gsa_stream_read(&t->stream[split], &t->units, 0, length, t->id + 1, error);
+    if (start == 0)
+        return gsa_stream_read(&t->stream[split], &t->units, 0, length, t->id + 1, error);
     return gsa_stream_read(&t->stream[split], &t->units, start - 1, length + 1, t->id, error);
 }
 
-static gsa_status fill(void *self, int split, const int64_t *example, int32_t count, gsa_minibatch *batch, gsa_error *error)
+static gsa_status fill(void *self, int split, const int64_t *example, int32_t count,
+                       gsa_minibatch *batch, gsa_error *error)
 {
     language_task *t = self;
     gsa_status status = begin(batch, count, targets(self, split, example, count), error);
@@ -332,16 +359,21 @@ static gsa_status fill(void *self, int split, const int64_t *example, int32_t co
         const int whole = split == GSA_SPLIT_TRAIN || e == 0 || t->line;
         batch->sequence[0].length[i] = (int32_t)length;
         status = read_window(t, split, e, length, error);
-        if (status == GSA_OK) put_window(t, batch, at, t->id, length, whole ? 0 : t->window - t->step[split]);
+        if (status == GSA_OK)
+            put_window(t, batch, at, t->id, length, whole ? 0 : t->window - t->step[split]);
         at += length;
     }
     return status;
 }
 
-static gsa_tensor *loss(const void *self, gsa_tape *tape, gsa_tensor *out, const gsa_minibatch *batch, double scale)
+static gsa_tensor *loss(const void *self, gsa_tape *tape, gsa_tensor *out,
+                        const gsa_minibatch *batch, double scale)
 {
-    const int32_t *labels = gsa_tape_upload(tape, batch->label, batch->targets * (int64_t)sizeof *batch->label);
-    return labels ? gsa_op_smooth_entropy(tape, out, labels, ((const language_task *)self)->smoothing, scale) : NULL;
+    const int32_t *labels =
+        gsa_tape_upload(tape, batch->label, batch->targets * (int64_t)sizeof *batch->label);
+    return labels ? gsa_op_smooth_entropy(tape, out, labels,
+                                          ((const language_task *)self)->smoothing, scale)
+                  : NULL;
 }
 
 /* A unit is a window; `found` counts what is a character or a byte. */
@@ -350,7 +382,8 @@ static void score(const void *self, const double *out, const gsa_minibatch *batc
     const int words = ((const language_task *)self)->units.kind == GSA_TOKENS_WORDS;
     const int32_t *label = batch->label;
     for (int32_t e = 0; e < batch->count; e++, unit++) {
-        for (int32_t i = 0; i < batch->sequence[0].length[e]; i++) unit->loss += *out++, unit->targets += *label++ >= 0;
+        for (int32_t i = 0; i < batch->sequence[0].length[e]; i++)
+            unit->loss += *out++, unit->targets += *label++ >= 0;
         unit->examples = unit->targets, unit->found = words ? 0 : unit->targets;
     }
 }
@@ -358,11 +391,12 @@ static void score(const void *self, const double *out, const gsa_minibatch *batc
 /* A row is a token of the text. */
 static gsa_status survey(const void *self, gsa_survey *survey, gsa_error *error)
 {
-    return gsa_survey_open(survey, ((const language_task *)self)->stream[survey->split].tokens, 1, error);
+    return gsa_survey_open(survey, ((const language_task *)self)->stream[survey->split].tokens, 1,
+                           error);
 }
 
-static void observe(const void *self, const double *out, const gsa_minibatch *batch, const int64_t *example,
-                    gsa_survey *survey)
+static void observe(const void *self, const double *out, const gsa_minibatch *batch,
+                    const int64_t *example, gsa_survey *survey)
 {
     const int32_t *label = batch->label;
     for (int32_t e = 0; e < batch->count; e++) {
@@ -380,7 +414,8 @@ static gsa_status findings(void *self, gsa_survey *survey, json_t *object, gsa_e
     gsa_status status = id ? GSA_OK : gsa_out_of_memory(error, "a report", survey->rows * 4);
     for (int64_t i = 0; i < survey->rows && status == GSA_OK; i += PART) {
         const int64_t left = survey->rows - i;
-        status = gsa_stream_read(&t->stream[survey->split], &t->units, i, left < PART ? left : PART, id + i, error);
+        status = gsa_stream_read(&t->stream[survey->split], &t->units, i, left < PART ? left : PART,
+                                 id + i, error);
     }
     if (status == GSA_OK) status = gsa_report_surprises(survey, &t->units, id, object, error);
     gsa_release(t->system, id);
@@ -404,8 +439,8 @@ static void signature(const void *self, const gsa_recipe_values *values, char *t
     };
     const language_task *t = self;
     (void)values;
-    snprintf(text, room, "tokens:%s|window:%lld|context:%lld", units[t->units.kind], (long long)t->window,
-             (long long)(t->window - t->step[GSA_SPLIT_DEV]));
+    snprintf(text, room, "tokens:%s|window:%lld|context:%lld", units[t->units.kind],
+             (long long)t->window, (long long)(t->window - t->step[GSA_SPLIT_DEV]));
 }
 
 static gsa_status save(const void *self, gsa_checkpoint *checkpoint, gsa_error *error)
@@ -419,28 +454,30 @@ static int facts(const void *self, gsa_fact *facts, int room)
     return gsa_facts_copy(facts, room, t->fact, t->facts);
 }
 
-/* ---- prediction: a line and its end are a text of their own ------------------------------------------------------------------ */
+/* ---- prediction: a line and its end are a text of their own -------------------------------- */
 
 const gsa_units *gsa_language_units(const void *self)
 {
     return &((const language_task *)self)->units;
 }
 
-gsa_status gsa_language_ids(const void *self, const char *text, int64_t bytes, int32_t **id, int64_t *count,
-                            gsa_error *error)
+gsa_status gsa_language_ids(const void *self, const char *text, int64_t bytes, int32_t **id,
+                            int64_t *count, gsa_error *error)
 {
     const language_task *t = self;
     gsa_slice unit;
     int64_t used = 0, room = bytes;
     *id = NULL, *count = 0;
     if (bytes == 0) return GSA_OK;
-    int32_t *made = gsa_alloc(t->system, (size_t)room, sizeof *made); /* no token has less than a byte */
+    int32_t *made =
+        gsa_alloc(t->system, (size_t)room, sizeof *made); /* no token has less than a byte */
     if (!made) return gsa_out_of_memory(error, "the tokens of a text", room * 4);
     for (int64_t took; used < bytes; used += took) {
         took = gsa_unit_next(t->units.kind, text + used, bytes - used, 1, &unit);
         if (took < 0) {
             gsa_release(t->system, made);
-            return gsa_fail(error, GSA_ERR_FORMAT, "the text is invalid UTF-8 or holds a NUL behind byte %lld",
+            return gsa_fail(error, GSA_ERR_FORMAT,
+                            "the text is invalid UTF-8 or holds a NUL behind byte %lld",
                             (long long)used);
         }
         if (unit.bytes > 0) made[(*count)++] = gsa_units_id(&t->units, unit);
@@ -449,13 +486,15 @@ gsa_status gsa_language_ids(const void *self, const char *text, int64_t bytes, i
     return GSA_OK;
 }
 
-gsa_status gsa_language_next(gsa_session *session, const int32_t *id, int32_t count, double *logits, gsa_error *error)
+gsa_status gsa_language_next(gsa_session *session, const int32_t *id, int32_t count, double *logits,
+                             gsa_error *error)
 {
     const language_task *t = session->self;
     gsa_minibatch *batch = &session->batch;
     batch->first = 0;
-    gsa_status status = count > 0 ? begin(batch, 1, count, error)
-                                  : gsa_fail(error, GSA_ERR_ARGUMENT, "the next token stands behind at least one");
+    gsa_status status =
+        count > 0 ? begin(batch, 1, count, error)
+                  : gsa_fail(error, GSA_ERR_ARGUMENT, "the next token stands behind at least one");
     if (status != GSA_OK) return status;
     batch->sequence[0].length[0] = count;
     for (int32_t i = 0; i < count; i++) {
@@ -473,9 +512,12 @@ static gsa_status room_for_line(language_task *t, int64_t lines, int64_t tokens,
 {
     int64_t *line = gsa_resize(t->system, t->line, (size_t)lines + 2, sizeof *line);
     if (line) t->line = line;
-    int32_t *length = line ? gsa_resize(t->system, t->length[GSA_SPLIT_TEST], (size_t)lines + 1, sizeof *length) : NULL;
+    int32_t *length =
+        line ? gsa_resize(t->system, t->length[GSA_SPLIT_TEST], (size_t)lines + 1, sizeof *length)
+             : NULL;
     if (length) t->length[GSA_SPLIT_TEST] = length;
-    int32_t *given = length ? gsa_resize(t->system, t->given, (size_t)tokens + 1, sizeof *given) : NULL;
+    int32_t *given =
+        length ? gsa_resize(t->system, t->given, (size_t)tokens + 1, sizeof *given) : NULL;
     if (given) t->given = given;
     return given ? GSA_OK : gsa_out_of_memory(error, "the lines", tokens * 4 + lines * 12);
 }
@@ -497,7 +539,8 @@ static gsa_status add_line(language_task *t, const char *line, int64_t bytes, gs
     return status;
 }
 
-static gsa_status parse_lines(language_task *t, const char *path, char *bytes, int64_t count, gsa_error *error)
+static gsa_status parse_lines(language_task *t, const char *path, char *bytes, int64_t count,
+                              gsa_error *error)
 {
     gsa_lines lines = gsa_lines_start(path, bytes, count);
     gsa_status status = GSA_OK;
@@ -506,8 +549,8 @@ static gsa_status parse_lines(language_task *t, const char *path, char *bytes, i
     while (status == GSA_OK && gsa_lines_next(&lines, &line, &count)) {
         if (t->units.kind != GSA_TOKENS_BYTES) status = gsa_lines_check(&lines, line, count, error);
         if (status == GSA_OK && count >= INT32_MAX)
-            status = gsa_fail(error, GSA_ERR_LIMIT, "%s:%lld: the line has %lld bytes", path, (long long)lines.number,
-                              (long long)count);
+            status = gsa_fail(error, GSA_ERR_LIMIT, "%s:%lld: the line has %lld bytes", path,
+                              (long long)lines.number, (long long)count);
         if (status == GSA_OK) status = add_line(t, line, count, error);
         if (count + 1 > longest) longest = count + 1;
     }
@@ -539,14 +582,16 @@ static gsa_status read_text(void *self, const char *text, gsa_error *error)
     if (!copy) return gsa_out_of_memory(error, "the text", bytes);
     for (char *c = copy; *c; c++)
         if (*c == '\n' || *c == '\r') *c = ' ';
-    const gsa_status status = bytes > 0 ? parse_lines(t, "the text", copy, bytes, error)
-                                        : gsa_fail(error, GSA_ERR_ARGUMENT, "the text is empty: it holds no token");
+    const gsa_status status =
+        bytes > 0 ? parse_lines(t, "the text", copy, bytes, error)
+                  : gsa_fail(error, GSA_ERR_ARGUMENT, "the text is empty: it holds no token");
     gsa_release(t->system, copy);
     return status;
 }
 
 /* log2 p of the line and its end, and bits a token of it. */
-static void print(const void *self, const double *out, const gsa_minibatch *batch, gsa_output *output)
+static void print(const void *self, const double *out, const gsa_minibatch *batch,
+                  gsa_output *output)
 {
     (void)self;
     for (int32_t e = 0; e < batch->count; e++) {

@@ -1,4 +1,5 @@
-/* masked_summation.c - the task that checks whether an encoder finds and adds marked rows (Guo et al. 2019, section 4.1). */
+/* masked_summation.c - the task that checks whether an encoder finds and adds marked rows (Guo et
+ * al. 2019, section 4.1). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +43,8 @@ static gsa_status create(const gsa_task_options *options, void **self, gsa_error
     summation_task *t = gsa_alloc_zero(options->system, 1, sizeof *t);
     if (!t) return gsa_out_of_memory(error, "the task", sizeof *t);
     t->system = options->system;
-    t->data = (gsa_summation){ (int32_t)v->task_n, (int32_t)v->task_k, (int32_t)v->task_d, (uint32_t)v->train_seed };
+    t->data = (gsa_summation){ (int32_t)v->task_n, (int32_t)v->task_k, (int32_t)v->task_d,
+                               (uint32_t)v->train_seed };
     for (int s = 0; s < GSA_SPLITS; s++) t->examples[s] = options->splits >> s & 1 ? sizes[s] : 0;
     const int64_t most = most_examples(t);
     t->length = gsa_alloc(t->system, (size_t)most, sizeof *t->length);
@@ -71,7 +73,8 @@ static int32_t outputs(const void *self)
     return ((const summation_task *)self)->data.d - 1;
 }
 
-static gsa_status plan(const void *self, const gsa_plan_options *options, gsa_plan *plan, gsa_error *error)
+static gsa_status plan(const void *self, const gsa_plan_options *options, gsa_plan *plan,
+                       gsa_error *error)
 {
     (void)options, (void)error;
     *plan = (gsa_plan){ .sequence = { "x" },
@@ -87,29 +90,34 @@ static gsa_status plan(const void *self, const gsa_plan_options *options, gsa_pl
     return GSA_OK;
 }
 
-static gsa_status fill(void *self, int split, const int64_t *example, int32_t count, gsa_minibatch *batch, gsa_error *error)
+static gsa_status fill(void *self, int split, const int64_t *example, int32_t count,
+                       gsa_minibatch *batch, gsa_error *error)
 {
     const summation_task *t = self;
     int64_t rows = 0;
     for (int32_t i = 0; i < count; i++) rows += t->length[example[i]];
     gsa_status status = gsa_minibatch_begin(batch, count, error);
-    if (status == GSA_OK) status = gsa_minibatch_sequence_size(batch, 0, count, rows, t->data.d, error);
+    if (status == GSA_OK)
+        status = gsa_minibatch_sequence_size(batch, 0, count, rows, t->data.d, error);
     if (status == GSA_OK) status = gsa_minibatch_targets(batch, count, outputs(self), error);
     if (status != GSA_OK) return status;
     float *x = batch->sequence[0].feature, *target = batch->target;
     for (int32_t i = 0; i < count; i++, target += t->data.d - 1) {
         const int64_t values = (int64_t)t->length[example[i]] * t->data.d;
         batch->sequence[0].length[i] = t->length[example[i]];
-        if (t->given) memcpy(x, t->given + t->first[example[i]] * t->data.d, (size_t)values * sizeof *x);
+        if (t->given)
+            memcpy(x, t->given + t->first[example[i]] * t->data.d, (size_t)values * sizeof *x);
         else gsa_summation_example(&t->data, (uint32_t)split, (uint64_t)example[i], x, target);
         x += values;
     }
     return GSA_OK;
 }
 
-static gsa_tensor *loss(const void *self, gsa_tape *tape, gsa_tensor *out, const gsa_minibatch *batch, double scale)
+static gsa_tensor *loss(const void *self, gsa_tape *tape, gsa_tensor *out,
+                        const gsa_minibatch *batch, double scale)
 {
-    gsa_tensor *target = gsa_tape_constant(tape, batch->target, GSA_F32, batch->count, outputs(self));
+    gsa_tensor *target =
+        gsa_tape_constant(tape, batch->target, GSA_F32, batch->count, outputs(self));
     return gsa_op_square_error(tape, out, target, scale);
 }
 
@@ -129,8 +137,8 @@ static gsa_status survey(const void *self, gsa_survey *survey, gsa_error *error)
     return gsa_survey_open(survey, examples(self, survey->split) * outputs(self), 2, error);
 }
 
-static void observe(const void *self, const double *out, const gsa_minibatch *batch, const int64_t *example,
-                    gsa_survey *survey)
+static void observe(const void *self, const double *out, const gsa_minibatch *batch,
+                    const int64_t *example, gsa_survey *survey)
 {
     const int64_t width = outputs(self);
     for (int64_t i = 0; i < batch->count * width; i++) {
@@ -169,7 +177,8 @@ static void add_worst(const gsa_survey *survey, double *mse, int64_t width, json
     for (int64_t i = 0; i < count; i++) {
         json_t *one = json_object(), *numbers[2] = { json_array(), json_array() };
         for (int64_t k = 0; k < 2 * width; k++)
-            json_array_append_new(numbers[k % 2], gsa_json_number(survey->value[2 * row[i] * width + k]));
+            json_array_append_new(numbers[k % 2],
+                                  gsa_json_number(survey->value[2 * row[i] * width + k]));
         json_object_set_new(one, "example", json_integer(row[i]));
         json_object_set_new(one, "mse", gsa_json_number(mse[row[i]]));
         json_object_set_new(one, "gold", numbers[0]);
@@ -199,13 +208,15 @@ static int facts(const void *self, gsa_fact *facts, int room)
 {
     const summation_task *t = self;
     if (room < 1) return 0;
-    facts[0] = (gsa_fact){ "constant_mse", t->data.k / 12.0 }; /* of the best constant, k/2: k Var(U) */
+    facts[0] =
+        (gsa_fact){ "constant_mse", t->data.k / 12.0 }; /* of the best constant, k/2: k Var(U) */
     return 1;
 }
 
-/* ---- prediction: a line is n x d numbers, row by row --------------------------------------------------------------------- */
+/* ---- prediction: a line is n x d numbers, row by row --------------------------------------- */
 
-static gsa_status add_line(summation_task *t, const gsa_lines *lines, char *line, int64_t bytes, gsa_error *error)
+static gsa_status add_line(summation_task *t, const gsa_lines *lines, char *line, int64_t bytes,
+                           gsa_error *error)
 {
     char *const end = line + bytes, *at = line;
     int64_t count = 0, room = (bytes / 2 + 1) + t->given_rows * t->data.d;
@@ -218,12 +229,13 @@ static gsa_status add_line(summation_task *t, const gsa_lines *lines, char *line
         if (!*at) break;
         const float x = strtof(at, &stop);
         if (stop == at || !strchr(" \t,", *stop) || !isfinite(x))
-            return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: no finite number in column %lld", lines->path,
-                            (long long)lines->number, (long long)count + 1);
+            return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: no finite number in column %lld",
+                            lines->path, (long long)lines->number, (long long)count + 1);
         t->given[t->given_rows * t->data.d + count] = x;
     }
     if (count == 0 || count % t->data.d != 0 || count / t->data.d > INT32_MAX)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: the line holds %lld numbers, expected a multiple of d = %d",
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "%s:%lld: the line holds %lld numbers, expected a multiple of d = %d",
                         lines->path, (long long)lines->number, (long long)count, t->data.d);
     t->given_rows += count / t->data.d;
     return GSA_OK;
@@ -237,12 +249,14 @@ static gsa_status keep_line(summation_task *t, int64_t before, gsa_error *error)
     int64_t *first = length ? gsa_resize(t->system, t->first, (size_t)n + 2, sizeof *first) : NULL;
     if (!first) return gsa_out_of_memory(error, "the input", n * 12);
     t->first = first;
-    t->length[n] = (int32_t)(t->given_rows - before), t->first[n] = before, t->first[n + 1] = t->given_rows;
+    t->length[n] = (int32_t)(t->given_rows - before), t->first[n] = before,
+    t->first[n + 1] = t->given_rows;
     t->examples[GSA_SPLIT_TEST] = n + 1;
     return GSA_OK;
 }
 
-static gsa_status parse_lines(summation_task *t, const char *path, char *bytes, int64_t count, gsa_error *error)
+static gsa_status parse_lines(summation_task *t, const char *path, char *bytes, int64_t count,
+                              gsa_error *error)
 {
     gsa_lines lines = gsa_lines_start(path, bytes, count);
     gsa_status status = GSA_OK;
@@ -270,7 +284,8 @@ static gsa_status read_lines(void *self, const char *path, gsa_error *error)
     return status;
 }
 
-static void print(const void *self, const double *out, const gsa_minibatch *batch, gsa_output *output)
+static void print(const void *self, const double *out, const gsa_minibatch *batch,
+                  gsa_output *output)
 {
     const int64_t values = outputs(self);
     for (int64_t i = 0; i < batch->count * values; i++)

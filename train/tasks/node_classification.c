@@ -1,6 +1,6 @@
-/* node_classification.c - one label a node of a given graph, some of which are known (Yang et al. 2016, "Planetoid": transductive).
- * The graph is the encoder's (topology `file`); the whole of it is the one example of each split, and the nodes of the other splits
- * have no target. */
+/* node_classification.c - one label a node of a given graph, some of which are known (Yang et al.
+ * 2016, "Planetoid": transductive). The graph is the encoder's (topology `file`); the whole of it
+ * is the one example of each split, and the nodes of the other splits have no target. */
 #include <stdio.h>
 #include <string.h>
 #include "train/classes.h"
@@ -30,7 +30,7 @@ static void destroy(void *self)
     gsa_release(t->system, t);
 }
 
-/* ---- reading ----------------------------------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------- */
 
 /* The nodes that have a label, as labels.h reads them; `node` receives which they are. */
 static gsa_status labelled(const node_task *t, gsa_text *view, int64_t **node, gsa_error *error)
@@ -40,7 +40,8 @@ static gsa_status labelled(const node_task *t, gsa_text *view, int64_t **node, g
     view->label = gsa_alloc(t->system, (size_t)n->count, sizeof *view->label);
     view->line = gsa_alloc(t->system, (size_t)n->count, sizeof *view->line);
     *node = gsa_alloc(t->system, (size_t)n->count, sizeof **node);
-    if (!view->label || !view->line || !*node) return gsa_out_of_memory(error, n->path, n->count * 32);
+    if (!view->label || !view->line || !*node)
+        return gsa_out_of_memory(error, n->path, n->count * 32);
     for (int64_t i = 0; i < n->count; i++) {
         if (n->label[i].bytes == 0) continue;
         view->label[view->examples] = n->label[i], view->line[view->examples] = n->line[i];
@@ -56,12 +57,16 @@ static gsa_status read_labels(node_task *t, const gsa_task_options *o, gsa_error
     int64_t *node = NULL;
     gsa_status status = labelled(t, &view, &node, error);
     snprintf(path, sizeof path, "%s/labels.txt", o->checkpoint ? o->checkpoint : "");
-    if (status == GSA_OK && o->checkpoint) status = gsa_labels_read(t->system, path, &t->labels, error);
-    else if (status == GSA_OK) status = gsa_labels_learn(&view, o->recipe->values.data_classes, &t->labels, error);
+    if (status == GSA_OK && o->checkpoint)
+        status = gsa_labels_read(t->system, path, &t->labels, error);
+    else if (status == GSA_OK)
+        status = gsa_labels_learn(&view, o->recipe->values.data_classes, &t->labels, error);
     t->label = gsa_alloc(t->system, (size_t)t->nodes.count + 1, sizeof *t->label);
-    if (status == GSA_OK && !t->label) status = gsa_out_of_memory(error, view.path, t->nodes.count * 4);
+    if (status == GSA_OK && !t->label)
+        status = gsa_out_of_memory(error, view.path, t->nodes.count * 4);
     if (status == GSA_OK) status = gsa_labels_map(&t->labels, &view, t->label, error);
-    for (int64_t i = t->nodes.count - 1, from = view.examples - 1; i >= 0 && status == GSA_OK; i--) /* in place: from <= i */
+    for (int64_t i = t->nodes.count - 1, from = view.examples - 1; i >= 0 && status == GSA_OK;
+         i--) /* in place: from <= i */
         t->label[i] = from >= 0 && node[from] == i ? t->label[from--] : -1;
     gsa_release(t->system, view.label);
     gsa_release(t->system, view.line);
@@ -74,8 +79,9 @@ static gsa_status settle_width(node_task *t, gsa_recipe_values *v, gsa_error *er
     if (v->data_features == 0) v->data_features = t->nodes.width;
     t->width = (int32_t)v->data_features;
     if (t->nodes.width > t->width)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s: the nodes have features to index %d, data.features is %d", t->nodes.path,
-                        t->nodes.width - 1, t->width);
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "%s: the nodes have features to index %d, data.features is %d",
+                        t->nodes.path, t->nodes.width - 1, t->width);
     if (t->width > 0) return GSA_OK;
     return gsa_fail(error, GSA_ERR_FORMAT, "%s: no node has a feature", t->nodes.path);
 }
@@ -85,7 +91,8 @@ static gsa_status take_nodes(node_task *t, const gsa_task_options *o, gsa_error 
     char sentence[PATH + 256];
     gsa_recipe_values *v = &o->recipe->values;
     if (!*v->data_train) return gsa_recipe_no_train(o->recipe, error);
-    gsa_status status = gsa_nodes_read(t->system, v->data_train, t->columns, t->encoding, &t->nodes, error);
+    gsa_status status =
+        gsa_nodes_read(t->system, v->data_train, t->columns, t->encoding, &t->nodes, error);
     if (status == GSA_OK) status = settle_width(t, v, error);
     if (status == GSA_OK) status = read_labels(t, o, error);
     if (status != GSA_OK) return status;
@@ -97,9 +104,11 @@ static gsa_status take_nodes(node_task *t, const gsa_task_options *o, gsa_error 
     if (all[GSA_SPLIT_TRAIN] == 0 && o->splits & 1)
         return gsa_fail(error, GSA_ERR_FORMAT, "%s: no node is of split train", v->data_train);
     snprintf(sentence, sizeof sentence,
-             "%s: %d nodes with %d features, %lld entries; %d classes; of train %lld, of dev %lld, of test %lld",
+             "%s: %d nodes with %d features, %lld entries; %d classes; of train %lld, of dev %lld, "
+             "of test %lld",
              v->data_train, t->length, t->width, (long long)t->nodes.entries, t->labels.count,
-             (long long)all[GSA_SPLIT_TRAIN], (long long)all[GSA_SPLIT_DEV], (long long)all[GSA_SPLIT_TEST]);
+             (long long)all[GSA_SPLIT_TRAIN], (long long)all[GSA_SPLIT_DEV],
+             (long long)all[GSA_SPLIT_TEST]);
     o->say(o->context, sentence);
     return GSA_OK;
 }
@@ -126,7 +135,7 @@ static gsa_status create(const gsa_task_options *o, void **self, gsa_error *erro
     return status;
 }
 
-/* ---- the model's side ------------------------------------------------------------------------------------------------------ */
+/* ---- the model's side ---------------------------------------------------------------------- */
 
 static int64_t examples(const void *self, int split)
 {
@@ -145,7 +154,8 @@ static int64_t targets(const void *self, int split, const int64_t *example, int6
     return count * ((const node_task *)self)->targets[split];
 }
 
-static gsa_status plan(const void *self, const gsa_plan_options *options, gsa_plan *plan, gsa_error *error)
+static gsa_status plan(const void *self, const gsa_plan_options *options, gsa_plan *plan,
+                       gsa_error *error)
 {
     const node_task *t = self;
     (void)options, (void)error;
@@ -169,21 +179,25 @@ static void spread(const node_task *t, float *x)
         double sum = 0;
         for (int64_t e = n->first[i]; e < n->first[i + 1]; e++) sum += n->value[e];
         const double scale = t->normalize && sum != 0 ? 1 / sum : 1;
-        for (int64_t e = n->first[i]; e < n->first[i + 1]; e++) x[n->index[e]] = (float)(scale * (double)n->value[e]);
+        for (int64_t e = n->first[i]; e < n->first[i + 1]; e++)
+            x[n->index[e]] = (float)(scale * (double)n->value[e]);
     }
 }
 
-static gsa_status fill(void *self, int split, const int64_t *example, int32_t count, gsa_minibatch *batch, gsa_error *error)
+static gsa_status fill(void *self, int split, const int64_t *example, int32_t count,
+                       gsa_minibatch *batch, gsa_error *error)
 {
     const node_task *t = self;
     (void)example;
     gsa_status status = gsa_minibatch_begin(batch, count, error);
-    if (status == GSA_OK) status = gsa_minibatch_sequence_size(batch, 0, count, t->nodes.count, t->width, error);
+    if (status == GSA_OK)
+        status = gsa_minibatch_sequence_size(batch, 0, count, t->nodes.count, t->width, error);
     if (status == GSA_OK) status = gsa_minibatch_targets(batch, t->nodes.count, 0, error);
     if (status != GSA_OK) return status;
     batch->sequence[0].length[0] = t->length;
     spread(t, batch->sequence[0].feature);
-    for (int64_t i = 0; i < t->nodes.count; i++) batch->label[i] = t->nodes.split[i] == split ? t->label[i] : -1;
+    for (int64_t i = 0; i < t->nodes.count; i++)
+        batch->label[i] = t->nodes.split[i] == split ? t->label[i] : -1;
     return GSA_OK;
 }
 
@@ -210,7 +224,8 @@ static void score(const void *self, const double *out, const gsa_minibatch *batc
 {
     const int32_t classes = ((const node_task *)self)->labels.count;
     for (int64_t i = 0; i < batch->targets; i++)
-        if (batch->label[i] >= 0) gsa_classes_score_row(out + i * classes, classes, -1, batch->label[i], unit++);
+        if (batch->label[i] >= 0)
+            gsa_classes_score_row(out + i * classes, classes, -1, batch->label[i], unit++);
 }
 
 static gsa_status survey(const void *self, gsa_survey *survey, gsa_error *error)
@@ -218,8 +233,8 @@ static gsa_status survey(const void *self, gsa_survey *survey, gsa_error *error)
     return gsa_survey_open(survey, ((const node_task *)self)->nodes.count, 0, error);
 }
 
-static void observe(const void *self, const double *out, const gsa_minibatch *batch, const int64_t *example,
-                    gsa_survey *survey)
+static void observe(const void *self, const double *out, const gsa_minibatch *batch,
+                    const int64_t *example, gsa_survey *survey)
 {
     const int32_t classes = ((const node_task *)self)->labels.count;
     (void)example;
@@ -237,7 +252,8 @@ static void describe(const void *self, int split, int64_t row, json_t *object)
 static gsa_status findings(void *self, gsa_survey *survey, json_t *object, gsa_error *error)
 {
     const gsa_labels *labels = &((node_task *)self)->labels;
-    return gsa_report_classes(survey, labels->name, labels->count, 1, &(gsa_row_teller){ self, describe }, object, error);
+    return gsa_report_classes(survey, labels->name, labels->count, 1,
+                              &(gsa_row_teller){ self, describe }, object, error);
 }
 
 static gsa_status save(const void *self, gsa_checkpoint *checkpoint, gsa_error *error)
@@ -256,11 +272,13 @@ static int facts(const void *self, gsa_fact *facts, int room)
 static gsa_status read_lines(void *self, const char *path, gsa_error *error)
 {
     node_task *t = self;
-    const gsa_status status = gsa_nodes_read(t->system, path, t->columns, t->encoding, &t->nodes, error);
+    const gsa_status status =
+        gsa_nodes_read(t->system, path, t->columns, t->encoding, &t->nodes, error);
     if (status != GSA_OK) return status;
     if (t->nodes.width > t->width)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s: the nodes have features to index %d, the model reads %d", t->nodes.path,
-                        t->nodes.width - 1, t->width);
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "%s: the nodes have features to index %d, the model reads %d",
+                        t->nodes.path, t->nodes.width - 1, t->width);
     t->label = gsa_alloc(t->system, (size_t)t->nodes.count, sizeof *t->label);
     if (!t->label) return gsa_out_of_memory(error, path, t->nodes.count * 4);
     for (int64_t i = 0; i < t->nodes.count; i++) t->label[i] = -1;
@@ -273,7 +291,8 @@ static const gsa_labels *labels_of(const void *self)
     return &((const node_task *)self)->labels;
 }
 
-static void print(const void *self, const double *out, const gsa_minibatch *batch, gsa_output *output)
+static void print(const void *self, const double *out, const gsa_minibatch *batch,
+                  gsa_output *output)
 {
     gsa_classes_print(&((const node_task *)self)->labels, out, batch->targets, output);
 }

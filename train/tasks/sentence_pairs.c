@@ -1,9 +1,10 @@
-/* sentence_pairs.c - one label a pair of sentences. Both are read by the same encoder, and the head sees (Guo et al. 2019, section 4.4)
+/* sentence_pairs.c - one label a pair of sentences. Both are read by the same encoder, and the head
+ * sees (Guo et al. 2019, section 4.4)
  *   difference   [r_a, r_b, |r_a - r_b|, r_a - r_b]
  *   product      [r_a, r_b, |r_a - r_b|, r_a r_b]
  *   both         [r_a, r_b]                              (Ye et al. 2019)
- * An encoder with cross phases reads of each sentence the other as it stands after the layers before those phases: bpt*3,bpt+cross*3
- * (Ye et al. 2019, section 4.1). */
+ * An encoder with cross phases reads of each sentence the other as it stands after the layers
+ * before those phases: bpt*3,bpt+cross*3 (Ye et al. 2019, section 4.1). */
 #include <stdio.h>
 #include <string.h>
 #include "train/score/baseline.h"
@@ -21,7 +22,8 @@ typedef struct pair_task {
     gsa_text_options options;
     const char *columns;
     gsa_pairs pairs[GSA_SPLITS];
-    int32_t *length[GSA_SPLITS][2], *both[GSA_SPLITS], *label[GSA_SPLITS], *id[GSA_SPLITS][2]; /* both: their sum */
+    int32_t *length[GSA_SPLITS][2], *both[GSA_SPLITS], *label[GSA_SPLITS],
+        *id[GSA_SPLITS][2]; /* both: their sum */
     gsa_labels labels;
     gsa_wordbook words;
     int32_t features, facts; /* features: gsa_features */
@@ -50,11 +52,12 @@ static void destroy(void *self)
     gsa_release(t->system, t);
 }
 
-/* ---- reading ----------------------------------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------- */
 
 static int32_t longest(const gsa_pairs *pairs)
 {
-    return pairs->side[0].longest > pairs->side[1].longest ? pairs->side[0].longest : pairs->side[1].longest;
+    return pairs->side[0].longest > pairs->side[1].longest ? pairs->side[0].longest
+                                                           : pairs->side[1].longest;
 }
 
 static void tell(const pair_task *t, const gsa_task_options *o, int split, const char *path)
@@ -63,12 +66,16 @@ static void tell(const pair_task *t, const gsa_task_options *o, int split, const
     char sentence[PATH + 256], skipped[96] = "", empty[96] = "";
     const gsa_pairs *pairs = &t->pairs[split];
     if (pairs->skipped > 0)
-        snprintf(skipped, sizeof skipped, "; %lld without a label ('-') are skipped", (long long)pairs->skipped);
+        snprintf(skipped, sizeof skipped, "; %lld without a label ('-') are skipped",
+                 (long long)pairs->skipped);
     if (pairs->side[0].skipped > 0)
-        snprintf(empty, sizeof empty, "; %lld without a token are skipped", (long long)pairs->side[0].skipped);
-    snprintf(sentence, sizeof sentence, "%s: %s, read as %s: %lld pairs, %lld tokens, the longest sentence %d%s%s",
-             names[split], path, gsa_text_format_name(pairs->format), (long long)pairs->side[0].examples,
-             (long long)(pairs->side[0].tokens + pairs->side[1].tokens), longest(pairs), skipped, empty);
+        snprintf(empty, sizeof empty, "; %lld without a token are skipped",
+                 (long long)pairs->side[0].skipped);
+    snprintf(
+        sentence, sizeof sentence,
+        "%s: %s, read as %s: %lld pairs, %lld tokens, the longest sentence %d%s%s", names[split],
+        path, gsa_text_format_name(pairs->format), (long long)pairs->side[0].examples,
+        (long long)(pairs->side[0].tokens + pairs->side[1].tokens), longest(pairs), skipped, empty);
     o->say(o->context, sentence);
 }
 
@@ -85,12 +92,16 @@ static gsa_status read_split(pair_task *t, const gsa_task_options *o, int split,
         return gsa_recipe_no_train(o->recipe, error);
     }
     gsa_status status = gsa_pairs_read(t->system, path, &t->options, t->columns, pairs, error);
-    if (status == GSA_OK) status = gsa_sample_take(&sample, (gsa_text *[]){ &pairs->side[0], &pairs->side[1] }, 2, error);
+    if (status == GSA_OK)
+        status =
+            gsa_sample_take(&sample, (gsa_text *[]){ &pairs->side[0], &pairs->side[1] }, 2, error);
     if (status != GSA_OK) return status;
     tell(t, o, split, path);
-    if (v->model_position != GSA_POSITION_LEARNED || longest(pairs) <= v->model_position_max) return GSA_OK;
+    if (v->model_position != GSA_POSITION_LEARNED || longest(pairs) <= v->model_position_max)
+        return GSA_OK;
     return gsa_fail(error, GSA_ERR_LIMIT,
-                    "%s: the longest sentence has %d tokens, model.position_max is %lld: set data.max_length or a larger "
+                    "%s: the longest sentence has %d tokens, model.position_max is %lld: set "
+                    "data.max_length or a larger "
                     "model.position_max",
                     path, longest(pairs), (long long)v->model_position_max);
 }
@@ -99,7 +110,8 @@ static gsa_status learn(pair_task *t, const gsa_task_options *o, gsa_error *erro
 {
     const gsa_text *texts[2 * GSA_SPLITS];
     for (int i = 0; i < 2 * GSA_SPLITS; i++) texts[i] = &t->pairs[i / 2].side[i % 2];
-    const gsa_status status = gsa_labels_learn(texts[0], o->recipe->values.data_classes, &t->labels, error);
+    const gsa_status status =
+        gsa_labels_learn(texts[0], o->recipe->values.data_classes, &t->labels, error);
     if (status != GSA_OK) return status;
     return gsa_wordbook_learn(t->system, o->recipe, texts, 2 * GSA_SPLITS, 2, &t->words, error);
 }
@@ -109,7 +121,9 @@ static gsa_status restore(pair_task *t, const gsa_task_options *o, gsa_error *er
     char path[PATH];
     snprintf(path, sizeof path, "%s/labels.txt", o->checkpoint);
     const gsa_status status = gsa_labels_read(t->system, path, &t->labels, error);
-    return status == GSA_OK ? gsa_wordbook_restore(t->system, o->recipe, o->checkpoint, &t->words, error) : status;
+    return status == GSA_OK
+               ? gsa_wordbook_restore(t->system, o->recipe, o->checkpoint, &t->words, error)
+               : status;
 }
 
 static gsa_status number_tokens(pair_task *t, int split, gsa_error *error)
@@ -120,9 +134,11 @@ static gsa_status number_tokens(pair_task *t, int split, gsa_error *error)
     if (examples == 0) return GSA_OK;
     t->label[split] = gsa_alloc(t->system, (size_t)examples, sizeof(int32_t));
     t->both[split] = gsa_alloc(t->system, (size_t)examples, sizeof(int32_t));
-    if (!t->label[split] || !t->both[split]) return gsa_out_of_memory(error, pairs->side[0].path, examples * 8);
+    if (!t->label[split] || !t->both[split])
+        return gsa_out_of_memory(error, pairs->side[0].path, examples * 8);
     for (int k = 0; k < 2 && status == GSA_OK; k++)
-        status = gsa_wordbook_number(&t->words, &pairs->side[k], &t->id[split][k], &t->length[split][k], error);
+        status = gsa_wordbook_number(&t->words, &pairs->side[k], &t->id[split][k],
+                                     &t->length[split][k], error);
     for (int64_t e = 0; e < examples && status == GSA_OK; e++) {
         const int64_t sum = (int64_t)t->length[split][0][e] + t->length[split][1][e];
         t->both[split][e] = (int32_t)(sum < INT32_MAX ? sum : INT32_MAX);
@@ -130,23 +146,28 @@ static gsa_status number_tokens(pair_task *t, int split, gsa_error *error)
     return status;
 }
 
-/* The majority class, and naive Bayes on sentence b alone: what the labels say without the pair (Gururangan et al. 2018). */
+/* The majority class, and naive Bayes on sentence b alone: what the labels say without the pair
+ * (Gururangan et al. 2018). */
 static gsa_status measure_baselines(pair_task *t, const gsa_task_options *o, gsa_error *error)
 {
     char sentence[256];
     double bayes;
-    const gsa_text *train = &t->pairs[GSA_SPLIT_TRAIN].side[1], *dev = &t->pairs[GSA_SPLIT_DEV].side[1];
-    const gsa_labelled from = { train->examples, train->offset, train->token, t->label[GSA_SPLIT_TRAIN] };
+    const gsa_text *train = &t->pairs[GSA_SPLIT_TRAIN].side[1],
+                   *dev = &t->pairs[GSA_SPLIT_DEV].side[1];
+    const gsa_labelled from = { train->examples, train->offset, train->token,
+                                t->label[GSA_SPLIT_TRAIN] };
     const gsa_labelled to = { dev->examples, dev->offset, dev->token, t->label[GSA_SPLIT_DEV] };
     if (from.examples == 0 || to.examples == 0) return GSA_OK;
     const double majority = gsa_majority_accuracy(&from, &to, t->labels.count);
-    const gsa_status status = gsa_bayes_accuracy(t->system, &from, &to, t->labels.count, 0, &bayes, error);
+    const gsa_status status =
+        gsa_bayes_accuracy(t->system, &from, &to, t->labels.count, 0, &bayes, error);
     if (status != GSA_OK) return status;
     t->fact[0] = (gsa_fact){ "majority_accuracy", majority };
     t->fact[1] = (gsa_fact){ "bayes_b_accuracy", bayes };
     t->facts = FACTS;
     snprintf(sentence, sizeof sentence,
-             "baselines on dev, from the %lld training pairs: majority class %.4f, naive Bayes on sentence b alone %.4f",
+             "baselines on dev, from the %lld training pairs: majority class %.4f, naive Bayes on "
+             "sentence b alone %.4f",
              (long long)from.examples, majority, bayes);
     o->say(o->context, sentence);
     return GSA_OK;
@@ -159,7 +180,8 @@ static gsa_status fill_task(pair_task *t, const gsa_task_options *o, gsa_error *
     if (status == GSA_OK) status = o->checkpoint ? restore(t, o, error) : learn(t, o, error);
     for (int s = 0; s < GSA_SPLITS && status == GSA_OK; s++) {
         status = number_tokens(t, s, error);
-        if (status == GSA_OK) status = gsa_labels_map(&t->labels, &t->pairs[s].side[0], t->label[s], error);
+        if (status == GSA_OK)
+            status = gsa_labels_map(&t->labels, &t->pairs[s].side[0], t->label[s], error);
     }
     return status == GSA_OK ? measure_baselines(t, o, error) : status;
 }
@@ -178,7 +200,7 @@ static gsa_status create(const gsa_task_options *o, void **self, gsa_error *erro
     return status;
 }
 
-/* ---- the model's side ------------------------------------------------------------------------------------------------------ */
+/* ---- the model's side ---------------------------------------------------------------------- */
 
 static int64_t examples(const void *self, int split)
 {
@@ -190,7 +212,8 @@ static const int32_t *lengths(const void *self, int split)
     return ((const pair_task *)self)->both[split];
 }
 
-static gsa_status plan(const void *self, const gsa_plan_options *o, gsa_plan *plan, gsa_error *error)
+static gsa_status plan(const void *self, const gsa_plan_options *o, gsa_plan *plan,
+                       gsa_error *error)
 {
     const pair_task *t = self;
     const int after = o->memory_layer;
@@ -215,7 +238,8 @@ static gsa_status plan(const void *self, const gsa_plan_options *o, gsa_plan *pl
 
 static gsa_status prepare(void *self, gsa_learner *learner, gsa_error *error)
 {
-    return gsa_wordbook_prepare(&((pair_task *)self)->words, learner->input[0], learner->backend, error);
+    return gsa_wordbook_prepare(&((pair_task *)self)->words, learner->input[0], learner->backend,
+                                error);
 }
 
 static gsa_tensor *features(const void *self, gsa_tape *tape, const gsa_readout *readouts)
@@ -225,20 +249,23 @@ static gsa_tensor *features(const void *self, gsa_tape *tape, const gsa_readout 
     if (kind == GSA_FEATURES_BOTH) return gsa_op_beside(tape, ab, 2);
     gsa_tensor *less = gsa_op_combine(tape, ab, (const double[]){ 1, -1 }, 2); /* a - b */
     gsa_tensor *more = gsa_op_combine(tape, ab, (const double[]){ -1, 1 }, 2);
-    gsa_tensor *apart = gsa_op_add(tape, gsa_op_activate(tape, less, GSA_RELU), gsa_op_activate(tape, more, GSA_RELU));
+    gsa_tensor *apart = gsa_op_add(tape, gsa_op_activate(tape, less, GSA_RELU),
+                                   gsa_op_activate(tape, more, GSA_RELU));
     gsa_tensor *last = kind == GSA_FEATURES_PRODUCT ? gsa_op_multiply(tape, ab[0], ab[1]) : less;
     return gsa_op_beside(tape, (gsa_tensor *[]){ ab[0], ab[1], apart, last }, PARTS);
 }
 
-static gsa_status fill(void *self, int split, const int64_t *example, int32_t count, gsa_minibatch *batch, gsa_error *error)
+static gsa_status fill(void *self, int split, const int64_t *example, int32_t count,
+                       gsa_minibatch *batch, gsa_error *error)
 {
     const pair_task *t = self;
     gsa_status status = gsa_minibatch_begin(batch, count, error);
     for (int side = 0; side < 2 && status == GSA_OK; side++)
-        status = gsa_wordbook_fill(batch, side, example, &t->pairs[split].side[side], t->id[split][side],
-                                   t->length[split][side], error);
+        status = gsa_wordbook_fill(batch, side, example, &t->pairs[split].side[side],
+                                   t->id[split][side], t->length[split][side], error);
     if (status == GSA_OK) status = gsa_minibatch_targets(batch, count, 0, error);
-    for (int32_t i = 0; i < count && status == GSA_OK; i++) batch->label[i] = t->label[split][example[i]];
+    for (int32_t i = 0; i < count && status == GSA_OK; i++)
+        batch->label[i] = t->label[split][example[i]];
     return status;
 }
 
@@ -260,8 +287,8 @@ static gsa_status survey(const void *self, gsa_survey *survey, gsa_error *error)
     return gsa_survey_open(survey, examples(self, survey->split), 0, error);
 }
 
-static void observe(const void *self, const double *out, const gsa_minibatch *batch, const int64_t *example,
-                    gsa_survey *survey)
+static void observe(const void *self, const double *out, const gsa_minibatch *batch,
+                    const int64_t *example, gsa_survey *survey)
 {
     gsa_classes_observe(out, ((const pair_task *)self)->labels.count, batch, example, survey);
 }
@@ -271,15 +298,16 @@ static void describe(const void *self, int split, int64_t row, json_t *object)
     const gsa_text *side = ((const pair_task *)self)->pairs[split].side;
     json_object_set_new(object, "line", json_integer(side[0].line[row]));
     for (int k = 0; k < 2; k++)
-        json_object_set_new(
-            object, k ? "b" : "a",
-            gsa_json_words(side[k].token + side[k].offset[row], side[k].offset[row + 1] - side[k].offset[row]));
+        json_object_set_new(object, k ? "b" : "a",
+                            gsa_json_words(side[k].token + side[k].offset[row],
+                                           side[k].offset[row + 1] - side[k].offset[row]));
 }
 
 static gsa_status findings(void *self, gsa_survey *survey, json_t *object, gsa_error *error)
 {
     const gsa_labels *labels = &((pair_task *)self)->labels;
-    return gsa_report_classes(survey, labels->name, labels->count, 1, &(gsa_row_teller){ self, describe }, object, error);
+    return gsa_report_classes(survey, labels->name, labels->count, 1,
+                              &(gsa_row_teller){ self, describe }, object, error);
 }
 
 static int metrics(const gsa_score *score, gsa_fact *facts, int room)
@@ -309,9 +337,11 @@ static gsa_status read_lines(void *self, const char *path, gsa_error *error)
     options.unlabelled = 1;
     if (options.format == GSA_TEXT_SNLI) options.format = GSA_TEXT_AUTO; /* columns will do, too */
     release_split(t, GSA_SPLIT_TEST);
-    gsa_status status = gsa_pairs_read(t->system, path, &options, "", &t->pairs[GSA_SPLIT_TEST], error);
+    gsa_status status =
+        gsa_pairs_read(t->system, path, &options, "", &t->pairs[GSA_SPLIT_TEST], error);
     if (status == GSA_OK) status = number_tokens(t, GSA_SPLIT_TEST, error);
-    for (int64_t e = 0; status == GSA_OK && e < examples(t, GSA_SPLIT_TEST); e++) t->label[GSA_SPLIT_TEST][e] = -1;
+    for (int64_t e = 0; status == GSA_OK && e < examples(t, GSA_SPLIT_TEST); e++)
+        t->label[GSA_SPLIT_TEST][e] = -1;
     return status;
 }
 
@@ -320,7 +350,8 @@ static const gsa_labels *labels_of(const void *self)
     return &((const pair_task *)self)->labels;
 }
 
-static void print(const void *self, const double *out, const gsa_minibatch *batch, gsa_output *output)
+static void print(const void *self, const double *out, const gsa_minibatch *batch,
+                  gsa_output *output)
 {
     gsa_classes_print(&((const pair_task *)self)->labels, out, batch->targets, output);
 }

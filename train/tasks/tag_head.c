@@ -1,5 +1,6 @@
-/* tag_head.c - tags from scores: a linear head takes each token's best label, or with `legal` the best legal path of equal steps; a CRF
- * (Lafferty et al. 2001) the best path under its transitions. */
+/* tag_head.c - tags from scores: a linear head takes each token's best label, or with `legal` the
+ * best legal path of equal steps; a CRF (Lafferty et al. 2001) the best path under its
+ * transitions. */
 #include <stdio.h>
 #include <string.h>
 #include "train/classes.h"
@@ -15,19 +16,22 @@ void gsa_tagging_release_head(tag_task *t)
     gsa_span_score_release(&t->strict);
 }
 
-/* ---- the chain --------------------------------------------------------------------------------------------------------------- */
+/* ---- the chain ----------------------------------------------------------------------------- */
 
 /* The CRF over the batch's sentences; without one, steps cost nothing. */
-static gsa_crf_op chain(const tag_task *t, gsa_tape *tape, gsa_tensor *out, const gsa_minibatch *batch)
+static gsa_crf_op chain(const tag_task *t, gsa_tape *tape, gsa_tensor *out,
+                        const gsa_minibatch *batch)
 {
     const gsa_minibatch_sequence *words = &batch->sequence[TAG_WORDS];
     const int64_t tags = t->labels.count, bytes = (words->count + 1) * (int64_t)sizeof(int64_t);
     int64_t *offset = gsa_tape_host(tape, bytes);
     if (offset) offset[0] = 0;
-    for (int32_t s = 0; offset && s < words->count; s++) offset[s + 1] = offset[s] + words->length[s];
+    for (int32_t s = 0; offset && s < words->count; s++)
+        offset[s + 1] = offset[s] + words->length[s];
     gsa_crf_op op = { .emissions = out, .sequences = words->count };
     op.offset = offset ? gsa_tape_upload(tape, offset, bytes) : NULL;
-    op.targets = gsa_tape_upload(tape, batch->label, batch->targets * (int64_t)sizeof *batch->label);
+    op.targets =
+        gsa_tape_upload(tape, batch->label, batch->targets * (int64_t)sizeof *batch->label);
     if (t->allowed) op.allowed = gsa_tape_upload(tape, t->allowed, (tags + 2) * tags);
     op.transitions = t->crf ? &t->transitions->value : gsa_tape_zeros(tape, tags, tags);
     op.start = t->crf ? &t->start->value : gsa_tape_zeros(tape, 1, tags);
@@ -35,7 +39,8 @@ static gsa_crf_op chain(const tag_task *t, gsa_tape *tape, gsa_tensor *out, cons
     return op;
 }
 
-gsa_tensor *gsa_tagging_loss(const void *self, gsa_tape *tape, gsa_tensor *out, const gsa_minibatch *batch, double scale)
+gsa_tensor *gsa_tagging_loss(const void *self, gsa_tape *tape, gsa_tensor *out,
+                             const gsa_minibatch *batch, double scale)
 {
     const tag_task *t = self;
     if (!t->crf) return gsa_classes_loss(t, tape, out, batch, scale);
@@ -43,7 +48,7 @@ gsa_tensor *gsa_tagging_loss(const void *self, gsa_tape *tape, gsa_tensor *out, 
     return gsa_op_crf(tape, &op, scale);
 }
 
-/* ---- tags as they are written out ---------------------------------------------------------------------------------------------- */
+/* ---- tags as they are written out ---------------------------------------------------------- */
 
 static const char letters[] = "BIESM";
 enum { LETTERS = 5 };
@@ -59,25 +64,30 @@ gsa_status gsa_tagging_make_written(tag_task *t, gsa_error *error)
     if (!at || !t->written) return gsa_out_of_memory(error, "tags", room + labels * INT64_C(80));
     for (int32_t i = 0; i < labels * LETTERS; i++) {
         const gsa_slice type = gsa_tag_of(t->labels.name[i / LETTERS]).type;
-        t->written[i] = (gsa_slice){ at, gsa_tag_write(at, (size_t)type.bytes + 3, letters[i % LETTERS], type) };
+        t->written[i] = (gsa_slice){ at, gsa_tag_write(at, (size_t)type.bytes + 3,
+                                                       letters[i % LETTERS], type) };
         at += t->written[i].bytes + 1;
     }
     return GSA_OK;
 }
 
-/* A sentence's tags in the scheme of the files: through their spans, as conlleval reads them, so its count stays what it is. */
+/* A sentence's tags in the scheme of the files: through their spans, as conlleval reads them, so
+ * its count stays what it is. */
 static void write_sentence(tag_task *t, const int32_t *found, int64_t count, gsa_slice *tag)
 {
     static const gsa_slice outside = { "O", 1 };
     for (int64_t i = 0; i < count; i++) t->name[i] = t->labels.name[found[i]];
     if (count > 0) memmove(tag, t->name, (size_t)count * sizeof *tag);
     if (!t->written) return;
-    gsa_spans_letters(t->scheme, t->span, gsa_spans_lenient(t->name, count, t->span), count, t->letter);
+    gsa_spans_letters(t->scheme, t->span, gsa_spans_lenient(t->name, count, t->span), count,
+                      t->letter);
     for (int64_t i = 0; i < count; i++)
-        tag[i] = t->letter[i] == 'O' ? outside : t->written[found[i] * LETTERS + (strchr(letters, t->letter[i]) - letters)];
+        tag[i] = t->letter[i] == 'O'
+                     ? outside
+                     : t->written[found[i] * LETTERS + (strchr(letters, t->letter[i]) - letters)];
 }
 
-/* ---- decoding ---------------------------------------------------------------------------------------------------------------- */
+/* ---- decoding ------------------------------------------------------------------------------ */
 
 static int hold(const gsa_system *system, void **at, int64_t *room, int64_t count, size_t size)
 {
@@ -88,18 +98,21 @@ static int hold(const gsa_system *system, void **at, int64_t *room, int64_t coun
     return *at != NULL;
 }
 
-#define HOLD(member, count)                                                                                                 \
-    (at = t->member, ok = hold(t->system, &at, &t->member##_room, count, sizeof *t->member), t->member = at, ok)
+#define HOLD(member, count)                                                                        \
+    (at = t->member, ok = hold(t->system, &at, &t->member##_room, count, sizeof *t->member),       \
+     t->member = at, ok)
 
 gsa_status gsa_tagging_hold(tag_task *t, int64_t tags, int64_t longest, gsa_error *error)
 {
     void *at;
     int ok;
-    const int whole = HOLD(tag, tags) && HOLD(name, longest) && HOLD(span, longest) && HOLD(letter, longest);
+    const int whole =
+        HOLD(tag, tags) && HOLD(name, longest) && HOLD(span, longest) && HOLD(letter, longest);
     return whole ? GSA_OK : gsa_out_of_memory(error, "tags", tags * 16 + longest * 40);
 }
 
-static gsa_status make_room(tag_task *t, const gsa_minibatch *batch, int64_t longest, gsa_error *error)
+static gsa_status make_room(tag_task *t, const gsa_minibatch *batch, int64_t longest,
+                            gsa_error *error)
 {
     void *at;
     int ok;
@@ -111,8 +124,10 @@ static gsa_status make_room(tag_task *t, const gsa_minibatch *batch, int64_t lon
     return GSA_OK;
 }
 
-/* The loss of each sentence, and the best paths, of which one that is no number anywhere has label 0. */
-static gsa_status find_paths(tag_task *t, gsa_tape *tape, gsa_tensor *out, const gsa_minibatch *batch, gsa_error *error)
+/* The loss of each sentence, and the best paths, of which one that is no number anywhere has label
+ * 0. */
+static gsa_status find_paths(tag_task *t, gsa_tape *tape, gsa_tensor *out,
+                             const gsa_minibatch *batch, gsa_error *error)
 {
     gsa_backend *backend = gsa_tape_backend(tape);
     gsa_crf_op op = chain(t, tape, out, batch);
@@ -122,7 +137,8 @@ static gsa_status find_paths(tag_task *t, gsa_tape *tape, gsa_tensor *out, const
     if (status != GSA_OK || !t->crf || t->untagged) return status;
     gsa_tensor each = { .rows = batch->count,
                         .cols = 1,
-                        .data = gsa_tape_memory(tape, batch->count * (int64_t)backend->real_bytes) };
+                        .data =
+                            gsa_tape_memory(tape, batch->count * (int64_t)backend->real_bytes) };
     op.nll = each.data;
     gsa_op_crf(tape, &op, 1);
     status = gsa_tape_status(tape, error);
@@ -139,7 +155,8 @@ static void take_best(tag_task *t, const double *out, int64_t rows)
     }
 }
 
-static gsa_status judge_spans(tag_task *t, gsa_span_score *score, const gsa_slice *gold, int64_t count, gsa_error *error)
+static gsa_status judge_spans(tag_task *t, gsa_span_score *score, const gsa_slice *gold,
+                              int64_t count, gsa_error *error)
 {
     score->types = score->tokens = score->right_tokens = 0;
     score->all = (gsa_span_counts){ 0 };
@@ -149,8 +166,8 @@ static gsa_status judge_spans(tag_task *t, gsa_span_score *score, const gsa_slic
     return status;
 }
 
-gsa_status gsa_tagging_judge(tag_task *t, int split, int64_t first, int64_t count, const int32_t *found, gsa_score *unit,
-                             gsa_error *error)
+gsa_status gsa_tagging_judge(tag_task *t, int split, int64_t first, int64_t count,
+                             const int32_t *found, gsa_score *unit, gsa_error *error)
 {
     const gsa_slice *gold = t->split[split].conll.tag + first;
     gsa_status status = GSA_OK;
@@ -160,15 +177,17 @@ gsa_status gsa_tagging_judge(tag_task *t, int split, int64_t first, int64_t coun
     if (t->scheme == GSA_SCHEME_NONE) return GSA_OK;
     status = judge_spans(t, &t->lenient, gold, count, error);
     if (status == GSA_OK) status = judge_spans(t, &t->strict, gold, count, error);
-    unit->hits = t->lenient.all.right, unit->found = t->lenient.all.found, unit->wanted = t->lenient.all.gold;
+    unit->hits = t->lenient.all.right, unit->found = t->lenient.all.found,
+    unit->wanted = t->lenient.all.gold;
     unit->strict_hits = t->strict.all.right, unit->strict_found = t->strict.all.found;
     unit->strict_wanted = t->strict.all.gold;
     return status;
 }
 
-/* Out stands on the host too, in the caller's array; a linear head without `legal` reads it in score. */
-gsa_status gsa_tagging_decode(void *self, int split, gsa_tape *tape, gsa_tensor *out, const double *values,
-                              const gsa_minibatch *batch, gsa_error *error)
+/* Out stands on the host too, in the caller's array; a linear head without `legal` reads it in
+ * score. */
+gsa_status gsa_tagging_decode(void *self, int split, gsa_tape *tape, gsa_tensor *out,
+                              const double *values, const gsa_minibatch *batch, gsa_error *error)
 {
     tag_task *t = self;
     const gsa_minibatch_sequence *words = &batch->sequence[TAG_WORDS];
@@ -176,17 +195,19 @@ gsa_status gsa_tagging_decode(void *self, int split, gsa_tape *tape, gsa_tensor 
     if (status != GSA_OK) return status;
     if (t->crf || t->legal) status = find_paths(t, tape, out, batch, error);
     else take_best(t, values, batch->targets);
-    for (int64_t i = 0; i < batch->targets && status == GSA_OK; i++) t->found[split][batch->note[TAG_TOKEN][i]] = t->path[i];
+    for (int64_t i = 0; i < batch->targets && status == GSA_OK; i++)
+        t->found[split][batch->note[TAG_TOKEN][i]] = t->path[i];
     for (int32_t s = 0, row = 0; s < batch->count && status == GSA_OK; row += words->length[s++]) {
         if (t->untagged) write_sentence(t, t->path + row, words->length[s], t->tag + row);
         else
-            status = gsa_tagging_judge(t, split, batch->note[TAG_TOKEN][row], words->length[s], t->path + row, &t->unit[s],
-                                       error);
+            status = gsa_tagging_judge(t, split, batch->note[TAG_TOKEN][row], words->length[s],
+                                       t->path + row, &t->unit[s], error);
     }
     return status;
 }
 
-void gsa_tagging_score(const void *self, const double *out, const gsa_minibatch *batch, gsa_score *unit)
+void gsa_tagging_score(const void *self, const double *out, const gsa_minibatch *batch,
+                       gsa_score *unit)
 {
     const tag_task *t = self;
     const int32_t *length = batch->sequence[TAG_WORDS].length, labels = t->labels.count;
@@ -201,31 +222,36 @@ void gsa_tagging_score(const void *self, const double *out, const gsa_minibatch 
 
 int gsa_tagging_span_metrics(const gsa_score *score, gsa_fact *facts, int room)
 {
-    const gsa_score strict = { .hits = score->strict_hits, .found = score->strict_found, .wanted = score->strict_wanted };
+    const gsa_score strict = { .hits = score->strict_hits,
+                               .found = score->strict_found,
+                               .wanted = score->strict_wanted };
     const double hits = (double)score->hits;
     const gsa_fact all[] = { { "f1_strict", gsa_f1(&strict) },
                              { "precision", score->found > 0 ? hits / (double)score->found : 0 },
                              { "recall", score->wanted > 0 ? hits / (double)score->wanted : 0 },
-                             { "accuracy", score->examples > 0 ? score->right / (double)score->examples : 0 } };
+                             { "accuracy",
+                               score->examples > 0 ? score->right / (double)score->examples : 0 } };
     return gsa_facts_copy(facts, room, all, (int)(sizeof all / sizeof *all));
 }
 
-/* ---- the report ------------------------------------------------------------------------------ */
+/* ---- the report ---------------------------------------------------------------------------- */
 
 /* A row is a token of the split: until gsa_tagging_findings of the labels that are learned. */
 gsa_status gsa_tagging_survey(const void *self, gsa_survey *survey, gsa_error *error)
 {
-    return gsa_survey_open(survey, ((const tag_task *)self)->split[survey->split].conll.tokens, 0, error);
+    return gsa_survey_open(survey, ((const tag_task *)self)->split[survey->split].conll.tokens, 0,
+                           error);
 }
 
-void gsa_tagging_observe(const void *self, const double *out, const gsa_minibatch *batch, const int64_t *example,
-                         gsa_survey *survey)
+void gsa_tagging_observe(const void *self, const double *out, const gsa_minibatch *batch,
+                         const int64_t *example, gsa_survey *survey)
 {
     const tag_task *t = self;
     const int32_t labels = t->labels.count;
     (void)example;
     for (int64_t i = 0; i < batch->targets; i++, out += labels)
-        survey->found[batch->note[TAG_TOKEN][i]] = gsa_found_of(out, labels, batch->label[i], t->path[i]);
+        survey->found[batch->note[TAG_TOKEN][i]] =
+            gsa_found_of(out, labels, batch->label[i], t->path[i]);
 }
 
 static void describe(const void *self, int split, int64_t row, json_t *object)
@@ -239,11 +265,14 @@ static void describe(const void *self, int split, int64_t row, json_t *object)
     }
     json_object_set_new(object, "line", json_integer(c->line[row]));
     json_object_set_new(object, "token", gsa_json_slice(c->word[row]));
-    json_object_set_new(object, "text", gsa_json_words(c->word + c->offset[low], c->offset[low + 1] - c->offset[low]));
+    json_object_set_new(
+        object, "text",
+        gsa_json_words(c->word + c->offset[low], c->offset[low + 1] - c->offset[low]));
 }
 
 /* The file's own tags and those that would be written, numbered in `names`. */
-static gsa_status number_tags(tag_task *t, gsa_survey *survey, const gsa_slice *written, gsa_labels *names, gsa_error *error)
+static gsa_status number_tags(tag_task *t, gsa_survey *survey, const gsa_slice *written,
+                              gsa_labels *names, gsa_error *error)
 {
     const gsa_slice *gold = t->split[survey->split].conll.tag;
     gsa_status status = GSA_OK;
@@ -253,32 +282,39 @@ static gsa_status number_tags(tag_task *t, gsa_survey *survey, const gsa_slice *
         if (gsa_labels_find(names, tag) < 0) status = gsa_labels_insert(names, tag, &room, error);
     }
     for (int64_t i = 0; i < survey->rows && status == GSA_OK; i++)
-        survey->found[i].gold = gsa_labels_find(names, gold[i]), survey->found[i].label = gsa_labels_find(names, written[i]);
+        survey->found[i].gold = gsa_labels_find(names, gold[i]),
+        survey->found[i].label = gsa_labels_find(names, written[i]);
     return status;
 }
 
-static gsa_status count_spans(tag_task *t, int split, int strict, const gsa_slice *written, gsa_span_score *score,
-                              gsa_error *error)
+static gsa_status count_spans(tag_task *t, int split, int strict, const gsa_slice *written,
+                              gsa_span_score *score, gsa_error *error)
 {
     const gsa_conll *c = &t->split[split].conll;
     gsa_status status = GSA_OK;
-    *score = (gsa_span_score){ .system = t->system, .strict = strict, .gold_scheme = t->scheme, .found_scheme = t->learned };
+    *score = (gsa_span_score){
+        .system = t->system, .strict = strict, .gold_scheme = t->scheme, .found_scheme = t->learned
+    };
     for (int64_t s = 0; s < c->sentences && status == GSA_OK; s++) {
         const int64_t first = c->offset[s], count = c->offset[s + 1] - first;
         for (int64_t i = 0; i < count; i++) t->name[i] = t->labels.name[t->found[split][first + i]];
-        status = gsa_span_score_add(score, c->tag + first, strict ? t->name : written + first, count, error);
+        status = gsa_span_score_add(score, c->tag + first, strict ? t->name : written + first,
+                                    count, error);
     }
     gsa_span_score_finish(score);
     return status;
 }
 
-static gsa_status add_entities(tag_task *t, int split, const gsa_slice *written, json_t *object, gsa_error *error)
+static gsa_status add_entities(tag_task *t, int split, const gsa_slice *written, json_t *object,
+                               gsa_error *error)
 {
     gsa_status status = GSA_OK;
     for (int strict = 0; strict < 2 && status == GSA_OK && t->scheme != GSA_SCHEME_NONE; strict++) {
         gsa_span_score score;
         status = count_spans(t, split, strict, written, &score, error);
-        if (status == GSA_OK) json_object_set_new(object, strict ? "entities_strict" : "entities", gsa_report_spans(&score));
+        if (status == GSA_OK)
+            json_object_set_new(object, strict ? "entities_strict" : "entities",
+                                gsa_report_spans(&score));
         gsa_span_score_release(&score);
     }
     return status;
@@ -293,29 +329,34 @@ gsa_status gsa_tagging_findings(void *self, gsa_survey *survey, json_t *object, 
     gsa_slice *written = gsa_alloc(t->system, (size_t)survey->rows, sizeof *written);
     gsa_status status = written ? GSA_OK : gsa_out_of_memory(error, "a report", survey->rows * 16);
     for (int64_t s = 0; s < c->sentences && status == GSA_OK; s++)
-        write_sentence(t, t->found[split] + c->offset[s], c->offset[s + 1] - c->offset[s], written + c->offset[s]);
+        write_sentence(t, t->found[split] + c->offset[s], c->offset[s + 1] - c->offset[s],
+                       written + c->offset[s]);
     if (status == GSA_OK) status = number_tags(t, survey, written, &names, error);
     if (status == GSA_OK)
-        status =
-            gsa_report_classes(survey, names.name, names.count, !t->crf, &(gsa_row_teller){ t, describe }, object, error);
+        status = gsa_report_classes(survey, names.name, names.count, !t->crf,
+                                    &(gsa_row_teller){ t, describe }, object, error);
     if (status == GSA_OK) status = add_entities(t, split, written, object, error);
     gsa_release(t->system, written);
     gsa_labels_release(&names);
     return status;
 }
 
-/* ---- what people read ---------------------------------------------------------------------------------------------------------- */
+/* ---- what people read ---------------------------------------------------------------------- */
 
-static gsa_status report_one(tag_task *t, int split, int strict, gsa_output *output, gsa_error *error)
+static gsa_status report_one(tag_task *t, int split, int strict, gsa_output *output,
+                             gsa_error *error)
 {
     static const char *const names[] = { "train", "dev", "test" };
     const gsa_conll *c = &t->split[split].conll;
-    gsa_span_score score = { .system = t->system, .strict = strict, .gold_scheme = t->scheme, .found_scheme = t->learned };
+    gsa_span_score score = {
+        .system = t->system, .strict = strict, .gold_scheme = t->scheme, .found_scheme = t->learned
+    };
     gsa_status status = GSA_OK;
     for (int64_t s = 0; s < c->sentences && status == GSA_OK; s++) {
         const int64_t first = c->offset[s], count = c->offset[s + 1] - first;
         if (!strict) write_sentence(t, t->found[split] + first, count, t->name);
-        for (int64_t i = 0; strict && i < count; i++) t->name[i] = t->labels.name[t->found[split][first + i]];
+        for (int64_t i = 0; strict && i < count; i++)
+            t->name[i] = t->labels.name[t->found[split][first + i]];
         status = gsa_span_score_add(&score, c->tag + first, t->name, count, error);
     }
     gsa_span_score_finish(&score);
@@ -340,24 +381,29 @@ static const char *line_end(const char *at)
     return at + strcspn(at, "\n");
 }
 
-/* A line a token of running text, an empty line behind each sentence; lines without a token stay. */
+/* A line a token of running text, an empty line behind each sentence; lines without a token
+ * stay. */
 static void print_sentences(const tag_task *t, const gsa_minibatch *batch, gsa_output *output)
 {
     const gsa_conll *c = &t->split[GSA_SPLIT_TEST].conll;
     const gsa_text *text = &t->split[GSA_SPLIT_TEST].taken;
     for (int64_t i = 0; i < batch->targets; i++) {
         const int64_t token = batch->note[TAG_TOKEN][i], last = token + 1 == c->tokens;
-        for (int64_t l = token > 0 ? c->line[token - 1] : 1; l < c->line[token]; l++) gsa_output_text(output, "\n");
+        for (int64_t l = token > 0 ? c->line[token - 1] : 1; l < c->line[token]; l++)
+            gsa_output_text(output, "\n");
         gsa_output_write(output, c->word[token].at, c->word[token].bytes);
         gsa_output_text(output, "\t");
         gsa_output_write(output, t->tag[i].at, t->tag[i].bytes);
         gsa_output_text(output, "\n");
-        for (int64_t l = c->line[token]; last && l <= text->line[text->examples - 1]; l++) gsa_output_text(output, "\n");
+        for (int64_t l = c->line[token]; last && l <= text->line[text->examples - 1]; l++)
+            gsa_output_text(output, "\n");
     }
 }
 
-/* The input's lines, each token's with its tag as a last column; what stands between tokens stays as it is. */
-void gsa_tagging_print(const void *self, const double *out, const gsa_minibatch *batch, gsa_output *output)
+/* The input's lines, each token's with its tag as a last column; what stands between tokens stays
+ * as it is. */
+void gsa_tagging_print(const void *self, const double *out, const gsa_minibatch *batch,
+                       gsa_output *output)
 {
     const tag_task *t = self;
     const gsa_conll *c = &t->split[GSA_SPLIT_TEST].conll;

@@ -1,5 +1,6 @@
-/* tagging.c - one tag a token: parts of speech, names. Beside a word's embedding may stand how it is capitalised, and what a second
- * stack makes of its characters, computed once for each distinct word of a batch. */
+/* tagging.c - one tag a token: parts of speech, names. Beside a word's embedding may stand how it
+ * is capitalised, and what a second stack makes of its characters, computed once for each distinct
+ * word of a batch. */
 #include <stdio.h>
 #include <string.h>
 #include "train/classes.h"
@@ -21,14 +22,16 @@ static void destroy(void *self)
     gsa_release(t->system, t);
 }
 
-/* ---- making one ---------------------------------------------------------------------------------------------------------------- */
+/* ---- making one ---------------------------------------------------------------------------- */
 
 static gsa_status check(const gsa_recipe *recipe, gsa_error *error)
 {
     const gsa_recipe_values *v = &recipe->values;
-    const int32_t read = (int32_t)v->data_scheme - 1, learned = v->task_scheme ? (int32_t)v->task_scheme - 1 : read;
+    const int32_t read = (int32_t)v->data_scheme - 1,
+                  learned = v->task_scheme ? (int32_t)v->task_scheme - 1 : read;
     const gsa_status status = gsa_sample_check(recipe, error);
-    return read < 0 || status != GSA_OK ? status : gsa_tagging_check_schemes(recipe, read, learned, error);
+    return read < 0 || status != GSA_OK ? status
+                                        : gsa_tagging_check_schemes(recipe, read, learned, error);
 }
 
 static gsa_status create(const gsa_task_options *o, void **self, gsa_error *error)
@@ -54,7 +57,8 @@ static gsa_status create(const gsa_task_options *o, void **self, gsa_error *erro
     t->tokens = v->data_format == GSA_TEXT_CHARS ? GSA_TOKENS_CHARS : (int32_t)v->data_tokens;
     t->capitals = (int32_t)v->data_capitals;
     if (gsa_recipe_characters(v))
-        t->character_max = (int32_t)v->model_character_max, t->character_width = (int32_t)v->model_character_hidden;
+        t->character_max = (int32_t)v->model_character_max,
+        t->character_width = (int32_t)v->model_character_hidden;
     t->beside = t->character_width + (t->capitals ? CAPITAL_COLUMNS : 0);
     if (status == GSA_OK) status = gsa_tagging_open(t, o, error);
     if (status != GSA_OK) destroy(t);
@@ -62,7 +66,7 @@ static gsa_status create(const gsa_task_options *o, void **self, gsa_error *erro
     return status;
 }
 
-/* ---- the model's side ---------------------------------------------------------------------------------------------------------- */
+/* ---- the model's side ---------------------------------------------------------------------- */
 
 static int64_t examples(const void *self, int split)
 {
@@ -77,16 +81,19 @@ static const int32_t *lengths(const void *self, int split)
 static int64_t targets(const void *self, int split, const int64_t *example, int64_t count)
 {
     int64_t tokens = 0;
-    for (int64_t i = 0; i < count; i++) tokens += ((const tag_task *)self)->length[split][example[i]];
+    for (int64_t i = 0; i < count; i++)
+        tokens += ((const tag_task *)self)->length[split][example[i]];
     return tokens;
 }
 
-/* The stack over characters has its own width and always learned positions: the order of letters is what it reads. */
+/* The stack over characters has its own width and always learned positions: the order of letters is
+ * what it reads. */
 static gsa_settings character_settings(const gsa_recipe *recipe)
 {
     const gsa_recipe_values *v = &recipe->values;
     gsa_settings s = gsa_recipe_settings(recipe);
-    s.hidden = (int32_t)v->model_character_hidden, s.heads = (int32_t)v->model_character_heads, s.head_dim = s.ffn = 0;
+    s.hidden = (int32_t)v->model_character_hidden, s.heads = (int32_t)v->model_character_heads,
+    s.head_dim = s.ffn = 0;
     s.position = GSA_POSITION_LEARNED, s.position_max = (int32_t)v->model_character_max;
     s.dropout_input = v->model_character_dropout;
     return s;
@@ -97,20 +104,23 @@ static void plan_characters(const tag_task *t, const gsa_recipe *recipe, gsa_pla
     const gsa_settings settings = character_settings(recipe);
     plan->sequence[TAG_CHARACTERS] = "characters";
     plan->input_of[TAG_CHARACTERS] = TAG_CHARACTERS;
-    plan->input[TAG_CHARACTERS] = (gsa_input_options){ .name = "characters",
-                                                       .vocabulary = gsa_vocabulary_size(t->characters),
-                                                       .embedding_std = recipe->values.model_embedding_std };
+    plan->input[TAG_CHARACTERS] =
+        (gsa_input_options){ .name = "characters",
+                             .vocabulary = gsa_vocabulary_size(t->characters),
+                             .embedding_std = recipe->values.model_embedding_std };
     plan->input_settings[TAG_CHARACTERS] = settings;
-    plan->stack[1] = (gsa_plan_stack){
-        .name = "characters", .spec = recipe->values.model_characters, .reads = GSA_READ_SUMMARY, .settings = settings
-    };
+    plan->stack[1] = (gsa_plan_stack){ .name = "characters",
+                                       .spec = recipe->values.model_characters,
+                                       .reads = GSA_READ_SUMMARY,
+                                       .settings = settings };
     plan->run[1] = plan->run[0]; /* words read what characters gave */
     plan->run[0] = (gsa_model_run){ .stack = "characters", .sequence = "characters" };
     plan->n_sequences = plan->n_inputs = plan->n_stacks = plan->n_runs = 2;
     plan->head_run = 1;
 }
 
-static gsa_status plan(const void *self, const gsa_plan_options *options, gsa_plan *plan, gsa_error *error)
+static gsa_status plan(const void *self, const gsa_plan_options *options, gsa_plan *plan,
+                       gsa_error *error)
 {
     const tag_task *t = self;
     (void)error;
@@ -134,23 +144,26 @@ static gsa_status prepare(void *self, gsa_learner *m, gsa_error *error)
     const int64_t labels = t->labels.count;
     gsa_status status = gsa_wordbook_prepare(&t->words, m->input[TAG_WORDS], m->backend, error);
     if (status == GSA_OK && t->capitals)
-        status = gsa_parameters_add(m->parameters, "capitals.weight", GSA_CAPITALS_CLASSES, CAPITAL_COLUMNS, GSA_INIT_NORMAL,
-                                    0.5, GSA_NO_DECAY, &t->capital, error);
+        status = gsa_parameters_add(m->parameters, "capitals.weight", GSA_CAPITALS_CLASSES,
+                                    CAPITAL_COLUMNS, GSA_INIT_NORMAL, 0.5, GSA_NO_DECAY,
+                                    &t->capital, error);
     if (status != GSA_OK || !t->crf) return status;
-    status = gsa_parameters_add(m->parameters, "crf.transitions", labels, labels, GSA_INIT_ZERO, 0, GSA_NO_DECAY,
-                                &t->transitions, error);
+    status = gsa_parameters_add(m->parameters, "crf.transitions", labels, labels, GSA_INIT_ZERO, 0,
+                                GSA_NO_DECAY, &t->transitions, error);
     if (status == GSA_OK)
-        status = gsa_parameters_add(m->parameters, "crf.start", 1, labels, GSA_INIT_ZERO, 0, GSA_NO_DECAY, &t->start, error);
+        status = gsa_parameters_add(m->parameters, "crf.start", 1, labels, GSA_INIT_ZERO, 0,
+                                    GSA_NO_DECAY, &t->start, error);
     if (status == GSA_OK)
-        status = gsa_parameters_add(m->parameters, "crf.end", 1, labels, GSA_INIT_ZERO, 0, GSA_NO_DECAY, &t->end, error);
+        status = gsa_parameters_add(m->parameters, "crf.end", 1, labels, GSA_INIT_ZERO, 0,
+                                    GSA_NO_DECAY, &t->end, error);
     return status;
 }
 
-/* ---- a batch ------------------------------------------------------------------------------------------------------------------- */
+/* ---- a batch ------------------------------------------------------------------------------- */
 
 /* Where the file has them: running text has none. */
-static gsa_status fill_sides(const tag_task *t, int split, const int64_t *example, int32_t count, gsa_minibatch *batch,
-                             gsa_error *error)
+static gsa_status fill_sides(const tag_task *t, int split, const int64_t *example, int32_t count,
+                             gsa_minibatch *batch, gsa_error *error)
 {
     const gsa_conll *c = &t->split[split].conll;
     gsa_status status = GSA_OK;
@@ -158,22 +171,25 @@ static gsa_status fill_sides(const tag_task *t, int split, const int64_t *exampl
         status = gsa_minibatch_side(batch, TAG_WORDS, t->sides.name[s], error);
         for (int64_t i = 0, at = 0; i < count && status == GSA_OK; i++) {
             const int64_t first = c->offset[example[i]], length = t->length[split][example[i]];
-            memcpy(batch->sequence[TAG_WORDS].side[s] + at, c->side[s] + first, (size_t)length * sizeof(gsa_slice));
+            memcpy(batch->sequence[TAG_WORDS].side[s] + at, c->side[s] + first,
+                   (size_t)length * sizeof(gsa_slice));
             at += length;
         }
     }
     return status;
 }
 
-static gsa_status fill_words(const tag_task *t, int split, const int64_t *example, int32_t count, gsa_minibatch *batch,
-                             gsa_error *error)
+static gsa_status fill_words(const tag_task *t, int split, const int64_t *example, int32_t count,
+                             gsa_minibatch *batch, gsa_error *error)
 {
     const gsa_tagged *d = &t->split[split];
     int64_t tokens = targets(t, split, example, count);
     gsa_status status = gsa_minibatch_begin(batch, count, error);
-    if (status == GSA_OK) status = gsa_minibatch_sequence_size(batch, TAG_WORDS, count, tokens, 0, error);
+    if (status == GSA_OK)
+        status = gsa_minibatch_sequence_size(batch, TAG_WORDS, count, tokens, 0, error);
     if (status == GSA_OK) status = gsa_minibatch_targets(batch, tokens, 0, error);
-    for (int n = 0; n < GSA_BATCH_NOTES && status == GSA_OK; n++) status = gsa_minibatch_note(batch, n, tokens, error);
+    for (int n = 0; n < GSA_BATCH_NOTES && status == GSA_OK; n++)
+        status = gsa_minibatch_note(batch, n, tokens, error);
     if (status != GSA_OK) return status;
     const gsa_minibatch_sequence *to = &batch->sequence[TAG_WORDS];
     tokens = 0;
@@ -181,9 +197,11 @@ static gsa_status fill_words(const tag_task *t, int split, const int64_t *exampl
         const int64_t first = d->conll.offset[example[i]], length = t->length[split][example[i]];
         memcpy(to->id + tokens, t->id[split] + first, (size_t)length * sizeof *to->id);
         memcpy(to->text + tokens, d->words.token + first, (size_t)length * sizeof *to->text);
-        memcpy(batch->label + tokens, t->label[split] + first, (size_t)length * sizeof *batch->label);
+        memcpy(batch->label + tokens, t->label[split] + first,
+               (size_t)length * sizeof *batch->label);
         to->length[i] = (int32_t)length;
-        for (int64_t k = 0; k < length; k++) batch->note[TAG_TOKEN][tokens + k] = (int32_t)(first + k);
+        for (int64_t k = 0; k < length; k++)
+            batch->note[TAG_TOKEN][tokens + k] = (int32_t)(first + k);
         tokens += length;
     }
     return fill_sides(t, split, example, count, batch, error);
@@ -202,7 +220,8 @@ static gsa_status fill_characters(tag_task *t, int split, gsa_minibatch *batch, 
         place[i] = gsa_spelling_place(s, w, &words);
         if (words > before) letters += s->offset[w + 1] - s->offset[w];
     }
-    const gsa_status status = gsa_minibatch_sequence_size(batch, TAG_CHARACTERS, words, letters, 0, error);
+    const gsa_status status =
+        gsa_minibatch_sequence_size(batch, TAG_CHARACTERS, words, letters, 0, error);
     const gsa_minibatch_sequence *to = &batch->sequence[TAG_CHARACTERS];
     batch->tokens = tokens; /* what speed is told in */
     letters = 0;
@@ -218,19 +237,21 @@ static gsa_status fill_characters(tag_task *t, int split, gsa_minibatch *batch, 
     return status;
 }
 
-static gsa_status fill(void *self, int split, const int64_t *example, int32_t count, gsa_minibatch *batch, gsa_error *error)
+static gsa_status fill(void *self, int split, const int64_t *example, int32_t count,
+                       gsa_minibatch *batch, gsa_error *error)
 {
     tag_task *t = self;
     const gsa_status status = fill_words(t, split, example, count, batch, error);
     if (status != GSA_OK) return status;
     for (int64_t i = 0; t->capitals && i < batch->targets; i++)
-        batch->note[TAG_CAPITALS][i] = gsa_capitals_of(t->split[split].form[batch->note[TAG_TOKEN][i]]);
+        batch->note[TAG_CAPITALS][i] =
+            gsa_capitals_of(t->split[split].form[batch->note[TAG_TOKEN][i]]);
     return t->characters ? fill_characters(t, split, batch, error) : GSA_OK;
 }
 
 /* [characters' summaries of the token's word, capitals] */
-static gsa_tensor *beside(const void *self, gsa_tape *tape, int sequence, const gsa_minibatch *batch,
-                          const gsa_readout *readouts)
+static gsa_tensor *beside(const void *self, gsa_tape *tape, int sequence,
+                          const gsa_minibatch *batch, const gsa_readout *readouts)
 {
     const tag_task *t = self;
     const int64_t tokens = batch->targets, bytes = tokens * (int64_t)sizeof(int32_t);
@@ -238,11 +259,13 @@ static gsa_tensor *beside(const void *self, gsa_tape *tape, int sequence, const 
     int parts = 0;
     (void)sequence;
     if (t->characters)
-        part[parts++] = gsa_op_gather(tape, NULL, readouts[0].summary, gsa_tape_upload(tape, batch->note[TAG_PLACE], bytes),
-                                      tokens, 1, 0);
+        part[parts++] =
+            gsa_op_gather(tape, NULL, readouts[0].summary,
+                          gsa_tape_upload(tape, batch->note[TAG_PLACE], bytes), tokens, 1, 0);
     if (t->capitals)
-        part[parts++] = gsa_op_gather(tape, NULL, &t->capital->value,
-                                      gsa_tape_upload(tape, batch->note[TAG_CAPITALS], bytes), tokens, 1, 0);
+        part[parts++] =
+            gsa_op_gather(tape, NULL, &t->capital->value,
+                          gsa_tape_upload(tape, batch->note[TAG_CAPITALS], bytes), tokens, 1, 0);
     return parts == 1 ? part[0] : gsa_op_beside(tape, part, parts);
 }
 
@@ -253,7 +276,7 @@ static void gold(const void *self, int split, int64_t example, gsa_sha256 *hash)
     gsa_gold_add(hash, c->tag + c->offset[example], c->offset[example + 1] - c->offset[example]);
 }
 
-/* ---- around a run -------------------------------------------------------------------------------------------------------------- */
+/* ---- around a run -------------------------------------------------------------------------- */
 
 static void signature(const void *self, const gsa_recipe_values *values, char *text, size_t room)
 {
@@ -261,8 +284,8 @@ static void signature(const void *self, const gsa_recipe_values *values, char *t
     (void)values;
     if (t->scheme == GSA_SCHEME_NONE) snprintf(text, room, "tags:plain");
     else
-        snprintf(text, room, "scheme:%s|learned:%s|match:lenient-conlleval", gsa_scheme_name(t->scheme),
-                 gsa_scheme_name(t->learned));
+        snprintf(text, room, "scheme:%s|learned:%s|match:lenient-conlleval",
+                 gsa_scheme_name(t->scheme), gsa_scheme_name(t->learned));
 }
 
 static gsa_status save(const void *self, gsa_checkpoint *checkpoint, gsa_error *error)
@@ -286,20 +309,24 @@ static int facts(const void *self, gsa_fact *facts, int room)
     return gsa_facts_copy(facts, room, t->fact, t->facts);
 }
 
-#define TAGGING                                                                                                             \
-    .name = "tagging", .rising = 1, .check = check, .create = create, .destroy = destroy, .plan = plan,                     \
-    .examples = examples, .lengths = lengths, .targets = targets, .prepare = prepare, .fill = fill, .beside = beside,       \
-    .loss = gsa_tagging_loss, .decode = gsa_tagging_decode, .gold = gold, .score = gsa_tagging_score,                       \
-    .signature = signature, .save = save, .facts = facts, .survey = gsa_tagging_survey, .observe = gsa_tagging_observe,     \
-    .findings = gsa_tagging_findings, .report = gsa_tagging_report, .read_lines = gsa_tagging_read_lines,                   \
-    .read_sentences = gsa_tagging_read_sentences, .read_as = gsa_tagging_read_as, .print = gsa_tagging_print,               \
-    .read_text = gsa_tagging_read_text
+#define TAGGING                                                                                    \
+    .name = "tagging", .rising = 1, .check = check, .create = create, .destroy = destroy,          \
+    .plan = plan, .examples = examples, .lengths = lengths, .targets = targets,                    \
+    .prepare = prepare, .fill = fill, .beside = beside, .loss = gsa_tagging_loss,                  \
+    .decode = gsa_tagging_decode, .gold = gold, .score = gsa_tagging_score,                        \
+    .signature = signature, .save = save, .facts = facts, .survey = gsa_tagging_survey,            \
+    .observe = gsa_tagging_observe, .findings = gsa_tagging_findings,                              \
+    .report = gsa_tagging_report, .read_lines = gsa_tagging_read_lines,                            \
+    .read_sentences = gsa_tagging_read_sentences, .read_as = gsa_tagging_read_as,                  \
+    .print = gsa_tagging_print, .read_text = gsa_tagging_read_text
 
-const gsa_task gsa_task_tagging_spans = { TAGGING, .metric = "f1", .f1 = 1, .metrics = gsa_tagging_span_metrics };
+const gsa_task gsa_task_tagging_spans = { TAGGING, .metric = "f1", .f1 = 1,
+                                          .metrics = gsa_tagging_span_metrics };
 
 static const gsa_task *variant(const void *self)
 {
-    return ((const tag_task *)self)->scheme == GSA_SCHEME_NONE ? &gsa_task_tagging : &gsa_task_tagging_spans;
+    return ((const tag_task *)self)->scheme == GSA_SCHEME_NONE ? &gsa_task_tagging
+                                                               : &gsa_task_tagging_spans;
 }
 
 const gsa_task gsa_task_tagging = { TAGGING, .metric = "accuracy", .variant = variant };

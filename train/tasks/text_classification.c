@@ -40,14 +40,18 @@ static void destroy(void *self)
     gsa_release(t->system, t);
 }
 
-/* ---- reading ----------------------------------------------------------------------------------------------------------- */
+/* ---- reading ------------------------------------------------------------------------------- */
 
 static int same_example(const gsa_text *text, int64_t a, int64_t b)
 {
     const int64_t count = text->offset[a + 1] - text->offset[a];
-    if (count != text->offset[b + 1] - text->offset[b] || gsa_slice_compare(text->label[a], text->label[b]) != 0) return 0;
+    if (count != text->offset[b + 1] - text->offset[b] ||
+        gsa_slice_compare(text->label[a], text->label[b]) != 0)
+        return 0;
     for (int64_t i = 0; i < count; i++)
-        if (gsa_slice_compare(text->token[text->offset[a] + i], text->token[text->offset[b] + i]) != 0) return 0;
+        if (gsa_slice_compare(text->token[text->offset[a] + i], text->token[text->offset[b] + i]) !=
+            0)
+            return 0;
     return 1;
 }
 
@@ -56,7 +60,8 @@ static uint64_t hash_of(const gsa_text *text, int64_t e)
     uint64_t h = UINT64_C(0xcbf29ce484222325);
     for (int64_t i = text->offset[e] - 1; i < text->offset[e + 1]; i++) {
         const gsa_slice word = i < text->offset[e] ? text->label[e] : text->token[i];
-        for (int64_t b = 0; b < word.bytes; b++) h = (h ^ (unsigned char)word.at[b]) * UINT64_C(0x100000001b3);
+        for (int64_t b = 0; b < word.bytes; b++)
+            h = (h ^ (unsigned char)word.at[b]) * UINT64_C(0x100000001b3);
         h = (h ^ 0x1f) * UINT64_C(0x100000001b3);
     }
     return h;
@@ -67,18 +72,22 @@ static gsa_status drop_repeated(gsa_text *text, gsa_error *error)
     gsa_keyed *keyed = gsa_alloc(text->system, (size_t)text->examples, sizeof *keyed);
     uint8_t *drop = gsa_alloc_zero(text->system, (size_t)text->examples, 1);
     const int whole = keyed && drop;
-    for (int64_t e = 0; whole && e < text->examples; e++) keyed[e] = (gsa_keyed){ hash_of(text, e), e };
+    for (int64_t e = 0; whole && e < text->examples; e++)
+        keyed[e] = (gsa_keyed){ hash_of(text, e), e };
     if (whole) gsa_sort_keyed(keyed, text->examples);
     for (int64_t i = 1; whole && i < text->examples; i++) /* equal hashes stand in order of lines */
-        drop[keyed[i].value] = keyed[i].key == keyed[i - 1].key && same_example(text, keyed[i].value, keyed[i - 1].value);
+        drop[keyed[i].value] = keyed[i].key == keyed[i - 1].key &&
+                               same_example(text, keyed[i].value, keyed[i - 1].value);
     if (whole) gsa_text_compact(text, drop);
-    const gsa_status status = whole ? GSA_OK : gsa_out_of_memory(error, text->path, text->examples * 17);
+    const gsa_status status =
+        whole ? GSA_OK : gsa_out_of_memory(error, text->path, text->examples * 17);
     gsa_release(text->system, keyed);
     gsa_release(text->system, drop);
     return status;
 }
 
-/* How the training data writes marks is how every text of the model is read; it goes into the configuration. */
+/* How the training data writes marks is how every text of the model is read; it goes into the
+ * configuration. */
 static void settle_escapes(text_task *t, const gsa_task_options *o, int32_t format)
 {
     gsa_recipe_values *v = &o->recipe->values;
@@ -105,15 +114,20 @@ static gsa_status read_split(text_task *t, const gsa_task_options *o, int split,
     gsa_status status = gsa_text_read(t->system, path, &options, text, error);
     if (status == GSA_OK && split == GSA_SPLIT_TRAIN) settle_escapes(t, o, text->format);
     if (status == GSA_OK && options.subtrees && text->format != GSA_TEXT_SST)
-        status = gsa_recipe_fail(o->recipe, "data", "subtrees", error, "= 1: %s is read as %s, whose texts are no trees",
-                                 path, gsa_text_format_name(text->format));
+        status = gsa_recipe_fail(o->recipe, "data", "subtrees", error,
+                                 "= 1: %s is read as %s, whose texts are no trees", path,
+                                 gsa_text_format_name(text->format));
     if (status == GSA_OK) status = gsa_sample_take(&sample, &text, 1, error);
-    if (status == GSA_OK && split == GSA_SPLIT_TRAIN && v->data_unique) status = drop_repeated(text, error);
+    if (status == GSA_OK && split == GSA_SPLIT_TRAIN && v->data_unique)
+        status = drop_repeated(text, error);
     if (status != GSA_OK) return status;
-    if (text->skipped > 0) snprintf(skipped, sizeof skipped, "; %lld without a token are skipped", (long long)text->skipped);
-    snprintf(sentence, sizeof sentence, "%s: %s, read as %s: %lld examples, %lld tokens, the longest %d%s", names[split],
-             path, gsa_text_format_name(text->format), (long long)text->examples, (long long)text->tokens, text->longest,
-             skipped);
+    if (text->skipped > 0)
+        snprintf(skipped, sizeof skipped, "; %lld without a token are skipped",
+                 (long long)text->skipped);
+    snprintf(sentence, sizeof sentence,
+             "%s: %s, read as %s: %lld examples, %lld tokens, the longest %d%s", names[split], path,
+             gsa_text_format_name(text->format), (long long)text->examples, (long long)text->tokens,
+             text->longest, skipped);
     o->say(o->context, sentence);
     if (v->model_position == GSA_POSITION_LEARNED && text->longest > v->model_position_max)
         return gsa_fail(error, GSA_ERR_LIMIT,
@@ -123,12 +137,14 @@ static gsa_status read_split(text_task *t, const gsa_task_options *o, int split,
     return GSA_OK;
 }
 
-/* ---- labels, words, vectors ---------------------------------------------------------------------------------------------- */
+/* ---- labels, words, vectors ---------------------------------------------------------------- */
 
 static gsa_status learn(text_task *t, const gsa_task_options *o, gsa_error *error)
 {
-    const gsa_text *const texts[] = { &t->text[GSA_SPLIT_TRAIN], &t->text[GSA_SPLIT_DEV], &t->text[GSA_SPLIT_TEST] };
-    const gsa_status status = gsa_labels_learn(&t->text[GSA_SPLIT_TRAIN], o->recipe->values.data_classes, &t->labels, error);
+    const gsa_text *const texts[] = { &t->text[GSA_SPLIT_TRAIN], &t->text[GSA_SPLIT_DEV],
+                                      &t->text[GSA_SPLIT_TEST] };
+    const gsa_status status = gsa_labels_learn(&t->text[GSA_SPLIT_TRAIN],
+                                               o->recipe->values.data_classes, &t->labels, error);
     if (status != GSA_OK) return status;
     return gsa_wordbook_learn(t->system, o->recipe, texts, GSA_SPLITS, 1, &t->words, error);
 }
@@ -138,7 +154,9 @@ static gsa_status restore(text_task *t, const gsa_task_options *o, gsa_error *er
     char path[PATH];
     snprintf(path, sizeof path, "%s/labels.txt", o->checkpoint);
     const gsa_status status = gsa_labels_read(t->system, path, &t->labels, error);
-    return status == GSA_OK ? gsa_wordbook_restore(t->system, o->recipe, o->checkpoint, &t->words, error) : status;
+    return status == GSA_OK
+               ? gsa_wordbook_restore(t->system, o->recipe, o->checkpoint, &t->words, error)
+               : status;
 }
 
 static gsa_status number_tokens(text_task *t, int split, gsa_error *error)
@@ -152,7 +170,8 @@ static gsa_status number_tokens(text_task *t, int split, gsa_error *error)
 
 static gsa_labelled view(const text_task *t, int split)
 {
-    return (gsa_labelled){ t->text[split].examples, t->text[split].offset, t->text[split].token, t->label[split] };
+    return (gsa_labelled){ t->text[split].examples, t->text[split].offset, t->text[split].token,
+                           t->label[split] };
 }
 
 static gsa_status measure_baselines(text_task *t, const gsa_task_options *o, gsa_error *error)
@@ -162,8 +181,10 @@ static gsa_status measure_baselines(text_task *t, const gsa_task_options *o, gsa
     const gsa_labelled train = view(t, GSA_SPLIT_TRAIN), dev = view(t, GSA_SPLIT_DEV);
     if (train.examples == 0 || dev.examples == 0) return GSA_OK;
     const double majority = gsa_majority_accuracy(&train, &dev, t->labels.count);
-    gsa_status status = gsa_bayes_accuracy(t->system, &train, &dev, t->labels.count, 0, &unigrams, error);
-    if (status == GSA_OK) status = gsa_bayes_accuracy(t->system, &train, &dev, t->labels.count, 1, &bigrams, error);
+    gsa_status status =
+        gsa_bayes_accuracy(t->system, &train, &dev, t->labels.count, 0, &unigrams, error);
+    if (status == GSA_OK)
+        status = gsa_bayes_accuracy(t->system, &train, &dev, t->labels.count, 1, &bigrams, error);
     if (status != GSA_OK) return status;
     t->fact[0] = (gsa_fact){ "majority_accuracy", majority };
     t->fact[1] = (gsa_fact){ "bayes_accuracy", unigrams };
@@ -171,9 +192,11 @@ static gsa_status measure_baselines(text_task *t, const gsa_task_options *o, gsa
     t->facts = FACTS;
     const int phrases = t->text[GSA_SPLIT_TRAIN].format == GSA_TEXT_SST && t->options.subtrees;
     snprintf(sentence, sizeof sentence,
-             "baselines on dev, from the %lld training %s: majority class %.4f, naive Bayes on unigrams %.4f, on unigrams "
+             "baselines on dev, from the %lld training %s: majority class %.4f, naive Bayes on "
+             "unigrams %.4f, on unigrams "
              "and bigrams %.4f",
-             (long long)train.examples, phrases ? "phrases" : "examples", majority, unigrams, bigrams);
+             (long long)train.examples, phrases ? "phrases" : "examples", majority, unigrams,
+             bigrams);
     o->say(o->context, sentence);
     return GSA_OK;
 }
@@ -203,7 +226,7 @@ static gsa_status create(const gsa_task_options *o, void **self, gsa_error *erro
     return status;
 }
 
-/* ---- the model's side ---------------------------------------------------------------------------------------------------- */
+/* ---- the model's side ---------------------------------------------------------------------- */
 
 static int64_t examples(const void *self, int split)
 {
@@ -215,7 +238,8 @@ static const int32_t *lengths(const void *self, int split)
     return ((const text_task *)self)->length[split];
 }
 
-static gsa_status plan(const void *self, const gsa_plan_options *options, gsa_plan *plan, gsa_error *error)
+static gsa_status plan(const void *self, const gsa_plan_options *options, gsa_plan *plan,
+                       gsa_error *error)
 {
     const text_task *t = self;
     (void)options, (void)error;
@@ -233,17 +257,21 @@ static gsa_status plan(const void *self, const gsa_plan_options *options, gsa_pl
 
 static gsa_status prepare(void *self, gsa_learner *learner, gsa_error *error)
 {
-    return gsa_wordbook_prepare(&((text_task *)self)->words, learner->input[0], learner->backend, error);
+    return gsa_wordbook_prepare(&((text_task *)self)->words, learner->input[0], learner->backend,
+                                error);
 }
 
-static gsa_status fill(void *self, int split, const int64_t *example, int32_t count, gsa_minibatch *batch, gsa_error *error)
+static gsa_status fill(void *self, int split, const int64_t *example, int32_t count,
+                       gsa_minibatch *batch, gsa_error *error)
 {
     const text_task *t = self;
     gsa_status status = gsa_minibatch_begin(batch, count, error);
     if (status == GSA_OK)
-        status = gsa_wordbook_fill(batch, 0, example, &t->text[split], t->id[split], t->length[split], error);
+        status = gsa_wordbook_fill(batch, 0, example, &t->text[split], t->id[split],
+                                   t->length[split], error);
     if (status == GSA_OK) status = gsa_minibatch_targets(batch, count, 0, error);
-    for (int32_t i = 0; i < count && status == GSA_OK; i++) batch->label[i] = t->label[split][example[i]];
+    for (int32_t i = 0; i < count && status == GSA_OK; i++)
+        batch->label[i] = t->label[split][example[i]];
     return status;
 }
 
@@ -263,8 +291,8 @@ static gsa_status survey(const void *self, gsa_survey *survey, gsa_error *error)
     return gsa_survey_open(survey, examples(self, survey->split), 0, error);
 }
 
-static void observe(const void *self, const double *out, const gsa_minibatch *batch, const int64_t *example,
-                    gsa_survey *survey)
+static void observe(const void *self, const double *out, const gsa_minibatch *batch,
+                    const int64_t *example, gsa_survey *survey)
 {
     gsa_classes_observe(out, ((const text_task *)self)->labels.count, batch, example, survey);
 }
@@ -274,13 +302,15 @@ static void describe(const void *self, int split, int64_t row, json_t *object)
     const gsa_text *text = &((const text_task *)self)->text[split];
     const int64_t first = text->offset[row];
     json_object_set_new(object, "line", json_integer(text->line[row]));
-    json_object_set_new(object, "text", gsa_json_words(text->token + first, text->offset[row + 1] - first));
+    json_object_set_new(object, "text",
+                        gsa_json_words(text->token + first, text->offset[row + 1] - first));
 }
 
 static gsa_status findings(void *self, gsa_survey *survey, json_t *object, gsa_error *error)
 {
     const gsa_labels *labels = &((text_task *)self)->labels;
-    return gsa_report_classes(survey, labels->name, labels->count, 1, &(gsa_row_teller){ self, describe }, object, error);
+    return gsa_report_classes(survey, labels->name, labels->count, 1,
+                              &(gsa_row_teller){ self, describe }, object, error);
 }
 
 static gsa_status save(const void *self, gsa_checkpoint *checkpoint, gsa_error *error)
@@ -300,7 +330,8 @@ static int facts(const void *self, gsa_fact *facts, int room)
 static gsa_status number_unlabelled(text_task *t, gsa_error *error)
 {
     const gsa_status status = number_tokens(t, GSA_SPLIT_TEST, error);
-    for (int64_t e = 0; e < t->text[GSA_SPLIT_TEST].examples && status == GSA_OK; e++) t->label[GSA_SPLIT_TEST][e] = -1;
+    for (int64_t e = 0; e < t->text[GSA_SPLIT_TEST].examples && status == GSA_OK; e++)
+        t->label[GSA_SPLIT_TEST][e] = -1;
     return status;
 }
 
@@ -310,7 +341,8 @@ static gsa_status read_lines(void *self, const char *path, gsa_error *error)
     gsa_text_options options = t->options;
     options.unlabelled = 1, options.format = GSA_TEXT_TSV;
     release_split(t, GSA_SPLIT_TEST);
-    const gsa_status status = gsa_text_read(t->system, path, &options, &t->text[GSA_SPLIT_TEST], error);
+    const gsa_status status =
+        gsa_text_read(t->system, path, &options, &t->text[GSA_SPLIT_TEST], error);
     return status == GSA_OK ? number_unlabelled(t, error) : status;
 }
 
@@ -318,7 +350,8 @@ static gsa_status read_text(void *self, const char *text, gsa_error *error)
 {
     text_task *t = self;
     release_split(t, GSA_SPLIT_TEST);
-    const gsa_status status = gsa_text_take(t->system, "the text", text, &t->options, &t->text[GSA_SPLIT_TEST], error);
+    const gsa_status status =
+        gsa_text_take(t->system, "the text", text, &t->options, &t->text[GSA_SPLIT_TEST], error);
     return status == GSA_OK ? number_unlabelled(t, error) : status;
 }
 
@@ -327,7 +360,8 @@ static const gsa_labels *labels_of(const void *self)
     return &((const text_task *)self)->labels;
 }
 
-static void print(const void *self, const double *out, const gsa_minibatch *batch, gsa_output *output)
+static void print(const void *self, const double *out, const gsa_minibatch *batch,
+                  gsa_output *output)
 {
     gsa_classes_print(&((const text_task *)self)->labels, out, batch->targets, output);
 }

@@ -1,7 +1,9 @@
-/* translation_decode.c - the sentences of a split translated, written and scored, in the order of their file.
+/* translation_decode.c - the sentences of a split translated, written and scored, in the order of
+ * their file.
  *
- * A sentence of a document is translated behind what was written of those before it, not behind their references. So a document goes
- * sentence by sentence, and as many documents as a batch has room for go side by side; without documents each sentence is one. */
+ * A sentence of a document is translated behind what was written of those before it, not behind
+ * their references. So a document goes sentence by sentence, and as many documents as a batch has
+ * room for go side by side; without documents each sentence is one. */
 #include <stdio.h>
 #include <string.h>
 #include "train/score/report.h"
@@ -15,9 +17,11 @@ typedef struct translator {
     gsa_translator *search;
     gsa_translate_job job;
     /* a batch */
-    int64_t *next;   /* [batch] the sentence that place i of a batch goes on with, -1: a new document */
+    int64_t
+        *next; /* [batch] the sentence that place i of a batch goes on with, -1: a new document */
     int64_t *chosen; /* [count] its sentences */
-    int32_t *before, *length, *most, *context_length; /* [count] of these; before: sentences of context */
+    int32_t *before, *length, *most,
+        *context_length; /* [count] of these; before: sentences of context */
     int32_t *source, *group, *context, *context_group;
     int64_t unopened; /* documents that start before this sentence are under way or done */
     /* what was written */
@@ -32,7 +36,7 @@ typedef struct translator {
     int64_t text_room[2];
 } translator;
 
-/* ---- which sentences ------------------------------------------------------------------------------------------------------------ */
+/* ---- which sentences ----------------------------------------------------------------------- */
 
 static int64_t open_document(translator *x)
 {
@@ -61,12 +65,13 @@ static void go_on(translator *x)
     }
 }
 
-/* ---- a batch ---------------------------------------------------------------------------------------------------------------------- */
+/* ---- a batch ------------------------------------------------------------------------------- */
 
 /* Twice the source and twenty tokens more, as far as positions go. */
 static int32_t most_of(const translator *x, int64_t example)
 {
-    const int64_t most = 2 * gsa_pair_pieces(x->split, GSA_SOURCE, example) + 20, positions = x->task->position_most;
+    const int64_t most = 2 * gsa_pair_pieces(x->split, GSA_SOURCE, example) + 20,
+                  positions = x->task->position_most;
     return (int32_t)(positions > 0 && most > positions - 1 ? positions - 1 : most);
 }
 
@@ -118,8 +123,10 @@ static int64_t put_context(translator *x, int64_t at, int64_t example, int32_t b
 static gsa_status reserve_job(translator *x, int64_t sources, int64_t contexts, gsa_error *error)
 {
     const gsa_system *system = x->task->system;
-    int32_t **const all[] = { &x->source, &x->group, &x->context, &x->context_group, &x->job.target };
-    const int64_t numbers[] = { sources, sources, contexts, contexts, (int64_t)x->job.count * x->job.room };
+    int32_t **const all[] = { &x->source, &x->group, &x->context, &x->context_group,
+                              &x->job.target };
+    const int64_t numbers[] = { sources, sources, contexts, contexts,
+                                (int64_t)x->job.count * x->job.room };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         gsa_release(system, *all[i]);
         *all[i] = gsa_alloc(system, (size_t)numbers[i], sizeof **all[i]);
@@ -165,20 +172,24 @@ static gsa_status take(translator *x, gsa_error *error)
             if (!larger) return gsa_out_of_memory(error, "translations", room * 4);
             x->id = larger, x->room = room;
         }
-        if (made > 0) memcpy(x->id + x->used, job->target + (int64_t)i * job->room, (size_t)made * sizeof *x->id);
+        if (made > 0)
+            memcpy(x->id + x->used, job->target + (int64_t)i * job->room,
+                   (size_t)made * sizeof *x->id);
         x->first[x->chosen[i]] = x->used, x->made[x->chosen[i]] = made;
         x->used += made;
     }
     return GSA_OK;
 }
 
-/* ---- scores and lines ------------------------------------------------------------------------------------------------------------ */
+/* ---- scores and lines ---------------------------------------------------------------------- */
 
 /* The words of a reference with a blank between two. */
-static gsa_status join_words(translator *x, const gsa_text *text, int64_t place, gsa_slice *line, gsa_error *error)
+static gsa_status join_words(translator *x, const gsa_text *text, int64_t place, gsa_slice *line,
+                             gsa_error *error)
 {
     int64_t bytes = 0, used = 0;
-    for (int64_t i = text->offset[place]; i < text->offset[place + 1]; i++) bytes += text->token[i].bytes + 1;
+    for (int64_t i = text->offset[place]; i < text->offset[place + 1]; i++)
+        bytes += text->token[i].bytes + 1;
     if (bytes > x->text_room[1] || !x->text[1]) {
         char *larger = gsa_resize(x->task->system, x->text[1], (size_t)(2 * bytes + 1), 1);
         if (!larger) return gsa_out_of_memory(error, "a reference", 2 * bytes);
@@ -193,20 +204,23 @@ static gsa_status join_words(translator *x, const gsa_text *text, int64_t place,
     return GSA_OK;
 }
 
-/* ---- reports: a row is a sentence ------------------------------------------------------------ */
+/* ---- reports: a row is a sentence ---------------------------------------------------------- */
 
 enum { TOTAL = GSA_BLEU_ORDER, LENGTH = 2 * GSA_BLEU_ORDER, REFERENCE, CHRF, NUMBERS };
 
 gsa_status gsa_translation_survey(const void *self, gsa_survey *survey, gsa_error *error)
 {
-    return gsa_survey_open(survey, ((const gsa_translation *)self)->split[survey->split].examples, NUMBERS, error);
+    return gsa_survey_open(survey, ((const gsa_translation *)self)->split[survey->split].examples,
+                           NUMBERS, error);
 }
 
-static gsa_status observe(gsa_survey *survey, int64_t example, gsa_slice line, const gsa_bleu_counts *bleu,
-                          const gsa_chrf_counts *chrf, gsa_error *error)
+static gsa_status observe(gsa_survey *survey, int64_t example, gsa_slice line,
+                          const gsa_bleu_counts *bleu, const gsa_chrf_counts *chrf,
+                          gsa_error *error)
 {
     double *row = survey->value + NUMBERS * example;
-    for (int n = 0; n < GSA_BLEU_ORDER; n++) row[n] = (double)bleu->right[n], row[TOTAL + n] = (double)bleu->total[n];
+    for (int n = 0; n < GSA_BLEU_ORDER; n++)
+        row[n] = (double)bleu->right[n], row[TOTAL + n] = (double)bleu->total[n];
     row[LENGTH] = (double)bleu->length, row[REFERENCE] = (double)bleu->reference;
     row[CHRF] = gsa_chrf_score(chrf);
     return gsa_survey_text(survey, example, line, error);
@@ -214,8 +228,10 @@ static gsa_status observe(gsa_survey *survey, int64_t example, gsa_slice line, c
 
 static gsa_bleu_counts counts_of(const double *row)
 {
-    gsa_bleu_counts counts = { .length = (int64_t)row[LENGTH], .reference = (int64_t)row[REFERENCE] };
-    for (int n = 0; n < GSA_BLEU_ORDER; n++) counts.right[n] = (int64_t)row[n], counts.total[n] = (int64_t)row[TOTAL + n];
+    gsa_bleu_counts counts = { .length = (int64_t)row[LENGTH],
+                               .reference = (int64_t)row[REFERENCE] };
+    for (int n = 0; n < GSA_BLEU_ORDER; n++)
+        counts.right[n] = (int64_t)row[n], counts.total[n] = (int64_t)row[TOTAL + n];
     return counts;
 }
 
@@ -237,11 +253,13 @@ static json_t *sentence_json(const gsa_survey *survey, const gsa_pair_split *spl
     json_object_set_new(one, "bleu", json_real(gsa_bleu_sentence(&counts)));
     json_object_set_new(one, "source", words_json(&split->text[GSA_SOURCE], place));
     json_object_set_new(one, "reference", words_json(&split->text[GSA_TARGET], place));
-    json_object_set_new(one, "translation", gsa_json_slice((gsa_slice){ text, (int64_t)strlen(text) }));
+    json_object_set_new(one, "translation",
+                        gsa_json_slice((gsa_slice){ text, (int64_t)strlen(text) }));
     return one;
 }
 
-gsa_status gsa_translation_findings(void *self, gsa_survey *survey, json_t *object, gsa_error *error)
+gsa_status gsa_translation_findings(void *self, gsa_survey *survey, json_t *object,
+                                    gsa_error *error)
 {
     const gsa_pair_split *split = &((gsa_translation *)self)->split[survey->split];
     int64_t row[GSA_REPORT_WORST];
@@ -255,7 +273,8 @@ gsa_status gsa_translation_findings(void *self, gsa_survey *survey, json_t *obje
     }
     const int64_t count = gsa_report_largest(short_of, survey->rows, 0, row, GSA_REPORT_WORST);
     json_t *list = json_array();
-    for (int64_t i = 0; i < count; i++) json_array_append_new(list, sentence_json(survey, split, row[i]));
+    for (int64_t i = 0; i < count; i++)
+        json_array_append_new(list, sentence_json(survey, split, row[i]));
     json_object_set_new(object, "bleu", gsa_report_bleu(&all));
     json_object_set_new(object, "worst", list);
     gsa_release(survey->system, short_of);
@@ -271,12 +290,15 @@ static gsa_status judge(translator *x, gsa_slice line, int64_t place, gsa_error 
     gsa_slice wanted;
     if (reference->examples == 0) return GSA_OK;
     gsa_status status = join_words(x, reference, place, &wanted, error);
-    if (status == GSA_OK) status = gsa_bleu_count(t->system, line, &wanted, 1, t->lower, &bleu, error);
-    if (status == GSA_OK) status = gsa_chrf_count(t->system, line, &wanted, 1, t->lower, &chrf, error);
+    if (status == GSA_OK)
+        status = gsa_bleu_count(t->system, line, &wanted, 1, t->lower, &bleu, error);
+    if (status == GSA_OK)
+        status = gsa_chrf_count(t->system, line, &wanted, 1, t->lower, &chrf, error);
     if (status != GSA_OK) return status;
     gsa_bleu_add(&x->bleu, &bleu);
     gsa_chrf_add(&x->chrf, &chrf);
-    return x->options->survey ? observe(x->options->survey, x->shown, line, &bleu, &chrf, error) : GSA_OK;
+    return x->options->survey ? observe(x->options->survey, x->shown, line, &bleu, &chrf, error)
+                              : GSA_OK;
 }
 
 /* What is done of the file, as far as nothing is missing. Lines between documents stay empty. */
@@ -288,8 +310,8 @@ static gsa_status show(translator *x, gsa_error *error)
     for (; x->shown < split->examples && x->made[x->shown] >= 0 && status == GSA_OK; x->shown++) {
         const int64_t e = x->shown, place = split->place ? split->place[e] : e;
         gsa_slice line = { 0 };
-        status = gsa_pieces_text(&x->task->pieces, x->id + x->first[e], x->made[e], &x->text[0], &x->text_room[0],
-                                 &line.bytes, error);
+        status = gsa_pieces_text(&x->task->pieces, x->id + x->first[e], x->made[e], &x->text[0],
+                                 &x->text_room[0], &line.bytes, error);
         line.at = x->text[0];
         if (status == GSA_OK) status = judge(x, line, place, error);
         for (; status == GSA_OK && x->line < place; x->line++)
@@ -297,7 +319,9 @@ static gsa_status show(translator *x, gsa_error *error)
         if (status == GSA_OK && output) gsa_output_format(output, "%s\n", line.at);
         x->line = place + 1;
     }
-    for (; x->shown == split->examples && x->line < split->text[GSA_SOURCE].examples && status == GSA_OK; x->line++)
+    for (; x->shown == split->examples && x->line < split->text[GSA_SOURCE].examples &&
+           status == GSA_OK;
+         x->line++)
         if (output) gsa_output_text(output, "\n");
     return status;
 }
@@ -305,26 +329,29 @@ static gsa_status show(translator *x, gsa_error *error)
 static void report(const translator *x, gsa_decoded *decoded)
 {
     const gsa_bleu bleu = gsa_bleu_score(&x->bleu);
-    *decoded = (gsa_decoded){
-        .fact = { { "bleu", bleu.score }, { "bleu_brevity", bleu.brevity }, { "chrf", gsa_chrf_score(&x->chrf) } },
-        .facts = 3,
-        .note = { { .name = "bleu_signature" }, { .name = "chrf_signature" } },
-        .notes = 2
-    };
+    *decoded =
+        (gsa_decoded){ .fact = { { "bleu", bleu.score },
+                                 { "bleu_brevity", bleu.brevity },
+                                 { "chrf", gsa_chrf_score(&x->chrf) } },
+                       .facts = 3,
+                       .note = { { .name = "bleu_signature" }, { .name = "chrf_signature" } },
+                       .notes = 2 };
     gsa_bleu_signature(1, x->task->lower, decoded->note[0].text, sizeof decoded->note[0].text);
     gsa_chrf_signature(1, x->task->lower, decoded->note[1].text, sizeof decoded->note[1].text);
 }
 
-/* ---- the whole -------------------------------------------------------------------------------------------------------------------- */
+/* ---- the whole ----------------------------------------------------------------------------- */
 
-/* For the batch that stands in the job: contexts are as long as they are, and plans of one length are of no use to another. Without
- * documents the first one serves all, whose longest is that of the split. */
+/* For the batch that stands in the job: contexts are as long as they are, and plans of one length
+ * are of no use to another. Without documents the first one serves all, whose longest is that of
+ * the split. */
 static gsa_status open_search(translator *x, gsa_error *error)
 {
     const gsa_pair_split *split = x->split;
     gsa_translate_options options = x->task->search;
     if (x->search && !split->before) return GSA_OK;
-    options.begin = x->task->pieces.begin, options.end = x->task->pieces.end, options.longest = x->job.room;
+    options.begin = x->task->pieces.begin, options.end = x->task->pieces.end,
+    options.longest = x->job.room;
     for (int32_t i = 0; i < x->job.count; i++)
         if (x->context_length[i] > options.context) options.context = x->context_length[i];
     for (int64_t e = 0; e < split->examples && !split->before; e++)
@@ -337,14 +364,16 @@ static gsa_status begin(translator *x, gsa_error *error)
 {
     const gsa_system *system = x->task->system;
     const size_t most = (size_t)x->options->batch, examples = (size_t)x->split->examples;
-    int32_t **const lists[] = { &x->before, &x->length, &x->most, &x->context_length, &x->job.made };
+    int32_t **const lists[] = { &x->before, &x->length, &x->most, &x->context_length,
+                                &x->job.made };
     int held = (x->next = gsa_alloc(system, most, sizeof *x->next)) != NULL;
     held = held && (x->chosen = gsa_alloc(system, most, sizeof *x->chosen)) != NULL;
     held = held && (x->first = gsa_alloc(system, examples, sizeof *x->first)) != NULL;
     held = held && (x->made = gsa_alloc(system, examples, sizeof *x->made)) != NULL;
     for (size_t i = 0; held && i < sizeof lists / sizeof *lists; i++)
         held = (*lists[i] = gsa_alloc(system, most, sizeof **lists[i])) != NULL;
-    if (!held) return gsa_out_of_memory(error, "translations", (int64_t)(most * 36 + examples * 12));
+    if (!held)
+        return gsa_out_of_memory(error, "translations", (int64_t)(most * 36 + examples * 12));
     for (size_t i = 0; i < most; i++) x->next[i] = -1;
     for (size_t e = 0; e < examples; e++) x->made[e] = -1;
     return GSA_OK;
@@ -352,21 +381,23 @@ static gsa_status begin(translator *x, gsa_error *error)
 
 static void end(translator *x)
 {
-    void *const all[] = { x->next,   x->chosen, x->before,  x->length,        x->most,       x->context_length,
-                          x->source, x->group,  x->context, x->context_group, x->job.target, x->job.made,
-                          x->id,     x->first,  x->made,    x->text[0],       x->text[1] };
+    void *const all[] = { x->next,           x->chosen,   x->before, x->length,  x->most,
+                          x->context_length, x->source,   x->group,  x->context, x->context_group,
+                          x->job.target,     x->job.made, x->id,     x->first,   x->made,
+                          x->text[0],        x->text[1] };
     gsa_translator_release(x->search);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) gsa_release(x->task->system, all[i]);
 }
 
-gsa_status gsa_translation_decode(void *self, gsa_learner *learner, const gsa_decode_options *o, gsa_decoded *decoded,
-                                  gsa_error *error)
+gsa_status gsa_translation_decode(void *self, gsa_learner *learner, const gsa_decode_options *o,
+                                  gsa_decoded *decoded, gsa_error *error)
 {
     gsa_translation *t = self;
     translator x = { .task = t, .learner = learner, .split = &t->split[o->split], .options = o };
     gsa_status status = begin(&x, error);
     for (int32_t count; status == GSA_OK && (count = choose(&x)) > 0; go_on(&x)) {
-        if (o->stop && *o->stop) status = gsa_fail(error, GSA_ERR_INTERRUPTED, "stopped on request during translation");
+        if (o->stop && *o->stop)
+            status = gsa_fail(error, GSA_ERR_INTERRUPTED, "stopped on request during translation");
         if (status == GSA_OK) status = fill_job(&x, count, error);
         if (status == GSA_OK) status = open_search(&x, error);
         if (status == GSA_OK) status = gsa_translate(x.search, &x.job, error);

@@ -5,11 +5,12 @@
 #include "train/vocabulary/bpe_parts.h"
 #include "train/data/lines.h"
 
-static const int64_t LARGEST = INT64_C(1) << 30, REMEMBERED = INT64_C(1) << 22; /* bytes of a file; pieces */
+static const int64_t LARGEST = INT64_C(1) << 30, REMEMBERED = INT64_C(1)
+                                                              << 22; /* bytes of a file; pieces */
 static const char HEADER[] = "#version: 0.2", LAST[] = "</w>";
 static const gsa_slice NOTHING = { "", 0 }, MARK = { "@@", 2 };
 
-/* ---- making one --------------------------------------------------------------------------------------------------------- */
+/* ---- making one ---------------------------------------------------------------------------- */
 
 gsa_status gsa_bpe_create(const gsa_system *system, gsa_bpe **bpe, gsa_error *error)
 {
@@ -84,7 +85,8 @@ gsa_status gsa_bpe_append(gsa_bpe *b, int32_t left, int32_t right, int32_t *into
     int64_t room = b->merge_room;
     gsa_bpe_goes_on(gsa_symbols_text(&b->symbols, left), &head);
     *into = gsa_symbols_add(&b->symbols, head, gsa_symbols_text(&b->symbols, right));
-    const int held = *into >= 0 && gsa_bpe_room(b->system, &at, &room, (int64_t)b->merges + 1, sizeof *b->merge);
+    const int held =
+        *into >= 0 && gsa_bpe_room(b->system, &at, &room, (int64_t)b->merges + 1, sizeof *b->merge);
     b->merge = at, b->merge_room = (int32_t)room;
     int32_t *rank = held ? gsa_couples_at(&b->rank, left, right) : NULL;
     if (!rank) return gsa_out_of_memory(error, "byte pairs", room * (int64_t)sizeof *b->merge);
@@ -93,15 +95,15 @@ gsa_status gsa_bpe_append(gsa_bpe *b, int32_t left, int32_t right, int32_t *into
     return GSA_OK;
 }
 
-/* ---- cutting ---------------------------------------------------------------------------------------------------------------- */
+/* ---- cutting ------------------------------------------------------------------------------- */
 
 int32_t gsa_bpe_characters(gsa_bpe *b, gsa_slice word, int32_t *symbol)
 {
     int32_t count = 0;
     for (int64_t i = 0, length; i < word.bytes; i += length) {
         length = gsa_utf8_length(word.at + i);
-        symbol[count] =
-            gsa_symbols_add(&b->symbols, (gsa_slice){ word.at + i, length }, i + length < word.bytes ? MARK : NOTHING);
+        symbol[count] = gsa_symbols_add(&b->symbols, (gsa_slice){ word.at + i, length },
+                                        i + length < word.bytes ? MARK : NOTHING);
         if (symbol[count++] < 0) return -1;
     }
     return count;
@@ -143,7 +145,9 @@ static gsa_status cut_new(gsa_bpe *b, gsa_slice word, gsa_bpe_word *cut, gsa_err
         held = gsa_bpe_room(b->system, &piece, &b->piece_room, b->pieces + count, sizeof *b->piece);
         b->piece = piece;
     }
-    if (!held || count < 0) return gsa_out_of_memory(error, "pieces of words", word.bytes * (int64_t)sizeof *b->joining);
+    if (!held || count < 0)
+        return gsa_out_of_memory(error, "pieces of words",
+                                 word.bytes * (int64_t)sizeof *b->joining);
     memcpy(b->piece + b->pieces, b->joining, (size_t)count * sizeof *b->piece);
     *cut = (gsa_bpe_word){ b->pieces, count, 0 };
     b->pieces += count;
@@ -163,7 +167,8 @@ static gsa_status find_cut(gsa_bpe *b, gsa_slice word, gsa_bpe_word *cut, gsa_er
     int64_t room = b->cut_room;
     const gsa_status status = cut_new(b, word, cut, error);
     if (status != GSA_OK) return status;
-    const int held = gsa_bpe_room(b->system, &cuts, &room, (int64_t)b->words.count + 1, sizeof *b->cut);
+    const int held =
+        gsa_bpe_room(b->system, &cuts, &room, (int64_t)b->words.count + 1, sizeof *b->cut);
     b->cut = cuts, b->cut_room = (int32_t)room;
     at = held ? gsa_symbols_add(&b->words, word, NOTHING) : -1;
     if (at < 0) return gsa_out_of_memory(error, "pieces of words", word.bytes);
@@ -171,7 +176,8 @@ static gsa_status find_cut(gsa_bpe *b, gsa_slice word, gsa_bpe_word *cut, gsa_er
     return GSA_OK;
 }
 
-gsa_status gsa_bpe_cut(gsa_bpe *b, gsa_slice word, const gsa_slice **piece, int32_t *count, gsa_error *error)
+gsa_status gsa_bpe_cut(gsa_bpe *b, gsa_slice word, const gsa_slice **piece, int32_t *count,
+                       gsa_error *error)
 {
     gsa_bpe_word cut = { 0 };
     if (word.bytes <= 0) return gsa_fail(error, GSA_ERR_ARGUMENT, "a word to be cut is empty");
@@ -180,13 +186,15 @@ gsa_status gsa_bpe_cut(gsa_bpe *b, gsa_slice word, const gsa_slice **piece, int3
     void *shown = b->shown;
     const int held = gsa_bpe_room(b->system, &shown, &b->shown_room, cut.count, sizeof *b->shown);
     b->shown = shown;
-    if (!held) return gsa_out_of_memory(error, "pieces of words", cut.count * (int64_t)sizeof *b->shown);
-    for (int32_t i = 0; i < cut.count; i++) b->shown[i] = gsa_symbols_text(&b->symbols, b->piece[cut.first + i]);
+    if (!held)
+        return gsa_out_of_memory(error, "pieces of words", cut.count * (int64_t)sizeof *b->shown);
+    for (int32_t i = 0; i < cut.count; i++)
+        b->shown[i] = gsa_symbols_text(&b->symbols, b->piece[cut.first + i]);
     *piece = b->shown, *count = cut.count;
     return GSA_OK;
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------------------ */
+/* ---- files --------------------------------------------------------------------------------- */
 
 void gsa_bpe_write(const gsa_bpe *b, gsa_output *output)
 {
@@ -202,7 +210,8 @@ void gsa_bpe_write(const gsa_bpe *b, gsa_output *output)
     }
 }
 
-static gsa_status read_merge(gsa_bpe *b, const gsa_lines *lines, const char *line, int64_t bytes, gsa_error *error)
+static gsa_status read_merge(gsa_bpe *b, const gsa_lines *lines, const char *line, int64_t bytes,
+                             gsa_error *error)
 {
     const char *blank = bytes > 0 ? memchr(line, ' ', (size_t)bytes) : NULL;
     const gsa_slice left = { line, blank ? blank - line : 0 };
@@ -211,28 +220,33 @@ static gsa_status read_merge(gsa_bpe *b, const gsa_lines *lines, const char *lin
     int32_t into;
     if (last) right.bytes -= (int64_t)sizeof LAST - 1;
     if (left.bytes == 0 || right.bytes == 0 || memchr(right.at, ' ', (size_t)right.bytes))
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: expected two pieces with one blank between them: 'lo w</w>'",
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "%s:%lld: expected two pieces with one blank between them: 'lo w</w>'",
                         lines->path, (long long)lines->number);
     const int32_t l = gsa_symbols_add(&b->symbols, left, MARK);
     const int32_t r = gsa_symbols_add(&b->symbols, right, last ? NOTHING : MARK);
     if (l < 0 || r < 0) return gsa_out_of_memory(error, "byte pairs", bytes);
     if (gsa_couples_find(&b->rank, l, r) >= 0)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: the pair stands in line %d already", lines->path,
-                        (long long)lines->number, gsa_couples_find(&b->rank, l, r) + 2);
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: the pair stands in line %d already",
+                        lines->path, (long long)lines->number,
+                        gsa_couples_find(&b->rank, l, r) + 2);
     if ((last && ends_in(right, MARK.at)) || !gsa_bpe_joins(b, l, r))
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: the pair makes a piece that ends in %s, which is a mark",
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "%s:%lld: the pair makes a piece that ends in %s, which is a mark",
                         lines->path, (long long)lines->number, last ? MARK.at : LAST);
     return gsa_bpe_append(b, l, r, &into, error);
 }
 
-static gsa_status read_merges(gsa_bpe *b, const char *path, char *text, int64_t bytes, gsa_error *error)
+static gsa_status read_merges(gsa_bpe *b, const char *path, char *text, int64_t bytes,
+                              gsa_error *error)
 {
     gsa_lines lines = gsa_lines_start(path, text, bytes);
     gsa_status status = GSA_OK;
     char *line;
     if (!gsa_lines_next(&lines, &line, &bytes) || bytes != (int64_t)sizeof HEADER - 1 ||
         memcmp(line, HEADER, sizeof HEADER - 1) != 0)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s:1: expected the line '%s' of a file of merges", path, HEADER);
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s:1: expected the line '%s' of a file of merges",
+                        path, HEADER);
     while (status == GSA_OK && gsa_lines_next(&lines, &line, &bytes)) {
         status = gsa_lines_check(&lines, line, bytes, error);
         if (status == GSA_OK) status = read_merge(b, &lines, line, bytes, error);

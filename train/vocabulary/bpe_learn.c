@@ -1,5 +1,6 @@
-/* bpe_learn.c - learning merges. Words hold their symbols; a pair knows its count and, as a chain, the words that held it once. A heap
- * gives the pair of the greatest count: an entry's count is at least its pair's, and is corrected when it comes up. */
+/* bpe_learn.c - learning merges. Words hold their symbols; a pair knows its count and, as a chain,
+ * the words that held it once. A heap gives the pair of the greatest count: an entry's count is at
+ * least its pair's, and is corrected when it comes up. */
 #include <string.h>
 #include "train/vocabulary/bpe_parts.h"
 
@@ -40,11 +41,12 @@ typedef struct learner {
 } learner;
 
 /* Room for one more of member `list`. */
-#define ROOM(l, list, count, room)                                                                                          \
-    (at = (l)->list, held = gsa_bpe_room((l)->system, &at, &(l)->room, (l)->count + 1, sizeof *(l)->list), (l)->list = at,  \
-     held && (l)->count < INT32_MAX)
+#define ROOM(l, list, count, room)                                                                 \
+    (at = (l)->list,                                                                               \
+     held = gsa_bpe_room((l)->system, &at, &(l)->room, (l)->count + 1, sizeof *(l)->list),         \
+     (l)->list = at, held && (l)->count < INT32_MAX)
 
-/* ---- the order of pairs -------------------------------------------------------------------------------------------------------- */
+/* ---- the order of pairs -------------------------------------------------------------------- */
 
 /* Byte i of a piece as the file of merges writes it, with the last one's mark; -1: past its end. */
 static int byte_of(gsa_slice text, int on, int64_t i)
@@ -82,7 +84,8 @@ static int push(learner *l, int32_t p)
     if (!ROOM(l, heap, entries, heap_room)) return 0;
     int64_t i = l->entries++;
     const entry e = { l->pair[p].count, p, 0 };
-    for (; i > 0 && is_before(l, e, l->heap[(i - 1) / 2]); i = (i - 1) / 2) l->heap[i] = l->heap[(i - 1) / 2];
+    for (; i > 0 && is_before(l, e, l->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        l->heap[i] = l->heap[(i - 1) / 2];
     l->heap[i] = e;
     return 1;
 }
@@ -111,7 +114,7 @@ static int32_t take_best(learner *l)
     return -1;
 }
 
-/* ---- counts --------------------------------------------------------------------------------------------------------------------- */
+/* ---- counts -------------------------------------------------------------------------------- */
 
 /* The number of a pair, made where it is new; -1: they are never joined; -2: no memory. */
 static int32_t number_of(learner *l, int32_t left, int32_t right)
@@ -128,7 +131,8 @@ static int32_t number_of(learner *l, int32_t left, int32_t right)
 }
 
 /* Adds `weight` to a pair in word w; a new place of it is linked. */
-static int count_pair(learner *l, int32_t w, int32_t left, int32_t right, int64_t weight, int linked)
+static int count_pair(learner *l, int32_t w, int32_t left, int32_t right, int64_t weight,
+                      int linked)
 {
     void *at;
     int held;
@@ -148,7 +152,8 @@ static int count_pair(learner *l, int32_t w, int32_t left, int32_t right, int64_
     return 1;
 }
 
-/* Counts the pairs of word w `sign` times its weight; those with symbol `fresh` (-1: all) are linked to it. */
+/* Counts the pairs of word w `sign` times its weight; those with symbol `fresh` (-1: all) are
+ * linked to it. */
 static int count_word(learner *l, int32_t w, int sign, int32_t fresh)
 {
     const word *own = &l->word[w];
@@ -174,7 +179,8 @@ static int push_touched(learner *l)
 {
     int fine = 1;
     for (int64_t i = 0; fine && i < l->touches; i++)
-        if (l->pair[l->touched[i]].count > l->pair[l->touched[i]].before) fine = push(l, l->touched[i]);
+        if (l->pair[l->touched[i]].count > l->pair[l->touched[i]].before)
+            fine = push(l, l->touched[i]);
     l->touches = 0;
     return fine;
 }
@@ -194,7 +200,7 @@ static int apply_merge(learner *l, int32_t p, const gsa_merge *merge)
     return fine && push_touched(l);
 }
 
-/* ---- the whole -------------------------------------------------------------------------------------------------------------- */
+/* ---- the whole ----------------------------------------------------------------------------- */
 
 static gsa_status read_words(learner *l, const gsa_vocabulary *words, gsa_error *error)
 {
@@ -204,16 +210,21 @@ static gsa_status read_words(learner *l, const gsa_vocabulary *words, gsa_error 
     l->words = size - first;
     l->symbol = gsa_alloc(l->system, (size_t)bytes, sizeof *l->symbol);
     l->word = gsa_alloc_zero(l->system, (size_t)l->words, sizeof *l->word);
-    if (!l->symbol || !l->word) return gsa_out_of_memory(error, "words to learn byte pairs from", bytes * 4 + l->words * 24);
+    if (!l->symbol || !l->word)
+        return gsa_out_of_memory(error, "words to learn byte pairs from",
+                                 bytes * 4 + l->words * 24);
     int fine = 1;
     l->round = 1;
     for (int32_t w = 0; w < l->words && fine; w++) {
-        const int32_t length = gsa_bpe_characters(l->bpe, gsa_vocabulary_word(words, first + w), l->symbol + used);
+        const int32_t length =
+            gsa_bpe_characters(l->bpe, gsa_vocabulary_word(words, first + w), l->symbol + used);
         l->word[w] = (word){ used, gsa_vocabulary_count(words, first + w), length, 0 };
         used += length;
         fine = length >= 0 && count_word(l, w, 1, -1);
     }
-    return fine && push_touched(l) ? GSA_OK : gsa_out_of_memory(error, "pairs of symbols", l->pairs * (int64_t)sizeof(pair));
+    return fine && push_touched(l)
+               ? GSA_OK
+               : gsa_out_of_memory(error, "pairs of symbols", l->pairs * (int64_t)sizeof(pair));
 }
 
 static gsa_status learn(learner *l, int64_t merges, gsa_error *error)
@@ -223,7 +234,9 @@ static gsa_status learn(learner *l, int64_t merges, gsa_error *error)
         const int32_t p = take_best(l);
         int32_t into;
         if (p == -1) break;
-        if (p < 0) return gsa_out_of_memory(error, "pairs of symbols", l->entries * (int64_t)sizeof(entry));
+        if (p < 0)
+            return gsa_out_of_memory(error, "pairs of symbols",
+                                     l->entries * (int64_t)sizeof(entry));
         status = gsa_bpe_append(l->bpe, l->pair[p].left, l->pair[p].right, &into, error);
         if (status == GSA_OK && !apply_merge(l, p, &l->bpe->merge[l->bpe->merges - 1]))
             status = gsa_out_of_memory(error, "pairs of symbols", l->pairs * (int64_t)sizeof(pair));
@@ -231,8 +244,8 @@ static gsa_status learn(learner *l, int64_t merges, gsa_error *error)
     return status;
 }
 
-gsa_status gsa_bpe_learn(const gsa_system *system, const gsa_vocabulary *words, int64_t merges, gsa_bpe **bpe,
-                         gsa_error *error)
+gsa_status gsa_bpe_learn(const gsa_system *system, const gsa_vocabulary *words, int64_t merges,
+                         gsa_bpe **bpe, gsa_error *error)
 {
     learner l = { .system = system, .index = { .system = system } };
     gsa_status status = gsa_bpe_create(system, bpe, error);

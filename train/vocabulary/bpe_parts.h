@@ -31,12 +31,14 @@ struct gsa_bpe {
 };
 
 gsa_status gsa_bpe_create(const gsa_system *system, gsa_bpe **bpe, gsa_error *error);
-/* The characters of a word as symbols; `symbol` has room for its bytes. Their number, or -1: no memory. */
+/* The characters of a word as symbols; `symbol` has room for its bytes. Their number, or -1: no
+ * memory. */
 int32_t gsa_bpe_characters(gsa_bpe *bpe, gsa_slice word, int32_t *symbol);
 /* May the two be joined? The law of bpe.h. */
 int gsa_bpe_joins(const gsa_bpe *bpe, int32_t left, int32_t right);
 /* The next merge; *into is what it makes. */
-gsa_status gsa_bpe_append(gsa_bpe *bpe, int32_t left, int32_t right, int32_t *into, gsa_error *error);
+gsa_status gsa_bpe_append(gsa_bpe *bpe, int32_t left, int32_t right, int32_t *into,
+                          gsa_error *error);
 /* Joins every (left, right) of a word from the left on, in place; its new length. */
 int32_t gsa_bpe_join(int32_t *symbol, int32_t count, const gsa_merge *merge);
 /* Room for `count` of what *at holds; doubles. 0: no memory. */

@@ -25,12 +25,14 @@ gsa_status gsa_labels_insert(gsa_labels *labels, gsa_slice name, int32_t *room, 
 {
     if (labels->count == *room) {
         const int32_t wanted = 2 * *room + 16;
-        gsa_slice *larger = gsa_resize(labels->system, labels->name, (size_t)wanted, sizeof *larger);
+        gsa_slice *larger =
+            gsa_resize(labels->system, labels->name, (size_t)wanted, sizeof *larger);
         if (!larger) return gsa_out_of_memory(error, "labels", wanted * (int64_t)sizeof *larger);
         labels->name = larger, *room = wanted;
     }
     const int32_t at = place(labels, name);
-    memmove(labels->name + at + 1, labels->name + at, (size_t)(labels->count - at) * sizeof *labels->name);
+    memmove(labels->name + at + 1, labels->name + at,
+            (size_t)(labels->count - at) * sizeof *labels->name);
     labels->name[at] = name;
     labels->count++;
     return GSA_OK;
@@ -51,31 +53,37 @@ static gsa_status own_names(gsa_labels *labels, gsa_error *error)
     return GSA_OK;
 }
 
-static gsa_status check_count(const gsa_labels *labels, const char *path, int64_t wanted, gsa_error *error)
+static gsa_status check_count(const gsa_labels *labels, const char *path, int64_t wanted,
+                              gsa_error *error)
 {
     if (labels->count < 2)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s: the data holds %d label%s, a classifier needs at least 2", path,
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "%s: the data holds %d label%s, a classifier needs at least 2", path,
                         labels->count, labels->count == 1 ? "" : "s");
     if (wanted > 0 && wanted != labels->count)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s: the data holds %d labels, data.classes says %lld", path, labels->count,
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "%s: the data holds %d labels, data.classes says %lld", path, labels->count,
                         (long long)wanted);
     return GSA_OK;
 }
 
-gsa_status gsa_labels_learn(const gsa_text *text, int64_t wanted, gsa_labels *labels, gsa_error *error)
+gsa_status gsa_labels_learn(const gsa_text *text, int64_t wanted, gsa_labels *labels,
+                            gsa_error *error)
 {
     *labels = (gsa_labels){ .system = text->system };
     gsa_status status = GSA_OK;
     int32_t room = 0;
     for (int64_t e = 0; e < text->examples && status == GSA_OK; e++)
-        if (gsa_labels_find(labels, text->label[e]) < 0) status = gsa_labels_insert(labels, text->label[e], &room, error);
+        if (gsa_labels_find(labels, text->label[e]) < 0)
+            status = gsa_labels_insert(labels, text->label[e], &room, error);
     if (status == GSA_OK) status = check_count(labels, text->path, wanted, error);
     if (status == GSA_OK) status = own_names(labels, error);
     if (status != GSA_OK) gsa_labels_release(labels);
     return status;
 }
 
-static gsa_status parse(gsa_labels *labels, const char *path, char *bytes, int64_t count, gsa_error *error)
+static gsa_status parse(gsa_labels *labels, const char *path, char *bytes, int64_t count,
+                        gsa_error *error)
 {
     gsa_lines lines = gsa_lines_start(path, bytes, count);
     gsa_status status = GSA_OK;
@@ -85,14 +93,16 @@ static gsa_status parse(gsa_labels *labels, const char *path, char *bytes, int64
         status = gsa_lines_check(&lines, line, count, error);
         if (status != GSA_OK) break;
         if (count == 0 || gsa_labels_find(labels, (gsa_slice){ line, count }) >= 0)
-            return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: an empty or repeated label", path, (long long)lines.number);
+            return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: an empty or repeated label", path,
+                            (long long)lines.number);
         status = gsa_labels_insert(labels, (gsa_slice){ line, count }, &room, error);
     }
     if (status == GSA_OK) status = check_count(labels, path, 0, error);
     return status == GSA_OK ? own_names(labels, error) : status;
 }
 
-gsa_status gsa_labels_read(const gsa_system *system, const char *path, gsa_labels *labels, gsa_error *error)
+gsa_status gsa_labels_read(const gsa_system *system, const char *path, gsa_labels *labels,
+                           gsa_error *error)
 {
     char *bytes;
     int64_t count;
@@ -124,7 +134,8 @@ void gsa_labels_release(gsa_labels *labels)
     *labels = (gsa_labels){ 0 };
 }
 
-gsa_status gsa_labels_map(const gsa_labels *labels, const gsa_text *text, int32_t *out, gsa_error *error)
+gsa_status gsa_labels_map(const gsa_labels *labels, const gsa_text *text, int32_t *out,
+                          gsa_error *error)
 {
     char name[64], shown[GSA_SHOWN];
     for (int64_t e = 0; e < text->examples; e++) {
@@ -133,8 +144,9 @@ gsa_status gsa_labels_map(const gsa_labels *labels, const gsa_text *text, int32_
         const size_t bytes = text->label[e].bytes < 63 ? (size_t)text->label[e].bytes : 63;
         memcpy(name, text->label[e].at, bytes);
         name[bytes] = 0;
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: label %s is not %s", text->path, (long long)text->line[e],
-                        gsa_word_show(name, shown), labels->read ? "one of the model's labels" : "in the training data");
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: label %s is not %s", text->path,
+                        (long long)text->line[e], gsa_word_show(name, shown),
+                        labels->read ? "one of the model's labels" : "in the training data");
     }
     return GSA_OK;
 }

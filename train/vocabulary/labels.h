@@ -13,8 +13,10 @@ typedef struct gsa_labels {
 } gsa_labels;
 
 /* The labels of the text, at least two; `wanted` > 0: exactly so many. */
-gsa_status gsa_labels_learn(const gsa_text *text, int64_t wanted, gsa_labels *labels, gsa_error *error);
-gsa_status gsa_labels_read(const gsa_system *system, const char *path, gsa_labels *labels, gsa_error *error);
+gsa_status gsa_labels_learn(const gsa_text *text, int64_t wanted, gsa_labels *labels,
+                            gsa_error *error);
+gsa_status gsa_labels_read(const gsa_system *system, const char *path, gsa_labels *labels,
+                           gsa_error *error);
 gsa_status gsa_labels_write(const gsa_labels *labels, gsa_checkpoint *checkpoint, gsa_error *error);
 void gsa_labels_release(gsa_labels *labels); /* a zeroed one is fine */
 
@@ -22,6 +24,7 @@ void gsa_labels_release(gsa_labels *labels); /* a zeroed one is fine */
 gsa_status gsa_labels_insert(gsa_labels *labels, gsa_slice name, int32_t *room, gsa_error *error);
 int32_t gsa_labels_find(const gsa_labels *labels, gsa_slice name); /* -1: unknown */
 /* The class of each example; a label that is not known is a sentence with file:line. */
-gsa_status gsa_labels_map(const gsa_labels *labels, const gsa_text *text, int32_t *out, gsa_error *error);
+gsa_status gsa_labels_map(const gsa_labels *labels, const gsa_text *text, int32_t *out,
+                          gsa_error *error);
 
 #endif

@@ -20,14 +20,16 @@ static int has_merges(const gsa_recipe *recipe)
 static gsa_status settle(gsa_pieces *p, gsa_error *error)
 {
     const int32_t words = gsa_vocabulary_size(p->vocabulary);
-    if (words > INT32_MAX - 2) return gsa_fail(error, GSA_ERR_LIMIT, "a vocabulary of %d pieces is too large", words);
+    if (words > INT32_MAX - 2)
+        return gsa_fail(error, GSA_ERR_LIMIT, "a vocabulary of %d pieces is too large", words);
     p->begin = words, p->end = words + 1, p->size = words + 2;
     return GSA_OK;
 }
 
-/* ---- learning --------------------------------------------------------------------------------------------------------------- */
+/* ---- learning ------------------------------------------------------------------------------ */
 
-static gsa_status learn_merges(gsa_pieces *p, const gsa_recipe_values *v, const gsa_text *texts, int count, gsa_error *error)
+static gsa_status learn_merges(gsa_pieces *p, const gsa_recipe_values *v, const gsa_text *texts,
+                               int count, gsa_error *error)
 {
     gsa_vocabulary *words;
     if (*v->data_bpe_codes) return gsa_bpe_read(p->system, v->data_bpe_codes, &p->bpe, error);
@@ -43,7 +45,8 @@ static gsa_status learn_merges(gsa_pieces *p, const gsa_recipe_values *v, const 
 }
 
 /* The pieces of a word: itself where there are no merges. */
-static gsa_status cut(gsa_pieces *p, const gsa_slice *word, const gsa_slice **piece, int32_t *count, gsa_error *error)
+static gsa_status cut(gsa_pieces *p, const gsa_slice *word, const gsa_slice **piece, int32_t *count,
+                      gsa_error *error)
 {
     if (p->bpe) return gsa_bpe_cut(p->bpe, *word, piece, count, error);
     *piece = word, *count = 1;
@@ -63,21 +66,23 @@ static gsa_status count_pieces(gsa_pieces *p, const gsa_text *text, gsa_error *e
     return status;
 }
 
-gsa_status gsa_pieces_learn(const gsa_system *system, const gsa_recipe *recipe, const gsa_text *texts, int count,
-                            gsa_pieces *p, gsa_error *error)
+gsa_status gsa_pieces_learn(const gsa_system *system, const gsa_recipe *recipe,
+                            const gsa_text *texts, int count, gsa_pieces *p, gsa_error *error)
 {
     *p = (gsa_pieces){ .system = system };
-    gsa_status status = has_merges(recipe) ? learn_merges(p, &recipe->values, texts, count, error) : GSA_OK;
+    gsa_status status =
+        has_merges(recipe) ? learn_merges(p, &recipe->values, texts, count, error) : GSA_OK;
     if (status == GSA_OK) status = gsa_vocabulary_create(system, &p->vocabulary, error);
     for (int t = 0; t < count && status == GSA_OK; t++) status = count_pieces(p, &texts[t], error);
-    if (status == GSA_OK) status = gsa_vocabulary_freeze(p->vocabulary, recipe->values.data_min_count, 0, error);
+    if (status == GSA_OK)
+        status = gsa_vocabulary_freeze(p->vocabulary, recipe->values.data_min_count, 0, error);
     return status == GSA_OK ? settle(p, error) : status;
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------------------ */
+/* ---- files --------------------------------------------------------------------------------- */
 
-gsa_status gsa_pieces_restore(const gsa_system *system, const gsa_recipe *recipe, const char *folder, gsa_pieces *p,
-                              gsa_error *error)
+gsa_status gsa_pieces_restore(const gsa_system *system, const gsa_recipe *recipe,
+                              const char *folder, gsa_pieces *p, gsa_error *error)
 {
     char path[PATH];
     *p = (gsa_pieces){ .system = system };
@@ -105,9 +110,10 @@ gsa_status gsa_pieces_save(const gsa_pieces *p, gsa_checkpoint *checkpoint, gsa_
     return gsa_output_commit(output, error);
 }
 
-/* ---- ids -------------------------------------------------------------------------------------------------------------------- */
+/* ---- ids ----------------------------------------------------------------------------------- */
 
-static gsa_status room_for(const gsa_pieces *p, gsa_piece_row *row, int64_t *room, int64_t count, gsa_error *error)
+static gsa_status room_for(const gsa_pieces *p, gsa_piece_row *row, int64_t *room, int64_t count,
+                           gsa_error *error)
 {
     if (count <= *room) return GSA_OK;
     const int64_t wanted = 2 * count + 64;
@@ -117,12 +123,15 @@ static gsa_status room_for(const gsa_pieces *p, gsa_piece_row *row, int64_t *roo
     return GSA_OK;
 }
 
-gsa_status gsa_pieces_number(gsa_pieces *p, const gsa_text *text, gsa_piece_row *row, gsa_error *error)
+gsa_status gsa_pieces_number(gsa_pieces *p, const gsa_text *text, gsa_piece_row *row,
+                             gsa_error *error)
 {
     int64_t used = 0, room = 0;
     const gsa_slice *piece;
     int32_t count = 0;
-    *row = (gsa_piece_row){ gsa_alloc_zero(p->system, (size_t)text->examples + 1, sizeof *row->first), NULL };
+    *row =
+        (gsa_piece_row){ gsa_alloc_zero(p->system, (size_t)text->examples + 1, sizeof *row->first),
+                         NULL };
     if (!row->first) return gsa_out_of_memory(error, text->path, text->examples * 8);
     gsa_status status = room_for(p, row, &room, text->tokens + 1, error);
     for (int64_t e = 0; e < text->examples && status == GSA_OK; e++) {
@@ -137,13 +146,14 @@ gsa_status gsa_pieces_number(gsa_pieces *p, const gsa_text *text, gsa_piece_row 
     return status;
 }
 
-gsa_status gsa_pieces_text(const gsa_pieces *p, const int32_t *id, int64_t count, char **text, int64_t *room, int64_t *bytes,
-                           gsa_error *error)
+gsa_status gsa_pieces_text(const gsa_pieces *p, const int32_t *id, int64_t count, char **text,
+                           int64_t *room, int64_t *bytes, gsa_error *error)
 {
     int on = 1; /* no blank before the first */
     *bytes = 0;
     for (int64_t i = 0; i <= count; i++) {
-        gsa_slice piece = i < count ? gsa_vocabulary_word(p->vocabulary, id[i]) : (gsa_slice){ "", 0 };
+        gsa_slice piece =
+            i < count ? gsa_vocabulary_word(p->vocabulary, id[i]) : (gsa_slice){ "", 0 };
         const int64_t needed = *bytes + piece.bytes + 2;
         if (needed > *room) {
             char *larger = gsa_resize(p->system, *text, (size_t)(2 * needed), 1);

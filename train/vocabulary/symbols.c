@@ -4,13 +4,14 @@
 
 enum { FIRST = 256, MOST = 1 << 29 };
 
-/* ---- strings ---------------------------------------------------------------------------------------------------------------- */
+/* ---- strings ------------------------------------------------------------------------------- */
 
 /* FNV-1a, 64 bits folded to 32. */
 static uint32_t hash_of(const char *at, int64_t bytes)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (int64_t i = 0; i < bytes; i++) hash = (hash ^ (unsigned char)at[i]) * UINT64_C(0x100000001b3);
+    for (int64_t i = 0; i < bytes; i++)
+        hash = (hash ^ (unsigned char)at[i]) * UINT64_C(0x100000001b3);
     return (uint32_t)(hash ^ hash >> 32);
 }
 
@@ -21,7 +22,9 @@ static int32_t *slot_of(const gsa_symbols *s, const char *at, int64_t bytes, uin
         int32_t *slot = &s->slot[i];
         if (*slot < 0) return slot;
         const gsa_symbol *own = &s->symbol[*slot];
-        if (own->hash == hash && own->bytes == bytes && memcmp(s->bytes + own->at, at, (size_t)bytes) == 0) return slot;
+        if (own->hash == hash && own->bytes == bytes &&
+            memcmp(s->bytes + own->at, at, (size_t)bytes) == 0)
+            return slot;
     }
 }
 
@@ -29,7 +32,8 @@ static int grow_table(gsa_symbols *s)
 {
     if (s->count < s->symbol_room) return 1;
     const int32_t room = s->symbol_room ? 2 * s->symbol_room : FIRST;
-    gsa_symbol *symbol = room <= MOST ? gsa_resize(s->system, s->symbol, (size_t)room, sizeof *symbol) : NULL;
+    gsa_symbol *symbol =
+        room <= MOST ? gsa_resize(s->system, s->symbol, (size_t)room, sizeof *symbol) : NULL;
     if (!symbol) return 0;
     s->symbol = symbol;
     int32_t *slot = gsa_alloc(s->system, (size_t)room * 2, sizeof *slot);
@@ -37,7 +41,8 @@ static int grow_table(gsa_symbols *s)
     gsa_release(s->system, s->slot);
     s->slot = slot, s->slots = 2 * room, s->symbol_room = room;
     memset(slot, 0xff, (size_t)s->slots * sizeof *slot);
-    for (int32_t i = 0; i < s->count; i++) *slot_of(s, s->bytes + symbol[i].at, symbol[i].bytes, symbol[i].hash) = i;
+    for (int32_t i = 0; i < s->count; i++)
+        *slot_of(s, s->bytes + symbol[i].at, symbol[i].bytes, symbol[i].hash) = i;
     return 1;
 }
 
@@ -97,12 +102,13 @@ void gsa_symbols_release(gsa_symbols *s)
     *s = (gsa_symbols){ 0 };
 }
 
-/* ---- pairs ------------------------------------------------------------------------------------------------------------------ */
+/* ---- pairs --------------------------------------------------------------------------------- */
 
 /* Knuth's multiplicative hash of the 64 bits that the two numbers make. */
 static gsa_couple *place_of(const gsa_couples *c, int32_t left, int32_t right)
 {
-    const uint64_t key = ((uint64_t)(uint32_t)left << 32 | (uint32_t)right) * UINT64_C(0x9e3779b97f4a7c15);
+    const uint64_t key =
+        ((uint64_t)(uint32_t)left << 32 | (uint32_t)right) * UINT64_C(0x9e3779b97f4a7c15);
     const uint32_t mask = (uint32_t)c->slots - 1;
     for (uint32_t i = (uint32_t)(key >> 32) & mask;; i = (i + 1) & mask) {
         gsa_couple *at = &c->slot[i];

@@ -1,4 +1,5 @@
-/* symbols.h - strings numbered in the order of their first coming, and a table from pairs of such numbers to a number. */
+/* symbols.h - strings numbered in the order of their first coming, and a table from pairs of such
+ * numbers to a number. */
 #ifndef GSA_SYMBOLS_H
 #define GSA_SYMBOLS_H
 #include "graph/system.h"
@@ -19,7 +20,8 @@ typedef struct gsa_symbols {
     int32_t count, symbol_room, slots, zero;
 } gsa_symbols;
 
-/* The number of the string `head` followed by `tail`; -1: no memory, or 2^29 strings. Both may be strings of the table itself. */
+/* The number of the string `head` followed by `tail`; -1: no memory, or 2^29 strings. Both may be
+ * strings of the table itself. */
 int32_t gsa_symbols_add(gsa_symbols *symbols, gsa_slice head, gsa_slice tail);
 int32_t gsa_symbols_find(const gsa_symbols *symbols, gsa_slice text); /* -1: it is not in */
 /* Valid until the next string is added. */
@@ -37,9 +39,11 @@ typedef struct gsa_couples {
     int32_t count, slots;
 } gsa_couples;
 
-/* Where the pair's value stands, which is -1 for a pair that is new; valid until the next call. NULL: no memory. */
+/* Where the pair's value stands, which is -1 for a pair that is new; valid until the next call.
+ * NULL: no memory. */
 int32_t *gsa_couples_at(gsa_couples *couples, int32_t left, int32_t right);
-int32_t gsa_couples_find(const gsa_couples *couples, int32_t left, int32_t right); /* its value, or -1 */
+int32_t gsa_couples_find(const gsa_couples *couples, int32_t left,
+                         int32_t right); /* its value, or -1 */
 void gsa_couples_release(gsa_couples *couples);
 
 #endif

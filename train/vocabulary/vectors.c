@@ -7,10 +7,11 @@
 
 static const int64_t LARGEST = INT64_C(1) << 36;
 
-static gsa_status fail_line(const gsa_lines *lines, gsa_error *error, const char *why, int64_t got, int64_t expected)
+static gsa_status fail_line(const gsa_lines *lines, gsa_error *error, const char *why, int64_t got,
+                            int64_t expected)
 {
-    return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: %s: %lld, expected %lld", lines->path, (long long)lines->number, why,
-                    (long long)got, (long long)expected);
+    return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: %s: %lld, expected %lld", lines->path,
+                    (long long)lines->number, why, (long long)got, (long long)expected);
 }
 
 /* Fields are separated by single or more blanks; trailing ones are fine. */
@@ -18,7 +19,8 @@ static int64_t count_fields(const char *line, int64_t bytes)
 {
     int64_t fields = 0;
     for (int64_t i = 0; i < bytes; i++)
-        fields += line[i] != ' ' && line[i] != '\t' && (i == 0 || line[i - 1] == ' ' || line[i - 1] == '\t');
+        fields += line[i] != ' ' && line[i] != '\t' &&
+                  (i == 0 || line[i - 1] == ' ' || line[i - 1] == '\t');
     return fields;
 }
 
@@ -36,27 +38,34 @@ static gsa_status add_row(gsa_vectors *v, gsa_slice word, gsa_error *error)
         const int64_t room = 2 * v->room + 4096;
         gsa_slice *words = gsa_resize(v->system, v->word, (size_t)room, sizeof *words);
         if (words) v->word = words;
-        float *values = words ? gsa_resize(v->system, v->value, (size_t)room, (size_t)v->width * sizeof *values) : NULL;
-        if (!values) return gsa_out_of_memory(error, v->path, room * v->width * (int64_t)sizeof *values);
+        float *values =
+            words ? gsa_resize(v->system, v->value, (size_t)room, (size_t)v->width * sizeof *values)
+                  : NULL;
+        if (!values)
+            return gsa_out_of_memory(error, v->path, room * v->width * (int64_t)sizeof *values);
         v->value = values, v->room = room;
     }
     v->word[v->count++] = word;
     return GSA_OK;
 }
 
-static gsa_status read_row(gsa_vectors *v, const gsa_lines *lines, char *line, int64_t bytes, gsa_error *error)
+static gsa_status read_row(gsa_vectors *v, const gsa_lines *lines, char *line, int64_t bytes,
+                           gsa_error *error)
 {
     const int64_t fields = count_fields(line, bytes);
     if (v->width == 0) v->width = fields >= 2 ? (int32_t)(fields - 1) : 0;
-    if (fields < 2) return fail_line(lines, error, "too few columns for a word and its vector", fields, 2);
+    if (fields < 2)
+        return fail_line(lines, error, "too few columns for a word and its vector", fields, 2);
     if (fields != (int64_t)v->width + 1)
         return fail_line(lines, error, "the number of columns is", fields, (int64_t)v->width + 1);
     char *const end = line + bytes, kept = *end;
     int64_t word = 0;
     while (line[word] != ' ' && line[word] != '\t') word++;
     if (word == 0 || memchr(line, '\r', (size_t)word))
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: the word is %s", lines->path, (long long)lines->number,
-                        word == 0 ? "empty: the line starts with a blank" : "not one: it holds a carriage return");
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: the word is %s", lines->path,
+                        (long long)lines->number,
+                        word == 0 ? "empty: the line starts with a blank"
+                                  : "not one: it holds a carriage return");
     const gsa_status status = add_row(v, (gsa_slice){ line, word }, error);
     if (status != GSA_OK) return status;
     float *row = v->value + (v->count - 1) * v->width;
@@ -67,8 +76,8 @@ static gsa_status read_row(gsa_vectors *v, const gsa_lines *lines, char *line, i
         row[i] = strtof(at, &stop);
         if (stop == at || !strchr(" \t\r", *stop) || !isfinite(row[i])) {
             *end = kept;
-            return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: no finite number in column %d", lines->path,
-                            (long long)lines->number, i + 2);
+            return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: no finite number in column %d",
+                            lines->path, (long long)lines->number, i + 2);
         }
         at = stop;
     }
@@ -91,7 +100,8 @@ static gsa_status read_rows(gsa_vectors *v, int64_t bytes, gsa_error *error)
     return status;
 }
 
-gsa_status gsa_vectors_read(const gsa_system *system, const char *path, gsa_vectors *vectors, gsa_error *error)
+gsa_status gsa_vectors_read(const gsa_system *system, const char *path, gsa_vectors *vectors,
+                            gsa_error *error)
 {
     int64_t bytes;
     *vectors = (gsa_vectors){ .system = system };

@@ -1,4 +1,5 @@
-/* vectors.h - word vectors as text: "word v1 ... vd" a line, an optional first line "count d" (word2vec). Strict. */
+/* vectors.h - word vectors as text: "word v1 ... vd" a line, an optional first line "count d"
+ * (word2vec). Strict. */
 #ifndef GSA_VECTORS_H
 #define GSA_VECTORS_H
 #include "graph/system.h"
@@ -13,7 +14,8 @@ typedef struct gsa_vectors {
     float *value;    /* [count, width] */
 } gsa_vectors;
 
-gsa_status gsa_vectors_read(const gsa_system *system, const char *path, gsa_vectors *vectors, gsa_error *error);
+gsa_status gsa_vectors_read(const gsa_system *system, const char *path, gsa_vectors *vectors,
+                            gsa_error *error);
 void gsa_vectors_release(gsa_vectors *vectors); /* a zeroed one is fine */
 
 #endif

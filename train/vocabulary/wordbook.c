@@ -18,14 +18,15 @@ static gsa_status read_vectors(gsa_wordbook *book, gsa_recipe_values *v, gsa_err
     if (!*v->data_vectors) return GSA_OK;
     gsa_status status = gsa_vectors_read(book->system, v->data_vectors, &book->vectors, error);
     if (status == GSA_OK && v->model_embedding != 0 && v->model_embedding != book->vectors.width)
-        status = gsa_fail(error, GSA_ERR_ARGUMENT, "%s: the vectors are %d wide, model.embedding is %lld", v->data_vectors,
+        status = gsa_fail(error, GSA_ERR_ARGUMENT,
+                          "%s: the vectors are %d wide, model.embedding is %lld", v->data_vectors,
                           book->vectors.width, (long long)v->model_embedding);
     v->model_embedding = book->vectors.width;
     return status;
 }
 
-static gsa_status add_words(gsa_wordbook *book, const gsa_recipe_values *v, const gsa_text *const *texts, int count,
-                            int trained, gsa_error *error)
+static gsa_status add_words(gsa_wordbook *book, const gsa_recipe_values *v,
+                            const gsa_text *const *texts, int count, int trained, gsa_error *error)
 {
     gsa_status status = GSA_OK;
     const int read = v->data_vocabulary == GSA_WORDS_DATA ? count : trained;
@@ -34,25 +35,28 @@ static gsa_status add_words(gsa_wordbook *book, const gsa_recipe_values *v, cons
             status = gsa_vocabulary_add(book->vocabulary, texts[t]->token[i], 1, error);
     if (v->data_vocabulary == GSA_WORDS_VECTORS) /* each counts enough to be known */
         for (int64_t i = 0; i < book->vectors.count && status == GSA_OK; i++)
-            status = gsa_vocabulary_add(book->vocabulary, book->vectors.word[i], v->data_min_count, error);
+            status = gsa_vocabulary_add(book->vocabulary, book->vectors.word[i], v->data_min_count,
+                                        error);
     return status;
 }
 
-gsa_status gsa_wordbook_learn(const gsa_system *system, gsa_recipe *recipe, const gsa_text *const *texts, int count,
-                              int trained, gsa_wordbook *book, gsa_error *error)
+gsa_status gsa_wordbook_learn(const gsa_system *system, gsa_recipe *recipe,
+                              const gsa_text *const *texts, int count, int trained,
+                              gsa_wordbook *book, gsa_error *error)
 {
     gsa_recipe_values *v = &recipe->values;
     *book = open_book(system, v);
     gsa_status status = read_vectors(book, v, error);
     if (status == GSA_OK) status = gsa_vocabulary_create(system, &book->vocabulary, error);
     if (status == GSA_OK) status = add_words(book, v, texts, count, trained, error);
-    if (status == GSA_OK) status = gsa_vocabulary_freeze(book->vocabulary, v->data_min_count, 0, error);
+    if (status == GSA_OK)
+        status = gsa_vocabulary_freeze(book->vocabulary, v->data_min_count, 0, error);
     book->width = (int32_t)v->model_embedding;
     return status;
 }
 
-gsa_status gsa_wordbook_restore(const gsa_system *system, const gsa_recipe *recipe, const char *folder, gsa_wordbook *book,
-                                gsa_error *error)
+gsa_status gsa_wordbook_restore(const gsa_system *system, const gsa_recipe *recipe,
+                                const char *folder, gsa_wordbook *book, gsa_error *error)
 {
     char path[PATH];
     *book = open_book(system, &recipe->values);
@@ -96,7 +100,8 @@ static void normalize_rows(double *x, int64_t rows, int64_t cols)
     }
 }
 
-gsa_status gsa_wordbook_prepare(gsa_wordbook *book, gsa_input *input, gsa_backend *backend, gsa_error *error)
+gsa_status gsa_wordbook_prepare(gsa_wordbook *book, gsa_input *input, gsa_backend *backend,
+                                gsa_error *error)
 {
     gsa_parameter *p = gsa_input_embedding(input);
     if (book->vectors.count == 0) return GSA_OK;
@@ -106,7 +111,8 @@ gsa_status gsa_wordbook_prepare(gsa_wordbook *book, gsa_input *input, gsa_backen
     gsa_status status = gsa_tensor_read(backend, &p->value, 0, x, error);
     for (int64_t i = 0; i < book->vectors.count && status == GSA_OK; i++) {
         const int32_t id = gsa_vocabulary_find(book->vocabulary, book->vectors.word[i]);
-        for (int64_t c = 0; c < cols && id >= GSA_WORD_FIRST; c++) x[id * cols + c] = book->vectors.value[i * cols + c];
+        for (int64_t c = 0; c < cols && id >= GSA_WORD_FIRST; c++)
+            x[id * cols + c] = book->vectors.value[i * cols + c];
     }
     if (status == GSA_OK && book->normalize) normalize_rows(x, rows, cols);
     if (status == GSA_OK) status = gsa_tensor_write(backend, &p->value, x, error);
@@ -115,25 +121,30 @@ gsa_status gsa_wordbook_prepare(gsa_wordbook *book, gsa_input *input, gsa_backen
     return status;
 }
 
-gsa_status gsa_wordbook_number(const gsa_wordbook *book, const gsa_text *text, int32_t **id, int32_t **length,
-                               gsa_error *error)
+gsa_status gsa_wordbook_number(const gsa_wordbook *book, const gsa_text *text, int32_t **id,
+                               int32_t **length, gsa_error *error)
 {
     *id = *length = NULL;
     if (text->examples == 0) return GSA_OK;
     *length = gsa_alloc(book->system, (size_t)text->examples, sizeof **length);
     *id = gsa_alloc(book->system, (size_t)text->tokens, sizeof **id);
-    if (!*length || !*id) return gsa_out_of_memory(error, text->path, (text->examples + text->tokens) * 4);
-    for (int64_t e = 0; e < text->examples; e++) (*length)[e] = (int32_t)(text->offset[e + 1] - text->offset[e]);
-    for (int64_t i = 0; i < text->tokens; i++) (*id)[i] = gsa_vocabulary_find(book->vocabulary, text->token[i]);
+    if (!*length || !*id)
+        return gsa_out_of_memory(error, text->path, (text->examples + text->tokens) * 4);
+    for (int64_t e = 0; e < text->examples; e++)
+        (*length)[e] = (int32_t)(text->offset[e + 1] - text->offset[e]);
+    for (int64_t i = 0; i < text->tokens; i++)
+        (*id)[i] = gsa_vocabulary_find(book->vocabulary, text->token[i]);
     return GSA_OK;
 }
 
-gsa_status gsa_wordbook_fill(gsa_minibatch *batch, int sequence, const int64_t *example, const gsa_text *text,
-                             const int32_t *id, const int32_t *length, gsa_error *error)
+gsa_status gsa_wordbook_fill(gsa_minibatch *batch, int sequence, const int64_t *example,
+                             const gsa_text *text, const int32_t *id, const int32_t *length,
+                             gsa_error *error)
 {
     int64_t tokens = 0;
     for (int32_t i = 0; i < batch->count; i++) tokens += length[example[i]];
-    const gsa_status status = gsa_minibatch_sequence_size(batch, sequence, batch->count, tokens, 0, error);
+    const gsa_status status =
+        gsa_minibatch_sequence_size(batch, sequence, batch->count, tokens, 0, error);
     if (status != GSA_OK) return status;
     const gsa_minibatch_sequence *to = &batch->sequence[sequence];
     tokens = 0;
@@ -147,9 +158,11 @@ gsa_status gsa_wordbook_fill(gsa_minibatch *batch, int sequence, const int64_t *
     return GSA_OK;
 }
 
-void gsa_wordbook_signature(const void *self, const gsa_recipe_values *values, char *text, size_t room)
+void gsa_wordbook_signature(const void *self, const gsa_recipe_values *values, char *text,
+                            size_t room)
 {
     (void)self;
-    snprintf(text, room, "tokens:%s|case:%s", values->data_tokens == GSA_TOKENS_CHARS ? "chars" : "words",
+    snprintf(text, room, "tokens:%s|case:%s",
+             values->data_tokens == GSA_TOKENS_CHARS ? "chars" : "words",
              values->data_lower ? "lower" : "mixed");
 }

@@ -1,7 +1,8 @@
 /* attend_backward.c - one pass over the edges by destination; p_e is recomputed from lse.
  *
  *   D = do.o;  ds_e = p_e (m_e do.v_e - D)
- *   dq += scale sum ds_e (k_e + r_l);  dk_e += scale ds_e q;  dv_e += m_e p_e do;  dr_l += scale ds_e q;  db_{l,h} += ds_e
+ *   dq += scale sum ds_e (k_e + r_l);  dk_e += scale ds_e q;  dv_e += m_e p_e do;
+ *      dr_l += scale ds_e q;  db_{l,h} += ds_e
  * The cut into items is ref's (attend_items.h). */
 #include <math.h>
 #include "kernels/cpu/attention/attention.h"
@@ -15,8 +16,9 @@ typedef struct back_row { /* some heads of a row with a block; scores stand as a
     const cpu_block *block;
     int64_t row;
     int32_t first, heads;
-    const float *q, *dout;                                                 /* of the row */
-    float p[GROUPS * SCORES], slope[GROUPS * SCORES], ds[GROUPS * SCORES]; /* m_e p_e, ds_e, scale ds_e */
+    const float *q, *dout; /* of the row */
+    float p[GROUPS * SCORES], slope[GROUPS * SCORES],
+        ds[GROUPS * SCORES];                 /* m_e p_e, ds_e, scale ds_e */
     float sum[4 * HEADS], scaled[4 * HEADS]; /* of ds_e and scale ds_e, in each head's four lanes */
     int dead[HEADS];                         /* lse is -inf: no gradient */
 } back_row;
@@ -43,7 +45,8 @@ static void inner_of(back_row *x, float *lse, float *inner)
     memset(inner, 0, sizeof(float) * 4 * HEADS);
     for (int32_t j = 0; j < x->heads; j++) {
         x->dead[j] = isinf(kept[j]) && kept[j] < 0;
-        for (int32_t i = 4 * j; i < 4 * j + 4; i++) lse[i] = kept[j], inner[i] = dots[cpu_place(0, j)];
+        for (int32_t i = 4 * j; i < 4 * j + 4; i++)
+            lse[i] = kept[j], inner[i] = dots[cpu_place(0, j)];
     }
 }
 
@@ -54,14 +57,16 @@ static void slopes(back_row *x)
     float factor[GROUPS * SCORES], lse[4 * HEADS], inner[4 * HEADS];
     inner_of(x, lse, inner);
     cpu_scores(t, block, x->q, x->first, x->heads, x->p);
-    cpu_head_dots(t, x->slope, x->dout, block->v, block->ahead, NULL, x->first, x->heads, block->count);
+    cpu_head_dots(t, x->slope, x->dout, block->v, block->ahead, NULL, x->first, x->heads,
+                  block->count);
     if (t->drop.on) cpu_keep_block(t, x->row, x->first, x->heads, block, factor);
     for (int32_t h = 0; h < x->heads; h += QUADS) {
         const vec l = vec_load(lse + 4 * h), d = vec_load(inner + 4 * h);
         const int32_t from = cpu_place(0, h), end = from + cpu_quads(block->count) * LANES;
         vec sum = vec_zero();
         for (int32_t i = from; i < end; i += LANES) {
-            const vec p = vec_exp(vec_sub(vec_load(x->p + i), l)), m = t->drop.on ? vec_load(factor + i) : vec_all(1);
+            const vec p = vec_exp(vec_sub(vec_load(x->p + i), l)),
+                      m = t->drop.on ? vec_load(factor + i) : vec_all(1);
             const vec slope = vec_mul(p, vec_sub(vec_mul(m, vec_load(x->slope + i)), d));
             vec_store(x->p + i, vec_mul(m, p));
             vec_store(x->slope + i, slope);
@@ -83,14 +88,18 @@ static void add_labels(const back_row *x, int32_t j, const ref_label_sums *sums)
     if (block->one_label) {
         const int32_t label = block->label[0];
         float *row = sums->dr ? sums->dr + (int64_t)label * t->dim : NULL;
-        if (sums->db) sums->db[(int64_t)label * sums->group + head - sums->first_head] += x->sum[4 * j];
+        if (sums->db)
+            sums->db[(int64_t)label * sums->group + head - sums->first_head] += x->sum[4 * j];
         if (row) cpu_spread(&row, &x->scaled[4 * j], x->q + (int64_t)head * t->dim, 0, t->dim, 1);
         return;
     }
-    for (int32_t e = 0; sums->dr && e < block->count; e++) dr[e] = sums->dr + (int64_t)block->label[e] * t->dim;
+    for (int32_t e = 0; sums->dr && e < block->count; e++)
+        dr[e] = sums->dr + (int64_t)block->label[e] * t->dim;
     for (int32_t e = 0; sums->db && e < block->count; e++)
-        sums->db[(int64_t)block->label[e] * sums->group + head - sums->first_head] += x->slope[at + cpu_place(e, 0)];
-    if (sums->dr) cpu_spread(dr, x->ds + at, x->q + (int64_t)head * t->dim, 0, t->dim, block->count);
+        sums->db[(int64_t)block->label[e] * sums->group + head - sums->first_head] +=
+            x->slope[at + cpu_place(e, 0)];
+    if (sums->dr)
+        cpu_spread(dr, x->ds + at, x->q + (int64_t)head * t->dim, 0, t->dim, block->count);
 }
 
 static void add_queries(const back_row *x, int32_t j)
@@ -101,13 +110,15 @@ static void add_queries(const back_row *x, int32_t j)
     const int64_t at = (int64_t)(x->first + j) * t->dim;
     float *dq = (float *)t->args->dq + x->row * t->width + at;
     cpu_mix(dq, &one, x->ds + cpu_place(0, j), x->block->k, at, none, t->dim, x->block->count);
-    if (t->r && x->block->one_label) cpu_mix(dq, &one, &x->scaled[4 * j], x->block->r, 0, none, t->dim, 1);
-    else if (t->r) cpu_mix(dq, &one, x->ds + cpu_place(0, j), x->block->r, 0, none, t->dim, x->block->count);
+    if (t->r && x->block->one_label)
+        cpu_mix(dq, &one, &x->scaled[4 * j], x->block->r, 0, none, t->dim, 1);
+    else if (t->r)
+        cpu_mix(dq, &one, x->ds + cpu_place(0, j), x->block->r, 0, none, t->dim, x->block->count);
 }
 
 /* Of edge e's row of dK or dV the columns from .. of all heads: y += share from_row. */
-CPU_INLINE void add_source(const back_row *x, int32_t e, const float *share, const float *row, float *y, int32_t from,
-                           int vectors, int whole, lanes end)
+CPU_INLINE void add_source(const back_row *x, int32_t e, const float *share, const float *row,
+                           float *y, int32_t from, int vectors, int whole, lanes end)
 {
     const int32_t dim = x->t->dim;
     const cpu_asks asks = cpu_asks_of(x->t, x->block->ahead, x->heads, BLOCK);
@@ -116,9 +127,9 @@ CPU_INLINE void add_source(const back_row *x, int32_t e, const float *share, con
         const vec p = vec_all(share[cpu_place(0, j)]);
         if (asks.ahead) cpu_ask_piece(y + at, asks, at, e, vectors * LANES, vectors);
         for (int v = 0; v < vectors && !x->dead[j]; v++)
-            cpu_put_piece(
-                y + at, v, vectors, whole, end,
-                vec_fma(p, cpu_piece(row + at, v, vectors, whole, end), cpu_piece(y + at, v, vectors, whole, end)));
+            cpu_put_piece(y + at, v, vectors, whole, end,
+                          vec_fma(p, cpu_piece(row + at, v, vectors, whole, end),
+                                  cpu_piece(y + at, v, vectors, whole, end)));
     }
 }
 
@@ -143,20 +154,21 @@ static void add_sources(const back_row *x, int values, const cpu_spread_plan *sp
     }
     for (int32_t i = 0; i < x->t->dim; i += SLICE * LANES) {
         const cpu_cut cut = cpu_cut_at(x->t->dim, i);
-#define SLICE_OF(vectors, whole)                                                                                            \
-    for (int32_t e = 0; e < x->block->count; e++)                                                                           \
+#define SLICE_OF(vectors, whole)                                                                   \
+    for (int32_t e = 0; e < x->block->count; e++)                                                  \
         if (y[e]) add_source(x, e, share + cpu_place(e, 0), row, y[e], i, vectors, whole, cut.end)
         CPU_BY_CUT(cut, SLICE_OF)
 #undef SLICE_OF
     }
 }
 
-static void back_block(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first, int32_t last,
-                       const ref_label_sums *sums, const cpu_spread_plan *spread)
+static void back_block(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first,
+                       int32_t last, const ref_label_sums *sums, const cpu_spread_plan *spread)
 {
     back_row x;
     x.t = t, x.block = block, x.row = row;
-    x.q = (const float *)t->args->q + row * t->width, x.dout = (const float *)t->args->dout + row * t->width;
+    x.q = (const float *)t->args->q + row * t->width,
+    x.dout = (const float *)t->args->dout + row * t->width;
     for (x.first = first; x.first < last; x.first += HEADS) {
         x.heads = last - x.first < HEADS ? last - x.first : HEADS;
         slopes(&x);
@@ -170,14 +182,14 @@ static void back_block(const ref_attend *t, int64_t row, const cpu_block *block,
     }
 }
 
-void cpu_back_block(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first, int32_t last,
-                    const ref_label_sums *sums)
+void cpu_back_block(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first,
+                    int32_t last, const ref_label_sums *sums)
 {
     back_block(t, row, block, first, last, sums, NULL);
 }
 
-static void one_row(const ref_attend *t, int64_t row, int32_t first, int32_t last, const ref_label_sums *sums,
-                    const cpu_spread_plan *spread)
+static void one_row(const ref_attend *t, int64_t row, int32_t first, int32_t last,
+                    const ref_label_sums *sums, const cpu_spread_plan *spread)
 {
     cpu_block block;
     ref_walk walk = ref_walk_of(t->edges, row);
@@ -215,7 +227,8 @@ static void run_blocks(backward_work *x, const cpu_part *part)
     bcsr_block behind[PLAN_BLOCKS];
     const int more = cpu_plan_blocks(x->inspection.plan, part->row + part->rows, behind) > 0;
     bcsr_read(x->t, part->block, more ? behind : NULL, &x->reading);
-    for (int i = 0; i < part->blocks; i++) cpu_bcsr_backward(x->t, &part->block[i], &x->reading, x->sums);
+    for (int i = 0; i < part->blocks; i++)
+        cpu_bcsr_backward(x->t, &part->block[i], &x->reading, x->sums);
 }
 
 static void run_part(backward_work *x, const cpu_part *part)
@@ -239,7 +252,8 @@ static void run_part(backward_work *x, const cpu_part *part)
     }
 }
 
-static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_t last, const ref_label_sums *sums)
+static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_t last,
+                       const ref_label_sums *sums)
 {
     const int64_t end = rows.first + rows.count;
     const cpu_plan *plan = t->plan;

@@ -1,6 +1,7 @@
-/* attend_forward.c - one pass over the edges of a row for each group of heads: scores of a block, their maximum and sum, the mix of
- * values. A row of up to BLOCK edges takes one block and is divided by its sum before values are mixed; a longer one keeps a running
- * maximum and sum (online softmax: Milakov, Gimelshein 2018). Time O(edges x heads x dim), no memory beyond the outputs. */
+/* attend_forward.c - one pass over the edges of a row for each group of heads: scores of a block,
+ * their maximum and sum, the mix of values. A row of up to BLOCK edges takes one block and is
+ * divided by its sum before values are mixed; a longer one keeps a running maximum and sum (online
+ * softmax: Milakov, Gimelshein 2018). Time O(edges x heads x dim), no memory beyond the outputs. */
 #include <float.h>
 #include <math.h>
 #include "kernels/cpu/attention/attention.h"
@@ -16,7 +17,8 @@ typedef struct forward_job {
     cpu_sweeping sweeping;
 } forward_job;
 
-/* The largest finite number at least: scores that are all -inf then give exponentials of 0. A NaN shows in the sum. */
+/* The largest finite number at least: scores that are all -inf then give exponentials of 0. A NaN
+ * shows in the sum. */
 static vec top_of(const float *s, int32_t quads, vec top)
 {
     for (int32_t i = 0; i < quads; i++) top = vec_max(vec_load(s + i * LANES), top);
@@ -47,17 +49,19 @@ static void finish_weights(const ref_attend *t, int64_t row)
     const float *lse = (const float *)t->args->lse + row * t->heads;
     for (int64_t e = t->edges->edge_offset[row]; e < t->edges->edge_offset[row + 1]; e++) {
         float *weights = (float *)t->args->weights + e * t->heads;
-        for (int32_t h = 0; h < t->heads; h++) weights[h] = isinf(lse[h]) && lse[h] < 0 ? 0 : expf(weights[h] - lse[h]);
+        for (int32_t h = 0; h < t->heads; h++)
+            weights[h] = isinf(lse[h]) && lse[h] < 0 ? 0 : expf(weights[h] - lse[h]);
     }
 }
 
-static void keep_scores(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first, int32_t heads,
-                        const float *s)
+static void keep_scores(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first,
+                        int32_t heads, const float *s)
 {
     float *weights = t->args->weights;
     const int64_t edge = t->edges->edge_offset[row] + block->first;
     for (int32_t e = 0; weights && e < block->count; e++)
-        for (int32_t j = 0; j < heads; j++) weights[(edge + e) * t->heads + first + j] = s[cpu_place(e, j)];
+        for (int32_t j = 0; j < heads; j++)
+            weights[(edge + e) * t->heads + first + j] = s[cpu_place(e, j)];
 }
 
 /* Writes lse of a group and 1 / sum, 0 where nothing was added. */
@@ -70,21 +74,25 @@ static void finish_group(cpu_softmax state, float *lse, int32_t heads, float *sh
     vec_store(share, vec_unless_zero(sum, vec_div(vec_all(1), sum), vec_zero()));
 }
 
-static void drop(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first, int32_t heads, float *s)
+static void drop(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first,
+                 int32_t heads, float *s)
 {
     float factor[GROUPS * SCORES];
     if (!t->drop.on) return;
     cpu_keep_block(t, row, first, heads, block, factor);
     for (int32_t h = 0; h < heads; h += QUADS)
-        multiply_scores(s + cpu_place(0, h), cpu_quads(block->count), factor + cpu_place(0, h), LANES);
+        multiply_scores(s + cpu_place(0, h), cpu_quads(block->count), factor + cpu_place(0, h),
+                        LANES);
 }
 
 /* Some heads of a row that fits one block. */
-static void short_row(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first, int32_t heads)
+static void short_row(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first,
+                      int32_t heads)
 {
     const float *q = (const float *)t->args->q + row * t->width;
-    float *out = (float *)t->args->out + row * t->width, *lse = (float *)t->args->lse + row * t->heads + first,
-          s[GROUPS * SCORES], share[4 * HEADS];
+    float *out = (float *)t->args->out + row * t->width,
+          *lse = (float *)t->args->lse + row * t->heads + first, s[GROUPS * SCORES],
+          share[4 * HEADS];
     const int32_t quads = cpu_quads(block->count);
     const cpu_asks asks = cpu_asks_of(t, block->ahead, heads, BLOCK);
     cpu_scores(t, block, q, first, heads, s);
@@ -92,7 +100,8 @@ static void short_row(const ref_attend *t, int64_t row, const cpu_block *block, 
     for (int32_t h = 0; h < heads; h += QUADS) {
         float *group = s + cpu_place(0, h);
         const vec top = top_of(group, quads, vec_all(-FLT_MAX)), sum = exponents(group, quads, top);
-        finish_group((cpu_softmax){ top, sum, vec_zero() }, lse + h, heads - h < QUADS ? heads - h : QUADS, share + 4 * h);
+        finish_group((cpu_softmax){ top, sum, vec_zero() }, lse + h,
+                     heads - h < QUADS ? heads - h : QUADS, share + 4 * h);
         multiply_scores(group, quads, share + 4 * h, 0);
     }
     drop(t, row, block, first, heads, s);
@@ -107,32 +116,38 @@ static void short_row(const ref_attend *t, int64_t row, const cpu_block *block, 
 static vec absorb(cpu_softmax *state, float *s, int32_t quads)
 {
     const vec top = top_of(s, quads, state->top), shrink = vec_exp(vec_sub(state->top, top));
-    const vec more = vec_sub(exponents(s, quads, top), vec_mul(state->lost, shrink)), before = vec_mul(state->sum, shrink);
+    const vec more = vec_sub(exponents(s, quads, top), vec_mul(state->lost, shrink)),
+              before = vec_mul(state->sum, shrink);
     state->top = top, state->sum = vec_add(before, more);
     state->lost = vec_sub(vec_sub(state->sum, before), more);
     return shrink;
 }
 
-/* Adds a block of a row to the states and the mix of some heads; `fresh`: nothing was there before. */
-static void absorb_block(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first, int32_t heads,
-                         cpu_softmax *state, float *out, int fresh)
+/* Adds a block of a row to the states and the mix of some heads; `fresh`: nothing was there
+ * before. */
+static void absorb_block(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first,
+                         int32_t heads, cpu_softmax *state, float *out, int fresh)
 {
     const cpu_asks asks = cpu_asks_of(t, block->ahead, heads, BLOCK);
     float s[GROUPS * SCORES], share[4 * HEADS];
-    for (int g = 0; fresh && g < GROUPS; g++) state[g] = (cpu_softmax){ vec_all(-FLT_MAX), vec_zero(), vec_zero() };
+    for (int g = 0; fresh && g < GROUPS; g++)
+        state[g] = (cpu_softmax){ vec_all(-FLT_MAX), vec_zero(), vec_zero() };
     cpu_scores(t, block, (const float *)t->args->q + row * t->width, first, heads, s);
     keep_scores(t, row, block, first, heads, s);
     for (int32_t h = 0; h < heads; h += QUADS)
-        vec_store(share + 4 * h, absorb(&state[h / QUADS], s + cpu_place(0, h), cpu_quads(block->count)));
+        vec_store(share + 4 * h,
+                  absorb(&state[h / QUADS], s + cpu_place(0, h), cpu_quads(block->count)));
     drop(t, row, block, first, heads, s);
     for (int32_t j = 0; j < heads; j++) {
         const int64_t at = (int64_t)(first + j) * t->dim;
-        cpu_mix(out + at, fresh ? NULL : share + 4 * j, s + cpu_place(0, j), block->v, at, asks, t->dim, block->count);
+        cpu_mix(out + at, fresh ? NULL : share + 4 * j, s + cpu_place(0, j), block->v, at, asks,
+                t->dim, block->count);
     }
 }
 
 /* Of some heads of a row: lse; out is divided by the sums. */
-static void end_row(const ref_attend *t, int64_t row, int32_t first, int32_t heads, const cpu_softmax *state, float *out)
+static void end_row(const ref_attend *t, int64_t row, int32_t first, int32_t heads,
+                    const cpu_softmax *state, float *out)
 {
     float share[4 * HEADS];
     for (int32_t h = 0; h < heads; h += QUADS)
@@ -150,19 +165,23 @@ static void long_row(const ref_attend *t, int64_t row, int32_t first, int32_t he
     ref_walk walk = ref_walk_of(t->edges, row);
     cpu_block block;
     block.first = 0, block.count = 0;
-    while (cpu_next(t, &walk, &block)) absorb_block(t, row, &block, first, heads, state, out, block.first == 0);
+    while (cpu_next(t, &walk, &block))
+        absorb_block(t, row, &block, first, heads, state, out, block.first == 0);
     end_row(t, row, first, heads, state, out);
 }
 
 void cpu_forward_short(const ref_attend *t, int64_t row, const cpu_block *block)
 {
-    for (int32_t h = 0; h < t->heads; h += HEADS) short_row(t, row, block, h, t->heads - h < HEADS ? t->heads - h : HEADS);
+    for (int32_t h = 0; h < t->heads; h += HEADS)
+        short_row(t, row, block, h, t->heads - h < HEADS ? t->heads - h : HEADS);
 }
 
-void cpu_forward_block(const ref_attend *t, int64_t row, const cpu_block *block, cpu_softmax *state, float *out, int fresh)
+void cpu_forward_block(const ref_attend *t, int64_t row, const cpu_block *block, cpu_softmax *state,
+                       float *out, int fresh)
 {
     for (int32_t h = 0; h < t->heads; h += HEADS, state += GROUPS)
-        absorb_block(t, row, block, h, t->heads - h < HEADS ? t->heads - h : HEADS, state, out, fresh);
+        absorb_block(t, row, block, h, t->heads - h < HEADS ? t->heads - h : HEADS, state, out,
+                     fresh);
 }
 
 void cpu_forward_end(const ref_attend *t, int64_t row, const cpu_softmax *state, float *out)
@@ -202,7 +221,8 @@ static void run_blocks(forward_work *x, const cpu_part *part)
     const int64_t end = part->row + part->rows;
     bcsr_block behind[PLAN_BLOCKS];
     cpu_part other;
-    bcsr_read(t, part->block, cpu_plan_blocks(x->job->plan, end, behind) > 0 ? behind : NULL, &x->reading);
+    bcsr_read(t, part->block, cpu_plan_blocks(x->job->plan, end, behind) > 0 ? behind : NULL,
+              &x->reading);
     if (cpu_bcsr_forward(t, part->block, &x->reading)) return;
     for (int64_t row = part->row; row < end;) {
         row = cpu_inspect(&x->inspection, row, end, 0, &other);
@@ -256,8 +276,8 @@ static void forward_rows(const forward_job *job, int64_t item)
     vec_stream_end();
 }
 
-/* Where a segment comes among the items: behind its example's first rows, in a tree the tokens', whose keys and values the third cache still
- * holds. It rises from segment to segment. */
+/* Where a segment comes among the items: behind its example's first rows, in a tree the tokens',
+ * whose keys and values the third cache still holds. It rises from segment to segment. */
 static int64_t segment_item(const forward_job *job, int64_t segment)
 {
     const cpu_sweeps *s = job->sweeping.sweeps;
@@ -273,7 +293,8 @@ static void forward_item(void *context, int64_t item)
         if (segment_item(job, middle) < item) first = middle + 1;
         else end = middle;
     }
-    if (first < job->segments && segment_item(job, first) == item) cpu_sweep_forward(&job->t, &job->sweeping, first);
+    if (first < job->segments && segment_item(job, first) == item)
+        cpu_sweep_forward(&job->t, &job->sweeping, first);
     else forward_rows(job, item - first);
 }
 
@@ -290,14 +311,17 @@ static gsa_status prepare_sweeps(gsa_backend *b, forward_job *job)
     const cpu_sweeps *s = &job->plan->sweeps;
     const int64_t states = s->slots * cpu_states(t) * (int64_t)sizeof(cpu_softmax);
     if (s->count == 0 || t->args->weights || t->dim == 0) return GSA_OK;
-    char *memory = gsa_ref_scratch(b, "attend_forward", states + s->shared * t->width * (int64_t)sizeof(float), 1);
+    char *memory = gsa_ref_scratch(b, "attend_forward",
+                                   states + s->shared * t->width * (int64_t)sizeof(float), 1);
     if (!memory) return b->error.status;
-    job->sweeping = (cpu_sweeping){ s, (cpu_softmax *)(void *)memory, (float *)(void *)(memory + states) };
+    job->sweeping =
+        (cpu_sweeping){ s, (cpu_softmax *)(void *)memory, (float *)(void *)(memory + states) };
     job->segments = s->segments, job->crossings = s->crossings;
     return GSA_OK;
 }
 
-/* Rows of an item: with few threads many, for what the first tile of an item reads nobody has asked for. No bit depends on it. */
+/* Rows of an item: with few threads many, for what the first tile of an item reads nobody has asked
+ * for. No bit depends on it. */
 static int64_t rows_of_item(const gsa_backend *b, const gsa_edges *edges)
 {
     enum { MOST = 2048, ITEMS = 16 };

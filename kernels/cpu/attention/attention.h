@@ -52,7 +52,8 @@ typedef struct cpu_part { /* rows that go one way together */
 } cpu_part;
 
 /* `plan` is the call's. Rows without a recorded block are one block. */
-void cpu_inspect_start(cpu_inspection *x, const ref_attend *t, const cpu_plan *plan, const cpu_ell *waiting);
+void cpu_inspect_start(cpu_inspection *x, const ref_attend *t, const cpu_plan *plan,
+                       const cpu_ell *waiting);
 /* The block that holds `row`; returns whether the plan records it. */
 int cpu_inspect_block(cpu_inspection *x, int64_t row);
 /* The rows from `row` on, before `end`, that go together: `part`. `blocks` 0: not by blocks of

@@ -1,19 +1,21 @@
-/* band.c - finds the bands: rows whose runs are those of the row before, moved on by one source or not at all. Linear in runs and places. */
+/* band.c - finds the bands: rows whose runs are those of the row before, moved on by one source or
+ * not at all. Linear in runs and places. */
 #include "kernels/cpu/attention/band.h"
 
 /* Row r of BAND_ROWS, whose first is `row`, stands r rows behind it in the same example. */
 static int starts_here(const gsa_edges *e, int64_t row, int64_t last)
 {
     const int64_t end = row + BAND_ROWS - 1;
-    return end < last && e->row_local[row] % BAND_ROWS == 0 && e->row_local[end] == e->row_local[row] + BAND_ROWS - 1 &&
+    return end < last && e->row_local[row] % BAND_ROWS == 0 &&
+           e->row_local[end] == e->row_local[row] + BAND_ROWS - 1 &&
            e->row_example[row] == e->row_example[end];
 }
 
 /* Whether the run reads what `first` reads, moved on by r move sources. */
 static int follows(const gsa_run *first, const gsa_run *run, int32_t r, int32_t move)
 {
-    return run->first == first->first + r * move && run->count == first->count && run->kind == first->kind &&
-           run->label == first->label &&
+    return run->first == first->first + r * move && run->count == first->count &&
+           run->kind == first->kind && run->label == first->label &&
            (run->count == 1 || (run->step == first->step && run->label_step == first->label_step));
 }
 
@@ -40,9 +42,12 @@ static int add_run(cpu_band *band, const gsa_run *run, int32_t move)
 {
     const int whole = run->count == 1 || run->step == 1;
     for (int32_t i = 0; i < run->count; i++) {
-        const cpu_stripe stripe = { run->kind, run->first + i * run->step, whole ? run->count : 1, move, band->edges };
+        const cpu_stripe stripe = { run->kind, run->first + i * run->step, whole ? run->count : 1,
+                                    move, band->edges };
         band->label[band->edges + i] = run->label + i * run->label_step;
-        if (!whole && !add_stripe(band, (cpu_stripe){ stripe.kind, stripe.first, 1, move, band->edges + i })) return 0;
+        if (!whole &&
+            !add_stripe(band, (cpu_stripe){ stripe.kind, stripe.first, 1, move, band->edges + i }))
+            return 0;
         if (whole && i == 0 && !add_stripe(band, stripe)) return 0;
     }
     band->edges += run->count;
@@ -54,11 +59,13 @@ static int is_open(const ref_attend *t)
     return !t->args->weights && t->dim > 0 && t->edges->row_local && t->edges->row_example;
 }
 
-int cpu_band_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *swept, cpu_band *band)
+int cpu_band_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *swept,
+                cpu_band *band)
 {
     const gsa_edges *e = t->edges;
     if (!is_open(t) || !starts_here(e, row, last)) return 0;
-    const int64_t runs = e->run_offset[row + 1] - e->run_offset[row], edges = e->edge_offset[row + 1] - e->edge_offset[row];
+    const int64_t runs = e->run_offset[row + 1] - e->run_offset[row],
+                  edges = e->edge_offset[row + 1] - e->edge_offset[row];
     if (edges < 1 || edges > BAND_EDGES || runs > BAND_STRIPES) return 0;
     for (int32_t r = 0; swept && r < BAND_ROWS; r++)
         if (swept[row + r]) return 0;
@@ -72,7 +79,8 @@ int cpu_band_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *s
     return 1;
 }
 
-int cpu_bands_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *swept, cpu_band band[QUADS])
+int cpu_bands_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *swept,
+                 cpu_band band[QUADS])
 {
     if (row + LANES > last || !is_open(t) || t->edges->row_local[row] % LANES != 0) return 0;
     for (int i = 0; i < QUADS; i++)

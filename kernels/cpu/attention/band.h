@@ -1,27 +1,31 @@
-/* band.h - BAND_ROWS rows that follow one another and whose runs follow one another too: rings, windows, stars, convolutions.
+/* band.h - BAND_ROWS rows that follow one another and whose runs follow one another too: rings,
+ * windows, stars, convolutions.
  *
- * Row r of a band reads, at place e of its edges, source(e) + r or source(e) alone, with one label for all rows. So its scores are
- * [places][BAND_ROWS] (a vector holds QUADS places) with no mask and no number too many: a row of K is multiplied with all rows that read
- * it while it stands in a register, and so it goes for V, dK and dV, whose rows are read and written once a band, not once an edge. What
- * a band reads again of the band before stands in the caches.
+ * Row r of a band reads, at place e of its edges, source(e) + r or source(e) alone, with one label
+ * for all rows. So its scores are [places][BAND_ROWS] (a vector holds QUADS places) with no mask
+ * and no number too many: a row of K is multiplied with all rows that read it while it stands in a
+ * register, and so it goes for V, dK and dV, whose rows are read and written once a band, not once
+ * an edge. What a band reads again of the band before stands in the caches.
  *
- * Bands start at rows whose place in their example is a multiple of BAND_ROWS: how examples are batched changes none. */
+ * Bands start at rows whose place in their example is a multiple of BAND_ROWS: how examples are
+ * batched changes none. */
 #ifndef GSA_CPU_BAND_H
 #define GSA_CPU_BAND_H
 #include "kernels/cpu/attention/bcsr.h"
 
 enum {
     BAND_ROWS = 4,
-    BAND_EDGES = 32,       /* of a row at most: with more of them tiles are as good */
-    BAND_STRIPES = 16,     /* at most */
-    BAND_WIDE = LANES == 8 ? 3 : LANES / 4, /* vectors of a row that are worked on at once: BAND_ROWS rows of them stand in registers */
+    BAND_EDGES = 32,   /* of a row at most: with more of them tiles are as good */
+    BAND_STRIPES = 16, /* at most */
+    BAND_WIDE = LANES == 8 ? 3 : LANES / 4, /* vectors of a row that are worked on at once:
+                                               BAND_ROWS rows of them stand in registers */
     BAND_SCORES = BAND_EDGES * BAND_ROWS,
     BAND_VECTORS = BAND_SCORES / LANES
 };
 _Static_assert(BAND_ROWS *QUADS == LANES, "bands of a tile's rows");
 
-typedef struct
-    cpu_stripe { /* places `place` .. place+count-1: row r reads first + move r at the first of them, one more at each next */
+typedef struct cpu_stripe { /* places `place` .. place+count-1: row r reads first + move r at the
+                               first of them, one more at each next */
     int32_t kind, first, count, move, place;
 } cpu_stripe;
 
@@ -32,29 +36,37 @@ typedef struct cpu_band {
     int32_t label[BAND_EDGES];
 } cpu_band;
 
-/* 1 when a band starts at `row`: then it is filled. Rows from `last` on are another's, and so are those that are swept (sweep.h; NULL: none). */
-int cpu_band_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *swept, cpu_band *band);
+/* 1 when a band starts at `row`: then it is filled. Rows from `last` on are another's, and so are
+ * those that are swept (sweep.h; NULL: none). */
+int cpu_band_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *swept,
+                cpu_band *band);
 
-/* 1 when LANES rows from `row` on are bands and a tile could start there: then all of them are filled. */
-int cpu_bands_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *swept, cpu_band band[QUADS]);
+/* 1 when LANES rows from `row` on are bands and a tile could start there: then all of them are
+ * filled. */
+int cpu_bands_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *swept,
+                 cpu_band band[QUADS]);
 
-/* Where a range of rows that starts at `row` may be cut: behind the tile or band that `row` would stand inside of. */
+/* Where a range of rows that starts at `row` may be cut: behind the tile or band that `row` would
+ * stand inside of. */
 int64_t cpu_band_cut(const gsa_edges *edges, int64_t row);
 
 void cpu_band_forward(const ref_attend *t, const cpu_band *band);
 
-/* The gradients of some heads; 0 when a row has no gradient (its lse is -inf): then nothing is done. */
+/* The gradients of some heads; 0 when a row has no gradient (its lse is -inf): then nothing is
+ * done. */
 int cpu_band_backward(const ref_attend *t, const cpu_band *band, int32_t first, int32_t last,
-                           const ref_label_sums *sums);
+                      const ref_label_sums *sums);
 
-/* A band works head by head: a few lines of each of its rows, which no prefetcher of the machine foresees. So with each line that it reads
- * for the first time it asks for one of a later band: at 16 lanes for that of the same place, at 8 for the next in the order of addresses,
- * where all heads are at work. (Zen 3 answers requests for rows by pieces at half the rate of requests along rows: docs/kernels-tried.md.) */
+/* A band works head by head: a few lines of each of its rows, which no prefetcher of the machine
+ * foresees. So with each line that it reads for the first time it asks for one of a later band: at
+ * 16 lanes for that of the same place, at 8 for the next in the order of addresses, where all heads
+ * are at work. (Zen 3 answers requests for rows by pieces at half the rate of requests along rows:
+ * docs/kernels-tried.md.) */
 enum { BAND_AHEAD = 4 * BAND_ROWS /* rows */, BAND_ASKS_ALONG = LANES == 8 };
 
 typedef struct cpu_band_asks { /* for the same columns of BAND_ROWS rows, row 0's at hand */
-    int64_t ahead;        /* numbers from there to what is asked for; 0: nothing is */
-    int64_t width;        /* and from row to row */
+    int64_t ahead;             /* numbers from there to what is asked for; 0: nothing is */
+    int64_t width;             /* and from row to row */
 } cpu_band_asks;
 
 /* `heads`: so many are at work. */
@@ -64,11 +76,12 @@ static inline int64_t cpu_band_ahead(const ref_attend *t, int32_t heads)
     return BAND_AHEAD * t->width;
 }
 
-/* Along rows: the pieces that BAND_ROWS rows have from column `at` on are as many lines as stand side by side in a later band from its number
- * BAND_ROWS at on. */
+/* Along rows: the pieces that BAND_ROWS rows have from column `at` on are as many lines as stand
+ * side by side in a later band from its number BAND_ROWS at on. */
 CPU_INLINE cpu_band_asks cpu_band_asks_of(int64_t ahead, int64_t at, int64_t width)
 {
-    return (cpu_band_asks){ BAND_ASKS_ALONG && ahead ? ahead + (BAND_ROWS - 1) * at : ahead, width };
+    return (cpu_band_asks){ BAND_ASKS_ALONG && ahead ? ahead + (BAND_ROWS - 1) * at : ahead,
+                            width };
 }
 
 /* With row r's `vectors` vectors of columns; x: row 0's. */
@@ -77,20 +90,25 @@ CPU_INLINE void cpu_ask_row(const float *x, int r, cpu_band_asks asks, int vecto
     const int piece = vectors > 1 ? vectors * LANES : ASK_LINE;
     if (!BAND_ASKS_ALONG) cpu_ask(x + r * asks.width, asks.ahead, vectors);
     else
-        for (int i = (r * piece + ASK_LINE - 1) / ASK_LINE * ASK_LINE; i < (r + 1) * piece; i += ASK_LINE)
+        for (int i = (r * piece + ASK_LINE - 1) / ASK_LINE * ASK_LINE; i < (r + 1) * piece;
+             i += ASK_LINE)
             cpu_ask(x, asks.ahead + i, 1);
 }
 
-/* Where place e reads of a plane (K, V or label vectors) in row 0, and how far on the next row reads. */
+/* Where place e reads of a plane (K, V or label vectors) in row 0, and how far on the next row
+ * reads. */
 typedef struct cpu_places {
     const float *x[BAND_EDGES + QUADS];
     int64_t move[BAND_EDGES + QUADS];
-    uint8_t diagonal[BAND_EDGES + QUADS]; /* e is a multiple of QUADS, and row r reads at e + 1 what row r + 1 reads at e */
+    uint8_t diagonal[BAND_EDGES + QUADS]; /* e is a multiple of QUADS, and row r reads at e + 1 what
+                                             row r + 1 reads at e */
     uint8_t fresh[BAND_EDGES + QUADS];    /* what the rows read at e no band before did */
-    int64_t ahead; /* numbers from there to what a later band reads, which is asked for; 0: nothing is */
+    int64_t ahead; /* numbers from there to what a later band reads, which is asked for; 0: nothing
+                      is */
 } cpu_places;
 
-/* Whether a band's scores are worked out along its one stripe (band_round.h), not place by place. */
+/* Whether a band's scores are worked out along its one stripe (band_round.h), not place by
+ * place. */
 static inline int cpu_by_rounds(const ref_attend *t, const cpu_band *band)
 {
     const int fits = LANES == 8 || t->dim <= SLICE * LANES;
@@ -98,7 +116,8 @@ static inline int cpu_by_rounds(const ref_attend *t, const cpu_band *band)
 }
 
 /* By rounds the first place alone. */
-static inline void cpu_places_of(const ref_attend *t, const cpu_band *band, int values, int32_t heads, cpu_places *to)
+static inline void cpu_places_of(const ref_attend *t, const cpu_band *band, int values,
+                                 int32_t heads, cpu_places *to)
 {
     const int first = cpu_by_rounds(t, band);
     to->ahead = cpu_band_ahead(t, heads);
@@ -108,7 +127,8 @@ static inline void cpu_places_of(const ref_attend *t, const cpu_band *band, int 
         const float *x = (const float *)(values ? part->v : part->k) + s->first * t->width;
         for (int32_t e = 0; e < (first ? 1 : s->count); e++) {
             to->x[s->place + e] = x + e * t->width, to->move[s->place + e] = s->move * t->width;
-            to->diagonal[s->place + e] = s->move == 1 && (s->count - e >= QUADS || s->place + s->count == band->edges);
+            to->diagonal[s->place + e] =
+                s->move == 1 && (s->count - e >= QUADS || s->place + s->count == band->edges);
             to->fresh[s->place + e] = s->move == 1 && e + 1 == s->count;
         }
     }
@@ -118,12 +138,14 @@ static inline void cpu_label_places_of(const ref_attend *t, const cpu_band *band
 {
     to->ahead = 0;
     for (int32_t e = 0; e < band->edges; e++)
-        to->x[e] = t->r + (int64_t)band->label[e] * t->dim, to->move[e] = 0, to->diagonal[e] = to->fresh[e] = 0;
+        to->x[e] = t->r + (int64_t)band->label[e] * t->dim, to->move[e] = 0,
+        to->diagonal[e] = to->fresh[e] = 0;
 }
 
 /* sum[e][r] += q_r . x_e,r lane by lane, for one vector of columns. */
-CPU_INLINE void cpu_band_dot(vec sum[QUADS][BAND_ROWS], const float *q, const float *const *x, const int64_t *move,
-                             int64_t width, int places, int diagonal, int whole, lanes end)
+CPU_INLINE void cpu_band_dot(vec sum[QUADS][BAND_ROWS], const float *q, const float *const *x,
+                             const int64_t *move, int64_t width, int places, int diagonal,
+                             int whole, lanes end)
 {
     vec row[BAND_ROWS];
     CPU_UNROLL
@@ -145,17 +167,18 @@ CPU_INLINE void cpu_band_dot(vec sum[QUADS][BAND_ROWS], const float *q, const fl
 }
 
 /* For one vector of columns. */
-CPU_INLINE void cpu_band_ask(const float *q, const float *const *x, const cpu_places *p, int32_t e, cpu_band_asks asks, int places,
-                             int diagonal)
+CPU_INLINE void cpu_band_ask(const float *q, const float *const *x, const cpu_places *p, int32_t e,
+                             cpu_band_asks asks, int places, int diagonal)
 {
     for (int r = 0; e == 0 && r < BAND_ROWS; r++) cpu_ask_row(q, r, asks, 1);
     for (int i = diagonal ? places - 1 : 0; i < places; i++)
         for (int r = 0; p->fresh[e + i] && r < BAND_ROWS; r++) cpu_ask_row(x[i], r, asks, 1);
 }
 
-/* Lane 4 e + r: q_r . x_e,r of `places` places, 0 of others. One loop alone, for gcc keeps sums of two in memory. */
-CPU_INLINE vec cpu_band_dots_some(const float *q, const cpu_places *p, int32_t e, int64_t at, int64_t width, int32_t dim,
-                                  int places, int diagonal, int whole)
+/* Lane 4 e + r: q_r . x_e,r of `places` places, 0 of others. One loop alone, for gcc keeps sums of
+ * two in memory. */
+CPU_INLINE vec cpu_band_dots_some(const float *q, const cpu_places *p, int32_t e, int64_t at,
+                                  int64_t width, int32_t dim, int places, int diagonal, int whole)
 {
     const float *from[QUADS];
     vec sum[QUADS][BAND_ROWS], w[QUADS];
@@ -165,9 +188,11 @@ CPU_INLINE vec cpu_band_dots_some(const float *q, const cpu_places *p, int32_t e
     for (int i = 0; i < QUADS; i++) CPU_UNROLL
     for (int r = 0; r < BAND_ROWS; r++) sum[i][r] = vec_zero();
     for (int32_t left = dim; left > 0; left -= LANES, q += LANES) {
-        cpu_band_dot(sum, q, from, p->move + e, width, places, diagonal, whole, lanes_first(left < LANES ? left : LANES));
+        cpu_band_dot(sum, q, from, p->move + e, width, places, diagonal, whole,
+                     lanes_first(left < LANES ? left : LANES));
         if (p->ahead && left / LANES % (ASK_LINE / LANES) == 0)
-            cpu_band_ask(q, from, p, e, cpu_band_asks_of(p->ahead, at + dim - left, width), places, diagonal);
+            cpu_band_ask(q, from, p, e, cpu_band_asks_of(p->ahead, at + dim - left, width), places,
+                         diagonal);
         CPU_UNROLL
         for (int i = 0; i < places; i++) from[i] += LANES;
     }
@@ -178,8 +203,8 @@ CPU_INLINE vec cpu_band_dots_some(const float *q, const cpu_places *p, int32_t e
 }
 
 /* The same where `places` alone is known. */
-CPU_INLINE vec cpu_band_dots_few(const float *q, const cpu_places *p, int32_t e, int64_t at, int64_t width, int32_t dim,
-                                 int places)
+CPU_INLINE vec cpu_band_dots_few(const float *q, const cpu_places *p, int32_t e, int64_t at,
+                                 int64_t width, int32_t dim, int places)
 {
     if (dim % LANES)
         return p->diagonal[e] ? cpu_band_dots_some(q, p, e, at, width, dim, places, 1, 0)
@@ -188,13 +213,14 @@ CPU_INLINE vec cpu_band_dots_few(const float *q, const cpu_places *p, int32_t e,
                           : cpu_band_dots_some(q, p, e, at, width, dim, places, 0, 1);
 }
 
-static inline vec cpu_band_dots_four(const float *q, const cpu_places *p, int32_t e, int64_t at, int64_t width, int32_t dim)
+static inline vec cpu_band_dots_four(const float *q, const cpu_places *p, int32_t e, int64_t at,
+                                     int64_t width, int32_t dim)
 {
     return cpu_band_dots_few(q, p, e, at, width, dim, QUADS);
 }
 
-static inline vec cpu_band_dots_rest(const float *q, const cpu_places *p, int32_t e, int64_t at, int64_t width, int32_t dim,
-                                     int32_t places)
+static inline vec cpu_band_dots_rest(const float *q, const cpu_places *p, int32_t e, int64_t at,
+                                     int64_t width, int32_t dim, int32_t places)
 {
     if (places == 1) return cpu_band_dots_few(q, p, e, at, width, dim, 1);
     if (places == 2) return cpu_band_dots_few(q, p, e, at, width, dim, 2 < QUADS ? 2 : 1);
@@ -207,34 +233,41 @@ static inline int32_t cpu_band_vectors(const cpu_band *band)
     return (band->edges + QUADS - 1) / QUADS;
 }
 
-/* s[e][r] <- scale q_r . x_e,r of one head, whose columns in a row of x begin at `at`; q stands at them. */
-static inline void cpu_band_dots(float *s, const float *q, const cpu_places *p, int32_t edges, int64_t at, int64_t width,
-                                 int32_t dim, float scale)
+/* s[e][r] <- scale q_r . x_e,r of one head, whose columns in a row of x begin at `at`; q stands at
+ * them. */
+static inline void cpu_band_dots(float *s, const float *q, const cpu_places *p, int32_t edges,
+                                 int64_t at, int64_t width, int32_t dim, float scale)
 {
     int32_t e = 0;
     for (; e + QUADS <= edges; e += QUADS)
-        vec_store(s + e * BAND_ROWS, vec_mul(vec_all(scale), cpu_band_dots_four(q, p, e, at, width, dim)));
+        vec_store(s + e * BAND_ROWS,
+                  vec_mul(vec_all(scale), cpu_band_dots_four(q, p, e, at, width, dim)));
     if (e < edges)
-        vec_store(s + e * BAND_ROWS, vec_mul(vec_all(scale), cpu_band_dots_rest(q, p, e, at, width, dim, edges - e)));
+        vec_store(s + e * BAND_ROWS,
+                  vec_mul(vec_all(scale), cpu_band_dots_rest(q, p, e, at, width, dim, edges - e)));
 }
 
-/* s += what labels add to the scores of a head, whose columns q stands at; r: their vectors' places. */
-static inline void cpu_band_add_labels(const ref_attend *t, const cpu_band *band, const cpu_places *r, const float *q,
-                                       int32_t head, float *s)
+/* s += what labels add to the scores of a head, whose columns q stands at; r: their vectors'
+ * places. */
+static inline void cpu_band_add_labels(const ref_attend *t, const cpu_band *band,
+                                       const cpu_places *r, const float *q, int32_t head, float *s)
 {
     const int32_t count = cpu_band_vectors(band) * LANES;
     float more[BAND_SCORES];
     if (t->r) cpu_band_dots(more, q, r, band->edges, 0, t->width, t->dim, t->scale);
-    for (int32_t i = 0; t->r && i < count; i += LANES) vec_store(s + i, vec_add(vec_load(s + i), vec_load(more + i)));
+    for (int32_t i = 0; t->r && i < count; i += LANES)
+        vec_store(s + i, vec_add(vec_load(s + i), vec_load(more + i)));
     for (int32_t e = 0; t->bias && e < band->edges; e++)
-        for (int i = 0; i < BAND_ROWS; i++) s[BAND_ROWS * e + i] += t->bias[(int64_t)band->label[e] * t->heads + head];
+        for (int i = 0; i < BAND_ROWS; i++)
+            s[BAND_ROWS * e + i] += t->bias[(int64_t)band->label[e] * t->heads + head];
 }
 
-/* ---- y_r += sum_e p[e][r] x_e,r, where y stands in registers ------------------------------------------------------------ */
+/* ---- y_r += sum_e p[e][r] x_e,r, where y stands in registers ------------------------------- */
 
-/* What rows from .. to add of one row of x; p[-3 r] is row r's share, for along a row of x a next row is at the place before. */
-CPU_INLINE void cpu_band_add(vec y[BAND_ROWS][BAND_WIDE], const float *p, const float *x, int from, int to, int vectors,
-                             int whole, lanes end)
+/* What rows from .. to add of one row of x; p[-3 r] is row r's share, for along a row of x a next
+ * row is at the place before. */
+CPU_INLINE void cpu_band_add(vec y[BAND_ROWS][BAND_WIDE], const float *p, const float *x, int from,
+                             int to, int vectors, int whole, lanes end)
 {
     vec part[BAND_WIDE];
     CPU_UNROLL
@@ -245,8 +278,9 @@ CPU_INLINE void cpu_band_add(vec y[BAND_ROWS][BAND_WIDE], const float *p, const 
 }
 
 /* One place: each row reads one row of x. */
-CPU_INLINE void cpu_band_add_place(vec y[BAND_ROWS][BAND_WIDE], const float *p, const float *x, int64_t move, cpu_band_asks asks,
-                                   int vectors, int whole, lanes end)
+CPU_INLINE void cpu_band_add_place(vec y[BAND_ROWS][BAND_WIDE], const float *p, const float *x,
+                                   int64_t move, cpu_band_asks asks, int vectors, int whole,
+                                   lanes end)
 {
     for (int r = 0; asks.ahead && r < BAND_ROWS; r++) cpu_ask_row(x, r, asks, vectors);
     CPU_UNROLL
@@ -256,8 +290,9 @@ CPU_INLINE void cpu_band_add_place(vec y[BAND_ROWS][BAND_WIDE], const float *p, 
 }
 
 /* `count` places from p on, which read along x. */
-CPU_INLINE void cpu_band_add_stripe(vec y[BAND_ROWS][BAND_WIDE], const float *p, const float *x, int64_t width,
-                                    cpu_band_asks asks, int32_t count, int vectors, int whole, lanes end)
+CPU_INLINE void cpu_band_add_stripe(vec y[BAND_ROWS][BAND_WIDE], const float *p, const float *x,
+                                    int64_t width, cpu_band_asks asks, int32_t count, int vectors,
+                                    int whole, lanes end)
 {
     const float *fresh = x + (count - 1) * width;
     cpu_band_add(y, p, x, 0, 0, vectors, whole, end);
@@ -266,7 +301,8 @@ CPU_INLINE void cpu_band_add_stripe(vec y[BAND_ROWS][BAND_WIDE], const float *p,
     cpu_band_add(y, p + 8, x + 2 * width, 0, 2, vectors, whole, end);
     if (asks.ahead) cpu_ask_row(fresh, 1, asks, vectors);
     x += 3 * width, p += 12;
-    for (int32_t j = 3; j < count; j++, x += width, p += 4) cpu_band_add(y, p, x, 0, 3, vectors, whole, end);
+    for (int32_t j = 3; j < count; j++, x += width, p += 4)
+        cpu_band_add(y, p, x, 0, 3, vectors, whole, end);
     cpu_band_add(y, p, x, 1, 3, vectors, whole, end);
     if (asks.ahead) cpu_ask_row(fresh, 2, asks, vectors);
     cpu_band_add(y, p + 4, x + width, 2, 3, vectors, whole, end);
@@ -280,11 +316,11 @@ static inline int cpu_is_long(const cpu_stripe *s)
     return s->move == 1 && s->count >= 3;
 }
 
-/* ---- x_r into rows of y: y_e,r += p[e][r] x_r, where x stands in registers ------------------------------------------------ */
+/* ---- x_r into rows of y: y_e,r += p[e][r] x_r, where x stands in registers ----------------- */
 
 /* What rows from .. to give one row of y; p as for cpu_band_add. */
-CPU_INLINE void cpu_band_give(float *y, const float *p, vec x[BAND_ROWS][BAND_WIDE], int from, int to, int vectors,
-                              int whole, lanes end)
+CPU_INLINE void cpu_band_give(float *y, const float *p, vec x[BAND_ROWS][BAND_WIDE], int from,
+                              int to, int vectors, int whole, lanes end)
 {
     vec sum[BAND_WIDE];
     CPU_UNROLL
@@ -296,9 +332,10 @@ CPU_INLINE void cpu_band_give(float *y, const float *p, vec x[BAND_ROWS][BAND_WI
     for (int v = 0; v < vectors; v++) cpu_put_piece(y, v, vectors, whole, end, sum[v]);
 }
 
-/* One place: each row gives to one row of y; where move is 0 all of them to the same, which is read and written once. */
-CPU_INLINE void cpu_band_give_place(float *y, const float *p, int64_t move, cpu_band_asks asks, vec x[BAND_ROWS][BAND_WIDE],
-                                    int vectors, int whole, lanes end)
+/* One place: each row gives to one row of y; where move is 0 all of them to the same, which is read
+ * and written once. */
+CPU_INLINE void cpu_band_give_place(float *y, const float *p, int64_t move, cpu_band_asks asks,
+                                    vec x[BAND_ROWS][BAND_WIDE], int vectors, int whole, lanes end)
 {
     for (int r = 0; asks.ahead && r < BAND_ROWS; r++) cpu_ask_row(y, r, asks, vectors);
     if (move == 0) {
@@ -318,8 +355,9 @@ CPU_INLINE void cpu_band_give_place(float *y, const float *p, int64_t move, cpu_
     cpu_band_give(y + 3 * move, p + 12, x, 3, 3, vectors, whole, end);
 }
 
-CPU_INLINE void cpu_band_give_stripe(float *y, const float *p, int64_t width, cpu_band_asks asks, int32_t count,
-                                     vec x[BAND_ROWS][BAND_WIDE], int vectors, int whole, lanes end)
+CPU_INLINE void cpu_band_give_stripe(float *y, const float *p, int64_t width, cpu_band_asks asks,
+                                     int32_t count, vec x[BAND_ROWS][BAND_WIDE], int vectors,
+                                     int whole, lanes end)
 {
     const float *fresh = y + (count - 1) * width;
     cpu_band_give(y, p, x, 0, 0, vectors, whole, end);
@@ -328,7 +366,8 @@ CPU_INLINE void cpu_band_give_stripe(float *y, const float *p, int64_t width, cp
     if (asks.ahead) cpu_ask_row(fresh, 1, asks, vectors);
     cpu_band_give(y + 2 * width, p + 8, x, 0, 2, vectors, whole, end);
     y += 3 * width, p += 12;
-    for (int32_t j = 3; j < count; j++, y += width, p += 4) cpu_band_give(y, p, x, 0, 3, vectors, whole, end);
+    for (int32_t j = 3; j < count; j++, y += width, p += 4)
+        cpu_band_give(y, p, x, 0, 3, vectors, whole, end);
     cpu_band_give(y, p, x, 1, 3, vectors, whole, end);
     if (asks.ahead) cpu_ask_row(fresh, 2, asks, vectors);
     cpu_band_give(y + width, p + 4, x, 2, 3, vectors, whole, end);
@@ -336,23 +375,25 @@ CPU_INLINE void cpu_band_give_stripe(float *y, const float *p, int64_t width, cp
     cpu_band_give(y + 2 * width, p + 8, x, 3, 3, vectors, whole, end);
 }
 
-/* CALL(from, vectors, whole, end) for the slices of a head's columns; at 8 lanes 4 vectors are 2 and 2, not 3 and 1. What is left, of which the
- * last vector may be there in part, goes at once. */
-#define CPU_BY_BAND_SLICE(dim, CALL)                                                                                        \
-    do {                                                                                                                    \
-        int32_t from = 0;                                                                                                   \
-        for (; from + BAND_WIDE * LANES <= (dim) && (BAND_WIDE != 3 || ((dim)-from) / LANES != 4); from += BAND_WIDE * LANES) \
-            CALL(from, BAND_WIDE, 1, lanes_first(0));                                                                       \
-        for (; BAND_WIDE == 3 && from + 4 * LANES <= (dim); from += 2 * LANES) CALL(from, 2, 1, lanes_first(0));            \
-        const int32_t left = (dim)-from;                                                                                    \
-        const lanes end = lanes_first((left - 1) % LANES + 1);                                                              \
-        if (left > 3 * LANES) CALL(from, BAND_WIDE, 0, end);                                                                \
-        else if (LANES == 16 && left == 3 * LANES) CALL(from, 3, 1, end);                                                   \
-        else if (left > 2 * LANES) CALL(from, 3, 0, end);                                                                   \
-        else if (left == 2 * LANES) CALL(from, 2, 1, end);                                                                  \
-        else if (left > LANES) CALL(from, 2, 0, end);                                                                       \
-        else if (left == LANES) CALL(from, 1, 1, end);                                                                      \
-        else if (left > 0) CALL(from, 1, 0, end);                                                                           \
+/* CALL(from, vectors, whole, end) for the slices of a head's columns; at 8 lanes 4 vectors are 2
+ * and 2, not 3 and 1. What is left, of which the last vector may be there in part, goes at once. */
+#define CPU_BY_BAND_SLICE(dim, CALL)                                                               \
+    do {                                                                                           \
+        int32_t from = 0;                                                                          \
+        for (; from + BAND_WIDE * LANES <= (dim) && (BAND_WIDE != 3 || ((dim)-from) / LANES != 4); \
+             from += BAND_WIDE * LANES)                                                            \
+            CALL(from, BAND_WIDE, 1, lanes_first(0));                                              \
+        for (; BAND_WIDE == 3 && from + 4 * LANES <= (dim); from += 2 * LANES)                     \
+            CALL(from, 2, 1, lanes_first(0));                                                      \
+        const int32_t left = (dim)-from;                                                           \
+        const lanes end = lanes_first((left - 1) % LANES + 1);                                     \
+        if (left > 3 * LANES) CALL(from, BAND_WIDE, 0, end);                                       \
+        else if (LANES == 16 && left == 3 * LANES) CALL(from, 3, 1, end);                          \
+        else if (left > 2 * LANES) CALL(from, 3, 0, end);                                          \
+        else if (left == 2 * LANES) CALL(from, 2, 1, end);                                         \
+        else if (left > LANES) CALL(from, 2, 0, end);                                              \
+        else if (left == LANES) CALL(from, 1, 1, end);                                             \
+        else if (left > 0) CALL(from, 1, 0, end);                                                  \
     } while (0)
 
 #endif

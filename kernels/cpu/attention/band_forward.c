@@ -1,5 +1,5 @@
-/* band_forward.c - attention of a band's rows: scores of all heads, then their softmax, then their mixes, so that what one head waits for
- * another fills. */
+/* band_forward.c - attention of a band's rows: scores of all heads, then their softmax, then their
+ * mixes, so that what one head waits for another fills. */
 #include "kernels/cpu/attention/band_round.h"
 #include "kernels/cpu/attention/rows4.h"
 
@@ -37,7 +37,8 @@ static void end_scores(forward_band *x)
 static void weigh(forward_band *x)
 {
     const ref_attend *t = x->t;
-    const int64_t row[ROWS4] = { x->band->row, x->band->row + 1, x->band->row + 2, x->band->row + 3 };
+    const int64_t row[ROWS4] = { x->band->row, x->band->row + 1, x->band->row + 2,
+                                 x->band->row + 3 };
     float lse[ROWS4 * HEADS + LANES], share[ROWS4 * HEADS + LANES];
     int32_t start[HEADS + 1];
     for (int32_t h = 0; h <= x->heads; h++) start[h] = h * x->stride;
@@ -50,7 +51,8 @@ static void weigh(forward_band *x)
     if (t->drop.on) cpu_rows4_keep(t, row, x->band->edges, x->first, x->heads, x->s, NULL);
 }
 
-CPU_INLINE void mix_slice(const forward_band *x, float *o, const float *s, int64_t at, int vectors, int whole, lanes end)
+CPU_INLINE void mix_slice(const forward_band *x, float *o, const float *s, int64_t at, int vectors,
+                          int whole, lanes end)
 {
     vec y[BAND_ROWS][BAND_WIDE];
     CPU_UNROLL
@@ -60,13 +62,16 @@ CPU_INLINE void mix_slice(const forward_band *x, float *o, const float *s, int64
     for (int32_t i = 0; i < x->band->stripes; i++) {
         const cpu_stripe *stripe = &x->band->stripe[i];
         const float *p = s + stripe->place * BAND_ROWS, *from = x->v.x[stripe->place] + at;
-        if (cpu_is_long(stripe)) cpu_band_add_stripe(y, p, from, x->t->width, asks, stripe->count, vectors, whole, end);
+        if (cpu_is_long(stripe))
+            cpu_band_add_stripe(y, p, from, x->t->width, asks, stripe->count, vectors, whole, end);
         else
             for (int32_t e = 0; e < stripe->count; e++)
-                cpu_band_add_place(y, p + e * BAND_ROWS, from + e * x->t->width, stripe->move * x->t->width,
-                                   x->v.fresh[stripe->place + e] ? asks : none, vectors, whole, end);
+                cpu_band_add_place(
+                    y, p + e * BAND_ROWS, from + e * x->t->width, stripe->move * x->t->width,
+                    x->v.fresh[stripe->place + e] ? asks : none, vectors, whole, end);
     }
-    for (int r = 0; x->v.ahead && !x->stream && r < BAND_ROWS; r++) cpu_ask_row(o, r, asks, vectors);
+    for (int r = 0; x->v.ahead && !x->stream && r < BAND_ROWS; r++)
+        cpu_ask_row(o, r, asks, vectors);
     CPU_UNROLL
     for (int r = 0; r < BAND_ROWS; r++) CPU_UNROLL
     for (int v = 0; v < vectors; v++)
@@ -79,7 +84,8 @@ static void mix(const forward_band *x, int32_t h)
     const int64_t at = (int64_t)(x->first + h) * x->t->dim;
     float *o = (float *)x->t->args->out + x->band->row * x->t->width + at;
     const float *s = x->s + h * x->stride;
-#define SLICE_OF(from, vectors, whole, end) mix_slice(x, o + from, s, at + from, vectors, whole, end)
+#define SLICE_OF(from, vectors, whole, end)                                                        \
+    mix_slice(x, o + from, s, at + from, vectors, whole, end)
     CPU_BY_BAND_SLICE(x->t->dim, SLICE_OF);
 #undef SLICE_OF
 }
@@ -92,7 +98,8 @@ static void clear_dead(const forward_band *x)
         for (int64_t row = x->band->row; row < x->band->row + BAND_ROWS; row++) {
             const float lse = ((const float *)t->args->lse)[row * t->heads + h];
             if (isinf(lse) && lse < 0)
-                memset((float *)t->args->out + row * t->width + (int64_t)h * t->dim, 0, sizeof(float) * (size_t)t->dim);
+                memset((float *)t->args->out + row * t->width + (int64_t)h * t->dim, 0,
+                       sizeof(float) * (size_t)t->dim);
         }
 }
 

@@ -6,10 +6,12 @@
  * order of its own. A row of K meets the four queries of a panel; a row of dK and dV is read and
  * written once a block.
  *
- *            columns of the block               panel 0: columns 0 1 2 3 4 5      places of scores:  [place][4 rows],
- *     row 0  x x x x . .  . . .                 panel 1: columns     2 3 4 5 6      QUADS places stand in a vector
+ *            columns of the block  panel 0: columns 0 1 2 3 4 5  places of scores:
+ *                    [place][4 rows],
+ *     row 0  x x x x . .  . . .  panel 1: columns  2 3 4 5 6  QUADS places stand in a vector
  *     row 1  . x x x x .  . . .
- *     row 2  . . x x x x  . . .                 shared places come first: all rows that read them do so by one label
+ *     row 2  . . x x x x  . . .  shared places come first: all rows that read them do so by one
+ *         label
  *     row 3  . . . x x x  . . .
  *     row 4  . . . . x x  x . .
  *     ...
@@ -31,8 +33,10 @@ enum {
     BCSR_RANGES = 64,    /* of neighbouring sources at most */
     BCSR_DIM = 512,      /* columns of a head at most */
     PANEL_ROWS = 4,
-    PANEL_ENDS = 48, /* numbers of a panel's lists at most, beside 4 an edge: what goes up to multiples of QUADS */
-    PANEL_LISTS = 6 * BCSR_COLUMNS + BCSR_LABELS + PANEL_ENDS /* of any panel: column, mask, from; wanted */
+    PANEL_ENDS = 48, /* numbers of a panel's lists at most, beside 4 an edge: what goes up to
+                        multiples of QUADS */
+    PANEL_LISTS =
+        6 * BCSR_COLUMNS + BCSR_LABELS + PANEL_ENDS /* of any panel: column, mask, from; wanted */
 };
 
 typedef struct bcsr_range { /* sources first .. last of a kind are columns from `column` on */
@@ -40,14 +44,18 @@ typedef struct bcsr_range { /* sources first .. last of a kind are columns from 
 } bcsr_range;
 
 typedef struct bcsr_panel {
-    int32_t count;  /* places; behind them columns that are there and none of whose lanes is an edge, up to a multiple of QUADS */
-    int32_t shared; /* the first places, a multiple of QUADS: their rows read them by one label. All, where labels do not matter */
+    int32_t count; /* places; behind them columns that are there and none of whose lanes is an edge,
+                      up to a multiple of QUADS */
+    int32_t shared; /* the first places, a multiple of QUADS: their rows read them by one label.
+                       All, where labels do not matter */
     int32_t labels; /* by which the rows read the others */
     const uint16_t *column;
-    const uint16_t *mask;   /* [vectors]: the lanes that are edges, lane 4 i + r: row r at place i */
-    const uint16_t *label;  /* [shared], none where labels do not matter: a place among the block's labels */
+    const uint16_t *mask; /* [vectors]: the lanes that are edges, lane 4 i + r: row r at place i */
+    const uint16_t
+        *label; /* [shared], none where labels do not matter: a place among the block's labels */
     const uint16_t *wanted; /* [labels], up to a multiple of QUADS: likewise */
-    const uint16_t *from;   /* [places behind `shared`][4]: i where row r's label is wanted[i]; 0 where it has none */
+    const uint16_t *from;   /* [places behind `shared`][4]: i where row r's label is wanted[i]; 0
+                               where it has none */
 } bcsr_panel;
 
 typedef struct bcsr_block {
@@ -67,8 +75,9 @@ typedef struct bcsr_work { /* what finding the blocks of LANES rows needs */
     int32_t columns, ranges; /* of the union */
     bcsr_range range[BCSR_RANGES];
     uint16_t mask[BCSR_UNION];
-    int32_t label[BCSR_UNION * LANES]; /* [column][row]; of the block that is cut: a place among its labels */
-    int16_t place[BCSR_ALL];           /* of a label in the block that is cut, -1: it has none */
+    int32_t label[BCSR_UNION *
+                  LANES];    /* [column][row]; of the block that is cut: a place among its labels */
+    int16_t place[BCSR_ALL]; /* of a label in the block that is cut, -1: it has none */
     bcsr_range cut[BCSR_RANGES];
     int32_t named[BCSR_LABELS];
     uint16_t lists[QUADS * PANEL_LISTS];
@@ -119,22 +128,26 @@ static inline const uint16_t *bcsr_lay(bcsr_panel *x, const uint16_t *at, int la
 {
     const int32_t places = cpu_whole_quads(x->count);
     x->column = at, x->mask = x->column + places, x->label = x->mask + places / QUADS;
-    x->wanted = x->label + (labelled ? x->shared : 0), x->from = x->wanted + cpu_whole_quads(x->labels);
+    x->wanted = x->label + (labelled ? x->shared : 0),
+    x->from = x->wanted + cpu_whole_quads(x->labels);
     return x->from + 4 * (int64_t)(places - x->shared);
 }
 
 /* The part of a run that a block has, edges `skipped` .. of it; 0 when there is none. A run's
  * sources follow one another. */
-static inline int32_t bcsr_clip(const bcsr_block *block, gsa_run *run, int32_t *skipped, int32_t *column)
+static inline int32_t bcsr_clip(const bcsr_block *block, gsa_run *run, int32_t *skipped,
+                                int32_t *column)
 {
-    const int32_t end = run->first + (run->count - 1) * run->step, low = end < run->first ? end : run->first;
+    const int32_t end = run->first + (run->count - 1) * run->step,
+                  low = end < run->first ? end : run->first;
     const int32_t high = end < run->first ? run->first : end;
     const bcsr_range *x = block->range, *const last = x + block->ranges;
     while (x < last && (x->kind != run->kind || x->last < low)) x++;
     if (x == last || x->first > high) return 0;
     const int32_t from = low > x->first ? low : x->first, to = high < x->last ? high : x->last;
     *skipped = run->count == 1 ? 0 : run->step > 0 ? from - run->first : run->first - to;
-    run->first += *skipped * run->step, run->label += *skipped * run->label_step, run->count = to - from + 1;
+    run->first += *skipped * run->step, run->label += *skipped * run->label_step,
+        run->count = to - from + 1;
     *column = x->column + run->first - x->first;
     return run->count;
 }
@@ -147,10 +160,11 @@ typedef struct cpu_reading cpu_reading; /* bcsr_read.h */
 int cpu_bcsr_forward(const ref_attend *t, const bcsr_block *block, cpu_reading *reading);
 
 /* The backward pass of one block for the heads that are read. */
-void cpu_bcsr_backward(const ref_attend *t, const bcsr_block *block, cpu_reading *reading, const ref_label_sums *sums);
+void cpu_bcsr_backward(const ref_attend *t, const bcsr_block *block, cpu_reading *reading,
+                       const ref_label_sums *sums);
 
 /* The backward pass of a block of a row's edges, for what is not finite (attend_backward.c). */
-void cpu_back_block(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first, int32_t last,
-                         const ref_label_sums *sums);
+void cpu_back_block(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first,
+                    int32_t last, const ref_label_sums *sums);
 
 #endif

@@ -1,6 +1,7 @@
 /* bcsr_backward.c - gradients of a block: for each head the scores of all panels again, their
  * slopes, dQ panel by panel, dK and dV of the block.
- *   s = k q,  g = v do,  dq += ds k,  dk += ds q,  dv += p do   with   p = exp(s - lse),  ds = p (g - D),  D = do.o
+ *   s = k q,  g = v do,  dq += ds k,  dk += ds q,  dv += p do  with  p = exp(s - lse),
+ *     ds = p (g - D),  D = do.o
  *
  * A head's slices of rows stand a row apart, where L1 has room for few: they are packed before one
  * panel after another reads them. Scores stand as the panel has its columns ([places][4]); dK and
@@ -19,11 +20,12 @@ typedef struct back_panels {
     bcsr_panels in;
     const cpu_kept_bcsr *kept;                                      /* where there is dropout */
     _Alignas(64) float q[LANES * BCSR_DIM], dout[LANES * BCSR_DIM]; /* packed; q is scaled */
-    _Alignas(64) float p[SCORES_AT_MOST], ds[SCORES_AT_MOST];       /* of one panel after another; s and g first */
+    _Alignas(64) float p[SCORES_AT_MOST],
+        ds[SCORES_AT_MOST];             /* of one panel after another; s and g first */
     int32_t found[BCSR_COLUMNS][QUADS]; /* where p and ds of a column and of row r stand, less r */
     float *dk[BCSR_COLUMNS], *dv[BCSR_COLUMNS];
     _Alignas(64) float slope[BCSR_LABELS * LANES],
-        part[QUADS][PANEL_LABELS];               /* sums of ds by label; of a panel's wanted labels */
+        part[QUADS][PANEL_LABELS]; /* sums of ds by label; of a panel's wanted labels */
     _Alignas(64) float lse[LANES], inner[LANES]; /* D */
     vec odd;                                     /* NaN where a product is not finite */
     int64_t packed;                              /* numbers from one packed row to the next */
@@ -39,7 +41,9 @@ static int32_t scores_at(int g)
 static void pack_row(float *to, const float *x, int32_t dim, float scale)
 {
     for (int32_t i = 0; i < dim; i += LANES)
-        vec_store(to + i, vec_mul(vec_load_first(x + i, lanes_first(dim - i < LANES ? dim - i : LANES)), vec_all(scale)));
+        vec_store(to + i,
+                  vec_mul(vec_load_first(x + i, lanes_first(dim - i < LANES ? dim - i : LANES)),
+                          vec_all(scale)));
 }
 
 /* g of all panels, then s. */
@@ -47,9 +51,11 @@ static void score(back_panels *x)
 {
     const int64_t row = x->packed;
     for (int g = 0; g < QUADS; g++)
-        x->odd = cpu_panel_values(&x->in, g, x->dout + STRIP * g * row, row, x->ds + scores_at(g), x->odd);
+        x->odd = cpu_panel_values(&x->in, g, x->dout + STRIP * g * row, row, x->ds + scores_at(g),
+                                  x->odd);
     for (int g = 0; g < QUADS; g++)
-        x->odd = cpu_panel_bare_scores(&x->in, g, x->q + STRIP * g * row, row, x->p + scores_at(g), x->odd);
+        x->odd = cpu_panel_bare_scores(&x->in, g, x->q + STRIP * g * row, row, x->p + scores_at(g),
+                                       x->odd);
 }
 
 /* p and ds of panel g, where s and g stood. */
@@ -78,8 +84,8 @@ static void weigh(back_panels *x, int g)
 }
 
 /* to[r] += scale times the shares of `m` of row r: shared places, the others, labels. */
-CPU_INLINE void mix_slice(float *to, int64_t stride, float scale, const cpu_mixing m[3], int32_t from, int labelled,
-                          int vectors, int whole, lanes end)
+CPU_INLINE void mix_slice(float *to, int64_t stride, float scale, const cpu_mixing m[3],
+                          int32_t from, int labelled, int vectors, int whole, lanes end)
 {
     vec sum[STRIP][MIXED];
     CPU_UNROLL
@@ -94,7 +100,8 @@ CPU_INLINE void mix_slice(float *to, int64_t stride, float scale, const cpu_mixi
     for (int r = 0; r < STRIP; r++) CPU_UNROLL
     for (int v = 0; v < vectors; v++) {
         float *y = to + r * stride + from;
-        cpu_put_piece(y, v, vectors, whole, end, vec_fma(vec_all(scale), sum[r][v], cpu_piece(y, v, vectors, whole, end)));
+        cpu_put_piece(y, v, vectors, whole, end,
+                      vec_fma(vec_all(scale), sum[r][v], cpu_piece(y, v, vectors, whole, end)));
     }
 }
 
@@ -116,16 +123,17 @@ static void add_queries(const back_panels *x, int g)
     const float *ds = x->ds + scores_at(g);
     float *to = (float *)t->args->dq + (x->in.block->row + STRIP * g) * t->width + x->in.at;
     const cpu_mixing m[3] = {
-        { labelled ? panel->shared : panel->count, panel->column, panel->label, ds, x->in.k, x->in.r, x->in.at },
-        { panel->count - panel->shared, panel->column + panel->shared, NULL, ds + 4 * panel->shared, x->in.k, NULL,
-          x->in.at },
+        { labelled ? panel->shared : panel->count, panel->column, panel->label, ds, x->in.k,
+          x->in.r, x->in.at },
+        { panel->count - panel->shared, panel->column + panel->shared, NULL, ds + 4 * panel->shared,
+          x->in.k, NULL, x->in.at },
         { panel->labels, panel->wanted, NULL, x->part[g], x->in.r, NULL, 0 },
     };
     for (int32_t from = 0; from < t->dim;) {
         const cpu_cut cut = cpu_mix_cut(t->dim, from);
-#define BARE(vectors, whole)                                                                                                \
+#define BARE(vectors, whole)                                                                       \
     if ((vectors) <= MIXED) mix_slice(to, t->width, t->scale, m, from, 0, vectors, whole, cut.end)
-#define LABELLED(vectors, whole)                                                                                            \
+#define LABELLED(vectors, whole)                                                                   \
     if ((vectors) <= MIXED) mix_slice(to, t->width, t->scale, m, from, 1, vectors, whole, cut.end)
         if (labelled) CPU_BY_CUT(cut, LABELLED)
         else CPU_BY_CUT(cut, BARE)
@@ -155,14 +163,17 @@ static void add_labels(back_panels *x, const ref_label_sums *sums)
     for (int g = 0; g < QUADS; g++) {
         const bcsr_panel *panel = &block->panel[g];
         const float *ds = x->ds + scores_at(g);
-        for (int32_t i = 0; i < panel->shared; i++) vec_add_four(x->slope + panel->label[i] * LANES + STRIP * g, ds + 4 * i);
+        for (int32_t i = 0; i < panel->shared; i++)
+            vec_add_four(x->slope + panel->label[i] * LANES + STRIP * g, ds + 4 * i);
         for (int32_t i = 0; i < panel->labels; i++)
             vec_add_four(x->slope + panel->wanted[i] * LANES + STRIP * g, x->part[g] + 4 * i);
     }
     for (int32_t l = 0; l < block->labels; l++) {
         const vec slope = vec_load(x->slope + l * LANES);
         reads[l] = (uint16_t)vec_bits_nonzero(slope);
-        if (sums->db) sums->db[(int64_t)block->label[l] * sums->group + x->in.head - sums->first_head] += vec_sum(slope);
+        if (sums->db)
+            sums->db[(int64_t)block->label[l] * sums->group + x->in.head - sums->first_head] +=
+                vec_sum(slope);
     }
     if (sums->dr) scatter_labels(x, reads, sums->dr);
 }
@@ -192,14 +203,16 @@ static void by_rows(const back_panels *x, const ref_label_sums *sums)
     const gsa_edges *e = t->edges;
     for (int64_t row = x->in.block->row; row < x->in.block->row + LANES; row++) {
         int64_t place = 0;
-        for (int64_t i = e->run_offset[row]; i < e->run_offset[row + 1]; place += e->runs[i++].count) {
+        for (int64_t i = e->run_offset[row]; i < e->run_offset[row + 1];
+             place += e->runs[i++].count) {
             gsa_run run = e->runs[i];
             int32_t skipped, column;
             if (!bcsr_clip(x->in.block, &run, &skipped, &column)) continue;
             ref_walk walk = { &run, &run + 1, 0 };
             cpu_block block;
             block.first = (uint32_t)(place + skipped), block.count = 0;
-            while (cpu_next(t, &walk, &block)) cpu_back_block(t, row, &block, x->in.head, x->in.head + 1, sums);
+            while (cpu_next(t, &walk, &block))
+                cpu_back_block(t, row, &block, x->in.head, x->in.head + 1, sums);
         }
     }
 }
@@ -208,7 +221,8 @@ static void by_rows(const back_panels *x, const ref_label_sums *sums)
 static void add_sources(const back_panels *x)
 {
     const bcsr_block *block = x->in.block;
-    const cpu_scatter k = { x->ds, x->q, x->dk, x->in.at, x->found }, v = { x->p, x->dout, x->dv, x->in.at, x->found };
+    const cpu_scatter k = { x->ds, x->q, x->dk, x->in.at, x->found },
+                      v = { x->p, x->dout, x->dv, x->in.at, x->found };
     for (int32_t i = 0, end; i < block->ranges; i = end) {
         const int32_t kind = block->range[i].kind, first = block->range[i].column;
         const gsa_part *part = &x->in.t->args->parts[kind];
@@ -218,7 +232,8 @@ static void add_sources(const back_panels *x)
         if (part->dk) g[planes++] = &k;
         if (part->dv) g[planes++] = &v;
         cpu_scatter_range(g, planes, x->packed, block->mask, first,
-                          end < block->ranges ? block->range[end].column : block->columns, x->in.t->dim, 1);
+                          end < block->ranges ? block->range[end].column : block->columns,
+                          x->in.t->dim, 1);
     }
 }
 
@@ -245,7 +260,8 @@ static void find_gradients(back_panels *x)
     for (int i = 0; i < x->in.block->ranges; i++) {
         const bcsr_range *range = &x->in.block->range[i];
         const gsa_part *part = &t->args->parts[range->kind];
-        for (int64_t source = range->first, c = range->column; source <= range->last; source++, c++) {
+        for (int64_t source = range->first, c = range->column; source <= range->last;
+             source++, c++) {
             x->dk[c] = part->dk ? (float *)part->dk + source * t->width : NULL;
             x->dv[c] = part->dv ? (float *)part->dv + source * t->width : NULL;
         }
@@ -264,7 +280,8 @@ static void find_scores(back_panels *x)
     memset(x->p, 0, sizeof(float) * 4), memset(x->ds, 0, sizeof(float) * 4);
 }
 
-void cpu_bcsr_backward(const ref_attend *t, const bcsr_block *block, cpu_reading *reading, const ref_label_sums *sums)
+void cpu_bcsr_backward(const ref_attend *t, const bcsr_block *block, cpu_reading *reading,
+                       const ref_label_sums *sums)
 {
     cpu_kept_bcsr kept;
     back_panels x;

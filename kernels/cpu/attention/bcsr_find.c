@@ -16,7 +16,8 @@ enum {
 int cpu_bcsr_starts(const gsa_edges *e, int64_t row, int64_t last)
 {
     const int64_t end = row + LANES - 1;
-    return end < last && e->row_local[row] % LANES == 0 && e->row_local[end] == e->row_local[row] + LANES - 1 &&
+    return end < last && e->row_local[row] % LANES == 0 &&
+           e->row_local[end] == e->row_local[row] + LANES - 1 &&
            e->row_example[row] == e->row_example[end];
 }
 
@@ -35,10 +36,11 @@ int64_t cpu_bcsr_cut(const gsa_edges *edges, int64_t row)
     if (row >= edges->rows) return edges->rows;
     if (!edges->row_local || !edges->row_example) return row;
     const int64_t start = row - edges->row_local[row] % LANES;
-    return start < row && start >= 0 && cpu_bcsr_starts(edges, start, edges->rows) ? start + LANES : row;
+    return start < row && start >= 0 && cpu_bcsr_starts(edges, start, edges->rows) ? start + LANES
+                                                                                   : row;
 }
 
-/* ---- the union of the rows' sources ------------------------------------------------------------------------------------------ */
+/* ---- the union of the rows' sources -------------------------------------------------------- */
 
 static int touches(const bcsr_range *x, int32_t kind, int32_t first, int32_t last)
 {
@@ -57,7 +59,8 @@ static int add_range(bcsr_work *w, int32_t kind, int32_t first, int32_t last, in
     bcsr_range *x = w->range;
     int at = 0, behind;
     if (*near < w->ranges && holds(&x[*near], kind, first, last)) return 1;
-    while (at < w->ranges && (x[at].kind < kind || (x[at].kind == kind && x[at].last + 1 < first))) at++;
+    while (at < w->ranges && (x[at].kind < kind || (x[at].kind == kind && x[at].last + 1 < first)))
+        at++;
     for (behind = at; behind < w->ranges && touches(&x[behind], kind, first, last); behind++) {
         if (x[behind].first < first) first = x[behind].first;
         if (x[behind].last > last) last = x[behind].last;
@@ -80,9 +83,11 @@ static int unite(bcsr_work *w)
         const int64_t first_run = e->run_offset[w->row + r];
         for (int64_t i = first_run; i < e->run_offset[w->row + r + 1]; i++) {
             const gsa_run run = e->runs[i];
-            const int32_t last = run.first + (run.count - 1) * run.step, low = last < run.first ? last : run.first;
+            const int32_t last = run.first + (run.count - 1) * run.step,
+                          low = last < run.first ? last : run.first;
             if (run.count > 1 && run.step != 1 && run.step != -1) return 0;
-            if (!add_range(w, run.kind, low, last < run.first ? run.first : last, &near[(i - first_run) % NEAR_RUNS]))
+            if (!add_range(w, run.kind, low, last < run.first ? run.first : last,
+                           &near[(i - first_run) % NEAR_RUNS]))
                 return 0;
         }
     }
@@ -113,10 +118,12 @@ static unsigned mark_run(bcsr_work *w, const gsa_run *run, int32_t column, int r
     const int32_t step = run->count > 1 ? run->step : 0;
     uint16_t *mask = w->mask + column;
     unsigned seen = 0;
-    for (int32_t k = 0; k < run->count; k++, mask += step) seen |= *mask, *mask = (uint16_t)(*mask | 1u << r);
+    for (int32_t k = 0; k < run->count; k++, mask += step)
+        seen |= *mask, *mask = (uint16_t)(*mask | 1u << r);
     if (!w->labelled) return seen;
     int32_t *to = w->label + (int64_t)column * LANES + r;
-    for (int32_t k = 0; k < run->count; k++, to += step * LANES) *to = run->label + k * run->label_step;
+    for (int32_t k = 0; k < run->count; k++, to += step * LANES)
+        *to = run->label + k * run->label_step;
     return seen;
 }
 
@@ -130,7 +137,8 @@ static int mark(bcsr_work *w)
         const int64_t first = e->run_offset[w->row + r];
         for (int64_t i = first; i < e->run_offset[w->row + r + 1]; i++) {
             const gsa_run *run = &e->runs[i];
-            if (mark_run(w, run, column_of(w, run, &near[(i - first) % NEAR_RUNS]), r) >> r & 1) return 0;
+            if (mark_run(w, run, column_of(w, run, &near[(i - first) % NEAR_RUNS]), r) >> r & 1)
+                return 0;
         }
     }
     return 1;
@@ -140,21 +148,24 @@ int cpu_bcsr_find(const gsa_edges *e, int64_t row, int64_t last, int labelled, b
 {
     if (!e->row_local || !e->row_example || !cpu_bcsr_starts(e, row, last)) return 0;
     const int64_t edges = e->edge_offset[row + LANES] - e->edge_offset[row];
-    if (edges < LEAST_EDGES * LANES || e->run_offset[row + LANES] - e->run_offset[row] > MOST_RUNS * LANES) return 0;
+    if (edges < LEAST_EDGES * LANES ||
+        e->run_offset[row + LANES] - e->run_offset[row] > MOST_RUNS * LANES)
+        return 0;
     if (labelled && e->labels > BCSR_ALL) return 0;
     w->edges = e, w->row = row, w->labelled = labelled, w->ranges = 0;
     if (labelled) memset(w->place, -1, sizeof *w->place * (size_t)e->labels);
     return unite(w) && cpu_bcsr_pays(w->columns, edges) && mark(w);
 }
 
-/* ---- a block and its panels -------------------------------------------------------------------------------------------------- */
+/* ---- a block and its panels ---------------------------------------------------------------- */
 
 typedef struct listing { /* of one panel */
     const bcsr_work *w;
     int32_t first, columns; /* of the union: those of the block */
     int first_row;
     int32_t shared, own, labels;
-    uint16_t shared_column[BCSR_COLUMNS], own_column[BCSR_COLUMNS + QUADS], wanted[BCSR_LABELS + QUADS];
+    uint16_t shared_column[BCSR_COLUMNS], own_column[BCSR_COLUMNS + QUADS],
+        wanted[BCSR_LABELS + QUADS];
     int16_t place[BCSR_LABELS]; /* of a label among those wanted, -1: it is not */
 } listing;
 
@@ -189,7 +200,8 @@ static void sort_columns(listing *x)
         if (!labelled || is_shared(x, c, bits)) x->shared_column[x->shared++] = (uint16_t)c;
         else x->own_column[x->own++] = (uint16_t)c;
     }
-    while (labelled && x->shared % QUADS != 0) x->own_column[x->own++] = x->shared_column[--x->shared];
+    while (labelled && x->shared % QUADS != 0)
+        x->own_column[x->own++] = x->shared_column[--x->shared];
 }
 
 static void want_labels(listing *x, int32_t labels)
@@ -204,22 +216,28 @@ static void want_labels(listing *x, int32_t labels)
         }
 }
 
-static void write_columns(const listing *x, const bcsr_panel *panel, uint16_t *column, uint16_t *mask)
+static void write_columns(const listing *x, const bcsr_panel *panel, uint16_t *column,
+                          uint16_t *mask)
 {
     const int32_t places = cpu_whole_quads(panel->count);
     memset(mask, 0, sizeof *mask * (size_t)(places / QUADS));
     for (int32_t i = 0; i < places; i++) {
         const int32_t at = i < panel->count ? i : 0;
         column[i] = at < x->shared ? x->shared_column[at] : x->own_column[at - x->shared];
-        if (i < panel->count) mask[i / QUADS] = (uint16_t)(mask[i / QUADS] | bits_of(x, column[i]) << 4 * (i % QUADS));
+        if (i < panel->count)
+            mask[i / QUADS] =
+                (uint16_t)(mask[i / QUADS] | bits_of(x, column[i]) << 4 * (i % QUADS));
     }
 }
 
-static void write_labels(const listing *x, const bcsr_panel *panel, uint16_t *label, uint16_t *wanted, uint16_t *from)
+static void write_labels(const listing *x, const bcsr_panel *panel, uint16_t *label,
+                         uint16_t *wanted, uint16_t *from)
 {
     for (int32_t i = 0; i < panel->shared; i++)
-        label[i] = (uint16_t)label_of(x, x->shared_column[i], __builtin_ctz(bits_of(x, x->shared_column[i])));
-    for (int32_t i = 0; i < cpu_whole_quads(x->labels); i++) wanted[i] = x->wanted[i < x->labels ? i : 0];
+        label[i] = (uint16_t)label_of(x, x->shared_column[i],
+                                      __builtin_ctz(bits_of(x, x->shared_column[i])));
+    for (int32_t i = 0; i < cpu_whole_quads(x->labels); i++)
+        wanted[i] = x->wanted[i < x->labels ? i : 0];
     memset(from, 0, sizeof *from * 4 * (size_t)(cpu_whole_quads(panel->count) - panel->shared));
     for (int32_t i = 0; i < x->own; i++, from += 4)
         for (unsigned bits = bits_of(x, x->own_column[i]); bits; bits &= bits - 1) {
@@ -243,7 +261,8 @@ static void list_panels(bcsr_work *w, int32_t first, bcsr_block *block)
         uint16_t *const end = at + (bcsr_lay(panel, at, w->labelled) - at);
         write_columns(&x, panel, at, at + (panel->mask - at));
         if (w->labelled)
-            write_labels(&x, panel, at + (panel->label - at), at + (panel->wanted - at), at + (panel->from - at));
+            write_labels(&x, panel, at + (panel->label - at), at + (panel->wanted - at),
+                         at + (panel->from - at));
         at = end;
     }
 }
@@ -253,10 +272,12 @@ static void cut_ranges(bcsr_work *w, int32_t first, bcsr_block *block)
 {
     const int32_t end = first + block->columns;
     for (const bcsr_range *x = w->range; x < w->range + w->ranges; x++) {
-        const int32_t low = first > x->column ? first - x->column : 0, size = x->last - x->first + 1;
+        const int32_t low = first > x->column ? first - x->column : 0,
+                      size = x->last - x->first + 1;
         const int32_t high = end - x->column < size ? end - x->column : size;
         if (low >= high) continue;
-        w->cut[block->ranges++] = (bcsr_range){ x->kind, x->first + low, x->first + high - 1, x->column + low - first };
+        w->cut[block->ranges++] =
+            (bcsr_range){ x->kind, x->first + low, x->first + high - 1, x->column + low - first };
     }
 }
 

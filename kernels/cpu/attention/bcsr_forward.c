@@ -6,12 +6,13 @@
 #include "kernels/cpu/attention/softmax.h"
 #include "kernels/cpu/attention/kept.h"
 
-typedef struct
-    panel_state { /* of four rows, each in its lane of all quads: the largest score so far, the sum of exp(s - top) */
+typedef struct panel_state { /* of four rows, each in its lane of all quads: the largest score so
+                                far, the sum of exp(s - top) */
     vec top, sum;
 } panel_state;
 
-typedef struct panel_mix { /* to + r stride <- share[r] (keep[r] to[r] + sum_i p[i][r] x[place[i]][at ..]) */
+typedef struct panel_mix { /* to + r stride <- share[r] (keep[r] to[r] + sum_i p[i][r]
+                              x[place[i]][at ..]) */
     cpu_mixing of;
     const float *share, *keep; /* keep NULL: `to` is not read */
     int64_t stride;
@@ -20,7 +21,8 @@ typedef struct panel_mix { /* to + r stride <- share[r] (keep[r] to[r] + sum_i p
 } panel_mix;
 
 /* Returns what is NaN where a sum is not finite. `stream`: past the caches. */
-CPU_INLINE vec mix_slice(const panel_mix *m, int32_t from, int stream, int vectors, int whole, lanes end)
+CPU_INLINE vec mix_slice(const panel_mix *m, int32_t from, int stream, int vectors, int whole,
+                         lanes end)
 {
     vec sum[STRIP][MIXED], odd = vec_zero();
     float *const to = m->to + from;
@@ -32,8 +34,10 @@ CPU_INLINE vec mix_slice(const panel_mix *m, int32_t from, int stream, int vecto
     for (int r = 0; r < STRIP; r++) CPU_UNROLL
     for (int v = 0; v < vectors; v++) {
         if (m->keep)
-            sum[r][v] = vec_fma(vec_all(m->keep[r]), cpu_piece(to + r * m->stride, v, vectors, whole, end), sum[r][v]);
-        const vec y = vec_mul(sum[r][v], vec_all(m->share[r])), z = m->share[r] == 0 ? vec_zero() : y;
+            sum[r][v] = vec_fma(vec_all(m->keep[r]),
+                                cpu_piece(to + r * m->stride, v, vectors, whole, end), sum[r][v]);
+        const vec y = vec_mul(sum[r][v], vec_all(m->share[r])),
+                  z = m->share[r] == 0 ? vec_zero() : y;
         if (stream && whole) vec_stream(to + r * m->stride + v * LANES, z);
         else cpu_put_piece(to + r * m->stride, v, vectors, whole, end, z);
         odd = vec_fma(y, vec_zero(), odd);
@@ -46,9 +50,9 @@ static vec mix(const panel_mix *m, int32_t dim, int stream)
     vec odd = vec_zero();
     for (int32_t from = 0; from < dim;) {
         const cpu_cut cut = cpu_mix_cut(dim, from);
-#define MIX(vectors, whole)                                                                                                 \
+#define MIX(vectors, whole)                                                                        \
     if ((vectors) <= MIXED) odd = vec_add(odd, mix_slice(m, from, 0, vectors, whole, cut.end))
-#define PAST(vectors, whole)                                                                                                \
+#define PAST(vectors, whole)                                                                       \
     if ((vectors) <= MIXED) odd = vec_add(odd, mix_slice(m, from, 1, vectors, whole, cut.end))
         if (stream) CPU_BY_CUT(cut, PAST)
         else CPU_BY_CUT(cut, MIX)
@@ -74,12 +78,14 @@ static void absorb(bcsr_panels *x, int g, float *s, panel_state *state, int firs
 
 /* Panel g of a block for the head at work; 0 when something is not finite. `first`, `last`: of the
  * rows' blocks. */
-static int forward_panel(bcsr_panels *x, const cpu_kept_bcsr *kept, int g, panel_state *state, int first, int last)
+static int forward_panel(bcsr_panels *x, const cpu_kept_bcsr *kept, int g, panel_state *state,
+                         int first, int last)
 {
     const ref_attend *t = x->t;
     const bcsr_panel *panel = &x->block->panel[g];
     const int64_t row = x->block->row + STRIP * g, at = (int64_t)x->head * t->dim;
-    float *lse = (float *)t->args->lse + row * t->heads + x->head, each[LANES], share[LANES], keep[LANES];
+    float *lse = (float *)t->args->lse + row * t->heads + x->head, each[LANES], share[LANES],
+          keep[LANES];
     float s[4 * (BCSR_COLUMNS + QUADS)];
     absorb(x, g, s, state, first, keep);
     vec_store(share, vec_all(1));
@@ -99,14 +105,16 @@ static int forward_panel(bcsr_panels *x, const cpu_kept_bcsr *kept, int g, panel
 }
 
 /* Some heads that share their drawing, of one block. */
-static int forward_heads(bcsr_panels *x, int32_t first, int32_t last, panel_state (*state)[QUADS], int is_first, int is_last)
+static int forward_heads(bcsr_panels *x, int32_t first, int32_t last, panel_state (*state)[QUADS],
+                         int is_first, int is_last)
 {
     cpu_kept_bcsr kept;
     if (x->t->drop.on) cpu_keep_bcsr(x->t, x->block, first, &kept);
     for (x->head = first; x->head < last; x->head++) {
         x->at = (int64_t)x->head * x->t->dim;
         for (int g = 0; g < QUADS; g++)
-            if (!forward_panel(x, &kept, g, &state[x->head - first][g], is_first, is_last)) return 0;
+            if (!forward_panel(x, &kept, g, &state[x->head - first][g], is_first, is_last))
+                return 0;
     }
     return 1;
 }

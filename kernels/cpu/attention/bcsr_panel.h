@@ -10,9 +10,11 @@ typedef struct bcsr_panels {
     cpu_soon *soon; /* asked for a portion with each vector of scores */
     int32_t head;
     int64_t at; /* of the head in a row of k and v */
-    const float *k[BCSR_COLUMNS], *v[BCSR_COLUMNS], *r[BCSR_LABELS]; /* rows of columns, label vectors */
-    float of[4 * (BCSR_LABELS + QUADS)];                             /* what wanted labels add to a panel's scores, [label][row], */
-    float more[4 * (BCSR_COLUMNS + QUADS)];                          /* and where */
+    const float *k[BCSR_COLUMNS], *v[BCSR_COLUMNS],
+        *r[BCSR_LABELS]; /* rows of columns, label vectors */
+    float of[4 *
+             (BCSR_LABELS + QUADS)]; /* what wanted labels add to a panel's scores, [label][row], */
+    float more[4 * (BCSR_COLUMNS + QUADS)]; /* and where */
 } bcsr_panels;
 
 /* Of a block, for all heads. */

@@ -16,7 +16,7 @@ enum {
 struct cpu_reading {
     int32_t first, last; /* heads */
     int backward;
-    int64_t next;     /* the row of the block that was prefetched, -1: none */
+    int64_t next;   /* the row of the block that was prefetched, -1: none */
     int32_t ranges; /* of the block before */
     bcsr_range range[BCSR_RANGES];
     cpu_soon soon; /* of the next block */
@@ -29,8 +29,8 @@ static inline void cpu_start_reading(cpu_reading *x, int32_t first, int32_t last
 }
 
 /* Reads the heads' columns of rows row .. last of the planes that are there. */
-static inline void cpu_read_rows(const ref_attend *t, const cpu_reading *x, const void *const *plane, int64_t row,
-                                 int64_t last)
+static inline void cpu_read_rows(const ref_attend *t, const cpu_reading *x,
+                                 const void *const *plane, int64_t row, int64_t last)
 {
     const int64_t from = (int64_t)x->first * t->dim, to = (int64_t)x->last * t->dim;
     for (int p = 0; p < (x->backward ? READ_PLANES : READ_PLANES / 2); p++)
@@ -40,22 +40,26 @@ static inline void cpu_read_rows(const ref_attend *t, const cpu_reading *x, cons
 }
 
 /* Notes the same, to be asked for. */
-static inline void cpu_want_rows(const ref_attend *t, cpu_reading *x, const void *const *plane, int64_t row, int64_t last)
+static inline void cpu_want_rows(const ref_attend *t, cpu_reading *x, const void *const *plane,
+                                 int64_t row, int64_t last)
 {
     for (int p = 0; p < (x->backward ? READ_PLANES : READ_PLANES / 2); p++)
-        if (plane[p]) cpu_soon_add(&x->soon, (const float *)plane[p] + (int64_t)x->first * t->dim, row, last);
+        if (plane[p])
+            cpu_soon_add(&x->soon, (const float *)plane[p] + (int64_t)x->first * t->dim, row, last);
 }
 
 /* Reads, or expects, rows of a block's ranges that are not among `old`, another block's. */
-CPU_INLINE void cpu_new_rows(const ref_attend *t, cpu_reading *x, const bcsr_block *block, const bcsr_range *old, int32_t olds,
-                             int expect)
+CPU_INLINE void cpu_new_rows(const ref_attend *t, cpu_reading *x, const bcsr_block *block,
+                             const bcsr_range *old, int32_t olds, int expect)
 {
     for (int32_t i = 0, j = 0; i < block->ranges; i++) {
         const bcsr_range *now = &block->range[i];
         const gsa_part *part = &t->args->parts[now->kind];
         const void *const plane[READ_PLANES] = { part->k, part->v, part->dk, part->dv };
         int64_t from = now->first;
-        while (j < olds && (old[j].kind < now->kind || (old[j].kind == now->kind && old[j].last < from))) j++;
+        while (j < olds &&
+               (old[j].kind < now->kind || (old[j].kind == now->kind && old[j].last < from)))
+            j++;
         for (int32_t k = j; from <= now->last; k++) {
             const int met = k < olds && old[k].kind == now->kind && old[k].first <= now->last;
             const int64_t last = met ? (int64_t)old[k].first - 1 : now->last;
@@ -67,7 +71,8 @@ CPU_INLINE void cpu_new_rows(const ref_attend *t, cpu_reading *x, const bcsr_blo
 }
 
 /* Reads a block; the next one (NULL: none) is prefetched while this one is computed. */
-static inline void bcsr_read(const ref_attend *t, const bcsr_block *block, const bcsr_block *behind, cpu_reading *x)
+static inline void bcsr_read(const ref_attend *t, const bcsr_block *block, const bcsr_block *behind,
+                             cpu_reading *x)
 {
     const int past = !x->backward && cpu_streams(t) && LANES == 16; /* outputs, past the caches */
     const void *const plane[READ_PLANES] = { t->args->q, past ? NULL : t->args->out, t->args->dout,

@@ -33,8 +33,8 @@ CPU_INLINE vec put_sums(float *s, const products *p, int32_t j, vec sum, vec tol
 }
 
 /* Heads of at most SLICE vectors, 16 lanes: the rows stand in registers. */
-CPU_INLINE vec multiply_slice(float *s, const cpu_transposed *from, const products *p, vec told, int how, int vectors,
-                              int whole, lanes end)
+CPU_INLINE vec multiply_slice(float *s, const cpu_transposed *from, const products *p, vec told,
+                              int how, int vectors, int whole, lanes end)
 {
     vec q[SLICE * STRIP];
     CPU_UNROLL
@@ -44,7 +44,8 @@ CPU_INLINE vec multiply_slice(float *s, const cpu_transposed *from, const produc
         vec w[QUADS];
         CPU_UNROLL
         for (int i = 0; i < QUADS; i++)
-            w[i] = cpu_transposed_dots(q, p->x[p->place[j + i]] + p->at, how & LABELLED ? p->r[p->label[j + i]] : NULL,
+            w[i] = cpu_transposed_dots(q, p->x[p->place[j + i]] + p->at,
+                                       how & LABELLED ? p->r[p->label[j + i]] : NULL,
                                        how & LABELLED, vectors, whole, end);
         told = put_sums(s, p, j, vec_fold(w), told, how);
     }
@@ -53,7 +54,8 @@ CPU_INLINE vec multiply_slice(float *s, const cpu_transposed *from, const produc
 
 /* Heads of any width: MET columns at a time meet the four rows. As many of them as fill whole
  * vectors. */
-CPU_INLINE vec multiply_some(float *s, const cpu_transposed *q, const products *p, int32_t dim, vec told, int how)
+CPU_INLINE vec multiply_some(float *s, const cpu_transposed *q, const products *p, int32_t dim,
+                             vec told, int how)
 {
     enum { SOME = MET % QUADS == 0 ? MET : MET * QUADS };
     const int labelled = how & LABELLED;
@@ -63,9 +65,11 @@ CPU_INLINE vec multiply_some(float *s, const cpu_transposed *q, const products *
         vec w[SOME];
         CPU_UNROLL
         for (int i = 0; i < SOME; i += MET)
-            cpu_transposed_some(w + i, q, p->x, p->place + j + i, p->at, p->r, label + j + i, MET, labelled, dim);
+            cpu_transposed_some(w + i, q, p->x, p->place + j + i, p->at, p->r, label + j + i, MET,
+                                labelled, dim);
         CPU_UNROLL
-        for (int i = 0; i < SOME; i += QUADS) told = put_sums(s, p, j + i, vec_fold(w + i), told, how);
+        for (int i = 0; i < SOME; i += QUADS)
+            told = put_sums(s, p, j + i, vec_fold(w + i), told, how);
     }
     for (; j < p->places; j += QUADS) {
         vec w[QUADS];
@@ -75,7 +79,8 @@ CPU_INLINE vec multiply_some(float *s, const cpu_transposed *q, const products *
     return told;
 }
 
-CPU_INLINE vec multiply_as(float *s, const cpu_transposed *q, const products *p, int32_t dim, vec told, int how)
+CPU_INLINE vec multiply_as(float *s, const cpu_transposed *q, const products *p, int32_t dim,
+                           vec told, int how)
 {
     const cpu_cut cut = cpu_cut_at(dim, 0);
     if (LANES != 16 || dim > SLICE * LANES) return multiply_some(s, q, p, dim, told, how);
@@ -86,7 +91,8 @@ CPU_INLINE vec multiply_as(float *s, const cpu_transposed *q, const products *p,
 }
 
 /* s[i][r] for all places. */
-static vec multiply(float *s, const cpu_transposed *q, const products *p, int32_t dim, vec told, int how)
+static vec multiply(float *s, const cpu_transposed *q, const products *p, int32_t dim, vec told,
+                    int how)
 {
     return how == BARE       ? multiply_as(s, q, p, dim, told, BARE)
            : how == MASKED   ? multiply_as(s, q, p, dim, told, MASKED)
@@ -106,7 +112,9 @@ static vec look_up(bcsr_panels *x, const bcsr_panel *panel, const cpu_transposed
 {
     const ref_attend *t = x->t;
     const int32_t count = 4 * (cpu_whole_quads(panel->count) - panel->shared);
-    const products p = { cpu_whole_quads(panel->labels), panel->wanted, NULL, x->r, NULL, 0, NULL, NULL, x->soon };
+    const products p = {
+        cpu_whole_quads(panel->labels), panel->wanted, NULL, x->r, NULL, 0, NULL, NULL, x->soon
+    };
     if (t->r) odd = multiply(x->of, rows, &p, t->dim, odd, BARE);
     else memset(x->of, 0, sizeof *x->of * 4 * (size_t)panel->labels);
     for (int32_t i = 0; t->bias && i < panel->labels; i++)
@@ -122,20 +130,23 @@ static vec look_up(bcsr_panels *x, const bcsr_panel *panel, const cpu_transposed
 void cpu_panels_begin(bcsr_panels *x, const ref_attend *t, const bcsr_block *block, cpu_soon *soon)
 {
     x->t = t, x->block = block, x->soon = soon;
-    for (int32_t l = 0; t->r && l < block->labels; l++) x->r[l] = t->r + (int64_t)block->label[l] * t->dim;
+    for (int32_t l = 0; t->r && l < block->labels; l++)
+        x->r[l] = t->r + (int64_t)block->label[l] * t->dim;
     for (int i = 0; i < block->ranges; i++) {
         const bcsr_range *range = &block->range[i];
         const gsa_part *part = &t->args->parts[range->kind];
         for (int64_t source = range->first, c = range->column; source <= range->last; source++, c++)
-            x->k[c] = (const float *)part->k + source * t->width, x->v[c] = (const float *)part->v + source * t->width;
+            x->k[c] = (const float *)part->k + source * t->width,
+            x->v[c] = (const float *)part->v + source * t->width;
     }
 }
 
 /* The places behind the shared ones, each of whose rows adds what its own label has. */
-static vec score_own(bcsr_panels *x, const bcsr_panel *panel, products p, float *s, const cpu_transposed *rows, vec told,
-                     int how)
+static vec score_own(bcsr_panels *x, const bcsr_panel *panel, products p, float *s,
+                     const cpu_transposed *rows, vec told, int how)
 {
-    p.places = cpu_whole_quads(panel->count) - panel->shared, p.place += panel->shared, p.mask += panel->shared / QUADS;
+    p.places = cpu_whole_quads(panel->count) - panel->shared, p.place += panel->shared,
+    p.mask += panel->shared / QUADS;
     if (p.places == 0) return told;
     const vec odd = look_up(x, panel, rows, how & MASKED ? vec_zero() : told);
     p.more = x->more;
@@ -143,14 +154,16 @@ static vec score_own(bcsr_panels *x, const bcsr_panel *panel, products p, float 
 }
 
 /* s[place][row] <- scale rows.(k + r_l), to which b_l is added but in shared places. */
-static vec score(bcsr_panels *x, const bcsr_panel *panel, const float *rows, int64_t stride, float scale, float *s, vec told,
-                 int how)
+static vec score(bcsr_panels *x, const bcsr_panel *panel, const float *rows, int64_t stride,
+                 float scale, float *s, vec told, int how)
 {
     const ref_attend *t = x->t;
-    const products p = { panel->shared, panel->column, panel->label, x->k, x->r, x->at, panel->mask, NULL, x->soon };
+    const products p = { panel->shared, panel->column, panel->label, x->k,   x->r,
+                         x->at,         panel->mask,   NULL,         x->soon };
     cpu_transposed q;
     cpu_transpose_rows(&q, rows, stride, scale, t->dim);
-    told = multiply(s, &q, &p, t->dim, told, how | (x->block->labels > 0 && t->r ? LABELLED : BARE));
+    told =
+        multiply(s, &q, &p, t->dim, told, how | (x->block->labels > 0 && t->r ? LABELLED : BARE));
     return score_own(x, panel, p, s + 4 * panel->shared, &q, told, how);
 }
 
@@ -165,7 +178,8 @@ vec cpu_panel_scores(bcsr_panels *x, int g, float *s)
 {
     const ref_attend *t = x->t;
     const bcsr_panel *panel = &x->block->panel[g];
-    const float *rows = (const float *)t->args->q + (x->block->row + STRIP * g) * t->width + (int64_t)x->head * t->dim;
+    const float *rows = (const float *)t->args->q + (x->block->row + STRIP * g) * t->width +
+                        (int64_t)x->head * t->dim;
     vec top = score(x, panel, rows, t->width, t->scale, s, vec_all(-FLT_MAX), MASKED);
     if (x->block->labels > 0 && t->bias) {
         add_bias(x, panel, s);
@@ -175,7 +189,8 @@ vec cpu_panel_scores(bcsr_panels *x, int g, float *s)
     return vec_quads_max(top);
 }
 
-vec cpu_panel_bare_scores(bcsr_panels *x, int g, const float *rows, int64_t stride, float *s, vec odd)
+vec cpu_panel_bare_scores(bcsr_panels *x, int g, const float *rows, int64_t stride, float *s,
+                          vec odd)
 {
     const bcsr_panel *panel = &x->block->panel[g];
     odd = score(x, panel, rows, stride, 1, s, odd, BARE);
@@ -186,7 +201,9 @@ vec cpu_panel_bare_scores(bcsr_panels *x, int g, const float *rows, int64_t stri
 vec cpu_panel_values(bcsr_panels *x, int g, const float *rows, int64_t stride, float *s, vec odd)
 {
     const bcsr_panel *panel = &x->block->panel[g];
-    const products p = { cpu_whole_quads(panel->count), panel->column, NULL, x->v, NULL, x->at, NULL, NULL, x->soon };
+    const products p = {
+        cpu_whole_quads(panel->count), panel->column, NULL, x->v, NULL, x->at, NULL, NULL, x->soon
+    };
     cpu_transposed q;
     cpu_transpose_rows(&q, rows, stride, 1, x->t->dim);
     return multiply(s, &q, &p, x->t->dim, odd, BARE);

@@ -1,9 +1,12 @@
-/* dense.c - rows that all read one run of sources: a whole sentence, or a relay's heads. Products of the library's for a block of rows and
- * columns; forward two, with a running maximum and sum for each row (online softmax: Milakov, Gimelshein 2018),
+/* dense.c - rows that all read one run of sources: a whole sentence, or a relay's heads. Products
+ * of the library's for a block of rows and columns; forward two, with a running maximum and sum for
+ * each row (online softmax: Milakov, Gimelshein 2018),
  *   s = q k^T,  o += p v        with   p = exp(scale s - top),
  * backward five,
- *   s = q k^T,  g = do v^T,  dq += ds k,  dk += ds^T q,  dv += p^T do   with   p = exp(scale s - lse),  ds = scale p (g - D),  D = do.o
- * A block of LANES rows reads and writes all of dK and dV for as many rows; a product here for ROWS. */
+ *   s = q k^T,  g = do v^T,  dq += ds k,  dk += ds^T q,  dv += p^T do  with
+ *     p = exp(scale s - lse),  ds = scale p (g - D),  D = do.o
+ * A block of LANES rows reads and writes all of dK and dV for as many rows; a product here for
+ * ROWS. */
 #include "kernels/cpu/attention/dense.h"
 #include <float.h>
 #include <math.h>
@@ -15,9 +18,9 @@ enum {
     COLUMNS = 128,
     KEPT = COLUMNS / LANES * ROWS, /* of a head, LANES bits each */
     LEAST_ROWS = 64,               /* and columns */
-    LEAST_WORK = 1 << 18,          /* multiply-adds of a product of all rows: what is less is bcsr's, */
-    LEAST_WIDE = 1 << 20,          /* and so is this of heads that fill the registers of 16 lanes */
-    NARROWEST = 8                  /* head */
+    LEAST_WORK = 1 << 18, /* multiply-adds of a product of all rows: what is less is bcsr's, */
+    LEAST_WIDE = 1 << 20, /* and so is this of heads that fill the registers of 16 lanes */
+    NARROWEST = 8         /* head */
 };
 
 _Static_assert(COLUMNS % (VEC_SOME * LANES) == 0, "vectors are worked on some at a time");
@@ -35,8 +38,8 @@ static int same_run(const gsa_edges *e, gsa_rows rows)
     const gsa_run *run = e->runs + e->run_offset[rows.first];
     for (int64_t row = rows.first; row < rows.first + rows.count; row++) {
         const gsa_run *own = e->runs + e->run_offset[row];
-        if (e->run_offset[row + 1] - e->run_offset[row] != 1 || own->first != run->first || own->count != run->count ||
-            own->kind != run->kind || own->step != run->step)
+        if (e->run_offset[row + 1] - e->run_offset[row] != 1 || own->first != run->first ||
+            own->count != run->count || own->kind != run->kind || own->step != run->step)
             return 0;
     }
     return run->step == 1;
@@ -45,17 +48,20 @@ static int same_run(const gsa_edges *e, gsa_rows rows)
 int cpu_dense_fits(const ref_attend *t, gsa_rows rows)
 {
     const gsa_attend_args *a = t->args;
-    if (t->r || t->bias || a->dlabel_vectors || a->dlabel_bias || a->weights || t->dim < NARROWEST ||
-        rows.count < LEAST_ROWS)
+    if (t->r || t->bias || a->dlabel_vectors || a->dlabel_bias || a->weights ||
+        t->dim < NARROWEST || rows.count < LEAST_ROWS)
         return 0;
     const int64_t at = t->edges->run_offset[rows.first];
-    if (t->edges->run_offset[rows.first + 1] - at != 1 || t->edges->runs[at].count < LEAST_ROWS) return 0;
+    if (t->edges->run_offset[rows.first + 1] - at != 1 || t->edges->runs[at].count < LEAST_ROWS)
+        return 0;
     const int least = LANES == 16 && t->dim > 2 * LANES ? LEAST_WIDE : LEAST_WORK;
-    return (double)rows.count * t->edges->runs[at].count * t->dim >= least && same_run(t->edges, rows);
+    return (double)rows.count * t->edges->runs[at].count * t->dim >= least &&
+           same_run(t->edges, rows);
 }
 
-/* Rows with a lse or a D that is not finite have no gradient, or a NaN for one: they are left to those who look at each edge. All heads are
- * asked, for which ones are at work depends on the number of threads. */
+/* Rows with a lse or a D that is not finite have no gradient, or a NaN for one: they are left to
+ * those who look at each edge. All heads are asked, for which ones are at work depends on the
+ * number of threads. */
 static int finite(const ref_attend *t, gsa_rows rows)
 {
     const float *lse = t->args->lse;
@@ -63,18 +69,21 @@ static int finite(const ref_attend *t, gsa_rows rows)
     float sum = 0;
     for (int64_t row = rows.first; row < rows.first + rows.count; row++) {
         const int64_t at = row * t->width;
-        const float *out = (const float *)t->args->out + at, *dout = (const float *)t->args->dout + at;
+        const float *out = (const float *)t->args->out + at,
+                    *dout = (const float *)t->args->dout + at;
         for (int32_t h = 0; h < t->heads; h++) sum += 0 * lse[row * t->heads + h];
         for (int64_t i = 0; i < t->width; i += LANES) {
             const lanes m = lanes_first(t->width - i < LANES ? (int)(t->width - i) : LANES);
-            odd = vec_fma(vec_mul(vec_load_first(out + i, m), vec_load_first(dout + i, m)), vec_zero(), odd);
+            odd = vec_fma(vec_mul(vec_load_first(out + i, m), vec_load_first(dout + i, m)),
+                          vec_zero(), odd);
         }
     }
     return !isnan(sum) && !vec_has_nan(odd);
 }
 
-static void multiply(float *c, int64_t ldc, const float *a, int64_t lda, int transpose_a, const float *b, int64_t ldb,
-                     int transpose_b, int64_t m, int64_t n, int64_t k, int accumulate)
+static void multiply(float *c, int64_t ldc, const float *a, int64_t lda, int transpose_a,
+                     const float *b, int64_t ldb, int transpose_b, int64_t m, int64_t n, int64_t k,
+                     int accumulate)
 {
     const gsa_gemm g = { c, a, b, m, n, k, ldc, lda, ldb, transpose_a, transpose_b, accumulate };
     if (gsa_gemm_f32(&g) != 0) gsa_ref32_multiply(&g);
@@ -85,7 +94,8 @@ static void drop(const dense *x, float *p, int64_t rows, int64_t columns, int pl
 {
     if (!x->t->drop.on) return;
     for (int64_t r = 0; r < rows; r++)
-        cpu_keep(x->t, p + r * COLUMNS, x->kept + place * KEPT + r * (COLUMNS / LANES), (columns + LANES - 1) / LANES);
+        cpu_keep(x->t, p + r * COLUMNS, x->kept + place * KEPT + r * (COLUMNS / LANES),
+                 (columns + LANES - 1) / LANES);
 }
 
 /* `place`: of the head among those at work. */
@@ -95,21 +105,25 @@ static void slopes(dense *x, int64_t rows, int64_t columns, int place)
     for (int64_t r = 0; r < rows; r++) {
         const vec lse = vec_all(x->lse[place][r]), inner = vec_all(x->inner[place][r]);
         float *p = x->p + r * COLUMNS, *ds = x->ds + r * COLUMNS;
-        for (int64_t i = 0; i < columns; i += VEC_SOME * LANES) { /* beyond the last column: not used */
+        for (int64_t i = 0; i < columns;
+             i += VEC_SOME * LANES) { /* beyond the last column: not used */
             vec share[VEC_SOME];
-            for (int j = 0; j < VEC_SOME; j++) share[j] = vec_sub(vec_mul(scale, vec_load(p + i + j * LANES)), lse);
+            for (int j = 0; j < VEC_SOME; j++)
+                share[j] = vec_sub(vec_mul(scale, vec_load(p + i + j * LANES)), lse);
             vec_exp_some(share, VEC_SOME);
             for (int j = 0; j < VEC_SOME && i + j * LANES < columns; j++) {
                 float *slope = ds + i + j * LANES;
                 vec_store(p + i + j * LANES, share[j]);
-                vec_store(slope, vec_mul(scale, vec_mul(share[j], vec_sub(vec_load(slope), inner))));
+                vec_store(slope,
+                          vec_mul(scale, vec_mul(share[j], vec_sub(vec_load(slope), inner))));
             }
         }
     }
 }
 
 /* Rows row .. of one head with the sources from .. of their run. */
-static void block(dense *x, int64_t row, int64_t rows, int64_t from, int64_t columns, int32_t head, int place)
+static void block(dense *x, int64_t row, int64_t rows, int64_t from, int64_t columns, int32_t head,
+                  int place)
 {
     const ref_attend *t = x->t;
     const gsa_attend_args *a = t->args;
@@ -124,8 +138,10 @@ static void block(dense *x, int64_t row, int64_t rows, int64_t from, int64_t col
     slopes(x, rows, columns, place);
     drop(x, x->p, rows, columns, place);
     if (a->dq) multiply((float *)a->dq + own, w, x->ds, COLUMNS, 0, k, w, 0, rows, d, columns, 1);
-    if (part->dk) multiply((float *)part->dk + far, w, x->ds, COLUMNS, 1, q, w, 0, columns, d, rows, 1);
-    if (part->dv) multiply((float *)part->dv + far, w, x->p, COLUMNS, 1, dout, w, 0, columns, d, rows, 1);
+    if (part->dk)
+        multiply((float *)part->dk + far, w, x->ds, COLUMNS, 1, q, w, 0, columns, d, rows, 1);
+    if (part->dv)
+        multiply((float *)part->dv + far, w, x->p, COLUMNS, 1, dout, w, 0, columns, d, rows, 1);
 }
 
 static void prepare(dense *x, int64_t row, int64_t rows, int32_t head, int place)
@@ -133,7 +149,8 @@ static void prepare(dense *x, int64_t row, int64_t rows, int32_t head, int place
     const ref_attend *t = x->t;
     for (int64_t r = 0; r < rows; r++) {
         const int64_t at = (row + r) * t->width + (int64_t)head * t->dim;
-        const float *out = (const float *)t->args->out + at, *dout = (const float *)t->args->dout + at;
+        const float *out = (const float *)t->args->out + at,
+                    *dout = (const float *)t->args->dout + at;
         vec sum = vec_zero();
         for (int32_t i = 0; i < t->dim; i += LANES) {
             const lanes m = lanes_first(t->dim - i < LANES ? t->dim - i : LANES);
@@ -169,7 +186,8 @@ int cpu_dense_backward(const ref_attend *t, gsa_rows rows, int32_t first, int32_
     const int32_t most = t->drop.on ? KEPT_HEADS : 1; /* heads that share their drawing */
     if (!finite(t, rows)) return 0;
     x.t = t, x.run = t->edges->runs[t->edges->run_offset[rows.first]];
-    memset(x.p, 0, sizeof x.p), memset(x.ds, 0, sizeof x.ds); /* vectors reach beyond the last columns */
+    memset(x.p, 0, sizeof x.p),
+        memset(x.ds, 0, sizeof x.ds); /* vectors reach beyond the last columns */
     gsa_gemm_begin(&before);
     for (int32_t h = first; h < last; h += most)
         for (int64_t row = rows.first, end = rows.first + rows.count; row < end; row += ROWS)
@@ -178,14 +196,16 @@ int cpu_dense_backward(const ref_attend *t, gsa_rows rows, int32_t first, int32_
     return 1;
 }
 
-/* ---- forward ----------------------------------------------------------------------------------------------------------------- */
+/* ---- forward ------------------------------------------------------------------------------- */
 
-typedef struct running { /* of ROWS rows and a head: the largest score so far, the sum of exp(scale s - top) */
+typedef struct running { /* of ROWS rows and a head: the largest score so far, the sum of exp(scale
+                            s - top) */
     float top[ROWS];
     double sum[ROWS];
 } running;
 
-/* x->p <- exp(scale p - top) of a block, whose largest scores move `top`; o, what stands so far, shrinks with it. */
+/* x->p <- exp(scale p - top) of a block, whose largest scores move `top`; o, what stands so far,
+ * shrinks with it. */
 static void absorb(dense *x, running *state, float *o, int64_t rows, int64_t columns, int fresh)
 {
     const vec scale = vec_all(x->t->scale);
@@ -196,11 +216,14 @@ static void absorb(dense *x, running *state, float *o, int64_t rows, int64_t col
         vec top = vec_all(fresh ? -FLT_MAX : state->top[r]), sum = vec_zero();
         for (int64_t i = 0; i < columns; i += LANES) {
             vec s = vec_mul(scale, vec_load(p + i));
-            if (i == last) s = vec_keep(end, s, vec_all(-INFINITY)); /* no score stands beyond the last column */
+            if (i == last)
+                s = vec_keep(end, s,
+                             vec_all(-INFINITY)); /* no score stands beyond the last column */
             vec_store(p + i, s), top = vec_max(s, top);
         }
         top = vec_quads_max(vec_quad_max(top));
-        for (int64_t i = 0; i < columns; i += VEC_SOME * LANES) { /* beyond the last vector: not used */
+        for (int64_t i = 0; i < columns;
+             i += VEC_SOME * LANES) { /* beyond the last vector: not used */
             vec e[VEC_SOME];
             for (int j = 0; j < VEC_SOME; j++) e[j] = vec_sub(vec_load(p + i + j * LANES), top);
             vec_exp_down_some(e, VEC_SOME);
@@ -210,34 +233,38 @@ static void absorb(dense *x, running *state, float *o, int64_t rows, int64_t col
         float most[LANES];
         vec_store(most, top);
         const float shrink = fresh || most[0] == state->top[r] ? 1 : expf(state->top[r] - most[0]);
-        state->sum[r] = (fresh ? 0 : state->sum[r] * (double)shrink) + (double)vec_sum(sum), state->top[r] = most[0];
+        state->sum[r] = (fresh ? 0 : state->sum[r] * (double)shrink) + (double)vec_sum(sum),
+        state->top[r] = most[0];
         for (int32_t i = 0; shrink != 1 && i < x->t->dim; i++) o[i] *= shrink;
     }
 }
 
 /* Rows row .. of one head with the sources from .. of their run. */
-static void forward_block(dense *x, running *state, int64_t row, int64_t rows, int64_t from, int64_t columns, int32_t head,
-                          int place)
+static void forward_block(dense *x, running *state, int64_t row, int64_t rows, int64_t from,
+                          int64_t columns, int32_t head, int place)
 {
     const ref_attend *t = x->t;
     const gsa_part *part = &t->args->parts[x->run.kind];
     const int64_t w = t->width, own = row * w + (int64_t)head * t->dim,
                   far = (x->run.first + from) * w + (int64_t)head * t->dim;
     float *o = (float *)t->args->out + own;
-    multiply(x->p, COLUMNS, (const float *)t->args->q + own, w, 0, (const float *)part->k + far, w, 1, rows, columns, t->dim,
-             0);
+    multiply(x->p, COLUMNS, (const float *)t->args->q + own, w, 0, (const float *)part->k + far, w,
+             1, rows, columns, t->dim, 0);
     absorb(x, state, o, rows, columns, from == 0);
     drop(x, x->p, rows, columns, place);
-    multiply(o, w, x->p, COLUMNS, 0, (const float *)part->v + far, w, 0, rows, t->dim, columns, from != 0);
+    multiply(o, w, x->p, COLUMNS, 0, (const float *)part->v + far, w, 0, rows, t->dim, columns,
+             from != 0);
 }
 
 /* o is divided by the sums; returns whether all is finite. */
-static int finish(const ref_attend *t, const running *state, int64_t row, int64_t rows, int32_t head)
+static int finish(const ref_attend *t, const running *state, int64_t row, int64_t rows,
+                  int32_t head)
 {
     float odd = 0;
     for (int64_t r = 0; r < rows; r++) {
         float *o = (float *)t->args->out + (row + r) * t->width + (int64_t)head * t->dim;
-        const float share = (float)(1 / state->sum[r]), lse = state->top[r] + (float)log(state->sum[r]);
+        const float share = (float)(1 / state->sum[r]),
+                    lse = state->top[r] + (float)log(state->sum[r]);
         ((float *)t->args->lse)[(row + r) * t->heads + head] = lse;
         odd += 0 * lse;
         for (int32_t i = 0; i < t->dim; i++) o[i] *= share, odd += 0 * o[i];
@@ -260,7 +287,8 @@ int cpu_dense_forward(const ref_attend *t, int64_t row, int64_t rows)
         for (int64_t i = 0; i < x.run.count; i += COLUMNS) {
             const int64_t columns = ref_smaller(COLUMNS, x.run.count - i);
             draw(&x, row, rows, i, columns, h);
-            for (int j = 0; j < heads; j++) forward_block(&x, &state[j], row, rows, i, columns, h + j, j);
+            for (int j = 0; j < heads; j++)
+                forward_block(&x, &state[j], row, rows, i, columns, h + j, j);
         }
         for (int j = 0; j < heads; j++) good &= finish(t, &state[j], row, rows, h + j);
     }

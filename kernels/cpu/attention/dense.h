@@ -8,10 +8,12 @@ enum { DENSE_ROWS = 128 /* of a product at most; a block's first rows, the next 
 /* Whether that is how a block's rows read, and it pays. */
 int cpu_dense_fits(const ref_attend *t, gsa_rows rows);
 
-/* Rows row .. row+rows-1 of a block that fits, rows <= DENSE_ROWS; 0 when something is not finite: then they are to be computed otherwise. */
+/* Rows row .. row+rows-1 of a block that fits, rows <= DENSE_ROWS; 0 when something is not finite:
+ * then they are to be computed otherwise. */
 int cpu_dense_forward(const ref_attend *t, int64_t row, int64_t rows);
 
-/* The gradients of a block that fits, for the heads first .. last-1; 0 when something is not finite: then nothing is added. */
+/* The gradients of a block that fits, for the heads first .. last-1; 0 when something is not
+ * finite: then nothing is added. */
 int cpu_dense_backward(const ref_attend *t, gsa_rows rows, int32_t first, int32_t last);
 
 #endif

@@ -1,9 +1,11 @@
-/* edge_plan.c - plans are made by stretches of rows, each into memory of its own that is bounded beforehand, then moved together. */
+/* edge_plan.c - plans are made by stretches of rows, each into memory of its own that is bounded
+ * beforehand, then moved together. */
 #include "kernels/cpu/attention/edge_plan.h"
 
 enum { STRETCH = 4096 /* rows */ };
 
-typedef struct stretch { /* rows first .. last-1, of a block that ends at `end`; its tiles stand from `at` on */
+typedef struct stretch { /* rows first .. last-1, of a block that ends at `end`; its tiles stand
+                            from `at` on */
     int64_t first, last, end, at, used;
 } stretch;
 
@@ -31,18 +33,20 @@ static int64_t rounded(int64_t bytes)
 static int64_t lists_of(const bcsr_block *block)
 {
     const bcsr_panel *last = &block->panel[QUADS - 1];
-    return last->from + 4 * (int64_t)(cpu_whole_quads(last->count) - last->shared) - block->panel->column;
+    return last->from + 4 * (int64_t)(cpu_whole_quads(last->count) - last->shared) -
+           block->panel->column;
 }
 
 static int64_t bytes_of(const bcsr_block *block)
 {
     return (int64_t)sizeof(block_head) +
-           rounded((int64_t)sizeof(bcsr_range) * block->ranges + (int64_t)sizeof(int32_t) * block->labels +
+           rounded((int64_t)sizeof(bcsr_range) * block->ranges +
+                   (int64_t)sizeof(int32_t) * block->labels +
                    (int64_t)sizeof(uint16_t) * (block->columns + lists_of(block)));
 }
 
-/* The blocks of LANES rows at `row` take no more: ranges are at most runs, columns and labels bounded by edges, all of them by what a block
- * may hold. */
+/* The blocks of LANES rows at `row` take no more: ranges are at most runs, columns and labels
+ * bounded by edges, all of them by what a block may hold. */
 static int64_t most_of_rows(const gsa_edges *e, int64_t row, int labelled)
 {
     const int64_t runs = e->run_offset[row + LANES] - e->run_offset[row],
@@ -52,9 +56,10 @@ static int64_t most_of_rows(const gsa_edges *e, int64_t row, int labelled)
     const int64_t labels = labelled ? ref_smaller(edges, blocks * BCSR_LABELS) : 0;
     for (int r = 0; r < LANES; r++) /* no source is read twice */
         if (e->edge_offset[row + r + 1] - e->edge_offset[row + r] > columns) return 0;
-    return blocks * ((int64_t)sizeof(block_head) + 8 + (int64_t)sizeof(uint16_t) * QUADS * PANEL_ENDS) +
-           (int64_t)sizeof(bcsr_range) * (ref_smaller(runs, BCSR_RANGES) + blocks) + (int64_t)sizeof(int32_t) * labels +
-           (int64_t)sizeof(uint16_t) * (columns + 4 * edges);
+    return blocks *
+               ((int64_t)sizeof(block_head) + 8 + (int64_t)sizeof(uint16_t) * QUADS * PANEL_ENDS) +
+           (int64_t)sizeof(bcsr_range) * (ref_smaller(runs, BCSR_RANGES) + blocks) +
+           (int64_t)sizeof(int32_t) * labels + (int64_t)sizeof(uint16_t) * (columns + 4 * edges);
 }
 
 /* The blocks of a stretch take no more. */
@@ -84,7 +89,8 @@ static int64_t keep(char *to, const bcsr_block *block)
                         .blocks = block->blocks };
     for (int g = 0; g < QUADS; g++) {
         const bcsr_panel *from = &block->panel[g];
-        head.panel[g].count = from->count, head.panel[g].shared = from->shared, head.panel[g].labels = from->labels;
+        head.panel[g].count = from->count, head.panel[g].shared = from->shared,
+        head.panel[g].labels = from->labels;
     }
     part(&to, &head, sizeof head);
     part(&to, block->range, (int64_t)sizeof *block->range * block->ranges);
@@ -110,8 +116,9 @@ static bcsr_block block_in(const char *from, int labelled)
                          .mask = mask,
                          .label = label };
     for (int g = 0; g < QUADS; g++) {
-        block.panel[g] =
-            (bcsr_panel){ .count = head.panel[g].count, .shared = head.panel[g].shared, .labels = head.panel[g].labels };
+        block.panel[g] = (bcsr_panel){ .count = head.panel[g].count,
+                                       .shared = head.panel[g].shared,
+                                       .labels = head.panel[g].labels };
         at = bcsr_lay(&block.panel[g], at, labelled);
     }
     return block;
@@ -146,8 +153,9 @@ static void find_stretch(void *context, int64_t item)
     stretch *s = &x->stretch[item];
     bcsr_work work;
     for (int64_t row = s->first; row < s->last;) {
-        const int64_t bytes =
-            row + LANES <= s->end ? find_blocks(x, &work, row, s->end, x->plan->tiles + s->at + s->used) : 0;
+        const int64_t bytes = row + LANES <= s->end ? find_blocks(x, &work, row, s->end,
+                                                                  x->plan->tiles + s->at + s->used)
+                                                    : 0;
         if (bytes > 0) x->plan->at[row / LANES] = s->at + s->used;
         s->used += bytes, row += bytes > 0 ? LANES : 1;
     }
@@ -162,14 +170,17 @@ static int64_t cut(const gsa_edges *e, gsa_rows block, stretch *to)
         if (!to) continue;
         const int64_t first = count ? cpu_bcsr_cut(e, row) : row, next = row + STRETCH;
         const int64_t last = next < end ? cpu_bcsr_cut(e, next) : end;
-        to[count] = (stretch){ .first = first < end ? first : end, .last = last < end ? last : end, .end = end };
+        to[count] = (stretch){ .first = first < end ? first : end,
+                               .last = last < end ? last : end,
+                               .end = end };
     }
     return count;
 }
 
 static int64_t cut_all(const gsa_edges *e, stretch *to)
 {
-    const int64_t blocks = e->examples > 0 && e->blocks && e->block_offset ? e->block_offset[e->examples] : 0;
+    const int64_t blocks =
+        e->examples > 0 && e->blocks && e->block_offset ? e->block_offset[e->examples] : 0;
     int64_t count = 0;
     for (int64_t i = 0; i < blocks; i++) count += cut(e, e->blocks[i], to ? to + count : NULL);
     return blocks ? count : cut(e, (gsa_rows){ 0, e->rows }, to);
@@ -200,7 +211,8 @@ static int find_tiles(gsa_backend *b, const gsa_edges *e, cpu_plan *plan)
     x.stretch = gsa_alloc(b->system, (size_t)x.count, sizeof *x.stretch);
     if (x.stretch) {
         cut_all(e, x.stretch);
-        for (int64_t i = 0; i < x.count; i++) x.stretch[i].at = bytes, bytes += most_bytes(e, &x.stretch[i], plan->labelled);
+        for (int64_t i = 0; i < x.count; i++)
+            x.stretch[i].at = bytes, bytes += most_bytes(e, &x.stretch[i], plan->labelled);
         plan->tiles = gsa_alloc(b->system, (size_t)bytes, 1);
     }
     const int made = plan->at && plan->tiles;
@@ -239,8 +251,12 @@ static gsa_memo *memo_of(const gsa_edges *e)
 static cpu_plan *held(const gsa_backend *b, const gsa_edges *e)
 {
     gsa_memo *memo = memo_of(e);
-    cpu_plan *plan = memo && memo->release == release && memo->system == b->system ? memo->data : NULL;
-    return plan && plan->rows == e->rows && plan->runs == e->run_total && plan->edges == e->edge_total ? plan : NULL;
+    cpu_plan *plan =
+        memo && memo->release == release && memo->system == b->system ? memo->data : NULL;
+    return plan && plan->rows == e->rows && plan->runs == e->run_total &&
+                   plan->edges == e->edge_total
+               ? plan
+               : NULL;
 }
 
 static cpu_plan *make(gsa_backend *b, const gsa_edges *e)
@@ -266,7 +282,8 @@ cpu_plan *cpu_plan_of(gsa_backend *b, const char *op, const ref_attend *t)
     const int labelled = cpu_labelled(t), tiles = bcsr_serves(t);
     cpu_plan *plan = held(b, e);
     if (!plan) plan = make(b, e);
-    if (plan && tiles && plan->has_tiles && plan->labelled != labelled) forget_tiles(b->system, plan);
+    if (plan && tiles && plan->has_tiles && plan->labelled != labelled)
+        forget_tiles(b->system, plan);
     if (plan && tiles && !plan->has_tiles) {
         plan->labelled = labelled;
         if (!find_tiles(b, e, plan)) {

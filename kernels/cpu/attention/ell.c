@@ -6,13 +6,15 @@ enum { SOURCES_LEAST = 1 << 17 /* numbers of a plane of sources: smaller ones st
 /* Which bucket a row of so many edges waits in. */
 static int bucket_of(int64_t edges)
 {
-    static const int8_t end[ELL_BUCKETS] = { 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, ELL_PLACES };
+    static const int8_t end[ELL_BUCKETS] = { 1,  2,  3,  4,  5,  6,  7,  8,
+                                             10, 12, 16, 20, 24, 32, 48, ELL_PLACES };
     int bucket = edges <= ELL_FEW ? (int)edges - 1 : ELL_FEW;
     while (end[bucket] < edges) bucket++;
     return bucket;
 }
 
-void cpu_ell_begin(cpu_ell *x, const ref_attend *t, int32_t first, int32_t last, const ref_label_sums *sums)
+void cpu_ell_begin(cpu_ell *x, const ref_attend *t, int32_t first, int32_t last,
+                   const ref_label_sums *sums)
 {
     *x = (cpu_ell){ .t = t, .first = first, .last = last, .sums = sums };
     x->open = !t->args->weights && t->dim > 0;
@@ -20,11 +22,14 @@ void cpu_ell_begin(cpu_ell *x, const ref_attend *t, int32_t first, int32_t last,
 }
 
 /* Edge e of a slice's places and rows. */
-static void set_edge(const ref_attend *t, cpu_slice *b, int32_t e, const gsa_run *run, int32_t place)
+static void set_edge(const ref_attend *t, cpu_slice *b, int32_t e, const gsa_run *run,
+                     int32_t place)
 {
     const gsa_part *part = &t->args->parts[run->kind];
-    const int32_t source = run->first + place * run->step, label = run->label + place * run->label_step;
-    b->k[e] = (const float *)part->k + source * t->width, b->v[e] = (const float *)part->v + source * t->width;
+    const int32_t source = run->first + place * run->step,
+                  label = run->label + place * run->label_step;
+    b->k[e] = (const float *)part->k + source * t->width,
+    b->v[e] = (const float *)part->v + source * t->width;
     b->kind[e] = run->kind, b->source[e] = source, b->label[e] = label;
     if (t->r) b->r[e] = t->r + (int64_t)label * t->dim;
 }
@@ -34,7 +39,8 @@ static void set_row(const ref_attend *t, cpu_slice *b, int r, int64_t row)
     const gsa_edges *edges = t->edges;
     int32_t e = r;
     for (int64_t i = edges->run_offset[row]; i < edges->run_offset[row + 1]; i++)
-        for (int32_t place = 0; place < edges->runs[i].count; place++, e += ROWS4) set_edge(t, b, e, &edges->runs[i], place);
+        for (int32_t place = 0; place < edges->runs[i].count; place++, e += ROWS4)
+            set_edge(t, b, e, &edges->runs[i], place);
     b->row[r] = row, b->edges[r] = e / ROWS4;
 }
 
@@ -70,17 +76,19 @@ static void ask(const cpu_ell *x, int64_t row)
     const ref_attend *t = x->t;
     const gsa_edges *e = t->edges;
     const gsa_attend_args *args = t->args;
-    if (!x->ask || row >= e->rows || e->edge_offset[row + 1] - e->edge_offset[row] > ELL_PLACES) return;
-    const int back = x->sums != NULL,
-              all = !back || e->edge_offset[row + 1] - e->edge_offset[row] > 1; /* the query and the keys too */
-    const void *const own[] = { all ? args->q : NULL, back ? args->dout : NULL, back && all ? args->out : NULL,
-                                back && all ? args->dq : NULL };
+    if (!x->ask || row >= e->rows || e->edge_offset[row + 1] - e->edge_offset[row] > ELL_PLACES)
+        return;
+    const int back = x->sums != NULL, all = !back || e->edge_offset[row + 1] - e->edge_offset[row] >
+                                                         1; /* the query and the keys too */
+    const void *const own[] = { all ? args->q : NULL, back ? args->dout : NULL,
+                                back && all ? args->out : NULL, back && all ? args->dq : NULL };
     for (int p = 0; p < 4; p++) ask_row(x, own[p], row);
     for (int64_t i = e->run_offset[row]; i < e->run_offset[row + 1]; i++) {
         const gsa_run *run = &e->runs[i];
         const gsa_part *part = &args->parts[run->kind];
         if (e->part_rows[run->kind] * t->width < SOURCES_LEAST) continue;
-        const void *const read[] = { all ? part->k : NULL, part->v, back && all ? part->dk : NULL, back ? part->dv : NULL };
+        const void *const read[] = { all ? part->k : NULL, part->v, back && all ? part->dk : NULL,
+                                     back ? part->dv : NULL };
         for (int32_t place = 0; place < run->count; place++)
             for (int p = 0; p < 4; p++) ask_row(x, read[p], run->first + place * run->step);
     }

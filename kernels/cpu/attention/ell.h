@@ -1,34 +1,41 @@
-/* ell.h - format `ell`: SELL-4, sliced ELLPACK with slices of four rows (Kreutzer et al. 2014). For short rows whose columns stand anywhere:
- * the words of a character, the neighbours of a node, random blocks, the low spans of a tree.
+/* ell.h - format `ell`: SELL-4, sliced ELLPACK with slices of four rows (Kreutzer et al. 2014). For
+ * short rows whose columns stand anywhere: the words of a character, the neighbours of a node,
+ * random blocks, the low spans of a tree.
  *
  *   rows by degree    a  b  c  d | e  f  g  h          row_column: which row of K and V
- *   place 0           a0 b0 c0 d0| e0 f0 g0 h0         a slice is stored place by place: a0 b0 c0 d0 a1 b1 c1 -
+ *   place 0  a0 b0 c0 d0| e0 f0 g0 h0  a slice is stored place by place: a0 b0 c0 d0 a1 b1 c1 -
  *   place 1           a1 b1 c1 - | e1 f1 g1 h1         and so are its scores (rows4.h)
  *
- * Four rows of about as many edges, whichever they are, are a slice. What they share is the softmax: a vector holds some places of four
- * rows, and maximum, exponential, sum and logarithm serve all of them. Each row has its own column at each place, mixes by itself and
- * scatters by itself, without padding: no bit of it tells beside which rows it stood. Heads of any size are a loop around the panel, by
- * SLICE vectors of columns.
+ * Four rows of about as many edges, whichever they are, are a slice. What they share is the
+ * softmax: a vector holds some places of four rows, and maximum, exponential, sum and logarithm
+ * serve all of them. Each row has its own column at each place, mixes by itself and scatters by
+ * itself, without padding: no bit of it tells beside which rows it stood. Heads of any size are a
+ * loop around the panel, by SLICE vectors of columns.
  *
- * Rows wait in buckets by their length until there are four of them; what is left at the end goes together, its missing places at -inf. */
+ * Rows wait in buckets by their length until there are four of them; what is left at the end goes
+ * together, its missing places at -inf. */
 #ifndef GSA_CPU_ELL_H
 #define GSA_CPU_ELL_H
 #include "kernels/cpu/attention/rows4.h"
 
 enum {
     ELL_PLACES = BLOCK, /* edges of a row at most: from there on its own edges fill vectors */
-    ELL_FEW = 8,      /* whatever runs they stand in; more of them in runs of at most 4 on the average, else they are read as well alone */
-    ELL_BUCKETS = 16, /* rows of 1, 2, ..., 8, 9-10, 11-12, 13-16, 17-20, 21-24, 25-32, 33-48, 49-64 edges */
-    ELL_AHEAD = 8,    /* rows */
+    ELL_FEW = 8, /* whatever runs they stand in; more of them in runs of at most 4 on the average,
+                    else they are read as well alone */
+    ELL_BUCKETS =
+        16, /* rows of 1, 2, ..., 8, 9-10, 11-12, 13-16, 17-20, 21-24, 25-32, 33-48, 49-64 edges */
+    ELL_AHEAD = 8, /* rows */
     ELL_SCORES = HEADS * ELL_PLACES * ROWS4
 };
 
 typedef struct cpu_slice {
-    int32_t rows, places; /* places: most edges of a row, others have their first one again there, which counts for nothing */
+    int32_t rows, places; /* places: most edges of a row, others have their first one again there,
+                             which counts for nothing */
     int even;             /* all rows have them, in whole vectors */
     int64_t row[ROWS4];   /* behind the last the first again, whose results are thrown away */
     int32_t edges[ROWS4];
-    const float *k[ROWS4 * ELL_PLACES], *v[ROWS4 * ELL_PLACES], *r[ROWS4 * ELL_PLACES]; /* [places][4]; r: label vectors */
+    const float *k[ROWS4 * ELL_PLACES], *v[ROWS4 * ELL_PLACES],
+        *r[ROWS4 * ELL_PLACES]; /* [places][4]; r: label vectors */
     int32_t kind[ROWS4 * ELL_PLACES], source[ROWS4 * ELL_PLACES], label[ROWS4 * ELL_PLACES];
 } cpu_slice;
 
@@ -37,35 +44,41 @@ typedef struct cpu_ell {
     const ref_attend *t;
     int32_t first, last;
     const ref_label_sums *sums; /* NULL: forward */
-    int open, ask; /* the call may work by slices; planes are so large that rows are asked for beforehand */
+    int open, ask; /* the call may work by slices; planes are so large that rows are asked for
+                      beforehand */
     int32_t waiting[ELL_BUCKETS];
     int64_t row[ELL_BUCKETS][ROWS4];
 } cpu_ell;
 
 /* Buckets for a range of rows; `sums` is NULL forward. */
-void cpu_ell_begin(cpu_ell *x, const ref_attend *t, int32_t first, int32_t last, const ref_label_sums *sums);
+void cpu_ell_begin(cpu_ell *x, const ref_attend *t, int32_t first, int32_t last,
+                   const ref_label_sums *sums);
 void cpu_ell_put(cpu_ell *x, int64_t row); /* works on a slice that is full */
 void cpu_ell_end(cpu_ell *x);              /* and on what is left */
 
 void cpu_ell_forward(const ref_attend *t, const cpu_slice *slice);
-void cpu_ell_backward(const ref_attend *t, const cpu_slice *slice, int32_t first, int32_t last, const ref_label_sums *sums);
+void cpu_ell_backward(const ref_attend *t, const cpu_slice *slice, int32_t first, int32_t last,
+                      const ref_label_sums *sums);
 
-/* A row of one edge (ell_single.c). Forward 0 where it has to go into a slice: heads are not whole vectors by fours,
- * labels or dropout have a part, a score is not finite. */
+/* A row of one edge (ell_single.c). Forward 0 where it has to go into a slice: heads are not whole
+ * vectors by fours, labels or dropout have a part, a score is not finite. */
 int cpu_ell_single_forward(const cpu_ell *x, int64_t row);
 void cpu_ell_single_backward(const cpu_ell *x, int64_t row);
 
-/* Whether a row goes into a slice: `single` asks for rows of one edge, which do so before diagonal blocks are looked for. */
+/* Whether a row goes into a slice: `single` asks for rows of one edge, which do so before diagonal
+ * blocks are looked for. */
 static inline int cpu_is_ell(const cpu_ell *x, int64_t row, int single)
 {
     const gsa_edges *e = x->t->edges;
-    const int64_t edges = e->edge_offset[row + 1] - e->edge_offset[row], runs = e->run_offset[row + 1] - e->run_offset[row];
+    const int64_t edges = e->edge_offset[row + 1] - e->edge_offset[row],
+                  runs = e->run_offset[row + 1] - e->run_offset[row];
     if (!x->open || edges < 1 || edges > ELL_PLACES) return 0;
     return single ? edges == 1 : edges <= ELL_FEW || edges <= 4 * runs;
 }
 
 /* Planes of all heads of the slice's rows. */
-static inline void cpu_slice_rows(const cpu_slice *b, const void *plane, int64_t width, const float **x)
+static inline void cpu_slice_rows(const cpu_slice *b, const void *plane, int64_t width,
+                                  const float **x)
 {
     for (int r = 0; r < ROWS4; r++) x[r] = (const float *)plane + b->row[r] * width;
 }
@@ -76,11 +89,14 @@ static inline void cpu_slice_starts(const cpu_slice *b, int32_t heads, int32_t s
     for (int32_t h = 0; h <= heads; h++) start[h] = h * ((b->places + QUADS - 1) / QUADS) * LANES;
 }
 
-/* ---- the panel of own columns: one head of four rows, each with its own row of K or V at each place ------------------------------ */
+/* ---- the panel of own columns: one head of four rows, each with its own row of K or V at each
+ * place ---- */
 
-/* Of at most SLICE vectors of columns: q stands in registers, place after place passes by; `more`: is added to what stands there. */
-CPU_INLINE void cpu_own_dots_slice(float *s, const float *const *q, const float *const *x, const float *const *r, int32_t places,
-                                   int64_t at, int64_t from, int more, int vectors, int whole, lanes end)
+/* Of at most SLICE vectors of columns: q stands in registers, place after place passes by; `more`:
+ * is added to what stands there. */
+CPU_INLINE void cpu_own_dots_slice(float *s, const float *const *q, const float *const *x,
+                                   const float *const *r, int32_t places, int64_t at, int64_t from,
+                                   int more, int vectors, int whole, lanes end)
 {
     vec a[ROWS4][SLICE];
     CPU_UNROLL
@@ -108,13 +124,15 @@ CPU_INLINE void cpu_own_dots_slice(float *s, const float *const *q, const float 
 }
 
 /* s[place][row] <- q_row . (x + r) of the head whose columns begin at `at`; r NULL: without. */
-static inline void cpu_own_dots(float *s, const float *const *q, const float *const *x, const float *const *r, int32_t places,
-                                int64_t at, int32_t dim)
+static inline void cpu_own_dots(float *s, const float *const *q, const float *const *x,
+                                const float *const *r, int32_t places, int64_t at, int32_t dim)
 {
     for (int32_t i = 0; i < dim; i += SLICE * LANES) {
         const cpu_cut cut = cpu_cut_at(dim, i);
-#define PLAIN(vectors, whole)    cpu_own_dots_slice(s, q, x, NULL, places, at + i, i, i > 0, vectors, whole, cut.end)
-#define LABELLED(vectors, whole) cpu_own_dots_slice(s, q, x, r, places, at + i, i, i > 0, vectors, whole, cut.end)
+#define PLAIN(vectors, whole)                                                                      \
+    cpu_own_dots_slice(s, q, x, NULL, places, at + i, i, i > 0, vectors, whole, cut.end)
+#define LABELLED(vectors, whole)                                                                   \
+    cpu_own_dots_slice(s, q, x, r, places, at + i, i, i > 0, vectors, whole, cut.end)
         if (r) CPU_BY_CUT(cut, LABELLED)
         else CPU_BY_CUT(cut, PLAIN)
 #undef PLAIN
@@ -123,18 +141,22 @@ static inline void cpu_own_dots(float *s, const float *const *q, const float *co
 }
 
 /* s[place][row] <- scale q.(k + r) + bias of one head. */
-static inline void cpu_own_scores(float *s, const ref_attend *t, const cpu_slice *b, const float *const *q, int32_t head)
+static inline void cpu_own_scores(float *s, const ref_attend *t, const cpu_slice *b,
+                                  const float *const *q, int32_t head)
 {
     const int32_t count = (b->places + QUADS - 1) / QUADS * LANES;
     cpu_own_dots(s, q, b->k, t->r ? b->r : NULL, b->places, (int64_t)head * t->dim, t->dim);
-    for (int32_t i = 0; i < count; i += LANES) vec_store(s + i, vec_mul(vec_load(s + i), vec_all(t->scale)));
-    for (int32_t e = 0; t->bias && e < ROWS4 * b->places; e++) s[e] += t->bias[(int64_t)b->label[e] * t->heads + head];
+    for (int32_t i = 0; i < count; i += LANES)
+        vec_store(s + i, vec_mul(vec_load(s + i), vec_all(t->scale)));
+    for (int32_t e = 0; t->bias && e < ROWS4 * b->places; e++)
+        s[e] += t->bias[(int64_t)b->label[e] * t->heads + head];
 }
 
-/* y <- (add: y +) sum_e p_e (x_e + r_e) of some columns of one row; p, x and r go on by four. Even and odd places have sums of their own,
- * which hides the latency of the multiplication. */
-CPU_INLINE void cpu_own_mix(float *y, const float *p, const float *const *x, const float *const *r, int64_t at, int64_t from,
-                            int32_t edges, int add, int stream, int vectors, int whole, lanes end)
+/* y <- (add: y +) sum_e p_e (x_e + r_e) of some columns of one row; p, x and r go on by four. Even
+ * and odd places have sums of their own, which hides the latency of the multiplication. */
+CPU_INLINE void cpu_own_mix(float *y, const float *p, const float *const *x, const float *const *r,
+                            int64_t at, int64_t from, int32_t edges, int add, int stream,
+                            int vectors, int whole, lanes end)
 {
     vec sum[2][SLICE];
     CPU_UNROLL
@@ -159,9 +181,10 @@ CPU_INLINE void cpu_own_mix(float *y, const float *p, const float *const *x, con
     }
 }
 
-/* y_e += p_e x where y_e is not NULL, of some columns of one row, in order: a row may come twice. */
-CPU_INLINE void cpu_own_scatter(float *const *y, const float *p, const float *x, int64_t to, int32_t edges, int vectors,
-                                int whole, lanes end)
+/* y_e += p_e x where y_e is not NULL, of some columns of one row, in order: a row may come
+ * twice. */
+CPU_INLINE void cpu_own_scatter(float *const *y, const float *p, const float *x, int64_t to,
+                                int32_t edges, int vectors, int whole, lanes end)
 {
     vec part[SLICE];
     CPU_UNROLL
@@ -172,7 +195,8 @@ CPU_INLINE void cpu_own_scatter(float *const *y, const float *p, const float *x,
         float *at = y[e] + to;
         CPU_UNROLL
         for (int v = 0; v < vectors; v++)
-            cpu_put_piece(at, v, vectors, whole, end, vec_fma(share, part[v], cpu_piece(at, v, vectors, whole, end)));
+            cpu_put_piece(at, v, vectors, whole, end,
+                          vec_fma(share, part[v], cpu_piece(at, v, vectors, whole, end)));
     }
 }
 

@@ -1,5 +1,6 @@
 /* ell_backward.c - gradients of a slice's rows for some heads, as attend_backward.c has them:
- *   p = exp(s - lse),  ds = p (g - D),  g = v.do,  D = do.o;   dq += ds (k + r),  dk += ds q,  dv += p do,  dr += ds q
+ *   p = exp(s - lse),  ds = p (g - D),  g = v.do,  D = do.o;  dq += ds (k + r),  dk += ds q,
+ *     dv += p do,  dr += ds q
  * Rows scatter into dK and dV one after another. */
 #include "kernels/cpu/attention/ell.h"
 
@@ -28,7 +29,8 @@ static void weigh(back_slice *x)
         cpu_own_scores(x->p + x->start[h], t, b, x->q, x->first + h);
         cpu_own_dots(x->ds + x->start[h], x->dout, b->v, NULL, b->places, at, t->dim);
         for (int r = 0; r < ROWS4; r++)
-            x->lse[ROWS4 * h + r] = ((const float *)t->args->lse)[b->row[r] * t->heads + x->first + h];
+            x->lse[ROWS4 * h + r] =
+                ((const float *)t->args->lse)[b->row[r] * t->heads + x->first + h];
     }
     if (t->drop.on) cpu_rows4_keep(t, b->row, b->places, x->first, x->heads, x->ds, kept);
     cpu_rows4_slopes(x->p, x->ds, x->start, x->heads, x->lse, inner);
@@ -40,8 +42,10 @@ static void add_label_biases(const back_slice *x, int r)
 {
     const ref_label_sums *sums = x->sums;
     for (int32_t h = 0; h < x->heads; h++)
-        for (int32_t e = r; e < ROWS4 * x->b->edges[r] && x->lse[ROWS4 * h + r] != -INFINITY; e += ROWS4)
-            sums->db[(int64_t)x->b->label[e] * sums->group + x->first + h - sums->first_head] += x->ds[x->start[h] + e];
+        for (int32_t e = r; e < ROWS4 * x->b->edges[r] && x->lse[ROWS4 * h + r] != -INFINITY;
+             e += ROWS4)
+            sums->db[(int64_t)x->b->label[e] * sums->group + x->first + h - sums->first_head] +=
+                x->ds[x->start[h] + e];
 }
 
 typedef struct targets { /* rows that a row scatters into; NULL where the gradient is not wanted */
@@ -55,7 +59,8 @@ static void find_targets(const back_slice *x, int r, targets *to)
         const int32_t e = ROWS4 * i + r;
         const gsa_part *part = &t->args->parts[x->b->kind[e]];
         const int64_t at = x->b->source[e] * t->width;
-        to->dk[i] = part->dk ? (float *)part->dk + at : NULL, to->dv[i] = part->dv ? (float *)part->dv + at : NULL;
+        to->dk[i] = part->dk ? (float *)part->dk + at : NULL,
+        to->dv[i] = part->dv ? (float *)part->dv + at : NULL;
         to->dr[i] = x->sums->dr ? x->sums->dr + (int64_t)x->b->label[e] * t->dim : NULL;
     }
 }
@@ -71,13 +76,15 @@ static void add_row(const back_slice *x, int32_t h, int r, const targets *to)
     for (int32_t i = 0; i < t->dim; i += SLICE * LANES) {
         const cpu_cut cut = cpu_cut_at(t->dim, i);
         const int64_t at = first + i;
-#define PLAIN(vectors, whole) cpu_own_mix(dq + at, ds, b->k + r, NULL, at, i, b->edges[r], 1, 0, vectors, whole, cut.end)
-#define LABELLED(vectors, whole)                                                                                            \
+#define PLAIN(vectors, whole)                                                                      \
+    cpu_own_mix(dq + at, ds, b->k + r, NULL, at, i, b->edges[r], 1, 0, vectors, whole, cut.end)
+#define LABELLED(vectors, whole)                                                                   \
     cpu_own_mix(dq + at, ds, b->k + r, b->r + r, at, i, b->edges[r], 1, 0, vectors, whole, cut.end)
-#define SCATTER(vectors, whole)                                                                                             \
-    cpu_own_scatter(to->dk, ds, x->q[r] + at, at, b->edges[r], vectors, whole, cut.end);                                    \
-    cpu_own_scatter(to->dv, p, x->dout[r] + at, at, b->edges[r], vectors, whole, cut.end);                                  \
-    if (x->sums->dr) cpu_own_scatter(to->dr, ds, x->q[r] + at, i, b->edges[r], vectors, whole, cut.end)
+#define SCATTER(vectors, whole)                                                                    \
+    cpu_own_scatter(to->dk, ds, x->q[r] + at, at, b->edges[r], vectors, whole, cut.end);           \
+    cpu_own_scatter(to->dv, p, x->dout[r] + at, at, b->edges[r], vectors, whole, cut.end);         \
+    if (x->sums->dr)                                                                               \
+    cpu_own_scatter(to->dr, ds, x->q[r] + at, i, b->edges[r], vectors, whole, cut.end)
         if (dq && t->r) CPU_BY_CUT(cut, LABELLED)
         else if (dq) CPU_BY_CUT(cut, PLAIN)
         CPU_BY_CUT(cut, SCATTER)
@@ -87,7 +94,8 @@ static void add_row(const back_slice *x, int32_t h, int r, const targets *to)
     }
 }
 
-void cpu_ell_backward(const ref_attend *t, const cpu_slice *b, int32_t first, int32_t last, const ref_label_sums *sums)
+void cpu_ell_backward(const ref_attend *t, const cpu_slice *b, int32_t first, int32_t last,
+                      const ref_label_sums *sums)
 {
     back_slice x;
     targets to;

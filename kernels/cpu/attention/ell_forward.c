@@ -1,22 +1,27 @@
-/* ell_forward.c - attention of a slice's rows: scores, their softmax, then each row's own mix of values. */
+/* ell_forward.c - attention of a slice's rows: scores, their softmax, then each row's own mix of
+ * values. */
 #include "kernels/cpu/attention/ell.h"
 
 /* -inf at places that a row lacks. */
 static void mask(const cpu_slice *b, float *s)
 {
     for (int r = 0; r < ROWS4; r++)
-        for (int32_t e = ROWS4 * b->edges[r] + r; e < (b->places + QUADS - 1) / QUADS * LANES; e += ROWS4) s[e] = -INFINITY;
+        for (int32_t e = ROWS4 * b->edges[r] + r; e < (b->places + QUADS - 1) / QUADS * LANES;
+             e += ROWS4)
+            s[e] = -INFINITY;
 }
 
 /* lse [heads][4] of some heads; zeros where a row has no weights. */
-static void keep_lse(const ref_attend *t, const cpu_slice *b, int32_t first, int32_t heads, const float *lse, int dead)
+static void keep_lse(const ref_attend *t, const cpu_slice *b, int32_t first, int32_t heads,
+                     const float *lse, int dead)
 {
     for (int32_t r = 0; r < b->rows; r++) {
         float *to = (float *)t->args->lse + b->row[r] * t->heads + first;
         float *out = (float *)t->args->out + b->row[r] * t->width + (int64_t)first * t->dim;
         for (int32_t h = 0; h < heads; h++) {
             to[h] = lse[ROWS4 * h + r];
-            if (dead && to[h] == -INFINITY) memset(out + (int64_t)h * t->dim, 0, sizeof(float) * (size_t)t->dim);
+            if (dead && to[h] == -INFINITY)
+                memset(out + (int64_t)h * t->dim, 0, sizeof(float) * (size_t)t->dim);
         }
     }
 }
@@ -28,9 +33,10 @@ static void mix(const ref_attend *t, const cpu_slice *b, int32_t head, const flo
     for (int r = 0; r < ROWS4; r++) out[r] = (float *)t->args->out + b->row[r] * t->width + first;
     for (int32_t i = 0; i < t->dim; i += SLICE * LANES) {
         const cpu_cut cut = cpu_cut_at(t->dim, i);
-#define SLICE_OF(vectors, whole)                                                                                            \
-    for (int r = 0; r < b->rows; r++)                                                                                       \
-    cpu_own_mix(out[r] + i, p + r, b->v + r, NULL, first + i, 0, b->edges[r], 0, stream, vectors, whole, cut.end)
+#define SLICE_OF(vectors, whole)                                                                   \
+    for (int r = 0; r < b->rows; r++)                                                              \
+    cpu_own_mix(out[r] + i, p + r, b->v + r, NULL, first + i, 0, b->edges[r], 0, stream, vectors,  \
+                whole, cut.end)
         CPU_BY_CUT(cut, SLICE_OF)
 #undef SLICE_OF
     }
@@ -56,5 +62,6 @@ static void some_heads(const ref_attend *t, const cpu_slice *b, int32_t first, i
 
 void cpu_ell_forward(const ref_attend *t, const cpu_slice *b)
 {
-    for (int32_t h = 0; h < t->heads; h += HEADS) some_heads(t, b, h, t->heads - h < HEADS ? t->heads - h : HEADS);
+    for (int32_t h = 0; h < t->heads; h += HEADS)
+        some_heads(t, b, h, t->heads - h < HEADS ? t->heads - h : HEADS);
 }

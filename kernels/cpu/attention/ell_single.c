@@ -1,6 +1,7 @@
-/* ell_single.c - rows of one edge, at once: the weight is 1, so that out = v and lse = s; ds = p (do.v - do.o) = 0, so that
- * dv += do is the whole gradient, and neither the query nor the key is read backward (with dropout out = m v, dv += m do).
- * Where s or do.v is not finite a row goes the long way, for 0 times infinity is not 0. */
+/* ell_single.c - rows of one edge, at once: the weight is 1, so that out = v and lse = s; ds = p
+ * (do.v - do.o) = 0, so that dv += do is the whole gradient, and neither the query nor the key is
+ * read backward (with dropout out = m v, dv += m do). Where s or do.v is not finite a row goes the
+ * long way, for 0 times infinity is not 0. */
 #include "kernels/cpu/attention/ell.h"
 #include "kernels/cpu/attention/sweep.h"
 
@@ -27,9 +28,11 @@ int cpu_ell_single_forward(const cpu_ell *x, int64_t row)
     if (t->r || t->bias || t->drop.on || t->dim % LANES != 0 || t->heads % 4 != 0) return 0;
     while (run->count == 0) run++;
     const gsa_part *part = &t->args->parts[run->kind];
-    const float *q = (const float *)t->args->q + row * t->width, *k = (const float *)part->k + run->first * t->width,
+    const float *q = (const float *)t->args->q + row * t->width,
+                *k = (const float *)part->k + run->first * t->width,
                 *v = (const float *)part->v + run->first * t->width;
-    float *out = (float *)t->args->out + row * t->width, *lse = (float *)t->args->lse + row * t->heads;
+    float *out = (float *)t->args->out + row * t->width,
+          *lse = (float *)t->args->lse + row * t->heads;
     const int stream = cpu_streams(t);
     for (int32_t h = 0; h < t->heads; h += 4) {
         const int64_t at = (int64_t)h * t->dim;
@@ -53,7 +56,8 @@ static void row_alone(const cpu_ell *x, int64_t row, int32_t first, int32_t last
 }
 
 /* Whether lse and do.v of some heads are finite. */
-static int finite(const ref_attend *t, int64_t row, const float *dout, const float *v, int32_t first, int32_t last)
+static int finite(const ref_attend *t, int64_t row, const float *dout, const float *v,
+                  int32_t first, int32_t last)
 {
     const float *lse = (const float *)t->args->lse + row * t->heads;
     vec sum = vec_zero();
@@ -67,11 +71,14 @@ static int finite(const ref_attend *t, int64_t row, const float *dout, const flo
 }
 
 /* dv += m do in the columns of some heads. */
-static void give_single(const ref_attend *t, float *dv, const float *dout, int32_t first, int32_t last, float m)
+static void give_single(const ref_attend *t, float *dv, const float *dout, int32_t first,
+                        int32_t last, float m)
 {
     for (int64_t i = (int64_t)first * t->dim, end = (int64_t)last * t->dim; i < end; i += LANES) {
         const lanes all = lanes_first(end - i < LANES ? (int)(end - i) : LANES);
-        vec_store_first(dv + i, all, vec_fma(vec_all(m), vec_load_first(dout + i, all), vec_load_first(dv + i, all)));
+        vec_store_first(
+            dv + i, all,
+            vec_fma(vec_all(m), vec_load_first(dout + i, all), vec_load_first(dv + i, all)));
     }
 }
 
@@ -82,7 +89,8 @@ void cpu_ell_single_backward(const cpu_ell *x, int64_t row)
     const gsa_run *run = edges->runs + edges->run_offset[row];
     while (run->count == 0) run++;
     const gsa_part *part = &t->args->parts[run->kind];
-    const float *dout = (const float *)t->args->dout + row * t->width, *v = (const float *)part->v + run->first * t->width;
+    const float *dout = (const float *)t->args->dout + row * t->width,
+                *v = (const float *)part->v + run->first * t->width;
     float *dv = part->dv ? (float *)part->dv + run->first * t->width : NULL, m[KEPT_HEADS];
     for (int32_t h = x->first; h < x->last; h += KEPT_HEADS) {
         const int32_t last = h + KEPT_HEADS < x->last ? h + KEPT_HEADS : x->last;
@@ -92,7 +100,8 @@ void cpu_ell_single_backward(const cpu_ell *x, int64_t row)
         }
         if (dv && !t->drop.on) give_single(t, dv, dout, h, last, 1);
         if (!dv || !t->drop.on) continue;
-        ref_drop_four(&t->drop, t->drop.example_id[edges->row_example[row]], edges->row_local[row], 0, (uint32_t)h / 4, m);
+        ref_drop_four(&t->drop, t->drop.example_id[edges->row_example[row]], edges->row_local[row],
+                      0, (uint32_t)h / 4, m);
         for (int32_t j = h; j < last; j++) give_single(t, dv, dout, j, j + 1, m[j - h]);
     }
 }

@@ -1,9 +1,12 @@
 /* inspect.c - the one place that tells a row's format (attention.h). */
 #include "kernels/cpu/attention/attention.h"
 
-void cpu_inspect_start(cpu_inspection *x, const ref_attend *t, const cpu_plan *plan, const cpu_ell *waiting)
+void cpu_inspect_start(cpu_inspection *x, const ref_attend *t, const cpu_plan *plan,
+                       const cpu_ell *waiting)
 {
-    *x = (cpu_inspection){ .t = t, .plan = plan, .waiting = waiting, .block = { 0, t->edges->rows } };
+    *x = (cpu_inspection){
+        .t = t, .plan = plan, .waiting = waiting, .block = { 0, t->edges->rows }
+    };
 }
 
 /* The block of rows that `row` stands in, where it is told. In a batch of one example the next
@@ -46,7 +49,7 @@ int64_t cpu_inspect_cut(const ref_attend *t, int64_t row)
     return at > row && is_dense(t, at - 1, &next) ? next.first : at;
 }
 
-/* ---- the table: who takes rows from `row` on; each tells how many, 0: none -------------------------------------------------------- */
+/* ---- the table: who takes rows from `row` on; each tells how many, 0: none ----------------- */
 
 typedef struct question {
     const cpu_inspection *x;
@@ -62,7 +65,8 @@ static const int32_t *swept(const cpu_inspection *x)
 static int64_t as_gemm(const question *q, cpu_part *part)
 {
     (void)part;
-    return q->x->dense ? ref_smaller(DENSE_ROWS, q->x->block.first + q->x->block.count - q->row) : 0;
+    return q->x->dense ? ref_smaller(DENSE_ROWS, q->x->block.first + q->x->block.count - q->row)
+                       : 0;
 }
 
 static int64_t as_dia(const question *q, cpu_part *part)
@@ -73,7 +77,8 @@ static int64_t as_dia(const question *q, cpu_part *part)
 
 static int64_t as_bcsr(const question *q, cpu_part *part)
 {
-    part->blocks = q->blocks && bcsr_serves(q->x->t) ? cpu_plan_blocks(q->x->plan, q->row, part->block) : 0;
+    part->blocks =
+        q->blocks && bcsr_serves(q->x->t) ? cpu_plan_blocks(q->x->plan, q->row, part->block) : 0;
     return part->blocks > 0 ? LANES : 0;
 }
 
@@ -112,14 +117,16 @@ static const struct {
     int64_t (*takes)(const question *q, cpu_part *part);
 } table[] = {
     /* the first that takes them */
-    { CPU_GEMM, as_gemm },       { CPU_DIA, as_dia },     { CPU_BCSR, as_bcsr }, { CPU_INTERVAL, as_interval },
-    { CPU_ELL, as_single_edge }, { CPU_DIA, as_one_dia }, { CPU_ELL, as_ell },   { CPU_ROW, as_row },
+    { CPU_GEMM, as_gemm },         { CPU_DIA, as_dia },         { CPU_BCSR, as_bcsr },
+    { CPU_INTERVAL, as_interval }, { CPU_ELL, as_single_edge }, { CPU_DIA, as_one_dia },
+    { CPU_ELL, as_ell },           { CPU_ROW, as_row },
 };
 
 int64_t cpu_inspect(const cpu_inspection *x, int64_t row, int64_t end, int blocks, cpu_part *part)
 {
     const question q = { x, row, end, blocks };
     part->row = row, part->rows = 0;
-    for (int i = 0; part->rows == 0; i++) part->rows = table[i].takes(&q, part), part->format = table[i].format;
+    for (int i = 0; part->rows == 0; i++)
+        part->rows = table[i].takes(&q, part), part->format = table[i].format;
     return row + part->rows;
 }

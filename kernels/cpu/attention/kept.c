@@ -1,5 +1,5 @@
-/* kept.c - draws which edges are kept. A vector of counters has one in each lane of 64 bits; two of them, of edges in even and in odd
- * lanes, give words that stand as scores do. */
+/* kept.c - draws which edges are kept. A vector of counters has one in each lane of 64 bits; two of
+ * them, of edges in even and in odd lanes, give words that stand as scores do. */
 #include "kernels/cpu/attention/kept.h"
 #include "kernels/cpu/isa/words.h"
 
@@ -18,36 +18,43 @@ static uint32_t example_of(const ref_attend *t, int64_t row)
 static drawing drawing_of(const ref_attend *t, int64_t row)
 {
     const words example = words_all(example_of(t, row));
-    return (
-        drawing){ words_key_of(t->drop.seed, t->drop.step), { example, example }, words_all(t->drop.limit), t->drop.site };
+    return (drawing){ words_key_of(t->drop.seed, t->drop.step),
+                      { example, example },
+                      words_all(t->drop.limit),
+                      t->drop.site };
 }
 
-/* bits[stride j]: which of LANES edges the head 4 quad + j keeps; row and place of those in even lanes, then in odd ones. */
-static inline void draw(const drawing *x, const words row[2], const words place[2], uint32_t quad, cpu_bits *bits,
-                        int64_t stride)
+/* bits[stride j]: which of LANES edges the head 4 quad + j keeps; row and place of those in even
+ * lanes, then in odd ones. */
+static inline void draw(const drawing *x, const words row[2], const words place[2], uint32_t quad,
+                        cpu_bits *bits, int64_t stride)
 {
     const words site = words_all(x->site | quad);
-    words even[4] = { x->example[0], row[0], place[0], site }, odd[4] = { x->example[1], row[1], place[1], site };
+    words even[4] = { x->example[0], row[0], place[0], site },
+          odd[4] = { x->example[1], row[1], place[1], site };
     words_draw(even, &x->key);
     words_draw(odd, &x->key);
-    for (int j = 0; j < KEPT_HEADS; j++) bits[j * stride] = (cpu_bits)words_bits(words_pair(even[j], odd[j]), x->limit);
+    for (int j = 0; j < KEPT_HEADS; j++)
+        bits[j * stride] = (cpu_bits)words_bits(words_pair(even[j], odd[j]), x->limit);
 }
 
 /* Edges from .. from+count-1 of a row. */
-static void draw_edges(const drawing *x, int32_t local, int64_t from, int64_t count, uint32_t quad, cpu_bits *bits,
-                       int64_t stride)
+static void draw_edges(const drawing *x, int32_t local, int64_t from, int64_t count, uint32_t quad,
+                       cpu_bits *bits, int64_t stride)
 {
-    static const uint64_t even[] = { 0, 2, 4, 6, 8, 10, 12, 14 }, odd[] = { 1, 3, 5, 7, 9, 11, 13, 15 };
+    static const uint64_t even[] = { 0, 2, 4, 6, 8, 10, 12, 14 },
+                          odd[] = { 1, 3, 5, 7, 9, 11, 13, 15 };
     const words row[2] = { words_all((uint32_t)local), words_all((uint32_t)local) };
     for (int64_t e = 0; e < count; e += LANES) {
         const words first = words_all((uint32_t)(from + e));
-        const words place[2] = { words_add(words_load(even), first), words_add(words_load(odd), first) };
+        const words place[2] = { words_add(words_load(even), first),
+                                 words_add(words_load(odd), first) };
         draw(x, row, place, quad, bits++, stride);
     }
 }
 
-void cpu_keep_edges(const ref_attend *t, int64_t row, int64_t from, int64_t count, int32_t head, cpu_bits *bits,
-                    int64_t stride)
+void cpu_keep_edges(const ref_attend *t, int64_t row, int64_t from, int64_t count, int32_t head,
+                    cpu_bits *bits, int64_t stride)
 {
     const drawing x = drawing_of(t, row);
     draw_edges(&x, t->edges->row_local[row], from, count, (uint32_t)head / 4, bits, stride);
@@ -61,13 +68,15 @@ static void put_rows(const uint32_t of[4], words to[2])
     to[0] = words_load(each[0]), to[1] = words_load(each[1]);
 }
 
-void cpu_keep_rows4(const ref_attend *t, const int64_t row[4], int32_t places, int32_t head, cpu_bits *bits, int64_t stride)
+void cpu_keep_rows4(const ref_attend *t, const int64_t row[4], int32_t places, int32_t head,
+                    cpu_bits *bits, int64_t stride)
 {
     static const uint64_t place[] = { 0, 0, 1, 1, 2, 2, 3, 3 };
     drawing x = drawing_of(t, row[0]);
     uint32_t example[4], local[4];
     words rows[2];
-    for (int r = 0; r < 4; r++) example[r] = example_of(t, row[r]), local[r] = (uint32_t)t->edges->row_local[row[r]];
+    for (int r = 0; r < 4; r++)
+        example[r] = example_of(t, row[r]), local[r] = (uint32_t)t->edges->row_local[row[r]];
     put_rows(example, x.example);
     put_rows(local, rows);
     for (int32_t i = 0; i < places; i += QUADS) {
@@ -77,7 +86,7 @@ void cpu_keep_rows4(const ref_attend *t, const int64_t row[4], int32_t places, i
     }
 }
 
-/* ---- rows: four edges and QUADS heads stand in a vector -------------------------------------------------------------------- */
+/* ---- rows: four edges and QUADS heads stand in a vector ------------------------------------ */
 
 /* Bit 4 i + j: edge e + j is kept by the i-th of QUADS heads; bits[head][..]. */
 static unsigned block_lanes(const cpu_bits *bits, int32_t heads, int32_t e)
@@ -88,7 +97,8 @@ static unsigned block_lanes(const cpu_bits *bits, int32_t heads, int32_t e)
     return lane;
 }
 
-void cpu_keep_block(const ref_attend *t, int64_t row, int32_t first, int32_t heads, const cpu_block *block, float *factor)
+void cpu_keep_block(const ref_attend *t, int64_t row, int32_t first, int32_t heads,
+                    const cpu_block *block, float *factor)
 {
     enum { STRIDE = BLOCK / LANES };
     const drawing x = drawing_of(t, row);
@@ -96,17 +106,22 @@ void cpu_keep_block(const ref_attend *t, int64_t row, int32_t first, int32_t hea
     const int32_t aside = first % KEPT_HEADS; /* heads that are drawn beside the first */
     cpu_bits bits[(HEADS + KEPT_HEADS) * STRIDE];
     for (int32_t h = 0; h < aside + heads; h += KEPT_HEADS)
-        draw_edges(&x, t->edges->row_local[row], block->first, block->count, (uint32_t)(first - aside + h) / KEPT_HEADS,
-                   bits + h * STRIDE, STRIDE);
+        draw_edges(&x, t->edges->row_local[row], block->first, block->count,
+                   (uint32_t)(first - aside + h) / KEPT_HEADS, bits + h * STRIDE, STRIDE);
     for (int32_t j = 0; j < heads; j += QUADS)
         for (int32_t e = 0; e < block->count; e += 4)
-            vec_store(factor + cpu_place(e, j),
-                      vec_keep(lanes_of_bits(block_lanes(bits + (aside + j) * STRIDE, heads - j, e)), keep, vec_zero()));
+            vec_store(
+                factor + cpu_place(e, j),
+                vec_keep(lanes_of_bits(block_lanes(bits + (aside + j) * STRIDE, heads - j, e)),
+                         keep, vec_zero()));
 }
 
-/* ---- bcsr: bits along a row's edges go to the columns of its runs ---------------------------------------------------------- */
+/* ---- bcsr: bits along a row's edges go to the columns of its runs -------------------------- */
 
-enum { LINE = BCSR_UNION / LANES + 8 /* of a row's edges, with room to read 8 bytes from any of them on */ };
+enum {
+    LINE =
+        BCSR_UNION / LANES + 8 /* of a row's edges, with room to read 8 bytes from any of them on */
+};
 
 /* `count` bits, at most KEPT_WORD, from place `at` on. */
 static uint32_t bits_at(const cpu_bits *bits, int32_t at, int32_t count)
@@ -125,13 +140,15 @@ static uint32_t turned(uint32_t x)
 }
 
 /* A run's edges, the first of which is the row's edge `place` and leads to `column`. */
-static void put_run(const cpu_bits *line, int32_t place, int32_t column, const gsa_run *run, int r, cpu_kept_bcsr *to)
+static void put_run(const cpu_bits *line, int32_t place, int32_t column, const gsa_run *run, int r,
+                    cpu_kept_bcsr *to)
 {
     const int back = run->count > 1 && run->step < 0;
     for (int32_t left = run->count, some; left > 0; left -= some) {
         const int32_t room = back ? column % KEPT_WORD + 1 : KEPT_WORD - column % KEPT_WORD;
         some = left < room ? left : room;
-        const int32_t at = column / KEPT_WORD * LANES + r, low = (back ? column - some + 1 : column) % KEPT_WORD;
+        const int32_t at = column / KEPT_WORD * LANES + r,
+                      low = (back ? column - some + 1 : column) % KEPT_WORD;
         for (int j = 0; j < KEPT_HEADS; j++) {
             const uint32_t bits = bits_at(line + j * LINE, place, some);
             to->word[j][at] |= (back ? turned(bits) >> (KEPT_WORD - some) : bits) << low;
@@ -150,11 +167,13 @@ void cpu_keep_bcsr(const ref_attend *t, const bcsr_block *block, int32_t head, c
     for (int r = 0; r < LANES; r++) {
         const int64_t row = block->row + r;
         int32_t place = 0;
-        draw_edges(&x, e->row_local[row], 0, e->edge_offset[row + 1] - e->edge_offset[row], (uint32_t)head / 4, line, LINE);
+        draw_edges(&x, e->row_local[row], 0, e->edge_offset[row + 1] - e->edge_offset[row],
+                   (uint32_t)head / 4, line, LINE);
         for (int64_t i = e->run_offset[row]; i < e->run_offset[row + 1]; i++) {
             gsa_run run = e->runs[i];
             int32_t skipped, column;
-            if (bcsr_clip(block, &run, &skipped, &column)) put_run(line, place + skipped, column, &run, r, kept);
+            if (bcsr_clip(block, &run, &skipped, &column))
+                put_run(line, place + skipped, column, &run, r, kept);
             place += e->runs[i].count;
         }
     }

@@ -1,5 +1,6 @@
-/* kept.h - which edges attention's dropout keeps: the words of words.h, which are ref's, drawn for LANES edges and four heads at once and
- * kept as bits as long as a row's block, a band, a tile or a block of dense rows is worked on. Backward draws them again.
+/* kept.h - which edges attention's dropout keeps: the words of words.h, which are ref's, drawn for
+ * LANES edges and four heads at once and kept as bits as long as a row's block, a band, a tile or a
+ * block of dense rows is worked on. Backward draws them again.
  *
  * A dropped edge's weight is multiplied by 0, not replaced: NaN stays NaN. */
 #ifndef GSA_CPU_KEPT_H
@@ -17,27 +18,28 @@ enum {
     KEPT_WORD = 32  /* columns of a block */
 };
 
-typedef struct
-    cpu_kept_bcsr { /* bit c of word [c / 32][r]: row r keeps its edge to column c. Of edges that are not there: 0 */
+typedef struct cpu_kept_bcsr { /* bit c of word [c / 32][r]: row r keeps its edge to column c. Of
+                                  edges that are not there: 0 */
     uint32_t word[KEPT_HEADS][BCSR_COLUMNS / KEPT_WORD * LANES];
 } cpu_kept_bcsr;
 
-/* Factors 0 or 1/(1-p) of the heads first .. first+heads-1 for a block, as scores stand (attend.h). Where there is no edge or head they say
- * nothing. */
-void cpu_keep_block(const ref_attend *t, int64_t row, int32_t first, int32_t heads, const cpu_block *block,
-                         float *factor);
+/* Factors 0 or 1/(1-p) of the heads first .. first+heads-1 for a block, as scores stand (attend.h).
+ * Where there is no edge or head they say nothing. */
+void cpu_keep_block(const ref_attend *t, int64_t row, int32_t first, int32_t heads,
+                    const cpu_block *block, float *factor);
 
 /* Of four rows for the heads head .. head + 3, as their scores stand (rows4.h): bits[stride j + i]
  * for vector i of head + j. */
-void cpu_keep_rows4(const ref_attend *t, const int64_t row[4], int32_t places, int32_t head, cpu_bits *bits,
-                    int64_t stride);
+void cpu_keep_rows4(const ref_attend *t, const int64_t row[4], int32_t places, int32_t head,
+                    cpu_bits *bits, int64_t stride);
 
 /* Of a block of bcsr for the heads head .. head + 3. */
 void cpu_keep_bcsr(const ref_attend *t, const bcsr_block *block, int32_t head, cpu_kept_bcsr *kept);
 
-/* Of a row's edges from .. from+count-1 for the heads head .. head + 3: bits[stride j + i] for LANES edges of head + j. */
-void cpu_keep_edges(const ref_attend *t, int64_t row, int64_t from, int64_t count, int32_t head, cpu_bits *bits,
-                         int64_t stride);
+/* Of a row's edges from .. from+count-1 for the heads head .. head + 3: bits[stride j + i] for
+ * LANES edges of head + j. */
+void cpu_keep_edges(const ref_attend *t, int64_t row, int64_t from, int64_t count, int32_t head,
+                    cpu_bits *bits, int64_t stride);
 
 /* s *= 0 or 1/(1-p): `vectors` vectors whose lanes are edges. */
 static inline void cpu_keep(const ref_attend *t, float *s, const cpu_bits *bits, int64_t vectors)
@@ -48,8 +50,8 @@ static inline void cpu_keep(const ref_attend *t, float *s, const cpu_bits *bits,
 }
 
 /* The same for the scores [place][row] of the places of panel g. */
-static inline void cpu_keep_panel(const ref_attend *t, float *s, const cpu_kept_bcsr *kept, int32_t head, const bcsr_panel *panel,
-                                  int g)
+static inline void cpu_keep_panel(const ref_attend *t, float *s, const cpu_kept_bcsr *kept,
+                                  int32_t head, const bcsr_panel *panel, int g)
 {
     const vec keep = vec_all(t->drop.keep);
     const uint32_t *rows = kept->word[head % KEPT_HEADS] + 4 * g, *word[QUADS];
@@ -59,7 +61,8 @@ static inline void cpu_keep_panel(const ref_attend *t, float *s, const cpu_kept_
             const int32_t column = panel->column[j + i];
             word[i] = rows + column / KEPT_WORD * LANES, bit[i] = column % KEPT_WORD;
         }
-        vec_store(s, vec_mul(vec_load(s), vec_keep(lanes_of_quad_bits(word, bit), keep, vec_zero())));
+        vec_store(s,
+                  vec_mul(vec_load(s), vec_keep(lanes_of_quad_bits(word, bit), keep, vec_zero())));
     }
 }
 

@@ -2,8 +2,9 @@
  * columns (rows of K and V).
  *
  *   score    s[c][r] = q_r . (k_c + label_c)       a column's row is read once for the four rows
- *   mix      o_r    += p[c][r] (v_c + label_c)     sums of the four rows stand in registers while columns pass by
- *   scatter  y_c    += sum_r p[c][r] x_r           sums of a few columns stand in registers while rows pass by
+ *   mix  o_r  += p[c][r] (v_c + label_c)
+ *        sums of the four rows stand in registers while columns pass by
+ *   scatter  y_c  += sum_r p[c][r] x_r  sums of a few columns stand in registers while rows pass by
  *
  * Register tiles, rows x vectors of a head at 16 (8) lanes: score 4 x 4 (4 x 3 columns, the rows
  * from L1), mix 4 x 4 (4 x 3), scatter 4 x 4 (1 x 8). A head's columns are a loop around them:
@@ -15,13 +16,17 @@
 
 enum {
     STRIP = PANEL_ROWS,
-    MET = LANES == 16 ? 4 : 3,               /* columns that meet the four rows at once where these do not stand in registers */
-    MIXED = LANES == 16 ? SLICE : 3,         /* vectors of four rows whose sums stand in registers at once */
+    MET =
+        LANES == 16
+            ? 4
+            : 3, /* columns that meet the four rows at once where these do not stand in registers */
+    MIXED =
+        LANES == 16 ? SLICE : 3, /* vectors of four rows whose sums stand in registers at once */
     SCATTERED = LANES == 16 ? SLICE : 8,     /* vectors of a column, likewise, */
     SCATTERED_SUMS = LANES == 16 ? QUADS : 1 /* and how many columns of one plane or of two */
 };
 
-/* ---- score ------------------------------------------------------------------------------------------------------------------ */
+/* ---- score --------------------------------------------------------------------------------- */
 
 /* Four rows, transposed in quads: lane b of vector i is of row i ^ (b % 4). What the four vectors
  * of sums have of one row so stands in lanes of all of them, and one shuffle brings each into its
@@ -31,14 +36,16 @@ typedef struct cpu_transposed {
 } cpu_transposed;
 
 /* Rows x + r stride of `dim` columns. */
-static inline void cpu_transpose_rows(cpu_transposed *to, const float *x, int64_t stride, float scale, int32_t dim)
+static inline void cpu_transpose_rows(cpu_transposed *to, const float *x, int64_t stride,
+                                      float scale, int32_t dim)
 {
     const lanes odd = lanes_of_bits(0xAAAAu), high = lanes_of_bits(0xCCCCu);
     for (int v = 0; v * LANES < dim; v++) {
         const lanes end = lanes_first(dim - v * LANES < LANES ? dim - v * LANES : LANES);
         vec row[STRIP], two[STRIP];
         CPU_UNROLL
-        for (int r = 0; r < STRIP; r++) row[r] = vec_mul(vec_load_first(x + r * stride + v * LANES, end), vec_all(scale));
+        for (int r = 0; r < STRIP; r++)
+            row[r] = vec_mul(vec_load_first(x + r * stride + v * LANES, end), vec_all(scale));
         CPU_UNROLL
         for (int r = 0; r < STRIP; r++) two[r] = vec_keep(odd, row[r ^ 1], row[r]);
         CPU_UNROLL
@@ -49,13 +56,14 @@ static inline void cpu_transpose_rows(cpu_transposed *to, const float *x, int64_
 /* Lane i of each quad: what its lanes have of row i, of the four vectors of sums. */
 CPU_INLINE vec cpu_transposed_sum(const vec sum[STRIP])
 {
-    return vec_add(vec_add(sum[0], vec_swap_one(sum[1])), vec_swap_two(vec_add(sum[2], vec_swap_one(sum[3]))));
+    return vec_add(vec_add(sum[0], vec_swap_one(sum[1])),
+                   vec_swap_two(vec_add(sum[2], vec_swap_one(sum[3]))));
 }
 
 /* Lane i of each quad: what its lanes add to the product of row i with x, `labelled`: with x + r.
  * The rows stand in registers. */
-CPU_INLINE vec cpu_transposed_dots(const vec *q, const float *x, const float *r, int labelled, int vectors,
-                                   int whole, lanes end)
+CPU_INLINE vec cpu_transposed_dots(const vec *q, const float *x, const float *r, int labelled,
+                                   int vectors, int whole, lanes end)
 {
     vec sum[STRIP];
     CPU_UNROLL
@@ -64,15 +72,17 @@ CPU_INLINE vec cpu_transposed_dots(const vec *q, const float *x, const float *r,
         if (labelled) k = vec_add(k, cpu_piece(r, v, vectors, whole, end));
         k = vec_held(k);
         CPU_UNROLL
-        for (int i = 0; i < STRIP; i++) sum[i] = v ? vec_fma(q[v * STRIP + i], k, sum[i]) : vec_mul(q[v * STRIP + i], k);
+        for (int i = 0; i < STRIP; i++)
+            sum[i] = v ? vec_fma(q[v * STRIP + i], k, sum[i]) : vec_mul(q[v * STRIP + i], k);
     }
     return cpu_transposed_sum(sum);
 }
 
 /* sum[i] += what vector v of x[i], `labelled`: of x[i] + r[i], adds to the products of the four
  * rows. */
-CPU_INLINE void cpu_transposed_step(vec sum[MET][STRIP], const cpu_transposed *q, int v, const float *const *x,
-                                    const float *const *r, int columns, int labelled, int whole, lanes end)
+CPU_INLINE void cpu_transposed_step(vec sum[MET][STRIP], const cpu_transposed *q, int v,
+                                    const float *const *x, const float *const *r, int columns,
+                                    int labelled, int whole, lanes end)
 {
     vec k[MET];
     CPU_UNROLL
@@ -91,8 +101,9 @@ CPU_INLINE void cpu_transposed_step(vec sum[MET][STRIP], const cpu_transposed *q
 
 /* w[i] <- as cpu_transposed_dots, of the row x[place[i]] + at, to which r[label[i]] is added where
  * `labelled`; at most MET columns, any head. The rows stand in L1. */
-CPU_INLINE void cpu_transposed_some(vec *w, const cpu_transposed *q, const float *const *x, const uint16_t *place, int64_t at,
-                                    const float *const *r, const uint16_t *label, int columns, int labelled, int32_t dim)
+CPU_INLINE void cpu_transposed_some(vec *w, const cpu_transposed *q, const float *const *x,
+                                    const uint16_t *place, int64_t at, const float *const *r,
+                                    const uint16_t *label, int columns, int labelled, int32_t dim)
 {
     const float *row[MET], *more[MET] = { NULL };
     vec sum[MET][STRIP];
@@ -104,8 +115,11 @@ CPU_INLINE void cpu_transposed_some(vec *w, const cpu_transposed *q, const float
         CPU_UNROLL
         for (int j = 0; j < STRIP; j++) sum[i][j] = vec_zero();
     }
-    for (; (v + 1) * LANES <= dim; v++) cpu_transposed_step(sum, q, v, row, more, columns, labelled, 1, lanes_first(0));
-    if (v * LANES < dim) cpu_transposed_step(sum, q, v, row, more, columns, labelled, 0, lanes_first(dim - v * LANES));
+    for (; (v + 1) * LANES <= dim; v++)
+        cpu_transposed_step(sum, q, v, row, more, columns, labelled, 1, lanes_first(0));
+    if (v * LANES < dim)
+        cpu_transposed_step(sum, q, v, row, more, columns, labelled, 0,
+                            lanes_first(dim - v * LANES));
     CPU_UNROLL
     for (int i = 0; i < columns; i++) w[i] = cpu_transposed_sum(sum[i]);
 }
@@ -119,21 +133,23 @@ static inline vec cpu_row_dots(const float *a, const float *b, int64_t stride, i
         for (int32_t i = 0; i < dim; i += LANES) {
             const lanes end = lanes_first(dim - i < LANES ? dim - i : LANES);
             for (int r = 0; r < 4; r++)
-                sum[r] = vec_fma(vec_load_first(a + r * stride + i, end), vec_load_first(b + r * stride + i, end), sum[r]);
+                sum[r] = vec_fma(vec_load_first(a + r * stride + i, end),
+                                 vec_load_first(b + r * stride + i, end), sum[r]);
         }
         w[g] = vec_sum_fours(sum[0], sum[1], sum[2], sum[3]);
     }
     return vec_fold(w);
 }
 
-/* ---- mix -------------------------------------------------------------------------------------------------------------------- */
+/* ---- mix ----------------------------------------------------------------------------------- */
 
 /* The next columns of a head whose sums stand in registers: at most MIXED vectors, of four two and
  * two. */
 static inline cpu_cut cpu_mix_cut(int32_t dim, int32_t from)
 {
     if (LANES == 16) return cpu_cut_at(dim, from);
-    const int32_t left = dim - from, all = (left + LANES - 1) / LANES, most = all == MIXED + 1 ? 2 : MIXED;
+    const int32_t left = dim - from, all = (left + LANES - 1) / LANES,
+                  most = all == MIXED + 1 ? 2 : MIXED;
     const int vectors = all < most ? all : most;
     return (cpu_cut){ vectors, left >= vectors * LANES, lanes_first(left - (vectors - 1) * LANES) };
 }
@@ -148,8 +164,8 @@ typedef struct cpu_mixing { /* sum_c p[c][r] (x[place[c]] + at + r[label[c]]) of
 
 /* sum[r] += p[r] (x + label). At 16 lanes the four shares stand in registers while vectors pass
  * by; at 8 the vectors while shares do, which needs one register less and so all there are. */
-CPU_INLINE void cpu_mix_place(vec sum[STRIP][MIXED], const float *x, const float *label, const float *p, int labelled,
-                              int vectors, int whole, lanes end)
+CPU_INLINE void cpu_mix_place(vec sum[STRIP][MIXED], const float *x, const float *label,
+                              const float *p, int labelled, int vectors, int whole, lanes end)
 {
     vec part[MIXED], share[STRIP];
     if (LANES == 16) {
@@ -159,9 +175,11 @@ CPU_INLINE void cpu_mix_place(vec sum[STRIP][MIXED], const float *x, const float
     CPU_UNROLL
     for (int v = 0; v < vectors; v++) {
         part[v] = cpu_piece(x, v, vectors, whole, end);
-        part[v] = vec_held(labelled ? vec_add(part[v], cpu_piece(label, v, vectors, whole, end)) : part[v]);
+        part[v] = vec_held(labelled ? vec_add(part[v], cpu_piece(label, v, vectors, whole, end))
+                                    : part[v]);
         CPU_UNROLL
-        for (int r = 0; LANES == 16 && r < STRIP; r++) sum[r][v] = vec_fma(share[r], part[v], sum[r][v]);
+        for (int r = 0; LANES == 16 && r < STRIP; r++)
+            sum[r][v] = vec_fma(share[r], part[v], sum[r][v]);
     }
     CPU_UNROLL
     for (int r = 0; LANES != 16 && r < STRIP; r++) {
@@ -173,37 +191,44 @@ CPU_INLINE void cpu_mix_place(vec sum[STRIP][MIXED], const float *x, const float
 
 /* A head's columns from `from` on; `soon`, where there is one, is asked for a portion with each
  * vector of shares. */
-CPU_INLINE void cpu_mix_places(vec sum[STRIP][MIXED], const cpu_mixing *m, int32_t from, cpu_soon *soon, int labelled,
-                               int vectors, int whole, lanes end)
+CPU_INLINE void cpu_mix_places(vec sum[STRIP][MIXED], const cpu_mixing *m, int32_t from,
+                               cpu_soon *soon, int labelled, int vectors, int whole, lanes end)
 {
     int32_t i = 0;
     for (; i + QUADS <= m->places; i += QUADS) {
         CPU_UNROLL
         for (int j = 0; j < QUADS; j++)
-            cpu_mix_place(sum, m->x[m->place[i + j]] + m->at + from, labelled ? m->r[m->label[i + j]] + from : NULL,
-                          m->p + 4 * (i + j), labelled, vectors, whole, end);
+            cpu_mix_place(sum, m->x[m->place[i + j]] + m->at + from,
+                          labelled ? m->r[m->label[i + j]] + from : NULL, m->p + 4 * (i + j),
+                          labelled, vectors, whole, end);
         if (soon) cpu_ask_portion(soon);
     }
     for (; i < m->places; i++)
-        cpu_mix_place(sum, m->x[m->place[i]] + m->at + from, labelled ? m->r[m->label[i]] + from : NULL, m->p + 4 * i,
-                      labelled, vectors, whole, end);
+        cpu_mix_place(sum, m->x[m->place[i]] + m->at + from,
+                      labelled ? m->r[m->label[i]] + from : NULL, m->p + 4 * i, labelled, vectors,
+                      whole, end);
 }
 
-/* ---- scatter-add ------------------------------------------------------------------------------------------------------------ */
+/* ---- scatter-add --------------------------------------------------------------------------- */
 
-typedef struct cpu_scatter { /* y[c] + at += sum_r p[found[c][r / 4] + r] x[r stride ..] of a plane; found NULL: p[c LANES + r] */
+typedef struct cpu_scatter { /* y[c] + at += sum_r p[found[c][r / 4] + r] x[r stride ..] of a plane;
+                                found NULL: p[c LANES + r] */
     const float *p, *x;
     float *const *y; /* rows of columns */
     int64_t at;
     const int32_t (*found)[QUADS];
 } cpu_scatter;
 
-enum { SCATTER_PLANES = 2 /* dK and dV: together they keep the registers full and waste fewer products on rows that read few columns */ };
+enum {
+    SCATTER_PLANES = 2 /* dK and dV: together they keep the registers full and waste fewer products
+                          on rows that read few columns */
+};
 
 /* Columns c .. c+columns-1 of some planes from the rows in `bits`, `vectors` of them from column
  * `from` of the head on. */
-CPU_INLINE void cpu_scatter_columns(const cpu_scatter *const *g, int planes, int64_t stride, int32_t c, int columns,
-                                    unsigned bits, int32_t from, int found, int vectors, int whole, lanes end)
+CPU_INLINE void cpu_scatter_columns(const cpu_scatter *const *g, int planes, int64_t stride,
+                                    int32_t c, int columns, unsigned bits, int32_t from, int found,
+                                    int vectors, int whole, lanes end)
 {
     vec sum[SCATTER_PLANES][SCATTERED_SUMS][SCATTERED];
     const float *x[SCATTER_PLANES], *p[SCATTER_PLANES];
@@ -215,7 +240,8 @@ CPU_INLINE void cpu_scatter_columns(const cpu_scatter *const *g, int planes, int
         for (int i = 0; i < columns; i++) {
             y[k][i] = g[k]->y[c + i] + g[k]->at + from;
             CPU_UNROLL
-            for (int v = 0; v < vectors; v++) sum[k][i][v] = cpu_piece(y[k][i], v, vectors, whole, end);
+            for (int v = 0; v < vectors; v++)
+                sum[k][i][v] = cpu_piece(y[k][i], v, vectors, whole, end);
         }
     }
     for (uint64_t left = bits; left; left &= left - 1) {
@@ -223,7 +249,8 @@ CPU_INLINE void cpu_scatter_columns(const cpu_scatter *const *g, int planes, int
         int64_t place[SCATTERED_SUMS];
         CPU_UNROLL
         for (int i = 0; i < columns; i++)
-            place[i] = found ? g[0]->found[c + i][(uint64_t)r / 4] + r : (int64_t)(c + i) * LANES + r;
+            place[i] =
+                found ? g[0]->found[c + i][(uint64_t)r / 4] + r : (int64_t)(c + i) * LANES + r;
         CPU_UNROLL
         for (int k = 0; k < planes; k++) {
             vec share[SCATTERED_SUMS];
@@ -231,10 +258,12 @@ CPU_INLINE void cpu_scatter_columns(const cpu_scatter *const *g, int planes, int
             for (int i = 0; i < columns; i++) share[i] = vec_held(vec_all(p[k][place[i]]));
             CPU_UNROLL
             for (int v = 0; v < vectors; v++) {
-                const vec part = columns > 1 || planes > 1 ? vec_held(cpu_piece(x[k] + row, v, vectors, whole, end))
-                                                           : cpu_piece(x[k] + row, v, vectors, whole, end);
+                const vec part = columns > 1 || planes > 1
+                                     ? vec_held(cpu_piece(x[k] + row, v, vectors, whole, end))
+                                     : cpu_piece(x[k] + row, v, vectors, whole, end);
                 CPU_UNROLL
-                for (int i = 0; i < columns; i++) sum[k][i][v] = vec_fma(share[i], part, sum[k][i][v]);
+                for (int i = 0; i < columns; i++)
+                    sum[k][i][v] = vec_fma(share[i], part, sum[k][i][v]);
             }
         }
     }
@@ -245,8 +274,9 @@ CPU_INLINE void cpu_scatter_columns(const cpu_scatter *const *g, int planes, int
 }
 
 /* Columns first .. last-1, whose rows are mask[c]: some at a time. */
-CPU_INLINE void cpu_scatter_slice(const cpu_scatter *const *g, int planes, int64_t stride, const uint16_t *mask, int32_t first,
-                                  int32_t last, int32_t from, int found, int vectors, int whole, lanes end)
+CPU_INLINE void cpu_scatter_slice(const cpu_scatter *const *g, int planes, int64_t stride,
+                                  const uint16_t *mask, int32_t first, int32_t last, int32_t from,
+                                  int found, int vectors, int whole, lanes end)
 {
     const int some = SCATTERED_SUMS / planes;
     int32_t c = first;
@@ -255,24 +285,42 @@ CPU_INLINE void cpu_scatter_slice(const cpu_scatter *const *g, int planes, int64
         for (int i = 0; i < some; i++) bits |= mask[c + i];
         cpu_scatter_columns(g, planes, stride, c, some, bits, from, found, vectors, whole, end);
     }
-    for (; c < last; c++) cpu_scatter_columns(g, planes, stride, c, 1, mask[c], from, found, vectors, whole, end);
+    for (; c < last; c++)
+        cpu_scatter_columns(g, planes, stride, c, 1, mask[c], from, found, vectors, whole, end);
 }
 
 /* CALL(vectors, whole) with constants, for at most SCATTERED vectors. */
 #if GSA_CPU_LANES == 16 || GSA_CPU_ONE_COPY
 #define CPU_BY_SCATTER(cut, CALL) CPU_BY_CUT(cut, CALL)
 #else
-#define CPU_BY_SCATTER(cut, CALL)                                                                                           \
-    switch ((cut).vectors + SCATTERED * (cut).whole) {                                                                      \
-    case 5: CALL(5, 0); break;                                                                                              \
-    case 6: CALL(6, 0); break;                                                                                              \
-    case 7: CALL(7, 0); break;                                                                                              \
-    case 8: CALL(8, 0); break;                                                                                              \
-    case SCATTERED + 5: CALL(5, 1); break;                                                                                  \
-    case SCATTERED + 6: CALL(6, 1); break;                                                                                  \
-    case SCATTERED + 7: CALL(7, 1); break;                                                                                  \
-    case SCATTERED + 8: CALL(8, 1); break;                                                                                  \
-    default: CPU_BY_CUT(cut, CALL) break;                                                                                   \
+#define CPU_BY_SCATTER(cut, CALL)                                                                  \
+    switch ((cut).vectors + SCATTERED * (cut).whole) {                                             \
+    case 5:                                                                                        \
+        CALL(5, 0);                                                                                \
+        break;                                                                                     \
+    case 6:                                                                                        \
+        CALL(6, 0);                                                                                \
+        break;                                                                                     \
+    case 7:                                                                                        \
+        CALL(7, 0);                                                                                \
+        break;                                                                                     \
+    case 8:                                                                                        \
+        CALL(8, 0);                                                                                \
+        break;                                                                                     \
+    case SCATTERED + 5:                                                                            \
+        CALL(5, 1);                                                                                \
+        break;                                                                                     \
+    case SCATTERED + 6:                                                                            \
+        CALL(6, 1);                                                                                \
+        break;                                                                                     \
+    case SCATTERED + 7:                                                                            \
+        CALL(7, 1);                                                                                \
+        break;                                                                                     \
+    case SCATTERED + 8:                                                                            \
+        CALL(8, 1);                                                                                \
+        break;                                                                                     \
+    default:                                                                                       \
+        CPU_BY_CUT(cut, CALL) break;                                                               \
     }
 #endif
 
@@ -284,20 +332,23 @@ static inline cpu_cut cpu_scatter_cut(int32_t dim, int32_t from)
 }
 
 /* All columns of a head; `found` is known where it is called. */
-CPU_INLINE void cpu_scatter_range(const cpu_scatter *const *g, int planes, int64_t stride, const uint16_t *mask, int32_t first,
-                                  int32_t last, int32_t dim, int found)
+CPU_INLINE void cpu_scatter_range(const cpu_scatter *const *g, int planes, int64_t stride,
+                                  const uint16_t *mask, int32_t first, int32_t last, int32_t dim,
+                                  int found)
 {
     for (int32_t i = 0; i < dim; i += SCATTERED * LANES) {
         const cpu_cut cut = cpu_scatter_cut(dim, i);
 #if GSA_CPU_LANES == 16
-#define BOTH(vectors, whole) cpu_scatter_slice(g, 2, stride, mask, first, last, i, found, vectors, whole, cut.end)
+#define BOTH(vectors, whole)                                                                       \
+    cpu_scatter_slice(g, 2, stride, mask, first, last, i, found, vectors, whole, cut.end)
         if (planes == 2) {
             CPU_BY_SCATTER(cut, BOTH)
             continue;
         }
 #undef BOTH
 #endif
-#define EACH(vectors, whole) cpu_scatter_slice(g + k, 1, stride, mask, first, last, i, found, vectors, whole, cut.end)
+#define EACH(vectors, whole)                                                                       \
+    cpu_scatter_slice(g + k, 1, stride, mask, first, last, i, found, vectors, whole, cut.end)
         for (int k = 0; k < planes; k++) CPU_BY_SCATTER(cut, EACH)
 #undef EACH
     }

@@ -1,5 +1,5 @@
-/* probe.c - what the machine can do at a level of vectors: multiplications, reading, reading of scattered rows; and which formats
- * attention has for some edges. */
+/* probe.c - what the machine can do at a level of vectors: multiplications, reading, reading of
+ * scattered rows; and which formats attention has for some edges. */
 #include "kernels/cpu/attention/attention.h"
 #include "kernels/cpu/table.h"
 #include "kernels/team.h"
@@ -33,7 +33,8 @@ static void read_all(float *out, const float *x, int64_t count)
     put(out, sum);
 }
 
-static void read_rows(float *out, const float *x, const int32_t *rows, int64_t count, int32_t columns)
+static void read_rows(float *out, const float *x, const int32_t *rows, int64_t count,
+                      int32_t columns)
 {
     vec sum[CHAINS];
     for (int i = 0; i < CHAINS; i++) sum[i] = vec_zero();
@@ -48,10 +49,9 @@ static void read_rows(float *out, const float *x, const int32_t *rows, int64_t c
 /* Counts the rows of a block, and of each format. */
 static void count_block(cpu_inspection *x, gsa_rows block, gsa_cpu_formats *formats)
 {
-    int64_t *const count[] = {
-        [CPU_ROW] = &formats->row,   [CPU_ELL] = &formats->ell,           [CPU_DIA] = &formats->dia,
-        [CPU_BCSR] = &formats->bcsr, [CPU_INTERVAL] = &formats->interval, [CPU_GEMM] = &formats->gemm
-    };
+    int64_t *const count[] = { [CPU_ROW] = &formats->row,           [CPU_ELL] = &formats->ell,
+                               [CPU_DIA] = &formats->dia,           [CPU_BCSR] = &formats->bcsr,
+                               [CPU_INTERVAL] = &formats->interval, [CPU_GEMM] = &formats->gemm };
     cpu_part part;
     cpu_inspect_block(x, block.first);
     for (int64_t row = block.first, end = block.first + block.count; row < end;) {
@@ -77,7 +77,8 @@ static int formats_of(const gsa_attend_args *args, gsa_cpu_formats *formats)
     if (plan) {
         cpu_ell_begin(&waiting, &t, 0, t.heads, NULL);
         cpu_inspect_start(&x, &t, plan, &waiting);
-        for (int64_t i = 0; told && i < edges.block_offset[edges.examples]; i++) count_block(&x, edges.blocks[i], formats);
+        for (int64_t i = 0; told && i < edges.block_offset[edges.examples]; i++)
+            count_block(&x, edges.blocks[i], formats);
         if (!told && edges.rows > 0) count_block(&x, (gsa_rows){ 0, edges.rows }, formats);
         cpu_plan_done(&b, &edges, plan);
     }

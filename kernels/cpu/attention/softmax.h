@@ -15,7 +15,8 @@ static inline vec cpu_exponents(float *s, int32_t vectors, vec from)
         for (int i = 0; i < some; i++) p[i] = vec_sub(vec_load(s + (j + i) * LANES), from);
         if (some == VEC_SOME) vec_exp_down_some(p, VEC_SOME);
         else vec_exp_down_some(p, 1);
-        for (int i = 0; i < some; i++) vec_store(s + (j + i) * LANES, p[i]), sum = vec_add(sum, p[i]);
+        for (int i = 0; i < some; i++)
+            vec_store(s + (j + i) * LANES, p[i]), sum = vec_add(sum, p[i]);
     }
     return vec_quads_sum(sum);
 }

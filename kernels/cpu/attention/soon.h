@@ -1,5 +1,6 @@
-/* soon.h - asks for memory that will be read later, a few lines at a time between the steps of the work that goes on meanwhile: all at
- * once would fill the machine's list of lines under way, and the work would stand until they are there. */
+/* soon.h - asks for memory that will be read later, a few lines at a time between the steps of the
+ * work that goes on meanwhile: all at once would fill the machine's list of lines under way, and
+ * the work would stand until they are there. */
 #ifndef GSA_CPU_SOON_H
 #define GSA_CPU_SOON_H
 #include <stddef.h>
@@ -19,10 +20,12 @@ typedef struct cpu_wanted { /* rows that follow one another */
 typedef struct cpu_soon {
     int64_t stride, numbers; /* from row to row; that are wanted of a row */
     int32_t wanteds, wanted; /* how many; which one is asked for next, */
-    int64_t row, lines;      /* from where on; lines that are left behind the row that is being asked for: */
-    const float *next;       /* of it, */
-    int32_t left;            /* and so many lines */
-    int32_t portion;         /* lines for each step that is counted by itself, rounded up: no branch goes now so, now so */
+    int64_t row,
+        lines; /* from where on; lines that are left behind the row that is being asked for: */
+    const float *next; /* of it, */
+    int32_t left;      /* and so many lines */
+    int32_t portion;   /* lines for each step that is counted by itself, rounded up: no branch goes
+                          now so, now so */
     cpu_wanted each[SOON];
 } cpu_soon;
 

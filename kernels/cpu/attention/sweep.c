@@ -1,15 +1,18 @@
-/* sweep.c - finds the sweeps: blocks of rows whose ranges begin again and again at the same sources. */
+/* sweep.c - finds the sweeps: blocks of rows whose ranges begin again and again at the same
+ * sources. */
 #include "kernels/cpu/attention/sweep.h"
 #include "kernels/cpu/attention/bcsr.h"
 
-/* Rows that a tile will hold, or would but for what the call wants: they stand well where they are. */
+/* Rows that a tile will hold, or would but for what the call wants: they stand well where they
+ * are. */
 static int is_dense(const gsa_edges *e, int64_t row, int64_t last)
 {
     int64_t low = INT64_MAX, high = 0;
     if (!e->row_local || !e->row_example || !cpu_bcsr_starts(e, row, last)) return 0;
     for (int r = 0; r < LANES; r++) {
         const gsa_run *run = cpu_range(e, row + r);
-        if (!run || run->kind != e->runs[e->run_offset[row]].kind) return 0; /* kinds count their sources each by itself */
+        if (!run || run->kind != e->runs[e->run_offset[row]].kind)
+            return 0; /* kinds count their sources each by itself */
         if (run->first < low) low = run->first;
         if (run->first + (int64_t)run->count > high) high = run->first + (int64_t)run->count;
     }
@@ -17,33 +20,37 @@ static int is_dense(const gsa_edges *e, int64_t row, int64_t last)
 }
 
 /* CALL(row, run) for each range of a block of rows that may be swept. */
-#define EACH_RANGE(e, block, kind_of, CALL)                                                                                 \
-    for (int64_t row = (block).first, end_ = row + (block).count; row < end_; row++) {                                      \
-        if (is_dense(e, row, end_)) {                                                                                       \
-            row += LANES - 1;                                                                                               \
-            continue;                                                                                                       \
-        }                                                                                                                   \
-        const gsa_run *run = cpu_range(e, row);                                                                             \
-        if (run && (kind_of) == run->kind) CALL;                                                                            \
+#define EACH_RANGE(e, block, kind_of, CALL)                                                        \
+    for (int64_t row = (block).first, end_ = row + (block).count; row < end_; row++) {             \
+        if (is_dense(e, row, end_)) {                                                              \
+            row += LANES - 1;                                                                      \
+            continue;                                                                              \
+        }                                                                                          \
+        const gsa_run *run = cpu_range(e, row);                                                    \
+        if (run && (kind_of) == run->kind) CALL;                                                   \
     }
 
-/* The sweep of a block of rows; 0 when there is none: too few sources, rows that mostly read otherwise, no range that begins before the
- * one of the row above, or ranges so long that the states of their parts would be more than a few planes of the rows. */
+/* The sweep of a block of rows; 0 when there is none: too few sources, rows that mostly read
+ * otherwise, no range that begins before the one of the row above, or ranges so long that the
+ * states of their parts would be more than a few planes of the rows. */
 static int find(const gsa_edges *e, gsa_rows block, cpu_sweep *sweep)
 {
     int64_t ranges = 0, returns = 0, parts = 0, low = INT64_MAX, high = 0, before = 0;
     int32_t kind = -1;
-#define LOOK                                                                                                                \
-    do {                                                                                                                    \
-        const int64_t end = (int64_t)run->first + run->count;                                                               \
-        kind = run->kind, ranges++, returns += run->first < before, before = run->first, parts += run->count / SEGMENT;     \
-        if (run->first < low) low = run->first;                                                                             \
-        if (end > high) high = end;                                                                                         \
+#define LOOK                                                                                       \
+    do {                                                                                           \
+        const int64_t end = (int64_t)run->first + run->count;                                      \
+        kind = run->kind, ranges++, returns += run->first < before, before = run->first,           \
+        parts += run->count / SEGMENT;                                                             \
+        if (run->first < low) low = run->first;                                                    \
+        if (end > high) high = end;                                                                \
     } while (0)
     EACH_RANGE(e, block, kind < 0 ? run->kind : kind, LOOK)
 #undef LOOK
-    *sweep = (cpu_sweep){ .rows = block, .kind = kind, .first = (int32_t)low, .end = (int32_t)high };
-    return returns > 0 && 2 * ranges > block.count && high - low >= SWEEP_SOURCES && parts <= block.count;
+    *sweep =
+        (cpu_sweep){ .rows = block, .kind = kind, .first = (int32_t)low, .end = (int32_t)high };
+    return returns > 0 && 2 * ranges > block.count && high - low >= SWEEP_SOURCES &&
+           parts <= block.count;
 }
 
 typedef struct place { /* of a range in its sweep */
@@ -54,21 +61,22 @@ typedef struct place { /* of a range in its sweep */
 static place place_of(const cpu_sweep *x, const gsa_run *run)
 {
     const int64_t first = run->first - x->first, last = first + run->count - 1;
-    return (place){ x->step + first / STEP, x->segment + first / SEGMENT, last / SEGMENT - first / SEGMENT + 1,
-                    run->count > PIECE };
+    return (place){ x->step + first / STEP, x->segment + first / SEGMENT,
+                    last / SEGMENT - first / SEGMENT + 1, run->count > PIECE };
 }
 
 /* Counts short ranges by step and parts of long ones by segment, each a place behind its own. */
 static void count(const gsa_edges *e, cpu_sweeps *s)
 {
     for (const cpu_sweep *x = s->sweep; x < s->sweep + s->count; x++) {
-#define COUNT                                                                                                               \
-    do {                                                                                                                    \
-        const place at = place_of(x, run);                                                                                  \
-        s->swept[row] = (int32_t)(x - s->sweep) + 1;                                                                        \
-        if (!at.is_long) s->short_start[at.step + 1]++, s->shorts++;                                                        \
-        for (int64_t i = 0; at.is_long && i < at.segments; i++) s->long_start[at.segment + i + 1]++, s->longs++;            \
-        if (at.is_long && at.segments > 1) s->crossings++, s->shared += at.segments;                                        \
+#define COUNT                                                                                      \
+    do {                                                                                           \
+        const place at = place_of(x, run);                                                         \
+        s->swept[row] = (int32_t)(x - s->sweep) + 1;                                               \
+        if (!at.is_long) s->short_start[at.step + 1]++, s->shorts++;                               \
+        for (int64_t i = 0; at.is_long && i < at.segments; i++)                                    \
+            s->long_start[at.segment + i + 1]++, s->longs++;                                       \
+        if (at.is_long && at.segments > 1) s->crossings++, s->shared += at.segments;               \
     } while (0)
         EACH_RANGE(e, x->rows, x->kind, COUNT)
 #undef COUNT
@@ -84,9 +92,11 @@ static void put(cpu_sweeps *s, int64_t row, place at, cpu_crossing **crossing, i
         s->short_row[s->short_start[at.step]++] = (int32_t)row;
         return;
     }
-    if (crosses) *(*crossing)++ = (cpu_crossing){ (int32_t)row, (int32_t)slots[1], (int32_t)at.segments };
+    if (crosses)
+        *(*crossing)++ = (cpu_crossing){ (int32_t)row, (int32_t)slots[1], (int32_t)at.segments };
     for (int64_t i = 0; i < at.segments; i++)
-        s->long_part[s->long_start[at.segment + i]++] = (cpu_long){ (int32_t)row, (int32_t)slots[crosses]++ };
+        s->long_part[s->long_start[at.segment + i]++] =
+            (cpu_long){ (int32_t)row, (int32_t)slots[crosses]++ };
 }
 
 /* Moves what counted places back to where they start. */
@@ -113,7 +123,8 @@ static void fill(const gsa_edges *e, cpu_sweeps *s)
 /* The sweeps of all blocks; 0 without memory. */
 static int find_all(const gsa_system *system, const gsa_edges *e, cpu_sweeps *s)
 {
-    const int64_t blocks = e->examples > 0 && e->blocks && e->block_offset ? e->block_offset[e->examples] : 0;
+    const int64_t blocks =
+        e->examples > 0 && e->blocks && e->block_offset ? e->block_offset[e->examples] : 0;
     int64_t room = 0, example = 0;
     for (int64_t i = 0; i < blocks; i++) {
         cpu_sweep x;
@@ -121,7 +132,8 @@ static int find_all(const gsa_system *system, const gsa_edges *e, cpu_sweeps *s)
         if (!find(e, e->blocks[i], &x)) continue;
         const gsa_rows first = e->blocks[e->block_offset[example]];
         x.after_row = first.first + first.count - 1;
-        if (s->count > 0 && s->sweep[s->count - 1].after_row > x.after_row) x.after_row = s->sweep[s->count - 1].after_row;
+        if (s->count > 0 && s->sweep[s->count - 1].after_row > x.after_row)
+            x.after_row = s->sweep[s->count - 1].after_row;
         if (s->count == room) {
             room = room ? 2 * room : 16;
             cpu_sweep *more = gsa_resize(system, s->sweep, (size_t)room, sizeof *more);
@@ -129,7 +141,8 @@ static int find_all(const gsa_system *system, const gsa_edges *e, cpu_sweeps *s)
             s->sweep = more;
         }
         x.step = s->steps, x.segment = s->segments;
-        s->steps += (x.end - x.first + STEP - 1) / STEP, s->segments += (x.end - x.first + SEGMENT - 1) / SEGMENT;
+        s->steps += (x.end - x.first + STEP - 1) / STEP,
+            s->segments += (x.end - x.first + SEGMENT - 1) / SEGMENT;
         s->sweep[s->count++] = x;
     }
     return 1;
@@ -141,9 +154,12 @@ int cpu_sweeps_make(const gsa_system *system, const gsa_edges *e, cpu_sweeps *s)
     int made = find_all(system, e, s);
     if (made && s->count == 0) return 1;
     s->swept = made ? gsa_alloc_zero(system, (size_t)e->rows, sizeof *s->swept) : NULL;
-    s->short_start = made ? gsa_alloc_zero(system, (size_t)s->steps + 1, sizeof *s->short_start) : NULL;
-    s->long_start = made ? gsa_alloc_zero(system, (size_t)s->segments + 1, sizeof *s->long_start) : NULL;
-    s->segment_sweep = made ? gsa_alloc(system, (size_t)s->segments, sizeof *s->segment_sweep) : NULL;
+    s->short_start =
+        made ? gsa_alloc_zero(system, (size_t)s->steps + 1, sizeof *s->short_start) : NULL;
+    s->long_start =
+        made ? gsa_alloc_zero(system, (size_t)s->segments + 1, sizeof *s->long_start) : NULL;
+    s->segment_sweep =
+        made ? gsa_alloc(system, (size_t)s->segments, sizeof *s->segment_sweep) : NULL;
     made = s->swept && s->short_start && s->long_start && s->segment_sweep;
     if (made) count(e, s);
     s->short_row = made ? gsa_alloc(system, (size_t)s->shorts, sizeof *s->short_row) : NULL;

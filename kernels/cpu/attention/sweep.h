@@ -1,11 +1,13 @@
-/* sweep.h - rows that read one range of sources each, where the ranges of rows that stand far apart lie over one another.
+/* sweep.h - rows that read one range of sources each, where the ranges of rows that stand far apart
+ * lie over one another.
  *
- * Row after row, the spans of a tree read every token once a level, from memory once texts are long. A sweep goes over the sources
- * instead, PIECE of them at a time, and gives each piece to all rows that read of it: planes are passed through once, whatever the
- * number of levels. A range of up to PIECE sources is taken whole, where it starts; a longer one piece by piece, with
- * its running maximum and sum kept (forward) or nothing (backward, which adds, and so takes STEP sources at a time where rows go in
- * groups: sweep_group.h). Pieces are counted from the first source of the sweep: how examples are batched changes none, nor does the
- * number of threads. */
+ * Row after row, the spans of a tree read every token once a level, from memory once texts are
+ * long. A sweep goes over the sources instead, PIECE of them at a time, and gives each piece to all
+ * rows that read of it: planes are passed through once, whatever the number of levels. A range of
+ * up to PIECE sources is taken whole, where it starts; a longer one piece by piece, with its
+ * running maximum and sum kept (forward) or nothing (backward, which adds, and so takes STEP
+ * sources at a time where rows go in groups: sweep_group.h). Pieces are counted from the first
+ * source of the sweep: how examples are batched changes none, nor does the number of threads. */
 #ifndef GSA_CPU_SWEEP_H
 #define GSA_CPU_SWEEP_H
 #include "kernels/cpu/attention/attend.h"
@@ -14,11 +16,13 @@
 enum {
     PIECE = BLOCK,        /* sources at a time */
     STEP = 16,            /* backward in groups; PIECE / STEP of them are a piece */
-    SEGMENT = 16 * PIECE, /* sources of an item of the forward pass; ranges that reach over its end are joined afterwards */
+    SEGMENT = 16 * PIECE, /* sources of an item of the forward pass; ranges that reach over its end
+                             are joined afterwards */
     SWEEP_SOURCES = 4 * PIECE /* of a sweep at least: fewer stand in the caches anyway */
 };
 
-/* Of a group of heads, each in four lanes. sum - lost is the sum of exp(s - top), compensated (Kahan). */
+/* Of a group of heads, each in four lanes. sum - lost is the sum of exp(s - top), compensated
+ * (Kahan). */
 typedef struct cpu_softmax {
     vec top, sum, lost;
 } cpu_softmax;
@@ -35,7 +39,8 @@ typedef struct cpu_sweep { /* of the rows of one example and kind */
     gsa_rows rows;
     int32_t kind, first, end; /* sources first .. end-1 */
     int64_t step, segment;    /* the first, among those of all sweeps */
-    int64_t after_row;        /* behind which its segments come among a call's items: never falls from sweep to sweep */
+    int64_t after_row; /* behind which its segments come among a call's items: never falls from
+                          sweep to sweep */
 } cpu_sweep;
 
 typedef struct cpu_sweeps { /* NULL arrays where count is 0 */
@@ -51,11 +56,13 @@ typedef struct cpu_sweeps { /* NULL arrays where count is 0 */
     cpu_crossing *crossing;
 } cpu_sweeps;
 
-/* Finds what pays to sweep, in time linear in rows and runs. 0 where memory is out: then nothing is held. */
+/* Finds what pays to sweep, in time linear in rows and runs. 0 where memory is out: then nothing is
+ * held. */
 int cpu_sweeps_make(const gsa_system *system, const gsa_edges *edges, cpu_sweeps *sweeps);
 void cpu_sweeps_release(const gsa_system *system, cpu_sweeps *sweeps);
 
-/* States that the forward pass keeps for a slot, one for each group of heads; crossing ranges also keep their mix of values. */
+/* States that the forward pass keeps for a slot, one for each group of heads; crossing ranges also
+ * keep their mix of values. */
 static inline int64_t cpu_states(const ref_attend *t)
 {
     return (t->heads + HEADS - 1) / HEADS * GROUPS;
@@ -68,14 +75,16 @@ typedef struct cpu_sweeping { /* of the forward pass */
 } cpu_sweeping;
 
 void cpu_sweep_forward(const ref_attend *t, const cpu_sweeping *x, int64_t segment);
-void cpu_sweep_join(const ref_attend *t, const cpu_sweeping *x, int64_t crossing); /* after all segments */
-void cpu_sweep_backward(const ref_attend *t, const cpu_sweeps *sweeps, int64_t sweep, int32_t first, int32_t last,
-                        const ref_label_sums *sums);
+void cpu_sweep_join(const ref_attend *t, const cpu_sweeping *x,
+                    int64_t crossing); /* after all segments */
+void cpu_sweep_backward(const ref_attend *t, const cpu_sweeps *sweeps, int64_t sweep, int32_t first,
+                        int32_t last, const ref_label_sums *sums);
 
-/* attend_forward.c: a row of one block; the next block of a long one, into `out`; its end. `fresh`: no block was there before. */
+/* attend_forward.c: a row of one block; the next block of a long one, into `out`; its end. `fresh`:
+ * no block was there before. */
 void cpu_forward_short(const ref_attend *t, int64_t row, const cpu_block *block);
-void cpu_forward_block(const ref_attend *t, int64_t row, const cpu_block *block, cpu_softmax *state, float *out,
-                       int fresh);
+void cpu_forward_block(const ref_attend *t, int64_t row, const cpu_block *block, cpu_softmax *state,
+                       float *out, int fresh);
 void cpu_forward_end(const ref_attend *t, int64_t row, const cpu_softmax *state, float *out);
 
 /* The run of a row that reads one range, else NULL. */
@@ -86,10 +95,13 @@ static inline const gsa_run *cpu_range(const gsa_edges *e, int64_t row)
     return run->count == 1 || run->step == 1 ? run : NULL;
 }
 
-/* The edges of a range that lead to the sources from .. end-1, at most BLOCK; 0 when there are none. */
-static inline int32_t cpu_range_block(const ref_attend *t, const gsa_run *run, int64_t from, int64_t end, cpu_block *block)
+/* The edges of a range that lead to the sources from .. end-1, at most BLOCK; 0 when there are
+ * none. */
+static inline int32_t cpu_range_block(const ref_attend *t, const gsa_run *run, int64_t from,
+                                      int64_t end, cpu_block *block)
 {
-    const int64_t low = from > run->first ? from : run->first, high = (int64_t)run->first + run->count;
+    const int64_t low = from > run->first ? from : run->first,
+                  high = (int64_t)run->first + run->count;
     gsa_run cut = *run;
     cut.count = (int32_t)((end < high ? end : high) - run->first);
     ref_walk walk = { &cut, &cut + 1, (int32_t)(low - run->first) };

@@ -48,7 +48,8 @@ CPU_INLINE void unit_scores(work *w, const cpu_unit *u, int kind, int32_t dim)
     vec *s = w->s + u->at, top = vec_all(-FLT_MAX);
     for (int32_t j = 0; j < u->vectors; j++) {
         s[j] = vec_fma(cpu_unit_dots(u, at, stride, j, 0, kind, dim), scale, shift);
-        if (j == u->vectors - 1 && u->edges != 0xFF) s[j] = vec_keep(lanes_of_bits(u->edges), s[j], vec_all(-INFINITY));
+        if (j == u->vectors - 1 && u->edges != 0xFF)
+            s[j] = vec_keep(lanes_of_bits(u->edges), s[j], vec_all(-INFINITY));
         top = vec_max(s[j], top);
     }
     top = cpu_unit_max(top, kind);
@@ -79,7 +80,9 @@ static void divide(work *w)
     for (const cpu_unit *u = w->all.unit; u < w->all.unit + w->all.units; u++) {
         vec *s = w->s + u->at, sum = s[0];
         for (int32_t j = 1; j < u->vectors; j++) sum = vec_add(sum, s[j]);
-        sum = u->kind == 0 ? cpu_unit_sum(sum, 0) : u->kind == 1 ? cpu_unit_sum(sum, 1) : cpu_unit_sum(sum, 2);
+        sum = u->kind == 0   ? cpu_unit_sum(sum, 0)
+              : u->kind == 1 ? cpu_unit_sum(sum, 1)
+                             : cpu_unit_sum(sum, 2);
         w->sum[u - w->all.unit] = sum;
         const vec over = vec_unless_zero(sum, vec_div(vec_all(1), sum), vec_zero());
         for (int32_t j = 0; j < u->vectors; j++) s[j] = vec_mul(s[j], over);
@@ -92,7 +95,8 @@ static void write_lse(const work *w)
     for (const cpu_unit *u = w->all.unit; u < w->all.unit + w->all.units; u++)
         for (int32_t r = 0; r < u->rows; r++) {
             const int64_t lane = (int64_t)(u - w->all.unit) * LANES + r * (2 << u->kind);
-            top[u->place + r] = ((const float *)w->top)[lane], sum[u->place + r] = ((const float *)w->sum)[lane];
+            top[u->place + r] = ((const float *)w->top)[lane],
+                           sum[u->place + r] = ((const float *)w->sum)[lane];
         }
     for (int32_t i = 0; i < w->all.rows; i += LANES) {
         float lse[LANES];
@@ -104,8 +108,8 @@ static void write_lse(const work *w)
 }
 
 /* y <- sum_e p_e x_e of some vectors of columns. `stream`: past the caches. */
-CPU_INLINE void mix_slice(float *y, const float *p, const float *x, int64_t stride, int32_t places, int stream, int vectors,
-                          int whole, lanes end)
+CPU_INLINE void mix_slice(float *y, const float *p, const float *x, int64_t stride, int32_t places,
+                          int stream, int vectors, int whole, lanes end)
 {
     vec sum[WIDE], share = vec_all(*p);
     CPU_UNROLL
@@ -113,7 +117,8 @@ CPU_INLINE void mix_slice(float *y, const float *p, const float *x, int64_t stri
     for (int32_t e = 1; e < places; e++) {
         x += stride, share = vec_held(vec_all(p[e]));
         CPU_UNROLL
-        for (int v = 0; v < vectors; v++) sum[v] = vec_fma(share, cpu_piece(x, v, vectors, whole, end), sum[v]);
+        for (int v = 0; v < vectors; v++)
+            sum[v] = vec_fma(share, cpu_piece(x, v, vectors, whole, end), sum[v]);
     }
     CPU_UNROLL
     for (int v = 0; v < vectors; v++) {
@@ -125,8 +130,9 @@ CPU_INLINE void mix_slice(float *y, const float *p, const float *x, int64_t stri
 static void mix(const work *w, const cpu_batch_row *row, const float *p, int stream)
 {
     const int64_t at = (int64_t)w->head * w->t->dim, stride = w->t->width;
-#define SLICE_OF(vectors, whole)                                                                                            \
-    mix_slice(row->out + at + from, p, row->v + at + from, stride, row->places, stream, vectors, whole, cut.end)
+#define SLICE_OF(vectors, whole)                                                                   \
+    mix_slice(row->out + at + from, p, row->v + at + from, stride, row->places, stream, vectors,   \
+              whole, cut.end)
     CPU_EACH_WIDE(w->t->dim, SLICE_OF)
 #undef SLICE_OF
 }
@@ -138,7 +144,8 @@ static void mix_all(const work *w)
         for (int32_t r = 0; r < u->rows; r++) {
             const int32_t lane = r * (2 << u->kind);
             if (((const float *)&w->sum[u - w->all.unit])[lane] == 0)
-                memset(u->row[r].out + (int64_t)w->head * w->t->dim, 0, sizeof(float) * (size_t)w->t->dim);
+                memset(u->row[r].out + (int64_t)w->head * w->t->dim, 0,
+                       sizeof(float) * (size_t)w->t->dim);
             else mix(w, u->row + r, (const float *)(w->s + u->at) + lane, stream);
             cpu_ask_portion(w->soon);
         }

@@ -1,6 +1,7 @@
 /* sweep_batch_back.c - the backward pass of batches (sweep_batch.h).
  *
- * A row of dK or dV stands in registers while the queries or gradients of the rows that read it pass by: it is read and written once a batch. */
+ * A row of dK or dV stands in registers while the queries or gradients of the rows that read it
+ * pass by: it is read and written once a batch. */
 #include "kernels/cpu/attention/sweep_unit.h"
 
 #if GSA_CPU_LANES == 8
@@ -17,8 +18,9 @@ typedef struct back_work { /* on a head */
     int32_t head;
     int64_t from; /* source 0 of `start` */
     cpu_units all;
-    vec p[BATCH_VECTORS], ds[BATCH_VECTORS];                                             /* ds: times the scale */
-    float shift[BATCH_MOST + LANES], inner[BATCH_MOST + LANES], sum[BATCH_MOST + LANES]; /* sum: of a row's ds, without it */
+    vec p[BATCH_VECTORS], ds[BATCH_VECTORS]; /* ds: times the scale */
+    float shift[BATCH_MOST + LANES], inner[BATCH_MOST + LANES],
+        sum[BATCH_MOST + LANES]; /* sum: of a row's ds, without it */
     const float *q[BATCH_MOST], *dout[BATCH_MOST];
     int32_t low, high, start[BATCH_SOURCES + 1]; /* of `entry`, by source; ascending rows */
     entry entry[ENTRIES];
@@ -31,7 +33,8 @@ static void sort_edges(back_work *w)
     memset(w->start, 0, sizeof w->start);
     w->low = BATCH_SOURCES, w->high = 0;
     for (int32_t i = 0; i < all->rows; i++) {
-        const int32_t first = (int32_t)(all->row[i]->first - w->from), end = first + all->row[i]->places;
+        const int32_t first = (int32_t)(all->row[i]->first - w->from),
+                      end = first + all->row[i]->places;
         for (int32_t c = first; c < end; c++) w->start[c + 1]++;
         w->low = first < w->low ? first : w->low, w->high = end > w->high ? end : w->high;
         w->q[i] = all->row[i]->q, w->dout[i] = all->row[i]->dout;
@@ -39,7 +42,8 @@ static void sort_edges(back_work *w)
     for (int32_t c = 0; c < w->high; c++) w->start[c + 1] += w->start[c];
     for (const cpu_unit *u = all->unit; u < all->unit + all->units; u++)
         for (int32_t r = 0; r < u->rows; r++) {
-            const int32_t first = (int32_t)(u->row[r].first - w->from), score = u->at * LANES + r * cpu_unit_lanes(u->kind);
+            const int32_t first = (int32_t)(u->row[r].first - w->from),
+                          score = u->at * LANES + r * cpu_unit_lanes(u->kind);
             for (int32_t e = 0; e < u->row[r].places; e++)
                 w->entry[w->start[first + e]++] = (entry){ u->place + r, score + e };
         }
@@ -72,8 +76,11 @@ CPU_INLINE void unit_scores(back_work *w, const cpu_unit *u, int kind, int32_t d
     const vec shift = cpu_unit_spread(w->shift + u->place, kind), scale = vec_all(w->t->scale);
     const int64_t at = (int64_t)w->head * dim, stride = w->t->width;
     vec *p = w->p + u->at;
-    for (int32_t j = 0; j < u->vectors; j++) p[j] = vec_fma(cpu_unit_dots(u, at, stride, j, 0, kind, dim), scale, shift);
-    if (u->edges != 0xFF) p[u->vectors - 1] = vec_keep(lanes_of_bits(u->edges), p[u->vectors - 1], vec_all(-INFINITY));
+    for (int32_t j = 0; j < u->vectors; j++)
+        p[j] = vec_fma(cpu_unit_dots(u, at, stride, j, 0, kind, dim), scale, shift);
+    if (u->edges != 0xFF)
+        p[u->vectors - 1] =
+            vec_keep(lanes_of_bits(u->edges), p[u->vectors - 1], vec_all(-INFINITY));
 }
 
 /* ds_e = p_e (do.v_e - D) */
@@ -86,7 +93,8 @@ CPU_INLINE void unit_slopes(back_work *w, const cpu_unit *u, int kind, int32_t d
     for (int32_t j = 0; j < u->vectors; j++) {
         const vec dp = cpu_unit_dots(u, at, stride, j, 1, kind, dim);
         vec ds = vec_mul(w->p[u->at + j], vec_sub(dp, inner));
-        if (j == u->vectors - 1 && u->edges != 0xFF) ds = vec_keep(lanes_of_bits(u->edges), ds, vec_zero());
+        if (j == u->vectors - 1 && u->edges != 0xFF)
+            ds = vec_keep(lanes_of_bits(u->edges), ds, vec_zero());
         sum = vec_add(sum, ds);
         w->ds[u->at + j] = vec_mul(ds, scale);
     }
@@ -120,8 +128,8 @@ static void slopes(back_work *w)
 }
 
 /* y += more r + sum_e p_e x_e of some vectors of columns; r NULL: without it. */
-CPU_INLINE void mix_slice(float *y, const float *p, const float *x, int64_t stride, int32_t places, float more,
-                          const float *r, int vectors, int whole, lanes end)
+CPU_INLINE void mix_slice(float *y, const float *p, const float *x, int64_t stride, int32_t places,
+                          float more, const float *r, int vectors, int whole, lanes end)
 {
     vec sum[WIDE], share;
     CPU_UNROLL
@@ -129,12 +137,14 @@ CPU_INLINE void mix_slice(float *y, const float *p, const float *x, int64_t stri
     if (r) {
         share = vec_held(vec_all(more));
         CPU_UNROLL
-        for (int v = 0; v < vectors; v++) sum[v] = vec_fma(share, cpu_piece(r, v, vectors, whole, end), sum[v]);
+        for (int v = 0; v < vectors; v++)
+            sum[v] = vec_fma(share, cpu_piece(r, v, vectors, whole, end), sum[v]);
     }
     for (int32_t e = 0; e < places; e++, x += stride) {
         share = vec_held(vec_all(p[e]));
         CPU_UNROLL
-        for (int v = 0; v < vectors; v++) sum[v] = vec_fma(share, cpu_piece(x, v, vectors, whole, end), sum[v]);
+        for (int v = 0; v < vectors; v++)
+            sum[v] = vec_fma(share, cpu_piece(x, v, vectors, whole, end), sum[v]);
     }
     CPU_UNROLL
     for (int v = 0; v < vectors; v++) cpu_put_piece(y, v, vectors, whole, end, sum[v]);
@@ -151,9 +161,9 @@ static void queries(const back_work *w)
             const float *ds = (const float *)(w->ds + u->at) + i * cpu_unit_lanes(u->kind);
             const float more = t->scale * w->sum[u->place + i];
             float *dq = (float *)t->args->dq + row->row * t->width + at;
-#define SLICE_OF(vectors, whole)                                                                                            \
-    mix_slice(dq + from, ds, row->k + at + from, t->width, row->places, more, row->r ? row->r + from : NULL, vectors,       \
-              whole, cut.end)
+#define SLICE_OF(vectors, whole)                                                                   \
+    mix_slice(dq + from, ds, row->k + at + from, t->width, row->places, more,                      \
+              row->r ? row->r + from : NULL, vectors, whole, cut.end)
             CPU_EACH_WIDE(t->dim, SLICE_OF)
 #undef SLICE_OF
             cpu_ask_portion(w->soon);
@@ -161,8 +171,8 @@ static void queries(const back_work *w)
 }
 
 /* y += sum_i share[score_i] x[row_i] of some vectors of columns, x from `at` on. */
-CPU_INLINE void give_slice(float *y, const entry *from, const entry *to, const float *share, const float *const *x,
-                           int64_t at, int vectors, int whole, lanes end)
+CPU_INLINE void give_slice(float *y, const entry *from, const entry *to, const float *share,
+                           const float *const *x, int64_t at, int vectors, int whole, lanes end)
 {
     vec sum[WIDE];
     CPU_UNROLL
@@ -171,7 +181,8 @@ CPU_INLINE void give_slice(float *y, const entry *from, const entry *to, const f
         const float *row = x[from->row] + at;
         const vec one = vec_held(vec_all(share[from->score]));
         CPU_UNROLL
-        for (int v = 0; v < vectors; v++) sum[v] = vec_fma(one, cpu_piece(row, v, vectors, whole, end), sum[v]);
+        for (int v = 0; v < vectors; v++)
+            sum[v] = vec_fma(one, cpu_piece(row, v, vectors, whole, end), sum[v]);
     }
     CPU_UNROLL
     for (int v = 0; v < vectors; v++) cpu_put_piece(y, v, vectors, whole, end, sum[v]);
@@ -187,7 +198,8 @@ static void give(const back_work *w, float *plane, const vec *p, const float *co
         const entry *first = w->entry + w->start[c], *last = w->entry + w->start[c + 1];
         float *y = plane + (w->from + c) * t->width + at;
         if (first == last) continue;
-#define SLICE_OF(vectors, whole) give_slice(y + from, first, last, (const float *)p, x, at + from, vectors, whole, cut.end)
+#define SLICE_OF(vectors, whole)                                                                   \
+    give_slice(y + from, first, last, (const float *)p, x, at + from, vectors, whole, cut.end)
         CPU_EACH_WIDE(t->dim, SLICE_OF)
 #undef SLICE_OF
         cpu_ask_portion(w->soon);
@@ -195,8 +207,8 @@ static void give(const back_work *w, float *plane, const vec *p, const float *co
 }
 
 /* y += sum_i scale sum_i q_i of the rows first .. last-1. */
-CPU_INLINE void label_slice(const back_work *w, float *y, int32_t first, int32_t last, int64_t at, int vectors, int whole,
-                            lanes end)
+CPU_INLINE void label_slice(const back_work *w, float *y, int32_t first, int32_t last, int64_t at,
+                            int vectors, int whole, lanes end)
 {
     vec sum[WIDE];
     CPU_UNROLL
@@ -204,13 +216,15 @@ CPU_INLINE void label_slice(const back_work *w, float *y, int32_t first, int32_t
     for (int32_t i = first; i < last; i++) {
         const vec share = vec_held(vec_all(w->t->scale * w->sum[i]));
         CPU_UNROLL
-        for (int v = 0; v < vectors; v++) sum[v] = vec_fma(share, cpu_piece(w->q[i] + at, v, vectors, whole, end), sum[v]);
+        for (int v = 0; v < vectors; v++)
+            sum[v] = vec_fma(share, cpu_piece(w->q[i] + at, v, vectors, whole, end), sum[v]);
     }
     CPU_UNROLL
     for (int v = 0; v < vectors; v++) cpu_put_piece(y, v, vectors, whole, end, sum[v]);
 }
 
-/* db_l += sum_e ds_e, dr_l += scale sum_e ds_e q; rows of one label that follow one another give to dr together. */
+/* db_l += sum_e ds_e, dr_l += scale sum_e ds_e q; rows of one label that follow one another give to
+ * dr together. */
 static void labels(const back_work *w)
 {
     const ref_label_sums *sums = w->sums;

@@ -22,7 +22,8 @@ static softmaxes load_states(const cpu_group *g, int32_t head)
         const float *x = (const float *)state_of(g, r, head) + 4 * (head % QUADS);
         top[r] = x[0], sum[r] = x[LANES], lost[r] = x[2 * LANES];
     }
-    return (softmaxes){ cpu_group_lanes(top, g->rows), cpu_group_lanes(sum, g->rows), cpu_group_lanes(lost, g->rows) };
+    return (softmaxes){ cpu_group_lanes(top, g->rows), cpu_group_lanes(sum, g->rows),
+                        cpu_group_lanes(lost, g->rows) };
 }
 
 static void keep_states(const cpu_group *g, int32_t head, const softmaxes *all)
@@ -37,10 +38,12 @@ static void keep_states(const cpu_group *g, int32_t head, const softmaxes *all)
     }
 }
 
-/* Takes scores whose largest are `top` in; they become exponentials. Returns by what is shrunk what stands so far. */
+/* Takes scores whose largest are `top` in; they become exponentials. Returns by what is shrunk what
+ * stands so far. */
 CPU_INLINE vec absorb(softmaxes *x, float *s, int32_t vectors, vec top, int rows)
 {
-    const vec shrink = vec_exp(vec_sub(x->top, top)), added = cpu_group_add_quad(cpu_exponents(s, vectors, top), rows);
+    const vec shrink = vec_exp(vec_sub(x->top, top)),
+              added = cpu_group_add_quad(cpu_exponents(s, vectors, top), rows);
     const vec more = vec_sub(added, vec_mul(x->lost, shrink)), before = vec_mul(x->sum, shrink);
     x->top = top, x->sum = vec_add(before, more);
     x->lost = vec_sub(vec_sub(x->sum, before), more);
@@ -61,12 +64,13 @@ static void finish(const cpu_group *g, int32_t head, const softmaxes *x, float *
 }
 
 /* The scores of all columns; returns each row's largest, at least `top`, in all its lanes. */
-CPU_INLINE vec scores(const cpu_group *g, float *s, int32_t head, vec top, int packed, int rows, int vectors, int whole,
-                      lanes end)
+CPU_INLINE vec scores(const cpu_group *g, float *s, int32_t head, vec top, int packed, int rows,
+                      int vectors, int whole, lanes end)
 {
     const ref_attend *t = g->t;
     const int64_t at = (int64_t)head * t->dim;
-    const float *q[GROUP], *label[GROUP], *k = (const float *)t->args->parts[g->kind].k + g->from * t->width + at;
+    const float *q[GROUP], *label[GROUP],
+        *k = (const float *)t->args->parts[g->kind].k + g->from * t->width + at;
     const int32_t count = cpu_group_vectors(g);
     cpu_operand operand;
     vec shift = vec_zero();
@@ -76,7 +80,8 @@ CPU_INLINE vec scores(const cpu_group *g, float *s, int32_t head, vec top, int p
     shift = cpu_group_shift(g, shift, head, rows);
     cpu_operand_of(&operand, q, t->scale, packed, rows, vectors, whole, end);
     for (int32_t j = 0; j < count; j++) {
-        vec x = vec_add(cpu_operand_dots(&operand, k, t->width, g->ahead, j, g->columns, packed, rows, vectors, whole, end),
+        vec x = vec_add(cpu_operand_dots(&operand, k, t->width, g->ahead, j, g->columns, packed,
+                                         rows, vectors, whole, end),
                         shift);
         if (j == count - 1) x = vec_keep(cpu_group_last(g), x, vec_all(-INFINITY));
         if (LANES == 8) cpu_ask_portion(g->soon);
@@ -86,9 +91,10 @@ CPU_INLINE vec scores(const cpu_group *g, float *s, int32_t head, vec top, int p
     return cpu_group_max_quad(vec_quads_max(top), rows);
 }
 
-/* out_r <- over_r (keep_r out_r + sum_c p[c][r] v_c), the first product not where the row is fresh; columns from `at` on. */
-CPU_INLINE void mix(const cpu_group *g, const float *p, int64_t at, const float *keep, const float *over, int rows,
-                    int vectors, int whole, lanes end)
+/* out_r <- over_r (keep_r out_r + sum_c p[c][r] v_c), the first product not where the row is fresh;
+ * columns from `at` on. */
+CPU_INLINE void mix(const cpu_group *g, const float *p, int64_t at, const float *keep,
+                    const float *over, int rows, int vectors, int whole, lanes end)
 {
     const ref_attend *t = g->t;
     const float *x = (const float *)t->args->parts[g->kind].v + g->from * t->width + at;
@@ -98,7 +104,9 @@ CPU_INLINE void mix(const cpu_group *g, const float *p, int64_t at, const float 
         const vec share = vec_all(keep[r]);
         CPU_UNROLL
         for (int v = 0; v < vectors; v++)
-            sum[r][v] = g->fresh[r] ? vec_zero() : vec_mul(share, cpu_piece(g->out[r] + at, v, vectors, whole, end));
+            sum[r][v] = g->fresh[r]
+                            ? vec_zero()
+                            : vec_mul(share, cpu_piece(g->out[r] + at, v, vectors, whole, end));
     }
     cpu_group_mix(sum, p, x, t->width, g->columns, g->ahead, rows, vectors, whole, end);
     CPU_UNROLL
@@ -108,7 +116,8 @@ CPU_INLINE void mix(const cpu_group *g, const float *p, int64_t at, const float 
                       over[r] == 0 ? vec_zero() : vec_mul(sum[r][v], vec_all(over[r])));
 }
 
-CPU_INLINE void forward_head(const cpu_group *g, int32_t head, int packed, int rows, int vectors, int whole, lanes end)
+CPU_INLINE void forward_head(const cpu_group *g, int32_t head, int packed, int rows, int vectors,
+                             int whole, lanes end)
 {
     const int32_t dim = g->t->dim;
     const int64_t at = (int64_t)head * dim;

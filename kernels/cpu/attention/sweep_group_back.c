@@ -1,4 +1,5 @@
-/* sweep_group_back.c - the backward pass of rows that read all sources of a piece (sweep_group.h). */
+/* sweep_group_back.c - the backward pass of rows that read all sources of a piece
+ * (sweep_group.h). */
 #include <math.h>
 #include "kernels/cpu/attention/sweep_packed.h"
 
@@ -21,24 +22,28 @@ static void exponents(float *s, int32_t vectors)
 }
 
 /* p_c = exp(s_c - lse), the places behind the last column 0. */
-CPU_INLINE void weights(const cpu_group *g, slopes *x, const float *const *q, int32_t head, int packed, int rows,
-                        int vectors, int whole, lanes end)
+CPU_INLINE void weights(const cpu_group *g, slopes *x, const float *const *q, int32_t head,
+                        int packed, int rows, int vectors, int whole, lanes end)
 {
     const ref_attend *t = g->t;
-    const float *k = (const float *)t->args->parts[g->kind].k + g->from * t->width + (int64_t)head * t->dim, *label[GROUP];
+    const float *k = (const float *)t->args->parts[g->kind].k + g->from * t->width +
+                     (int64_t)head * t->dim,
+                *label[GROUP];
     const int32_t count = cpu_group_vectors(g);
     float lse[GROUP];
     cpu_operand operand;
     vec shift = vec_zero();
-    for (int r = 0; r < rows; r++) lse[r] = ((const float *)t->args->lse)[g->row[r] * t->heads + head];
+    for (int r = 0; r < rows; r++)
+        lse[r] = ((const float *)t->args->lse)[g->row[r] * t->heads + head];
     cpu_group_label_rows(g, label);
     if (t->r) shift = cpu_operand_row_dots(q, label, packed, rows, vectors, whole, end);
     shift = vec_sub(cpu_group_shift(g, shift, head, rows), cpu_group_lanes(lse, rows));
     cpu_operand_of(&operand, q, t->scale, packed, rows, vectors, whole, end);
     for (int32_t j = 0; j < count; j++) {
-        vec_store(x->p + j * LANES, vec_add(cpu_operand_dots(&operand, k, t->width, g->ahead, j, g->columns, packed, rows,
-                                                             vectors, whole, end),
-                                            shift));
+        vec_store(x->p + j * LANES,
+                  vec_add(cpu_operand_dots(&operand, k, t->width, g->ahead, j, g->columns, packed,
+                                           rows, vectors, whole, end),
+                          shift));
         if (LANES == 8) cpu_ask_portion(g->soon);
     }
     float *last = x->p + (count - 1) * LANES;
@@ -47,12 +52,13 @@ CPU_INLINE void weights(const cpu_group *g, slopes *x, const float *const *q, in
 }
 
 /* ds_c = p_c (do.v_c - D) */
-CPU_INLINE void slope(const cpu_group *g, slopes *x, const float *const *dout, int32_t head, int packed, int rows,
-                      int vectors, int whole, lanes end)
+CPU_INLINE void slope(const cpu_group *g, slopes *x, const float *const *dout, int32_t head,
+                      int packed, int rows, int vectors, int whole, lanes end)
 {
     const ref_attend *t = g->t;
     const int64_t at = (int64_t)head * t->dim;
-    const float *out[GROUP], *v = (const float *)t->args->parts[g->kind].v + g->from * t->width + at;
+    const float *out[GROUP],
+        *v = (const float *)t->args->parts[g->kind].v + g->from * t->width + at;
     const int32_t count = cpu_group_vectors(g);
     cpu_operand operand;
     vec sum = vec_zero();
@@ -60,7 +66,8 @@ CPU_INLINE void slope(const cpu_group *g, slopes *x, const float *const *dout, i
     const vec inner = cpu_operand_row_dots(dout, out, packed, rows, vectors, whole, end);
     cpu_operand_of(&operand, dout, 1, packed, rows, vectors, whole, end);
     for (int32_t j = 0; j < count; j++) {
-        const vec dp = cpu_operand_dots(&operand, v, t->width, g->ahead, j, g->columns, packed, rows, vectors, whole, end);
+        const vec dp = cpu_operand_dots(&operand, v, t->width, g->ahead, j, g->columns, packed,
+                                        rows, vectors, whole, end);
         vec ds = vec_mul(vec_load(x->p + j * LANES), vec_sub(dp, inner));
         if (j == count - 1) ds = vec_keep(cpu_group_last(g), ds, vec_zero());
         sum = vec_add(sum, ds);
@@ -71,8 +78,8 @@ CPU_INLINE void slope(const cpu_group *g, slopes *x, const float *const *dout, i
 }
 
 /* dq_r += sum_c ds_c (k_c + r_l), the columns of a head from `from` on. */
-CPU_INLINE void queries(const cpu_group *g, const slopes *x, int32_t head, int32_t from, int rows, int vectors, int whole,
-                        lanes end)
+CPU_INLINE void queries(const cpu_group *g, const slopes *x, int32_t head, int32_t from, int rows,
+                        int vectors, int whole, lanes end)
 {
     const ref_attend *t = g->t;
     const int64_t at = (int64_t)head * t->dim + from;
@@ -84,7 +91,8 @@ CPU_INLINE void queries(const cpu_group *g, const slopes *x, int32_t head, int32
         const vec share = vec_all(t->scale * x->sum[r]);
         CPU_UNROLL
         for (int v = 0; v < vectors; v++)
-            sum[r][v] = label ? vec_mul(share, cpu_piece(label, v, vectors, whole, end)) : vec_zero();
+            sum[r][v] =
+                label ? vec_mul(share, cpu_piece(label, v, vectors, whole, end)) : vec_zero();
     }
     cpu_group_mix(sum, x->ds, k, t->width, g->columns, 0, rows, vectors, whole, end);
     CPU_UNROLL
@@ -92,13 +100,14 @@ CPU_INLINE void queries(const cpu_group *g, const slopes *x, int32_t head, int32
         float *dq = (float *)t->args->dq + g->row[r] * t->width + at;
         CPU_UNROLL
         for (int v = 0; v < vectors; v++)
-            cpu_put_piece(dq, v, vectors, whole, end, vec_add(cpu_piece(dq, v, vectors, whole, end), sum[r][v]));
+            cpu_put_piece(dq, v, vectors, whole, end,
+                          vec_add(cpu_piece(dq, v, vectors, whole, end), sum[r][v]));
     }
 }
 
 /* y_c += sum_r p[c][r] x_r, likewise. */
-CPU_INLINE void give(const cpu_group *g, float *plane, const float *p, const float *const *x, int32_t head, int32_t from,
-                     int rows, int vectors, int whole, lanes end)
+CPU_INLINE void give(const cpu_group *g, float *plane, const float *p, const float *const *x,
+                     int32_t head, int32_t from, int rows, int vectors, int whole, lanes end)
 {
     const ref_attend *t = g->t;
     const int64_t stride = t->width, ahead = g->ahead;
@@ -124,7 +133,8 @@ CPU_INLINE void give(const cpu_group *g, float *plane, const float *p, const flo
 }
 
 /* db_l += sum_c ds_c, dr_l += scale sum_c ds_c q */
-static void labels(const cpu_group *g, const slopes *x, const float *const *q, int32_t head, const ref_label_sums *sums)
+static void labels(const cpu_group *g, const slopes *x, const float *const *q, int32_t head,
+                   const ref_label_sums *sums)
 {
     const ref_attend *t = g->t;
     for (int r = 0; r < g->rows; r++) {
@@ -137,8 +147,9 @@ static void labels(const cpu_group *g, const slopes *x, const float *const *q, i
 }
 
 /* dq, dk and dv of the columns of a head from `from` on. */
-CPU_INLINE void add(const cpu_group *g, const slopes *x, const float *const *q, const float *const *dout, int32_t head,
-                    int32_t from, int rows, int vectors, int whole, lanes end)
+CPU_INLINE void add(const cpu_group *g, const slopes *x, const float *const *q,
+                    const float *const *dout, int32_t head, int32_t from, int rows, int vectors,
+                    int whole, lanes end)
 {
     const gsa_part *part = &g->t->args->parts[g->kind];
     if (g->t->args->dq) queries(g, x, head, from, rows, vectors, whole, end);
@@ -146,8 +157,8 @@ CPU_INLINE void add(const cpu_group *g, const slopes *x, const float *const *q, 
     if (part->dv) give(g, part->dv, x->p, dout, head, from, rows, vectors, whole, end);
 }
 
-CPU_INLINE void backward_head(const cpu_group *g, int32_t head, const ref_label_sums *sums, int packed, int rows,
-                              int vectors, int whole, lanes end)
+CPU_INLINE void backward_head(const cpu_group *g, int32_t head, const ref_label_sums *sums,
+                              int packed, int rows, int vectors, int whole, lanes end)
 {
     const ref_attend *t = g->t;
     const int64_t at = (int64_t)head * t->dim;
@@ -164,12 +175,15 @@ CPU_INLINE void backward_head(const cpu_group *g, int32_t head, const ref_label_
     if (sums->db || sums->dr) labels(g, &x, q, head, sums);
 }
 
-static void backward_packed(const cpu_group *g, int32_t first, int32_t last, const ref_label_sums *sums)
+static void backward_packed(const cpu_group *g, int32_t first, int32_t last,
+                            const ref_label_sums *sums)
 {
     const cpu_cut cut = cpu_cut_most(g->t->dim, 0, GROUP_DIM / LANES);
     for (int32_t head = first; head < last; head++) {
-        if (g->rows == GROUP && g->t->dim == 64) backward_head(g, head, sums, 1, GROUP, 8, 1, cut.end);
-        else if (g->rows == GROUP) backward_head(g, head, sums, 1, GROUP, cut.vectors, cut.whole, cut.end);
+        if (g->rows == GROUP && g->t->dim == 64)
+            backward_head(g, head, sums, 1, GROUP, 8, 1, cut.end);
+        else if (g->rows == GROUP)
+            backward_head(g, head, sums, 1, GROUP, cut.vectors, cut.whole, cut.end);
         else if (g->rows == 2) backward_head(g, head, sums, 1, 2, cut.vectors, cut.whole, cut.end);
         else backward_head(g, head, sums, 1, 1, cut.vectors, cut.whole, cut.end);
     }
@@ -179,7 +193,8 @@ int cpu_group_backward(const cpu_group *g, int32_t first, int32_t last, const re
 {
     const float *lse = g->t->args->lse;
     const cpu_cut cut = cpu_cut_at(g->t->dim, 0);
-    for (int r = 0; r < g->rows; r++) /* all heads are asked, for which ones are at work depends on the number of threads */
+    for (int r = 0; r < g->rows;
+         r++) /* all heads are asked, for which ones are at work depends on the number of threads */
         for (int32_t h = 0; h < g->t->heads; h++) {
             const float one = lse[g->row[r] * g->t->heads + h];
             if (isinf(one) && one < 0) return 0;

@@ -18,7 +18,8 @@ typedef struct stretch {
 
 static stretch stretch_of(const cpu_sweep *x, int64_t segment)
 {
-    const int64_t behind = segment - x->segment, first = x->first + behind * SEGMENT, end = first + SEGMENT;
+    const int64_t behind = segment - x->segment, first = x->first + behind * SEGMENT,
+                  end = first + SEGMENT;
     return (stretch){ x->step + behind * (SEGMENT / STEP), first, end < x->end ? end : x->end };
 }
 
@@ -30,24 +31,30 @@ typedef struct shorts {
 
 static shorts shorts_of(const cpu_sweeps *s, int64_t step, int64_t sources)
 {
-    const int64_t first = s->short_start[step], end = s->short_start[step + (sources + STEP - 1) / STEP];
+    const int64_t first = s->short_start[step],
+                  end = s->short_start[step + (sources + STEP - 1) / STEP];
     return (shorts){ s->short_row + first, end - first };
 }
 
-/* Reads what the sources from .. end-1 and the rows that start there will want, whole rows one after another. */
-static void read_sources(const ref_attend *t, int32_t kind, const cpu_reading *reading, int64_t from, int64_t end,
-                         shorts rows)
+/* Reads what the sources from .. end-1 and the rows that start there will want, whole rows one
+ * after another. */
+static void read_sources(const ref_attend *t, int32_t kind, const cpu_reading *reading,
+                         int64_t from, int64_t end, shorts rows)
 {
     const gsa_part *part = &t->args->parts[kind];
     const void *const source[READ_PLANES] = { part->k, part->v, part->dk, part->dv };
-    const void *const row[READ_PLANES] = { t->args->q, reading->backward || !cpu_streams(t) ? t->args->out : NULL,
+    const void *const row[READ_PLANES] = { t->args->q,
+                                           reading->backward || !cpu_streams(t) ? t->args->out
+                                                                                : NULL,
                                            t->args->dout, t->args->dq };
     cpu_read_rows(t, reading, source, from, end - 1);
-    for (int64_t i = 0; i < rows.count; i++) cpu_read_rows(t, reading, row, rows.row[i], rows.row[i]);
+    for (int64_t i = 0; i < rows.count; i++)
+        cpu_read_rows(t, reading, row, rows.row[i], rows.row[i]);
 }
 
 /* Asks for what stands `ahead` numbers behind some heads of a row. */
-static void ask_row(const ref_attend *t, const void *plane, int64_t row, int64_t ahead, int32_t first, int32_t last)
+static void ask_row(const ref_attend *t, const void *plane, int64_t row, int64_t ahead,
+                    int32_t first, int32_t last)
 {
     if (!plane) return;
     const float *at = (const float *)plane + row * t->width;
@@ -55,12 +62,15 @@ static void ask_row(const ref_attend *t, const void *plane, int64_t row, int64_t
 }
 
 /* Notes rows first .. end-1 of some planes, from a column on, to be asked for. */
-static void want_rows(cpu_soon *soon, const void *const *plane, int planes, int64_t column, int64_t first, int64_t end)
+static void want_rows(cpu_soon *soon, const void *const *plane, int planes, int64_t column,
+                      int64_t first, int64_t end)
 {
-    for (int i = 0; i < planes; i++) cpu_soon_add(soon, plane[i] ? (const float *)plane[i] + column : NULL, first, end - 1);
+    for (int i = 0; i < planes; i++)
+        cpu_soon_add(soon, plane[i] ? (const float *)plane[i] + column : NULL, first, end - 1);
 }
 
-static void want_shorts(cpu_soon *soon, const void *const *plane, int planes, int64_t column, shorts rows)
+static void want_shorts(cpu_soon *soon, const void *const *plane, int planes, int64_t column,
+                        shorts rows)
 {
     for (int64_t i = 0, j; i < rows.count; i = j) {
         for (j = i + 1; j < rows.count && rows.row[j] == rows.row[j - 1] + 1;) j++;
@@ -68,7 +78,8 @@ static void want_shorts(cpu_soon *soon, const void *const *plane, int planes, in
     }
 }
 
-typedef struct forward_piece { /* at work: sources from .. end-1 of a segment that begins at `segment` */
+typedef struct forward_piece { /* at work: sources from .. end-1 of a segment that begins at
+                                  `segment` */
     const ref_attend *t;
     const cpu_sweeping *x;
     int64_t from, end, segment;
@@ -101,7 +112,8 @@ static int ends(const forward_piece *p, int64_t row, int32_t slot)
 static float *out_of(const forward_piece *p, int64_t row, int32_t slot)
 {
     const ref_attend *t = p->t;
-    return slot >= 0 && slot < p->x->sweeps->shared ? p->x->mix + slot * t->width : (float *)t->args->out + row * t->width;
+    return slot >= 0 && slot < p->x->sweeps->shared ? p->x->mix + slot * t->width
+                                                    : (float *)t->args->out + row * t->width;
 }
 
 /* Whether a row's part in the segment begins with the piece, or in it. */
@@ -151,12 +163,15 @@ static void forward_waiting(forward_piece *p)
     g->rows = 0;
 }
 
-/* 1 when the row waits for others, or went with them. Which ones go together is a function of the sweep alone. */
+/* 1 when the row waits for others, or went with them. Which ones go together is a function of the
+ * sweep alone. */
 static int join_group(forward_piece *p, int64_t row, int32_t slot)
 {
     const gsa_run *run = cpu_range(p->t->edges, row);
     cpu_group *g = &p->group;
-    if (run->first > p->from || run->first + (int64_t)run->count < p->end || !cpu_grouped(p->t, run)) return 0;
+    if (run->first > p->from || run->first + (int64_t)run->count < p->end ||
+        !cpu_grouped(p->t, run))
+        return 0;
     g->row[g->rows] = row, p->slot[g->rows++] = slot;
     if (g->rows == GROUP) forward_waiting(p);
     return 1;
@@ -185,12 +200,14 @@ static void forward_some(forward_piece *p, int32_t row)
 static void forward_rest(forward_piece *p)
 {
     for (int places = 0; places <= FOUR_PLACES; places++)
-        for (int i = 0; i < p->fours.waiting[places]; i++) forward_short(p, p->fours.row[places][i]);
+        for (int i = 0; i < p->fours.waiting[places]; i++)
+            forward_short(p, p->fours.row[places][i]);
 }
 
-/* Notes what the next piece reads, whose steps begin with `step`: it is asked for while this one is worked on, in the order of addresses
- * (docs/kernels-tried.md: what memory gives). */
-static void want_next(forward_piece *p, const cpu_sweep *sweep, int64_t last, int64_t step, int64_t longs)
+/* Notes what the next piece reads, whose steps begin with `step`: it is asked for while this one is
+ * worked on, in the order of addresses (docs/kernels-tried.md: what memory gives). */
+static void want_next(forward_piece *p, const cpu_sweep *sweep, int64_t last, int64_t step,
+                      int64_t longs)
 {
     const ref_attend *t = p->t;
     const gsa_part *part = &t->args->parts[sweep->kind];
@@ -219,19 +236,23 @@ void cpu_sweep_forward(const ref_attend *t, const cpu_sweeping *x, int64_t segme
     cpu_soon_start(&p.soon, t->width, t->width);
     for (p.from = all.first; p.from < all.end; p.from += PIECE, step += PIECE / STEP) {
         p.end = p.from + PIECE < all.end ? p.from + PIECE : all.end;
-        p.group = (cpu_group){
-            .t = t, .from = p.from, .columns = (int32_t)(p.end - p.from), .kind = sweep->kind, .soon = &p.soon
-        };
+        p.group = (cpu_group){ .t = t,
+                               .from = p.from,
+                               .columns = (int32_t)(p.end - p.from),
+                               .kind = sweep->kind,
+                               .soon = &p.soon };
         const shorts rows = shorts_of(s, step, p.end - p.from);
         if (!asked) read_sources(t, sweep->kind, &p.reading, p.from, p.end, rows);
         p.ahead = p.end < all.end ? PIECE * t->width : 0;
         if (batches) {
-            want_next(&p, sweep, all.end, step + PIECE / STEP, s->long_start[segment + 1] - s->long_start[segment]);
+            want_next(&p, sweep, all.end, step + PIECE / STEP,
+                      s->long_start[segment + 1] - s->long_start[segment]);
             p.ahead = 0;
         }
         for (int64_t from = p.from; from < p.end; from += STEP) {
             const int64_t at = step + (from - p.from) / STEP;
-            for (int64_t i = s->short_start[at]; i < s->short_start[at + 1]; i++) forward_some(&p, s->short_row[i]);
+            for (int64_t i = s->short_start[at]; i < s->short_start[at + 1]; i++)
+                forward_some(&p, s->short_row[i]);
             if (p.batch.vectors >= BATCH_ENOUGH) cpu_batch_forward(&p.batch);
         }
         for (int64_t i = s->long_start[segment]; i < s->long_start[segment + 1]; i++)
@@ -255,10 +276,12 @@ static void join_slot(const ref_attend *t, const cpu_sweeping *x, int32_t to, in
         const int64_t group = h / HEADS * GROUPS + h % HEADS / QUADS;
         cpu_softmax *a = x->state + to * cpu_states(t) + group;
         const cpu_softmax *b = x->state + from * cpu_states(t) + group;
-        const vec top = vec_max(b->top, a->top), keep = vec_exp(vec_sub(a->top, top)), take = vec_exp(vec_sub(b->top, top));
+        const vec top = vec_max(b->top, a->top), keep = vec_exp(vec_sub(a->top, top)),
+                  take = vec_exp(vec_sub(b->top, top));
         const vec before = vec_mul(a->sum, keep), added = vec_mul(vec_sub(b->sum, b->lost), take);
         const vec rest = vec_sub(added, vec_mul(a->lost, keep));
-        a->top = top, a->sum = vec_add(before, rest), a->lost = vec_sub(vec_sub(a->sum, before), rest);
+        a->top = top, a->sum = vec_add(before, rest),
+        a->lost = vec_sub(vec_sub(a->sum, before), rest);
         vec_store(shrink[0], keep), vec_store(shrink[1], take);
         for (int32_t j = 0; j < QUADS && h + j < t->heads; j++)
             for (int64_t i = (int64_t)(h + j) * t->dim; i < (int64_t)(h + j + 1) * t->dim; i++)
@@ -304,7 +327,8 @@ static void backward_waiting(backward_step *p)
     for (int i = 0; i < all.rows; i += p->group.rows) {
         cpu_group *g = &p->group;
         g->rows = all.rows - i >= GROUP ? GROUP : all.rows - i >= 2 ? 2 : 1, g->ahead = p->ahead;
-        for (int r = 0; r < g->rows; r++) g->row[r] = all.row[i + r], g->label[r] = all.label[i + r];
+        for (int r = 0; r < g->rows; r++)
+            g->row[r] = all.row[i + r], g->label[r] = all.label[i + r];
         if (cpu_group_backward(g, p->first, p->last, p->sums)) p->ahead = 0;
         else
             for (int r = 0; r < g->rows; r++) backward_range(p, g->row[r], p->from, p->end);
@@ -317,7 +341,8 @@ static void backward_here(backward_step *p, int64_t row)
 {
     const gsa_run *run = cpu_range(p->t->edges, row);
     cpu_group *g = &p->group;
-    if (run->first > p->from || run->first + (int64_t)run->count < p->end || !cpu_grouped(p->t, run)) {
+    if (run->first > p->from || run->first + (int64_t)run->count < p->end ||
+        !cpu_grouped(p->t, run)) {
         backward_range(p, row, p->from, p->end);
         return;
     }
@@ -333,7 +358,8 @@ static void ask_next_row(const backward_step *p, int64_t row)
     for (int i = 0; i < 4; i++) ask_row(t, plane[i], row, t->width, p->first, p->last);
 }
 
-/* Whether all heads of a row have one; all are asked, for which ones are at work depends on the number of threads. */
+/* Whether all heads of a row have one; all are asked, for which ones are at work depends on the
+ * number of threads. */
 static int has_gradient(const ref_attend *t, int64_t row)
 {
     const float *lse = (const float *)t->args->lse + row * t->heads;
@@ -343,13 +369,15 @@ static int has_gradient(const ref_attend *t, int64_t row)
 }
 
 /* As forward, of the next `take` sources. */
-static void want_step(backward_step *p, const cpu_sweeps *s, const cpu_sweep *x, int64_t step, int64_t take)
+static void want_step(backward_step *p, const cpu_sweeps *s, const cpu_sweep *x, int64_t step,
+                      int64_t take)
 {
     const ref_attend *t = p->t;
     const gsa_part *part = &t->args->parts[x->kind];
     const void *const source[READ_PLANES] = { part->k, part->v, part->dk, part->dv };
     const void *const row[READ_PLANES] = { t->args->q, t->args->out, t->args->dout, t->args->dq };
-    const int64_t column = (int64_t)p->first * t->dim, end = p->end + take < x->end ? p->end + take : x->end;
+    const int64_t column = (int64_t)p->first * t->dim,
+                  end = p->end + take < x->end ? p->end + take : x->end;
     cpu_soon_start(&p->soon, t->width, (int64_t)(p->last - p->first) * t->dim);
     if (p->end >= x->end || (x->end - x->first) * t->width < READ_LEAST) return;
     const shorts rows = shorts_of(s, step, end - p->end);
@@ -364,7 +392,8 @@ static void backward_some(backward_step *p, int32_t row)
     const ref_attend *t = p->t;
     const gsa_run *run = cpu_range(t->edges, row);
     cpu_four four;
-    if (run->first == p->from && run->first + (int64_t)run->count >= p->end && p->opens < OPEN && cpu_grouped(t, run)) {
+    if (run->first == p->from && run->first + (int64_t)run->count >= p->end && p->opens < OPEN &&
+        cpu_grouped(t, run)) {
         p->open[p->opens++] = row;
         if (!cpu_batches(t)) ask_next_row(p, row);
         return;
@@ -399,11 +428,12 @@ static void backward_open(backward_step *p)
 static void backward_rest(backward_step *p)
 {
     for (int places = 0; places <= FOUR_PLACES; places++)
-        for (int i = 0; i < p->fours.waiting[places]; i++) backward_range(p, p->fours.row[places][i], 0, INT32_MAX);
+        for (int i = 0; i < p->fours.waiting[places]; i++)
+            backward_range(p, p->fours.row[places][i], 0, INT32_MAX);
 }
 
-void cpu_sweep_backward(const ref_attend *t, const cpu_sweeps *s, int64_t sweep, int32_t first, int32_t last,
-                        const ref_label_sums *sums)
+void cpu_sweep_backward(const ref_attend *t, const cpu_sweeps *s, int64_t sweep, int32_t first,
+                        int32_t last, const ref_label_sums *sums)
 {
     const cpu_sweep *x = &s->sweep[sweep];
     const int groups = cpu_groups(t), batches = cpu_batches(t);
@@ -419,8 +449,11 @@ void cpu_sweep_backward(const ref_attend *t, const cpu_sweeps *s, int64_t sweep,
     for (p.from = x->first; p.from < x->end; p.from += take, step += take / STEP) {
         const int64_t segment = x->segment + (p.from - x->first) / SEGMENT;
         p.end = p.from + take < x->end ? p.from + take : x->end;
-        p.group =
-            (cpu_group){ .t = t, .from = p.from, .columns = (int32_t)(p.end - p.from), .kind = x->kind, .soon = &p.soon };
+        p.group = (cpu_group){ .t = t,
+                               .from = p.from,
+                               .columns = (int32_t)(p.end - p.from),
+                               .kind = x->kind,
+                               .soon = &p.soon };
         const shorts rows = shorts_of(s, step, p.end - p.from);
         if (!asked) read_sources(t, x->kind, &reading, p.from, p.end, rows);
         p.ahead = groups && p.end < x->end ? AHEAD_STEPS * STEP * t->width : 0;
@@ -433,7 +466,8 @@ void cpu_sweep_backward(const ref_attend *t, const cpu_sweeps *s, int64_t sweep,
         backward_open(&p);
         for (int64_t i = s->long_start[segment]; i < s->long_start[segment + 1]; i++) {
             const gsa_run *run = cpu_range(t->edges, s->long_part[i].row);
-            if (run->first < p.end && run->first + (int64_t)run->count > p.from) backward_here(&p, s->long_part[i].row);
+            if (run->first < p.end && run->first + (int64_t)run->count > p.from)
+                backward_here(&p, s->long_part[i].row);
         }
         backward_waiting(&p);
         if (batches) cpu_ask_lines(&p.soon, SOON_MOST);

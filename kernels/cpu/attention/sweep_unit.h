@@ -1,4 +1,5 @@
-/* sweep_unit.h - what both passes of a batch share (sweep_batch.h): which rows stand in which vector, products, lanes of a row. */
+/* sweep_unit.h - what both passes of a batch share (sweep_batch.h): which rows stand in which
+ * vector, products, lanes of a row. */
 #ifndef GSA_CPU_SWEEP_UNIT_H
 #define GSA_CPU_SWEEP_UNIT_H
 #include "kernels/cpu/attention/band.h"
@@ -41,8 +42,11 @@ static inline void cpu_find_units(const cpu_batch *x, cpu_units *w)
         for (int32_t i = 0; i < x->rows[kind];) {
             cpu_unit *u = &w->unit[w->units++];
             const int32_t left = x->rows[kind] - i;
-            *u = (cpu_unit){ .row = &x->row[kind][i], .kind = kind, .at = w->vectors, .place = w->rows };
-            u->rows = left < LANES / each ? left : LANES / each, u->vectors = cpu_batch_vectors(u->row->places);
+            *u = (cpu_unit){
+                .row = &x->row[kind][i], .kind = kind, .at = w->vectors, .place = w->rows
+            };
+            u->rows = left < LANES / each ? left : LANES / each,
+            u->vectors = cpu_batch_vectors(u->row->places);
             for (int32_t r = 0; r < u->rows; r++) {
                 u->edges |= ((1u << (u->row[r].places - (u->vectors - 1) * LANES)) - 1) << r * each;
                 w->row[w->rows++] = u->row + r;
@@ -53,7 +57,8 @@ static inline void cpu_find_units(const cpu_batch *x, cpu_units *w)
 }
 
 /* Lane i: a[i / (LANES / rows)] . x[i], of the columns at .. at+dim-1. */
-CPU_INLINE vec cpu_unit_products(const float *const *a, const float *const *x, int64_t at, int32_t dim, int rows)
+CPU_INLINE vec cpu_unit_products(const float *const *a, const float *const *x, int64_t at,
+                                 int32_t dim, int rows)
 {
     const int each = LANES / rows;
     const int32_t whole = dim / LANES;
@@ -65,17 +70,21 @@ CPU_INLINE vec cpu_unit_products(const float *const *a, const float *const *x, i
     for (int r = 0; r < rows; r++) {
         const vec one = vec_held(vec_load(a[r] + at));
         CPU_UNROLL
-        for (int i = r * each; i < (r + 1) * each; i++) sum[i] = vec_fma(one, vec_load(x[i] + at), sum[i]);
+        for (int i = r * each; i < (r + 1) * each; i++)
+            sum[i] = vec_fma(one, vec_load(x[i] + at), sum[i]);
     }
     if (dim % LANES) CPU_UNROLL
     for (int i = 0; i < LANES; i++)
-        sum[i] = vec_fma(vec_load_first(a[i / each] + at, end), vec_load_first(x[i] + at, end), sum[i]);
-    const vec four[QUADS] = { vec_sum_fours(sum[0], sum[1], sum[2], sum[3]), vec_sum_fours(sum[4], sum[5], sum[6], sum[7]) };
+        sum[i] =
+            vec_fma(vec_load_first(a[i / each] + at, end), vec_load_first(x[i] + at, end), sum[i]);
+    const vec four[QUADS] = { vec_sum_fours(sum[0], sum[1], sum[2], sum[3]),
+                              vec_sum_fours(sum[4], sum[5], sum[6], sum[7]) };
     return vec_fold(four);
 }
 
 /* Vector j of a unit: q.k, `values`: do.v. The last edge again where there are no more. */
-CPU_INLINE vec cpu_unit_dots(const cpu_unit *u, int64_t at, int64_t stride, int32_t j, int values, int kind, int32_t dim)
+CPU_INLINE vec cpu_unit_dots(const cpu_unit *u, int64_t at, int64_t stride, int32_t j, int values,
+                             int kind, int32_t dim)
 {
     const int each = 2 << kind, rows = LANES / each;
     const float *a[LANES], *x[LANES];
@@ -92,7 +101,8 @@ CPU_INLINE vec cpu_unit_dots(const cpu_unit *u, int64_t at, int64_t stride, int3
 }
 
 /* shift[i] <- what the label of row i adds to its scores of a head: scale q.r_l + b_l. */
-static inline void cpu_find_shifts(const ref_attend *t, const cpu_units *w, int32_t head, float *shift)
+static inline void cpu_find_shifts(const ref_attend *t, const cpu_units *w, int32_t head,
+                                   float *shift)
 {
     for (int32_t i = 0; i < w->rows; i += LANES) {
         const float *q[LANES], *r[LANES];
@@ -113,7 +123,8 @@ static inline void cpu_find_shifts(const ref_attend *t, const cpu_units *w, int3
 /* In the lanes of each row of a unit: x[row]. */
 CPU_INLINE vec cpu_unit_spread(const float *x, int kind)
 {
-    static const int32_t from[2][LANES] = { { 0, 0, 1, 1, 2, 2, 3, 3 }, { 0, 0, 0, 0, 1, 1, 1, 1 } };
+    static const int32_t from[2][LANES] = { { 0, 0, 1, 1, 2, 2, 3, 3 },
+                                            { 0, 0, 0, 0, 1, 1, 1, 1 } };
     if (kind == 2) return vec_all(*x);
     const vec all = vec_load(x);
     return vec_pick(all, all, picks_load(from[kind]));
@@ -134,23 +145,24 @@ CPU_INLINE vec cpu_unit_sum(vec x, int kind)
 }
 
 /* CALL(kind, dim) with constants, as far as code for them is worth it. */
-#define CPU_BY_UNIT(of_kind, of_dim, CALL)                                                                                  \
-    do {                                                                                                                    \
-        if ((of_dim) == 64 && (of_kind) == 0) CALL(0, 64);                                                                  \
-        else if ((of_dim) == 64 && (of_kind) == 1) CALL(1, 64);                                                             \
-        else if ((of_dim) == 64) CALL(2, 64);                                                                               \
-        else if ((of_kind) == 0) CALL(0, of_dim);                                                                           \
-        else if ((of_kind) == 1) CALL(1, of_dim);                                                                           \
-        else CALL(2, of_dim);                                                                                               \
+#define CPU_BY_UNIT(of_kind, of_dim, CALL)                                                         \
+    do {                                                                                           \
+        if ((of_dim) == 64 && (of_kind) == 0) CALL(0, 64);                                         \
+        else if ((of_dim) == 64 && (of_kind) == 1) CALL(1, 64);                                    \
+        else if ((of_dim) == 64) CALL(2, 64);                                                      \
+        else if ((of_kind) == 0) CALL(0, of_dim);                                                  \
+        else if ((of_kind) == 1) CALL(1, of_dim);                                                  \
+        else CALL(2, of_dim);                                                                      \
     } while (0)
 
-/* CALL(vectors, whole) with constants, `from` and `cut` in its sight, for each slice of a head: of WIDE vectors while there are. */
-#define CPU_EACH_WIDE(dim, CALL)                                                                                            \
-    for (int32_t from = 0, taken; from < (dim); from += taken) {                                                            \
-        const cpu_cut cut = cpu_cut_at(dim, from);                                                                          \
-        taken = (dim) - from >= WIDE * LANES ? WIDE * LANES : SLICE * LANES;                                                \
-        if (taken == WIDE * LANES) CALL(WIDE, 1);                                                                           \
-        else CPU_BY_CUT(cut, CALL)                                                                                          \
+/* CALL(vectors, whole) with constants, `from` and `cut` in its sight, for each slice of a head: of
+ * WIDE vectors while there are. */
+#define CPU_EACH_WIDE(dim, CALL)                                                                   \
+    for (int32_t from = 0, taken; from < (dim); from += taken) {                                   \
+        const cpu_cut cut = cpu_cut_at(dim, from);                                                 \
+        taken = (dim)-from >= WIDE * LANES ? WIDE * LANES : SLICE * LANES;                         \
+        if (taken == WIDE * LANES) CALL(WIDE, 1);                                                  \
+        else CPU_BY_CUT(cut, CALL)                                                                 \
     }
 
 #endif

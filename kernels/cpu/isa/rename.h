@@ -1,107 +1,108 @@
-/* rename.h - the external names of a level of vectors, GSA_CPU_LEVEL. A kernel file is compiled once a level, and one
- * program holds all levels: each name below stands for a symbol of its level alone. The source so has plain names, and
- * every code browser finds their definitions and calls. A function that another file calls is named cpu_..., and has a
- * line here; the test cpu.names is red where one has none. Static functions need none. */
+/* rename.h - the external names of a level of vectors, GSA_CPU_LEVEL. A kernel file is compiled
+ * once a level, and one program holds all levels: each name below stands for a symbol of its level
+ * alone. The source so has plain names, and every code browser finds their definitions and calls. A
+ * function that another file calls is named cpu_..., and has a line here; the test cpu.names is red
+ * where one has none. Static functions need none. */
 #ifndef GSA_CPU_RENAME_H
 #define GSA_CPU_RENAME_H
 
 #define GSA_CPU_PASTE(level, name) gsa_cpu_##level##_##name
-#define GSA_CPU_OF(level, name) GSA_CPU_PASTE(level, name)
-#define GSA_CPU_SYMBOL(name) GSA_CPU_OF(GSA_CPU_LEVEL, name)
+#define GSA_CPU_OF(level, name)    GSA_CPU_PASTE(level, name)
+#define GSA_CPU_SYMBOL(name)       GSA_CPU_OF(GSA_CPU_LEVEL, name)
 
 /* kernels/cpu/table.h */
-#define cpu_probe GSA_CPU_SYMBOL(probe)
-#define cpu_attend_forward GSA_CPU_SYMBOL(attend_forward)
-#define cpu_attend_backward GSA_CPU_SYMBOL(attend_backward)
-#define cpu_dropout_forward GSA_CPU_SYMBOL(dropout_forward)
-#define cpu_dropout_backward GSA_CPU_SYMBOL(dropout_backward)
-#define cpu_cross_entropy_forward GSA_CPU_SYMBOL(cross_entropy_forward)
+#define cpu_probe                  GSA_CPU_SYMBOL(probe)
+#define cpu_attend_forward         GSA_CPU_SYMBOL(attend_forward)
+#define cpu_attend_backward        GSA_CPU_SYMBOL(attend_backward)
+#define cpu_dropout_forward        GSA_CPU_SYMBOL(dropout_forward)
+#define cpu_dropout_backward       GSA_CPU_SYMBOL(dropout_backward)
+#define cpu_cross_entropy_forward  GSA_CPU_SYMBOL(cross_entropy_forward)
 #define cpu_cross_entropy_backward GSA_CPU_SYMBOL(cross_entropy_backward)
-#define cpu_activate_forward GSA_CPU_SYMBOL(activate_forward)
-#define cpu_activate_backward GSA_CPU_SYMBOL(activate_backward)
-#define cpu_norm_forward GSA_CPU_SYMBOL(norm_forward)
-#define cpu_norm_backward GSA_CPU_SYMBOL(norm_backward)
-#define cpu_adam GSA_CPU_SYMBOL(adam)
-#define cpu_sum_squares GSA_CPU_SYMBOL(sum_squares)
+#define cpu_activate_forward       GSA_CPU_SYMBOL(activate_forward)
+#define cpu_activate_backward      GSA_CPU_SYMBOL(activate_backward)
+#define cpu_norm_forward           GSA_CPU_SYMBOL(norm_forward)
+#define cpu_norm_backward          GSA_CPU_SYMBOL(norm_backward)
+#define cpu_adam                   GSA_CPU_SYMBOL(adam)
+#define cpu_sum_squares            GSA_CPU_SYMBOL(sum_squares)
 
 /* kernels/cpu/attention/attention.h */
-#define cpu_inspect GSA_CPU_SYMBOL(inspect)
+#define cpu_inspect       GSA_CPU_SYMBOL(inspect)
 #define cpu_inspect_start GSA_CPU_SYMBOL(inspect_start)
 #define cpu_inspect_block GSA_CPU_SYMBOL(inspect_block)
-#define cpu_inspect_cut GSA_CPU_SYMBOL(inspect_cut)
+#define cpu_inspect_cut   GSA_CPU_SYMBOL(inspect_cut)
 
 /* kernels/cpu/attention/band.h */
-#define cpu_band_at GSA_CPU_SYMBOL(band_at)
-#define cpu_bands_at GSA_CPU_SYMBOL(bands_at)
-#define cpu_band_cut GSA_CPU_SYMBOL(band_cut)
-#define cpu_band_forward GSA_CPU_SYMBOL(band_forward)
+#define cpu_band_at       GSA_CPU_SYMBOL(band_at)
+#define cpu_bands_at      GSA_CPU_SYMBOL(bands_at)
+#define cpu_band_cut      GSA_CPU_SYMBOL(band_cut)
+#define cpu_band_forward  GSA_CPU_SYMBOL(band_forward)
 #define cpu_band_backward GSA_CPU_SYMBOL(band_backward)
 
 /* kernels/cpu/attention/dense.h */
-#define cpu_dense_fits GSA_CPU_SYMBOL(dense_fits)
-#define cpu_dense_forward GSA_CPU_SYMBOL(dense_forward)
+#define cpu_dense_fits     GSA_CPU_SYMBOL(dense_fits)
+#define cpu_dense_forward  GSA_CPU_SYMBOL(dense_forward)
 #define cpu_dense_backward GSA_CPU_SYMBOL(dense_backward)
 
 /* kernels/cpu/attention/edge_plan.h */
-#define cpu_plan_of GSA_CPU_SYMBOL(plan_of)
-#define cpu_plan_done GSA_CPU_SYMBOL(plan_done)
+#define cpu_plan_of     GSA_CPU_SYMBOL(plan_of)
+#define cpu_plan_done   GSA_CPU_SYMBOL(plan_done)
 #define cpu_plan_blocks GSA_CPU_SYMBOL(plan_blocks)
 
 /* kernels/cpu/attention/ell.h */
-#define cpu_ell_begin GSA_CPU_SYMBOL(ell_begin)
-#define cpu_ell_put GSA_CPU_SYMBOL(ell_put)
-#define cpu_ell_end GSA_CPU_SYMBOL(ell_end)
-#define cpu_ell_forward GSA_CPU_SYMBOL(ell_forward)
-#define cpu_ell_backward GSA_CPU_SYMBOL(ell_backward)
-#define cpu_ell_single_forward GSA_CPU_SYMBOL(ell_single_forward)
+#define cpu_ell_begin           GSA_CPU_SYMBOL(ell_begin)
+#define cpu_ell_put             GSA_CPU_SYMBOL(ell_put)
+#define cpu_ell_end             GSA_CPU_SYMBOL(ell_end)
+#define cpu_ell_forward         GSA_CPU_SYMBOL(ell_forward)
+#define cpu_ell_backward        GSA_CPU_SYMBOL(ell_backward)
+#define cpu_ell_single_forward  GSA_CPU_SYMBOL(ell_single_forward)
 #define cpu_ell_single_backward GSA_CPU_SYMBOL(ell_single_backward)
 
 /* kernels/cpu/attention/kept.h */
 #define cpu_keep_block GSA_CPU_SYMBOL(keep_block)
 #define cpu_keep_rows4 GSA_CPU_SYMBOL(keep_rows4)
-#define cpu_keep_bcsr GSA_CPU_SYMBOL(keep_bcsr)
+#define cpu_keep_bcsr  GSA_CPU_SYMBOL(keep_bcsr)
 #define cpu_keep_edges GSA_CPU_SYMBOL(keep_edges)
 
 /* kernels/cpu/attention/sweep.h */
-#define cpu_sweeps_make GSA_CPU_SYMBOL(sweeps_make)
+#define cpu_sweeps_make    GSA_CPU_SYMBOL(sweeps_make)
 #define cpu_sweeps_release GSA_CPU_SYMBOL(sweeps_release)
-#define cpu_sweep_forward GSA_CPU_SYMBOL(sweep_forward)
-#define cpu_sweep_join GSA_CPU_SYMBOL(sweep_join)
+#define cpu_sweep_forward  GSA_CPU_SYMBOL(sweep_forward)
+#define cpu_sweep_join     GSA_CPU_SYMBOL(sweep_join)
 #define cpu_sweep_backward GSA_CPU_SYMBOL(sweep_backward)
-#define cpu_forward_short GSA_CPU_SYMBOL(forward_short)
-#define cpu_forward_block GSA_CPU_SYMBOL(forward_block)
-#define cpu_forward_end GSA_CPU_SYMBOL(forward_end)
+#define cpu_forward_short  GSA_CPU_SYMBOL(forward_short)
+#define cpu_forward_block  GSA_CPU_SYMBOL(forward_block)
+#define cpu_forward_end    GSA_CPU_SYMBOL(forward_end)
 
 /* kernels/cpu/attention/sweep_batch.h */
-#define cpu_batch_put GSA_CPU_SYMBOL(batch_put)
-#define cpu_batch_forward GSA_CPU_SYMBOL(batch_forward)
+#define cpu_batch_put      GSA_CPU_SYMBOL(batch_put)
+#define cpu_batch_forward  GSA_CPU_SYMBOL(batch_forward)
 #define cpu_batch_backward GSA_CPU_SYMBOL(batch_backward)
 
 /* kernels/cpu/attention/sweep_four.h */
-#define cpu_four_put GSA_CPU_SYMBOL(four_put)
-#define cpu_four_forward GSA_CPU_SYMBOL(four_forward)
+#define cpu_four_put      GSA_CPU_SYMBOL(four_put)
+#define cpu_four_forward  GSA_CPU_SYMBOL(four_forward)
 #define cpu_four_backward GSA_CPU_SYMBOL(four_backward)
 
 /* kernels/cpu/attention/sweep_group.h */
-#define cpu_group_forward GSA_CPU_SYMBOL(group_forward)
+#define cpu_group_forward  GSA_CPU_SYMBOL(group_forward)
 #define cpu_group_backward GSA_CPU_SYMBOL(group_backward)
 
 /* kernels/cpu/attention/bcsr.h */
-#define cpu_bcsr_starts GSA_CPU_SYMBOL(bcsr_starts)
-#define cpu_bcsr_pays GSA_CPU_SYMBOL(bcsr_pays)
-#define cpu_bcsr_columns GSA_CPU_SYMBOL(bcsr_columns)
-#define cpu_bcsr_cut GSA_CPU_SYMBOL(bcsr_cut)
-#define cpu_bcsr_find GSA_CPU_SYMBOL(bcsr_find)
-#define cpu_bcsr_next GSA_CPU_SYMBOL(bcsr_next)
-#define cpu_bcsr_forward GSA_CPU_SYMBOL(bcsr_forward)
+#define cpu_bcsr_starts   GSA_CPU_SYMBOL(bcsr_starts)
+#define cpu_bcsr_pays     GSA_CPU_SYMBOL(bcsr_pays)
+#define cpu_bcsr_columns  GSA_CPU_SYMBOL(bcsr_columns)
+#define cpu_bcsr_cut      GSA_CPU_SYMBOL(bcsr_cut)
+#define cpu_bcsr_find     GSA_CPU_SYMBOL(bcsr_find)
+#define cpu_bcsr_next     GSA_CPU_SYMBOL(bcsr_next)
+#define cpu_bcsr_forward  GSA_CPU_SYMBOL(bcsr_forward)
 #define cpu_bcsr_backward GSA_CPU_SYMBOL(bcsr_backward)
-#define cpu_back_block GSA_CPU_SYMBOL(back_block)
+#define cpu_back_block    GSA_CPU_SYMBOL(back_block)
 
 /* kernels/cpu/attention/bcsr_panel.h */
-#define cpu_panels_begin GSA_CPU_SYMBOL(panels_begin)
-#define cpu_panel_scores GSA_CPU_SYMBOL(panel_scores)
+#define cpu_panels_begin      GSA_CPU_SYMBOL(panels_begin)
+#define cpu_panel_scores      GSA_CPU_SYMBOL(panel_scores)
 #define cpu_panel_bare_scores GSA_CPU_SYMBOL(panel_bare_scores)
-#define cpu_panel_values GSA_CPU_SYMBOL(panel_values)
+#define cpu_panel_values      GSA_CPU_SYMBOL(panel_values)
 
 /* kernels/cpu/table.c */
 #define cpu_fill GSA_CPU_SYMBOL(fill)

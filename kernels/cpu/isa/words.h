@@ -1,5 +1,6 @@
-/* words.h - Philox4x32-10 (kernels/philox.h) for WIDE counters at once, one in each lane of 64 bits: a product of two words fills its lane,
- * its low half stands where the next round multiplies it, and what is above 32 bits of a lane is never read. Same words as ref's. */
+/* words.h - Philox4x32-10 (kernels/philox.h) for WIDE counters at once, one in each lane of 64
+ * bits: a product of two words fills its lane, its low half stands where the next round multiplies
+ * it, and what is above 32 bits of a lane is never read. Same words as ref's. */
 #ifndef GSA_CPU_WORDS_H
 #define GSA_CPU_WORDS_H
 #include "kernels/cpu/isa/vector.h"
@@ -20,7 +21,8 @@ static inline words words_all(uint32_t x)
 }
 static inline words words_add(words a, words b) /* word by word */
 {
-    WORDS_EACH(i) a.lane[i] = ((a.lane[i] >> 32) + (b.lane[i] >> 32)) << 32 | (uint32_t)(a.lane[i] + b.lane[i]);
+    WORDS_EACH(i)
+    a.lane[i] = ((a.lane[i] >> 32) + (b.lane[i] >> 32)) << 32 | (uint32_t)(a.lane[i] + b.lane[i]);
     return a;
 }
 static inline words words_product(words a, words b)
@@ -55,15 +57,23 @@ static inline words words_odd(words a, words b)
     WORDS_EACH(i) w.lane[i] = i % 2 ? b.lane[i] : a.lane[i + 1];
     return w;
 }
-static inline words words_count(void) { return (words){ { 0, 4, 1, 5, 2, 6, 3, 7 } }; }
+static inline words words_count(void)
+{
+    return (words){ { 0, 4, 1, 5, 2, 6, 3, 7 } };
+}
 static inline unsigned words_bits(words w, words limit)
 {
     unsigned bits = 0;
     for (int i = 0; i < LANES; i++)
-        bits |= (unsigned)((uint32_t)(w.lane[i / 2] >> 32 * (i % 2)) >= (uint32_t)(limit.lane[i / 2] >> 32 * (i % 2))) << i;
+        bits |= (unsigned)((uint32_t)(w.lane[i / 2] >> 32 * (i % 2)) >=
+                           (uint32_t)(limit.lane[i / 2] >> 32 * (i % 2)))
+                << i;
     return bits;
 }
-static inline vec words_keep(words w, words limit, vec x) { return vec_keep((lanes)words_bits(w, limit), x, vec_zero()); }
+static inline vec words_keep(words w, words limit, vec x)
+{
+    return vec_keep((lanes)words_bits(w, limit), x, vec_zero());
+}
 static inline words words_load(const uint64_t *at)
 {
     words w;
@@ -74,29 +84,58 @@ static inline words words_load(const uint64_t *at)
 typedef struct words {
     uint32x4_t low, high; /* two lanes of 64 bits each */
 } words;
-#define WORDS_LONG(x)            vreinterpretq_u64_u32(x)
-#define WORDS_OF(low, high)      ((words){ vreinterpretq_u32_u64(low), vreinterpretq_u32_u64(high) })
-#define WORDS_BOTH(call, x, y)   ((words){ call((x).low, (y).low), call((x).high, (y).high) })
-#define WORDS_LONGS(call, x, y)                                                                                             \
-    WORDS_OF(call(WORDS_LONG((x).low), WORDS_LONG((y).low)), call(WORDS_LONG((x).high), WORDS_LONG((y).high)))
-static inline words words_all(uint32_t x) { return (words){ vdupq_n_u32(x), vdupq_n_u32(x) }; }
-static inline words words_add(words a, words b) { return WORDS_BOTH(vaddq_u32, a, b); }
-static inline uint64x2_t words_half_product(uint64x2_t a, uint64x2_t b) { return vmull_u32(vmovn_u64(a), vmovn_u64(b)); }
-static inline words words_product(words a, words b) { return WORDS_LONGS(words_half_product, a, b); }
+#define WORDS_LONG(x)          vreinterpretq_u64_u32(x)
+#define WORDS_OF(low, high)    ((words){ vreinterpretq_u32_u64(low), vreinterpretq_u32_u64(high) })
+#define WORDS_BOTH(call, x, y) ((words){ call((x).low, (y).low), call((x).high, (y).high) })
+#define WORDS_LONGS(call, x, y)                                                                    \
+    WORDS_OF(call(WORDS_LONG((x).low), WORDS_LONG((y).low)),                                       \
+             call(WORDS_LONG((x).high), WORDS_LONG((y).high)))
+static inline words words_all(uint32_t x)
+{
+    return (words){ vdupq_n_u32(x), vdupq_n_u32(x) };
+}
+static inline words words_add(words a, words b)
+{
+    return WORDS_BOTH(vaddq_u32, a, b);
+}
+static inline uint64x2_t words_half_product(uint64x2_t a, uint64x2_t b)
+{
+    return vmull_u32(vmovn_u64(a), vmovn_u64(b));
+}
+static inline words words_product(words a, words b)
+{
+    return WORDS_LONGS(words_half_product, a, b);
+}
 static inline words words_high(words product)
 {
-    return WORDS_OF(vshrq_n_u64(WORDS_LONG(product.low), 32), vshrq_n_u64(WORDS_LONG(product.high), 32));
+    return WORDS_OF(vshrq_n_u64(WORDS_LONG(product.low), 32),
+                    vshrq_n_u64(WORDS_LONG(product.high), 32));
 }
 static inline words words_xor(words a, words b, words c)
 {
     const words two = WORDS_BOTH(veorq_u32, b, c);
     return WORDS_BOTH(veorq_u32, two, a);
 }
-static inline uint64x2_t words_half_pair(uint64x2_t a, uint64x2_t b) { return vsliq_n_u64(a, b, 32); }
-static inline words words_pair(words a, words b) { return WORDS_LONGS(words_half_pair, a, b); }
-static inline words words_even(words a, words b) { return WORDS_LONGS(vzip1q_u64, a, b); }
-static inline words words_odd(words a, words b) { return WORDS_LONGS(vzip2q_u64, a, b); }
-static inline words words_load(const uint64_t *at) { return WORDS_OF(vld1q_u64(at), vld1q_u64(at + 2)); }
+static inline uint64x2_t words_half_pair(uint64x2_t a, uint64x2_t b)
+{
+    return vsliq_n_u64(a, b, 32);
+}
+static inline words words_pair(words a, words b)
+{
+    return WORDS_LONGS(words_half_pair, a, b);
+}
+static inline words words_even(words a, words b)
+{
+    return WORDS_LONGS(vzip1q_u64, a, b);
+}
+static inline words words_odd(words a, words b)
+{
+    return WORDS_LONGS(vzip2q_u64, a, b);
+}
+static inline words words_load(const uint64_t *at)
+{
+    return WORDS_OF(vld1q_u64(at), vld1q_u64(at + 2));
+}
 static inline words words_count(void)
 {
     static const uint64_t places[WIDE] = { 0, 2, 1, 3 };
@@ -106,22 +145,50 @@ static inline lanes words_lanes(words w, words limit)
 {
     return (lanes){ vcgeq_u32(w.low, limit.low), vcgeq_u32(w.high, limit.high) };
 }
-static inline vec words_keep(words w, words limit, vec x) { return vec_keep(words_lanes(w, limit), x, vec_zero()); }
-static inline unsigned words_bits(words w, words limit) { return lanes_bits(words_lanes(w, limit)); }
+static inline vec words_keep(words w, words limit, vec x)
+{
+    return vec_keep(words_lanes(w, limit), x, vec_zero());
+}
+static inline unsigned words_bits(words w, words limit)
+{
+    return lanes_bits(words_lanes(w, limit));
+}
 #elif GSA_CPU_LANES == 16
 typedef __m512i words;
-static inline words words_all(uint32_t x) { return _mm512_set1_epi32((int)x); }
-static inline words words_add(words a, words b) { return _mm512_add_epi32(a, b); }
-static inline words words_product(words a, words b) { return _mm512_mul_epu32(a, b); }
-static inline words words_high(words product) { return _mm512_srli_epi64(product, 32); }
-static inline words words_xor(words a, words b, words c) { return _mm512_ternarylogic_epi32(a, b, c, 0x96); }
+static inline words words_all(uint32_t x)
+{
+    return _mm512_set1_epi32((int)x);
+}
+static inline words words_add(words a, words b)
+{
+    return _mm512_add_epi32(a, b);
+}
+static inline words words_product(words a, words b)
+{
+    return _mm512_mul_epu32(a, b);
+}
+static inline words words_high(words product)
+{
+    return _mm512_srli_epi64(product, 32);
+}
+static inline words words_xor(words a, words b, words c)
+{
+    return _mm512_ternarylogic_epi32(a, b, c, 0x96);
+}
 static inline words words_pair(words a, words b) /* of each lane: a's word, then b's */
 {
     return _mm512_mask_blend_epi32(0xAAAA, a, _mm512_slli_epi64(b, 32));
 }
-static inline words words_even(words a, words b) { return _mm512_unpacklo_epi64(a, b); } /* lanes 0 of a, 0 of b, 2 of a, ... */
-static inline words words_odd(words a, words b) { return _mm512_unpackhi_epi64(a, b); }  /* lanes 1 of a, 1 of b, 3 of a, ... */
-static inline words words_count(void) /* the counters' places, so that words_even holds those of 0 1 2 3, words_odd of 4 5 6 7 */
+static inline words words_even(words a, words b)
+{
+    return _mm512_unpacklo_epi64(a, b);
+} /* lanes 0 of a, 0 of b, 2 of a, ... */
+static inline words words_odd(words a, words b)
+{
+    return _mm512_unpackhi_epi64(a, b);
+} /* lanes 1 of a, 1 of b, 3 of a, ... */
+static inline words words_count(void) /* the counters' places, so that words_even holds those of 0 1
+                                         2 3, words_odd of 4 5 6 7 */
 {
     return _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
 }
@@ -133,27 +200,61 @@ static inline unsigned words_bits(words w, words limit) /* set where it is not *
 {
     return _mm512_cmp_epu32_mask(w, limit, _MM_CMPINT_NLT);
 }
-static inline words words_load(const uint64_t *at) { return _mm512_loadu_si512(at); }
+static inline words words_load(const uint64_t *at)
+{
+    return _mm512_loadu_si512(at);
+}
 #else
 typedef __m256i words;
-static inline words words_all(uint32_t x) { return _mm256_set1_epi32((int)x); }
-static inline words words_add(words a, words b) { return _mm256_add_epi32(a, b); }
-static inline words words_product(words a, words b) { return _mm256_mul_epu32(a, b); }
-static inline words words_high(words product) { return _mm256_srli_epi64(product, 32); }
-static inline words words_xor(words a, words b, words c) { return _mm256_xor_si256(_mm256_xor_si256(b, c), a); }
-static inline words words_pair(words a, words b) { return _mm256_blend_epi32(a, _mm256_slli_epi64(b, 32), 0xAA); }
-static inline words words_even(words a, words b) { return _mm256_unpacklo_epi64(a, b); }
-static inline words words_odd(words a, words b) { return _mm256_unpackhi_epi64(a, b); }
-static inline words words_count(void) { return _mm256_setr_epi64x(0, 2, 1, 3); }
+static inline words words_all(uint32_t x)
+{
+    return _mm256_set1_epi32((int)x);
+}
+static inline words words_add(words a, words b)
+{
+    return _mm256_add_epi32(a, b);
+}
+static inline words words_product(words a, words b)
+{
+    return _mm256_mul_epu32(a, b);
+}
+static inline words words_high(words product)
+{
+    return _mm256_srli_epi64(product, 32);
+}
+static inline words words_xor(words a, words b, words c)
+{
+    return _mm256_xor_si256(_mm256_xor_si256(b, c), a);
+}
+static inline words words_pair(words a, words b)
+{
+    return _mm256_blend_epi32(a, _mm256_slli_epi64(b, 32), 0xAA);
+}
+static inline words words_even(words a, words b)
+{
+    return _mm256_unpacklo_epi64(a, b);
+}
+static inline words words_odd(words a, words b)
+{
+    return _mm256_unpackhi_epi64(a, b);
+}
+static inline words words_count(void)
+{
+    return _mm256_setr_epi64x(0, 2, 1, 3);
+}
 static inline vec words_keep(words w, words limit, vec x)
 {
     return _mm256_and_ps(x, _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_max_epu32(w, limit), w)));
 }
 static inline unsigned words_bits(words w, words limit)
 {
-    return (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_max_epu32(w, limit), w)));
+    return (unsigned)_mm256_movemask_ps(
+        _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_max_epu32(w, limit), w)));
 }
-static inline words words_load(const uint64_t *at) { return _mm256_loadu_si256((const void *)at); }
+static inline words words_load(const uint64_t *at)
+{
+    return _mm256_loadu_si256((const void *)at);
+}
 #endif
 
 enum { ROUNDS = 10 };
@@ -164,7 +265,8 @@ typedef struct words_key {
 static inline words_key words_key_of(uint32_t low, uint32_t high)
 {
     words_key key;
-    for (int i = 0; i < ROUNDS; i++, low += 0x9E3779B9u, high += 0xBB67AE85u) key.low[i] = low, key.high[i] = high;
+    for (int i = 0; i < ROUNDS; i++, low += 0x9E3779B9u, high += 0xBB67AE85u)
+        key.low[i] = low, key.high[i] = high;
     return key;
 }
 

@@ -1,4 +1,5 @@
-/* activate.c - activations and their slopes. Polynomials are Chebyshev interpolants (tests/kernels holds each to its error). */
+/* activate.c - activations and their slopes. Polynomials are Chebyshev interpolants (tests/kernels
+ * holds each to its error). */
 #include "kernels/cpu/table.h"
 #include "kernels/ref/ref.h"
 
@@ -23,8 +24,8 @@ CPU_INLINE vec magnitude(vec x) /* NaN stays */
     return vec_max(x, vec_sub(vec_zero(), x));
 }
 
-/* The normal distribution's mass below x (largest error 1e-7; of a tail below 0, 4e-7 of it): with t = 1 / (1 + 0.4 |x|) the tail is
- * t p(t) exp(-x^2 / 2). *bell receives exp(-x^2 / 2). */
+/* The normal distribution's mass below x (largest error 1e-7; of a tail below 0, 4e-7 of it): with
+ * t = 1 / (1 + 0.4 |x|) the tail is t p(t) exp(-x^2 / 2). *bell receives exp(-x^2 / 2). */
 CPU_INLINE vec mass_below(vec x, vec *bell)
 {
     static const float p[] = { 0.15957686f, 0.15958738f, 0.13369232f, 0.08764061f,  -0.012923848f,
@@ -38,10 +39,12 @@ CPU_INLINE vec mass_below(vec x, vec *bell)
 /* To 3e-7 of its value: near 0, where 1 - 2 / (e^2|x| + 1) loses digits, x + x^3 p(x^2). */
 CPU_INLINE vec tangent(vec x)
 {
-    static const float p[] = { -0.33333328f, 0.13332719f, -0.053843264f, 0.02096133f, -0.006045165f };
+    static const float p[] = { -0.33333328f, 0.13332719f, -0.053843264f, 0.02096133f,
+                               -0.006045165f };
     const vec far = magnitude(x), square = vec_mul(x, x);
     const vec near = vec_fma(vec_mul(x, square), polynomial(p, 5, square), x);
-    const vec large = vec_sub(vec_all(1), vec_div(vec_all(2), vec_add(vec_exp(vec_add(far, far)), vec_all(1))));
+    const vec large =
+        vec_sub(vec_all(1), vec_div(vec_all(2), vec_add(vec_exp(vec_add(far, far)), vec_all(1))));
     const vec sided = vec_if_positive(x, large, vec_sub(vec_zero(), large));
     return vec_if_positive(vec_sub(far, vec_all(0.625f)), sided, near);
 }
@@ -80,7 +83,8 @@ CPU_INLINE vec pull(int activation, vec dy, vec x)
         return vec_if_positive(x, dy, vec_mul(dy, vec_all(0.01f)));
     case GSA_GELU: {
         const vec mass = mass_below(x, &y);
-        return vec_mul(dy, vec_fma(vec_mul(x, vec_all(0.39894228f)), y, mass)); /* density: bell / sqrt(2 pi) */
+        return vec_mul(dy, vec_fma(vec_mul(x, vec_all(0.39894228f)), y,
+                                   mass)); /* density: bell / sqrt(2 pi) */
     }
     case GSA_TANH:
         y = tangent(x);
@@ -99,7 +103,8 @@ CPU_INLINE void forward_loop(int activation, float *y, const float *x, int64_t c
     if (i < count) vec_store_first(y + i, m, value(activation, vec_load_first(x + i, m)));
 }
 
-CPU_INLINE void backward_loop(int activation, int add, float *dx, const float *dy, const float *x, int64_t count)
+CPU_INLINE void backward_loop(int activation, int add, float *dx, const float *dy, const float *x,
+                              int64_t count)
 {
     int64_t i = 0;
     for (; i + LANES <= count; i += LANES) {
@@ -161,7 +166,8 @@ static void backward_chunk(void *context, int64_t item)
     }
 }
 
-gsa_status cpu_activate_forward(gsa_backend *b, void *y, const void *x, int activation, int64_t count)
+gsa_status cpu_activate_forward(gsa_backend *b, void *y, const void *x, int activation,
+                                int64_t count)
 {
     const gsa_status status = gsa_ref_check_activation(b, "activate_forward", activation, count);
     activate_job job = { .y = y, .x = x, .activation = activation, .count = count };
@@ -169,11 +175,17 @@ gsa_status cpu_activate_forward(gsa_backend *b, void *y, const void *x, int acti
     return status;
 }
 
-gsa_status cpu_activate_backward(gsa_backend *b, void *dx, const void *dy, const void *x, int activation, int accumulate,
-                                 int64_t count)
+gsa_status cpu_activate_backward(gsa_backend *b, void *dx, const void *dy, const void *x,
+                                 int activation, int accumulate, int64_t count)
 {
     const gsa_status status = gsa_ref_check_activation(b, "activate_backward", activation, count);
-    activate_job job = { .y = dx, .x = x, .dy = dy, .activation = activation, .accumulate = accumulate, .count = count };
-    if (status == GSA_OK && dx != NULL) gsa_team_run(b->team, ref_items(count, REF_CHUNK), backward_chunk, &job);
+    activate_job job = { .y = dx,
+                         .x = x,
+                         .dy = dy,
+                         .activation = activation,
+                         .accumulate = accumulate,
+                         .count = count };
+    if (status == GSA_OK && dx != NULL)
+        gsa_team_run(b->team, ref_items(count, REF_CHUNK), backward_chunk, &job);
     return status;
 }

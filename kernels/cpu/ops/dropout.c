@@ -1,11 +1,13 @@
-/* dropout.c - dropout of states and its gradient: the words of WIDE counters, four columns each, are drawn at once. */
+/* dropout.c - dropout of states and its gradient: the words of WIDE counters, four columns each,
+ * are drawn at once. */
 #include "kernels/cpu/table.h"
 #include "kernels/cpu/isa/words.h"
 
 enum { SPAN = 2 * LANES /* columns of WIDE counters */ };
 
 /* One vector of columns, `left` of them in the row. */
-static inline void drop_vector(const ref_drop_job *job, float *y, const float *x, words w, int64_t left)
+static inline void drop_vector(const ref_drop_job *job, float *y, const float *x, words w,
+                               int64_t left)
 {
     const words limit = words_all(job->drop.limit);
     const vec keep = vec_all(job->drop.keep);
@@ -26,30 +28,32 @@ static void drop_row(const ref_drop_job *job, int64_t row)
     const float *x = job->x + row * job->cols;
     float *y = job->y + row * job->cols;
     for (int64_t c = 0; c < job->cols; c += SPAN) {
-        words w[4] = { example, local, words_add(words_count(), words_all((uint32_t)(c / 4))), site };
+        words w[4] = { example, local, words_add(words_count(), words_all((uint32_t)(c / 4))),
+                       site };
         words_draw(w, job->own);
         const words front = words_pair(w[0], w[1]), back = words_pair(w[2], w[3]);
         drop_vector(job, y + c, x + c, words_even(front, back), job->cols - c);
-        drop_vector(job, y + c + LANES, x + c + LANES, words_odd(front, back), job->cols - c - LANES);
+        drop_vector(job, y + c + LANES, x + c + LANES, words_odd(front, back),
+                    job->cols - c - LANES);
     }
 }
 
-static gsa_status run(gsa_backend *b, const char *op, void *y, const void *x, const gsa_dropout *dropout, int accumulate,
-                      int64_t rows, int64_t cols)
+static gsa_status run(gsa_backend *b, const char *op, void *y, const void *x,
+                      const gsa_dropout *dropout, int accumulate, int64_t rows, int64_t cols)
 {
     const words_key key = words_key_of(dropout->seed, dropout->step);
     ref_drop_job job = { .y = y, .x = x, .accumulate = accumulate, .row = drop_row, .own = &key };
     return GSA_REF(dropout)(b, op, &job, dropout, rows, cols, cols * 2);
 }
 
-gsa_status cpu_dropout_forward(gsa_backend *b, void *y, const void *x, const gsa_dropout *dropout, int64_t rows,
-                               int64_t cols)
+gsa_status cpu_dropout_forward(gsa_backend *b, void *y, const void *x, const gsa_dropout *dropout,
+                               int64_t rows, int64_t cols)
 {
     return run(b, "dropout_forward", y, x, dropout, 0, rows, cols);
 }
 
-gsa_status cpu_dropout_backward(gsa_backend *b, void *dx, const void *dy, const gsa_dropout *dropout, int64_t rows,
-                                int64_t cols)
+gsa_status cpu_dropout_backward(gsa_backend *b, void *dx, const void *dy,
+                                const gsa_dropout *dropout, int64_t rows, int64_t cols)
 {
     return run(b, "dropout_backward", dx, dy, dropout, 1, rows, cols);
 }

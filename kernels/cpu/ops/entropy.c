@@ -1,6 +1,7 @@
-/* entropy.c - softmax cross entropy: a sweep for the row's maximum, one for the sum of exponentials (and of logits), and in backward one
- * more, p_c = exp(x_c - top) / sum. A maximum passes by a NaN; the sum does not. Exponentials are added as float over BLOCK logits,
- * lane by lane, and as double from there on. */
+/* entropy.c - softmax cross entropy: a sweep for the row's maximum, one for the sum of exponentials
+ * (and of logits), and in backward one more, p_c = exp(x_c - top) / sum. A maximum passes by a NaN;
+ * the sum does not. Exponentials are added as float over BLOCK logits, lane by lane, and as double
+ * from there on. */
 #include <math.h>
 #include "kernels/cpu/table.h"
 #include "kernels/cpu/isa/wide.h"
@@ -27,8 +28,8 @@ static inline vec load_left(const float *x, int64_t left, float other)
     return vec_keep(m, vec_load_first(x, m), vec_all(other));
 }
 
-/* Logits of many classes come from memory: the row that is wanted next is asked for while exponentials are computed. Where there is none
- * that asks for nothing. */
+/* Logits of many classes come from memory: the row that is wanted next is asked for while
+ * exponentials are computed. Where there is none that asks for nothing. */
 static inline void ask(const float *row, int64_t at)
 {
     __builtin_prefetch((const void *)((uintptr_t)row + (uintptr_t)at * sizeof(float)));
@@ -42,13 +43,15 @@ static float top_of(const float *x, int64_t count)
     for (int j = 0; j < 4; j++) most[j] = vec_all(-INFINITY);
     for (; i + 4 * LANES <= count; i += 4 * LANES)
         for (int j = 0; j < 4; j++) most[j] = vec_max(vec_load(x + i + j * LANES), most[j]);
-    for (; i < count; i += LANES) most[0] = vec_max(load_left(x + i, count - i, -INFINITY), most[0]);
+    for (; i < count; i += LANES)
+        most[0] = vec_max(load_left(x + i, count - i, -INFINITY), most[0]);
     vec_store(each, vec_max(vec_max(most[0], most[1]), vec_max(most[2], most[3])));
     for (int j = 0; j < LANES; j++) top = each[j] > top ? each[j] : top;
     return top;
 }
 
-/* sum_c exp(x_c - top); *total = sum_c x_c where it is asked for. `next`: a row that is read afterwards. */
+/* sum_c exp(x_c - top); *total = sum_c x_c where it is asked for. `next`: a row that is read
+ * afterwards. */
 static double sum_exp(const float *x, int64_t count, float top, double *total, const float *next)
 {
     wide exps = wide_zero(), plain = wide_zero();
@@ -81,7 +84,8 @@ static double row_loss(const entropy_job *job, const float *x, int32_t target, d
     const float top = top_of(x, job->cols);
     double total;
     const double sum = sum_exp(x, job->cols, top, &total, x + job->cols);
-    *extra = job->smoothing == 0 ? 0 : job->smoothing * ((double)x[target] - total / (double)job->cols);
+    *extra =
+        job->smoothing == 0 ? 0 : job->smoothing * ((double)x[target] - total / (double)job->cols);
     return (double)top + log(sum) - (double)x[target];
 }
 
@@ -92,19 +96,27 @@ static void forward_chunk(void *context, int64_t item)
     double sum = 0, nll, extra;
     for (int64_t row = item * job->chunk; row < last; row++) {
         nll = extra = 0;
-        if (job->targets[row] >= 0) nll = row_loss(job, job->x + row * job->cols, job->targets[row], &extra);
+        if (job->targets[row] >= 0)
+            nll = row_loss(job, job->x + row * job->cols, job->targets[row], &extra);
         if (job->nll) job->nll[row] = (float)nll;
         sum += nll + extra;
     }
     job->partial[item] = sum;
 }
 
-gsa_status cpu_cross_entropy_forward(gsa_backend *b, void *loss, void *nll, const void *logits, const int32_t *targets,
-                                     double smoothing, double scale, int64_t rows, int64_t classes)
+gsa_status cpu_cross_entropy_forward(gsa_backend *b, void *loss, void *nll, const void *logits,
+                                     const int32_t *targets, double smoothing, double scale,
+                                     int64_t rows, int64_t classes)
 {
-    const gsa_status status = ref_check_entropy(b, "cross_entropy_forward", targets, smoothing, rows, classes);
+    const gsa_status status =
+        ref_check_entropy(b, "cross_entropy_forward", targets, smoothing, rows, classes);
     if (status != GSA_OK) return status;
-    entropy_job job = { .x = logits, .targets = targets, .nll = nll, .smoothing = smoothing, .rows = rows, .cols = classes };
+    entropy_job job = { .x = logits,
+                        .targets = targets,
+                        .nll = nll,
+                        .smoothing = smoothing,
+                        .rows = rows,
+                        .cols = classes };
     job.chunk = ref_row_chunk(classes);
     const int64_t items = ref_items(rows, job.chunk);
     job.partial = gsa_ref_scratch(b, "cross_entropy_forward", items, sizeof(double));
@@ -116,12 +128,15 @@ gsa_status cpu_cross_entropy_forward(gsa_backend *b, void *loss, void *nll, cons
     return GSA_OK;
 }
 
-/* dlogit_c += (or =) dloss scale (softmax_c - smoothing / classes - (1 - smoothing) [c = target]) */
-CPU_INLINE void row_slope(const entropy_job *job, int add, float *dx, const float *x, int32_t target)
+/* dlogit_c += (or =) dloss scale (softmax_c - smoothing / classes - (1 - smoothing) [c =
+ * target]) */
+CPU_INLINE void row_slope(const entropy_job *job, int add, float *dx, const float *x,
+                          int32_t target)
 {
     const int64_t cols = job->cols;
     const float top = top_of(x, cols);
-    const vec peak = vec_all(top), share = vec_all((float)((double)job->slope / sum_exp(x, cols, top, NULL, dx)));
+    const vec peak = vec_all(top),
+              share = vec_all((float)((double)job->slope / sum_exp(x, cols, top, NULL, dx)));
     const vec each = vec_all((float)(-(double)job->slope * job->smoothing / (double)cols));
     int64_t i = 0;
     for (; i + LANES <= cols; i += LANES) {
@@ -151,15 +166,19 @@ static void backward_chunk(void *context, int64_t item)
     }
 }
 
-gsa_status cpu_cross_entropy_backward(gsa_backend *b, void *dlogits, const void *dloss, const void *logits,
-                                      const int32_t *targets, double smoothing, double scale, int accumulate, int64_t rows,
-                                      int64_t classes)
+gsa_status cpu_cross_entropy_backward(gsa_backend *b, void *dlogits, const void *dloss,
+                                      const void *logits, const int32_t *targets, double smoothing,
+                                      double scale, int accumulate, int64_t rows, int64_t classes)
 {
-    const gsa_status status = ref_check_entropy(b, "cross_entropy_backward", targets, smoothing, rows, classes);
+    const gsa_status status =
+        ref_check_entropy(b, "cross_entropy_backward", targets, smoothing, rows, classes);
     if (status != GSA_OK || dlogits == NULL) return status;
-    entropy_job job = {
-        .x = logits, .targets = targets, .dx = dlogits, .smoothing = smoothing, .rows = rows, .cols = classes
-    };
+    entropy_job job = { .x = logits,
+                        .targets = targets,
+                        .dx = dlogits,
+                        .smoothing = smoothing,
+                        .rows = rows,
+                        .cols = classes };
     job.accumulate = accumulate;
     job.slope = (float)(scale * (double)*(const float *)dloss);
     job.chunk = ref_row_chunk(classes);

@@ -1,5 +1,6 @@
-/* norm.c - layer norm: two sweeps over a row forward (mean; squares) and one that writes, two backward (sums; every gradient at once). Sums are
- * of float over BLOCK columns, lane by lane, and of double from there on. */
+/* norm.c - layer norm: two sweeps over a row forward (mean; squares) and one that writes, two
+ * backward (sums; every gradient at once). Sums are of float over BLOCK columns, lane by lane, and
+ * of double from there on. */
 #include <math.h>
 #include "kernels/cpu/table.h"
 #include "kernels/cpu/isa/wide.h"
@@ -51,11 +52,13 @@ CPU_INLINE double shifted_sum(const float *x, float shift, int square, int64_t c
     return wide_sum(sum);
 }
 
-CPU_INLINE void scale_piece(const norm_job *job, float *y, const float *x, int64_t i, float shift, float scale, lanes m,
-                            int whole)
+CPU_INLINE void scale_piece(const norm_job *job, float *y, const float *x, int64_t i, float shift,
+                            float scale, lanes m, int whole)
 {
-    const vec gap = vec_sub(take(x + i, m, whole), vec_all(shift)), gain = take(job->gain + i, m, whole);
-    put(y + i, m, whole, vec_fma(vec_mul(gap, vec_all(scale)), gain, take(job->bias + i, m, whole)));
+    const vec gap = vec_sub(take(x + i, m, whole), vec_all(shift)),
+              gain = take(job->gain + i, m, whole);
+    put(y + i, m, whole,
+        vec_fma(vec_mul(gap, vec_all(scale)), gain, take(job->bias + i, m, whole)));
 }
 
 static void norm_row(const norm_job *job, int64_t row)
@@ -82,24 +85,33 @@ static void norm_chunk(void *context, int64_t item)
 
 static gsa_status check_norm(gsa_backend *b, const char *op, int64_t rows, int64_t cols)
 {
-    if (cols == 0) return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: a row of 0 columns has no mean", op);
+    if (cols == 0)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: a row of 0 columns has no mean", op);
     return gsa_ref_shape(b, op, rows, cols);
 }
 
-gsa_status cpu_norm_forward(gsa_backend *b, void *y, void *mean, void *rstd, const void *x, const void *gain,
-                            const void *bias, double eps, int64_t rows, int64_t cols)
+gsa_status cpu_norm_forward(gsa_backend *b, void *y, void *mean, void *rstd, const void *x,
+                            const void *gain, const void *bias, double eps, int64_t rows,
+                            int64_t cols)
 {
     const gsa_status status = check_norm(b, "norm_forward", rows, cols);
     if (status != GSA_OK) return status;
-    norm_job job = {
-        .y = y, .mean = mean, .rstd = rstd, .x = x, .gain = gain, .bias = bias, .eps = eps, .rows = rows, .cols = cols
-    };
+    norm_job job = { .y = y,
+                     .mean = mean,
+                     .rstd = rstd,
+                     .x = x,
+                     .gain = gain,
+                     .bias = bias,
+                     .eps = eps,
+                     .rows = rows,
+                     .cols = cols };
     job.chunk = ref_row_chunk(cols);
     gsa_team_run(b->team, ref_items(rows, job.chunk), norm_chunk, &job);
     return GSA_OK;
 }
 
-/* With xhat = (x - mean) rstd and g = dy gain:  dx += rstd (g - mean(g) - xhat mean(g xhat)), dgain += dy xhat, dbias += dy. */
+/* With xhat = (x - mean) rstd and g = dy gain:
+ *     dx += rstd (g - mean(g) - xhat mean(g xhat)), dgain += dy xhat, dbias += dy. */
 typedef struct back_row {
     const float *x, *dy, *gain;
     float *dx, *dgain, *dbias;
@@ -133,7 +145,8 @@ enum norm_dx { DX_NONE, DX_SET, DX_ADD };
 
 CPU_INLINE void back_piece(const back_row *r, int64_t i, int dx, int sums, lanes m, int whole)
 {
-    const vec dy = take(r->dy + i, m, whole), hat = vec_mul(vec_sub(take(r->x + i, m, whole), r->shift), r->scale);
+    const vec dy = take(r->dy + i, m, whole),
+              hat = vec_mul(vec_sub(take(r->x + i, m, whole), r->shift), r->scale);
     if (dx) {
         const vec g = vec_sub(vec_mul(dy, take(r->gain + i, m, whole)), r->mean_g);
         const vec old = dx == DX_ADD ? take(r->dx + i, m, whole) : vec_zero();
@@ -160,7 +173,9 @@ static void back_chunk(void *context, int64_t item)
     float *sums = job->sums ? job->sums + item * 2 * cols : NULL;
     if (sums) memset(sums, 0, sizeof(float) * 2 * (size_t)cols);
     for (int64_t row = item * job->chunk; row < last; row++) {
-        back_row r = { .x = job->x + row * cols, .dy = job->dy + row * cols, .gain = job->gain, .dgain = sums };
+        back_row r = {
+            .x = job->x + row * cols, .dy = job->dy + row * cols, .gain = job->gain, .dgain = sums
+        };
         r.shift = vec_all(job->kept_mean[row]);
         r.scale = vec_all(job->kept_rstd[row]);
         r.dbias = sums ? sums + cols : NULL;
@@ -175,15 +190,20 @@ static void back_chunk(void *context, int64_t item)
     }
 }
 
-gsa_status cpu_norm_backward(gsa_backend *b, void *dx, void *dgain, void *dbias, const void *dy, const void *x,
-                             const void *gain, const void *mean, const void *rstd, int accumulate, int64_t rows,
-                             int64_t cols)
+gsa_status cpu_norm_backward(gsa_backend *b, void *dx, void *dgain, void *dbias, const void *dy,
+                             const void *x, const void *gain, const void *mean, const void *rstd,
+                             int accumulate, int64_t rows, int64_t cols)
 {
     const gsa_status status = check_norm(b, "norm_backward", rows, cols);
     if (status != GSA_OK || (!dx && !dgain && !dbias)) return status;
-    norm_job job = {
-        .dx = dx, .x = x, .dy = dy, .gain = gain, .kept_mean = mean, .kept_rstd = rstd, .rows = rows, .cols = cols
-    };
+    norm_job job = { .dx = dx,
+                     .x = x,
+                     .dy = dy,
+                     .gain = gain,
+                     .kept_mean = mean,
+                     .kept_rstd = rstd,
+                     .rows = rows,
+                     .cols = cols };
     job.accumulate = accumulate;
     job.chunk = ref_partial_chunk(rows, ref_row_chunk(cols));
     const int64_t items = ref_items(rows, job.chunk);

@@ -1,4 +1,5 @@
-/* optim.c - Adam's sweep and the sum of squares that its gradients are clipped by. Adam's operations are ref's, one by one: the same bits. */
+/* optim.c - Adam's sweep and the sum of squares that its gradients are clipped by. Adam's
+ * operations are ref's, one by one: the same bits. */
 #include <math.h>
 #include "kernels/cpu/table.h"
 #include "kernels/cpu/isa/wide.h"
@@ -22,9 +23,11 @@ CPU_INLINE void adam_vector(const adam_job *j, int64_t i, lanes part, int whole)
     const vec v = whole ? vec_load(j->v + i) : vec_load_first(j->v + i, part);
     const vec slope = vec_add(vec_mul(vec_all(j->factor), g), vec_mul(vec_all(j->l2), w));
     const vec next_m = vec_add(vec_mul(vec_all(j->beta1), m), vec_mul(vec_all(j->rest1), slope));
-    const vec next_v = vec_add(vec_mul(vec_all(j->beta2), v), vec_mul(vec_mul(vec_all(j->rest2), slope), slope));
+    const vec next_v =
+        vec_add(vec_mul(vec_all(j->beta2), v), vec_mul(vec_mul(vec_all(j->rest2), slope), slope));
     const vec under = vec_add(vec_mul(vec_sqrt(next_v), vec_all(j->root)), vec_all(j->eps));
-    const vec next_w = vec_sub(vec_sub(w, vec_mul(vec_all(j->decay), w)), vec_div(vec_mul(vec_all(j->step), next_m), under));
+    const vec next_w = vec_sub(vec_sub(w, vec_mul(vec_all(j->decay), w)),
+                               vec_div(vec_mul(vec_all(j->step), next_m), under));
     if (whole) {
         vec_store(j->m + i, next_m), vec_store(j->v + i, next_v), vec_store(j->w + i, next_w);
     } else {
@@ -42,8 +45,8 @@ static void adam_chunk(void *context, int64_t item)
     if (i < end) adam_vector(&job, i, lanes_first((int)(end - i)), 0);
 }
 
-gsa_status cpu_adam(gsa_backend *b, void *w, void *m, void *v, const void *g, const double *control, const gsa_adam *adam,
-                    int64_t count)
+gsa_status cpu_adam(gsa_backend *b, void *w, void *m, void *v, const void *g, const double *control,
+                    const gsa_adam *adam, int64_t count)
 {
     const gsa_status status = gsa_ref_shape(b, "adam", count, 1);
     if (status != GSA_OK || !isfinite(control[1])) return status;
@@ -78,11 +81,14 @@ static void squares_chunk(void *context, int64_t item)
         odd = wide_add_square(odd, vec_load(job->x + i + LANES));
     }
     for (; i < end; i += LANES)
-        even = wide_add_square(even, vec_load_first(job->x + i, lanes_first(end - i < LANES ? (int)(end - i) : LANES)));
+        even = wide_add_square(
+            even,
+            vec_load_first(job->x + i, lanes_first(end - i < LANES ? (int)(end - i) : LANES)));
     job->partial[item] = wide_sum(even) + wide_sum(odd);
 }
 
-gsa_status cpu_sum_squares(gsa_backend *b, double *out, const void *x, int accumulate, int64_t count)
+gsa_status cpu_sum_squares(gsa_backend *b, double *out, const void *x, int accumulate,
+                           int64_t count)
 {
     const gsa_status status = gsa_ref_shape(b, "sum_squares", count, 1);
     if (status != GSA_OK) return status;

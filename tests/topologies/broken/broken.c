@@ -1,4 +1,5 @@
-/* broken.c - one plugin, built many times with one thing wrong: the definitions on the command line say what happens where. */
+/* broken.c - one plugin, built many times with one thing wrong: the definitions on the command line
+ * say what happens where. */
 #define _GNU_SOURCE
 #include <gsa/topology.h>
 #include <pthread.h>
@@ -59,7 +60,8 @@ __attribute__((unused)) static void slow_hog(void) /* a MiB each 50 ms */
     }
 }
 
-__attribute__((unused)) static void says_done(void) /* to the descriptor that the check listens to */
+__attribute__((unused)) static void
+says_done(void) /* to the descriptor that the check listens to */
 {
     const ssize_t wrote = write(3, "done\n", 5);
     _Exit(wrote == 5 ? 0 : 1);
@@ -104,7 +106,8 @@ __attribute__((constructor)) static void load(void)
     AT_LOAD;
 }
 
-static const gsa_param params[] = { { "unused", GSA_INT, 0, 0, 9, NULL, "4", "nothing depends on it" } };
+static const gsa_param params[] = { { "unused", GSA_INT, 0, 0, 9, NULL, "4",
+                                      "nothing depends on it" } };
 
 static int create(const gsa_host *host, const gsa_value *values, void **self)
 {
@@ -139,7 +142,8 @@ static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
 {
     (void)self;
     IN_EMIT;
-    for (int64_t i = 0, n = x->length; i < n; i++) gsa_edge(e, 0, gsa_at(0, SOURCE), gsa_at(0, i), 0);
+    for (int64_t i = 0, n = x->length; i < n; i++)
+        gsa_edge(e, 0, gsa_at(0, SOURCE), gsa_at(0, i), 0);
 }
 
 static void label(const void *self, int phase, int32_t id, char *out, size_t size)
@@ -149,6 +153,8 @@ static void label(const void *self, int phase, int32_t id, char *out, size_t siz
     snprintf(out, size, "self");
 }
 
-const gsa_topology GSA_PLUGIN = { GSA_HEAD(params),      .id = "broken",   .summary = "one thing is wrong with it",
-                                  .reference = "a test", .create = create, .destroy = destroy,
-                                  .describe = describe,  .emit = emit,     .label = label };
+const gsa_topology GSA_PLUGIN = {
+    GSA_HEAD(params),      .id = "broken",   .summary = "one thing is wrong with it",
+    .reference = "a test", .create = create, .destroy = destroy,
+    .describe = describe,  .emit = emit,     .label = label
+};
