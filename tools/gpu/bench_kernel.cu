@@ -4,6 +4,8 @@
  * line on stdout. It needs no library beyond CUDA; `gsa bench kernel` measures the same through the
  * command.
  *
+ * Exits 1 when a version fails or is too far from the fused kernels, 77 without a device.
+ *
  *   gpu_bench [--quick] [CASE...]     all cases without a name; --quick: a fourth of them
  *   gpu_bench --list [--quick]        their names
  *   gpu_bench --edges CASE FILE  without a device: what each phase of one example reads, for the
@@ -82,6 +84,10 @@ static void *numbers(gsa_backend *b, int64_t count, unsigned seed)
     return at;
 }
 
+/* A version that a card cannot run is no failure; one that fails otherwise, or is too far from the
+ * fused kernels, is. */
+static int failures;
+
 static int ascending(const void *a, const void *b)
 {
     return (*(const float *)a > *(const float *)b) - (*(const float *)a < *(const float *)b);
@@ -129,9 +135,58 @@ static double copy_rate(gsa_backend *b)
     return 10 * 2 * (double)bytes / ((double)ms * 1e-3);
 }
 
+/* Rows of 256 bytes (a head of 64 columns in float), read by warps in an order without locality. */
+static __global__ void gather_rows(const float2 *table, unsigned mask, unsigned reads, float *sums)
+{
+    const unsigned lane = threadIdx.x % 32, warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+    unsigned at = warp * 2654435761u + 12345u;
+    float sum = 0;
+    for (unsigned i = 0; i < reads; i += 4) { /* four loads under way at once */
+        float2 x[4];
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            at = at * 1664525u + 1013904223u;
+            x[j] = table[(size_t)((at >> 7) & mask) * 32 + lane];
+        }
+#pragma unroll
+        for (int j = 0; j < 4; j++) sum += x[j].x + x[j].y;
+    }
+    sums[blockIdx.x * blockDim.x + threadIdx.x] = sum;
+}
+
+/* Bytes a second that gathers of whole rows reach from a table of so many rows: what attention over
+ * scattered edges cannot pass. 2^16 rows (16 MiB) stay in the second-level cache of the cards that
+ * count, 2^22 (1 GiB) do not. */
+static double gather_rate(gsa_backend *b, unsigned rows)
+{
+    enum { BLOCK = 256, READS = 512 };
+    int processors = 0;
+    cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0);
+    const unsigned blocks = 8 * (unsigned)processors;
+    void *table = b->alloc(b, (int64_t)rows * 256),
+         *sums = b->alloc(b, (int64_t)blocks * BLOCK * 4);
+    cudaStream_t stream = gsa_cuda_of(b)->stream;
+    cudaEvent_t start, end;
+    float ms = 0;
+    if (!table || !sums) stop(b->error.text);
+    must(b, b->zero_fill(b, table, (int64_t)rows * 256));
+    cudaEventCreate(&start), cudaEventCreate(&end);
+    for (int i = 0; i < 6; i++) {
+        if (i == 1) cudaEventRecord(start, stream);
+        gather_rows<<<blocks, BLOCK, 0, stream>>>((const float2 *)table, rows - 1, READS,
+                                                  (float *)sums);
+    }
+    cudaEventRecord(end, stream);
+    if (cudaEventSynchronize(end) != cudaSuccess) stop("the gathers failed");
+    cudaEventElapsedTime(&ms, start, end);
+    cudaEventDestroy(start), cudaEventDestroy(end);
+    b->free(b, table), b->free(b, sums);
+    return 5.0 * blocks * (BLOCK / 32) * READS * 256 / ((double)ms * 1e-3);
+}
+
 struct card {
     char name[256];
-    double copy, flops;
+    double copy, flops, near, far; /* gathers from the second-level cache, and from beyond */
 };
 
 static card measure_card(gsa_backend *b)
@@ -143,6 +198,7 @@ static card measure_card(gsa_backend *b)
     cudaDeviceGetAttribute(&clock, cudaDevAttrClockRate, 0);
     snprintf(found.name, sizeof found.name, "%s", p.name);
     found.copy = copy_rate(b);
+    found.near = gather_rate(b, 1u << 16), found.far = gather_rate(b, 1u << 22);
     found.flops = 2.0 * 128 * p.multiProcessorCount * clock * 1e3;
     return found;
 }
@@ -202,6 +258,21 @@ static double nmse(const float *x, const float *wanted, int64_t count)
     return all > 0 ? gap / all : gap;
 }
 
+/* How far a version may be from the fused kernels in float, by its numbers. */
+static double allowed_nmse(int attention)
+{
+    switch (attention) {
+    case GSA_CUDA_BF16:
+    case GSA_CUDA_BF16_WINDOWS:
+    case GSA_CUDA_BF16_TENSOR:
+        return 1e-4;
+    case GSA_CUDA_TF32:
+        return 1e-5;
+    default:
+        return 1e-7;
+    }
+}
+
 /* Another version against the fused kernels in float. */
 static void run_other(gsa_backend *b, const card *c, const bench_case *at, int phase,
                       const gsa_attend_args *a, const work *w, int attention, const char *version)
@@ -210,18 +281,31 @@ static void run_other(gsa_backend *b, const card *c, const bench_case *at, int p
     float *fused = run_once(b, a, count), *other = NULL;
     if (fused == NULL) stop(b->error.text);
     if (gsa_cuda_choose_attention(b, attention) == GSA_OK) other = run_once(b, a, count);
-    if (other == NULL)
-        printf("{\"spec\": \"%s\", \"length\": %d, \"phase\": %d, \"version\": \"%s\", \"failed\": "
+    if (other == NULL) {
+        const int unable = b->error.status == GSA_ERR_UNSUPPORTED;
+        printf("{\"spec\": \"%s\", \"length\": %d, \"phase\": %d, \"version\": \"%s\", \"%s\": "
                "\"%s\"}\n",
-               at->spec, at->length, phase, version, b->error.text);
-    else {
+               at->spec, at->length, phase, version, unable ? "unable" : "failed", b->error.text);
+        failures += !unable;
+    } else {
+        const double gap = nmse(other, fused, count), most = allowed_nmse(attention);
         printf("{\"spec\": \"%s\", \"length\": %d, \"phase\": %d, \"version\": \"%s\", "
-               "\"nmse_to_fused\": %.3g}\n",
-               at->spec, at->length, phase, version, nmse(other, fused, count));
+               "\"nmse_to_fused\": %.3g, \"within\": %s}\n",
+               at->spec, at->length, phase, version, gap, gap <= most ? "true" : "false");
+        failures += !(gap <= most);
         time_both(b, c, at, phase, a, version, w);
     }
     free(fused), free(other);
     must(b, gsa_cuda_choose_attention(b, GSA_CUDA_FUSED));
+}
+
+/* Backward that writes gradients where nothing is yet, as a training step's first call does. */
+static void run_set(gsa_backend *b, const card *c, const bench_case *at, int phase,
+                    gsa_attend_args a, const work *w)
+{
+    a.set_dq = 1, a.set_dk = a.set_dv = ~UINT64_C(0);
+    print_row(c, at, phase, a.edges, "set", "backward", time_op(b, b->attend_backward, &a),
+              w->bytes[1], w->flops[1]);
 }
 
 /* Rows with the most edges first. */
@@ -275,6 +359,7 @@ static void run_phase(gsa_backend *b, const card *c, const bench_case *at, int p
                                4 * edges },
                          { 4 * edges * d, 10 * edges * d } };
     time_both(b, c, at, phase, &a, "fused", &least);
+    run_set(b, c, at, phase, a, &least);
     run_other(b, c, at, phase, &a, &least, GSA_CUDA_BF16, "bf16");
     run_degrees(b, c, at, phase, &a, &least);
     run_other(b, c, at, phase, &a, &least, GSA_CUDA_WINDOWS, "windows");
@@ -408,13 +493,14 @@ static int run_all(gsa_registry *registry, int quick, char **names, int count)
         return 77;
     }
     const card c = measure_card(b);
-    printf("{\"card\": \"%s\", \"copy_gb_s\": %.1f, \"fp32_gflop_s\": %.1f}\n", c.name,
-           c.copy * 1e-9, c.flops * 1e-9);
+    printf("{\"card\": \"%s\", \"copy_gb_s\": %.1f, \"fp32_gflop_s\": %.1f, "
+           "\"cached_gather_gb_s\": %.1f, \"far_gather_gb_s\": %.1f}\n",
+           c.name, c.copy * 1e-9, c.flops * 1e-9, c.near * 1e-9, c.far * 1e-9);
     for (int i = 0; i < count; i++) run_case(b, registry, &c, find_case(names[i]));
     for (int i = 0; i < CASES && count == 0; i += quick ? 4 : 1)
         run_case(b, registry, &c, &cases[i]);
     gsa_backend_release(b);
-    return 0;
+    return failures > 0;
 }
 
 int main(int argc, char **argv)

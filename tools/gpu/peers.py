@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Times what others offer for the patterns of gpu_bench, edge for edge, on the same card: SDPA with a mask, compiled FlexAttention with a mask
-looked up by pair, PyG's TransformerConv eager and compiled. One JSON object a line, as gpu_bench prints; a peer that is not installed or
+looked up by pair, both in float and in bf16, PyG's TransformerConv eager and compiled. One JSON object a line, as gpu_bench prints; a peer that is not installed or
 cannot do it is a line that says so. Outputs of the first two are compared. Edges that stand twice are one to a mask. Exits 77 without
 PyTorch or a device.
 
@@ -16,7 +16,8 @@ import subprocess
 import sys
 import time
 
-TOGETHER = 1e-4  # of the largest output: how far FlexAttention may be from SDPA
+# How far, of the largest output, a peer may be from SDPA in float.
+TOGETHER = {"torch.float32": 1e-4, "torch.bfloat16": 3e-2}
 
 
 def say(**facts):
@@ -31,18 +32,19 @@ class Phase:
         self.rows, self.sources, self.edges, self.device = rows, sources, len(row), options.device
         self.row, self.source = (torch.tensor(x, dtype=torch.long, device=options.device) for x in (row, source))
         self.facts = dict(spec=spec, length=self.length, examples=self.examples, heads=self.heads, head_dim=self.dim, phase=number,
-                          rows=rows * self.examples, edges=self.edges * self.examples, dtype="float32")
+                          rows=rows * self.examples, edges=self.edges * self.examples)
 
     def mask(self, torch):
         mask = torch.zeros(self.rows, self.sources, dtype=torch.bool, device=self.device)
         mask[self.row, self.source] = True
         return mask
 
-    def planes(self, torch):
+    def planes(self, torch, dtype):
         """q of rows, k and v of sources"""
         torch.manual_seed(1)
-        shape = (self.examples, self.heads, self.rows, self.dim), (self.examples, self.heads, self.sources, self.dim)
-        return [torch.randn(shape[i > 0], device=self.device, requires_grad=True) for i in range(3)]
+        shape = [(self.examples, self.heads, n, self.dim) for n in (self.rows, self.sources)]
+        drawn = [torch.randn(shape[i > 0], device=self.device) for i in range(3)]
+        return [x.to(dtype).requires_grad_() for x in drawn]
 
 
 def read_phases(torch, options, name):
@@ -111,20 +113,23 @@ def with_flex(torch, phase, mask):
 
 
 def masked_peers(torch, options, phase):
-    """SDPA, then FlexAttention: outputs of the second are compared with the first's."""
+    """SDPA, then FlexAttention, in float and in bf16: outputs are compared with the first's."""
     kept = None
-    for name, make in (("sdpa", with_mask), ("flex_attention compiled", with_flex)):
-        def run(make=make, name=name):
-            nonlocal kept
-            forward, planes = make(torch, phase, phase.mask(torch)), phase.planes(torch)
-            with torch.no_grad():
-                out = forward(*planes)
-            gap = 0.0 if kept is None else float((out - kept).abs().max() / kept.abs().max())
-            kept = out if kept is None else kept
-            if not gap <= TOGETHER:
-                raise RuntimeError(f"outputs are {gap:.3g} of the largest from SDPA's")
-            return dict(both_passes(torch, options, lambda: forward(*planes), planes), gap=gap)
-        yield name, run
+    peers = (("sdpa", with_mask), ("flex_attention compiled", with_flex))
+    for dtype in (torch.float32, torch.bfloat16):
+        for name, make in peers:
+            def run(make=make, dtype=dtype):
+                nonlocal kept
+                forward, planes = make(torch, phase, phase.mask(torch)), phase.planes(torch, dtype)
+                with torch.no_grad():
+                    out = forward(*planes).float()
+                gap = 0.0 if kept is None else float((out - kept).abs().max() / kept.abs().max())
+                kept = out if kept is None else kept
+                if not gap <= TOGETHER[str(dtype)]:
+                    raise RuntimeError(f"outputs are {gap:.3g} of the largest from SDPA's in float")
+                times = both_passes(torch, options, lambda: forward(*planes), planes)
+                return dict(times, gap=gap, dtype=str(dtype).removeprefix("torch."))
+            yield name if dtype is torch.float32 else name + " bf16", run
 
 
 def conv_peers(torch, options, phase):
@@ -137,7 +142,8 @@ def conv_peers(torch, options, phase):
         layer = TransformerConv((width, width), phase.dim, heads=phase.heads, root_weight=False).to(phase.device)
         call = torch.compile(layer) if compiled else layer
         sources, rows = (torch.randn(phase.examples * n, width, device=phase.device, requires_grad=True) for n in (phase.sources, phase.rows))
-        return both_passes(torch, options, lambda: call((sources, rows), edges), (sources, rows))
+        times = both_passes(torch, options, lambda: call((sources, rows), edges), (sources, rows))
+        return dict(times, dtype="float32")
     yield "TransformerConv eager (with its projections)", lambda: run(False)
     yield "TransformerConv compiled (with its projections)", lambda: run(True)
 
