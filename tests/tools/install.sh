@@ -19,6 +19,18 @@ lib=$(dirname "$(find "$prefix/usr" -name libgsa.a)")
 export LD_LIBRARY_PATH=$lib
 "$prefix/embed"
 
+# The program of docs/library.md, as C17 and as C++17.
+sed -n '/^```c file=out\/attend.c$/,/^```$/{/^```/d;p}' "$source/docs/library.md" >"$prefix/attend.c"
+# shellcheck disable=SC2046,SC2086 # flags are lists
+"$cc" -std=c17 -Wall -Wextra -Werror -Wno-missing-field-initializers $flags "$prefix/attend.c" -o "$prefix/attend" $(pkg-config --cflags --libs gsa)
+"$prefix/attend" >"$prefix/log"
+grep -q '^55 rows read 55 sources by 296 edges; out\[0\] = 0.1429, dv' "$prefix/log"
+if command -v g++ >/dev/null; then
+    # shellcheck disable=SC2046,SC2086
+    g++ -std=c++17 -x c++ -Wall -Wextra -Werror -Wno-missing-field-initializers $flags "$prefix/attend.c" -x none -o "$prefix/attend-c++" $(pkg-config --cflags --libs gsa)
+    "$prefix/attend-c++" | cmp - "$prefix/log"
+fi
+
 # The shared library exports what public headers declare, and each of these names is there.
 nm -D --defined-only "$lib/libgsa.so" | awk '$3 !~ /^GSA_/ { sub(/@.*/, "", $3); print $3 }' | sort >"$prefix/exported"
 sed -n 's/^ *\(gsa_[A-Za-z0-9_]*\);$/\1/p' "$build/gsa.map" | sort >"$prefix/declared"
