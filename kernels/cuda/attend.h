@@ -1,4 +1,4 @@
-/* attend.h - what the attention kernels share (version 4 of docs/cuda.md).
+/* attend.h - what the attention kernels share (version 4 of kernels/cuda/TRIED.md).
  *
  * A group of G lanes owns one item: a (row, head), or one piece of a hub's (row, head). Lane j
  * holds C pieces of V neighbouring columns of every head vector, at columns (j + c G) V ..; so a

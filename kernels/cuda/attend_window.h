@@ -1,5 +1,5 @@
-/* attend_window.h - what the kernels of row windows share (versions 5 to 8 of docs/cuda.md;
- * window.h says what a window is).
+/* attend_window.h - what the kernels of row windows share (versions 5 to 8 of
+ * kernels/cuda/TRIED.md; window.h says what a window is).
  *
  * A block is one warp; it owns a (window, head). The window's 16 rows stand in shared memory;
  * columns come in tiles of 16, whose vectors are loaded once for all rows, the next tile's while

@@ -1,5 +1,6 @@
 /* tuning.h - numbers that are chosen, not derived; one row an architecture. No device has been
- * measured yet, so that the rows are the same. docs/cuda.md tells what each number trades. */
+ * measured yet, so that the rows are the same. kernels/cuda/TRIED.md tells what each number trades.
+ */
 #ifndef GSA_CUDA_TUNING_H
 #define GSA_CUDA_TUNING_H
 #include <stdint.h>

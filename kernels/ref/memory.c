@@ -7,7 +7,7 @@ enum { ALIGN = 64 };
 /* Systems map large blocks at the same place of a page each: rows of one number of K, V, dK and dV
  * then meet in the same sets of the caches, and a load seems to read what a store with the same low
  * bits of its address has written. So each starts another line further on than the one before
- * (backward of bpt:k=4, 8 heads of 64: 1.24 times as fast; docs/kernels-tried.md). */
+ * (backward of bpt:k=4, 8 heads of 64: 1.24 times as fast; kernels/cpu/TRIED.md). */
 static int64_t stagger(gsa_ref_state *state, int64_t bytes)
 {
     enum { LARGE = 1 << 16, TURNS = 16 };

@@ -450,7 +450,8 @@ static const malformed headers[] = {
     { SHAPED("[99999999999999999999999999]"),                       4, "a number in shape of 'a' exceeds 9223372036854775807" },
     { SHAPED("[9223372036854775807]"),                              4, "the shape of 'a' is too large to be counted" },
     { SHAPED("[4294967296,4294967296]"),                            4, "the shape of 'a' is too large to be counted" },
-    { SHAPED("[4611686018427387905]"),                              4, "the shape of 'a' is too large to be counted" }, /* x 4 = 4 mod 2^64 */
+    /* times 4 is 4 modulo 2^64 */
+    { SHAPED("[4611686018427387905]"),                              4, "the shape of 'a' is too large to be counted" },
     { SHAPED("[0,9223372036854775807,2]"),                          0, "the shape of 'a' is too large to be counted" },
     /* ---- offsets */
     { PLACED("0", "4.0"),                                           4, "expected an integer >= 0 in data_offsets of 'a', found '.'" },

@@ -43,9 +43,7 @@ enum { SIMT_AT_ONCE, SIMT_LATE, SIMT_BEHIND };
 #endif
 
 /* ---- a backend whose calls are written down: A of the optimiser, D download, U upload ahead, u
- * upload, and R: it is said that batches wait their turn
- * ----------------------------------------------------------------------------------------------------------------
- */
+ * upload, and R: it is said that batches wait their turn */
 static struct {
     gsa_backend of; /* its own entries */
     char call[1 << 16];

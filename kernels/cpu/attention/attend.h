@@ -63,7 +63,7 @@ CPU_INLINE void cpu_ask(const float *x, int64_t ahead, int vectors)
 /* What is asked for with pieces of a block's rows: at 16 lanes what stands `ahead` numbers behind
  * each; at 8, where the rows follow one another and all heads are at work, the lines that `rows`
  * rows have there in the order of their addresses. (Zen 3 answers requests for rows by pieces at
- * half the rate of requests along rows: docs/kernels-tried.md.) */
+ * half the rate of requests along rows: kernels/cpu/TRIED.md.) */
 typedef struct cpu_asks {
     int64_t ahead; /* 0: nothing is */
     int64_t rows;  /* 0: each row's own place */

@@ -61,7 +61,7 @@ int cpu_band_backward(const ref_attend *t, const cpu_band *band, int32_t first, 
  * foresees. So with each line that it reads for the first time it asks for one of a later band: at
  * 16 lanes for that of the same place, at 8 for the next in the order of addresses, where all heads
  * are at work. (Zen 3 answers requests for rows by pieces at half the rate of requests along rows:
- * docs/kernels-tried.md.) */
+ * kernels/cpu/TRIED.md.) */
 enum { BAND_AHEAD = 4 * BAND_ROWS /* rows */, BAND_ASKS_ALONG = LANES == 8 };
 
 typedef struct cpu_band_asks { /* for the same columns of BAND_ROWS rows, row 0's at hand */

@@ -205,7 +205,7 @@ static void forward_rest(forward_piece *p)
 }
 
 /* Notes what the next piece reads, whose steps begin with `step`: it is asked for while this one is
- * worked on, in the order of addresses (docs/kernels-tried.md: what memory gives). */
+ * worked on, in the order of addresses (kernels/cpu/TRIED.md: what memory gives). */
 static void want_next(forward_piece *p, const cpu_sweep *sweep, int64_t last, int64_t step,
                       int64_t longs)
 {
