@@ -72,7 +72,7 @@ static __global__ void __launch_bounds__(GSA_THREADS) merge_forward(GSA_ARGUMENT
         top = merge_tops(top, room);
         for (int64_t p = at.first + lane; at.there && p < at.last; p += MERGE_LANES) {
             const float2 state = job.state[p * job.heads + head];
-            const float factor = __expf(state.x - top);
+            const float factor = gsa_exp2(state.x - top);
             sum += state.y * factor;
             o += job.part[p * job.width + at.column] * factor;
         }
@@ -81,7 +81,8 @@ static __global__ void __launch_bounds__(GSA_THREADS) merge_forward(GSA_ARGUMENT
         if (!at.there || lane > 0) continue;
         job.out[at.row * job.width + at.column] = sum == 0 ? 0 : o / sum;
         if (at.column % job.dim == 0)
-            job.lse[at.row * job.heads + head] = sum == 0 ? -INFINITY : top + logf(sum);
+            job.lse[at.row * job.heads + head] =
+                sum == 0 ? -INFINITY : fmaf((float)GSA_LN2, top, logf(sum));
     }
 }
 
@@ -95,14 +96,21 @@ GSA_DEVICE float merge_pieces(const attend_job &job, const merge_item &at, const
     return merge_lanes(sum, room);
 }
 
-/* dq of a hub += its pieces. */
+/* at = x where it holds nothing yet, else at += x. */
+GSA_DEVICE void put_sum(float *at, float x, bool set)
+{
+    *at = set ? x : *at + x;
+}
+
+/* dq of a hub: the sum of its pieces. */
 static __global__ void __launch_bounds__(GSA_THREADS) merge_rows(GSA_ARGUMENT(attend_job) job)
 {
     GSA_SHARED(float, room, [MERGE_LANES][GSA_WARP]);
     merge_item at;
     for (int64_t number = blockIdx.x; next_merge(job, number, at); number += gridDim.x) {
         const float sum = merge_pieces(job, at, job.part, room);
-        if (at.there && threadIdx.x < GSA_WARP) job.dq[at.row * job.width + at.column] += sum;
+        if (at.there && threadIdx.x < GSA_WARP)
+            put_sum(job.dq + at.row * job.width + at.column, sum, job.set_dq);
     }
 }
 
@@ -118,11 +126,11 @@ static __global__ void __launch_bounds__(GSA_THREADS) merge_sources(GSA_ARGUMENT
         const int64_t to = (at.row - job.part_first[kind]) * job.width + at.column;
         if (dk) {
             const float sum = merge_pieces(job, at, job.part, room);
-            if (at.there && threadIdx.x < GSA_WARP) dk[to] += sum;
+            if (at.there && threadIdx.x < GSA_WARP) put_sum(dk + to, sum, job.set_dk >> kind & 1);
         }
         if (dv) {
             const float sum = merge_pieces(job, at, job.part2, room);
-            if (at.there && threadIdx.x < GSA_WARP) dv[to] += sum;
+            if (at.there && threadIdx.x < GSA_WARP) put_sum(dv + to, sum, job.set_dv >> kind & 1);
         }
     }
 }
@@ -183,14 +191,21 @@ gsa_status gsa_attend_launch(gsa_backend *b, const char *op, const attend_choice
                              const attend_job *job, int widest)
 {
     int64_t blocks;
-    const int most = job->bf16 && widest == 4 ? 8 : widest;
+    const int most = job->bf16 && widest == 4 ? 8 : widest,
+              lean = !job->r && !job->bias && !job->drop.on && !job->label_sum;
+    attend_job tiled = *job;
     for (int i = 0; i < count; i++) {
         const attend_choice *one = &table[i];
-        if (one->bf16 != job->bf16 || one->v > most || job->dim % one->v != 0 ||
-            one->v * one->g * one->c < job->dim)
+        const int held = one->v * one->g * one->c, groups = GSA_THREADS / one->g;
+        if (one->bf16 != job->bf16 || one->v > most || job->dim % one->v != 0 || held < job->dim ||
+            (one->lean && !(lean && held == job->dim)))
             continue;
-        GSA_TRY(gsa_cuda_grid(b, op, job->items, GSA_THREADS / table[i].g, &blocks));
-        return GSA_RUN(b, table[i].kernel, blocks, GSA_THREADS, *job);
+        tiled.tiled = !job->pieced && !job->order && job->first_item == 0 &&
+                      job->items == job->rows * job->heads;
+        GSA_TRY(tiled.tiled ? gsa_cuda_grid(b, op, (job->rows + groups - 1) / groups * job->heads,
+                                            1, &blocks)
+                            : gsa_cuda_grid(b, op, job->items, groups, &blocks));
+        return GSA_RUN(b, one->kernel, blocks, GSA_THREADS, tiled);
     }
     return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
                     "%s: head_dim %d exceeds 256, the most that the kernels hold", op,
@@ -232,13 +247,15 @@ static gsa_status check(gsa_backend *b, const char *op, const gsa_attend_args *a
     return gsa_cuda_check(b, cudaSuccess, op, __FILE__, __LINE__);
 }
 
-static void set_job(attend_job *job, const gsa_attend_args *args, const gsa_cuda_plan *plan)
+static void set_job(gsa_backend *b, attend_job *job, const gsa_attend_args *args,
+                    const gsa_cuda_plan *plan)
 {
     const gsa_edges *edges = args->edges;
     *job = attend_job{};
+    job->zeros = gsa_cuda_of(b)->zeros;
     job->rows = edges->rows, job->width = (int64_t)args->heads * args->head_dim;
     job->heads = args->heads, job->dim = args->head_dim, job->labels = edges->labels;
-    job->scale = (float)args->scale;
+    job->scale = (float)args->scale, job->scale2 = (float)(args->scale * GSA_LOG2E);
     job->q = (const float *)args->q, job->r = (const float *)args->label_vectors,
     job->bias = (const float *)args->label_bias;
     job->drop = gsa_cuda_drop_of(&args->dropout, edges);
@@ -365,7 +382,7 @@ static gsa_status forward(gsa_backend *b, const gsa_attend_args *args, int bf16)
     if (args->edges->rows == 0 || args->heads == 0) return GSA_OK;
     const int windowed = gsa_windows_wanted(b, args);
     GSA_TRY(plan_call(b, "attend_forward", args, 0, windowed, &plan));
-    set_job(&job, args, plan);
+    set_job(b, &job, args, plan);
     use_cut(&job, &plan->in, args->edges->rows);
     job.order = plan->bins.row;
     const int64_t bound = job.piece ? plan->in.bound : 0,
@@ -596,6 +613,27 @@ gsa_status gsa_attend_clear(gsa_backend *b, const gsa_attend_args *args)
     return GSA_OK;
 }
 
+/* What the passes write instead of adding to it. A plane that two tables share is cleared: one of
+ * their turns would write over the other's. */
+static gsa_status set_gradients(gsa_backend *b, attend_job *job, const gsa_attend_args *args)
+{
+    job->set_dq = args->set_dq & 1;
+    job->set_dk = args->set_dk, job->set_dv = args->set_dv;
+    for (int k = 0; k < args->edges->kinds; k++) {
+        const gsa_part *part = &args->parts[k];
+        const int64_t rows = args->edges->part_rows[k];
+        int shared = part->dk == part->dv;
+        for (int o = 0; o < args->edges->kinds; o++)
+            shared |=
+                o != k && args->edges->part_rows[o] > 0 && shares_plane(part, &args->parts[o]);
+        if (!shared || rows == 0) continue;
+        GSA_TRY(clear_plane(b, args, part->dk, args->set_dk >> k, rows));
+        GSA_TRY(clear_plane(b, args, part->dv, args->set_dv >> k, rows));
+        job->set_dk &= ~(UINT64_C(1) << k), job->set_dv &= ~(UINT64_C(1) << k);
+    }
+    return GSA_OK;
+}
+
 static gsa_status backward(gsa_backend *b, const gsa_attend_args *args, int bf16)
 {
     const gsa_cuda_plan *plan;
@@ -607,13 +645,14 @@ static gsa_status backward(gsa_backend *b, const gsa_attend_args *args, int bf16
     };
     const int widest = widest_load(args);
     GSA_TRY(check(b, "attend_backward", args, 1));
-    GSA_TRY(gsa_attend_clear(b, args));
-    if (args->edges->rows == 0 || args->heads == 0) return GSA_OK;
+    if (args->edges->rows == 0 || args->heads == 0) return gsa_attend_clear(b, args);
     const int windowed = gsa_windows_wanted(b, args);
+    if (windowed) GSA_TRY(gsa_attend_clear(b, args)); /* its kernels add */
     GSA_TRY(plan_call(b, "attend_backward", args, 1, windowed, &plan));
     attend_windows windows = { args, plan, (const float *)args->q, NULL, widest };
     work.windows = windowed ? &windows : NULL;
-    set_job(&job, args, plan);
+    set_job(b, &job, args, plan);
+    if (!windowed) GSA_TRY(set_gradients(b, &job, args));
     const backward_room room = plan_room(b, &job, plan, bf16, &work);
     const int64_t planes = plan_planes(&stored, args, bf16, 1, windowed);
     GSA_TRY(gsa_cuda_scratch(b, "attend_backward", room.total + planes, sizeof(float), &at));

@@ -8,7 +8,13 @@
  * then has V = 8 columns. It stays packed in registers until it is multiplied; all sums are in
  * float. Edges come in windows of G: each lane finds one edge (where it points, its label, its
  * dropout factor) and puts it into shared memory; then the group walks the window together, UNROLL
- * edges in flight. No lane leaves early: shuffles name the whole warp. */
+ * edges in flight. No lane leaves early: shuffles name the whole warp.
+ *
+ * Blocks of rows: a block takes neighbouring rows of one head, so that what their edges share meets
+ * in the first-level cache. Scores are in powers of 2: log2(e) is part of their scale.
+ *
+ * A lean instance has heads of exactly V G C columns, no labels and no dropout: its loop tests
+ * nothing and loads no notes; an edge that is not there is a head of zeros (job.zeros). */
 #ifndef GSA_CUDA_ATTEND_H
 #define GSA_CUDA_ATTEND_H
 #include "kernels/cuda/bf16.h"
@@ -26,7 +32,11 @@ typedef struct attend_note { /* its label (-1: no edge here) and dropout factor 
 typedef struct attend_job { /* everything a kernel is told; 1 - 2 KiB of parameters */
     int64_t rows, width;    /* width = heads * dim */
     int32_t heads, dim, labels;
-    float scale;
+    float scale, scale2; /* scale2 = scale log2(e) */
+    const float *zeros;  /* gsa_cuda_state */
+    int tiled;           /* blocks of rows: all rows, none of them a piece, in their own order */
+    uint64_t set_dk, set_dv; /* by kind; set_dq: what holds nothing yet is written, not added to */
+    int set_dq;
     const float *q, *r, *bias, *dout;
     int bf16; /* what edges read is stored so: k, v, edge_q, edge_dout; q and dout are rounded when
                  they are loaded */
@@ -78,19 +88,21 @@ template <> struct attend_storage<gsa_bf16> {
 };
 
 /* head_dim up to V G C; columns a lane holds: V C <= 8. */
-template <int V_, int G_, int C_, class T_ = float> struct attend_shape {
+template <int V_, int G_, int C_, class T_ = float, int LEAN_ = 0> struct attend_shape {
     typedef T_ T;
     typedef typename attend_storage<T_>::word word;
     enum {
         V = V_,
         G = G_,
         C = C_,
+        LEAN = LEAN_,
         N = V_ * C_,
         GROUPS = GSA_THREADS / G_,
         ROUNDED = attend_storage<T_>::ROUNDED,
         PAIR = attend_storage<T_>::PAIRED && V_ > 1 ? 2 : 1, /* columns a word */
         WORDS = N / PAIR,
-        UNROLL = WORDS > 4 ? 2 : 4
+        SOME = C_ == 8 ? 1 : 2, /* as many edges as registers hold */
+        UNROLL = WORDS > 3 ? SOME : 4
     };
 };
 /*                        V   G   C   head_dim: multiples of V up to */
@@ -106,6 +118,21 @@ template <int V_, int G_, int C_, class T_ = float> struct attend_shape {
     X(1, 16, 1) /* 16  */                                                                          \
     X(1, 32, 2) /* 64  */                                                                          \
     X(1, 32, 8) /* 256 */
+
+/* Lean ones: head_dim is V G C. */
+#define GSA_ATTEND_SHAPES_LEAN(X)                                                                  \
+    X(4, 4, 1)  /* 16  */                                                                          \
+    X(4, 8, 1)  /* 32  */                                                                          \
+    X(4, 8, 2)  /* 64  */                                                                          \
+    X(4, 16, 2) /* 128 */                                                                          \
+    X(4, 32, 2) /* 256 */
+
+#define GSA_ATTEND_SHAPES_LEAN_BF16(X)                                                             \
+    X(4, 4, 1)  /* 16  */                                                                          \
+    X(8, 4, 1)  /* 32  */                                                                          \
+    X(8, 8, 1)  /* 64  */                                                                          \
+    X(8, 16, 1) /* 128 */                                                                          \
+    X(8, 32, 1) /* 256 */
 
 /* bf16: V columns are 2 V bytes. Odd and large oblique widths have one instance, so that there are
  * not twice as many. */
@@ -123,14 +150,22 @@ template <int V_, int G_, int C_, class T_ = float> struct attend_shape {
 
 typedef void (*attend_kernel)(const attend_job job);
 typedef struct attend_choice { /* a row of a pass's table of instances */
-    int bf16, v, g, c;
+    int bf16, v, g, c, lean;
     attend_kernel kernel;
 } attend_choice;
 
+/* A table of instances: lean ones first. */
+#define GSA_ATTEND_CHOICES(kernel)                                                                 \
+    {                                                                                              \
+        GSA_ATTEND_SHAPES_LEAN(GSA_LEAN_##kernel)                                                  \
+        GSA_ATTEND_SHAPES_LEAN_BF16(GSA_LEAN_BF16_##kernel)                                        \
+        GSA_ATTEND_SHAPES(GSA_FULL_##kernel) GSA_ATTEND_SHAPES_BF16(GSA_FULL_BF16_##kernel)        \
+    }
+
 /* Each pass launches the instance that fits: the first of its storage whose loads divide head_dim,
  * are at most `widest` floats (bf16: where that is 4, 8 numbers) and whose columns hold
- * head_dim. */
-/* Zeroes dq, dk and dv where they hold nothing yet: the passes add. */
+ * head_dim; a lean one where the job has what that needs. */
+/* Zeroes dq, dk and dv where they hold nothing yet, for passes that add. */
 gsa_status gsa_attend_clear(gsa_backend *b, const gsa_attend_args *args);
 gsa_status gsa_attend_forward_pass(gsa_backend *b, const attend_job *job, int widest);
 gsa_status gsa_attend_rows_pass(gsa_backend *b, const attend_job *job, int widest);
@@ -171,7 +206,7 @@ template <class S> GSA_DEVICE void load_head(float *x, const float *at, int dim,
     GSA_UNROLL
     for (int c = 0; c < S::C; c++) {
         const int column = (j + c * S::G) * S::V;
-        load_piece<S::V>(x + c * S::V, at + column, there && column < dim);
+        load_piece<S::V>(x + c * S::V, at + column, there && (S::LEAN || column < dim));
     }
 }
 
@@ -180,7 +215,7 @@ template <class S> GSA_DEVICE void store_head(float *at, const float *x, int dim
     GSA_UNROLL
     for (int c = 0; c < S::C; c++) {
         const int column = (j + c * S::G) * S::V;
-        if (column < dim) store_piece<S::V>(at + column, x + c * S::V);
+        if (S::LEAN || column < dim) store_piece<S::V>(at + column, x + c * S::V);
     }
 }
 
@@ -190,7 +225,7 @@ template <class S> GSA_DEVICE void add_head(float *at, const float *x, int dim, 
     GSA_UNROLL
     for (int c = 0; c < S::C; c++) {
         const int column = (j + c * S::G) * S::V;
-        if (column >= dim) continue;
+        if (!S::LEAN && column >= dim) continue;
         float sum[S::V];
         if (S::V % 4 == 0) {
             GSA_UNROLL
@@ -227,6 +262,7 @@ template <int V> GSA_DEVICE void load_words(uint32_t *x, const gsa_bf16 *at, boo
     else x[0] = there ? __ldg(&at->bits) : 0;
 }
 
+/* A lean window has something to read in every place. */
 template <class S>
 GSA_DEVICE void load_edge(typename S::word *x, const void *at, int dim, int j, bool there)
 {
@@ -234,7 +270,7 @@ GSA_DEVICE void load_edge(typename S::word *x, const void *at, int dim, int j, b
     for (int c = 0; c < S::C; c++) {
         const int column = (j + c * S::G) * S::V;
         load_words<S::V>(x + c * S::V / S::PAIR, (const typename S::T *)at + column,
-                         there && column < dim);
+                         S::LEAN || (there && column < dim));
     }
 }
 
@@ -275,8 +311,8 @@ template <class S> GSA_DEVICE float dot(const float *x, const float *y)
  * on; dead groups have none. */
 typedef struct attend_item {
     bool live;
-    int64_t row, number; /* number: item - first_item, whatever the order of rows; where there is
-                            one, first_item is 0 */
+    int64_t row, number; /* number: item - first_item, whatever the order of rows; where that is
+                            not theirs, first_item is 0 */
     int32_t head, count;
     int64_t first;
 } attend_item;
@@ -286,17 +322,26 @@ GSA_DEVICE bool is_windowed(const attend_job &job, int64_t row)
     return job.way && job.way[row / GSA_WINDOW_ROWS] != GSA_WAY_EDGES;
 }
 
-GSA_DEVICE attend_item find_item(const attend_job &job, const int64_t *offset, int64_t group)
+template <class S> GSA_DEVICE attend_item find_item(const attend_job &job, const int64_t *offset)
 {
+    const int lane_group = threadIdx.x / S::G;
+    const int64_t group = (int64_t)blockIdx.x * S::GROUPS + lane_group;
     attend_item at = { false, 0, group, 0, 0, 0 };
-    if (group >= job.items) return at;
-    const int64_t item = job.first_item + group, owner = item / job.heads;
-    at.head = (int32_t)(item - owner * job.heads);
+    int64_t owner;
+    if (job.tiled) {
+        const uint32_t tile = blockIdx.x / (uint32_t)job.heads;
+        owner = (int64_t)tile * S::GROUPS + lane_group;
+        if (owner >= job.rows) return at;
+        at.head = (int32_t)(blockIdx.x - tile * (uint32_t)job.heads);
+    } else {
+        if (group >= job.items) return at;
+        const int64_t item = job.first_item + group;
+        owner = item / job.heads;
+        at.head = (int32_t)(item - owner * job.heads);
+    }
     if (!job.pieced) {
-        at.row = owner;
-        if (job.order)
-            at.row = __ldg(job.order + (job.rows - 1 - owner)),
-            at.number = at.row * job.heads + at.head;
+        at.row = job.order ? __ldg(job.order + (job.rows - 1 - owner)) : owner;
+        if (job.order || job.tiled) at.number = at.row * job.heads + at.head;
         const int64_t degree = __ldg(offset + at.row + 1) - __ldg(offset + at.row);
         at.live = (job.piece == NULL || degree <= job.length) && !is_windowed(job, at.row);
         at.count = at.live ? (int32_t)degree : 0;
@@ -374,13 +419,14 @@ GSA_DEVICE attend_edge next_edge(const attend_job &job, attend_cursor &cursor, i
     return mine;
 }
 
-/* Lane j's edge of the window that starts `base` edges into the item. */
+/* Lane j's edge of the window that starts `base` edges into the item; without notes where the
+ * instance is lean. */
 template <class S>
 GSA_DEVICE void fill_window(const attend_job &job, const attend_item &at, attend_cursor &cursor,
                             int base, int j, attend_slot *slot, attend_note *note)
 {
     const int left = at.count - base;
-    attend_slot where = { NULL, NULL };
+    attend_slot where = { job.zeros, job.zeros };
     attend_note what = { -1, 1.0f };
     if (left > 0) {
         const attend_edge edge = next_edge<S>(job, cursor, j, left);
@@ -389,13 +435,13 @@ GSA_DEVICE void fill_window(const attend_job &job, const attend_item &at, attend
             where = attend_slot{ (const typename S::T *)job.k[edge.kind] + offset,
                                  (const typename S::T *)job.v[edge.kind] + offset };
             what.label = edge.label;
-            if (job.drop.on)
+            if (!S::LEAN && job.drop.on)
                 what.factor =
                     gsa_drop_edge(job.drop, at.row, (uint32_t)(at.first + base + j), at.head);
         }
     }
     slot[j] = where;
-    note[j] = what;
+    if (!S::LEAN) note[j] = what;
 }
 
 /* k += r_l */
@@ -407,9 +453,17 @@ template <class S> GSA_DEVICE void add_label(const attend_job &job, float *k, in
     for (int i = 0; i < S::N; i++) k[i] += r[i];
 }
 
-GSA_DEVICE float label_bias(const attend_job &job, int label, int head)
+/* The score of an edge whose lanes have the partial products `part`, less `lse`, in powers of 2.
+ * What is near zero is rounded once. */
+template <class S>
+GSA_DEVICE float score_of(const attend_job &job, float part, const attend_note *note, int head,
+                          float lse)
 {
-    return job.bias && label >= 0 ? __ldg(job.bias + (int64_t)label * job.heads + head) : 0.0f;
+    float rest = -lse;
+    if (!S::LEAN && job.bias && note->label >= 0)
+        rest =
+            fmaf((float)GSA_LOG2E, __ldg(job.bias + (int64_t)note->label * job.heads + head), rest);
+    return fmaf(job.scale2, gsa_sum_lanes(part, S::G), rest);
 }
 
 #endif

@@ -11,7 +11,7 @@
 
 /* What a group knows of its row. */
 template <class S> struct row_state {
-    float q[S::N], dout[S::N], dq[S::N], inner /* D */, lse;
+    float q[S::N], dout[S::N], dq[S::N], inner /* D */, lse /* in powers of 2 */;
 };
 
 template <class S>
@@ -23,39 +23,39 @@ GSA_DEVICE void load_row(const attend_job &job, const attend_item &at, row_state
     load_row_head<S>(row.dout, job.dout + offset, job.dim, j, at.live);
     load_head<S>(out, job.kept_out + offset, job.dim, j, at.live);
     row.inner = gsa_sum_lanes(dot<S>(row.dout, out), S::G);
-    row.lse = at.live ? __ldg(job.kept_lse + at.row * job.heads + at.head) : 0;
+    row.lse = at.live ? (float)GSA_LOG2E * __ldg(job.kept_lse + at.row * job.heads + at.head) : 0;
     if (at.live && j == 0 && at.first == 0) job.delta[at.row * job.heads + at.head] = row.inner;
     GSA_UNROLL
     for (int n = 0; n < S::N; n++) row.dq[n] = 0;
 }
 
-/* ds of UNROLL edges from i on, into the window's factors, which nobody reads any more; rows of
- * -inf alone have no gradient. */
+/* ds of UNROLL edges from i on, of `left` that the window has, for label sums into `slopes`; rows
+ * of -inf alone have no gradient. */
 template <class S>
 GSA_DEVICE void slope_edges(const attend_job &job, const attend_item &at, row_state<S> &row, int i,
-                            int j, const attend_slot *slot, const attend_note *note, float *slopes)
+                            int left, int j, const attend_slot *slot, const attend_note *note,
+                            float *slopes)
 {
     typename S::word keys[S::UNROLL][S::WORDS], values[S::UNROLL][S::WORDS];
     GSA_UNROLL
     for (int u = 0; u < S::UNROLL; u++) {
-        load_edge<S>(keys[u], slot[i + u].a, job.dim, j, note[i + u].label >= 0);
-        load_edge<S>(values[u], slot[i + u].b, job.dim, j, note[i + u].label >= 0);
+        load_edge<S>(keys[u], slot[i + u].a, job.dim, j, i + u < left);
+        load_edge<S>(values[u], slot[i + u].b, job.dim, j, i + u < left);
     }
     GSA_UNROLL
     for (int u = 0; u < S::UNROLL; u++) {
-        const int label = note[i + u].label;
-        const bool counts = label >= 0 && row.lse != -INFINITY;
+        const bool counts = i + u < left && row.lse != -INFINITY;
         float k[S::N], v[S::N];
         unpack<S>(k, keys[u]);
         unpack<S>(v, values[u]);
-        if (job.r && label >= 0) add_label<S>(job, k, label, j);
-        const float s =
-            job.scale * gsa_sum_lanes(dot<S>(row.q, k), S::G) + label_bias(job, label, at.head);
-        const float through = gsa_sum_lanes(dot<S>(row.dout, v), S::G) * note[i + u].factor;
-        const float ds = counts ? __expf(s - row.lse) * (through - row.inner) : 0;
+        if (!S::LEAN && job.r && i + u < left) add_label<S>(job, k, note[i + u].label, j);
+        const float s = score_of<S>(job, dot<S>(row.q, k), note + i + u, at.head, row.lse);
+        float through = gsa_sum_lanes(dot<S>(row.dout, v), S::G);
+        if (!S::LEAN) through *= note[i + u].factor;
+        const float ds = counts ? gsa_exp2(s) * (through - row.inner) : 0;
         GSA_UNROLL
         for (int n = 0; n < S::N; n++) row.dq[n] += ds * k[n];
-        if (j == 0) slopes[i + u] = ds;
+        if (!S::LEAN && j == 0) slopes[i + u] = ds;
     }
 }
 
@@ -77,44 +77,49 @@ GSA_DEVICE void store_row(const attend_job &job, const attend_item &at, row_stat
     if (job.label_q) store_head<S>(job.label_q + at.number * job.dim, row.q, job.dim, j);
     if (job.pieced) {
         store_head<S>(job.part + at.number * job.dim, row.dq, job.dim, j);
-    } else if (job.dq)
-        add_head<S>(job.dq + at.row * job.width + (int64_t)at.head * job.dim, row.dq, job.dim, j);
+    } else if (job.dq) {
+        float *const to = job.dq + at.row * job.width + (int64_t)at.head * job.dim;
+        if (job.set_dq) store_head<S>(to, row.dq, job.dim, j);
+        else add_head<S>(to, row.dq, job.dim, j);
+    }
 }
 
-template <class T, int V, int G, int C>
-__global__ void __launch_bounds__(GSA_THREADS, GSA_ROWS_BLOCKS)
+template <class T, int V, int G, int C, int LEAN>
+__global__ void __launch_bounds__(GSA_THREADS, LEAN ? GSA_LEAN_ROWS_BLOCKS : GSA_ROWS_BLOCKS)
     attend_rows(GSA_ARGUMENT(attend_job) job)
 {
-    typedef attend_shape<V, G, C, T> S;
+    typedef attend_shape<V, G, C, T, LEAN> S;
+    enum { NOTES = LEAN ? 1 : GSA_THREADS };
     GSA_SHARED(attend_slot, slots, [GSA_THREADS]);
-    GSA_SHARED(attend_note, notes, [GSA_THREADS]);
-    GSA_SHARED(float, slopes, [GSA_THREADS]);
-    const int j = threadIdx.x % G, mine = threadIdx.x - j;
-    const attend_item at =
-        find_item(job, job.edge_offset, (int64_t)blockIdx.x * S::GROUPS + threadIdx.x / G);
+    GSA_SHARED(attend_note, notes, [NOTES]);
+    GSA_SHARED(float, slopes, [NOTES]);
+    const int j = threadIdx.x % G, mine = threadIdx.x - j, its = LEAN ? 0 : mine;
+    const attend_item at = find_item<S>(job, job.edge_offset);
     attend_cursor cursor = start_cursor(job, at);
     row_state<S> row;
     load_row<S>(job, at, row, j);
     const int most = gsa_max_lanes(at.count);
     for (int base = 0; base < most; base += G) {
-        fill_window<S>(job, at, cursor, base, j, slots + mine, notes + mine);
+        fill_window<S>(job, at, cursor, base, j, slots + mine, notes + its);
         __syncwarp();
         for (int i = 0; i < G && base + i < most; i += S::UNROLL)
-            slope_edges<S>(job, at, row, i, j, slots + mine, notes + mine, slopes + mine);
+            slope_edges<S>(job, at, row, i, at.count - base, j, slots + mine, notes + its,
+                           slopes + its);
         __syncwarp();
-        if (job.label_sum) {
+        if (!LEAN && job.label_sum) {
             sum_labels<S>(job.label_sum + at.number * job.labels, min((int)G, at.count - base), j,
-                          notes + mine, slopes + mine);
+                          notes + its, slopes + its);
             __syncwarp();
         }
     }
     store_row<S>(job, at, row, j);
 }
 
-#define CHOICE(V, G, C)      { 0, V, G, C, attend_rows<float, V, G, C> },
-#define CHOICE_BF16(V, G, C) { 1, V, G, C, attend_rows<gsa_bf16, V, G, C> },
-static const attend_choice choices[] = { GSA_ATTEND_SHAPES(CHOICE)
-                                             GSA_ATTEND_SHAPES_BF16(CHOICE_BF16) };
+#define GSA_LEAN_ROWS(V, G, C)      { 0, V, G, C, 1, attend_rows<float, V, G, C, 1> },
+#define GSA_LEAN_BF16_ROWS(V, G, C) { 1, V, G, C, 1, attend_rows<gsa_bf16, V, G, C, 1> },
+#define GSA_FULL_ROWS(V, G, C)      { 0, V, G, C, 0, attend_rows<float, V, G, C, 0> },
+#define GSA_FULL_BF16_ROWS(V, G, C) { 1, V, G, C, 0, attend_rows<gsa_bf16, V, G, C, 0> },
+static const attend_choice choices[] = GSA_ATTEND_CHOICES(ROWS);
 
 gsa_status gsa_attend_rows_pass(gsa_backend *b, const attend_job *job, int widest)
 {

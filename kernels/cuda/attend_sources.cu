@@ -5,11 +5,9 @@
 #define GSA_ATTEND_DEVICE 1
 #include "kernels/cuda/attend.h"
 
-typedef struct source_note { /* an out-edge: label (-1: none), dropout factor, lse and D of its row;
-                                lse +inf: p = 0 */
-    int32_t label;
-    float factor, lse, inner;
-} source_note;
+typedef struct source_row { /* of an out-edge: lse (in powers of 2; +inf: p = 0) and D of its row */
+    float lse, inner;
+} source_row;
 
 template <class S> struct source_state {
     float k[S::N], v[S::N], dk[S::N], dv[S::N];
@@ -18,54 +16,57 @@ template <class S> struct source_state {
 /* Lane j's out-edge of the window; a = q, b = do of its row. */
 template <class S>
 GSA_DEVICE void fill_out_window(const attend_job &job, const attend_item &at, int64_t edge,
-                                int left, int j, attend_slot *slot, source_note *note)
+                                int left, int j, attend_slot *slot, source_row *of,
+                                attend_note *note)
 {
-    attend_slot where = { NULL, NULL };
-    source_note what = { -1, 1.0f, INFINITY, 0 };
+    attend_slot where = { job.zeros, job.zeros };
+    attend_note what = { -1, 1.0f };
+    source_row row_of = { INFINITY, 0 };
     if (j < left) {
         const int32_t *word = (const int32_t *)(job.out_edge + edge + j);
         const int64_t row = __ldg(word), offset = row * job.width + (int64_t)at.head * job.dim;
         where = attend_slot{ (const typename S::T *)job.edge_q + offset,
                              (const typename S::T *)job.edge_dout + offset };
         what.label = __ldg(word + 2);
-        what.lse = __ldg(job.kept_lse + row * job.heads + at.head);
-        what.inner = __ldg((const float *)job.delta + row * job.heads + at.head);
-        if (job.drop.on)
+        row_of.lse = (float)GSA_LOG2E * __ldg(job.kept_lse + row * job.heads + at.head);
+        row_of.inner = __ldg((const float *)job.delta + row * job.heads + at.head);
+        if (row_of.lse == -INFINITY) row_of.lse = INFINITY;
+        if (!S::LEAN && job.drop.on)
             what.factor = gsa_drop_edge(job.drop, row, (uint32_t)__ldg(word + 1), at.head);
     }
-    slot[j] = where;
-    note[j] = what;
+    slot[j] = where, of[j] = row_of;
+    if (!S::LEAN) note[j] = what;
 }
 
 template <class S>
 GSA_DEVICE void add_edges(const attend_job &job, const attend_item &at, source_state<S> &state,
-                          int i, int j, const attend_slot *slot, const source_note *note)
+                          int i, int left, int j, const attend_slot *slot, const source_row *of,
+                          const attend_note *note)
 {
     typename S::word queries[S::UNROLL][S::WORDS], slopes[S::UNROLL][S::WORDS];
     GSA_UNROLL
     for (int u = 0; u < S::UNROLL; u++) {
-        load_edge<S>(queries[u], slot[i + u].a, job.dim, j, note[i + u].label >= 0);
-        load_edge<S>(slopes[u], slot[i + u].b, job.dim, j, note[i + u].label >= 0);
+        load_edge<S>(queries[u], slot[i + u].a, job.dim, j, i + u < left);
+        load_edge<S>(slopes[u], slot[i + u].b, job.dim, j, i + u < left);
     }
     GSA_UNROLL
     for (int u = 0; u < S::UNROLL; u++) {
-        const source_note edge = note[i + u];
-        const bool counts = edge.label >= 0 && edge.lse != -INFINITY;
+        const source_row row = of[i + u];
+        const bool counts = row.lse != INFINITY;
         float k[S::N], q[S::N], dout[S::N];
         unpack<S>(q, queries[u]);
         unpack<S>(dout, slopes[u]);
         GSA_UNROLL
         for (int n = 0; n < S::N; n++) k[n] = state.k[n];
-        if (job.r && edge.label >= 0) add_label<S>(job, k, edge.label, j);
-        const float s =
-            job.scale * gsa_sum_lanes(dot<S>(q, k), S::G) + label_bias(job, edge.label, at.head);
-        const float through = gsa_sum_lanes(dot<S>(dout, state.v), S::G) * edge.factor;
-        const float p = counts ? __expf(s - edge.lse) : 0,
-                    ds = counts ? job.scale * p * (through - edge.inner) : 0;
+        if (!S::LEAN && job.r && i + u < left) add_label<S>(job, k, note[i + u].label, j);
+        const float s = score_of<S>(job, dot<S>(q, k), note + i + u, at.head, row.lse);
+        const float factor = S::LEAN ? 1 : note[i + u].factor;
+        const float through = gsa_sum_lanes(dot<S>(dout, state.v), S::G) * factor;
+        const float p = counts ? gsa_exp2(s) : 0, ds = counts ? p * (through - row.inner) : 0;
         GSA_UNROLL
         for (int n = 0; n < S::N; n++) {
             state.dk[n] += ds * q[n];
-            state.dv[n] += p * edge.factor * dout[n];
+            state.dv[n] += p * factor * dout[n];
         }
     }
 }
@@ -80,17 +81,22 @@ GSA_DEVICE int kind_of(const attend_job &job, int64_t source)
 }
 
 template <class S>
-GSA_DEVICE void store_source(const attend_job &job, const attend_item &at,
-                             const source_state<S> &state, int kind, int64_t offset, int j)
+GSA_DEVICE void store_source(const attend_job &job, const attend_item &at, source_state<S> &state,
+                             int kind, int64_t offset, int j)
 {
     if (!at.live) return;
+    GSA_UNROLL
+    for (int n = 0; n < S::N; n++) state.dk[n] *= job.scale;
     if (job.pieced) {
         store_head<S>(job.part + at.number * job.dim, state.dk, job.dim, j);
         store_head<S>(job.part2 + at.number * job.dim, state.dv, job.dim, j);
         return;
     }
-    if (job.dk[kind]) add_head<S>(job.dk[kind] + offset, state.dk, job.dim, j);
-    if (job.dv[kind]) add_head<S>(job.dv[kind] + offset, state.dv, job.dim, j);
+    float *const dk = job.dk[kind], *const dv = job.dv[kind];
+    if (dk && job.set_dk >> kind & 1) store_head<S>(dk + offset, state.dk, job.dim, j);
+    else if (dk) add_head<S>(dk + offset, state.dk, job.dim, j);
+    if (dv && job.set_dv >> kind & 1) store_head<S>(dv + offset, state.dv, job.dim, j);
+    else if (dv) add_head<S>(dv + offset, state.dv, job.dim, j);
 }
 
 template <class S>
@@ -106,16 +112,17 @@ GSA_DEVICE void load_source(source_state<S> &state, const void *k, const void *v
     for (int n = 0; n < S::N; n++) state.dk[n] = state.dv[n] = 0;
 }
 
-template <class T, int V, int G, int C>
-__global__ void __launch_bounds__(GSA_THREADS, GSA_SOURCES_BLOCKS)
+template <class T, int V, int G, int C, int LEAN>
+__global__ void __launch_bounds__(GSA_THREADS, LEAN ? GSA_LEAN_SOURCES_BLOCKS : GSA_SOURCES_BLOCKS)
     attend_sources(GSA_ARGUMENT(attend_job) job)
 {
-    typedef attend_shape<V, G, C, T> S;
+    typedef attend_shape<V, G, C, T, LEAN> S;
     GSA_SHARED(attend_slot, slots, [GSA_THREADS]);
-    GSA_SHARED(source_note, notes, [GSA_THREADS]);
+    GSA_SHARED(source_row, rows, [GSA_THREADS]);
+    GSA_SHARED(attend_note, notes, [LEAN ? 1 : GSA_THREADS]);
     const int j = threadIdx.x % G, mine = threadIdx.x - j;
-    attend_item at =
-        find_item(job, job.out_offset, (int64_t)blockIdx.x * S::GROUPS + threadIdx.x / G);
+    attend_note *const note = notes + (LEAN ? 0 : mine);
+    attend_item at = find_item<S>(job, job.out_offset);
     const int kind = kind_of(job, at.row);
     if (job.dk[kind] == NULL && job.dv[kind] == NULL)
         at.live = false, at.count = 0; /* not wanted, or another launch's */
@@ -125,19 +132,21 @@ __global__ void __launch_bounds__(GSA_THREADS, GSA_SOURCES_BLOCKS)
     load_source<S>(state, job.k[kind], job.v[kind], offset, job.dim, j, at.live);
     const int most = gsa_max_lanes(at.count);
     for (int base = 0; base < most; base += G) {
-        fill_out_window<S>(job, at, edge + base, at.count - base, j, slots + mine, notes + mine);
+        fill_out_window<S>(job, at, edge + base, at.count - base, j, slots + mine, rows + mine,
+                           note);
         __syncwarp();
         for (int i = 0; i < G && base + i < most; i += S::UNROLL)
-            add_edges<S>(job, at, state, i, j, slots + mine, notes + mine);
+            add_edges<S>(job, at, state, i, at.count - base, j, slots + mine, rows + mine, note);
         __syncwarp();
     }
     store_source<S>(job, at, state, kind, offset, j);
 }
 
-#define CHOICE(V, G, C)      { 0, V, G, C, attend_sources<float, V, G, C> },
-#define CHOICE_BF16(V, G, C) { 1, V, G, C, attend_sources<gsa_bf16, V, G, C> },
-static const attend_choice choices[] = { GSA_ATTEND_SHAPES(CHOICE)
-                                             GSA_ATTEND_SHAPES_BF16(CHOICE_BF16) };
+#define GSA_LEAN_SOURCES(V, G, C)      { 0, V, G, C, 1, attend_sources<float, V, G, C, 1> },
+#define GSA_LEAN_BF16_SOURCES(V, G, C) { 1, V, G, C, 1, attend_sources<gsa_bf16, V, G, C, 1> },
+#define GSA_FULL_SOURCES(V, G, C)      { 0, V, G, C, 0, attend_sources<float, V, G, C, 0> },
+#define GSA_FULL_BF16_SOURCES(V, G, C) { 1, V, G, C, 0, attend_sources<gsa_bf16, V, G, C, 0> },
+static const attend_choice choices[] = GSA_ATTEND_CHOICES(SOURCES);
 
 gsa_status gsa_attend_sources_pass(gsa_backend *b, const attend_job *job, int widest)
 {

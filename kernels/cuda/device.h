@@ -67,6 +67,22 @@ GSA_DEVICE int64_t gsa_first_at_least(const uint32_t *keys, int64_t count, uint3
     return low;
 }
 
+#define GSA_LOG2E 1.4426950408889634
+#define GSA_LN2   0.6931471805599453
+
+/* 2^x in one instruction, within 2^-22 of it; below 2^-126 zero. exp2f takes four, for what is
+ * smaller than that. */
+GSA_DEVICE float gsa_exp2(float x)
+{
+#if defined(__CUDA_ARCH__)
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#else
+    return exp2f(x);
+#endif
+}
+
 /* The first fault wins: by the order of ops, then of rows. */
 GSA_DEVICE void gsa_report(const gsa_cuda_watch &watch, int64_t row)
 {

@@ -328,7 +328,10 @@ gsa_status gsa_cuda_open_memory(gsa_backend *b)
     GSA_TRY(
         GSA_CUDA(b, cudaHostAlloc((void **)&s->landing, sizeof *s->landing, cudaHostAllocDefault)));
     s->fault = (gsa_cuda_fault *)gsa_cuda_take(b, "backend cuda", sizeof *s->fault);
-    if (s->fault == NULL) return b->error.status;
+    float *zeros = (float *)gsa_cuda_take(b, "backend cuda", GSA_CUDA_ZEROS * sizeof *zeros);
+    if (s->fault == NULL || zeros == NULL) return b->error.status;
+    s->zeros = zeros;
+    GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(zeros, 0, GSA_CUDA_ZEROS * sizeof *zeros, s->stream)));
     return GSA_CUDA(b, cudaMemsetAsync(s->fault, 0xff, sizeof *s->fault, s->stream));
 }
 

@@ -60,6 +60,9 @@ typedef struct gsa_cuda_ahead {
     int pending; /* copies that the work has not waited for */
 } gsa_cuda_ahead;
 
+/* What a group of lanes reads in the place of an edge that is not there: a head vector of zeros. */
+enum { GSA_CUDA_ZEROS = 256 };
+
 /* Pinned memory where small downloads arrive, and with each the word of faults: the host waits
  * once. */
 enum { GSA_CUDA_LANDING_BYTES = 4096 };
@@ -83,6 +86,7 @@ typedef struct gsa_cuda_state {
     void *scratch;
     int64_t scratch_bytes;
     gsa_cuda_fault *fault; /* on the device */
+    const float *zeros;    /* on the device: GSA_CUDA_ZEROS of them, never written */
     gsa_cuda_landing *landing;
     uint32_t serial; /* of ops that may have written a fault since it was read */
     gsa_cuda_plan *plans[GSA_CUDA_PLANS];

@@ -16,6 +16,15 @@ enum {
     GSA_FORWARD_BLOCKS = 5,
     GSA_ROWS_BLOCKS = 4,
     GSA_SOURCES_BLOCKS = 3,
+/* Lean instances; on earlier cards addresses take more registers. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+    GSA_LEAN_FORWARD_BLOCKS = 7,
+    GSA_LEAN_ROWS_BLOCKS = 5,
+#else
+    GSA_LEAN_FORWARD_BLOCKS = 8,
+    GSA_LEAN_ROWS_BLOCKS = 6,
+#endif
+    GSA_LEAN_SOURCES_BLOCKS = 4,
     GSA_WINDOW_SHARED =
         43
         << 10, /* vectors of a window's block: what else stands in its 48 KiB takes less than 5 */
