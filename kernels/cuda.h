@@ -53,11 +53,6 @@ gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention);
  * The bits of results depend on the rule, not on the run. */
 gsa_status gsa_cuda_choose_windows(gsa_backend *b, double reuse, double density);
 
-/* 1: attention by edges takes rows, and in backward sources, with the most edges first, so that a
- * warp's rows are of one length and long ones do not begin last; 0, as it begins: in their own
- * order. Same bits. GSA_ERR_UNSUPPORTED where the backend is another. */
-gsa_status gsa_cuda_choose_order(gsa_backend *b, int by_degree);
-
 /* From now on the work between step_begin and step_end is captured and launched as graphs
  * (docs/cuda.md); without it those entries are NULL. Same bits. GSA_ERR_UNSUPPORTED where the
  * backend is another. */

@@ -27,12 +27,6 @@ gsa_status gsa_cuda_choose_windows(gsa_backend *b, double reuse, double density)
     return gsa_cuda_choose_attention(b, 0);
 }
 
-gsa_status gsa_cuda_choose_order(gsa_backend *b, int by_degree)
-{
-    (void)by_degree;
-    return gsa_cuda_choose_attention(b, 0);
-}
-
 gsa_status gsa_cuda_use_graphs(gsa_backend *b)
 {
     return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,

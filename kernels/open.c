@@ -12,15 +12,14 @@ static gsa_status open_cpu(const gsa_system *system, int real, int threads, gsa_
 /* ---- "cuda", and words behind it ----------------------------------------------------------- */
 typedef struct cuda_wish {
     int graphs;    /* steps as graphs */
-    int degrees;   /* rows by degree */
     int attention; /* enum gsa_cuda_attention, or -1: the one that the device begins with */
 } cuda_wish;
 
-static const char *const cuda_words[] = { "-graphs", "-degrees", "-bf16",   "-cusparse",
-                                          "-tensor", "-tf32",    "-windows" };
-enum { GRAPHS, DEGREES, BF16, CUSPARSE, TENSOR, TF32, WINDOWS, WORDS };
+static const char *const cuda_words[] = { "-graphs", "-bf16", "-cusparse",
+                                          "-tensor", "-tf32", "-windows" };
+enum { GRAPHS, BF16, CUSPARSE, TENSOR, TF32, WINDOWS, WORDS };
 #define CUDA_WORDS                                                                                 \
-    "-graphs, -degrees (not with -cusparse), -bf16 and -windows, -tensor, -tf32 or -cusparse "     \
+    "-graphs, -bf16 and -windows, -tensor, -tf32 or -cusparse "                                    \
     "(the last two not with "                                                                      \
     "-bf16), in any order"
 
@@ -63,9 +62,8 @@ static int read_wish(const char *name, cuda_wish *wish)
 {
     unsigned words;
     if (!read_words(name, &words)) return 0;
-    wish->graphs = words >> GRAPHS & 1, wish->degrees = words >> DEGREES & 1;
-    if (wish->degrees && words >> CUSPARSE & 1) return 0; /* which has an order of its own */
-    words &= ~(1u << GRAPHS | 1u << DEGREES);
+    wish->graphs = words >> GRAPHS & 1;
+    words &= ~(1u << GRAPHS);
     for (size_t i = 0; i < sizeof cuda_ways / sizeof *cuda_ways; i++) {
         wish->attention = cuda_ways[i].attention;
         if (cuda_ways[i].words == words) return 1;
@@ -80,7 +78,6 @@ static gsa_status open_wish(const gsa_system *system, const cuda_wish *wish, int
     gsa_status status = gsa_backend_cuda(system, real, 0, &b, error);
     if (status != GSA_OK) return status;
     if (wish->attention >= 0) status = gsa_cuda_choose_attention(b, wish->attention);
-    if (status == GSA_OK && wish->degrees) status = gsa_cuda_choose_order(b, 1);
     if (status == GSA_OK && wish->graphs) status = gsa_cuda_use_graphs(b);
     if (status == GSA_OK) {
         *backend = b;

@@ -74,10 +74,7 @@ static void write_cuda(gsa_output *out)
                       "%-13s of these on tensor cores (sm_80 and later), cuda-tf32 likewise; "
                       "cuda-bf16 and so on in 16 bits;\n",
                       "");
-    gsa_output_format(out,
-                      "%-13s cuda-degrees, rows with the most edges first; cuda-graphs, training "
-                      "steps as graphs\n",
-                      "");
+    gsa_output_format(out, "%-13s cuda-graphs, training steps as graphs\n", "");
     gsa_backend_release(backend);
 #else
     gsa_output_text(out, "cuda          not built in\n");

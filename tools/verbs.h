@@ -68,12 +68,12 @@ void gsa_write_expected_of_key(char *text, size_t size, const gsa_key *key);
 #define GSA_OPTION_ROW_DEVICE                                                                      \
     {                                                                                              \
         "device", GSA_OPTION_CHOICE,                                                               \
-            "cpu|cuda[-graphs][-degrees][-bf16]|cuda[-graphs][-degrees][-bf16]-windows|"           \
-            "cuda[-graphs][-degrees][-bf16]-tensor|cuda[-graphs][-degrees]-tf32|ref|auto",         \
+            "cpu|cuda[-graphs][-bf16]|cuda[-graphs][-bf16]-windows|"                               \
+            "cuda[-graphs][-bf16]-tensor|cuda[-graphs]-tf32|ref|auto",                             \
             "auto", NULL, 0, 0,                                                                    \
             "where to compute; ref: plain C; cuda's words: steps as CUDA graphs (graphs), "        \
-            "attention by rows with the most edges first (degrees), on numbers of 16 bits "        \
-            "(bf16), by row windows (windows), the dense ones on tensor cores (tensor; tf32: "     \
+            "attention on numbers of 16 bits (bf16), by row windows (windows), the dense ones on " \
+            "tensor cores (tensor; tf32: "                                                         \
             "with 11 bits of each factor)"                                                         \
     }
 #define GSA_OPTION_ROW_THREADS                                                                     \

@@ -200,8 +200,7 @@ gsa_status gsa_attend_launch(gsa_backend *b, const char *op, const attend_choice
         if (one->bf16 != job->bf16 || one->v > most || job->dim % one->v != 0 || held < job->dim ||
             (one->lean && !(lean && held == job->dim)))
             continue;
-        tiled.tiled = !job->pieced && !job->order && job->first_item == 0 &&
-                      job->items == job->rows * job->heads;
+        tiled.tiled = !job->pieced && job->first_item == 0 && job->items == job->rows * job->heads;
         GSA_TRY(tiled.tiled ? gsa_cuda_grid(b, op, (job->rows + groups - 1) / groups * job->heads,
                                             1, &blocks)
                             : gsa_cuda_grid(b, op, job->items, groups, &blocks));
@@ -338,10 +337,8 @@ static gsa_status forward_hubs(gsa_backend *b, attend_job *job, int64_t bound, f
 static gsa_status plan_call(gsa_backend *b, const char *op, const gsa_attend_args *args,
                             int backward, int windowed, const gsa_cuda_plan **plan)
 {
-    GSA_TRY(windowed ? gsa_cuda_plan_windows(b, op, args->edges, backward, plan)
-                     : gsa_cuda_plan_of(b, op, args->edges, backward, plan));
-    return gsa_cuda_of(b)->by_degree ? gsa_cuda_plan_bins(b, op, args->edges, backward, plan)
-                                     : GSA_OK;
+    return windowed ? gsa_cuda_plan_windows(b, op, args->edges, backward, plan)
+                    : gsa_cuda_plan_of(b, op, args->edges, backward, plan);
 }
 
 /* ---- windows: the table of q.r_l, behind q itself where that is to be rounded -------------- */
@@ -384,7 +381,6 @@ static gsa_status forward(gsa_backend *b, const gsa_attend_args *args, int bf16)
     GSA_TRY(plan_call(b, "attend_forward", args, 0, windowed, &plan));
     set_job(b, &job, args, plan);
     use_cut(&job, &plan->in, args->edges->rows);
-    job.order = plan->bins.row;
     const int64_t bound = job.piece ? plan->in.bound : 0,
                   planes = plan_planes(&stored, args, bf16, 0, windowed),
                   hubs = round4(2 * bound * job.heads) + round4(bound * job.width),
@@ -527,9 +523,6 @@ static gsa_status backward_rows(gsa_backend *b, attend_job *job, const gsa_cuda_
 {
     use_cut(job, &plan->in, job->rows);
     job->way = work->windows ? plan->windows.way : NULL;
-    const int whole = work->sum == NULL ||
-                      work->owners >= job->rows; /* else sums by label stand in blocks of rows */
-    job->order = whole ? plan->bins.row : NULL;
     GSA_TRY(rows_blocks(b, job, work, job->rows, widest));
     if (job->piece == NULL) return GSA_OK;
     job->pieced = 1;
@@ -580,7 +573,6 @@ static gsa_status backward_sources(gsa_backend *b, attend_job *job, const gsa_cu
         }
         job->rows = plan->sources;
         use_cut(job, &plan->out_cut, plan->sources);
-        job->order = plan->out_bins.row;
         job->way = windows ? plan->out_windows.way : NULL;
         if (job->way) GSA_TRY(gsa_windows_sources(b, windows, job));
         GSA_TRY(gsa_attend_sources_pass(b, job, widest));

@@ -48,8 +48,6 @@ typedef struct attend_job { /* everything a kernel is told; 1 - 2 KiB of paramet
     int32_t length; /* edges of a piece; rows with more are hubs */
     const int64_t *piece;
     const int32_t *owner;
-    const int32_t *order; /* rows, fewest edges first, or NULL; items that are rows go through it
-                             from its end */
     const int8_t *way; /* of each 16 rows (or sources), or NULL; other than 0: a window's, left out
                           here (window.h) */
     /* edges by destination */
@@ -311,8 +309,7 @@ template <class S> GSA_DEVICE float dot(const float *x, const float *y)
  * on; dead groups have none. */
 typedef struct attend_item {
     bool live;
-    int64_t row, number; /* number: item - first_item, whatever the order of rows; where that is
-                            not theirs, first_item is 0 */
+    int64_t row, number; /* number: item - first_item, in blocks of rows too */
     int32_t head, count;
     int64_t first;
 } attend_item;
@@ -340,8 +337,8 @@ template <class S> GSA_DEVICE attend_item find_item(const attend_job &job, const
         at.head = (int32_t)(item - owner * job.heads);
     }
     if (!job.pieced) {
-        at.row = job.order ? __ldg(job.order + (job.rows - 1 - owner)) : owner;
-        if (job.order || job.tiled) at.number = at.row * job.heads + at.head;
+        at.row = owner;
+        if (job.tiled) at.number = owner * job.heads + at.head;
         const int64_t degree = __ldg(offset + at.row + 1) - __ldg(offset + at.row);
         at.live = (job.piece == NULL || degree <= job.length) && !is_windowed(job, at.row);
         at.count = at.live ? (int32_t)degree : 0;

@@ -305,8 +305,7 @@ static void say_choices(gsa_cuda_state *s)
                                         ", attention in bf16 by windows",
                                         ", attention in bf16 on tensor cores" };
     char *const end = strchr(s->name, ')') + 1;
-    snprintf(end, sizeof s->name - (size_t)(end - s->name), "%s%s", said[s->attention],
-             s->by_degree && s->attention != GSA_CUDA_CUSPARSE ? ", rows by degree" : "");
+    snprintf(end, sizeof s->name - (size_t)(end - s->name), "%s", said[s->attention]);
 }
 
 extern "C" gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention)
@@ -331,17 +330,6 @@ extern "C" gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention)
     s->attention = attention;
     say_choices(s);
     gsa_cuda_forget_plans(b); /* which way windows go depends on it */
-    return GSA_OK;
-}
-
-extern "C" gsa_status gsa_cuda_choose_order(gsa_backend *b, int by_degree)
-{
-    if (!gsa_cuda_is(b))
-        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
-                        "backend '%s' has one order of rows; only cuda has a choice", b->name);
-    gsa_cuda_of(b)->by_degree = by_degree != 0;
-    say_choices(gsa_cuda_of(b));
-    gsa_cuda_forget_plans(b); /* a plan that has bins is used by them */
     return GSA_OK;
 }
 

@@ -1,8 +1,6 @@
 /* library.cu - cuBLAS, looked up when a backend opens, and CUB. */
 #include "kernels/cuda/library.h"
-#include <cub/device/device_histogram.cuh>
 #include <cub/device/device_radix_sort.cuh>
-#include <cub/device/device_run_length_encode.cuh>
 #include <cub/device/device_scan.cuh>
 #include <dlfcn.h>
 #include <stdio.h>
@@ -157,40 +155,6 @@ gsa_status gsa_cuda_sort(gsa_backend *b, uint32_t *keys_out, const uint32_t *key
     const gsa_status status =
         GSA_CUDA(b, cub::DeviceRadixSort::SortPairs(room, bytes, keys, keys_out, values, values_out,
                                                     count, 0, bits, stream));
-    gsa_cuda_give(b, room);
-    return status;
-}
-
-/* Whole numbers add up in any order; CUB adds unsigned ones. */
-gsa_status gsa_cuda_histogram(gsa_backend *b, int64_t *counts, const uint32_t *keys, int64_t count,
-                              int bins)
-{
-    cudaStream_t stream = gsa_cuda_of(b)->stream;
-    unsigned long long *const to = (unsigned long long *)counts;
-    size_t bytes = 0;
-    GSA_TRY(GSA_CUDA(b, cub::DeviceHistogram::HistogramEven(NULL, bytes, keys, to, bins + 1, 0u,
-                                                            (uint32_t)bins, count, stream)));
-    void *room = gsa_cuda_take(b, "histogram", (int64_t)bytes);
-    if (room == NULL) return b->error.status;
-    const gsa_status status =
-        GSA_CUDA(b, cub::DeviceHistogram::HistogramEven(room, bytes, keys, to, bins + 1, 0u,
-                                                        (uint32_t)bins, count, stream));
-    gsa_cuda_give(b, room);
-    return status;
-}
-
-gsa_status gsa_cuda_run_lengths(gsa_backend *b, uint64_t *key, int64_t *length, int64_t *runs,
-                                const uint64_t *keys, int64_t count)
-{
-    cudaStream_t stream = gsa_cuda_of(b)->stream;
-    size_t bytes = 0;
-    GSA_TRY(GSA_CUDA(b, cub::DeviceRunLengthEncode::Encode(NULL, bytes, keys, key, length, runs,
-                                                           (int)count, stream)));
-    void *room = gsa_cuda_take(b, "run lengths", (int64_t)bytes);
-    if (room == NULL) return b->error.status;
-    const gsa_status status =
-        GSA_CUDA(b, cub::DeviceRunLengthEncode::Encode(room, bytes, keys, key, length, runs,
-                                                       (int)count, stream));
     gsa_cuda_give(b, room);
     return status;
 }

@@ -28,15 +28,6 @@ gsa_status gsa_cuda_scan(gsa_backend *b, int64_t *at, int64_t count);
 gsa_status gsa_cuda_sort(gsa_backend *b, uint32_t *keys_out, const uint32_t *keys,
                          int64_t *values_out, const int64_t *values, int64_t count, int bits);
 
-/* counts[k] = how many of the keys are k; keys are below `bins`. */
-gsa_status gsa_cuda_histogram(gsa_backend *b, int64_t *counts, const uint32_t *keys, int64_t count,
-                              int bins);
-
-/* Neighbouring keys that are equal are a run: runs of them, the key and the length of each, in
- * order; all on the device. count < 2^31. */
-gsa_status gsa_cuda_run_lengths(gsa_backend *b, uint64_t *key, int64_t *length, int64_t *runs,
-                                const uint64_t *keys, int64_t count);
-
 /* A sparse matrix by rows: 32-bit indices, in any order inside a row, a pair perhaps several
  * times. */
 typedef struct gsa_cuda_csr {

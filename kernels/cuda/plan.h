@@ -24,13 +24,6 @@ typedef struct gsa_cuda_cut {
     int32_t *owner; /* [bound] the row of each piece; not set behind the last */
 } gsa_cuda_cut;
 
-/* Rows, or sources, by their number of edges: the bins of graph/plan.h, whose last holds those that
- * are cut. */
-typedef struct gsa_cuda_bins {
-    int64_t *offset; /* [GSA_DEGREE_BINS+1]; NULL: nobody asked */
-    int32_t *row;    /* [rows] bin by bin, ascending inside a bin */
-} gsa_cuda_bins;
-
 struct gsa_cuda_plan {
     const void *run_offset, *edge_offset, *runs; /* whose plan this is */
     int64_t rows, run_total, edge_total, used;   /* used: when it was last asked for */
@@ -45,11 +38,6 @@ struct gsa_cuda_plan {
     /* the edges as lists of 32-bit numbers, by row and by source, where a path asks for them;
      * list_column: among the sources of all kinds; out_edge: which of the edges by row it is */
     int32_t *list_offset, *list_column, *list_out_offset, *list_out_column, *out_edge;
-    gsa_cuda_bins bins, out_bins; /* where a path asks for them */
-    /* ranges of out-edges, likewise: those of one source whose rows follow one another. *ranges of
-     * them, known on the device alone; range i is out[range_first[i]] .. out[range_first[i+1]-1];
-     * behind the last all are `edges` */
-    int64_t *ranges, *range_first; /* [1], [edges+1] */
     /* windows of rows, and of sources, where a path asks for them (window.h) */
     int has_windows, has_out_windows;
     gsa_cuda_windows windows, out_windows;
@@ -62,13 +50,6 @@ gsa_status gsa_cuda_plan_of(gsa_backend *b, const char *op, const gsa_edges *edg
 /* The same with out-edges and lists; fewer than 2^31 rows and edges. */
 gsa_status gsa_cuda_plan_lists(gsa_backend *b, const char *op, const gsa_edges *edges,
                                const gsa_cuda_plan **plan);
-/* The same with rows by degree; transpose: and out-edges and sources by theirs. Fewer than 2^31
- * rows. */
-gsa_status gsa_cuda_plan_bins(gsa_backend *b, const char *op, const gsa_edges *edges, int transpose,
-                              const gsa_cuda_plan **plan);
-/* The same with out-edges and their ranges; fewer than 2^31 edges. */
-gsa_status gsa_cuda_plan_ranges(gsa_backend *b, const char *op, const gsa_edges *edges,
-                                const gsa_cuda_plan **plan);
 /* The same with windows of rows; transpose: and out-edges and windows of sources. */
 gsa_status gsa_cuda_plan_windows(gsa_backend *b, const char *op, const gsa_edges *edges,
                                  int transpose, const gsa_cuda_plan **plan);

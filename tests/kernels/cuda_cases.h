@@ -49,8 +49,7 @@ enum {
     MISALIGNED = 32,
     LOOSE = 64,
     BF16 = 128,
-    TF32 = 256,
-    BY_DEGREE = 512 /* the second time by rows with the most edges first: the same bits */
+    TF32 = 256
 };
 enum { ATTEND_KINDS = 4 /* of the edges that attend_pair takes, at most */ };
 #define BF16_NMSE  1e-4
@@ -82,7 +81,7 @@ void windows_case(tally *t);
 void tensor_case(tally *t);
 void windows16_case(tally *t);
 void graphs_case(tally *t);
-void degrees_case(tally *t);
+void random_case(tally *t);
 void calls_case(tally *t);
 void large_case(tally *t);
 

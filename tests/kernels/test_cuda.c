@@ -279,7 +279,6 @@ void attend_pair(tally *t, gsa_backend *cuda, gsa_backend *ref, const gsa_edges 
     for (int s = 0; s < count; s++) {
         open_side(&sides[s], s < 2 ? cuda : ref, &p, s == 2 && count == 4);
         use_order(s * (1 + dim % 2));
-        if (s < 2) must(cuda, gsa_cuda_choose_order(cuda, s == 1 && flags & BY_DEGREE) == GSA_OK);
         check(t, run_side(&sides[s], &p, 0) == GSA_OK, "%s: forward: %s", name,
               sides[s].b->error.text);
         check(t, run_side(&sides[s], &p, 1) == GSA_OK, "%s: backward: %s", name,
@@ -677,7 +676,6 @@ static void memory_case(tally *t)
             must(b, gsa_cuda_choose_attention(b, nth < 90 ? GSA_CUDA_WINDOWS
                                                           : GSA_CUDA_BF16_TENSOR) == GSA_OK &&
                         gsa_cuda_choose_windows(b, 0, nth < 90 ? 2 : 0) == GSA_OK);
-        must(b, gsa_cuda_choose_order(b, nth % 2) == GSA_OK);
         simt_fail_malloc(nth < 40 ? nth - 3 : (nth - 40) % 50 + 1);
         const gsa_status forward = run_side(&side, &p, 0), backward = run_side(&side, &p, 1);
         simt_fail_malloc(0);
@@ -788,7 +786,7 @@ int main(int argc, char **argv)
                   { "sparse", sparse_case },     { "bf16", bf16_case },
                   { "windows", windows_case },   { "tensor", tensor_case },
                   { "graphs", graphs_case },     { "windows16", windows16_case },
-                  { "degrees", degrees_case },   { "calls", calls_case },
+                  { "random", random_case },     { "calls", calls_case },
                   { "large", large_case } };
     tally t = { 0, 0 };
     int ran = 0;

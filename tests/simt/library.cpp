@@ -78,26 +78,6 @@ gsa_status gsa_cuda_sort(gsa_backend *b, uint32_t *keys_out, const uint32_t *key
     return queue(b, "SortPairs", [=] { sort(keys_out, keys, values_out, values, count, bits); });
 }
 
-gsa_status gsa_cuda_histogram(gsa_backend *b, int64_t *counts, const uint32_t *keys, int64_t count, int bins)
-{
-    return queue(b, "HistogramEven", [=] {
-        for (int k = 0; k < bins; k++) counts[k] = 0;
-        for (int64_t i = 0; i < count; i++) counts[keys[i]]++;
-    });
-}
-
-gsa_status gsa_cuda_run_lengths(gsa_backend *b, uint64_t *key, int64_t *length, int64_t *runs, const uint64_t *keys,
-                                int64_t count)
-{
-    return queue(b, "RunLengthEncode", [=] {
-        int64_t last = -1;
-        for (int64_t i = 0; i < count; i++)
-            if (i > 0 && keys[i] == keys[i - 1]) length[last]++;
-            else key[++last] = keys[i], length[last] = 1;
-        *runs = last + 1;
-    });
-}
-
 gsa_status gsa_cuda_sparse_open(gsa_backend *b)
 {
     return GSA_CUDA(b, simt_sticky());

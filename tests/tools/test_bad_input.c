@@ -52,7 +52,7 @@ static const row usage_rows[] = {
     { { "train", "sum.ini", "--threads", "0" }, 2, { "--threads", "'0'" }, NULL },
     { { "train", "sum.ini", "--device", "tpu" },
       2,
-      { "--device", "'tpu'", "cpu|cuda[-graphs][-degrees][-bf16]|", "-tf32|ref|auto" },
+      { "--device", "'tpu'", "cpu|cuda[-graphs][-bf16]|", "-tf32|ref|auto" },
       NULL },
     { { "train", "sum.ini", "--device", "cuda-bf16-bf16" },
       2,

@@ -308,15 +308,6 @@ static void run_set(gsa_backend *b, const card *c, const bench_case *at, int pha
               w->bytes[1], w->flops[1]);
 }
 
-/* Rows with the most edges first. */
-static void run_degrees(gsa_backend *b, const card *c, const bench_case *at, int phase,
-                        const gsa_attend_args *a, const work *w)
-{
-    must(b, gsa_cuda_choose_order(b, 1));
-    time_both(b, c, at, phase, a, "degrees", w);
-    must(b, gsa_cuda_choose_order(b, 0));
-}
-
 /* The baseline, and the oracle: cuSPARSE without labels against the fused kernels without
  * labels. */
 static void run_sparse(gsa_backend *b, const card *c, const bench_case *at, int phase,
@@ -361,7 +352,6 @@ static void run_phase(gsa_backend *b, const card *c, const bench_case *at, int p
     time_both(b, c, at, phase, &a, "fused", &least);
     run_set(b, c, at, phase, a, &least);
     run_other(b, c, at, phase, &a, &least, GSA_CUDA_BF16, "bf16");
-    run_degrees(b, c, at, phase, &a, &least);
     run_other(b, c, at, phase, &a, &least, GSA_CUDA_WINDOWS, "windows");
     run_other(b, c, at, phase, &a, &least, GSA_CUDA_TENSOR, "tensor");
     run_other(b, c, at, phase, &a, &least, GSA_CUDA_TF32, "tf32");
