@@ -29,40 +29,34 @@ void gsa_write_recipe_keys(gsa_output *out)
     }
 }
 
-/* A cell of a Markdown table: its own bar must be escaped. */
-static void write_cell(gsa_output *out, const char *text)
+/* Text outside of code, in which an asterisk would open emphasis. */
+static void write_plain(gsa_output *out, const char *text)
 {
-    gsa_output_text(out, " ");
     for (; *text; text++) {
-        if (*text == '|') gsa_output_text(out, "\\");
+        if (*text == '*' || *text == '<') gsa_output_text(out, "\\");
         gsa_output_write(out, text, 1);
     }
-    gsa_output_text(out, " |");
 }
 
 void gsa_write_recipe_keys_page(gsa_output *out)
 {
     int count;
     const gsa_key *keys = gsa_recipe_keys(&count);
-    gsa_output_text(out, "# Recipe keys\n\nWritten by `gsa help --recipe-keys`; a test compares "
-                         "this page with the program. "
-                         "A value that is not\n"
-                         "the default, of a key that the recipe's task does not read, is refused "
-                         "with file and line.\n");
+    gsa_output_text(out,
+                    "# Recipe keys\n\nWritten by `gsa help --recipe-keys`: each key with its "
+                    "default, its values, and in brackets the tasks\nthat read it (none: all). "
+                    "Another value of a key that the task does not read is refused.\n");
     for (int i = 0; i < count; i++) {
         char expected[256], tasks[256];
         if (i == 0 || strcmp(keys[i].section, keys[i - 1].section) != 0)
-            gsa_output_format(out,
-                              "\n## [%s]\n\n| key | value | default | what it does | tasks "
-                              "|\n|---|---|---|---|---|\n",
-                              keys[i].section);
+            gsa_output_format(out, "\n## [%s]\n\n", keys[i].section);
         gsa_write_expected_of_key(expected, sizeof expected, &keys[i]);
-        gsa_output_format(out, "| `%s` |", keys[i].name);
-        write_cell(out, expected);
-        write_cell(out, shown_default(&keys[i]));
-        write_cell(out, keys[i].doc);
+        const char *value = keys[i].fallback && !*keys[i].fallback ? "" : shown_default(&keys[i]);
+        gsa_output_format(out, "* `%s =%s%s` (%s): ", keys[i].name, *value ? " " : "", value,
+                          expected);
+        write_plain(out, keys[i].doc);
         gsa_tasks_text(gsa_key_tasks(i), tasks, sizeof tasks);
-        write_cell(out, tasks);
+        if (strcmp(tasks, "all") != 0) gsa_output_format(out, " [%s]", tasks);
         gsa_output_text(out, "\n");
     }
 }
