@@ -161,6 +161,19 @@ gsa_status gsa_own_begin(const gsa_args *args, int quiet, char *folder, char *re
     return status;
 }
 
+static int count_name(void *context, const char *name)
+{
+    if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0) ++*(int *)context;
+    return 0;
+}
+
+void gsa_own_undo(const gsa_system *system, const char *folder, const char *recipe)
+{
+    int names = 0;
+    if (system->list(system->user, folder, count_name, &names) != 0 || names != 1) return;
+    if (system->remove(system->user, recipe) == 0) system->remove(system->user, folder);
+}
+
 gsa_status gsa_own_end(const gsa_system *system, const char *folder, gsa_error *error)
 {
     gsa_output *out;

@@ -47,6 +47,8 @@ gsa_status gsa_own_is_data(const gsa_system *system, const char *operand, int *d
 /* A new folder for the run and the recipe in it; paths of GSA_PATH_ROOM. */
 gsa_status gsa_own_begin(const gsa_args *args, int quiet, char *folder, char *recipe,
                          gsa_error *error);
+/* Of a run that failed: takes the recipe and the folder back where nothing else is in it. */
+void gsa_own_undo(const gsa_system *system, const char *folder, const char *recipe);
 gsa_status gsa_own_end(const gsa_system *system, const char *folder, gsa_error *error);
 /* --model of a verb that has it and was not given any: the run that runs/last names, if there is
  * one. `folder` must outlive args. */

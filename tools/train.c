@@ -67,6 +67,8 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
     char *result = NULL;
     status = gsa_train(gsa_args_system(args), &options, &result, error);
     gsa_reporter_end(&reporter);
+    if (w.data && status != GSA_OK && !result)
+        gsa_own_undo(gsa_args_system(args), w.folder, w.path);
     if (result && status == GSA_OK && !reporter.quiet)
         status = gsa_print_summary(result, options.out ? options.out : options.resume, error);
     if (w.data && (status == GSA_OK || status == GSA_ERR_INTERRUPTED)) {

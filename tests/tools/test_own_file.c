@@ -414,6 +414,20 @@ START_TEST(train_then_predict_with_nothing_else_typed)
 }
 END_TEST
 
+/* What the first step cannot begin with leaves no folder, so that the next try has its name. */
+START_TEST(a_run_that_never_began_leaves_nothing)
+{
+    gsa_cli_enter();
+    write_rows("film.tsv", NULL, film);
+    gsa_cli_run(ARGS("train", "film.tsv", "--set", "model.heads=7"), NULL, &ran);
+    ck_assert_int_eq(ran.code, 2);
+    ck_assert(!gsa_cli_exists("runs/film"));
+    run(ARGS("train", "film.tsv", "--quiet", "--set", "train.max_steps=1"), NULL);
+    ck_assert(gsa_cli_exists("runs/film/recipe.ini"));
+    gsa_cli_leave();
+}
+END_TEST
+
 /* runs/last is a file that names a run: no run's folder has that name. */
 START_TEST(a_file_named_last_is_no_trouble)
 {
@@ -465,6 +479,7 @@ int main(int argc, char **argv)
                                         GSA_TEST(a_label_with_one_example_is_told_and_trained_on),
                                         GSA_TEST(who_asks_for_something_else_is_heard) };
     static const gsa_test runs[] = { GSA_TEST(train_then_predict_with_nothing_else_typed),
+                                     GSA_TEST(a_run_that_never_began_leaves_nothing),
                                      GSA_TEST(a_file_named_last_is_no_trouble),
                                      GSA_TEST(taggers_and_translators_hold_out_too) };
     static const gsa_case cases[] = { GSA_CASE("known", known, 60),

@@ -122,6 +122,29 @@ START_TEST(classes_as_scikit_learn_counts_them)
 }
 END_TEST
 
+/* scikit-learn's own dictionary loses the rates of a label that is named as a sum. */
+START_TEST(labels_named_as_sums_keep_their_rates)
+{
+    static const gsa_slice name[] = { { "accuracy", 8 }, { "macro avg", 9 } };
+    static const gsa_row_teller teller = { NULL, tell_row };
+    gsa_survey s = { .system = gsa_system_default() };
+    ck_assert_int_eq(gsa_survey_open(&s, 4, 0, NULL), GSA_OK);
+    for (int i = 0; i < 4; i++) s.found[i] = gsa_found_of((double[2]){ i == 3, 0 }, 2, i > 1, -1);
+    json_t *object = json_object();
+    ck_assert_int_eq(gsa_report_classes(&s, name, 2, 1, &teller, object, NULL), GSA_OK);
+    const json_t *report = json_object_get(object, "classification_report");
+    ck_assert(json_is_real(json_object_get(report, "accuracy")));
+    for (int i = 0; i < 2; i++) {
+        const json_t *label = json_object_get(report, i ? "macro avg (label)" : "accuracy (label)");
+        ck_assert_int_eq(json_integer_value(json_object_get(label, "support")), 2);
+    }
+    ck_assert_int_eq(
+        json_integer_value(json_object_get(json_object_get(report, "macro avg"), "support")), 4);
+    json_decref(object);
+    gsa_survey_release(&s);
+}
+END_TEST
+
 static gsa_slice draw_tag(dice *d, char room[8])
 {
     static const char letters[] = "BIOIO", *const types[] = { "LOC", "ORG", "PER" };
@@ -400,6 +423,7 @@ int main(int argc, char **argv)
 {
     static const gsa_test numbers[] = {
         GSA_TEST(classes_as_scikit_learn_counts_them),
+        GSA_TEST(labels_named_as_sums_keep_their_rates),
         GSA_TEST(entities_as_seqeval_counts_them),
         GSA_TEST(sentences_and_quantiles_as_sacrebleu_and_numpy_have_them),
         GSA_LOOP(numbers_that_are_none_and_targets_that_are_none, 2),

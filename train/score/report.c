@@ -1,5 +1,6 @@
 #include "train/score/report.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "graph/utf8.h"
@@ -97,11 +98,25 @@ static rates mean_of(const counts *each, int64_t names, int weighted)
                     share(sum.f1, weights), sum.support };
 }
 
+/* The keys of the sums. A label of such a name is told as "NAME (label)". */
+static int is_sum(const char *name)
+{
+    static const char *const sums[] = { "accuracy", "micro avg", "macro avg", "weighted avg" };
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+        if (strcmp(name, sums[i]) == 0) return 1;
+    return 0;
+}
+
 static void set_rates(json_t *object, gsa_slice name, const counts *c)
 {
     json_t *key = gsa_json_slice(name);
-    if (c->found + c->gold > 0)
-        json_object_set_new(object, json_string_value(key), rates_json(rates_of(c)));
+    const char *text = json_string_value(key);
+    char label[32];
+    if (is_sum(text)) {
+        snprintf(label, sizeof label, "%s (label)", text);
+        text = label;
+    }
+    if (c->found + c->gold > 0) json_object_set_new(object, text, rates_json(rates_of(c)));
     json_decref(key);
 }
 

@@ -2,7 +2,7 @@
  * that object as text.
  *
  *   classification_report   scikit-learn's classification_report(output_dict=True), of the labels
- *     that occur
+ *     that occur; a label that is named as a sum (accuracy, macro avg) is "NAME (label)"
  *   confusion               rows: the right label; columns: the one found; both in the order of
  *     `labels`
  *   top_k                   the share of targets whose right label is among the k most probable
