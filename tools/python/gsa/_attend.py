@@ -1,0 +1,151 @@
+"""Attention and sums over a graph: calls on addresses, and the NumPy door."""
+
+import ctypes
+import os
+
+import numpy as np
+
+from . import _library as L
+from ._graph import graph_of  # noqa: F401  (for gsa.torch)
+
+lib = L.lib
+_pack, _forward, _backward = L.CALL.pack, lib.gsa_attend_forward, lib.gsa_attend_backward
+_SIZE = L.CALL.size
+_pool = {}  # (double, threads): backends that nobody uses now, each with room for its sentence
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.clear)  # a child has none of their threads
+
+
+class _Backend:
+    def __init__(self, double, threads):
+        self.handle = L.made(lib.gsa_backend_open, None, b"cpu", int(double), threads)
+        self.room, self.at = L.error_room()
+
+
+def _taken(key):
+    free = _pool.get(key)
+    try:
+        return free.pop()
+    except (AttributeError, IndexError):
+        return _Backend(*key)
+
+
+def _given_back(key, backend):
+    free = _pool.setdefault(key, [])
+    if len(free) < 4:
+        free.append(backend)
+    else:
+        lib.gsa_backend_release(backend.handle)
+
+
+def run(double, threads, graph, function, *arguments):
+    """function(backend, graph, *arguments, error) by a backend of its own."""
+    key = (double, threads)
+    backend = _taken(key)
+    try:
+        with graph._lock:
+            handle = graph._handle
+            if handle is None:
+                graph._check()
+            status = function(backend.handle, handle, *arguments, backend.at)
+        if status:
+            L.fail(backend.room)
+    finally:
+        _given_back(key, backend)
+
+
+def attend_forward(double, threads, graph, phase, heads, dim, scale, dropout, q, k, v, r, b, seed,
+                   out, lse, weights):
+    run(double, threads, graph, _forward,
+        _pack(_SIZE, phase, heads, dim, scale, q, k, v, r, b, dropout, seed, 0, 0, 0, 0, out, lse,
+              weights, 0, 0, 0, 0, 0, 0))
+
+
+def attend_backward(double, threads, graph, phase, heads, dim, scale, dropout, q, k, v, r, b, seed,
+                    out, lse, dout, dq, dk, dv, dr, db):
+    run(double, threads, graph, _backward,
+        _pack(_SIZE, phase, heads, dim, scale, q, k, v, r, b, dropout, seed, 0, 0, 0, 0, out, lse,
+              0, dout, dq, dk, dv, dr, db))
+
+
+def settled(dropout, scale):
+    """Numbers that are told of here, so that the sentence has the caller's names."""
+    if not 0 <= dropout < 1:
+        raise L.ArgumentError(f"dropout is {dropout}; a number from 0, and below 1, was expected")
+    scale = 0.0 if scale is None else float(scale)
+    if scale != scale or scale in (float("inf"), float("-inf")):
+        raise L.ArgumentError(f"scale is {scale}; a finite number was expected")
+    return float(dropout), scale
+
+
+def check_shape(name, shape, wanted, what):
+    if tuple(shape) != wanted:
+        raise L.ArgumentError(f"{name} has shape {tuple(shape)}; {what} was expected: {wanted}")
+
+
+def check_shapes(p, q, k, v, r, b):
+    """Shapes of any arrays against the phase; returns heads and dim."""
+    if len(q) != 3:
+        raise L.ArgumentError(f"q has shape {tuple(q)}; [rows, heads, dim] was expected")
+    rows, heads, dim = q
+    if rows != p.rows:
+        raise L.ArgumentError(f"q has {rows} rows; phase {p.name} of the graph has {p.rows}")
+    check_shape("k", k, (p.sources, heads, dim), "[sources, heads, dim]")
+    check_shape("v", v, (p.sources, heads, dim), "[sources, heads, dim]")
+    if r is not None:
+        check_shape("label_vectors", r, (p.labels, dim), "[labels, dim]")
+    if b is not None:
+        check_shape("label_bias", b, (p.labels, heads), "[labels, heads]")
+    if heads < 1 or dim < 1:
+        raise L.ArgumentError(f"q has {heads} heads of {dim} columns; each is at least 1")
+    return heads, dim
+
+
+def _numpy(name, x, dtype):
+    if x is None:
+        return None
+    x = np.asarray(x)
+    if x.dtype != dtype or dtype not in (np.float32, np.float64):
+        raise L.ArgumentError(f"{name} is {x.dtype}; all arrays must be float32, or all float64")
+    return np.ascontiguousarray(x)
+
+
+def _at(x):
+    return 0 if x is None else x.ctypes.data
+
+
+def attend(q, k, v, graph, phase=None, *, label_vectors=None, label_bias=None, scale=None,
+           dropout=0.0, seed=0, threads=None, weights=False):
+    """Attention over the graph's edges, of NumPy arrays q [rows, heads, dim], k and v [sources,
+    heads, dim]. Returns out, or (out, weights [edges, heads]). gsa.torch.attend has gradients."""
+    p = graph.phase(phase)
+    dtype = np.asarray(q).dtype
+    named = zip(("q", "k", "v", "label_vectors", "label_bias"),
+                (q, k, v, label_vectors, label_bias))
+    q, k, v, r, b = (_numpy(name, x, dtype) for name, x in named)
+    dropout, scale = settled(dropout, scale)
+    heads, dim = check_shapes(p, q.shape, k.shape, v.shape, None if r is None else r.shape,
+                              None if b is None else b.shape)
+    out, lse = np.empty_like(q), np.empty((p.rows, heads), dtype)
+    w = np.empty((p.edges, heads), dtype) if weights else None
+    attend_forward(dtype == np.float64, threads or os.cpu_count() or 1, graph, p.index, heads, dim,
+                   scale, dropout, _at(q), _at(k), _at(v), _at(r), _at(b), seed, _at(out),
+                   _at(lse), _at(w))
+    return (out, w) if weights else out
+
+
+def _columns(p, v):
+    if v.ndim != 2 or v.shape[0] != p.sources or v.shape[1] < 1:
+        raise L.ArgumentError(f"v has shape {tuple(v.shape)}; [{p.sources}, columns] was expected")
+    return v.shape[1]
+
+
+def aggregate(v, graph, phase=None, *, mean=False, threads=None):
+    """The sum, or the mean, of v [sources, columns] over the edges of each row."""
+    p = graph.phase(phase)
+    v = _numpy("v", v, np.asarray(v).dtype)
+    columns = _columns(p, v)
+    out = np.empty((p.rows, columns), v.dtype)
+    run(v.dtype == np.float64, threads or os.cpu_count() or 1, graph, lib.gsa_aggregate_forward,
+        p.index, int(mean), columns, _at(v), _at(out))
+    return out

@@ -1,0 +1,415 @@
+"""Topologies, and graphs: the edges of a batch of examples."""
+
+import ctypes
+import itertools
+import threading
+import weakref
+
+import numpy as np
+
+from . import _library as L
+
+lib = L.lib
+AGGREGATES = ("attend", "sum", "mean", "none")
+UPDATES = ("sublayer", "ffn", "relu_norm", "norm", "linear", "assign")
+STARTS = ("input", "copy", "mean_input", "zero", "by_phase", "memory")
+LABEL_USES = ("names", "key_vectors", "head_bias")
+POOLS = ("mean", "max", "node")
+
+_numbers = itertools.count(1)
+_graphs = weakref.WeakValueDictionary()  # by number: what a compiled call can hold
+
+
+def graph_of(number):
+    graph = _graphs.get(number)
+    if graph is None:
+        raise L.ArgumentError(f"graph {number} is gone: it was made before, and nothing holds it")
+    return graph
+
+
+def _copied(at, dtype, count):
+    """An array of the library's numbers; none: empty."""
+    if not at or count == 0:
+        return np.empty(0, dtype)
+    kind = np.ctypeslib.as_ctypes_type(np.dtype(dtype))
+    return np.ctypeslib.as_array(ctypes.cast(at, ctypes.POINTER(kind)), (count,)).copy()
+
+
+class Kind:
+    """A kind of nodes, as the schema has it."""
+
+    def __init__(self, index, kind):
+        self.index, self.name = index, kind.name.decode()
+        self.start, self.learned = STARTS[kind.start], kind.learned
+
+
+class Schema:
+    """Kinds, phases and readout of a pattern."""
+
+    def __init__(self, handle):
+        self.topology = lib.gsa_schema_topology(handle).decode()
+        self.kinds = [Kind(k, lib.gsa_schema_kind(handle, k).contents)
+                      for k in range(lib.gsa_schema_kinds(handle))]
+        self.phases = [PhaseSchema(p, lib.gsa_schema_phase(handle, p).contents, len(self.kinds))
+                       for p in range(lib.gsa_schema_phases(handle))]
+        self.sequence = lib.gsa_schema_sequence(handle)
+        self.summary = []
+        for i in range(lib.gsa_schema_summaries(handle)):
+            kind, pool, weight = ctypes.c_int(), ctypes.c_int(), ctypes.c_double()
+            lib.gsa_schema_summary(handle, i, ctypes.byref(kind), ctypes.byref(pool),
+                                   ctypes.byref(weight))
+            self.summary.append((kind.value, POOLS[pool.value], weight.value))
+
+
+class PhaseSchema:
+    """A phase, as the schema has it."""
+
+    def __init__(self, index, phase, kinds):
+        self.index, self.name = index, phase.name.decode()
+        self.once, self.aggregate = bool(phase.when), AGGREGATES[phase.aggregate]
+        self.update, self.keeps_empty = UPDATES[phase.update], phase.empty == 2
+        self.label_use, self.labels = LABEL_USES[phase.label_use], phase.labels
+        self.per_head, self.together = bool(phase.per_head), bool(phase.together)
+        self.sources = [k for k in range(kinds) if phase.sources >> k & 1]
+        self.destinations = [k for k in range(kinds) if phase.destinations >> k & 1]
+        self.weights = phase.weights.decode() if phase.weights else None
+
+
+class Topology:
+    """A pattern with its parameters: gsa.topology makes one."""
+
+    def __init__(self, spec, plugin=None, cache_bytes=64 << 20):
+        plugins = [] if plugin is None else [plugin] if isinstance(plugin, (str, bytes)) or \
+            hasattr(plugin, "__fspath__") else list(plugin)
+        self._state = (spec, [str(p) for p in plugins], cache_bytes)
+        self._registry = L.made(lib.gsa_registry_create, None)
+        releases = [(lib.gsa_registry_release, self._registry)]
+        try:
+            for path in self._state[1]:
+                L.call(lib.gsa_registry_load, self._registry, path.encode())
+            self._first = L.made(lib.gsa_graph_open, None, self._registry, str(spec).encode())
+            releases.insert(0, (lib.gsa_graph_release, self._first))
+            self._cache = L.made(lib.gsa_cache_create, None, cache_bytes)
+            releases.insert(0, (lib.gsa_cache_release, self._cache))
+        except BaseException:
+            _release_all(releases)
+            raise
+        self._pattern = lib.gsa_graph_pattern(self._first)
+        self.spec = lib.gsa_pattern_text(self._pattern).decode()
+        self.schema = Schema(lib.gsa_graph_schema(self._first))
+        weakref.finalize(self, _release_all, releases)
+
+    def __reduce__(self):
+        return Topology, self._state
+
+    def __repr__(self):
+        return f"gsa.topology({self.spec!r})"
+
+    def graph(self, lengths, *, text=None, memory=None, heads=1):
+        """The edges of a batch: `lengths` of its examples, or one length.
+
+        text: the tokens of each example, for patterns that read them; memory: lengths of the
+        memory, for patterns that read one; heads: for per-head phases.
+        """
+        return Graph._of_topology(self, lengths, text, memory, heads)
+
+
+def _release_all(releases):
+    for release, handle in releases:
+        release(handle)
+
+
+def topology(spec, plugin=None):
+    """A pattern by its spec, as "bpt:k=4:causal=1"; plugin: path, or paths, of shared objects."""
+    return Topology(spec, plugin)
+
+
+def _int_list(values, what):
+    array = np.atleast_1d(np.asarray(values))
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise L.ArgumentError(f"{what}: whole numbers in one dimension were expected, not "
+                              f"{array.dtype} of shape {array.shape}")
+    if array.size and (array.min() < 0 or array.max() > 2**31 - 1):
+        raise L.ArgumentError(f"{what}: {array.min()} .. {array.max()} is not in 0 .. 2^31-1")
+    return np.ascontiguousarray(array, np.int32)
+
+
+def _text(text, lengths):
+    """The tokens of all examples as gsa_slice, and what must live as long."""
+    tokens = [token.encode() for example in text for token in example]
+    counts = [len(example) for example in text]
+    if counts != list(lengths):
+        raise L.ArgumentError(f"text: examples of {counts} tokens, lengths are {list(lengths)}")
+    return (L._Slice * max(1, len(tokens)))(*[(t, len(t)) for t in tokens])
+
+
+class Graph:
+    """The edges of a batch, immutable. Topology.graph and gsa.graph make one."""
+
+    def __init__(self, handle, remake, keep=None):
+        self._handle, self._remake, self._keep = handle, remake, keep
+        self._lock = threading.Lock()
+        self._batch = lib.gsa_graph_batch(handle)
+        self.schema = keep.schema if keep is not None else Schema(lib.gsa_graph_schema(handle))
+        self.phases = [Phase(self, s) for s in self.schema.phases]
+        self._attends = [p for p in self.phases if p.schema.aggregate == "attend"]
+        self.number = next(_numbers)
+        _graphs[self.number] = self
+        self._finalizer = weakref.finalize(self, lib.gsa_graph_release, handle)
+
+    @classmethod
+    def _of_topology(cls, t, lengths, text, memory, heads):
+        length = _int_list(lengths, "lengths")
+        memory_length = None if memory is None else _int_list(memory, "memory")
+        if memory is not None and len(memory_length) != len(length):
+            raise L.ArgumentError(f"memory: {len(memory_length)} lengths of {len(length)} examples")
+        slices = None if text is None else _text(text, length)
+        handle = L.made(lib.gsa_graph_create, None, t._pattern)
+        sequences = L._Sequences(
+            count=len(length), length=length.ctypes.data,
+            memory_length=None if memory is None else memory_length.ctypes.data,
+            text=None if slices is None else ctypes.addressof(slices))
+        try:
+            L.call(lib.gsa_graph_build, handle, t._cache, None, ctypes.byref(sequences), heads)
+        except BaseException:
+            lib.gsa_graph_release(handle)
+            raise
+        graph = cls(handle, (_remake_pattern, (t, length, text, memory, heads)), t)
+        graph.lengths, graph.text, graph.heads = length, text, heads
+        return graph
+
+    def __reduce__(self):
+        self._check()
+        if self._remake is None:
+            return _remake_edges, self._edge_arguments()
+        return self._remake
+
+    def _check(self):
+        if self._handle is None:
+            raise L.ArgumentError("the graph was closed")
+
+    def close(self):
+        """Releases the edges now; a later use is an error."""
+        self._finalizer()
+        self._handle = self._batch = None
+
+    @property
+    def examples(self):
+        return len(self.lengths)
+
+    def phase(self, name=None):
+        """The phase of that name or number; None: the one that attends."""
+        if isinstance(name, Phase) and name.graph is self:
+            return name
+        if name is None:
+            if len(self._attends) == 1:
+                return self._attends[0]
+            names = ", ".join(p.name for p in self._attends)
+            raise L.ArgumentError(f"{self.schema.topology} has {len(self._attends)} phases that "
+                                  f"attend ({names}): say which")
+        for p in self.phases:
+            if name in (p.name, p.index):
+                return p
+        names = ", ".join(p.name for p in self.phases)
+        raise L.ArgumentError(f"{self.schema.topology} has no phase {name!r}; its phases are "
+                              f"{names}")
+
+    def nodes(self, kind):
+        """How many nodes of a kind there are, over all examples."""
+        self._check()
+        return lib.gsa_batch_nodes(self._batch, kind)
+
+    def offsets(self, kind):
+        """[examples + 1]: the first node of the kind of each example."""
+        self._check()
+        return _copied(lib.gsa_batch_offset(self._batch, kind, None), np.int64, self.examples + 1)
+
+    def node_example(self, kind):
+        at = lib.gsa_batch_node_example(self._batch, kind, None)
+        return _copied(at, np.int32, self.nodes(kind))
+
+    def node_local(self, kind):
+        at = lib.gsa_batch_node_local(self._batch, kind, None)
+        return _copied(at, np.int32, self.nodes(kind))
+
+    def summary_nodes(self, kind):
+        """[examples]: the summary node, where it is of this kind, else -1; or None."""
+        at = lib.gsa_batch_summary(self._batch, kind, None)
+        return _copied(at, np.int32, self.examples) if at else None
+
+    @property
+    def order(self):
+        """Edge i is edge order[i] of the list that the graph was made of; None: the same."""
+        self._check()
+        at = lib.gsa_graph_order(self._handle)
+        return _copied(at, np.int64, self.phases[0].edges) if at else None
+
+    def save(self, path, example=0):
+        """One example as GraphML, DOT or Matrix Market, by the end of the path."""
+        self._check()
+        text = getattr(self, "text", None)
+        slices = None if text is None else _text([text[example]], [len(text[example])])
+        at = None if slices is None else ctypes.addressof(slices)
+        L.call(lib.gsa_graph_write, self._handle, example, at, str(path).encode())
+
+    def _edge_arguments(self):
+        row, source, label = self.phases[0].coo()
+        order = self.order
+        if order is not None:
+            back = np.empty_like(order)
+            back[order] = np.arange(len(order))
+            row, source, label = row[back], source[back], label[back]
+        return (np.stack([source, row]), self.phases[0].rows, self._own_sources, label,
+                self.phases[0].labels, self._example_rows, self._example_sources)
+
+
+def _remake_pattern(t, lengths, text, memory, heads):
+    return t.graph(lengths, text=text, memory=memory, heads=heads)
+
+
+def _remake_edges(edges, rows, sources, label, labels, example_rows, example_sources):
+    return graph(edges, rows=rows, sources=sources, label=label, labels=labels,
+                 example_rows=example_rows, example_sources=example_sources)
+
+
+class Phase:
+    """The edges of one phase."""
+
+    def __init__(self, graph, schema):
+        self._graph = weakref.ref(graph)
+        self.schema, self.index, self.name = schema, schema.index, schema.name
+        self.labels, h = schema.labels, graph._handle
+        self.rows = lib.gsa_graph_rows(h, schema.index)
+        self.sources = lib.gsa_graph_sources(h, schema.index)
+        self.edges = lib.gsa_graph_edges(h, schema.index)
+
+    @property
+    def graph(self):
+        graph = self._graph()
+        if graph is None:
+            raise L.ArgumentError(f"the graph of phase {self.name} is gone")
+        return graph
+
+    def coo(self):
+        """(row, source, label) of each edge, int32, in the order that weights stand in."""
+        g = self.graph
+        g._check()
+        row, source, label = (np.empty(self.edges, np.int32) for _ in range(3))
+        L.call(lib.gsa_graph_list, g._handle, self.index, row.ctypes.data, source.ctypes.data,
+               label.ctypes.data)
+        return row, source, label
+
+    def empty(self):
+        """[destinations] bool: nodes without an in-edge; None: there is no such node."""
+        g = self.graph
+        g._check()
+        at = lib.gsa_batch_empty(g._batch, self.index, None)
+        if not at:
+            return None
+        count = lib.gsa_batch_destinations(g._batch, self.index)
+        return _copied(at, np.uint8, count).astype(bool)
+
+    def to_scipy(self, values=None):
+        """A sparse matrix [rows, sources], csr; edges given twice add up. values: [edges]."""
+        from scipy import sparse
+        row, source, _ = self.coo()
+        values = np.ones(self.edges, np.float32) if values is None else np.asarray(values)
+        return sparse.csr_matrix((values, (row, source)), shape=(self.rows, self.sources))
+
+    def to_networkx(self):
+        """A MultiDiGraph whose edges point from source to row. Where sources are not the rows,
+        nodes are ("source", i) and ("row", i)."""
+        import networkx
+        own = self.schema.sources == self.schema.destinations
+        def name(side, i):
+            return int(i) if own else (side, int(i))
+        out = networkx.MultiDiGraph()
+        out.add_nodes_from(name("source", i) for i in range(self.sources))
+        out.add_nodes_from(name("row", i) for i in range(self.rows))
+        out.add_edges_from((name("source", s), name("row", r), {"label": int(l)})
+                           for r, s, l in zip(*self.coo()))
+        return out
+
+
+def _indices(values, what):
+    if hasattr(values, "detach"):  # a tensor of PyTorch
+        values = values.detach().cpu().numpy()
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu":
+        raise L.ArgumentError(f"{what}: whole numbers were expected, not {array.dtype}")
+    if array.dtype not in (np.int32, np.int64):
+        array = array.astype(np.int64)
+    return np.ascontiguousarray(array)
+
+
+def _offsets_of(values, what):
+    return None if values is None else np.ascontiguousarray(_indices(values, what), np.int64)
+
+
+def graph(edges, rows=None, *, sources=None, label=None, labels=None, example_rows=None,
+          example_sources=None):
+    """A graph of your own edges.
+
+    edges: [2, count] of sources and destinations (PyG's edge_index); (sources, destinations); a
+    SciPy sparse matrix [rows, sources], whose stored places are the edges; or a DGL graph.
+    rows: how many nodes are written. sources: how many are read, where these are other nodes.
+    label: [count] below `labels`. example_rows, example_sources: [examples + 1] first nodes of
+    graphs that share none, one after the other.
+    """
+    list_, keep = L._EdgeList(struct_size=ctypes.sizeof(L._EdgeList)), []
+    if hasattr(edges, "tocsr"):
+        matrix = edges.tocsr()
+        rows = matrix.shape[0] if rows is None else rows
+        if sources is None and matrix.shape[0] != matrix.shape[1]:
+            sources = matrix.shape[1]
+        offset, source = _indices(matrix.indptr, "indptr"), _indices(matrix.indices, "indices")
+        destination = None
+    else:
+        if hasattr(edges, "edges") and callable(edges.edges):  # DGL
+            rows = edges.num_dst_nodes() if rows is None else rows
+            edges = edges.edges()
+        if len(edges) != 2:
+            raise L.ArgumentError(f"edges: sources and destinations were expected, as [2, count], "
+                                  f"not {len(edges)} rows")
+        source, destination = (_indices(e, "edges") for e in edges)
+        offset = None
+        if source.shape != destination.shape or source.ndim != 1:
+            raise L.ArgumentError(f"edges: {source.shape} sources and {destination.shape} "
+                                  f"destinations")
+        if rows is None:
+            raise L.ArgumentError("rows, the number of destination nodes, must be given")
+    other = offset if destination is None else destination
+    if source.dtype != other.dtype:
+        source, other = source.astype(np.int64), other.astype(np.int64)
+    list_.index_bytes = source.dtype.itemsize
+    list_.rows, list_.count = rows, len(source)
+    list_.sources = -1 if sources is None else sources
+    list_.source = source.ctypes.data or None
+    if destination is None:
+        list_.row_offset = other.ctypes.data
+        if len(other) != rows + 1:
+            raise L.ArgumentError(f"edges: a matrix of {len(other) - 1} rows, but rows is {rows}")
+    else:
+        list_.destination = other.ctypes.data
+    if label is not None:
+        label = np.ascontiguousarray(_indices(label, "label"), np.int32)
+        if label.shape != source.shape:
+            raise L.ArgumentError(f"label: shape {label.shape}, expected {source.shape}, one for "
+                                  f"each edge")
+        list_.label = label.ctypes.data
+        labels = (int(label.max()) + 1 if label.size else 1) if labels is None else labels
+    list_.labels = labels or 0
+    first = _offsets_of(example_rows, "example_rows")
+    first_source = _offsets_of(example_sources, "example_sources")
+    if first is not None:
+        list_.examples, list_.example_rows = len(first) - 1, first.ctypes.data
+        if sources is not None and (first_source is None or len(first_source) != len(first)):
+            raise L.ArgumentError("example_sources: one for each of example_rows was expected")
+    if first_source is not None:
+        list_.example_sources = first_source.ctypes.data
+    keep += [source, other, label, first, first_source]
+    made = Graph(L.made(lib.gsa_graph_of_edges, None, ctypes.byref(list_)), None)
+    made._own_sources, made._example_rows, made._example_sources = sources, first, first_source
+    made.lengths = np.diff(first) if first is not None else np.array([rows])
+    del keep
+    return made

@@ -1,0 +1,202 @@
+"""The shared library: found, checked, declared. Errors become exceptions with its sentence."""
+
+import ctypes
+import os
+import struct
+
+SONAME = "libgsa.so.0"
+
+
+class Error(Exception):
+    """A failure of the library. str(error) is its one sentence."""
+
+
+class ArgumentError(Error, ValueError):
+    """A value is out of its range, or a name is unknown."""
+
+
+class MemoryLack(Error, MemoryError):
+    """There was no memory."""
+
+
+class FileError(Error, OSError):
+    """The file system said no."""
+
+
+class Unsupported(Error, NotImplementedError):
+    """This build or machine lacks what is asked."""
+
+
+_KINDS = {1: ArgumentError, 2: MemoryLack, 3: FileError, 4: ArgumentError, 5: ArgumentError,
+          6: ArgumentError, 7: Unsupported}
+
+
+class _Slice(ctypes.Structure):
+    _fields_ = [("at", ctypes.c_char_p), ("bytes", ctypes.c_int64)]
+
+
+class _Error(ctypes.Structure):
+    _fields_ = [("status", ctypes.c_int), ("text", ctypes.c_char * 1024)]
+
+
+class _Sequences(ctypes.Structure):
+    _fields_ = [("count", ctypes.c_int32), ("length", ctypes.c_void_p),
+                ("memory_length", ctypes.c_void_p), ("text", ctypes.c_void_p),
+                ("group", ctypes.c_void_p), ("memory_group", ctypes.c_void_p),
+                ("column", ctypes.c_void_p), ("columns", ctypes.c_int32), ("zero", ctypes.c_int32)]
+
+
+class _EdgeList(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_uint32), ("index_bytes", ctypes.c_int32),
+                ("rows", ctypes.c_int64), ("sources", ctypes.c_int64), ("count", ctypes.c_int64),
+                ("source", ctypes.c_void_p), ("destination", ctypes.c_void_p),
+                ("row_offset", ctypes.c_void_p), ("label", ctypes.c_void_p),
+                ("labels", ctypes.c_int32), ("examples", ctypes.c_int32),
+                ("example_rows", ctypes.c_void_p), ("example_sources", ctypes.c_void_p)]
+
+
+class _Kind(ctypes.Structure):
+    _fields_ = [("struct_size", ctypes.c_uint32), ("start", ctypes.c_int32),
+                ("learned", ctypes.c_int32), ("zero", ctypes.c_int32), ("name", ctypes.c_char_p)]
+
+
+class _Phase(ctypes.Structure):
+    _fields_ = ([("struct_size", ctypes.c_uint32)] +
+                [(name, ctypes.c_int32) for name in
+                 ("when", "aggregate", "update", "empty", "label_use", "labels", "per_head",
+                  "together", "zero")] +
+                [("sources", ctypes.c_uint64), ("destinations", ctypes.c_uint64),
+                 ("name", ctypes.c_char_p), ("weights", ctypes.c_char_p)])
+
+
+class _ApplyOptions(ctypes.Structure):
+    _fields_ = [("model", ctypes.c_char_p), ("overrides", ctypes.c_void_p),
+                ("n_overrides", ctypes.c_int), ("plugins", ctypes.c_void_p),
+                ("n_plugins", ctypes.c_int),
+                # gsa_plugin_policy
+                ("own", ctypes.c_char_p), ("trusts", ctypes.c_void_p), ("mark", ctypes.c_void_p),
+                ("other", ctypes.c_int32), ("zero", ctypes.c_int32),
+                ("device", ctypes.c_char_p), ("build", ctypes.c_char_p),
+                ("threads", ctypes.c_int), ("outcomes", ctypes.c_char_p),
+                ("report", ctypes.c_char_p), ("json", ctypes.c_char_p), ("input", ctypes.c_char_p),
+                ("output", ctypes.c_char_p), ("texts", ctypes.c_void_p),
+                ("n_texts", ctypes.c_int), ("stream", ctypes.c_int), ("top_k", ctypes.c_int32),
+                ("all_labels", ctypes.c_int32), ("tokenize", ctypes.c_char_p),
+                ("progress", ctypes.c_void_p), ("context", ctypes.c_void_p),
+                ("backend", ctypes.c_void_p)]
+
+
+class _Prediction(ctypes.Structure):
+    _fields_ = [("text", ctypes.c_void_p), ("bytes", ctypes.c_int64), ("labels", ctypes.c_int32),
+                ("label", ctypes.c_int32), ("probability", ctypes.POINTER(ctypes.c_double))]
+
+
+# gsa_attention (gsa/attend.h), packed at once, which takes a tenth of the time that a ctypes
+# structure of as many fields takes.
+CALL = struct.Struct("@IiiidPPPPPdIIIiPPPPPPPPPP")
+
+_P, _I, _I64, _D, _S = (ctypes.c_void_p, ctypes.c_int, ctypes.c_int64, ctypes.c_double,
+                        ctypes.c_char_p)
+_R = ctypes.POINTER
+_E = ctypes.c_void_p
+_FUNCTIONS = {
+    "gsa_registry_create": (_I, [_P, _R(_P), _E]),
+    "gsa_registry_load": (_I, [_P, _S, _E]),
+    "gsa_registry_release": (None, [_P]),
+    "gsa_cache_create": (_I, [_P, _I64, _R(_P), _E]),
+    "gsa_cache_release": (None, [_P]),
+    "gsa_cache_forget": (None, [_P, _P]),
+    "gsa_pattern_text": (_S, [_P]),
+    "gsa_graph_open": (_I, [_P, _P, _S, _R(_P), _E]),
+    "gsa_graph_create": (_I, [_P, _P, _R(_P), _E]),
+    "gsa_graph_release": (None, [_P]),
+    "gsa_graph_build": (_I, [_P, _P, _P, _R(_Sequences), ctypes.c_int32, _E]),
+    "gsa_graph_of_edges": (_I, [_P, _R(_EdgeList), _R(_P), _E]),
+    "gsa_graph_order": (_P, [_P]),
+    "gsa_graph_schema": (_P, [_P]),
+    "gsa_graph_pattern": (_P, [_P]),
+    "gsa_graph_batch": (_P, [_P]),
+    "gsa_graph_rows": (_I64, [_P, _I]),
+    "gsa_graph_sources": (_I64, [_P, _I]),
+    "gsa_graph_edges": (_I64, [_P, _I]),
+    "gsa_graph_list": (_I, [_P, _I, _P, _P, _P, _E]),
+    "gsa_graph_write": (_I, [_P, ctypes.c_int32, _P, _S, _E]),
+    "gsa_schema_kinds": (_I, [_P]),
+    "gsa_schema_phases": (_I, [_P]),
+    "gsa_schema_kind": (_R(_Kind), [_P, _I]),
+    "gsa_schema_phase": (_R(_Phase), [_P, _I]),
+    "gsa_schema_topology": (_S, [_P]),
+    "gsa_schema_sequence": (_I, [_P]),
+    "gsa_schema_summaries": (_I, [_P]),
+    "gsa_schema_summary": (None, [_P, _I, _R(_I), _R(_I), _R(_D)]),
+    "gsa_batch_nodes": (_I64, [_P, _I]),
+    "gsa_batch_offset": (_P, [_P, _I, _P]),
+    "gsa_batch_node_example": (_P, [_P, _I, _P]),
+    "gsa_batch_node_local": (_P, [_P, _I, _P]),
+    "gsa_batch_empty": (_P, [_P, _I, _P]),
+    "gsa_batch_destinations": (_I64, [_P, _I]),
+    "gsa_batch_summary": (_P, [_P, _I, _P]),
+    "gsa_backend_open": (_I, [_P, _S, _I, _I, _R(_P), _E]),
+    "gsa_backend_release": (None, [_P]),
+    "gsa_attend_forward": (_I, [_P, _P, _S, _E]),
+    "gsa_attend_backward": (_I, [_P, _P, _S, _E]),
+    "gsa_aggregate_forward": (_I, [_P, _P, _I, _I, _I64, _P, _P, _E]),
+    "gsa_aggregate_backward": (_I, [_P, _P, _I, _I, _I64, _P, _P, _I, _E]),
+    "gsa_predictor_open": (_I, [_P, _R(_ApplyOptions), _R(_P), _E]),
+    "gsa_predictor_close": (None, [_P]),
+    "gsa_predictor_labels": (ctypes.c_int32, [_P]),
+    "gsa_predictor_label": (_S, [_P, ctypes.c_int32]),
+    "gsa_predictor_texts": (_I, [_P, _R(_S), _I, _R(_Prediction), _E]),
+}
+
+
+def _find():
+    """GSA_LIBRARY names a library to use; else the one of the package, else the system's."""
+    named = os.environ.get("GSA_LIBRARY")
+    if named:
+        return named
+    own = os.path.join(os.path.dirname(__file__), "lib", SONAME)
+    return own if os.path.exists(own) else SONAME
+
+
+def _load():
+    path = _find()
+    try:
+        library = ctypes.CDLL(path)
+    except OSError as why:
+        raise ImportError(f"gsa: the shared library could not be loaded: {why}") from None
+    missing = [name for name in _FUNCTIONS if not hasattr(library, name)]
+    if missing:
+        raise ImportError(f"gsa: the library {path} has no {missing[0]}: it is older than this "
+                          f"package")
+    for name, (result, arguments) in _FUNCTIONS.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+lib = _load()
+
+
+def error_room():
+    """Room for a sentence, and its address as calls take it."""
+    room = _Error()
+    return room, ctypes.addressof(room)
+
+
+def fail(room):
+    raise _KINDS.get(room.status, Error)(room.text.decode("utf-8", "replace"))
+
+
+def call(function, *arguments):
+    """Calls a function that takes a gsa_error * last; its failure is an exception."""
+    room, at = error_room()
+    if function(*arguments, at):
+        fail(room)
+
+
+def made(function, *arguments):
+    """The handle that a function makes, which takes a pointer to it and a gsa_error * last."""
+    handle = ctypes.c_void_p()
+    call(function, *arguments, ctypes.byref(handle))
+    return handle.value

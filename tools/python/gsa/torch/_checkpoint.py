@@ -1,0 +1,123 @@
+"""Checkpoints of the command: read, checked by their manifest, and written."""
+
+import configparser
+import hashlib
+import json
+import os
+import shutil
+import struct
+
+import numpy as np
+
+from .._library import ArgumentError, FileError
+
+_DTYPES = {"F32": np.float32, "F64": np.float64, "I32": np.int32, "I64": np.int64, "U8": np.uint8}
+_MODEL, _MANIFEST = "model.safetensors", "manifest.sha256"
+
+
+def find(folder):
+    """The checkpoint that is meant: the folder itself, or the one that `latest` names."""
+    folder = os.fspath(folder)
+    if os.path.exists(os.path.join(folder, _MANIFEST)):
+        return folder
+    try:
+        with open(os.path.join(folder, "latest"), encoding="utf-8") as file:
+            step = file.read().strip()
+    except OSError as why:
+        raise FileError(f"'{folder}' is no folder of checkpoints: {why.strerror}") from None
+    if not step.startswith("step-") or not step[5:].isdigit():
+        raise ArgumentError(f"'{folder}/latest' names '{step}', expected step-N")
+    return os.path.join(folder, step)
+
+
+def _sum(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _checked(folder, name):
+    path = os.path.join(folder, name)
+    with open(os.path.join(folder, _MANIFEST), encoding="utf-8") as file:
+        sums = dict(reversed(line.split(None, 1)) for line in file.read().splitlines() if line)
+    if name not in sums:
+        raise ArgumentError(f"'{folder}/{_MANIFEST}' has no line for {name}")
+    if _sum(path) != sums[name]:
+        raise ArgumentError(f"'{path}' is not what the manifest says: it was changed")
+    return path
+
+
+def read_tensors(path):
+    """Name -> array of a safetensors file."""
+    with open(path, "rb") as file:
+        size = struct.unpack("<Q", file.read(8))[0]
+        header, data = json.loads(file.read(size)), file.read()
+    notes, out = header.pop("__metadata__", {}), {}
+    for name, entry in header.items():
+        first, last = entry["data_offsets"]
+        kind = np.dtype(_DTYPES[entry["dtype"]]).newbyteorder("<")
+        out[name] = np.frombuffer(data[first:last], kind).reshape(entry["shape"]).copy()
+    return out, notes
+
+
+def _write_tensors(path, tensors, notes):
+    header, at = {"__metadata__": notes}, 0
+    names = {np.dtype(kind): name for name, kind in _DTYPES.items()}
+    for name, x in tensors.items():
+        header[name] = {"dtype": names[x.dtype], "shape": list(x.shape),
+                        "data_offsets": [at, at + x.nbytes]}
+        at += x.nbytes
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for x in tensors.values():
+            file.write(np.ascontiguousarray(x).tobytes())
+
+
+def load_checkpoint(folder):
+    """(config: section -> key -> text, tensors: name -> array) of a trained model."""
+    step = find(folder)
+    config = configparser.ConfigParser(interpolation=None, strict=False, delimiters=("=",),
+                                       comment_prefixes=("#",))
+    config.optionxform = str
+    with open(_checked(step, "config.ini"), encoding="utf-8") as file:
+        config.read_file(file)
+    tensors, _ = read_tensors(_checked(step, _MODEL))
+    return {section: dict(config[section]) for section in config.sections()}, tensors
+
+
+def settings_of(config):
+    """Encoder's settings, of a config's [model]."""
+    m = config["model"]
+    whole = {key: int(m[key]) for key in ("hidden", "heads", "head_dim", "ffn")}
+    real = {key: float(m[key]) for key in
+            ("norm_eps", "dropout_attention", "dropout_hidden", "dropout_ffn")}
+    bias = "" if m["bias"] == "none" else m["bias"]
+    return {**whole, **real, "activation": m["activation"], "norm": m["norm"], "bias": bias,
+            "scale": m["scale"]}
+
+
+def save_checkpoint(folder, like, tensors):
+    """A new folder with one checkpoint: that of `like`, with these tensors (of PyTorch) in place
+    of its own. The command reads it as any other."""
+    source, folder = find(like), os.fspath(folder)
+    old, notes = read_tensors(_checked(source, _MODEL))
+    for name, p in tensors.items():
+        if name not in old:
+            raise ArgumentError(f"'{source}' has no tensor {name}")
+        old[name] = np.asarray(p.detach().numpy(), old[name].dtype).reshape(old[name].shape)
+    step = os.path.join(folder, "step-1")
+    temporary = step + ".tmp"
+    os.makedirs(temporary)
+    with open(os.path.join(source, _MANIFEST), encoding="utf-8") as file:
+        names = [line.split(None, 1)[1] for line in file.read().splitlines() if line]
+    names = [n for n in names if n not in ("state.safetensors", _MODEL)]
+    for name in names:
+        shutil.copyfile(_checked(source, name), os.path.join(temporary, name))
+    _write_tensors(os.path.join(temporary, _MODEL), old, notes)
+    with open(os.path.join(temporary, _MANIFEST), "w", encoding="utf-8") as file:
+        for name in [*names, _MODEL]:
+            file.write(f"{_sum(os.path.join(temporary, name))}  {name}\n")
+    os.rename(temporary, step)
+    with open(os.path.join(folder, "latest"), "w", encoding="utf-8") as file:
+        file.write("step-1\n")

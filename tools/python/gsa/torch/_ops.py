@@ -1,0 +1,230 @@
+"""attend and aggregate on tensors: an autograd function for eager calls, operators of
+torch.library for torch.compile. Both make the same calls of the library."""
+
+import torch
+from torch.autograd.function import once_differentiable
+
+from .. import _attend as A
+from .._graph import Graph, graph_of
+from .._library import ArgumentError, Unsupported
+
+_REALS = (torch.float32, torch.float64)
+
+
+def _check_tensor(name, x, like):
+    if not isinstance(x, torch.Tensor):
+        raise ArgumentError(f"{name} is a {type(x).__name__}; a torch.Tensor was expected")
+    if x.device.type != "cpu":
+        raise Unsupported(f"{name} is on {x.device}: this package computes on the CPU alone; the "
+                          f"library's CUDA backend is reached from C (docs/library.md)")
+    if x.layout is not torch.strided:
+        raise ArgumentError(f"{name} has layout {x.layout}; torch.strided was expected")
+    if x.dtype != like or like not in _REALS:
+        raise ArgumentError(f"{name} is {x.dtype}; all tensors must be float32, or all float64")
+
+
+def _at(x):
+    return 0 if x is None else x.data_ptr()
+
+
+def _forward(graph, p, q, k, v, r, b, scale, dropout, seed, weights):
+    """Contiguous tensors -> out, lse, weights or None."""
+    rows, heads, dim = q.shape
+    out, lse = torch.empty_like(q), q.new_empty((rows, heads))
+    w = q.new_empty((p.edges, heads)) if weights else None
+    A.attend_forward(q.dtype is torch.float64, torch.get_num_threads(), graph, p.index, heads, dim,
+                     scale, dropout, q.data_ptr(), k.data_ptr(), v.data_ptr(), _at(r), _at(b), seed,
+                     out.data_ptr(), lse.data_ptr(), _at(w))
+    return out, lse, w
+
+
+def _backward(graph, p, q, k, v, r, b, out, lse, dout, scale, dropout, seed, wanted):
+    dout = dout.contiguous()
+    d = [torch.empty_like(x) if want else None for x, want in zip((q, k, v, r, b), wanted)]
+    A.attend_backward(q.dtype is torch.float64, torch.get_num_threads(), graph, p.index, q.shape[1],
+                      q.shape[2], scale, dropout, q.data_ptr(), k.data_ptr(), v.data_ptr(), _at(r),
+                      _at(b), seed, out.data_ptr(), lse.data_ptr(), dout.data_ptr(),
+                      *(_at(x) for x in d))
+    return d
+
+
+class _Attend(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, q, k, v, r, b, graph, p, scale, dropout, seed, weights):
+        out, lse, w = _forward(graph, p, q, k, v, r, b, scale, dropout, seed, weights)
+        ctx.save_for_backward(q, k, v, r, b, out, lse)
+        ctx.call = graph, p, scale, dropout, seed
+        if w is None:
+            return out
+        ctx.mark_non_differentiable(w)
+        return out, w
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, dout, *_):
+        q, k, v, r, b, out, lse = ctx.saved_tensors
+        graph, p, scale, dropout, seed = ctx.call
+        d = _backward(graph, p, q, k, v, r, b, out, lse, dout, scale, dropout, seed,
+                      ctx.needs_input_grad[:5])
+        return (*d, None, None, None, None, None, None)
+
+
+# ---- operators ---------------------------------------------------------------------------------
+
+def _phase(number, phase):
+    graph = graph_of(number)
+    return graph, graph.phases[phase]
+
+
+@torch.library.custom_op("gsa::attend", mutates_args=(), device_types="cpu")
+def _attend_op(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, r: torch.Tensor | None,
+               b: torch.Tensor | None, seed: torch.Tensor, graph: int, phase: int, scale: float,
+               dropout: float) -> tuple[torch.Tensor, torch.Tensor]:
+    g, p = _phase(graph, phase)
+    q, k, v, r, b = (None if x is None else x.contiguous() for x in (q, k, v, r, b))
+    return _forward(g, p, q, k, v, r, b, scale, dropout, int(seed), False)[:2]
+
+
+@_attend_op.register_fake
+def _(q, k, v, r, b, seed, graph, phase, scale, dropout):
+    return q.new_empty(q.shape), q.new_empty(q.shape[:2])
+
+
+@torch.library.custom_op("gsa::attend_backward", mutates_args=(), device_types="cpu")
+def _attend_backward_op(dout: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
+                        r: torch.Tensor | None, b: torch.Tensor | None, out: torch.Tensor,
+                        lse: torch.Tensor, seed: torch.Tensor, graph: int, phase: int,
+                        scale: float, dropout: float) -> list[torch.Tensor]:
+    g, p = _phase(graph, phase)
+    q, k, v, r, b = (None if x is None else x.contiguous() for x in (q, k, v, r, b))
+    d = _backward(g, p, q, k, v, r, b, out.contiguous(), lse.contiguous(), dout, scale, dropout,
+                  int(seed), (True, True, True, r is not None, b is not None))
+    return [x for x in d if x is not None]
+
+
+@_attend_backward_op.register_fake
+def _(dout, q, k, v, r, b, out, lse, seed, graph, phase, scale, dropout):
+    return [x.new_empty(x.shape) for x in (q, k, v, r, b) if x is not None]
+
+
+def _setup(ctx, inputs, output):
+    q, k, v, r, b, seed, graph, phase, scale, dropout = inputs
+    ctx.save_for_backward(q, k, v, r, b, *output, seed)
+    ctx.call = graph, phase, scale, dropout
+
+
+def _attend_op_backward(ctx, dout, _):
+    q, k, v, r, b, out, lse, seed = ctx.saved_tensors
+    d = iter(_attend_backward_op(dout, q, k, v, r, b, out, lse, seed, *ctx.call))
+    return (*(None if x is None else next(d) for x in (q, k, v, r, b)), None, None, None, None,
+            None)
+
+
+_attend_op.register_autograd(_attend_op_backward, setup_context=_setup)
+
+
+# ---- the doors ---------------------------------------------------------------------------------
+
+def attend(q, k, v, graph, phase=None, *, label_vectors=None, label_bias=None, scale=None,
+           dropout=0.0, seed=None, weights=False):
+    """Attention over the edges of a graph.
+
+    q [rows, heads, dim]; k, v [sources, heads, dim], the rows and sources of the phase (None: the
+    one that attends). label_vectors [labels, dim] are added to the keys of edges with that label,
+    label_bias [labels, heads] to their scores. scale None: 1/sqrt(dim). dropout drops weights; its
+    mask is drawn by `seed`, or by one of torch's own generator. Returns out [rows, heads, dim];
+    with weights=True also the weights [edges, heads], which have no gradient.
+
+    Tensors are used where they stand if they are contiguous. torch.set_num_threads says how many
+    threads compute; the bits do not depend on it.
+    """
+    p = _phase_of(graph, phase)
+    r, b = label_vectors, label_bias
+    if torch.compiler.is_compiling():
+        return _compiled(q, k, v, r, b, graph, p, scale, dropout, seed, weights)
+    quick = r is None and b is None and dropout == 0 and scale is None
+    if quick and _plain(p, q, k, v):
+        scale, seed = 0.0, 0
+    else:
+        dropout, scale = A.settled(dropout, scale)
+        q, k, v, r, b = _checked(p, q, k, v, r, b)
+        if seed is None:
+            seed = int(torch.randint(2**32, ())) if dropout > 0 else 0
+    if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad or
+                                    any(x is not None and x.requires_grad for x in (r, b))):
+        return _Attend.apply(q, k, v, r, b, graph, p, scale, dropout, seed, weights)
+    out, _, w = _forward(graph, p, q, k, v, r, b, scale, dropout, seed, weights)
+    return (out, w) if weights else out
+
+
+def _phase_of(graph, phase):
+    if not isinstance(graph, Graph):
+        raise ArgumentError(f"graph is a {type(graph).__name__}; a gsa.Graph was expected")
+    if phase is None and len(graph._attends) == 1:
+        return graph._attends[0]
+    return graph.phase(phase)
+
+
+def _plain(p, q, k, v):
+    """The usual call, told by as few questions as will do; what is not it is looked at closely."""
+    try:
+        shape, dtype = q.shape, q.dtype
+        rows, heads, dim = shape
+        return (rows == p.rows and k.shape == v.shape == (p.sources, heads, dim) and heads > 0 and
+                dim > 0 and (dtype is torch.float32 or dtype is torch.float64) and
+                k.dtype is dtype and v.dtype is dtype and q.is_cpu and k.is_cpu and v.is_cpu and
+                q.is_contiguous() and k.is_contiguous() and v.is_contiguous())
+    except (AttributeError, ValueError, RuntimeError):
+        return False
+
+
+def _checked(p, q, k, v, r, b):
+    """Contiguous tensors that fit the phase, or the sentence that says why they do not."""
+    dtype = getattr(q, "dtype", None)
+    named = (("q", q), ("k", k), ("v", v), ("label_vectors", r), ("label_bias", b))
+    for name, x in named:
+        if x is not None or name in "qkv":
+            _check_tensor(name, x, dtype)
+    A.check_shapes(p, q.shape, k.shape, v.shape, None if r is None else r.shape,
+                   None if b is None else b.shape)
+    return [None if x is None else x.contiguous() for _, x in named]
+
+
+def _compiled(q, k, v, r, b, graph, p, scale, dropout, seed, weights):
+    if weights:
+        raise Unsupported("weights=True is for eager calls, not under torch.compile")
+    dropout, scale = A.settled(dropout, scale)
+    _checked(p, q, k, v, r, b)
+    drawn = torch.randint(2**32, (1,)) if seed is None and dropout > 0 \
+        else torch.full((1,), seed or 0, dtype=torch.int64)
+    return _attend_op(q, k, v, r, b, drawn, graph.number, p.index, scale, dropout)[0]
+
+
+class _Aggregate(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, v, graph, p, mean):
+        out = v.new_empty((p.rows, v.shape[1]))
+        A.run(v.dtype is torch.float64, torch.get_num_threads(), graph, A.lib.gsa_aggregate_forward,
+              p.index, mean, v.shape[1], v.data_ptr(), out.data_ptr())
+        ctx.call = graph, p, mean
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, dout):
+        graph, p, mean = ctx.call
+        dout = dout.contiguous()
+        dv = dout.new_empty((p.sources, dout.shape[1]))
+        A.run(dout.dtype is torch.float64, torch.get_num_threads(), graph,
+              A.lib.gsa_aggregate_backward, p.index, mean, dout.shape[1], dout.data_ptr(),
+              dv.data_ptr(), 0)
+        return dv, None, None, None
+
+
+@torch.compiler.disable
+def aggregate(v, graph, phase=None, *, mean=False):
+    """The sum, or the mean, of v [sources, columns] over the edges of each row [rows, columns]."""
+    p = graph.phase(phase)
+    _check_tensor("v", v, getattr(v, "dtype", None))
+    A._columns(p, v)
+    return _Aggregate.apply(v.contiguous(), graph, p, int(mean))
