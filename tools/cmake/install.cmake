@@ -30,6 +30,9 @@ if(TARGET gsa_cuda)
 endif()
 include(tools/cmake/library.cmake)
 install(TARGETS gsa_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# The wheel of tools/python holds it under the name that programs are linked with.
+install(FILES $<TARGET_FILE:gsa_shared> DESTINATION gsa/lib RENAME libgsa.so.${PROJECT_VERSION_MAJOR}
+  COMPONENT python EXCLUDE_FROM_ALL)
 install(FILES ${gsa_archive} DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(GSA_HAVE_ONEDNN)
   string(APPEND gsa_pc_libs " -ldnnl ${OpenMP_C_FLAGS}")

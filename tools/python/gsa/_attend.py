@@ -118,7 +118,7 @@ def attend(q, k, v, graph, phase=None, *, label_vectors=None, label_bias=None, s
            dropout=0.0, seed=0, threads=None, weights=False):
     """Attention over the graph's edges, of NumPy arrays q [rows, heads, dim], k and v [sources,
     heads, dim]. Returns out, or (out, weights [edges, heads]). gsa.torch.attend has gradients."""
-    p = graph.phase(phase)
+    p = graph._find(phase)
     dtype = np.asarray(q).dtype
     named = zip(("q", "k", "v", "label_vectors", "label_bias"),
                 (q, k, v, label_vectors, label_bias))
@@ -142,7 +142,7 @@ def _columns(p, v):
 
 def aggregate(v, graph, phase=None, *, mean=False, threads=None):
     """The sum, or the mean, of v [sources, columns] over the edges of each row."""
-    p = graph.phase(phase)
+    p = graph._find(phase)
     v = _numpy("v", v, np.asarray(v).dtype)
     columns = _columns(p, v)
     out = np.empty((p.rows, columns), v.dtype)

@@ -138,8 +138,9 @@ def _text(text, lengths):
     """The tokens of all examples as gsa_slice, and what must live as long."""
     tokens = [token.encode() for example in text for token in example]
     counts = [len(example) for example in text]
-    if counts != list(lengths):
-        raise L.ArgumentError(f"text: examples of {counts} tokens, lengths are {list(lengths)}")
+    lengths = [int(n) for n in lengths]
+    if counts != lengths:
+        raise L.ArgumentError(f"text: examples of {counts} tokens, lengths are {lengths}")
     return (L._Slice * max(1, len(tokens)))(*[(t, len(t)) for t in tokens])
 
 
@@ -151,8 +152,9 @@ class Graph:
         self._lock = threading.Lock()
         self._batch = lib.gsa_graph_batch(handle)
         self.schema = keep.schema if keep is not None else Schema(lib.gsa_graph_schema(handle))
-        self.phases = [Phase(self, s) for s in self.schema.phases]
-        self._attends = [p for p in self.phases if p.schema.aggregate == "attend"]
+        # Phases that users get hold their graph; these do not, or none would ever be released.
+        self._phases = [_PhaseFacts(handle, s) for s in self.schema.phases]
+        self._attends = [p for p in self._phases if p.schema.aggregate == "attend"]
         self.number = next(_numbers)
         _graphs[self.number] = self
         self._finalizer = weakref.finalize(self, lib.gsa_graph_release, handle)
@@ -197,20 +199,27 @@ class Graph:
     def examples(self):
         return len(self.lengths)
 
+    @property
+    def phases(self):
+        return [Phase(self, p) for p in self._phases]
+
     def phase(self, name=None):
         """The phase of that name or number; None: the one that attends."""
+        return Phase(self, self._find(name))
+
+    def _find(self, name):
+        if name is None and len(self._attends) == 1:
+            return self._attends[0]
         if isinstance(name, Phase) and name.graph is self:
-            return name
+            return self._phases[name.index]
         if name is None:
-            if len(self._attends) == 1:
-                return self._attends[0]
             names = ", ".join(p.name for p in self._attends)
             raise L.ArgumentError(f"{self.schema.topology} has {len(self._attends)} phases that "
                                   f"attend ({names}): say which")
-        for p in self.phases:
+        for p in self._phases:
             if name in (p.name, p.index):
                 return p
-        names = ", ".join(p.name for p in self.phases)
+        names = ", ".join(p.name for p in self._phases)
         raise L.ArgumentError(f"{self.schema.topology} has no phase {name!r}; its phases are "
                               f"{names}")
 
@@ -242,7 +251,7 @@ class Graph:
         """Edge i is edge order[i] of the list that the graph was made of; None: the same."""
         self._check()
         at = lib.gsa_graph_order(self._handle)
-        return _copied(at, np.int64, self.phases[0].edges) if at else None
+        return _copied(at, np.int64, self._phases[0].edges) if at else None
 
     def save(self, path, example=0):
         """One example as GraphML, DOT or Matrix Market, by the end of the path."""
@@ -253,14 +262,15 @@ class Graph:
         L.call(lib.gsa_graph_write, self._handle, example, at, str(path).encode())
 
     def _edge_arguments(self):
-        row, source, label = self.phases[0].coo()
+        first = self.phase(0)
+        row, source, label = first.coo()
         order = self.order
         if order is not None:
             back = np.empty_like(order)
             back[order] = np.arange(len(order))
             row, source, label = row[back], source[back], label[back]
-        return (np.stack([source, row]), self.phases[0].rows, self._own_sources, label,
-                self.phases[0].labels, self._example_rows, self._example_sources)
+        return (np.stack([source, row]), first.rows, self._own_sources, label,
+                first.labels, self._example_rows, self._example_sources)
 
 
 def _remake_pattern(t, lengths, text, memory, heads):
@@ -272,23 +282,23 @@ def _remake_edges(edges, rows, sources, label, labels, example_rows, example_sou
                  example_rows=example_rows, example_sources=example_sources)
 
 
+class _PhaseFacts:
+    """Sizes of one phase of a graph."""
+
+    def __init__(self, handle, schema):
+        self.schema, self.index, self.name = schema, schema.index, schema.name
+        self.labels = schema.labels
+        self.rows = lib.gsa_graph_rows(handle, schema.index)
+        self.sources = lib.gsa_graph_sources(handle, schema.index)
+        self.edges = lib.gsa_graph_edges(handle, schema.index)
+
+
 class Phase:
     """The edges of one phase."""
 
-    def __init__(self, graph, schema):
-        self._graph = weakref.ref(graph)
-        self.schema, self.index, self.name = schema, schema.index, schema.name
-        self.labels, h = schema.labels, graph._handle
-        self.rows = lib.gsa_graph_rows(h, schema.index)
-        self.sources = lib.gsa_graph_sources(h, schema.index)
-        self.edges = lib.gsa_graph_edges(h, schema.index)
-
-    @property
-    def graph(self):
-        graph = self._graph()
-        if graph is None:
-            raise L.ArgumentError(f"the graph of phase {self.name} is gone")
-        return graph
+    def __init__(self, graph, facts):
+        self.graph = graph
+        self.__dict__.update(facts.__dict__)
 
     def coo(self):
         """(row, source, label) of each edge, int32, in the order that weights stand in."""

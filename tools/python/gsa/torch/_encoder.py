@@ -289,7 +289,7 @@ class Encoder(nn.Module):
         norm_first = self.pre and phase.update in ("sublayer", "ffn")
         y = w.norm(x) if norm_first else x
         u = self._update(phase, w, x, self._aggregate(part, phase, w, graph, y, old, norm_first))
-        empty = graph.phases[phase.index].empty() \
+        empty = graph.phase(phase.index).empty() \
             if phase.keeps_empty and phase.aggregate != "none" else None
         if empty is not None:
             keep = torch.cat([now[k] for k in written])
@@ -305,7 +305,7 @@ class Encoder(nn.Module):
         read = [normed[k] if norm_first and k in normed else old[part.schema.kinds[k].name]
                 for k in phase.sources]
         s = torch.cat(read) if len(read) > 1 else read[0]
-        p, heads = graph.phases[phase.index], self.heads
+        p, heads = graph.phase(phase.index), self.heads
         if phase.aggregate != "attend":
             s = s.reshape(p.sources, -1)
             a = aggregate(s, graph, p, mean=phase.aggregate == "mean")

@@ -73,7 +73,7 @@ class _Attend(torch.autograd.Function):
 
 def _phase(number, phase):
     graph = graph_of(number)
-    return graph, graph.phases[phase]
+    return graph, graph._phases[phase]
 
 
 @torch.library.custom_op("gsa::attend", mutates_args=(), device_types="cpu")
@@ -162,7 +162,7 @@ def _phase_of(graph, phase):
         raise ArgumentError(f"graph is a {type(graph).__name__}; a gsa.Graph was expected")
     if phase is None and len(graph._attends) == 1:
         return graph._attends[0]
-    return graph.phase(phase)
+    return graph._find(phase)
 
 
 def _plain(p, q, k, v):
@@ -224,7 +224,7 @@ class _Aggregate(torch.autograd.Function):
 @torch.compiler.disable
 def aggregate(v, graph, phase=None, *, mean=False):
     """The sum, or the mean, of v [sources, columns] over the edges of each row [rows, columns]."""
-    p = graph.phase(phase)
+    p = graph._find(phase)
     _check_tensor("v", v, getattr(v, "dtype", None))
     A._columns(p, v)
     return _Aggregate.apply(v.contiguous(), graph, p, int(mean))

@@ -1,0 +1,157 @@
+"""Topologies and graphs: what they hold, how they are written, what they refuse."""
+
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+from support import ROOT, Case
+
+import gsa
+
+try:
+    import scipy.sparse
+except ImportError:
+    scipy = None
+try:
+    import networkx
+except ImportError:
+    networkx = None
+
+EDGES = np.array([[4, 0, 1, 2, 2, 0], [3, 0, 0, 1, 1, 3]])
+
+
+class Graphs(Case):
+    def test_a_batch_is_the_union_of_its_examples(self):
+        g = gsa.topology("window:width=3").graph([3, 2])
+        row, source, label = g.phase("attend").coo()
+        self.assertEqual(list(zip(row, source)), [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2), (2, 1),
+                                                  (2, 2), (3, 3), (3, 4), (4, 3), (4, 4)])
+        self.assertEqual(g.offsets(0).tolist(), [0, 3, 5])
+        self.assertFalse(label.any())
+
+    def test_own_edges_keep_their_order_in_a_row(self):
+        g = gsa.graph(EDGES, rows=5, label=[0, 1, 2, 0, 1, 2])
+        row, source, label = g.phase().coo()
+        order = g.order
+        np.testing.assert_array_equal(EDGES[:, order], [source, row])
+        np.testing.assert_array_equal(label, np.array([0, 1, 2, 0, 1, 2])[order])
+        self.assertEqual(row.tolist(), sorted(EDGES[1].tolist()))
+
+    def test_int32_and_lists_are_edges_too(self):
+        for edges in (EDGES.astype(np.int32), EDGES.tolist(), (EDGES[0], EDGES[1])):
+            self.assertEqual(gsa.graph(edges, rows=5).phase().edges, 6)
+
+    @unittest.skipUnless(scipy, "no SciPy")
+    def test_scipy_goes_both_ways(self):
+        m = scipy.sparse.random(7, 5, density=.4, random_state=1, format="csr")
+        back = gsa.graph(m).phase().to_scipy()
+        self.assertEqual((back != (m != 0)).nnz, 0)
+        self.assertEqual(back.shape, (7, 5))
+
+    @unittest.skipUnless(networkx, "no NetworkX")
+    def test_networkx_has_the_edges_from_source_to_row(self):
+        n = gsa.graph(EDGES, rows=5).phase().to_networkx()
+        self.assertEqual(sorted(n.edges()), sorted(zip(*EDGES.tolist())))
+
+    @unittest.skipUnless(networkx, "no NetworkX")
+    def test_a_graph_is_saved_as_graphml(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "x.graphml")
+            gsa.graph(EDGES, rows=5).save(path)
+            self.assertEqual(networkx.read_graphml(path).number_of_edges(), 6)
+            gsa.topology("star").graph([4, 6]).save(path, example=1)
+            self.assertEqual(networkx.read_graphml(path).number_of_edges(), 37)
+
+    def test_pickles_are_the_same_graph(self):
+        star = gsa.topology("star").graph([4, 6])
+        for g in (star, gsa.graph(EDGES, rows=5), gsa.graph([[0, 5], [1, 0]], rows=2, sources=6)):
+            back = pickle.loads(pickle.dumps(g))
+            for p, q in zip(g.phases, back.phases):
+                for a, b in zip(p.coo(), q.coo()):
+                    np.testing.assert_array_equal(a, b)
+
+    def test_a_pattern_by_text_takes_the_tokens(self):
+        t = gsa.topology("char_word:local=adjacent")
+        self.assertGreater(t.graph([2], text=[["a", "b"]]).phases[0].edges, 0)
+        self.refused("text: examples of [1] tokens, lengths are [2]", t.graph, [2], text=[["a"]])
+
+    def test_a_plugin_is_a_topology(self):
+        source = os.path.join(ROOT, "topologies", "template", "logsparse.c")
+        with tempfile.TemporaryDirectory() as folder:
+            include, out = os.path.join(folder, "gsa"), os.path.join(folder, "logsparse.so")
+            os.symlink(os.path.join(ROOT, "graph"), include)
+            subprocess.run(["cc", "-shared", "-fPIC", "-I", folder, source, "-o", out], check=True)
+            t = gsa.topology("logsparse", plugin=out)
+            self.assertEqual(pickle.loads(pickle.dumps(t)).graph(9).phase().rows, 9)
+            self.assertIn("no topology", str(self._why("nothing", out)))
+
+    def _why(self, spec, plugin):
+        with self.assertRaises(gsa.ArgumentError) as caught:
+            gsa.topology(spec, plugin=plugin)
+        return caught.exception
+
+
+class Refusals(Case):
+    def test_every_bad_edge_list_is_one_sentence(self):
+        self.refused("edge 4 into row 0: source 5 is not in 0 .. 4, the nodes that row can read",
+                     gsa.graph, [[0, 1, 2, 3, 5], [1, 1, 1, 1, 0]], rows=5)
+        self.refused("edge 1: destination -1 is not in 0 .. 4, the rows",
+                     gsa.graph, [[0, 1], [1, -1]], rows=5)
+        self.refused("edges: whole numbers were expected, not float64",
+                     gsa.graph, [[0., 1.], [1., 0.]], rows=5)
+        self.refused("edges: sources and destinations were expected, as [2, count], not 3 rows",
+                     gsa.graph, [[0], [1], [2]], rows=5)
+        self.refused("rows, the number of destination nodes, must be given", gsa.graph, EDGES)
+        self.refused("edges: (2,) sources and (1,) destinations", gsa.graph, ([0, 1], [1]), rows=5)
+        self.refused("label: shape (2,), expected (6,), one for each edge",
+                     gsa.graph, EDGES, rows=5, label=[0, 1])
+        self.refused("edge 1 into row 0: label 3 is not in 0 .. 1",
+                     gsa.graph, EDGES, rows=5, label=[0, 3, 0, 0, 0, 0], labels=2)
+        self.refused("edge 0: destination 3 is not in 0 .. -1, the rows", gsa.graph, EDGES, rows=0)
+
+    def test_a_spec_and_lengths_are_checked(self):
+        self.refused("'star*2' is a stack, and a graph is of one pattern in one layer: expected "
+                     "one name with its settings, as window:width=11", gsa.topology, "star*2")
+        self.refused("lengths: -1 .. 3 is not in 0 .. 2^31-1", gsa.topology("star").graph, [3, -1])
+        self.refused("lengths: whole numbers in one dimension were expected, not float64 of shape "
+                     "(1,)", gsa.topology("star").graph, [3.5])
+
+    def test_a_closed_graph_says_so(self):
+        g = gsa.graph(EDGES, rows=5)
+        p = g.phase()
+        g.close()
+        q = np.zeros((5, 1, 2), np.float32)
+        self.refused("the graph was closed", gsa.attend, q, q, q, g)
+        self.refused("the graph was closed", p.coo)
+        self.refused("the graph was closed", pickle.dumps, g)
+
+    def test_phases_are_named(self):
+        g = gsa.topology("star").graph([4])
+        self.refused("star has 2 phases that attend (down, up): say which", g.phase)
+        self.refused("star has no phase 'ring'; its phases are down, up", g.phase, "ring")
+
+
+class Libraries(Case):
+    def _import(self, library):
+        return subprocess.run([sys.executable, "-c", "import gsa"], capture_output=True, text=True,
+                              env={**os.environ, "GSA_LIBRARY": library}).stderr
+
+    def test_an_old_library_is_one_sentence(self):
+        with tempfile.TemporaryDirectory() as folder:
+            old = os.path.join(folder, "old.so")
+            subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", old], check=True,
+                           input=b"int gsa_registry_create(void) { return 0; }")
+            self.assertIn(f"ImportError: gsa: the library {old} has no gsa_registry_load: it is "
+                          f"older than this package", self._import(old))
+
+    def test_a_missing_library_is_one_sentence(self):
+        self.assertIn("ImportError: gsa: the shared library could not be loaded: /nowhere.so",
+                      self._import("/nowhere.so"))
+
+
+if __name__ == "__main__":
+    unittest.main()
