@@ -13,7 +13,8 @@ static const struct {
     gsa_status (*write)(const gsa_drawing *drawing, gsa_error *error);
 } formats[] = { [GSA_FORMAT_GRAPHML] = { ".graphml", gsa_write_graphml },
                 [GSA_FORMAT_DOT] = { ".dot", gsa_write_dot },
-                [GSA_FORMAT_MTX] = { ".mtx", gsa_write_mtx } };
+                [GSA_FORMAT_MTX] = { ".mtx", gsa_write_mtx },
+                [GSA_FORMAT_HTML] = { ".html", gsa_write_html } };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
 gsa_status gsa_format_of(const char *path, int *format, gsa_error *error)
@@ -26,7 +27,8 @@ gsa_status gsa_format_of(const char *path, int *format, gsa_error *error)
         return GSA_OK;
     }
     return gsa_fail(error, GSA_ERR_ARGUMENT,
-                    "'%s' names no graph format: it must end in .graphml, .dot or .mtx", path);
+                    "'%s' names no graph format: it must end in .graphml, .dot, .mtx or .html",
+                    path);
 }
 
 /* ---- text ---------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
-/* write.h - patterns as GraphML, DOT or Matrix Market: the phases of one layer, of a whole stack,
- * or of several stacks.
+/* write.h - patterns as GraphML, DOT, Matrix Market or a page: the phases of one layer, of a whole
+ * stack, or of several stacks.
  *
  * A picture is a list of sheets: one pattern in one layer of one stack each. Inside a stack kinds
  * of equal name are one kind, whose nodes are drawn once; they must start alike and have the same
@@ -37,7 +37,7 @@ extern "C" {
 #endif
 
 enum { GSA_MAX_SHEETS = 1 << 14 };
-enum gsa_format { GSA_FORMAT_GRAPHML, GSA_FORMAT_DOT, GSA_FORMAT_MTX };
+enum gsa_format { GSA_FORMAT_GRAPHML, GSA_FORMAT_DOT, GSA_FORMAT_MTX, GSA_FORMAT_HTML };
 
 /* What is written, all borrowed. */
 typedef struct gsa_picture_stack {
@@ -67,7 +67,7 @@ typedef struct gsa_picture {
     int n_stacks, n_sheets;
 } gsa_picture;
 
-/* .graphml, .dot, .mtx by the end of the path; GSA_ERR_ARGUMENT names what is known. */
+/* .graphml, .dot, .mtx, .html by the end of the path; GSA_ERR_ARGUMENT names what is known. */
 gsa_status gsa_format_of(const char *path, int *format, gsa_error *error);
 
 /* Writes to an open output; the caller commits it.
@@ -77,6 +77,8 @@ gsa_status gsa_format_of(const char *path, int *format, gsa_error *error);
  * source; parallel edges (of several phases, layers and heads) are summed: without weights to their
  * number, as "matrix coordinate integer general", with weights to the sum of `weight`, as "real". A
  * picture of one layer is the matrix of that layer.
+ * HTML: one page without any other file, whose script shows the picture; docs/file-formats.md has
+ * its data. Weights are floats.
  * Cost O(nodes + edges) time; memory O(sheets), Matrix Market 20 bytes a node besides. */
 gsa_status gsa_write_picture(const gsa_system *system, const gsa_picture *picture, int format,
                              gsa_output *output, gsa_error *error);

@@ -1,4 +1,4 @@
-/* write_parts.h - what the three writers share; not installed. */
+/* write_parts.h - what the writers share; not installed. */
 #ifndef GSA_WRITE_PARTS_H
 #define GSA_WRITE_PARTS_H
 #include "graph/write.h"
@@ -76,5 +76,9 @@ void gsa_draw_real(gsa_output *output, double value); /* %.9g, in any locale */
 gsa_status gsa_write_graphml(const gsa_drawing *drawing, gsa_error *error);
 gsa_status gsa_write_dot(const gsa_drawing *drawing, gsa_error *error);
 gsa_status gsa_write_mtx(const gsa_drawing *drawing, gsa_error *error);
+gsa_status gsa_write_html(const gsa_drawing *drawing, gsa_error *error);
+
+/* page.cmake: the page before its data, and after; UTF-8, terminated. */
+extern const unsigned char gsa_page_before[], gsa_page_after[];
 
 #endif

@@ -9,12 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include "graph/inspect/draw.h"
+#include "graph/palette.h"
 
-/* Okabe and Ito's palette, without its yellow, which white paper swallows. */
-enum { DISTINCT = 8 };
+enum { DISTINCT = GSA_HUES };
 static const double PALEST = 0.72; /* white in the palest of a hue */
-static const char *const palette[DISTINCT] = { "#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                               "#e69f00", "#56b4e9", "#7a5195", "#8a8f26" };
 /* Viridis up to its 0.86: what follows is too light on white. */
 static const char *const ramp[CATEGORIES] = { "#440154", "#450e60", "#461b6b", "#472877", "#45347e",
                                               "#413f83", "#3d4a88", "#3a558b", "#355f8c", "#31688d",
@@ -137,9 +135,9 @@ static void colour_categories(gsa_page *page)
         const int rank = rank_of(page, c, words, &count);
         char *colour = page->categories[c].colour;
         if (hue[c] < 0) lighten(grey, 0, colour);
-        else if (page->n_categories <= DISTINCT) lighten(palette[hue[c]], 0, colour);
+        else if (page->n_categories <= DISTINCT) lighten(gsa_hue[hue[c]], 0, colour);
         else if (words)
-            lighten(palette[hue[c]], count > 1 ? PALEST * rank / (count - 1) : 0, colour);
+            lighten(gsa_hue[hue[c]], count > 1 ? PALEST * rank / (count - 1) : 0, colour);
         else lighten(ramp[rank * (CATEGORIES - 1) / (count > 1 ? count - 1 : 1)], 0, colour);
     }
 }

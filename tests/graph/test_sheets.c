@@ -609,7 +609,7 @@ static const struct {
 
 START_TEST(what_does_not_fit_has_its_sentence)
 {
-    for (int format = 0; format <= GSA_FORMAT_MTX; format++) {
+    for (int format = 0; format <= GSA_FORMAT_HTML; format++) {
         made m;
         gsa_status status;
         gsa_error error = { GSA_OK, "" };
@@ -655,7 +655,7 @@ int main(int argc, char **argv)
                                         GSA_TEST(random_weights_are_read_back) };
     static const gsa_test refused[] = { GSA_LOOP(what_does_not_fit_has_its_sentence,
                                                  GSA_COUNT(refusals)) };
-    static const gsa_test faults[] = { GSA_LOOP(a_fault_leaves_nothing_half_written, 3) };
+    static const gsa_test faults[] = { GSA_LOOP(a_fault_leaves_nothing_half_written, 4) };
     static const gsa_case cases[] = { GSA_CASE("stacks", stacks, 30),
                                       GSA_CASE("weights", weights, 60),
                                       GSA_CASE("refused", refused, 30),

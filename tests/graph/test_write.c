@@ -262,7 +262,7 @@ enum { IN_TOKEN, IN_SPEC, IN_LABEL, PLACES };
 START_TEST(hostile_text_is_carried_or_refused)
 {
     for (int place = 0; place < PLACES; place++)
-        for (int format = 0; format <= GSA_FORMAT_MTX; format++) {
+        for (int format = 0; format <= GSA_FORMAT_HTML; format++) {
             const char *text = hostile[_i].text;
             const gsa_slice tokens[2] = { { place == IN_TOKEN ? text : "a",
                                             place == IN_TOKEN ? (int64_t)strlen(text) : 1 },
@@ -304,7 +304,7 @@ START_TEST(a_megabyte_is_carried)
     for (size_t i = 0; i < size; i++) big[i] = "ab<&\"'\r\n->"[i % 10];
     big[size] = 0;
     const gsa_slice tokens[2] = { { big, (int64_t)size }, { "b", 1 } };
-    for (int format = 0; format <= GSA_FORMAT_MTX; format++) {
+    for (int format = 0; format <= GSA_FORMAT_HTML; format++) {
         sketch s;
         gsa_status status;
         gsa_error error;
@@ -332,7 +332,7 @@ START_TEST(a_bad_request_has_its_sentence)
     int format;
     draw(&s, 2, NULL, NULL);
     draw(&other, 2, NULL, NULL);
-    for (int f = -1; f <= 3; f += 4) {
+    for (int f = -1; f <= 4; f += 5) {
         ck_assert_ptr_null(written(NULL, &s.picture, f, &status, &error));
         ck_assert_int_eq(status, GSA_ERR_ARGUMENT);
     }
@@ -345,10 +345,11 @@ START_TEST(a_bad_request_has_its_sentence)
               format == GSA_FORMAT_GRAPHML);
     ck_assert(gsa_format_of(".dot", &format, NULL) == GSA_OK && format == GSA_FORMAT_DOT);
     ck_assert(gsa_format_of("x.graphml.mtx", &format, NULL) == GSA_OK && format == GSA_FORMAT_MTX);
+    ck_assert(gsa_format_of("x.html", &format, NULL) == GSA_OK && format == GSA_FORMAT_HTML);
     static const char *const unknown[] = { "", "dot", "x.gml", "x.dot.gz", "x.DOT", "-" };
     for (int i = 0; i < GSA_COUNT(unknown); i++) {
         ck_assert_int_eq(gsa_format_of(unknown[i], &format, &error), GSA_ERR_ARGUMENT);
-        ck_assert_ptr_nonnull(strstr(error.text, ".graphml, .dot or .mtx"));
+        ck_assert_ptr_nonnull(strstr(error.text, ".graphml, .dot, .mtx or .html"));
     }
 }
 END_TEST
@@ -498,8 +499,8 @@ int main(int argc, char **argv)
                                               GSA_COUNT(hostile)),
                                      GSA_TEST(a_megabyte_is_carried) };
     static const gsa_test back[] = { GSA_TEST(random_patterns_are_read_back) };
-    static const gsa_test faults[] = { GSA_LOOP(a_fault_leaves_nothing_half_written, 3),
-                                       GSA_LOOP(a_full_device_is_reported, 3) };
+    static const gsa_test faults[] = { GSA_LOOP(a_fault_leaves_nothing_half_written, 4),
+                                       GSA_LOOP(a_full_device_is_reported, 4) };
     static const gsa_case cases[] = { GSA_CASE("golden", files, 30), GSA_CASE("hostile", text, 60),
                                       GSA_CASE("back", back, 60), GSA_CASE("faults", faults, 60) };
     return gsa_run_suite("write", cases, GSA_COUNT(cases), argc, argv);

@@ -1,0 +1,319 @@
+/* write_html.c - a page that needs no other file: markup, style and script (graph/page), and the
+ * picture as JSON between them. Numbers of nodes and edges are columns: little-endian, in base64,
+ * of the narrowest type that holds them. docs/file-formats.md lists the keys. No text of the
+ * picture can end the element that holds it: '<' is written \u003c. */
+#include <string.h>
+#include "graph/palette.h"
+#include "graph/write_parts.h"
+
+/* ---- texts and columns --------------------------------------------------------------------- */
+
+static void put_bytes(gsa_output *out, const char *text, int64_t bytes)
+{
+    int64_t from = 0;
+    gsa_output_text(out, "\"");
+    for (int64_t i = 0; i < bytes; i++) {
+        const unsigned char c = (unsigned char)text[i];
+        if (c >= ' ' && c != '"' && c != '\\' && c != '<') continue;
+        gsa_output_write(out, text + from, i - from);
+        gsa_output_format(out, "\\u%04x", c);
+        from = i + 1;
+    }
+    gsa_output_write(out, text + from, bytes - from);
+    gsa_output_text(out, "\"");
+}
+
+static void put_text(gsa_output *out, const char *text)
+{
+    put_bytes(out, text, (int64_t)strlen(text));
+}
+
+static void put_key(gsa_output *out, const char *key, int64_t value)
+{
+    gsa_output_format(out, ",\"%s\":", key);
+    gsa_draw_int(out, value);
+}
+
+typedef struct column {
+    gsa_output *out;
+    int bytes; /* of a value */
+    int held;  /* bytes of `three` */
+    unsigned char three[3];
+} column;
+
+static void put_three(column *c)
+{
+    static const char alphabet[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned bits = (unsigned)c->three[0] << 16 | (unsigned)c->three[1] << 8 | c->three[2];
+    char four[4];
+    for (int i = 0; i < 4; i++) four[i] = i <= c->held ? alphabet[bits >> (18 - 6 * i) & 63] : '=';
+    gsa_output_write(c->out, four, 4);
+    memset(c->three, 0, sizeof c->three);
+    c->held = 0;
+}
+
+/* `most`: no value is above it. */
+static column begin_unsigned(gsa_output *out, const char *key, int64_t most)
+{
+    const int bytes = most <= UINT8_MAX ? 1 : most <= UINT16_MAX ? 2 : 4;
+    gsa_output_format(out, ",\"%s\":{\"type\":\"u%d\",\"base64\":\"", key, 8 * bytes);
+    return (column){ .out = out, .bytes = bytes };
+}
+
+static column begin_real(gsa_output *out, const char *key)
+{
+    gsa_output_format(out, ",\"%s\":{\"type\":\"f32\",\"base64\":\"", key);
+    return (column){ .out = out, .bytes = 4 };
+}
+
+static void put(column *c, uint32_t value)
+{
+    for (int i = 0; i < c->bytes; i++) {
+        c->three[c->held++] = (unsigned char)(value >> 8 * i);
+        if (c->held == 3) put_three(c);
+    }
+}
+
+static void put_real(column *c, double value)
+{
+    const float real = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &real, sizeof bits);
+    put(c, bits);
+}
+
+static void end(column *c)
+{
+    if (c->held) put_three(c);
+    gsa_output_text(c->out, "\"}");
+}
+
+/* ---- nodes --------------------------------------------------------------------------------- */
+
+static void kinds(const gsa_drawing *d)
+{
+    static const char *const starts[] = {
+        [GSA_INPUT] = "input",
+        [GSA_COPY] = "copy",
+        [GSA_MEMORY] = "memory",
+    };
+    gsa_output_text(d->output, ",\"kinds\":[");
+    for (int k = 0; k < d->n_kinds; k++) {
+        const gsa_drawn_kind *kind = &d->kinds[k];
+        const int known = kind->start >= 0 && kind->start < (int)(sizeof starts / sizeof *starts) &&
+                          starts[kind->start];
+        gsa_output_text(d->output, k ? ",{\"name\":" : "{\"name\":");
+        put_text(d->output, kind->name);
+        gsa_output_format(d->output, ",\"start\":\"%s\"", known ? starts[kind->start] : "own");
+        put_key(d->output, "stack", kind->stack);
+        put_key(d->output, "count", kind->count);
+        gsa_output_text(d->output, "}");
+    }
+    gsa_output_text(d->output, "]");
+}
+
+/* Tokens; null: the node is called by its kind and index. */
+static void tokens(const gsa_drawing *d)
+{
+    gsa_output_text(d->output, ",\"tokens\":[");
+    for (int k = 0; k < d->n_kinds; k++)
+        for (int64_t i = 0; i < d->kinds[k].count; i++) {
+            const gsa_slice token = gsa_draw_token(d, &d->kinds[k], i);
+            if (k || i) gsa_output_text(d->output, ",");
+            if (token.at) put_bytes(d->output, token.at, token.bytes);
+            else gsa_output_text(d->output, "null");
+        }
+    gsa_output_text(d->output, "]");
+}
+
+/* level, first and last, each plus 1; 0: not said. */
+static void places(const gsa_drawing *d)
+{
+    static const char *const names[] = { "level", "first", "last" };
+    for (int which = 0; which < 3; which++) {
+        column c = begin_unsigned(d->output, names[which], INT32_MAX);
+        for (int k = 0; k < d->n_kinds; k++)
+            for (int64_t i = 0; i < d->kinds[k].count; i++) {
+                const gsa_place p = gsa_draw_place(d, k, i);
+                const int32_t value = which == 0 ? p.level : which == 1 ? p.first : p.last;
+                put(&c, p.level < 0 ? 0 : (uint32_t)value + 1);
+            }
+        end(&c);
+    }
+}
+
+/* ---- edges: the phases of the sheets ------------------------------------------------------- */
+
+typedef struct edge_writer {
+    const gsa_drawing *drawing;
+    column column;
+    uint8_t *seen; /* a bit for each label of the phase */
+    int named;
+} edge_writer;
+
+static void put_from(void *context, const gsa_drawn_edge *e)
+{
+    put(&((edge_writer *)context)->column, (uint32_t)e->from);
+}
+
+static void put_head_from(void *context, const gsa_drawn_edge *e)
+{
+    put(&((edge_writer *)context)->column, (uint32_t)e->head_from);
+}
+
+static void put_label(void *context, const gsa_drawn_edge *e)
+{
+    put(&((edge_writer *)context)->column, (uint32_t)e->label);
+}
+
+/* "3":"left 3" where the label has a name and comes for the first time. */
+static void put_name(void *context, const gsa_drawn_edge *e)
+{
+    edge_writer *w = context;
+    uint8_t *byte = &w->seen[e->label / 8], bit = (uint8_t)(1u << e->label % 8);
+    char name[GSA_LABEL_NAME];
+    if (*byte & bit) return;
+    *byte |= bit;
+    gsa_draw_label_name(&w->drawing->picture->sheets[e->sheet], e->phase, e->label, name);
+    if (!*name) return;
+    gsa_output_format(w->drawing->output, "%s\"%d\":", w->named++ ? "," : "", (int)e->label);
+    put_text(w->drawing->output, name);
+}
+
+/* Rows by destination: the kinds that read, then how many edges each of their nodes has (of a
+ * per-head phase, each of its heads). */
+static void rows(const gsa_drawing *d, int sheet, int phase, const gsa_edges *edges)
+{
+    const gsa_picture_sheet *s = &d->picture->sheets[sheet];
+    const gsa_phase *x = gsa_schema_phase(s->schema, phase);
+    int64_t most = 0;
+    for (int64_t r = 0; r < edges->rows; r++)
+        if (edges->edge_offset[r + 1] - edges->edge_offset[r] > most)
+            most = edges->edge_offset[r + 1] - edges->edge_offset[r];
+    gsa_output_text(d->output, ",\"readers\":[");
+    for (int k = 0, shown = 0; k < gsa_schema_kinds(s->schema); k++)
+        if (x->destinations >> k & 1)
+            gsa_output_format(d->output, "%s%d", shown++ ? "," : "",
+                              d->kind[(size_t)sheet * GSA_MAX_KINDS + (size_t)k]);
+    gsa_output_text(d->output, "]");
+    column degrees = begin_unsigned(d->output, "degree", most);
+    for (int64_t r = 0; r < edges->rows; r++)
+        put(&degrees, (uint32_t)(edges->edge_offset[r + 1] - edges->edge_offset[r]));
+    end(&degrees);
+}
+
+static gsa_status structure(const gsa_drawing *d, int sheet, int phase, const gsa_edges *edges,
+                            gsa_error *error)
+{
+    const gsa_picture_sheet *s = &d->picture->sheets[sheet];
+    const gsa_phase *x = gsa_schema_phase(s->schema, phase);
+    edge_writer w = { .drawing = d };
+    rows(d, sheet, phase, edges);
+    w.column = begin_unsigned(d->output, "from", d->nodes);
+    gsa_draw_phase_edges(d, sheet, phase, put_from, &w);
+    end(&w.column);
+    if (x->per_head) {
+        w.column = begin_unsigned(d->output, "head_from", d->heads);
+        gsa_draw_phase_edges(d, sheet, phase, put_head_from, &w);
+        end(&w.column);
+    }
+    if (x->labels > 1) {
+        w.column = begin_unsigned(d->output, "label", x->labels);
+        gsa_draw_phase_edges(d, sheet, phase, put_label, &w);
+        end(&w.column);
+    }
+    w.seen = gsa_alloc_zero(d->system, (size_t)x->labels / 8 + 1, 1);
+    if (!w.seen) return gsa_out_of_memory(error, "label names", x->labels / 8 + 1);
+    gsa_output_text(d->output, ",\"names\":{");
+    gsa_draw_phase_edges(d, sheet, phase, put_name, &w);
+    gsa_output_text(d->output, "}");
+    gsa_release(d->system, w.seen);
+    return GSA_OK;
+}
+
+/* The layers of a segment share an instance: an earlier sheet with the same edges, or -1. */
+static int same_edges(const gsa_drawing *d, int sheet, int phase)
+{
+    const gsa_picture_sheet *s = &d->picture->sheets[sheet];
+    for (int before = 0; before < sheet; before++) {
+        const gsa_picture_sheet *b = &d->picture->sheets[before];
+        if (b->instance == s->instance && b->stack == s->stack && b->self == s->self &&
+            gsa_is_drawn(b, phase))
+            return before;
+    }
+    return -1;
+}
+
+static gsa_status sheet(const gsa_drawing *d, int number, int phase, gsa_error *error)
+{
+    const gsa_picture_sheet *s = &d->picture->sheets[number];
+    const gsa_phase *x = gsa_schema_phase(s->schema, phase);
+    const gsa_drawn_edge any = { .sheet = number, .phase = phase };
+    const int same = same_edges(d, number, phase);
+    char name[GSA_PHASE_NAME];
+    gsa_edges edges;
+    gsa_status status = GSA_OK;
+    gsa_instance_edges(s->instance, phase, &edges);
+    gsa_output_text(d->output, "{\"phase\":");
+    put_text(d->output, gsa_draw_phase_name(d, &any, name));
+    put_key(d->output, "layer", s->layer);
+    put_key(d->output, "place", (int64_t)number * GSA_MAX_PHASES + phase);
+    put_key(d->output, "edges", edges.edge_total);
+    if (x->per_head) put_key(d->output, "heads", gsa_instance_heads(s->instance));
+    if (same >= 0) put_key(d->output, "same", (int64_t)same * GSA_MAX_PHASES + phase);
+    else status = structure(d, number, phase, &edges, error);
+    if (s->weights) {
+        const int64_t columns = x->per_head ? 1 : gsa_instance_heads(s->instance);
+        column weights = begin_real(d->output, "weights");
+        for (int64_t i = 0; i < edges.edge_total * columns; i++)
+            put_real(&weights, s->weights[phase][i]);
+        end(&weights);
+    }
+    gsa_output_text(d->output, "}");
+    return status;
+}
+
+static gsa_status sheets(const gsa_drawing *d, gsa_error *error)
+{
+    const gsa_picture *p = d->picture;
+    gsa_status status = GSA_OK;
+    int shown = 0;
+    gsa_output_text(d->output, ",\"sheets\":[");
+    for (int s = 0; s < p->n_sheets; s++)
+        for (int f = 0; f < gsa_schema_phases(p->sheets[s].schema) && status == GSA_OK; f++) {
+            if (!gsa_is_drawn(&p->sheets[s], f)) continue;
+            gsa_output_text(d->output, shown++ ? ",\n" : "\n");
+            status = sheet(d, s, f, error);
+        }
+    gsa_output_text(d->output, "]");
+    return status;
+}
+
+gsa_status gsa_write_html(const gsa_drawing *d, gsa_error *error)
+{
+    gsa_output_text(d->output, (const char *)gsa_page_before);
+    gsa_output_text(d->output, "{\"spec\":");
+    put_text(d->output, d->picture->spec ? d->picture->spec : d->topologies);
+    put_key(d->output, "length", d->length);
+    put_key(d->output, "heads", d->heads);
+    put_key(d->output, "nodes", d->nodes);
+    put_key(d->output, "edges", d->edges);
+    put_key(d->output, "columns", d->columns);
+    gsa_output_text(d->output, ",\"stacks\":[");
+    for (int s = 0; s < d->picture->n_stacks; s++) {
+        if (s) gsa_output_text(d->output, ",");
+        put_text(d->output, gsa_draw_prefix(d, s));
+    }
+    gsa_output_text(d->output, "],\"hues\":[");
+    for (int h = 0; h < GSA_HUES; h++)
+        gsa_output_format(d->output, "%s\"%s\"", h ? "," : "", gsa_hue[h]);
+    gsa_output_text(d->output, "]");
+    kinds(d);
+    tokens(d);
+    places(d);
+    const gsa_status status = sheets(d, error);
+    gsa_output_text(d->output, "}");
+    gsa_output_text(d->output, (const char *)gsa_page_after);
+    return status;
+}
