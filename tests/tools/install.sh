@@ -20,6 +20,7 @@ export LD_LIBRARY_PATH=$lib
 "$prefix/embed"
 
 # The program of docs/library.md, as C17 and as C++17.
+# shellcheck disable=SC2016 # backquotes of the page
 sed -n '/^```c file=out\/attend.c$/,/^```$/{/^```/d;p}' "$source/docs/library.md" >"$prefix/attend.c"
 # shellcheck disable=SC2046,SC2086 # flags are lists
 "$cc" -std=c17 -Wall -Wextra -Werror -Wno-missing-field-initializers $flags "$prefix/attend.c" -o "$prefix/attend" $(pkg-config --cflags --libs gsa)
