@@ -28,16 +28,14 @@ gsa_status gsa_names_list(const gsa_system *system, const char *folder, gsa_name
 gsa_status gsa_names_add(gsa_names *names, const char *name, gsa_error *error);
 void gsa_names_release(gsa_names *names);
 
-/* ---- manifest.sha256: "<64 hex digits>
- *     <name>" a line, as `sha256sum` prints and `sha256sum -c` checks. Names are
- * [A-Za-z0-9._-]+ and start with no dot, so that nothing is quoted and nothing leaves the
- * folder. */
+/* ---- manifest.sha256: "<64 hex digits>  <name>" a line, as `sha256sum` prints and `sha256sum -c`
+ * checks, then "# N files". Names are [A-Za-z0-9._-]+ and start with no dot, so that nothing is
+ * quoted and nothing leaves the folder. */
 int gsa_manifest_takes(const char *name);
 gsa_status gsa_manifest_write(const gsa_system *system, const char *folder, const gsa_names *names,
                               gsa_error *error);
-/* Every listed file but `unread` (NULL: none) is there with its hash, else GSA_ERR_FORMAT or
- * GSA_ERR_IO. Files
- * beside them do not matter. */
+/* The list is whole, and every listed file but `unread` (NULL: none) is there with its hash, else
+ * GSA_ERR_FORMAT or GSA_ERR_IO. Files beside them do not matter. */
 gsa_status gsa_manifest_check(const gsa_system *system, const char *folder, const char *unread,
                               gsa_error *error);
 

@@ -1,9 +1,12 @@
 /* manifest.c - the hashes of a folder's files. */
-#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include "checkpoint_parts.h"
 #include "graph/system_parts.h"
 #include "hash.h"
+
+/* The last line, a comment to `sha256sum -c`: what is cut off at the end of a line is noticed. */
+#define END "# %d files\n"
 
 enum { HEX = 64, LONGEST_NAME = 128, LONGEST_MANIFEST = 1 << 20 };
 
@@ -34,6 +37,7 @@ static gsa_status write_lines(const gsa_system *system, const char *folder, cons
         if (status != GSA_OK) return status;
         gsa_output_format(output, "%s  %s\n", hex, names->at[i]);
     }
+    gsa_output_format(output, END, names->count);
     return GSA_OK;
 }
 
@@ -73,18 +77,22 @@ static gsa_status check_line(const gsa_system *system, const char *folder, const
 static gsa_status check_lines(const gsa_system *system, const char *folder, const char *unread,
                               char *text, int64_t bytes, gsa_error *error)
 {
-    gsa_status status = GSA_OK;
-    char *line = text;
-    for (int number = 1; status == GSA_OK && (number == 1 || line < text + bytes); number++) {
-        char *end = memchr(line, '\n', (size_t)(text + bytes - line));
+    char last[32];
+    char *line = text, *const stop = text + bytes;
+    for (int files = 0;; files++) {
+        const int length = snprintf(last, sizeof last, END, files);
+        if (stop - line == length && memcmp(line, last, (size_t)length) == 0) return GSA_OK;
+        char *end = memchr(line, '\n', (size_t)(stop - line));
         if (!end)
-            return gsa_fail(error, GSA_ERR_FORMAT, "%s/" GSA_MANIFEST ":%d: the line does not end",
-                            folder, number);
+            return gsa_fail(error, GSA_ERR_FORMAT,
+                            "%s/" GSA_MANIFEST ":%d: %s, expected '# %d files' at the end", folder,
+                            files + 1,
+                            line < stop ? "the line does not end" : "the list is cut off", files);
         *end = 0;
-        status = check_line(system, folder, unread, line, number, error);
+        const gsa_status status = check_line(system, folder, unread, line, files + 1, error);
+        if (status != GSA_OK) return status;
         line = end + 1;
     }
-    return status;
 }
 
 gsa_status gsa_manifest_check(const gsa_system *system, const char *folder, const char *unread,

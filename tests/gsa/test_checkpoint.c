@@ -163,6 +163,7 @@ START_TEST(manifest_is_what_sha256sum_checks)
         snprintf(expected + strlen(expected), sizeof expected - strlen(expected), "%s  %s\n", hex,
                  file_names[f]);
     }
+    strcat(expected, "# 3 files\n");
     ck_assert_str_eq(manifest, expected);
     char command[512];
     snprintf(command, sizeof command,
@@ -365,7 +366,8 @@ typedef struct damage {
     const char *says;
 } damage;
 
-#define HASH64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define HASH64  "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define EMPTY64 "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 static const damage damages[] = {
     { "step-2/model.safetensors", "^",
       "step-2/model.safetensors' does not have the hash that its manifest says" },
@@ -375,9 +377,8 @@ static const damage damages[] = {
     { "step-2/state", "x", "step-2/state' does not have the hash" },
     { "step-2/manifest.sha256", "^", "step-2/m" },
     { "step-2/manifest.sha256", NULL, "step-2/manifest.sha256' cannot be opened: No such file" },
-    { "step-2/manifest.sha256", "", "step-2/manifest.sha256:1: the line does not end" },
-    { "step-2/manifest.sha256", HASH64 "  state",
-      "step-2/manifest.sha256:1: the line does not end" },
+    { "step-2/manifest.sha256", "", "step-2/manifest.sha256:1: the list is cut off" },
+    { "step-2/manifest.sha256", HASH64 "  state", "step-2/manifest.sha256:1: the list is cut off" },
     { "step-2/manifest.sha256", "\n",
       "step-2/manifest.sha256:1: expected a hash, two spaces and a file's name" },
     { "step-2/manifest.sha256", HASH64 " state\n", "manifest.sha256:1: expected a hash" },
@@ -386,8 +387,12 @@ static const damage damages[] = {
     { "step-2/manifest.sha256", HASH64 "  manifest.sha256\n",
       "manifest.sha256:1: expected a hash" },
     { "step-2/manifest.sha256", HASH64 "0  state\n", "manifest.sha256:1: expected a hash" },
-    { "step-2/manifest.sha256",
-      "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  state\n\n",
+    { "step-2/manifest.sha256", EMPTY64 "  state\n\n", "manifest.sha256:2: expected a hash" },
+    { "step-2/manifest.sha256", EMPTY64 "  state\n",
+      "manifest.sha256:2: the list is cut off, expected '# 1 files' at the end" },
+    { "step-2/manifest.sha256", EMPTY64 "  state\n# 2 files\n",
+      "manifest.sha256:2: expected a hash" },
+    { "step-2/manifest.sha256", EMPTY64 "  state\n# 1 files\n# 1 files\n",
       "manifest.sha256:2: expected a hash" },
     { "latest", NULL, "latest' cannot be opened: No such file" },
     { "latest", "", "latest:1: expected one line, 'step-N'" },
@@ -458,6 +463,29 @@ START_TEST(every_flipped_byte_is_seen)
     }
     ck_assert_str_eq(found(NULL, scratch.folder, marks, &mark, &warned), "step-2");
     ck_assert_int_eq(warned, 0);
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
+START_TEST(every_part_of_a_manifest_is_noticed)
+{
+    static const int marks[] = { 1, 2, -1 };
+    gsa_scratch scratch;
+    int mark, warned;
+    int64_t count;
+    gsa_scratch_open(&scratch);
+    must_save(scratch.folder, 1, 1, 2);
+    must_save(scratch.folder, 2, 2, 2);
+    const char *file = gsa_scratch_path(&scratch, "step-2/manifest.sha256");
+    char *bytes = gsa_get_file(file, &count);
+    ck_assert_int_gt(count, FILES * 66);
+    for (int64_t part = 0; part <= count; part++) {
+        gsa_put_file(file, bytes, part);
+        ck_assert_msg(strcmp(found(NULL, scratch.folder, marks, &mark, &warned),
+                             part < count ? "step-1" : "step-2") == 0,
+                      "%lld of %lld bytes", (long long)part, (long long)count);
+    }
+    free(bytes);
     gsa_scratch_close(&scratch);
 }
 END_TEST
@@ -774,7 +802,10 @@ int main(int argc, char **argv)
                                        GSA_TEST(refusals) };
     static const gsa_test finding[] = {
         GSA_LOOP(damage_is_named_and_passed_over, GSA_COUNT(damages)),
-        GSA_TEST(every_flipped_byte_is_seen), GSA_TEST(none_is_whole), GSA_TEST(a_step_itself),
+        GSA_TEST(every_flipped_byte_is_seen),
+        GSA_TEST(every_part_of_a_manifest_is_noticed),
+        GSA_TEST(none_is_whole),
+        GSA_TEST(a_step_itself),
         GSA_TEST(a_file_that_is_not_read_is_neither_checked_nor_missed)
     };
     static const gsa_test faults[] = { GSA_LOOP(old_or_new_whatever_fails, 3),

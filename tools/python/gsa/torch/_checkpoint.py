@@ -35,10 +35,18 @@ def _sum(path):
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def _sums(folder):
+    """Name -> hash; the list's last line, `# N files`, tells that it is whole."""
+    path = os.path.join(folder, _MANIFEST)
+    with open(path, encoding="utf-8") as file:
+        *lines, end = file.read().splitlines() or [""]
+    if end != f"# {len(lines)} files":
+        raise ArgumentError(f"'{path}' is cut off: expected '# {len(lines)} files' at the end")
+    return dict(reversed(line.split(None, 1)) for line in lines)
+
+
 def _checked(folder, name):
-    path = os.path.join(folder, name)
-    with open(os.path.join(folder, _MANIFEST), encoding="utf-8") as file:
-        sums = dict(reversed(line.split(None, 1)) for line in file.read().splitlines() if line)
+    path, sums = os.path.join(folder, name), _sums(folder)
     if name not in sums:
         raise ArgumentError(f"'{folder}/{_MANIFEST}' has no line for {name}")
     if _sum(path) != sums[name]:
@@ -109,15 +117,14 @@ def save_checkpoint(folder, like, tensors):
     step = os.path.join(folder, "step-1")
     temporary = step + ".tmp"
     os.makedirs(temporary)
-    with open(os.path.join(source, _MANIFEST), encoding="utf-8") as file:
-        names = [line.split(None, 1)[1] for line in file.read().splitlines() if line]
-    names = [n for n in names if n not in ("state.safetensors", _MODEL)]
+    names = [n for n in _sums(source) if n not in ("state.safetensors", _MODEL)]
     for name in names:
         shutil.copyfile(_checked(source, name), os.path.join(temporary, name))
     _write_tensors(os.path.join(temporary, _MODEL), old, notes)
     with open(os.path.join(temporary, _MANIFEST), "w", encoding="utf-8") as file:
         for name in [*names, _MODEL]:
             file.write(f"{_sum(os.path.join(temporary, name))}  {name}\n")
+        file.write(f"# {len(names) + 1} files\n")
     os.rename(temporary, step)
     with open(os.path.join(folder, "latest"), "w", encoding="utf-8") as file:
         file.write("step-1\n")
