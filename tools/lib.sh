@@ -10,6 +10,7 @@ packages_test=(check libsubunit-dev g++ libxml2-utils python3-networkx)
 packages_package=(debhelper dpkg-dev fakeroot file lintian)
 packages_neon=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static)
 packages_extra=(clang-format-14 shellcheck ninja-build)
+packages_browser=(chromium) # Debian's; Ubuntu's is no package of files
 
 fail()
 {

@@ -2,7 +2,7 @@
  * more go to a second canvas, BUDGET milliseconds a frame, and until they are there the last one
  * stands in, moved and scaled. A matrix is written by pixels. */
 
-const LIVE = 3000, CHUNK = 1500, BUDGET = 12, SHADES = 64, NAMED = 11, MARGIN = 116,
+const LIVE = 3000, CHUNK = 1500, BUDGET = 8, SHADES = 64, NAMED = 11, MARGIN = 116,
       MOST_SVG = 50000;
 
 function rgb(hex) { return [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16)); }
@@ -223,16 +223,19 @@ class Painter {
 
     radius() { return Math.max(1.2, Math.min(9, this.cam.k * 0.24)); }
 
-    dot(ink, x, y, r, fill, edge) {
-        ink.beginPath();
-        ink.arc(x, y, r, 0, 2 * Math.PI);
+    dot(x, y, r, fill, focused) {
+        const ink = this.ink;
         ink.fillStyle = fill;
-        ink.fill();
-        if (edge) {
-            ink.strokeStyle = edge;
-            ink.lineWidth = 1;
-            ink.stroke();
+        if (r < 2.5 && !focused) { /* thousands of them */
+            ink.fillRect(x - r, y - r, 2 * r, 2 * r);
+            return;
         }
+        ink.beginPath();
+        ink.arc(x, y, focused ? r + 2 : r, 0, 2 * Math.PI);
+        ink.fill();
+        ink.strokeStyle = focused ? this.css.mark : this.css.faint;
+        ink.lineWidth = 1;
+        ink.stroke();
     }
 
     /* Where a node's name stands: [x, y, angle, align]. */
@@ -267,11 +270,7 @@ class Painter {
                 const ax = this.px(side ? x2[i] : x[i]), ay = this.py(y[i]);
                 if (ax < -200 || ax > this.wide + 200 || ay < -200 || ay > this.high + 200)
                     continue;
-                this.dot(
-                    ink, ax, ay, i === focus ? r + 2 : r, tint(i) || this.css.node,
-                    i === focus ? this.css.mark :
-                        r > 2   ? this.css.faint :
-                                  null);
+                this.dot(ax, ay, r, tint(i) || this.css.node, i === focus);
                 if (!named) continue;
                 const [tx, ty, angle, align] = this.namePlace(i, side === 1);
                 ink.save();

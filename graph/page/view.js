@@ -78,13 +78,16 @@ function rescene(refit) {
     g.filter(now);
     scene = {g, view: now.view, places, colour: of, hues, names, tint, passes};
     painter.show(scene);
-    if (refit) painter.fit();
     $('legend').replaceChildren(...names.map((name, i) => {
         const item = document.createElement('span'), dot = document.createElement('i');
         dot.style.background = hues[i];
         item.append(dot, shorten(name, 40));
         return item;
     }));
+    if (refit) {
+        painter.resize(); /* the legend may have grown */
+        painter.fit();
+    }
     write();
 }
 
@@ -228,7 +231,9 @@ function draw() {
 function frame() {
     scheduled = false;
     const done = painter.paint(focus());
-    document.documentElement.dataset.painted = done ? 'all' : 'part';
+    const said = document.documentElement.dataset;
+    said.painted = done ? 'all' : 'part';
+    said.first ??= Math.round(performance.now()); /* milliseconds to the first picture */
     if (!done) draw();
 }
 
@@ -593,8 +598,13 @@ addEventListener('hashchange', () => {
     painter.themed();
     refresh();
 });
+/* A picture that was moved keeps its middle. */
 new ResizeObserver(() => {
+    const {wide, high} = painter;
     painter.resize();
-    if (!painter.moved) painter.fit();
+    if (painter.moved)
+        painter.pan((painter.wide - wide) / 2, (painter.high - high) / 2);
+    else
+        painter.fit();
     draw();
 }).observe($('stage'));

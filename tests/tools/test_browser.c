@@ -1,0 +1,540 @@
+/* test_browser.c - pages in a headless Chromium: each view of each pattern in both themes; hover,
+ * filters and threshold give the GraphML's numbers; nothing of a text runs; nothing leaves. Skipped
+ * where there is no Chromium. GSA_TEST_SHOTS names a folder for pictures, in base64. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "browser.h"
+#include "cli.h"
+#include "graph/xml.h"
+#include "support/suite.h"
+
+#define ARGS(...) ((const char *const[GSA_CLI_ARGS + 1]){ __VA_ARGS__ })
+enum { WIDE = 1200, HIGH = 800 };
+
+static gsa_ran ran;
+
+static void run(const char *const *args)
+{
+    gsa_cli_run(args, NULL, &ran);
+    ck_assert_msg(ran.signal == 0 && ran.code == 0, "exit code %d, signal %d: %s", ran.code,
+                  ran.signal, ran.err);
+}
+
+static void shoot(const char *name)
+{
+    const char *folder = getenv("GSA_TEST_SHOTS");
+    char path[512];
+    if (!folder) return;
+    snprintf(path, sizeof path, "%s/%s.base64", folder, name);
+    browser_shot(path);
+}
+
+/* ---- views --------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *topology, *more[4];
+    int length;
+} patterns[] = {
+    { "bigbird", { NULL }, 24 },
+    { "bpt:k=2", { NULL }, 24 },
+    { "char_word:local=adjacent",
+      { "--text", "\u5317\u4eac\u5927\u5b66\u751f", "--tokens", "chars" },
+      -1 },
+    { "bpt:k=1:causal=1+cross", { "--memory", "star", "--memory-length", "5" }, 6 },
+    { "dilated", { NULL }, 24 },
+    { "full:clip=4", { NULL }, 12 },
+    { "head_area:width=5:heads=3", { "--heads", "4" }, 9 },
+    { "longformer", { NULL }, 24 },
+    { "ring", { NULL }, 12 },
+    { "star*3", { NULL }, 12 },
+    { "strided", { NULL }, 24 },
+    { "window:width=5,full", { NULL }, 12 },
+    { "star", { NULL }, 1 },
+    { "window", { NULL }, 0 },
+    { "full", { NULL }, 64 }, /* 4,096 edges: completed between frames */
+};
+static const char *const views[] = { "matrix", "arcs", "tree", "ring", "columns", "grid" };
+
+/* Opens one, goes through the views by their keys, at three sizes of the window. */
+START_TEST(every_view_of_every_pattern)
+{
+    static const int sizes[][2] = { { 1200, 800 }, { 1920, 1080 }, { 600, 700 } };
+    const char *args[GSA_CLI_ARGS + 1] = { "graph", "--topology", patterns[_i].topology, "--out",
+                                           "a.html" };
+    char length[16], name[64];
+    int n = 5;
+    snprintf(length, sizeof length, "%d", patterns[_i].length);
+    if (patterns[_i].length >= 0) args[n++] = "--length", args[n++] = length;
+    for (int i = 0; i < 4 && patterns[_i].more[i]; i++) args[n++] = patterns[_i].more[i];
+    gsa_cli_enter();
+    run(args);
+    browser_start(sizes[_i % 3][0], sizes[_i % 3][1]);
+    for (int dark = 0; dark < 2; dark++) {
+        browser_dark(dark);
+        browser_open("a.html", "");
+        browser_says(dark ? "dark" : "light", "document.documentElement.dataset.theme");
+        for (int v = 0; v < GSA_COUNT(views); v++) {
+            char key[2] = { (char)('1' + v), 0 };
+            browser_key(key);
+            browser_says(views[v],
+                         "document.querySelector('#views [aria-checked=true]').textContent");
+            browser_key("n");
+            browser_key("Escape");
+            browser_value("new Promise(done => setTimeout(() => requestAnimationFrame(done), 60))");
+            snprintf(name, sizeof name, "%02d-%s-%s", _i, views[v], dark ? "dark" : "light");
+            shoot(name);
+        }
+        browser_key("s");
+        browser_key("c");
+        browser_key("?");
+        browser_key("t");
+        browser_says(dark ? "light" : "dark", "document.documentElement.dataset.theme");
+    }
+    browser_end();
+    gsa_cli_leave();
+}
+END_TEST
+
+/* ---- numbers ------------------------------------------------------------------------------- */
+
+typedef struct picture { /* what the GraphML has */
+    char *document;
+    xml_edge *edge;
+    double *weight[3], *layer; /* the mean over heads, w0, w1 */
+    int64_t edges, nodes;
+} picture;
+
+static picture read_picture(void)
+{
+    static const char *const keys[] = { "e_weight", "e_w0", "e_w1" };
+    int64_t same;
+    picture p = { .document = gsa_cli_read("a.graphml") };
+    p.edge = xml_edges(p.document, &p.edges);
+    p.nodes = xml_count(p.document, "node");
+    p.layer = xml_numbers(p.document, "e_layer", &same);
+    for (int w = 0; w < 3; w++) p.weight[w] = xml_numbers(p.document, keys[w], &same);
+    ck_assert(p.edges > 0 && same == p.edges);
+    return p;
+}
+
+static void release_picture(picture *p)
+{
+    free(p->document), free(p->edge), free(p->layer);
+    for (int w = 0; w < 3; w++) free(p->weight[w]);
+}
+
+static void attend(void)
+{
+    gsa_cli_enter();
+    run(ARGS("train", "text.ini", "--quiet", "--threads", "1", "--set", "model.encoder=star*2",
+             "--out", "text"));
+    run(ARGS("attend", "--model", "text", "--text", "a very good film", "--quiet", "--out",
+             "a.graphml"));
+    run(ARGS("attend", "--model", "text", "--text", "a very good film", "--quiet", "--out",
+             "a.html"));
+}
+
+static int falling(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x < y) - (x > y);
+}
+
+/* The panel's list: 0: what the node reads, 1: who reads it. */
+static void check_list(const picture *p, int64_t node, int layer, int head, int outwards)
+{
+    double expected[64];
+    int count = 0;
+    for (int64_t e = 0; e < p->edges; e++)
+        if ((outwards ? p->edge[e].from : p->edge[e].to) == node && p->layer[e] == layer)
+            expected[count++] = p->weight[head + 1][e];
+    qsort(expected, (size_t)count, sizeof *expected, falling);
+    json_t *shown = browser_value("[...document.querySelectorAll('#panel table')[%d].rows].map(r "
+                                  "=> Number(r.cells[0].textContent))",
+                                  outwards);
+    ck_assert_int_eq(json_array_size(shown), count);
+    for (int i = 0; i < count; i++) {
+        const double own = json_number_value(json_array_get(shown, (size_t)i));
+        ck_assert_msg(fabs(own - expected[i]) <= 6e-4 * expected[i],
+                      "node %lld, layer %d, head %d: weight %d is %g, the GraphML has %g",
+                      (long long)node, layer, head, i, own, expected[i]);
+    }
+    json_decref(shown);
+}
+
+/* Chooses in a list as a hand does. */
+static void choose(const char *list, const char *text)
+{
+    browser_value("(() => { const s = document.getElementById('%s'); s.value = "
+                  "[...s.options].find(o => o.text === '%s').value; "
+                  "s.dispatchEvent(new Event('change')); })()",
+                  list, text);
+}
+
+START_TEST(what_a_node_reads_is_the_graphmls)
+{
+    attend();
+    picture p = read_picture();
+    browser_start(WIDE, HIGH);
+    browser_open("a.html", "view=matrix");
+    for (int layer = 0; layer < 2; layer++)
+        for (int head = -1; head < 2; head++) {
+            char text[2] = { (char)('0' + layer), 0 };
+            choose("layer", text);
+            text[0] = (char)('0' + head);
+            choose("head", head < 0 ? "mean" : text);
+            for (int64_t node = 0; node < p.nodes; node++) {
+                char *label = xml_data(p.document, "v_label", (int)node);
+                browser_key("n");
+                browser_says(label, "document.querySelector('#panel h2').textContent");
+                check_list(&p, node, layer, head, 0);
+                check_list(&p, node, layer, head, 1);
+                free(label);
+            }
+            browser_key("Escape");
+        }
+    browser_end();
+    release_picture(&p);
+    gsa_cli_leave();
+}
+END_TEST
+
+/* The pointer over a matrix: the names on its left, then a cell; a click keeps the node. */
+START_TEST(the_pointer_finds_rows_and_cells)
+{
+    attend();
+    picture p = read_picture();
+    browser_start(WIDE, HIGH);
+    browser_open("a.html", "view=matrix&layer=1");
+    const double top =
+        browser_number("document.getElementById('canvas').getBoundingClientRect().y");
+    const int64_t relay = p.nodes - 1;
+    double row = 0;
+    for (double y = top + 120; y < HIGH && row == 0; y += 5) {
+        browser_move(60, y);
+        json_t *name = browser_value("document.querySelector('#panel h2')?.textContent ?? ''");
+        if (strcmp(json_string_value(name), "relay 0") == 0) row = y + 5;
+        json_decref(name);
+    }
+    ck_assert_msg(row > 0, "no row is the relay's");
+    check_list(&p, relay, 1, -1, 0);
+    browser_move(60, row);
+    browser_button(1);
+    browser_button(0);
+    browser_move(WIDE - 350, top + 200); /* away from the matrix */
+    browser_says("relay 0", "document.querySelector('#panel h2').textContent");
+    browser_value("new Promise(done => setTimeout(done, 300))"); /* the address is written late */
+    ck_assert_int_eq(
+        (int64_t)browser_number("Number(new "
+                                "URLSearchParams(location.hash.slice(1)).get('node'))"),
+        relay);
+    /* the last column of the relay's row: the relay itself */
+    const double corner = 116 + (row - top - 116);
+    browser_move(corner, row);
+    double self = 0;
+    for (int64_t e = 0; e < p.edges; e++)
+        if (p.edge[e].from == relay && p.edge[e].to == relay && p.layer[e] == 1)
+            self = p.weight[0][e];
+    char text[64];
+    snprintf(text, sizeof text, "reads relay 0: %.4g", self);
+    browser_says(text, "document.querySelectorAll('#panel p')[1].textContent");
+    browser_end();
+    release_picture(&p);
+    gsa_cli_leave();
+}
+END_TEST
+
+static void says_count(const picture *p, int64_t count)
+{
+    char text[96];
+    snprintf(text, sizeof text, "%lld of %lld edges, %lld nodes", (long long)count,
+             (long long)p->edges, (long long)p->nodes);
+    browser_says(text, "document.getElementById('count').textContent");
+}
+
+/* How many edges the GraphML has of a value of a key; "": any. */
+static int64_t count_of(const picture *p, int layer, const char *key, const char *value,
+                        double least)
+{
+    int64_t count = 0;
+    for (int64_t e = 0; e < p->edges; e++) {
+        char *text = *key ? xml_data(p->document, key, (int)e) : NULL;
+        count += (layer < 0 || p->layer[e] == layer) && (!text || strcmp(text, value) == 0) &&
+                 p->weight[0][e] >= least;
+        free(text);
+    }
+    return count;
+}
+
+START_TEST(filters_count_as_the_graphml)
+{
+    attend();
+    picture p = read_picture();
+    browser_start(WIDE, HIGH);
+    browser_open("a.html", "view=arcs");
+    says_count(&p, count_of(&p, 0, "", "", 0));
+    choose("layer", "all");
+    says_count(&p, p.edges);
+    choose("phase", "up");
+    says_count(&p, count_of(&p, -1, "e_interaction", "up", 0));
+    choose("phase", "all");
+    choose("label", "left");
+    says_count(&p, count_of(&p, -1, "e_name", "left", 0));
+    choose("label", "all");
+    browser_value("(() => { const f = document.getElementById('least'); f.value = '0.2'; "
+                  "f.dispatchEvent(new Event('input')); })()");
+    const int64_t strong = count_of(&p, -1, "", "", 0.2);
+    ck_assert(strong > 0 && strong < p.edges);
+    says_count(&p, strong);
+    /* the same by the address; and what is not there is said */
+    browser_open("a.html", "view=ring&layer=1&phase=down&label=left");
+    says_count(&p, 4);
+    browser_open("a.html", "phase=sideways&layer=7&vew=ring");
+    browser_says("the address asks for what is not here: phase=sideways, layer=7, vew=ring",
+                 "document.getElementById('count').textContent");
+    browser_end();
+    release_picture(&p);
+    gsa_cli_leave();
+}
+END_TEST
+
+/* A word's colour is what its nodes receive: the token's and the embedding's. */
+START_TEST(a_word_receives_what_its_nodes_receive)
+{
+    attend();
+    picture p = read_picture();
+    browser_start(WIDE, HIGH);
+    browser_open("a.html", "layer=1");
+    for (int64_t word = 0; word < 4; word++) {
+        double sum = 0;
+        for (int64_t e = 0; e < p.edges; e++)
+            if (p.layer[e] == 1 && (p.edge[e].from == word || p.edge[e].from == 4 + word))
+                sum += p.weight[0][e];
+        const double shown =
+            browser_number("Number(document.querySelectorAll('#text span')[%d].title)", (int)word);
+        ck_assert_msg(fabs(shown - sum) <= 6e-4 * sum, "word %lld receives %g, expected %g",
+                      (long long)word, shown, sum);
+    }
+    browser_end();
+    release_picture(&p);
+    gsa_cli_leave();
+}
+END_TEST
+
+/* The place in the address: the middle of the picture, and how far it is enlarged. */
+static void place(double box[3])
+{
+    browser_value("new Promise(done => setTimeout(done, 400))"); /* the address is written late */
+    for (int i = 0; i < 3; i++)
+        box[i] = browser_number("Number((new URLSearchParams(location.hash.slice(1)).get('box') ?? "
+                                "'').split(' ')[%d] ?? -1)",
+                                i);
+}
+
+/* Zoom and pan reach the address, and the address gives the same place in a larger window. */
+START_TEST(the_address_keeps_the_place)
+{
+    double moved[3], again[3], whole[3];
+    gsa_cli_enter();
+    run(ARGS("graph", "--topology", "bpt:k=1", "--length", "16", "--out", "a.html"));
+    browser_start(WIDE, HIGH);
+    browser_open("a.html", "");
+    browser_move(400, 400);
+    browser_wheel(-300);
+    browser_button(1);
+    browser_move(450, 430);
+    browser_button(0);
+    place(moved);
+    ck_assert_msg(moved[2] > 1.5 && moved[2] < 1.7, "enlarged by %g", moved[2]);
+    json_t *hash = browser_value("location.hash.slice(1)");
+    browser_end();
+    browser_start(2 * WIDE, HIGH);
+    browser_open("a.html", json_string_value(hash));
+    browser_key("n");
+    place(again);
+    for (int i = 0; i < 3; i++)
+        ck_assert_msg(fabs(moved[i] - again[i]) < 1e-4 * (1 + fabs(moved[i])), "%g became %g",
+                      moved[i], again[i]);
+    browser_key("0");
+    place(whole);
+    ck_assert_msg(whole[1] == -1, "the whole picture has a place");
+    json_decref(hash);
+    browser_end();
+    gsa_cli_leave();
+}
+END_TEST
+
+/* A key that would save a file: its text is then the promise window.saved_. */
+static void save(const char *key)
+{
+    browser_value("URL.createObjectURL = blob => { window.saved_ = blob.text(); return '#'; }");
+    browser_key(key);
+}
+
+START_TEST(exports_are_whole)
+{
+    attend();
+    picture p = read_picture();
+    browser_start(WIDE, HIGH);
+    for (int v = 0; v < GSA_COUNT(views) - 1; v++) {
+        char fragment[64];
+        snprintf(fragment, sizeof fragment, "view=%s&layer=0", views[v]);
+        browser_open("a.html", fragment);
+        save("s");
+        const char *mark = strcmp(views[v], "matrix") == 0 ? "rect" : "path";
+        const int64_t paper = strcmp(mark, "rect") == 0; /* one rectangle is the paper */
+        const double marks = browser_number(
+            "window.saved_.then(text => { const svg = new DOMParser().parseFromString(text, "
+            "'image/svg+xml'); return svg.querySelector('parsererror') ? -1 : "
+            "svg.querySelectorAll('%s').length; })",
+            mark);
+        ck_assert_int_eq((int64_t)marks, count_of(&p, 0, "", "", 0) + paper);
+    }
+    save("c");
+    json_t *text = browser_value("window.saved_");
+    char *csv = strdup(json_string_value(text)), *line = csv;
+    json_decref(text);
+    int64_t lines = 0;
+    double sum = 0, expected = 0;
+    for (int64_t e = 0; e < p.edges; e++) expected += p.layer[e] == 0 ? p.weight[0][e] : 0;
+    for (char *end; (end = strchr(line, '\n')) != NULL; line = end + 1, lines++) {
+        *end = 0;
+        if (lines > 0) sum += strtod(strrchr(line, ',') + 1, NULL);
+    }
+    ck_assert_int_eq(lines, 1 + count_of(&p, 0, "", "", 0));
+    ck_assert_msg(fabs(sum - expected) < 1e-5, "weights of the CSV sum to %g, expected %g", sum,
+                  expected);
+    free(csv);
+    browser_open("a.html", "view=grid");
+    browser_key("s");
+    browser_says("the small multiples are pixels: choose one layer and head, and another view",
+                 "document.getElementById('count').textContent");
+    browser_end();
+    release_picture(&p);
+    gsa_cli_leave();
+}
+END_TEST
+
+/* ---- safety -------------------------------------------------------------------------------- */
+
+START_TEST(a_hostile_text_is_shown)
+{
+    static const char *const hostile[][2] = {
+        { "</script><script>document.title='broken'</script>",
+          "</script><script>document.title='broken'</script>" },
+        { "<img/src=x/onerror=alert(1)>", "<img/src=x/onerror=alert(1)>" },
+        { "\u202eright", "\ufffdright" },
+        { "\U0001F600\"'&amp;", "\U0001F600\"'&amp;" },
+        { "\x7f", "\u2421" },
+    };
+    gsa_cli_enter();
+    run(ARGS("graph", "--topology", "ring", "--text", hostile[_i][0], "--out", "a.html"));
+    browser_start(WIDE, HIGH);
+    browser_open("a.html", "node=0");
+    browser_says(hostile[_i][1], "document.querySelector('#text span').textContent");
+    browser_says(hostile[_i][1], "document.querySelector('#panel h2').textContent");
+    browser_says("gsa: ring", "document.title");
+    ck_assert(browser_number("document.scripts.length") == 2 &&
+              browser_number("document.images.length") == 0);
+    browser_end();
+    gsa_cli_leave();
+}
+END_TEST
+
+/* What somebody writes into the file does not run, and loads nothing. */
+START_TEST(the_policy_forbids_all_else)
+{
+    gsa_cli_enter();
+    run(ARGS("graph", "--topology", "ring", "--length", "3", "--out", "a.html"));
+    char *page = gsa_cli_read("a.html"), *end = strstr(page, "</body>");
+    char *more = malloc(strlen(page) + 512);
+    sprintf(more,
+            "%.*s<script>document.title = 'broken'</script>"
+            "<img src=\"http://127.0.0.1:9/x.png\" onerror=\"document.title='broken'\">"
+            "<link rel=stylesheet href=\"http://127.0.0.1:9/x.css\">%s",
+            (int)(end - page), page, end);
+    gsa_cli_write("b.html", more);
+    browser_start(WIDE, HIGH);
+    browser_open("b.html", "");
+    browser_value("new Promise(done => setTimeout(done, 300))");
+    browser_says("gsa: ring", "document.title");
+    char *said = browser_complaints();
+    ck_assert_msg(strstr(said, "Content Security Policy") != NULL, "'%s'", said);
+    free(said), free(page), free(more);
+    browser_forgive();
+    browser_end();
+    gsa_cli_leave();
+}
+END_TEST
+
+/* ---- speed --------------------------------------------------------------------------------- */
+
+/* Pans for two seconds by the hand; returns frames a second. */
+static double frames(void)
+{
+    browser_value("(() => { window.frames_ = 0; const count = () => { window.frames_++; "
+                  "requestAnimationFrame(count); }; requestAnimationFrame(count); })()");
+    struct timespec now, begin;
+    double seconds = 0;
+    browser_move(500, 450);
+    browser_button(1);
+    const double first = browser_number("window.frames_");
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    for (int i = 0; seconds < 2; i++) {
+        browser_move(500 + 100 * sin(i * 0.1), 450 + 60 * cos(i * 0.1));
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        seconds =
+            (double)(now.tv_sec - begin.tv_sec) + 1e-9 * (double)(now.tv_nsec - begin.tv_nsec);
+    }
+    const double last = browser_number("window.frames_");
+    browser_button(0);
+    return (last - first) / seconds;
+}
+
+/* 5,000 nodes, 502,450 edges. The bounds are for a machine that does other work too; what was
+ * measured is printed. */
+START_TEST(half_a_million_edges_are_fluid)
+{
+    gsa_cli_enter();
+    run(ARGS("graph", "--topology", "window:width=101", "--length", "5000", "--out", "a.html"));
+    browser_start(WIDE, HIGH);
+    browser_open("a.html", "");
+    const double first = browser_number("Number(document.documentElement.dataset.first)");
+    const double matrix = frames();
+    browser_key("2");
+    const double arcs = frames();
+    printf("first picture after %.0f ms; matrix %.0f, arcs %.0f frames a second\n", first, matrix,
+           arcs);
+    ck_assert_msg(first > 0 && first < 3000, "the first picture took %.0f ms", first);
+    ck_assert_msg(matrix > 8 && arcs > 8, "%.1f and %.1f frames a second", matrix, arcs);
+    shoot("speed-arcs");
+    browser_end();
+    gsa_cli_leave();
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const gsa_test shown[] = { GSA_LOOP(every_view_of_every_pattern, GSA_COUNT(patterns)) };
+    static const gsa_test numbers[] = { GSA_TEST(what_a_node_reads_is_the_graphmls),
+                                        GSA_TEST(the_pointer_finds_rows_and_cells),
+                                        GSA_TEST(filters_count_as_the_graphml),
+                                        GSA_TEST(a_word_receives_what_its_nodes_receive),
+                                        GSA_TEST(exports_are_whole),
+                                        GSA_TEST(the_address_keeps_the_place) };
+    static const gsa_test safety[] = { GSA_LOOP(a_hostile_text_is_shown, 5),
+                                       GSA_TEST(the_policy_forbids_all_else) };
+    static const gsa_test speed[] = { GSA_TEST(half_a_million_edges_are_fluid) };
+    static const gsa_case cases[] = { GSA_CASE("views", shown, 120),
+                                      GSA_CASE("numbers", numbers, 120),
+                                      GSA_CASE("safety", safety, 60),
+                                      GSA_CASE("speed", speed, 120) };
+    if ((argc < 2 || strcmp(argv[1], "--cases") != 0) && !browser_is_here()) {
+        printf("browser: skipped, there is no chromium\n");
+        return 77;
+    }
+    return gsa_run_suite("browser", cases, GSA_COUNT(cases), argc, argv);
+}
