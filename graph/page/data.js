@@ -170,6 +170,28 @@ class Graph {
         }
     }
 
+    /* { layer, head, of: [kinds] }: which part of the weight of the edges that pass goes to nodes
+     * of each kind. */
+    shares(passes) {
+        const rows = this.layers.flatMap(
+            layer => Array.from(
+                {length: this.columns},
+                (_, head) => ({layer, head, all: 0, of: new Float64Array(this.kinds.length)})));
+        const first = new Map(this.layers.map((layer, l) => [layer, l * this.columns]));
+        for (let e = 0; e < this.m; e++) {
+            if (!passes(e)) continue;
+            const at = first.get(this.sheets[this.sheet[e]].layer);
+            for (let h = 0; h < this.columns; h++) {
+                const w = this.weight(e, h);
+                rows[at + h].all += w;
+                rows[at + h].of[this.kind[this.from[e]]] += w;
+            }
+        }
+        for (const row of rows)
+            for (let k = 0; k < row.of.length; k++) row.of[k] /= row.all || 1;
+        return rows;
+    }
+
     /* The shown edges into a node, or out of it, the heaviest first. */
     edgesAt(node, outwards) {
         const start = outwards ? this.outStart : this.intoStart,

@@ -99,9 +99,9 @@ class Painter {
 
     /* The line of an edge; false: it is not on the page. */
     trace(pen, e) {
-        const {g, view, places: {x, y, x2}} = this.scene, from = g.from[e], to = g.to[e],
-                                       k = this.cam.k;
-        const ax = this.px(x2[from]), ay = this.py(y[from]), bx = this.px(x[to]),
+        const {g, view, places: {x, y, x2, y2}} = this.scene, from = g.from[e], to = g.to[e],
+                                           k = this.cam.k;
+        const ax = this.px(x2[from]), ay = this.py(y2[from]), bx = this.px(x[to]),
               by = this.py(y[to]);
         const dx = bx - ax, dy = by - ay, reach = Math.abs(dx) * 0.5 + 4 * k;
         if (Math.max(ax, bx) < -20 || Math.min(ax, bx) > this.wide + 20) return false;
@@ -240,9 +240,9 @@ class Painter {
 
     /* Where a node's name stands: [x, y, angle, align]. */
     namePlace(node, second) {
-        const {view, places: {x, y, x2, box}, g} = this.scene, k = this.cam.k,
-                                              r = this.radius() + 4;
-        const ax = this.px(second ? x2[node] : x[node]), ay = this.py(y[node]);
+        const {view, places: {x, y, x2, y2, box}, g} = this.scene, k = this.cam.k,
+                                                  r = this.radius() + 4;
+        const ax = this.px(second ? x2[node] : x[node]), ay = this.py(second ? y2[node] : y[node]);
         if (view === 'columns') return second ? [ax + r, ay, 0, 'left'] : [ax - r, ay, 0, 'right'];
         if (view === 'ring') {
             const angle = Math.atan2(y[node], x[node]), turned = Math.abs(angle) > Math.PI / 2;
@@ -260,14 +260,15 @@ class Painter {
     }
 
     paintNodes(focus) {
-        const {g, view, places: {x, y, x2}, tint} = this.scene, ink = this.ink, r = this.radius(),
-                                            named = this.cam.k >= NAMED;
+        const {g, view, places: {x, y, x2, y2}, tint} = this.scene, ink = this.ink,
+                                                r = this.radius(), named = this.cam.k >= NAMED;
         ink.font =
             '12px system-ui, "Noto Sans", "Noto Sans CJK SC", "Noto Color Emoji", sans-serif';
         ink.textBaseline = 'middle';
         for (let side = 0; side < (view === 'columns' ? 2 : 1); side++)
             for (let i = 0; i < g.n; i++) {
-                const ax = this.px(side ? x2[i] : x[i]), ay = this.py(y[i]);
+                const ax = this.px(side ? x2[i] : x[i]), ay = this.py(side ? y2[i] : y[i]);
+                if (isNaN(ax)) continue;
                 if (ax < -200 || ax > this.wide + 200 || ay < -200 || ay > this.high + 200)
                     continue;
                 this.dot(ax, ay, r, tint(i) || this.css.node, i === focus);
@@ -503,7 +504,7 @@ class Painter {
 
     /* A node, of a matrix { row, column }, of the grid { layer, head }; null: nothing. */
     under(px, py) {
-        const {g, view, places: {x, y, x2}} = this.scene;
+        const {g, view, places: {x, y, x2, y2}} = this.scene;
         if (view === 'grid') {
             const {heads, layers, step, left, top} = this.gridShape(),
                                               h = Math.floor((px - left) / step),
@@ -520,76 +521,88 @@ class Painter {
             if (py < MARGIN && on(column)) return {row: column, column: -1};
             return on(row) && on(column) ? {row, column} : null;
         }
-        let best = null, least = Math.max(14, this.radius() * 2) ** 2;
-        for (let i = 0; i < g.n; i++) {
-            const dy = this.py(y[i]) - py,
-                  dx = Math.min(Math.abs(this.px(x[i]) - px), Math.abs(this.px(x2[i]) - px)),
-                  away = dx * dx + dy * dy;
-            if (away < least) least = away, best = {row: i, column: -1};
-        }
+        let best = null, least = Math.max(14, this.radius() * 2);
+        for (const [xs, ys] of [[x, y], [x2, y2]])
+            for (let i = 0; i < g.n; i++) {
+                const away = Math.hypot(this.px(xs[i]) - px, this.py(ys[i]) - py);
+                if (away < least) least = away, best = {row: i, column: -1};
+            }
         return best;
     }
 
     /* ---- SVG of what is on the page ---- */
 
     svg(focus) {
-        const {g, view, places: {x, y, x2}, colour, hues} = this.scene, parts = [];
+        const {g, view} = this.scene;
         if (view === 'grid')
             throw new Error(
                 'the small multiples are pixels: choose one layer and head, and another view');
         if (g.count > MOST_SVG)
             throw new Error(
                 `an SVG of ${g.count} edges is too large, at most ${MOST_SVG}: filter them`);
-        const escape = text => text.replace(
-            /[&<>"]/g, c => ({'&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;'})[c]);
+        const parts = view === 'matrix' ? this.svgMatrix() : this.svgLines(focus);
+        const wide = this.wide, high = this.high;
+        return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${wide} ${high}"` +
+            ` width="${wide}" height="${high}" font-family="sans-serif" font-size="12"` +
+            ` fill="${this.css.ink}">\n<title>${escaped(visible(g.spec))}</title>\n` +
+            `<rect width="100%" height="100%" fill="${this.css.paper}"/>\n` + parts.join('\n') +
+            '\n</svg>\n';
+    }
+
+    svgMatrix() {
+        const {g, colour, hues} = this.scene, k = this.cam.k, parts = [];
         for (let e = 0; e < g.m; e++) {
             if (!g.shown[e]) continue;
-            const strong = this.strength(e), hue = hues[colour(e)];
-            if (view === 'matrix') {
-                parts.push(`<rect x="${this.px(g.from[e]).toFixed(2)}" y="${
-                    this.py(g.to[e]).toFixed(2)}" width="${this.cam.k.toFixed(2)}" height="${
-                    this.cam.k.toFixed(2)}" fill="${hue}" fill-opacity="${
-                    (0.1 + 0.9 * Math.sqrt(strong)).toFixed(3)}"/>`);
-                continue;
-            }
-            const path = new SvgPath();
-            if (this.trace(path, e))
-                parts.push(`<path d="${path.d}" fill="none" stroke="${hue}" stroke-width="${
-                    (0.8 + 1.6 * strong).toFixed(2)}" stroke-opacity="${
-                    (this.faintness() * (0.12 + 0.88 * strong)).toFixed(3)}"/>`);
+            const shade = 0.1 + 0.9 * Math.sqrt(this.strength(e));
+            parts.push(
+                `<rect x="${short(this.px(g.from[e]))}" y="${short(this.py(g.to[e]))}"` +
+                ` width="${short(k)}" height="${short(k)}" fill="${hues[colour(e)]}"` +
+                ` fill-opacity="${short(shade)}"/>`);
         }
-        for (let side = 0; side < (view === 'columns' ? 2 : 1); side++)
-            for (let i = 0; i < g.n; i++) {
-                const text = escape(shorten(g.name(i), 16));
-                if (view === 'matrix') {
-                    if (this.cam.k < NAMED - 1) continue;
-                    parts.push(
-                        `<text x="${this.px(0) - 8}" y="${
-                            (this.py(i + 0.5) + 4).toFixed(1)}" text-anchor="end">${text}</text>`,
-                        `<text transform="translate(${(this.px(i + 0.5) + 4).toFixed(1)} ${
-                            this.py(0) - 8}) rotate(-90)">${text}</text>`);
-                    continue;
-                }
-                const [tx, ty, angle, align] = this.namePlace(i, side === 1), anchor = {
-                    left: 'start',
-                    right: 'end',
-                    center: 'middle'
-                }[align];
-                parts.push(`<circle cx="${this.px(side ? x2[i] : x[i]).toFixed(1)}" cy="${
-                    this.py(y[i]).toFixed(1)}" r="${this.radius().toFixed(1)}" fill="${
-                    this.css.node}" stroke="${i === focus ? this.css.mark : this.css.faint}"/>`);
+        for (let i = 0; i < g.n && k >= NAMED - 1; i++) {
+            const text = escaped(shorten(g.name(i), 16));
+            const x = short(this.px(i + 0.5) + 4), y = short(this.py(i + 0.5) + 4);
+            parts.push(
+                `<text x="${this.px(0) - 8}" y="${y}" text-anchor="end">${text}</text>`,
+                `<text transform="translate(${x} ${this.py(0) - 8}) rotate(-90)">${text}</text>`);
+        }
+        return parts;
+    }
+
+    svgLines(focus) {
+        const {g, places: {x, y, x2, y2}, colour, hues} = this.scene, parts = [];
+        const anchors = {left: 'start', right: 'end', center: 'middle'};
+        for (let e = 0; e < g.m; e++) {
+            const path = new SvgPath(), strong = this.strength(e);
+            if (!g.shown[e] || !this.trace(path, e)) continue;
+            parts.push(
+                `<path d="${path.d}" fill="none" stroke="${hues[colour(e)]}"` +
+                ` stroke-width="${short(0.8 + 1.6 * strong)}"` +
+                ` stroke-opacity="${short(this.faintness() * (0.12 + 0.88 * strong))}"/>`);
+        }
+        for (const [side, xs, ys] of [[0, x, y], [1, x2, y2]])
+            for (let i = 0; i < g.n && (side === 0 || x2 !== x); i++) {
+                if (isNaN(xs[i])) continue;
+                const [tx, ty, angle, align] = this.namePlace(i, side === 1);
+                const turn = short(angle * 180 / Math.PI), text = escaped(shorten(g.name(i), 16));
+                parts.push(
+                    `<circle cx="${short(this.px(xs[i]))}" cy="${short(this.py(ys[i]))}"` +
+                    ` r="${short(this.radius())}" fill="${this.css.node}"` +
+                    ` stroke="${i === focus ? this.css.mark : this.css.faint}"/>`);
                 if (this.cam.k >= NAMED)
                     parts.push(
-                        `<text transform="translate(${tx.toFixed(1)} ${ty.toFixed(1)}) rotate(${
-                            (angle * 180 / Math.PI).toFixed(1)})" dy="4" text-anchor="${anchor}">${
-                            text}</text>`);
+                        `<text transform="translate(${short(tx)} ${short(ty)}) rotate(${turn})"` +
+                        ` dy="4" text-anchor="${anchors[align]}">${text}</text>`);
             }
-        return `<svg xmlns="http://www.w3.org/2000/svg" width="${this.wide}" height="${
-            this.high}" viewBox="0 0 ${this.wide} ${
-            this.high}" font-family="sans-serif" font-size="12" fill="${
-            this.css.ink}">\n<rect width="100%" height="100%" fill="${this.css.paper}"/>\n<title>${
-            escape(visible(g.spec))}</title>\n${parts.join('\n')}\n</svg>\n`;
+        return parts;
     }
+}
+
+const short = number => number.toFixed(2);
+
+function escaped(text) {
+    return text.replace(
+        /[&<>"]/g, c => ({'&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;'})[c]);
 }
 
 function gcd(a, b) {

@@ -66,33 +66,42 @@ function ring(g, x, y) {
     }
 }
 
-/* Who reads on the left, what is read on the right: each node stands twice, at `x` and at `x2`. */
-function columns(g, x, y, x2) {
-    const wide = Math.max(9, g.n * 0.45);
-    for (let i = 0; i < g.n; i++) x[i] = 0, x2[i] = wide, y[i] = i + 1.5 * g.kind[i];
+/* Who reads on the left, what is read on the right; a node may be on both sides, or (NaN) not. */
+function columns(g, {x, y, x2, y2}) {
+    const sides = [[x, y, g.intoStart], [x2, y2, g.outStart]].map(([xs, ys, start]) => {
+        let at = 0;
+        for (let i = 0; i < g.n; i++) {
+            const here = start[i + 1] > start[i];
+            if (here && i > 0 && g.kind[i] !== g.kind[i - 1]) at += at > 0 ? 1.5 : 0;
+            xs[i] = here ? 0 : NaN;
+            ys[i] = here ? at++ : NaN;
+        }
+        return at;
+    });
+    const wide = Math.max(9, Math.max(...sides) * 0.5);
+    for (let i = 0; i < g.n; i++) x2[i] += wide;
 }
 
 const views = ['matrix', 'arcs', 'tree', 'ring', 'columns', 'grid'];
 
+/* x, y of each node; x2, y2 where it is read: of `columns` another place. */
 function placesOf(g, view) {
-    const x = new Float64Array(g.n), y = new Float64Array(g.n),
-          x2 = view === 'columns' ? new Float64Array(g.n) : x;
-    if (view === 'arcs')
-        rows(g, x, y, false);
-    else if (view === 'tree')
-        rows(g, x, y, true);
-    else if (view === 'ring')
-        ring(g, x, y);
-    else if (view === 'columns')
-        columns(g, x, y, x2);
-    else if (view === 'matrix')
+    const x = new Float64Array(g.n), y = new Float64Array(g.n), two = view === 'columns';
+    const places = {x, y, x2: two ? new Float64Array(g.n) : x, y2: two ? new Float64Array(g.n) : y};
+    if (view === 'arcs') rows(g, x, y, false);
+    if (view === 'tree') rows(g, x, y, true);
+    if (view === 'ring') ring(g, x, y);
+    if (view === 'columns') columns(g, places);
+    if (view === 'matrix')
         for (let i = 0; i < g.n; i++) x[i] = y[i] = i;
-    let box = [Infinity, Infinity, -Infinity, -Infinity];
-    for (let i = 0; i < g.n; i++) {
-        box[0] = Math.min(box[0], x[i], x2[i]);
-        box[2] = Math.max(box[2], x[i], x2[i]);
-        box[1] = Math.min(box[1], y[i]);
-        box[3] = Math.max(box[3], y[i]);
-    }
-    return {x, y, x2, box: g.n ? box : [0, 0, 1, 1]};
+    const box = [Infinity, Infinity, -Infinity, -Infinity];
+    for (const [xs, ys] of [[x, y], [places.x2, places.y2]])
+        for (let i = 0; i < g.n; i++) {
+            if (isNaN(xs[i])) continue;
+            box[0] = Math.min(box[0], xs[i]);
+            box[1] = Math.min(box[1], ys[i]);
+            box[2] = Math.max(box[2], xs[i]);
+            box[3] = Math.max(box[3], ys[i]);
+        }
+    return {...places, box: box[0] <= box[2] ? box : [0, 0, 1, 1]};
 }

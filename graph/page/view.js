@@ -192,6 +192,28 @@ function list(panel, title, edges, end) {
         panel.append(element('p', `and ${edges.length - LISTED} more`, 'faint'));
 }
 
+/* For each layer and head, how much of the weight goes to each kind; the most to it is marked. */
+function fillShares(panel) {
+    const shares = scene.shares ??= g.shares(passes), table = element('table', undefined, 'shares');
+    const read = g.kinds.map((kind, k) => k).filter(k => shares.some(s => s.of[k] > 0));
+    const head = element('tr');
+    head.append(
+        element('td', 'layer, head'),
+        ...read.map(k => element('td', shorten(g.kinds[k].title, 16))));
+    table.append(head);
+    for (const share of shares) {
+        const row = element('tr');
+        row.dataset.layer = share.layer;
+        row.dataset.head = share.head;
+        row.append(element('td', `${share.layer}, ${share.head}`), ...read.map(k => {
+            const most = shares.every(s => s.of[k] <= share.of[k]);
+            return element('td', share.of[k].toFixed(3), most ? 'most' : '');
+        }));
+        table.append(row);
+    }
+    panel.append(element('h3', 'share of the weight by what is read'), table);
+}
+
 function fillPanel() {
     const panel = $('panel'), node = focus();
     panel.replaceChildren();
@@ -202,6 +224,7 @@ function fillPanel() {
                 '"?" lists the keys.',
             'faint'));
         for (const kind of g.kinds) panel.append(element('p', `${kind.title} ${kind.count}`));
+        if (g.columns) fillShares(panel);
         return;
     }
     const place = g.level[node] >= 0 ?
@@ -495,6 +518,8 @@ function onPointer() {
     for (const id of ['text', 'panel']) {
         $(id).addEventListener('click', event => {
             const node = event.target.closest('[data-node]');
+            const row = event.target.closest('[data-head]');
+            if (row) choose({layer: Number(row.dataset.layer), head: Number(row.dataset.head)});
             if (node) keep(Number(node.dataset.node));
         });
     }

@@ -334,6 +334,38 @@ static void place(double box[3])
                                 i);
 }
 
+/* The relay's part of each head's weight, with the phase `down`; a click on it chooses the head. */
+START_TEST(the_head_that_reads_the_relay_is_found)
+{
+    attend();
+    picture p = read_picture();
+    browser_start(WIDE, HIGH);
+    browser_open("a.html", "phase=down");
+    for (int row = 0; row < 4; row++) {
+        double relay = 0, all = 0;
+        for (int64_t e = 0; e < p.edges; e++) {
+            char *phase = xml_data(p.document, "e_interaction", (int)e);
+            const double w = p.weight[1 + row % 2][e];
+            if (p.layer[e] == row / 2 && strcmp(phase, "down") == 0)
+                all += w, relay += p.edge[e].from == p.nodes - 1 ? w : 0;
+            free(phase);
+        }
+        const double shown = browser_number(
+            "Number([...document.querySelector('table.shares').rows[%d].cells].at(-1)"
+            ".textContent)",
+            row + 1);
+        ck_assert_msg(fabs(shown - relay / all) < 6e-4, "row %d is %g, expected %g", row, shown,
+                      relay / all);
+    }
+    browser_value("document.querySelector('table.shares').rows[4].cells[0].click()");
+    browser_says("1 1", "document.getElementById('layer').value + ' ' + "
+                        "document.getElementById('head').value");
+    browser_end();
+    release_picture(&p);
+    gsa_cli_leave();
+}
+END_TEST
+
 /* Zoom and pan reach the address, and the address gives the same place in a larger window. */
 START_TEST(the_address_keeps_the_place)
 {
@@ -523,6 +555,7 @@ int main(int argc, char **argv)
                                         GSA_TEST(the_pointer_finds_rows_and_cells),
                                         GSA_TEST(filters_count_as_the_graphml),
                                         GSA_TEST(a_word_receives_what_its_nodes_receive),
+                                        GSA_TEST(the_head_that_reads_the_relay_is_found),
                                         GSA_TEST(exports_are_whole),
                                         GSA_TEST(the_address_keeps_the_place) };
     static const gsa_test safety[] = { GSA_LOOP(a_hostile_text_is_shown, 5),
