@@ -12,7 +12,8 @@ const gsa_verb *const *gsa_verbs(int *count)
         &gsa_verb_topologies, &gsa_verb_topology, &gsa_verb_graph,   &gsa_verb_init,
         &gsa_verb_train,      &gsa_verb_eval,     &gsa_verb_predict, &gsa_verb_generate,
         &gsa_verb_attend,     &gsa_verb_compare,  &gsa_verb_table,   &gsa_verb_average,
-        &gsa_verb_bench,      &gsa_verb_doctor,   &gsa_verb_chart,   &gsa_verb_help
+        &gsa_verb_report,     &gsa_verb_bench,    &gsa_verb_doctor,  &gsa_verb_chart,
+        &gsa_verb_help
     };
     *count = (int)(sizeof verbs / sizeof *verbs);
     return verbs;

@@ -7,7 +7,8 @@
 
 extern const gsa_verb gsa_verb_attend, gsa_verb_bench, gsa_verb_compare, gsa_verb_doctor,
     gsa_verb_eval, gsa_verb_generate, gsa_verb_graph, gsa_verb_help, gsa_verb_init,
-    gsa_verb_predict, gsa_verb_table, gsa_verb_topologies, gsa_verb_topology, gsa_verb_train;
+    gsa_verb_predict, gsa_verb_table, gsa_verb_report, gsa_verb_topologies, gsa_verb_topology,
+    gsa_verb_train;
 extern const gsa_verb gsa_verb_average;
 extern const gsa_verb gsa_verb_chart;
 

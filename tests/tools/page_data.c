@@ -125,24 +125,30 @@ static int64_t base_of(const page_data *page, int64_t place)
     return -1;
 }
 
-page_data page_data_read(const char *path)
+json_t *page_json(const char *path, int64_t *bytes)
 {
     static const char opening[] = "<script type=\"application/json\" id=\"data\">";
-    page_data page = { 0 };
     json_error_t error;
     char *text = gsa_cli_read(path);
     ck_assert_msg(text != NULL, "%s is not there", path);
-    page.bytes = (int64_t)strlen(text);
+    if (bytes) *bytes = (int64_t)strlen(text);
     char *from = strstr(text, opening);
     ck_assert_ptr_nonnull(from);
     ck_assert_ptr_null(strstr(from + 1, opening));
     from += strlen(opening);
     char *to = strstr(from, "</script>");
     ck_assert_ptr_nonnull(to);
-    page.json = json_loadb(from, (size_t)(to - from), JSON_REJECT_DUPLICATES, &error);
-    ck_assert_msg(page.json != NULL, "%s: %d: %s", path, error.column, error.text);
+    json_t *json = json_loadb(from, (size_t)(to - from), JSON_REJECT_DUPLICATES, &error);
+    ck_assert_msg(json != NULL, "%s: %d: %s", path, error.column, error.text);
     ck_assert_msg(memchr(from, '<', (size_t)(to - from)) == NULL, "a '<' stands in the data");
     free(text);
+    return json;
+}
+
+page_data page_data_read(const char *path)
+{
+    page_data page = { 0 };
+    page.json = page_json(path, &page.bytes);
     page.edges = integer(page.json, "edges", -1), page.columns = integer(page.json, "columns", -1);
     page.edge = calloc((size_t)page.edges + 1, sizeof *page.edge);
     page.weight = calloc((size_t)(page.edges * page.columns) + 1, sizeof *page.weight);

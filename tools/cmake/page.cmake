@@ -1,5 +1,5 @@
-# cmake -DOUT=FILE.c -DFILES="page.html;page.css;a.js;b.js" -P page.cmake - writes the page that graph/write_html.c fills into a
-# C source: the style and the scripts stand in the markup, and the policy names them by their SHA-256, so that nothing else runs.
+# cmake -DOUT=FILE.c -DFILES="page.html;page.css;a.js;b.js" -DHEADER=graph/write_parts.h -DNAME=gsa_page -P page.cmake - writes a page
+# that the program fills with data into a C source, NAME_before and NAME_after as HEADER declares them: the style and the scripts stand in the markup, and the policy names them by their SHA-256, so that nothing else runs.
 list(POP_FRONT FILES markup style)
 file(READ ${markup} page)
 file(READ ${style} style)
@@ -39,11 +39,11 @@ string(FIND "${page}" "@DATA@" at)
 string(SUBSTRING "${page}" 0 ${at} before)
 math(EXPR at "${at} + 6")
 string(SUBSTRING "${page}" ${at} -1 after)
-set(source "/* Made by page.cmake. */\n#include \"graph/write_parts.h\"\n")
+set(source "/* Made by page.cmake. */\n#include \"${HEADER}\"\n")
 foreach(name before after)
   string(HEX "${${name}}" hex)
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
   string(REGEX REPLACE "((0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,))" "\\1\n    " bytes "${bytes}")
-  string(APPEND source "\nconst unsigned char gsa_page_${name}[] = {\n    ${bytes}0\n};\n")
+  string(APPEND source "\nconst unsigned char ${NAME}_${name}[] = {\n    ${bytes}0\n};\n")
 endforeach()
 file(WRITE ${OUT} "${source}")

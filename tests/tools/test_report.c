@@ -1,0 +1,221 @@
+/* test_report.c - gsa report: the page holds what the runs' folders hold; in a browser, where there
+ * is one, its tables and charts show it. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "browser.h"
+#include "cli.h"
+#include "page_data.h"
+#include "support/suite.h"
+
+#define ARGS(...) ((const char *const[GSA_CLI_ARGS + 1]){ __VA_ARGS__ })
+
+static gsa_ran ran;
+
+static void run(const char *const *args)
+{
+    gsa_cli_run(args, NULL, &ran);
+    ck_assert_msg(ran.signal == 0 && ran.code == 0, "exit code %d, signal %d: %s", ran.code,
+                  ran.signal, ran.err);
+}
+
+/* The second run's name, which a page and a shell must not take for more than a name. */
+static const char second[] = "it's <two>";
+
+static void train(void)
+{
+    gsa_cli_enter();
+    run(ARGS("train", "text.ini", "--quiet", "--threads", "1", "--out", "one"));
+    run(ARGS("train", "text.ini", "--quiet", "--threads", "1", "--set", "model.hidden=16", "--set",
+             "train.lr=0.01", "--out", second));
+    run(ARGS("eval", "--model", "one", "--json", "one/report.json", "--quiet"));
+}
+
+static json_t *loaded(const char *path)
+{
+    json_error_t error;
+    json_t *value = json_load_file(path, 0, &error);
+    ck_assert_msg(value != NULL, "%s: %s", path, error.text);
+    return value;
+}
+
+static const json_t *run_at(const json_t *page, int place)
+{
+    return json_array_get(json_object_get(page, "runs"), (size_t)place);
+}
+
+START_TEST(the_page_has_what_the_folders_have)
+{
+    char path[64];
+    train();
+    run(ARGS("report", "one", second, "--out", "r.html"));
+    json_t *page = page_json("r.html", NULL);
+    for (int r = 0; r < 2; r++) {
+        const char *name = r ? second : "one";
+        const json_t *own = run_at(page, r), *log = json_object_get(own, "log");
+        ck_assert_str_eq(json_string_value(json_object_get(own, "name")), name);
+        ck_assert_str_eq(
+            json_string_value(json_object_get(json_object_get(own, "settings"), "model.hidden")),
+            r ? "16" : "8");
+        snprintf(path, sizeof path, "%s/result.json", name);
+        json_t *result = loaded(path);
+        ck_assert(json_equal(result, json_object_get(own, "result")));
+        json_decref(result);
+        snprintf(path, sizeof path, "%s/log.jsonl", name);
+        char *text = gsa_cli_read(path), *at = text;
+        for (size_t i = 0; i < json_array_size(log); i++) {
+            json_t *line = json_loads(at, JSON_DISABLE_EOF_CHECK, NULL);
+            ck_assert(json_equal(line, json_array_get(log, i)));
+            json_decref(line);
+            at = strchr(at, '\n') + 1;
+        }
+        ck_assert_int_eq(*at, 0);
+        free(text);
+    }
+    json_t *report = loaded("one/report.json");
+    ck_assert(json_equal(report, json_object_get(run_at(page, 0), "report")));
+    ck_assert(json_is_null(json_object_get(run_at(page, 1), "report")));
+    json_decref(report), json_decref(page);
+    gsa_cli_leave();
+}
+END_TEST
+
+START_TEST(the_comparison_is_that_of_compare)
+{
+    train();
+    run(ARGS("report", "one", second, "--out", "r.html"));
+    json_t *page = page_json("r.html", NULL);
+    const json_t *compared = json_object_get(page, "compared");
+    run(ARGS("compare", second, "one", "--json", "--split", "dev"));
+    json_t *expected = json_loads(ran.out, 0, NULL), *own = json_array_get(compared, 0);
+    ck_assert_str_eq(json_string_value(json_object_get(own, "split")), "dev");
+    static const char *const keys[] = { "difference", "low", "high", "p" };
+    for (int k = 0; k < GSA_COUNT(keys); k++)
+        ck_assert(fabs(json_number_value(json_object_get(own, keys[k])) -
+                       json_number_value(json_object_get(expected, keys[k]))) < 1e-7);
+    json_decref(expected), json_decref(page);
+    /* other data: said, and the page is made */
+    run(ARGS("train", "sum.ini", "--quiet", "--threads", "1", "--out", "sum"));
+    run(ARGS("report", "one", "sum", "--out", "r.html"));
+    page = page_json("r.html", NULL);
+    own = json_array_get(json_object_get(page, "compared"), 0);
+    ck_assert_ptr_nonnull(json_string_value(json_object_get(own, "said")));
+    json_decref(page);
+    gsa_cli_leave();
+}
+END_TEST
+
+START_TEST(a_run_that_still_trains_is_shown)
+{
+    train();
+    char *log = gsa_cli_read("one/log.jsonl");
+    *strrchr(log, '}') = 0; /* the last line has no end */
+    gsa_cli_write("one/log.jsonl", log);
+    ck_assert_int_eq(unlink("one/result.json"), 0);
+    run(ARGS("report", "one", "--out", "r.html"));
+    json_t *page = page_json("r.html", NULL);
+    int lines = 0;
+    for (const char *c = log; *c; c++) lines += *c == '\n';
+    ck_assert_int_eq(json_array_size(json_object_get(run_at(page, 0), "log")), lines);
+    ck_assert(json_is_null(json_object_get(run_at(page, 0), "result")));
+    free(log), json_decref(page);
+    gsa_cli_leave();
+}
+END_TEST
+
+/* The page's command, which a_browser_shows_it reads: the same model. */
+START_TEST(its_settings_make_it_again)
+{
+    train();
+    run(ARGS("train", "one/config.ini", "--quiet", "--out", "one-again"));
+    json_t *result = loaded("one/result.json"), *again = loaded("one-again/result.json");
+    ck_assert(json_equal(json_object_get(result, "dev_accuracy"),
+                         json_object_get(again, "dev_accuracy")));
+    run(ARGS("compare", "one", "one-again", "--json", "--split", "dev"));
+    ck_assert_ptr_nonnull(strstr(ran.out, "\"difference\": 0, \"low\": 0, \"high\": 0, \"p\": 1"));
+    char *one = gsa_cli_read("one/outcomes.jsonl"), *two = gsa_cli_read("one-again/outcomes.jsonl");
+    ck_assert_str_eq(one, two);
+    free(one), free(two);
+    json_decref(result), json_decref(again);
+    gsa_cli_leave();
+}
+END_TEST
+
+START_TEST(what_is_no_run_is_refused)
+{
+    static const struct {
+        const char *spoils, *text, *says;
+    } rows[] = { { "one/log.jsonl", "{\"step\": 1}\nno JSON\n", "one/log.jsonl" },
+                 { "one/result.json", "{", "one/result.json" },
+                 { "one/config.ini", "no = section\n", "config.ini:1" } };
+    train();
+    gsa_cli_write(rows[_i].spoils, rows[_i].text);
+    gsa_cli_run(ARGS("report", "one", "--out", "r.html"), NULL, &ran);
+    ck_assert_msg(ran.code == 2 && strstr(ran.err, rows[_i].says), "exit code %d: %s", ran.code,
+                  ran.err);
+    ck_assert(!gsa_cli_exists("r.html"));
+    ck_assert_int_eq(rename(second, "\xff"), 0);
+    gsa_cli_run(ARGS("report", "\xff", "--out", "r.html"), NULL, &ran);
+    ck_assert_msg(ran.code == 2 && strstr(ran.err, "run 1: its folder's name is no UTF-8"), "%s",
+                  ran.err);
+    gsa_cli_run(ARGS("report", "nowhere", "--out", "r.html"), NULL, &ran);
+    ck_assert_msg(ran.code != 0 && strstr(ran.err, "nowhere/config.ini"), "exit code %d: %s",
+                  ran.code, ran.err);
+    gsa_cli_leave();
+}
+END_TEST
+
+/* ---- in a browser -------------------------------------------------------------------------- */
+
+START_TEST(a_browser_shows_it)
+{
+    if (!browser_is_here()) {
+        printf("report: there is no chromium, the page is not shown\n");
+        return;
+    }
+    train();
+    run(ARGS("report", "one", second, "--out", "r.html"));
+    json_t *result = loaded("one/result.json");
+    browser_start(1200, 900);
+    browser_open("r.html", "");
+    const double shown =
+        browser_number("Number([...document.querySelectorAll('#results tr')].find(r => "
+                       "r.cells[0].textContent === 'dev_accuracy').cells[1].textContent)");
+    ck_assert(fabs(shown - json_number_value(json_object_get(result, "dev_accuracy"))) < 1e-4);
+    browser_says("model.hidden 8 16,train.lr 0.001 0.01",
+                 "[...document.querySelectorAll('#settings tr.differs')].map(r => "
+                 "[...r.cells].map(c => c.textContent).join(' ')).sort().join(',')");
+    /* a line for each run in the chart of the loss; smoothing and zoom redraw it */
+    ck_assert(browser_number("document.querySelectorAll('[data-key=loss] polyline').length") == 2);
+    browser_value("(() => { const s = document.getElementById('smooth'); s.value = 0.9; "
+                  "s.dispatchEvent(new Event('input')); })()");
+    ck_assert(browser_number("document.querySelectorAll('[data-key=loss] polyline').length") == 2);
+    ck_assert(browser_number("document.querySelectorAll('#matrices table').length") >= 1);
+    json_t *commands = browser_value("document.getElementById('commands').textContent");
+    ck_assert_ptr_nonnull(strstr(json_string_value(commands),
+                                 "gsa train 'it'\\''s <two>/config.ini' --out "
+                                 "'it'\\''s <two>-again'"));
+    json_decref(commands), json_decref(result);
+    browser_end();
+    gsa_cli_leave();
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const gsa_test data[] = { GSA_TEST(the_page_has_what_the_folders_have),
+                                     GSA_TEST(the_comparison_is_that_of_compare),
+                                     GSA_TEST(a_run_that_still_trains_is_shown),
+                                     GSA_TEST(its_settings_make_it_again),
+                                     GSA_LOOP(what_is_no_run_is_refused, 3) };
+    static const gsa_test shown[] = { GSA_TEST(a_browser_shows_it) };
+    static const gsa_case cases[] = { GSA_CASE("data", data, 60), GSA_CASE("shown", shown, 60) };
+    const char *only = getenv("CK_RUN_CASE");
+    if (only && strcmp(only, "shown") == 0 && !browser_is_here()) {
+        printf("run_report: skipped, there is no chromium\n");
+        return 77;
+    }
+    return gsa_run_suite("run_report", cases, GSA_COUNT(cases), argc, argv);
+}
