@@ -63,7 +63,7 @@ class Graph {
             for (let i = 0; i < k.count; i++, at++) this.kind[at] = number, this.index[at] = i;
             return kind;
         });
-        this.token = data.tokens;
+        this.token = data.tokens.map(token => token === null ? null : visible(token));
     }
 
     edgesOf(data) {
@@ -201,14 +201,12 @@ class Graph {
         return edges.sort((a, b) => this.value[b] - this.value[a] || a - b);
     }
 
-    /* A text that can be seen: control characters have pictures of their own in Unicode. */
     name(node) {
-        const token = this.token[node];
-        return token === null ? this.kinds[this.kind[node]].name + ' ' + this.index[node] :
-                                visible(token);
+        return this.token[node] ?? this.kinds[this.kind[node]].name + ' ' + this.index[node];
     }
 }
 
+/* A text that can be seen: control characters have pictures of their own in Unicode. */
 function visible(text) {
     return text
         .replace(

@@ -301,6 +301,32 @@ START_TEST(filters_count_as_the_graphml)
 }
 END_TEST
 
+/* Each edge of a phase over (node, head) belongs to one head. */
+START_TEST(a_head_has_its_own_edges)
+{
+    gsa_cli_enter();
+    for (int html = 0; html < 2; html++)
+        run(ARGS("graph", "--topology", "head_area:width=3:heads=3", "--length", "6", "--heads",
+                 "4", "--out", html ? "a.html" : "a.graphml"));
+    int64_t edges, count[4] = { 0 };
+    char *document = gsa_cli_read("a.graphml");
+    xml_edge *edge = xml_edges(document, &edges);
+    for (int64_t e = 0; e < edges; e++) count[edge[e].head_to]++;
+    browser_start(WIDE, HIGH);
+    browser_open("a.html", "");
+    for (int head = 0; head < 4; head++) {
+        char text[96], name[2] = { (char)('0' + head), 0 };
+        choose("head", name);
+        snprintf(text, sizeof text, "%lld of %lld edges, 6 nodes", (long long)count[head],
+                 (long long)edges);
+        browser_says(text, "document.getElementById('count').textContent");
+    }
+    browser_end();
+    free(document), free(edge);
+    gsa_cli_leave();
+}
+END_TEST
+
 /* A word's colour is what its nodes receive: the token's and the embedding's. */
 START_TEST(a_word_receives_what_its_nodes_receive)
 {
@@ -476,6 +502,34 @@ START_TEST(a_hostile_text_is_shown)
 }
 END_TEST
 
+/* A token of a megabyte is cut where it is shown, and each view is painted. */
+START_TEST(a_megabyte_is_shown)
+{
+    enum { SIZE = 1 << 20 };
+    char *data = malloc(SIZE + 64);
+    int length = sprintf(data, "pos\t");
+    for (int i = 0; i < SIZE; i++) data[length++] = "ab<&\"'>/"[i % 8];
+    sprintf(data + length, "\nneg\tbad\n");
+    gsa_cli_enter();
+    gsa_cli_write("big.tsv", data);
+    run(ARGS("train", "text.ini", "--quiet", "--threads", "1", "--out", "text"));
+    run(ARGS("attend", "--model", "text", "--example", "0", "--set", "data.test=big.tsv", "--quiet",
+             "--out", "a.html"));
+    browser_start(WIDE, HIGH);
+    for (int v = 0; v < GSA_COUNT(views); v++) {
+        char fragment[64];
+        snprintf(fragment, sizeof fragment, "node=0&view=%s", views[v]);
+        browser_open("a.html", fragment);
+        const double shown =
+            browser_number("document.querySelector('#panel h2').textContent.length");
+        ck_assert_msg(shown == 2000, "%g characters are shown", shown);
+    }
+    browser_end();
+    free(data);
+    gsa_cli_leave();
+}
+END_TEST
+
 /* What somebody writes into the file does not run, and loads nothing. */
 START_TEST(the_policy_forbids_all_else)
 {
@@ -554,11 +608,13 @@ int main(int argc, char **argv)
     static const gsa_test numbers[] = { GSA_TEST(what_a_node_reads_is_the_graphmls),
                                         GSA_TEST(the_pointer_finds_rows_and_cells),
                                         GSA_TEST(filters_count_as_the_graphml),
+                                        GSA_TEST(a_head_has_its_own_edges),
                                         GSA_TEST(a_word_receives_what_its_nodes_receive),
                                         GSA_TEST(the_head_that_reads_the_relay_is_found),
                                         GSA_TEST(exports_are_whole),
                                         GSA_TEST(the_address_keeps_the_place) };
     static const gsa_test safety[] = { GSA_LOOP(a_hostile_text_is_shown, 5),
+                                       GSA_TEST(a_megabyte_is_shown),
                                        GSA_TEST(the_policy_forbids_all_else) };
     static const gsa_test speed[] = { GSA_TEST(half_a_million_edges_are_fluid) };
     static const gsa_case cases[] = { GSA_CASE("views", shown, 120),
