@@ -211,7 +211,7 @@ void browser_start(int width, int height)
 
 char *browser_complaints(void)
 {
-    json_decref(browser_value("0")); /* what was on its way */
+    browser_run("0"); /* what was on its way */
     return strdup(browser.complaints ? browser.complaints : "");
 }
 
@@ -254,6 +254,14 @@ json_t *browser_value(const char *format, ...)
     json_t *value = evaluate(format, arguments);
     va_end(arguments);
     return value;
+}
+
+void browser_run(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    json_decref(evaluate(format, arguments));
+    va_end(arguments);
 }
 
 void browser_says(const char *text, const char *format, ...)

@@ -18,6 +18,8 @@ void browser_forgive(void); /* the complaints until now were expected */
 void browser_open(const char *path, const char *fragment);
 /* The value of an expression in the page; the caller drops it. */
 json_t *browser_value(const char *format, ...);
+/* The same where the value does not matter. */
+void browser_run(const char *format, ...);
 /* Asserts that the expression, which is a text, is this one. */
 void browser_says(const char *text, const char *format, ...);
 double browser_number(const char *format, ...);

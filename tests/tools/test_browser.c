@@ -83,7 +83,7 @@ START_TEST(every_view_of_every_pattern)
                          "document.querySelector('#views [aria-checked=true]').textContent");
             browser_key("n");
             browser_key("Escape");
-            browser_value("new Promise(done => setTimeout(() => requestAnimationFrame(done), 60))");
+            browser_run("new Promise(done => setTimeout(() => requestAnimationFrame(done), 60))");
             snprintf(name, sizeof name, "%02d-%s-%s", _i, views[v], dark ? "dark" : "light");
             shoot(name);
         }
@@ -168,10 +168,10 @@ static void check_list(const picture *p, int64_t node, int layer, int head, int 
 /* Chooses in a list as a hand does. */
 static void choose(const char *list, const char *text)
 {
-    browser_value("(() => { const s = document.getElementById('%s'); s.value = "
-                  "[...s.options].find(o => o.text === '%s').value; "
-                  "s.dispatchEvent(new Event('change')); })()",
-                  list, text);
+    browser_run("(() => { const s = document.getElementById('%s'); s.value = "
+                "[...s.options].find(o => o.text === '%s').value; "
+                "s.dispatchEvent(new Event('change')); })()",
+                list, text);
 }
 
 START_TEST(what_a_node_reads_is_the_graphmls)
@@ -226,7 +226,7 @@ START_TEST(the_pointer_finds_rows_and_cells)
     browser_button(0);
     browser_move(WIDE - 350, top + 200); /* away from the matrix */
     browser_says("relay 0", "document.querySelector('#panel h2').textContent");
-    browser_value("new Promise(done => setTimeout(done, 300))"); /* the address is written late */
+    browser_run("new Promise(done => setTimeout(done, 300))"); /* the address is written late */
     ck_assert_int_eq(
         (int64_t)browser_number("Number(new "
                                 "URLSearchParams(location.hash.slice(1)).get('node'))"),
@@ -284,8 +284,8 @@ START_TEST(filters_count_as_the_graphml)
     choose("label", "left");
     says_count(&p, count_of(&p, -1, "e_name", "left", 0));
     choose("label", "all");
-    browser_value("(() => { const f = document.getElementById('least'); f.value = '0.2'; "
-                  "f.dispatchEvent(new Event('input')); })()");
+    browser_run("(() => { const f = document.getElementById('least'); f.value = '0.2'; "
+                "f.dispatchEvent(new Event('input')); })()");
     const int64_t strong = count_of(&p, -1, "", "", 0.2);
     ck_assert(strong > 0 && strong < p.edges);
     says_count(&p, strong);
@@ -353,7 +353,7 @@ END_TEST
 /* The place in the address: the middle of the picture, and how far it is enlarged. */
 static void place(double box[3])
 {
-    browser_value("new Promise(done => setTimeout(done, 400))"); /* the address is written late */
+    browser_run("new Promise(done => setTimeout(done, 400))"); /* the address is written late */
     for (int i = 0; i < 3; i++)
         box[i] = browser_number("Number((new URLSearchParams(location.hash.slice(1)).get('box') ?? "
                                 "'').split(' ')[%d] ?? -1)",
@@ -383,7 +383,7 @@ START_TEST(the_head_that_reads_the_relay_is_found)
         ck_assert_msg(fabs(shown - relay / all) < 6e-4, "row %d is %g, expected %g", row, shown,
                       relay / all);
     }
-    browser_value("document.querySelector('table.shares').rows[4].cells[0].click()");
+    browser_run("document.querySelector('table.shares').rows[4].cells[0].click()");
     browser_says("1 1", "document.getElementById('layer').value + ' ' + "
                         "document.getElementById('head').value");
     browser_end();
@@ -428,7 +428,7 @@ END_TEST
 /* A key that would save a file: its text is then the promise window.saved_. */
 static void save(const char *key)
 {
-    browser_value("URL.createObjectURL = blob => { window.saved_ = blob.text(); return '#'; }");
+    browser_run("URL.createObjectURL = blob => { window.saved_ = blob.text(); return '#'; }");
     browser_key(key);
 }
 
@@ -545,7 +545,7 @@ START_TEST(the_policy_forbids_all_else)
     gsa_cli_write("b.html", more);
     browser_start(WIDE, HIGH);
     browser_open("b.html", "");
-    browser_value("new Promise(done => setTimeout(done, 300))");
+    browser_run("new Promise(done => setTimeout(done, 300))");
     browser_says("gsa: ring", "document.title");
     char *said = browser_complaints();
     ck_assert_msg(strstr(said, "Content Security Policy") != NULL, "'%s'", said);
@@ -561,8 +561,8 @@ END_TEST
 /* Pans for two seconds by the hand; returns frames a second. */
 static double frames(void)
 {
-    browser_value("(() => { window.frames_ = 0; const count = () => { window.frames_++; "
-                  "requestAnimationFrame(count); }; requestAnimationFrame(count); })()");
+    browser_run("(() => { window.frames_ = 0; const count = () => { window.frames_++; "
+                "requestAnimationFrame(count); }; requestAnimationFrame(count); })()");
     struct timespec now, begin;
     double seconds = 0;
     browser_move(500, 450);
