@@ -1,6 +1,7 @@
 """Attention and sums over a graph: calls on addresses, and the NumPy door."""
 
 import ctypes
+import numbers
 import os
 
 import numpy as np
@@ -68,13 +69,15 @@ def attend_backward(double, threads, graph, phase, heads, dim, scale, dropout, q
               0, dout, dq, dk, dv, dr, db))
 
 
-def settled(dropout, scale):
+def settled(dropout, scale, seed):
     """Numbers that are told of here, so that the sentence has the caller's names."""
     if not 0 <= dropout < 1:
         raise L.ArgumentError(f"dropout is {dropout}; a number from 0, and below 1, was expected")
     scale = 0.0 if scale is None else float(scale)
     if scale != scale or scale in (float("inf"), float("-inf")):
         raise L.ArgumentError(f"scale is {scale}; a finite number was expected")
+    if seed is not None and not (isinstance(seed, numbers.Integral) and 0 <= seed < 2**32):
+        raise L.ArgumentError(f"seed is {seed}; a whole number from 0 to 2^32-1 was expected")
     return float(dropout), scale
 
 
@@ -117,13 +120,14 @@ def _at(x):
 def attend(q, k, v, graph, phase=None, *, label_vectors=None, label_bias=None, scale=None,
            dropout=0.0, seed=0, threads=None, weights=False):
     """Attention over the graph's edges, of NumPy arrays q [rows, heads, dim], k and v [sources,
-    heads, dim]. Returns out, or (out, weights [edges, heads]). gsa.torch.attend has gradients."""
+    heads, dim]. Returns out, or (out, weights [edges, heads]), by a kernel whose last bits may
+    differ. gsa.torch.attend has gradients."""
     p = graph._find(phase)
     dtype = np.asarray(q).dtype
     named = zip(("q", "k", "v", "label_vectors", "label_bias"),
                 (q, k, v, label_vectors, label_bias))
     q, k, v, r, b = (_numpy(name, x, dtype) for name, x in named)
-    dropout, scale = settled(dropout, scale)
+    dropout, scale = settled(dropout, scale, seed)
     heads, dim = check_shapes(p, q.shape, k.shape, v.shape, None if r is None else r.shape,
                               None if b is None else b.shape)
     out, lse = np.empty_like(q), np.empty((p.rows, heads), dtype)

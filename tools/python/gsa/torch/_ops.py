@@ -133,7 +133,8 @@ def attend(q, k, v, graph, phase=None, *, label_vectors=None, label_bias=None, s
     one that attends). label_vectors [labels, dim] are added to the keys of edges with that label,
     label_bias [labels, heads] to their scores. scale None: 1/sqrt(dim). dropout drops weights; its
     mask is drawn by `seed`, or by one of torch's own generator. Returns out [rows, heads, dim];
-    with weights=True also the weights [edges, heads], which have no gradient.
+    with weights=True also the weights [edges, heads], which have no gradient, by a kernel whose
+    last bits may differ.
 
     Tensors are used where they stand if they are contiguous. torch.set_num_threads says how many
     threads compute; the bits do not depend on it.
@@ -146,7 +147,7 @@ def attend(q, k, v, graph, phase=None, *, label_vectors=None, label_bias=None, s
     if quick and _plain(p, q, k, v):
         scale, seed = 0.0, 0
     else:
-        dropout, scale = A.settled(dropout, scale)
+        dropout, scale = A.settled(dropout, scale, seed)
         q, k, v, r, b = _checked(p, q, k, v, r, b)
         if seed is None:
             seed = int(torch.randint(2**32, ())) if dropout > 0 else 0
@@ -193,7 +194,7 @@ def _checked(p, q, k, v, r, b):
 def _compiled(q, k, v, r, b, graph, p, scale, dropout, seed, weights):
     if weights:
         raise Unsupported("weights=True is for eager calls, not under torch.compile")
-    dropout, scale = A.settled(dropout, scale)
+    dropout, scale = A.settled(dropout, scale, seed)
     _checked(p, q, k, v, r, b)
     drawn = torch.randint(2**32, (1,)) if seed is None and dropout > 0 \
         else torch.full((1,), seed or 0, dtype=torch.int64)

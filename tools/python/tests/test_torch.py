@@ -1,0 +1,368 @@
+"""gsa.torch.attend and aggregate: gradients, bits, compilation, memory, processes, refusals."""
+
+import gc
+import os
+import pickle
+import tempfile
+import unittest
+
+import numpy as np
+from support import Case, command, needs_command, needs_torch, torch
+
+import gsa
+
+if torch:
+    import gsa.torch
+
+EDGES = np.array([[4, 0, 1, 2, 2, 0, 3, 3], [3, 0, 0, 1, 1, 3, 4, 0]])  # row 2 reads nothing
+LABELS = [0, 1, 2, 0, 1, 2, 0, 1]
+
+
+def own():
+    return gsa.graph(EDGES, rows=5, label=LABELS)
+
+
+def numbers(graph, heads=2, dim=3, dtype=None, seed=1, phase=None):
+    """q, k, v, label vectors, label biases for a phase."""
+    p, dice = graph.phase(phase), torch.Generator().manual_seed(seed)
+    shapes = ((p.rows, heads, dim), (p.sources, heads, dim), (p.sources, heads, dim),
+              (p.labels, dim), (p.labels, heads))
+    return [torch.randn(s, dtype=dtype or torch.float64, generator=dice) for s in shapes]
+
+
+def dense(q, k, v, graph, r=None, b=None, phase=None):
+    """The same out of torch's own operations, edge by edge."""
+    p = graph.phase(phase)
+    row, source, label = (torch.as_tensor(a).long() for a in p.coo())
+    keys = k[source] if r is None else k[source] + r[label][:, None]
+    score = (q[row] * keys).sum(-1) / q.shape[2] ** .5
+    score = score if b is None else score + b[label]
+    out = []
+    for i in range(p.rows):
+        weight = score[row == i].softmax(0)
+        out.append((weight[..., None] * v[source[row == i]]).sum(0))
+    return torch.stack(out)
+
+
+@needs_torch
+class Gradients(Case):
+    def check(self, call, *inputs):
+        inputs = [x.requires_grad_() for x in inputs]
+        self.assertTrue(torch.autograd.gradcheck(call, inputs))
+
+    def test_attend_with_each_use_of_labels_and_dropout(self):
+        for g in (own(), gsa.topology("bpt:k=2").graph([5, 3])):
+            q, k, v, r, b = numbers(g)
+            for dropout in (0, .4):
+                def call(q, k, v, r=None, b=None, g=g, dropout=dropout):
+                    return gsa.torch.attend(q, k, v, g, label_vectors=r, label_bias=b,
+                                            dropout=dropout, seed=7)
+                for inputs in ((q, k, v), (q, k, v, r), (q, k, v, r, b)):
+                    self.check(call, *inputs)
+                self.check(lambda q, k, v, b: call(q, k, v, None, b), q, k, v, b)
+
+    def test_a_gradient_that_is_not_wanted_changes_no_other(self):
+        g = own()
+        inputs = numbers(g)
+        def gradients(wanted):
+            leaves = [x.clone().requires_grad_(i in wanted) for i, x in enumerate(inputs)]
+            out = gsa.torch.attend(*leaves[:3], g, label_vectors=leaves[3], label_bias=leaves[4])
+            out.square().sum().backward()
+            return [x.grad for x in leaves]
+        everything = gradients(range(5))
+        for i in range(5):
+            one = gradients([i])
+            self.assertTrue(torch.equal(one[i], everything[i]))
+            self.assertEqual(sum(x is not None for x in one), 1)
+
+    def test_sources_of_their_own_and_two_phases(self):
+        g = gsa.graph([[0, 6, 3, 6], [1, 0, 1, 1]], rows=2, sources=7)
+        self.check(lambda q, k, v: gsa.torch.attend(q, k, v, g), *numbers(g)[:3])
+        star = gsa.topology("star").graph([4, 6])
+        for phase in ("down", "up"):
+            inputs = numbers(star, phase=phase)[:3]
+            self.check(lambda q, k, v, p=phase: gsa.torch.attend(q, k, v, star, p), *inputs)
+
+    def test_sums_and_means(self):
+        g = own()
+        for mean in (False, True):
+            v = torch.randn(5, 4, dtype=torch.float64)
+            self.check(lambda v, m=mean: gsa.torch.aggregate(v, g, mean=m), v)
+
+    def test_no_gradient_of_a_gradient(self):
+        g = own()
+        q, k, v = (x.requires_grad_() for x in numbers(g)[:3])
+        first, = torch.autograd.grad(gsa.torch.attend(q, k, v, g).square().sum(), q, create_graph=True)
+        with self.assertRaisesRegex(RuntimeError, "once_differentiable"):
+            first.sum().backward()
+
+
+@needs_torch
+class Values(Case):
+    def test_attend_is_torchs_softmax_over_the_edges(self):
+        g = gsa.graph(EDGES[:, EDGES[1] != 2], rows=5, label=LABELS)
+        q, k, v, r, b = numbers(g)
+        for labels in ((None, None), (r, None), (None, b), (r, b)):
+            out = gsa.torch.attend(q, k, v, g, label_vectors=labels[0], label_bias=labels[1])
+            torch.testing.assert_close(out, dense(q, k, v, g, *labels))
+
+    def test_sums_and_means_are_those_of_sparse_products(self):
+        g, v = own(), torch.randn(5, 4)
+        row, source, _ = (torch.as_tensor(a).long() for a in g.phase().coo())
+        total = torch.zeros(5, 4).index_add(0, row, v[source])
+        torch.testing.assert_close(gsa.torch.aggregate(v, g), total)
+        degree = torch.bincount(row, minlength=5).clamp(min=1)[:, None]
+        torch.testing.assert_close(gsa.torch.aggregate(v, g, mean=True), total / degree)
+        np.testing.assert_array_equal(gsa.aggregate(v.numpy(), g, mean=True),
+                                      gsa.torch.aggregate(v, g, mean=True).numpy())
+
+    def test_numpy_tensors_and_strides_give_the_same_bits(self):
+        g = gsa.topology("window:width=5").graph([40, 9])
+        q, k, v, _, _ = numbers(g, 4, 16, torch.float32)
+        out = gsa.torch.attend(q, k, v, g)
+        arrays = [x.numpy() for x in (q, k, v)]
+        np.testing.assert_array_equal(out.numpy(), gsa.attend(*arrays, g))
+        for a, b in zip(gsa.torch.attend(q, k, v, g, weights=True),
+                        gsa.attend(*arrays, g, weights=True)):
+            np.testing.assert_array_equal(a.numpy(), b)
+        strided = [x.transpose(0, 1).contiguous().transpose(0, 1) for x in (q, k, v)]
+        self.assertFalse(strided[0].is_contiguous())
+        self.assertTrue(torch.equal(gsa.torch.attend(*strided, g), out))
+        expanded = gsa.torch.attend(q, k[:1].expand_as(k), v, g)
+        self.assertTrue(torch.equal(expanded, gsa.torch.attend(q, k[:1].repeat(49, 1, 1), v, g)))
+
+    def test_weights_are_the_softmax_of_each_row(self):
+        g = own()
+        q, k, v, _, _ = numbers(g)
+        out, weights = gsa.torch.attend(q, k, v, g, weights=True)
+        row, source, _ = (torch.as_tensor(a).long() for a in g.phase().coo())
+        torch.testing.assert_close(torch.zeros(5, 2).double().index_add(0, row, weights),
+                                   torch.tensor([1., 1, 0, 1, 1]).double()[:, None].expand(5, 2))
+        torch.testing.assert_close(
+            torch.zeros_like(out).index_add(0, row, weights[..., None] * v[source]), out)
+
+    def test_threads_do_not_change_the_bits(self):
+        g, before = gsa.topology("full").graph([70, 30]), torch.get_num_threads()
+        found = []
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            q, k, v = (x.requires_grad_() for x in numbers(g, 2, 16, torch.float32)[:3])
+            out = gsa.torch.attend(q, k, v, g, dropout=.1, seed=3)
+            out.sum().backward()
+            found.append([out, q.grad, k.grad, v.grad])
+        torch.set_num_threads(before)
+        for other in found[1:]:
+            self.assertTrue(all(torch.equal(a, b) for a, b in zip(found[0], other)))
+
+    def test_dropout_draws_from_torchs_generator(self):
+        g = gsa.topology("full").graph([9])
+        q, k, v, _, _ = numbers(g)
+        def draw(seed):
+            torch.manual_seed(seed)
+            return gsa.torch.attend(q, k, v, g, dropout=.5)
+        self.assertTrue(torch.equal(draw(1), draw(1)))
+        self.assertFalse(torch.equal(draw(1), draw(2)))
+
+    def test_nan_stays_in_the_rows_that_read_it(self):
+        g = own()
+        q, k, v, _, _ = numbers(g)
+        v[4] = float("nan")
+        bad = gsa.torch.attend(q, k, v, g).isnan().any(-1).any(-1)
+        self.assertEqual(bad.tolist(), [False, False, False, True, False])
+
+    @needs_command
+    def test_bits_are_those_of_the_command(self):
+        from gsa.torch._checkpoint import read_tensors
+        # Numbers of a kind's nodes are a plane of their own in the file, one after the other here.
+        for spec, double in (("window:width=5", 0), ("bpt:k=2", 0), ("star", 0), ("full:clip=4", 1)):
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "x.safetensors")
+                command("bench", "kernel", "--topology", spec, "--length", "50", "--batch", "3",
+                        "--heads", "2", "--head-dim", "16", "--runs", "1", "--arrays", path,
+                        "--device", "ref" if double else "cpu", "--real",
+                        "double" if double else "float")
+                x, _ = read_tensors(path)
+            g = gsa.topology(spec).graph([50, 50, 50])
+            for p in (p for p in g.phases if p.schema.aggregate == "attend"):
+                self.compare(x, g, p, f"{spec} {p.name}")
+
+    def compare(self, x, g, p, what):
+        def joined(name):
+            parts = [x[f"{p.name}.{name}.{k}"] for k in range(9) if f"{p.name}.{name}.{k}" in x]
+            return np.concatenate(parts) if parts else x[f"{p.name}.{name}"]
+        def tensor(name):
+            return torch.tensor(joined(name)).reshape(-1, 2, 16).requires_grad_()
+        np.testing.assert_array_equal(p.coo()[2], x[f"{p.name}.label"][:, 0])
+        q, k, v = map(tensor, "qkv")
+        r = x.get(f"{p.name}.label_vectors")
+        out = gsa.torch.attend(q, k, v, g, p, scale=.125,
+                               label_vectors=None if r is None else torch.tensor(r))
+        out.backward(tensor("dout").detach())
+        for name, found in (("out", out.detach()), ("dq", q.grad), ("dk", k.grad), ("dv", v.grad)):
+            np.testing.assert_array_equal(found.flatten().numpy(), joined(name).ravel(),
+                                          f"{what} {name}")
+
+
+@needs_torch
+class Compiled(Case):
+    def test_compiled_attend_has_the_same_bits_and_gradients(self):
+        g = own()
+        inputs = numbers(g, dtype=torch.float32)
+        def call(q, k, v, r, b):
+            return gsa.torch.attend(q * 2, k, v, g, label_vectors=r, label_bias=b) + 1
+        found = []
+        for f in (call, torch.compile(call, fullgraph=True, backend="aot_eager")):
+            leaves = [x.clone().requires_grad_() for x in inputs]
+            out = f(*leaves)
+            out.square().sum().backward()
+            found.append([out, *(x.grad for x in leaves)])
+        for a, b in zip(*found):
+            torch.testing.assert_close(a, b, rtol=0, atol=0)
+
+    def test_the_operator_keeps_torchs_rules(self):
+        g = own()
+        q, k, v, r, b = (x.requires_grad_() for x in numbers(g))
+        for labels, dropout in (((None, None), 0.), ((r, b), .3)):
+            torch.library.opcheck(torch.ops.gsa.attend.default,
+                                  (q, k, v, *labels, torch.tensor([5]), g.number, 0, 0., dropout))
+
+    def test_a_graph_that_is_gone_is_one_sentence(self):
+        g = own()
+        number, (q, k, v, _, _) = g.number, numbers(g)
+        del g
+        gc.collect()
+        self.refused(f"graph {number} is gone: it was made before, and nothing holds it",
+                     torch.ops.gsa.attend, q, k, v, None, None, torch.tensor([0]), number, 0, 0., 0.)
+
+
+def resident():
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+@needs_torch
+class Memory(Case):
+    def test_a_thousand_calls_do_not_grow_memory(self):
+        t = gsa.topology("window:width=9")
+        g = t.graph([256])
+        q, k, v, _, _ = numbers(g, 2, 16, torch.float32)
+        def once(graph):
+            leaves = [x.clone().requires_grad_() for x in (q, k, v)]
+            gsa.torch.attend(*leaves, graph, dropout=.1).sum().backward()
+        for what, call in (("calls", lambda: once(g)), ("graphs", lambda: once(t.graph([256]))),
+                           ("lists", lambda: once(gsa.graph(np.arange(512).reshape(2, 256) % 256,
+                                                            rows=256)))):
+            for _ in range(100):
+                call()
+            gc.collect()
+            before = resident()
+            for _ in range(1000):
+                call()
+            gc.collect()
+            grown = resident() - before
+            self.assertLess(grown, 1 << 20, f"{what}: {grown} bytes in 1,000 calls")
+
+
+class Rows(torch.utils.data.Dataset if torch else object):
+    """Examples that hold a graph and have been attended to in the worker."""
+
+    def __init__(self, graph):
+        self.graph = graph
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, i):
+        q, k, v, _, _ = numbers(self.graph, dtype=torch.float32, seed=i)
+        return gsa.torch.attend(q, k, v, self.graph), gsa.topology("star").graph([i + 1])
+
+
+def first(batch):
+    return batch[0]
+
+
+@needs_torch
+class Processes(Case):
+    def test_a_pickled_graph_gives_the_same_bits(self):
+        for g in (own(), gsa.topology("bpt:k=2").graph([9, 4])):
+            q, k, v, _, _ = numbers(g)
+            back = pickle.loads(pickle.dumps(g))
+            self.assertTrue(torch.equal(gsa.torch.attend(q, k, v, g),
+                                        gsa.torch.attend(q, k, v, back)))
+
+    def test_workers_by_fork_and_by_spawn(self):
+        data = Rows(own())
+        wanted = [data[i][0] for i in range(4)]  # the parent's threads have run
+        for how in ("fork", "spawn"):
+            loader = torch.utils.data.DataLoader(data, num_workers=2, collate_fn=first,
+                                                 multiprocessing_context=how)
+            found = list(loader)
+            self.assertEqual([g.phase("up").rows for _, g in found], [1, 1, 1, 1])
+            for a, (b, _) in zip(wanted, found):
+                self.assertTrue(torch.equal(a, b), how)
+
+
+@needs_torch
+class Refusals(Case):
+    def test_every_bad_tensor_is_one_sentence(self):
+        g = own()
+        q, k, v, r, b = numbers(g)
+        attend = gsa.torch.attend
+        self.refused("q has 4 rows; phase attend of the graph has 5", attend, q[:4], k, v, g)
+        self.refused("q has shape (5, 6); [rows, heads, dim] was expected",
+                     attend, q.flatten(1), k, v, g)
+        self.refused("k has shape (5, 2, 2); [sources, heads, dim] was expected: (5, 2, 3)",
+                     attend, q, k[..., :2], v, g)
+        self.refused("label_vectors has shape (2, 3); [labels, dim] was expected: (3, 3)",
+                     attend, q, k, v, g, label_vectors=r[:2])
+        self.refused("label_bias has shape (3, 1); [labels, heads] was expected: (3, 2)",
+                     attend, q, k, v, g, label_bias=b[:, :1])
+        self.refused("v is torch.float32; all tensors must be float32, or all float64",
+                     attend, q, k, v.float(), g)
+        self.refused("q is torch.int64; all tensors must be float32, or all float64",
+                     attend, q.long(), k.long(), v.long(), g)
+        self.refused("q is torch.bfloat16; all tensors must be float32, or all float64",
+                     attend, q.bfloat16(), k.bfloat16(), v.bfloat16(), g)
+        self.refused("k is a ndarray; a torch.Tensor was expected", attend, q, k.numpy(), v, g)
+        self.refused("v is a NoneType; a torch.Tensor was expected", attend, q, k, None, g)
+        self.refused("k is on meta: this package computes on the CPU alone; the library's CUDA "
+                     "backend is reached from C (docs/library.md)", attend, q, k.to("meta"), v, g)
+        self.refused("k has layout torch.sparse_coo; torch.strided was expected",
+                     attend, q, k.to_sparse(), v, g)
+        self.refused("graph is a int; a gsa.Graph was expected", attend, q, k, v, 3)
+        self.refused("q has 2 heads of 0 columns; each is at least 1",
+                     attend, q[..., :0], k[..., :0], v[..., :0], g)
+
+    def test_every_bad_number_is_one_sentence(self):
+        g = own()
+        q, k, v, _, _ = numbers(g)
+        for bad in (1, -.1, float("nan")):
+            self.refused(f"dropout is {bad}; a number from 0, and below 1, was expected",
+                         gsa.torch.attend, q, k, v, g, dropout=bad)
+        self.refused("scale is inf; a finite number was expected",
+                     gsa.torch.attend, q, k, v, g, scale=float("inf"))
+        for bad in (-1, 2**32, 1.5):
+            self.refused(f"seed is {bad}; a whole number from 0 to 2^32-1 was expected",
+                         gsa.torch.attend, q, k, v, g, dropout=.1, seed=bad)
+
+    def test_a_closed_graph_and_a_foreign_phase(self):
+        g, other = own(), own()
+        q, k, v = (x.requires_grad_() for x in numbers(g)[:3])
+        out = gsa.torch.attend(q, k, v, g)
+        with self.assertRaises(gsa.Error):
+            gsa.torch.attend(q, k, v, g, other.phase())
+        g.close()
+        self.refused("the graph was closed", gsa.torch.attend, q, k, v, g)
+        self.refused("the graph was closed", out.sum().backward)
+        self.refused("the graph was closed", gsa.torch.aggregate, v.flatten(1), g)
+
+    def test_sums_refuse_too(self):
+        g = own()
+        self.refused("v has shape (4, 3); [5, columns] was expected",
+                     gsa.torch.aggregate, torch.zeros(4, 3), g)
+        self.refused("v is torch.float16; all tensors must be float32, or all float64",
+                     gsa.torch.aggregate, torch.zeros(5, 3).half(), g)
+
+
+if __name__ == "__main__":
+    unittest.main()
