@@ -92,7 +92,8 @@ class Gradients(Case):
     def test_no_gradient_of_a_gradient(self):
         g = own()
         q, k, v = (x.requires_grad_() for x in numbers(g)[:3])
-        first, = torch.autograd.grad(gsa.torch.attend(q, k, v, g).square().sum(), q, create_graph=True)
+        out = gsa.torch.attend(q, k, v, g).square().sum()
+        first, = torch.autograd.grad(out, q, create_graph=True)
         with self.assertRaisesRegex(RuntimeError, "once_differentiable"):
             first.sum().backward()
 
@@ -174,7 +175,8 @@ class Values(Case):
     def test_bits_are_those_of_the_command(self):
         from gsa.torch._checkpoint import read_tensors
         # Numbers of a kind's nodes are a plane of their own in the file, one after the other here.
-        for spec, double in (("window:width=5", 0), ("bpt:k=2", 0), ("star", 0), ("full:clip=4", 1)):
+        for spec, double in (("window:width=5", 0), ("bpt:k=2", 0), ("star", 0),
+                             ("full:clip=4", 1)):
             with tempfile.TemporaryDirectory() as folder:
                 path = os.path.join(folder, "x.safetensors")
                 command("bench", "kernel", "--topology", spec, "--length", "50", "--batch", "3",
@@ -232,7 +234,8 @@ class Compiled(Case):
         del g
         gc.collect()
         self.refused(f"graph {number} is gone: it was made before, and nothing holds it",
-                     torch.ops.gsa.attend, q, k, v, None, None, torch.tensor([0]), number, 0, 0., 0.)
+                     torch.ops.gsa.attend, q, k, v, None, None, torch.tensor([0]), number, 0, 0.,
+                     0.)
 
 
 def resident():

@@ -71,7 +71,8 @@ def _segments(spec, plugin):
         ids = [p.schema.topology for p in parts]
         for i, part in enumerate(parts):
             again = ids[:i].count(ids[i])
-            part.prefix = "" if len(parts) == 1 else ids[i] + (str(again + 1) if again else "") + "."
+            number = str(again + 1) if again else ""
+            part.prefix = "" if len(parts) == 1 else f"{ids[i]}{number}."
         segments.append((parts, int(found[2] or 1), any(p.share for p in parts)))
     return segments
 
@@ -124,13 +125,16 @@ class Encoder(nn.Module):
                  dropout_ffn=0.0, plugin=None):
         super().__init__()
         self.spec, self.hidden, self.heads = spec, hidden, heads
-        self.head_dim, self.ffn = head_dim or hidden // heads, ffn or 4 * hidden
         if activation not in _ACTIVATIONS:
             raise ArgumentError(f"activation {activation!r}; one of {', '.join(_ACTIVATIONS)} was "
                                 f"expected")
         if norm not in ("post", "pre") or scale not in ("head", "full"):
             raise ArgumentError(f"norm {norm!r} and scale {scale!r}; post or pre, head or full "
                                 f"were expected")
+        if heads < 1 or (not head_dim and hidden % heads):
+            raise ArgumentError(f"hidden = {hidden} does not divide by heads = {heads}: set "
+                                f"head_dim")
+        self.head_dim, self.ffn = head_dim or hidden // heads, ffn or 4 * hidden
         self.activation, self.pre, self.norm_eps = activation, norm == "pre", norm_eps
         self.scale = 1 / math.sqrt(hidden if scale == "full" else self.head_dim)
         self.dropout = dropout_attention, dropout_hidden, dropout_ffn
@@ -268,9 +272,12 @@ class Encoder(nn.Module):
         nodes = graph.nodes(kind.index)
         if kind.start in ("input", "copy", "memory"):
             rows = memory if kind.start == "memory" else x
-            if rows is None or rows.shape[0] != nodes:
+            if rows is None:
+                raise ArgumentError(f"kind {name} of {kind.part.schema.topology} starts from a "
+                                    f"memory: memory and memory_lengths must be given")
+            if rows.shape[0] != nodes:
                 raise ArgumentError(f"kind {name} starts from {nodes} rows of the {kind.start}, "
-                                    f"which has {0 if rows is None else rows.shape[0]}")
+                                    f"which has {rows.shape[0]}")
         elif kind.start == "mean_input":
             example = torch.as_tensor(graph.node_example(kind.index), dtype=torch.int64)
             rows = _mean(x, torch.repeat_interleave(torch.as_tensor(lengths)), len(lengths))

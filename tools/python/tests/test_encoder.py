@@ -1,0 +1,219 @@
+"""Encoder, the twin of the library's executor: it answers as the command does, from checkpoints."""
+
+import copy
+import math
+import os
+import pickle
+import tempfile
+import unittest
+
+from support import Case, command, needs_command, needs_torch, torch, train, write_data
+
+import gsa
+
+if torch:
+    import gsa.torch
+
+LEXICON = "alpha\nbeta\ngamma\ndelta\nzeta\neta\n"
+# Each topology of the library that reads one text, with settings that change its phases.
+STACKS = ["star*2", "star:radial=0,ring:cyclic=0", "bpt:k=2*2", "bpt:k=2:variant=paper,full",
+          "full:clip=3*2",
+          "window:width=5,full:causal=1", "window:width=3:relative=1*2",
+          "dilated:width=5:step=2:relative=1",
+          "strided:causal=1*2", "longformer:width=3*2", "bigbird:block=2*2",
+          "head_area:width=3:heads=3*2",
+          "char_word:local=adjacent*2", "char_word:lexicon=words.txt:residual=1*2",
+          "star+full*2", "window:width=3:share*3"]
+SETTINGS = ["model.norm=pre", "model.bias=q,v,o", "model.scale=full", "model.head_dim=6",
+            "model.ffn=24", "model.activation=gelu", "model.position=sinusoid",
+            "model.input=norm_dropout", "model.input_scale=2"]
+
+
+def answers(folder, out, texts):
+    """The command's logits of each text less the first, of `gsa predict`."""
+    path = os.path.join(folder, "texts")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("".join(t + "\n" for t in texts))
+    lines = command("predict", "--model", out, "--input", path, "--proba", "all", "--quiet",
+                    cwd=folder).splitlines()
+    rows = [[float(p) for p in line.split("\t")[1::2]] for line in lines]
+    return torch.tensor([[math.log(p / row[0]) for p in row] for row in rows])
+
+
+def twin(out, texts, encoder=None):
+    """The same of the modules."""
+    config, tensors = gsa.torch.load_checkpoint(out)
+    with open(os.path.join(gsa.torch._checkpoint.find(out), "vocab.txt"), encoding="utf-8") as file:
+        ids = {line.split("\t")[0]: i + 2 for i, line in enumerate(file.read().splitlines())}
+    words = [t.split() for t in texts]
+    lengths = [len(w) for w in words]
+    tokens = torch.tensor([ids.get(w, 1) for line in words for w in line])
+    encoder = encoder or gsa.torch.Encoder.load(out)
+    text = words if "char_word" in encoder.spec else None
+    with torch.no_grad():
+        x = gsa.torch.Input.load(out).eval()(tokens, lengths)
+        rows = encoder.eval()(x, lengths, text=text).summary
+        logits = rows @ torch.tensor(tensors["head.out.weight"]).T
+        logits = logits + torch.tensor(tensors["head.out.bias"])
+    return logits - logits[:, :1]
+
+
+@needs_torch
+@needs_command
+class Twin(Case):
+    @classmethod
+    def setUpClass(cls):
+        cls._folder = tempfile.TemporaryDirectory()
+        cls.folder = cls._folder.name
+        cls.texts = write_data(cls.folder)
+        with open(os.path.join(cls.folder, "words.txt"), "w", encoding="utf-8") as file:
+            file.write(LEXICON)
+        cls.before = os.getcwd()
+        os.chdir(cls.folder)  # the lexicon's path is the recipe's
+
+    @classmethod
+    def tearDownClass(cls):
+        os.chdir(cls.before)
+        cls._folder.cleanup()
+
+    def same(self, spec, *settings):
+        out = train(self.folder, f"run{len(os.listdir(self.folder))}", spec, *settings)
+        with self.subTest(spec=spec, settings=settings):
+            torch.testing.assert_close(twin(out, self.texts), answers(self.folder, out, self.texts),
+                                       atol=1e-5, rtol=1e-5)
+        return out
+
+    def test_logits_of_every_topology_are_the_commands(self):
+        for spec in STACKS:
+            self.same(spec)
+
+    def test_logits_with_every_setting_are_the_commands(self):
+        for setting in SETTINGS:
+            self.same("longformer:width=3,star", setting)
+        self.same("bpt:k=2*2", *SETTINGS)
+
+    def test_what_the_module_saves_the_command_answers_by(self):
+        out = train(self.folder, "saved", "star*2")
+        encoder = gsa.torch.Encoder.load(out)
+        with torch.no_grad():
+            for p in encoder.parameters():
+                p.mul_(1.25)
+        encoder.save("again", out)
+        there = answers(self.folder, "again", self.texts)
+        torch.testing.assert_close(twin(out, self.texts, encoder), there, atol=1e-5, rtol=1e-5)
+        self.assertGreater((there - answers(self.folder, out, self.texts)).abs().max(), .01)
+
+    def test_a_loaded_model_answers_as_the_command(self):
+        out = train(self.folder, "loaded", "star")
+        model = gsa.load(out)
+        lines = command("predict", "--model", out, "--quiet", "--proba", "all", self.texts[0],
+                        cwd=self.folder).split()
+        told = model.predict(self.texts[:1])[0]
+        self.assertEqual(told.label, lines[0])
+        self.assertEqual({k: f"{p:.12g}" for k, p in told.probability.items()},
+                         dict(zip(lines[::2], lines[1::2])))
+        self.assertEqual(pickle.loads(pickle.dumps(model)).predict(self.texts[:1]), [told])
+        self.refused("predict takes a list of texts, not one text", model.predict, "alpha")
+
+    def test_a_checkpoint_that_was_changed_is_one_sentence(self):
+        out = train(self.folder, "spoilt", "ring")
+        path = os.path.join(gsa.torch._checkpoint.find(out), "model.safetensors")
+        with open(path, "r+b") as file:
+            file.seek(-1, os.SEEK_END)
+            file.write(b"\x55")
+        self.refused(f"'{path}' is not what the manifest says: it was changed",
+                     gsa.torch.Encoder.load, out)
+        self.refused("'nowhere' is no folder of checkpoints: No such file or directory",
+                     gsa.torch.Encoder.load, "nowhere")
+
+
+@needs_torch
+class Modules(Case):
+    def encoder(self, spec="star*2", **settings):
+        torch.manual_seed(1)
+        return gsa.torch.Encoder(spec, hidden=16, heads=2, **settings)
+
+    def test_examples_do_not_touch_each_other(self):
+        x = torch.randn(12, 16)
+        for spec in STACKS:
+            if spec.startswith("char_word") or spec.startswith("head_area"):
+                continue
+            e = self.encoder(spec).eval()
+            both, alone = e(x, [5, 7]), e(x[5:], [7])
+            torch.testing.assert_close(both.sequence[5:], alone.sequence)
+            torch.testing.assert_close(both.summary[1:], alone.summary)
+
+    def test_every_parameter_gets_the_gradient_of_finite_differences(self):
+        for spec in ("star*2", "longformer:width=3", "bpt:k=2", "full:clip=2"):
+            e = self.encoder(spec).double().eval()
+            x = torch.randn(7, 16, dtype=torch.float64)
+            def value(e=e, x=x):
+                out = e(x, [3, 4])
+                return out.sequence.square().sum() + out.summary.sin().sum()
+            value().backward()
+            for name, p in e.named_parameters():
+                direction, step = torch.randn_like(p), 1e-6
+                told = 0. if p.grad is None else (p.grad * direction).sum().item()
+                with torch.no_grad():
+                    p += step * direction
+                    up = value()
+                    p -= 2 * step * direction
+                    found = (up - value()).item() / (2 * step)
+                    p += step * direction
+                self.assertAlmostEqual(told, found, delta=1e-6 * max(1, abs(found)),
+                                       msg=f"{spec} {name}")
+
+    def test_it_learns(self):
+        e, head = self.encoder("window:width=3*2"), torch.nn.Linear(16, 1)
+        x, lengths = torch.randn(64, 16), [8] * 8
+        wanted = x.view(8, 8, 16)[:, :, 0].sum(1, keepdim=True)
+        step = torch.optim.Adam([*e.parameters(), *head.parameters()], 3e-3)
+        losses = []
+        for _ in range(60):
+            loss = (head(e(x, lengths).summary) - wanted).square().mean()
+            step.zero_grad()
+            loss.backward()
+            step.step()
+            losses.append(loss.item())
+        self.assertLess(losses[-1], losses[0] / 5)
+
+    def test_copies_and_pickles_give_the_same_bits(self):
+        e, x = self.encoder("star:radial=0,full").eval(), torch.randn(9, 16)
+        here = e(x, [4, 5]).sequence
+        for other in (copy.deepcopy(e), pickle.loads(pickle.dumps(e))):
+            self.assertTrue(torch.equal(other(x, [4, 5]).sequence, here))
+        again = self.encoder("star:radial=0,full").eval()
+        again.load_state_dict(e.state_dict())
+        self.assertTrue(torch.equal(again(x, [4, 5]).sequence, here))
+
+    def test_dropout_is_for_training_alone(self):
+        e = self.encoder(dropout_attention=.3, dropout_hidden=.3, dropout_ffn=.3)
+        x = torch.randn(9, 16)
+        self.assertFalse(torch.equal(e(x, [9]).sequence, e(x, [9]).sequence))
+        e.eval()
+        self.assertTrue(torch.equal(e(x, [9]).sequence, e(x, [9]).sequence))
+
+    def test_memory_is_read_by_cross(self):
+        e = self.encoder("cross*2").eval()
+        x, memory = torch.randn(5, 16), torch.randn(7, 16)
+        both = e(x, [2, 3], memory=memory, memory_lengths=[3, 4]).sequence
+        alone = e(x[2:], [3], memory=memory[3:], memory_lengths=[4]).sequence
+        torch.testing.assert_close(both[2:], alone)
+        self.refused("kind memory of cross starts from a memory: memory and memory_lengths must "
+                     "be given", e, x, [2, 3])
+
+    def test_bad_input_is_one_sentence(self):
+        e = self.encoder()
+        self.refused("x has shape (5, 16); 6 tokens of 16 columns were expected",
+                     e, torch.zeros(5, 16), [2, 4])
+        self.refused("x has shape (6, 8); 6 tokens of 16 columns were expected",
+                     e, torch.zeros(6, 8), [2, 4])
+        self.refused("activation 'swish'; one of relu, leaky_relu, gelu, tanh, sigmoid was "
+                     "expected", self.encoder, activation="swish")
+        self.refused("stack 'star,,full': a segment is empty", self.encoder, "star,,full")
+        self.refused("hidden = 16 does not divide by heads = 3: set head_dim",
+                     gsa.torch.Encoder, "star", 16, 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
