@@ -127,6 +127,20 @@ int64_t gsa_batches_piece(const gsa_batches *b, const int64_t *example, int64_t 
     return fill(b, example, count, from, b->options.batch, b->options.batch_tokens);
 }
 
+int64_t gsa_batches_share(const gsa_batches *b, const int64_t *example, int64_t count,
+                          int64_t piece, int64_t pieces)
+{
+    int64_t total = 0, before = 0, e = 0;
+    if (piece == 0 || piece == pieces) return piece == 0 ? 0 : count;
+    for (int64_t i = 0; i < count; i++) total += b->length[example[i]];
+    for (; e < count; e++) {
+        const int64_t length = b->length[example[e]];
+        if ((2 * before + length) * pieces >= 2 * piece * total) break;
+        before += length;
+    }
+    return e;
+}
+
 gsa_status gsa_batches_create(const gsa_system *system, const gsa_batches_options *options,
                               const int32_t *length, int64_t examples, gsa_batches *batches,
                               gsa_error *error)

@@ -46,6 +46,10 @@ const int64_t *gsa_batches_at(const gsa_batches *batches, int64_t index, int64_t
 /* Where the piece ends that starts at `from` of these examples. */
 int64_t gsa_batches_piece(const gsa_batches *batches, const int64_t *example, int64_t count,
                           int64_t from);
+/* Where piece `piece` of `pieces` begins (train.pieces): each example goes to the piece in whose
+ * share of the tokens its middle lies, so that one may be empty. Piece `pieces` begins at count. */
+int64_t gsa_batches_share(const gsa_batches *batches, const int64_t *example, int64_t count,
+                          int64_t piece, int64_t pieces);
 
 /* Ascending by (key, value), in place, no memory. */
 void gsa_sort_keyed(gsa_keyed *a, int64_t count);

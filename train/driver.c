@@ -62,6 +62,8 @@ static gsa_status set_up_steps(gsa_trainer *t, gsa_error *error)
     };
     status = gsa_optimiser_create(t->system, s->model.parameters, &o, &t->optimiser, error);
     if (status != GSA_OK) return status;
+    status = gsa_tree_create(t->system, s->model.parameters, v->train_pieces, &t->tree, error);
+    if (status != GSA_OK) return status;
     status = gsa_average_create(t->system, s->model.parameters, s->backend, v->train_average,
                                 &t->average, error);
     if (status == GSA_OK && t->average.mean) t->optimiser.average = &t->average;
@@ -291,6 +293,7 @@ static gsa_status release(gsa_trainer *t, gsa_status status, gsa_error *error)
     if (t->session.backend) gsa_trainer_drop_best(t);
     gsa_ledger_release(t);
     gsa_average_release(&t->average);
+    gsa_tree_release(&t->tree);
     gsa_optimiser_release(&t->optimiser);
     gsa_batches_release(&t->batches);
     gsa_curve_release(&t->curve);

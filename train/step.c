@@ -8,11 +8,30 @@ static gsa_status backend_failed(gsa_backend *b, gsa_status status, gsa_error *e
 
 /* ---- forward and backward ------------------------------------------------------------------ */
 
-/* The piece of a global batch's `count` examples that starts at `from`. */
+/* Where the piece ends in which example `from` lies (train.pieces). */
+static int64_t share_end(const gsa_trainer *t, const int64_t *example, int64_t count, int64_t from)
+{
+    int64_t to = count;
+    for (int64_t s = t->tree.pieces - 1; s > 0; s--) {
+        const int64_t begins = gsa_batches_share(&t->batches, example, count, s, t->tree.pieces);
+        if (begins <= from) break;
+        to = begins;
+    }
+    return to;
+}
+
+/* The part of a global batch's `count` examples that starts at `from`: of one piece, and within the
+ * limits of a batch. */
+static int64_t part_end(const gsa_trainer *t, const int64_t *example, int64_t count, int64_t from)
+{
+    return gsa_batches_piece(&t->batches, example, share_end(t, example, count, from), from);
+}
+
+/* The part that starts at `from`, as a batch. */
 static gsa_wanted piece_at(const gsa_trainer *t, const int64_t *example, int64_t count,
                            int64_t from)
 {
-    const int64_t to = gsa_batches_piece(&t->batches, example, count, from);
+    const int64_t to = part_end(t, example, count, from);
     return (gsa_wanted){ .split = GSA_SPLIT_TRAIN,
                          .count = (int32_t)(to - from),
                          .first = (int32_t)from,
@@ -49,8 +68,6 @@ static gsa_status piece(gsa_trainer *t, int64_t number, const gsa_wanted *wanted
     gsa_tape *tape = s->model.tape;
     gsa_tape_reset(tape, 1, (uint32_t)t->counts.seed, (uint32_t)t->counts.step);
     gsa_session_ask(s, next);
-    if (number == 0) status = gsa_parameters_zero_gradients(s->model.parameters, error);
-    if (status != GSA_OK) return status;
     s->model.done = (double)t->counts.step / (double)t->schedule.steps;
     gsa_tensor *loss =
         gsa_learner_loss(&s->model, gsa_learner_forward(&s->model, &s->batch), &s->batch, scale);
@@ -67,10 +84,20 @@ static gsa_status piece(gsa_trainer *t, int64_t number, const gsa_wanted *wanted
 static int64_t count_pieces(const gsa_trainer *t, const int64_t *example, int64_t count)
 {
     int64_t pieces = 0;
-    for (int64_t from = 0; from < count;
-         from = gsa_batches_piece(&t->batches, example, count, from))
-        pieces++;
+    for (int64_t from = 0; from < count; from = part_end(t, example, count, from)) pieces++;
     return pieces;
+}
+
+/* The pieces that end at `from`, from piece *next on: their gradients go into the tree. */
+static gsa_status end_pieces(gsa_trainer *t, const int64_t *example, int64_t count, int64_t from,
+                             int64_t *next, gsa_error *error)
+{
+    const int64_t pieces = t->tree.pieces;
+    gsa_status status = GSA_OK;
+    while (status == GSA_OK && *next < pieces &&
+           gsa_batches_share(&t->batches, example, count, *next + 1, pieces) <= from)
+        status = gsa_tree_add(&t->tree, (*next)++, error);
+    return status;
 }
 
 static gsa_status gradients(gsa_trainer *t, const int64_t *example, int64_t count, int64_t targets,
@@ -79,8 +106,9 @@ static gsa_status gradients(gsa_trainer *t, const int64_t *example, int64_t coun
     gsa_session *s = &t->session;
     const int32_t terms = s->model.plan.terms;
     const double scale = 1.0 / ((double)targets * (double)(terms > 0 ? terms : 1));
-    int64_t number = 0;
-    gsa_status status = GSA_OK;
+    int64_t number = 0, next_share = 0;
+    gsa_status status = gsa_parameters_zero_gradients(s->model.parameters, error);
+    if (status == GSA_OK) status = end_pieces(t, example, count, 0, &next_share, error);
     for (int64_t from = 0; from < count && status == GSA_OK;) {
         gsa_wanted next;
         const gsa_wanted wanted = piece_at(t, example, count, from);
@@ -88,6 +116,7 @@ static gsa_status gradients(gsa_trainer *t, const int64_t *example, int64_t coun
         if (s->stop && *s->stop) return gsa_fail(error, GSA_ERR_INTERRUPTED, "stopped on request");
         const int more = next_piece(t, example, count, from, &next);
         status = piece(t, number++, &wanted, more ? &next : NULL, scale, error);
+        if (status == GSA_OK) status = end_pieces(t, example, count, from, &next_share, error);
         if (status == GSA_OK && from < count) status = gsa_session_upload_ahead(s, error);
     }
     return status;

@@ -3,6 +3,7 @@
 #ifndef GSA_TRAINER_H
 #define GSA_TRAINER_H
 #include "train/average.h"
+#include "train/gradient_tree.h"
 #include "train/lock.h"
 #include "train/log.h"
 #include "train/optimiser.h"
@@ -58,6 +59,7 @@ typedef struct gsa_trainer {
     gsa_batches batches;
     gsa_optimiser optimiser;
     gsa_average average;
+    gsa_tree tree; /* of a step's pieces */
     gsa_schedule schedule;
     gsa_run_counts counts;
     gsa_run_sums sums;

@@ -81,6 +81,36 @@ START_TEST(each_example_once_within_budget)
 }
 END_TEST
 
+START_TEST(shares_are_even_and_whole)
+{
+    static const int64_t pieces[] = { 1, 2, 8, 64 };
+    gsa_batches b = make(&budgets[_i], MOST);
+    gsa_batches_shuffle(&b, 1);
+    for (int64_t i = 0; i < b.count; i++) {
+        int64_t count, total = 0, largest = 0;
+        const int64_t *example = gsa_batches_at(&b, i, &count);
+        for (int64_t k = 0; k < count; k++) {
+            const int64_t length = lengths[example[k]];
+            total += length, largest = length > largest ? length : largest;
+        }
+        for (int p = 0; p < GSA_COUNT(pieces); p++) {
+            int64_t to = 0;
+            for (int64_t s = 0; s < pieces[p]; s++) {
+                const int64_t from = to;
+                int64_t tokens = 0;
+                ck_assert_int_eq(gsa_batches_share(&b, example, count, s, pieces[p]), from);
+                to = gsa_batches_share(&b, example, count, s + 1, pieces[p]);
+                ck_assert_int_ge(to, from);
+                for (int64_t k = from; k < to; k++) tokens += lengths[example[k]];
+                ck_assert_int_le(tokens, total / pieces[p] + 1 + largest);
+            }
+            ck_assert_int_eq(to, count);
+        }
+    }
+    gsa_batches_release(&b);
+}
+END_TEST
+
 static uint64_t fingerprint(const gsa_batches *b)
 {
     uint64_t h = 1;
@@ -279,12 +309,13 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test order[] = {
-        GSA_LOOP(each_example_once_within_budget, GSA_COUNT(budgets)),
-        GSA_LOOP(the_order_is_a_function_of_seed_and_epoch, GSA_COUNT(budgets)),
-        GSA_TEST(the_split_does_not_change_a_step), GSA_TEST(buckets_hold_like_lengths),
-        GSA_TEST(heap_sort_equals_qsort)
-    };
+    static const gsa_test order[] = { GSA_LOOP(each_example_once_within_budget, GSA_COUNT(budgets)),
+                                      GSA_LOOP(shares_are_even_and_whole, GSA_COUNT(budgets)),
+                                      GSA_LOOP(the_order_is_a_function_of_seed_and_epoch,
+                                               GSA_COUNT(budgets)),
+                                      GSA_TEST(the_split_does_not_change_a_step),
+                                      GSA_TEST(buckets_hold_like_lengths),
+                                      GSA_TEST(heap_sort_equals_qsort) };
     static const gsa_test schedule[] = { GSA_LOOP(golden_rate, GSA_COUNT(rates)) };
     static const gsa_test summation[] = { GSA_LOOP(exactly_k_ones_and_their_sum, GSA_COUNT(shapes)),
                                           GSA_TEST(examples_are_independent_of_order_and_split),

@@ -366,6 +366,7 @@ static const struct {
       "r.ini:4: [model] heads = 3 does not divide hidden = 10" },
     { MODEL "[train]\nbatch=0\n", NULL, "r.ini:4: [train] batch and batch_tokens are both 0" },
     { MODEL "[train]\nbatch=1000000\naccumulate=65536\n", NULL, "[train] accumulate times batch" },
+    { MODEL "[train]\npieces=12\n", NULL, "[train] pieces = 12 is no power of two" },
     { MODEL "[train]\nschedule=noam\n", NULL, "r.ini:4: [train] schedule = noam needs warmup" },
     { MODEL "[data]\nvectors_frozen=1\n", NULL,
       "r.ini:4: [data] vectors_frozen = 1, but data.vectors is not set" },

@@ -10,6 +10,7 @@
 #include "support/faults.h"
 #include "support/guard.h"
 #include "train/curve.h"
+#include "train/gradient_tree.h"
 
 static const char *const recipes[] = { rig_summation, rig_text, rig_pairs, rig_language };
 
@@ -86,6 +87,67 @@ START_TEST(pieces_draw_the_same_masks)
         }
         ck_assert(fabs(loss_of_split(&r, split[0][0], split[0][1], "model.dropout_head=0.4") -
                        whole) > 1e-4 * fabs(whole));
+        rig_close(&r);
+    }
+}
+END_TEST
+
+/* ---- train.pieces: gradients are added along a tree ---------------------------------------- */
+
+START_TEST(gradients_are_added_along_a_tree)
+{
+    /* in float, from left to right: 1; ((1 + e) + (e + e)) is 1 + 2e */
+    static const float leaf[] = { 1, 0x1p-24f, 0x1p-24f, 0x1p-24f };
+    gsa_error error;
+    gsa_backend *b;
+    gsa_parameters *parameters;
+    gsa_parameter *p;
+    gsa_tree tree;
+    float sum;
+    ck_assert_int_eq(gsa_test_backend(gsa_system_default(), GSA_F32, 1, &b, &error), GSA_OK);
+    ck_assert_int_eq(gsa_parameters_create(gsa_system_default(), b, 1, &parameters, &error),
+                     GSA_OK);
+    ck_assert_int_eq(
+        gsa_parameters_add(parameters, "w", 1, 1, GSA_INIT_ONE, 0, GSA_BY_ROWS, &p, &error),
+        GSA_OK);
+    ck_assert_int_eq(gsa_tree_create(gsa_system_default(), parameters, 4, &tree, &error), GSA_OK);
+    for (int i = 0; i < 4; i++) {
+        ck_assert_int_eq(b->download(b, &sum, p->value.grad, sizeof sum), GSA_OK);
+        ck_assert(sum == 0);
+        ck_assert_int_eq(b->upload(b, p->value.grad, &leaf[i], sizeof leaf[i]), GSA_OK);
+        if (p->value.marks) p->value.marks->row[0] = 1;
+        ck_assert_int_eq(gsa_tree_add(&tree, i, &error), GSA_OK);
+    }
+    ck_assert_int_eq(b->download(b, &sum, p->value.grad, sizeof sum), GSA_OK);
+    ck_assert(sum == 1 + 0x1p-23f);
+    gsa_tree_release(&tree);
+    gsa_parameters_release(parameters);
+    gsa_backend_release(b);
+}
+END_TEST
+
+/* More pieces than examples, too: some are empty. */
+START_TEST(pieces_change_rounding_alone)
+{
+    static const char *const pieces[] = { "train.pieces=2", "train.pieces=8", "train.pieces=32" },
+                             *const cut[] = { "cut2", "cut8", "cut32" };
+    for (int real = GSA_F32; real <= GSA_F64; real++) {
+        rig r;
+        rig_open(&r, recipes[_i], real, 1);
+        rig_train_ok(&r, "whole");
+        const double whole = r.loss;
+        for (int s = 0; s < GSA_COUNT(pieces); s++) {
+            r.sets = 0;
+            rig_set(&r, pieces[s]);
+            rig_train_ok(&r, pieces[s]);
+            ck_assert_double_eq_tol(r.loss, whole, (real == GSA_F32 ? 1e-4 : 1e-11) * fabs(whole));
+            ck_assert_int_ne(rig_differ(&r, "whole", pieces[s]), 0);
+            r.stop_at = 5;
+            ck_assert_int_eq(rig_train(&r, cut[s]), GSA_ERR_INTERRUPTED);
+            r.stop_at = 0;
+            ck_assert_msg(rig_resume(&r, cut[s]) == GSA_OK, "%s", r.error.text);
+            ck_assert_int_eq(rig_differ(&r, pieces[s], cut[s]), 0);
+        }
         rig_close(&r);
     }
 }
@@ -740,7 +802,9 @@ int main(int argc, char **argv)
 {
     static const gsa_test bits[] = { GSA_LOOP(two_runs_are_equal, GSA_COUNT(recipes)),
                                      GSA_LOOP(threads_do_not_change_bits, GSA_COUNT(recipes)),
-                                     GSA_LOOP(pieces_draw_the_same_masks, GSA_COUNT(recipes)) };
+                                     GSA_LOOP(pieces_draw_the_same_masks, GSA_COUNT(recipes)),
+                                     GSA_TEST(gradients_are_added_along_a_tree),
+                                     GSA_LOOP(pieces_change_rounding_alone, GSA_COUNT(recipes)) };
     static const gsa_test resume[] = { GSA_LOOP(resume_after_every_step, GSA_COUNT(recipes)),
                                        GSA_LOOP(resume_after_a_stop_anywhere, GSA_COUNT(recipes)),
                                        GSA_TEST(the_log_of_a_resumed_run_is_whole),

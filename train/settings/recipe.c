@@ -215,6 +215,10 @@ static gsa_status check_train(const gsa_recipe *recipe, gsa_error *error)
     if (v->train_batch * v->train_accumulate > 1 << 26) /* what gsa_model_sequence numbers */
         return gsa_recipe_fail(recipe, "train", "accumulate", error,
                                "times batch exceeds 67108864 examples");
+    if (v->train_pieces & (v->train_pieces - 1))
+        return gsa_recipe_fail(recipe, "train", "pieces", error,
+                               "= %lld is no power of two: a binary tree adds their gradients",
+                               (long long)v->train_pieces);
     if (v->train_schedule == GSA_SCHEDULE_NOAM && v->train_warmup == 0)
         return gsa_recipe_fail(recipe, "train", "schedule", error,
                                "= noam needs warmup of at least 1 step");
