@@ -1,6 +1,6 @@
 #include "train/task.h"
 #include <string.h>
-#include "train/classes.h"
+#include "train/tasks/classes.h"
 
 const gsa_task *gsa_task_find(int64_t name)
 {

@@ -43,7 +43,7 @@
 #include "gsa/hash.h"
 #include "gsa/input.h"
 #include "gsa/model.h"
-#include "train/minibatch.h"
+#include "train/driver/minibatch.h"
 #include "train/score/survey.h"
 #include "train/settings/recipe.h"
 

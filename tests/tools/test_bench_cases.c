@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include "child.h"
+#include "tools/command/child.h"
 #include "cli.h"
 #include "gsa/safetensors.h"
 #include "support/suite.h"

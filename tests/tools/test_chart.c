@@ -1,6 +1,6 @@
 /* gsa chart: axes and their ticks, what is drawn, what is refused. tests/tools/chart.svg is the
  * picture of a few points, looked at. */
-#include "chart.h"
+#include "tools/command/chart.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

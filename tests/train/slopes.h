@@ -1,7 +1,7 @@
 /* slopes.h - gradients of a session's parameters against central differences, in double. */
 #ifndef GSA_TEST_SLOPES_H
 #define GSA_TEST_SLOPES_H
-#include "train/session.h"
+#include "train/driver/session.h"
 
 /* Which parameters may have no gradient at all; 0: none may. */
 enum { SILENT_UNREACHED = 1, SILENT_LABELS = 2 }; /* those that nothing reads, tables of labels */

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include "support/compare.h"
 #include "support/suite.h"
-#include "train/batches.h"
-#include "train/schedule.h"
+#include "train/driver/batches.h"
+#include "train/driver/schedule.h"
 #include "train/data/summation.h"
 
 /* ---- batches ------------------------------------------------------------------------------- */

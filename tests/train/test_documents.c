@@ -8,7 +8,7 @@
 #include "slopes.h"
 #include "gsa/vocabulary.h"
 #include "train/decode/beam.h"
-#include "train/session.h"
+#include "train/driver/session.h"
 #include "train/decode/translate.h"
 
 static const char recipe[] =

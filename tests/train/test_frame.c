@@ -6,9 +6,9 @@
 #include <string.h>
 #include "rig.h"
 #include "support/compare.h"
-#include "train/classes.h"
+#include "train/tasks/classes.h"
 #include "train/model.h"
-#include "train/optimiser.h"
+#include "train/driver/optimiser.h"
 
 enum {
     WORDS,

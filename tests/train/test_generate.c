@@ -8,7 +8,7 @@
 #include "support/compare.h"
 #include "support/faults.h"
 #include "support/guard.h"
-#include "train/apply.h"
+#include "train/use/apply.h"
 #include "train/decode/beam.h"
 #include "train/decode/coverage.h"
 #include "train/decode/generate.h"

@@ -10,9 +10,9 @@
 #include "gsa/scratch.h"
 #include "rig.h"
 #include "support/suite.h"
-#include "train/leftovers.h"
-#include "train/lock.h"
-#include "train/mean.h"
+#include "train/driver/leftovers.h"
+#include "train/driver/lock.h"
+#include "train/use/mean.h"
 #include "train/runs/results.h"
 
 /* A process that has the folder's lock, once this returns. */

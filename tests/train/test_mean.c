@@ -6,7 +6,7 @@
 #include <string.h>
 #include "rig.h"
 #include "support/guard.h"
-#include "train/mean.h"
+#include "train/use/mean.h"
 
 /* 9 steps, a checkpoint after each. */
 static void train_run(rig *r, const char *select, const char *average)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "rig.h"
-#include "train/session.h"
+#include "train/driver/session.h"
 
 static const char *const recipes[] = { rig_summation, rig_text, rig_pairs, rig_language };
 

@@ -6,8 +6,8 @@
 #include "support/guard.h"
 #include "support/suite.h"
 #include "train/settings/keys.h"
-#include "train/average.h"
-#include "train/optimiser.h"
+#include "train/driver/average.h"
+#include "train/driver/optimiser.h"
 
 enum { PARAMETERS = 5, ROWS = 3, COLS = 4, COUNT = ROWS * COLS };
 static const int flags[PARAMETERS] = { 0, GSA_NO_DECAY, GSA_FROZEN, GSA_UNREACHED, GSA_ZERO_ROW };

@@ -6,10 +6,10 @@
 #include <string.h>
 #include "rig.h"
 #include "slopes.h"
-#include "train/classes.h"
+#include "train/tasks/classes.h"
 #include "train/settings/keys.h"
 #include "train/data/pairs.h"
-#include "train/session.h"
+#include "train/driver/session.h"
 
 /* ---- formats ------------------------------------------------------------------------------- */
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "rig.h"
 #include "support/faults.h"
-#include "train/session.h"
+#include "train/driver/session.h"
 
 static const char tagging[] =
     "[task]\nname = tagging\nhead = crf\nlegal = 1\n[model]\nencoder = star\nhidden = 8\nheads = "

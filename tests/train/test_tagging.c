@@ -9,7 +9,7 @@
 #include "slopes.h"
 #include "support/compare.h"
 #include "train/score/outcomes.h"
-#include "train/session.h"
+#include "train/driver/session.h"
 #include "train/score/spans.h"
 #include "train/data/tagged.h"
 

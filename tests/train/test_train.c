@@ -9,8 +9,8 @@
 #include "support/compare.h"
 #include "support/faults.h"
 #include "support/guard.h"
-#include "train/curve.h"
-#include "train/gradient_tree.h"
+#include "train/driver/curve.h"
+#include "train/driver/gradient_tree.h"
 
 static const char *const recipes[] = { rig_summation, rig_text, rig_pairs, rig_language };
 

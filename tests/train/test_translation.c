@@ -13,7 +13,7 @@
 #include "gsa/vocabulary.h"
 #include "train/decode/beam.h"
 #include "train/decode/coverage.h"
-#include "train/session.h"
+#include "train/driver/session.h"
 #include "train/decode/translate.h"
 
 static const char recipe[] =

@@ -1,7 +1,7 @@
 # Each optional part ends as GSA_HAVE_<PART> and an interface target gsa_dep_<part>; a part that was asked for (ON) and is
 # missing stops the configuration with a sentence. pkg-config wherever the library ships a .pc file: find_package(igraph)
 # fails on Debian (it wants CXX and five more -dev packages); oneDNN ships no .pc, so it is found by header and library.
-# GSA_PKG_CONFIG=AUTO (tools/gpu alone): on a machine without pkg-config what training needs is looked for by header and library, and no CBLAS.
+# GSA_PKG_CONFIG=AUTO (tools/lab/gpu alone): on a machine without pkg-config what training needs is looked for by header and library, and no CBLAS.
 if(GSA_PKG_CONFIG STREQUAL "AUTO")
   find_package(PkgConfig QUIET)
 else()

@@ -1,6 +1,6 @@
 #include "train/data/sample.h"
 #include <string.h>
-#include "train/batches.h"
+#include "train/driver/batches.h"
 
 enum { TRAIN, DEV, TEST }; /* gsa_split */
 

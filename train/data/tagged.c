@@ -1,6 +1,6 @@
 #include "train/data/tagged.h"
 #include <string.h>
-#include "train/batches.h"
+#include "train/driver/batches.h"
 #include "train/settings/keys.h"
 #include "train/data/shape.h"
 

@@ -1,7 +1,7 @@
 /* decode.c - what a task writes of its own accord, and how good it is, for evaluations and at the
  * end of training. */
 #include <stdio.h>
-#include "train/trainer.h"
+#include "train/driver/trainer.h"
 
 int32_t gsa_session_decode_batch(const gsa_session *s)
 {

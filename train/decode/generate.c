@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include "train/apply.h"
+#include "train/use/apply.h"
 #include "train/decode/language.h"
 #include "train/data/lines.h"
 #include "train/decode/next.h"

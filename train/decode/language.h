@@ -2,7 +2,7 @@
  * sessions whose task is language modelling. */
 #ifndef GSA_LANGUAGE_H
 #define GSA_LANGUAGE_H
-#include "train/session.h"
+#include "train/driver/session.h"
 #include "train/vocabulary/units.h"
 
 /* The tokens of a task's object (session->self): ids, texts, and the first class. Class c of `out`

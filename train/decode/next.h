@@ -3,7 +3,7 @@
 #ifndef GSA_NEXT_H
 #define GSA_NEXT_H
 #include "gsa/generation.h"
-#include "train/session.h"
+#include "train/driver/session.h"
 
 typedef struct gsa_next gsa_next;
 

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <utf8proc.h>
 #include "topologies/words.h"
-#include "train/batches.h"
+#include "train/driver/batches.h"
 #include "train/look/parts.h"
 
 /* ---- labels -------------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "graph/utf8.h"
-#include "train/batches.h"
+#include "train/driver/batches.h"
 #include "train/data/csv.h"
 #include "train/look/parts.h"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "topologies/words.h"
-#include "train/batches.h"
+#include "train/driver/batches.h"
 #include "train/data/csv.h"
 #include "train/look/parts.h"
 

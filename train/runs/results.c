@@ -7,7 +7,7 @@
 #include <string.h>
 #include "train/data/lines.h"
 #include "train/data/plain.h"
-#include "train/trainer.h"
+#include "train/driver/trainer.h"
 
 struct gsa_results {
     const gsa_system *system;

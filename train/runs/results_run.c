@@ -4,7 +4,7 @@
 #include <string.h>
 #include "train/runs/results.h"
 #include "train/settings/recipe.h"
-#include "train/trainer.h"
+#include "train/driver/trainer.h"
 
 enum { NAME = 256 };
 static const char seed[] = "train.seed=";

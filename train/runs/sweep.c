@@ -3,10 +3,10 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
-#include "train/lock.h"
+#include "train/driver/lock.h"
 #include "train/data/plain.h"
 #include "train/settings/recipe.h"
-#include "train/trainer.h"
+#include "train/driver/trainer.h"
 
 enum { PATH = 4096, WHAT = 512 };
 

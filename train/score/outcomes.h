@@ -11,7 +11,7 @@
  * cut texts otherwise can be compared. */
 #ifndef GSA_OUTCOMES_H
 #define GSA_OUTCOMES_H
-#include "train/session.h"
+#include "train/driver/session.h"
 
 enum { GSA_SIGNATURE = 512 };
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "graph/utf8.h"
-#include "train/log.h"
+#include "train/driver/log.h"
 
 enum { TEXT = 1000 };
 

@@ -1,7 +1,7 @@
 #include "train/score/surprise.h"
 #include <math.h>
 #include <string.h>
-#include "train/log.h"
+#include "train/driver/log.h"
 #include "train/settings/keys.h"
 
 enum { BANDS = 20, LINE = 5, SHOWN = 1024 };

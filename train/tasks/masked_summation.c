@@ -5,7 +5,7 @@
 #include <string.h>
 #include "train/data/lines.h"
 #include "train/data/summation.h"
-#include "train/log.h"
+#include "train/driver/log.h"
 #include "train/score/report.h"
 #include "train/task.h"
 

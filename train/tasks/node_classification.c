@@ -3,7 +3,7 @@
  * is the one example of each split, and the nodes of the other splits have no target. */
 #include <stdio.h>
 #include <string.h>
-#include "train/classes.h"
+#include "train/tasks/classes.h"
 #include "train/data/nodes.h"
 #include "train/score/report.h"
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "train/score/baseline.h"
-#include "train/classes.h"
+#include "train/tasks/classes.h"
 #include "train/model.h"
 #include "train/score/report.h"
 #include "train/data/pairs.h"

@@ -3,7 +3,7 @@
  * transitions. */
 #include <stdio.h>
 #include <string.h>
-#include "train/classes.h"
+#include "train/tasks/classes.h"
 #include "train/score/report.h"
 #include "train/tasks/tagging_parts.h"
 

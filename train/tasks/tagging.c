@@ -3,7 +3,7 @@
  * word of a batch. */
 #include <stdio.h>
 #include <string.h>
-#include "train/classes.h"
+#include "train/tasks/classes.h"
 #include "train/model.h"
 #include "train/data/shape.h"
 #include "train/tasks/tagging_parts.h"

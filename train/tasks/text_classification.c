@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 #include "train/score/baseline.h"
-#include "train/batches.h"
-#include "train/classes.h"
+#include "train/driver/batches.h"
+#include "train/tasks/classes.h"
 #include "train/model.h"
 #include "train/score/report.h"
 #include "train/data/sample.h"

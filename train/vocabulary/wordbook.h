@@ -6,7 +6,7 @@
 #include "gsa/vocabulary.h"
 #include "train/settings/recipe.h"
 #include "train/data/text.h"
-#include "train/minibatch.h"
+#include "train/driver/minibatch.h"
 #include "train/vocabulary/vectors.h"
 
 typedef struct gsa_wordbook {

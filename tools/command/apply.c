@@ -1,0 +1,23 @@
+#include "tools/command/apply.h"
+
+gsa_status gsa_apply_options_read(const gsa_args *args, const char *verb, gsa_reporter *reporter,
+                                  gsa_apply_options *options, gsa_error *error)
+{
+    *reporter = gsa_reporter_new(gsa_args_flag(args, "quiet"));
+    *options = (gsa_apply_options){ .model = gsa_args_text(args, "model"),
+                                    .device = gsa_args_text(args, "device"),
+                                    .build = gsa_build(),
+                                    .threads = (int)gsa_args_number(args, "threads", 0),
+                                    .input = gsa_args_text(args, "input"),
+                                    .output = gsa_args_text(args, "output"),
+                                    .progress = gsa_report,
+                                    .context = reporter };
+    options->overrides = gsa_args_texts(args, "set", &options->n_overrides);
+    options->plugins = gsa_args_texts(args, "plugin", &options->n_plugins);
+    options->policy = gsa_read_plugin_policy(args);
+    if (options->model) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_ARGUMENT,
+                    "'gsa %s' wants --model DIR, the folder of a run or of one checkpoint: no gsa "
+                    "train FILE was called in this folder",
+                    verb);
+}

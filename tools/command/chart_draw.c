@@ -1,0 +1,321 @@
+/* chart_draw.c - points as SVG: one picture for light and dark paper, no fonts from elsewhere, the
+ * same bytes for the same points. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include "tools/command/chart.h"
+#include "graph/utf8.h"
+
+enum {
+    WIDTH = 760,
+    PLOT = 330,
+    RIGHT = 26,
+    PAD = 16,
+    FONT_SIZE = 12,
+    KEY = 26,
+    ROW = 20,
+    COLOURS = 8
+};
+
+#define FONT "'Helvetica Neue',Helvetica,Arial,'Noto Sans','Noto Sans CJK SC',sans-serif"
+
+/* Okabe and Ito's palette without its yellow; lighter where the paper is dark. */
+static const char *const light[COLOURS] = { "#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                            "#b07800", "#3a9bd9", "#7a5195", "#7c8120" };
+static const char *const dark[COLOURS] = { "#56b4e9", "#ff8a3d", "#2fc99b", "#e8a0c8",
+                                           "#f0b429", "#9ad2ff", "#b694d6", "#c3c95c" };
+
+typedef struct sheet {
+    const gsa_chart *chart;
+    const gsa_chart_look *look;
+    gsa_output *out;
+    gsa_scale x, y;
+    double left, top, bottom; /* of the plot */
+    int legend, repeated;     /* is there a legend; has a point several samples */
+} sheet;
+
+/* ---- text ---------------------------------------------------------------------------------- */
+
+/* About, of Helvetica's sort. */
+static double width_of(const char *text, double size)
+{
+    double sum = 0;
+    for (; *text; text++) {
+        const unsigned char c = (unsigned char)*text;
+        if ((c & 0xC0) == 0x80) continue;
+        sum += c >= 0xE0                         ? 1
+               : strchr("iljtf.,:;'|!()[]I ", c) ? 0.32
+               : strchr("mwMW@%", c)             ? 0.9
+                                                 : 0.58;
+    }
+    return sum * size;
+}
+
+static void put_text(gsa_output *out, const char *text)
+{
+    for (int32_t bytes; *text; text += bytes) {
+        bytes = (unsigned char)*text < 0x80 ? 1 : gsa_utf8_length(text);
+        const char c = *text;
+        if (gsa_xml_invalid(text, bytes) >= 0 || c == '\r' || c == '\n' || c == '\t')
+            gsa_output_text(out, "\xef\xbf\xbd");
+        else if (c == '&') gsa_output_text(out, "&amp;");
+        else if (c == '<') gsa_output_text(out, "&lt;");
+        else if (c == '>') gsa_output_text(out, "&gt;");
+        else gsa_output_write(out, text, bytes);
+    }
+}
+
+static void put_label(const sheet *s, const char *class, const char *anchor, double x, double y,
+                      const char *text)
+{
+    gsa_output_format(s->out, "<text class=\"%s\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", class,
+                      x, y, anchor);
+    put_text(s->out, text);
+    gsa_output_text(s->out, "</text>\n");
+}
+
+/* ---- places -------------------------------------------------------------------------------- */
+
+/* Points of several lines over one word stand beside each other. */
+static double aside(const sheet *s, int line)
+{
+    const gsa_chart *c = s->chart;
+    if (c->n_names == 0) return 0;
+    const double room = 0.7 * (WIDTH - RIGHT - s->left) / (c->n_names * c->lines),
+                 step = room < 9 ? room : 9;
+    return step * (line - 0.5 * (c->lines - 1));
+}
+
+static double x_of(const sheet *s, double value)
+{
+    const double first = s->left + PAD, width = WIDTH - RIGHT - PAD - first;
+    const int names = s->chart->n_names;
+    if (names > 0) return first + (value + 0.5) / names * width;
+    return first + gsa_scale_at(&s->x, value) * width;
+}
+
+static double y_of(const sheet *s, double value)
+{
+    return s->bottom - gsa_scale_at(&s->y, value) * (s->bottom - s->top);
+}
+
+static void find_scales(sheet *s)
+{
+    double low[2] = { INFINITY, INFINITY }, high[2] = { -INFINITY, -INFINITY };
+    for (int l = 0; l < s->chart->lines; l++)
+        for (int i = 0; i < s->chart->line[l].points; i++) {
+            const gsa_chart_point *p = &s->chart->line[l].point[i];
+            low[0] = fmin(low[0], p->x), high[0] = fmax(high[0], p->x);
+            low[1] = fmin(low[1], p->low), high[1] = fmax(high[1], p->high);
+            if (p->n > 1) s->repeated = 1;
+        }
+    if (s->look->zero && !s->look->log_y) low[1] = fmin(low[1], 0), high[1] = fmax(high[1], 0);
+    s->x = gsa_scale_of(low[0], high[0], s->look->log_x, s->look->bytes_x);
+    s->y = gsa_scale_of(low[1], high[1], s->look->log_y, s->look->bytes_y);
+}
+
+/* ---- parts --------------------------------------------------------------------------------- */
+
+static void put_y_axis(const sheet *s)
+{
+    char label[GSA_CHART_LABEL];
+    for (int i = 0; i < s->y.n_ticks; i++) {
+        const double y = y_of(s, s->y.tick[i]);
+        gsa_scale_label(s->y.tick[i], s->look->bytes_y, label);
+        gsa_output_format(s->out, "<path class=\"grid\" d=\"M%.1f %.1fH%d\"/>\n", s->left, y,
+                          WIDTH - RIGHT);
+        put_label(s, "faint", "end", s->left - 8, y + 4, label);
+    }
+    const double middle = (s->top + s->bottom) / 2;
+    gsa_output_format(
+        s->out,
+        "<text class=\"ink\" text-anchor=\"middle\" transform=\"translate(18 %.1f) rotate(-90)\">",
+        middle);
+    put_text(s->out, s->look->y_label);
+    gsa_output_text(s->out, "</text>\n");
+}
+
+/* Of words the widest, in its slanted or straight place. */
+static double widest_name(const sheet *s)
+{
+    double widest = 0;
+    for (int i = 0; i < s->chart->n_names; i++)
+        widest = fmax(widest, width_of(s->chart->name[i], FONT_SIZE));
+    return widest;
+}
+
+static int slanted(const sheet *s)
+{
+    return s->chart->n_names > 0 &&
+           widest_name(s) > (WIDTH - RIGHT - s->left) / s->chart->n_names - 10;
+}
+
+/* Height below the plot of ticks and their labels. */
+static double labels_height(const sheet *s)
+{
+    return slanted(s) ? 26 + 0.5 * widest_name(s) : 26;
+}
+
+static void put_x_tick(const sheet *s, double x, const char *label, int slant)
+{
+    gsa_output_format(s->out, "<path class=\"axis\" d=\"M%.1f %.1fv5\"/>\n", x, s->bottom);
+    if (!slant) {
+        put_label(s, "faint", "middle", x, s->bottom + 19, label);
+        return;
+    }
+    gsa_output_format(
+        s->out,
+        "<text class=\"faint\" text-anchor=\"end\" transform=\"translate(%.1f %.1f) rotate(-30)\">",
+        x + 4, s->bottom + 17);
+    put_text(s->out, label);
+    gsa_output_text(s->out, "</text>\n");
+}
+
+static void put_x_axis(const sheet *s)
+{
+    char label[GSA_CHART_LABEL];
+    const int slant = slanted(s);
+    for (int i = 0; i < s->chart->n_names; i++) put_x_tick(s, x_of(s, i), s->chart->name[i], slant);
+    for (int i = 0; i < s->x.n_ticks && s->chart->n_names == 0; i++) {
+        gsa_scale_label(s->x.tick[i], s->look->bytes_x, label);
+        put_x_tick(s, x_of(s, s->x.tick[i]), label, 0);
+    }
+    gsa_output_format(s->out, "<path class=\"axis\" d=\"M%.1f %.1fV%.1fH%d\"/>\n", s->left, s->top,
+                      s->bottom, WIDTH - RIGHT);
+    put_label(s, "ink", "middle", (s->left + WIDTH - RIGHT) / 2, s->bottom + labels_height(s) + 14,
+              s->look->x_label);
+}
+
+/* Colours alone do not tell lines apart. */
+static void put_mark(const sheet *s, int line, double x, double y)
+{
+    static const char *const shape[] = { "m-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0",
+                                         "m-3.6 -3.6h7.2v7.2h-7.2z", "m0 -4.6l4.4 7.8h-8.8z",
+                                         "m0 -5l5 5l-5 5l-5 -5z" };
+    gsa_output_format(s->out, "<path fill=\"currentColor\" d=\"M%.1f %.1f%s\"/>\n", x, y,
+                      shape[line % 4]);
+}
+
+static void put_spread(const sheet *s, int line, const gsa_chart_point *p)
+{
+    const double x = x_of(s, p->x) + aside(s, line), low = y_of(s, p->low), high = y_of(s, p->high);
+    if (p->n < 2 || low - high < 0.1) return;
+    gsa_output_format(s->out,
+                      "<path class=\"spread\" d=\"M%.1f %.1fV%.1fM%.1f %.1fh8M%.1f %.1fh8\"/>\n", x,
+                      low, high, x - 4, low, x - 4, high);
+}
+
+static void put_line(const sheet *s, int index)
+{
+    const gsa_chart_line *line = &s->chart->line[index];
+    gsa_output_format(s->out, "<g class=\"s%d\">\n", index % COLOURS);
+    if (s->chart->n_names == 0 && line->points > 1) {
+        gsa_output_format(s->out, "<path class=\"line\"%s d=\"",
+                          index < COLOURS ? "" : " stroke-dasharray=\"5 3\"");
+        for (int i = 0; i < line->points; i++)
+            gsa_output_format(s->out, "%s%.1f %.1f", i ? "L" : "M", x_of(s, line->point[i].x),
+                              y_of(s, line->point[i].y));
+        gsa_output_text(s->out, "\"/>\n");
+    }
+    for (int i = 0; i < line->points; i++) {
+        put_spread(s, index, &line->point[i]);
+        put_mark(s, index, x_of(s, line->point[i].x) + aside(s, index), y_of(s, line->point[i].y));
+    }
+    gsa_output_text(s->out, "</g>\n");
+}
+
+static void put_path(const sheet *s, int line, double x, double y)
+{
+    gsa_output_format(s->out, "<path class=\"line\"%s d=\"M%.1f %.1fh20\"/>\n",
+                      line < COLOURS ? "" : " stroke-dasharray=\"5 3\"", x, y);
+}
+
+/* Names one after the other, as many in a row as fit; returns the height. `draw` 0 measures. */
+static double put_legend(const sheet *s, double top, int draw)
+{
+    double x = s->left, y = top + ROW;
+    if (!s->legend) return 0;
+    for (int l = 0; l < s->chart->lines; l++) {
+        const double width = KEY + width_of(s->chart->line[l].name, FONT_SIZE) + 22;
+        if (x > s->left && x + width > WIDTH - RIGHT) x = s->left, y += ROW;
+        if (draw) {
+            gsa_output_format(s->out, "<g class=\"s%d\">\n", l % COLOURS);
+            if (s->chart->n_names == 0) put_path(s, l, x, y - 4);
+            put_mark(s, l, x + 10, y - 4);
+            gsa_output_text(s->out, "</g>\n");
+            put_label(s, "ink", "start", x + KEY, y, s->chart->line[l].name);
+        }
+        x += width;
+    }
+    return y - top;
+}
+
+static void put_colours(const sheet *s, const char *const *colour)
+{
+    const int count = s->chart->lines < COLOURS ? s->chart->lines : COLOURS;
+    for (int i = 0; i < count; i++) gsa_output_format(s->out, ".s%d{color:%s}", i, colour[i]);
+}
+
+static void put_head(const sheet *s, double height)
+{
+    gsa_output_format(s->out,
+                      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg "
+                      "xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
+                      "height=\"%.0f\" viewBox=\"0 0 %d %.0f\" font-family=\"" FONT
+                      "\" font-size=\"%d\">\n<title>",
+                      WIDTH, height, WIDTH, height, FONT_SIZE);
+    put_text(s->out, *s->look->title ? s->look->title : s->look->y_label);
+    gsa_output_text(
+        s->out,
+        "</title>\n<style>\n.paper{fill:#ffffff}.ink{fill:#2b2f36}.faint{fill:#5d6470}"
+        ".grid{stroke:#e4e6ea}.axis{stroke:#8b919b;fill:none}.line{stroke:currentColor;fill:none;"
+        "stroke-width:1.8}.spread{stroke:currentColor;fill:none}");
+    put_colours(s, light);
+    gsa_output_text(
+        s->out,
+        "\n@media "
+        "(prefers-color-scheme:dark){.paper{fill:#14171c}.ink{fill:#e6e8eb}.faint{fill:#a3abb6}"
+        ".grid{stroke:#2a3038}.axis{stroke:#79818c}");
+    put_colours(s, dark);
+    gsa_output_text(s->out,
+                    "}\n</style>\n<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n");
+    if (!*s->look->title) return;
+    gsa_output_text(s->out, "<g font-size=\"16\" font-weight=\"bold\">\n");
+    put_label(s, "ink", "start", 18, 30, s->look->title);
+    gsa_output_text(s->out, "</g>\n");
+}
+
+static void lay_out(sheet *s)
+{
+    char label[GSA_CHART_LABEL];
+    double widest = 0;
+    find_scales(s);
+    for (int i = 0; i < s->y.n_ticks; i++) {
+        gsa_scale_label(s->y.tick[i], s->look->bytes_y, label);
+        widest = fmax(widest, width_of(label, FONT_SIZE));
+    }
+    s->left = 42 + ceil(widest), s->top = *s->look->title ? 52 : 24, s->bottom = s->top + PLOT;
+    if (slanted(s)) s->left = fmax(s->left, 0.87 * widest_name(s) - 20);
+    s->legend = s->chart->lines > 1 || *s->chart->line[0].name;
+}
+
+gsa_status gsa_chart_write(const gsa_chart *chart, const gsa_chart_look *look, const char *path,
+                           gsa_error *error)
+{
+    sheet s = { .chart = chart, .look = look };
+    const gsa_status status = gsa_output_open(chart->system, path, &s.out, error);
+    if (status != GSA_OK) return status;
+    lay_out(&s);
+    const double below = s.bottom + labels_height(&s) + 22, legend = put_legend(&s, below, 0),
+                 note = s.repeated ? ROW : 0;
+    put_head(&s, ceil(below + legend + note + 16));
+    put_y_axis(&s);
+    put_x_axis(&s);
+    for (int i = 0; i < chart->lines; i++) put_line(&s, i);
+    put_legend(&s, below, 1);
+    if (s.repeated)
+        put_label(&s, "faint", "start", s.left, below + legend + ROW,
+                  "points: means; bars: from the smallest to the largest");
+    gsa_output_text(s.out, "</svg>\n");
+    return gsa_output_commit(s.out, error);
+}

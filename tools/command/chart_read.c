@@ -1,0 +1,423 @@
+/* chart_read.c - JSON records of files to points of lines. */
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tools/command/chart.h"
+#include "topologies/words.h"
+#include "train/data/lines.h"
+
+enum { PLACE = 512, KNOWN = 64, KEY = 128, TEXT = 256 };
+
+typedef struct sample {
+    int line;
+    double x, y;
+} sample;
+
+typedef struct reader {
+    const gsa_system *system;
+    const gsa_chart_source *source;
+    gsa_chart *chart;
+    const char *const *files;
+    const char *file;
+    int number;        /* of the file */
+    int alike;         /* 1: base names do not tell the files apart */
+    size_t lead, tail; /* bytes of every path that all share, in whole folders, at both ends */
+    char place[PLACE]; /* "results.jsonl:3", "bench.json: case 2 (star)" */
+    sample *sample;
+    int64_t samples, room;
+    int64_t records;
+} reader;
+
+/* ---- keys ---------------------------------------------------------------------------------- */
+
+static const json_t *find(const json_t *record, const char *key)
+{
+    const json_t *value = json_object_get(record, key);
+    if (!value) value = json_object_get(json_object_get(record, "each"), key);
+    for (const char *dot = strchr(key, '.'); dot && !value; dot = strchr(dot + 1, '.')) {
+        char head[KEY];
+        snprintf(head, sizeof head, "%.*s", (int)(dot - key), key);
+        const json_t *inner = json_object_get(record, head);
+        if (json_is_object(inner)) value = find(inner, dot + 1);
+    }
+    return value;
+}
+
+typedef struct known_keys {
+    char name[KNOWN][KEY];
+    int count;
+} known_keys;
+
+static const char *known_at(const void *context, int index)
+{
+    return ((const known_keys *)context)->name[index];
+}
+
+static void list_keys(const json_t *record, const char *before, known_keys *known)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach ((json_t *)(uintptr_t)record, key, value) {
+        char name[KEY];
+        snprintf(name, sizeof name, "%s%s", before, key);
+        if (json_is_object(value) && !*before) {
+            char inside[KEY + 1];
+            snprintf(inside, sizeof inside, "%s.", name);
+            list_keys(value, strcmp(key, "each") == 0 ? "" : inside, known);
+        } else if (!json_is_object(value) && known->count < KNOWN)
+            strcpy(known->name[known->count++], name);
+    }
+}
+
+static gsa_status no_key(const reader *r, const json_t *record, const char *key, gsa_error *error)
+{
+    char shown[GSA_SHOWN], list[700];
+    known_keys known = { .count = 0 };
+    list_keys(record, "", &known);
+    gsa_word_list(list, sizeof list, known_at, &known, known.count, key);
+    return gsa_fail(error, GSA_ERR_FORMAT, "%s: no key %s (%s)", r->place,
+                    gsa_word_show(key, shown), list);
+}
+
+/* The value as text: a string as it stands, a number shortest; 0 where it is neither. */
+static int text_of(const json_t *value, char text[TEXT])
+{
+    if (json_is_string(value)) snprintf(text, TEXT, "%s", json_string_value(value));
+    else if (json_is_integer(value))
+        snprintf(text, TEXT, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    else if (json_is_real(value)) snprintf(text, TEXT, "%.10g", json_real_value(value));
+    else return 0;
+    return 1;
+}
+
+/* What a scale's steps and powers can be computed from without overflow. */
+static const double least = 1e-100, most = 1e100;
+
+/* A number, or a text that is one ("512" of --each). */
+static int number_of(const json_t *value, double *number)
+{
+    char *end;
+    if (json_is_number(value)) *number = json_number_value(value);
+    else if (json_is_string(value) && *json_string_value(value)) {
+        *number = strtod(json_string_value(value), &end);
+        if (*end) return 0;
+    } else return 0;
+    return *number == 0 || (fabs(*number) >= least && fabs(*number) <= most);
+}
+
+/* ---- samples ------------------------------------------------------------------------------- */
+
+static gsa_status no_number(const reader *r, const char *key, const json_t *value,
+                            const char *wanted, gsa_error *error)
+{
+    char shown[GSA_SHOWN], *text = json_dumps(value, JSON_ENCODE_ANY);
+    gsa_fail(error, GSA_ERR_FORMAT, "%s: %s is %s, expected %s", r->place, key,
+             gsa_word_show(text, shown), wanted);
+    free(text);
+    return GSA_ERR_FORMAT;
+}
+
+/* Without --series a line belongs to its file, whatever others are called. */
+static gsa_status find_line(reader *r, const char *name, int *line, gsa_error *error)
+{
+    gsa_chart *c = r->chart;
+    const int file = r->source->series ? -1 : r->number;
+    for (*line = 0; *line < c->lines; ++*line)
+        if (c->line[*line].file == file && strcmp(c->line[*line].name, name) == 0) return GSA_OK;
+    if (c->lines == GSA_CHART_LINES)
+        return gsa_fail(
+            error, GSA_ERR_LIMIT,
+            "%s: more than %d lines cannot be told apart: choose with --where, or another "
+            "--series",
+            r->place, GSA_CHART_LINES);
+    c->line[*line].file = file;
+    c->line[*line].name = gsa_copy_text(r->system, name);
+    return c->line[*line].name ? (c->lines++, GSA_OK) : gsa_out_of_memory(error, "a line", 64);
+}
+
+/* The place of a word on the x axis. */
+static gsa_status find_name(reader *r, const char *name, double *x, gsa_error *error)
+{
+    gsa_chart *c = r->chart;
+    int i = 0;
+    while (i < c->n_names && strcmp(c->name[i], name) != 0) i++;
+    *x = i;
+    if (i < c->n_names) return GSA_OK;
+    if (i == GSA_CHART_NAMES)
+        return gsa_fail(error, GSA_ERR_LIMIT,
+                        "%s: more than %d words on the x axis: choose with --where", r->place,
+                        GSA_CHART_NAMES);
+    c->name[i] = gsa_copy_text(r->system, name);
+    return c->name[i] ? (c->n_names++, GSA_OK) : gsa_out_of_memory(error, "a word", 64);
+}
+
+static gsa_status find_x(reader *r, const json_t *record, double *x, gsa_error *error)
+{
+    char text[TEXT];
+    const gsa_chart_source *s = r->source;
+    const json_t *value = find(record, s->x);
+    if (!value) return no_key(r, record, s->x, error);
+    const int number = number_of(value, x), words = r->chart->n_names > 0;
+    if (number && !words) {
+        if (s->log_x && *x <= 0)
+            return no_number(r, s->x, value, "more than 0, as --log-x is given", error);
+        return GSA_OK;
+    }
+    if (!text_of(value, text) || s->log_x || (r->samples > 0 && !words))
+        return no_number(r, s->x, value,
+                         s->log_x || r->samples > 0 ? "a number" : "a number or a word", error);
+    return find_name(r, text, x, error);
+}
+
+static gsa_status add_sample(reader *r, sample one, gsa_error *error)
+{
+    if (r->samples == r->room) {
+        sample *larger = gsa_resize(r->system, r->sample, 2 * (size_t)r->room + 64, sizeof *larger);
+        if (!larger) return gsa_out_of_memory(error, "the points", r->room * 48);
+        r->sample = larger, r->room = 2 * r->room + 64;
+    }
+    r->sample[r->samples++] = one;
+    return GSA_OK;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* Of files of one name in several folders: what their paths do not share. */
+static void compare_files(reader *r)
+{
+    const int n = r->source->n_files;
+    const char *const *f = r->files;
+    size_t shortest = strlen(f[0]), lead = 0, tail = 0;
+    for (int i = 1; i < n; i++)
+        for (int k = 0; k < i; k++) r->alike |= strcmp(base_name(f[i]), base_name(f[k])) == 0;
+    for (int i = 1; i < n; i++) shortest = strlen(f[i]) < shortest ? strlen(f[i]) : shortest;
+    for (int same = 1; same && lead < shortest; lead += (size_t)same)
+        for (int i = 1; i < n; i++) same &= f[i][lead] == f[0][lead];
+    for (int same = 1; same && tail < shortest; tail += (size_t)same)
+        for (int i = 1; i < n; i++)
+            same &= f[i][strlen(f[i]) - 1 - tail] == f[0][strlen(f[0]) - 1 - tail];
+    while (lead > 0 && f[0][lead - 1] != '/') lead--;
+    while (tail > 0 && f[0][strlen(f[0]) - tail] != '/') tail--;
+    r->tail = tail < shortest ? tail : 0;
+    r->lead = lead + r->tail < shortest ? lead : 0;
+}
+
+/* The line's name but for which y it is: of --series, of the file, or nothing. */
+static gsa_status name_series(const reader *r, const json_t *record, char text[TEXT],
+                              gsa_error *error)
+{
+    const gsa_chart_source *s = r->source;
+    *text = 0;
+    if (!s->series && s->n_files > 1 && !r->alike) snprintf(text, TEXT, "%s", base_name(r->file));
+    else if (!s->series && s->n_files > 1)
+        snprintf(text, TEXT, "%.*s", (int)(strlen(r->file) - r->lead - r->tail), r->file + r->lead);
+    if (!s->series) return GSA_OK;
+    const json_t *value = find(record, s->series);
+    if (value)
+        return text_of(value, text) ? GSA_OK
+                                    : no_number(r, s->series, value, "a word or a number", error);
+    value = strcmp(s->series, "topology") == 0 ? find(record, "encoder") : NULL;
+    if (!value && strcmp(s->series, "topology") == 0) value = find(record, "name");
+    if (!json_is_string(value)) return no_key(r, record, s->series, error);
+    const char *encoder = json_string_value(value);
+    snprintf(text, TEXT, "%.*s", (int)strcspn(encoder, ":*,+ "), encoder);
+    return GSA_OK;
+}
+
+static gsa_status add_y(reader *r, const json_t *record, const char *series, const char *y,
+                        double x, gsa_error *error)
+{
+    char name[2 * TEXT], key[KEY];
+    const gsa_chart_source *s = r->source;
+    sample one = { .x = x };
+    const char *equals = strchr(y, '=');
+    snprintf(key, sizeof key, "%.*s", equals ? (int)(equals - y) : KEY, y);
+    const json_t *value = find(record, key);
+    if (!value) return no_key(r, record, key, error);
+    if (!number_of(value, &one.y))
+        return no_number(r, key, value, "a number of 1e-100 to 1e100", error);
+    if (s->log_y && one.y <= 0)
+        return no_number(r, key, value, "more than 0, as --log-y is given", error);
+    snprintf(name, sizeof name, "%s%s%s", series, s->n_y > 1 && *series ? ", " : "",
+             s->n_y > 1 ? equals ? equals + 1 : key : "");
+    const gsa_status status = find_line(r, name, &one.line, error);
+    return status == GSA_OK ? add_sample(r, one, error) : status;
+}
+
+/* Does the record have every KEY=VALUE of --where? */
+static int wanted(const reader *r, const json_t *record)
+{
+    for (int i = 0; i < r->source->n_where; i++) {
+        char key[KEY], text[TEXT];
+        const char *equals = strchr(r->source->where[i], '=');
+        snprintf(key, sizeof key, "%.*s", (int)(equals - r->source->where[i]), r->source->where[i]);
+        const json_t *value = find(record, key);
+        if (!value || !text_of(value, text) || strcmp(text, equals + 1) != 0) return 0;
+    }
+    return 1;
+}
+
+static gsa_status add_record(reader *r, const json_t *record, gsa_error *error)
+{
+    char series[TEXT];
+    double x = 0;
+    r->records++;
+    if (!json_is_object(record))
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s: expected a JSON object", r->place);
+    if (!wanted(r, record)) return GSA_OK;
+    if (json_object_get(record, "skipped")) return r->chart->skipped++, GSA_OK;
+    gsa_status status = name_series(r, record, series, error);
+    if (status == GSA_OK) status = find_x(r, record, &x, error);
+    for (int i = 0; i < r->source->n_y && status == GSA_OK; i++)
+        status = add_y(r, record, series, r->source->y[i], x, error);
+    return status;
+}
+
+/* ---- files --------------------------------------------------------------------------------- */
+
+static gsa_status add_cases(reader *r, const json_t *cases, gsa_error *error)
+{
+    size_t i;
+    json_t *one;
+    gsa_status status = GSA_OK;
+    json_array_foreach ((json_t *)(uintptr_t)cases, i, one) {
+        const char *name = json_string_value(json_object_get(one, "name"));
+        snprintf(r->place, PLACE, "%.300s: case %zu%s%.100s%s", r->file, i + 1, name ? " (" : "",
+                 name ? name : "", name ? ")" : "");
+        status = add_record(r, one, error);
+        if (status != GSA_OK) break;
+    }
+    return status;
+}
+
+static gsa_status add_lines(reader *r, char *bytes, int64_t count, gsa_error *error)
+{
+    char *line;
+    gsa_status status = GSA_OK;
+    gsa_lines lines = gsa_lines_start(r->file, bytes, count);
+    while (status == GSA_OK && gsa_lines_next(&lines, &line, &count)) {
+        json_error_t why;
+        if (count == 0) continue;
+        json_t *record =
+            json_loadb(line, (size_t)count, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &why);
+        snprintf(r->place, PLACE, "%.400s:%" PRId64, r->file, (int64_t)lines.number);
+        status = record ? add_record(r, record, error)
+                        : gsa_fail(error, GSA_ERR_FORMAT, "%s: no JSON: %s", r->place, why.text);
+        json_decref(record);
+    }
+    return status;
+}
+
+/* Is it one value over several lines, as gsa bench writes it? Else each line is one. */
+static int is_document(const char *bytes, int64_t count)
+{
+    return count > 1 && (*bytes == '{' || *bytes == '[') && (bytes[1] == '\n' || bytes[1] == '\r');
+}
+
+static gsa_status add_file(reader *r, int number, gsa_error *error)
+{
+    const char *file = r->files[number];
+    char *bytes;
+    int64_t count;
+    r->file = file, r->number = number;
+    gsa_status status = gsa_read_file(r->system, file, INT64_C(1) << 30, &bytes, &count, error);
+    if (status != GSA_OK) return status;
+    const int64_t before = r->records;
+    json_error_t why;
+    json_t *whole = json_loadb(bytes, (size_t)count, JSON_REJECT_DUPLICATES, &why);
+    const json_t *cases = json_is_array(whole) ? whole : json_object_get(whole, "cases");
+    if (json_is_array(cases)) status = add_cases(r, cases, error);
+    else if (whole) {
+        snprintf(r->place, PLACE, "%.400s", file);
+        status = add_record(r, whole, error);
+    } else if (is_document(bytes, count))
+        status = gsa_fail(error, GSA_ERR_FORMAT, "%s:%d: no JSON: %s", file, why.line, why.text);
+    else status = add_lines(r, bytes, count, error);
+    json_decref(whole);
+    gsa_release(r->system, bytes);
+    if (status == GSA_OK && r->records == before)
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "%s is empty: expected the JSON of gsa bench or the lines of gsa train",
+                        file);
+    return status;
+}
+
+/* ---- points -------------------------------------------------------------------------------- */
+
+static int ascending(const void *a, const void *b)
+{
+    const sample *p = a, *q = b;
+    if (p->line != q->line) return p->line < q->line ? -1 : 1;
+    if (p->x != q->x) return p->x < q->x ? -1 : 1;
+    return (p->y > q->y) - (p->y < q->y);
+}
+
+/* Sorted samples of one line and one x are one point. */
+static gsa_status make_points(reader *r, gsa_error *error)
+{
+    if (r->samples > 1) qsort(r->sample, (size_t)r->samples, sizeof *r->sample, ascending);
+    for (int64_t i = 0, next; i < r->samples; i = next) {
+        const sample *first = &r->sample[i];
+        gsa_chart_line *line = &r->chart->line[first->line];
+        gsa_chart_point *more =
+            gsa_resize(r->system, line->point, (size_t)line->points + 1, sizeof *more);
+        if (!more)
+            return gsa_out_of_memory(error, "the points", r->samples * (int64_t)sizeof *more);
+        line->point = more;
+        gsa_chart_point *point = &more[line->points++];
+        *point = (gsa_chart_point){ .x = first->x, .low = first->y };
+        for (next = i; next < r->samples && r->sample[next].line == first->line &&
+                       r->sample[next].x == first->x;
+             next++)
+            point->y += r->sample[next].y, point->high = r->sample[next].y, point->n++;
+        point->y /= point->n;
+    }
+    return GSA_OK;
+}
+
+static gsa_status check_where(const gsa_chart_source *source, gsa_error *error)
+{
+    char shown[GSA_SHOWN];
+    for (int i = 0; i < source->n_where; i++)
+        if (!strchr(source->where[i], '='))
+            return gsa_fail(error, GSA_ERR_ARGUMENT, "--where %s: expected KEY=VALUE",
+                            gsa_word_show(source->where[i], shown));
+    return GSA_OK;
+}
+
+gsa_status gsa_chart_read(const gsa_system *system, const gsa_chart_source *source,
+                          const char *const *files, gsa_chart *chart, gsa_error *error)
+{
+    if (!system) system = gsa_system_default();
+    reader r = { .system = system, .source = source, .chart = chart, .files = files };
+    *chart = (gsa_chart){ .system = system };
+    gsa_status status = check_where(source, error);
+    if (source->n_files > 1) compare_files(&r);
+    for (int i = 0; i < source->n_files && status == GSA_OK; i++) status = add_file(&r, i, error);
+    if (status == GSA_OK && r.samples == 0)
+        status = gsa_fail(error, GSA_ERR_FORMAT,
+                          "no point to draw: of %" PRId64 " records %d were skipped when they were "
+                          "measured, the others are not what --where asks for",
+                          r.records, chart->skipped);
+    if (status == GSA_OK) status = make_points(&r, error);
+    gsa_release(system, r.sample);
+    if (status != GSA_OK) gsa_chart_release(chart);
+    return status;
+}
+
+void gsa_chart_release(gsa_chart *chart)
+{
+    for (int i = 0; i < chart->lines; i++) {
+        gsa_release(chart->system, chart->line[i].name);
+        gsa_release(chart->system, chart->line[i].point);
+    }
+    for (int i = 0; i < chart->n_names; i++) gsa_release(chart->system, chart->name[i]);
+    *chart = (gsa_chart){ 0 };
+}

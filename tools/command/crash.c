@@ -1,0 +1,170 @@
+/* crash.c - a crash in a plugin is one sentence that says which function of which topology ran, and
+ * on what; then the signal ends the process as ever: the same exit status, the same core file. A
+ * handler has no other way to know than what its thread noted: these are the mutable globals of the
+ * command, beside those of signals.c. */
+#define _GNU_SOURCE /* RTLD_NOLOAD */
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "graph/topology.h"
+#include "tools/command/verbs.h"
+
+enum { STACK = 32768, LINE = 1024, BEGINNING = 60 };
+
+static _Thread_local struct {
+    gsa_plugin_call call; /* who NULL: no topology's code runs */
+    int has_stack;
+    char stack[STACK]; /* for the handler: the thread's own may be what is used up */
+} own;
+static atomic_flag told = ATOMIC_FLAG_INIT;
+static volatile sig_atomic_t
+    met_strangers; /* code was loaded that does not come with the command */
+
+static const struct {
+    int number;
+    const char *name;
+} deadly[] = { { SIGSEGV, "SIGSEGV" },
+               { SIGBUS, "SIGBUS" },
+               { SIGFPE, "SIGFPE" },
+               { SIGILL, "SIGILL" },
+               { SIGABRT, "SIGABRT" } };
+enum { DEADLY = sizeof deadly / sizeof *deadly };
+
+/* ---- the handler: nothing but what POSIX allows in one ------------------------------------- */
+
+typedef struct line {
+    char text[LINE];
+    size_t used;
+} line;
+
+static void add_bytes(line *l, const char *at, int64_t bytes)
+{
+    for (int64_t i = 0; i < bytes && l->used < LINE - 1; i++)
+        l->text[l->used++] = (unsigned char)at[i] < ' ' ? ' ' : at[i];
+}
+
+static void add(line *l, const char *text)
+{
+    add_bytes(l, text, (int64_t)strlen(text));
+}
+
+static void add_number(line *l, int64_t number)
+{
+    char digits[24];
+    int at = sizeof digits;
+    do digits[--at] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    add_bytes(l, digits + at, (int64_t)sizeof digits - at);
+}
+
+/* "an example of 12 tokens that begins with 'the cat'" */
+static void add_example(line *l, const gsa_example *x)
+{
+    int64_t bytes = 0;
+    add(l, ", on an example of "), add_number(l, x->length),
+        add(l, x->length == 1 ? " token" : " tokens");
+    if (!x->text || x->length <= 0) return;
+    add(l, " that begins with '");
+    for (int32_t i = 0; i < x->length && bytes + x->text[i].bytes <= BEGINNING; i++) {
+        if (i > 0) add(l, " ");
+        add_bytes(l, x->text[i].at, x->text[i].bytes);
+        bytes += x->text[i].bytes + 1;
+    }
+    add(l, "'");
+}
+
+static void add_signal(line *l, int number)
+{
+    add(l, " (signal "), add_number(l, number);
+    for (int i = 0; i < DEADLY; i++)
+        if (deadly[i].number == number) add(l, ", "), add(l, deadly[i].name);
+    add(l, ")");
+}
+
+static void tell(int number)
+{
+    line l = { .used = 0 };
+    const gsa_plugin_call *call = &own.call;
+    const int loads = call->who && strcmp(call->function, "load") == 0;
+    if (!call->who && !met_strangers) return;
+    add(&l, "gsa: ");
+    if (!call->who)
+        add(&l, "the command crashed outside of plugins' code, whose memory a plugin may have "
+                "damaged before");
+    else {
+        add(&l, loads ? "plugin '" : "topology '"), add(&l, call->who);
+        add(&l, number == SIGABRT ? "' aborted " : "' crashed ");
+        add(&l, loads ? "while it was loaded" : "in "), add(&l, loads ? "" : call->function);
+        if (call->example) add_example(&l, call->example);
+    }
+    add_signal(&l, number);
+    add(&l, ": 'gsa topology check' narrows it down, docs/plugin-trouble.md says how to debug it");
+    l.text[l.used++] = '\n';
+    if (write(STDERR_FILENO, l.text, l.used) < 0) return;
+}
+
+/* The instruction runs again and meets the signal's own action; what was sent, and is not met
+ * again, is sent again. */
+static void crashed(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (atomic_flag_test_and_set(&told)) /* the thread that tells ends the process */
+        for (;;) pause();
+    tell(number);
+    signal(number, SIG_DFL);
+    if (info->si_code <= 0) raise(number);
+}
+
+/* ---- what is noted before ------------------------------------------------------------------ */
+
+/* A thread that takes no signals (the one that prepares batches) takes these: of a blocked one no
+ * handler would hear. */
+static void lend_stack(void)
+{
+    stack_t before;
+    sigset_t all;
+    sigemptyset(&all);
+    for (int i = 0; i < DEADLY; i++) sigaddset(&all, deadly[i].number);
+    pthread_sigmask(SIG_UNBLOCK, &all, NULL);
+    own.has_stack = 1;
+    if (sigaltstack(NULL, &before) != 0 || !(before.ss_flags & SS_DISABLE)) return;
+    sigaltstack(&(stack_t){ .ss_sp = own.stack, .ss_size = sizeof own.stack }, NULL);
+}
+
+/* Code that is loaded stays until the process ends: a thread that a plugin left behind runs on
+ * while results are written. */
+static void keep_loaded(const char *path)
+{
+    void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD | RTLD_NODELETE);
+    if (library) dlclose(library);
+    if (library && !gsa_is_own_plugin(path)) met_strangers = 1;
+}
+
+void gsa_note_call(void *user, const gsa_plugin_call *call)
+{
+    (void)user;
+    if (!own.has_stack) lend_stack();
+    if (!call && own.call.who && strcmp(own.call.function, "load") == 0) keep_loaded(own.call.who);
+    own.call = call ? *call : (gsa_plugin_call){ 0 };
+}
+
+/* Where somebody handles a signal already (AddressSanitizer) he goes on to. */
+void gsa_watch_crashes(int watched)
+{
+    for (int i = 0; i < DEADLY; i++) {
+        struct sigaction action;
+        if (sigaction(deadly[i].number, NULL, &action) != 0) continue;
+        const int ours = (action.sa_flags & SA_SIGINFO) && action.sa_sigaction == crashed;
+        if (watched ? action.sa_handler != SIG_DFL : !ours) continue;
+        action = (struct sigaction){ .sa_flags = SA_SIGINFO | SA_ONSTACK };
+        sigemptyset(&action.sa_mask);
+        for (int j = 0; j < DEADLY; j++)
+            sigaddset(&action.sa_mask, deadly[j].number); /* one in the handler ends it */
+        if (watched) action.sa_sigaction = crashed;
+        else action.sa_handler = SIG_DFL, action.sa_flags = 0;
+        sigaction(deadly[i].number, &action, NULL);
+    }
+}

@@ -1,0 +1,112 @@
+/* main.c - gsa VERB [operands] [options]: finds the verb, parses its table, runs it, turns its
+ * status into an exit code. */
+#include <stdio.h>
+#include <string.h>
+#include "topologies/words.h"
+#include "tools/command/own.h"
+#include "tools/command/verbs.h"
+
+const gsa_verb *const *gsa_verbs(int *count)
+{
+    static const gsa_verb *const verbs[] = {
+        &gsa_verb_topologies, &gsa_verb_topology, &gsa_verb_graph,   &gsa_verb_init,
+        &gsa_verb_train,      &gsa_verb_eval,     &gsa_verb_predict, &gsa_verb_generate,
+        &gsa_verb_attend,     &gsa_verb_compare,  &gsa_verb_table,   &gsa_verb_average,
+        &gsa_verb_report,     &gsa_verb_bench,    &gsa_verb_doctor,  &gsa_verb_chart,
+        &gsa_verb_help
+    };
+    *count = (int)(sizeof verbs / sizeof *verbs);
+    return verbs;
+}
+
+static const char *verb_name(const void *context, int index)
+{
+    (void)context;
+    int count;
+    return gsa_verbs(&count)[index]->name;
+}
+
+const gsa_verb *gsa_verb_find(const char *name, gsa_error *error)
+{
+    int count;
+    const gsa_verb *const *verbs = gsa_verbs(&count);
+    for (int i = 0; i < count; i++) {
+        if (strcmp(verbs[i]->name, name) == 0) return verbs[i];
+    }
+    char shown[GSA_SHOWN], known[256];
+    gsa_word_list(known, sizeof known, verb_name, NULL, count, name);
+    gsa_fail(error, GSA_ERR_ARGUMENT, "unknown verb %s (%s)", gsa_word_show(name, shown), known);
+    return NULL;
+}
+
+int gsa_exit_code(gsa_status status)
+{
+    switch (status) {
+    case GSA_OK:
+    case GSA_ERR_INTERRUPTED:
+        return GSA_EXIT_OK;
+    case GSA_ERR_ARGUMENT:
+    case GSA_ERR_FORMAT:
+        return GSA_EXIT_USAGE;
+    case GSA_ERR_DEVICE:
+        return GSA_EXIT_DEVICE;
+    default:
+        return GSA_EXIT_FAILED;
+    }
+}
+
+static gsa_status print(void (*write)(gsa_output *out, const gsa_verb *verb), const gsa_verb *verb,
+                        gsa_error *error)
+{
+    gsa_output *out;
+    const gsa_status status = gsa_output_open(NULL, "-", &out, error);
+    if (status != GSA_OK) return status;
+    write(out, verb);
+    return gsa_output_commit(out, error);
+}
+
+static void write_usage(gsa_output *out, const gsa_verb *verb)
+{
+    (void)verb;
+    gsa_write_usage(out);
+}
+
+static void write_version(gsa_output *out, const gsa_verb *verb)
+{
+    (void)verb;
+    gsa_output_format(out, "gsa %s\n", GSA_VERSION);
+}
+
+static gsa_status run(int argc, char **argv, gsa_error *error)
+{
+    gsa_system system_of_command = *gsa_tidy_system();
+    const gsa_system *system = &system_of_command;
+    system_of_command.calling = gsa_note_call;
+    gsa_watch_crashes(1);
+    if (argc < 2) return gsa_fail(error, GSA_ERR_ARGUMENT, "which verb? 'gsa help' lists them");
+    if (strcmp(argv[1], "--version") == 0) return print(write_version, NULL, error);
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return print(write_usage, NULL, error);
+    const gsa_verb *verb = gsa_verb_find(argv[1], error);
+    if (!verb) return error->status;
+    gsa_args *args;
+    char own[GSA_PATH_ROOM], last[GSA_PATH_ROOM];
+    gsa_status status = gsa_args_parse(system, verb, argv + 2, argc - 2, &args, error);
+    if (status != GSA_OK) return status;
+    if (gsa_args_help(args)) status = print(gsa_write_help, verb, error);
+    else status = gsa_add_own_plugins(args, own, error);
+    if (status == GSA_OK && !gsa_args_help(args))
+        status = gsa_own_add_last(args, verb, last, error);
+    if (status == GSA_OK && !gsa_args_help(args)) status = verb->run(args, error);
+    if (status != GSA_OK) gsa_explain_own_plugins(error);
+    gsa_args_release(args);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    gsa_error error = { 0 };
+    const gsa_status status = run(argc, argv, &error);
+    if (status != GSA_OK) fprintf(stderr, "gsa: %s\n", error.text);
+    return gsa_exit_code(status);
+}

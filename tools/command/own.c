@@ -1,0 +1,203 @@
+#include "tools/command/own.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "topologies/words.h"
+#include "train/look/look.h"
+#include "train/settings/keys.h"
+
+#define LAST "runs/last"
+enum { NAME = 256, MOST = 1000 };
+
+/* ---- the recipe ---------------------------------------------------------------------------- */
+
+/* The place of a word among choices between `separator`s, -1: none. */
+static int place_of(const char *choices, char separator, const char *word)
+{
+    int place = 0;
+    for (const char *at = choices; at; at = strchr(at, separator), at += at != NULL, place++) {
+        const size_t bytes = strlen(word);
+        if (strncmp(at, word, bytes) == 0 && (at[bytes] == separator || at[bytes] == 0))
+            return place;
+    }
+    return -1;
+}
+
+static const char *choices_of(const char *section, const char *name)
+{
+    int count;
+    const gsa_key *keys = gsa_recipe_keys(&count);
+    for (int i = 0; i < count; i++)
+        if (strcmp(keys[i].section, section) == 0 && strcmp(keys[i].name, name) == 0)
+            return keys[i].choices;
+    return "";
+}
+
+int gsa_own_is_task(const char *word)
+{
+    return place_of(choices_of("task", "name"), ',', word) >= 0;
+}
+
+static const char *value_of(const gsa_look *look, const char *name, size_t bytes)
+{
+    for (int i = 0; i < look->values; i++)
+        if (strncmp(look->value[i].name, name, bytes) == 0 && look->value[i].name[bytes] == 0)
+            return look->value[i].text;
+    return NULL;
+}
+
+/* The template with a value for each name in braces. */
+static void fill(gsa_output *out, const gsa_template_file *template, const gsa_look *look)
+{
+    const char *at = (const char *)template->text, *const end = at + template->bytes;
+    while (at < end) {
+        const char *open = memchr(at, '{', (size_t)(end - at)),
+                   *close = open ? memchr(open, '}', (size_t)(end - open)) : NULL;
+        const char *text = close ? value_of(look, open + 1, (size_t)(close - open - 1)) : NULL;
+        gsa_output_write(out, at, (text ? open : close ? close + 1 : end) - at);
+        if (text) gsa_output_text(out, text);
+        at = close ? close + 1 : end;
+    }
+}
+
+static gsa_status write_recipe(const gsa_system *system, const gsa_look *look, const char *path,
+                               gsa_error *error)
+{
+    gsa_output *out;
+    const gsa_template_file *template = gsa_own;
+    for (int i = 0; i < gsa_own_files; i++) {
+        const size_t bytes = strlen(look->kind);
+        if (strncmp(gsa_own[i].name, look->kind, bytes) == 0 && gsa_own[i].name[bytes] == '.')
+            template = &gsa_own[i];
+    }
+    const gsa_status status = gsa_output_open(system, path, &out, error);
+    if (status != GSA_OK) return status;
+    gsa_output_text(out, "# Written by gsa init. What it saw:\n");
+    for (int i = 0; i < look->says; i++) gsa_output_format(out, "#   %s\n", look->say[i]);
+    fill(out, template, look);
+    return gsa_output_commit(out, error);
+}
+
+gsa_status gsa_own_recipe(const gsa_args *args, const char *task, int first, int quiet,
+                          const char *path, const char *folder, gsa_error *error)
+{
+    const char *format = gsa_args_text(args, "format"), *columns = gsa_args_text(args, "columns");
+    gsa_look *look = NULL;
+    gsa_look_options options = {
+        .files = gsa_args_operands(args) - first,
+        .task = task ? place_of(choices_of("task", "name"), ',', task) : -1,
+        .format = format ? place_of(choices_of("data", "format"), ',', format) : GSA_TEXT_AUTO,
+        .columns = columns ? columns : ""
+    };
+    for (int i = 0; i < options.files; i++) options.file[i] = gsa_args_operand(args, first + i);
+    gsa_status status = gsa_look_at(gsa_args_system(args), &options, &look, error);
+    for (int i = 0; status == GSA_OK && !quiet && i < look->says; i++)
+        fprintf(stderr, "%s\n", look->say[i]);
+    if (status == GSA_OK && folder) status = gsa_make_folders(gsa_args_system(args), folder, error);
+    if (status == GSA_OK) status = write_recipe(gsa_args_system(args), look, path, error);
+    gsa_release(gsa_args_system(args), look);
+    return status;
+}
+
+/* ---- gsa train FILE ------------------------------------------------------------------------ */
+
+gsa_status gsa_own_is_data(const gsa_system *system, const char *operand, int *data,
+                           gsa_error *error)
+{
+    const size_t length = strlen(operand);
+    char *bytes = NULL;
+    int64_t count;
+    *data = 0;
+    if (length > 4 && strcmp(operand + length - 4, ".ini") == 0) return GSA_OK;
+    if (system->kind(system->user, operand, NULL) != GSA_FILE_REGULAR) return GSA_OK;
+    const gsa_status status =
+        gsa_read_file(system, operand, INT64_C(1) << 36, &bytes, &count, error);
+    if (status == GSA_OK) *data = !gsa_look_is_recipe(bytes, count);
+    gsa_release(system, bytes);
+    return status;
+}
+
+/* reviews.tsv is runs/reviews; runs/reviews-2 where that is there. */
+static gsa_status name_folder(const gsa_args *args, char *folder, gsa_error *error)
+{
+    const gsa_system *system = gsa_args_system(args);
+    const char *file = gsa_args_operand(args, 0), *slash = strrchr(file, '/'),
+               *name = slash ? slash + 1 : file;
+    const char *dot = strrchr(name, '.');
+    const int bytes = dot && dot > name ? (int)(dot - name) : (int)strlen(name);
+    for (int i = 1; i <= MOST; i++) {
+        snprintf(folder, GSA_PATH_ROOM, i > 1 ? "runs/%.*s-%d" : "runs/%.*s",
+                 bytes < NAME ? bytes : NAME, name, i);
+        if (strcmp(folder, LAST) != 0 &&
+            system->kind(system->user, folder, NULL) == GSA_FILE_ABSENT)
+            return GSA_OK;
+    }
+    return gsa_fail(error, GSA_ERR_LIMIT,
+                    "there are %d runs of that file in runs: --out names another folder", MOST);
+}
+
+gsa_status gsa_own_begin(const gsa_args *args, int quiet, char *folder, char *recipe,
+                         gsa_error *error)
+{
+    const gsa_system *system = gsa_args_system(args);
+    const char *out = gsa_args_text(args, "out");
+    gsa_status status = GSA_OK;
+    if (out && strcmp(out, LAST) == 0)
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "--out %s: a file of that name says which run was the last: name another",
+                        out);
+    if (out) snprintf(folder, GSA_PATH_ROOM, "%s", out);
+    else status = name_folder(args, folder, error);
+    const int room = snprintf(recipe, GSA_PATH_ROOM, "%s/recipe.ini", folder);
+    if (status == GSA_OK && room >= GSA_PATH_ROOM)
+        status = gsa_fail(error, GSA_ERR_LIMIT, "--out has more than %d bytes", GSA_PATH_ROOM - 12);
+    if (status == GSA_OK && system->kind(system->user, recipe, NULL) != GSA_FILE_ABSENT)
+        status = gsa_fail(error, GSA_ERR_ARGUMENT,
+                          "'%s' is there already: train it (gsa train %s), or choose another --out",
+                          recipe, recipe);
+    if (status == GSA_OK)
+        status = gsa_own_recipe(args, gsa_args_text(args, "task"), 0, quiet, recipe, folder, error);
+    if (status == GSA_OK && !quiet) fprintf(stderr, "recipe: %s\n", recipe);
+    return status;
+}
+
+static int count_name(void *context, const char *name)
+{
+    if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0) ++*(int *)context;
+    return 0;
+}
+
+void gsa_own_undo(const gsa_system *system, const char *folder, const char *recipe)
+{
+    int names = 0;
+    if (system->list(system->user, folder, count_name, &names) != 0 || names != 1) return;
+    if (system->remove(system->user, recipe) == 0) system->remove(system->user, folder);
+}
+
+gsa_status gsa_own_end(const gsa_system *system, const char *folder, gsa_error *error)
+{
+    gsa_output *out;
+    if (strncmp(folder, "runs/", 5) != 0 || strchr(folder + 5, '/')) return GSA_OK;
+    const gsa_status status = gsa_output_open_own(system, LAST, &out, error);
+    if (status != GSA_OK) return status;
+    gsa_output_format(out, "%s\n", folder + 5);
+    return gsa_output_commit(out, error);
+}
+
+gsa_status gsa_own_add_last(gsa_args *args, const gsa_verb *verb, char folder[GSA_PATH_ROOM],
+                            gsa_error *error)
+{
+    const gsa_system *system = gsa_args_system(args);
+    char *name = NULL;
+    int64_t count;
+    int has = 0;
+    for (int i = 0; i < verb->n_options; i++) has |= strcmp(verb->options[i].name, "model") == 0;
+    if (!has || gsa_args_text(args, "model") ||
+        system->kind(system->user, LAST, NULL) != GSA_FILE_REGULAR)
+        return GSA_OK;
+    gsa_status status = gsa_read_file(system, LAST, NAME + 16, &name, &count, error);
+    if (status != GSA_OK) return status;
+    snprintf(folder, GSA_PATH_ROOM, "runs/%.*s", (int)strcspn(name, "\n"), name);
+    gsa_release(system, name);
+    return gsa_args_append(args, "model", folder, error);
+}

@@ -1,0 +1,97 @@
+/* sweep.c - gsa train with --seeds or --each: several runs, a line each, a summary
+ * (train/runs/sweep.h). */
+#include "tools/command/sweep.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include "train/runs/sweep.h"
+#include "tools/command/verbs.h"
+
+typedef struct teller {
+    const gsa_system *system;
+    gsa_reporter *reporter;
+    gsa_status status; /* of stdout */
+    gsa_error *error;
+} teller;
+
+static void begin(void *context, const gsa_sweep_plan *plan, int index, int state)
+{
+    static const char *const says[] = { "", ", which goes on", ", which is there already" };
+    const teller *t = context;
+    gsa_reporter_end(t->reporter);
+    if (!t->reporter->quiet)
+        fprintf(stderr, "run %d/%d: %s%s\n", index + 1, plan->runs, plan->run[index].name,
+                says[state]);
+}
+
+static void end(void *context, const char *line)
+{
+    teller *t = context;
+    gsa_reporter_end(t->reporter);
+    if (t->status == GSA_OK) t->status = gsa_print_line(t->system, line, t->error);
+}
+
+static gsa_status tell(const gsa_args *args, const gsa_results *results, gsa_error *error)
+{
+    char *summary = NULL;
+    gsa_table table = { 0 };
+    gsa_status status = gsa_results_summary(results, &summary, error);
+    if (status == GSA_OK && !gsa_args_flag(args, "quiet"))
+        status = gsa_results_table(results, &table, error);
+    if (status == GSA_OK && table.cell) gsa_print_table(&table);
+    if (status == GSA_OK) status = gsa_print_line(gsa_args_system(args), summary, error);
+    gsa_table_release(&table);
+    gsa_release(gsa_args_system(args), summary);
+    return status;
+}
+
+/* --seeds N is 1 to N, --seeds A,B,... these; the caller frees them. */
+static gsa_status read_seeds(const gsa_args *args, int64_t **seeds, int *count, gsa_error *error)
+{
+    const int64_t *given = gsa_args_numbers(args, "seeds", count);
+    *seeds = NULL;
+    if (*count == 0) return GSA_OK;
+    const int64_t one = *count == 1 ? given[0] : 0;
+    if (*count == 1 && (one < 1 || one > GSA_SWEEP_RUNS))
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "--seeds %lld: expected how many, 1 to %d, or a list such as 3,7,9",
+                        (long long)one, GSA_SWEEP_RUNS);
+    const int n = *count == 1 ? (int)one : *count;
+    *seeds = gsa_alloc(gsa_args_system(args), (size_t)n, sizeof **seeds);
+    if (!*seeds) return gsa_out_of_memory(error, "--seeds", n * 8);
+    for (int i = 0; i < n; i++) (*seeds)[i] = *count == 1 ? i + 1 : given[i];
+    *count = n;
+    return GSA_OK;
+}
+
+int gsa_sweep_asked(const gsa_args *args)
+{
+    return gsa_args_given(args, "seeds") || gsa_args_given(args, "each") ||
+           gsa_args_given(args, "results");
+}
+
+gsa_status gsa_run_sweep(const gsa_args *args, const gsa_train_options *train,
+                         gsa_reporter *reporter, gsa_error *error)
+{
+    gsa_results *results = NULL;
+    int64_t *seeds;
+    teller t = { .system = gsa_args_system(args), .reporter = reporter, .error = error };
+    gsa_sweep_options options = { .train = *train,
+                                  .results = gsa_args_text(args, "results"),
+                                  .begin = begin,
+                                  .end = end,
+                                  .context = &t };
+    if (train->resume)
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "--resume goes on with one run: with --seeds, --each or --results the same "
+                        "command goes on");
+    options.each = gsa_args_texts(args, "each", &options.n_each);
+    gsa_status status = read_seeds(args, &seeds, &options.n_seeds, error);
+    options.seeds = seeds;
+    if (status == GSA_OK) status = gsa_sweep(gsa_args_system(args), &options, &results, error);
+    gsa_reporter_end(reporter);
+    if (status == GSA_OK) status = t.status;
+    if (status == GSA_OK) status = tell(args, results, error);
+    gsa_results_release(results);
+    gsa_release(gsa_args_system(args), seeds);
+    return status;
+}

@@ -1,0 +1,136 @@
+/* gsa train - trains the model of a recipe; what it does is gsa_train's (train/driver.h). */
+#include "tools/command/own.h"
+#include "tools/command/sweep.h"
+
+/* What is trained: a recipe, or a file of data with the recipe that is written for it into a folder
+ * of its own. */
+typedef struct wanted {
+    char path[GSA_PATH_ROOM], folder[GSA_PATH_ROOM];
+    const char *recipe, *out;
+    int data, zero;
+} wanted;
+
+static gsa_status refuse_words(const gsa_args *args, gsa_error *error)
+{
+    static const char *const own[] = { "task", "format", "columns" };
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (gsa_args_text(args, own[i]))
+            return gsa_fail(error, GSA_ERR_ARGUMENT,
+                            "--%s is for a file of data: a recipe says it itself (--set)", own[i]);
+    if (gsa_args_operands(args) > 1)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa train' takes one recipe, '%s' is left over",
+                        gsa_args_operand(args, 1));
+    return GSA_OK;
+}
+
+static gsa_status find_wanted(const gsa_args *args, wanted *w, gsa_error *error)
+{
+    gsa_status status = GSA_OK;
+    w->out = gsa_args_text(args, "out"), w->recipe = NULL, w->data = 0;
+    if (!gsa_args_operands(args) && !gsa_args_text(args, "resume"))
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "'gsa train' wants a RECIPE, a FILE of data or --resume DIR: usage: gsa "
+                        "train [RECIPE] [options]");
+    if (gsa_args_operands(args))
+        status = gsa_find_recipe(gsa_args_operand(args, 0), w->path, &w->recipe, error);
+    if (status == GSA_OK && w->recipe)
+        status = gsa_own_is_data(gsa_args_system(args), w->recipe, &w->data, error);
+    if (status != GSA_OK) return status;
+    if (!w->data) return refuse_words(args, error);
+    if (gsa_args_text(args, "resume"))
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "--resume goes on with its own data, '%s' is left over", w->recipe);
+    status = gsa_own_begin(args, gsa_args_flag(args, "quiet"), w->folder, w->path, error);
+    w->recipe = w->path, w->out = w->folder;
+    return status;
+}
+
+static gsa_status run(const gsa_args *args, gsa_error *error)
+{
+    wanted w;
+    gsa_status status = find_wanted(args, &w, error);
+    if (status != GSA_OK) return status;
+    gsa_reporter reporter = gsa_reporter_new(gsa_args_flag(args, "quiet"));
+    gsa_train_options options = { .recipe = w.recipe,
+                                  .out = w.out,
+                                  .resume = gsa_args_text(args, "resume"),
+                                  .device = gsa_args_text(args, "device"),
+                                  .build = gsa_build(),
+                                  .threads = (int)gsa_args_number(args, "threads", 0),
+                                  .progress = gsa_report,
+                                  .context = &reporter,
+                                  .stop = gsa_catch_signals() };
+    options.overrides = gsa_args_texts(args, "set", &options.n_overrides);
+    options.plugins = gsa_args_texts(args, "plugin", &options.n_plugins);
+    options.policy = gsa_read_plugin_policy(args);
+    if (gsa_sweep_asked(args)) return gsa_run_sweep(args, &options, &reporter, error);
+    char *result = NULL;
+    status = gsa_train(gsa_args_system(args), &options, &result, error);
+    gsa_reporter_end(&reporter);
+    if (w.data && status != GSA_OK && !result)
+        gsa_own_undo(gsa_args_system(args), w.folder, w.path);
+    if (result && status == GSA_OK && !reporter.quiet)
+        status = gsa_print_summary(result, options.out ? options.out : options.resume, error);
+    if (w.data && (status == GSA_OK || status == GSA_ERR_INTERRUPTED)) {
+        const gsa_status noted =
+            gsa_own_end(gsa_args_system(args), w.folder, status == GSA_OK ? error : NULL);
+        if (status == GSA_OK) status = noted;
+    }
+    if (result) { /* also of a run that was stopped */
+        const gsa_status printed =
+            gsa_print_line(gsa_args_system(args), result, status == GSA_OK ? error : NULL);
+        if (status == GSA_OK) status = printed;
+    }
+    gsa_release(gsa_args_system(args), result);
+    return status;
+}
+
+static const gsa_option options[] = {
+    GSA_OPTION_ROW_SET,
+    { "out", GSA_OPTION_TEXT, "DIR", NULL, "nothing is written; of a data file runs/NAME", 0, 0,
+      "folder of the run: resolved config.ini, log.jsonl, curve.svg, outcomes.jsonl, result.json, "
+      "checkpoints" },
+    GSA_OPTION_ROW_OWN("told by the file"),
+    { "resume", GSA_OPTION_TEXT, "DIR", NULL, "a new run", 0, 0,
+      "go on with the run in DIR, bit for bit; --set may lengthen it" },
+    { "seeds", GSA_OPTION_NUMBERS, "N", NULL, "the recipe's", 0, 4294967295,
+      "a run for each seed of 1 to N, or of a list N,N,...; in DIR/seed-N" },
+    { "each", GSA_OPTION_TEXTS, "NAME=VALUE,...", NULL, "nothing is varied", 0, 0,
+      "a run for each value of {NAME} in the recipe and --set, or of a key SECTION.KEY; \"\" is an "
+      "empty one, ';' separates "
+      "values that hold commas; in DIR/NAME-VALUE/seed-N; repeatable: all combinations" },
+    { "results", GSA_OPTION_TEXT, "FILE", NULL, "DIR/results.jsonl alone", 0, 0,
+      "append the result of each run to this file too; of two lines of the same run the later one "
+      "counts" },
+    GSA_OPTION_ROW_PLUGIN,
+    GSA_OPTION_ROW_OTHER_PLUGIN,
+    GSA_OPTION_ROW_DEVICE,
+    GSA_OPTION_ROW_THREADS,
+    { "quiet", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0, "no progress on stderr" },
+};
+const gsa_verb gsa_verb_train = {
+    .name = "train",
+    .summary = "train the model of a recipe, or one for a file of data",
+    .operands = "[RECIPE|FILE...]",
+    .most = 3,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .notes =
+        "RECIPE is an INI file, or the name of one that comes with the command, as sst5-star; its "
+        "data are named by --set "
+        "and found from the current folder.\n"
+        "FILE is data: what it is is found out and said, a recipe is written (gsa init), and its "
+        "model is trained in "
+        "runs/NAME, which "
+        "predict and eval take without --model. A second file is development data, a third one "
+        "test data.\n"
+        "The last line on stdout is one JSON object: task, test_mse or dev_accuracy and "
+        "test_accuracy, seconds, "
+        "tokens_per_second, parameters, seed, signature.\n"
+        "With --seeds, --each or --results: one such line a run, and a last one that is the "
+        "summary: mean, sd, min and max; "
+        "runs that are finished in DIR are not made again, one that stopped goes on.\n"
+        "The first SIGINT or SIGTERM saves a checkpoint and exits 0; the second exits at once.",
+    .more = gsa_write_recipe_keys,
+    .run = run
+};

@@ -1,0 +1,157 @@
+/* verbs.h - the verbs of the command, and what several of them share. */
+#ifndef GSA_VERBS_H
+#define GSA_VERBS_H
+#include "tools/command/options.h"
+#include "topologies/pattern.h"
+#include "train/driver.h"
+
+extern const gsa_verb gsa_verb_attend, gsa_verb_bench, gsa_verb_compare, gsa_verb_doctor,
+    gsa_verb_eval, gsa_verb_generate, gsa_verb_graph, gsa_verb_help, gsa_verb_init,
+    gsa_verb_predict, gsa_verb_table, gsa_verb_report, gsa_verb_topologies, gsa_verb_topology,
+    gsa_verb_train;
+extern const gsa_verb gsa_verb_average;
+extern const gsa_verb gsa_verb_chart;
+
+/* All verbs, in the order that people meet them. */
+const gsa_verb *const *gsa_verbs(int *count);
+/* The verb, or NULL and a sentence with the known ones and the nearest. */
+const gsa_verb *gsa_verb_find(const char *name, gsa_error *error);
+
+/* ---- what the command documents: exit codes */
+enum gsa_exit {
+    GSA_EXIT_OK = 0,     /* done; also: stopped by the first SIGINT or SIGTERM, work saved */
+    GSA_EXIT_FAILED = 1, /* the work failed: file system, memory, limits, numbers, a plugin, an
+                            unsupported device */
+    GSA_EXIT_USAGE =
+        2, /* what was asked is wrong: options, recipe, parameters, the content of a file */
+    GSA_EXIT_DEVICE = 75, /* the device was lost while it computed; nothing was saved from its
+                             memory, earlier checkpoints stand */
+    GSA_EXIT_SIGNAL = 128 /* plus its number: the second SIGINT (130) or SIGTERM (143) */
+};
+int gsa_exit_code(gsa_status status);
+
+/* ---- texts made from the verb tables (manual.c, man.c, completion.c, keys.c) */
+void gsa_write_usage(gsa_output *out);                      /* gsa help */
+void gsa_write_help(gsa_output *out, const gsa_verb *verb); /* gsa help VERB */
+void gsa_write_man(gsa_output *out);                        /* roff, gsa(1) */
+/* roff.c: plain text in roff; a page's title and name; a verb's section of gsa(1); the whole page
+ * of
+ * a program with one verb, as gsa-inspect(1). */
+void gsa_write_roff(gsa_output *out, const char *text);
+void gsa_write_man_title(gsa_output *out, const char *program, const char *summary);
+void gsa_write_man_verb(gsa_output *out, const gsa_verb *verb);
+void gsa_write_man_program(gsa_output *out, const gsa_verb *verb);
+void gsa_write_completion(gsa_output *out);       /* bash */
+void gsa_write_recipe_keys(gsa_output *out);      /* plain, for --help */
+void gsa_write_recipe_keys_page(gsa_output *out); /* Markdown, docs/recipe-keys.md */
+/* "integer 1..9", "one of a,b", "path" of a topology parameter; of a recipe key, where not every
+ * text is a path, "text". */
+void gsa_write_expected(char *text, size_t size, int type, double low, double high,
+                        const char *choices);
+void gsa_write_expected_of_key(char *text, size_t size, const gsa_key *key);
+
+/* ---- options that several verbs take */
+#define GSA_OPTION_ROW_PLUGIN                                                                      \
+    {                                                                                              \
+        "plugin", GSA_OPTION_TEXTS, "FILE.so", NULL, "built-in topologies only", 0, 0,             \
+            "load a topology plugin; the path holds a slash; repeatable"                           \
+    }
+#define GSA_OPTION_ROW_OTHER_PLUGIN                                                                \
+    {                                                                                              \
+        "other-plugin", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0,                                     \
+            "take the plugin of --plugin though the model was trained with other bytes of it"      \
+    }
+#define GSA_OPTION_ROW_SET                                                                         \
+    {                                                                                              \
+        "set", GSA_OPTION_TEXTS, "SECTION.KEY=VALUE", NULL, "the recipe's values", 0, 0,           \
+            "set one recipe key; later ones win; repeatable"                                       \
+    }
+#define GSA_OPTION_ROW_DEVICE                                                                      \
+    {                                                                                              \
+        "device", GSA_OPTION_CHOICE,                                                               \
+            "cpu|cuda[-graphs][-bf16]|cuda[-graphs][-bf16]-windows|"                               \
+            "cuda[-graphs][-bf16]-tensor|cuda[-graphs]-tf32|ref|auto",                             \
+            "auto", NULL, 0, 0,                                                                    \
+            "where to compute; ref: plain C; cuda's words: steps as CUDA graphs (graphs), "        \
+            "attention on numbers of 16 bits (bf16), by row windows (windows), the dense ones on " \
+            "tensor cores (tensor; tf32: "                                                         \
+            "with 11 bits of each factor)"                                                         \
+    }
+#define GSA_OPTION_ROW_THREADS                                                                     \
+    {                                                                                              \
+        "threads", GSA_OPTION_NUMBER, "N", NULL, "all cores", 1, 4096,                             \
+            "threads of the parallel loops; the bits do not depend on it"                          \
+    }
+
+enum { GSA_PATH_ROOM = 4096 };
+/* The program's folder, '/', `place`, `name`; 0 where the folder cannot be told or the path is too
+ * long. */
+int gsa_beside_program(const char *place, const char *name, char path[GSA_PATH_ROOM]);
+/* A file as it stands, else a name without '/' among the recipes that come with the command; *found
+ * is `asked` or `path`. No such file and no such name: a sentence with the names. A path with '/'
+ * is left to who opens it. */
+gsa_status gsa_find_recipe(const char *asked, char path[GSA_PATH_ROOM], const char **found,
+                           gsa_error *error);
+
+/* The plugins that come with the command: FILE.so of this program's installation or build tree is
+ * added to --plugin, unless one of those, or an operand, has that file name. `path` holds
+ * GSA_PATH_ROOM bytes and must outlive args. */
+gsa_status gsa_add_own_plugins(gsa_args *args, char *path, gsa_error *error);
+/* 1: the path is of a plugin that comes with the command. */
+int gsa_is_own_plugin(const char *path);
+/* What the verb's options say of plugins that nobody names: those of models are loaded where model
+ * and plugin belong to the user or to root, and nobody else may write them. */
+gsa_plugin_policy gsa_read_plugin_policy(const gsa_args *args);
+/* Where a sentence says that there is no topology 'file': adds where its plugin was looked for. */
+void gsa_explain_own_plugins(gsa_error *error);
+
+/* A registry with the built-ins and every --plugin. The caller releases it. */
+gsa_status gsa_open_registry(const gsa_args *args, gsa_registry **registry, gsa_error *error);
+/* The pattern of a SPEC that is one topology with its settings. */
+gsa_status gsa_open_pattern(const gsa_registry *registry, const gsa_system *system,
+                            const char *spec, gsa_pattern **pattern, gsa_error *error);
+/* --threads, or the number of cores. */
+int gsa_thread_count(const gsa_args *args);
+int gsa_core_count(void);
+
+/* `text` and a line end to standard output. */
+gsa_status gsa_print_line(const gsa_system *system, const char *text, gsa_error *error);
+
+/* The commit that was built, "4f5e0a1b2c" or "4f5e0a1b2c-dirty"; "unknown". */
+const char *gsa_build(void);
+
+/* Seconds on the monotonic clock. */
+double gsa_now(void);
+/* The same; with counts_cpu those in which this process's threads computed, all together. */
+double gsa_clock_now(int counts_cpu);
+
+/* The default table for all that a program does; its temporaries are taken away when SIGHUP,
+ * SIGINT, SIGPIPE or SIGTERM end it, which they do from now on as ever. A limit on the size of
+ * files is an error of a write from now on, and no signal. */
+const gsa_system *gsa_tidy_system(void);
+/* From the first folder that is made through that table on, these signals wait for this call: a
+ * verb makes it once its folder is whole, or it has failed. Not where gsa_catch_signals was
+ * called. */
+void gsa_let_signals_come(void);
+/* A crash in a topology's code is a sentence on stderr, and then what it is without: the signal's
+ * end of the process. 0: no longer. */
+void gsa_watch_crashes(int watched);
+/* gsa_system.calling of the table above. */
+void gsa_note_call(void *user, const gsa_plugin_call *call);
+/* SIGINT and SIGTERM: the first raises the flag that is returned, the second ends the process at
+ * once with 128 + its number. */
+const volatile sig_atomic_t *gsa_catch_signals(void);
+
+/* gsa_train's progress, for a terminal (one bar) or a log (one line a report). */
+typedef struct gsa_reporter {
+    int terminal, quiet, open; /* open: a bar stands on the current line */
+} gsa_reporter;
+gsa_reporter gsa_reporter_new(int quiet);
+void gsa_report(void *reporter, const gsa_progress *progress);
+void gsa_reporter_end(gsa_reporter *reporter);
+void gsa_write_duration(char *text, size_t size, double seconds); /* "0:07", "12:34", "1:02:03" */
+/* The end of a run for people, on stderr: its metrics beside the baselines, its time, where things
+ * are. `result` is what gsa_train gave, folder NULL: nothing is kept. */
+gsa_status gsa_print_summary(const char *result, const char *folder, gsa_error *error);
+
+#endif

@@ -1,0 +1,72 @@
+/* leftovers.c - temporaries of a run's own files that a kill left in its folder (graph/output.c
+ * names them FILE.tmp-XXXX). */
+#include "train/driver/leftovers.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "graph/system_parts.h"
+
+enum { NAME = 64, MARK = 4 };
+
+typedef struct leftovers {
+    const gsa_system *system;
+    char (*at)[NAME];
+    int count, room, memory; /* memory 0: there was none for a name */
+} leftovers;
+
+/* FILE.tmp-XXXX with four hexadecimal digits, FILE one of the run's own. */
+static int is_leftover(const char *name)
+{
+    static const char *const files[] = { "config.ini", "curve.svg", "log.jsonl", "outcomes.jsonl",
+                                         "result.json" };
+    const char *mark = strstr(name, ".tmp-");
+    if (!mark || strlen(mark) != sizeof ".tmp-" - 1 + MARK) return 0;
+    if (strspn(mark + sizeof ".tmp-" - 1, "0123456789abcdef") != MARK) return 0;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (strlen(files[i]) == (size_t)(mark - name) &&
+            strncmp(name, files[i], strlen(files[i])) == 0)
+            return 1;
+    return 0;
+}
+
+static int note(void *context, const char *name)
+{
+    leftovers *l = context;
+    if (!is_leftover(name)) return 0;
+    if (l->count == l->room) {
+        const int room = l->room ? 2 * l->room : 8;
+        char(*more)[NAME] = gsa_resize(l->system, l->at, (size_t)room, sizeof *more);
+        if (!more) return l->memory = 0, -1;
+        l->at = more, l->room = room;
+    }
+    snprintf(l->at[l->count++], NAME, "%s", name);
+    return 0;
+}
+
+static gsa_status remove_one(const gsa_system *system, const char *folder, const char *name,
+                             gsa_error *error)
+{
+    const size_t room = strlen(folder) + NAME + 1;
+    char *path = gsa_alloc(system, room, 1);
+    gsa_status status = GSA_OK;
+    if (!path) return gsa_out_of_memory(error, folder, (int64_t)room);
+    snprintf(path, room, "%s/%s", folder, name);
+    if (gsa_entry_kind(system, path) == GSA_FILE_REGULAR && system->remove(system->user, path) < 0)
+        status = gsa_fail(error, GSA_ERR_IO, "'%s' cannot be removed: %s", path, strerror(errno));
+    gsa_release(system, path);
+    return status;
+}
+
+gsa_status gsa_remove_leftovers(const gsa_system *system, const char *folder, gsa_error *error)
+{
+    leftovers l = { .system = system, .memory = 1 };
+    gsa_status status = GSA_OK;
+    if (system->list(system->user, folder, note, &l) < 0)
+        status = l.memory ? gsa_fail(error, GSA_ERR_IO, "'%s' cannot be listed: %s", folder,
+                                     strerror(errno))
+                          : gsa_out_of_memory(error, folder, 2 * NAME * (int64_t)l.room);
+    for (int i = 0; i < l.count && status == GSA_OK; i++)
+        status = remove_one(system, folder, l.at[i], error);
+    gsa_release(system, l.at);
+    return status;
+}

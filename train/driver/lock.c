@@ -1,0 +1,117 @@
+#include "train/driver/lock.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "graph/system_parts.h"
+
+enum { TRIES = 100, NUMBER = 32 };
+
+void gsa_lock_release(gsa_lock *lock)
+{
+    if (!lock->path) return;
+    lock->system->remove(lock->system->user, lock->path); /* while it is held: see take */
+    lock->system->close(lock->system->user, lock->file);
+    gsa_release(lock->system, lock->path);
+    *lock = (gsa_lock){ 0 };
+}
+
+/* The number in the file, "" where none stands there or no file does; < 0: it cannot be read.
+ * *pure: nothing else stands there. */
+static int read_number(const gsa_system *system, const char *path, char number[NUMBER], int *pure)
+{
+    *number = 0, *pure = 1;
+    const int file = system->open(system->user, path, GSA_OPEN_READ);
+    if (file < 0) return errno == ENOENT ? 0 : -1;
+    const int64_t bytes = system->read(system->user, file, number, NUMBER - 1);
+    const int why = errno;
+    number[bytes > 0 ? bytes : 0] = 0;
+    const size_t digits = strspn(number, "0123456789");
+    *pure =
+        (size_t)(bytes > 0 ? bytes : 0) == digits + (number[digits] == '\n') && digits < NUMBER - 1;
+    number[digits] = 0;
+    system->close(system->user, file);
+    errno = why;
+    return bytes < 0 ? -1 : 0;
+}
+
+static gsa_status held(const gsa_system *system, const char *folder, const char *path,
+                       gsa_error *error)
+{
+    char number[NUMBER];
+    int pure;
+    read_number(system, path, number, &pure);
+    return gsa_fail(
+        error, GSA_ERR_ARGUMENT,
+        "folder '%s' is in use: %s%s writes there; wait for its end, or choose another folder",
+        folder, *number ? "process " : "another process", number);
+}
+
+static gsa_status broken(const char *path, gsa_error *error)
+{
+    return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be locked: %s", path, strerror(errno));
+}
+
+/* Nothing is opened that is no file (a FIFO would wait for its other end), nothing is overwritten
+ * that no run wrote. */
+static gsa_status check_own(const gsa_system *system, const char *path, gsa_error *error)
+{
+    char number[NUMBER];
+    int pure;
+    const int kind = gsa_entry_kind(system, path);
+    if (kind == GSA_FILE_ABSENT) return GSA_OK;
+    if (kind < 0 || (kind == GSA_FILE_REGULAR && read_number(system, path, number, &pure) < 0))
+        return broken(path, error);
+    if (kind == GSA_FILE_REGULAR && pure) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' is %s, not the lock of a run: move it away",
+                    path,
+                    kind == GSA_FILE_FOLDER    ? "a folder"
+                    : kind == GSA_FILE_LINK    ? "a link"
+                    : kind == GSA_FILE_REGULAR ? "a file with other text"
+                                               : "no regular file");
+}
+
+/* GSA_OK, and *taken 0 where the file is no longer the one of that name: who had the lock took it
+ * away between open and lock. Then the number that was written is not found there. */
+static gsa_status take(const gsa_system *system, const char *folder, const char *path, int file,
+                       int *taken, gsa_error *error)
+{
+    char own[NUMBER], there[NUMBER];
+    int pure;
+    const int bytes = snprintf(own, sizeof own, "%ld\n", (long)getpid());
+    if (system->lock(system->user, file, 0) < 0)
+        return errno == EWOULDBLOCK ? held(system, folder, path, error) : broken(path, error);
+    if (gsa_entry_kind(system, path) == GSA_FILE_REGULAR &&
+        system->truncate(system->user, path, 0) < 0)
+        return errno == ENOENT ? GSA_OK : broken(path, error); /* another's, taken away meanwhile */
+    if (system->write(system->user, file, own, bytes) != bytes) return broken(path, error);
+    own[bytes - 1] = 0;
+    if (read_number(system, path, there, &pure) < 0) return broken(path, error);
+    *taken = strcmp(own, there) == 0;
+    return GSA_OK;
+}
+
+gsa_status gsa_lock_folder(const gsa_system *system, const char *folder, gsa_lock *lock,
+                           gsa_error *error)
+{
+    const size_t room = strlen(folder) + 8;
+    int taken = 0;
+    gsa_status status = GSA_OK;
+    *lock = (gsa_lock){ 0 };
+    if (!system->lock) return GSA_OK;
+    char *path = gsa_alloc(system, room, 1);
+    if (!path) return gsa_out_of_memory(error, folder, (int64_t)room);
+    snprintf(path, room, "%s/lock", folder);
+    for (int i = 0; i < TRIES && !taken && status == GSA_OK; i++) {
+        status = check_own(system, path, error);
+        if (status != GSA_OK) break;
+        const int file = system->open(system->user, path, GSA_OPEN_OWN);
+        status = file < 0 ? broken(path, error) : take(system, folder, path, file, &taken, error);
+        if (taken) *lock = (gsa_lock){ system, path, file, 0 };
+        else if (file >= 0) system->close(system->user, file);
+    }
+    if (taken) return GSA_OK;
+    if (status == GSA_OK) status = held(system, folder, path, error);
+    gsa_release(system, path);
+    return status;
+}

@@ -1,0 +1,402 @@
+#include "train/driver/session.h"
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include "kernels/profile.h"
+#include "train/use/inputs.h"
+#include "train/use/plugins.h"
+#include "train/settings/idle.h"
+
+double gsa_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Which device it is, where that was not the caller's to know: a CUDA device was taken, or one that
+ * could be was refused. */
+static void say_device(const gsa_backend *backend, const gsa_session_options *o)
+{
+    char text[GSA_ERROR_SIZE + 128];
+    const int refused =
+        o->device == NULL || strcmp(o->device, "auto") == 0 ? backend->error.text[0] != 0 : 0;
+    if (strncmp(backend->name, "cuda", 4) != 0 && !refused) return;
+    snprintf(text, sizeof text, "computes on %s%s%s%s", backend->name,
+             backend->step_begin ? ", training steps as graphs" : "", refused ? ", since " : "",
+             refused ? backend->error.text : "");
+    o->say(o->context, text);
+}
+
+static gsa_status create_backend(gsa_session *s, const gsa_session_options *o, gsa_error *error)
+{
+    if (o->backend) {
+        s->backend = o->backend;
+        return GSA_OK;
+    }
+    if (o->threads < 0 || o->threads > 4096)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "threads = %d, expected 0 (all cores) to 4096",
+                        o->threads);
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const int threads = o->threads > 0 ? o->threads
+                        : cores < 1    ? 1
+                        : cores > 4096 ? 4096
+                                       : (int)cores;
+    s->owns_backend = 1;
+    const gsa_status status = gsa_backend_open(s->system, o->device ? o->device : "auto", GSA_F32,
+                                               threads, &s->backend, error);
+    if (status == GSA_OK && o->say) say_device(s->backend, o);
+    return status;
+}
+
+static gsa_status load_plugins(gsa_session *s, const gsa_session_options *o, gsa_error *error)
+{
+    gsa_status status = gsa_registry_create(s->system, &s->registry, error);
+    for (int i = 0; i < o->n_plugins && status == GSA_OK; i++)
+        status = gsa_registry_load(s->registry, o->plugins[i], error);
+    if (status != GSA_OK || !o->checkpoint) return status;
+    return gsa_plugins_find(s->system, o->checkpoint, &o->policy, o->say, o->context, s->registry,
+                            error);
+}
+
+static gsa_status read_recipe(gsa_session *s, const gsa_session_options *o, gsa_error *error)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/config.ini", o->checkpoint ? o->checkpoint : "");
+    return gsa_recipe_read(s->system, o->recipe ? o->recipe : path, o->overrides, o->n_overrides,
+                           &s->recipe, error);
+}
+
+/* A key whose value must be that of train.start's recipe. */
+static gsa_status check_alike(const gsa_session *s, const gsa_recipe *theirs, const char *section,
+                              const char *name, gsa_error *error)
+{
+    int count, i = 0;
+    char number[2][64];
+    const gsa_key *keys = gsa_recipe_keys(&count);
+    while (i < count && (strcmp(keys[i].section, section) != 0 || strcmp(keys[i].name, name) != 0))
+        i++;
+    const char *own = gsa_recipe_text(&s->recipe, i, number[0], sizeof number[0]);
+    const char *other = gsa_recipe_text(theirs, i, number[1], sizeof number[1]);
+    if (strcmp(own, other) == 0) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' was trained with %s.%s = %s, this recipe has %s",
+                    s->start, section, name, other, own);
+}
+
+/* Vectors, which are not read, give way to the other model's embedding. */
+static gsa_status check_start(gsa_session *s, gsa_error *error)
+{
+    gsa_recipe theirs = { 0 };
+    gsa_recipe_values *v = &s->recipe.values;
+    char path[4096];
+    snprintf(path, sizeof path, "%s/config.ini", s->start);
+    gsa_status status = gsa_recipe_read(s->system, path, NULL, 0, &theirs, error);
+    if (status == GSA_OK) status = check_alike(s, &theirs, "task", "name", error);
+    if (status == GSA_OK) status = check_alike(s, &theirs, "data", "tokens", error);
+    if (status == GSA_OK && v->model_embedding == 0 && *v->data_vectors)
+        v->model_embedding = theirs.values.model_embedding;
+    gsa_recipe_release(&theirs);
+    return status;
+}
+
+/* Whose words and labels the task takes, and whose weights training begins with. */
+static gsa_status find_start(gsa_session *s, const gsa_session_options *o, gsa_error *error)
+{
+    const char *start = s->recipe.values.train_start;
+    char *warning = NULL;
+    gsa_error why;
+    if (o->checkpoint || !*start) return GSA_OK;
+    gsa_status status =
+        gsa_checkpoint_find(s->system, start, GSA_STATE_FILE, &s->start, &warning, &why);
+    if (warning && o->say) o->say(o->context, warning);
+    gsa_release(s->system, warning);
+    if (status == GSA_OK) status = check_start(s, &why);
+    return status == GSA_OK ? GSA_OK : gsa_fail(error, status, "train.start: %s", why.text);
+}
+
+static gsa_status create_task(gsa_session *s, const gsa_session_options *o, gsa_error *error)
+{
+    const gsa_task_options options = { .system = s->system,
+                                       .recipe = &s->recipe,
+                                       .checkpoint = o->checkpoint ? o->checkpoint : s->start,
+                                       .splits = o->splits,
+                                       .say = o->say,
+                                       .context = o->context };
+    s->task = gsa_task_find(s->recipe.values.task_name);
+    const gsa_status status = s->task->create(&options, &s->self, error);
+    if (status == GSA_OK && s->task->variant) s->task = s->task->variant(s->self);
+    return status;
+}
+
+/* {NAME} of a name that --each should have replaced. */
+static gsa_status check_names(const gsa_session *s, gsa_error *error)
+{
+    const gsa_recipe_values *v = &s->recipe.values;
+    const char *const key[] = { "train", "dev", "test" }, *const path[] = { v->data_train,
+                                                                            v->data_dev,
+                                                                            v->data_test };
+    for (int i = 0; i < 3; i++) {
+        const char *open = strchr(path[i], '{'), *close = open ? strchr(open, '}') : NULL;
+        if (!close || s->system->kind(s->system->user, path[i], NULL) != GSA_FILE_ABSENT) continue;
+        return gsa_recipe_fail(&s->recipe, "data", key[i], error,
+                               "= %s: there is no such file, and {%.*s} is no value: --each "
+                               "%.*s=VALUE,VALUE,... gives it some",
+                               path[i], (int)(close - open - 1), open + 1, (int)(close - open - 1),
+                               open + 1);
+    }
+    return GSA_OK;
+}
+
+/* A sentence a line. */
+static void say_lines(const gsa_session_options *o, const char *text)
+{
+    char line[1024];
+    for (size_t bytes; *text; text += bytes + (text[bytes] == '\n')) {
+        bytes = strcspn(text, "\n");
+        snprintf(line, sizeof line, "%.*s", (int)bytes, text);
+        o->say(o->context, line);
+    }
+}
+
+gsa_status gsa_session_create(const gsa_system *system, const gsa_session_options *options,
+                              gsa_session *session, gsa_error *error)
+{
+    gsa_session *s = session;
+    *s = (gsa_session){ .system = system,
+                        .stop = options->stop,
+                        .build = options->build,
+                        .profile = options->profile };
+    s->batch.system = system;
+    gsa_status status = read_recipe(s, options, error);
+    if (status == GSA_OK) status = load_plugins(s, options, error);
+    if (status == GSA_OK) status = gsa_task_check(&s->recipe, s->registry, error);
+    if (status == GSA_OK && options->recipe) status = gsa_idle_check(&s->recipe, error);
+    if (status == GSA_OK && options->splits) status = check_names(s, error);
+    if (status == GSA_OK) status = create_backend(s, options, error);
+    if (status == GSA_OK) status = find_start(s, options, error);
+    if (status == GSA_OK) status = create_task(s, options, error);
+    const char *from = options->checkpoint ? options->checkpoint : s->start;
+    const uint32_t without =
+        (from ? GSA_WITHOUT_DRAWING : 0) | (options->applies ? GSA_WITHOUT_GRADIENTS : 0);
+    if (status == GSA_OK)
+        status = gsa_learner_create(system, &s->recipe, s->registry, s->task, s->self, s->backend,
+                                    without, &s->model, error);
+    s->model.profile = options->profile;
+    if (status == GSA_OK && s->recipe.values.train_prefetch)
+        status = gsa_prefetch_create(system, &s->model, &s->prefetch, error);
+    const gsa_stack *encoder = status == GSA_OK ? gsa_learner_encoder(&s->model) : NULL;
+    if (status == GSA_OK) status = gsa_inputs_hash(system, encoder, &s->inputs, error);
+    if (status == GSA_OK && from)
+        status = gsa_inputs_check(system, encoder, s->inputs, from, error);
+    if (status == GSA_OK)
+        status = gsa_plugins_hash(system, s->model.net, s->registry, &options->policy, &s->plugins,
+                                  error);
+    if (status == GSA_OK) say_lines(options, gsa_stack_report(encoder));
+    if (status != GSA_OK) gsa_session_release(s);
+    return status;
+}
+
+void gsa_session_release(gsa_session *session)
+{
+    gsa_session *s = session;
+    gsa_prefetch_release(s->prefetch);
+    gsa_learner_release(&s->model);
+    if (s->self) s->task->destroy(s->self);
+    if (s->owns_backend && s->backend) gsa_backend_release(s->backend);
+    if (s->registry) gsa_registry_release(s->registry);
+    gsa_minibatch_release(&s->batch);
+    gsa_release(s->system, s->out);
+    gsa_release(s->system, s->unit);
+    gsa_release(s->system, s->start);
+    gsa_release(s->system, s->inputs);
+    gsa_release(s->system, s->plugins);
+    gsa_recipe_release(&s->recipe);
+    *s = (gsa_session){ 0 };
+}
+
+/* What score and print are given of `out`: it, or a number a target. */
+static gsa_tensor *judged(gsa_session *s, gsa_tensor *out)
+{
+    if (!s->task->surprise) return out;
+    const int64_t bytes = s->batch.targets * (int64_t)sizeof *s->batch.label;
+    return gsa_op_surprise(s->model.tape, out,
+                           gsa_tape_upload(s->model.tape, s->batch.label, bytes));
+}
+
+/* 1: it was made ahead, or could not be, which *status says. */
+static int take_ahead(gsa_session *s, const gsa_wanted *wanted, gsa_status *status,
+                      gsa_error *error)
+{
+    if (!s->prefetch) return 0;
+    const gsa_profile_mark began = gsa_profile_begin(s->profile);
+    const int taken = gsa_prefetch_take(s->prefetch, wanted, &s->batch, status, error);
+    gsa_profile_end(s->profile, GSA_PROFILE_WAIT, began);
+    gsa_tape_expect(s->model.tape, taken && *status == GSA_OK);
+    return taken;
+}
+
+gsa_status gsa_session_fill(gsa_session *s, const gsa_wanted *wanted, gsa_error *error)
+{
+    gsa_status status;
+    s->model.joined = 0;
+    if (take_ahead(s, wanted, &status, error)) return status;
+    const gsa_profile_mark began = gsa_profile_begin(s->profile);
+    s->batch.first = wanted->first;
+    status =
+        s->task->fill(s->self, wanted->split, wanted->example, wanted->count, &s->batch, error);
+    gsa_profile_end(s->profile, GSA_PROFILE_FILL, began);
+    return status;
+}
+
+void gsa_session_ask(gsa_session *s, const gsa_wanted *next)
+{
+    if (!s->prefetch || !next) return;
+    gsa_tape_forget_ahead(s->model.tape);
+    gsa_prefetch_ask(s->prefetch, next);
+}
+
+gsa_status gsa_session_upload_ahead(gsa_session *s, gsa_error *error)
+{
+    const gsa_minibatch *batch;
+    const gsa_model_batch *graph;
+    if (!s->prefetch || !s->backend->upload_ahead) return GSA_OK;
+    const gsa_profile_mark began = gsa_profile_begin(s->profile);
+    const int there = gsa_prefetch_look(s->prefetch, &batch, &graph);
+    gsa_profile_end(s->profile, GSA_PROFILE_WAIT, began);
+    return there ? gsa_learner_ahead(&s->model, batch, graph, error) : GSA_OK;
+}
+
+static gsa_status out_room(gsa_session *s, gsa_error *error)
+{
+    const int64_t values = s->batch.targets * (s->task->surprise ? 1 : s->model.plan.outputs);
+    if (values <= s->out_room && s->out) return GSA_OK;
+    gsa_release(s->system, s->out);
+    s->out = gsa_alloc(s->system, (size_t)values, sizeof *s->out);
+    s->out_room = s->out ? values : 0;
+    return s->out ? GSA_OK : gsa_out_of_memory(error, "the outputs", values * 8);
+}
+
+gsa_status gsa_session_compute(gsa_session *s, const gsa_wanted *wanted, const gsa_wanted *next,
+                               gsa_error *error)
+{
+    gsa_status status = gsa_session_fill(s, wanted, error);
+    if (status == GSA_OK) status = out_room(s, error);
+    if (status != GSA_OK) return status;
+    gsa_tape_reset(s->model.tape, 0, 0, 0);
+    gsa_session_ask(s, next);
+    gsa_tensor *out = judged(s, gsa_learner_forward(&s->model, &s->batch));
+    status = gsa_tape_status(s->model.tape, error);
+    if (status == GSA_OK) status = gsa_tensor_read(s->backend, out, 0, s->out, error);
+    if (status != GSA_OK || !s->task->decode) return status;
+    return s->task->decode(s->self, wanted->split, s->model.tape, out, s->out, &s->batch, error);
+}
+
+gsa_status gsa_session_outputs(gsa_session *s, int split, const int64_t *example, int32_t count,
+                               gsa_error *error)
+{
+    return gsa_session_compute(
+        s, &(gsa_wanted){ .split = split, .count = count, .example = example }, NULL, error);
+}
+
+gsa_batches_options gsa_session_batches(const gsa_session *s)
+{
+    const gsa_recipe_values *v = &s->recipe.values;
+    return (gsa_batches_options){ .batch = v->train_batch,
+                                  .batch_tokens = v->train_batch_tokens,
+                                  .accumulate = v->train_accumulate,
+                                  .bucket = v->train_bucket,
+                                  .seed = (uint32_t)v->train_seed };
+}
+
+int64_t gsa_session_units(const gsa_session *s, int split)
+{
+    int64_t units = 0;
+    for (int64_t e = 0; e < s->task->examples(s->self, split); e++)
+        units += gsa_task_units(s->task, s->self, split, &e, 1);
+    return units;
+}
+
+static gsa_status unit_room(gsa_session *s, int64_t units, gsa_error *error)
+{
+    if (units > s->unit_room || !s->unit) {
+        gsa_release(s->system, s->unit);
+        s->unit = gsa_alloc(s->system, (size_t)units, sizeof *s->unit);
+        s->unit_room = s->unit ? units : 0;
+    }
+    if (!s->unit) return gsa_out_of_memory(error, "the scores", units * (int64_t)sizeof *s->unit);
+    memset(s->unit, 0, (size_t)units * sizeof *s->unit);
+    return GSA_OK;
+}
+
+/* first[e]: where the outcomes of example e begin. */
+static gsa_status place_outcomes(const gsa_session *s, int split, int64_t examples, int64_t **first,
+                                 gsa_error *error)
+{
+    *first = gsa_alloc(s->system, (size_t)examples, sizeof **first);
+    if (!*first) return gsa_out_of_memory(error, "the outcomes", examples * 8);
+    for (int64_t e = 0, at = 0; e < examples; e++) {
+        (*first)[e] = at;
+        at += gsa_task_units(s->task, s->self, split, &e, 1);
+    }
+    return GSA_OK;
+}
+
+static gsa_status score_batch(gsa_session *s, const gsa_wanted *wanted, const gsa_wanted *next,
+                              gsa_score *score, const int64_t *first, gsa_score *outcome,
+                              gsa_error *error)
+{
+    const int64_t *example = wanted->example,
+                  units = gsa_task_units(s->task, s->self, wanted->split, example, wanted->count);
+    gsa_status status = gsa_session_compute(s, wanted, next, error);
+    if (status == GSA_OK) status = unit_room(s, units, error);
+    if (status != GSA_OK) return status;
+    s->task->score(s->self, s->out, &s->batch, s->unit);
+    for (int64_t u = 0; u < units; u++) gsa_score_add(score, &s->unit[u]);
+    if (s->survey && s->task->observe)
+        s->task->observe(s->self, s->out, &s->batch, example, &s->survey[wanted->split]);
+    for (int64_t i = 0, from = 0; outcome && i < wanted->count; i++) {
+        const int64_t own = gsa_task_units(s->task, s->self, wanted->split, &example[i], 1);
+        memcpy(outcome + first[example[i]], s->unit + from, (size_t)own * sizeof *outcome);
+        from += own;
+    }
+    return GSA_OK;
+}
+
+/* Batch `index` of an evaluation. */
+static gsa_wanted wanted_at(const gsa_batches *batches, int split, int64_t index)
+{
+    int64_t count;
+    const int64_t *example = gsa_batches_at(batches, index, &count);
+    return (gsa_wanted){ .split = split, .count = (int32_t)count, .example = example };
+}
+
+gsa_status gsa_session_score(gsa_session *s, int split, gsa_score *score, gsa_score *outcome,
+                             gsa_error *error)
+{
+    gsa_batches batches;
+    gsa_batches_options options = gsa_session_batches(s);
+    const int64_t examples = s->task->examples(s->self, split);
+    int64_t *first = NULL;
+    *score = (gsa_score){ 0 };
+    if (examples == 0) return GSA_OK;
+    options.accumulate = 1;
+    gsa_status status = outcome ? place_outcomes(s, split, examples, &first, error) : GSA_OK;
+    if (status != GSA_OK) return status;
+    status = gsa_batches_create(s->system, &options, s->task->lengths(s->self, split), examples,
+                                &batches, error);
+    if (status == GSA_OK) gsa_batches_plain(&batches);
+    for (int64_t b = 0; status == GSA_OK && b < batches.count; b++) {
+        const gsa_wanted now = wanted_at(&batches, split, b),
+                         next = wanted_at(&batches, split, b + 1 < batches.count ? b + 1 : b);
+        if (s->stop && *s->stop)
+            status =
+                gsa_fail(error, GSA_ERR_INTERRUPTED, "stopped on request during an evaluation");
+        else
+            status = score_batch(s, &now, b + 1 < batches.count ? &next : NULL, score, first,
+                                 outcome, error);
+    }
+    gsa_batches_release(&batches);
+    gsa_release(s->system, first);
+    return status;
+}

@@ -1,0 +1,183 @@
+#include "train/driver/step.h"
+#include <stdio.h>
+
+static gsa_status backend_failed(gsa_backend *b, gsa_status status, gsa_error *error)
+{
+    return status == GSA_OK ? GSA_OK : gsa_fail(error, status, "%s: %s", b->name, b->error.text);
+}
+
+/* ---- forward and backward ------------------------------------------------------------------ */
+
+/* Where the piece ends in which example `from` lies (train.pieces). */
+static int64_t share_end(const gsa_trainer *t, const int64_t *example, int64_t count, int64_t from)
+{
+    int64_t to = count;
+    for (int64_t s = t->tree.pieces - 1; s > 0; s--) {
+        const int64_t begins = gsa_batches_share(&t->batches, example, count, s, t->tree.pieces);
+        if (begins <= from) break;
+        to = begins;
+    }
+    return to;
+}
+
+/* The part of a global batch's `count` examples that starts at `from`: of one piece, and within the
+ * limits of a batch. */
+static int64_t part_end(const gsa_trainer *t, const int64_t *example, int64_t count, int64_t from)
+{
+    return gsa_batches_piece(&t->batches, example, share_end(t, example, count, from), from);
+}
+
+/* The part that starts at `from`, as a batch. */
+static gsa_wanted piece_at(const gsa_trainer *t, const int64_t *example, int64_t count,
+                           int64_t from)
+{
+    const int64_t to = part_end(t, example, count, from);
+    return (gsa_wanted){ .split = GSA_SPLIT_TRAIN,
+                         .count = (int32_t)(to - from),
+                         .first = (int32_t)from,
+                         .example = example + from };
+}
+
+/* Has the piece that ends at `to` another one behind it, in this global batch or in the next? Not
+ * where an evaluation, which has batches of its own, or an epoch, which has another order, comes
+ * first. */
+static int next_piece(const gsa_trainer *t, const int64_t *example, int64_t count, int64_t to,
+                      gsa_wanted *next)
+{
+    const int64_t cursor = t->counts.cursor + 1, step = t->counts.step + 1;
+    if (to == count) {
+        if (step >= t->schedule.steps ||
+            gsa_trainer_due(t, step, cursor) & (GSA_DUE_EPOCH | GSA_DUE_EVALUATION))
+            return 0;
+        example = gsa_batches_at(&t->batches, cursor, &count);
+        to = 0;
+    }
+    *next = piece_at(t, example, count, to);
+    return 1;
+}
+
+/* Piece `number`: adds its gradients, and notes its share of the loss. `scale` is 1 / targets of
+ * the global batch. */
+static gsa_status piece(gsa_trainer *t, int64_t number, const gsa_wanted *wanted,
+                        const gsa_wanted *next, double scale, gsa_error *error)
+{
+    gsa_session *s = &t->session;
+    gsa_backend *b = s->backend;
+    gsa_status status = gsa_session_fill(s, wanted, error);
+    if (status != GSA_OK) return status;
+    gsa_tape *tape = s->model.tape;
+    gsa_tape_reset(tape, 1, (uint32_t)t->counts.seed, (uint32_t)t->counts.step);
+    gsa_session_ask(s, next);
+    s->model.done = (double)t->counts.step / (double)t->schedule.steps;
+    gsa_tensor *loss =
+        gsa_learner_loss(&s->model, gsa_learner_forward(&s->model, &s->batch), &s->batch, scale);
+    status = gsa_tape_status(tape, error);
+    if (status == GSA_OK) {
+        status = backend_failed(
+            b, b->copy(b, gsa_ledger_loss(t, number), loss->data, b->real_bytes), error);
+    }
+    if (status == GSA_OK) status = gsa_tape_backward(tape, loss, error);
+    t->step_tokens += s->batch.tokens;
+    return status;
+}
+
+static int64_t count_pieces(const gsa_trainer *t, const int64_t *example, int64_t count)
+{
+    int64_t pieces = 0;
+    for (int64_t from = 0; from < count; from = part_end(t, example, count, from)) pieces++;
+    return pieces;
+}
+
+/* The pieces that end at `from`, from piece *next on: their gradients go into the tree. */
+static gsa_status end_pieces(gsa_trainer *t, const int64_t *example, int64_t count, int64_t from,
+                             int64_t *next, gsa_error *error)
+{
+    const int64_t pieces = t->tree.pieces;
+    gsa_status status = GSA_OK;
+    while (status == GSA_OK && *next < pieces &&
+           gsa_batches_share(&t->batches, example, count, *next + 1, pieces) <= from)
+        status = gsa_tree_add(&t->tree, (*next)++, error);
+    return status;
+}
+
+static gsa_status gradients(gsa_trainer *t, const int64_t *example, int64_t count, int64_t targets,
+                            gsa_error *error)
+{
+    gsa_session *s = &t->session;
+    const int32_t terms = s->model.plan.terms;
+    const double scale = 1.0 / ((double)targets * (double)(terms > 0 ? terms : 1));
+    int64_t number = 0, next_share = 0;
+    gsa_status status = gsa_parameters_zero_gradients(s->model.parameters, error);
+    if (status == GSA_OK) status = end_pieces(t, example, count, 0, &next_share, error);
+    for (int64_t from = 0; from < count && status == GSA_OK;) {
+        gsa_wanted next;
+        const gsa_wanted wanted = piece_at(t, example, count, from);
+        from += wanted.count;
+        if (s->stop && *s->stop) return gsa_fail(error, GSA_ERR_INTERRUPTED, "stopped on request");
+        const int more = next_piece(t, example, count, from, &next);
+        status = piece(t, number++, &wanted, more ? &next : NULL, scale, error);
+        if (status == GSA_OK) status = end_pieces(t, example, count, from, &next_share, error);
+        if (status == GSA_OK && from < count) status = gsa_session_upload_ahead(s, error);
+    }
+    return status;
+}
+
+/* ---- the step ------------------------------------------------------------------------------ */
+
+/* All of it is queued; the norm is asked for on the way where that costs nothing. */
+static gsa_status whole_step(gsa_trainer *t, const int64_t *example, int64_t count, int64_t targets,
+                             gsa_error *error)
+{
+    double *norm = t->session.backend->shares_host_memory ? &t->norm : NULL;
+    gsa_status status = gradients(t, example, count, targets, error);
+    if (status == GSA_OK) status = gsa_optimiser_step(&t->optimiser, t->lr, norm, error);
+    if (status == GSA_OK) status = gsa_ledger_norm(t, error);
+    return status;
+}
+
+/* Where the backend can, the step is launched as a whole. */
+static gsa_status repeated_step(gsa_trainer *t, const int64_t *example, int64_t count,
+                                int64_t targets, gsa_error *error)
+{
+    gsa_backend *b = t->session.backend;
+    int graphs = 0;
+    if (!b->step_begin) return whole_step(t, example, count, targets, error);
+    gsa_status status = backend_failed(b, b->step_begin(b), error);
+    if (status != GSA_OK) return status;
+    status = whole_step(t, example, count, targets, error);
+    const gsa_status ended = b->step_end(b, &graphs);
+    t->offered_steps++, t->graph_steps += graphs > 0;
+    return ended == GSA_OK ? status
+                           : backend_failed(b, ended, error); /* which knows why work was dropped */
+}
+
+/* Where the next batch cannot go up beside a step: once. */
+static void say_refusal(gsa_trainer *t)
+{
+    char text[GSA_ERROR_SIZE + 64];
+    const char *why = gsa_tape_refused(t->session.model.tape);
+    if (!why) return;
+    snprintf(text, sizeof text,
+             "batches are uploaded in their turn, not beside the step before: %s", why);
+    gsa_trainer_say(t, text);
+}
+
+gsa_status gsa_trainer_step(gsa_trainer *t, gsa_error *error)
+{
+    int64_t count;
+    const int64_t tokens = t->step_tokens, step = t->counts.step;
+    const int64_t *example = gsa_batches_at(&t->batches, t->counts.cursor, &count);
+    const int64_t targets =
+        gsa_task_targets(t->session.task, t->session.self, GSA_SPLIT_TRAIN, example, count);
+    gsa_status status = gsa_ledger_open(t, count_pieces(t, example, count), targets, error);
+    if (status != GSA_OK || t->counts.step < step) return status;
+    t->lr = gsa_schedule_rate(&t->schedule, t->counts.step);
+    status = repeated_step(t, example, count, targets, error);
+    if (status == GSA_OK) status = gsa_session_upload_ahead(&t->session, error);
+    if (status != GSA_OK) return status;
+    say_refusal(t);
+    gsa_ledger_close(t);
+    t->counts.step++, t->counts.cursor++, t->step_steps++;
+    t->counts.tokens += t->step_tokens - tokens;
+    return GSA_OK;
+}

@@ -1,0 +1,241 @@
+#include "train/use/mean.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "gsa/checkpoint.h"
+#include "gsa/checkpoint_parts.h"
+#include "gsa/safetensors.h"
+#include "train/driver/lock.h"
+#include "train/driver/session.h"
+
+enum { PATH = 4096, NAME = 512 };
+static const int64_t LARGEST = INT64_C(1) << 36; /* bytes of a file that is copied */
+
+typedef struct mean {
+    const gsa_system *system;
+    const gsa_mean_options *options;
+    int64_t *step;         /* [options->last] the newest first */
+    gsa_safetensors model; /* of the newest: names, shapes, notes */
+    double **sum;          /* [model.count] */
+} mean;
+
+/* ---- which checkpoints --------------------------------------------------------------------- */
+
+static int falling(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x < y) - (x > y);
+}
+
+static gsa_status find_steps(mean *m, gsa_error *error)
+{
+    gsa_names names = { .system = m->system };
+    int64_t found = 0;
+    gsa_status status = gsa_names_list(m->system, m->options->run, &names, error);
+    m->step = gsa_alloc(m->system, (size_t)names.count + 1, sizeof *m->step);
+    if (status == GSA_OK && !m->step)
+        status = gsa_out_of_memory(error, "a run's checkpoints", names.count * INT64_C(8));
+    for (int i = 0; i < names.count && status == GSA_OK; i++)
+        found += gsa_step_of(names.at[i], "", &m->step[found]);
+    gsa_names_release(&names);
+    if (status != GSA_OK) return status;
+    qsort(m->step, (size_t)found, sizeof *m->step, falling);
+    if (found >= m->options->last) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_ARGUMENT,
+                    "'%s' holds %lld checkpoint%s, %lld are asked for: train.keep says how many "
+                    "stay, train.checkpoint_every how "
+                    "often one is made",
+                    m->options->run, (long long)found, found == 1 ? "" : "s",
+                    (long long)m->options->last);
+}
+
+/* "RUN/step-N/name" into path[PATH]. */
+static gsa_status place(const mean *m, int64_t which, const char *name, char *path,
+                        gsa_error *error)
+{
+    const int length = snprintf(path, PATH, "%s/%s%lld%s%s", m->options->run, GSA_STEP,
+                                (long long)m->step[which], *name ? "/" : "", name);
+    return length < PATH ? GSA_OK
+                         : gsa_fail(error, GSA_ERR_LIMIT, "a path of %d bytes is too long", length);
+}
+
+/* ---- sums ---------------------------------------------------------------------------------- */
+
+static double value_of(const gsa_blob *blob, int64_t i)
+{
+    return blob->dtype == GSA_DTYPE_F64 ? ((const double *)blob->data)[i]
+                                        : (double)((const float *)blob->data)[i];
+}
+
+static gsa_status add_tensor(mean *m, int t, const gsa_blob *from, const char *path,
+                             gsa_error *error)
+{
+    const gsa_blob *own = &m->model.blobs[t];
+    const int64_t count = gsa_blob_count(own);
+    if (!from || from->dtype != own->dtype || from->dims != own->dims ||
+        memcmp(from->shape, own->shape, (size_t)own->dims * sizeof *own->shape) != 0 ||
+        (own->dtype != GSA_DTYPE_F32 && own->dtype != GSA_DTYPE_F64))
+        return gsa_fail(
+            error, GSA_ERR_FORMAT,
+            "%s: '%s' is missing, or of another shape or type than in the newest checkpoint", path,
+            own->name);
+    if (!m->sum[t] && !(m->sum[t] = gsa_alloc_zero(m->system, (size_t)count, sizeof **m->sum)))
+        return gsa_out_of_memory(error, "a mean of weights", count * 8);
+    for (int64_t i = 0; i < count; i++) m->sum[t][i] += value_of(from, i);
+    return GSA_OK;
+}
+
+/* Weights that stand beside the model's are the present ones. */
+static gsa_status add_tensors(mean *m, const gsa_safetensors *model, const gsa_safetensors *state,
+                              const char *path, gsa_error *error)
+{
+    char name[NAME];
+    gsa_status status = GSA_OK;
+    for (int t = 0; t < m->model.count && status == GSA_OK; t++) {
+        snprintf(name, sizeof name, "weight/%s", m->model.blobs[t].name);
+        const gsa_blob *present = gsa_safetensors_find(state, name);
+        status = add_tensor(m, t,
+                            present ? present : gsa_safetensors_find(model, m->model.blobs[t].name),
+                            path, error);
+    }
+    return status;
+}
+
+static gsa_status add_checkpoint(mean *m, int64_t which, gsa_error *error)
+{
+    char path[PATH];
+    gsa_safetensors model = { 0 }, state = { 0 };
+    gsa_status status = place(m, which, "", path, error);
+    if (status == GSA_OK) status = gsa_manifest_check(m->system, path, NULL, error);
+    if (status == GSA_OK) status = place(m, which, GSA_STATE_FILE, path, error);
+    if (status == GSA_OK) status = gsa_safetensors_read(m->system, path, &state, error);
+    if (status != GSA_OK) return status;
+    status = place(m, which, GSA_MODEL_FILE, path, error);
+    if (status == GSA_OK)
+        status = gsa_safetensors_read(m->system, path, which ? &model : &m->model, error);
+    if (status == GSA_OK && which == 0) {
+        m->sum = gsa_alloc_zero(m->system, (size_t)m->model.count, sizeof *m->sum);
+        if (!m->sum)
+            status = gsa_out_of_memory(error, "a mean of weights", m->model.count * INT64_C(8));
+    }
+    if (status == GSA_OK) status = add_tensors(m, which ? &model : &m->model, &state, path, error);
+    if (model.system) gsa_safetensors_release(&model);
+    gsa_safetensors_release(&state);
+    return status;
+}
+
+/* ---- the new model ------------------------------------------------------------------------- */
+
+/* The sums, divided, in the place of the newest checkpoint's values; the file that was read owns
+ * the memory. */
+static void settle(mean *m)
+{
+    for (int t = 0; t < m->model.count; t++) {
+        const gsa_blob *blob = &m->model.blobs[t];
+        void *at = (void *)(uintptr_t)blob->data;
+        for (int64_t i = 0; i < gsa_blob_count(blob); i++) {
+            const double value = m->sum[t][i] / (double)m->options->last;
+            if (blob->dtype == GSA_DTYPE_F64) ((double *)at)[i] = value;
+            else ((float *)at)[i] = (float)value;
+        }
+    }
+}
+
+static gsa_status write_model(mean *m, gsa_checkpoint *checkpoint, gsa_error *error)
+{
+    gsa_output *output;
+    gsa_status status = gsa_checkpoint_file(checkpoint, GSA_MODEL_FILE, &output, error);
+    if (status != GSA_OK) return status;
+    settle(m);
+    status = gsa_safetensors_write(m->system, output, m->model.blobs, m->model.count,
+                                   m->model.notes, m->model.n_notes, error);
+    if (status == GSA_OK) return gsa_output_commit(output, error);
+    gsa_output_abandon(output);
+    return status;
+}
+
+static gsa_status copy_file(const mean *m, gsa_checkpoint *checkpoint, const char *name,
+                            gsa_error *error)
+{
+    char path[PATH], *data;
+    int64_t bytes;
+    gsa_output *output;
+    gsa_status status = place(m, 0, name, path, error);
+    if (status == GSA_OK) status = gsa_read_file(m->system, path, LARGEST, &data, &bytes, error);
+    if (status != GSA_OK) return status;
+    status = gsa_checkpoint_file(checkpoint, name, &output, error);
+    if (status == GSA_OK) {
+        gsa_output_write(output, data, bytes);
+        status = gsa_output_commit(output, error);
+    }
+    gsa_release(m->system, data);
+    return status;
+}
+
+/* What the task keeps beside its weights: recipe, words, labels. */
+static gsa_status copy_files(const mean *m, gsa_checkpoint *checkpoint, gsa_error *error)
+{
+    char folder[PATH];
+    gsa_names names = { .system = m->system };
+    gsa_status status = place(m, 0, "", folder, error);
+    if (status == GSA_OK) status = gsa_names_list(m->system, folder, &names, error);
+    for (int i = 0; i < names.count && status == GSA_OK; i++) {
+        const char *name = names.at[i];
+        if (gsa_manifest_takes(name) && strcmp(name, GSA_MODEL_FILE) != 0 &&
+            strcmp(name, GSA_STATE_FILE) != 0 && strcmp(name, GSA_MANIFEST) != 0)
+            status = copy_file(m, checkpoint, name, error);
+    }
+    gsa_names_release(&names);
+    return status;
+}
+
+/* The folder is locked. */
+static gsa_status write_checkpoint(mean *m, gsa_error *error)
+{
+    char path[PATH];
+    gsa_checkpoint *checkpoint;
+    if (snprintf(path, sizeof path, "%s/%s", m->options->out, GSA_LATEST) >= PATH ||
+        m->system->kind(m->system->user, path, NULL) > GSA_FILE_ABSENT)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "folder '%s' holds a run already: choose another",
+                        m->options->out);
+    gsa_status status =
+        gsa_checkpoint_begin(m->system, m->options->out, m->step[0], &checkpoint, error);
+    if (status != GSA_OK) return status;
+    status = copy_files(m, checkpoint, error);
+    if (status == GSA_OK) status = write_model(m, checkpoint, error);
+    if (status == GSA_OK) return gsa_checkpoint_commit(checkpoint, 1, error);
+    gsa_checkpoint_abandon(checkpoint);
+    return status;
+}
+
+static gsa_status write_mean(mean *m, gsa_error *error)
+{
+    gsa_lock lock;
+    gsa_status status = gsa_make_folders(m->system, m->options->out, error);
+    if (status == GSA_OK) status = gsa_lock_folder(m->system, m->options->out, &lock, error);
+    if (status != GSA_OK) return status;
+    status = write_checkpoint(m, error);
+    gsa_lock_release(&lock);
+    return status;
+}
+
+gsa_status gsa_mean_checkpoints(const gsa_system *system, const gsa_mean_options *options,
+                                int64_t *first, int64_t *newest, gsa_error *error)
+{
+    mean m = { .system = system ? system : gsa_system_default(), .options = options };
+    if (options->last < 1)
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "the mean of %lld checkpoints, expected at least 1",
+                        (long long)options->last);
+    gsa_status status = find_steps(&m, error);
+    for (int64_t i = 0; i < options->last && status == GSA_OK; i++)
+        status = add_checkpoint(&m, i, error);
+    if (status == GSA_OK) status = write_mean(&m, error);
+    if (status == GSA_OK && first) *first = m.step[options->last - 1];
+    if (status == GSA_OK && newest) *newest = m.step[0];
+    for (int t = 0; m.sum && t < m.model.count; t++) gsa_release(m.system, m.sum[t]);
+    gsa_release(m.system, m.sum);
+    gsa_release(m.system, m.step);
+    if (m.model.system) gsa_safetensors_release(&m.model);
+    return status;
+}
