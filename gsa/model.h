@@ -2,24 +2,21 @@
  * sentences, characters and words.
  *
  * A *sequence* is named data: lengths, and where a pattern reads them texts and groups. A *stack*
- * is patterns and parameters. A *run* is one execution of a stack on a sequence. It starts from
- * input rows, or from another run's sequence, and may read another run's sequence as memory: final,
- * or as it stands after so many layers. A run is executed once, however many read it, and each
- * layer projects its memory once. Runs of one stack share its parameters; their gradients add up.
- * docs/models.md shows an encoder with a decoder, and a pair of sentences.
+ * is patterns and parameters. A *pass* is one execution of a stack on a sequence. It starts from
+ * input rows, or from another pass's sequence, and may read another pass's sequence as memory:
+ * final, or as it stands after so many layers. A pass is executed once, however many read it, and
+ * each layer projects its memory once. Runs of one stack share its parameters; their gradients add
+ * up. docs/models.md shows an encoder with a decoder, and a pair of sentences.
  *
- * Law.  Order of runs is free: what a run reads is executed before it, or before its first segment
- *     that reads a memory: two runs of
- *       `bpt*3,bpt+cross*3` read each other after 3 layers. A circle is an error. What is described
- *         is copied;
- *       the registry must outlive the model, the model its batches. Building a batch is host work
- *         and may run in another thread
- *       than a forward pass of another batch. After warm-up neither allocates (patterns by length
- *         alone, from a cache).
- *       Dropout: stacks have disjoint sites; the second, third, ... run of one stack, and the input
- *       of the second, third, ... sequence, number their examples from 2^26, 2 x 2^26, ... So no
- *       two places share a mask, a model of one
- *       run draws what its stack alone draws, and no batch split changes a mask. */
+ * Law.  Order of passes is free: what a pass reads is executed before it, or before its first
+ * segment that reads a memory: two passes of `bpt*3,bpt+cross*3` read each other after 3 layers. A
+ * circle is an error. What is described is copied; the registry must outlive the model, the model
+ * its batches. Building a batch is host work and may run in another thread than a forward pass of
+ * another batch. After warm-up neither allocates (patterns by length alone, from a cache). Dropout:
+ * stacks have disjoint sites; the second, third, ... pass of one stack, and the input of the
+ * second, third, ... sequence, number their examples from 2^26, 2 x 2^26, ... So no two places
+ * share a mask, a model of one pass draws what its stack alone draws, and no batch split changes a
+ * mask. */
 #ifndef GSA_MODEL_H
 #define GSA_MODEL_H
 #include "input.h"
@@ -31,67 +28,68 @@ extern "C" {
 
 typedef struct gsa_model gsa_model;
 
-enum { GSA_MODEL_MOST = 32 }; /* sequences, stacks, runs of one model: each */
+enum { GSA_MODEL_MOST = 32 }; /* sequences, stacks, passes of one model: each */
 
 typedef struct gsa_model_stack {
     const char *name; /* unique; first word of its parameters' names */
     const gsa_stack_spec *spec;
     const gsa_settings *settings;
-    uint32_t reads; /* gsa_readout_use: what the caller reads of its runs; what runs read of it is
-                       added */
+    uint32_t reads; /* gsa_readout_use: what the caller reads of its passes; what passes read of it
+                       is added */
     const int
         *taps; /* likewise: layers, 0-based, whose sequence the caller reads too (gsa_model_tap) */
     int n_taps;
 } gsa_model_stack;
 
-typedef struct gsa_model_run {
-    const char *name; /* unique among runs; NULL: the stack's */
+typedef struct gsa_model_pass {
+    const char *name; /* unique among passes; NULL: the stack's */
     const char *stack, *sequence;
-    const char *input, *memory; /* runs whose sequence it starts from (a run on the same sequence;
-                                   NULL: the caller's rows) and reads as memory (NULL: none) */
+    const char *input,
+        *memory; /* passes whose sequence it starts from (a pass on the same sequence;
+                    NULL: the caller's rows) and reads as memory (NULL: none) */
     int input_after, memory_after; /* after so many of the other's layers, 1 .. all; 0: all */
-} gsa_model_run;
+} gsa_model_pass;
 
 typedef struct gsa_model_options {
     const char *const *sequences; /* names, unique */
     int n_sequences;
     const gsa_model_stack *stacks;
     int n_stacks;
-    const gsa_model_run *runs;
-    int n_runs;
+    const gsa_model_pass *passes;
+    int n_passes;
     uint32_t first_site; /* of the first stack; 0: 16. The others follow */
 } gsa_model_options;
 
 /* Creates the stacks, in the order given. One sentence each: a name missing, unknown (with the
- * known ones and the nearest) or given twice; a stack or sequence that no run uses; a stack of
- * which nothing is read; a stack that reads memory in a run that binds none, or the reverse; a
- * circle (with its runs); a depth that the other does not have; hidden sizes that differ; an input
- * from another sequence; what gsa_stack_create refuses. Parameters that were added by then stay in
- * `parameters`. */
+ * known ones and the nearest) or given twice; a stack or sequence that no pass uses; a stack of
+ * which nothing is read; a stack that reads memory in a pass that binds none, or the reverse; a
+ * circle (with its passes); a depth that the other does not have; hidden sizes that differ; an
+ * input from another sequence; what gsa_stack_create refuses. Parameters that were added by then
+ * stay in `parameters`. */
 gsa_status gsa_model_create(const gsa_system *system, const gsa_registry *registry,
                             const gsa_model_options *options, gsa_parameters *parameters,
                             gsa_model **model, gsa_error *error);
 void gsa_model_release(gsa_model *model); /* NULL does nothing */
 
-int gsa_model_runs(const gsa_model *model);
+int gsa_model_passes(const gsa_model *model);
 int gsa_model_sequences(const gsa_model *model);
-int gsa_model_find_run(const gsa_model *model, const char *name); /* -1: none */
+int gsa_model_find_pass(const gsa_model *model, const char *name); /* -1: none */
 int gsa_model_find_sequence(const gsa_model *model, const char *name);
-/* A run or sequence that is not there (such as the -1 above) gives NULL here and below, and is a
+/* A pass or sequence that is not there (such as the -1 above) gives NULL here and below, and is a
  * failure of a forward pass. */
-const char *gsa_model_run_name(const gsa_model *model, int run);
-const gsa_stack *gsa_model_stack_of(const gsa_model *model, int run);
+const char *gsa_model_pass_name(const gsa_model *model, int pass);
+const gsa_stack *gsa_model_stack_of(const gsa_model *model, int pass);
 uint32_t gsa_model_sites(const gsa_model *model); /* the first dropout site after all its stacks */
 
 /* ---- a batch ------------------------------------------------------------------------------- */
 typedef struct gsa_model_sequence { /* host arrays; `number` is copied, so is `length`; text and
                                        group are read by the build alone */
-    int32_t count; /* examples. Sequences that one run joins have equally many; others need not
+    int32_t count; /* examples. Sequences that one pass joins have equally many; others need not
                       (words of characters) */
     const int32_t *length; /* [count] */
     const gsa_slice *text; /* tokens of all examples, one after the other, or NULL */
-    const int32_t *group;  /* likewise, ascending in an example; of a run's memory: what its pattern
-                              sees as memory_group */
+    const int32_t *group; /* likewise, ascending in an example; of a pass's memory: what its pattern
+                             sees as memory_group */
     const int32_t *number; /* [count] of the example in the global batch, 0 .. 2^26-1, for dropout;
                               NULL: 0, 1, 2, ... */
     const gsa_named_column *column; /* [columns] what patterns may ask for beside tokens */
@@ -102,15 +100,15 @@ typedef struct gsa_model_batch gsa_model_batch;
 gsa_status gsa_model_batch_create(const gsa_model *model, gsa_model_batch **batch,
                                   gsa_error *error);
 void gsa_model_batch_release(gsa_model_batch *batch);
-/* `sequences` [gsa_model_sequences] in the order of the options. A run's memory lengths are the
+/* `sequences` [gsa_model_sequences] in the order of the options. A pass's memory lengths are the
  * nodes of the other's sequence kind, its memory groups that sequence's groups. Reusable: allocates
  * only where it must grow. */
 gsa_status gsa_model_batch_build(gsa_model_batch *batch, gsa_cache *cache, const gsa_limits *limits,
                                  const gsa_model_sequence *sequences, gsa_error *error);
 gsa_stack_batch *gsa_model_batch_of(gsa_model_batch *batch,
-                                    int run); /* to look into: gsa_stack_watch */
+                                    int pass); /* to look into: gsa_stack_watch */
 int64_t
-gsa_model_batch_edges(const gsa_model_batch *batch); /* of one layer each of all runs' segments */
+gsa_model_batch_edges(const gsa_model_batch *batch); /* of one layer each of all passes' segments */
 /* The arrays of a batch that was built, for the tape's next round (tape.h: gsa_tape_ahead). */
 gsa_status gsa_model_batch_ahead(const gsa_model_batch *batch, gsa_tape *tape, gsa_error *error);
 
@@ -126,21 +124,22 @@ gsa_tensor *gsa_model_input_typed(const gsa_model *model, gsa_tape *tape,
                                   const gsa_model_batch *batch, int sequence,
                                   const gsa_input *input, const int32_t *ids, const int32_t *type,
                                   gsa_tensor *features);
-/* All runs. rows [sequences]: input rows [tokens, hidden], NULL where no run starts from them;
- * readouts [runs] are filled. */
+/* All passes. rows [sequences]: input rows [tokens, hidden], NULL where no pass starts from them;
+ * readouts [passes] are filled. */
 void gsa_model_forward(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch,
                        gsa_tensor *const *rows, gsa_readout *readouts);
-/* One run, for rows that are made of what another run gave (characters into words). `rows` NULL: it
- * starts from a run. The runs that it reads must have been executed into the same readouts. */
-void gsa_model_forward_run(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch,
-                           int run, gsa_tensor *rows, gsa_readout *readouts);
-/* The run's sequence after a layer, 0-based: a tap that the caller asked for or a run reads. Else
+/* One pass, for rows that are made of what another pass gave (characters into words). `rows` NULL:
+ * it starts from a pass. The passes that it reads must have been executed into the same readouts.
+ */
+void gsa_model_forward_pass(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch,
+                            int pass, gsa_tensor *rows, gsa_readout *readouts);
+/* The pass's sequence after a layer, 0-based: a tap that the caller asked for or a pass reads. Else
  * NULL. */
-gsa_tensor *gsa_model_tap(const gsa_model *model, const gsa_readout *readouts, int run, int layer);
-/* Gives the tape the run's numbers of examples: for dropout that one head does on several runs.
- * Forward passes leave those of run 0's sequence, as they were given. */
+gsa_tensor *gsa_model_tap(const gsa_model *model, const gsa_readout *readouts, int pass, int layer);
+/* Gives the tape the pass's numbers of examples: for dropout that one head does on several passes.
+ * Forward passes leave those of pass 0's sequence, as they were given. */
 void gsa_model_number(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch,
-                      int run);
+                      int pass);
 
 #ifdef __cplusplus
 }

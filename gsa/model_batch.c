@@ -1,5 +1,5 @@
-/* model_batch.c - a batch for all runs of a model: numbers of examples, memory lengths and groups,
- * the runs' own batches. */
+/* model_batch.c - a batch for all passes of a model: numbers of examples, memory lengths and
+ * groups, the passes' own batches. */
 #include "model_parts.h"
 
 gsa_status gsa_model_batch_create(const gsa_model *model, gsa_model_batch **batch, gsa_error *error)
@@ -8,8 +8,8 @@ gsa_status gsa_model_batch_create(const gsa_model *model, gsa_model_batch **batc
     if (!made) return gsa_out_of_memory(error, "a model's batch", (int64_t)sizeof *made);
     made->model = model;
     gsa_status status = GSA_OK;
-    for (int r = 0; r < model->n_runs && status == GSA_OK; r++)
-        status = gsa_stack_batch_create(model->stack[model->run[r].stack], &made->batch[r], error);
+    for (int r = 0; r < model->n_passes && status == GSA_OK; r++)
+        status = gsa_stack_batch_create(model->stack[model->pass[r].stack], &made->batch[r], error);
     if (status != GSA_OK) gsa_model_batch_release(made);
     else *batch = made;
     return status;
@@ -19,7 +19,7 @@ void gsa_model_batch_release(gsa_model_batch *batch)
 {
     if (!batch) return;
     const gsa_system *system = batch->model->system;
-    for (int r = 0; r < batch->model->n_runs; r++) {
+    for (int r = 0; r < batch->model->n_passes; r++) {
         gsa_stack_batch_release(batch->batch[r]);
         gsa_release(system, batch->memory_length[r]);
     }
@@ -71,20 +71,20 @@ static gsa_status take_sequence(gsa_model_batch *batch, int s, const gsa_model_s
     return GSA_OK;
 }
 
-/* ---- runs ---------------------------------------------------------------------------------- */
-/* Nodes of the other run's sequence kind are this run's memory: tokens, or what its batch, built
+/* ---- passes ---------------------------------------------------------------------------------- */
+/* Nodes of the other pass's sequence kind are this pass's memory: tokens, or what its batch, built
  * before, says. */
 static gsa_status measure_memory(gsa_model_batch *batch, int r, gsa_error *error)
 {
     const gsa_model *m = batch->model;
-    const gsa_model_place *run = &m->run[r], *read = &m->run[run->memory.run];
-    const int32_t count = batch->sequence[run->sequence].count,
+    const gsa_model_place *pass = &m->pass[r], *read = &m->pass[pass->memory.pass];
+    const int32_t count = batch->sequence[pass->sequence].count,
                   theirs = batch->sequence[read->sequence].count;
     if (count != theirs)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "run '%s': sequence '%s' has %d examples, but its memory, run '%s' on "
+                        "pass '%s': sequence '%s' has %d examples, but its memory, pass '%s' on "
                         "sequence '%s', has %d",
-                        run->name, m->sequence[run->sequence], count, read->name,
+                        pass->name, m->sequence[pass->sequence], count, read->name,
                         m->sequence[read->sequence], theirs);
     if (count > batch->memory_room[r] || !batch->memory_length[r]) {
         int32_t *length =
@@ -95,7 +95,7 @@ static gsa_status measure_memory(gsa_model_batch *batch, int r, gsa_error *error
         batch->memory_room[r] = count;
     }
     const gsa_sequence_kind kind = gsa_stack_sequence_kind(m->stack[read->stack]);
-    const gsa_batch *joined = batch->batch[run->memory.run]->batch[kind.part];
+    const gsa_batch *joined = batch->batch[pass->memory.pass]->batch[kind.part];
     const int64_t *offset = kind.by_token ? NULL : gsa_batch_offset(joined, kind.kind, NULL);
     for (int32_t e = 0; e < count; e++)
         batch->memory_length[r][e] = offset ? (int32_t)(offset[e + 1] - offset[e])
@@ -103,21 +103,21 @@ static gsa_status measure_memory(gsa_model_batch *batch, int r, gsa_error *error
     return GSA_OK;
 }
 
-static gsa_status build_run(gsa_model_batch *batch, int r, gsa_cache *cache,
-                            const gsa_limits *limits, const gsa_model_sequence *sequences,
-                            gsa_error *error)
+static gsa_status build_pass(gsa_model_batch *batch, int r, gsa_cache *cache,
+                             const gsa_limits *limits, const gsa_model_sequence *sequences,
+                             gsa_error *error)
 {
     const gsa_model *m = batch->model;
-    const gsa_model_place *run = &m->run[r];
-    const gsa_model_sequence *own = &sequences[run->sequence];
+    const gsa_model_place *pass = &m->pass[r];
+    const gsa_model_sequence *own = &sequences[pass->sequence];
     gsa_sequences given = { .count = own->count,
                             .length = own->length,
                             .text = own->text,
                             .group = own->group,
                             .column = own->column,
                             .columns = own->columns };
-    if (run->memory.run >= 0) {
-        const gsa_model_place *read = &m->run[run->memory.run];
+    if (pass->memory.pass >= 0) {
+        const gsa_model_place *read = &m->pass[pass->memory.pass];
         const gsa_status status = measure_memory(batch, r, error);
         if (status != GSA_OK) return status;
         given.memory_length = batch->memory_length[r];
@@ -125,7 +125,7 @@ static gsa_status build_run(gsa_model_batch *batch, int r, gsa_cache *cache,
             given.memory_group = sequences[read->sequence].group;
     }
     const gsa_status status = gsa_stack_batch_build(batch->batch[r], cache, limits, &given, error);
-    return status == GSA_OK ? GSA_OK : gsa_fail_at(error, status, "run '%s'", run->name);
+    return status == GSA_OK ? GSA_OK : gsa_fail_at(error, status, "pass '%s'", pass->name);
 }
 
 gsa_status gsa_model_batch_build(gsa_model_batch *batch, gsa_cache *cache, const gsa_limits *limits,
@@ -136,32 +136,33 @@ gsa_status gsa_model_batch_build(gsa_model_batch *batch, gsa_cache *cache, const
     batch->built = 0;
     for (int s = 0; s < m->n_sequences && status == GSA_OK; s++)
         status = take_sequence(batch, s, &sequences[s], error);
-    for (int i = 0; i < m->n_runs && status == GSA_OK; i++)
-        status = build_run(batch, m->build[i], cache, limits, sequences, error);
+    for (int i = 0; i < m->n_passes && status == GSA_OK; i++)
+        status = build_pass(batch, m->build[i], cache, limits, sequences, error);
     batch->built = status == GSA_OK;
     return status;
 }
 
-gsa_stack_batch *gsa_model_batch_of(gsa_model_batch *batch, int run)
+gsa_stack_batch *gsa_model_batch_of(gsa_model_batch *batch, int pass)
 {
-    return run < 0 || run >= batch->model->n_runs ? NULL : batch->batch[run];
+    return pass < 0 || pass >= batch->model->n_passes ? NULL : batch->batch[pass];
 }
 
 int64_t gsa_model_batch_edges(const gsa_model_batch *batch)
 {
     int64_t edges = 0;
-    for (int r = 0; r < batch->model->n_runs; r++) edges += gsa_stack_batch_edges(batch->batch[r]);
+    for (int r = 0; r < batch->model->n_passes; r++)
+        edges += gsa_stack_batch_edges(batch->batch[r]);
     return edges;
 }
 
-/* Of each run's patterns the block, of which all kinds and phases are views; and the numbers of
+/* Of each pass's patterns the block, of which all kinds and phases are views; and the numbers of
  * examples, a range a piece. */
 gsa_status gsa_model_batch_ahead(const gsa_model_batch *batch, gsa_tape *tape, gsa_error *error)
 {
     const gsa_model *m = batch->model;
     gsa_status status = GSA_OK;
-    for (int r = 0; r < m->n_runs; r++)
-        for (int p = 0; p < m->stack[m->run[r].stack]->n_parts && status == GSA_OK; p++) {
+    for (int r = 0; r < m->n_passes; r++)
+        for (int p = 0; p < m->stack[m->pass[r].stack]->n_parts && status == GSA_OK; p++) {
             int64_t bytes;
             const void *block = gsa_batch_block(batch->batch[r]->batch[p], &bytes);
             status = gsa_tape_ahead(tape, block, bytes, error);

@@ -1,4 +1,4 @@
-/* model_forward.c - a model's runs on a tape, each after those that it reads. */
+/* model_forward.c - a model's passes on a tape, each after those that it reads. */
 #include "model_parts.h"
 #include <string.h>
 
@@ -29,10 +29,11 @@ static void number(gsa_tape *tape, const gsa_model_batch *batch, int sequence, i
     gsa_tape_examples(tape, s->number ? s->number + (int64_t)range * s->count : NULL, s->count);
 }
 
-void gsa_model_number(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch, int run)
+void gsa_model_number(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch,
+                      int pass)
 {
-    if (fits(model, tape, batch) && has(tape, "run", run, model->n_runs))
-        number(tape, batch, model->run[run].sequence, model->run[run].range);
+    if (fits(model, tape, batch) && has(tape, "pass", pass, model->n_passes))
+        number(tape, batch, model->pass[pass].sequence, model->pass[pass].range);
 }
 
 gsa_tensor *gsa_model_input(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch,
@@ -51,85 +52,85 @@ gsa_tensor *gsa_model_input_typed(const gsa_model *model, gsa_tape *tape,
         return NULL;
     const gsa_numbered *s = &batch->sequence[sequence];
     number(tape, batch, sequence,
-           sequence); /* some run on it starts from rows: the range is there */
+           sequence); /* some pass on it starts from rows: the range is there */
     gsa_tensor *rows =
         gsa_input_forward_typed(input, tape, ids, type, features, s->length, s->count);
-    number(tape, batch, model->run[0].sequence, 0);
+    number(tape, batch, model->pass[0].sequence, 0);
     return rows;
 }
 
-gsa_tensor *gsa_model_tap(const gsa_model *model, const gsa_readout *readouts, int run, int layer)
+gsa_tensor *gsa_model_tap(const gsa_model *model, const gsa_readout *readouts, int pass, int layer)
 {
-    const gsa_stack *stack = gsa_model_stack_of(model, run);
-    for (int t = 0; stack && t < stack->n_taps && readouts[run].taps; t++)
-        if (stack->taps[t] == layer) return readouts[run].taps[t];
+    const gsa_stack *stack = gsa_model_stack_of(model, pass);
+    for (int t = 0; stack && t < stack->n_taps && readouts[pass].taps; t++)
+        if (stack->taps[t] == layer) return readouts[pass].taps[t];
     return NULL;
 }
 
-static gsa_tensor *read_link(const gsa_model *model, gsa_tape *tape, int run, gsa_model_link link,
+static gsa_tensor *read_link(const gsa_model *model, gsa_tape *tape, int pass, gsa_model_link link,
                              const gsa_readout *readouts)
 {
-    gsa_tensor *x = link.layer < 0 ? readouts[link.run].sequence
-                                   : gsa_model_tap(model, readouts, link.run, link.layer);
+    gsa_tensor *x = link.layer < 0 ? readouts[link.pass].sequence
+                                   : gsa_model_tap(model, readouts, link.pass, link.layer);
     if (x) return x;
     return gsa_tape_fail(tape, GSA_ERR_ARGUMENT,
-                         "run '%s' reads run '%s', which was not executed before it",
-                         model->run[run].name, model->run[link.run].name);
+                         "pass '%s' reads pass '%s', which was not executed before it",
+                         model->pass[pass].name, model->pass[link.pass].name);
 }
 
 static gsa_stack_pass *begin(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch,
                              int r, gsa_tensor *rows, gsa_readout *readouts)
 {
-    const gsa_model_place *run = &model->run[r];
-    if (run->input.run >= 0 && rows)
-        gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "run '%s' starts from run '%s', not from rows",
-                      run->name, model->run[run->input.run].name);
-    else if (run->input.run >= 0) rows = read_link(model, tape, r, run->input, readouts);
+    const gsa_model_place *pass = &model->pass[r];
+    if (pass->input.pass >= 0 && rows)
+        gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "pass '%s' starts from pass '%s', not from rows",
+                      pass->name, model->pass[pass->input.pass].name);
+    else if (pass->input.pass >= 0) rows = read_link(model, tape, r, pass->input, readouts);
     else if (!rows)
-        gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "run '%s' needs input rows of sequence '%s'",
-                      run->name, model->sequence[run->sequence]);
-    number(tape, batch, run->sequence, run->range);
+        gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "pass '%s' needs input rows of sequence '%s'",
+                      pass->name, model->sequence[pass->sequence]);
+    number(tape, batch, pass->sequence, pass->range);
     return tape->failed ? NULL
-                        : gsa_stack_begin(model->stack[run->stack], tape, batch->batch[r], rows,
+                        : gsa_stack_begin(model->stack[pass->stack], tape, batch->batch[r], rows,
                                           &readouts[r]);
 }
 
-/* What a run draws is numbered as its own, in each of its halves. */
+/* What a pass draws is numbered as its own, in each of its halves. */
 static void execute(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch, int half,
-                    gsa_stack_pass *pass, const gsa_readout *readouts)
+                    gsa_stack_pass *going, const gsa_readout *readouts)
 {
-    const gsa_model_place *run = &model->run[half / 2];
+    const gsa_model_place *pass = &model->pass[half / 2];
     gsa_tensor *memory = NULL;
-    if (half % 2 && run->memory.run >= 0)
-        memory = read_link(model, tape, half / 2, run->memory, readouts);
+    if (half % 2 && pass->memory.pass >= 0)
+        memory = read_link(model, tape, half / 2, pass->memory, readouts);
     if (tape->failed) return;
-    number(tape, batch, run->sequence, run->range);
-    if (half % 2) gsa_stack_finish(pass, memory);
-    else gsa_stack_advance(pass, NULL, model->early[half / 2]);
+    number(tape, batch, pass->sequence, pass->range);
+    if (half % 2) gsa_stack_finish(going, memory);
+    else gsa_stack_advance(going, NULL, model->early[half / 2]);
 }
 
-void gsa_model_forward_run(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch,
-                           int run, gsa_tensor *rows, gsa_readout *readouts)
+void gsa_model_forward_pass(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch,
+                            int pass, gsa_tensor *rows, gsa_readout *readouts)
 {
-    if (!fits(model, tape, batch) || !has(tape, "run", run, model->n_runs)) return;
-    gsa_stack_pass *pass = begin(model, tape, batch, run, rows, readouts);
-    execute(model, tape, batch, 2 * run + 1, pass, readouts);
-    number(tape, batch, model->run[0].sequence, 0);
+    if (!fits(model, tape, batch) || !has(tape, "pass", pass, model->n_passes)) return;
+    gsa_stack_pass *going = begin(model, tape, batch, pass, rows, readouts);
+    execute(model, tape, batch, 2 * pass + 1, going, readouts);
+    number(tape, batch, model->pass[0].sequence, 0);
 }
 
 void gsa_model_forward(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch,
                        gsa_tensor *const *rows, gsa_readout *readouts)
 {
-    gsa_stack_pass *pass[GSA_MODEL_MOST];
-    memset(readouts, 0, (size_t)model->n_runs * sizeof *readouts);
+    gsa_stack_pass *going[GSA_MODEL_MOST];
+    memset(readouts, 0, (size_t)model->n_passes * sizeof *readouts);
     if (!fits(model, tape, batch)) return;
     for (int i = 0; i < model->n_order; i++) {
         const int half = model->order[i], r = half / 2;
         if (half % 2 == 0 || model->early[r] == 0)
-            pass[r] =
-                begin(model, tape, batch, r,
-                      model->run[r].input.run < 0 ? rows[model->run[r].sequence] : NULL, readouts);
-        execute(model, tape, batch, half, pass[r], readouts);
+            going[r] = begin(model, tape, batch, r,
+                             model->pass[r].input.pass < 0 ? rows[model->pass[r].sequence] : NULL,
+                             readouts);
+        execute(model, tape, batch, half, going[r], readouts);
     }
-    number(tape, batch, model->run[0].sequence, 0);
+    number(tape, batch, model->pass[0].sequence, 0);
 }

@@ -4,16 +4,16 @@
 #include "model.h"
 #include "stack_parts.h"
 
-typedef struct gsa_model_link { /* what a run reads of another */
-    int run;                    /* -1: nothing */
+typedef struct gsa_model_link { /* what a pass reads of another */
+    int pass;                   /* -1: nothing */
     int layer;                  /* of the other's stack; -1: its final sequence */
 } gsa_model_link;
 
-typedef struct gsa_model_place { /* a run, resolved */
+typedef struct gsa_model_place { /* a pass, resolved */
     char *name;
     int stack, sequence;
     gsa_model_link input, memory;
-    int range; /* which run of its stack it is: its examples are numbered from range <<
+    int range; /* which pass of its stack it is: its examples are numbered from range <<
                   GSA_RANGE_BITS */
 } gsa_model_place;
 
@@ -23,14 +23,15 @@ struct gsa_model {
     const gsa_system *system;
     char *sequence[GSA_MODEL_MOST];
     gsa_stack *stack[GSA_MODEL_MOST];
-    gsa_model_place run[GSA_MODEL_MOST];
-    int early[GSA_MODEL_MOST]; /* by run: layers before it reads its memory; without memory: 0 */
-    int order[2 *
-              GSA_MODEL_MOST]; /* of execution: 2 r: the early layers of run r, 2 r + 1: the rest */
+    gsa_model_place pass[GSA_MODEL_MOST];
+    int early[GSA_MODEL_MOST]; /* by pass: layers before it reads its memory; without memory: 0 */
+    int order[2 * GSA_MODEL_MOST]; /* of execution: 2 r: the early layers of pass r, 2 r + 1: the
+                                      rest */
     int n_order;
-    int build[GSA_MODEL_MOST];  /* runs in the order in which their batches are built */
-    int ranges[GSA_MODEL_MOST]; /* by sequence: ranges of numbers that its runs and its input use */
-    int n_sequences, n_stacks, n_runs;
+    int build[GSA_MODEL_MOST];  /* passes in the order in which their batches are built */
+    int ranges[GSA_MODEL_MOST]; /* by sequence: ranges of numbers that its passes and its input use
+                                 */
+    int n_sequences, n_stacks, n_passes;
 };
 
 typedef struct gsa_numbered { /* a sequence in a batch */
@@ -43,12 +44,12 @@ struct gsa_model_batch {
     const gsa_model *model;
     int built; /* 0 where the last build failed */
     gsa_numbered sequence[GSA_MODEL_MOST];
-    gsa_stack_batch *batch[GSA_MODEL_MOST]; /* by run */
-    int32_t *memory_length[GSA_MODEL_MOST]; /* by run, [memory_room] */
+    gsa_stack_batch *batch[GSA_MODEL_MOST]; /* by pass */
+    int32_t *memory_length[GSA_MODEL_MOST]; /* by pass, [memory_room] */
     int32_t memory_room[GSA_MODEL_MOST];
 };
 
-/* Rows of the run's sequence kind in the part of its stack that owns it. */
+/* Rows of the pass's sequence kind in the part of its stack that owns it. */
 typedef struct gsa_sequence_kind {
     int part, kind;
     int by_token; /* one node a token? */

@@ -33,6 +33,11 @@ typedef struct gsa_parameter {
     double scale;
 } gsa_parameter;
 
+static inline int gsa_is_learned(const gsa_parameter *parameter)
+{
+    return (parameter->flags & (GSA_FROZEN | GSA_UNREACHED)) == 0;
+}
+
 typedef struct gsa_parameters gsa_parameters;
 
 /* What parameters that are added from now on do without. */

@@ -1,15 +1,15 @@
 /* task.h - a task: what is read, which stacks run on what, what the head gives, what is lost, how
  * it is scored. The driver does the rest.
  *
- *     examples --fill--> minibatch --inputs--> rows --runs--> readouts --features--> head --> out
+ *     examples --fill--> minibatch --inputs--> rows --passes--> readouts --features--> head --> out
  *       --loss, score, print
  *
  * A task says in its *plan* which sequences an example has, which input makes their rows, which
- * runs of stacks go over them (gsa/model.h), and what the head reads. `out` has a row for each
+ * passes of stacks go over them (gsa/model.h), and what the head reads. `out` has a row for each
  * target; a target is a label (-1: none, ignored by loss and metric) or numbers. So each of these
  * is a file in tasks/ and nothing else:
  *
- *     task  sequences  runs  out, one row for each ...
+ *     task  sequences  passes  out, one row for each ...
  *     masked summation      x                  encoder(x)                      example
  *     text classification   text               encoder(text)                   example
  *     sentence pairs        a, b               encoder(a), encoder(b)          example
@@ -48,9 +48,9 @@
 #include "train/settings/recipe.h"
 
 enum gsa_split { GSA_SPLIT_TRAIN, GSA_SPLIT_DEV, GSA_SPLIT_TEST, GSA_SPLITS };
-enum { GSA_PLAN_RUNS = 4, GSA_PLAN_STACKS = 4 };
+enum { GSA_TASK_PASSES = 4, GSA_TASK_STACKS = 4 };
 
-struct gsa_learner; /* model.h */
+struct gsa_learner; /* learner.h */
 struct json_t;      /* of jansson.h */
 struct gsa_labels;  /* vocabulary/labels.h */
 
@@ -83,27 +83,27 @@ typedef struct gsa_task_options {
     void *context;
 } gsa_task_options;
 
-typedef struct gsa_plan_stack {
-    const char *name;      /* runs name it; first word of its parameters' names */
+typedef struct gsa_task_stack {
+    const char *name;      /* passes name it; first word of its parameters' names */
     const char *spec;      /* NULL: the recipe's encoder; else text, of another key of the recipe */
-    uint32_t reads;        /* gsa_readout_use: what the task reads of its runs */
+    uint32_t reads;        /* gsa_readout_use: what the task reads of its passes */
     gsa_settings settings; /* hidden 0: the recipe's */
     int32_t causal; /* a token must not see those after it: a pattern that does not promise so is
                        refused */
-} gsa_plan_stack;
+} gsa_task_stack;
 
 /* What the learner builds. Texts are borrowed and outlive it. */
-typedef struct gsa_plan {
+typedef struct gsa_task_plan {
     const char *sequence[GSA_BATCH_SEQUENCES];    /* names */
     int32_t input_of[GSA_BATCH_SEQUENCES];        /* which input makes a sequence's rows */
     gsa_input_options input[GSA_BATCH_SEQUENCES]; /* name NULL: "input"; the learner gives each its
                                                      dropout site */
     gsa_settings input_settings[GSA_BATCH_SEQUENCES]; /* hidden 0: the recipe's */
-    gsa_plan_stack stack[GSA_PLAN_STACKS];
-    gsa_model_run run[GSA_PLAN_RUNS];
-    int32_t n_sequences, n_inputs, n_stacks, n_runs;
-    int32_t head_run;    /* the head reads this run's summary, where its stack gives it, else its
-                            sequence */
+    gsa_task_stack stack[GSA_TASK_STACKS];
+    gsa_model_pass pass[GSA_TASK_PASSES];
+    int32_t n_sequences, n_inputs, n_stacks, n_passes;
+    int32_t head_pass;   /* the head reads this pass's summary, where its stack gives it, else its
+                           sequence */
     int32_t head_inputs; /* the head's columns are so many times hidden; 0: 1. More: `features`
                             makes them */
     int32_t outputs;     /* columns of out */
@@ -112,14 +112,14 @@ typedef struct gsa_plan {
      * input's embedding, its gradient added to the embedding's: class c is id c + first_class.
      * tied: 1 + the input, or 0: the head cannot be tied */
     int32_t tied, first_class;
-    double aux; /* weight of the mean loss of the layers below the last of the head's run, in
-                   training (model.h); 0: none */
-} gsa_plan;
+    double aux; /* weight of the mean loss of the layers below the last of the head's pass, in
+                   training (learner.h); 0: none */
+} gsa_task_plan;
 
-typedef struct gsa_plan_options {
+typedef struct gsa_task_plan_options {
     const gsa_recipe *recipe;
     int memory_layer; /* layers of the encoder before it reads a memory; -1: it reads none */
-} gsa_plan_options;
+} gsa_task_plan_options;
 
 /* What a task writes of its own accord, one sentence after the other: translations. */
 typedef struct gsa_decode_options {
@@ -156,7 +156,7 @@ typedef struct gsa_task {
     gsa_status (*check)(const gsa_recipe *recipe, gsa_error *error);
     gsa_status (*create)(const gsa_task_options *options, void **self, gsa_error *error);
     void (*destroy)(void *self);
-    gsa_status (*plan)(const void *self, const gsa_plan_options *options, gsa_plan *plan,
+    gsa_status (*plan)(const void *self, const gsa_task_plan_options *options, gsa_task_plan *plan,
                        gsa_error *error);
     int64_t (*examples)(const void *self, int split); /* 0: the split is not there */
     const int32_t *(*lengths)(
@@ -168,11 +168,11 @@ typedef struct gsa_task {
     gsa_status (*fill)(void *self, int split, const int64_t *example, int32_t count,
                        gsa_minibatch *batch, gsa_error *error);
     /* The columns that stand beside the embedding of a sequence whose input says so
-     * (gsa_input_options.beside), made of what the runs before it gave: words of characters. With
-     * it runs are executed in the plan's order, each as a whole. NULL: there are none. */
+     * (gsa_input_options.beside), made of what the passes before it gave: words of characters. With
+     * it passes are executed in the plan's order, each as a whole. NULL: there are none. */
     gsa_tensor *(*beside)(const void *self, gsa_tape *tape, int sequence,
                           const gsa_minibatch *batch, const gsa_readout *readouts);
-    /* readouts [runs] -> [rows, head_inputs x hidden]. NULL: the head reads run 0's as it is. */
+    /* readouts [passes] -> [rows, head_inputs x hidden]. NULL: the head reads pass 0's as it is. */
     gsa_tensor *(*features)(const void *self, gsa_tape *tape, const gsa_readout *readouts);
     gsa_tensor *(*loss)(const void *self, gsa_tape *tape, gsa_tensor *out,
                         const gsa_minibatch *batch, double scale);

@@ -33,10 +33,10 @@ gsa_status world_try(world *w, const picture *p)
     gsa_model_stack stacks[WORLD_MOST];
     gsa_stack_spec specs[WORLD_MOST] = { 0 };
     gsa_settings settings[WORLD_MOST];
-    gsa_model_options o = { .sequences = p->sequences, .stacks = stacks, .runs = p->runs };
+    gsa_model_options o = { .sequences = p->sequences, .stacks = stacks, .passes = p->passes };
     gsa_status status = GSA_OK;
     while (p->sequences[o.n_sequences]) o.n_sequences++;
-    while (p->runs[o.n_runs].stack || p->runs[o.n_runs].name) o.n_runs++;
+    while (p->passes[o.n_passes].stack || p->passes[o.n_passes].name) o.n_passes++;
     for (; p->stacks[o.n_stacks].spec && status == GSA_OK; o.n_stacks++) {
         const int s = o.n_stacks;
         const picture_stack *from = &p->stacks[s];
@@ -142,6 +142,6 @@ picture translator(const char *encoder, const char *decoder)
         picture){ .sequences = { "source", "target" },
                   .stacks = { { .name = "encoder", .spec = encoder },
                               { .name = "decoder", .spec = decoder, .reads = GSA_READ_SEQUENCE } },
-                  .runs = { { .stack = "encoder", .sequence = "source" },
-                            { .stack = "decoder", .sequence = "target", .memory = "encoder" } } };
+                  .passes = { { .stack = "encoder", .sequence = "source" },
+                              { .stack = "decoder", .sequence = "target", .memory = "encoder" } } };
 }

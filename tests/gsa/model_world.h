@@ -1,5 +1,5 @@
 /* model_world.h - a model for one test, from a picture of it: sequences with lengths, stacks as
- * text, runs. Each sequence has learned input rows "rows.NAME", so that gradients reach them too.
+ * text, passes. Each sequence has learned input rows "rows.NAME", so that gradients reach them too.
  * Dies through Check where something cannot be made. */
 #ifndef GSA_TEST_MODEL_WORLD_H
 #define GSA_TEST_MODEL_WORLD_H
@@ -16,10 +16,10 @@ typedef struct picture_stack {
     int taps[2], n_taps;
 } picture_stack;
 
-typedef struct picture { /* lists end with NULL; runs with one without stack and name */
+typedef struct picture { /* lists end with NULL; passes with one without stack and name */
     const char *sequences[WORLD_MOST + 1];
     picture_stack stacks[WORLD_MOST + 1];
-    gsa_model_run runs[2 * WORLD_MOST + 1];
+    gsa_model_pass passes[2 * WORLD_MOST + 1];
 } picture;
 
 typedef struct world {
@@ -40,8 +40,8 @@ gsa_status world_try(world *w, const picture *p);
 void world_make(world *w, const picture *p, const int64_t *tokens);
 void world_close(world *w);
 
-/* Builds the batch, resets the tape with (seed 3, step 5) and runs the model from the first of the
- * learned rows. */
+/* Builds the batch, resets the tape with (seed 3, step 5) and passes the model from the first of
+ * the learned rows. */
 void world_run(world *w, const gsa_model_sequence *sequences, int training, gsa_readout *out);
 /* sum_i (sin(i) x_i)-like loss over some tensors: every element counts differently. NULL tensors
  * are skipped. */

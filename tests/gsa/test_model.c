@@ -122,7 +122,7 @@ START_TEST(memory_at_a_depth_is_the_tap)
     const char *const specs[] = { "full*3", "full:causal=1+cross*2" };
     world w = world_open(NULL, GSA_F64), v = world_open(NULL, GSA_F64);
     picture p = translator(specs[0], specs[1]);
-    p.runs[1].memory_after = _i + 1;
+    p.passes[1].memory_after = _i + 1;
     world_make(&w, &p, tokens);
     hand h = hand_open(&v, specs, &_i);
     gsa_readout out[2];
@@ -158,13 +158,13 @@ static gsa_status counting_gemm(gsa_backend *b, void *c, const void *x, const vo
     return real_gemm(b, c, x, y, m, n, k, ta, tb, ldc, lda, ldb, accumulate);
 }
 
-/* The memory is projected to K and V once a layer of each run that reads it; the encoder runs once
+/* The memory is projected to K and V once a layer of each pass that reads it; the encoder runs once
  * for two readers. */
 START_TEST(memory_is_projected_once_a_layer)
 {
     world w = world_open(NULL, GSA_F64);
     picture p = translator("full*2", "cross*3");
-    p.runs[2] = (gsa_model_run){
+    p.passes[2] = (gsa_model_pass){
         .name = "second", .stack = "decoder", .sequence = "target", .memory = "encoder"
     };
     world_make(&w, &p, tokens);
@@ -176,11 +176,11 @@ START_TEST(memory_is_projected_once_a_layer)
     real_gemm = w.b.backend->gemm;
     w.b.backend->gemm = counting_gemm;
     all_calls = watched_calls = 0;
-    gsa_model_forward_run(w.model, w.b.tape, w.batch, 0, rows[0], out);
+    gsa_model_forward_pass(w.model, w.b.tape, w.batch, 0, rows[0], out);
     watched = out[0].sequence->data;
     ck_assert_int_eq(all_calls, 2 * 6); /* q, k, v, o, up, down */
-    for (int r = 1; r < 3; r++) gsa_model_forward_run(w.model, w.b.tape, w.batch, r, rows[1], out);
-    ck_assert_int_eq(watched_calls, 2 * 3 * 2); /* runs, layers, K and V */
+    for (int r = 1; r < 3; r++) gsa_model_forward_pass(w.model, w.b.tape, w.batch, r, rows[1], out);
+    ck_assert_int_eq(watched_calls, 2 * 3 * 2); /* passes, layers, K and V */
     all_calls = 0;
     gsa_tape_reset(w.b.tape, 0, 0, 0);
     gsa_model_forward(w.model, w.b.tape, w.batch, rows, out);
@@ -252,7 +252,7 @@ START_TEST(a_causal_decoder_does_not_leak)
 }
 END_TEST
 
-/* ---- runs that share a stack --------------------------------------------------------------- */
+/* ---- passes that share a stack --------------------------------------------------------------- */
 /* The sentence pair of Ye et al. 2019: `self` on both, then `pair` on both, whose memory is the
  * other as `self` left it. */
 static picture sentence_pair(const char *self, const char *pair)
@@ -262,11 +262,11 @@ static picture sentence_pair(const char *self, const char *pair)
                                   { .name = "pair",
                                     .spec = pair,
                                     .reads = GSA_READ_SEQUENCE | GSA_READ_SUMMARY } },
-                      .runs = { { "pair.p", "pair", "p", "self.p", "self.h", 0,
-                                  0 }, /* readers first: order is free */
-                                { "pair.h", "pair", "h", "self.h", "self.p", 0, 0 },
-                                { "self.p", "self", "p", NULL, NULL, 0, 0 },
-                                { "self.h", "self", "h", NULL, NULL, 0, 0 } } };
+                      .passes = { { "pair.p", "pair", "p", "self.p", "self.h", 0,
+                                    0 }, /* readers first: order is free */
+                                  { "pair.h", "pair", "h", "self.h", "self.p", 0, 0 },
+                                  { "self.p", "self", "p", NULL, NULL, 0, 0 },
+                                  { "self.h", "self", "h", NULL, NULL, 0, 0 } } };
 }
 enum { PAIR_P, PAIR_H, SELF_P, SELF_H };
 
@@ -282,7 +282,7 @@ START_TEST(both_sentences_read_each_other)
         world_read(&w, out[i].sequence, 0, model[i]);
         world_read(&w, out[i].summary, 0, summary[i]);
     }
-    for (int i = 0; i < 2; i++) { /* the same, run by run */
+    for (int i = 0; i < 2; i++) { /* the same, pass by pass */
         gsa_tensor *self[2];
         gsa_tape_reset(w.b.tape, 0, 3, 5);
         for (int s = 0; s < 2; s++) {
@@ -328,15 +328,15 @@ START_TEST(the_pair_is_symmetric)
 }
 END_TEST
 
-/* One stack whose second segment reads the other run after the first: what two stacks one after the
- * other are, where all states are tokens and the norm is post. */
+/* One stack whose second segment reads the other pass after the first: what two stacks one after
+ * the other are, where all states are tokens and the norm is post. */
 START_TEST(one_stack_reads_itself_at_a_depth)
 {
     world w = world_open(NULL, GSA_F64), v = world_open(NULL, GSA_F64);
     const picture p = sentence_pair("full*2", "full+cross*2"), q = {
         .sequences = { "p", "h" },
         .stacks = { { .name = "pair", .spec = "full*2,full+cross*2", .reads = GSA_READ_SEQUENCE } },
-        .runs = { { "p", "pair", "p", NULL, "h", 0, 2 }, { "h", "pair", "h", NULL, "p", 0, 2 } }
+        .passes = { { "p", "pair", "p", NULL, "h", 0, 2 }, { "h", "pair", "h", NULL, "p", 0, 2 } }
     };
     world_make(&w, &p, tokens);
     world_make(&v, &q, tokens);
@@ -378,8 +378,8 @@ START_TEST(shared_parameters_gather_from_both_runs)
         const picture p = {
             .sequences = { "p", "h" },
             .stacks = { { .name = "self", .spec = "bpt:k=1*2", .reads = GSA_READ_SUMMARY } },
-            .runs = { { .name = "p", .stack = "self", .sequence = "p" },
-                      { .name = "h", .stack = "self", .sequence = "h" } }
+            .passes = { { .name = "p", .stack = "self", .sequence = "p" },
+                        { .name = "h", .stack = "self", .sequence = "h" } }
         };
         world_make(&w, &p, tokens);
         gsa_readout out[2];
@@ -402,7 +402,7 @@ START_TEST(shared_parameters_gather_from_both_runs)
 }
 END_TEST
 
-/* ---- characters into words: sequences of different counts, one run after the caller has made its
+/* ---- characters into words: sequences of different counts, one pass after the caller has made its
  * rows ---- */
 START_TEST(characters_become_words)
 {
@@ -411,8 +411,8 @@ START_TEST(characters_become_words)
         .sequences = { "letters", "words" },
         .stacks = { { .name = "spelling", .spec = "ring*1", .reads = GSA_READ_SUMMARY },
                     { .name = "encoder", .spec = "star*2", .reads = GSA_READ_SEQUENCE } },
-        .runs = { { .stack = "spelling", .sequence = "letters" },
-                  { .stack = "encoder", .sequence = "words" } }
+        .passes = { { .stack = "spelling", .sequence = "letters" },
+                    { .stack = "encoder", .sequence = "words" } }
     };
     const gsa_model_sequence s[] = SOURCE_AND_TARGET(letters, words);
     world w = world_open(NULL, GSA_F64);
@@ -420,9 +420,9 @@ START_TEST(characters_become_words)
     gsa_readout out[2] = { 0 };
     MUST(&w.b, gsa_model_batch_build(w.batch, w.cache, NULL, s, &w.b.error));
     gsa_tape_reset(w.b.tape, 1, 3, 5);
-    gsa_model_forward_run(w.model, w.b.tape, w.batch, 0, &w.rows[0]->value, out);
+    gsa_model_forward_pass(w.model, w.b.tape, w.batch, 0, &w.rows[0]->value, out);
     gsa_tensor *rows = gsa_op_add(w.b.tape, out[0].summary, &w.rows[1]->value);
-    gsa_model_forward_run(w.model, w.b.tape, w.batch, 1, rows, out);
+    gsa_model_forward_pass(w.model, w.b.tape, w.batch, 1, rows, out);
     world_backward(&w, world_loss(&w, &out[1].sequence, 1));
     double gradient[LONG], most = 0;
     const int64_t n = world_read(&w, &w.rows[0]->value, 1, gradient);
@@ -440,7 +440,7 @@ enum {
     BLOCKS = SENTENCES * ALIKE
 }; /* examples of four equal tokens */
 
-/* drawn [2][BLOCKS][BLOCK]: the inputs, and what the runs make of rows of ones; without masks all
+/* drawn [2][BLOCKS][BLOCK]: the inputs, and what the passes make of rows of ones; without masks all
  * blocks were equal. */
 static void draw_all(world *w, const gsa_input *input, double drawn[2][BLOCKS][BLOCK])
 {
@@ -471,9 +471,9 @@ START_TEST(runs_and_inputs_draw_their_own_masks)
     const picture p = {
         .sequences = { "p", "h", "q" },
         .stacks = { { .name = "self", .spec = "full", .reads = GSA_READ_SEQUENCE } },
-        .runs = { { .name = "p", .stack = "self", .sequence = "p" },
-                  { .name = "h", .stack = "self", .sequence = "h" },
-                  { .name = "q", .stack = "self", .sequence = "q" } }
+        .passes = { { .name = "p", .stack = "self", .sequence = "p" },
+                    { .name = "h", .stack = "self", .sequence = "h" },
+                    { .name = "q", .stack = "self", .sequence = "q" } }
     };
     w.settings.dropout_hidden = w.settings.dropout_input = 0.5;
     w.settings.input = GSA_INPUT_DROPOUT;
@@ -489,7 +489,7 @@ START_TEST(runs_and_inputs_draw_their_own_masks)
             for (int b = 0; b < a; b++)
                 ck_assert_msg(memcmp(drawn[i][a], drawn[i][b], sizeof drawn[i][a]) != 0,
                               "%s: sequence %d, example %d drew what sequence %d, example %d did",
-                              i ? "run" : "input", a / ALIKE, a % ALIKE, b / ALIKE, b % ALIKE);
+                              i ? "pass" : "input", a / ALIKE, a % ALIKE, b / ALIKE, b % ALIKE);
     gsa_input_release(input);
     world_close(&w);
 }
@@ -516,8 +516,8 @@ START_TEST(a_split_batch_draws_the_same)
                            .stacks = { { .name = "pair",
                                          .spec = "bpt:k=1,bpt:k=1+cross",
                                          .reads = GSA_READ_SEQUENCE } },
-                           .runs = { { "p", "pair", "p", NULL, "h", 0, 1 },
-                                     { "h", "pair", "h", NULL, "p", 0, 1 } } };
+                           .passes = { { "p", "pair", "p", NULL, "h", 0, 1 },
+                                       { "h", "pair", "h", NULL, "p", 0, 1 } } };
         w.settings.dropout_attention = w.settings.dropout_hidden = w.settings.dropout_ffn = 0.3;
         world_make(&w, &p, tokens);
         gsa_tensor *rows[2];
@@ -582,7 +582,8 @@ START_TEST(a_step_allocates_nothing_after_warm_up)
         p = (picture){
             .sequences = { "p", "h" },
             .stacks = { { .name = "pair", .spec = "bpt,bpt+cross", .reads = GSA_READ_SEQUENCE } },
-            .runs = { { "p", "pair", "p", NULL, "h", 0, 1 }, { "h", "pair", "h", NULL, "p", 0, 1 } }
+            .passes = { { "p", "pair", "p", NULL, "h", 0, 1 },
+                        { "h", "pair", "h", NULL, "p", 0, 1 } }
         };
     w.settings.dropout_attention = w.settings.dropout_hidden = w.settings.dropout_ffn = 0.1;
     world_make(&w, &p, tokens);

@@ -14,7 +14,7 @@ static picture pictures(int which)
     picture p = translator("bpt:k=4*2", "bpt:k=4:causal=1+cross*2");
     if (which == 1) {
         p = translator("window:width=3*2", "full:causal=1:clip=2+cross*2");
-        p.runs[1].memory_after = 1; /* and the final sequence is read as well, by the task */
+        p.passes[1].memory_after = 1; /* and the final sequence is read as well, by the task */
         p.stacks[0].reads = GSA_READ_SEQUENCE;
     }
     if (which >= 2) /* two stacks; one that reads itself at a depth, spans and all */
@@ -22,18 +22,18 @@ static picture pictures(int which)
             .sequences = { "p", "h" },
             .stacks = { { .name = "self", .spec = "bpt:k=1" },
                         { .name = "pair", .spec = "bpt:k=1+cross", .reads = GSA_READ_SUMMARY } },
-            .runs = { { "self.p", "self", "p", NULL, NULL, 0, 0 },
-                      { "self.h", "self", "h", NULL, NULL, 0, 0 },
-                      { "pair.p", "pair", "p", "self.p", "self.h", 0, 0 },
-                      { "pair.h", "pair", "h", "self.h", "self.p", 0, 0 } }
+            .passes = { { "self.p", "self", "p", NULL, NULL, 0, 0 },
+                        { "self.h", "self", "h", NULL, NULL, 0, 0 },
+                        { "pair.p", "pair", "p", "self.p", "self.h", 0, 0 },
+                        { "pair.h", "pair", "h", "self.h", "self.p", 0, 0 } }
         };
     if (which == 3)
         p = (picture){ .sequences = { "p", "h" },
                        .stacks = { { .name = "pair",
                                      .spec = "bpt:k=1*2,bpt:k=1+cross",
                                      .reads = GSA_READ_SUMMARY } },
-                       .runs = { { "p", "pair", "p", NULL, "h", 0, 2 },
-                                 { "h", "pair", "h", NULL, "p", 0, 2 } } };
+                       .passes = { { "p", "pair", "p", NULL, "h", 0, 2 },
+                                   { "h", "pair", "h", NULL, "p", 0, 2 } } };
     return p;
 }
 

@@ -34,46 +34,46 @@ static const struct {
 } refusals[] = {
     { "a model of 0 sequences: 1 to 32 are possible", { { NULL }, { ENCODER }, { ENCODE } } },
     { "a model of 0 stacks", { { "source" }, { { 0 } }, { ENCODE } } },
-    { "a model of 0 runs", { { "source" }, { ENCODER }, { { 0 } } } },
+    { "a model of 0 passes", { { "source" }, { ENCODER }, { { 0 } } } },
     { "sequence 1 of the model has no name", { { "source", "" }, { ENCODER }, { ENCODE } } },
     { "stack 0 of the model has no name", { { "source" }, { { .spec = "full" } }, { ENCODE } } },
-    { "run 0 of the model has no name",
+    { "pass 0 of the model has no name",
       { { "source" }, { ENCODER }, { { "", "encoder", "source", NULL, NULL, 0, 0 } } } },
     { "two sequences of the model are named 'source'",
       { { "source", "source" }, { ENCODER }, { ENCODE } } },
     { "two stacks of the model are named 'encoder'",
       { { "source" }, { ENCODER, ENCODER }, { ENCODE } } },
-    { "two runs of the model are named 'encoder': name the runs of a stack apart",
+    { "two passes of the model are named 'encoder': name the passes of a stack apart",
       { PAIR, { ENCODER }, { ENCODE, { NULL, "encoder", "target", NULL, NULL, 0, 0 } } } },
-    { "run 'endoder' names the unknown stack 'endoder'; known: encoder, decoder; the nearest is "
+    { "pass 'endoder' names the unknown stack 'endoder'; known: encoder, decoder; the nearest is "
       "'encoder'",
       { PAIR,
         { ENCODER, DECODER },
         { { NULL, "endoder", "source", NULL, NULL, 0, 0 }, DECODE("encoder", 0) } } },
-    { "run 'a' names the unknown stack (nothing)",
+    { "pass 'a' names the unknown stack (nothing)",
       { PAIR, { ENCODER }, { { "a", NULL, "source", NULL, NULL, 0, 0 } } } },
-    { "run 'encoder' names the unknown sequence 'sauce'; known: source, target; the nearest is "
+    { "pass 'encoder' names the unknown sequence 'sauce'; known: source, target; the nearest is "
       "'source'",
       { PAIR, { ENCODER }, { { NULL, "encoder", "sauce", NULL, NULL, 0, 0 } } } },
-    { "run 'encoder' names the unknown sequence (nothing); known: source, target",
+    { "pass 'encoder' names the unknown sequence (nothing); known: source, target",
       { PAIR, { ENCODER }, { { NULL, "encoder", NULL, NULL, NULL, 0, 0 } } } },
-    { "run 'decoder' names the unknown run 'coder'; known: encoder, decoder",
+    { "pass 'decoder' names the unknown pass 'coder'; known: encoder, decoder",
       { PAIR, { ENCODER, DECODER }, { ENCODE, DECODE("coder", 0) } } },
-    { "run 'encoder' names the unknown run 'x'",
+    { "pass 'encoder' names the unknown pass 'x'",
       { { "source" }, { ENCODER }, { { NULL, "encoder", "source", "x", NULL, 0, 0 } } } },
-    { "run 'decoder': memory_after = 3, but stack 'encoder' of run 'encoder' has 2 layers",
+    { "pass 'decoder': memory_after = 3, but stack 'encoder' of pass 'encoder' has 2 layers",
       { PAIR, { ENCODER, DECODER }, { ENCODE, DECODE("encoder", 3) } } },
-    { "run 'decoder': memory_after = -1, but",
+    { "pass 'decoder': memory_after = -1, but",
       { PAIR, { ENCODER, DECODER }, { ENCODE, DECODE("encoder", -1) } } },
-    { "run 'decoder': memory_after = 1 without memory",
+    { "pass 'decoder': memory_after = 1 without memory",
       { PAIR, { ENCODER, DECODER }, { ENCODE, DECODE(NULL, 1) } } },
-    { "run 'encoder': input_after = 2 without input",
+    { "pass 'encoder': input_after = 2 without input",
       { { "source" }, { ENCODER }, { { NULL, "encoder", "source", NULL, NULL, 2, 0 } } } },
-    { "stack decoder (full:causal=1+cross*2) reads a memory, but run 'decoder' binds none",
+    { "stack decoder (full:causal=1+cross*2) reads a memory, but pass 'decoder' binds none",
       { PAIR,
         { { .name = "encoder", .spec = "full", .reads = SEQUENCE }, DECODER },
         { ENCODE, DECODE(NULL, 0) } } },
-    { "run 'reader' binds run 'encoder' as memory, but stack reader (full*1) reads none",
+    { "pass 'reader' binds pass 'encoder' as memory, but stack reader (full*1) reads none",
       { PAIR,
         { ENCODER, READER },
         { ENCODE, { NULL, "reader", "target", NULL, "encoder", 0, 0 } } } },
@@ -89,23 +89,23 @@ static const struct {
         { { .name = "twice", .spec = "full*2,full+cross*2", .reads = SEQUENCE } },
         { { "a", "twice", "target", NULL, "b", 0, 3 },
           { "b", "twice", "target", NULL, "a", 0, 3 } } } },
-    { "run 'decoder' on sequence 'target' cannot start from run 'encoder', which is on 'source'",
+    { "pass 'decoder' on sequence 'target' cannot start from pass 'encoder', which is on 'source'",
       { PAIR,
         { ENCODER, READER },
         { ENCODE, { "decoder", "reader", "target", "encoder", NULL, 0, 0 } } } },
-    { "run 'decoder' has hidden = 8, but its memory, run 'encoder', has hidden = 6",
+    { "pass 'decoder' has hidden = 8, but its memory, pass 'encoder', has hidden = 6",
       { PAIR,
         { ENCODER, { .name = "decoder", .spec = "cross", .reads = SEQUENCE, .hidden = 8 } },
         { ENCODE, DECODE("encoder", 0) } } },
-    { "run 'reader' has hidden = 8, but its input, run 'encoder', has hidden = 6",
+    { "pass 'reader' has hidden = 8, but its input, pass 'encoder', has hidden = 6",
       { { "source" },
         { ENCODER, { .name = "reader", .spec = "full", .reads = SEQUENCE, .hidden = 8 } },
         { ENCODE, { NULL, "reader", "source", "encoder", NULL, 0, 0 } } } },
-    { "stack 'reader' is in no run of the model",
+    { "stack 'reader' is in no pass of the model",
       { { "source" }, { ENCODER, READER }, { ENCODE } } },
-    { "no run of the model is on sequence 'target'",
+    { "no pass of the model is on sequence 'target'",
       { PAIR, { READER }, { { NULL, "reader", "source", NULL, NULL, 0, 0 } } } },
-    { "of stack 'encoder' nothing is read, neither by the task nor by a run",
+    { "of stack 'encoder' nothing is read, neither by the task nor by a pass",
       { { "source" }, { ENCODER }, { ENCODE } } },
     { "stack encoder: tap 2 must be a layer from 0 to 1",
       { { "source" },
@@ -141,7 +141,8 @@ static const struct {
     const char *sentence;
     gsa_model_sequence s[2];
 } batches[] = {
-    { "run 'decoder': sequence 'target' has 1 examples, but its memory, run 'encoder' on sequence "
+    { "pass 'decoder': sequence 'target' has 1 examples, but its memory, pass 'encoder' on "
+      "sequence "
       "'source', has 2",
       { { 2, length, NULL, NULL, NULL, NULL, 0, 0 },
         { 1, length, NULL, NULL, NULL, NULL, 0, 0 } } },
@@ -150,7 +151,7 @@ static const struct {
         { 1, length, NULL, NULL, NULL, NULL, 0, 0 } } },
     { "sequence 'target': a batch of 2 examples needs their lengths",
       { { 2, length, NULL, NULL, NULL, NULL, 0, 0 }, { 2, NULL, NULL, NULL, NULL, NULL, 0, 0 } } },
-    { "run 'encoder': example 1",
+    { "pass 'encoder': example 1",
       { { 2, wrong, NULL, NULL, NULL, NULL, 0, 0 }, { 2, length, NULL, NULL, NULL, NULL, 0, 0 } } },
     { "sequence 'source', example 1: its number -1 must be from 0 to 67108863",
       { { 2, length, NULL, NULL, early, NULL, 0, 0 },
@@ -181,19 +182,19 @@ END_TEST
 /* ---- forward ------------------------------------------------------------------------------- */
 enum { NO_ROWS, FEW_ROWS, NARROW_ROWS, FOREIGN, TOO_EARLY, ROWS_TOO_MANY, FORWARDS };
 static const char *const forward_sentences[] = {
-    "run 'encoder' needs input rows of sequence 'source'",
+    "pass 'encoder' needs input rows of sequence 'source'",
     "stack encoder: kind 'token' starts from 5 rows of 6 columns, but the input has 4",
     "but the input has 5 rows of 7",
     "the batch was made for another model",
-    "run 'decoder' reads run 'encoder', which was not executed before it",
-    "run 'last' starts from run 'decoder', not from rows"
+    "pass 'decoder' reads pass 'encoder', which was not executed before it",
+    "pass 'last' starts from pass 'decoder', not from rows"
 };
 
 START_TEST(what_does_not_fit_is_refused_going_forward)
 {
     world w = world_open(NULL, GSA_F64), other = world_open(NULL, GSA_F64);
     picture p = translator("full", "full:causal=1+cross");
-    p.runs[2] = (gsa_model_run){ "last", "decoder", "target", "decoder", "encoder", 0, 0 };
+    p.passes[2] = (gsa_model_pass){ "last", "decoder", "target", "decoder", "encoder", 0, 0 };
     const gsa_model_sequence s[] = SOURCE_AND_TARGET(length, length);
     world_make(&w, &p, (int64_t[]){ 5, 5 });
     world_make(&other, &p, (int64_t[]){ 5, 5 });
@@ -205,8 +206,8 @@ START_TEST(what_does_not_fit_is_refused_going_forward)
     if (_i == NO_ROWS) rows[0] = NULL;
     if (_i == FEW_ROWS) rows[0] = gsa_op_view(w.b.tape, first, 0, 4);
     if (_i == NARROW_ROWS) rows[0] = gsa_tape_zeros(w.b.tape, 5, 7);
-    if (_i == TOO_EARLY) gsa_model_forward_run(use, w.b.tape, w.batch, 1, rows[1], out);
-    else if (_i == ROWS_TOO_MANY) gsa_model_forward_run(use, w.b.tape, w.batch, 2, rows[1], out);
+    if (_i == TOO_EARLY) gsa_model_forward_pass(use, w.b.tape, w.batch, 1, rows[1], out);
+    else if (_i == ROWS_TOO_MANY) gsa_model_forward_pass(use, w.b.tape, w.batch, 2, rows[1], out);
     else gsa_model_forward(use, w.b.tape, w.batch, rows, out);
     ck_assert_int_eq(gsa_tape_status(w.b.tape, &w.b.error), GSA_ERR_ARGUMENT);
     ck_assert_msg(strstr(w.b.error.text, forward_sentences[_i]) != NULL, "'%s' lacks '%s'",
@@ -217,25 +218,27 @@ START_TEST(what_does_not_fit_is_refused_going_forward)
 }
 END_TEST
 
-/* What gsa_model_find_run gives for a name that is not there, and numbers beyond. */
+/* What gsa_model_find_pass gives for a name that is not there, and numbers beyond. */
 START_TEST(a_run_that_is_not_there_is_refused)
 {
-    static const int runs[] = { -1, 2, GSA_MODEL_MOST, 1 << 30 };
-    const int run = runs[_i / 3];
+    static const int passes[] = { -1, 2, GSA_MODEL_MOST, 1 << 30 };
+    const int pass = passes[_i / 3];
     const gsa_model_sequence s[] = SOURCE_AND_TARGET(length, length);
     const picture p = translator("full", "full:causal=1+cross");
     world w = world_open(NULL, GSA_F64);
     gsa_readout out[2] = { 0 };
     world_make(&w, &p, (int64_t[]){ 5, 5 });
     MUST(&w.b, gsa_model_batch_build(w.batch, w.cache, NULL, s, &w.b.error));
-    ck_assert(gsa_model_run_name(w.model, run) == NULL && gsa_model_stack_of(w.model, run) == NULL);
-    ck_assert(gsa_model_batch_of(w.batch, run) == NULL &&
-              gsa_model_tap(w.model, out, run, 0) == NULL);
+    ck_assert(gsa_model_pass_name(w.model, pass) == NULL &&
+              gsa_model_stack_of(w.model, pass) == NULL);
+    ck_assert(gsa_model_batch_of(w.batch, pass) == NULL &&
+              gsa_model_tap(w.model, out, pass, 0) == NULL);
     gsa_tape_reset(w.b.tape, 0, 0, 0);
-    if (_i % 3 == 0) gsa_model_forward_run(w.model, w.b.tape, w.batch, run, &w.rows[0]->value, out);
-    if (_i % 3 == 1) gsa_model_number(w.model, w.b.tape, w.batch, run);
+    if (_i % 3 == 0)
+        gsa_model_forward_pass(w.model, w.b.tape, w.batch, pass, &w.rows[0]->value, out);
+    if (_i % 3 == 1) gsa_model_number(w.model, w.b.tape, w.batch, pass);
     if (_i % 3 == 2)
-        ck_assert(gsa_model_input(w.model, w.b.tape, w.batch, run, NULL, NULL, NULL) == NULL);
+        ck_assert(gsa_model_input(w.model, w.b.tape, w.batch, pass, NULL, NULL, NULL) == NULL);
     ck_assert_int_eq(gsa_tape_status(w.b.tape, &w.b.error), GSA_ERR_ARGUMENT);
     ck_assert_msg(strstr(w.b.error.text, "of the model, which has 2, counted from 0") != NULL, "%s",
                   w.b.error.text);

@@ -3,7 +3,7 @@
 #include "support/compare.h"
 #include "support/suite.h"
 #include "train/driver/batches.h"
-#include "train/driver/schedule.h"
+#include "gsa/schedule.h"
 #include "train/data/summation.h"
 
 /* ---- batches ------------------------------------------------------------------------------- */

@@ -7,8 +7,8 @@
 #include "rig.h"
 #include "support/compare.h"
 #include "train/tasks/classes.h"
-#include "train/model.h"
-#include "train/driver/optimiser.h"
+#include "train/learner.h"
+#include "gsa/optimiser.h"
 
 enum {
     WORDS,
@@ -27,13 +27,13 @@ typedef struct tagger {
     gsa_dice dice;
 } tagger;
 
-static gsa_status plan(const void *self, const gsa_plan_options *options, gsa_plan *plan,
+static gsa_status plan(const void *self, const gsa_task_plan_options *options, gsa_task_plan *plan,
                        gsa_error *error)
 {
     gsa_settings narrow = gsa_recipe_settings(options->recipe);
     (void)self, (void)error;
     narrow.hidden = NARROW;
-    *plan = (gsa_plan){
+    *plan = (gsa_task_plan){
         .sequence = { "words", "characters" },
         .input_of = { 0, 1 },
         .input = { { .name = "words", .vocabulary = 3, .embedding_std = 0.1, .beside = NARROW },
@@ -44,13 +44,13 @@ static gsa_status plan(const void *self, const gsa_plan_options *options, gsa_pl
                      .reads = GSA_READ_SUMMARY,
                      .settings = narrow } },
         .input_settings = { [CHARACTERS] = narrow },
-        .run = { { .stack = "spelling", .sequence = "characters" },
-                 { .stack = "encoder", .sequence = "words" } },
+        .pass = { { .stack = "spelling", .sequence = "characters" },
+                  { .stack = "encoder", .sequence = "words" } },
         .n_sequences = 2,
         .n_inputs = 2,
         .n_stacks = 2,
-        .n_runs = 2,
-        .head_run = 1,
+        .n_passes = 2,
+        .head_pass = 1,
         .outputs = TAGS
     };
     return GSA_OK;
@@ -193,13 +193,12 @@ END_TEST
 START_TEST(tags_that_letters_tell_are_learned)
 {
     fixture f;
-    gsa_optimiser optimiser;
+    gsa_optimiser *optimiser;
     gsa_score score = { 0 }, unit[16 * SENTENCES] = { 0 };
     double norm, *out;
     open_frame(&f, GSA_F32);
-    const gsa_optimiser_options options = {
-        .kind = GSA_OPTIMIZER_ADAM, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8, .clip = 1
-    };
+    gsa_optimiser_options options = gsa_optimiser_default(GSA_OPTIMISER_ADAM);
+    options.beta2 = 0.99, options.clip = 1;
     ck_assert_int_eq(
         gsa_optimiser_create(gsa_system_default(), f.model.parameters, &options, &optimiser, NULL),
         GSA_OK);
@@ -207,7 +206,7 @@ START_TEST(tags_that_letters_tell_are_learned)
         fill(&f.tagger, 0, NULL, 4 * SENTENCES, &f.batch, NULL);
         gsa_parameters_zero_gradients(f.model.parameters, NULL);
         loss_of(&f, 1, step, 1);
-        ck_assert_int_eq(gsa_optimiser_step(&optimiser, 0.004, &norm, NULL), GSA_OK);
+        ck_assert_int_eq(gsa_optimiser_step(optimiser, 0.004, &norm, NULL), GSA_OK);
     }
     fill(&f.tagger, 0, NULL, 16 * SENTENCES, &f.batch, NULL);
     gsa_tape_reset(f.model.tape, 0, 0, 0);
@@ -223,7 +222,7 @@ START_TEST(tags_that_letters_tell_are_learned)
     printf("accuracy %.3f, F1 %.3f\n", score.right / (double)score.examples, gsa_f1(&score));
     ck_assert(score.right > 0.95 * (double)score.examples);
     free(out);
-    gsa_optimiser_release(&optimiser);
+    gsa_optimiser_release(optimiser);
     close_frame(&f);
 }
 END_TEST

@@ -12,7 +12,7 @@
 #include "support/suite.h"
 #include "train/driver/leftovers.h"
 #include "train/driver/lock.h"
-#include "train/use/mean.h"
+#include "train/use/checkpoint_mean.h"
 #include "train/runs/results.h"
 
 /* A process that has the folder's lock, once this returns. */
@@ -82,15 +82,15 @@ START_TEST(a_mean_is_written_alone)
     rig_train_ok(&r, "run");
     snprintf(run, sizeof run, "%s/run", r.scratch.folder);
     snprintf(out, sizeof out, "%s/mean", r.scratch.folder);
-    const gsa_mean_options options = { .run = run, .out = out, .last = 1 };
+    const gsa_checkpoint_mean_options options = { .run = run, .out = out, .last = 1 };
     ck_assert_int_eq(mkdir(out, 0700), 0);
     const pid_t child = holder_of(out);
-    ck_assert_int_eq(gsa_mean_checkpoints(NULL, &options, NULL, NULL, &r.error), GSA_ERR_ARGUMENT);
+    ck_assert_int_eq(gsa_checkpoint_mean(NULL, &options, NULL, NULL, &r.error), GSA_ERR_ARGUMENT);
     ck_assert_msg(strstr(r.error.text, "/mean' is in use") != NULL, "%s", r.error.text);
     ck_assert(!gsa_exists(gsa_scratch_path(&r.scratch, "mean/latest")));
     kill_now(child);
     const pid_t reader = holder_of(run); /* a run that trains */
-    ck_assert_msg(gsa_mean_checkpoints(NULL, &options, NULL, NULL, &r.error) == GSA_OK, "%s",
+    ck_assert_msg(gsa_checkpoint_mean(NULL, &options, NULL, NULL, &r.error) == GSA_OK, "%s",
                   r.error.text);
     kill_now(reader);
     ck_assert(gsa_exists(gsa_scratch_path(&r.scratch, "mean/latest")) &&

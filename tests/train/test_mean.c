@@ -6,7 +6,7 @@
 #include <string.h>
 #include "rig.h"
 #include "support/guard.h"
-#include "train/use/mean.h"
+#include "train/use/checkpoint_mean.h"
 
 /* 9 steps, a checkpoint after each. */
 static void train_run(rig *r, const char *select, const char *average)
@@ -24,8 +24,8 @@ static gsa_status average(rig *r, const char *out, int64_t last, int64_t *first,
     char run[300], to[300];
     snprintf(run, sizeof run, "%s/run", r->scratch.folder);
     snprintf(to, sizeof to, "%s/%s", r->scratch.folder, out);
-    const gsa_mean_options options = { .run = run, .out = to, .last = last };
-    return gsa_mean_checkpoints(NULL, &options, first, newest, &r->error);
+    const gsa_checkpoint_mean_options options = { .run = run, .out = to, .last = last };
+    return gsa_checkpoint_mean(NULL, &options, first, newest, &r->error);
 }
 
 static void read_tensors(const rig *r, const char *run, int step, const char *file,

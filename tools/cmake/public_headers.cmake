@@ -4,5 +4,5 @@ set(GSA_PUBLIC_HEADERS
   graph/utf8.h graph/write.h
   topologies/check.h topologies/pattern.h topologies/registry.h topologies/spec.h
   kernels/backend.h kernels/backend_calls.h kernels/cuda.h kernels/profile.h
-  gsa/attend.h gsa/checkpoint.h gsa/hash.h gsa/input.h gsa/model.h gsa/parameters.h gsa/safetensors.h gsa/settings.h gsa/stack.h gsa/tape.h gsa/vocabulary.h
+  gsa/attend.h gsa/checkpoint.h gsa/hash.h gsa/input.h gsa/model.h gsa/optimiser.h gsa/parameters.h gsa/safetensors.h gsa/schedule.h gsa/settings.h gsa/stack.h gsa/tape.h gsa/vocabulary.h
   train/driver.h train/predictor.h)

@@ -1,20 +1,20 @@
-/* gsa average - the mean of a run's last checkpoints (train/use/mean.h). */
+/* gsa average - the mean of a run's last checkpoints (train/use/checkpoint_mean.h). */
 #include <stdio.h>
-#include "train/use/mean.h"
+#include "train/use/checkpoint_mean.h"
 #include "tools/command/verbs.h"
 
 static gsa_status run(const gsa_args *args, gsa_error *error)
 {
     char line[160];
     int64_t first, newest;
-    const gsa_mean_options options = { .run = gsa_args_operand(args, 0),
-                                       .out = gsa_args_text(args, "out"),
-                                       .last = gsa_args_number(args, "last", 5) };
+    const gsa_checkpoint_mean_options options = { .run = gsa_args_operand(args, 0),
+                                                  .out = gsa_args_text(args, "out"),
+                                                  .last = gsa_args_number(args, "last", 5) };
     if (!options.out)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "gsa average needs a folder to write to: --out DIR");
     const gsa_status status =
-        gsa_mean_checkpoints(gsa_args_system(args), &options, &first, &newest, error);
+        gsa_checkpoint_mean(gsa_args_system(args), &options, &first, &newest, error);
     gsa_let_signals_come();
     if (status != GSA_OK) return status;
     snprintf(line, sizeof line,

@@ -12,7 +12,7 @@ static gsa_status check_model(const gsa_session *s, int32_t longest, gsa_error *
 {
     const gsa_learner *m = &s->model;
     const gsa_input_options *input = &m->plan.input[m->plan.input_of[0]];
-    if (m->plan.n_runs != 1 || m->plan.n_sequences != 1 || m->task->features ||
+    if (m->plan.n_passes != 1 || m->plan.n_sequences != 1 || m->task->features ||
         gsa_learner_columns(m, 0) > 0 || input->beside > 0 || input->types > 0)
         return gsa_fail(error, GSA_ERR_UNSUPPORTED,
                         "task %s does not predict a text token by token: expected a model of "

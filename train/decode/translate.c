@@ -145,7 +145,7 @@ static gsa_status open_sequences(gsa_translator *t, gsa_error *error)
     const gsa_status status = begin_batch(t, NULL, t->job->count, 0, error);
     if (status != GSA_OK) return status;
     gsa_tape_reset(tape, 0, 0, 0);
-    const gsa_generation_memory memory = { .rows = gsa_learner_run(t->model, &t->batch, ENCODER),
+    const gsa_generation_memory memory = { .rows = gsa_learner_pass(t->model, &t->batch, ENCODER),
                                            .length = t->job->length,
                                            .group = t->job->group };
     gsa_generation_clear(t->generation);

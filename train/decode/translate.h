@@ -13,7 +13,7 @@
 #ifndef GSA_TRANSLATE_H
 #define GSA_TRANSLATE_H
 #include "gsa/generation.h"
-#include "train/model.h"
+#include "train/learner.h"
 
 typedef struct gsa_translate_options {
     int32_t begin, end;  /* ids of <s> and </s> */

@@ -6,7 +6,7 @@ json_t *gsa_trainer_counts(const gsa_trainer *t)
 {
     const gsa_learner *model = &t->session.model;
     const gsa_stack_counts c =
-        gsa_stack_batch_count(gsa_model_batch_of(model->graph, model->plan.head_run));
+        gsa_stack_batch_count(gsa_model_batch_of(model->graph, model->plan.head_pass));
     return json_pack("{s:I, s:I, s:I, s:I, s:I}", "examples", (json_int_t)c.examples, "tokens",
                      (json_int_t)c.tokens, "nodes", (json_int_t)c.nodes, "edges",
                      (json_int_t)c.edges, "score_bytes",

@@ -50,7 +50,8 @@ static gsa_status set_up_steps(gsa_trainer *t, gsa_error *error)
                                   .lr = v->train_lr,
                                   .hold = v->train_hold,
                                   .final = v->train_final };
-    const gsa_optimiser_options o = { .kind = (int32_t)v->train_optimizer,
+    const gsa_optimiser_options o = { .struct_size = sizeof o,
+                                      .kind = (int32_t)v->train_optimizer,
                                       .beta1 = v->train_beta1,
                                       .beta2 = v->train_beta2,
                                       .eps = v->train_eps,
@@ -64,9 +65,9 @@ static gsa_status set_up_steps(gsa_trainer *t, gsa_error *error)
     if (status != GSA_OK) return status;
     status = gsa_tree_create(t->system, s->model.parameters, v->train_pieces, &t->tree, error);
     if (status != GSA_OK) return status;
-    status = gsa_average_create(t->system, s->model.parameters, s->backend, v->train_average,
-                                &t->average, error);
-    if (status == GSA_OK && t->average.mean) t->optimiser.average = &t->average;
+    status = gsa_running_mean_create(t->system, s->model.parameters, s->backend, v->train_average,
+                                     &t->running, error);
+    if (status == GSA_OK && t->running.mean) t->optimiser->mean = &t->running;
     return status;
 }
 
@@ -292,9 +293,9 @@ static gsa_status release(gsa_trainer *t, gsa_status status, gsa_error *error)
     const gsa_status closed = gsa_log_close(&t->log, status == GSA_OK ? error : NULL);
     if (t->session.backend) gsa_trainer_drop_best(t);
     gsa_ledger_release(t);
-    gsa_average_release(&t->average);
+    gsa_running_mean_release(&t->running);
     gsa_tree_release(&t->tree);
-    gsa_optimiser_release(&t->optimiser);
+    gsa_optimiser_release(t->optimiser);
     gsa_batches_release(&t->batches);
     gsa_curve_release(&t->curve);
     gsa_session_release(&t->session);
@@ -357,12 +358,12 @@ static gsa_status evaluate(gsa_trainer *t, gsa_error *error)
 {
     gsa_score dev;
     const int there = t->session.task->examples(t->session.self, GSA_SPLIT_DEV) > 0;
-    gsa_average_swap(&t->average);
+    gsa_running_mean_swap(&t->running);
     gsa_profile_enter(t->options->profile, GSA_PROFILE_EVALUATION);
     gsa_status status = gsa_session_score(&t->session, GSA_SPLIT_DEV, &dev, NULL, error);
     gsa_profile_enter(t->options->profile, GSA_PROFILE_REST);
     if (status == GSA_OK && there) status = judge(t, &dev, error);
-    gsa_average_swap(&t->average);
+    gsa_running_mean_swap(&t->running);
     if (status == GSA_OK) status = gsa_trainer_report_epoch(t, there ? &dev : NULL, error);
     if (status == GSA_OK) t->counts.due &= ~GSA_DUE_EVALUATION;
     t->step_clock = gsa_seconds(),

@@ -3,7 +3,7 @@
  *
  * A device that shares no memory with the host is not asked after each step: it clips, and looks
  * whether the norm is finite, by itself. After the first norm that is not it changes nothing any
- * more (optimiser.h), so a run that learns of it late is set back to where that step began: the
+ * more (gsa/optimiser.h), so a run that learns of it late is set back to where that step began: the
  * step runs again, is read at once, and is named or left out as it would have been. */
 #include <math.h>
 #include <string.h>
@@ -61,7 +61,7 @@ gsa_status gsa_ledger_open(gsa_trainer *t, int64_t pieces, int64_t targets, gsa_
                                            .tokens = t->counts.tokens,
                                            .step_steps = t->step_steps,
                                            .step_tokens = t->step_tokens,
-                                           .applied = t->optimiser.steps,
+                                           .applied = t->optimiser->steps,
                                            .offered_steps = t->offered_steps,
                                            .graph_steps = t->graph_steps };
     return status;
@@ -78,7 +78,7 @@ gsa_status gsa_ledger_norm(gsa_trainer *t, gsa_error *error)
 {
     gsa_backend *b = t->session.backend;
     char *at = t->ledger.at + t->ledger.step[t->ledger.count].at;
-    return backend_failed(b, b->copy(b, at, t->optimiser.control, sizeof(double)), error);
+    return backend_failed(b, b->copy(b, at, t->optimiser->control, sizeof(double)), error);
 }
 
 void gsa_ledger_close(gsa_trainer *t)
@@ -131,7 +131,7 @@ static gsa_status judge(gsa_trainer *t, const gsa_ledger_step *s, double loss, g
 {
     if (t->session.recipe.values.train_check_nan) {
         set_back(t, s);
-        return gsa_optimiser_blame(&t->optimiser, s->step + 1, loss, t->norm, error);
+        return gsa_optimiser_blame(t->optimiser, s->step + 1, loss, t->norm, error);
     }
     t->counts.skipped++;
     count_loss(t, s, loss);
@@ -140,7 +140,7 @@ static gsa_status judge(gsa_trainer *t, const gsa_ledger_step *s, double loss, g
 
 static gsa_status stumble(gsa_trainer *t, const gsa_ledger_step *s, int last, gsa_error *error)
 {
-    const gsa_status status = gsa_optimiser_resume(&t->optimiser, s->applied, error);
+    const gsa_status status = gsa_optimiser_resume(t->optimiser, s->applied, error);
     t->ledger.close = GSA_LEDGER_STEPS; /* one that is bad is often followed by others */
     if (status != GSA_OK) return status;
     if (last) return judge(t, s, loss_of(t, s), error);

@@ -13,7 +13,7 @@
  *       ahead. Memory: a second batch on the host. */
 #ifndef GSA_PREFETCH_H
 #define GSA_PREFETCH_H
-#include "train/model.h"
+#include "train/learner.h"
 
 typedef struct gsa_wanted { /* examples that make a batch */
     int32_t split, count;

@@ -71,7 +71,7 @@ gsa_status gsa_trainer_keep_best(gsa_trainer *t, gsa_error *error)
 
 void gsa_trainer_swap_kept(gsa_trainer *t)
 {
-    if (!t->best) gsa_average_swap(&t->average);
+    if (!t->best) gsa_running_mean_swap(&t->running);
     for (int i = 0; t->best && i < count(t); i++) {
         gsa_parameter *p = parameter(t, i);
         void *now = p->value.data;
@@ -141,9 +141,9 @@ static gsa_status store_all(gsa_trainer *t, store *s, gsa_error *error)
     gsa_status status = GSA_OK;
     for (int i = 0; i < count(t) && status == GSA_OK; i++) {
         const gsa_parameter *p = parameter(t, i);
-        void *const mean = t->average.mean ? t->average.mean[i] : NULL;
+        void *const mean = t->running.mean ? t->running.mean[i] : NULL;
         const int apart = mean || (t->best && t->best[i]);
-        const void *const at[] = { t->optimiser.first[i], t->optimiser.second[i], mean,
+        const void *const at[] = { t->optimiser->first[i], t->optimiser->second[i], mean,
                                    apart ? p->value.data : NULL };
         static const char *const part[] = { "first", "second", "mean", "weight" };
         for (int k = 0; k < 4 && status == GSA_OK; k++)
@@ -197,7 +197,7 @@ gsa_status gsa_trainer_save(gsa_trainer *t, gsa_error *error)
 {
     gsa_checkpoint *checkpoint;
     if (!t->folder) return GSA_OK;
-    t->counts.applied = t->optimiser.steps;
+    t->counts.applied = t->optimiser->steps;
     t->counts.keeps_best = t->best != NULL;
     t->sums.seconds = gsa_seconds() - t->started;
     gsa_status status =
@@ -262,7 +262,7 @@ static gsa_status load_counts(gsa_trainer *t, const gsa_safetensors *file, const
     if (c->step < 0 || c->epoch < 0 || c->cursor < 0 || c->applied < 0 || c->epoch > INT32_MAX)
         return gsa_fail(error, GSA_ERR_FORMAT, "%s: the training state holds a negative count",
                         path);
-    t->optimiser.steps = c->applied, t->optimiser.rows_known = 0;
+    t->optimiser->steps = c->applied, t->optimiser->rows_known = 0;
     return GSA_OK;
 }
 
@@ -289,12 +289,12 @@ static gsa_status load_state(gsa_trainer *t, const gsa_safetensors *file, const 
         status = gsa_trainer_keep_best(t, error); /* what model.safetensors held */
     for (int i = 0; i < count(t) && status == GSA_OK; i++) {
         const gsa_parameter *p = parameter(t, i);
-        if (t->optimiser.first[i])
-            status = load_tensor(t, file, path, "first", p, t->optimiser.first[i], error);
-        if (status == GSA_OK && t->optimiser.second[i])
-            status = load_tensor(t, file, path, "second", p, t->optimiser.second[i], error);
-        if (status == GSA_OK && t->average.mean && t->average.mean[i])
-            status = load_tensor(t, file, path, "mean", p, t->average.mean[i], error);
+        if (t->optimiser->first[i])
+            status = load_tensor(t, file, path, "first", p, t->optimiser->first[i], error);
+        if (status == GSA_OK && t->optimiser->second[i])
+            status = load_tensor(t, file, path, "second", p, t->optimiser->second[i], error);
+        if (status == GSA_OK && t->running.mean && t->running.mean[i])
+            status = load_tensor(t, file, path, "mean", p, t->running.mean[i], error);
         if (status == GSA_OK && apart && gsa_is_learned(p))
             status = load_tensor(t, file, path, "weight", p, p->value.data, error);
     }

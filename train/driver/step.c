@@ -130,7 +130,7 @@ static gsa_status whole_step(gsa_trainer *t, const int64_t *example, int64_t cou
 {
     double *norm = t->session.backend->shares_host_memory ? &t->norm : NULL;
     gsa_status status = gradients(t, example, count, targets, error);
-    if (status == GSA_OK) status = gsa_optimiser_step(&t->optimiser, t->lr, norm, error);
+    if (status == GSA_OK) status = gsa_optimiser_step(t->optimiser, t->lr, norm, error);
     if (status == GSA_OK) status = gsa_ledger_norm(t, error);
     return status;
 }

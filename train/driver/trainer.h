@@ -2,12 +2,11 @@
  * installed. */
 #ifndef GSA_TRAINER_H
 #define GSA_TRAINER_H
-#include "train/driver/average.h"
 #include "train/driver/gradient_tree.h"
 #include "train/driver/lock.h"
 #include "train/driver/log.h"
-#include "train/driver/optimiser.h"
-#include "train/driver/schedule.h"
+#include "gsa/optimiser_parts.h"
+#include "gsa/schedule.h"
 #include "train/driver/session.h"
 
 enum { GSA_STATE_VERSION = 3 };
@@ -57,8 +56,8 @@ typedef struct gsa_trainer {
     gsa_lock lock; /* of the folder, where the caller has none */
     gsa_session session;
     gsa_batches batches;
-    gsa_optimiser optimiser;
-    gsa_average average;
+    gsa_optimiser *optimiser;
+    gsa_running_mean running;
     gsa_tree tree; /* of a step's pieces */
     gsa_schedule schedule;
     gsa_run_counts counts;

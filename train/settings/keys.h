@@ -288,7 +288,6 @@ enum gsa_task_name {
 };
 enum gsa_tag_head { GSA_TAG_HEAD_LINEAR, GSA_TAG_HEAD_CRF };
 enum gsa_features { GSA_FEATURES_DIFFERENCE, GSA_FEATURES_PRODUCT, GSA_FEATURES_BOTH };
-enum gsa_optimizer { GSA_OPTIMIZER_ADAM, GSA_OPTIMIZER_ADAMW, GSA_OPTIMIZER_SGD };
 enum gsa_select { GSA_SELECT_BEST, GSA_SELECT_LAST };
 enum gsa_data_format {
     GSA_TEXT_AUTO,

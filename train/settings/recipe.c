@@ -7,7 +7,7 @@
 #include "topologies/param.h"
 #include "topologies/words.h"
 #include "train/settings/applies.h"
-#include "train/driver/schedule.h"
+#include "gsa/schedule.h"
 
 enum { PLACE = 512, LIST = 900 };
 static const char *const sections[] = { "task", "model", "train", "data", "decode", "encoder.N" };

@@ -290,26 +290,28 @@ static int64_t targets(const void *self, int split, const int64_t *example, int6
     return sum;
 }
 
-static gsa_status plan(const void *self, const gsa_plan_options *options, gsa_plan *plan,
+static gsa_status plan(const void *self, const gsa_task_plan_options *options, gsa_task_plan *plan,
                        gsa_error *error)
 {
     const language_task *t = self;
     const gsa_recipe_values *v = &options->recipe->values;
     (void)error;
-    *plan = (gsa_plan){ .sequence = { "text" },
-                        .run = { { .stack = "encoder", .sequence = "text" } },
-                        .n_sequences = 1,
-                        .n_runs = 1,
-                        .input = { { .vocabulary = gsa_units_size(&t->units),
-                                     .width = (int32_t)v->model_embedding,
-                                     .embedding_std = v->model_embedding_std } },
-                        .n_inputs = 1,
-                        .stack = { { .name = "encoder", .reads = GSA_READ_SEQUENCE, .causal = 1 } },
-                        .n_stacks = 1,
-                        .outputs = gsa_units_size(&t->units) - t->units.first_class,
-                        .tied = 1,
-                        .first_class = t->units.first_class,
-                        .aux = t->aux };
+    *plan = (gsa_task_plan){
+        .sequence = { "text" },
+        .pass = { { .stack = "encoder", .sequence = "text" } },
+        .n_sequences = 1,
+        .n_passes = 1,
+        .input = { { .vocabulary = gsa_units_size(&t->units),
+                     .width = (int32_t)v->model_embedding,
+                     .embedding_std = v->model_embedding_std } },
+        .n_inputs = 1,
+        .stack = { { .name = "encoder", .reads = GSA_READ_SEQUENCE, .causal = 1 } },
+        .n_stacks = 1,
+        .outputs = gsa_units_size(&t->units) - t->units.first_class,
+        .tied = 1,
+        .first_class = t->units.first_class,
+        .aux = t->aux
+    };
     return GSA_OK;
 }
 

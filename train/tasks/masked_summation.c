@@ -73,20 +73,20 @@ static int32_t outputs(const void *self)
     return ((const summation_task *)self)->data.d - 1;
 }
 
-static gsa_status plan(const void *self, const gsa_plan_options *options, gsa_plan *plan,
+static gsa_status plan(const void *self, const gsa_task_plan_options *options, gsa_task_plan *plan,
                        gsa_error *error)
 {
     (void)options, (void)error;
-    *plan = (gsa_plan){ .sequence = { "x" },
-                        .run = { { .stack = "encoder", .sequence = "x" } },
-                        .n_sequences = 1,
-                        .n_runs = 1,
-                        .input = { { .width = ((const summation_task *)self)->data.d } },
-                        .n_inputs = 1,
-                        .stack = { { .name = "encoder", .reads = GSA_READ_SUMMARY } },
-                        .n_stacks = 1,
-                        .outputs = outputs(self),
-                        .terms = outputs(self) };
+    *plan = (gsa_task_plan){ .sequence = { "x" },
+                             .pass = { { .stack = "encoder", .sequence = "x" } },
+                             .n_sequences = 1,
+                             .n_passes = 1,
+                             .input = { { .width = ((const summation_task *)self)->data.d } },
+                             .n_inputs = 1,
+                             .stack = { { .name = "encoder", .reads = GSA_READ_SUMMARY } },
+                             .n_stacks = 1,
+                             .outputs = outputs(self),
+                             .terms = outputs(self) };
     return GSA_OK;
 }
 

@@ -154,20 +154,20 @@ static int64_t targets(const void *self, int split, const int64_t *example, int6
     return count * ((const node_task *)self)->targets[split];
 }
 
-static gsa_status plan(const void *self, const gsa_plan_options *options, gsa_plan *plan,
+static gsa_status plan(const void *self, const gsa_task_plan_options *options, gsa_task_plan *plan,
                        gsa_error *error)
 {
     const node_task *t = self;
     (void)options, (void)error;
-    *plan = (gsa_plan){ .sequence = { "nodes" },
-                        .run = { { .stack = "encoder", .sequence = "nodes" } },
-                        .n_sequences = 1,
-                        .n_runs = 1,
-                        .input = { { .width = t->width } },
-                        .n_inputs = 1,
-                        .stack = { { .name = "encoder", .reads = GSA_READ_SEQUENCE } },
-                        .n_stacks = 1,
-                        .outputs = t->labels.count };
+    *plan = (gsa_task_plan){ .sequence = { "nodes" },
+                             .pass = { { .stack = "encoder", .sequence = "nodes" } },
+                             .n_sequences = 1,
+                             .n_passes = 1,
+                             .input = { { .width = t->width } },
+                             .n_inputs = 1,
+                             .stack = { { .name = "encoder", .reads = GSA_READ_SEQUENCE } },
+                             .n_stacks = 1,
+                             .outputs = t->labels.count };
     return GSA_OK;
 }
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include "train/score/baseline.h"
 #include "train/tasks/classes.h"
-#include "train/model.h"
+#include "train/learner.h"
 #include "train/score/report.h"
 #include "train/data/pairs.h"
 #include "train/data/sample.h"
@@ -212,26 +212,26 @@ static const int32_t *lengths(const void *self, int split)
     return ((const pair_task *)self)->both[split];
 }
 
-static gsa_status plan(const void *self, const gsa_plan_options *o, gsa_plan *plan,
+static gsa_status plan(const void *self, const gsa_task_plan_options *o, gsa_task_plan *plan,
                        gsa_error *error)
 {
     const pair_task *t = self;
     const int after = o->memory_layer;
     (void)error;
-    *plan = (gsa_plan){ .sequence = { "a", "b" },
-                        .run = { { .name = "a", .stack = "encoder", .sequence = "a" },
-                                 { .name = "b", .stack = "encoder", .sequence = "b" } },
-                        .n_sequences = 2,
-                        .n_runs = 2,
-                        .input = { gsa_wordbook_input(&t->words) },
-                        .n_inputs = 1,
-                        .stack = { { .name = "encoder", .reads = GSA_READ_SUMMARY } },
-                        .n_stacks = 1,
-                        .head_inputs = t->features == GSA_FEATURES_BOTH ? 2 : PARTS,
-                        .outputs = t->labels.count };
+    *plan = (gsa_task_plan){ .sequence = { "a", "b" },
+                             .pass = { { .name = "a", .stack = "encoder", .sequence = "a" },
+                                       { .name = "b", .stack = "encoder", .sequence = "b" } },
+                             .n_sequences = 2,
+                             .n_passes = 2,
+                             .input = { gsa_wordbook_input(&t->words) },
+                             .n_inputs = 1,
+                             .stack = { { .name = "encoder", .reads = GSA_READ_SUMMARY } },
+                             .n_stacks = 1,
+                             .head_inputs = t->features == GSA_FEATURES_BOTH ? 2 : PARTS,
+                             .outputs = t->labels.count };
     if (after > 0) {
-        plan->run[0].memory = "b", plan->run[1].memory = "a";
-        plan->run[0].memory_after = plan->run[1].memory_after = after;
+        plan->pass[0].memory = "b", plan->pass[1].memory = "a";
+        plan->pass[0].memory_after = plan->pass[1].memory_after = after;
     }
     return GSA_OK;
 }

@@ -16,7 +16,7 @@
 #include "train/score/answers.h"
 #include "train/score/report.h"
 #include "train/data/locate.h"
-#include "train/model.h"
+#include "train/learner.h"
 #include "train/data/overlap.h"
 #include "train/vocabulary/wordbook.h"
 
@@ -337,20 +337,20 @@ static int64_t targets(const void *self, int split, const int64_t *example, int6
     return windows;
 }
 
-static gsa_status plan(const void *self, const gsa_plan_options *o, gsa_plan *plan,
+static gsa_status plan(const void *self, const gsa_task_plan_options *o, gsa_task_plan *plan,
                        gsa_error *error)
 {
     const span_task *t = self;
     (void)o, (void)error;
-    *plan = (gsa_plan){ .sequence = { "text" },
-                        .run = { { .name = "text", .stack = "encoder", .sequence = "text" } },
-                        .n_sequences = 1,
-                        .n_runs = 1,
-                        .input = { gsa_wordbook_input(&t->words) },
-                        .n_inputs = 1,
-                        .stack = { { .name = "encoder", .reads = GSA_READ_SEQUENCE } },
-                        .n_stacks = 1,
-                        .outputs = 2 };
+    *plan = (gsa_task_plan){ .sequence = { "text" },
+                             .pass = { { .name = "text", .stack = "encoder", .sequence = "text" } },
+                             .n_sequences = 1,
+                             .n_passes = 1,
+                             .input = { gsa_wordbook_input(&t->words) },
+                             .n_inputs = 1,
+                             .stack = { { .name = "encoder", .reads = GSA_READ_SEQUENCE } },
+                             .n_stacks = 1,
+                             .outputs = 2 };
     plan->input[0].vocabulary += SPECIAL; /* [CLS] and [SEP] come last */
     plan->input[0].types = t->match ? MATCH_TYPES : TYPES;
     return GSA_OK;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "train/tasks/classes.h"
-#include "train/model.h"
+#include "train/learner.h"
 #include "train/data/shape.h"
 #include "train/tasks/tagging_parts.h"
 
@@ -99,7 +99,7 @@ static gsa_settings character_settings(const gsa_recipe *recipe)
     return s;
 }
 
-static void plan_characters(const tag_task *t, const gsa_recipe *recipe, gsa_plan *plan)
+static void plan_characters(const tag_task *t, const gsa_recipe *recipe, gsa_task_plan *plan)
 {
     const gsa_settings settings = character_settings(recipe);
     plan->sequence[TAG_CHARACTERS] = "characters";
@@ -109,30 +109,30 @@ static void plan_characters(const tag_task *t, const gsa_recipe *recipe, gsa_pla
                              .vocabulary = gsa_vocabulary_size(t->characters),
                              .embedding_std = recipe->values.model_embedding_std };
     plan->input_settings[TAG_CHARACTERS] = settings;
-    plan->stack[1] = (gsa_plan_stack){ .name = "characters",
+    plan->stack[1] = (gsa_task_stack){ .name = "characters",
                                        .spec = recipe->values.model_characters,
                                        .reads = GSA_READ_SUMMARY,
                                        .settings = settings };
-    plan->run[1] = plan->run[0]; /* words read what characters gave */
-    plan->run[0] = (gsa_model_run){ .stack = "characters", .sequence = "characters" };
-    plan->n_sequences = plan->n_inputs = plan->n_stacks = plan->n_runs = 2;
-    plan->head_run = 1;
+    plan->pass[1] = plan->pass[0]; /* words read what characters gave */
+    plan->pass[0] = (gsa_model_pass){ .stack = "characters", .sequence = "characters" };
+    plan->n_sequences = plan->n_inputs = plan->n_stacks = plan->n_passes = 2;
+    plan->head_pass = 1;
 }
 
-static gsa_status plan(const void *self, const gsa_plan_options *options, gsa_plan *plan,
+static gsa_status plan(const void *self, const gsa_task_plan_options *options, gsa_task_plan *plan,
                        gsa_error *error)
 {
     const tag_task *t = self;
     (void)error;
-    *plan = (gsa_plan){ .sequence = { "words" },
-                        .run = { { .stack = "encoder", .sequence = "words" } },
-                        .n_sequences = 1,
-                        .n_runs = 1,
-                        .input = { gsa_wordbook_input(&t->words) },
-                        .n_inputs = 1,
-                        .stack = { { .name = "encoder", .reads = GSA_READ_SEQUENCE } },
-                        .n_stacks = 1,
-                        .outputs = t->labels.count };
+    *plan = (gsa_task_plan){ .sequence = { "words" },
+                             .pass = { { .stack = "encoder", .sequence = "words" } },
+                             .n_sequences = 1,
+                             .n_passes = 1,
+                             .input = { gsa_wordbook_input(&t->words) },
+                             .n_inputs = 1,
+                             .stack = { { .name = "encoder", .reads = GSA_READ_SEQUENCE } },
+                             .n_stacks = 1,
+                             .outputs = t->labels.count };
     plan->input[TAG_WORDS].beside = t->beside;
     if (t->characters) plan_characters(t, options->recipe, plan);
     return GSA_OK;

@@ -4,7 +4,7 @@
 #include "train/score/baseline.h"
 #include "train/driver/batches.h"
 #include "train/tasks/classes.h"
-#include "train/model.h"
+#include "train/learner.h"
 #include "train/score/report.h"
 #include "train/data/sample.h"
 #include "train/vocabulary/wordbook.h"
@@ -238,20 +238,20 @@ static const int32_t *lengths(const void *self, int split)
     return ((const text_task *)self)->length[split];
 }
 
-static gsa_status plan(const void *self, const gsa_plan_options *options, gsa_plan *plan,
+static gsa_status plan(const void *self, const gsa_task_plan_options *options, gsa_task_plan *plan,
                        gsa_error *error)
 {
     const text_task *t = self;
     (void)options, (void)error;
-    *plan = (gsa_plan){ .sequence = { "text" },
-                        .run = { { .stack = "encoder", .sequence = "text" } },
-                        .n_sequences = 1,
-                        .n_runs = 1,
-                        .input = { gsa_wordbook_input(&t->words) },
-                        .n_inputs = 1,
-                        .stack = { { .name = "encoder", .reads = GSA_READ_SUMMARY } },
-                        .n_stacks = 1,
-                        .outputs = t->labels.count };
+    *plan = (gsa_task_plan){ .sequence = { "text" },
+                             .pass = { { .stack = "encoder", .sequence = "text" } },
+                             .n_sequences = 1,
+                             .n_passes = 1,
+                             .input = { gsa_wordbook_input(&t->words) },
+                             .n_inputs = 1,
+                             .stack = { { .name = "encoder", .reads = GSA_READ_SUMMARY } },
+                             .n_stacks = 1,
+                             .outputs = t->labels.count };
     return GSA_OK;
 }
 

@@ -139,32 +139,33 @@ static int64_t targets(const void *self, int split, const int64_t *example, int6
     return sum;
 }
 
-static gsa_status plan(const void *self, const gsa_plan_options *o, gsa_plan *plan,
+static gsa_status plan(const void *self, const gsa_task_plan_options *o, gsa_task_plan *plan,
                        gsa_error *error)
 {
     const gsa_translation *t = self;
     const gsa_recipe_values *v = &o->recipe->values;
     (void)error;
-    *plan =
-        (gsa_plan){ .sequence = { "source", "target" },
-                    .run = { { .stack = "encoder", .sequence = "source" },
-                             { .stack = "decoder", .sequence = "target", .memory = "encoder" } },
-                    .n_sequences = 2,
-                    .n_runs = 2,
-                    .input = { { .vocabulary = t->pieces.size,
-                                 .width = (int32_t)v->model_embedding,
-                                 .embedding_std = v->model_embedding_std } },
-                    .n_inputs = 1,
-                    .stack = { { .name = "encoder" },
-                               { .name = "decoder",
-                                 .spec = t->decoder,
-                                 .reads = GSA_READ_SEQUENCE,
-                                 .causal = 1 } },
-                    .n_stacks = 2,
-                    .head_run = 1,
-                    .outputs = t->pieces.size - FIRST_CLASS,
-                    .tied = 1,
-                    .first_class = FIRST_CLASS };
+    *plan = (gsa_task_plan){
+        .sequence = { "source", "target" },
+        .pass = { { .stack = "encoder", .sequence = "source" },
+                  { .stack = "decoder", .sequence = "target", .memory = "encoder" } },
+        .n_sequences = 2,
+        .n_passes = 2,
+        .input = { { .vocabulary = t->pieces.size,
+                     .width = (int32_t)v->model_embedding,
+                     .embedding_std = v->model_embedding_std } },
+        .n_inputs = 1,
+        .stack = { { .name = "encoder" },
+                   { .name = "decoder",
+                     .spec = t->decoder,
+                     .reads = GSA_READ_SEQUENCE,
+                     .causal = 1 } },
+        .n_stacks = 2,
+        .head_pass = 1,
+        .outputs = t->pieces.size - FIRST_CLASS,
+        .tied = 1,
+        .first_class = FIRST_CLASS
+    };
     return GSA_OK;
 }
 

@@ -6,7 +6,7 @@
  * of one example are groups 0, 1, ..., the same on both sides, its own the last. */
 #ifndef GSA_TRANSLATION_PARTS_H
 #define GSA_TRANSLATION_PARTS_H
-#include "train/model.h"
+#include "train/learner.h"
 #include "train/data/parallel.h"
 #include "train/vocabulary/pieces.h"
 #include "train/decode/translate.h"

@@ -356,12 +356,12 @@ static gsa_status look(gsa_looker *l, gsa_error *error)
 {
     gsa_session *s = &l->session;
     l->stack = gsa_learner_encoder(&s->model);
-    if (gsa_model_runs(s->model.net) > 1)
+    if (gsa_model_passes(s->model.net) > 1)
         return gsa_fail(error, GSA_ERR_UNSUPPORTED,
                         "the model executes %d stacks on an example (both texts of a pair, "
                         "characters of words, a decoder), and "
                         "a picture shows one",
-                        gsa_model_runs(s->model.net));
+                        gsa_model_passes(s->model.net));
     gsa_status status = choose_layers(l, error);
     if (status == GSA_OK) status = read_example(l, error);
     if (status == GSA_OK)

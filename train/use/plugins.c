@@ -70,7 +70,7 @@ gsa_status gsa_plugins_hash(const gsa_system *system, const gsa_model *model,
     gsa_status status = GSA_OK;
     *text = gsa_copy_text(system, "");
     if (!*text) return gsa_out_of_memory(error, "hashes of plugins", 1);
-    for (int r = 0; r < gsa_model_runs(model); r++) {
+    for (int r = 0; r < gsa_model_passes(model); r++) {
         const gsa_stack *stack = gsa_model_stack_of(model, r);
         for (int l = 0; l < gsa_stack_layers(stack); l++)
             for (int p = 0; p < gsa_stack_patterns(stack, l) && status == GSA_OK; p++) {

@@ -1,17 +1,16 @@
-/* model.h - what a task's plan asks for, built: inputs, a model of runs, a head, their parameters
- * and the tape they run on.
- *   out = Linear(dropout(activation(Linear(features))))     head_hidden > 0
- *   out = Linear(dropout(features))                         head_hidden = 0
- * features: what the task makes of the readouts, or the summary or sequence of the head's run. The
- * last Linear's weight may be rows of an embedding (model.tied; task.h says which). Where the batch
+/* learner.h - what a task's plan asks for, built: inputs, a model of passes, a head, their
+ * parameters and the tape they run on. out = Linear(dropout(activation(Linear(features))))
+ * head_hidden > 0 out = Linear(dropout(features))                         head_hidden = 0 features:
+ * what the task makes of the readouts, or the summary or sequence of the head's pass. The last
+ * Linear's weight may be rows of an embedding (model.tied; task.h says which). Where the batch
  * picks rows the last Linear reads those alone.
  *
  * Losses of layers (Al-Rfou et al. 2019, section 2.2): with plan.aux = a > 0 the head also reads
- * the run's sequence after each layer l = 1 .. n-1 of n, and in training
+ * the pass's sequence after each layer l = 1 .. n-1 of n, and in training
  *   loss = loss of layer n + a / |L| sum_{l in L} loss of layer l,
  *        L: the layers with l/n > the share of the steps that is done. */
-#ifndef GSA_TRAIN_MODEL_H
-#define GSA_TRAIN_MODEL_H
+#ifndef GSA_LEARNER_H
+#define GSA_LEARNER_H
 #include "gsa/input.h"
 #include "gsa/model.h"
 #include "train/task.h"
@@ -22,7 +21,7 @@ typedef struct gsa_learner {
     const gsa_task *task; /* borrowed, and its object */
     void *self;
     gsa_settings settings;
-    gsa_plan plan;
+    gsa_task_plan plan;
     gsa_parameters *parameters;
     gsa_tape *tape;
     gsa_input *input[GSA_BATCH_SEQUENCES]; /* [plan.n_inputs] */
@@ -31,7 +30,7 @@ typedef struct gsa_learner {
     gsa_cache *cache;
     gsa_parameter *weight[2], *bias[2]; /* the head's Linears; [0] is NULL where there is one */
     int32_t reads_text, tied;           /* tied: weight[1] is an embedding */
-    int32_t n_taps; /* layers of the head's run below its last, with losses of their own */
+    int32_t n_taps; /* layers of the head's pass below its last, with losses of their own */
     int32_t joined; /* 1: `graph` is already the next forward pass's batch */
     int *tap;       /* [n_taps] 0, 1, 2, ... */
     gsa_tensor *
@@ -63,9 +62,9 @@ gsa_tensor *gsa_learner_head(gsa_learner *model, gsa_tensor *features);
  * tape's. */
 gsa_tensor *gsa_learner_loss(gsa_learner *model, gsa_tensor *out, const gsa_minibatch *batch,
                              double scale);
-/* The sequence of one run that reads no other, of a batch; without the others. */
-gsa_tensor *gsa_learner_run(gsa_learner *model, const gsa_minibatch *batch, int run);
-/* The stack of the run that the head reads. */
+/* The sequence of one pass that reads no other, of a batch; without the others. */
+gsa_tensor *gsa_learner_pass(gsa_learner *model, const gsa_minibatch *batch, int pass);
+/* The stack of the pass that the head reads. */
 const gsa_stack *gsa_learner_encoder(const gsa_learner *model);
 /* The text of the stack of that name in the plan, "encoder" or "decoder"; NULL: there is none. */
 const char *gsa_learner_text(const gsa_learner *model, const char *stack);

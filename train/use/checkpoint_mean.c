@@ -1,4 +1,4 @@
-#include "train/use/mean.h"
+#include "train/use/checkpoint_mean.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static const int64_t LARGEST = INT64_C(1) << 36; /* bytes of a file that is copi
 
 typedef struct mean {
     const gsa_system *system;
-    const gsa_mean_options *options;
+    const gsa_checkpoint_mean_options *options;
     int64_t *step;         /* [options->last] the newest first */
     gsa_safetensors model; /* of the newest: names, shapes, notes */
     double **sum;          /* [model.count] */
@@ -219,8 +219,8 @@ static gsa_status write_mean(mean *m, gsa_error *error)
     return status;
 }
 
-gsa_status gsa_mean_checkpoints(const gsa_system *system, const gsa_mean_options *options,
-                                int64_t *first, int64_t *newest, gsa_error *error)
+gsa_status gsa_checkpoint_mean(const gsa_system *system, const gsa_checkpoint_mean_options *options,
+                               int64_t *first, int64_t *newest, gsa_error *error)
 {
     mean m = { .system = system ? system : gsa_system_default(), .options = options };
     if (options->last < 1)

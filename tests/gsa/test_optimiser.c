@@ -2,12 +2,10 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "gsa/optimiser_parts.h"
 #include "support/compare.h"
 #include "support/guard.h"
 #include "support/suite.h"
-#include "train/settings/keys.h"
-#include "train/driver/average.h"
-#include "train/driver/optimiser.h"
 
 enum { PARAMETERS = 5, ROWS = 3, COLS = 4, COUNT = ROWS * COLS };
 static const int flags[PARAMETERS] = { 0, GSA_NO_DECAY, GSA_FROZEN, GSA_UNREACHED, GSA_ZERO_ROW };
@@ -15,7 +13,7 @@ static const int flags[PARAMETERS] = { 0, GSA_NO_DECAY, GSA_FROZEN, GSA_UNREACHE
 typedef struct fixture {
     gsa_backend *backend;
     gsa_parameters *parameters;
-    gsa_optimiser optimiser;
+    gsa_optimiser *optimiser;
     gsa_error error;
     double w[PARAMETERS][COUNT], m[PARAMETERS][COUNT], v[PARAMETERS][COUNT], g[PARAMETERS][COUNT];
 } fixture;
@@ -41,7 +39,7 @@ static void open_fixture(fixture *f, const gsa_optimiser_options *options)
 
 static void close_fixture(fixture *f)
 {
-    gsa_optimiser_release(&f->optimiser);
+    gsa_optimiser_release(f->optimiser);
     gsa_parameters_release(f->parameters);
     gsa_backend_release(f->backend);
 }
@@ -86,13 +84,13 @@ static void reference_step(fixture *f, const gsa_optimiser_options *o, double lr
         const double decay = flags[i] & GSA_NO_DECAY ? 0 : o->weight_decay;
         for (int k = 0; k < COUNT && moves(i); k++) {
             double g = factor * f->g[i][k], *w = &f->w[i][k], *m = &f->m[i][k], *v = &f->v[i][k];
-            if (o->kind != GSA_OPTIMIZER_ADAMW) g += decay * *w;
-            if (o->kind == GSA_OPTIMIZER_SGD) {
+            if (o->kind != GSA_OPTIMISER_ADAMW) g += decay * *w;
+            if (o->kind == GSA_OPTIMISER_SGD) {
                 *m = o->momentum * *m + g;
                 *w -= lr * *m;
                 continue;
             }
-            if (o->kind == GSA_OPTIMIZER_ADAMW) *w -= lr * decay * *w;
+            if (o->kind == GSA_OPTIMISER_ADAMW) *w -= lr * decay * *w;
             *m = o->beta1 * *m + (1 - o->beta1) * g;
             *v = o->beta2 * *v + (1 - o->beta2) * g * g;
             *w -= lr * (*m / (1 - pow(o->beta1, t))) / (sqrt(*v / (1 - pow(o->beta2, t))) + o->eps);
@@ -112,15 +110,19 @@ static int values_differ(fixture *f, double tolerance)
     return differ;
 }
 
-#define BETAS .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8
+#define BETAS .struct_size = sizeof(gsa_optimiser_options), .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-8
 static const gsa_optimiser_options options[] = {
-    { .kind = GSA_OPTIMIZER_ADAM, BETAS },
-    { .kind = GSA_OPTIMIZER_ADAM, BETAS, .weight_decay = 0.1 },
-    { .kind = GSA_OPTIMIZER_ADAM, BETAS, .clip = 0.5 },
-    { .kind = GSA_OPTIMIZER_ADAM, BETAS, .clip = 1e6 },
-    { .kind = GSA_OPTIMIZER_ADAMW, BETAS, .weight_decay = 0.1, .clip = 1 },
-    { .kind = GSA_OPTIMIZER_SGD },
-    { .kind = GSA_OPTIMIZER_SGD, .momentum = 0.9, .weight_decay = 0.01, .clip = 2 },
+    { .kind = GSA_OPTIMISER_ADAM, BETAS },
+    { .kind = GSA_OPTIMISER_ADAM, BETAS, .weight_decay = 0.1 },
+    { .kind = GSA_OPTIMISER_ADAM, BETAS, .clip = 0.5 },
+    { .kind = GSA_OPTIMISER_ADAM, BETAS, .clip = 1e6 },
+    { .kind = GSA_OPTIMISER_ADAMW, BETAS, .weight_decay = 0.1, .clip = 1 },
+    { .struct_size = sizeof(gsa_optimiser_options), .kind = GSA_OPTIMISER_SGD },
+    { .struct_size = sizeof(gsa_optimiser_options),
+      .kind = GSA_OPTIMISER_SGD,
+      .momentum = 0.9,
+      .weight_decay = 0.01,
+      .clip = 2 },
 };
 
 START_TEST(follows_the_equations)
@@ -132,12 +134,12 @@ START_TEST(follows_the_equations)
         double norm;
         const double lr = 0.1 / t;
         draw_gradients(&f, &dice);
-        MUST(&f, gsa_optimiser_step(&f.optimiser, lr, &norm, &f.error));
+        MUST(&f, gsa_optimiser_step(f.optimiser, lr, &norm, &f.error));
         ck_assert_double_eq_tol(norm, true_norm(&f), 1e-12 * norm);
         reference_step(&f, &options[_i], lr, t);
         ck_assert_int_eq(values_differ(&f, 1e-12), 0);
     }
-    ck_assert_int_eq(f.optimiser.steps, 12);
+    ck_assert_int_eq(f.optimiser->steps, 12);
     for (int k = 0; k < COLS; k++) ck_assert_double_eq(f.w[4][k], 0); /* the zero row stays so */
     close_fixture(&f);
 }
@@ -155,17 +157,16 @@ START_TEST(what_is_not_finite_changes_nothing_and_is_named)
         draw_gradients(&f, &dice);
         f.g[which][COUNT - 1] = poison[which % 3];
         put_gradient(&f, which);
-        MUST(&f, gsa_optimiser_step(&f.optimiser, 0.1, &norm, &f.error));
+        MUST(&f, gsa_optimiser_step(f.optimiser, 0.1, &norm, &f.error));
         ck_assert(!isfinite(norm));
-        ck_assert_int_eq(f.optimiser.steps, 0);
+        ck_assert_int_eq(f.optimiser->steps, 0);
         ck_assert_int_eq(values_differ(&f, 0), 0);
-        ck_assert_int_eq(gsa_optimiser_blame(&f.optimiser, 12, 0.5, norm, &f.error),
-                         GSA_ERR_NUMBER);
+        ck_assert_int_eq(gsa_optimiser_blame(f.optimiser, 12, 0.5, norm, &f.error), GSA_ERR_NUMBER);
         ck_assert_ptr_nonnull(strstr(f.error.text, "step 12: the gradient of '"));
         ck_assert_ptr_nonnull(strstr(f.error.text, gsa_parameters_at(f.parameters, which)->name));
         /* and the next good step is as if nothing had been */
         draw_gradients(&f, &dice);
-        MUST(&f, gsa_optimiser_step(&f.optimiser, 0.1, &norm, &f.error));
+        MUST(&f, gsa_optimiser_step(f.optimiser, 0.1, &norm, &f.error));
         reference_step(&f, &options[4], 0.1, 1);
         ck_assert_int_eq(values_differ(&f, 1e-12), 0);
         close_fixture(&f);
@@ -178,35 +179,35 @@ END_TEST
 START_TEST(the_mean_follows_the_weights)
 {
     fixture f;
-    gsa_average average;
+    gsa_running_mean running;
     gsa_dice dice = { 33 };
     double mean[PARAMETERS][COUNT], now[COUNT];
     open_fixture(&f, &options[0]);
-    MUST(&f, gsa_average_create(gsa_system_default(), f.parameters, f.backend, 0.5, &average,
-                                &f.error));
-    if (_i == 1) f.optimiser.average = &average;
+    MUST(&f, gsa_running_mean_create(gsa_system_default(), f.parameters, f.backend, 0.5, &running,
+                                     &f.error));
+    if (_i == 1) f.optimiser->mean = &running;
     memcpy(mean, f.w, sizeof mean);
     for (int t = 1; t <= 9; t++) {
         double norm;
         const double d = t < 8 ? (1.0 + t) / (10.0 + t) : 0.5;
         draw_gradients(&f, &dice);
-        MUST(&f, gsa_optimiser_step(&f.optimiser, 0.1, &norm, &f.error));
-        if (_i == 0) MUST(&f, gsa_average_step(&average, t, &f.error));
+        MUST(&f, gsa_optimiser_step(f.optimiser, 0.1, &norm, &f.error));
+        if (_i == 0) MUST(&f, gsa_running_mean_step(&running, t, &f.error));
         reference_step(&f, &options[0], 0.1, t);
         for (int i = 0; i < PARAMETERS; i++)
             for (int k = 0; k < COUNT; k++) mean[i][k] = d * mean[i][k] + (1 - d) * f.w[i][k];
     }
     ck_assert_int_eq(values_differ(&f, 1e-12), 0);
-    gsa_average_swap(&average);
+    gsa_running_mean_swap(&running);
     for (int i = 0; i < PARAMETERS; i++) {
         MUST(&f, gsa_tensor_read(f.backend, &gsa_parameters_at(f.parameters, i)->value, 0, now,
                                  &f.error));
         ck_assert_int_eq(gsa_differ("mean", now, moves(i) ? mean[i] : f.w[i], COUNT, 1e-12, 1e-12),
                          0);
     }
-    gsa_average_swap(&average);
+    gsa_running_mean_swap(&running);
     ck_assert_int_eq(values_differ(&f, 1e-12), 0);
-    gsa_average_release(&average);
+    gsa_running_mean_release(&running);
     close_fixture(&f);
 }
 END_TEST
@@ -219,8 +220,8 @@ typedef struct table_side {
     gsa_parameters *parameters;
     gsa_parameter *table;
     gsa_tape *tape;
-    gsa_optimiser optimiser;
-    gsa_average average;
+    gsa_optimiser *optimiser;
+    gsa_running_mean running;
     double norm;
     gsa_error error;
 } table_side;
@@ -242,14 +243,15 @@ static void open_side(table_side *s, const gsa_optimiser_options *o, int told, i
     free(value);
     MUST(s, gsa_tape_create(system, s->backend, &s->tape, &s->error));
     MUST(s, gsa_optimiser_create(system, s->parameters, o, &s->optimiser, &s->error));
-    MUST(s, gsa_average_create(system, s->parameters, s->backend, mean, &s->average, &s->error));
-    if (mean > 0) s->optimiser.average = &s->average;
+    MUST(s,
+         gsa_running_mean_create(system, s->parameters, s->backend, mean, &s->running, &s->error));
+    if (mean > 0) s->optimiser->mean = &s->running;
 }
 
 static void close_side(table_side *s)
 {
-    gsa_average_release(&s->average);
-    gsa_optimiser_release(&s->optimiser);
+    gsa_running_mean_release(&s->running);
+    gsa_optimiser_release(s->optimiser);
     gsa_tape_release(s->tape);
     gsa_parameters_release(s->parameters);
     gsa_backend_release(s->backend);
@@ -280,7 +282,7 @@ static void side_step(table_side *s, int t, int whole)
             gsa_op_square_error(s->tape, z, gsa_tape_zeros(s->tape, 1, WORDS - 1), 1e-3));
     }
     MUST(s, gsa_tape_backward(s->tape, y, &s->error));
-    MUST(s, gsa_optimiser_step(&s->optimiser, 0.05, &s->norm, &s->error));
+    MUST(s, gsa_optimiser_step(s->optimiser, 0.05, &s->norm, &s->error));
 }
 
 static void same_bits(table_side *a, table_side *b, const void *x, const void *y, const char *what,
@@ -316,22 +318,72 @@ START_TEST(rows_that_nothing_touched_stay_to_the_bit)
     ck_assert_int_eq(b.table->value.marks != NULL, b.backend->shares_host_memory);
     for (int t = 0; t < STEPS && b.table->value.marks;
          t++) { /* a backend of its own memory is told nothing */
-        if (t == by_rows[_i].again_at) b.optimiser.rows_known = 0;
+        if (t == by_rows[_i].again_at) b.optimiser->rows_known = 0;
         side_step(&a, t, t == by_rows[_i].whole_at);
         side_step(&b, t, t == by_rows[_i].whole_at);
         ck_assert_msg(memcmp(&a.norm, &b.norm, sizeof a.norm) == 0,
                       "step %d: norms %.17g and %.17g", t, a.norm, b.norm);
         same_bits(&a, &b, a.table->value.grad, b.table->value.grad, "gradient", t);
         same_bits(&a, &b, a.table->value.data, b.table->value.data, "weight", t);
-        same_bits(&a, &b, a.optimiser.first[0], b.optimiser.first[0], "first moment", t);
-        same_bits(&a, &b, a.optimiser.second[0], b.optimiser.second[0], "second moment", t);
+        same_bits(&a, &b, a.optimiser->first[0], b.optimiser->first[0], "first moment", t);
+        same_bits(&a, &b, a.optimiser->second[0], b.optimiser->second[0], "second moment", t);
         if (by_rows[_i].mean > 0)
-            same_bits(&a, &b, a.average.mean[0], b.average.mean[0], "mean", t);
+            same_bits(&a, &b, a.running.mean[0], b.running.mean[0], "mean", t);
     }
     int moving = 0;
-    for (int r = 0; b.table->value.marks && r < WORDS; r++) moving += b.optimiser.moving[0][r];
+    for (int r = 0; b.table->value.marks && r < WORDS; r++) moving += b.optimiser->moving[0][r];
     if (by_rows[_i].whole_at < 0) ck_assert_int_lt(moving, WORDS / 4);
     close_side(&a), close_side(&b);
+}
+END_TEST
+
+/* ---- what is refused, in one sentence ------------------------------------------------------ */
+static const struct {
+    const char *says;
+    gsa_optimiser_options options;
+} refused[] = {
+    { "struct_size = 0, expected at least 56", { 0 } },
+    { "7 is no kind of optimiser, expected 0 (Adam)", { sizeof options[0], 7, .eps = 1 } },
+    { "beta1 = 1, expected 0 <= beta1 < 1", { sizeof options[0], 0, .beta1 = 1 } },
+    { "beta2 = -0.5, expected 0 <= beta2 < 1", { sizeof options[0], 0, .beta2 = -0.5 } },
+    { "eps = nan, expected 0 <= eps < inf", { sizeof options[0], 0, .eps = NAN } },
+    { "momentum = 1.5,", { sizeof options[0], GSA_OPTIMISER_SGD, .momentum = 1.5 } },
+    { "weight_decay = inf,", { sizeof options[0], 0, .weight_decay = INFINITY } },
+    { "clip = -1, expected 0 <= clip < inf", { sizeof options[0], 0, .clip = -1 } },
+};
+
+START_TEST(bad_options_are_one_sentence)
+{
+    fixture f;
+    gsa_optimiser *none = (gsa_optimiser *)&f;
+    open_fixture(&f, &options[0]);
+    ck_assert_int_eq(
+        gsa_optimiser_create(NULL, f.parameters, &refused[_i].options, &none, &f.error),
+        GSA_ERR_ARGUMENT);
+    ck_assert_ptr_null(none);
+    ck_assert_msg(strstr(f.error.text, refused[_i].says), "%s", f.error.text);
+    ck_assert_int_eq(gsa_optimiser_create(NULL, NULL, &options[0], &none, &f.error),
+                     GSA_ERR_ARGUMENT);
+    ck_assert_int_eq(gsa_optimiser_create(NULL, f.parameters, NULL, &none, NULL), GSA_ERR_ARGUMENT);
+    close_fixture(&f);
+}
+END_TEST
+
+/* A state is found again by its parts; what is not there is NULL. */
+START_TEST(moments_are_found_by_index)
+{
+    fixture f;
+    open_fixture(&f, &options[_i]);
+    const int kept = options[_i].kind != GSA_OPTIMISER_SGD ? 2 : options[_i].momentum > 0;
+    for (int i = -1; i <= PARAMETERS; i++)
+        for (int m = -1; m <= 2; m++)
+            ck_assert_int_eq(gsa_optimiser_moment(f.optimiser, i, m) != NULL,
+                             i >= 0 && i < PARAMETERS && m >= 0 && m < kept && moves(i));
+    MUST(&f, gsa_optimiser_resume(f.optimiser, 5, &f.error));
+    MUST(&f,
+         gsa_optimiser_step(f.optimiser, 0.1, NULL, &f.error)); /* a norm that nobody asks for */
+    ck_assert_int_eq(gsa_optimiser_steps(f.optimiser), 6);
+    close_fixture(&f);
 }
 END_TEST
 
@@ -342,8 +394,11 @@ int main(int argc, char **argv)
     static const gsa_test steps[] = { GSA_LOOP(follows_the_equations, GSA_COUNT(options)) };
     static const gsa_test numbers[] = { GSA_TEST(what_is_not_finite_changes_nothing_and_is_named) };
     static const gsa_test mean[] = { GSA_LOOP(the_mean_follows_the_weights, 2) };
+    static const gsa_test refusals[] = { GSA_LOOP(bad_options_are_one_sentence, GSA_COUNT(refused)),
+                                         GSA_LOOP(moments_are_found_by_index, GSA_COUNT(options)) };
     static const gsa_case cases[] = { GSA_CASE("steps", steps, 30),
                                       GSA_CASE("numbers", numbers, 30), GSA_CASE("mean", mean, 30),
-                                      GSA_CASE("rows", rows, 30) };
+                                      GSA_CASE("rows", rows, 30),
+                                      GSA_CASE("refused", refusals, 30) };
     return gsa_run_suite("optimiser", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -1,4 +1,4 @@
-#include "train/driver/schedule.h"
+#include "gsa/schedule.h"
 #include <math.h>
 
 /* How far `step` is on the way from `start` to the last step, 0 to 1. */

@@ -1,7 +1,6 @@
-#include "train/driver/optimiser.h"
 #include <math.h>
 #include <string.h>
-#include "train/settings/keys.h"
+#include "gsa/optimiser_parts.h"
 
 enum {
     PIECE =
@@ -31,7 +30,7 @@ static gsa_status moment(gsa_optimiser *o, void **at, int64_t bytes, gsa_error *
 static gsa_status create_moments(gsa_optimiser *o, gsa_error *error)
 {
     gsa_backend *b = backend_of(o);
-    const int adam = o->options.kind != GSA_OPTIMIZER_SGD;
+    const int adam = o->options.kind != GSA_OPTIMISER_SGD;
     gsa_status status = GSA_OK;
     for (int i = 0; i < o->count && status == GSA_OK; i++) {
         const gsa_parameter *p = gsa_parameters_at(o->parameters, i);
@@ -59,30 +58,82 @@ static gsa_status create_numbers(gsa_optimiser *o, gsa_error *error)
                : gsa_backend_no_memory(b, "the optimiser", CONTROL, error);
 }
 
-gsa_status gsa_optimiser_create(const gsa_system *system, gsa_parameters *parameters,
-                                const gsa_optimiser_options *options, gsa_optimiser *optimiser,
-                                gsa_error *error)
+gsa_optimiser_options gsa_optimiser_default(int kind)
 {
-    gsa_optimiser *o = optimiser;
-    *o = (gsa_optimiser){ .system = system,
-                          .parameters = parameters,
-                          .options = *options,
-                          .count = gsa_parameters_count(parameters) };
-    o->first = gsa_alloc_zero(system, (size_t)o->count, sizeof *o->first);
-    o->second = gsa_alloc_zero(system, (size_t)o->count, sizeof *o->second);
-    o->moving = gsa_alloc_zero(system, (size_t)o->count, sizeof *o->moving);
+    return (gsa_optimiser_options){ .struct_size = sizeof(gsa_optimiser_options),
+                                    .kind = kind,
+                                    .beta1 = 0.9,
+                                    .beta2 = 0.999,
+                                    .eps = 1e-8 };
+}
+
+static gsa_status check(const gsa_optimiser_options *o, gsa_error *error)
+{
+    const struct {
+        const char *name;
+        double value, below;
+    } number[] = { { "beta1", o->beta1, 1 },
+                   { "beta2", o->beta2, 1 },
+                   { "eps", o->eps, INFINITY },
+                   { "momentum", o->momentum, 1 },
+                   { "weight_decay", o->weight_decay, INFINITY },
+                   { "clip", o->clip, INFINITY } };
+    if (o->struct_size < sizeof *o)
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "the optimiser's options say struct_size = %u, expected at least %zu",
+                        o->struct_size, sizeof *o);
+    if (o->kind < GSA_OPTIMISER_ADAM || o->kind > GSA_OPTIMISER_SGD)
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "%d is no kind of optimiser, expected 0 (Adam), 1 (AdamW) or 2 (SGD)",
+                        o->kind);
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++)
+        if (!(number[i].value >= 0 && number[i].value < number[i].below))
+            return gsa_fail(error, GSA_ERR_ARGUMENT,
+                            "the optimiser's %s = %g, expected 0 <= %s < %g", number[i].name,
+                            number[i].value, number[i].name, number[i].below);
+    return GSA_OK;
+}
+
+static gsa_status create_parts(gsa_optimiser *o, gsa_error *error)
+{
+    const size_t count = (size_t)o->count + !o->count;
+    o->first = gsa_alloc_zero(o->system, count, sizeof *o->first);
+    o->second = gsa_alloc_zero(o->system, count, sizeof *o->second);
+    o->moving = gsa_alloc_zero(o->system, count, sizeof *o->moving);
     gsa_status status = o->first && o->second && o->moving
                             ? create_numbers(o, error)
                             : gsa_out_of_memory(error, "the optimiser", 3 * o->count * 8);
     if (status == GSA_OK) status = create_moments(o, error);
-    if (status == GSA_OK) status = gsa_optimiser_resume(o, 0, error);
-    if (status != GSA_OK) gsa_optimiser_release(o);
+    return status == GSA_OK ? gsa_optimiser_resume(o, 0, error) : status;
+}
+
+gsa_status gsa_optimiser_create(const gsa_system *system, gsa_parameters *parameters,
+                                const gsa_optimiser_options *options, gsa_optimiser **optimiser,
+                                gsa_error *error)
+{
+    *optimiser = NULL;
+    if (!parameters || !options)
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "an optimiser needs parameters and options, %s NULL",
+                        parameters ? "the options are" : "the parameters are");
+    gsa_status status = check(options, error);
+    gsa_optimiser *o = status == GSA_OK ? gsa_alloc_zero(system, 1, sizeof *o) : NULL;
+    if (!o)
+        return status == GSA_OK ? gsa_out_of_memory(error, "the optimiser", (int64_t)sizeof *o)
+                                : status;
+    *o = (gsa_optimiser){ .system = system,
+                          .parameters = parameters,
+                          .options = *options,
+                          .count = gsa_parameters_count(parameters) };
+    status = create_parts(o, error);
+    if (status == GSA_OK) *optimiser = o;
+    else gsa_optimiser_release(o);
     return status;
 }
 
 void gsa_optimiser_release(gsa_optimiser *o)
 {
-    if (!o->parameters) return;
+    if (!o) return;
     gsa_backend *b = backend_of(o);
     for (int i = 0; i < o->count; i++) {
         if (o->first && o->first[i]) b->free(b, o->first[i]);
@@ -95,7 +146,18 @@ void gsa_optimiser_release(gsa_optimiser *o)
     gsa_release(o->system, o->first);
     gsa_release(o->system, o->second);
     gsa_release(o->system, o->moving);
-    *o = (gsa_optimiser){ 0 };
+    gsa_release(o->system, o);
+}
+
+int64_t gsa_optimiser_steps(const gsa_optimiser *optimiser)
+{
+    return optimiser->steps;
+}
+
+void *gsa_optimiser_moment(const gsa_optimiser *o, int parameter, int moment)
+{
+    if (parameter < 0 || parameter >= o->count || moment < 0 || moment > 1) return NULL;
+    return (moment ? o->second : o->first)[parameter];
 }
 
 static void *moved(void *base, int64_t bytes)
@@ -113,7 +175,7 @@ static gsa_status apply(gsa_optimiser *o, int i, int64_t first, int64_t count, d
     const int64_t at = first * b->real_bytes;
     void *w = moved(p->value.data, at), *g = moved(p->value.grad, at), *m = moved(o->first[i], at);
     const double decay = p->flags & GSA_NO_DECAY ? 0 : s->weight_decay, t = (double)o->steps + 1;
-    if (s->kind == GSA_OPTIMIZER_SGD)
+    if (s->kind == GSA_OPTIMISER_SGD)
         return backend_failed(b, b->sgd(b, w, m, g, o->control, lr, s->momentum, decay, count),
                               error);
     const gsa_adam adam = { .lr = lr,
@@ -122,8 +184,8 @@ static gsa_status apply(gsa_optimiser *o, int i, int64_t first, int64_t count, d
                             .eps = s->eps,
                             .correct1 = 1 - pow(s->beta1, t),
                             .correct2 = 1 - pow(s->beta2, t),
-                            .decay = s->kind == GSA_OPTIMIZER_ADAMW ? decay : 0,
-                            .l2 = s->kind == GSA_OPTIMIZER_ADAM ? decay : 0 };
+                            .decay = s->kind == GSA_OPTIMISER_ADAMW ? decay : 0,
+                            .l2 = s->kind == GSA_OPTIMISER_ADAM ? decay : 0 };
     return backend_failed(b, b->adam(b, w, m, moved(o->second[i], at), g, o->control, &adam, count),
                           error);
 }
@@ -227,7 +289,7 @@ static gsa_status measure(gsa_optimiser *o, gsa_error *error)
     }
     if (status == GSA_OK)
         status = b->clip(b, o->control, o->squares, o->options.clip, !b->shares_host_memory);
-    if (status == GSA_OK && !b->shares_host_memory && o->average)
+    if (status == GSA_OK && !b->shares_host_memory && o->mean)
         status = b->clip(b, o->control + 2, o->squares, 0, 1);
     return backend_failed(b, status, error);
 }
@@ -235,14 +297,13 @@ static gsa_status measure(gsa_optimiser *o, gsa_error *error)
 gsa_status gsa_optimiser_resume(gsa_optimiser *o, int64_t steps, gsa_error *error)
 {
     gsa_backend *b = backend_of(o);
-    o->steps = steps;
+    o->steps = steps, o->rows_known = 0;
     return backend_failed(b, b->zero_fill(b, o->control, CONTROL), error);
 }
 
 static gsa_status follow(gsa_optimiser *o, int i, int64_t first, int64_t count, gsa_error *error)
 {
-    return o->average ? gsa_average_piece(o->average, i, first, count, o->steps + 1, error)
-                      : GSA_OK;
+    return o->mean ? gsa_running_mean_piece(o->mean, i, first, count, o->steps + 1, error) : GSA_OK;
 }
 
 /* A parameter, and its running mean: by pieces that stay in the caches of the threads, where there
@@ -253,7 +314,7 @@ static gsa_status advance(gsa_optimiser *o, int i, double lr, gsa_error *error)
     const gsa_parameter *p = gsa_parameters_at(o->parameters, i);
     const int64_t count = p->value.rows * p->value.cols;
     const int64_t most =
-        o->average && o->average->mean ? PIECE * (int64_t)(b->threads > 0 ? b->threads : 1) : count;
+        o->mean && o->mean->mean ? PIECE * (int64_t)(b->threads > 0 ? b->threads : 1) : count;
     gsa_status status = GSA_OK;
     if (moves(p)) note_rows(o, i);
     const int by_rows = moves(p) && moves_by_rows(o, i);
@@ -278,8 +339,8 @@ static gsa_status queue_all(gsa_optimiser *o, double lr, double *norm, gsa_error
         const gsa_parameter *p = gsa_parameters_at(o->parameters, i);
         const int64_t count = p->value.rows * p->value.cols;
         if (moves(p)) status = apply(o, i, 0, count, lr, error);
-        if (status == GSA_OK && o->average)
-            status = gsa_average_gated(o->average, i, count, o->steps + 1, o->control + 2, error);
+        if (status == GSA_OK && o->mean)
+            status = gsa_running_mean_gated(o->mean, i, count, o->steps + 1, o->control + 2, error);
     }
     if (status != GSA_OK || !norm) return status;
     return backend_failed(b, b->download(b, norm, o->control, sizeof *norm), error);
@@ -298,9 +359,11 @@ static gsa_status step_of_device(gsa_optimiser *o, double lr, double *norm, gsa_
 gsa_status gsa_optimiser_step(gsa_optimiser *o, double lr, double *norm, gsa_error *error)
 {
     gsa_backend *b = backend_of(o);
+    double own;
     gsa_status status = measure(o, error);
     if (status != GSA_OK) return status;
     if (!b->shares_host_memory) return step_of_device(o, lr, norm, error);
+    if (!norm) norm = &own;
     status = backend_failed(b, b->download(b, norm, o->control, sizeof *norm), error);
     for (int i = 0; i < o->count && status == GSA_OK && isfinite(*norm); i++)
         status = advance(o, i, lr, error);

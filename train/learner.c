@@ -1,4 +1,4 @@
-#include "train/model.h"
+#include "train/learner.h"
 #include <string.h>
 #include "kernels/profile.h"
 
@@ -26,7 +26,7 @@ static gsa_status add_linear(gsa_learner *m, int which, const char *weight, cons
 
 static gsa_status tie_head(gsa_learner *m, const gsa_recipe *recipe, gsa_error *error)
 {
-    const gsa_plan *p = &m->plan;
+    const gsa_task_plan *p = &m->plan;
     if (p->tied == 0)
         return gsa_recipe_fail(recipe, "model", "tied", error,
                                "= 1: the classes of task %s are not words of its input",
@@ -77,11 +77,11 @@ int32_t gsa_learner_columns(const gsa_learner *m, int sequence)
 /* Patterns may read the texts of sequences that are words. */
 static gsa_status check_texts(gsa_learner *m, gsa_error *error)
 {
-    for (int r = 0; r < m->plan.n_runs; r++) {
+    for (int r = 0; r < m->plan.n_passes; r++) {
         const gsa_stack *stack = gsa_model_stack_of(m->net, r);
         if (!gsa_stack_needs_text(stack)) continue;
         m->reads_text = 1;
-        if (gsa_learner_columns(m, gsa_model_find_sequence(m->net, m->plan.run[r].sequence)) > 0)
+        if (gsa_learner_columns(m, gsa_model_find_sequence(m->net, m->plan.pass[r].sequence)) > 0)
             return gsa_fail(error, GSA_ERR_ARGUMENT,
                             "encoder %s reads text, and this task has numbers only",
                             gsa_stack_text(stack));
@@ -89,14 +89,14 @@ static gsa_status check_texts(gsa_learner *m, gsa_error *error)
     return GSA_OK;
 }
 
-/* The layers below the last of the head's run, where they have losses. */
+/* The layers below the last of the head's pass, where they have losses. */
 static gsa_status list_taps(gsa_learner *m, const gsa_stack_spec *specs, int *stack,
                             gsa_error *error)
 {
     int layers = 0;
     *stack = -1;
     for (int s = 0; s < m->plan.n_stacks && m->plan.aux > 0; s++)
-        if (strcmp(m->plan.stack[s].name, m->plan.run[m->plan.head_run].stack) == 0) *stack = s;
+        if (strcmp(m->plan.stack[s].name, m->plan.pass[m->plan.head_pass].stack) == 0) *stack = s;
     for (int i = 0; *stack >= 0 && i < specs[*stack].n_segments; i++)
         layers += specs[*stack].segments[i].layers;
     if (layers < 2) return GSA_OK;
@@ -112,8 +112,8 @@ static gsa_status list_taps(gsa_learner *m, const gsa_stack_spec *specs, int *st
 static gsa_status create_net(gsa_learner *m, const gsa_stack_spec *specs,
                              const gsa_registry *registry, gsa_error *error)
 {
-    const gsa_plan *p = &m->plan;
-    gsa_model_stack stacks[GSA_PLAN_STACKS];
+    const gsa_task_plan *p = &m->plan;
+    gsa_model_stack stacks[GSA_TASK_STACKS];
     int tapped;
     gsa_status status = list_taps(m, specs, &tapped, error);
     if (status != GSA_OK) return status;
@@ -128,8 +128,8 @@ static gsa_status create_net(gsa_learner *m, const gsa_stack_spec *specs,
                                         .n_sequences = p->n_sequences,
                                         .stacks = stacks,
                                         .n_stacks = p->n_stacks,
-                                        .runs = p->run,
-                                        .n_runs = p->n_runs };
+                                        .passes = p->pass,
+                                        .n_passes = p->n_passes };
     status = gsa_model_create(m->system, registry, &options, m->parameters, &m->net, error);
     for (int s = 0; s < p->n_stacks && status == GSA_OK; s++)
         if (p->stack[s].causal)
@@ -143,7 +143,7 @@ static gsa_status create_net(gsa_learner *m, const gsa_stack_spec *specs,
 static gsa_status ask(gsa_learner *m, const gsa_recipe *recipe, const gsa_registry *registry,
                       const gsa_stack_spec *encoder, gsa_error *error)
 {
-    gsa_plan_options options = { .recipe = recipe };
+    gsa_task_plan_options options = { .recipe = recipe };
     gsa_status status = gsa_recipe_memory_layer(encoder, registry, &options.memory_layer, error);
     return status == GSA_OK ? m->task->plan(m->self, &options, &m->plan, error) : status;
 }
@@ -151,7 +151,7 @@ static gsa_status ask(gsa_learner *m, const gsa_recipe *recipe, const gsa_regist
 static gsa_status create_parts(gsa_learner *m, const gsa_recipe *recipe,
                                const gsa_registry *registry, gsa_error *error)
 {
-    gsa_stack_spec encoder, specs[GSA_PLAN_STACKS] = { 0 };
+    gsa_stack_spec encoder, specs[GSA_TASK_STACKS] = { 0 };
     gsa_status status = gsa_recipe_spec(recipe, registry, &encoder, error);
     if (status == GSA_OK) status = ask(m, recipe, registry, &encoder, error);
     for (int s = 0; s < m->plan.n_stacks && status == GSA_OK; s++)
@@ -203,20 +203,20 @@ void gsa_learner_release(gsa_learner *model)
 
 const gsa_stack *gsa_learner_encoder(const gsa_learner *model)
 {
-    return gsa_model_stack_of(model->net, model->plan.head_run);
+    return gsa_model_stack_of(model->net, model->plan.head_pass);
 }
 
 const char *gsa_learner_text(const gsa_learner *model, const char *stack)
 {
-    for (int r = 0; r < model->plan.n_runs; r++)
-        if (strcmp(model->plan.run[r].stack, stack) == 0)
+    for (int r = 0; r < model->plan.n_passes; r++)
+        if (strcmp(model->plan.pass[r].stack, stack) == 0)
             return gsa_stack_text(gsa_model_stack_of(model->net, r));
     return NULL;
 }
 
 /* ---- a forward pass ------------------------------------------------------------------------ */
 
-/* What names the rows of the head for dropout: the examples, or the tokens of its run. */
+/* What names the rows of the head for dropout: the examples, or the tokens of its pass. */
 static gsa_row_identity identity_of(gsa_learner *m, const gsa_minibatch *batch,
                                     const gsa_readout *readout)
 {
@@ -236,7 +236,7 @@ static gsa_tensor *head_of(gsa_learner *m, const gsa_minibatch *batch, const gsa
         x = gsa_op_linear_activated(tape, x, &m->weight[0]->value, &m->bias[0]->value,
                                     m->settings.activation);
     if (m->settings.dropout_head > 0 && gsa_tape_training(tape)) {
-        gsa_model_number(m->net, tape, m->graph, m->plan.head_run);
+        gsa_model_number(m->net, tape, m->graph, m->plan.head_pass);
         x = gsa_op_dropout(tape, x, m->settings.dropout_head, HEAD_SITE - (uint32_t)below,
                            identity_of(m, batch, own));
     }
@@ -264,14 +264,14 @@ static int counts(const gsa_learner *m, int tap)
 
 static gsa_tensor *head(gsa_learner *m, const gsa_minibatch *batch, const gsa_readout *readouts)
 {
-    const int run = m->plan.head_run;
-    const gsa_readout *own = &readouts[run];
+    const int pass = m->plan.head_pass;
+    const gsa_readout *own = &readouts[pass];
     gsa_tensor *x = own->summary ? own->summary : own->sequence;
     if (m->task->features) x = m->task->features(m->self, m->tape, readouts);
     for (int i = 0; i < m->n_taps; i++)
         m->tapped[i] =
             gsa_tape_training(m->tape) && counts(m, i)
-                ? head_of(m, batch, own, gsa_model_tap(m->net, readouts, run, i), m->n_taps - i)
+                ? head_of(m, batch, own, gsa_model_tap(m->net, readouts, pass, i), m->n_taps - i)
                 : NULL;
     return head_of(m, batch, own, x, 0);
 }
@@ -290,7 +290,7 @@ gsa_tensor *gsa_learner_loss(gsa_learner *m, gsa_tensor *out, const gsa_minibatc
     return loss;
 }
 
-/* Rows of a sequence; what stands beside its embedding may be made of what runs gave. */
+/* Rows of a sequence; what stands beside its embedding may be made of what passes gave. */
 static gsa_tensor *rows_of(gsa_learner *m, const gsa_minibatch *batch, int sequence,
                            const gsa_readout *readouts)
 {
@@ -304,19 +304,19 @@ static gsa_tensor *rows_of(gsa_learner *m, const gsa_minibatch *batch, int seque
                                  columns ? NULL : s->id, s->type, features);
 }
 
-/* One after the other: what a run starts from may be made of what those before it gave. */
-static void run_each(gsa_learner *m, const gsa_minibatch *batch, gsa_readout *readouts)
+/* One after the other: what a pass starts from may be made of what those before it gave. */
+static void pass_each(gsa_learner *m, const gsa_minibatch *batch, gsa_readout *readouts)
 {
     gsa_tensor *rows[GSA_BATCH_SEQUENCES] = { NULL };
-    for (int r = 0; r < m->plan.n_runs; r++) {
-        const int s = gsa_model_find_sequence(m->net, m->plan.run[r].sequence);
-        if (!m->plan.run[r].input && !rows[s]) rows[s] = rows_of(m, batch, s, readouts);
-        gsa_model_forward_run(m->net, m->tape, m->graph, r, m->plan.run[r].input ? NULL : rows[s],
-                              readouts);
+    for (int r = 0; r < m->plan.n_passes; r++) {
+        const int s = gsa_model_find_sequence(m->net, m->plan.pass[r].sequence);
+        if (!m->plan.pass[r].input && !rows[s]) rows[s] = rows_of(m, batch, s, readouts);
+        gsa_model_forward_pass(m->net, m->tape, m->graph, r, m->plan.pass[r].input ? NULL : rows[s],
+                               readouts);
     }
 }
 
-static void run_all(gsa_learner *m, const gsa_minibatch *batch, gsa_readout *readouts)
+static void pass_all(gsa_learner *m, const gsa_minibatch *batch, gsa_readout *readouts)
 {
     gsa_tensor *rows[GSA_BATCH_SEQUENCES];
     for (int s = 0; s < m->plan.n_sequences; s++) rows[s] = rows_of(m, batch, s, NULL);
@@ -385,20 +385,20 @@ static int build_graph(gsa_learner *m, const gsa_minibatch *batch)
     return status == GSA_OK;
 }
 
-gsa_tensor *gsa_learner_run(gsa_learner *m, const gsa_minibatch *batch, int run)
+gsa_tensor *gsa_learner_pass(gsa_learner *m, const gsa_minibatch *batch, int pass)
 {
-    gsa_readout readouts[GSA_PLAN_RUNS] = { 0 };
+    gsa_readout readouts[GSA_TASK_PASSES] = { 0 };
     if (!build_graph(m, batch)) return NULL;
     gsa_tensor *rows =
-        rows_of(m, batch, gsa_model_find_sequence(m->net, m->plan.run[run].sequence), NULL);
-    gsa_model_forward_run(m->net, m->tape, m->graph, run, rows, readouts);
-    return readouts[run].sequence;
+        rows_of(m, batch, gsa_model_find_sequence(m->net, m->plan.pass[pass].sequence), NULL);
+    gsa_model_forward_pass(m->net, m->tape, m->graph, pass, rows, readouts);
+    return readouts[pass].sequence;
 }
 
 gsa_tensor *gsa_learner_forward(gsa_learner *m, const gsa_minibatch *batch)
 {
-    gsa_readout readouts[GSA_PLAN_RUNS] = { 0 };
+    gsa_readout readouts[GSA_TASK_PASSES] = { 0 };
     if (!build_graph(m, batch)) return NULL;
-    (m->task->beside ? run_each : run_all)(m, batch, readouts);
+    (m->task->beside ? pass_each : pass_all)(m, batch, readouts);
     return head(m, batch, readouts);
 }
