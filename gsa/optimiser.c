@@ -27,11 +27,28 @@ static gsa_status moment(gsa_optimiser *o, void **at, int64_t bytes, gsa_error *
     return backend_failed(b, b->zero_fill(b, *at, bytes), error);
 }
 
+static gsa_status create_planes(gsa_optimiser *o, int moments, gsa_error *error)
+{
+    gsa_backend *b = backend_of(o);
+    const gsa_planes *planes = gsa_parameters_planes(o->parameters);
+    gsa_status status = GSA_OK;
+    for (int k = 0; k < moments && status == GSA_OK; k++) {
+        void **of = k == 0 ? o->first : o->second;
+        status = moment(o, (void **)&o->plane[k], planes->learned * b->real_bytes, error);
+        for (int i = 0; i < o->count && status == GSA_OK; i++)
+            if (planes->place[i] >= 0 && planes->place[i] < planes->learned)
+                of[i] = o->plane[k] + planes->place[i] * b->real_bytes;
+    }
+    return status;
+}
+
 static gsa_status create_moments(gsa_optimiser *o, gsa_error *error)
 {
     gsa_backend *b = backend_of(o);
     const int adam = o->options.kind != GSA_OPTIMISER_SGD;
     gsa_status status = GSA_OK;
+    if (gsa_parameters_planes(o->parameters)->values)
+        return create_planes(o, adam ? 2 : o->options.momentum > 0, error);
     for (int i = 0; i < o->count && status == GSA_OK; i++) {
         const gsa_parameter *p = gsa_parameters_at(o->parameters, i);
         const int64_t bytes = p->value.rows * p->value.cols * b->real_bytes;
@@ -101,8 +118,9 @@ static gsa_status create_parts(gsa_optimiser *o, gsa_error *error)
     o->second = gsa_alloc_zero(o->system, count, sizeof *o->second);
     o->moving = gsa_alloc_zero(o->system, count, sizeof *o->moving);
     gsa_status status = o->first && o->second && o->moving
-                            ? create_numbers(o, error)
+                            ? gsa_parameters_join(o->parameters, error)
                             : gsa_out_of_memory(error, "the optimiser", 3 * o->count * 8);
+    if (status == GSA_OK) status = create_numbers(o, error);
     if (status == GSA_OK) status = create_moments(o, error);
     return status == GSA_OK ? gsa_optimiser_resume(o, 0, error) : status;
 }
@@ -136,10 +154,12 @@ void gsa_optimiser_release(gsa_optimiser *o)
     if (!o) return;
     gsa_backend *b = backend_of(o);
     for (int i = 0; i < o->count; i++) {
-        if (o->first && o->first[i]) b->free(b, o->first[i]);
-        if (o->second && o->second[i]) b->free(b, o->second[i]);
+        if (!o->plane[0] && o->first && o->first[i]) b->free(b, o->first[i]);
+        if (!o->plane[0] && o->second && o->second[i]) b->free(b, o->second[i]);
         if (o->moving) gsa_release(o->system, o->moving[i]);
     }
+    for (int k = 0; k < 2; k++)
+        if (o->plane[k]) b->free(b, o->plane[k]);
     if (o->squares) b->free(b, o->squares);
     if (o->control) b->free(b, o->control);
     if (o->bad) b->free(b, o->bad);
@@ -165,16 +185,20 @@ static void *moved(void *base, int64_t bytes)
     return base ? (char *)base + bytes : NULL;
 }
 
-/* `count` numbers, from `first`, of a parameter. */
-static gsa_status apply(gsa_optimiser *o, int i, int64_t first, int64_t count, double lr,
-                        gsa_error *error)
+typedef struct stretch { /* of one parameter, or of the planes */
+    void *w, *g, *m, *v;
+    double decay;
+} stretch;
+
+/* `count` numbers, from `first`. */
+static gsa_status apply_to(gsa_optimiser *o, const stretch *x, int64_t first, int64_t count,
+                           double lr, gsa_error *error)
 {
     gsa_backend *b = backend_of(o);
     const gsa_optimiser_options *s = &o->options;
-    const gsa_parameter *p = gsa_parameters_at(o->parameters, i);
     const int64_t at = first * b->real_bytes;
-    void *w = moved(p->value.data, at), *g = moved(p->value.grad, at), *m = moved(o->first[i], at);
-    const double decay = p->flags & GSA_NO_DECAY ? 0 : s->weight_decay, t = (double)o->steps + 1;
+    void *w = moved(x->w, at), *g = moved(x->g, at), *m = moved(x->m, at);
+    const double decay = x->decay, t = (double)o->steps + 1;
     if (s->kind == GSA_OPTIMISER_SGD)
         return backend_failed(b, b->sgd(b, w, m, g, o->control, lr, s->momentum, decay, count),
                               error);
@@ -186,8 +210,16 @@ static gsa_status apply(gsa_optimiser *o, int i, int64_t first, int64_t count, d
                             .correct2 = 1 - pow(s->beta2, t),
                             .decay = s->kind == GSA_OPTIMISER_ADAMW ? decay : 0,
                             .l2 = s->kind == GSA_OPTIMISER_ADAM ? decay : 0 };
-    return backend_failed(b, b->adam(b, w, m, moved(o->second[i], at), g, o->control, &adam, count),
-                          error);
+    return backend_failed(b, b->adam(b, w, m, moved(x->v, at), g, o->control, &adam, count), error);
+}
+
+static gsa_status apply(gsa_optimiser *o, int i, int64_t first, int64_t count, double lr,
+                        gsa_error *error)
+{
+    const gsa_parameter *p = gsa_parameters_at(o->parameters, i);
+    const stretch x = { p->value.data, p->value.grad, o->first[i], o->second[i],
+                        p->flags & GSA_NO_DECAY ? 0 : o->options.weight_decay };
+    return apply_to(o, &x, first, count, lr, error);
 }
 
 /* The parameters that a step changes: learned, and with a gradient. */
@@ -282,8 +314,11 @@ static gsa_status sum_squares(gsa_optimiser *o, const gsa_tensor *x)
 static gsa_status measure(gsa_optimiser *o, gsa_error *error)
 {
     gsa_backend *b = backend_of(o);
-    gsa_status status = b->zero_fill(b, o->squares, sizeof *o->squares);
-    for (int i = 0; i < o->count && status == GSA_OK; i++) {
+    const gsa_planes *planes = gsa_parameters_planes(o->parameters);
+    gsa_status status = planes->values
+                            ? b->sum_squares(b, o->squares, planes->gradients, 0, planes->learned)
+                            : b->zero_fill(b, o->squares, sizeof *o->squares);
+    for (int i = 0; i < o->count && status == GSA_OK && !planes->values; i++) {
         const gsa_parameter *p = gsa_parameters_at(o->parameters, i);
         if (moves(p)) status = sum_squares(o, &p->value);
     }
@@ -334,14 +369,16 @@ static gsa_status advance(gsa_optimiser *o, int i, double lr, gsa_error *error)
 static gsa_status queue_all(gsa_optimiser *o, double lr, double *norm, gsa_error *error)
 {
     gsa_backend *b = backend_of(o);
-    gsa_status status = GSA_OK;
-    for (int i = 0; i < o->count && status == GSA_OK; i++) {
-        const gsa_parameter *p = gsa_parameters_at(o->parameters, i);
-        const int64_t count = p->value.rows * p->value.cols;
-        if (moves(p)) status = apply(o, i, 0, count, lr, error);
-        if (status == GSA_OK && o->mean)
-            status = gsa_running_mean_gated(o->mean, i, count, o->steps + 1, o->control + 2, error);
-    }
+    const gsa_planes *planes = gsa_parameters_planes(o->parameters);
+    stretch x = { planes->values, planes->gradients, o->plane[0], o->plane[1],
+                  o->options.weight_decay };
+    const int64_t decayed = x.decay == 0 ? 0 : planes->decayed; /* without: all at once */
+    gsa_status status = decayed == 0 ? GSA_OK : apply_to(o, &x, 0, decayed, lr, error);
+    x.decay = 0;
+    if (status == GSA_OK && planes->learned > decayed)
+        status = apply_to(o, &x, decayed, planes->learned - decayed, lr, error);
+    if (status == GSA_OK && o->mean)
+        status = gsa_running_mean_gated(o->mean, o->steps + 1, o->control + 2, error);
     if (status != GSA_OK || !norm) return status;
     return backend_failed(b, b->download(b, norm, o->control, sizeof *norm), error);
 }

@@ -9,6 +9,7 @@ struct gsa_parameters {
     uint32_t seed, without;
     gsa_parameter **at;
     int count, room;
+    gsa_planes planes;
 };
 
 gsa_status gsa_parameters_create(const gsa_system *system, gsa_backend *backend, uint32_t seed,
@@ -23,21 +24,36 @@ gsa_status gsa_parameters_create(const gsa_system *system, gsa_backend *backend,
     return GSA_OK;
 }
 
+static int is_apart(const gsa_parameters *ps, const gsa_parameter *p)
+{
+    return !ps->planes.values || !p->value.grad;
+}
+
 static void parameter_free(gsa_parameters *ps, gsa_parameter *p)
 {
     if (!p) return;
-    if (p->value.data) ps->backend->free(ps->backend, p->value.data);
-    if (p->value.grad) ps->backend->free(ps->backend, p->value.grad);
+    const int apart = is_apart(ps, p);
+    if (p->value.data && apart) ps->backend->free(ps->backend, p->value.data);
+    if (p->value.grad && apart) ps->backend->free(ps->backend, p->value.grad);
     if (p->value.marks) gsa_release(ps->system, p->value.marks->row);
     gsa_release(ps->system, p->value.marks);
     gsa_release(ps->system, p->name);
     gsa_release(ps->system, p);
 }
 
+static void planes_free(gsa_parameters *ps, gsa_planes *planes)
+{
+    if (planes->values) ps->backend->free(ps->backend, planes->values);
+    if (planes->gradients) ps->backend->free(ps->backend, planes->gradients);
+    gsa_release(ps->system, planes->place);
+    *planes = (gsa_planes){ 0 };
+}
+
 void gsa_parameters_release(gsa_parameters *parameters)
 {
     if (!parameters) return;
     for (int i = 0; i < parameters->count; i++) parameter_free(parameters, parameters->at[i]);
+    planes_free(parameters, &parameters->planes);
     gsa_release(parameters->system, parameters->at);
     gsa_release(parameters->system, parameters);
 }
@@ -146,6 +162,9 @@ gsa_status gsa_parameters_add(gsa_parameters *parameters, const char *name, int6
                               int64_t cols, int init, double scale, int flags,
                               gsa_parameter **parameter, gsa_error *error)
 {
+    if (parameters->planes.values)
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "parameter %s comes after an optimiser was made: add it before", name);
     if (gsa_parameters_find(parameters, name))
         return gsa_fail(error, GSA_ERR_ARGUMENT, "a parameter named %s stands already", name);
     if (parameters->count == parameters->room) {
@@ -215,6 +234,9 @@ static gsa_status zero_gradient(gsa_backend *b, const gsa_tensor *x)
 gsa_status gsa_parameters_zero_gradients(gsa_parameters *parameters, gsa_error *error)
 {
     gsa_backend *b = parameters->backend;
+    const gsa_planes *planes = &parameters->planes;
+    if (planes->values)
+        return fill_zero(b, planes->gradients, planes->total * b->real_bytes, error);
     for (int i = 0; i < parameters->count; i++) {
         const gsa_tensor *x = &parameters->at[i]->value;
         if (x->grad && zero_gradient(b, x) != GSA_OK)
@@ -227,4 +249,89 @@ gsa_status gsa_parameters_zero_gradients(gsa_parameters *parameters, gsa_error *
 gsa_backend *gsa_parameters_backend(const gsa_parameters *parameters)
 {
     return parameters->backend;
+}
+
+/* ---- planes -------------------------------------------------------------------------------- */
+enum { LINE = 64 }; /* numbers: each parameter begins as aligned as with memory of its own */
+
+static int stretch_of(const gsa_parameter *p)
+{
+    return !gsa_is_learned(p) ? 2 : p->flags & GSA_NO_DECAY ? 1 : 0;
+}
+
+static void place_all(const gsa_parameters *ps, gsa_planes *planes)
+{
+    int64_t *const ends[] = { &planes->decayed, &planes->learned, &planes->total };
+    int64_t at = 0;
+    for (int stretch = 0; stretch < 3; stretch++) {
+        for (int i = 0; i < ps->count; i++) {
+            const gsa_parameter *p = ps->at[i];
+            if (!p->value.grad) planes->place[i] = -1;
+            if (!p->value.grad || stretch_of(p) != stretch) continue;
+            planes->place[i] = at;
+            at += (p->value.rows * p->value.cols + LINE - 1) / LINE * LINE;
+        }
+        *ends[stretch] = at;
+    }
+}
+
+static gsa_status fill_planes(const gsa_parameters *ps, const gsa_planes *planes)
+{
+    gsa_backend *b = ps->backend;
+    const int64_t bytes = planes->total * b->real_bytes;
+    gsa_status status = b->zero_fill(b, planes->values, bytes);
+    if (status == GSA_OK) status = b->zero_fill(b, planes->gradients, bytes);
+    for (int i = 0; i < ps->count && status == GSA_OK; i++) {
+        const gsa_tensor *x = &ps->at[i]->value;
+        const int64_t at = planes->place[i] * b->real_bytes;
+        if (at < 0) continue;
+        status = b->copy(b, planes->values + at, x->data, x->rows * x->cols * b->real_bytes);
+        if (status == GSA_OK)
+            status = b->copy(b, planes->gradients + at, x->grad, x->rows * x->cols * b->real_bytes);
+    }
+    return status;
+}
+
+static void move_all(gsa_parameters *ps, const gsa_planes *planes)
+{
+    gsa_backend *b = ps->backend;
+    for (int i = 0; i < ps->count; i++) {
+        gsa_tensor *x = &ps->at[i]->value;
+        if (planes->place[i] < 0) continue;
+        b->free(b, x->data);
+        b->free(b, x->grad);
+        x->data = planes->values + planes->place[i] * b->real_bytes;
+        x->grad = planes->gradients + planes->place[i] * b->real_bytes;
+    }
+    ps->planes = *planes;
+}
+
+static gsa_status make_planes(gsa_parameters *ps, gsa_planes *planes, gsa_error *error)
+{
+    gsa_backend *b = ps->backend;
+    planes->place = gsa_alloc_zero(ps->system, (size_t)ps->count, sizeof *planes->place);
+    if (!planes->place) return gsa_out_of_memory(error, "parameters", ps->count * 8);
+    place_all(ps, planes);
+    const int64_t bytes = planes->total * b->real_bytes;
+    if (bytes == 0) return GSA_OK;
+    planes->values = b->alloc(b, bytes);
+    planes->gradients = planes->values ? b->alloc(b, bytes) : NULL;
+    if (!planes->gradients) return gsa_backend_no_memory(b, "parameters", bytes, error);
+    const gsa_status status = fill_planes(ps, planes);
+    return status == GSA_OK ? GSA_OK : gsa_fail(error, status, "%s: %s", b->name, b->error.text);
+}
+
+gsa_status gsa_parameters_join(gsa_parameters *parameters, gsa_error *error)
+{
+    gsa_planes planes = { 0 };
+    if (parameters->backend->shares_host_memory || parameters->planes.values) return GSA_OK;
+    const gsa_status status = make_planes(parameters, &planes, error);
+    if (status != GSA_OK || !planes.values) planes_free(parameters, &planes);
+    else move_all(parameters, &planes);
+    return status;
+}
+
+const gsa_planes *gsa_parameters_planes(const gsa_parameters *parameters)
+{
+    return &parameters->planes;
 }

@@ -64,6 +64,20 @@ int64_t gsa_parameters_total(const gsa_parameters *parameters); /* numbers, froz
 gsa_status gsa_parameters_zero_gradients(gsa_parameters *parameters, gsa_error *error);
 gsa_backend *gsa_parameters_backend(const gsa_parameters *parameters);
 
+/* On a backend of its own memory, where a call costs more than a few numbers: the values of all
+ * parameters with a gradient stand in one plane, and the gradients in another. First those that
+ * steps change and decay, then those that they change, then the others. Numbers between parameters
+ * are zeros. Ends and places are counted in numbers. */
+typedef struct gsa_planes {
+    char *values, *gradients; /* NULL: each parameter has its own memory */
+    int64_t decayed, learned, total;
+    int64_t *place; /* [parameters] where each begins; -1: not in the planes */
+} gsa_planes;
+/* Moves the parameters there, once all are added and marked; nothing where the backend shares the
+ * host's memory, nor the second time. Memory: both copies stand while one is made. */
+gsa_status gsa_parameters_join(gsa_parameters *parameters, gsa_error *error);
+const gsa_planes *gsa_parameters_planes(const gsa_parameters *parameters);
+
 #ifdef __cplusplus
 }
 #endif

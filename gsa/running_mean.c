@@ -12,6 +12,20 @@ static gsa_status failed(const gsa_running_mean *a, gsa_status status, gsa_error
                : gsa_fail(error, status, "%s: %s", a->backend->name, a->backend->error.text);
 }
 
+static gsa_status create_plane(gsa_running_mean *a, gsa_error *error)
+{
+    const gsa_planes *planes = gsa_parameters_planes(a->parameters);
+    gsa_backend *b = a->backend;
+    const int64_t bytes = planes->learned * b->real_bytes;
+    if (bytes == 0) return GSA_OK;
+    a->plane = b->alloc(b, bytes);
+    if (!a->plane) return gsa_backend_no_memory(b, "the mean of the weights", bytes, error);
+    for (int i = 0; i < gsa_parameters_count(a->parameters); i++)
+        if (planes->place[i] >= 0 && planes->place[i] < planes->learned)
+            a->mean[i] = a->plane + planes->place[i] * b->real_bytes;
+    return failed(a, b->copy(b, a->plane, planes->values, bytes), error);
+}
+
 gsa_status gsa_running_mean_create(const gsa_system *system, gsa_parameters *parameters,
                                    gsa_backend *backend, double decay, gsa_running_mean *running,
                                    gsa_error *error)
@@ -24,6 +38,7 @@ gsa_status gsa_running_mean_create(const gsa_system *system, gsa_parameters *par
     running->mean = gsa_alloc_zero(system, (size_t)count, sizeof *running->mean);
     if (!running->mean)
         return gsa_out_of_memory(error, "the mean of the weights", count * (int64_t)sizeof(void *));
+    if (gsa_parameters_planes(parameters)->values) return create_plane(running, error);
     for (int i = 0; i < count; i++) {
         const gsa_parameter *p = gsa_parameters_at(parameters, i);
         const int64_t bytes = values_of(p) * backend->real_bytes;
@@ -39,8 +54,11 @@ gsa_status gsa_running_mean_create(const gsa_system *system, gsa_parameters *par
 
 void gsa_running_mean_release(gsa_running_mean *running)
 {
-    for (int i = 0; running->mean && i < gsa_parameters_count(running->parameters); i++)
+    const int apart = running->mean && !running->plane;
+    for (int i = 0; apart && i < gsa_parameters_count(running->parameters); i++)
         if (running->mean[i]) running->backend->free(running->backend, running->mean[i]);
+    if (running->plane) running->backend->free(running->backend, running->plane);
+    running->plane = NULL;
     gsa_release(running->system, running->mean);
     running->mean = NULL;
 }
@@ -67,15 +85,15 @@ gsa_status gsa_running_mean_piece(gsa_running_mean *running, int parameter, int6
 
 /* mean += (1 - d) (w - mean), which is a step of SGD: w its gradient, its decay -1, its rate d -
  * 1. */
-gsa_status gsa_running_mean_gated(gsa_running_mean *running, int parameter, int64_t count,
-                                  int64_t t, const double *control, gsa_error *error)
+gsa_status gsa_running_mean_gated(gsa_running_mean *running, int64_t t, const double *control,
+                                  gsa_error *error)
 {
     gsa_backend *b = running->backend;
-    if (!running->mean || !running->mean[parameter]) return GSA_OK;
-    const void *w = gsa_parameters_at(running->parameters, parameter)->value.data;
+    const gsa_planes *planes = gsa_parameters_planes(running->parameters);
+    if (!running->plane) return GSA_OK;
     return failed(running,
-                  b->sgd(b, running->mean[parameter], NULL, w, control, decay_at(running, t) - 1, 0,
-                         -1, count),
+                  b->sgd(b, running->plane, NULL, planes->values, control, decay_at(running, t) - 1,
+                         0, -1, planes->learned),
                   error);
 }
 

@@ -428,7 +428,7 @@ static gsa_status add_labels(gsa_backend *b, const attend_job *job, const label_
         GSA_TRY(gsa_cuda_multiply(b, &product));
     }
     if (work->dbias == NULL) return GSA_OK;
-    return gsa_cuda_column_sums(b, "attend_backward", work->dbias, work->sum, owners,
+    return gsa_cuda_column_sums(b, work->dbias, work->sum, owners,
                                 (int64_t)job->heads * job->labels, job->labels, work->partial);
 }
 

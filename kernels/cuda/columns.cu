@@ -6,44 +6,53 @@ enum { LANES = 8 /* rows that a block reads at a time */, PARTIALS = 128 };
 static const int64_t CHUNK = 256; /* rows of a partial sum at least */
 
 typedef struct column_job {
-    float *out, *partial;
+    float *out, *weighted, *partial; /* weighted: of x (norm_x - mean) rstd; either may be NULL */
     const float *x, *norm_x, *mean, *rstd;
-    int64_t rows, cols, chunk, slices, chunks, labels;
+    unsigned *counters; /* [slices of this launch] */
+    int64_t rows, cols, chunk, first, slices, chunks, labels;
 } column_job;
 
-/* A block: 32 columns of one chunk; eight rows at a time, whose sums are added in the order of
- * lanes. */
-static __global__ void __launch_bounds__(GSA_WARP *LANES) sum_chunk(GSA_ARGUMENT(column_job) job)
+GSA_DEVICE void add_column(const column_job &job, int64_t c)
 {
-    GSA_SHARED(float, sums, [LANES][GSA_WARP + 1]);
+    const volatile float *partial = job.partial;
+    const int64_t to =
+        job.labels > 0 ? c % job.labels * (job.cols / job.labels) + c / job.labels : c;
+    float sum = 0, weighted = 0;
+    for (int64_t i = 0; i < job.chunks; i++) {
+        sum += partial[2 * i * job.cols + c];
+        weighted += partial[(2 * i + 1) * job.cols + c];
+    }
+    if (job.out) job.out[to] += sum;
+    if (job.weighted) job.weighted[to] += weighted;
+}
+
+/* A block: 32 columns of one chunk; eight rows at a time, whose sums are added in the order of
+ * lanes. The last block of a column's chunks adds up what they have, in their order. */
+static __global__ void __launch_bounds__(GSA_WARP *LANES) sum_columns(GSA_ARGUMENT(column_job) job)
+{
+    GSA_SHARED(float, sums, [2][LANES][GSA_WARP + 1]);
     const int column = threadIdx.x % GSA_WARP, lane = threadIdx.x / GSA_WARP;
-    const int64_t chunk = blockIdx.x / job.slices, c = blockIdx.x % job.slices * GSA_WARP + column;
+    const int64_t chunk = blockIdx.x / job.slices, slice = blockIdx.x % job.slices,
+                  c = (job.first + slice) * GSA_WARP + column;
     const int64_t end = min((chunk + 1) * job.chunk, job.rows);
-    float sum = 0;
+    float sum = 0, weighted = 0;
     if (c < job.cols)
         for (int64_t row = chunk * job.chunk + lane; row < end; row += LANES) {
             const float x = __ldg(job.x + row * job.cols + c);
-            sum += job.norm_x
-                       ? x * ((__ldg(job.norm_x + row * job.cols + c) - __ldg(job.mean + row)) *
-                              __ldg(job.rstd + row))
-                       : x;
+            sum += x;
+            if (job.weighted)
+                weighted += x * ((__ldg(job.norm_x + row * job.cols + c) - __ldg(job.mean + row)) *
+                                 __ldg(job.rstd + row));
         }
-    sums[lane][column] = sum;
+    sums[0][lane][column] = sum, sums[1][lane][column] = weighted;
     __syncthreads();
-    if (lane > 0 || c >= job.cols) return;
-    for (int l = 1; l < LANES; l++) sum += sums[l][column];
-    job.partial[chunk * job.cols + c] = sum;
-}
-
-static __global__ void __launch_bounds__(GSA_ELEMENTS) add_chunks(GSA_ARGUMENT(column_job) job)
-{
-    const int64_t c = gsa_thread();
-    if (c >= job.cols) return;
-    float sum = 0;
-    for (int64_t i = 0; i < job.chunks; i++) sum += job.partial[i * job.cols + c];
-    const int64_t to =
-        job.labels > 0 ? c % job.labels * (job.cols / job.labels) + c / job.labels : c;
-    job.out[to] += sum;
+    if (lane == 0 && c < job.cols) {
+        for (int l = 1; l < LANES; l++) sum += sums[0][l][column], weighted += sums[1][l][column];
+        job.partial[2 * chunk * job.cols + c] = sum;
+        job.partial[(2 * chunk + 1) * job.cols + c] = weighted;
+    }
+    if (gsa_last_block(job.counters + slice, (unsigned)job.chunks) && lane == 0 && c < job.cols)
+        add_column(job, c);
 }
 
 static int64_t chunk_rows(int64_t rows)
@@ -55,29 +64,30 @@ static int64_t chunk_rows(int64_t rows)
 int64_t gsa_cuda_column_room(int64_t rows, int64_t cols)
 {
     const int64_t chunk = chunk_rows(rows);
-    return (rows + chunk - 1) / chunk * cols;
+    return 2 * ((rows + chunk - 1) / chunk) * cols;
 }
 
-static gsa_status run(gsa_backend *b, const char *op, column_job job)
+static gsa_status run(gsa_backend *b, column_job job)
 {
-    int64_t blocks;
+    const int64_t slices = (job.cols + GSA_WARP - 1) / GSA_WARP, most = GSA_CUDA_COUNTERS;
     if (job.rows == 0 || job.cols == 0) return GSA_OK;
     job.chunk = chunk_rows(job.rows);
     job.chunks = (job.rows + job.chunk - 1) / job.chunk;
-    job.slices = (job.cols + GSA_WARP - 1) / GSA_WARP;
-    GSA_TRY(gsa_cuda_grid(b, op, job.chunks * job.slices, 1, &blocks));
-    GSA_TRY(GSA_RUN(b, sum_chunk, blocks, GSA_WARP * LANES, job));
-    GSA_TRY(gsa_cuda_grid(b, op, job.cols, GSA_ELEMENTS, &blocks));
-    return GSA_RUN(b, add_chunks, blocks, GSA_ELEMENTS, job);
+    job.counters = gsa_cuda_of(b)->counters;
+    for (; job.first < slices; job.first += most) {
+        job.slices = slices - job.first < most ? slices - job.first : most;
+        GSA_TRY(GSA_RUN(b, sum_columns, job.chunks * job.slices, GSA_WARP * LANES, job));
+    }
+    return GSA_OK;
 }
 
-gsa_status gsa_cuda_column_sums(gsa_backend *b, const char *op, float *out, const float *x,
-                                int64_t rows, int64_t cols, int64_t labels, float *room)
+gsa_status gsa_cuda_column_sums(gsa_backend *b, float *out, const float *x, int64_t rows,
+                                int64_t cols, int64_t labels, float *room)
 {
     column_job job = {};
     job.out = out, job.partial = room, job.x = x, job.rows = rows, job.cols = cols,
     job.labels = labels;
-    return run(b, op, job);
+    return run(b, job);
 }
 
 gsa_status gsa_cuda_norm_sums(gsa_backend *b, float *dgain, float *dbias, const float *dy,
@@ -89,13 +99,8 @@ gsa_status gsa_cuda_norm_sums(gsa_backend *b, float *dgain, float *dbias, const 
     GSA_TRY(gsa_cuda_scratch(b, "norm_backward", gsa_cuda_column_room(rows, cols), sizeof(float),
                              &room));
     job.partial = (float *)room, job.x = dy, job.rows = rows, job.cols = cols;
-    if (dbias) {
-        job.out = dbias;
-        GSA_TRY(run(b, "norm_backward", job));
-    }
-    if (dgain == NULL) return GSA_OK;
-    job.out = dgain, job.norm_x = x, job.mean = mean, job.rstd = rstd;
-    return run(b, "norm_backward", job);
+    job.out = dbias, job.weighted = dgain, job.norm_x = x, job.mean = mean, job.rstd = rstd;
+    return run(b, job);
 }
 
 /* ---- bias ---------------------------------------------------------------------------------- */

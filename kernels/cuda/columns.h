@@ -9,8 +9,8 @@ int64_t gsa_cuda_column_room(int64_t rows, int64_t cols);
 
 /* out[c] += sum over rows of x[row, c]. labels > 0: column c = head * labels + label goes to
  * out[label * heads + head]. */
-gsa_status gsa_cuda_column_sums(gsa_backend *b, const char *op, float *out, const float *x,
-                                int64_t rows, int64_t cols, int64_t labels, float *room);
+gsa_status gsa_cuda_column_sums(gsa_backend *b, float *out, const float *x, int64_t rows,
+                                int64_t cols, int64_t labels, float *room);
 
 /* dgain[c] += sum of dy (x - mean) rstd;
  *     dbias[c] += sum of dy. Either may be NULL. Takes scratch. */

@@ -47,10 +47,11 @@ typedef struct crf_job {
     double *row_top, *shift; /* [tags] the largest w of each row, and [1] of all */
     double *alpha, *next,
         *use; /* [WALKS, tokens, tags]; next: emission + beta; use: the probability of each tag */
-    double *work;    /* [WALKS, sequences, tags] where there are more than HELD tags */
-    double *total;   /* [WALKS, sequences] log sum exp s(y) */
-    double *partial; /* [sequences] nll, or [chunks, tags, tags] expected transitions */
-    crf_mark *mark;  /* [WALKS, tokens] */
+    double *work;        /* [WALKS, sequences, tags] where there are more than HELD tags */
+    double *total;       /* [WALKS, sequences] log sum exp s(y) */
+    double *partial;     /* [sequences] nll, or [chunks, tags, tags] expected transitions */
+    gsa_cuda_total loss; /* the sum of nll */
+    crf_mark *mark;      /* [WALKS, tokens] */
     int32_t *predecessor, *path;
     float *nll, *score, *demissions, *dtransitions, *dstart, *dend;
 } crf_job;
@@ -267,11 +268,13 @@ static __global__ void __launch_bounds__(WIDEST) crf_alpha(GSA_ARGUMENT(crf_job)
 static __global__ void __launch_bounds__(GSA_ELEMENTS) crf_losses(GSA_ARGUMENT(crf_job) job)
 {
     const int64_t s = gsa_thread();
-    if (s >= job.sequences) return;
-    const double all = __ldg(job.total + s), agreeing = __ldg(job.total + job.sequences + s);
-    const double nll = isnan(all) ? all : agreeing == -INFINITY ? INFINITY : all - agreeing;
-    job.partial[s] = nll;
-    if (job.nll) job.nll[s] = (float)nll;
+    if (s < job.sequences) {
+        const double all = __ldg(job.total + s), agreeing = __ldg(job.total + job.sequences + s);
+        const double nll = isnan(all) ? all : agreeing == -INFINITY ? INFINITY : all - agreeing;
+        job.partial[s] = nll;
+        if (job.nll) job.nll[s] = (float)nll;
+    }
+    gsa_finish(job.loss);
 }
 
 /* ---- backward: beta_t[i] = log sum_j exp(w[i,j] + next_{t+1}[j]),  next_t[j] = emission_t[j] +
@@ -610,11 +613,10 @@ static gsa_status crf_forward(gsa_backend *b, const gsa_crf_args *args)
     GSA_TRY(begin(b, "crf_forward", args, FORWARD, &job));
     GSA_TRY(run_alpha(b, "crf_forward", &job, &walks));
     GSA_TRY(gsa_cuda_grid(b, "crf_forward", job.sequences, GSA_ELEMENTS, &blocks));
-    GSA_TRY(GSA_RUN(b, crf_losses, blocks, GSA_ELEMENTS, job));
-    gsa_cuda_total total = {};
-    total.partial = job.partial, total.partials = job.sequences, total.loss = (float *)args->loss,
-    total.scale = job.scale;
-    return gsa_cuda_finish(b, &total);
+    job.loss.partial = job.partial, job.loss.partials = job.sequences;
+    job.loss.counter = gsa_cuda_of(b)->counters;
+    job.loss.loss = (float *)args->loss, job.loss.scale = job.scale;
+    return GSA_RUN(b, crf_losses, blocks > 0 ? blocks : 1, GSA_ELEMENTS, job);
 }
 
 static gsa_status add_transitions(gsa_backend *b, const crf_job *job)

@@ -67,6 +67,22 @@ GSA_DEVICE int64_t gsa_first_at_least(const uint32_t *keys, int64_t count, uint3
     return low;
 }
 
+/* Is this the last of `count` blocks that come here? Then what the others wrote before stands, and
+ * is read through volatile pointers. Every thread of a block calls it. */
+GSA_DEVICE bool gsa_last_block(unsigned *counter, unsigned count)
+{
+    GSA_SHARED(int, last, [1]);
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        last[0] = atomicAdd(counter, 1u) == count - 1;
+        if (last[0]) *counter = 0;
+    }
+    __syncthreads();
+    if (last[0]) __threadfence();
+    return last[0];
+}
+
 #define GSA_LOG2E 1.4426950408889634
 #define GSA_LN2   0.6931471805599453
 

@@ -3,8 +3,8 @@
 #include "kernels/cuda/reduce.h"
 
 typedef struct entropy_job {
-    double *partial; /* [rows] */
-    float *nll;      /* [rows] or NULL */
+    gsa_cuda_total total; /* of [rows] */
+    float *nll;           /* [rows] or NULL */
     float *dx;
     const float *x, *dloss;
     const int32_t *targets;
@@ -53,8 +53,7 @@ static __global__ void __launch_bounds__(GSA_THREADS) entropy_rows(GSA_ARGUMENT(
 {
     const int64_t row = gsa_thread() / GSA_WARP;
     const int lane = threadIdx.x % GSA_WARP;
-    if (row >= job.rows) return; /* a whole warp */
-    const int32_t target = target_of(job, row, lane);
+    const int32_t target = row < job.rows ? target_of(job, row, lane) : -1; /* of a whole warp */
     const float *x = job.x + row * job.cols;
     double nll = 0, more = 0;
     if (target >= 0) {
@@ -62,8 +61,11 @@ static __global__ void __launch_bounds__(GSA_THREADS) entropy_rows(GSA_ARGUMENT(
         nll = ((double)at.top - (double)__ldg(x + target)) + (double)at.log_sum;
         more = smooth_row(job, x, target, lane);
     }
-    if (lane == 0) job.partial[row] = nll + more;
-    if (lane == 0 && job.nll) job.nll[row] = (float)nll;
+    if (lane == 0 && row < job.rows) {
+        job.total.partial[row] = nll + more;
+        if (job.nll) job.nll[row] = (float)nll;
+    }
+    gsa_finish(job.total);
 }
 
 /* dlogit_c += dloss scale (softmax_c - smoothing / classes - (1 - smoothing) [c = target]) */
@@ -103,10 +105,11 @@ static gsa_status cross_entropy_forward(gsa_backend *b, void *loss, void *nll, c
                                         int64_t rows, int64_t classes)
 {
     int64_t blocks;
-    void *room;
+    gsa_cuda_total total = {};
     GSA_TRY(prepare(b, "cross_entropy_forward", smoothing, rows, classes, &blocks));
-    GSA_TRY(gsa_cuda_scratch(b, "cross_entropy_forward", rows, sizeof(double), &room));
-    const entropy_job job = { (double *)room,
+    GSA_TRY(gsa_cuda_partials(b, "cross_entropy_forward", rows, &total));
+    total.loss = (float *)loss, total.scale = scale;
+    const entropy_job job = { total,
                               (float *)nll,
                               NULL,
                               (const float *)logits,
@@ -118,11 +121,7 @@ static gsa_status cross_entropy_forward(gsa_backend *b, void *loss, void *nll, c
                               rows,
                               classes,
                               1 };
-    GSA_TRY(GSA_RUN(b, entropy_rows, blocks, GSA_THREADS, job));
-    gsa_cuda_total total = {};
-    total.partial = job.partial, total.partials = rows, total.loss = (float *)loss,
-    total.scale = scale;
-    return gsa_cuda_finish(b, &total);
+    return GSA_RUN(b, entropy_rows, blocks > 0 ? blocks : 1, GSA_THREADS, job);
 }
 
 static gsa_status cross_entropy_backward(gsa_backend *b, void *dlogits, const void *dloss,
@@ -133,7 +132,7 @@ static gsa_status cross_entropy_backward(gsa_backend *b, void *dlogits, const vo
     int64_t blocks;
     GSA_TRY(prepare(b, "cross_entropy_backward", smoothing, rows, classes, &blocks));
     if (dlogits == NULL) return GSA_OK;
-    const entropy_job job = { NULL,
+    const entropy_job job = { {},
                               NULL,
                               (float *)dlogits,
                               (const float *)logits,
@@ -150,7 +149,7 @@ static gsa_status cross_entropy_backward(gsa_backend *b, void *dlogits, const vo
 
 /* ---- the same down the columns of segments of rows: a warp a column of a segment ----------- */
 typedef struct segment_job {
-    double *partial; /* [segments, cols] */
+    gsa_cuda_total total; /* of [segments, cols] */
     float *dx;
     const float *x, *dloss;
     const int64_t *offset;
@@ -191,14 +190,16 @@ static __global__ void __launch_bounds__(GSA_THREADS) segment_columns(GSA_ARGUME
 {
     const int64_t column = gsa_thread() / GSA_WARP;
     const int lane = threadIdx.x % GSA_WARP;
-    if (column >= job.columns) return; /* a whole warp */
-    const segment_column at = column_of(job, column, lane);
+    const bool mine = column < job.columns; /* a whole warp's */
+    segment_column at = {};
     double loss = 0;
-    if (at.target >= 0) {
+    if (mine) at = column_of(job, column, lane);
+    if (mine && at.target >= 0) {
         const entropy_row sum = measure_column(at, job.cols, lane);
         loss = ((double)sum.top - (double)__ldg(at.x + at.target * job.cols)) + (double)sum.log_sum;
     }
-    if (lane == 0) job.partial[column] = loss;
+    if (mine && lane == 0) job.total.partial[column] = loss;
+    gsa_finish(job.total);
 }
 
 static __global__ void __launch_bounds__(GSA_THREADS)
@@ -223,22 +224,17 @@ static gsa_status segment_entropy_forward(gsa_backend *b, void *loss, const void
                                           int64_t cols)
 {
     int64_t blocks;
-    void *room;
     GSA_TRY(gsa_cuda_shape(b, "segment_entropy_forward", rows, cols));
     GSA_TRY(gsa_cuda_shape(b, "segment_entropy_forward", segments, cols));
     GSA_TRY(gsa_cuda_grid(b, "segment_entropy_forward", segments * cols, GSA_THREADS / GSA_WARP,
                           &blocks));
-    GSA_TRY(gsa_cuda_scratch(b, "segment_entropy_forward", segments * cols, sizeof(double), &room));
     segment_job job = {};
-    job.partial = (double *)room, job.x = (const float *)logits, job.offset = offset,
-    job.targets = targets;
+    GSA_TRY(gsa_cuda_partials(b, "segment_entropy_forward", segments * cols, &job.total));
+    job.total.loss = (float *)loss, job.total.scale = scale;
+    job.x = (const float *)logits, job.offset = offset, job.targets = targets;
     job.watch = gsa_cuda_suspect(b, GSA_FAULT_PLACE), job.columns = segments * cols,
     job.cols = cols;
-    GSA_TRY(GSA_RUN(b, segment_columns, blocks, GSA_THREADS, job));
-    gsa_cuda_total total = {};
-    total.partial = job.partial, total.partials = job.columns, total.loss = (float *)loss,
-    total.scale = scale;
-    return gsa_cuda_finish(b, &total);
+    return GSA_RUN(b, segment_columns, blocks > 0 ? blocks : 1, GSA_THREADS, job);
 }
 
 static gsa_status segment_entropy_backward(gsa_backend *b, void *dlogits, const void *dloss,
@@ -262,7 +258,8 @@ static gsa_status segment_entropy_backward(gsa_backend *b, void *dlogits, const 
 
 /* ---- squared error ------------------------------------------------------------------------- */
 static __global__ void __launch_bounds__(GSA_ELEMENTS)
-    square_chunk(double *partial, const float *x, const float *target, int64_t count)
+    square_chunk(GSA_ARGUMENT(gsa_cuda_total) total, const float *x, const float *target,
+                 int64_t count)
 {
     const int64_t first = (int64_t)blockIdx.x * GSA_REDUCE_CHUNK,
                   last = min(first + GSA_REDUCE_CHUNK, count);
@@ -272,7 +269,8 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS)
         sum += gap * gap;
     }
     sum = gsa_sum_block(sum);
-    if (threadIdx.x == 0) partial[blockIdx.x] = sum;
+    if (threadIdx.x == 0) total.partial[blockIdx.x] = sum;
+    gsa_finish(total);
 }
 
 static __global__ void __launch_bounds__(GSA_ELEMENTS)
@@ -286,13 +284,11 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS)
 static gsa_status square_error_forward(gsa_backend *b, void *loss, const void *x,
                                        const void *target, double scale, int64_t count)
 {
-    double *partial;
     gsa_cuda_total total = {};
-    GSA_TRY(gsa_cuda_partials(b, "square_error_forward", count, &partial, &total.partials));
-    GSA_TRY(GSA_RUN(b, square_chunk, total.partials, GSA_ELEMENTS, partial, (const float *)x,
-                    (const float *)target, count));
-    total.partial = partial, total.loss = (float *)loss, total.scale = scale;
-    return gsa_cuda_finish(b, &total);
+    GSA_TRY(gsa_cuda_chunks(b, "square_error_forward", count, &total));
+    total.loss = (float *)loss, total.scale = scale;
+    return GSA_RUN(b, square_chunk, total.partials, GSA_ELEMENTS, total, (const float *)x,
+                   (const float *)target, count);
 }
 
 static gsa_status square_error_backward(gsa_backend *b, void *dx, const void *dloss, const void *x,

@@ -329,8 +329,12 @@ gsa_status gsa_cuda_open_memory(gsa_backend *b)
         GSA_CUDA(b, cudaHostAlloc((void **)&s->landing, sizeof *s->landing, cudaHostAllocDefault)));
     s->fault = (gsa_cuda_fault *)gsa_cuda_take(b, "backend cuda", sizeof *s->fault);
     float *zeros = (float *)gsa_cuda_take(b, "backend cuda", GSA_CUDA_ZEROS * sizeof *zeros);
-    if (s->fault == NULL || zeros == NULL) return b->error.status;
+    s->counters =
+        (unsigned *)gsa_cuda_take(b, "backend cuda", GSA_CUDA_COUNTERS * sizeof *s->counters);
+    if (s->fault == NULL || zeros == NULL || s->counters == NULL) return b->error.status;
     s->zeros = zeros;
+    GSA_TRY(GSA_CUDA(
+        b, cudaMemsetAsync(s->counters, 0, GSA_CUDA_COUNTERS * sizeof *s->counters, s->stream)));
     GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(zeros, 0, GSA_CUDA_ZEROS * sizeof *zeros, s->stream)));
     return GSA_CUDA(b, cudaMemsetAsync(s->fault, 0xff, sizeof *s->fault, s->stream));
 }

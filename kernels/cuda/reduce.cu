@@ -1,12 +1,11 @@
 /* reduce.cu - sums, the count of values that are not finite, the clipping factor. A block a chunk,
- * then one block for all.
- * */
+ * and the last block adds up what all have. */
 #include "kernels/cuda/reduce.h"
 
 enum { SUM, SQUARES, BAD };
 
 static __global__ void __launch_bounds__(GSA_ELEMENTS)
-    reduce_chunk(double *partial, const float *x, int what, int64_t count)
+    reduce_chunk(GSA_ARGUMENT(gsa_cuda_total) total, const float *x, int what, int64_t count)
 {
     const int64_t first = (int64_t)blockIdx.x * GSA_REDUCE_CHUNK,
                   last = min(first + GSA_REDUCE_CHUNK, count);
@@ -16,35 +15,16 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS)
         sum += what == SUM ? value : what == SQUARES ? value * value : isfinite(value) ? 0 : 1;
     }
     sum = gsa_sum_block(sum);
-    if (threadIdx.x == 0) partial[blockIdx.x] = sum;
-}
-
-static __global__ void __launch_bounds__(GSA_ELEMENTS)
-    finish_sum(GSA_ARGUMENT(gsa_cuda_total) total)
-{
-    double sum = 0;
-    for (int64_t i = threadIdx.x; i < total.partials; i += GSA_ELEMENTS) sum += total.partial[i];
-    sum = gsa_sum_block(sum);
-    if (threadIdx.x > 0) return;
-    if (total.sum) *total.sum = total.accumulate ? *total.sum + sum : sum;
-    if (total.count) *total.count = (int64_t)sum;
-    if (total.loss) *total.loss = (float)(total.scale * sum);
-}
-
-gsa_status gsa_cuda_finish(gsa_backend *b, const gsa_cuda_total *total)
-{
-    return GSA_RUN(b, finish_sum, 1, GSA_ELEMENTS, *total);
+    if (threadIdx.x == 0) total.partial[blockIdx.x] = sum;
+    gsa_finish(total);
 }
 
 static gsa_status reduce(gsa_backend *b, const char *op, const void *x, int what, int64_t count,
                          gsa_cuda_total total)
 {
-    double *partial;
-    GSA_TRY(gsa_cuda_partials(b, op, count, &partial, &total.partials));
-    GSA_TRY(GSA_RUN(b, reduce_chunk, total.partials, GSA_ELEMENTS, partial, (const float *)x, what,
-                    count));
-    total.partial = partial;
-    return gsa_cuda_finish(b, &total);
+    GSA_TRY(gsa_cuda_chunks(b, op, count, &total));
+    return GSA_RUN(b, reduce_chunk, total.partials, GSA_ELEMENTS, total, (const float *)x, what,
+                   count);
 }
 
 static gsa_status sum(gsa_backend *b, double *out, const void *x, int64_t count)

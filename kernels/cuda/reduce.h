@@ -3,8 +3,8 @@
 #define GSA_CUDA_REDUCE_H
 #include "kernels/cuda/device.h"
 
-/* The sum over a block of GSA_ELEMENTS threads, in thread 0: lanes by a tree, then warps in order.
- * Every thread calls it. */
+/* The sum over a block of at most GSA_ELEMENTS threads, in thread 0: lanes by a tree, then warps in
+ * order. Every thread calls it. */
 GSA_DEVICE double gsa_sum_block(double x)
 {
     GSA_SHARED(double, warps, [GSA_ELEMENTS / GSA_WARP]);
@@ -12,32 +12,56 @@ GSA_DEVICE double gsa_sum_block(double x)
     if (threadIdx.x % GSA_WARP == 0) warps[threadIdx.x / GSA_WARP] = x;
     __syncthreads();
     if (threadIdx.x == 0)
-        for (int w = 1; w < GSA_ELEMENTS / GSA_WARP; w++) x += warps[w];
+        for (unsigned w = 1; w < blockDim.x / GSA_WARP; w++) x += warps[w];
     return x;
 }
 
-/* Scratch for the partial sums of `count` elements, and the blocks that make them. */
-static inline gsa_status gsa_cuda_partials(gsa_backend *b, const char *op, int64_t count,
-                                           double **partial, int64_t *blocks)
-{
-    void *room;
-    GSA_TRY(gsa_cuda_shape(b, op, count, 1));
-    GSA_TRY(gsa_cuda_grid(b, op, count, GSA_REDUCE_CHUNK, blocks));
-    GSA_TRY(gsa_cuda_scratch(b, op, *blocks, sizeof(double), &room));
-    *partial = (double *)room;
-    return GSA_OK;
-}
-
-/* What a reduction leaves: *sum or, as a float, *loss = scale x sum. */
+/* What a reduction leaves: *sum, *count or, as a float, *loss = scale x sum. */
 typedef struct gsa_cuda_total {
-    const double *partial;
+    double *partial; /* [partials] */
     int64_t partials;
+    unsigned *counter;
     double *sum;
     int accumulate;
     int64_t *count;
     float *loss;
     double scale;
 } gsa_cuda_total;
-gsa_status gsa_cuda_finish(gsa_backend *b, const gsa_cuda_total *total);
+
+/* The partial sums stand, once every block has been here: the last adds them up, in their order.
+ * Every thread calls it. */
+GSA_DEVICE void gsa_finish(const gsa_cuda_total &total)
+{
+    if (!gsa_last_block(total.counter, gridDim.x)) return;
+    const volatile double *partial = total.partial;
+    double sum = 0;
+    for (int64_t i = threadIdx.x; i < total.partials; i += blockDim.x) sum += partial[i];
+    sum = gsa_sum_block(sum);
+    if (threadIdx.x > 0) return;
+    if (total.sum) *total.sum = total.accumulate ? *total.sum + sum : sum;
+    if (total.count) *total.count = (int64_t)sum;
+    if (total.loss) *total.loss = (float)(total.scale * sum);
+}
+
+/* A total of so many partial sums, in scratch. */
+static inline gsa_status gsa_cuda_partials(gsa_backend *b, const char *op, int64_t partials,
+                                           gsa_cuda_total *total)
+{
+    void *room;
+    GSA_TRY(gsa_cuda_scratch(b, op, partials, sizeof(double), &room));
+    total->partial = (double *)room, total->partials = partials;
+    total->counter = gsa_cuda_of(b)->counters;
+    return GSA_OK;
+}
+
+/* Blocks that add up GSA_REDUCE_CHUNK elements each, at least one. */
+static inline gsa_status gsa_cuda_chunks(gsa_backend *b, const char *op, int64_t count,
+                                         gsa_cuda_total *total)
+{
+    int64_t blocks;
+    GSA_TRY(gsa_cuda_shape(b, op, count, 1));
+    GSA_TRY(gsa_cuda_grid(b, op, count, GSA_REDUCE_CHUNK, &blocks));
+    return gsa_cuda_partials(b, op, blocks > 0 ? blocks : 1, total);
+}
 
 #endif

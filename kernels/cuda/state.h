@@ -63,6 +63,9 @@ typedef struct gsa_cuda_ahead {
 /* What a group of lanes reads in the place of an edge that is not there: a head vector of zeros. */
 enum { GSA_CUDA_ZEROS = 256 };
 
+/* How many blocks of a kernel have come to its last part (gsa_last_block of device.h). */
+enum { GSA_CUDA_COUNTERS = 1024 };
+
 /* Pinned memory where small downloads arrive, and with each the word of faults: the host waits
  * once. */
 enum { GSA_CUDA_LANDING_BYTES = 4096 };
@@ -87,6 +90,7 @@ typedef struct gsa_cuda_state {
     int64_t scratch_bytes;
     gsa_cuda_fault *fault; /* on the device */
     const float *zeros;    /* on the device: GSA_CUDA_ZEROS of them, never written */
+    unsigned *counters;    /* on the device: GSA_CUDA_COUNTERS, zeros between kernels */
     gsa_cuda_landing *landing;
     uint32_t serial; /* of ops that may have written a fault since it was read */
     gsa_cuda_plan *plans[GSA_CUDA_PLANS];

@@ -63,6 +63,7 @@ void simt_copies_wait(int left); /* all groups but the last so many */
 #define __syncthreads()        ((void)simt_barrier(0, __FILE__, __LINE__))
 #define __syncthreads_count(p) simt_barrier((p) != 0, __FILE__, __LINE__)
 #define __syncthreads_or(p)    (simt_barrier((p) != 0, __FILE__, __LINE__) > 0)
+#define __threadfence()        ((void)0)
 #define __syncwarp()           ((void)simt_warp(SIMT_SYNC, 0xffffffffu, 0, 0, 32, __FILE__, __LINE__))
 #define __ballot_sync(mask, p)                                                                     \
     ((unsigned)simt_warp(SIMT_BALLOT, mask, (p) != 0, 0, 32, __FILE__, __LINE__))
@@ -192,6 +193,8 @@ typedef struct simt_work {
     int byte, unused;
 } simt_work;
 cudaError_t simt_submit(cudaStream_t stream, const simt_work *work, const void *closure);
+/* Sees whatever streams are given from now on, captured or not; NULL: nobody does. */
+void simt_watch(void (*seen)(void *context, const simt_work *work), void *context);
 cudaError_t simt_launch(unsigned grid, unsigned block, const char *name, void (*call)(const void *),
                         const void *kernel);
 cudaError_t simt_launch_fits(unsigned grid, unsigned block, const char *name);

@@ -32,7 +32,14 @@ static struct queues {
     cudaStream_t streams;
     int late, refusals;
     int64_t until_invalid, waits;
+    void (*seen)(void *context, const simt_work *work);
+    void *context;
 } q;
+
+void simt_watch(void (*seen)(void *context, const simt_work *work), void *context)
+{
+    q.seen = seen, q.context = context;
+}
 
 int64_t simt_waits(void)
 {
@@ -176,6 +183,7 @@ cudaError_t simt_submit(cudaStream_t stream, const simt_work *work, const void *
                                  ? simt_launch_fits(work->grid, work->block, work->name)
                                  : simt_sticky();
     if (fits != cudaSuccess) return fits;
+    if (q.seen) q.seen(q.context, work);
     return stream && stream->capturing ? capture(stream, work, closure)
                                        : enqueue(stream, work, closure);
 }

@@ -378,7 +378,8 @@ static void no_memory(void)
     const told whole = run_in("cuda", SIMT_AT_ONCE, NULL, NULL, sets);
     const int ups = ups_between(0, spy.calls);
     int refused = 0, ahead = 0, in_turn = 0;
-    for (int64_t bytes = 1 << 20; bytes < (1 << 20) + (192 << 10); bytes += 6 << 10) {
+    for (int64_t bytes = (1 << 20) + (36 << 10); bytes < (1 << 20) + (100 << 10);
+         bytes += 2 << 10) {
         simt_memory(bytes);
         const told t = run_in("cuda", SIMT_LATE, NULL, NULL, sets);
         const char *said = memchr(spy.call, 'R', (size_t)spy.calls);
