@@ -156,6 +156,48 @@ struct gsa_describer {
     void (*fail)(gsa_describer *, const char *sentence);
 };
 
+/* The schema of a standard Transformer layer over one kind, "token" (kind 0): phase 0 "attend" is a
+ * sublayer whose edges have `labels` labels, used as label_use says (per_head as in gsa_phase),
+ * phase 1 "ffn". Sequence: the tokens. Summary: their mean. The promise is left to the caller. */
+static inline void gsa_transformer_layer(gsa_describer *d, int label_use, int32_t labels,
+                                         int per_head)
+{
+    const gsa_kind token = { sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" };
+    const gsa_phase attend = { sizeof(gsa_phase),
+                               GSA_EACH_LAYER,
+                               GSA_ATTEND,
+                               GSA_SUBLAYER,
+                               GSA_EMPTY_DEFAULT,
+                               label_use,
+                               labels,
+                               per_head,
+                               0,
+                               0,
+                               1,
+                               1,
+                               "attend",
+                               NULL };
+    const gsa_phase ffn = { sizeof(gsa_phase),
+                            GSA_EACH_LAYER,
+                            GSA_NONE,
+                            GSA_FFN,
+                            GSA_EMPTY_DEFAULT,
+                            GSA_NAMES_ONLY,
+                            1,
+                            0,
+                            0,
+                            0,
+                            0,
+                            1,
+                            "ffn",
+                            NULL };
+    d->kind(d, &token);
+    d->phase(d, &attend);
+    d->phase(d, &ffn);
+    d->sequence(d, 0);
+    d->summary(d, 0, GSA_MEAN_OF, 1);
+}
+
 /* ---- instance: one example's nodes and edges ----------------------------------------------- */
 typedef struct gsa_example {
     uint32_t struct_size;

@@ -44,18 +44,7 @@ static void describe(const void *self, gsa_describer *d)
 {
     const int causal = ((const gsa_value *)self)[CAUSAL].i != 0;
     d->promise(d, GSA_BY_LENGTH | (causal ? GSA_CAUSAL | GSA_PREFIX_STABLE : 0), GSA_LINEAR_EDGES);
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    gsa_phase attend = { .struct_size = sizeof attend,
-                         .aggregate = GSA_ATTEND,
-                         .update = GSA_SUBLAYER };
-    attend.labels = N_LABELS, attend.sources = attend.destinations = 1 << TOKEN,
-    attend.name = "attend";
-    d->phase(d, &attend);
-    gsa_phase ffn = { .struct_size = sizeof ffn, .aggregate = GSA_NONE, .update = GSA_FFN };
-    ffn.destinations = 1 << TOKEN, ffn.name = "ffn";
-    d->phase(d, &ffn);
-    d->sequence(d, TOKEN);
-    d->summary(d, TOKEN, GSA_MEAN_OF, 1);
+    gsa_transformer_layer(d, GSA_NAMES_ONLY, N_LABELS, 0);
 }
 
 /* t of 0 .. m-1 without repetition, ascending (Floyd's method: draw k is of 0 .. m-t+k, or the last

@@ -36,22 +36,8 @@ static void describe(const void *self, gsa_describer *d)
     const gsa_value *p = self;
     d->promise(d, GSA_BY_LENGTH | (p[CAUSAL].i ? GSA_CAUSAL | GSA_PREFIX_STABLE : 0),
                GSA_LINEAR_EDGES);
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
-                              .aggregate = GSA_ATTEND,
-                              .update = GSA_SUBLAYER,
-                              .label_use = p[RELATIVE].i ? GSA_KEY_VECTORS : GSA_NAMES_ONLY,
-                              .labels = (int32_t)(p[CAUSAL].i ? p[WIDTH].i / 2 + 1 : p[WIDTH].i),
-                              .sources = 1 << TOKEN,
-                              .destinations = 1 << TOKEN,
-                              .name = "attend" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
-                              .aggregate = GSA_NONE,
-                              .update = GSA_FFN,
-                              .destinations = 1 << TOKEN,
-                              .name = "ffn" });
-    d->sequence(d, TOKEN);
-    d->summary(d, TOKEN, GSA_MEAN_OF, 1);
+    gsa_transformer_layer(d, p[RELATIVE].i ? GSA_KEY_VECTORS : GSA_NAMES_ONLY,
+                          (int32_t)(p[CAUSAL].i ? p[WIDTH].i / 2 + 1 : p[WIDTH].i), 0);
 }
 
 static void emit(const void *self, const gsa_example *x, gsa_emitter *e)

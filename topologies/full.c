@@ -26,22 +26,8 @@ static void describe(const void *self, gsa_describer *d)
     const int32_t clip = (int32_t)p[CLIP].i;
     d->promise(d, GSA_BY_LENGTH | (p[CAUSAL].i ? GSA_CAUSAL | GSA_PREFIX_STABLE : 0),
                GSA_SQUARE_EDGES);
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
-                              .aggregate = GSA_ATTEND,
-                              .update = GSA_SUBLAYER,
-                              .label_use = clip ? GSA_KEY_VECTORS : GSA_NAMES_ONLY,
-                              .labels = p[CAUSAL].i ? clip + 1 : 2 * clip + 1,
-                              .sources = 1 << TOKEN,
-                              .destinations = 1 << TOKEN,
-                              .name = "attend" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
-                              .aggregate = GSA_NONE,
-                              .update = GSA_FFN,
-                              .destinations = 1 << TOKEN,
-                              .name = "ffn" });
-    d->sequence(d, TOKEN);
-    d->summary(d, TOKEN, GSA_MEAN_OF, 1);
+    gsa_transformer_layer(d, clip ? GSA_KEY_VECTORS : GSA_NAMES_ONLY,
+                          p[CAUSAL].i ? clip + 1 : 2 * clip + 1, 0);
 }
 
 static void emit(const void *self, const gsa_example *x, gsa_emitter *e)

@@ -42,18 +42,7 @@ static void describe(const void *self, gsa_describer *d)
     const gsa_value *p = self;
     const int literal = p[BORDER].i != CLIP && p[HEADS].i > 1;
     d->promise(d, GSA_BY_LENGTH | (literal ? GSA_DUPLICATES : 0), GSA_LINEAR_EDGES);
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    gsa_phase attend = { .struct_size = sizeof attend,
-                         .aggregate = GSA_ATTEND,
-                         .update = GSA_SUBLAYER };
-    attend.labels = (int32_t)p[HEADS].i, attend.per_head = 1,
-    attend.sources = attend.destinations = 1 << TOKEN, attend.name = "attend";
-    d->phase(d, &attend);
-    gsa_phase ffn = { .struct_size = sizeof ffn, .aggregate = GSA_NONE, .update = GSA_FFN };
-    ffn.destinations = 1 << TOKEN, ffn.name = "ffn";
-    d->phase(d, &ffn);
-    d->sequence(d, TOKEN);
-    d->summary(d, TOKEN, GSA_MEAN_OF, 1);
+    gsa_transformer_layer(d, GSA_NAMES_ONLY, (int32_t)p[HEADS].i, 1);
 }
 
 static void emit(const void *self, const gsa_example *x, gsa_emitter *e)

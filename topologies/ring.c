@@ -22,21 +22,7 @@ static void describe(const void *self, gsa_describer *d)
 {
     const int cyclic = ((const gsa_value *)self)[CYCLIC].i != 0;
     d->promise(d, GSA_BY_LENGTH | (cyclic ? GSA_DUPLICATES : 0), GSA_LINEAR_EDGES);
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
-                              .aggregate = GSA_ATTEND,
-                              .update = GSA_SUBLAYER,
-                              .labels = N_LABELS,
-                              .sources = 1 << TOKEN,
-                              .destinations = 1 << TOKEN,
-                              .name = "attend" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
-                              .aggregate = GSA_NONE,
-                              .update = GSA_FFN,
-                              .destinations = 1 << TOKEN,
-                              .name = "ffn" });
-    d->sequence(d, TOKEN);
-    d->summary(d, TOKEN, GSA_MEAN_OF, 1);
+    gsa_transformer_layer(d, GSA_NAMES_ONLY, N_LABELS, 0);
 }
 
 static void emit(const void *self, const gsa_example *x, gsa_emitter *e)

@@ -64,20 +64,9 @@ static void describe(const void *self, gsa_describer *d)
                p[STRIDE].i == 0          ? GSA_NSQRTN_EDGES
                : p[HEADS].i == NEAR_ONLY ? GSA_LINEAR_EDGES
                                          : GSA_SQUARE_EDGES);
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    gsa_phase attend = { .struct_size = sizeof attend,
-                         .aggregate = GSA_ATTEND,
-                         .update = GSA_SUBLAYER };
-    attend.label_use = p[RELATIVE].i ? GSA_KEY_VECTORS : GSA_NAMES_ONLY;
-    attend.labels = p[RELATIVE].i ? (int32_t)far_label(p) + 1 : N_LABELS,
-    attend.per_head = p[HEADS].i == SPLIT, attend.sources = attend.destinations = 1 << TOKEN,
-    attend.name = "attend";
-    d->phase(d, &attend);
-    gsa_phase ffn = { .struct_size = sizeof ffn, .aggregate = GSA_NONE, .update = GSA_FFN };
-    ffn.destinations = 1 << TOKEN, ffn.name = "ffn";
-    d->phase(d, &ffn);
-    d->sequence(d, TOKEN);
-    d->summary(d, TOKEN, GSA_MEAN_OF, 1);
+    gsa_transformer_layer(d, p[RELATIVE].i ? GSA_KEY_VECTORS : GSA_NAMES_ONLY,
+                          p[RELATIVE].i ? (int32_t)far_label(p) + 1 : N_LABELS,
+                          p[HEADS].i == SPLIT);
 }
 
 typedef struct row {

@@ -132,22 +132,7 @@ static void describe(const void *self, gsa_describer *d)
     const file_self *x = self;
     d->promise(d, GSA_BY_LENGTH | GSA_ONE_LENGTH | (x->graph.duplicates ? GSA_DUPLICATES : 0),
                GSA_SQUARE_EDGES);
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
-                              .aggregate = GSA_ATTEND,
-                              .update = GSA_SUBLAYER,
-                              .label_use = x->label_use,
-                              .labels = x->graph.labels,
-                              .sources = 1 << TOKEN,
-                              .destinations = 1 << TOKEN,
-                              .name = "attend" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
-                              .aggregate = GSA_NONE,
-                              .update = GSA_FFN,
-                              .destinations = 1 << TOKEN,
-                              .name = "ffn" });
-    d->sequence(d, TOKEN);
-    d->summary(d, TOKEN, GSA_MEAN_OF, 1);
+    gsa_transformer_layer(d, x->label_use, x->graph.labels, 0);
 }
 
 static void emit(const void *self, const gsa_example *x, gsa_emitter *e)

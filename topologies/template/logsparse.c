@@ -47,22 +47,8 @@ static void describe(const void *self, gsa_describer *d)
     const gsa_value *p = self; /* without .create, self is the parameters' values */
     d->promise(d, GSA_BY_LENGTH | (p[CAUSAL].i ? GSA_CAUSAL | GSA_PREFIX_STABLE : 0),
                GSA_NLOGN_EDGES);
-    d->kind(d, &(gsa_kind){ .struct_size = sizeof(gsa_kind), .start = GSA_INPUT, .name = "token" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
-                              .aggregate = GSA_ATTEND,
-                              .update = GSA_SUBLAYER,
-                              .label_use = p[LABELS].i ? GSA_KEY_VECTORS : GSA_NAMES_ONLY,
-                              .labels = p[CAUSAL].i ? side(p) : 2 * side(p),
-                              .sources = 1 << TOKEN,
-                              .destinations = 1 << TOKEN,
-                              .name = "attend" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
-                              .aggregate = GSA_NONE,
-                              .update = GSA_FFN,
-                              .destinations = 1 << TOKEN,
-                              .name = "ffn" });
-    d->sequence(d, TOKEN);
-    d->summary(d, TOKEN, GSA_MEAN_OF, 1);
+    gsa_transformer_layer(d, p[LABELS].i ? GSA_KEY_VECTORS : GSA_NAMES_ONLY,
+                          p[CAUSAL].i ? side(p) : 2 * side(p), 0);
 }
 
 static void emit(const void *self, const gsa_example *x, gsa_emitter *e)

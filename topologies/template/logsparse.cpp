@@ -35,19 +35,8 @@ void describe(const void *self, gsa_describer *d)
 {
     const Settings s(self);
     d->promise(d, GSA_BY_LENGTH | (s.causal ? GSA_CAUSAL | GSA_PREFIX_STABLE : 0), GSA_NLOGN_EDGES);
-    gsa_kind token{};
-    token.struct_size = sizeof token, token.start = GSA_INPUT, token.name = "token";
-    d->kind(d, &token);
-    gsa_phase phase{};
-    phase.struct_size = sizeof phase, phase.destinations = 1 << TOKEN;
-    phase.aggregate = GSA_ATTEND, phase.update = GSA_SUBLAYER, phase.name = "attend", phase.sources = 1 << TOKEN;
-    phase.label_use = s.labels ? GSA_KEY_VECTORS : GSA_NAMES_ONLY, phase.labels = s.causal ? s.side() : 2 * s.side();
-    d->phase(d, &phase);
-    phase.aggregate = GSA_NONE, phase.update = GSA_FFN, phase.name = "ffn", phase.sources = 0;
-    phase.label_use = GSA_NAMES_ONLY, phase.labels = 1;
-    d->phase(d, &phase);
-    d->sequence(d, TOKEN);
-    d->summary(d, TOKEN, GSA_MEAN_OF, 1);
+    gsa_transformer_layer(d, s.labels ? GSA_KEY_VECTORS : GSA_NAMES_ONLY,
+                          s.causal ? s.side() : 2 * s.side(), 0);
 }
 
 void emit(const void *self, const gsa_example *x, gsa_emitter *e)
