@@ -14,7 +14,9 @@ static const struct {
 } formats[] = { [GSA_FORMAT_GRAPHML] = { ".graphml", gsa_write_graphml },
                 [GSA_FORMAT_DOT] = { ".dot", gsa_write_dot },
                 [GSA_FORMAT_MTX] = { ".mtx", gsa_write_mtx },
-                [GSA_FORMAT_HTML] = { ".html", gsa_write_html } };
+                [GSA_FORMAT_HTML] = { ".html", gsa_write_html },
+                [GSA_FORMAT_JSON] = { ".json", gsa_write_json },
+                [GSA_FORMAT_CSV] = { ".csv", gsa_write_csv } };
 enum { FORMATS = sizeof formats / sizeof *formats };
 
 gsa_status gsa_format_of(const char *path, int *format, gsa_error *error)
@@ -26,9 +28,11 @@ gsa_status gsa_format_of(const char *path, int *format, gsa_error *error)
         *format = f;
         return GSA_OK;
     }
-    return gsa_fail(error, GSA_ERR_ARGUMENT,
-                    "'%s' names no graph format: it must end in .graphml, .dot, .mtx or .html",
-                    path);
+    return gsa_fail(
+        error, GSA_ERR_ARGUMENT,
+        "'%s' names no graph format: it must end in .graphml, .dot, .mtx, .html, .json or "
+        ".csv",
+        path);
 }
 
 /* ---- text ---------------------------------------------------------------------------------- */
@@ -154,18 +158,54 @@ static gsa_status check_drawing(const gsa_drawing *d, gsa_error *error)
     return status;
 }
 
+/* What stands before a picture: the file's beginning, or what parts it from the one before. */
+static gsa_status begin_picture(const gsa_pictures *p, gsa_error *error)
+{
+    if (p->count > 0 && p->format < GSA_FORMAT_HTML)
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "a %s file holds one picture, expected .html, .json or .csv for several",
+                        formats[p->format].end);
+    if (p->count > 0) gsa_output_text(p->output, p->format == GSA_FORMAT_CSV ? "" : ",");
+    else if (p->format == GSA_FORMAT_HTML) gsa_page_begin(p->output);
+    else if (p->format == GSA_FORMAT_JSON) gsa_output_text(p->output, "{\"pictures\":[");
+    else if (p->format == GSA_FORMAT_CSV)
+        gsa_output_text(p->output, "picture,layer,phase,head,measure,of,value\n");
+    return GSA_OK;
+}
+
+gsa_status gsa_pictures_add(gsa_pictures *p, const gsa_picture *picture, const char *title,
+                            gsa_error *error)
+{
+    if (p->format < 0 || p->format >= FORMATS)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "graph format %d, expected 0 to %d", p->format,
+                        FORMATS - 1);
+    gsa_drawing drawing = { .system = gsa_system_or_default(p->system),
+                            .picture = picture,
+                            .title = title,
+                            .output = p->output };
+    gsa_status status = gsa_drawing_create(&drawing, error);
+    if (status == GSA_OK && title)
+        status =
+            check_text("the title of picture", p->count + 1, title, (int64_t)strlen(title), error);
+    if (status == GSA_OK) status = check_drawing(&drawing, error);
+    if (status == GSA_OK) status = begin_picture(p, error);
+    if (status == GSA_OK) status = formats[p->format].write(&drawing, error);
+    if (status == GSA_OK) p->count++;
+    gsa_drawing_release(&drawing);
+    return status;
+}
+
+void gsa_pictures_end(const gsa_pictures *p)
+{
+    if (p->format == GSA_FORMAT_HTML) gsa_page_end(p->output);
+    if (p->format == GSA_FORMAT_JSON) gsa_output_text(p->output, "]}\n");
+}
+
 gsa_status gsa_write_picture(const gsa_system *system, const gsa_picture *picture, int format,
                              gsa_output *output, gsa_error *error)
 {
-    if (format < 0 || format >= FORMATS)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "graph format %d, expected 0 to %d", format,
-                        FORMATS - 1);
-    gsa_drawing drawing = { .system = gsa_system_or_default(system),
-                            .picture = picture,
-                            .output = output };
-    gsa_status status = gsa_drawing_create(&drawing, error);
-    if (status == GSA_OK) status = check_drawing(&drawing, error);
-    if (status == GSA_OK) status = formats[format].write(&drawing, error);
-    gsa_drawing_release(&drawing);
+    gsa_pictures pictures = { .system = system, .output = output, .format = format };
+    const gsa_status status = gsa_pictures_add(&pictures, picture, NULL, error);
+    if (status == GSA_OK) gsa_pictures_end(&pictures);
     return status;
 }

@@ -1,14 +1,15 @@
 /* write_html.c - a page that needs no other file: markup, style and script (graph/page), and the
- * picture as JSON between them. Numbers of nodes and edges are columns: little-endian, in base64,
- * of the narrowest type that holds them. docs/file-formats.md lists the keys. No text of the
- * picture can end the element that holds it: '<' is written \u003c. */
+ * pictures as JSON between them. Numbers of nodes and edges are columns in base64.
+ * docs/file-formats.md lists the keys. No text of a picture can end the element that holds it: '<'
+ * is written \u003c. */
+#include <math.h>
 #include <string.h>
 #include "graph/palette.h"
 #include "graph/write_parts.h"
 
 /* ---- texts and columns --------------------------------------------------------------------- */
 
-static void put_bytes(gsa_output *out, const char *text, int64_t bytes)
+void gsa_page_text(gsa_output *out, const char *text, int64_t bytes)
 {
     int64_t from = 0;
     gsa_output_text(out, "\"");
@@ -25,7 +26,7 @@ static void put_bytes(gsa_output *out, const char *text, int64_t bytes)
 
 static void put_text(gsa_output *out, const char *text)
 {
-    put_bytes(out, text, (int64_t)strlen(text));
+    gsa_page_text(out, text, (int64_t)strlen(text));
 }
 
 static void put_key(gsa_output *out, const char *key, int64_t value)
@@ -34,11 +35,20 @@ static void put_key(gsa_output *out, const char *key, int64_t value)
     gsa_draw_int(out, value);
 }
 
+/* Integers by their second differences (weights by their steps), in blocks of BLOCK values by
+ * Rice's code: 5 bits k, then of each value v the quotient v >> k as so many ones and a zero, and
+ * its k low bits; ESCAPE ones and 32 bits where it is not less. Rice, "Some practical universal
+ * noiseless coding techniques", 1979. Near the entropy where values fall off as weights do, without
+ * a library that a reader would need too. */
+enum { BLOCK = 128, ESCAPE = 16, EXACT = 200000 };
+
 typedef struct column {
     gsa_output *out;
-    int bytes; /* of a value */
-    int held;  /* bytes of `three` */
-    unsigned char three[3];
+    int64_t values;
+    uint32_t last, step, block[BLOCK];
+    int reals;      /* are its values floats? */
+    int bits, held; /* of the byte that is open; bytes of `three` */
+    unsigned char byte, three[3];
 } column;
 
 static void put_three(column *c)
@@ -53,26 +63,63 @@ static void put_three(column *c)
     c->held = 0;
 }
 
-/* `most`: no value is above it. */
-static column begin_unsigned(gsa_output *out, const char *key, int64_t most)
+static void put_byte(column *c, unsigned byte)
 {
-    const int bytes = most <= UINT8_MAX ? 1 : most <= UINT16_MAX ? 2 : 4;
-    gsa_output_format(out, ",\"%s\":{\"type\":\"u%d\",\"base64\":\"", key, 8 * bytes);
-    return (column){ .out = out, .bytes = bytes };
+    c->three[c->held++] = (unsigned char)byte;
+    if (c->held == 3) put_three(c);
 }
 
-static column begin_real(gsa_output *out, const char *key)
+static void put_bits(column *c, uint32_t value, int count)
 {
-    gsa_output_format(out, ",\"%s\":{\"type\":\"f32\",\"base64\":\"", key);
-    return (column){ .out = out, .bytes = 4 };
+    while (count-- > 0) {
+        c->byte = (unsigned char)(c->byte << 1 | (value >> count & 1));
+        if (++c->bits == 8) put_byte(c, c->byte), c->bits = 0, c->byte = 0;
+    }
 }
 
+static int64_t bits_of(uint32_t value, int k)
+{
+    const uint32_t ones = value >> k;
+    return ones < ESCAPE ? (int64_t)ones + 1 + k : ESCAPE + 32;
+}
+
+/* By the k that makes it shortest. */
+static void put_block(column *c, int count)
+{
+    int64_t least = INT64_MAX;
+    int k = 0;
+    for (int t = 0; t < 32; t++) {
+        int64_t bits = 0;
+        for (int i = 0; i < count && bits < least; i++) bits += bits_of(c->block[i], t);
+        if (bits < least) least = bits, k = t;
+    }
+    put_bits(c, (uint32_t)k, 5);
+    for (int i = 0; i < count; i++) {
+        const uint32_t ones = c->block[i] >> k;
+        for (uint32_t one = 0; one < ones && one < ESCAPE; one++) put_bits(c, 1, 1);
+        if (ones < ESCAPE) put_bits(c, 0, 1);
+        put_bits(c, c->block[i], ones < ESCAPE ? k : 32);
+    }
+}
+
+static void put_value(column *c, uint32_t value)
+{
+    c->block[c->values++ % BLOCK] = value;
+    if (c->values % BLOCK == 0) put_block(c, BLOCK);
+}
+
+static column begin(gsa_output *out, const char *key, const char *type)
+{
+    gsa_output_format(out, ",\"%s\":{\"type\":\"%s\",\"base64\":\"", key, type);
+    return (column){ .out = out, .reals = strcmp(type, "f32") == 0 };
+}
+
+/* How far the value is from where the last step would lead again, as 0, -1, 1, -2, ... */
 static void put(column *c, uint32_t value)
 {
-    for (int i = 0; i < c->bytes; i++) {
-        c->three[c->held++] = (unsigned char)(value >> 8 * i);
-        if (c->held == 3) put_three(c);
-    }
+    const uint32_t delta = value - c->last - c->step;
+    put_value(c, delta << 1 ^ (delta >> 31 ? UINT32_MAX : 0));
+    c->step = value - c->last, c->last = value;
 }
 
 static void put_real(column *c, double value)
@@ -80,13 +127,18 @@ static void put_real(column *c, double value)
     const float real = (float)value;
     uint32_t bits;
     memcpy(&bits, &real, sizeof bits);
-    put(c, bits);
+    for (int i = 0; i < 4; i++) put_byte(c, bits >> 8 * i & 255);
+    c->values++;
 }
 
 static void end(column *c)
 {
+    if (!c->reals && c->values % BLOCK) put_block(c, (int)(c->values % BLOCK));
+    while (c->bits > 0) put_bits(c, 0, 1);
     if (c->held) put_three(c);
-    gsa_output_text(c->out, "\"}");
+    gsa_output_text(c->out, "\"");
+    put_key(c->out, "count", c->values);
+    gsa_output_text(c->out, "}");
 }
 
 /* ---- nodes --------------------------------------------------------------------------------- */
@@ -121,7 +173,7 @@ static void tokens(const gsa_drawing *d)
         for (int64_t i = 0; i < d->kinds[k].count; i++) {
             const gsa_slice token = gsa_draw_token(d, &d->kinds[k], i);
             if (k || i) gsa_output_text(d->output, ",");
-            if (token.at) put_bytes(d->output, token.at, token.bytes);
+            if (token.at) gsa_page_text(d->output, token.at, token.bytes);
             else gsa_output_text(d->output, "null");
         }
     gsa_output_text(d->output, "]");
@@ -132,7 +184,7 @@ static void places(const gsa_drawing *d)
 {
     static const char *const names[] = { "level", "first", "last" };
     for (int which = 0; which < 3; which++) {
-        column c = begin_unsigned(d->output, names[which], INT32_MAX);
+        column c = begin(d->output, names[which], "curve");
         for (int k = 0; k < d->n_kinds; k++)
             for (int64_t i = 0; i < d->kinds[k].count; i++) {
                 const gsa_place p = gsa_draw_place(d, k, i);
@@ -187,17 +239,13 @@ static void rows(const gsa_drawing *d, int sheet, int phase, const gsa_edges *ed
 {
     const gsa_picture_sheet *s = &d->picture->sheets[sheet];
     const gsa_phase *x = gsa_schema_phase(s->schema, phase);
-    int64_t most = 0;
-    for (int64_t r = 0; r < edges->rows; r++)
-        if (edges->edge_offset[r + 1] - edges->edge_offset[r] > most)
-            most = edges->edge_offset[r + 1] - edges->edge_offset[r];
     gsa_output_text(d->output, ",\"readers\":[");
     for (int k = 0, shown = 0; k < gsa_schema_kinds(s->schema); k++)
         if (x->destinations >> k & 1)
             gsa_output_format(d->output, "%s%d", shown++ ? "," : "",
                               d->kind[(size_t)sheet * GSA_MAX_KINDS + (size_t)k]);
     gsa_output_text(d->output, "]");
-    column degrees = begin_unsigned(d->output, "degree", most);
+    column degrees = begin(d->output, "degree", "curve");
     for (int64_t r = 0; r < edges->rows; r++)
         put(&degrees, (uint32_t)(edges->edge_offset[r + 1] - edges->edge_offset[r]));
     end(&degrees);
@@ -210,16 +258,16 @@ static gsa_status structure(const gsa_drawing *d, int sheet, int phase, const gs
     const gsa_phase *x = gsa_schema_phase(s->schema, phase);
     edge_writer w = { .drawing = d };
     rows(d, sheet, phase, edges);
-    w.column = begin_unsigned(d->output, "from", d->nodes);
+    w.column = begin(d->output, "from", "curve");
     gsa_draw_phase_edges(d, sheet, phase, put_from, &w);
     end(&w.column);
     if (x->per_head) {
-        w.column = begin_unsigned(d->output, "head_from", d->heads);
+        w.column = begin(d->output, "head_from", "curve");
         gsa_draw_phase_edges(d, sheet, phase, put_head_from, &w);
         end(&w.column);
     }
     if (x->labels > 1) {
-        w.column = begin_unsigned(d->output, "label", x->labels);
+        w.column = begin(d->output, "label", "curve");
         gsa_draw_phase_edges(d, sheet, phase, put_label, &w);
         end(&w.column);
     }
@@ -245,6 +293,26 @@ static int same_edges(const gsa_drawing *d, int sheet, int phase)
     return -1;
 }
 
+/* Floats in a page of at most EXACT weights, and where one is no share of 1. Else steps of 1e-4, or
+ * of a hundredth of the mean weight where that is finer. */
+static void weights(const gsa_drawing *d, const gsa_picture_sheet *s, int phase,
+                    const gsa_edges *edges)
+{
+    const int own = gsa_schema_phase(s->schema, phase)->per_head;
+    const int64_t count = edges->edge_total * (own ? 1 : gsa_instance_heads(s->instance));
+    const double *value = s->weights[phase];
+    int exact = d->edges * d->columns <= EXACT;
+    for (int64_t i = 0; i < count && !exact; i++) exact = !(value[i] >= 0 && value[i] <= 1);
+    const double degree = (double)edges->edge_total / (double)(edges->rows ? edges->rows : 1);
+    const double steps = ceil(100 * (degree > 100 ? degree : 100));
+    column c = begin(d->output, "weights", exact ? "f32" : "steps");
+    for (int64_t i = 0; i < count; i++)
+        if (exact) put_real(&c, value[i]);
+        else put_value(&c, (uint32_t)(value[i] * steps + 0.5));
+    end(&c);
+    if (!exact) put_key(d->output, "steps", (int64_t)steps);
+}
+
 static gsa_status sheet(const gsa_drawing *d, int number, int phase, gsa_error *error)
 {
     const gsa_picture_sheet *s = &d->picture->sheets[number];
@@ -263,13 +331,7 @@ static gsa_status sheet(const gsa_drawing *d, int number, int phase, gsa_error *
     if (x->per_head) put_key(d->output, "heads", gsa_instance_heads(s->instance));
     if (same >= 0) put_key(d->output, "same", (int64_t)same * GSA_MAX_PHASES + phase);
     else status = structure(d, number, phase, &edges, error);
-    if (s->weights) {
-        const int64_t columns = x->per_head ? 1 : gsa_instance_heads(s->instance);
-        column weights = begin_real(d->output, "weights");
-        for (int64_t i = 0; i < edges.edge_total * columns; i++)
-            put_real(&weights, s->weights[phase][i]);
-        end(&weights);
-    }
+    if (s->weights) weights(d, s, phase, &edges);
     gsa_output_text(d->output, "}");
     return status;
 }
@@ -290,10 +352,27 @@ static gsa_status sheets(const gsa_drawing *d, gsa_error *error)
     return status;
 }
 
+/* ---- the page ------------------------------------------------------------------------------ */
+
+void gsa_page_begin(gsa_output *out)
+{
+    gsa_output_text(out, (const char *)gsa_page_before);
+    gsa_output_text(out, "{\"hues\":[");
+    for (int h = 0; h < GSA_HUES; h++) gsa_output_format(out, "%s\"%s\"", h ? "," : "", gsa_hue[h]);
+    gsa_output_text(out, "],\"pictures\":[");
+}
+
+void gsa_page_end(gsa_output *out)
+{
+    gsa_output_text(out, "]}");
+    gsa_output_text(out, (const char *)gsa_page_after);
+}
+
 gsa_status gsa_write_html(const gsa_drawing *d, gsa_error *error)
 {
-    gsa_output_text(d->output, (const char *)gsa_page_before);
-    gsa_output_text(d->output, "{\"spec\":");
+    gsa_output_text(d->output, "{\"title\":");
+    put_text(d->output, d->title ? d->title : "");
+    gsa_output_text(d->output, ",\"spec\":");
     put_text(d->output, d->picture->spec ? d->picture->spec : d->topologies);
     put_key(d->output, "length", d->length);
     put_key(d->output, "heads", d->heads);
@@ -305,15 +384,13 @@ gsa_status gsa_write_html(const gsa_drawing *d, gsa_error *error)
         if (s) gsa_output_text(d->output, ",");
         put_text(d->output, gsa_draw_prefix(d, s));
     }
-    gsa_output_text(d->output, "],\"hues\":[");
-    for (int h = 0; h < GSA_HUES; h++)
-        gsa_output_format(d->output, "%s\"%s\"", h ? "," : "", gsa_hue[h]);
     gsa_output_text(d->output, "]");
     kinds(d);
     tokens(d);
     places(d);
-    const gsa_status status = sheets(d, error);
+    gsa_status status = sheets(d, error);
+    gsa_output_text(d->output, ",\"numbers\":");
+    if (status == GSA_OK) status = gsa_write_numbers(d, error);
     gsa_output_text(d->output, "}");
-    gsa_output_text(d->output, (const char *)gsa_page_after);
     return status;
 }

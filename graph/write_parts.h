@@ -15,6 +15,7 @@ typedef struct gsa_drawn_kind { /* one kind of one stack */
 typedef struct gsa_drawing {
     const gsa_system *system;
     const gsa_picture *picture;
+    const char *title; /* or NULL */
     gsa_output *output;
     gsa_drawn_kind *kinds; /* in order of their nodes */
     int n_kinds;
@@ -76,7 +77,19 @@ void gsa_draw_real(gsa_output *output, double value); /* %.9g, in any locale */
 gsa_status gsa_write_graphml(const gsa_drawing *drawing, gsa_error *error);
 gsa_status gsa_write_dot(const gsa_drawing *drawing, gsa_error *error);
 gsa_status gsa_write_mtx(const gsa_drawing *drawing, gsa_error *error);
+/* A page is begun, each picture's object written, and the page ended; ',' stands between. */
+void gsa_page_begin(gsa_output *output);
 gsa_status gsa_write_html(const gsa_drawing *drawing, gsa_error *error);
+void gsa_page_end(gsa_output *output);
+/* A JSON string without '<'. */
+void gsa_page_text(gsa_output *output, const char *text, int64_t bytes);
+
+/* write_numbers.c: an object for each head of each phase, in a list; with its picture's title; a
+ * line for each number. A head that gives itself more than GSA_ONLY_SELF looks at nothing else. */
+#define GSA_ONLY_SELF 0.99
+gsa_status gsa_write_numbers(const gsa_drawing *drawing, gsa_error *error);
+gsa_status gsa_write_json(const gsa_drawing *drawing, gsa_error *error);
+gsa_status gsa_write_csv(const gsa_drawing *drawing, gsa_error *error);
 
 /* page.cmake: the page before its data, and after; UTF-8, terminated. */
 extern const unsigned char gsa_page_before[], gsa_page_after[];

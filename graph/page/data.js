@@ -1,16 +1,36 @@
 /* data.js - the picture of the data block, as columns over all of its edges. */
 
-const types = {
-    u8: Uint8Array,
-    u16: Uint16Array,
-    u32: Uint32Array,
-    f32: Float32Array
-};
+const BLOCK = 128, ESCAPE = 16;
 
+/* Floats, or integers by Rice's code in blocks: docs/file-formats.md. */
 function column(coded) {
     const text = atob(coded.base64), bytes = new Uint8Array(text.length);
     for (let i = 0; i < bytes.length; i++) bytes[i] = text.charCodeAt(i);
-    return new types[coded.type](bytes.buffer);
+    if (coded.type === 'f32') return new Float32Array(bytes.buffer);
+    const steps = coded.type === 'steps' ? coded.steps : 0,
+          out = steps ? new Float32Array(coded.count) : new Uint32Array(coded.count);
+    let at = 0, last = 0, step = 0;
+    const bit = () => bytes[at >> 3] >> (7 - (at++ & 7)) & 1;
+    const take = bits => {
+        let value = 0;
+        while (bits-- > 0) value = (value << 1 | bit()) >>> 0;
+        return value;
+    };
+    for (let i = 0; i < coded.count;) {
+        const k = take(5), end = Math.min(coded.count, i + BLOCK);
+        for (; i < end; i++) {
+            let high = 0;
+            while (high < ESCAPE && bit()) high++;
+            const value = high < ESCAPE ? (high << k | take(k)) >>> 0 : take(32);
+            if (steps)
+                out[i] = value / steps;
+            else {
+                step = step + (value >>> 1 ^ -(value & 1)) | 0;
+                out[i] = last = last + step >>> 0;
+            }
+        }
+    }
+    return out;
 }
 
 /* Numbers of texts, as they come. */
@@ -29,9 +49,10 @@ class Names {
 class Graph {
     constructor(data) {
         this.spec = data.spec;
+        this.title = data.title;
+        this.numbers = data.numbers;
         this.heads = data.heads;
         this.columns = data.columns;
-        this.hues = data.hues;
         this.stacks = data.stacks;
         this.n = data.nodes;
         this.m = data.edges;
@@ -43,6 +64,36 @@ class Graph {
         this.value = new Float64Array(this.m);
         this.shown = new Uint8Array(this.m);
         this.received = new Float64Array(this.n);
+        this.choices = this.columns || (this.headTo ? this.heads : 0); /* of heads */
+        this.meanings = this.meaningsOf();
+    }
+
+    /* What a line's hue may mean: a number for each edge, and the names of these numbers. */
+    meaningsOf() {
+        const names = this.labels.at.map(name => visible(name) || 'no label'), words = new Names();
+        /* Labels of one word share it: "left 2:1" is a left. */
+        const wordOf = names.map(name => words.add(name.split(/[0-9<>=:+-]/)[0].trim() || name));
+        return {
+            label: {of: e => this.label[e], names},
+            word: {of: e => wordOf[this.label[e]], names: words.at},
+            phase: {of: e => this.sheets[this.sheet[e]].phase, names: this.phases.at.map(visible)},
+            layer: {
+                of: e => this.sheets[this.sheet[e]].layer,
+                names: Array.from({length: Math.max(...this.layers, 0) + 1}, (_, i) => 'layer ' + i)
+            },
+            read:
+                {of: e => this.kind[this.from[e]], names: this.kinds.map(k => 'reads ' + k.title)},
+            reader:
+                {of: e => this.kind[this.to[e]], names: this.kinds.map(k => k.title + ' reads')},
+        };
+    }
+
+    /* The node of another graph that has this kind and index; -1: none has. */
+    twin(other, node) {
+        if (node < 0 || other === this) return node;
+        const title = other.kinds[other.kind[node]].title, index = other.index[node],
+              kind = this.kinds.find(k => k.title === title);
+        return kind && index < kind.count ? kind.first + index : -1;
     }
 
     nodesOf(data) {

@@ -532,6 +532,7 @@ class Painter {
 
     /* ---- SVG of what is on the page ---- */
 
+    /* The picture's elements, or an error that says why there are none. */
     svg(focus) {
         const {g, view} = this.scene;
         if (view === 'grid')
@@ -540,13 +541,7 @@ class Painter {
         if (g.count > MOST_SVG)
             throw new Error(
                 `an SVG of ${g.count} edges is too large, at most ${MOST_SVG}: filter them`);
-        const parts = view === 'matrix' ? this.svgMatrix() : this.svgLines(focus);
-        const wide = this.wide, high = this.high;
-        return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${wide} ${high}"` +
-            ` width="${wide}" height="${high}" font-family="sans-serif" font-size="12"` +
-            ` fill="${this.css.ink}">\n<title>${escaped(visible(g.spec))}</title>\n` +
-            `<rect width="100%" height="100%" fill="${this.css.paper}"/>\n` + parts.join('\n') +
-            '\n</svg>\n';
+        return (view === 'matrix' ? this.svgMatrix() : this.svgLines(focus)).join('\n');
     }
 
     svgMatrix() {

@@ -609,7 +609,7 @@ static const struct {
 
 START_TEST(what_does_not_fit_has_its_sentence)
 {
-    for (int format = 0; format <= GSA_FORMAT_HTML; format++) {
+    for (int format = 0; format <= GSA_FORMAT_CSV; format++) {
         made m;
         gsa_status status;
         gsa_error error = { GSA_OK, "" };

@@ -30,24 +30,60 @@ static unsigned char *decode(const char *text, int64_t *bytes)
     return out;
 }
 
+typedef struct bits {
+    const unsigned char *bytes;
+    int64_t at, end;
+} bits;
+
+static uint32_t take(bits *b, int count)
+{
+    uint32_t value = 0;
+    for (; count > 0; count--, b->at++) {
+        ck_assert_int_lt(b->at, b->end);
+        value = value << 1 | (b->bytes[b->at / 8] >> (7 - b->at % 8) & 1u);
+    }
+    return value;
+}
+
+/* Rice's code: in blocks of 128 k, and of each value its quotient in ones, and its rest. */
+static void decode_blocks(bits *b, int64_t count, int64_t steps, double *values)
+{
+    uint32_t last = 0, step = 0;
+    int k = 0;
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t ones = 0;
+        if (i % 128 == 0) k = (int)take(b, 5);
+        while (ones < 16 && take(b, 1)) ones++;
+        const uint32_t coded = ones < 16 ? ones << k | take(b, k) : take(b, 32);
+        step += coded % 2 ? 0u - (coded / 2 + 1) : coded / 2;
+        last += step;
+        values[i] = steps ? coded / (double)steps : last;
+    }
+    ck_assert_int_lt(b->end - b->at, 8);
+}
+
 /* Every value as a double; NULL: the object has no such column. */
 static double *column(const json_t *object, const char *key, int64_t *count)
 {
     const json_t *coded = json_object_get(object, key);
     if (!coded) return NULL;
     const char *type = json_string_value(json_object_get(coded, "type"));
+    const int64_t steps = json_integer_value(json_object_get(coded, "steps"));
     int64_t bytes;
     unsigned char *raw = decode(json_string_value(json_object_get(coded, "base64")), &bytes);
-    const int size = strcmp(type, "u8") == 0 ? 1 : strcmp(type, "u16") == 0 ? 2 : 4;
-    ck_assert_int_eq(bytes % size, 0);
-    *count = bytes / size;
+    *count = json_integer_value(json_object_get(coded, "count"));
     double *values = malloc((size_t)(*count + 1) * sizeof *values);
-    for (int64_t i = 0; i < *count; i++) {
-        uint32_t bits = 0;
-        float real;
-        for (int b = 0; b < size; b++) bits |= (uint32_t)raw[i * size + b] << 8 * b;
-        memcpy(&real, &bits, sizeof real);
-        values[i] = strcmp(type, "f32") == 0 ? (double)real : bits;
+    if (strcmp(type, "f32") == 0) {
+        ck_assert_int_eq(bytes, 4 * *count);
+        for (int64_t i = 0; i < *count; i++) {
+            float real;
+            memcpy(&real, raw + 4 * i, sizeof real);
+            values[i] = (double)real;
+        }
+    } else {
+        ck_assert_int_eq(steps > 0, strcmp(type, "steps") == 0);
+        ck_assert(steps > 0 || strcmp(type, "curve") == 0);
+        decode_blocks(&(bits){ raw, 0, 8 * bytes }, *count, steps, values);
     }
     free(raw);
     return values;
@@ -148,7 +184,10 @@ json_t *page_json(const char *path, int64_t *bytes)
 page_data page_data_read(const char *path)
 {
     page_data page = { 0 };
-    page.json = page_json(path, &page.bytes);
+    json_t *all = page_json(path, &page.bytes);
+    page.json = json_incref(json_array_get(json_object_get(all, "pictures"), 0));
+    json_decref(all);
+    ck_assert(json_is_object(page.json));
     page.edges = integer(page.json, "edges", -1), page.columns = integer(page.json, "columns", -1);
     page.edge = calloc((size_t)page.edges + 1, sizeof *page.edge);
     page.weight = calloc((size_t)(page.edges * page.columns) + 1, sizeof *page.weight);

@@ -22,7 +22,7 @@ typedef struct page_data {
 /* The JSON of a page, which has one block of it, without any '<'; the caller drops it. bytes: of
  * the file, or NULL. */
 json_t *page_json(const char *path, int64_t *bytes);
-/* Asserts that the block has the declared shape. */
+/* The first picture; asserts that it has the declared shape. */
 page_data page_data_read(const char *path);
 void page_data_release(page_data *page);
 /* "left 3": what the block calls the edge's label, or "". */

@@ -43,9 +43,9 @@ static const gsa_option options[] = {
       "instead of a text: example N, from 0, of the test data" },
     { "layer", GSA_OPTION_NUMBER, "N", NULL, "all layers", 0, INT32_MAX, "one layer, from 0" },
     { "out", GSA_OPTION_TEXT, "FILE", "-", NULL, 0, 0,
-      "where the graph goes: .graphml, .dot, .mtx or .html (a page to look at); - is standard "
-      "output" },
-    { "format", GSA_OPTION_CHOICE, "auto|graphml|dot|mtx|html", "auto", NULL, 0, 0,
+      "where the graph goes: .graphml, .dot, .mtx, .html (a page to look at), .json or .csv "
+      "(numbers of each head); - is standard output" },
+    { "format", GSA_OPTION_CHOICE, "auto|graphml|dot|mtx|html|json|csv", "auto", NULL, 0, 0,
       "auto: by the ending of --out, graphml for -" },
     { "max-edges", GSA_OPTION_NUMBER, "N", "20000000", NULL, 1, INT64_C(1) << 40,
       "refuse a larger graph" },

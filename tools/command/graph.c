@@ -279,9 +279,9 @@ static const gsa_option options[] = {
       "a setting of pattern N of the spec, counted from 1 (the default), whose value may hold ':' "
       "',' '+' '*'; repeatable" },
     { "out", GSA_OPTION_TEXT, "FILE", "-", NULL, 0, 0,
-      "where the graph goes: .graphml, .dot, .mtx or .html (a page to look at); - is standard "
-      "output" },
-    { "format", GSA_OPTION_CHOICE, "auto|graphml|dot|mtx|html", "auto", NULL, 0, 0,
+      "where the graph goes: .graphml, .dot, .mtx, .html (a page to look at), .json or .csv "
+      "(numbers of each head); - is standard output" },
+    { "format", GSA_OPTION_CHOICE, "auto|graphml|dot|mtx|html|json|csv", "auto", NULL, 0, 0,
       "auto: by the ending of --out, graphml for -" },
     { "max-edges", GSA_OPTION_NUMBER, "N", "20000000", NULL, 1, INT64_C(1) << 40,
       "refuse a larger graph (GraphML takes some 200 bytes an edge)" },
