@@ -204,11 +204,12 @@ class Graph {
             s => (layer < 0 || s.layer === layer) && (phase < 0 || s.phase === phase));
         this.received.fill(0);
         this.count = this.heaviest = 0;
+        const any = (asked, value) => asked < 0 || asked === value; /* NaN equals nothing */
         for (let e = 0; e < this.m; e++) {
             this.shown[e] = 0;
-            if (!sheet[this.sheet[e]] || (label >= 0 && this.label[e] !== label)) continue;
-            if (reader >= 0 && this.kind[this.to[e]] !== reader) continue;
-            if (read >= 0 && this.kind[this.from[e]] !== read) continue;
+            if (!sheet[this.sheet[e]] || !any(label, this.label[e])) continue;
+            if (!any(reader, this.kind[this.to[e]]) || !any(read, this.kind[this.from[e]]))
+                continue;
             if (head >= 0 && this.headTo && this.headTo[e] >= 0 && this.headTo[e] !== head)
                 continue;
             const w = this.weight(e, head);

@@ -145,7 +145,7 @@ START_TEST(attend_asked_wrongly)
     refuse(ARGS("attend", "--model", "text", "--text", "a \xef\xbf\xbe", "--out", "a.graphml"),
            "XML can carry");
     refuse(ARGS("attend", "--model", "text", "--text", "a", "--out", "a.png"),
-           ".graphml, .dot, .mtx or .html");
+           ".graphml, .dot, .mtx, .html, .json or .csv");
     refuse(ARGS("attend", "--model", "text", "--example", "2"),
            "there is no example 2: the test data has 2");
     refuse(ARGS("attend", "--model", "text", "--example", "0", "--set", "data.test="),

@@ -356,6 +356,71 @@ START_TEST(a_word_receives_what_its_nodes_receive)
 }
 END_TEST
 
+/* In-edges of a node in a GraphML file of its own. */
+static int64_t reads(const char *path, int64_t node)
+{
+    int64_t edges, count = 0;
+    char *document = gsa_cli_read(path);
+    xml_edge *edge = xml_edges(document, &edges);
+    for (int64_t e = 0; e < edges; e++) count += edge[e].to == node;
+    free(edge), free(document);
+    return count;
+}
+
+static int64_t listed(int pane)
+{
+    return (int64_t)browser_number("document.querySelector('#panel section[data-pane=\"%d\"] "
+                                   "table').rows.length",
+                                   pane);
+}
+
+/* A node that is kept, or pointed at in either picture, is marked in both; each lists its own
+ * edges. */
+START_TEST(two_patterns_share_the_selection)
+{
+    static const char text[] = "the quick brown fox jumps";
+    gsa_cli_enter();
+    run(ARGS("graph", "--topology", "star", "--beside", "ring", "--beside", "window:width=5",
+             "--text", text, "--out", "a.html"));
+    run(ARGS("graph", "--topology", "star", "--text", text, "--out", "star.graphml"));
+    run(ARGS("graph", "--topology", "window:width=5", "--text", text, "--out", "window.graphml"));
+    browser_start(WIDE, HIGH);
+    browser_open("a.html", "beside=2&view=matrix");
+    browser_says("31 of 31 edges, 11 nodes | 19 of 19 edges, 5 nodes",
+                 "document.getElementById('count').textContent");
+    for (int64_t token = 0; token < 5; token++) { /* star: embeddings are first */
+        browser_run("document.querySelectorAll('#text div')[1].children[%d].click()", (int)token);
+        ck_assert_int_eq(listed(0), reads("star.graphml", 5 + token));
+        ck_assert_int_eq(listed(1), reads("window.graphml", token));
+        ck_assert(browser_number("document.querySelectorAll('#text .kept').length") == 2);
+    }
+    browser_key("Escape");
+    const double y = browser_number("document.getElementById('canvas2').getBoundingClientRect().y");
+    const double x = browser_number("document.getElementById('canvas2').getBoundingClientRect().x");
+    browser_move(x + 60, y + 130); /* the name of the first row on the right */
+    browser_says("the the", "[...document.querySelectorAll('#panel h2:not(.side)')].map(h => "
+                            "h.textContent).join(' ')");
+    ck_assert_int_eq(listed(0), reads("star.graphml", 5));
+    shoot("side");
+    /* a label that the second one lacks leaves nothing there; the address says all */
+    choose("label", "relay");
+    browser_says("5 of 31 edges, 11 nodes | 0 of 19 edges, 5 nodes",
+                 "document.getElementById('count').textContent");
+    browser_run("new Promise(done => setTimeout(done, 300))");
+    browser_says("matrix relay 2", "(() => { const said = new URLSearchParams(location.hash.slice(1"
+                                   ")); return ['view', 'label', 'beside'].map(k => said.get(k))"
+                                   ".join(' '); })()");
+    browser_key("v");
+    browser_says("5 of 31 edges, 11 nodes", "document.getElementById('count').textContent");
+    browser_key("o");
+    browser_says("ring", "document.getElementById('spec').textContent");
+    browser_says("the address asks for what is not here: label=relay",
+                 "document.getElementById('count').textContent");
+    browser_end();
+    gsa_cli_leave();
+}
+END_TEST
+
 /* The place in the address: the middle of the picture, and how far it is enlarged. */
 static void place(double box[3])
 {
@@ -434,8 +499,41 @@ END_TEST
 /* A key that would save a file: its text is then the promise window.saved_. */
 static void save(const char *key)
 {
-    browser_run("URL.createObjectURL = blob => { window.saved_ = blob.text(); return '#'; }");
+    browser_run("URL.createObjectURL = blob => { window.saved_ = blob.text(); window.bytes_ = "
+                "blob.arrayBuffer(); return '#'; }");
     browser_key(key);
+}
+
+/* A number of the bytes that were saved, at an offset behind the first place of a text. */
+static double saved(const char *text, const char *type, int64_t behind)
+{
+    return browser_number(
+        "window.bytes_.then(all => { const text = new TextDecoder('latin1').decode(all); return "
+        "Number(new DataView(all).get%s(text.indexOf('%s') + %lld, true)); })",
+        type, text, (long long)behind);
+}
+
+/* The weights of the .npz, entry by entry, and the checksum of their file in both headers. */
+static void check_npz(const picture *p)
+{
+    enum { NAME = 10, NPY = 128 }; /* "weight.npy"; the header of an array ends at 128 bytes */
+    int64_t at = 0;
+    save("z");
+    ck_assert(saved("PK", "Uint32", 0) == 0x04034b50);
+    for (int64_t e = 0; e < p->edges; e++) {
+        if (p->layer[e] != 0) continue;
+        const double own = saved("weight.npy", "Float64", NAME + NPY + 8 * at++);
+        ck_assert_msg(fabs(own - p->weight[0][e]) < 1e-6, "%g, expected %g", own, p->weight[0][e]);
+    }
+    ck_assert(saved("weight.npy", "Uint32", -8) == (double)(NPY + 8 * at)); /* its size */
+    const double crc = browser_number(
+        "window.bytes_.then(all => { const text = new TextDecoder('latin1').decode(all), at = "
+        "text.indexOf('weight.npy'), bytes = new Uint8Array(all, at + 10, new DataView(all)"
+        ".getUint32(at - 8, true)); let crc = -1; for (const b of bytes) { crc ^= b; for (let i = "
+        "0; i < 8; i++) crc = crc >>> 1 ^ (crc & 1 ? 0xedb88320 : 0); } return ~crc >>> 0; })");
+    ck_assert(saved("weight.npy", "Uint32", -16) == crc);
+    ck_assert(browser_number("window.bytes_.then(all => new DataView(all).getUint16(all.byteLength "
+                             "- 12, true))") == 12); /* files of the directory */
 }
 
 START_TEST(exports_are_whole)
@@ -472,6 +570,7 @@ START_TEST(exports_are_whole)
     ck_assert_msg(fabs(sum - expected) < 1e-5, "weights of the CSV sum to %g, expected %g", sum,
                   expected);
     free(csv);
+    check_npz(&p);
     browser_open("a.html", "view=grid");
     browser_key("s");
     browser_says("the small multiples are pixels: choose one layer and head, and another view",
@@ -619,6 +718,7 @@ int main(int argc, char **argv)
                                         GSA_TEST(a_head_has_its_own_edges),
                                         GSA_TEST(a_word_receives_what_its_nodes_receive),
                                         GSA_TEST(the_head_that_reads_the_relay_is_found),
+                                        GSA_TEST(two_patterns_share_the_selection),
                                         GSA_TEST(exports_are_whole),
                                         GSA_TEST(the_address_keeps_the_place) };
     static const gsa_test safety[] = { GSA_TEST(a_hostile_text_is_shown),

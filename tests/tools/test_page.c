@@ -116,6 +116,38 @@ START_TEST(weights_are_the_graphmls)
 }
 END_TEST
 
+/* A page and numbers take several pictures, other formats are refused before anything is written;
+ * --set is for the first. */
+START_TEST(several_patterns_are_one_page)
+{
+    json_error_t error;
+    gsa_cli_enter();
+    run(ARGS("graph", "--topology", "window", "--beside", "window:width=3", "--beside", "star",
+             "--length", "4", "--set", "width=5", "--out", "a.json"));
+    json_t *json = json_load_file("a.json", 0, &error);
+    const json_t *pictures = json_object_get(json, "pictures");
+    static const char *const specs[] = { "window:width=5", "window:width=3", "star" };
+    ck_assert_int_eq(json_array_size(pictures), 3);
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_str_eq(json_string_value(json_object_get(json_array_get(pictures, i), "spec")),
+                         specs[i]);
+    json_decref(json);
+    static const char *const refused[] = { "a.graphml", "a.dot", "a.mtx" };
+    for (int i = 0; i < GSA_COUNT(refused); i++) {
+        gsa_cli_run(ARGS("graph", "--topology", "star", "--beside", "ring", "--length", "4",
+                         "--out", refused[i]),
+                    NULL, &ran);
+        ck_assert(ran.code == 2 && strstr(ran.err, "--beside wants a page or numbers") &&
+                  !gsa_cli_exists(refused[i]));
+    }
+    gsa_cli_run(
+        ARGS("graph", "--topology", "star", "--beside", "rng", "--length", "4", "--format", "html"),
+        NULL, &ran);
+    ck_assert(ran.code == 2 && *ran.out == 0);
+    gsa_cli_leave();
+}
+END_TEST
+
 START_TEST(the_same_call_gives_the_same_bytes)
 {
     gsa_cli_enter();
@@ -325,6 +357,7 @@ int main(int argc, char **argv)
 {
     static const gsa_test data[] = { GSA_LOOP(a_pattern_is_the_graphmls, GSA_COUNT(patterns)),
                                      GSA_TEST(weights_are_the_graphmls),
+                                     GSA_TEST(several_patterns_are_one_page),
                                      GSA_TEST(the_same_call_gives_the_same_bytes),
                                      GSA_TEST(numbers_of_heads_are_their_definitions),
                                      GSA_TEST(a_head_that_reads_itself_is_told),

@@ -13,8 +13,11 @@ enum {
     STACKS
 }; /* places in a picture of two: encoder, decoder; a picture of one is MAIN alone */
 
-typedef struct gsa_job { /* everything that is released at the end */
+enum { BESIDE = 15 }; /* specs that a page may have beside the first */
+
+typedef struct gsa_job { /* a picture: everything that is released at the end */
     const gsa_system *system;
+    const char *topology; /* as it was given */
     gsa_registry *registry;
     gsa_stack_spec spec[STACKS];
     gsa_drawn_stack stack[STACKS];
@@ -113,15 +116,14 @@ static gsa_status set_one(gsa_job *job, const char *text, gsa_error *error)
                     gsa_word_show(text, shown), memory ? "--memory" : "--topology", parts);
 }
 
-static gsa_status read_specs(gsa_job *job, const gsa_args *args, gsa_error *error)
+/* --set is for the first picture. */
+static gsa_status read_specs(gsa_job *job, const gsa_args *args, int number, gsa_error *error)
 {
     int count;
     const char *const *settings = gsa_args_texts(args, "set", &count);
-    const char *topology = gsa_args_text(args, "topology"), *memory = gsa_args_text(args, "memory");
-    if (!topology)
-        return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "'gsa graph' wants --topology SPEC; 'gsa topologies' lists them");
-    gsa_status status = gsa_spec_parse(job->system, topology, &job->spec[MAIN], error);
+    const char *memory = gsa_args_text(args, "memory");
+    if (number > 0) count = 0;
+    gsa_status status = gsa_spec_parse(job->system, job->topology, &job->spec[MAIN], error);
     if (status == GSA_OK && memory)
         status = gsa_spec_parse(job->system, memory, &job->spec[MEMORY], error);
     for (int i = 0; i < count && status == GSA_OK; i++) status = set_one(job, settings[i], error);
@@ -185,30 +187,18 @@ static gsa_status emit(gsa_job *job, const gsa_args *args, gsa_error *error)
 
 /* ---- the picture --------------------------------------------------------------------------- */
 
-static gsa_status write_picture(const gsa_job *job, const gsa_args *args,
-                                const gsa_picture *picture, int format, gsa_error *error)
-{
-    gsa_output *out;
-    gsa_status status = gsa_output_open(job->system, gsa_args_text(args, "out"), &out, error);
-    if (status != GSA_OK) return status;
-    status = gsa_write_picture(job->system, picture, format, out, error);
-    if (status == GSA_OK) return gsa_output_commit(out, error);
-    gsa_output_abandon(out);
-    return status;
-}
-
-static gsa_status draw_one(gsa_job *job, const gsa_args *args, int format, gsa_error *error)
+static gsa_status draw_one(gsa_job *job, gsa_pictures *pictures, gsa_error *error)
 {
     const gsa_drawn_stack *own = &job->stack[MAIN];
     const gsa_picture_stack stack = { "", job->tokens[MAIN].label, job->tokens[MEMORY].label, -1 };
     const gsa_picture picture = { own->text, &stack, job->sheets, 1, own->sheets };
     gsa_drawn_stack_sheets(own, 0, job->sheets);
-    const gsa_status status = write_picture(job, args, &picture, format, error);
+    const gsa_status status = gsa_pictures_add(pictures, &picture, NULL, error);
     if (status == GSA_OK) gsa_drawn_stack_say(own, NULL, 0);
     return status;
 }
 
-static gsa_status draw_two(gsa_job *job, const gsa_args *args, int format, gsa_error *error)
+static gsa_status draw_two(gsa_job *job, gsa_pictures *pictures, gsa_error *error)
 {
     const gsa_drawn_stack *own = &job->stack[MAIN], *memory = &job->stack[MEMORY];
     const gsa_picture_stack stacks[] = { { "encoder", job->tokens[MEMORY].label, NULL, -1 },
@@ -221,41 +211,83 @@ static gsa_status draw_two(gsa_job *job, const gsa_args *args, int format, gsa_e
     snprintf(text, room, "encoder=%s decoder=%s", memory->text, own->text);
     job->text = text;
     const gsa_picture picture = { text, stacks, job->sheets, STACKS, memory->sheets + own->sheets };
-    const gsa_status status = write_picture(job, args, &picture, format, error);
+    const gsa_status status = gsa_pictures_add(pictures, &picture, NULL, error);
     if (status != GSA_OK) return status;
     gsa_drawn_stack_say(memory, "encoder", 0);
     gsa_drawn_stack_say(own, "decoder", 1);
     return GSA_OK;
 }
 
-static gsa_status draw(gsa_job *job, const gsa_args *args, int format, gsa_error *error)
+static gsa_status draw(gsa_job *job, gsa_pictures *pictures, gsa_error *error)
 {
     const size_t sheets = (size_t)job->stack[MAIN].sheets + (size_t)job->stack[MEMORY].sheets;
     job->sheets = gsa_alloc(job->system, sheets, sizeof *job->sheets);
     if (!job->sheets)
         return gsa_out_of_memory(error, "a picture", (int64_t)(sheets * sizeof *job->sheets));
-    return job->stack[MEMORY].n_parts ? draw_two(job, args, format, error)
-                                      : draw_one(job, args, format, error);
+    return job->stack[MEMORY].n_parts ? draw_two(job, pictures, error)
+                                      : draw_one(job, pictures, error);
+}
+
+static gsa_status prepare(gsa_job *job, const gsa_args *args, int number, gsa_error *error)
+{
+    gsa_status status = read_specs(job, args, number, error);
+    if (status == GSA_OK) status = read_lengths(job, args, error);
+    if (status == GSA_OK) status = make_stacks(job, args, error);
+    return status == GSA_OK ? emit(job, args, error) : status;
+}
+
+/* All of them stand before the first byte is written. */
+static gsa_status write_all(gsa_job *jobs, int count, const gsa_args *args, int format,
+                            gsa_error *error)
+{
+    gsa_pictures pictures = { .system = gsa_args_system(args), .format = format };
+    gsa_status status =
+        gsa_output_open(pictures.system, gsa_args_text(args, "out"), &pictures.output, error);
+    if (status != GSA_OK) return status;
+    for (int i = 0; i < count && status == GSA_OK; i++) status = draw(&jobs[i], &pictures, error);
+    if (status != GSA_OK) {
+        gsa_output_abandon(pictures.output);
+        return status;
+    }
+    gsa_pictures_end(&pictures);
+    return gsa_output_commit(pictures.output, error);
+}
+
+static void release(gsa_job *job)
+{
+    for (int s = 0; s < STACKS; s++) {
+        gsa_drawn_stack_release(&job->stack[s]);
+        gsa_tokens_release(&job->tokens[s]);
+        gsa_spec_release(&job->spec[s]);
+    }
+    gsa_release(job->system, job->sheets);
+    gsa_release(job->system, job->text);
+    gsa_registry_release(job->registry);
 }
 
 static gsa_status run(const gsa_args *args, gsa_error *error)
 {
-    int format = 0;
-    gsa_job job = { .system = gsa_args_system(args) };
+    int format = 0, beside;
+    gsa_job job[1 + BESIDE] = { { .topology = gsa_args_text(args, "topology") } };
+    const char *const *others = gsa_args_texts(args, "beside", &beside);
     gsa_status status = read_format(args, &format, error);
-    if (status == GSA_OK) status = read_specs(&job, args, error);
-    if (status == GSA_OK) status = read_lengths(&job, args, error);
-    if (status == GSA_OK) status = make_stacks(&job, args, error);
-    if (status == GSA_OK) status = emit(&job, args, error);
-    if (status == GSA_OK) status = draw(&job, args, format, error);
-    for (int s = 0; s < STACKS; s++) {
-        gsa_drawn_stack_release(&job.stack[s]);
-        gsa_tokens_release(&job.tokens[s]);
-        gsa_spec_release(&job.spec[s]);
+    if (status == GSA_OK && !job[0].topology)
+        status = gsa_fail(error, GSA_ERR_ARGUMENT,
+                          "'gsa graph' wants --topology SPEC; 'gsa topologies' lists them");
+    if (status == GSA_OK && beside > BESIDE)
+        status = gsa_fail(error, GSA_ERR_ARGUMENT, "--beside was given %d times, at most %d",
+                          beside, BESIDE);
+    if (status == GSA_OK && beside > 0 && format < GSA_FORMAT_HTML)
+        status = gsa_fail(error, GSA_ERR_ARGUMENT,
+                          "--beside wants a page or numbers: --out FILE.html, .json or .csv");
+    if (status != GSA_OK) return status;
+    for (int i = 0; i <= beside && status == GSA_OK; i++) {
+        job[i].system = gsa_args_system(args);
+        if (i > 0) job[i].topology = others[i - 1];
+        status = prepare(&job[i], args, i, error);
     }
-    gsa_release(job.system, job.sheets);
-    gsa_release(job.system, job.text);
-    gsa_registry_release(job.registry);
+    if (status == GSA_OK) status = write_all(job, 1 + beside, args, format, error);
+    for (int i = 0; i <= beside && job[i].system; i++) release(&job[i]);
     return status;
 }
 
@@ -278,6 +310,8 @@ static const gsa_option options[] = {
     { "set", GSA_OPTION_TEXTS, "[memory.][N.]KEY=VALUE", NULL, NULL, 0, 0,
       "a setting of pattern N of the spec, counted from 1 (the default), whose value may hold ':' "
       "',' '+' '*'; repeatable" },
+    { "beside", GSA_OPTION_TEXTS, "SPEC", NULL, NULL, 0, 0,
+      "another pattern of the same text in the same page, to look at side by side; repeatable" },
     { "out", GSA_OPTION_TEXT, "FILE", "-", NULL, 0, 0,
       "where the graph goes: .graphml, .dot, .mtx, .html (a page to look at), .json or .csv "
       "(numbers of each head); - is standard output" },
