@@ -1,11 +1,11 @@
+#include "host.h"
 #include <stdio.h>
 #include <string.h>
-#include "parts.h"
 
 static void *host_alloc(const gsa_host *host, size_t bytes)
 {
     gsa_hosting *hosting = host->host;
-    void *at = gsa_alloc(hosting->registry->system, bytes, 1);
+    void *at = gsa_alloc(hosting->system, bytes, 1);
     if (!at && hosting->creating) hosting->starved = 1;
     return at;
 }
@@ -13,7 +13,7 @@ static void *host_alloc(const gsa_host *host, size_t bytes)
 static void host_release(const gsa_host *host, void *at)
 {
     const gsa_hosting *hosting = host->host;
-    gsa_release(hosting->registry->system, at);
+    gsa_release(hosting->system, at);
 }
 
 static int host_fail(const gsa_host *host, const char *sentence)
@@ -28,9 +28,9 @@ static int host_fail(const gsa_host *host, const char *sentence)
 
 static const void *host_service(const gsa_host *host, const char *id)
 {
-    const gsa_registry *registry = ((const gsa_hosting *)host->host)->registry;
-    for (int i = 0; id && i < registry->n_services; i++)
-        if (strcmp(registry->services[i].id, id) == 0) return registry->services[i].service;
+    const gsa_services *services = ((const gsa_hosting *)host->host)->services;
+    for (int i = 0; id && i < services->count; i++)
+        if (strcmp(services->at[i].id, id) == 0) return services->at[i].service;
     return NULL;
 }
 
@@ -66,9 +66,9 @@ gsa_column_service gsa_column_service_of(void)
     return (gsa_column_service){ .struct_size = sizeof(gsa_column_service), .ask = ask_column };
 }
 
-void gsa_hosting_open(gsa_hosting *hosting, const gsa_registry *registry)
+void gsa_hosting_open(gsa_hosting *hosting, const gsa_system *system, const gsa_services *services)
 {
-    *hosting = (gsa_hosting){ .registry = registry, .creating = 1 };
+    *hosting = (gsa_hosting){ .system = system, .services = services, .creating = 1 };
     hosting->table = (gsa_host){ .struct_size = sizeof(gsa_host),
                                  .host = hosting,
                                  .alloc = host_alloc,

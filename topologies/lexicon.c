@@ -16,7 +16,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include "graph/utf8.h"
-#include "parts.h"
+#include "host.h"
 
 enum { ROOT = 0, CODES = 0x110000, PAGE = 256, PAGES = CODES / PAGE };
 enum { RING = 256 }; /* a power of 2, at least the characters of the longest word */

@@ -1,7 +1,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
-#include "parts.h"
+#include "registry_parts.h"
 #include "registry.h"
 #include "words.h"
 

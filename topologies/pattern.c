@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 #include "param.h"
-#include "parts.h"
+#include "host.h"
+#include "registry_parts.h"
 #include "words.h"
 
 struct gsa_pattern {
@@ -110,7 +111,7 @@ static gsa_status create_self(gsa_pattern *pattern, gsa_error *error)
         pattern->self = pattern->values;
         return GSA_OK;
     }
-    gsa_hosting_open(hosting, pattern->hosting.registry);
+    gsa_hosting_open(hosting, hosting->system, hosting->services);
     gsa_calling(pattern->system, &(gsa_plugin_call){ topology->id, "create", NULL });
     const int returned = topology->create(&hosting->table, pattern->values, &pattern->self);
     gsa_calling(pattern->system, NULL);
@@ -177,7 +178,7 @@ gsa_status gsa_pattern_create(const gsa_registry *registry, const char *id,
     atomic_init(&p->references, 1);
     p->system = registry->system;
     p->topology = topology;
-    p->hosting.registry = registry;
+    p->hosting.system = registry->system, p->hosting.services = &registry->services;
     gsa_status status = read_settings(p, settings, count, error);
     if (status == GSA_OK) status = create_self(p, error);
     if (status == GSA_OK)

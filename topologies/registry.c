@@ -1,8 +1,7 @@
 #include "registry.h"
 #include <string.h>
 #include "builtin.h"
-#include "parts.h"
-#include "sound.h"
+#include "registry_parts.h"
 #include "words.h"
 
 gsa_status gsa_registry_create(const gsa_system *system, gsa_registry **registry, gsa_error *error)
@@ -30,9 +29,10 @@ void gsa_registry_release(gsa_registry *registry)
     if (!registry) return;
     const gsa_system *system = registry->system;
     for (int i = 0; i < registry->count; i++) gsa_unload(registry, &registry->entries[i]);
-    for (int i = 0; i < registry->n_services; i++) gsa_release(system, registry->services[i].id);
+    for (int i = 0; i < registry->services.count; i++)
+        gsa_release(system, registry->services.at[i].id);
     gsa_release(system, registry->entries);
-    gsa_release(system, registry->services);
+    gsa_release(system, registry->services.at);
     gsa_release(system, registry);
 }
 
@@ -123,19 +123,19 @@ gsa_status gsa_registry_offer(gsa_registry *registry, const char *id, const void
     if (!id || !*id)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "a service needs an id, such as \"gsa.lexicon/1\"");
-    for (int i = 0; i < registry->n_services; i++)
-        if (strcmp(registry->services[i].id, id) == 0) {
-            registry->services[i].service = service;
+    for (int i = 0; i < registry->services.count; i++)
+        if (strcmp(registry->services.at[i].id, id) == 0) {
+            registry->services.at[i].service = service;
             return GSA_OK;
         }
-    const size_t wanted = (size_t)registry->n_services + 1;
+    const size_t wanted = (size_t)registry->services.count + 1;
     gsa_service *services =
-        gsa_resize(registry->system, registry->services, wanted, sizeof *services);
-    if (services) registry->services = services;
+        gsa_resize(registry->system, registry->services.at, wanted, sizeof *services);
+    if (services) registry->services.at = services;
     char *copy = services ? gsa_copy_text(registry->system, id) : NULL;
     if (!copy)
         return gsa_out_of_memory(error, "the list of services",
                                  (int64_t)(wanted * sizeof *services));
-    services[registry->n_services++] = (gsa_service){ copy, service };
+    services[registry->services.count++] = (gsa_service){ copy, service };
     return GSA_OK;
 }

@@ -1,6 +1,7 @@
 /* invent.c - the random part of a model that no example decides: settings, kinds, phases, segments,
  * readouts. */
-#include "program.h"
+#include "invent.h"
+#include "order.h"
 #include <stdio.h>
 #include <string.h>
 

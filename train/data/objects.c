@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "topologies/words.h"
+#include "train/data/columns.h"
 
 enum { KEY = 256 };
 
@@ -48,41 +49,48 @@ gsa_status gsa_object_keys_read(const char *text, const char *const *names, int 
 
 /* A value of the object, copied to *to, which moves on: what is decoded is no longer than what
  * stood in the line. */
-static gsa_status take(const gsa_text_reader *reader, const json_t *object, gsa_slice key,
+static gsa_status take(const char *path, int64_t line, const json_t *object, gsa_slice key,
                        char **to, const char *end, gsa_slice *field, gsa_error *error)
 {
     char name[KEY], number[32];
     snprintf(name, sizeof name, "%.*s", (int)key.bytes, key.at);
     const json_t *value = json_object_get(object, name);
     const char *text = number;
-    if (!value) return gsa_text_fail(reader, error, "the object has no field '%s'", name);
+    if (!value)
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: the object has no field '%s'", path,
+                        (long long)line, name);
     if (json_is_integer(value))
         snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value));
     else if (json_is_boolean(value)) text = json_is_true(value) ? "true" : "false";
     else if (json_is_string(value)) text = json_string_value(value);
-    else return gsa_text_fail(reader, error, "field '%s' is no string", name);
+    else
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: field '%s' is no string", path,
+                        (long long)line, name);
     const size_t bytes = json_is_string(value) ? json_string_length(value) : strlen(text);
     if (bytes > (size_t)(end - *to))
-        return gsa_text_fail(reader, error, "field '%s' is longer than its line", name);
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: field '%s' is longer than its line", path,
+                        (long long)line, name);
     memcpy(*to, text, bytes);
     *field = (gsa_slice){ *to, (int64_t)bytes };
     *to += bytes;
     return GSA_OK;
 }
 
-gsa_status gsa_object_read(const gsa_text_reader *reader, const gsa_object_keys *keys, int first,
+gsa_status gsa_object_read(const char *path, int64_t number, const gsa_object_keys *keys, int first,
                            char *line, int64_t bytes, gsa_slice *field, gsa_error *error)
 {
     json_error_t why;
     char *to = line;
     json_t *object = json_loadb(line, (size_t)bytes, JSON_REJECT_DUPLICATES, &why);
     if (!object)
-        return gsa_text_fail(reader, error, "no JSON: %s (byte %d)", why.text, why.position);
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: no JSON: %s (byte %d)", path,
+                        (long long)number, why.text, why.position);
     gsa_status status = json_is_object(object)
                             ? GSA_OK
-                            : gsa_text_fail(reader, error, "the line is no JSON object");
+                            : gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: the line is no JSON object",
+                                       path, (long long)number);
     for (int r = first; r < keys->roles && status == GSA_OK; r++)
-        status = take(reader, object, keys->key[r], &to, line + bytes, &field[r], error);
+        status = take(path, number, object, keys->key[r], &to, line + bytes, &field[r], error);
     json_decref(object);
     return status;
 }

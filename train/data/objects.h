@@ -1,7 +1,8 @@
 /* objects.h - examples as JSON objects, one a line: which of their fields are taken. */
 #ifndef GSA_OBJECTS_H
 #define GSA_OBJECTS_H
-#include "train/data/text.h"
+#include "graph/status.h"
+#include "graph/topology.h"
 
 enum { GSA_OBJECT_ROLES = 4 };
 
@@ -16,8 +17,8 @@ typedef struct gsa_object_keys {
 gsa_status gsa_object_keys_read(const char *text, const char *const *names, int roles,
                                 gsa_object_keys *keys, gsa_error *error);
 /* The fields of roles first..roles-1, in the line's own bytes: strings, and integers and truth
- * values as they are written. */
-gsa_status gsa_object_read(const gsa_text_reader *reader, const gsa_object_keys *keys, int first,
+ * values as they are written. An error names path and number, the line's. */
+gsa_status gsa_object_read(const char *path, int64_t number, const gsa_object_keys *keys, int first,
                            char *line, int64_t bytes, gsa_slice *field, gsa_error *error);
 
 #endif

@@ -95,8 +95,9 @@ static gsa_status take_parts(pair_reader *r, const gsa_slice *part, int count, g
 static gsa_status read_json(pair_reader *r, char *line, int64_t bytes, gsa_error *error)
 {
     gsa_slice pair[ROLES] = { { "", 0 } };
-    const gsa_status status = gsa_object_read(
-        &r->side[0], &r->keys, r->options->unlabelled ? A : LABEL, line, bytes, pair, error);
+    const gsa_status status =
+        gsa_object_read(r->side[0].text->path, r->side[0].number, &r->keys,
+                        r->options->unlabelled ? A : LABEL, line, bytes, pair, error);
     if (status != GSA_OK) return status;
     if (r->pairs->format == GSA_TEXT_SNLI && pair[LABEL].bytes == 1 && pair[LABEL].at[0] == '-') {
         r->pairs->skipped++;

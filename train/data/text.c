@@ -296,7 +296,9 @@ static gsa_status read_json(gsa_text_reader *reader, char *line, int64_t bytes, 
     gsa_object_keys keys;
     gsa_status status = gsa_object_keys_read(
         reader->options->columns ? reader->options->columns : "", role_names, 2, &keys, error);
-    if (status == GSA_OK) status = gsa_object_read(reader, &keys, 0, line, bytes, found, error);
+    if (status == GSA_OK)
+        status = gsa_object_read(reader->text->path, reader->number, &keys, 0, line, bytes, found,
+                                 error);
     return status == GSA_OK ? add_labelled(reader, found[0], (char *)(uintptr_t)found[1].at,
                                            found[1].bytes, error)
                             : status;

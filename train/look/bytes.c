@@ -2,7 +2,7 @@
 #include "graph/utf8.h"
 #include "train/data/encoding.h"
 #include "train/data/lines.h"
-#include "train/look/parts.h"
+#include "train/look/look_parts.h"
 
 static const int64_t LARGEST = INT64_C(1) << 34;
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "topologies/words.h"
-#include "train/look/parts.h"
+#include "train/look/look_parts.h"
 
 static int64_t clamp(int64_t value, int64_t low, int64_t high)
 {

@@ -4,7 +4,7 @@
 #include <utf8proc.h>
 #include "topologies/words.h"
 #include "train/driver/batches.h"
-#include "train/look/parts.h"
+#include "train/look/look_parts.h"
 
 /* ---- labels -------------------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #include "graph/utf8.h"
 #include "train/driver/batches.h"
 #include "train/data/csv.h"
-#include "train/look/parts.h"
+#include "train/look/look_parts.h"
 
 enum { MOST = 2000, LONGEST = 1 << 24 };
 

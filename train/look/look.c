@@ -6,7 +6,7 @@
 #include "train/data/conll.h"
 #include "train/data/pairs.h"
 #include "train/data/parallel.h"
-#include "train/look/parts.h"
+#include "train/look/look_parts.h"
 #include "train/score/spans.h"
 
 enum { FEWEST = 8 };

@@ -7,7 +7,7 @@
 #include "topologies/words.h"
 #include "train/driver/batches.h"
 #include "train/data/csv.h"
-#include "train/look/parts.h"
+#include "train/look/look_parts.h"
 
 enum { NONE, LABEL, TEXT, FIRST, SECOND }; /* what a name says */
 static const char *const role_names[] = { "-", "label", "text", "a", "b" };

@@ -1,9 +1,8 @@
-#include "sound.h"
+#include "registry_parts.h"
 #include <math.h>
 #include <string.h>
 #include "graph/utf8.h"
 #include "param.h"
-#include "registry.h"
 #include "words.h"
 
 enum { PARAM_LIMIT = 256 };

@@ -1,4 +1,4 @@
-/* parts.h - the steps of gsa_look_at, one file each. */
+/* look_parts.h - the steps of gsa_look_at, one file each. */
 #ifndef GSA_LOOK_PARTS_H
 #define GSA_LOOK_PARTS_H
 #include "train/data/columns.h"
