@@ -60,7 +60,7 @@ void gsa_batch_release(gsa_batch *batch)
     gsa_release(batch->system, batch);
 }
 
-/* ---- layout: where each array stands ------------------------------------------------------- */
+/* ---- layout: where each array is ------------------------------------------------------- */
 
 /* Sizes stay far below overflow: at most 2^31 rows and 2^28 runs an instance, summed by memory that
  * exists. */

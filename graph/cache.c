@@ -1,4 +1,4 @@
-/* cache.c - instances by (schema, lengths, heads): a hash table whose entries also stand in a list
+/* cache.c - instances by (schema, lengths, heads): a hash table whose entries also are in a list
  * by last use. Patterns are built outside the lock, so two threads may build the same one; the
  * first to come back wins. */
 #include <pthread.h>

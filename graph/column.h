@@ -1,4 +1,4 @@
-/* column.h - the host service "gsa.column/1": what a data file says beside each token (heads of
+/* column.h - the host service "gsa.column/1": what a data file says next to each token (heads of
  * dependencies, types, positions). C11 or C++17, no other header of the project than topology.h.
  *
  *   const gsa_column_service *use = host->service(host, GSA_COLUMN_SERVICE);

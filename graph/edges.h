@@ -31,7 +31,7 @@ typedef struct gsa_rows { /* a range of destination rows */
     int64_t first, count;
 } gsa_rows;
 
-/* What a backend works out of edges once and finds again at its next call. It stands with the owner
+/* What a backend works out of edges once and finds again at its next call. It is with the owner
  * of their arrays, who clears it before they change or go; views of other arrays that were copied
  * with the pointer leave it alone: `of` is the run_offset that it is about. One thread at a
  * time. */
@@ -44,7 +44,7 @@ typedef struct gsa_memo {
 
 void gsa_memo_clear(gsa_memo *memo); /* keeps `of` */
 
-typedef struct gsa_edges { /* a read-only view; the pointers stand in memory that the reader can
+typedef struct gsa_edges { /* a read-only view; the pointers are in memory that the reader can
                               reach (host or device) */
     int64_t rows, run_total, edge_total;
     const int64_t *run_offset;  /* [rows+1] */

@@ -18,7 +18,7 @@ static int64_t lay_rows(const gsa_building *b, int p, int64_t *base)
     return rows;
 }
 
-/* Counts stand at [row + 1]; afterwards [row] is where the row starts. */
+/* Counts are at [row + 1]; afterwards [row] is where the row starts. */
 static void sum_up(int64_t *offset, int64_t rows)
 {
     for (int64_t r = 0; r < rows; r++) offset[r + 1] += offset[r];
@@ -33,7 +33,7 @@ static void sort_runs(gsa_instance_phase *x, const gsa_records *list, const int6
     x->run_offset[0] = 0;
 }
 
-/* Runs that stand side by side only since the sort. */
+/* Runs that are side by side only since the sort. */
 static void join_runs(gsa_instance_phase *x)
 {
     int64_t write = 0, first = 0;

@@ -46,7 +46,7 @@ typedef struct gsa_records { /* the runs of one phase as emitted, and where each
 
 typedef struct gsa_scratch gsa_scratch;
 
-typedef struct gsa_building { /* what stands behind an emitter */
+typedef struct gsa_building { /* what implements an emitter */
     const gsa_system *system;
     const gsa_schema *schema;
     const gsa_example *example;
@@ -60,7 +60,7 @@ typedef struct gsa_building { /* what stands behind an emitter */
     gsa_scratch *scratch;
 } gsa_building;
 
-/* Remembers the first failure: "topology 'x', length n: ...". Returns the status that stands. */
+/* Remembers the first failure: "topology 'x', length n: ...". Returns the status that is there. */
 gsa_status gsa_building_fail(gsa_building *b, gsa_status status, const char *format, ...)
     GSA_PRINTF(3, 4);
 

@@ -1,5 +1,5 @@
 /* lexicon.h - the host service "gsa.lexicon/1": a word list in a file, and every place in a text
- * where one of its words stands. C11 or C++17, no other header of the project than topology.h.
+ * where one of its words is. C11 or C++17, no other header of the project than topology.h.
  *
  *   const gsa_lexicon_service *use = host->service(host, GSA_LEXICON_SERVICE);
  *         in create(); NULL: this host has none
@@ -12,21 +12,21 @@
  *       lexicon never changes after open: the file may go. The service lives as long as its
  *         registry, a lexicon until close.
  *       Append only: a later service of this major has a larger struct_size.
- * File  UTF-8, one word a line: what stands before the first space or tab (after leading ones); the
+ * File  UTF-8, one word a line: what is before the first space or tab (after leading ones); the
  *     rest of the line, such as
  *       a frequency and a tag, is not read. LF or CR LF; a byte order mark is skipped, so are lines
  *         of blanks. There are no
- *       comments: '#' starts a word like any other character. A word that stands twice is one word.
- *       Refused, with file:line where there is one: what is not UTF-8, a NUL byte, a word of more
+ *       comments: '#' starts a word like any other character. A word that is there twice is one
+ * word. Refused, with file:line where there is one: what is not UTF-8, a NUL byte, a word of more
  *       than 255 characters, a file of more than 256 MiB, and a file without any word of the
- *       lengths that are asked for.
+ *       lengths that are requested.
  * Match One or more whole tokens, one after the other, that joined with nothing in between are a
  * word of the list, of
  *       `shortest` to `longest` characters (code points). With characters as tokens these are all
  *       places of all words; with words as tokens a word of the list that starts or ends inside a
  *       token is no match. All matches are found, overlapping and nested ones too; none crosses
  *       from one group to the next or holds an empty token.
- * Order By the last token, then by the first: what stands before a token is found in the same order
+ * Order By the last token, then by the first: what is before a token is found in the same order
  * whatever follows it.
  * Cost  Time linear in the bytes of the text and the places found; no memory. Opening is linear in
  *     the bytes of the file. */

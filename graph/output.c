@@ -1,4 +1,4 @@
-/* output.c - all-or-nothing output: a buffered temporary beside the target, or a device written
+/* output.c - all-or-nothing output: a buffered temporary next to the target, or a device written
  * directly. */
 #include <errno.h>
 #include <inttypes.h>
@@ -79,7 +79,7 @@ static gsa_status follow_link(gsa_output *output, gsa_error *error)
     return GSA_OK;
 }
 
-/* Beside a regular file, or nothing; one that is there keeps its permissions. */
+/* Next to a regular file, or nothing; one that is there keeps its permissions. */
 static gsa_status open_beside(gsa_output *output, int kind, gsa_error *error)
 {
     const gsa_system *system = output->system;

@@ -53,7 +53,7 @@ static gsa_status sort_by_degree(const gsa_system *system, const gsa_edges *e, p
 /* Cuts one row at multiples of hub_chunk; returns the next free chunk. */
 static gsa_chunk *cut_row(const gsa_edges *e, int64_t row, int32_t hub_chunk, gsa_chunk *chunk)
 {
-    int64_t run = e->run_offset[row], before = 0; /* edges of the row that stand before the run */
+    int64_t run = e->run_offset[row], before = 0; /* edges of the row that are before the run */
     for (int64_t first = 0; first < degree(e, row); first += hub_chunk, chunk++) {
         while (before + e->runs[run].count <= first) before += e->runs[run++].count;
         const int64_t left = degree(e, row) - first;

@@ -1,4 +1,4 @@
-/* plan.h - the inspector half of inspector/executor: what a kernel wants to know of some edges,
+/* plan.h - the inspector half of inspector/executor: what a kernel needs to know of some edges,
  * worked out once on the host in linear time. *Whether* to take a path is decided here; *how* is
  * the kernel's. Immutable once made. */
 #ifndef GSA_PLAN_H
@@ -51,7 +51,7 @@ typedef struct gsa_plan {
     int64_t bytes;
 } gsa_plan;
 
-/* `edges` must stand in host memory and satisfy GSA_EDGES; it is read during the call only. Cost
+/* `edges` must be in host memory and satisfy GSA_EDGES; it is read during the call only. Cost
  * O(rows + edges + sources) time, and memory as the limits allow. */
 gsa_status gsa_plan_create(const gsa_system *system, const gsa_edges *edges,
                            const gsa_plan_options *options, gsa_plan **plan, gsa_error *error);

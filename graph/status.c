@@ -26,7 +26,7 @@ static int continues(char byte)
 }
 
 /* The sentence, of which "..." stands for the middle where it is too long, between whole
- * characters: a long name stands in front, what is wrong with it behind. */
+ * characters: a long name is in front, what is wrong with it after. */
 static void keep(gsa_error *error, const char *text, size_t length)
 {
     const size_t most = GSA_ERROR_SIZE - 1;

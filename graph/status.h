@@ -21,7 +21,7 @@ typedef enum gsa_status {
     GSA_ERR_LIMIT,  /* a size exceeds a stated limit, or an integer would overflow                */
     GSA_ERR_PLUGIN, /* a topology broke its contract                                              */
     GSA_ERR_UNSUPPORTED, /* the backend, build or machine lacks what is asked */
-    GSA_ERR_NUMBER, /* a NaN or an infinity where a finite number must stand                      */
+    GSA_ERR_NUMBER, /* a NaN or an infinity where a finite number must be                      */
     GSA_ERR_INTERRUPTED, /* stopped on request (signal); the work so far is saved */
     GSA_ERR_DEVICE /* the device is lost: nothing in its memory can be trusted or read           */
 } gsa_status;
@@ -44,7 +44,7 @@ typedef struct gsa_error {
  * GSA_ERR_..., ...). */
 gsa_status gsa_fail(gsa_error *error, gsa_status status, const char *format, ...) GSA_PRINTF(3, 4);
 
-/* Puts "where: " in front of the sentence that stands in `error`; returns its status. `error` may
+/* Puts "where: " in front of the sentence that is in `error`; returns its status. `error` may
  * be NULL (then the status is lost, so callers keep it themselves). */
 gsa_status gsa_fail_at(gsa_error *error, gsa_status status, const char *where, ...)
     GSA_PRINTF(3, 4);

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Large blocks ask for large pages, where the system gives them on request: fewer walks through
+/* Large blocks request large pages, where the system gives them on request: fewer walks through
  * page tables, fewer faults. */
 static void ask_for_large_pages(char *at, size_t bytes)
 {

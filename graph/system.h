@@ -5,7 +5,7 @@
  *       given, so that tests can make the n-th one fail and an embedder can bring an arena. A
  *       handle keeps the pointer: the table must outlive it. Functions are called from many threads
  *       at once.
- *       Wherever a `const gsa_system *` is asked for, NULL means gsa_system_default(). */
+ *       Wherever a `const gsa_system *` is requested, NULL means gsa_system_default(). */
 #ifndef GSA_SYSTEM_H
 #define GSA_SYSTEM_H
 #include <stddef.h>
@@ -104,7 +104,7 @@ char *gsa_copy_text(const gsa_system *system, const char *text);
 /* To be called around each call of a topology's function; `call`: NULL once it has returned. */
 void gsa_calling(const gsa_system *system, const gsa_plugin_call *call);
 
-/* Fails with a sentence naming the bytes asked for; for callers that saw NULL. */
+/* Fails with a sentence naming the bytes requested; for callers that saw NULL. */
 gsa_status gsa_out_of_memory(gsa_error *error, const char *what, int64_t bytes);
 
 /* Checked arithmetic on sizes that are never negative: 1 and *out, or 0 on overflow. */
@@ -131,7 +131,7 @@ gsa_status gsa_make_folders(const gsa_system *system, const char *path, gsa_erro
 
 /* ---- output: all or nothing
  * ----------------------------------------------------------------------------------------- Bytes
- * go to `path`.tmp-XXXX beside the target; gsa_output_commit syncs, closes and renames it over the
+ * go to `path`.tmp-XXXX next to the target; gsa_output_commit syncs, closes and renames it over the
  * target, which is a regular file or nothing. A target that exists and is no regular file (device,
  * FIFO) and "-" (standard output) is written directly, never renamed over, and its close is
  * checked; so are descriptors (/dev/stdout, /dev/fd/N).

@@ -18,7 +18,7 @@
  * Errors are sticky: a bad call is remembered with its place, later calls do nothing, the host
  * reports after the call.
  *
- * This header stands in graph/, the lowest floor, because its words (kinds, phases, runs) are the
+ * This header is in graph/, the lowest floor, because its words (kinds, phases, runs) are the
  * words of that floor; it is installed as <gsa/topology.h>. The recipe for a new topology is
  * topologies/template/. */
 #ifndef GSA_TOPOLOGY_H
@@ -206,8 +206,8 @@ typedef struct gsa_example {
                                     promised BY_LENGTH)      */
     const int32_t *group;        /* sentence of each token, ascending, or NULL = all 0        */
     const int32_t *memory_group; /* likewise for the memory */
-    const gsa_slice *const *column; /* [columns][length]: what stands beside each token, as create()
-                                       asked for it (column.h) */
+    const gsa_slice *const *column; /* [columns][length]: what is next to each token, as create()
+                                       requested it (column.h) */
     int32_t columns, zero;
 } gsa_example;
 
@@ -228,7 +228,7 @@ struct gsa_emitter {
      * inclusive). */
     void (*place)(gsa_emitter *, gsa_node, int level, int64_t first, int64_t last);
     /* count edges into `to` from first, first+step, ... of one kind, labelled label,
-     * label+label_step, ...; count 0: none, whatever else stands in the call. */
+     * label+label_step, ...; count 0: none, whatever else is in the call. */
     void (*run)(gsa_emitter *, int phase, gsa_node first, int64_t count, int64_t step, gsa_node to,
                 int32_t label, int32_t label_step);
     void (*summary)(gsa_emitter *, gsa_node); /* the node that GSA_SUMMARY_NODE reads */

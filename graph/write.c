@@ -158,7 +158,7 @@ static gsa_status check_drawing(const gsa_drawing *d, gsa_error *error)
     return status;
 }
 
-/* What stands before a picture: the file's beginning, or what parts it from the one before. */
+/* What is before a picture: the file's beginning, or what parts it from the one before. */
 static gsa_status begin_picture(const gsa_pictures *p, gsa_error *error)
 {
     if (p->count > 0 && p->format < GSA_FORMAT_HTML)

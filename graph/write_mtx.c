@@ -1,6 +1,6 @@
 /* write_mtx.c - Matrix Market: entry (destination, source) = how many edges join them over the
  * drawn phases, layers and heads, or the sum of their weights. Rows ascend; inside a row entries
- * stand in the order of their first edge. 20 bytes a node. */
+ * are in the order of their first edge. 20 bytes a node. */
 #include "graph/write_parts.h"
 
 typedef struct row_sum {

@@ -22,7 +22,7 @@ typedef struct counter {
     int32_t head_to;
 } counter;
 
-/* ---- where nodes stand --------------------------------------------------------------------- */
+/* ---- where nodes are --------------------------------------------------------------------- */
 
 static int64_t length_of(const gsa_drawing *d, int stack)
 {

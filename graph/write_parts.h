@@ -65,7 +65,7 @@ const char *gsa_draw_phase_name(const gsa_drawing *drawing, const gsa_drawn_edge
 gsa_slice gsa_draw_token(const gsa_drawing *drawing, const gsa_drawn_kind *kind, int64_t index);
 /* What the first sheet that knows it says of the node's place; level -1: none does. */
 gsa_place gsa_draw_place(const gsa_drawing *drawing, int kind, int64_t index);
-/* "" or the stack's name; "" or what stands before '.' in v_kind. */
+/* "" or the stack's name; "" or what is before '.' in v_kind. */
 const char *gsa_draw_stack(const gsa_drawing *drawing, int stack);
 const char *gsa_draw_prefix(const gsa_drawing *drawing, int stack);
 /* The edge's weight in one head, and their mean. */
@@ -77,7 +77,7 @@ void gsa_draw_real(gsa_output *output, double value); /* %.9g, in any locale */
 gsa_status gsa_write_graphml(const gsa_drawing *drawing, gsa_error *error);
 gsa_status gsa_write_dot(const gsa_drawing *drawing, gsa_error *error);
 gsa_status gsa_write_mtx(const gsa_drawing *drawing, gsa_error *error);
-/* A page is begun, each picture's object written, and the page ended; ',' stands between. */
+/* A page is begun, each picture's object written, and the page ended; ',' is between. */
 void gsa_page_begin(gsa_output *output);
 gsa_status gsa_write_html(const gsa_drawing *drawing, gsa_error *error);
 void gsa_page_end(gsa_output *output);

@@ -14,7 +14,7 @@
  *     caller's, row-major and contiguous, in the backend's memory: of float or double, as the
  *     backend was opened (double is GSA_F64 of "cpu", which is then `ref`). The phase's rows are
  *     its destination kinds, one after the other, each over all examples; its sources are its
- *     source kinds likewise. The kernel's equations stand at gsa_attend_args in
+ *     source kinds likewise. The kernel's equations are at gsa_attend_args in
  *     kernels/backend.h. NaN stays NaN. Same inputs, same bits, for any number of threads and
  *     any split into batches.
  *     One thread uses a graph at a time, and one a backend; graphs of one pattern, and backends,
@@ -82,7 +82,7 @@ const gsa_batch *gsa_graph_batch(const gsa_graph *graph);     /* nodes and examp
 int64_t gsa_graph_rows(const gsa_graph *graph, int phase);
 int64_t gsa_graph_sources(const gsa_graph *graph, int phase);
 int64_t gsa_graph_edges(const gsa_graph *graph, int phase);
-/* The edges one by one, [edges] each, NULL: not wanted. Weights stand in this order. */
+/* The edges one by one, [edges] each, NULL: not wanted. Weights are in this order. */
 gsa_status gsa_graph_list(const gsa_graph *graph, int phase, int32_t *row, int32_t *source,
                           int32_t *label, gsa_error *error);
 /* One example as GraphML, DOT or Matrix Market, by the end of the path (graph/write.h). text: its

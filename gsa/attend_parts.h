@@ -21,7 +21,7 @@ struct gsa_graph {
 extern const gsa_topology gsa_own_edges;
 
 gsa_status gsa_graph_reserve(gsa_graph *graph, int32_t examples, gsa_error *error);
-/* Joins the instances that stand; drops them where that fails. */
+/* Joins the instances that are there; drops them where that fails. */
 gsa_status gsa_graph_join(gsa_graph *graph, int32_t examples, gsa_error *error);
 void gsa_graph_empty(gsa_graph *graph);
 

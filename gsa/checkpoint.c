@@ -321,7 +321,7 @@ gsa_status gsa_checkpoint_file(gsa_checkpoint *checkpoint, const char *name, gsa
 
 /* ---- commit -------------------------------------------------------------------------------- */
 
-/* step-N.tmp to step-N; what stands there steps aside and comes back when that fails. */
+/* step-N.tmp to step-N; what is there steps aside and comes back when that fails. */
 static gsa_status put_in_place(gsa_checkpoint *checkpoint, gsa_error *error)
 {
     const gsa_system *system = checkpoint->system;

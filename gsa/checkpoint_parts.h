@@ -35,7 +35,7 @@ int gsa_manifest_takes(const char *name);
 gsa_status gsa_manifest_write(const gsa_system *system, const char *folder, const gsa_names *names,
                               gsa_error *error);
 /* The list is whole, and every listed file but `unread` (NULL: none) is there with its hash, else
- * GSA_ERR_FORMAT or GSA_ERR_IO. Files beside them do not matter. */
+ * GSA_ERR_FORMAT or GSA_ERR_IO. Files next to them do not matter. */
 gsa_status gsa_manifest_check(const gsa_system *system, const char *folder, const char *unread,
                               gsa_error *error);
 

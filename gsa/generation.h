@@ -27,7 +27,7 @@
  *       list of them), so opening costs what
  *       one batch of one such example costs. Tensors taken and given belong to the caller's tape,
  *         which must not be training
- *       and stands on the same backend as the parameters. Failures are the tape's; one within
+ *       and is on the same backend as the parameters. Failures are the tape's; one within
  *         append or open leaves
  *       the sequences unusable until gsa_generation_clear. The stack outlives it. One thread at a
  *         time. */
@@ -77,7 +77,7 @@ void gsa_generation_open(gsa_generation *generation, gsa_tape *tape, int32_t cou
 gsa_tensor *gsa_generation_append(gsa_generation *generation, gsa_tape *tape, gsa_tensor *input,
                                   const int32_t *length, const int32_t *group);
 /* From now on there are `count` sequences, and i is what parent[i] was: a copy where a number
- * stands twice, gone where it does not. */
+ * is there twice, gone where it does not. */
 gsa_status gsa_generation_choose(gsa_generation *generation, const int32_t *parent, int32_t count,
                                  gsa_error *error);
 

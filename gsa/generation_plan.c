@@ -103,7 +103,7 @@ static int same_layout(const gsa_layout *a, const gsa_layout *b)
            memcmp(a->ready, b->ready, (size_t)a->nodes * sizeof *a->ready) == 0;
 }
 
-/* Gives the value the layout whose ready indices stand, or one of the plan that is equal; takes it
+/* Gives the value the layout whose ready indices are, or one of the plan that is equal; takes it
  * over. */
 static gsa_status settle(const planner *x, int value, gsa_layout *layout)
 {

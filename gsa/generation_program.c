@@ -62,7 +62,7 @@ static gsa_status check_stack(const gsa_stack *stack, gsa_error *error)
 /* ---- values, in the order in which they are made ------------------------------------------- */
 typedef struct tracer {
     gsa_generation *g;
-    int *now, *old; /* [kinds]: the value that stands; -1: none */
+    int *now, *old; /* [kinds]: the value that is there; -1: none */
 } tracer;
 
 static int new_value(gsa_generation *g, int kind)

@@ -93,7 +93,7 @@ gsa_parameter *gsa_input_embedding(const gsa_input *input)
     return input->embedding;
 }
 
-/* Where each token stands: its example and its place, in the backend's memory. */
+/* Where each token is: its example and its place, in the backend's memory. */
 typedef struct places {
     int64_t tokens, longest;
     int whole;             /* do the examples start at their first token? */

@@ -2,7 +2,7 @@
  *   rows = (embedding[id] or features W^T + b) [through a Linear when the embedding's width is not
  *   hidden] x input_scale + type [row's type] + position, then norm and dropout in the order that
  *   settings.input says. Id 0 is a frozen zero row.
- * With `beside` > 0 so many columns made elsewhere stand beside the embedding: [embedding[id],
+ * With `beside` > 0 so many columns made elsewhere are next to the embedding: [embedding[id],
  * columns] W^T + b. */
 #ifndef GSA_INPUT_H
 #define GSA_INPUT_H
@@ -22,7 +22,7 @@ typedef struct gsa_input_options {
     int32_t frozen;       /* the embedding is not learned */
     double embedding_std; /* initial standard deviation */
     uint32_t site;        /* dropout site, below 16: one number per input of a tape */
-    int32_t beside;       /* columns beside the embedding, 0: none */
+    int32_t beside;       /* columns next to the embedding, 0: none */
     int32_t types; /* > 0: a table of so many types of rows (question, passage), which is added */
 } gsa_input_options;
 
@@ -34,7 +34,7 @@ void gsa_input_release(gsa_input *input);
 gsa_parameter *gsa_input_embedding(const gsa_input *input); /* NULL with features */
 
 /* ids [tokens] on the host (or NULL with features), features [tokens, width] (with ids: [tokens,
- * beside]) or NULL; length [count] on the host. A sequence longer than position_max with learned
+ * next to]) or NULL; length [count] on the host. A sequence longer than position_max with learned
  * positions is a failure that names both. Host arrays must live until the tape's reset. */
 gsa_tensor *gsa_input_forward(const gsa_input *input, gsa_tape *tape, const int32_t *ids,
                               gsa_tensor *features, const int32_t *length, int32_t count);

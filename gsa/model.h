@@ -4,7 +4,7 @@
  * A *sequence* is named data: lengths, and where a pattern reads them texts and groups. A *stack*
  * is patterns and parameters. A *pass* is one execution of a stack on a sequence. It starts from
  * input rows, or from another pass's sequence, and may read another pass's sequence as memory:
- * final, or as it stands after so many layers. A pass is executed once, however many read it, and
+ * final, or as it is after so many layers. A pass is executed once, however many read it, and
  * each layer projects its memory once. Runs of one stack share its parameters; their gradients add
  * up. docs/models.md shows an encoder with a decoder, and a pair of sentences.
  *
@@ -92,7 +92,7 @@ typedef struct gsa_model_sequence { /* host arrays; `number` is copied, so is `l
                              sees as memory_group */
     const int32_t *number; /* [count] of the example in the global batch, 0 .. 2^26-1, for dropout;
                               NULL: 0, 1, 2, ... */
-    const gsa_named_column *column; /* [columns] what patterns may ask for beside tokens */
+    const gsa_named_column *column; /* [columns] what patterns may request next to tokens */
     int32_t columns, zero;
 } gsa_model_sequence;
 
@@ -133,7 +133,7 @@ void gsa_model_forward(const gsa_model *model, gsa_tape *tape, const gsa_model_b
  */
 void gsa_model_forward_pass(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch,
                             int pass, gsa_tensor *rows, gsa_readout *readouts);
-/* The pass's sequence after a layer, 0-based: a tap that the caller asked for or a pass reads. Else
+/* The pass's sequence after a layer, 0-based: a tap that the caller requested or a pass reads. Else
  * NULL. */
 gsa_tensor *gsa_model_tap(const gsa_model *model, const gsa_readout *readouts, int pass, int layer);
 /* Gives the tape the pass's numbers of examples: for dropout that one head does on several passes.

@@ -1,4 +1,4 @@
-/* ops_dense.c - linear maps, elementwise ops and layer norm. Each backward stands under the forward
+/* ops_dense.c - linear maps, elementwise ops and layer norm. Each backward is under the forward
  * it differentiates. */
 #include "tape_parts.h"
 #include <string.h>

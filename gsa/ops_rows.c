@@ -53,7 +53,7 @@ gsa_tensor *gsa_op_reshape(gsa_tape *tape, gsa_tensor *x, int64_t rows, int64_t 
     return view;
 }
 
-/* ---- beside each other: blocks of columns as wide as all parts allow, in a new order */
+/* ---- next to each other: blocks of columns as wide as all parts allow, in a new order */
 static int64_t common_divisor(int64_t a, int64_t b)
 {
     while (b) {

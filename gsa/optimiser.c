@@ -383,7 +383,7 @@ static gsa_status queue_all(gsa_optimiser *o, double lr, double *norm, gsa_error
     return backend_failed(b, b->download(b, norm, o->control, sizeof *norm), error);
 }
 
-/* What is read at once is told at once: nothing has to be held back behind it. */
+/* What is read at once is told at once: nothing has to be held back after it. */
 static gsa_status step_of_device(gsa_optimiser *o, double lr, double *norm, gsa_error *error)
 {
     const gsa_status status = queue_all(o, lr, norm, error);

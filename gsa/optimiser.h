@@ -14,8 +14,8 @@
  *   AdamW      the same without that, and w <- w - lr weight_decay w (Loshchilov and Hutter 2019)
  *   SGD        m <- momentum m + g + weight_decay w, w <- w - lr m
  *
- * Law.  The optimiser takes the parameters that stand when it is created, and is released before
- *     them. Its moments stand in the backend's memory: none, one or two numbers a weight. Frozen
+ * Law.  The optimiser takes the parameters that are when it is created, and is released before
+ *     them. Its moments are in the backend's memory: none, one or two numbers a weight. Frozen
  * and unreached parameters are left alone. Weight decay skips those that are marked GSA_NO_DECAY.
  *     When the gradient's norm is not finite nothing is changed. A step allocates nothing, and has
  *     the same bits for any number of threads. One thread at a time. */
@@ -50,7 +50,7 @@ gsa_status gsa_optimiser_create(const gsa_system *system, gsa_parameters *parame
                                 gsa_error *error);
 void gsa_optimiser_release(gsa_optimiser *optimiser); /* NULL does nothing */
 
-/* One step with the gradients as they stand. *norm: before clipping; not finite: nothing was
+/* One step with the gradients as they are. *norm: before clipping; not finite: nothing was
  * changed and the count of steps has not moved. norm NULL: it is not told; and a backend that does
  * not share the host's memory is then not waited for: after a norm that is not finite its steps
  * change nothing any more, but are counted, until gsa_optimiser_resume sets the count. */
@@ -62,8 +62,8 @@ gsa_status gsa_optimiser_resume(gsa_optimiser *optimiser, int64_t steps, gsa_err
 gsa_status gsa_optimiser_blame(gsa_optimiser *optimiser, int64_t step, double loss, double norm,
                                gsa_error *error);
 
-/* State, to be kept beside the weights: moment 0 or 1 of a parameter by its index, in the backend's
- * memory and of the parameter's shape; NULL: there is none. */
+/* State, to be kept next to the weights: moment 0 or 1 of a parameter by its index, in the
+ * backend's memory and of the parameter's shape; NULL: there is none. */
 void *gsa_optimiser_moment(const gsa_optimiser *optimiser, int parameter, int moment);
 
 #ifdef __cplusplus

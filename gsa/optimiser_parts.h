@@ -10,7 +10,7 @@ struct gsa_optimiser {
     gsa_optimiser_options options;
     int64_t steps;             /* applied so far: Adam's t */
     void **first, **second;    /* [parameters] moments, NULL where there is none */
-    char *plane[2];            /* of parameters that stand in planes: theirs too, laid out alike */
+    char *plane[2];            /* of parameters that are in planes: theirs too, laid out alike */
     double *squares, *control; /* backend memory: 1 and 4 doubles: norm and factor for steps, and
                                   for the running mean */
     int64_t *bad;              /* likewise: 1 */

@@ -19,7 +19,7 @@ enum gsa_init {
 };
 enum gsa_parameter_flags {
     GSA_NO_DECAY = 1,  /* biases, norms: no weight decay */
-    GSA_FROZEN = 2,    /* never updated, wants no gradient */
+    GSA_FROZEN = 2,    /* never updated, needs no gradient */
     GSA_ZERO_ROW = 4,  /* row 0 is zero and stays so (padding, id 0) */
     GSA_UNREACHED = 8, /* no readout depends on it: no update, no decay; set by the stack */
     GSA_BY_ROWS = 16   /* a step reads few of its rows: value.marks tells which, on backends that
@@ -51,7 +51,7 @@ gsa_status gsa_parameters_create(const gsa_system *system, gsa_backend *backend,
                                  gsa_parameters **parameters, gsa_error *error);
 void gsa_parameters_release(gsa_parameters *parameters);
 void gsa_parameters_without(gsa_parameters *parameters, uint32_t what); /* of gsa_without */
-/* A new parameter, initialised; its address stays valid. A name that stands already is an error
+/* A new parameter, initialised; its address stays valid. A name that exists already is an error
  * (GSA_ERR_ARGUMENT). */
 gsa_status gsa_parameters_add(gsa_parameters *parameters, const char *name, int64_t rows,
                               int64_t cols, int init, double scale, int flags,
@@ -65,7 +65,7 @@ gsa_status gsa_parameters_zero_gradients(gsa_parameters *parameters, gsa_error *
 gsa_backend *gsa_parameters_backend(const gsa_parameters *parameters);
 
 /* On a backend of its own memory, where a call costs more than a few numbers: the values of all
- * parameters with a gradient stand in one plane, and the gradients in another. First those that
+ * parameters with a gradient are in one plane, and the gradients in another. First those that
  * steps change and decay, then those that they change, then the others. Numbers between parameters
  * are zeros. Ends and places are counted in numbers. */
 typedef struct gsa_planes {
@@ -74,7 +74,7 @@ typedef struct gsa_planes {
     int64_t *place; /* [parameters] where each begins; -1: not in the planes */
 } gsa_planes;
 /* Moves the parameters there, once all are added and marked; nothing where the backend shares the
- * host's memory, nor the second time. Memory: both copies stand while one is made. */
+ * host's memory, nor the second time. Memory: both copies exist while one is made. */
 gsa_status gsa_parameters_join(gsa_parameters *parameters, gsa_error *error);
 const gsa_planes *gsa_parameters_planes(const gsa_parameters *parameters);
 

@@ -16,7 +16,7 @@ typedef struct gsa_running_mean {
     const gsa_system *system;
     void **mean; /* [parameters] backend memory, NULL where a parameter is not learned; NULL: decay
                     0 */
-    char *plane; /* of parameters that stand in planes: laid out alike; or NULL */
+    char *plane; /* of parameters that are in planes: laid out alike; or NULL */
     double decay;
 } gsa_running_mean;
 
@@ -30,12 +30,12 @@ gsa_status gsa_running_mean_step(gsa_running_mean *running, int64_t t, gsa_error
 /* Of that: `count` numbers, from `first`, of one parameter; nothing where it has no mean. */
 gsa_status gsa_running_mean_piece(gsa_running_mean *running, int parameter, int64_t first,
                                   int64_t count, int64_t t, gsa_error *error);
-/* All of it, of parameters that stand in planes, before it is known whether the step was applied:
+/* All of it, of parameters that are in planes, before it is known whether the step was applied:
  * control as clip of backend.h leaves it with max_norm 0; a factor that is not finite changes
  * nothing. */
 gsa_status gsa_running_mean_gated(gsa_running_mean *running, int64_t t, const double *control,
                                   gsa_error *error);
-/* The means stand in the parameters, and the weights here; again: back. */
+/* The means are in the parameters, and the weights here; again: back. */
 void gsa_running_mean_swap(gsa_running_mean *running);
 
 #endif

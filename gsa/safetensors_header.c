@@ -43,7 +43,7 @@ static void skip_space(reader *in)
     while (in->at < in->bytes && strchr(" \t\n\r", in->text[in->at]) && in->text[in->at]) in->at++;
 }
 
-/* What stands where something else should: "'x'". */
+/* What is where something else should: "'x'". */
 static const char *found(const reader *in, char out[32])
 {
     const unsigned char c = (unsigned char)in->text[in->at];
@@ -114,7 +114,7 @@ static char *put_utf8(char *to, uint32_t code)
     return to;
 }
 
-/* One or, beyond U+FFFF, two \uXXXX; never longer as UTF-8 than as it stood. */
+/* One or, beyond U+FFFF, two \uXXXX; never longer as UTF-8 than as it was. */
 static gsa_status read_unicode(reader *in, char **to)
 {
     uint32_t code, low = 0;

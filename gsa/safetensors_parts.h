@@ -23,7 +23,7 @@ const gsa_dtype_fact *gsa_dtype_about(int32_t dtype); /* NULL: no such number */
  * range. */
 int gsa_blob_bytes(const gsa_blob *blob, int64_t *bytes);
 
-/* *twin: a name (or a note's key) that stands twice, else NULL. */
+/* *twin: a name (or a note's key) that is there twice, else NULL. */
 gsa_status gsa_safetensors_twin(const gsa_system *system, const gsa_blob *blobs, int count,
                                 const gsa_note *notes, int n_notes, const char **twin,
                                 gsa_error *error);

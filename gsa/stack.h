@@ -58,7 +58,7 @@ typedef struct gsa_sequences {
     const int32_t *group;         /* likewise, or NULL */
     const int32_t *memory_group;
     const gsa_named_column *column; /* [columns] values of all examples' tokens, one after the
-                                       other: what patterns may ask for */
+                                       other: what patterns may request */
     int32_t columns, zero;
 } gsa_sequences;
 
@@ -94,7 +94,7 @@ const gsa_pattern *gsa_stack_pattern(const gsa_stack *stack, int layer, int patt
 int gsa_stack_runs(const gsa_stack *stack, int layer, int pattern, int phase);
 
 typedef struct gsa_watched {
-    int layer, pattern, phase; /* asked for: an each-layer phase that attends */
+    int layer, pattern, phase; /* requested: an each-layer phase that attends */
     int32_t zero;
     gsa_tensor *weights; /* [edges of the batch, heads], [edges, 1] of a per-head phase, in the
                             order of gsa_batch_edges */
@@ -104,13 +104,13 @@ typedef struct gsa_watched {
  * They are p of kernels/backend.h: of a row's edges they sum to 1 in each head (to 0 where every
  * score is -inf); before dropout, so that training shows them too. The list is borrowed until the
  * next call; `count` 0 ends it, and costs nothing. An entry that names no such phase is
- * GSA_ERR_ARGUMENT, and the list that stood goes on. Cost: edges x heads numbers a watched phase in
+ * GSA_ERR_ARGUMENT, and the list that was goes on. Cost: edges x heads numbers a watched phase in
  * backend memory. */
 gsa_status gsa_stack_watch(gsa_stack_batch *batch, gsa_watched *watched, int count,
                            gsa_error *error);
 
 typedef struct gsa_readout {
-    gsa_tensor *sequence;    /* [tokens, hidden], NULL if not asked for */
+    gsa_tensor *sequence;    /* [tokens, hidden], NULL if not requested */
     gsa_tensor *summary;     /* [examples, hidden], likewise */
     gsa_tensor **taps;       /* [n_taps], lives until the tape's reset */
     gsa_row_identity tokens; /* identity of the sequence's rows, for dropout in heads */
@@ -124,9 +124,9 @@ void gsa_stack_forward(const gsa_stack *stack, gsa_tape *tape, const gsa_stack_b
                        gsa_tensor *input, gsa_tensor *memory, gsa_readout *readout);
 
 /* The same in parts, so that stacks can take turns and read each other at a depth: begin; advance
- * until so many layers are done, as often as wanted (the taps of those layers stand then); finish,
- * which does the rest and the readout. `memory` is looked at when gsa_stack_memory_layer is passed.
- * NULL after a failure, which the others take. */
+ * until so many layers are done, as often as wanted (the taps of those layers are there then);
+ * finish, which does the rest and the readout. `memory` is looked at when gsa_stack_memory_layer is
+ * passed. NULL after a failure, which the others take. */
 typedef struct gsa_stack_pass gsa_stack_pass;
 gsa_stack_pass *gsa_stack_begin(const gsa_stack *stack, gsa_tape *tape,
                                 const gsa_stack_batch *batch, gsa_tensor *input,

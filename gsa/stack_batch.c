@@ -69,7 +69,7 @@ static gsa_status same_counts(const gsa_stack_batch *batch, int32_t example, gsa
     return GSA_OK;
 }
 
-/* One pattern's instance: with the columns that it asks for. */
+/* One pattern's instance: with the columns that it requests. */
 static gsa_status make_instance(const gsa_pattern *pattern, gsa_cache *cache,
                                 const gsa_limits *limits, const gsa_sequences *seq, int64_t token,
                                 gsa_example example, gsa_instance **instance, gsa_error *error)

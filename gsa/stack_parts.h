@@ -78,7 +78,7 @@ static inline const gsa_phase *gsa_step_phase(const gsa_stack *stack, const gsa_
     return gsa_schema_phase(stack->parts[step->part].schema, step->phase);
 }
 
-/* stack_watch.c: the entry that asks for the step's weights, or NULL */
+/* stack_watch.c: the entry that requests the step's weights, or NULL */
 gsa_watched *gsa_stack_find_watched(const gsa_stack_batch *batch, const gsa_step *step);
 /* stack_program.c: kinds, order of execution, what is needed */
 gsa_status gsa_stack_join_kinds(gsa_stack *stack, gsa_error *error);

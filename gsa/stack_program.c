@@ -189,10 +189,7 @@ gsa_status gsa_stack_order(gsa_stack *stack, gsa_error *error)
 }
 
 /* ---- what a readout depends on, going backwards -------------------------------------------- */
-enum {
-    CURRENT = 1,
-    OLD = 2
-}; /* needed as it stands now; read at the start of the together group */
+enum { CURRENT = 1, OLD = 2 }; /* needed as it is now; read at the start of the together group */
 
 static int any_needed(const gsa_stack *stack, const gsa_step *step, const uint8_t *need)
 {
@@ -218,7 +215,7 @@ static void visit_phase(const gsa_stack *stack, gsa_step *step, uint8_t *need)
         }
         if (phase->sources >> k & 1) *n |= OLD;
     }
-    if (step->opens) /* the group starts here: what it read is what stood before */
+    if (step->opens) /* the group starts here: what it read is what was before */
         for (int k = 0; k < stack->n_kinds; k++)
             if (need[k]) need[k] = CURRENT;
 }
@@ -245,7 +242,7 @@ static int is_tapped(const gsa_stack *stack, int layer)
 }
 
 /* Kinds that this segment declares first are needed from their start; older ones go on being needed
- * as they stand. */
+ * as they are. */
 static void enter_backwards(gsa_stack *stack, int segment, uint8_t *need)
 {
     for (int k = 0; k < stack->n_kinds; k++) {

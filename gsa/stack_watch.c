@@ -1,4 +1,4 @@
-/* stack_watch.c - which phases a layer runs, and whose attention weights somebody wants to see. */
+/* stack_watch.c - which phases a layer runs, and whose attention weights somebody needs to see. */
 #include "stack_parts.h"
 
 static int segment_of(const gsa_stack *stack, int layer)

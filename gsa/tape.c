@@ -75,7 +75,7 @@ static void arena_reset(gsa_tape *tape, gsa_arena *arena)
     if (arena->chunks) arena->chunks->used = 0;
 }
 
-/* Arrays of whole pages stand a line apart: rows of one number would meet in the same sets of a
+/* Arrays of whole pages are a line apart: rows of one number would meet in the same sets of a
  * cache (kernels/ref/memory.c). */
 static void *arena_take(gsa_tape *tape, gsa_arena *arena, int64_t bytes)
 {
@@ -420,7 +420,7 @@ gsa_status gsa_tape_backward(gsa_tape *tape, gsa_tensor *loss, gsa_error *error)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "backward starts at a loss of 1 x 1, not %lld x %lld",
                         loss ? (long long)loss->rows : 0, loss ? (long long)loss->cols : 0);
-    if (!loss->wants_grad) return GSA_OK; /* nothing learned stands behind it */
+    if (!loss->wants_grad) return GSA_OK; /* nothing learned follows it */
     const float one_f = 1;
     const double one_d = 1;
     const void *one = tape->backend->real == GSA_F32 ? (const void *)&one_f : (const void *)&one_d;

@@ -32,7 +32,7 @@ struct gsa_tensor {
     int64_t rows, cols;
     void *data;         /* backend memory */
     void *grad;         /* same shape; NULL until something needs it */
-    int32_t wants_grad; /* does a parameter that is learned stand behind it? */
+    int32_t wants_grad; /* does a parameter that is learned follow it? */
     int32_t zero;
     gsa_tensor *whole; /* a view of rows first.. of `whole`; NULL: its own memory */
     int64_t first;
@@ -89,7 +89,7 @@ gsa_tensor *gsa_tape_constant(gsa_tape *tape, const void *values, int real, int6
                               int64_t cols);
 gsa_tensor *gsa_tape_zeros(gsa_tape *tape, int64_t rows, int64_t cols);
 
-/* ---- ops: shapes beside each; a wrong shape is a failure with a sentence, never undefined */
+/* ---- ops: shapes next to each; a wrong shape is a failure with a sentence, never undefined */
 gsa_tensor *gsa_op_view(gsa_tape *tape, gsa_tensor *x, int64_t first,
                         int64_t rows); /* rows first.. of x, no copy */
 gsa_tensor *gsa_op_concat(gsa_tape *tape, gsa_tensor *const *x,
@@ -106,7 +106,7 @@ gsa_tensor *gsa_op_linear(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w,
 gsa_tensor *gsa_op_linear_activated(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w, gsa_tensor *bias,
                                     int activation);
 /* One product for each head, w's rows h out/heads.. being head h's [w rows / heads, w cols]; room
- * >= heads heads stand in a row of the wider of x and y, those beyond are zeros in y and not read
+ * >= heads heads are in a row of the wider of x and y, those beyond are zeros in y and not read
  * in x:
  *   to_columns: [r, w rows] -> [r, room w cols],   y_h = x_h w_h
  *   else  [r, room w cols] -> [r, w rows],  y_h = x_h w_h^T + bias_h  bias [1, w rows] or NULL */
@@ -134,7 +134,7 @@ gsa_tensor *gsa_op_select(gsa_tape *tape, const uint8_t *mask, gsa_tensor *a,
 gsa_tensor *gsa_op_pool(gsa_tape *tape, gsa_tensor *x, const int64_t *offset, int64_t examples,
                         int maximum);
 
-/* Graph ops. `edges` is host struct whose arrays stand in backend memory; it is copied. Planes of
+/* Graph ops. `edges` is host struct whose arrays are in backend memory; it is copied. Planes of
  * k, v by kind (NULL where the phase does not read the kind); the same tensor may stand for several
  * kinds. `heads` here is the phase's: 1 in per-head phases, whose edges count (node, head) rows
  * while tensors keep [nodes, heads * head_dim]. */
@@ -192,7 +192,7 @@ gsa_tensor *gsa_op_crf(gsa_tape *tape, const gsa_crf_op *op,
 gsa_status gsa_crf_decode(gsa_tape *tape, const gsa_crf_op *op, int32_t *path, void *score,
                           gsa_error *error);
 
-/* Gradients of the scalar `loss` for everything that wants one; parameters' gradients are added
+/* Gradients of the scalar `loss` for everything that needs one; parameters' gradients are added
  * to. */
 gsa_status gsa_tape_backward(gsa_tape *tape, gsa_tensor *loss, gsa_error *error);
 

@@ -1,6 +1,6 @@
 /* tape_ahead.c - host arrays of the next round that are uploaded while the ops of this one run. Two
- * rooms in backend memory take turns: what this round's ops read stands in one, what the next one's
- * will read arrives in the other, whose last readers stood before this round. A room grows at a
+ * rooms in backend memory take turns: what this round's ops read is in one, what the next one's
+ * will read arrives in the other, whose last readers were before this round. A room grows at a
  * reset alone, by what was offered so far, so that arrays which do not fit go up in their turn.
  * Once there was no memory for it, or a round wanted that memory, nothing goes ahead any more. */
 #include "tape_parts.h"
@@ -49,7 +49,7 @@ void *gsa_tape_staged(const gsa_tape *tape, const void *host, int64_t bytes)
 }
 
 /* No memory is no failure: then nothing goes ahead any more, and it is said why. What this round's
- * ops read stands until the next. */
+ * ops read stays until the next. */
 static void give_up(gsa_tape *tape)
 {
     gsa_ahead *a = &tape->ahead;
@@ -96,7 +96,7 @@ void gsa_tape_turn_ahead(gsa_tape *tape)
 {
     gsa_ahead *a = &tape->ahead;
     if (!tape->backend->upload_ahead) return;
-    if (a->full) { /* the round that read what stood there is over, and nothing is on its way */
+    if (a->full) { /* the round that read what was there is over, and nothing is on its way */
         give_rooms(tape);
         return;
     }

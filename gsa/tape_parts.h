@@ -34,7 +34,7 @@ typedef struct gsa_staged_array {
     int64_t bytes;
     void *at;
 } gsa_staged_array;
-typedef struct gsa_staged { /* a room, and what stands in it */
+typedef struct gsa_staged { /* a room, and what is in it */
     gsa_staged_array array[GSA_STAGED];
     int count;
     char *at;
@@ -64,7 +64,7 @@ struct gsa_tape {
     gsa_error error;
 };
 
-/* A fresh tensor of the tape, memory not cleared; wants a gradient only while training. NULL after
+/* A fresh tensor of the tape, memory not cleared; needs a gradient only while training. NULL after
  * a failure. */
 gsa_tensor *gsa_tape_new(gsa_tape *tape, int64_t rows, int64_t cols, int wants_grad);
 /* The gradient of x, made (zeroed) at first need; NULL where none is wanted. */
@@ -107,7 +107,7 @@ void gsa_tape_close_ahead(gsa_tape *tape);
 /* Where tensors want the memory: gives back the room that nothing was offered for yet; 0: there is
  * none. */
 int gsa_tape_yield_ahead(gsa_tape *tape);
-/* Where these bytes stand already, or NULL. */
+/* Where these bytes exist already, or NULL. */
 void *gsa_tape_staged(const gsa_tape *tape, const void *host, int64_t bytes);
 /* Bytes of rows x cols reals, or -1 on overflow. */
 int64_t gsa_tape_bytes(const gsa_tape *tape, int64_t rows, int64_t cols);

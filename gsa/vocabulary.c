@@ -54,7 +54,7 @@ static int is_unknown(gsa_slice text)
 
 /* ---- the table ----------------------------------------------------------------------------- */
 
-/* The slot that holds the word, or the free one where it would stand. */
+/* The slot that holds the word, or the free one where it would be. */
 static int32_t *slot_of(const gsa_vocabulary *v, gsa_slice text, uint32_t hash)
 {
     const uint32_t mask = (uint32_t)v->table_room - 1;

@@ -16,7 +16,7 @@
  *              graph_builder/builder.pyx) takes the first node of the next level: tokens at the
  *              start are read again, and an edge may be there twice. Right side only.
  *   paper      the other half is read as one more node of its own level (section 3.2.2), and the
- *              walk goes on at the parent beside it. Exact too.
+ *              walk goes on at the parent next to it. Exact too.
  * causal=1 drops the right side: what token i reads stands for no later token, and is the same for
  * every length > i. Labels are vectors on the keys (section 3.4), w = 2k+1 a level (paper: 2k+3): w
  * min(j, clip) + {0: self, span <- its tokens; 2t-1: t-th left; 2t: t-th right}. clip is the public

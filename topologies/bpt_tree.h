@@ -22,8 +22,8 @@ typedef struct gsa_bpt_tree {
     gsa_bpt_level level[GSA_BPT_LEVELS];
     int32_t
         *index;  /* of each span in the instance, -1: pruned. NULL: all are there, in their order */
-    int marking; /* walks emit nothing: in the index +1 stands where a run of spans begins, -1
-                    behind its end */
+    int marking; /* walks emit nothing: in the index +1 is where a run of spans begins, -1
+                    after its end */
 } gsa_bpt_tree;
 
 /* `width` labels for each level below `clip`, and for all from there on. */

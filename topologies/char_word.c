@@ -1,7 +1,7 @@
 /* char_word - BiG-Transformer (Shu et al. 2020, eq. 3-8, algorithm 1).
  *
  * Tokens h (the characters), a node o_j for every place [first, last] where a word of a dictionary
- * stands, and one sentence node s. One layer:
+ * is, and one sentence node s. One layer:
  *   sum:  o_j <- sum of h_first .. h_last  eq. 3  sum |o_j| edges
  *   read: h_i <- norm(att(h_i; every o_j that holds i, s))  eq. 6-8, line 16-18
  *         sum |o_j| + n edges

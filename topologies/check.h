@@ -67,7 +67,7 @@ typedef struct gsa_check_options {
     void (*progress)(void *context, int property, int32_t length);
     void *context;
     int32_t last;    /* the last property that is checked; 0: all of them */
-    int32_t n_texts; /* for patterns that read text: tried beside the texts that are made up, whole
+    int32_t n_texts; /* for patterns that read text: tried next to the texts that are made up, whole
                         and cut short */
     const gsa_check_text *texts;
 } gsa_check_options;

@@ -4,7 +4,7 @@
  *   attend: x_i <- sublayer(att(x_i; m_0 .. m_{len-1}))
  * align=1: only the memory tokens of its own group, for sentences in documents (Ye et al. 2019,
  * section 4.3); a token whose group has no memory reads nothing: x <- sublayer(0).
- * Made to stand after another pattern in one layer, which brings the summary and the ffn:
+ * Made to be after another pattern in one layer, which brings the summary and the ffn:
  * `full:causal=1+cross` is the decoder layer of the Transformer. No token reads a token, so it
  * takes nothing from what a causal pattern promises. n len edges, or the sum over groups; one run a
  * row: time O(n + len). */

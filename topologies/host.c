@@ -41,7 +41,7 @@ void gsa_host_starve(const gsa_host *host)
     if (hosting->creating) hosting->starved = 1;
 }
 
-/* The place of the column among those that the pattern asks for; one that it has asked for before
+/* The place of the column among those that the pattern requests; one that it has requested before
  * keeps its own. */
 static int ask_column(const gsa_host *host, const char *name)
 {

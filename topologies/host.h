@@ -25,7 +25,7 @@ typedef struct gsa_hosting {
     const gsa_services *services;
     int creating, failed, starved;
     gsa_error said;
-    int columns; /* that were asked for */
+    int columns; /* that were requested */
     char column[GSA_COLUMNS_ASKED][GSA_WORD_LIMIT + 1];
 } gsa_hosting;
 void gsa_hosting_open(gsa_hosting *hosting, const gsa_system *system, const gsa_services *services);

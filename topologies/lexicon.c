@@ -7,8 +7,8 @@
  * that is matched once in a while finds nothing of this in the caches: what counts is how many
  * lines of memory a character touches. So a state is its place in one hash table by (parent,
  * character), 16 bytes that hold all there is to know of it, and the root's child by a character
- * stands beside the character's number. While it is built, states are numbered level by level
- * instead, so that the children of one stand together, in the order of their characters.
+ * is next to the character's number. While it is built, states are numbered level by level
+ * instead, so that the children of one are together, in the order of their characters.
  * Open: time O(bytes of the file), but for the sorting of children. Match: O(bytes of the text +
  * places found), one probe of the table a character and one more for each `fail`, of which there
  * are as many as characters at most; no memory. */
@@ -117,7 +117,7 @@ static int is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* What stands before the first blank of the line [at, end), after leading ones. */
+/* What is before the first blank of the line [at, end), after leading ones. */
 static gsa_slice first_column(const char *at, const char *end)
 {
     if (end > at && end[-1] == '\r') end--;

@@ -1,4 +1,4 @@
-/* lexicon.h - what stands behind the service "gsa.lexicon/1" (graph/lexicon.h says what a file
+/* lexicon.h - what implements the service "gsa.lexicon/1" (graph/lexicon.h says what a file
  * holds and what a match is). */
 #ifndef GSA_TOPOLOGY_LEXICON_H
 #define GSA_TOPOLOGY_LEXICON_H
@@ -13,7 +13,7 @@ int64_t gsa_lexicon_match(const gsa_lexicon *lexicon, const gsa_example *example
                           gsa_lexicon_found *found, void *context);
 
 typedef struct gsa_lexicon_facts {
-    int64_t words;  /* different ones, of the lengths asked for */
+    int64_t words;  /* different ones, of the lengths requested */
     int64_t states; /* of the automaton: different beginnings of words, in bytes */
     int64_t bytes;  /* of memory */
 } gsa_lexicon_facts;

@@ -76,7 +76,7 @@ gsa_status gsa_registry_load(gsa_registry *registry, const char *path, gsa_error
                      path, loader_words(path));
         gsa_release(registry->system, origin);
     }
-    gsa_calling(registry->system, NULL); /* behind the loader's words, which it may change */
+    gsa_calling(registry->system, NULL); /* after the loader's words, which it may change */
     if (!entry.library) return status;
     entry.topology = dlsym(entry.library, SYMBOL_OF(GSA_PLUGIN));
     if (!entry.topology) {

@@ -276,7 +276,7 @@ gsa_status gsa_pattern_take(const gsa_pattern *pattern, const gsa_named_column *
     return GSA_OK;
 }
 
-/* 1: the example has what was asked for; older callers know of no columns. */
+/* 1: the example has what was requested; older callers know of no columns. */
 static int has_columns(const gsa_pattern *pattern, const gsa_example *x)
 {
     return x->struct_size >= sizeof *x && x->columns >= pattern->hosting.columns && x->column;

@@ -14,7 +14,7 @@ typedef struct gsa_setting { /* one "key=value" as text, borrowed */
     const char *key, *value;
 } gsa_setting;
 
-/* What stands beside tokens in the data, by name: a value for each. */
+/* What is next to tokens in the data, by name: a value for each. */
 typedef struct gsa_named_column {
     const char *name;
     const gsa_slice *value;
@@ -40,7 +40,7 @@ const char *gsa_pattern_text(const gsa_pattern *pattern);
 /* The value of parameter `index` as canonical text ("0.5", "clip"), snprintf-like. */
 int gsa_pattern_value(const gsa_pattern *pattern, uint32_t index, char *out, size_t size);
 
-/* Names of the columns that its topology asked for (graph/column.h), in that order: what its
+/* Names of the columns that its topology requested (graph/column.h), in that order: what its
  * examples' `column` must hold. */
 int gsa_pattern_columns(const gsa_pattern *pattern);
 const char *gsa_pattern_column(const gsa_pattern *pattern, int place);
@@ -50,7 +50,7 @@ const char *gsa_pattern_column(const gsa_pattern *pattern, int place);
 gsa_status gsa_pattern_take(const gsa_pattern *pattern, const gsa_named_column *columns, int count,
                             int64_t first, const gsa_slice **place, gsa_error *error);
 
-/* Builds the example's instance: through the cache where it is not NULL, unless `inspect` asks for
+/* Builds the example's instance: through the cache where it is not NULL, unless `inspect` requests
  * places (a cached instance holds none). */
 gsa_status gsa_pattern_instance(const gsa_pattern *pattern, gsa_cache *cache,
                                 const gsa_example *example, const gsa_limits *limits, int inspect,

@@ -50,7 +50,7 @@ static int create(const gsa_host *host, const gsa_value *p, void **self)
     return host->fail(host, why);
 }
 
-/* Behind those of the distances, from -l to 0 or l. */
+/* After those of the distances, from -l to 0 or l. */
 static int64_t far_label(const gsa_value *p)
 {
     return (p[CAUSAL].i ? 1 : 2) * p[STRIDE].i + 1;

@@ -32,7 +32,7 @@ static gsa_status make_boxes(gsa_page *page, int32_t each, gsa_error *error)
                      : gsa_out_of_memory(error, "boxes", count * (int64_t)sizeof *page->box);
 }
 
-/* Tokens by heads: the edges into one (token, head), the middle one unless a token is asked for. */
+/* Tokens by heads: the edges into one (token, head), the middle one unless a token is requested. */
 static gsa_status focus_on_head(gsa_page *page, const gsa_structure *s, gsa_error *error)
 {
     int32_t heads = 1;

@@ -27,7 +27,7 @@ typedef struct gsa_category { /* what one colour means */
     int64_t edges, loops;
 } gsa_category;
 
-typedef struct gsa_kind_place { /* how a kind stands on the page */
+typedef struct gsa_kind_place { /* how a kind is drawn on the page */
     int32_t base; /* the kind of its stack that is the sequence, whose tokens levels and spans speak
                      of */
     int32_t last; /* index of its last node */

@@ -1,4 +1,4 @@
-/* layout.c - where boxes stand: rows with spans above them, a circle, tokens by heads, igraph's
+/* layout.c - where boxes are: rows with spans above them, a circle, tokens by heads, igraph's
  * springs. */
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@ enum { TEXT_SIZE = 12, DOTS_FROM = 64, TOKEN_CHARACTERS = 18 };
 static const double box_height = 22, row_gap = 130, lane_gap = 34, level_gap = 84,
                     pi = 3.14159265358979323846;
 
-/* ---- what stands in a box ------------------------------------------------------------------ */
+/* ---- what is in a box ------------------------------------------------------------------ */
 
 /* 1 when the file had no better name for the node than "kind index". */
 static int is_unnamed(const gsa_view *view, const gsa_view_node *node)
@@ -98,7 +98,7 @@ static void make_dot(gsa_box *box, int32_t index, double size)
     box->dot = 1, box->w = box->h = size;
 }
 
-/* Boxes too wide to stand in a row are turned; very many become dots, every tenth with its number.
+/* Boxes too wide to be in a row are turned; very many become dots, every tenth with its number.
  * Returns the pitch. */
 static double set_pitch(gsa_page *page, const gsa_structure *s)
 {
@@ -234,8 +234,8 @@ static void stand_row(gsa_page *page, const gsa_structure *s, int32_t row, doubl
     }
 }
 
-/* Rows below each other, their middles under that of the sequence. Spans stand above the sequence,
- * those of another stack hang below its row, and the first stack's other rows stand over its spans:
+/* Rows below each other, their middles under that of the sequence. Spans are above the sequence,
+ * those of another stack hang below its row, and the first stack's other rows are over its spans:
  * what joins two sequences lies between them. */
 static void stand_rows(gsa_page *page, const gsa_structure *s, double pitch)
 {

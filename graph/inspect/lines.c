@@ -61,7 +61,7 @@ static route loop_of(const gsa_page *page, const gsa_line *line, const gsa_box *
                     by + py * (half + 8 * dot) + uy * reach };
 }
 
-/* Leaves and ends beside the middle of the boxes, so that what comes from the left and from the
+/* Leaves and ends next to the middle of the boxes, so that what comes from the left and from the
  * right does not meet. */
 static route arc_of(const gsa_page *page, const gsa_line *line, const gsa_box *a, const gsa_box *b)
 {
@@ -202,7 +202,7 @@ static void draw_route(const gsa_page *page, const gsa_line *line)
     gsa_output_text(page->out, "/>\n");
 }
 
-/* Wide lines end behind the tip, which they would blunt. */
+/* Wide lines end after the tip, which they would blunt. */
 static void draw_marker(const gsa_page *page, int c)
 {
     const int wide = page->view->weighted;

@@ -1,5 +1,5 @@
 /* matrix.c - the pattern as a matrix: a cell is one node by one node, or several where there are
- * more than CELLS. Cells of one colour and shade that stand side by side in a row are one stroke,
+ * more than CELLS. Cells of one colour and shade that are side by side in a row are one stroke,
  * so that a window of 1,000 tokens is 1,000 strokes. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -106,7 +106,7 @@ static void draw_shade(const gsa_page *page, const grid *g, int category, int sh
     if (open) gsa_output_text(page->out, "\"/>\n");
 }
 
-/* The kind's name beside its rows where they are high enough, and a thin line where it ends. */
+/* The kind's name next to its rows where they are high enough, and a thin line where it ends. */
 static void draw_kinds(const gsa_page *page, double side, double unit)
 {
     const gsa_view *view = page->view;
@@ -162,7 +162,7 @@ static int has_names(const grid *g)
     return g->per_cell == 1 && g->pixel >= 13;
 }
 
-/* What stands left of the matrix and above it. */
+/* What is left of the matrix and above it. */
 static void set_margins(gsa_page *page, const grid *g)
 {
     double widest = 0;

@@ -8,7 +8,7 @@ static uint64_t hash_of(const char *text)
     return hash ^ hash >> 31;
 }
 
-/* Where the text stands or belongs. */
+/* Where the text is or belongs. */
 static int32_t slot_of(const gsa_names *names, const char *text)
 {
     int32_t slot = (int32_t)(hash_of(text) % (uint64_t)names->n_slots);

@@ -76,7 +76,7 @@ static inline void ref_attend_draw(const ref_attend *t, int64_t row, int32_t hea
                       block->factor[e]);
 }
 
-/* s_e = scale q.(k_e + r_l) + b_{l,head};  q stands at the head's columns. */
+/* s_e = scale q.(k_e + r_l) + b_{l,head};  q is at the head's columns. */
 static inline void ref_scores(const ref_attend *t, const ref_attend_block *block, const real *q,
                               int32_t head, real *restrict s)
 {

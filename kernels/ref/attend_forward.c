@@ -3,7 +3,7 @@
  * dim), no memory beyond the outputs. */
 #include "kernels/ref/attend.h"
 
-enum { GROUP = 32 /* heads whose running state stands on the stack; a multiple of 4 */ };
+enum { GROUP = 32 /* heads whose running state is on the stack; a multiple of 4 */ };
 
 typedef struct forward_job {
     ref_attend t;
@@ -43,7 +43,7 @@ static void absorb(const ref_attend *t, const ref_attend_block *block, int32_t h
     ref_mix(o, s, block->v, (int64_t)head * t->dim, count, t->dim);
 }
 
-/* p_e = exp(s_e - lse) over the scores that stand in `weights`. */
+/* p_e = exp(s_e - lse) over the scores that are in `weights`. */
 static void finish_weights(const ref_attend *t, int64_t row, int32_t first, int32_t last)
 {
     const real *lse = (const real *)t->args->lse + row * t->heads;

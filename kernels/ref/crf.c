@@ -11,7 +11,7 @@
 
 static const double
     SMALL = 1e-200,
-    LARGE = 1e100; /* what underflows (1e-308) is nothing beside SMALL, nor times LARGE */
+    LARGE = 1e100; /* what underflows (1e-308) is nothing next to SMALL, nor times LARGE */
 enum { MOST_TAGS = 32768, WORK = 4 /* rows of tags that an item works with */ };
 
 typedef struct crf_job {
@@ -333,7 +333,7 @@ static void fill_tables(crf_job *job)
         for (int64_t j = 0; j < tags; j++) job->e_into[j * tags + i] = job->e_out[i * tags + j];
 }
 
-/* Checks, scratch (`own` doubles an item beside its work) and tables. */
+/* Checks, scratch (`own` doubles an item next to its work) and tables. */
 static gsa_status begin(gsa_backend *b, const char *op, crf_job *job, int64_t own)
 {
     const gsa_crf_args *args = job->args;

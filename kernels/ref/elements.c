@@ -100,7 +100,7 @@ static void activate_chunk(void *context, int64_t item)
     }
 }
 
-/* dx = (add ? dx : 0) + more; dx may be where dy stands, which `more` was made of. */
+/* dx = (add ? dx : 0) + more; dx may be where dy is, which `more` was made of. */
 static inline void give(real *dx, int add, real more)
 {
     *dx = add ? *dx + more : more;

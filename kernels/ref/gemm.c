@@ -1,5 +1,5 @@
 /* gemm.c - a product by blocks, each one single-threaded call of the library, cut as kernels/gemm.h
- * says. Partials are added in the order of k. A B that stands transposed is turned once where many
+ * says. Partials are added in the order of k. A B that is transposed is turned once where many
  * rows of A meet it: libraries turn it block by block, and take 7 to 16 % longer for it. */
 #include "kernels/gemm.h"
 #include "kernels/ref/ref.h"
@@ -64,7 +64,7 @@ static void run_blocks(gsa_backend *b, gemm_job *job)
     gsa_gemm_end(&before);
 }
 
-/* TURN_TILE rows of what becomes B [k, n], from B as it stands, [n, k]. */
+/* TURN_TILE rows of what becomes B [k, n], from B as it is, [n, k]. */
 static void turn_item(void *context, int64_t item)
 {
     const gemm_job *job = context;

@@ -14,8 +14,8 @@ static int64_t stagger(gsa_ref_state *state, int64_t bytes)
     return bytes < LARGE ? 0 : ALIGN * (int64_t)(state->large++ % TURNS);
 }
 
-/* The pointer that the allocation table returned stands in front of the block, which starts `late`
- * bytes, a multiple of ALIGN, behind the first place where it could. */
+/* The pointer that the allocation table returned is in front of the block, which starts `late`
+ * bytes, a multiple of ALIGN, after the first place where it could. */
 static void *aligned_alloc_from(const gsa_system *system, int64_t bytes, int64_t late)
 {
     int64_t whole;

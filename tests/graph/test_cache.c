@@ -155,7 +155,7 @@ static gsa_cache *entered;
 static const gsa_schema *entered_schema;
 static int depth;
 
-/* While a pattern is built, the same one is asked for: as another thread would. */
+/* While a pattern is built, the same one is requested: as another thread would. */
 static void emit_and_ask(const gsa_example *x, gsa_emitter *e)
 {
     static const gsa_script asking = { describe, emit_and_ask };

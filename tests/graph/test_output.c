@@ -175,7 +175,7 @@ static const struct {
                       { GSA_OP_CLOSE, GSA_ERR_IO, 0 },     { GSA_OP_RENAME, GSA_ERR_IO, 0 },
                       { GSA_OP_KIND, GSA_ERR_IO, 0 },      { GSA_OP_SYNC_FOLDER, GSA_ERR_IO, 1 } };
 
-/* As gsa_faults_sweep, and after each fault the old file stands and nothing lies beside it. */
+/* As gsa_faults_sweep, and after each fault the old file is and nothing lies next to it. */
 START_TEST(a_fault_leaves_the_old_file)
 {
     char folder[32], path[64];
@@ -494,7 +494,7 @@ START_TEST(a_file_keeps_its_permissions)
 }
 END_TEST
 
-/* Standard output is a file that holds something: it goes on behind that, and keeps its name and
+/* Standard output is a file that holds something: it goes on after that, and keeps its name and
  * inode. */
 START_TEST(a_descriptor_is_written_where_it_is)
 {

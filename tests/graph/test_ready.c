@@ -32,7 +32,7 @@ static gsa_ready *follow(gsa_instance *x, int layers, const int32_t *const *star
     return ready;
 }
 
-/* ---- random: the set of tokens behind each node, a bit a token ----------------------------- */
+/* ---- random: the set of tokens after each node, a bit a token ----------------------------- */
 
 typedef struct sets {
     uint64_t of[6][NODES];

@@ -29,7 +29,7 @@ static void attend(gsa_describer *d, const char *name, uint64_t from, uint64_t t
     d->phase(d, &x);
 }
 
-/* Kinds and phases that are right as they stand; each bad description adds its fault. */
+/* Kinds and phases that are right as they are; each bad description adds its fault. */
 static void sound(gsa_describer *d)
 {
     kind(d, "token", GSA_INPUT, 0);
@@ -185,7 +185,7 @@ static void newer_plugin(gsa_describer *d)
 
 static const struct {
     void (*describe)(gsa_describer *);
-    const char *says, *where; /* both must stand in the sentence */
+    const char *says, *where; /* both must be in the sentence */
 } bad[] = {
     { no_kinds, "no kinds", "" },
     { no_phases, "no phases", "" },

@@ -1,4 +1,4 @@
-/* The table, the sentences, and text: what every other suite stands on. */
+/* The table, the sentences, and text: what every other suite builds on. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

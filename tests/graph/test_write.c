@@ -257,7 +257,7 @@ static const struct {
     { "latin-1 \xe9t\xe9", 0 },
 };
 
-/* Where the hostile text stands. */
+/* Where the hostile text is. */
 enum { IN_TOKEN, IN_SPEC, IN_LABEL, PLACES };
 
 START_TEST(hostile_text_is_carried_or_refused)

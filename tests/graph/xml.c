@@ -39,7 +39,7 @@ static const char *attribute(const char *at, event *e)
     return at + 1;
 }
 
-/* One tag; `at` stands after '<'. */
+/* One tag; `at` is after '<'. */
 static const char *tag(const char *at, event *e)
 {
     e->opens = *at != '/', e->closes = *at == '/';

@@ -56,7 +56,7 @@ static gsa_status make_input(oracle_harness *h, int s)
                               GSA_INIT_ZERO, 0, 0, &h->input[s], &h->error);
 }
 
-/* Reordered rows of an input: example order[i] of the model, wherever it stands in the batch. */
+/* Reordered rows of an input: example order[i] of the model, wherever it is in the batch. */
 static void order_rows(const oracle_harness *h, int s, double *values, int64_t cols)
 {
     const oracle_stack *stack = &h->model->stack[s];

@@ -25,7 +25,7 @@ gsa_status oracle_open(oracle_harness *h, const oracle_model *model, gsa_backend
 void oracle_close(oracle_harness *h);
 /* Forward, loss and, where training, backward. The readouts' rows are in the batch's order. */
 gsa_status oracle_step(oracle_harness *h, int training, oracle_result *result);
-/* The parameters as the interpreter wants them, gradients aside. */
+/* The parameters as the interpreter needs them, gradients aside. */
 gsa_status oracle_fill_bank(const oracle_harness *h, oracle_bank *bank);
 
 #endif

@@ -1,4 +1,4 @@
-/* interpret.c - the stacks of a model, from their starts to the loss. The phases stand in
+/* interpret.c - the stacks of a model, from their starts to the loss. The phases are in
  * phase.c. */
 #include "interpret_parts.h"
 #include <stdio.h>

@@ -143,7 +143,7 @@ static void invent_phase(gsa_dice *dice, const oracle_stack *stack, oracle_patte
     join_group(dice, pattern, p);
 }
 
-/* Once-phases stand anywhere between the others; together they write every kind that starts by
+/* Once-phases are anywhere between the others; together they write every kind that starts by
  * phase. */
 static void invent_phases(gsa_dice *dice, const oracle_stack *stack, oracle_pattern *pattern)
 {

@@ -139,7 +139,7 @@ static void project_sources(phase_run *f)
     }
 }
 
-/* ---- aggregates. A row's edges stand in `edge`; `cell` is the row's place among the (node, head)
+/* ---- aggregates. A row's edges are in `edge`; `cell` is the row's place among the (node, head)
  * or node rows */
 static scalar score(phase_run *f, const scalar *q, const scalar *k, int label, int head)
 {

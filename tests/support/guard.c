@@ -48,7 +48,7 @@ static gsa_status closed(gsa_backend *b, gsa_status status)
     return status;
 }
 
-/* ---- memory: first fit in a list of blocks that stands outside the region ------------------ */
+/* ---- memory: first fit in a list of blocks that is outside the region ------------------ */
 
 static int insert_block(guard_state *s, int64_t place, guard_block block)
 {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Check tells its parent of every assertion that holds, a message each, to say behind which one a
+/* Check tells its parent of every assertion that holds, a message each, to say after which one a
  * test crashed: loops over many values did little else. Here (the linker wraps the function) a
  * thread tells of the first so many at a line, then of one in so many; those that fail are told as
  * before. */
@@ -43,7 +43,7 @@ static int compare_cases(const gsa_case *cases, int count, int argc, char **argv
     return wrong || count == 0;
 }
 
-/* A level of vectors that a test wants to force. */
+/* A level of vectors that a test needs to force. */
 static int gsa_machine_has(const char *backend)
 {
 #if defined __x86_64__

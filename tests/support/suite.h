@@ -11,7 +11,7 @@
 #define GSA_TEST_SUITE_H
 #include <check.h>
 
-/* START_TEST defines a pointer beside each test, which our tables do not use. */
+/* START_TEST defines a pointer next to each test, which our tables do not use. */
 #pragma GCC diagnostic ignored "-Wunused-variable"
 
 typedef struct gsa_test {

@@ -11,7 +11,7 @@
 #define GSA_THIN(n) (n)
 #endif
 #endif
-/* How far apart the rows stand that are run. */
+/* How far apart the rows are that are run. */
 #ifndef GSA_THIN
 #define GSA_THIN(n) 1
 #endif

@@ -1,6 +1,6 @@
 /* bpt_naive.h - the edges of a binary-partition tree by what they are for: each token covers the
- * tokens beside it with larger and larger spans. Intervals of tokens grow; no pointers into levels,
- * and no code of topologies/ is used. */
+ * tokens next to it with larger and larger spans. Intervals of tokens grow; no pointers into
+ * levels, and no code of topologies/ is used. */
 #ifndef GSA_TEST_BPT_NAIVE_H
 #define GSA_TEST_BPT_NAIVE_H
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* probe.h - a small topology with a parameter of each type, for tests of what stands between a text
+/* probe.h - a small topology with a parameter of each type, for tests of what is between a text
  * and emit. */
 #ifndef GSA_TEST_PROBE_H
 #define GSA_TEST_PROBE_H

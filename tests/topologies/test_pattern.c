@@ -212,7 +212,7 @@ START_TEST(instances_come_through_the_cache_unless_places_are_wanted)
 }
 END_TEST
 
-/* Each allocation in turn fails, once and for ever: the right code, nothing left behind, and it
+/* Each allocation in turn fails, once and for ever: the right code, nothing left over, and it
  * works again afterwards. */
 static gsa_status make_all(gsa_faults *faults, void *context)
 {

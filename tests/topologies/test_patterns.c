@@ -282,7 +282,7 @@ START_TEST(edges_equal_the_definition)
 }
 END_TEST
 
-/* Groups ascend, with gaps; some stand on one side only. */
+/* Groups ascend, with gaps; some are on one side only. */
 START_TEST(cross_reads_the_memory_or_its_group)
 {
     enum { MOST = 40 };

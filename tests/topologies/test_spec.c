@@ -242,7 +242,7 @@ START_TEST(every_short_text_ends_well)
 }
 END_TEST
 
-/* Each allocation in turn fails, once and for ever: the right code, nothing left behind, and it
+/* Each allocation in turn fails, once and for ever: the right code, nothing left over, and it
  * works again afterwards. */
 static gsa_status parse_and_set(gsa_faults *faults, void *context)
 {

@@ -1,4 +1,4 @@
-/* examples.c - made-up examples: texts of several kinds, the caller's own beside them, groups of
+/* examples.c - made-up examples: texts of several kinds, the caller's own next to them, groups of
  * irregular size. */
 #include <inttypes.h>
 #include <stdarg.h>

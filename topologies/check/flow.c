@@ -107,7 +107,7 @@ gsa_status gsa_check_causal(gsa_checking *c, gsa_finding *finding, gsa_error *er
     return status;
 }
 
-/* ---- prefix-stable: the computation behind each state as one number ------------------------ */
+/* ---- prefix-stable: the computation after each state as one number ------------------------ */
 
 typedef struct unfolding {
     const gsa_checking *c;

@@ -17,7 +17,7 @@ typedef struct block {
     max_align_t bytes[];
 } block;
 
-typedef struct counting { /* what stands behind the emitter */
+typedef struct counting { /* what implements the emitter */
     gsa_checking *c;
     const gsa_example *example;
     int64_t nodes[GSA_MAX_KINDS], calls, runs, edges;

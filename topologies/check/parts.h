@@ -4,7 +4,7 @@
 #define GSA_CHECK_PARTS_H
 #include "topologies/check.h"
 
-/* A token of a text depends on its place alone: prefixes agree. Texts of the caller's come behind
+/* A token of a text depends on its place alone: prefixes agree. Texts of the caller's come after
  * these. */
 enum {
     GSA_TEXT_NONE,
@@ -32,7 +32,7 @@ typedef struct gsa_checking {
     int32_t room[GSA_TEXT_OWN];
     gsa_slice *text[GSA_TEXT_OWN];
     int32_t *group;
-    /* [beside_room] what stands beside each token, in every column that is asked for: of token i a
+    /* [beside_room] what is next to each token, in every column that is requested: of token i a
      * number of 0 to i */
     int32_t beside_room;
     gsa_slice *beside;
@@ -99,7 +99,7 @@ const char *gsa_checking_row(const gsa_checking *c, const gsa_instance *x, int p
                              char out[GSA_NODE_NAME]);
 const char *gsa_checking_source(const gsa_checking *c, const gsa_instance *x, int phase, int kind,
                                 int64_t index, char out[GSA_NODE_NAME]);
-/* Where the kinds' nodes start when all nodes stand in one list: base[kinds] is their number. */
+/* Where the kinds' nodes start when all nodes are in one list: base[kinds] is their number. */
 void gsa_checking_bases(const gsa_checking *c, const gsa_instance *x,
                         int64_t base[GSA_MAX_KINDS + 1]);
 

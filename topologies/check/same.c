@@ -207,7 +207,7 @@ gsa_status gsa_check_deterministic(gsa_checking *c, gsa_finding *finding, gsa_er
 
 /* ---- by length ----------------------------------------------------------------------------- */
 
-/* The same length with each other text, and with groups, beside the usual example. 1: one
+/* The same length with each other text, and with groups, next to the usual example. 1: one
  * differs. */
 static gsa_status compare_contents(gsa_checking *c, int32_t length, int *differs,
                                    gsa_finding *finding, gsa_error *error)

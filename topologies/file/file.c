@@ -5,7 +5,7 @@
  *   ffn:    x_i <- sublayer(FFN(x_i))
  * Formats: GraphML (read through igraph), Matrix Market coordinate files (row = destination, column
  * = source; symmetric ones are both directions), lists of edges "from to [label]" with # or %
- * comments and, with header=1, a first line "nodes edges". Edges of a row stand in the order of the
+ * comments and, with header=1, a first line "nodes edges". Edges of a row are in the order of the
  * file; self=1 adds a self edge last where there is none. A row without in-edges is updated with
  * aggregate 0. Labels: rel and label (or name) of GraphML edges, integers of Matrix Market, the
  * third column of a list; distinct (number, name) pairs are numbered in that order, the label of

@@ -1,4 +1,4 @@
-/* graphml.c - GraphML through the reader that links igraph, which stands beside this plugin and is
+/* graphml.c - GraphML through the reader that links igraph, which is next to this plugin and is
  * opened here alone: Matrix Market and edge lists, and every command that only lists topologies,
  * load no igraph. */
 #define _GNU_SOURCE /* dladdr */
@@ -9,7 +9,7 @@
 
 static const char here; /* an address in this shared object */
 
-/* The folder of this shared object with the reader's name behind it; 0 when it does not fit. */
+/* The folder of this shared object with the reader's name after it; 0 when it does not fit. */
 static int reader_path(char *path, size_t size)
 {
     Dl_info info;

@@ -11,7 +11,7 @@ static uint64_t hash_of(file_label label)
     return hash ^ hash >> 29;
 }
 
-/* Where the label stands or belongs. */
+/* Where the label is or belongs. */
 static int64_t slot_of(const file_labels *labels, file_label label)
 {
     int64_t slot = (int64_t)(hash_of(label) % (uint64_t)labels->n_slots);

@@ -1,5 +1,5 @@
 /* loader.c - edges in file order become rows: a counting sort by destination, then what the options
- * ask for. */
+ * request. */
 #include "loader.h"
 #include <inttypes.h>
 #include <stdarg.h>
@@ -112,7 +112,7 @@ static void place_edges(const loader *load, const shape *s, const int32_t *rank,
 }
 
 /* Row i becomes what is kept of it: once each source where `unique`, a self edge last where it is
- * asked for and not there. seen[source] = i + 1 marks the sources of row i. */
+ * requested and not there. seen[source] = i + 1 marks the sources of row i. */
 static void finish_rows(const loader *load, const shape *s, file_graph *g, const int64_t *filled,
                         int64_t *seen)
 {

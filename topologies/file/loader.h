@@ -60,7 +60,7 @@ typedef struct loader {
     char why[FILE_WHY];
 } loader;
 
-/* Always -1, so that a reader's failure is one line. The first sentence stays; `line` > 0 stands in
+/* Always -1, so that a reader's failure is one line. The first sentence stays; `line` > 0 is in
  * it as path:line. */
 int loader_fail(loader *load, int64_t line, const char *format, ...);
 int loader_begin(loader *load, int64_t line, int64_t nodes);
@@ -104,7 +104,7 @@ int read_mtx(loader *load);
 int read_edges(loader *load);
 int read_graphml(loader *load);
 
-/* ---- the reader of GraphML that links igraph: a shared object beside this one, opened when it is
+/* ---- the reader of GraphML that links igraph: a shared object next to this one, opened when it is
  * needed */
 typedef struct file_sink {
     loader *load;

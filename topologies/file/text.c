@@ -80,7 +80,7 @@ int text_integer(const char *word, int64_t low, int64_t high, int64_t *value)
     return *value >= low && *value <= high;
 }
 
-/* The code point at *at, which moves behind it; -1 where it is not UTF-8. */
+/* The code point at *at, which moves after it; -1 where it is not UTF-8. */
 static int32_t next_code(const unsigned char **at)
 {
     static const int32_t least[] = { 0, 0x80, 0x800, 0x10000 };

@@ -13,7 +13,7 @@
  *   5. label (optional): a name for each edge label, for pictures.
  *   6. Build it, check it, look at it, train it: README.md has the commands.
  * Nothing is registered, parsed, allocated or freed here. A topology that needs memory of its own
- * or wants to refuse a combination of parameters adds .create and .destroy (see <gsa/topology.h>).
+ * or needs to refuse a combination of parameters adds .create and .destroy (see <gsa/topology.h>).
  *
  * LogSparse attention (Li et al. 2019, section 4.2), j over all tokens whose distance |i - j| is at
  * most `near` or a power of 2:

@@ -11,7 +11,7 @@ typedef struct gsa_columns {
     int32_t role[GSA_COLUMNS], count; /* role: index of a name, or GSA_COLUMN_PASSED */
 } gsa_columns;
 
-/* data.side: columns that stand beside the tokens, with names by which patterns ask for them. */
+/* data.side: columns that are next to the tokens, with names by which patterns request them. */
 enum { GSA_BESIDE = 8 };
 typedef struct gsa_sides {
     int32_t count, column[GSA_BESIDE]; /* 1 the first, -1 the last */

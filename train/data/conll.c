@@ -126,7 +126,7 @@ static int is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* The column that starts at *at or behind it; moves *at behind it. 0 at the end of the line. */
+/* The column that starts at *at or after it; moves *at after it. 0 at the end of the line. */
 static int next_column(const reader *r, gsa_slice line, int64_t *at, gsa_slice *column)
 {
     int64_t first = *at;

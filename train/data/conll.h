@@ -1,5 +1,5 @@
 /* conll.h - sentences with a tag a token, from files of columns: a token a line, an empty line
- * behind each sentence.
+ * after each sentence.
  *   conll    columns between tabs (when the first token's line has one), else between blanks; a
  *            line that starts with -DOCSTART- ends a sentence
  *   conllu   CoNLL-U: ten columns between tabs, comments, ranges of multiword tokens (1-2) and
@@ -24,14 +24,14 @@ typedef struct gsa_conll_options {
     int32_t word;     /* column of the token: 1 the first, -1 the last; 0: 1, in conllu 2 */
     int32_t tag;      /* column of the tag; 0: -1, in conllu 4 */
     int32_t untagged; /* tags are not there, or not read: every tag is empty */
-    int32_t sides;    /* columns beside the token that are kept, too; none in `chars` */
+    int32_t sides;    /* columns next to the token that are kept, too; none in `chars` */
     int32_t side[GSA_BESIDE];
 } gsa_conll_options;
 
 typedef struct gsa_conll {
     const gsa_system *system;
     char *path, *bytes;   /* the file; slices point into it */
-    int32_t format, tabs; /* as found; tabs: columns stand between tabs */
+    int32_t format, tabs; /* as found; tabs: columns are between tabs */
     int64_t columns;      /* of a line; 0: none was read */
     int64_t sentences, tokens, sentence_room, token_room;
     int64_t *offset;             /* [sentences+1]: first token */

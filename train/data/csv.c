@@ -26,7 +26,7 @@ char gsa_csv_separator(const gsa_lines *lines)
     return semicolons > 0 && commas == 0 ? ';' : ',';
 }
 
-/* One field from *at on, which moves behind it, to a separator or `end`; 0: text stands behind its
+/* One field from *at on, which moves after it, to a separator or `end`; 0: text follows its
  * closing quote. */
 static int take_field(char **at, const char *end, char separator, gsa_slice *field)
 {

@@ -28,7 +28,7 @@ static int64_t put(char *to, unsigned c)
     return 3;
 }
 
-/* Bytes behind `to`. */
+/* Bytes after `to`. */
 static int64_t convert(const char *from, int64_t bytes, int latin1, char *to)
 {
     int64_t used = 0;

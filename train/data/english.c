@@ -4,7 +4,7 @@
 
 enum { OPENING = -1, CLOSING = -2 };
 
-/* A stretch of text; gap[i]: a word ends before its place i, as if a blank stood there. */
+/* A stretch of text; gap[i]: a word ends before its place i, as if a blank was there. */
 typedef struct stretch {
     int32_t *text;
     uint8_t *gap;
@@ -42,19 +42,19 @@ static void around(const stretch *s, int64_t first, int64_t end)
     s->gap[first] = s->gap[end] = 1;
 }
 
-/* Does a space, or a gap, stand right before place i? The end of the stretch alone is none. */
+/* Is a space, or a gap, right before place i? The end of the stretch alone is none. */
 static int space_before(const stretch *s, int64_t i)
 {
     return s->gap[i] || (i > 0 && s->text[i - 1] == ' ');
 }
 
-/* ... right at place i, behind what ends there? */
+/* ... right at place i, after what ends there? */
 static int space_at(const stretch *s, int64_t i)
 {
     return s->gap[i] || (i < s->count && s->text[i] == ' ');
 }
 
-/* Does the word stand whole at i, nothing cut within? */
+/* Is the word whole at i, nothing cut within? */
 static int reads(const stretch *s, int64_t i, const char *word)
 {
     for (int64_t k = 0; word[k]; k++)

@@ -1,4 +1,4 @@
-/* locate.h - where an answer may stand: windows of a long passage, and the best span of one. */
+/* locate.h - where an answer may be: windows of a long passage, and the best span of one. */
 #ifndef GSA_LOCATE_H
 #define GSA_LOCATE_H
 #include <stdint.h>
@@ -23,7 +23,7 @@ typedef struct gsa_span_found {
     double score;
 } gsa_span_found;
 
-/* The largest start[i] + end[j] with i <= j < i + most, in O(count): scores stand `step` apart. Of
+/* The largest start[i] + end[j] with i <= j < i + most, in O(count): scores are `step` apart. Of
  * equals the one that ends first, then the one that starts first. A NaN is never part of the best.
  * queue [count] is scratch. */
 gsa_span_found gsa_best_span(const double *start, const double *end, int64_t step, int32_t count,

@@ -14,7 +14,7 @@ static const char *const column_names[COLUMNS] = { "id", "split", "label", "feat
 
 typedef struct node_reader {
     gsa_nodes *nodes;
-    int column[COLUMNS]; /* which of them stands there */
+    int column[COLUMNS]; /* which of them is there */
     int64_t number;      /* of the line */
 } node_reader;
 

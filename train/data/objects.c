@@ -48,7 +48,7 @@ gsa_status gsa_object_keys_read(const char *text, const char *const *names, int 
 }
 
 /* A value of the object, copied to *to, which moves on: what is decoded is no longer than what
- * stood in the line. */
+ * was in the line. */
 static gsa_status take(const char *path, int64_t line, const json_t *object, gsa_slice key,
                        char **to, const char *end, gsa_slice *field, gsa_error *error)
 {

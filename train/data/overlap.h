@@ -10,8 +10,8 @@
 void gsa_overlap_sentence(const gsa_reading *reading, int64_t question, int64_t *first,
                           int64_t *last);
 
-/* type[i] of token i of the `count` at `told`: 0 where it does not stand in the question, 1 where
- * it does, 2 where it does beside a neighbour that is beside it in the question, too. O(count
+/* type[i] of token i of the `count` at `told`: 0 where it is not in the question, 1 where
+ * it does, 2 where it does next to a neighbour that is next to it in the question, too. O(count
  * asked). */
 void gsa_overlap_types(const gsa_slice *told, int32_t count, const gsa_slice *asked,
                        int32_t questions, int32_t *type);

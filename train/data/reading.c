@@ -133,7 +133,7 @@ static gsa_status open_token(reader *r, const char *word, int64_t begin, gsa_err
     return GSA_OK;
 }
 
-/* The tokens of a kept text into r->cut; lower-cased they stand in a copy. */
+/* The tokens of a kept text into r->cut; lower-cased they are in a copy. */
 static gsa_status cut_text(reader *r, gsa_slice text, gsa_error *error)
 {
     const int words = r->options->tokens != GSA_TOKENS_CHARS, lower = r->options->lower;
@@ -185,7 +185,7 @@ static int stands(gsa_slice text, gsa_slice part, int64_t at)
            memcmp(text.at + at, part.at, (size_t)part.bytes) == 0;
 }
 
-/* Where `part` stands nearest to the byte `near`; -1: nowhere. Of two as near the first. */
+/* Where `part` is nearest to the byte `near`; -1: nowhere. Of two as near the first. */
 static int64_t nearest(gsa_slice text, gsa_slice part, int64_t near)
 {
     int64_t best = -1;
@@ -361,7 +361,7 @@ static gsa_status read_article(reader *r, const json_t *article, gsa_error *erro
     return status;
 }
 
-/* ---- the file: values one after the other, so that no more than one article stands in memory as
+/* ---- the file: values one after the other, so that no more than one article is in memory as
  * JSON ---- */
 
 static void skip_blanks(reader *r)
@@ -370,7 +370,7 @@ static void skip_blanks(reader *r)
         r->line += *r->at == '\n';
 }
 
-/* The value that begins here; moves behind it. */
+/* The value that begins here; moves after it. */
 static json_t *next_value(reader *r, int64_t *lines, gsa_error *error)
 {
     json_error_t why;

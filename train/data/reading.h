@@ -7,8 +7,8 @@
  * article at a time: memory is the file, one article as JSON, and what is kept. An error names the
  * file, the line where the article begins and the path within.
  *
- * An answer whose text does not stand at answer_start is *repaired*: it stands where that text is
- * nearest (of two as near, before). One that stands nowhere is *lost*: it counts when predictions
+ * An answer whose text is not at answer_start is *repaired*: it is where that text is
+ * nearest (of two as near, before). One that is nowhere is *lost*: it counts when predictions
  * are scored, and nothing is trained on it.
  *
  * Tokens: every character but blanks; or, as words, runs of letters, digits and marks, everything
@@ -43,7 +43,7 @@ typedef struct gsa_reading {
     const gsa_system *system;
     gsa_text asked, told;     /* tokens: an example is a question, a passage */
     gsa_question *question;   /* [asked.examples] */
-    gsa_slice *passage;       /* [told.examples] as it stands in the file */
+    gsa_slice *passage;       /* [told.examples] as it is in the file */
     gsa_passage_token *place; /* [told.tokens] */
     gsa_answer *answer;       /* [answers] */
     int64_t answers, repaired, lost;
@@ -51,7 +51,7 @@ typedef struct gsa_reading {
     int64_t unasked; /* questions without a token, which are read as they are (CMRC 2018 has one) */
     int64_t longest_bytes; /* of a passage or an answer */
     int64_t room[4];
-    gsa_reading_block *blocks; /* where the texts stand */
+    gsa_reading_block *blocks; /* where the texts are */
 } gsa_reading;
 
 /* "-" is standard input. */

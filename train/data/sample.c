@@ -79,7 +79,7 @@ static uint64_t hash_of(gsa_slice label)
 }
 
 /* The examples that are held out get the lowest keys of the fixed order, which they keep among
- * themselves: of those that stand in order of their labels, within a label in the fixed order,
+ * themselves: of those that are in order of their labels, within a label in the fixed order,
  * every (pool / held)-th. So each label gives its share. */
 static gsa_status stratify(const gsa_system *system, const gsa_sample *part, const char *path,
                            const gsa_slice *label, gsa_keyed *order, int64_t n, gsa_error *error)

@@ -4,7 +4,7 @@
  * The examples of a file are put in an order that depends on their numbers alone (by a fixed hash),
  * so that it is the same for every seed, every model and every run, and does not follow the file,
  * which is often sorted by label. data.hold takes the first `hold` of them, when there is no file
- * of development data; training data are those behind them, at most train_part; a test set is the
+ * of development data; training data are those after them, at most train_part; a test set is the
  * first test_part. What is taken keeps the order of the file.
  * With data.stratify data.hold takes of each label its share, rounded up or down; the only example
  * of a label is never held out. */
@@ -15,7 +15,7 @@
 
 typedef struct gsa_sample {
     int64_t first, count; /* places in the fixed order; count 0: all from `first` on */
-    int64_t held;         /* places that data.hold takes: some must be left behind them */
+    int64_t held;         /* places that data.hold takes: some must be left over them */
     int32_t stratify, zero;
 } gsa_sample;
 

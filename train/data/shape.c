@@ -1,7 +1,7 @@
 #include "train/data/shape.h"
 #include <utf8proc.h>
 
-/* The character at byte *at, which moves behind it. */
+/* The character at byte *at, which moves after it. */
 static int32_t next_character(gsa_slice word, int64_t *at)
 {
     utf8proc_int32_t c = (unsigned char)word.at[*at];

@@ -1,6 +1,5 @@
-/* shape.h - what taggers see of a word beside its identity: capitals, digits, characters. Words are
- * valid UTF-8.
- * Pure functions, any thread. */
+/* shape.h - what taggers see of a word next to its identity: capitals, digits, characters. Words
+ * are valid UTF-8. Pure functions, any thread. */
 #ifndef GSA_SHAPE_H
 #define GSA_SHAPE_H
 #include "graph/topology.h"

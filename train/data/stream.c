@@ -71,7 +71,7 @@ static gsa_status fill(cursor *c, gsa_error *error)
     return status;
 }
 
-/* The line, from 1, that byte `place` of the file stands in; read again from the start, as there is
+/* The line, from 1, that byte `place` of the file is in; read again from the start, as there is
  * time on the way out. */
 static int64_t line_of(gsa_stream *s, int64_t place)
 {
@@ -153,7 +153,7 @@ static gsa_status pass(gsa_stream *s, gsa_unit_counts *counts, gsa_error *error)
     }
 }
 
-/* Behind a byte order mark, where one stands at the start. */
+/* After a byte order mark, where one is at the start. */
 static gsa_status skip_mark(gsa_stream *s, gsa_error *error)
 {
     if (s->first > 0 || s->last < 3) return GSA_OK;
@@ -244,7 +244,7 @@ gsa_status gsa_stream_cut(const gsa_system *system, const char *path, int kind, 
     system = gsa_system_or_default(system);
     gsa_status status = open_file(system, path, &file, &now, error);
     if (status != GSA_OK) return status;
-    /* one byte back: words may be cut right here, behind a line end */
+    /* one byte back: words may be cut right here, after a line end */
     for (int64_t from = kind == GSA_TOKENS_WORDS ? at - 1 : at; from < size && status == GSA_OK;
          from += held) {
         held = size - from < (int64_t)sizeof bytes ? size - from : (int64_t)sizeof bytes;

@@ -34,7 +34,7 @@ void gsa_stream_release(gsa_stream *stream); /* a zeroed one is fine */
 gsa_status gsa_stream_read(gsa_stream *stream, const gsa_units *units, int64_t first, int64_t count,
                            int32_t *id, gsa_error *error);
 /* The first place from `at` on where the file can be cut: anywhere (bytes), before a character,
- * behind a line end (words). */
+ * after a line end (words). */
 gsa_status gsa_stream_cut(const gsa_system *system, const char *path, int kind, int64_t at,
                           int64_t size, int64_t *cut, gsa_error *error);
 

@@ -123,7 +123,7 @@ gsa_status gsa_tagged_lines(const gsa_system *system, const char *path, int32_t 
 
 /* ---- tags ---------------------------------------------------------------------------------- */
 
-/* One sentence's tags behind *at, in `scheme`. */
+/* One sentence's tags after *at, in `scheme`. */
 static void write_tags(gsa_tagged *t, int64_t sentence, int32_t scheme, gsa_span *span,
                        char *letter, char **at)
 {

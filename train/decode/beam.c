@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-typedef struct beam_node { /* a token and what stands before it */
+typedef struct beam_node { /* a token and what is before it */
     int32_t before, token; /* before -1: the text's start */
 } beam_node;
 
@@ -99,7 +99,7 @@ static gsa_status begin_search(beam_search *s, gsa_error *error)
 
 /* ---- one step of one text ------------------------------------------------------------------ */
 /* Puts a candidate into its place among the `most` likeliest; returns how many there are. Those
- * that come later stand behind equals. */
+ * that come later follow equals. */
 static int32_t insert(beam_row *list, int32_t count, int32_t most, beam_row row)
 {
     if (row.log_p == -INFINITY || (count == most && !(row.log_p > list[most - 1].log_p)))
@@ -155,7 +155,7 @@ static gsa_status grow(beam_search *s, beam_row *row, gsa_error *error)
     return GSA_OK;
 }
 
-/* `step` tokens stand in the text when this one is done. */
+/* `step` tokens are in the text when this one is done. */
 static gsa_status step_text(beam_search *s, int32_t at, int32_t step, gsa_error *error)
 {
     beam_text *t = &s->text[at];

@@ -4,7 +4,7 @@
  *   score(y) = log p(y) / lp(|y|),  lp(n) = ((5 + n) / 6)^alpha  (Wu et al. 2016, eq. 14)
  *       or n^alpha;  |y| counts the end
  *
- * Step t looks at every token behind each of a text's hypotheses (at most `width`) and goes through
+ * Step t looks at every token after each of a text's hypotheses (at most `width`) and goes through
  * them from the likeliest on (by log p; of equals the earlier hypothesis, then the smaller token):
  * one that is the end is finished if it is among the first `width`; the others live on until there
  * are `width`. At step `most` only the end may follow. A text is done when no living hypothesis can
@@ -27,12 +27,12 @@ typedef struct gsa_beam_options {
     int32_t penalty; /* gsa_beam_penalty */
     int32_t zero;
     double alpha;         /* >= 0; 0: no normalisation */
-    const int32_t *start; /* [texts] the token that stands before each text */
+    const int32_t *start; /* [texts] the token that is before each text */
     const int32_t *most;  /* [texts] tokens at most, the end among them, >= 1 */
 } gsa_beam_options;
 
 /* Who knows what comes next. Sequence i of this call is sequence parent[i] of the call before with
- * token[i] behind it; of the first call, text i with its start token. log_p [count][classes] <= 0
+ * token[i] after it; of the first call, text i with its start token. log_p [count][classes] <= 0
  * receives log p of the next token of each; -inf: impossible. */
 typedef struct gsa_beam_model {
     void *context;

@@ -80,7 +80,7 @@ static int32_t read_of(const generator *g, int64_t n)
     return (int32_t)(n <= g->limit ? n : g->keep + (n - g->limit - 1) % (g->limit - g->keep + 1));
 }
 
-/* Reads the newest tokens of the texts that go on, of n each, as if they stood alone. */
+/* Reads the newest tokens of the texts that go on, of n each, as if they were alone. */
 static gsa_status begin_anew(generator *g, gsa_next *next, int32_t living, int64_t n,
                              gsa_error *error)
 {
@@ -127,7 +127,7 @@ static gsa_status spread(generator *g, gsa_next *next, gsa_error *error)
     return g->o->count > 1 ? gsa_next_choose(next, g->length, g->o->count, error) : GSA_OK;
 }
 
-/* Behind a prompt of n tokens. */
+/* After a prompt of n tokens. */
 static gsa_status write_texts(generator *g, gsa_next *next, int64_t prompt, int64_t n,
                               gsa_error *error)
 {
@@ -237,7 +237,7 @@ static gsa_status answer_lines(generator *g, const char *path, gsa_error *error)
     return status;
 }
 
-/* Scores of all texts stand side by side. */
+/* Scores of all texts are side by side. */
 static gsa_status check_count(int64_t count, int64_t outputs, gsa_error *error)
 {
     const int64_t bytes = count * outputs * (int64_t)sizeof(double), most = INT64_C(1) << 32;

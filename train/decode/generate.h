@@ -10,8 +10,8 @@ typedef struct gsa_generate_options {
     int32_t count;      /* texts of each prompt */
     uint32_t seed;
     gsa_sampling sampling;
-    int raw;  /* bytes as they are drawn, and no line end behind a text */
-    int echo; /* the prompt before what stands behind it */
+    int raw;  /* bytes as they are drawn, and no line end after a text */
+    int echo; /* the prompt before what follows it */
     int line; /* a line end ends a text */
     int zero;
 } gsa_generate_options;

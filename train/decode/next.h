@@ -16,8 +16,8 @@ void gsa_next_release(gsa_next *next); /* NULL does nothing */
 
 /* Forgets what is there; from now on `count` sequences without tokens. */
 gsa_status gsa_next_begin(gsa_next *next, int32_t count, gsa_error *error);
-/* length[i] >= 0 tokens more behind sequence i, one sequence's ids behind the other's. logits
- * [sequences with length > 0][outputs]: of the token behind each. */
+/* length[i] >= 0 tokens more after sequence i, one sequence's ids after the other's. logits
+ * [sequences with length > 0][outputs]: of the token after each. */
 gsa_status gsa_next_append(gsa_next *next, const int32_t *id, const int32_t *length, double *logits,
                            gsa_error *error);
 /* As gsa_generation_choose. */

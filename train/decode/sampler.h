@@ -7,7 +7,7 @@
  *     more (Holtzman et al. 2020); at least one
  *   draw            by softmax over what stays: the first class, by index, at which the sum exceeds
  *     u times the whole
- * Where logits are equal the smaller index stands first. -inf: a class that is never drawn. Sums
+ * Where logits are equal the smaller index is first. -inf: a class that is never drawn. Sums
  * are in double. */
 #ifndef GSA_SAMPLER_H
 #define GSA_SAMPLER_H

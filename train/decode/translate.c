@@ -124,7 +124,7 @@ static gsa_status begin_batch(gsa_translator *t, const int32_t *text, int32_t co
     return status;
 }
 
-/* Tokens that stand before what is written of text e. */
+/* Tokens that are before what is written of text e. */
 static int32_t context_of(const gsa_translator *t, int32_t e)
 {
     return t->behind ? t->job->context_length[e] : 0;
@@ -153,7 +153,7 @@ static gsa_status open_sequences(gsa_translator *t, gsa_error *error)
     return gsa_tape_status(tape, error);
 }
 
-/* The new tokens, at first behind their contexts; how many. */
+/* The new tokens, at first after their contexts; how many. */
 static int64_t list_fresh(gsa_translator *t, const int32_t *token, int32_t count)
 {
     int64_t at = 0;

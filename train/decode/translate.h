@@ -3,11 +3,11 @@
  *
  * The encoder runs once a batch. The decoder goes token by token (gsa/generation.h): a hypothesis
  * is a list of rows, its prefix is shared with others. A decoder whose patterns are no prefixes of
- * themselves (strided without a fixed stride) cannot go so: then, or where `whole` asks for it,
+ * themselves (strided without a fixed stride) cannot go so: then, or where `whole` requests it,
  * each token is a forward pass over the whole prefix. Both give the same translations, up to ties
  * of rounding.
  *
- * With context a text is the last sentence of its source, behind others whose translations are
+ * With context a text is the last sentence of its source, after others whose translations are
  * there already: the decoder is given them at once, and goes on. Sentences are groups, which
  * patterns may read (cross:align=1). */
 #ifndef GSA_TRANSLATE_H
@@ -34,10 +34,10 @@ typedef struct gsa_translate_job {
     const int32_t
         *most; /* [count] tokens that a translation has at most, without </s>; at most `longest` */
     int32_t count, room; /* room: the largest of `most` */
-    /* Context; all NULL: none. What is written starts with <s>, or behind a context with </s>, the
+    /* Context; all NULL: none. What is written starts with <s>, or after a context with </s>, the
      * end of its last sentence. */
     const int32_t *group;   /* of the source's tokens: the sentence of its text, ascending */
-    const int32_t *context; /* ids that stand before what is written, one text after the other: <s>
+    const int32_t *context; /* ids that are before what is written, one text after the other: <s>
                                y1 </s> y2 */
     const int32_t *context_group;  /* of these */
     const int32_t *context_length; /* [count]; 0: none */

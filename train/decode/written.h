@@ -6,7 +6,7 @@
 typedef struct gsa_written {
     const gsa_units *units;
     int raw;   /* bytes as they come, whether or not they are UTF-8 */
-    int blank; /* the next word wants one before it */
+    int blank; /* the next word needs one before it */
     int waiting, zero;
     char wait[4]; /* the beginning of a character */
     char *text;   /* owned */

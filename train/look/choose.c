@@ -34,7 +34,7 @@ int64_t gsa_look_hold(int64_t examples)
 }
 
 /* So many passes that some `tokens` are read, but no fewer than `least` steps of `batch` examples
- * ask for, within bounds. */
+ * request, within bounds. */
 static int64_t passes(const gsa_look_facts *f, int64_t tokens, int64_t steps, int64_t batch,
                       int64_t low, int64_t high)
 {

@@ -38,7 +38,7 @@ typedef struct gsa_look_table {
     void *objects[GSA_LOOK_ROWS];         /* json_t that cells point into */
     char number[GSA_LOOK_ROWS][GSA_LOOK_NUMBERS][24];
 } gsa_look_table;
-/* Which columns of a tsv, csv or json file hold labels and texts. task: what is asked for, or -1;
+/* Which columns of a tsv, csv or json file hold labels and texts. task: what is requested, or -1;
  * *task: what it is. */
 gsa_status gsa_look_columns(const gsa_system *system, const gsa_look_bytes *file, int32_t form,
                             int32_t *task, gsa_look_table *table, gsa_error *error);

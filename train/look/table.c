@@ -1,5 +1,5 @@
 /* table.c - which columns of a file, or fields of its objects, hold the labels and the texts. Told
- * by names where there are any that one knows, else by what stands in the first records: labels are
+ * by names where there are any that one knows, else by what is in the first records: labels are
  * short and come again, texts hold blanks or are of a script without any. */
 #include <jansson.h>
 #include <stdio.h>
@@ -127,7 +127,7 @@ static gsa_status take_rows(gsa_look_table *t, const gsa_look_bytes *file, int32
     return status;
 }
 
-/* ---- what stands in a column --------------------------------------------------------------- */
+/* ---- what is in a column --------------------------------------------------------------- */
 
 static gsa_slice cell(const gsa_look_table *t, int row, int col)
 {
@@ -164,7 +164,7 @@ static column look_at(const gsa_look_table *t, int col, gsa_keyed *scratch)
     return c;
 }
 
-/* The first row names columns: names that one knows stand there, or it is the only one with that
+/* The first row names columns: names that one knows are there, or it is the only one with that
  * value among labels. */
 static int has_header(const gsa_look_table *t)
 {

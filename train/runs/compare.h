@@ -40,7 +40,7 @@ typedef struct gsa_pair {
     const struct gsa_outcomes *a, *b;
     int combination, zero; /* equal numbers: runs that differ in their seed alone */
 } gsa_pair;
-/* The pairs of a combination stand side by side. */
+/* The pairs of a combination are side by side. */
 gsa_status gsa_compare_pairs(const gsa_system *system, const gsa_compare_options *options,
                              const gsa_pair *pair, int pairs, gsa_compared *compared,
                              gsa_error *error);

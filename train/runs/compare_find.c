@@ -70,7 +70,7 @@ static gsa_status find_runs(const gsa_system *system, const char *folder, const 
     return status;
 }
 
-/* By combination (all but the last name), so that its seeds stand side by side. */
+/* By combination (all but the last name), so that its seeds are side by side. */
 static size_t combination_bytes(const char *name)
 {
     const char *slash = strrchr(name, '/');

@@ -105,7 +105,7 @@ void gsa_results_shorten(char *stack)
     *to = 0;
 }
 
-/* A line that says no setting is known by where it stands. */
+/* A line that says no setting is known by where it is. */
 static void name_line(const gsa_results *r, const char *path, int64_t number)
 {
     json_t *run = json_array_get(r->runs, json_array_size(r->runs) - 1);

@@ -1,14 +1,14 @@
-/* results.h - results of runs as JSON lines, one object a run: what gsa_train gives, and beside it
+/* results.h - results of runs as JSON lines, one object a run: what gsa_train gives, and next to it
  *   run     path below the folder of all runs, "domain-books/seed-1"
  *   recipe  the recipe's name, without folders and ".ini";
  *           data: that of the training file, without folders
  *   each    {"domain": "books"}: what was varied
  *   setting hash of every key's value but the seed; with the seed and `run` it is the run's
  *     identity
- *   family  hash without the keys, too, that names ({domain}) stand in
+ *   family  hash without the keys, too, that names ({domain}) are in
  *   settings {"train.lr": "0.001"}: of a run that was read from its folder, every key but the seed
  * and what they are on the whole: a row for each recipe, setting and encoder, over its seeds, so
- * that runs stand in one row where they agree in every key but the seed; a run that says no setting
+ * that runs are in one row where they agree in every key but the seed; a run that says no setting
  * has a row of its own. Where runs with `settings` disagree in a key, it is part of `each`. Where
  * names that are no
  * keys were varied (domains), a row more for their average: per seed the mean over the
@@ -31,12 +31,12 @@ void gsa_results_release(gsa_results *results); /* NULL does nothing */
 void gsa_results_shorten(char *stack);
 /* Each line is an object that says its "task", or an error with file and line. */
 gsa_status gsa_results_read(gsa_results *results, const char *path, gsa_error *error);
-/* The result.json of one run and the settings in the config.ini beside it. */
+/* The result.json of one run and the settings in the config.ini next to it. */
 gsa_status gsa_results_read_run(gsa_results *results, const gsa_system *system, const char *folder,
                                 gsa_error *error);
 /* One line; takes the place of the same run. */
 gsa_status gsa_results_put(gsa_results *results, const char *line, gsa_error *error);
-/* Appends the line in one write, unless the same run stands there with the same figures; of two
+/* Appends the line in one write, unless the same run is there with the same figures; of two
  * lines of one run the later one counts. The file is locked meanwhile, so that several processes
  * can put theirs. */
 gsa_status gsa_results_put_into(const gsa_system *system, const char *path, const char *line,

@@ -19,7 +19,7 @@ typedef struct sweep {
                  what reads a pipe goes when nobody has it open */
 } sweep;
 
-/* ---- where a run stands -------------------------------------------------------------------- */
+/* ---- where a run is -------------------------------------------------------------------- */
 
 static int holds(const sweep *s, const char *folder, const char *name)
 {
@@ -94,7 +94,7 @@ static gsa_status lock_run(const sweep *s, const char *folder, gsa_lock *lock, g
     return status == GSA_OK ? gsa_lock_folder(s->system, folder, lock, error) : status;
 }
 
-/* *state of the run that is asked for; a folder is begun only where nothing is there. */
+/* *state of the run that is requested; a folder is begun only where nothing is there. */
 static gsa_status find_state(const sweep *s, const gsa_sweep_run *run, const char *folder,
                              int *state, gsa_error *error)
 {
@@ -203,7 +203,7 @@ static gsa_status check_readable(const sweep *s, const char *path, gsa_error *er
     return status;
 }
 
-/* Lines can be put behind those of the file, or the file can be made: without making it. */
+/* Lines can be put after those of the file, or the file can be made: without making it. */
 static gsa_status check_writable(sweep *s, const char *path, gsa_error *error)
 {
     const int kind = s->system->kind(s->system->user, path, NULL);

@@ -3,12 +3,12 @@
  *
  *   --each domain=books,music        {domain} in values of the recipe and of --set is replaced
  *   --each model.encoder='star*2;window:width=3*2,full*2'  a name with a dot is a key, which is set
- * Values are separated by ';' where one stands in the text, else by ','; blanks at their ends are
+ * Values are separated by ';' where one is in the text, else by ','; blanks at their ends are
  * cut; "" is an empty one. Several --each make all combinations, the first one slowest. A run lies
  * in OUT/NAME-VALUE/.../seed-N, for a key its last word, and in the value every byte that is not of
  * A-Z a-z 0-9 . _ - becomes '_'.
  *
- * Such a folder holds, beside what a run leaves (driver.h), asked.ini: every key as it was asked
+ * Such a folder holds, next to what a run leaves (driver.h), asked.ini: every key as it was asked
  * for. A run that is finished there is not made again; one that stopped goes on; one that was asked
  * for otherwise is an error. OUT/results.jsonl and options->results hold a line for each finished
  * run (results.h). */
@@ -25,7 +25,7 @@ typedef struct gsa_sweep_run {
     char **set; /* [sets] overrides */
     int sets;
     char setting[65]; /* hash of every key's value but the seed */
-    char family[65];  /* and but of those that {names} stand in */
+    char family[65];  /* and but of those that {names} are in */
 } gsa_sweep_run;
 
 typedef struct gsa_sweep_plan {

@@ -1,4 +1,4 @@
-/* sweep_plan.c - which runs --seeds and --each ask for, and what each of them is called. */
+/* sweep_plan.c - which runs --seeds and --each request, and what each of them is called. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>

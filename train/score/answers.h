@@ -5,7 +5,7 @@
  *           an, the), blanks alike. Exact match of what is left; F1 of the bags of its words
  *   cmrc    CMRC 2018 (Cui et al. 2019): lower case. Exact match without a list of punctuation
  *           marks, Chinese and ASCII; F1 of the longest common run of segments: an ideograph
- *           U+4E00..U+9FA5 is one, what stands between is cut into words
+ *           U+4E00..U+9FA5 is one, what is between is cut into words
  *
  * The CMRC scorer leaves those words to a tokenizer of English (Penn Treebank rules, NLTK's
  * variant), which is followed here but for one thing: a stretch of several English sentences is not

@@ -1,4 +1,4 @@
-/* bleu.c - n-grams as slices: tokens stand with one blank between two, characters with none, so
+/* bleu.c - n-grams as slices: tokens are with one blank between two, characters with none, so
  * that an n-gram is a stretch of bytes. Slices are sorted and runs of equal ones counted. */
 #include "train/score/bleu.h"
 #include <math.h>

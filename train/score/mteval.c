@@ -175,7 +175,7 @@ static int is_passed_over(int32_t c)
            c == 0x2018 || c == 0x2019;
 }
 
-/* Does the sigma at `i` (2 bytes) end a word: is there a letter before it, and none behind? */
+/* Does the sigma at `i` (2 bytes) end a word: is there a letter before it, and none after? */
 static int ends_word(gsa_slice text, int64_t i)
 {
     utf8proc_int32_t c = 0;

@@ -167,7 +167,7 @@ static gsa_status take_unit(gsa_score *unit, size_t fields, const json_t *row,
     return GSA_OK;
 }
 
-/* `left` counts down the units of the header's split, `wanted` says whether they are asked for. */
+/* `left` counts down the units of the header's split, `wanted` says whether they are requested. */
 typedef struct outcome_reader {
     gsa_lines lines;
     int64_t bytes, left;

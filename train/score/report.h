@@ -1,4 +1,4 @@
-/* report.h - what an evaluation tells of a split beside its metric, as parts of a JSON object, and
+/* report.h - what an evaluation tells of a split next to its metric, as parts of a JSON object, and
  * that object as text.
  *
  *   classification_report   scikit-learn's classification_report(output_dict=True), of the labels

@@ -6,7 +6,7 @@
 
 static const gsa_slice nothing = { "", 0 };
 static const struct {
-    const char *name, *letters; /* beside O */
+    const char *name, *letters; /* next to O */
 } schemes[GSA_SCHEMES] = {
     { "none", "" }, { "IOB1", "BI" }, { "IOB2", "BI" }, { "BIOES", "BIES" }, { "BMES", "BMES" }
 };

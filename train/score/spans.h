@@ -4,10 +4,10 @@
  *   IOB2   B first, I after it
  *   BIOES  B first, I inside, E last, S alone (also called IOBES)
  *   BMES   the same with M for I (also called BMESO)
- * A tag is what stands before its first '-', and the type behind it; a tag without '-' has the
+ * A tag is what is before its first '-', and the type after it; a tag without '-' has the
  * empty type.
  *
- * Two ways to read tags, always to be named beside a score:
+ * Two ways to read tags, always to be named next to a score:
  *   lenient  the rules of conlleval (CoNLL-2000), which make the best of any tags: a span starts at
  *            B and S, at a change of type, at I or E after O, E or S; it ends at a change of type,
  *            before B, S and O, after E and S; '[' and ']' are spans of one token. M is I here.
@@ -39,7 +39,7 @@ gsa_tag gsa_tag_of(gsa_slice tag);
 /* "B-PER", "B" or "O", terminated, cut where `room` ends; returns the bytes of the whole. */
 int64_t gsa_tag_write(char *out, size_t room, char letter, gsa_slice type);
 
-/* The two rules of conlleval: does a span end behind `before`, does one start at `tag`? */
+/* The two rules of conlleval: does a span end after `before`, does one start at `tag`? */
 int gsa_tag_ends(gsa_tag before, gsa_tag tag);
 int gsa_tag_starts(gsa_tag before, gsa_tag tag);
 

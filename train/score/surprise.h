@@ -1,6 +1,6 @@
 /* surprise.h - which tokens and lines of a text a language model finds hard, as parts of a report.
  *
- *   by_frequency   bands of how often a token stood in the training text: 0, 1 to 9, 10 to 99, ...
+ *   by_frequency   bands of how often a token was in the training text: 0, 1 to 9, 10 to 99, ...
  *     (of bytes, in this text)
  *   worst_tokens   the 20 that cost the most in all
  *   worst_lines    of at least 5 tokens, the 20 that cost the most a token

@@ -120,7 +120,7 @@ int32_t gsa_bpe_join(int32_t *symbol, int32_t count, const gsa_merge *merge)
     return kept;
 }
 
-/* Joins what was learned first, wherever it stands, until nothing can be joined. */
+/* Joins what was learned first, wherever it is, until nothing can be joined. */
 static int32_t join_all(const gsa_bpe *b, int32_t *symbol, int32_t count)
 {
     for (;;) {

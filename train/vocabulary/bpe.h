@@ -1,12 +1,12 @@
 /* bpe.h - words cut into pieces by byte-pair encoding (Sennrich, Haddow and Birch 2016).
  *
  * A word is the sequence of its characters, the last of which is marked as such. Learning joins,
- * again and again, the pair of neighbours that stands most often in the words (weighted by their
+ * again and again, the pair of neighbours that is most often in the words (weighted by their
  * counts; among equal ones the pair that is greater as strings, left first, by bytes, the last
  * character's mark being "</w>"). Cutting a word joins in it the pairs in the order they were
  * learned.
  *
- * Law.  Pieces are written as text: one that goes on has "@@" behind it, so that a line's words
+ * Law.  Pieces are written as text: one that goes on has "@@" after it, so that a line's words
  *     come back when "@@ " is removed. No last
  *       piece ends in "@@", and no piece that goes on in "</w>": such pairs are never joined, so
  *         that both ways of writing are clear.
@@ -22,7 +22,7 @@
 
 typedef struct gsa_bpe gsa_bpe;
 
-/* At most `merges`, from the words and counts of a frozen vocabulary; ends where no pair stands
+/* At most `merges`, from the words and counts of a frozen vocabulary; ends where no pair is
  * twice. */
 gsa_status gsa_bpe_learn(const gsa_system *system, const gsa_vocabulary *words, int64_t merges,
                          gsa_bpe **bpe, gsa_error *error);

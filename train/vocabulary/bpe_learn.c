@@ -4,7 +4,7 @@
 #include <string.h>
 #include "train/vocabulary/bpe_parts.h"
 
-enum { LEAST = 2 }; /* times that a pair must stand to be joined */
+enum { LEAST = 2 }; /* times that a pair must occur to be joined */
 
 typedef struct word {
     int64_t first, weight; /* place of its symbols; its count */
@@ -103,7 +103,7 @@ static entry pop(learner *l)
     return top;
 }
 
-/* The pair of the greatest count, -1: none stands often enough; -2: no memory. */
+/* The pair of the greatest count, -1: none is often enough; -2: no memory. */
 static int32_t take_best(learner *l)
 {
     while (l->entries > 0) {
@@ -174,7 +174,7 @@ static int holds(const learner *l, const word *own, const gsa_merge *merge)
     return 0;
 }
 
-/* Those that stand more often than before get an entry; the others have one. */
+/* Those that are more often than before get an entry; the others have one. */
 static int push_touched(learner *l)
 {
     int fine = 1;

@@ -3,7 +3,7 @@
 #include "topologies/words.h"
 #include "train/data/lines.h"
 
-/* Where `name` stands or belongs among the first `count`. */
+/* Where `name` is or belongs among the first `count`. */
 static int32_t place(const gsa_labels *labels, gsa_slice name)
 {
     int32_t low = 0, high = labels->count;

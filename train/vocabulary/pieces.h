@@ -1,5 +1,5 @@
 /* pieces.h - the vocabulary of translation: pieces of words (bpe.h) or words, one for both
- * languages, with <s> and </s> behind them. */
+ * languages, with <s> and </s> after them. */
 #ifndef GSA_PIECES_H
 #define GSA_PIECES_H
 #include "gsa/checkpoint.h"
@@ -21,7 +21,7 @@ typedef struct gsa_piece_row { /* the ids of a text's examples: of e from first[
     int32_t *id;
 } gsa_piece_row;
 
-/* From training texts: merges as [data] bpe and bpe_codes say, then the pieces that stand at least
+/* From training texts: merges as [data] bpe and bpe_codes say, then the pieces that are at least
  * min_count times. */
 gsa_status gsa_pieces_learn(const gsa_system *system, const gsa_recipe *recipe,
                             const gsa_text *texts, int count, gsa_pieces *pieces, gsa_error *error);

@@ -39,7 +39,7 @@ typedef struct gsa_couples {
     int32_t count, slots;
 } gsa_couples;
 
-/* Where the pair's value stands, which is -1 for a pair that is new; valid until the next call.
+/* Where the pair's value is, which is -1 for a pair that is new; valid until the next call.
  * NULL: no memory. */
 int32_t *gsa_couples_at(gsa_couples *couples, int32_t left, int32_t right);
 int32_t gsa_couples_find(const gsa_couples *couples, int32_t left,

@@ -38,7 +38,7 @@ static int64_t next_word(const char *at, int64_t bytes, int whole, gsa_slice *un
     for (int64_t i = 0; i < bytes; i += length) {
         length = character(at + i, bytes - i, whole, &c);
         if (length < 0 || (length > 0 && c == 0)) return -1;
-        if (length == 0) return first < 0 ? i : 0; /* blanks alone stand before what is cut off */
+        if (length == 0) return first < 0 ? i : 0; /* blanks alone are before what is cut off */
         if (first < 0 && c == '\n') return *unit = (gsa_slice){ at + i, 1 }, i + 1;
         if (first < 0 && !is_blank(c)) first = i;
         else if (first >= 0 && is_blank(c)) return *unit = (gsa_slice){ at + first, i - first }, i;

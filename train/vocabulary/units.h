@@ -25,7 +25,7 @@ typedef struct gsa_units {
     int32_t quick[256]; /* ids of bytes, or of characters below 0x80 */
 } gsa_units;
 
-/* What stands first in [at, at + bytes): the number of bytes that it takes, blanks before it
+/* What is first in [at, at + bytes): the number of bytes that it takes, blanks before it
  * included, and the token (none: bytes 0; a line end: "\n"). 0: more bytes are needed to tell,
  * which there are unless `whole`. -1: invalid UTF-8, or NUL in a word. */
 int64_t gsa_unit_next(int kind, const char *at, int64_t bytes, int whole, gsa_slice *unit);

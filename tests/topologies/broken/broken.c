@@ -67,7 +67,7 @@ says_done(void) /* to the descriptor that the check listens to */
     _Exit(wrote == 5 ? 0 : 1);
 }
 
-__attribute__((unused)) static void overrun(void) /* one byte behind its memory */
+__attribute__((unused)) static void overrun(void) /* one byte after its memory */
 {
     char *own = malloc(16);
     volatile char *end = own + 16 + turn;
