@@ -2,6 +2,12 @@
 #include <string.h>
 #include "train/tasks/classes.h"
 
+const char *gsa_split_name(int split)
+{
+    static const char *const names[GSA_SPLITS] = { "train", "dev", "test" };
+    return names[split];
+}
+
 const gsa_task *gsa_task_find(int64_t name)
 {
     static const gsa_task *const tasks[] = {

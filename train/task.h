@@ -48,6 +48,7 @@
 #include "train/settings/recipe.h"
 
 enum gsa_split { GSA_SPLIT_TRAIN, GSA_SPLIT_DEV, GSA_SPLIT_TEST, GSA_SPLITS };
+const char *gsa_split_name(int split); /* "train", "dev", "test" */
 enum { GSA_TASK_PASSES = 4, GSA_TASK_STACKS = 4 };
 
 struct gsa_learner; /* learner.h */

@@ -2,6 +2,7 @@
  * (train/runs/compare.h). */
 #include <stdio.h>
 #include <string.h>
+#include "train/task.h"
 #include "train/runs/compare.h"
 #include "tools/command/verbs.h"
 
@@ -34,22 +35,22 @@ static void write_text(const char *split, const gsa_compared *c, gsa_output *out
 
 static gsa_status compare(const gsa_args *args, gsa_output *out, gsa_error *error)
 {
-    static const char *const splits[] = { "dev", "test" };
     const gsa_compare_options options = { .metric = gsa_args_text(args, "metric"),
                                           .samples = gsa_args_number(args, "samples", 10000),
                                           .seed = (uint32_t)gsa_args_number(args, "seed", 1) };
     const char *asked = gsa_args_text(args, "split");
     int some = 0;
-    for (int i = 0; i < 2; i++) {
+    for (int i = GSA_SPLIT_DEV; i < GSA_SPLITS; i++) {
         gsa_compared compared;
         int there;
-        if (asked && strcmp(asked, splits[i]) != 0) continue;
-        const gsa_status status =
-            gsa_compare_folders(gsa_args_system(args), &options, gsa_args_operand(args, 0),
-                                gsa_args_operand(args, 1), splits[i], &there, &compared, error);
+        if (asked && strcmp(asked, gsa_split_name(i)) != 0) continue;
+        const gsa_status status = gsa_compare_folders(
+            gsa_args_system(args), &options, gsa_args_operand(args, 0), gsa_args_operand(args, 1),
+            gsa_split_name(i), &there, &compared, error);
         if (status != GSA_OK) return status;
-        if (there && gsa_args_flag(args, "json")) write_json(args, splits[i], &compared, out);
-        else if (there) write_text(splits[i], &compared, out);
+        if (there && gsa_args_flag(args, "json"))
+            write_json(args, gsa_split_name(i), &compared, out);
+        else if (there) write_text(gsa_split_name(i), &compared, out);
         some |= there > 0;
     }
     if (some) return GSA_OK;

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "graph/palette.h"
+#include "train/task.h"
 #include "train/driver/trainer.h"
 #include "train/runs/compare.h"
 #include "train/settings/ini.h"
@@ -127,14 +128,13 @@ static json_t *compare(const gsa_args *args, int run, const char *split)
 
 static json_t *read_all(const gsa_args *args, gsa_error *error)
 {
-    static const char *const splits[] = { "dev", "test" };
     json_t *runs = json_array(), *compared = json_array();
     gsa_status status = GSA_OK;
     for (int run = 0; run < gsa_args_operands(args) && status == GSA_OK; run++)
         status = read_run(args, run, runs, error);
     for (int run = 1; run < gsa_args_operands(args) && status == GSA_OK; run++)
-        for (int s = 0; s < 2; s++) {
-            json_t *one = compare(args, run, splits[s]);
+        for (int s = GSA_SPLIT_DEV; s < GSA_SPLITS; s++) {
+            json_t *one = compare(args, run, gsa_split_name(s));
             if (one) json_array_append_new(compared, one);
         }
     json_t *hues = json_array();

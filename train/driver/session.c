@@ -133,13 +133,11 @@ static gsa_status create_task(gsa_session *s, const gsa_session_options *o, gsa_
 static gsa_status check_names(const gsa_session *s, gsa_error *error)
 {
     const gsa_recipe_values *v = &s->recipe.values;
-    const char *const key[] = { "train", "dev", "test" }, *const path[] = { v->data_train,
-                                                                            v->data_dev,
-                                                                            v->data_test };
-    for (int i = 0; i < 3; i++) {
+    const char *const path[GSA_SPLITS] = { v->data_train, v->data_dev, v->data_test };
+    for (int i = 0; i < GSA_SPLITS; i++) {
         const char *open = strchr(path[i], '{'), *close = open ? strchr(open, '}') : NULL;
         if (!close || s->system->kind(s->system->user, path[i], NULL) != GSA_FILE_ABSENT) continue;
-        return gsa_recipe_fail(&s->recipe, "data", key[i], error,
+        return gsa_recipe_fail(&s->recipe, "data", gsa_split_name(i), error,
                                "= %s: there is no such file, and {%.*s} is no value: --each "
                                "%.*s=VALUE,VALUE,... gives it some",
                                path[i], (int)(close - open - 1), open + 1, (int)(close - open - 1),

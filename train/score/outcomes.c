@@ -6,7 +6,6 @@
 #include "train/data/lines.h"
 
 enum { FIELDS = 7, STRICT_FIELDS = GSA_SCORE_NUMBERS };
-static const char *const split_names[GSA_SPLITS] = { "train", "dev", "test" };
 
 /* ---- the signature ------------------------------------------------------------------------- */
 
@@ -94,7 +93,7 @@ void gsa_outcomes_write(const gsa_outcomes *o, int split, gsa_output *output)
                       "{\"outcomes\": 1, \"split\": \"%s\", \"task\": \"%s\", \"metric\": \"%s\", "
                       "\"seed\": %lld, "
                       "\"units\": %lld, \"gold\": \"%s\", \"signature\": \"%s\"}\n",
-                      split_names[split], o->task->name, o->task->metric, (long long)o->seed,
+                      gsa_split_name(split), o->task->name, o->task->metric, (long long)o->seed,
                       (long long)o->units, o->gold, o->signature);
     for (const gsa_score *u = o->unit; u < o->unit + o->units; u++) {
         gsa_output_format(output, "[%.9g,%.9g,%lld,%lld,%lld,%lld,%lld", u->loss, u->right,
@@ -186,7 +185,7 @@ static gsa_status take_line(outcome_reader *r, const json_t *line, gsa_outcomes 
     const char *split = json_string_value(json_object_get(line, "split"));
     if (!split || json_integer_value(json_object_get(line, "outcomes")) != 1)
         return bad(&r->lines, error, "expected a header, {\"outcomes\": 1, \"split\": ...}");
-    r->wanted = strcmp(split, split_names[r->split]) == 0;
+    r->wanted = strcmp(split, gsa_split_name(r->split)) == 0;
     r->left = json_integer_value(json_object_get(line, "units"));
     return r->wanted ? take_header(o, line, r->bytes, &r->lines, error) : GSA_OK;
 }

@@ -131,11 +131,9 @@ static gsa_status make_windows(language_task *t, int split, gsa_error *error)
 static gsa_status read_split(language_task *t, const gsa_task_options *o, int split,
                              const place *from, gsa_unit_counts *counts, gsa_error *error)
 {
-    static const char *const names
-        [] = { "train", "dev", "test" },
-   *const units[] = {
-       [GSA_TOKENS_WORDS] = "words", [GSA_TOKENS_CHARS] = "characters", [GSA_TOKENS_BYTES] = "bytes"
-   };
+    static const char *const units[] = { [GSA_TOKENS_WORDS] = "words",
+                                         [GSA_TOKENS_CHARS] = "characters",
+                                         [GSA_TOKENS_BYTES] = "bytes" };
     char sentence[TEXT];
     if (!(o->splits >> split & 1)) return GSA_OK;
     if (!*from->path) {
@@ -147,11 +145,11 @@ static gsa_status read_split(language_task *t, const gsa_task_options *o, int sp
                                         from->last, counts, s, error);
     if (status == GSA_OK && s->tokens == 0)
         status = gsa_fail(error, GSA_ERR_FORMAT, "%s: the %s text holds no token", from->path,
-                          names[split]);
+                          gsa_split_name(split));
     if (status == GSA_OK) status = make_windows(t, split, error);
     if (status != GSA_OK) return status;
     snprintf(sentence, sizeof sentence, "%s: %.300s: %lld %s, %lld windows of %lld, one every %lld",
-             names[split], from->path, (long long)s->tokens, units[t->units.kind],
+             gsa_split_name(split), from->path, (long long)s->tokens, units[t->units.kind],
              (long long)t->examples[split], (long long)t->window, (long long)t->step[split]);
     o->say(o->context, sentence);
     return GSA_OK;

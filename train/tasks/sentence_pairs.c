@@ -62,7 +62,6 @@ static int32_t longest(const gsa_pairs *pairs)
 
 static void tell(const pair_task *t, const gsa_task_options *o, int split, const char *path)
 {
-    static const char *const names[] = { "train", "dev", "test" };
     char sentence[PATH + 256], skipped[96] = "", empty[96] = "";
     const gsa_pairs *pairs = &t->pairs[split];
     if (pairs->skipped > 0)
@@ -71,11 +70,12 @@ static void tell(const pair_task *t, const gsa_task_options *o, int split, const
     if (pairs->side[0].skipped > 0)
         snprintf(empty, sizeof empty, "; %lld without a token are skipped",
                  (long long)pairs->side[0].skipped);
-    snprintf(
-        sentence, sizeof sentence,
-        "%s: %s, read as %s: %lld pairs, %lld tokens, the longest sentence %d%s%s", names[split],
-        path, gsa_text_format_name(pairs->format), (long long)pairs->side[0].examples,
-        (long long)(pairs->side[0].tokens + pairs->side[1].tokens), longest(pairs), skipped, empty);
+    snprintf(sentence, sizeof sentence,
+             "%s: %s, read as %s: %lld pairs, %lld tokens, the longest sentence %d%s%s",
+             gsa_split_name(split), path, gsa_text_format_name(pairs->format),
+             (long long)pairs->side[0].examples,
+             (long long)(pairs->side[0].tokens + pairs->side[1].tokens), longest(pairs), skipped,
+             empty);
     o->say(o->context, sentence);
 }
 

@@ -117,15 +117,14 @@ static gsa_status list_examples(span_task *t, int s, gsa_error *error)
 
 static void tell(const span_task *t, const gsa_task_options *o, int s)
 {
-    static const char *const names[] = { "train", "dev", "test" };
     char sentence[PATH + 512];
     const span_split *d = &t->split[s];
     const gsa_reading *r = &d->reading;
     int used = snprintf(sentence, sizeof sentence,
                         "%s, %s: %lld questions on %lld passages in %lld windows, the longest "
                         "sequence of %d tokens",
-                        names[s], r->told.path, (long long)d->examples, (long long)r->told.examples,
-                        (long long)d->windows, d->longest);
+                        gsa_split_name(s), r->told.path, (long long)d->examples,
+                        (long long)r->told.examples, (long long)d->windows, d->longest);
     const struct {
         int64_t count;
         const char *what;

@@ -49,7 +49,6 @@ static gsa_status read_split(tag_task *t, const gsa_task_options *o, int split, 
 
 static void tell(const tag_task *t, const gsa_task_options *o, int split)
 {
-    static const char *const names[] = { "train", "dev", "test" };
     const gsa_conll *c = &t->split[split].conll;
     char sentence[PATH + 512], mended[160] = "";
     int64_t broken = 0, first = -1;
@@ -63,7 +62,7 @@ static void tell(const tag_task *t, const gsa_task_options *o, int split)
     snprintf(
         sentence, sizeof sentence,
         "%s: %s, read as %s: %lld sentences, %lld tokens, the longest sentence %lld; tags: %s%s",
-        names[split], c->path, gsa_conll_format_name(c->format), (long long)c->sentences,
+        gsa_split_name(split), c->path, gsa_conll_format_name(c->format), (long long)c->sentences,
         (long long)c->tokens, (long long)c->longest,
         t->scheme == GSA_SCHEME_NONE ? "plain" : gsa_scheme_name(t->scheme), mended);
     o->say(o->context, sentence);
@@ -189,7 +188,6 @@ static gsa_status spell(tag_task *t, gsa_error *error)
 /* Tags that no label stands for can never be found. */
 static void tell_unknown(const tag_task *t, const gsa_task_options *o, int split)
 {
-    static const char *const names[] = { "train", "dev", "test" };
     const gsa_tagged *d = &t->split[split];
     char sentence[256], tag[64], shown[GSA_SHOWN];
     int64_t unknown = 0, first = -1;
@@ -201,7 +199,7 @@ static void tell_unknown(const tag_task *t, const gsa_task_options *o, int split
     snprintf(sentence, sizeof sentence,
              "%s: %lld of %lld tokens have tags that the training data lacks and count as wrong, "
              "the first %s on line %lld",
-             names[split], (long long)unknown, (long long)d->conll.tokens,
+             gsa_split_name(split), (long long)unknown, (long long)d->conll.tokens,
              gsa_word_show(tag, shown), (long long)d->conll.line[first]);
     o->say(o->context, sentence);
 }

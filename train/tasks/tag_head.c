@@ -346,7 +346,6 @@ gsa_status gsa_tagging_findings(void *self, gsa_survey *survey, json_t *object, 
 static gsa_status report_one(tag_task *t, int split, int strict, gsa_output *output,
                              gsa_error *error)
 {
-    static const char *const names[] = { "train", "dev", "test" };
     const gsa_conll *c = &t->split[split].conll;
     gsa_span_score score = {
         .system = t->system, .strict = strict, .gold_scheme = t->scheme, .found_scheme = t->learned
@@ -360,7 +359,8 @@ static gsa_status report_one(tag_task *t, int split, int strict, gsa_output *out
         status = gsa_span_score_add(&score, c->tag + first, t->name, count, error);
     }
     gsa_span_score_finish(&score);
-    gsa_output_format(output, "%s, %s\n", names[split], strict ? "strict" : "lenient (conlleval)");
+    gsa_output_format(output, "%s, %s\n", gsa_split_name(split),
+                      strict ? "strict" : "lenient (conlleval)");
     if (status == GSA_OK) gsa_span_report(&score, output);
     gsa_output_text(output, "\n");
     gsa_span_score_release(&score);

@@ -97,7 +97,6 @@ static void settle_escapes(text_task *t, const gsa_task_options *o, int32_t form
 
 static gsa_status read_split(text_task *t, const gsa_task_options *o, int split, gsa_error *error)
 {
-    static const char *const names[] = { "train", "dev", "test" };
     char sentence[PATH + 256], skipped[96] = "";
     const gsa_recipe_values *v = &o->recipe->values;
     const char *path;
@@ -125,9 +124,9 @@ static gsa_status read_split(text_task *t, const gsa_task_options *o, int split,
         snprintf(skipped, sizeof skipped, "; %lld without a token are skipped",
                  (long long)text->skipped);
     snprintf(sentence, sizeof sentence,
-             "%s: %s, read as %s: %lld examples, %lld tokens, the longest %d%s", names[split], path,
-             gsa_text_format_name(text->format), (long long)text->examples, (long long)text->tokens,
-             text->longest, skipped);
+             "%s: %s, read as %s: %lld examples, %lld tokens, the longest %d%s",
+             gsa_split_name(split), path, gsa_text_format_name(text->format),
+             (long long)text->examples, (long long)text->tokens, text->longest, skipped);
     o->say(o->context, sentence);
     if (v->model_position == GSA_POSITION_LEARNED && text->longest > v->model_position_max)
         return gsa_fail(error, GSA_ERR_LIMIT,

@@ -132,7 +132,6 @@ static gsa_status choose_lines(gsa_translation *t, int which, int sides, left_ou
 static void tell(const gsa_task_options *o, int split, const gsa_pair_split *of,
                  const left_out *out)
 {
-    static const char *const names[] = { "train", "dev", "test" };
     char sentence[SENTENCE], more[160] = "", documents[64] = "";
     int32_t longest = 0;
     for (int64_t e = 0; e < of->examples; e++)
@@ -145,8 +144,8 @@ static void tell(const gsa_task_options *o, int split, const gsa_pair_split *of,
     if (of->before)
         snprintf(documents, sizeof documents, " in %lld documents", (long long)of->documents);
     snprintf(sentence, sizeof sentence,
-             "%s: %s: %lld pairs%s, %lld and %lld tokens, the longest sentence %d%s", names[split],
-             of->text[GSA_SOURCE].path, (long long)of->examples, documents,
+             "%s: %s: %lld pairs%s, %lld and %lld tokens, the longest sentence %d%s",
+             gsa_split_name(split), of->text[GSA_SOURCE].path, (long long)of->examples, documents,
              (long long)of->row[GSA_SOURCE].first[of->examples],
              (long long)of->row[GSA_TARGET].first[of->examples], longest, more);
     o->say(o->context, sentence);

@@ -4,8 +4,6 @@
 #include "train/score/outcomes.h"
 #include "train/score/report.h"
 
-static const char *const split_names[GSA_SPLITS] = { "train", "dev", "test" };
-
 gsa_status gsa_reports_begin(gsa_session *s, gsa_survey *survey, gsa_error *error)
 {
     gsa_status status = GSA_OK;
@@ -51,9 +49,9 @@ static gsa_status make(gsa_session *s, const json_t *result, json_t *report, gsa
     for (int split = GSA_SPLIT_DEV; split < GSA_SPLITS && status == GSA_OK; split++) {
         json_t *object = json_object();
         if (s->survey[split].rows > 0) {
-            json_object_set_new(object, "scores", scores_of(result, split_names[split]));
+            json_object_set_new(object, "scores", scores_of(result, gsa_split_name(split)));
             status = s->task->findings(s->self, &s->survey[split], object, error);
-            json_object_set(splits, split_names[split], object);
+            json_object_set(splits, gsa_split_name(split), object);
         }
         json_decref(object);
     }
