@@ -193,9 +193,7 @@ static gsa_status draw_one(gsa_job *job, gsa_pictures *pictures, gsa_error *erro
     const gsa_picture_stack stack = { "", job->tokens[MAIN].label, job->tokens[MEMORY].label, -1 };
     const gsa_picture picture = { own->text, &stack, job->sheets, 1, own->sheets };
     gsa_drawn_stack_sheets(own, 0, job->sheets);
-    const gsa_status status = gsa_pictures_add(pictures, &picture, NULL, error);
-    if (status == GSA_OK) gsa_drawn_stack_say(own, NULL, 0);
-    return status;
+    return gsa_pictures_add(pictures, &picture, NULL, error);
 }
 
 static gsa_status draw_two(gsa_job *job, gsa_pictures *pictures, gsa_error *error)
@@ -211,11 +209,7 @@ static gsa_status draw_two(gsa_job *job, gsa_pictures *pictures, gsa_error *erro
     snprintf(text, room, "encoder=%s decoder=%s", memory->text, own->text);
     job->text = text;
     const gsa_picture picture = { text, stacks, job->sheets, STACKS, memory->sheets + own->sheets };
-    const gsa_status status = gsa_pictures_add(pictures, &picture, NULL, error);
-    if (status != GSA_OK) return status;
-    gsa_drawn_stack_say(memory, "encoder", 0);
-    gsa_drawn_stack_say(own, "decoder", 1);
-    return GSA_OK;
+    return gsa_pictures_add(pictures, &picture, NULL, error);
 }
 
 static gsa_status draw(gsa_job *job, gsa_pictures *pictures, gsa_error *error)
@@ -236,7 +230,15 @@ static gsa_status prepare(gsa_job *job, const gsa_args *args, int number, gsa_er
     return status == GSA_OK ? emit(job, args, error) : status;
 }
 
-/* All of them stand before the first byte is written. */
+/* The summary on stderr, once the picture is written. */
+static void say(const gsa_job *job)
+{
+    const int two = job->stack[MEMORY].n_parts > 0;
+    if (two) gsa_drawn_stack_say(&job->stack[MEMORY], "encoder", 0);
+    gsa_drawn_stack_say(&job->stack[MAIN], two ? "decoder" : NULL, two);
+}
+
+/* All of them are complete before the first byte is written. */
 static gsa_status write_all(gsa_job *jobs, int count, const gsa_args *args, int format,
                             gsa_error *error)
 {
@@ -250,7 +252,9 @@ static gsa_status write_all(gsa_job *jobs, int count, const gsa_args *args, int 
         return status;
     }
     gsa_pictures_end(&pictures);
-    return gsa_output_commit(pictures.output, error);
+    status = gsa_output_commit(pictures.output, error);
+    for (int i = 0; i < count && status == GSA_OK; i++) say(&jobs[i]);
+    return status;
 }
 
 static void release(gsa_job *job)
