@@ -320,7 +320,8 @@ int gsa_cpu_has(int level); /* 1 when this build and this machine have it */
  * (gsa_cuda_use_graphs of cuda.h), and a way to attend
  * (gsa_cuda_choose_attention): "-bf16", "-windows" or "-tensor", one of these two and "-bf16",
  * "-tf32", "-cusparse"; as "cuda-graphs-bf16". A device that is not
- * there is a sentence that says why; nothing else falls back by itself. */
+ * there is a sentence that says why; nothing else falls back by itself. device NULL: "auto".
+ * threads: 0 (one for each core) to 4096. */
 gsa_status gsa_backend_open(const gsa_system *system, const char *device, int real, int threads,
                             gsa_backend **backend, gsa_error *error);
 

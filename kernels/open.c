@@ -1,5 +1,6 @@
 /* open.c - devices by name. */
 #include <string.h>
+#include <unistd.h>
 #include "kernels/cuda.h"
 
 static gsa_status open_cpu(const gsa_system *system, int real, int threads, gsa_backend **backend,
@@ -100,6 +101,19 @@ static gsa_status open_auto(const gsa_system *system, int real, int threads, gsa
     return status;
 }
 
+enum { MOST_THREADS = 4096 };
+
+/* 0 threads: one for each core. */
+static gsa_status count_threads(int *threads, gsa_error *error)
+{
+    if (*threads < 0 || *threads > MOST_THREADS)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "threads = %d, expected 0 (all cores) to %d",
+                        *threads, MOST_THREADS);
+    const long cores = *threads > 0 ? *threads : sysconf(_SC_NPROCESSORS_ONLN);
+    *threads = cores < 1 ? 1 : cores > MOST_THREADS ? MOST_THREADS : (int)cores;
+    return GSA_OK;
+}
+
 gsa_status gsa_backend_open(const gsa_system *system, const char *device, int real, int threads,
                             gsa_backend **backend, gsa_error *error)
 {
@@ -108,6 +122,9 @@ gsa_status gsa_backend_open(const gsa_system *system, const char *device, int re
         gsa_status (*open)(const gsa_system *system, int real, int threads, gsa_backend **backend,
                            gsa_error *error);
     } devices[] = { { "auto", open_auto }, { "cpu", open_cpu }, { "ref", gsa_backend_ref } };
+    const gsa_status status = count_threads(&threads, error);
+    if (status != GSA_OK) return status;
+    if (!device) device = "auto";
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
         if (strcmp(device, devices[i].name) == 0)
             return devices[i].open(system, real, threads, backend, error);

@@ -1,9 +1,9 @@
 /* embed.c - a program outside the project: counts a star's edges and asks what multiplies, through
  * the installed headers. */
 #include <stdio.h>
-#include "gsa/tape.h"
-#include "topologies/pattern.h"
-#include "train/driver.h"
+#include <gsa/driver.h>
+#include <gsa/pattern.h>
+#include <gsa/tape.h>
 #include <gsa/topology.h>
 
 int main(void)

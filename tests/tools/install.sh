@@ -19,18 +19,24 @@ lib=$(dirname "$(find "$prefix/usr" -name libgsa.a)")
 export LD_LIBRARY_PATH=$lib
 "$prefix/embed"
 
-# The program of docs/library.md, as C17 and as C++17.
-# shellcheck disable=SC2016 # backquotes of the page
-sed -n '/^```c file=out\/attend.c$/,/^```$/{/^```/d;p}' "$source/docs/library.md" >"$prefix/attend.c"
-# shellcheck disable=SC2046,SC2086 # flags are lists
-"$cc" -std=c17 -Wall -Wextra -Werror -Wno-missing-field-initializers $flags "$prefix/attend.c" -o "$prefix/attend" $(pkg-config --cflags --libs gsa)
-"$prefix/attend" >"$prefix/log"
-grep -q '^55 rows read 55 sources by 296 edges; out\[0\] = 0.1429, dv' "$prefix/log"
-if command -v g++ >/dev/null; then
+# The programs of docs/library.md, as C17 and as C++17.
+program() # NAME PAGE
+{
+    # shellcheck disable=SC2016 # backquotes of the page
+    sed -n '/^```c file=out\/'"$1"'.c$/,/^```$/{/^```/d;p}' "$source/docs/$2" >"$prefix/$1.c"
+    # shellcheck disable=SC2046,SC2086 # flags are lists
+    "$cc" -std=c17 -Wall -Wextra -Werror -Wno-missing-field-initializers $flags "$prefix/$1.c" -o "$prefix/$1" $(pkg-config --cflags --libs gsa)
+}
+for name in attend train; do
+    program $name library.md
+    "$prefix/$name" >"$prefix/$name.log"
+    command -v g++ >/dev/null || continue
     # shellcheck disable=SC2046,SC2086
-    g++ -std=c++17 -x c++ -Wall -Wextra -Werror -Wno-missing-field-initializers $flags "$prefix/attend.c" -x none -o "$prefix/attend-c++" $(pkg-config --cflags --libs gsa)
-    "$prefix/attend-c++" | cmp - "$prefix/log"
-fi
+    g++ -std=c++17 -x c++ -Wall -Wextra -Werror -Wno-missing-field-initializers $flags "$prefix/$name.c" -x none -o "$prefix/$name-c++" $(pkg-config --cflags --libs gsa)
+    "$prefix/$name-c++" | cmp - "$prefix/$name.log"
+done
+grep -q '^55 rows read 55 sources by 296 edges; out\[0\] = 0.1429, dv' "$prefix/attend.log"
+grep -q '^100 steps, mean loss of the last 20: 0.0[0-9]*$' "$prefix/train.log"
 
 # The shared library exports what public headers declare, and each of these names is there.
 nm -D --defined-only "$lib/libgsa.so" | awk '$3 !~ /^GSA_/ { sub(/@.*/, "", $3); print $3 }' | sort >"$prefix/exported"
@@ -43,14 +49,8 @@ static=$(pkg-config --cflags --libs --static gsa | sed 's/-lgsa /-l:libgsa.a /')
 LD_LIBRARY_PATH='' "$prefix/embed-static"
 
 # The programs of docs/models.md; two of them open a model that the installed command has trained.
-for program in one_stack use_model answer; do
-    # shellcheck disable=SC2016
-    sed -n '/^```c file=out\/'$program'.c$/,/^```$/{/^```/d;p}' "$source/docs/models.md" >"$prefix/$program.c"
-    # shellcheck disable=SC2046,SC2086
-    "$cc" -std=c17 -Wall -Wextra -Werror $flags "$prefix/$program.c" -o "$prefix/$program" $(pkg-config --cflags --libs gsa)
-done
-"$prefix/one_stack" >"$prefix/log"
-grep -q '^star[*]2: loss [0-9.]*, 16960 numbers$' "$prefix/log"
+program use_model models.md
+program answer models.md
 "$prefix/usr/bin/gsa" train "$prefix/usr/share/gsa/recipes/masked-summation-small.ini" --set train.max_steps=1 \
     --set task.train=32 --set task.dev=8 --set task.test=8 --out "$prefix/run" --quiet >"$prefix/log"
 # A recipe by its name, from a folder that has nothing to do with the installation; a wrong name is told the nearest one.

@@ -1,17 +1,14 @@
 # Installation: the library, headers under include/gsa, gsa.pc, a CMake package on top of it, the programs
 # with their manual pages and completion, the recipes, the docs. tools/package makes Debian packages of it.
 include(GNUInstallDirs)
-include(tools/cmake/public_headers.cmake)
 if(NOT TARGET gsa_train)
   list(FILTER GSA_PUBLIC_HEADERS EXCLUDE REGEX "^train/")
 endif()
 
-# Headers include each other by floor ("graph/edges.h"), so the floors are folders here too; <gsa/topology.h> is what plugins see.
 foreach(header IN LISTS GSA_PUBLIC_HEADERS)
-  get_filename_component(folder ${header} DIRECTORY)
-  install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gsa/${folder})
+  get_filename_component(name ${header} NAME)
+  install(FILES ${PROJECT_BINARY_DIR}/include/gsa/${name} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gsa)
 endforeach()
-install(FILES graph/topology.h graph/lexicon.h graph/column.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gsa)
 
 # ---- libgsa: all floors in one shared library, which exports the names of the public headers alone, and
 # in one archive. Programs of the project link the floors themselves, which are not installed.

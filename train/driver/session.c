@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 #include "kernels/profile.h"
 #include "train/use/inputs.h"
 #include "train/use/plugins.h"
@@ -35,17 +34,9 @@ static gsa_status create_backend(gsa_session *s, const gsa_session_options *o, g
         s->backend = o->backend;
         return GSA_OK;
     }
-    if (o->threads < 0 || o->threads > 4096)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "threads = %d, expected 0 (all cores) to 4096",
-                        o->threads);
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const int threads = o->threads > 0 ? o->threads
-                        : cores < 1    ? 1
-                        : cores > 4096 ? 4096
-                                       : (int)cores;
     s->owns_backend = 1;
-    const gsa_status status = gsa_backend_open(s->system, o->device ? o->device : "auto", GSA_F32,
-                                               threads, &s->backend, error);
+    const gsa_status status =
+        gsa_backend_open(s->system, o->device, GSA_F32, o->threads, &s->backend, error);
     if (status == GSA_OK && o->say) say_device(s->backend, o);
     return status;
 }
