@@ -169,7 +169,7 @@ static gsa_status begin_picture(const gsa_pictures *p, gsa_error *error)
     else if (p->format == GSA_FORMAT_HTML) gsa_page_begin(p->output);
     else if (p->format == GSA_FORMAT_JSON) gsa_output_text(p->output, "{\"pictures\":[");
     else if (p->format == GSA_FORMAT_CSV)
-        gsa_output_text(p->output, "picture,layer,phase,head,measure,of,value\n");
+        gsa_output_text(p->output, "picture,stack,layer,phase,head,measure,of,value\n");
     return GSA_OK;
 }
 

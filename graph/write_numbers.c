@@ -116,11 +116,13 @@ static void put_csv_text(gsa_output *out, const char *text)
     gsa_output_text(out, "\"");
 }
 
-/* A line of the CSV: picture, layer, phase, head, measure, of, value. */
+/* A line of the CSV: picture, stack, layer, phase, head, measure, of, value. */
 static void csv_line(const number_writer *w, const char *measure, const char *of, double value)
 {
     gsa_output *out = w->drawing->output;
     put_csv_text(out, w->drawing->title ? w->drawing->title : "");
+    gsa_output_text(out, ",");
+    put_csv_text(out, gsa_draw_prefix(w->drawing, w->sheet->stack));
     gsa_output_format(out, ",%d,", w->sheet->layer);
     put_csv_text(out, w->phase);
     gsa_output_format(out, ",%d,%s,", w->head, measure);
@@ -196,7 +198,10 @@ static void put_head(number_writer *w, const head_numbers *n, int32_t labels)
     const double rows = n->rows > 0 ? (double)n->rows : 1;
     gsa_output *out = w->drawing->output;
     if (!w->csv) {
-        gsa_output_format(out, "%s\n{\"layer\":%d,\"phase\":", w->head ? "," : "", w->sheet->layer);
+        const char *stack = gsa_draw_prefix(w->drawing, w->sheet->stack);
+        gsa_output_format(out, "%s\n{\"stack\":", w->head ? "," : "");
+        gsa_page_text(out, stack, (int64_t)strlen(stack));
+        gsa_output_format(out, ",\"layer\":%d,\"phase\":", w->sheet->layer);
         gsa_page_text(out, w->phase, (int64_t)strlen(w->phase));
         gsa_output_format(out, ",\"head\":%d", w->head);
     }

@@ -114,14 +114,21 @@ gsa_status gsa_evaluate(const gsa_system *system, const gsa_apply_options *optio
 gsa_status gsa_predict(const gsa_system *system, const gsa_apply_options *options,
                        gsa_error *error);
 
-/* The attention weights of one example as a picture (graph/write.h): each layer's patterns with the
- * softmax probabilities of every head on the edges. Sums and means, which have no softmax, weigh 1
- * and 1/degree; phases that nothing reads are left out. The file goes to options->output; messages
- * say which words are unknown and, of the last layer, the strongest edges. */
+/* The attention weights of texts or examples as pictures (graph/write.h): each layer's patterns
+ * with the softmax probabilities of every head on the edges. Sums and means, which have no softmax,
+ * weigh 1 and 1/degree; phases that nothing reads are left out. All stacks of the model are in it:
+ * both texts of a pair, an encoder and its decoder, which reads the translation of the text that
+ * the model decodes; the characters of each word have a picture of their own. The file goes to
+ * options->output; messages say which words are unknown and, of the last layer, the strongest
+ * edges. Several pictures want a page or numbers, and a file. */
 typedef struct gsa_attend_options {
-    const char *text;   /* cut into tokens as the recipe says; NULL: an example of the test data */
-    int64_t example;    /* its number, from 0 */
-    int64_t most_edges; /* of the picture; 0: no limit */
+    const char *const *texts; /* cut into tokens as the recipe says; two each of a pair */
+    int n_texts;
+    const int64_t *examples; /* of the test data, from 0 */
+    int n_examples;
+    const char *const *beside; /* other models, on the same texts */
+    int n_beside;
+    int64_t most_edges; /* of a picture; 0: no limit */
     int32_t layer;      /* -1: all */
     int32_t format;     /* gsa_format */
 } gsa_attend_options;

@@ -149,7 +149,8 @@ function fillNumbers({g}, box) {
         const asked = now.phase < 0 || g.phases.at[now.phase] === n.phase;
         if (!asked || (now.layer >= 0 && n.layer !== now.layer)) continue;
         const row = headRow(n.layer, n.head, [
-            element('td', `${n.layer}, ${n.head}`), element('td', shorten(visible(n.phase), 24)),
+            element('td', `${n.layer}, ${n.head}`),
+            element('td', shorten(visible(n.stack ? n.stack + '.' + n.phase : n.phase), 24)),
             element('td', n.entropy.toFixed(2)),
             element('td', n.distance === undefined ? '' : n.distance.toFixed(1)),
             element('td', n.self.toFixed(3), n.only_self ? 'most' : '')

@@ -156,17 +156,150 @@ START_TEST(attend_asked_wrongly)
                 &ran);
     ck_assert_msg(ran.code == 1 && strstr(ran.err, "the picture has 98 edges, at most 97"), "%d %s",
                   ran.code, ran.err);
-    gsa_cli_write("pairs.tsv", "0\ta b\tb\n1\tb\ta a\n");
-    gsa_cli_write("pairs.ini", "[task]\nname = sentence_pairs\n[model]\nencoder = star\nhidden = "
-                               "8\nheads = 2\n[data]\ntrain = pairs.tsv\n"
-                               "dev = pairs.tsv\n[train]\nmax_steps = 1\n");
-    run(ARGS("train", "pairs.ini", "--out", "pairs", "--quiet"));
-    gsa_cli_run(ARGS("attend", "--model", "pairs", "--text", "a\tb"), NULL, &ran);
-    ck_assert_msg(ran.code == 1 &&
-                      strstr(ran.err, "executes 2 stacks on an example (both texts of a pair"),
-                  "%d %s", ran.code, ran.err);
+    refuse(ARGS("attend", "--model", "text", "--text", "a", "--text", "b", "--out", "a.graphml"),
+           "a .graphml file holds one picture, expected .html, .json or .csv for several");
+    refuse(ARGS("attend", "--model", "text", "--text", "a", "--beside", "text", "--format", "json"),
+           "several pictures go to a file, not to standard output");
+    refuse(ARGS("attend", "--model", "text", "--example", "0,2", "--out", "a.json"),
+           "there is no example 2: the test data has 2");
     gsa_cli_run(ARGS("attend", "--model", "nowhere", "--text", "a"), NULL, &ran);
     ck_assert(ran.code != 0 && strstr(ran.err, "nowhere") != NULL);
+    gsa_cli_leave();
+}
+END_TEST
+
+/* ---- every task ---------------------------------------------------------------------------- */
+
+static void train_task(const char *name, const char *recipe, const char *steps)
+{
+    char file[64], text[1024];
+    snprintf(file, sizeof file, "%s.ini", name);
+    snprintf(text, sizeof text, "[task]\nname = %s", recipe);
+    gsa_cli_write(file, text);
+    run(ARGS("train", file, "--quiet", "--threads", "1", "--out", name, "--set", steps));
+}
+
+static void has_label(const char *document, int64_t node, const char *kind, const char *label)
+{
+    char *own = xml_data(document, "v_label", (int)node),
+         *of = xml_data(document, "v_kind", (int)node);
+    ck_assert_msg(strcmp(own, label) == 0 && strcmp(of, kind) == 0, "node %lld is %s %s",
+                  (long long)node, of, own);
+    free(own), free(of);
+}
+
+START_TEST(both_texts_of_a_pair)
+{
+    gsa_cli_enter();
+    gsa_cli_write("p.tsv", "0\ta b\tb\n1\tb\ta a\n");
+    train_task("pairs",
+               "sentence_pairs\n[model]\nencoder = star\nhidden = 8\nheads = 2\n[data]\n"
+               "train = p.tsv\ndev = p.tsv\n",
+               "train.max_steps=1");
+    run(ARGS("attend", "--model", "pairs", "--text", "a b", "--text", "b\ta b", "--out",
+             "a.graphml", "--quiet"));
+    char *text = gsa_cli_read("a.graphml"), *spec = xml_data(text, "g_spec", 0);
+    ck_assert_str_eq(spec, "a=star*1 b=star*1");
+    has_label(text, 2, "a.token", "a"), has_label(text, 10, "b.token", "b");
+    ck_assert_int_eq(check_sums(text, "e_w1"), 2 + 1 + 3 + 1); /* tokens and relay of each */
+    gsa_cli_run(ARGS("attend", "--model", "pairs", "--text", "a"), NULL, &ran);
+    ck_assert(ran.code == 2 && strstr(ran.err, "1 text was given, the task sentence_pairs takes"));
+    free(text), free(spec);
+    gsa_cli_leave();
+}
+END_TEST
+
+/* The decoder reads its own translation, which is what gsa predict writes. */
+START_TEST(a_translation_as_it_is_decoded)
+{
+    gsa_cli_enter();
+    gsa_cli_write("t.tsv", "a b c\tx y z\nb c\ty z\na\tx\nc b a\tz y x\n");
+    train_task("translate",
+               "translation\n[model]\nencoder = full\ndecoder = full:causal=1+cross\n"
+               "hidden = 16\nheads = 2\n[data]\ntrain = t.tsv\ndev = t.tsv\ntest = t.tsv\n"
+               "[train]\nepochs = 60\nlr = 0.01\n",
+               "train.batch=4");
+    gsa_cli_write("in.txt", "b c\n");
+    run(ARGS("predict", "--model", "translate", "--input", "in.txt", "--quiet"));
+    char translation[64];
+    snprintf(translation, sizeof translation, "%.*s", (int)strcspn(ran.out, "\n"), ran.out);
+    ck_assert_msg(*translation != 0, "nothing was translated");
+    run(ARGS("attend", "--model", "translate", "--text", "b c", "--out", "a.graphml", "--quiet"));
+    char *text = gsa_cli_read("a.graphml");
+    const char *const source[] = { "b", "c", "</s>" };
+    for (int i = 0; i < 3; i++) has_label(text, i, "encoder.token", source[i]);
+    int64_t node = 3;
+    has_label(text, node++, "decoder.token", "<s>");
+    for (char *word = strtok(translation, " "); word; word = strtok(NULL, " "))
+        has_label(text, node++, "decoder.token", word);
+    ck_assert_int_eq(xml_count(text, "node"), node); /* memory nodes are the encoder's */
+    ck_assert_int_eq(check_sums(text, "e_w0"), 3 + 2 * (node - 3));
+    free(text);
+    run(ARGS("attend", "--model", "translate", "--text", "b c", "--text", "a", "--beside",
+             "translate", "--out", "a.json", "--quiet"));
+    text = gsa_cli_read("a.json");
+    ck_assert_ptr_nonnull(strstr(text, "{\"title\":\"translate: b c\",\"spec\":\"encoder=full*1 "));
+    ck_assert_ptr_nonnull(strstr(text, "\"stack\":\"decoder\",\"layer\":0,\"phase\":\"cross.att"));
+    free(text);
+    gsa_cli_leave();
+}
+END_TEST
+
+/* The line of the CSV that begins so; its last number. */
+static double number_of(const char *csv, const char *start)
+{
+    const char *at = strstr(csv, start);
+    ck_assert_msg(at != NULL, "no line begins with '%s'", start);
+    return strtod(at + strlen(start), NULL);
+}
+
+/* A word's characters do not know the words around it: what they read is the same alone. */
+START_TEST(characters_of_each_word)
+{
+    gsa_cli_enter();
+    gsa_cli_write("t.conll", "the D\ncat N\nruns V\n\na D\ndog N\nsleeps V\n");
+    train_task("tags",
+               "tagging\n[model]\nencoder = star\ncharacters = ring\ncharacter_hidden = 8\n"
+               "character_heads = 1\nhidden = 8\nheads = 2\n[data]\ntrain = t.conll\n"
+               "dev = t.conll\n",
+               "train.max_steps=2");
+    run(ARGS("attend", "--model", "tags", "--text", "the dog sleeps", "--out", "a.csv", "--quiet"));
+    char *all = gsa_cli_read("a.csv");
+    static const char *const words[] = { "the", "dog", "sleeps" };
+    for (int i = 0; i < 3; i++) {
+        char start[96];
+        run(ARGS("attend", "--model", "tags", "--text", words[i], "--out", "one.csv", "--quiet"));
+        char *one = gsa_cli_read("one.csv");
+        snprintf(start, sizeof start, "\"characters %s\",\"\",0,\"attend\",0,entropy,\"\",",
+                 words[i]);
+        const double entropy = number_of(one, start);
+        ck_assert(entropy > 0 && fabs(entropy - number_of(all, start)) < 1e-6);
+        free(one);
+    }
+    free(all);
+    run(ARGS("attend", "--model", "tags", "--text", "the dog", "--out", "a.dot"));
+    ck_assert_ptr_nonnull(
+        strstr(ran.err, "the pass 'characters' is in a page or in numbers alone"));
+    gsa_cli_leave();
+}
+END_TEST
+
+START_TEST(models_of_languages_and_nodes)
+{
+    gsa_cli_enter();
+    gsa_cli_write("l.txt", "the quick brown fox jumps over the lazy dog\n");
+    train_task("language",
+               "language_modelling\n[model]\nencoder = window:width=5:causal=1\nhidden = 8\n"
+               "heads = 2\n[data]\ntrain = l.txt\ndev = l.txt\n",
+               "train.max_steps=2");
+    run(ARGS("attend", "--model", "language", "--text", "the quick", "--quiet"));
+    has_label(ran.out, 2, "token", "quick");
+    gsa_cli_write("nodes.tsv", "0\ttrain\tx\t0:1\n1\tdev\ty\t1:1\n2\ttest\tx\t0:1\n");
+    run(ARGS("train", "nodes.ini", "--quiet", "--out", "nodes"));
+    run(ARGS("attend", "--model", "nodes", "--example", "0", "--quiet"));
+    ck_assert_int_eq(check_sums(ran.out, "e_w0"), 3);
+    gsa_cli_run(ARGS("attend", "--model", "nodes", "--text", "x"), NULL, &ran);
+    ck_assert(ran.code == 2 && strstr(ran.err, "reads numbers, not text"));
     gsa_cli_leave();
 }
 END_TEST
@@ -295,11 +428,16 @@ int main(int argc, char **argv)
                                        GSA_TEST(one_layer_and_every_format),
                                        GSA_TEST(the_weights_do_not_depend_on_threads),
                                        GSA_TEST(attend_asked_wrongly) };
+    static const gsa_test tasks[] = { GSA_TEST(both_texts_of_a_pair),
+                                      GSA_TEST(a_translation_as_it_is_decoded),
+                                      GSA_TEST(characters_of_each_word),
+                                      GSA_TEST(models_of_languages_and_nodes) };
     static const gsa_test graph[] = { GSA_TEST(a_stack_is_drawn_layer_by_layer),
                                       GSA_TEST(an_encoder_and_its_decoder_are_one_graph),
                                       GSA_TEST(a_setting_may_hold_anything),
                                       GSA_TEST(graph_asked_wrongly) };
     static const gsa_case cases[] = { GSA_CASE("attend", attend, 120),
+                                      GSA_CASE("tasks", tasks, 120),
                                       GSA_CASE("graph", graph, 120) };
     return gsa_run_suite("attention", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -204,7 +204,7 @@ static void same_number(const json_t *head, const char *key, double expected)
 static void same_csv(const char *csv, const json_t *head, const char *key)
 {
     char start[128];
-    snprintf(start, sizeof start, "\n\"\",%lld,\"%s\",%lld,%s,\"\",",
+    snprintf(start, sizeof start, "\n\"\",\"\",%lld,\"%s\",%lld,%s,\"\",",
              (long long)json_integer_value(json_object_get(head, "layer")),
              json_string_value(json_object_get(head, "phase")),
              (long long)json_integer_value(json_object_get(head, "head")), key);

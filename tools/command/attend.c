@@ -1,4 +1,4 @@
-/* gsa attend - the attention weights of a trained model on one text, as a graph. */
+/* gsa attend - the attention weights of trained models on texts, as a graph. */
 #include <stdio.h>
 #include <string.h>
 #include "tools/command/apply.h"
@@ -21,13 +21,14 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
 {
     gsa_apply_options apply;
     gsa_reporter reporter;
-    gsa_attend_options attend = { .text = gsa_args_text(args, "text"),
-                                  .example = gsa_args_number(args, "example", 0),
-                                  .layer = (int32_t)gsa_args_number(args, "layer", -1),
+    gsa_attend_options attend = { .layer = (int32_t)gsa_args_number(args, "layer", -1),
                                   .most_edges = gsa_args_number(args, "max-edges", 0) };
+    attend.texts = gsa_args_texts(args, "text", &attend.n_texts);
+    attend.examples = gsa_args_numbers(args, "example", &attend.n_examples);
+    attend.beside = gsa_args_texts(args, "beside", &attend.n_beside);
     gsa_status status = gsa_apply_options_read(args, "attend", &reporter, &apply, error);
     if (status != GSA_OK) return status;
-    if (!attend.text == !gsa_args_given(args, "example"))
+    if (!attend.n_texts == !attend.n_examples)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "'gsa attend' wants either --text T or --example N");
     apply.output = gsa_args_text(args, "out");
@@ -37,10 +38,13 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
 
 static const gsa_option options[] = {
     GSA_OPTION_ROW_MODEL,
-    { "text", GSA_OPTION_TEXT, "T", NULL, NULL, 0, 0,
-      "a text in UTF-8, cut into tokens as the model's recipe says" },
-    { "example", GSA_OPTION_NUMBER, "N", NULL, NULL, 0, INT64_MAX,
-      "instead of a text: example N, from 0, of the test data" },
+    { "text", GSA_OPTION_TEXTS, "T", NULL, NULL, 0, 0,
+      "a text in UTF-8, cut into tokens as the model's recipe says; repeatable, and of sentence "
+      "pairs twice each" },
+    { "example", GSA_OPTION_NUMBERS, "N,N,...", NULL, NULL, 0, INT64_MAX,
+      "instead of a text: examples, from 0, of the test data" },
+    { "beside", GSA_OPTION_TEXTS, "DIR", NULL, NULL, 0, 0,
+      "another model on the same texts, to look at side by side; repeatable" },
     { "layer", GSA_OPTION_NUMBER, "N", NULL, "all layers", 0, INT32_MAX, "one layer, from 0" },
     { "out", GSA_OPTION_TEXT, "FILE", "-", NULL, 0, 0,
       "where the graph goes: .graphml, .dot, .mtx, .html (a page to look at), .json or .csv "
@@ -58,7 +62,7 @@ static const gsa_option options[] = {
 };
 const gsa_verb gsa_verb_attend = {
     .name = "attend",
-    .summary = "write a trained model's attention weights on one text as a graph",
+    .summary = "write a trained model's attention weights on texts as a graph",
     .operands = "",
     .options = options,
     .n_options = sizeof options / sizeof *options,

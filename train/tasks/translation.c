@@ -172,8 +172,11 @@ static gsa_status plan(const void *self, const gsa_task_plan_options *o, gsa_tas
 static void put(const gsa_translation *t, gsa_minibatch_sequence *to, int64_t at, int32_t id,
                 int32_t group)
 {
+    static const gsa_slice begin = { "<s>", 3 }, end = { "</s>", 4 };
     to->id[at] = id;
-    to->text[at] = gsa_vocabulary_word(t->pieces.vocabulary, id);
+    to->text[at] = id == t->pieces.begin ? begin
+                   : id == t->pieces.end ? end
+                                         : gsa_vocabulary_word(t->pieces.vocabulary, id);
     if (to->grouped) to->group[at] = group;
 }
 

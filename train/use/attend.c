@@ -1,404 +1,433 @@
-/* attend.c - gsa_attend: one example through a trained model, its attention weights on the edges of
- * a picture. Memory: edges x heads doubles of every drawn layer. */
+/* attend.c - gsa_attend: texts or examples through trained models, the attention weights on the
+ * edges of pictures. A picture has the passes of a model that read one sequence each: both texts of
+ * a pair, an encoder and its decoder. A pass over many sequences, the characters of each word, has
+ * a picture for each. Memory: edges x heads doubles of every drawn layer. */
 #include <stdio.h>
 #include <string.h>
-#include "graph/write.h"
-#include "gsa/vocabulary.h"
-#include "topologies/words.h"
-#include "train/use/apply.h"
+#include "graph/utf8.h"
 #include "train/data/plain.h"
+#include "train/driver/recycle.h"
+#include "train/use/apply.h"
+#include "train/use/looked.h"
 
-enum { SHOWN_NODES = 12, SHOWN_EDGES = 3, SHOWN_WORDS = 8, LINE = 640 };
+enum { TITLE = 160, MOST_PARTS = 64 };
 
-typedef struct gsa_looker { /* everything that is released at the end */
-    gsa_session session;
-    const gsa_apply_options *apply;
+typedef struct gsa_looker {
+    const gsa_apply_options *apply; /* of the model that is open */
     const gsa_attend_options *options;
-    const gsa_stack *stack;
-    int64_t example;
-    int first_layer, layers, n_sheets, n_watched;
-    gsa_picture_sheet *sheets;   /* [n_sheets] patterns of the drawn layers */
-    const gsa_pattern **pattern; /* [n_sheets] */
-    int *place;                  /* [n_sheets] number of the pattern in its layer */
-    gsa_instance **instance;     /* [n_sheets]; NULL where an earlier sheet owns it */
-    const double **weights;      /* [n_sheets][GSA_MAX_PHASES] */
-    gsa_watched *watched;        /* [n_watched] */
+    gsa_recycler *recycler; /* whose text is what is looked at */
+    gsa_session *session;
+    gsa_pictures *pictures;
+    gsa_looked pass[GSA_TASK_PASSES];
+    int n_passes, models;
 } gsa_looker;
 
-/* ---- the example --------------------------------------------------------------------------- */
+/* ---- what is looked at --------------------------------------------------------------------- */
 
-static gsa_status read_example(gsa_looker *l, gsa_error *error)
+/* Texts of one item: two of a pair. */
+static int texts_each(const gsa_session *s)
 {
-    gsa_session *s = &l->session;
-    const gsa_attend_options *o = l->options;
-    if (o->text) {
-        if (s->task->read_text) return s->task->read_text(s->self, o->text, error);
+    return s->task == &gsa_task_sentence_pairs ? 2 : 1;
+}
+
+/* The texts as a line of a file: no line end, and between two of them a tab. */
+static gsa_status feed_line(const gsa_looker *l, const char *const *text, int texts, char **line,
+                            gsa_error *error)
+{
+    const gsa_system *system = l->recycler->below;
+    size_t room = 2;
+    for (int i = 0; i < texts; i++) room += strlen(text[i]) + 1;
+    char *at = gsa_resize(system, *line, room, 1);
+    if (!at) return gsa_out_of_memory(error, "a text", (int64_t)room);
+    *line = at;
+    for (int i = 0; i < texts; i++) {
+        if (i > 0) *at++ = '\t';
+        for (const char *c = text[i]; *c; c++)
+            *at++ = *c == '\n' || *c == '\r' || *c == '\t' ? ' ' : *c;
+    }
+    *at++ = '\n', *at = 0;
+    gsa_recycler_feed(l->recycler, *line, at - *line);
+    return GSA_OK;
+}
+
+static gsa_status read_texts(const gsa_looker *l, const char *const *text, char **line,
+                             gsa_error *error)
+{
+    const gsa_session *s = l->session;
+    if (s->task->read_text) return s->task->read_text(s->self, text[0], error);
+    if (!s->task->read_lines || s->task->whole || gsa_learner_columns(&s->model, 0) > 0)
         return gsa_fail(
             error, GSA_ERR_ARGUMENT,
             "the model reads numbers, not text: ask for an example of its test data (--example N)");
-    }
+    const gsa_status status = feed_line(l, text, texts_each(s), line, error);
+    return status == GSA_OK ? s->task->read_lines(s->self, GSA_RECYCLE_TEXT, error) : status;
+}
+
+static gsa_status check_example(const gsa_session *s, int64_t example, gsa_error *error)
+{
     const int64_t examples = s->task->examples(s->self, GSA_SPLIT_TEST);
-    l->example = o->example;
     if (examples == 0)
         return gsa_fail(
             error, GSA_ERR_ARGUMENT,
             "the model's recipe has no test data: give a text, or --set data.test=FILE");
-    if (o->example >= 0 && o->example < examples) return GSA_OK;
+    if (example >= 0 && example < examples) return GSA_OK;
     return gsa_fail(error, GSA_ERR_ARGUMENT,
                     "there is no example %lld: the test data has %lld, counted from 0",
-                    (long long)o->example, (long long)examples);
+                    (long long)example, (long long)examples);
 }
 
-/* ---- sheets -------------------------------------------------------------------------------- */
+/* ---- pictures ------------------------------------------------------------------------------ */
 
-static gsa_status choose_layers(gsa_looker *l, gsa_error *error)
+/* Is the pass part of the main picture? */
+static int is_main(const gsa_looked *p)
 {
-    const int layers = gsa_stack_layers(l->stack), asked = l->options->layer;
-    if (asked < -1 || asked >= layers)
-        return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "there is no layer %d: the encoder %s has layers 0 to %d", asked,
-                        gsa_stack_text(l->stack), layers - 1);
-    l->first_layer = asked < 0 ? 0 : asked;
-    l->layers = asked < 0 ? layers : 1;
-    for (int i = 0; i < l->layers; i++)
-        l->n_sheets += gsa_stack_patterns(l->stack, l->first_layer + i);
+    return !p->apart && p->n_sheets > 0;
+}
+
+/* As much of the text as fits, whole characters. */
+static void append(char title[TITLE], const char *text, int64_t bytes)
+{
+    const size_t used = strlen(title);
+    size_t fits = 0;
+    while (fits < (size_t)bytes) {
+        const int32_t next = gsa_utf8_length(text + fits);
+        if (next < 1 || fits + (size_t)next > (size_t)bytes || used + fits + (size_t)next >= TITLE)
+            break;
+        fits += (size_t)next;
+    }
+    memcpy(title + used, text, fits);
+    title[used + fits] = 0;
+}
+
+static void append_text(char title[TITLE], const char *text)
+{
+    append(title, text, (int64_t)strlen(text));
+}
+
+/* "encoder=full*2 decoder=full:causal=1+cross*2"; one pass has no name. */
+static gsa_status write_spec(const gsa_looker *l, int several, char **spec, gsa_error *error)
+{
+    size_t room = 1, at = 0;
+    for (int p = 0; p < l->n_passes; p++)
+        room += strlen(l->pass[p].name) + strlen(gsa_stack_text(l->pass[p].stack)) + 2;
+    *spec = gsa_alloc_zero(l->session->system, room, 1);
+    if (!*spec) return gsa_out_of_memory(error, "a picture", (int64_t)room);
+    for (int p = 0; p < l->n_passes; p++)
+        if (is_main(&l->pass[p]))
+            at += (size_t)snprintf(*spec + at, room - at, "%s%s%s%s", at ? " " : "",
+                                   several ? l->pass[p].name : "", several ? "=" : "",
+                                   gsa_stack_text(l->pass[p].stack));
     return GSA_OK;
 }
 
-static gsa_status allocate(gsa_looker *l, gsa_error *error)
+static int main_passes(const gsa_looker *l, int *sheets)
 {
-    const gsa_system *system = l->session.system;
-    const size_t n = (size_t)l->n_sheets;
-    l->sheets = gsa_alloc_zero(system, n, sizeof *l->sheets);
-    l->pattern = gsa_alloc_zero(system, n, sizeof(gsa_pattern *));
-    l->place = gsa_alloc_zero(system, n, sizeof *l->place);
-    l->instance = gsa_alloc_zero(system, n, sizeof(gsa_instance *));
-    l->weights = gsa_alloc_zero(system, n * GSA_MAX_PHASES, sizeof(double *));
-    l->watched = gsa_alloc_zero(system, n * GSA_MAX_PHASES, sizeof *l->watched);
-    if (l->sheets && l->pattern && l->place && l->instance && l->weights && l->watched)
-        return GSA_OK;
-    return gsa_out_of_memory(error, "a picture",
-                             (int64_t)(n * GSA_MAX_PHASES * sizeof *l->watched));
+    int passes = 0;
+    *sheets = 0;
+    for (int p = 0; p < l->n_passes; p++)
+        if (is_main(&l->pass[p])) passes++, *sheets += l->pass[p].n_sheets;
+    return passes;
 }
 
-/* The layers of a segment share the pattern, and so the instance. */
-static gsa_status make_instance(gsa_looker *l, int sheet, const gsa_example *example,
-                                gsa_error *error)
+static gsa_status add_main(const gsa_looker *l, const char *title, gsa_error *error)
 {
-    for (int before = 0; before < sheet; before++)
-        if (l->pattern[before] == l->pattern[sheet]) {
-            l->sheets[sheet].instance = l->sheets[before].instance;
-            return GSA_OK;
-        }
-    const gsa_minibatch_sequence *from = &l->session.batch.sequence[0];
-    const gsa_slice *column[GSA_COLUMNS_ASKED];
-    gsa_example own = *example;
-    gsa_status status =
-        gsa_pattern_take(l->pattern[sheet], from->column, from->sides, 0, column, error);
-    if (status != GSA_OK) return status;
-    own.columns = gsa_pattern_columns(l->pattern[sheet]), own.column = column;
-    status =
-        gsa_pattern_instance(l->pattern[sheet], NULL, &own, NULL, 1, &l->instance[sheet], error);
-    l->sheets[sheet].instance = l->instance[sheet];
+    gsa_picture_stack stack[GSA_TASK_PASSES];
+    int place[GSA_TASK_PASSES], sheets, n = 0, at = 0;
+    char *spec = NULL;
+    const int several = main_passes(l, &sheets) > 1;
+    gsa_picture_sheet *sheet = gsa_alloc(l->session->system, (size_t)sheets, sizeof *sheet);
+    gsa_status status = write_spec(l, several, &spec, error);
+    if (!sheet) status = gsa_out_of_memory(error, "a picture", sheets * (int64_t)sizeof *sheet);
+    for (int p = 0; p < l->n_passes; p++) place[p] = is_main(&l->pass[p]) ? n++ : -1;
+    for (int p = 0; p < l->n_passes && status == GSA_OK; p++) {
+        const gsa_looked *own = &l->pass[p];
+        if (place[p] < 0) continue;
+        stack[place[p]] = (gsa_picture_stack){
+            .name = several ? own->name : NULL,
+            .text = gsa_looked_text(own, 0),
+            .memory = own->memory >= 0 ? place[own->memory] : -1,
+            .memory_text = own->memory >= 0 ? gsa_looked_text(&l->pass[own->memory], 0) : NULL
+        };
+        gsa_looked_sheets(own, 0, place[p], sheet + at);
+        at += own->n_sheets;
+    }
+    const gsa_picture picture = { spec, stack, sheet, n, sheets };
+    if (status == GSA_OK) status = gsa_pictures_add(l->pictures, &picture, title, error);
+    gsa_release(l->session->system, sheet);
+    gsa_release(l->session->system, spec);
     return status;
 }
 
-static gsa_status make_sheets(gsa_looker *l, gsa_error *error)
+/* One of a pass's many sequences: the characters of a word. */
+static gsa_status add_part(const gsa_looker *l, const gsa_looked *p, int32_t e, const char *title,
+                           gsa_error *error)
 {
-    const gsa_session *s = &l->session;
-    const gsa_example example = { .struct_size = sizeof example,
-                                  .length = s->batch.sequence[0].length[0],
-                                  .heads = s->model.settings.heads,
-                                  .text = s->model.reads_text ? s->batch.sequence[0].text : NULL };
-    gsa_status status = GSA_OK;
-    for (int i = 0, at = 0; i < l->layers; i++)
-        for (int p = 0; p < gsa_stack_patterns(l->stack, l->first_layer + i) && status == GSA_OK;
-             p++, at++) {
-            const gsa_pattern *pattern = l->pattern[at] =
-                gsa_stack_pattern(l->stack, l->first_layer + i, p);
-            l->place[at] = p;
-            l->sheets[at] =
-                (gsa_picture_sheet){ .schema = gsa_pattern_schema(pattern),
-                                     .topology = gsa_pattern_topology(pattern),
-                                     .self = gsa_pattern_self(pattern),
-                                     .layer = l->first_layer + i,
-                                     .weights = l->weights + (size_t)at * GSA_MAX_PHASES };
-            status = make_instance(l, at, &example, error);
-        }
+    char own[TITLE] = "";
+    const gsa_slice *text = gsa_looked_text(p, e);
+    const int32_t length = l->session->batch.sequence[p->sequence].length[e];
+    gsa_picture_sheet *sheet = gsa_alloc(l->session->system, (size_t)p->n_sheets, sizeof *sheet);
+    if (!sheet) return gsa_out_of_memory(error, "a picture", p->n_sheets * (int64_t)sizeof *sheet);
+    append_text(own, p->name), append_text(own, " ");
+    for (int32_t i = 0; text && i < length; i++) append(own, text[i].at, text[i].bytes);
+    append_text(own, *title ? " of " : ""), append_text(own, title);
+    gsa_looked_sheets(p, e, 0, sheet);
+    const gsa_picture_stack stack = { .text = text, .memory = -1 };
+    const gsa_picture picture = { gsa_stack_text(p->stack), &stack, sheet, 1, p->n_sheets };
+    const gsa_status status = gsa_pictures_add(l->pictures, &picture, own, error);
+    gsa_release(l->session->system, sheet);
     return status;
 }
 
-/* ---- weights ------------------------------------------------------------------------------- */
-
-static int is_drawn(const gsa_looker *l, int sheet, int phase)
+static gsa_status add_pictures(const gsa_looker *l, const char *title, gsa_error *error)
 {
-    const gsa_picture_sheet *s = &l->sheets[sheet];
-    return gsa_schema_phase(s->schema, phase)->aggregate != GSA_NONE &&
-           gsa_stack_runs(l->stack, s->layer, l->place[sheet], phase);
+    char sentence[128];
+    gsa_status status = add_main(l, title, error);
+    for (int p = 0; p < l->n_passes; p++) {
+        const gsa_looked *own = &l->pass[p];
+        const int many = own->apart && own->n_sheets > 0;
+        if (many && l->options->format < GSA_FORMAT_HTML) {
+            snprintf(sentence, sizeof sentence, "the pass '%.40s' is in a page or in numbers alone",
+                     own->name);
+            gsa_apply_say((void *)(uintptr_t)l->apply, sentence);
+            continue;
+        }
+        for (int32_t e = 0; many && e < own->examples && e < MOST_PARTS && status == GSA_OK; e++)
+            status = add_part(l, own, e, title, error);
+        if (many && own->examples > MOST_PARTS && status == GSA_OK) {
+            snprintf(sentence, sizeof sentence, "the pass '%.40s': the first %d of %d are shown",
+                     own->name, MOST_PARTS, own->examples);
+            gsa_apply_say((void *)(uintptr_t)l->apply, sentence);
+        }
+    }
+    return status;
 }
 
-static int64_t columns_of(const gsa_picture_sheet *sheet, int phase)
-{
-    return gsa_schema_phase(sheet->schema, phase)->per_head ? 1
-                                                            : gsa_instance_heads(sheet->instance);
-}
+/* ---- an example ---------------------------------------------------------------------------- */
 
-static gsa_status watch(gsa_looker *l, gsa_error *error)
+static gsa_status check_edges(const gsa_looker *l, gsa_error *error)
 {
     int64_t total = 0;
-    for (int i = 0; i < l->n_sheets; i++)
-        for (int f = 0; f < gsa_schema_phases(l->sheets[i].schema); f++) {
-            gsa_edges edges;
-            if (!is_drawn(l, i, f)) continue;
-            gsa_instance_edges(l->sheets[i].instance, f, &edges);
-            if (!gsa_add(total, edges.edge_total, &total)) total = INT64_MAX;
-            if (gsa_schema_phase(l->sheets[i].schema, f)->aggregate == GSA_ATTEND)
-                l->watched[l->n_watched++] = (gsa_watched){ .layer = l->sheets[i].layer,
-                                                            .pattern = l->place[i],
-                                                            .phase = f };
-        }
-    if (l->options->most_edges > 0 && total > l->options->most_edges)
-        return gsa_fail(
-            error, GSA_ERR_LIMIT,
-            "the picture has %lld edges, at most %lld are wanted (--max-edges, or one --layer)",
-            (long long)total, (long long)l->options->most_edges);
-    return gsa_stack_watch(gsa_model_batch_of(l->session.model.graph, 0), l->watched, l->n_watched,
-                           error);
+    for (int p = 0; p < l->n_passes; p++)
+        if (!gsa_add(total, gsa_looked_edges(&l->pass[p]), &total)) total = INT64_MAX;
+    if (l->options->most_edges <= 0 || total <= l->options->most_edges) return GSA_OK;
+    return gsa_fail(
+        error, GSA_ERR_LIMIT,
+        "the picture has %lld edges, at most %lld are wanted (--max-edges, or one --layer)",
+        (long long)total, (long long)l->options->most_edges);
 }
 
-/* Sum: 1; mean: 1/degree; the same in each head. */
-static void plain_weights(const gsa_edges *edges, int mean, int64_t columns, double *out)
+static gsa_status look(gsa_looker *l, int64_t example, const char *title, gsa_error *error)
 {
-    for (int64_t row = 0; row < edges->rows; row++) {
-        const int64_t first = edges->edge_offset[row], last = edges->edge_offset[row + 1];
-        for (int64_t i = first * columns; i < last * columns; i++)
-            out[i] = mean ? 1 / (double)(last - first) : 1;
+    gsa_session *s = l->session;
+    gsa_status status = s->task->fill(s->self, GSA_SPLIT_TEST, &example, 1, &s->batch, error);
+    for (int p = 0; p < l->n_passes && status == GSA_OK; p++) {
+        status = gsa_looked_open(s, p, l->options->layer, &l->pass[p], error);
+        if (status == GSA_OK) status = gsa_looked_emit(&l->pass[p], error);
     }
-}
-
-/* `watched` is the list's next entry, used up by a phase that attends. */
-static gsa_status read_weights(gsa_looker *l, int sheet, int phase, const gsa_watched **watched,
-                               gsa_error *error)
-{
-    const gsa_picture_sheet *s = &l->sheets[sheet];
-    const gsa_phase *x = gsa_schema_phase(s->schema, phase);
-    const int64_t columns = columns_of(s, phase);
-    int64_t values;
-    gsa_edges edges;
-    gsa_instance_edges(s->instance, phase, &edges);
-    double *out = gsa_mul(edges.edge_total, columns, &values)
-                      ? gsa_alloc(l->session.system, (size_t)values, sizeof *out)
-                      : NULL;
-    if (!out) return gsa_out_of_memory(error, "attention weights", edges.edge_total * 8);
-    l->weights[(size_t)sheet * GSA_MAX_PHASES + (size_t)phase] = out;
-    if (x->aggregate != GSA_ATTEND) {
-        plain_weights(&edges, x->aggregate == GSA_MEAN, columns, out);
-        return GSA_OK;
-    }
-    const gsa_tensor *weights = (*watched)++->weights;
-    if (weights && weights->rows == edges.edge_total && weights->cols == columns)
-        return gsa_tensor_read(l->session.backend, weights, 0, out, error);
-    return gsa_fail(error, GSA_ERR_PLUGIN,
-                    "topology %s, phase %s: a second emission of the example has other edges",
-                    gsa_schema_topology(s->schema), x->name);
-}
-
-static gsa_status compute(gsa_looker *l, gsa_error *error)
-{
-    gsa_status status = watch(l, error);
-    if (status == GSA_OK)
-        status = gsa_session_outputs(&l->session, GSA_SPLIT_TEST, &l->example, 1, error);
-    const gsa_watched *watched = l->watched;
-    for (int i = 0; i < l->n_sheets && status == GSA_OK; i++)
-        for (int f = 0; f < gsa_schema_phases(l->sheets[i].schema) && status == GSA_OK; f++)
-            if (is_drawn(l, i, f)) status = read_weights(l, i, f, &watched, error);
+    if (status == GSA_OK) status = check_edges(l, error);
+    for (int p = 0; p < l->n_passes && status == GSA_OK; p++)
+        status = gsa_looked_watch(&l->pass[p], error);
+    if (status == GSA_OK) status = gsa_session_outputs(s, GSA_SPLIT_TEST, &example, 1, error);
+    for (int p = 0; p < l->n_passes && status == GSA_OK; p++)
+        status = gsa_looked_read(&l->pass[p], error);
+    if (status == GSA_OK) status = add_pictures(l, title, error);
+    for (int p = 0; p < l->n_passes && status == GSA_OK; p++)
+        if (is_main(&l->pass[p])) gsa_looked_say(&l->pass[p], l->apply, l->n_passes > 1);
+    for (int p = 0; p < l->n_passes; p++) gsa_looked_release(&l->pass[p]);
     return status;
 }
 
-/* ---- messages ------------------------------------------------------------------------------ */
-
-static void say(const gsa_looker *l, const char *sentence)
+/* What tells this picture from others: the model, where there are several, and the text. */
+static void make_title(const gsa_looker *l, const char *const *text, int texts, int64_t example,
+                       char title[TITLE])
 {
-    gsa_apply_say((void *)(uintptr_t)l->apply, sentence);
+    char number[40];
+    const int many = l->options->n_texts + l->options->n_examples > (texts ? texts : 1);
+    title[0] = 0;
+    if (l->models > 1) append_text(title, l->apply->model), append_text(title, many ? ": " : "");
+    snprintf(number, sizeof number, "example %lld", (long long)example);
+    if (many && texts == 0) append_text(title, number);
+    for (int i = 0; many && i < texts; i++)
+        append_text(title, i ? " | " : ""), append_text(title, text[i]);
 }
 
-/* Appends text safe for a terminal. */
-static void show(char line[LINE], const char *before, gsa_slice text)
+static gsa_status look_at_all(gsa_looker *l, gsa_error *error)
 {
-    char word[GSA_SHOWN], shown[GSA_SHOWN];
-    const size_t used = strlen(line);
-    snprintf(word, sizeof word, "%.*s", (int)(text.bytes < 64 ? text.bytes : 64), text.at);
-    snprintf(line + used, LINE - used, "%s%s", before, gsa_word_show(word, shown));
-}
-
-static void say_unknown(const gsa_looker *l)
-{
-    const gsa_minibatch_sequence *batch = &l->session.batch.sequence[0];
-    char line[LINE] = "words that the model does not know:";
-    int unknown = 0;
-    if (gsa_learner_columns(&l->session.model, 0) > 0) return;
-    for (int64_t i = 0; i < batch->tokens; i++) {
-        if (batch->id[i] != GSA_WORD_UNKNOWN) continue;
-        if (unknown++ < SHOWN_WORDS) show(line, unknown > 1 ? ", " : " ", batch->text[i]);
+    const gsa_attend_options *o = l->options;
+    const int each = texts_each(l->session);
+    char title[TITLE], *line = NULL;
+    gsa_status status = GSA_OK;
+    if (o->n_texts % each)
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "%d text%s given, the task %s takes two for each example", o->n_texts,
+                        o->n_texts == 1 ? " was" : "s were", l->session->task->name);
+    for (int i = 0; i < o->n_texts && status == GSA_OK; i += each) {
+        make_title(l, o->texts + i, each, 0, title);
+        status = read_texts(l, o->texts + i, &line, error);
+        if (status == GSA_OK) status = look(l, 0, title, error);
     }
-    if (unknown > SHOWN_WORDS)
-        snprintf(line + strlen(line), LINE - strlen(line), ", and %d more", unknown - SHOWN_WORDS);
-    if (unknown > 0) say(l, line);
-}
-
-/* The node of a kind as people call it: its word, or "relay 0". */
-static void show_node(const gsa_looker *l, const gsa_schema *schema, int kind, int64_t index,
-                      const char *before, char *line)
-{
-    const gsa_kind *k = gsa_schema_kind(schema, kind);
-    if (gsa_learner_columns(&l->session.model, 0) == 0 &&
-        (k->start == GSA_INPUT || k->start == GSA_COPY)) {
-        show(line, before, l->session.batch.sequence[0].text[index]);
-        return;
+    gsa_release(l->recycler->below, line);
+    for (int i = 0; i < o->n_examples && status == GSA_OK; i++) {
+        make_title(l, NULL, 0, o->examples[i], title);
+        status = check_example(l->session, o->examples[i], error);
+        if (status == GSA_OK) status = look(l, o->examples[i], title, error);
     }
-    snprintf(line + strlen(line), LINE - strlen(line), "%s%s %lld", before, k->name,
-             (long long)index);
-}
-
-typedef struct strong { /* the strongest edges of a row, falling */
-    int count;
-    double weight[SHOWN_EDGES];
-    int kind[SHOWN_EDGES];
-    int64_t source[SHOWN_EDGES];
-} strong;
-
-static void consider(strong *s, double weight, int kind, int64_t source)
-{
-    int at = s->count;
-    while (at > 0 && s->weight[at - 1] < weight) at--;
-    if (at == SHOWN_EDGES) return;
-    if (s->count < SHOWN_EDGES) s->count++;
-    for (int i = s->count - 1; i > at; i--)
-        s->weight[i] = s->weight[i - 1], s->kind[i] = s->kind[i - 1],
-        s->source[i] = s->source[i - 1];
-    s->weight[at] = weight, s->kind[at] = kind, s->source[at] = source;
-}
-
-static strong strongest(const gsa_edges *edges, int64_t row, const double *weights, int64_t columns)
-{
-    strong s = { 0 };
-    weights += edges->edge_offset[row] * columns;
-    for (int64_t i = edges->run_offset[row]; i < edges->run_offset[row + 1]; i++) {
-        const gsa_run *run = &edges->runs[i];
-        for (int64_t j = 0; j < run->count; j++, weights += columns) {
-            double mean = 0;
-            for (int64_t h = 0; h < columns; h++) mean += weights[h] / (double)columns;
-            consider(&s, mean, run->kind, run->first + j * run->step);
-        }
-    }
-    return s;
-}
-
-/* One line a destination: "layer 1, up: relay 0 reads 'good' 0.410, 'film' 0.220, relay 0
- * 0.170". */
-static void say_phase(const gsa_looker *l, int sheet, int phase)
-{
-    const gsa_picture_sheet *s = &l->sheets[sheet];
-    const gsa_phase *x = gsa_schema_phase(s->schema, phase);
-    const double *weights = s->weights[phase];
-    const int several = gsa_stack_patterns(l->stack, s->layer) > 1;
-    int64_t row = 0, shown = 0;
-    gsa_edges edges;
-    if (!weights || x->aggregate != GSA_ATTEND || x->per_head) return;
-    gsa_instance_edges(s->instance, phase, &edges);
-    for (int k = 0; k < gsa_schema_kinds(s->schema); k++)
-        for (int64_t i = 0; x->destinations >> k & 1 && i < gsa_instance_nodes(s->instance, k);
-             i++, row++) {
-            char line[LINE];
-            const strong best = strongest(&edges, row, weights, columns_of(s, phase));
-            if (best.count == 0 || shown++ >= SHOWN_NODES) continue;
-            snprintf(line, sizeof line, "layer %d, %s%s%.60s: ", s->layer,
-                     several ? gsa_schema_topology(s->schema) : "", several ? "." : "", x->name);
-            show_node(l, s->schema, k, i, "", line);
-            for (int e = 0; e < best.count; e++) {
-                show_node(l, s->schema, best.kind[e], best.source[e], e ? ", " : " reads ", line);
-                snprintf(line + strlen(line), LINE - strlen(line), " %.3f", best.weight[e]);
-            }
-            say(l, line);
-        }
-}
-
-static void say_last_layer(const gsa_looker *l)
-{
-    for (int i = 0; i < l->n_sheets; i++)
-        for (int f = 0; l->sheets[i].layer == l->first_layer + l->layers - 1 &&
-                        f < gsa_schema_phases(l->sheets[i].schema);
-             f++)
-            say_phase(l, i, f);
-}
-
-/* ---- the picture --------------------------------------------------------------------------- */
-
-static gsa_status write(const gsa_looker *l, gsa_error *error)
-{
-    const gsa_session *s = &l->session;
-    const gsa_picture_stack stack = { .text = gsa_learner_columns(&s->model, 0) > 0
-                                                  ? NULL
-                                                  : s->batch.sequence[0].text,
-                                      .memory = -1 };
-    const gsa_picture picture = { gsa_stack_text(l->stack), &stack, l->sheets, 1, l->n_sheets };
-    gsa_output *output;
-    gsa_status status =
-        gsa_output_open(s->system, l->apply->output ? l->apply->output : "-", &output, error);
-    if (status != GSA_OK) return status;
-    status = gsa_write_picture(s->system, &picture, l->options->format, output, error);
-    if (status == GSA_OK) return gsa_output_commit(output, error);
-    gsa_output_abandon(output);
     return status;
 }
 
-static gsa_status look(gsa_looker *l, gsa_error *error)
+/* ---- translations, as they are decoded ----------------------------------------------------- */
+
+/* Adds "source<TAB>translation" to the lines. */
+static gsa_status translate(gsa_looker *l, const char *text, char **lines, gsa_error *error)
 {
-    gsa_session *s = &l->session;
-    l->stack = gsa_learner_encoder(&s->model);
-    if (gsa_model_passes(s->model.net) > 1)
-        return gsa_fail(error, GSA_ERR_UNSUPPORTED,
-                        "the model executes %d stacks on an example (both texts of a pair, "
-                        "characters of words, a decoder), and "
-                        "a picture shows one",
-                        gsa_model_passes(s->model.net));
-    gsa_status status = choose_layers(l, error);
-    if (status == GSA_OK) status = read_example(l, error);
-    if (status == GSA_OK)
-        status = s->task->fill(s->self, GSA_SPLIT_TEST, &l->example, 1, &s->batch, error);
-    if (status == GSA_OK) status = allocate(l, error);
-    if (status == GSA_OK) status = make_sheets(l, error);
-    if (status == GSA_OK) status = compute(l, error);
-    if (status == GSA_OK) status = write(l, error);
-    if (status != GSA_OK) return status;
-    say_unknown(l);
-    say_last_layer(l);
-    return GSA_OK;
+    const gsa_system *system = l->recycler->below;
+    gsa_session *s = l->session;
+    gsa_decode_options own = { .split = GSA_SPLIT_TEST, .batch = 1 };
+    gsa_decoded decoded;
+    char *line = NULL;
+    gsa_status status = feed_line(l, &text, 1, &line, error);
+    if (status == GSA_OK) status = s->task->read_lines(s->self, GSA_RECYCLE_TEXT, error);
+    if (status == GSA_OK) status = gsa_output_open(s->system, GSA_RECYCLE_TEXT, &own.output, error);
+    if (status == GSA_OK) {
+        status = s->task->decode_split(s->self, &s->model, &own, &decoded, error);
+        if (status == GSA_OK) status = gsa_output_commit(own.output, error);
+        else gsa_output_abandon(own.output);
+    }
+    const size_t had = *lines ? strlen(*lines) : 0, source = line ? strlen(line) : 0;
+    const size_t found = status == GSA_OK ? (size_t)l->recycler->written : 0;
+    char *more = status == GSA_OK ? gsa_resize(system, *lines, had + source + found + 2, 1) : NULL;
+    if (status == GSA_OK && !more)
+        status = gsa_out_of_memory(error, "a translation", (int64_t)(had + source + found));
+    if (status == GSA_OK) {
+        snprintf(more + had, source + found + 2, "%.*s\t%.*s", (int)(source - 1), line, (int)found,
+                 l->recycler->made);
+        *lines = more;
+    }
+    gsa_release(system, line);
+    return status;
 }
 
-static void release(gsa_looker *l)
+/* ---- models -------------------------------------------------------------------------------- */
+
+static gsa_status check_layer(const gsa_looker *l, gsa_error *error)
 {
-    const gsa_system *system = l->session.system;
-    for (int i = 0; l->instance && i < l->n_sheets; i++) gsa_instance_release(l->instance[i]);
-    for (int i = 0; l->weights && i < l->n_sheets * GSA_MAX_PHASES; i++)
-        gsa_release(system, (void *)(uintptr_t)l->weights[i]); /* ours: read_weights made them */
-    void *const all[] = { l->sheets, l->pattern, l->place, l->instance, l->weights, l->watched };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) gsa_release(system, all[i]);
-    gsa_session_release(&l->session);
+    const gsa_stack *stack = gsa_learner_encoder(&l->session->model);
+    const int layers = gsa_stack_layers(stack), asked = l->options->layer;
+    if (asked >= -1 && asked < layers) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_ARGUMENT,
+                    "there is no layer %d: the encoder %s has layers 0 to %d", asked,
+                    gsa_stack_text(stack), layers - 1);
+}
+
+typedef gsa_status attend_call(gsa_looker *l, char **lines, gsa_error *error);
+
+static gsa_status with_model(gsa_looker *l, uint32_t splits, attend_call *call, char **lines,
+                             gsa_error *error)
+{
+    gsa_session session;
+    gsa_status status = gsa_apply_open(&l->recycler->table, l->apply, splits, &session, error);
+    if (status != GSA_OK) return status;
+    l->session = &session;
+    l->n_passes = gsa_model_passes(session.model.net);
+    status = check_layer(l, error);
+    if (status == GSA_OK) status = call(l, lines, error);
+    gsa_session_release(&session);
+    l->session = NULL;
+    return status;
+}
+
+/* Decodes where the task is translation; `lines` stays NULL in others, which are looked at here. */
+static gsa_status first_look(gsa_looker *l, char **lines, gsa_error *error)
+{
+    gsa_status status = GSA_OK;
+    if (l->options->n_texts == 0 || l->session->task != &gsa_task_translation)
+        return look_at_all(l, error);
+    for (int i = 0; i < l->options->n_texts && status == GSA_OK; i++)
+        status = translate(l, l->options->texts[i], lines, error);
+    return status;
+}
+
+static gsa_status look_at_pairs(gsa_looker *l, char **lines, gsa_error *error)
+{
+    char title[TITLE];
+    gsa_status status = GSA_OK;
+    (void)lines;
+    for (int i = 0; i < l->options->n_texts && status == GSA_OK; i++) {
+        make_title(l, l->options->texts + i, 1, 0, title);
+        status = check_example(l->session, i, error);
+        if (status == GSA_OK) status = look(l, i, title, error);
+    }
+    return status;
+}
+
+/* The pairs of source and translation stand in for the test data. */
+static gsa_status look_at_translations(gsa_looker *l, char *lines, gsa_error *error)
+{
+    static const char *const own[] = { "data.test=" GSA_RECYCLE_TEXT,
+                                       "data.source=", "data.target=", "data.columns=" };
+    enum { OWN = sizeof own / sizeof *own };
+    const gsa_apply_options *given = l->apply;
+    const size_t n = (size_t)given->n_overrides;
+    const char **all = gsa_alloc(l->recycler->below, n + OWN, sizeof(char *));
+    if (!all) return gsa_out_of_memory(error, "settings", (int64_t)(n + OWN) * 8);
+    for (size_t i = 0; i < n; i++) all[i] = given->overrides[i];
+    memcpy(all + n, own, sizeof own);
+    gsa_apply_options apply = *given;
+    apply.overrides = all, apply.n_overrides = (int)n + OWN;
+    l->apply = &apply;
+    gsa_recycler_feed(l->recycler, lines, (int64_t)strlen(lines));
+    const gsa_status status = with_model(l, 1u << GSA_SPLIT_TEST, look_at_pairs, NULL, error);
+    l->apply = given;
+    gsa_release(l->recycler->below, all);
+    return status;
+}
+
+static gsa_status look_with(gsa_looker *l, gsa_error *error)
+{
+    const uint32_t splits = l->options->n_texts ? 0 : 1u << GSA_SPLIT_TEST;
+    char *lines = NULL;
+    gsa_status status = with_model(l, splits, first_look, &lines, error);
+    if (status == GSA_OK && lines) status = look_at_translations(l, lines, error);
+    gsa_release(l->recycler->below, lines);
+    return status;
+}
+
+static gsa_status write_all(gsa_looker *l, const gsa_apply_options *options, gsa_error *error)
+{
+    gsa_pictures pictures = { .system = l->recycler->below, .format = l->options->format };
+    const char *path = options->output ? options->output : "-";
+    gsa_status status = gsa_output_open(pictures.system, path, &pictures.output, error);
+    l->pictures = &pictures;
+    if (status != GSA_OK) return status;
+    for (int m = 0; m < l->models && status == GSA_OK; m++) {
+        gsa_apply_options own = *options;
+        if (m > 0) own.model = l->options->beside[m - 1];
+        l->apply = &own;
+        status = look_with(l, error);
+    }
+    if (status != GSA_OK) {
+        gsa_output_abandon(pictures.output);
+        return status;
+    }
+    gsa_pictures_end(&pictures);
+    return gsa_output_commit(pictures.output, error);
 }
 
 gsa_status gsa_attend(const gsa_system *system, const gsa_apply_options *options,
                       const gsa_attend_options *attend, gsa_error *error)
 {
-    gsa_looker looker = { .apply = options, .options = attend };
-    const uint32_t splits = attend->text ? 0 : 1u << GSA_SPLIT_TEST;
+    gsa_recycler recycler;
+    gsa_looker looker = { .options = attend,
+                          .recycler = &recycler,
+                          .models = 1 + attend->n_beside };
+    const int many = attend->n_beside > 0 || attend->n_texts + attend->n_examples > 1;
+    if (many && !(options->output && strcmp(options->output, "-") != 0))
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "several pictures go to a file, not to standard output");
+    gsa_recycler_start(&recycler, system ? system : gsa_system_default());
     const gsa_plain plain = gsa_plain_begin();
-    gsa_status status = gsa_apply_open(system ? system : gsa_system_default(), options, splits,
-                                       &looker.session, error);
-    if (status == GSA_OK) {
-        status = look(&looker, error);
-        release(&looker);
-    }
+    const gsa_status status = write_all(&looker, options, error);
     gsa_plain_end(plain);
+    gsa_recycler_end(&recycler);
     return status;
 }
