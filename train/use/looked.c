@@ -48,8 +48,8 @@ gsa_status gsa_looked_open(const gsa_session *session, int pass, int layer, gsa_
                        .heads = own ? own->heads : model->settings.heads,
                        .apart = own != NULL,
                        .sequence = gsa_model_find_sequence(model->net, asked->sequence),
-                       .memory = asked->memory ? gsa_model_find_pass(model->net, asked->memory)
-                                               : -1 };
+                       .memory =
+                           asked->memory ? gsa_model_find_pass(model->net, asked->memory) : -1 };
     const int all = gsa_stack_layers(l->stack);
     const int first = layer < 0 ? 0 : layer, layers = layer < 0 ? all : layer < all;
     for (int i = 0; i < layers; i++) l->n_sheets += gsa_stack_patterns(l->stack, first + i);
@@ -83,8 +83,7 @@ static gsa_status measure_memory(const gsa_looked *l, int32_t e, int64_t token,
     const gsa_schema *schema =
         gsa_pattern_schema(gsa_stack_pattern(other, gsa_stack_layers(other) - 1, 0));
     const int start = gsa_schema_kind(schema, gsa_schema_sequence(schema))->start;
-    const int sequence =
-        gsa_model_find_sequence(model->net, model->plan.pass[l->memory].sequence);
+    const int sequence = gsa_model_find_sequence(model->net, model->plan.pass[l->memory].sequence);
     const gsa_minibatch_sequence *from = &l->session->batch.sequence[sequence];
     if (start != GSA_INPUT && start != GSA_COPY)
         return gsa_fail(error, GSA_ERR_UNSUPPORTED,
@@ -168,8 +167,7 @@ gsa_status gsa_looked_watch(gsa_looked *l, gsa_error *error)
 {
     for (int i = 0; i < l->n_sheets; i++)
         for (int f = 0; f < gsa_schema_phases(schema_of(l, i)); f++)
-            if (is_drawn(l, i, f) &&
-                gsa_schema_phase(schema_of(l, i), f)->aggregate == GSA_ATTEND)
+            if (is_drawn(l, i, f) && gsa_schema_phase(schema_of(l, i), f)->aggregate == GSA_ATTEND)
                 l->watched[l->n_watched++] = (gsa_watched){ .layer = l->sheet[i].layer,
                                                             .pattern = l->sheet[i].place,
                                                             .phase = f };
@@ -202,7 +200,8 @@ static gsa_status make_weights(gsa_looked *l, int sheet, int phase, int64_t *tot
                           : NULL;
         if (!out) return gsa_out_of_memory(error, "attention weights", edges.edge_total * 8);
         *(double **)(uintptr_t)(gsa_looked_weights(l, sheet, e) + phase) = out;
-        if (x->aggregate != GSA_ATTEND) plain_weights(&edges, x->aggregate == GSA_MEAN, columns, out);
+        if (x->aggregate != GSA_ATTEND)
+            plain_weights(&edges, x->aggregate == GSA_MEAN, columns, out);
         *total += edges.edge_total;
     }
     return GSA_OK;
@@ -239,8 +238,7 @@ static gsa_status read_phase(gsa_looked *l, int sheet, int phase, const gsa_watc
     const gsa_schema *schema = schema_of(l, sheet);
     int64_t total;
     gsa_status status = make_weights(l, sheet, phase, &total, error);
-    if (status != GSA_OK || gsa_schema_phase(schema, phase)->aggregate != GSA_ATTEND)
-        return status;
+    if (status != GSA_OK || gsa_schema_phase(schema, phase)->aggregate != GSA_ATTEND) return status;
     const gsa_tensor *weights = (*watched)++->weights;
     const int64_t columns = gsa_looked_columns(l, sheet, phase);
     if (!weights || weights->rows != total || weights->cols != columns)
@@ -272,15 +270,14 @@ gsa_status gsa_looked_read(gsa_looked *l, gsa_error *error)
 void gsa_looked_sheets(const gsa_looked *l, int32_t example, int number, gsa_picture_sheet *sheets)
 {
     for (int i = 0; i < l->n_sheets; i++)
-        sheets[i] = (gsa_picture_sheet){
-            .instance = gsa_looked_instance(l, i, example),
-            .schema = schema_of(l, i),
-            .topology = gsa_pattern_topology(l->sheet[i].pattern),
-            .self = gsa_pattern_self(l->sheet[i].pattern),
-            .stack = number,
-            .layer = l->sheet[i].layer,
-            .weights = (const double *const *)gsa_looked_weights(l, i, example)
-        };
+        sheets[i] = (gsa_picture_sheet){ .instance = gsa_looked_instance(l, i, example),
+                                         .schema = schema_of(l, i),
+                                         .topology = gsa_pattern_topology(l->sheet[i].pattern),
+                                         .self = gsa_pattern_self(l->sheet[i].pattern),
+                                         .stack = number,
+                                         .layer = l->sheet[i].layer,
+                                         .weights = (const double *const *)gsa_looked_weights(
+                                             l, i, example) };
 }
 
 const gsa_slice *gsa_looked_text(const gsa_looked *l, int32_t example)

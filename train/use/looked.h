@@ -23,7 +23,7 @@ typedef struct gsa_looked {
     int64_t *token; /* [examples] where each begins in the sequence */
     gsa_looked_sheet *sheet;
     gsa_instance **instance; /* [n_sheets][examples]; of owners alone */
-    double **weight;         /* [n_sheets][examples][GSA_MAX_PHASES]; NULL: the phase is not drawn */
+    double **weight; /* [n_sheets][examples][GSA_MAX_PHASES]; NULL: the phase is not drawn */
     gsa_watched *watched;
 } gsa_looked;
 
@@ -51,9 +51,7 @@ void gsa_looked_say(const gsa_looked *looked, const gsa_apply_options *options, 
 static inline int64_t gsa_looked_columns(const gsa_looked *looked, int sheet, int phase)
 {
     const gsa_pattern *pattern = looked->sheet[sheet].pattern;
-    return gsa_schema_phase(gsa_pattern_schema(pattern), phase)->per_head
-               ? 1
-               : looked->heads;
+    return gsa_schema_phase(gsa_pattern_schema(pattern), phase)->per_head ? 1 : looked->heads;
 }
 
 static inline double *const *gsa_looked_weights(const gsa_looked *looked, int sheet,
