@@ -33,22 +33,54 @@ static gsa_status path_sound(const gsa_registry *registry, const char *path, gsa
     }
 }
 
-/* What is there instead of this ABI's symbol? */
+/* What is there instead of the symbols that this program knows? */
 static gsa_status no_symbol(void *library, const char *path, gsa_error *error)
 {
-    for (unsigned major = 0; major < MAJOR_LIMIT; major++) {
-        char name[32];
-        snprintf(name, sizeof name, "gsa_plugin_%u", major);
-        if (dlsym(library, name))
-            return gsa_fail(
-                error, GSA_ERR_PLUGIN,
-                "plugin '%s': it has %s and no %s: it was built for ABI %u, expected ABI %u", path,
-                name, SYMBOL_OF(GSA_PLUGIN), major, GSA_ABI);
-    }
+    static const struct {
+        const char *prefix, *what;
+        unsigned abi;
+    } known[] = { { "gsa_plugin_", "", GSA_ABI }, { "gsa_task_", "task ", GSA_TASK_ABI } };
+    for (int k = 0; k < 2; k++)
+        for (unsigned major = 0; major < MAJOR_LIMIT; major++) {
+            char name[32];
+            snprintf(name, sizeof name, "%s%u", known[k].prefix, major);
+            if (dlsym(library, name))
+                return gsa_fail(error, GSA_ERR_PLUGIN,
+                                "plugin '%s': it has %s and no %s%u: it was built for %sABI %u, "
+                                "expected %sABI %u",
+                                path, name, known[k].prefix, known[k].abi, known[k].what, major,
+                                known[k].what, known[k].abi);
+        }
     return gsa_fail(
         error, GSA_ERR_PLUGIN,
         "plugin '%s': it exports no symbol %s (`const gsa_topology GSA_PLUGIN = {...}`, visible)",
         path, SYMBOL_OF(GSA_PLUGIN));
+}
+
+/* A plugin of a task alone: who knows tasks finds it by its symbol. */
+static gsa_status keep_other(gsa_registry *registry, const gsa_entry *entry, gsa_error *error)
+{
+    if (!dlsym(entry->library, SYMBOL_OF(GSA_TASK_PLUGIN)))
+        return no_symbol(entry->library, entry->origin, error);
+    if (registry->n_others == GSA_PLUGINS_MOST)
+        return gsa_fail(error, GSA_ERR_LIMIT, "plugin '%s': %d plugins of tasks are loaded already",
+                        entry->origin, GSA_PLUGINS_MOST);
+    registry->others[registry->n_others++] = *entry;
+    return GSA_OK;
+}
+
+const void *gsa_registry_symbol(const gsa_registry *registry, const char *symbol, int index,
+                                const char **origin)
+{
+    for (int i = 0; i < registry->count + registry->n_others; i++) {
+        const gsa_entry *entry =
+            i < registry->count ? &registry->entries[i] : &registry->others[i - registry->count];
+        const void *found = entry->library ? dlsym(entry->library, symbol) : NULL;
+        if (!found || index-- > 0) continue;
+        *origin = entry->origin;
+        return found;
+    }
+    return NULL;
 }
 
 /* The loader's words without the path that they start with. */
@@ -80,7 +112,7 @@ gsa_status gsa_registry_load(gsa_registry *registry, const char *path, gsa_error
     if (!entry.library) return status;
     entry.topology = dlsym(entry.library, SYMBOL_OF(GSA_PLUGIN));
     if (!entry.topology) {
-        status = no_symbol(entry.library, path, error);
+        status = keep_other(registry, &entry, error);
     } else {
         status = gsa_registry_insert(registry, &entry, error);
         if (status != GSA_OK) gsa_fail_at(error, status, "plugin '%s'", path);

@@ -29,6 +29,7 @@ void gsa_registry_release(gsa_registry *registry)
     if (!registry) return;
     const gsa_system *system = registry->system;
     for (int i = 0; i < registry->count; i++) gsa_unload(registry, &registry->entries[i]);
+    for (int i = 0; i < registry->n_others; i++) gsa_unload(registry, &registry->others[i]);
     for (int i = 0; i < registry->services.count; i++)
         gsa_release(system, registry->services.at[i].id);
     gsa_release(system, registry->entries);

@@ -26,6 +26,15 @@ void gsa_registry_release(gsa_registry *registry);
  * is taken. */
 gsa_status gsa_registry_load(gsa_registry *registry, const char *path, gsa_error *error);
 
+/* A plugin may export a task too, or a task alone (task.h): the symbol with the task ABI's number.
+ */
+#define GSA_TASK_ABI    1u
+#define GSA_TASK_PLUGIN gsa_task_1
+/* What the `index`-th of the loaded plugins that export the symbol has under it, and its path;
+ * NULL: there are fewer. */
+const void *gsa_registry_symbol(const gsa_registry *registry, const char *symbol, int index,
+                                const char **origin);
+
 /* Adds a topology that lives in this program (embedders, tests); checked alike; must outlive the
  * registry. */
 gsa_status gsa_registry_add(gsa_registry *registry, const gsa_topology *topology, gsa_error *error);

@@ -12,12 +12,15 @@ typedef struct gsa_entry {
     void *library;      /* dlopen's handle, or NULL */
 } gsa_entry;
 
+enum { GSA_PLUGINS_MOST = 64 }; /* plugins of tasks alone that one registry takes */
+
 struct gsa_registry {
     const gsa_system *system;
     gsa_entry *entries; /* by id, ascending */
     gsa_services services;
-    int count;
-    gsa_lexicon_service lexicon; /* offered from the start, as is the other */
+    int count, n_others;
+    gsa_entry others[GSA_PLUGINS_MOST]; /* plugins without a topology */
+    gsa_lexicon_service lexicon;        /* offered from the start, as is the other */
     gsa_column_service column;
 };
 

@@ -139,13 +139,50 @@ static gsa_status create_net(gsa_learner *m, const gsa_stack_spec *specs,
     return status == GSA_OK ? gsa_model_batch_create(m->net, &m->graph, error) : status;
 }
 
+/* Counts that arrays hold, and places that are there. */
+static gsa_status check_plan(const gsa_learner *m, gsa_error *error)
+{
+    const gsa_task_plan *p = &m->plan;
+    const struct {
+        const char *name;
+        int32_t value, low, high;
+    } number[] = { { "n_sequences", p->n_sequences, 1, GSA_BATCH_SEQUENCES },
+                   { "n_inputs", p->n_inputs, 1, GSA_BATCH_SEQUENCES },
+                   { "n_stacks", p->n_stacks, 1, GSA_TASK_STACKS },
+                   { "n_passes", p->n_passes, 1, GSA_TASK_PASSES },
+                   { "head_pass", p->head_pass, 0, p->n_passes - 1 },
+                   { "outputs", p->outputs, 1, INT32_MAX },
+                   { "terms", p->terms, 0, p->outputs },
+                   { "head_inputs", p->head_inputs, 0, 1024 },
+                   { "tied", p->tied, 0, p->n_inputs } };
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++)
+        if (number[i].value < number[i].low || number[i].value > number[i].high)
+            return gsa_fail(error, GSA_ERR_PLUGIN,
+                            "task '%s': its plan says %s = %d, expected %d to %d", m->task->name,
+                            number[i].name, number[i].value, number[i].low, number[i].high);
+    for (int s = 0; s < p->n_sequences; s++)
+        if (!p->sequence[s] || p->input_of[s] < 0 || p->input_of[s] >= p->n_inputs)
+            return gsa_fail(error, GSA_ERR_PLUGIN,
+                            "task '%s': sequence %d of its plan has no name, or no input",
+                            m->task->name, s);
+    for (int r = 0; r < p->n_passes; r++)
+        if (!p->pass[r].stack || !p->pass[r].sequence)
+            return gsa_fail(error, GSA_ERR_PLUGIN,
+                            "task '%s': pass %d of its plan has no stack, or no sequence",
+                            m->task->name, r);
+    return GSA_OK;
+}
+
 /* The task's plan for the recipe's encoder. */
 static gsa_status ask(gsa_learner *m, const gsa_recipe *recipe, const gsa_registry *registry,
                       const gsa_stack_spec *encoder, gsa_error *error)
 {
     gsa_task_plan_options options = { .recipe = recipe };
     gsa_status status = gsa_recipe_memory_layer(encoder, registry, &options.memory_layer, error);
-    return status == GSA_OK ? m->task->plan(m->self, &options, &m->plan, error) : status;
+    if (status == GSA_OK) status = m->task->plan(m->self, &options, &m->plan, error);
+    if (status == GSA_OK) status = check_plan(m, error);
+    if (status != GSA_OK) m->plan = (gsa_task_plan){ 0 }; /* release counts on its numbers */
+    return status;
 }
 
 static gsa_status create_parts(gsa_learner *m, const gsa_recipe *recipe,
@@ -281,6 +318,8 @@ gsa_tensor *gsa_learner_loss(gsa_learner *m, gsa_tensor *out, const gsa_minibatc
 {
     gsa_tensor *loss = m->task->loss(m->self, m->tape, out, batch, scale);
     int of = 0;
+    if (!loss && gsa_tape_status(m->tape, NULL) == GSA_OK)
+        return gsa_tape_fail(m->tape, GSA_ERR_PLUGIN, "task '%s' gave no loss", m->task->name);
     for (int i = 0; i < m->n_taps; i++) of += m->tapped[i] != NULL;
     for (int i = 0; i < m->n_taps; i++)
         if (m->tapped[i])

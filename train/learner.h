@@ -13,7 +13,7 @@
 #define GSA_LEARNER_H
 #include "gsa/input.h"
 #include "gsa/model.h"
-#include "train/task.h"
+#include "train/task_parts.h"
 
 typedef struct gsa_learner {
     const gsa_system *system;

@@ -1,11 +1,27 @@
-#include "train/task.h"
+#include "train/task_parts.h"
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+#include "topologies/words.h"
+#include "train/settings/applies.h"
 #include "train/tasks/classes.h"
 
 const char *gsa_split_name(int split)
 {
     static const char *const names[GSA_SPLITS] = { "train", "dev", "test" };
     return names[split];
+}
+
+const char *gsa_task_value(const gsa_recipe *recipe, const char *key, char *number)
+{
+    int count;
+    const gsa_key *keys = gsa_recipe_keys(&count);
+    const size_t section = strcspn(key, ".");
+    for (int i = 0; i < count && key[section]; i++)
+        if (strlen(keys[i].section) == section && memcmp(keys[i].section, key, section) == 0 &&
+            strcmp(keys[i].name, key + section + 1) == 0)
+            return gsa_recipe_text(recipe, i, number, 64);
+    return NULL;
 }
 
 const gsa_task *gsa_task_find(int64_t name)
@@ -109,4 +125,82 @@ int64_t gsa_task_units(const gsa_task *task, const void *self, int split, const 
     for (int64_t i = 0; task->units && i < count; i++)
         units += task->units(self, split, example[i]);
     return units;
+}
+
+/* ---- tasks of plugins ---------------------------------------------------------------------- */
+
+#define SYMBOL_OF(macro)    SYMBOL_TEXT(macro)
+#define SYMBOL_TEXT(symbol) #symbol
+
+/* What of the table lacks; NULL: nothing. Functions are compared by their bytes, which are zeros in
+ * a NULL. */
+static const char *lacks(const gsa_task *t)
+{
+    static const struct {
+        const char *name;
+        size_t at;
+    } needed[] = {
+#define NEEDED(member) { #member, offsetof(gsa_task, member) }
+        NEEDED(name),     NEEDED(metric),     NEEDED(create), NEEDED(destroy), NEEDED(plan),
+        NEEDED(examples), NEEDED(lengths),    NEEDED(fill),   NEEDED(loss),    NEEDED(score),
+        NEEDED(save),     NEEDED(read_lines), NEEDED(print)
+#undef NEEDED
+    };
+    static const char zero[sizeof(void *)];
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+        if (memcmp((const char *)t + needed[i].at, zero, sizeof zero) == 0) return needed[i].name;
+    return NULL;
+}
+
+/* A table that is shorter or longer than this program's: what one does not know is zero. */
+static gsa_status take(const gsa_task *given, const char *origin, gsa_task *task, gsa_error *error)
+{
+    char shown[GSA_SHOWN];
+    if (given->abi != GSA_TASK_ABI)
+        return gsa_fail(error, GSA_ERR_PLUGIN, "plugin '%s': task ABI %u, expected %u", origin,
+                        given->abi, GSA_TASK_ABI);
+    if (given->struct_size < offsetof(gsa_task, print) + sizeof given->print)
+        return gsa_fail(error, GSA_ERR_PLUGIN,
+                        "plugin '%s': the task's struct_size is %u, expected at least %zu", origin,
+                        given->struct_size, offsetof(gsa_task, print) + sizeof given->print);
+    memset(task, 0, sizeof *task);
+    memcpy(task, given, given->struct_size < sizeof *task ? given->struct_size : sizeof *task);
+    if (!gsa_word_ok(task->name))
+        return gsa_fail(error, GSA_ERR_PLUGIN,
+                        "plugin '%s': the task's name is %s, expected [a-z][a-z0-9_]*", origin,
+                        gsa_word_show(task->name, shown));
+    if (lacks(task))
+        return gsa_fail(error, GSA_ERR_PLUGIN, "plugin '%s': task '%s' has no %s", origin,
+                        task->name, lacks(task));
+    return GSA_OK;
+}
+
+gsa_status gsa_task_of(const gsa_recipe *recipe, const gsa_registry *registry, gsa_task *plugged,
+                       const gsa_task **task, gsa_error *error)
+{
+    const char *name = gsa_recipe_task(recipe), *origin;
+    const gsa_task *given;
+    if (!name) {
+        *task = gsa_task_find(recipe->values.task_name);
+        return GSA_OK;
+    }
+    for (int i = 0; (given = gsa_registry_symbol(registry, SYMBOL_OF(GSA_TASK_PLUGIN), i, &origin));
+         i++) {
+        gsa_status status = take(given, origin, plugged, error);
+        if (status == GSA_OK && strcmp(plugged->name, name) != 0) continue;
+        *task = plugged;
+        return status == GSA_OK ? gsa_applies_plugged(recipe, plugged->keys, error) : status;
+    }
+    return gsa_recipe_no_task(recipe, error);
+}
+
+const char *gsa_task_origin(const gsa_registry *registry, const char *name)
+{
+    const gsa_task *given;
+    const char *origin;
+    for (int i = 0; (given = gsa_registry_symbol(registry, SYMBOL_OF(GSA_TASK_PLUGIN), i, &origin));
+         i++)
+        if (given->abi == GSA_TASK_ABI && given->name && strcmp(given->name, name) == 0)
+            return origin;
+    return NULL;
 }

@@ -1,5 +1,5 @@
 /* task.h - a task: what is read, which stacks run on what, what the head gives, what is lost, how
- * it is scored. The driver does the rest.
+ * it is scored. The driver does the rest. docs/library.md has a whole task that is a plugin.
  *
  *     examples --fill--> minibatch --inputs--> rows --passes--> readouts --features--> head --> out
  *       --loss, score, print
@@ -22,8 +22,9 @@
  *     translation           source, target     encoder(source), decoder        token of target
  *
  * Law.  A task is a table of functions over one object. Examples of a split are numbered from 0. To
- *     add one: a file in
- *       tasks/, a name in keys.h (task.name), a row in task.c.
+ *     add one without
+ *       this tree: a shared object that exports GSA_TASK_PLUGIN; in it: a file in tasks/, a name in
+ *       keys.h (task.name), a row in task.c.
  *
  * Law.  `fill` may run in another thread than all the rest, one call at a time (prefetch.h): what
  *     it writes of the object no other function
@@ -44,16 +45,24 @@
 #include "gsa/input.h"
 #include "gsa/model.h"
 #include "train/driver/minibatch.h"
-#include "train/score/survey.h"
-#include "train/settings/recipe.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 enum gsa_split { GSA_SPLIT_TRAIN, GSA_SPLIT_DEV, GSA_SPLIT_TEST, GSA_SPLITS };
-const char *gsa_split_name(int split); /* "train", "dev", "test" */
 enum { GSA_TASK_PASSES = 4, GSA_TASK_STACKS = 4 };
 
-struct gsa_learner; /* learner.h */
-struct json_t;      /* of jansson.h */
-struct gsa_labels;  /* vocabulary/labels.h */
+typedef struct gsa_recipe gsa_recipe;               /* read by gsa_task_value */
+typedef struct gsa_recipe_values gsa_recipe_values; /* the host's own */
+typedef struct gsa_survey gsa_survey;               /* likewise, as are the next three */
+struct gsa_learner;
+struct json_t;
+struct gsa_labels;
+
+/* The value of a key such as "data.train" as recipes write it, in `number` (of 64 bytes) where it
+ * is one; NULL: there is no such key. A text lives as long as the recipe. */
+const char *gsa_task_value(const gsa_recipe *recipe, const char *key, char *number);
 
 typedef struct gsa_score {       /* of one unit (below), or sums over units */
     double loss, right;          /* right: of metrics that are shares */
@@ -64,10 +73,6 @@ typedef struct gsa_score {       /* of one unit (below), or sums over units */
     int64_t strict_hits, strict_found,
         strict_wanted; /* the same, of spans read strictly (spans.h) */
 } gsa_score;
-
-enum { GSA_SCORE_NUMBERS = 10 }; /* the members of a score, in their order */
-void gsa_score_numbers(const gsa_score *score, double number[GSA_SCORE_NUMBERS]);
-gsa_score gsa_score_of(const double number[GSA_SCORE_NUMBERS]);
 
 typedef struct gsa_fact { /* a number for people and the result: "bayes_accuracy" */
     const char *name;
@@ -141,8 +146,12 @@ typedef struct gsa_decoded { /* how good it is: "bleu" makes test_bleu; notes ar
     int32_t facts, notes;
 } gsa_decoded;
 
+/* A plugin's table begins with GSA_TASK_HEAD. It needs name, metric, create, destroy, plan,
+ * examples, lengths, fill, loss, score, save, read_lines and print; what else it leaves out is NULL
+ * or 0. Its gsa_ calls are resolved in the program that loads it. */
 typedef struct gsa_task {
-    const char *name;   /* as in recipes */
+    uint32_t abi, struct_size;
+    const char *name;   /* [a-z][a-z0-9_]*, as in recipes */
     const char *metric; /* "accuracy", "mse": results are dev_accuracy, test_accuracy */
     int32_t
         rising; /* larger is better: the share score.right / score.examples; else the mean loss */
@@ -191,7 +200,7 @@ typedef struct gsa_task {
      * adds them up in this order. */
     void (*score)(const void *self, const double *out, const gsa_minibatch *batch, gsa_score *unit);
     gsa_status (*save)(const void *self, gsa_checkpoint *checkpoint, gsa_error *error);
-    /* Up to `room` facts beside the result (baselines); their number. */
+    /* Up to `room` facts beside the result (baselines); their number. NULL: none. */
     int (*facts)(const void *self, gsa_fact *facts, int room);
     /* Likewise of a score beside the metric: "f1" makes dev_f1, test_f1. NULL: none. */
     int (*metrics)(const gsa_score *score, gsa_fact *facts, int room);
@@ -232,26 +241,18 @@ typedef struct gsa_task {
     /* One text as the only example of split GSA_SPLIT_TEST. NULL: the task's examples are no single
      * text. */
     gsa_status (*read_text)(void *self, const char *text, gsa_error *error);
+    /* Keys that it reads beside those that all tasks read: " data.train data.dev ", a blank before
+     * and behind each. Others are refused. NULL: none. */
+    const char *keys;
 } gsa_task;
 
-extern const gsa_task gsa_task_masked_summation, gsa_task_text_classification,
-    gsa_task_sentence_pairs, gsa_task_node_classification, gsa_task_tagging, gsa_task_tagging_spans,
-    gsa_task_span_extraction, gsa_task_language_modelling, gsa_task_translation;
-const gsa_task *gsa_task_find(int64_t name); /* gsa_task_name */
-/* Everything about a recipe that can be known to be wrong before data is read: stacks, and what the
- * task says. */
-gsa_status gsa_task_check(const gsa_recipe *recipe, const gsa_registry *registry, gsa_error *error);
-/* The table with these texts, variants too; metric NULL: any. NULL: there is none. */
-const gsa_task *gsa_task_named(const char *name, const char *metric);
-/* The first of `count` facts into `to`, as many as fit; their number. */
-int gsa_facts_copy(gsa_fact *to, int room, const gsa_fact *facts, int count);
-/* The hash of an example's gold labels: how many there are, then each as its file writes it. */
-void gsa_gold_add(gsa_sha256 *hash, const gsa_slice *label, int64_t count);
-void gsa_score_add(gsa_score *sum, const gsa_score *unit);
-double gsa_score_metric(const gsa_task *task, const gsa_score *score);
-int64_t gsa_task_targets(const gsa_task *task, const void *self, int split, const int64_t *example,
-                         int64_t count);
-int64_t gsa_task_units(const gsa_task *task, const void *self, int split, const int64_t *example,
-                       int64_t count);
+#define GSA_TASK_HEAD .abi = GSA_TASK_ABI, .struct_size = sizeof(gsa_task)
+#if defined(__GNUC__)
+__attribute__((visibility("default")))
+#endif
+extern const gsa_task GSA_TASK_PLUGIN;
 
+#ifdef __cplusplus
+}
+#endif
 #endif

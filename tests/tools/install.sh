@@ -38,6 +38,28 @@ done
 grep -q '^55 rows read 55 sources by 296 edges; out\[0\] = 0.1429, dv' "$prefix/attend.log"
 grep -q '^100 steps, mean loss of the last 20: 0.0[0-9]*$' "$prefix/train.log"
 
+# The task of the page, as C17 and as C++17: trained, evaluated and asked by the installed command.
+# shellcheck disable=SC2016 # backquotes of the page
+sed -n '/^```c file=out\/trend.c$/,/^```$/{/^```/d;p}' "$source/docs/library.md" >"$prefix/trend.c"
+# shellcheck disable=SC2046,SC2086
+"$cc" -std=c17 -Wall -Wextra -Werror $flags -shared -fPIC "$prefix/trend.c" -o "$prefix/trend.so" $(pkg-config --cflags gsa)
+if command -v g++ >/dev/null; then
+    # shellcheck disable=SC2046,SC2086
+    g++ -std=c++17 -x c++ -Wall -Wextra -Werror -Wno-missing-field-initializers $flags -shared -fPIC "$prefix/trend.c" -o "$prefix/trend-c++.so" $(pkg-config --cflags gsa)
+fi
+awk 'BEGIN { for (i = 0; i < 600; i++) { s = (i * 37 % 200 - 100) / 100; printf "%.2f\t", s
+    for (k = 0; k < 6 + i % 9; k++) printf "%s%.3f", k ? " " : "", i % 11 / 11 + s * k / 10; print "" } }' >"$prefix/series.tsv"
+printf '[task]\nname = trend\n[model]\nencoder = ring*2\nhidden = 32\nheads = 4\nposition = sinusoid\n[train]\nepochs = 20\nlr = 0.003\n[data]\ntrain = %s\ntest = %s\n' \
+    "$prefix/series.tsv" "$prefix/series.tsv" >"$prefix/trend.ini"
+for plugin in "$prefix/trend.so" "$prefix"/trend-*.so; do
+    [ -e "$plugin" ] || continue
+    "$prefix/usr/bin/gsa" train "$prefix/trend.ini" --plugin "$plugin" --out "$plugin.run" --quiet >"$prefix/log"
+    "$prefix/usr/bin/gsa" eval --model "$plugin.run" 2>/dev/null | sed 's/, "seconds".*//' >"$plugin.log"
+    grep -q '^{"task": "trend", .*"test_mse": 0[.]0[0-9]*' "$plugin.log"
+    cmp "$plugin.log" "$prefix/trend.so.log"
+done
+cut -f2 "$prefix/series.tsv" | "$prefix/usr/bin/gsa" predict --model "$prefix/trend.so.run" 2>/dev/null | wc -l | grep -qx 600
+
 # The shared library exports what public headers declare, and each of these names is there.
 nm -D --defined-only "$lib/libgsa.so" | awk '$3 !~ /^GSA_/ { sub(/@.*/, "", $3); print $3 }' | sort >"$prefix/exported"
 sed -n 's/^ *\(gsa_[A-Za-z0-9_]*\);$/\1/p' "$build/gsa.map" | sort >"$prefix/declared"

@@ -355,7 +355,7 @@ static const struct {
     { MODEL "bias=q,k\n", NULL,
       "r.ini:3: [model] bias is 'q,k', expected none or a list of q, v, o" },
     { MODEL "bias=q,q\n", NULL, "r.ini:3: [model] bias is 'q,q'" },
-    { MODEL "[task]\nname=summarising\n", NULL,
+    { MODEL "[task]\nname=Summarising\n", NULL,
       "expected one of masked_summation,text_classification" },
     { MODEL "[data]\nformat=xml\n", NULL, "parameter 'format' is 'xml'" },
     /* values that do not fit together */

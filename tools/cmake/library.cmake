@@ -18,6 +18,14 @@ list(SORT names)
 list(JOIN names ";\n    " names)
 file(CONFIGURE OUTPUT gsa.map CONTENT "GSA_0 {\n  global:\n    @names@;\n  local:\n    *;\n};\n" @ONLY)
 
+# The command exports the same names: plugins of tasks call them (train/task.h).
+file(CONFIGURE OUTPUT gsa.dynamic CONTENT "{\n    @names@;\n};\n" @ONLY)
+if(TARGET gsa_command)
+  target_link_options(gsa_command PRIVATE "LINKER:--dynamic-list=${CMAKE_CURRENT_BINARY_DIR}/gsa.dynamic")
+  set_target_properties(gsa_command PROPERTIES LINK_DEPENDS ${CMAKE_CURRENT_BINARY_DIR}/gsa.dynamic
+    LINK_LIBRARY_OVERRIDE "WHOLE_ARCHIVE,gsa_core")
+endif()
+
 # The archive is the floors' members, joined by ar's own script.
 set(gsa_archive ${PROJECT_BINARY_DIR}/libgsa.a)
 list(TRANSFORM gsa_archives REPLACE "(.+)" "addlib $<TARGET_FILE:\\1>" OUTPUT_VARIABLE script)

@@ -2,7 +2,7 @@
  * (train/runs/compare.h). */
 #include <stdio.h>
 #include <string.h>
-#include "train/task.h"
+#include "train/task_parts.h"
 #include "train/runs/compare.h"
 #include "tools/command/verbs.h"
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "graph/palette.h"
-#include "train/task.h"
+#include "train/task_parts.h"
 #include "train/driver/trainer.h"
 #include "train/runs/compare.h"
 #include "train/settings/ini.h"

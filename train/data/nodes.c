@@ -7,7 +7,7 @@
 #include "topologies/words.h"
 #include "train/data/encoding.h"
 #include "train/data/lines.h"
-#include "train/task.h"
+#include "train/task_parts.h"
 
 enum { ID, SPLIT, LABEL, FEATURES, COLUMNS };
 static const char *const column_names[COLUMNS] = { "id", "split", "label", "features" };

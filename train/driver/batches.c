@@ -148,6 +148,10 @@ gsa_status gsa_batches_create(const gsa_system *system, const gsa_batches_option
     gsa_batches b = {
         .system = system, .options = *options, .examples = examples, .length = length
     };
+    *batches = (gsa_batches){ 0 };
+    if (examples < 0 || (examples > 0 && !length))
+        return gsa_fail(error, GSA_ERR_PLUGIN, "the task has %lld examples%s", (long long)examples,
+                        examples < 0 ? "" : " and gave no lengths of them");
     b.example = gsa_alloc(system, (size_t)examples, sizeof *b.example);
     b.first = gsa_alloc(system, (size_t)examples + 1, sizeof *b.first);
     b.shuffled = gsa_alloc(system, (size_t)examples, sizeof *b.shuffled);

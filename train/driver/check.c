@@ -1,15 +1,15 @@
 /* check.c - what can be known to be wrong with a recipe before its data is read, so that the first
  * of many runs says it. */
 #include <string.h>
-#include "train/task.h"
+#include "train/task_parts.h"
 
 /* A stack that is text of another key. */
 static gsa_status check_stack(const gsa_recipe *recipe, const gsa_registry *registry,
-                              const char *key, const char *text, int causal, gsa_error *error)
+                              const char *task, const char *key, const char *text, int causal,
+                              gsa_error *error)
 {
     char place[512];
     gsa_stack_spec spec;
-    const char *task = gsa_task_find(recipe->values.task_name)->name;
     gsa_status status = gsa_spec_parse(recipe->ini.system, text, &spec, error);
     if (status == GSA_OK) status = gsa_spec_try(&spec, registry, error);
     if (status == GSA_OK && causal) status = gsa_spec_causal(&spec, registry, text, task, error);
@@ -59,11 +59,14 @@ static gsa_status check_encoder(const gsa_recipe *recipe, const gsa_registry *re
 gsa_status gsa_task_check(const gsa_recipe *recipe, const gsa_registry *registry, gsa_error *error)
 {
     const gsa_recipe_values *v = &recipe->values;
-    const gsa_task *task = gsa_task_find(v->task_name);
-    gsa_status status = check_encoder(recipe, registry, error);
+    gsa_task plugged;
+    const gsa_task *task;
+    gsa_status status = gsa_task_of(recipe, registry, &plugged, &task, error);
+    if (status == GSA_OK) status = check_encoder(recipe, registry, error);
     if (status == GSA_OK && *v->model_decoder)
-        status = check_stack(recipe, registry, "decoder", v->model_decoder, 1, error);
+        status = check_stack(recipe, registry, task->name, "decoder", v->model_decoder, 1, error);
     if (status == GSA_OK && gsa_recipe_characters(v))
-        status = check_stack(recipe, registry, "characters", v->model_characters, 0, error);
+        status =
+            check_stack(recipe, registry, task->name, "characters", v->model_characters, 0, error);
     return status == GSA_OK && task->check ? task->check(recipe, error) : status;
 }

@@ -5,6 +5,10 @@
 #include "graph/system.h"
 #include "topologies/pattern.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { GSA_BATCH_SEQUENCES = 4, GSA_BATCH_NOTES = 3, GSA_BATCH_SIDES = 8 };
 
 typedef struct gsa_minibatch_sequence { /* of one of the task's sequences, example after example */
@@ -75,4 +79,7 @@ gsa_status gsa_minibatch_name(gsa_minibatch *batch, int split, const int64_t *ex
                               gsa_error *error);
 void gsa_minibatch_release(gsa_minibatch *batch); /* a zeroed one is fine */
 
+#ifdef __cplusplus
+}
+#endif
 #endif

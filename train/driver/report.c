@@ -171,7 +171,7 @@ static json_t *result_of(gsa_trainer *t, const gsa_score *test)
     const gsa_score dev = {
         t->sums.dev_loss, t->sums.dev_right, d[0], d[1], d[2], d[3], d[4], d[5], d[6], d[7]
     };
-    const int n = s->task->facts(s->self, facts, 8);
+    const int n = s->task->facts ? s->task->facts(s->self, facts, 8) : 0;
     json_t *r = json_pack("{s:s}", "task", s->task->name);
     gsa_json_stacks(r, s);
     if (t->counts.evaluated >= 0)

@@ -114,9 +114,14 @@ static gsa_status create_task(gsa_session *s, const gsa_session_options *o, gsa_
                                        .splits = o->splits,
                                        .say = o->say,
                                        .context = o->context };
-    s->task = gsa_task_find(s->recipe.values.task_name);
-    const gsa_status status = s->task->create(&options, &s->self, error);
-    if (status == GSA_OK && s->task->variant) s->task = s->task->variant(s->self);
+    s->plugged = gsa_alloc(s->system, 1, sizeof *s->plugged);
+    if (!s->plugged) return gsa_out_of_memory(error, "the task", (int64_t)sizeof *s->plugged);
+    gsa_status status = gsa_task_of(&s->recipe, s->registry, s->plugged, &s->task, error);
+    if (status == GSA_OK) status = s->task->create(&options, &s->self, error);
+    if (status == GSA_OK && s->task == s->plugged && !s->self)
+        return gsa_fail(error, GSA_ERR_PLUGIN, "task '%s': create gave no object", s->task->name);
+    if (status == GSA_OK && s->task != s->plugged && s->task->variant)
+        s->task = s->task->variant(s->self);
     return status;
 }
 
@@ -179,8 +184,8 @@ gsa_status gsa_session_create(const gsa_system *system, const gsa_session_option
     if (status == GSA_OK && from)
         status = gsa_inputs_check(system, encoder, s->inputs, from, error);
     if (status == GSA_OK)
-        status = gsa_plugins_hash(system, s->model.net, s->registry, &options->policy, &s->plugins,
-                                  error);
+        status = gsa_plugins_hash(system, s->model.net, gsa_recipe_task(&s->recipe), s->registry,
+                                  &options->policy, &s->plugins, error);
     if (status == GSA_OK) say_lines(options, gsa_stack_report(encoder));
     if (status != GSA_OK) gsa_session_release(s);
     return status;
@@ -200,6 +205,7 @@ void gsa_session_release(gsa_session *session)
     gsa_release(s->system, s->start);
     gsa_release(s->system, s->inputs);
     gsa_release(s->system, s->plugins);
+    gsa_release(s->system, s->plugged);
     gsa_recipe_release(&s->recipe);
     *s = (gsa_session){ 0 };
 }

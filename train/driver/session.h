@@ -36,6 +36,7 @@ typedef struct gsa_session {
     gsa_recipe recipe;
     gsa_registry *registry;
     const gsa_task *task;
+    gsa_task *plugged; /* a plugin's table, in this program's size */
     void *self;
     gsa_backend *backend;
     int owns_backend, zero;

@@ -6,7 +6,7 @@
 #include "topologies/words.h"
 #include "train/runs/sweep.h"
 #include "train/settings/idle.h"
-#include "train/task.h"
+#include "train/task_parts.h"
 
 enum { NAMES = 8, VALUES = 1000, NAME_ROOM = 128, PLACE = 64, PATH = 4096 };
 

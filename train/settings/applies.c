@@ -148,6 +148,7 @@ gsa_status gsa_applies_check(const gsa_recipe *recipe, gsa_error *error)
     const gsa_key *keys = gsa_recipe_keys(&count);
     const uint32_t own = 1u << recipe->values.task_name;
     gsa_status status = GSA_OK;
+    if (own == 1u << GSA_TASK_PLUGGED) return GSA_OK; /* gsa_applies_plugged, once it is loaded */
     for (int i = 0; i < count && status == GSA_OK; i++) {
         char number[64];
         const char *value = gsa_recipe_text(recipe, i, number, sizeof number);
@@ -156,4 +157,22 @@ gsa_status gsa_applies_check(const gsa_recipe *recipe, gsa_error *error)
             status = refuse(recipe, &keys[i], value, tasks, error);
     }
     return status;
+}
+
+gsa_status gsa_applies_plugged(const gsa_recipe *recipe, const char *own, gsa_error *error)
+{
+    int count;
+    const gsa_key *keys = gsa_recipe_keys(&count);
+    for (int i = 0; i < count; i++) {
+        char name[VALUE], number[64];
+        const char *value = gsa_recipe_text(recipe, i, number, sizeof number);
+        spaced(name, &keys[i]);
+        if (gsa_key_tasks(i) != GSA_ALL_TASKS && !(own && strstr(own, name)) &&
+            !gsa_recipe_is_default(recipe, i))
+            return gsa_recipe_fail(recipe, keys[i].section, keys[i].name, error,
+                                   "= %.100s is not for task %s, which reads%s%s", value,
+                                   gsa_recipe_task(recipe), own ? own : " no key of its own",
+                                   own ? "beside those of all tasks" : "");
+    }
+    return GSA_OK;
 }

@@ -284,7 +284,8 @@ enum gsa_task_name {
     GSA_TASK_SPAN_EXTRACTION,
     GSA_TASK_LANGUAGE_MODELLING,
     GSA_TASK_TRANSLATION,
-    GSA_TASKS
+    GSA_TASKS,
+    GSA_TASK_PLUGGED = GSA_TASKS /* no choice of the table: a plugin brings it */
 };
 enum gsa_tag_head { GSA_TAG_HEAD_LINEAR, GSA_TAG_HEAD_CRF };
 enum gsa_features { GSA_FEATURES_DIFFERENCE, GSA_FEATURES_PRODUCT, GSA_FEATURES_BOTH };

@@ -101,6 +101,33 @@ static const char *after_value(const char *value)
     return strstr(value, " #") || strstr(value, " ;") ? "; a comment has a line of its own" : "";
 }
 
+/* A name that a plugin's task may have: once plugins are loaded gsa_task_of knows. */
+static int may_be_plugged(const gsa_ini_entry *entry)
+{
+    return entry && gsa_word_ok(entry->value);
+}
+
+const char *gsa_recipe_task(const gsa_recipe *recipe)
+{
+    char number[64];
+    return gsa_recipe_text(recipe, 0, number, sizeof number) == number
+               ? NULL
+               : gsa_ini_find(&recipe->ini, "task", "name")->value;
+}
+
+gsa_status gsa_recipe_no_task(const gsa_recipe *recipe, gsa_error *error)
+{
+    char place[PLACE];
+    gsa_value value;
+    const gsa_param param = param_of(gsa_recipe_keys(NULL));
+    const gsa_status status = gsa_param_parse(&param, gsa_recipe_task(recipe), &value, error);
+    gsa_recipe_place(recipe, "task", "name", place, sizeof place);
+    gsa_fail_at(error, status, "%s: [task]", place);
+    return gsa_fail(error, GSA_ERR_FORMAT,
+                    "%s; that of a plugin when it is loaded (--plugin ./FILE.so)",
+                    error ? error->text : "");
+}
+
 static gsa_status resolve_one(gsa_recipe *recipe, const gsa_key *key, int index, gsa_error *error)
 {
     char place[PLACE];
@@ -109,7 +136,9 @@ static gsa_status resolve_one(gsa_recipe *recipe, const gsa_key *key, int index,
     gsa_value value;
     const gsa_status status =
         gsa_param_parse(&param, entry ? entry->value : key->fallback, &value, error);
-    if (status != GSA_OK) {
+    if (status != GSA_OK && index == 0 && may_be_plugged(entry)) {
+        value.i = GSA_TASK_PLUGGED;
+    } else if (status != GSA_OK) {
         gsa_recipe_place(recipe, key->section, key->name, place, sizeof place);
         gsa_fail_at(error, status, "%s: [%s]", place, key->section);
         return gsa_fail(error, GSA_ERR_FORMAT, "%s%s", error ? error->text : "",
@@ -341,6 +370,8 @@ const char *gsa_recipe_text(const gsa_recipe *recipe, int index, char *number, s
     const gsa_param param = param_of(key);
     memcpy(&value, member(recipe, index), sizeof value);
     if (key->type == GSA_PATH) return value.s;
+    if (index == 0 && value.i == GSA_TASK_PLUGGED)
+        return gsa_ini_find(&recipe->ini, "task", "name")->value;
     gsa_param_format(&param, value, number, size);
     return number;
 }

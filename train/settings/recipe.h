@@ -51,6 +51,11 @@ gsa_status gsa_recipe_no_train(const gsa_recipe *recipe,
 /* The highest N of the sections [encoder.N], 0: there is none. */
 int gsa_recipe_sections(const gsa_recipe *recipe);
 
+/* The name of a task that a plugin must bring; NULL: task.name is one of the table's. And the
+ * sentence where none brings it. */
+const char *gsa_recipe_task(const gsa_recipe *recipe);
+gsa_status gsa_recipe_no_task(const gsa_recipe *recipe, gsa_error *error);
+
 gsa_settings gsa_recipe_settings(const gsa_recipe *recipe);
 int gsa_recipe_characters(
     const gsa_recipe_values *values); /* 1: a stack over characters is asked for */

@@ -4,7 +4,7 @@
 #define GSA_CLASSES_H
 #include "gsa/tape.h"
 #include "train/vocabulary/labels.h"
-#include "train/task.h"
+#include "train/task_parts.h"
 
 /* A task's `loss`: scale sum of the cross entropies. */
 gsa_tensor *gsa_classes_loss(const void *self, gsa_tape *tape, gsa_tensor *out,

@@ -7,7 +7,7 @@
 #include "train/data/summation.h"
 #include "train/driver/log.h"
 #include "train/score/report.h"
-#include "train/task.h"
+#include "train/task_parts.h"
 
 typedef struct summation_task {
     const gsa_system *system;

@@ -4,7 +4,7 @@
 #include "train/vocabulary/labels.h"
 #include "train/data/spelling.h"
 #include "train/data/tagged.h"
-#include "train/task.h"
+#include "train/task_parts.h"
 #include "train/vocabulary/wordbook.h"
 
 enum { TAG_FACTS = 3 };

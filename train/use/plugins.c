@@ -3,9 +3,12 @@
 #include <string.h>
 #include <unistd.h>
 #include "gsa/hash.h"
+#include "topologies/words.h"
+#include "train/task_parts.h"
 
 enum { LONGEST = 1 << 20, HEX = 64, PATH = 4096 };
 static const char file_name[] = "plugins.sha256";
+static const char of_task[] = "task:"; /* before the name, where a plugin brings a task */
 
 /* ---- what is written ----------------------------------------------------------------------- */
 
@@ -63,10 +66,11 @@ static int is_listed(const char *text, const char *id)
     return strstr(text, part) != NULL;
 }
 
-gsa_status gsa_plugins_hash(const gsa_system *system, const gsa_model *model,
+gsa_status gsa_plugins_hash(const gsa_system *system, const gsa_model *model, const char *task,
                             const gsa_registry *registry, const gsa_plugin_policy *policy,
                             char **text, gsa_error *error)
 {
+    char named[GSA_ERROR_SIZE];
     gsa_status status = GSA_OK;
     *text = gsa_copy_text(system, "");
     if (!*text) return gsa_out_of_memory(error, "hashes of plugins", 1);
@@ -80,6 +84,9 @@ gsa_status gsa_plugins_hash(const gsa_system *system, const gsa_model *model,
                     status = add_line(system, id, origin, policy, text, error);
             }
     }
+    snprintf(named, sizeof named, "%s%s", of_task, task ? task : "");
+    if (status == GSA_OK && task)
+        status = add_line(system, named, gsa_task_origin(registry, task), policy, text, error);
     if (status == GSA_OK) return GSA_OK;
     gsa_release(system, *text);
     *text = NULL;
@@ -108,25 +115,36 @@ typedef struct finding {
     char *hex, *mark, *id, *path; /* of the line */
 } finding;
 
+/* "topology 'x'", "task 'y'" */
+static const char *what(const finding *f, char name[GSA_SHOWN + 16])
+{
+    const size_t bytes = strlen(of_task);
+    const int task = strncmp(f->id, of_task, bytes) == 0;
+    snprintf(name, GSA_SHOWN + 16, "%s '%.80s'", task ? "task" : "topology",
+             f->id + (task ? bytes : 0));
+    return name;
+}
+
 /* One that is here already, by --plugin or of the program's own. */
 static gsa_status compare(const finding *f, const char *origin, gsa_error *error)
 {
-    char hex[HEX + 1];
+    char hex[HEX + 1], name[GSA_SHOWN + 16];
     const gsa_status status = gsa_sha256_file(f->system, origin, hex, error);
     if (status != GSA_OK || strcmp(hex, f->hex) == 0 || f->policy->other) return status;
     return gsa_fail(error, GSA_ERR_FORMAT,
-                    "topology '%s' comes from '%s', which is not the plugin that the model in %s "
+                    "%s comes from '%s', which is not the plugin that the model in %s "
                     "was trained with: its SHA-256 "
                     "is %.12s..., the model says %.12s... (--other-plugin takes it all the same)",
-                    f->id, origin, f->checkpoint, hex, f->hex);
+                    what(f, name), origin, f->checkpoint, hex, f->hex);
 }
 
 static gsa_status refuse(const finding *f, const char *why, gsa_error *error)
 {
+    char name[GSA_SHOWN + 16];
     return gsa_fail(error, GSA_ERR_ARGUMENT,
-                    "the model in %s was trained with topology '%s' of plugin '%s', %s: --plugin "
+                    "the model in %s was trained with %s of plugin '%s', %s: --plugin "
                     "FILE.so names it",
-                    f->checkpoint, f->id, f->path, why);
+                    f->checkpoint, what(f, name), f->path, why);
 }
 
 static gsa_status load(const finding *f, gsa_error *error)
@@ -183,6 +201,11 @@ static gsa_status find_one(finding *f, char *line, int number, gsa_error *error)
     if (!cut(f, line))
         return gsa_fail(error, GSA_ERR_FORMAT,
                         "%s:%d is no line of SHA-256, mark, topology and path", f->record, number);
+    const size_t prefix = strlen(of_task);
+    if (strncmp(f->id, of_task, prefix) == 0) {
+        const char *origin = gsa_task_origin(f->registry, f->id + prefix);
+        return origin ? compare(f, origin, error) : load(f, error);
+    }
     for (int i = 0; i < gsa_registry_count(f->registry); i++) {
         const char *origin = gsa_registry_origin(f->registry, i);
         if (strcmp(gsa_registry_at(f->registry, i)->id, f->id) == 0)

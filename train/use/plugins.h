@@ -9,7 +9,7 @@
 
 /* One line a topology, "sha256  mark  id
  *     /path"; "" where all are built in or come with the program. Owned by the caller. */
-gsa_status gsa_plugins_hash(const gsa_system *system, const gsa_model *model,
+gsa_status gsa_plugins_hash(const gsa_system *system, const gsa_model *model, const char *task,
                             const gsa_registry *registry, const gsa_plugin_policy *policy,
                             char **text, gsa_error *error);
 /* Writes the text beside the model; nothing where it is "". */

@@ -8,6 +8,8 @@ gsa_status gsa_reports_begin(gsa_session *s, gsa_survey *survey, gsa_error *erro
 {
     gsa_status status = GSA_OK;
     memset(survey, 0, GSA_SPLITS * sizeof *survey);
+    if (!s->task->survey || !s->task->findings)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "task '%s' makes no report", s->task->name);
     for (int split = GSA_SPLIT_DEV; split < GSA_SPLITS && status == GSA_OK; split++) {
         if (s->task->examples(s->self, split) == 0) continue;
         survey[split].system = s->system, survey[split].split = split;

@@ -1,0 +1,126 @@
+/* Tasks of plugins: trained, found again, and every wrong one is a sentence. The plugins are the
+ * task of docs/library.md, whole and broken (broken_task.c). */
+#include <stdio.h>
+#include <string.h>
+#include "cli.h"
+#include "support/suite.h"
+
+#define ARGS(...) ((const char *const[GSA_CLI_ARGS + 1]){ __VA_ARGS__ })
+
+static gsa_ran ran;
+
+static const char *plugin(const char *name)
+{
+    static char path[4096];
+    snprintf(path, sizeof path, GSA_TASKS_AT "/task_%s.so", name);
+    return path;
+}
+
+static void enter(void)
+{
+    gsa_cli_enter();
+    gsa_cli_write("series.tsv", "0.5\t0 0.5 1\n-0.5\t1 0.5 0 -0.5\n0\t1 1\n1\t0 1 2 3 4\n");
+    gsa_cli_write("trend.ini", "[task]\nname = trend\n[model]\nencoder = star\nhidden = 8\n"
+                               "heads = 2\n[train]\nepochs = 2\n[data]\ntrain = series.tsv\n"
+                               "test = series.tsv\n");
+}
+
+static void train(const char *name, const char *set)
+{
+    gsa_cli_run(ARGS("train", "trend.ini", "--plugin", plugin(name), "--out", "run", "--quiet",
+                     "--set", set),
+                NULL, &ran);
+}
+
+static void must(int code, const char *words)
+{
+    ck_assert_msg(ran.code == code && (strstr(ran.err, words) || strstr(ran.out, words)),
+                  "code %d, expected %d and '%s': %s%s", ran.code, code, words, ran.out, ran.err);
+}
+
+START_TEST(every_verb_finds_the_task_of_its_model)
+{
+    enter();
+    train("whole", "train.seed=3");
+    must(0, "\"test_mse\"");
+    gsa_cli_run(ARGS("eval", "--model", "run"), NULL, &ran);
+    must(0, "\"task\": \"trend\"");
+    ck_assert_ptr_nonnull(strstr(ran.err, "loads the plugin that the model was trained with: /"));
+    gsa_cli_run(ARGS("predict", "--model", "run"), "1 2 3\n4 5\n", &ran);
+    must(0, "\n");
+    gsa_cli_run(ARGS("predict", "--model", "run"), "1 two\n", &ran);
+    must(2, "no number in");
+    gsa_cli_run(ARGS("predict", "--model", "run", "--top-k", "2"), "1 2\n", &ran);
+    must(2, "the model's task is trend");
+    gsa_cli_run(ARGS("predict", "--model", "run", "1 2 3"), NULL, &ran);
+    must(0, "\n");
+    gsa_cli_run(ARGS("train", "--resume", "run", "--set", "train.epochs=3", "--quiet"), NULL, &ran);
+    must(0, "\"test_mse\"");
+    gsa_cli_run(ARGS("eval", "--model", "run", "--plugin", plugin("no_lengths")), NULL, &ran);
+    must(2, "task 'trend' comes from '");
+    gsa_cli_run(ARGS("eval", "--model", "run", "--report", "report.txt"), NULL, &ran);
+    must(2, "task 'trend' makes no report");
+    gsa_cli_run(ARGS("compare", "run", "run"), NULL, &ran);
+    must(2, "the task is none that this program knows");
+    gsa_cli_leave();
+}
+END_TEST
+
+START_TEST(what_a_task_does_not_read_is_refused)
+{
+    enter();
+    train("whole", "data.max_length=7");
+    must(2, "max_length = 7 is not for task trend, which reads data.train data.test "
+            "beside those of all tasks");
+    train("whole", "task.name=trent");
+    must(2, "that of a plugin when it is loaded (--plugin ./FILE.so)");
+    gsa_cli_run(ARGS("train", "trend.ini", "--quiet"), NULL, &ran);
+    must(2, "parameter 'name' is 'trend', expected one of masked_summation");
+    train("whole", "data.train=nowhere.tsv");
+    must(1, "nowhere.tsv");
+    gsa_cli_write("series.tsv", "high\t1 2\n");
+    train("whole", "train.seed=3");
+    must(2, "series.tsv:1: no finite slope before a tab");
+    gsa_cli_leave();
+}
+END_TEST
+
+static const struct {
+    const char *name, *says;
+} broken[] = {
+    { "abi", "task ABI 2, expected 1" },
+    { "symbol", "it has gsa_task_2 and no gsa_task_1: it was built for task ABI 2, expected task" },
+    { "size", "the task's struct_size is 16, expected at least" },
+    { "name", "the task's name is 'Trend', expected [a-z][a-z0-9_]*" },
+    { "no_name", "the task's name is (nothing)" },
+    { "no_fill", "task 'trend' has no fill" },
+    { "no_create", "task 'trend' has no create" },
+    { "no_object", "task 'trend': create gave no object" },
+    { "large_plan", "task 'trend': its plan says n_sequences = 9, expected 1 to 4" },
+    { "nameless", "task 'trend': pass 0 of its plan has no stack" },
+    { "too_few", "the task has -3 examples" },
+    { "no_lengths", "examples and gave no lengths of them" },
+    { "no_targets", "gsa: " },
+    { "no_loss", "task 'trend' gave no loss" },
+};
+
+START_TEST(a_wrong_task_is_one_sentence)
+{
+    enter();
+    train(broken[_i].name, "train.seed=3");
+    ck_assert_msg(ran.signal == 0 && ran.code > 0 && strstr(ran.err, broken[_i].says),
+                  "%s: code %d, signal %d: %s", broken[_i].name, ran.code, ran.signal, ran.err);
+    ck_assert_int_eq(strchr(ran.err, '\n') == ran.err + strlen(ran.err) - 1, 1);
+    gsa_cli_leave();
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const gsa_test found[] = { GSA_TEST(every_verb_finds_the_task_of_its_model),
+                                      GSA_TEST(what_a_task_does_not_read_is_refused) };
+    static const gsa_test refused[] = { GSA_LOOP(a_wrong_task_is_one_sentence, GSA_COUNT(broken)) };
+    static const gsa_case cases[] = { GSA_CASE("found", found, 60),
+                                      GSA_CASE("refused", refused, 60) };
+    return gsa_run_suite("tasks", cases, GSA_COUNT(cases), argc, argv);
+}
