@@ -69,6 +69,8 @@ typedef struct gsa_train_options {
                         has no metric, but of the last batch examples, tokens, nodes, edges,
                         score_bytes (gsa_stack_counts) */
     struct gsa_profile *profile; /* kernels/profile.h: receives where the time went; or NULL */
+    struct gsa_group *group;     /* the processes that share the run, each in this call; or NULL.
+                                    Rank 0 writes, and the others' progress tells the same */
 } gsa_train_options;
 
 /* Another process that trains in the same folder is refused. Writes into `out`: config.ini
@@ -103,7 +105,8 @@ typedef struct gsa_apply_options {
                              punctuated; NULL: columns */
     gsa_progress_call progress; /* messages only (kind 2); or NULL */
     void *context;
-    gsa_backend *backend; /* as above */
+    gsa_backend *backend;    /* as above */
+    struct gsa_group *group; /* likewise: the examples are shared out; or NULL */
 } gsa_apply_options;
 
 /* Metrics of the model on its dev and test data. *result as above. */

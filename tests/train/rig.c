@@ -143,7 +143,8 @@ static gsa_status run(rig *r, const char *recipe, const char *out, const char *r
                                         .progress = on_progress,
                                         .context = r,
                                         .stop = &r->stop,
-                                        .backend = r->backend };
+                                        .backend = r->backend,
+                                        .group = r->group };
     gsa_release(r->system ? r->system : gsa_system_default(), r->result);
     r->result = NULL;
     r->stop = 0, r->reports = r->evaluations = 0, r->messages[0] = 0, r->error.text[0] = 0;

@@ -14,6 +14,7 @@ enum { RIG_SETS = 24 };
 typedef struct rig {
     gsa_scratch scratch;
     gsa_backend *backend;
+    struct gsa_group *group; /* NULL: alone */
     const char *set[RIG_SETS];
     int sets, attempts;       /* attempts: of rig_train_faulty */
     const gsa_system *system; /* NULL: the default one */

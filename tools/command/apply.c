@@ -1,9 +1,10 @@
 #include "tools/command/apply.h"
+#include "tools/command/ranks.h"
 
 gsa_status gsa_apply_options_read(const gsa_args *args, const char *verb, gsa_reporter *reporter,
                                   gsa_apply_options *options, gsa_error *error)
 {
-    *reporter = gsa_reporter_new(gsa_args_flag(args, "quiet"));
+    *reporter = gsa_reporter_new(gsa_args_flag(args, "quiet") || gsa_group_rank(gsa_ranks()) > 0);
     *options = (gsa_apply_options){ .model = gsa_args_text(args, "model"),
                                     .device = gsa_args_text(args, "device"),
                                     .build = gsa_build(),
@@ -11,7 +12,8 @@ gsa_status gsa_apply_options_read(const gsa_args *args, const char *verb, gsa_re
                                     .input = gsa_args_text(args, "input"),
                                     .output = gsa_args_text(args, "output"),
                                     .progress = gsa_report,
-                                    .context = reporter };
+                                    .context = reporter,
+                                    .group = gsa_ranks() };
     options->overrides = gsa_args_texts(args, "set", &options->n_overrides);
     options->plugins = gsa_args_texts(args, "plugin", &options->n_plugins);
     options->policy = gsa_read_plugin_policy(args);

@@ -1,5 +1,6 @@
 /* gsa eval - the metrics of a trained model on its dev and test data. */
 #include "tools/command/apply.h"
+#include "tools/command/ranks.h"
 
 static gsa_status run(const gsa_args *args, gsa_error *error)
 {
@@ -11,7 +12,8 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
     options.report = gsa_args_text(args, "report");
     options.json = gsa_args_text(args, "json");
     if (status == GSA_OK) status = gsa_evaluate(gsa_args_system(args), &options, &result, error);
-    if (status == GSA_OK) status = gsa_print_line(gsa_args_system(args), result, error);
+    if (status == GSA_OK && gsa_group_rank(gsa_ranks()) == 0)
+        status = gsa_print_line(gsa_args_system(args), result, error);
     gsa_release(gsa_args_system(args), result);
     return status;
 }
@@ -35,6 +37,7 @@ static const gsa_option options[] = {
 const gsa_verb gsa_verb_eval = { .name = "eval",
                                  .summary = "measure a trained model on its dev and test data",
                                  .operands = "",
+                                 .shared = 1,
                                  .options = options,
                                  .n_options = sizeof options / sizeof *options,
                                  .notes =

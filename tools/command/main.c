@@ -4,6 +4,7 @@
 #include <string.h>
 #include "topologies/words.h"
 #include "tools/command/own.h"
+#include "tools/command/ranks.h"
 #include "tools/command/verbs.h"
 
 const gsa_verb *const *gsa_verbs(int *count)
@@ -89,6 +90,12 @@ static gsa_status run(int argc, char **argv, gsa_error *error)
         return print(write_usage, NULL, error);
     const gsa_verb *verb = gsa_verb_find(argv[1], error);
     if (!verb) return error->status;
+    if (gsa_ranks() && !verb->shared)
+        return gsa_fail(
+            error, GSA_ERR_ARGUMENT,
+            "'gsa %s' is for one process, and %d ranks were started: train and eval are "
+            "shared by ranks",
+            verb->name, gsa_ranks()->ranks);
     gsa_args *args;
     char own[GSA_PATH_ROOM], last[GSA_PATH_ROOM];
     gsa_status status = gsa_args_parse(system, verb, argv + 2, argc - 2, &args, error);
@@ -106,7 +113,11 @@ static gsa_status run(int argc, char **argv, gsa_error *error)
 int main(int argc, char **argv)
 {
     gsa_error error = { 0 };
-    const gsa_status status = run(argc, argv, &error);
-    if (status != GSA_OK) fprintf(stderr, "gsa: %s\n", error.text);
-    return gsa_exit_code(status);
+    int speaks, code;
+    gsa_status status = gsa_ranks_open(&error);
+    if (status == GSA_OK) status = run(argc, argv, &error);
+    status = gsa_ranks_agree(status, &error, &speaks, &code);
+    if (status != GSA_OK && speaks) fprintf(stderr, "gsa: %s\n", error.text);
+    gsa_ranks_close();
+    return code;
 }

@@ -84,6 +84,7 @@ void gsa_write_usage(gsa_output *out)
                          "default; gsa --version the version.\n"
                          "Results go to stdout, logs to stderr. Exit codes: 0 done (or stopped by "
                          "a first signal, work saved),\n"
-                         "1 the work failed, 2 what was asked is wrong, 75 the device was lost, "
+                         "1 the work failed, 2 what was asked is wrong, 3 a rank of mpirun failed "
+                         "or differs from the others, 75 the device was lost, "
                          "130 and 143 a second SIGINT or SIGTERM.\n");
 }

@@ -38,6 +38,7 @@ typedef struct gsa_verb {
     const char *summary;  /* one line */
     const char *operands; /* "RECIPE", "[VERB]", "" */
     int least, most;      /* operands that must and may be given */
+    int shared;           /* 1: ranks of mpirun share the work */
     const gsa_option *options;
     int n_options;
     const char *notes; /* paragraphs, one a line; "" for none */

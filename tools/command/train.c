@@ -1,5 +1,6 @@
 /* gsa train - trains the model of a recipe; what it does is gsa_train's (train/driver.h). */
 #include "tools/command/own.h"
+#include "tools/command/ranks.h"
 #include "tools/command/sweep.h"
 
 /* What is trained: a recipe, or a file of data with the recipe that is written for it into a folder
@@ -37,6 +38,11 @@ static gsa_status find_wanted(const gsa_args *args, wanted *w, gsa_error *error)
         status = gsa_own_is_data(gsa_args_system(args), w->recipe, &w->data, error);
     if (status != GSA_OK) return status;
     if (!w->data) return refuse_words(args, error);
+    if (gsa_ranks())
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "'%s' is data, and %d ranks were started: 'gsa init' writes the recipe "
+                        "that they share",
+                        w->recipe, gsa_ranks()->ranks);
     if (gsa_args_text(args, "resume"))
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "--resume goes on with its own data, '%s' is left over", w->recipe);
@@ -50,19 +56,26 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
     wanted w;
     gsa_status status = find_wanted(args, &w, error);
     if (status != GSA_OK) return status;
-    gsa_reporter reporter = gsa_reporter_new(gsa_args_flag(args, "quiet"));
+    const int writes = gsa_group_rank(gsa_ranks()) == 0;
+    gsa_reporter reporter = gsa_reporter_new(gsa_args_flag(args, "quiet") || !writes);
     gsa_train_options options = { .recipe = w.recipe,
                                   .out = w.out,
                                   .resume = gsa_args_text(args, "resume"),
                                   .device = gsa_args_text(args, "device"),
                                   .build = gsa_build(),
                                   .threads = (int)gsa_args_number(args, "threads", 0),
-                                  .progress = gsa_report,
+                                  .progress = writes ? gsa_report : NULL,
                                   .context = &reporter,
-                                  .stop = gsa_catch_signals() };
+                                  .stop = gsa_catch_signals(),
+                                  .group = gsa_ranks() };
     options.overrides = gsa_args_texts(args, "set", &options.n_overrides);
     options.plugins = gsa_args_texts(args, "plugin", &options.n_plugins);
     options.policy = gsa_read_plugin_policy(args);
+    if (gsa_ranks() && gsa_sweep_asked(args))
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "--seeds, --each and --results are for one process, and %d ranks were "
+                        "started: start them run by run",
+                        gsa_ranks()->ranks);
     if (gsa_sweep_asked(args)) return gsa_run_sweep(args, &options, &reporter, error);
     char *result = NULL;
     status = gsa_train(gsa_args_system(args), &options, &result, error);
@@ -76,7 +89,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
             gsa_own_end(gsa_args_system(args), w.folder, status == GSA_OK ? error : NULL);
         if (status == GSA_OK) status = noted;
     }
-    if (result) { /* also of a run that was stopped */
+    if (result && writes) { /* also of a run that was stopped */
         const gsa_status printed =
             gsa_print_line(gsa_args_system(args), result, status == GSA_OK ? error : NULL);
         if (status == GSA_OK) status = printed;
@@ -113,6 +126,7 @@ const gsa_verb gsa_verb_train = {
     .summary = "train the model of a recipe, or one for a file of data",
     .operands = "[RECIPE|FILE...]",
     .most = 3,
+    .shared = 1,
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .notes =

@@ -24,6 +24,8 @@ enum gsa_exit {
                             unsupported device */
     GSA_EXIT_USAGE =
         2, /* what was asked is wrong: options, recipe, parameters, the content of a file */
+    GSA_EXIT_RANK = 3, /* of the ranks of mpirun one failed, was lost, or differs from the others;
+                          checkpoints stand */
     GSA_EXIT_DEVICE = 75, /* the device was lost while it computed; nothing was saved from its
                              memory, earlier checkpoints stand */
     GSA_EXIT_SIGNAL = 128 /* plus its number: the second SIGINT (130) or SIGTERM (143) */

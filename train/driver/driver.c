@@ -5,6 +5,7 @@
 #include <string.h>
 #include "kernels/profile.h"
 #include "train/score/outcomes.h"
+#include "train/driver/alike.h"
 #include "train/data/plain.h"
 #include "train/driver/leftovers.h"
 #include "train/driver/step.h"
@@ -63,12 +64,32 @@ static gsa_status set_up_steps(gsa_trainer *t, gsa_error *error)
     };
     status = gsa_optimiser_create(t->system, s->model.parameters, &o, &t->optimiser, error);
     if (status != GSA_OK) return status;
-    status = gsa_tree_create(t->system, s->model.parameters, v->train_pieces, &t->tree, error);
+    status = gsa_tree_create(t->system, s->model.parameters, t->pieces / gsa_group_ranks(s->group),
+                             gsa_group_ranks(s->group), &t->tree, error);
     if (status != GSA_OK) return status;
     status = gsa_running_mean_create(t->system, s->model.parameters, s->backend, v->train_average,
                                      &t->running, error);
     if (status == GSA_OK && t->running.mean) t->optimiser->mean = &t->running;
     return status;
+}
+
+/* train.pieces = 0: one each rank. A rank has those of one subtree. */
+static gsa_status settle_pieces(gsa_trainer *t, gsa_error *error)
+{
+    gsa_session *s = &t->session;
+    const int32_t ranks = gsa_group_ranks(s->group);
+    if (values(t)->train_pieces == 0) s->recipe.values.train_pieces = ranks;
+    t->pieces = values(t)->train_pieces;
+    if (t->pieces % ranks != 0)
+        return gsa_recipe_fail(&s->recipe, "train", "pieces", error,
+                               "= %lld cannot be shared by %d ranks: expected a multiple of them",
+                               (long long)t->pieces, ranks);
+    if (ranks > 1 && s->backend->step_begin)
+        return gsa_fail(error, GSA_ERR_UNSUPPORTED,
+                        "device '%s' launches steps as a whole, %d ranks add gradients within one: "
+                        "expected a device without graphs",
+                        s->backend->name, ranks);
+    return GSA_OK;
 }
 
 static gsa_status name_metric(gsa_trainer *t, gsa_error *error)
@@ -141,7 +162,8 @@ static gsa_status find_folders(gsa_trainer *t, char **checkpoint, gsa_error *err
 {
     const gsa_train_options *o = t->options;
     char *warning = NULL;
-    const char *folder = o->out ? o->out : o->resume;
+    const int writes = gsa_group_rank(o->group) == 0;
+    const char *folder = !writes ? NULL : o->out ? o->out : o->resume;
     if (!o->recipe == !o->resume)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "training needs a recipe or a run to go on with, and not both");
@@ -149,7 +171,8 @@ static gsa_status find_folders(gsa_trainer *t, char **checkpoint, gsa_error *err
     if (folder && t->system->kind(t->system->user, folder, NULL) == GSA_FILE_FOLDER)
         status = lock_folder(t, folder, error);
     if (status != GSA_OK) return status;
-    if (o->out && (!o->resume || is_elsewhere(o))) status = check_out(t->system, o->out, error);
+    if (writes && o->out && (!o->resume || is_elsewhere(o)))
+        status = check_out(t->system, o->out, error);
     if (status != GSA_OK) return status;
     if (o->resume && !o->out && holds(t->system, o->resume, "manifest.sha256"))
         return gsa_fail(error, GSA_ERR_ARGUMENT,
@@ -268,9 +291,12 @@ static gsa_status create(gsa_trainer *t, gsa_error *error)
                                           .backend = o->backend,
                                           .say = gsa_trainer_say,
                                           .context = t,
-                                          .stop = o->stop,
-                                          .profile = o->profile };
+                                          .stop = o->group ? &t->stops : o->stop,
+                                          .profile = o->profile,
+                                          .group = o->group };
     if (status == GSA_OK) status = gsa_session_create(t->system, &options, &t->session, error);
+    status = gsa_alike_check(o->group, &t->session, checkpoint, status, error);
+    if (status == GSA_OK) status = settle_pieces(t, error);
     if (status == GSA_OK) status = name_metric(t, error);
     if (status == GSA_OK) status = check_selection(t, error);
     if (status == GSA_OK && checkpoint) status = check_resumed(t, error);
@@ -282,6 +308,7 @@ static gsa_status create(gsa_trainer *t, gsa_error *error)
         (!checkpoint || is_elsewhere(o))) /* epochs = 0: as initialised */
         t->counts.due |= GSA_DUE_CHECKPOINT;
     if (status == GSA_OK) status = open_log(t, checkpoint != NULL, error);
+    status = gsa_group_tell(o->group, status, NULL, NULL, error);
     gsa_release(t->system, checkpoint);
     t->started = gsa_seconds() - t->sums.seconds;
     t->step_clock = gsa_seconds();
@@ -469,9 +496,9 @@ static gsa_status write_outcomes(gsa_trainer *t, gsa_score *test, gsa_error *err
     gsa_status status = gsa_outcomes_take(&t->session, GSA_SPLIT_DEV, &dev, &outcomes[0], error);
     if (status == GSA_OK)
         status = gsa_outcomes_take(&t->session, GSA_SPLIT_TEST, test, &outcomes[1], error);
-    char *path =
-        status == GSA_OK ? gsa_path_join(t->system, t->folder, "outcomes.jsonl", error) : NULL;
-    if (status == GSA_OK) status = path ? gsa_outcomes_save(outcomes, path, error) : GSA_ERR_MEMORY;
+    const int writes = status == GSA_OK && t->folder;
+    char *path = writes ? gsa_path_join(t->system, t->folder, "outcomes.jsonl", error) : NULL;
+    if (writes) status = path ? gsa_outcomes_save(outcomes, path, error) : GSA_ERR_MEMORY;
     gsa_release(t->system, path);
     for (int i = 0; i < 2; i++) gsa_outcomes_release(&outcomes[i]);
     return status;
@@ -488,7 +515,7 @@ static gsa_status finish(gsa_trainer *t, char **result, gsa_error *error)
         return told;
     }
     gsa_trainer_swap_kept(t);
-    gsa_status status = t->folder
+    gsa_status status = t->options->out || t->options->resume
                             ? write_outcomes(t, &test, error)
                             : gsa_session_score(&t->session, GSA_SPLIT_TEST, &test, NULL, error);
     if (status == GSA_OK) status = gsa_session_decode(&t->session, more, error);

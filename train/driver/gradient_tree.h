@@ -2,25 +2,36 @@
  * tree: piece 2i and 2i+1 first, then the sums of neighbours, up to the root. So the sum has the
  * same bits wherever a subtree is computed.
  *
- * Memory: log2(pieces) times the gradients. One piece: none, and nothing is done. */
+ * A rank of a group has the pieces of one subtree; what it found is added to the others' along the
+ * levels above (group.h).
+ *
+ * Memory: log2(pieces) times the gradients, and with several ranks 1.5 times more. One piece of one
+ * rank: none, and nothing is done. */
 #ifndef GSA_GRADIENT_TREE_H
 #define GSA_GRADIENT_TREE_H
 #include "gsa/parameters.h"
+#include "train/group/group.h"
 
 enum { GSA_TREE_PIECES = 1024, GSA_TREE_LEVELS = 10 };
 
 typedef struct gsa_tree {
     const gsa_system *system;
-    gsa_parameters *parameters;    /* borrowed */
-    int64_t pieces;                /* a power of two, 1 to GSA_TREE_PIECES */
+    gsa_parameters *parameters; /* borrowed */
+    int64_t pieces;             /* of this rank: a power of two, 1 to GSA_TREE_PIECES */
+    void *flat;                 /* [numbers] all gradients, where there are several ranks */
+    int64_t numbers;
     void **level[GSA_TREE_LEVELS]; /* [parameters] the sum of a subtree of 2^level pieces */
 } gsa_tree;
 
 gsa_status gsa_tree_create(const gsa_system *system, gsa_parameters *parameters, int64_t pieces,
-                           gsa_tree *made, gsa_error *error);
-void gsa_tree_release(gsa_tree *pieces); /* a zeroed one is fine */
+                           int32_t ranks, gsa_tree *made, gsa_error *error);
+void gsa_tree_release(gsa_tree *tree); /* a zeroed one is fine */
 /* The gradients are those of piece `piece`; 0, 1, 2, ... in turn. Afterwards they are zero, and
  * after the last piece they are the sum. */
-gsa_status gsa_tree_add(gsa_tree *pieces, int64_t piece, gsa_error *error);
+gsa_status gsa_tree_add(gsa_tree *tree, int64_t piece, gsa_error *error);
+/* After this rank's last piece. *bad: 1: one of its sums is not finite. */
+gsa_status gsa_tree_pack(gsa_tree *tree, int64_t *bad, gsa_error *error);
+/* Then the gradients become those of all ranks. */
+gsa_status gsa_tree_sum(gsa_tree *tree, gsa_group *group, gsa_error *error);
 
 #endif

@@ -64,7 +64,10 @@ gsa_status gsa_ledger_open(gsa_trainer *t, int64_t pieces, int64_t targets, gsa_
                                            .applied = t->optimiser->steps,
                                            .offered_steps = t->offered_steps,
                                            .graph_steps = t->graph_steps };
-    return status;
+    if (status != GSA_OK || !t->session.group) return status;
+    return backend_failed(t->session.backend, /* other ranks' losses are none of this one's */
+                          t->session.backend->zero_fill(t->session.backend, l->at + l->used, bytes),
+                          error);
 }
 
 char *gsa_ledger_loss(const gsa_trainer *t, int64_t piece)
@@ -131,7 +134,12 @@ static gsa_status judge(gsa_trainer *t, const gsa_ledger_step *s, double loss, g
 {
     if (t->session.recipe.values.train_check_nan) {
         set_back(t, s);
-        return gsa_optimiser_blame(t->optimiser, s->step + 1, loss, t->norm, error);
+        const gsa_status status =
+            gsa_optimiser_blame(t->optimiser, s->step + 1, loss, t->norm, error);
+        if (!t->session.group || t->bad_rank < 0) return status;
+        t->session.group->blamed = 1;
+        gsa_fail_at(error, status, "rank %d of %d", t->bad_rank, t->session.group->ranks);
+        return status;
     }
     t->counts.skipped++;
     count_loss(t, s, loss);
@@ -155,8 +163,9 @@ gsa_status gsa_trainer_settle(gsa_trainer *t, gsa_error *error)
     const int64_t count = l->count, used = l->used;
     if (count == 0) return GSA_OK;
     l->count = l->used = 0;
-    const gsa_status status = b->download(b, l->host, l->at, used);
-    if (status != GSA_OK) return backend_failed(b, status, error);
+    gsa_status status = backend_failed(b, b->download(b, l->host, l->at, used), error);
+    status = gsa_group_merge(t->session.group, status, l->host, used, error);
+    if (status != GSA_OK) return status;
     l->close -= count < l->close ? count : l->close;
     for (int64_t i = 0; i < count; i++) {
         const gsa_ledger_step *s = &l->step[i];

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include "kernels/profile.h"
 #include "train/use/inputs.h"
 #include "train/use/plugins.h"
@@ -34,9 +35,12 @@ static gsa_status create_backend(gsa_session *s, const gsa_session_options *o, g
         s->backend = o->backend;
         return GSA_OK;
     }
+    /* the ranks of a machine share its cores */
+    const long share = o->group ? sysconf(_SC_NPROCESSORS_ONLN) / o->group->on_host : 0;
+    const int threads = o->threads == 0 && o->group ? (share > 1 ? (int)share : 1) : o->threads;
     s->owns_backend = 1;
     const gsa_status status =
-        gsa_backend_open(s->system, o->device, GSA_F32, o->threads, &s->backend, error);
+        gsa_backend_open(s->system, o->device, GSA_F32, threads, &s->backend, error);
     if (status == GSA_OK && o->say) say_device(s->backend, o);
     return status;
 }
@@ -160,7 +164,8 @@ gsa_status gsa_session_create(const gsa_system *system, const gsa_session_option
     *s = (gsa_session){ .system = system,
                         .stop = options->stop,
                         .build = options->build,
-                        .profile = options->profile };
+                        .profile = options->profile,
+                        .group = options->group };
     s->batch.system = system;
     gsa_status status = read_recipe(s, options, error);
     if (status == GSA_OK) status = load_plugins(s, options, error);
@@ -338,32 +343,65 @@ static gsa_status place_outcomes(const gsa_session *s, int split, int64_t exampl
 }
 
 static gsa_status score_batch(gsa_session *s, const gsa_wanted *wanted, const gsa_wanted *next,
-                              gsa_score *score, const int64_t *first, gsa_score *outcome,
-                              gsa_error *error)
+                              gsa_score *unit, gsa_error *error)
 {
-    const int64_t *example = wanted->example,
-                  units = gsa_task_units(s->task, s->self, wanted->split, example, wanted->count);
-    gsa_status status = gsa_session_compute(s, wanted, next, error);
-    if (status == GSA_OK) status = unit_room(s, units, error);
+    const gsa_status status = gsa_session_compute(s, wanted, next, error);
     if (status != GSA_OK) return status;
-    s->task->score(s->self, s->out, &s->batch, s->unit);
-    for (int64_t u = 0; u < units; u++) gsa_score_add(score, &s->unit[u]);
+    s->task->score(s->self, s->out, &s->batch, unit);
     if (s->survey && s->task->observe)
-        s->task->observe(s->self, s->out, &s->batch, example, &s->survey[wanted->split]);
-    for (int64_t i = 0, from = 0; outcome && i < wanted->count; i++) {
-        const int64_t own = gsa_task_units(s->task, s->self, wanted->split, &example[i], 1);
-        memcpy(outcome + first[example[i]], s->unit + from, (size_t)own * sizeof *outcome);
-        from += own;
-    }
+        s->task->observe(s->self, s->out, &s->batch, wanted->example, &s->survey[wanted->split]);
     return GSA_OK;
 }
 
-/* Batch `index` of an evaluation. */
+/* Adds a batch's units; behind them are those of the next one. */
+static const gsa_score *count_batch(const gsa_session *s, const gsa_wanted *wanted,
+                                    const gsa_score *unit, gsa_score *score, const int64_t *first,
+                                    gsa_score *outcome)
+{
+    for (int64_t i = 0; i < wanted->count; i++) {
+        const int64_t e = wanted->example[i],
+                      own = gsa_task_units(s->task, s->self, wanted->split, &e, 1);
+        for (int64_t u = 0; u < own; u++) gsa_score_add(score, &unit[u]);
+        if (outcome) memcpy(outcome + first[e], unit, (size_t)own * sizeof *outcome);
+        unit += own;
+    }
+    return unit;
+}
+
+/* Batch `index` of an evaluation; behind the last one none. */
 static gsa_wanted wanted_at(const gsa_batches *batches, int split, int64_t index)
 {
-    int64_t count;
-    const int64_t *example = gsa_batches_at(batches, index, &count);
+    int64_t count = 0;
+    const int64_t *example = index < batches->count ? gsa_batches_at(batches, index, &count) : NULL;
     return (gsa_wanted){ .split = split, .count = (int32_t)count, .example = example };
+}
+
+/* Batch `from` and those behind it, one a rank. A survey has the rows of all batches, so each rank
+ * then scores them all. */
+static gsa_status score_round(gsa_session *s, const gsa_batches *batches, int split, int64_t from,
+                              gsa_score *score, const int64_t *first, gsa_score *outcome,
+                              gsa_error *error)
+{
+    gsa_group *g = s->survey ? NULL : s->group;
+    const int64_t ranks = gsa_group_ranks(g), own = from + gsa_group_rank(g);
+    const gsa_wanted now = wanted_at(batches, split, own),
+                     next = wanted_at(batches, split, own + ranks);
+    int64_t units = 0, before = 0;
+    for (int64_t b = from; b < from + ranks; b++) {
+        const gsa_wanted w = wanted_at(batches, split, b);
+        if (b == own) before = units;
+        if (w.count) units += gsa_task_units(s->task, s->self, split, w.example, w.count);
+    }
+    gsa_status status = unit_room(s, units, error);
+    if (status == GSA_OK && now.count)
+        status = score_batch(s, &now, next.count ? &next : NULL, s->unit + before, error);
+    status = gsa_group_merge(g, status, s->unit, units * (int64_t)sizeof *s->unit, error);
+    const gsa_score *unit = s->unit;
+    for (int64_t b = from; b < from + ranks && status == GSA_OK; b++) {
+        const gsa_wanted w = wanted_at(batches, split, b);
+        unit = count_batch(s, &w, unit, score, first, outcome);
+    }
+    return status;
 }
 
 gsa_status gsa_session_score(gsa_session *s, int split, gsa_score *score, gsa_score *outcome,
@@ -381,15 +419,12 @@ gsa_status gsa_session_score(gsa_session *s, int split, gsa_score *score, gsa_sc
     status = gsa_batches_create(s->system, &options, s->task->lengths(s->self, split), examples,
                                 &batches, error);
     if (status == GSA_OK) gsa_batches_plain(&batches);
-    for (int64_t b = 0; status == GSA_OK && b < batches.count; b++) {
-        const gsa_wanted now = wanted_at(&batches, split, b),
-                         next = wanted_at(&batches, split, b + 1 < batches.count ? b + 1 : b);
+    const int64_t ranks = gsa_group_ranks(s->survey ? NULL : s->group);
+    for (int64_t b = 0; status == GSA_OK && b < batches.count; b += ranks) {
         if (s->stop && *s->stop)
             status =
                 gsa_fail(error, GSA_ERR_INTERRUPTED, "stopped on request during an evaluation");
-        else
-            status = score_batch(s, &now, b + 1 < batches.count ? &next : NULL, score, first,
-                                 outcome, error);
+        else status = score_round(s, &batches, split, b, score, first, outcome, error);
     }
     gsa_batches_release(&batches);
     gsa_release(s->system, first);

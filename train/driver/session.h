@@ -6,6 +6,7 @@
 #include "train/driver/batches.h"
 #include "train/driver.h"
 #include "train/driver/prefetch.h"
+#include "train/group/group.h"
 
 /* Files of a checkpoint. */
 #define GSA_MODEL_FILE "model.safetensors"
@@ -29,6 +30,7 @@ typedef struct gsa_session_options {
     void *context;
     const volatile sig_atomic_t *stop;
     struct gsa_profile *profile; /* or NULL */
+    gsa_group *group;            /* or NULL */
 } gsa_session_options;
 
 typedef struct gsa_session {
@@ -49,7 +51,8 @@ typedef struct gsa_session {
     gsa_prefetch *prefetch; /* NULL with train.prefetch = 0 */
     double *out;            /* a batch's outputs on the host */
     int64_t out_room;
-    gsa_score *unit; /* a batch's units */
+    gsa_group *group; /* borrowed; or NULL */
+    gsa_score *unit;  /* units of the batches that the ranks score at once, one each */
     int64_t unit_room;
     gsa_survey *survey; /* [GSA_SPLITS] receives what scoring finds of each target; or NULL */
     const volatile sig_atomic_t *stop;

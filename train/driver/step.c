@@ -12,8 +12,8 @@ static gsa_status backend_failed(gsa_backend *b, gsa_status status, gsa_error *e
 static int64_t share_end(const gsa_trainer *t, const int64_t *example, int64_t count, int64_t from)
 {
     int64_t to = count;
-    for (int64_t s = t->tree.pieces - 1; s > 0; s--) {
-        const int64_t begins = gsa_batches_share(&t->batches, example, count, s, t->tree.pieces);
+    for (int64_t s = t->pieces - 1; s > 0; s--) {
+        const int64_t begins = gsa_batches_share(&t->batches, example, count, s, t->pieces);
         if (begins <= from) break;
         to = begins;
     }
@@ -25,6 +25,13 @@ static int64_t share_end(const gsa_trainer *t, const int64_t *example, int64_t c
 static int64_t part_end(const gsa_trainer *t, const int64_t *example, int64_t count, int64_t from)
 {
     return gsa_batches_piece(&t->batches, example, share_end(t, example, count, from), from);
+}
+
+/* Where this rank's examples begin (after: those of the next one). */
+static int64_t own_begin(const gsa_trainer *t, const int64_t *example, int64_t count, int after)
+{
+    const int64_t piece = (gsa_group_rank(t->session.group) + after) * t->tree.pieces;
+    return gsa_batches_share(&t->batches, example, count, piece, t->pieces);
 }
 
 /* The part that starts at `from`, as a batch. */
@@ -45,12 +52,13 @@ static int next_piece(const gsa_trainer *t, const int64_t *example, int64_t coun
                       gsa_wanted *next)
 {
     const int64_t cursor = t->counts.cursor + 1, step = t->counts.step + 1;
-    if (to == count) {
+    if (to == own_begin(t, example, count, 1)) {
         if (step >= t->schedule.steps ||
             gsa_trainer_due(t, step, cursor) & (GSA_DUE_EPOCH | GSA_DUE_EVALUATION))
             return 0;
         example = gsa_batches_at(&t->batches, cursor, &count);
-        to = 0;
+        to = own_begin(t, example, count, 0);
+        if (to == own_begin(t, example, count, 1)) return 0;
     }
     *next = piece_at(t, example, count, to);
     return 1;
@@ -81,21 +89,22 @@ static gsa_status piece(gsa_trainer *t, int64_t number, const gsa_wanted *wanted
     return status;
 }
 
-static int64_t count_pieces(const gsa_trainer *t, const int64_t *example, int64_t count)
+/* Parts of the examples before `to`. */
+static int64_t count_parts(const gsa_trainer *t, const int64_t *example, int64_t count, int64_t to)
 {
-    int64_t pieces = 0;
-    for (int64_t from = 0; from < count; from = part_end(t, example, count, from)) pieces++;
-    return pieces;
+    int64_t parts = 0;
+    for (int64_t from = 0; from < to; from = part_end(t, example, count, from)) parts++;
+    return parts;
 }
 
-/* The pieces that end at `from`, from piece *next on: their gradients go into the tree. */
+/* This rank's pieces that end at `from`, from piece *next on: their gradients go into the tree. */
 static gsa_status end_pieces(gsa_trainer *t, const int64_t *example, int64_t count, int64_t from,
                              int64_t *next, gsa_error *error)
 {
-    const int64_t pieces = t->tree.pieces;
+    const int64_t first = gsa_group_rank(t->session.group) * t->tree.pieces;
     gsa_status status = GSA_OK;
-    while (status == GSA_OK && *next < pieces &&
-           gsa_batches_share(&t->batches, example, count, *next + 1, pieces) <= from)
+    while (status == GSA_OK && *next < t->tree.pieces &&
+           gsa_batches_share(&t->batches, example, count, first + *next + 1, t->pieces) <= from)
         status = gsa_tree_add(&t->tree, (*next)++, error);
     return status;
 }
@@ -106,10 +115,12 @@ static gsa_status gradients(gsa_trainer *t, const int64_t *example, int64_t coun
     gsa_session *s = &t->session;
     const int32_t terms = s->model.plan.terms;
     const double scale = 1.0 / ((double)targets * (double)(terms > 0 ? terms : 1));
-    int64_t number = 0, next_share = 0;
+    int64_t from = own_begin(t, example, count, 0), next_share = 0;
+    const int64_t to = own_begin(t, example, count, 1);
+    int64_t number = count_parts(t, example, count, from);
     gsa_status status = gsa_parameters_zero_gradients(s->model.parameters, error);
-    if (status == GSA_OK) status = end_pieces(t, example, count, 0, &next_share, error);
-    for (int64_t from = 0; from < count && status == GSA_OK;) {
+    if (status == GSA_OK) status = end_pieces(t, example, count, from, &next_share, error);
+    while (from < to && status == GSA_OK) {
         gsa_wanted next;
         const gsa_wanted wanted = piece_at(t, example, count, from);
         from += wanted.count;
@@ -117,9 +128,31 @@ static gsa_status gradients(gsa_trainer *t, const int64_t *example, int64_t coun
         const int more = next_piece(t, example, count, from, &next);
         status = piece(t, number++, &wanted, more ? &next : NULL, scale, error);
         if (status == GSA_OK) status = end_pieces(t, example, count, from, &next_share, error);
-        if (status == GSA_OK && from < count) status = gsa_session_upload_ahead(s, error);
+        if (status == GSA_OK && from < to) status = gsa_session_upload_ahead(s, error);
     }
     return status;
+}
+
+/* The gradients of all ranks; tokens of this step that are not this rank's; whether one is to
+ * stop. */
+static gsa_status share(gsa_trainer *t, gsa_status status, int64_t tokens_before, gsa_error *error)
+{
+    gsa_group *g = t->session.group;
+    const volatile sig_atomic_t *stop = t->options->stop;
+    int64_t all[GSA_GROUP_RANKS * GSA_GROUP_NUMBERS],
+        own[GSA_GROUP_NUMBERS] = { stop && *stop, 0, t->step_tokens - tokens_before };
+    if (!g || status == GSA_ERR_INTERRUPTED) return status; /* which all found */
+    if (status == GSA_OK) status = gsa_tree_pack(&t->tree, &own[1], error);
+    status = gsa_group_tell(g, status, own, all, error);
+    if (status != GSA_OK) return status;
+    t->bad_rank = -1, t->step_tokens = tokens_before;
+    for (int32_t r = g->ranks - 1; r >= 0; r--) {
+        const int64_t *theirs = all + r * GSA_GROUP_NUMBERS;
+        if (theirs[0]) t->stops = 1;
+        if (theirs[1]) t->bad_rank = r;
+        t->step_tokens += theirs[2];
+    }
+    return gsa_tree_sum(&t->tree, g, error);
 }
 
 /* ---- the step ------------------------------------------------------------------------------ */
@@ -129,7 +162,9 @@ static gsa_status whole_step(gsa_trainer *t, const int64_t *example, int64_t cou
                              gsa_error *error)
 {
     double *norm = t->session.backend->shares_host_memory ? &t->norm : NULL;
+    const int64_t tokens = t->step_tokens;
     gsa_status status = gradients(t, example, count, targets, error);
+    status = share(t, status, tokens, error);
     if (status == GSA_OK) status = gsa_optimiser_step(t->optimiser, t->lr, norm, error);
     if (status == GSA_OK) status = gsa_ledger_norm(t, error);
     return status;
@@ -166,10 +201,11 @@ gsa_status gsa_trainer_step(gsa_trainer *t, gsa_error *error)
 {
     int64_t count;
     const int64_t tokens = t->step_tokens, step = t->counts.step;
+    if (t->stops) return gsa_fail(error, GSA_ERR_INTERRUPTED, "stopped on request");
     const int64_t *example = gsa_batches_at(&t->batches, t->counts.cursor, &count);
     const int64_t targets =
         gsa_task_targets(t->session.task, t->session.self, GSA_SPLIT_TRAIN, example, count);
-    gsa_status status = gsa_ledger_open(t, count_pieces(t, example, count), targets, error);
+    gsa_status status = gsa_ledger_open(t, count_parts(t, example, count, count), targets, error);
     if (status != GSA_OK || t->counts.step < step) return status;
     t->lr = gsa_schedule_rate(&t->schedule, t->counts.step);
     status = repeated_step(t, example, count, targets, error);

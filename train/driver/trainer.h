@@ -58,7 +58,10 @@ typedef struct gsa_trainer {
     gsa_batches batches;
     gsa_optimiser *optimiser;
     gsa_running_mean running;
-    gsa_tree tree; /* of a step's pieces */
+    gsa_tree tree;      /* of the pieces of a step that are this rank's */
+    int64_t pieces;     /* of all ranks */
+    int32_t bad_rank;   /* the first whose gradients of the last step were not finite, or -1 */
+    sig_atomic_t stops; /* 1: a rank was asked to stop, which all know */
     gsa_schedule schedule;
     gsa_run_counts counts;
     gsa_run_sums sums;

@@ -105,9 +105,9 @@
         "batches that are sorted by length together; 1: no sorting")                               \
     KEY(train, accumulate, INT, 1, 65536, NULL, "1",                                               \
         "batches whose gradients are added before a step")                                         \
-    KEY(train, pieces, INT, 1, 1024, NULL, "1",                                                    \
+    KEY(train, pieces, INT, 0, 1024, NULL, "0",                                                    \
         "a step's examples are cut into so many pieces by tokens, whose gradients are added "      \
-        "along a binary tree; a power of two")                                                     \
+        "along a binary tree; a power of two, shared by the ranks of mpirun; 0: one a rank")       \
     KEY(train, optimizer, CHOICE, 0, 0, "adam,adamw,sgd", "adam",                                  \
         "adam and sgd: weight_decay is L2; adamw: decoupled")                                      \
     KEY(train, lr, REAL, 0, 1000, NULL, "0.001", "learning rate")                                  \

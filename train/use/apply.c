@@ -1,6 +1,7 @@
 /* apply.c - a trained model opened; gsa_evaluate. */
 #include "train/use/apply.h"
 #include <stdio.h>
+#include "train/driver/alike.h"
 #include "train/driver/log.h"
 #include "train/use/reports.h"
 #include "train/score/outcomes.h"
@@ -35,8 +36,12 @@ gsa_status gsa_apply_open(const gsa_system *system, const gsa_apply_options *o, 
                                           .applies = 1,
                                           .backend = o->backend,
                                           .say = gsa_apply_say,
-                                          .context = (void *)(uintptr_t)o };
+                                          .context = (void *)(uintptr_t)o,
+                                          .group = o->group };
     status = gsa_session_create(system, &options, session, error);
+    const int made = status == GSA_OK;
+    status = gsa_alike_check(o->group, session, checkpoint, status, error);
+    if (made && status != GSA_OK) gsa_session_release(session);
     char *path = status == GSA_OK ? gsa_path_join(system, checkpoint, GSA_MODEL_FILE, error) : NULL;
     if (status == GSA_OK) {
         status = path ? gsa_parameters_read(system, session->model.parameters, path, error)

@@ -83,7 +83,7 @@ class _ApplyOptions(ctypes.Structure):
                 ("n_texts", ctypes.c_int), ("stream", ctypes.c_int), ("top_k", ctypes.c_int32),
                 ("all_labels", ctypes.c_int32), ("tokenize", ctypes.c_char_p),
                 ("progress", ctypes.c_void_p), ("context", ctypes.c_void_p),
-                ("backend", ctypes.c_void_p)]
+                ("backend", ctypes.c_void_p), ("group", ctypes.c_void_p)]
 
 
 class _Prediction(ctypes.Structure):

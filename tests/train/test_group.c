@@ -1,0 +1,323 @@
+/* Ranks that share a run, as threads of this process that hand each other their bytes. */
+#include "train/group/group.h"
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "rig.h"
+#include "support/guard.h"
+
+enum { MOST = 8 };
+
+/* ---- a fabric of threads ------------------------------------------------------------------- */
+
+typedef struct fabric {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct {
+        const void *at;
+        int64_t bytes;
+        int full;
+    } post[MOST][MOST]; /* [from][to] */
+} fabric;
+
+typedef struct place {
+    fabric *fabric;
+    gsa_group group;
+} place;
+
+static int exchange(void *user, int partner, const void *send, int64_t send_bytes, void *receive,
+                    int64_t receive_bytes, char *why, size_t room)
+{
+    place *p = user;
+    fabric *f = p->fabric;
+    const int own = p->group.rank;
+    int fits;
+    pthread_mutex_lock(&f->lock);
+    f->post[own][partner].at = send, f->post[own][partner].bytes = send_bytes;
+    f->post[own][partner].full = 1;
+    pthread_cond_broadcast(&f->changed);
+    while (!f->post[partner][own].full) pthread_cond_wait(&f->changed, &f->lock);
+    fits = f->post[partner][own].bytes == receive_bytes;
+    if (fits && receive_bytes > 0) memcpy(receive, f->post[partner][own].at, (size_t)receive_bytes);
+    f->post[partner][own].full = 0;
+    pthread_cond_broadcast(&f->changed);
+    while (f->post[own][partner].full) pthread_cond_wait(&f->changed, &f->lock);
+    pthread_mutex_unlock(&f->lock);
+    if (!fits) snprintf(why, room, "sizes do not fit");
+    return fits ? 0 : -1;
+}
+
+/* `body` on each rank. */
+static void on_ranks(int ranks, place *at, void *(*body)(void *), void *const *argument)
+{
+    pthread_t thread[MOST];
+    fabric f = { 0 };
+    pthread_mutex_init(&f.lock, NULL);
+    pthread_cond_init(&f.changed, NULL);
+    for (int r = 0; r < ranks; r++) {
+        at[r] = (place){ .fabric = &f,
+                         .group = { .system = gsa_system_default(),
+                                    .rank = r,
+                                    .ranks = ranks,
+                                    .on_host = ranks,
+                                    .exchange = exchange,
+                                    .user = &at[r] } };
+        ck_assert_int_eq(pthread_create(&thread[r], NULL, body, argument[r]), 0);
+    }
+    for (int r = 0; r < ranks; r++) pthread_join(thread[r], NULL);
+    for (int r = 0; r < ranks; r++) gsa_group_release(&at[r].group);
+    pthread_cond_destroy(&f.changed);
+    pthread_mutex_destroy(&f.lock);
+}
+
+/* ---- the calls ----------------------------------------------------------------------------- */
+
+enum { NUMBERS = 37, PIECES = 8 };
+static const int sizes[] = { 2, 4, 8 };
+
+/* Of such sizes that another order of additions has other bits. */
+static float leaf(int piece, int i)
+{
+    return ldexpf(1 + (float)((piece * 31 + i * 7) % 13) / 8, (piece * 5 + i) % 24);
+}
+
+static float tree_of(int first, int count, int i)
+{
+    return count == 1 ? leaf(first, i)
+                      : tree_of(first, count / 2, i) + tree_of(first + count / 2, count / 2, i);
+}
+
+typedef struct calls {
+    place *place;
+    int real_bytes;
+    float sum[NUMBERS];
+    double wide[NUMBERS];
+    uint8_t merged[NUMBERS];
+    char all[MOST * 8], *texts;
+    int64_t told[MOST * GSA_GROUP_NUMBERS], size[MOST];
+    gsa_status status[5];
+    gsa_error error;
+} calls;
+
+static void *call_all(void *argument)
+{
+    calls *c = argument;
+    gsa_group *g = &c->place->group;
+    char own[8] = "";
+    const int share = PIECES / g->ranks;
+    const int64_t numbers[GSA_GROUP_NUMBERS] = { g->rank, -g->rank, 1 };
+    for (int i = 0; i < NUMBERS; i++) {
+        c->sum[i] = tree_of(g->rank * share, share, i), c->wide[i] = (double)c->sum[i];
+        c->merged[i] = i % g->ranks == g->rank ? (uint8_t)(i + 1) : 0;
+    }
+    memcpy(own, "abcdefg", (size_t)g->rank);
+    c->status[0] = gsa_group_sum(g, GSA_OK, c->sum, NUMBERS, 4, &c->error);
+    c->status[1] = gsa_group_sum(g, GSA_OK, c->wide, NUMBERS, 8, &c->error);
+    c->status[2] = gsa_group_merge(g, GSA_OK, c->merged, NUMBERS, &c->error);
+    c->status[3] = gsa_group_gather(g, GSA_OK, own, 8, c->all, &c->error);
+    c->status[4] = gsa_group_tell(g, GSA_OK, numbers, c->told, &c->error);
+    c->status[4] |=
+        gsa_group_collect(g, GSA_OK, own, (int64_t)strlen(own), &c->texts, c->size, &c->error);
+    return NULL;
+}
+
+START_TEST(every_rank_has_the_same)
+{
+    const int ranks = sizes[_i];
+    place at[MOST];
+    calls c[MOST] = { 0 };
+    void *argument[MOST] = { 0 };
+    for (int r = 0; r < ranks; r++) c[r].place = &at[r], argument[r] = &c[r];
+    on_ranks(ranks, at, call_all, argument);
+    for (int r = 0; r < ranks; r++) {
+        for (int k = 0; k < 5; k++) ck_assert_int_eq(c[r].status[k], GSA_OK);
+        for (int i = 0; i < NUMBERS; i++) {
+            ck_assert(c[r].sum[i] == tree_of(0, PIECES, i));
+            ck_assert(c[r].wide[i] == c[0].wide[i]);
+            ck_assert_int_eq(c[r].merged[i], i + 1);
+        }
+        for (int k = 0; k < ranks; k++) {
+            ck_assert_int_eq(strncmp(c[r].all + 8 * k, "abcdefgh", (size_t)k), 0);
+            ck_assert_int_eq(strlen(c[r].all + 8 * k), k);
+            ck_assert_int_eq(c[r].told[k * GSA_GROUP_NUMBERS + 1], -k);
+            ck_assert_int_eq(c[r].size[k], k);
+        }
+        ck_assert_int_eq(c[r].texts != NULL, r == 0);
+    }
+    ck_assert_int_eq(memcmp(c[0].texts, "aababcabcd", ranks == 2 ? 1 : ranks == 4 ? 6 : 10), 0);
+    gsa_release(gsa_system_default(), c[0].texts);
+}
+END_TEST
+
+typedef struct failing {
+    place *place;
+    int fails;
+    gsa_status status;
+    gsa_error error;
+} failing;
+
+static void *fail_some(void *argument)
+{
+    failing *f = argument;
+    uint8_t bytes[16] = { 0 };
+    gsa_status status =
+        f->fails ? gsa_fail(&f->error, GSA_ERR_IO, "disk %d is full", f->place->group.rank)
+                 : GSA_OK;
+    status = gsa_group_merge(&f->place->group, status, bytes, sizeof bytes, &f->error);
+    f->status = gsa_group_tell(&f->place->group, status, NULL, NULL, &f->error); /* sends nothing */
+    return NULL;
+}
+
+START_TEST(a_failure_is_every_ranks)
+{
+    const int ranks = 4;
+    for (int mask = 1; mask < 16; mask++) {
+        place at[MOST];
+        failing f[MOST] = { 0 };
+        void *argument[MOST] = { 0 };
+        int first = 0;
+        char wanted[64];
+        while (!(mask >> first & 1)) first++;
+        for (int r = 0; r < ranks; r++)
+            f[r] = (failing){ .place = &at[r], .fails = mask >> r & 1 }, argument[r] = &f[r];
+        on_ranks(ranks, at, fail_some, argument);
+        for (int r = 0; r < ranks; r++) {
+            ck_assert_int_eq(f[r].status, GSA_ERR_IO);
+            ck_assert_int_eq(at[r].group.blamed, mask != 15);
+            if (mask == 15) snprintf(wanted, sizeof wanted, "disk %d is full", r);
+            else snprintf(wanted, sizeof wanted, "rank %d of 4: disk %d is full", first, first);
+            ck_assert_str_eq(f[r].error.text, wanted);
+        }
+    }
+}
+END_TEST
+
+/* ---- runs ---------------------------------------------------------------------------------- */
+
+static const char *const recipes[] = { rig_summation, rig_text, rig_pairs, rig_language };
+
+typedef struct rank {
+    place *place;
+    rig rig;
+    const char *name;
+    int resumes;
+    gsa_status status;
+} rank;
+
+static void *train(void *argument)
+{
+    rank *k = argument;
+    k->rig.group = &k->place->group;
+    k->status = k->resumes ? rig_resume(&k->rig, k->name) : rig_train(&k->rig, k->name);
+    return NULL;
+}
+
+/* The run of `r` on so many ranks, each with a backend of its own. */
+static void on(rig *r, int ranks, const char *name, int resumes, rank *each)
+{
+    place at[MOST];
+    void *argument[MOST] = { 0 };
+    for (int k = 0; k < ranks; k++) {
+        each[k] = (rank){ .place = &at[k], .rig = *r, .name = name, .resumes = resumes };
+        each[k].rig.result = NULL, argument[k] = &each[k];
+        ck_assert_int_eq(gsa_test_backend(gsa_system_default(), r->backend->real, 1,
+                                          &each[k].rig.backend, &r->error),
+                         GSA_OK);
+    }
+    on_ranks(ranks, at, train, argument);
+    for (int k = 0; k < ranks; k++) {
+        gsa_backend_release(each[k].rig.backend);
+        gsa_release(gsa_system_default(), each[k].rig.result);
+    }
+}
+
+START_TEST(ranks_do_not_change_bits)
+{
+    rig r;
+    rank each[MOST];
+    rig_open(&r, recipes[_i], GSA_F32, 1);
+    rig_set(&r, "train.pieces=8");
+    rig_train_ok(&r, "alone");
+    for (int s = 0; s < 3; s++) {
+        char name[16];
+        snprintf(name, sizeof name, "on-%d", sizes[s]);
+        on(&r, sizes[s], name, 0, each);
+        for (int k = 0; k < sizes[s]; k++)
+            ck_assert_msg(each[k].status == GSA_OK, "%s", each[k].rig.error.text);
+        ck_assert_int_eq(rig_differ(&r, "alone", name), 0);
+    }
+    /* stopped on two ranks, goes on with eight, then alone */
+    r.stop_at = 4;
+    on(&r, 2, "cut", 0, each);
+    for (int k = 0; k < 2; k++) ck_assert_int_eq(each[k].status, GSA_ERR_INTERRUPTED);
+    r.stop_at = 7;
+    on(&r, 8, "cut", 1, each);
+    ck_assert_int_eq(each[7].status, GSA_ERR_INTERRUPTED);
+    r.stop_at = 0;
+    ck_assert_msg(rig_resume(&r, "cut") == GSA_OK, "%s", r.error.text);
+    ck_assert_int_eq(rig_differ(&r, "alone", "cut"), 0);
+    rig_close(&r);
+}
+END_TEST
+
+START_TEST(ranks_that_differ_are_refused)
+{
+    rig r;
+    rank each[MOST];
+    place at[MOST];
+    void *argument[MOST] = { 0 };
+    rig_open(&r, rig_text, GSA_F32, 1);
+    for (int k = 0; k < 2; k++) {
+        each[k] = (rank){ .place = &at[k], .rig = r, .name = "differ" };
+        argument[k] = &each[k];
+        ck_assert_int_eq(
+            gsa_test_backend(gsa_system_default(), GSA_F32, 1, &each[k].rig.backend, &r.error),
+            GSA_OK);
+    }
+    if (_i == 0) rig_set(&each[1].rig, "train.lr=0.02");
+    if (_i == 1) each[1].rig.data[0] = "other.tsv";
+    if (_i == 2) rig_set(&each[0].rig, "train.lr=0.01"), rig_set(&each[1].rig, "train.lr=a");
+    on_ranks(2, at, train, argument);
+    static const char *const wanted[] = { "rank 1 of 2 has another recipe than rank 0",
+                                          "rank 1 of 2: ", "rank 1 of 2: " };
+    for (int k = 0; k < 2; k++) {
+        ck_assert_int_ne(each[k].status, GSA_OK);
+        ck_assert_msg(strstr(each[k].rig.error.text, wanted[_i]) == each[k].rig.error.text, "%s",
+                      each[k].rig.error.text);
+        ck_assert_int_eq(at[k].group.blamed, 1);
+        gsa_backend_release(each[k].rig.backend);
+    }
+    ck_assert_int_eq(gsa_system_default()->kind(NULL, gsa_scratch_path(&r.scratch, "differ"), NULL),
+                     GSA_FILE_ABSENT);
+    rig_close(&r);
+}
+END_TEST
+
+START_TEST(pieces_that_ranks_cannot_share_are_refused)
+{
+    rig r;
+    rank each[MOST];
+    rig_open(&r, rig_summation, GSA_F32, 1);
+    rig_set(&r, "train.pieces=2");
+    on(&r, 4, NULL, 0, each);
+    for (int k = 0; k < 4; k++) {
+        ck_assert_int_eq(each[k].status, GSA_ERR_FORMAT);
+        ck_assert_ptr_nonnull(strstr(each[k].rig.error.text, "= 2 cannot be shared by 4 ranks"));
+    }
+    rig_close(&r);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const gsa_test group_calls[] = { GSA_LOOP(every_rank_has_the_same, 3),
+                                            GSA_TEST(a_failure_is_every_ranks) };
+    static const gsa_test runs[] = { GSA_LOOP(ranks_do_not_change_bits, GSA_COUNT(recipes)),
+                                     GSA_LOOP(ranks_that_differ_are_refused, 3),
+                                     GSA_TEST(pieces_that_ranks_cannot_share_are_refused) };
+    static const gsa_case cases[] = { GSA_CASE("calls", group_calls, 60),
+                                      GSA_CASE("runs", runs, 60) };
+    return gsa_run_suite("group", cases, GSA_COUNT(cases), argc, argv);
+}

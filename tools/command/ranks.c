@@ -1,0 +1,140 @@
+/* ranks.c - finds what started this process by the environment, loads gsa-mpi.so, and ends all
+ * ranks alike. The group is a mutable global of the command, for its watch has no other way to
+ * speak. */
+#include "tools/command/ranks.h"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "gsa/hash.h"
+#include "train/group/mpi.h"
+#include "tools/command/verbs.h"
+
+#define MODULE "gsa-mpi.so"
+
+static gsa_group group;
+static const gsa_group_mpi *module;
+static char program[65];
+
+/* Rank and number of ranks as Open MPI, MPICH (and what is made of it) and Slurm say them. */
+static int launched(int *rank, int *ranks)
+{
+    static const char *const names[][2] = { { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE" },
+                                            { "PMI_RANK", "PMI_SIZE" },
+                                            { "PMIX_RANK", "SLURM_NTASKS" } };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *r = getenv(names[i][0]), *n = getenv(names[i][1]);
+        if (!r || !n) continue;
+        *rank = atoi(r), *ranks = atoi(n);
+        return *ranks > 1;
+    }
+    return 0;
+}
+
+/* The program as a whole; of a library its name, size and beginning, where its build is named. */
+static gsa_status hash_mapped(const char *path, char hex[65], gsa_error *error)
+{
+    enum { BEGIN = 1 << 16 };
+    const gsa_system *system = gsa_system_default();
+    char own[GSA_PATH_ROOM] = "", bytes[4096];
+    gsa_sha256 hash;
+    int64_t size = 0, got = 0;
+    if (readlink("/proc/self/exe", own, sizeof own - 1) > 0 && strcmp(own, path) == 0)
+        return gsa_sha256_file(system, path, hex, error);
+    const int file = system->open(system->user, path, GSA_OPEN_READ);
+    system->kind(system->user, path, &size);
+    gsa_sha256_start(&hash);
+    gsa_sha256_add(&hash, strrchr(path, '/'), (int64_t)strlen(strrchr(path, '/')));
+    gsa_sha256_add(&hash, &size, sizeof size);
+    for (int64_t at = 0; file >= 0 && at < BEGIN; at += got) {
+        got = system->read_at(system->user, file, bytes, sizeof bytes, at);
+        if (got <= 0) break;
+        gsa_sha256_add(&hash, bytes, got);
+    }
+    if (file >= 0) system->close(system->user, file);
+    gsa_sha256_end(&hash, hex);
+    return GSA_OK;
+}
+
+/* In no order, for libraries lie anywhere; before MPI is loaded, which may differ. */
+static gsa_status hash_program(gsa_error *error)
+{
+    char line[GSA_PATH_ROOM + 128], last[GSA_PATH_ROOM] = "", hex[65];
+    uint8_t sum[64] = { 0 };
+    gsa_status status = GSA_OK;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps && status == GSA_OK && fgets(line, sizeof line, maps)) {
+        char *path = strchr(line, '/');
+        if (!path || !strstr(line, " r-xp ")) continue;
+        path[strcspn(path, "\n")] = 0;
+        if (strcmp(path, last) == 0 || strlen(path) >= sizeof last) continue;
+        strcpy(last, path);
+        status = hash_mapped(path, hex, error);
+        for (int i = 0; i < 64 && status == GSA_OK; i++) sum[i] = (uint8_t)(sum[i] + hex[i]);
+    }
+    if (maps) fclose(maps);
+    for (int i = 0; i < 64; i++) program[i] = (char)('A' + sum[i] % 26);
+    return status;
+}
+
+static void tell_lost(const char *sentence)
+{
+    fprintf(stderr, "gsa: %s\n", sentence);
+}
+
+static gsa_status load(int ranks, gsa_error *error)
+{
+    static const char *const places[] = { "", GSA_OWN_PLUGINS "/" };
+    char path[2][GSA_PATH_ROOM] = { "", "" };
+    void *library = NULL;
+    for (int i = 0; i < 2 && !library; i++)
+        if (gsa_beside_program(places[i], MODULE, path[i]) && access(path[i], R_OK) == 0) {
+            library = dlopen(path[i], RTLD_NOW | RTLD_GLOBAL);
+            if (!library)
+                return gsa_fail(error, GSA_ERR_UNSUPPORTED, "%d ranks were started: %s", ranks,
+                                dlerror());
+        }
+    module = library ? dlsym(library, GSA_GROUP_MPI_TABLE) : NULL;
+    if (module) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_UNSUPPORTED,
+                    "%d ranks were started, but this gsa has no MPI: %s is neither %s nor %s "
+                    "(built with -DGSA_MPI=ON)",
+                    ranks, MODULE, path[0], path[1]);
+}
+
+gsa_status gsa_ranks_open(gsa_error *error)
+{
+    char why[256] = "";
+    int rank, ranks;
+    if (!launched(&rank, &ranks)) return GSA_OK;
+    group = (gsa_group){ .system = gsa_system_default(), .rank = rank, .ranks = ranks };
+    gsa_status status = hash_program(error);
+    if (status == GSA_OK) status = load(ranks, error);
+    if (status == GSA_OK && module->open(&group, tell_lost, GSA_EXIT_RANK, why, sizeof why) != 0)
+        status = gsa_fail(error, GSA_ERR_ARGUMENT, "%s", why);
+    group.program = program;
+    if (status != GSA_OK) module = NULL;
+    return status;
+}
+
+gsa_group *gsa_ranks(void)
+{
+    return module ? &group : NULL;
+}
+
+gsa_status gsa_ranks_agree(gsa_status status, gsa_error *error, int *speaks, int *code)
+{
+    *speaks = !module || group.rank == 0;
+    if (module) status = gsa_group_tell(&group, status, NULL, NULL, error);
+    *code = module && group.blamed ? GSA_EXIT_RANK : gsa_exit_code(status);
+    return status;
+}
+
+void gsa_ranks_close(void)
+{
+    if (!module) return;
+    gsa_group_release(&group);
+    module->close(&group);
+    module = NULL;
+}

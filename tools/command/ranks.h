@@ -1,0 +1,18 @@
+/* ranks.h - the processes that a launcher (mpirun, srun) started as one job. */
+#ifndef GSA_RANKS_H
+#define GSA_RANKS_H
+#include "tools/command/options.h"
+#include "train/group/group.h"
+
+/* Where a launcher started several: loads the module of MPI and opens its group. Alone nothing is
+ * loaded. */
+gsa_status gsa_ranks_open(gsa_error *error);
+/* The group, or NULL. */
+gsa_group *gsa_ranks(void);
+/* The verb's end on this rank, which all ranks learn: the status of all. 1 of *speaks: this rank
+ * tells the sentence. *code: the exit code. */
+gsa_status gsa_ranks_agree(gsa_status status, gsa_error *error, int *speaks, int *code);
+/* Once all is told. */
+void gsa_ranks_close(void);
+
+#endif

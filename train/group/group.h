@@ -1,0 +1,62 @@
+/* group.h - the processes that share a run. Each is a rank and computes a part; alone there is a
+ * group of one, which is NULL everywhere. Not installed.
+ *
+ * Law.  All ranks make the same calls in the same order. Each call takes the caller's status: where
+ *     a rank comes with a failure, the call fails on every rank with that rank's sentence, and
+ *     nothing is sent any more. So a rank that fails needs no way out but its next call. What is
+ *     told, merged or summed has the same bits on every rank, and however many there are. */
+#ifndef GSA_GROUP_H
+#define GSA_GROUP_H
+#include "graph/system.h"
+
+enum { GSA_GROUP_RANKS = 1024, GSA_GROUP_NUMBERS = 3 };
+
+typedef struct gsa_group {
+    const gsa_system *system;
+    int32_t rank, ranks;    /* ranks: a power of two, 2 to GSA_GROUP_RANKS */
+    int32_t on_host;        /* ranks on this machine */
+    int32_t failed, blamed; /* 1: a failure was told; it was of some ranks alone */
+    const char *program;    /* a hash of what runs here, or NULL */
+    int64_t sent;           /* bytes, of all calls */
+    void *scratch;
+    int64_t room;
+    /* Sends to the partner and receives from it at once. 0; else `why` says what went wrong. */
+    int (*exchange)(void *user, int partner, const void *send, int64_t send_bytes, void *receive,
+                    int64_t receive_bytes, char *why, size_t why_room);
+    void *user;
+} gsa_group;
+
+static inline int32_t gsa_group_ranks(const gsa_group *group)
+{
+    return group ? group->ranks : 1;
+}
+
+static inline int32_t gsa_group_rank(const gsa_group *group)
+{
+    return group ? group->rank : 0;
+}
+
+void gsa_group_release(gsa_group *group); /* its scratch memory; a NULL one is fine */
+
+/* Each rank's status, and GSA_GROUP_NUMBERS numbers of each to all: all[rank * NUMBERS + i]; both
+ * NULL: none. A barrier, too. The sentence of a failure of some ranks alone names
+ * the first. */
+gsa_status gsa_group_tell(gsa_group *group, gsa_status status, const int64_t *numbers, int64_t *all,
+                          gsa_error *error);
+/* `bytes` of each rank to all: all[rank * bytes]. */
+gsa_status gsa_group_gather(gsa_group *group, gsa_status status, const void *mine, int64_t bytes,
+                            void *all, gsa_error *error);
+/* Bytes that are zero on all ranks but one become that rank's. */
+gsa_status gsa_group_merge(gsa_group *group, gsa_status status, void *at, int64_t bytes,
+                           gsa_error *error);
+/* Sums of `count` numbers (floats of real_bytes 4 or doubles), along the tree of
+ * gradient_tree.h: ranks 2i and 2i + 1 first. Each rank sends 2 (ranks - 1) / ranks times their
+ * bytes. Recursive halving and doubling (Thakur, Rabenseifner and Gropp 2005). */
+gsa_status gsa_group_sum(gsa_group *group, gsa_status status, void *at, int64_t count,
+                         int64_t real_bytes, gsa_error *error);
+/* Texts of all ranks, one behind the other, to rank 0: *all, which the caller releases; size[rank]
+ * their bytes. Other ranks: NULL. */
+gsa_status gsa_group_collect(gsa_group *group, gsa_status status, const char *mine, int64_t bytes,
+                             char **all, int64_t *size, gsa_error *error);
+
+#endif

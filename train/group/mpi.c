@@ -1,0 +1,182 @@
+#include "train/group/mpi.h"
+#include <mpi.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+
+enum {
+    CHUNK = 1 << 30,            /* bytes of a message at most: MPI counts in int */
+    TURN_NS = 50 * 1000 * 1000, /* of the watch */
+    BEAT_TURNS = 10,            /* between two signs of life */
+    MISSED = 120,               /* turns without one: 6 seconds */
+    BEAT = 1,
+    LAST = 2 /* tags */
+};
+
+typedef struct watch {
+    MPI_Comm comm;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    void (*lost)(const char *sentence);
+    int rank, ranks, code, ends; /* ends: 1: this rank is done */
+} watch;
+
+static int failed(int rc, char *why, size_t room)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length;
+    if (rc == MPI_SUCCESS) return 0;
+    MPI_Error_string(rc, text, &length);
+    snprintf(why, room, "%s", text);
+    return 1;
+}
+
+static int bounded(int64_t bytes)
+{
+    return bytes > CHUNK ? CHUNK : (int)bytes;
+}
+
+static int exchange(void *user, int partner, const void *send, int64_t send_bytes, void *receive,
+                    int64_t receive_bytes, char *why, size_t room)
+{
+    const char *from = send;
+    char *to = receive;
+    (void)user;
+    while (send_bytes > 0 || receive_bytes > 0) {
+        MPI_Request request[2] = { MPI_REQUEST_NULL, MPI_REQUEST_NULL };
+        const int out = bounded(send_bytes), in = bounded(receive_bytes);
+        int rc = MPI_SUCCESS;
+        if (in > 0) rc = MPI_Irecv(to, in, MPI_BYTE, partner, 0, MPI_COMM_WORLD, &request[0]);
+        if (rc == MPI_SUCCESS && out > 0)
+            rc = MPI_Isend(from, out, MPI_BYTE, partner, 0, MPI_COMM_WORLD, &request[1]);
+        if (rc == MPI_SUCCESS) rc = MPI_Waitall(2, request, MPI_STATUSES_IGNORE);
+        if (failed(rc, why, room)) return -1;
+        from += out, to += in, send_bytes -= out, receive_bytes -= in;
+    }
+    return 0;
+}
+
+/* ---- who lives ----------------------------------------------------------------------------- */
+
+static int is_done(watch *w)
+{
+    pthread_mutex_lock(&w->lock);
+    const int ends = w->ends;
+    pthread_mutex_unlock(&w->lock);
+    return ends;
+}
+
+/* A sign of the rank before this one: 0: none, else its tag. */
+static int hear(const watch *w)
+{
+    int there = 0, heard = 0;
+    const int before = (w->rank + w->ranks - 1) % w->ranks;
+    MPI_Status status;
+    for (;;) {
+        if (MPI_Iprobe(before, MPI_ANY_TAG, w->comm, &there, &status) != MPI_SUCCESS || !there)
+            return heard;
+        MPI_Recv(NULL, 0, MPI_BYTE, before, status.MPI_TAG, w->comm, MPI_STATUS_IGNORE);
+        if (heard != LAST) heard = status.MPI_TAG;
+    }
+}
+
+static void tell(const watch *w, int tag)
+{
+    MPI_Send(NULL, 0, MPI_BYTE, (w->rank + 1) % w->ranks, tag, w->comm);
+}
+
+static void end_job(const watch *w)
+{
+    char text[160];
+    snprintf(text, sizeof text,
+             "rank %d of %d has given no sign of life for 6 seconds: it is stopped, or its machine "
+             "cannot be reached",
+             (w->rank + w->ranks - 1) % w->ranks, w->ranks);
+    w->lost(text);
+    MPI_Abort(MPI_COMM_WORLD, w->code);
+}
+
+/* Turns are counted, not seconds: a job that was stopped as a whole, and goes on, missed none. */
+static void *keep_watch(void *user)
+{
+    watch *w = user;
+    const struct timespec pause = { .tv_nsec = TURN_NS };
+    int missed = 0, heard = BEAT, ended = 0;
+    for (int turn = 0; !ended || heard != LAST; turn++) {
+        nanosleep(&pause, NULL);
+        if (!ended && is_done(w)) ended = 1, tell(w, LAST);
+        else if (!ended && turn % BEAT_TURNS == 0) tell(w, BEAT);
+        if (heard == LAST) continue;
+        const int now = hear(w);
+        missed = now ? 0 : missed + 1;
+        if (now) heard = now;
+        if (missed == MISSED) end_job(w);
+    }
+    return NULL;
+}
+
+/* ---- begin and end ------------------------------------------------------------------------- */
+
+static watch *start_watch(const gsa_group *g, void (*lost)(const char *), int code)
+{
+    watch *w = g->system->alloc(g->system->user, sizeof *w);
+    if (!w) return NULL;
+    *w = (watch){ .lost = lost, .rank = g->rank, .ranks = g->ranks, .code = code };
+    MPI_Comm_dup(MPI_COMM_WORLD, &w->comm);
+    pthread_mutex_init(&w->lock, NULL);
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the program's own affair */
+    const int rc = pthread_create(&w->thread, NULL, keep_watch, w);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (rc == 0) return w;
+    g->system->release(g->system->user, w);
+    return NULL;
+}
+
+static int32_t count_on_host(int rank)
+{
+    int count = 1;
+    MPI_Comm host;
+    if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host) !=
+        MPI_SUCCESS)
+        return 1;
+    MPI_Comm_size(host, &count);
+    MPI_Comm_free(&host);
+    return count;
+}
+
+static int open_group(gsa_group *g, void (*lost)(const char *), int code, char *why, size_t room)
+{
+    int threads = 0, rank = 0, ranks = 1;
+    if (failed(MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &threads), why, room)) return -1;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    g->rank = rank, g->ranks = ranks, g->on_host = count_on_host(rank), g->exchange = exchange;
+    if (threads < MPI_THREAD_MULTIPLE)
+        snprintf(why, room, "this MPI gives no MPI_THREAD_MULTIPLE, which watching ranks needs");
+    else if (ranks > GSA_GROUP_RANKS || (ranks & (ranks - 1)))
+        snprintf(why, room, "%d ranks: expected a power of two, 2 to %d", ranks, GSA_GROUP_RANKS);
+    else if (!(g->user = start_watch(g, lost, code)))
+        snprintf(why, room, "there is no memory, or no thread, to watch the ranks");
+    else return 0;
+    MPI_Finalize();
+    return -1;
+}
+
+static void close_group(gsa_group *g)
+{
+    watch *w = g->user;
+    pthread_mutex_lock(&w->lock);
+    w->ends = 1;
+    pthread_mutex_unlock(&w->lock);
+    pthread_join(w->thread, NULL);
+    MPI_Comm_free(&w->comm);
+    pthread_mutex_destroy(&w->lock);
+    g->system->release(g->system->user, w);
+    MPI_Finalize();
+}
+
+const gsa_group_mpi gsa_group_mpi_table = { .open = open_group, .close = close_group };
