@@ -1,0 +1,166 @@
+#!/usr/bin/env bash
+# mpi.sh - the command under mpirun: the same bits on 1, 2 and 4 ranks, with other numbers of ranks after a kill, and one
+# sentence for each wrong request. Builds the module into build/, and counts into build/mpi/tests.count.
+#   mpi.sh [KILLS]    a rank is killed at so many random moments (3)
+set -uo pipefail
+# shellcheck source=tools/lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../tools/lib.sh"
+cd "$root" || exit 1
+kills=${1:-3} passed=0 failed=0 checks=0
+need_packages "${packages_build[@]}" libopenmpi-dev openmpi-bin || exit 1
+[ -e build/CMakeCache.txt ] || build release build -DGSA_TESTS=OFF -DGSA_CUDA=OFF
+{ cmake -DGSA_MPI=ON build && cmake --build build -j "$(cores)" --target gsa_command --target gsa_mpi; } >/dev/null ||
+    fail "the module was not built"
+gsa=$root/build/gsa work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+
+# A test: a name, and a command that fails where it is red.
+try()
+{
+    local name=$1
+    shift
+    if "$@" >"$work/out" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf 'FAILED %s: %s\n' "$name" "$*"
+        tail -n 12 "$work/out"
+    fi
+}
+
+# ranks N COMMAND...: the command on N ranks; alone without mpirun.
+ranks()
+{
+    local n=$1
+    shift
+    if [ "$n" -eq 1 ]; then timeout 60 "$@"; else timeout 60 mpirun -np "$n" --oversubscribe --bind-to none "$@"; fi
+}
+
+# ---- data: words that depend on each other, a text and its translation
+words=(red green blue cat dog bird sat ran flew on over under the a)
+RANDOM=7
+for split in train dev; do
+    for ((i = 0; i < (${#split} == 5 ? 400 : 60); i++)); do
+        line='' other='' n=$((3 + RANDOM % 9))
+        for ((k = 0; k < n; k++)); do
+            w=${words[RANDOM % 14]}
+            line+="$w " other="${w}o $other"
+        done
+        echo "${line% }" >>$split.en
+        echo "${other% }" >>$split.de
+        case $line in *cat*) echo "yes	${line% }" ;; *) echo "no	${line% }" ;; esac >>$split.tsv
+        echo "${line% }" >>$split.txt
+    done
+done
+common="[train]\nseed = 3\nepochs = 100\nmax_steps = 50\nbatch = 16\nlr = 0.002\npieces = 8\neval_every = 25\ncheckpoint_every = 5\n"
+small="hidden = 32\nheads = 4\ndropout_hidden = 0.1\ndropout_attention = 0.1\n"
+printf %b "[task]\nname = masked_summation\nn = 30\nk = 3\nd = 4\ntrain = 400\ndev = 50\ntest = 50\n[model]\nencoder = star*2\n${small}${common}" >star.ini
+printf %b "[task]\nname = text_classification\n[model]\nencoder = bpt:k=2*2\nffn = 64\n${small}${common}[data]\ntrain = train.tsv\ndev = dev.tsv\n" >bpt.ini
+printf %b "[task]\nname = translation\n[model]\nencoder = full*2\ndecoder = full:causal=1+cross*2\nffn = 64\nposition = sinusoid\n${small}${common}[data]\ntrain = train\ndev = dev\nsource = en\ntarget = de\n" >pair.ini
+printf %b "[task]\nname = language_modelling\n[model]\nencoder = window:width=5:causal=1*2\nffn = 64\nposition = sinusoid\n${small}${common}[data]\ntrain = train.txt\ndev = dev.txt\ntokens = chars\nwindow = 32\n" >language.ini
+
+# ---- the same bits
+sum() { sha256sum <"$1/step-50/model.safetensors"; }
+same()
+{
+    checks=$((checks + 2))
+    [ "$(sum "$1")" = "$(sum "$2")" ] && cmp "$1/outcomes.jsonl" "$2/outcomes.jsonl"
+}
+for recipe in star bpt pair language; do
+    for n in 1 2 4; do
+        try "$recipe on $n" ranks $n "$gsa" train $recipe.ini --threads 1 --quiet --out $recipe-$n
+        [ $n -eq 1 ] || try "$recipe on $n: bits" same $recipe-1 $recipe-$n
+    done
+done
+scores()
+{
+    diff <(ranks 1 "$gsa" eval --model "$1-1" --quiet | sed 's/"seconds.*"parameters/"parameters/') \
+        <(ranks 4 "$gsa" eval --model "$1-1" --quiet | sed 's/"seconds.*"parameters/"parameters/') && checks=$((checks + 1))
+}
+try "eval" scores bpt
+try "eval, translations" scores pair
+
+# ---- a rank is killed, and the run goes on with another number of ranks
+kill_one()
+{
+    local job victim wait end
+    rm -rf killed
+    mpirun -np 2 --oversubscribe --bind-to none "$gsa" train language.ini --threads 1 --quiet --out killed >killed.out 2>&1 &
+    job=$!
+    wait=$((RANDOM % 30))
+    sleep "$((wait / 10)).$((wait % 10))"
+    victim=$(pgrep -P $job -x gsa | sed -n "$((1 + RANDOM % 2))p")
+    if [ -n "$victim" ] && kill -9 "$victim"; then
+        end=$SECONDS
+        wait $job && return 1
+        [ $((SECONDS - end)) -le 10 ] && checks=$((checks + 1)) || return 1
+    else
+        kill $job 2>/dev/null
+        wait $job
+    fi
+    if [ -e killed/latest ]; then
+        (cd "killed/$(cat killed/latest)" && sha256sum -c --quiet manifest.sha256) || return 1
+        ranks $((1 << RANDOM % 3)) "$gsa" train --resume killed --threads 1 --quiet || return 1
+    else
+        rm -rf killed
+        ranks 4 "$gsa" train language.ini --threads 1 --quiet --out killed || return 1
+    fi
+    same language-1 killed
+}
+for ((i = 1; i <= kills; i++)); do try "killed, $i" kill_one; done
+
+# ---- wrong requests: one sentence, the exit code
+refused()
+{
+    local code=$1 sentence=$2 n=$3 got=0
+    shift 3
+    ranks "$n" "$@" >refused.out 2>&1 || got=$?
+    checks=$((checks + 2))
+    cat refused.out
+    [ "$got" -eq "$code" ] && [ "$(grep '^gsa: ' refused.out | sort -u | wc -l)" -eq 1 ] && grep -q "^gsa: .*$sentence" refused.out
+}
+try "three ranks" refused 2 '3 ranks: expected a power of two' 3 "$gsa" train star.ini
+try "pieces" refused 2 'pieces = 2 cannot be shared by 4 ranks' 4 "$gsa" train star.ini --set train.pieces=2
+try "a verb alone" refused 2 "'gsa doctor' is for one process" 2 "$gsa" doctor
+try "no recipe" refused 1 "there is no file 'nothing'" 2 "$gsa" train nothing
+try "a folder that is taken" refused 3 'rank 0 of 2: .*holds a run already' 2 "$gsa" train star.ini --out star-1
+try "predict" refused 2 "'gsa predict' is for one process" 2 "$gsa" predict --model bpt-1
+try "several runs" refused 2 'are for one process' 2 "$gsa" train star.ini --seeds 2 --out seeds
+try "no file" refused 1 'nothing.tsv' 2 "$gsa" train bpt.ini --set data.train=nothing.tsv
+try "infinite" refused 3 'rank [01] of 2: step [0-9]*: the .* not finite' 2 "$gsa" train star.ini --set train.lr=1000 --set train.optimizer=sgd --quiet
+mkdir other && (cd other && cp ../*.ini ../dev.* . && sed 's/cat/dog/' ../train.tsv >train.tsv)
+at() { [ "${OMPI_COMM_WORLD_RANK-0}" -eq 0 ] || cd other || return 1; exec "$gsa" "$@"; }
+export -f at && export gsa
+try "other data" refused 3 'rank 1 of 2 has another data than rank 0' 2 bash -c 'at train bpt.ini'
+cp "$gsa" other/gsa && cp "$root/build/gsa-mpi.so" other && printf x >>other/gsa
+at_other() { [ "${OMPI_COMM_WORLD_RANK-0}" -eq 0 ] || gsa=./other/gsa; exec "$gsa" "$@"; }
+export -f at_other
+try "another program" refused 3 'rank 1 of 2 has another program or library' 2 bash -c 'at_other train star.ini'
+mkdir bare && cp "$gsa" bare
+without() { timeout 60 mpirun -np 2 --oversubscribe bare/gsa train star.ini >bare.out 2>&1; [ $? -eq 1 ] && grep -q '^gsa: 2 ranks were started, but this gsa has no MPI' bare.out; }
+try "no module" without
+if [ "$(id -u)" -eq 0 ] && mkdir full && mount -t tmpfs -o size=64k tmpfs full 2>/dev/null; then
+    try "a full disk" refused 3 'rank 0 of 2: .*No space left' 2 "$gsa" train language.ini --out full/run --quiet
+    umount full
+fi
+stopped()
+{
+    local job end code=0
+    mpirun -np 2 --oversubscribe --bind-to none "$gsa" train star.ini --set train.max_steps=1000000 --set train.epochs=1000000 --quiet >stop.out 2>&1 &
+    job=$!
+    sleep 3
+    kill -STOP "$(pgrep -P $job -x gsa | head -n 1)" || return 1
+    end=$SECONDS
+    wait $job || code=$?
+    cat stop.out
+    checks=$((checks + 2))
+    [ $((SECONDS - end)) -le 10 ] && [ $code -eq 3 ] && grep -q '^gsa: rank [01] of 2 has given no sign of life' stop.out
+}
+try "stopped" stopped
+
+cd "$root" || exit 1
+mkdir -p build/mpi && echo "$passed $failed 0 $checks" >build/mpi/tests.count
+echo "mpi: $passed passed, $failed failed"
+[ "$passed" -gt 0 ] && [ "$failed" -eq 0 ]
