@@ -1,9 +1,11 @@
 /* test_report.c - gsa report: the page holds what the runs' folders hold; in a browser, where there
  * is one, its tables and charts show it. */
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include "browser.h"
 #include "cli.h"
@@ -167,6 +169,73 @@ START_TEST(what_is_no_run_is_refused)
 }
 END_TEST
 
+/* The bytes that TensorBoard 2.21's own EventAccumulator read as epoch 3 and train_loss 0.5 of step
+ * 300, 2.5 seconds after the start; a line without a step has no value. */
+START_TEST(event_files_are_tensorboards)
+{
+    static const unsigned char golden[] =
+        "\x18\0\0\0\0\0\0\0\xa3\x7f\x4b\x22\x09\0\0\0\0\0\0\0\0\x1a\x0d"
+        "brain.Event:2\xee\xdf\x28\xa3"
+        "\x1c\0\0\0\0\0\0\0\xc8\xc1\x95\x1d\x09\0\0\0\0\0\0\x04\x40\x10\xac\x02\x2a\x0e\x0a\x0c"
+        "\x0a\x05"
+        "epoch\x15\0\0\x40\x40\x1a\x21\x97\xb2"
+        "\x21\0\0\0\0\0\0\0\x01\x7b\xec\xf6\x09\0\0\0\0\0\0\x04\x40\x10\xac\x02\x2a\x13\x0a\x11"
+        "\x0a\x0a"
+        "train_loss\x15\0\0\0\x3f\x27\x7c\xbf\x44";
+    unsigned char own[sizeof golden + 1];
+    gsa_cli_enter();
+    run(ARGS("train", "text.ini", "--quiet", "--threads", "1", "--out", "one"));
+    gsa_cli_write("one/log.jsonl",
+                  "{\"kind\":\"epoch\",\"epoch\":3,\"step\":300,\"train_loss\":0.5,"
+                  "\"seconds\":2.5}\n{\"kind\":\"message\",\"text\":\"x\"}\n");
+    run(ARGS("report", "./one", "--out", "r.html", "--tensorboard", "tb/logs"));
+    FILE *file = fopen("tb/logs/__one/events.out.tfevents.0.gsa", "rb");
+    ck_assert_ptr_nonnull(file);
+    const size_t bytes = fread(own, 1, sizeof own, file);
+    fclose(file);
+    ck_assert_int_eq(bytes, sizeof golden - 1);
+    for (size_t i = 0; i < bytes; i++)
+        ck_assert_msg(own[i] == golden[i], "byte %zu is %02x, expected %02x", i, own[i], golden[i]);
+    gsa_cli_run(ARGS("report", "one", "one", "--out", "r2.html", "--tensorboard", "tb"), NULL,
+                &ran);
+    ck_assert_msg(ran.code == 2 && strstr(ran.err, "runs 1 and 2 would both be 'one' in tb"), "%s",
+                  ran.err);
+    gsa_cli_leave();
+}
+END_TEST
+
+/* The page of a run that is over is what gsa report makes of it; before, it had each epoch. */
+START_TEST(a_page_is_written_while_it_trains)
+{
+    gsa_cli_enter();
+    run(ARGS("train", "text.ini", "--quiet", "--threads", "1", "--out", "one", "--report",
+             "live.html"));
+    run(ARGS("report", "one", "--out", "after.html"));
+    char *live = gsa_cli_read("live.html"), *after = gsa_cli_read("after.html");
+    ck_assert_str_eq(live, after);
+    free(live), free(after);
+    /* one that has not ended */
+    const pid_t child =
+        gsa_cli_start(ARGS("train", "text.ini", "--quiet", "--threads", "1", "--out", "two",
+                           "--report", "two.html", "--set", "train.epochs=100000"));
+    for (int i = 0; i < 1000 && !gsa_cli_exists("two.html"); i++)
+        nanosleep(&(struct timespec){ 0, 10000000 }, NULL);
+    json_t *page = page_json("two.html", NULL);
+    ck_assert_int_ge(json_array_size(json_object_get(run_at(page, 0), "log")), 1);
+    ck_assert(json_is_null(json_object_get(run_at(page, 0), "result")));
+    json_decref(page);
+    kill(child, SIGTERM);
+    gsa_cli_wait(child, &ran);
+    static const char *const asked[][3] = { { "--out", "x", "-" }, { "--quiet", NULL, "r.html" } };
+    for (int i = 0; i < 2; i++) {
+        gsa_cli_run(ARGS("train", "text.ini", "--report", asked[i][2], asked[i][0], asked[i][1]),
+                    NULL, &ran);
+        ck_assert_msg(ran.code == 2 && strstr(ran.err, "--report "), "%d %s", ran.code, ran.err);
+    }
+    gsa_cli_leave();
+}
+END_TEST
+
 /* ---- in a browser -------------------------------------------------------------------------- */
 
 START_TEST(a_browser_shows_it)
@@ -205,11 +274,12 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test data[] = { GSA_TEST(the_page_has_what_the_folders_have),
-                                     GSA_TEST(the_comparison_is_that_of_compare),
-                                     GSA_TEST(a_run_that_still_trains_is_shown),
-                                     GSA_TEST(its_settings_make_it_again),
-                                     GSA_LOOP(what_is_no_run_is_refused, 3) };
+    static const gsa_test data[] = {
+        GSA_TEST(the_page_has_what_the_folders_have), GSA_TEST(the_comparison_is_that_of_compare),
+        GSA_TEST(a_run_that_still_trains_is_shown),   GSA_TEST(its_settings_make_it_again),
+        GSA_TEST(event_files_are_tensorboards),       GSA_TEST(a_page_is_written_while_it_trains),
+        GSA_LOOP(what_is_no_run_is_refused, 3)
+    };
     static const gsa_test shown[] = { GSA_TEST(a_browser_shows_it) };
     static const gsa_case cases[] = { GSA_CASE("data", data, 60), GSA_CASE("shown", shown, 60) };
     const char *only = getenv("CK_RUN_CASE");

@@ -1,7 +1,6 @@
 /* gsa report - one page of a run, or of several side by side: settings, curves, results, whether
  * they differ, confusion. What a run's folder holds is read; nothing is computed anew but the
  * paired bootstrap. */
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include "graph/palette.h"
@@ -14,20 +13,20 @@
 
 enum { RUNS = 16, LIMIT = 1 << 28 };
 
-static gsa_status bad(const gsa_args *args, int run, const char *name, const char *what,
+static gsa_status bad(const gsa_reported *of, int run, const char *name, const char *what,
                       gsa_error *error)
 {
-    return gsa_fail(error, GSA_ERR_FORMAT, "%s/%s: %s", gsa_args_operand(args, run), name, what);
+    return gsa_fail(error, GSA_ERR_FORMAT, "%s/%s: %s", of->run[run], name, what);
 }
 
 /* ---- what a folder holds ------------------------------------------------------------------- */
 
 /* A file of the run; *bytes -1: it is not there. */
-static gsa_status read_text(const gsa_args *args, int run, const char *name, char **text,
+static gsa_status read_text(const gsa_reported *of, int run, const char *name, char **text,
                             int64_t *bytes, gsa_error *error)
 {
-    const gsa_system *system = gsa_args_system(args);
-    char *path = gsa_path_join(system, gsa_args_operand(args, run), name, error);
+    const gsa_system *system = of->system;
+    char *path = gsa_path_join(system, of->run[run], name, error);
     gsa_status status = path ? GSA_OK : GSA_ERR_MEMORY;
     *text = NULL, *bytes = -1;
     if (path && system->kind(system->user, path, NULL) > GSA_FILE_ABSENT)
@@ -37,46 +36,44 @@ static gsa_status read_text(const gsa_args *args, int run, const char *name, cha
 }
 
 /* The JSON of a file, null where it is not there. */
-static gsa_status read_json(const gsa_args *args, int run, const char *name, json_t **value,
+static gsa_status read_json(const gsa_reported *of, int run, const char *name, json_t **value,
                             gsa_error *error)
 {
     json_error_t wrong;
     char *text;
     int64_t bytes;
-    gsa_status status = read_text(args, run, name, &text, &bytes, error);
+    gsa_status status = read_text(of, run, name, &text, &bytes, error);
     if (status != GSA_OK) return status;
     *value = bytes < 0 ? json_null() : json_loadb(text, (size_t)bytes, 0, &wrong);
-    if (!*value) status = bad(args, run, name, wrong.text, error);
-    gsa_release(gsa_args_system(args), text);
+    if (!*value) status = bad(of, run, name, wrong.text, error);
+    gsa_release(of->system, text);
     return status;
 }
 
 /* An object a line. A line without its end is one that is being written. */
-static gsa_status read_lines(const gsa_args *args, int run, json_t *lines, gsa_error *error)
+static gsa_status read_lines(const gsa_reported *of, int run, json_t *lines, gsa_error *error)
 {
     json_error_t wrong;
     char *text;
     int64_t bytes;
-    gsa_status status = read_text(args, run, "log.jsonl", &text, &bytes, error);
+    gsa_status status = read_text(of, run, "log.jsonl", &text, &bytes, error);
     for (char *at = text, *end; status == GSA_OK && bytes > 0; at = end + 1) {
         end = memchr(at, '\n', (size_t)(text + bytes - at));
         if (!end) break;
         json_t *line = json_loadb(at, (size_t)(end - at), 0, &wrong);
-        if (!line) status = bad(args, run, "log.jsonl", wrong.text, error);
+        if (!line) status = bad(of, run, "log.jsonl", wrong.text, error);
         else json_array_append_new(lines, line);
     }
-    gsa_release(gsa_args_system(args), text);
+    gsa_release(of->system, text);
     return status;
 }
 
-static gsa_status read_settings(const gsa_args *args, int run, json_t *settings, gsa_error *error)
+static gsa_status read_settings(const gsa_reported *of, int run, json_t *settings, gsa_error *error)
 {
     gsa_ini ini = { 0 };
     char name[512];
-    char *path =
-        gsa_path_join(gsa_args_system(args), gsa_args_operand(args, run), "config.ini", error);
-    gsa_status status =
-        path ? gsa_ini_read(gsa_args_system(args), path, &ini, error) : GSA_ERR_MEMORY;
+    char *path = gsa_path_join(of->system, of->run[run], "config.ini", error);
+    gsa_status status = path ? gsa_ini_read(of->system, path, &ini, error) : GSA_ERR_MEMORY;
     for (int i = 0; status == GSA_OK && i < ini.count; i++) {
         const gsa_ini_entry *entry = &ini.entries[i];
         if (!entry->key) continue;
@@ -85,19 +82,19 @@ static gsa_status read_settings(const gsa_args *args, int run, json_t *settings,
             status = gsa_out_of_memory(error, "a report", (int64_t)strlen(entry->value));
     }
     gsa_ini_release(&ini);
-    gsa_release(gsa_args_system(args), path);
+    gsa_release(of->system, path);
     return status;
 }
 
-static gsa_status read_run(const gsa_args *args, int run, json_t *runs, gsa_error *error)
+static gsa_status read_run(const gsa_reported *of, int run, json_t *runs, gsa_error *error)
 {
     json_t *result = NULL, *report = NULL, *settings = json_object(), *log = json_array();
-    gsa_status status = read_settings(args, run, settings, error);
-    if (status == GSA_OK) status = read_lines(args, run, log, error);
-    if (status == GSA_OK) status = read_json(args, run, "result.json", &result, error);
-    if (status == GSA_OK) status = read_json(args, run, "report.json", &report, error);
-    json_t *made = json_pack("{s:s, s:o?, s:o?, s:o?, s:o?}", "name", gsa_args_operand(args, run),
-                             "settings", settings, "log", log, "result", result, "report", report);
+    gsa_status status = read_settings(of, run, settings, error);
+    if (status == GSA_OK) status = read_lines(of, run, log, error);
+    if (status == GSA_OK) status = read_json(of, run, "result.json", &result, error);
+    if (status == GSA_OK) status = read_json(of, run, "report.json", &report, error);
+    json_t *made = json_pack("{s:s, s:o?, s:o?, s:o?, s:o?}", "name", of->run[run], "settings",
+                             settings, "log", log, "result", result, "report", report);
     if (status == GSA_OK && !made)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "run %d: its folder's name is no UTF-8", run + 1);
     if (status == GSA_OK && json_array_append_new(runs, made) != 0)
@@ -108,15 +105,14 @@ static gsa_status read_run(const gsa_args *args, int run, json_t *runs, gsa_erro
 
 /* ---- do the others differ from the first? -------------------------------------------------- */
 
-static json_t *compare(const gsa_args *args, int run, const char *split)
+static json_t *compare(const gsa_reported *of, int run, const char *split)
 {
     const gsa_compare_options options = { .samples = 10000, .seed = 1 };
     gsa_compared c;
     gsa_error error = { 0 };
     int there = 0;
-    const gsa_status status =
-        gsa_compare_folders(gsa_args_system(args), &options, gsa_args_operand(args, run),
-                            gsa_args_operand(args, 0), split, &there, &c, &error);
+    const gsa_status status = gsa_compare_folders(of->system, &options, of->run[run], of->run[0],
+                                                  split, &there, &c, &error);
     if (status != GSA_OK)
         return json_pack("{s:i, s:s, s:s}", "run", run, "split", split, "said", error.text);
     if (!there) return NULL;
@@ -126,15 +122,15 @@ static json_t *compare(const gsa_args *args, int run, const char *split)
                      (json_int_t)c.units);
 }
 
-static json_t *read_all(const gsa_args *args, gsa_error *error)
+static json_t *read_all(const gsa_reported *of, gsa_error *error)
 {
     json_t *runs = json_array(), *compared = json_array();
     gsa_status status = GSA_OK;
-    for (int run = 0; run < gsa_args_operands(args) && status == GSA_OK; run++)
-        status = read_run(args, run, runs, error);
-    for (int run = 1; run < gsa_args_operands(args) && status == GSA_OK; run++)
+    for (int run = 0; run < of->count && status == GSA_OK; run++)
+        status = read_run(of, run, runs, error);
+    for (int run = 1; run < of->count && status == GSA_OK; run++)
         for (int s = GSA_SPLIT_DEV; s < GSA_SPLITS; s++) {
-            json_t *one = compare(args, run, gsa_split_name(s));
+            json_t *one = compare(of, run, gsa_split_name(s));
             if (one) json_array_append_new(compared, one);
         }
     json_t *hues = json_array();
@@ -161,26 +157,40 @@ static int put(const char *bytes, size_t count, void *out)
     return 0;
 }
 
-static gsa_status run(const gsa_args *args, gsa_error *error)
+gsa_status gsa_report_write(const gsa_reported *of, const char *path, const char *tensorboard,
+                            gsa_error *error)
 {
     gsa_output *out;
-    json_t *all = read_all(args, error);
+    json_t *all = read_all(of, error);
     if (!all) return error->status;
-    gsa_status status =
-        gsa_output_open(gsa_args_system(args), gsa_args_text(args, "out"), &out, error);
+    gsa_status status = gsa_output_open(of->system, path, &out, error);
     if (status == GSA_OK) {
         gsa_output_text(out, (const char *)gsa_report_before);
         json_dump_callback(all, put, out, JSON_COMPACT);
         gsa_output_text(out, (const char *)gsa_report_after);
         status = gsa_output_commit(out, error);
     }
+    if (status == GSA_OK && tensorboard)
+        status =
+            gsa_tensorboard_write(of->system, tensorboard, json_object_get(all, "runs"), error);
     json_decref(all);
     return status;
+}
+
+static gsa_status run(const gsa_args *args, gsa_error *error)
+{
+    const char *name[RUNS];
+    const gsa_reported of = { gsa_args_system(args), name, gsa_args_operands(args) };
+    for (int i = 0; i < of.count; i++) name[i] = gsa_args_operand(args, i);
+    return gsa_report_write(&of, gsa_args_text(args, "out"), gsa_args_text(args, "tensorboard"),
+                            error);
 }
 
 static const gsa_option options[] = {
     { "out", GSA_OPTION_TEXT, "FILE", "report.html", NULL, 0, 0,
       "where the page goes; - is standard output" },
+    { "tensorboard", GSA_OPTION_TEXT, "DIR", NULL, NULL, 0, 0,
+      "event files of the logs for TensorBoard, too: DIR/RUN/events.out.tfevents.0.gsa" },
 };
 const gsa_verb gsa_verb_report = {
     .name = "report",

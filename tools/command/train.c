@@ -1,6 +1,8 @@
 /* gsa train - trains the model of a recipe; what it does is gsa_train's (train/driver.h). */
+#include <string.h>
 #include "tools/command/own.h"
 #include "tools/command/ranks.h"
+#include "tools/command/report.h"
 #include "tools/command/sweep.h"
 
 /* What is trained: a recipe, or a file of data with the recipe that is written for it into a folder
@@ -51,21 +53,68 @@ static gsa_status find_wanted(const gsa_args *args, wanted *w, gsa_error *error)
     return status;
 }
 
+/* --report: the page is written anew after each epoch, and at the end. */
+typedef struct live {
+    gsa_reporter *reporter;
+    const gsa_system *system;
+    const char *run, *page;
+    gsa_status status; /* of the last time */
+    gsa_error error;
+} live;
+
+static gsa_status write_page(live *l)
+{
+    const gsa_reported one = { l->system, &l->run, 1 };
+    if (l->page) l->status = gsa_report_write(&one, l->page, NULL, &l->error);
+    return l->status;
+}
+
+static void tell(void *context, const gsa_progress *progress)
+{
+    live *l = context;
+    gsa_report(l->reporter, progress);
+    if (progress->kind == 1) write_page(l);
+}
+
+static gsa_status open_live(const gsa_args *args, const wanted *w, gsa_reporter *reporter, live *l,
+                            gsa_error *error)
+{
+    *l = (live){ .reporter = reporter,
+                 .system = gsa_args_system(args),
+                 .run = w->out ? w->out : gsa_args_text(args, "resume"),
+                 .page = gsa_args_text(args, "report") };
+    if (!l->page) return GSA_OK;
+    if (!l->run)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "--report shows a folder: --out DIR is wanted");
+    if (gsa_sweep_asked(args))
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "--report shows one run; of several, gsa report RUN... makes a page");
+    if (strcmp(l->page, "-") == 0)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "--report wants a file, it is written again");
+    return gsa_output_check(l->system, l->page, error);
+}
+
 static gsa_status run(const gsa_args *args, gsa_error *error)
 {
+    live page;
     wanted w;
     gsa_status status = find_wanted(args, &w, error);
     if (status != GSA_OK) return status;
-    const int writes = gsa_group_rank(gsa_ranks()) == 0;
+    const int writes = gsa_group_rank(gsa_ranks()) == 0, sweep = gsa_sweep_asked(args);
     gsa_reporter reporter = gsa_reporter_new(gsa_args_flag(args, "quiet") || !writes);
+    status = open_live(args, &w, &reporter, &page, error);
+    if (status != GSA_OK) return status;
+    if (!writes) page.page = NULL;
     gsa_train_options options = { .recipe = w.recipe,
                                   .out = w.out,
                                   .resume = gsa_args_text(args, "resume"),
                                   .device = gsa_args_text(args, "device"),
                                   .build = gsa_build(),
                                   .threads = (int)gsa_args_number(args, "threads", 0),
-                                  .progress = writes ? gsa_report : NULL,
-                                  .context = &reporter,
+                                  .progress = !writes ? NULL
+                                              : sweep ? gsa_report
+                                                      : tell,
+                                  .context = sweep ? (void *)&reporter : &page,
                                   .stop = gsa_catch_signals(),
                                   .group = gsa_ranks() };
     options.overrides = gsa_args_texts(args, "set", &options.n_overrides);
@@ -95,6 +144,10 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
         if (status == GSA_OK) status = printed;
     }
     gsa_release(gsa_args_system(args), result);
+    if (status == GSA_OK && write_page(&page) != GSA_OK) {
+        if (error) *error = page.error;
+        return page.status;
+    }
     return status;
 }
 
@@ -115,6 +168,8 @@ static const gsa_option options[] = {
     { "results", GSA_OPTION_TEXT, "FILE", NULL, "DIR/results.jsonl alone", 0, 0,
       "append the result of each run to this file too; of two lines of the same run the later one "
       "counts" },
+    { "report", GSA_OPTION_TEXT, "FILE", NULL, NULL, 0, 0,
+      "the page of gsa report, written after each epoch: reload it while the run trains" },
     GSA_OPTION_ROW_PLUGIN,
     GSA_OPTION_ROW_OTHER_PLUGIN,
     GSA_OPTION_ROW_DEVICE,
