@@ -94,7 +94,7 @@ static void write_line(gsa_output *out, json_t *line)
     const char *key;
     json_t *value;
     if (!json_is_integer(step)) return;
-    json_object_foreach(line, key, value) {
+    json_object_foreach (line, key, value) {
         if (!json_is_number(value) || strcmp(key, "step") == 0 || strcmp(key, "seconds") == 0)
             continue;
         write_value(out, seconds, json_integer_value(step), key, json_number_value(value));

@@ -103,6 +103,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
     const int writes = gsa_group_rank(gsa_ranks()) == 0, sweep = gsa_sweep_asked(args);
     gsa_reporter reporter = gsa_reporter_new(gsa_args_flag(args, "quiet") || !writes);
     status = open_live(args, &w, &reporter, &page, error);
+    if (status != GSA_OK && w.data) gsa_own_undo(gsa_args_system(args), w.folder, w.path);
     if (status != GSA_OK) return status;
     if (!writes) page.page = NULL;
     gsa_train_options options = { .recipe = w.recipe,
