@@ -11,6 +11,9 @@ static gsa_status cannot(gsa_error *error, const char *path, const char *what)
                     gsa_errno_text(errno, why, sizeof why));
 }
 
+/* Of what is no regular file, and may have no end. */
+static const int64_t ENDLESS = INT64_C(1) << 30;
+
 /* Reads to the end or to one byte more than `limit`, whichever comes first. */
 static gsa_status read_all(const gsa_system *system, int file, const char *path, int64_t limit,
                            char **data, int64_t *bytes, gsa_error *error)
@@ -55,7 +58,10 @@ gsa_status gsa_read_file(const gsa_system *system, const char *path, int64_t lim
     if (limit < 0 || limit > INT64_MAX / 4)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "'%s': a limit of %" PRId64 " bytes is out of range", path, limit);
-    if (strcmp(path, "-") != 0 && system->kind(system->user, path, NULL) == GSA_FILE_FOLDER)
+    const int kind =
+        strcmp(path, "-") == 0 ? GSA_FILE_OTHER : system->kind(system->user, path, NULL);
+    if (kind == GSA_FILE_OTHER && limit > ENDLESS) limit = ENDLESS;
+    if (kind == GSA_FILE_FOLDER)
         return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be read: it is a folder", path);
     const int file = system->open(system->user, path, GSA_OPEN_READ);
     if (file < 0) return cannot(error, path, "opened");

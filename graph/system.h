@@ -121,7 +121,8 @@ static inline int gsa_mul(int64_t a, int64_t b, int64_t *out)
     return 1;
 }
 
-/* Reads a whole file (at most `limit` bytes, else GSA_ERR_LIMIT). *data gets one more byte, a zero,
+/* Reads a whole file (at most `limit` bytes, of what is no regular file at most 2^30 of them, else
+ * GSA_ERR_LIMIT). *data gets one more byte, a zero,
  * that *bytes does not count; the caller releases it. "-" is standard input. */
 gsa_status gsa_read_file(const gsa_system *system, const char *path, int64_t limit, char **data,
                          int64_t *bytes, gsa_error *error);

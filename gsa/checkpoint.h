@@ -38,12 +38,24 @@ gsa_status gsa_checkpoint_find(const gsa_system *system, const char *folder, con
 
 /* ---- parameters as safetensors: float or double as the backend's; read checks names and shapes
  * both ways: a missing, unknown or differently shaped tensor is GSA_ERR_FORMAT ("checkpoint of
- * another model: ...") and nothing is changed. */
+ * another model: ..."), one that holds a NaN or an infinity GSA_ERR_NUMBER (but see
+ * GSA_WITHOUT_CHECKING), and nothing is changed. */
 gsa_status gsa_parameters_write(const gsa_system *system, const gsa_parameters *parameters,
                                 gsa_output *output, const gsa_note *notes, int n_notes,
                                 gsa_error *error);
 gsa_status gsa_parameters_read(const gsa_system *system, gsa_parameters *parameters,
                                const char *path, gsa_error *error);
+/* From now on a parameter is added only where the file has one of that name and shape, so that a
+ * model of other sizes is refused before its memory is asked for. The file's header alone is read;
+ * the caller releases it once the parameters are there, after gsa_parameters_ask(.., NULL, NULL).
+ */
+typedef struct gsa_expected {
+    gsa_safetensors header;
+    const char *path; /* borrowed */
+    const gsa_backend *backend;
+} gsa_expected;
+gsa_status gsa_parameters_expect(const gsa_system *system, gsa_parameters *parameters,
+                                 const char *path, gsa_expected *expected, gsa_error *error);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,7 @@
 /* checkpoint_find.c - the checkpoint to read: the one that `latest` names, else the newest whose
  * manifest holds. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "checkpoint.h"
@@ -21,7 +22,7 @@ static gsa_status try_step(const gsa_system *system, const char *folder, const c
     if (!place) return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
     gsa_status status = GSA_OK;
     if (system->kind(system->user, place, NULL) != GSA_FILE_FOLDER)
-        status = gsa_fail(error, GSA_ERR_IO, "'%s' is not there", place);
+        status = gsa_fail(error, GSA_ERR_FORMAT, "'%s' is not there", place);
     if (status == GSA_OK) status = gsa_manifest_check(system, place, unread, error);
     if (status == GSA_OK) *path = place;
     else gsa_release(system, place);
@@ -35,12 +36,19 @@ static gsa_status read_latest(const gsa_system *system, const char *folder, int6
     char *text = NULL, *path = gsa_text_of(system, "%s/" GSA_LATEST, folder);
     int64_t bytes;
     if (!path) return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
-    gsa_status status = gsa_read_file(system, path, LONGEST, &text, &bytes, error);
+    gsa_status status = system->kind(system->user, path, NULL) == GSA_FILE_OTHER
+                            ? gsa_fail(error, GSA_ERR_FORMAT, "'%s' is no regular file", path)
+                            : gsa_read_file(system, path, LONGEST, &text, &bytes, error);
     if (status == GSA_OK && ((int64_t)strlen(text) != bytes || !gsa_step_of(text, "\n", step)))
         status = gsa_fail(error, GSA_ERR_FORMAT, "%s:1: expected one line, '" GSA_STEP "N'", path);
     gsa_release(system, text);
     gsa_release(system, path);
     return status;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 static int newest_first(const void *a, const void *b)
@@ -71,11 +79,30 @@ static gsa_status list_steps(const gsa_system *system, const char *folder, candi
     return status;
 }
 
+/* ": the runs in it are ra, rb" where folders of it have checkpoints, else "". */
+static void name_runs(const gsa_system *system, const char *folder, char *out, size_t size)
+{
+    gsa_names names;
+    size_t used = 0;
+    out[0] = 0;
+    if (gsa_names_list(system, folder, &names, NULL) == GSA_OK && names.count > 1)
+        qsort(names.at, (size_t)names.count, sizeof *names.at, by_text);
+    for (int i = 0; i < names.count && used < size / 2; i++) {
+        char *latest = gsa_text_of(system, "%s/%s/" GSA_LATEST, folder, names.at[i]);
+        if (latest && system->kind(system->user, latest, NULL) == GSA_FILE_REGULAR)
+            used += (size_t)snprintf(out + used, size - used, "%s%.*s",
+                                     used ? ", " : ": the runs in it are ", 80, names.at[i]);
+        gsa_release(system, latest);
+    }
+    gsa_names_release(&names);
+}
+
 /* The newest whole one but `latest` (-1: none), which was tried. */
 static gsa_status fall_back(const gsa_system *system, const char *folder, const char *unread,
-                            int64_t latest, const char *reason, char **path, gsa_error *error)
+                            int64_t latest, const gsa_error *reason, char **path, gsa_error *error)
 {
     candidate *found;
+    char runs[512];
     int count;
     gsa_status status = list_steps(system, folder, &found, &count, error);
     if (status != GSA_OK) {
@@ -88,7 +115,10 @@ static gsa_status fall_back(const gsa_system *system, const char *folder, const 
             status = try_step(system, folder, unread, found[i], path, error);
     gsa_release(system, found);
     if (status == GSA_OK || status == GSA_ERR_MEMORY) return status;
-    return gsa_fail(error, status, "'%s' holds no whole checkpoint: %s", folder, reason);
+    name_runs(system, folder, runs, sizeof runs);
+    return gsa_fail(error, status == GSA_ERR_FORMAT && latest >= 0 ? reason->status : status,
+                    "'%s' holds no whole checkpoint%s%s", folder, *runs ? "" : ": ",
+                    *runs ? runs : reason->text);
 }
 
 /* A step's own folder: no other is looked for. */
@@ -110,7 +140,7 @@ static gsa_status take_latest(const gsa_system *system, const char *folder, cons
     if (status == GSA_OK) status = try_step(system, folder, unread, latest, path, &reason);
     if (status == GSA_OK) return GSA_OK;
     if (status == GSA_ERR_MEMORY) return gsa_fail(error, status, "%s", reason.text);
-    status = fall_back(system, folder, unread, latest.step, reason.text, path, error);
+    status = fall_back(system, folder, unread, latest.step, &reason, path, error);
     if (status != GSA_OK) return status;
     *warning = gsa_text_of(system, "%s; '%s' is used instead", reason.text, *path);
     if (*warning) return GSA_OK;

@@ -1,4 +1,5 @@
 /* manifest.c - the hashes of a folder's files. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include "checkpoint_parts.h"
@@ -9,6 +10,7 @@
 #define END "# %d files\n"
 
 enum { HEX = 64, LONGEST_NAME = 128, LONGEST_MANIFEST = 1 << 20 };
+static const int64_t LARGEST_FILE = INT64_C(1) << 36;
 
 int gsa_manifest_takes(const char *name)
 {
@@ -25,6 +27,23 @@ static gsa_status hash_file(const gsa_system *system, const char *folder, const 
     if (!path) return gsa_out_of_memory(error, folder, LONGEST_NAME);
     const gsa_status status = gsa_sha256_file(system, path, hex, error);
     gsa_release(system, path);
+    return status;
+}
+
+/* Nothing in the folder is a device, a FIFO or a socket, which could be read for ever or waited
+ * for. */
+static gsa_status check_kinds(const gsa_system *system, const char *folder, gsa_error *error)
+{
+    gsa_names names;
+    gsa_status status = gsa_names_list(system, folder, &names, error);
+    for (int i = 0; i < names.count && status == GSA_OK; i++) {
+        char *path = gsa_text_of(system, "%s/%s", folder, names.at[i]);
+        if (!path) status = gsa_out_of_memory(error, folder, LONGEST_NAME);
+        else if (system->kind(system->user, path, NULL) == GSA_FILE_OTHER)
+            status = gsa_fail(error, GSA_ERR_FORMAT, "'%s' is no regular file", path);
+        gsa_release(system, path);
+    }
+    gsa_names_release(&names);
     return status;
 }
 
@@ -56,6 +75,26 @@ gsa_status gsa_manifest_write(const gsa_system *system, const char *folder, cons
     return status;
 }
 
+/* A listed file is there and no larger than what is read. */
+static gsa_status check_file(const gsa_system *system, const char *folder, const char *name,
+                             gsa_error *error)
+{
+    char *path = gsa_text_of(system, "%s/%s", folder, name);
+    int64_t bytes = 0;
+    gsa_status status = GSA_OK;
+    if (!path) return gsa_out_of_memory(error, folder, LONGEST_NAME);
+    const int kind = system->kind(system->user, path, &bytes);
+    if (kind == GSA_FILE_ABSENT)
+        status =
+            gsa_fail(error, GSA_ERR_FORMAT, "'%s' cannot be read: No such file or directory", path);
+    else if (kind == GSA_FILE_REGULAR && bytes > LARGEST_FILE)
+        status = gsa_fail(error, GSA_ERR_LIMIT,
+                          "'%s' has %" PRId64 " bytes, and the most that is read is %" PRId64, path,
+                          bytes, LARGEST_FILE);
+    gsa_release(system, path);
+    return status;
+}
+
 /* One line, which is ended with a zero byte in place of its line end. */
 static gsa_status check_line(const gsa_system *system, const char *folder, const char *unread,
                              const char *line, int number, gsa_error *error)
@@ -68,7 +107,8 @@ static gsa_status check_line(const gsa_system *system, const char *folder, const
                         folder, number);
     const char *name = line + HEX + 2;
     if (unread && strcmp(name, unread) == 0) return GSA_OK;
-    const gsa_status status = hash_file(system, folder, name, hex, error);
+    gsa_status status = check_file(system, folder, name, error);
+    if (status == GSA_OK) status = hash_file(system, folder, name, hex, error);
     if (status != GSA_OK || strncmp(hex, line, HEX) == 0) return status;
     return gsa_fail(error, GSA_ERR_FORMAT, "'%s/%s' does not have the hash that its manifest says",
                     folder, name);
@@ -101,7 +141,9 @@ gsa_status gsa_manifest_check(const gsa_system *system, const char *folder, cons
     char *text = NULL, *path = gsa_text_of(system, "%s/" GSA_MANIFEST, folder);
     int64_t bytes;
     if (!path) return gsa_out_of_memory(error, folder, LONGEST_NAME);
-    gsa_status status = gsa_read_file(system, path, LONGEST_MANIFEST, &text, &bytes, error);
+    gsa_status status = check_kinds(system, folder, error);
+    if (status == GSA_OK)
+        status = gsa_read_file(system, path, LONGEST_MANIFEST, &text, &bytes, error);
     gsa_release(system, path);
     if (status == GSA_OK) status = check_lines(system, folder, unread, text, bytes, error);
     gsa_release(system, text);

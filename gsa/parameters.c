@@ -7,6 +7,8 @@ struct gsa_parameters {
     const gsa_system *system;
     gsa_backend *backend;
     uint32_t seed, without;
+    gsa_parameters_allow *allow;
+    void *context;
     gsa_parameter **at;
     int count, room;
     gsa_planes planes;
@@ -61,6 +63,16 @@ void gsa_parameters_release(gsa_parameters *parameters)
 void gsa_parameters_without(gsa_parameters *parameters, uint32_t what)
 {
     parameters->without = what;
+}
+
+uint32_t gsa_parameters_lack(const gsa_parameters *parameters)
+{
+    return parameters->without;
+}
+
+void gsa_parameters_ask(gsa_parameters *parameters, gsa_parameters_allow *allow, void *context)
+{
+    parameters->allow = allow, parameters->context = context;
 }
 
 /* FNV-1a: 64 bits of a name, so that two parameters of one shape do not start equal. */
@@ -167,6 +179,10 @@ gsa_status gsa_parameters_add(gsa_parameters *parameters, const char *name, int6
                         "parameter %s comes after an optimiser was made: add it before", name);
     if (gsa_parameters_find(parameters, name))
         return gsa_fail(error, GSA_ERR_ARGUMENT, "a parameter named %s stands already", name);
+    if (parameters->allow) {
+        const gsa_status allowed = parameters->allow(parameters->context, name, rows, cols, error);
+        if (allowed != GSA_OK) return allowed;
+    }
     if (parameters->count == parameters->room) {
         const int room = parameters->room ? 2 * parameters->room : 64;
         gsa_parameter **at =

@@ -42,8 +42,9 @@ typedef struct gsa_parameters gsa_parameters;
 
 /* What parameters that are added from now on do without. */
 enum gsa_without {
-    GSA_WITHOUT_DRAWING = 1,  /* values are zero, not drawn: gsa_parameters_read brings them */
-    GSA_WITHOUT_GRADIENTS = 2 /* no step is made: none has a gradient */
+    GSA_WITHOUT_DRAWING = 1,   /* values are zero, not drawn: gsa_parameters_read brings them */
+    GSA_WITHOUT_GRADIENTS = 2, /* no step is made: none has a gradient */
+    GSA_WITHOUT_CHECKING = 4   /* gsa_parameters_read takes NaN and infinities too */
 };
 
 /* Initial values depend on (seed, name, element) alone: not on order, threads or backend. */
@@ -51,6 +52,12 @@ gsa_status gsa_parameters_create(const gsa_system *system, gsa_backend *backend,
                                  gsa_parameters **parameters, gsa_error *error);
 void gsa_parameters_release(gsa_parameters *parameters);
 void gsa_parameters_without(gsa_parameters *parameters, uint32_t what); /* of gsa_without */
+uint32_t gsa_parameters_lack(const gsa_parameters *parameters);         /* of gsa_without */
+/* From now on a parameter is added only where allow(context, ...) is GSA_OK: it is asked before any
+ * memory is. NULL: all are. */
+typedef gsa_status gsa_parameters_allow(void *context, const char *name, int64_t rows, int64_t cols,
+                                        gsa_error *error);
+void gsa_parameters_ask(gsa_parameters *parameters, gsa_parameters_allow *allow, void *context);
 /* A new parameter, initialised; its address stays valid. A name that exists already is an error
  * (GSA_ERR_ARGUMENT). */
 gsa_status gsa_parameters_add(gsa_parameters *parameters, const char *name, int64_t rows,

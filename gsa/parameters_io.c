@@ -81,26 +81,25 @@ static const char *shape_text(const gsa_blob *blob, char *out, size_t size)
     return out;
 }
 
-static gsa_status check_one(const gsa_backend *backend, const gsa_parameter *parameter,
-                            const gsa_blob *blob, const char *path, gsa_error *error)
+static gsa_status check_one(const gsa_backend *backend, const char *name, int64_t rows,
+                            int64_t cols, const gsa_blob *blob, const char *path, gsa_error *error)
 {
     char shape[128];
-    const gsa_tensor *value = &parameter->value;
     if (!blob)
         return gsa_fail(error, GSA_ERR_FORMAT,
                         "checkpoint of another model: '%s' has no '%s', which this model needs",
-                        path, parameter->name);
-    if (blob->dims != 2 || blob->shape[0] != value->rows || blob->shape[1] != value->cols)
+                        path, name);
+    if (blob->dims != 2 || blob->shape[0] != rows || blob->shape[1] != cols)
         return gsa_fail(
             error, GSA_ERR_FORMAT,
             "checkpoint of another model: '%s' of '%s' is %s, and this model's is [%" PRId64
             ", %" PRId64 "]",
-            parameter->name, path, shape_text(blob, shape, sizeof shape), value->rows, value->cols);
+            name, path, shape_text(blob, shape, sizeof shape), rows, cols);
     if (blob->dtype != dtype_of(backend))
         return gsa_fail(
             error, GSA_ERR_FORMAT,
-            "checkpoint of another precision: '%s' of '%s' is not %s, in which '%s' computes",
-            parameter->name, path, backend->real == GSA_F32 ? "F32" : "F64", backend->name);
+            "checkpoint of another precision: '%s' of '%s' is not %s, in which '%s' computes", name,
+            path, backend->real == GSA_F32 ? "F32" : "F64", backend->name);
     return GSA_OK;
 }
 
@@ -111,7 +110,8 @@ static gsa_status check_both_ways(const gsa_parameters *parameters, const gsa_sa
     for (int i = 0; i < gsa_parameters_count(parameters); i++) {
         const gsa_parameter *parameter = gsa_parameters_at(parameters, i);
         const gsa_status status =
-            check_one(backend, parameter, gsa_safetensors_find(file, parameter->name), path, error);
+            check_one(backend, parameter->name, parameter->value.rows, parameter->value.cols,
+                      gsa_safetensors_find(file, parameter->name), path, error);
         if (status != GSA_OK) return status;
     }
     for (int i = 0; i < file->count; i++)
@@ -147,7 +147,27 @@ gsa_status gsa_parameters_read(const gsa_system *system, gsa_parameters *paramet
     gsa_status status = gsa_safetensors_read(system, path, &file, error);
     if (status != GSA_OK) return status;
     status = check_both_ways(parameters, &file, path, error);
+    if (!(gsa_parameters_lack(parameters) & GSA_WITHOUT_CHECKING))
+        for (int i = 0; i < file.count && status == GSA_OK; i++)
+            status = gsa_blob_check_finite(&file.blobs[i], path, error);
     if (status == GSA_OK) status = upload_all(parameters, &file, error);
     gsa_safetensors_release(&file);
+    return status;
+}
+
+static gsa_status allow(void *context, const char *name, int64_t rows, int64_t cols,
+                        gsa_error *error)
+{
+    const gsa_expected *x = context;
+    return check_one(x->backend, name, rows, cols, gsa_safetensors_find(&x->header, name), x->path,
+                     error);
+}
+
+gsa_status gsa_parameters_expect(const gsa_system *system, gsa_parameters *parameters,
+                                 const char *path, gsa_expected *expected, gsa_error *error)
+{
+    expected->path = path, expected->backend = gsa_parameters_backend(parameters);
+    const gsa_status status = gsa_safetensors_read_header(system, path, &expected->header, error);
+    if (status == GSA_OK) gsa_parameters_ask(parameters, allow, expected);
     return status;
 }

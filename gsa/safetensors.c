@@ -4,6 +4,7 @@
 #include "safetensors.h"
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "graph/system_parts.h"
@@ -37,6 +38,47 @@ int gsa_blob_bytes(const gsa_blob *blob, int64_t *bytes)
     const gsa_dtype_fact *fact = gsa_dtype_about(blob->dtype);
     if (!fact || blob->dims < 0 || blob->dims > GSA_SAFETENSORS_MAX_DIMS) return 0;
     return gsa_mul(gsa_blob_count(blob), fact->bytes, bytes);
+}
+
+/* ---- numbers ------------------------------------------------------------------------------- */
+
+/* The first that is NaN or infinite: all bits of its exponent are set. -1: none. Blocks first, so
+ * that the loop holds no branch. */
+static int64_t first_bad_float(const uint32_t *bits, int64_t count)
+{
+    enum { BLOCK = 4096 };
+    const uint32_t exponent = 0x7f800000u;
+    for (int64_t from = 0; from < count; from += BLOCK) {
+        const int64_t to = from + BLOCK < count ? from + BLOCK : count;
+        uint32_t bad = 0;
+        for (int64_t i = from; i < to; i++) bad |= (bits[i] & exponent) == exponent;
+        for (int64_t i = from; bad && i < to; i++)
+            if ((bits[i] & exponent) == exponent) return i;
+    }
+    return -1;
+}
+
+static int64_t first_bad_double(const double *numbers, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (!isfinite(numbers[i])) return i;
+    return -1;
+}
+
+gsa_status gsa_blob_check_finite(const gsa_blob *blob, const char *path, gsa_error *error)
+{
+    const int64_t count = gsa_blob_count(blob);
+    const int64_t at = blob->dtype == GSA_DTYPE_F32   ? first_bad_float(blob->data, count)
+                       : blob->dtype == GSA_DTYPE_F64 ? first_bad_double(blob->data, count)
+                                                      : -1;
+    if (at < 0) return GSA_OK;
+    const int64_t columns = blob->dims > 1 ? blob->shape[blob->dims - 1] : 1;
+    const double value = blob->dtype == GSA_DTYPE_F32 ? (double)((const float *)blob->data)[at]
+                                                      : ((const double *)blob->data)[at];
+    return gsa_fail(error, GSA_ERR_NUMBER,
+                    "'%s': row %" PRId64 ", column %" PRId64
+                    " of '%s', counted from 0, is %g, expected a finite number",
+                    path, at / columns, at % columns, blob->name, value);
 }
 
 /* ---- names --------------------------------------------------------------------------------- */
@@ -204,7 +246,7 @@ static gsa_status read_data(source *in, gsa_safetensors *file, const gsa_span *s
                     "'%s' has trailing bytes after the %" PRId64 " of its data", in->path, total);
 }
 
-static gsa_status read_all(source *in, gsa_safetensors *file, gsa_span **spans)
+static gsa_status read_all(source *in, int data, gsa_safetensors *file, gsa_span **spans)
 {
     int64_t length = 0, total = 0;
     gsa_status status = read_length(in, &length);
@@ -217,7 +259,7 @@ static gsa_status read_all(source *in, gsa_safetensors *file, gsa_span **spans)
         gsa_safetensors_parse(in->system, in->path, file->texts, length, file, spans, in->error);
     if (status == GSA_OK) status = check_spans(in, file, *spans, &total);
     if (status == GSA_OK) status = check_size(in, length, total);
-    return status == GSA_OK ? read_data(in, file, *spans, total) : status;
+    return status == GSA_OK && data ? read_data(in, file, *spans, total) : status;
 }
 
 static gsa_status open_source(source *in)
@@ -236,8 +278,8 @@ static gsa_status open_source(source *in)
                     gsa_errno_text(errno, why, sizeof why));
 }
 
-gsa_status gsa_safetensors_read(const gsa_system *system, const char *path, gsa_safetensors *file,
-                                gsa_error *error)
+static gsa_status read_file(const gsa_system *system, const char *path, int data,
+                            gsa_safetensors *file, gsa_error *error)
 {
     system = gsa_system_or_default(system);
     *file = (gsa_safetensors){ .system = system };
@@ -245,11 +287,23 @@ gsa_status gsa_safetensors_read(const gsa_system *system, const char *path, gsa_
     gsa_span *spans = NULL;
     gsa_status status = open_source(&in);
     if (status != GSA_OK) return status;
-    status = read_all(&in, file, &spans);
+    status = read_all(&in, data, file, &spans);
     system->close(system->user, in.file);
     gsa_release(system, spans);
     if (status != GSA_OK) gsa_safetensors_release(file);
     return status;
+}
+
+gsa_status gsa_safetensors_read(const gsa_system *system, const char *path, gsa_safetensors *file,
+                                gsa_error *error)
+{
+    return read_file(system, path, 1, file, error);
+}
+
+gsa_status gsa_safetensors_read_header(const gsa_system *system, const char *path,
+                                       gsa_safetensors *file, gsa_error *error)
+{
+    return read_file(system, path, 0, file, error);
 }
 
 void gsa_safetensors_release(gsa_safetensors *file)

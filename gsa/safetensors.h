@@ -37,10 +37,16 @@ typedef struct gsa_safetensors { /* owns everything that its blobs and notes poi
 } gsa_safetensors;
 gsa_status gsa_safetensors_read(const gsa_system *system, const char *path, gsa_safetensors *file,
                                 gsa_error *error);
+/* Names, types and shapes, checked against the file's size; no blob has data. */
+gsa_status gsa_safetensors_read_header(const gsa_system *system, const char *path,
+                                       gsa_safetensors *file, gsa_error *error);
 void gsa_safetensors_release(gsa_safetensors *file);
 const gsa_blob *gsa_safetensors_find(const gsa_safetensors *file, const char *name);
 const char *gsa_safetensors_note(const gsa_safetensors *file, const char *key); /* NULL: none */
 int64_t gsa_blob_count(const gsa_blob *blob);                                   /* numbers in it */
+/* Every number of an F32 or F64 blob is finite, else GSA_ERR_NUMBER with its name and place; `path`
+ * is for the sentence. O(numbers). */
+gsa_status gsa_blob_check_finite(const gsa_blob *blob, const char *path, gsa_error *error);
 
 #ifdef __cplusplus
 }

@@ -103,6 +103,9 @@ typedef struct gsa_apply_options {
     int32_t all_labels;   /* predict: 1: every label of each line, in their order */
     const char *tokenize; /* predict, tagging: lines are sentences, cut into words, chars or
                              punctuated; NULL: columns */
+    int untrusted;        /* 1: no path that the model's config names is opened, no plugin that it
+                             names is loaded; what is needed is given by overrides and plugins */
+    int allow_nonfinite;  /* 1: weights that are NaN or infinite are taken, not refused */
     gsa_progress_call progress; /* messages only (kind 2); or NULL */
     void *context;
     gsa_backend *backend;    /* as above */

@@ -206,9 +206,10 @@ static gsa_status create_parts(gsa_learner *m, const gsa_recipe *recipe,
 
 gsa_status gsa_learner_create(const gsa_system *system, const gsa_recipe *recipe,
                               const gsa_registry *registry, const gsa_task *task, void *self,
-                              gsa_backend *backend, uint32_t without, gsa_learner *model,
-                              gsa_error *error)
+                              gsa_backend *backend, uint32_t without, const char *weights,
+                              gsa_learner *model, gsa_error *error)
 {
+    gsa_expected expected = { 0 };
     *model = (gsa_learner){ .system = system,
                             .backend = backend,
                             .task = task,
@@ -217,7 +218,11 @@ gsa_status gsa_learner_create(const gsa_system *system, const gsa_recipe *recipe
     gsa_status status = gsa_parameters_create(system, backend, (uint32_t)recipe->values.train_seed,
                                               &model->parameters, error);
     if (status == GSA_OK) gsa_parameters_without(model->parameters, without);
+    if (status == GSA_OK && weights)
+        status = gsa_parameters_expect(system, model->parameters, weights, &expected, error);
     if (status == GSA_OK) status = create_parts(model, recipe, registry, error);
+    if (model->parameters) gsa_parameters_ask(model->parameters, NULL, NULL);
+    if (expected.header.system) gsa_safetensors_release(&expected.header);
     if (status == GSA_OK) status = gsa_tape_create(system, backend, &model->tape, error);
     if (status == GSA_OK) status = gsa_cache_create(system, CACHE_BYTES, &model->cache, error);
     if (status != GSA_OK) gsa_learner_release(model);

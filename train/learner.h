@@ -40,11 +40,12 @@ typedef struct gsa_learner {
 } gsa_learner;
 
 /* The registry must outlive the model. `without`: of gsa_without, what its parameters do
- * without. */
+ * without. `weights`: the file that they will be read from, whose sizes are compared before memory
+ * is asked for; NULL: none. */
 gsa_status gsa_learner_create(const gsa_system *system, const gsa_recipe *recipe,
                               const gsa_registry *registry, const gsa_task *task, void *self,
-                              gsa_backend *backend, uint32_t without, gsa_learner *model,
-                              gsa_error *error);
+                              gsa_backend *backend, uint32_t without, const char *weights,
+                              gsa_learner *model, gsa_error *error);
 void gsa_learner_release(gsa_learner *model); /* a zeroed one is fine */
 
 /* The batch's graphs. Any thread, beside a forward pass of another batch on other graphs. */

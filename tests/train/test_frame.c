@@ -125,7 +125,7 @@ static void open_frame(fixture *f, int real)
     ck_assert_int_eq(gsa_registry_create(gsa_system_default(), &f->registry, error), GSA_OK);
     const gsa_status status =
         gsa_learner_create(gsa_system_default(), &f->recipe, f->registry, &task, &f->tagger,
-                           f->rig.backend, 0, &f->model, error);
+                           f->rig.backend, 0, NULL, &f->model, error);
     ck_assert_msg(status == GSA_OK, "%s", error->text);
 }
 

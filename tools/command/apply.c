@@ -1,5 +1,14 @@
 #include "tools/command/apply.h"
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "tools/command/ranks.h"
+
+int gsa_is_others(const char *folder)
+{
+    struct stat facts;
+    return stat(folder, &facts) == 0 && facts.st_uid != geteuid() && facts.st_uid != 0;
+}
 
 gsa_status gsa_apply_options_read(const gsa_args *args, const char *verb, gsa_reporter *reporter,
                                   gsa_apply_options *options, gsa_error *error)
@@ -11,12 +20,16 @@ gsa_status gsa_apply_options_read(const gsa_args *args, const char *verb, gsa_re
                                     .threads = (int)gsa_args_number(args, "threads", 0),
                                     .input = gsa_args_text(args, "input"),
                                     .output = gsa_args_text(args, "output"),
+                                    .untrusted = gsa_args_flag(args, "untrusted"),
+                                    .allow_nonfinite = gsa_args_flag(args, "allow-nonfinite"),
                                     .progress = gsa_report,
                                     .context = reporter,
                                     .group = gsa_ranks() };
     options->overrides = gsa_args_texts(args, "set", &options->n_overrides);
     options->plugins = gsa_args_texts(args, "plugin", &options->n_plugins);
     options->policy = gsa_read_plugin_policy(args);
+    if (options->model && strcmp(verb, "eval") != 0 && gsa_is_others(options->model))
+        options->untrusted = 1;
     if (options->model) return GSA_OK;
     return gsa_fail(error, GSA_ERR_ARGUMENT,
                     "'gsa %s' wants --model DIR, the folder of a run or of one checkpoint: no gsa "

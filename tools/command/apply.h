@@ -9,6 +9,19 @@
             "folder of a run, or of one checkpoint"                                                \
     }
 
+/* The folder is neither the user's nor root's. */
+int gsa_is_others(const char *folder);
+
+#define GSA_OPTION_ROW_UNTRUSTED(absent)                                                           \
+    { "untrusted", GSA_OPTION_FLAG,                                                                \
+      "",          NULL,                                                                           \
+      absent,      0,                                                                              \
+      0,           "open no file and load no plugin that the model's recipe names" },              \
+    {                                                                                              \
+        "allow-nonfinite", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0,                                  \
+            "take weights that are NaN or infinite, which are refused else"                        \
+    }
+
 #define GSA_OPTION_ROW_QUIET                                                                       \
     {                                                                                              \
         "quiet", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0, "no messages on stderr"                    \

@@ -28,6 +28,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
     attend.beside = gsa_args_texts(args, "beside", &attend.n_beside);
     gsa_status status = gsa_apply_options_read(args, "attend", &reporter, &apply, error);
     if (status != GSA_OK) return status;
+    for (int i = 0; i < attend.n_beside; i++) apply.untrusted |= gsa_is_others(attend.beside[i]);
     if (!attend.n_texts == !attend.n_examples)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "'gsa attend' wants either --text T or --example N");
@@ -38,6 +39,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
 
 static const gsa_option options[] = {
     GSA_OPTION_ROW_MODEL,
+    GSA_OPTION_ROW_UNTRUSTED("of a folder that another user owns"),
     { "text", GSA_OPTION_TEXTS, "T", NULL, NULL, 0, 0,
       "a text in UTF-8, cut into tokens as the model's recipe says; repeatable, and of sentence "
       "pairs twice each" },

@@ -3,9 +3,10 @@
 #ifndef GSA_TOOLS_CHILD_H
 #define GSA_TOOLS_CHILD_H
 #include "graph/system.h"
+#include "tools/command/sanitized.h"
 
 /* Under AddressSanitizer, which reserves terabytes, no limit is set. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if GSA_SANITIZED
 enum { GSA_CHILD_LIMITS = 0 };
 #else
 enum { GSA_CHILD_LIMITS = 1 };

@@ -20,6 +20,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
 
 static const gsa_option options[] = {
     GSA_OPTION_ROW_MODEL,
+    GSA_OPTION_ROW_UNTRUSTED(NULL),
     GSA_OPTION_ROW_SET,
     GSA_OPTION_ROW_PLUGIN,
     GSA_OPTION_ROW_OTHER_PLUGIN,

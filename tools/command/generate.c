@@ -48,6 +48,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
 
 static const gsa_option options[] = {
     GSA_OPTION_ROW_MODEL,
+    GSA_OPTION_ROW_UNTRUSTED("of a folder that another user owns"),
     { "prompt", GSA_OPTION_TEXT, "TEXT", NULL, "each line of --input", 0, 0,
       "what the text begins with; may be empty" },
     { "input", GSA_OPTION_TEXT, "FILE", "-", NULL, 0, 0,

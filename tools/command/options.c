@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "topologies/words.h"
+#include "train/driver.h"
 
 typedef struct gsa_arg { /* what one option got */
     int given;
@@ -35,6 +36,16 @@ static const char *option_name(const void *context, int index)
 static gsa_status unknown_option(const gsa_verb *verb, const char *name, gsa_error *error)
 {
     char shown[GSA_SHOWN], known[512];
+    int count, sets = 0;
+    const gsa_key *keys = gsa_recipe_keys(&count);
+    for (int i = 0; i < verb->n_options; i++) sets |= strcmp(verb->options[i].name, "set") == 0;
+    for (int i = 0; sets && i < count; i++)
+        if (strncmp(keys[i].name, name, strcspn(name, "=")) == 0 &&
+            !keys[i].name[strcspn(name, "=")])
+            return gsa_fail(error, GSA_ERR_ARGUMENT,
+                            "'%s%s' has no option %s: --set %s.%s=VALUE sets that of the recipe",
+                            GSA_VERB_CALLED(verb), gsa_word_show(name, shown), keys[i].section,
+                            keys[i].name);
     gsa_word_list(known, sizeof known, option_name, verb, verb->n_options, name);
     return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s%s' has no option %s (%s)", GSA_VERB_CALLED(verb),
                     gsa_word_show(name, shown), known);
@@ -194,6 +205,11 @@ static gsa_status read_option(gsa_args *args, const char *word, gsa_words *words
     if (args->args[index].given && option->type != GSA_OPTION_TEXTS)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s%s --%s' is given twice",
                         GSA_VERB_CALLED(verb), option->name);
+    if (strcmp(option->name, "set") == 0 && !strchr(value, '=') && words->next < words->count &&
+        words->argv[words->next][0] != '-')
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "'%s%s --set' got '%s', expected section.key=value: --set %s=%s",
+                        GSA_VERB_CALLED(verb), value, value, words->argv[words->next]);
     args->args[index].given = 1;
     return add_value(args, index, value, error);
 }

@@ -22,6 +22,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
 
 static const gsa_option options[] = {
     GSA_OPTION_ROW_MODEL,
+    GSA_OPTION_ROW_UNTRUSTED("of a folder that another user owns"),
     { "input", GSA_OPTION_TEXT, "FILE", "-", NULL, 0, 0, "lines to predict; - is standard input" },
     { "output", GSA_OPTION_TEXT, "FILE", "-", NULL, 0, 0,
       "where the predictions go; - is standard output" },

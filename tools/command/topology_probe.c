@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 #include "topologies/check.h"
+#include "tools/command/sanitized.h"
 #include "tools/command/tokens.h"
 #include "tools/command/topology.h"
 
@@ -25,7 +26,7 @@ enum { CPU_SECONDS = 120, ADDRESS_SPACE_FACTOR = 4, LINE_SIZE = GSA_ERROR_SIZE +
  * is the only limit. The runtime may be this program's or one that was loaded for the plugin. */
 static int limits_addresses(void)
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if GSA_SANITIZED
     return 0;
 #else
     return dlsym(RTLD_DEFAULT, "__asan_init") == NULL;

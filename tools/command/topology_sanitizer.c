@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "tools/command/sanitized.h"
 #include "tools/command/topology.h"
 
 enum { PLUGIN_MOST = 256 << 20 };
@@ -53,7 +54,7 @@ gsa_status gsa_sanitizer_runtime(const gsa_args *args, const char *what,
     int plugins;
     const char *const *plugin = gsa_args_texts(args, "plugin", &plugins);
     name[0] = 0;
-#if defined(__SANITIZE_ADDRESS__) /* the runtime is here */
+#if GSA_SANITIZED /* the runtime is here */
     (void)look_into, (void)what, (void)plugin, (void)error;
     return GSA_OK;
 #else

@@ -79,8 +79,10 @@ static int format_of(loader *load)
 static int read_file(loader *load, int64_t format)
 {
     struct stat facts;
-    if (stat(load->path, &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode))
+    const int there = stat(load->path, &facts) == 0;
+    if (there && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode))
         return loader_fail(load, 0, "it is no regular file, which can be read again");
+    load->bytes = there ? (int64_t)facts.st_size : 0;
     if (format == FORMAT_AUTO) format = format_of(load);
     if (format == FORMAT_GRAPHML) return read_graphml(load);
     return format == FORMAT_MTX ? read_mtx(load) : read_edges(load);

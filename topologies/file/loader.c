@@ -29,12 +29,25 @@ void *loader_grow(const loader *load, void *at, int64_t used, int64_t room, size
     return more;
 }
 
+/* A small file that asks for much memory is refused. */
+static int check_size(loader *load, int64_t line, int64_t count, const char *what)
+{
+    const int64_t most = load->bytes < (INT64_MAX - FILE_FREE) / FILE_EACH
+                             ? FILE_FREE + FILE_EACH * load->bytes
+                             : INT64_MAX;
+    if (count <= most) return 0;
+    return loader_fail(load, line,
+                       "%" PRId64 " %s of a file of %" PRId64 " bytes, expected at most %" PRId64
+                       " (%d, and %d a byte)",
+                       count, what, load->bytes, most, FILE_FREE, FILE_EACH);
+}
+
 int loader_begin(loader *load, int64_t line, int64_t nodes)
 {
     if (nodes < 0 || nodes > INT32_MAX)
         return loader_fail(load, line, "%" PRId64 " nodes, expected 0 to %d", nodes, INT32_MAX);
     load->nodes = nodes;
-    return 0;
+    return check_size(load, line, nodes, "nodes");
 }
 
 int loader_edge(loader *load, int64_t line, int64_t from, int64_t to, file_label label)
@@ -45,6 +58,7 @@ int loader_edge(loader *load, int64_t line, int64_t from, int64_t to, file_label
                            "node %" PRId64 " does not exist (counted from 0), there are %" PRId64,
                            from < 0 || to < 0 ? (from < to ? from : to) : larger, end);
     if (load->count == load->room) {
+        if (check_size(load, line, load->count + 1, "edges") < 0) return -1;
         const int64_t room = load->room ? 2 * load->room : 1024;
         file_edge *more = loader_grow(load, load->edges, load->count, room, sizeof *more);
         if (!more) return loader_fail(load, line, "out of memory for %" PRId64 " edges", room);
@@ -170,6 +184,7 @@ int loader_build(loader *load, file_graph *graph)
     shape s = { .both = load->options.both < 0 ? load->undirected : load->options.both };
     *g = (file_graph){ .nodes = load->nodes >= 0 ? load->nodes : (int64_t)load->largest + 1 };
     s.labelled = load->options.use_labels && load->labels.count > 0;
+    if (check_size(load, 0, g->nodes, "nodes") < 0) return -1;
     if (take_labels(load, &s, g) < 0) return -1;
     g->row = loader_grow(load, NULL, 0, g->nodes + 1, sizeof *g->row);
     if (!g->row) return loader_fail(load, 0, "out of memory for %" PRId64 " nodes", g->nodes);

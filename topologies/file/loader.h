@@ -13,7 +13,13 @@
 #include <stdint.h>
 #include "graph/topology.h"
 
-enum { FILE_WORD = 256, FILE_WHY = 640, FILE_LABEL_LIMIT = 1 << 20 };
+enum {
+    FILE_WORD = 256,
+    FILE_WHY = 640,
+    FILE_LABEL_LIMIT = 1 << 20,
+    FILE_FREE = 1 << 20,
+    FILE_EACH = 64
+};
 
 typedef struct file_label { /* an edge's label as the file says it: a number, a name, or both */
     int64_t number;
@@ -52,6 +58,7 @@ typedef struct loader {
     const char *path;
     file_options options;
     int64_t nodes; /* -1: not stated */
+    int64_t bytes; /* of the file; nodes and edges are at most FILE_FREE and FILE_EACH a byte */
     file_edge *edges;
     int64_t count, room;
     int32_t largest; /* index in an edge, -1: none */

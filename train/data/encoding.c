@@ -71,6 +71,13 @@ gsa_status gsa_encoding_decode(const gsa_system *system, const char *path, int32
             error, GSA_ERR_FORMAT,
             "%s:1: the file starts with the byte order mark of UTF-16, expected UTF-8 or Latin-1",
             path);
+    if (starts(*bytes, *count, "\x1f\x8b") ||
+        starts(*bytes, *count,
+               "\xfd"
+               "7zXZ") ||
+        starts(*bytes, *count, "\x28\xb5\x2f\xfd") || starts(*bytes, *count, "PK\x03\x04"))
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "%s:1: the file is compressed, expected text: unpack it first", path);
     if (encoding == GSA_ENCODING_UTF8) return GSA_OK;
     if (encoding != GSA_ENCODING_MIXED && starts(*bytes, *count, "\xef\xbb\xbf"))
         return gsa_fail(error, GSA_ERR_FORMAT,

@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include "kernels/profile.h"
 #include "train/use/inputs.h"
+#include "train/use/paths.h"
 #include "train/use/plugins.h"
 #include "train/settings/idle.h"
 
@@ -51,7 +52,9 @@ static gsa_status load_plugins(gsa_session *s, const gsa_session_options *o, gsa
     for (int i = 0; i < o->n_plugins && status == GSA_OK; i++)
         status = gsa_registry_load(s->registry, o->plugins[i], error);
     if (status != GSA_OK || !o->checkpoint) return status;
-    return gsa_plugins_find(s->system, o->checkpoint, &o->policy, o->say, o->context, s->registry,
+    gsa_plugin_policy policy = o->policy;
+    if (o->untrusted) policy.trusts = NULL;
+    return gsa_plugins_find(s->system, o->checkpoint, &policy, o->say, o->context, s->registry,
                             error);
 }
 
@@ -157,6 +160,42 @@ static void say_lines(const gsa_session_options *o, const char *text)
     }
 }
 
+/* The model, whose weights the caller reads where there is a checkpoint; else they are drawn. */
+static gsa_status create_model(gsa_session *s, const gsa_session_options *o, gsa_error *error)
+{
+    const char *from = o->checkpoint ? o->checkpoint : s->start;
+    const uint32_t without = (from ? GSA_WITHOUT_DRAWING : 0) |
+                             (o->applies ? GSA_WITHOUT_GRADIENTS : 0) |
+                             (o->allow_nonfinite ? GSA_WITHOUT_CHECKING : 0);
+    gsa_error why;
+    char *weights = from ? gsa_path_join(s->system, from, GSA_MODEL_FILE, error) : NULL;
+    if (from && !weights) return GSA_ERR_MEMORY;
+    gsa_status status = gsa_learner_create(s->system, &s->recipe, s->registry, s->task, s->self,
+                                           s->backend, without, weights, &s->model, &why);
+    gsa_release(s->system, weights);
+    s->model.profile = o->profile;
+    if (status == GSA_OK) return GSA_OK;
+    return gsa_fail(error, status, "%s%s", from && !o->checkpoint ? "train.start: " : "", why.text);
+}
+
+/* What the model was made of, and what makes batches for it. */
+static gsa_status finish_parts(gsa_session *s, const gsa_session_options *o, gsa_error *error)
+{
+    gsa_status status = GSA_OK;
+    const char *from = o->checkpoint ? o->checkpoint : s->start;
+    if (s->recipe.values.train_prefetch)
+        status = gsa_prefetch_create(s->system, &s->model, &s->prefetch, error);
+    const gsa_stack *encoder = status == GSA_OK ? gsa_learner_encoder(&s->model) : NULL;
+    if (status == GSA_OK) status = gsa_inputs_hash(s->system, encoder, &s->inputs, error);
+    if (status == GSA_OK && from)
+        status = gsa_inputs_check(s->system, encoder, s->inputs, from, error);
+    if (status == GSA_OK)
+        status = gsa_plugins_hash(s->system, s->model.net, gsa_recipe_task(&s->recipe), s->registry,
+                                  &o->policy, &s->plugins, error);
+    if (status == GSA_OK) say_lines(o, gsa_stack_report(encoder));
+    return status;
+}
+
 gsa_status gsa_session_create(const gsa_system *system, const gsa_session_options *options,
                               gsa_session *session, gsa_error *error)
 {
@@ -169,29 +208,19 @@ gsa_status gsa_session_create(const gsa_system *system, const gsa_session_option
     s->batch.system = system;
     gsa_status status = read_recipe(s, options, error);
     if (status == GSA_OK) status = load_plugins(s, options, error);
+    if (status == GSA_OK && options->checkpoint)
+        status = gsa_paths_check(system, &s->recipe, s->registry, options->splits,
+                                 options->untrusted, error);
+    const int hides = status == GSA_OK && options->checkpoint;
     if (status == GSA_OK) status = gsa_task_check(&s->recipe, s->registry, error);
     if (status == GSA_OK && options->recipe) status = gsa_idle_check(&s->recipe, error);
     if (status == GSA_OK && options->splits) status = check_names(s, error);
     if (status == GSA_OK) status = create_backend(s, options, error);
     if (status == GSA_OK) status = find_start(s, options, error);
     if (status == GSA_OK) status = create_task(s, options, error);
-    const char *from = options->checkpoint ? options->checkpoint : s->start;
-    const uint32_t without =
-        (from ? GSA_WITHOUT_DRAWING : 0) | (options->applies ? GSA_WITHOUT_GRADIENTS : 0);
-    if (status == GSA_OK)
-        status = gsa_learner_create(system, &s->recipe, s->registry, s->task, s->self, s->backend,
-                                    without, &s->model, error);
-    s->model.profile = options->profile;
-    if (status == GSA_OK && s->recipe.values.train_prefetch)
-        status = gsa_prefetch_create(system, &s->model, &s->prefetch, error);
-    const gsa_stack *encoder = status == GSA_OK ? gsa_learner_encoder(&s->model) : NULL;
-    if (status == GSA_OK) status = gsa_inputs_hash(system, encoder, &s->inputs, error);
-    if (status == GSA_OK && from)
-        status = gsa_inputs_check(system, encoder, s->inputs, from, error);
-    if (status == GSA_OK)
-        status = gsa_plugins_hash(system, s->model.net, gsa_recipe_task(&s->recipe), s->registry,
-                                  &options->policy, &s->plugins, error);
-    if (status == GSA_OK) say_lines(options, gsa_stack_report(encoder));
+    if (status == GSA_OK) status = create_model(s, options, error);
+    if (status != GSA_OK && hides) gsa_paths_hide(&s->recipe, s->registry, error);
+    if (status == GSA_OK) status = finish_parts(s, options, error);
     if (status != GSA_OK) gsa_session_release(s);
     return status;
 }

@@ -25,6 +25,8 @@ typedef struct gsa_session_options {
     int threads;
     uint32_t splits;
     int applies;          /* 1: no training step is made, so that weights have no gradients */
+    int untrusted;        /* 1: no path that the checkpoint's recipe names is opened */
+    int allow_nonfinite;  /* 1: weights that are NaN or infinite are taken */
     gsa_backend *backend; /* NULL: one is made */
     void (*say)(void *context, const char *sentence);
     void *context;
@@ -84,6 +86,9 @@ gsa_status gsa_session_score(gsa_session *session, int split, gsa_score *score, 
                              gsa_error *error);
 int64_t gsa_session_units(const gsa_session *session, int split);
 gsa_batches_options gsa_session_batches(const gsa_session *session);
+/* "FOLDER/NAME", released by the caller; NULL after a failure. */
+char *gsa_path_join(const gsa_system *system, const char *folder, const char *name,
+                    gsa_error *error);
 double gsa_seconds(void); /* of a clock that only goes forward */
 
 #endif

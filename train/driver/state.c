@@ -5,6 +5,7 @@
  *   mean/NAME             the running mean of the weights, where there is one
  *   weight/NAME  present values, where model.safetensors holds others: better ones of an earlier
  *       step, or the mean */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "train/use/inputs.h"
@@ -232,7 +233,59 @@ static gsa_status load_tensor(gsa_trainer *t, const gsa_safetensors *file, const
             "%s: '%s' of %lld x %lld is missing or of another shape or type: a state of another "
             "run",
             path, name, (long long)p->value.rows, (long long)p->value.cols);
+    const gsa_status status = gsa_blob_check_finite(blob, path, error);
+    if (status != GSA_OK) return status;
     return backend_failed(t, b->upload(b, at, blob->data, bytes_of(t, p)), error);
+}
+
+/* Every number of the state has a range: 2^53 steps are never made, so that no count overflows. */
+static gsa_status check_ranges(const gsa_run_counts *c, const gsa_run_sums *s, const char *path,
+                               gsa_error *error)
+{
+    const int64_t most = INT64_C(1) << 53, step = c->step < most ? c->step : most;
+    const struct {
+        const char *name;
+        int64_t value, low, high;
+    } counts[] = { { "step", c->step, 0, most },
+                   { "epoch", c->epoch, 0, INT32_MAX },
+                   { "cursor", c->cursor, 0, step },
+                   { "applied", c->applied, 0, step },
+                   { "skipped", c->skipped, 0, step },
+                   { "due", c->due, 0, GSA_DUE_EVALUATION | GSA_DUE_EPOCH | GSA_DUE_CHECKPOINT },
+                   { "has_best", c->has_best, 0, 1 },
+                   { "best_step", c->best_step, 0, step },
+                   { "waited", c->waited, 0, most },
+                   { "ended", c->ended, 0, 1 },
+                   { "keeps_best", c->keeps_best, 0, 1 },
+                   { "epoch_targets", c->epoch_targets, 0, most },
+                   { "report_targets", c->report_targets, 0, most },
+                   { "tokens", c->tokens, 0, most },
+                   { "evaluated", c->evaluated, -1, step } };
+    const struct {
+        const char *name;
+        double value;
+    } sums[] = { { "best", c->has_best ? s->best : 0 },
+                 { "epoch_loss", s->epoch_loss },
+                 { "report_loss", s->report_loss },
+                 { "seconds", s->seconds } };
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (counts[i].value < counts[i].low || counts[i].value > counts[i].high)
+            return gsa_fail(error, GSA_ERR_FORMAT,
+                            "%s: the training state's %s is %lld, expected %lld to %lld", path,
+                            counts[i].name, (long long)counts[i].value, (long long)counts[i].low,
+                            (long long)counts[i].high);
+    for (int i = 0; i < 8; i++)
+        if (c->dev[i] < 0 || c->dev[i] > most)
+            return gsa_fail(error, GSA_ERR_FORMAT,
+                            "%s: the training state's dev[%d] is %lld, expected 0 to %lld", path, i,
+                            (long long)c->dev[i], (long long)most);
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
+        if (!isfinite(sums[i].value) || fabs(sums[i].value) > 1e300 ||
+            (i == sizeof sums / sizeof *sums - 1 && (sums[i].value < 0 || sums[i].value > 1e12)))
+            return gsa_fail(error, GSA_ERR_FORMAT,
+                            "%s: the training state's %s is %g, which no run reaches", path,
+                            sums[i].name, sums[i].value);
+    return GSA_OK;
 }
 
 static gsa_status load_counts(gsa_trainer *t, const gsa_safetensors *file, const char *path,
@@ -259,9 +312,8 @@ static gsa_status load_counts(gsa_trainer *t, const gsa_safetensors *file, const
             "it cannot go on",
             path, (long long)c->seed, (long long)c->examples, (long long)now.seed,
             (long long)now.examples);
-    if (c->step < 0 || c->epoch < 0 || c->cursor < 0 || c->applied < 0 || c->epoch > INT32_MAX)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s: the training state holds a negative count",
-                        path);
+    const gsa_status status = check_ranges(c, &t->sums, path, error);
+    if (status != GSA_OK) return status;
     t->optimiser->steps = c->applied, t->optimiser->rows_known = 0;
     return GSA_OK;
 }

@@ -110,9 +110,6 @@ gsa_status gsa_trainer_report_epoch(gsa_trainer *t, const gsa_score *dev,
 gsa_status gsa_trainer_result(gsa_trainer *t, const gsa_score *test, json_t *more, char **result,
                               gsa_error *error);
 gsa_status gsa_trainer_draw(gsa_trainer *t, gsa_error *error);
-/* "FOLDER/NAME", released by the caller; NULL after a failure. */
-char *gsa_path_join(const gsa_system *system, const char *folder, const char *name,
-                    gsa_error *error);
 /* counts.c */
 json_t *
 gsa_trainer_counts(const gsa_trainer *t); /* of the last batch: examples, tokens, nodes, edges,

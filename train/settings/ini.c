@@ -27,27 +27,58 @@ static char *trim(char *text)
     return text;
 }
 
+/* ---- entries, found by a table of slots: the number of the last entry of a name + 1 ---------- */
+
+static uint32_t hash_of(const char *section, const char *key)
+{
+    uint32_t hash = 2166136261u;
+    for (; *section; section++) hash = (hash ^ (unsigned char)*section) * 16777619u;
+    for (hash *= 16777619u; key && *key; key++) hash = (hash ^ (unsigned char)*key) * 16777619u;
+    return hash;
+}
+
+static int is_named(const gsa_ini_entry *e, const char *section, const char *key)
+{
+    return strcmp(e->section, section) == 0 && (key ? e->key && strcmp(e->key, key) == 0 : !e->key);
+}
+
+/* The slot of that name, or the free one where it would stand; slots are 2 * room, a power of 2. */
+static int32_t *slot_of(const gsa_ini *ini, const char *section, const char *key)
+{
+    const uint32_t mask = 2 * (uint32_t)ini->room - 1;
+    uint32_t at = hash_of(section, key) & mask;
+    while (ini->slot[at] && !is_named(&ini->entries[ini->slot[at] - 1], section, key))
+        at = (at + 1) & mask;
+    return &ini->slot[at];
+}
+
+static gsa_status grow(gsa_ini *ini, gsa_error *error)
+{
+    const int room = ini->room ? 2 * ini->room : 64;
+    gsa_ini_entry *larger = gsa_resize(ini->system, ini->entries, (size_t)room, sizeof *larger);
+    if (larger) ini->entries = larger;
+    int32_t *slot = larger ? gsa_alloc_zero(ini->system, 2 * (size_t)room, sizeof *slot) : NULL;
+    if (!slot) return gsa_out_of_memory(error, "recipe", room * (int64_t)sizeof *larger);
+    gsa_release(ini->system, ini->slot);
+    ini->slot = slot, ini->room = room;
+    for (int i = 0; i < ini->count; i++)
+        *slot_of(ini, ini->entries[i].section, ini->entries[i].key) = i + 1;
+    return GSA_OK;
+}
+
 static gsa_status append(gsa_ini *ini, gsa_ini_entry entry, gsa_error *error)
 {
-    if (ini->count == ini->room) {
-        const int room = ini->room ? 2 * ini->room : 64;
-        gsa_ini_entry *larger = gsa_resize(ini->system, ini->entries, (size_t)room, sizeof *larger);
-        if (!larger) return gsa_out_of_memory(error, "recipe", room * (int64_t)sizeof *larger);
-        ini->entries = larger, ini->room = room;
-    }
+    const gsa_status status = ini->count == ini->room ? grow(ini, error) : GSA_OK;
+    if (status != GSA_OK) return status;
     ini->entries[ini->count++] = entry;
+    *slot_of(ini, entry.section, entry.key) = ini->count;
     return GSA_OK;
 }
 
 static const gsa_ini_entry *find(const gsa_ini *ini, const char *section, const char *key)
 {
-    for (int i = ini->count - 1; i >= 0; i--) {
-        const gsa_ini_entry *e = &ini->entries[i];
-        if (strcmp(e->section, section) == 0 &&
-            (key ? e->key && strcmp(e->key, key) == 0 : !e->key))
-            return e;
-    }
-    return NULL;
+    const int32_t place = ini->slot ? *slot_of(ini, section, key) : 0;
+    return place ? &ini->entries[place - 1] : NULL;
 }
 
 static gsa_status add_section(gsa_ini *ini, char *text, int line, const char **section,
@@ -182,6 +213,7 @@ void gsa_ini_release(gsa_ini *ini)
     for (int i = 0; i < ini->n_copies; i++) gsa_release(ini->system, ini->copies[i]);
     gsa_release(ini->system, ini->copies);
     gsa_release(ini->system, ini->entries);
+    gsa_release(ini->system, ini->slot);
     gsa_release(ini->system, ini->bytes);
     gsa_release(ini->system, ini->path);
     *ini = (gsa_ini){ 0 };

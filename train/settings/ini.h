@@ -15,6 +15,7 @@ typedef struct gsa_ini {
     const gsa_system *system;
     char *path, *bytes; /* the file; entries point into it */
     gsa_ini_entry *entries;
+    int32_t *slot; /* [2 * room] */
     int count, room;
     char **copies; /* texts of gsa_ini_set */
     int n_copies;

@@ -79,6 +79,8 @@ static gsa_status add_tensor(mean *m, int t, const gsa_blob *from, const char *p
             error, GSA_ERR_FORMAT,
             "%s: '%s' is missing, or of another shape or type than in the newest checkpoint", path,
             own->name);
+    const gsa_status status = gsa_blob_check_finite(from, path, error);
+    if (status != GSA_OK) return status;
     if (!m->sum[t] && !(m->sum[t] = gsa_alloc_zero(m->system, (size_t)count, sizeof **m->sum)))
         return gsa_out_of_memory(error, "a mean of weights", count * 8);
     for (int64_t i = 0; i < count; i++) m->sum[t][i] += value_of(from, i);

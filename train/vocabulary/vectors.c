@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "train/data/encoding.h"
 #include "train/data/lines.h"
 #include "train/data/plain.h"
 
@@ -110,6 +111,9 @@ gsa_status gsa_vectors_read(const gsa_system *system, const char *path, gsa_vect
     vectors->path = gsa_copy_text(system, path);
     if (!vectors->path) status = gsa_out_of_memory(error, path, (int64_t)strlen(path));
     const gsa_plain plain = gsa_plain_begin();
+    if (status == GSA_OK)
+        status =
+            gsa_encoding_decode(system, path, GSA_ENCODING_UTF8, &vectors->bytes, &bytes, error);
     if (status == GSA_OK) status = read_rows(vectors, bytes, error);
     gsa_plain_end(plain);
     if (status != GSA_OK) gsa_vectors_release(vectors);

@@ -1,0 +1,222 @@
+/* test_hostile.c - model folders and data files that mean harm: each is refused with one sentence,
+ * soon, in little memory, and nothing is told of files that are not the user's to read. */
+#define _DEFAULT_SOURCE /* chown */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include "cli.h"
+#include "support/suite.h"
+
+enum { SECONDS = 20, MOST_KB = 1500000 };
+
+typedef struct row {
+    const char *make; /* shell, in the folder of the fixtures; `model` is one checkpoint */
+    const char *args;
+    int code;
+    const char *says[3];
+} row;
+
+static void shell(const char *command)
+{
+    char text[4096];
+    snprintf(text, sizeof text, "set -e; PATH=/usr/bin:/bin; %s", command);
+    ck_assert_msg(system(text) == 0, "%s", command);
+}
+
+/* A trained model as one checkpoint, and the words of a secret file. */
+static void enter(void)
+{
+    gsa_ran ran;
+    gsa_cli_enter();
+    gsa_cli_run((const char *[]){ "train", "text.ini", "--out", "run", "--quiet", NULL }, NULL,
+                &ran);
+    ck_assert_msg(ran.code == 0, "%s", ran.err);
+    shell("cp -r run/$(cat run/latest) model; printf 'root:SECRET:19000:0:99999:7:::\\nSECRET\\n' "
+          ">secret");
+}
+
+/* The manifest of what the folder holds now, as its maker would write it. */
+#define RESEAL                                                                                     \
+    "(cd model; sha256sum -- $(ls | grep -v manifest) >m; n=$(wc -l <m); mv m manifest.sha256; "   \
+    "echo \"# $n files\" >>manifest.sha256)"
+/* Keys of a section of model/config.ini get other values. */
+#define DATA(name, value) "sed -i 's#^" name " = dev.tsv#" name " = " value "#' model/config.ini; "
+#define KEY(name, value)  "sed -i 's#^" name " = .*#" name " = " value "#' model/config.ini; "
+
+static void run(const char *args, gsa_ran *ran)
+{
+    char command[4096];
+    snprintf(command, sizeof command,
+             "timeout -s KILL %d " GSA_COMMAND " %s </dev/null >out.txt 2>err.txt", SECONDS, args);
+    const int status = system(command);
+    char *out = gsa_cli_read("out.txt"), *err = gsa_cli_read("err.txt");
+    *ran = (gsa_ran){ .code = status == -1 ? -1 : WEXITSTATUS(status) };
+    snprintf(ran->out, sizeof ran->out, "%s", out);
+    snprintf(ran->err, sizeof ran->err, "%s", err);
+    free(out);
+    free(err);
+}
+
+static void check(const row *r)
+{
+    static gsa_ran ran;
+    struct rusage used;
+    if (r->make) shell(r->make);
+    run(r->args, &ran);
+    ck_assert_msg(ran.code == r->code, "gsa %s: exit %d, %s", r->args, ran.code, ran.err);
+    for (int i = 0; i < 3 && r->says[i]; i++)
+        ck_assert_msg(strstr(ran.err, r->says[i]), "gsa %s: no '%s' in %s", r->args, r->says[i],
+                      ran.err);
+    ck_assert_msg(!strstr(ran.err, "SECRET") && !strstr(ran.out, "SECRET"), "%s", ran.err);
+    ck_assert_msg(r->code == 0 || !strchr(ran.err, '\n') || !strchr(ran.err, '\n')[1], "%s",
+                  ran.err);
+    getrusage(RUSAGE_CHILDREN, &used);
+    ck_assert_msg(used.ru_maxrss < MOST_KB, "gsa %s: %ld kB", r->args, used.ru_maxrss);
+}
+
+#define PREDICT "predict --model model 'a film'"
+#define EVAL    "eval --quiet --model model"
+#define GRAPH   "graph --topology 'file:path=g:base=0' --length 4 --format graphml --out /dev/null"
+
+/* ---- folders of models --------------------------------------------------------------------- */
+
+static const row folders[] = {
+    /* other sizes than the weights have: 26 kB ask for gigabytes */
+    { KEY("hidden", "8192") KEY("encoder", "star*40") RESEAL,
+      PREDICT,
+      2,
+      { "checkpoint of another model", "8192" } },
+    { KEY("encoder", "star*400") RESEAL, PREDICT, 2, { "checkpoint of another model" } },
+    /* what is read for ever, or waited for */
+    { "rm model/config.ini; mkfifo model/config.ini", PREDICT, 2, { "no regular file" } },
+    { "rm model/model.safetensors; mkfifo model/model.safetensors",
+      PREDICT,
+      2,
+      { "no regular file" } },
+    { "rm model/labels.txt; ln -s /dev/zero model/labels.txt", PREDICT, 2, { "no regular file" } },
+    { "rm model/manifest.sha256; mkfifo model/manifest.sha256",
+      PREDICT,
+      2,
+      { "no whole checkpoint" } },
+    { "mkfifo model/inputs.sha256", PREDICT, 2, { "no regular file" } },
+    { "sed -i '/config.ini/d; s/# 5/# 4/' model/manifest.sha256; rm model/config.ini; "
+      "mkfifo model/config.ini",
+      PREDICT,
+      2,
+      { "no regular file" } },
+    { "rm run/latest; mkfifo run/latest", "predict --quiet --model run 'a film'", 0, { NULL } },
+    { "rm -r run/step-*; rm run/latest; ln -s /dev/zero run/latest",
+      "predict --model run 'a film'",
+      2,
+      { "no regular file" } },
+    { "truncate -s 15T model/model.safetensors", PREDICT, 1, { "the most that is read" } },
+    /* files that the recipe names */
+    { DATA("dev", "secret") RESEAL, EVAL, 2, { "secret:1" } },
+    { DATA("test", "/dev/zero") RESEAL, EVAL, 2, { "'/dev/zero', which is no regular file" } },
+    { "mkfifo pipe; " DATA("dev", "pipe") RESEAL, EVAL, 2, { "'pipe', which is no regular file" } },
+    { KEY("encoder", "file:path=secret") RESEAL, PREDICT, 2, { "secret:1" } },
+    { KEY("encoder", "file:path=secret:header=1") RESEAL, PREDICT, 2, { "secret:1" } },
+    { KEY("encoder", "file:path=secret:format=mtx") RESEAL, PREDICT, 2, { "secret:1" } },
+    { KEY("encoder", "char_word:lexicon=secret") RESEAL, PREDICT, 2, { "another model" } },
+    { KEY("encoder", "file:path=/dev/zero") RESEAL, PREDICT, 2, { "no regular file" } },
+    /* nothing that it names is opened */
+    { NULL, EVAL " --untrusted", 2, { "'dev.tsv'", "not trusted", "--set data.dev=FILE" } },
+    { NULL, EVAL " --untrusted --set data.dev=dev.tsv --set data.test=dev.tsv", 0, { NULL } },
+    { KEY("encoder", "file:path=dev.tsv") RESEAL,
+      PREDICT " --untrusted",
+      2,
+      { "'dev.tsv'", "not trusted" } },
+    { NULL, PREDICT " --untrusted", 0, { NULL } },
+};
+
+START_TEST(a_hostile_folder_is_refused)
+{
+    enter();
+    check(&folders[_i]);
+    gsa_cli_leave();
+}
+END_TEST
+
+/* Root alone can give a folder away. */
+START_TEST(another_users_model_is_not_trusted)
+{
+    if (geteuid() != 0) return;
+    enter();
+    shell(KEY("encoder", "file:path=dev.tsv") RESEAL);
+    ck_assert_int_eq(chown("model", 12345, 12345), 0);
+    check(&(row){ NULL, PREDICT, 2, { "not trusted" } });
+    gsa_cli_leave();
+}
+END_TEST
+
+/* ---- weights ------------------------------------------------------------------------------- */
+
+/* The four last bytes of the weights become 0x7fc00000 (NaN) or 0xff800000 (-inf). */
+#define TAIL(bytes)                                                                                \
+    "n=$(stat -c %s model/model.safetensors); truncate -s $((n - 4)) model/model.safetensors; "    \
+    "printf '" bytes "' >>model/model.safetensors; " RESEAL
+
+static const row weights[] = {
+    { TAIL("\\000\\000\\300\\177"), PREDICT, 1, { "'model/model.safetensors': row", "is nan" } },
+    { TAIL("\\000\\000\\200\\377"), EVAL, 1, { "column", "is -inf", "expected a finite number" } },
+    { TAIL("\\000\\000\\200\\377"), PREDICT " --allow-nonfinite", 0, { NULL } },
+};
+
+START_TEST(weights_are_finite)
+{
+    enter();
+    check(&weights[_i]);
+    gsa_cli_leave();
+}
+END_TEST
+
+/* ---- files --------------------------------------------------------------------------------- */
+
+static const row files[] = {
+    { "printf '%%%%MatrixMarket matrix coordinate integer general\\n2 2 1\\n1 2 200000000\\n' >g",
+      "graph --topology 'file:path=g:repeat=1' --length 2 --format graphml",
+      2,
+      { "edges of a file of 69 bytes", "64 a byte" } },
+    { "printf '%%%%MatrixMarket matrix coordinate pattern general\\n2147483647 2147483647 0\\n' "
+      ">g",
+      GRAPH,
+      2,
+      { "2147483647 nodes of a file of", "64 a byte" } },
+    { "printf '0 2147483645\\n' >g", GRAPH, 2, { "2147483646 nodes of a file of 13 bytes" } },
+    { "cp text.ini big.ini; seq -f '[encoder.%.0f]' 1 9999 >>big.ini; "
+      "seq -f 'x%.0f = 1' 1 200000 >>big.ini",
+      "train big.ini",
+      2,
+      { "[encoder.9999]" } },
+    { NULL,
+      "predict --model run --input /dev/zero",
+      1,
+      { "'/dev/zero' is longer than 1073741824 bytes" } },
+    { NULL, "train text.ini --set data.train=/dev/zero", 1, { "'/dev/zero' is longer than" } },
+};
+
+START_TEST(a_file_asks_for_no_more_than_it_is)
+{
+    enter();
+    check(&files[_i]);
+    gsa_cli_leave();
+}
+END_TEST
+
+static const gsa_test folder_tests[] = {
+    GSA_LOOP(a_hostile_folder_is_refused, GSA_COUNT(folders)),
+    GSA_TEST(another_users_model_is_not_trusted),
+};
+static const gsa_test weight_tests[] = { GSA_LOOP(weights_are_finite, GSA_COUNT(weights)) };
+static const gsa_test file_tests[] = { GSA_LOOP(a_file_asks_for_no_more_than_it_is,
+                                                GSA_COUNT(files)) };
+
+int main(int argc, char **argv)
+{
+    static const gsa_case cases[] = { GSA_CASE("folders", folder_tests, 60),
+                                      GSA_CASE("weights", weight_tests, 60),
+                                      GSA_CASE("files", file_tests, 60) };
+    return gsa_run_suite("hostile", cases, GSA_COUNT(cases), argc, argv);
+}
