@@ -1,12 +1,15 @@
 #include "train/group/mpi.h"
 #include <mpi.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <time.h>
 
 enum {
-    CHUNK = 1 << 30,            /* bytes of a message at most: MPI counts in int */
+    CHUNK = 1 << 30, /* bytes of a message at most: MPI counts in int */
+    SPINS = 200,     /* tries for a message before the core is lent, and before this rank sleeps */
+    YIELDS = 400,
     TURN_NS = 50 * 1000 * 1000, /* of the watch */
     BEAT_TURNS = 10,            /* between two signs of life */
     MISSED = 120,               /* turns without one: 6 seconds */
@@ -37,6 +40,20 @@ static int bounded(int64_t bytes)
     return bytes > CHUNK ? CHUNK : (int)bytes;
 }
 
+/* MPI's own wait keeps a core busy, which other threads of the ranks could use. */
+static int wait_for(MPI_Request request[2])
+{
+    const struct timespec soon = { .tv_nsec = 20 * 1000 };
+    int done = 0, rc = MPI_SUCCESS;
+    for (int tries = 0; rc == MPI_SUCCESS && !done; tries++) {
+        rc = MPI_Testall(2, request, &done, MPI_STATUSES_IGNORE);
+        if (done || tries < SPINS) continue;
+        if (tries < YIELDS) sched_yield();
+        else nanosleep(&soon, NULL);
+    }
+    return rc;
+}
+
 static int exchange(void *user, int partner, const void *send, int64_t send_bytes, void *receive,
                     int64_t receive_bytes, char *why, size_t room)
 {
@@ -50,7 +67,7 @@ static int exchange(void *user, int partner, const void *send, int64_t send_byte
         if (in > 0) rc = MPI_Irecv(to, in, MPI_BYTE, partner, 0, MPI_COMM_WORLD, &request[0]);
         if (rc == MPI_SUCCESS && out > 0)
             rc = MPI_Isend(from, out, MPI_BYTE, partner, 0, MPI_COMM_WORLD, &request[1]);
-        if (rc == MPI_SUCCESS) rc = MPI_Waitall(2, request, MPI_STATUSES_IGNORE);
+        if (rc == MPI_SUCCESS) rc = wait_for(request);
         if (failed(rc, why, room)) return -1;
         from += out, to += in, send_bytes -= out, receive_bytes -= in;
     }
