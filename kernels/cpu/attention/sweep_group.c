@@ -84,7 +84,6 @@ CPU_INLINE vec scores(const cpu_group *g, float *s, int32_t head, vec top, int p
                                          rows, vectors, whole, end),
                         shift);
         if (j == count - 1) x = vec_keep(cpu_group_last(g), x, vec_all(-INFINITY));
-        if (LANES == 8) cpu_ask_portion(g->soon);
         top = vec_max(x, top);
         vec_store(s + j * LANES, x);
     }

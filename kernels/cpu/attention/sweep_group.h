@@ -31,8 +31,6 @@ typedef struct cpu_group {
     cpu_softmax *state[GROUP]; /* of all heads, as forward_block's; not read where `fresh`, not
                                   written where `ends` */
     int fresh[GROUP], ends[GROUP];
-    cpu_soon *soon; /* AVX2, both passes: what is asked for meanwhile, or nothing: then `ahead` is
-                       not 0 */
 } cpu_group;
 
 /* Whether a call works by groups; whether a range may stand in one. */

@@ -44,7 +44,6 @@ CPU_INLINE void weights(const cpu_group *g, slopes *x, const float *const *q, in
                   vec_add(cpu_operand_dots(&operand, k, t->width, g->ahead, j, g->columns, packed,
                                            rows, vectors, whole, end),
                           shift));
-        if (LANES == 8) cpu_ask_portion(g->soon);
     }
     float *last = x->p + (count - 1) * LANES;
     vec_store(last, vec_keep(cpu_group_last(g), vec_load(last), vec_all(-INFINITY)));
@@ -71,7 +70,6 @@ CPU_INLINE void slope(const cpu_group *g, slopes *x, const float *const *dout, i
         vec ds = vec_mul(vec_load(x->p + j * LANES), vec_sub(dp, inner));
         if (j == count - 1) ds = vec_keep(cpu_group_last(g), ds, vec_zero());
         sum = vec_add(sum, ds);
-        if (LANES == 8) cpu_ask_portion(g->soon);
         vec_store(x->ds + j * LANES, vec_mul(ds, vec_all(t->scale)));
     }
     vec_store(x->sum, cpu_group_add_quad(vec_quads_sum(sum), rows));

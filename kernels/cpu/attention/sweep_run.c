@@ -1,8 +1,7 @@
 /* sweep_run.c - the passes of attention over a sweep, piece by piece. */
 #include <float.h>
 #include <math.h>
-#include "kernels/cpu/attention/sweep_batch.h"
-#include "kernels/cpu/attention/sweep_four.h"
+#include "kernels/cpu/attention/ell.h"
 #include "kernels/cpu/attention/sweep_group.h"
 #include "kernels/cpu/attention/bcsr_read.h"
 
@@ -61,23 +60,6 @@ static void ask_row(const ref_attend *t, const void *plane, int64_t row, int64_t
     for (int32_t i = first * t->dim; i < last * t->dim; i += ASK_LINE) cpu_ask(at + i, ahead, 1);
 }
 
-/* Notes rows first .. end-1 of some planes, from a column on, to be asked for. */
-static void want_rows(cpu_soon *soon, const void *const *plane, int planes, int64_t column,
-                      int64_t first, int64_t end)
-{
-    for (int i = 0; i < planes; i++)
-        cpu_soon_add(soon, plane[i] ? (const float *)plane[i] + column : NULL, first, end - 1);
-}
-
-static void want_shorts(cpu_soon *soon, const void *const *plane, int planes, int64_t column,
-                        shorts rows)
-{
-    for (int64_t i = 0, j; i < rows.count; i = j) {
-        for (j = i + 1; j < rows.count && rows.row[j] == rows.row[j - 1] + 1;) j++;
-        want_rows(soon, plane, planes, column, rows.row[i], rows.row[i] + (j - i));
-    }
-}
-
 typedef struct forward_piece { /* at work: sources from .. end-1 of a segment that begins at
                                   `segment` */
     const ref_attend *t;
@@ -87,20 +69,8 @@ typedef struct forward_piece { /* at work: sources from .. end-1 of a segment th
     cpu_reading reading;
     cpu_group group;     /* rows that read all of it and wait for others, */
     int32_t slot[GROUP]; /* -1: short ones */
-    cpu_fours fours;     /* short rows that wait, from piece to piece */
-    cpu_batch batch;     /* and such that wait until they are enough */
-    cpu_soon soon;       /* of the next piece, AVX2 */
+    cpu_ell waiting;     /* short rows, from piece to piece */
 } forward_piece;
-
-static void forward_short(const forward_piece *p, int64_t row)
-{
-    const ref_attend *t = p->t;
-    const gsa_run *run = cpu_range(t->edges, row);
-    cpu_block block;
-    cpu_range_block(t, run, run->first, run->first + (int64_t)run->count, &block);
-    if (p->ahead) ask_row(t, t->args->q, row, p->ahead / run->count, 0, t->heads);
-    cpu_forward_short(t, row, &block);
-}
 
 /* Whether a slot's part of a row ends with the piece, and with it the row. */
 static int ends(const forward_piece *p, int64_t row, int32_t slot)
@@ -179,46 +149,7 @@ static int join_group(forward_piece *p, int64_t row, int32_t slot)
 
 static void forward_some(forward_piece *p, int32_t row)
 {
-    const ref_attend *t = p->t;
-    cpu_four four;
-    if (join_group(p, row, -1)) return;
-    if (cpu_batched(t, cpu_range(t->edges, row))) {
-        if (cpu_batch_put(&p->batch, row)) return;
-        cpu_batch_forward(&p->batch);
-        cpu_batch_put(&p->batch, row);
-        return;
-    }
-    if (!cpu_foured(t, cpu_range(t->edges, row))) {
-        forward_short(p, row);
-        return;
-    }
-    if (!cpu_four_put(t, &p->fours, row, &four)) return;
-    four.ahead = p->ahead / four.places;
-    cpu_four_forward(&four);
-}
-
-static void forward_rest(forward_piece *p)
-{
-    for (int places = 0; places <= FOUR_PLACES; places++)
-        for (int i = 0; i < p->fours.waiting[places]; i++)
-            forward_short(p, p->fours.row[places][i]);
-}
-
-/* Notes what the next piece reads, whose steps begin with `step`: it is asked for while this one is
- * worked on, in the order of addresses (kernels/cpu/TRIED.md: what memory gives). */
-static void want_next(forward_piece *p, const cpu_sweep *sweep, int64_t last, int64_t step,
-                      int64_t longs)
-{
-    const ref_attend *t = p->t;
-    const gsa_part *part = &t->args->parts[sweep->kind];
-    const void *const source[] = { part->k, part->v }, *const row[] = { t->args->q };
-    const int64_t end = p->end + PIECE < last ? p->end + PIECE : last;
-    cpu_soon_start(&p->soon, t->width, t->width);
-    if (p->end >= last || (sweep->end - sweep->first) * t->width < READ_LEAST) return;
-    const shorts rows = shorts_of(p->x->sweeps, step, end - p->end);
-    want_rows(&p->soon, source, 2, 0, p->end, end);
-    want_shorts(&p->soon, row, 1, 0, rows);
-    cpu_soon_portions(&p->soon, t->heads * (rows.count + rows.count / 2 + longs * PIECE / LANES));
+    if (!join_group(p, row, -1)) cpu_ell_put(&p->waiting, row);
 }
 
 void cpu_sweep_forward(const ref_attend *t, const cpu_sweeping *x, int64_t segment)
@@ -226,44 +157,28 @@ void cpu_sweep_forward(const ref_attend *t, const cpu_sweeping *x, int64_t segme
     const cpu_sweeps *s = x->sweeps;
     const cpu_sweep *sweep = &s->sweep[s->segment_sweep[segment]];
     const stretch all = stretch_of(sweep, segment);
-    const int batches = cpu_batches(t);
     int64_t step = all.step;
     int asked = 0;
     forward_piece p = { .t = t, .x = x, .segment = all.first };
     cpu_start_reading(&p.reading, 0, t->heads, 0);
-    cpu_fours_start(&p.fours);
-    cpu_batch_start(&p.batch, t, &p.soon);
-    cpu_soon_start(&p.soon, t->width, t->width);
+    cpu_ell_begin(&p.waiting, t, 0, t->heads, NULL);
     for (p.from = all.first; p.from < all.end; p.from += PIECE, step += PIECE / STEP) {
         p.end = p.from + PIECE < all.end ? p.from + PIECE : all.end;
         p.group = (cpu_group){ .t = t,
                                .from = p.from,
                                .columns = (int32_t)(p.end - p.from),
-                               .kind = sweep->kind,
-                               .soon = &p.soon };
+                               .kind = sweep->kind };
         const shorts rows = shorts_of(s, step, p.end - p.from);
         if (!asked) read_sources(t, sweep->kind, &p.reading, p.from, p.end, rows);
         p.ahead = p.end < all.end ? PIECE * t->width : 0;
-        if (batches) {
-            want_next(&p, sweep, all.end, step + PIECE / STEP,
-                      s->long_start[segment + 1] - s->long_start[segment]);
-            p.ahead = 0;
-        }
-        for (int64_t from = p.from; from < p.end; from += STEP) {
-            const int64_t at = step + (from - p.from) / STEP;
-            for (int64_t i = s->short_start[at]; i < s->short_start[at + 1]; i++)
-                forward_some(&p, s->short_row[i]);
-            if (p.batch.vectors >= BATCH_ENOUGH) cpu_batch_forward(&p.batch);
-        }
+        for (int64_t i = 0; i < rows.count; i++) forward_some(&p, rows.row[i]);
         for (int64_t i = s->long_start[segment]; i < s->long_start[segment + 1]; i++)
             if (!join_group(&p, s->long_part[i].row, s->long_part[i].slot))
                 forward_long(&p, s->long_part[i].row, s->long_part[i].slot);
         forward_waiting(&p);
-        if (batches) cpu_ask_lines(&p.soon, SOON_MOST);
         asked = p.ahead == 0;
     }
-    cpu_batch_forward(&p.batch);
-    forward_rest(&p);
+    cpu_ell_end(&p.waiting);
     vec_stream_end();
 }
 
@@ -307,9 +222,7 @@ typedef struct backward_step { /* at work: sources from .. end-1 */
     cpu_group group;    /* rows that read all of it and wait for others, */
     int32_t open[OPEN]; /* short rows that began here or before and do not end before, */
     int opens;
-    cpu_fours fours; /* and such that wait, from step to step */
-    cpu_batch batch; /* until they are enough, at the end of a step */
-    cpu_soon soon;   /* of the next step, AVX2 */
+    cpu_ell waiting; /* others, from step to step */
 } backward_step;
 
 /* What a row reads of the sources from .. end-1. */
@@ -358,60 +271,18 @@ static void ask_next_row(const backward_step *p, int64_t row)
     for (int i = 0; i < 4; i++) ask_row(t, plane[i], row, t->width, p->first, p->last);
 }
 
-/* Whether all heads of a row have one; all are asked, for which ones are at work depends on the
- * number of threads. */
-static int has_gradient(const ref_attend *t, int64_t row)
-{
-    const float *lse = (const float *)t->args->lse + row * t->heads;
-    int all = 1;
-    for (int32_t h = 0; h < t->heads; h++) all &= lse[h] > -INFINITY || isnan(lse[h]);
-    return all;
-}
-
-/* As forward, of the next `take` sources. */
-static void want_step(backward_step *p, const cpu_sweeps *s, const cpu_sweep *x, int64_t step,
-                      int64_t take)
-{
-    const ref_attend *t = p->t;
-    const gsa_part *part = &t->args->parts[x->kind];
-    const void *const source[READ_PLANES] = { part->k, part->v, part->dk, part->dv };
-    const void *const row[READ_PLANES] = { t->args->q, t->args->out, t->args->dout, t->args->dq };
-    const int64_t column = (int64_t)p->first * t->dim,
-                  end = p->end + take < x->end ? p->end + take : x->end;
-    cpu_soon_start(&p->soon, t->width, (int64_t)(p->last - p->first) * t->dim);
-    if (p->end >= x->end || (x->end - x->first) * t->width < READ_LEAST) return;
-    const shorts rows = shorts_of(s, step, end - p->end);
-    want_rows(&p->soon, source, READ_PLANES, column, p->end, end);
-    want_shorts(&p->soon, row, READ_PLANES, column, rows);
-    cpu_soon_portions(&p->soon, (p->last - p->first) * (2 * rows.count + 4 * take));
-}
-
 /* A short row that begins here. Those that read whole steps stay open. */
 static void backward_some(backward_step *p, int32_t row)
 {
     const ref_attend *t = p->t;
     const gsa_run *run = cpu_range(t->edges, row);
-    cpu_four four;
     if (run->first == p->from && run->first + (int64_t)run->count >= p->end && p->opens < OPEN &&
         cpu_grouped(t, run)) {
         p->open[p->opens++] = row;
-        if (!cpu_batches(t)) ask_next_row(p, row);
+        ask_next_row(p, row);
         return;
     }
-    if (cpu_batched(t, run) && has_gradient(t, row)) {
-        if (cpu_batch_put(&p->batch, row)) return;
-        cpu_batch_backward(&p->batch, p->first, p->last, p->sums);
-        cpu_batch_put(&p->batch, row);
-        return;
-    }
-    if (!cpu_foured(t, run)) {
-        backward_range(p, row, 0, INT32_MAX);
-        return;
-    }
-    if (!cpu_four_put(t, &p->fours, row, &four)) return;
-    four.ahead = p->ahead / four.places;
-    if (cpu_four_backward(&four, p->first, p->last, p->sums)) return;
-    for (int i = 0; i < FOUR; i++) backward_range(p, four.row[i], 0, INT32_MAX);
+    cpu_ell_put(&p->waiting, row);
 }
 
 static void backward_open(backward_step *p)
@@ -425,44 +296,29 @@ static void backward_open(backward_step *p)
     p->opens = opens;
 }
 
-static void backward_rest(backward_step *p)
-{
-    for (int places = 0; places <= FOUR_PLACES; places++)
-        for (int i = 0; i < p->fours.waiting[places]; i++)
-            backward_range(p, p->fours.row[places][i], 0, INT32_MAX);
-}
-
 void cpu_sweep_backward(const ref_attend *t, const cpu_sweeps *s, int64_t sweep, int32_t first,
                         int32_t last, const ref_label_sums *sums)
 {
     const cpu_sweep *x = &s->sweep[sweep];
-    const int groups = cpu_groups(t), batches = cpu_batches(t);
+    const int groups = cpu_groups(t);
     const int64_t take = groups ? STEP : PIECE; /* rows by themselves want long parts */
     backward_step p = { .t = t, .sums = sums, .first = first, .last = last };
     int64_t step = x->step;
     int asked = 0;
     cpu_reading reading;
     cpu_start_reading(&reading, first, last, 1);
-    cpu_fours_start(&p.fours);
-    cpu_batch_start(&p.batch, t, &p.soon);
-    cpu_soon_start(&p.soon, t->width, (int64_t)(last - first) * t->dim);
+    cpu_ell_begin(&p.waiting, t, first, last, sums);
     for (p.from = x->first; p.from < x->end; p.from += take, step += take / STEP) {
         const int64_t segment = x->segment + (p.from - x->first) / SEGMENT;
         p.end = p.from + take < x->end ? p.from + take : x->end;
         p.group = (cpu_group){ .t = t,
                                .from = p.from,
                                .columns = (int32_t)(p.end - p.from),
-                               .kind = x->kind,
-                               .soon = &p.soon };
+                               .kind = x->kind };
         const shorts rows = shorts_of(s, step, p.end - p.from);
         if (!asked) read_sources(t, x->kind, &reading, p.from, p.end, rows);
         p.ahead = groups && p.end < x->end ? AHEAD_STEPS * STEP * t->width : 0;
-        if (batches) {
-            want_step(&p, s, x, step + take / STEP, take);
-            p.ahead = 0;
-        }
         for (int64_t i = 0; i < rows.count; i++) backward_some(&p, rows.row[i]);
-        if (p.batch.vectors >= BATCH_ENOUGH) cpu_batch_backward(&p.batch, first, last, sums);
         backward_open(&p);
         for (int64_t i = s->long_start[segment]; i < s->long_start[segment + 1]; i++) {
             const gsa_run *run = cpu_range(t->edges, s->long_part[i].row);
@@ -470,9 +326,7 @@ void cpu_sweep_backward(const ref_attend *t, const cpu_sweeps *s, int64_t sweep,
                 backward_here(&p, s->long_part[i].row);
         }
         backward_waiting(&p);
-        if (batches) cpu_ask_lines(&p.soon, SOON_MOST);
-        asked = (groups || batches) && p.ahead == 0;
+        asked = groups && p.ahead == 0;
     }
-    cpu_batch_backward(&p.batch, first, last, sums);
-    backward_rest(&p);
+    cpu_ell_end(&p.waiting);
 }

@@ -73,16 +73,6 @@
 #define cpu_forward_block  GSA_CPU_SYMBOL(forward_block)
 #define cpu_forward_end    GSA_CPU_SYMBOL(forward_end)
 
-/* kernels/cpu/attention/sweep_batch.h */
-#define cpu_batch_put      GSA_CPU_SYMBOL(batch_put)
-#define cpu_batch_forward  GSA_CPU_SYMBOL(batch_forward)
-#define cpu_batch_backward GSA_CPU_SYMBOL(batch_backward)
-
-/* kernels/cpu/attention/sweep_four.h */
-#define cpu_four_put      GSA_CPU_SYMBOL(four_put)
-#define cpu_four_forward  GSA_CPU_SYMBOL(four_forward)
-#define cpu_four_backward GSA_CPU_SYMBOL(four_backward)
-
 /* kernels/cpu/attention/sweep_group.h */
 #define cpu_group_forward  GSA_CPU_SYMBOL(group_forward)
 #define cpu_group_backward GSA_CPU_SYMBOL(group_backward)
