@@ -206,7 +206,7 @@ typedef struct backward_work { /* of a block of rows and some heads */
     cpu_reading reading;
     cpu_spread_plan spread;
     int together;     /* heads are scattered together, by `spread` */
-    int32_t interval; /* 1 + the sweep of the block, 0: it has none */
+    int32_t interval; /* 1 + the axis of the block, 0: it has none */
 } backward_work;
 
 static void run_row(const backward_work *x, int64_t row)
@@ -272,7 +272,7 @@ static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_
         run_part(&x, &part);
     }
     cpu_ell_end(&x.waiting);
-    if (x.interval) cpu_sweep_backward(t, &plan->sweeps, x.interval - 1, first, last, sums);
+    if (x.interval) cpu_interval_backward(t, &plan->intervals, x.interval - 1, first, last, sums);
 }
 
 gsa_status cpu_attend_backward(gsa_backend *b, const gsa_attend_args *args)

@@ -13,8 +13,8 @@ typedef struct forward_job {
     ref_attend t;
     int64_t chunk, chunks;
     cpu_plan *plan;
-    int64_t segments, crossings; /* of sweeps, where the call may work by them */
-    cpu_sweeping sweeping;
+    int64_t segments, crossings; /* of intervals, where the call may work by them */
+    cpu_interval_states states;
 } forward_job;
 
 /* The largest finite number at least: scores that are all -inf then give exponentials of 0. A NaN
@@ -115,12 +115,8 @@ static void short_row(const ref_attend *t, int64_t row, const cpu_block *block, 
 /* Adds the scores of a block to a group's state; returns by what is shrunk what stands so far. */
 static vec absorb(cpu_softmax *state, float *s, int32_t quads)
 {
-    const vec top = top_of(s, quads, state->top), shrink = vec_exp(vec_sub(state->top, top));
-    const vec more = vec_sub(exponents(s, quads, top), vec_mul(state->lost, shrink)),
-              before = vec_mul(state->sum, shrink);
-    state->top = top, state->sum = vec_add(before, more);
-    state->lost = vec_sub(vec_sub(state->sum, before), more);
-    return shrink;
+    const vec top = top_of(s, quads, state->top);
+    return cpu_absorb(state, top, exponents(s, quads, top));
 }
 
 /* Adds a block of a row to the states and the mix of some heads; `fresh`: nothing was there
@@ -168,12 +164,6 @@ static void long_row(const ref_attend *t, int64_t row, int32_t first, int32_t he
     while (cpu_next(t, &walk, &block))
         absorb_block(t, row, &block, first, heads, state, out, block.first == 0);
     end_row(t, row, first, heads, state, out);
-}
-
-void cpu_forward_short(const ref_attend *t, int64_t row, const cpu_block *block)
-{
-    for (int32_t h = 0; h < t->heads; h += HEADS)
-        short_row(t, row, block, h, t->heads - h < HEADS ? t->heads - h : HEADS);
 }
 
 void cpu_forward_block(const ref_attend *t, int64_t row, const cpu_block *block, cpu_softmax *state,
@@ -280,8 +270,8 @@ static void forward_rows(const forward_job *job, int64_t item)
  * whose keys and values the third cache still holds. It rises from segment to segment. */
 static int64_t segment_item(const forward_job *job, int64_t segment)
 {
-    const cpu_sweeps *s = job->sweeping.sweeps;
-    return segment + s->sweep[s->segment_sweep[segment]].after_row / job->chunk + 1;
+    const cpu_intervals *s = job->states.all;
+    return segment + s->axis[s->segment_axis[segment]].after_row / job->chunk + 1;
 }
 
 static void forward_item(void *context, int64_t item)
@@ -294,28 +284,28 @@ static void forward_item(void *context, int64_t item)
         else end = middle;
     }
     if (first < job->segments && segment_item(job, first) == item)
-        cpu_sweep_forward(&job->t, &job->sweeping, first);
+        cpu_interval_forward(&job->t, &job->states, first);
     else forward_rows(job, item - first);
 }
 
 static void join_item(void *context, int64_t item)
 {
     const forward_job *job = context;
-    cpu_sweep_join(&job->t, &job->sweeping, item);
+    cpu_interval_join(&job->t, &job->states, item);
 }
 
-/* Memory for the states of long ranges. Rows whose weights are wanted are not swept. */
-static gsa_status prepare_sweeps(gsa_backend *b, forward_job *job)
+/* Memory for the states of long ranges. Rows whose weights are wanted are no intervals. */
+static gsa_status prepare_intervals(gsa_backend *b, forward_job *job)
 {
     const ref_attend *t = &job->t;
-    const cpu_sweeps *s = &job->plan->sweeps;
+    const cpu_intervals *s = &job->plan->intervals;
     const int64_t states = s->slots * cpu_states(t) * (int64_t)sizeof(cpu_softmax);
-    if (s->count == 0 || t->args->weights || t->dim == 0) return GSA_OK;
+    if (s->count == 0 || !bcsr_serves(t)) return GSA_OK;
     char *memory = gsa_ref_scratch(b, "attend_forward",
                                    states + s->shared * t->width * (int64_t)sizeof(float), 1);
     if (!memory) return b->error.status;
-    job->sweeping =
-        (cpu_sweeping){ s, (cpu_softmax *)(void *)memory, (float *)(void *)(memory + states) };
+    job->states = (cpu_interval_states){ s, (cpu_softmax *)(void *)memory,
+                                         (float *)(void *)(memory + states) };
     job->segments = s->segments, job->crossings = s->crossings;
     return GSA_OK;
 }
@@ -338,7 +328,7 @@ gsa_status cpu_attend_forward(gsa_backend *b, const gsa_attend_args *args)
     job.chunks = ref_items(args->edges->rows, job.chunk);
     job.plan = cpu_plan_of(b, "attend_forward", &job.t);
     if (!job.plan) return b->error.status;
-    status = prepare_sweeps(b, &job);
+    status = prepare_intervals(b, &job);
     if (status == GSA_OK) gsa_team_run(b->team, job.chunks + job.segments, forward_item, &job);
     if (status == GSA_OK) gsa_team_run(b->team, job.crossings, join_item, &job);
     cpu_plan_done(b, args->edges, job.plan);

@@ -1,9 +1,10 @@
 /* attention.h - attention over edges on the CPU: the page to read first.
  *
  * A row (a query) reads the sources (keys and values) of its edges. The inspector (inspect.c,
- * edge_plan.c, bcsr_find.c, sweep.c) looks at the edges once and keeps what it finds with the
- * batch; for each row it tells one of six formats, by one table. The executors (attend_forward.c,
- * attend_backward.c) and `gsa bench kernel --explain` (probe.c) ask it; nothing else decides.
+ * edge_plan.c, bcsr_find.c, interval_find.c) looks at the edges once and keeps what it finds with
+ * the batch; for each row it tells one of six formats, by one table. The executors
+ * (attend_forward.c, attend_backward.c) and `gsa bench kernel --explain` (probe.c) ask it; nothing
+ * else decides.
  *
  *   row       CSR row-split: a row alone, its edges 64 at a time (attend.h)
  *             when: hubs, relays; weights are wanted; not finite; whatever no other takes
@@ -15,10 +16,9 @@
  *   bcsr      block compressed sparse rows: LANES rows x m columns, micro-panels of 4 rows (bcsr*,
  *             panel.h)
  *             when: windows, clustered rows
- *   interval  source-stationary: ranges of one source axis, pieces of the axis outermost (sweep*)
- *             when: spans of trees, hierarchies
- *   gemm      dense blocks by the library's products (dense*)
- *             when: whole sentences
+ *   interval  source-stationary: ranges of one source axis, pieces of the axis outermost
+ * (interval*) when: spans of trees, hierarchies gemm      dense blocks by the library's products
+ * (dense*) when: whole sentences
  *
  * All but row and gemm work on panels of four rows: s = q k^T, online softmax, o = p v; backward
  * dP = do v^T, dS = p (dP - D), dQ, dK, dV. Lanes of a vector are LANES (8: AVX2, 16: AVX-512),
@@ -45,7 +45,7 @@ typedef struct cpu_inspection { /* of the rows of a call */
 typedef struct cpu_part { /* rows that go one way together */
     cpu_format format;
     int64_t row, rows;
-    int32_t interval; /* 1 + the sweep that has the rows */
+    int32_t interval; /* 1 + the axis that has the rows */
     int bands, blocks;
     cpu_band band[QUADS];
     bcsr_block block[PLAN_BLOCKS];

@@ -59,7 +59,7 @@ static int is_open(const ref_attend *t)
     return !t->args->weights && t->dim > 0 && t->edges->row_local && t->edges->row_example;
 }
 
-int cpu_band_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *swept,
+int cpu_band_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *axis_of,
                 cpu_band *band)
 {
     const gsa_edges *e = t->edges;
@@ -67,8 +67,8 @@ int cpu_band_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *s
     const int64_t runs = e->run_offset[row + 1] - e->run_offset[row],
                   edges = e->edge_offset[row + 1] - e->edge_offset[row];
     if (edges < 1 || edges > BAND_EDGES || runs > BAND_STRIPES) return 0;
-    for (int32_t r = 0; swept && r < BAND_ROWS; r++)
-        if (swept[row + r]) return 0;
+    for (int32_t r = 0; axis_of && r < BAND_ROWS; r++)
+        if (axis_of[row + r]) return 0;
     for (int32_t r = 1; r < BAND_ROWS; r++)
         if (e->run_offset[row + r + 1] - e->run_offset[row + r] != runs) return 0;
     band->row = row, band->edges = band->stripes = 0;
@@ -79,12 +79,12 @@ int cpu_band_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *s
     return 1;
 }
 
-int cpu_bands_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *swept,
+int cpu_bands_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *axis_of,
                  cpu_band band[QUADS])
 {
     if (row + LANES > last || !is_open(t) || t->edges->row_local[row] % LANES != 0) return 0;
     for (int i = 0; i < QUADS; i++)
-        if (!cpu_band_at(t, row + i * BAND_ROWS, last, swept, &band[i])) return 0;
+        if (!cpu_band_at(t, row + i * BAND_ROWS, last, axis_of, &band[i])) return 0;
     return 1;
 }
 

@@ -37,13 +37,13 @@ typedef struct cpu_band {
 } cpu_band;
 
 /* 1 when a band starts at `row`: then it is filled. Rows from `last` on are another's, and so are
- * those that are swept (sweep.h; NULL: none). */
-int cpu_band_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *swept,
+ * those of intervals (interval.h; NULL: none). */
+int cpu_band_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *axis_of,
                 cpu_band *band);
 
 /* 1 when LANES rows from `row` on are bands and a tile could start there: then all of them are
  * filled. */
-int cpu_bands_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *swept,
+int cpu_bands_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *axis_of,
                  cpu_band band[QUADS]);
 
 /* Where a range of rows that starts at `row` may be cut: behind the tile or band that `row` would

@@ -37,15 +37,6 @@ static int32_t scores_at(int g)
     return LANES + g * PANEL_SCORES;
 }
 
-/* The head's columns of a row, padded with zeros to whole vectors. */
-static void pack_row(float *to, const float *x, int32_t dim, float scale)
-{
-    for (int32_t i = 0; i < dim; i += LANES)
-        vec_store(to + i,
-                  vec_mul(vec_load_first(x + i, lanes_first(dim - i < LANES ? dim - i : LANES)),
-                          vec_all(scale)));
-}
-
 /* g of all panels, then s. */
 static void score(back_panels *x)
 {
@@ -83,28 +74,6 @@ static void weigh(back_panels *x, int g)
     if (x->in.t->drop.on) cpu_keep_panel(x->in.t, s, x->kept, x->in.head, panel, g);
 }
 
-/* to[r] += scale times the shares of `m` of row r: shared places, the others, labels. */
-CPU_INLINE void mix_slice(float *to, int64_t stride, float scale, const cpu_mixing m[3],
-                          int32_t from, int labelled, int vectors, int whole, lanes end)
-{
-    vec sum[STRIP][MIXED];
-    CPU_UNROLL
-    for (int r = 0; r < STRIP; r++) CPU_UNROLL
-    for (int v = 0; v < vectors; v++) sum[r][v] = vec_zero();
-    cpu_mix_places(sum, &m[0], from, NULL, labelled, vectors, whole, end);
-    if (labelled) {
-        cpu_mix_places(sum, &m[1], from, NULL, 0, vectors, whole, end);
-        cpu_mix_places(sum, &m[2], from, NULL, 0, vectors, whole, end);
-    }
-    CPU_UNROLL
-    for (int r = 0; r < STRIP; r++) CPU_UNROLL
-    for (int v = 0; v < vectors; v++) {
-        float *y = to + r * stride + from;
-        cpu_put_piece(y, v, vectors, whole, end,
-                      vec_fma(vec_all(scale), sum[r][v], cpu_piece(y, v, vectors, whole, end)));
-    }
-}
-
 /* The sums of ds by those labels of panel g that are wanted. */
 static void sum_wanted(back_panels *x, int g)
 {
@@ -121,26 +90,19 @@ static void add_queries(const back_panels *x, int g)
     const bcsr_panel *panel = &x->in.block->panel[g];
     const int labelled = x->in.block->labels > 0 && t->r;
     const float *ds = x->ds + scores_at(g);
-    float *to = (float *)t->args->dq + (x->in.block->row + STRIP * g) * t->width + x->in.at;
-    const cpu_mixing m[3] = {
+    const float one[STRIP] = { 1, 1, 1, 1 },
+                scale[STRIP] = { t->scale, t->scale, t->scale, t->scale };
+    const cpu_mixing of[3] = {
         { labelled ? panel->shared : panel->count, panel->column, panel->label, ds, x->in.k,
-          x->in.r, x->in.at },
+          labelled ? x->in.r : NULL, x->in.at },
         { panel->count - panel->shared, panel->column + panel->shared, NULL, ds + 4 * panel->shared,
           x->in.k, NULL, x->in.at },
         { panel->labels, panel->wanted, NULL, x->part[g], x->in.r, NULL, 0 },
     };
-    for (int32_t from = 0; from < t->dim;) {
-        const cpu_cut cut = cpu_mix_cut(t->dim, from);
-#define BARE(vectors, whole)                                                                       \
-    if ((vectors) <= MIXED) mix_slice(to, t->width, t->scale, m, from, 0, vectors, whole, cut.end)
-#define LABELLED(vectors, whole)                                                                   \
-    if ((vectors) <= MIXED) mix_slice(to, t->width, t->scale, m, from, 1, vectors, whole, cut.end)
-        if (labelled) CPU_BY_CUT(cut, LABELLED)
-        else CPU_BY_CUT(cut, BARE)
-#undef BARE
-#undef LABELLED
-        from += cut.vectors * LANES;
-    }
+    cpu_panel_mix m = { .of = of, .share = scale, .keep = one, .rows = STRIP };
+    for (int r = 0; r < STRIP; r++)
+        m.to[r] = (float *)t->args->dq + (x->in.block->row + STRIP * g + r) * t->width + x->in.at;
+    cpu_mix_panel(&m, t->dim);
 }
 
 /* dr_l += sum_r slope[l][r] q_r of the head; reads[l]: the rows r whose slope is not 0. */
@@ -189,8 +151,8 @@ static void begin_head(back_panels *x)
     vec_store(x->inner, cpu_row_dots(out, dout, t->width, t->dim));
     for (int r = 0; r < LANES; r++) {
         x->lse[r] = lse[(int64_t)r * t->heads];
-        pack_row(x->q + r * x->packed, q + r * t->width, t->dim, t->scale);
-        pack_row(x->dout + r * x->packed, dout + r * t->width, t->dim, 1);
+        cpu_pack_row(x->q + r * x->packed, q + r * t->width, t->dim, t->scale);
+        cpu_pack_row(x->dout + r * x->packed, dout + r * t->width, t->dim, 1);
     }
     x->odd = vec_mul(vec_add(vec_load(x->lse), vec_load(x->inner)), vec_zero());
 }

@@ -11,58 +11,6 @@ typedef struct panel_state { /* of four rows, each in its lane of all quads: the
     vec top, sum;
 } panel_state;
 
-typedef struct panel_mix { /* to + r stride <- share[r] (keep[r] to[r] + sum_i p[i][r]
-                              x[place[i]][at ..]) */
-    cpu_mixing of;
-    const float *share, *keep; /* keep NULL: `to` is not read */
-    int64_t stride;
-    float *to;
-    cpu_soon *soon;
-} panel_mix;
-
-/* Returns what is NaN where a sum is not finite. `stream`: past the caches. */
-CPU_INLINE vec mix_slice(const panel_mix *m, int32_t from, int stream, int vectors, int whole,
-                         lanes end)
-{
-    vec sum[STRIP][MIXED], odd = vec_zero();
-    float *const to = m->to + from;
-    CPU_UNROLL
-    for (int r = 0; r < STRIP; r++) CPU_UNROLL
-    for (int v = 0; v < vectors; v++) sum[r][v] = vec_zero();
-    cpu_mix_places(sum, &m->of, from, m->soon, 0, vectors, whole, end);
-    CPU_UNROLL
-    for (int r = 0; r < STRIP; r++) CPU_UNROLL
-    for (int v = 0; v < vectors; v++) {
-        if (m->keep)
-            sum[r][v] = vec_fma(vec_all(m->keep[r]),
-                                cpu_piece(to + r * m->stride, v, vectors, whole, end), sum[r][v]);
-        const vec y = vec_mul(sum[r][v], vec_all(m->share[r])),
-                  z = m->share[r] == 0 ? vec_zero() : y;
-        if (stream && whole) vec_stream(to + r * m->stride + v * LANES, z);
-        else cpu_put_piece(to + r * m->stride, v, vectors, whole, end, z);
-        odd = vec_fma(y, vec_zero(), odd);
-    }
-    return odd;
-}
-
-static vec mix(const panel_mix *m, int32_t dim, int stream)
-{
-    vec odd = vec_zero();
-    for (int32_t from = 0; from < dim;) {
-        const cpu_cut cut = cpu_mix_cut(dim, from);
-#define MIX(vectors, whole)                                                                        \
-    if ((vectors) <= MIXED) odd = vec_add(odd, mix_slice(m, from, 0, vectors, whole, cut.end))
-#define PAST(vectors, whole)                                                                       \
-    if ((vectors) <= MIXED) odd = vec_add(odd, mix_slice(m, from, 1, vectors, whole, cut.end))
-        if (stream) CPU_BY_CUT(cut, PAST)
-        else CPU_BY_CUT(cut, MIX)
-#undef MIX
-#undef PAST
-        from += cut.vectors * LANES;
-    }
-    return odd;
-}
-
 /* s <- the weights of panel g so far; keep[r]: by what is shrunk what stands so far. */
 static void absorb(bcsr_panels *x, int g, float *s, panel_state *state, int first, float *keep)
 {
@@ -90,18 +38,23 @@ static int forward_panel(bcsr_panels *x, const cpu_kept_bcsr *kept, int g, panel
     absorb(x, g, s, state, first, keep);
     vec_store(share, vec_all(1));
     if (last) {
-        vec_store(share, vec_unless_zero(state->sum, vec_div(vec_all(1), state->sum), vec_zero()));
+        const vec over = vec_unless_zero(state->sum, vec_div(vec_all(1), state->sum), vec_zero());
+        vec_store(share, over);
+        if (!first) vec_store(keep, vec_mul(vec_load(keep), over));
         vec_store(each, vec_add(state->top, vec_log(state->sum)));
         for (int r = 0; r < STRIP; r++) lse[(int64_t)r * t->heads] = each[r];
     }
     if (t->drop.on) cpu_keep_panel(t, s, kept, x->head, panel, g);
-    const panel_mix m = { { panel->count, panel->column, NULL, s, x->v, NULL, x->at },
-                          share,
-                          first ? NULL : keep,
-                          t->width,
-                          (float *)t->args->out + row * t->width + at,
-                          x->soon };
-    return !vec_has_nan(mix(&m, t->dim, LANES == 16 && first && last && cpu_streams(t)));
+    const cpu_mixing of = { panel->count, panel->column, NULL, s, x->v, NULL, x->at };
+    cpu_panel_mix m = { .of = &of,
+                        .share = share,
+                        .keep = keep,
+                        .fresh = first ? PANEL_ALL : 0,
+                        .rows = STRIP,
+                        .stream = LANES == 16 && first && last && cpu_streams(t),
+                        .soon = x->soon };
+    for (int r = 0; r < STRIP; r++) m.to[r] = (float *)t->args->out + (row + r) * t->width + at;
+    return !vec_has_nan(cpu_mix_panel(&m, t->dim));
 }
 
 /* Some heads that share their drawing, of one block. */

@@ -124,11 +124,11 @@ static bcsr_block block_in(const char *from, int labelled)
     return block;
 }
 
-/* Sweeps come first: they do not depend on the call. */
-static int is_swept(const cpu_sweeps *sweeps, int64_t row)
+/* Intervals come first: they do not depend on the call. */
+static int has_interval(const cpu_intervals *all, int64_t row)
 {
-    for (int r = 0; sweeps->swept && r < LANES; r++)
-        if (sweeps->swept[row + r]) return 1;
+    for (int r = 0; all->axis_of && r < LANES; r++)
+        if (all->axis_of[row + r]) return 1;
     return 0;
 }
 
@@ -136,7 +136,7 @@ static int is_swept(const cpu_sweeps *sweeps, int64_t row)
 static int64_t find_blocks(const tiling *x, bcsr_work *work, int64_t row, int64_t last, char *to)
 {
     int64_t used = 0;
-    if (is_swept(&x->plan->sweeps, row)) return 0;
+    if (has_interval(&x->plan->intervals, row)) return 0;
     if (!cpu_bcsr_find(x->edges, row, last, x->plan->labelled, work)) return 0;
     for (int32_t from = 0; from < work->columns;) {
         bcsr_block block;
@@ -238,7 +238,7 @@ static void release(const gsa_system *system, void *data)
 {
     cpu_plan *plan = data;
     forget_tiles(system, plan);
-    cpu_sweeps_release(system, &plan->sweeps);
+    cpu_intervals_release(system, &plan->intervals);
     gsa_release(system, plan);
 }
 
@@ -264,7 +264,7 @@ static cpu_plan *make(gsa_backend *b, const gsa_edges *e)
     cpu_plan *plan = gsa_alloc_zero(b->system, 1, sizeof *plan);
     if (!plan) return NULL;
     plan->rows = e->rows, plan->runs = e->run_total, plan->edges = e->edge_total;
-    if (!cpu_sweeps_make(b->system, e, &plan->sweeps)) {
+    if (!cpu_intervals_make(b->system, e, &plan->intervals)) {
         gsa_release(b->system, plan);
         return NULL;
     }

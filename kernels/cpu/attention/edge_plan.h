@@ -1,15 +1,15 @@
 /* edge_plan.h - what attention works out of edges before it computes: their blocks and their
- * sweeps. Made once and kept in the edges' memo, where they have one, so that layers, heads,
+ * intervals. Made once and kept in the edges' memo, where they have one, so that layers, heads,
  * directions and calls share it. */
 #ifndef GSA_CPU_EDGE_PLAN_H
 #define GSA_CPU_EDGE_PLAN_H
-#include "kernels/cpu/attention/sweep.h"
+#include "kernels/cpu/attention/interval.h"
 #include "kernels/cpu/attention/bcsr.h"
 
 typedef struct cpu_plan {
     int64_t rows, runs, edges; /* of what it is about */
     int has_tiles, labelled;
-    cpu_sweeps sweeps;
+    cpu_intervals intervals;
     int64_t *at; /* [rows / LANES + 1]: where the first block of these LANES rows stands, -1: none
                     does */
     char *tiles;

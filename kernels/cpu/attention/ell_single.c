@@ -3,7 +3,7 @@
  * read backward (with dropout out = m v, dv += m do). Where s or do.v is not finite a row goes the
  * long way, for 0 times infinity is not 0. */
 #include "kernels/cpu/attention/ell.h"
-#include "kernels/cpu/attention/sweep.h"
+#include "kernels/cpu/attention/interval.h"
 
 /* Scores of four heads, in each quad. */
 CPU_INLINE vec four_scores(const ref_attend *t, const float *q, const float *k)
@@ -94,14 +94,16 @@ void cpu_ell_single_backward(const cpu_ell *x, int64_t row)
     float *dv = part->dv ? (float *)part->dv + run->first * t->width : NULL, m[KEPT_HEADS];
     for (int32_t h = x->first; h < x->last; h += KEPT_HEADS) {
         const int32_t last = h + KEPT_HEADS < x->last ? h + KEPT_HEADS : x->last;
-        if (!finite(t, row, dout, v, h, last)) {
-            row_alone(x, row, h, last);
-            continue;
-        }
-        if (dv && !t->drop.on) give_single(t, dv, dout, h, last, 1);
-        if (!dv || !t->drop.on) continue;
-        ref_drop_four(&t->drop, t->drop.example_id[edges->row_example[row]], edges->row_local[row],
-                      0, (uint32_t)h / 4, m);
-        for (int32_t j = h; j < last; j++) give_single(t, dv, dout, j, j + 1, m[j - h]);
+        const int all = finite(t, row, dout, v, h, last);
+        if (all && dv && !t->drop.on) give_single(t, dv, dout, h, last, 1);
+        if (all && (!dv || !t->drop.on)) continue;
+        for (int32_t j = 0; j < KEPT_HEADS; j++) m[j] = 1;
+        if (t->drop.on)
+            ref_drop_four(&t->drop, t->drop.example_id[edges->row_example[row]],
+                          edges->row_local[row], 0, (uint32_t)h / 4, m);
+        for (int32_t j = h; j < last;
+             j++) /* each by itself: which are at work depends on threads */
+            if (!all && !finite(t, row, dout, v, j, j + 1)) row_alone(x, row, j, j + 1);
+            else if (dv) give_single(t, dv, dout, j, j + 1, m[j - h]);
     }
 }

@@ -57,9 +57,9 @@ typedef struct question {
     int blocks;
 } question;
 
-static const int32_t *swept(const cpu_inspection *x)
+static const int32_t *axis_of(const cpu_inspection *x)
 {
-    return x->t->args->weights || x->t->dim == 0 ? NULL : x->plan->sweeps.swept;
+    return bcsr_serves(x->t) ? x->plan->intervals.axis_of : NULL;
 }
 
 static int64_t as_gemm(const question *q, cpu_part *part)
@@ -72,7 +72,7 @@ static int64_t as_gemm(const question *q, cpu_part *part)
 static int64_t as_dia(const question *q, cpu_part *part)
 {
     part->bands = QUADS;
-    return cpu_bands_at(q->x->t, q->row, q->end, swept(q->x), part->band) ? LANES : 0;
+    return cpu_bands_at(q->x->t, q->row, q->end, axis_of(q->x), part->band) ? LANES : 0;
 }
 
 static int64_t as_bcsr(const question *q, cpu_part *part)
@@ -84,7 +84,7 @@ static int64_t as_bcsr(const question *q, cpu_part *part)
 
 static int64_t as_interval(const question *q, cpu_part *part)
 {
-    part->interval = swept(q->x) ? swept(q->x)[q->row] : 0;
+    part->interval = axis_of(q->x) ? axis_of(q->x)[q->row] : 0;
     return part->interval != 0;
 }
 
@@ -97,7 +97,7 @@ static int64_t as_single_edge(const question *q, cpu_part *part)
 static int64_t as_one_dia(const question *q, cpu_part *part)
 {
     part->bands = 1;
-    return cpu_band_at(q->x->t, q->row, q->end, swept(q->x), part->band) ? BAND_ROWS : 0;
+    return cpu_band_at(q->x->t, q->row, q->end, axis_of(q->x), part->band) ? BAND_ROWS : 0;
 }
 
 static int64_t as_ell(const question *q, cpu_part *part)

@@ -68,20 +68,22 @@ static void put_rows(const uint32_t of[4], words to[2])
     to[0] = words_load(each[0]), to[1] = words_load(each[1]);
 }
 
-void cpu_keep_rows4(const ref_attend *t, const int64_t row[4], int32_t places, int32_t head,
-                    cpu_bits *bits, int64_t stride)
+void cpu_keep_rows4(const ref_attend *t, const int64_t row[4], const uint32_t *first,
+                    int32_t places, int32_t head, cpu_bits *bits, int64_t stride)
 {
     static const uint64_t place[] = { 0, 0, 1, 1, 2, 2, 3, 3 };
     drawing x = drawing_of(t, row[0]);
-    uint32_t example[4], local[4];
-    words rows[2];
+    uint32_t example[4], local[4], start[4];
+    words rows[2], from[2];
     for (int r = 0; r < 4; r++)
-        example[r] = example_of(t, row[r]), local[r] = (uint32_t)t->edges->row_local[row[r]];
+        example[r] = example_of(t, row[r]), local[r] = (uint32_t)t->edges->row_local[row[r]],
+        start[r] = first ? first[r] : 0;
     put_rows(example, x.example);
     put_rows(local, rows);
+    put_rows(start, from);
     for (int32_t i = 0; i < places; i += QUADS) {
-        const words from = words_add(words_load(place), words_all((uint32_t)i));
-        const words both[2] = { from, from };
+        const words next = words_add(words_load(place), words_all((uint32_t)i));
+        const words both[2] = { words_add(from[0], next), words_add(from[1], next) };
         draw(&x, rows, both, (uint32_t)head / 4, bits++, stride);
     }
 }

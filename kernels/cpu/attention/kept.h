@@ -28,10 +28,10 @@ typedef struct cpu_kept_bcsr { /* bit c of word [c / 32][r]: row r keeps its edg
 void cpu_keep_block(const ref_attend *t, int64_t row, int32_t first, int32_t heads,
                     const cpu_block *block, float *factor);
 
-/* Of four rows for the heads head .. head + 3, as their scores stand (rows4.h): bits[stride j + i]
- * for vector i of head + j. */
-void cpu_keep_rows4(const ref_attend *t, const int64_t row[4], int32_t places, int32_t head,
-                    cpu_bits *bits, int64_t stride);
+/* Of four rows, edges first[r] .. first[r]+places-1 (first NULL: from 0 on), for the heads head ..
+ * head + 3, as their scores stand (rows4.h): bits[stride j + i] for vector i of head + j. */
+void cpu_keep_rows4(const ref_attend *t, const int64_t row[4], const uint32_t *first,
+                    int32_t places, int32_t head, cpu_bits *bits, int64_t stride);
 
 /* Of a block of bcsr for the heads head .. head + 3. */
 void cpu_keep_bcsr(const ref_attend *t, const bcsr_block *block, int32_t head, cpu_kept_bcsr *kept);

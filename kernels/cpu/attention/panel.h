@@ -35,6 +35,15 @@ typedef struct cpu_transposed {
     vec part[BCSR_DIM / LANES][STRIP];
 } cpu_transposed;
 
+/* The head's columns of a row, padded with zeros to whole vectors. */
+static inline void cpu_pack_row(float *to, const float *x, int32_t dim, float scale)
+{
+    for (int32_t i = 0; i < dim; i += LANES)
+        vec_store(to + i,
+                  vec_mul(vec_load_first(x + i, lanes_first(dim - i < LANES ? dim - i : LANES)),
+                          vec_all(scale)));
+}
+
 /* Rows x + r stride of `dim` columns. */
 static inline void cpu_transpose_rows(cpu_transposed *to, const float *x, int64_t stride,
                                       float scale, int32_t dim)
@@ -124,6 +133,24 @@ CPU_INLINE void cpu_transposed_some(vec *w, const cpu_transposed *q, const float
     for (int i = 0; i < columns; i++) w[i] = cpu_transposed_sum(sum[i]);
 }
 
+typedef struct products { /* of the rows with x[place[i]] + at, to which r[label[i]] is added */
+    int32_t places;       /* a multiple of QUADS */
+    const uint16_t *place, *label;
+    const float *const *x, *const *r;
+    int64_t at;
+    const uint16_t *mask; /* [vectors] */
+    const float *more;    /* [places][4], added; NULL: nothing is */
+    cpu_soon *soon;
+} cpu_products;
+
+/* What is made of products: scores, of which those that are no edges are -inf, and the largest is
+ * told; or all as they are, and what is NaN where one is not finite is told. */
+enum { CPU_BARE = 0, CPU_MASKED = 1, CPU_LABELLED = 2 /* with r */ };
+
+/* s[i][r] of all places (panel.c). */
+vec cpu_multiply(float *s, const cpu_transposed *q, const cpu_products *p, int32_t dim, vec told,
+                 int how);
+
 /* Lane r: a_r . b_r of LANES rows. */
 static inline vec cpu_row_dots(const float *a, const float *b, int64_t stride, int32_t dim)
 {
@@ -208,6 +235,20 @@ CPU_INLINE void cpu_mix_places(vec sum[STRIP][MIXED], const cpu_mixing *m, int32
                       labelled ? m->r[m->label[i]] + from : NULL, m->p + 4 * i, labelled, vectors,
                       whole, end);
 }
+
+typedef struct cpu_panel_mix { /* to[r] <- keep[r] to[r] + share[r] sum of `of` */
+    const cpu_mixing *of;      /* one, or three where the first has labels */
+    const float *share, *keep; /* [row]; where share is 0, to <- 0 */
+    unsigned fresh;            /* bit r: to[r] is not read */
+    int rows, stream;          /* the first rows are written; past the caches */
+    float *to[STRIP];
+    cpu_soon *soon; /* NULL: nothing is prefetched */
+} cpu_panel_mix;
+
+enum { PANEL_ALL = (1 << STRIP) - 1 };
+
+/* Returns what is NaN where a sum is not finite (panel.c). */
+vec cpu_mix_panel(const cpu_panel_mix *m, int32_t dim);
 
 /* ---- scatter-add --------------------------------------------------------------------------- */
 

@@ -72,7 +72,7 @@ static inline void cpu_rows4_keep(const ref_attend *t, const int64_t row[ROWS4],
     const int32_t vectors = (places + QUADS - 1) / QUADS;
     cpu_bits bits[HEADS * MOST];
     for (int32_t h = 0; h < heads; h += KEPT_HEADS)
-        cpu_keep_rows4(t, row, places, first + h, bits + h * vectors, vectors);
+        cpu_keep_rows4(t, row, NULL, places, first + h, bits + h * vectors, vectors);
     cpu_keep(t, s, bits, (int64_t)heads * vectors);
     if (kept) memcpy(kept, bits, sizeof *bits * (size_t)(heads * vectors));
 }

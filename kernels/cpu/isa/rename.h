@@ -63,19 +63,22 @@
 #define cpu_keep_bcsr  GSA_CPU_SYMBOL(keep_bcsr)
 #define cpu_keep_edges GSA_CPU_SYMBOL(keep_edges)
 
-/* kernels/cpu/attention/sweep.h */
-#define cpu_sweeps_make    GSA_CPU_SYMBOL(sweeps_make)
-#define cpu_sweeps_release GSA_CPU_SYMBOL(sweeps_release)
-#define cpu_sweep_forward  GSA_CPU_SYMBOL(sweep_forward)
-#define cpu_sweep_join     GSA_CPU_SYMBOL(sweep_join)
-#define cpu_sweep_backward GSA_CPU_SYMBOL(sweep_backward)
-#define cpu_forward_short  GSA_CPU_SYMBOL(forward_short)
-#define cpu_forward_block  GSA_CPU_SYMBOL(forward_block)
-#define cpu_forward_end    GSA_CPU_SYMBOL(forward_end)
+/* kernels/cpu/attention/interval.h */
+#define cpu_intervals_make    GSA_CPU_SYMBOL(intervals_make)
+#define cpu_intervals_release GSA_CPU_SYMBOL(intervals_release)
+#define cpu_interval_forward  GSA_CPU_SYMBOL(interval_forward)
+#define cpu_interval_join     GSA_CPU_SYMBOL(interval_join)
+#define cpu_interval_backward GSA_CPU_SYMBOL(interval_backward)
+#define cpu_forward_block     GSA_CPU_SYMBOL(forward_block)
+#define cpu_forward_end       GSA_CPU_SYMBOL(forward_end)
 
-/* kernels/cpu/attention/sweep_group.h */
-#define cpu_group_forward  GSA_CPU_SYMBOL(group_forward)
-#define cpu_group_backward GSA_CPU_SYMBOL(group_backward)
+/* kernels/cpu/attention/interval_panel.h */
+#define cpu_interval_panel_forward  GSA_CPU_SYMBOL(interval_panel_forward)
+#define cpu_interval_panel_backward GSA_CPU_SYMBOL(interval_panel_backward)
+
+/* kernels/cpu/attention/panel.h */
+#define cpu_multiply  GSA_CPU_SYMBOL(multiply)
+#define cpu_mix_panel GSA_CPU_SYMBOL(mix_panel)
 
 /* kernels/cpu/attention/bcsr.h */
 #define cpu_bcsr_starts   GSA_CPU_SYMBOL(bcsr_starts)

@@ -1,0 +1,122 @@
+/* interval.h - the format interval: rows that read one range of sources each, where the ranges of
+ * rows that stand far apart lie over one another (the spans of a tree).
+ *
+ * Row after row, the spans of a tree read every token once a level, from memory once texts are
+ * long. Here pieces of the source axis are outermost (source-stationary): a piece is given to all
+ * rows that read of it, so that planes are passed through once, whatever the number of levels. A
+ * range of up to PIECE sources is taken whole, where it starts; a longer one piece by piece, with
+ * its running maximum and sum kept (forward) or nothing (backward, by STEP sources). Pieces are
+ * counted from the first source of the axis: how examples are batched changes none, nor does the
+ * number of threads. */
+#ifndef GSA_CPU_INTERVAL_H
+#define GSA_CPU_INTERVAL_H
+#include "kernels/cpu/attention/attend.h"
+#include "kernels/ref/attend_items.h"
+
+enum {
+    PIECE = BLOCK,        /* sources at a time */
+    STEP = 16,            /* backward; PIECE / STEP of them are a piece */
+    SEGMENT = 16 * PIECE, /* sources of an item of the forward pass; ranges that reach over its end
+                             are joined afterwards */
+    AXIS_SOURCES = 4 * PIECE /* of an axis at least: fewer stand in the caches anyway */
+};
+
+/* Of a group of heads, each in four lanes. sum - lost is the sum of exp(s - top), compensated
+ * (Kahan). */
+typedef struct cpu_softmax {
+    vec top, sum, lost;
+} cpu_softmax;
+
+/* Adds exponentials from `top`, the largest score with those before, whose sum is `added`; returns
+ * by what is shrunk what stands so far. */
+static inline vec cpu_absorb(cpu_softmax *x, vec top, vec added)
+{
+    const vec shrink = vec_exp(vec_sub(x->top, top)), before = vec_mul(x->sum, shrink),
+              more = vec_sub(added, vec_mul(x->lost, shrink));
+    x->top = top, x->sum = vec_add(before, more);
+    x->lost = vec_sub(vec_sub(x->sum, before), more);
+    return shrink;
+}
+
+typedef struct cpu_long { /* a range of more than PIECE sources, as far as it lies in a segment */
+    int32_t row, slot;    /* slot: where its state stands */
+} cpu_long;
+
+typedef struct cpu_crossing { /* such a range in several segments: its slots follow one another */
+    int32_t row, slot, slots;
+} cpu_crossing;
+
+typedef struct cpu_axis { /* of the rows of one example and kind */
+    gsa_rows rows;
+    int32_t kind, first, end; /* sources first .. end-1 */
+    int64_t step, segment;    /* the first, among those of all axes */
+    int64_t after_row; /* behind which its segments come among a call's items: never falls from
+                          axis to axis */
+} cpu_axis;
+
+typedef struct cpu_intervals { /* NULL arrays where count is 0 */
+    int64_t count, steps, segments, shorts, longs, slots, crossings;
+    int64_t shared; /* slots 0 .. shared-1 are those of crossing ranges */
+    cpu_axis *axis;
+    int32_t *axis_of;      /* [rows] of the edges: 1 + the axis that has the row, or 0 */
+    int64_t *short_start;  /* [steps + 1] of short_row, by the step where a range starts */
+    int32_t *short_row;    /* ascending in a step */
+    int64_t *long_start;   /* [segments + 1] of long_part */
+    cpu_long *long_part;   /* ascending in a segment */
+    int32_t *segment_axis; /* [segments] */
+    cpu_crossing *crossing;
+} cpu_intervals;
+
+/* Finds the axes, in time linear in rows and runs. 0 where memory is out: then nothing is
+ * held. */
+int cpu_intervals_make(const gsa_system *system, const gsa_edges *edges, cpu_intervals *all);
+void cpu_intervals_release(const gsa_system *system, cpu_intervals *all);
+
+/* States that the forward pass keeps for a slot, one for each group of heads; crossing ranges also
+ * keep their mix of values. */
+static inline int64_t cpu_states(const ref_attend *t)
+{
+    return (t->heads + HEADS - 1) / HEADS * GROUPS;
+}
+
+typedef struct cpu_interval_states { /* of the forward pass */
+    const cpu_intervals *all;
+    cpu_softmax *state; /* [slots][cpu_states] */
+    float *mix;         /* [shared][width] */
+} cpu_interval_states;
+
+void cpu_interval_forward(const ref_attend *t, const cpu_interval_states *x, int64_t segment);
+void cpu_interval_join(const ref_attend *t, const cpu_interval_states *x,
+                       int64_t crossing); /* after all segments */
+void cpu_interval_backward(const ref_attend *t, const cpu_intervals *all, int64_t axis,
+                           int32_t first, int32_t last, const ref_label_sums *sums);
+
+/* attend_forward.c: the next block of a row, into `out`; its end. `fresh`: no block was there
+ * before. */
+void cpu_forward_block(const ref_attend *t, int64_t row, const cpu_block *block, cpu_softmax *state,
+                       float *out, int fresh);
+void cpu_forward_end(const ref_attend *t, int64_t row, const cpu_softmax *state, float *out);
+
+/* The run of a row that reads one range by one label, else NULL. */
+static inline const gsa_run *cpu_range(const gsa_edges *e, int64_t row)
+{
+    const gsa_run *run = e->runs + e->run_offset[row];
+    if (e->run_offset[row + 1] - e->run_offset[row] != 1) return NULL;
+    return run->count == 1 || (run->step == 1 && run->label_step == 0) ? run : NULL;
+}
+
+/* The edges of a range that lead to the sources from .. end-1, at most BLOCK; 0 when there are
+ * none. */
+static inline int32_t cpu_range_block(const ref_attend *t, const gsa_run *run, int64_t from,
+                                      int64_t end, cpu_block *block)
+{
+    const int64_t low = from > run->first ? from : run->first,
+                  high = (int64_t)run->first + run->count;
+    gsa_run cut = *run;
+    cut.count = (int32_t)((end < high ? end : high) - run->first);
+    ref_walk walk = { &cut, &cut + 1, (int32_t)(low - run->first) };
+    block->first = (uint32_t)walk.done, block->count = 0;
+    return low < run->first + (int64_t)cut.count ? cpu_next(t, &walk, block) : 0;
+}
+
+#endif

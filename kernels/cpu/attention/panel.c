@@ -1,0 +1,138 @@
+/* panel.c - the loops around panel.h's micro-kernels: heads of any size, any number of places. */
+#include "kernels/cpu/attention/panel.h"
+
+/* s[j ..][r] <- what is made of the sums of QUADS places; returns `told` and they. */
+CPU_INLINE vec put_sums(float *s, const cpu_products *p, int32_t j, vec sum, vec told, int how)
+{
+    if (!(how & CPU_MASKED)) told = vec_fma(sum, vec_zero(), told);
+    if (p->more) sum = vec_add(sum, vec_load(p->more + 4 * j));
+    if (how & CPU_MASKED) {
+        sum = vec_keep(lanes_of_bits(p->mask[j / QUADS]), sum, vec_all(-INFINITY));
+        told = vec_max(sum, told);
+    }
+    vec_store(s + 4 * j, sum);
+    cpu_ask_portion(p->soon);
+    return told;
+}
+
+/* Heads of at most SLICE vectors, 16 lanes: the rows stand in registers. */
+CPU_INLINE vec multiply_slice(float *s, const cpu_transposed *from, const cpu_products *p, vec told,
+                              int how, int vectors, int whole, lanes end)
+{
+    vec q[SLICE * STRIP];
+    CPU_UNROLL
+    for (int v = 0; v < vectors; v++) CPU_UNROLL
+    for (int i = 0; i < STRIP; i++) q[v * STRIP + i] = from->part[v][i];
+    for (int32_t j = 0; j < p->places; j += QUADS) {
+        vec w[QUADS];
+        CPU_UNROLL
+        for (int i = 0; i < QUADS; i++)
+            w[i] = cpu_transposed_dots(q, p->x[p->place[j + i]] + p->at,
+                                       how & CPU_LABELLED ? p->r[p->label[j + i]] : NULL,
+                                       how & CPU_LABELLED, vectors, whole, end);
+        told = put_sums(s, p, j, vec_fold(w), told, how);
+    }
+    return told;
+}
+
+/* Heads of any width: MET columns at a time meet the four rows. As many of them as fill whole
+ * vectors. */
+CPU_INLINE vec multiply_some(float *s, const cpu_transposed *q, const cpu_products *p, int32_t dim,
+                             vec told, int how)
+{
+    enum { SOME = MET % QUADS == 0 ? MET : MET * QUADS };
+    const int labelled = how & CPU_LABELLED;
+    const uint16_t *label = labelled ? p->label : p->place; /* not read then */
+    int32_t j = 0;
+    for (; j + SOME <= p->places; j += SOME) {
+        vec w[SOME];
+        CPU_UNROLL
+        for (int i = 0; i < SOME; i += MET)
+            cpu_transposed_some(w + i, q, p->x, p->place + j + i, p->at, p->r, label + j + i, MET,
+                                labelled, dim);
+        CPU_UNROLL
+        for (int i = 0; i < SOME; i += QUADS)
+            told = put_sums(s, p, j + i, vec_fold(w + i), told, how);
+    }
+    for (; j < p->places; j += QUADS) {
+        vec w[QUADS];
+        cpu_transposed_some(w, q, p->x, p->place + j, p->at, p->r, label + j, QUADS, labelled, dim);
+        told = put_sums(s, p, j, vec_fold(w), told, how);
+    }
+    return told;
+}
+
+CPU_INLINE vec multiply_as(float *s, const cpu_transposed *q, const cpu_products *p, int32_t dim,
+                           vec told, int how)
+{
+    const cpu_cut cut = cpu_cut_at(dim, 0);
+    if (LANES != 16 || dim > SLICE * LANES) return multiply_some(s, q, p, dim, told, how);
+#define SLICE_OF(vectors, whole) told = multiply_slice(s, q, p, told, how, vectors, whole, cut.end)
+    CPU_BY_CUT(cut, SLICE_OF)
+#undef SLICE_OF
+    return told;
+}
+
+vec cpu_multiply(float *s, const cpu_transposed *q, const cpu_products *p, int32_t dim, vec told,
+                 int how)
+{
+    return how == CPU_BARE       ? multiply_as(s, q, p, dim, told, CPU_BARE)
+           : how == CPU_MASKED   ? multiply_as(s, q, p, dim, told, CPU_MASKED)
+           : how == CPU_LABELLED ? multiply_as(s, q, p, dim, told, CPU_LABELLED)
+                                 : multiply_as(s, q, p, dim, told, CPU_MASKED | CPU_LABELLED);
+}
+
+/* ---- mix ----------------------------------------------------------------------------------- */
+
+CPU_INLINE vec mix_slice(const cpu_panel_mix *m, int32_t from, int labelled, int stream,
+                         int vectors, int whole, lanes end)
+{
+    vec sum[STRIP][MIXED], odd = vec_zero();
+    CPU_UNROLL
+    for (int r = 0; r < STRIP; r++) CPU_UNROLL
+    for (int v = 0; v < vectors; v++) sum[r][v] = vec_zero();
+    cpu_mix_places(sum, &m->of[0], from, m->soon, labelled, vectors, whole, end);
+    if (labelled) {
+        cpu_mix_places(sum, &m->of[1], from, NULL, 0, vectors, whole, end);
+        cpu_mix_places(sum, &m->of[2], from, NULL, 0, vectors, whole, end);
+    }
+    CPU_UNROLL
+    for (int r = 0; r < STRIP; r++) {
+        if (r >= m->rows) continue;
+        const vec share = vec_all(m->share[r]);
+        CPU_UNROLL
+        for (int v = 0; v < vectors; v++) {
+            float *to = m->to[r] + from;
+            vec y = vec_mul(sum[r][v], share);
+            if (!(m->fresh >> r & 1))
+                y = vec_fma(vec_all(m->keep[r]), cpu_piece(to, v, vectors, whole, end), y);
+            odd = vec_fma(y, vec_zero(), odd);
+            if (m->share[r] == 0 && (m->fresh >> r & 1 || m->keep[r] == 0)) y = vec_zero();
+            if (stream && whole) vec_stream(to + v * LANES, y);
+            else cpu_put_piece(to, v, vectors, whole, end, y);
+        }
+    }
+    return odd;
+}
+
+vec cpu_mix_panel(const cpu_panel_mix *m, int32_t dim)
+{
+    vec odd = vec_zero();
+    for (int32_t from = 0; from < dim;) {
+        const cpu_cut cut = cpu_mix_cut(dim, from);
+#define PLAIN(vectors, whole)                                                                      \
+    if ((vectors) <= MIXED) odd = vec_add(odd, mix_slice(m, from, 0, 0, vectors, whole, cut.end))
+#define LABELLED(vectors, whole)                                                                   \
+    if ((vectors) <= MIXED) odd = vec_add(odd, mix_slice(m, from, 1, 0, vectors, whole, cut.end))
+#define STREAM(vectors, whole)                                                                     \
+    if ((vectors) <= MIXED) odd = vec_add(odd, mix_slice(m, from, 0, 1, vectors, whole, cut.end))
+        if (m->stream) CPU_BY_CUT(cut, STREAM)
+        else if (m->of->r) CPU_BY_CUT(cut, LABELLED)
+        else CPU_BY_CUT(cut, PLAIN)
+#undef PLAIN
+#undef LABELLED
+#undef STREAM
+        from += cut.vectors * LANES;
+    }
+    return odd;
+}
