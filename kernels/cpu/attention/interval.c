@@ -1,11 +1,11 @@
 /* interval.c - the passes of attention over a source axis, piece by piece. Rows that read all of a
- * piece go four at a time (interval_panel.h), short ones as slices (ell.h), the ends of long ones
+ * piece go four at a time (interval.h), short ones as slices (ell.h), the ends of long ones
  * by rows. Which rows go together is a function of the axis alone. */
 #include <float.h>
 #include <math.h>
 #include "kernels/cpu/attention/bcsr_read.h"
 #include "kernels/cpu/attention/ell.h"
-#include "kernels/cpu/attention/interval_panel.h"
+#include "kernels/cpu/attention/interval.h"
 
 enum { OPEN = 64 /* short rows that are taken step by step at once, at most */ };
 

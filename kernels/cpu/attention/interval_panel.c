@@ -3,7 +3,7 @@
 #include <float.h>
 #include <math.h>
 #include "kernels/cpu/attention/ell.h"
-#include "kernels/cpu/attention/interval_panel.h"
+#include "kernels/cpu/attention/interval.h"
 #include "kernels/cpu/attention/softmax.h"
 
 typedef struct work { /* on a panel */

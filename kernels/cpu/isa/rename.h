@@ -64,15 +64,13 @@
 #define cpu_keep_edges GSA_CPU_SYMBOL(keep_edges)
 
 /* kernels/cpu/attention/interval.h */
-#define cpu_intervals_make    GSA_CPU_SYMBOL(intervals_make)
-#define cpu_intervals_release GSA_CPU_SYMBOL(intervals_release)
-#define cpu_interval_forward  GSA_CPU_SYMBOL(interval_forward)
-#define cpu_interval_join     GSA_CPU_SYMBOL(interval_join)
-#define cpu_interval_backward GSA_CPU_SYMBOL(interval_backward)
-#define cpu_forward_block     GSA_CPU_SYMBOL(forward_block)
-#define cpu_forward_end       GSA_CPU_SYMBOL(forward_end)
-
-/* kernels/cpu/attention/interval_panel.h */
+#define cpu_intervals_make          GSA_CPU_SYMBOL(intervals_make)
+#define cpu_intervals_release       GSA_CPU_SYMBOL(intervals_release)
+#define cpu_interval_forward        GSA_CPU_SYMBOL(interval_forward)
+#define cpu_interval_join           GSA_CPU_SYMBOL(interval_join)
+#define cpu_interval_backward       GSA_CPU_SYMBOL(interval_backward)
+#define cpu_forward_block           GSA_CPU_SYMBOL(forward_block)
+#define cpu_forward_end             GSA_CPU_SYMBOL(forward_end)
 #define cpu_interval_panel_forward  GSA_CPU_SYMBOL(interval_panel_forward)
 #define cpu_interval_panel_backward GSA_CPU_SYMBOL(interval_panel_backward)
 
