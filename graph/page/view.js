@@ -91,17 +91,18 @@ const coloured = ([r, g, b]) => `rgb(${r},${g},${b})`;
 const both = [new Pane($('canvas')), new Pane($('canvas2'))];
 let panes = [both[0]];
 
-/* The finest meaning of colours that has a hue for each: of a label, its word, or the phase. */
-function fineness(g) {
+/* The finest meaning of colours that has a hue for each name of the pictures that are shown: of a
+ * label, its word, or the phase. */
+function fineness(shown) {
     return ['label', 'word'].find(m => {
-        const count = g.meanings[m].names.length;
+        const count = new Set(shown.flatMap(g => g.meanings[m].names)).size;
         return count > 1 && count <= data.hues.length;
     }) ??
         'phase';
 }
 
 /* What the page shows at first; all of it stands in the address. -1: all, of `head` the mean. */
-function startOf(g) {
+function startOf(g, beside) {
     return {
         view: g.n > 500 || g.m > 4000                                           ? 'matrix' :
             Array.from(g.level).some((l, i) => l > 1 && g.last[i] > g.first[i]) ? 'tree' :
@@ -115,7 +116,7 @@ function startOf(g) {
         reader: -1,
         read: -1,
         least: 0,
-        colour: fineness(g),
+        colour: fineness([g, beside]),
         node: -1,
         picture: 0,
         beside: -1,
@@ -249,7 +250,8 @@ function take(said) {
     const picture = whole(said.get('picture'), graphs.length) ? Number(said.get('picture')) : 0,
           g = graphOf(picture), names = namesOf(g),
           numbers = {layer: g.layers, head: Array.from({length: g.choices}, (_, h) => h)};
-    start = startOf(g);
+    start = startOf(
+        g, whole(said.get('beside'), graphs.length) ? graphOf(Number(said.get('beside'))) : g);
     now = {...start, picture};
     for (const [key, text] of said) {
         if (key === 'theme' && (text === 'dark' || text === 'light'))

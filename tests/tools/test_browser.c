@@ -66,6 +66,10 @@ static void look_at(int pattern, int dark)
     browser_dark(dark);
     browser_open(page, "");
     browser_says(dark ? "dark" : "light", "document.documentElement.dataset.theme");
+    ck_assert_msg(
+        browser_number("(() => { const ids = [...document.querySelectorAll('[id]')].map(e "
+                       "=> e.id); return ids.length - new Set(ids).size; })()") == 0,
+        "two elements have one id");
     for (int v = 0; v < GSA_COUNT(views); v++) {
         char key[2] = { (char)('1' + v), 0 };
         browser_key(key);
@@ -416,6 +420,13 @@ START_TEST(two_patterns_share_the_selection)
     browser_says("ring", "document.getElementById('spec').textContent");
     browser_says("the address asks for what is not here: label=relay",
                  "document.getElementById('count').textContent");
+    /* labels of both are too many for a hue each: their words have one */
+    run(ARGS("graph", "--topology", "star", "--beside", "bpt:k=2", "--length", "8", "--out",
+             "b.html"));
+    browser_open("b.html", "");
+    browser_says("label", "document.getElementById('colour').value");
+    browser_open("b.html", "beside=1");
+    browser_says("word", "document.getElementById('colour').value");
     browser_end();
     gsa_cli_leave();
 }
