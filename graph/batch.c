@@ -26,6 +26,8 @@ struct gsa_batch {
     kind_layout kind[GSA_MAX_KINDS];
     phase_layout phase[GSA_MAX_PHASES];
     gsa_memo *memo; /* [GSA_MAX_PHASES] */
+    int tells_content;
+    gsa_content content[GSA_MAX_PHASES];
 };
 
 gsa_status gsa_batch_create(const gsa_system *system, const gsa_schema *schema, gsa_batch **batch,
@@ -249,6 +251,67 @@ static void fill_destinations(gsa_batch *batch, int p)
         example[d] = row_example[d * scale], local[d] = row_local[d * scale] / (int32_t)scale;
 }
 
+/* ---- content ------------------------------------------------------------------------------- */
+
+/* Of whole words of 8 bytes; each step can be undone, so that one word alone that differs always
+ * shows. */
+static void add_words(gsa_content *content, const void *at, int64_t bytes)
+{
+    uint64_t a = content->word[0], b = content->word[1], word;
+    for (int64_t i = 0; i < bytes; i += 8) {
+        memcpy(&word, (const char *)at + i, sizeof word);
+        a = (a ^ word) * UINT64_C(0x9e3779b97f4a7c15), a ^= a >> 32;
+        b = (b ^ word) * UINT64_C(0xd6e8feb86659fd93), b ^= b >> 29;
+    }
+    content->word[0] = a, content->word[1] = b;
+}
+
+static int64_t most_of(const int64_t *offset, int64_t rows)
+{
+    int64_t most = 0;
+    for (int64_t r = 0; r < rows; r++)
+        if (offset[r + 1] - offset[r] > most) most = offset[r + 1] - offset[r];
+    return most;
+}
+
+/* Edges of the source with most; -1: no memory to count them. */
+static int64_t most_out(const gsa_batch *batch, const gsa_edges *edges)
+{
+    int64_t first[GSA_MAX_KINDS], sources = 0;
+    int32_t most = 0;
+    for (int k = 0; k < edges->kinds; k++) first[k] = sources, sources += edges->part_rows[k];
+    int32_t *count = gsa_alloc_zero(batch->system, (size_t)sources + 1, sizeof *count);
+    if (!count) return -1;
+    for (int64_t i = 0; i < edges->run_total; i++) {
+        const gsa_run *run = &edges->runs[i];
+        int32_t *at = count + first[run->kind] + run->first;
+        for (int32_t e = 0; e < run->count; e++, at += run->step)
+            if (++*at > most) most = *at;
+    }
+    gsa_release(batch->system, count);
+    return most;
+}
+
+static gsa_content content_of(const gsa_batch *batch, int p)
+{
+    gsa_edges edges;
+    gsa_batch_edges(batch, p, NULL, &edges);
+    gsa_content content = { .word = { (uint64_t)edges.rows, (uint64_t)edges.kinds } };
+    add_words(&content, edges.part_rows, sizeof edges.part_rows);
+    add_words(&content, edges.run_offset, 8 * (edges.rows + 1));
+    add_words(&content, edges.edge_offset, 8 * (edges.rows + 1));
+    add_words(&content, edges.runs, (int64_t)sizeof(gsa_run) * edges.run_total);
+    content.word[0] |= 1;
+    content.most_in = most_of(edges.edge_offset, edges.rows);
+    content.most_out = most_out(batch, &edges);
+    return content.most_out < 0 ? (gsa_content){ 0 } : content;
+}
+
+void gsa_batch_tell_content(gsa_batch *batch)
+{
+    batch->tells_content = 1;
+}
+
 /* ---- build --------------------------------------------------------------------------------- */
 
 static gsa_status check_instances(const gsa_batch *batch, gsa_instance *const *instances,
@@ -298,6 +361,8 @@ static gsa_status join(gsa_batch *batch, gsa_instance *const *instances, int32_t
         fill_rows(batch, p, instances);
         fill_destinations(batch, p);
         batch->memo[p].of = in_block(batch, batch->phase[p].run_offset);
+        batch->content[p] = (gsa_content){ 0 };
+        if (batch->tells_content) batch->content[p] = content_of(batch, p);
     }
     return GSA_OK;
 }
@@ -378,7 +443,8 @@ void gsa_batch_edges(const gsa_batch *batch, int phase, const void *base, gsa_ed
                           .source_scale = (int32_t)scale_of(batch, phase),
                           .block_offset = view(batch, base, x->block_offset),
                           .blocks = view(batch, base, x->blocks),
-                          .memo = &batch->memo[phase] };
+                          .memo = &batch->memo[phase],
+                          .content = batch->content[phase] };
     for (int k = 0; k < batch->schema->kinds; k++) {
         if (!(batch->schema->phase[phase].sources >> k & 1)) continue;
         edges->part_rows[k] = batch->kind[k].nodes * scale_of(batch, phase);

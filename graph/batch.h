@@ -25,6 +25,10 @@ void gsa_batch_release(gsa_batch *batch);
 gsa_status gsa_batch_build(gsa_batch *batch, gsa_instance *const *instances, int32_t count,
                            gsa_error *error);
 
+/* From now on gsa_batch_build works out the content of the edges too: O(edges + nodes) more. Where
+ * there is no memory for it nothing is told. */
+void gsa_batch_tell_content(gsa_batch *batch);
+
 int32_t gsa_batch_examples(const gsa_batch *batch);
 int64_t gsa_batch_nodes(const gsa_batch *batch, int kind); /* rows of the kind over all examples */
 const void *gsa_batch_block(const gsa_batch *batch, int64_t *bytes); /* 64-byte aligned arrays */

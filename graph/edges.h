@@ -44,6 +44,13 @@ typedef struct gsa_memo {
 
 void gsa_memo_clear(gsa_memo *memo); /* keeps `of` */
 
+/* What can be said of edges to who cannot look into their arrays. Equal offsets, runs, kinds and
+ * rows have equal words, and others have others, but for 128 bits' chance. */
+typedef struct gsa_content {
+    uint64_t word[2];          /* both 0: nothing is told */
+    int64_t most_in, most_out; /* edges of the row, and of the source, with most */
+} gsa_content;
+
 typedef struct gsa_edges { /* a read-only view; the pointers are in memory that the reader can
                               reach (host or device) */
     int64_t rows, run_total, edge_total;
@@ -69,6 +76,7 @@ typedef struct gsa_edges { /* a read-only view; the pointers are in memory that 
     const int64_t *source_offset[GSA_MAX_KINDS]; /* [examples+1] each: the nodes of a kind with
                                                     part_rows > 0, by example */
     gsa_memo *memo;                              /* or NULL */
+    gsa_content content;
 } gsa_edges;
 
 /* Full scan, O(rows + runs): every invariant above. `what` opens the sentence. */

@@ -381,6 +381,7 @@ gsa_status gsa_model_create(const gsa_system *system, const gsa_registry *regist
     gsa_model *made = gsa_alloc_zero(system, 1, sizeof *made);
     if (!made) return gsa_out_of_memory(error, "a model", (int64_t)sizeof *made);
     made->system = system;
+    made->apart = !gsa_parameters_backend(parameters)->shares_host_memory;
     const gsa_status status = build(registry, options, made, parameters, error);
     if (status != GSA_OK) gsa_model_release(made);
     else *model = made;

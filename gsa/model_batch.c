@@ -10,6 +10,8 @@ gsa_status gsa_model_batch_create(const gsa_model *model, gsa_model_batch **batc
     gsa_status status = GSA_OK;
     for (int r = 0; r < model->n_passes && status == GSA_OK; r++)
         status = gsa_stack_batch_create(model->stack[model->pass[r].stack], &made->batch[r], error);
+    for (int r = 0; r < model->n_passes && status == GSA_OK && model->apart; r++)
+        gsa_stack_batch_tell_content(made->batch[r]);
     if (status != GSA_OK) gsa_model_batch_release(made);
     else *batch = made;
     return status;
@@ -162,11 +164,7 @@ gsa_status gsa_model_batch_ahead(const gsa_model_batch *batch, gsa_tape *tape, g
     const gsa_model *m = batch->model;
     gsa_status status = GSA_OK;
     for (int r = 0; r < m->n_passes; r++)
-        for (int p = 0; p < m->stack[m->pass[r].stack]->n_parts && status == GSA_OK; p++) {
-            int64_t bytes;
-            const void *block = gsa_batch_block(batch->batch[r]->batch[p], &bytes);
-            status = gsa_tape_ahead(tape, block, bytes, error);
-        }
+        if (status == GSA_OK) status = gsa_stack_batch_ahead(batch->batch[r], tape, error);
     for (int s = 0; s < m->n_sequences; s++)
         for (int range = 0; range < m->ranges[s] && status == GSA_OK; range++) {
             const gsa_numbered *from = &batch->sequence[s];

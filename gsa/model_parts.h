@@ -32,6 +32,7 @@ struct gsa_model {
     int ranges[GSA_MODEL_MOST]; /* by sequence: ranges of numbers that its passes and its input use
                                  */
     int n_sequences, n_stacks, n_passes;
+    int apart; /* the backend cannot look into batches: they tell their content */
 };
 
 typedef struct gsa_numbered { /* a sequence in a batch */

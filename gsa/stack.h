@@ -66,6 +66,9 @@ typedef struct gsa_stack_batch gsa_stack_batch;
 gsa_status gsa_stack_batch_create(const gsa_stack *stack, gsa_stack_batch **batch,
                                   gsa_error *error);
 void gsa_stack_batch_release(gsa_stack_batch *batch);
+void gsa_stack_batch_tell_content(gsa_stack_batch *batch); /* gsa_batch_tell_content of each part */
+/* Offers what a pass will upload (gsa_tape_ahead). */
+gsa_status gsa_stack_batch_ahead(const gsa_stack_batch *batch, gsa_tape *tape, gsa_error *error);
 /* Builds or fetches the instances and joins them. `cache` may be NULL. The sentence names the
  * example. Reusable: allocates only where it must grow. */
 gsa_status gsa_stack_batch_build(gsa_stack_batch *batch, gsa_cache *cache, const gsa_limits *limits,

@@ -29,6 +29,11 @@ void gsa_stack_batch_release(gsa_stack_batch *batch)
     gsa_release(system, batch);
 }
 
+void gsa_stack_batch_tell_content(gsa_stack_batch *batch)
+{
+    for (int p = 0; p < batch->stack->n_parts; p++) gsa_batch_tell_content(batch->batch[p]);
+}
+
 static gsa_status reserve(gsa_stack_batch *batch, int32_t count, gsa_error *error)
 {
     const gsa_system *system = batch->stack->system;
@@ -144,4 +149,18 @@ gsa_status gsa_stack_batch_build(gsa_stack_batch *batch, gsa_cache *cache, const
 int64_t gsa_stack_batch_edges(const gsa_stack_batch *batch)
 {
     return batch->edges;
+}
+
+/* Of each pattern the block, of which all kinds and phases are views; and where examples begin. */
+gsa_status gsa_stack_batch_ahead(const gsa_stack_batch *batch, gsa_tape *tape, gsa_error *error)
+{
+    gsa_status status = GSA_OK;
+    for (int p = 0; p < batch->stack->n_parts && status == GSA_OK; p++) {
+        int64_t bytes;
+        const void *block = gsa_batch_block(batch->batch[p], &bytes);
+        status = gsa_tape_ahead(tape, block, bytes, error);
+    }
+    if (status != GSA_OK) return status;
+    return gsa_tape_ahead(tape, batch->offset, (batch->count + 1) * (int64_t)sizeof(int64_t),
+                          error);
 }

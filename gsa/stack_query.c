@@ -125,6 +125,10 @@ static int spread_edges(gsa_tape *tape, const gsa_batch *batch, int phase, int32
     edges->run_offset = s.run_offset, edges->edge_offset = s.edge_offset, edges->runs = s.runs;
     edges->row_example = s.example, edges->row_local = s.local;
     edges->block_offset = s.block_offset, edges->blocks = s.blocks;
+    if (e.content.word[0] != 0) { /* told: other content than e's, the same for equal ones */
+        edges->content.word[0] ^= (uint64_t)room * UINT64_C(0x9e3779b97f4a7c15);
+        edges->content.most_out *= room;
+    }
     return 1;
 }
 

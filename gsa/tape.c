@@ -135,6 +135,7 @@ void gsa_tape_release(gsa_tape *tape)
     if (!tape) return;
     arena_clear(tape, &tape->host);
     arena_clear(tape, &tape->device);
+    if (tape->one) tape->backend->free(tape->backend, tape->one);
     gsa_tape_close_ahead(tape);
     gsa_release(tape->system, tape);
 }
@@ -413,6 +414,21 @@ static void run_back(gsa_tape *tape, gsa_op *op)
     out->grad = NULL;
 }
 
+static int make_one(gsa_tape *tape)
+{
+    const float one_f = 1;
+    const double one_d = 1;
+    gsa_backend *b = tape->backend;
+    const void *one = b->real == GSA_F32 ? (const void *)&one_f : (const void *)&one_d;
+    gsa_error why = { 0 };
+    if (tape->one) return 1;
+    void *at = b->alloc(b, b->real_bytes);
+    if (!at) gsa_tape_fail(tape, gsa_backend_no_memory(b, "a number", 8, &why), "%s", why.text);
+    if (at && GSA_CALL(tape, upload, at, one, b->real_bytes)) tape->one = at;
+    else if (at) b->free(b, at);
+    return tape->one != NULL;
+}
+
 gsa_status gsa_tape_backward(gsa_tape *tape, gsa_tensor *loss, gsa_error *error)
 {
     if (tape->failed) return gsa_tape_status(tape, error);
@@ -421,11 +437,9 @@ gsa_status gsa_tape_backward(gsa_tape *tape, gsa_tensor *loss, gsa_error *error)
                         "backward starts at a loss of 1 x 1, not %lld x %lld",
                         loss ? (long long)loss->rows : 0, loss ? (long long)loss->cols : 0);
     if (!loss->wants_grad) return GSA_OK; /* nothing learned follows it */
-    const float one_f = 1;
-    const double one_d = 1;
-    const void *one = tape->backend->real == GSA_F32 ? (const void *)&one_f : (const void *)&one_d;
-    void *seed = gsa_tape_grad(tape, loss);
-    if (seed && !GSA_CALL(tape, upload, seed, one, tape->backend->real_bytes)) seed = NULL;
+    int unset;
+    void *seed = gsa_tape_grad_unset(tape, loss, &unset);
+    if (seed && make_one(tape)) GSA_CALL(tape, copy, seed, tape->one, tape->backend->real_bytes);
     for (gsa_op *op = tape->last; op && !tape->failed; op = op->before)
         if (op->out->grad) run_back(tape, op);
     tape->last = NULL;

@@ -57,6 +57,7 @@ struct gsa_tape {
     int handed;               /* the op at work has handed its gradient on */
     int64_t most;             /* bytes that a round before this one has used */
     gsa_op *last;
+    void *one; /* the number 1 in the backend's memory, made once; NULL: not yet */
     int training, failed;
     uint32_t seed, step;
     const int32_t *example_id; /* backend memory, [examples] */

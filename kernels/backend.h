@@ -285,8 +285,9 @@ struct gsa_backend {
     /* ---- uploads beside the work. NULL where an upload is no journey, and always together:
      * callers upload in turn then. upload_ahead is an upload that does not wait for the ops that
      * were given before it. `to` is memory that was there at the last upload_arrive, and that no op
-     * was given since; ops may be given it after the next upload_arrive. from_host is free at
-     * return. upload_arrive: GSA_ERR_MEMORY, the first time alone, where there is no memory for the
+     * was given since; ops may be given it after the next upload_arrive. Up to 63 bytes behind it
+     * may be written too, up to the next multiple of 64. from_host is free at return.
+     * upload_arrive: GSA_ERR_MEMORY, the first time alone, where there is no memory for the
      * journey: callers upload in turn then. */
     gsa_status (*upload_ahead)(gsa_backend *b, void *to, const void *from_host, int64_t bytes);
     gsa_status (*upload_arrive)(gsa_backend *b);

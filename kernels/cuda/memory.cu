@@ -9,7 +9,7 @@
 #include "kernels/cuda/plan.h"
 #include <string.h>
 
-static const int64_t ALIGN = 512;
+static const int64_t ALIGN = 512, LINE = 64;
 
 /* ---- cache --------------------------------------------------------------------------------- */
 static void drop_kept(gsa_backend *b)
@@ -157,15 +157,34 @@ static gsa_status turn_stage(gsa_backend *b, gsa_cuda_ring *ring)
     return GSA_OK;
 }
 
+/* What of the stage is not queued yet. */
+static gsa_status send_left(gsa_backend *b, gsa_cuda_ring *ring)
+{
+    const int64_t bytes = ring->left;
+    const char *from = (const char *)ring->stage[ring->next].at + ring->used - bytes;
+    ring->left = 0;
+    if (bytes == 0) return GSA_OK;
+    return GSA_CUDA(
+        b, cudaMemcpyAsync(ring->to, from, (size_t)bytes, cudaMemcpyHostToDevice, ring->stream));
+}
+
 /* The caller's memory is free again at return; the copy from the pinned stage to the device is only
- * queued, or captured: no byte of the stage is written again before it has arrived. */
+ * queued, or captured: no byte of the stage is written again before it has arrived. Beside the work
+ * whole lines are copied (backend.h), as soon as one comes that does not follow. */
 static gsa_status upload_piece(gsa_backend *b, gsa_cuda_ring *ring, char *to, const char *from,
                                int64_t bytes)
 {
-    if (ring->used + bytes > GSA_CUDA_STAGE_BYTES) GSA_TRY(turn_stage(b, ring));
+    const int64_t lines = (bytes + LINE - 1) / LINE * LINE;
+    const int beside = ring == &gsa_cuda_of(b)->ahead.ring;
+    if (ring->used + lines > GSA_CUDA_STAGE_BYTES || to != ring->to + ring->left)
+        GSA_TRY(send_left(b, ring));
+    if (ring->used + lines > GSA_CUDA_STAGE_BYTES) GSA_TRY(turn_stage(b, ring));
     char *stage = (char *)ring->stage[ring->next].at + ring->used;
-    ring->used += (bytes + 255) / 256 * 256;
+    ring->used += lines;
     memcpy(stage, from, (size_t)bytes);
+    if (ring->left == 0) ring->to = to;
+    ring->left += beside ? lines : 0;
+    if (beside) return GSA_OK;
     return GSA_CUDA(
         b, cudaMemcpyAsync(to, stage, (size_t)bytes, cudaMemcpyHostToDevice, ring->stream));
 }
@@ -261,6 +280,7 @@ static gsa_status cuda_upload_arrive(gsa_backend *b)
         return opened;
     }
     if (a->pending) {
+        GSA_TRY(send_left(b, &a->ring));
         GSA_TRY(GSA_CUDA(b, cudaEventRecord(a->arrived, a->ring.stream)));
         GSA_TRY(GSA_CUDA(b, cudaStreamWaitEvent(s->stream, a->arrived, 0)));
         a->pending = 0;
@@ -290,6 +310,7 @@ static gsa_status cuda_download(gsa_backend *b, void *to_host, const void *from,
     const int few = bytes <= (int64_t)GSA_CUDA_LANDING_BYTES;
     void *to = few ? s->landing->bytes : to_host;
     GSA_TRY(check_bytes(b, "download", bytes));
+    GSA_TRY(send_left(b, &gsa_cuda_of(b)->ahead.ring)); /* on its way while the host waits */
     GSA_TRY(gsa_cuda_leave_capture(b));
     if (bytes > 0)
         GSA_TRY(GSA_CUDA(

@@ -134,9 +134,10 @@ static gsa_status take_array(gsa_backend *b, const char *op, int64_t count, int6
 }
 
 /* Rows are cut where any can be long enough; the length grows with the edges, so that the pieces
- * stay few. A function of sizes alone: the order of sums is fixed. */
+ * stay few. A function of sizes alone: the order of sums is fixed. most: edges of the longest row,
+ * or more. */
 static gsa_status make_cut(gsa_backend *b, const char *op, const int64_t *offset, int64_t rows,
-                           int64_t edges, gsa_cuda_cut *cut)
+                           int64_t edges, int64_t most, gsa_cuda_cut *cut)
 {
     const gsa_cuda_tuning *tuning = gsa_cuda_of(b)->tuning;
     const int64_t wanted = edges / tuning->hub_chunks;
@@ -144,7 +145,7 @@ static gsa_status make_cut(gsa_backend *b, const char *op, const int64_t *offset
     cut->length = (int32_t)(wanted < tuning->hub_edges ? tuning->hub_edges
                             : wanted < INT32_MAX       ? wanted
                                                        : INT32_MAX);
-    if (edges <= cut->length || rows == 0) return GSA_OK;
+    if (most <= cut->length || rows == 0) return GSA_OK;
     cut->bound = 2 * (edges / cut->length) + 1;
     GSA_TRY(take_array(b, op, rows + 1, sizeof(int64_t), (void **)&cut->piece));
     GSA_TRY(gsa_cuda_grid(b, op, rows + 1, GSA_ELEMENTS, &blocks));
@@ -152,6 +153,17 @@ static gsa_status make_cut(gsa_backend *b, const char *op, const int64_t *offset
     GSA_TRY(gsa_cuda_scan(b, cut->piece, rows + 1));
     GSA_TRY(take_array(b, op, cut->bound, sizeof *cut->owner, (void **)&cut->owner));
     return GSA_RUN(b, note_owners, blocks, GSA_ELEMENTS, cut->owner, cut->piece, rows);
+}
+
+static int is_told(const gsa_content *content)
+{
+    return content->word[0] != 0 || content->word[1] != 0;
+}
+
+static int64_t most_edges(const gsa_edges *edges, int out)
+{
+    if (!is_told(&edges->content)) return edges->edge_total;
+    return out ? edges->content.most_out : edges->content.most_in;
 }
 
 static gsa_status make_run_first(gsa_backend *b, const char *op, const gsa_edges *edges,
@@ -186,7 +198,8 @@ static gsa_status make_in(gsa_backend *b, const char *op, const gsa_edges *edges
         (double)edges->edge_total < tuning->expand_below * (double)edges->run_total;
     const int fits = edges->edge_total <= tuning->expand_bytes / (int64_t)sizeof(gsa_cuda_entry) &&
                      edges->labels < INT32_MAX / GSA_MAX_KINDS;
-    GSA_TRY(make_cut(b, op, edges->edge_offset, edges->rows, edges->edge_total, &plan->in));
+    GSA_TRY(make_cut(b, op, edges->edge_offset, edges->rows, edges->edge_total,
+                     most_edges(edges, 0), &plan->in));
     if (edges->edge_total == 0 || (plan->in.piece == NULL && !short_runs)) return GSA_OK;
     GSA_TRY(make_run_first(b, op, edges, plan));
     if (!short_runs || !fits) return GSA_OK;
@@ -254,8 +267,8 @@ static gsa_status make_out(gsa_backend *b, const char *op, const gsa_edges *edge
     gsa_cuda_give(b, room.order);
     gsa_cuda_give(b, room.record);
     if (status == GSA_OK)
-        status =
-            make_cut(b, op, plan->out_offset, plan->sources, edges->edge_total, &plan->out_cut);
+        status = make_cut(b, op, plan->out_offset, plan->sources, edges->edge_total,
+                          most_edges(edges, 1), &plan->out_cut);
     plan->has_out = status == GSA_OK;
     return status;
 }
@@ -299,19 +312,24 @@ void gsa_cuda_touch_plans(gsa_backend *b, const void *at, int64_t bytes)
 {
     for (int i = 0; i < GSA_CUDA_PLANS; i++) {
         const gsa_cuda_plan *plan = gsa_cuda_of(b)->plans[i];
-        if (plan && (overlaps(plan->run_offset, 8 * (plan->rows + 1), at, bytes) ||
-                     overlaps(plan->edge_offset, 8 * (plan->rows + 1), at, bytes) ||
-                     overlaps(plan->runs, (int64_t)sizeof(gsa_run) * plan->run_total, at, bytes)))
+        if (plan && !is_told(&plan->content) &&
+            (overlaps(plan->run_offset, 8 * (plan->rows + 1), at, bytes) ||
+             overlaps(plan->edge_offset, 8 * (plan->rows + 1), at, bytes) ||
+             overlaps(plan->runs, (int64_t)sizeof(gsa_run) * plan->run_total, at, bytes)))
             release_plan(b, &gsa_cuda_of(b)->plans[i]);
     }
 }
 
 static int is_plan_of(const gsa_cuda_plan *plan, const gsa_edges *edges)
 {
-    return plan && plan->run_offset == edges->run_offset &&
-           plan->edge_offset == edges->edge_offset && plan->runs == edges->runs &&
-           plan->rows == edges->rows && plan->run_total == edges->run_total &&
-           plan->edge_total == edges->edge_total;
+    if (plan == NULL || plan->rows != edges->rows || plan->run_total != edges->run_total ||
+        plan->edge_total != edges->edge_total)
+        return 0;
+    if (is_told(&edges->content) || is_told(&plan->content))
+        return plan->content.word[0] == edges->content.word[0] &&
+               plan->content.word[1] == edges->content.word[1];
+    return plan->run_offset == edges->run_offset && plan->edge_offset == edges->edge_offset &&
+           plan->runs == edges->runs;
 }
 
 /* The slot that holds the plan of these edges, or else an empty one (made empty if need be). */
@@ -321,6 +339,11 @@ static gsa_cuda_plan **slot_for(gsa_backend *b, const gsa_edges *edges)
     gsa_cuda_plan **oldest = &s->plans[0];
     for (int i = 0; i < GSA_CUDA_PLANS; i++)
         if (is_plan_of(s->plans[i], edges)) return &s->plans[i];
+    for (int i = 0; i < GSA_CUDA_PLANS; i++) {
+        const gsa_cuda_plan *plan = s->plans[i];
+        if (plan && is_told(&plan->content) && plan->used + GSA_CUDA_ASKED < s->plan_clock)
+            release_plan(b, &s->plans[i]);
+    }
     for (int i = 0; i < GSA_CUDA_PLANS; i++) {
         if (s->plans[i] == NULL) return &s->plans[i];
         if (s->plans[i]->used < (*oldest)->used) oldest = &s->plans[i];
@@ -339,6 +362,7 @@ gsa_status gsa_cuda_plan_of(gsa_backend *b, const char *op, const gsa_edges *edg
     if (*slot == NULL) {
         *slot = (gsa_cuda_plan *)gsa_alloc_zero(b->system, 1, sizeof **slot);
         if (*slot == NULL) return gsa_out_of_memory(&b->error, op, (int64_t)sizeof **slot);
+        (*slot)->content = edges->content;
         (*slot)->run_offset = edges->run_offset, (*slot)->edge_offset = edges->edge_offset,
         (*slot)->runs = edges->runs;
         (*slot)->rows = edges->rows, (*slot)->run_total = edges->run_total,

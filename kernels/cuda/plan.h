@@ -1,9 +1,10 @@
 /* plan.h - what the kernels want to know of some edges, worked out on the device and kept while the
  * edges stay as they are.
  *
- * A plan is found again by the addresses of the edges' arrays; an upload, copy, fill or free that
- * touches one of them forgets it. It is the device's half of graph/plan.h: same order of out-edges,
- * same cut of hub rows, no readback. */
+ * A plan is found again by the edges' content, where it is told, wherever their arrays stand; else
+ * by the addresses of the arrays: an upload, copy, fill or free that touches one of them forgets
+ * it. Of told content those go that were not asked for in the last GSA_CUDA_ASKED calls. It is the
+ * device's half of graph/plan.h: same order of out-edges, same cut of hub rows, no readback. */
 #ifndef GSA_CUDA_PLAN_H
 #define GSA_CUDA_PLAN_H
 #include "graph/plan.h"
@@ -25,8 +26,9 @@ typedef struct gsa_cuda_cut {
 } gsa_cuda_cut;
 
 struct gsa_cuda_plan {
-    const void *run_offset, *edge_offset, *runs; /* whose plan this is */
-    int64_t rows, run_total, edge_total, used;   /* used: when it was last asked for */
+    gsa_content content; /* whose plan this is, where it is told; or else */
+    const void *run_offset, *edge_offset, *runs;
+    int64_t rows, run_total, edge_total, used; /* used: when it was last asked for */
     int64_t *run_first; /* [run_total+1] first edge of each run, or NULL where no path needs it */
     gsa_cuda_entry *entries; /* [edges] where runs are short, or NULL: walk the runs */
     gsa_cuda_cut in;
@@ -43,6 +45,7 @@ struct gsa_cuda_plan {
     gsa_cuda_windows windows, out_windows;
 };
 
+enum { GSA_CUDA_ASKED = 64 };
 /* The plan of these edges; transpose: with out-edges. It lives until the edges are touched or the
  * table is full (the one that was not asked for longest goes). */
 gsa_status gsa_cuda_plan_of(gsa_backend *b, const char *op, const gsa_edges *edges, int transpose,

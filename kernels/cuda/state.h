@@ -48,6 +48,8 @@ typedef struct gsa_cuda_ring { /* the stages of one stream's uploads */
     int has_stream;
     int next;     /* the stage that is filled */
     int64_t used; /* bytes of it */
+    char *to;     /* uploads beside the work that follow one another are one copy, of the last */
+    int64_t left; /* `left` bytes of `used`, to here: not queued yet */
     gsa_cuda_stage stage[GSA_CUDA_STAGES];
 } gsa_cuda_ring;
 

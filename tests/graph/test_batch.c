@@ -166,6 +166,56 @@ START_TEST(a_batch_is_the_union_of_its_instances)
 }
 END_TEST
 
+static gsa_content content_of(const group *g, int32_t count, int p, int64_t *rows)
+{
+    gsa_batch *batch;
+    gsa_edges e;
+    ck_assert_int_eq(gsa_batch_create(NULL, g->schema, &batch, NULL), GSA_OK);
+    ck_assert_int_eq(gsa_batch_build(batch, g->instances, count, NULL), GSA_OK);
+    gsa_batch_edges(batch, p, NULL, &e);
+    ck_assert(e.content.word[0] == 0 && e.content.word[1] == 0); /* nobody asked */
+    gsa_batch_tell_content(batch);
+    ck_assert_int_eq(gsa_batch_build(batch, g->instances, count, NULL), GSA_OK);
+    gsa_batch_edges(batch, p, NULL, &e);
+    int64_t *out = calloc((size_t)GSA_MAX_KINDS << 16, sizeof *out), in = 0, most = 0;
+    for (int64_t r = 0; r < e.rows; r++)
+        if (e.edge_offset[r + 1] - e.edge_offset[r] > in)
+            in = e.edge_offset[r + 1] - e.edge_offset[r];
+    for (int64_t i = 0; i < e.run_total; i++)
+        for (int32_t k = 0; k < e.runs[i].count; k++) {
+            int64_t *at =
+                &out[((int64_t)e.runs[i].kind << 16) + e.runs[i].first + k * e.runs[i].step];
+            if (++*at > most) most = *at;
+        }
+    ck_assert(e.content.most_in == in && e.content.most_out == most);
+    *rows = e.rows;
+    free(out);
+    gsa_batch_release(batch);
+    return e.content;
+}
+
+/* Equal batches, of which each has arrays of its own, have equal words; another has others. */
+START_TEST(equal_content_has_equal_words)
+{
+    int64_t rows, less, compared = 0, wrong = 0;
+    for (uint64_t seed = 0; seed < 100; seed++) {
+        group g;
+        make(&g, seed, 2, 6);
+        for (int p = 0; p < g.toy.phases; p++) {
+            const gsa_content a = content_of(&g, g.count, p, &rows),
+                              b = content_of(&g, g.count, p, &rows),
+                              fewer = content_of(&g, g.count - 1, p, &less);
+            wrong += memcmp(&a, &b, sizeof a) != 0;
+            wrong += less != rows && memcmp(a.word, fewer.word, sizeof a.word) == 0;
+            compared += less != rows;
+        }
+        release(&g);
+    }
+    ck_assert_int_eq(wrong, 0);
+    ck_assert_int_gt(compared, 50);
+}
+END_TEST
+
 START_TEST(an_empty_batch_has_its_arrays)
 {
     group g;
@@ -320,6 +370,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test join[] = { GSA_TEST(a_batch_is_the_union_of_its_instances),
+                                     GSA_TEST(equal_content_has_equal_words),
                                      GSA_TEST(an_empty_batch_has_its_arrays) };
     static const gsa_test reuse[] = { GSA_TEST(a_batch_that_fits_allocates_nothing),
                                       GSA_TEST(a_memo_lasts_as_long_as_its_edges) };

@@ -413,7 +413,7 @@ static void no_memory_once(void)
                                         "train.epochs=1", NULL };
     const told whole = run_in("cuda-graphs", SIMT_AT_ONCE, NULL, NULL, sets);
     int failed = 0, graphs = 0;
-    for (spy.no_memory_at = 60; spy.no_memory_at < 180; spy.no_memory_at++) {
+    for (spy.no_memory_at = 10; spy.no_memory_at < 100; spy.no_memory_at++) {
         const told t = run_in("cuda-graphs", spy.no_memory_at % 2 ? SIMT_AT_ONCE : SIMT_LATE, NULL,
                               NULL, sets);
         if (t.status == GSA_OK) same(&t, &whole, "where an allocation fails");
