@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import subprocess
 import unittest
 
@@ -26,6 +27,16 @@ def command(*arguments, cwd=None):
     if done.returncode:
         raise AssertionError(f"gsa {' '.join(arguments)}: {done.stderr}")
     return done.stdout
+
+
+def compiled(source, out, *options):
+    """A shared object of C. The compiler is looked for on GSA_COMPILER_PATH, or PATH."""
+    path = os.environ.get("GSA_COMPILER_PATH", os.environ["PATH"])
+    compiler = shutil.which("cc", path=path)
+    if not compiler:
+        raise unittest.SkipTest("no C compiler")
+    subprocess.run([compiler, "-shared", "-fPIC", *options, "-x", "c", "-", "-o", out], check=True,
+                   input=source.encode(), env={**os.environ, "PATH": path})
 
 
 class Case(unittest.TestCase):

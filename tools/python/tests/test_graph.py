@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 import numpy as np
-from support import ROOT, Case
+from support import ROOT, Case, compiled
 
 import gsa
 
@@ -84,7 +84,8 @@ class Graphs(Case):
         with tempfile.TemporaryDirectory() as folder:
             include, out = os.path.join(folder, "gsa"), os.path.join(folder, "logsparse.so")
             os.symlink(os.path.join(ROOT, "graph"), include)
-            subprocess.run(["cc", "-shared", "-fPIC", "-I", folder, source, "-o", out], check=True)
+            with open(source, encoding="utf-8") as file:
+                compiled(file.read(), out, "-I", folder)
             t = gsa.topology("logsparse", plugin=out)
             self.assertEqual(pickle.loads(pickle.dumps(t)).graph(9).phase().rows, 9)
             self.assertIn("no topology", str(self._why("nothing", out)))
@@ -143,8 +144,7 @@ class Libraries(Case):
     def test_an_old_library_is_one_sentence(self):
         with tempfile.TemporaryDirectory() as folder:
             old = os.path.join(folder, "old.so")
-            subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", old], check=True,
-                           input=b"int gsa_registry_create(void) { return 0; }")
+            compiled("int gsa_registry_create(void) { return 0; }", old)
             self.assertIn(f"ImportError: gsa: the library {old} has no gsa_registry_load: it is "
                           f"older than this package", self._import(old))
 

@@ -60,13 +60,16 @@ class _Attend(torch.autograd.Function):
         return out, w
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, dout, *_):
+        if torch.is_grad_enabled():  # create_graph=True
+            return _Attend._once(ctx, dout)
         q, k, v, r, b, out, lse = ctx.saved_tensors
         graph, p, scale, dropout, seed = ctx.call
         d = _backward(graph, p, q, k, v, r, b, out, lse, dout, scale, dropout, seed,
-                      ctx.needs_input_grad[:5])
+                      ctx.needs_input_grad)
         return (*d, None, None, None, None, None, None)
+
+    _once = staticmethod(once_differentiable(lambda ctx, dout: _Attend.backward(ctx, dout)))
 
 
 # ---- operators ---------------------------------------------------------------------------------
@@ -143,9 +146,8 @@ def attend(q, k, v, graph, phase=None, *, label_vectors=None, label_bias=None, s
     r, b = label_vectors, label_bias
     if torch.compiler.is_compiling():
         return _compiled(q, k, v, r, b, graph, p, scale, dropout, seed, weights)
-    quick = r is None and b is None and dropout == 0 and scale is None
-    if quick and _plain(p, q, k, v):
-        scale, seed = 0.0, 0
+    if r is None and b is None and dropout == 0 and seed is None and _plain(p, q, k, v):
+        scale, seed = 0.0 if scale is None else A.settled(0, scale, None)[1], 0
     else:
         dropout, scale = A.settled(dropout, scale, seed)
         q, k, v, r, b = _checked(p, q, k, v, r, b)
