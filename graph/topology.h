@@ -140,6 +140,18 @@ enum gsa_pool {
     GSA_MAX_OF,      /* elementwise, first of equals      */
     GSA_SUMMARY_NODE /* the node that emit names by summary(), whatever its kind */
 };
+/* A kind or a phase with its struct_size, in C: d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name =
+ * "token")). What is not named is 0 or NULL. */
+#define GSA_KIND(...)                                                                              \
+    (gsa_kind)                                                                                     \
+    {                                                                                              \
+        .struct_size = sizeof(gsa_kind), __VA_ARGS__                                               \
+    }
+#define GSA_PHASE(...)                                                                             \
+    (gsa_phase)                                                                                    \
+    {                                                                                              \
+        .struct_size = sizeof(gsa_phase), __VA_ARGS__                                              \
+    }
 typedef struct gsa_describer gsa_describer;
 struct gsa_describer {
     uint32_t struct_size, zero;

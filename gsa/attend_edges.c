@@ -19,15 +19,11 @@ static void describe(const void *self, gsa_describer *d)
 {
     const own_edges *own = self;
     const int apart = own->list.sources >= 0;
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "node" });
-    if (apart) d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_MEMORY, 0, 0, "source" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
-                              .aggregate = GSA_ATTEND,
-                              .update = GSA_SUBLAYER,
-                              .labels = own->list.labels,
-                              .sources = apart ? 2 : 1,
-                              .destinations = 1,
-                              .name = "attend" });
+    d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name = "node"));
+    if (apart) d->kind(d, &GSA_KIND(.start = GSA_MEMORY, .name = "source"));
+    d->phase(d,
+             &GSA_PHASE(.aggregate = GSA_ATTEND, .update = GSA_SUBLAYER, .labels = own->list.labels,
+                        .sources = apart ? 2 : 1, .destinations = 1, .name = "attend"));
     d->sequence(d, 0);
     d->promise(d, GSA_DUPLICATES, GSA_SQUARE_EDGES);
 }

@@ -75,21 +75,14 @@ static void describe(const void *self, gsa_describer *d)
     const uint32_t left = GSA_CAUSAL | GSA_PREFIX_STABLE,
                    twice = p[VARIANT].i == GSA_BPT_REFERENCE ? GSA_DUPLICATES : 0;
     d->promise(d, GSA_BY_LENGTH | (p[CAUSAL].i ? left : twice), GSA_NLOGN_EDGES);
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_ZERO, 0, 0, "span" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
-                              .aggregate = GSA_ATTEND,
-                              .update = GSA_SUBLAYER,
-                              .label_use = GSA_KEY_VECTORS,
-                              .labels = (int32_t)(width_of(p) * (clip_of(p) + 1)),
-                              .sources = both,
-                              .destinations = both,
-                              .name = "attend" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
-                              .aggregate = GSA_NONE,
-                              .update = GSA_FFN,
-                              .destinations = both,
-                              .name = "ffn" });
+    d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name = "token"));
+    d->kind(d, &GSA_KIND(.start = GSA_ZERO, .name = "span"));
+    d->phase(d, &GSA_PHASE(.aggregate = GSA_ATTEND, .update = GSA_SUBLAYER,
+                           .label_use = GSA_KEY_VECTORS,
+                           .labels = (int32_t)(width_of(p) * (clip_of(p) + 1)), .sources = both,
+                           .destinations = both, .name = "attend"));
+    d->phase(d, &GSA_PHASE(.aggregate = GSA_NONE, .update = GSA_FFN, .destinations = both,
+                           .name = "ffn"));
     d->sequence(d, TOKEN);
     d->summary(d, SPAN, GSA_SUMMARY_NODE, 1);
 }

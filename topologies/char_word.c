@@ -97,9 +97,9 @@ static void describe(const void *self, gsa_describer *d)
     gsa_phase each = mean, once = mean;
     each.name = "mean", once.name = "start", once.when = GSA_ONCE;
     d->promise(d, words ? GSA_NEEDS_TEXT : GSA_BY_LENGTH, GSA_LINEAR_EDGES);
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    if (words) d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_ZERO, 0, 0, "word" });
-    if (global) d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_BY_PHASE, 0, 0, "sentence" });
+    d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name = "token"));
+    if (words) d->kind(d, &GSA_KIND(.start = GSA_ZERO, .name = "word"));
+    if (global) d->kind(d, &GSA_KIND(.start = GSA_BY_PHASE, .name = "sentence"));
     if (words)
         phase(d, (gsa_phase){ .aggregate = GSA_SUM,
                               .update = GSA_ASSIGN,

@@ -21,14 +21,10 @@ static void describe(const void *self, gsa_describer *d)
 {
     const int align = ((const gsa_value *)self)[ALIGN].i != 0;
     d->promise(d, GSA_CAUSAL | GSA_PREFIX_STABLE | (align ? 0 : GSA_BY_LENGTH), GSA_SQUARE_EDGES);
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_MEMORY, 0, 0, "memory" });
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
-                              .aggregate = GSA_ATTEND,
-                              .update = GSA_SUBLAYER,
-                              .sources = 1 << MEMORY,
-                              .destinations = 1 << TOKEN,
-                              .name = "attend" });
+    d->kind(d, &GSA_KIND(.start = GSA_MEMORY, .name = "memory"));
+    d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name = "token"));
+    d->phase(d, &GSA_PHASE(.aggregate = GSA_ATTEND, .update = GSA_SUBLAYER, .sources = 1 << MEMORY,
+                           .destinations = 1 << TOKEN, .name = "attend"));
     d->sequence(d, TOKEN);
 }
 

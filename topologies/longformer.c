@@ -40,7 +40,7 @@ static void describe(const void *self, gsa_describer *d)
     const int own = p[OWN].i && p[GLOBAL].i > 0;
     d->promise(d, GSA_BY_LENGTH | (p[CAUSAL].i ? GSA_CAUSAL | GSA_PREFIX_STABLE : 0),
                GSA_LINEAR_EDGES);
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
+    d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name = "token"));
     gsa_phase attend = { .struct_size = sizeof attend,
                          .aggregate = GSA_ATTEND,
                          .update = GSA_SUBLAYER };

@@ -41,13 +41,8 @@ static int create(const gsa_host *host, const gsa_value *p, void **self)
 
 static void phase(gsa_describer *d, const char *name, int32_t labels, uint64_t sources, int to)
 {
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
-                              .aggregate = GSA_ATTEND,
-                              .update = GSA_RELU_NORM,
-                              .labels = labels,
-                              .sources = sources,
-                              .destinations = UINT64_C(1) << to,
-                              .name = name });
+    d->phase(d, &GSA_PHASE(.aggregate = GSA_ATTEND, .update = GSA_RELU_NORM, .labels = labels,
+                           .sources = sources, .destinations = UINT64_C(1) << to, .name = name));
 }
 
 static void describe(const void *self, gsa_describer *d)
@@ -56,10 +51,11 @@ static void describe(const void *self, gsa_describer *d)
     const uint64_t tokens = 1 << EMBED | 1 << TOKEN;
     d->promise(d, GSA_BY_LENGTH | (p[RING].i && p[CYCLIC].i ? GSA_DUPLICATES : 0),
                GSA_LINEAR_EDGES);
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_COPY, 0, 0, "embedding" });
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
+    d->kind(d, &GSA_KIND(.start = GSA_COPY, .name = "embedding"));
+    d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name = "token"));
     const int32_t rows = p[RELAYS].i > 1 ? (int32_t)p[RELAYS].i : 0;
-    if (p[RADIAL].i) d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_MEAN_INPUT, rows, 0, "relay" });
+    if (p[RADIAL].i)
+        d->kind(d, &GSA_KIND(.start = GSA_MEAN_INPUT, .learned = rows, .name = "relay"));
     phase(d, "down", p[RADIAL].i ? N_DOWN : FROM_RELAY, p[RADIAL].i ? tokens | 1 << RELAY : tokens,
           TOKEN);
     if (p[RADIAL].i) phase(d, "up", N_UP, 1 << TOKEN | 1 << RELAY, RELAY);

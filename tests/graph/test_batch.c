@@ -308,10 +308,8 @@ END_TEST
 
 static void describe_plain(gsa_describer *d)
 {
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    d->phase(
-        d, &(gsa_phase){
-               .struct_size = sizeof(gsa_phase), .sources = 1, .destinations = 1, .name = "read" });
+    d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name = "token"));
+    d->phase(d, &GSA_PHASE(.sources = 1, .destinations = 1, .name = "read"));
     d->sequence(d, 0);
 }
 

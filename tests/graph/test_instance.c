@@ -18,21 +18,12 @@ static void describe(gsa_describer *d)
                                       { sizeof(gsa_kind), GSA_COPY, 0, 0, "copy" },
                                       { sizeof(gsa_kind), GSA_MEMORY, 0, 0, "memory" } };
     for (int k = 0; k < GSA_COUNT(kinds); k++) d->kind(d, &kinds[k]);
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
-                              .labels = 3,
-                              .sources = 1 << TOKEN | 1 << RELAY | 1 << MEMORY,
-                              .destinations = 1 << TOKEN | 1 << RELAY,
-                              .name = "read" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
-                              .per_head = 1,
-                              .sources = 1 << TOKEN,
-                              .destinations = 1 << TOKEN,
-                              .name = "heads" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
-                              .aggregate = GSA_NONE,
-                              .update = GSA_FFN,
-                              .destinations = 1 << TOKEN,
-                              .name = "ffn" });
+    d->phase(d, &GSA_PHASE(.labels = 3, .sources = 1 << TOKEN | 1 << RELAY | 1 << MEMORY,
+                           .destinations = 1 << TOKEN | 1 << RELAY, .name = "read"));
+    d->phase(d, &GSA_PHASE(.per_head = 1, .sources = 1 << TOKEN, .destinations = 1 << TOKEN,
+                           .name = "heads"));
+    d->phase(d, &GSA_PHASE(.aggregate = GSA_NONE, .update = GSA_FFN, .destinations = 1 << TOKEN,
+                           .name = "ffn"));
     d->sequence(d, TOKEN);
     d->summary(d, RELAY, GSA_MEAN_OF, 1);
 }
@@ -302,10 +293,8 @@ END_TEST
 
 static void describe_text(gsa_describer *d)
 {
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    d->phase(
-        d, &(gsa_phase){
-               .struct_size = sizeof(gsa_phase), .sources = 1, .destinations = 1, .name = "read" });
+    d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name = "token"));
+    d->phase(d, &GSA_PHASE(.sources = 1, .destinations = 1, .name = "read"));
     d->sequence(d, 0);
     d->summary(d, 0, GSA_SUMMARY_NODE, 1);
     d->promise(d, GSA_NEEDS_TEXT, GSA_LINEAR_EDGES);
@@ -353,7 +342,7 @@ END_TEST
 
 static void describe_together(gsa_describer *d)
 {
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
+    d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name = "token"));
     gsa_phase x = { .struct_size = sizeof(gsa_phase),
                     .empty = GSA_KEEP_EMPTY,
                     .sources = 1,

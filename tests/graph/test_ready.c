@@ -142,10 +142,9 @@ static void describe_rules(gsa_describer *d)
                         .sources = 7,
                         .destinations = 1 << TOKEN,
                         .name = "back" };
-    d->kind(d, &(gsa_kind){ .struct_size = sizeof(gsa_kind), .start = GSA_INPUT, .name = "token" });
-    d->kind(d, &(gsa_kind){ .struct_size = sizeof(gsa_kind), .start = GSA_ZERO, .name = "relay" });
-    d->kind(d,
-            &(gsa_kind){ .struct_size = sizeof(gsa_kind), .start = GSA_MEMORY, .name = "fixed" });
+    d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name = "token"));
+    d->kind(d, &GSA_KIND(.start = GSA_ZERO, .name = "relay"));
+    d->kind(d, &GSA_KIND(.start = GSA_MEMORY, .name = "fixed"));
     d->phase(d, &phase);
     phase.destinations = 1 << RELAY, phase.name = "up", phase.together = 1;
     d->phase(d, &phase);

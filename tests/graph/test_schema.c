@@ -9,7 +9,7 @@
 
 static int kind(gsa_describer *d, const char *name, int32_t start, int32_t learned)
 {
-    return d->kind(d, &(gsa_kind){ sizeof(gsa_kind), start, learned, 0, name });
+    return d->kind(d, &GSA_KIND(.start = start, .learned = learned, .name = name));
 }
 
 static gsa_phase phase_of(const char *name, int32_t aggregate, int32_t update, uint64_t from,

@@ -17,11 +17,9 @@
 
 static void describe_tree(gsa_describer *d)
 {
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_ZERO, 0, 0, "span" });
-    d->phase(d,
-             &(gsa_phase){
-                 .struct_size = sizeof(gsa_phase), .sources = 3, .destinations = 2, .name = "up" });
+    d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name = "token"));
+    d->kind(d, &GSA_KIND(.start = GSA_ZERO, .name = "span"));
+    d->phase(d, &GSA_PHASE(.sources = 3, .destinations = 2, .name = "up"));
     d->sequence(d, 0);
 }
 
@@ -35,16 +33,10 @@ static void emit_tree(const gsa_example *x, gsa_emitter *e)
 
 static void describe_reader(gsa_describer *d)
 {
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_MEMORY, 0, 0, "memory" });
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    d->phase(
-        d, &(gsa_phase){
-               .struct_size = sizeof(gsa_phase), .sources = 2, .destinations = 2, .name = "self" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
-                              .per_head = 1,
-                              .sources = 1,
-                              .destinations = 2,
-                              .name = "read" });
+    d->kind(d, &GSA_KIND(.start = GSA_MEMORY, .name = "memory"));
+    d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name = "token"));
+    d->phase(d, &GSA_PHASE(.sources = 2, .destinations = 2, .name = "self"));
+    d->phase(d, &GSA_PHASE(.per_head = 1, .sources = 1, .destinations = 2, .name = "read"));
     d->sequence(d, 1);
 }
 
@@ -61,11 +53,9 @@ static void emit_reader(const gsa_example *x, gsa_emitter *e)
 
 static void describe_other(gsa_describer *d)
 {
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_MEAN_INPUT, 0, 0, "span" });
-    d->phase(d,
-             &(gsa_phase){
-                 .struct_size = sizeof(gsa_phase), .sources = 1, .destinations = 2, .name = "up" });
+    d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name = "token"));
+    d->kind(d, &GSA_KIND(.start = GSA_MEAN_INPUT, .name = "span"));
+    d->phase(d, &GSA_PHASE(.sources = 1, .destinations = 2, .name = "up"));
     d->sequence(d, 0);
 }
 

@@ -16,25 +16,13 @@
 
 static void describe(gsa_describer *d)
 {
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_BY_PHASE, 0, 0, "relay" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
-                              .labels = 4,
-                              .sources = 3,
-                              .destinations = 3,
-                              .name = "star" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
-                              .aggregate = GSA_NONE,
-                              .update = GSA_FFN,
-                              .destinations = 1,
-                              .name = "ffn" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
-                              .when = GSA_ONCE,
-                              .aggregate = GSA_MEAN,
-                              .update = GSA_ASSIGN,
-                              .sources = 1,
-                              .destinations = 2,
-                              .name = "start" });
+    d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name = "token"));
+    d->kind(d, &GSA_KIND(.start = GSA_BY_PHASE, .name = "relay"));
+    d->phase(d, &GSA_PHASE(.labels = 4, .sources = 3, .destinations = 3, .name = "star"));
+    d->phase(
+        d, &GSA_PHASE(.aggregate = GSA_NONE, .update = GSA_FFN, .destinations = 1, .name = "ffn"));
+    d->phase(d, &GSA_PHASE(.when = GSA_ONCE, .aggregate = GSA_MEAN, .update = GSA_ASSIGN,
+                           .sources = 1, .destinations = 2, .name = "start"));
     d->sequence(d, 0);
 }
 
@@ -455,12 +443,8 @@ enum { BAND = 101, LONG = 5000, HEADS = 8 };
 
 static void describe_band(gsa_describer *d)
 {
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
-                              .labels = BAND,
-                              .sources = 1,
-                              .destinations = 1,
-                              .name = "band" });
+    d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name = "token"));
+    d->phase(d, &GSA_PHASE(.labels = BAND, .sources = 1, .destinations = 1, .name = "band"));
     d->sequence(d, 0);
 }
 

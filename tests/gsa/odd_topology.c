@@ -13,16 +13,16 @@
 enum { BLOCK = 3 };
 enum { TOKEN, COPIED, BLOCKS };
 enum { FILL, HEADS, GATHER, MIX, POINT };
-#define PHASE(...) d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase), __VA_ARGS__ })
+#define PHASE(...) d->phase(d, &GSA_PHASE(__VA_ARGS__))
 
 static void describe(const void *self, gsa_describer *d)
 {
     (void)self;
     d->promise(d, GSA_BY_LENGTH | GSA_CAUSAL | GSA_PREFIX_STABLE | GSA_DUPLICATES,
                GSA_SQUARE_EDGES);
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_COPY, 0, 0, "copy" });
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_BY_PHASE, 100, 0, "block" });
+    d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name = "token"));
+    d->kind(d, &GSA_KIND(.start = GSA_COPY, .name = "copy"));
+    d->kind(d, &GSA_KIND(.start = GSA_BY_PHASE, .learned = 100, .name = "block"));
     PHASE(.when = GSA_ONCE, .aggregate = GSA_MEAN, .update = GSA_ASSIGN, .sources = 1 << TOKEN,
           .destinations = 1 << BLOCKS, .name = "fill");
     PHASE(.aggregate = GSA_ATTEND, .update = GSA_SUBLAYER, .empty = GSA_KEEP_EMPTY, .per_head = 1,

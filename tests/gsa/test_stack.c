@@ -267,13 +267,10 @@ END_TEST
 static void describe_lone(const void *self, gsa_describer *d)
 {
     (void)self;
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_MEAN_INPUT, 0, 0, "relay" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
-                              .aggregate = GSA_NONE,
-                              .update = GSA_FFN,
-                              .destinations = 2,
-                              .name = "ffn" });
+    d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name = "token"));
+    d->kind(d, &GSA_KIND(.start = GSA_MEAN_INPUT, .name = "relay"));
+    d->phase(
+        d, &GSA_PHASE(.aggregate = GSA_NONE, .update = GSA_FFN, .destinations = 2, .name = "ffn"));
     d->sequence(d, 0);
     d->summary(d, 1, GSA_MEAN_OF, 1);
 }

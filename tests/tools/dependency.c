@@ -25,15 +25,10 @@ static void destroy(const gsa_host *host, void *self)
 static void describe(const void *self, gsa_describer *d)
 {
     (void)self;
-    d->kind(d, &(gsa_kind){ .struct_size = sizeof(gsa_kind), .start = GSA_INPUT, .name = "token" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
-                              .aggregate = GSA_ATTEND,
-                              .update = GSA_SUBLAYER,
-                              .label_use = GSA_KEY_VECTORS,
-                              .labels = N_LABELS,
-                              .sources = 1,
-                              .destinations = 1,
-                              .name = "tree" });
+    d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name = "token"));
+    d->phase(d, &GSA_PHASE(.aggregate = GSA_ATTEND, .update = GSA_SUBLAYER,
+                           .label_use = GSA_KEY_VECTORS, .labels = N_LABELS, .sources = 1,
+                           .destinations = 1, .name = "tree"));
     d->sequence(d, 0);
     d->promise(d, 0, GSA_LINEAR_EDGES);
 }

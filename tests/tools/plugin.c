@@ -5,13 +5,9 @@
 static void describe(const void *self, gsa_describer *d)
 {
     (void)self;
-    d->kind(d, &(gsa_kind){ .struct_size = sizeof(gsa_kind), .start = GSA_INPUT, .name = "token" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
-                              .aggregate = GSA_ATTEND,
-                              .update = GSA_SUBLAYER,
-                              .sources = 1,
-                              .destinations = 1,
-                              .name = "pair" });
+    d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name = "token"));
+    d->phase(d, &GSA_PHASE(.aggregate = GSA_ATTEND, .update = GSA_SUBLAYER, .sources = 1,
+                           .destinations = 1, .name = "pair"));
     d->sequence(d, 0);
     d->summary(d, 0, GSA_MEAN_OF, 1);
     d->promise(d, GSA_BY_LENGTH, GSA_LINEAR_EDGES);

@@ -54,13 +54,9 @@ static void describe(const void *self, gsa_describer *d)
 {
     (void)self;
     d->promise(d, GSA_BY_LENGTH, GSA_LINEAR_EDGES);
-    d->kind(d, &(gsa_kind){ sizeof(gsa_kind), GSA_INPUT, 0, 0, "token" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
-                              .aggregate = GSA_ATTEND,
-                              .update = GSA_SUBLAYER,
-                              .sources = 1,
-                              .destinations = 1,
-                              .name = "read" });
+    d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name = "token"));
+    d->phase(d, &GSA_PHASE(.aggregate = GSA_ATTEND, .update = GSA_SUBLAYER, .sources = 1,
+                           .destinations = 1, .name = "read"));
     d->sequence(d, 0);
 }
 

@@ -68,8 +68,8 @@ static void describe(const void *self, gsa_describer *d)
                               ? (all & ~(uint32_t)GSA_BY_LENGTH) | GSA_NEEDS_TEXT
                               : all;
     d->promise(d, flaw == QUIET ? 0 : given ? all | GSA_ONE_LENGTH : less, GSA_LINEAR_EDGES);
-    d->kind(d, &(gsa_kind){ .struct_size = sizeof(gsa_kind), .start = GSA_INPUT, .name = "token" });
-    d->kind(d, &(gsa_kind){ .struct_size = sizeof(gsa_kind), .start = GSA_ZERO, .name = "hub" });
+    d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name = "token"));
+    d->kind(d, &GSA_KIND(.start = GSA_ZERO, .name = "hub"));
     gsa_phase phase = { .struct_size = sizeof phase,
                         .aggregate = GSA_ATTEND,
                         .update = GSA_SUBLAYER,

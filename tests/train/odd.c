@@ -8,14 +8,9 @@ static void describe(const void *self, gsa_describer *d)
 {
     (void)self;
     d->promise(d, 0, GSA_SQUARE_EDGES);
-    d->kind(d, &(gsa_kind){ .struct_size = sizeof(gsa_kind), .start = GSA_INPUT, .name = "token" });
-    d->phase(d, &(gsa_phase){ .struct_size = sizeof(gsa_phase),
-                              .aggregate = GSA_ATTEND,
-                              .update = GSA_SUBLAYER,
-                              .labels = 1,
-                              .sources = 1,
-                              .destinations = 1,
-                              .name = "attend" });
+    d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name = "token"));
+    d->phase(d, &GSA_PHASE(.aggregate = GSA_ATTEND, .update = GSA_SUBLAYER, .labels = 1,
+                           .sources = 1, .destinations = 1, .name = "attend"));
     d->sequence(d, 0);
     d->summary(d, 0, GSA_MEAN_OF, 1);
 }

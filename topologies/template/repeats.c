@@ -39,9 +39,8 @@ static void describe(const void *self, gsa_describer *d)
                         .sources = 1 << TOKEN,
                         .destinations = 1 << TEXT };
     (void)self;
-    d->kind(d, &(gsa_kind){ .struct_size = sizeof(gsa_kind), .start = GSA_INPUT, .name = "token" });
-    d->kind(d,
-            &(gsa_kind){ .struct_size = sizeof(gsa_kind), .start = GSA_BY_PHASE, .name = "text" });
+    d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name = "token"));
+    d->kind(d, &GSA_KIND(.start = GSA_BY_PHASE, .name = "text"));
     d->phase(d, &phase);
     phase = (gsa_phase){ .struct_size = sizeof phase,
                          .name = "read",
