@@ -63,7 +63,9 @@ static gsa_status build(gsa_building *b, const gsa_topology *topology, const voi
     gsa_status status = place_given_nodes(b);
     if (status == GSA_OK) {
         gsa_emitter emitter = gsa_building_emitter(b);
-        gsa_calling(b->system, &(gsa_plugin_call){ topology->id, "emit", b->example });
+        gsa_calling(
+            b->system,
+            &(gsa_plugin_call){ .who = topology->id, .function = "emit", .example = b->example });
         topology->emit(self, b->example, &emitter);
         gsa_calling(b->system, NULL);
         status = b->status;

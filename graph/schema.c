@@ -132,7 +132,7 @@ static gsa_status describe(gsa_schema *schema, const gsa_topology *topology, con
                                 .summary = on_summary,
                                 .promise = on_promise,
                                 .fail = on_fail };
-    gsa_calling(schema->system, &(gsa_plugin_call){ topology->id, "describe", NULL });
+    gsa_calling(schema->system, &(gsa_plugin_call){ .who = topology->id, .function = "describe" });
     topology->describe(self, &describer);
     gsa_calling(schema->system, NULL);
     if (d.status != GSA_OK) return gsa_fail(error, d.status, "%s", d.error.text);

@@ -34,9 +34,11 @@ enum gsa_open_mode {
 
 /* A topology's own code, about to run in the calling thread. */
 typedef struct gsa_plugin_call {
-    const char *who;      /* the topology's id; of "load" the file's path */
-    const char *function; /* "load", "create", "describe", "emit", "label", "destroy" */
+    const char *who;      /* the topology's id; of "load" the file's path; of "example" "" */
+    const char *function; /* "load", "create", "describe", "emit", "label", "destroy"; "example": no
+                             code runs yet, the next calls are for the data's example `number` */
     const struct gsa_example *example; /* of emit; else NULL */
+    int64_t number;                    /* from 1; 0: none is known */
 } gsa_plugin_call;
 
 typedef struct gsa_system {

@@ -358,7 +358,7 @@ const char *gsa_draw_label_name(const gsa_picture_sheet *sheet, int phase, int32
     memset(name, 0, GSA_LABEL_NAME);
     if (sheet->topology && sheet->topology->label) {
         gsa_calling(sheet->schema->system,
-                    &(gsa_plugin_call){ sheet->topology->id, "label", NULL });
+                    &(gsa_plugin_call){ .who = sheet->topology->id, .function = "label" });
         sheet->topology->label(sheet->self, phase, label, name, GSA_LABEL_NAME);
         gsa_calling(sheet->schema->system, NULL);
     }

@@ -94,6 +94,7 @@ typedef struct gsa_model_sequence { /* host arrays; `number` is copied, so is `l
                               NULL: 0, 1, 2, ... */
     const gsa_named_column *column; /* [columns] what patterns may request next to tokens */
     int32_t columns, zero;
+    const int64_t *example; /* [count] or NULL: as in gsa_sequences */
 } gsa_model_sequence;
 
 typedef struct gsa_model_batch gsa_model_batch;

@@ -60,6 +60,8 @@ typedef struct gsa_sequences {
     const gsa_named_column *column; /* [columns] values of all examples' tokens, one after the
                                        other: what patterns may request */
     int32_t columns, zero;
+    const int64_t *example; /* [count] which of the data's each is, from 0; for messages, where they
+                               count from 1. NULL: not known */
 } gsa_sequences;
 
 typedef struct gsa_stack_batch gsa_stack_batch;

@@ -51,7 +51,8 @@ static gsa_status reserve(gsa_stack_batch *batch, int32_t count, gsa_error *erro
 }
 
 /* Kinds of equal names are one kind: their node counts must agree. */
-static gsa_status same_counts(const gsa_stack_batch *batch, int32_t example, gsa_error *error)
+static gsa_status same_counts(const gsa_stack_batch *batch, int32_t example, int64_t number,
+                              gsa_error *error)
 {
     const gsa_stack *stack = batch->stack;
     for (int p = 0; p < stack->n_parts; p++)
@@ -65,10 +66,10 @@ static gsa_status same_counts(const gsa_stack_batch *batch, int32_t example, gsa
                 gsa_schema_find_kind(owner->schema, kind->name));
             if (here != there)
                 return gsa_fail(error, GSA_ERR_ARGUMENT,
-                                "stack %s, example %d: kind '%s' has %lld nodes in segment %d "
+                                "stack %s, example %lld: kind '%s' has %lld nodes in segment %d "
                                 "(%s), but %lld in segment %d (%s)",
-                                stack->name, example, kind->name, (long long)there, owner->segment,
-                                gsa_pattern_text(owner->pattern), (long long)here,
+                                stack->name, (long long)number, kind->name, (long long)there,
+                                owner->segment, gsa_pattern_text(owner->pattern), (long long)here,
                                 stack->parts[p].segment, gsa_pattern_text(stack->parts[p].pattern));
         }
     return GSA_OK;
@@ -87,6 +88,13 @@ static gsa_status make_instance(const gsa_pattern *pattern, gsa_cache *cache,
     return gsa_pattern_instance(pattern, cache, &example, limits, 0, instance, error);
 }
 
+/* What patterns do from now on is for this one. */
+static void note_example(const gsa_stack *stack, int64_t number)
+{
+    gsa_calling(stack->system,
+                &(gsa_plugin_call){ .who = "", .function = "example", .number = number });
+}
+
 static gsa_status make_instances(gsa_stack_batch *batch, gsa_cache *cache, const gsa_limits *limits,
                                  const gsa_sequences *seq, gsa_error *error)
 {
@@ -103,12 +111,15 @@ static gsa_status make_instances(gsa_stack_batch *batch, gsa_cache *cache, const
                                       .group = seq->group ? seq->group + token : NULL,
                                       .memory_group =
                                           seq->memory_group ? seq->memory_group + memory : NULL };
+        const int64_t number = seq->example ? seq->example[e] + 1 : e; /* for people */
+        note_example(stack, seq->example ? number : 0);
         for (int p = 0; p < stack->n_parts && status == GSA_OK; p++)
             status = make_instance(stack->parts[p].pattern, cache, limits, seq, token, example,
                                    &batch->instances[(size_t)p * (size_t)batch->room + (size_t)e],
                                    error);
-        if (status != GSA_OK) return gsa_fail_at(error, status, "example %d", e);
-        status = same_counts(batch, e, error);
+        note_example(stack, 0);
+        if (status != GSA_OK) return gsa_fail_at(error, status, "example %lld", (long long)number);
+        status = same_counts(batch, e, number, error);
         batch->offset[e] = token;
         token += example.length;
         memory += example.memory_length;

@@ -100,7 +100,7 @@ gsa_status gsa_registry_load(gsa_registry *registry, const char *path, gsa_error
     if (status != GSA_OK) return status;
     char *origin = gsa_copy_text(registry->system, path);
     if (!origin) return gsa_out_of_memory(error, "the path of a plugin", (int64_t)strlen(path) + 1);
-    gsa_calling(registry->system, &(gsa_plugin_call){ path, "load", NULL });
+    gsa_calling(registry->system, &(gsa_plugin_call){ .who = path, .function = "load" });
     gsa_entry entry = { NULL, origin, dlopen(path, RTLD_NOW | RTLD_LOCAL) };
     if (!entry.library) {
         status =

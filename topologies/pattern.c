@@ -112,7 +112,7 @@ static gsa_status create_self(gsa_pattern *pattern, gsa_error *error)
         return GSA_OK;
     }
     gsa_hosting_open(hosting, hosting->system, hosting->services);
-    gsa_calling(pattern->system, &(gsa_plugin_call){ topology->id, "create", NULL });
+    gsa_calling(pattern->system, &(gsa_plugin_call){ .who = topology->id, .function = "create" });
     const int returned = topology->create(&hosting->table, pattern->values, &pattern->self);
     gsa_calling(pattern->system, NULL);
     hosting->creating = 0;
@@ -206,7 +206,8 @@ void gsa_pattern_release(gsa_pattern *pattern)
     const gsa_topology *topology = pattern->topology;
     gsa_schema_release(pattern->schema);
     if (pattern->created && topology->destroy) {
-        gsa_calling(pattern->system, &(gsa_plugin_call){ topology->id, "destroy", NULL });
+        gsa_calling(pattern->system,
+                    &(gsa_plugin_call){ .who = topology->id, .function = "destroy" });
         topology->destroy(&pattern->hosting.table, pattern->self);
         gsa_calling(pattern->system, NULL);
     }

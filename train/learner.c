@@ -380,6 +380,7 @@ gsa_status gsa_learner_join(const gsa_learner *m, const gsa_minibatch *batch,
                                              .number = from->number,
                                              .column = from->column,
                                              .columns = from->sides };
+        if (batch->named && from->count == batch->count) sequences[s].example = batch->example;
     }
     return gsa_model_batch_build(graph, m->cache, NULL, sequences, error);
 }

@@ -51,6 +51,13 @@ const gsa_task *gsa_task_named(const char *name, const char *metric)
     return name && is_named(&gsa_task_tagging_spans, name, metric) ? &gsa_task_tagging_spans : NULL;
 }
 
+gsa_status gsa_task_fill(const gsa_task *task, void *self, int split, const int64_t *example,
+                         int32_t count, gsa_minibatch *batch, gsa_error *error)
+{
+    const gsa_status status = task->fill(self, split, example, count, batch, error);
+    return status == GSA_OK ? gsa_minibatch_name(batch, split, example, error) : status;
+}
+
 int gsa_facts_copy(gsa_fact *to, int room, const gsa_fact *facts, int count)
 {
     const int copied = count < room ? count : room;

@@ -29,6 +29,9 @@ void gsa_score_add(gsa_score *sum, const gsa_score *unit);
 double gsa_score_metric(const gsa_task *task, const gsa_score *score);
 int64_t gsa_task_targets(const gsa_task *task, const void *self, int split, const int64_t *example,
                          int64_t count);
+/* Fills the batch and names its examples. */
+gsa_status gsa_task_fill(const gsa_task *task, void *self, int split, const int64_t *example,
+                         int32_t count, gsa_minibatch *batch, gsa_error *error);
 int64_t gsa_task_units(const gsa_task *task, const void *self, int split, const int64_t *example,
                        int64_t count);
 

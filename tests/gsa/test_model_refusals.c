@@ -144,21 +144,23 @@ static const struct {
     { "pass 'decoder': sequence 'target' has 1 examples, but its memory, pass 'encoder' on "
       "sequence "
       "'source', has 2",
-      { { 2, length, NULL, NULL, NULL, NULL, 0, 0 },
-        { 1, length, NULL, NULL, NULL, NULL, 0, 0 } } },
+      { { 2, length, NULL, NULL, NULL, NULL, 0, 0, NULL },
+        { 1, length, NULL, NULL, NULL, NULL, 0, 0, NULL } } },
     { "sequence 'source': a batch of -1 examples",
-      { { -1, length, NULL, NULL, NULL, NULL, 0, 0 },
-        { 1, length, NULL, NULL, NULL, NULL, 0, 0 } } },
+      { { -1, length, NULL, NULL, NULL, NULL, 0, 0, NULL },
+        { 1, length, NULL, NULL, NULL, NULL, 0, 0, NULL } } },
     { "sequence 'target': a batch of 2 examples needs their lengths",
-      { { 2, length, NULL, NULL, NULL, NULL, 0, 0 }, { 2, NULL, NULL, NULL, NULL, NULL, 0, 0 } } },
+      { { 2, length, NULL, NULL, NULL, NULL, 0, 0, NULL },
+        { 2, NULL, NULL, NULL, NULL, NULL, 0, 0, NULL } } },
     { "pass 'encoder': example 1",
-      { { 2, wrong, NULL, NULL, NULL, NULL, 0, 0 }, { 2, length, NULL, NULL, NULL, NULL, 0, 0 } } },
+      { { 2, wrong, NULL, NULL, NULL, NULL, 0, 0, NULL },
+        { 2, length, NULL, NULL, NULL, NULL, 0, 0, NULL } } },
     { "sequence 'source', example 1: its number -1 must be from 0 to 67108863",
-      { { 2, length, NULL, NULL, early, NULL, 0, 0 },
-        { 2, length, NULL, NULL, NULL, NULL, 0, 0 } } },
+      { { 2, length, NULL, NULL, early, NULL, 0, 0, NULL },
+        { 2, length, NULL, NULL, NULL, NULL, 0, 0, NULL } } },
     { "sequence 'target', example 1: its number 67108864 must",
-      { { 2, length, NULL, NULL, NULL, NULL, 0, 0 },
-        { 2, length, NULL, NULL, late, NULL, 0, 0 } } },
+      { { 2, length, NULL, NULL, NULL, NULL, 0, 0, NULL },
+        { 2, length, NULL, NULL, late, NULL, 0, 0, NULL } } },
 };
 
 START_TEST(a_batch_that_does_not_fit_is_refused)

@@ -42,8 +42,8 @@ double slopes_loss(gsa_session *s, const int64_t *example, int32_t count, int ba
     gsa_error error;
     double value;
     gsa_tape *tape = s->model.tape;
-    ck_assert_msg(s->task->fill(s->self, GSA_SPLIT_TRAIN, example, count, &s->batch, &error) ==
-                      GSA_OK,
+    ck_assert_msg(gsa_task_fill(s->task, s->self, GSA_SPLIT_TRAIN, example, count, &s->batch,
+                                &error) == GSA_OK,
                   "%s", error.text);
     gsa_tape_reset(tape, 1, 3, 4);
     gsa_tensor *loss =

@@ -62,8 +62,8 @@ static void open_session(rig *r, gsa_session *s, const char *const *more, int co
 static void fill(gsa_session *s, const int64_t *example, int32_t count)
 {
     gsa_error error;
-    ck_assert_msg(s->task->fill(s->self, GSA_SPLIT_TRAIN, example, count, &s->batch, &error) ==
-                      GSA_OK,
+    ck_assert_msg(gsa_task_fill(s->task, s->self, GSA_SPLIT_TRAIN, example, count, &s->batch,
+                                &error) == GSA_OK,
                   "%s", error.text);
 }
 

@@ -248,7 +248,8 @@ static double *rows_of(gsa_session *s, const char *text, int64_t *targets)
     static const int64_t first = 0;
     gsa_error error;
     ck_assert_int_eq(s->task->read_text(s->self, text, &error), GSA_OK);
-    ck_assert_int_eq(s->task->fill(s->self, GSA_SPLIT_TEST, &first, 1, &s->batch, &error), GSA_OK);
+    ck_assert_int_eq(gsa_task_fill(s->task, s->self, GSA_SPLIT_TEST, &first, 1, &s->batch, &error),
+                     GSA_OK);
     *targets = s->batch.targets;
     gsa_tape_reset(s->model.tape, 0, 0, 0);
     const gsa_tensor *out = gsa_learner_forward(&s->model, &s->batch);
@@ -344,8 +345,8 @@ static gsa_tensor *forward(gsa_session *s)
 {
     static const int64_t example[] = { 0, 3, 21 };
     gsa_error error;
-    ck_assert_int_eq(s->task->fill(s->self, GSA_SPLIT_TRAIN, example, 3, &s->batch, &error),
-                     GSA_OK);
+    ck_assert_int_eq(
+        gsa_task_fill(s->task, s->self, GSA_SPLIT_TRAIN, example, 3, &s->batch, &error), GSA_OK);
     gsa_tape_reset(s->model.tape, 1, 3, 4);
     return gsa_learner_forward(&s->model, &s->batch);
 }

@@ -94,8 +94,8 @@ static double loss_of(gsa_session *s, int backward)
     gsa_error error;
     double value;
     gsa_tape *tape = s->model.tape;
-    ck_assert_int_eq(s->task->fill(s->self, GSA_SPLIT_TRAIN, example, 3, &s->batch, &error),
-                     GSA_OK);
+    ck_assert_int_eq(
+        gsa_task_fill(s->task, s->self, GSA_SPLIT_TRAIN, example, 3, &s->batch, &error), GSA_OK);
     gsa_tape_reset(tape, 1, 3, 4);
     gsa_tensor *loss =
         s->task->loss(s->self, tape, gsa_learner_forward(&s->model, &s->batch), &s->batch, 0.25);
@@ -163,7 +163,8 @@ START_TEST(known_logits_give_known_scores)
     open_toy(&r, GSA_F64, 2);
     gsa_put_file(gsa_scratch_path(&r.scratch, "dev.json"), known, sizeof known - 1);
     open_session(&r, &s, "data.tokens=words");
-    ck_assert_int_eq(s.task->fill(s.self, GSA_SPLIT_DEV, example, 2, &s.batch, NULL), GSA_OK);
+    ck_assert_int_eq(gsa_task_fill(s.task, s.self, GSA_SPLIT_DEV, example, 2, &s.batch, NULL),
+                     GSA_OK);
     const gsa_minibatch_sequence *x = &s.batch.sequence[0];
     ck_assert_int_eq(x->count, 4);
     const int32_t lengths[] = { 4 + 9, 4 + 8, 3 + 9, 3 + 8 };
@@ -209,7 +210,8 @@ START_TEST(the_loss_is_the_one_that_is_scored)
     rig r;
     open_toy(&r, GSA_F64, 3);
     open_session(&r, &s, "train.seed=2");
-    ck_assert_int_eq(s.task->fill(s.self, GSA_SPLIT_TRAIN, example, 3, &s.batch, NULL), GSA_OK);
+    ck_assert_int_eq(gsa_task_fill(s.task, s.self, GSA_SPLIT_TRAIN, example, 3, &s.batch, NULL),
+                     GSA_OK);
     const int64_t windows = s.task->targets(s.self, GSA_SPLIT_TRAIN, example, 3);
     ck_assert(windows > 3 && windows == s.batch.sequence[0].count && s.batch.targets <= 256);
     gsa_tape_reset(s.model.tape, 0, 0, 0);
@@ -437,7 +439,7 @@ static gsa_status read_and_fill(gsa_faults *faults, void *context)
                                           .say = say_nothing };
     gsa_status status = gsa_session_create(&faults->table, &options, &s, &r->error);
     if (status != GSA_OK) return status;
-    status = s.task->fill(s.self, GSA_SPLIT_TRAIN, example, 3, &s.batch, &r->error);
+    status = gsa_task_fill(s.task, s.self, GSA_SPLIT_TRAIN, example, 3, &s.batch, &r->error);
     gsa_session_release(&s);
     return status;
 }

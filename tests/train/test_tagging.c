@@ -361,8 +361,9 @@ static double loss_of(gsa_session *s, const int64_t *example, int32_t count, int
     gsa_error error;
     double value;
     gsa_tape *tape = s->model.tape;
-    ck_assert_int_eq(s->task->fill(s->self, GSA_SPLIT_TRAIN, example, count, &s->batch, &error),
-                     GSA_OK);
+    ck_assert_int_eq(
+        gsa_task_fill(s->task, s->self, GSA_SPLIT_TRAIN, example, count, &s->batch, &error),
+        GSA_OK);
     gsa_tape_reset(tape, 1, 3, 4);
     gsa_tensor *loss =
         s->task->loss(s->self, tape, gsa_learner_forward(&s->model, &s->batch), &s->batch, 0.25);

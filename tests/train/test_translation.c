@@ -360,7 +360,8 @@ START_TEST(rows_and_labels)
                                              "left out: 2 pairs with an empty side, 1 longer"));
     ck_assert_int_eq(s.task->examples(s.self, GSA_SPLIT_TRAIN), 2);
     ck_assert_int_eq(s.task->targets(s.self, GSA_SPLIT_TRAIN, example, 2), 6);
-    ck_assert_int_eq(s.task->fill(s.self, GSA_SPLIT_TRAIN, example, 2, &s.batch, &w.error), GSA_OK);
+    ck_assert_int_eq(gsa_task_fill(s.task, s.self, GSA_SPLIT_TRAIN, example, 2, &s.batch, &w.error),
+                     GSA_OK);
     /* q is more frequent than p: ids 2 and 3, <s> 4, </s> 5; class = id - 1 */
     static const int32_t source[] = { 2, 5, 3, 2, 5 }, target[] = { 4, 2, 3, 2, 4, 3 },
                          label[] = { 1, 2, 1, 4, 2, 4 };

@@ -2,8 +2,10 @@
  * on what; then the signal ends the process as ever: the same exit status, the same core file. A
  * handler has no other way to know than what its thread noted: these are the mutable globals of the
  * command, beside those of signals.c. */
-#define _GNU_SOURCE /* RTLD_NOLOAD */
+#define _GNU_SOURCE /* RTLD_NOLOAD, dlinfo */
 #include <dlfcn.h>
+#include <execinfo.h>
+#include <link.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -12,16 +14,20 @@
 #include "graph/topology.h"
 #include "tools/command/verbs.h"
 
-enum { STACK = 32768, LINE = 1024, BEGINNING = 60 };
+enum { STACK = 32768, LINE = 1024, BEGINNING = 60, STRANGERS = 16, FRAMES = 64 };
 
 static _Thread_local struct {
     gsa_plugin_call call; /* who NULL: no topology's code runs */
+    int64_t number;       /* of the example that it runs for; 0: not known */
     int has_stack;
     char stack[STACK]; /* for the handler: the thread's own may be what is used up */
 } own;
 static atomic_flag told = ATOMIC_FLAG_INIT;
-static volatile sig_atomic_t
-    met_strangers; /* code was loaded that does not come with the command */
+static struct { /* code that was loaded and does not come with the command: it stays */
+    const struct link_map *map;
+    uintptr_t from, to;
+} stranger[STRANGERS];
+static volatile sig_atomic_t strangers; /* those above STRANGERS are counted alone */
 
 static const struct {
     int number;
@@ -60,14 +66,15 @@ static void add_number(line *l, int64_t number)
     add_bytes(l, digits + at, (int64_t)sizeof digits - at);
 }
 
-/* "an example of 12 tokens that begins with 'the cat'" */
-static void add_example(line *l, const gsa_example *x)
+/* "example 3, of 12 tokens, that begins with 'the cat'" */
+static void add_example(line *l, const gsa_example *x, int64_t number)
 {
     int64_t bytes = 0;
-    add(l, ", on an example of "), add_number(l, x->length),
-        add(l, x->length == 1 ? " token" : " tokens");
+    if (number > 0) add(l, ", on example "), add_number(l, number), add(l, ", of ");
+    else add(l, ", on an example of ");
+    add_number(l, x->length), add(l, x->length == 1 ? " token" : " tokens");
     if (!x->text || x->length <= 0) return;
-    add(l, " that begins with '");
+    add(l, number > 0 ? ", that begins with '" : " that begins with '");
     for (int32_t i = 0; i < x->length && bytes + x->text[i].bytes <= BEGINNING; i++) {
         if (i > 0) add(l, " ");
         add_bytes(l, x->text[i].at, x->text[i].bytes);
@@ -84,21 +91,39 @@ static void add_signal(line *l, int number)
     add(l, ")");
 }
 
+/* The path of the stranger in whose code this thread is, was before it called other code, or
+ * started; NULL: of none. The signal's own frames are the command's. */
+static const char *stranger_here(void)
+{
+    void *frame[FRAMES];
+    const int frames = backtrace(frame, FRAMES);
+    for (int f = 0; f < frames; f++)
+        for (int s = 0; s < strangers && s < STRANGERS; s++)
+            if ((uintptr_t)frame[f] >= stranger[s].from && (uintptr_t)frame[f] < stranger[s].to)
+                return stranger[s].map->l_name;
+    return NULL;
+}
+
 static void tell(int number)
 {
     line l = { .used = 0 };
     const gsa_plugin_call *call = &own.call;
     const int loads = call->who && strcmp(call->function, "load") == 0;
-    if (!call->who && !met_strangers) return;
+    const char *path = call->who || !strangers ? NULL : stranger_here();
+    if (!call->who && !strangers) return;
     add(&l, "gsa: ");
-    if (!call->who)
+    if (path) {
+        add(&l, "plugin '"), add(&l, path);
+        add(&l, number == SIGABRT ? "' aborted " : "' crashed ");
+        add(&l, "outside of gsa's calls: in a thread that it started, or at the end");
+    } else if (!call->who)
         add(&l, "the command crashed outside of plugins' code, whose memory a plugin may have "
                 "damaged before");
     else {
         add(&l, loads ? "plugin '" : "topology '"), add(&l, call->who);
         add(&l, number == SIGABRT ? "' aborted " : "' crashed ");
         add(&l, loads ? "while it was loaded" : "in "), add(&l, loads ? "" : call->function);
-        if (call->example) add_example(&l, call->example);
+        if (call->example) add_example(&l, call->example, own.number);
     }
     add_signal(&l, number);
     add(&l, ": 'gsa topology check' narrows it down, docs/plugin-trouble.md says how to debug it");
@@ -134,13 +159,43 @@ static void lend_stack(void)
     sigaltstack(&(stack_t){ .ss_sp = own.stack, .ss_size = sizeof own.stack }, NULL);
 }
 
+/* Where the object of strangers' last place lies. */
+static int measure(struct dl_phdr_info *info, size_t size, void *unused)
+{
+    (void)size, (void)unused;
+    const uintptr_t base = info->dlpi_addr;
+    if (base != stranger[strangers].map->l_addr) return 0;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const uintptr_t from = base + info->dlpi_phdr[i].p_vaddr;
+        if (info->dlpi_phdr[i].p_type == PT_LOAD && info->dlpi_phdr[i].p_flags & PF_X)
+            stranger[strangers].from = from,
+            stranger[strangers].to = from + info->dlpi_phdr[i].p_memsz;
+    }
+    return 1;
+}
+
+static void meet(void *library)
+{
+    const struct link_map *map;
+    void *frame;
+    if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) return;
+    for (int s = 0; s < strangers && s < STRANGERS; s++)
+        if (stranger[s].map == map) return;
+    if (strangers == 0) backtrace(&frame, 1); /* loads what a handler must not load */
+    if (strangers < STRANGERS) {
+        stranger[strangers].map = map;
+        dl_iterate_phdr(measure, NULL);
+    }
+    strangers++;
+}
+
 /* Code that is loaded stays until the process ends: a thread that a plugin left behind runs on
  * while results are written. */
 static void keep_loaded(const char *path)
 {
     void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD | RTLD_NODELETE);
+    if (library && !gsa_is_own_plugin(path)) meet(library);
     if (library) dlclose(library);
-    if (library && !gsa_is_own_plugin(path)) met_strangers = 1;
 }
 
 void gsa_note_call(void *user, const gsa_plugin_call *call)
@@ -148,7 +203,8 @@ void gsa_note_call(void *user, const gsa_plugin_call *call)
     (void)user;
     if (!own.has_stack) lend_stack();
     if (!call && own.call.who && strcmp(own.call.function, "load") == 0) keep_loaded(own.call.who);
-    own.call = call ? *call : (gsa_plugin_call){ 0 };
+    if (call && !call->who[0]) own.number = call->number;
+    else own.call = call ? *call : (gsa_plugin_call){ 0 };
 }
 
 /* Where somebody handles a signal already (AddressSanitizer) he goes on to. */

@@ -24,7 +24,8 @@ gsa_status gsa_minibatch_begin(gsa_minibatch *batch, int32_t count, gsa_error *e
     if (!HOLD(batch, row, 0, count) || !HOLD(batch, nought, 1, count))
         return gsa_out_of_memory(error, "a batch", count * INT64_C(8));
     for (int32_t i = 0; i < count; i++) batch->row[i] = i, batch->nought[i] = 0;
-    batch->count = count, batch->tokens = batch->targets = 0, batch->picks = 0;
+    batch->count = count, batch->tokens = batch->targets = 0;
+    batch->picks = batch->named = 0;
     return GSA_OK;
 }
 
@@ -119,7 +120,7 @@ gsa_status gsa_minibatch_name(gsa_minibatch *batch, int split, const int64_t *ex
     if (!HOLD(batch, example, 4, batch->count))
         return gsa_out_of_memory(error, "a batch", batch->count * INT64_C(8));
     for (int32_t i = 0; i < batch->count; i++) batch->example[i] = example[i];
-    batch->split = split;
+    batch->split = split, batch->named = 1;
     return GSA_OK;
 }
 

@@ -43,10 +43,10 @@ typedef struct gsa_minibatch {
     int32_t *label;  /* [targets] class, or -1 */
     float *target;   /* [targets, terms], of tasks whose targets are numbers */
     int32_t *note[GSA_BATCH_NOTES]; /* what a task's own hooks want to know of the batch */
-    int64_t *example;     /* [count] as the task was asked for them, where it wants them again
-                             (gsa_minibatch_name) */
-    int32_t split, picks; /* picks: does the head read `pick` alone (gsa_minibatch_pick)? */
-    int32_t *pick;        /* [targets] then: the rows of its run's sequence, ascending */
+    int64_t *example; /* [count] as the task was asked for them (gsa_minibatch_name), where named */
+    int32_t split, named, picks, zero; /* picks: does the head read `pick` alone
+                                          (gsa_minibatch_pick)? */
+    int32_t *pick; /* [targets] then: the rows of its run's sequence, ascending */
     gsa_minibatch_sequence sequence[GSA_BATCH_SEQUENCES];
     int64_t room[6], note_room[GSA_BATCH_NOTES];
 } gsa_minibatch;

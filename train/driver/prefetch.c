@@ -41,8 +41,8 @@ static void build(gsa_prefetch *p)
     const gsa_learner *m = p->model;
     gsa_profile_mark began = gsa_profile_thread(m->profile);
     p->batch.first = p->wanted.first;
-    p->status =
-        m->task->fill(m->self, p->wanted.split, p->example, p->wanted.count, &p->batch, &p->error);
+    p->status = gsa_task_fill(m->task, m->self, p->wanted.split, p->example, p->wanted.count,
+                              &p->batch, &p->error);
     p->fill = since(p, began);
     began = gsa_profile_thread(m->profile);
     if (p->status == GSA_OK) p->status = gsa_learner_join(m, &p->batch, p->graph, &p->error);

@@ -46,7 +46,7 @@ static gsa_status hash_gold(gsa_session *s, int split, char gold[65], gsa_error 
     for (int64_t e = 0; e < examples && s->task->gold; e++) s->task->gold(s->self, split, e, &hash);
     for (int64_t e = 0; e < examples && !s->task->gold && status == GSA_OK; e++) {
         s->batch.first = 0;
-        status = s->task->fill(s->self, split, &e, 1, &s->batch, error);
+        status = gsa_task_fill(s->task, s->self, split, &e, 1, &s->batch, error);
         if (status != GSA_OK) return status;
         const int64_t targets = s->batch.targets;
         gsa_sha256_add(&hash, &targets, sizeof targets);

@@ -423,7 +423,6 @@ static gsa_status hold_batch(const span_task *t, int split, const int64_t *examp
         return gsa_fail(error, GSA_ERR_LIMIT, "a batch of %lld windows", (long long)windows);
     gsa_status status = gsa_minibatch_sequence_size(batch, 0, (int32_t)windows, tokens, 0, error);
     if (status == GSA_OK) status = gsa_minibatch_types(batch, 0, error);
-    if (status == GSA_OK) status = gsa_minibatch_name(batch, split, example, error);
     return status == GSA_OK ? gsa_minibatch_targets(batch, tokens, 0, error) : status;
 }
 

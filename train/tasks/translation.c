@@ -245,7 +245,7 @@ static gsa_status fill(void *self, int split, const int64_t *example, int32_t co
         }
         labels += put_labels(t, of, batch, labels, at[GSA_TARGET], example[i]);
     }
-    return status == GSA_OK ? gsa_minibatch_name(batch, split, example, error) : status;
+    return status;
 }
 
 static gsa_tensor *loss(const void *self, gsa_tape *tape, gsa_tensor *out,

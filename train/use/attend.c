@@ -219,7 +219,8 @@ static gsa_status check_edges(const gsa_looker *l, gsa_error *error)
 static gsa_status look(gsa_looker *l, int64_t example, const char *title, gsa_error *error)
 {
     gsa_session *s = l->session;
-    gsa_status status = s->task->fill(s->self, GSA_SPLIT_TEST, &example, 1, &s->batch, error);
+    gsa_status status =
+        gsa_task_fill(s->task, s->self, GSA_SPLIT_TEST, &example, 1, &s->batch, error);
     for (int p = 0; p < l->n_passes && status == GSA_OK; p++) {
         status = gsa_looked_open(s, p, l->options->layer, &l->pass[p], error);
         if (status == GSA_OK) status = gsa_looked_emit(&l->pass[p], error);

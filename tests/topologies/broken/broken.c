@@ -101,6 +101,25 @@ __attribute__((unused)) static void leave_thread(void)
     pthread_create(&thread, NULL, wait_for_ever, NULL);
 }
 
+__attribute__((unused)) static void *crash_there(void *unused)
+{
+    crash();
+    return unused;
+}
+
+__attribute__((unused)) static void *abort_there(void *unused) /* the instruction is not ours */
+{
+    abort();
+    return unused;
+}
+
+__attribute__((unused)) static void in_thread(void *(*run)(void *)) /* and waits for its end */
+{
+    pthread_t thread;
+    pthread_create(&thread, NULL, run, NULL);
+    pthread_join(thread, NULL);
+}
+
 __attribute__((constructor)) static void load(void)
 {
     AT_LOAD;

@@ -43,7 +43,8 @@ class _Sequences(ctypes.Structure):
     _fields_ = [("count", ctypes.c_int32), ("length", ctypes.c_void_p),
                 ("memory_length", ctypes.c_void_p), ("text", ctypes.c_void_p),
                 ("group", ctypes.c_void_p), ("memory_group", ctypes.c_void_p),
-                ("column", ctypes.c_void_p), ("columns", ctypes.c_int32), ("zero", ctypes.c_int32)]
+                ("column", ctypes.c_void_p), ("columns", ctypes.c_int32), ("zero", ctypes.c_int32),
+                ("example", ctypes.c_void_p)]
 
 
 class _EdgeList(ctypes.Structure):
