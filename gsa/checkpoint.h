@@ -46,7 +46,7 @@ gsa_status gsa_parameters_write(const gsa_system *system, const gsa_parameters *
 gsa_status gsa_parameters_read(const gsa_system *system, gsa_parameters *parameters,
                                const char *path, gsa_error *error);
 /* From now on a parameter is added only where the file has one of that name and shape, so that a
- * model of other sizes is refused before its memory is asked for. The file's header alone is read;
+ * model of other sizes is refused before its memory is requested. The file's header alone is read;
  * the caller releases it once the parameters are there, after gsa_parameters_ask(.., NULL, NULL).
  */
 typedef struct gsa_expected {

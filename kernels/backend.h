@@ -2,15 +2,15 @@
  *
  * Law.  A backend computes in one real type (float or double; fp32 accumulates in fp32 or wider).
  *     All data pointers below
- *       stand in the backend's memory; `edges`, id, mask and offset arrays too. Only `gsa_*_args`
+ *       are in the backend's memory; `edges`, id, mask and offset arrays too. Only `gsa_*_args`
  *         structs, part arrays and
  *       scalars are host memory. Matrices are row-major, [rows, cols], contiguous unless a leading
  *         dimension is given.
  *       Outputs come before inputs, sizes last. `d` names a gradient. Forward ops write their
  *       outputs; backward ops ADD to the gradients they are given, and skip those that are NULL.
  *       Where they take `accumulate`, 0 says that the gradient which the entry's comment names (dx
- *       where it names none) holds nothing yet: all of it is written, whatever stood there. Every
- *       op returns GSA_OK or a status whose sentence stands in backend->error. A NULL entry means
+ *       where it names none) holds nothing yet: all of it is written, whatever was there. Every
+ *       op returns GSA_OK or a status whose sentence is in backend->error. A NULL entry means
  *       that the backend has no such op: the caller fails with a sentence, it never falls back to
  *       another device.
  *       Same inputs, same bits, for any number of threads: no atomics, a fixed order of every sum.
@@ -278,14 +278,14 @@ struct gsa_backend {
      * failure too. An op that fails in between may take with it what was given before it in the
      * step: then every op, download and alloc up to step_end fails with the reason, and step_end
      * does.
-     * *graphs: how many launches stood for many calls; 0: each was queued by itself. */
+     * *graphs: how many launches was for many calls; 0: each was queued by itself. */
     gsa_status (*step_begin)(gsa_backend *b);
     gsa_status (*step_end)(gsa_backend *b, int *graphs);
 
-    /* ---- uploads beside the work. NULL where an upload is no journey, and always together:
+    /* ---- uploads next to the work. NULL where an upload is no journey, and always together:
      * callers upload in turn then. upload_ahead is an upload that does not wait for the ops that
      * were given before it. `to` is memory that was there at the last upload_arrive, and that no op
-     * was given since; ops may be given it after the next upload_arrive. Up to 63 bytes behind it
+     * was given since; ops may be given it after the next upload_arrive. Up to 63 bytes after it
      * may be written too, up to the next multiple of 64. from_host is free at return.
      * upload_arrive: GSA_ERR_MEMORY, the first time alone, where there is no memory for the
      * journey: callers upload in turn then. */
@@ -317,7 +317,7 @@ int gsa_cpu_has(int level); /* 1 when this build and this machine have it */
 
 /* The backend of a device by name: "cpu" (the fast one; in double ref), "ref" (plain C), "auto"
  * (cuda where it can be had, else cpu, whose error then holds the sentence with which a CUDA build
- * was refused its device), "cuda", and behind it, in any order and each once, "-graphs"
+ * was refused its device), "cuda", and after it, in any order and each once, "-graphs"
  * (gsa_cuda_use_graphs of cuda.h), and a way to attend
  * (gsa_cuda_choose_attention): "-bf16", "-windows" or "-tensor", one of these two and "-bf16",
  * "-tf32", "-cusparse"; as "cuda-graphs-bf16". A device that is not
@@ -329,7 +329,7 @@ gsa_status gsa_backend_open(const gsa_system *system, const char *device, int re
 void gsa_backend_release(gsa_backend *backend); /* NULL does nothing */
 
 /* What a caller says when `alloc` gave NULL: on a device its own sentence, with the bytes it asked,
- * had free and has, behind `what`; GSA_ERR_MEMORY, or GSA_ERR_DEVICE where the device was found
+ * had free and has, after `what`; GSA_ERR_MEMORY, or GSA_ERR_DEVICE where the device was found
  * lost. */
 gsa_status gsa_backend_no_memory(const gsa_backend *backend, const char *what, int64_t bytes,
                                  gsa_error *error);

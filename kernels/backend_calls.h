@@ -1,7 +1,7 @@
 /* backend_calls.h - every call of the backend's table that does something, for those who wrap the
  * whole table (profile.c; the tests' guard): X(entry, parameters, arguments). The arguments begin
  * with `in`, the backend that is wrapped; the parameters with `b`, the one around it. release,
- * alloc and free are not among them, nor steps and uploads beside the work, which few backends
+ * alloc and free are not among them, nor steps and uploads next to the work, which few backends
  * have. */
 #ifndef GSA_BACKEND_CALLS_H
 #define GSA_BACKEND_CALLS_H

@@ -8,7 +8,7 @@
  *      and the row; until then the bad row counts as zero. An error of the device itself that a
  *      process cannot survive ("sticky") is GSA_ERR_DEVICE: from then on every call fails with the
  *      same sentence at once, so nothing more is read from device memory.
- *      No device memory: GSA_ERR_MEMORY with the bytes asked for, free and total; the backend works
+ *      No device memory: GSA_ERR_MEMORY with the bytes requested, free and total; the backend works
  *        on afterwards. */
 #ifndef GSA_CUDA_H
 #define GSA_CUDA_H

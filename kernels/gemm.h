@@ -26,7 +26,7 @@ gsa_gemm_cut gsa_gemm_cut_of(int64_t m, int64_t n, int64_t k);
 enum { GSA_GEMM_PARTIAL_LIMIT = 1 << 22 }; /* elements of all partials */
 
 /* Between these two the calling thread takes no signals, but for those that its own faults raise.
- * Calls of gsa_gemm_* stand between them, or on threads that take none: oneDNN's AVX2 and AVX-512
+ * Calls of gsa_gemm_* are between them, or on threads that take none: oneDNN's AVX2 and AVX-512
  * kernels keep a workspace of the heap in the stack pointer (seen in 2.6.3), so that a signal's
  * frame of up to 3 KB would be written over whatever the heap holds below it. */
 void gsa_gemm_begin(sigset_t *before);

@@ -1,4 +1,4 @@
-/* no_cuda.c - stands in for kernels/cuda/ in builds without it. */
+/* no_cuda.c - is in for kernels/cuda/ in builds without it. */
 #include "kernels/cuda.h"
 
 int gsa_cuda_is_built(void)

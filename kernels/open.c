@@ -10,7 +10,7 @@ static gsa_status open_cpu(const gsa_system *system, int real, int threads, gsa_
                            : gsa_backend_ref(system, real, threads, backend, error);
 }
 
-/* ---- "cuda", and words behind it ----------------------------------------------------------- */
+/* ---- "cuda", and words after it ----------------------------------------------------------- */
 typedef struct cuda_wish {
     int graphs;    /* steps as graphs */
     int attention; /* enum gsa_cuda_attention, or -1: the one that the device begins with */
@@ -43,7 +43,7 @@ static size_t begins_with(const char *name, const char *word)
     return strncmp(name, word, bytes) == 0 && (name[bytes] == 0 || name[bytes] == '-') ? bytes : 0;
 }
 
-/* The words behind "cuda", each once, as bits; 0 when the name is another's. */
+/* The words after "cuda", each once, as bits; 0 when the name is another's. */
 static int read_words(const char *name, unsigned *words)
 {
     *words = 0;

@@ -5,7 +5,7 @@
  *     nothing is timed and nothing is spent.
  *       Seconds are of the wall's clock; `processor` of the process, all its threads together,
  *       which another process's load does not lengthen. Parts of a section do not overlap; what
- *       they leave of its time is the program's own. What another thread did in that time stands in
+ *       they leave of its time is the program's own. What another thread did in that time is in
  *       `beside`; the processor's time that it took is in the parts', too, and in the section's.
  *       A device that queues its work (CUDA) returns before it is done: there a call's time says
  *         nothing. */

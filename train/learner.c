@@ -334,7 +334,7 @@ gsa_tensor *gsa_learner_loss(gsa_learner *m, gsa_tensor *out, const gsa_minibatc
     return loss;
 }
 
-/* Rows of a sequence; what stands beside its embedding may be made of what passes gave. */
+/* Rows of a sequence; what is next to its embedding may be made of what passes gave. */
 static gsa_tensor *rows_of(gsa_learner *m, const gsa_minibatch *batch, int sequence,
                            const gsa_readout *readouts)
 {

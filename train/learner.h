@@ -1,4 +1,4 @@
-/* learner.h - what a task's plan asks for, built: inputs, a model of passes, a head, their
+/* learner.h - what a task's plan requests, built: inputs, a model of passes, a head, their
  * parameters and the tape they run on. out = Linear(dropout(activation(Linear(features))))
  * head_hidden > 0 out = Linear(dropout(features))                         head_hidden = 0 features:
  * what the task makes of the readouts, or the summary or sequence of the head's pass. The last
@@ -41,14 +41,14 @@ typedef struct gsa_learner {
 
 /* The registry must outlive the model. `without`: of gsa_without, what its parameters do
  * without. `weights`: the file that they will be read from, whose sizes are compared before memory
- * is asked for; NULL: none. */
+ * is requested; NULL: none. */
 gsa_status gsa_learner_create(const gsa_system *system, const gsa_recipe *recipe,
                               const gsa_registry *registry, const gsa_task *task, void *self,
                               gsa_backend *backend, uint32_t without, const char *weights,
                               gsa_learner *model, gsa_error *error);
 void gsa_learner_release(gsa_learner *model); /* a zeroed one is fine */
 
-/* The batch's graphs. Any thread, beside a forward pass of another batch on other graphs. */
+/* The batch's graphs. Any thread, next to a forward pass of another batch on other graphs. */
 gsa_status gsa_learner_join(const gsa_learner *model, const gsa_minibatch *batch,
                             gsa_model_batch *graph, gsa_error *error);
 /* Arrays of a batch and of its graphs that the forward pass after the tape's next reset will upload

@@ -28,7 +28,7 @@
  *
  * Law.  `fill` may run in another thread than all the rest, one call at a time (prefetch.h): what
  *     it writes of the object no other function
- *       reads or writes, and what it reads nothing changes once the model stands. read_lines and
+ *       reads or writes, and what it reads nothing changes once the model is. read_lines and
  *         read_text run when nothing is filled.
  *
  * Law.  What is scored comes in *units*, which one could have drawn singly: what a bootstrap
@@ -173,13 +173,13 @@ typedef struct gsa_task {
         const void *self, int split); /* tokens of each example, in all its sequences together */
     /* Targets of some examples: those that the loss is a mean of. NULL: one each. */
     int64_t (*targets)(const void *self, int split, const int64_t *example, int64_t count);
-    /* Once the inputs stand: word vectors, parameters of the task's own. NULL: nothing to do. */
+    /* Once the inputs are: word vectors, parameters of the task's own. NULL: nothing to do. */
     gsa_status (*prepare)(void *self, struct gsa_learner *learner, gsa_error *error);
     gsa_status (*fill)(void *self, int split, const int64_t *example, int32_t count,
                        gsa_minibatch *batch, gsa_error *error);
-    /* The columns that stand beside the embedding of a sequence whose input says so
-     * (gsa_input_options.beside), made of what the passes before it gave: words of characters. With
-     * it passes are executed in the plan's order, each as a whole. NULL: there are none. */
+    /* The columns that are next to the embedding of a sequence whose input says so
+     * (gsa_input_options.next to), made of what the passes before it gave: words of characters.
+     * With it passes are executed in the plan's order, each as a whole. NULL: there are none. */
     gsa_tensor *(*beside)(const void *self, gsa_tape *tape, int sequence,
                           const gsa_minibatch *batch, const gsa_readout *readouts);
     /* readouts [passes] -> [rows, head_inputs x hidden]. NULL: the head reads pass 0's as it is. */
@@ -187,7 +187,7 @@ typedef struct gsa_task {
     gsa_tensor *(*loss)(const void *self, gsa_tape *tape, gsa_tensor *out,
                         const gsa_minibatch *batch, double scale);
     /* After a forward pass without dropout, before score and print: what they need that is computed
-     * where `out` stands (best paths); `values` are out's on the host. NULL: nothing. */
+     * where `out` is (best paths); `values` are out's on the host. NULL: nothing. */
     gsa_status (*decode)(void *self, int split, gsa_tape *tape, gsa_tensor *out,
                          const double *values, const gsa_minibatch *batch, gsa_error *error);
     /* Units of one example. NULL: one each. */
@@ -200,11 +200,11 @@ typedef struct gsa_task {
      * adds them up in this order. */
     void (*score)(const void *self, const double *out, const gsa_minibatch *batch, gsa_score *unit);
     gsa_status (*save)(const void *self, gsa_checkpoint *checkpoint, gsa_error *error);
-    /* Up to `room` facts beside the result (baselines); their number. NULL: none. */
+    /* Up to `room` facts next to the result (baselines); their number. NULL: none. */
     int (*facts)(const void *self, gsa_fact *facts, int room);
-    /* Likewise of a score beside the metric: "f1" makes dev_f1, test_f1. NULL: none. */
+    /* Likewise of a score next to the metric: "f1" makes dev_f1, test_f1. NULL: none. */
     int (*metrics)(const gsa_score *score, gsa_fact *facts, int room);
-    /* What a score depends on beside the task and its metric, "scheme:BIOES|match:lenient", for
+    /* What a score depends on next to the task and its metric, "scheme:BIOES|match:lenient", for
      * signatures. NULL: nothing. */
     void (*signature)(const void *self, const gsa_recipe_values *values, char *text, size_t room);
     /* What the field's scorer prints, once a split was scored: text reports begin with it. NULL:
@@ -241,8 +241,8 @@ typedef struct gsa_task {
     /* One text as the only example of split GSA_SPLIT_TEST. NULL: the task's examples are no single
      * text. */
     gsa_status (*read_text)(void *self, const char *text, gsa_error *error);
-    /* Keys that it reads beside those that all tasks read: " data.train data.dev ", a blank before
-     * and behind each. Others are refused. NULL: none. */
+    /* Keys that it reads next to those that all tasks read: " data.train data.dev ", a blank before
+     * and after each. Others are refused. NULL: none. */
     const char *keys;
 } gsa_task;
 

@@ -23,7 +23,7 @@ GSA_DEVICE bool is_merged(const attend_job &job, int64_t row)
     return job.way == NULL || job.way[row / GSA_WINDOW_ROWS] == GSA_WAY_EDGES;
 }
 
-/* False behind the last piece, for the whole block. */
+/* False after the last piece, for the whole block. */
 GSA_DEVICE bool next_merge(const attend_job &job, int64_t number, merge_item &at)
 {
     const int64_t slices = (job.width + GSA_WARP - 1) / GSA_WARP, piece = number / slices;
@@ -341,7 +341,7 @@ static gsa_status plan_call(gsa_backend *b, const char *op, const gsa_attend_arg
                     : gsa_cuda_plan_of(b, op, args->edges, backward, plan);
 }
 
-/* ---- windows: the table of q.r_l, behind q itself where that is to be rounded -------------- */
+/* ---- windows: the table of q.r_l, after q itself where that is to be rounded -------------- */
 static int64_t rounded_room(const gsa_attend_args *args, int bf16)
 {
     return bf16 && args->label_vectors ? round4(args->edges->rows * args->heads * args->head_dim)
@@ -406,7 +406,7 @@ static gsa_status forward(gsa_backend *b, const gsa_attend_args *args, int bf16)
 
 /* ---- backward by destination --------------------------------------------------------------- */
 
-/* Sums of ds by label for at most so many owners (rows or pieces) stand in memory at a time. */
+/* Sums of ds by label for at most so many owners (rows or pieces) are in memory at a time. */
 typedef struct label_work {
     float *dvectors, *dbias;
     float *sum, *q,
@@ -461,7 +461,7 @@ static gsa_status rows_block(gsa_backend *b, attend_job *job, const label_work *
     return add_labels(b, job, work, job->label_q ? work->q : q + first * job->width, count);
 }
 
-/* All owners, as many at a time as the label sums allow. Partial dq of pieces stands at its piece's
+/* All owners, as many at a time as the label sums allow. Partial dq of pieces is at its piece's
  * own place. */
 static gsa_status rows_blocks(gsa_backend *b, attend_job *job, const label_work *work,
                               int64_t owners, int widest)
@@ -477,7 +477,7 @@ static gsa_status rows_blocks(gsa_backend *b, attend_job *job, const label_work 
     return GSA_OK;
 }
 
-typedef struct backward_room { /* floats of scratch, and where each array stands in it */
+typedef struct backward_room { /* floats of scratch, and where each array is in it */
     int64_t delta, part, part2, sum, q, partial, table, total;
 } backward_room;
 

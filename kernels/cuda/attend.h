@@ -74,7 +74,7 @@ typedef struct attend_job { /* everything a kernel is told; 1 - 2 KiB of paramet
     int64_t part_first[GSA_MAX_KINDS + 1];
 } attend_job;
 
-/* How an edge's columns stand in registers: a float a word, or two numbers of 16 bits where a load
+/* How an edge's columns are in registers: a float a word, or two numbers of 16 bits where a load
  * brings pairs. */
 template <class T> struct attend_storage {
     typedef float word;
@@ -354,7 +354,7 @@ template <class S> GSA_DEVICE attend_item find_item(const attend_job &job, const
     return at;
 }
 
-/* Where a group stands in the runs of its row. */
+/* Where a group is in the runs of its row. */
 typedef struct attend_cursor {
     int64_t run, edge; /* edge: of the whole phase */
     int32_t done;      /* edges of the run already taken */

@@ -15,7 +15,7 @@ template <class S> struct forward_state {
     float top, sum, o[S::N];
 };
 
-/* UNROLL edges from i on, of `left` that the window has. Keys and values are asked for together. */
+/* UNROLL edges from i on, of `left` that the window has. Keys and values are requested together. */
 template <class S>
 GSA_DEVICE void absorb_edges(const attend_job &job, forward_state<S> &state, const float *q,
                              int head, int i, int left, int j, const attend_slot *slot,

@@ -144,7 +144,7 @@ static int only_kind(const gsa_edges *edges)
     return count == 1 ? only : -1;
 }
 
-/* Keys or values of all kinds, one below the other: where they stand, or copied into `room`. */
+/* Keys or values of all kinds, one below the other: where they are, or copied into `room`. */
 static gsa_status gather(gsa_backend *b, const gsa_attend_args *args, int which, int64_t width,
                          float *room, const float **at)
 {

@@ -1,7 +1,7 @@
 /* attend_window.h - what the kernels of row windows share (versions 5 to 8 of
  * kernels/cuda/TRIED.md; window.h says what a window is).
  *
- * A block is one warp; it owns a (window, head). The window's 16 rows stand in shared memory;
+ * A block is one warp; it owns a (window, head). The window's 16 rows are in shared memory;
  * columns come in tiles of 16, whose vectors are loaded once for all rows, the next tile's while
  * one is multiplied. window_engine.h multiplies.
  *
@@ -137,7 +137,7 @@ template <int BYTES> GSA_DEVICE void clear_word(void *to)
     *(typename gsa_word<BYTES>::type *)to = typename gsa_word<BYTES>::type{};
 }
 
-/* 16 head vectors on their way into shared memory, BYTES a copy; zeros behind their columns and
+/* 16 head vectors on their way into shared memory, BYTES a copy; zeros after their columns and
  * where there is none. */
 template <class E, int BYTES>
 GSA_DEVICE void send_words(typename E::T *to, const void *const *from, int dim, int lane)
@@ -196,7 +196,7 @@ template <class E> GSA_DEVICE bool saw_large(const typename E::T *at, int lane)
 }
 
 /* ---- the walk over a window's columns ----
- * Shared memory for STAGES tiles, as many as fit beside the ROWS arrays of the window's own
+ * Shared memory for STAGES tiles, as many as fit next to the ROWS arrays of the window's own
  * vectors. */
 template <class E, int ROWS> struct alignas(16) window_room {
     enum {
@@ -208,7 +208,7 @@ template <class E, int ROWS> struct alignas(16) window_room {
     window_tile tile[STAGES];
 };
 
-/* The tile whose columns are marked; find(tile) says where vectors of lane's column stand, and
+/* The tile whose columns are marked; find(tile) says where vectors of lane's column are, and
  * sends what else it brings. */
 template <class E, class ROOM, class FIND>
 GSA_DEVICE void send_tile(const window_job &job, const window_mark &mark, ROOM &room, int stage,

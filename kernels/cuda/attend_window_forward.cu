@@ -35,7 +35,7 @@ GSA_DEVICE void score_cells(const window_job &job, const window_item &at, const 
     }
 }
 
-/* Weights m p into W; what stands in the state shrinks where the maximum rises. */
+/* Weights m p into W; what is in the state shrinks where the maximum rises. */
 template <class E>
 GSA_DEVICE void absorb_scores(window_state<E> &state, float x[E::ROWS][E::COLS],
                               const float factor[E::ROWS][E::COLS], float *w, int lane)

@@ -2,7 +2,7 @@
  * label; equations in attend_rows.cu.
  *
  * dq = scale sum ds (k + r): the label's part is a product of the row's sums by label with the
- * table of vectors, so labels are one more row of tiles behind the columns. */
+ * table of vectors, so labels are one more row of tiles after the columns. */
 #define GSA_ATTEND_DEVICE 1
 #include "kernels/cuda/attend_window.h"
 
@@ -10,7 +10,7 @@ typedef struct window_rows { /* what the rows bring */
     float lse[GSA_WINDOW_ROWS], inner[GSA_WINDOW_ROWS];
 } window_rows;
 
-/* Eight lanes a row; dout stands in shared memory. */
+/* Eight lanes a row; dout is in shared memory. */
 template <class E>
 GSA_DEVICE void find_inner(const window_job &job, const window_item &at, const typename E::T *dout,
                            window_rows &rows, int lane)
@@ -74,7 +74,7 @@ GSA_DEVICE void sum_labels(const window_job &job, const window_item &at, const w
     }
 }
 
-/* dq += sums by label times their vectors, which are floats; a label that a row did not read stands
+/* dq += sums by label times their vectors, which are floats; a label that a row did not read is
  * outside the mask. */
 template <class E>
 GSA_DEVICE void mix_labels(const window_job &job, const window_item &at, window_tile &tile,

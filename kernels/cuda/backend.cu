@@ -293,7 +293,7 @@ extern "C" gsa_status gsa_backend_cuda(const gsa_system *system, int real, int d
     return status;
 }
 
-/* Behind the device's name. */
+/* After the device's name. */
 static void say_choices(gsa_cuda_state *s)
 {
     static const char *const said[] = { "",

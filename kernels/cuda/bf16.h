@@ -8,7 +8,7 @@ typedef struct gsa_bf16 {
     uint16_t bits;
 } gsa_bf16;
 
-/* NaN stays NaN, also where its payload stands in the lower half; beyond the largest: infinity. */
+/* NaN stays NaN, also where its payload is in the lower half; beyond the largest: infinity. */
 GSA_DEVICE uint32_t gsa_bf16_bits(float x)
 {
     const uint32_t bits = __float_as_uint(x);

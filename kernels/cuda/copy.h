@@ -4,7 +4,7 @@
  *
  * Law. Copies that a thread began since it last closed a group are a group. After
  * gsa_copies_wait<N> all groups of this
- *      thread but the last N are there, for this thread; for others behind a barrier. None is on
+ *      thread but the last N are there, for this thread; for others after a barrier. None is on
  *        its way when it leaves. */
 #ifndef GSA_CUDA_COPY_H
 #define GSA_CUDA_COPY_H

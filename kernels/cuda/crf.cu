@@ -13,7 +13,7 @@
 enum {
     MOST_TAGS = 32768,
     WIDEST = 256,
-    HELD = 256 /* tags whose exponentials stand in shared memory */
+    HELD = 256 /* tags whose exponentials are in shared memory */
 };
 enum { ALL, AGREEING, WALKS };
 enum {
@@ -22,7 +22,7 @@ enum {
     CHUNK = 128 /* tokens at least */
 };
 enum { NOTHING, FIRST, STEP };
-#define CRF_SMALL 1e-200 /* what underflows (1e-308) is nothing beside it, nor times CRF_LARGE */
+#define CRF_SMALL 1e-200 /* what underflows (1e-308) is nothing next to it, nor times CRF_LARGE */
 #define CRF_LARGE 1e100
 
 /* A token in one walk. STEP: exp(alpha[t-1,i] + w[i,j] + next[t,j] - total) is the product of

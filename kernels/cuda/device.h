@@ -67,7 +67,7 @@ GSA_DEVICE int64_t gsa_first_at_least(const uint32_t *keys, int64_t count, uint3
     return low;
 }
 
-/* Is this the last of `count` blocks that come here? Then what the others wrote before stands, and
+/* Is this the last of `count` blocks that come here? Then what the others wrote before is, and
  * is read through volatile pointers. Every thread of a block calls it. */
 GSA_DEVICE bool gsa_last_block(unsigned *counter, unsigned count)
 {

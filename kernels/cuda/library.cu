@@ -129,7 +129,7 @@ gsa_status gsa_cuda_multiply(gsa_backend *b, const gsa_cuda_product *p)
     return GSA_OK;
 }
 
-/* CUB says how much room it wants when it is given none. */
+/* CUB says how much room it needs when it is given none. */
 gsa_status gsa_cuda_scan(gsa_backend *b, int64_t *at, int64_t count)
 {
     cudaStream_t stream = gsa_cuda_of(b)->stream;

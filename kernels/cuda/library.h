@@ -8,7 +8,7 @@
 
 gsa_status gsa_cuda_library_open(gsa_backend *b, gsa_error *error);
 void gsa_cuda_library_close(gsa_backend *b);
-/* "cuBLAS 13.0.0, CUB", or what stands in for them. */
+/* "cuBLAS 13.0.0, CUB", or what is in for them. */
 const char *gsa_cuda_library_name(gsa_backend *b);
 
 typedef struct gsa_cuda_product { /* C [m,n] = alpha op(A) op(B) + (accumulate ? C : 0); m, n, k > 0

@@ -1,11 +1,11 @@
 /* memory.cu - device memory through a cache, uploads through pinned memory: two stages, filled
  * piece by piece; the host waits only where it comes back to one whose copies are still on their
- * way. Uploads beside the work have stages and a stream of their own.
+ * way. Uploads next to the work have stages and a stream of their own.
  *
  * The cache: blocks are never given back while the backend lives, unless the device runs out; a
  * request takes the smallest kept block that holds it and wastes at most a quarter. All work is on
  * one stream, so a block may be taken again while kernels that used it are still queued; uploads
- * beside the work write what was taken before upload_arrive alone. */
+ * next to the work write what was taken before upload_arrive alone. */
 #include "kernels/cuda/plan.h"
 #include <string.h>
 
@@ -169,8 +169,8 @@ static gsa_status send_left(gsa_backend *b, gsa_cuda_ring *ring)
 }
 
 /* The caller's memory is free again at return; the copy from the pinned stage to the device is only
- * queued, or captured: no byte of the stage is written again before it has arrived. Beside the work
- * whole lines are copied (backend.h), as soon as one comes that does not follow. */
+ * queued, or captured: no byte of the stage is written again before it has arrived. Next to the
+ * work whole lines are copied (backend.h), as soon as one comes that does not follow. */
 static gsa_status upload_piece(gsa_backend *b, gsa_cuda_ring *ring, char *to, const char *from,
                                int64_t bytes)
 {
@@ -208,7 +208,7 @@ static gsa_status cuda_upload(gsa_backend *b, void *to, const void *from_host, i
     return upload_pieces(b, &gsa_cuda_of(b)->ring, to, from_host, bytes);
 }
 
-/* ---- uploads beside the work --------------------------------------------------------------- */
+/* ---- uploads next to the work --------------------------------------------------------------- */
 static gsa_status open_ring(gsa_backend *b, gsa_cuda_ring *ring)
 {
     for (int i = 0; i < GSA_CUDA_STAGES; i++) {
@@ -260,7 +260,7 @@ static gsa_status cuda_upload_ahead(gsa_backend *b, void *to, const void *from_h
     return upload_pieces(b, &a->ring, to, from_host, bytes);
 }
 
-/* Callers can do without the memory that is asked for here, not without work that was dropped on
+/* Callers can do without the memory that is requested here, not without work that was dropped on
  * the way: that is another status. */
 static gsa_status cuda_upload_arrive(gsa_backend *b)
 {

@@ -2,7 +2,7 @@
  * and D [16,8] += A [16,16] B [16,8] of bf16; and their plain twins, for the executor and to be
  * compared with (tests/simt/mma_device.cu). With copy.h the only inline PTX.
  *
- * tf32 is a float with 10 bits behind the point; x = high + low with both in tf32 keeps 21 of
+ * tf32 is a float with 10 bits after the point; x = high + low with both in tf32 keeps 21 of
  * float's 23, so three products of tf32 are as accurate as one of floats.
  *
  * Who holds what (PTX ISA, matrix fragments of mma.m16n8k8, .tf32), lane = 4 g + t:

@@ -1,5 +1,5 @@
 /* optim.cu - Adam (Kingma, Ba 2015, alg. 1), AdamW (Loshchilov, Hutter 2019, alg. 2), SGD with
- * momentum. The factor stands on the device; one that is not finite changes nothing: neither
+ * momentum. The factor is on the device; one that is not finite changes nothing: neither
  * weights nor moments. */
 #include "kernels/cuda/device.h"
 

@@ -28,7 +28,7 @@ typedef struct gsa_cuda_total {
     double scale;
 } gsa_cuda_total;
 
-/* The partial sums stand, once every block has been here: the last adds them up, in their order.
+/* The partial sums are, once every block has been here: the last adds them up, in their order.
  * Every thread calls it. */
 GSA_DEVICE void gsa_finish(const gsa_cuda_total &total)
 {

@@ -48,12 +48,12 @@ typedef struct gsa_cuda_ring { /* the stages of one stream's uploads */
     int has_stream;
     int next;     /* the stage that is filled */
     int64_t used; /* bytes of it */
-    char *to;     /* uploads beside the work that follow one another are one copy, of the last */
+    char *to;     /* uploads next to the work that follow one another are one copy, of the last */
     int64_t left; /* `left` bytes of `used`, to here: not queued yet */
     gsa_cuda_stage stage[GSA_CUDA_STAGES];
 } gsa_cuda_ring;
 
-/* Uploads beside the work: a stream of their own, made with the first one. */
+/* Uploads next to the work: a stream of their own, made with the first one. */
 typedef struct gsa_cuda_ahead {
     gsa_cuda_ring ring;
     cudaEvent_t began, arrived; /* the work's place at the last upload_arrive; the last copy */
@@ -122,7 +122,7 @@ gsa_status gsa_cuda_check(gsa_backend *b, cudaError_t error, const char *express
         if (gsa_tried != GSA_OK) return gsa_tried;                                                 \
     } while (0)
 
-/* Launches on the backend's stream; no blocks: nothing. The name of the kernel stands in the
+/* Launches on the backend's stream; no blocks: nothing. The name of the kernel is in the
  * sentence of an error. */
 #define GSA_RUN(b, kernel, blocks, threads, ...)                                                   \
     ((blocks) == 0                                                                                 \

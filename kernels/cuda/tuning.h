@@ -26,8 +26,7 @@ enum {
 #endif
     GSA_LEAN_SOURCES_BLOCKS = 4,
     GSA_WINDOW_SHARED =
-        43
-        << 10, /* vectors of a window's block: what else stands in its 48 KiB takes less than 5 */
+        43 << 10, /* vectors of a window's block: what else is in its 48 KiB takes less than 5 */
     GSA_GRAPH_CALLS = 64 /* checked calls in a graph at most: the device begins while the host goes
                             on with the next */
 };

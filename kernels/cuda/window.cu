@@ -43,7 +43,7 @@ static __global__ void mark_columns(GSA_ARGUMENT(windows_job) job)
     if (i <= job.e.edges) job.rank[i] = i < job.e.edges && starts_column(job, i);
 }
 
-/* A thread that stands at a column's first edge walks its others, 16 at most: a second edge of one
+/* A thread that is at a column's first edge walks its others, 16 at most: a second edge of one
  * row ends the walk, and the window goes by edges. */
 static __global__ void fill_columns(GSA_ARGUMENT(windows_job) job)
 {
@@ -87,7 +87,7 @@ static __global__ void choose_ways(GSA_ARGUMENT(windows_job) job)
                                                                              : GSA_WAY_WINDOW;
 }
 
-/* Labels and places stand where the mask says: behind those of the column's earlier rows. */
+/* Labels and places are where the mask says: after those of the column's earlier rows. */
 static __global__ void fill_cells(GSA_ARGUMENT(windows_job) job)
 {
     const int64_t i = gsa_thread();

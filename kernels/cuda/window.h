@@ -31,7 +31,7 @@ typedef struct gsa_cuda_windows {
 /* Which way a window goes; equal on host and device. E edges, C columns, R rows (16, or what is
  * left of them):
  *   a row that reads a column twice, C > most, or E < reuse C: by edges;
- *   E >= density R C, where tensor cores are asked for and there (sm_80 and later): on tensor
+ *   E >= density R C, where tensor cores are requested and there (sm_80 and later): on tensor
  *       cores;  otherwise: the window's plain products. */
 typedef struct gsa_window_rule {
     double reuse, density;

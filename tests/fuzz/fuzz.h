@@ -2,7 +2,7 @@
  *
  *   void gsa_fuzz_one(const gsa_system *system, const char *path, const uint8_t *at, size_t bytes);
  *
- * `path` names a regular file of the system that holds the bytes behind the first, which chooses
+ * `path` names a regular file of the system that holds the bytes after the first, which chooses
  * options; the file is memory, and no other file is there. FUZZ_CHECK is an assertion. */
 #ifndef GSA_FUZZ_H
 #define GSA_FUZZ_H

@@ -1,4 +1,4 @@
-/* A word list behind char_word, matched with a text that is the list itself. */
+/* A word list after char_word, matched with a text that is the list itself. */
 #include "topologies/pattern.h"
 #include "fuzz.h"
 

@@ -240,7 +240,7 @@ START_TEST(leftovers_go_and_others_stay)
     must_save(scratch.folder, 1, 1, 3);
     must_save(scratch.folder, 2, 2, 3);
     copy_step(&scratch, "step-1", "step-7.tmp");
-    copy_step(&scratch, "step-1", "step-2.old"); /* beside its step-2: removed */
+    copy_step(&scratch, "step-1", "step-2.old"); /* next to its step-2: removed */
     copy_step(&scratch, "step-1", "step-4.old"); /* alone: put back */
     copy_step(&scratch, "step-1", "step-x");
     copy_step(&scratch, "step-1", "step-007");

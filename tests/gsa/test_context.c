@@ -92,7 +92,7 @@ START_TEST(a_model_learns_the_same_bits_on_any_threads)
 }
 END_TEST
 
-/* A warm step asks for no memory, and all that the context made goes with it. */
+/* A warm step requests no memory, and all that the context made goes with it. */
 START_TEST(warm_steps_ask_for_no_memory_and_nothing_leaks)
 {
     world w;

@@ -191,7 +191,7 @@ START_TEST(memory_is_projected_once_a_layer)
 }
 END_TEST
 
-/* Sentences of a document: with the encoder within a sentence too, each is as if it stood alone. */
+/* Sentences of a document: with the encoder within a sentence too, each is as if it were alone. */
 START_TEST(aligned_memory_is_sentence_by_sentence)
 {
     static const int32_t n[] = { 7, 4 }, m[] = { 5, 3 }, ng[] = { 0, 0, 1, 1, 1, 3, 3, 0, 2, 2, 2 },
@@ -245,7 +245,7 @@ START_TEST(a_causal_decoder_does_not_leak)
                 }
             values[changed * 6 + 1] -= 0.5;
             MUST(&w.b, gsa_tensor_write(w.b.backend, &w.rows[s]->value, values, &w.b.error));
-            world_run(&w, both, 0, out); /* += and -= may round: take what stands now */
+            world_run(&w, both, 0, out); /* += and -= may round: take what is now */
             world_read(&w, out[1].sequence, 0, first);
         }
     world_close(&w);

@@ -118,7 +118,7 @@ enum {
 
 typedef struct lesson {
     int32_t length[BATCH], source[ROWS], shown[ROWS],
-        wanted[ROWS]; /* shown: what the decoder reads, one step behind */
+        wanted[ROWS]; /* shown: what the decoder reads, one step late */
 } lesson;
 
 static void make_lesson(lesson *l, gsa_dice *dice)

@@ -381,7 +381,7 @@ START_TEST(moments_are_found_by_index)
                              i >= 0 && i < PARAMETERS && m >= 0 && m < kept && moves(i));
     MUST(&f, gsa_optimiser_resume(f.optimiser, 5, &f.error));
     MUST(&f,
-         gsa_optimiser_step(f.optimiser, 0.1, NULL, &f.error)); /* a norm that nobody asks for */
+         gsa_optimiser_step(f.optimiser, 0.1, NULL, &f.error)); /* a norm that nobody requests */
     ck_assert_int_eq(gsa_optimiser_steps(f.optimiser), 6);
     close_fixture(&f);
 }

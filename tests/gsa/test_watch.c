@@ -249,7 +249,7 @@ static int64_t check_block(const world *w, const gsa_watched *one, int32_t lengt
     return rows;
 }
 
-/* A batch's rows stand kind by kind, in each example by example. */
+/* A batch's rows are kind by kind, in each example by example. */
 static int64_t check_sums(const world *w, const gsa_watched *one, double tolerance)
 {
     const gsa_schema *schema =
@@ -354,7 +354,7 @@ START_TEST(what_cannot_be_watched_is_said)
     ck_assert_ptr_null(good.weights);
     ck_assert_int_eq(gsa_stack_watch(w.batch, list, 2, &w.b.error), GSA_ERR_ARGUMENT);
     ck_assert_msg(strstr(w.b.error.text, refusals[_i].sentence) != NULL, "'%s'", w.b.error.text);
-    run(&w, 0); /* the list that stood goes on */
+    run(&w, 0); /* the list that was there goes on */
     ck_assert_ptr_nonnull(good.weights);
     gsa_tape_reset(w.b.tape, 0, 1, 1);
     gsa_stack_forward(w.stack, w.b.tape, w.batch, gsa_tape_zeros(w.b.tape, 1, HIDDEN), NULL,

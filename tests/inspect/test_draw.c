@@ -1,5 +1,5 @@
 /* Pictures: well-formed, the same bytes each time, as many lines as edges, boxes apart, the style
- * that the structure asks for. */
+ * that the structure requests. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -445,7 +445,7 @@ START_TEST(bars_that_overlap_stand_in_lanes)
 END_TEST
 
 /* Does a point lie at the edge of some box? Arrows end a little before it, loops and arcs begin
- * beside its middle. */
+ * next to its middle. */
 static int touches(const rect *r, int count, double x, double y)
 {
     for (int i = 0; i < count; i++)

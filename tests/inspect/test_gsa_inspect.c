@@ -83,7 +83,7 @@ START_TEST(calls_end_as_they_should)
                           strchr(ran.err, '\n') == ran.err + strlen(ran.err) - 1,
                       "%s", ran.err);
     char *after = gsa_cli_listing();
-    if (calls[_i].code) ck_assert_str_eq(before, after); /* nothing is left behind */
+    if (calls[_i].code) ck_assert_str_eq(before, after); /* nothing is left over */
     free(before);
     free(after);
     gsa_cli_leave();

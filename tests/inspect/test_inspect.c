@@ -53,7 +53,7 @@ static void check_nodes(const drawn *d, int with_text)
     ck_assert_int_eq(d->view->nodes, at);
 }
 
-/* Edges stand in the order of phases, rows and emission; `at` counts them. */
+/* Edges are in the order of phases, rows and emission; `at` counts them. */
 static void check_phase(const drawn *d, int p, int64_t *at)
 {
     const gsa_schema *schema = gsa_pattern_schema(d->pattern);

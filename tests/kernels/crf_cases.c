@@ -137,7 +137,7 @@ static gsa_status decode_forward(rig *r)
     return r->b->crf_decode(r->b, &args);
 }
 
-/* Sequence s as the oracle wants it; gradients where `grads`. */
+/* Sequence s as the oracle needs it; gradients where `grads`. */
 static crf_problem problem_of(rig *r, int64_t s, int grads)
 {
     const int64_t first = (int64_t)R_X(OFFSET)[s], tags = S(2);

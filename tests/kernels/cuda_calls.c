@@ -122,8 +122,8 @@ static void late_faults(tally *t)
     gsa_backend_release(b);
 }
 
-/* ---- uploads beside the work: two rooms in turns, each read while the other is written, with more
- * bytes than the stages hold ---- */
+/* ---- uploads next to the work: two rooms in turns, each read while the other is written, with
+ * more bytes than the stages hold ---- */
 static void ahead(tally *t, int graphs, int late)
 {
     enum { BYTES = (9 << 20) + 12, ROUNDS = 5, COUNT = BYTES / 4, ENDS = 1024 };

@@ -224,7 +224,7 @@ static void refuse(tally *t, gsa_backend *b)
     p.targets[p.tokens - 1] = 0;
     const int64_t end = p.offset[3];
     for (int wrongs = 0; wrongs < 4;
-         wrongs++) { /* not 0 first, falling, not `tokens` last, behind the tokens */
+         wrongs++) { /* not 0 first, falling, not `tokens` last, after the tokens */
         int64_t offset[4] = { 0, p.offset[1], p.offset[2], end };
         offset[wrongs == 0   ? 0
                : wrongs == 1 ? 2

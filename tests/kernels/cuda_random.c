@@ -1,4 +1,4 @@
-/* Attention over random graphs, in float, in bf16 and beside windows, against ref. */
+/* Attention over random graphs, in float, in bf16 and next to windows, against ref. */
 #include "cuda_cases.h"
 #include "support/thin.h"
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Attention by the sparse library against ref. On the executor plain loops stand in for cuSPARSE:
+/* Attention by the sparse library against ref. On the executor plain loops are in for cuSPARSE:
  * what is checked there is everything around it - lists of edges, softmax, dropout, the transpose,
  * kinds put together. */
 #include "cuda_cases.h"

@@ -135,7 +135,7 @@ static const op_shape attend_shapes[] = {
     { 30, 4, 6, 2, ALIAS | DROP | 2 },
     { 100, 2, 64, 2, 4 },
 };
-/* Not those whose rows of one edge have a gradient of nothing but rounding, with nothing beside it
+/* Not those whose rows of one edge have a gradient of nothing but rounding, with nothing next to it
  * to measure that by. */
 static const op_shape attend_first_shapes[] = {
     { 0, 2, 3, 2, 0 },
@@ -195,7 +195,7 @@ static int attend_part(rig *r, int kind)
     return (S(4) & ALIAS) ? 1 : 1 + 2 * kind;
 }
 
-/* gradients that ONLY_V asks for: those of v alone */
+/* gradients that ONLY_V requests: those of v alone */
 static void *wanted(rig *r, int tensor, int is_v)
 {
     if (tensor < 0 || ((S(4) & ONLY_V) && !is_v)) return NULL;

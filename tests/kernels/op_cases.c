@@ -230,7 +230,7 @@ static const op_shape norm_shapes[] = { { 0, 5 },    { 1, 1 },    { 1, 2 },    {
                                         { 17, 100 }, { 700, 33 }, { 2, 1000 }, { 5, 5 },
                                         { 9, 16 },   { 9, 129 },  { 40, 257 } };
 static const op_shape norm_grads[] = { { 1, 2 }, { 3, 5 }, { 4, 10 } };
-/* Of fewer columns next to nothing is left of dx, and there is nothing beside it to measure that
+/* Of fewer columns next to nothing is left of dx, and there is nothing next to it to measure that
  * by. */
 static const op_shape norm_first_shapes[] = { { 0, 5 },    { 3, 7 },  { 17, 100 }, { 700, 33 },
                                               { 2, 1000 }, { 9, 16 }, { 9, 129 },  { 40, 257 } };

@@ -28,7 +28,7 @@ extern const int op_case_count;
 extern const op_case graph_cases[];
 extern const int graph_case_count;
 
-/* Case i of both tables, or NULL behind the last: what every backend has. */
+/* Case i of both tables, or NULL after the last: what every backend has. */
 const op_case *op_case_at(int i);
 /* The same, then the ops that a device may lack (crf_cases.c). */
 const op_case *op_case_any(int i);

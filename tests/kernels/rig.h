@@ -1,6 +1,7 @@
-/* rig.h - tensors for tests of ops. Each stands in the backend's memory between two guard bands of
+/* rig.h - tensors for tests of ops. Each is in the backend's memory between two guard bands of
  * 1 KiB, has a copy in double on the host (`value`, rounded as the backend holds it), the expected
- * result beside it (`want`), and where it takes part in backward a gradient with the same three. */
+ * result next to it (`want`), and where it takes part in backward a gradient with the same three.
+ */
 #ifndef GSA_TEST_RIG_H
 #define GSA_TEST_RIG_H
 #include "support/compare.h"
@@ -38,7 +39,7 @@ typedef struct rig {
     rig_tensor t[RIG_TENSORS];
     int count;
     const int64_t *shape;
-    /* what cases keep beside tensors */
+    /* what cases keep next to tensors */
     edges_maker maker;
     gsa_edges device;
     int has_edges;

@@ -191,7 +191,7 @@ START_TEST(nothing_changes_a_bit)
 }
 END_TEST
 
-/* `examples` copies of two kinds of ROWS rows that all read the same sources; rows of a kind stand
+/* `examples` copies of two kinds of ROWS rows that all read the same sources; rows of a kind are
  * together, so that with one example those of the second go on where the first kind's end. `to`:
  * the first example's outputs, by kind. */
 enum {

@@ -318,7 +318,7 @@ static int agree(const float *x, const float *y, int count)
     return same;
 }
 
-/* What a row does not read must not reach it, though it stands in the same tile: NaN and
+/* What a row does not read must not reach it, though it is in the same tile: NaN and
  * infinities, in every input; with dropout too. */
 START_TEST(what_is_not_read_does_not_matter)
 {
@@ -416,7 +416,7 @@ START_TEST(whole_examples_that_are_not_finite)
 }
 END_TEST
 
-/* A block of matrix products behind one of few rows: where items of threads end, which other
+/* A block of matrix products after one of few rows: where items of threads end, which other
  * example is in the batch, and what is not finite in one row (taint: q of the products' first)
  * change no bit of another. */
 static void attend_behind(const float *const *x, float *out, int level, int threads, int examples,

@@ -1,6 +1,6 @@
 /* Attention's dropout edge by edge: whichever way the cpu backend takes rows, the edges that it
  * drops, forward and backward, are those of backend.h's key. All scores are 0 and values and
- * gradients have one 1 each, so that every edge's factor stands in `out` and in dv by itself or in
+ * gradients have one 1 each, so that every edge's factor is in `out` and in dv by itself or in
  * a sum of a few. */
 #include <math.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static void far_apart(edges_maker *m, int32_t i,
     edges_run(m, (gsa_run){ base + (i > 50 ? i : 50), 7, -3, 0, 0, 0 });
 }
 static void long_window(edges_maker *m, int32_t i,
-                        int32_t base) /* itself, what is behind it backwards, what is before it */
+                        int32_t base) /* itself, what is after it backwards, what is before it */
 {
     const int32_t low = at_least_0(i - 50), end = i + 41 < NODES ? i + 41 : NODES;
     edges_run(m, (gsa_run){ base + i, 1, 1, 0, 0, 0 });

@@ -1,4 +1,4 @@
-/* The element-wise kernels of the cpu backend beside ref's, at each level: the same words of
+/* The element-wise kernels of the cpu backend next to ref's, at each level: the same words of
  * dropout bit by bit, and what infinities, NaN and rows without a target become. That ordinary
  * numbers agree is the job of the table of ops, run at each level (GSA_TEST_BACKEND). */
 #include "support/compare.h"
@@ -88,7 +88,7 @@ static int alike(float got, float want, double size)
     return fabs((double)got - (double)want) <= 1e-6 * size;
 }
 
-/* One row: gradients beside ref's to 1e-6 of the slope, losses to 1e-6 of the largest logit. */
+/* One row: gradients next to ref's to 1e-6 of the slope, losses to 1e-6 of the largest logit. */
 static void check_row(int l, const char *what, const float *x, int32_t target, double smoothing,
                       int64_t classes)
 {
@@ -192,7 +192,7 @@ START_TEST(activations_are_close)
 }
 END_TEST
 
-/* The ends of the numbers, in place and with every number of them behind the last whole vector. */
+/* The ends of the numbers, in place and with every number of them after the last whole vector. */
 START_TEST(activations_of_odd_numbers)
 {
     static const float odd[] = { 0,      -0.0f,   NAN, INFINITY, -INFINITY, 3e38f, -3e38f,

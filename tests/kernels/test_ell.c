@@ -1,4 +1,4 @@
-/* Format `ell` of the cpu backend (kernels/cpu/attention/ell.h): short rows whose sources stand
+/* Format `ell` of the cpu backend (kernels/cpu/attention/ell.h): short rows whose sources are
  * anywhere,
  * at random, against the oracle; that neither threads, nor batching, nor a neighbour that is not
  * finite
@@ -231,7 +231,7 @@ static const struct {
     float q, k, v, dout,
         bias; /* the first number of head 1 of the row, of its source; and the bias of that head */
     int out, dq, dk, dv; /* of head 1: 0 is 0 all over, 1 is finite and not 0, 2 is NaN where the
-                            bad number stands, 3 NaN all over */
+                            bad number is, 3 NaN all over */
 } singles[] = {
     { "finite", 1, 1, 1, 1, 0, 1, 0, 0, 1 },
     { "query NaN", NAN, 1, 1, 1, 0, 3, 3, 3, 3 },

@@ -254,7 +254,7 @@ static void attend_mixed(int level, int32_t others, own_results *to)
     level_rig_end(&r);
 }
 
-/* Where the sources of one kind stand among those of all examples says nothing of where those of
+/* Where the sources of one kind are among those of all examples says nothing of where those of
  * another do. */
 START_TEST(examples_beside_it_change_no_bit)
 {

@@ -40,7 +40,7 @@ static int32_t label_of(int how, int32_t column, int32_t row, gsa_dice *dice)
                            : (int32_t)gsa_between(dice, 0, LABELS - 1);
 }
 
-/* Rows of four read most of a column or nothing of it; ranges of columns stand apart and are of two
+/* Rows of four read most of a column or nothing of it; ranges of columns are apart and are of two
  * kinds. */
 static void make_rows(edges_maker *m, gsa_dice *dice, int which, int32_t e)
 {

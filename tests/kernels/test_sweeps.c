@@ -32,7 +32,7 @@ static const int32_t odd_span[] = {
 static const struct pattern {
     const char *name;
     int32_t sources;
-    int32_t between; /* rows of two edges behind each of the others: rows that stand side by side
+    int32_t between; /* rows of two edges after each of the others: rows that are side by side
                         would be tiles */
     int tree; /* spans of 2, 4, ..., 64 sources, level by level, and what is wrong with some */
     reading of[8];
@@ -169,7 +169,7 @@ enum {
 };
 static const int32_t bits_dim[] = { 12, MOST_DIM };
 
-typedef struct planes { /* of all examples, one behind the other */
+typedef struct planes { /* of all examples, one after the other */
     float q[EXAMPLES * ONE], k[EXAMPLES * PART], v[EXAMPLES * PART], dout[EXAMPLES * ONE];
     float out[EXAMPLES * ONE], lse[EXAMPLES * MOST_ROWS * HEADS], dq[EXAMPLES * ONE],
         dk[EXAMPLES * PART], dv[EXAMPLES * PART];
@@ -372,7 +372,7 @@ static const struct pattern *tree_pattern(void)
     return NULL;
 }
 
-/* Forward, of enough numbers for outputs to go past the caches where they stand on lines of
+/* Forward, of enough numbers for outputs to go past the caches where they are on lines of
  * memory. */
 typedef struct wide_call {
     int32_t heads, dim;
@@ -449,7 +449,7 @@ START_TEST(outputs_past_the_caches)
 }
 END_TEST
 
-/* Examples whose rows stand in another order than the examples: each segment of their sweeps is
+/* Examples whose rows are in another order than the examples: each segment of their sweeps is
  * worked on all the same. */
 START_TEST(examples_in_any_order)
 {

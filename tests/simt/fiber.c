@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-/* SIMT_PLAIN: kernels are instrumented, what switches between them is not: frames that stand here
+/* SIMT_PLAIN: kernels are instrumented, what switches between them is not: frames that are here
  * for good poison nothing. */
 #if defined(SIMT_PLAIN) || defined(__SANITIZE_ADDRESS__)
 #define WITH_ASAN 1

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 typedef struct fiber {
-    void *sp;            /* where it stands while another runs */
+    void *sp;            /* where it is while another runs */
     unsigned char *base; /* lowest byte of its stack; of the host's stack once known */
     size_t size;
     void *fake;    /* ASan's own */

@@ -391,7 +391,7 @@ static void run_block(unsigned threads)
 {
     m.count = m.alive = (int)threads;
     memset(simt_shared_memory, 0xa5,
-           m.shared_used + 2 * REDZONE); /* what the last block had, and beside it */
+           m.shared_used + 2 * REDZONE); /* what the last block had, and next to it */
     m.at_barrier = 0, m.ready_warps = 0, m.n_arrays = 0, m.shared_used = 0;
     for (int w = 0; w * WARP < m.count; w++) {
         m.ready[w] = m.waiting[w] = 0;

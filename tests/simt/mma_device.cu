@@ -1,4 +1,4 @@
-/* The plain twins of kernels/cuda/mma.h beside the instructions that they stand for, on a device,
+/* The plain twins of kernels/cuda/mma.h next to the instructions that they stand for, on a device,
  * number by number. The executor tests the twins against matrices (test_mma.cpp); what ties them to
  * tensor cores is here. Rounding and ldmatrix have the same bits; products of whole numbers are
  * exact on both sides; sums of others part by what tensor cores do not keep: at most 2^-20 of the

@@ -21,7 +21,7 @@
 #endif
 
 enum { ALIGN = 256 };
-/* Here, not beside the blocks that use it: ASan guards what lies beside it wherever launch.c is
+/* Here, not next to the blocks that use it: ASan guards what lies next to it wherever launch.c is
  * compiled without it. */
 _Alignas(
     128) unsigned char simt_shared_memory[SIMT_SHARED_BYTES + (SIMT_MAX_ARRAYS + 2) * SIMT_REDZONE];
@@ -94,7 +94,7 @@ static cudaError_t take(void **at, size_t bytes, int pinned)
     if (pinned && (int64_t)bytes > mem.pinnable - mem.pinned)
         return simt_fail(cudaErrorMemoryAllocation, 0, "no more host memory can be pinned");
     block *b = malloc(sizeof *b);
-    void *memory = NULL; /* not a byte more than was asked for: ASan sees what is behind it */
+    void *memory = NULL; /* not a byte more than was requested: ASan sees what is after it */
     if (b == NULL || posix_memalign(&memory, ALIGN, bytes) != 0) abort();
     memset(memory, 0xff, bytes); /* NaN, and -1 */
     *b = (block){ mem.blocks, memory, bytes, pinned };

@@ -171,7 +171,7 @@ int64_t simt_launches(void);
 int64_t simt_waits(void); /* how often the host waited for a stream or an event */
 enum simt_lateness { SIMT_AT_ONCE, SIMT_LATE, SIMT_BEHIND };
 void simt_late(
-    int how); /* what streams are given runs when somebody waits for it, not before; BEHIND: the
+    int how); /* what streams are given runs when somebody waits for it, not before; After: the
                  first stream alone, which the others overtake wherever nothing holds them */
 void simt_refuse_updates(int count); /* so many updates of graphs from now on are refused */
 void simt_invalidate(
@@ -188,7 +188,7 @@ typedef struct simt_work {
     void (*call)(const void *);
     void *to;
     const void *from;
-    size_t bytes, size; /* of the copy; of the closure behind this struct */
+    size_t bytes, size; /* of the copy; of the closure after this struct */
     enum cudaMemcpyKind kind;
     int byte, unused;
 } simt_work;

@@ -1,5 +1,5 @@
 /* stray_kernels.h - launches of kernels whose thread 7 reads or writes where it is told to, in
- * bounds or not, for test_strays.c. `data` stands on the device. */
+ * bounds or not, for test_strays.c. `data` is on the device. */
 #ifndef GSA_SIMT_STRAY_KERNELS_H
 #define GSA_SIMT_STRAY_KERNELS_H
 #include "simt.h"

@@ -67,9 +67,7 @@ static void *or_die(void *memory)
 }
 
 /* ---- works --------------------------------------------------------------------------------- */
-enum {
-    CLOSURE = (sizeof(simt_work) + 15) / 16 * 16
-}; /* where a kept work's closure stands behind it */
+enum { CLOSURE = (sizeof(simt_work) + 15) / 16 * 16 }; /* where a kept work's closure follows it */
 
 static const void *closure_of(const simt_work *work)
 {
@@ -257,7 +255,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
     return simt_sticky();
 }
 
-/* What the stream is given from now on runs behind what stood before the event's record. */
+/* What the stream is given from now on runs after what was before the event's record. */
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
 {
     (void)flags;

@@ -1,5 +1,5 @@
 /* What a run of steps asks of a device, and when: the next batch's arrays go up before the numbers
- * of a step are read; numbers are read when somebody wants to know them; and a norm that is not
+ * of a step are read; numbers are read when somebody needs to know them; and a norm that is not
  * finite is told with its step, or skipped, as if each had been read at once. One source, two
  * programs without Check: on the executor (GSA_ON_EXECUTOR) and on a device (77: there is none). */
 #include "kernels/cuda.h"
@@ -196,7 +196,7 @@ static void same(const told *a, const told *b, const char *what)
     check(a->last == b->last, "%s: the last loss is %.17g and %.17g", what, a->last, b->last);
 }
 
-/* How often numbers were read behind an optimiser's step, and before how many of these readings
+/* How often numbers were read after an optimiser's step, and before how many of these readings
  * something was uploaded ahead. */
 static void count_reads(int *reads, int *behind)
 {
@@ -213,7 +213,7 @@ static void count_reads(int *reads, int *behind)
 
 /* ---- uploads ahead ------------------------------------------------------------------------- */
 /* The room is found in the first step; the last step of an epoch, before an evaluation and another
- * order, has none behind it. */
+ * order, has none after it. */
 static void order_of_calls(void)
 {
     static const char *const each[] = { "train.report_every=1", NULL }, *const never[] = {
@@ -371,7 +371,7 @@ static int ups_between(int from, int to)
 
 /* Devices of all sizes about that at which a run fits: it fails with a sentence, or has its bits;
  * and where something that was to go ahead waits its turn this is said once, and nothing goes ahead
- * behind it. */
+ * after it. */
 static void no_memory(void)
 {
     static const char *const sets[] = { "train.report_every=0", "train.max_steps=6", NULL };
@@ -435,8 +435,8 @@ static void fill_device(void)
     simt_memory((int64_t)(total - unused));
 }
 
-/* The second room is not to be had, or a round of large tensors wants the one that is free: said
- * once, nothing goes ahead from there on, and what stands in the other room is read where it was
+/* The second room is not to be had, or a round of large tensors needs the one that is free: said
+ * once, nothing goes ahead from there on, and what is in the other room is read where it was
  * expected. */
 static void nothing_ahead_any_more(int by_tensors)
 {

@@ -1,6 +1,6 @@
 /* ASan under the kernels: what switches between their threads is compiled without it, here as for
  * the backend's tests, and yet what they read and write out of bounds is seen. GSA_TEST_ASAN is
- * CMake's word: a build that asks for ASan and does not get it is red, not skipped. */
+ * CMake's word: a build that requests ASan and does not get it is red, not skipped. */
 #include "stray_kernels.h"
 #include "support/suite.h"
 #include <stdio.h>
@@ -72,7 +72,7 @@ static void compare(const attempt *a)
 }
 
 /* Blocks of a multiple of 256 bytes, to which the executor aligns them, and not; what goes wrong
- * stands beside what just does not. */
+ * is next to what just does not. */
 static const attempt of_kernels[] = {
     { READ, 1024, 255, SIMT_FORWARD, "" },
     { READ, 1024, 256, SIMT_FORWARD, "heap-buffer-overflow" },

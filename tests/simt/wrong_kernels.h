@@ -1,5 +1,5 @@
 /* wrong_kernels.h - launches of kernels that are right or wrong in one way each, for test_simt.c.
- * `data` stands on the device. */
+ * `data` is on the device. */
 #ifndef GSA_SIMT_WRONG_KERNELS_H
 #define GSA_SIMT_WRONG_KERNELS_H
 #include "simt.h"

@@ -1,4 +1,4 @@
-/* test_bad_input.c - every way to ask for the wrong thing: one sentence on stderr that names it,
+/* test_bad_input.c - every way to request the wrong thing: one sentence on stderr that names it,
  * the documented exit code, nothing written, no crash. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -24,7 +24,7 @@ static const json_t *case_of(const json_t *all, size_t index)
     return json_array_get(json_object_get(all, "cases"), index);
 }
 
-/* ring and star over n = 8, 16: tokens 2 n + 2 x nodes; steps are timed behind the first two. */
+/* ring and star over n = 8, 16: tokens 2 n + 2 x nodes; steps are timed after the first two. */
 START_TEST(lengths_and_encoders)
 {
     static const struct {
@@ -140,7 +140,7 @@ START_TEST(no_room)
 }
 END_TEST
 
-/* Examples of --text are its passages one after another and, behind the last whole one, from the
+/* Examples of --text are its passages one after another and, after the last whole one, from the
  * start: of "good films" (a character a token) `good`, ` fil`, `good` with 1, 0 and 1 words of 4, 0
  * and 4 characters that each read it. The graph's edges are the words' spelling too. */
 START_TEST(passages)

@@ -515,7 +515,7 @@ static void save(const char *key)
     browser_key(key);
 }
 
-/* A number of the bytes that were saved, at an offset behind the first place of a text. */
+/* A number of the bytes that were saved, at an offset after the first place of a text. */
 static double saved(const char *text, const char *type, int64_t behind)
 {
     return browser_number(

@@ -540,7 +540,7 @@ static int ended_in_the_midst(int attempt)
     for (int i = 0; i < 1000000 && !gsa_cli_exists(out); i++) sched_yield();
     siginfo_t info;
     kill(child, SIGSTOP);
-    waitid(P_PID, (id_t)child, &info, WSTOPPED | WEXITED | WNOWAIT); /* it stands, or has ended */
+    waitid(P_PID, (id_t)child, &info, WSTOPPED | WEXITED | WNOWAIT); /* it is, or has ended */
     const int midst = gsa_cli_exists(out) && !gsa_cli_exists(latest);
     kill(child, SIGTERM);
     kill(child, SIGCONT);

@@ -1,5 +1,5 @@
-/* gsa.column/1: a pattern reads what the data says beside each token, here the tree of dependencies
- * of a CoNLL-U file. */
+/* gsa.column/1: a pattern reads what the data says next to each token, here the tree of
+ * dependencies of a CoNLL-U file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

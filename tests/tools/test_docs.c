@@ -1,4 +1,4 @@
-/* What docs/ commits beside its text: results that the command reads, pictures and files that some
+/* What docs/ commits next to its text: results that the command reads, pictures and files that some
  * page shows, links that lead somewhere. */
 #include <jansson.h>
 #include <stdio.h>

@@ -83,7 +83,7 @@ static void check(const row *r)
 /* ---- folders of models --------------------------------------------------------------------- */
 
 static const row folders[] = {
-    /* other sizes than the weights have: 26 kB ask for gigabytes */
+    /* other sizes than the weights have: 26 kB request gigabytes */
     { KEY("hidden", "8192") KEY("encoder", "star*40") RESEAL,
       PREDICT,
       2,

@@ -1,4 +1,4 @@
-/* A file of one's own: what it is is told by what stands in it, a recipe is written for it, and its
+/* A file of one's own: what it is is told by what is in it, a recipe is written for it, and its
  * model is trained and found again with nothing else typed. Every file that is none gets one
  * sentence, and nothing is left of it. */
 #include <stdio.h>
@@ -39,7 +39,7 @@ static void run(const char *const *args, const char *input)
 /* ---- kinds --------------------------------------------------------------------------------- */
 
 static const struct {
-    const char *file, *head, *pattern[4], *second; /* second: a file beside, with the same rows */
+    const char *file, *head, *pattern[4], *second; /* second: a file next to, with the same rows */
     const char *holds[HOLDS];                      /* lines of the recipe */
     const char *says;
 } kinds[] = {
@@ -402,7 +402,7 @@ START_TEST(train_then_predict_with_nothing_else_typed)
     gsa_cli_write("runs/kept", "kept");
     ck_assert(remove("runs/last") == 0 && symlink("kept", "runs/last") == 0);
     run(ARGS("train", "film.tsv", "--quiet", "--set", "train.max_steps=1"),
-        NULL); /* a run beside it, and the last one */
+        NULL); /* a run next to it, and the last one */
     ck_assert(gsa_cli_exists("runs/film-3/recipe.ini"));
     char *last = gsa_cli_read("runs/last");
     ck_assert_str_eq(last, "film-3\n");

@@ -12,7 +12,7 @@
 
 static gsa_ran ran;
 
-/* A copy of the plugin, with bytes behind it that no loader reads. */
+/* A copy of the plugin, with bytes after it that no loader reads. */
 static void copy_plugin(const char *to, const char *behind)
 {
     char bytes[4096];

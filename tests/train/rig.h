@@ -1,5 +1,5 @@
 /* rig.h - a small training run for tests: base recipes, overrides, a stop at a chosen place, and
- * what a run leaves behind. */
+ * what a run leaves after. */
 #ifndef GSA_TEST_TRAIN_RIG_H
 #define GSA_TEST_TRAIN_RIG_H
 #include <signal.h>
@@ -25,7 +25,7 @@ typedef struct rig {
     gsa_error error;
     volatile sig_atomic_t stop;
     /* what the progress callback does and saw */
-    int64_t stop_at; /* step after whose report a stop is asked for; 0: never */
+    int64_t stop_at; /* step after whose report a stop is requested; 0: never */
     int64_t reports, evaluations, last_step;
     double loss, epoch_loss; /* of the last report, of the last epoch */
     char messages[4096];
@@ -54,7 +54,7 @@ int rig_differ(const rig *r, const char *a, const char *b);
 /* The bytes of a file of the run's newest checkpoint; released with free(). */
 char *rig_checkpoint_file(const rig *r, const char *run, const char *file, int64_t *bytes);
 
-/* Makes the n-th call from now on (1: the next) of the backend's gemm ask for a stop; 0: counts
+/* Makes the n-th call from now on (1: the next) of the backend's gemm request a stop; 0: counts
  * only. One rig at a time. */
 void rig_stop_in_gemm(rig *r, int64_t n);
 int64_t rig_gemm_calls(void);

@@ -1,4 +1,4 @@
-/* Translation of documents: sections and labels, what reaches what, translations that stand on
+/* Translation of documents: sections and labels, what reaches what, translations that are on
  * those before them, and a language in which a word means what the sentence before it says. */
 #include <math.h>
 #include <stdio.h>
@@ -93,7 +93,7 @@ static void show(const gsa_session *s, int sequence, char *out, size_t size)
     }
 }
 
-/* "/:z z:z z:/": what is to be predicted behind the tokens that predict it. */
+/* "/:z z:z z:/": what is to be predicted after the tokens that predict it. */
 static void show_labels(const gsa_session *s, char *out, size_t size)
 {
     const gsa_minibatch *b = &s->batch;
@@ -143,7 +143,7 @@ static const struct {
       "<0 x0 y0 z0 w0",
       "<:x x:y y:z z:w w:/",
       { "data.previous=2", "data.max_length=0" } },
-    /* d e f is left out, and what follows it stands alone; b and c b a, too */
+    /* d e f is left out, and what follows it is alone; b and c b a, too */
     { 2, "a0 c0 /0", "<0 z0 z0", "<:z z:z z:/", { "data.previous=2", "data.max_length=2" } },
     { 4,
       "f0 /0 e1 d1 /1",
@@ -172,7 +172,7 @@ START_TEST(sections_and_labels)
 }
 END_TEST
 
-/* Every target token and every end counts once, whatever stands before it. */
+/* Every target token and every end counts once, whatever is before it. */
 START_TEST(targets_count_once)
 {
     static const int64_t all[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
@@ -351,7 +351,7 @@ static void open_slow(slow *w, gsa_session *s, int width)
                   error.text);
 }
 
-/* All sentences, each behind `previous` at most; how many came out as in `other`. */
+/* All sentences, each after `previous` at most; how many came out as in `other`. */
 static int slow_all(slow *w, const int *standing, int previous, const slow *other)
 {
     int same = 0;
@@ -364,7 +364,7 @@ static int slow_all(slow *w, const int *standing, int previous, const slow *othe
     return same;
 }
 
-/* The ids of a line, whose words stand somewhere in the batch. */
+/* The ids of a line, whose words are somewhere in the batch. */
 static int ids_of(const gsa_session *s, char *line, int32_t *id)
 {
     int count = 0;
@@ -574,8 +574,8 @@ static uint32_t next(uint32_t *state)
     return *state = *state * 1664525u + 1013904223u, *state >> 16;
 }
 
-/* Documents of two sentences and one of three. "it" is what the sentence before it says: der behind
- * a dog, die behind a cat. */
+/* Documents of two sentences and one of three. "it" is what the sentence before it says: der after
+ * a dog, die after a cat. */
 static void put_documents(rig *r, const char *name, int count, uint32_t seed)
 {
     static const char *const nouns[] = { "dog", "cat" }, *const german[] = { "hund", "katze" },

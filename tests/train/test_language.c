@@ -1,4 +1,4 @@
-/* Language modelling: every token is scored once behind enough others, none sees what it has to
+/* Language modelling: every token is scored once after enough others, none sees what it has to
  * predict, and the losses of tied, smoothed and tapped models are what their equations say. */
 #include <math.h>
 #include <stdio.h>
@@ -64,7 +64,7 @@ static void close_task(task_of *t)
     gsa_scratch_close(&t->scratch);
 }
 
-/* Walks all windows of a split; counts how often each token is scored, and how much stands before
+/* Walks all windows of a split; counts how often each token is scored, and how much is before
  * it. */
 static void check_windows(task_of *t, int split, int tokens, int window, int step, int context)
 {
@@ -128,7 +128,7 @@ START_TEST(training_counts_its_targets)
 }
 END_TEST
 
-/* Words: a line end stands before the text, and is a word. */
+/* Words: a line end is before the text, and is a word. */
 START_TEST(lines_of_words)
 {
     static const char *const more[] = { "data.tokens=words", "data.window=8", NULL };
@@ -517,7 +517,7 @@ START_TEST(lines_add_up)
 }
 END_TEST
 
-/* The model of a checkpoint: the table stands in it once. */
+/* The model of a checkpoint: the table is in it once. */
 START_TEST(a_tied_table_is_kept_once)
 {
     rig r;

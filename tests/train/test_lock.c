@@ -73,7 +73,7 @@ START_TEST(one_at_a_time)
 }
 END_TEST
 
-/* gsa average writes as a training does: not beside another process, and leaves no lock. */
+/* gsa average writes as a training does: not next to another process, and leaves no lock. */
 START_TEST(a_mean_is_written_alone)
 {
     rig r;

@@ -1,4 +1,4 @@
-/* Sentence pairs whose label stands in neither sentence: a holds keys with a value each (7x: key 7,
+/* Sentence pairs whose label is in neither sentence: a holds keys with a value each (7x: key 7,
  * value x), b is a key, and the label is that key's value in a. Read as memory, a is looked up; two
  * summaries that were made apart would have to hold every binding. */
 #include <math.h>

@@ -1,5 +1,5 @@
 /* train.prefetch: runs with it and without it have the same bits, the same errors at the same step,
- * and leave nothing behind. */
+ * and leave nothing after. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -295,7 +295,7 @@ static void compute(gsa_session *s, const gsa_wanted *now, const gsa_wanted *nex
     memcpy(out, s->out, (size_t)(now->count * OUTPUTS) * sizeof *out);
 }
 
-/* Whatever was asked for, one gets what one wants. */
+/* Whatever was requested, one gets what one needs. */
 START_TEST(another_batch_than_was_asked_for)
 {
     static const int64_t example[] = { 3, 1, 0, 2, 7, 5, 6, 4, 9, 8, 1, 2 };

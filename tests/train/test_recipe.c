@@ -436,7 +436,7 @@ START_TEST(bad_recipe)
 }
 END_TEST
 
-/* What a task does not read may stand in its recipe at the default: config.ini holds every key. */
+/* What a task does not read may be in its recipe at the default: config.ini holds every key. */
 START_TEST(defaults_suit_every_task)
 {
     int count;

@@ -405,7 +405,7 @@ static gsa_status faulty(gsa_faults *faults, void *context)
     return status;
 }
 
-/* Where there is no memory or no space: one sentence, nothing stays behind, no half a file. */
+/* Where there is no memory or no space: one sentence, nothing stays after, no half a file. */
 START_TEST(a_report_that_cannot_be_written)
 {
     static const struct {

@@ -174,7 +174,7 @@ START_TEST(known_logits_give_known_scores)
         rows += lengths[w];
     }
     ck_assert_int_eq(s.batch.targets, rows);
-    /* what is right: c d stands in the first window; the second says [CLS]. l: the other way
+    /* what is right: c d is in the first window; the second says [CLS]. l: the other way
      * round */
     const int32_t start[] = { 4 + 2, 13, 25, 37 + 3 + 7 }, end[] = { 4 + 3, 13, 25, 37 + 3 + 7 };
     for (int64_t i = 0; i < rows; i++) {
@@ -260,7 +260,7 @@ START_TEST(a_toy_is_learned_and_predicted)
     printf("F1 %.4f, overlap %.4f\n", rig_number(&r, "dev_f1"), rig_number(&r, "overlap_f1"));
     ck_assert(rig_number(&r, "dev_f1") > 0.95 && rig_number(&r, "overlap_f1") < 0.8);
     /* what is predicted has the score that was measured: ids in the order of the file, answers as
-     * they stand there */
+     * they are there */
     json_t *predicted = predict(&r, "run", "dev.json"), *file;
     file = json_load_file(gsa_scratch_path(&r.scratch, "dev.json"), 0, NULL);
     const json_t *paragraphs =
@@ -349,7 +349,7 @@ START_TEST(wrong_settings_are_sentences)
 END_TEST
 
 /* Counts of what is odd in a file are told. */
-/* Where an answer stands among tokens and windows is the run's affair. */
+/* Where an answer is among tokens and windows is the run's affair. */
 START_TEST(gold_is_the_file)
 {
     static const char *const windows[] = { "data.window=0", "data.window=6" };

@@ -15,7 +15,7 @@ static const char *const types[] = { "PER", "LOC", "P", "", "\xe4\xba\xba" };
 
 /* Words of `text`, split at blanks; '|' ends a sentence: offset [sentences+1]. */
 typedef struct sentences {
-    gsa_slice word[2][MOST]; /* before and behind ':' */
+    gsa_slice word[2][MOST]; /* before and after ':' */
     int64_t offset[MOST], count;
 } sentences;
 
@@ -86,7 +86,7 @@ static int listed(const char *pairs, char was, char is)
 
 typedef struct seen {
     char letter[2][MOST + 2];
-    int type[2][MOST + 2]; /* one place of O before and behind */
+    int type[2][MOST + 2]; /* one place of O before and after */
 } seen;
 
 static int ends(const seen *s, int side, int t)

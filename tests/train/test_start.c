@@ -49,7 +49,7 @@ START_TEST(optimiser_and_schedule_are_new)
     rig_train_ok(&r, "second");
     ck_assert_int_eq(r.last_step, 9);
     ck_assert(!same_file(&r, "first", "second", "model.safetensors"));
-    rig_train_ok(&r, "again"); /* reads the first run, not what stands in its own folder */
+    rig_train_ok(&r, "again"); /* reads the first run, not what is in its own folder */
     ck_assert_int_eq(rig_differ(&r, "second", "again"), 0);
     rig_close(&r);
 }

@@ -52,7 +52,7 @@ START_TEST(what_a_token_is)
 }
 END_TEST
 
-/* However the bytes are cut, the first token is the same, or more bytes are asked for. */
+/* However the bytes are cut, the first token is the same, or more bytes are requested. */
 START_TEST(a_cut_changes_no_token)
 {
     gsa_slice whole, part;
@@ -272,7 +272,7 @@ START_TEST(a_byte_order_mark_is_passed_over)
 }
 END_TEST
 
-/* abab...: c(a) = c(b) = 4; behind a always b, behind b always a, and a first token behind
+/* abab...: c(a) = c(b) = 4; after a always b, after b always a, and a first token after
  * nothing. */
 START_TEST(counts_of_pairs)
 {

@@ -44,7 +44,7 @@ static const plan_case plans[] = {
       { 1 },
       "start-runs_a/seed-1 start-/seed-1",
       "train.start= train.seed=1" },
-    /* names stand in values of the recipe, in several places, and beside braces that are none */
+    /* names are in values of the recipe, in several places, and next to braces that are none */
     { { "domain=a b/ä" },
       { "data.dev={domain}/{other}.{domain}" },
       { 1 },
@@ -235,7 +235,7 @@ END_TEST
 /* ---- runs ---------------------------------------------------------------------------------- */
 
 typedef struct watch {
-    int state[16], begun, ended, stop_in; /* stop_in: a stop is asked for in this run, from 1 */
+    int state[16], begun, ended, stop_in; /* stop_in: a stop is requested in this run, from 1 */
     volatile sig_atomic_t stop;
     char last[4096];
 } watch;

@@ -468,8 +468,7 @@ START_TEST(legal_paths_are_legal)
         free(text);
         all +=
             score.found -
-            score
-                .strict_found; /* spans that only leniency sees stand where tags break the scheme */
+            score.strict_found; /* spans that only leniency sees are where tags break the scheme */
     }
     if (_i < 3) ck_assert_int_eq(all, 0);
     else ck_assert_int_gt(all, 0);
@@ -565,7 +564,7 @@ static void keep_sentence(void *context, const gsa_progress *p)
     snprintf(context, 512, "%s", p->text);
 }
 
-/* What is read is said, and a sentence a line is read where it is asked for. */
+/* What is read is said, and a sentence a line is read where it is requested. */
 START_TEST(running_text_is_cut_into_sentences)
 {
     static const struct {

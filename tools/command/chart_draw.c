@@ -76,7 +76,7 @@ static void put_label(const sheet *s, const char *class, const char *anchor, dou
 
 /* ---- places -------------------------------------------------------------------------------- */
 
-/* Points of several lines over one word stand beside each other. */
+/* Points of several lines over one word are next to each other. */
 static double aside(const sheet *s, int line)
 {
     const gsa_chart *c = s->chart;

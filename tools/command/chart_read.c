@@ -82,7 +82,7 @@ static gsa_status no_key(const reader *r, const json_t *record, const char *key,
                     gsa_word_show(key, shown), list);
 }
 
-/* The value as text: a string as it stands, a number shortest; 0 where it is neither. */
+/* The value as text: a string as it is, a number shortest; 0 where it is neither. */
 static int text_of(const json_t *value, char text[TEXT])
 {
     if (json_is_string(value)) snprintf(text, TEXT, "%s", json_string_value(value));

@@ -81,7 +81,7 @@ static void write_cuda(gsa_output *out)
 #endif
 }
 
-/* Files are made in TMPDIR by tests and beside their targets by everything else: try the first. */
+/* Files are made in TMPDIR by tests and next to their targets by everything else: try the first. */
 static void write_temporary(const gsa_system *system, gsa_output *out)
 {
     const char *folder = getenv("TMPDIR");
@@ -100,7 +100,7 @@ static void write_temporary(const gsa_system *system, gsa_output *out)
                       status == GSA_OK ? " is writable" : ": ", status == GSA_OK ? "" : error.text);
 }
 
-/* 1 when the topology still wants a parameter that has no default, or a file: then it cannot be
+/* 1 when the topology still needs a parameter that has no default, or a file: then it cannot be
  * tried here. */
 static int needs_value(const gsa_topology *topology)
 {

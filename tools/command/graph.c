@@ -13,7 +13,7 @@ enum {
     STACKS
 }; /* places in a picture of two: encoder, decoder; a picture of one is MAIN alone */
 
-enum { BESIDE = 15 }; /* specs that a page may have beside the first */
+enum { BESIDE = 15 }; /* specs that a page may have next to the first */
 
 typedef struct gsa_job { /* a picture: everything that is released at the end */
     const gsa_system *system;

@@ -41,7 +41,7 @@ static gsa_status report(const gsa_args *args, const gsa_view *view, gsa_error *
     return status;
 }
 
-/* Numbers where they are asked for, or where nothing else is. */
+/* Numbers where they are requested, or where nothing else is. */
 static int wants_numbers(const gsa_args *args)
 {
     return gsa_args_flag(args, "stats") || gsa_args_flag(args, "json") ||

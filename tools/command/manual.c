@@ -24,7 +24,7 @@ static void write_wrapped(gsa_output *out, const char *text, int column, int ind
     gsa_output_text(out, "\n");
 }
 
-/* "  --name value", broken behind a | before WIDTH; the column behind it. */
+/* "  --name value", broken after a | before WIDTH; the column after it. */
 static int write_head(gsa_output *out, const gsa_option *option)
 {
     const int indent = (int)strlen(option->name) + 5;

@@ -66,14 +66,14 @@ static gsa_status bad_value(const gsa_verb *verb, const gsa_option *option, cons
         option->low, option->high);
 }
 
-/* ---- choices: "a|b[-c][-d]|e"; a choice is a word and others behind it, which begin with "-" */
+/* ---- choices: "a|b[-c][-d]|e"; a choice is a word and others after it, which begin with "-" */
 /* Bytes of the word at `at`, 0 at the end of the choice. */
 static size_t word_bytes(const char *at)
 {
     return *at && *at != '|' ? 1 + strcspn(at + 1, "-[]|") : 0;
 }
 
-/* The word behind the one at `at`. */
+/* The word after the one at `at`. */
 static const char *next_word(const char *at, int *optional)
 {
     at += word_bytes(at);
@@ -82,7 +82,7 @@ static const char *next_word(const char *at, int *optional)
     return at + *optional;
 }
 
-/* 1 when the word is among those of the choice behind its first one. */
+/* 1 when the word is among those of the choice after its first one. */
 static int has_word(const char *choice, const char *word)
 {
     const size_t bytes = word_bytes(word);

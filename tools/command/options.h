@@ -63,11 +63,11 @@ const char *gsa_args_operand(const gsa_args *args, int index);
 #define GSA_VERB_CALLED(verb)                                                                      \
     (verb)->program ? (verb)->program : "gsa ", (verb)->program ? "" : (verb)->name
 
-/* Adds a value behind those given to an option that is repeatable; does nothing where the verb has
+/* Adds a value after those given to an option that is repeatable; does nothing where the verb has
  * no such option. The text must outlive the gsa_args. */
 gsa_status gsa_args_append(gsa_args *args, const char *name, const char *text, gsa_error *error);
 
-/* By the option's name, which must stand in the verb's table. `given`: on the command line, not by
+/* By the option's name, which must be in the verb's table. `given`: on the command line, not by
  * fallback. */
 int gsa_args_given(const gsa_args *args, const char *name);
 int gsa_args_flag(const gsa_args *args, const char *name);

@@ -1,4 +1,4 @@
-/* plugins.c - the plugin that comes with the command: `file`, found beside the program, so that it
+/* plugins.c - the plugin that comes with the command: `file`, found next to the program, so that it
  * is there without --plugin. */
 #define _XOPEN_SOURCE 700 /* realpath, S_ISVTX */
 #include <limits.h>
@@ -34,7 +34,7 @@ static int path_of(int place, char *path)
     return gsa_beside_program(places[place], "", path);
 }
 
-/* FOLDER/file.so, also with settings behind it (file.so:path=/a/b), as `gsa topology check` takes
+/* FOLDER/file.so, also with settings after it (file.so:path=/a/b), as `gsa topology check` takes
  * it. */
 static int is_own(const char *text)
 {

@@ -18,7 +18,7 @@ enum {
 /* Whose it is matters: a child that is ended would take away its parent's. Changed while the thread
  * takes no signals, and the command's other threads never do. */
 static struct temporary {
-    volatile pid_t owner; /* 0: nothing stands here */
+    volatile pid_t owner; /* 0: nothing is here */
     char path[NAME_ROOM];
 } temporaries[TEMPORARIES];
 

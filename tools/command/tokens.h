@@ -10,7 +10,7 @@ typedef struct gsa_tokens {
     gsa_slice *token; /* [count] into the caller's text: what the topology reads */
     gsa_slice *label; /* [count] what pictures show: the same, or "0xE4" for a byte that is no
                          printable ASCII */
-    char *names;      /* where such labels stand */
+    char *names;      /* where such labels are */
 } gsa_tokens;
 
 /* how: "words" (between spaces, tabs and line ends), "chars" (characters other than line ends),

@@ -4,7 +4,7 @@
 #define GSA_TOPOLOGY_VERB_H
 #include "tools/command/verbs.h"
 
-/* The template as it stood when the program was built (tools/cmake/embed.cmake); `bytes` of text,
+/* The template as it was when the program was built (tools/cmake/embed.cmake); `bytes` of text,
  * not terminated. */
 typedef struct gsa_template_file {
     const char *name;

@@ -252,7 +252,7 @@ static void watch(gsa_watch *w)
     while (hear_now(w)) continue;
     if (w->pipe >= 0) close(w->pipe);
     if (w->prints >= 0) close(w->prints);
-    kill(-w->child, SIGKILL); /* what it left behind */
+    kill(-w->child, SIGKILL); /* what it left over */
 }
 
 /* ---- saying -------------------------------------------------------------------------------- */

@@ -25,9 +25,9 @@ enum gsa_exit {
     GSA_EXIT_USAGE =
         2, /* what was asked is wrong: options, recipe, parameters, the content of a file */
     GSA_EXIT_RANK = 3, /* of the ranks of mpirun one failed, was lost, or differs from the others;
-                          checkpoints stand */
+                          checkpoints are */
     GSA_EXIT_DEVICE = 75, /* the device was lost while it computed; nothing was saved from its
-                             memory, earlier checkpoints stand */
+                             memory, earlier checkpoints are */
     GSA_EXIT_SIGNAL = 128 /* plus its number: the second SIGINT (130) or SIGTERM (143) */
 };
 int gsa_exit_code(gsa_status status);
@@ -89,7 +89,7 @@ enum { GSA_PATH_ROOM = 4096 };
 /* The program's folder, '/', `place`, `name`; 0 where the folder cannot be told or the path is too
  * long. */
 int gsa_beside_program(const char *place, const char *name, char path[GSA_PATH_ROOM]);
-/* A file as it stands, else a name without '/' among the recipes that come with the command; *found
+/* A file as it is, else a name without '/' among the recipes that come with the command; *found
  * is `asked` or `path`. No such file and no such name: a sentence with the names. A path with '/'
  * is left to who opens it. */
 gsa_status gsa_find_recipe(const char *asked, char path[GSA_PATH_ROOM], const char **found,
@@ -146,13 +146,13 @@ const volatile sig_atomic_t *gsa_catch_signals(void);
 
 /* gsa_train's progress, for a terminal (one bar) or a log (one line a report). */
 typedef struct gsa_reporter {
-    int terminal, quiet, open; /* open: a bar stands on the current line */
+    int terminal, quiet, open; /* open: a bar is on the current line */
 } gsa_reporter;
 gsa_reporter gsa_reporter_new(int quiet);
 void gsa_report(void *reporter, const gsa_progress *progress);
 void gsa_reporter_end(gsa_reporter *reporter);
 void gsa_write_duration(char *text, size_t size, double seconds); /* "0:07", "12:34", "1:02:03" */
-/* The end of a run for people, on stderr: its metrics beside the baselines, its time, where things
+/* The end of a run for people, on stderr: its metrics next to the baselines, its time, where things
  * are. `result` is what gsa_train gave, folder NULL: nothing is kept. */
 gsa_status gsa_print_summary(const char *result, const char *folder, gsa_error *error);
 

@@ -41,7 +41,7 @@ typedef struct gsa_bench_side { /* where kernels are measured: --device and --th
     char device[48];
     int threads;
     char computes_on[GSA_ERROR_SIZE + 96]; /* the backend, and why it is no CUDA device where that
-                                              was asked for first */
+                                              was requested first */
     gsa_ceilings ceilings;                 /* of the host at so many threads */
 } gsa_bench_side;
 

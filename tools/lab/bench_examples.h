@@ -21,7 +21,7 @@ typedef struct gsa_bench_examples {
 } gsa_bench_examples;
 
 /* `count` examples of `length` tokens. text NULL: one, count times; else example i is the i-th
- * passage of that length, and behind the text's last whole passage the first follows again.
+ * passage of that length, and after the text's last whole passage the first follows again.
  * GSA_ERR_ARGUMENT: the text is shorter than one passage. */
 gsa_status gsa_bench_emit(const gsa_system *system, const gsa_pattern *pattern,
                           const gsa_bench_text *text, int32_t length, int32_t heads, int32_t count,

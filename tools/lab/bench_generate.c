@@ -1,4 +1,4 @@
-/* bench_generate.c - gsa bench generate: what the next tokens of a stack cost behind prefixes of
+/* bench_generate.c - gsa bench generate: what the next tokens of a stack cost after prefixes of
  * several lengths. */
 #include <stdio.h>
 #include "tools/lab/bench.h"

@@ -8,7 +8,7 @@ typedef struct gsa_graph_case {
     gsa_bench *bench;
     gsa_pattern *pattern;
     int32_t length, batch;
-    int64_t edges, runs, bytes; /* of the batch; of the examples that are emitted, as they stand */
+    int64_t edges, runs, bytes; /* of the batch; of the examples that are emitted, as they are */
 } gsa_graph_case;
 
 static void release(void *state)

@@ -109,7 +109,7 @@ static gsa_status fill_parts(gsa_kernel_case *one, gsa_phase_case *phase, int64_
     return status;
 }
 
-/* Dropout of attention, whose key wants the examples' numbers. */
+/* Dropout of attention, whose key needs the examples' numbers. */
 static gsa_status fill_dropout(gsa_kernel_case *one, gsa_phase_case *phase, gsa_error *error)
 {
     const int64_t bytes = phase->edges.examples * (int64_t)sizeof(int32_t);

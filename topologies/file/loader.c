@@ -29,7 +29,7 @@ void *loader_grow(const loader *load, void *at, int64_t used, int64_t room, size
     return more;
 }
 
-/* A small file that asks for much memory is refused. */
+/* A small file that requests much memory is refused. */
 static int check_size(loader *load, int64_t line, int64_t count, const char *what)
 {
     const int64_t most = load->bytes < (INT64_MAX - FILE_FREE) / FILE_EACH

@@ -121,7 +121,7 @@ static void count_loss(gsa_trainer *t, const gsa_ledger_step *s, double loss)
     t->sums.report_loss += loss * (double)s->targets, t->counts.report_targets += s->targets;
 }
 
-/* The run as it stood before the step. */
+/* The run as it was before the step. */
 static void set_back(gsa_trainer *t, const gsa_ledger_step *s)
 {
     t->counts.step = s->step, t->counts.cursor = s->cursor, t->counts.tokens = s->tokens;
@@ -129,7 +129,7 @@ static void set_back(gsa_trainer *t, const gsa_ledger_step *s)
     t->offered_steps = s->offered_steps, t->graph_steps = s->graph_steps;
 }
 
-/* The last step that ran: its gradients still stand. */
+/* The last step that ran: its gradients still are. */
 static gsa_status judge(gsa_trainer *t, const gsa_ledger_step *s, double loss, gsa_error *error)
 {
     if (t->session.recipe.values.train_check_nan) {

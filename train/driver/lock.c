@@ -16,8 +16,8 @@ void gsa_lock_release(gsa_lock *lock)
     *lock = (gsa_lock){ 0 };
 }
 
-/* The number in the file, "" where none stands there or no file does; < 0: it cannot be read.
- * *pure: nothing else stands there. */
+/* The number in the file, "" where none is there or no file does; < 0: it cannot be read.
+ * *pure: nothing else is there. */
 static int read_number(const gsa_system *system, const char *path, char number[NUMBER], int *pure)
 {
     *number = 0, *pure = 1;

@@ -23,7 +23,7 @@ typedef struct gsa_minibatch_sequence { /* of one of the task's sequences, examp
     int32_t *group;  /* [tokens] where grouped: which section each is of, ascending in an example;
                         patterns may read it */
     gsa_slice *text; /* [tokens], with words */
-    gsa_slice *side[GSA_BATCH_SIDES];         /* [tokens] what stands beside them in the data
+    gsa_slice *side[GSA_BATCH_SIDES];         /* [tokens] what is next to them in the data
                                                  (gsa_minibatch_side) */
     gsa_named_column column[GSA_BATCH_SIDES]; /* the same with its names, which are the task's */
     int32_t sides, zero;
@@ -42,8 +42,8 @@ typedef struct gsa_minibatch {
     int32_t *nought; /* [count] zeros */
     int32_t *label;  /* [targets] class, or -1 */
     float *target;   /* [targets, terms], of tasks whose targets are numbers */
-    int32_t *note[GSA_BATCH_NOTES]; /* what a task's own hooks want to know of the batch */
-    int64_t *example; /* [count] as the task was asked for them (gsa_minibatch_name), where named */
+    int32_t *note[GSA_BATCH_NOTES]; /* what a task's own hooks need to know of the batch */
+    int64_t *example; /* [count] as the task was given them (gsa_minibatch_name), where named */
     int32_t split, named, picks, zero; /* picks: does the head read `pick` alone
                                           (gsa_minibatch_pick)? */
     int32_t *pick; /* [targets] then: the rows of its run's sequence, ascending */
@@ -67,7 +67,7 @@ gsa_status gsa_minibatch_note(gsa_minibatch *batch, int which, int64_t count, gs
 gsa_status gsa_minibatch_types(gsa_minibatch *batch, int sequence, gsa_error *error);
 /* Room for the groups of a sequence that has its size. Without this call it has none. */
 gsa_status gsa_minibatch_groups(gsa_minibatch *batch, int sequence, gsa_error *error);
-/* Room for one more column beside the tokens of a sequence that has its size; `name` outlives the
+/* Room for one more column next to the tokens of a sequence that has its size; `name` outlives the
  * batch. */
 gsa_status gsa_minibatch_side(gsa_minibatch *batch, int sequence, const char *name,
                               gsa_error *error);

@@ -133,7 +133,7 @@ static int start(gsa_prefetch *p)
 
 /* ---- the caller's side --------------------------------------------------------------------- */
 
-/* Until the thread has done what it has begun; how far it came with what it was asked for. A thread
+/* Until the thread has done what it has begun; how far it came with its request. A thread
  * that wakes late is not waited for. */
 static int settle(gsa_prefetch *p)
 {
@@ -161,7 +161,7 @@ void gsa_prefetch_ask(gsa_prefetch *p, const gsa_wanted *wanted)
 {
     if (!is_ours(p) || !start(p)) return;
     settle(p);
-    if (!keep_examples(p, wanted)) return; /* who takes it asks for the memory again, and is told */
+    if (!keep_examples(p, wanted)) return; /* who takes it requests the memory again, and is told */
     p->wanted = *wanted;
     p->wanted.example = p->example;
     pthread_mutex_lock(&p->lock);

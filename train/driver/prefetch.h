@@ -1,7 +1,7 @@
 /* prefetch.h - a batch is read, encoded, and its patterns made and joined, in a thread of its own,
  * while the one before it is computed.
  *
- * Law.  One batch ahead at most. What is asked for is a guess: whoever takes another batch loses
+ * Law.  One batch ahead at most. What is requested is a guess: whoever takes another batch loses
  *     nothing but the work, and gets what it
  *       would have got without. A failure is kept with its sentence until the batch is taken, and
  *         goes with it when it is not. So
@@ -30,17 +30,17 @@ void gsa_prefetch_release(
     gsa_prefetch *prefetch); /* waits for what is being built; NULL does nothing */
 
 /* From now on this batch is built. Nothing reads the batch taken before the last any more, nor its
- * graphs: the tape was reset. What was asked for and not taken is lost. */
+ * graphs: the tape was reset. What was requested and not taken is lost. */
 void gsa_prefetch_ask(gsa_prefetch *prefetch, const gsa_wanted *wanted);
 /* Waits for what is being built, but not for a thread that has not begun. 1: it was this batch, and
- * stands in *batch and the model's graphs, which the next forward pass finds made; or its failure
+ * is in *batch and the model's graphs, which the next forward pass finds made; or its failure
  * in *status and error. 0: it was not, or was not begun; nothing has changed, and nobody else fills
  * a batch. */
 int gsa_prefetch_take(gsa_prefetch *prefetch, const gsa_wanted *wanted, gsa_minibatch *batch,
                       gsa_status *status, gsa_error *error);
 
-/* Waits for what was asked for, even for a thread that has not begun. 1: it is built and well, and
- * stands in *batch and *graph until another one is asked for; 0: there is nothing to look at. It is
+/* Waits for what was requested, even for a thread that has not begun. 1: it is built and well, and
+ * is in *batch and *graph until another one is requested; 0: there is nothing to look at. It is
  * taken as before. */
 int gsa_prefetch_look(gsa_prefetch *prefetch, const gsa_minibatch **batch,
                       const gsa_model_batch **graph);

@@ -3,7 +3,7 @@
 #include <limits.h>
 #include <string.h>
 
-typedef struct gsa_recycled { /* stands before a block; 16 bytes keep what follows aligned */
+typedef struct gsa_recycled { /* is before a block; 16 bytes keep what follows aligned */
     size_t bytes;
     struct gsa_recycled *next;
 } block;

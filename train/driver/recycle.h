@@ -3,9 +3,9 @@
  *
  * Law.  With `keeps` set, blocks that are released wait in lists by their size and are handed out
  *     again, the smallest that is large
- *       enough: a new one is asked for only where all of those are in use. So there are never more
+ *       enough: a new one is requested only where all of those are in use. So there are never more
  *               of any size than were in use at
- *       once, and what was done before, with texts as long, asks for nothing. Calls may come from
+ *       once, and what was done before, with texts as long, requests nothing. Calls may come from
  *         many threads. */
 #ifndef GSA_RECYCLE_H
 #define GSA_RECYCLE_H

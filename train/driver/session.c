@@ -382,7 +382,7 @@ static gsa_status score_batch(gsa_session *s, const gsa_wanted *wanted, const gs
     return GSA_OK;
 }
 
-/* Adds a batch's units; behind them are those of the next one. */
+/* Adds a batch's units; after them are those of the next one. */
 static const gsa_score *count_batch(const gsa_session *s, const gsa_wanted *wanted,
                                     const gsa_score *unit, gsa_score *score, const int64_t *first,
                                     gsa_score *outcome)
@@ -397,7 +397,7 @@ static const gsa_score *count_batch(const gsa_session *s, const gsa_wanted *want
     return unit;
 }
 
-/* Batch `index` of an evaluation; behind the last one none. */
+/* Batch `index` of an evaluation; after the last one none. */
 static gsa_wanted wanted_at(const gsa_batches *batches, int split, int64_t index)
 {
     int64_t count = 0;
@@ -405,7 +405,7 @@ static gsa_wanted wanted_at(const gsa_batches *batches, int split, int64_t index
     return (gsa_wanted){ .split = split, .count = (int32_t)count, .example = example };
 }
 
-/* Batch `from` and those behind it, one a rank. A survey has the rows of all batches, so each rank
+/* Batch `from` and those after it, one a rank. A survey has the rows of all batches, so each rank
  * then scores them all. */
 static gsa_status score_round(gsa_session *s, const gsa_batches *batches, int split, int64_t from,
                               gsa_score *score, const int64_t *first, gsa_score *outcome,

@@ -69,8 +69,8 @@ void gsa_session_release(gsa_session *session); /* a zeroed one is fine */
 gsa_status gsa_session_fill(gsa_session *session, const gsa_wanted *wanted, gsa_error *error);
 /* Once the tape was reset for that batch: the one that is likely to follow, or NULL. */
 void gsa_session_ask(gsa_session *session, const gsa_wanted *next);
-/* Once a forward and backward pass is queued: the arrays of the batch asked for go to the device
- * beside it, where the backend can do that. */
+/* Once a forward and backward pass is queued: the arrays of the batch requested go to the device
+ * next to it, where the backend can do that. */
 gsa_status gsa_session_upload_ahead(gsa_session *session, gsa_error *error);
 /* Outputs of some examples into session->out, without dropout: rows of out, or with task->surprise
  * a number a target. */
@@ -79,7 +79,7 @@ gsa_status gsa_session_outputs(gsa_session *session, int split, const int64_t *e
 /* The same, where it is known what is likely to follow (or NULL). */
 gsa_status gsa_session_compute(gsa_session *session, const gsa_wanted *wanted,
                                const gsa_wanted *next, gsa_error *error);
-/* Scores a whole split; GSA_ERR_INTERRUPTED when a stop is asked for. An absent split scores
+/* Scores a whole split; GSA_ERR_INTERRUPTED when a stop is requested. An absent split scores
  * nothing. `outcome`, where not NULL, receives each unit's score, example after example as they are
  * numbered: gsa_session_units of them. */
 gsa_status gsa_session_score(gsa_session *session, int split, gsa_score *score, gsa_score *outcome,

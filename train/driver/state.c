@@ -1,6 +1,6 @@
 /* state.c - a run's checkpoint: model.safetensors (the selected model), config.ini, the task's
  * files, and state.safetensors:
- *   counts, sums          where the run stands
+ *   counts, sums          where the run is
  *   first/NAME second/NAME   moments
  *   mean/NAME             the running mean of the weights, where there is one
  *   weight/NAME  present values, where model.safetensors holds others: better ones of an earlier
@@ -318,7 +318,7 @@ static gsa_status load_counts(gsa_trainer *t, const gsa_safetensors *file, const
     return GSA_OK;
 }
 
-/* 1: model.safetensors held the best model, and the present values stand here. */
+/* 1: model.safetensors held the best model, and the present values are here. */
 static int holds_weights(const gsa_safetensors *file)
 {
     int found = 0;

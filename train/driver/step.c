@@ -45,7 +45,7 @@ static gsa_wanted piece_at(const gsa_trainer *t, const int64_t *example, int64_t
                          .example = example + from };
 }
 
-/* Has the piece that ends at `to` another one behind it, in this global batch or in the next? Not
+/* Has the piece that ends at `to` another one after it, in this global batch or in the next? Not
  * where an evaluation, which has batches of its own, or an epoch, which has another order, comes
  * first. */
 static int next_piece(const gsa_trainer *t, const int64_t *example, int64_t count, int64_t to,
@@ -157,7 +157,7 @@ static gsa_status share(gsa_trainer *t, gsa_status status, int64_t tokens_before
 
 /* ---- the step ------------------------------------------------------------------------------ */
 
-/* All of it is queued; the norm is asked for on the way where that costs nothing. */
+/* All of it is queued; the norm is requested on the way where that costs nothing. */
 static gsa_status whole_step(gsa_trainer *t, const int64_t *example, int64_t count, int64_t targets,
                              gsa_error *error)
 {
@@ -186,7 +186,7 @@ static gsa_status repeated_step(gsa_trainer *t, const int64_t *example, int64_t 
                            : backend_failed(b, ended, error); /* which knows why work was dropped */
 }
 
-/* Where the next batch cannot go up beside a step: once. */
+/* Where the next batch cannot go up next to a step: once. */
 static void say_refusal(gsa_trainer *t)
 {
     char text[GSA_ERROR_SIZE + 64];

@@ -4,8 +4,8 @@
 #include "train/driver/trainer.h"
 
 /* Forward and backward over the pieces of the next global batch, then the optimiser; what came of
- * it stands in the ledger (trainer.h). Where there is no room left in that it is settled first, and
- * if that sets the run back, nothing else is done. GSA_ERR_INTERRUPTED: a stop was asked for and
+ * it is in the ledger (trainer.h). Where there is no room left in that it is settled first, and
+ * if that sets the run back, nothing else is done. GSA_ERR_INTERRUPTED: a stop was requested and
  * nothing has changed. Allocates nothing once its shapes were seen. */
 gsa_status gsa_trainer_step(gsa_trainer *t, gsa_error *error);
 

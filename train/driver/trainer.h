@@ -14,7 +14,7 @@ enum { GSA_STATE_VERSION = 3 };
 /* What a step has still to do when a run is cut off after it. */
 enum gsa_due { GSA_DUE_EVALUATION = 1, GSA_DUE_EPOCH = 2, GSA_DUE_CHECKPOINT = 4 };
 
-typedef struct gsa_run_counts { /* stored as they stand: int64 numbers alone */
+typedef struct gsa_run_counts { /* stored as they are: int64 numbers alone */
     int64_t version, seed, examples;
     int64_t step, epoch, cursor; /* cursor: the epoch's next global batch */
     int64_t applied, skipped;    /* optimiser steps; steps whose gradient was not finite */
@@ -91,7 +91,7 @@ int gsa_ledger_waits(const gsa_trainer *t); /* 0: each step is read at once */
 void gsa_ledger_release(gsa_trainer *t);
 /* Reads what steps left: losses into the sums, the last norm. Of a norm that is not finite:
  * GSA_ERR_NUMBER with the step's number, or with check_nan = 0 one step skipped; where steps were
- * queued behind it, the run is set back to before it. */
+ * queued after it, the run is set back to before it. */
 gsa_status gsa_trainer_settle(gsa_trainer *t, gsa_error *error);
 /* state.c */
 gsa_status gsa_trainer_save(gsa_trainer *t, gsa_error *error);
@@ -117,7 +117,7 @@ gsa_trainer_counts(const gsa_trainer *t); /* of the last batch: examples, tokens
 /* Edges that end in a token, on average over the layers and the tokens of the longest example to
  * train on; 0 where that is not told by the length. */
 double gsa_session_in_degree(const gsa_session *session);
-/* The task's metrics beside the first: "dev_f1". */
+/* The task's metrics next to the first: "dev_f1". */
 void gsa_json_metrics(json_t *object, const gsa_task *task, const char *split,
                       const gsa_score *score);
 /* encoder, and decoder where there is one. */

@@ -29,7 +29,7 @@ static gsa_status exchange(gsa_group *g, int partner, const void *send, int64_t 
     return gsa_fail(error, GSA_ERR_IO, "rank %d cannot reach rank %d: %s", g->rank, partner, why);
 }
 
-/* all[rank * bytes] stands there already. */
+/* all[rank * bytes] is there already. */
 static gsa_status double_up(gsa_group *g, char *all, int64_t bytes, gsa_error *error)
 {
     gsa_status status = GSA_OK;

@@ -16,7 +16,7 @@ enum {
 };
 enum { PLACE = 512, LIST = 512, VALUE = 128 };
 
-/* Keys that some tasks alone read. What stands nowhere here is read by all: the model, the
+/* Keys that some tasks alone read. What is nowhere here is read by all: the model, the
  * optimiser, the batches. */
 static const struct {
     uint32_t tasks;

@@ -15,7 +15,7 @@ int gsa_applies_keys(void); /* how many keys the table names */
 void gsa_tasks_text(uint32_t tasks, char *out, size_t size);
 /* file:line, the key, the task, and the tasks that read it. */
 gsa_status gsa_applies_check(const gsa_recipe *recipe, gsa_error *error);
-/* The same for a plugin's task, which reads the keys `own` beside those of all tasks (task.h). */
+/* The same for a plugin's task, which reads the keys `own` next to those of all tasks (task.h). */
 gsa_status gsa_applies_plugged(const gsa_recipe *recipe, const char *own, gsa_error *error);
 
 #endif

@@ -1,8 +1,8 @@
 /* idle.h - keys that do something only where another key has a certain value. A value that does
  * nothing is refused, so that nobody believes in it; but where the other key is an override (--set,
- * --each) over a recipe that stands: who tries another schedule or other files need not take out of
- * the recipe what belongs to the old ones. Not asked of a recipe that names more than half of all
- * keys, as a run's config.ini does, of an earlier version too, which names those that there
+ * --each) over a recipe that is there: who tries another schedule or other files need not take out
+ * of the recipe what belongs to the old ones. Not asked of a recipe that names more than half of
+ * all keys, as a run's config.ini does, of an earlier version too, which names those that there
  * were. */
 #ifndef GSA_IDLE_H
 #define GSA_IDLE_H

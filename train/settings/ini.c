@@ -42,7 +42,7 @@ static int is_named(const gsa_ini_entry *e, const char *section, const char *key
     return strcmp(e->section, section) == 0 && (key ? e->key && strcmp(e->key, key) == 0 : !e->key);
 }
 
-/* The slot of that name, or the free one where it would stand; slots are 2 * room, a power of 2. */
+/* The slot of that name, or the free one where it would be; slots are 2 * room, a power of 2. */
 static int32_t *slot_of(const gsa_ini *ini, const char *section, const char *key)
 {
     const uint32_t mask = 2 * (uint32_t)ini->room - 1;

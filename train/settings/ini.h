@@ -1,6 +1,6 @@
 /* ini.h - a strict reader of INI text: `[section]`, `key = value`, whole-line comments after '#' or
  * ';'. No line is too long, a value holds any character ('#' and ';' too), every message says
- * file:line. Sections and keys match [a-z][a-z0-9_.]*; none stands twice. UTF-8, LF or CRLF. */
+ * file:line. Sections and keys match [a-z][a-z0-9_.]*; none is there twice. UTF-8, LF or CRLF. */
 #ifndef GSA_INI_H
 #define GSA_INI_H
 #include "graph/system.h"
@@ -22,7 +22,7 @@ typedef struct gsa_ini {
 } gsa_ini;
 
 gsa_status gsa_ini_read(const gsa_system *system, const char *path, gsa_ini *ini, gsa_error *error);
-/* "section.key=value": appended, wins over what stands; the section ends at the last dot before
+/* "section.key=value": appended, wins over what is; the section ends at the last dot before
  * '='. */
 gsa_status gsa_ini_set(gsa_ini *ini, const char *text, gsa_error *error);
 void gsa_ini_release(gsa_ini *ini); /* a zeroed one is fine */

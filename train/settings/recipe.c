@@ -95,7 +95,7 @@ static void *member(const gsa_recipe *recipe, int index)
 }
 
 /* What a value that is refused may need to be told: other readers of INI files take a comment
- * behind a value. */
+ * after a value. */
 static const char *after_value(const char *value)
 {
     return strstr(value, " #") || strstr(value, " ;") ? "; a comment has a line of its own" : "";

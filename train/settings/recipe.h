@@ -2,7 +2,7 @@
  *
  * The encoder is `[model] encoder=SPEC`, or one section a segment, [encoder.1], [encoder.2], ...:
  * topology=ID, layers=N, share=0|1, any other key is a parameter of the topology (its value may be
- * anything, a path too). Beside encoder=SPEC, a section adds parameters to its segment, of a+b to
+ * anything, a path too). Next to encoder=SPEC, a section adds parameters to its segment, of a+b to
  * the first pattern that has one of the name; what SPEC says itself it may not say again. */
 #ifndef GSA_RECIPE_H
 #define GSA_RECIPE_H
@@ -58,12 +58,12 @@ gsa_status gsa_recipe_no_task(const gsa_recipe *recipe, gsa_error *error);
 
 gsa_settings gsa_recipe_settings(const gsa_recipe *recipe);
 int gsa_recipe_characters(
-    const gsa_recipe_values *values); /* 1: a stack over characters is asked for */
-/* The stack that the recipe asks for, its topologies and parameters checked against the registry
+    const gsa_recipe_values *values); /* 1: a stack over characters is requested */
+/* The stack that the recipe requests, its topologies and parameters checked against the registry
  * with file:line. */
 gsa_status gsa_recipe_spec(const gsa_recipe *recipe, const gsa_registry *registry,
                            gsa_stack_spec *spec, gsa_error *error);
-/* Of a sentence about the encoder: what it calls the encoder, and where that stands, to be put in
+/* Of a sentence about the encoder: what it calls the encoder, and where that is there, to be put in
  * front. */
 const char *gsa_recipe_encoder(const gsa_recipe *recipe);
 gsa_status gsa_recipe_encoder_fail(const gsa_recipe *recipe, gsa_status status, gsa_error *error);

@@ -1,11 +1,11 @@
 /* language_model.c - each token of a running text is predicted from those before it.
  *
- *   input   line end, x_0, x_1, ... x_{n-2}     a window of the text, and what stands before it
+ *   input   line end, x_0, x_1, ... x_{n-2}     a window of the text, and what is before it
  *   target            x_0, x_1, ... x_{n-1}     label = id - first_class
  *
  * Windows start every `step` tokens and hold `window` of them, the last one what is left. Training
  * (step = stride) predicts all of a window; evaluation (step = window - context) all of the first
- * and of the others what the one before has not: every token of the text is scored once, behind at
+ * and of the others what the one before has not: every token of the text is scored once, after at
  * least `context` others. */
 #include "train/decode/language.h"
 #include <math.h>
@@ -320,7 +320,7 @@ static gsa_status begin(gsa_minibatch *batch, int32_t count, int64_t tokens, gsa
     return status == GSA_OK ? gsa_minibatch_targets(batch, tokens, 0, error) : status;
 }
 
-/* `id` holds what stands before the window, then the window: [length + 1]. Labels start at token
+/* `id` holds what is before the window, then the window: [length + 1]. Labels start at token
  * `scored`. */
 static void put_window(const language_task *t, gsa_minibatch *batch, int64_t at, const int32_t *id,
                        int64_t length, int64_t scored)

@@ -3,7 +3,7 @@
  *   difference   [r_a, r_b, |r_a - r_b|, r_a - r_b]
  *   product      [r_a, r_b, |r_a - r_b|, r_a r_b]
  *   both         [r_a, r_b]                              (Ye et al. 2019)
- * An encoder with cross phases reads of each sentence the other as it stands after the layers
+ * An encoder with cross phases reads of each sentence the other as it is after the layers
  * before those phases: bpt*3,bpt+cross*3 (Ye et al. 2019, section 4.1). */
 #include <stdio.h>
 #include <string.h>

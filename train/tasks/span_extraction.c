@@ -9,7 +9,7 @@
  * window is what the loss is a mean of: the mean of two cross entropies over its tokens, that of
  * [CLS] being right where the window does not hold the answer. The answer is the span that is most
  * probable in its window: inside the passage, of at most data.answer_max tokens. The first answer
- * that stands in the passage is learned; all of them count as references. */
+ * that is in the passage is learned; all of them count as references. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -221,7 +221,7 @@ static gsa_status get_words(span_task *t, const gsa_task_options *o, gsa_error *
 
 /* ---- scores of texts ----------------------------------------------------------------------- */
 
-/* Tokens first..last of a question's passage as they stand in the file. */
+/* Tokens first..last of a question's passage as they are in the file. */
 static gsa_slice span_text(const gsa_reading *r, int64_t question, int64_t first, int64_t last)
 {
     const int64_t passage = r->question[question].passage;
@@ -379,7 +379,7 @@ static int32_t fill_question(const span_task *t, const span_split *d, int64_t qu
     return (int32_t)count + SPECIAL;
 }
 
-/* What is right in a window: START and END stand at one row each, at [CLS] where the answer is not
+/* What is right in a window: START and END are at one row each, at [CLS] where the answer is not
  * all in it; nowhere without one. */
 static void mark(const gsa_answer *answer, int64_t first, int64_t count, int32_t head,
                  int32_t *label, int32_t rows)
@@ -448,7 +448,7 @@ static gsa_status fill(void *self, int split, const int64_t *example, int32_t co
     return GSA_OK;
 }
 
-/* The question's name and its answers: where they stand depends on tokens and windows. */
+/* The question's name and its answers: where they are depends on tokens and windows. */
 static void gold(const void *self, int split, int64_t example, gsa_sha256 *hash)
 {
     const span_split *d = &((const span_task *)self)->split[split];

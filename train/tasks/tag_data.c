@@ -84,8 +84,8 @@ gsa_status gsa_tagging_check_schemes(const gsa_recipe *recipe, int32_t read, int
 }
 
 /* A tag that no scheme has, among others in one, is a slip that would be learned and scored as
- * something else (conlleval takes B_PER for no span, and behind I-LOC for one without a type). Who
- * names data.scheme asks for conlleval's reading. */
+ * something else (conlleval takes B_PER for no span, and after I-LOC for one without a type). Who
+ * names data.scheme requests conlleval's reading. */
 static gsa_status check_tags(const gsa_conll *c, int32_t scheme, gsa_error *error)
 {
     char tag[64], shown[GSA_SHOWN];

@@ -184,7 +184,7 @@ gsa_status gsa_tagging_judge(tag_task *t, int split, int64_t first, int64_t coun
     return status;
 }
 
-/* Out stands on the host too, in the caller's array; a linear head without `legal` reads it in
+/* Out is on the host too, in the caller's array; a linear head without `legal` reads it in
  * score. */
 gsa_status gsa_tagging_decode(void *self, int split, gsa_tape *tape, gsa_tensor *out,
                               const double *values, const gsa_minibatch *batch, gsa_error *error)
@@ -381,7 +381,7 @@ static const char *line_end(const char *at)
     return at + strcspn(at, "\n");
 }
 
-/* A line a token of running text, an empty line behind each sentence; lines without a token
+/* A line a token of running text, an empty line after each sentence; lines without a token
  * stay. */
 static void print_sentences(const tag_task *t, const gsa_minibatch *batch, gsa_output *output)
 {
@@ -400,7 +400,7 @@ static void print_sentences(const tag_task *t, const gsa_minibatch *batch, gsa_o
     }
 }
 
-/* The input's lines, each token's with its tag as a last column; what stands between tokens stays
+/* The input's lines, each token's with its tag as a last column; what is between tokens stays
  * as it is. */
 void gsa_tagging_print(const void *self, const double *out, const gsa_minibatch *batch,
                        gsa_output *output)

@@ -1,4 +1,4 @@
-/* tagging.c - one tag a token: parts of speech, names. Beside a word's embedding may stand how it
+/* tagging.c - one tag a token: parts of speech, names. Next to a word's embedding may be how it
  * is capitalised, and what a second stack makes of its characters, computed once for each distinct
  * word of a batch. */
 #include <stdio.h>

@@ -18,7 +18,7 @@ enum {
 typedef struct tag_task {
     const gsa_system *system;
     gsa_tagged_options options;
-    gsa_sides sides; /* what patterns may ask for beside tokens */
+    gsa_sides sides; /* what patterns may request next to tokens */
     gsa_tagged split[GSA_SPLITS];
     int32_t *length[GSA_SPLITS], *id[GSA_SPLITS], *label[GSA_SPLITS],
         *word[GSA_SPLITS];      /* word: its number in `spelling` */

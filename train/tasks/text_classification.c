@@ -75,7 +75,7 @@ static gsa_status drop_repeated(gsa_text *text, gsa_error *error)
     for (int64_t e = 0; whole && e < text->examples; e++)
         keyed[e] = (gsa_keyed){ hash_of(text, e), e };
     if (whole) gsa_sort_keyed(keyed, text->examples);
-    for (int64_t i = 1; whole && i < text->examples; i++) /* equal hashes stand in order of lines */
+    for (int64_t i = 1; whole && i < text->examples; i++) /* equal hashes are in order of lines */
         drop[keyed[i].value] = keyed[i].key == keyed[i - 1].key &&
                                same_example(text, keyed[i].value, keyed[i - 1].value);
     if (whole) gsa_text_compact(text, drop);

@@ -5,7 +5,7 @@
  *   source   x_1 ... x_m </s>
  *   target   <s> y_1 ... y_n       label: y_1 ... y_n </s>
  *
- * With data.documents an example is a sentence behind those that stand before it in its document
+ * With data.documents an example is a sentence after those that are before it in its document
  * (Ye et al. 2019, section 4.3; theirs are segments, whose targets are all learned). Sentences are
  * groups: with cross:align=1 each target token reads the sentence that it translates, a </s>
  * between two that of the second, whose first token it predicts. The loss is of the last sentence
@@ -53,7 +53,7 @@ static int is_aligned(const gsa_system *system, const char *text)
     return aligned;
 }
 
-/* Without documents there is no context, and nobody thinks so who asks for one. */
+/* Without documents there is no context, and nobody thinks so who requests one. */
 static gsa_status check_documents(const gsa_recipe *recipe, gsa_error *error)
 {
     const gsa_recipe_values *v = &recipe->values;
@@ -180,7 +180,7 @@ static void put(const gsa_translation *t, gsa_minibatch_sequence *to, int64_t at
     if (to->grouped) to->group[at] = group;
 }
 
-/* One side of an example: its sentences with </s> behind each, or of the target <s> before the
+/* One side of an example: its sentences with </s> after each, or of the target <s> before the
  * first and </s> before others; how many tokens. */
 static int64_t put_side(const gsa_translation *t, const gsa_pair_split *of, int side,
                         gsa_minibatch_sequence *to, int64_t at, int64_t example)

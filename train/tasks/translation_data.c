@@ -47,7 +47,7 @@ typedef struct keeping { /* of the lines of a split, one after the other */
     int sides;
     int64_t limit;           /* pieces of a side; 0: none */
     int64_t used[GSA_SIDES]; /* pieces kept */
-    int64_t kept, standing;  /* standing: kept ones that stand directly before the next line, in its
+    int64_t kept, standing;  /* standing: kept ones that are directly before the next line, in its
                                 document */
     int inside;              /* was a sentence of this document kept? */
     left_out out;

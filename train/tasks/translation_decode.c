@@ -1,7 +1,7 @@
 /* translation_decode.c - the sentences of a split translated, written and scored, in the order of
  * their file.
  *
- * A sentence of a document is translated behind what was written of those before it, not behind
+ * A sentence of a document is translated after what was written of those before it, not after
  * their references. So a document goes sentence by sentence, and as many documents as a batch has
  * room for go side by side; without documents each sentence is one. */
 #include <stdio.h>
@@ -342,7 +342,7 @@ static void report(const translator *x, gsa_decoded *decoded)
 
 /* ---- the whole ----------------------------------------------------------------------------- */
 
-/* For the batch that stands in the job: contexts are as long as they are, and plans of one length
+/* For the batch that is in the job: contexts are as long as they are, and plans of one length
  * are of no use to another. Without documents the first one serves all, whose longest is that of
  * the split. */
 static gsa_status open_search(translator *x, gsa_error *error)

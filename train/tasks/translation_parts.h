@@ -2,7 +2,7 @@
  *
  * Documents.  A text's lines are sentences, or empty and between documents. Example e is one
  *     sentence and the `before[e]` sentences
- * that stand directly before it; these are examples of their own, e - before[e] .. e - 1. Sentences
+ * that are directly before it; these are examples of their own, e - before[e] .. e - 1. Sentences
  * of one example are groups 0, 1, ..., the same on both sides, its own the last. */
 #ifndef GSA_TRANSLATION_PARTS_H
 #define GSA_TRANSLATION_PARTS_H

@@ -361,7 +361,7 @@ static gsa_status look_at_pairs(gsa_looker *l, char **lines, gsa_error *error)
     return status;
 }
 
-/* The pairs of source and translation stand in for the test data. */
+/* The pairs of source and translation are in for the test data. */
 static gsa_status look_at_translations(gsa_looker *l, char *lines, gsa_error *error)
 {
     static const char *const own[] = { "data.test=" GSA_RECYCLE_TEXT,

@@ -1,4 +1,4 @@
-/* attend_say.c - what a person wants to know of a text that was looked at, in sentences. */
+/* attend_say.c - what a person needs to know of a text that was looked at, in sentences. */
 #include <stdio.h>
 #include <string.h>
 #include "gsa/vocabulary.h"

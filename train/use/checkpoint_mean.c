@@ -87,7 +87,7 @@ static gsa_status add_tensor(mean *m, int t, const gsa_blob *from, const char *p
     return GSA_OK;
 }
 
-/* Weights that stand beside the model's are the present ones. */
+/* Weights that are next to the model's are the present ones. */
 static gsa_status add_tensors(mean *m, const gsa_safetensors *model, const gsa_safetensors *state,
                               const char *path, gsa_error *error)
 {
@@ -174,7 +174,7 @@ static gsa_status copy_file(const mean *m, gsa_checkpoint *checkpoint, const cha
     return status;
 }
 
-/* What the task keeps beside its weights: recipe, words, labels. */
+/* What the task keeps next to its weights: recipe, words, labels. */
 static gsa_status copy_files(const mean *m, gsa_checkpoint *checkpoint, gsa_error *error)
 {
     char folder[PATH];

@@ -120,7 +120,7 @@ gsa_status gsa_paths_check(const gsa_system *system, const gsa_recipe *recipe,
 
 /* ---- after a failure ----------------------------------------------------------------------- */
 
-/* "PATH:12: 'secret' is no number" loses what stands behind the line. A sentence of the file
+/* "PATH:12: 'secret' is no number" loses what implements the line. A sentence of the file
  * system's tells nothing of what is in a file. */
 static gsa_status hide_one(void *context, const char *key, const char *path, gsa_error *error)
 {

@@ -10,7 +10,7 @@
 gsa_status gsa_paths_check(const gsa_system *system, const gsa_recipe *recipe,
                            const gsa_registry *registry, uint32_t splits, int untrusted,
                            gsa_error *error);
-/* Takes what stands in such a file out of a sentence; its name and the line stay. */
+/* Takes what is in such a file out of a sentence; its name and the line stay. */
 void gsa_paths_hide(const gsa_recipe *recipe, const gsa_registry *registry, gsa_error *error);
 
 #endif

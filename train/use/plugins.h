@@ -12,7 +12,7 @@
 gsa_status gsa_plugins_hash(const gsa_system *system, const gsa_model *model, const char *task,
                             const gsa_registry *registry, const gsa_plugin_policy *policy,
                             char **text, gsa_error *error);
-/* Writes the text beside the model; nothing where it is "". */
+/* Writes the text next to the model; nothing where it is "". */
 gsa_status gsa_plugins_save(gsa_checkpoint *checkpoint, const char *text, gsa_error *error);
 /* What the checkpoint was trained with: topologies that the registry has must come from the same
  * bytes; others are loaded where the policy trusts checkpoint and file, and `say` is told. Each

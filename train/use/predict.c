@@ -13,7 +13,7 @@
 
 enum { LINE_MOST = 1 << 20, READ = 1 << 16 };
 
-/* Lines from .. from + count - 1, as many as there are: their numbers stand in one array, one after
+/* Lines from .. from + count - 1, as many as there are: their numbers are in one array, one after
  * the other. */
 static gsa_wanted lines_from(const int64_t *number, int64_t lines, int64_t from, int64_t count)
 {
@@ -71,7 +71,7 @@ gsa_status gsa_predict_read(gsa_session *s, const gsa_predict_how *how, const ch
                          : s->task->read_lines(s->self, path, error);
 }
 
-/* ---- what was asked for -------------------------------------------------------------------- */
+/* ---- what was requested -------------------------------------------------------------------- */
 
 static gsa_status settle_labels(const gsa_session *s, const gsa_apply_options *o, gsa_error *error)
 {

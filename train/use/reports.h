@@ -3,7 +3,7 @@
  *
  *   {"report": 1, "task": "...", "metric": "...", "signature": "...",
  *    "splits": {"dev": {"scores": {"accuracy": ..., "loss": ...}, ...}, "test": {...}}}
- * What a split holds beside its scores is the task's: score/report.h, score/surprise.h. */
+ * What a split holds next to its scores is the task's: score/report.h, score/surprise.h. */
 #ifndef GSA_REPORTS_H
 #define GSA_REPORTS_H
 #include <jansson.h>

@@ -2,9 +2,9 @@
  * of heads with a block.
  *
  * A row's edges are taken BLOCK at a time, its heads HEADS at a time, in groups of QUADS. The
- * scores of four edges and a group stand in one vector (lane 4 j + i: head j, edge i), so that
+ * scores of four edges and a group are in one vector (lane 4 j + i: head j, edge i), so that
  * maximum, exponential, sum and logarithm of all of them cost one instruction each and the
- * horizontal steps are one a row, not one a score. Rows of K and V are read where they stand;
+ * horizontal steps are one a row, not one a score. Rows of K and V are read where they are;
  * widths that are no multiple of LANES end with a `first` vector. */
 #ifndef GSA_CPU_ATTEND_H
 #define GSA_CPU_ATTEND_H
@@ -26,7 +26,7 @@ enum {
 /* Known where it is called: counts of loops become code. */
 #define CPU_INLINE static inline __attribute__((always_inline))
 
-/* Whether outputs are written past the caches, which they would not stand in: their heads' rows are
+/* Whether outputs are written past the caches, which they would not be in: their heads' rows are
  * whole lines. */
 static inline int cpu_streams(const ref_attend *t)
 {
@@ -42,16 +42,16 @@ typedef struct cpu_block {
         *r[BLOCK]; /* r: of the edge's label, where there are label vectors */
     int32_t label[BLOCK], kind[BLOCK], source[BLOCK];
     int one_label; /* there are edges, and all have the same: what it adds is worked out once */
-    int64_t ahead; /* numbers from a source's row to that of the next block, which is asked for; 0:
+    int64_t ahead; /* numbers from a source's row to that of the next block, which is requested; 0:
                       nothing is */
 } cpu_block;
 
 enum {
     ASK_LINE = 16,      /* numbers of a cache line */
-    ASK_LEAST = 1 << 15 /* numbers of a plane: smaller ones stand in the second cache */
+    ASK_LEAST = 1 << 15 /* numbers of a plane: smaller ones are in the second cache */
 };
 
-/* What stands `ahead` numbers behind the `vectors` vectors from x on, be it there or not. Asked
+/* What is `ahead` numbers after the `vectors` vectors from x on, be it there or not. Asked
  * line by line while others are worked on: of many at a time the machine forgets some. */
 CPU_INLINE void cpu_ask(const float *x, int64_t ahead, int vectors)
 {
@@ -60,7 +60,7 @@ CPU_INLINE void cpu_ask(const float *x, int64_t ahead, int vectors)
         vec_ask((const float *)(at + sizeof(float) * LANES * (uintptr_t)v));
 }
 
-/* What is asked for with pieces of a block's rows: at 16 lanes what stands `ahead` numbers behind
+/* What is requested with pieces of a block's rows: at 16 lanes what is `ahead` numbers after
  * each; at 8, where the rows follow one another and all heads are at work, the lines that `rows`
  * rows have there in the order of their addresses. (Zen 3 answers requests for rows by pieces at
  * half the rate of requests along rows: kernels/cpu/TRIED.md.) */
@@ -78,7 +78,7 @@ CPU_INLINE cpu_asks cpu_asks_of(const ref_attend *t, int64_t ahead, int32_t head
 }
 
 /* With edge e's columns from `at` on, x, of which as many as `vectors` vectors of each row are
- * asked for one row after another. */
+ * requested one row after another. */
 CPU_INLINE void cpu_ask_piece(const float *x, cpu_asks asks, int64_t at, int64_t e, int64_t piece,
                               int vectors)
 {
@@ -124,7 +124,7 @@ static inline int32_t cpu_next(const ref_attend *t, ref_walk *walk, cpu_block *b
     return block->count = filled;
 }
 
-/* Where edge e of head j of those at work stands among the scores. */
+/* Where edge e of head j of those at work is among the scores. */
 static inline int32_t cpu_place(int32_t e, int32_t j)
 {
     return j / QUADS * SCORES + e / 4 * LANES + 4 * (j % QUADS) + e % 4;
@@ -255,7 +255,7 @@ CPU_INLINE void cpu_dots_narrow(vec *w, const float *from, const float *const *x
 static inline void cpu_dots_wide(vec *w, const float *q, const float *const *x, int64_t at,
                                  cpu_asks asks, const float *const *r, int32_t dim, int32_t count)
 {
-    const int ask = LANES == 8 && asks.ahead; /* at 16 heads of this width are not asked for */
+    const int ask = LANES == 8 && asks.ahead; /* at 16 heads of this width are not requested */
     const float *row[4], *label[4];
     vec part[SLICE];
     for (int32_t e = 0; e < count; e += 4, w += QUADS) {
@@ -335,12 +335,12 @@ static inline void cpu_label_dots(const ref_attend *t, float *dots, const float 
                          NULL, t->dim, 1);
             else w[j] = vec_zero();
         }
-        vec_store(dots + 4 * h, vec_fold(w)); /* the dot product stands in the first lane of four */
+        vec_store(dots + 4 * h, vec_fold(w)); /* the dot product is in the first lane of four */
         for (int32_t i = 0; i < LANES; i++) dots[4 * h + i] = dots[4 * h + i / 4 * 4];
     }
 }
 
-/* s_e = scale q.(k_e + r_l) + b_{l,h} of some heads; -inf behind the last edge. */
+/* s_e = scale q.(k_e + r_l) + b_{l,h} of some heads; -inf after the last edge. */
 static inline void cpu_scores(const ref_attend *t, const cpu_block *block, const float *q,
                               int32_t first, int32_t heads, float *s)
 {
@@ -365,7 +365,7 @@ static inline void cpu_scores(const ref_attend *t, const cpu_block *block, const
 }
 
 /* y <- *keep y + sum_e p_e x[e][at ..], y not read where keep is NULL; p_e as scores of one head
- * stand. Sums of even and of odd edges hide the latency of the multiplication. */
+ * are. Sums of even and of odd edges hide the latency of the multiplication. */
 CPU_INLINE void cpu_mix_slice(float *y, const float *keep, const float *p, const float *const *x,
                               int64_t at, cpu_asks asks, int32_t count, int vectors, int whole,
                               lanes end)

@@ -11,7 +11,7 @@
 #include "kernels/cpu/attention/spread.h"
 #include "kernels/cpu/attention/bcsr_read.h"
 
-typedef struct back_row { /* some heads of a row with a block; scores stand as attend.h says */
+typedef struct back_row { /* some heads of a row with a block; scores are as attend.h says */
     const ref_attend *t;
     const cpu_block *block;
     int64_t row;
@@ -23,7 +23,7 @@ typedef struct back_row { /* some heads of a row with a block; scores stand as a
     int dead[HEADS];                         /* lse is -inf: no gradient */
 } back_row;
 
-/* The block's rows of dK or of dV, NULL where the kind wants none. */
+/* The block's rows of dK or of dV, NULL where the kind needs none. */
 static void gradient_rows(const ref_attend *t, const cpu_block *block, int values, float **y)
 {
     for (int32_t e = 0; e < block->count; e++) {
@@ -240,7 +240,7 @@ static void run_part(backward_work *x, const cpu_part *part)
     case CPU_BCSR:
         run_blocks(x, part);
         break;
-    case CPU_INTERVAL: /* all rows of the block together, behind the others */
+    case CPU_INTERVAL: /* all rows of the block together, after the others */
         x->interval = part->interval;
         break;
     case CPU_ELL:

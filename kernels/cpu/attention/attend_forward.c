@@ -43,7 +43,7 @@ static void multiply_scores(float *s, int32_t quads, const float *factor, int32_
         vec_store(s + i * LANES, vec_mul(vec_load(s + i * LANES), vec_load(factor + i * step)));
 }
 
-/* p_e = exp(s_e - lse) over the scores that stand in `weights`. */
+/* p_e = exp(s_e - lse) over the scores that are in `weights`. */
 static void finish_weights(const ref_attend *t, int64_t row)
 {
     const float *lse = (const float *)t->args->lse + row * t->heads;
@@ -112,7 +112,7 @@ static void short_row(const ref_attend *t, int64_t row, const cpu_block *block, 
     }
 }
 
-/* Adds the scores of a block to a group's state; returns by what is shrunk what stands so far. */
+/* Adds the scores of a block to a group's state; returns by what is shrunk what is there so far. */
 static vec absorb(cpu_softmax *state, float *s, int32_t quads)
 {
     const vec top = top_of(s, quads, state->top);
@@ -266,7 +266,7 @@ static void forward_rows(const forward_job *job, int64_t item)
     vec_stream_end();
 }
 
-/* Where a segment comes among the items: behind its example's first rows, in a tree the tokens',
+/* Where a segment comes among the items: after its example's first rows, in a tree the tokens',
  * whose keys and values the third cache still holds. It rises from segment to segment. */
 static int64_t segment_item(const forward_job *job, int64_t segment)
 {

@@ -57,9 +57,9 @@ void cpu_inspect_start(cpu_inspection *x, const ref_attend *t, const cpu_plan *p
 /* The block that holds `row`; returns whether the plan records it. */
 int cpu_inspect_block(cpu_inspection *x, int64_t row);
 /* The rows from `row` on, before `end`, that go together: `part`. `blocks` 0: not by blocks of
- * bcsr. Returns the row behind them. */
+ * bcsr. Returns the row after them. */
 int64_t cpu_inspect(const cpu_inspection *x, int64_t row, int64_t end, int blocks, cpu_part *part);
-/* Where a range of rows that starts at `row` may be cut: behind what is worked on together. */
+/* Where a range of rows that starts at `row` may be cut: after what is worked on together. */
 int64_t cpu_inspect_cut(const ref_attend *t, int64_t row);
 
 #endif

@@ -2,7 +2,7 @@
  * not at all. Linear in runs and places. */
 #include "kernels/cpu/attention/band.h"
 
-/* Row r of BAND_ROWS, whose first is `row`, stands r rows behind it in the same example. */
+/* Row r of BAND_ROWS, whose first is `row`, is r rows after it in the same example. */
 static int starts_here(const gsa_edges *e, int64_t row, int64_t last)
 {
     const int64_t end = row + BAND_ROWS - 1;

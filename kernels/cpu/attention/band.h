@@ -3,9 +3,9 @@
  *
  * Row r of a band reads, at place e of its edges, source(e) + r or source(e) alone, with one label
  * for all rows. So its scores are [places][BAND_ROWS] (a vector holds QUADS places) with no mask
- * and no number too many: a row of K is multiplied with all rows that read it while it stands in a
+ * and no number too many: a row of K is multiplied with all rows that read it while it is in a
  * register, and so it goes for V, dK and dV, whose rows are read and written once a band, not once
- * an edge. What a band reads again of the band before stands in the caches.
+ * an edge. What a band reads again of the band before is in the caches.
  *
  * Bands start at rows whose place in their example is a multiple of BAND_ROWS: how examples are
  * batched changes none. */
@@ -18,7 +18,7 @@ enum {
     BAND_EDGES = 32,   /* of a row at most: with more of them tiles are as good */
     BAND_STRIPES = 16, /* at most */
     BAND_WIDE = LANES == 8 ? 3 : LANES / 4, /* vectors of a row that are worked on at once:
-                                               BAND_ROWS rows of them stand in registers */
+                                               BAND_ROWS rows of them are in registers */
     BAND_SCORES = BAND_EDGES * BAND_ROWS,
     BAND_VECTORS = BAND_SCORES / LANES
 };
@@ -46,8 +46,8 @@ int cpu_band_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *a
 int cpu_bands_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *axis_of,
                  cpu_band band[QUADS]);
 
-/* Where a range of rows that starts at `row` may be cut: behind the tile or band that `row` would
- * stand inside of. */
+/* Where a range of rows that starts at `row` may be cut: after the tile or band that `row` would
+ * be inside of. */
 int64_t cpu_band_cut(const gsa_edges *edges, int64_t row);
 
 void cpu_band_forward(const ref_attend *t, const cpu_band *band);
@@ -58,14 +58,14 @@ int cpu_band_backward(const ref_attend *t, const cpu_band *band, int32_t first, 
                       const ref_label_sums *sums);
 
 /* A band works head by head: a few lines of each of its rows, which no prefetcher of the machine
- * foresees. So with each line that it reads for the first time it asks for one of a later band: at
+ * foresees. So with each line that it reads for the first time it requests one of a later band: at
  * 16 lanes for that of the same place, at 8 for the next in the order of addresses, where all heads
  * are at work. (Zen 3 answers requests for rows by pieces at half the rate of requests along rows:
  * kernels/cpu/TRIED.md.) */
 enum { BAND_AHEAD = 4 * BAND_ROWS /* rows */, BAND_ASKS_ALONG = LANES == 8 };
 
 typedef struct cpu_band_asks { /* for the same columns of BAND_ROWS rows, row 0's at hand */
-    int64_t ahead;             /* numbers from there to what is asked for; 0: nothing is */
+    int64_t ahead;             /* numbers from there to what is requested; 0: nothing is */
     int64_t width;             /* and from row to row */
 } cpu_band_asks;
 
@@ -76,7 +76,7 @@ static inline int64_t cpu_band_ahead(const ref_attend *t, int32_t heads)
     return BAND_AHEAD * t->width;
 }
 
-/* Along rows: the pieces that BAND_ROWS rows have from column `at` on are as many lines as stand
+/* Along rows: the pieces that BAND_ROWS rows have from column `at` on are as many lines as are
  * side by side in a later band from its number BAND_ROWS at on. */
 CPU_INLINE cpu_band_asks cpu_band_asks_of(int64_t ahead, int64_t at, int64_t width)
 {
@@ -103,7 +103,7 @@ typedef struct cpu_places {
     uint8_t diagonal[BAND_EDGES + QUADS]; /* e is a multiple of QUADS, and row r reads at e + 1 what
                                              row r + 1 reads at e */
     uint8_t fresh[BAND_EDGES + QUADS];    /* what the rows read at e no band before did */
-    int64_t ahead; /* numbers from there to what a later band reads, which is asked for; 0: nothing
+    int64_t ahead; /* numbers from there to what a later band reads, which is requested; 0: nothing
                       is */
 } cpu_places;
 
@@ -233,7 +233,7 @@ static inline int32_t cpu_band_vectors(const cpu_band *band)
     return (band->edges + QUADS - 1) / QUADS;
 }
 
-/* s[e][r] <- scale q_r . x_e,r of one head, whose columns in a row of x begin at `at`; q stands at
+/* s[e][r] <- scale q_r . x_e,r of one head, whose columns in a row of x begin at `at`; q is at
  * them. */
 static inline void cpu_band_dots(float *s, const float *q, const cpu_places *p, int32_t edges,
                                  int64_t at, int64_t width, int32_t dim, float scale)
@@ -247,7 +247,7 @@ static inline void cpu_band_dots(float *s, const float *q, const cpu_places *p, 
                   vec_mul(vec_all(scale), cpu_band_dots_rest(q, p, e, at, width, dim, edges - e)));
 }
 
-/* s += what labels add to the scores of a head, whose columns q stands at; r: their vectors'
+/* s += what labels add to the scores of a head, whose columns q is at; r: their vectors'
  * places. */
 static inline void cpu_band_add_labels(const ref_attend *t, const cpu_band *band,
                                        const cpu_places *r, const float *q, int32_t head, float *s)
@@ -262,7 +262,7 @@ static inline void cpu_band_add_labels(const ref_attend *t, const cpu_band *band
             s[BAND_ROWS * e + i] += t->bias[(int64_t)band->label[e] * t->heads + head];
 }
 
-/* ---- y_r += sum_e p[e][r] x_e,r, where y stands in registers ------------------------------- */
+/* ---- y_r += sum_e p[e][r] x_e,r, where y is in registers ------------------------------- */
 
 /* What rows from .. to add of one row of x; p[-3 r] is row r's share, for along a row of x a next
  * row is at the place before. */
@@ -316,7 +316,7 @@ static inline int cpu_is_long(const cpu_stripe *s)
     return s->move == 1 && s->count >= 3;
 }
 
-/* ---- x_r into rows of y: y_e,r += p[e][r] x_r, where x stands in registers ----------------- */
+/* ---- x_r into rows of y: y_e,r += p[e][r] x_r, where x is in registers ----------------- */
 
 /* What rows from .. to give one row of y; p as for cpu_band_add. */
 CPU_INLINE void cpu_band_give(float *y, const float *p, vec x[BAND_ROWS][BAND_WIDE], int from,

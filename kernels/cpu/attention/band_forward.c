@@ -24,7 +24,7 @@ static void score(forward_band *x)
     }
 }
 
-/* -inf behind the last place. */
+/* -inf after the last place. */
 static void end_scores(forward_band *x)
 {
     const int32_t last = x->stride - LANES;

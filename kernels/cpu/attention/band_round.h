@@ -4,7 +4,7 @@
  * A stripe of `count` places reads count + 3 rows of x. A round is one dot product of each of the
  * band's rows, all four folded together: in round g row r meets x_g, and where r > g, so that x_g
  * is not its own, x_{g + count}. So there are `count` rounds without a hole, four sums are alive at
- * a time, which leaves registers for the rows of q, and what one round folds stands beside the
+ * a time, which leaves registers for the rows of q, and what one round folds is next to the
  * products of the next. Round g holds place (g - r) mod count of row r: vectors of rounds become
  * vectors of places by one choice of lanes. */
 #ifndef GSA_CPU_BAND_ROUND_H
@@ -13,7 +13,7 @@
 
 #if GSA_CPU_LANES == 16
 
-/* Which lanes, of four rounds and a vector behind them (16 and on): where `m` rounds are left of
+/* Which lanes, of four rounds and a vector after them (16 and on): where `m` rounds are left of
  * the four, the first ones follow; places. */
 #define CPU_BY_LANE(F, m)                                                                          \
     {                                                                                              \
@@ -67,7 +67,7 @@ CPU_INLINE vec cpu_band_four_rounds(vec q[BAND_ROWS][SLICE], const cpu_rounds *a
     return vec_fold(w);
 }
 
-/* s[place][r] <- scale q_r . x of one stripe and head; what stands behind the last place is written
+/* s[place][r] <- scale q_r . x of one stripe and head; what implements the last place is written
  * too, to the end of its vector. */
 CPU_INLINE void cpu_band_rounds(float *s, const cpu_rounds *a, float scale, int vectors, int whole,
                                 lanes end)
@@ -169,12 +169,12 @@ CPU_INLINE vec cpu_band_rounds_from(const cpu_rounds *a, int32_t first, int turn
                                 : cpu_band_two_rounds(a, first, turn, 1, asks, whole);
 }
 
-/* s[place][r] <- scale q_r . x of one stripe and head; what stands behind the last place is written
+/* s[place][r] <- scale q_r . x of one stripe and head; what implements the last place is written
  * too, to the end of its vector. */
 CPU_INLINE void cpu_band_rounds(float *s, const cpu_rounds *a, float scale, int whole)
 {
     float each[BAND_SCORES + 4 * BAND_ROWS +
-               LANES]; /* [round][r], and behind the last round the first ones once more */
+               LANES]; /* [round][r], and after the last round the first ones once more */
     const vec by = vec_all(scale), first = vec_mul(by, cpu_band_two_rounds(a, 0, 0, 2, 1, whole)),
               second = vec_mul(by, cpu_band_rounds_from(a, 2, 2, 1, whole));
     vec_store(each, first), vec_store(each + LANES, second);
@@ -198,7 +198,7 @@ static __attribute__((noinline)) void cpu_band_rounds_of(float *s, const float *
 }
 #endif
 
-/* s[e][r] <- scale q_r . x_e,r of one head, whose columns in a row of x begin at `at`; q stands at
+/* s[e][r] <- scale q_r . x_e,r of one head, whose columns in a row of x begin at `at`; q is at
  * them. */
 static inline void cpu_band_scores(float *s, const ref_attend *t, const cpu_band *band,
                                    const float *q, const cpu_places *p, int64_t at, float scale)

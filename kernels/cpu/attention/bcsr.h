@@ -8,7 +8,7 @@
  *
  *            columns of the block  panel 0: columns 0 1 2 3 4 5  places of scores:
  *                    [place][4 rows],
- *     row 0  x x x x . .  . . .  panel 1: columns  2 3 4 5 6  QUADS places stand in a vector
+ *     row 0  x x x x . .  . . .  panel 1: columns  2 3 4 5 6  QUADS places are in a vector
  *     row 1  . x x x x .  . . .
  *     row 2  . . x x x x  . . .  shared places come first: all rows that read them do so by one
  *         label
@@ -33,7 +33,7 @@ enum {
     BCSR_RANGES = 64,    /* of neighbouring sources at most */
     BCSR_DIM = 512,      /* columns of a head at most */
     PANEL_ROWS = 4,
-    PANEL_ENDS = 48, /* numbers of a panel's lists at most, beside 4 an edge: what goes up to
+    PANEL_ENDS = 48, /* numbers of a panel's lists at most, next to 4 an edge: what goes up to
                         multiples of QUADS */
     PANEL_LISTS =
         6 * BCSR_COLUMNS + BCSR_LABELS + PANEL_ENDS /* of any panel: column, mask, from; wanted */
@@ -44,8 +44,8 @@ typedef struct bcsr_range { /* sources first .. last of a kind are columns from 
 } bcsr_range;
 
 typedef struct bcsr_panel {
-    int32_t count; /* places; behind them columns that are there and none of whose lanes is an edge,
-                      up to a multiple of QUADS */
+    int32_t count;  /* places; after them columns that are there and none of whose lanes is an edge,
+                       up to a multiple of QUADS */
     int32_t shared; /* the first places, a multiple of QUADS: their rows read them by one label.
                        All, where labels do not matter */
     int32_t labels; /* by which the rows read the others */
@@ -54,14 +54,14 @@ typedef struct bcsr_panel {
     const uint16_t
         *label; /* [shared], none where labels do not matter: a place among the block's labels */
     const uint16_t *wanted; /* [labels], up to a multiple of QUADS: likewise */
-    const uint16_t *from;   /* [places behind `shared`][4]: i where row r's label is wanted[i]; 0
+    const uint16_t *from;   /* [places after `shared`][4]: i where row r's label is wanted[i]; 0
                                where it has none */
 } bcsr_panel;
 
 typedef struct bcsr_block {
     int64_t row; /* the first of LANES */
     int32_t columns, ranges, labels;
-    int32_t blocks; /* of the same rows, with this one and those behind it */
+    int32_t blocks; /* of the same rows, with this one and those after it */
     const bcsr_range *range;
     const uint16_t *mask; /* [columns]; bit r: row + r reads the column */
     const int32_t *label; /* [labels], none where they do not matter */
@@ -83,14 +83,14 @@ typedef struct bcsr_work { /* what finding the blocks of LANES rows needs */
     uint16_t lists[QUADS * PANEL_LISTS];
 } bcsr_work;
 
-/* Whether LANES rows from `row` on, which all stand before `last`, may be blocks by where they
- * stand; whether so many columns may be. */
+/* Whether LANES rows from `row` on, which all are before `last`, may be blocks by where they
+ * are; whether so many columns may be. */
 int cpu_bcsr_starts(const gsa_edges *e, int64_t row, int64_t last);
 int cpu_bcsr_pays(int64_t columns, int64_t edges);
 int64_t cpu_bcsr_columns(int64_t edges); /* of rows of so many edges at most */
 
-/* Where a range of rows that starts at `row` may be cut: behind the LANES rows that `row` would
- * stand inside of. */
+/* Where a range of rows that starts at `row` may be cut: after the LANES rows that `row` would
+ * be inside of. */
 int64_t cpu_bcsr_cut(const gsa_edges *edges, int64_t row);
 
 /* 1 when the rows from `row` on are blocks: `x` gets their union. Rows from `last` on are
@@ -123,7 +123,7 @@ static inline int64_t bcsr_vectors(const bcsr_block *block)
     return vectors;
 }
 
-/* Where the lists of a panel stand, one behind the other from `at` on; returns their end. */
+/* Where the lists of a panel are, one after the other from `at` on; returns their end. */
 static inline const uint16_t *bcsr_lay(bcsr_panel *x, const uint16_t *at, int labelled)
 {
     const int32_t places = cpu_whole_quads(x->count);

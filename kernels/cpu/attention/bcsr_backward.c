@@ -3,8 +3,8 @@
  *   s = k q,  g = v do,  dq += ds k,  dk += ds q,  dv += p do  with  p = exp(s - lse),
  *     ds = p (g - D),  D = do.o
  *
- * A head's slices of rows stand a row apart, where L1 has room for few: they are packed before one
- * panel after another reads them. Scores stand as the panel has its columns ([places][4]); dK and
+ * A head's slices of rows are a row apart, where L1 has room for few: they are packed before one
+ * panel after another reads them. Scores are as the panel has its columns ([places][4]); dK and
  * dV look them up by columns. */
 #include "kernels/cpu/attention/bcsr_panel.h"
 #include "kernels/cpu/attention/bcsr_read.h"
@@ -22,7 +22,7 @@ typedef struct back_panels {
     _Alignas(64) float q[LANES * BCSR_DIM], dout[LANES * BCSR_DIM]; /* packed; q is scaled */
     _Alignas(64) float p[SCORES_AT_MOST],
         ds[SCORES_AT_MOST];             /* of one panel after another; s and g first */
-    int32_t found[BCSR_COLUMNS][QUADS]; /* where p and ds of a column and of row r stand, less r */
+    int32_t found[BCSR_COLUMNS][QUADS]; /* where p and ds of a column and of row r are, less r */
     float *dk[BCSR_COLUMNS], *dv[BCSR_COLUMNS];
     _Alignas(64) float slope[BCSR_LABELS * LANES],
         part[QUADS][PANEL_LABELS]; /* sums of ds by label; of a panel's wanted labels */
@@ -49,7 +49,7 @@ static void score(back_panels *x)
                                        x->odd);
 }
 
-/* p and ds of panel g, where s and g stood. */
+/* p and ds of panel g, where s and g was. */
 static void weigh(back_panels *x, int g)
 {
     const bcsr_panel *panel = &x->in.block->panel[g];
@@ -215,7 +215,7 @@ static int backward_head(back_panels *x, const ref_label_sums *sums)
     return 1;
 }
 
-/* Where the rows of columns stand that are added to. */
+/* Where the rows of columns are that are added to. */
 static void find_gradients(back_panels *x)
 {
     const ref_attend *t = x->in.t;
@@ -230,7 +230,7 @@ static void find_gradients(back_panels *x)
     }
 }
 
-/* Where the scores of columns stand. */
+/* Where the scores of columns are. */
 static void find_scores(back_panels *x)
 {
     const bcsr_block *block = x->in.block;

@@ -11,7 +11,7 @@ enum {
     DENSITY = 4      /* the columns times LANES are at most this many times the edges */
 };
 
-/* Rows row .. row+LANES-1 follow one another in one example, and the first stands at a multiple of
+/* Rows row .. row+LANES-1 follow one another in one example, and the first is at a multiple of
  * LANES. */
 int cpu_bcsr_starts(const gsa_edges *e, int64_t row, int64_t last)
 {

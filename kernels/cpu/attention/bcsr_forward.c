@@ -11,7 +11,7 @@ typedef struct panel_state { /* of four rows, each in its lane of all quads: the
     vec top, sum;
 } panel_state;
 
-/* s <- the weights of panel g so far; keep[r]: by what is shrunk what stands so far. */
+/* s <- the weights of panel g so far; keep[r]: by what is shrunk what is there so far. */
 static void absorb(bcsr_panels *x, int g, float *s, panel_state *state, int first, float *keep)
 {
     vec top = cpu_panel_scores(x, g, s), sum;

@@ -7,7 +7,7 @@
 typedef struct bcsr_panels {
     const ref_attend *t;
     const bcsr_block *block;
-    cpu_soon *soon; /* asked for a portion with each vector of scores */
+    cpu_soon *soon; /* requested a portion with each vector of scores */
     int32_t head;
     int64_t at; /* of the head in a row of k and v */
     const float *k[BCSR_COLUMNS], *v[BCSR_COLUMNS],
@@ -28,7 +28,7 @@ vec cpu_panel_scores(bcsr_panels *x, int g, float *s);
  * there is no edge. Returns what is NaN where `odd` is or a product is not finite. */
 vec cpu_panel_bare_scores(bcsr_panels *x, int g, const float *q, int64_t stride, float *s, vec odd);
 
-/* s[place][row] = rows.v of panel g, for the head that stands at x->at; returns likewise. */
+/* s[place][row] = rows.v of panel g, for the head that is at x->at; returns likewise. */
 vec cpu_panel_values(bcsr_panels *x, int g, const float *rows, int64_t stride, float *s, vec odd);
 
 #endif

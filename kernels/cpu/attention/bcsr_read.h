@@ -39,7 +39,7 @@ static inline void cpu_read_rows(const ref_attend *t, const cpu_reading *x,
                 (void)*(const volatile float *)((const float *)plane[p] + r * t->width + i);
 }
 
-/* Notes the same, to be asked for. */
+/* Notes the same, to be requested. */
 static inline void cpu_want_rows(const ref_attend *t, cpu_reading *x, const void *const *plane,
                                  int64_t row, int64_t last)
 {

@@ -10,7 +10,7 @@ static float bias_of(const bcsr_panels *x, int32_t label)
 }
 
 /* of[i][r] = rows.r_l + b_l of the labels that are wanted; more[place][row] of what the labels of
- * its edges add, for the places behind the shared ones. One by one: a gather takes longer. Returns
+ * its edges add, for the places after the shared ones. One by one: a gather takes longer. Returns
  * what is NaN where `odd` is or a product is not finite. */
 static vec look_up(bcsr_panels *x, const bcsr_panel *panel, const cpu_transposed *rows, vec odd)
 {
@@ -45,7 +45,7 @@ void cpu_panels_begin(bcsr_panels *x, const ref_attend *t, const bcsr_block *blo
     }
 }
 
-/* The places behind the shared ones, each of whose rows adds what its own label has. */
+/* The places after the shared ones, each of whose rows adds what its own label has. */
 static vec score_own(bcsr_panels *x, const bcsr_panel *panel, cpu_products p, float *s,
                      const cpu_transposed *rows, vec told, int how)
 {

@@ -204,7 +204,7 @@ typedef struct running { /* of ROWS rows and a head: the largest score so far, t
     double sum[ROWS];
 } running;
 
-/* x->p <- exp(scale p - top) of a block, whose largest scores move `top`; o, what stands so far,
+/* x->p <- exp(scale p - top) of a block, whose largest scores move `top`; o, what is there so far,
  * shrinks with it. */
 static void absorb(dense *x, running *state, float *o, int64_t rows, int64_t columns, int fresh)
 {
@@ -217,8 +217,7 @@ static void absorb(dense *x, running *state, float *o, int64_t rows, int64_t col
         for (int64_t i = 0; i < columns; i += LANES) {
             vec s = vec_mul(scale, vec_load(p + i));
             if (i == last)
-                s = vec_keep(end, s,
-                             vec_all(-INFINITY)); /* no score stands beyond the last column */
+                s = vec_keep(end, s, vec_all(-INFINITY)); /* no score is beyond the last column */
             vec_store(p + i, s), top = vec_max(s, top);
         }
         top = vec_quads_max(vec_quad_max(top));

@@ -4,7 +4,7 @@
 
 enum { STRETCH = 4096 /* rows */ };
 
-typedef struct stretch { /* rows first .. last-1, of a block that ends at `end`; its tiles stand
+typedef struct stretch { /* rows first .. last-1, of a block that ends at `end`; its tiles are
                             from `at` on */
     int64_t first, last, end, at, used;
 } stretch;

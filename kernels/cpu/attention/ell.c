@@ -1,7 +1,7 @@
 /* ell.c - buckets of rows, and what the rows of a slice read. Linear in edges. */
 #include "kernels/cpu/attention/ell.h"
 
-enum { SOURCES_LEAST = 1 << 17 /* numbers of a plane of sources: smaller ones stand in L2 */ };
+enum { SOURCES_LEAST = 1 << 17 /* numbers of a plane of sources: smaller ones are in L2 */ };
 
 /* Which bucket a row of so many edges waits in. */
 static int bucket_of(int64_t edges)

@@ -1,5 +1,5 @@
 /* ell.h - format `ell`: SELL-4, sliced ELLPACK with slices of four rows (Kreutzer et al. 2014). For
- * short rows whose columns stand anywhere: the words of a character, the neighbours of a node,
+ * short rows whose columns are anywhere: the words of a character, the neighbours of a node,
  * random blocks, the low spans of a tree.
  *
  *   rows by degree    a  b  c  d | e  f  g  h          row_column: which row of K and V
@@ -9,7 +9,7 @@
  * Four rows of about as many edges, whichever they are, are a slice. What they share is the
  * softmax: a vector holds some places of four rows, and maximum, exponential, sum and logarithm
  * serve all of them. Each row has its own column at each place, mixes by itself and scatters by
- * itself, without padding: no bit of it tells beside which rows it stood. Heads of any size are a
+ * itself, without padding: no bit of it tells next to which rows it was. Heads of any size are a
  * loop around the panel, by SLICE vectors of columns.
  *
  * Rows wait in buckets by their length until there are four of them; what is left at the end goes
@@ -20,7 +20,7 @@
 
 enum {
     ELL_PLACES = BLOCK, /* edges of a row at most: from there on its own edges fill vectors */
-    ELL_FEW = 8, /* whatever runs they stand in; more of them in runs of at most 4 on the average,
+    ELL_FEW = 8, /* whatever runs they are in; more of them in runs of at most 4 on the average,
                     else they are read as well alone */
     ELL_BUCKETS =
         16, /* rows of 1, 2, ..., 8, 9-10, 11-12, 13-16, 17-20, 21-24, 25-32, 33-48, 49-64 edges */
@@ -32,7 +32,7 @@ typedef struct cpu_slice {
     int32_t rows, places; /* places: most edges of a row, others have their first one again there,
                              which counts for nothing */
     int even;             /* all rows have them, in whole vectors */
-    int64_t row[ROWS4];   /* behind the last the first again, whose results are thrown away */
+    int64_t row[ROWS4];   /* after the last the first again, whose results are thrown away */
     int32_t edges[ROWS4];
     const float *k[ROWS4 * ELL_PLACES], *v[ROWS4 * ELL_PLACES],
         *r[ROWS4 * ELL_PLACES]; /* [places][4]; r: label vectors */
@@ -44,7 +44,7 @@ typedef struct cpu_ell {
     const ref_attend *t;
     int32_t first, last;
     const ref_label_sums *sums; /* NULL: forward */
-    int open, ask; /* the call may work by slices; planes are so large that rows are asked for
+    int open, ask; /* the call may work by slices; planes are so large that rows are requested
                       beforehand */
     int32_t waiting[ELL_BUCKETS];
     int64_t row[ELL_BUCKETS][ROWS4];
@@ -65,7 +65,7 @@ void cpu_ell_backward(const ref_attend *t, const cpu_slice *slice, int32_t first
 int cpu_ell_single_forward(const cpu_ell *x, int64_t row);
 void cpu_ell_single_backward(const cpu_ell *x, int64_t row);
 
-/* Whether a row goes into a slice: `single` asks for rows of one edge, which do so before diagonal
+/* Whether a row goes into a slice: `single` requests rows of one edge, which do so before diagonal
  * blocks are looked for. */
 static inline int cpu_is_ell(const cpu_ell *x, int64_t row, int single)
 {
@@ -92,8 +92,8 @@ static inline void cpu_slice_starts(const cpu_slice *b, int32_t heads, int32_t s
 /* ---- the panel of own columns: one head of four rows, each with its own row of K or V at each
  * place ---- */
 
-/* Of at most SLICE vectors of columns: q stands in registers, place after place passes by; `more`:
- * is added to what stands there. */
+/* Of at most SLICE vectors of columns: q is in registers, place after place passes by; `more`:
+ * is added to what is there. */
 CPU_INLINE void cpu_own_dots_slice(float *s, const float *const *q, const float *const *x,
                                    const float *const *r, int32_t places, int64_t at, int64_t from,
                                    int more, int vectors, int whole, lanes end)

@@ -9,7 +9,7 @@ void cpu_inspect_start(cpu_inspection *x, const ref_attend *t, const cpu_plan *p
     };
 }
 
-/* The block of rows that `row` stands in, where it is told. In a batch of one example the next
+/* The block of rows that `row` is in, where it is told. In a batch of one example the next
  * block's rows go on where it ends, in others they do not: a band over both would change bits with
  * the batch. */
 static int find_block(const gsa_edges *e, int64_t row, gsa_rows *block)

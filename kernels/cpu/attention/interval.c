@@ -36,7 +36,7 @@ static const int32_t *shorts_of(const piece *p, int64_t step, int64_t sources, i
     return p->all->short_row + first;
 }
 
-/* Notes what the piece of `take` sources behind this one reads, and the rows that start there: it
+/* Notes what the piece of `take` sources after this one reads, and the rows that start there: it
  * is prefetched while this one is worked on, in the order of addresses (kernels/cpu/TRIED.md: what
  * memory gives). */
 static void want_next(piece *p, int64_t take, int64_t last)

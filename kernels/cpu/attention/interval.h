@@ -1,5 +1,5 @@
 /* interval.h - the format interval: rows that read one range of sources each, where the ranges of
- * rows that stand far apart lie over one another (the spans of a tree).
+ * rows that are far apart lie over one another (the spans of a tree).
  *
  * Row after row, the spans of a tree read every token once a level, from memory once texts are
  * long. Here pieces of the source axis are outermost (source-stationary): a piece is given to all
@@ -18,7 +18,7 @@ enum {
     STEP = 16,            /* backward; PIECE / STEP of them are a piece */
     SEGMENT = 16 * PIECE, /* sources of an item of the forward pass; ranges that reach over its end
                              are joined afterwards */
-    AXIS_SOURCES = 4 * PIECE /* of an axis at least: fewer stand in the caches anyway */
+    AXIS_SOURCES = 4 * PIECE /* of an axis at least: fewer are in the caches anyway */
 };
 
 /* Of a group of heads, each in four lanes. sum - lost is the sum of exp(s - top), compensated
@@ -28,7 +28,7 @@ typedef struct cpu_softmax {
 } cpu_softmax;
 
 /* Adds exponentials from `top`, the largest score with those before, whose sum is `added`; returns
- * by what is shrunk what stands so far. */
+ * by what is shrunk what is there so far. */
 static inline vec cpu_absorb(cpu_softmax *x, vec top, vec added)
 {
     const vec shrink = vec_exp(vec_sub(x->top, top)), before = vec_mul(x->sum, shrink),
@@ -39,7 +39,7 @@ static inline vec cpu_absorb(cpu_softmax *x, vec top, vec added)
 }
 
 typedef struct cpu_long { /* a range of more than PIECE sources, as far as it lies in a segment */
-    int32_t row, slot;    /* slot: where its state stands */
+    int32_t row, slot;    /* slot: where its state is */
 } cpu_long;
 
 typedef struct cpu_crossing { /* such a range in several segments: its slots follow one another */
@@ -50,7 +50,7 @@ typedef struct cpu_axis { /* of the rows of one example and kind */
     gsa_rows rows;
     int32_t kind, first, end; /* sources first .. end-1 */
     int64_t step, segment;    /* the first, among those of all axes */
-    int64_t after_row; /* behind which its segments come among a call's items: never falls from
+    int64_t after_row; /* after which its segments come among a call's items: never falls from
                           axis to axis */
 } cpu_axis;
 
@@ -120,7 +120,7 @@ static inline int32_t cpu_range_block(const ref_attend *t, const gsa_run *run, i
 }
 
 /* Four rows that read all sources of a piece (interval_panel.c). A row of K meets the four queries
- * while these stand in registers, and a row of V goes into four outputs (panel.h): K, V, dK and dV
+ * while these are in registers, and a row of V goes into four outputs (panel.h): K, V, dK and dV
  * are read and written once for four rows. Every row reads every column: nothing is masked, and
  * what is not finite needs no second way. A label is the same along a range: what it adds to a
  * row's scores is one number. */

@@ -3,7 +3,7 @@
 #include "kernels/cpu/attention/interval.h"
 #include "kernels/cpu/attention/bcsr.h"
 
-/* Rows that a tile will hold, or would but for what the call wants: they stand well where they
+/* Rows that a tile will hold, or would but for what the call needs: they are well where they
  * are. */
 static int is_dense(const gsa_edges *e, int64_t row, int64_t last)
 {
@@ -64,7 +64,7 @@ static place place_of(const cpu_axis *x, const gsa_run *run)
                     last / SEGMENT - first / SEGMENT + 1, run->count > PIECE };
 }
 
-/* Counts short ranges by step and parts of long ones by segment, each a place behind its own. */
+/* Counts short ranges by step and parts of long ones by segment, each a place after its own. */
 static void count(const gsa_edges *e, cpu_intervals *s)
 {
     for (const cpu_axis *x = s->axis; x < s->axis + s->count; x++) {

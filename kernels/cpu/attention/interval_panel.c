@@ -1,5 +1,5 @@
-/* interval_panel.c - both passes of four rows that read all sources of a piece. Behind the last row
- * the first one stands again, whose results are thrown away. */
+/* interval_panel.c - both passes of four rows that read all sources of a piece. After the last row
+ * the first one is again, whose results are thrown away. */
 #include <float.h>
 #include <math.h>
 #include "kernels/cpu/attention/ell.h"
@@ -94,7 +94,7 @@ static vec shift_of(const work *x)
 
 /* ---- forward ------------------------------------------------------------------------------- */
 
-/* Where row r's state of the head stands: four equal numbers of each of its vectors. */
+/* Where row r's state of the head is: four equal numbers of each of its vectors. */
 static float *state_of(const work *x, int r)
 {
     return (float *)(x->g->state[r] + x->head / HEADS * GROUPS + x->head % HEADS / QUADS) +

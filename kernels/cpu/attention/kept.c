@@ -1,5 +1,5 @@
 /* kept.c - draws which edges are kept. A vector of counters has one in each lane of 64 bits; two of
- * them, of edges in even and in odd lanes, give words that stand as scores do. */
+ * them, of edges in even and in odd lanes, give words that are as scores do. */
 #include "kernels/cpu/attention/kept.h"
 #include "kernels/cpu/isa/words.h"
 
@@ -88,7 +88,7 @@ void cpu_keep_rows4(const ref_attend *t, const int64_t row[4], const uint32_t *f
     }
 }
 
-/* ---- rows: four edges and QUADS heads stand in a vector ------------------------------------ */
+/* ---- rows: four edges and QUADS heads are in a vector ------------------------------------ */
 
 /* Bit 4 i + j: edge e + j is kept by the i-th of QUADS heads; bits[head][..]. */
 static unsigned block_lanes(const cpu_bits *bits, int32_t heads, int32_t e)
@@ -105,7 +105,7 @@ void cpu_keep_block(const ref_attend *t, int64_t row, int32_t first, int32_t hea
     enum { STRIDE = BLOCK / LANES };
     const drawing x = drawing_of(t, row);
     const vec keep = vec_all(t->drop.keep);
-    const int32_t aside = first % KEPT_HEADS; /* heads that are drawn beside the first */
+    const int32_t aside = first % KEPT_HEADS; /* heads that are drawn next to the first */
     cpu_bits bits[(HEADS + KEPT_HEADS) * STRIDE];
     for (int32_t h = 0; h < aside + heads; h += KEPT_HEADS)
         draw_edges(&x, t->edges->row_local[row], block->first, block->count,

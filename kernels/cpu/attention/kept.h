@@ -23,13 +23,13 @@ typedef struct cpu_kept_bcsr { /* bit c of word [c / 32][r]: row r keeps its edg
     uint32_t word[KEPT_HEADS][BCSR_COLUMNS / KEPT_WORD * LANES];
 } cpu_kept_bcsr;
 
-/* Factors 0 or 1/(1-p) of the heads first .. first+heads-1 for a block, as scores stand (attend.h).
+/* Factors 0 or 1/(1-p) of the heads first .. first+heads-1 for a block, as scores are (attend.h).
  * Where there is no edge or head they say nothing. */
 void cpu_keep_block(const ref_attend *t, int64_t row, int32_t first, int32_t heads,
                     const cpu_block *block, float *factor);
 
 /* Of four rows, edges first[r] .. first[r]+places-1 (first NULL: from 0 on), for the heads head ..
- * head + 3, as their scores stand (rows4.h): bits[stride j + i] for vector i of head + j. */
+ * head + 3, as their scores are (rows4.h): bits[stride j + i] for vector i of head + j. */
 void cpu_keep_rows4(const ref_attend *t, const int64_t row[4], const uint32_t *first,
                     int32_t places, int32_t head, cpu_bits *bits, int64_t stride);
 

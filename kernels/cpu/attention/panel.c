@@ -15,7 +15,7 @@ CPU_INLINE vec put_sums(float *s, const cpu_products *p, int32_t j, vec sum, vec
     return told;
 }
 
-/* Heads of at most SLICE vectors, 16 lanes: the rows stand in registers. */
+/* Heads of at most SLICE vectors, 16 lanes: the rows are in registers. */
 CPU_INLINE vec multiply_slice(float *s, const cpu_transposed *from, const cpu_products *p, vec told,
                               int how, int vectors, int whole, lanes end)
 {

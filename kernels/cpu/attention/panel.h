@@ -3,8 +3,8 @@
  *
  *   score    s[c][r] = q_r . (k_c + label_c)       a column's row is read once for the four rows
  *   mix  o_r  += p[c][r] (v_c + label_c)
- *        sums of the four rows stand in registers while columns pass by
- *   scatter  y_c  += sum_r p[c][r] x_r  sums of a few columns stand in registers while rows pass by
+ *        sums of the four rows are in registers while columns pass by
+ *   scatter  y_c  += sum_r p[c][r] x_r  sums of a few columns are in registers while rows pass by
  *
  * Register tiles, rows x vectors of a head at 16 (8) lanes: score 4 x 4 (4 x 3 columns, the rows
  * from L1), mix 4 x 4 (4 x 3), scatter 4 x 4 (1 x 8). A head's columns are a loop around them:
@@ -16,12 +16,10 @@
 
 enum {
     STRIP = PANEL_ROWS,
-    MET =
-        LANES == 16
-            ? 4
-            : 3, /* columns that meet the four rows at once where these do not stand in registers */
-    MIXED =
-        LANES == 16 ? SLICE : 3, /* vectors of four rows whose sums stand in registers at once */
+    MET = LANES == 16
+              ? 4
+              : 3, /* columns that meet the four rows at once where these is not in registers */
+    MIXED = LANES == 16 ? SLICE : 3, /* vectors of four rows whose sums are in registers at once */
     SCATTERED = LANES == 16 ? SLICE : 8,     /* vectors of a column, likewise, */
     SCATTERED_SUMS = LANES == 16 ? QUADS : 1 /* and how many columns of one plane or of two */
 };
@@ -29,7 +27,7 @@ enum {
 /* ---- score --------------------------------------------------------------------------------- */
 
 /* Four rows, transposed in quads: lane b of vector i is of row i ^ (b % 4). What the four vectors
- * of sums have of one row so stands in lanes of all of them, and one shuffle brings each into its
+ * of sums have of one row so is in lanes of all of them, and one shuffle brings each into its
  * place, where rows as they are would need two. */
 typedef struct cpu_transposed {
     vec part[BCSR_DIM / LANES][STRIP];
@@ -70,7 +68,7 @@ CPU_INLINE vec cpu_transposed_sum(const vec sum[STRIP])
 }
 
 /* Lane i of each quad: what its lanes add to the product of row i with x, `labelled`: with x + r.
- * The rows stand in registers. */
+ * The rows are in registers. */
 CPU_INLINE vec cpu_transposed_dots(const vec *q, const float *x, const float *r, int labelled,
                                    int vectors, int whole, lanes end)
 {
@@ -109,7 +107,7 @@ CPU_INLINE void cpu_transposed_step(vec sum[MET][STRIP], const cpu_transposed *q
 }
 
 /* w[i] <- as cpu_transposed_dots, of the row x[place[i]] + at, to which r[label[i]] is added where
- * `labelled`; at most MET columns, any head. The rows stand in L1. */
+ * `labelled`; at most MET columns, any head. The rows are in L1. */
 CPU_INLINE void cpu_transposed_some(vec *w, const cpu_transposed *q, const float *const *x,
                                     const uint16_t *place, int64_t at, const float *const *r,
                                     const uint16_t *label, int columns, int labelled, int32_t dim)
@@ -170,7 +168,7 @@ static inline vec cpu_row_dots(const float *a, const float *b, int64_t stride, i
 
 /* ---- mix ----------------------------------------------------------------------------------- */
 
-/* The next columns of a head whose sums stand in registers: at most MIXED vectors, of four two and
+/* The next columns of a head whose sums are in registers: at most MIXED vectors, of four two and
  * two. */
 static inline cpu_cut cpu_mix_cut(int32_t dim, int32_t from)
 {
@@ -189,7 +187,7 @@ typedef struct cpu_mixing { /* sum_c p[c][r] (x[place[c]] + at + r[label[c]]) of
     int64_t at;
 } cpu_mixing;
 
-/* sum[r] += p[r] (x + label). At 16 lanes the four shares stand in registers while vectors pass
+/* sum[r] += p[r] (x + label). At 16 lanes the four shares are in registers while vectors pass
  * by; at 8 the vectors while shares do, which needs one register less and so all there are. */
 CPU_INLINE void cpu_mix_place(vec sum[STRIP][MIXED], const float *x, const float *label,
                               const float *p, int labelled, int vectors, int whole, lanes end)
@@ -216,7 +214,7 @@ CPU_INLINE void cpu_mix_place(vec sum[STRIP][MIXED], const float *x, const float
     }
 }
 
-/* A head's columns from `from` on; `soon`, where there is one, is asked for a portion with each
+/* A head's columns from `from` on; `soon`, where there is one, is requested a portion with each
  * vector of shares. */
 CPU_INLINE void cpu_mix_places(vec sum[STRIP][MIXED], const cpu_mixing *m, int32_t from,
                                cpu_soon *soon, int labelled, int vectors, int whole, lanes end)

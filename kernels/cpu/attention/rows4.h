@@ -1,11 +1,11 @@
-/* rows4.h - what the formats of four rows share (ell, dia): where scores stand, their softmax,
+/* rows4.h - what the formats of four rows share (ell, dia): where scores are, their softmax,
  * their slopes.
  *
  * The scores of four rows are a matrix [places][4]: a vector holds QUADS places. Blocks of such
  * scores follow one another, each from a whole vector on; start[i] is the first number of block i,
  * start[blocks] the end. A place that a row lacks is at -inf. Maxima and sums of a row go over
  * vectors and then over quads: no lane of one row meets another's, so no row's bits depend on the
- * rows beside it. */
+ * rows next to it. */
 #ifndef GSA_CPU_ROWS4_H
 #define GSA_CPU_ROWS4_H
 #include <float.h>

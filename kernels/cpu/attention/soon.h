@@ -1,6 +1,6 @@
-/* soon.h - asks for memory that will be read later, a few lines at a time between the steps of the
+/* soon.h - requests memory that will be read later, a few lines at a time between the steps of the
  * work that goes on meanwhile: all at once would fill the machine's list of lines under way, and
- * the work would stand until they are there. */
+ * the work would be until they are there. */
 #ifndef GSA_CPU_SOON_H
 #define GSA_CPU_SOON_H
 #include <stddef.h>
@@ -19,9 +19,9 @@ typedef struct cpu_wanted { /* rows that follow one another */
 
 typedef struct cpu_soon {
     int64_t stride, numbers; /* from row to row; that are wanted of a row */
-    int32_t wanteds, wanted; /* how many; which one is asked for next, */
+    int32_t wanteds, wanted; /* how many; which one is requested next, */
     int64_t row,
-        lines; /* from where on; lines that are left behind the row that is being asked for: */
+        lines; /* from where on; lines that are left over the row that is being requested: */
     const float *next; /* of it, */
     int32_t left;      /* and so many lines */
     int32_t portion;   /* lines for each step that is counted by itself, rounded up: no branch goes
@@ -48,14 +48,14 @@ static inline void cpu_soon_add(cpu_soon *x, const float *plane, int64_t first, 
     x->lines += (last - first + 1) * cpu_soon_lines(x);
 }
 
-/* What was added is asked for over so many steps. */
+/* What was added is requested over so many steps. */
 static inline void cpu_soon_portions(cpu_soon *x, int64_t steps)
 {
     if (x->lines > SOON_MOST) x->lines = SOON_MOST;
     x->portion = steps > 0 ? (int32_t)((x->lines + steps - 1) / steps) : 0;
 }
 
-/* The next row is asked for; 0: all is. */
+/* The next row is requested; 0: all is. */
 static inline int cpu_soon_row(cpu_soon *x)
 {
     if (x->lines <= 0 || x->numbers <= 0) return 0;

@@ -2,7 +2,7 @@
  * += p_e,h x.
  *
  * Heads of widths that are no multiple of LANES meet inside vectors: each vector of a row then has
- * its own shares, lane by lane, picked out of the scores as they stand. Rows are so read and
+ * its own shares, lane by lane, picked out of the scores as they are. Rows are so read and
  * written by whole vectors. Head by head they end with vectors of which a part is written, and what
  * reads these soon after (the next edge, the next row) waits until they have reached the cache. */
 #ifndef GSA_CPU_SPREAD_H
@@ -44,7 +44,7 @@ static inline int cpu_plan_spread(cpu_spread_plan *plan, int32_t dim, int32_t he
     return 1;
 }
 
-/* y[e] += share_e,h x where y[e] is not NULL, in order; shares as scores stand, x and y[e] at the
+/* y[e] += share_e,h x where y[e] is not NULL, in order; shares as scores are, x and y[e] at the
  * first head's first column. */
 static inline void cpu_spread_heads(const cpu_spread_plan *plan, float *const *y,
                                     const float *share, const float *x, int32_t count)

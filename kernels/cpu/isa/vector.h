@@ -4,7 +4,7 @@
  * with GSA_CPU_BY_NEON 8 lanes of NEON (vector_neon.h).
  *
  * `first` forms touch the first n lanes alone, 0 <= n <= LANES: rows of any width are read where
- * they stand, nothing is padded. */
+ * they are, nothing is padded. */
 #ifndef GSA_CPU_VECTOR_H
 #define GSA_CPU_VECTOR_H
 #include "kernels/cpu/isa/rename.h"
@@ -447,7 +447,7 @@ static inline void vec_stream_end(void)
     _mm_sfence();
 }
 
-/* Asks for a line that is read later, into the second cache. Not __builtin_prefetch: gcc takes a
+/* Requests a line that is read later, into the second cache. Not __builtin_prefetch: gcc takes a
  * function that does nothing else for one without effect and leaves out its calls. */
 static inline void vec_ask(const float *at)
 {
@@ -463,7 +463,7 @@ static inline vec vec_held(vec x)
     return x;
 }
 
-/* a b + c where c stands: with all registers in use gcc copies sums from one to another (AVX2). */
+/* a b + c where c is: with all registers in use gcc copies sums from one to another (AVX2). */
 static inline vec vec_fma_in_place(vec a, vec b, vec c)
 {
 #if GSA_CPU_LANES == 16
@@ -656,7 +656,7 @@ static inline __attribute__((always_inline)) void vec_exp_some(vec *x, int n)
         x[i] = vec_zero_below(x[i], vec_scale_two(y[i], whole[i]), -103.972077f);
 }
 
-/* The same for x of at most 0, and 0 where e^x is no normal number: weights beside one of 1. AVX2
+/* The same for x of at most 0, and 0 where e^x is no normal number: weights next to one of 1. AVX2
  * scales by 2^n in one step then. */
 static inline __attribute__((always_inline)) void vec_exp_down_some(vec *x, int n)
 {

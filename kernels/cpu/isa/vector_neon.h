@@ -1,5 +1,5 @@
 /* vector_neon.h - what vector.h has of AVX2, by NEON of aarch64: 8 lanes as two registers of four,
- * so that every kernel of 8 lanes serves as it stands. 32 registers hold 16 such vectors, as many
+ * so that every kernel of 8 lanes serves as it is. 32 registers hold 16 such vectors, as many
  * as AVX2 has. */
 #ifndef GSA_CPU_VECTOR_NEON_H
 #define GSA_CPU_VECTOR_NEON_H

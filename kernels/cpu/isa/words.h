@@ -1,5 +1,5 @@
 /* words.h - Philox4x32-10 (kernels/philox.h) for WIDE counters at once, one in each lane of 64
- * bits: a product of two words fills its lane, its low half stands where the next round multiplies
+ * bits: a product of two words fills its lane, its low half is where the next round multiplies
  * it, and what is above 32 bits of a lane is never read. Same words as ref's. */
 #ifndef GSA_CPU_WORDS_H
 #define GSA_CPU_WORDS_H

@@ -20,7 +20,7 @@ typedef struct entropy_job {
     int64_t rows, cols, chunk;
 } entropy_job;
 
-/* What stands at x, `other` in lanes behind the `left` last elements. */
+/* What is at x, `other` in lanes after the `left` last elements. */
 static inline vec load_left(const float *x, int64_t left, float other)
 {
     if (left >= LANES) return vec_load(x);
@@ -28,8 +28,8 @@ static inline vec load_left(const float *x, int64_t left, float other)
     return vec_keep(m, vec_load_first(x, m), vec_all(other));
 }
 
-/* Logits of many classes come from memory: the row that is wanted next is asked for while
- * exponentials are computed. Where there is none that asks for nothing. */
+/* Logits of many classes come from memory: the row that is wanted next is requested while
+ * exponentials are computed. Where there is none that requests nothing. */
 static inline void ask(const float *row, int64_t at)
 {
     __builtin_prefetch((const void *)((uintptr_t)row + (uintptr_t)at * sizeof(float)));
@@ -50,7 +50,7 @@ static float top_of(const float *x, int64_t count)
     return top;
 }
 
-/* sum_c exp(x_c - top); *total = sum_c x_c where it is asked for. `next`: a row that is read
+/* sum_c exp(x_c - top); *total = sum_c x_c where it is requested. `next`: a row that is read
  * afterwards. */
 static double sum_exp(const float *x, int64_t count, float top, double *total, const float *next)
 {

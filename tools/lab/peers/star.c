@@ -508,7 +508,7 @@ static void train(trainer *x, gsa_batches *batches, int epochs)
     }
 }
 
-/* The number behind --name, or `otherwise`. */
+/* The number after --name, or `otherwise`. */
 static const char *option(int argc, char **argv, const char *name, const char *otherwise)
 {
     for (int i = 1; i + 1 < argc; i++)
