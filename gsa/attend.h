@@ -55,14 +55,14 @@ typedef struct gsa_edge_list {
     int64_t rows;        /* destination nodes */
     int64_t sources;     /* source nodes; -1: the rows themselves are the sources */
     int64_t count;
-    const void *source;          /* [count] */
-    const void *destination;     /* [count], in any order; or NULL and */
-    const void *row_offset;      /* [rows+1]: sources are grouped by row (CSR) */
-    const int32_t *label;        /* [count] or NULL: all 0 */
-    int32_t labels;              /* they are below it; 0: 1 */
-    int32_t examples;            /* graphs that share no node, one after the other; 0: one. Backward
-                                    works on many at once, and dropout's key is a row's place in its own */
-    const int64_t *example_rows; /* [examples+1] first row of each; of one NULL */
+    const void *source;      /* [count] */
+    const void *destination; /* [count], in any order; or NULL and */
+    const void *row_offset;  /* [rows+1]: sources are grouped by row (CSR) */
+    const int32_t *label;    /* [count] or NULL: all 0 */
+    int32_t labels;          /* they are below it; 0: 1 */
+    int32_t examples; /* graphs that share no node, one after the other; 0: one. Backward works on
+                         many at once, and dropout's key is a row's place in its own */
+    const int64_t *example_rows;    /* [examples+1] first row of each; of one NULL */
     const int64_t *example_sources; /* likewise, where sources are not the rows */
 } gsa_edge_list;
 
