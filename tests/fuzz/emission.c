@@ -35,17 +35,21 @@ static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
     for (size_t i = 1; i + 8 <= input_bytes && i < 800; i += 8) {
         const uint8_t *b = input + i;
         e->run(e, (int)number(b[0] % 12), gsa_at((int)(b[1] % 4) - 1, number(b[2])), number(b[3]),
-               number(b[4]) % 3, gsa_at((int)(b[5] % 4) - 1, number(b[6])), (int32_t)number(b[7] % 14),
-               b[5] >> 7);
+               number(b[4]) % 3, gsa_at((int)(b[5] % 4) - 1, number(b[6])),
+               (int32_t)number(b[7] % 14), b[5] >> 7);
     }
 }
 
 void gsa_fuzz_one(const gsa_system *system, const char *path, const uint8_t *at, size_t bytes)
 {
-    static const gsa_topology topology = {
-        .abi = GSA_ABI, .struct_size = sizeof(gsa_topology), .param_stride = sizeof(gsa_param), .id = "fuzz", .summary = "what a fuzzer says", .reference = "none", .describe = describe,
-        .emit = emit
-    };
+    static const gsa_topology topology = { .abi = GSA_ABI,
+                                           .struct_size = sizeof(gsa_topology),
+                                           .param_stride = sizeof(gsa_param),
+                                           .id = "fuzz",
+                                           .summary = "what a fuzzer says",
+                                           .reference = "none",
+                                           .describe = describe,
+                                           .emit = emit };
     gsa_registry *registry;
     gsa_pattern *pattern;
     gsa_instance *instance = NULL;
@@ -56,8 +60,8 @@ void gsa_fuzz_one(const gsa_system *system, const char *path, const uint8_t *at,
     FUZZ_CHECK(gsa_registry_add(registry, &topology, &error) == GSA_OK);
     FUZZ_CHECK(gsa_pattern_create(registry, "fuzz", NULL, 0, &pattern, &error) == GSA_OK);
     const gsa_example example = { .length = at[0] % 40, .heads = 2 };
-    const gsa_status status = gsa_instance_create(system, gsa_pattern_schema(pattern),
-                                                  &topology, NULL, &example, NULL, 0, &instance, &error);
+    const gsa_status status = gsa_instance_create(system, gsa_pattern_schema(pattern), &topology,
+                                                  NULL, &example, NULL, 0, &instance, &error);
     FUZZ_SAID(status, error);
     if (status == GSA_OK) gsa_instance_release(instance);
     gsa_pattern_release(pattern);

@@ -77,7 +77,9 @@ static int close_input(void *user, int file)
 
 static int kind_of(void *user, const char *path, int64_t *bytes)
 {
-    if (!ours(path)) return strstr(path, ".so") ? gsa_system_default()->kind(user, path, bytes) : GSA_FILE_ABSENT;
+    if (!ours(path))
+        return strstr(path, ".so") ? gsa_system_default()->kind(user, path, bytes)
+                                   : GSA_FILE_ABSENT;
     if (bytes) *bytes = state.bytes;
     return GSA_FILE_REGULAR;
 }

@@ -16,8 +16,8 @@ void gsa_fuzz_one(const gsa_system *system, const char *path, const uint8_t *at,
     gsa_error error;
     (void)path, (void)system;
     if (!registry) {
-    FUZZ_CHECK(gsa_registry_create(gsa_system_default(), &registry, &error) == GSA_OK);
-    FUZZ_CHECK(gsa_registry_load(registry, GSA_FILE_PLUGIN, &error) == GSA_OK);
+        FUZZ_CHECK(gsa_registry_create(gsa_system_default(), &registry, &error) == GSA_OK);
+        FUZZ_CHECK(gsa_registry_load(registry, GSA_FILE_PLUGIN, &error) == GSA_OK);
     }
     const gsa_status status = gsa_pattern_create(registry, "file", settings, 6, &pattern, &error);
     FUZZ_SAID(status, error);
