@@ -27,6 +27,8 @@ struct gsa_batch {
     phase_layout phase[GSA_MAX_PHASES];
     gsa_memo *memo; /* [GSA_MAX_PHASES] */
     int tells_content;
+    int32_t *out_edges; /* [out_room] scratch of most_out */
+    int64_t out_room;
     gsa_content content[GSA_MAX_PHASES];
 };
 
@@ -59,6 +61,7 @@ void gsa_batch_release(gsa_batch *batch)
     forget(batch);
     gsa_release(batch->system, batch->memo);
     gsa_release(batch->system, batch->memory);
+    gsa_release(batch->system, batch->out_edges);
     gsa_release(batch->system, batch);
 }
 
@@ -275,24 +278,29 @@ static int64_t most_of(const int64_t *offset, int64_t rows)
 }
 
 /* Edges of the source with most; -1: no memory to count them. */
-static int64_t most_out(const gsa_batch *batch, const gsa_edges *edges)
+static int64_t most_out(gsa_batch *batch, const gsa_edges *edges)
 {
     int64_t first[GSA_MAX_KINDS], sources = 0;
     int32_t most = 0;
     for (int k = 0; k < edges->kinds; k++) first[k] = sources, sources += edges->part_rows[k];
-    int32_t *count = gsa_alloc_zero(batch->system, (size_t)sources + 1, sizeof *count);
-    if (!count) return -1;
+    if (sources + 1 > batch->out_room) {
+        int32_t *more =
+            gsa_resize(batch->system, batch->out_edges, (size_t)sources + 1, sizeof *more);
+        if (!more) return -1;
+        batch->out_edges = more, batch->out_room = sources + 1;
+    }
+    int32_t *count = batch->out_edges;
+    memset(count, 0, ((size_t)sources + 1) * sizeof *count);
     for (int64_t i = 0; i < edges->run_total; i++) {
         const gsa_run *run = &edges->runs[i];
         int32_t *at = count + first[run->kind] + run->first;
         for (int32_t e = 0; e < run->count; e++, at += run->step)
             if (++*at > most) most = *at;
     }
-    gsa_release(batch->system, count);
     return most;
 }
 
-static gsa_content content_of(const gsa_batch *batch, int p)
+static gsa_content content_of(gsa_batch *batch, int p)
 {
     gsa_edges edges;
     gsa_batch_edges(batch, p, NULL, &edges);

@@ -157,7 +157,7 @@ static gsa_status start(int argc, char **argv, gsa_error *error)
     if (argc == 2 && strcmp(argv[1], "--version") == 0) return print(VERSION, error);
     if (argc == 2 && strcmp(argv[1], "--man") == 0) return print(MAN, error);
     gsa_status status =
-        gsa_args_parse(gsa_tidy_system(), &inspect, argv + 1, argc - 1, &args, error);
+        gsa_args_parse(gsa_tidy_system(), &inspect, NULL, argv + 1, argc - 1, &args, error);
     if (status != GSA_OK) return status;
     status = gsa_args_help(args) ? print(HELP, error) : run(args, error);
     gsa_args_release(args);

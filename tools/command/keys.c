@@ -15,6 +15,18 @@ void gsa_write_expected_of_key(char *text, size_t size, const gsa_key *key)
     else gsa_write_expected(text, size, key->type, key->low, key->high, key->choices);
 }
 
+int gsa_key_hint(const gsa_verb *verb, const char *name, char *hint, size_t size)
+{
+    int count, sets = 0;
+    const gsa_key *keys = gsa_recipe_keys(&count);
+    for (int i = 0; i < verb->n_options; i++) sets |= strcmp(verb->options[i].name, "set") == 0;
+    for (int i = 0; sets && i < count; i++)
+        if (strcmp(keys[i].name, name) == 0)
+            return snprintf(hint, size, "--set %s.%s=VALUE sets that of the recipe",
+                            keys[i].section, keys[i].name) > 0;
+    return 0;
+}
+
 void gsa_write_recipe_keys(gsa_output *out)
 {
     int count;

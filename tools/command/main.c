@@ -98,7 +98,8 @@ static gsa_status run(int argc, char **argv, gsa_error *error)
             verb->name, gsa_ranks()->ranks);
     gsa_args *args;
     char own[GSA_PATH_ROOM], last[GSA_PATH_ROOM];
-    gsa_status status = gsa_args_parse(system, verb, argv + 2, argc - 2, &args, error);
+    gsa_status status =
+        gsa_args_parse(system, verb, gsa_key_hint, argv + 2, argc - 2, &args, error);
     if (status != GSA_OK) return status;
     if (gsa_args_help(args)) status = print(gsa_write_help, verb, error);
     else status = gsa_add_own_plugins(args, own, error);

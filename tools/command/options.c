@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "topologies/words.h"
-#include "train/driver.h"
 
 typedef struct gsa_arg { /* what one option got */
     int given;
@@ -17,7 +16,8 @@ typedef struct gsa_arg { /* what one option got */
 struct gsa_args {
     const gsa_system *system;
     const gsa_verb *verb;
-    gsa_arg *args; /* [verb->n_options] */
+    gsa_option_hint *hint; /* or NULL */
+    gsa_arg *args;         /* [verb->n_options] */
     const char **operands;
     int n_operands, help;
 };
@@ -33,19 +33,13 @@ static const char *option_name(const void *context, int index)
     return verb->options[index].name;
 }
 
-static gsa_status unknown_option(const gsa_verb *verb, const char *name, gsa_error *error)
+static gsa_status unknown_option(const gsa_verb *verb, gsa_option_hint *hint, const char *name,
+                                 gsa_error *error)
 {
     char shown[GSA_SHOWN], known[512];
-    int count, sets = 0;
-    const gsa_key *keys = gsa_recipe_keys(&count);
-    for (int i = 0; i < verb->n_options; i++) sets |= strcmp(verb->options[i].name, "set") == 0;
-    for (int i = 0; sets && i < count; i++)
-        if (strncmp(keys[i].name, name, strcspn(name, "=")) == 0 &&
-            !keys[i].name[strcspn(name, "=")])
-            return gsa_fail(error, GSA_ERR_ARGUMENT,
-                            "'%s%s' has no option %s: --set %s.%s=VALUE sets that of the recipe",
-                            GSA_VERB_CALLED(verb), gsa_word_show(name, shown), keys[i].section,
-                            keys[i].name);
+    if (hint && hint(verb, name, known, sizeof known))
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s%s' has no option %s: %s",
+                        GSA_VERB_CALLED(verb), gsa_word_show(name, shown), known);
     gsa_word_list(known, sizeof known, option_name, verb, verb->n_options, name);
     return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s%s' has no option %s (%s)", GSA_VERB_CALLED(verb),
                     gsa_word_show(name, shown), known);
@@ -188,7 +182,7 @@ static gsa_status read_option(gsa_args *args, const char *word, gsa_words *words
     if (index < 0) {
         char name[GSA_WORD_LIMIT + 1] = { 0 };
         memcpy(name, word, bytes < GSA_WORD_LIMIT ? bytes : GSA_WORD_LIMIT);
-        return unknown_option(verb, name, error);
+        return unknown_option(verb, args->hint, name, error);
     }
     const gsa_option *option = &verb->options[index];
     const char *value = word[bytes] == '=' ? word + bytes + 1 : NULL;
@@ -273,13 +267,13 @@ static gsa_status finish(gsa_args *args, gsa_error *error)
     return status;
 }
 
-gsa_status gsa_args_parse(const gsa_system *system, const gsa_verb *verb, char **argv, int count,
-                          gsa_args **args, gsa_error *error)
+gsa_status gsa_args_parse(const gsa_system *system, const gsa_verb *verb, gsa_option_hint *hint,
+                          char **argv, int count, gsa_args **args, gsa_error *error)
 {
     gsa_args *made = gsa_alloc_zero(system, 1, sizeof *made);
     *args = NULL;
     if (!made) return gsa_out_of_memory(error, "options", (int64_t)sizeof *made);
-    made->system = system, made->verb = verb;
+    made->system = system, made->verb = verb, made->hint = hint;
     made->args = gsa_alloc_zero(system, (size_t)verb->n_options, sizeof *made->args);
     made->operands = gsa_alloc_zero(system, (size_t)verb->most, sizeof *made->operands);
     gsa_words words = { argv, count, 0 };

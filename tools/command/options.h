@@ -47,11 +47,15 @@ typedef struct gsa_verb {
     gsa_status (*run)(const gsa_args *args, gsa_error *error);
 } gsa_verb;
 
+/* What the name of an unknown option may mean, as the end of a sentence; 0: nothing that is known.
+ */
+typedef int gsa_option_hint(const gsa_verb *verb, const char *name, char *hint, size_t size);
+
 /* Reads argv[0..count-1], the words after the verb: options in any order, "--name=value" or "--name
  * value", "--" ends them, "-" is an operand. --help is accepted everywhere (gsa_args_help). The
- * sentence names the word, what was expected, the nearest known one. */
-gsa_status gsa_args_parse(const gsa_system *system, const gsa_verb *verb, char **argv, int count,
-                          gsa_args **args, gsa_error *error);
+ * sentence names the word, what was expected, the nearest known one, or the hint (NULL: none). */
+gsa_status gsa_args_parse(const gsa_system *system, const gsa_verb *verb, gsa_option_hint *hint,
+                          char **argv, int count, gsa_args **args, gsa_error *error);
 void gsa_args_release(gsa_args *args); /* NULL does nothing */
 
 const gsa_system *gsa_args_system(const gsa_args *args);
