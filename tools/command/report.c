@@ -157,8 +157,8 @@ static int put(const char *bytes, size_t count, void *out)
     return 0;
 }
 
-gsa_status gsa_report_write(const gsa_reported *of, const char *path, const char *tensorboard,
-                            gsa_error *error)
+gsa_status gsa_run_report_write(const gsa_reported *of, const char *path, const char *tensorboard,
+                                gsa_error *error)
 {
     gsa_output *out;
     json_t *all = read_all(of, error);
@@ -182,8 +182,8 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
     const char *name[RUNS];
     const gsa_reported of = { gsa_args_system(args), name, gsa_args_operands(args) };
     for (int i = 0; i < of.count; i++) name[i] = gsa_args_operand(args, i);
-    return gsa_report_write(&of, gsa_args_text(args, "out"), gsa_args_text(args, "tensorboard"),
-                            error);
+    return gsa_run_report_write(&of, gsa_args_text(args, "out"), gsa_args_text(args, "tensorboard"),
+                                error);
 }
 
 static const gsa_option options[] = {

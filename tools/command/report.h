@@ -13,8 +13,8 @@ typedef struct gsa_reported { /* folders of runs, which may still train; borrowe
     int count;
 } gsa_reported;
 /* Writes the page; `tensorboard`: a folder for event files, too, or NULL. */
-gsa_status gsa_report_write(const gsa_reported *runs, const char *out, const char *tensorboard,
-                            gsa_error *error);
+gsa_status gsa_run_report_write(const gsa_reported *runs, const char *out, const char *tensorboard,
+                                gsa_error *error);
 
 /* FOLDER/RUN/events.out.tfevents.0.gsa of each run's log; wall times count from the run's start. */
 gsa_status gsa_tensorboard_write(const gsa_system *system, const char *folder, const json_t *runs,

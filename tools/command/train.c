@@ -65,7 +65,7 @@ typedef struct live {
 static gsa_status write_page(live *l)
 {
     const gsa_reported one = { l->system, &l->run, 1 };
-    if (l->page) l->status = gsa_report_write(&one, l->page, NULL, &l->error);
+    if (l->page) l->status = gsa_run_report_write(&one, l->page, NULL, &l->error);
     return l->status;
 }
 
