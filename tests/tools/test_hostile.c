@@ -76,7 +76,7 @@ static void check(const row *r)
     ck_assert_msg(used.ru_maxrss < MOST_KB, "gsa %s: %ld kB", r->args, used.ru_maxrss);
 }
 
-#define PREDICT "predict --model model 'a film'"
+#define PREDICT "predict --device cpu --model model 'a film'"
 #define EVAL    "eval --quiet --model model"
 #define GRAPH   "graph --topology 'file:path=g:base=0' --length 4 --format graphml --out /dev/null"
 
@@ -108,7 +108,7 @@ static const row folders[] = {
       { "no regular file" } },
     { "rm run/latest; mkfifo run/latest", "predict --quiet --model run 'a film'", 0, { NULL } },
     { "rm -r run/step-*; rm run/latest; ln -s /dev/zero run/latest",
-      "predict --model run 'a film'",
+      "predict --device cpu --model run 'a film'",
       2,
       { "no regular file" } },
     { "truncate -s 15T model/model.safetensors", PREDICT, 1, { "the most that is read" } },
@@ -191,10 +191,13 @@ static const row files[] = {
       2,
       { "[encoder.9999]" } },
     { NULL,
-      "predict --model run --input /dev/zero",
+      "predict --device cpu --model run --input /dev/zero",
       1,
       { "'/dev/zero' is longer than 1073741824 bytes" } },
-    { NULL, "train text.ini --set data.train=/dev/zero", 1, { "'/dev/zero' is longer than" } },
+    { NULL,
+      "train text.ini --device cpu --set data.train=/dev/zero",
+      1,
+      { "'/dev/zero' is longer than" } },
 };
 
 START_TEST(a_file_asks_for_no_more_than_it_is)
