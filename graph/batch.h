@@ -26,7 +26,7 @@ gsa_status gsa_batch_build(gsa_batch *batch, gsa_instance *const *instances, int
                            gsa_error *error);
 
 /* From now on gsa_batch_build works out the content of the edges too: O(edges + nodes) more. Where
- * there is no memory for it nothing is told. */
+ * there is no memory for it, content stays unknown. */
 void gsa_batch_tell_content(gsa_batch *batch);
 
 int32_t gsa_batch_examples(const gsa_batch *batch);

@@ -47,7 +47,7 @@ void gsa_memo_clear(gsa_memo *memo); /* keeps `of` */
 /* What can be said of edges to who cannot look into their arrays. Equal offsets, runs, kinds and
  * rows have equal words, and others have others, but for 128 bits' chance. */
 typedef struct gsa_content {
-    uint64_t word[2];          /* both 0: nothing is told */
+    uint64_t word[2];          /* both 0: unknown */
     int64_t most_in, most_out; /* edges of the row, and of the source, with most */
 } gsa_content;
 

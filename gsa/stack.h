@@ -109,8 +109,8 @@ typedef struct gsa_watched {
  * They are p of kernels/backend.h: of a row's edges they sum to 1 in each head (to 0 where every
  * score is -inf); before dropout, so that training shows them too. The list is borrowed until the
  * next call; `count` 0 ends it, and costs nothing. An entry that names no such phase is
- * GSA_ERR_ARGUMENT, and the list that was goes on. Cost: edges x heads numbers a watched phase in
- * backend memory. */
+ * GSA_ERR_ARGUMENT, and the list before it stays valid. Cost: edges x heads numbers a watched phase
+ * in backend memory. */
 gsa_status gsa_stack_watch(gsa_stack_batch *batch, gsa_watched *watched, int count,
                            gsa_error *error);
 
