@@ -124,6 +124,7 @@ END
 
 grep -q '^.TH GSA 1' "$prefix/usr/share/man/man1/gsa.1"
 [ ! -x "$prefix/usr/bin/gsa-inspect" ] || grep -q '^.TH GSA-INSPECT 1' "$prefix/usr/share/man/man1/gsa-inspect.1"
+grep -q '^. `encoder =' "$prefix/usr/share/doc/gsa/docs/recipe-keys.md"
 # The installed README's links lead somewhere.
 cd "$prefix"/usr/share/doc/gsa
 for page in README.md docs/*.md; do

@@ -68,6 +68,11 @@ if(TARGET gsa_command)
     DEPENDS gsa_command VERBATIM)
   add_custom_target(gsa_completion ALL DEPENDS ${PROJECT_BINARY_DIR}/gsa.bash)
   install(FILES ${PROJECT_BINARY_DIR}/gsa.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME gsa)
+  # Every recipe key on one page: in installations and in the site.
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/docs)
+  add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/docs/recipe-keys.md DEPENDS gsa_command VERBATIM
+    COMMAND gsa_command help --recipe-keys > ${PROJECT_BINARY_DIR}/docs/recipe-keys.md)
+  add_custom_target(gsa_recipe_keys_page ALL DEPENDS ${PROJECT_BINARY_DIR}/docs/recipe-keys.md)
   install(DIRECTORY train/recipes DESTINATION ${CMAKE_INSTALL_DATADIR}/gsa FILES_MATCHING PATTERN "*.ini" PATTERN own EXCLUDE)
 endif()
 if(TARGET gsa_inspect)
@@ -76,3 +81,6 @@ endif()
 # README's links lead to docs/ beside it, so both are installed as they lie here.
 install(FILES README.md CHANGELOG.md CONTRIBUTING.md CITATION.cff LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
+if(TARGET gsa_command)
+  install(FILES ${PROJECT_BINARY_DIR}/docs/recipe-keys.md DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs)
+endif()

@@ -1,4 +1,4 @@
-/* keys.c - the keys of recipes, for gsa train --help and for docs/recipe-keys.md. */
+/* keys.c - the keys of recipes, for gsa train --help and for the page recipe-keys.md. */
 #include <stdio.h>
 #include <string.h>
 #include "train/settings/applies.h"

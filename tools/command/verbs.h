@@ -46,7 +46,7 @@ void gsa_write_man_program(gsa_output *out, const gsa_verb *verb);
 void gsa_write_completion(gsa_output *out);       /* bash */
 gsa_option_hint gsa_key_hint;                     /* a key of recipes, for verbs that have --set */
 void gsa_write_recipe_keys(gsa_output *out);      /* plain, for --help */
-void gsa_write_recipe_keys_page(gsa_output *out); /* Markdown, docs/recipe-keys.md */
+void gsa_write_recipe_keys_page(gsa_output *out); /* Markdown; the site and installations have it */
 /* "integer 1..9", "one of a,b", "path" of a topology parameter; of a recipe key, where not every
  * text is a path, "text". */
 void gsa_write_expected(char *text, size_t size, int type, double low, double high,
