@@ -141,12 +141,23 @@ typedef struct gsa_attend_options {
 gsa_status gsa_attend(const gsa_system *system, const gsa_apply_options *options,
                       const gsa_attend_options *attend, gsa_error *error);
 
-/* Every key that a recipe may hold, for help, completion and the man page. */
+/* Every key that a recipe may hold, for help, completion and the man page. Tasks are bits, in the
+ * order of task.name's choices. */
 typedef struct gsa_key {
     const char *section, *name;
-    int32_t type, zero; /* gsa_type */
+    int32_t type;     /* gsa_type */
+    uint32_t readers; /* tasks that read it: in others another value than the default is refused */
     double low, high;
     const char *choices, *fallback, *doc;
+    struct {
+        const char *choices; /* some of them */
+        uint32_t readers;    /* tasks that read these */
+    } parts[4];
+    struct {                        /* another value than the default does something only where */
+        const char *other, *values; /* "model.position" is one of "learned,sinusoid", */
+        const char *choice;         /* asked of this value alone; NULL: of any */
+        uint32_t tasks;             /* asked in these tasks alone; 0: in all */
+    } with[2];
 } gsa_key;
 const gsa_key *gsa_recipe_keys(int *count);
 

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 #include "topologies/words.h"
-#include "train/settings/applies.h"
 #include "train/tasks/classes.h"
 
 const char *gsa_split_name(int split)
@@ -14,14 +13,8 @@ const char *gsa_split_name(int split)
 
 const char *gsa_task_value(const gsa_recipe *recipe, const char *key, char *number)
 {
-    int count;
-    const gsa_key *keys = gsa_recipe_keys(&count);
-    const size_t section = strcspn(key, ".");
-    for (int i = 0; i < count && key[section]; i++)
-        if (strlen(keys[i].section) == section && memcmp(keys[i].section, key, section) == 0 &&
-            strcmp(keys[i].name, key + section + 1) == 0)
-            return gsa_recipe_text(recipe, i, number, 64);
-    return NULL;
+    const int index = gsa_key_find(key);
+    return index < 0 ? NULL : gsa_recipe_text(recipe, index, number, 64);
 }
 
 const gsa_task *gsa_task_find(int64_t name)
@@ -196,7 +189,7 @@ gsa_status gsa_task_of(const gsa_recipe *recipe, const gsa_registry *registry, g
         gsa_status status = take(given, origin, plugged, error);
         if (status == GSA_OK && strcmp(plugged->name, name) != 0) continue;
         *task = plugged;
-        return status == GSA_OK ? gsa_applies_plugged(recipe, plugged->keys, error) : status;
+        return status == GSA_OK ? gsa_recipe_read_by_plugin(recipe, plugged->keys, error) : status;
     }
     return gsa_recipe_no_task(recipe, error);
 }

@@ -24,7 +24,7 @@
  * Law.  A task is a table of functions over one object. Examples of a split are numbered from 0. To
  *     add one without
  *       this tree: a shared object that exports GSA_TASK_PLUGIN; in it: a file in tasks/, a name in
- *       keys.h (task.name), a row in task.c.
+ *       keys_table.h (task.name), a row in task.c.
  *
  * Law.  `fill` may run in another thread than all the rest, one call at a time (prefetch.h): what
  *     it writes of the object no other function

@@ -5,8 +5,7 @@
 #include "gsa/scratch.h"
 #include "support/suite.h"
 #include "topologies/registry.h"
-#include "train/settings/applies.h"
-#include "train/settings/idle.h"
+#include "train/settings/recipe.h"
 
 typedef struct fixture {
     gsa_scratch scratch;
@@ -205,7 +204,7 @@ START_TEST(shipped_recipes_are_read)
                   "%s", f.error.text);
     f.recipe.values.data_vectors =
         f.recipe.values.data_vocabulary == GSA_WORDS_VECTORS ? "given by --set" : "";
-    ck_assert_msg(gsa_idle_check(&f.recipe, &f.error) == GSA_OK, "%s", f.error.text);
+    ck_assert_msg(gsa_recipe_idle(&f.recipe, &f.error) == GSA_OK, "%s", f.error.text);
     if (*f.recipe.values.model_encoder &&
         strncmp(f.recipe.values.model_encoder, "file", 4) == 0) { /* a plugin */
         gsa_recipe_release(&f.recipe);
@@ -456,21 +455,19 @@ START_TEST(defaults_suit_every_task)
 }
 END_TEST
 
-/* Every name in the table is a key's, and none is read by no task. */
+/* No key is read by no task. */
 START_TEST(readers_of_keys)
 {
     char text[256];
-    int count, some = 0;
+    int count;
     const gsa_key *keys = gsa_recipe_keys(&count);
     for (int i = 0; i < count; i++) {
-        const uint32_t tasks = gsa_key_tasks(i);
+        const uint32_t tasks = keys[i].readers;
         ck_assert_uint_ne(tasks, 0);
-        some += tasks != GSA_ALL_TASKS;
         gsa_tasks_text(tasks, text, sizeof text);
         ck_assert_msg((strcmp(text, "all") == 0) == (tasks == GSA_ALL_TASKS), "%s", text);
     }
-    ck_assert_int_eq(some, gsa_applies_keys());
-    ck_assert_int_eq(gsa_key_tasks(0), GSA_ALL_TASKS);
+    ck_assert_uint_eq(keys[0].readers, GSA_ALL_TASKS);
     gsa_tasks_text(1 << GSA_TASK_TAGGING, text, sizeof text);
     ck_assert_str_eq(text, "tagging");
 }
@@ -572,7 +569,7 @@ static const struct {
 START_TEST(a_value_that_does_nothing)
 {
     fixture f = must_read(idle[_i].text, idle[_i].set, idle[_i].set[0] ? 1 : 0);
-    const gsa_status status = gsa_idle_check(&f.recipe, &f.error);
+    const gsa_status status = gsa_recipe_idle(&f.recipe, &f.error);
     ck_assert_int_eq(status, idle[_i].says ? GSA_ERR_FORMAT : GSA_OK);
     if (idle[_i].says)
         ck_assert_msg(strstr(f.error.text, idle[_i].says) != NULL, "'%s' lacks '%s'", f.error.text,
@@ -588,13 +585,13 @@ START_TEST(a_config_holds_what_does_nothing)
     const char *const set[] = { "train.schedule=constant" };
     gsa_recipe again;
     fixture f = must_read(text, set, 1);
-    ck_assert_int_eq(gsa_idle_check(&f.recipe, &f.error), GSA_OK);
+    ck_assert_int_eq(gsa_recipe_idle(&f.recipe, &f.error), GSA_OK);
     const char *path = gsa_scratch_path(&f.scratch, "config.ini");
     write_config(&f.recipe, path);
     ck_assert_int_eq(gsa_recipe_read(gsa_system_default(), path, NULL, 0, &again, &f.error),
                      GSA_OK);
     ck_assert_double_eq(again.values.train_final, 0.1);
-    ck_assert_msg(gsa_idle_check(&again, &f.error) == GSA_OK, "%s", f.error.text);
+    ck_assert_msg(gsa_recipe_idle(&again, &f.error) == GSA_OK, "%s", f.error.text);
     gsa_recipe_release(&again);
     done(&f);
 }
@@ -616,41 +613,48 @@ START_TEST(a_config_of_an_earlier_version_is_a_recipe)
     gsa_put_file(path, config, (int64_t)strlen(config));
     ck_assert_int_eq(gsa_recipe_read(gsa_system_default(), path, NULL, 0, &again, &f.error),
                      GSA_OK);
-    ck_assert_msg(gsa_idle_check(&again, &f.error) == GSA_OK, "%s", f.error.text);
+    ck_assert_msg(gsa_recipe_idle(&again, &f.error) == GSA_OK, "%s", f.error.text);
     gsa_recipe_release(&again);
     free(config);
     done(&f);
 }
 END_TEST
 
-/* "section.name" -> the key; fails where there is none. */
-static const gsa_key *key_of(const char *name)
+/* Every word of the list is one of the key's choices. */
+static void are_choices(const gsa_key *key, const char *list)
 {
-    int count;
-    const gsa_key *keys = gsa_recipe_keys(&count);
-    for (int i = 0; i < count; i++) {
-        char text[128];
-        snprintf(text, sizeof text, "%s.%s", keys[i].section, keys[i].name);
-        if (strcmp(text, name) == 0) return &keys[i];
+    for (const char *at = list; *at; at += strcspn(at, ",") + (strchr(at, ',') != NULL)) {
+        char choice[64], choices[512];
+        snprintf(choice, sizeof choice, ",%.*s,", (int)strcspn(at, ","), at);
+        snprintf(choices, sizeof choices, ",%s,", key->choices);
+        ck_assert_msg(strstr(choices, choice) != NULL, "%s is no choice of %s", choice, key->name);
     }
-    ck_abort_msg("no key is named %s", name);
-    return NULL;
 }
 
-/* A rule names keys that are there, and of a key with choices no other values. */
+/* Parts are of the key's choices and readers; what a key needs is a key, and of one with choices
+ * no other values. */
 START_TEST(rules_name_what_there_is)
 {
-    const char *key, *other, *values;
-    for (int i = 0; gsa_idle_rule(i, &key, &other, &values); i++) {
-        const char *choices = (key_of(key), key_of(other)->choices);
-        ck_assert_msg(!choices || *values == ' ', "%s: %s", other, values);
-        for (const char *at = values + 1; choices && *at; at += strcspn(at, " ") + 1) {
-            char choice[64], list[512];
-            snprintf(choice, sizeof choice, ",%.*s,", (int)strcspn(at, " "), at);
-            snprintf(list, sizeof list, ",%s,", choices);
-            ck_assert_msg(strstr(list, choice) != NULL, "%s is no choice of %s", choice, other);
+    int count, parts = 0, rules = 0;
+    const gsa_key *keys = gsa_recipe_keys(&count);
+    for (int i = 0; i < count; i++) {
+        for (int p = 0; p < 4 && keys[i].parts[p].choices; p++, parts++) {
+            are_choices(&keys[i], keys[i].parts[p].choices);
+            ck_assert_uint_eq(keys[i].parts[p].readers & ~keys[i].readers, 0);
+        }
+        for (int r = 0; r < 2 && keys[i].with[r].other; r++, rules++) {
+            const int other = gsa_key_find(keys[i].with[r].other);
+            ck_assert_msg(other >= 0, "%s", keys[i].with[r].other);
+            if (keys[other].choices) are_choices(&keys[other], keys[i].with[r].values);
+            if (keys[i].with[r].choice) are_choices(&keys[i], keys[i].with[r].choice);
         }
     }
+    ck_assert_int_eq(parts, 6);
+    ck_assert_int_eq(rules, 26);
+    ck_assert_int_eq(gsa_key_find("train"), -1);
+    ck_assert_int_eq(gsa_key_find("trai.lr"), -1);
+    ck_assert_int_eq(gsa_key_find("train.l"), -1);
+    ck_assert_str_eq(keys[gsa_key_find("train.lr")].name, "lr");
 }
 END_TEST
 

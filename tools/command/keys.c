@@ -1,7 +1,7 @@
 /* keys.c - the keys of recipes, for gsa train --help and for the page recipe-keys.md. */
 #include <stdio.h>
 #include <string.h>
-#include "train/settings/applies.h"
+#include "train/settings/recipe.h"
 #include "tools/command/verbs.h"
 
 static const char *shown_default(const gsa_key *key)
@@ -67,7 +67,7 @@ void gsa_write_recipe_keys_page(gsa_output *out)
         gsa_output_format(out, "* `%s =%s%s` (%s): ", keys[i].name, *value ? " " : "", value,
                           expected);
         write_plain(out, keys[i].doc);
-        gsa_tasks_text(gsa_key_tasks(i), tasks, sizeof tasks);
+        gsa_tasks_text(keys[i].readers, tasks, sizeof tasks);
         if (strcmp(tasks, "all") != 0) gsa_output_format(out, " [%s]", tasks);
         gsa_output_text(out, "\n");
     }

@@ -7,7 +7,6 @@
 #include "train/use/inputs.h"
 #include "train/use/paths.h"
 #include "train/use/plugins.h"
-#include "train/settings/idle.h"
 
 double gsa_seconds(void)
 {
@@ -213,7 +212,7 @@ gsa_status gsa_session_create(const gsa_system *system, const gsa_session_option
                                  options->untrusted, error);
     const int hides = status == GSA_OK && options->checkpoint;
     if (status == GSA_OK) status = gsa_task_check(&s->recipe, s->registry, error);
-    if (status == GSA_OK && options->recipe) status = gsa_idle_check(&s->recipe, error);
+    if (status == GSA_OK && options->recipe) status = gsa_recipe_idle(&s->recipe, error);
     if (status == GSA_OK && options->splits) status = check_names(s, error);
     if (status == GSA_OK) status = create_backend(s, options, error);
     if (status == GSA_OK) status = find_start(s, options, error);

@@ -5,7 +5,6 @@
 #include <string.h>
 #include "topologies/words.h"
 #include "train/runs/sweep.h"
-#include "train/settings/idle.h"
 #include "train/task_parts.h"
 
 enum { NAMES = 8, VALUES = 1000, NAME_ROOM = 128, PLACE = 64, PATH = 4096 };
@@ -265,7 +264,7 @@ static gsa_status make_run(planner *p, const int64_t *seed, gsa_sweep_run *run, 
     if (status != GSA_OK) return status;
     hash_run(p, &recipe, run);
     status = gsa_task_check(&recipe, p->registry, error);
-    if (status == GSA_OK) status = gsa_idle_check(&recipe, error);
+    if (status == GSA_OK) status = gsa_recipe_idle(&recipe, error);
     if (status == GSA_OK && !*recipe.values.data_train &&
         recipe.values.task_name != GSA_TASK_MASKED_SUMMATION)
         status = gsa_recipe_no_train(&recipe, error);

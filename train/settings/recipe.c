@@ -6,7 +6,6 @@
 #include "gsa/parameters.h"
 #include "topologies/param.h"
 #include "topologies/words.h"
-#include "train/settings/applies.h"
 #include "gsa/schedule.h"
 
 enum { PLACE = 512, LIST = 900 };
@@ -313,7 +312,7 @@ static gsa_status resolve(gsa_recipe *recipe, gsa_error *error)
         status = check_name(&recipe->ini, &recipe->ini.entries[i], error);
     for (int i = 0; i < count && status == GSA_OK; i++)
         status = resolve_one(recipe, &keys[i], i, error);
-    if (status == GSA_OK) status = gsa_applies_check(recipe, error);
+    if (status == GSA_OK) status = gsa_recipe_read_by_task(recipe, error);
     if (status == GSA_OK) status = check_task(recipe, error);
     if (status == GSA_OK) status = check_model(recipe, error);
     if (status == GSA_OK) status = check_tied(recipe, error);

@@ -48,6 +48,22 @@ gsa_status gsa_recipe_fail(const gsa_recipe *recipe, const char *section, const 
 gsa_status gsa_recipe_no_train(const gsa_recipe *recipe,
                                gsa_error *error); /* data.train is needed and not set */
 
+/* file:line, the key, the task, and the tasks that read it: of a value other than the default that
+ * the recipe's task would not look at (read_by_task is asked by gsa_recipe_read), or a plugin's
+ * task, which reads the keys `own` next to those of all tasks (task.h). */
+gsa_status gsa_recipe_read_by_task(const gsa_recipe *recipe, gsa_error *error);
+gsa_status gsa_recipe_read_by_plugin(const gsa_recipe *recipe, const char *own, gsa_error *error);
+/* "text_classification and sentence_pairs", as recipes name them; most of them: "all but
+ * masked_summation", or "all". */
+void gsa_tasks_text(uint32_t tasks, char *out, size_t size);
+
+/* Refuses a value that does nothing for want of another key's (gsa_key.with), so that nobody
+ * believes in it; but where the other key is an override (--set, --each) over a recipe that is
+ * there: who tries another schedule or other files need not take out of the recipe what belongs to
+ * the old ones. Not asked of a recipe that names more than half of all keys, as a run's config.ini
+ * does, of an earlier version too, which names those that there were. */
+gsa_status gsa_recipe_idle(const gsa_recipe *recipe, gsa_error *error);
+
 /* The highest N of the sections [encoder.N], 0: there is none. */
 int gsa_recipe_sections(const gsa_recipe *recipe);
 
