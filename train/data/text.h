@@ -44,7 +44,7 @@ typedef struct gsa_text {
     int32_t longest; /* tokens of the longest example */
     int64_t skipped; /* examples without a token */
     int64_t examples, tokens, example_room, token_room;
-    int64_t *offset;  /* [examples+1]: first token */
+    int64_t *offset;  /* [examples+1]: first token; NULL without examples */
     int64_t *line;    /* [examples] */
     gsa_slice *label; /* [examples] */
     gsa_slice *token; /* [tokens] */
