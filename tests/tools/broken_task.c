@@ -1,9 +1,9 @@
-/* broken_task.c - the task of docs/library.md with one thing wrong, which is said as a definition:
- * -DFILL=NULL, -DABI=2, -DLOSS=no_loss, ... trend.c is taken from the page. */
+/* broken_task.c - the task of train/template with one thing wrong, which is said as a definition:
+ * -DFILL=NULL, -DABI=2, -DLOSS=no_loss, ... */
 #include <gsa/task.h>
 #undef GSA_TASK_PLUGIN
 #define GSA_TASK_PLUGIN trend_task
-#include "trend.c"
+#include "train/template/trend.c"
 
 #ifndef SYMBOL
 #define SYMBOL gsa_task_1

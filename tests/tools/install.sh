@@ -38,9 +38,8 @@ done
 grep -q '^55 rows read 55 sources by 296 edges; out\[0\] = 0.1429, dv' "$prefix/attend.log"
 grep -q '^100 steps, mean loss of the last 20: 0.0[0-9]*$' "$prefix/train.log"
 
-# The task of the page, as C17 and as C++17: trained, evaluated and asked by the installed command.
-# shellcheck disable=SC2016 # backquotes of the page
-sed -n '/^```c file=out\/trend.c$/,/^```$/{/^```/d;p}' "$source/docs/library.md" >"$prefix/trend.c"
+# The example of a task, as C17 and as C++17: trained, evaluated and asked by the installed command.
+cp "$prefix/usr/share/doc/gsa/examples/trend.c" "$prefix/trend.c"
 # shellcheck disable=SC2046,SC2086
 "$cc" -std=c17 -Wall -Wextra -Werror $flags -shared -fPIC "$prefix/trend.c" -o "$prefix/trend.so" $(pkg-config --cflags gsa)
 if command -v g++ >/dev/null; then

@@ -1,5 +1,5 @@
 /* Tasks of plugins: trained, found again, and every wrong one is a sentence. The plugins are the
- * task of docs/library.md, whole and broken (broken_task.c). */
+ * task of train/template, whole and broken (broken_task.c). */
 #include <stdio.h>
 #include <string.h>
 #include "cli.h"
