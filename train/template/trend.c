@@ -7,7 +7,7 @@
 
 typedef struct trend {
     const gsa_system *system;
-    float *x[GSA_SPLITS], *slope[GSA_SPLITS]; /* numbers of all series; [examples] */
+    float *x[GSA_SPLITS], *slope[GSA_SPLITS];         /* numbers of all series; [examples] */
     int64_t *first[GSA_SPLITS], examples[GSA_SPLITS]; /* first[e]: where series e begins */
     int32_t *length[GSA_SPLITS];
 } trend;

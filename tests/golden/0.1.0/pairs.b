@@ -1,0 +1,4 @@
+eins zwei
+zwei eins drei
+drei
+zwei drei eins
