@@ -1,25 +1,24 @@
 /* context.h - what a program needs that trains: topologies, a backend, parameters, a tape, and the
  * parts that are made of them, in one handle.
  *
- *   gsa_context_options options = { sizeof options };
- *   gsa_context_open(&options, &context, &error);
- *   gsa_context_input, gsa_context_stack, gsa_context_linear, gsa_context_optimiser, ...
+ *   gsa_context_open(NULL, &context, &error);
+ *   gsa_context_encoder, gsa_context_linear, ...; then gsa_context_optimise
  *   a step:
- *     gsa_context_begin(context, 1, step);
- *     a forward pass: gsa_input_forward, gsa_stack_forward, gsa_linear_forward, a loss of tape.h
- *     gsa_context_step(context, optimiser, loss, rate, &value, &error);
+ *     gsa_context_begin(context, 1);
+ *     a forward pass: gsa_encoder_forward, gsa_linear_forward, a loss
+ *     gsa_context_step(context, loss, &value, &error);
  *   gsa_context_release(context);
  *
  * docs/library.md has the whole program.
  *
- * Law.  A context owns all that it gave: gsa_context_release releases it, newest first, and nobody
- *     else does. Parts may also be made without a context (stack.h, input.h, optimiser.h). One
- *     thread uses a context at a time. Each failure is one sentence; what was made before it stays.
- */
+ * Law.  A context owns all that it gave: gsa_context_release releases it, and nobody else does.
+ *     Parts may also be made without a context (stack.h, input.h, model.h, optimiser.h). One thread
+ *     uses a context at a time. Each failure is one sentence; what was made before it stays. */
 #ifndef GSA_CONTEXT_H
 #define GSA_CONTEXT_H
 #include "input.h"
 #include "optimiser.h"
+#include "schedule.h"
 #include "stack.h"
 
 #ifdef __cplusplus
@@ -49,41 +48,51 @@ gsa_registry *gsa_context_registry(const gsa_context *context);
 gsa_backend *gsa_context_backend(const gsa_context *context);
 gsa_parameters *gsa_context_parameters(const gsa_context *context);
 gsa_tape *gsa_context_tape(const gsa_context *context);
+gsa_optimiser *gsa_context_optimiser(const gsa_context *context); /* NULL: there is none yet */
 
-/* ---- parts of a model, by the calls of their headers. Names of parameters are unique: an input or
- * a stack is named by its options. */
-gsa_status gsa_context_input(gsa_context *context, const gsa_settings *settings,
-                             const gsa_input_options *options, gsa_input **input, gsa_error *error);
-/* The stack that a text such as "bpt:k=4*2" describes (spec.h). */
-gsa_status gsa_context_stack(gsa_context *context, const char *spec, const gsa_settings *settings,
-                             const gsa_stack_options *options, gsa_stack **stack, gsa_error *error);
-gsa_status gsa_context_batch(gsa_context *context, const gsa_stack *stack, gsa_stack_batch **batch,
-                             gsa_error *error);
-/* A batch is built with a cache of the context's own (gsa_stack_batch_build). */
-gsa_status gsa_context_build(gsa_context *context, gsa_stack_batch *batch,
-                             const gsa_sequences *sequences, gsa_error *error);
+/* ---- parts of a model. Their parameters' names are unique. */
+/* An input and the stack that a text such as "bpt:k=4*2" describes (spec.h), behind it. Names that
+ * are NULL are "input" and "encoder"; embedding_std 0 is 1; dropout sites that are 0 are the
+ * context's next ones. stack NULL: its summary alone is read. */
+typedef struct gsa_encoder gsa_encoder;
+gsa_status gsa_context_encoder(gsa_context *context, const char *spec, const gsa_settings *settings,
+                               const gsa_input_options *input, const gsa_stack_options *stack,
+                               gsa_encoder **encoder, gsa_error *error);
+/* Joins the edges of the batch, from a cache of the context's own, and runs input and stack. ids or
+ * features as gsa_input_forward takes them; memory: another encoder's sequence, for patterns that
+ * read one, or NULL. Several passes of one encoder in a step are several batches. Host arrays live
+ * until the next gsa_context_begin. A failure is the tape's, and told by gsa_context_step. */
+gsa_readout gsa_encoder_forward(gsa_encoder *encoder, const gsa_sequences *batch,
+                                const int32_t *ids, gsa_tensor *features, gsa_tensor *memory);
 
 /* y = x W^T + b: W [outputs, inputs] drawn uniformly from +-sqrt(6 / (inputs + outputs)), b zero
  * and without decay; the parameters "NAME.weight" and "NAME.bias". */
 typedef struct gsa_linear {
     gsa_parameter *weight, *bias;
+    gsa_tape *tape;
 } gsa_linear;
 gsa_status gsa_context_linear(gsa_context *context, const char *name, int64_t inputs,
                               int64_t outputs, gsa_linear *linear, gsa_error *error);
-gsa_tensor *gsa_linear_forward(const gsa_linear *linear, gsa_tape *tape, gsa_tensor *x);
+gsa_tensor *gsa_linear_forward(const gsa_linear *linear, gsa_tensor *x);
 
-/* Of all parameters that were made before it. */
-gsa_status gsa_context_optimiser(gsa_context *context, const gsa_optimiser_options *options,
-                                 gsa_optimiser **optimiser, gsa_error *error);
+/* The mean of -log softmax(logits)[label] [1,1]; label [rows of logits] on the host: a column, or
+ * -1: the row does not count. */
+gsa_tensor *gsa_context_cross_entropy(gsa_context *context, gsa_tensor *logits,
+                                      const int32_t *label);
 
 /* ---- a step */
-/* The tape forgets the last pass. training 0: no dropout, and nothing to go back through. */
-void gsa_context_begin(gsa_context *context, int training, uint32_t step);
+/* The optimiser, of all parameters that were made before, and its rates; called again: another one
+ * in its place. */
+gsa_status gsa_context_optimise(gsa_context *context, const gsa_optimiser_options *options,
+                                const gsa_schedule *rate, gsa_error *error);
+/* The tape forgets the last pass. training 0: no dropout, and nothing to go back through. Dropout
+ * is drawn by the context's seed and the steps that were done. */
+void gsa_context_begin(gsa_context *context, int training);
 /* The first failure of the forward pass; else gradients of the loss [1,1], one step of the
  * optimiser, and the loss's value (NULL: it is not read). A gradient that is not finite is
  * GSA_ERR_NUMBER with the parameter's name, and changes nothing. */
-gsa_status gsa_context_step(gsa_context *context, gsa_optimiser *optimiser, gsa_tensor *loss,
-                            double lr, double *value, gsa_error *error);
+gsa_status gsa_context_step(gsa_context *context, gsa_tensor *loss, double *value,
+                            gsa_error *error);
 
 #ifdef __cplusplus
 }

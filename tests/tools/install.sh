@@ -36,7 +36,7 @@ for name in attend train; do
     "$prefix/$name-c++" | cmp - "$prefix/$name.log"
 done
 grep -q '^55 rows read 55 sources by 296 edges; out\[0\] = 0.1429, dv' "$prefix/attend.log"
-grep -q '^100 steps, mean loss of the last 20: 0.0[0-9]*$' "$prefix/train.log"
+grep -q '^trained: loss 0.0[0-9]*$' "$prefix/train.log"
 
 # The example of a task, as C17 and as C++17: trained, evaluated and asked by the installed command.
 cp "$prefix/usr/share/doc/gsa/examples/trend.c" "$prefix/trend.c"
