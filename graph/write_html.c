@@ -2,6 +2,26 @@
  * pictures as JSON between them. Numbers of nodes and edges are columns in base64.
  * docs/file-formats.md lists the keys. No text of a picture can end the element that holds it: '<'
  * is written \u003c. */
+
+/* The data of a page, in its element script#data: {"pictures": [...], "numbers": ...} as JSON, with
+ * every '<' as \u003c. A column has `type`, `count` and `base64`:
+ *   f32     floats, little-endian
+ *   curve   integers by their second differences d, as 2d or -2d-1
+ *   steps   weights, as multiples of 1 / `steps`
+ * The last two are bits in blocks of 128 values, coded after Rice: 5 bits k, then each value v as
+ * v >> k ones, a zero and k low bits. From 16 ones on, 16 ones and 32 bits of v follow. A regular
+ * edge takes 0.6 bytes. Up to 200,000 weights are floats of 5.4 bytes; more take 1.4 bytes each, in
+ * steps of 1e-4 or of a hundredth of the mean weight.
+ *
+ * A picture: `title`, `spec`, `length`, `heads`, `nodes`, `edges` as in GraphML; `columns`: weights
+ * of an edge (0: none); `stacks`: names; `kinds` in the order of their nodes: `name`, `start`
+ * (input, copy, memory, own), `stack`, `count`; `tokens`: a text for each node, or null; `level`,
+ * `first`, `last`: columns over nodes, the value plus 1 (0: nothing is declared); `sheets`.
+ * A sheet is a phase of a layer: `phase`, `layer`, `place`, `edges`; `readers`, `degree`: the kinds
+ * that read, and the edges into each of their nodes, in order; `from`, `label`: columns over edges
+ * (no label: all are 0); `heads`, `head_from` of a phase over (node, head), where each node has a
+ * degree for each head; `names`: of labels, by number; `same` in place of these: the place of a
+ * sheet with equal edges; `weights`: a column of edges by heads. */
 #include <math.h>
 #include <string.h>
 #include "graph/palette.h"
