@@ -1,4 +1,5 @@
 #include "graph/batch.h"
+#include "graph/index.h"
 #include <inttypes.h>
 #include <string.h>
 #include "graph/schema_parts.h"
@@ -343,11 +344,11 @@ static gsa_status check_instances(const gsa_batch *batch, gsa_instance *const *i
                             e, heads, first);
         for (int k = 0; k < batch->schema->kinds; k++)
             nodes += gsa_instance_nodes(instances[e], k) * heads;
-        if (nodes > INT32_MAX)
+        if (nodes > gsa_index_most)
             return gsa_fail(error, GSA_ERR_LIMIT,
                             "batch: examples 0 to %" PRId32 " have %" PRId64
-                            " nodes x heads, the limit is 2147483647",
-                            e, nodes);
+                            " nodes x heads, the limit is %" PRId32,
+                            e, nodes, gsa_index_most);
     }
     return GSA_OK;
 }

@@ -1,4 +1,5 @@
 #include "graph/edges.h"
+#include "graph/index.h"
 #include <inttypes.h>
 
 void gsa_memo_clear(gsa_memo *memo)
@@ -9,7 +10,7 @@ void gsa_memo_clear(gsa_memo *memo)
 
 static gsa_status check_sizes(const gsa_edges *e, const char *what, gsa_error *error)
 {
-    if (e->rows < 0 || e->rows > INT32_MAX || e->run_total < 0 || e->edge_total < 0)
+    if (e->rows < 0 || e->rows > gsa_index_most || e->run_total < 0 || e->edge_total < 0)
         return gsa_fail(error, GSA_ERR_FORMAT,
                         "%s: %" PRId64 " rows, %" PRId64 " runs, %" PRId64 " edges: out of range",
                         what, e->rows, e->run_total, e->edge_total);
@@ -22,7 +23,7 @@ static gsa_status check_sizes(const gsa_edges *e, const char *what, gsa_error *e
         return gsa_fail(error, GSA_ERR_FORMAT, "%s: an array is missing", what);
     int64_t sources = 0;
     for (int k = 0; k < e->kinds; k++)
-        if (e->part_rows[k] < 0 || (sources += e->part_rows[k]) > INT32_MAX)
+        if (e->part_rows[k] < 0 || (sources += e->part_rows[k]) > gsa_index_most)
             return gsa_fail(error, GSA_ERR_FORMAT,
                             "%s: %" PRId64 " source rows of kind %d are out of range", what,
                             e->part_rows[k], k);

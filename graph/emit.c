@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include "graph/instance_parts.h"
+#include "graph/index.h"
 #include "graph/schema_parts.h"
 
 struct gsa_scratch {
@@ -126,7 +127,8 @@ int gsa_run_join(gsa_run *run, const gsa_run *next)
     if (run->kind != next->kind || (run->count > 1 && run->step != 1) ||
         (next->count > 1 && next->step != 1))
         return 0;
-    if ((int64_t)run->first + run->count != next->first || run->count > INT32_MAX - next->count)
+    if ((int64_t)run->first + run->count != next->first ||
+        run->count > gsa_index_most - next->count)
         return 0;
     const int64_t step = run->count > 1    ? run->label_step
                          : next->count > 1 ? next->label_step
@@ -198,7 +200,7 @@ static const char *wrong_run(const gsa_phase *phase, const int64_t *nodes, int64
                   targets = nodes[target] * scale;
     if (outside(bad, index_of(to), 0, targets - 1)) return "a destination that does not exist";
     if (outside(bad, first, 0, sources - 1)) return "a first source that does not exist";
-    if (outside(bad, count, 0, INT32_MAX)) return "a count of edges out of range";
+    if (outside(bad, count, 0, gsa_index_most)) return "a count of edges out of range";
     if (count > 1 && outside(bad, step, 1 - sources, sources - 1))
         return "a source step that leaves the kind";
     if (outside(bad, first + (count > 1 ? (count - 1) * step : 0), 0, sources - 1))
@@ -249,7 +251,7 @@ static inline int is_right(const gsa_phase *x, const int64_t *nodes, int64_t sca
     if (!(x->sources >> source & 1) || !(x->destinations >> target & 1)) return 0;
     const uint64_t sources = (uint64_t)(nodes[source] * scale), first = from & low;
     if ((to & low) >= (uint64_t)(nodes[target] * scale) || first >= sources) return 0;
-    if (count < 1 || count > INT32_MAX || (uint32_t)label >= (uint32_t)x->labels) return 0;
+    if (count < 1 || count > gsa_index_most || (uint32_t)label >= (uint32_t)x->labels) return 0;
     if (count == 1) return 1;
     if (step >= (int64_t)sources || step <= -(int64_t)sources) return 0;
     const int64_t last = label + (count - 1) * (int64_t)label_step;

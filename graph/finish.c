@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include "graph/instance_parts.h"
+#include "graph/index.h"
 #include "graph/schema_parts.h"
 
 /* Where each destination kind's rows start; returns the rows of the phase. */
@@ -114,10 +115,10 @@ static gsa_status finish_phase(gsa_building *b, int p)
  * Learned rows suffice. */
 static gsa_status check_sizes(gsa_building *b)
 {
-    if (b->node_total * b->example->heads > INT32_MAX)
+    if (b->node_total * b->example->heads > gsa_index_most)
         return gsa_building_fail(b, GSA_ERR_LIMIT,
-                                 "%" PRId64 " nodes x %" PRId32 " heads, the limit is 2147483647",
-                                 b->node_total, b->example->heads);
+                                 "%" PRId64 " nodes x %" PRId32 " heads, the limit is %" PRId32,
+                                 b->node_total, b->example->heads, gsa_index_most);
     for (int k = 0; k < b->schema->kinds; k++) {
         const gsa_kind *kind = &b->schema->kind[k];
         if (kind->learned && b->instance->nodes[k] > kind->learned)

@@ -1,11 +1,10 @@
 /* instance.c - the life and the views of an instance; emit.c and finish.c build it. */
 #include "graph/instance.h"
+#include "graph/index.h"
 #include <inttypes.h>
 #include "graph/instance_parts.h"
 #include "graph/schema_parts.h"
 #include "graph/system_parts.h"
-
-static const gsa_limits DEFAULT_LIMITS = { INT32_MAX, INT64_C(1) << 40, INT64_C(1) << 28 };
 
 static gsa_status check_example(const gsa_schema *schema, const gsa_example *x, gsa_error *error)
 {
@@ -26,7 +25,7 @@ static gsa_status check_example(const gsa_schema *schema, const gsa_example *x, 
 
 static gsa_status resolve_limits(const gsa_limits *given, gsa_limits *limits, gsa_error *error)
 {
-    *limits = DEFAULT_LIMITS;
+    *limits = (gsa_limits){ gsa_index_most, INT64_C(1) << 40, INT64_C(1) << 28 };
     if (!given) return GSA_OK;
     if (given->nodes < 0 || given->nodes > INT32_MAX || given->edges < 0 || given->runs < 0)
         return gsa_fail(error, GSA_ERR_ARGUMENT,

@@ -1,4 +1,5 @@
 #include "graph/plan.h"
+#include "graph/index.h"
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -142,10 +143,10 @@ static gsa_status fill(const gsa_system *system, const gsa_edges *e, plan_parts 
     }
     plan->mean_run = e->run_total ? (double)e->edge_total / (double)e->run_total : 0;
     gsa_status status = sort_by_degree(system, e, x, error);
-    if (status == GSA_OK && plan->max_degree > INT32_MAX)
-        status =
-            gsa_fail(error, GSA_ERR_LIMIT,
-                     "plan: a row of %" PRId64 " edges, the limit is 2147483647", plan->max_degree);
+    if (status == GSA_OK && plan->max_degree > gsa_index_most)
+        status = gsa_fail(error, GSA_ERR_LIMIT,
+                          "plan: a row of %" PRId64 " edges, the limit is %" PRId32,
+                          plan->max_degree, gsa_index_most);
     if (status == GSA_OK) status = cut_hubs(system, e, x, error);
     if (status == GSA_OK) status = transpose(system, e, x, error);
     if (status == GSA_OK) status = expand(system, e, x, error);

@@ -1,4 +1,5 @@
 #include "graph/ready.h"
+#include "graph/index.h"
 #include <string.h>
 #include "graph/schema_parts.h"
 
@@ -161,7 +162,7 @@ static gsa_status make(gsa_ready *r, int layers, const int32_t *const *start, gs
     const gsa_schema *schema = gsa_instance_schema(r->instance);
     int64_t room, cells;
     if (!gsa_mul((int64_t)layers + 1, schema->phases, &room) ||
-        !gsa_mul(room + 1, r->kinds, &cells) || cells > INT32_MAX)
+        !gsa_mul(room + 1, r->kinds, &cells) || cells > gsa_index_most)
         return gsa_fail(error, GSA_ERR_LIMIT,
                         "%d layers of topology '%s' are too many steps to follow", layers,
                         schema->id);

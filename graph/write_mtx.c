@@ -2,6 +2,7 @@
  * drawn phases, layers and heads, or the sum of their weights. Rows ascend; inside a row entries
  * are in the order of their first edge. 20 bytes a node. */
 #include "graph/write_parts.h"
+#include "graph/index.h"
 
 typedef struct row_sum {
     const gsa_drawing *drawing;
@@ -57,9 +58,9 @@ gsa_status gsa_write_mtx(const gsa_drawing *d, gsa_error *error)
 {
     const int real = d->columns > 0;
     row_sum sum = { .drawing = d };
-    if (d->nodes > INT32_MAX)
+    if (d->nodes > gsa_index_most)
         return gsa_fail(error, GSA_ERR_LIMIT, "Matrix Market: %lld nodes, at most %d can be",
-                        (long long)d->nodes, INT32_MAX);
+                        (long long)d->nodes, gsa_index_most);
     sum.count = gsa_alloc_zero(d->system, (size_t)d->nodes, sizeof *sum.count);
     sum.weight = real ? gsa_alloc(d->system, (size_t)d->nodes, sizeof *sum.weight) : NULL;
     sum.touched = gsa_alloc(d->system, (size_t)d->nodes, sizeof *sum.touched);

@@ -1,6 +1,7 @@
 /* attend_edges.c - graphs of edges of one's own. They come in as a topology's do, through an
  * emitter, so that what is checked, joined, written and computed of patterns is of them too. */
 #include "attend_parts.h"
+#include "graph/index.h"
 #include <inttypes.h>
 
 /* A list, grouped by row; `at` is the example that is emitted next. */
@@ -87,10 +88,10 @@ static gsa_status check_sizes(const own_edges *own, gsa_error *error)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "edges: indices of %" PRId32 " bytes; 4 or 8 were expected",
                         l->index_bytes);
-    if (l->rows < 0 || l->rows > INT32_MAX || l->sources > INT32_MAX)
+    if (l->rows < 0 || l->rows > gsa_index_most || l->sources > gsa_index_most)
         return gsa_fail(error, GSA_ERR_LIMIT,
-                        "edges: %" PRId64 " rows and %" PRId64 " sources; each is at most 2^31-1",
-                        l->rows, l->sources);
+                        "edges: %" PRId64 " rows and %" PRId64 " sources; each is at most %" PRId32,
+                        l->rows, l->sources, gsa_index_most);
     if (l->count < 0 || l->labels < 1 || l->examples < 1)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "edges: %" PRId64 " edges, %" PRId32 " labels, %" PRId32

@@ -1,4 +1,5 @@
 #include "gsa/context.h"
+#include "graph/index.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -270,10 +271,10 @@ gsa_status gsa_context_linear(gsa_context *c, const char *name, int64_t inputs, 
     char weight[256], bias[256];
     *linear = (gsa_linear){ NULL };
     if (!c || !name) return absent(c ? "name of a Linear" : "context", error);
-    if (inputs < 1 || outputs < 1 || inputs > INT32_MAX || outputs > INT32_MAX)
+    if (inputs < 1 || outputs < 1 || inputs > gsa_index_most || outputs > gsa_index_most)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "Linear '%.100s' of %lld inputs and %lld outputs, expected 1 to %d", name,
-                        (long long)inputs, (long long)outputs, INT32_MAX);
+                        (long long)inputs, (long long)outputs, gsa_index_most);
     if (snprintf(weight, sizeof weight, "%s.weight", name) >= (int)sizeof weight)
         return gsa_fail(error, GSA_ERR_LIMIT, "Linear '%.100s...': the name is too long", name);
     snprintf(bias, sizeof bias, "%s.bias", name);

@@ -1,6 +1,7 @@
 /* generation_edges.c - the edges of new rows: their pattern's, with every source looked up in its
  * sequence. */
 #include "generation_parts.h"
+#include "graph/index.h"
 
 /* ---- which rows ---------------------------------------------------------------------------- */
 int gsa_generation_find_rows(gsa_generation *g, gsa_tape *tape, const gsa_turn *turn, int32_t items,
@@ -78,7 +79,7 @@ static void write_run(edge_writer *w, const gsa_run *run)
 {
     const gsa_generation *g = w->g;
     const int value = w->turn->old[run->kind];
-    const int64_t most = INT32_MAX / w->heads;
+    const int64_t most = gsa_index_most / w->heads;
     for (int32_t j = 0; j < run->count && !w->tape->failed; j++) {
         const int32_t source = run->first + j * run->step, node = source / w->heads;
         const int64_t row = gsa_row_of(g, w->sequence, value, node);

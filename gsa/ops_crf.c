@@ -1,5 +1,6 @@
 /* ops_crf.c - the loss of a linear-chain conditional random field, and its best paths. */
 #include "tape_parts.h"
+#include "graph/index.h"
 
 typedef struct crf_op {
     gsa_op op;
@@ -48,7 +49,8 @@ static int fits(gsa_tape *tape, const gsa_crf_op *op)
     } parts[] = { { "transitions", op->transitions, tags },
                   { "start", op->start, 1 },
                   { "end", op->end, 1 } };
-    if (tags > INT32_MAX) gsa_tape_fail(tape, GSA_ERR_LIMIT, "crf: %lld tags", (long long)tags);
+    if (tags > gsa_index_most)
+        gsa_tape_fail(tape, GSA_ERR_LIMIT, "crf: %lld tags", (long long)tags);
     for (int i = 0; i < 3 && !tape->failed; i++)
         if (parts[i].x->rows != parts[i].rows || parts[i].x->cols != tags)
             gsa_tape_fail(tape, GSA_ERR_ARGUMENT,

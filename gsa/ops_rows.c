@@ -1,5 +1,6 @@
 /* ops_rows.c - rows: views, concatenation, gather, select, pooling. */
 #include "tape_parts.h"
+#include "graph/index.h"
 #include <string.h>
 
 /* ---- rows first.. of x, sharing memory and gradient: nothing to record */
@@ -80,7 +81,7 @@ gsa_tensor *gsa_op_beside(gsa_tape *tape, gsa_tensor *const *x, int count)
     if (count == 1 || width == 0) return x[0];
     const int64_t rows = x[0]->rows, blocks = rows * (cols / width),
                   bytes = blocks * (int64_t)sizeof(int32_t);
-    if (blocks > INT32_MAX)
+    if (blocks > gsa_index_most)
         return gsa_tape_fail(tape, GSA_ERR_LIMIT,
                              "beside: %lld blocks of %lld columns are too many", (long long)blocks,
                              (long long)width);

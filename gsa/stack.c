@@ -1,4 +1,5 @@
 #include "stack_parts.h"
+#include "graph/index.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -77,12 +78,12 @@ static gsa_status resolve_settings(gsa_stack *stack, const gsa_settings *setting
                         s.heads);
     if (s.head_dim == 0) s.head_dim = s.hidden / s.heads;
     if (s.ffn == 0) {
-        if (s.hidden > INT32_MAX / 4)
+        if (s.hidden > gsa_index_most / 4)
             return gsa_fail(error, GSA_ERR_LIMIT, "hidden = %d is too large for ffn = 4 hidden",
                             s.hidden);
         s.ffn = 4 * s.hidden;
     }
-    if ((int64_t)s.heads * s.head_dim > INT32_MAX)
+    if ((int64_t)s.heads * s.head_dim > gsa_index_most)
         return gsa_fail(error, GSA_ERR_LIMIT, "heads = %d times head_dim = %d exceeds 2^31",
                         s.heads, s.head_dim);
     const double rates[] = { s.dropout_input, s.dropout_attention, s.dropout_hidden, s.dropout_ffn,

@@ -11,6 +11,7 @@
  * (rows beyond the heads have queries of zeros and no gradient). */
 #include <string.h>
 #include "stack_parts.h"
+#include "graph/index.h"
 
 enum {
     ROOM = 16,
@@ -46,7 +47,7 @@ int gsa_stack_asks(const gsa_stack *stack, const gsa_tape *tape, const gsa_batch
         return 0; /* its masks are keyed by (row, head / 4) */
     if (s->bias & GSA_BIAS_V && gsa_batch_empty(batch, phase, NULL)) return 0;
     gsa_batch_edges(batch, phase, NULL, &edges);
-    if (edges.rows >= INT32_MAX / room_for(s->heads)) return 0;
+    if (edges.rows >= gsa_index_most / room_for(s->heads)) return 0;
     if (stack->queries > 0) return 1;
     return tape->backend->shares_host_memory && s->hidden <= WIDEST && pays(s, &edges, unprojected);
 }

@@ -2,6 +2,7 @@
  * finding: O(bytes of the word); freezing: O(n log n). Memory: the texts, 24 bytes a word, at most
  * 8 bytes of table a word. */
 #include "vocabulary.h"
+#include "graph/index.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,7 +114,7 @@ static const char *keep_text(gsa_vocabulary *v, gsa_slice text)
 static gsa_status check_word(gsa_slice text, gsa_error *error)
 {
     if (text.bytes <= 0) return gsa_fail(error, GSA_ERR_FORMAT, "a word is empty");
-    if (text.bytes > INT32_MAX)
+    if (text.bytes > gsa_index_most)
         return gsa_fail(error, GSA_ERR_LIMIT, "a word has %" PRId64 " bytes", text.bytes);
     const int64_t bad = gsa_utf8_invalid(text.at, text.bytes);
     const int shown = text.bytes < 80 ? (int)text.bytes : 80;

@@ -1,4 +1,5 @@
 #include "tools/command/tokens.h"
+#include "graph/index.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,9 +66,9 @@ gsa_status gsa_tokens_split(const gsa_system *system, const char *option, const 
     for (gsa_slice token = next_token(text, how); token.bytes > 0;
          token = next_token(token.at + token.bytes, how))
         count++;
-    if (count > INT32_MAX)
+    if (count > gsa_index_most)
         return gsa_fail(error, GSA_ERR_LIMIT, "--%s has %" PRId64 " tokens, at most %d can be",
-                        option, count, INT32_MAX);
+                        option, count, gsa_index_most);
     const gsa_status status = fill(tokens, text, how, count, error);
     if (status != GSA_OK) gsa_tokens_release(tokens);
     return status;

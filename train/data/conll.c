@@ -1,4 +1,5 @@
 #include "train/data/conll.h"
+#include "graph/index.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +63,7 @@ static gsa_status end_sentence(reader *r, gsa_error *error)
     }
     const int64_t length = conll->tokens - conll->offset[conll->sentences];
     if (length == 0) return GSA_OK;
-    if (length > INT32_MAX)
+    if (length > gsa_index_most)
         return fail(r, error, "the sentence has %lld tokens", (long long)length);
     conll->offset[++conll->sentences] = conll->tokens;
     if (length > conll->longest) conll->longest = length;

@@ -1,4 +1,5 @@
 #include "train/data/nodes.h"
+#include "graph/index.h"
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -182,7 +183,7 @@ static gsa_status read_line(node_reader *r, char *line, int64_t bytes, gsa_error
 {
     gsa_nodes *n = r->nodes;
     gsa_slice part[COLUMNS];
-    if (n->count == INT32_MAX) return bad(r, error, "more than %d nodes", INT32_MAX);
+    if (n->count == gsa_index_most) return bad(r, error, "more than %d nodes", gsa_index_most);
     gsa_status status = cut(r, line, bytes, part, error);
     if (status == GSA_OK) status = make_room(n, error);
     if (status == GSA_OK) status = read_id(r, part[ID], error);

@@ -1,4 +1,5 @@
 #include "train/data/text.h"
+#include "graph/index.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -198,7 +199,7 @@ gsa_status gsa_text_add(gsa_text_reader *reader, gsa_slice label, int64_t first,
         return gsa_text_fail(reader, error, "the example is empty: it holds no token");
     if (reader->options->max_length > 0 && count > reader->options->max_length)
         count = reader->options->max_length;
-    if (count > INT32_MAX)
+    if (count > gsa_index_most)
         return gsa_text_fail(reader, error, "the example has %lld tokens", (long long)count);
     if (text->examples + 1 >= text->example_room) {
         const int64_t room = 2 * text->example_room + 1024;

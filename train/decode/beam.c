@@ -1,4 +1,5 @@
 #include "train/decode/beam.h"
+#include "graph/index.h"
 #include <math.h>
 #include <string.h>
 
@@ -75,7 +76,7 @@ static gsa_status begin_search(beam_search *s, gsa_error *error)
 {
     const size_t width = (size_t)s->o->width, rows = (size_t)s->texts * width;
     int64_t numbers;
-    if (!gsa_mul((int64_t)rows, s->o->classes, &numbers) || rows > INT32_MAX)
+    if (!gsa_mul((int64_t)rows, s->o->classes, &numbers) || rows > (size_t)gsa_index_most)
         return gsa_fail(error, GSA_ERR_LIMIT,
                         "beam search: %d texts with %d hypotheses are too many", s->texts,
                         s->o->width);

@@ -1,4 +1,5 @@
 #include "train/decode/generate.h"
+#include "graph/index.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -159,7 +160,7 @@ static gsa_status ids_of(generator *g, const char *text, int64_t bytes, int32_t 
         ++*count;
     } else status = gsa_out_of_memory(error, "a prompt", *count * 4);
     gsa_release(g->system, own);
-    if (status == GSA_OK && *count + g->o->tokens > INT32_MAX) {
+    if (status == GSA_OK && *count + g->o->tokens > gsa_index_most) {
         gsa_release(g->system, *id);
         status = gsa_fail(error, GSA_ERR_LIMIT, "%lld tokens behind a prompt of %lld are too many",
                           (long long)g->o->tokens, (long long)*count);

@@ -8,6 +8,7 @@
  * and of the others what the one before has not: every token of the text is scored once, after at
  * least `context` others. */
 #include "train/decode/language.h"
+#include "graph/index.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -548,7 +549,7 @@ static gsa_status parse_lines(language_task *t, const char *path, char *bytes, i
     char *line;
     while (status == GSA_OK && gsa_lines_next(&lines, &line, &count)) {
         if (t->units.kind != GSA_TOKENS_BYTES) status = gsa_lines_check(&lines, line, count, error);
-        if (status == GSA_OK && count >= INT32_MAX)
+        if (status == GSA_OK && count >= gsa_index_most)
             status = gsa_fail(error, GSA_ERR_LIMIT, "%s:%lld: the line has %lld bytes", path,
                               (long long)lines.number, (long long)count);
         if (status == GSA_OK) status = add_line(t, line, count, error);

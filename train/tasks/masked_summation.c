@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "train/data/lines.h"
+#include "graph/index.h"
 #include "train/data/summation.h"
 #include "train/driver/log.h"
 #include "train/score/report.h"
@@ -233,7 +234,7 @@ static gsa_status add_line(summation_task *t, const gsa_lines *lines, char *line
                             lines->path, (long long)lines->number, (long long)count + 1);
         t->given[t->given_rows * t->data.d + count] = x;
     }
-    if (count == 0 || count % t->data.d != 0 || count / t->data.d > INT32_MAX)
+    if (count == 0 || count % t->data.d != 0 || count / t->data.d > gsa_index_most)
         return gsa_fail(error, GSA_ERR_FORMAT,
                         "%s:%lld: the line holds %lld numbers, expected a multiple of d = %d",
                         lines->path, (long long)lines->number, (long long)count, t->data.d);

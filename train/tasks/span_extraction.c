@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "train/score/answers.h"
+#include "graph/index.h"
 #include "train/score/report.h"
 #include "train/data/locate.h"
 #include "train/learner.h"
@@ -102,7 +103,7 @@ static gsa_status list_examples(span_task *t, int s, gsa_error *error)
         for (int64_t w = 0; w < windows; w++)
             length += gsa_window_length(told, t->window, t->stride, w);
         const int64_t longest = asked + gsa_window_length(told, t->window, t->stride, 0);
-        if (length > INT32_MAX || windows > 1 << 20)
+        if (length > gsa_index_most || windows > 1 << 20)
             return gsa_fail(
                 error, GSA_ERR_LIMIT,
                 "%s: a passage of %lld tokens makes %lld windows of %lld tokens: too many",
@@ -419,7 +420,7 @@ static gsa_status hold_batch(const span_task *t, int split, const int64_t *examp
     const int64_t windows = targets(t, split, example, batch->count);
     int64_t tokens = 0;
     for (int32_t i = 0; i < batch->count; i++) tokens += t->split[split].length[example[i]];
-    if (windows > INT32_MAX)
+    if (windows > gsa_index_most)
         return gsa_fail(error, GSA_ERR_LIMIT, "a batch of %lld windows", (long long)windows);
     gsa_status status = gsa_minibatch_sequence_size(batch, 0, (int32_t)windows, tokens, 0, error);
     if (status == GSA_OK) status = gsa_minibatch_types(batch, 0, error);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "train/data/sample.h"
+#include "graph/index.h"
 #include "train/tasks/translation_parts.h"
 
 enum { SENTENCE = 512 };
@@ -179,7 +180,8 @@ static gsa_status check_lengths(const gsa_translation *t, const gsa_pair_split *
     for (int64_t e = 0; e < split->examples; e++)
         for (int s = 0; s < GSA_SIDES; s++) {
             const int64_t tokens = gsa_pair_tokens(split, s, e, gsa_pair_before(split, e));
-            if (tokens <= INT32_MAX / 2 && (t->position_most == 0 || tokens <= t->position_most))
+            if (tokens <= gsa_index_most / 2 &&
+                (t->position_most == 0 || tokens <= t->position_most))
                 continue;
             return too_long(t, split, s, e, error);
         }

@@ -1,5 +1,6 @@
 /* symbols.c - two open-addressed tables. Adding and finding: O(bytes of the string). */
 #include "train/vocabulary/symbols.h"
+#include "graph/index.h"
 #include <string.h>
 
 enum { FIRST = 256, MOST = 1 << 29 };
@@ -66,7 +67,7 @@ static int grow_bytes(gsa_symbols *s, int64_t bytes, gsa_slice *head, gsa_slice 
 int32_t gsa_symbols_add(gsa_symbols *s, gsa_slice head, gsa_slice tail)
 {
     const int64_t bytes = head.bytes + tail.bytes;
-    if (bytes > INT32_MAX || !grow_table(s) || !grow_bytes(s, bytes, &head, &tail)) return -1;
+    if (bytes > gsa_index_most || !grow_table(s) || !grow_bytes(s, bytes, &head, &tail)) return -1;
     char *at = s->bytes + s->used;
     if (head.bytes > 0) memcpy(at, head.at, (size_t)head.bytes);
     if (tail.bytes > 0) memcpy(at + head.bytes, tail.at, (size_t)tail.bytes);
