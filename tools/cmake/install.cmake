@@ -79,7 +79,7 @@ if(TARGET gsa_inspect)
   gsa_install_program(gsa_inspect gsa-inspect --man)
 endif()
 # README's links lead to docs/ beside it, so both are installed as they lie here.
-install(FILES README.md CHANGELOG.md CONTRIBUTING.md CITATION.cff LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md CITATION.cff LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR})
 if(TARGET gsa_command)
   install(FILES train/template/trend.c DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples)
