@@ -1,9 +1,11 @@
 """Encoder, the twin of the library's executor: it answers as the command does, from checkpoints."""
 
 import copy
+import json
 import math
 import os
 import pickle
+import random
 import tempfile
 import unittest
 
@@ -12,8 +14,11 @@ from support import Case, command, needs_command, needs_torch, torch, train, wri
 import gsa
 
 if torch:
+    from torch.nn import functional as F
+
     import gsa.torch
 
+FIRST_CLASS = 1  # of translation: class c is the word of id c + 1
 LEXICON = "alpha\nbeta\ngamma\ndelta\nzeta\neta\n"
 # Each topology of the library that reads one text, with settings that change its phases.
 STACKS = ["star*2", "star:radial=0,ring:cyclic=0", "bpt:k=2*2", "bpt:k=2:variant=paper,full",
@@ -91,6 +96,50 @@ class Twin(Case):
         for setting in SETTINGS:
             self.same("longformer:width=3,star", setting)
         self.same("bpt:k=2*2", *SETTINGS)
+
+    def test_an_encoder_with_a_decoder_gives_the_commands_losses(self):
+        """The seventh family. The command tells the loss of each pair: the mean of -log p of what
+        is to be written, of which each of the pairs here shows other places of the logits."""
+        dice = random.Random(2)
+        def pair(n):
+            words = [dice.choice("abcdef") for _ in range(n)]
+            return words, [w.upper() for w in reversed(words)]
+        def put(name, pairs):
+            with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
+                file.writelines(f"{' '.join(s)}\t{' '.join(t)}\n" for s, t in pairs)
+        put("pairs.tsv", [pair(dice.randint(1, 6)) for _ in range(96)])
+        put("mt.tsv", [pair(3)])
+        with open(os.path.join(self.folder, "mt.ini"), "w", encoding="utf-8") as file:
+            file.write("[task]\nname = translation\n[data]\ntrain = pairs.tsv\ntest = mt.tsv\n"
+                       "[model]\nencoder = full*2\ndecoder = full:causal=1+cross*2\nhidden = 16\n"
+                       "heads = 4\nposition = sinusoid\n[train]\nmax_steps = 6\nlr = 0.01\n")
+        command("train", "mt.ini", "--out", "mt", "--quiet", cwd=self.folder)
+        out = os.path.join(self.folder, "mt")
+        _, tensors = gsa.torch.load_checkpoint(out)
+        with open(os.path.join(gsa.torch._checkpoint.find(out), "vocab.txt"),
+                  encoding="utf-8") as file:
+            ids = {line.split("\t")[0]: i + 2 for i, line in enumerate(file.read().splitlines())}
+        begin, end = len(ids) + 2, len(ids) + 3
+        rows = gsa.torch.Input.load(out).eval()
+        encoder = gsa.torch.Encoder.load(out).eval()
+        decoder = gsa.torch.Encoder.load(out, "decoder").eval()
+        weight, bias = (torch.tensor(tensors[f"head.out.{name}"]) for name in ("weight", "bias"))
+        def told(source, target):
+            x = torch.tensor([*(ids[w] for w in source), end])
+            y = torch.tensor([begin, *(ids[w] for w in target)])
+            wanted = torch.tensor([*(ids[w] for w in target), end]) - FIRST_CLASS
+            with torch.no_grad():
+                memory = encoder(rows(x, [len(x)]), [len(x)]).sequence
+                states = decoder(rows(y, [len(y)]), [len(y)], memory=memory,
+                                 memory_lengths=[len(x)]).sequence
+                return F.cross_entropy(states @ weight.T + bias.flatten(), wanted).item()
+        pairs = [(list("face"), [w]) for w in "ABCDEFabcdef"] + [pair(n) for n in (1, 2, 5, 9)]
+        for source, target in pairs:
+            put("one.tsv", [(source, target)])
+            line = command("eval", "--model", "mt", "--set", "data.test=one.tsv", "--quiet",
+                           cwd=self.folder)
+            self.assertAlmostEqual(told(source, target), json.loads(line)["test_loss"],
+                                   delta=1e-5, msg=f"{source} {target}")
 
     def test_what_the_module_saves_the_command_answers_by(self):
         out = train(self.folder, "saved", "star*2")

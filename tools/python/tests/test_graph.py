@@ -1,16 +1,19 @@
 """Topologies and graphs: what they hold, how they are written, what they refuse."""
 
+import ctypes
 import os
 import pickle
+import struct
 import subprocess
 import sys
 import tempfile
 import unittest
 
 import numpy as np
-from support import ROOT, Case, compiled
+from support import BUILD, ROOT, Case, compiled
 
 import gsa
+from gsa import _library as L
 
 try:
     import scipy.sparse
@@ -151,6 +154,41 @@ class Libraries(Case):
     def test_a_missing_library_is_one_sentence(self):
         self.assertIn("ImportError: gsa: the shared library could not be loaded: /nowhere.so",
                       self._import("/nowhere.so"))
+
+
+class Layout(Case):
+    """Structures that calls pass by address stand here as the headers have them."""
+
+    STRUCTURES = {"gsa_slice": L._Slice, "gsa_error": L._Error, "gsa_sequences": L._Sequences,
+                  "gsa_edge_list": L._EdgeList, "gsa_kind": L._Kind, "gsa_phase": L._Phase,
+                  "gsa_apply_options": L._ApplyOptions, "gsa_prediction": L._Prediction}
+    NESTED = {name: f"policy.{name}" for name in ("own", "trusts", "mark", "other", "zero")}
+    CALL = ("struct_size phase heads head_dim scale q k v key_labels bias dropout seed step site add "
+            "number out lse weights dout dq dk dv dkey_labels dbias").split()
+
+    def test_sizes_and_places_are_those_of_the_headers(self):
+        wanted, asked = [], []
+        for name, mirror in self.STRUCTURES.items():
+            nested = self.NESTED if name == "gsa_apply_options" else {}
+            for field, *_ in mirror._fields_:
+                asked.append(f"offsetof({name}, {nested.get(field, field)})")
+                wanted.append(getattr(mirror, field).offset)
+            asked.append(f"sizeof({name})")
+            wanted.append(ctypes.sizeof(mirror))
+        codes = L.CALL.format[1:]
+        self.assertEqual(len(codes), len(self.CALL))
+        for i, field in enumerate(self.CALL):
+            asked.append(f"offsetof(gsa_attention, {field})")
+            wanted.append(struct.calcsize("@" + codes[:i + 1]) - struct.calcsize(codes[i]))
+        asked.append("sizeof(gsa_attention)")
+        wanted.append(L.CALL.size)
+        with tempfile.TemporaryDirectory() as folder:
+            out = os.path.join(folder, "layout.so")
+            compiled("#include <gsa/attend.h>\n#include <gsa/predictor.h>\n#include <stddef.h>\n"
+                     f"const long gsa_layout[] = {{ {', '.join(asked)} }};\n", out, "-I",
+                     os.path.join(BUILD, "include"))
+            found = list((ctypes.c_long * len(asked)).in_dll(ctypes.CDLL(out), "gsa_layout"))
+        self.assertEqual(dict(zip(asked, found)), dict(zip(asked, wanted)))
 
 
 if __name__ == "__main__":
