@@ -9,6 +9,10 @@ extern "C" {
 
 enum gsa_norm_place { GSA_NORM_POST, GSA_NORM_PRE };
 enum gsa_scale { GSA_SCALE_HEAD, GSA_SCALE_FULL }; /* 1/sqrt(head_dim), 1/sqrt(hidden) */
+/* A stack's summary: its last pattern's own (bpt's root, star's relay and maximum, ...:
+ * graph/topology.h), or the mean or the elementwise maximum of the sequence's states, as Shen et
+ * al. 2018, equations 1 and 2, take them of words. */
+enum gsa_pooling { GSA_POOL_SUMMARY, GSA_POOL_MEAN, GSA_POOL_MAX };
 enum gsa_bias {
     GSA_BIAS_Q = 1,
     GSA_BIAS_V = 2,
@@ -39,6 +43,7 @@ typedef struct gsa_settings {
     int32_t position;     /* gsa_position */
     int32_t position_max; /* learned positions: longest sequence */
     double position_base; /* sinusoid */
+    int32_t readout;      /* gsa_pooling */
 } gsa_settings;
 
 /* hidden 300, 6 heads, ReLU, post norm, no biases on q, v, o (as the papers print it), eps 1e-6,

@@ -83,6 +83,8 @@ static gsa_status resolve_settings(gsa_stack *stack, const gsa_settings *setting
                             s.hidden);
         s.ffn = 4 * s.hidden;
     }
+    if (s.readout < GSA_POOL_SUMMARY || s.readout > GSA_POOL_MAX)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "readout = %d is no gsa_pooling", s.readout);
     if ((int64_t)s.heads * s.head_dim > gsa_index_most)
         return gsa_fail(error, GSA_ERR_LIMIT, "heads = %d times head_dim = %d exceeds 2^31",
                         s.heads, s.head_dim);
@@ -173,12 +175,34 @@ static gsa_status create_patterns(gsa_stack *stack, const gsa_registry *registry
     return GSA_OK;
 }
 
+static const gsa_schema *last_schema(const gsa_stack *stack)
+{
+    return stack->parts[stack->first_part[stack->n_segments - 1]].schema;
+}
+
+int gsa_stack_pools(const gsa_stack *stack)
+{
+    return stack->settings.readout == GSA_POOL_SUMMARY ? gsa_schema_summaries(last_schema(stack))
+                                                       : 1;
+}
+
+void gsa_stack_pool(const gsa_stack *stack, int index, int *kind, int *pool, double *weight)
+{
+    const gsa_schema *schema = last_schema(stack);
+    if (stack->settings.readout == GSA_POOL_SUMMARY) {
+        gsa_schema_summary(schema, index, kind, pool, weight);
+        return;
+    }
+    *kind = gsa_schema_sequence(schema), *weight = 1;
+    *pool = stack->settings.readout == GSA_POOL_MAX ? GSA_MAX_OF : GSA_MEAN_OF;
+}
+
 static gsa_status set_readout(gsa_stack *stack, const gsa_stack_options *options, gsa_error *error)
 {
     const gsa_stack_part *last = &stack->parts[stack->first_part[stack->n_segments - 1]];
     stack->reads = options->reads;
     stack->sequence = last->kind[gsa_schema_sequence(last->schema)];
-    if (options->reads & GSA_READ_SUMMARY && gsa_schema_summaries(last->schema) == 0)
+    if (options->reads & GSA_READ_SUMMARY && gsa_stack_pools(stack) == 0)
         return gsa_fail(
             error, GSA_ERR_ARGUMENT,
             "stack %s: the task reads a summary, but the last segment's pattern %s describes none",
@@ -268,7 +292,7 @@ uint32_t gsa_stack_sites(const gsa_stack *stack)
 
 int gsa_stack_has_summary(const gsa_stack *stack)
 {
-    return gsa_schema_summaries(stack->parts[stack->first_part[stack->n_segments - 1]].schema) > 0;
+    return gsa_stack_pools(stack) > 0;
 }
 
 int gsa_stack_reads_memory(const gsa_stack *stack)

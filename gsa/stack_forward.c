@@ -259,12 +259,12 @@ static gsa_tensor *summary(executor *x)
 {
     const int p = x->stack->first_part[x->stack->n_segments - 1];
     const gsa_stack_part *part = &x->stack->parts[p];
-    const int n = gsa_schema_summaries(part->schema);
+    const int n = gsa_stack_pools(x->stack);
     gsa_tensor **pools = gsa_tape_host(x->tape, n * (int64_t)sizeof(gsa_tensor *));
     double *weights = gsa_tape_host(x->tape, n * (int64_t)sizeof *weights);
     for (int i = 0; pools && weights && i < n; i++) {
         int kind, pool;
-        gsa_schema_summary(part->schema, i, &kind, &pool, &weights[i]);
+        gsa_stack_pool(x->stack, i, &kind, &pool, &weights[i]);
         if (pool == GSA_SUMMARY_NODE)
             pools[i] = summary_node(
                 x, p, gsa_tape_zeros(x->tape, x->batch->count, x->stack->settings.hidden));

@@ -78,6 +78,10 @@ static inline const gsa_phase *gsa_step_phase(const gsa_stack *stack, const gsa_
     return gsa_schema_phase(stack->parts[step->part].schema, step->phase);
 }
 
+/* stack.c: the pools whose weighted sum the summary is, over kinds of the last segment's pattern:
+ * its own, or the one that the settings ask for */
+int gsa_stack_pools(const gsa_stack *stack);
+void gsa_stack_pool(const gsa_stack *stack, int index, int *kind, int *pool, double *weight);
 /* stack_watch.c: the entry that requests the step's weights, or NULL */
 gsa_watched *gsa_stack_find_watched(const gsa_stack_batch *batch, const gsa_step *step);
 /* stack_program.c: kinds, order of execution, what is needed */

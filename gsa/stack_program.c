@@ -224,11 +224,10 @@ static void need_readout(const gsa_stack *stack, uint8_t *need)
 {
     const gsa_stack_part *part = &stack->parts[stack->first_part[stack->n_segments - 1]];
     if (stack->reads & GSA_READ_SEQUENCE) need[stack->sequence] = CURRENT;
-    for (int i = 0; stack->reads & GSA_READ_SUMMARY && i < gsa_schema_summaries(part->schema);
-         i++) {
+    for (int i = 0; stack->reads & GSA_READ_SUMMARY && i < gsa_stack_pools(stack); i++) {
         int kind, pool;
         double weight;
-        gsa_schema_summary(part->schema, i, &kind, &pool, &weight);
+        gsa_stack_pool(stack, i, &kind, &pool, &weight);
         for (int k = 0; k < gsa_schema_kinds(part->schema); k++)
             if (pool == GSA_SUMMARY_NODE || k == kind) need[part->kind[k]] = CURRENT;
     }

@@ -129,6 +129,34 @@ START_TEST(full_is_the_transformers_encoder)
 }
 END_TEST
 
+/* The mean and the maximum of the sequence, for every pattern: also of one that has no summary. */
+START_TEST(a_summary_is_what_the_settings_ask_for)
+{
+    static const char *const specs[] = { "star*2", "bpt*2", "full*2",
+                                         "char_word:local=adjacent*2" };
+    const int norm = _i / 2 % 2, most = _i % 2;
+    world w = world_open(NULL, GSA_F64);
+    w.settings.norm = norm, w.settings.readout = most ? GSA_POOL_MAX : GSA_POOL_MEAN;
+    MUST(&w.b, try_stack(&w, specs[_i / 4],
+                         &(gsa_stack_options){ .name = "encoder",
+                                               .reads = GSA_READ_SEQUENCE | GSA_READ_SUMMARY }));
+    MUST(&w.b, gsa_stack_batch_create(w.stack, &w.batch, &w.b.error));
+    double rows[TOKENS * 6], sequence[TOKENS * 6], summary[COUNT * 6], want[COUNT * 6] = { 0 };
+    gsa_dice dice = { 14 };
+    for (int i = 0; i < TOKENS * 6; i++) rows[i] = gsa_normal(&dice);
+    const gsa_readout out = run(&w, lengths, COUNT, rows, 0);
+    MUST(&w.b, gsa_tensor_read(w.b.backend, out.sequence, 0, sequence, &w.b.error));
+    MUST(&w.b, gsa_tensor_read(w.b.backend, out.summary, 0, summary, &w.b.error));
+    for (int e = 0, at = 0; e < COUNT; at += lengths[e++])
+        for (int i = 0; i < lengths[e] * 6; i++) {
+            double *sum = &want[e * 6 + i % 6], x = sequence[at * 6 + i];
+            *sum = !most ? *sum + x / lengths[e] : i < 6 ? x : fmax(*sum, x);
+        }
+    ck_assert_int_eq(gsa_differ("summary", summary, want, COUNT * 6, 1e-12, 1e-12), 0);
+    world_close(&w);
+}
+END_TEST
+
 START_TEST(a_wide_window_is_full)
 {
     double rows[TOKENS * 6], out[2][TOKENS * 6];
@@ -495,6 +523,7 @@ int main(int argc, char **argv)
 {
     static const gsa_test equations[] = { GSA_TEST(star_is_the_papers_equations),
                                           GSA_TEST(full_is_the_transformers_encoder),
+                                          GSA_LOOP(a_summary_is_what_the_settings_ask_for, 16),
                                           GSA_TEST(a_wide_window_is_full) };
     static const gsa_test names[] = { GSA_TEST(parameters_have_the_documented_names),
                                       GSA_TEST(parts_of_one_layer_keep_their_names_apart),

@@ -154,7 +154,7 @@ static void count_stack(const oracle_model *model, int s, int seen[64])
     const gsa_settings *x = &stack->settings;
     /* clang-format off */
     enum { SEGMENTS, PLUS, PLUS3, TWICE, SHARE, TAP, TAP_EARLY, PRE, HEAD_DIM, FFN, SEQUENCE, SUMMARY, LEARNED, FULL, BIAS_Q, BIAS_V, BIAS_O,
-           DROP_A, DROP_H, DROP_F, SKIPPED, SKIPPED_ONCE, HEADLESS, START, ACTIVATION = START + 6 };
+           DROP_A, DROP_H, DROP_F, SKIPPED, SKIPPED_ONCE, HEADLESS, START, ACTIVATION = START + 6, MEAN = ACTIVATION + 5, MAX };
     /* clang-format on */
     seen[SEGMENTS] |= stack->segments > 1;
     for (int g = 0; g < stack->segments; g++) {
@@ -176,6 +176,8 @@ static void count_stack(const oracle_model *model, int s, int seen[64])
     for (int k = 0; k < stack->kinds; k++)
         seen[START + stack->kind[k].start] = 1, seen[LEARNED] |= stack->kind[k].learned > 0;
     seen[ACTIVATION + x->activation] = 1;
+    seen[MEAN] |= stack->read_summary && x->readout == GSA_POOL_MEAN,
+        seen[MAX] |= stack->read_summary && x->readout == GSA_POOL_MAX;
     oracle_program *program = malloc(sizeof *program);
     if (!program) abort();
     oracle_compile(model, s, program);
@@ -195,7 +197,7 @@ static void count_stacks(const oracle_model *model, oracle_features *f)
         "sequence read", "summary read", "learned rows", "scale full", "bias q", "bias v", "bias o",
         "dropout attention", "dropout hidden", "dropout ffn", "skipped phase", "skipped once-phase", "once-group without its first",
         "start input", "start copy", "start mean_input", "start zero", "start by_phase", "start memory",
-        "relu", "leaky relu", "gelu", "tanh", "sigmoid" };
+        "relu", "leaky relu", "gelu", "tanh", "sigmoid", "summary is the mean", "summary is the maximum" };
     /* clang-format on */
     int seen[64] = { 0 };
     for (int s = 0; s < model->stacks; s++) count_stack(model, s, seen);

@@ -240,7 +240,8 @@ static void read_out(oracle_machine *r, const oracle_pattern *reader,
         add_loss(r, sequence);
     }
     if (r->stack->read_summary) {
-        const oracle_plane summary = summarise(r, reader);
+        const oracle_pattern pooled = oracle_read_as(r->stack, reader);
+        const oracle_plane summary = summarise(r, &pooled);
         if (r->result->error[0]) return;
         out->summary = values_of(r, summary);
         add_loss(r, summary);

@@ -257,7 +257,8 @@ static void invent_readout(gsa_dice *dice, oracle_model *model, int s)
         for (int l = 0; l < stack->segment[g].layers; l++, layer++)
             if (declared(model, s, last->kind[last->sequence], g) && chance(dice, 0.15))
                 stack->tap[stack->taps++] = layer;
-    stack->read_summary = last->pools > 0 && chance(dice, 0.7);
+    if (chance(dice, 0.3)) stack->settings.readout = roll(dice, GSA_POOL_MEAN, GSA_POOL_MAX);
+    stack->read_summary = (last->pools > 0 || stack->settings.readout) && chance(dice, 0.7);
     stack->read_sequence = (s == 0 && model->stacks == 2) ||
                            (!stack->read_summary && !stack->taps) || chance(dice, 0.5);
 }
@@ -355,6 +356,7 @@ static void print_stack(const oracle_model *model, int s)
 {
     static const char *const starts[] = { "input", "copy",     "mean_input",
                                           "zero",  "by_phase", "memory" };
+    static const char *const reads[] = { " summary", " mean", " max" };
     const oracle_stack *stack = &model->stack[s];
     const gsa_settings *x = &stack->settings;
     fprintf(stderr,
@@ -369,7 +371,7 @@ static void print_stack(const oracle_model *model, int s)
         fprintf(stderr, " %s=%s+%d", stack->kind[k].name, starts[stack->kind[k].start],
                 stack->kind[k].learned);
     fprintf(stderr, "; reads%s%s; taps", stack->read_sequence ? " sequence" : "",
-            stack->read_summary ? " summary" : "");
+            stack->read_summary ? reads[x->readout] : "");
     for (int i = 0; i < stack->taps; i++) fprintf(stderr, " %d", stack->tap[i]);
     fprintf(stderr, "; lengths");
     for (int e = 0; e < model->examples; e++) fprintf(stderr, " %d", stack->length[e]);

@@ -90,12 +90,22 @@ static void need(values *v, const int number[ORACLE_KINDS], unsigned kinds)
         if (kinds >> k & 1) v->needed[k][number[k]] = 1;
 }
 
-static unsigned read_by_summary(const oracle_pattern *pattern)
+oracle_pattern oracle_read_as(const oracle_stack *stack, const oracle_pattern *last)
 {
+    oracle_pattern out = *last;
+    if (stack->settings.readout == GSA_POOL_SUMMARY) return out;
+    out.pools = 1, out.pool[0].kind = out.sequence, out.pool[0].weight = 1;
+    out.pool[0].pool = stack->settings.readout == GSA_POOL_MEAN ? GSA_MEAN_OF : GSA_MAX_OF;
+    return out;
+}
+
+static unsigned read_by_summary(const oracle_stack *stack, const oracle_pattern *last)
+{
+    const oracle_pattern pattern = oracle_read_as(stack, last);
     unsigned kinds = 0;
-    for (int i = 0; i < pattern->pools; i++)
-        kinds |= pattern->pool[i].pool == GSA_SUMMARY_NODE ? ~0u : 1u << pattern->pool[i].kind;
-    return oracle_stack_kinds(pattern, kinds);
+    for (int i = 0; i < pattern.pools; i++)
+        kinds |= pattern.pool[i].pool == GSA_SUMMARY_NODE ? ~0u : 1u << pattern.pool[i].kind;
+    return oracle_stack_kinds(&pattern, kinds);
 }
 
 static void number_values(const oracle_program *program, values *v)
@@ -134,7 +144,7 @@ static void reach(const oracle_model *model, int s, oracle_program *program)
     memset(&v, 0, sizeof v);
     number_values(program, &v);
     if (stack->read_sequence) need(&v, v.now, sequence);
-    if (stack->read_summary) need(&v, v.now, read_by_summary(reader));
+    if (stack->read_summary) need(&v, v.now, read_by_summary(stack, reader));
     for (int i = 0; i < program->items; i++)
         for (int tap = 0; tap < stack->taps; tap++)
             if (program->item[i].last == stack->tap[tap]) need(&v, v.after[i], sequence);

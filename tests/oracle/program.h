@@ -11,6 +11,8 @@ typedef struct oracle_program {
 } oracle_program;
 
 void oracle_compile(const oracle_model *model, int s, oracle_program *program);
+/* The pattern with the pools that the stack's summary is of. */
+oracle_pattern oracle_read_as(const oracle_stack *stack, const oracle_pattern *last);
 /* A set of kinds of the pattern as kinds of the stack. */
 unsigned oracle_stack_kinds(const oracle_pattern *pattern, unsigned kinds);
 

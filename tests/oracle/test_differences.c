@@ -18,30 +18,35 @@ enum {
 /* ---- built-in topologies */
 typedef struct row {
     const char *spec;
-    int norm, bias, scale, activation;
+    int norm, bias, scale, activation, readout;
 } row;
+enum { MEAN = GSA_POOL_MEAN, MAX = GSA_POOL_MAX };
 /* clang-format off */
 static const row rows[] = {
-    /* spec                             norm            bias  scale           activation of FFN */
-    { "star*2",                         GSA_NORM_POST,  0,    GSA_SCALE_HEAD, GSA_GELU },
-    { "star*2",                         GSA_NORM_POST,  7,    GSA_SCALE_FULL, GSA_GELU },
-    { "star*1",                         GSA_NORM_PRE,   7,    GSA_SCALE_HEAD, GSA_GELU },
-    { "star:share=1*2",                 GSA_NORM_POST,  7,    GSA_SCALE_HEAD, GSA_GELU },
-    { "star:cyclic=0*2",                GSA_NORM_POST,  7,    GSA_SCALE_HEAD, GSA_GELU },
-    { "star:radial=0*2",                GSA_NORM_POST,  7,    GSA_SCALE_HEAD, GSA_GELU },
-    { "star:ring=0*2",                  GSA_NORM_POST,  7,    GSA_SCALE_HEAD, GSA_GELU },
-    { "full*2",                         GSA_NORM_POST,  0,    GSA_SCALE_HEAD, GSA_GELU },
-    { "full*2",                         GSA_NORM_PRE,   7,    GSA_SCALE_FULL, GSA_TANH },
-    { "full:clip=2*2",                  GSA_NORM_POST,  7,    GSA_SCALE_HEAD, GSA_SIGMOID },
-    { "full:causal=1*2",                GSA_NORM_PRE,   4,    GSA_SCALE_HEAD, GSA_GELU },
-    { "full:causal=1:clip=1:share=1*2", GSA_NORM_POST,  7,    GSA_SCALE_HEAD, GSA_RELU },
-    { "ring*2",                         GSA_NORM_POST,  7,    GSA_SCALE_HEAD, GSA_GELU },
-    { "ring:cyclic=0*2",                GSA_NORM_PRE,   7,    GSA_SCALE_HEAD, GSA_LEAKY_RELU },
-    { "window:width=3*2",               GSA_NORM_POST,  7,    GSA_SCALE_HEAD, GSA_GELU },
-    { "window:width=5:causal=1*2",      GSA_NORM_PRE,   7,    GSA_SCALE_HEAD, GSA_GELU },
-    { "window:width=3*1,full:clip=1*1", GSA_NORM_POST,  7,    GSA_SCALE_HEAD, GSA_GELU },
-    { "star*1,full*1",                  GSA_NORM_POST,  7,    GSA_SCALE_HEAD, GSA_GELU },
-    { "ring+star*2",                    GSA_NORM_PRE,   7,    GSA_SCALE_HEAD, GSA_GELU },
+    /* spec                             norm            bias  scale           activation, readout */
+    { "star*2",                         GSA_NORM_POST,  0,    GSA_SCALE_HEAD, GSA_GELU, 0 },
+    { "star*2",                         GSA_NORM_POST,  7,    GSA_SCALE_FULL, GSA_GELU, 0 },
+    { "star*1",                         GSA_NORM_PRE,   7,    GSA_SCALE_HEAD, GSA_GELU, 0 },
+    { "star:share=1*2",                 GSA_NORM_POST,  7,    GSA_SCALE_HEAD, GSA_GELU, 0 },
+    { "star:cyclic=0*2",                GSA_NORM_POST,  7,    GSA_SCALE_HEAD, GSA_GELU, 0 },
+    { "star:radial=0*2",                GSA_NORM_POST,  7,    GSA_SCALE_HEAD, GSA_GELU, 0 },
+    { "star:ring=0*2",                  GSA_NORM_POST,  7,    GSA_SCALE_HEAD, GSA_GELU, 0 },
+    { "full*2",                         GSA_NORM_POST,  0,    GSA_SCALE_HEAD, GSA_GELU, 0 },
+    { "full*2",                         GSA_NORM_PRE,   7,    GSA_SCALE_FULL, GSA_TANH, 0 },
+    { "full:clip=2*2",                  GSA_NORM_POST,  7,    GSA_SCALE_HEAD, GSA_SIGMOID, 0 },
+    { "full:causal=1*2",                GSA_NORM_PRE,   4,    GSA_SCALE_HEAD, GSA_GELU, 0 },
+    { "full:causal=1:clip=1:share=1*2", GSA_NORM_POST,  7,    GSA_SCALE_HEAD, GSA_RELU, 0 },
+    { "ring*2",                         GSA_NORM_POST,  7,    GSA_SCALE_HEAD, GSA_GELU, 0 },
+    { "ring:cyclic=0*2",                GSA_NORM_PRE,   7,    GSA_SCALE_HEAD, GSA_LEAKY_RELU, 0 },
+    { "window:width=3*2",               GSA_NORM_POST,  7,    GSA_SCALE_HEAD, GSA_GELU, 0 },
+    { "window:width=5:causal=1*2",      GSA_NORM_PRE,   7,    GSA_SCALE_HEAD, GSA_GELU, 0 },
+    { "window:width=3*1,full:clip=1*1", GSA_NORM_POST,  7,    GSA_SCALE_HEAD, GSA_GELU, 0 },
+    { "star*1,full*1",                  GSA_NORM_POST,  7,    GSA_SCALE_HEAD, GSA_GELU, 0 },
+    { "ring+star*2",                    GSA_NORM_PRE,   7,    GSA_SCALE_HEAD, GSA_GELU, 0 },
+    { "bpt*2",                          GSA_NORM_POST,  7,    GSA_SCALE_HEAD, GSA_GELU, MEAN },
+    { "bpt*2",                          GSA_NORM_PRE,   7,    GSA_SCALE_HEAD, GSA_GELU, MEAN },
+    { "star*2",                         GSA_NORM_POST,  7,    GSA_SCALE_HEAD, GSA_GELU, MEAN },
+    { "full*2",                         GSA_NORM_POST,  7,    GSA_SCALE_HEAD, GSA_GELU, MAX },
 };
 /* clang-format on */
 static const int32_t sizes[] = { 1, 2, 3, 7 };
@@ -99,7 +104,7 @@ static void compare_row(const row *r, int32_t n, int input)
     plan.settings.hidden = 4, plan.settings.heads = 2, plan.settings.head_dim = 3,
     plan.settings.ffn = 5;
     plan.settings.norm = r->norm, plan.settings.bias = r->bias, plan.settings.scale = r->scale,
-    plan.settings.activation = r->activation;
+    plan.settings.activation = r->activation, plan.settings.readout = r->readout;
     plan.settings.norm_eps = 1e-4;
     plan.queries =
         n % 2 ? 1 : -1; /* projected on the side of the queries wherever that can be, and nowhere */
@@ -107,8 +112,8 @@ static void compare_row(const row *r, int32_t n, int input)
     char where[120];
     double loss;
     int wrong = 0;
-    snprintf(where, sizeof where, "%s, norm %d, bias %d, n = %d, input %d", r->spec, r->norm,
-             r->bias, n, input);
+    snprintf(where, sizeof where, "%s, norm %d, bias %d, readout %d, n = %d, input %d", r->spec,
+             r->norm, r->bias, r->readout, n, input);
     ck_assert_msg(trial_open(&t, &plan) == 0 && trial_step(&t, 1, &loss, NULL) == 0, "%s: %s",
                   where, t.error.text);
     for (int p = 0; p < gsa_parameters_count(t.parameters); p++) {

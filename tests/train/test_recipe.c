@@ -385,6 +385,8 @@ static const struct {
       "[data] encoding = latin1 is not for task span_extraction" },
     { MODEL "[task]\nname=translation\n", "data.markup=1",
       "[data] markup = 1 is not for task translation" },
+    { MODEL "[task]\nname=translation\n", "model.readout=max",
+      "[model] readout = max is not for task translation: it is read by masked_summation, " },
     { MODEL "[task]\nname=translation\n", "data.vectors=v",
       "[data] vectors = v is not for task translation" },
     { MODEL, "model.decoder=full",
@@ -503,6 +505,11 @@ static const struct {
     { "[task]\nname=translation\n" MODEL "decoder=full:causal=1+cross\n[decode]\ncoverage=0.2\n",
       { "decode.beam=1" },
       NULL },
+    { "[task]\nname=tagging\n" MODEL "readout=mean\n",
+      { NULL },
+      "[model] readout = mean does nothing with model.characters not set: model.characters must be "
+      "set" },
+    { "[task]\nname=tagging\n" MODEL "readout=mean\ncharacters=ring\n", { NULL }, NULL },
     { MODEL "position_max=600\n",
       { NULL },
       "r.ini:3: [model] position_max = 600 does nothing with model.position = 'none': "
@@ -650,7 +657,7 @@ START_TEST(rules_name_what_there_is)
         }
     }
     ck_assert_int_eq(parts, 6);
-    ck_assert_int_eq(rules, 26);
+    ck_assert_int_eq(rules, 27);
     ck_assert_int_eq(gsa_key_find("train"), -1);
     ck_assert_int_eq(gsa_key_find("trai.lr"), -1);
     ck_assert_int_eq(gsa_key_find("train.l"), -1);

@@ -73,7 +73,9 @@ KEY(model, embedding_std, REAL, WORDS | LANGUAGE | TRANSLATION, "0.1",
     "standard deviation of initial embeddings", RANGE(0, 100))
 KEY(model, head_hidden, INT, ALL, "0", "hidden width of the classifier; 0: one Linear",
     RANGE(0, 65536))
-KEY(model, readout, CHOICE, ALL, "summary", "what the head reads", .choices = "summary")
+KEY(model, readout, CHOICE, SUMMATION | TEXTS | PAIRS | TAGGING, "summary",
+    "what is read of a text: the pattern's summary, or the mean or maximum of its tokens' states",
+    .choices = "summary,mean,max", WITH("model.characters", SET, .tasks = TAGGING))
 KEY(model, characters, PATH, TAGGING, "",
     "tagging: a stack over the characters of each word, as ring*2; its summary stands beside the "
     "word; none, or empty: no stack")

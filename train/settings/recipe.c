@@ -513,5 +513,6 @@ gsa_settings gsa_recipe_settings(const gsa_recipe *recipe)
     s.input = (int32_t)v->model_input, s.input_scale = v->model_input_scale,
     s.position = (int32_t)v->model_position;
     s.position_max = (int32_t)v->model_position_max, s.position_base = v->model_position_base;
+    s.readout = (int32_t)v->model_readout;
     return s;
 }

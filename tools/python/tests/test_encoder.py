@@ -31,7 +31,8 @@ STACKS = ["star*2", "star:radial=0,ring:cyclic=0", "bpt:k=2*2", "bpt:k=2:variant
           "star+full*2", "window:width=3:share*3"]
 SETTINGS = ["model.norm=pre", "model.bias=q,v,o", "model.scale=full", "model.head_dim=6",
             "model.ffn=24", "model.activation=gelu", "model.position=sinusoid",
-            "model.input=norm_dropout", "model.input_scale=2"]
+            "model.input=norm_dropout", "model.input_scale=2",
+            "model.readout=max"]
 
 
 def answers(folder, out, texts):
@@ -96,6 +97,7 @@ class Twin(Case):
         for setting in SETTINGS:
             self.same("longformer:width=3,star", setting)
         self.same("bpt:k=2*2", *SETTINGS)
+        self.same("bpt:k=2*2", "model.readout=mean")
 
     def test_an_encoder_with_a_decoder_gives_the_commands_losses(self):
         """The seventh family. The command tells the loss of each pair: the mean of -log p of what

@@ -102,7 +102,7 @@ def settings_of(config):
             ("norm_eps", "dropout_attention", "dropout_hidden", "dropout_ffn")}
     bias = "" if m["bias"] == "none" else m["bias"]
     return {**whole, **real, "activation": m["activation"], "norm": m["norm"], "bias": bias,
-            "scale": m["scale"]}
+            "scale": m["scale"], "readout": m["readout"]}
 
 
 def save_checkpoint(folder, like, tensors):

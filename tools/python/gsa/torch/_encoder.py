@@ -122,7 +122,7 @@ class Encoder(nn.Module):
 
     def __init__(self, spec, hidden, heads, *, head_dim=0, ffn=0, activation="relu", norm="post",
                  norm_eps=1e-6, bias="", scale="head", dropout_attention=0.0, dropout_hidden=0.0,
-                 dropout_ffn=0.0, plugin=None):
+                 dropout_ffn=0.0, readout="summary", plugin=None):
         super().__init__()
         self.spec, self.hidden, self.heads = spec, hidden, heads
         if activation not in _ACTIVATIONS:
@@ -131,6 +131,8 @@ class Encoder(nn.Module):
         if norm not in ("post", "pre") or scale not in ("head", "full"):
             raise ArgumentError(f"norm {norm!r} and scale {scale!r}; post or pre, head or full "
                                 f"were expected")
+        if readout not in ("summary", "mean", "max"):
+            raise ArgumentError(f"readout {readout!r}; summary, mean or max was expected")
         if heads < 1 or (not head_dim and hidden % heads):
             raise ArgumentError(f"hidden = {hidden} does not divide by heads = {heads}: set "
                                 f"head_dim")
@@ -141,6 +143,8 @@ class Encoder(nn.Module):
         self._bias = bias
         self._segments = _segments(spec, plugin)
         self._join_kinds()
+        last = self._last.schema
+        self._pools = last.summary if readout == "summary" else [(last.sequence, readout, 1.0)]
         self._order()
         self._weigh()
         self._find_needed()
@@ -182,7 +186,7 @@ class Encoder(nn.Module):
     def _find_needed(self):
         """Going backwards from what is read: phases that no readout depends on are skipped."""
         current, old, self._needed = {self._sequence}, set(), set()
-        for kind, pool, _ in self._last.schema.summary:
+        for kind, pool, _ in self._pools:
             current |= set(self._names(self._last, range(len(self._last.schema.kinds))
                                        if pool == "node" else [kind]))
         for i in reversed(range(len(self._steps))):
@@ -348,7 +352,7 @@ class Encoder(nn.Module):
     def _read_out(self, graph, now):
         last = self.norm if self.pre else lambda rows: rows
         total = None
-        for kind, pool, weight in self._last.schema.summary:
+        for kind, pool, weight in self._pools:
             name = self._last.schema.kinds[kind].name
             if pool == "node":
                 pooled = self._summary_nodes(graph, now, last)
