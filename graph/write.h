@@ -19,15 +19,17 @@
  *          long), g_edges (edges, long)
  *   node   v_label (label: the token, or "relay 0"), v_kind (kind; with several stacks
  *          "encoder.token"), v_index, v_level, v_first, v_last (-1: emit said nothing), v_stack
- *          (stack: its name, "" where it has none)
+ *          (stack: its name, "" where it has none), v_x, v_y, v_size (double; y grows upwards),
+ *          v_r, v_g, v_b (int; by kind), as Gephi reads them; v_yed: yEd's y:ShapeNode of the same
  *   edge   e_phase (phase, int: its place among the phases of the layer's patterns, in order of the
  *          sheets), e_label (rel, int: the label), e_name (label: the label's name or ""), e_k (k:
  *          place in its row), e_interaction (interaction: the phase's name, "ring.attend" where the
- *          layer has several patterns), e_weight (weight, double), e_layer (layer, int) in a
- *          picture with a per-head phase e_head_from, e_head_to (-1 on the edges of other phases)
- *          in a picture with weights e_w0 .. (w0 .., double): the weight in each head. `weight` is
- *          their mean; 1 without weights. An edge of a per-head phase belongs to one head: `weight`
- *          is its weight in it, the other heads have 0. */
+ *          layer has several patterns), e_weight (weight, double), e_layer (layer, int); in a
+ *          picture of at most 20,000 edges e_r, e_g, e_b (by phase) and yEd's e_yed; in a picture
+ *          with a per-head phase e_head_from, e_head_to (-1 on the edges of other phases); in a
+ *          picture with weights e_w0 .. (w0 .., double): the weight in each head. `weight` is their
+ *          mean; 1 without weights. An edge of a per-head phase belongs to one head: `weight` is
+ *          its weight in it, the other heads have 0. */
 #ifndef GSA_WRITE_H
 #define GSA_WRITE_H
 #include "instance.h"
@@ -89,7 +91,8 @@ gsa_status gsa_format_of(const char *path, int *format, gsa_error *error);
  * JSON, CSV: numbers of each head of each phase, means over the rows that read anything: entropy
  * (bits), distance (tokens between the ends; absent where they are of two sequences), self (share
  * of a node's weight that is its own), and shares of the weight by kind read and by label.
- * Cost O(nodes + edges) time; memory O(sheets), Matrix Market 20 bytes a node besides, numbers 8.
+ * Cost O(nodes + edges) time; memory O(sheets); a node takes 16 bytes in GraphML and a page, 20 in
+ * Matrix Market, 8 in numbers.
  */
 gsa_status gsa_write_picture(const gsa_system *system, const gsa_picture *picture, int format,
                              gsa_output *output, gsa_error *error);

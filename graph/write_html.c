@@ -199,8 +199,31 @@ static void tokens(const gsa_drawing *d)
     gsa_output_text(d->output, "]");
 }
 
+/* Where nodes stand in each view, in hundredths of a token. */
+static gsa_status points(const gsa_drawing *d, gsa_error *error)
+{
+    static const char *const views[GSA_PLACES] = { "arcs", "tree", "ring" };
+    gsa_point *at = gsa_alloc(d->system, (size_t)d->nodes + 1, sizeof *at);
+    if (!at) return gsa_out_of_memory(error, "a picture", d->nodes * (int64_t)sizeof *at);
+    gsa_output_text(d->output, ",\"places\":{");
+    for (int v = 0; v < GSA_PLACES; v++) {
+        gsa_draw_places(d, v, at);
+        gsa_output_format(d->output, "%s\"%s\":{\"unit\":100", v ? "," : "", views[v]);
+        for (int side = 0; side < 2; side++) {
+            column c = begin(d->output, side ? "y" : "x", "curve");
+            for (int64_t i = 0; i < d->nodes; i++)
+                put(&c, (uint32_t)(int32_t)lround(100 * (side ? at[i].y : at[i].x)));
+            end(&c);
+        }
+        gsa_output_text(d->output, "}");
+    }
+    gsa_output_text(d->output, "}");
+    gsa_release(d->system, at);
+    return GSA_OK;
+}
+
 /* level, first and last, each plus 1; 0: not said. */
-static void places(const gsa_drawing *d)
+static void spans(const gsa_drawing *d)
 {
     static const char *const names[] = { "level", "first", "last" };
     for (int which = 0; which < 3; which++) {
@@ -407,8 +430,9 @@ gsa_status gsa_write_html(const gsa_drawing *d, gsa_error *error)
     gsa_output_text(d->output, "]");
     kinds(d);
     tokens(d);
-    places(d);
-    gsa_status status = sheets(d, error);
+    spans(d);
+    gsa_status status = points(d, error);
+    if (status == GSA_OK) status = sheets(d, error);
     gsa_output_text(d->output, ",\"numbers\":");
     if (status == GSA_OK) status = gsa_write_numbers(d, error);
     gsa_output_text(d->output, "}");

@@ -74,6 +74,14 @@ double gsa_draw_weight(const gsa_drawing *drawing, const gsa_drawn_edge *edge);
 void gsa_draw_int(gsa_output *output, int64_t value);
 void gsa_draw_real(gsa_output *output, double value); /* %.9g, in any locale */
 
+/* write_places.c: where each node stands, [nodes]; which view suits the picture. */
+typedef struct gsa_point {
+    double x, y;
+} gsa_point;
+enum { GSA_PLACES_ARCS, GSA_PLACES_TREE, GSA_PLACES_RING, GSA_PLACES };
+void gsa_draw_places(const gsa_drawing *drawing, int view, gsa_point *at);
+int gsa_draw_view(const gsa_drawing *drawing);
+
 gsa_status gsa_write_graphml(const gsa_drawing *drawing, gsa_error *error);
 gsa_status gsa_write_dot(const gsa_drawing *drawing, gsa_error *error);
 gsa_status gsa_write_mtx(const gsa_drawing *drawing, gsa_error *error);

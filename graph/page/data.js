@@ -46,6 +46,9 @@ class Names {
     }
 }
 
+/* Kinds that start as a stack's own sequence. */
+const isOwn = kind => kind.start === 'input' || kind.start === 'copy';
+
 class Graph {
     constructor(data) {
         this.spec = data.spec;
@@ -53,6 +56,7 @@ class Graph {
         this.numbers = data.numbers;
         this.heads = data.heads;
         this.columns = data.columns;
+        this.places = data.places;
         this.stacks = data.stacks;
         this.n = data.nodes;
         this.m = data.edges;

@@ -606,8 +606,7 @@ function gcd(a, b) {
 }
 
 /* Tokens of the longest stack: how high arcs may be. */
-function stackOfView(scene) {
-    if (scene.longest === undefined)
-        scene.longest = Math.max(...scene.g.stacks.map((_, s) => stackOf(scene.g, s).length), 1);
-    return scene.longest;
+function stackOfView({g: {kinds}}) {
+    const own = kinds.filter(isOwn);
+    return Math.max(1, ...(own.length ? own : kinds).map(k => k.count));
 }

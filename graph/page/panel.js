@@ -12,9 +12,6 @@ const cut = value => String(Number(value.toPrecision(4)));
 
 /* ---- text: what each token receives, or what the focus reads of it ---- */
 
-/* Kinds that start as a stack's own sequence, or as the memory that it reads. */
-const isOwn = kind => kind.start === 'input' || kind.start === 'copy';
-
 /* A word for each token; its nodes are those of all kinds that begin as this sequence. */
 function makeStrip(pane, box) {
     const g = pane.g,

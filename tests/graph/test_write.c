@@ -105,9 +105,18 @@ static char *written(const gsa_system *system, const gsa_picture *picture, int f
 
 static const gsa_slice two_tokens[] = { { "a<b", 3 }, { "\"\xc3\xa9\\", 4 } };
 
+#define YED(size, x, y, hue, label)                                                                \
+    "<data key=\"v_yed\"><y:ShapeNode><y:Geometry height=\"" size "\" width=\"" size "\" x=\"" x   \
+    "\" y=\"" y "\"/><y:Fill color=\"" hue "\" transparent=\"false\"/><y:NodeLabel>" label         \
+    "</y:NodeLabel><y:Shape type=\"ellipse\"/></y:ShapeNode></data>"
+#define GEPHI(x, y, size, r, g, b)                                                                 \
+    "<data key=\"v_x\">" x "</data><data key=\"v_y\">" y "</data><data key=\"v_size\">" size       \
+    "</data><data key=\"v_r\">" r "</data><data key=\"v_g\">" g "</data><data key=\"v_b\">" b      \
+    "</data>"
 static const char golden_graphml[] =
     "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-    "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\">\n"
+    "<graphml xmlns=\"http://graphml.graphdrawing.org/xmlns\" "
+    "xmlns:y=\"http://www.yworks.com/xml/graphml\">\n"
     "  <!-- spec: star:x=1- -2 topology: scripted length: 2 heads: 2 nodes: 3 edges: 5 -->\n"
     "  <key id=\"g_topology\" for=\"graph\" attr.name=\"topology\" attr.type=\"string\"/>\n"
     "  <key id=\"g_spec\" for=\"graph\" attr.name=\"spec\" attr.type=\"string\"/>\n"
@@ -122,6 +131,12 @@ static const char golden_graphml[] =
     "  <key id=\"v_first\" for=\"node\" attr.name=\"first\" attr.type=\"int\"/>\n"
     "  <key id=\"v_last\" for=\"node\" attr.name=\"last\" attr.type=\"int\"/>\n"
     "  <key id=\"v_stack\" for=\"node\" attr.name=\"stack\" attr.type=\"string\"/>\n"
+    "  <key id=\"v_x\" for=\"node\" attr.name=\"x\" attr.type=\"double\"/>\n"
+    "  <key id=\"v_y\" for=\"node\" attr.name=\"y\" attr.type=\"double\"/>\n"
+    "  <key id=\"v_size\" for=\"node\" attr.name=\"size\" attr.type=\"double\"/>\n"
+    "  <key id=\"v_r\" for=\"node\" attr.name=\"r\" attr.type=\"int\"/>\n"
+    "  <key id=\"v_g\" for=\"node\" attr.name=\"g\" attr.type=\"int\"/>\n"
+    "  <key id=\"v_b\" for=\"node\" attr.name=\"b\" attr.type=\"int\"/>\n"
     "  <key id=\"e_phase\" for=\"edge\" attr.name=\"phase\" attr.type=\"int\"/>\n"
     "  <key id=\"e_label\" for=\"edge\" attr.name=\"rel\" attr.type=\"int\"/>\n"
     "  <key id=\"e_name\" for=\"edge\" attr.name=\"label\" attr.type=\"string\"/>\n"
@@ -129,32 +144,72 @@ static const char golden_graphml[] =
     "  <key id=\"e_interaction\" for=\"edge\" attr.name=\"interaction\" attr.type=\"string\"/>\n"
     "  <key id=\"e_weight\" for=\"edge\" attr.name=\"weight\" attr.type=\"double\"/>\n"
     "  <key id=\"e_layer\" for=\"edge\" attr.name=\"layer\" attr.type=\"int\"/>\n"
+    "  <key id=\"e_r\" for=\"edge\" attr.name=\"r\" attr.type=\"int\"/>\n"
+    "  <key id=\"e_g\" for=\"edge\" attr.name=\"g\" attr.type=\"int\"/>\n"
+    "  <key id=\"e_b\" for=\"edge\" attr.name=\"b\" attr.type=\"int\"/>\n"
+    "  <key id=\"v_yed\" for=\"node\" attr.name=\"yed\" attr.type=\"string\" "
+    "yfiles.type=\"nodegraphics\"/>\n"
+    "  <key id=\"e_yed\" for=\"edge\" attr.name=\"yed\" attr.type=\"string\" "
+    "yfiles.type=\"edgegraphics\"/>\n";
+static const char golden_graph[] =
     "  <graph id=\"G\" edgedefault=\"directed\">\n"
     "    <data key=\"g_topology\">scripted</data><data key=\"g_spec\">star:x=1--2</data><data "
     "key=\"g_length\">2</data>"
     "<data key=\"g_heads\">2</data><data key=\"g_nodes\">3</data><data key=\"g_edges\">5</data>\n"
-    "    <node id=\"n0\"><data key=\"v_label\">a&lt;b</data><data key=\"v_kind\">token</data><data "
-    "key=\"v_index\">0</data>"
-    "<data key=\"v_level\">-1</data><data key=\"v_first\">-1</data><data "
-    "key=\"v_last\">-1</data><data "
-    "key=\"v_stack\"></data></node>\n"
-    "    <node id=\"n1\"><data key=\"v_label\">&quot;\xc3\xa9\\</data><data "
-    "key=\"v_kind\">token</data>"
-    "<data key=\"v_index\">1</data><data key=\"v_level\">-1</data><data "
-    "key=\"v_first\">-1</data><data "
-    "key=\"v_last\">-1</data>"
-    "<data key=\"v_stack\"></data></node>\n"
-    "    <node id=\"n2\"><data key=\"v_label\">relay 0</data><data "
-    "key=\"v_kind\">relay</data><data key=\"v_index\">0</data>"
-    "<data key=\"v_level\">1</data><data key=\"v_first\">0</data><data "
-    "key=\"v_last\">1</data><data "
-    "key=\"v_stack\"></data></node>\n"
+    "    <node id=\"n0\">" YED(
+        "20", "-10", "-160", "#0072b2",
+        "a&lt;b") "<data key=\"v_label\">a&lt;b</data><data key=\"v_kind\">token</data><data "
+                  "key=\"v_index\">0</data>"
+                  "<data key=\"v_level\">-1</data><data key=\"v_first\">-1</data><data "
+                  "key=\"v_last\">-1</data><data "
+                  "key=\"v_stack\"></data>" GEPHI(
+                      "0", "150", "20", "0", "114",
+                      "178") "</node>\n"
+                             "    <node id=\"n1\">" YED(
+                                 "20", "-10", "140", "#0072b2",
+                                 "&quot;\xc3\xa9\\") "<data "
+                                                     "key=\"v_label\">&quot;\xc3\xa9\\</data><data "
+                                                     "key=\"v_kind\">token</data>"
+                                                     "<data key=\"v_index\">1</data><data "
+                                                     "key=\"v_level\">-1</data><data "
+                                                     "key=\"v_first\">-1</data><data "
+                                                     "key=\"v_last\">-1</data>"
+                                                     "<data "
+                                                     "key=\"v_stack\"></data>" GEPHI(
+                                                         "0", "-150", "20", "0", "114",
+                                                         "178") "</node>\n"
+                                                                "    <node id=\"n2\">" YED(
+                                                                    "30", "-15", "-15", "#d55e00",
+                                                                    "relay 0") "<data "
+                                                                               "key=\"v_label\">"
+                                                                               "relay "
+                                                                               "0</data><data "
+                                                                               "key=\"v_kind\">"
+                                                                               "relay</data><data "
+                                                                               "key=\"v_index\">0</"
+                                                                               "data>"
+                                                                               "<data "
+                                                                               "key=\"v_level\">1</"
+                                                                               "data><data "
+                                                                               "key=\"v_first\">0</"
+                                                                               "data><data "
+                                                                               "key=\"v_last\">1</"
+                                                                               "data><data "
+                                                                               "key=\"v_stack\"></"
+                                                                               "data>" GEPHI(
+                                                                                   "0", "0", "30",
+                                                                                   "213", "94",
+                                                                                   "0") "</node>\n";
 #define EDGE(id, from, to, number, name, k)                                                        \
     "    <edge id=\"e" id "\" source=\"n" from "\" target=\"n" to                                  \
-    "\"><data key=\"e_phase\">0</data><data key=\"e_label\">" number                               \
+    "\"><data key=\"e_yed\"><y:PolyLineEdge><y:LineStyle color=\"#0072b2\" type=\"line\" "         \
+    "width=\"1\"/><y:Arrows source=\"none\" target=\"standard\"/></y:PolyLineEdge></data>"         \
+    "<data key=\"e_r\">0</data><data key=\"e_g\">114</data><data key=\"e_b\">178</data>"           \
+    "<data key=\"e_phase\">0</data><data key=\"e_label\">" number                                  \
     "</data><data key=\"e_name\">" name "</data><data key=\"e_k\">" k                              \
     "</data><data key=\"e_interaction\">star</data>"                                               \
     "<data key=\"e_weight\">1</data><data key=\"e_layer\">0</data></edge>\n"
+static const char golden_edges[] =
     EDGE("0", "2", "0", "3", "&lt;relay &amp; &quot;co&quot;&gt;", "0")
         EDGE("1", "2", "1", "3", "&lt;relay &amp; &quot;co&quot;&gt;", "0")
             EDGE("2", "0", "2", "0", "", "0") EDGE("3", "1", "2", "1", "to", "1")
@@ -183,7 +238,9 @@ static const char golden_mtx[] =
     "3 1 2\n"
     "3 2 1\n";
 
-static const char *const golden[] = { golden_graphml, golden_dot, golden_mtx };
+static const char *const golden[][3] = { { golden_graphml, golden_graph, golden_edges },
+                                         { golden_dot },
+                                         { golden_mtx } }; /* in parts */
 
 static void compare_with_golden(int format)
 {
@@ -193,7 +250,11 @@ static void compare_with_golden(int format)
     draw(&s, 2, two_tokens, "star:x=1--2");
     char *data = written(NULL, &s.picture, format, &status, &error);
     ck_assert_msg(status == GSA_OK, "%s", error.text);
-    ck_assert_str_eq(data, golden[format]);
+    const char *at = data;
+    for (int p = 0; p < 3 && golden[format][p]; at += strlen(golden[format][p++]))
+        if (strncmp(at, golden[format][p], strlen(golden[format][p])) != 0)
+            ck_assert_str_eq(at, golden[format][p]);
+    ck_assert_str_eq(at, "");
     free(data);
     release(&s);
 }

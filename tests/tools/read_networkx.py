@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree
 
 import networkx
 
@@ -40,6 +41,7 @@ def read(path):
 # ---- pictures -----------------------------------------------------------------------------------------------------------------
 
 NODE = {"label": str, "kind": str, "index": int, "level": int, "first": int, "last": int, "stack": str}
+DRAWN = {"x", "y", "size", "r", "g", "b", "shape_type"}  # of nodes; shape_type is yEd's
 EDGE = {"phase": int, "rel": int, "label": str, "k": int, "interaction": str, "layer": int, "head_from": int, "head_to": int}
 
 
@@ -62,7 +64,7 @@ def compare(title, graph, expected):
     for i, wanted in enumerate(nodes):
         found = [str(value(graph.nodes[f"n{i}"], key, kind)) for key, kind in NODE.items()]
         check(found == wanted, title, "node", i, found, "expected", wanted)
-        check(set(graph.nodes[f"n{i}"]) <= set(NODE), title, "node", i, "has", graph.nodes[f"n{i}"])
+        check(set(graph.nodes[f"n{i}"]) <= set(NODE) | DRAWN, title, "node", i, "has", graph.nodes[f"n{i}"])
     per_head = any(e[-1] != "-1" for e in edges)
     keys = {k: t for k, t in EDGE.items() if per_head or not k.startswith("head_")}
     found = {key: (source, target, data) for source, target, key, data in graph.edges(keys=True, data=True)}
@@ -70,7 +72,7 @@ def compare(title, graph, expected):
         source, target, data = found[f"e{i}"]
         got = [source[1:], target[1:]] + [str(value(data, key, kind)) for key, kind in keys.items()]
         check(got == wanted[: len(got)], title, "edge", i, got, "expected", wanted)
-        check(value(data, "weight", float) == 1 and set(data) <= set(keys) | {"weight"}, title, "edge", i, data)
+        check(value(data, "weight", float) == 1 and set(data) <= set(keys) | {"weight", "r", "g", "b"}, title, "edge", i, data)
 
 
 SETTINGS = {  # beside the defaults, which are drawn too
@@ -198,6 +200,41 @@ def weights():
             check(abs(data[f"w{head}"] - wanted) < 2e-6, source, target, head, data, "expected", wanted)
 
 
+def drawn():
+    """Places, colours and sizes: as Gephi maps them (x, y, size, r, g, b of nodes; r, g, b of edges), and yEd's own elements."""
+    yed = "{http://www.yworks.com/xml/graphml}"
+    gml = "{http://graphml.graphdrawing.org/xmlns}"
+    for spec, length in (("star", 8), ("bpt:k=2", 16), ("window:width=3", 6), ("char_word:lexicon=words.txt", 4)):
+        more = ["--text", "你好世界", "--tokens", "chars"] if "char" in spec else ["--length", length]
+        run(GSA, "graph", "--topology", spec, *more, "--out", "a.graphml")
+        graph, root = read("a.graphml"), xml.etree.ElementTree.parse("a.graphml").getroot()
+        uses = {k.get("id"): k.get("yfiles.type") for k in root.iter(gml + "key") if k.get("yfiles.type")}
+        check(uses == {"v_yed": "nodegraphics", "e_yed": "edgegraphics"}, uses)
+        places = set()
+        for node in root.iter(gml + "node"):
+            data = graph.nodes[node.get("id")]
+            own = node.find(f"{gml}data[@key='v_yed']/{yed}ShapeNode")
+            box = {k: float(v) for k, v in own.find(yed + "Geometry").attrib.items()}
+            x, y, size = (value(data, key, float) for key in ("x", "y", "size"))
+            colour = tuple(value(data, key, int) for key in "rgb")
+            check(box["width"] == box["height"] == size, spec, box, size)
+            check((box["x"] + size / 2, -box["y"] - size / 2) == (x, y), spec, box, x, y)
+            check(own.find(yed + "Fill").get("color") == "#%02x%02x%02x" % colour, spec, colour)
+            check(own.find(yed + "NodeLabel").text == data["label"], spec, data)
+            places.add((x, y))
+        check(len(places) == graph.number_of_nodes(), spec, "has nodes on each other")
+        kinds = collections.defaultdict(set)
+        for _, data in graph.nodes(data=True):
+            kinds[data["kind"]].add((data["r"], data["g"], data["b"]))
+        check(all(len(hues) == 1 for hues in kinds.values()), spec, kinds)
+        phases = collections.defaultdict(set)
+        for _, _, data in graph.edges(data=True):
+            phases[data["interaction"]].add((value(data, "r", int), data["g"], data["b"]))
+        check(len(set(map(frozenset, phases.values()))) == len(phases), spec, phases)
+        lines = [e.find(f"{gml}data[@key='e_yed']/{yed}PolyLineEdge/{yed}LineStyle") for e in root.iter(gml + "edge")]
+        check(len(lines) == graph.number_of_edges() and all(l.get("color")[0] == "#" for l in lines), spec)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -205,6 +242,7 @@ def main():
             file.write(LEXICON)
         specs = pictures()
         weights()
+        drawn()
         os.chdir("/")
     print(f"NetworkX {networkx.__version__}, {specs} patterns and stacks")
     print(f"100%: Checks: {checks}, Failures: 0, Errors: 0")
