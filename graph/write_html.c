@@ -397,12 +397,21 @@ static gsa_status sheets(const gsa_drawing *d, gsa_error *error)
 
 /* ---- the page ------------------------------------------------------------------------------ */
 
+void gsa_page_hues(gsa_output *out)
+{
+    static const char *const papers[GSA_PAPERS] = { "{\"light\":[", "],\"dark\":[" };
+    for (int p = 0; p < GSA_PAPERS; p++)
+        for (int h = 0; h < GSA_HUES; h++)
+            gsa_output_format(out, "%s\"%s\"", h ? "," : papers[p], gsa_hues[p][h]);
+    gsa_output_text(out, "]}");
+}
+
 void gsa_page_begin(gsa_output *out)
 {
     gsa_output_text(out, (const char *)gsa_page_before);
-    gsa_output_text(out, "{\"hues\":[");
-    for (int h = 0; h < GSA_HUES; h++) gsa_output_format(out, "%s\"%s\"", h ? "," : "", gsa_hue[h]);
-    gsa_output_text(out, "],\"pictures\":[");
+    gsa_output_text(out, "{\"hues\":");
+    gsa_page_hues(out);
+    gsa_output_text(out, ",\"pictures\":[");
 }
 
 void gsa_page_end(gsa_output *out)

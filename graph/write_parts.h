@@ -89,6 +89,8 @@ gsa_status gsa_write_mtx(const gsa_drawing *drawing, gsa_error *error);
 void gsa_page_begin(gsa_output *output);
 gsa_status gsa_write_html(const gsa_drawing *drawing, gsa_error *error);
 void gsa_page_end(gsa_output *output);
+/* {"light": [...], "dark": [...]}: the palette on both papers. */
+void gsa_page_hues(gsa_output *output);
 /* A JSON string without '<'. */
 void gsa_page_text(gsa_output *output, const char *text, int64_t bytes);
 

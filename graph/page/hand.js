@@ -305,7 +305,7 @@ const keys = {
         if (n) pointAt((Math.max(now.node, 0) + n - 1) % n);
     },
     Escape: () => pointAt(-1),
-    t: () => dye(document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark'),
+    t: () => dye(theme() === 'dark' ? 'light' : 'dark'),
     s: exportSvg,
     c: () => save('gsa.csv', 'text/csv', [csv()]),
     z: () => save('gsa.npz', 'application/zip', npz(arrays())),

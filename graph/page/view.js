@@ -2,7 +2,8 @@
 
 const $ = id => document.getElementById(id);
 const data = JSON.parse($('data').textContent);
-const OTHERS = '#8b919b';
+const OTHERS = '#8b919b', HUES = data.hues.light.length;
+const theme = () => document.documentElement.dataset.theme;
 
 /* The pictures of the page, each made when it is first shown. */
 const graphs = data.pictures.map(() => null);
@@ -55,7 +56,7 @@ class Pane {
             this.scene.places :
             placesOf(this.g, now.view);
         const meaning = this.g.meanings[now.colour],
-              hue = meaning.names.map(name => hueOf.get(name) ?? data.hues.length);
+              hue = meaning.names.map(name => hueOf.get(name) ?? HUES);
         this.g.filter(f);
         this.scene = {
             g: this.g,
@@ -96,7 +97,7 @@ let panes = [both[0]];
 function fineness(shown) {
     return ['label', 'word'].find(m => {
         const count = new Set(shown.flatMap(g => g.meanings[m].names)).size;
-        return count > 1 && count <= data.hues.length;
+        return count > 1 && count <= HUES;
     }) ??
         'phase';
 }
@@ -138,17 +139,17 @@ function colours() {
     const all = [...counts.keys()], place = new Map(all.map((name, i) => [name, i]));
     const shown = [...all]
                       .sort((a, b) => counts.get(b) - counts.get(a) || place.get(a) - place.get(b))
-                      .slice(0, data.hues.length)
+                      .slice(0, HUES)
                       .sort((a, b) => place.get(a) - place.get(b));
     const names = [...shown];
-    if (all.length > shown.length) names[data.hues.length] = all.length - shown.length + ' others';
+    if (all.length > shown.length) names[HUES] = all.length - shown.length + ' others';
     return {hueOf: new Map(shown.map((name, i) => [name, i])), names};
 }
 
 /* ---- from what is chosen to what is drawn ---- */
 
 function rescene(refit) {
-    const {hueOf, names} = colours(), hues = [...data.hues, OTHERS];
+    const {hueOf, names} = colours(), hues = [...data.hues[theme()], OTHERS];
     for (const pane of panes) pane.rescene(hueOf, hues);
     $('legend').replaceChildren(...names.map((name, i) => {
         const item = document.createElement('span'), dot = document.createElement('i');
@@ -203,10 +204,10 @@ function refresh() {
     draw();
 }
 
-function dye(theme) {
-    document.documentElement.dataset.theme = theme;
+function dye(paper) {
+    document.documentElement.dataset.theme = paper;
     for (const {painter} of panes) painter.themed();
-    write();
+    rescene(false);
     refresh();
 }
 const preferred = () => matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
@@ -226,8 +227,7 @@ function address() {
     for (const key of Object.keys(now))
         if (now[key] !== start[key])
             said.set(key, names[key] ? now[key] < 0 ? '' : names[key][now[key]] : now[key]);
-    if (document.documentElement.dataset.theme !== preferred())
-        said.set('theme', document.documentElement.dataset.theme);
+    if (theme() !== preferred()) said.set('theme', theme());
     const {painter} = panes[0], {k, x, y} = painter.cam;
     if (painter.moved)
         said.set(

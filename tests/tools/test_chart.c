@@ -1,6 +1,6 @@
 /* gsa chart: axes and their ticks, what is drawn, what is refused. tests/tools/chart.svg is the
  * picture of a few points, looked at. */
-#include "tools/command/chart.h"
+#include "train/chart/chart.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,11 +42,11 @@ static const struct {
 
 START_TEST(ticks)
 {
-    const gsa_scale s =
-        gsa_scale_of(scales[_i].low, scales[_i].high, scales[_i].log, scales[_i].bytes);
+    const gsa_axis s =
+        gsa_axis_of(scales[_i].low, scales[_i].high, scales[_i].log, scales[_i].bytes);
     char text[400] = "", label[GSA_CHART_LABEL];
     for (int i = 0; i < s.n_ticks; i++) {
-        gsa_scale_label(s.tick[i], scales[_i].bytes, label);
+        gsa_axis_label(s.tick[i], scales[_i].bytes, label);
         const size_t used = strlen(text);
         snprintf(text + used, sizeof text - used, "%s%s", i ? " " : "", label);
     }
@@ -67,26 +67,26 @@ START_TEST(any_range)
         }
         const int log = (int[]){ 0, 2, 10 }[trial % 3];
         const double low = fmin(end[0], end[1]), high = fmax(end[0], end[1]);
-        const gsa_scale s = gsa_scale_of(low, high, log, trial % 2);
+        const gsa_axis s = gsa_axis_of(low, high, log, trial % 2);
         ck_assert_msg(s.n_ticks >= 2 && s.n_ticks <= 14, "%d ticks for %g to %g, base %d",
                       s.n_ticks, low, high, log);
         for (int i = 1; i < s.n_ticks; i++) ck_assert(s.tick[i] > s.tick[i - 1]);
         ck_assert_msg(s.low <= low * (1 + 1e-9) && s.high >= high * (1 - 1e-9), "%g to %g, base %d",
                       low, high, log);
-        ck_assert(fabs(gsa_scale_at(&s, s.low)) < 1e-12 &&
-                  fabs(gsa_scale_at(&s, s.high) - 1) < 1e-12);
-        ck_assert(gsa_scale_at(&s, low) <= gsa_scale_at(&s, high));
+        ck_assert(fabs(gsa_axis_at(&s, s.low)) < 1e-12 &&
+                  fabs(gsa_axis_at(&s, s.high) - 1) < 1e-12);
+        ck_assert(gsa_axis_at(&s, low) <= gsa_axis_at(&s, high));
     }
 }
 END_TEST
 
 START_TEST(halves)
 {
-    const gsa_scale linear = gsa_scale_of(0, 100, 0, 0), two = gsa_scale_of(4, 64, 2, 0),
-                    ten = gsa_scale_of(1, 1e4, 10, 0);
-    ck_assert_double_eq_tol(gsa_scale_at(&linear, 25), 0.25, 1e-12);
-    ck_assert_double_eq_tol(gsa_scale_at(&two, 16), 0.5, 1e-12);
-    ck_assert_double_eq_tol(gsa_scale_at(&ten, 100), 0.5, 1e-12);
+    const gsa_axis linear = gsa_axis_of(0, 100, 0, 0), two = gsa_axis_of(4, 64, 2, 0),
+                   ten = gsa_axis_of(1, 1e4, 10, 0);
+    ck_assert_double_eq_tol(gsa_axis_at(&linear, 25), 0.25, 1e-12);
+    ck_assert_double_eq_tol(gsa_axis_at(&two, 16), 0.5, 1e-12);
+    ck_assert_double_eq_tol(gsa_axis_at(&ten, 100), 0.5, 1e-12);
 }
 END_TEST
 

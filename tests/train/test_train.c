@@ -9,7 +9,7 @@
 #include "support/compare.h"
 #include "support/faults.h"
 #include "support/guard.h"
-#include "train/driver/curve.h"
+#include "train/chart/chart.h"
 #include "train/driver/gradient_tree.h"
 
 static const char *const recipes[] = { rig_summation, rig_text, rig_pairs, rig_language };
@@ -529,21 +529,29 @@ START_TEST(a_curve_of_nearly_equal_values_ends)
     int64_t bytes;
     gsa_scratch_open(&scratch);
     for (int i = 0; i < GSA_COUNT(values); i++) {
-        gsa_curve curve = { .system = gsa_system_default() };
+        char name[] = "b";
+        gsa_chart curve = { .system = gsa_system_default(), .lines = 2 };
+        curve.line[1].right = 1;
         for (int line = 0; line < 2; line++) {
-            gsa_curve_add(&curve, line, 1, values[i]);
-            gsa_curve_add(&curve, line, 2,
+            gsa_chart_add(&curve, line, 1, values[i]);
+            gsa_chart_add(&curve, line, 2,
                           nextafter(values[i], INFINITY)); /* what lr = 0 may give */
         }
+        const gsa_chart_look look = { "a", "step", "loss", name, 0, GSA_CHART_AUTO, 0, 0, 0 };
         const char *path = gsa_scratch_path(&scratch, "c.svg");
-        ck_assert_int_eq(gsa_curve_write(&curve, path, "a", "b", NULL), GSA_OK);
+        curve.line[0].name = curve.line[1].name = name;
+        gsa_output *out;
+        ck_assert_int_eq(gsa_output_open(NULL, path, &out, NULL), GSA_OK);
+        gsa_chart_write(&curve, &look, out);
+        ck_assert_int_eq(gsa_output_commit(out, NULL), GSA_OK);
         char *svg = gsa_get_file(path, &bytes);
         ck_assert_int_lt(bytes, 20000);
         ck_assert_ptr_nonnull(strstr(svg, "</svg>"));
         ck_assert_ptr_null(strstr(svg, "nan"));
         ck_assert_ptr_null(strstr(svg, "inf"));
         free(svg);
-        gsa_curve_release(&curve);
+        curve.line[0].name = curve.line[1].name = NULL;
+        gsa_chart_release(&curve);
     }
     gsa_scratch_close(&scratch);
 }

@@ -91,7 +91,12 @@ static gsa_status draw(const gsa_args *args, const gsa_chart_source *source, con
     if (chart->skipped > 0)
         fprintf(stderr, "%d case%s left out, skipped when measured\n", chart->skipped,
                 chart->skipped > 1 ? "s" : "");
-    return gsa_chart_write(chart, &look, gsa_args_text(args, "out"), error);
+    gsa_output *out;
+    const gsa_status status =
+        gsa_output_open(chart->system, gsa_args_text(args, "out"), &out, error);
+    if (status != GSA_OK) return status;
+    gsa_chart_write(chart, &look, out);
+    return gsa_output_commit(out, error);
 }
 
 static gsa_status run(const gsa_args *args, gsa_error *error)

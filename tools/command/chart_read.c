@@ -411,13 +411,3 @@ gsa_status gsa_chart_read(const gsa_system *system, const gsa_chart_source *sour
     if (status != GSA_OK) gsa_chart_release(chart);
     return status;
 }
-
-void gsa_chart_release(gsa_chart *chart)
-{
-    for (int i = 0; i < chart->lines; i++) {
-        gsa_release(chart->system, chart->line[i].name);
-        gsa_release(chart->system, chart->line[i].point);
-    }
-    for (int i = 0; i < chart->n_names; i++) gsa_release(chart->system, chart->name[i]);
-    *chart = (gsa_chart){ 0 };
-}

@@ -324,7 +324,7 @@ static gsa_status release(gsa_trainer *t, gsa_status status, gsa_error *error)
     gsa_tree_release(&t->tree);
     gsa_optimiser_release(t->optimiser);
     gsa_batches_release(&t->batches);
-    gsa_curve_release(&t->curve);
+    gsa_chart_release(&t->curve);
     gsa_session_release(&t->session);
     gsa_lock_release(&t->lock);
     gsa_release(t->system, t->metric);
@@ -536,6 +536,7 @@ gsa_status gsa_train(const gsa_system *system, const gsa_train_options *options,
                       .options = options,
                       .log = { .file = -1 } };
     t.curve.system = t.log.system = t.system;
+    t.curve.lines = 2, t.curve.line[1].right = 1;
     const gsa_plain plain = gsa_plain_begin();
     gsa_profile_enter(options->profile, GSA_PROFILE_REST);
     gsa_status status = create(&t, error);

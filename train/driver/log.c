@@ -68,7 +68,7 @@ json_t *gsa_json_number(double x)
 
 /* 1: the line stays. */
 static int take_line(const char *line, int64_t bytes, int64_t step, const char *metric,
-                     gsa_curve *curve)
+                     gsa_chart *curve)
 {
     json_t *object = json_loadb(line, (size_t)bytes, 0, NULL);
     const char *kind = json_string_value(json_object_get(object, "kind"));
@@ -76,14 +76,15 @@ static int take_line(const char *line, int64_t bytes, int64_t step, const char *
     const int stays = kind && at <= step && strcmp(kind, "result") != 0;
     const json_t *loss = json_object_get(object, "loss"), *value = json_object_get(object, metric);
     if (stays && strcmp(kind, "step") == 0 && json_is_number(loss))
-        gsa_curve_add(curve, 0, at, json_number_value(loss));
-    if (stays && json_is_number(value)) gsa_curve_add(curve, 1, at, json_number_value(value));
+        gsa_chart_add(curve, 0, (double)at, json_number_value(loss));
+    if (stays && json_is_number(value))
+        gsa_chart_add(curve, 1, (double)at, json_number_value(value));
     json_decref(object);
     return stays;
 }
 
 gsa_status gsa_log_rewind(const gsa_system *system, const char *path, int64_t step,
-                          const char *metric, gsa_curve *curve, gsa_error *error)
+                          const char *metric, gsa_chart *curve, gsa_error *error)
 {
     char *bytes, *line;
     int64_t count;

@@ -3,7 +3,7 @@
 #ifndef GSA_LOG_H
 #define GSA_LOG_H
 #include <jansson.h>
-#include "train/driver/curve.h"
+#include "train/chart/chart.h"
 
 typedef struct gsa_log {
     const gsa_system *system;
@@ -20,7 +20,7 @@ gsa_status gsa_log_write(gsa_log *log, json_t *object, gsa_error *error);
 /* Cuts what lies after `step` (lines of steps that a checkpoint does not know, results, a last line
  * that was torn) and adds the rest to the curve. No such file is fine. */
 gsa_status gsa_log_rewind(const gsa_system *system, const char *path, int64_t step,
-                          const char *metric, gsa_curve *curve, gsa_error *error);
+                          const char *metric, gsa_chart *curve, gsa_error *error);
 
 json_t *gsa_json_number(double x); /* null where x is not finite */
 

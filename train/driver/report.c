@@ -95,7 +95,7 @@ gsa_status gsa_trainer_report_step(gsa_trainer *t, gsa_error *error)
     t->step_clock = now, t->step_steps = t->step_tokens = 0;
     tell(t, &p);
     if (t->log.file < 0) return GSA_OK;
-    gsa_curve_add(&t->curve, 0, p.step, p.loss);
+    gsa_chart_add(&t->curve, 0, (double)p.step, p.loss);
     return gsa_log_write(&t->log,
                          json_pack("{s:s, s:i, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "kind", "step",
                                    "epoch", p.epoch, "step", (json_int_t)p.step, "loss",
@@ -142,7 +142,7 @@ gsa_status gsa_trainer_report_epoch(gsa_trainer *t, const gsa_score *dev, gsa_er
         json_object_set_new(line, t->metric, gsa_json_number(value));
         gsa_json_metrics(line, task, "dev", dev);
         json_object_set_new(line, "dev_loss", gsa_json_number(loss));
-        gsa_curve_add(&t->curve, 1, p.step, value);
+        gsa_chart_add(&t->curve, 1, (double)p.step, value);
     }
     return gsa_log_write(&t->log, line, error);
 }
@@ -157,9 +157,20 @@ gsa_status gsa_trainer_draw(gsa_trainer *t, gsa_error *error)
              gsa_stack_text(gsa_learner_encoder(&t->session.model)),
              (long long)t->session.recipe.values.train_seed);
     snprintf(metric, sizeof metric, "dev %s", t->session.task->metric);
-    const gsa_status status = gsa_curve_write(&t->curve, path, title, metric, error);
+    gsa_chart chart = t->curve; /* its points are borrowed */
+    char loss[] = "train loss";
+    chart.line[0].name = loss, chart.line[1].name = metric;
+    const gsa_chart_look look = { .title = title,
+                                  .x_label = "step",
+                                  .y_label = loss,
+                                  .right_label = metric,
+                                  .log_y = GSA_CHART_AUTO };
+    gsa_output *out;
+    const gsa_status status = gsa_output_open_own(t->system, path, &out, error);
     gsa_release(t->system, path);
-    return status;
+    if (status != GSA_OK) return status;
+    gsa_chart_write(&chart, &look, out);
+    return gsa_output_commit(out, error);
 }
 
 static json_t *result_of(gsa_trainer *t, const gsa_score *test)

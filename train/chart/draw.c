@@ -1,37 +1,31 @@
-/* chart_draw.c - points as SVG: one picture for light and dark paper, no fonts from elsewhere, the
+/* draw.c - points as SVG: one picture for light and dark paper, no fonts from elsewhere, the
  * same bytes for the same points. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include "tools/command/chart.h"
+#include "train/chart/chart.h"
+#include "graph/palette.h"
 #include "graph/utf8.h"
 
 enum {
     WIDTH = 760,
     PLOT = 330,
-    RIGHT = 26,
     PAD = 16,
     FONT_SIZE = 12,
     KEY = 26,
     ROW = 20,
-    COLOURS = 8
+    MARKED = 60 /* points: a line of more has no mark at each */
 };
 
 #define FONT "'Helvetica Neue',Helvetica,Arial,'Noto Sans','Noto Sans CJK SC',sans-serif"
-
-/* Okabe and Ito's palette without its yellow; lighter where the paper is dark. */
-static const char *const light[COLOURS] = { "#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                            "#b07800", "#3a9bd9", "#7a5195", "#7c8120" };
-static const char *const dark[COLOURS] = { "#56b4e9", "#ff8a3d", "#2fc99b", "#e8a0c8",
-                                           "#f0b429", "#9ad2ff", "#b694d6", "#c3c95c" };
 
 typedef struct sheet {
     const gsa_chart *chart;
     const gsa_chart_look *look;
     gsa_output *out;
-    gsa_scale x, y;
-    double left, top, bottom; /* of the plot */
-    int legend, repeated;     /* is there a legend; has a point several samples */
+    gsa_axis x, y[2];                /* y: on the left, on the right */
+    double left, right, top, bottom; /* of the plot */
+    int legend, repeated;            /* is there a legend; has a point several samples */
 } sheet;
 
 /* ---- text ---------------------------------------------------------------------------------- */
@@ -81,57 +75,75 @@ static double aside(const sheet *s, int line)
 {
     const gsa_chart *c = s->chart;
     if (c->n_names == 0) return 0;
-    const double room = 0.7 * (WIDTH - RIGHT - s->left) / (c->n_names * c->lines),
+    const double room = 0.7 * (s->right - s->left) / (c->n_names * c->lines),
                  step = room < 9 ? room : 9;
     return step * (line - 0.5 * (c->lines - 1));
 }
 
 static double x_of(const sheet *s, double value)
 {
-    const double first = s->left + PAD, width = WIDTH - RIGHT - PAD - first;
+    const double first = s->left + PAD, width = s->right - PAD - first;
     const int names = s->chart->n_names;
     if (names > 0) return first + (value + 0.5) / names * width;
-    return first + gsa_scale_at(&s->x, value) * width;
+    return first + gsa_axis_at(&s->x, value) * width;
 }
 
-static double y_of(const sheet *s, double value)
+static double y_of(const sheet *s, int right, double value)
 {
-    return s->bottom - gsa_scale_at(&s->y, value) * (s->bottom - s->top);
+    return s->bottom - gsa_axis_at(&s->y[right], value) * (s->bottom - s->top);
+}
+
+typedef struct span {
+    double low, high;
+} span;
+
+static void widen(span *of, double low, double high)
+{
+    of->low = fmin(of->low, low), of->high = fmax(of->high, high);
+}
+
+static gsa_axis scale_of(span of, int log, int bytes)
+{
+    if (!(of.low <= of.high)) return gsa_axis_of(0, 1, 0, bytes); /* there is no point */
+    if (log == GSA_CHART_AUTO) log = of.low > 0 && of.high > 30 * of.low ? 10 : 0;
+    return gsa_axis_of(of.low, of.high, log, bytes);
 }
 
 static void find_scales(sheet *s)
 {
-    double low[2] = { INFINITY, INFINITY }, high[2] = { -INFINITY, -INFINITY };
+    span x = { INFINITY, -INFINITY }, y[2] = { x, x };
     for (int l = 0; l < s->chart->lines; l++)
         for (int i = 0; i < s->chart->line[l].points; i++) {
             const gsa_chart_point *p = &s->chart->line[l].point[i];
-            low[0] = fmin(low[0], p->x), high[0] = fmax(high[0], p->x);
-            low[1] = fmin(low[1], p->low), high[1] = fmax(high[1], p->high);
+            widen(&x, p->x, p->x);
+            widen(&y[s->chart->line[l].right], p->low, p->high);
             if (p->n > 1) s->repeated = 1;
         }
-    if (s->look->zero && !s->look->log_y) low[1] = fmin(low[1], 0), high[1] = fmax(high[1], 0);
-    s->x = gsa_scale_of(low[0], high[0], s->look->log_x, s->look->bytes_x);
-    s->y = gsa_scale_of(low[1], high[1], s->look->log_y, s->look->bytes_y);
+    if (s->look->zero && !s->look->log_y) widen(&y[0], 0, 0);
+    s->x = scale_of(x, s->look->log_x, s->look->bytes_x);
+    for (int r = 0; r < 2; r++) s->y[r] = scale_of(y[r], s->look->log_y, s->look->bytes_y);
 }
 
 /* ---- parts --------------------------------------------------------------------------------- */
 
-static void put_y_axis(const sheet *s)
+static void put_y_axis(const sheet *s, int right)
 {
     char label[GSA_CHART_LABEL];
-    for (int i = 0; i < s->y.n_ticks; i++) {
-        const double y = y_of(s, s->y.tick[i]);
-        gsa_scale_label(s->y.tick[i], s->look->bytes_y, label);
-        gsa_output_format(s->out, "<path class=\"grid\" d=\"M%.1f %.1fH%d\"/>\n", s->left, y,
-                          WIDTH - RIGHT);
-        put_label(s, "faint", "end", s->left - 8, y + 4, label);
+    const gsa_axis *scale = &s->y[right];
+    for (int i = 0; i < scale->n_ticks; i++) {
+        const double y = y_of(s, right, scale->tick[i]);
+        gsa_axis_label(scale->tick[i], s->look->bytes_y, label);
+        if (!right)
+            gsa_output_format(s->out, "<path class=\"grid\" d=\"M%.1f %.1fH%.0f\"/>\n", s->left, y,
+                              s->right);
+        put_label(s, "faint", right ? "start" : "end", right ? s->right + 8 : s->left - 8, y + 4,
+                  label);
     }
-    const double middle = (s->top + s->bottom) / 2;
     gsa_output_format(
         s->out,
-        "<text class=\"ink\" text-anchor=\"middle\" transform=\"translate(18 %.1f) rotate(-90)\">",
-        middle);
-    put_text(s->out, s->look->y_label);
+        "<text class=\"ink\" text-anchor=\"middle\" transform=\"translate(%d %.1f) rotate(-90)\">",
+        right ? WIDTH - 10 : 18, (s->top + s->bottom) / 2);
+    put_text(s->out, right ? s->look->right_label : s->look->y_label);
     gsa_output_text(s->out, "</text>\n");
 }
 
@@ -146,8 +158,7 @@ static double widest_name(const sheet *s)
 
 static int slanted(const sheet *s)
 {
-    return s->chart->n_names > 0 &&
-           widest_name(s) > (WIDTH - RIGHT - s->left) / s->chart->n_names - 10;
+    return s->chart->n_names > 0 && widest_name(s) > (s->right - s->left) / s->chart->n_names - 10;
 }
 
 /* Height below the plot of ticks and their labels. */
@@ -177,12 +188,12 @@ static void put_x_axis(const sheet *s)
     const int slant = slanted(s);
     for (int i = 0; i < s->chart->n_names; i++) put_x_tick(s, x_of(s, i), s->chart->name[i], slant);
     for (int i = 0; i < s->x.n_ticks && s->chart->n_names == 0; i++) {
-        gsa_scale_label(s->x.tick[i], s->look->bytes_x, label);
+        gsa_axis_label(s->x.tick[i], s->look->bytes_x, label);
         put_x_tick(s, x_of(s, s->x.tick[i]), label, 0);
     }
-    gsa_output_format(s->out, "<path class=\"axis\" d=\"M%.1f %.1fV%.1fH%d\"/>\n", s->left, s->top,
-                      s->bottom, WIDTH - RIGHT);
-    put_label(s, "ink", "middle", (s->left + WIDTH - RIGHT) / 2, s->bottom + labels_height(s) + 14,
+    gsa_output_format(s->out, "<path class=\"axis\" d=\"M%.1f %.1fV%.1fH%.0f\"/>\n", s->left,
+                      s->top, s->bottom, s->right);
+    put_label(s, "ink", "middle", (s->left + s->right) / 2, s->bottom + labels_height(s) + 14,
               s->look->x_label);
 }
 
@@ -198,7 +209,9 @@ static void put_mark(const sheet *s, int line, double x, double y)
 
 static void put_spread(const sheet *s, int line, const gsa_chart_point *p)
 {
-    const double x = x_of(s, p->x) + aside(s, line), low = y_of(s, p->low), high = y_of(s, p->high);
+    const int right = s->chart->line[line].right;
+    const double x = x_of(s, p->x) + aside(s, line), low = y_of(s, right, p->low),
+                 high = y_of(s, right, p->high);
     if (p->n < 2 || low - high < 0.1) return;
     gsa_output_format(s->out,
                       "<path class=\"spread\" d=\"M%.1f %.1fV%.1fM%.1f %.1fh8M%.1f %.1fh8\"/>\n", x,
@@ -208,18 +221,19 @@ static void put_spread(const sheet *s, int line, const gsa_chart_point *p)
 static void put_line(const sheet *s, int index)
 {
     const gsa_chart_line *line = &s->chart->line[index];
-    gsa_output_format(s->out, "<g class=\"s%d\">\n", index % COLOURS);
+    gsa_output_format(s->out, "<g class=\"s%d\">\n", index % GSA_HUES);
     if (s->chart->n_names == 0 && line->points > 1) {
         gsa_output_format(s->out, "<path class=\"line\"%s d=\"",
-                          index < COLOURS ? "" : " stroke-dasharray=\"5 3\"");
+                          index < GSA_HUES ? "" : " stroke-dasharray=\"5 3\"");
         for (int i = 0; i < line->points; i++)
             gsa_output_format(s->out, "%s%.1f %.1f", i ? "L" : "M", x_of(s, line->point[i].x),
-                              y_of(s, line->point[i].y));
+                              y_of(s, line->right, line->point[i].y));
         gsa_output_text(s->out, "\"/>\n");
     }
-    for (int i = 0; i < line->points; i++) {
+    for (int i = 0; i < line->points && line->points <= MARKED; i++) {
         put_spread(s, index, &line->point[i]);
-        put_mark(s, index, x_of(s, line->point[i].x) + aside(s, index), y_of(s, line->point[i].y));
+        put_mark(s, index, x_of(s, line->point[i].x) + aside(s, index),
+                 y_of(s, line->right, line->point[i].y));
     }
     gsa_output_text(s->out, "</g>\n");
 }
@@ -227,7 +241,7 @@ static void put_line(const sheet *s, int index)
 static void put_path(const sheet *s, int line, double x, double y)
 {
     gsa_output_format(s->out, "<path class=\"line\"%s d=\"M%.1f %.1fh20\"/>\n",
-                      line < COLOURS ? "" : " stroke-dasharray=\"5 3\"", x, y);
+                      line < GSA_HUES ? "" : " stroke-dasharray=\"5 3\"", x, y);
 }
 
 /* Names one after the other, as many in a row as fit; returns the height. `draw` 0 measures. */
@@ -237,9 +251,9 @@ static double put_legend(const sheet *s, double top, int draw)
     if (!s->legend) return 0;
     for (int l = 0; l < s->chart->lines; l++) {
         const double width = KEY + width_of(s->chart->line[l].name, FONT_SIZE) + 22;
-        if (x > s->left && x + width > WIDTH - RIGHT) x = s->left, y += ROW;
+        if (x > s->left && x + width > s->right) x = s->left, y += ROW;
         if (draw) {
-            gsa_output_format(s->out, "<g class=\"s%d\">\n", l % COLOURS);
+            gsa_output_format(s->out, "<g class=\"s%d\">\n", l % GSA_HUES);
             if (s->chart->n_names == 0) put_path(s, l, x, y - 4);
             put_mark(s, l, x + 10, y - 4);
             gsa_output_text(s->out, "</g>\n");
@@ -250,10 +264,10 @@ static double put_legend(const sheet *s, double top, int draw)
     return y - top;
 }
 
-static void put_colours(const sheet *s, const char *const *colour)
+static void put_colours(const sheet *s, int paper)
 {
-    const int count = s->chart->lines < COLOURS ? s->chart->lines : COLOURS;
-    for (int i = 0; i < count; i++) gsa_output_format(s->out, ".s%d{color:%s}", i, colour[i]);
+    for (int i = 0; i < s->chart->lines && i < GSA_HUES; i++)
+        gsa_output_format(s->out, ".s%d{color:%s}", i, gsa_hues[paper][i]);
 }
 
 static void put_head(const sheet *s, double height)
@@ -270,13 +284,13 @@ static void put_head(const sheet *s, double height)
         "</title>\n<style>\n.paper{fill:#ffffff}.ink{fill:#2b2f36}.faint{fill:#5d6470}"
         ".grid{stroke:#e4e6ea}.axis{stroke:#8b919b;fill:none}.line{stroke:currentColor;fill:none;"
         "stroke-width:1.8}.spread{stroke:currentColor;fill:none}");
-    put_colours(s, light);
+    put_colours(s, 0);
     gsa_output_text(
         s->out,
         "\n@media "
         "(prefers-color-scheme:dark){.paper{fill:#14171c}.ink{fill:#e6e8eb}.faint{fill:#a3abb6}"
         ".grid{stroke:#2a3038}.axis{stroke:#79818c}");
-    put_colours(s, dark);
+    put_colours(s, 1);
     gsa_output_text(s->out,
                     "}\n</style>\n<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n");
     if (!*s->look->title) return;
@@ -285,31 +299,37 @@ static void put_head(const sheet *s, double height)
     gsa_output_text(s->out, "</g>\n");
 }
 
-static void lay_out(sheet *s)
+/* The widest label of an axis. */
+static double widest_tick(const sheet *s, int right)
 {
     char label[GSA_CHART_LABEL];
     double widest = 0;
-    find_scales(s);
-    for (int i = 0; i < s->y.n_ticks; i++) {
-        gsa_scale_label(s->y.tick[i], s->look->bytes_y, label);
+    for (int i = 0; i < s->y[right].n_ticks; i++) {
+        gsa_axis_label(s->y[right].tick[i], s->look->bytes_y, label);
         widest = fmax(widest, width_of(label, FONT_SIZE));
     }
-    s->left = 42 + ceil(widest), s->top = *s->look->title ? 52 : 24, s->bottom = s->top + PLOT;
+    return ceil(widest);
+}
+
+static void lay_out(sheet *s)
+{
+    find_scales(s);
+    s->left = 42 + widest_tick(s, 0);
+    s->right = WIDTH - (s->look->right_label ? 34 + widest_tick(s, 1) : 26);
+    s->top = *s->look->title ? 52 : 24, s->bottom = s->top + PLOT;
     if (slanted(s)) s->left = fmax(s->left, 0.87 * widest_name(s) - 20);
     s->legend = s->chart->lines > 1 || *s->chart->line[0].name;
 }
 
-gsa_status gsa_chart_write(const gsa_chart *chart, const gsa_chart_look *look, const char *path,
-                           gsa_error *error)
+void gsa_chart_write(const gsa_chart *chart, const gsa_chart_look *look, gsa_output *output)
 {
-    sheet s = { .chart = chart, .look = look };
-    const gsa_status status = gsa_output_open(chart->system, path, &s.out, error);
-    if (status != GSA_OK) return status;
+    sheet s = { .chart = chart, .look = look, .out = output };
     lay_out(&s);
     const double below = s.bottom + labels_height(&s) + 22, legend = put_legend(&s, below, 0),
                  note = s.repeated ? ROW : 0;
     put_head(&s, ceil(below + legend + note + 16));
-    put_y_axis(&s);
+    put_y_axis(&s, 0);
+    if (look->right_label) put_y_axis(&s, 1);
     put_x_axis(&s);
     for (int i = 0; i < chart->lines; i++) put_line(&s, i);
     put_legend(&s, below, 1);
@@ -317,5 +337,30 @@ gsa_status gsa_chart_write(const gsa_chart *chart, const gsa_chart_look *look, c
         put_label(&s, "faint", "start", s.left, below + legend + ROW,
                   "points: means; bars: from the smallest to the largest");
     gsa_output_text(s.out, "</svg>\n");
-    return gsa_output_commit(s.out, error);
+}
+
+/* ---- points -------------------------------------------------------------------------------- */
+
+void gsa_chart_add(gsa_chart *chart, int index, double x, double y)
+{
+    gsa_chart_line *line = &chart->line[index];
+    if (!isfinite(x) || !isfinite(y)) return;
+    if (line->points == line->room) {
+        const int room = 2 * line->room + 256;
+        gsa_chart_point *larger =
+            gsa_resize(chart->system, line->point, (size_t)room, sizeof *larger);
+        if (!larger) return;
+        line->point = larger, line->room = room;
+    }
+    line->point[line->points++] = (gsa_chart_point){ x, y, y, y, 1 };
+}
+
+void gsa_chart_release(gsa_chart *chart)
+{
+    for (int i = 0; i < chart->lines; i++) {
+        gsa_release(chart->system, chart->line[i].name);
+        gsa_release(chart->system, chart->line[i].point);
+    }
+    for (int i = 0; i < chart->n_names; i++) gsa_release(chart->system, chart->name[i]);
+    *chart = (gsa_chart){ 0 };
 }

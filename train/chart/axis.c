@@ -1,12 +1,12 @@
-/* chart_scale.c - axes and their ticks. */
+/* axis.c - axes and their ticks. */
 #include <math.h>
 #include <stdio.h>
-#include "tools/command/chart.h"
+#include "train/chart/chart.h"
 
 enum { MOST_TICKS = 14 };
 
 /* Puts the ticks first + i step for i = 0 .. count - 1 through `value`. */
-static void fill(gsa_scale *s, double first, double step, int count, double (*value)(double at))
+static void fill(gsa_axis *s, double first, double step, int count, double (*value)(double at))
 {
     s->n_ticks = count;
     for (int i = 0; i < count; i++) s->tick[i] = value(first + i * step);
@@ -31,9 +31,9 @@ static double power_of_ten(double at)
     return pow(10, at);
 }
 
-static gsa_scale linear(double low, double high)
+static gsa_axis linear(double low, double high)
 {
-    gsa_scale s = { 0 };
+    gsa_axis s = { 0 };
     const double size = fmax(fabs(low), fabs(high));
     if (high - low <= 1e-6 * size || high - low < 1e-300) { /* what labels cannot tell apart */
         const double half = size > 1e-290 ? 0.05 * size : 0.5;
@@ -50,9 +50,9 @@ static gsa_scale linear(double low, double high)
     return s;
 }
 
-static gsa_scale powers(double low, double high, int base)
+static gsa_axis powers(double low, double high, int base)
 {
-    gsa_scale s = { .log = base };
+    gsa_axis s = { .log = base };
     const double of = base == 2 ? 1 : log2(10), slack = 1e-9;
     double first = floor(log2(low) / of + slack), last = ceil(log2(high) / of - slack);
     if (first == last) first--, last++;
@@ -63,9 +63,9 @@ static gsa_scale powers(double low, double high, int base)
     return s;
 }
 
-static gsa_scale logarithm_of_ten(double low, double high)
+static gsa_axis logarithm_of_ten(double low, double high)
 {
-    gsa_scale s = { .log = 10 };
+    gsa_axis s = { .log = 10 };
     double first = 3 * floor(log10(low)), last = 3 * ceil(log10(high));
     const double slack = 1 + 1e-9;
     if (high > 1000 * low) return powers(low, high, 10);
@@ -76,24 +76,24 @@ static gsa_scale logarithm_of_ten(double low, double high)
     return s;
 }
 
-gsa_scale gsa_scale_of(double low, double high, int log, int bytes)
+gsa_axis gsa_axis_of(double low, double high, int log, int bytes)
 {
     if (log) return log == 2 ? powers(low, high, 2) : logarithm_of_ten(low, high);
     double unit = 1;
     while (bytes && fmax(fabs(low), fabs(high)) >= 1024 * unit) unit *= 1024;
-    gsa_scale s = linear(low / unit, high / unit);
+    gsa_axis s = linear(low / unit, high / unit);
     for (int i = 0; i < s.n_ticks; i++) s.tick[i] *= unit;
     s.low *= unit, s.high *= unit;
     return s;
 }
 
-double gsa_scale_at(const gsa_scale *s, double value)
+double gsa_axis_at(const gsa_axis *s, double value)
 {
     if (s->log) return log(value / s->low) / log(s->high / s->low);
     return (value - s->low) / (s->high - s->low);
 }
 
-void gsa_scale_label(double value, int bytes, char label[GSA_CHART_LABEL])
+void gsa_axis_label(double value, int bytes, char label[GSA_CHART_LABEL])
 {
     static const char *const binary[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB" };
     static const char *const decimal[] = { "", "k", "M", "G", "T" };
