@@ -25,6 +25,7 @@ class Painter {
         this.ink = canvas.getContext('2d', {alpha: false});
         this.front = this.back = null; /* pictures of lines: { canvas, cam, next } */
         this.moved = 0;
+        this.work = 0; /* edges that the last frame went through */
     }
 
     /* The graph, its view and colours: g, view, places, colour(e) -> place in `hues`, hues, names.
@@ -144,6 +145,7 @@ class Painter {
     /* One path a colour and strength. */
     strokes(ink, edges, faint) {
         const paths = new Map(), {colour, hues} = this.scene;
+        this.work += edges.length;
         for (const e of edges) {
             const step = Math.ceil(this.strength(e) * 8), key = colour(e) * 16 + step;
             let path = paths.get(key);
@@ -310,6 +312,7 @@ class Painter {
         }
         const {pixels, level} = this, table = this.shades(), k = this.cam.k * ratio,
                        ox = this.cam.x * ratio, oy = this.cam.y * ratio;
+        this.work += g.m;
         const scale = g.columns && g.heaviest > 0 ? 1 / g.heaviest : 0, gap = k >= 6 ? 1 : 0;
         pixels.fill(packed(rgb(this.css.hold)));
         level.fill(0);
@@ -485,6 +488,7 @@ class Painter {
     /* ---- a frame; true when nothing is left to draw ---- */
 
     paint(focus) {
+        this.work = 0;
         const {g, view} = this.scene, ink = this.ink;
         ink.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
         if (view === 'matrix') return this.paintMatrix(focus);

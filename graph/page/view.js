@@ -191,6 +191,7 @@ function frame() {
     for (const pane of panes) done = pane.painter.paint(pane.focus()) && done;
     const said = document.documentElement.dataset;
     said.painted = done ? 'all' : 'part';
+    said.work = panes.reduce((sum, {painter}) => sum + painter.work, 0);
     said.first ??= Math.round(performance.now()); /* milliseconds to the first picture */
     if (!done) draw();
 }
