@@ -1,5 +1,5 @@
-/* places.js - where nodes stand: x and y of each, in units of one token; y grows downwards. The data
- * has those of arcs, tree and ring (graph/write_places.c). */
+/* places.js - where nodes stand: x and y of each, in units of one token; y grows downwards. The
+ * data has those of arcs, tree and ring (graph/write_places.c). */
 
 /* Who reads on the left, what is read on the right; a node may be on both sides, or (NaN) not. */
 function columns(g, {x, y, x2, y2}) {
@@ -24,7 +24,8 @@ function placesOf(g, view) {
     const x = new Float64Array(g.n), y = new Float64Array(g.n), two = view === 'columns';
     const places = {x, y, x2: two ? new Float64Array(g.n) : x, y2: two ? new Float64Array(g.n) : y};
     const own = g.places[view], whole = own && [own.x, own.y].map(c => Int32Array.from(column(c)));
-    for (let i = 0; own && i < g.n; i++) x[i] = whole[0][i] / own.unit, y[i] = whole[1][i] / own.unit;
+    for (let i = 0; own && i < g.n; i++)
+        x[i] = whole[0][i] / own.unit, y[i] = whole[1][i] / own.unit;
     if (view === 'columns') columns(g, places);
     if (view === 'matrix')
         for (let i = 0; i < g.n; i++) x[i] = y[i] = i;

@@ -67,7 +67,7 @@ typedef struct gsa_trainer {
     gsa_run_sums sums;
     void **best; /* [parameters] values of the best model, NULL before there is one */
     gsa_log log;
-    gsa_chart curve; /* line 0: training loss, 1: the dev metric */
+    gsa_chart curve;   /* line 0: training loss, 1: the dev metric */
     double started;    /* clock when this process's part began, less the seconds before it */
     double step_clock; /* clock at the last report */
     int64_t step_steps, step_tokens; /* since then */
