@@ -253,7 +253,7 @@ static const struct {
       "f.tsv: 2 examples are too few to learn from: 8 at least" },
     { "It was the best of times.\n",
       -1,
-      { NULL },
+      { "--task", "language_modelling" },
       "f.tsv: 26 characters of running text are too few" },
     { "(3 (2 It) (4 good))\n", 0, { NULL }, "f.tsv: every example has the label '3'" },
     { "x\ta b #\n",
@@ -265,6 +265,20 @@ static const struct {
       { "--columns", "label,words" },
       "data.columns holds 'words', expected a list of label, text and -" },
     { "x\ta b #\n", 0, { "--format", "xml" }, "--format" },
+    { "#|a good film\n",
+      0,
+      { NULL },
+      "f.tsv: its name says columns, but its lines have no equal numbers of tabs, or of ',' or "
+      "';'" },
+    { "x\ta b\ry\tc d\rx\te f\r",
+      -1,
+      { NULL },
+      "f.tsv: its lines end with a carriage return alone: 'tr \"\\r\" \"\\n\" <f.tsv >NEW'" },
+    { "\ta b\ny\tc\nx\td e\ny\ty\nx\tq r\ny\ts\nx\td\ny\tz\nx\tz\ny\tz\nx\tq\ny\tz\n",
+      -1,
+      { NULL },
+      "f.tsv: column 1 is like labels, but 1 of its first 12 are empty: expected one on each "
+      "line" },
 };
 
 START_TEST(a_file_that_cannot_be_learned_from_is_one_sentence)

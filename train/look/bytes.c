@@ -51,6 +51,12 @@ static gsa_status check_text(const gsa_look_bytes *file, gsa_error *error)
     if (zero)
         return gsa_fail(error, GSA_ERR_FORMAT, "%s: the file is no text: byte %lld is zero",
                         file->path, (long long)(zero - file->bytes) + 1);
+    if (memchr(file->bytes, '\r', (size_t)(file->count - 1)) &&
+        !memchr(file->bytes, '\n', (size_t)file->count))
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "%s: its lines end with a carriage return alone: 'tr \"\\r\" \"\\n\" <%s "
+                        ">NEW' writes lines",
+                        file->path, file->path);
     if (controls <= looked / 100) return GSA_OK;
     return gsa_fail(error, GSA_ERR_FORMAT,
                     "%s: the file is no text: %lld of its first %lld bytes are control characters",

@@ -160,6 +160,16 @@ static int32_t decide(const gsa_look_bytes *file, census *c)
     return GSA_LOOK_PLAIN;
 }
 
+/* Of a file without a task: columns that are none would be learned letter by letter. */
+gsa_status gsa_look_check_name(const gsa_look_bytes *file, gsa_error *error)
+{
+    if (!ends_in(file->path, ".csv") && !ends_in(file->path, ".tsv")) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_FORMAT,
+                    "%s: its name says columns, but its lines have no equal numbers of tabs, or of "
+                    "',' or ';'; --task language_modelling takes it as running text",
+                    file->path);
+}
+
 gsa_status gsa_look_form(const gsa_system *system, const gsa_look_bytes *file, int32_t *form,
                          gsa_error *error)
 {

@@ -385,6 +385,8 @@ static gsa_status look_on(looker *l, gsa_error *error)
     int32_t form = l->options->format;
     gsa_status status = GSA_OK;
     if (form == GSA_TEXT_AUTO) status = gsa_look_form(l->system, &l->file, &form, error);
+    if (status == GSA_OK && form == GSA_LOOK_PLAIN && f->task < 0)
+        status = gsa_look_check_name(&l->file, error);
     if (status != GSA_OK) return status;
     const int parallel = (f->task == GSA_TASK_TRANSLATION ||
                           (f->task < 0 && (form == GSA_LOOK_PLAIN || form == GSA_TEXT_STSA))) &&

@@ -23,6 +23,8 @@ gsa_status gsa_look_read(const gsa_system *system, const char *path, gsa_look_by
                          gsa_error *error);
 
 /* ---- form.c: which format? ----------------------------------------------------------------- */
+/* A name that promises columns, of a file that was found to be running text. */
+gsa_status gsa_look_check_name(const gsa_look_bytes *file, gsa_error *error);
 /* gsa_data_format or GSA_LOOK_PLAIN. */
 gsa_status gsa_look_form(const gsa_system *system, const gsa_look_bytes *file, int32_t *form,
                          gsa_error *error);

@@ -186,14 +186,15 @@ static int is_only_here(const gsa_look_table *t, int col)
 
 /* ---- roles --------------------------------------------------------------------------------- */
 
-static int find_label(const gsa_look_table *t, const column *c)
+/* `gaps`: one that is empty on some lines, too. -1: none. */
+static int find_label(const gsa_look_table *t, const column *c, int gaps)
 {
     const int64_t n = t->rows - t->header;
     int best = -1;
     for (int i = 0; i < t->columns; i++) {
         if (c[i].named == LABEL && c[i].filled > 0) return i;
         if (c[i].distinct > (n > 3 ? n / 2 : n - 1) || c[i].bytes > 40 * n || c[i].named > LABEL ||
-            c[i].filled < n)
+            (!gaps && c[i].filled < n))
             continue;
         if (c[i].distinct < 2 && t->columns > 2) continue;
         const int less = best >= 0 && 2 * c[i].texty > n, more = best >= 0 && 2 * c[best].texty > n;
@@ -249,8 +250,16 @@ static void write_columns(gsa_look_table *t, int32_t form, const int *of, int ro
     }
 }
 
-static gsa_status no_label(const gsa_look_bytes *file, const gsa_look_table *t, gsa_error *error)
+static gsa_status no_label(const gsa_look_bytes *file, const gsa_look_table *t, const column *c,
+                           gsa_error *error)
 {
+    const int like = find_label(t, c, 1), rows = t->rows - t->header;
+    if (like >= 0 && c[like].filled > rows / 2)
+        return gsa_fail(
+            error, GSA_ERR_FORMAT,
+            "%s: column %d is like labels, but %lld of its first %d are empty: expected "
+            "one on each line",
+            file->path, like + 1, (long long)(rows - c[like].filled), rows);
     return gsa_fail(error, GSA_ERR_FORMAT,
                     "%s: none of its %d columns holds labels, which come again: values that are "
                     "all different are ids, or "
@@ -263,7 +272,7 @@ static gsa_status settle(const gsa_look_bytes *file, int32_t form, int32_t *task
                          const column *c, gsa_error *error)
 {
     static const char *const sides[] = { "source", "target" };
-    int label = find_label(t, c), of[3], pair[2];
+    int label = find_label(t, c, 0), of[3], pair[2];
     const int two = find_pair(t, c, label, pair);
     if (*task < 0)
         *task = label < 0 && two ? GSA_TASK_TRANSLATION
@@ -280,7 +289,7 @@ static gsa_status settle(const gsa_look_bytes *file, int32_t form, int32_t *task
         write_columns(t, form, pair, 2, sides);
         return GSA_OK;
     }
-    if (label < 0) return no_label(file, t, error);
+    if (label < 0) return no_label(file, t, c, error);
     of[0] = label;
     if (*task == GSA_TASK_SENTENCE_PAIRS) {
         if (!two) pair[0] = longest(t, c, label, -1), pair[1] = longest(t, c, label, pair[0]);
@@ -326,7 +335,7 @@ gsa_status gsa_look_columns(const gsa_system *system, const gsa_look_bytes *file
     }
     for (int i = 0; i < t->columns && status == GSA_OK; i++) c[i] = look_at(t, i, scratch);
     if (status == GSA_OK && form != GSA_TEXT_JSON && !t->header && t->rows >= 10) {
-        const int label = find_label(t, c);
+        const int label = find_label(t, c, 0);
         t->header = label >= 0 && is_only_here(t, label) && c[label].distinct > 2 &&
                     4 * c[label].distinct < t->rows && !is_texty(cell(t, 0, label == 0)) &&
                     c[label == 0].texty > t->rows / 2;
