@@ -2,6 +2,7 @@
 #include "graph/index.h"
 #include <inttypes.h>
 #include <string.h>
+#include "graph/instance_parts.h"
 #include "graph/schema_parts.h"
 #include "graph/system_parts.h"
 
@@ -103,9 +104,11 @@ static void lay_kind(gsa_batch *batch, int k, gsa_instance *const *instances)
 }
 
 /* 1 when some destination node has no in-edge (in any of its `scale` rows). */
-static int has_empty(const gsa_edges *edges, int64_t scale)
+static int has_empty(const gsa_edges *edges, int64_t scale, const uint8_t *edged)
 {
-    for (int64_t r = 0; r < edges->rows; r += scale)
+    for (int64_t r = 0; edged && r < edges->rows / scale; r++)
+        if (!edged[r]) return 1;
+    for (int64_t r = 0; !edged && r < edges->rows; r += scale)
         if (edges->edge_offset[r] == edges->edge_offset[r + scale]) return 1;
     return 0;
 }
@@ -122,7 +125,7 @@ static void lay_phase(gsa_batch *batch, int p, gsa_instance *const *instances)
         gsa_edges edges;
         gsa_instance_edges(instances[e], p, &edges);
         x->rows += edges.rows, x->run_total += edges.run_total, x->edge_total += edges.edge_total;
-        empty = empty || (!pointwise && has_empty(&edges, scale));
+        empty = empty || (!pointwise && has_empty(&edges, scale, instances[e]->phase[p].edged));
     }
     x->destinations = x->rows / scale;
     x->run_offset = take(batch, x->rows + 1, sizeof(int64_t));
@@ -176,7 +179,9 @@ static void fill_kind(gsa_batch *batch, int k, gsa_instance *const *instances)
             summary[e] = gsa_instance_summary(instances[e], &kind, &index) && kind == k
                              ? (int32_t)(row + index)
                              : -1;
-        for (int64_t i = 0; i < nodes; i++, row++) example[row] = e, local[row] = (int32_t)i;
+        const int32_t *number = instances[e]->number[k];
+        for (int64_t i = 0; i < nodes; i++, row++)
+            example[row] = e, local[row] = number ? number[i] : (int32_t)i;
         offset[e + 1] = row;
     }
 }
@@ -184,6 +189,18 @@ static void fill_kind(gsa_batch *batch, int k, gsa_instance *const *instances)
 typedef struct cursor { /* where the next row of a phase goes */
     int64_t row, run, edge;
 } cursor;
+
+/* Destination nodes of rows first .. first+count-1, which become those from row `to` on. */
+static void note_empty(gsa_batch *batch, int p, const gsa_instance_phase *from, int64_t first,
+                       int64_t count, int64_t to)
+{
+    const int64_t scale = scale_of(batch, p);
+    uint8_t *empty = batch->phase[p].empty < 0 ? NULL : in_block(batch, batch->phase[p].empty);
+    for (int64_t r = first; empty && r < first + count; r += scale)
+        empty[(to + r - first) / scale] =
+            from->edged ? !from->edged[r / scale]
+                        : from->edge_offset[r] == from->edge_offset[r + scale];
+}
 
 /* Copies rows first .. first+count-1 of example e's phase; a source moves by where its example's
  * nodes of the kind start. */
@@ -204,7 +221,7 @@ static void copy_rows(gsa_batch *batch, int p, int32_t e, const gsa_edges *from,
     const int64_t run_shift = to->run - from->run_offset[first],
                   edge_shift = to->edge - from->edge_offset[first];
     for (int64_t r = first; r < first + count; r++, to->row++) {
-        example[to->row] = e, local[to->row] = (int32_t)r;
+        example[to->row] = e, local[to->row] = from->row_local[r];
         run_offset[to->row + 1] = from->run_offset[r + 1] + run_shift;
         edge_offset[to->row + 1] = from->edge_offset[r + 1] + edge_shift;
     }
@@ -231,6 +248,7 @@ static void fill_rows(gsa_batch *batch, int p, gsa_instance *const *instances)
             gsa_instance_edges(instances[e], p, &from);
             const gsa_rows *mine = &from.blocks[seen];
             blocks[e * kinds + seen] = (gsa_rows){ to.row, mine->count };
+            note_empty(batch, p, &instances[e]->phase[p], mine->first, mine->count, to.row);
             copy_rows(batch, p, e, &from, mine->first, mine->count, &to);
         }
         seen++;
@@ -242,12 +260,9 @@ static void fill_rows(gsa_batch *batch, int p, gsa_instance *const *instances)
 static void fill_destinations(gsa_batch *batch, int p)
 {
     const phase_layout *x = &batch->phase[p];
-    const int64_t scale = scale_of(batch, p), *edge_offset = in_block(batch, x->edge_offset);
+    const int64_t scale = scale_of(batch, p);
     const int32_t *row_example = in_block(batch, x->row_example),
                   *row_local = in_block(batch, x->row_local);
-    uint8_t *empty = x->empty < 0 ? NULL : in_block(batch, x->empty);
-    for (int64_t d = 0; empty && d < x->destinations; d++)
-        empty[d] = edge_offset[d * scale] == edge_offset[(d + 1) * scale];
     if (scale == 1) return;
     int32_t *example = in_block(batch, x->destination_example),
             *local = in_block(batch, x->destination_local);

@@ -172,6 +172,13 @@ static void append(gsa_building *b, gsa_records *list, gsa_target to, const gsa_
     list->count++, b->run_total++;
 }
 
+void gsa_building_append(gsa_building *b, int phase, gsa_target to, const gsa_run *run)
+{
+    if (b->status != GSA_OK) return;
+    b->edge_total += run->count, b->phase[phase].edges += run->count;
+    append(b, &b->phase[phase], to, run);
+}
+
 /* A number of a run, and what it may be; `high` below `low`: not told. */
 typedef struct asked {
     int64_t is, low, high;
@@ -275,12 +282,10 @@ static void on_run(gsa_emitter *emitter, int phase, gsa_node from, int64_t count
                           x->name, b->limits.edges);
         return;
     }
-    b->edge_total += count;
-    b->phase[phase].edges += count;
     const gsa_run run = { (int32_t)index_of(from),       (int32_t)count,
                           count > 1 ? (int32_t)step : 1, label,
                           count > 1 ? label_step : 0,    kind_of(from) };
-    append(b, &b->phase[phase], (gsa_target){ kind_of(to), (int32_t)index_of(to) }, &run);
+    gsa_building_append(b, phase, (gsa_target){ kind_of(to), (int32_t)index_of(to) }, &run);
 }
 
 static void on_summary(gsa_emitter *emitter, gsa_node node)

@@ -128,10 +128,15 @@ gsa_instance *gsa_instance_retain(gsa_instance *instance)
 void gsa_instance_release(gsa_instance *x)
 {
     if (!x || atomic_fetch_sub_explicit(&x->references, 1, memory_order_acq_rel) != 1) return;
-    for (int k = 0; k < x->kinds; k++) gsa_release(x->system, x->place[k]);
+    for (int k = 0; k < x->kinds; k++) {
+        gsa_release(x->system, x->place[k]);
+        gsa_release(x->system, x->number[k]);
+    }
     for (int p = 0; x->phase && p < x->phases; p++) {
         gsa_release(x->system, x->phase[p].run_offset);
         gsa_release(x->system, x->phase[p].runs);
+        gsa_release(x->system, x->phase[p].row_local);
+        gsa_release(x->system, x->phase[p].edged);
     }
     gsa_release(x->system, x->phase);
     gsa_release(x->system, x->blocks);
@@ -167,7 +172,7 @@ void gsa_instance_edges(const gsa_instance *instance, int phase, gsa_edges *edge
                           .kinds = instance->kinds,
                           .labels = x->labels,
                           .row_example = instance->zeros,
-                          .row_local = instance->identity,
+                          .row_local = x->row_local ? x->row_local : instance->identity,
                           .examples = 1,
                           .block_offset = x->block_offset,
                           .blocks = instance->blocks + x->first_block };

@@ -14,6 +14,10 @@ typedef struct gsa_instance_phase {
     int32_t labels;
     int32_t scale;    /* heads in a per-head phase, else 1 */
     uint64_t sources; /* 0 in a NONE phase */
+    /* Of a rank's share (share.h) alone, else NULL: the row of the whole that each is, and of each
+     * destination node whether it has an edge there. */
+    int32_t *row_local;
+    uint8_t *edged;
 } gsa_instance_phase;
 
 struct gsa_instance {
@@ -28,9 +32,10 @@ struct gsa_instance {
     gsa_place *place[GSA_MAX_KINDS]; /* NULL, or one a node of the first `places` nodes */
     int64_t places[GSA_MAX_KINDS];
     gsa_instance_phase *phase;
-    gsa_rows *blocks;  /* one a phase and destination kind, phases in order */
-    int32_t *zeros;    /* [rows of the longest phase]: row_example */
-    int32_t *identity; /* likewise 0, 1, 2, ...: row_local */
+    gsa_rows *blocks;               /* one a phase and destination kind, phases in order */
+    int32_t *zeros;                 /* [rows of the longest phase]: row_example */
+    int32_t *identity;              /* likewise 0, 1, 2, ...: row_local */
+    int32_t *number[GSA_MAX_KINDS]; /* of a rank's share: the node of the whole; else NULL */
 };
 
 typedef struct gsa_target { /* where a run ends */
@@ -70,6 +75,9 @@ gsa_emitter gsa_building_emitter(gsa_building *b);
 void gsa_building_end(gsa_building *b);
 /* Makes the canonical edges of every phase out of the records. */
 gsa_status gsa_building_finish(gsa_building *b);
+
+/* One more run into row `to` of a phase, which has been checked. */
+void gsa_building_append(gsa_building *b, int phase, gsa_target to, const gsa_run *run);
 
 /* Appends `next` to `run` when that changes no edge: then 1. */
 int gsa_run_join(gsa_run *run, const gsa_run *next);

@@ -1,4 +1,5 @@
 /* ops_graph.c - attention and plain aggregation over edges. */
+#include "ranks.h"
 #include "tape_parts.h"
 #include <string.h>
 
@@ -9,6 +10,7 @@ typedef struct attend_op {
     gsa_edges edges;
     gsa_tensor *lse;
     gsa_dropout dropout;
+    gsa_split_attend split; /* of rows that ranks share; group NULL: of none */
 } attend_op;
 
 static gsa_attend_args attend_args(const gsa_attend_op *in, const gsa_edges *edges, gsa_part *parts,
@@ -54,6 +56,11 @@ static void attend_back(gsa_tape *tape, gsa_op *op)
     gsa_part parts[GSA_MAX_KINDS];
     gsa_attend_args args = attend_args(&a->in, &a->edges, parts, op->out, a->lse, &a->dropout);
     int unset;
+    args.dout = op->out->grad;
+    if (a->split.group) {
+        args.dout = a->split.dout = gsa_tape_grad(tape, op->out);
+        gsa_spread_split(tape, &a->split);
+    }
     for (int kind = 0; kind < a->edges.kinds; kind++) {
         if (a->edges.part_rows[kind] == 0) continue;
         parts[kind].dk = gsa_tape_grad_unset(tape, a->in.k[kind], &unset),
@@ -61,7 +68,6 @@ static void attend_back(gsa_tape *tape, gsa_op *op)
         parts[kind].dv = plane_of_values(tape, &a->in, kind, &unset),
         args.set_dv |= (uint64_t)unset << kind;
     }
-    args.dout = op->out->grad;
     args.dq = gsa_tape_grad_unset(tape, a->in.q, &unset), args.set_dq = (uint64_t)unset;
     args.dlabel_vectors = gsa_tape_grad(tape, a->in.label_vectors);
     args.dlabel_bias = gsa_tape_grad(tape, a->in.label_bias);
@@ -104,7 +110,7 @@ static int attend_fits(gsa_tape *tape, const gsa_attend_op *in)
     return 1;
 }
 
-gsa_tensor *gsa_op_attend(gsa_tape *tape, const gsa_attend_op *in)
+static gsa_tensor *attend(gsa_tape *tape, const gsa_attend_op *in, gsa_split_attend split)
 {
     if (gsa_tape_lacks(tape, in->q, "attend") || !attend_fits(tape, in)) return NULL;
     int wants = in->q->wants_grad || (in->label_vectors && in->label_vectors->wants_grad) ||
@@ -125,9 +131,26 @@ gsa_tensor *gsa_op_attend(gsa_tape *tape, const gsa_attend_op *in)
     gsa_attend_args args = attend_args(in, in->edges, parts, out, lse, &dropout);
     args.weights = in->weights;
     if (!GSA_CALL(tape, attend_forward, &args)) return NULL;
+    split.out = out->data, split.lse = lse->data, split.real = tape->backend->real;
+    split.heads = in->heads, split.head_dim = in->head_dim;
+    if (split.group) gsa_merge_split(tape, &split);
     attend_op *op = gsa_tape_record(tape, sizeof *op, attend_back, out);
     if (op) op->in = *in, op->edges = *in->edges, op->lse = lse, op->dropout = dropout;
-    return out;
+    if (op) op->split = split, op->op.always = split.group != NULL;
+    return tape->failed ? NULL : out;
+}
+
+gsa_tensor *gsa_op_attend(gsa_tape *tape, const gsa_attend_op *in)
+{
+    return attend(tape, in, (gsa_split_attend){ 0 });
+}
+
+gsa_tensor *gsa_op_attend_split(gsa_tape *tape, const gsa_attend_op *in, gsa_group *group,
+                                const gsa_share_phase *split)
+{
+    if (!tape->failed && in->weights)
+        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "weights of rows that several ranks share");
+    return attend(tape, in, (gsa_split_attend){ .group = group, .phase = split });
 }
 
 /* ---- sum or mean of the sources' rows */

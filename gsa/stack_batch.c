@@ -26,6 +26,7 @@ void gsa_stack_batch_release(gsa_stack_batch *batch)
     gsa_release(system, batch->batch);
     gsa_release(system, batch->instances);
     gsa_release(system, batch->offset);
+    gsa_share_release(batch->share);
     gsa_release(system, batch);
 }
 
@@ -146,6 +147,7 @@ gsa_status gsa_stack_batch_build(gsa_stack_batch *batch, gsa_cache *cache, const
     const size_t slots = (size_t)stack->n_parts * (size_t)batch->room;
     if (slots) memset(batch->instances, 0, slots * sizeof(gsa_instance *));
     status = make_instances(batch, cache, limits, sequences, error);
+    if (status == GSA_OK && batch->group) status = gsa_stack_share(batch, sequences->count, error);
     for (int p = 0; p < stack->n_parts && status == GSA_OK; p++) {
         status =
             gsa_batch_build(batch->batch[p], batch->instances + (size_t)p * (size_t)batch->room,

@@ -19,6 +19,7 @@ typedef struct gsa_stack_pass {
     gsa_tape *tape;
     const void **base; /* by part: its batch's block in backend memory */
     gsa_tensor **now;  /* by stack kind */
+    uint8_t *stale;    /* by stack kind: its ghosts are older than their owners' rows */
     gsa_tensor **old;  /* as of the start of the phase, or of its together group */
     gsa_tensor *input, *memory;
     projection *projections;
@@ -72,9 +73,13 @@ static gsa_tensor *mean_input(executor *x, const gsa_stack_kind *kind, int schem
     if (!given_rows(x, kind, x->batch->tokens)) return NULL;
     const gsa_batch *batch = x->batch->batch[kind->part];
     const int64_t nodes = gsa_batch_nodes(batch, schema_kind), count = x->batch->count;
+    gsa_tensor *mean;
     const int64_t *offset =
         gsa_tape_upload(x->tape, x->batch->offset, (count + 1) * (int64_t)sizeof *offset);
-    gsa_tensor *mean = gsa_op_pool(x->tape, x->input, offset, count, 0);
+    if (x->batch->group)
+        mean = gsa_op_pool_ranks(x->tape, x->batch->group, x->batch->share,
+                                 x->batch->share->token_kind, x->input, x->batch->offset, 0);
+    else mean = gsa_op_pool(x->tape, x->input, offset, count, 0);
     return gsa_op_gather(x->tape, NULL, mean,
                          gsa_batch_node_example(batch, schema_kind, x->base[kind->part]), nodes, 1,
                          0);
@@ -103,6 +108,7 @@ static void enter_segment(executor *x, int segment)
             gsa_schema_find_kind(x->stack->parts[kind->part].schema, kind->name);
         const gsa_batch *batch = x->batch->batch[kind->part];
         x->now[k] = start_rows(x, kind, schema_kind);
+        x->stale[k] = 0;
         if (kind->rows)
             x->now[k] = gsa_op_gather(x->tape, x->now[k], &kind->rows->value,
                                       gsa_batch_node_local(batch, schema_kind, x->base[kind->part]),
@@ -171,8 +177,12 @@ static gsa_tensor *attend(executor *x, phase_run *r)
 {
     const gsa_settings *s = &x->stack->settings;
     gsa_watched *watched = gsa_stack_find_watched(x->batch, r->step);
+    const gsa_share_phase *shared =
+        x->batch->group ? gsa_share_phase_of(x->batch->share, r->step->part, r->step->phase) : NULL;
+    const int split = shared && shared->split;
     gsa_tensor *q = project(x, r->y, r->w->q, r->w->q_bias);
-    if (!watched && gsa_stack_asks(x->stack, x->tape, r->batch, r->step->phase, unprojected(x, r)))
+    if (!watched && !split &&
+        gsa_stack_asks(x->stack, x->tape, r->batch, r->step->phase, unprojected(x, r)))
         return gsa_stack_ask(x->stack, x->tape, r->w, r->batch, r->step->phase, q, r->read);
     gsa_edges edges;
     gsa_batch_edges(r->batch, r->step->phase, r->base, &edges);
@@ -192,7 +202,8 @@ static gsa_tensor *attend(executor *x, phase_run *r)
     }
     gsa_tensor *weights = watched ? gsa_tape_new(x->tape, edges.edge_total, op.heads, 0) : NULL;
     if (weights) op.weights = weights->data;
-    gsa_tensor *a = gsa_op_attend(x->tape, &op);
+    gsa_tensor *a = split ? gsa_op_attend_split(x->tape, &op, x->batch->group, shared)
+                          : gsa_op_attend(x->tape, &op);
     if (a && watched) watched->weights = weights;
     return a;
 }
@@ -219,6 +230,7 @@ static void write_states(executor *x, const phase_run *r, gsa_tensor *u)
         if (!(r->phase->destinations >> k & 1)) continue;
         const int64_t nodes = gsa_batch_nodes(r->batch, k);
         x->now[r->part->kind[k]] = gsa_op_view(x->tape, u, first, nodes);
+        x->stale[r->part->kind[k]] = 1;
         first += nodes;
     }
 }
@@ -232,6 +244,7 @@ static void run_phase(executor *x, const gsa_step *step)
                     .w = &stack->weights[step->weights],
                     .batch = x->batch->batch[step->part],
                     .base = x->base[step->part] };
+    if (step->opens && x->batch->group) gsa_stack_fetch(x->batch, x->tape, step, x->now, x->stale);
     if (step->opens) memcpy(x->old, x->now, (size_t)stack->n_kinds * sizeof *x->old);
     if (!step->needed) return;
     r.rows = gsa_batch_destinations(r.batch, step->phase);
@@ -252,7 +265,19 @@ static gsa_tensor *summary_node(executor *x, int p, gsa_tensor *zero)
         gsa_tensor *rows = gsa_stack_last_norm(x->stack, x->tape, x->now[part->kind[k]]);
         sum = gsa_op_gather(x->tape, sum, rows, row, x->batch->count, 1, 0);
     }
+    if (x->batch->group) return gsa_op_sum_ranks(x->tape, x->batch->group, sum ? sum : zero);
     return sum ? sum : zero;
+}
+
+static gsa_tensor *pooled(executor *x, int p, int kind, int maximum)
+{
+    const int k = x->stack->parts[p].kind[kind];
+    gsa_tensor *rows = gsa_stack_last_norm(x->stack, x->tape, x->now[k]);
+    const int64_t *offset = gsa_batch_offset(x->batch->batch[p], kind, x->base[p]);
+    if (x->batch->group)
+        return gsa_op_pool_ranks(x->tape, x->batch->group, x->batch->share, k, rows, offset,
+                                 maximum);
+    return gsa_op_pool(x->tape, rows, offset, x->batch->count, maximum);
 }
 
 static gsa_tensor *summary(executor *x)
@@ -268,11 +293,7 @@ static gsa_tensor *summary(executor *x)
         if (pool == GSA_SUMMARY_NODE)
             pools[i] = summary_node(
                 x, p, gsa_tape_zeros(x->tape, x->batch->count, x->stack->settings.hidden));
-        else
-            pools[i] = gsa_op_pool(x->tape,
-                                   gsa_stack_last_norm(x->stack, x->tape, x->now[part->kind[kind]]),
-                                   gsa_batch_offset(x->batch->batch[p], kind, x->base[p]),
-                                   x->batch->count, pool == GSA_MAX_OF);
+        else pools[i] = pooled(x, p, kind, pool == GSA_MAX_OF);
     }
     return pools && weights ? gsa_op_combine(x->tape, pools, weights, n) : NULL;
 }
@@ -288,9 +309,11 @@ static int prepare(executor *x)
     gsa_tape_default_examples(x->tape, x->batch->count);
     x->now = gsa_tape_host(x->tape, kinds);
     x->old = gsa_tape_host(x->tape, kinds);
+    x->stale = gsa_tape_host(x->tape, stack->n_kinds);
     x->base = gsa_tape_host(x->tape, stack->n_parts * (int64_t)sizeof *x->base);
-    if (!x->now || !x->old || !x->base) return 0;
+    if (!x->now || !x->old || !x->base || !x->stale) return 0;
     memset(x->now, 0, (size_t)kinds);
+    memset(x->stale, 0, (size_t)stack->n_kinds);
     for (int p = 0; p < stack->n_parts; p++) {
         int64_t bytes;
         const void *block = gsa_batch_block(x->batch->batch[p], &bytes);

@@ -2,6 +2,7 @@
 #ifndef GSA_STACK_PARTS_H
 #define GSA_STACK_PARTS_H
 #include "stack.h"
+#include "ranks.h"
 #include "tape_parts.h"
 
 typedef struct gsa_phase_weights { /* the parameters of one phase in one layer; NULL where it has
@@ -71,6 +72,8 @@ struct gsa_stack_batch {
     int64_t edges;
     gsa_watched *watched; /* [n_watched], borrowed */
     int n_watched;
+    gsa_group *group; /* NULL: the examples are whole; else `share` is this rank's part */
+    gsa_share *share;
 };
 
 static inline const gsa_phase *gsa_step_phase(const gsa_stack *stack, const gsa_step *step)
@@ -84,6 +87,11 @@ int gsa_stack_pools(const gsa_stack *stack);
 void gsa_stack_pool(const gsa_stack *stack, int index, int *kind, int *pool, double *weight);
 /* stack_watch.c: the entry that requests the step's weights, or NULL */
 gsa_watched *gsa_stack_find_watched(const gsa_stack_batch *batch, const gsa_step *step);
+/* stack_ranks.c: this rank's part of the instances that were made; and states of kinds that a
+ * phase is about to read: ghosts whose owners have made new ones are fetched. stale: [kinds] */
+gsa_status gsa_stack_share(gsa_stack_batch *batch, int32_t count, gsa_error *error);
+void gsa_stack_fetch(const gsa_stack_batch *batch, gsa_tape *tape, const gsa_step *step,
+                     gsa_tensor **now, uint8_t *stale);
 /* stack_program.c: kinds, order of execution, what is needed */
 gsa_status gsa_stack_join_kinds(gsa_stack *stack, gsa_error *error);
 gsa_status gsa_stack_order(gsa_stack *stack, gsa_error *error);

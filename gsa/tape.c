@@ -338,7 +338,7 @@ void *gsa_tape_record(gsa_tape *tape, size_t bytes, void (*back)(gsa_tape *, gsa
     if (tape->failed || !tape->training || !out || !out->wants_grad) return NULL;
     gsa_op *op = gsa_tape_host(tape, (int64_t)bytes);
     if (!op) return NULL;
-    *op = (gsa_op){ back, tape->last, out };
+    *op = (gsa_op){ .back = back, .before = tape->last, .out = out };
     tape->last = op;
     return op;
 }
@@ -441,7 +441,7 @@ gsa_status gsa_tape_backward(gsa_tape *tape, gsa_tensor *loss, gsa_error *error)
     void *seed = gsa_tape_grad_unset(tape, loss, &unset);
     if (seed && make_one(tape)) GSA_CALL(tape, copy, seed, tape->one, tape->backend->real_bytes);
     for (gsa_op *op = tape->last; op && !tape->failed; op = op->before)
-        if (op->out->grad) run_back(tape, op);
+        if (op->out->grad || op->always) run_back(tape, op);
     tape->last = NULL;
     return gsa_tape_status(tape, error);
 }

@@ -10,6 +10,7 @@ struct gsa_op {
     void (*back)(gsa_tape *tape, gsa_op *op);
     gsa_op *before;
     gsa_tensor *out;
+    int always; /* other ranks wait for `back`: it is called where `out` has no gradient, too */
 };
 
 /* Bump memory in chunks; what one round needed in several chunks, the next gets in one. */

@@ -1,76 +1,11 @@
-/* Ranks that share a run, as threads of this process that hand each other their bytes. */
-#include "train/group/group.h"
+/* Ranks that share a run, as threads of this process. */
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "rig.h"
+#include "support/fabric.h"
 #include "support/guard.h"
-
-enum { MOST = 8 };
-
-/* ---- a fabric of threads ------------------------------------------------------------------- */
-
-typedef struct fabric {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    struct {
-        const void *at;
-        int64_t bytes;
-        int full;
-    } post[MOST][MOST]; /* [from][to] */
-} fabric;
-
-typedef struct place {
-    fabric *fabric;
-    gsa_group group;
-} place;
-
-static int exchange(void *user, int partner, const void *send, int64_t send_bytes, void *receive,
-                    int64_t receive_bytes, char *why, size_t room)
-{
-    place *p = user;
-    fabric *f = p->fabric;
-    const int own = p->group.rank;
-    int fits;
-    pthread_mutex_lock(&f->lock);
-    f->post[own][partner].at = send, f->post[own][partner].bytes = send_bytes;
-    f->post[own][partner].full = 1;
-    pthread_cond_broadcast(&f->changed);
-    while (!f->post[partner][own].full) pthread_cond_wait(&f->changed, &f->lock);
-    fits = f->post[partner][own].bytes == receive_bytes;
-    if (fits && receive_bytes > 0) memcpy(receive, f->post[partner][own].at, (size_t)receive_bytes);
-    f->post[partner][own].full = 0;
-    pthread_cond_broadcast(&f->changed);
-    while (f->post[own][partner].full) pthread_cond_wait(&f->changed, &f->lock);
-    pthread_mutex_unlock(&f->lock);
-    if (!fits) snprintf(why, room, "sizes do not fit");
-    return fits ? 0 : -1;
-}
-
-/* `body` on each rank. */
-static void on_ranks(int ranks, place *at, void *(*body)(void *), void *const *argument)
-{
-    pthread_t thread[MOST];
-    fabric f = { 0 };
-    pthread_mutex_init(&f.lock, NULL);
-    pthread_cond_init(&f.changed, NULL);
-    for (int r = 0; r < ranks; r++) {
-        at[r] = (place){ .fabric = &f,
-                         .group = { .system = gsa_system_default(),
-                                    .rank = r,
-                                    .ranks = ranks,
-                                    .on_host = ranks,
-                                    .exchange = exchange,
-                                    .user = &at[r] } };
-        ck_assert_int_eq(pthread_create(&thread[r], NULL, body, argument[r]), 0);
-    }
-    for (int r = 0; r < ranks; r++) pthread_join(thread[r], NULL);
-    for (int r = 0; r < ranks; r++) gsa_group_release(&at[r].group);
-    pthread_cond_destroy(&f.changed);
-    pthread_mutex_destroy(&f.lock);
-}
 
 /* ---- the calls ----------------------------------------------------------------------------- */
 
@@ -90,13 +25,13 @@ static float tree_of(int first, int count, int i)
 }
 
 typedef struct calls {
-    place *place;
+    fabric_rank *place;
     int real_bytes;
     float sum[NUMBERS];
     double wide[NUMBERS];
     uint8_t merged[NUMBERS];
-    char all[MOST * 8], *texts;
-    int64_t told[MOST * GSA_GROUP_NUMBERS], size[MOST];
+    char all[FABRIC_RANKS * 8], *texts;
+    int64_t told[FABRIC_RANKS * GSA_GROUP_NUMBERS], size[FABRIC_RANKS];
     gsa_status status[5];
     gsa_error error;
 } calls;
@@ -126,11 +61,11 @@ static void *call_all(void *argument)
 START_TEST(every_rank_has_the_same)
 {
     const int ranks = sizes[_i];
-    place at[MOST];
-    calls c[MOST] = { 0 };
-    void *argument[MOST] = { 0 };
+    fabric_rank at[FABRIC_RANKS];
+    calls c[FABRIC_RANKS] = { 0 };
+    void *argument[FABRIC_RANKS] = { 0 };
     for (int r = 0; r < ranks; r++) c[r].place = &at[r], argument[r] = &c[r];
-    on_ranks(ranks, at, call_all, argument);
+    fabric_run(ranks, at, call_all, argument);
     for (int r = 0; r < ranks; r++) {
         for (int k = 0; k < 5; k++) ck_assert_int_eq(c[r].status[k], GSA_OK);
         for (int i = 0; i < NUMBERS; i++) {
@@ -152,7 +87,7 @@ START_TEST(every_rank_has_the_same)
 END_TEST
 
 typedef struct failing {
-    place *place;
+    fabric_rank *place;
     int fails;
     gsa_status status;
     gsa_error error;
@@ -174,15 +109,15 @@ START_TEST(a_failure_is_every_ranks)
 {
     const int ranks = 4;
     for (int mask = 1; mask < 16; mask++) {
-        place at[MOST];
-        failing f[MOST] = { 0 };
-        void *argument[MOST] = { 0 };
+        fabric_rank at[FABRIC_RANKS];
+        failing f[FABRIC_RANKS] = { 0 };
+        void *argument[FABRIC_RANKS] = { 0 };
         int first = 0;
         char wanted[64];
         while (!(mask >> first & 1)) first++;
         for (int r = 0; r < ranks; r++)
             f[r] = (failing){ .place = &at[r], .fails = mask >> r & 1 }, argument[r] = &f[r];
-        on_ranks(ranks, at, fail_some, argument);
+        fabric_run(ranks, at, fail_some, argument);
         for (int r = 0; r < ranks; r++) {
             ck_assert_int_eq(f[r].status, GSA_ERR_IO);
             ck_assert_int_eq(at[r].group.blamed, mask != 15);
@@ -199,7 +134,7 @@ END_TEST
 static const char *const recipes[] = { rig_summation, rig_text, rig_pairs, rig_language };
 
 typedef struct rank {
-    place *place;
+    fabric_rank *place;
     rig rig;
     const char *name;
     int resumes;
@@ -217,8 +152,8 @@ static void *train(void *argument)
 /* The run of `r` on so many ranks, each with a backend of its own. */
 static void on(rig *r, int ranks, const char *name, int resumes, rank *each)
 {
-    place at[MOST];
-    void *argument[MOST] = { 0 };
+    fabric_rank at[FABRIC_RANKS];
+    void *argument[FABRIC_RANKS] = { 0 };
     for (int k = 0; k < ranks; k++) {
         each[k] = (rank){ .place = &at[k], .rig = *r, .name = name, .resumes = resumes };
         each[k].rig.result = NULL, argument[k] = &each[k];
@@ -226,7 +161,7 @@ static void on(rig *r, int ranks, const char *name, int resumes, rank *each)
                                           &each[k].rig.backend, &r->error),
                          GSA_OK);
     }
-    on_ranks(ranks, at, train, argument);
+    fabric_run(ranks, at, train, argument);
     for (int k = 0; k < ranks; k++) {
         gsa_backend_release(each[k].rig.backend);
         gsa_release(gsa_system_default(), each[k].rig.result);
@@ -236,7 +171,7 @@ static void on(rig *r, int ranks, const char *name, int resumes, rank *each)
 START_TEST(ranks_do_not_change_bits)
 {
     rig r;
-    rank each[MOST];
+    rank each[FABRIC_RANKS];
     rig_open(&r, recipes[_i], GSA_F32, 1);
     rig_set(&r, "train.pieces=8");
     rig_train_ok(&r, "alone");
@@ -265,9 +200,9 @@ END_TEST
 START_TEST(ranks_that_differ_are_refused)
 {
     rig r;
-    rank each[MOST];
-    place at[MOST];
-    void *argument[MOST] = { 0 };
+    rank each[FABRIC_RANKS];
+    fabric_rank at[FABRIC_RANKS];
+    void *argument[FABRIC_RANKS] = { 0 };
     rig_open(&r, rig_text, GSA_F32, 1);
     for (int k = 0; k < 2; k++) {
         each[k] = (rank){ .place = &at[k], .rig = r, .name = "differ" };
@@ -279,7 +214,7 @@ START_TEST(ranks_that_differ_are_refused)
     if (_i == 0) rig_set(&each[1].rig, "train.lr=0.02");
     if (_i == 1) each[1].rig.data[0] = "other.tsv";
     if (_i == 2) rig_set(&each[0].rig, "train.lr=0.01"), rig_set(&each[1].rig, "train.lr=a");
-    on_ranks(2, at, train, argument);
+    fabric_run(2, at, train, argument);
     static const char *const wanted[] = { "rank 1 of 2 has another recipe than rank 0",
                                           "rank 1 of 2: ", "rank 1 of 2: " };
     for (int k = 0; k < 2; k++) {
@@ -298,7 +233,7 @@ END_TEST
 START_TEST(pieces_that_ranks_cannot_share_are_refused)
 {
     rig r;
-    rank each[MOST];
+    rank each[FABRIC_RANKS];
     rig_open(&r, rig_summation, GSA_F32, 1);
     rig_set(&r, "train.pieces=2");
     on(&r, 4, NULL, 0, each);

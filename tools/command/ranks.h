@@ -2,7 +2,7 @@
 #ifndef GSA_RANKS_H
 #define GSA_RANKS_H
 #include "tools/command/options.h"
-#include "train/group/group.h"
+#include "gsa/group.h"
 
 /* Where a launcher started several: loads the module of MPI and opens its group. Alone nothing is
  * loaded. */

@@ -10,7 +10,7 @@
 #ifndef GSA_GRADIENT_TREE_H
 #define GSA_GRADIENT_TREE_H
 #include "gsa/parameters.h"
-#include "train/group/group.h"
+#include "gsa/group.h"
 
 enum { GSA_TREE_PIECES = 1024, GSA_TREE_LEVELS = 10 };
 

@@ -6,7 +6,7 @@
 #include "train/driver/batches.h"
 #include "train/driver.h"
 #include "train/driver/prefetch.h"
-#include "train/group/group.h"
+#include "gsa/group.h"
 
 /* Files of a checkpoint. */
 #define GSA_MODEL_FILE "model.safetensors"

@@ -2,7 +2,7 @@
  * program loads where a launcher started it (tools/command/ranks.c). So nothing else needs MPI. */
 #ifndef GSA_GROUP_MPI_H
 #define GSA_GROUP_MPI_H
-#include "train/group/group.h"
+#include "gsa/group.h"
 
 typedef struct gsa_group_mpi {
     /* MPI_Init, and a thread that tells rank + 1 twice a second that this rank lives. Where rank -

@@ -1,4 +1,4 @@
-#include "train/group/group.h"
+#include "group.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -16,10 +16,11 @@ void gsa_group_release(gsa_group *g)
     g->scratch = NULL, g->room = 0;
 }
 
-static gsa_status exchange(gsa_group *g, int partner, const void *send, int64_t send_bytes,
-                           void *receive, int64_t receive_bytes, gsa_error *error)
+gsa_status gsa_group_swap(gsa_group *g, int32_t partner, const void *send, int64_t send_bytes,
+                          void *receive, int64_t receive_bytes, gsa_error *error)
 {
     char why[WHY] = "";
+    if (send_bytes == 0 && receive_bytes == 0) return GSA_OK;
     if (g->exchange(g->user, partner, send, send_bytes, receive, receive_bytes, why, sizeof why) ==
         0) {
         g->sent += send_bytes;
@@ -35,8 +36,8 @@ static gsa_status double_up(gsa_group *g, char *all, int64_t bytes, gsa_error *e
     gsa_status status = GSA_OK;
     for (int d = 1; d < g->ranks && status == GSA_OK; d *= 2) {
         const int own = g->rank & ~(d - 1), theirs = own ^ d;
-        status = exchange(g, g->rank ^ d, all + own * bytes, d * bytes, all + theirs * bytes,
-                          d * bytes, error);
+        status = gsa_group_swap(g, g->rank ^ d, all + own * bytes, d * bytes, all + theirs * bytes,
+                                d * bytes, error);
     }
     return status;
 }
@@ -50,8 +51,8 @@ static gsa_status share_sentence(gsa_group *g, int root, gsa_status theirs, gsa_
     if (own == 0 && error) memcpy(text, error->text, sizeof text);
     for (int d = 1; d < g->ranks && status == GSA_OK; d *= 2) {
         if (own >= 2 * d) continue;
-        status = exchange(g, (own ^ d) ^ root, text, own < d ? GSA_ERROR_SIZE : 0, text,
-                          own < d ? 0 : GSA_ERROR_SIZE, error);
+        status = gsa_group_swap(g, (own ^ d) ^ root, text, own < d ? GSA_ERROR_SIZE : 0, text,
+                                own < d ? 0 : GSA_ERROR_SIZE, error);
     }
     if (status != GSA_OK) return status;
     text[sizeof text - 1] = 0;
@@ -108,7 +109,7 @@ gsa_status gsa_group_merge(gsa_group *g, gsa_status status, void *at, int64_t by
     status = make_room(g, status, bytes, error);
     for (int d = 1; d < g->ranks && status == GSA_OK; d *= 2) {
         uint8_t *own = at, *theirs = g->scratch;
-        status = exchange(g, g->rank ^ d, own, bytes, theirs, bytes, error);
+        status = gsa_group_swap(g, g->rank ^ d, own, bytes, theirs, bytes, error);
         for (int64_t i = 0; i < bytes && status == GSA_OK; i++) own[i] |= theirs[i];
     }
     return status;
@@ -142,8 +143,8 @@ gsa_status gsa_group_sum(gsa_group *g, gsa_status status, void *at, int64_t coun
         low[level + 1] = upper ? middle : low[level];
         high[level + 1] = upper ? high[level] : middle;
         const int64_t kept = high[level + 1] - low[level + 1];
-        status = exchange(g, g->rank ^ d, (char *)at + from * real_bytes, (to - from) * real_bytes,
-                          g->scratch, kept * real_bytes, error);
+        status = gsa_group_swap(g, g->rank ^ d, (char *)at + from * real_bytes,
+                                (to - from) * real_bytes, g->scratch, kept * real_bytes, error);
         if (status == GSA_OK)
             add((char *)at + low[level + 1] * real_bytes, g->scratch, kept, real_bytes);
     }
@@ -151,9 +152,9 @@ gsa_status gsa_group_sum(gsa_group *g, gsa_status status, void *at, int64_t coun
         const int upper = (g->rank & d) != 0;
         const int64_t from = upper ? low[level - 1] : high[level],
                       to = upper ? low[level] : high[level - 1];
-        status = exchange(g, g->rank ^ d, (char *)at + low[level] * real_bytes,
-                          (high[level] - low[level]) * real_bytes, (char *)at + from * real_bytes,
-                          (to - from) * real_bytes, error);
+        status = gsa_group_swap(g, g->rank ^ d, (char *)at + low[level] * real_bytes,
+                                (high[level] - low[level]) * real_bytes,
+                                (char *)at + from * real_bytes, (to - from) * real_bytes, error);
     }
     return status;
 }
@@ -174,8 +175,8 @@ gsa_status gsa_group_collect(gsa_group *g, gsa_status status, const char *mine, 
         else if (bytes > 0) memcpy(*all, mine, (size_t)bytes);
     }
     status = gsa_group_tell(g, status, NULL, NULL, error);
-    if (status == GSA_OK && rank > 0) status = exchange(g, 0, mine, bytes, NULL, 0, error);
+    if (status == GSA_OK && rank > 0) status = gsa_group_swap(g, 0, mine, bytes, NULL, 0, error);
     for (int64_t r = 1, at = bytes; r < ranks && rank == 0 && status == GSA_OK; at += size[r++])
-        status = exchange(g, (int)r, NULL, 0, *all + at, size[r], error);
+        status = gsa_group_swap(g, (int)r, NULL, 0, *all + at, size[r], error);
     return status;
 }

@@ -1,0 +1,77 @@
+/* share.h - one rank's share of examples whose rows are spread over ranks. Not installed.
+ *
+ * Law.  Each node has one owner. Tokens are cut into ranges of like work; a node of another kind
+ *     goes to the rank that owns most of what it reads. An edge is computed by the owner of its
+ *     row, which then keeps a copy of the source, a *ghost*. Where a row reads very many sources
+ *     of another rank it is *split* instead: that rank keeps a ghost of the row, computes a partial
+ *     result over its own sources, and the owner merges the partial results (a relay, a span).
+ *     Every rank works out the same decisions from the whole example: nothing is negotiated.
+ *
+ * A row is split for rank b where fetching its sources of b costs more than GSA_SPLIT_COST rows. A
+ * source that m rows of one rank read costs each of them 1/m.
+ *
+ * Cost: O(ranks x nodes) bytes and O(edges) time on each rank and example, on the host. */
+#ifndef GSA_SHARE_H
+#define GSA_SHARE_H
+#include "graph/instance.h"
+
+enum { GSA_SPLIT_COST = 16 };
+
+typedef struct gsa_row_list {
+    int32_t *at; /* [count] rows */
+    int64_t count, room;
+} gsa_row_list;
+
+typedef struct gsa_share_kind { /* of all examples of a batch, in local rows */
+    int64_t nodes;              /* owned ones and ghosts, in the order of the whole */
+    int32_t ghosts, zero;       /* has any rank ghosts of it? */
+    uint8_t *ghost;             /* [nodes] 1: a ghost */
+    int64_t room;
+    gsa_row_list *send, *receive; /* [ranks] own rows that rank r has ghosts of; ghosts of r's */
+} gsa_share_kind;
+
+typedef struct gsa_share_phase { /* rows of the phase's destinations, as batch.h numbers them */
+    int32_t split, zero;         /* has any rank split rows? */
+    gsa_row_list *owed, *lent;   /* [ranks] own rows that r has a partial result of; the reverse */
+} gsa_share_phase;
+
+typedef struct gsa_share_pattern {
+    const gsa_schema *schema;
+    const int *kind; /* [schema kinds] which of the share's kinds each is */
+} gsa_share_pattern;
+
+typedef struct gsa_share {
+    const gsa_system *system;
+    int32_t rank, ranks, may_split, zero;
+    int n_kinds, n_patterns;
+    int token_kind;             /* whose nodes are the tokens; -1: none */
+    gsa_share_kind *kind;       /* [n_kinds] */
+    gsa_share_pattern *pattern; /* [n_patterns], borrowed texts */
+    gsa_share_phase *phase;     /* [n_patterns x GSA_MAX_PHASES] */
+    gsa_row_list token;         /* the local tokens, counted over all examples */
+    int64_t tokens;             /* of the whole examples */
+    int64_t *count, *local;     /* [examples x n_kinds] nodes of the whole, and local ones */
+    int64_t examples, room;
+} gsa_share;
+
+gsa_status gsa_share_create(const gsa_system *system, int32_t rank, int32_t ranks, int n_kinds,
+                            const gsa_share_pattern *pattern, int n_patterns, gsa_share **share,
+                            gsa_error *error);
+void gsa_share_release(gsa_share *share); /* NULL does nothing */
+
+/* A new batch. may_split 0: no row is split. */
+void gsa_share_begin(gsa_share *share, int may_split);
+/* The next example: whole[pattern] becomes mine[pattern], whose nodes know their numbers in the
+ * whole. The caller releases both. */
+gsa_status gsa_share_add(gsa_share *share, gsa_instance *const *whole, gsa_instance **mine,
+                         gsa_error *error);
+/* After the last one: rows of phases become those of the batch. */
+void gsa_share_end(gsa_share *share);
+
+static inline const gsa_share_phase *gsa_share_phase_of(const gsa_share *share, int pattern,
+                                                        int phase)
+{
+    return &share->phase[pattern * GSA_MAX_PHASES + phase];
+}
+
+#endif

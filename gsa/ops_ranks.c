@@ -1,0 +1,378 @@
+/* ops_ranks.c - rows that other ranks own: fetched, merged, pooled. */
+#include "ranks.h"
+#include <math.h>
+#include <string.h>
+#include "tape_parts.h"
+
+enum { PLANES = 3 };
+
+typedef struct plane { /* rows of so many numbers */
+    void *at;
+    int64_t cols;
+} plane;
+
+typedef struct packet { /* rows of one rank, their planes next to each other */
+    const gsa_row_list *rows;
+    const void *numbers;
+} packet;
+
+static int fits(gsa_tape *tape)
+{
+    if (!tape->failed && !tape->backend->shares_host_memory)
+        gsa_tape_fail(tape, GSA_ERR_ARGUMENT,
+                      "rows of one example over several ranks need a backend in the host's memory, "
+                      "and %s has its own",
+                      tape->backend->name);
+    return !tape->failed;
+}
+
+/* Is everybody still there? A rank whose tape has failed says so. */
+static int together(gsa_tape *tape, gsa_group *group)
+{
+    gsa_error error = { 0 };
+    gsa_status status = gsa_tape_status(tape, &error);
+    status = gsa_group_tell(group, status, NULL, NULL, &error);
+    if (status != GSA_OK && !tape->failed) gsa_tape_fail(tape, status, "%s", error.text);
+    return !tape->failed;
+}
+
+static void pack(const gsa_row_list *rows, const plane *planes, int count, int64_t real, char *to)
+{
+    for (int64_t i = 0; i < rows->count; i++)
+        for (int p = 0; p < count; p++) {
+            const size_t bytes = (size_t)(planes[p].cols * real);
+            memcpy(to, (const char *)planes[p].at + (size_t)rows->at[i] * bytes, bytes);
+            to += bytes;
+        }
+}
+
+/* Rows out[r] of the planes to each rank r, which gives its in[r] of them to `take`. */
+static void trade(gsa_tape *tape, gsa_group *group, const gsa_row_list *out, const gsa_row_list *in,
+                  const plane *planes, int count, void (*take)(void *user, packet from), void *user)
+{
+    const int64_t real = tape->backend->real_bytes;
+    int64_t width = 0, most = 0;
+    if (!together(tape, group)) return;
+    for (int p = 0; p < count; p++) width += planes[p].cols * real;
+    for (int32_t r = 0; r < group->ranks; r++)
+        if (out[r].count + in[r].count > most) most = out[r].count + in[r].count;
+    char *room = gsa_alloc(tape->system, (size_t)(most * width) + 1, 1);
+    if (!room)
+        gsa_tape_fail(tape, GSA_ERR_MEMORY, "no memory for %lld rows of other ranks",
+                      (long long)most);
+    if (!together(tape, group)) {
+        gsa_release(tape->system, room);
+        return;
+    }
+    for (int32_t d = 1; d < group->ranks && !tape->failed; d++) {
+        gsa_error error = { 0 };
+        const int32_t r = group->rank ^ d;
+        char *received = room + out[r].count * width;
+        pack(&out[r], planes, count, real, room);
+        const gsa_status status = gsa_group_swap(group, r, room, out[r].count * width, received,
+                                                 in[r].count * width, &error);
+        if (status != GSA_OK) gsa_tape_fail(tape, status, "%s", error.text);
+        else if (in[r].count > 0) take(user, (packet){ &in[r], received });
+    }
+    gsa_release(tape->system, room);
+}
+
+/* ---- ghosts -------------------------------------------------------------------------------- */
+typedef struct fetch_op {
+    gsa_op op;
+    gsa_group *group;
+    const gsa_share_kind *kind;
+    gsa_tensor *x;
+} fetch_op;
+
+typedef struct target { /* where received rows go */
+    gsa_tape *tape;
+    void *at;
+    int64_t cols;
+} target;
+
+static void put_rows(void *user, packet from)
+{
+    const target *t = user;
+    const size_t bytes = (size_t)(t->cols * t->tape->backend->real_bytes);
+    for (int64_t i = 0; i < from.rows->count; i++)
+        memcpy((char *)t->at + (size_t)from.rows->at[i] * bytes,
+               (const char *)from.numbers + (size_t)i * bytes, bytes);
+}
+
+static void add_rows(void *user, packet from)
+{
+    const target *t = user;
+    const int64_t bytes = t->cols * t->tape->backend->real_bytes;
+    for (int64_t i = 0; i < from.rows->count; i++)
+        GSA_CALL(t->tape, accumulate, (char *)t->at + from.rows->at[i] * bytes,
+                 (const char *)from.numbers + i * bytes, 1, t->cols);
+}
+
+static void clear_ghosts(gsa_tape *tape, const gsa_share_kind *kind, void *at, int64_t cols)
+{
+    const int64_t bytes = cols * tape->backend->real_bytes;
+    for (int64_t i = 0; at && i < kind->nodes; i++)
+        if (kind->ghost[i]) memset((char *)at + i * bytes, 0, (size_t)bytes);
+}
+
+static void fetch_back(gsa_tape *tape, gsa_op *op)
+{
+    const fetch_op *f = (const fetch_op *)op;
+    void *dy = gsa_tape_grad(tape, op->out);
+    const plane planes[] = { { dy, f->x->cols } };
+    target own = { tape, dy, f->x->cols };
+    trade(tape, f->group, f->kind->receive, f->kind->send, planes, 1, add_rows, &own);
+    if (tape->failed || !dy) return;
+    clear_ghosts(tape, f->kind, dy, f->x->cols);
+    gsa_tape_add_grad(tape, f->x, dy, 1);
+}
+
+gsa_tensor *gsa_op_fetch(gsa_tape *tape, gsa_group *group, const gsa_share_kind *kind,
+                         gsa_tensor *x)
+{
+    if (gsa_tape_lacks(tape, x, "fetch") || !fits(tape)) return NULL;
+    if (x->rows != kind->nodes)
+        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "fetch: %lld rows for %lld local nodes",
+                             (long long)x->rows, (long long)kind->nodes);
+    gsa_tensor *y = gsa_tape_new(tape, x->rows, x->cols, x->wants_grad);
+    if (y && x->rows * x->cols > 0)
+        GSA_CALL(tape, copy, y->data, x->data, gsa_tape_bytes(tape, x->rows, x->cols));
+    const plane planes[] = { { x->data, x->cols } };
+    target own = { tape, y ? y->data : NULL, x->cols };
+    trade(tape, group, kind->send, kind->receive, planes, 1, put_rows, &own);
+    fetch_op *op = gsa_tape_record(tape, sizeof *op, fetch_back, y);
+    if (op) op->op.always = 1, op->group = group, op->kind = kind, op->x = x;
+    return tape->failed ? NULL : y;
+}
+
+/* ---- split rows ---------------------------------------------------------------------------- */
+
+/* (o, l) and (p, m) of one row and head, l and m their log-sum-exps: the row over both's edges is
+ * (e^l o + e^m p) / (e^l + e^m), with log (e^l + e^m). */
+#define DEFINE_MERGE(name, real)                                                                   \
+    static void name(real *o, real *l, const real *p, real m, int64_t cols)                        \
+    {                                                                                              \
+        const double high = (double)(*l > m ? *l : m);                                             \
+        if (high == -(double)INFINITY) return;                                                     \
+        const double a = exp((double)*l - high), b = exp((double)m - high), sum = a + b;           \
+        for (int64_t c = 0; c < cols; c++)                                                         \
+            o[c] = (real)((a * (double)o[c] + b * (double)p[c]) / sum);                            \
+        *l = (real)(high + log(sum));                                                              \
+    }
+DEFINE_MERGE(merge_float, float)
+DEFINE_MERGE(merge_double, double)
+
+static void merge_rows(void *user, packet from)
+{
+    const gsa_split_attend *s = user;
+    const int64_t width = (int64_t)s->heads * s->head_dim, all = width + s->heads;
+    for (int64_t i = 0; i < from.rows->count; i++)
+        for (int32_t h = 0; h < s->heads; h++) {
+            const int64_t row = from.rows->at[i], o = row * width + h * s->head_dim,
+                          l = row * s->heads + h, p = i * all + h * s->head_dim;
+            if (s->real == GSA_F32)
+                merge_float((float *)s->out + o, (float *)s->lse + l,
+                            (const float *)from.numbers + p,
+                            ((const float *)from.numbers)[i * all + width + h], s->head_dim);
+            else
+                merge_double((double *)s->out + o, (double *)s->lse + l,
+                             (const double *)from.numbers + p,
+                             ((const double *)from.numbers)[i * all + width + h], s->head_dim);
+        }
+}
+
+void gsa_merge_split(gsa_tape *tape, gsa_split_attend *s)
+{
+    const plane planes[] = { { s->out, (int64_t)s->heads * s->head_dim }, { s->lse, s->heads } };
+    trade(tape, s->group, s->phase->lent, s->phase->owed, planes, 2, merge_rows, s);
+}
+
+/* What the owner made of the row, in place of the partial result. */
+static void take_rows(void *user, packet from)
+{
+    const gsa_split_attend *s = user;
+    const int64_t real = s->real == GSA_F32 ? 4 : 8, width = (int64_t)s->heads * s->head_dim * real;
+    const int64_t heads = s->heads * real;
+    for (int64_t i = 0; i < from.rows->count; i++) {
+        const int64_t row = from.rows->at[i];
+        const char *at = (const char *)from.numbers + i * (2 * width + heads);
+        memcpy((char *)s->out + row * width, at, (size_t)width);
+        memcpy((char *)s->dout + row * width, at + width, (size_t)width);
+        memcpy((char *)s->lse + row * heads, at + 2 * width, (size_t)heads);
+    }
+}
+
+void gsa_spread_split(gsa_tape *tape, gsa_split_attend *s)
+{
+    const int64_t width = (int64_t)s->heads * s->head_dim;
+    const plane planes[PLANES] = { { s->out, width }, { s->dout, width }, { s->lse, s->heads } };
+    trade(tape, s->group, s->phase->owed, s->phase->lent, planes, PLANES, take_rows, s);
+}
+
+/* ---- sums over ranks ----------------------------------------------------------------------- */
+
+static double number(const gsa_tape *tape, const void *x, int64_t i)
+{
+    return tape->backend->real == GSA_F32 ? (double)((const float *)x)[i] : ((const double *)x)[i];
+}
+
+static void add_number(const gsa_tape *tape, void *x, int64_t i, double value)
+{
+    if (tape->backend->real == GSA_F32) ((float *)x)[i] += (float)value;
+    else ((double *)x)[i] += value;
+}
+
+/* all [ranks, count] of each rank's numbers, which are at all[rank]; room that lives until reset */
+static double *gather(gsa_tape *tape, gsa_group *group, double *all, int64_t count)
+{
+    gsa_error error = { 0 };
+    gsa_status status = gsa_tape_status(tape, &error);
+    if (!all && status == GSA_OK) status = gsa_out_of_memory(&error, "what ranks give", count * 8);
+    const double *own = all ? all + group->rank * count : NULL;
+    status = gsa_group_gather(group, status, own, count * (int64_t)sizeof *own, all, &error);
+    if (status != GSA_OK && !tape->failed) gsa_tape_fail(tape, status, "%s", error.text);
+    return tape->failed ? NULL : all;
+}
+
+static double *room_of(gsa_tape *tape, const gsa_group *group, int64_t count)
+{
+    return gsa_tape_host(tape, (group->ranks * count + 1) * (int64_t)sizeof(double));
+}
+
+static double over_ranks(const gsa_group *group, const double *all, int64_t count, int64_t i)
+{
+    double sum = 0;
+    for (int32_t r = 0; r < group->ranks; r++) sum += all[r * count + i];
+    return sum;
+}
+
+/* The gradients of all ranks of what all ranks have: [count] sums, or NULL. */
+static double *all_gradients(gsa_tape *tape, gsa_group *group, gsa_tensor *y)
+{
+    const int64_t count = y->rows * y->cols;
+    const void *dy = gsa_tape_grad(tape, y);
+    double *all = room_of(tape, group, count);
+    for (int64_t i = 0; all && dy && i < count; i++)
+        all[group->rank * count + i] = number(tape, dy, i);
+    if (!gather(tape, group, all, count)) return NULL;
+    for (int64_t i = 0; i < count; i++) all[i] = over_ranks(group, all, count, i);
+    return all;
+}
+
+typedef struct sum_op {
+    gsa_op op;
+    gsa_group *group;
+    gsa_tensor *x;
+} sum_op;
+
+static void sum_back(gsa_tape *tape, gsa_op *op)
+{
+    const sum_op *s = (const sum_op *)op;
+    const double *total = all_gradients(tape, s->group, op->out);
+    void *dx = total ? gsa_tape_grad(tape, s->x) : NULL;
+    for (int64_t i = 0; dx && i < s->x->rows * s->x->cols; i++) add_number(tape, dx, i, total[i]);
+}
+
+gsa_tensor *gsa_op_sum_ranks(gsa_tape *tape, gsa_group *group, gsa_tensor *x)
+{
+    if (gsa_tape_lacks(tape, x, "sum over ranks") || !fits(tape)) return NULL;
+    const int64_t count = x->rows * x->cols;
+    gsa_tensor *y = gsa_tape_zeros(tape, x->rows, x->cols);
+    double *all = room_of(tape, group, count);
+    for (int64_t i = 0; all && i < count; i++)
+        all[group->rank * count + i] = number(tape, x->data, i);
+    all = gather(tape, group, all, count);
+    for (int64_t i = 0; all && i < count; i++)
+        add_number(tape, y->data, i, over_ranks(group, all, count, i));
+    if (y) y->wants_grad = tape->training; /* here perhaps not, but on another rank */
+    sum_op *op = gsa_tape_record(tape, sizeof *op, sum_back, y);
+    if (op) op->op.always = 1, op->group = group, op->x = x;
+    return tape->failed ? NULL : y;
+}
+
+/* ---- pools --------------------------------------------------------------------------------- */
+typedef struct pool_op {
+    gsa_op op;
+    gsa_group *group;
+    const gsa_share *share;
+    const int64_t *offset;
+    int32_t *best; /* [examples, cols] the row of the maximum; -1: another rank has it */
+    gsa_tensor *x;
+    int kind, maximum;
+} pool_op;
+
+static int64_t whole_count(const pool_op *p, int64_t example)
+{
+    return p->share->count[example * p->share->n_kinds + p->kind];
+}
+
+static void pool_back(gsa_tape *tape, gsa_op *op)
+{
+    const pool_op *p = (const pool_op *)op;
+    const int64_t cols = op->out->cols;
+    const double *total = all_gradients(tape, p->group, op->out);
+    void *dx = total ? gsa_tape_grad(tape, p->x) : NULL;
+    for (int64_t e = 0; dx && e < op->out->rows; e++)
+        for (int64_t c = 0; c < cols; c++) {
+            const double dy = total[e * cols + c];
+            if (p->maximum && p->best[e * cols + c] >= 0)
+                add_number(tape, dx, p->best[e * cols + c] * cols + c, dy);
+            for (int64_t i = p->offset[e]; !p->maximum && i < p->offset[e + 1]; i++)
+                if (!p->share->kind[p->kind].ghost[i])
+                    add_number(tape, dx, i * cols + c, dy / (double)whole_count(p, e));
+        }
+}
+
+/* This rank's own rows: their sum, or their maximum (none: -inf) and where it is. */
+static void pool_own(const gsa_tape *tape, const pool_op *p, int64_t e, double *own)
+{
+    const int64_t cols = p->x->cols;
+    for (int64_t c = 0; c < cols; c++) {
+        own[c] = p->maximum ? -(double)INFINITY : 0, p->best[e * cols + c] = -1;
+        for (int64_t i = p->offset[e]; i < p->offset[e + 1]; i++) {
+            const double x = number(tape, p->x->data, i * cols + c);
+            if (p->share->kind[p->kind].ghost[i]) continue;
+            if (!p->maximum) own[c] += x;
+            else if (!(x <= own[c]) || p->best[e * cols + c] < 0)
+                own[c] = x, p->best[e * cols + c] = (int32_t)i;
+        }
+    }
+}
+
+static void pool_all(const gsa_tape *tape, const pool_op *p, const double *all, gsa_tensor *y)
+{
+    const int64_t cols = y->cols, count = y->rows * cols;
+    for (int64_t e = 0; e < y->rows; e++)
+        for (int64_t i = e * cols; i < (e + 1) * cols && whole_count(p, e) > 0; i++) {
+            int32_t best = 0;
+            for (int32_t r = 1; r < p->group->ranks && p->maximum; r++)
+                if (all[r * count + i] > all[best * count + i]) best = r;
+            if (p->maximum && best != p->group->rank) p->best[i] = -1;
+            add_number(tape, y->data, i,
+                       p->maximum
+                           ? all[best * count + i]
+                           : over_ranks(p->group, all, count, i) / (double)whole_count(p, e));
+        }
+}
+
+gsa_tensor *gsa_op_pool_ranks(gsa_tape *tape, gsa_group *group, const gsa_share *share, int kind,
+                              gsa_tensor *x, const int64_t *offset, int maximum)
+{
+    if (gsa_tape_lacks(tape, x, "pool over ranks") || !fits(tape)) return NULL;
+    const int64_t count = share->examples * x->cols;
+    gsa_tensor *y = gsa_tape_zeros(tape, share->examples, x->cols);
+    double *all = room_of(tape, group, count);
+    pool_op pool = {
+        .group = group, .share = share, .offset = offset, .x = x, .kind = kind, .maximum = maximum
+    };
+    pool.best = gsa_tape_host(tape, (count + 1) * (int64_t)sizeof *pool.best);
+    for (int64_t e = 0; all && pool.best && e < share->examples; e++)
+        pool_own(tape, &pool, e, all + group->rank * count + e * x->cols);
+    all = gather(tape, group, pool.best ? all : NULL, count);
+    if (all && y) pool_all(tape, &pool, all, y);
+    if (y) y->wants_grad = tape->training && x->wants_grad;
+    pool_op *op = gsa_tape_record(tape, sizeof *op, pool_back, y);
+    if (op) pool.op = op->op, *op = pool, op->op.always = 1;
+    return tape->failed ? NULL : y;
+}

@@ -1,0 +1,93 @@
+/* stack_ranks.c - a stack over examples whose rows are spread over ranks: docs/executor.md, "Rows
+ * over ranks". */
+#include "stack_parts.h"
+
+gsa_status gsa_stack_batch_spread(gsa_stack_batch *batch, gsa_group *group, gsa_error *error)
+{
+    const gsa_stack *stack = batch->stack;
+    if (stack->reads_memory)
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "stack %s reads a memory: its examples cannot be spread over ranks",
+                        stack->name);
+    gsa_share_pattern *pattern = gsa_alloc(stack->system, (size_t)stack->n_parts, sizeof *pattern);
+    if (!pattern)
+        return gsa_out_of_memory(error, "a rank's share",
+                                 stack->n_parts * (int64_t)sizeof *pattern);
+    for (int p = 0; p < stack->n_parts; p++)
+        pattern[p] = (gsa_share_pattern){ stack->parts[p].schema, stack->parts[p].kind };
+    const gsa_status status =
+        gsa_share_create(stack->system, group->rank, group->ranks, stack->n_kinds, pattern,
+                         stack->n_parts, &batch->share, error);
+    gsa_release(stack->system, pattern);
+    if (status == GSA_OK) batch->group = group;
+    return status;
+}
+
+gsa_local_tokens gsa_stack_batch_tokens(const gsa_stack_batch *batch)
+{
+    const gsa_share *s = batch->share;
+    return (gsa_local_tokens){ .count = s->token.count,
+                               .token = s->token.at,
+                               .ghost = s->token_kind < 0 ? NULL : s->kind[s->token_kind].ghost,
+                               .offset = batch->offset };
+}
+
+/* Masks of attention are keyed by an edge's place in its row, which a partial row does not know. */
+static gsa_status share_example(gsa_stack_batch *batch, int32_t example, gsa_instance **whole,
+                                gsa_instance **mine, gsa_error *error)
+{
+    const int parts = batch->stack->n_parts;
+    for (int p = 0; p < parts; p++)
+        whole[p] = batch->instances[(size_t)p * (size_t)batch->room + (size_t)example];
+    const gsa_status status = gsa_share_add(batch->share, whole, mine, error);
+    for (int p = 0; p < parts && status == GSA_OK; p++) {
+        gsa_instance_release(whole[p]);
+        batch->instances[(size_t)p * (size_t)batch->room + (size_t)example] = mine[p];
+    }
+    return status;
+}
+
+gsa_status gsa_stack_share(gsa_stack_batch *batch, int32_t count, gsa_error *error)
+{
+    const gsa_stack *stack = batch->stack;
+    const size_t slots = 2 * (size_t)stack->n_parts;
+    gsa_instance **at = gsa_alloc_zero(stack->system, slots, sizeof(gsa_instance *));
+    if (!at) return gsa_out_of_memory(error, "a rank's share", (int64_t)slots * 8);
+    gsa_status status = GSA_OK;
+    gsa_share_begin(batch->share, stack->settings.dropout_attention == 0);
+    batch->tokens = 0;
+    for (int32_t e = 0; e < count && status == GSA_OK; e++) {
+        status = share_example(batch, e, at, at + stack->n_parts, error);
+        batch->offset[e] = batch->tokens;
+        if (status == GSA_OK) batch->tokens += gsa_instance_length(at[stack->n_parts]);
+    }
+    batch->offset[count] = batch->tokens;
+    if (status == GSA_OK) gsa_share_end(batch->share);
+    gsa_release(stack->system, at);
+    return status;
+}
+
+static int reads(const gsa_stack_batch *batch, const gsa_step *step, const gsa_phase *phase, int k)
+{
+    const int split = gsa_share_phase_of(batch->share, step->part, step->phase)->split;
+    return (phase->sources >> k & 1) || (split && (phase->destinations >> k & 1));
+}
+
+void gsa_stack_fetch(const gsa_stack_batch *batch, gsa_tape *tape, const gsa_step *step,
+                     gsa_tensor **now, uint8_t *stale)
+{
+    const gsa_stack *stack = batch->stack;
+    const gsa_step *first = step, *end = stack->steps + stack->n_steps;
+    for (; step < end && step->what == GSA_STEP_PHASE && (step == first || !step->opens); step++) {
+        const gsa_phase *phase = gsa_step_phase(stack, step);
+        const gsa_stack_part *part = &stack->parts[step->part];
+        if (!step->needed || phase->aggregate == GSA_NONE) continue;
+        for (int k = 0; k < gsa_schema_kinds(part->schema); k++) {
+            const int kind = part->kind[k];
+            if (!stale[kind] || !batch->share->kind[kind].ghosts || !reads(batch, step, phase, k))
+                continue;
+            now[kind] = gsa_op_fetch(tape, batch->group, &batch->share->kind[kind], now[kind]);
+            stale[kind] = 0;
+        }
+    }
+}

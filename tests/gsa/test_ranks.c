@@ -1,0 +1,311 @@
+/* Rows of one example over several ranks: states, losses and gradients are those of one rank. */
+#include "gsa/ranks.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "bench.h"
+#include "gsa/stack.h"
+#include "support/fabric.h"
+
+enum { HIDDEN = 8, NUMBERS = 40000, TOKENS = 4096 };
+
+/* One model on one rank, or alone. */
+typedef struct world {
+    fabric_rank *place; /* NULL: alone */
+    const char *spec;
+    const int32_t *length;
+    int32_t count;
+    int norm;
+    double dropout;
+    bench b;
+    gsa_registry *registry;
+    gsa_cache *cache;
+    gsa_stack *stack;
+    gsa_stack_batch *batch;
+    gsa_settings settings;
+    gsa_tensor *input;
+    double loss;
+    double *sequence; /* [tokens, hidden], a rank's own rows alone */
+    double *input_gradient, *gradient;
+    int64_t numbers, sent, most_local;
+    gsa_status status;
+} world;
+
+static double value(int64_t i)
+{
+    return sin((double)i * 0.7) + cos((double)i * 0.31);
+}
+
+static void open_world(world *w)
+{
+    gsa_stack_spec spec = { 0 };
+    w->b = bench_open(NULL, GSA_F64);
+    w->settings = gsa_settings_default();
+    w->settings.hidden = HIDDEN, w->settings.heads = 2, w->settings.ffn = 12;
+    w->settings.norm = w->norm, w->settings.dropout_hidden = w->dropout;
+    w->settings.dropout_attention = w->dropout, w->settings.bias = GSA_BIAS_Q | GSA_BIAS_V;
+    MUST(&w->b, gsa_registry_create(NULL, &w->registry, &w->b.error));
+    MUST(&w->b, gsa_cache_create(NULL, 1 << 20, &w->cache, &w->b.error));
+    MUST(&w->b, gsa_spec_parse(NULL, w->spec, &spec, &w->b.error));
+    gsa_stack_options options = { .name = "encoder", .reads = GSA_READ_SEQUENCE };
+    if (gsa_stack_create(NULL, w->registry, &spec, &w->settings,
+                         &(gsa_stack_options){ .name = "encoder",
+                                               .reads = GSA_READ_SEQUENCE | GSA_READ_SUMMARY },
+                         w->b.parameters, &w->stack, &w->b.error) != GSA_OK) {
+        gsa_parameters_release(w->b.parameters);
+        MUST(&w->b, gsa_parameters_create(NULL, w->b.backend, 7, &w->b.parameters, &w->b.error));
+        MUST(&w->b, gsa_stack_create(NULL, w->registry, &spec, &w->settings, &options,
+                                     w->b.parameters, &w->stack, &w->b.error));
+    }
+    gsa_spec_release(&spec);
+    MUST(&w->b, gsa_stack_batch_create(w->stack, &w->batch, &w->b.error));
+    if (w->place) MUST(&w->b, gsa_stack_batch_spread(w->batch, &w->place->group, &w->b.error));
+}
+
+static void close_world(world *w)
+{
+    gsa_stack_batch_release(w->batch);
+    gsa_stack_release(w->stack);
+    gsa_cache_release(w->cache);
+    gsa_registry_release(w->registry);
+    bench_close(&w->b);
+    free(w->sequence), free(w->input_gradient), free(w->gradient);
+}
+
+static int64_t tokens_of(const world *w)
+{
+    int64_t tokens = 0;
+    for (int32_t e = 0; e < w->count; e++) tokens += w->length[e];
+    return tokens;
+}
+
+static gsa_tensor *constant(world *w, const int32_t *token, int64_t rows, int64_t from)
+{
+    double *x = malloc((size_t)(rows * HIDDEN + 1) * sizeof *x);
+    for (int64_t i = 0; i < rows; i++)
+        for (int c = 0; c < HIDDEN; c++)
+            x[i * HIDDEN + c] = value(from + (token ? token[i] : i) * HIDDEN + c);
+    gsa_tensor *made = gsa_tape_constant(w->b.tape, x, GSA_F64, rows, HIDDEN);
+    free(x);
+    return made;
+}
+
+/* Its own rows of the sequence against numbers, and on rank 0 the summary's. */
+static gsa_tensor *loss_of(world *w, const gsa_readout *out, const int32_t *own,
+                           const int32_t *token, int64_t rows)
+{
+    const int64_t bytes = rows * (int64_t)sizeof *own;
+    gsa_tensor *sequence = gsa_op_gather(w->b.tape, NULL, out->sequence,
+                                         gsa_tape_upload(w->b.tape, own, bytes), rows, 1, 0);
+    gsa_tensor *loss =
+        gsa_op_square_error(w->b.tape, sequence, constant(w, token, rows, 1000), 0.1);
+    const double first = !w->place || w->place->group.rank == 0 ? 0.5 : 0;
+    if (out->summary)
+        loss = gsa_op_add(
+            w->b.tape, loss,
+            gsa_op_square_error(w->b.tape, out->summary, constant(w, NULL, w->count, 77), first));
+    return loss;
+}
+
+static void keep_gradients(world *w)
+{
+    gsa_error *error = &w->b.error;
+    w->gradient = calloc(NUMBERS, sizeof *w->gradient);
+    for (int p = 0; p < gsa_parameters_count(w->b.parameters); p++) {
+        const gsa_parameter *x = gsa_parameters_at(w->b.parameters, p);
+        const int64_t count = x->value.rows * x->value.cols;
+        ck_assert_int_le(w->numbers + count, NUMBERS);
+        MUST(&w->b, gsa_tensor_read(w->b.backend, &x->value, 1, w->gradient + w->numbers, error));
+        w->numbers += count;
+    }
+}
+
+static void *learn(void *argument)
+{
+    world *w = argument;
+    const int64_t tokens = tokens_of(w);
+    int32_t own[TOKENS], token[TOKENS];
+    int64_t rows = 0;
+    open_world(w);
+    w->status = gsa_stack_batch_build(w->batch, w->cache, NULL,
+                                      &(gsa_sequences){ .count = w->count, .length = w->length },
+                                      &w->b.error);
+    ck_assert_msg(w->status == GSA_OK, "%s", w->b.error.text);
+    gsa_local_tokens local = { .count = tokens };
+    if (w->place) local = gsa_stack_batch_tokens(w->batch);
+    for (int64_t i = 0; i < local.count; i++)
+        if (!w->place || !local.ghost[i])
+            own[rows] = (int32_t)i, token[rows++] = w->place ? local.token[i] : (int32_t)i;
+    gsa_tape_reset(w->b.tape, 1, 3, 5);
+    w->input = constant(w, w->place ? local.token : NULL, local.count, 0);
+    w->input->wants_grad = 1;
+    gsa_readout out;
+    gsa_stack_forward(w->stack, w->b.tape, w->batch, w->input, NULL, &out);
+    gsa_tensor *loss = loss_of(w, &out, own, token, rows);
+    w->status = gsa_tape_status(w->b.tape, &w->b.error);
+    ck_assert_msg(w->status == GSA_OK, "%s", w->b.error.text);
+    MUST(&w->b, gsa_tensor_read(w->b.backend, loss, 0, &w->loss, &w->b.error));
+    double *all = malloc((size_t)(local.count * HIDDEN + 1) * sizeof *all);
+    w->sequence = calloc((size_t)(tokens * HIDDEN + 1), sizeof *w->sequence);
+    w->input_gradient = calloc((size_t)(tokens * HIDDEN + 1), sizeof *w->input_gradient);
+    MUST(&w->b, gsa_tensor_read(w->b.backend, out.sequence, 0, all, &w->b.error));
+    for (int64_t i = 0; i < rows; i++)
+        memcpy(w->sequence + token[i] * HIDDEN, all + own[i] * HIDDEN, HIDDEN * sizeof *all);
+    MUST(&w->b, gsa_tape_backward(w->b.tape, loss, &w->b.error));
+    MUST(&w->b, gsa_tensor_read(w->b.backend, w->input, 1, all, &w->b.error));
+    for (int64_t i = 0; i < local.count; i++) /* a start is everywhere: its gradients add up */
+        for (int c = 0; c < HIDDEN; c++)
+            w->input_gradient[(w->place ? local.token[i] : i) * HIDDEN + c] += all[i * HIDDEN + c];
+    keep_gradients(w);
+    if (w->place) w->sent = w->place->group.sent;
+    w->most_local = local.count;
+    free(all);
+    return NULL;
+}
+
+static void near(double got, double wanted, const char *spec, const char *what, int64_t at)
+{
+    ck_assert_msg(fabs(got - wanted) <= 1e-9 * (1 + fabs(wanted)),
+                  "%s: %s %lld is %.17g, not %.17g", spec, what, (long long)at, got, wanted);
+}
+
+static void on_ranks(const world *model, int ranks, world *each, fabric_rank *at)
+{
+    void *argument[FABRIC_RANKS] = { 0 };
+    for (int r = 0; r < ranks; r++)
+        each[r] = *model, each[r].place = &at[r], argument[r] = &each[r];
+    fabric_run(ranks, at, learn, argument);
+}
+
+static void compare(const world *model, int ranks)
+{
+    world alone = *model, each[FABRIC_RANKS];
+    fabric_rank at[FABRIC_RANKS];
+    learn(&alone);
+    on_ranks(model, ranks, each, at);
+    double loss = 0;
+    const int64_t numbers = tokens_of(&alone) * HIDDEN;
+    for (int r = 0; r < ranks; r++) loss += each[r].loss;
+    near(loss, alone.loss, model->spec, "loss", ranks);
+    for (int64_t i = 0; i < numbers; i++) {
+        double state = 0, gradient = 0;
+        for (int r = 0; r < ranks; r++)
+            state += each[r].sequence[i], gradient += each[r].input_gradient[i];
+        near(state, alone.sequence[i], model->spec, "state", i);
+        near(gradient, alone.input_gradient[i], model->spec, "gradient of input", i);
+    }
+    for (int64_t i = 0; i < alone.numbers; i++) {
+        double gradient = 0;
+        for (int r = 0; r < ranks; r++) gradient += each[r].gradient[i];
+        near(gradient, alone.gradient[i], model->spec, "gradient", i);
+    }
+    for (int r = 0; r < ranks; r++) close_world(&each[r]);
+    close_world(&alone);
+}
+
+/* Relays and spans split rows at these lengths; one example is shorter than the ranks are many. */
+static const int32_t lengths[] = { 150, 3, 97, 0, 64 };
+static const char *const specs[] = { "full*2",
+                                     "star*2",
+                                     "ring*2",
+                                     "window:width=9*2",
+                                     "dilated:width=5:step=3*2",
+                                     "bpt:k=2*2",
+                                     "bpt:k=2:causal=1*2",
+                                     "bigbird*2",
+                                     "longformer*2",
+                                     "strided*2",
+                                     "head_area*2",
+                                     "star,window:width=5" };
+static const int counts[] = { 2, 4, 8 };
+
+START_TEST(states_and_gradients_are_those_of_one_rank)
+{
+    const world model = { .spec = specs[_i / 3],
+                          .length = lengths,
+                          .count = 5,
+                          .norm = _i % 2 ? GSA_NORM_PRE : GSA_NORM_POST };
+    compare(&model, counts[_i % 3]);
+}
+END_TEST
+
+START_TEST(masks_are_those_of_one_rank)
+{
+    const world model = {
+        .spec = specs[_i], .length = lengths, .count = 5, .dropout = 0.25, .norm = GSA_NORM_POST
+    };
+    compare(&model, 4);
+}
+END_TEST
+
+/* A window of 9 over one long text: 4 rows on either side, to each neighbour, once a layer but the
+ * first, whose states every rank can make; back again as often. */
+START_TEST(a_window_sends_its_border)
+{
+    const int32_t length[] = { 4000 };
+    const world model = { .spec = "window:width=9*3", .length = length, .count = 1 };
+    world each[FABRIC_RANKS], short_one[FABRIC_RANKS];
+    fabric_rank at[FABRIC_RANKS];
+    on_ranks(&model, 4, each, at);
+    const int32_t less[] = { 400 };
+    const world half = { .spec = model.spec, .length = less, .count = 1 };
+    on_ranks(&half, 4, short_one, at);
+    const int64_t border = 4 * HIDDEN * (int64_t)sizeof(double);
+    for (int r = 0; r < 4; r++) {
+        const int neighbours = r == 0 || r == 3 ? 1 : 2;
+        const int64_t words = 2 * 8 * (1 + GSA_GROUP_NUMBERS); /* of a status, at most */
+        ck_assert_int_ge(each[r].sent, 2 * 2 * neighbours * border);
+        ck_assert_int_le(each[r].sent, 2 * 2 * neighbours * border + 64 * words * 4);
+        ck_assert_int_eq(each[r].sent, short_one[r].sent); /* whatever the length */
+        ck_assert_int_eq(each[r].most_local, 1000 + 4 * neighbours);
+    }
+    for (int r = 0; r < 4; r++) close_world(&each[r]), close_world(&short_one[r]);
+}
+END_TEST
+
+/* Ghosts grow as the logarithm: relays and spans are split, not fetched. */
+START_TEST(long_texts_send_few_rows)
+{
+    static const char *const few[] = { "star*2", "bpt:k=2*2" };
+    const int32_t short_text[] = { 500 }, long_text[] = { 4000 };
+    world a[FABRIC_RANKS], b[FABRIC_RANKS];
+    fabric_rank at[FABRIC_RANKS];
+    const world small = { .spec = few[_i], .length = short_text, .count = 1 };
+    const world large = { .spec = few[_i], .length = long_text, .count = 1 };
+    on_ranks(&small, 2, a, at);
+    on_ranks(&large, 2, b, at);
+    for (int r = 0; r < 2; r++) {
+        ck_assert_msg(2 * a[r].sent >= b[r].sent, "%s: %lld bytes of 500 tokens, %lld of 4000",
+                      few[_i], (long long)a[r].sent, (long long)b[r].sent);
+        close_world(&a[r]), close_world(&b[r]);
+    }
+}
+END_TEST
+
+START_TEST(a_memory_is_refused)
+{
+    fabric_rank at = { .group = { .system = gsa_system_default(), .ranks = 2 } };
+    world w = { .spec = "cross", .norm = GSA_NORM_POST };
+    open_world(&w);
+    ck_assert_int_eq(gsa_stack_batch_spread(w.batch, &at.group, &w.b.error), GSA_ERR_ARGUMENT);
+    ck_assert_str_eq(w.b.error.text, "stack encoder reads a memory: its examples cannot be spread "
+                                     "over ranks");
+    close_world(&w);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const gsa_test equal[] = {
+        GSA_LOOP(states_and_gradients_are_those_of_one_rank, 3 * GSA_COUNT(specs)),
+        GSA_LOOP(masks_are_those_of_one_rank, GSA_COUNT(specs)),
+    };
+    static const gsa_test traffic[] = { GSA_TEST(a_window_sends_its_border),
+                                        GSA_LOOP(long_texts_send_few_rows, 2) };
+    static const gsa_test refused[] = { GSA_TEST(a_memory_is_refused) };
+    static const gsa_case cases[] = { GSA_CASE("equal", equal, 60),
+                                      GSA_CASE("traffic", traffic, 60),
+                                      GSA_CASE("refused", refused, 60) };
+    return gsa_run_suite("ranks", cases, GSA_COUNT(cases), argc, argv);
+}
