@@ -1,4 +1,5 @@
 #include "input.h"
+#include "ranks.h"
 #include "tape_parts.h"
 #include <math.h>
 #include <stdio.h>
@@ -193,47 +194,67 @@ static gsa_tensor *add_types(const gsa_input *in, gsa_tape *tape, gsa_tensor *x,
 }
 
 static gsa_tensor *forward(const gsa_input *input, gsa_tape *tape, const int32_t *ids,
-                           const int32_t *type, gsa_tensor *features, const int32_t *before,
-                           const int32_t *length, int32_t count)
+                           const int32_t *type, gsa_tensor *features, const places *at,
+                           int32_t count)
 {
-    places at;
-    if (!find_places(tape, before, length, count, &at)) return NULL;
     gsa_tensor *x = features;
     double scale = input->settings.input_scale;
     gsa_tape_default_examples(tape, count);
     if (input->embedding) {
-        const int32_t *id = gsa_tape_upload(tape, ids, at.tokens * (int64_t)sizeof *ids);
+        const int32_t *id = gsa_tape_upload(tape, ids, at->tokens * (int64_t)sizeof *ids);
         const int direct = input->weight == NULL;
-        x = gsa_op_gather(tape, NULL, &input->embedding->value, id, at.tokens, direct ? scale : 1,
+        x = gsa_op_gather(tape, NULL, &input->embedding->value, id, at->tokens, direct ? scale : 1,
                           1);
         if (direct) scale = 1;
         if (input->beside > 0) x = gsa_op_beside(tape, (gsa_tensor *[]){ x, features }, 2);
     }
-    if (x && x->rows != at.tokens)
+    if (x && x->rows != at->tokens)
         return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "input: %lld feature rows for %lld tokens",
-                             (long long)x->rows, (long long)at.tokens);
+                             (long long)x->rows, (long long)at->tokens);
     if (input->weight) x = gsa_op_linear(tape, x, &input->weight->value, &input->bias->value);
     if (scale != 1) x = gsa_op_combine(tape, &x, &scale, 1);
-    x = add_types(input, tape, x, type, at.tokens);
-    return finish(input, tape, add_positions(input, tape, x, &at), at.identity);
+    x = add_types(input, tape, x, type, at->tokens);
+    return finish(input, tape, add_positions(input, tape, x, at), at->identity);
+}
+
+static gsa_tensor *forward_whole(const gsa_input *input, gsa_tape *tape, const int32_t *ids,
+                                 const int32_t *type, gsa_tensor *features, const int32_t *before,
+                                 const int32_t *length, int32_t count)
+{
+    places at;
+    if (!find_places(tape, before, length, count, &at)) return NULL;
+    return forward(input, tape, ids, type, features, &at, count);
 }
 
 gsa_tensor *gsa_input_forward(const gsa_input *input, gsa_tape *tape, const int32_t *ids,
                               gsa_tensor *features, const int32_t *length, int32_t count)
 {
-    return forward(input, tape, ids, NULL, features, NULL, length, count);
+    return forward_whole(input, tape, ids, NULL, features, NULL, length, count);
 }
 
 gsa_tensor *gsa_input_forward_typed(const gsa_input *input, gsa_tape *tape, const int32_t *ids,
                                     const int32_t *type, gsa_tensor *features,
                                     const int32_t *length, int32_t count)
 {
-    return forward(input, tape, ids, type, features, NULL, length, count);
+    return forward_whole(input, tape, ids, type, features, NULL, length, count);
 }
 
 gsa_tensor *gsa_input_append(const gsa_input *input, gsa_tape *tape, const int32_t *ids,
                              gsa_tensor *features, const int32_t *before, const int32_t *length,
                              int32_t count)
 {
-    return forward(input, tape, ids, NULL, features, before, length, count);
+    return forward_whole(input, tape, ids, NULL, features, before, length, count);
+}
+
+gsa_tensor *gsa_input_forward_local(const gsa_input *input, gsa_tape *tape, const int32_t *ids,
+                                    const int32_t *type, gsa_tensor *features,
+                                    const gsa_local_tokens *local, int32_t count)
+{
+    places at = { .tokens = local->count, .places = local->place };
+    const int64_t bytes = at.tokens * (int64_t)sizeof(int32_t);
+    for (int64_t i = 0; i < at.tokens; i++)
+        if (local->place[i] >= at.longest) at.longest = local->place[i] + 1;
+    at.identity.example = gsa_tape_upload(tape, local->example, bytes);
+    at.local = at.identity.local = gsa_tape_upload(tape, local->place, bytes);
+    return forward(input, tape, ids, type, features, &at, count);
 }

@@ -53,8 +53,11 @@ gsa_tensor *gsa_model_input_typed(const gsa_model *model, gsa_tape *tape,
     const gsa_numbered *s = &batch->sequence[sequence];
     number(tape, batch, sequence,
            sequence); /* some pass on it starts from rows: the range is there */
-    gsa_tensor *rows =
-        gsa_input_forward_typed(input, tape, ids, type, features, s->length, s->count);
+    gsa_tensor *rows;
+    if (gsa_stack_batch_spreads(batch->batch[0])) { /* then there is no other pass */
+        const gsa_local_tokens local = gsa_stack_batch_tokens(batch->batch[0]);
+        rows = gsa_input_forward_local(input, tape, ids, type, features, &local, s->count);
+    } else rows = gsa_input_forward_typed(input, tape, ids, type, features, s->length, s->count);
     number(tape, batch, model->pass[0].sequence, 0);
     return rows;
 }

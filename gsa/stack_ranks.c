@@ -23,13 +23,23 @@ gsa_status gsa_stack_batch_spread(gsa_stack_batch *batch, gsa_group *group, gsa_
     return status;
 }
 
+int gsa_stack_batch_spreads(const gsa_stack_batch *batch)
+{
+    return batch->group != NULL;
+}
+
 gsa_local_tokens gsa_stack_batch_tokens(const gsa_stack_batch *batch)
 {
     const gsa_share *s = batch->share;
+    if (s->token_kind < 0) return (gsa_local_tokens){ 0 };
+    const gsa_stack_kind *kind = &batch->stack->kinds[s->token_kind];
+    const gsa_batch *of = batch->batch[kind->part];
+    const int k = gsa_schema_find_kind(batch->stack->parts[kind->part].schema, kind->name);
     return (gsa_local_tokens){ .count = s->token.count,
                                .token = s->token.at,
-                               .ghost = s->token_kind < 0 ? NULL : s->kind[s->token_kind].ghost,
-                               .offset = batch->offset };
+                               .ghost = s->kind[s->token_kind].ghost,
+                               .example = gsa_batch_node_example(of, k, NULL),
+                               .place = gsa_batch_node_local(of, k, NULL) };
 }
 
 /* Masks of attention are keyed by an edge's place in its row, which a partial row does not know. */

@@ -244,6 +244,9 @@ typedef struct gsa_task {
     /* Keys that it reads next to those that all tasks read: " data.train data.dev ", a blank before
      * and after each. Others are refused. NULL: none. */
     const char *keys;
+    /* 1: the loss of a row of out depends on that row and its target alone, so that rows of one
+     * example may be computed by several ranks (train.split). */
+    int32_t by_row, zero;
 } gsa_task;
 
 #define GSA_TASK_HEAD .abi = GSA_TASK_ABI, .struct_size = sizeof(gsa_task)

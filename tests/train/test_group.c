@@ -197,6 +197,50 @@ START_TEST(ranks_do_not_change_bits)
 }
 END_TEST
 
+/* The largest difference of two runs' weights, which are doubles. */
+static double apart(const rig *r, const char *a, const char *b)
+{
+    int64_t bytes, others;
+    char *one = rig_checkpoint_file(r, a, "model.safetensors", &bytes),
+         *two = rig_checkpoint_file(r, b, "model.safetensors", &others);
+    uint64_t header;
+    double most = 0, x, y;
+    ck_assert_int_eq(bytes, others);
+    memcpy(&header, one, sizeof header);
+    for (int64_t i = 8 + (int64_t)header; i + 8 <= bytes; i += 8) {
+        memcpy(&x, one + i, sizeof x), memcpy(&y, two + i, sizeof y);
+        if (!(fabs(x - y) <= most)) most = fabs(x - y);
+    }
+    free(one), free(two);
+    return most;
+}
+
+/* Each step on all ranks, each with its rows; the recipe's dropout everywhere. */
+START_TEST(ranks_share_rows)
+{
+    rig r;
+    rank each[FABRIC_RANKS];
+    rig_open(&r, recipes[_i], GSA_F64, 1);
+    rig_set(&r, "train.split=rows");
+    rig_train_ok(&r, "alone");
+    for (int s = 0; s < 2; s++) {
+        char name[16];
+        snprintf(name, sizeof name, "on-%d", sizes[s]);
+        on(&r, sizes[s], name, 0, each);
+        for (int k = 0; k < sizes[s]; k++) {
+            const char *why = each[k].rig.error.text;
+            if (recipes[_i] == rig_pairs)
+                ck_assert_msg(strstr(why, "train.split = rows: task sentence_pairs does not"), "%s",
+                              why);
+            else ck_assert_msg(each[k].status == GSA_OK, "%s", why);
+        }
+        if (recipes[_i] != rig_pairs) ck_assert_double_le(apart(&r, "alone", name), 1e-9);
+    }
+    if (recipes[_i] == rig_pairs) ck_assert_int_eq(each[0].status, GSA_ERR_UNSUPPORTED);
+    rig_close(&r);
+}
+END_TEST
+
 START_TEST(ranks_that_differ_are_refused)
 {
     rig r;
@@ -250,6 +294,7 @@ int main(int argc, char **argv)
     static const gsa_test group_calls[] = { GSA_LOOP(every_rank_has_the_same, 3),
                                             GSA_TEST(a_failure_is_every_ranks) };
     static const gsa_test runs[] = { GSA_LOOP(ranks_do_not_change_bits, GSA_COUNT(recipes)),
+                                     GSA_LOOP(ranks_share_rows, GSA_COUNT(recipes)),
                                      GSA_LOOP(ranks_that_differ_are_refused, 3),
                                      GSA_TEST(pieces_that_ranks_cannot_share_are_refused) };
     static const gsa_case cases[] = { GSA_CASE("calls", group_calls, 60),

@@ -64,7 +64,8 @@ static gsa_status set_up_steps(gsa_trainer *t, gsa_error *error)
     };
     status = gsa_optimiser_create(t->system, s->model.parameters, &o, &t->optimiser, error);
     if (status != GSA_OK) return status;
-    status = gsa_tree_create(t->system, s->model.parameters, t->pieces / gsa_group_ranks(s->group),
+    const int64_t sharing = s->rows.model ? 1 : gsa_group_ranks(s->group);
+    status = gsa_tree_create(t->system, s->model.parameters, t->pieces / sharing,
                              gsa_group_ranks(s->group), &t->tree, error);
     if (status != GSA_OK) return status;
     status = gsa_running_mean_create(t->system, s->model.parameters, s->backend, v->train_average,
@@ -77,7 +78,11 @@ static gsa_status set_up_steps(gsa_trainer *t, gsa_error *error)
 static gsa_status settle_pieces(gsa_trainer *t, gsa_error *error)
 {
     gsa_session *s = &t->session;
-    const int32_t ranks = gsa_group_ranks(s->group);
+    const int32_t ranks = s->rows.model ? 1 : gsa_group_ranks(s->group);
+    if (s->rows.model && values(t)->train_pieces > 1)
+        return gsa_recipe_fail(&s->recipe, "train", "pieces", error,
+                               "= %lld: with train.split = rows a step is one piece",
+                               (long long)values(t)->train_pieces);
     if (values(t)->train_pieces == 0) s->recipe.values.train_pieces = ranks;
     t->pieces = values(t)->train_pieces;
     if (t->pieces % ranks != 0)

@@ -182,7 +182,9 @@ static gsa_status finish_parts(gsa_session *s, const gsa_session_options *o, gsa
 {
     gsa_status status = GSA_OK;
     const char *from = o->checkpoint ? o->checkpoint : s->start;
-    if (s->recipe.values.train_prefetch)
+    if (s->group && s->recipe.values.train_split == GSA_SPLIT_ROWS)
+        status = gsa_rank_rows_create(&s->model, s->group, &s->rows, error);
+    else if (s->recipe.values.train_prefetch)
         status = gsa_prefetch_create(s->system, &s->model, &s->prefetch, error);
     const gsa_stack *encoder = status == GSA_OK ? gsa_learner_encoder(&s->model) : NULL;
     if (status == GSA_OK) status = gsa_inputs_hash(s->system, encoder, &s->inputs, error);
@@ -228,6 +230,7 @@ void gsa_session_release(gsa_session *session)
 {
     gsa_session *s = session;
     gsa_prefetch_release(s->prefetch);
+    gsa_rank_rows_release(&s->rows);
     gsa_learner_release(&s->model);
     if (s->self) s->task->destroy(s->self);
     if (s->owns_backend && s->backend) gsa_backend_release(s->backend);
@@ -244,12 +247,11 @@ void gsa_session_release(gsa_session *session)
 }
 
 /* What score and print are given of `out`: it, or a number a target. */
-static gsa_tensor *judged(gsa_session *s, gsa_tensor *out)
+static gsa_tensor *judged(gsa_session *s, const gsa_minibatch *batch, gsa_tensor *out)
 {
     if (!s->task->surprise) return out;
-    const int64_t bytes = s->batch.targets * (int64_t)sizeof *s->batch.label;
-    return gsa_op_surprise(s->model.tape, out,
-                           gsa_tape_upload(s->model.tape, s->batch.label, bytes));
+    const int64_t bytes = batch->targets * (int64_t)sizeof *batch->label;
+    return gsa_op_surprise(s->model.tape, out, gsa_tape_upload(s->model.tape, batch->label, bytes));
 }
 
 /* 1: it was made ahead, or could not be, which *status says. */
@@ -305,6 +307,29 @@ static gsa_status out_room(gsa_session *s, gsa_error *error)
     return s->out ? GSA_OK : gsa_out_of_memory(error, "the outputs", values * 8);
 }
 
+/* Each rank its rows; afterwards every rank has all outputs. */
+static gsa_status compute_rows(gsa_session *s, gsa_error *error)
+{
+    const gsa_minibatch *part;
+    gsa_status status = gsa_rank_rows_begin(&s->rows, &s->batch, &part, error);
+    gsa_tensor *out = NULL;
+    double *values = NULL;
+    if (status == GSA_OK) {
+        out = judged(s, part, gsa_learner_forward(&s->model, part));
+        status = gsa_tape_status(s->model.tape, error);
+    }
+    if (status == GSA_OK) {
+        values = gsa_alloc(s->system, (size_t)(out->rows * out->cols) + 1, sizeof *values);
+        if (!values) status = gsa_out_of_memory(error, "the outputs", out->rows * out->cols * 8);
+    }
+    if (status == GSA_OK) status = gsa_tensor_read(s->backend, out, 0, values, error);
+    status = gsa_rank_rows_collect(&s->rows, status, values, &s->batch, out ? out->cols : 0, s->out,
+                                   error);
+    gsa_rank_rows_end(&s->rows);
+    gsa_release(s->system, values);
+    return status;
+}
+
 gsa_status gsa_session_compute(gsa_session *s, const gsa_wanted *wanted, const gsa_wanted *next,
                                gsa_error *error)
 {
@@ -313,7 +338,8 @@ gsa_status gsa_session_compute(gsa_session *s, const gsa_wanted *wanted, const g
     if (status != GSA_OK) return status;
     gsa_tape_reset(s->model.tape, 0, 0, 0);
     gsa_session_ask(s, next);
-    gsa_tensor *out = judged(s, gsa_learner_forward(&s->model, &s->batch));
+    if (s->rows.model) return compute_rows(s, error);
+    gsa_tensor *out = judged(s, &s->batch, gsa_learner_forward(&s->model, &s->batch));
     status = gsa_tape_status(s->model.tape, error);
     if (status == GSA_OK) status = gsa_tensor_read(s->backend, out, 0, s->out, error);
     if (status != GSA_OK || !s->task->decode) return status;
@@ -404,13 +430,19 @@ static gsa_wanted wanted_at(const gsa_batches *batches, int split, int64_t index
     return (gsa_wanted){ .split = split, .count = (int32_t)count, .example = example };
 }
 
-/* Batch `from` and those after it, one a rank. A survey has the rows of all batches, so each rank
- * then scores them all. */
+/* Who shares the batches of an evaluation. A survey has the rows of all of them, and ranks that
+ * share rows need each other in all: then each rank scores them all. */
+static gsa_group *scorers(const gsa_session *s)
+{
+    return s->survey || s->rows.model ? NULL : s->group;
+}
+
+/* Batch `from` and those after it, one a rank. */
 static gsa_status score_round(gsa_session *s, const gsa_batches *batches, int split, int64_t from,
                               gsa_score *score, const int64_t *first, gsa_score *outcome,
                               gsa_error *error)
 {
-    gsa_group *g = s->survey ? NULL : s->group;
+    gsa_group *g = scorers(s);
     const int64_t ranks = gsa_group_ranks(g), own = from + gsa_group_rank(g);
     const gsa_wanted now = wanted_at(batches, split, own),
                      next = wanted_at(batches, split, own + ranks);
@@ -447,7 +479,7 @@ gsa_status gsa_session_score(gsa_session *s, int split, gsa_score *score, gsa_sc
     status = gsa_batches_create(s->system, &options, s->task->lengths(s->self, split), examples,
                                 &batches, error);
     if (status == GSA_OK) gsa_batches_plain(&batches);
-    const int64_t ranks = gsa_group_ranks(s->survey ? NULL : s->group);
+    const int64_t ranks = gsa_group_ranks(scorers(s));
     for (int64_t b = 0; status == GSA_OK && b < batches.count; b += ranks) {
         if (s->stop && *s->stop)
             status =

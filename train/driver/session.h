@@ -7,6 +7,7 @@
 #include "train/driver.h"
 #include "train/driver/prefetch.h"
 #include "gsa/group.h"
+#include "train/driver/rows.h"
 
 /* Files of a checkpoint. */
 #define GSA_MODEL_FILE "model.safetensors"
@@ -54,7 +55,9 @@ typedef struct gsa_session {
     double *out;            /* a batch's outputs on the host */
     int64_t out_room;
     gsa_group *group; /* borrowed; or NULL */
-    gsa_score *unit;  /* units of the batches that the ranks score at once, one each */
+    gsa_rank_rows
+        rows;        /* of ranks that share each example's rows; its model is NULL: they do not */
+    gsa_score *unit; /* units of the batches that the ranks score at once, one each */
     int64_t unit_room;
     gsa_survey *survey; /* [GSA_SPLITS] receives what scoring finds of each target; or NULL */
     const volatile sig_atomic_t *stop;

@@ -27,10 +27,16 @@ static int64_t part_end(const gsa_trainer *t, const int64_t *example, int64_t co
     return gsa_batches_piece(&t->batches, example, share_end(t, example, count, from), from);
 }
 
+/* Which of the ranks that share examples this one is. Ranks that share rows have them all. */
+static int64_t share_rank(const gsa_trainer *t)
+{
+    return t->session.rows.model ? 0 : gsa_group_rank(t->session.group);
+}
+
 /* Where this rank's examples begin (after: those of the next one). */
 static int64_t own_begin(const gsa_trainer *t, const int64_t *example, int64_t count, int after)
 {
-    const int64_t piece = (gsa_group_rank(t->session.group) + after) * t->tree.pieces;
+    const int64_t piece = (share_rank(t) + after) * t->tree.pieces;
     return gsa_batches_share(&t->batches, example, count, piece, t->pieces);
 }
 
@@ -76,16 +82,24 @@ static gsa_status piece(gsa_trainer *t, int64_t number, const gsa_wanted *wanted
     gsa_tape *tape = s->model.tape;
     gsa_tape_reset(tape, 1, (uint32_t)t->counts.seed, (uint32_t)t->counts.step);
     gsa_session_ask(s, next);
+    const gsa_minibatch *batch = &s->batch;
+    if (s->rows.model) {
+        status = gsa_rank_rows_begin(&s->rows, &s->batch, &batch, error);
+        if (status != GSA_OK) return status;
+        number = number * s->group->ranks + s->group->rank;
+        if (s->rows.by_example && s->group->rank > 0) scale = 0;
+    }
     s->model.done = (double)t->counts.step / (double)t->schedule.steps;
     gsa_tensor *loss =
-        gsa_learner_loss(&s->model, gsa_learner_forward(&s->model, &s->batch), &s->batch, scale);
+        gsa_learner_loss(&s->model, gsa_learner_forward(&s->model, batch), batch, scale);
     status = gsa_tape_status(tape, error);
     if (status == GSA_OK) {
         status = backend_failed(
             b, b->copy(b, gsa_ledger_loss(t, number), loss->data, b->real_bytes), error);
     }
     if (status == GSA_OK) status = gsa_tape_backward(tape, loss, error);
-    t->step_tokens += s->batch.tokens;
+    t->step_tokens += s->rows.model ? s->rows.own : s->batch.tokens;
+    if (s->rows.model) gsa_rank_rows_end(&s->rows);
     return status;
 }
 
@@ -101,7 +115,7 @@ static int64_t count_parts(const gsa_trainer *t, const int64_t *example, int64_t
 static gsa_status end_pieces(gsa_trainer *t, const int64_t *example, int64_t count, int64_t from,
                              int64_t *next, gsa_error *error)
 {
-    const int64_t first = gsa_group_rank(t->session.group) * t->tree.pieces;
+    const int64_t first = share_rank(t) * t->tree.pieces;
     gsa_status status = GSA_OK;
     while (status == GSA_OK && *next < t->tree.pieces &&
            gsa_batches_share(&t->batches, example, count, first + *next + 1, t->pieces) <= from)
@@ -205,7 +219,9 @@ gsa_status gsa_trainer_step(gsa_trainer *t, gsa_error *error)
     const int64_t *example = gsa_batches_at(&t->batches, t->counts.cursor, &count);
     const int64_t targets =
         gsa_task_targets(t->session.task, t->session.self, GSA_SPLIT_TRAIN, example, count);
-    gsa_status status = gsa_ledger_open(t, count_parts(t, example, count, count), targets, error);
+    const int64_t losses = t->session.rows.model ? t->session.group->ranks : 1;
+    gsa_status status =
+        gsa_ledger_open(t, losses * count_parts(t, example, count, count), targets, error);
     if (status != GSA_OK || t->counts.step < step) return status;
     t->lr = gsa_schedule_rate(&t->schedule, t->counts.step);
     status = repeated_step(t, example, count, targets, error);

@@ -41,6 +41,7 @@ enum gsa_task_name {
 };
 enum gsa_tag_head { GSA_TAG_HEAD_LINEAR, GSA_TAG_HEAD_CRF };
 enum gsa_features { GSA_FEATURES_DIFFERENCE, GSA_FEATURES_PRODUCT, GSA_FEATURES_BOTH };
+enum gsa_train_split { GSA_SPLIT_EXAMPLES, GSA_SPLIT_ROWS };
 enum gsa_select { GSA_SELECT_BEST, GSA_SELECT_LAST };
 enum gsa_data_format {
     GSA_TEXT_AUTO,

@@ -111,6 +111,9 @@ KEY(train, pieces, INT, ALL, "0",
     "a step's examples are cut into so many pieces by tokens, whose gradients are added along a "
     "binary tree; a power of two, shared by the ranks of mpirun; 0: one a rank",
     RANGE(0, 1024))
+KEY(train, split, CHOICE, ALL, "examples",
+    "what the ranks of mpirun share: a step's examples, or the rows of each example (long ones)",
+    .choices = "examples,rows")
 KEY(train, optimizer, CHOICE, ALL, "adam", "adam and sgd: weight_decay is L2; adamw: decoupled",
     .choices = "adam,adamw,sgd")
 KEY(train, lr, REAL, ALL, "0.001", "learning rate", RANGE(0, 1000))

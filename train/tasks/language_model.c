@@ -606,6 +606,7 @@ static void print(const void *self, const double *out, const gsa_minibatch *batc
 
 const gsa_task gsa_task_language_modelling = {
     .name = "language_modelling",
+    .by_row = 1,
     .metric = "loss",
     .surprise = 1,
     .check = check,

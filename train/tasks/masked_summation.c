@@ -295,6 +295,7 @@ static void print(const void *self, const double *out, const gsa_minibatch *batc
 
 const gsa_task gsa_task_masked_summation = {
     .name = "masked_summation",
+    .by_row = 1,
     .metric = "mse",
     .rising = 0,
     .create = create,

@@ -299,6 +299,7 @@ static void print(const void *self, const double *out, const gsa_minibatch *batc
 
 const gsa_task gsa_task_node_classification = {
     .name = "node_classification",
+    .by_row = 1,
     .metric = "accuracy",
     .rising = 1,
     .create = create,

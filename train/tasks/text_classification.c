@@ -367,6 +367,7 @@ static void print(const void *self, const double *out, const gsa_minibatch *batc
 
 const gsa_task gsa_task_text_classification = {
     .name = "text_classification",
+    .by_row = 1,
     .metric = "accuracy",
     .rising = 1,
     .check = gsa_sample_check,

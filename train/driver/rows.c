@@ -1,0 +1,147 @@
+#include "train/driver/rows.h"
+#include <string.h>
+
+static gsa_status refuse(const gsa_learner *m, gsa_error *error)
+{
+    return gsa_fail(error, GSA_ERR_UNSUPPORTED,
+                    "train.split = rows: task %s does not count each row by itself, or reads more "
+                    "than one sequence; expected examples",
+                    m->task->name);
+}
+
+gsa_status gsa_rank_rows_create(gsa_learner *model, gsa_group *group, gsa_rank_rows *rows,
+                                gsa_error *error)
+{
+    const gsa_task_plan *p = &model->plan;
+    *rows = (gsa_rank_rows){ .model = model, .group = group, .part = { .system = model->system } };
+    if (!model->task->by_row || p->n_sequences != 1 || p->n_passes != 1 || model->task->beside ||
+        model->task->features)
+        return refuse(model, error);
+    rows->by_example = (p->stack[0].reads & GSA_READ_SUMMARY) != 0;
+    gsa_status status = gsa_model_batch_create(model->net, &rows->graph, error);
+    if (status == GSA_OK)
+        status = gsa_stack_batch_spread(gsa_model_batch_of(rows->graph, 0), group, error);
+    if (status != GSA_OK) gsa_rank_rows_release(rows);
+    return status;
+}
+
+void gsa_rank_rows_release(gsa_rank_rows *rows)
+{
+    gsa_minibatch_sequence *s = &rows->part.sequence[0];
+    if (!rows->model) return;
+    gsa_rank_rows_end(rows);
+    if (rows->graph) gsa_model_batch_release(rows->graph);
+    s->number = s->length = rows->part.row = rows->part.nought = NULL; /* borrowed */
+    if (rows->by_example) rows->part.label = NULL, rows->part.target = NULL;
+    gsa_minibatch_release(&rows->part);
+    *rows = (gsa_rank_rows){ 0 };
+}
+
+/* ---- this rank's part ---------------------------------------------------------------------- */
+
+static int hold(const gsa_system *system, void **at, int64_t *room, int64_t count, size_t size)
+{
+    if (count <= *room && *at) return 1;
+    const int64_t wanted = count + count / 4 + 16;
+    gsa_release(system, *at);
+    *at = gsa_alloc(system, (size_t)wanted, size);
+    *room = *at ? wanted : 0;
+    return *at != NULL;
+}
+
+/* to[i] = from[token[i]], rows of `size` bytes */
+static gsa_status pick(gsa_rank_rows *r, const gsa_local_tokens *local, const void *from,
+                       size_t size, void **to, int64_t *room, gsa_error *error)
+{
+    if (!from) return GSA_OK;
+    if (!hold(r->model->system, to, room, local->count, size))
+        return gsa_out_of_memory(error, "a rank's rows", local->count * (int64_t)size);
+    for (int64_t i = 0; i < local->count; i++)
+        memcpy((char *)*to + (size_t)i * size, (const char *)from + (size_t)local->token[i] * size,
+               size);
+    return GSA_OK;
+}
+
+static gsa_status take_sequence(gsa_rank_rows *r, const gsa_local_tokens *local,
+                                const gsa_minibatch_sequence *from, gsa_error *error)
+{
+    gsa_minibatch_sequence *to = &r->part.sequence[0];
+    const int32_t columns = gsa_learner_columns(r->model, 0);
+    void *id = to->id, *type = to->type, *feature = to->feature;
+    gsa_status status = GSA_OK;
+    to->count = from->count, to->tokens = local->count;
+    to->number = from->number, to->length = from->length;
+    if (columns)
+        status = pick(r, local, from->feature, (size_t)columns * sizeof *from->feature, &feature,
+                      &to->room[3], error);
+    else status = pick(r, local, from->id, sizeof *from->id, &id, &to->room[1], error);
+    if (status == GSA_OK && r->model->plan.input[0].types > 0)
+        status = pick(r, local, from->type, sizeof *from->type, &type, &to->room[5], error);
+    to->id = id, to->type = type, to->feature = feature;
+    return status;
+}
+
+/* A ghost's target is its owner's. */
+static gsa_status take_targets(gsa_rank_rows *r, const gsa_local_tokens *local,
+                               const gsa_minibatch *batch, gsa_error *error)
+{
+    gsa_minibatch *part = &r->part;
+    void *label = part->label;
+    part->targets = batch->targets;
+    if (r->by_example) {
+        part->label = batch->label, part->target = batch->target;
+        return GSA_OK;
+    }
+    part->targets = local->count;
+    const gsa_status status =
+        pick(r, local, batch->label, sizeof *batch->label, &label, &part->room[2], error);
+    part->label = label;
+    for (int64_t i = 0; i < local->count && status == GSA_OK; i++)
+        if (local->ghost[i]) part->label[i] = -1;
+    return status;
+}
+
+gsa_status gsa_rank_rows_begin(gsa_rank_rows *r, const gsa_minibatch *batch,
+                               const gsa_minibatch **part, gsa_error *error)
+{
+    gsa_learner *m = r->model;
+    *part = &r->part;
+    if (batch->picks || m->plan.terms * !r->by_example > 0) return refuse(m, error);
+    gsa_status status = gsa_learner_join(m, batch, r->graph, error);
+    if (status != GSA_OK) return status;
+    const gsa_local_tokens local = gsa_stack_batch_tokens(gsa_model_batch_of(r->graph, 0));
+    r->part.count = batch->count, r->part.first = batch->first;
+    r->part.row = batch->row, r->part.nought = batch->nought;
+    status = take_sequence(r, &local, &batch->sequence[0], error);
+    if (status == GSA_OK) status = take_targets(r, &local, batch, error);
+    r->own = 0;
+    for (int64_t i = 0; i < local.count; i++) r->own += !local.ghost[i];
+    if (status != GSA_OK) return status;
+    if (!r->whole) r->whole = m->graph;
+    m->graph = r->graph, m->joined = 1;
+    return GSA_OK;
+}
+
+void gsa_rank_rows_end(gsa_rank_rows *r)
+{
+    if (r->whole) r->model->graph = r->whole;
+    r->whole = NULL, r->model->joined = 0;
+}
+
+gsa_status gsa_rank_rows_collect(gsa_rank_rows *r, gsa_status status, const double *values,
+                                 const gsa_minibatch *batch, int64_t columns, double *out,
+                                 gsa_error *error)
+{
+    const size_t row = (size_t)columns * sizeof *out;
+    if (status == GSA_OK && r->by_example) {
+        memcpy(out, values, (size_t)batch->targets * row);
+        return gsa_group_tell(r->group, status, NULL, NULL, error);
+    }
+    if (status == GSA_OK) {
+        const gsa_local_tokens local = gsa_stack_batch_tokens(gsa_model_batch_of(r->graph, 0));
+        memset(out, 0, (size_t)batch->targets * row);
+        for (int64_t i = 0; i < local.count; i++)
+            if (!local.ghost[i]) memcpy(out + local.token[i] * columns, values + i * columns, row);
+    }
+    return gsa_group_merge(r->group, status, out, batch->targets * (int64_t)row, error);
+}
