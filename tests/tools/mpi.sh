@@ -82,6 +82,21 @@ scores()
 try "eval" scores bpt
 try "eval, translations" scores pair
 
+# ---- the rows of each example are shared: equal but for rounding
+rows_equal()
+{
+    local n loss
+    for n in 1 2 4; do
+        ranks $n "$gsa" train "$1.ini" --set train.split=rows --set train.pieces=0 --set train.max_steps=10 \
+            --threads 1 --quiet --out rows-$1-$n >rows.json || return 1
+        loss=$(grep -o '"dev_[a-z]*": [-0-9.e]*' rows.json | head -n 1 | grep -o '[-0-9.e]*$')
+        [ $n -eq 1 ] && first=$loss
+        awk -v a="$first" -v b="$loss" 'BEGIN { d = a - b; exit !(d < 1e-4 && d > -1e-4) }' || return 1
+        checks=$((checks + 2))
+    done
+}
+for recipe in star bpt language; do try "rows of $recipe" rows_equal $recipe; done
+
 # ---- a rank is killed, and the run goes on with another number of ranks
 kill_one()
 {
@@ -123,6 +138,7 @@ refused()
 }
 try "three ranks" refused 2 '3 ranks: expected a power of two' 3 "$gsa" train star.ini
 try "pieces" refused 2 'pieces = 2 cannot be shared by 4 ranks' 4 "$gsa" train star.ini --set train.pieces=2
+try "rows of pairs" refused 1 'train.split = rows: task translation does not' 2 "$gsa" train pair.ini --set train.split=rows --set train.pieces=0
 try "a verb alone" refused 2 "'gsa doctor' is for one process" 2 "$gsa" doctor
 try "no recipe" refused 1 "there is no file 'nothing'" 2 "$gsa" train nothing
 try "a folder that is taken" refused 3 'rank 0 of 2: .*holds a run already' 2 "$gsa" train star.ini --out star-1
