@@ -1,5 +1,5 @@
 #include "input.h"
-#include "ranks.h"
+#include "local_tokens.h"
 #include "tape_parts.h"
 #include <math.h>
 #include <stdio.h>

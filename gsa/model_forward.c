@@ -1,5 +1,6 @@
 /* model_forward.c - a model's passes on a tape, each after those that it reads. */
 #include "model_parts.h"
+#include "spread.h"
 #include <string.h>
 
 static int fits(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch)

@@ -7,8 +7,6 @@
 #define GSA_RANKS_H
 #include "graph/share.h"
 #include "group.h"
-#include "input.h"
-#include "stack.h"
 #include "tape.h"
 
 /* x [the kind's local nodes, cols]: y is x, but the ghosts are their owners' rows. Backward: a
@@ -35,20 +33,5 @@ gsa_tensor *gsa_op_pool_ranks(gsa_tape *tape, gsa_group *group, const gsa_share 
                               gsa_tensor *x, const int64_t *offset, int maximum);
 /* The sum of all ranks' x. */
 gsa_tensor *gsa_op_sum_ranks(gsa_tape *tape, gsa_group *group, gsa_tensor *x);
-
-/* ---- a stack's batch: from now on its builds are this rank's share of the examples */
-gsa_status gsa_stack_batch_spread(gsa_stack_batch *batch, gsa_group *group, gsa_error *error);
-typedef struct gsa_local_tokens { /* of the last build, in the order of the input rows */
-    int64_t count;
-    const int32_t *token;           /* [count] its place among the tokens of all examples */
-    const uint8_t *ghost;           /* [count] 1: another rank owns it, and has its target */
-    const int32_t *example, *place; /* [count] */
-} gsa_local_tokens;
-gsa_local_tokens gsa_stack_batch_tokens(const gsa_stack_batch *batch);
-int gsa_stack_batch_spreads(const gsa_stack_batch *batch);
-/* gsa_input_forward_typed of these tokens alone. */
-gsa_tensor *gsa_input_forward_local(const gsa_input *input, gsa_tape *tape, const int32_t *ids,
-                                    const int32_t *type, gsa_tensor *features,
-                                    const gsa_local_tokens *local, int32_t count);
 
 #endif

@@ -1,5 +1,6 @@
 /* stack_ranks.c - a stack over examples whose rows are spread over ranks: docs/executor.md, "Rows
  * over ranks". */
+#include "spread.h"
 #include "stack_parts.h"
 
 gsa_status gsa_stack_batch_spread(gsa_stack_batch *batch, gsa_group *group, gsa_error *error)

@@ -1,5 +1,5 @@
 /* Rows of one example over several ranks: states, losses and gradients are those of one rank. */
-#include "gsa/ranks.h"
+#include "gsa/spread.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  *     0 alone. */
 #ifndef GSA_ROWS_H
 #define GSA_ROWS_H
-#include "gsa/ranks.h"
+#include "gsa/spread.h"
 #include "train/learner.h"
 
 typedef struct gsa_rank_rows {
