@@ -283,7 +283,6 @@ static gsa_tensor *pooled(executor *x, int p, int kind, int maximum)
 static gsa_tensor *summary(executor *x)
 {
     const int p = x->stack->first_part[x->stack->n_segments - 1];
-    const gsa_stack_part *part = &x->stack->parts[p];
     const int n = gsa_stack_pools(x->stack);
     gsa_tensor **pools = gsa_tape_host(x->tape, n * (int64_t)sizeof(gsa_tensor *));
     double *weights = gsa_tape_host(x->tape, n * (int64_t)sizeof *weights);
