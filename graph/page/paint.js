@@ -263,7 +263,8 @@ class Painter {
 
     paintNodes(focus) {
         const {g, view, places: {x, y, x2, y2}, tint} = this.scene, ink = this.ink,
-                                                r = this.radius(), named = this.cam.k >= NAMED;
+                                                r = this.radius(),
+                                                named = this.cam.k >= NAMED && !this.scene.nameless;
         ink.font =
             '12px system-ui, "Noto Sans", "Noto Sans CJK SC", "Noto Color Emoji", sans-serif';
         ink.textBaseline = 'middle';

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -150,6 +151,8 @@ static void become(int in, int out, const char *size)
     char folder[4096], profile[4200];
     if (!getcwd(folder, sizeof folder)) _exit(126);
     snprintf(profile, sizeof profile, "--user-data-dir=%s/chromium", folder);
+    setenv("TMPDIR", folder, 1);      /* nothing stays in /tmp */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* nor does a browser whose test was killed */
     /* past 3 and 4 first: one may be the other */
     const int a = fcntl(in, F_DUPFD, 10), b = fcntl(out, F_DUPFD, 10);
     if (dup2(a, 3) < 0 || dup2(b, 4) < 0 || dup2(log, 1) < 0 || dup2(log, 2) < 0) _exit(126);

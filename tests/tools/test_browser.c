@@ -117,17 +117,22 @@ typedef struct picture { /* what the GraphML has */
     int64_t edges, nodes;
 } picture;
 
-static picture read_picture(void)
+static picture read_picture_of(const char *path)
 {
     static const char *const keys[] = { "e_weight", "e_w0", "e_w1" };
     int64_t same;
-    picture p = { .document = gsa_cli_read("a.graphml") };
+    picture p = { .document = gsa_cli_read(path) };
     p.edge = xml_edges(p.document, &p.edges);
     p.nodes = xml_count(p.document, "node");
     p.layer = xml_numbers(p.document, "e_layer", &same);
     for (int w = 0; w < 3; w++) p.weight[w] = xml_numbers(p.document, keys[w], &same);
     ck_assert(p.edges > 0 && same == p.edges);
     return p;
+}
+
+static picture read_picture(void)
+{
+    return read_picture_of("a.graphml");
 }
 
 static void release_picture(picture *p)
@@ -153,18 +158,18 @@ static int falling(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* The panel's list: 0: what the node reads, 1: who reads it. */
-static void check_list(const picture *p, int64_t node, int layer, int head, int outwards)
+/* The panel's list: 0: what the node reads, 1: who reads it; 2 and 3: of the picture beside. */
+static void check_list(const picture *p, int64_t node, int layer, int head, int list)
 {
     double expected[64];
     int count = 0;
     for (int64_t e = 0; e < p->edges; e++)
-        if ((outwards ? p->edge[e].from : p->edge[e].to) == node && p->layer[e] == layer)
+        if ((list % 2 ? p->edge[e].from : p->edge[e].to) == node && p->layer[e] == layer)
             expected[count++] = p->weight[head + 1][e];
     qsort(expected, (size_t)count, sizeof *expected, falling);
     json_t *shown = browser_value("[...document.querySelectorAll('#panel table')[%d].rows].map(r "
                                   "=> Number(r.cells[0].textContent))",
-                                  outwards);
+                                  list);
     ck_assert_int_eq(json_array_size(shown), count);
     for (int i = 0; i < count; i++) {
         const double own = json_number_value(json_array_get(shown, (size_t)i));
@@ -428,6 +433,40 @@ START_TEST(two_patterns_share_the_selection)
     browser_open("b.html", "beside=1");
     browser_says("word", "document.getElementById('colour').value");
     browser_end();
+    gsa_cli_leave();
+}
+END_TEST
+
+/* Two models on one text: a click on a word keeps its node in both, and each lists its own
+ * weights, those of the GraphML of that model alone; a filter is of both. */
+START_TEST(two_models_share_the_selection)
+{
+    static const char *const models[] = { "one", "two" };
+    static const char text[] = "a very good film";
+    picture p[2];
+    gsa_cli_enter();
+    for (int m = 0; m < 2; m++) {
+        char graph[16];
+        snprintf(graph, sizeof graph, "%s.graphml", models[m]);
+        run(ARGS("train", "text.ini", "--quiet", "--threads", "1", "--set", "model.encoder=star*2",
+                 "--set", m ? "train.seed=2" : "train.seed=1", "--out", models[m]));
+        run(ARGS("attend", "--model", models[m], "--text", text, "--quiet", "--out", graph));
+        p[m] = read_picture_of(graph);
+    }
+    run(ARGS("attend", "--model", "one", "--beside", "two", "--text", text, "--quiet", "--out",
+             "a.html"));
+    browser_start(WIDE, HIGH);
+    browser_open("a.html", "beside=1&view=columns&layer=1&head=1");
+    for (int64_t word = 0; word < 4; word++) {
+        browser_run("document.querySelectorAll('#text div')[1].children[%d].click()", (int)word);
+        for (int list = 0; list < 4; list++) check_list(&p[list / 2], 4 + word, 1, 1, list);
+        ck_assert(browser_number("document.querySelectorAll('#text .kept').length") == 2);
+    }
+    choose("layer", "0");
+    for (int list = 0; list < 4; list++) check_list(&p[list / 2], 4 + 3, 0, 1, list);
+    shoot("models");
+    browser_end();
+    release_picture(&p[0]), release_picture(&p[1]);
     gsa_cli_leave();
 }
 END_TEST
@@ -748,6 +787,7 @@ int main(int argc, char **argv)
                                         GSA_TEST(a_word_receives_what_its_nodes_receive),
                                         GSA_TEST(the_head_that_reads_the_relay_is_found),
                                         GSA_TEST(two_patterns_share_the_selection),
+                                        GSA_TEST(two_models_share_the_selection),
                                         GSA_TEST(exports_are_whole),
                                         GSA_TEST(the_address_keeps_the_place) };
     static const gsa_test safety[] = { GSA_TEST(a_hostile_text_is_shown),

@@ -52,7 +52,7 @@ START_TEST(the_page_has_what_the_folders_have)
 {
     char path[64];
     train();
-    run(ARGS("report", "one", second, "--out", "r.html"));
+    run(ARGS("report", "one", second, "--errors", "0", "--out", "r.html"));
     json_t *page = page_json("r.html", NULL);
     for (int r = 0; r < 2; r++) {
         const char *name = r ? second : "one";
@@ -141,6 +141,62 @@ START_TEST(its_settings_make_it_again)
     ck_assert_str_eq(one, two);
     free(one), free(two);
     json_decref(result), json_decref(again);
+    gsa_cli_leave();
+}
+END_TEST
+
+/* The picture of a place that the page names. */
+static const json_t *picture_of(const json_t *page, const json_t *object)
+{
+    const json_t *place = json_object_get(object, "picture");
+    const char *said = json_string_value(json_object_get(object, "said"));
+    ck_assert_msg(json_is_integer(place), "not drawn: %s", said ? said : "nothing is said");
+    return json_array_get(json_object_get(page, "pictures"), (size_t)json_integer_value(place));
+}
+
+/* A model that has learned nothing: its errors are drawn with its weights on their own words, the
+ * worst first; its pattern, too. */
+START_TEST(errors_and_patterns_are_drawn)
+{
+    gsa_cli_enter();
+    run(ARGS("train", "text.ini", "--quiet", "--threads", "1", "--set", "train.lr=1e-9", "--out",
+             "poor"));
+    run(ARGS("eval", "--model", "poor", "--json", "poor/report.json", "--quiet"));
+    run(ARGS("report", "poor", "--errors", "1", "--out", "r.html"));
+    json_t *page = page_json("r.html", NULL);
+    const json_t *own = run_at(page, 0),
+                 *pattern = json_array_get(json_object_get(own, "patterns"), 0),
+                 *splits = json_object_get(json_object_get(own, "report"), "splits"),
+                 *worst = json_object_get(json_object_get(splits, "dev"), "worst");
+    ck_assert_int_ge(json_array_size(worst), 1);
+    ck_assert_int_eq(json_integer_value(json_object_get(picture_of(page, pattern), "length")), 12);
+    char words[512] = "";
+    const json_t *picture = picture_of(page, json_array_get(worst, 0)),
+                 *tokens = json_object_get(picture, "tokens");
+    const int64_t length = json_integer_value(json_object_get(picture, "length"));
+    for (int64_t i = 0; i < length; i++) {
+        const size_t used = strlen(words);
+        snprintf(words + used, sizeof words - used, "%s%s", used ? " " : "",
+                 json_string_value(json_array_get(tokens, (size_t)i)));
+    }
+    ck_assert_str_eq(words, json_string_value(json_object_get(json_array_get(worst, 0), "text")));
+    ck_assert_int_gt(json_integer_value(json_object_get(picture, "columns")), 0);
+    const json_t *first = json_array_get(json_object_get(own, "log"), 0);
+    ck_assert_str_eq(json_string_value(json_object_get(first, "kind")), "environment");
+    ck_assert_int_eq(json_integer_value(json_object_get(first, "threads")), 1);
+    json_decref(page);
+    run(ARGS("report", "poor", "--errors", "0", "--out", "r.html"));
+    page = page_json("r.html", NULL);
+    ck_assert_int_eq(json_array_size(json_object_get(page, "pictures")), 1); /* the pattern's */
+    json_decref(page);
+    /* without its model the page is made, and says why there is no picture */
+    ck_assert_int_eq(system("rm -r poor/step-*"), 0);
+    run(ARGS("report", "poor", "--out", "r.html"));
+    page = page_json("r.html", NULL);
+    splits = json_object_get(json_object_get(run_at(page, 0), "report"), "splits");
+    worst = json_array_get(json_object_get(json_object_get(splits, "dev"), "worst"), 0);
+    ck_assert_ptr_nonnull(json_string_value(json_object_get(worst, "said")));
+    json_decref(page);
     gsa_cli_leave();
 }
 END_TEST
@@ -238,6 +294,74 @@ END_TEST
 
 /* ---- in a browser -------------------------------------------------------------------------- */
 
+/* The charts' ranges of steps, each once. */
+static int ranges(void)
+{
+    return (int)browser_number("new Set([...document.querySelectorAll('#charts svg')].filter(s => "
+                               "s.querySelector('polyline')).map(s => "
+                               "[...s.querySelectorAll('text')].slice(-2).map(t => t.textContent)"
+                               ".join())).size");
+}
+
+/* A drag over one chart is the range of all; the logarithm and smoothing move the line. */
+static void look_at_curves(void)
+{
+    static const char line[] = "document.querySelector('[data-key=loss] polyline')"
+                               ".getAttribute('points')";
+    browser_run("document.querySelector('[data-key=loss]').scrollIntoView()");
+    json_t *whole = browser_value("%s", line);
+    const double x = browser_number("document.querySelector('[data-key=loss]')"
+                                    ".getBoundingClientRect().x"),
+                 y = browser_number("document.querySelector('[data-key=loss]')"
+                                    ".getBoundingClientRect().y");
+    browser_move(x + 225, y + 100);
+    browser_button(1);
+    browser_move(x + 545, y + 100);
+    browser_button(0);
+    ck_assert_int_eq(ranges(), 1);
+    ck_assert(browser_number("document.querySelector('#charts polyline').getAttribute('points')"
+                             ".split(' ').length") > 1);
+    json_t *part = browser_value("%s", line);
+    ck_assert_str_ne(json_string_value(whole), json_string_value(part));
+    browser_run("document.querySelector('[data-key=loss]').dispatchEvent(new "
+                "Event('dblclick'))");
+    browser_run("(() => { const b = document.getElementById('log'); b.checked = true; "
+                "b.dispatchEvent(new Event('input')); })()");
+    browser_says("loss, logarithmic", "document.querySelector('[data-key=loss] text').textContent");
+    json_decref(whole), json_decref(part);
+}
+
+/* Calibration, rates, p and the attention of errors, which the lists change. */
+static void look_at_errors(void)
+{
+    run(ARGS("train", "text.ini", "--quiet", "--threads", "1", "--set", "train.lr=1e-9", "--out",
+             "poor"));
+    run(ARGS("eval", "--model", "poor", "--json", "poor/report.json", "--quiet"));
+    run(ARGS("report", "poor", "one", "--out", "r.html"));
+    browser_open("r.html", "");
+    json_t *report = loaded("poor/report.json");
+    const json_t *dev = json_object_get(json_object_get(report, "splits"), "dev");
+    const double ece =
+        json_number_value(json_object_get(json_object_get(dev, "calibration"), "ece"));
+    ck_assert(fabs(browser_number("Number(document.querySelector('#calibration .row p').textContent"
+                                  ".match(/ECE ([^,]*)/)[1])") -
+                   ece) < 1e-4);
+    ck_assert(browser_number("document.querySelectorAll('#errors figure').length") >=
+              (double)json_array_size(json_object_get(dev, "worst")));
+    ck_assert(browser_number("document.querySelectorAll('#errors canvas').length") >= 1);
+    ck_assert(browser_number("document.querySelectorAll('#patterns canvas').length") == 1);
+    ck_assert(browser_number("document.querySelectorAll('#compared tr').length") >= 2);
+    ck_assert(browser_number("[...document.querySelectorAll('#environment td')].filter(c => "
+                             "c.textContent === 'seed').length") == 1);
+    static const char pixels[] = "document.querySelector('#errors canvas').toDataURL()";
+    json_t *before = browser_value("%s", pixels);
+    browser_run("(() => { const s = document.getElementById('view'); s.value = 'matrix'; "
+                "s.dispatchEvent(new Event('change')); })()");
+    json_t *after = browser_value("%s", pixels);
+    ck_assert_str_ne(json_string_value(before), json_string_value(after));
+    json_decref(before), json_decref(after), json_decref(report);
+}
+
 START_TEST(a_browser_shows_it)
 {
     if (!browser_is_here()) {
@@ -267,6 +391,8 @@ START_TEST(a_browser_shows_it)
                                  "gsa train 'it'\\''s <two>/config.ini' --out "
                                  "'it'\\''s <two>-again'"));
     json_decref(commands), json_decref(result);
+    look_at_curves();
+    look_at_errors();
     browser_end();
     gsa_cli_leave();
 }
@@ -277,8 +403,8 @@ int main(int argc, char **argv)
     static const gsa_test data[] = {
         GSA_TEST(the_page_has_what_the_folders_have), GSA_TEST(the_comparison_is_that_of_compare),
         GSA_TEST(a_run_that_still_trains_is_shown),   GSA_TEST(its_settings_make_it_again),
-        GSA_TEST(event_files_are_tensorboards),       GSA_TEST(a_page_is_written_while_it_trains),
-        GSA_LOOP(what_is_no_run_is_refused, 3)
+        GSA_TEST(errors_and_patterns_are_drawn),      GSA_TEST(event_files_are_tensorboards),
+        GSA_TEST(a_page_is_written_while_it_trains),  GSA_LOOP(what_is_no_run_is_refused, 3)
     };
     static const gsa_test shown[] = { GSA_TEST(a_browser_shows_it) };
     static const gsa_case cases[] = { GSA_CASE("data", data, 60), GSA_CASE("shown", shown, 60) };

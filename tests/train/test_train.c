@@ -224,13 +224,14 @@ START_TEST(the_log_of_a_resumed_run_is_whole)
     fclose(log);
     ck_assert_msg(rig_resume(&r, "run") == GSA_OK, "%s", r.error.text);
     char *text = gsa_get_file(gsa_scratch_path(&r.scratch, "run/log.jsonl"), &bytes);
-    int steps = 0, epochs = 0, results = 0, last = 0;
+    int steps = 0, epochs = 0, results = 0, last = 0, machines = 0;
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
         const char *step = strstr(line, "\"step\":");
         steps += strstr(line, "\"kind\":\"step\"") != NULL;
         epochs += strstr(line, "\"kind\":\"epoch\"") != NULL;
         results += strstr(line, "\"kind\":\"result\"") != NULL;
-        ck_assert_ptr_nonnull(step || results ? line : NULL);
+        machines += strstr(line, "\"kind\":\"environment\"") != NULL;
+        ck_assert_ptr_nonnull(step || results || machines ? line : NULL);
         if (step && strstr(line, "\"kind\":\"step\"")) {
             ck_assert_int_eq(atoi(step + 7), last + 1);
             last++;
@@ -239,6 +240,7 @@ START_TEST(the_log_of_a_resumed_run_is_whole)
     ck_assert_int_eq(steps, 9);
     ck_assert_int_eq(epochs, 3);
     ck_assert_int_eq(results, 1);
+    ck_assert_int_eq(machines, 2); /* of the run, and of its resumption */
     free(text);
     rig_close(&r);
 }

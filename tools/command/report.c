@@ -8,6 +8,7 @@
 #include "train/driver/trainer.h"
 #include "train/runs/compare.h"
 #include "train/settings/ini.h"
+#include "tools/command/apply.h"
 #include "tools/command/report.h"
 #include "tools/command/verbs.h"
 
@@ -122,6 +123,16 @@ static json_t *compare(const gsa_reported *of, int run, const char *split)
                      (json_int_t)c.units);
 }
 
+/* The palette on both papers. */
+static json_t *hues(void)
+{
+    json_t *paper[GSA_PAPERS] = { json_array(), json_array() };
+    for (int p = 0; p < GSA_PAPERS; p++)
+        for (int h = 0; h < GSA_HUES; h++)
+            json_array_append_new(paper[p], json_string(gsa_hues[p][h]));
+    return json_pack("{s:o?, s:o?}", "light", paper[0], "dark", paper[1]);
+}
+
 static json_t *read_all(const gsa_reported *of, gsa_error *error)
 {
     json_t *runs = json_array(), *compared = json_array();
@@ -133,10 +144,9 @@ static json_t *read_all(const gsa_reported *of, gsa_error *error)
             json_t *one = compare(of, run, gsa_split_name(s));
             if (one) json_array_append_new(compared, one);
         }
-    json_t *hues = json_array();
-    for (int h = 0; h < GSA_HUES; h++) json_array_append_new(hues, json_string(gsa_hue[h]));
-    json_t *all = json_pack("{s:s, s:o?, s:o?, s:o?}", "version", GSA_VERSION, "hues", hues, "runs",
-                            runs, "compared", compared);
+    json_t *pictures = status == GSA_OK ? gsa_report_draw(of, runs) : json_null();
+    json_t *all = json_pack("{s:s, s:o?, s:o?, s:o?, s:o?}", "version", GSA_VERSION, "hues", hues(),
+                            "pictures", pictures, "runs", runs, "compared", compared);
     if (status == GSA_OK && !all) gsa_out_of_memory(error, "a report", LIMIT);
     if (status == GSA_OK) return all;
     json_decref(all);
@@ -180,29 +190,51 @@ gsa_status gsa_run_report_write(const gsa_reported *of, const char *path, const 
 static gsa_status run(const gsa_args *args, gsa_error *error)
 {
     const char *name[RUNS];
-    const gsa_reported of = { gsa_args_system(args), name, gsa_args_operands(args) };
-    for (int i = 0; i < of.count; i++) name[i] = gsa_args_operand(args, i);
-    return gsa_run_report_write(&of, gsa_args_text(args, "out"), gsa_args_text(args, "tensorboard"),
-                                error);
+    gsa_registry *registry = NULL;
+    gsa_reported of = {
+        .system = gsa_args_system(args),
+        .run = name,
+        .count = gsa_args_operands(args),
+        .errors = gsa_args_number(args, "errors", 0),
+        .apply = { .build = gsa_build(), .device = "cpu", .policy = gsa_read_plugin_policy(args) }
+    };
+    of.apply.plugins = gsa_args_texts(args, "plugin", &of.apply.n_plugins);
+    for (int i = 0; i < of.count; i++) {
+        name[i] = gsa_args_operand(args, i);
+        of.apply.untrusted |= gsa_is_others(name[i]);
+    }
+    gsa_status status = gsa_open_registry(args, &registry, error);
+    of.registry = registry;
+    if (status == GSA_OK)
+        status = gsa_run_report_write(&of, gsa_args_text(args, "out"),
+                                      gsa_args_text(args, "tensorboard"), error);
+    gsa_registry_release(registry);
+    return status;
 }
 
 static const gsa_option options[] = {
     { "out", GSA_OPTION_TEXT, "FILE", "report.html", NULL, 0, 0,
       "where the page goes; - is standard output" },
+    { "errors", GSA_OPTION_NUMBER, "N", "3", NULL, 0, 20,
+      "worst errors of RUN/report.json whose attention is shown, of each split" },
     { "tensorboard", GSA_OPTION_TEXT, "DIR", NULL, NULL, 0, 0,
       "event files of the logs for TensorBoard, too: DIR/RUN/events.out.tfevents.0.gsa" },
+    GSA_OPTION_ROW_PLUGIN,
+    GSA_OPTION_ROW_OTHER_PLUGIN,
 };
 const gsa_verb gsa_verb_report = {
     .name = "report",
-    .summary = "make one page of runs: settings, curves, results, confusion",
+    .summary = "make one page of runs: settings, curves, results, errors, patterns",
     .operands = "RUN...",
     .least = 1,
     .most = RUNS,
     .options = options,
     .n_options = sizeof options / sizeof *options,
-    .notes = "RUN is a folder of gsa train; it may still be training. Runs are compared with the "
-             "first one by the paired\n"
-             "bootstrap. Confusion is of RUN/report.json, which gsa eval --model RUN --json "
-             "RUN/report.json writes.",
+    .notes =
+        "RUN is a folder of gsa train; it may still be training. Runs are compared with the "
+        "first one by the paired\n"
+        "bootstrap. Rates, confusion, calibration and errors are of RUN/report.json, which gsa "
+        "eval --model RUN\n"
+        "--json RUN/report.json writes.",
     .run = run
 };

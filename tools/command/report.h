@@ -2,7 +2,8 @@
 #ifndef GSA_REPORT_PAGE_H
 #define GSA_REPORT_PAGE_H
 #include <jansson.h>
-#include "graph/system.h"
+#include "topologies/registry.h"
+#include "train/driver.h"
 
 /* The page before its data, and after; UTF-8, terminated (page.cmake). */
 extern const unsigned char gsa_report_before[], gsa_report_after[];
@@ -11,10 +12,17 @@ typedef struct gsa_reported { /* folders of runs, which may still train; borrowe
     const gsa_system *system;
     const char *const *run;
     int count;
+    const gsa_registry *registry; /* of patterns that are drawn; NULL: none is */
+    int64_t errors;               /* of each split whose attention is drawn */
+    gsa_apply_options apply;      /* how their models are opened */
 } gsa_reported;
 /* Writes the page; `tensorboard`: a folder for event files, too, or NULL. */
 gsa_status gsa_run_report_write(const gsa_reported *runs, const char *out, const char *tensorboard,
                                 gsa_error *error);
+
+/* report_pictures.c: a list of pictures (graph/write_html.c); each run of the list `runs` learns
+ * where its own are. */
+json_t *gsa_report_draw(const gsa_reported *of, json_t *runs);
 
 /* FOLDER/RUN/events.out.tfevents.0.gsa of each run's log; wall times count from the run's start. */
 gsa_status gsa_tensorboard_write(const gsa_system *system, const char *folder, const json_t *runs,

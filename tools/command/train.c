@@ -56,6 +56,7 @@ static gsa_status find_wanted(const gsa_args *args, wanted *w, gsa_error *error)
 /* --report: the page is written anew after each epoch, and at the end. */
 typedef struct live {
     gsa_reporter *reporter;
+    const gsa_args *args;
     const gsa_system *system;
     const char *run, *page;
     gsa_status status; /* of the last time */
@@ -64,8 +65,13 @@ typedef struct live {
 
 static gsa_status write_page(live *l)
 {
-    const gsa_reported one = { l->system, &l->run, 1 };
-    if (l->page) l->status = gsa_run_report_write(&one, l->page, NULL, &l->error);
+    gsa_reported one = { .system = l->system, .run = &l->run, .count = 1 };
+    gsa_registry *registry = NULL;
+    if (!l->page) return l->status;
+    l->status = gsa_open_registry(l->args, &registry, &l->error);
+    one.registry = registry;
+    if (l->status == GSA_OK) l->status = gsa_run_report_write(&one, l->page, NULL, &l->error);
+    gsa_registry_release(registry);
     return l->status;
 }
 
@@ -80,6 +86,7 @@ static gsa_status open_live(const gsa_args *args, const wanted *w, gsa_reporter 
                             gsa_error *error)
 {
     *l = (live){ .reporter = reporter,
+                 .args = args,
                  .system = gsa_args_system(args),
                  .run = w->out ? w->out : gsa_args_text(args, "resume"),
                  .page = gsa_args_text(args, "report") };

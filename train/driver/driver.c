@@ -229,6 +229,7 @@ static gsa_status open_log(gsa_trainer *t, int resumes, gsa_error *error)
     status =
         gsa_log_rewind(t->system, path, resumes ? t->counts.step : -1, t->metric, &t->curve, error);
     if (status == GSA_OK) status = gsa_log_open(t->system, path, &t->log, error);
+    if (status == GSA_OK) status = gsa_trainer_report_environment(t, error);
     gsa_release(t->system, path);
     return status;
 }

@@ -2,6 +2,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
 #include "train/score/outcomes.h"
 #include "train/driver/trainer.h"
 
@@ -79,6 +82,27 @@ static double per(double sum, double count)
     return count > 0 ? sum / count : 0;
 }
 
+/* Bytes that the process had at most. */
+static int64_t peak_memory(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
+}
+
+gsa_status gsa_trainer_report_environment(gsa_trainer *t, gsa_error *error)
+{
+    struct utsname name;
+    const gsa_session *s = &t->session;
+    if (t->log.file < 0 || uname(&name) < 0) return GSA_OK;
+    return gsa_log_write(&t->log,
+                         json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:i, s:s}", "kind",
+                                   "environment", "version", GSA_VERSION, "system", name.sysname,
+                                   "release", name.release, "machine", name.machine, "processors",
+                                   (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "threads",
+                                   s->backend->threads, "compiler", __VERSION__),
+                         error);
+}
+
 gsa_status gsa_trainer_report_step(gsa_trainer *t, gsa_error *error)
 {
     const double now = gsa_seconds(), seconds = now - t->step_clock;
@@ -97,12 +121,13 @@ gsa_status gsa_trainer_report_step(gsa_trainer *t, gsa_error *error)
     if (t->log.file < 0) return GSA_OK;
     gsa_chart_add(&t->curve, 0, (double)p.step, p.loss);
     return gsa_log_write(&t->log,
-                         json_pack("{s:s, s:i, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "kind", "step",
-                                   "epoch", p.epoch, "step", (json_int_t)p.step, "loss",
+                         json_pack("{s:s, s:i, s:I, s:o, s:o, s:o, s:o, s:o, s:I, s:o}", "kind",
+                                   "step", "epoch", p.epoch, "step", (json_int_t)p.step, "loss",
                                    gsa_json_number(p.loss), "norm", gsa_json_number(p.norm), "lr",
                                    gsa_json_number(p.lr), "step_ms", gsa_json_number(p.step_ms),
                                    "tokens_per_second", gsa_json_number(p.tokens_per_second),
-                                   "seconds", gsa_json_number(p.seconds)),
+                                   "peak_rss_bytes", (json_int_t)peak_memory(), "seconds",
+                                   gsa_json_number(p.seconds)),
                          error);
 }
 

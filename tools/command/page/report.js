@@ -2,13 +2,15 @@
 
 const $ = id => document.getElementById(id);
 const data = JSON.parse($('data').textContent), runs = data.runs;
-const hue = run => data.hues[run % data.hues.length];
+const dark = matchMedia('(prefers-color-scheme: dark)');
+const hues = () => data.hues[dark.matches ? 'dark' : 'light'];
+const hue = run => hues()[run % hues().length];
 /* Whole numbers whole, others with a few digits. */
 const digits = (value, most) => Number.isInteger(value) || Math.abs(value) >= 1e5 ?
     String(Math.round(value)) :
     Math.abs(value) < 1e-3 ? value.toExponential(2) :
                              String(Number(value.toPrecision(most)));
-const short = value => typeof value === 'number' ? digits(value, 5) : value ?? '';
+const brief = value => typeof value === 'number' ? digits(value, 5) : value ?? '';
 
 function element(name, text, className) {
     const made = document.createElement(name);
@@ -20,7 +22,7 @@ function element(name, text, className) {
 function row(cells, name = 'td', className) {
     const made = element('tr', undefined, className);
     for (const cell of cells)
-        made.append(element(name, short(cell), typeof cell === 'number' ? 'number' : ''));
+        made.append(element(name, brief(cell), typeof cell === 'number' ? 'number' : ''));
     return made;
 }
 
@@ -36,15 +38,26 @@ function showResults() {
     table.append(row(['', ...runs.map(r => r.name)], 'th'));
     for (const key of keys) table.append(row([key, ...runs.map(r => r.result?.[key])]));
     $('results').append(table);
-    for (const c of data.compared) {
-        const who = `${runs[c.run].name} against ${runs[0].name}, ${c.split}`;
-        $('results').append(element(
-            'p',
-            c.said ? `${who}: not compared: ${c.said}` :
-                     `${who} ${c.metric}: ${short(c.value)} − ${short(c.first)} = ` +
-                    `${short(c.difference)}, 95 % interval ${short(c.low)} to ${short(c.high)}, ` +
-                    `p ${short(c.p)}, ${c.units} units, paired bootstrap`));
-    }
+    if (data.compared.length === 0) return;
+    const differ = element('table');
+    differ.id = 'compared';
+    differ.append(row(
+        [
+            'against ' + runs[0].name, 'split', 'metric', 'value', 'first', 'difference',
+            '95 % interval', 'p', 'units'
+        ],
+        'th'));
+    for (const c of data.compared)
+        differ.append(row([
+            runs[c.run].name, c.split,
+            ...(c.said ? ['not compared: ' + c.said] :
+                         [
+                             c.metric, c.value, c.first, c.difference,
+                             `${brief(c.low)} to ${brief(c.high)}`, c.p, c.units
+                         ])
+        ]));
+    $('results').append(
+        element('h3', 'Differences, by the paired bootstrap over the same examples'), differ);
 }
 
 function showSettings() {
@@ -133,7 +146,7 @@ function pointer(made, key, lines, stepAt) {
         const near = lines.map((points, run) => {
             if (points.length === 0) return null;
             const p = points.reduce((a, b) => Math.abs(b[0] - at) < Math.abs(a[0] - at) ? b : a);
-            return `${runs[run].name} step ${p[0]} ${key} ${short(p[1])}`;
+            return `${runs[run].name} step ${p[0]} ${key} ${brief(p[1])}`;
         });
         $('at').textContent = near.filter(n => n).join('; ');
     });
@@ -171,7 +184,7 @@ function matrix(labels, rows, title) {
         counts.forEach((count, j) => {
             const share = sum > 0 ? count / sum : 0;
             made.cells[j + 1].style.backgroundColor = `rgba(0, 114, 178, ${0.6 * share})`;
-            made.cells[j + 1].title = `${short(100 * share)} % of ${labels[i]}`;
+            made.cells[j + 1].title = `${brief(100 * share)} % of ${labels[i]}`;
         });
         table.append(made);
     });
@@ -196,7 +209,204 @@ function showConfusion() {
     $('confusion').append(all);
 }
 
-/* ---- commands ---- */
+/* Of each run and split that has a report. */
+function eachSplit(call) {
+    for (const run of runs)
+        for (const [name, split] of Object.entries(run.report?.splits ?? {}))
+            call(split, `${run.name}, ${name}`, run);
+}
+
+function showRates() {
+    eachSplit((split, title) => {
+        const rates = split.classification_report;
+        if (!rates) return;
+        const table = element('table');
+        table.append(row(['', 'precision', 'recall', 'F1', 'support'], 'th'));
+        for (const [label, r] of Object.entries(rates))
+            if (typeof r === 'object')
+                table.append(row([label, r.precision, r.recall, r['f1-score'], r.support]));
+        $('rates').append(element('h3', title), table);
+    });
+}
+
+/* Accuracy against confidence: on the diagonal a model is right as often as it believes. */
+function reliability(bins) {
+    const side = 180, at = v => 24 + v * (side - 30),
+          made = svg('svg', {width: side, height: side});
+    const flip = v => side - at(v);
+    made.append(svg('path', {
+        d: `M${at(0)} ${flip(0)}L${at(1)} ${flip(1)}`,
+        stroke: 'currentColor',
+        'stroke-dasharray': '3 3'
+    }));
+    const most = Math.max(1, ...bins.map(b => b.count));
+    for (const b of bins)
+        if (b.count > 0)
+            made.append(svg('circle', {
+                cx: at(b.confidence),
+                cy: flip(b.accuracy),
+                r: 2 + 5 * Math.sqrt(b.count / most),
+                fill: hue(0)
+            }));
+    made.append(
+        svg('text', {x: at(0), y: side - 6}, 'confidence'), svg('text', {x: 4, y: 12}, 'right'));
+    return made;
+}
+
+function showCalibration() {
+    eachSplit((split, title) => {
+        const c = split.calibration;
+        if (!c) return;
+        const box = element('div'), table = element('table');
+        table.append(row(['confidence', 'examples', 'mean', 'right'], 'th'));
+        for (const b of c.bins)
+            if (b.count > 0)
+                table.append(
+                    row([`${brief(b.from)} to ${brief(b.to)}`, b.count, b.confidence, b.accuracy]));
+        box.append(
+            element('h3', title),
+            element('p', `ECE ${brief(c.ece)}, Brier ${brief(c.brier)}, NLL ${brief(c.nll)}`),
+            reliability(c.bins), table);
+        $('calibration').lastElementChild.append(box);
+    });
+}
+
+/* ---- drawings ---- */
+
+const drawings = []; /* {painter, g, own}: own: shown as its picture is, not as the lists say */
+
+function drawing(place, own) {
+    const canvas = element('canvas'), painter = new Painter(canvas),
+          g = new Graph(data.pictures[place]);
+    const made = {painter, g, own, focus: -1};
+    drawings.push(made);
+    canvas.setAttribute('role', 'img');
+    canvas.setAttribute('aria-label', g.spec);
+    canvas.addEventListener('pointermove', event => {
+        const box = canvas.getBoundingClientRect(),
+              found = painter.under(event.clientX - box.left, event.clientY - box.top);
+        made.focus = found?.row ?? -1;
+        frame(made);
+    });
+    canvas.addEventListener('pointerleave', () => {
+        made.focus = -1;
+        frame(made);
+    });
+    return canvas;
+}
+
+function frame(made) {
+    if (!made.painter.paint(made.focus)) requestAnimationFrame(() => frame(made));
+}
+
+function showDrawing(made) {
+    const {painter, g, own} = made, tree = Array.from(g.level).some(l => l > 1);
+    const meaning =
+        g.meanings[g.labels.at.length > 1 && g.labels.at.length <= 8 ? 'label' : 'phase'];
+    const view = own ? (tree                                 ? 'tree' :
+                            g.kinds.some(k => k.count === 1) ? 'ring' :
+                                                               'arcs') :
+                       $('view').value;
+    const layer = own ? -1 : Number($('layer').value);
+    g.filter({
+        layer: own || g.layers.includes(layer) ? layer : -1,
+        head: own ? -1 : Math.min(Number($('head').value), g.choices - 1),
+        phase: -1,
+        label: -1,
+        reader: -1,
+        read: -1,
+        least: 0
+    });
+    painter.themed();
+    painter.scene = {
+        g,
+        view,
+        places: placesOf(g, view),
+        colour: e => meaning.of(e) % hues().length,
+        hues: hues(),
+        tint: () => null,
+        passes: () => true,
+        nameless: own
+    };
+    painter.resize();
+    painter.fit();
+    frame(made);
+}
+
+function showDrawings() { drawings.forEach(showDrawing); }
+
+function figure(parts, drawn, own) {
+    const made = element('figure'), caption = element('figcaption');
+    for (const part of parts) caption.append(element('p', part));
+    if (drawn.said) caption.append(element('p', 'not drawn: ' + drawn.said));
+    made.append(caption);
+    if (drawn.picture !== undefined) made.append(drawing(drawn.picture, own));
+    return made;
+}
+
+function showPatterns() {
+    const box = $('patterns').lastElementChild, names = new Map();
+    for (const run of runs)
+        for (const p of run.patterns ?? []) {
+            const key = `${p.stack} ${p.spec}`;
+            if (names.has(key))
+                names.get(key).append(', ' + run.name);
+            else {
+                const made = figure([`${key}, 12 tokens: ${run.name}`], p, true);
+                names.set(key, made.querySelector('p'));
+                box.append(made);
+            }
+        }
+    $('patterns').hidden = !box.firstChild;
+}
+
+function showErrors() {
+    const box = $('errors').lastElementChild;
+    eachSplit((split, title) => {
+        for (const e of split.worst ?? []) {
+            const text = e.text ?? (e.a === undefined ? '' : `${e.a} | ${e.b}`),
+                  facts =
+                      [`${title}, line ${e.line}: right ${visible(String(e.gold))}, found ` +
+                       `${visible(String(e.found))}` +
+                       (e.confidence === undefined ? '' : `, confidence ${brief(e.confidence)}`)];
+            if (e.token !== undefined) facts.push('token ' + visible(e.token));
+            box.append(figure([...facts, shorten(visible(text), 1000)], e, false));
+        }
+    });
+    const shown = drawings.filter(d => !d.own).map(d => d.g), list = (id, entries) => {
+        for (const [value, text] of entries) {
+            const option = element('option', text);
+            option.value = value;
+            $(id).append(option);
+        }
+        $(id).addEventListener('change', showDrawings);
+    };
+    const count = of => Array.from({length: Math.max(0, ...shown.map(of))}, (_, i) => [i, i]);
+    list('view', ['columns', ...views.filter(v => v !== 'columns')].map(v => [v, v]));
+    list('layer', [...count(g => 1 + Math.max(...g.layers, 0)), [-1, 'all']]);
+    list('head', [[-1, 'mean'], ...count(g => g.choices)]);
+    if (!box.firstChild) box.append(element('p', 'No run has a report.json with errors.'));
+}
+
+/* ---- environment, commands ---- */
+
+function showEnvironment() {
+    const table = element('table'), facts = runs.map(run => {
+        const own = run.log.filter(l => l.kind === 'environment').at(-1) ?? {};
+        const signed = (run.result?.signature ?? '').split('|').map(f => f.split(/:(.*)/s));
+        return {
+            seed: run.settings['train.seed'],
+            ...Object.fromEntries(signed.filter(([key]) => key)),
+            ...own,
+            parameters: run.result?.parameters,
+            seconds: run.result?.seconds
+        };
+    });
+    table.append(row(['', ...runs.map(r => r.name)], 'th'));
+    for (const key of new Set(facts.flatMap(f => Object.keys(f))))
+        if (key !== 'kind') table.append(row([key, ...facts.map(f => f[key])]));
+    $('environment').append(table);
+}
 
 /* For a POSIX shell. */
 function quoted(text) {
@@ -216,8 +426,18 @@ function showCommands() {
 
 showResults();
 showCurves();
+showPatterns();
+showRates();
 showConfusion();
+showCalibration();
+showErrors();
 showSettings();
+showEnvironment();
 showCommands();
+showDrawings();
 for (const id of ['smooth', 'log']) $(id).addEventListener('input', showCurves);
+dark.addEventListener('change', () => {
+    showCurves();
+    showDrawings();
+});
 document.documentElement.dataset.painted = 'all';

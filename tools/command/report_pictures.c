@@ -1,0 +1,147 @@
+/* report_pictures.c - what the page of runs draws: the patterns of each run, and the attention of
+ * its model on its worst errors. Each is written as a page into memory, whose pictures go into a
+ * list of their own; a run's JSON names their places in it. What cannot be drawn says why. */
+#include <string.h>
+#include "tools/command/drawn.h"
+#include "tools/command/report.h"
+#include "tools/command/verbs.h"
+#include "train/driver/recycle.h"
+
+enum { SHOWN_LENGTH = 12, MOST_EDGES = 50000 };
+
+typedef struct drawer {
+    const gsa_reported *of;
+    gsa_recycler *memory; /* whose file is the page */
+    json_t *pictures;
+} drawer;
+
+/* Takes the pictures of the page that was written; `object` learns the first one's place, or why
+ * there is none. */
+static void take(const drawer *d, gsa_status status, gsa_error *error, json_t *object)
+{
+    static const char before[] = "id=\"data\">";
+    const char *from = d->memory->written > 0 ? strstr(d->memory->made, before) : NULL,
+               *end = from ? strstr(from, "</script>") : NULL;
+    json_t *page = NULL;
+    if (status == GSA_OK && end)
+        page =
+            json_loadb(from + sizeof before - 1, (size_t)(end - from) - sizeof before + 1, 0, NULL);
+    if (status == GSA_OK && !page) status = gsa_out_of_memory(error, "a picture", end - from);
+    if (status == GSA_OK)
+        json_object_set_new(object, "picture",
+                            json_integer((json_int_t)json_array_size(d->pictures)));
+    else json_object_set_new(object, "said", json_string(error->text));
+    json_array_extend(d->pictures, json_object_get(page, "pictures"));
+    json_decref(page);
+    gsa_recycler_feed(d->memory, "", 0);
+}
+
+/* ---- the pattern --------------------------------------------------------------------------- */
+
+static gsa_status write_stack(const drawer *d, gsa_drawn_stack *stack, gsa_error *error)
+{
+    const gsa_picture_stack own = { .name = "", .memory = -1 };
+    gsa_output *out;
+    gsa_picture_sheet *sheet = gsa_alloc(d->of->system, (size_t)stack->sheets, sizeof *sheet);
+    if (!sheet) return gsa_out_of_memory(error, "a picture", stack->sheets);
+    const gsa_picture picture = { stack->text, &own, sheet, 1, stack->sheets };
+    gsa_drawn_stack_sheets(stack, 0, sheet);
+    gsa_status status = gsa_output_open(&d->memory->table, GSA_RECYCLE_TEXT, &out, error);
+    if (status == GSA_OK) {
+        status = gsa_write_picture(d->of->system, &picture, GSA_FORMAT_HTML, out, error);
+        if (status == GSA_OK) status = gsa_output_commit(out, error);
+        else gsa_output_abandon(out);
+    }
+    gsa_release(d->of->system, sheet);
+    return status;
+}
+
+static gsa_status draw_stack(const drawer *d, const char *text, gsa_error *error)
+{
+    const gsa_reported *of = d->of;
+    gsa_stack_spec spec = { 0 };
+    gsa_drawn_stack stack = { 0 };
+    const gsa_limits limits = { MOST_EDGES, MOST_EDGES, MOST_EDGES };
+    gsa_example example = { .struct_size = sizeof example, .length = SHOWN_LENGTH, .heads = 4 };
+    gsa_status status = gsa_spec_parse(of->system, text, &spec, error);
+    if (status == GSA_OK)
+        status = gsa_drawn_stack_create(of->system, of->registry, &spec, &stack, error);
+    if (status == GSA_OK && stack.reads_memory) example.memory_length = SHOWN_LENGTH;
+    if (status == GSA_OK) status = gsa_drawn_stack_emit(&stack, &example, &limits, error);
+    if (status == GSA_OK) status = write_stack(d, &stack, error);
+    gsa_drawn_stack_release(&stack);
+    gsa_spec_release(&spec);
+    return status;
+}
+
+/* [{"stack": "encoder", "spec": ..., "picture": place}] */
+static void draw_patterns(const drawer *d, json_t *run)
+{
+    static const char *const keys[][2] = { { "encoder", "model.encoder" },
+                                           { "decoder", "model.decoder" } };
+    json_t *list = json_array();
+    for (size_t k = 0; d->of->registry && k < sizeof keys / sizeof *keys; k++) {
+        gsa_error error = { 0 };
+        const char *spec =
+            json_string_value(json_object_get(json_object_get(run, "settings"), keys[k][1]));
+        if (!spec || !*spec) continue;
+        json_t *one = json_pack("{s:s, s:s}", "stack", keys[k][0], "spec", spec);
+        take(d, draw_stack(d, spec, &error), &error, one);
+        json_array_append_new(list, one);
+    }
+    json_object_set_new(run, "patterns", list);
+}
+
+/* ---- the worst errors ---------------------------------------------------------------------- */
+
+/* The texts of an error, as its task tells them; 0: it tells none. */
+static int texts_of(const json_t *error, const char *text[2])
+{
+    text[0] = json_string_value(json_object_get(error, "text"));
+    if (text[0]) return 1;
+    text[0] = json_string_value(json_object_get(error, "a"));
+    text[1] = json_string_value(json_object_get(error, "b"));
+    return text[0] && text[1] ? 2 : 0;
+}
+
+static void attend(const drawer *d, const char *folder, json_t *wrong)
+{
+    const char *text[2] = { NULL, NULL };
+    const int texts = texts_of(wrong, text);
+    gsa_apply_options apply = d->of->apply;
+    gsa_error error = { 0 };
+    if (texts == 0) return;
+    apply.model = folder, apply.output = GSA_RECYCLE_TEXT;
+    const gsa_attend_options options = { .texts = text,
+                                         .n_texts = texts,
+                                         .layer = -1,
+                                         .most_edges = MOST_EDGES,
+                                         .format = GSA_FORMAT_HTML };
+    take(d, gsa_attend(&d->memory->table, &apply, &options, &error), &error, wrong);
+}
+
+/* The first ones of each split, which are the worst. */
+static void draw_errors(const drawer *d, const char *folder, json_t *run)
+{
+    const char *name;
+    json_t *split;
+    json_object_foreach (json_object_get(json_object_get(run, "report"), "splits"), name, split) {
+        json_t *worst = json_object_get(split, "worst");
+        for (size_t i = 0; i < json_array_size(worst) && (int64_t)i < d->of->errors; i++)
+            attend(d, folder, json_array_get(worst, i));
+    }
+}
+
+json_t *gsa_report_draw(const gsa_reported *of, json_t *runs)
+{
+    gsa_recycler memory;
+    const drawer d = { of, &memory, json_array() };
+    gsa_recycler_start(&memory, of->system);
+    for (int r = 0; r < of->count; r++) {
+        json_t *run = json_array_get(runs, (size_t)r);
+        draw_patterns(&d, run);
+        draw_errors(&d, of->run[r], run);
+    }
+    gsa_recycler_end(&memory);
+    return d.pictures;
+}
