@@ -13,10 +13,13 @@
 extern "C" {
 #endif
 
+/* The block-diagonal union of the instances of several examples. Opaque. */
 typedef struct gsa_batch gsa_batch;
 
+/* Makes a batch without examples for patterns of this schema, which must outlive it. */
 gsa_status gsa_batch_create(const gsa_system *system, const gsa_schema *schema, gsa_batch **batch,
                             gsa_error *error);
+/* NULL does nothing. */
 void gsa_batch_release(gsa_batch *batch);
 
 /* Joins `count` instances of the batch's schema, all with the same heads (else GSA_ERR_ARGUMENT).
@@ -29,9 +32,11 @@ gsa_status gsa_batch_build(gsa_batch *batch, gsa_instance *const *instances, int
  * there is no memory for it, content stays unknown. */
 void gsa_batch_tell_content(gsa_batch *batch);
 
+/* How many examples are in the batch. */
 int32_t gsa_batch_examples(const gsa_batch *batch);
 int64_t gsa_batch_nodes(const gsa_batch *batch, int kind); /* rows of the kind over all examples */
 const void *gsa_batch_block(const gsa_batch *batch, int64_t *bytes); /* 64-byte aligned arrays */
+/* The schema that the batch was made for; it lives as long as the batch. */
 const gsa_schema *gsa_batch_schema(const gsa_batch *batch);
 int64_t gsa_batch_edge_total(const gsa_batch *batch); /* over the phases, for reports */
 

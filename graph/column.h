@@ -22,8 +22,10 @@
 extern "C" {
 #endif
 
+/* The name by which a topology finds the service. */
 #define GSA_COLUMN_SERVICE "gsa.column/1"
 enum { GSA_COLUMNS_ASKED = 8 };
+/* Reads columns of the data for a topology; `ask` requests one by its name. */
 typedef struct gsa_column_service {
     uint32_t struct_size, zero;
     int (*ask)(

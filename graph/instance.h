@@ -38,8 +38,11 @@ gsa_status gsa_instance_create(const gsa_system *system, const gsa_schema *schem
 gsa_instance *gsa_instance_retain(gsa_instance *instance);
 void gsa_instance_release(gsa_instance *instance); /* NULL does nothing */
 
+/* Nodes of one kind in this example. */
 int64_t gsa_instance_nodes(const gsa_instance *instance, int kind);
+/* Tokens of the example. */
 int32_t gsa_instance_length(const gsa_instance *instance);
+/* Heads that its per-head phases were emitted for. */
 int32_t gsa_instance_heads(const gsa_instance *instance);
 /* The phase's edges; a NONE phase has rows and no edges. The view lives as long as the instance.
  * row_example is all 0. */
@@ -58,8 +61,10 @@ const gsa_schema *gsa_instance_schema(const gsa_instance *instance);
  * lives on by its reference. Any thread. A schema must outlive its entries: gsa_cache_forget.
  * Limits are not part of the key: what is kept is given to all, whatever their limits. */
 typedef struct gsa_cache gsa_cache;
+/* Makes an empty cache; what exceeds `byte_limit` bytes pushes out what was used least lately. */
 gsa_status gsa_cache_create(const gsa_system *system, int64_t byte_limit, gsa_cache **cache,
                             gsa_error *error);
+/* Releases the cache and its references; NULL does nothing. */
 void gsa_cache_release(gsa_cache *cache);
 /* The caller gets a reference. A schema that did not promise GSA_BY_LENGTH is built anew each time
  * and not kept. */
@@ -70,6 +75,7 @@ void gsa_cache_forget(gsa_cache *cache, const gsa_schema *schema);
 typedef struct gsa_cache_counts {
     int64_t hits, misses, evictions, entries, bytes;
 } gsa_cache_counts;
+/* Hits, misses and contents up to now. */
 gsa_cache_counts gsa_cache_count(gsa_cache *cache);
 
 #ifdef __cplusplus

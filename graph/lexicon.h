@@ -38,15 +38,18 @@
 extern "C" {
 #endif
 
+/* The name by which a topology finds the service. */
 #define GSA_LEXICON_SERVICE "gsa.lexicon/1"
 enum { GSA_LEXICON_LONGEST = 255 }; /* characters of a word */
 
+/* A word list, opened by a topology. Opaque; it belongs to the host. */
 typedef struct gsa_lexicon gsa_lexicon;
 
 /* Tokens first to last, inclusive, are a word. */
 typedef void gsa_lexicon_found(void *context, int32_t first, int32_t last);
 
 typedef struct gsa_lexicon_service gsa_lexicon_service;
+/* Opens word lists and finds their words in texts, for topologies. */
 struct gsa_lexicon_service {
     uint32_t struct_size, zero;
     const void *context; /* the service's own */

@@ -20,6 +20,7 @@
 extern "C" {
 #endif
 
+/* For each row of a causal pattern, the token that completes it. Opaque. */
 typedef struct gsa_ready gsa_ready;
 
 /* Runs `layers` layers (0: the once-phases alone). `start`, or start[kind], may be NULL; else it
@@ -32,6 +33,7 @@ gsa_status gsa_ready_create(const gsa_system *system, gsa_instance *instance, in
                             const int32_t *const *start, gsa_ready **ready, gsa_error *error);
 void gsa_ready_release(gsa_ready *ready); /* NULL does nothing */
 
+/* How many steps there are: phases in order of execution. */
 int gsa_ready_steps(const gsa_ready *ready);
 /* The phase that a step runs and its layer from 0; layer -1: a once-phase. */
 void gsa_ready_step(const gsa_ready *ready, int step, int *phase, int *layer);

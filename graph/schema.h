@@ -25,6 +25,7 @@
 extern "C" {
 #endif
 
+/* What a pattern declares: kinds, phases, readout, promises. Immutable. Opaque. */
 typedef struct gsa_schema gsa_schema;
 
 /* Calls topology->describe(self) and checks what it said. The topology and `self` must outlive
@@ -34,7 +35,9 @@ gsa_status gsa_schema_create(const gsa_system *system, const gsa_topology *topol
 void gsa_schema_release(gsa_schema *schema); /* NULL does nothing */
 
 const char *gsa_schema_topology(const gsa_schema *schema); /* the topology's id */
+/* How many kinds of nodes there are. */
 int gsa_schema_kinds(const gsa_schema *schema);
+/* How many phases there are. */
 int gsa_schema_phases(const gsa_schema *schema);
 /* Pointers live as long as the schema. `empty` of a phase is resolved: never GSA_EMPTY_DEFAULT;
  * `labels` is >= 1. */

@@ -12,6 +12,7 @@
 extern "C" {
 #endif
 
+/* What a call returns: GSA_OK, or the kind of its failure. */
 typedef enum gsa_status {
     GSA_OK = 0,
     GSA_ERR_ARGUMENT, /* a value the caller passed is out of its range, or a name is unknown */
@@ -28,6 +29,7 @@ typedef enum gsa_status {
 
 enum { GSA_ERROR_SIZE = 1024 };
 
+/* A failure: its kind, and one sentence. */
 typedef struct gsa_error {
     gsa_status status;
     char text[GSA_ERROR_SIZE]; /* UTF-8, terminated; "..." between whole characters stands for the
@@ -35,6 +37,7 @@ typedef struct gsa_error {
 } gsa_error;
 
 #if defined(__GNUC__)
+/* Lets the compiler check a format against its values. */
 #define GSA_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
 #define GSA_PRINTF(text, first)

@@ -16,6 +16,7 @@
 extern "C" {
 #endif
 
+/* What a path leads to. */
 enum gsa_file_kind {
     GSA_FILE_ABSENT,
     GSA_FILE_REGULAR,
@@ -23,6 +24,7 @@ enum gsa_file_kind {
     GSA_FILE_OTHER /* device, FIFO, socket, descriptor */,
     GSA_FILE_LINK /* of `entry` alone */
 };
+/* How a file is opened. */
 enum gsa_open_mode {
     GSA_OPEN_READ,
     GSA_OPEN_CREATE /* must not exist */,
@@ -41,6 +43,7 @@ typedef struct gsa_plugin_call {
     int64_t number;                    /* from 1; 0: none is known */
 } gsa_plugin_call;
 
+/* Memory, files and threads that the library uses; a program may give its own. */
 typedef struct gsa_system {
     void *user; /* passed back, never read            */
     /* memory: as malloc, realloc, free. resize(NULL) allocates; release(NULL) does nothing. Never
@@ -141,6 +144,7 @@ gsa_status gsa_make_folders(const gsa_system *system, const char *path, gsa_erro
  * Where `path` is a link, what it names is written and the link stays. A file that exists keeps its
  * permissions. Errors are sticky: after one, writes do nothing and commit reports it. Last, commit
  * syncs the folder; should that alone fail, the new file is in place and commit says so. */
+/* A file that is written whole or not at all. Opaque. */
 typedef struct gsa_output gsa_output;
 gsa_status gsa_output_open(const gsa_system *system, const char *path, gsa_output **output,
                            gsa_error *error);

@@ -30,8 +30,10 @@
 extern "C" {
 #endif
 
+/* The topology ABI that this header describes. */
 #define GSA_ABI 1u
 
+/* A parameter's value; its type says which member holds it. */
 typedef union gsa_value { /* 8 bytes, for ever */
     int64_t i;            /* GSA_INT; GSA_BOOL: 0 or 1; GSA_CHOICE: place in the list */
     double x;             /* GSA_REAL */
@@ -147,6 +149,7 @@ enum gsa_pool {
     {                                                                                              \
         .struct_size = sizeof(gsa_kind), __VA_ARGS__                                               \
     }
+/* A phase with struct_size set, from the members that are named; C only. */
 #define GSA_PHASE(...)                                                                             \
     (gsa_phase)                                                                                    \
     {                                                                                              \
@@ -290,6 +293,7 @@ typedef struct gsa_topology {
                   size_t size);               /* optional: the label's name         */
     const void *(*extension)(const char *id); /* optional                           */
 } gsa_topology;
+/* The first members of a gsa_topology: ABI, sizes and parameters. */
 #define GSA_HEAD(p)                                                                                \
     .abi = GSA_ABI, .struct_size = sizeof(gsa_topology), .param_stride = sizeof(gsa_param),        \
     .n_params = sizeof(p) / sizeof(*(p)), .params = (p)

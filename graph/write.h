@@ -39,6 +39,7 @@ extern "C" {
 #endif
 
 enum { GSA_MAX_SHEETS = 1 << 14 };
+/* Formats of graphs that are written. */
 enum gsa_format {
     GSA_FORMAT_GRAPHML,
     GSA_FORMAT_DOT,
@@ -57,6 +58,7 @@ typedef struct gsa_picture_stack {
     int memory;                   /* the stack whose sequence the MEMORY kinds are; -1: not bound */
 } gsa_picture_stack;
 
+/* One phase of one layer of a picture. */
 typedef struct gsa_picture_sheet {
     const gsa_instance *instance;
     const gsa_schema *schema;
@@ -69,6 +71,7 @@ typedef struct gsa_picture_sheet {
     const double *const *weights;
 } gsa_picture_sheet;
 
+/* What a graph file shows: stacks, sheets, texts, weights. */
 typedef struct gsa_picture {
     const char *spec; /* "star:cyclic=0"; goes into the facts. NULL: the topologies */
     const gsa_picture_stack *stacks;
@@ -105,6 +108,7 @@ typedef struct gsa_pictures {
     gsa_output *output;
     int format, count; /* count: of pictures that were added */
 } gsa_pictures;
+/* Writes one more picture, with this title. */
 gsa_status gsa_pictures_add(gsa_pictures *pictures, const gsa_picture *picture, const char *title,
                             gsa_error *error);
 void gsa_pictures_end(const gsa_pictures *pictures); /* after at least one */

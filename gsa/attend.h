@@ -31,6 +31,7 @@
 extern "C" {
 #endif
 
+/* The edges of a batch of examples, for calls of attention. Opaque; released by its owner. */
 typedef struct gsa_graph gsa_graph;
 
 /* One pattern, as a spec's part: "star", "window:width=11"; plugins are in the registry. The graph
@@ -113,8 +114,10 @@ typedef struct gsa_attention {
     void *dq, *dk, *dv, *dkey_labels, *dbias;
 } gsa_attention;
 
+/* Attention forward over the graph: writes `out`, and `lse` and `weights` where they are set. */
 gsa_status gsa_attend_forward(gsa_backend *backend, gsa_graph *graph,
                               const gsa_attention *attention, gsa_error *error);
+/* The gradients of gsa_attend_forward: written, or added to where `add` is 1. */
 gsa_status gsa_attend_backward(gsa_backend *backend, gsa_graph *graph,
                                const gsa_attention *attention, gsa_error *error);
 

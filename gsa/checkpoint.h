@@ -17,6 +17,7 @@ extern "C" {
 
 typedef struct gsa_checkpoint gsa_checkpoint; /* one being written */
 
+/* Begins a checkpoint FOLDER/step-N, written under another name until the commit. */
 gsa_status gsa_checkpoint_begin(const gsa_system *system, const char *folder, int64_t step,
                                 gsa_checkpoint **checkpoint, gsa_error *error);
 /* An output for one file of it ("model.safetensors"); the caller commits it before the next. */
@@ -54,6 +55,7 @@ typedef struct gsa_expected {
     const char *path; /* borrowed */
     const gsa_backend *backend;
 } gsa_expected;
+/* Opens the header of the weights at `path`, which `expected` then holds. */
 gsa_status gsa_parameters_expect(const gsa_system *system, gsa_parameters *parameters,
                                  const char *path, gsa_expected *expected, gsa_error *error);
 

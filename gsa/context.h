@@ -25,6 +25,7 @@
 extern "C" {
 #endif
 
+/* Topologies, backend, parameters and tape under one handle. Opaque. */
 typedef struct gsa_context gsa_context;
 
 typedef struct gsa_context_options { /* a zeroed tail means default */
@@ -71,8 +72,10 @@ typedef struct gsa_linear {
     gsa_parameter *weight, *bias;
     gsa_tape *tape;
 } gsa_linear;
+/* Adds the parameters of a Linear from `inputs` to `outputs` columns: NAME.weight, NAME.bias. */
 gsa_status gsa_context_linear(gsa_context *context, const char *name, int64_t inputs,
                               int64_t outputs, gsa_linear *linear, gsa_error *error);
+/* x W^T + b: [rows, inputs] to [rows, outputs]. NULL after a failure, which the step tells. */
 gsa_tensor *gsa_linear_forward(const gsa_linear *linear, gsa_tensor *x);
 
 /* The mean of -log softmax(logits)[label] [1,1]; label [rows of logits] on the host: a column, or

@@ -7,14 +7,18 @@
 extern "C" {
 #endif
 
+/* The state of one SHA-256 sum (FIPS 180-4) at work. */
 typedef struct gsa_sha256 {
     uint32_t state[8];
     uint64_t bytes;
     uint8_t block[64];
     int32_t fast; /* 1: by the processor's instructions for SHA; 0 after the start: by plain C */
 } gsa_sha256;
+/* Begins a sum. */
 void gsa_sha256_start(gsa_sha256 *hash);
+/* Adds `bytes` bytes to the sum; 0 does nothing. */
 void gsa_sha256_add(gsa_sha256 *hash, const void *at, int64_t bytes);
+/* Ends the sum and writes it as 64 digits and a terminator. */
 void gsa_sha256_end(gsa_sha256 *hash, char hex[65]);
 /* Of a file's bytes; GSA_ERR_IO where it cannot be read. */
 gsa_status gsa_sha256_file(const gsa_system *system, const char *path, char hex[65],

@@ -13,8 +13,10 @@
 extern "C" {
 #endif
 
+/* Turns ids or numbers of tokens into the rows that a stack reads. Opaque. */
 typedef struct gsa_input gsa_input;
 
+/* What an input reads: an embedding of ids, or numbers. */
 typedef struct gsa_input_options {
     const char *name;     /* first word of parameter names: "input" */
     int64_t vocabulary;   /* > 0: an embedding of so many rows (row 0 is zero) */

@@ -26,10 +26,12 @@
 extern "C" {
 #endif
 
+/* Sequences, stacks and passes of one model. Opaque. */
 typedef struct gsa_model gsa_model;
 
 enum { GSA_MODEL_MOST = 32 }; /* sequences, stacks, passes of one model: each */
 
+/* One stack of a model: patterns, settings, and what is read of it. */
 typedef struct gsa_model_stack {
     const char *name; /* unique; first word of its parameters' names */
     const gsa_stack_spec *spec;
@@ -41,6 +43,7 @@ typedef struct gsa_model_stack {
     int n_taps;
 } gsa_model_stack;
 
+/* One execution of a stack on a sequence. */
 typedef struct gsa_model_pass {
     const char *name; /* unique among passes; NULL: the stack's */
     const char *stack, *sequence;
@@ -50,6 +53,7 @@ typedef struct gsa_model_pass {
     int input_after, memory_after; /* after so many of the other's layers, 1 .. all; 0: all */
 } gsa_model_pass;
 
+/* The sequences, stacks and passes of a model; all is copied. */
 typedef struct gsa_model_options {
     const char *const *sequences; /* names, unique */
     int n_sequences;
@@ -71,9 +75,12 @@ gsa_status gsa_model_create(const gsa_system *system, const gsa_registry *regist
                             gsa_model **model, gsa_error *error);
 void gsa_model_release(gsa_model *model); /* NULL does nothing */
 
+/* How many passes the model has. */
 int gsa_model_passes(const gsa_model *model);
+/* How many sequences the model has. */
 int gsa_model_sequences(const gsa_model *model);
 int gsa_model_find_pass(const gsa_model *model, const char *name); /* -1: none */
+/* The number of the sequence of this name, from 0; -1: there is none. */
 int gsa_model_find_sequence(const gsa_model *model, const char *name);
 /* A pass or sequence that is not there (such as the -1 above) gives NULL here and below, and is a
  * failure of a forward pass. */
@@ -97,9 +104,12 @@ typedef struct gsa_model_sequence { /* host arrays; `number` is copied, so is `l
     const int64_t *example; /* [count] or NULL: as in gsa_sequences */
 } gsa_model_sequence;
 
+/* Edges of all passes of a model over one batch. Opaque. */
 typedef struct gsa_model_batch gsa_model_batch;
+/* Makes a batch without examples for this model, which must outlive it. */
 gsa_status gsa_model_batch_create(const gsa_model *model, gsa_model_batch **batch,
                                   gsa_error *error);
+/* NULL does nothing. */
 void gsa_model_batch_release(gsa_model_batch *batch);
 /* `sequences` [gsa_model_sequences] in the order of the options. A pass's memory lengths are the
  * nodes of the other's sequence kind, its memory groups that sequence's groups. Reusable: allocates

@@ -27,10 +27,13 @@
 extern "C" {
 #endif
 
+/* Which rule updates the weights. */
 enum gsa_optimiser_kind { GSA_OPTIMISER_ADAM, GSA_OPTIMISER_ADAMW, GSA_OPTIMISER_SGD };
 
+/* Moments and count of steps over one set of parameters. Opaque. */
 typedef struct gsa_optimiser gsa_optimiser;
 
+/* Rates of decay, clipping and running mean of an optimiser. */
 typedef struct gsa_optimiser_options {
     uint32_t struct_size;
     int32_t kind;        /* gsa_optimiser_kind */

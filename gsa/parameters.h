@@ -9,6 +9,7 @@
 extern "C" {
 #endif
 
+/* How a new parameter's values are drawn. */
 enum gsa_init {
     GSA_INIT_ZERO,
     GSA_INIT_ONE,
@@ -17,6 +18,7 @@ enum gsa_init {
     GSA_INIT_UNIFORM, /* +-scale */
     GSA_INIT_FAN_IN   /* uniform +-1/sqrt(cols) */
 };
+/* What is special about a parameter; bits. */
 enum gsa_parameter_flags {
     GSA_NO_DECAY = 1,  /* biases, norms: no weight decay */
     GSA_FROZEN = 2,    /* never updated, needs no gradient */
@@ -26,6 +28,7 @@ enum gsa_parameter_flags {
                           share the host's memory */
 };
 
+/* One named matrix of learned numbers, with its gradient. */
 typedef struct gsa_parameter {
     char *name;
     gsa_tensor value;
@@ -38,6 +41,7 @@ static inline int gsa_is_learned(const gsa_parameter *parameter)
     return (parameter->flags & (GSA_FROZEN | GSA_UNREACHED)) == 0;
 }
 
+/* All parameters of a model, in the order in which they were added. Opaque. */
 typedef struct gsa_parameters gsa_parameters;
 
 /* What parameters that are added from now on do without. */

@@ -10,6 +10,7 @@
 extern "C" {
 #endif
 
+/* Types of numbers in a file of tensors. */
 enum gsa_dtype { GSA_DTYPE_F32, GSA_DTYPE_F64, GSA_DTYPE_I32, GSA_DTYPE_I64, GSA_DTYPE_U8 };
 
 typedef struct gsa_blob { /* one tensor */
@@ -35,6 +36,7 @@ typedef struct gsa_safetensors { /* owns everything that its blobs and notes poi
     int n_notes;
     char *bytes, *texts;
 } gsa_safetensors;
+/* Reads a whole file and checks its header; gsa_safetensors_release frees what it holds. */
 gsa_status gsa_safetensors_read(const gsa_system *system, const char *path, gsa_safetensors *file,
                                 gsa_error *error);
 /* Names, types and shapes, checked against the file's size; no blob has data. */

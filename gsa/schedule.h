@@ -11,6 +11,7 @@
 extern "C" {
 #endif
 
+/* How the learning rate changes with the step. */
 enum gsa_schedule_kind {
     GSA_SCHEDULE_CONSTANT,
     GSA_SCHEDULE_LINEAR,
@@ -19,6 +20,7 @@ enum gsa_schedule_kind {
     GSA_SCHEDULE_HOLD_LINEAR
 };
 
+/* The learning rate of each step; gsa_schedule_rate computes it. */
 typedef struct gsa_schedule {
     int32_t kind, hidden; /* gsa_schedule_kind; hidden: Noam, >= 1 */
     int64_t steps;        /* planned, >= 1 */

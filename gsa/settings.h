@@ -7,18 +7,23 @@
 extern "C" {
 #endif
 
+/* Where a sublayer's layer norm is: after the sum, or before the sublayer. */
 enum gsa_norm_place { GSA_NORM_POST, GSA_NORM_PRE };
+/* What scores are divided by. */
 enum gsa_scale { GSA_SCALE_HEAD, GSA_SCALE_FULL }; /* 1/sqrt(head_dim), 1/sqrt(hidden) */
 /* A stack's summary: its last pattern's own (bpt's root, star's relay and maximum, ...:
  * graph/topology.h), or the mean or the elementwise maximum of the sequence's states, as Shen et
  * al. 2018, equations 1 and 2, take them of words. */
 enum gsa_pooling { GSA_POOL_SUMMARY, GSA_POOL_MEAN, GSA_POOL_MAX };
+/* Which projections have a bias; bits. */
 enum gsa_bias {
     GSA_BIAS_Q = 1,
     GSA_BIAS_V = 2,
     GSA_BIAS_O = 4
 }; /* never k: its gradient is exactly 0 */
+/* Positions that are added to the input rows. */
 enum gsa_position { GSA_POSITION_NONE, GSA_POSITION_LEARNED, GSA_POSITION_SINUSOID };
+/* What the input rows go through, in the order of the name. */
 enum gsa_input_order {
     GSA_INPUT_PLAIN,
     GSA_INPUT_NORM,
@@ -27,6 +32,7 @@ enum gsa_input_order {
     GSA_INPUT_DROPOUT_NORM
 };
 
+/* Sizes and choices of a stack. gsa_settings_default gives a whole one. */
 typedef struct gsa_settings {
     int32_t hidden, heads, head_dim /* 0: hidden / heads */, ffn /* 0: 4 hidden */;
     int32_t activation; /* gsa_activation, of FFN */

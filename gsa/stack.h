@@ -11,10 +11,13 @@
 extern "C" {
 #endif
 
+/* What is read of a stack; bits. */
 enum gsa_readout_use { GSA_READ_SEQUENCE = 1, GSA_READ_SUMMARY = 2 };
 
+/* Segments of patterns with parameters. Immutable after it is made. Opaque. */
 typedef struct gsa_stack gsa_stack;
 
+/* Name and readouts of a stack. */
 typedef struct gsa_stack_options {
     const char *name; /* first word of parameter names: "encoder" */
     uint32_t reads;   /* gsa_readout_use: phases that reach none of these (nor a tap) are skipped */
@@ -36,12 +39,16 @@ gsa_status gsa_stack_create(const gsa_system *system, const gsa_registry *regist
                             gsa_stack **stack, gsa_error *error);
 void gsa_stack_release(gsa_stack *stack);
 
+/* Layers of all segments together. */
 int gsa_stack_layers(const gsa_stack *stack);
 uint32_t gsa_stack_sites(const gsa_stack *stack); /* the first site after this stack's */
+/* 1: the last segment's first pattern declares a summary. */
 int gsa_stack_has_summary(const gsa_stack *stack);
+/* 1: some kind starts from another sequence. */
 int gsa_stack_reads_memory(const gsa_stack *stack);
 int gsa_stack_memory_layer(
     const gsa_stack *stack); /* layers before its memory is read first; -1: it reads none */
+/* 1: some pattern reads the tokens' texts. */
 int gsa_stack_needs_text(const gsa_stack *stack);
 /* Canonical text of the spec. */
 const char *gsa_stack_text(const gsa_stack *stack);
@@ -50,6 +57,7 @@ const char *gsa_stack_report(const gsa_stack *stack);
 
 /* ---- a batch of examples for a stack: host work only, may run in another thread than the forward
  * pass ---- */
+/* Examples as a stack reads them: lengths, and texts and groups where a pattern needs them. */
 typedef struct gsa_sequences {
     int32_t count;
     const int32_t *length;        /* [count] */
@@ -64,9 +72,12 @@ typedef struct gsa_sequences {
                                count from 1. NULL: not known */
 } gsa_sequences;
 
+/* The edges of a stack over one batch of examples. Opaque; reused from batch to batch. */
 typedef struct gsa_stack_batch gsa_stack_batch;
+/* Makes a batch without examples for this stack, which must outlive it. */
 gsa_status gsa_stack_batch_create(const gsa_stack *stack, gsa_stack_batch **batch,
                                   gsa_error *error);
+/* NULL does nothing. */
 void gsa_stack_batch_release(gsa_stack_batch *batch);
 void gsa_stack_batch_tell_content(gsa_stack_batch *batch); /* gsa_batch_tell_content of each part */
 /* Offers what a pass will upload (gsa_tape_ahead). */
@@ -87,17 +98,20 @@ typedef struct gsa_stack_counts {
                             head has its own */
     int64_t scores;      /* one for each edge and head: numbers that are not kept */
 } gsa_stack_counts;
+/* How many examples are in the batch. */
 gsa_stack_counts gsa_stack_batch_count(const gsa_stack_batch *batch);
 
 /* ---- looking inside: the attention weights of a forward pass
  * A layer runs the patterns of its segment, numbered in the order of the spec; a pattern has its
  * schema's phases. */
 int gsa_stack_patterns(const gsa_stack *stack, int layer); /* of layer 0 .. gsa_stack_layers - 1 */
+/* The pattern at this place of a layer, both from 0; the place must exist. */
 const gsa_pattern *gsa_stack_pattern(const gsa_stack *stack, int layer, int pattern);
 /* Does the phase run in this layer? 0: no readout depends on it (gsa_stack_report), or it is a
  * once-phase. */
 int gsa_stack_runs(const gsa_stack *stack, int layer, int pattern, int phase);
 
+/* Attention weights that a forward pass keeps. */
 typedef struct gsa_watched {
     int layer, pattern, phase; /* requested: an each-layer phase that attends */
     int32_t zero;
@@ -114,6 +128,7 @@ typedef struct gsa_watched {
 gsa_status gsa_stack_watch(gsa_stack_batch *batch, gsa_watched *watched, int count,
                            gsa_error *error);
 
+/* What a forward pass of a stack gave. */
 typedef struct gsa_readout {
     gsa_tensor *sequence;    /* [tokens, hidden], NULL if not requested */
     gsa_tensor *summary;     /* [examples, hidden], likewise */

@@ -28,6 +28,7 @@ typedef struct gsa_marks {
 } gsa_marks;
 
 typedef struct gsa_tensor gsa_tensor;
+/* A matrix on the tape, with its gradient once something needs it. */
 struct gsa_tensor {
     int64_t rows, cols;
     void *data;         /* backend memory */
@@ -39,11 +40,15 @@ struct gsa_tensor {
     gsa_marks *marks; /* NULL: not told */
 };
 
+/* Operations of one forward pass, for the backward pass. Opaque. */
 typedef struct gsa_tape gsa_tape;
 
+/* Makes an empty tape on this backend, which must outlive it. */
 gsa_status gsa_tape_create(const gsa_system *system, gsa_backend *backend, gsa_tape **tape,
                            gsa_error *error);
+/* Frees the tape and all tensors on it; NULL does nothing. */
 void gsa_tape_release(gsa_tape *tape);
+/* The backend that the tape computes on. */
 gsa_backend *gsa_tape_backend(const gsa_tape *tape);
 
 /* Forgets all tensors and errors. `training` 0: nothing is recorded and dropout is off. (seed,
@@ -120,6 +125,8 @@ gsa_tensor *gsa_op_activate(gsa_tape *tape, gsa_tensor *x, int activation);
 typedef struct gsa_row_identity { /* backend memory, [rows] each: the key of dropout (backend.h) */
     const int32_t *example, *local;
 } gsa_row_identity;
+/* x with elements dropped with probability p and the rest divided by 1 - p, keyed by `site` and
+ * `rows`. */
 gsa_tensor *gsa_op_dropout(gsa_tape *tape, gsa_tensor *x, double p, uint32_t site,
                            gsa_row_identity rows);
 gsa_tensor *gsa_op_norm(gsa_tape *tape, gsa_tensor *x, gsa_tensor *gain, gsa_tensor *bias,

@@ -9,6 +9,7 @@
 extern "C" {
 #endif
 
+/* Words and their ids. Opaque. */
 typedef struct gsa_vocabulary gsa_vocabulary;
 
 enum { GSA_WORD_PADDING = 0, GSA_WORD_UNKNOWN = 1, GSA_WORD_FIRST = 2 };
@@ -29,6 +30,7 @@ int32_t gsa_vocabulary_find(const gsa_vocabulary *vocabulary,
                             gsa_slice word); /* GSA_WORD_UNKNOWN if it is not in */
 gsa_slice gsa_vocabulary_word(const gsa_vocabulary *vocabulary,
                               int32_t id); /* "" and "<unk>" for 0 and 1 */
+/* How often the word was in the training data; 0 of an id out of range. */
 int64_t gsa_vocabulary_count(const gsa_vocabulary *vocabulary, int32_t id);
 
 /* vocab.txt: "word<TAB>count" a line, from id 2 on; words hold no tab and no line end. Strict

@@ -24,7 +24,9 @@
 extern "C" {
 #endif
 
+/* Numbers of a backend: float or double. */
 enum gsa_real { GSA_F32, GSA_F64 };
+/* The function inside a feed-forward layer; gsa_settings and gsa_linear take its number. */
 enum gsa_activation {
     GSA_RELU,
     GSA_LEAKY_RELU /* slope 0.01 */,
@@ -114,6 +116,7 @@ typedef struct gsa_crf_args {
     void *score; /* decode: [sequences] its s(y), -inf for none, 0 for an empty sequence, or NULL */
 } gsa_crf_args;
 
+/* Numbers of one step of Adam or AdamW (Kingma and Ba 2015; Loshchilov and Hutter 2019). */
 typedef struct gsa_adam {
     double lr, beta1, beta2, eps;
     double correct1, correct2; /* 1 - beta^t */
@@ -122,6 +125,7 @@ typedef struct gsa_adam {
 } gsa_adam;
 
 typedef struct gsa_backend gsa_backend;
+/* A device's table of operations. All pointers in it are set, or NULL where it says so. */
 struct gsa_backend {
     uint32_t struct_size;
     int32_t real;               /* gsa_real */
@@ -311,6 +315,7 @@ enum gsa_cpu_level {
     GSA_CPU_EMULATED,
     GSA_CPU_NEON
 };
+/* The CPU at one level of vectors; a level that build or machine lacks is an error. */
 gsa_status gsa_backend_cpu(const gsa_system *system, int level, int threads, gsa_backend **backend,
                            gsa_error *error);
 int gsa_cpu_has(int level); /* 1 when this build and this machine have it */

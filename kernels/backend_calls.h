@@ -7,6 +7,7 @@
 #define GSA_BACKEND_CALLS_H
 #include "kernels/backend.h"
 
+/* X(entry, parameters, arguments) for each operation of a backend's table. */
 #define GSA_BACKEND_CALLS(X)                                                                       \
     X(upload, (gsa_backend * b, void *to, const void *from, int64_t n), (in, to, from, n))         \
     X(download, (gsa_backend * b, void *to, const void *from, int64_t n), (in, to, from, n))       \

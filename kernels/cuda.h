@@ -40,6 +40,8 @@ enum gsa_cuda_attention {
     GSA_CUDA_BF16_WINDOWS,
     GSA_CUDA_BF16_TENSOR
 };
+/* How attention is computed from now on. Another number, or a backend other than cuda, is an
+ * error. */
 gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention);
 
 /* WINDOWS: FUSED, but 16 rows that follow one another and read much the same sources load them

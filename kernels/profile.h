@@ -17,6 +17,7 @@
 extern "C" {
 #endif
 
+/* What a run is doing when time is counted. */
 enum gsa_profile_section {
     GSA_PROFILE_REST,
     GSA_PROFILE_STEP,
@@ -36,6 +37,7 @@ enum gsa_profile_part { /* the backend's calls first, by the names of the table 
                         GSA_PROFILE_PARTS
 };
 
+/* Calls of one part, their time and their work. */
 typedef struct gsa_profile_time {
     int64_t calls;
     double seconds, processor;
@@ -43,10 +45,12 @@ typedef struct gsa_profile_time {
                      and backward */
 } gsa_profile_time;
 
+/* A point in time: wall and processor, in seconds. */
 typedef struct gsa_profile_mark {
     double seconds, processor;
 } gsa_profile_mark;
 
+/* Where the time of a run went, by section and part. */
 typedef struct gsa_profile {
     gsa_profile_time part[GSA_PROFILE_SECTIONS][GSA_PROFILE_PARTS];
     gsa_profile_time

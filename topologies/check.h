@@ -16,6 +16,7 @@
 extern "C" {
 #endif
 
+/* What `gsa topology check` looks at, in the order of its lines. */
 enum gsa_property {
     GSA_CHECK_VALID,  /* 0..130 and 1000 tokens, 1 and 4 heads, memory of 0 and some: every edge in
                          range          */
@@ -37,6 +38,7 @@ enum gsa_property {
     GSA_CHECKS
 };
 
+/* What was found of one property. */
 enum gsa_verdict {
     GSA_VERDICT_OK,
     GSA_VERDICT_FAILED,
@@ -45,6 +47,7 @@ enum gsa_verdict {
     GSA_VERDICT_NOT_CHECKED   /* needs a valid pattern */
 };
 
+/* One property's verdict, in words and in numbers. */
 typedef struct gsa_finding {
     int verdict;
     char text[GSA_ERROR_SIZE]; /* what was seen; of a failure the counterexample, with its place */
@@ -58,6 +61,7 @@ typedef struct gsa_check_text { /* one text of the caller's: at most GSA_CHECK_T
     int32_t count, zero;
 } gsa_check_text;
 
+/* Limits and texts of a check. Zeros are defaults. */
 typedef struct gsa_check_options {
     int32_t length; /* of a pattern that promises exactly one length; 0: the first of 0..4096 that
                        works */
@@ -72,6 +76,7 @@ typedef struct gsa_check_options {
     const gsa_check_text *texts;
 } gsa_check_options;
 
+/* What a check found. */
 typedef struct gsa_check_report {
     gsa_finding finding[GSA_CHECKS];
     int failed; /* how many */

@@ -20,6 +20,7 @@ typedef struct gsa_named_column {
     const gsa_slice *value;
 } gsa_named_column;
 
+/* A topology with its parameters set. Counted by references; immutable. Opaque. */
 typedef struct gsa_pattern gsa_pattern;
 
 /* Parses and checks the settings against the topology's declared parameters (unknown key: the
@@ -31,8 +32,11 @@ gsa_status gsa_pattern_create(const gsa_registry *registry, const char *id,
 gsa_pattern *gsa_pattern_retain(gsa_pattern *pattern);
 void gsa_pattern_release(gsa_pattern *pattern); /* NULL does nothing */
 
+/* The topology that the pattern was made of. */
 const gsa_topology *gsa_pattern_topology(const gsa_pattern *pattern);
+/* What the pattern declares; it lives as long as the pattern. */
 const gsa_schema *gsa_pattern_schema(const gsa_pattern *pattern);
+/* What the topology's create made, or the parameters' values. */
 const void *gsa_pattern_self(const gsa_pattern *pattern);
 /* Canonical text: "star:cyclic=0" - every parameter that differs from its fallback, in declared
  * order. Lives as long as the pattern. */

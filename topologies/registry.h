@@ -12,6 +12,7 @@
 extern "C" {
 #endif
 
+/* The topologies that a process knows, built in and loaded. Opaque. */
 typedef struct gsa_registry gsa_registry;
 
 /* With the built-in topologies in it. */
@@ -39,6 +40,7 @@ const void *gsa_registry_symbol(const gsa_registry *registry, const char *symbol
  * registry. */
 gsa_status gsa_registry_add(gsa_registry *registry, const gsa_topology *topology, gsa_error *error);
 
+/* How many topologies are known. */
 int gsa_registry_count(const gsa_registry *registry);
 const gsa_topology *gsa_registry_at(const gsa_registry *registry, int index); /* by id, ascending */
 const char *gsa_registry_origin(const gsa_registry *registry,

@@ -17,15 +17,18 @@
 extern "C" {
 #endif
 
+/* One pattern of a segment: topology and settings, as text. */
 typedef struct gsa_part_spec {
     char *id;
     gsa_setting *settings; /* without `share` */
     int n_settings;
 } gsa_part_spec;
+/* Patterns joined by `+`, for some layers. */
 typedef struct gsa_segment_spec {
     gsa_part_spec *parts;
     int n_parts, layers, share;
 } gsa_segment_spec;
+/* A stack as text, parsed: its segments in order. */
 typedef struct gsa_stack_spec {
     const gsa_system *system;
     gsa_segment_spec *segments;

@@ -27,11 +27,13 @@ typedef struct gsa_progress { /* handed to the callback every report interval, a
         *text; /* kind 0: "best dev accuracy 0.4123", NULL before there is one; kind 1: "dev
                   accuracy 0.4123"; kind 2: a sentence for people (skipped phases, fallback, ...) */
 } gsa_progress;
+/* Receives progress on the calling thread; `progress` lives until it returns. */
 typedef void (*gsa_progress_call)(void *context, const gsa_progress *progress);
 
 /* Plugins that are not named: a checkpoint says which a model was trained with (plugins.sha256).
  * Loading one runs its code. */
 enum { GSA_PLUGIN_MARK = 80 };
+/* Which plugins of a model may be loaded without being named. */
 typedef struct gsa_plugin_policy {
     const char
         *own; /* path of the plugin that comes with the program, which no model records; or NULL */
@@ -44,6 +46,7 @@ typedef struct gsa_plugin_policy {
         zero; /* other: 1: a plugin with other bytes than the model was trained with is taken */
 } gsa_plugin_policy;
 
+/* What gsa_train is told. Zeros are defaults. */
 typedef struct gsa_train_options {
     const char *recipe;           /* INI file; NULL with `resume` */
     const char *const *overrides; /* "section.key=value", later wins */
@@ -81,6 +84,7 @@ typedef struct gsa_train_options {
 gsa_status gsa_train(const gsa_system *system, const gsa_train_options *options, char **result,
                      gsa_error *error);
 
+/* How a trained model is used: by eval, predict, attend, generate. */
 typedef struct gsa_apply_options {
     const char *model;            /* folder of a run, or of one checkpoint */
     const char *const *overrides; /* for [data] keys: another test file, a batch size */
@@ -138,6 +142,7 @@ typedef struct gsa_attend_options {
     int32_t layer;      /* -1: all */
     int32_t format;     /* gsa_format */
 } gsa_attend_options;
+/* Runs a model on a text, or on an example of its data, and writes the weights of its edges. */
 gsa_status gsa_attend(const gsa_system *system, const gsa_apply_options *options,
                       const gsa_attend_options *attend, gsa_error *error);
 
@@ -159,6 +164,7 @@ typedef struct gsa_key {
         uint32_t tasks;             /* asked in these tasks alone; 0: in all */
     } with[2];
 } gsa_key;
+/* All keys of recipes, in the order of `gsa help --recipe-keys`; `count` may be NULL. */
 const gsa_key *gsa_recipe_keys(int *count);
 
 #ifdef __cplusplus

@@ -23,6 +23,7 @@
 extern "C" {
 #endif
 
+/* A trained model that answers texts. One thread at a time uses it. Opaque. */
 typedef struct gsa_predictor gsa_predictor;
 
 /* Lives until the predictor's next call. */
@@ -41,6 +42,7 @@ gsa_status gsa_predictor_open(const gsa_system *system, const gsa_apply_options 
                               gsa_predictor **predictor, gsa_error *error);
 void gsa_predictor_close(gsa_predictor *predictor); /* NULL does nothing */
 
+/* How many labels the model knows; 0 for tasks without. */
 int32_t gsa_predictor_labels(const gsa_predictor *predictor);
 const char *gsa_predictor_label(const gsa_predictor *predictor,
                                 int32_t label); /* lives as long as the predictor */

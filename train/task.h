@@ -50,6 +50,7 @@
 extern "C" {
 #endif
 
+/* Parts of the data. */
 enum gsa_split { GSA_SPLIT_TRAIN, GSA_SPLIT_DEV, GSA_SPLIT_TEST, GSA_SPLITS };
 enum { GSA_TASK_PASSES = 4, GSA_TASK_STACKS = 4 };
 
@@ -249,6 +250,7 @@ typedef struct gsa_task {
     int32_t by_row, zero;
 } gsa_task;
 
+/* The first members of a gsa_task: ABI and size. */
 #define GSA_TASK_HEAD .abi = GSA_TASK_ABI, .struct_size = sizeof(gsa_task)
 #if defined(__GNUC__)
 __attribute__((visibility("default")))
