@@ -37,8 +37,8 @@ void gsa_scratch_close(gsa_scratch *scratch)
 
 const char *gsa_scratch_path(const gsa_scratch *scratch, const char *format, ...)
 {
-    static char paths[8][512];
-    static int next;
+    static _Thread_local char paths[8][512];
+    static _Thread_local int next;
     char *path = paths[next++ % 8];
     const int used = snprintf(path, sizeof paths[0], "%s/", scratch->folder);
     va_list arguments;
