@@ -143,7 +143,7 @@ enum gsa_pool {
     GSA_SUMMARY_NODE /* the node that emit names by summary(), whatever its kind */
 };
 /* A kind or a phase with its struct_size, in C: d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name =
- * "token")). What is not named is 0 or NULL. */
+ * "token")). What is not named is 0 or NULL. C++: gsa::kind, gsa::phase, below. */
 #define GSA_KIND(...)                                                                              \
     (gsa_kind)                                                                                     \
     {                                                                                              \
@@ -307,5 +307,40 @@ extern const gsa_topology GSA_PLUGIN;
 
 #ifdef __cplusplus
 }
+#endif
+#if defined(__cplusplus) && __cplusplus >= 201703L
+/* Kinds and phases in C++17: d->kind(d, gsa::kind("token", GSA_INPUT)). What the constructors do
+ * not take is 0, and may be set: gsa::phase p("up", ...); p.empty = GSA_KEEP_EMPTY. */
+namespace gsa
+{
+struct kind : gsa_kind {
+    constexpr kind(const char *called, int32_t from, int32_t rows = 0)
+        : gsa_kind{ sizeof(gsa_kind), from, rows, 0, called }
+    {
+    }
+    constexpr operator const gsa_kind *() const
+    {
+        return this;
+    }
+};
+struct phase : gsa_phase {
+    constexpr phase(const char *called, int32_t gathers, int32_t updates, uint64_t to,
+                    uint64_t from = 0)
+        : gsa_phase{}
+    {
+        struct_size = sizeof(gsa_phase), aggregate = gathers, update = updates;
+        sources = from, destinations = to, name = called;
+    }
+    constexpr phase &labelled(int32_t count, int32_t use = GSA_NAMES_ONLY)
+    {
+        labels = count, label_use = use;
+        return *this;
+    }
+    constexpr operator const gsa_phase *() const
+    {
+        return this;
+    }
+};
+} // namespace gsa
 #endif
 #endif

@@ -61,8 +61,9 @@ gsa_status gsa_context_encoder(gsa_context *context, const char *spec, const gsa
                                gsa_encoder **encoder, gsa_error *error);
 /* Joins the edges of the batch, from a cache of the context's own, and runs input and stack. ids or
  * features as gsa_input_forward takes them; memory: another encoder's sequence, for patterns that
- * read one, or NULL. Several passes of one encoder in a step are several batches. Host arrays live
- * until the next gsa_context_begin. A failure is the tape's, and told by gsa_context_step. */
+ * read one, or NULL. Several passes of one encoder in a step are several batches, with
+ * equal dropout (model.h gives each its own). Host arrays live until the next gsa_context_begin. A
+ * failure is the tape's, and told by gsa_context_step. */
 gsa_readout gsa_encoder_forward(gsa_encoder *encoder, const gsa_sequences *batch,
                                 const int32_t *ids, gsa_tensor *features, gsa_tensor *memory);
 

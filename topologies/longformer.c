@@ -41,19 +41,16 @@ static void describe(const void *self, gsa_describer *d)
     d->promise(d, GSA_BY_LENGTH | (p[CAUSAL].i ? GSA_CAUSAL | GSA_PREFIX_STABLE : 0),
                GSA_LINEAR_EDGES);
     d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name = "token"));
-    gsa_phase attend = { .struct_size = sizeof attend,
-                         .aggregate = GSA_ATTEND,
-                         .update = GSA_SUBLAYER };
-    attend.labels = N_LABELS, attend.sources = attend.destinations = 1 << TOKEN,
-    attend.name = "attend";
-    attend.empty =
-        own ? GSA_KEEP_EMPTY : GSA_UPDATE_EMPTY; /* the two phases write all rows, each once */
+    /* The two phases write all rows, each once. */
+    gsa_phase attend =
+        GSA_PHASE(.name = "attend", .aggregate = GSA_ATTEND, .update = GSA_SUBLAYER,
+                  .empty = own ? GSA_KEEP_EMPTY : GSA_UPDATE_EMPTY, .labels = N_LABELS,
+                  .sources = 1 << TOKEN, .destinations = 1 << TOKEN);
     d->phase(d, &attend);
     attend.name = "global", attend.together = 1;
     if (own) d->phase(d, &attend);
-    gsa_phase ffn = { .struct_size = sizeof ffn, .aggregate = GSA_NONE, .update = GSA_FFN };
-    ffn.destinations = 1 << TOKEN, ffn.name = "ffn";
-    d->phase(d, &ffn);
+    d->phase(d, &GSA_PHASE(.name = "ffn", .aggregate = GSA_NONE, .update = GSA_FFN,
+                           .destinations = 1 << TOKEN));
     d->sequence(d, TOKEN);
     d->summary(d, TOKEN, GSA_MEAN_OF, 1);
 }

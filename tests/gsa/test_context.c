@@ -243,7 +243,7 @@ START_TEST(the_loss_is_a_mean_over_labels)
 }
 END_TEST
 
-/* Two encoders, one of which runs twice: two batches in one step, masks of their own. */
+/* Two encoders, one of which runs twice: two batches in one step. */
 START_TEST(encoders_run_several_times_in_a_step)
 {
     world w;

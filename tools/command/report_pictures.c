@@ -26,7 +26,8 @@ static void take(const drawer *d, gsa_status status, gsa_error *error, json_t *o
     if (status == GSA_OK && end)
         page =
             json_loadb(from + sizeof before - 1, (size_t)(end - from) - sizeof before + 1, 0, NULL);
-    if (status == GSA_OK && !page) status = gsa_out_of_memory(error, "a picture", end - from);
+    if (status == GSA_OK && !page)
+        status = gsa_out_of_memory(error, "a picture", d->memory->written);
     if (status == GSA_OK)
         json_object_set_new(object, "picture",
                             json_integer((json_int_t)json_array_size(d->pictures)));

@@ -31,25 +31,14 @@ static void destroy(const gsa_host *host, void *self)
 
 static void describe(const void *self, gsa_describer *d)
 {
-    gsa_phase phase = { .struct_size = sizeof phase,
-                        .name = "begin",
-                        .when = GSA_ONCE,
-                        .aggregate = GSA_MEAN,
-                        .update = GSA_ASSIGN,
-                        .sources = 1 << TOKEN,
-                        .destinations = 1 << TEXT };
     (void)self;
     d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name = "token"));
     d->kind(d, &GSA_KIND(.start = GSA_BY_PHASE, .name = "text"));
-    d->phase(d, &phase);
-    phase = (gsa_phase){ .struct_size = sizeof phase,
-                         .name = "read",
-                         .aggregate = GSA_ATTEND,
-                         .update = GSA_SUBLAYER,
-                         .label_use = GSA_HEAD_BIAS,
-                         .labels = N_LABELS,
-                         .sources = 1 << TOKEN | 1 << TEXT,
-                         .destinations = 1 << TOKEN };
+    d->phase(d, &GSA_PHASE(.name = "begin", .when = GSA_ONCE, .aggregate = GSA_MEAN,
+                           .update = GSA_ASSIGN, .sources = 1 << TOKEN, .destinations = 1 << TEXT));
+    gsa_phase phase = GSA_PHASE(.name = "read", .aggregate = GSA_ATTEND, .update = GSA_SUBLAYER,
+                                .label_use = GSA_HEAD_BIAS, .labels = N_LABELS,
+                                .sources = 1 << TOKEN | 1 << TEXT, .destinations = 1 << TOKEN);
     d->phase(d, &phase);
     phase.name = "gather", phase.label_use = GSA_KEY_VECTORS, phase.labels = 2,
     phase.destinations = 1 << TEXT;

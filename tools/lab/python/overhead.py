@@ -6,7 +6,9 @@
 `kernel`: `gsa bench kernel`, a process of its own in each round. `bare`: the library's calls on
 buffers that stay, from Python, in turn with `attend` call by call. `attend`: gsa.torch.attend and
 its backward pass, by autograd. Microseconds, medians over all rounds and calls, all phases
-together. --kept-memory: glibc keeps freed memory; else large outputs may be mapped anew each call.
+together. `empty`: an autograd function of the same tensors, outputs and saved values that computes
+nothing, called in turn with the others, so from the same cold caches: what PyTorch itself takes.
+--kept-memory: glibc keeps freed memory; else large outputs may be mapped anew each call.
 """
 import argparse
 import os
@@ -67,9 +69,25 @@ class Case:
         wanted = [x for x in self.leaves if x is not None]
         torch.autograd.grad(self.attend(*self.leaves), wanted, self.dout)
 
+    def empty(self):
+        wanted = [x for x in self.leaves if x is not None]
+        torch.autograd.grad(Empty.apply(*self.leaves, self.lse), wanted, self.dout)
+
     def bare_both(self):
         self.bare_forward()
         self.bare_backward()
+
+
+class Empty(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, q, k, v, r, b, like):
+        out, lse = torch.empty_like(q), torch.empty_like(like)
+        ctx.save_for_backward(q, k, v, r, b, out, lse)
+        return out
+
+    @staticmethod
+    def backward(ctx, dout):
+        return *(None if x is None else torch.empty_like(x) for x in ctx.saved_tensors[:5]), None
 
 
 def at(x):
@@ -97,7 +115,7 @@ def kernel(build, spec, length, heads, dim, runs):
 def measure(build, spec, length, heads, dim, rounds):
     graph = gsa.topology(spec).graph([length], heads=heads)
     cases = [Case(graph, p.index, heads, dim) for p in graph._attends]
-    columns = {name: [] for name in ("bare_forward", "forward", "bare_both", "both")}
+    columns = {name: [] for name in ("bare_forward", "forward", "bare_both", "both", "empty")}
     kernels = []
     calls = max(3, min(200, 2_000_000 // max(1, sum(c.p.edges for c in cases))))
     for c in cases:
@@ -117,6 +135,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--build", default="build")
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--only", default="", help="patterns that begin so")
     parser.add_argument("--kept-memory", action="store_true")
     options = parser.parse_args()
     if options.kept_memory and "GLIBC_TUNABLES" not in os.environ:
@@ -126,15 +145,19 @@ def main():
     print(f"PyTorch {torch.__version__}, load {os.getloadavg()[0]:.1f}, memory "
           f"{'kept' if options.kept_memory else 'as glibc does'}; microseconds, (attend above bare)")
     print(f"{'pattern':<18}{'n':>5}  {'kernel fwd':>10} {'bare':>9} {'attend':>9}           "
-          f"  {'kernel both':>11} {'bare':>9} {'attend':>9}")
+          f"  {'kernel both':>11} {'bare':>9} {'attend':>9}             "
+          f"{'empty':>7}  (above bare and empty)")
     for spec, length, heads, dim in CASES:
-        kernels, (f0, f1, b0, b1), phases = measure(options.build, spec, length, heads, dim,
+        if not spec.startswith(options.only):
+            continue
+        kernels, (f0, f1, b0, b1, e), phases = measure(options.build, spec, length, heads, dim,
                                                     options.rounds)
         def above(slow, quick):
             return f"{100 * (slow / quick - 1):+.1f} %" if length >= 1024 else \
                 f"{(slow - quick) / phases:+.1f} us"
         print(f"{spec:<18}{length:>5}  {kernels[0]:>10.1f} {f0:>9.1f} {f1:>9.1f} {above(f1, f0):>9}"
-              f"   {kernels[1]:>11.1f} {b0:>9.1f} {b1:>9.1f} {above(b1, b0):>9}", flush=True)
+              f"   {kernels[1]:>11.1f} {b0:>9.1f} {b1:>9.1f} {above(b1, b0):>9}"
+              f"   {e:>7.1f} {above(b1, b0 + e):>9}", flush=True)
 
 
 if __name__ == "__main__":
