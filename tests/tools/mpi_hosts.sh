@@ -6,7 +6,10 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 gsa=$root/build/gsa work=$(mktemp -d)
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-[ $# -eq 1 ] && [ -e "$1" ] || { echo "usage: mpi_hosts.sh RECIPE" >&2; exit 2; }
+if [ $# -ne 1 ] || [ ! -e "$1" ]; then
+    echo "usage: mpi_hosts.sh RECIPE" >&2
+    exit 2
+fi
 leave()
 {
     ip netns del gsa-a
