@@ -55,6 +55,7 @@ static void write_fixtures(void)
     gsa_cli_write("blank.tsv", "pos\tgood\nneg\t \n");
     gsa_cli_write("oneclass.tsv", "pos\tgood\npos\tbetter\n");
     gsa_cli_write("empty.tsv", "");
+    gsa_cli_write("packed.gz", "\x1f\x8b\x08");
     gsa_cli_write("key.ini", "[task]\nname = masked_summation\n[model]\nhiden = 8\n");
     gsa_cli_write("section.ini", "[task]\nname = masked_summation\n[modle]\nhidden = 8\n");
     gsa_cli_write("noequals.ini", "[task]\nname masked_summation\n");
