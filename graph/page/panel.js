@@ -133,7 +133,11 @@ function fillShares({g, scene}, box) {
                 return element('td', share.of[k].toFixed(3), most ? 'most' : '');
             })
         ]));
-    box.append(element('h3', 'share of the weight by what is read'), table);
+    box.append(
+        element('h3', 'share of the weight by what is read'), table,
+        element(
+            'p', 'The greatest of each kind is marked; a click on a row shows that head.',
+            'faint'));
 }
 
 /* Entropy, distance and the part that a node gives itself, of each phase and head. */
