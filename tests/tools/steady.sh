@@ -12,9 +12,9 @@ soaked=
 trap '[ -z "$soaked" ] || { kill -KILL "$soaked"; wait "$soaked"; } 2>/dev/null || true; rm -rf "$work"' EXIT
 recipe()
 {
-    printf '[task]\nname = masked_summation\nn = 6\nk = 2\nd = 3\ntrain = %d\ndev = 8\ntest = 8\n[model]\nencoder = star\nhidden = 8\nheads = 2\n[train]\nbatch = 8\nepochs = 1000000\ncheckpoint_every = %d\neval_every = %d\n' "$@"
+    printf '[task]\nname = masked_summation\nn = 6\nk = 2\nd = 3\ntrain = %d\ndev = 8\ntest = 8\n[model]\nencoder = star\nhidden = 8\nheads = 2\n[train]\nbatch = 8\nepochs = 1000000\ncheckpoint_every = %d\neval_every = %d\nreport_every = 10000\n' "$@"
 }
-recipe 64 500 100 >soak.ini
+recipe 20000 500 1000 >soak.ini # few epochs and reports: the curve keeps a point of each
 recipe 16 1 2 >kill.ini
 
 "$gsa" train soak.ini --out soak --threads 2 --quiet >/dev/null 2>soak.err &
@@ -46,7 +46,8 @@ for ((i = 0; i < kills; i++)); do
     [ -e run/latest ] || continue
     if "$gsa" eval --model run --quiet >/dev/null 2>eval.err; then whole=$((whole + 1)); else unreadable=$((unreadable + 1)) && cat eval.err; fi
 done
-"$gsa" train --resume run --set train.max_steps=1 --threads 1 --quiet >/dev/null
+step=$(sed 's/step-//' run/latest)
+"$gsa" train --resume run --set train.max_steps=$((step + 2)) --threads 1 --quiet >/dev/null
 left=$(orphans_of run)
 
 # Resident kilobytes and descriptors of the soaked run, ten times; the first tenth warms up.
