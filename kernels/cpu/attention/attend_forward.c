@@ -1,12 +1,8 @@
-/* attend_forward.c - one pass over the edges of a row for each group of heads: scores of a block,
- * their maximum and sum, the mix of values. A row of up to BLOCK edges takes one block and is
- * divided by its sum before values are mixed; a longer one keeps a running maximum and sum (online
- * softmax: Milakov, Gimelshein 2018). Time O(edges x heads x dim), no memory beyond the outputs. */
-#include <float.h>
-#include <math.h>
+/* attend_forward.c - the executor of the forward pass: items of rows, each part of them by the
+ * format that inspect.c tells. Time O(edges x heads x dim). */
 #include "kernels/cpu/attention/attention.h"
+#include "kernels/cpu/attention/row.h"
 #include "kernels/cpu/table.h"
-#include "kernels/cpu/attention/kept.h"
 #include "kernels/cpu/attention/bcsr_read.h"
 
 typedef struct forward_job {
@@ -16,32 +12,6 @@ typedef struct forward_job {
     int64_t segments, crossings; /* of intervals, where the call may work by them */
     cpu_interval_states states;
 } forward_job;
-
-/* The largest finite number at least: scores that are all -inf then give exponentials of 0. A NaN
- * shows in the sum. */
-static vec top_of(const float *s, int32_t quads, vec top)
-{
-    for (int32_t i = 0; i < quads; i++) top = vec_max(vec_load(s + i * LANES), top);
-    return vec_quad_max(top);
-}
-
-/* s <- exp(s - top); returns their sums. */
-static vec exponents(float *s, int32_t quads, vec top)
-{
-    vec sum = vec_zero();
-    for (int32_t i = 0; i < quads; i++) {
-        const vec p = vec_exp(vec_sub(vec_load(s + i * LANES), top));
-        vec_store(s + i * LANES, p);
-        sum = vec_add(sum, p);
-    }
-    return vec_quad_sum(sum);
-}
-
-static void multiply_scores(float *s, int32_t quads, const float *factor, int32_t step)
-{
-    for (int32_t i = 0; i < quads; i++)
-        vec_store(s + i * LANES, vec_mul(vec_load(s + i * LANES), vec_load(factor + i * step)));
-}
 
 /* p_e = exp(s_e - lse) over the scores that are in `weights`. */
 static void finish_weights(const ref_attend *t, int64_t row)
@@ -54,144 +24,25 @@ static void finish_weights(const ref_attend *t, int64_t row)
     }
 }
 
-static void keep_scores(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first,
-                        int32_t heads, const float *s)
+static void some_heads(const ref_attend *t, int64_t row, int32_t first, int32_t last)
 {
-    float *weights = t->args->weights;
-    const int64_t edge = t->edges->edge_offset[row] + block->first;
-    for (int32_t e = 0; weights && e < block->count; e++)
-        for (int32_t j = 0; j < heads; j++)
-            weights[(edge + e) * t->heads + first + j] = s[cpu_place(e, j)];
-}
-
-/* Writes lse of a group and 1 / sum, 0 where nothing was added. */
-static void finish_group(cpu_softmax state, float *lse, int32_t heads, float *share)
-{
-    const vec sum = vec_sub(state.sum, state.lost);
-    float each[LANES];
-    vec_store(each, vec_add(state.top, vec_log(sum)));
-    for (int32_t j = 0; j < heads; j++) lse[j] = each[4 * j];
-    vec_store(share, vec_unless_zero(sum, vec_div(vec_all(1), sum), vec_zero()));
-}
-
-static void drop(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first,
-                 int32_t heads, float *s)
-{
-    float factor[GROUPS * SCORES];
-    if (!t->drop.on) return;
-    cpu_keep_block(t, row, first, heads, block, factor);
-    for (int32_t h = 0; h < heads; h += QUADS)
-        multiply_scores(s + cpu_place(0, h), cpu_quads(block->count), factor + cpu_place(0, h),
-                        LANES);
-}
-
-/* Some heads of a row that fits one block. */
-static void short_row(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first,
-                      int32_t heads)
-{
-    const float *q = (const float *)t->args->q + row * t->width;
-    float *out = (float *)t->args->out + row * t->width,
-          *lse = (float *)t->args->lse + row * t->heads + first, s[GROUPS * SCORES],
-          share[4 * HEADS];
-    const int32_t quads = cpu_quads(block->count);
-    const cpu_asks asks = cpu_asks_of(t, block->ahead, heads, BLOCK);
-    cpu_scores(t, block, q, first, heads, s);
-    keep_scores(t, row, block, first, heads, s);
-    for (int32_t h = 0; h < heads; h += QUADS) {
-        float *group = s + cpu_place(0, h);
-        const vec top = top_of(group, quads, vec_all(-FLT_MAX)), sum = exponents(group, quads, top);
-        finish_group((cpu_softmax){ top, sum, vec_zero() }, lse + h,
-                     heads - h < QUADS ? heads - h : QUADS, share + 4 * h);
-        multiply_scores(group, quads, share + 4 * h, 0);
-    }
-    drop(t, row, block, first, heads, s);
-    for (int32_t j = 0; j < heads; j++) {
-        const int64_t at = (int64_t)(first + j) * t->dim;
-        if (share[4 * j] == 0) memset(out + at, 0, sizeof(float) * (size_t)t->dim);
-        else cpu_mix(out + at, NULL, s + cpu_place(0, j), block->v, at, asks, t->dim, block->count);
-    }
-}
-
-/* Adds the scores of a block to a group's state; returns by what is shrunk what is there so far. */
-static vec absorb(cpu_softmax *state, float *s, int32_t quads)
-{
-    const vec top = top_of(s, quads, state->top);
-    return cpu_absorb(state, top, exponents(s, quads, top));
-}
-
-/* Adds a block of a row to the states and the mix of some heads; `fresh`: nothing was there
- * before. */
-static void absorb_block(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first,
-                         int32_t heads, cpu_softmax *state, float *out, int fresh)
-{
-    const cpu_asks asks = cpu_asks_of(t, block->ahead, heads, BLOCK);
-    float s[GROUPS * SCORES], share[4 * HEADS];
-    for (int g = 0; fresh && g < GROUPS; g++)
-        state[g] = (cpu_softmax){ vec_all(-FLT_MAX), vec_zero(), vec_zero() };
-    cpu_scores(t, block, (const float *)t->args->q + row * t->width, first, heads, s);
-    keep_scores(t, row, block, first, heads, s);
-    for (int32_t h = 0; h < heads; h += QUADS)
-        vec_store(share + 4 * h,
-                  absorb(&state[h / QUADS], s + cpu_place(0, h), cpu_quads(block->count)));
-    drop(t, row, block, first, heads, s);
-    for (int32_t j = 0; j < heads; j++) {
-        const int64_t at = (int64_t)(first + j) * t->dim;
-        cpu_mix(out + at, fresh ? NULL : share + 4 * j, s + cpu_place(0, j), block->v, at, asks,
-                t->dim, block->count);
-    }
-}
-
-/* Of some heads of a row: lse; out is divided by the sums. */
-static void end_row(const ref_attend *t, int64_t row, int32_t first, int32_t heads,
-                    const cpu_softmax *state, float *out)
-{
-    float share[4 * HEADS];
-    for (int32_t h = 0; h < heads; h += QUADS)
-        finish_group(state[h / QUADS], (float *)t->args->lse + row * t->heads + first + h,
-                     heads - h < QUADS ? heads - h : QUADS, share + 4 * h);
-    for (int32_t j = 0; j < heads; j++)
-        for (int64_t i = (int64_t)(first + j) * t->dim, end = i + t->dim; i < end; i++)
-            out[i] = share[4 * j] == 0 ? 0 : share[4 * j] * out[i];
-}
-
-static void long_row(const ref_attend *t, int64_t row, int32_t first, int32_t heads)
-{
-    float *out = (float *)t->args->out + row * t->width;
-    cpu_softmax state[GROUPS];
-    ref_walk walk = ref_walk_of(t->edges, row);
+    float *out = (float *)t->args->out + row * t->width, state[HEADS * SOFTMAX];
     cpu_block block;
+    cpu_prefetch prefetch;
+    ref_walk walk = ref_walk_of(t->edges, row);
     block.first = 0, block.count = 0;
-    while (cpu_next(t, &walk, &block))
-        absorb_block(t, row, &block, first, heads, state, out, block.first == 0);
-    end_row(t, row, first, heads, state, out);
-}
-
-void cpu_forward_block(const ref_attend *t, int64_t row, const cpu_block *block, cpu_softmax *state,
-                       float *out, int fresh)
-{
-    for (int32_t h = 0; h < t->heads; h += HEADS, state += GROUPS)
-        absorb_block(t, row, block, h, t->heads - h < HEADS ? t->heads - h : HEADS, state, out,
-                     fresh);
-}
-
-void cpu_forward_end(const ref_attend *t, int64_t row, const cpu_softmax *state, float *out)
-{
-    for (int32_t h = 0; h < t->heads; h += HEADS, state += GROUPS)
-        end_row(t, row, h, t->heads - h < HEADS ? t->heads - h : HEADS, state, out);
+    for (int32_t i = 0; i < HEADS * SOFTMAX; i++) state[i] = i % SOFTMAX == 0 ? -FLT_MAX : 0;
+    while (cpu_next(t, &walk, &block)) {
+        cpu_row_want(t, &walk, first, last, 0, &prefetch);
+        cpu_row_forward(t, row, &block, first, last, state, out, block.first == 0, &prefetch);
+    }
+    cpu_row_end(t, row, first, last, state, out);
 }
 
 static void one_row(const ref_attend *t, int64_t row)
 {
-    const int is_short = t->edges->edge_offset[row + 1] - t->edges->edge_offset[row] <= BLOCK;
-    cpu_block block;
-    ref_walk walk = ref_walk_of(t->edges, row);
-    block.first = 0, block.count = 0;
-    if (is_short) cpu_next(t, &walk, &block);
-    for (int32_t h = 0; h < t->heads; h += HEADS) {
-        const int32_t heads = t->heads - h < HEADS ? t->heads - h : HEADS;
-        if (is_short) short_row(t, row, &block, h, heads);
-        else long_row(t, row, h, heads);
-    }
+    for (int32_t h = 0; h < t->heads; h += HEADS)
+        some_heads(t, row, h, t->heads - h < HEADS ? t->heads : h + HEADS);
     if (t->args->weights) finish_weights(t, row);
 }
 
@@ -229,7 +80,7 @@ static void run_part(forward_work *x, const cpu_part *part)
         for (int64_t i = 0; i < part->rows; i++) one_row(t, part->row + i);
         break;
     case CPU_DIA:
-        for (int i = 0; i < part->bands; i++) cpu_band_forward(t, &part->band[i]);
+        for (int i = 0; i < part->dias; i++) cpu_dia_forward(t, &part->dia[i]);
         break;
     case CPU_BCSR:
         run_blocks(x, part);
@@ -299,13 +150,12 @@ static gsa_status prepare_intervals(gsa_backend *b, forward_job *job)
 {
     const ref_attend *t = &job->t;
     const cpu_intervals *s = &job->plan->intervals;
-    const int64_t states = s->slots * cpu_states(t) * (int64_t)sizeof(cpu_softmax);
+    const int64_t states = s->slots * t->heads * SOFTMAX;
     if (s->count == 0 || !bcsr_serves(t)) return GSA_OK;
-    char *memory = gsa_ref_scratch(b, "attend_forward",
-                                   states + s->shared * t->width * (int64_t)sizeof(float), 1);
+    float *memory =
+        gsa_ref_scratch(b, "attend_forward", states + s->shared * t->width, (int64_t)sizeof(float));
     if (!memory) return b->error.status;
-    job->states = (cpu_interval_states){ s, (cpu_softmax *)(void *)memory,
-                                         (float *)(void *)(memory + states) };
+    job->states = (cpu_interval_states){ s, memory, memory + states };
     job->segments = s->segments, job->crossings = s->crossings;
     return GSA_OK;
 }

@@ -6,28 +6,31 @@
  * (attend_forward.c, attend_backward.c) and `gsa bench kernel --explain` (probe.c) ask it; nothing
  * else decides.
  *
- *   row       CSR row-split: a row alone, its edges 64 at a time (attend.h)
+ *   row       CSR row-split: a row alone, its edges 64 at a time (row.c, own.h)
  *             when: hubs, relays; weights are wanted; not finite; whatever no other takes
- *   ell       sliced ELLPACK: 4 rows of about as many edges, each with its own columns (ell*,
- *             rows4.h)
- *             when: short scattered rows
- *   dia       diagonals: 4 rows whose columns move on by one, or not at all (band*)
+ *   ell       sliced ELLPACK: 4 rows of about as many edges, each with its own columns
+ *             (ell*, own.h); when: short scattered rows
+ *   dia       diagonals: 4 rows whose columns move on by one, or not at all (dia*)
  *             when: rings, short windows, a star's tokens
- *   bcsr      block compressed sparse rows: LANES rows x m columns, micro-panels of 4 rows (bcsr*,
- *             panel.h)
- *             when: windows, clustered rows
- *   interval  source-stationary: ranges of one source axis, pieces of the axis outermost
- * (interval*) when: spans of trees, hierarchies gemm      dense blocks by the library's products
- * (dense*) when: whole sentences
+ *   bcsr      block compressed sparse rows: LANES rows x m columns, micro-panels of 4 rows
+ *             (bcsr*, panel.h); when: windows, clustered rows
+ *   interval  source-stationary: ranges of one source axis, pieces of it outermost
+ *             (interval*); when: spans of trees, hierarchies
+ *   gemm      dense blocks by the library's products (dense*)
+ *             when: whole sentences
  *
- * All but row and gemm work on panels of four rows: s = q k^T, online softmax, o = p v; backward
+ * Three panels compute: own columns (own.h: row, ell), diagonals (dia.h), shared columns (panel.h:
+ * bcsr, interval). One page has the softmax (softmax.h), one the prefetches (prefetch.h), one the
+ * mask of dropout (dropout_mask.h).
+ *
+ * All but gemm work on panels of four rows: s = q k^T, online softmax, o = p v; backward
  * dP = do v^T, dS = p (dP - D), dQ, dK, dV. Lanes of a vector are LANES (8: AVX2, 16: AVX-512),
  * heads go one after another, a head's columns by slices of at most SLICE vectors. No bit depends
  * on the number of threads or on the batch: formats, blocks and orders of sums are functions of an
  * example's edges. */
 #ifndef GSA_CPU_ATTENTION_H
 #define GSA_CPU_ATTENTION_H
-#include "kernels/cpu/attention/band.h"
+#include "kernels/cpu/attention/dia.h"
 #include "kernels/cpu/attention/ell.h"
 #include "kernels/cpu/attention/dense.h"
 #include "kernels/cpu/attention/edge_plan.h"
@@ -46,8 +49,8 @@ typedef struct cpu_part { /* rows that go one way together */
     cpu_format format;
     int64_t row, rows;
     int32_t interval; /* 1 + the axis that has the rows */
-    int bands, blocks;
-    cpu_band band[QUADS];
+    int dias, blocks;
+    cpu_dia dia[QUADS];
     bcsr_block block[PLAN_BLOCKS];
 } cpu_part;
 

@@ -22,7 +22,7 @@
 #ifndef GSA_CPU_BCSR_H
 #define GSA_CPU_BCSR_H
 #include "kernels/cpu/attention/attend.h"
-#include "kernels/cpu/attention/soon.h"
+#include "kernels/cpu/attention/prefetch.h"
 #include "kernels/ref/attend_items.h"
 
 enum {
@@ -162,9 +162,5 @@ int cpu_bcsr_forward(const ref_attend *t, const bcsr_block *block, cpu_reading *
 /* The backward pass of one block for the heads that are read. */
 void cpu_bcsr_backward(const ref_attend *t, const bcsr_block *block, cpu_reading *reading,
                        const ref_label_sums *sums);
-
-/* The backward pass of a block of a row's edges, for what is not finite (attend_backward.c). */
-void cpu_back_block(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first,
-                    int32_t last, const ref_label_sums *sums);
 
 #endif

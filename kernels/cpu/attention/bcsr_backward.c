@@ -8,7 +8,9 @@
  * dV look them up by columns. */
 #include "kernels/cpu/attention/bcsr_panel.h"
 #include "kernels/cpu/attention/bcsr_read.h"
-#include "kernels/cpu/attention/kept.h"
+#include "kernels/cpu/attention/dropout_mask.h"
+#include "kernels/cpu/attention/row.h"
+#include "kernels/cpu/attention/softmax.h"
 
 enum {
     PANEL_SCORES = 4 * (BCSR_COLUMNS + QUADS),     /* of one panel at most */
@@ -18,7 +20,7 @@ enum {
 
 typedef struct back_panels {
     bcsr_panels in;
-    const cpu_kept_bcsr *kept;                                      /* where there is dropout */
+    const cpu_bcsr_mask *keep_mask;                                 /* where there is dropout */
     _Alignas(64) float q[LANES * BCSR_DIM], dout[LANES * BCSR_DIM]; /* packed; q is scaled */
     _Alignas(64) float p[SCORES_AT_MOST],
         ds[SCORES_AT_MOST];             /* of one panel after another; s and g first */
@@ -42,11 +44,11 @@ static void score(back_panels *x)
 {
     const int64_t row = x->packed;
     for (int g = 0; g < QUADS; g++)
-        x->odd = cpu_panel_values(&x->in, g, x->dout + STRIP * g * row, row, x->ds + scores_at(g),
-                                  x->odd);
+        x->odd = cpu_panel_values(&x->in, g, x->dout + PANEL_ROWS * g * row, row,
+                                  x->ds + scores_at(g), x->odd);
     for (int g = 0; g < QUADS; g++)
-        x->odd = cpu_panel_bare_scores(&x->in, g, x->q + STRIP * g * row, row, x->p + scores_at(g),
-                                       x->odd);
+        x->odd = cpu_panel_bare_scores(&x->in, g, x->q + PANEL_ROWS * g * row, row,
+                                       x->p + scores_at(g), x->odd);
 }
 
 /* p and ds of panel g, where s and g was. */
@@ -55,23 +57,10 @@ static void weigh(back_panels *x, int g)
     const bcsr_panel *panel = &x->in.block->panel[g];
     const int32_t vectors = cpu_whole_quads(panel->count) / QUADS;
     float *s = x->p + scores_at(g), *slope = x->ds + scores_at(g);
-    const vec lse = vec_four(x->lse + STRIP * g), inner = vec_four(x->inner + STRIP * g);
-    if (x->in.t->drop.on) cpu_keep_panel(x->in.t, slope, x->kept, x->in.head, panel, g);
-    for (int32_t j = 0, some; j < vectors; j += some) {
-        vec p[VEC_SOME];
-        some = vectors - j < VEC_SOME ? 1 : VEC_SOME;
-        for (int i = 0; i < some; i++) p[i] = vec_sub(vec_load(s + (j + i) * LANES), lse);
-        if (some == VEC_SOME) vec_exp_some(p, VEC_SOME);
-        else vec_exp_some(p, 1);
-        for (int i = 0; i < some; i++) {
-            float *at = slope + (j + i) * LANES;
-            const lanes edges = lanes_of_bits(panel->mask[j + i]);
-            p[i] = vec_keep(edges, p[i], vec_zero());
-            vec_store(s + (j + i) * LANES, p[i]);
-            vec_store(at, vec_keep(edges, vec_mul(p[i], vec_sub(vec_load(at), inner)), vec_zero()));
-        }
-    }
-    if (x->in.t->drop.on) cpu_keep_panel(x->in.t, s, x->kept, x->in.head, panel, g);
+    const vec lse = vec_four(x->lse + PANEL_ROWS * g), inner = vec_four(x->inner + PANEL_ROWS * g);
+    if (x->in.t->drop.on) cpu_mask_panel(x->in.t, slope, x->keep_mask, x->in.head, panel, g);
+    cpu_slopes(s, slope, vectors, vec_all(1), lse, inner, panel->mask);
+    if (x->in.t->drop.on) cpu_mask_panel(x->in.t, s, x->keep_mask, x->in.head, panel, g);
 }
 
 /* The sums of ds by those labels of panel g that are wanted. */
@@ -90,8 +79,8 @@ static void add_queries(const back_panels *x, int g)
     const bcsr_panel *panel = &x->in.block->panel[g];
     const int labelled = x->in.block->labels > 0 && t->r;
     const float *ds = x->ds + scores_at(g);
-    const float one[STRIP] = { 1, 1, 1, 1 },
-                scale[STRIP] = { t->scale, t->scale, t->scale, t->scale };
+    const float one[PANEL_ROWS] = { 1, 1, 1, 1 },
+                scale[PANEL_ROWS] = { t->scale, t->scale, t->scale, t->scale };
     const cpu_mixing of[3] = {
         { labelled ? panel->shared : panel->count, panel->column, panel->label, ds, x->in.k,
           labelled ? x->in.r : NULL, x->in.at },
@@ -99,9 +88,10 @@ static void add_queries(const back_panels *x, int g)
           x->in.k, NULL, x->in.at },
         { panel->labels, panel->wanted, NULL, x->part[g], x->in.r, NULL, 0 },
     };
-    cpu_panel_mix m = { .of = of, .share = scale, .keep = one, .rows = STRIP };
-    for (int r = 0; r < STRIP; r++)
-        m.to[r] = (float *)t->args->dq + (x->in.block->row + STRIP * g + r) * t->width + x->in.at;
+    cpu_panel_mix m = { .of = of, .share = scale, .keep = one, .rows = PANEL_ROWS };
+    for (int r = 0; r < PANEL_ROWS; r++)
+        m.to[r] =
+            (float *)t->args->dq + (x->in.block->row + PANEL_ROWS * g + r) * t->width + x->in.at;
     cpu_mix_panel(&m, t->dim);
 }
 
@@ -126,9 +116,9 @@ static void add_labels(back_panels *x, const ref_label_sums *sums)
         const bcsr_panel *panel = &block->panel[g];
         const float *ds = x->ds + scores_at(g);
         for (int32_t i = 0; i < panel->shared; i++)
-            vec_add_four(x->slope + panel->label[i] * LANES + STRIP * g, ds + 4 * i);
+            vec_add_four(x->slope + panel->label[i] * LANES + PANEL_ROWS * g, ds + 4 * i);
         for (int32_t i = 0; i < panel->labels; i++)
-            vec_add_four(x->slope + panel->wanted[i] * LANES + STRIP * g, x->part[g] + 4 * i);
+            vec_add_four(x->slope + panel->wanted[i] * LANES + PANEL_ROWS * g, x->part[g] + 4 * i);
     }
     for (int32_t l = 0; l < block->labels; l++) {
         const vec slope = vec_load(x->slope + l * LANES);
@@ -174,7 +164,7 @@ static void by_rows(const back_panels *x, const ref_label_sums *sums)
             cpu_block block;
             block.first = (uint32_t)(place + skipped), block.count = 0;
             while (cpu_next(t, &walk, &block))
-                cpu_back_block(t, row, &block, x->in.head, x->in.head + 1, sums);
+                cpu_row_backward(t, row, &block, x->in.head, x->in.head + 1, sums, NULL);
         }
     }
 }
@@ -235,26 +225,27 @@ static void find_scores(back_panels *x)
 {
     const bcsr_block *block = x->in.block;
     for (int32_t c = 0; c < block->columns; c++)
-        for (int g = 0; g < QUADS; g++) x->found[c][g] = -STRIP * g;
+        for (int g = 0; g < QUADS; g++) x->found[c][g] = -PANEL_ROWS * g;
     for (int g = 0; g < QUADS; g++)
         for (int32_t i = 0; i < block->panel[g].count; i++)
-            x->found[block->panel[g].column[i]][g] = scores_at(g) + 4 * i - STRIP * g;
+            x->found[block->panel[g].column[i]][g] = scores_at(g) + 4 * i - PANEL_ROWS * g;
     memset(x->p, 0, sizeof(float) * 4), memset(x->ds, 0, sizeof(float) * 4);
 }
 
 void cpu_bcsr_backward(const ref_attend *t, const bcsr_block *block, cpu_reading *reading,
                        const ref_label_sums *sums)
 {
-    cpu_kept_bcsr kept;
+    cpu_bcsr_mask keep_mask;
     back_panels x;
-    x.kept = &kept;
-    cpu_panels_begin(&x.in, t, block, &reading->soon);
-    x.packed = (t->dim + SOON_LINE - 1) / SOON_LINE * SOON_LINE;
+    x.keep_mask = &keep_mask;
+    cpu_panels_begin(&x.in, t, block, &reading->prefetch);
+    x.packed = (t->dim + CPU_LINE - 1) / CPU_LINE * CPU_LINE;
     find_gradients(&x);
     find_scores(&x);
     for (x.in.head = reading->first; x.in.head < reading->last; x.in.head++) {
         x.in.at = (int64_t)x.in.head * t->dim;
-        if (t->drop.on && x.in.head % KEPT_HEADS == 0) cpu_keep_bcsr(t, block, x.in.head, &kept);
+        if (t->drop.on && x.in.head % MASK_HEADS == 0)
+            cpu_mask_bcsr(t, block, x.in.head, &keep_mask);
         if (!backward_head(&x, sums)) by_rows(&x, sums);
     }
 }

@@ -4,69 +4,60 @@
 #include "kernels/cpu/attention/bcsr_panel.h"
 #include "kernels/cpu/attention/bcsr_read.h"
 #include "kernels/cpu/attention/softmax.h"
-#include "kernels/cpu/attention/kept.h"
-
-typedef struct panel_state { /* of four rows, each in its lane of all quads: the largest score so
-                                far, the sum of exp(s - top) */
-    vec top, sum;
-} panel_state;
+#include "kernels/cpu/attention/dropout_mask.h"
 
 /* s <- the weights of panel g so far; keep[r]: by what is shrunk what is there so far. */
-static void absorb(bcsr_panels *x, int g, float *s, panel_state *state, int first, float *keep)
+static void absorb(bcsr_panels *x, int g, float *s, cpu_softmax *state, int first, float *keep)
 {
-    vec top = cpu_panel_scores(x, g, s), sum;
+    vec top = cpu_panel_scores(x, g, s);
     if (!first) top = vec_max(top, state->top);
-    sum = cpu_exponents(s, cpu_whole_quads(x->block->panel[g].count) / QUADS, top);
-    if (!first) {
-        const vec shrink = vec_exp(vec_sub(state->top, top));
-        vec_store(keep, shrink), sum = vec_fma(state->sum, shrink, sum);
-    }
-    *state = (panel_state){ top, sum };
+    const vec added = cpu_exponents(s, cpu_whole_quads(x->block->panel[g].count) / QUADS, top);
+    vec_store(keep, cpu_softmax_add(state, top, added, first));
 }
 
 /* Panel g of a block for the head at work; 0 when something is not finite. `first`, `last`: of the
  * rows' blocks. */
-static int forward_panel(bcsr_panels *x, const cpu_kept_bcsr *kept, int g, panel_state *state,
+static int forward_panel(bcsr_panels *x, const cpu_bcsr_mask *keep_mask, int g, cpu_softmax *state,
                          int first, int last)
 {
     const ref_attend *t = x->t;
     const bcsr_panel *panel = &x->block->panel[g];
-    const int64_t row = x->block->row + STRIP * g, at = (int64_t)x->head * t->dim;
+    const int64_t row = x->block->row + PANEL_ROWS * g, at = (int64_t)x->head * t->dim;
     float *lse = (float *)t->args->lse + row * t->heads + x->head, each[LANES], share[LANES],
           keep[LANES];
     float s[4 * (BCSR_COLUMNS + QUADS)];
     absorb(x, g, s, state, first, keep);
     vec_store(share, vec_all(1));
     if (last) {
-        const vec over = vec_unless_zero(state->sum, vec_div(vec_all(1), state->sum), vec_zero());
-        vec_store(share, over);
-        if (!first) vec_store(keep, vec_mul(vec_load(keep), over));
-        vec_store(each, vec_add(state->top, vec_log(state->sum)));
-        for (int r = 0; r < STRIP; r++) lse[(int64_t)r * t->heads] = each[r];
+        vec over;
+        vec_store(each, cpu_softmax_end(state, &over));
+        vec_store(share, over), vec_store(keep, vec_mul(vec_load(keep), over));
+        for (int r = 0; r < PANEL_ROWS; r++) lse[(int64_t)r * t->heads] = each[r];
     }
-    if (t->drop.on) cpu_keep_panel(t, s, kept, x->head, panel, g);
+    if (t->drop.on) cpu_mask_panel(t, s, keep_mask, x->head, panel, g);
     const cpu_mixing of = { panel->count, panel->column, NULL, s, x->v, NULL, x->at };
     cpu_panel_mix m = { .of = &of,
                         .share = share,
                         .keep = keep,
                         .fresh = first ? PANEL_ALL : 0,
-                        .rows = STRIP,
+                        .rows = PANEL_ROWS,
                         .stream = LANES == 16 && first && last && cpu_streams(t),
-                        .soon = x->soon };
-    for (int r = 0; r < STRIP; r++) m.to[r] = (float *)t->args->out + (row + r) * t->width + at;
+                        .prefetch = x->prefetch };
+    for (int r = 0; r < PANEL_ROWS; r++)
+        m.to[r] = (float *)t->args->out + (row + r) * t->width + at;
     return !vec_has_nan(cpu_mix_panel(&m, t->dim));
 }
 
 /* Some heads that share their drawing, of one block. */
-static int forward_heads(bcsr_panels *x, int32_t first, int32_t last, panel_state (*state)[QUADS],
+static int forward_heads(bcsr_panels *x, int32_t first, int32_t last, cpu_softmax (*state)[QUADS],
                          int is_first, int is_last)
 {
-    cpu_kept_bcsr kept;
-    if (x->t->drop.on) cpu_keep_bcsr(x->t, x->block, first, &kept);
+    cpu_bcsr_mask keep_mask;
+    if (x->t->drop.on) cpu_mask_bcsr(x->t, x->block, first, &keep_mask);
     for (x->head = first; x->head < last; x->head++) {
         x->at = (int64_t)x->head * x->t->dim;
         for (int g = 0; g < QUADS; g++)
-            if (!forward_panel(x, &kept, g, &state[x->head - first][g], is_first, is_last))
+            if (!forward_panel(x, &keep_mask, g, &state[x->head - first][g], is_first, is_last))
                 return 0;
     }
     return 1;
@@ -74,13 +65,13 @@ static int forward_heads(bcsr_panels *x, int32_t first, int32_t last, panel_stat
 
 int cpu_bcsr_forward(const ref_attend *t, const bcsr_block *block, cpu_reading *reading)
 {
-    panel_state state[KEPT_HEADS][QUADS];
+    cpu_softmax state[MASK_HEADS][QUADS];
     bcsr_panels x;
-    cpu_panels_begin(&x, t, block, &reading->soon);
-    for (int32_t head = 0; head < t->heads; head += KEPT_HEADS) {
-        const int32_t last = t->heads - head < KEPT_HEADS ? t->heads : head + KEPT_HEADS;
+    cpu_panels_begin(&x, t, block, &reading->prefetch);
+    for (int32_t head = 0; head < t->heads; head += MASK_HEADS) {
+        const int32_t last = t->heads - head < MASK_HEADS ? t->heads : head + MASK_HEADS;
         for (int i = 0, blocks = block->blocks; i < blocks; i++) {
-            if (blocks > 1) cpu_panels_begin(&x, t, block + i, &reading->soon);
+            if (blocks > 1) cpu_panels_begin(&x, t, block + i, &reading->prefetch);
             if (!forward_heads(&x, head, last, state, i == 0, i + 1 == blocks)) return 0;
         }
     }

@@ -7,7 +7,7 @@
 typedef struct bcsr_panels {
     const ref_attend *t;
     const bcsr_block *block;
-    cpu_soon *soon; /* requested a portion with each vector of scores */
+    cpu_prefetch *prefetch; /* prefetched a portion with each vector of scores */
     int32_t head;
     int64_t at; /* of the head in a row of k and v */
     const float *k[BCSR_COLUMNS], *v[BCSR_COLUMNS],
@@ -18,7 +18,8 @@ typedef struct bcsr_panels {
 } bcsr_panels;
 
 /* Of a block, for all heads. */
-void cpu_panels_begin(bcsr_panels *x, const ref_attend *t, const bcsr_block *block, cpu_soon *soon);
+void cpu_panels_begin(bcsr_panels *x, const ref_attend *t, const bcsr_block *block,
+                      cpu_prefetch *prefetch);
 
 /* s[place][row] of panel g for the head x->head: scale q.(k + r_l) + b_l, -inf where there is no
  * edge. Returns each row's largest, at least -FLT_MAX, in all quads. */

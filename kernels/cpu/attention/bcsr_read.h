@@ -8,10 +8,7 @@
 #define GSA_CPU_BCSR_READ_H
 #include "kernels/cpu/attention/bcsr.h"
 
-enum {
-    READ_PLANES = 4,
-    READ_LEAST = 1 << 15 /* numbers of a plane: smaller ones fit in L2 */
-};
+enum { READ_PLANES = 4 };
 
 struct cpu_reading {
     int32_t first, last; /* heads */
@@ -19,7 +16,7 @@ struct cpu_reading {
     int64_t next;   /* the row of the block that was prefetched, -1: none */
     int32_t ranges; /* of the block before */
     bcsr_range range[BCSR_RANGES];
-    cpu_soon soon; /* of the next block */
+    cpu_prefetch prefetch; /* of the next block */
 };
 
 static inline void cpu_start_reading(cpu_reading *x, int32_t first, int32_t last, int backward)
@@ -35,17 +32,18 @@ static inline void cpu_read_rows(const ref_attend *t, const cpu_reading *x,
     const int64_t from = (int64_t)x->first * t->dim, to = (int64_t)x->last * t->dim;
     for (int p = 0; p < (x->backward ? READ_PLANES : READ_PLANES / 2); p++)
         for (int64_t r = row; plane[p] && r <= last; r++)
-            for (int64_t i = from; i < to; i += SOON_LINE)
+            for (int64_t i = from; i < to; i += CPU_LINE)
                 (void)*(const volatile float *)((const float *)plane[p] + r * t->width + i);
 }
 
-/* Notes the same, to be requested. */
+/* Notes the same, to be prefetched. */
 static inline void cpu_want_rows(const ref_attend *t, cpu_reading *x, const void *const *plane,
                                  int64_t row, int64_t last)
 {
     for (int p = 0; p < (x->backward ? READ_PLANES : READ_PLANES / 2); p++)
         if (plane[p])
-            cpu_soon_add(&x->soon, (const float *)plane[p] + (int64_t)x->first * t->dim, row, last);
+            cpu_prefetch_add(&x->prefetch, (const float *)plane[p] + (int64_t)x->first * t->dim,
+                             row, last);
 }
 
 /* Reads, or expects, rows of a block's ranges that are not among `old`, another block's. */
@@ -77,8 +75,8 @@ static inline void bcsr_read(const ref_attend *t, const bcsr_block *block, const
     const int past = !x->backward && cpu_streams(t) && LANES == 16; /* outputs, past the caches */
     const void *const plane[READ_PLANES] = { t->args->q, past ? NULL : t->args->out, t->args->dout,
                                              t->args->dq };
-    cpu_soon_start(&x->soon, t->width, (int64_t)(x->last - x->first) * t->dim);
-    if (t->edges->rows * t->width < READ_LEAST) return;
+    cpu_prefetch_start(&x->prefetch, t->width, (int64_t)(x->last - x->first) * t->dim);
+    if (t->edges->rows * t->width < PREFETCH_LEAST) return;
     if (x->next != block->row) {
         cpu_read_rows(t, x, plane, block->row, block->row + LANES - 1);
         cpu_new_rows(t, x, block, x->range, x->ranges, 0);
@@ -89,7 +87,7 @@ static inline void bcsr_read(const ref_attend *t, const bcsr_block *block, const
     if (!behind) return;
     cpu_want_rows(t, x, plane, behind->row, behind->row + LANES - 1);
     cpu_new_rows(t, x, behind, block->range, block->ranges, 1);
-    cpu_soon_portions(&x->soon, (x->last - x->first) * bcsr_vectors(block));
+    cpu_prefetch_pace(&x->prefetch, (x->last - x->first) * bcsr_vectors(block));
 }
 
 #endif

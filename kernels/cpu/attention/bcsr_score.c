@@ -17,12 +17,12 @@ static vec look_up(bcsr_panels *x, const bcsr_panel *panel, const cpu_transposed
     const ref_attend *t = x->t;
     const int32_t count = 4 * (cpu_whole_quads(panel->count) - panel->shared);
     const cpu_products p = {
-        cpu_whole_quads(panel->labels), panel->wanted, NULL, x->r, NULL, 0, NULL, NULL, x->soon
+        cpu_whole_quads(panel->labels), panel->wanted, NULL, x->r, NULL, 0, NULL, NULL, x->prefetch
     };
     if (t->r) odd = cpu_multiply(x->of, rows, &p, t->dim, odd, CPU_BARE);
     else memset(x->of, 0, sizeof *x->of * 4 * (size_t)panel->labels);
     for (int32_t i = 0; t->bias && i < panel->labels; i++)
-        for (int r = 0; r < STRIP; r++) x->of[4 * i + r] += bias_of(x, panel->wanted[i]);
+        for (int r = 0; r < PANEL_ROWS; r++) x->of[4 * i + r] += bias_of(x, panel->wanted[i]);
     for (int32_t i = 0; i < count; i++) {
         float one = x->of[4 * panel->from[i] + i % 4];
         __asm__("" : VEC_REGISTER(one));
@@ -31,9 +31,10 @@ static vec look_up(bcsr_panels *x, const bcsr_panel *panel, const cpu_transposed
     return odd;
 }
 
-void cpu_panels_begin(bcsr_panels *x, const ref_attend *t, const bcsr_block *block, cpu_soon *soon)
+void cpu_panels_begin(bcsr_panels *x, const ref_attend *t, const bcsr_block *block,
+                      cpu_prefetch *prefetch)
 {
-    x->t = t, x->block = block, x->soon = soon;
+    x->t = t, x->block = block, x->prefetch = prefetch;
     for (int32_t l = 0; t->r && l < block->labels; l++)
         x->r[l] = t->r + (int64_t)block->label[l] * t->dim;
     for (int i = 0; i < block->ranges; i++) {
@@ -62,8 +63,8 @@ static vec score(bcsr_panels *x, const bcsr_panel *panel, const float *rows, int
                  float scale, float *s, vec told, int how)
 {
     const ref_attend *t = x->t;
-    const cpu_products p = { panel->shared, panel->column, panel->label, x->k,   x->r,
-                             x->at,         panel->mask,   NULL,         x->soon };
+    const cpu_products p = { panel->shared, panel->column, panel->label, x->k,       x->r,
+                             x->at,         panel->mask,   NULL,         x->prefetch };
     cpu_transposed q;
     cpu_transpose_rows(&q, rows, stride, scale, t->dim);
     told = cpu_multiply(s, &q, &p, t->dim, told,
@@ -75,14 +76,14 @@ static vec score(bcsr_panels *x, const bcsr_panel *panel, const float *rows, int
 static void add_bias(const bcsr_panels *x, const bcsr_panel *panel, float *s)
 {
     for (int32_t i = 0; i < panel->shared; i++)
-        for (int r = 0; r < STRIP; r++) s[4 * i + r] += bias_of(x, panel->label[i]);
+        for (int r = 0; r < PANEL_ROWS; r++) s[4 * i + r] += bias_of(x, panel->label[i]);
 }
 
 vec cpu_panel_scores(bcsr_panels *x, int g, float *s)
 {
     const ref_attend *t = x->t;
     const bcsr_panel *panel = &x->block->panel[g];
-    const float *rows = (const float *)t->args->q + (x->block->row + STRIP * g) * t->width +
+    const float *rows = (const float *)t->args->q + (x->block->row + PANEL_ROWS * g) * t->width +
                         (int64_t)x->head * t->dim;
     vec top = score(x, panel, rows, t->width, t->scale, s, vec_all(-FLT_MAX), CPU_MASKED);
     if (x->block->labels > 0 && t->bias) {
@@ -105,9 +106,15 @@ vec cpu_panel_bare_scores(bcsr_panels *x, int g, const float *rows, int64_t stri
 vec cpu_panel_values(bcsr_panels *x, int g, const float *rows, int64_t stride, float *s, vec odd)
 {
     const bcsr_panel *panel = &x->block->panel[g];
-    const cpu_products p = {
-        cpu_whole_quads(panel->count), panel->column, NULL, x->v, NULL, x->at, NULL, NULL, x->soon
-    };
+    const cpu_products p = { cpu_whole_quads(panel->count),
+                             panel->column,
+                             NULL,
+                             x->v,
+                             NULL,
+                             x->at,
+                             NULL,
+                             NULL,
+                             x->prefetch };
     cpu_transposed q;
     cpu_transpose_rows(&q, rows, stride, 1, x->t->dim);
     return cpu_multiply(s, &q, &p, x->t->dim, odd, CPU_BARE);

@@ -8,16 +8,16 @@
  * A block of LANES rows reads and writes all of dK and dV for as many rows; a product here for
  * ROWS. */
 #include "kernels/cpu/attention/dense.h"
-#include <float.h>
 #include <math.h>
-#include "kernels/cpu/attention/kept.h"
+#include "kernels/cpu/attention/dropout_mask.h"
+#include "kernels/cpu/attention/softmax.h"
 #include "kernels/gemm.h"
 
 enum {
     ROWS = DENSE_ROWS,
     COLUMNS = 128,
-    KEPT = COLUMNS / LANES * ROWS, /* of a head, LANES bits each */
-    LEAST_ROWS = 64,               /* and columns */
+    MASK_BITS = COLUMNS / LANES * ROWS, /* of a head, LANES bits each */
+    LEAST_ROWS = 64,                    /* and columns */
     LEAST_WORK = 1 << 18, /* multiply-adds of a product of all rows: what is less is bcsr's, */
     LEAST_WIDE = 1 << 20, /* and so is this of heads that fill the registers of 16 lanes */
     NARROWEST = 8         /* head */
@@ -28,9 +28,9 @@ _Static_assert(COLUMNS % (VEC_SOME * LANES) == 0, "vectors are worked on some at
 typedef struct dense {
     const ref_attend *t;
     gsa_run run;
-    float lse[KEPT_HEADS][ROWS], inner[KEPT_HEADS][ROWS]; /* of a block's rows; inner: D */
+    float lse[MASK_HEADS][ROWS], inner[MASK_HEADS][ROWS]; /* of a block's rows; inner: D */
     float p[ROWS * COLUMNS], ds[ROWS * COLUMNS];
-    cpu_bits kept[KEPT_HEADS * KEPT]; /* where there is dropout */
+    cpu_bits keep_mask[MASK_HEADS * MASK_BITS]; /* where there is dropout */
 } dense;
 
 static int same_run(const gsa_edges *e, gsa_rows rows)
@@ -94,31 +94,18 @@ static void drop(const dense *x, float *p, int64_t rows, int64_t columns, int pl
 {
     if (!x->t->drop.on) return;
     for (int64_t r = 0; r < rows; r++)
-        cpu_keep(x->t, p + r * COLUMNS, x->kept + place * KEPT + r * (COLUMNS / LANES),
-                 (columns + LANES - 1) / LANES);
+        cpu_mask_apply(x->t, p + r * COLUMNS,
+                       x->keep_mask + place * MASK_BITS + r * (COLUMNS / LANES),
+                       (columns + LANES - 1) / LANES);
 }
 
 /* `place`: of the head among those at work. */
 static void slopes(dense *x, int64_t rows, int64_t columns, int place)
 {
-    const vec scale = vec_all(x->t->scale);
-    for (int64_t r = 0; r < rows; r++) {
-        const vec lse = vec_all(x->lse[place][r]), inner = vec_all(x->inner[place][r]);
-        float *p = x->p + r * COLUMNS, *ds = x->ds + r * COLUMNS;
-        for (int64_t i = 0; i < columns;
-             i += VEC_SOME * LANES) { /* beyond the last column: not used */
-            vec share[VEC_SOME];
-            for (int j = 0; j < VEC_SOME; j++)
-                share[j] = vec_sub(vec_mul(scale, vec_load(p + i + j * LANES)), lse);
-            vec_exp_some(share, VEC_SOME);
-            for (int j = 0; j < VEC_SOME && i + j * LANES < columns; j++) {
-                float *slope = ds + i + j * LANES;
-                vec_store(p + i + j * LANES, share[j]);
-                vec_store(slope,
-                          vec_mul(scale, vec_mul(share[j], vec_sub(vec_load(slope), inner))));
-            }
-        }
-    }
+    const int32_t vectors = (int32_t)((columns + LANES - 1) / LANES);
+    for (int64_t r = 0; r < rows; r++)
+        cpu_slopes(x->p + r * COLUMNS, x->ds + r * COLUMNS, vectors, vec_all(x->t->scale),
+                   vec_all(x->lse[place][r]), vec_all(x->inner[place][r]), NULL);
 }
 
 /* Rows row .. of one head with the sources from .. of their run. */
@@ -165,7 +152,8 @@ static void prepare(dense *x, int64_t row, int64_t rows, int32_t head, int place
 static void draw(dense *x, int64_t row, int64_t rows, int64_t from, int64_t columns, int32_t head)
 {
     for (int64_t r = 0; r < rows && x->t->drop.on; r++)
-        cpu_keep_edges(x->t, row + r, from, columns, head, x->kept + r * (COLUMNS / LANES), KEPT);
+        cpu_mask_edges(x->t, row + r, from, columns, head, x->keep_mask + r * (COLUMNS / LANES),
+                       MASK_BITS);
 }
 
 /* ROWS rows at most, `heads` heads. */
@@ -183,7 +171,7 @@ int cpu_dense_backward(const ref_attend *t, gsa_rows rows, int32_t first, int32_
 {
     dense x;
     sigset_t before;
-    const int32_t most = t->drop.on ? KEPT_HEADS : 1; /* heads that share their drawing */
+    const int32_t most = t->drop.on ? MASK_HEADS : 1; /* heads that share their drawing */
     if (!finite(t, rows)) return 0;
     x.t = t, x.run = t->edges->runs[t->edges->run_offset[rows.first]];
     memset(x.p, 0, sizeof x.p),
@@ -198,10 +186,8 @@ int cpu_dense_backward(const ref_attend *t, gsa_rows rows, int32_t first, int32_
 
 /* ---- forward ------------------------------------------------------------------------------- */
 
-typedef struct running { /* of ROWS rows and a head: the largest score so far, the sum of exp(scale
-                            s - top) */
-    float top[ROWS];
-    double sum[ROWS];
+typedef struct running { /* the states of ROWS rows and a head (softmax.h) */
+    float row[ROWS][SOFTMAX];
 } running;
 
 /* x->p <- exp(scale p - top) of a block, whose largest scores move `top`; o, what is there so far,
@@ -213,28 +199,18 @@ static void absorb(dense *x, running *state, float *o, int64_t rows, int64_t col
     const int64_t last = (columns - 1) / LANES * LANES;
     for (int64_t r = 0; r < rows; r++, o += x->t->width) {
         float *p = x->p + r * COLUMNS;
-        vec top = vec_all(fresh ? -FLT_MAX : state->top[r]), sum = vec_zero();
-        for (int64_t i = 0; i < columns; i += LANES) {
+        cpu_softmax now = cpu_softmax_load(state->row[r]);
+        vec top = fresh ? vec_all(-FLT_MAX) : now.top;
+        for (int64_t i = 0; i <= last; i += LANES) {
             vec s = vec_mul(scale, vec_load(p + i));
-            if (i == last)
-                s = vec_keep(end, s, vec_all(-INFINITY)); /* no score is beyond the last column */
+            if (i == last) s = vec_keep(end, s, vec_all(-INFINITY)); /* none is beyond the last */
             vec_store(p + i, s), top = vec_max(s, top);
         }
         top = vec_quads_max(vec_quad_max(top));
-        for (int64_t i = 0; i < columns;
-             i += VEC_SOME * LANES) { /* beyond the last vector: not used */
-            vec e[VEC_SOME];
-            for (int j = 0; j < VEC_SOME; j++) e[j] = vec_sub(vec_load(p + i + j * LANES), top);
-            vec_exp_down_some(e, VEC_SOME);
-            for (int j = 0; j < VEC_SOME && i + j * LANES < columns; j++)
-                vec_store(p + i + j * LANES, e[j]), sum = vec_add(sum, e[j]);
-        }
-        float most[LANES];
-        vec_store(most, top);
-        const float shrink = fresh || most[0] == state->top[r] ? 1 : expf(state->top[r] - most[0]);
-        state->sum[r] = (fresh ? 0 : state->sum[r] * (double)shrink) + (double)vec_sum(sum),
-        state->top[r] = most[0];
-        for (int32_t i = 0; shrink != 1 && i < x->t->dim; i++) o[i] *= shrink;
+        const vec added = vec_quad_sum(cpu_exponents(p, (int32_t)(last / LANES) + 1, top));
+        const float shrink = vec_first(cpu_softmax_add(&now, top, added, fresh));
+        cpu_softmax_store(state->row[r], &now);
+        for (int32_t i = 0; !fresh && shrink != 1 && i < x->t->dim; i++) o[i] *= shrink;
     }
 }
 
@@ -262,8 +238,9 @@ static int finish(const ref_attend *t, const running *state, int64_t row, int64_
     float odd = 0;
     for (int64_t r = 0; r < rows; r++) {
         float *o = (float *)t->args->out + (row + r) * t->width + (int64_t)head * t->dim;
-        const float share = (float)(1 / state->sum[r]),
-                    lse = state->top[r] + (float)log(state->sum[r]);
+        const cpu_softmax all = cpu_softmax_load(state->row[r]);
+        vec over;
+        const float lse = vec_first(cpu_softmax_end(&all, &over)), share = vec_first(over);
         ((float *)t->args->lse)[(row + r) * t->heads + head] = lse;
         odd += 0 * lse;
         for (int32_t i = 0; i < t->dim; i++) o[i] *= share, odd += 0 * o[i];
@@ -274,10 +251,10 @@ static int finish(const ref_attend *t, const running *state, int64_t row, int64_
 int cpu_dense_forward(const ref_attend *t, int64_t row, int64_t rows)
 {
     dense x;
-    running state[KEPT_HEADS];
+    running state[MASK_HEADS];
     sigset_t before;
     int good = 1;
-    const int32_t most = t->drop.on ? KEPT_HEADS : 1; /* heads that share their drawing */
+    const int32_t most = t->drop.on ? MASK_HEADS : 1; /* heads that share their drawing */
     x.t = t, x.run = t->edges->runs[t->edges->run_offset[row]];
     memset(x.p, 0, sizeof x.p); /* vectors reach beyond the last columns */
     gsa_gemm_begin(&before);

@@ -18,7 +18,7 @@ void cpu_ell_begin(cpu_ell *x, const ref_attend *t, int32_t first, int32_t last,
 {
     *x = (cpu_ell){ .t = t, .first = first, .last = last, .sums = sums };
     x->open = !t->args->weights && t->dim > 0;
-    x->ask = t->edges->rows * t->width >= ASK_LEAST;
+    x->fetch = t->edges->rows * t->width >= PREFETCH_LEAST;
 }
 
 /* Edge e of a slice's places and rows. */
@@ -61,28 +61,28 @@ static void work(const cpu_ell *x, const int64_t *row, int32_t rows)
     else cpu_ell_forward(x->t, &b);
 }
 
-static void ask_row(const cpu_ell *x, const void *plane, int64_t row)
+static void fetch_row(const cpu_ell *x, const void *plane, int64_t row)
 {
     const ref_attend *t = x->t;
     if (!plane) return;
     const float *at = (const float *)plane + row * t->width + (int64_t)x->first * t->dim,
                 *end = at + (int64_t)(x->last - x->first) * t->dim;
-    for (; at < end; at += ASK_LINE) vec_ask(at);
+    for (; at < end; at += CPU_LINE) vec_prefetch(at);
 }
 
 /* What a row not far ahead will read. */
-static void ask(const cpu_ell *x, int64_t row)
+static void fetch(const cpu_ell *x, int64_t row)
 {
     const ref_attend *t = x->t;
     const gsa_edges *e = t->edges;
     const gsa_attend_args *args = t->args;
-    if (!x->ask || row >= e->rows || e->edge_offset[row + 1] - e->edge_offset[row] > ELL_PLACES)
+    if (!x->fetch || row >= e->rows || e->edge_offset[row + 1] - e->edge_offset[row] > ELL_PLACES)
         return;
     const int back = x->sums != NULL, all = !back || e->edge_offset[row + 1] - e->edge_offset[row] >
                                                          1; /* the query and the keys too */
     const void *const own[] = { all ? args->q : NULL, back ? args->dout : NULL,
                                 back && all ? args->out : NULL, back && all ? args->dq : NULL };
-    for (int p = 0; p < 4; p++) ask_row(x, own[p], row);
+    for (int p = 0; p < 4; p++) fetch_row(x, own[p], row);
     for (int64_t i = e->run_offset[row]; i < e->run_offset[row + 1]; i++) {
         const gsa_run *run = &e->runs[i];
         const gsa_part *part = &args->parts[run->kind];
@@ -90,7 +90,7 @@ static void ask(const cpu_ell *x, int64_t row)
         const void *const read[] = { all ? part->k : NULL, part->v, back && all ? part->dk : NULL,
                                      back ? part->dv : NULL };
         for (int32_t place = 0; place < run->count; place++)
-            for (int p = 0; p < 4; p++) ask_row(x, read[p], run->first + place * run->step);
+            for (int p = 0; p < 4; p++) fetch_row(x, read[p], run->first + place * run->step);
     }
 }
 
@@ -98,7 +98,7 @@ void cpu_ell_put(cpu_ell *x, int64_t row)
 {
     const int64_t edges = x->t->edges->edge_offset[row + 1] - x->t->edges->edge_offset[row];
     const int bucket = bucket_of(edges);
-    ask(x, row + ELL_AHEAD);
+    fetch(x, row + ELL_AHEAD);
     if (x->sums && edges == 1) {
         cpu_ell_single_backward(x, row);
         return;

@@ -4,7 +4,7 @@
  *
  *   rows by degree    a  b  c  d | e  f  g  h          row_column: which row of K and V
  *   place 0  a0 b0 c0 d0| e0 f0 g0 h0  a slice is stored place by place: a0 b0 c0 d0 a1 b1 c1 -
- *   place 1           a1 b1 c1 - | e1 f1 g1 h1         and so are its scores (rows4.h)
+ *   place 1           a1 b1 c1 - | e1 f1 g1 h1         and so are its scores (softmax.h)
  *
  * Four rows of about as many edges, whichever they are, are a slice. What they share is the
  * softmax: a vector holds some places of four rows, and maximum, exponential, sum and logarithm
@@ -16,7 +16,8 @@
  * together, its missing places at -inf. */
 #ifndef GSA_CPU_ELL_H
 #define GSA_CPU_ELL_H
-#include "kernels/cpu/attention/rows4.h"
+#include "kernels/cpu/attention/dropout_mask.h"
+#include "kernels/cpu/attention/own.h"
 
 enum {
     ELL_PLACES = BLOCK, /* edges of a row at most: from there on its own edges fill vectors */
@@ -44,7 +45,7 @@ typedef struct cpu_ell {
     const ref_attend *t;
     int32_t first, last;
     const ref_label_sums *sums; /* NULL: forward */
-    int open, ask; /* the call may work by slices; planes are so large that rows are requested
+    int open, fetch; /* the call may work by slices; planes are so large that rows are prefetched
                       beforehand */
     int32_t waiting[ELL_BUCKETS];
     int64_t row[ELL_BUCKETS][ROWS4];
@@ -65,8 +66,8 @@ void cpu_ell_backward(const ref_attend *t, const cpu_slice *slice, int32_t first
 int cpu_ell_single_forward(const cpu_ell *x, int64_t row);
 void cpu_ell_single_backward(const cpu_ell *x, int64_t row);
 
-/* Whether a row goes into a slice: `single` requests rows of one edge, which do so before diagonal
- * blocks are looked for. */
+/* Whether a row goes into a slice: `single` asks for rows of one edge, which do so before
+ * diagonal blocks are looked for. */
 static inline int cpu_is_ell(const cpu_ell *x, int64_t row, int single)
 {
     const gsa_edges *e = x->t->edges;
@@ -89,57 +90,6 @@ static inline void cpu_slice_starts(const cpu_slice *b, int32_t heads, int32_t s
     for (int32_t h = 0; h <= heads; h++) start[h] = h * ((b->places + QUADS - 1) / QUADS) * LANES;
 }
 
-/* ---- the panel of own columns: one head of four rows, each with its own row of K or V at each
- * place ---- */
-
-/* Of at most SLICE vectors of columns: q is in registers, place after place passes by; `more`:
- * is added to what is there. */
-CPU_INLINE void cpu_own_dots_slice(float *s, const float *const *q, const float *const *x,
-                                   const float *const *r, int32_t places, int64_t at, int64_t from,
-                                   int more, int vectors, int whole, lanes end)
-{
-    vec a[ROWS4][SLICE];
-    CPU_UNROLL
-    for (int i = 0; i < ROWS4; i++) CPU_UNROLL
-    for (int v = 0; v < vectors; v++) a[i][v] = cpu_piece(q[i] + at, v, vectors, whole, end);
-    for (int32_t e = 0; e < places; e += QUADS, s += LANES) {
-        vec w[QUADS];
-        CPU_UNROLL
-        for (int j = 0; j < QUADS; j++) {
-            vec sum[ROWS4];
-            w[j] = vec_zero();
-            if (e + j >= places) continue;
-            CPU_UNROLL
-            for (int i = 0; i < ROWS4; i++) CPU_UNROLL
-            for (int v = 0; v < vectors; v++) {
-                vec y = cpu_piece(x[4 * (e + j) + i] + at, v, vectors, whole, end);
-                if (r) y = vec_add(y, cpu_piece(r[4 * (e + j) + i] + from, v, vectors, whole, end));
-                sum[i] = v ? vec_fma(a[i][v], y, sum[i]) : vec_mul(a[i][v], y);
-            }
-            w[j] = vec_sum_fours(sum[0], sum[1], sum[2], sum[3]);
-        }
-        const vec some = vec_fold(w);
-        vec_store(s, more ? vec_add(vec_load(s), some) : some);
-    }
-}
-
-/* s[place][row] <- q_row . (x + r) of the head whose columns begin at `at`; r NULL: without. */
-static inline void cpu_own_dots(float *s, const float *const *q, const float *const *x,
-                                const float *const *r, int32_t places, int64_t at, int32_t dim)
-{
-    for (int32_t i = 0; i < dim; i += SLICE * LANES) {
-        const cpu_cut cut = cpu_cut_at(dim, i);
-#define PLAIN(vectors, whole)                                                                      \
-    cpu_own_dots_slice(s, q, x, NULL, places, at + i, i, i > 0, vectors, whole, cut.end)
-#define LABELLED(vectors, whole)                                                                   \
-    cpu_own_dots_slice(s, q, x, r, places, at + i, i, i > 0, vectors, whole, cut.end)
-        if (r) CPU_BY_CUT(cut, LABELLED)
-        else CPU_BY_CUT(cut, PLAIN)
-#undef PLAIN
-#undef LABELLED
-    }
-}
-
 /* s[place][row] <- scale q.(k + r) + bias of one head. */
 static inline void cpu_own_scores(float *s, const ref_attend *t, const cpu_slice *b,
                                   const float *const *q, int32_t head)
@@ -150,54 +100,6 @@ static inline void cpu_own_scores(float *s, const ref_attend *t, const cpu_slice
         vec_store(s + i, vec_mul(vec_load(s + i), vec_all(t->scale)));
     for (int32_t e = 0; t->bias && e < ROWS4 * b->places; e++)
         s[e] += t->bias[(int64_t)b->label[e] * t->heads + head];
-}
-
-/* y <- (add: y +) sum_e p_e (x_e + r_e) of some columns of one row; p, x and r go on by four. Even
- * and odd places have sums of their own, which hides the latency of the multiplication. */
-CPU_INLINE void cpu_own_mix(float *y, const float *p, const float *const *x, const float *const *r,
-                            int64_t at, int64_t from, int32_t edges, int add, int stream,
-                            int vectors, int whole, lanes end)
-{
-    vec sum[2][SLICE];
-    CPU_UNROLL
-    for (int v = 0; v < vectors; v++)
-        sum[0][v] = add ? cpu_piece(y, v, vectors, whole, end) : vec_zero(), sum[1][v] = vec_zero();
-    for (int32_t e = 0; e < edges; e += 2) CPU_UNROLL
-    for (int i = 0; i < 2; i++) {
-        if (i > 0 && e + 1 == edges) continue;
-        const vec share = vec_all(p[4 * (e + i)]);
-        CPU_UNROLL
-        for (int v = 0; v < vectors; v++) {
-            vec part = cpu_piece(x[4 * (e + i)] + at, v, vectors, whole, end);
-            if (r) part = vec_add(part, cpu_piece(r[4 * (e + i)] + from, v, vectors, whole, end));
-            sum[i][v] = vec_fma(share, part, sum[i][v]);
-        }
-    }
-    CPU_UNROLL
-    for (int v = 0; v < vectors; v++) {
-        const vec all = vec_add(sum[0][v], sum[1][v]);
-        if (stream && whole) vec_stream(y + v * LANES, all);
-        else cpu_put_piece(y, v, vectors, whole, end, all);
-    }
-}
-
-/* y_e += p_e x where y_e is not NULL, of some columns of one row, in order: a row may come
- * twice. */
-CPU_INLINE void cpu_own_scatter(float *const *y, const float *p, const float *x, int64_t to,
-                                int32_t edges, int vectors, int whole, lanes end)
-{
-    vec part[SLICE];
-    CPU_UNROLL
-    for (int v = 0; v < vectors; v++) part[v] = cpu_piece(x, v, vectors, whole, end);
-    for (int32_t e = 0; e < edges; e++) {
-        if (!y[e]) continue;
-        const vec share = vec_all(p[4 * e]);
-        float *at = y[e] + to;
-        CPU_UNROLL
-        for (int v = 0; v < vectors; v++)
-            cpu_put_piece(at, v, vectors, whole, end,
-                          vec_fma(share, part[v], cpu_piece(at, v, vectors, whole, end)));
-    }
 }
 
 #endif

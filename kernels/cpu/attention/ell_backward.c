@@ -21,7 +21,7 @@ static void weigh(back_slice *x)
     const cpu_slice *b = x->b;
     const float *out[ROWS4];
     float inner[ROWS4 * HEADS + LANES];
-    cpu_bits kept[ELL_SCORES / LANES];
+    cpu_bits keep_mask[ELL_SCORES / LANES];
     cpu_slice_rows(b, t->args->out, t->width, out);
     for (int32_t h = 0; h < x->heads; h++) {
         const int64_t at = (int64_t)(x->first + h) * t->dim;
@@ -32,9 +32,9 @@ static void weigh(back_slice *x)
             x->lse[ROWS4 * h + r] =
                 ((const float *)t->args->lse)[b->row[r] * t->heads + x->first + h];
     }
-    if (t->drop.on) cpu_rows4_keep(t, b->row, b->places, x->first, x->heads, x->ds, kept);
+    if (t->drop.on) cpu_mask_scores(t, b->row, b->places, x->first, x->heads, x->ds, keep_mask);
     cpu_rows4_slopes(x->p, x->ds, x->start, x->heads, x->lse, inner);
-    if (t->drop.on) cpu_keep(t, x->p, kept, x->start[x->heads] / LANES);
+    if (t->drop.on) cpu_mask_apply(t, x->p, keep_mask, x->start[x->heads] / LANES);
 }
 
 /* db_{l,h} += ds. */
@@ -71,20 +71,23 @@ static void add_row(const back_slice *x, int32_t h, int r, const targets *to)
     const ref_attend *t = x->t;
     const cpu_slice *b = x->b;
     const int64_t first = (int64_t)(x->first + h) * t->dim;
+    static const float one = 1;
     const float *p = x->p + x->start[h] + r, *ds = x->ds + x->start[h] + r;
     float *dq = t->args->dq ? (float *)t->args->dq + b->row[r] * t->width : NULL;
     for (int32_t i = 0; i < t->dim; i += SLICE * LANES) {
         const cpu_cut cut = cpu_cut_at(t->dim, i);
         const int64_t at = first + i;
 #define PLAIN(vectors, whole)                                                                      \
-    cpu_own_mix(dq + at, ds, b->k + r, NULL, at, i, b->edges[r], 1, 0, vectors, whole, cut.end)
+    cpu_own_mix(dq + at, &one, ds, b->k + r, NULL, 4, at, i, b->edges[r], NULL, 0, vectors, whole, \
+                cut.end)
 #define LABELLED(vectors, whole)                                                                   \
-    cpu_own_mix(dq + at, ds, b->k + r, b->r + r, at, i, b->edges[r], 1, 0, vectors, whole, cut.end)
+    cpu_own_mix(dq + at, &one, ds, b->k + r, b->r + r, 4, at, i, b->edges[r], NULL, 0, vectors,    \
+                whole, cut.end)
 #define SCATTER(vectors, whole)                                                                    \
-    cpu_own_scatter(to->dk, ds, x->q[r] + at, at, b->edges[r], vectors, whole, cut.end);           \
-    cpu_own_scatter(to->dv, p, x->dout[r] + at, at, b->edges[r], vectors, whole, cut.end);         \
+    cpu_own_scatter(to->dk, ds, 4, x->q[r] + at, at, b->edges[r], vectors, whole, cut.end);        \
+    cpu_own_scatter(to->dv, p, 4, x->dout[r] + at, at, b->edges[r], vectors, whole, cut.end);      \
     if (x->sums->dr)                                                                               \
-    cpu_own_scatter(to->dr, ds, x->q[r] + at, i, b->edges[r], vectors, whole, cut.end)
+    cpu_own_scatter(to->dr, ds, 4, x->q[r] + at, i, b->edges[r], vectors, whole, cut.end)
         if (dq && t->r) CPU_BY_CUT(cut, LABELLED)
         else if (dq) CPU_BY_CUT(cut, PLAIN)
         CPU_BY_CUT(cut, SCATTER)

@@ -35,8 +35,8 @@ static void mix(const ref_attend *t, const cpu_slice *b, int32_t head, const flo
         const cpu_cut cut = cpu_cut_at(t->dim, i);
 #define SLICE_OF(vectors, whole)                                                                   \
     for (int r = 0; r < b->rows; r++)                                                              \
-    cpu_own_mix(out[r] + i, p + r, b->v + r, NULL, first + i, 0, b->edges[r], 0, stream, vectors,  \
-                whole, cut.end)
+    cpu_own_mix(out[r] + i, NULL, p + r, b->v + r, NULL, 4, first + i, 0, b->edges[r], NULL,       \
+                stream, vectors, whole, cut.end)
         CPU_BY_CUT(cut, SLICE_OF)
 #undef SLICE_OF
     }
@@ -55,7 +55,7 @@ static void some_heads(const ref_attend *t, const cpu_slice *b, int32_t first, i
         if (!b->even) mask(b, s + start[h]);
     }
     const int dead = cpu_rows4_softmax(s, start, heads, lse, share);
-    if (t->drop.on) cpu_rows4_keep(t, b->row, b->places, first, heads, s, NULL);
+    if (t->drop.on) cpu_mask_scores(t, b->row, b->places, first, heads, s, NULL);
     for (int32_t h = 0; h < heads; h++) mix(t, b, first + h, s + start[h], stream);
     keep_lse(t, b, first, heads, lse, dead);
 }

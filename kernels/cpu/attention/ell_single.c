@@ -3,7 +3,7 @@
  * read backward (with dropout out = m v, dv += m do). Where s or do.v is not finite a row goes the
  * long way, for 0 times infinity is not 0. */
 #include "kernels/cpu/attention/ell.h"
-#include "kernels/cpu/attention/interval.h"
+#include "kernels/cpu/attention/row.h"
 
 /* Scores of four heads, in each quad. */
 CPU_INLINE vec four_scores(const ref_attend *t, const float *q, const float *k)
@@ -52,7 +52,8 @@ static void row_alone(const cpu_ell *x, int64_t row, int32_t first, int32_t last
     cpu_block block;
     ref_walk walk = ref_walk_of(x->t->edges, row);
     block.first = 0, block.count = 0;
-    while (cpu_next(x->t, &walk, &block)) cpu_back_block(x->t, row, &block, first, last, x->sums);
+    while (cpu_next(x->t, &walk, &block))
+        cpu_row_backward(x->t, row, &block, first, last, x->sums, NULL);
 }
 
 /* Whether lse and do.v of some heads are finite. */
@@ -71,8 +72,8 @@ static int finite(const ref_attend *t, int64_t row, const float *dout, const flo
 }
 
 /* dv += m do in the columns of some heads. */
-static void give_single(const ref_attend *t, float *dv, const float *dout, int32_t first,
-                        int32_t last, float m)
+static void scatter_single(const ref_attend *t, float *dv, const float *dout, int32_t first,
+                           int32_t last, float m)
 {
     for (int64_t i = (int64_t)first * t->dim, end = (int64_t)last * t->dim; i < end; i += LANES) {
         const lanes all = lanes_first(end - i < LANES ? (int)(end - i) : LANES);
@@ -91,19 +92,19 @@ void cpu_ell_single_backward(const cpu_ell *x, int64_t row)
     const gsa_part *part = &t->args->parts[run->kind];
     const float *dout = (const float *)t->args->dout + row * t->width,
                 *v = (const float *)part->v + run->first * t->width;
-    float *dv = part->dv ? (float *)part->dv + run->first * t->width : NULL, m[KEPT_HEADS];
-    for (int32_t h = x->first; h < x->last; h += KEPT_HEADS) {
-        const int32_t last = h + KEPT_HEADS < x->last ? h + KEPT_HEADS : x->last;
+    float *dv = part->dv ? (float *)part->dv + run->first * t->width : NULL, m[MASK_HEADS];
+    for (int32_t h = x->first; h < x->last; h += MASK_HEADS) {
+        const int32_t last = h + MASK_HEADS < x->last ? h + MASK_HEADS : x->last;
         const int all = finite(t, row, dout, v, h, last);
-        if (all && dv && !t->drop.on) give_single(t, dv, dout, h, last, 1);
+        if (all && dv && !t->drop.on) scatter_single(t, dv, dout, h, last, 1);
         if (all && (!dv || !t->drop.on)) continue;
-        for (int32_t j = 0; j < KEPT_HEADS; j++) m[j] = 1;
+        for (int32_t j = 0; j < MASK_HEADS; j++) m[j] = 1;
         if (t->drop.on)
             ref_drop_four(&t->drop, t->drop.example_id[edges->row_example[row]],
                           edges->row_local[row], 0, (uint32_t)h / 4, m);
         for (int32_t j = h; j < last;
              j++) /* each by itself: which are at work depends on threads */
             if (!all && !finite(t, row, dout, v, j, j + 1)) row_alone(x, row, j, j + 1);
-            else if (dv) give_single(t, dv, dout, j, j + 1, m[j - h]);
+            else if (dv) scatter_single(t, dv, dout, j, j + 1, m[j - h]);
     }
 }

@@ -10,8 +10,8 @@ void cpu_inspect_start(cpu_inspection *x, const ref_attend *t, const cpu_plan *p
 }
 
 /* The block of rows that `row` is in, where it is told. In a batch of one example the next
- * block's rows go on where it ends, in others they do not: a band over both would change bits with
- * the batch. */
+ * block's rows go on where it ends, in others they do not: a diagonal block over both would change
+ * bits with the batch. */
 static int find_block(const gsa_edges *e, int64_t row, gsa_rows *block)
 {
     *block = (gsa_rows){ 0, e->rows };
@@ -37,7 +37,7 @@ int cpu_inspect_block(cpu_inspection *x, int64_t row)
     return told;
 }
 
-/* Tiles and bands end with their block, which band_cut does not know. */
+/* Tiles and diagonal blocks end with their block, which dia_cut does not know. */
 int64_t cpu_inspect_cut(const ref_attend *t, int64_t row)
 {
     gsa_rows block, next;
@@ -45,7 +45,7 @@ int64_t cpu_inspect_cut(const ref_attend *t, int64_t row)
         const int64_t groups = (row - block.first + DENSE_ROWS - 1) / DENSE_ROWS;
         return block.first + ref_smaller(groups * DENSE_ROWS, block.count);
     }
-    const int64_t at = cpu_band_cut(t->edges, row);
+    const int64_t at = cpu_dia_cut(t->edges, row);
     return at > row && is_dense(t, at - 1, &next) ? next.first : at;
 }
 
@@ -71,8 +71,8 @@ static int64_t as_gemm(const question *q, cpu_part *part)
 
 static int64_t as_dia(const question *q, cpu_part *part)
 {
-    part->bands = QUADS;
-    return cpu_bands_at(q->x->t, q->row, q->end, axis_of(q->x), part->band) ? LANES : 0;
+    part->dias = QUADS;
+    return cpu_dia_all_at(q->x->t, q->row, q->end, axis_of(q->x), part->dia) ? LANES : 0;
 }
 
 static int64_t as_bcsr(const question *q, cpu_part *part)
@@ -96,8 +96,8 @@ static int64_t as_single_edge(const question *q, cpu_part *part)
 
 static int64_t as_one_dia(const question *q, cpu_part *part)
 {
-    part->bands = 1;
-    return cpu_band_at(q->x->t, q->row, q->end, axis_of(q->x), part->band) ? BAND_ROWS : 0;
+    part->dias = 1;
+    return cpu_dia_at(q->x->t, q->row, q->end, axis_of(q->x), part->dia) ? DIA_ROWS : 0;
 }
 
 static int64_t as_ell(const question *q, cpu_part *part)

@@ -1,11 +1,11 @@
 /* interval.c - the passes of attention over a source axis, piece by piece. Rows that read all of a
  * piece go four at a time (interval.h), short ones as slices (ell.h), the ends of long ones
  * by rows. Which rows go together is a function of the axis alone. */
-#include <float.h>
 #include <math.h>
 #include "kernels/cpu/attention/bcsr_read.h"
 #include "kernels/cpu/attention/ell.h"
 #include "kernels/cpu/attention/interval.h"
+#include "kernels/cpu/attention/row.h"
 
 enum { OPEN = 64 /* short rows that are taken step by step at once, at most */ };
 
@@ -18,11 +18,11 @@ typedef struct piece { /* at work: sources from .. end-1 of an axis */
     const ref_label_sums *sums; /* NULL: forward */
     cpu_interval_panel panel;   /* rows that read all of it and wait for others */
     cpu_ell waiting;            /* short rows, from piece to piece */
-    cpu_soon soon;              /* what the next piece reads */
+    cpu_prefetch prefetch;      /* what the next piece reads */
     /* Of the forward pass. */
     const cpu_interval_states *x;
-    int64_t segment;     /* the first source */
-    int32_t slot[STRIP]; /* of the panel's rows; -1: short ones */
+    int64_t segment;          /* the first source */
+    int32_t slot[PANEL_ROWS]; /* of the panel's rows; -1: short ones */
     /* Of the backward pass. */
     int32_t open[OPEN]; /* short rows that began here or before and do not end before */
     int opens;
@@ -50,25 +50,26 @@ static void want_next(piece *p, int64_t take, int64_t last)
     const int64_t column = (int64_t)p->first * t->dim,
                   end = p->end + take < last ? p->end + take : last;
     int64_t count;
-    cpu_soon_start(&p->soon, t->width, (int64_t)(p->last - p->first) * t->dim);
-    if (p->end >= last || (p->axis->end - p->axis->first) * t->width < READ_LEAST) return;
+    cpu_prefetch_start(&p->prefetch, t->width, (int64_t)(p->last - p->first) * t->dim);
+    if (p->end >= last || (p->axis->end - p->axis->first) * t->width < PREFETCH_LEAST) return;
     const int32_t *rows =
         shorts_of(p, p->step + (p->end - p->from + STEP - 1) / STEP, end - p->end, &count);
     for (int i = 0; i < planes; i++)
-        cpu_soon_add(&p->soon, source[i] ? source[i] + column : NULL, p->end, end - 1);
+        cpu_prefetch_add(&p->prefetch, source[i] ? source[i] + column : NULL, p->end, end - 1);
     for (int64_t i = 0, j; i < count; i = j) {
         for (j = i + 1; j < count && rows[j] == rows[j - 1] + 1;) j++;
         for (int k = 0; k < planes; k++)
-            cpu_soon_add(&p->soon, row[k] ? row[k] + column : NULL, rows[i], rows[i] + (j - i) - 1);
+            cpu_prefetch_add(&p->prefetch, row[k] ? row[k] + column : NULL, rows[i],
+                             rows[i] + (j - i) - 1);
     }
-    cpu_soon_portions(&p->soon, 2 * (p->last - p->first) * take / QUADS);
+    cpu_prefetch_pace(&p->prefetch, 2 * (p->last - p->first) * take / QUADS);
 }
 
 static void begin_piece(piece *p, int64_t take, int64_t last)
 {
     p->end = p->from + take < last ? p->from + take : last;
     p->panel = (cpu_interval_panel){ .t = p->t,
-                                     .soon = &p->soon,
+                                     .prefetch = &p->prefetch,
                                      .from = p->from,
                                      .columns = (int32_t)(p->end - p->from),
                                      .kind = p->axis->kind };
@@ -91,6 +92,11 @@ static int ends(const piece *p, int64_t row, int32_t slot)
     return slot >= p->all->shared && run->first + (int64_t)run->count <= p->end;
 }
 
+static float *state_of(const ref_attend *t, const cpu_interval_states *x, int64_t slot)
+{
+    return x->state + slot * t->heads * SOFTMAX;
+}
+
 static float *out_of(const piece *p, int64_t row, int32_t slot)
 {
     const ref_attend *t = p->t;
@@ -110,11 +116,11 @@ static void forward_part(piece *p, int64_t row, int32_t slot)
 {
     const ref_attend *t = p->t;
     float *out = out_of(p, row, slot);
-    cpu_softmax *state = p->x->state + slot * cpu_states(t);
+    float *state = state_of(t, p->x, slot);
     cpu_block block;
     if (!cpu_range_block(t, cpu_range(t->edges, row), p->from, p->end, &block)) return;
-    cpu_forward_block(t, row, &block, state, out, begins(p, row));
-    if (ends(p, row, slot)) cpu_forward_end(t, row, state, out);
+    cpu_row_forward(t, row, &block, 0, t->heads, state, out, begins(p, row), NULL);
+    if (ends(p, row, slot)) cpu_row_end(t, row, 0, t->heads, state, out);
 }
 
 static void forward_panel(piece *p)
@@ -124,7 +130,7 @@ static void forward_panel(piece *p)
         const int64_t row = g->row[r];
         const int32_t slot = p->slot[r];
         g->out[r] = out_of(p, row, slot);
-        g->state[r] = slot < 0 ? NULL : p->x->state + slot * cpu_states(p->t);
+        g->state[r] = slot < 0 ? NULL : state_of(p->t, p->x, slot);
         g->fresh[r] = begins(p, row), g->ends[r] = slot < 0 || ends(p, row, slot);
     }
     if (g->rows > 0) cpu_interval_panel_forward(g);
@@ -136,7 +142,7 @@ static int join_panel(piece *p, int64_t row, int32_t slot)
 {
     if (!reads_all(p, row)) return 0;
     p->panel.row[p->panel.rows] = row, p->slot[p->panel.rows++] = slot;
-    if (p->panel.rows == STRIP) forward_panel(p);
+    if (p->panel.rows == PANEL_ROWS) forward_panel(p);
     return 1;
 }
 
@@ -159,27 +165,25 @@ void cpu_interval_forward(const ref_attend *t, const cpu_interval_states *x, int
             if (!join_panel(&p, s->long_part[i].row, s->long_part[i].slot))
                 forward_part(&p, s->long_part[i].row, s->long_part[i].slot);
         forward_panel(&p);
-        cpu_ask_lines(&p.soon, SOON_MOST);
+        cpu_prefetch_lines(&p.prefetch, PREFETCH_MOST);
     }
     cpu_ell_end(&p.waiting);
     vec_stream_end();
 }
 
-/* Adds the state and the mix of one slot to those of the first, a group of heads at a time. */
+/* Adds the state and the mix of one slot to those of the first. */
 static void join_slot(const ref_attend *t, const cpu_interval_states *x, int32_t to, int32_t from)
 {
-    float *sum = x->mix + to * t->width, shrink[2][LANES];
-    const float *more = x->mix + from * t->width;
-    for (int32_t h = 0; h < t->heads; h += QUADS) {
-        const int64_t group = h / HEADS * GROUPS + h % HEADS / QUADS;
-        cpu_softmax *a = x->state + to * cpu_states(t) + group;
-        const cpu_softmax *b = x->state + from * cpu_states(t) + group;
-        const vec top = vec_max(b->top, a->top), take = vec_exp(vec_sub(b->top, top));
-        vec_store(shrink[0], cpu_absorb(a, top, vec_mul(vec_sub(b->sum, b->lost), take)));
-        vec_store(shrink[1], take);
-        for (int32_t j = 0; j < QUADS && h + j < t->heads; j++)
-            for (int64_t i = (int64_t)(h + j) * t->dim; i < (int64_t)(h + j + 1) * t->dim; i++)
-                sum[i] = shrink[0][4 * j] * sum[i] + shrink[1][4 * j] * more[i];
+    float *a = state_of(t, x, to), *sum = x->mix + to * t->width;
+    const float *b = state_of(t, x, from), *more = x->mix + from * t->width;
+    for (int32_t h = 0; h < t->heads; h++, a += SOFTMAX, b += SOFTMAX) {
+        const cpu_softmax other = cpu_softmax_load(b);
+        cpu_softmax all = cpu_softmax_load(a);
+        const vec top = vec_max(other.top, all.top), take = vec_exp(vec_sub(other.top, top)),
+                  added = vec_mul(vec_sub(other.sum, other.lost), take);
+        const float keep = vec_first(cpu_softmax_add(&all, top, added, 0)), by = vec_first(take);
+        cpu_softmax_store(a, &all);
+        for (int32_t i = 0; i < t->dim; i++, sum++, more++) *sum = keep * *sum + by * *more;
     }
 }
 
@@ -189,7 +193,7 @@ void cpu_interval_join(const ref_attend *t, const cpu_interval_states *x, int64_
     float *out = (float *)t->args->out + c.row * t->width;
     for (int32_t i = 1; i < c.slots; i++) join_slot(t, x, c.slot, c.slot + i);
     memcpy(out, x->mix + c.slot * t->width, sizeof *out * (size_t)t->width);
-    cpu_forward_end(t, c.row, x->state + c.slot * cpu_states(t), out);
+    cpu_row_end(t, c.row, 0, t->heads, state_of(t, x, c.slot), out);
 }
 
 /* ---- backward ------------------------------------------------------------------------------ */
@@ -199,7 +203,7 @@ static void backward_part(const piece *p, int64_t row)
 {
     cpu_block block;
     if (cpu_range_block(p->t, cpu_range(p->t->edges, row), p->from, p->end, &block))
-        cpu_back_block(p->t, row, &block, p->first, p->last, p->sums);
+        cpu_row_backward(p->t, row, &block, p->first, p->last, p->sums, NULL);
 }
 
 static void backward_panel(piece *p)
@@ -217,7 +221,7 @@ static void backward_row(piece *p, int64_t row)
         return;
     }
     p->panel.row[p->panel.rows++] = row;
-    if (p->panel.rows == STRIP) backward_panel(p);
+    if (p->panel.rows == PANEL_ROWS) backward_panel(p);
 }
 
 /* Short rows that begin here: those that read whole steps stay open. */
@@ -255,7 +259,7 @@ void cpu_interval_backward(const ref_attend *t, const cpu_intervals *s, int64_t 
                 backward_row(&p, s->long_part[i].row);
         }
         backward_panel(&p);
-        cpu_ask_lines(&p.soon, SOON_MOST);
+        cpu_prefetch_lines(&p.prefetch, PREFETCH_MOST);
     }
     cpu_ell_end(&p.waiting);
 }

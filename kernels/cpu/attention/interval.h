@@ -21,23 +21,6 @@ enum {
     AXIS_SOURCES = 4 * PIECE /* of an axis at least: fewer are in the caches anyway */
 };
 
-/* Of a group of heads, each in four lanes. sum - lost is the sum of exp(s - top), compensated
- * (Kahan). */
-typedef struct cpu_softmax {
-    vec top, sum, lost;
-} cpu_softmax;
-
-/* Adds exponentials from `top`, the largest score with those before, whose sum is `added`; returns
- * by what is shrunk what is there so far. */
-static inline vec cpu_absorb(cpu_softmax *x, vec top, vec added)
-{
-    const vec shrink = vec_exp(vec_sub(x->top, top)), before = vec_mul(x->sum, shrink),
-              more = vec_sub(added, vec_mul(x->lost, shrink));
-    x->top = top, x->sum = vec_add(before, more);
-    x->lost = vec_sub(vec_sub(x->sum, before), more);
-    return shrink;
-}
-
 typedef struct cpu_long { /* a range of more than PIECE sources, as far as it lies in a segment */
     int32_t row, slot;    /* slot: where its state is */
 } cpu_long;
@@ -72,17 +55,10 @@ typedef struct cpu_intervals { /* NULL arrays where count is 0 */
 int cpu_intervals_make(const gsa_system *system, const gsa_edges *edges, cpu_intervals *all);
 void cpu_intervals_release(const gsa_system *system, cpu_intervals *all);
 
-/* States that the forward pass keeps for a slot, one for each group of heads; crossing ranges also
- * keep their mix of values. */
-static inline int64_t cpu_states(const ref_attend *t)
-{
-    return (t->heads + HEADS - 1) / HEADS * GROUPS;
-}
-
 typedef struct cpu_interval_states { /* of the forward pass */
     const cpu_intervals *all;
-    cpu_softmax *state; /* [slots][cpu_states] */
-    float *mix;         /* [shared][width] */
+    float *state; /* [slots][heads][SOFTMAX], as row.h has them */
+    float *mix;   /* [shared][width]: crossing ranges keep their mix of values too */
 } cpu_interval_states;
 
 void cpu_interval_forward(const ref_attend *t, const cpu_interval_states *x, int64_t segment);
@@ -90,12 +66,6 @@ void cpu_interval_join(const ref_attend *t, const cpu_interval_states *x,
                        int64_t crossing); /* after all segments */
 void cpu_interval_backward(const ref_attend *t, const cpu_intervals *all, int64_t axis,
                            int32_t first, int32_t last, const ref_label_sums *sums);
-
-/* attend_forward.c: the next block of a row, into `out`; its end. `fresh`: no block was there
- * before. */
-void cpu_forward_block(const ref_attend *t, int64_t row, const cpu_block *block, cpu_softmax *state,
-                       float *out, int fresh);
-void cpu_forward_end(const ref_attend *t, int64_t row, const cpu_softmax *state, float *out);
 
 /* The run of a row that reads one range by one label, else NULL. */
 static inline const gsa_run *cpu_range(const gsa_edges *e, int64_t row)
@@ -126,16 +96,16 @@ static inline int32_t cpu_range_block(const ref_attend *t, const gsa_run *run, i
  * row's scores is one number. */
 typedef struct cpu_interval_panel {
     const ref_attend *t;
-    cpu_soon *soon;
+    cpu_prefetch *prefetch;
     int64_t from; /* sources from .. from+columns-1, columns <= PIECE */
     int32_t columns, kind;
     int rows; /* 1 .. STRIP */
-    int64_t row[STRIP];
+    int64_t row[PANEL_ROWS];
     /* Of the forward pass. */
-    float *out[STRIP];
-    cpu_softmax *state[STRIP]; /* of all heads, as cpu_forward_block's; not read where `fresh`, not
-                                  written where `ends` */
-    int fresh[STRIP], ends[STRIP];
+    float *out[PANEL_ROWS];
+    float
+        *state[PANEL_ROWS]; /* [heads][SOFTMAX]; not read where `fresh`, not written where `ends` */
+    int fresh[PANEL_ROWS], ends[PANEL_ROWS];
 } cpu_interval_panel;
 
 void cpu_interval_panel_forward(const cpu_interval_panel *g);

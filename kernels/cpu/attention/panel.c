@@ -11,7 +11,7 @@ CPU_INLINE vec put_sums(float *s, const cpu_products *p, int32_t j, vec sum, vec
         told = vec_max(sum, told);
     }
     vec_store(s + 4 * j, sum);
-    cpu_ask_portion(p->soon);
+    cpu_prefetch_step(p->prefetch);
     return told;
 }
 
@@ -19,10 +19,10 @@ CPU_INLINE vec put_sums(float *s, const cpu_products *p, int32_t j, vec sum, vec
 CPU_INLINE vec multiply_slice(float *s, const cpu_transposed *from, const cpu_products *p, vec told,
                               int how, int vectors, int whole, lanes end)
 {
-    vec q[SLICE * STRIP];
+    vec q[SLICE * PANEL_ROWS];
     CPU_UNROLL
     for (int v = 0; v < vectors; v++) CPU_UNROLL
-    for (int i = 0; i < STRIP; i++) q[v * STRIP + i] = from->part[v][i];
+    for (int i = 0; i < PANEL_ROWS; i++) q[v * PANEL_ROWS + i] = from->part[v][i];
     for (int32_t j = 0; j < p->places; j += QUADS) {
         vec w[QUADS];
         CPU_UNROLL
@@ -87,17 +87,17 @@ vec cpu_multiply(float *s, const cpu_transposed *q, const cpu_products *p, int32
 CPU_INLINE vec mix_slice(const cpu_panel_mix *m, int32_t from, int labelled, int stream,
                          int vectors, int whole, lanes end)
 {
-    vec sum[STRIP][MIXED], odd = vec_zero();
+    vec sum[PANEL_ROWS][MIXED], odd = vec_zero();
     CPU_UNROLL
-    for (int r = 0; r < STRIP; r++) CPU_UNROLL
+    for (int r = 0; r < PANEL_ROWS; r++) CPU_UNROLL
     for (int v = 0; v < vectors; v++) sum[r][v] = vec_zero();
-    cpu_mix_places(sum, &m->of[0], from, m->soon, labelled, vectors, whole, end);
+    cpu_mix_places(sum, &m->of[0], from, m->prefetch, labelled, vectors, whole, end);
     if (labelled) {
         cpu_mix_places(sum, &m->of[1], from, NULL, 0, vectors, whole, end);
         cpu_mix_places(sum, &m->of[2], from, NULL, 0, vectors, whole, end);
     }
     CPU_UNROLL
-    for (int r = 0; r < STRIP; r++) {
+    for (int r = 0; r < PANEL_ROWS; r++) {
         if (r >= m->rows) continue;
         const vec share = vec_all(m->share[r]);
         CPU_UNROLL

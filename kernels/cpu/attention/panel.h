@@ -11,11 +11,10 @@
  * slices of at most SLICE vectors. */
 #ifndef GSA_CPU_PANEL_H
 #define GSA_CPU_PANEL_H
-#include "kernels/cpu/attention/band.h"
+#include "kernels/cpu/attention/dia.h"
 #include "kernels/cpu/attention/bcsr.h"
 
 enum {
-    STRIP = PANEL_ROWS,
     MET = LANES == 16
               ? 4
               : 3, /* columns that meet the four rows at once where these is not in registers */
@@ -30,7 +29,7 @@ enum {
  * of sums have of one row so is in lanes of all of them, and one shuffle brings each into its
  * place, where rows as they are would need two. */
 typedef struct cpu_transposed {
-    vec part[BCSR_DIM / LANES][STRIP];
+    vec part[BCSR_DIM / LANES][PANEL_ROWS];
 } cpu_transposed;
 
 /* The head's columns of a row, padded with zeros to whole vectors. */
@@ -49,19 +48,19 @@ static inline void cpu_transpose_rows(cpu_transposed *to, const float *x, int64_
     const lanes odd = lanes_of_bits(0xAAAAu), high = lanes_of_bits(0xCCCCu);
     for (int v = 0; v * LANES < dim; v++) {
         const lanes end = lanes_first(dim - v * LANES < LANES ? dim - v * LANES : LANES);
-        vec row[STRIP], two[STRIP];
+        vec row[PANEL_ROWS], two[PANEL_ROWS];
         CPU_UNROLL
-        for (int r = 0; r < STRIP; r++)
+        for (int r = 0; r < PANEL_ROWS; r++)
             row[r] = vec_mul(vec_load_first(x + r * stride + v * LANES, end), vec_all(scale));
         CPU_UNROLL
-        for (int r = 0; r < STRIP; r++) two[r] = vec_keep(odd, row[r ^ 1], row[r]);
+        for (int r = 0; r < PANEL_ROWS; r++) two[r] = vec_keep(odd, row[r ^ 1], row[r]);
         CPU_UNROLL
-        for (int r = 0; r < STRIP; r++) to->part[v][r] = vec_keep(high, two[r ^ 2], two[r]);
+        for (int r = 0; r < PANEL_ROWS; r++) to->part[v][r] = vec_keep(high, two[r ^ 2], two[r]);
     }
 }
 
 /* Lane i of each quad: what its lanes have of row i, of the four vectors of sums. */
-CPU_INLINE vec cpu_transposed_sum(const vec sum[STRIP])
+CPU_INLINE vec cpu_transposed_sum(const vec sum[PANEL_ROWS])
 {
     return vec_add(vec_add(sum[0], vec_swap_one(sum[1])),
                    vec_swap_two(vec_add(sum[2], vec_swap_one(sum[3]))));
@@ -72,22 +71,23 @@ CPU_INLINE vec cpu_transposed_sum(const vec sum[STRIP])
 CPU_INLINE vec cpu_transposed_dots(const vec *q, const float *x, const float *r, int labelled,
                                    int vectors, int whole, lanes end)
 {
-    vec sum[STRIP];
+    vec sum[PANEL_ROWS];
     CPU_UNROLL
     for (int v = 0; v < vectors; v++) {
         vec k = cpu_piece(x, v, vectors, whole, end);
         if (labelled) k = vec_add(k, cpu_piece(r, v, vectors, whole, end));
         k = vec_held(k);
         CPU_UNROLL
-        for (int i = 0; i < STRIP; i++)
-            sum[i] = v ? vec_fma(q[v * STRIP + i], k, sum[i]) : vec_mul(q[v * STRIP + i], k);
+        for (int i = 0; i < PANEL_ROWS; i++)
+            sum[i] =
+                v ? vec_fma(q[v * PANEL_ROWS + i], k, sum[i]) : vec_mul(q[v * PANEL_ROWS + i], k);
     }
     return cpu_transposed_sum(sum);
 }
 
 /* sum[i] += what vector v of x[i], `labelled`: of x[i] + r[i], adds to the products of the four
  * rows. */
-CPU_INLINE void cpu_transposed_step(vec sum[MET][STRIP], const cpu_transposed *q, int v,
+CPU_INLINE void cpu_transposed_step(vec sum[MET][PANEL_ROWS], const cpu_transposed *q, int v,
                                     const float *const *x, const float *const *r, int columns,
                                     int labelled, int whole, lanes end)
 {
@@ -99,7 +99,7 @@ CPU_INLINE void cpu_transposed_step(vec sum[MET][STRIP], const cpu_transposed *q
         k[i] = vec_held(k[i]);
     }
     CPU_UNROLL
-    for (int j = 0; j < STRIP; j++) {
+    for (int j = 0; j < PANEL_ROWS; j++) {
         const vec part = vec_held(q->part[v][j]);
         CPU_UNROLL
         for (int i = 0; i < columns; i++) sum[i][j] = vec_fma(part, k[i], sum[i][j]);
@@ -113,14 +113,14 @@ CPU_INLINE void cpu_transposed_some(vec *w, const cpu_transposed *q, const float
                                     const uint16_t *label, int columns, int labelled, int32_t dim)
 {
     const float *row[MET], *more[MET] = { NULL };
-    vec sum[MET][STRIP];
+    vec sum[MET][PANEL_ROWS];
     int v = 0;
     CPU_UNROLL
     for (int i = 0; i < columns; i++) {
         row[i] = x[place[i]] + at;
         if (labelled) more[i] = r[label[i]];
         CPU_UNROLL
-        for (int j = 0; j < STRIP; j++) sum[i][j] = vec_zero();
+        for (int j = 0; j < PANEL_ROWS; j++) sum[i][j] = vec_zero();
     }
     for (; (v + 1) * LANES <= dim; v++)
         cpu_transposed_step(sum, q, v, row, more, columns, labelled, 1, lanes_first(0));
@@ -138,7 +138,7 @@ typedef struct products { /* of the rows with x[place[i]] + at, to which r[label
     int64_t at;
     const uint16_t *mask; /* [vectors] */
     const float *more;    /* [places][4], added; NULL: nothing is */
-    cpu_soon *soon;
+    cpu_prefetch *prefetch;
 } cpu_products;
 
 /* What is made of products: scores, of which those that are no edges are -inf, and the largest is
@@ -189,13 +189,13 @@ typedef struct cpu_mixing { /* sum_c p[c][r] (x[place[c]] + at + r[label[c]]) of
 
 /* sum[r] += p[r] (x + label). At 16 lanes the four shares are in registers while vectors pass
  * by; at 8 the vectors while shares do, which needs one register less and so all there are. */
-CPU_INLINE void cpu_mix_place(vec sum[STRIP][MIXED], const float *x, const float *label,
+CPU_INLINE void cpu_mix_place(vec sum[PANEL_ROWS][MIXED], const float *x, const float *label,
                               const float *p, int labelled, int vectors, int whole, lanes end)
 {
-    vec part[MIXED], share[STRIP];
+    vec part[MIXED], share[PANEL_ROWS];
     if (LANES == 16) {
         CPU_UNROLL
-        for (int r = 0; r < STRIP; r++) share[r] = vec_held(vec_all(p[r]));
+        for (int r = 0; r < PANEL_ROWS; r++) share[r] = vec_held(vec_all(p[r]));
     }
     CPU_UNROLL
     for (int v = 0; v < vectors; v++) {
@@ -203,21 +203,22 @@ CPU_INLINE void cpu_mix_place(vec sum[STRIP][MIXED], const float *x, const float
         part[v] = vec_held(labelled ? vec_add(part[v], cpu_piece(label, v, vectors, whole, end))
                                     : part[v]);
         CPU_UNROLL
-        for (int r = 0; LANES == 16 && r < STRIP; r++)
+        for (int r = 0; LANES == 16 && r < PANEL_ROWS; r++)
             sum[r][v] = vec_fma(share[r], part[v], sum[r][v]);
     }
     CPU_UNROLL
-    for (int r = 0; LANES != 16 && r < STRIP; r++) {
+    for (int r = 0; LANES != 16 && r < PANEL_ROWS; r++) {
         const vec one = vec_held(vec_all(p[r]));
         CPU_UNROLL
         for (int v = 0; v < vectors; v++) sum[r][v] = vec_fma_in_place(one, part[v], sum[r][v]);
     }
 }
 
-/* A head's columns from `from` on; `soon`, where there is one, is requested a portion with each
- * vector of shares. */
-CPU_INLINE void cpu_mix_places(vec sum[STRIP][MIXED], const cpu_mixing *m, int32_t from,
-                               cpu_soon *soon, int labelled, int vectors, int whole, lanes end)
+/* A head's columns from `from` on; `prefetch`, where there is one, is prefetched a portion with
+ * each vector of shares. */
+CPU_INLINE void cpu_mix_places(vec sum[PANEL_ROWS][MIXED], const cpu_mixing *m, int32_t from,
+                               cpu_prefetch *prefetch, int labelled, int vectors, int whole,
+                               lanes end)
 {
     int32_t i = 0;
     for (; i + QUADS <= m->places; i += QUADS) {
@@ -226,7 +227,7 @@ CPU_INLINE void cpu_mix_places(vec sum[STRIP][MIXED], const cpu_mixing *m, int32
             cpu_mix_place(sum, m->x[m->place[i + j]] + m->at + from,
                           labelled ? m->r[m->label[i + j]] + from : NULL, m->p + 4 * (i + j),
                           labelled, vectors, whole, end);
-        if (soon) cpu_ask_portion(soon);
+        if (prefetch) cpu_prefetch_step(prefetch);
     }
     for (; i < m->places; i++)
         cpu_mix_place(sum, m->x[m->place[i]] + m->at + from,
@@ -239,11 +240,11 @@ typedef struct cpu_panel_mix { /* to[r] <- keep[r] to[r] + share[r] sum of `of` 
     const float *share, *keep; /* [row]; where share is 0, to <- 0 */
     unsigned fresh;            /* bit r: to[r] is not read */
     int rows, stream;          /* the first rows are written; past the caches */
-    float *to[STRIP];
-    cpu_soon *soon; /* NULL: nothing is prefetched */
+    float *to[PANEL_ROWS];
+    cpu_prefetch *prefetch; /* NULL: nothing is prefetched */
 } cpu_panel_mix;
 
-enum { PANEL_ALL = (1 << STRIP) - 1 };
+enum { PANEL_ALL = (1 << PANEL_ROWS) - 1 };
 
 /* Returns what is NaN where a sum is not finite (panel.c). */
 vec cpu_mix_panel(const cpu_panel_mix *m, int32_t dim);

@@ -31,12 +31,12 @@
 #define cpu_inspect_block GSA_CPU_SYMBOL(inspect_block)
 #define cpu_inspect_cut   GSA_CPU_SYMBOL(inspect_cut)
 
-/* kernels/cpu/attention/band.h */
-#define cpu_band_at       GSA_CPU_SYMBOL(band_at)
-#define cpu_bands_at      GSA_CPU_SYMBOL(bands_at)
-#define cpu_band_cut      GSA_CPU_SYMBOL(band_cut)
-#define cpu_band_forward  GSA_CPU_SYMBOL(band_forward)
-#define cpu_band_backward GSA_CPU_SYMBOL(band_backward)
+/* kernels/cpu/attention/diagonal block.h */
+#define cpu_dia_at       GSA_CPU_SYMBOL(dia_at)
+#define cpu_dia_all_at   GSA_CPU_SYMBOL(bands_at)
+#define cpu_dia_cut      GSA_CPU_SYMBOL(dia_cut)
+#define cpu_dia_forward  GSA_CPU_SYMBOL(dia_forward)
+#define cpu_dia_backward GSA_CPU_SYMBOL(dia_backward)
 
 /* kernels/cpu/attention/dense.h */
 #define cpu_dense_fits     GSA_CPU_SYMBOL(dense_fits)
@@ -57,11 +57,10 @@
 #define cpu_ell_single_forward  GSA_CPU_SYMBOL(ell_single_forward)
 #define cpu_ell_single_backward GSA_CPU_SYMBOL(ell_single_backward)
 
-/* kernels/cpu/attention/kept.h */
-#define cpu_keep_block GSA_CPU_SYMBOL(keep_block)
-#define cpu_keep_rows4 GSA_CPU_SYMBOL(keep_rows4)
-#define cpu_keep_bcsr  GSA_CPU_SYMBOL(keep_bcsr)
-#define cpu_keep_edges GSA_CPU_SYMBOL(keep_edges)
+/* kernels/cpu/attention/dropout_mask.h */
+#define cpu_mask_rows4 GSA_CPU_SYMBOL(mask_rows4)
+#define cpu_mask_bcsr  GSA_CPU_SYMBOL(mask_bcsr)
+#define cpu_mask_edges GSA_CPU_SYMBOL(mask_edges)
 
 /* kernels/cpu/attention/interval.h */
 #define cpu_intervals_make          GSA_CPU_SYMBOL(intervals_make)
@@ -69,10 +68,14 @@
 #define cpu_interval_forward        GSA_CPU_SYMBOL(interval_forward)
 #define cpu_interval_join           GSA_CPU_SYMBOL(interval_join)
 #define cpu_interval_backward       GSA_CPU_SYMBOL(interval_backward)
-#define cpu_forward_block           GSA_CPU_SYMBOL(forward_block)
-#define cpu_forward_end             GSA_CPU_SYMBOL(forward_end)
 #define cpu_interval_panel_forward  GSA_CPU_SYMBOL(interval_panel_forward)
 #define cpu_interval_panel_backward GSA_CPU_SYMBOL(interval_panel_backward)
+
+/* kernels/cpu/attention/row.h */
+#define cpu_row_forward  GSA_CPU_SYMBOL(row_forward)
+#define cpu_row_end      GSA_CPU_SYMBOL(row_end)
+#define cpu_row_backward GSA_CPU_SYMBOL(row_backward)
+#define cpu_row_want     GSA_CPU_SYMBOL(row_want)
 
 /* kernels/cpu/attention/panel.h */
 #define cpu_multiply  GSA_CPU_SYMBOL(multiply)
@@ -87,7 +90,6 @@
 #define cpu_bcsr_next     GSA_CPU_SYMBOL(bcsr_next)
 #define cpu_bcsr_forward  GSA_CPU_SYMBOL(bcsr_forward)
 #define cpu_bcsr_backward GSA_CPU_SYMBOL(bcsr_backward)
-#define cpu_back_block    GSA_CPU_SYMBOL(back_block)
 
 /* kernels/cpu/attention/bcsr_panel.h */
 #define cpu_panels_begin      GSA_CPU_SYMBOL(panels_begin)

@@ -114,10 +114,6 @@ static inline vec vec_if_positive(vec x, vec yes, vec no) /* yes where x is abov
 {
     return _mm512_mask_mov_ps(no, _mm512_cmp_ps_mask(x, vec_zero(), _CMP_NLE_UQ), yes);
 }
-static inline lanes lanes_of_quads(int n)
-{
-    return (lanes)(((1u << n) - 1u) * 0x1111u);
-} /* the first n of each four */
 static inline lanes lanes_of_bits(unsigned bits)
 {
     return (lanes)bits;
@@ -130,10 +126,6 @@ static inline vec vec_keep(lanes m, vec x, vec other)
 {
     return _mm512_mask_mov_ps(other, m, x);
 } /* x in m, other elsewhere */
-static inline vec vec_add_where(lanes m, vec a, vec b)
-{
-    return _mm512_mask_add_ps(a, m, a, b);
-} /* a + b in m, a elsewhere */
 static inline vec vec_exponent(vec x)
 {
     return _mm512_getexp_ps(x);
@@ -146,10 +138,6 @@ typedef __m512i picks; /* for each lane a lane of two vectors, 0 .. 2 LANES - 1 
 static inline picks picks_load(const int32_t *from)
 {
     return _mm512_loadu_si512(from);
-}
-static inline picks picks_after(picks from, int n)
-{
-    return _mm512_add_epi32(from, _mm512_set1_epi32(n));
 }
 static inline vec vec_pick(vec a, vec b, picks from)
 {
@@ -205,21 +193,10 @@ static inline lanes lanes_of_quad_bits(const uint32_t *const words[QUADS],
                << 4 * i;
     return (lanes)all;
 }
-static inline vec vec_quads_of(float a, float b, float c, float d)
-{
-    return _mm512_broadcast_f32x4(_mm_setr_ps(a, b, c, d));
-} /* each quad */
 static inline void vec_stream(float *at, vec x)
 {
     _mm512_stream_ps(at, x);
 } /* past the caches; vec_stream_end before others read */
-static inline vec vec_quad(vec x, int quad) /* in each quad */
-{
-    return quad == 0   ? _mm512_shuffle_f32x4(x, x, 0x00)
-           : quad == 1 ? _mm512_shuffle_f32x4(x, x, 0x55)
-           : quad == 2 ? _mm512_shuffle_f32x4(x, x, 0xAA)
-                       : _mm512_shuffle_f32x4(x, x, 0xFF);
-}
 #else
 typedef __m256 vec;
 typedef __m256i lanes;
@@ -327,10 +304,6 @@ static inline vec vec_if_positive(vec x, vec yes, vec no)
 {
     return _mm256_blendv_ps(no, yes, _mm256_cmp_ps(x, vec_zero(), _CMP_NLE_UQ));
 }
-static inline lanes lanes_of_quads(int n)
-{
-    return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 0, 1, 2, 3));
-}
 static inline lanes lanes_of_bits(unsigned bits)
 {
     const __m256i each = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
@@ -344,10 +317,6 @@ static inline lanes lanes_of_bit(const uint32_t *words, int bit)
 static inline vec vec_keep(lanes m, vec x, vec other)
 {
     return _mm256_blendv_ps(other, x, _mm256_castsi256_ps(m));
-}
-static inline vec vec_add_where(lanes m, vec a, vec b)
-{
-    return vec_keep(m, vec_add(a, b), a);
 }
 static inline vec vec_exponent(vec x)
 {
@@ -363,10 +332,6 @@ typedef __m256i picks;
 static inline picks picks_load(const int32_t *from)
 {
     return _mm256_loadu_si256((const void *)from);
-}
-static inline picks picks_after(picks from, int n)
-{
-    return _mm256_add_epi32(from, _mm256_set1_epi32(n));
 }
 static inline vec vec_pick(vec a, vec b, picks from)
 {
@@ -419,11 +384,6 @@ static inline lanes lanes_of_quad_bits(const uint32_t *const words[QUADS], const
     }
     return _mm256_set_m128i(quad[1], quad[0]);
 }
-static inline vec vec_quads_of(float a, float b, float c, float d)
-{
-    const __m128 x = _mm_setr_ps(a, b, c, d);
-    return _mm256_set_m128(x, x);
-}
 static inline void vec_stream(float *at, vec x)
 {
     _mm256_stream_ps(at, x);
@@ -435,9 +395,13 @@ vec_diagonals(const float *of) /* lane 4 j + r: of[j + r][r], a matrix with rows
     return _mm256_blend_ps(
         even, _mm256_blend_ps(_mm256_loadu_ps(of + 8), _mm256_loadu_ps(of + 12), 0x88), 0xCC);
 }
-static inline vec vec_quad(vec x, int quad)
+#endif
+
+#if GSA_CPU_LANES == 16
+static inline vec vec_diagonals(const float *of) /* lane 4 j + r: of[j + r][r], as at 8 lanes */
 {
-    return quad == 0 ? _mm256_permute2f128_ps(x, x, 0x00) : _mm256_permute2f128_ps(x, x, 0x11);
+    static const int32_t from[16] = { 0, 5, 10, 15, 4, 9, 14, 19, 8, 13, 18, 23, 12, 17, 22, 27 };
+    return vec_pick(vec_load(of), vec_load(of + 16), picks_load(from));
 }
 #endif
 
@@ -449,7 +413,7 @@ static inline void vec_stream_end(void)
 
 /* Requests a line that is read later, into the second cache. Not __builtin_prefetch: gcc takes a
  * function that does nothing else for one without effect and leaves out its calls. */
-static inline void vec_ask(const float *at)
+static inline void vec_prefetch(const float *at)
 {
     __asm__ volatile("prefetcht1 %0" : : "m"(*at));
 }
@@ -487,22 +451,6 @@ static inline vec vec_lookup(const float *of, const uint16_t *place)
     const __m256i row =
         _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)place)), 3);
     return _mm256_i32gather_ps(of, _mm256_add_epi32(row, lane), 4);
-#endif
-}
-
-/* The quads of w[0 .. QUADS-1] as a matrix, transposed. */
-static inline void vec_turn_quads(vec w[QUADS])
-{
-#if GSA_CPU_LANES == 16
-    const vec a = _mm512_shuffle_f32x4(w[0], w[1], 0x44),
-              b = _mm512_shuffle_f32x4(w[0], w[1], 0xEE);
-    const vec c = _mm512_shuffle_f32x4(w[2], w[3], 0x44),
-              d = _mm512_shuffle_f32x4(w[2], w[3], 0xEE);
-    w[0] = _mm512_shuffle_f32x4(a, c, 0x88), w[1] = _mm512_shuffle_f32x4(a, c, 0xDD);
-    w[2] = _mm512_shuffle_f32x4(b, d, 0x88), w[3] = _mm512_shuffle_f32x4(b, d, 0xDD);
-#else
-    const vec a = w[0];
-    w[0] = _mm256_permute2f128_ps(a, w[1], 0x20), w[1] = _mm256_permute2f128_ps(a, w[1], 0x31);
 #endif
 }
 
@@ -554,19 +502,6 @@ static inline vec vec_four(const float *x)
 #endif
 }
 
-/* at[i][0 .. 3]: quad i. */
-static inline void vec_put_quads(float *const at[QUADS], vec x)
-{
-#if GSA_CPU_LANES == 16
-    _mm_storeu_ps(at[0], _mm512_castps512_ps128(x));
-    _mm_storeu_ps(at[1], _mm512_extractf32x4_ps(x, 1));
-    _mm_storeu_ps(at[2], _mm512_extractf32x4_ps(x, 2));
-    _mm_storeu_ps(at[3], _mm512_extractf32x4_ps(x, 3));
-#else
-    _mm_storeu_ps(at[0], _mm256_castps256_ps128(x));
-    _mm_storeu_ps(at[1], _mm256_extractf128_ps(x, 1));
-#endif
-}
 #endif
 
 /* y[0 .. 3] += x[0 .. 3]. */
@@ -576,29 +511,19 @@ static inline void vec_add_four(float *y, const float *x)
 }
 #endif
 
-/* x[0 .. LANES-1] as a matrix, transposed: the fours of each quad first, then quads. */
-static inline void vec_transpose(vec x[LANES])
-{
-    vec quad[4][QUADS];
-    for (int i = 0; i < QUADS; i++) {
-        const vec *row = x + 4 * i;
-        const vec a = vec_unpack_low(row[0], row[1]), b = vec_unpack_low(row[2], row[3]);
-        const vec c = vec_unpack_high(row[0], row[1]), d = vec_unpack_high(row[2], row[3]);
-        quad[0][i] = vec_pairs_low(a, b), quad[1][i] = vec_pairs_high(a, b);
-        quad[2][i] = vec_pairs_low(c, d), quad[3][i] = vec_pairs_high(c, d);
-    }
-    for (int i = 0; i < 4; i++) {
-        vec_turn_quads(quad[i]);
-        for (int j = 0; j < QUADS; j++) x[4 * j + i] = quad[i][j];
-    }
-}
-
 /* Of each four lanes: the sums over a's, b's, c's, d's four. */
 static inline vec vec_sum_fours(vec a, vec b, vec c, vec d)
 {
     const vec ab = vec_add(vec_unpack_low(a, b), vec_unpack_high(a, b)),
               cd = vec_add(vec_unpack_low(c, d), vec_unpack_high(c, d));
     return vec_add(vec_pairs_low(ab, cd), vec_pairs_high(ab, cd));
+}
+
+static inline float vec_first(vec x) /* lane 0 */
+{
+    float each[LANES];
+    vec_store(each, x);
+    return each[0];
 }
 
 static inline float vec_sum(vec x)

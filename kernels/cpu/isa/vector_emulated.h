@@ -26,10 +26,6 @@ static inline lanes lanes_first(int n)
 {
     return (lanes)((1u << n) - 1u);
 }
-static inline lanes lanes_of_quads(int n)
-{
-    return (lanes)(((1u << n) - 1u) * 0x1111u);
-}
 static inline lanes lanes_of_bits(unsigned bits)
 {
     return (lanes)bits;
@@ -110,10 +106,6 @@ VEC_CALLED vec vec_keep(lanes m, vec x, vec other)
     VEC_EACH(i) b[i] = m >> i & 1 ? a[i] : b[i];
     return vec_load(b);
 }
-static inline vec vec_add_where(lanes m, vec a, vec b)
-{
-    return vec_keep(m, vec_add(a, b), a);
-}
 static inline unsigned vec_bits_of(__m256 low, __m256 high)
 {
     return (unsigned)_mm256_movemask_ps(low) | (unsigned)_mm256_movemask_ps(high) << 8;
@@ -189,11 +181,6 @@ VEC_CALLED picks picks_load(const int32_t *from)
     memcpy(p.from, from, sizeof p.from);
     return p;
 }
-VEC_CALLED picks picks_after(picks p, int n)
-{
-    VEC_EACH(i) p.from[i] += n;
-    return p;
-}
 VEC_CALLED vec vec_pick(vec a, vec b, picks p)
 {
     float x[32], y[16];
@@ -252,10 +239,6 @@ static inline vec vec_turn_quarters(vec x)
 {
     return vec_of_quads(x, x, 1, 0, 3, 2);
 }
-static inline vec vec_quad(vec x, int quad)
-{
-    return vec_of_quads(x, x, quad, quad, quad, quad);
-}
 VEC_CALLED vec vec_fold(const vec w[4])
 {
     const vec a =
@@ -264,28 +247,10 @@ VEC_CALLED vec vec_fold(const vec w[4])
         vec_add(vec_of_quads(w[2], w[3], 0, 1, 4, 5), vec_of_quads(w[2], w[3], 2, 3, 6, 7));
     return vec_add(vec_of_quads(a, b, 0, 2, 4, 6), vec_of_quads(a, b, 1, 3, 5, 7));
 }
-VEC_CALLED void vec_turn_quads(vec w[4])
-{
-    float x[4][16], y[4][16];
-    for (int i = 0; i < 4; i++) vec_store(x[i], w[i]);
-    for (int i = 0; i < 4; i++) VEC_EACH(j) y[i][j] = x[j / 4][4 * i + j % 4];
-    for (int i = 0; i < 4; i++) w[i] = vec_load(y[i]);
-}
 static inline vec vec_four(const float *x)
 {
     const __m256 four = _mm256_broadcast_ps((const void *)x);
     return (vec){ four, four };
-}
-static inline vec vec_quads_of(float a, float b, float c, float d)
-{
-    const float x[4] = { a, b, c, d };
-    return vec_four(x);
-}
-VEC_CALLED void vec_put_quads(float *const at[4], vec x)
-{
-    float y[16];
-    vec_store(y, x);
-    for (int i = 0; i < 4; i++) memcpy(at[i], y + 4 * i, sizeof(float) * 4);
 }
 VEC_CALLED vec vec_of_rows(const float *const x[4])
 {

@@ -35,11 +35,6 @@ static inline lanes lanes_first(int n)
     return (lanes){ vcgtq_s32(all, vreinterpretq_s32_u32(vec_four_words(0, 1, 2, 3))),
                     vcgtq_s32(all, vreinterpretq_s32_u32(vec_four_words(4, 5, 6, 7))) };
 }
-static inline lanes lanes_of_quads(int n)
-{
-    const uint32x4_t quad = lanes_first(n < 4 ? n : 4).low;
-    return (lanes){ quad, quad };
-}
 static inline lanes lanes_of_bits(unsigned bits)
 {
     const uint32x4_t all = vdupq_n_u32(bits);
@@ -148,10 +143,6 @@ static inline vec vec_min(vec a, vec b)
 {
     return vec_keep(VEC_COMPARE(vcltq_f32, a, b), a, b);
 }
-static inline vec vec_add_where(lanes m, vec a, vec b)
-{
-    return vec_keep(m, vec_add(a, b), a);
-}
 static inline float32x4_t vec_half_two_to(float32x4_t n)
 {
     return vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(vcvtnq_s32_f32(n), vdupq_n_s32(127)), 23));
@@ -215,11 +206,6 @@ static inline picks picks_load(const int32_t *from)
 {
     return (picks){ picks_bytes(from), picks_bytes(from + 4) };
 }
-static inline picks picks_after(picks p, int n)
-{
-    const uint8x16_t by = vdupq_n_u8((uint8_t)(4 * n));
-    return (picks){ vaddq_u8(p.low, by), vaddq_u8(p.high, by) };
-}
 static inline vec vec_pick(vec a, vec b, picks p)
 {
     const uint8x16x4_t table = { { vreinterpretq_u8_f32(a.low), vreinterpretq_u8_f32(a.high),
@@ -271,19 +257,10 @@ static inline vec vec_turn_quarters(vec x)
 {
     return x;
 }
-static inline vec vec_quad(vec x, int quad)
-{
-    return quad == 0 ? (vec){ x.low, x.low } : (vec){ x.high, x.high };
-}
 static inline vec vec_four(const float *x)
 {
     const float32x4_t four = vld1q_f32(x);
     return (vec){ four, four };
-}
-static inline vec vec_quads_of(float a, float b, float c, float d)
-{
-    const float x[4] = { a, b, c, d };
-    return vec_four(x);
 }
 static inline vec
 vec_diagonals(const float *of) /* lane 4 j + r: of[j + r][r], a matrix with rows of 4 */
@@ -291,15 +268,6 @@ vec_diagonals(const float *of) /* lane 4 j + r: of[j + r][r], a matrix with rows
     const float low[4] = { of[0], of[5], of[10], of[15] },
                 high[4] = { of[4], of[9], of[14], of[19] };
     return (vec){ vld1q_f32(low), vld1q_f32(high) };
-}
-static inline void vec_turn_quads(vec w[QUADS])
-{
-    const vec a = w[0];
-    w[0] = (vec){ a.low, w[1].low }, w[1] = (vec){ a.high, w[1].high };
-}
-static inline void vec_put_quads(float *const at[QUADS], vec x)
-{
-    vst1q_f32(at[0], x.low), vst1q_f32(at[1], x.high);
 }
 static inline vec vec_of_rows(const float *const x[4])
 {
@@ -327,7 +295,7 @@ static inline void vec_stream(float *at, vec x)
 static inline void vec_stream_end(void)
 {
 }
-static inline void vec_ask(const float *at)
+static inline void vec_prefetch(const float *at)
 {
     __asm__ volatile("prfm pldl2keep, %0" : : "Q"(*at));
 }

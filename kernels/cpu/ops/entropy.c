@@ -28,9 +28,9 @@ static inline vec load_left(const float *x, int64_t left, float other)
     return vec_keep(m, vec_load_first(x, m), vec_all(other));
 }
 
-/* Logits of many classes come from memory: the row that is wanted next is requested while
- * exponentials are computed. Where there is none that requests nothing. */
-static inline void ask(const float *row, int64_t at)
+/* Logits of many classes come from memory: the row that is wanted next is prefetched while
+ * exponentials are computed. Where there is none that prefetches nothing. */
+static inline void fetch(const float *row, int64_t at)
 {
     __builtin_prefetch((const void *)((uintptr_t)row + (uintptr_t)at * sizeof(float)));
 }
@@ -50,7 +50,7 @@ static float top_of(const float *x, int64_t count)
     return top;
 }
 
-/* sum_c exp(x_c - top); *total = sum_c x_c where it is requested. `next`: a row that is read
+/* sum_c exp(x_c - top); *total = sum_c x_c where it is wanted. `next`: a row that is read
  * afterwards. */
 static double sum_exp(const float *x, int64_t count, float top, double *total, const float *next)
 {
@@ -61,7 +61,7 @@ static double sum_exp(const float *x, int64_t count, float top, double *total, c
         int64_t i = from;
         for (; i + LANES <= end; i += LANES) {
             const vec at = vec_load(x + i);
-            ask(next, i);
+            fetch(next, i);
             e = vec_add(e, vec_exp(vec_sub(at, vec_all(top))));
             t = vec_add(t, at);
         }
@@ -140,7 +140,7 @@ CPU_INLINE void row_slope(const entropy_job *job, int add, float *dx, const floa
     const vec each = vec_all((float)(-(double)job->slope * job->smoothing / (double)cols));
     int64_t i = 0;
     for (; i + LANES <= cols; i += LANES) {
-        ask(x + cols, i);
+        fetch(x + cols, i);
         const vec more = vec_fma(vec_exp(vec_sub(vec_load(x + i), peak)), share, each);
         vec_store(dx + i, add ? vec_add(vec_load(dx + i), more) : more);
     }

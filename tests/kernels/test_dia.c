@@ -1,6 +1,6 @@
-/* Bands of the cpu backend (kernels/cpu/attention/band.h): rows whose runs follow one another, at
- * random, against the oracle; and that neither threads, nor batching, nor outputs that go past the
- * caches change a bit. */
+/* Diagonal blocks of the cpu backend (kernels/cpu/attention/dia.h): rows whose runs follow one
+ * another, at random, against the oracle; and that neither threads, nor batching, nor outputs that
+ * go past the caches change a bit. */
 #include "kernels/cpu/cpu.h"
 #include "level_rig.h"
 #include "oracle_check.h"
@@ -21,8 +21,8 @@ static const int dims[] = { 1, 3, 8, 15, 16, 17, 31, 33, 50, 64, 65, 100, 128, 2
 
 /* Some runs that move on with the rows or stay; `broken`: each 7th row has an edge more, so that
  * its band is none; `alone` > 0: one run of so many edges that moves on. */
-static void make_bands(rig *r, gsa_dice *dice, int32_t examples, int32_t rows, int broken,
-                       int32_t alone)
+static void make_diagonals(rig *r, gsa_dice *dice, int32_t examples, int32_t rows, int broken,
+                           int32_t alone)
 {
     const int64_t part_rows[2] = { (int64_t)examples * NODES, (int64_t)examples * NODES };
     gsa_run runs[RUNS];
@@ -70,7 +70,7 @@ static void check_one(int at, int dim, int flags, int seed, int32_t alone)
     snprintf(name, sizeof name, "%s, head_dim %d, flags %d, seed %d, %d edges", b->name, dim, flags,
              seed, (int)alone);
     rig_begin(&r, b, (uint64_t)seed, RIG_RANDOM, shape);
-    make_bands(&r, &dice, 2, alone ? 24 : 1 + (seed * 5 + dim) % 24, seed % 3 == 0, alone);
+    make_diagonals(&r, &dice, 2, alone ? 24 : 1 + (seed * 5 + dim) % 24, seed % 3 == 0, alone);
     equals_the_oracle(&r, op, name);
     rig_end(&r);
     gsa_backend_release(b);
@@ -264,5 +264,5 @@ int main(int argc, char **argv)
                                      GSA_TEST(no_band_has_rows_of_two_kinds) };
     static const gsa_case cases[] = { GSA_CASE("values", values, 120),
                                       GSA_CASE("bits", bits, 120) };
-    return gsa_run_suite("cpu_bands", cases, GSA_COUNT(cases), argc, argv);
+    return gsa_run_suite("cpu_dia", cases, GSA_COUNT(cases), argc, argv);
 }

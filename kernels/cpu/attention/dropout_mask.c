@@ -1,6 +1,6 @@
-/* kept.c - draws which edges are kept. A vector of counters has one in each lane of 64 bits; two of
- * them, of edges in even and in odd lanes, give words that are as scores do. */
-#include "kernels/cpu/attention/kept.h"
+/* dropout_mask.c - draws which edges are kept. A vector of counters has one in each lane of 64
+ * bits; two of them, of edges in even and in odd lanes, give words that are as scores do. */
+#include "kernels/cpu/attention/dropout_mask.h"
 #include "kernels/cpu/isa/words.h"
 
 typedef struct drawing { /* for some rows; example: of those in even lanes, then in odd ones */
@@ -34,7 +34,7 @@ static inline void draw(const drawing *x, const words row[2], const words place[
           odd[4] = { x->example[1], row[1], place[1], site };
     words_draw(even, &x->key);
     words_draw(odd, &x->key);
-    for (int j = 0; j < KEPT_HEADS; j++)
+    for (int j = 0; j < MASK_HEADS; j++)
         bits[j * stride] = (cpu_bits)words_bits(words_pair(even[j], odd[j]), x->limit);
 }
 
@@ -53,7 +53,7 @@ static void draw_edges(const drawing *x, int32_t local, int64_t from, int64_t co
     }
 }
 
-void cpu_keep_edges(const ref_attend *t, int64_t row, int64_t from, int64_t count, int32_t head,
+void cpu_mask_edges(const ref_attend *t, int64_t row, int64_t from, int64_t count, int32_t head,
                     cpu_bits *bits, int64_t stride)
 {
     const drawing x = drawing_of(t, row);
@@ -68,7 +68,7 @@ static void put_rows(const uint32_t of[4], words to[2])
     to[0] = words_load(each[0]), to[1] = words_load(each[1]);
 }
 
-void cpu_keep_rows4(const ref_attend *t, const int64_t row[4], const uint32_t *first,
+void cpu_mask_rows4(const ref_attend *t, const int64_t row[4], const uint32_t *first,
                     int32_t places, int32_t head, cpu_bits *bits, int64_t stride)
 {
     static const uint64_t place[] = { 0, 0, 1, 1, 2, 2, 3, 3 };
@@ -88,36 +88,6 @@ void cpu_keep_rows4(const ref_attend *t, const int64_t row[4], const uint32_t *f
     }
 }
 
-/* ---- rows: four edges and QUADS heads are in a vector ------------------------------------ */
-
-/* Bit 4 i + j: edge e + j is kept by the i-th of QUADS heads; bits[head][..]. */
-static unsigned block_lanes(const cpu_bits *bits, int32_t heads, int32_t e)
-{
-    unsigned lane = 0;
-    for (int32_t i = 0; i < QUADS && i < heads; i++)
-        lane |= (bits[i * (BLOCK / LANES) + e / LANES] >> e % LANES & 15u) << 4 * i;
-    return lane;
-}
-
-void cpu_keep_block(const ref_attend *t, int64_t row, int32_t first, int32_t heads,
-                    const cpu_block *block, float *factor)
-{
-    enum { STRIDE = BLOCK / LANES };
-    const drawing x = drawing_of(t, row);
-    const vec keep = vec_all(t->drop.keep);
-    const int32_t aside = first % KEPT_HEADS; /* heads that are drawn next to the first */
-    cpu_bits bits[(HEADS + KEPT_HEADS) * STRIDE];
-    for (int32_t h = 0; h < aside + heads; h += KEPT_HEADS)
-        draw_edges(&x, t->edges->row_local[row], block->first, block->count,
-                   (uint32_t)(first - aside + h) / KEPT_HEADS, bits + h * STRIDE, STRIDE);
-    for (int32_t j = 0; j < heads; j += QUADS)
-        for (int32_t e = 0; e < block->count; e += 4)
-            vec_store(
-                factor + cpu_place(e, j),
-                vec_keep(lanes_of_bits(block_lanes(bits + (aside + j) * STRIDE, heads - j, e)),
-                         keep, vec_zero()));
-}
-
 /* ---- bcsr: bits along a row's edges go to the columns of its runs -------------------------- */
 
 enum {
@@ -133,7 +103,7 @@ static uint32_t bits_at(const cpu_bits *bits, int32_t at, int32_t count)
     return (uint32_t)(all >> at % 8) & (uint32_t)((1ull << count) - 1);
 }
 
-static uint32_t turned(uint32_t x)
+static uint32_t reversed(uint32_t x)
 {
     x = (x >> 1 & 0x55555555u) | (x & 0x55555555u) << 1;
     x = (x >> 2 & 0x33333333u) | (x & 0x33333333u) << 2;
@@ -143,29 +113,31 @@ static uint32_t turned(uint32_t x)
 
 /* A run's edges, the first of which is the row's edge `place` and leads to `column`. */
 static void put_run(const cpu_bits *line, int32_t place, int32_t column, const gsa_run *run, int r,
-                    cpu_kept_bcsr *to)
+                    cpu_bcsr_mask *to)
 {
     const int back = run->count > 1 && run->step < 0;
     for (int32_t left = run->count, some; left > 0; left -= some) {
-        const int32_t room = back ? column % KEPT_WORD + 1 : KEPT_WORD - column % KEPT_WORD;
+        const int32_t room = back ? column % MASK_WORD + 1 : MASK_WORD - column % MASK_WORD;
         some = left < room ? left : room;
-        const int32_t at = column / KEPT_WORD * LANES + r,
-                      low = (back ? column - some + 1 : column) % KEPT_WORD;
-        for (int j = 0; j < KEPT_HEADS; j++) {
+        const int32_t at = column / MASK_WORD * LANES + r,
+                      low = (back ? column - some + 1 : column) % MASK_WORD;
+        for (int j = 0; j < MASK_HEADS; j++) {
             const uint32_t bits = bits_at(line + j * LINE, place, some);
-            to->word[j][at] |= (back ? turned(bits) >> (KEPT_WORD - some) : bits) << low;
+            to->word[j][at] |= (back ? reversed(bits) >> (MASK_WORD - some) : bits) << low;
         }
         place += some, column += back ? -some : some;
     }
 }
 
-void cpu_keep_bcsr(const ref_attend *t, const bcsr_block *block, int32_t head, cpu_kept_bcsr *kept)
+void cpu_mask_bcsr(const ref_attend *t, const bcsr_block *block, int32_t head,
+                   cpu_bcsr_mask *keep_mask)
 {
     const gsa_edges *e = t->edges;
     const drawing x = drawing_of(t, block->row);
-    const size_t count = (size_t)(block->columns + KEPT_WORD - 1) / KEPT_WORD * LANES;
-    cpu_bits line[KEPT_HEADS * LINE];
-    for (int j = 0; j < KEPT_HEADS; j++) memset(kept->word[j], 0, count * sizeof *kept->word[j]);
+    const size_t count = (size_t)(block->columns + MASK_WORD - 1) / MASK_WORD * LANES;
+    cpu_bits line[MASK_HEADS * LINE];
+    for (int j = 0; j < MASK_HEADS; j++)
+        memset(keep_mask->word[j], 0, count * sizeof *keep_mask->word[j]);
     for (int r = 0; r < LANES; r++) {
         const int64_t row = block->row + r;
         int32_t place = 0;
@@ -175,7 +147,7 @@ void cpu_keep_bcsr(const ref_attend *t, const bcsr_block *block, int32_t head, c
             gsa_run run = e->runs[i];
             int32_t skipped, column;
             if (bcsr_clip(block, &run, &skipped, &column))
-                put_run(line, place + skipped, column, &run, r, kept);
+                put_run(line, place + skipped, column, &run, r, keep_mask);
             place += e->runs[i].count;
         }
     }

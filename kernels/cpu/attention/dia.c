@@ -1,13 +1,13 @@
-/* band.c - finds the bands: rows whose runs are those of the row before, moved on by one source or
- * not at all. Linear in runs and places. */
-#include "kernels/cpu/attention/band.h"
+/* diagonal block.c - finds the diagonal blocks: rows whose runs are those of the row before, moved
+ * on by one source or not at all. Linear in runs and places. */
+#include "kernels/cpu/attention/dia.h"
 
-/* Row r of BAND_ROWS, whose first is `row`, is r rows after it in the same example. */
+/* Row r of DIA_ROWS, whose first is `row`, is r rows after it in the same example. */
 static int starts_here(const gsa_edges *e, int64_t row, int64_t last)
 {
-    const int64_t end = row + BAND_ROWS - 1;
-    return end < last && e->row_local[row] % BAND_ROWS == 0 &&
-           e->row_local[end] == e->row_local[row] + BAND_ROWS - 1 &&
+    const int64_t end = row + DIA_ROWS - 1;
+    return end < last && e->row_local[row] % DIA_ROWS == 0 &&
+           e->row_local[end] == e->row_local[row] + DIA_ROWS - 1 &&
            e->row_example[row] == e->row_example[end];
 }
 
@@ -25,32 +25,32 @@ static int32_t move_of(const gsa_edges *e, int64_t row, int64_t i)
     const gsa_run *first = e->runs + e->run_offset[row] + i;
     const int32_t move = e->runs[e->run_offset[row + 1] + i].first - first->first;
     if (move != 0 && move != 1) return -1;
-    for (int32_t r = 1; r < BAND_ROWS; r++)
+    for (int32_t r = 1; r < DIA_ROWS; r++)
         if (!follows(first, e->runs + e->run_offset[row + r] + i, r, move)) return -1;
     return move;
 }
 
-static int add_stripe(cpu_band *band, cpu_stripe stripe)
+static int add_stripe(cpu_dia *dia, cpu_stripe stripe)
 {
-    if (band->stripes == BAND_STRIPES) return 0;
-    band->stripe[band->stripes++] = stripe;
+    if (dia->stripes == DIA_STRIPES) return 0;
+    dia->stripe[dia->stripes++] = stripe;
     return 1;
 }
 
 /* A run of step 1 is one stripe; of others each edge is. */
-static int add_run(cpu_band *band, const gsa_run *run, int32_t move)
+static int add_run(cpu_dia *dia, const gsa_run *run, int32_t move)
 {
     const int whole = run->count == 1 || run->step == 1;
     for (int32_t i = 0; i < run->count; i++) {
         const cpu_stripe stripe = { run->kind, run->first + i * run->step, whole ? run->count : 1,
-                                    move, band->edges };
-        band->label[band->edges + i] = run->label + i * run->label_step;
+                                    move, dia->edges };
+        dia->label[dia->edges + i] = run->label + i * run->label_step;
         if (!whole &&
-            !add_stripe(band, (cpu_stripe){ stripe.kind, stripe.first, 1, move, band->edges + i }))
+            !add_stripe(dia, (cpu_stripe){ stripe.kind, stripe.first, 1, move, dia->edges + i }))
             return 0;
-        if (whole && i == 0 && !add_stripe(band, stripe)) return 0;
+        if (whole && i == 0 && !add_stripe(dia, stripe)) return 0;
     }
-    band->edges += run->count;
+    dia->edges += run->count;
     return 1;
 }
 
@@ -59,39 +59,38 @@ static int is_open(const ref_attend *t)
     return !t->args->weights && t->dim > 0 && t->edges->row_local && t->edges->row_example;
 }
 
-int cpu_band_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *axis_of,
-                cpu_band *band)
+int cpu_dia_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *axis_of, cpu_dia *dia)
 {
     const gsa_edges *e = t->edges;
     if (!is_open(t) || !starts_here(e, row, last)) return 0;
     const int64_t runs = e->run_offset[row + 1] - e->run_offset[row],
                   edges = e->edge_offset[row + 1] - e->edge_offset[row];
-    if (edges < 1 || edges > BAND_EDGES || runs > BAND_STRIPES) return 0;
-    for (int32_t r = 0; axis_of && r < BAND_ROWS; r++)
+    if (edges < 1 || edges > DIA_EDGES || runs > DIA_STRIPES) return 0;
+    for (int32_t r = 0; axis_of && r < DIA_ROWS; r++)
         if (axis_of[row + r]) return 0;
-    for (int32_t r = 1; r < BAND_ROWS; r++)
+    for (int32_t r = 1; r < DIA_ROWS; r++)
         if (e->run_offset[row + r + 1] - e->run_offset[row + r] != runs) return 0;
-    band->row = row, band->edges = band->stripes = 0;
+    dia->row = row, dia->edges = dia->stripes = 0;
     for (int64_t i = 0; i < runs; i++) {
         const int32_t move = move_of(e, row, i);
-        if (move < 0 || !add_run(band, e->runs + e->run_offset[row] + i, move)) return 0;
+        if (move < 0 || !add_run(dia, e->runs + e->run_offset[row] + i, move)) return 0;
     }
     return 1;
 }
 
-int cpu_bands_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *axis_of,
-                 cpu_band band[QUADS])
+int cpu_dia_all_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *axis_of,
+                   cpu_dia dia[QUADS])
 {
     if (row + LANES > last || !is_open(t) || t->edges->row_local[row] % LANES != 0) return 0;
     for (int i = 0; i < QUADS; i++)
-        if (!cpu_band_at(t, row + i * BAND_ROWS, last, axis_of, &band[i])) return 0;
+        if (!cpu_dia_at(t, row + i * DIA_ROWS, last, axis_of, &dia[i])) return 0;
     return 1;
 }
 
-int64_t cpu_band_cut(const gsa_edges *e, int64_t row)
+int64_t cpu_dia_cut(const gsa_edges *e, int64_t row)
 {
     const int64_t cut = cpu_bcsr_cut(e, row);
     if (cut != row || cut >= e->rows || !e->row_local || !e->row_example) return cut;
-    const int64_t start = row - e->row_local[row] % BAND_ROWS;
-    return start < row && start >= 0 && starts_here(e, start, e->rows) ? start + BAND_ROWS : row;
+    const int64_t start = row - e->row_local[row] % DIA_ROWS;
+    return start < row && start >= 0 && starts_here(e, start, e->rows) ? start + DIA_ROWS : row;
 }

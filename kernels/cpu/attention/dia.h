@@ -1,0 +1,400 @@
+/* diagonal block.h - DIA_ROWS rows that follow one another and whose runs follow one another too:
+ * rings, windows, stars, convolutions.
+ *
+ * Row r of a diagonal block reads, at place e of its edges, source(e) + r or source(e) alone, with
+ * one label for all rows. So its scores are [places][DIA_ROWS] (a vector holds QUADS places) with
+ * no mask and no number too many: a row of K is multiplied with all rows that read it while it is
+ * in a register, and so it goes for V, dK and dV, whose rows are read and written once a diagonal
+ * block, not once an edge. What a diagonal block reads again of the diagonal block before is in the
+ * caches.
+ *
+ * diagonal blocks start at rows whose place in their example is a multiple of DIA_ROWS: how
+ * examples are batched changes none. */
+#ifndef GSA_CPU_DIA_H
+#define GSA_CPU_DIA_H
+#include "kernels/cpu/attention/bcsr.h"
+
+enum {
+    DIA_ROWS = 4,
+    DIA_EDGES = 32,   /* of a row at most: with more of them tiles are as good */
+    DIA_STRIPES = 16, /* at most */
+    DIA_WIDE = LANES == 8 ? 3 : LANES / 4, /* vectors of a row that are worked on at once:
+                                               DIA_ROWS rows of them are in registers */
+    DIA_SCORES = DIA_EDGES * DIA_ROWS,
+    DIA_VECTORS = DIA_SCORES / LANES
+};
+_Static_assert(DIA_ROWS *QUADS == LANES, "bands of a tile's rows");
+
+typedef struct cpu_stripe { /* places `place` .. place+count-1: row r reads first + move r at the
+                               first of them, one more at each next */
+    int32_t kind, first, count, move, place;
+} cpu_stripe;
+
+typedef struct cpu_dia {
+    int64_t row; /* the first */
+    int32_t edges, stripes;
+    cpu_stripe stripe[DIA_STRIPES];
+    int32_t label[DIA_EDGES];
+} cpu_dia;
+
+/* 1 when a diagonal block starts at `row`: then it is filled. Rows from `last` on are another's,
+ * and so are those of intervals (interval.h; NULL: none). */
+int cpu_dia_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *axis_of,
+               cpu_dia *dia);
+
+/* 1 when LANES rows from `row` on are diagonal blocks and a tile could start there: then all of
+ * them are filled. */
+int cpu_dia_all_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *axis_of,
+                   cpu_dia dia[QUADS]);
+
+/* Where a range of rows that starts at `row` may be cut: after the tile or diagonal block that
+ * `row` would be inside of. */
+int64_t cpu_dia_cut(const gsa_edges *edges, int64_t row);
+
+void cpu_dia_forward(const ref_attend *t, const cpu_dia *dia);
+
+/* The gradients of some heads; 0 when a row has no gradient (its lse is -inf): then nothing is
+ * done. */
+int cpu_dia_backward(const ref_attend *t, const cpu_dia *dia, int32_t first, int32_t last,
+                     const ref_label_sums *sums);
+
+/* A diagonal block works head by head: a few lines of each of its rows, which no prefetcher of the
+ * machine foresees. So with each line that it reads for the first time it prefetches one of a later
+ * diagonal block: at 16 lanes for that of the same place, at 8 for the next in the order of
+ * addresses, where all heads are at work. (Zen 3 answers prefetches for rows by pieces at half the
+ * rate of prefetches along rows: kernels/cpu/TRIED.md.) */
+enum { DIA_AHEAD = 4 * DIA_ROWS /* rows */, DIA_FETCHES_ALONG = LANES == 8 };
+
+typedef struct cpu_dia_fetch { /* for the same columns of DIA_ROWS rows, row 0's at hand */
+    int64_t ahead;             /* numbers from there to what is prefetched; 0: nothing is */
+    int64_t width;             /* and from row to row */
+} cpu_dia_fetch;
+
+/* `heads`: so many are at work. */
+static inline int64_t cpu_dia_ahead(const ref_attend *t, int32_t heads)
+{
+    if (t->edges->rows * t->width < PREFETCH_LEAST || (DIA_FETCHES_ALONG && heads < t->heads))
+        return 0;
+    return DIA_AHEAD * t->width;
+}
+
+/* Along rows: the pieces that DIA_ROWS rows have from column `at` on are as many lines as are
+ * side by side in a later diagonal block from its number DIA_ROWS at on. */
+CPU_INLINE cpu_dia_fetch cpu_dia_ahead_of(int64_t ahead, int64_t at, int64_t width)
+{
+    return (cpu_dia_fetch){ DIA_FETCHES_ALONG && ahead ? ahead + (DIA_ROWS - 1) * at : ahead,
+                            width };
+}
+
+/* With row r's `vectors` vectors of columns; x: row 0's. */
+CPU_INLINE void cpu_dia_fetch_row(const float *x, int r, cpu_dia_fetch fetch, int vectors)
+{
+    const int piece = vectors > 1 ? vectors * LANES : CPU_LINE;
+    if (!DIA_FETCHES_ALONG) cpu_prefetch_ahead(x + r * fetch.width, fetch.ahead, vectors);
+    else
+        for (int i = (r * piece + CPU_LINE - 1) / CPU_LINE * CPU_LINE; i < (r + 1) * piece;
+             i += CPU_LINE)
+            cpu_prefetch_ahead(x, fetch.ahead + i, 1);
+}
+
+/* Where place e reads of a plane (K, V or label vectors) in row 0, and how far on the next row
+ * reads. */
+typedef struct cpu_places {
+    const float *x[DIA_EDGES + QUADS];
+    int64_t move[DIA_EDGES + QUADS];
+    uint8_t diagonal[DIA_EDGES + QUADS]; /* e is a multiple of QUADS, and row r reads at e + 1 what
+                                             row r + 1 reads at e */
+    uint8_t fresh[DIA_EDGES + QUADS];    /* what the rows read at e no diagonal block before did */
+    int64_t ahead; /* numbers from there to what a later diagonal block reads, which is prefetched;
+                      0: nothing is */
+} cpu_places;
+
+/* Whether a diagonal block's scores are worked out along its one stripe (dia_round.h), not place by
+ * place. */
+static inline int cpu_by_rounds(const cpu_dia *dia)
+{
+    return dia->stripes == 1 && dia->stripe->move == 1 && dia->edges > QUADS;
+}
+
+/* By rounds the first place alone. */
+static inline void cpu_places_of(const ref_attend *t, const cpu_dia *dia, int values, int32_t heads,
+                                 cpu_places *to)
+{
+    const int first = cpu_by_rounds(dia);
+    to->ahead = cpu_dia_ahead(t, heads);
+    for (int32_t i = 0; i < dia->stripes; i++) {
+        const cpu_stripe *s = &dia->stripe[i];
+        const gsa_part *part = &t->args->parts[s->kind];
+        const float *x = (const float *)(values ? part->v : part->k) + s->first * t->width;
+        for (int32_t e = 0; e < (first ? 1 : s->count); e++) {
+            to->x[s->place + e] = x + e * t->width, to->move[s->place + e] = s->move * t->width;
+            to->diagonal[s->place + e] =
+                s->move == 1 && (s->count - e >= QUADS || s->place + s->count == dia->edges);
+            to->fresh[s->place + e] = s->move == 1 && e + 1 == s->count;
+        }
+    }
+}
+
+static inline void cpu_label_places_of(const ref_attend *t, const cpu_dia *dia, cpu_places *to)
+{
+    to->ahead = 0;
+    for (int32_t e = 0; e < dia->edges; e++)
+        to->x[e] = t->r + (int64_t)dia->label[e] * t->dim, to->move[e] = 0,
+        to->diagonal[e] = to->fresh[e] = 0;
+}
+
+/* sum[e][r] += q_r . x_e,r lane by lane, for one vector of columns. */
+CPU_INLINE void cpu_dia_dot(vec sum[QUADS][DIA_ROWS], const float *q, const float *const *x,
+                            const int64_t *move, int64_t width, int places, int diagonal, int whole,
+                            lanes end)
+{
+    vec row[DIA_ROWS];
+    CPU_UNROLL
+    for (int r = 0; r < DIA_ROWS; r++) row[r] = cpu_piece(q + r * width, 0, 1, whole, end);
+    if (diagonal) {
+        CPU_UNROLL
+        for (int j = 0; j < places + DIA_ROWS - 1; j++) {
+            const vec k = vec_held(cpu_piece(*x + j * width, 0, 1, whole, end));
+            CPU_UNROLL
+            for (int r = 0; r < DIA_ROWS; r++)
+                if (j >= r && j - r < places) sum[j - r][r] = vec_fma(row[r], k, sum[j - r][r]);
+        }
+    } else {
+        CPU_UNROLL
+        for (int e = 0; e < places; e++) CPU_UNROLL
+        for (int r = 0; r < DIA_ROWS; r++)
+            sum[e][r] = vec_fma(row[r], cpu_piece(x[e] + r * move[e], 0, 1, whole, end), sum[e][r]);
+    }
+}
+
+/* For one vector of columns. */
+CPU_INLINE void cpu_dia_fetch_places(const float *q, const float *const *x, const cpu_places *p,
+                                     int32_t e, cpu_dia_fetch fetch, int places, int diagonal)
+{
+    for (int r = 0; e == 0 && r < DIA_ROWS; r++) cpu_dia_fetch_row(q, r, fetch, 1);
+    for (int i = diagonal ? places - 1 : 0; i < places; i++)
+        for (int r = 0; p->fresh[e + i] && r < DIA_ROWS; r++) cpu_dia_fetch_row(x[i], r, fetch, 1);
+}
+
+/* Lane 4 e + r: q_r . x_e,r of `places` places, 0 of others. One loop alone, for gcc keeps sums of
+ * two in memory. */
+CPU_INLINE vec cpu_dia_dots_some(const float *q, const cpu_places *p, int32_t e, int64_t at,
+                                 int64_t width, int32_t dim, int places, int diagonal, int whole)
+{
+    const float *from[QUADS];
+    vec sum[QUADS][DIA_ROWS], w[QUADS];
+    CPU_UNROLL
+    for (int i = 0; i < places; i++) from[i] = p->x[e + i] + at;
+    CPU_UNROLL
+    for (int i = 0; i < QUADS; i++) CPU_UNROLL
+    for (int r = 0; r < DIA_ROWS; r++) sum[i][r] = vec_zero();
+    for (int32_t left = dim; left > 0; left -= LANES, q += LANES) {
+        cpu_dia_dot(sum, q, from, p->move + e, width, places, diagonal, whole,
+                    lanes_first(left < LANES ? left : LANES));
+        if (p->ahead && left / LANES % (CPU_LINE / LANES) == 0)
+            cpu_dia_fetch_places(q, from, p, e, cpu_dia_ahead_of(p->ahead, at + dim - left, width),
+                                 places, diagonal);
+        CPU_UNROLL
+        for (int i = 0; i < places; i++) from[i] += LANES;
+    }
+    CPU_UNROLL
+    for (int i = 0; i < QUADS; i++)
+        w[i] = i < places ? vec_sum_fours(sum[i][0], sum[i][1], sum[i][2], sum[i][3]) : vec_zero();
+    return vec_fold(w);
+}
+
+/* The same where `places` alone is known. */
+CPU_INLINE vec cpu_dia_dots_few(const float *q, const cpu_places *p, int32_t e, int64_t at,
+                                int64_t width, int32_t dim, int places)
+{
+    if (dim % LANES)
+        return p->diagonal[e] ? cpu_dia_dots_some(q, p, e, at, width, dim, places, 1, 0)
+                              : cpu_dia_dots_some(q, p, e, at, width, dim, places, 0, 0);
+    return p->diagonal[e] ? cpu_dia_dots_some(q, p, e, at, width, dim, places, 1, 1)
+                          : cpu_dia_dots_some(q, p, e, at, width, dim, places, 0, 1);
+}
+
+static inline vec cpu_dia_dots_four(const float *q, const cpu_places *p, int32_t e, int64_t at,
+                                    int64_t width, int32_t dim)
+{
+    return cpu_dia_dots_few(q, p, e, at, width, dim, QUADS);
+}
+
+static inline vec cpu_dia_dots_rest(const float *q, const cpu_places *p, int32_t e, int64_t at,
+                                    int64_t width, int32_t dim, int32_t places)
+{
+    if (places == 1) return cpu_dia_dots_few(q, p, e, at, width, dim, 1);
+    if (places == 2) return cpu_dia_dots_few(q, p, e, at, width, dim, 2 < QUADS ? 2 : 1);
+    return cpu_dia_dots_few(q, p, e, at, width, dim, 3 < QUADS ? 3 : 1);
+}
+
+/* Vectors of a head's scores. */
+static inline int32_t cpu_dia_vectors(const cpu_dia *dia)
+{
+    return (dia->edges + QUADS - 1) / QUADS;
+}
+
+/* s[e][r] <- scale q_r . x_e,r of one head, whose columns in a row of x begin at `at`; q is at
+ * them. */
+static inline void cpu_dia_dots(float *s, const float *q, const cpu_places *p, int32_t edges,
+                                int64_t at, int64_t width, int32_t dim, float scale)
+{
+    int32_t e = 0;
+    for (; e + QUADS <= edges; e += QUADS)
+        vec_store(s + e * DIA_ROWS,
+                  vec_mul(vec_all(scale), cpu_dia_dots_four(q, p, e, at, width, dim)));
+    if (e < edges)
+        vec_store(s + e * DIA_ROWS,
+                  vec_mul(vec_all(scale), cpu_dia_dots_rest(q, p, e, at, width, dim, edges - e)));
+}
+
+/* s += what labels add to the scores of a head, whose columns q is at; r: their vectors'
+ * places. */
+static inline void cpu_dia_add_labels(const ref_attend *t, const cpu_dia *dia, const cpu_places *r,
+                                      const float *q, int32_t head, float *s)
+{
+    const int32_t count = cpu_dia_vectors(dia) * LANES;
+    float more[DIA_SCORES];
+    if (t->r) cpu_dia_dots(more, q, r, dia->edges, 0, t->width, t->dim, t->scale);
+    for (int32_t i = 0; t->r && i < count; i += LANES)
+        vec_store(s + i, vec_add(vec_load(s + i), vec_load(more + i)));
+    for (int32_t e = 0; t->bias && e < dia->edges; e++)
+        for (int i = 0; i < DIA_ROWS; i++)
+            s[DIA_ROWS * e + i] += t->bias[(int64_t)dia->label[e] * t->heads + head];
+}
+
+/* ---- y_r += sum_e p[e][r] x_e,r, where y is in registers ------------------------------- */
+
+/* What rows from .. to add of one row of x; p[-3 r] is row r's share, for along a row of x a next
+ * row is at the place before. */
+CPU_INLINE void cpu_dia_add(vec y[DIA_ROWS][DIA_WIDE], const float *p, const float *x, int from,
+                            int to, int vectors, int whole, lanes end)
+{
+    vec part[DIA_WIDE];
+    CPU_UNROLL
+    for (int v = 0; v < vectors; v++) part[v] = vec_held(cpu_piece(x, v, vectors, whole, end));
+    CPU_UNROLL
+    for (int r = from; r <= to; r++) CPU_UNROLL
+    for (int v = 0; v < vectors; v++) y[r][v] = vec_fma(vec_all(p[-3 * r]), part[v], y[r][v]);
+}
+
+/* One place: each row reads one row of x. */
+CPU_INLINE void cpu_dia_add_place(vec y[DIA_ROWS][DIA_WIDE], const float *p, const float *x,
+                                  int64_t move, cpu_dia_fetch fetch, int vectors, int whole,
+                                  lanes end)
+{
+    for (int r = 0; fetch.ahead && r < DIA_ROWS; r++) cpu_dia_fetch_row(x, r, fetch, vectors);
+    CPU_UNROLL
+    for (int r = 0; r < DIA_ROWS; r++) CPU_UNROLL
+    for (int v = 0; v < vectors; v++)
+        y[r][v] = vec_fma(vec_all(p[r]), cpu_piece(x + r * move, v, vectors, whole, end), y[r][v]);
+}
+
+/* `count` places from p on, which read along x. */
+CPU_INLINE void cpu_dia_add_stripe(vec y[DIA_ROWS][DIA_WIDE], const float *p, const float *x,
+                                   int64_t width, cpu_dia_fetch fetch, int32_t count, int vectors,
+                                   int whole, lanes end)
+{
+    const float *fresh = x + (count - 1) * width;
+    cpu_dia_add(y, p, x, 0, 0, vectors, whole, end);
+    cpu_dia_add(y, p + 4, x + width, 0, 1, vectors, whole, end);
+    if (fetch.ahead) cpu_dia_fetch_row(fresh, 0, fetch, vectors);
+    cpu_dia_add(y, p + 8, x + 2 * width, 0, 2, vectors, whole, end);
+    if (fetch.ahead) cpu_dia_fetch_row(fresh, 1, fetch, vectors);
+    x += 3 * width, p += 12;
+    for (int32_t j = 3; j < count; j++, x += width, p += 4)
+        cpu_dia_add(y, p, x, 0, 3, vectors, whole, end);
+    cpu_dia_add(y, p, x, 1, 3, vectors, whole, end);
+    if (fetch.ahead) cpu_dia_fetch_row(fresh, 2, fetch, vectors);
+    cpu_dia_add(y, p + 4, x + width, 2, 3, vectors, whole, end);
+    if (fetch.ahead) cpu_dia_fetch_row(fresh, 3, fetch, vectors);
+    cpu_dia_add(y, p + 8, x + 2 * width, 3, 3, vectors, whole, end);
+}
+
+/* Whether a stripe is added along its rows, not place by place. */
+static inline int cpu_is_long(const cpu_stripe *s)
+{
+    return s->move == 1 && s->count >= 3;
+}
+
+/* ---- x_r into rows of y: y_e,r += p[e][r] x_r, where x is in registers ----------------- */
+
+/* What rows from .. to give one row of y; p as for cpu_dia_add. */
+CPU_INLINE void cpu_dia_scatter(float *y, const float *p, vec x[DIA_ROWS][DIA_WIDE], int from,
+                                int to, int vectors, int whole, lanes end)
+{
+    vec sum[DIA_WIDE];
+    CPU_UNROLL
+    for (int v = 0; v < vectors; v++) sum[v] = cpu_piece(y, v, vectors, whole, end);
+    CPU_UNROLL
+    for (int r = from; r <= to; r++) CPU_UNROLL
+    for (int v = 0; v < vectors; v++) sum[v] = vec_fma(vec_all(p[-3 * r]), x[r][v], sum[v]);
+    CPU_UNROLL
+    for (int v = 0; v < vectors; v++) cpu_put_piece(y, v, vectors, whole, end, sum[v]);
+}
+
+/* One place: each row gives to one row of y; where move is 0 all of them to the same, which is read
+ * and written once. */
+CPU_INLINE void cpu_dia_scatter_place(float *y, const float *p, int64_t move, cpu_dia_fetch fetch,
+                                      vec x[DIA_ROWS][DIA_WIDE], int vectors, int whole, lanes end)
+{
+    for (int r = 0; fetch.ahead && r < DIA_ROWS; r++) cpu_dia_fetch_row(y, r, fetch, vectors);
+    if (move == 0) {
+        vec sum[DIA_WIDE];
+        CPU_UNROLL
+        for (int v = 0; v < vectors; v++) sum[v] = cpu_piece(y, v, vectors, whole, end);
+        CPU_UNROLL
+        for (int r = 0; r < DIA_ROWS; r++) CPU_UNROLL
+        for (int v = 0; v < vectors; v++) sum[v] = vec_fma(vec_all(p[r]), x[r][v], sum[v]);
+        CPU_UNROLL
+        for (int v = 0; v < vectors; v++) cpu_put_piece(y, v, vectors, whole, end, sum[v]);
+        return;
+    }
+    cpu_dia_scatter(y, p, x, 0, 0, vectors, whole, end);
+    cpu_dia_scatter(y + move, p + 4, x, 1, 1, vectors, whole, end);
+    cpu_dia_scatter(y + 2 * move, p + 8, x, 2, 2, vectors, whole, end);
+    cpu_dia_scatter(y + 3 * move, p + 12, x, 3, 3, vectors, whole, end);
+}
+
+CPU_INLINE void cpu_dia_scatter_stripe(float *y, const float *p, int64_t width, cpu_dia_fetch fetch,
+                                       int32_t count, vec x[DIA_ROWS][DIA_WIDE], int vectors,
+                                       int whole, lanes end)
+{
+    const float *fresh = y + (count - 1) * width;
+    cpu_dia_scatter(y, p, x, 0, 0, vectors, whole, end);
+    if (fetch.ahead) cpu_dia_fetch_row(fresh, 0, fetch, vectors);
+    cpu_dia_scatter(y + width, p + 4, x, 0, 1, vectors, whole, end);
+    if (fetch.ahead) cpu_dia_fetch_row(fresh, 1, fetch, vectors);
+    cpu_dia_scatter(y + 2 * width, p + 8, x, 0, 2, vectors, whole, end);
+    y += 3 * width, p += 12;
+    for (int32_t j = 3; j < count; j++, y += width, p += 4)
+        cpu_dia_scatter(y, p, x, 0, 3, vectors, whole, end);
+    cpu_dia_scatter(y, p, x, 1, 3, vectors, whole, end);
+    if (fetch.ahead) cpu_dia_fetch_row(fresh, 2, fetch, vectors);
+    cpu_dia_scatter(y + width, p + 4, x, 2, 3, vectors, whole, end);
+    if (fetch.ahead) cpu_dia_fetch_row(fresh, 3, fetch, vectors);
+    cpu_dia_scatter(y + 2 * width, p + 8, x, 3, 3, vectors, whole, end);
+}
+
+/* CALL(from, vectors, whole, end) for the slices of a head's columns; at 8 lanes 4 vectors are 2
+ * and 2, not 3 and 1. What is left, of which the last vector may be there in part, goes at once. */
+#define CPU_BY_DIA_SLICE(dim, CALL)                                                                \
+    do {                                                                                           \
+        int32_t from = 0;                                                                          \
+        for (; from + DIA_WIDE * LANES <= (dim) && (DIA_WIDE != 3 || ((dim)-from) / LANES != 4);   \
+             from += DIA_WIDE * LANES)                                                             \
+            CALL(from, DIA_WIDE, 1, lanes_first(0));                                               \
+        for (; DIA_WIDE == 3 && from + 4 * LANES <= (dim); from += 2 * LANES)                      \
+            CALL(from, 2, 1, lanes_first(0));                                                      \
+        const int32_t left = (dim)-from;                                                           \
+        const lanes end = lanes_first((left - 1) % LANES + 1);                                     \
+        if (left > 3 * LANES) CALL(from, DIA_WIDE, 0, end);                                        \
+        else if (LANES == 16 && left == 3 * LANES) CALL(from, 3, 1, end);                          \
+        else if (left > 2 * LANES) CALL(from, 3, 0, end);                                          \
+        else if (left == 2 * LANES) CALL(from, 2, 1, end);                                         \
+        else if (left > LANES) CALL(from, 2, 0, end);                                              \
+        else if (left == LANES) CALL(from, 1, 1, end);                                             \
+        else if (left > 0) CALL(from, 1, 0, end);                                                  \
+    } while (0)
+
+#endif

@@ -1,0 +1,196 @@
+/* band_backward.c - gradients of a diagonal block's rows for some heads, as attend_backward.c has
+ * them: p = exp(s - lse),  ds = p (g - D),  g = v do,  D = do.o;   dq += ds k,  dk += ds q,  dv +=
+ * p do A row of dK and dV is read and written once a diagonal block, and as the next diagonal
+ * blocks go on from it in a cache, in memory once. */
+#include "kernels/cpu/attention/dia_round.h"
+#include "kernels/cpu/attention/dropout_mask.h"
+
+typedef struct backward_dia { /* some heads */
+    const ref_attend *t;
+    const cpu_dia *dia;
+    const ref_label_sums *sums;
+    cpu_places k, v, r;
+    int32_t first, heads, stride; /* numbers of a head's scores */
+    float p[HEADS * DIA_SCORES],
+        ds[HEADS * DIA_SCORES]; /* ds: first g, then p (g - D), then that scaled */
+} backward_dia;
+
+static int has_dead(const ref_attend *t, int64_t row)
+{
+    const float *lse = (const float *)t->args->lse + row * t->heads;
+    for (int64_t i = 0; i < (int64_t)DIA_ROWS * t->heads; i++)
+        if (lse[i] == -INFINITY) return 1;
+    return 0;
+}
+
+/* In each quad: a_r . b_r of the rows. */
+static vec row_dots(const float *a, const float *b, int64_t width, int32_t dim,
+                    const cpu_places *places, int64_t at)
+{
+    vec sum[DIA_ROWS], w[QUADS];
+    CPU_UNROLL
+    for (int r = 0; r < DIA_ROWS; r++) sum[r] = vec_zero();
+    for (int32_t i = 0; i < dim; i += LANES) {
+        const lanes end = lanes_first(dim - i < LANES ? dim - i : LANES);
+        CPU_UNROLL
+        for (int r = 0; r < DIA_ROWS; r++)
+            sum[r] = vec_fma(vec_load_first(a + r * width + i, end),
+                             vec_load_first(b + r * width + i, end), sum[r]);
+        const cpu_dia_fetch fetch = cpu_dia_ahead_of(places->ahead, at + i, width);
+        for (int r = 0; fetch.ahead && i % CPU_LINE == 0 && r < DIA_ROWS; r++)
+            cpu_dia_fetch_row(a + i, r, fetch, 1);
+    }
+    w[0] = vec_sum_fours(sum[0], sum[1], sum[2], sum[3]);
+    for (int i = 1; i < QUADS; i++) w[i] = w[0];
+    return vec_fold(w);
+}
+
+static void score(backward_dia *x)
+{
+    const ref_attend *t = x->t;
+    const int64_t row[ROWS4] = { x->dia->row, x->dia->row + 1, x->dia->row + 2, x->dia->row + 3 };
+    float lse[ROWS4 * HEADS + LANES], inner[ROWS4 * HEADS + LANES];
+    int32_t start[HEADS + 1];
+    cpu_bits keep_mask[HEADS * DIA_VECTORS];
+    for (int32_t h = 0; h <= x->heads; h++) start[h] = h * x->stride;
+    for (int32_t h = 0; h < x->heads; h++) {
+        const int64_t at = (int64_t)(x->first + h) * t->dim, column = *row * t->width + at;
+        const float *q = (const float *)t->args->q + column,
+                    *dout = (const float *)t->args->dout + column;
+        cpu_dia_scores(x->p + start[h], t, x->dia, q, &x->k, at, t->scale);
+        cpu_dia_scores(x->ds + start[h], t, x->dia, dout, &x->v, at, 1);
+        cpu_dia_add_labels(t, x->dia, &x->r, q, x->first + h, x->p + start[h]);
+        vec_store(inner + ROWS4 * h, row_dots((const float *)t->args->out + column, dout, t->width,
+                                              t->dim, &x->k, at));
+        for (int r = 0; r < ROWS4; r++)
+            lse[ROWS4 * h + r] = ((const float *)t->args->lse)[row[r] * t->heads + x->first + h];
+    }
+    if (t->drop.on) cpu_mask_scores(t, row, x->dia->edges, x->first, x->heads, x->ds, keep_mask);
+    cpu_rows4_slopes(x->p, x->ds, start, x->heads, lse, inner);
+    if (t->drop.on) cpu_mask_apply(t, x->p, keep_mask, start[x->heads] / LANES);
+}
+
+/* Of one head: what its rows read, weighed by ds, added to dq. */
+CPU_INLINE void query_slice(const backward_dia *x, float *dq, const float *ds, int64_t at,
+                            int32_t from, int vectors, int whole, lanes end)
+{
+    const int64_t width = x->t->width;
+    vec y[DIA_ROWS][DIA_WIDE];
+    CPU_UNROLL
+    for (int r = 0; r < DIA_ROWS; r++) CPU_UNROLL
+    for (int v = 0; v < vectors; v++) y[r][v] = vec_zero();
+    const cpu_dia_fetch none = { 0, 0 }, fetch = cpu_dia_ahead_of(x->k.ahead, at + from, width);
+    for (int r = 0; fetch.ahead && r < DIA_ROWS; r++)
+        cpu_dia_fetch_row(dq + from, r, fetch, vectors);
+    for (int32_t i = 0; i < x->dia->stripes; i++) {
+        const cpu_stripe *s = &x->dia->stripe[i];
+        const float *p = ds + s->place * DIA_ROWS, *k = x->k.x[s->place] + at + from;
+        if (cpu_is_long(s)) cpu_dia_add_stripe(y, p, k, width, none, s->count, vectors, whole, end);
+        else
+            for (int32_t e = 0; e < s->count; e++)
+                cpu_dia_add_place(y, p + e * DIA_ROWS, k + e * width, s->move * width, none,
+                                  vectors, whole, end);
+    }
+    for (int32_t e = 0; x->t->r && e < x->dia->edges; e++)
+        cpu_dia_add_place(y, ds + e * DIA_ROWS, x->r.x[e] + from, 0, none, vectors, whole, end);
+    CPU_UNROLL
+    for (int r = 0; r < DIA_ROWS; r++) CPU_UNROLL
+    for (int v = 0; v < vectors; v++)
+        cpu_put_piece(dq + r * width + from, v, vectors, whole, end,
+                      vec_add(cpu_piece(dq + r * width + from, v, vectors, whole, end), y[r][v]));
+}
+
+/* Of one head: row (q or do), weighed by p, added to the rows of dK or of dV that the diagonal
+ * block reads. */
+CPU_INLINE void source_slice(const backward_dia *x, int values, const float *row, const float *p,
+                             int64_t at, int vectors, int whole, lanes end)
+{
+    const int64_t width = x->t->width;
+    const cpu_dia_fetch none = { 0, 0 }, fetch = cpu_dia_ahead_of(x->k.ahead, at, width);
+    vec of[DIA_ROWS][DIA_WIDE];
+    CPU_UNROLL
+    for (int r = 0; r < DIA_ROWS; r++) CPU_UNROLL
+    for (int v = 0; v < vectors; v++) of[r][v] = cpu_piece(row + r * width, v, vectors, whole, end);
+    for (int32_t i = 0; i < x->dia->stripes; i++) {
+        const cpu_stripe *s = &x->dia->stripe[i];
+        const gsa_part *part = &x->t->args->parts[s->kind];
+        float *plane = values ? part->dv : part->dk;
+        if (!plane) continue;
+        const float *share = p + s->place * DIA_ROWS;
+        float *y = plane + s->first * width + at;
+        if (cpu_is_long(s))
+            cpu_dia_scatter_stripe(y, share, width, fetch, s->count, of, vectors, whole, end);
+        else
+            for (int32_t e = 0; e < s->count; e++)
+                cpu_dia_scatter_place(y + e * width, share + e * DIA_ROWS, s->move * width,
+                                      x->k.fresh[s->place + e] ? fetch : none, of, vectors, whole,
+                                      end);
+    }
+}
+
+/* Of one head: dr_l += ds q. */
+CPU_INLINE void label_slice(const backward_dia *x, const float *q, const float *ds, int32_t from,
+                            int vectors, int whole, lanes end)
+{
+    vec of[DIA_ROWS][DIA_WIDE];
+    CPU_UNROLL
+    for (int r = 0; r < DIA_ROWS; r++) CPU_UNROLL
+    for (int v = 0; v < vectors; v++)
+        of[r][v] = cpu_piece(q + r * x->t->width + from, v, vectors, whole, end);
+    for (int32_t e = 0; e < x->dia->edges; e++)
+        cpu_dia_scatter_place(x->sums->dr + (int64_t)x->dia->label[e] * x->t->dim + from,
+                              ds + e * DIA_ROWS, 0, (cpu_dia_fetch){ 0, 0 }, of, vectors, whole,
+                              end);
+}
+
+static void add_label_bias(const backward_dia *x, const float *slope, int32_t head)
+{
+    for (int32_t e = 0; e < x->dia->edges; e++)
+        for (int r = 0; r < DIA_ROWS; r++)
+            x->sums->db[(int64_t)x->dia->label[e] * x->sums->group + head - x->sums->first_head] +=
+                slope[DIA_ROWS * e + r];
+}
+
+static void add_head(backward_dia *x, int32_t h)
+{
+    const ref_attend *t = x->t;
+    const int64_t at = (int64_t)(x->first + h) * t->dim, row = x->dia->row * t->width + at;
+    const float *q = (const float *)t->args->q + row, *dout = (const float *)t->args->dout + row,
+                *p = x->p + h * x->stride;
+    float *ds = x->ds + h * x->stride, *dq = t->args->dq ? (float *)t->args->dq + row : NULL;
+    if (x->sums->db) add_label_bias(x, ds, x->first + h);
+    for (int32_t i = 0; i < x->stride; i += LANES)
+        vec_store(ds + i, vec_mul(vec_load(ds + i), vec_all(t->scale)));
+#define QUERIES(from, vectors, whole, end) query_slice(x, dq, ds, at, from, vectors, whole, end)
+#define KEYS(from, vectors, whole, end)                                                            \
+    source_slice(x, 0, q + from, ds, at + from, vectors, whole, end)
+#define VALUES(from, vectors, whole, end)                                                          \
+    source_slice(x, 1, dout + from, p, at + from, vectors, whole, end)
+#define LABELS(from, vectors, whole, end) label_slice(x, q, ds, from, vectors, whole, end)
+    if (dq) CPU_BY_DIA_SLICE(t->dim, QUERIES);
+    CPU_BY_DIA_SLICE(t->dim, KEYS);
+    CPU_BY_DIA_SLICE(t->dim, VALUES);
+    if (x->sums->dr) CPU_BY_DIA_SLICE(t->dim, LABELS);
+#undef QUERIES
+#undef KEYS
+#undef VALUES
+#undef LABELS
+}
+
+int cpu_dia_backward(const ref_attend *t, const cpu_dia *dia, int32_t first, int32_t last,
+                     const ref_label_sums *sums)
+{
+    backward_dia x;
+    if (has_dead(t, dia->row))
+        return 0; /* of all heads, for which ones are at work depends on the number of threads */
+    x.t = t, x.dia = dia, x.sums = sums, x.stride = cpu_dia_vectors(dia) * LANES;
+    cpu_places_of(t, dia, 0, last - first, &x.k);
+    cpu_places_of(t, dia, 1, last - first, &x.v);
+    if (t->r) cpu_label_places_of(t, dia, &x.r);
+    for (x.first = first; x.first < last; x.first += HEADS) {
+        x.heads = last - x.first < HEADS ? last - x.first : HEADS;
+        score(&x);
+        for (int32_t h = 0; h < x.heads; h++) add_head(&x, h);
+    }
+    return 1;
+}

@@ -1,0 +1,25 @@
+/* row.h - the format row: a row alone (row.c), by blocks of its edges. */
+#ifndef GSA_CPU_ROW_H
+#define GSA_CPU_ROW_H
+#include "kernels/cpu/attention/attend.h"
+#include "kernels/cpu/attention/prefetch.h"
+#include "kernels/ref/attend_items.h"
+
+/* Adds a block of a row's edges to the states of some heads, [heads][SOFTMAX] (softmax.h), and to
+ * `out`, the row's of all heads; `fresh`: nothing was there before. `prefetch`, where there is one,
+ * is prefetched meanwhile. */
+void cpu_row_forward(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first,
+                     int32_t last, float *state, float *out, int fresh, cpu_prefetch *prefetch);
+/* After the last block: lse; out is divided by the sums. */
+void cpu_row_end(const ref_attend *t, int64_t row, int32_t first, int32_t last, const float *state,
+                 float *out);
+
+/* The gradients of some heads of a row by a block of its edges. */
+void cpu_row_backward(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first,
+                      int32_t last, const ref_label_sums *sums, cpu_prefetch *prefetch);
+
+/* What the block behind `walk` will read, to be prefetched while this one is worked on. */
+void cpu_row_want(const ref_attend *t, const ref_walk *walk, int32_t first, int32_t last,
+                  int backward, cpu_prefetch *prefetch);
+
+#endif
