@@ -3,7 +3,7 @@
 #define GSA_TEST_CLI_H
 #include <sys/types.h>
 
-enum { GSA_CLI_ARGS = 16, GSA_CLI_TEXT = 1 << 16 };
+enum { GSA_CLI_ARGS = 16, GSA_CLI_TEXT = 1 << 18 };
 
 typedef struct gsa_ran {
     int code, signal; /* exit code, or the signal that killed it (then code is -1) */

@@ -143,10 +143,13 @@ END_TEST
 START_TEST(texts_are_generated_to_the_limit)
 {
     static const row rows[] = {
-        { { "generate", "--model", "run", "--tokens", "2", "--prompt", "the" }, NULL },
-        { { "generate", "--model", "run", "--tokens", OVER(0), "--prompt", "the" },
+        { { "generate", "--device", "cpu", "--model", "run", "--tokens", "2", "--prompt", "the" },
+          NULL },
+        { { "generate", "--device", "cpu", "--model", "run", "--tokens", OVER(0), "--prompt",
+            "the" },
           "tokens behind a prompt" },
-        { { "predict", "--model", "run", "--input", "over.line", "--quiet" }, "the line has" },
+        { { "predict", "--device", "cpu", "--model", "run", "--input", "over.line", "--quiet" },
+          "the line has" },
     };
     enter();
     check(&models[GSA_COUNT(models) - 1]);
