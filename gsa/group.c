@@ -158,25 +158,3 @@ gsa_status gsa_group_sum(gsa_group *g, gsa_status status, void *at, int64_t coun
     }
     return status;
 }
-
-gsa_status gsa_group_collect(gsa_group *g, gsa_status status, const char *mine, int64_t bytes,
-                             char **all, int64_t *size, gsa_error *error)
-{
-    const int32_t ranks = gsa_group_ranks(g), rank = gsa_group_rank(g);
-    const int64_t numbers[GSA_GROUP_NUMBERS] = { bytes };
-    int64_t told[GSA_GROUP_RANKS * GSA_GROUP_NUMBERS], total = 0;
-    *all = NULL;
-    status = gsa_group_tell(g, status, numbers, told, error);
-    for (int r = 0; r < ranks && status == GSA_OK; r++)
-        size[r] = told[r * GSA_GROUP_NUMBERS], total += size[r];
-    if (status == GSA_OK && rank == 0) {
-        *all = gsa_alloc(g->system, (size_t)total, 1);
-        if (!*all) status = gsa_out_of_memory(error, "what other ranks wrote", total);
-        else if (bytes > 0) memcpy(*all, mine, (size_t)bytes);
-    }
-    status = gsa_group_tell(g, status, NULL, NULL, error);
-    if (status == GSA_OK && rank > 0) status = gsa_group_swap(g, 0, mine, bytes, NULL, 0, error);
-    for (int64_t r = 1, at = bytes; r < ranks && rank == 0 && status == GSA_OK; at += size[r++])
-        status = gsa_group_swap(g, (int)r, NULL, 0, *all + at, size[r], error);
-    return status;
-}

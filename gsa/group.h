@@ -59,9 +59,5 @@ gsa_status gsa_group_merge(gsa_group *group, gsa_status status, void *at, int64_
  * bytes. Recursive halving and doubling (Thakur, Rabenseifner and Gropp 2005). */
 gsa_status gsa_group_sum(gsa_group *group, gsa_status status, void *at, int64_t count,
                          int64_t real_bytes, gsa_error *error);
-/* Texts of all ranks, one after the other, to rank 0: *all, which the caller releases; size[rank]
- * their bytes. Other ranks: NULL. */
-gsa_status gsa_group_collect(gsa_group *group, gsa_status status, const char *mine, int64_t bytes,
-                             char **all, int64_t *size, gsa_error *error);
 
 #endif

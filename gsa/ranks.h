@@ -3,8 +3,8 @@
  * Law.  All ranks call the same ops in the same order, and so do their backward passes. A failure
  *     of one rank is every rank's, in its next op or call of the group. What the ops are given
  *     lives until the tape's reset. The backend's memory is the host's. */
-#ifndef GSA_RANKS_H
-#define GSA_RANKS_H
+#ifndef GSA_OPS_RANKS_H
+#define GSA_OPS_RANKS_H
 #include "graph/share.h"
 #include "group.h"
 #include "tape.h"
