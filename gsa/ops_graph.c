@@ -113,7 +113,8 @@ static int attend_fits(gsa_tape *tape, const gsa_attend_op *in)
 static gsa_tensor *attend(gsa_tape *tape, const gsa_attend_op *in, gsa_split_attend split)
 {
     if (gsa_tape_lacks(tape, in->q, "attend") || !attend_fits(tape, in)) return NULL;
-    int wants = in->q->wants_grad || (in->label_vectors && in->label_vectors->wants_grad) ||
+    int wants = split.group || in->q->wants_grad ||
+                (in->label_vectors && in->label_vectors->wants_grad) ||
                 (in->label_bias && in->label_bias->wants_grad);
     for (int kind = 0; kind < in->edges->kinds; kind++)
         wants |=

@@ -135,7 +135,7 @@ gsa_tensor *gsa_op_fetch(gsa_tape *tape, gsa_group *group, const gsa_share_kind 
     if (x->rows != kind->nodes)
         return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "fetch: %lld rows for %lld local nodes",
                              (long long)x->rows, (long long)kind->nodes);
-    gsa_tensor *y = gsa_tape_new(tape, x->rows, x->cols, x->wants_grad);
+    gsa_tensor *y = gsa_tape_new(tape, x->rows, x->cols, 1); /* whether x does differs by rank */
     if (y && x->rows * x->cols > 0)
         GSA_CALL(tape, copy, y->data, x->data, gsa_tape_bytes(tape, x->rows, x->cols));
     const plane planes[] = { { x->data, x->cols } };
@@ -371,7 +371,7 @@ gsa_tensor *gsa_op_pool_ranks(gsa_tape *tape, gsa_group *group, const gsa_share 
         pool_own(tape, &pool, e, all + group->rank * count + e * x->cols);
     all = gather(tape, group, pool.best ? all : NULL, count);
     if (all && y) pool_all(tape, &pool, all, y);
-    if (y) y->wants_grad = tape->training && x->wants_grad;
+    if (y) y->wants_grad = tape->training;
     pool_op *op = gsa_tape_record(tape, sizeof *op, pool_back, y);
     if (op) pool.op = op->op, *op = pool, op->op.always = 1;
     return tape->failed ? NULL : y;

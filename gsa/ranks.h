@@ -1,8 +1,9 @@
 /* ranks.h - ops whose rows are spread over ranks (graph/share.h, group.h). Not installed.
  *
- * Law.  All ranks call the same ops in the same order, and so do their backward passes. A failure
- *     of one rank is every rank's, in its next op or call of the group. What the ops are given
- *     lives until the tape's reset. The backend's memory is the host's. */
+ * Law.  All ranks call the same ops in the same order, and so do their backward passes: in training
+ *     every op has one, as a rank without rows cannot see what others learn from its inputs. A
+ *     failure of one rank is every rank's, in its next op or call of the group. What the ops are
+ *     given lives until the tape's reset. The backend's memory is the host's. */
 #ifndef GSA_OPS_RANKS_H
 #define GSA_OPS_RANKS_H
 #include "graph/share.h"

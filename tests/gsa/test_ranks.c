@@ -37,6 +37,44 @@ static double value(int64_t i)
     return sin((double)i * 0.7) + cos((double)i * 0.31);
 }
 
+/* One relay that begins as the mean of the tokens, without weights; tokens read it. */
+enum { TOKEN, RELAY };
+enum { BEGIN, READ };
+
+static void describe(const void *self, gsa_describer *d)
+{
+    (void)self;
+    d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name = "token"));
+    d->kind(d, &GSA_KIND(.start = GSA_BY_PHASE, .name = "relay"));
+    d->phase(d,
+             &GSA_PHASE(.name = "begin", .when = GSA_ONCE, .aggregate = GSA_MEAN,
+                        .update = GSA_ASSIGN, .sources = 1 << TOKEN, .destinations = 1 << RELAY));
+    d->phase(d, &GSA_PHASE(.name = "read", .aggregate = GSA_ATTEND, .update = GSA_SUBLAYER,
+                           .sources = 1 << TOKEN | 1 << RELAY, .destinations = 1 << TOKEN));
+    d->sequence(d, TOKEN);
+    d->promise(d, GSA_BY_LENGTH, GSA_LINEAR_EDGES);
+}
+
+static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
+{
+    (void)self;
+    e->nodes(e, RELAY, 1);
+    e->run(e, BEGIN, gsa_at(TOKEN, 0), x->length, 1, gsa_at(RELAY, 0), 0, 0);
+    for (int64_t i = 0; i < x->length; i++) {
+        gsa_edge(e, READ, gsa_at(TOKEN, i), gsa_at(TOKEN, i), 0);
+        gsa_edge(e, READ, gsa_at(RELAY, 0), gsa_at(TOKEN, i), 0);
+    }
+}
+
+static const gsa_topology begun = { .abi = GSA_ABI,
+                                    .struct_size = sizeof(gsa_topology),
+                                    .param_stride = sizeof(gsa_param),
+                                    .id = "begun",
+                                    .summary = "a relay that begins as a mean",
+                                    .reference = "none",
+                                    .describe = describe,
+                                    .emit = emit };
+
 static void open_world(world *w)
 {
     gsa_stack_spec spec = { 0 };
@@ -46,6 +84,7 @@ static void open_world(world *w)
     w->settings.norm = w->norm, w->settings.dropout_hidden = w->dropout;
     w->settings.dropout_attention = w->dropout, w->settings.bias = GSA_BIAS_Q | GSA_BIAS_V;
     MUST(&w->b, gsa_registry_create(NULL, &w->registry, &w->b.error));
+    MUST(&w->b, gsa_registry_add(w->registry, &begun, &w->b.error));
     MUST(&w->b, gsa_cache_create(NULL, 1 << 20, &w->cache, &w->b.error));
     MUST(&w->b, gsa_spec_parse(NULL, w->spec, &spec, &w->b.error));
     gsa_stack_options options = { .name = "encoder", .reads = GSA_READ_SEQUENCE };
@@ -217,7 +256,8 @@ static const char *const specs[] = { "full*2",
                                      "longformer*2",
                                      "strided*2",
                                      "head_area*2",
-                                     "star,window:width=5" };
+                                     "star,window:width=5",
+                                     "begun*2" };
 static const int counts[] = { 2, 4, 8 };
 
 START_TEST(states_and_gradients_are_those_of_one_rank)
@@ -227,6 +267,20 @@ START_TEST(states_and_gradients_are_those_of_one_rank)
                           .count = 5,
                           .norm = _i % 2 ? GSA_NORM_PRE : GSA_NORM_POST };
     compare(&model, counts[_i % 3]);
+}
+END_TEST
+
+/* A rank without a row takes part in every trade, backward too. */
+START_TEST(ranks_without_rows_are_there)
+{
+    static const int32_t few[][2] = { { 0, 0 }, { 1, 0 }, { 3, 0 }, { 2, 1 } };
+    for (size_t i = 0; i < GSA_COUNT(few); i++) {
+        const world model = { .spec = specs[_i],
+                              .length = few[i],
+                              .count = 2,
+                              .norm = i % 2 ? GSA_NORM_PRE : GSA_NORM_POST };
+        compare(&model, 8);
+    }
 }
 END_TEST
 
@@ -299,6 +353,7 @@ int main(int argc, char **argv)
 {
     static const gsa_test equal[] = {
         GSA_LOOP(states_and_gradients_are_those_of_one_rank, 3 * GSA_COUNT(specs)),
+        GSA_LOOP(ranks_without_rows_are_there, GSA_COUNT(specs)),
         GSA_LOOP(masks_are_those_of_one_rank, GSA_COUNT(specs)),
     };
     static const gsa_test traffic[] = { GSA_TEST(a_window_sends_its_border),
