@@ -87,15 +87,15 @@ rows_equal()
 {
     local n loss
     for n in 1 2 4; do
-        ranks $n "$gsa" train "$1.ini" --set train.split=rows --set train.pieces=0 --set train.max_steps=10 \
-            --threads 1 --quiet --out rows-$1-$n >rows.json || return 1
+        ranks "$n" "$gsa" train "$1.ini" --set train.split=rows --set train.pieces=0 --set train.max_steps=10 \
+            --threads 1 --quiet --out "rows-$1-$n" >rows.json || return 1
         loss=$(grep -o '"dev_[a-z]*": [-0-9.e]*' rows.json | head -n 1 | grep -o '[-0-9.e]*$')
         [ $n -eq 1 ] && first=$loss
         awk -v a="$first" -v b="$loss" 'BEGIN { d = a - b; exit !(d < 1e-4 && d > -1e-4) }' || return 1
         checks=$((checks + 2))
     done
 }
-for recipe in star bpt language; do try "rows of $recipe" rows_equal $recipe; done
+for recipe in star bpt language; do try "rows of $recipe" rows_equal "$recipe"; done
 
 # ---- a rank is killed, and the run goes on with another number of ranks
 kill_one()
