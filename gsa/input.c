@@ -199,6 +199,10 @@ static gsa_tensor *forward(const gsa_input *input, gsa_tape *tape, const int32_t
 {
     gsa_tensor *x = features;
     double scale = input->settings.input_scale;
+    if (input->embedding && !ids && at->tokens > 0)
+        return gsa_tape_fail(tape, GSA_ERR_ARGUMENT,
+                             "input: %lld tokens without ids, which its vocabulary needs",
+                             (long long)at->tokens);
     gsa_tape_default_examples(tape, count);
     if (input->embedding) {
         const int32_t *id = gsa_tape_upload(tape, ids, at->tokens * (int64_t)sizeof *ids);

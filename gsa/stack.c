@@ -207,6 +207,9 @@ static gsa_status set_readout(gsa_stack *stack, const gsa_stack_options *options
             error, GSA_ERR_ARGUMENT,
             "stack %s: the task reads a summary, but the last segment's pattern %s describes none",
             stack->name, gsa_pattern_text(last->pattern));
+    if (options->n_taps < 0 || (options->n_taps > 0 && !options->taps))
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "stack %s: %d taps need their layers", stack->name,
+                        options->n_taps);
     stack->taps = gsa_alloc_zero(stack->system, (size_t)options->n_taps, sizeof *stack->taps);
     if (!stack->taps)
         return gsa_out_of_memory(error, "taps", options->n_taps * (int64_t)sizeof *stack->taps);

@@ -134,6 +134,23 @@ START_TEST(too_long_for_learned_positions)
 }
 END_TEST
 
+START_TEST(no_ids)
+{
+    bench b = bench_open(NULL, GSA_F64);
+    const gsa_settings s = plain();
+    gsa_input *input = NULL;
+    MUST(&b, gsa_input_create(NULL, &s, &(gsa_input_options){ .name = "i", .vocabulary = 5 },
+                              b.parameters, &input, &b.error));
+    gsa_tape_reset(b.tape, 1, 0, 0);
+    ck_assert_ptr_null(gsa_input_forward(input, b.tape, NULL, NULL, lengths, 3));
+    ck_assert_int_eq(gsa_tape_status(b.tape, &b.error), GSA_ERR_ARGUMENT);
+    ck_assert_msg(strstr(b.error.text, "tokens without ids, which its vocabulary needs") != NULL,
+                  "%s", b.error.text);
+    gsa_input_release(input);
+    bench_close(&b);
+}
+END_TEST
+
 START_TEST(an_id_outside_the_vocabulary)
 {
     bench b = bench_open(NULL, GSA_F64);
@@ -278,6 +295,7 @@ int main(int argc, char **argv)
         GSA_TEST(a_later_batch_may_have_more_examples), GSA_TEST(types_are_added_before_the_norm)
     };
     static const gsa_test refusals[] = { GSA_TEST(too_long_for_learned_positions),
+                                         GSA_TEST(no_ids),
                                          GSA_TEST(an_id_outside_the_vocabulary),
                                          GSA_TEST(fewer_numbers_than_examples),
                                          GSA_TEST(a_negative_length),
