@@ -106,7 +106,8 @@ gsa_status gsa_rank_rows_begin(gsa_rank_rows *r, const gsa_minibatch *batch,
 {
     gsa_learner *m = r->model;
     *part = &r->part;
-    if (batch->picks || m->plan.terms * !r->by_example > 0) return refuse(m, error);
+    if (batch->picks || (!r->by_example && (m->plan.terms > 0 || !batch->label)))
+        return refuse(m, error);
     gsa_status status = gsa_learner_join(m, batch, r->graph, error);
     if (status != GSA_OK) return status;
     const gsa_local_tokens local = gsa_stack_batch_tokens(gsa_model_batch_of(r->graph, 0));
