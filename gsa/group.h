@@ -38,9 +38,9 @@ static inline int32_t gsa_group_rank(const gsa_group *group)
 
 void gsa_group_release(gsa_group *group); /* its scratch memory; a NULL one is fine */
 
-/* `send` to the partner while `receive` comes from it, which makes the same call with the sizes the
- * other way round; nothing to either side: no call. No status is told: gsa_group_tell goes before a
- * round of them. */
+/* Sends to the partner and receives from it at once. The partner makes the same call with the two
+ * sizes exchanged. Where both are 0 nothing is sent. It tells no status: call gsa_group_tell before
+ * a round of swaps. */
 gsa_status gsa_group_swap(gsa_group *group, int32_t partner, const void *send, int64_t send_bytes,
                           void *receive, int64_t receive_bytes, gsa_error *error);
 /* Each rank's status, and GSA_GROUP_NUMBERS numbers of each to all: all[rank * NUMBERS + i]; both

@@ -71,6 +71,10 @@ gsa_status gsa_input_create(const gsa_system *system, const gsa_settings *settin
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "input: %d columns beside an embedding of %lld rows", options->beside,
                         (long long)options->vocabulary);
+    if (options->types < 0 || !(options->embedding_std >= 0) || isinf(options->embedding_std))
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "input: types = %d, embedding_std = %g: expected finite numbers >= 0",
+                        options->types, options->embedding_std);
     gsa_input *in = gsa_alloc_zero(system, 1, sizeof *in);
     if (!in) return gsa_out_of_memory(error, "an input", (int64_t)sizeof *in);
     in->system = system;

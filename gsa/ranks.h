@@ -28,8 +28,8 @@ typedef struct gsa_split_attend {
 } gsa_split_attend;
 void gsa_merge_split(gsa_tape *tape, gsa_split_attend *split);
 void gsa_spread_split(gsa_tape *tape, gsa_split_attend *split);
-/* The mean, or maximum (first of equals), over all nodes of a kind of each example, whoever owns
- * them; [examples, cols], the same on every rank; no node: 0. */
+/* Pools all nodes of a kind in each example, on all ranks: their mean, or their maximum (the first
+ * of equal ones). Every rank has the result [examples, cols]; without nodes it is 0. */
 gsa_tensor *gsa_op_pool_ranks(gsa_tape *tape, gsa_group *group, const gsa_share *share, int kind,
                               gsa_tensor *x, const int64_t *offset, int maximum);
 /* The sum of all ranks' x. */

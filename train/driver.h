@@ -46,7 +46,7 @@ typedef struct gsa_plugin_policy {
         zero; /* other: 1: a plugin with other bytes than the model was trained with is taken */
 } gsa_plugin_policy;
 
-/* What gsa_train is told. Zeros are defaults. */
+/* Options of gsa_train; zeros are defaults. */
 typedef struct gsa_train_options {
     const char *recipe;           /* INI file; NULL with `resume` */
     const char *const *overrides; /* "section.key=value", later wins */

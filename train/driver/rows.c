@@ -27,78 +27,55 @@ gsa_status gsa_rank_rows_create(gsa_learner *model, gsa_group *group, gsa_rank_r
 
 void gsa_rank_rows_release(gsa_rank_rows *rows)
 {
-    gsa_minibatch_sequence *s = &rows->part.sequence[0];
     if (!rows->model) return;
     gsa_rank_rows_end(rows);
     if (rows->graph) gsa_model_batch_release(rows->graph);
-    s->number = s->length = rows->part.row = rows->part.nought = NULL; /* borrowed */
-    if (rows->by_example) rows->part.label = NULL, rows->part.target = NULL;
     gsa_minibatch_release(&rows->part);
     *rows = (gsa_rank_rows){ 0 };
 }
 
 /* ---- this rank's part ---------------------------------------------------------------------- */
 
-static int hold(const gsa_system *system, void **at, int64_t *room, int64_t count, size_t size)
-{
-    if (count <= *room && *at) return 1;
-    const int64_t wanted = count + count / 4 + 16;
-    gsa_release(system, *at);
-    *at = gsa_alloc(system, (size_t)wanted, size);
-    *room = *at ? wanted : 0;
-    return *at != NULL;
-}
-
 /* to[i] = from[token[i]], rows of `size` bytes */
-static gsa_status pick(gsa_rank_rows *r, const gsa_local_tokens *local, const void *from,
-                       size_t size, void **to, int64_t *room, gsa_error *error)
+static void pick(const gsa_local_tokens *local, const void *from, size_t size, void *to)
 {
-    if (!from) return GSA_OK;
-    if (!hold(r->model->system, to, room, local->count, size))
-        return gsa_out_of_memory(error, "a rank's rows", local->count * (int64_t)size);
     for (int64_t i = 0; i < local->count; i++)
-        memcpy((char *)*to + (size_t)i * size, (const char *)from + (size_t)local->token[i] * size,
+        memcpy((char *)to + (size_t)i * size, (const char *)from + (size_t)local->token[i] * size,
                size);
-    return GSA_OK;
 }
 
 static gsa_status take_sequence(gsa_rank_rows *r, const gsa_local_tokens *local,
                                 const gsa_minibatch_sequence *from, gsa_error *error)
 {
-    gsa_minibatch_sequence *to = &r->part.sequence[0];
     const int32_t columns = gsa_learner_columns(r->model, 0);
-    void *id = to->id, *type = to->type, *feature = to->feature;
-    gsa_status status = GSA_OK;
-    to->count = from->count, to->tokens = local->count;
-    to->number = from->number, to->length = from->length;
-    if (columns)
-        status = pick(r, local, from->feature, (size_t)columns * sizeof *from->feature, &feature,
-                      &to->room[3], error);
-    else status = pick(r, local, from->id, sizeof *from->id, &id, &to->room[1], error);
-    if (status == GSA_OK && r->model->plan.input[0].types > 0)
-        status = pick(r, local, from->type, sizeof *from->type, &type, &to->room[5], error);
-    to->id = id, to->type = type, to->feature = feature;
-    return status;
+    const int typed = r->model->plan.input[0].types > 0;
+    gsa_minibatch_sequence *to = &r->part.sequence[0];
+    gsa_status status =
+        gsa_minibatch_sequence_size(&r->part, 0, from->count, local->count, columns, error);
+    if (status == GSA_OK && typed) status = gsa_minibatch_types(&r->part, 0, error);
+    if (status != GSA_OK) return status;
+    for (int32_t e = 0; e < from->count; e++)
+        to->number[e] = from->number[e], to->length[e] = from->length[e];
+    if (columns) pick(local, from->feature, (size_t)columns * sizeof *to->feature, to->feature);
+    else pick(local, from->id, sizeof *to->id, to->id);
+    if (typed) pick(local, from->type, sizeof *to->type, to->type);
+    return GSA_OK;
 }
 
 /* A ghost's target is its owner's. */
 static gsa_status take_targets(gsa_rank_rows *r, const gsa_local_tokens *local,
                                const gsa_minibatch *batch, gsa_error *error)
 {
-    gsa_minibatch *part = &r->part;
-    void *label = part->label;
-    part->targets = batch->targets;
-    if (r->by_example) {
-        part->label = batch->label, part->target = batch->target;
-        return GSA_OK;
-    }
-    part->targets = local->count;
-    const gsa_status status =
-        pick(r, local, batch->label, sizeof *batch->label, &label, &part->room[2], error);
-    part->label = label;
-    for (int64_t i = 0; i < local->count && status == GSA_OK; i++)
-        if (local->ghost[i]) part->label[i] = -1;
-    return status;
+    const int64_t terms = r->model->plan.terms, numbers = batch->targets * terms;
+    const gsa_status status = gsa_minibatch_targets(
+        &r->part, r->by_example ? batch->targets : local->count, terms, error);
+    if (status != GSA_OK) return status;
+    if (!r->by_example) pick(local, batch->label, sizeof *batch->label, r->part.label);
+    else if (terms) memcpy(r->part.target, batch->target, (size_t)numbers * sizeof *batch->target);
+    else memcpy(r->part.label, batch->label, (size_t)batch->targets * sizeof *batch->label);
+    for (int64_t i = 0; i < local->count && !r->by_example; i++)
+        if (local->ghost[i]) r->part.label[i] = -1;
+    return GSA_OK;
 }
 
 gsa_status gsa_rank_rows_begin(gsa_rank_rows *r, const gsa_minibatch *batch,
@@ -111,9 +88,9 @@ gsa_status gsa_rank_rows_begin(gsa_rank_rows *r, const gsa_minibatch *batch,
     gsa_status status = gsa_learner_join(m, batch, r->graph, error);
     if (status != GSA_OK) return status;
     const gsa_local_tokens local = gsa_stack_batch_tokens(gsa_model_batch_of(r->graph, 0));
-    r->part.count = batch->count, r->part.first = batch->first;
-    r->part.row = batch->row, r->part.nought = batch->nought;
-    status = take_sequence(r, &local, &batch->sequence[0], error);
+    r->part.first = batch->first;
+    status = gsa_minibatch_begin(&r->part, batch->count, error);
+    if (status == GSA_OK) status = take_sequence(r, &local, &batch->sequence[0], error);
     if (status == GSA_OK) status = take_targets(r, &local, batch, error);
     r->own = 0;
     for (int64_t i = 0; i < local.count; i++) r->own += !local.ghost[i];

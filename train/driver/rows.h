@@ -13,9 +13,9 @@ typedef struct gsa_rank_rows {
     gsa_learner *model; /* borrowed */
     gsa_group *group;
     gsa_model_batch *graph, *whole;
-    gsa_minibatch part; /* arrays of its own: id, type, feature, label; the rest are the batch's */
-    int by_example;     /* has the head a row an example? */
-    int64_t own;        /* tokens of the last batch that are this rank's */
+    gsa_minibatch part;
+    int by_example; /* has the head a row an example? */
+    int64_t own;    /* tokens of the last batch that are this rank's */
 } gsa_rank_rows;
 
 /* A sentence where the task's rows depend on each other beside the patterns. */

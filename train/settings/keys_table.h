@@ -243,7 +243,7 @@ KEY(data, scheme, CHOICE, TAGGING, "auto",
     "tag of no scheme is an error",
     .choices = "auto,none,IOB1,IOB2,BIOES,BMES")
 KEY(data, zero_digits, BOOL, TAGGING, "0", "tagging: every digit becomes 0")
-KEY(data, capitals, BOOL, TAGGING, "0", "tagging: how a word is capitalised stands beside it")
+KEY(data, capitals, BOOL, TAGGING, "0", "tagging: an extra input says how a word is capitalised")
 KEY(data, window, INT, SPANS | LANGUAGE, "0",
     "span extraction: tokens of the passage in one window, 0: all of it; language modelling: "
     "tokens of an example, 0: 256",
