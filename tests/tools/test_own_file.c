@@ -269,7 +269,11 @@ static const struct {
       0,
       { NULL },
       "f.tsv: its name says columns, but its lines have no equal numbers of tabs, or of ',' or "
-      "';'" },
+      "';'; --task" },
+    { "#a film\n#b film\tx\n#c film\ty\n",
+      0,
+      { NULL },
+      "or of ',' or ';' (line 1 has 0 tabs, line 2 has 1); --task" },
     { "x\ta b\ry\tc d\rx\te f\r",
       -1,
       { NULL },
@@ -279,6 +283,34 @@ static const struct {
       { NULL },
       "f.tsv: column 1 is like labels, but 1 of its first 12 are empty: expected one on each "
       "line" },
+    { "x\ta film\n\ta film\ny\tno film\nx\ta b\n",
+      0,
+      { NULL },
+      "f.tsv: column 1 is like labels, but 24 of its first 96 are empty" },
+    { "x,a film\n", 0, { "--format", "tsv" }, "f.tsv: no line has two columns between tabs" },
+    { "{\"text\": \"a film #\"}\n",
+      0,
+      { NULL },
+      "f.tsv: the objects have one field, 'text': expected a label and a text in each" },
+    { "{\"text\": \"a film #\"}\n{\"text\": \"a #\", \"stars\": 1}\n"
+      "{\"text\": \"b #\", \"stars\": 2}\n",
+      0,
+      { NULL },
+      "f.tsv:1: the object has no field 'stars'" },
+    { "{\"text\": \"a film #\", \"x\": \"\"}\n{\"text\": \"a #\", \"x\": 1}\n"
+      "{\"text\": \"b #\", \"x\": 2}\n",
+      0,
+      { NULL },
+      "f.tsv: field 'x' is like labels, but 24 of its first 72 are empty" },
+    { "{\"text\": \"a film #\", \"meta\": {\"label\": 1}}\n",
+      0,
+      { NULL },
+      "f.tsv: no field holds labels: field 'meta' holds an object, expected a string" },
+    { "{\"text\": \"a film #\", \"label\": null}\n{\"text\": \"a #\", \"label\": 1}\n"
+      "{\"text\": \"b #\", \"label\": 2}\n",
+      0,
+      { NULL },
+      "f.tsv:1: field 'label' is no string, but null" },
 };
 
 START_TEST(a_file_that_cannot_be_learned_from_is_one_sentence)
@@ -406,12 +438,21 @@ START_TEST(train_then_predict_with_nothing_else_typed)
     ck_assert_ptr_nonnull(strstr(ran.err, "2 labels: 'neg' 12, 'pos' 12"));
     ck_assert_ptr_nonnull(strstr(ran.out, "\"dev_accuracy\": 1"));
     ck_assert(gsa_cli_exists("runs/film/recipe.ini") && gsa_cli_exists("runs/film/result.json"));
-    run(ARGS("predict"), "a good one\na bad one\n");
+    run(ARGS("predict", "--device", "cpu"), "a good one\na bad one\n");
     ck_assert_ptr_nonnull(strstr(ran.out, "pos\t"));
     ck_assert_ptr_nonnull(strstr(ran.out, "\nneg\t"));
+    ck_assert_str_eq(ran.err, "");
+    run(ARGS("predict"), "pos\ta good one\nneg\ta bad one\na bad one\n");
+    ck_assert_ptr_nonnull(strstr(ran.err, "note: 2 of the 3 lines are written as the training data "
+                                          "was (tsv): each is read as one text"));
+    gsa_cli_run(ARGS("predict", "film.tsv"), NULL, &ran);
+    ck_assert_int_eq(ran.code, 2);
+    ck_assert_ptr_nonnull(
+        strstr(ran.err, "'film.tsv' is a file, expected a text: --input film.tsv reads its lines"));
     run(ARGS("eval"), NULL);
     run(ARGS("train", "film.jsonl", "--set", "train.max_steps=1"), NULL);
-    run(ARGS("predict"), "a good one\n");
+    run(ARGS("predict"), "{\"body\": \"a good one\"}\n");
+    ck_assert_ptr_nonnull(strstr(ran.err, "note: 1 of the 1 lines are written as"));
     run(ARGS("train", "runs/film/recipe.ini", "--quiet", "--set", "train.max_steps=1"), NULL);
     gsa_cli_write("runs/kept", "kept");
     ck_assert(remove("runs/last") == 0 && symlink("kept", "runs/last") == 0);

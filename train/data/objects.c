@@ -47,6 +47,16 @@ gsa_status gsa_object_keys_read(const char *text, const char *const *names, int 
     return count < 0 ? bad_columns(text, keys, error) : GSA_OK;
 }
 
+const char *gsa_object_kind(const json_t *value)
+{
+    return json_is_null(value)     ? "null"
+           : json_is_array(value)  ? "a list"
+           : json_is_object(value) ? "an object"
+           : json_is_string(value) ? "a string"
+           : json_is_real(value)   ? "a number with a fraction"
+                                   : "a number";
+}
+
 /* A value of the object, copied to *to, which moves on: what is decoded is no longer than what
  * was in the line. */
 static gsa_status take(const char *path, int64_t line, const json_t *object, gsa_slice key,
@@ -64,8 +74,8 @@ static gsa_status take(const char *path, int64_t line, const json_t *object, gsa
     else if (json_is_boolean(value)) text = json_is_true(value) ? "true" : "false";
     else if (json_is_string(value)) text = json_string_value(value);
     else
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: field '%s' is no string", path,
-                        (long long)line, name);
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: field '%s' is no string, but %s", path,
+                        (long long)line, name, gsa_object_kind(value));
     const size_t bytes = json_is_string(value) ? json_string_length(value) : strlen(text);
     if (bytes > (size_t)(end - *to))
         return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: field '%s' is longer than its line", path,

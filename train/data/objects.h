@@ -4,6 +4,8 @@
 #include "graph/status.h"
 #include "graph/topology.h"
 
+struct json_t;
+
 enum { GSA_OBJECT_ROLES = 4 };
 
 typedef struct gsa_object_keys {
@@ -16,6 +18,8 @@ typedef struct gsa_object_keys {
  * its name. The text must outlive keys. */
 gsa_status gsa_object_keys_read(const char *text, const char *const *names, int roles,
                                 gsa_object_keys *keys, gsa_error *error);
+/* "null", "a list", "an object", ... : what a value is, for a sentence. */
+const char *gsa_object_kind(const struct json_t *value);
 /* The fields of roles first..roles-1, in the line's own bytes: strings, and integers and truth
  * values as they are written. An error names path and number, the line's. */
 gsa_status gsa_object_read(const char *path, int64_t number, const gsa_object_keys *keys, int first,

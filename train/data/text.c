@@ -351,6 +351,8 @@ static gsa_status read_line(gsa_text_reader *reader, char *line, int64_t bytes, 
     gsa_text *text = reader->text;
     reader->words = 0;
     if (reader->options->unlabelled) {
+        text->alike +=
+            bytes > 0 && text->format != GSA_TEXT_STSA && guess(line, bytes) == text->format;
         const gsa_status status = gsa_text_tokenize(reader, line, bytes, error);
         return status == GSA_OK
                    ? gsa_text_add(reader, (gsa_slice){ "", 0 }, 0, reader->words, error)

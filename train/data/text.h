@@ -43,6 +43,7 @@ typedef struct gsa_text {
     int32_t format;  /* as found */
     int32_t longest; /* tokens of the longest example */
     int64_t skipped; /* examples without a token */
+    int64_t alike;   /* unlabelled lines that are written as options->format has labelled ones */
     int64_t examples, tokens, example_room, token_room;
     int64_t *offset;  /* [examples+1]: first token; NULL without examples */
     int64_t *line;    /* [examples] */

@@ -193,7 +193,7 @@ static gsa_status finish_parts(gsa_session *s, const gsa_session_options *o, gsa
     if (status == GSA_OK)
         status = gsa_plugins_hash(s->system, s->model.net, gsa_recipe_task(&s->recipe), s->registry,
                                   &o->policy, &s->plugins, error);
-    if (status == GSA_OK) say_lines(o, gsa_stack_report(encoder));
+    if (status == GSA_OK && !o->applies) say_lines(o, gsa_stack_report(encoder));
     return status;
 }
 

@@ -163,11 +163,22 @@ static int32_t decide(const gsa_look_bytes *file, census *c)
 /* Of a file without a task: columns that are none would be learned letter by letter. */
 gsa_status gsa_look_check_name(const gsa_look_bytes *file, gsa_error *error)
 {
+    char told[112] = "";
+    int64_t line = 1, before = -1, tabs = 0;
+    const int tabbed = strchr(file->bytes, '\t') != NULL;
     if (!ends_in(file->path, ".csv") && !ends_in(file->path, ".tsv")) return GSA_OK;
+    for (const char *at = file->bytes; tabbed && *at && !*told; at++) {
+        tabs += *at == '\t';
+        if (*at != '\n') continue;
+        if (before >= 0 && tabs != before)
+            snprintf(told, sizeof told, " (line %lld has %lld tabs, line %lld has %lld)",
+                     (long long)line - 1, (long long)before, (long long)line, (long long)tabs);
+        before = tabs, tabs = 0, line++;
+    }
     return gsa_fail(error, GSA_ERR_FORMAT,
                     "%s: its name says columns, but its lines have no equal numbers of tabs, or of "
-                    "',' or ';'; --task language_modelling takes it as running text",
-                    file->path);
+                    "',' or ';'%s; --task language_modelling takes it as running text",
+                    file->path, told);
 }
 
 gsa_status gsa_look_form(const gsa_system *system, const gsa_look_bytes *file, int32_t *form,

@@ -7,6 +7,7 @@
 #include "topologies/words.h"
 #include "train/driver/batches.h"
 #include "train/data/csv.h"
+#include "train/data/objects.h"
 #include "train/look/look_parts.h"
 
 enum { NONE, LABEL, TEXT, FIRST, SECOND }; /* what a name says */
@@ -59,16 +60,24 @@ static void add_row(gsa_look_table *t, const gsa_slice *part, int count)
     t->rows += count > 0;
 }
 
-/* Fields of the first object are the columns. */
+/* A field that no object before had is a column, empty in their rows. */
+static void add_field(gsa_look_table *t, const char *name)
+{
+    const gsa_slice field = { name, (int64_t)strlen(name) };
+    for (int i = 0; i < t->columns; i++)
+        if (gsa_slice_compare(t->name[i], field) == 0) return;
+    if (t->columns == GSA_COLUMNS || strchr(name, ',') || strchr(name, '=')) return;
+    for (int r = 0; r < t->rows; r++)
+        t->cell[(int64_t)r * GSA_COLUMNS + t->columns] = (gsa_slice){ "", 0 };
+    t->name[t->columns++] = field;
+}
+
 static void add_object(gsa_look_table *t, json_t *object)
 {
     const char *name;
     json_t *value;
     t->objects[t->rows] = object;
-    if (t->rows == 0)
-        json_object_foreach (object, name, value)
-            if (t->columns < GSA_COLUMNS && !strchr(name, ',') && !strchr(name, '='))
-                t->name[t->columns++] = (gsa_slice){ name, (int64_t)strlen(name) };
+    json_object_foreach (object, name, value) add_field(t, name);
     for (int i = 0; i < t->columns; i++) {
         gsa_slice *cell = &t->cell[(int64_t)t->rows * GSA_COLUMNS + i];
         value = json_object_get(object, t->name[i].at);
@@ -250,16 +259,33 @@ static void write_columns(gsa_look_table *t, int32_t form, const int *of, int ro
     }
 }
 
+/* "column 2", "field 'stars'". */
+static const char *shown_column(const gsa_look_table *t, int col, char shown[96])
+{
+    if (t->objects[0]) snprintf(shown, 96, "field '%.60s'", t->name[col].at);
+    else snprintf(shown, 96, "column %d", col + 1);
+    return shown;
+}
+
 static gsa_status no_label(const gsa_look_bytes *file, const gsa_look_table *t, const column *c,
                            gsa_error *error)
 {
     const int like = find_label(t, c, 1), rows = t->rows - t->header;
+    char shown[96];
     if (like >= 0 && c[like].filled > rows / 2)
-        return gsa_fail(
-            error, GSA_ERR_FORMAT,
-            "%s: column %d is like labels, but %lld of its first %d are empty: expected "
-            "one on each line",
-            file->path, like + 1, (long long)(rows - c[like].filled), rows);
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "%s: %s is like labels, but %lld of its first %d are empty: expected "
+                        "one on each line",
+                        file->path, shown_column(t, like, shown),
+                        (long long)(rows - c[like].filled), rows);
+    for (int i = 0; i < t->columns; i++) {
+        const json_t *value = t->objects[0] ? json_object_get(t->objects[0], t->name[i].at) : NULL;
+        if (value && c[i].filled == 0 && !json_is_string(value))
+            return gsa_fail(error, GSA_ERR_FORMAT,
+                            "%s: no field holds labels: field '%.60s' holds %s, expected a string, "
+                            "an integer, true or false",
+                            file->path, t->name[i].at, gsa_object_kind(value));
+    }
     return gsa_fail(error, GSA_ERR_FORMAT,
                     "%s: none of its %d columns holds labels, which come again: values that are "
                     "all different are ids, or "
@@ -273,6 +299,9 @@ static gsa_status settle(const gsa_look_bytes *file, int32_t form, int32_t *task
 {
     static const char *const sides[] = { "source", "target" };
     int label = find_label(t, c, 0), of[3], pair[2];
+    const int gaps = find_label(t, c, 1), n = t->rows - t->header;
+    if (label >= 0 && gaps != label && 2 * c[label].texty > n && 2 * c[gaps].texty <= n)
+        label = -1; /* texts that come again, beside labels that are empty on some lines */
     const int two = find_pair(t, c, label, pair);
     if (*task < 0)
         *task = label < 0 && two ? GSA_TASK_TRANSLATION
@@ -314,6 +343,21 @@ static gsa_status settle(const gsa_look_bytes *file, int32_t form, int32_t *task
     return GSA_OK;
 }
 
+static gsa_status too_few(const gsa_look_bytes *file, int32_t form, const gsa_look_table *t,
+                          gsa_error *error)
+{
+    if (form == GSA_TEXT_JSON && t->columns == 1)
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "%s: the objects have one field, '%.60s': expected a label and a text in "
+                        "each",
+                        file->path, t->name[0].at);
+    return gsa_fail(error, GSA_ERR_FORMAT, "%s: no %s, expected a label and a text in each",
+                    file->path,
+                    form == GSA_TEXT_JSON  ? "object has a field"
+                    : form == GSA_TEXT_CSV ? "record has two columns between ',' or ';'"
+                                           : "line has two columns between tabs");
+}
+
 gsa_status gsa_look_columns(const gsa_system *system, const gsa_look_bytes *file, int32_t form,
                             int32_t *task, gsa_look_table *t, gsa_error *error)
 {
@@ -327,8 +371,7 @@ gsa_status gsa_look_columns(const gsa_system *system, const gsa_look_bytes *file
     if (status == GSA_OK) memcpy(t->copy, file->bytes, (size_t)file->count + 1);
     if (status == GSA_OK) status = take_rows(t, file, form, error);
     if (status == GSA_OK && (t->rows == 0 || t->columns < 2))
-        status =
-            gsa_fail(error, GSA_ERR_FORMAT, "%s: no line has two columns or fields", file->path);
+        status = too_few(file, form, t, error);
     if (status == GSA_OK && form != GSA_TEXT_JSON) {
         t->header = has_header(t);
         for (int i = 0; t->header && i < t->columns; i++) t->name[i] = cell(t, 0, i);

@@ -338,11 +338,24 @@ static gsa_status read_lines(void *self, const char *path, gsa_error *error)
 {
     text_task *t = self;
     gsa_text_options options = t->options;
-    options.unlabelled = 1, options.format = GSA_TEXT_TSV;
+    options.unlabelled = 1;
     release_split(t, GSA_SPLIT_TEST);
     const gsa_status status =
         gsa_text_read(t->system, path, &options, &t->text[GSA_SPLIT_TEST], error);
     return status == GSA_OK ? number_unlabelled(t, error) : status;
+}
+
+/* A file with labels is no file of texts, and nothing else would say so. */
+static void read_as(const void *self, char *sentence, size_t room)
+{
+    const gsa_text *text = &((const text_task *)self)->text[GSA_SPLIT_TEST];
+    *sentence = 0;
+    if (text->alike > 0)
+        snprintf(sentence, room,
+                 "note: %lld of the %lld lines are written as the training data was (%s): each is "
+                 "read as one text, with what stands beside the text",
+                 (long long)text->alike, (long long)text->examples,
+                 gsa_text_format_name(text->format));
 }
 
 static gsa_status read_text(void *self, const char *text, gsa_error *error)
@@ -388,6 +401,7 @@ const gsa_task gsa_task_text_classification = {
     .save = save,
     .facts = facts,
     .read_lines = read_lines,
+    .read_as = read_as,
     .print = print,
     .labels = labels_of,
     .read_text = read_text,

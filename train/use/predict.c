@@ -136,7 +136,7 @@ static gsa_status predict_file(gsa_session *s, const gsa_apply_options *o, gsa_e
     if (status == GSA_OK) status = gsa_predict_read(s, &how, o->input ? o->input : "-", error);
     if (status == GSA_OK && s->task->read_as) {
         s->task->read_as(s->self, sentence, sizeof sentence);
-        gsa_apply_say((void *)(uintptr_t)o, sentence);
+        if (*sentence) gsa_apply_say((void *)(uintptr_t)o, sentence);
     }
     if (status == GSA_OK)
         status = gsa_output_open(s->system, o->output ? o->output : "-", &output, error);
@@ -290,5 +290,10 @@ gsa_status gsa_predict(const gsa_system *system, const gsa_apply_options *option
     if (o->n_texts > 0 && o->stream)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "a text and --stream: the lines of a stream are its texts");
+    for (int i = 0; i < o->n_texts; i++)
+        if (system->kind(system->user, o->texts[i], NULL) == GSA_FILE_REGULAR)
+            return gsa_fail(error, GSA_ERR_ARGUMENT,
+                            "'%s' is a file, expected a text: --input %s reads its lines",
+                            o->texts[i], o->texts[i]);
     return o->n_texts > 0 || o->stream ? of_lines(system, o, error) : of_file(system, o, error);
 }
