@@ -425,7 +425,7 @@ static gsa_status add_labels(gsa_backend *b, const attend_job *job, const label_
                                            job->dim,       items,     job->dim, job->labels,
                                            job->dim,       1,         0,        1,
                                            job->scale };
-        GSA_TRY(gsa_cuda_multiply(b, &product));
+        GSA_TRY(gsa_cuda_product_add(b, &product));
     }
     if (work->dbias == NULL) return GSA_OK;
     return gsa_cuda_column_sums(b, work->dbias, work->sum, owners,
@@ -448,7 +448,7 @@ static gsa_status rows_block(gsa_backend *b, attend_job *job, const label_work *
     job->label_sum = work->sum,
     job->label_q = job->pieced || (job->bf16 && !work->windows) ? work->q : NULL;
     if (work->sum == NULL) return rows_pass(b, job, work, first, count, widest);
-    cudaStream_t stream = gsa_cuda_of(b)->stream;
+    cudaStream_t stream = gsa_cuda_stream(b);
     GSA_TRY(
         GSA_CUDA(b, cudaMemsetAsync(work->sum, 0,
                                     sizeof(float) * (size_t)(job->items * job->labels), stream)));

@@ -150,7 +150,7 @@ static gsa_status gather(gsa_backend *b, const gsa_attend_args *args, int which,
 {
     const gsa_edges *edges = args->edges;
     const int only = only_kind(edges);
-    cudaStream_t stream = gsa_cuda_of(b)->stream;
+    cudaStream_t stream = gsa_cuda_stream(b);
     *at = only >= 0 ? plane_of(&args->parts[only], which) : room;
     for (int k = 0; k < edges->kinds && only < 0; k++) {
         const size_t bytes = sizeof(float) * (size_t)(edges->part_rows[k] * width);
@@ -223,7 +223,7 @@ static gsa_status sample_heads(gsa_backend *b, const sparse_job *job, const gsa_
 {
     const size_t bytes = sizeof(float) * (size_t)(job->heads * job->stride);
     if (job->edges == 0) return GSA_OK;
-    GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(value, 0, bytes, gsa_cuda_of(b)->stream)));
+    GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(value, 0, bytes, gsa_cuda_stream(b))));
     for (int32_t h = 0; h < job->heads; h++) {
         const gsa_cuda_csr m = matrix_of(job, plan, value, h);
         const int64_t column = (int64_t)h * job->dim;
@@ -254,7 +254,7 @@ static gsa_status attend_forward(gsa_backend *b, const gsa_attend_args *args)
     if (job.edges == 0)
         return GSA_CUDA(b, cudaMemsetAsync(args->out, 0,
                                            sizeof(float) * (size_t)(job.rows * job.width),
-                                           gsa_cuda_of(b)->stream));
+                                           gsa_cuda_stream(b)));
     for (int32_t h = 0; h < job.heads; h++) {
         const gsa_cuda_csr m = matrix_of(&job, plan, job.value, h);
         const int64_t column = (int64_t)h * job.dim;

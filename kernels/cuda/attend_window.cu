@@ -48,7 +48,7 @@ gsa_status gsa_window_fill_table(gsa_backend *b, const attend_windows *windows)
                                        1,
                                        0,
                                        1 };
-    return gsa_cuda_multiply(b, &product);
+    return gsa_cuda_product_add(b, &product);
 }
 
 static void set_job(window_job *job, const attend_windows *windows, const attend_job *edges,

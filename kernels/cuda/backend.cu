@@ -48,6 +48,11 @@ gsa_status gsa_cuda_check(gsa_backend *b, cudaError_t error, const char *express
         b->error = s->loss;
         return s->loss.status;
     }
+    if (s->late.status != GSA_OK) {
+        b->error = s->late;
+        s->late.status = GSA_OK;
+        return b->error.status;
+    }
     if (error == cudaSuccess) return gsa_cuda_count_call(b);
     const call_place at = { expression, file_name(file), cudaGetErrorName(error),
                             cudaGetErrorString(error), line };
@@ -130,7 +135,7 @@ gsa_status gsa_cuda_ask_faults(gsa_backend *b)
     s->landing->fault = NO_FAULT;
     if (s->serial == 0) return GSA_OK;
     return GSA_CUDA(b, cudaMemcpyAsync(&s->landing->fault, s->fault, sizeof *s->fault,
-                                       cudaMemcpyDeviceToHost, s->stream));
+                                       cudaMemcpyDeviceToHost, gsa_cuda_stream(b)));
 }
 
 gsa_status gsa_cuda_tell_faults(gsa_backend *b)
@@ -147,7 +152,7 @@ gsa_status gsa_cuda_tell_faults(gsa_backend *b)
     const uint64_t key = s->landing->fault.key;
     s->serial = 0;
     if (key == NO_FAULT.key) return GSA_OK;
-    GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(s->fault, 0xff, sizeof *s->fault, s->stream)));
+    GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(s->fault, 0xff, sizeof *s->fault, gsa_cuda_stream(b))));
     return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
                     "%s %lld is outside its range (found on the device, reported at this download)",
                     ops[key >> 40 & 7], (long long)(key & 0xffffffffffull));
@@ -157,7 +162,7 @@ gsa_status gsa_cuda_read_faults(gsa_backend *b)
 {
     GSA_TRY(gsa_cuda_leave_capture(b));
     GSA_TRY(gsa_cuda_ask_faults(b));
-    GSA_TRY(GSA_CUDA(b, cudaStreamSynchronize(gsa_cuda_of(b)->stream)));
+    GSA_TRY(GSA_CUDA(b, cudaStreamSynchronize(gsa_cuda_stream(b))));
     return gsa_cuda_tell_faults(b);
 }
 
@@ -171,6 +176,7 @@ static void cuda_release(gsa_backend *b)
     gsa_cuda_forget_plans(b);
     gsa_cuda_sparse_close(b);
     gsa_cuda_library_close(b);
+    gsa_release(system, s->products);
     gsa_cuda_close_memory(b);
     if (s->has_stream) cudaStreamDestroy(s->stream);
     gsa_release(system, s);
@@ -235,6 +241,7 @@ static gsa_status open_device(gsa_backend *b, int device, gsa_error *error)
     if (status != GSA_OK) return status;
     status = GSA_CUDA(b, cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
     if (status == GSA_OK) s->has_stream = 1, status = gsa_cuda_open_memory(b);
+    if (status == GSA_OK) status = gsa_cuda_open_products(b);
     if (status == GSA_OK) return gsa_cuda_library_open(b, error);
     if (error) *error = b->error;
     return status;

@@ -637,7 +637,7 @@ static gsa_status crf_backward(gsa_backend *b, const gsa_crf_args *args)
     GSA_TRY(begin(b, "crf_backward", args, BACKWARD, &job));
     if (job.tokens == 0) return GSA_OK;
     const size_t marks = sizeof(crf_mark) * (size_t)(WALKS * job.tokens);
-    GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(job.mark, 0, marks, gsa_cuda_of(b)->stream)));
+    GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(job.mark, 0, marks, gsa_cuda_stream(b))));
     GSA_TRY(run_alpha(b, "crf_backward", &job, &walks));
     GSA_TRY(GSA_RUN(b, crf_beta, walks, width_of(job.tags), job));
     GSA_TRY(add_transitions(b, &job));

@@ -177,6 +177,7 @@ gsa_status gsa_cuda_sample(gsa_backend *b, const gsa_cuda_csr *m, const float *r
     const gsa_cuda_sparse *s = call.s = gsa_cuda_of(b)->sparse;
     const float beta = 0;
     size_t bytes = 0;
+    gsa_cuda_stream(b);
     GSA_TRY(GSA_CUDA(b, cudaSuccess));
     describe_csr(&call, m);
     describe_dense(&call, 0, m->rows, width, stride, rows);
@@ -199,6 +200,7 @@ gsa_status gsa_cuda_sparse_multiply(gsa_backend *b, const gsa_cuda_csr *m, float
     const gsa_cuda_sparse *s = call.s = gsa_cuda_of(b)->sparse;
     const float beta = accumulate ? 1.0f : 0.0f;
     size_t bytes = 0;
+    gsa_cuda_stream(b);
     GSA_TRY(GSA_CUDA(b, cudaSuccess));
     describe_csr(&call, m);
     describe_dense(&call, 0, m->cols, width, stride, x);

@@ -1,5 +1,15 @@
-/* gemm.cu - matrix products, by the library. */
+/* gemm.cu - matrix products, by the library. Many of a step are small and alike: q, k and v of one
+ * layer, gradients of their weights. So a product waits until something else is given to the stream
+ * (gsa_cuda_stream), and joins an earlier one that has its shape: both are one call of the library,
+ * whose matrices are a constant step apart. A product never passes one whose result it reads, or
+ * whose matrices it writes. */
 #include "kernels/cuda/library.h"
+
+enum { WAITING = 8, MOST = 1 << 12 };
+struct gsa_cuda_products {
+    int count;
+    gsa_cuda_product at[WAITING];
+};
 
 static gsa_status check(gsa_backend *b, const gsa_cuda_product *p)
 {
@@ -28,6 +38,109 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS)
     if (i < m * n) c[i / n * ldc + i % n] = 0;
 }
 
+/* ---- what waits ---------------------------------------------------------------------------- */
+typedef struct span { /* addresses of the floats from..to-1 */
+    uintptr_t from, to;
+} span;
+
+/* A matrix of `rows` rows, and `more` others `step` apart. */
+static span span_of(const float *at, int64_t rows, int64_t cols, int64_t ld, int more, int64_t step)
+{
+    const int64_t last = more * step, reach = (rows - 1) * ld + cols;
+    const uintptr_t base = (uintptr_t)at;
+    return span{ base + sizeof(float) * (last < 0 ? last : 0),
+                 base + sizeof(float) * ((last > 0 ? last : 0) + reach) };
+}
+
+static span result_of(const gsa_cuda_product *p)
+{
+    return span_of(p->c, p->m, p->n, p->ldc, p->more, p->step_c);
+}
+
+static int meet(span x, span y)
+{
+    return x.from < y.to && y.from < x.to;
+}
+
+/* Is x within a factor of p? */
+static int reads(const gsa_cuda_product *p, span x)
+{
+    const int ta = p->transpose_a, tb = p->transpose_b;
+    return meet(x, span_of(p->a, ta ? p->k : p->m, ta ? p->m : p->k, p->lda, p->more, p->step_a)) ||
+           meet(x, span_of(p->b, tb ? p->n : p->k, tb ? p->k : p->n, p->ldb, p->more, p->step_b));
+}
+
+static int in_order(const gsa_cuda_product *earlier, const gsa_cuda_product *later)
+{
+    const span before = result_of(earlier), after = result_of(later);
+    return meet(before, after) || reads(earlier, after) || reads(later, before);
+}
+
+static int alike(const gsa_cuda_product *p, const gsa_cuda_product *q)
+{
+    return p->m == q->m && p->n == q->n && p->k == q->k && p->ldc == q->ldc && p->lda == q->lda &&
+           p->ldb == q->ldb && p->transpose_a == q->transpose_a &&
+           p->transpose_b == q->transpose_b && p->accumulate == q->accumulate &&
+           p->alpha == q->alpha;
+}
+
+/* Floats from one to the other; 0 in *whole where that is no number of them. */
+static int64_t step_to(const float *from, const float *to, int *whole)
+{
+    const intptr_t bytes = (intptr_t)((uintptr_t)to - (uintptr_t)from);
+    if (bytes % (intptr_t)sizeof(float) != 0) *whole = 0;
+    return bytes / (intptr_t)sizeof(float);
+}
+
+/* Makes p one more of q, if it lies where that one would. */
+static int join(gsa_cuda_product *q, const gsa_cuda_product *p)
+{
+    int whole = 1;
+    const int next = q->more + 1;
+    const int64_t c = step_to(q->c, p->c, &whole), a = step_to(q->a, p->a, &whole),
+                  b = step_to(q->b, p->b, &whole);
+    if (!alike(q, p) || !whole || next >= MOST) return 0;
+    if (next > 1 && (c != next * q->step_c || a != next * q->step_a || b != next * q->step_b))
+        return 0;
+    if (next == 1) q->step_c = c, q->step_a = a, q->step_b = b;
+    q->more = next;
+    return 1;
+}
+
+gsa_status gsa_cuda_open_products(gsa_backend *b)
+{
+    gsa_cuda_products **at = &gsa_cuda_of(b)->products;
+    *at = (gsa_cuda_products *)gsa_alloc_zero(b->system, 1, sizeof **at);
+    return *at ? GSA_OK : gsa_out_of_memory(&b->error, "backend cuda", (int64_t)sizeof **at);
+}
+
+static gsa_status send(gsa_backend *b)
+{
+    gsa_cuda_products *waiting = gsa_cuda_of(b)->products;
+    const int count = waiting->count;
+    waiting->count = 0;
+    for (int i = 0; i < count; i++) GSA_TRY(gsa_cuda_multiply(b, &waiting->at[i]));
+    return GSA_OK;
+}
+
+cudaStream_t gsa_cuda_stream(gsa_backend *b)
+{
+    gsa_cuda_state *s = gsa_cuda_of(b);
+    if (s->products && s->products->count > 0 && send(b) != GSA_OK) s->late = b->error;
+    return s->stream;
+}
+
+gsa_status gsa_cuda_product_add(gsa_backend *b, const gsa_cuda_product *product)
+{
+    gsa_cuda_products *waiting = gsa_cuda_of(b)->products;
+    GSA_TRY(GSA_CUDA(b, cudaSuccess));
+    for (int i = waiting->count; i-- > 0 && !in_order(&waiting->at[i], product);)
+        if (join(&waiting->at[i], product)) return GSA_OK;
+    if (waiting->count == WAITING) GSA_TRY(send(b));
+    waiting->at[waiting->count++] = *product;
+    return GSA_OK;
+}
+
 static gsa_status gemm(gsa_backend *b, void *c, const void *a, const void *bb, int64_t m, int64_t n,
                        int64_t k, int transpose_a, int transpose_b, int64_t ldc, int64_t lda,
                        int64_t ldb, int accumulate)
@@ -39,7 +152,7 @@ static gsa_status gemm(gsa_backend *b, void *c, const void *a, const void *bb, i
     };
     GSA_TRY(check(b, &product));
     if (m == 0 || n == 0 || (k == 0 && accumulate)) return GSA_OK;
-    if (k > 0) return gsa_cuda_multiply(b, &product);
+    if (k > 0) return gsa_cuda_product_add(b, &product);
     GSA_TRY(gsa_cuda_grid(b, "gemm", m * n, GSA_ELEMENTS, &blocks));
     return GSA_RUN(b, clear_matrix, blocks, GSA_ELEMENTS, (float *)c, m, n, ldc);
 }

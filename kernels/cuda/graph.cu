@@ -124,11 +124,12 @@ gsa_status gsa_cuda_leave_capture(gsa_backend *b)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
     gsa_cuda_steps *t = s->steps;
+    cudaStream_t stream = gsa_cuda_stream(b);
     if (t == NULL) return GSA_OK;
     if (!t->capturing) return tell_dropped(b);
     cudaGraph_t graph = NULL;
     t->capturing = 0;
-    gsa_status status = GSA_CUDA(b, cudaStreamEndCapture(s->stream, &graph));
+    gsa_status status = GSA_CUDA(b, cudaStreamEndCapture(stream, &graph));
     if (status == GSA_OK) status = launch(b, graph);
     if (graph) cudaGraphDestroy(graph);
     if (status != GSA_OK) t->spoiled = 1, t->in_step = 0, gsa_cuda_keep_dropped(b);

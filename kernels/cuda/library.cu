@@ -6,9 +6,9 @@
 #include <stdio.h>
 
 /* The part of cuBLAS's C interface that is used; its numbers are part of its ABI since version
- * 8. */
+ * 11. */
 typedef struct cublasContext *blas_handle;
-enum { BLAS_N = 0, BLAS_T = 1 };
+enum { BLAS_N = 0, BLAS_T = 1, BLAS_FLOAT = 0, BLAS_COMPUTE_FLOAT = 68, BLAS_ANY_WAY = -1 };
 struct gsa_cuda_library {
     void *blas;
     blas_handle handle;
@@ -18,8 +18,9 @@ struct gsa_cuda_library {
     int (*set_stream)(blas_handle, cudaStream_t);
     int (*set_workspace)(blas_handle, void *, size_t);
     int (*version)(blas_handle, int *);
-    int (*multiply)(blas_handle, int, int, int, int, int, const float *, const float *, int,
-                    const float *, int, const float *, float *, int);
+    int (*multiply)(blas_handle, int, int, int, int, int, const void *, const void *, int, int,
+                    long long, const void *, int, int, long long, const void *, void *, int, int,
+                    long long, int, int, int);
 };
 
 static void *open_blas(void)
@@ -69,7 +70,7 @@ gsa_status gsa_cuda_library_open(gsa_backend *b, gsa_error *error)
         !find(l->blas, "cublasSetWorkspace_v2", &l->set_workspace) ||
         !find(l->blas, "cublasSetStream_v2", &l->set_stream) ||
         !find(l->blas, "cublasGetVersion_v2", &l->version) ||
-        !find(l->blas, "cublasSgemm_v2", &l->multiply))
+        !find(l->blas, "cublasGemmStridedBatchedEx", &l->multiply))
         return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: cuBLAS lacks a function: %s", dlerror());
     const int created = l->create(&l->handle);
     if (created != 0)
@@ -115,16 +116,18 @@ gsa_status gsa_cuda_multiply(gsa_backend *b, const gsa_cuda_product *p)
             const float alpha = p->alpha, beta = p->accumulate || deep > 0 ? 1.0f : 0.0f;
             const float *a = p->a + (p->transpose_a ? deep * p->lda + row : row * p->lda + deep);
             const float *bb = p->b + (p->transpose_b ? deep : deep * p->ldb);
-            const int status =
-                l->multiply(l->handle, p->transpose_b ? BLAS_T : BLAS_N,
-                            p->transpose_a ? BLAS_T : BLAS_N, (int)p->n, m, k, &alpha, bb,
-                            (int)p->ldb, a, (int)p->lda, &beta, p->c + row * p->ldc, (int)p->ldc);
+            const int status = l->multiply(
+                l->handle, p->transpose_b ? BLAS_T : BLAS_N, p->transpose_a ? BLAS_T : BLAS_N,
+                (int)p->n, m, k, &alpha, bb, BLAS_FLOAT, (int)p->ldb, p->step_b, a, BLAS_FLOAT,
+                (int)p->lda, p->step_a, &beta, p->c + row * p->ldc, BLAS_FLOAT, (int)p->ldc,
+                p->step_c, p->more + 1, BLAS_COMPUTE_FLOAT, BLAS_ANY_WAY);
             GSA_TRY(GSA_CUDA(b, cudaGetLastError()));
             if (status != 0)
-                return gsa_fail(
-                    &b->error, GSA_ERR_UNSUPPORTED,
-                    "gemm: cublasSgemm failed with status %d for m, n, k = %lld, %lld, %lld",
-                    status, (long long)p->m, (long long)p->n, (long long)p->k);
+                return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
+                                "gemm: cublasGemmStridedBatchedEx failed with status %d for m, n, "
+                                "k = %lld, %lld, "
+                                "%lld",
+                                status, (long long)p->m, (long long)p->n, (long long)p->k);
         }
     return GSA_OK;
 }
@@ -132,7 +135,7 @@ gsa_status gsa_cuda_multiply(gsa_backend *b, const gsa_cuda_product *p)
 /* CUB says how much room it needs when it is given none. */
 gsa_status gsa_cuda_scan(gsa_backend *b, int64_t *at, int64_t count)
 {
-    cudaStream_t stream = gsa_cuda_of(b)->stream;
+    cudaStream_t stream = gsa_cuda_stream(b);
     size_t bytes = 0;
     GSA_TRY(GSA_CUDA(b, cub::DeviceScan::ExclusiveSum(NULL, bytes, at, at, count, stream)));
     void *room = gsa_cuda_take(b, "scan", (int64_t)bytes);
@@ -146,7 +149,7 @@ gsa_status gsa_cuda_scan(gsa_backend *b, int64_t *at, int64_t count)
 gsa_status gsa_cuda_sort(gsa_backend *b, uint32_t *keys_out, const uint32_t *keys,
                          int64_t *values_out, const int64_t *values, int64_t count, int bits)
 {
-    cudaStream_t stream = gsa_cuda_of(b)->stream;
+    cudaStream_t stream = gsa_cuda_stream(b);
     size_t bytes = 0;
     GSA_TRY(GSA_CUDA(b, cub::DeviceRadixSort::SortPairs(NULL, bytes, keys, keys_out, values,
                                                         values_out, count, 0, bits, stream)));

@@ -11,15 +11,21 @@ void gsa_cuda_library_close(gsa_backend *b);
 /* "cuBLAS 13.0.0, CUB", or what is in for them. */
 const char *gsa_cuda_library_name(gsa_backend *b);
 
-typedef struct gsa_cuda_product { /* C [m,n] = alpha op(A) op(B) + (accumulate ? C : 0); m, n, k > 0
-                                   */
+/* C [m,n] = alpha op(A) op(B) + (accumulate ? C : 0); m, n, k > 0. `more` others follow, each
+ * `step` floats after the one before; none writes what another reads or writes. */
+typedef struct gsa_cuda_product {
     float *c;
     const float *a, *b;
     int64_t m, n, k, ldc, lda, ldb;
     int transpose_a, transpose_b, accumulate;
     float alpha;
+    int more = 0;
+    int64_t step_c = 0, step_a = 0, step_b = 0;
 } gsa_cuda_product;
 gsa_status gsa_cuda_multiply(gsa_backend *b, const gsa_cuda_product *product);
+gsa_status gsa_cuda_open_products(gsa_backend *b);
+/* The same a little later, perhaps with others in one call (gemm.cu); `more` is 0. */
+gsa_status gsa_cuda_product_add(gsa_backend *b, const gsa_cuda_product *product);
 
 /* In place: at[i] = sum of at[0..i-1] for i = 0..count-1. */
 gsa_status gsa_cuda_scan(gsa_backend *b, int64_t *at, int64_t count);

@@ -205,6 +205,7 @@ static gsa_status upload_pieces(gsa_backend *b, gsa_cuda_ring *ring, void *to,
 static gsa_status cuda_upload(gsa_backend *b, void *to, const void *from_host, int64_t bytes)
 {
     GSA_TRY(check_bytes(b, "upload", bytes));
+    gsa_cuda_stream(b);
     return upload_pieces(b, &gsa_cuda_of(b)->ring, to, from_host, bytes);
 }
 
@@ -282,10 +283,10 @@ static gsa_status cuda_upload_arrive(gsa_backend *b)
     if (a->pending) {
         GSA_TRY(send_left(b, &a->ring));
         GSA_TRY(GSA_CUDA(b, cudaEventRecord(a->arrived, a->ring.stream)));
-        GSA_TRY(GSA_CUDA(b, cudaStreamWaitEvent(s->stream, a->arrived, 0)));
+        GSA_TRY(GSA_CUDA(b, cudaStreamWaitEvent(gsa_cuda_stream(b), a->arrived, 0)));
         a->pending = 0;
     }
-    GSA_TRY(GSA_CUDA(b, cudaEventRecord(a->began, s->stream)));
+    GSA_TRY(GSA_CUDA(b, cudaEventRecord(a->began, gsa_cuda_stream(b))));
     a->waits = 1;
     gsa_cuda_enter_capture(b);
     return GSA_OK;
@@ -313,10 +314,10 @@ static gsa_status cuda_download(gsa_backend *b, void *to_host, const void *from,
     GSA_TRY(send_left(b, &gsa_cuda_of(b)->ahead.ring)); /* on its way while the host waits */
     GSA_TRY(gsa_cuda_leave_capture(b));
     if (bytes > 0)
-        GSA_TRY(GSA_CUDA(
-            b, cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDeviceToHost, s->stream)));
+        GSA_TRY(GSA_CUDA(b, cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDeviceToHost,
+                                            gsa_cuda_stream(b))));
     GSA_TRY(gsa_cuda_ask_faults(b));
-    GSA_TRY(GSA_CUDA(b, cudaStreamSynchronize(s->stream)));
+    GSA_TRY(GSA_CUDA(b, cudaStreamSynchronize(gsa_cuda_stream(b))));
     if (few && bytes > 0) memcpy(to_host, to, (size_t)bytes);
     const gsa_status status = gsa_cuda_tell_faults(b);
     gsa_cuda_enter_capture(b);
@@ -328,8 +329,8 @@ static gsa_status cuda_copy(gsa_backend *b, void *to, const void *from, int64_t 
     GSA_TRY(check_bytes(b, "copy", bytes));
     if (bytes == 0 || to == from) return GSA_OK;
     gsa_cuda_touch_plans(b, to, bytes);
-    return GSA_CUDA(b, cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDeviceToDevice,
-                                       gsa_cuda_of(b)->stream));
+    return GSA_CUDA(
+        b, cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDeviceToDevice, gsa_cuda_stream(b)));
 }
 
 static gsa_status cuda_zero_fill(gsa_backend *b, void *at, int64_t bytes)
@@ -337,7 +338,7 @@ static gsa_status cuda_zero_fill(gsa_backend *b, void *at, int64_t bytes)
     GSA_TRY(check_bytes(b, "zero_fill", bytes));
     if (bytes == 0) return GSA_OK;
     gsa_cuda_touch_plans(b, at, bytes);
-    return GSA_CUDA(b, cudaMemsetAsync(at, 0, (size_t)bytes, gsa_cuda_of(b)->stream));
+    return GSA_CUDA(b, cudaMemsetAsync(at, 0, (size_t)bytes, gsa_cuda_stream(b)));
 }
 
 /* ---- open and close ------------------------------------------------------------------------ */

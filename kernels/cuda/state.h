@@ -10,6 +10,7 @@ typedef struct gsa_cuda_plan gsa_cuda_plan;
 typedef struct gsa_cuda_library gsa_cuda_library;
 typedef struct gsa_cuda_sparse gsa_cuda_sparse;
 typedef struct gsa_cuda_steps gsa_cuda_steps;
+typedef struct gsa_cuda_products gsa_cuda_products;
 
 /* What kernels found wrong: the first op that says so wins, and of its rows the first. Written by
  * kernels, read by download. */
@@ -82,6 +83,8 @@ typedef struct gsa_cuda_state {
     const gsa_cuda_tuning *tuning;
     cudaStream_t stream;
     int has_stream;
+    gsa_cuda_products *products; /* gemm.cu: not queued yet; `late`: why one could not be */
+    gsa_error late;
     cudaError_t lost; /* sticky: every further call fails with `loss` */
     gsa_error loss;
     gsa_cuda_block *blocks;
@@ -109,6 +112,10 @@ static inline gsa_cuda_state *gsa_cuda_of(gsa_backend *b)
     return (gsa_cuda_state *)b->state;
 }
 
+/* The stream of the work. Products that wait (gemm.cu) are queued on it first: whatever is given to
+ * the stream comes after them. Where that fails the next checked call does. */
+cudaStream_t gsa_cuda_stream(gsa_backend *b);
+
 /* cudaSuccess, or a status with the sentence "expression at file:line: what CUDA says". Errors are
  * cleared; one that cannot be is sticky. */
 gsa_status gsa_cuda_check(gsa_backend *b, cudaError_t error, const char *expression,
@@ -127,9 +134,9 @@ gsa_status gsa_cuda_check(gsa_backend *b, cudaError_t error, const char *express
 #define GSA_RUN(b, kernel, blocks, threads, ...)                                                   \
     ((blocks) == 0                                                                                 \
          ? GSA_OK                                                                                  \
-         : gsa_cuda_check(                                                                         \
-               (b), GSA_LAUNCH(kernel, blocks, threads, gsa_cuda_of(b)->stream, __VA_ARGS__),      \
-               "launch of " #kernel, __FILE__, __LINE__))
+         : gsa_cuda_check((b),                                                                     \
+                          GSA_LAUNCH(kernel, blocks, threads, gsa_cuda_stream(b), __VA_ARGS__),    \
+                          "launch of " #kernel, __FILE__, __LINE__))
 
 int gsa_cuda_is(const gsa_backend *b); /* 0: another's table, whose state is not ours */
 

@@ -170,7 +170,7 @@ static gsa_status build(gsa_backend *b, const char *op, const gsa_window_edges *
     const windows_job job = { *e, room->sorted, room->order, room->rank, *w, rule_of(b) };
     GSA_TRY(gsa_cuda_grid(b, op, e->edges + 1, GSA_ELEMENTS, &blocks));
     GSA_TRY(gsa_cuda_grid(b, op, w->count + 1, GSA_ELEMENTS, &window_blocks));
-    GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(w->way, 0, (size_t)w->count, gsa_cuda_of(b)->stream)));
+    GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(w->way, 0, (size_t)w->count, gsa_cuda_stream(b))));
     GSA_TRY(GSA_RUN(b, mark_columns, blocks, GSA_ELEMENTS, job));
     GSA_TRY(gsa_cuda_scan(b, room->rank, e->edges + 1));
     GSA_TRY(GSA_RUN(b, fill_columns, blocks, GSA_ELEMENTS, job));

@@ -257,10 +257,86 @@ static void launches(tally *t)
 }
 #endif
 
+/* ---- products wait and join (kernels/cuda/gemm.cu): the results are those of calls in turn ----
+ */
+enum { FLOATS = 512, SLOT = 16, CHAIN = 14, CHAINS = 300 };
+typedef struct chain_step {
+    int64_t m, n, k, c, a, b;
+    int ta, tb, accumulate, other; /* other: a copy follows, from a to c */
+} chain_step;
+
+static chain_step random_step(gsa_dice *dice, const chain_step *last)
+{
+    const int64_t slots = FLOATS / SLOT;
+    chain_step s = *last;
+    if (gsa_between(dice, 0, 2) == 0) {
+        s.m = gsa_between(dice, 2, 3), s.n = gsa_between(dice, 2, 3), s.k = gsa_between(dice, 2, 3);
+        s.ta = (int)gsa_between(dice, 0, 1), s.tb = (int)gsa_between(dice, 0, 1);
+        s.accumulate = (int)gsa_between(dice, 0, 1);
+    }
+    do {
+        s.c = gsa_between(dice, 0, 7) == 0 ? last->c : SLOT * gsa_between(dice, 0, slots - 1);
+        s.a = SLOT * gsa_between(dice, 0, slots - 1) + gsa_between(dice, 0, 3);
+        s.b = SLOT * gsa_between(dice, 0, slots - 1);
+    } while (s.c / SLOT == s.a / SLOT || s.c / SLOT == s.b / SLOT);
+    s.other = gsa_between(dice, 0, 9) == 0;
+    return s;
+}
+
+static void run_step(gsa_backend *b, float *at, const chain_step *s)
+{
+    must(b, b->gemm(b, at + s->c, at + s->a, at + s->b, s->m, s->n, s->k, s->ta, s->tb, s->n,
+                    s->ta ? s->m : s->k, s->tb ? s->k : s->n, s->accumulate) == GSA_OK);
+    if (s->other) must(b, b->copy(b, at + s->c, at + s->a, 4 * sizeof(float)) == GSA_OK);
+}
+
+#if defined(GSA_ON_EXECUTOR)
+static void count_products(void *context, const simt_work *work)
+{
+    *(int *)context += work->what == SIMT_CALL && strstr(work->name, "Gemm") != NULL;
+}
+#endif
+
+static void products(tally *t)
+{
+    both pair = open_both();
+    float start[FLOATS], got[FLOATS], wanted[FLOATS];
+    int calls = 0;
+    for (int i = 0; i < CHAINS; i++) {
+        gsa_dice dice = { 40 + (uint64_t)i };
+        for (int j = 0; j < FLOATS; j++) start[j] = (float)gsa_between(&dice, -4, 4) / 8;
+        float *cuda = put(pair.cuda, start, sizeof start),
+              *ref = put(pair.ref, start, sizeof start);
+        chain_step s = { .m = 2, .n = 2, .k = 2 };
+#if defined(GSA_ON_EXECUTOR)
+        simt_watch(count_products, &calls);
+#endif
+        for (int j = 0; j < CHAIN; j++) {
+            s = random_step(&dice, &s);
+            run_step(pair.cuda, cuda, &s);
+            run_step(pair.ref, ref, &s);
+        }
+        get(pair.cuda, got, cuda, sizeof got);
+        get(pair.ref, wanted, ref, sizeof wanted);
+#if defined(GSA_ON_EXECUTOR)
+        simt_watch(NULL, NULL);
+#endif
+        check(t, close_to(got, wanted, FLOATS, SLOT), "chain %d of products differs from ref", i);
+        pair.cuda->free(pair.cuda, cuda);
+        pair.ref->free(pair.ref, ref);
+    }
+#if defined(GSA_ON_EXECUTOR)
+    check(t, calls > 0 && calls < CHAINS * CHAIN * 9 / 10, "%d calls for %d products", calls,
+          CHAINS * CHAIN);
+#endif
+    close_both(&pair);
+}
+
 void calls_case(tally *t)
 {
     gsa_backend_release(open_cuda()); /* skipped here where there is no device */
     names(t);
+    products(t);
     late_faults(t);
     for (int graphs = 0; graphs < 2; graphs++)
         for (int late = 0; late < 3; late++) ahead(t, graphs, late);

@@ -7,7 +7,7 @@
  * its turn comes. */
 template <class F> static gsa_status queue(gsa_backend *b, const char *name, const F &f)
 {
-    return GSA_CUDA(b, simt_library(gsa_cuda_of(b)->stream, name, f));
+    return GSA_CUDA(b, simt_library(gsa_cuda_stream(b), name, f));
 }
 
 gsa_status gsa_cuda_library_open(gsa_backend *, gsa_error *)
@@ -27,15 +27,17 @@ const char *gsa_cuda_library_name(gsa_backend *)
 gsa_status gsa_cuda_multiply(gsa_backend *b, const gsa_cuda_product *product)
 {
     const gsa_cuda_product p = *product;
-    return queue(b, "cublasSgemm", [=] {
-        for (int64_t i = 0; i < p.m; i++)
-            for (int64_t j = 0; j < p.n; j++) {
-                float *c = p.c + i * p.ldc + j, sum = 0;
-                for (int64_t l = 0; l < p.k; l++)
-                    sum += p.a[p.transpose_a ? l * p.lda + i : i * p.lda + l] *
-                           p.b[p.transpose_b ? j * p.ldb + l : l * p.ldb + j];
-                *c = p.alpha * sum + (p.accumulate ? *c : 0);
-            }
+    return queue(b, "cublasGemmStridedBatchedEx", [=] {
+        for (int one = 0; one <= p.more; one++) {
+            const float *const a = p.a + one * p.step_a, *const bb = p.b + one * p.step_b;
+            for (int64_t i = 0; i < p.m; i++)
+                for (int64_t j = 0; j < p.n; j++) {
+                    float *c = p.c + one * p.step_c + i * p.ldc + j, sum = 0;
+                    for (int64_t l = 0; l < p.k; l++)
+                        sum += a[p.transpose_a ? l * p.lda + i : i * p.lda + l] * bb[p.transpose_b ? j * p.ldb + l : l * p.ldb + j];
+                    *c = p.alpha * sum + (p.accumulate ? *c : 0);
+                }
+        }
     });
 }
 
