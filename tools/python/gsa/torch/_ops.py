@@ -39,21 +39,26 @@ def _forward(graph, p, q, k, v, r, b, scale, dropout, seed, weights):
 
 
 def _backward(graph, p, q, k, v, r, b, out, lse, dout, scale, dropout, seed, wanted):
-    dout = dout.contiguous()
-    d = [torch.empty_like(x) if want else None for x, want in zip((q, k, v, r, b), wanted)]
-    A.attend_backward(q.dtype is torch.float64, torch.get_num_threads(), graph, p.index, q.shape[1],
-                      q.shape[2], scale, dropout, q.data_ptr(), k.data_ptr(), v.data_ptr(), _at(r),
-                      _at(b), seed, out.data_ptr(), lse.data_ptr(), dout.data_ptr(),
-                      *(_at(x) for x in d))
-    return d
+    if not dout.is_contiguous():
+        dout = dout.contiguous()
+    empty = torch.empty_like
+    dq, dk, dv = (empty(x) if want else None for x, want in zip((q, k, v), wanted))
+    dr = empty(r) if wanted[3] else None
+    db = empty(b) if wanted[4] else None
+    _, heads, dim = q.shape
+    A.attend_backward(q.dtype is torch.float64, torch.get_num_threads(), graph, p.index, heads, dim,
+                      scale, dropout, q.data_ptr(), k.data_ptr(), v.data_ptr(), _at(r), _at(b), seed,
+                      out.data_ptr(), lse.data_ptr(), dout.data_ptr(), _at(dq), _at(dk), _at(dv),
+                      _at(dr), _at(db))
+    return dq, dk, dv, dr, db
 
 
 class _Attend(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, q, k, v, r, b, graph, p, scale, dropout, seed, weights):
-        out, lse, w = _forward(graph, p, q, k, v, r, b, scale, dropout, seed, weights)
-        ctx.save_for_backward(q, k, v, r, b, out, lse)
-        ctx.call = graph, p, scale, dropout, seed
+    def forward(ctx, q, k, v, r, b, call, weights):
+        out, ctx.lse, w = _forward(*call[:2], q, k, v, r, b, *call[2:], weights)
+        ctx.save_for_backward(q, k, v, r, b, out)
+        ctx.call = call
         if w is None:
             return out
         ctx.mark_non_differentiable(w)
@@ -63,11 +68,10 @@ class _Attend(torch.autograd.Function):
     def backward(ctx, dout, *_):
         if torch.is_grad_enabled():  # create_graph=True
             return _Attend._once(ctx, dout)
-        q, k, v, r, b, out, lse = ctx.saved_tensors
+        q, k, v, r, b, out = ctx.saved_tensors
         graph, p, scale, dropout, seed = ctx.call
-        d = _backward(graph, p, q, k, v, r, b, out, lse, dout, scale, dropout, seed,
-                      ctx.needs_input_grad)
-        return (*d, None, None, None, None, None, None)
+        return *_backward(graph, p, q, k, v, r, b, out, ctx.lse, dout, scale, dropout, seed,
+                          ctx.needs_input_grad), None, None
 
     _once = staticmethod(once_differentiable(lambda ctx, dout: _Attend.backward(ctx, dout)))
 
@@ -155,7 +159,7 @@ def attend(q, k, v, graph, phase=None, *, label_vectors=None, label_bias=None, s
             seed = int(torch.randint(2**32, ())) if dropout > 0 else 0
     if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad or
                                     any(x is not None and x.requires_grad for x in (r, b))):
-        return _Attend.apply(q, k, v, r, b, graph, p, scale, dropout, seed, weights)
+        return _Attend.apply(q, k, v, r, b, (graph, p, scale, dropout, seed), weights)
     out, _, w = _forward(graph, p, q, k, v, r, b, scale, dropout, seed, weights)
     return (out, w) if weights else out
 
