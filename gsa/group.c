@@ -30,14 +30,20 @@ gsa_status gsa_group_swap(gsa_group *g, int32_t partner, const void *send, int64
     return gsa_fail(error, GSA_ERR_IO, "rank %d cannot reach rank %d: %s", g->rank, partner, why);
 }
 
-/* all[rank * bytes] is there already. */
-static gsa_status double_up(gsa_group *g, char *all, int64_t bytes, gsa_error *error)
+/* Rank r's bytes are at[begin(r)] to at[begin(r + 1)], this rank's are there already. first NULL:
+ * of `bytes` each. */
+static gsa_status double_up(gsa_group *g, char *at, int64_t bytes, const int64_t *first,
+                            gsa_error *error)
 {
     gsa_status status = GSA_OK;
     for (int d = 1; d < g->ranks && status == GSA_OK; d *= 2) {
         const int own = g->rank & ~(d - 1), theirs = own ^ d;
-        status = gsa_group_swap(g, g->rank ^ d, all + own * bytes, d * bytes, all + theirs * bytes,
-                                d * bytes, error);
+        const int64_t from = first ? first[own] : own * bytes,
+                      to = first ? first[own + d] : (own + d) * bytes,
+                      there = first ? first[theirs] : theirs * bytes,
+                      end = first ? first[theirs + d] : (theirs + d) * bytes;
+        status =
+            gsa_group_swap(g, g->rank ^ d, at + from, to - from, at + there, end - there, error);
     }
     return status;
 }
@@ -71,7 +77,7 @@ gsa_status gsa_group_tell(gsa_group *g, gsa_status status, const int64_t *number
     memset(own, 0, WORDS * sizeof *own);
     own[0] = (int64_t)status;
     if (numbers) memcpy(own + 1, numbers, bytes);
-    const gsa_status told = double_up(g, (char *)word, WORDS * sizeof *word, error);
+    const gsa_status told = double_up(g, (char *)word, WORDS * sizeof *word, NULL, error);
     if (told != GSA_OK) return status == GSA_OK ? told : status;
     for (int r = g->ranks - 1; r >= 0; r--)
         if (word[r * WORDS] != GSA_OK) first = r, failures++;
@@ -88,7 +94,7 @@ gsa_status gsa_group_gather(gsa_group *g, gsa_status status, const void *mine, i
 {
     if (status == GSA_OK) memcpy((char *)all + gsa_group_rank(g) * bytes, mine, (size_t)bytes);
     status = gsa_group_tell(g, status, NULL, NULL, error);
-    return alone(g) || status != GSA_OK ? status : double_up(g, all, bytes, error);
+    return alone(g) || status != GSA_OK ? status : double_up(g, all, bytes, NULL, error);
 }
 
 static gsa_status make_room(gsa_group *g, gsa_status status, int64_t bytes, gsa_error *error)
@@ -100,6 +106,22 @@ static gsa_status make_room(gsa_group *g, gsa_status status, int64_t bytes, gsa_
         if (!g->scratch) status = gsa_out_of_memory(error, "what another rank sends", bytes);
     }
     return gsa_group_tell(g, status, NULL, NULL, error);
+}
+
+gsa_status gsa_group_join(gsa_group *g, gsa_status status, const void *mine, int64_t bytes,
+                          const void **all, int64_t *total, gsa_error *error)
+{
+    int64_t told[GSA_GROUP_RANKS * GSA_GROUP_NUMBERS], first[GSA_GROUP_RANKS + 1] = { 0 };
+    *all = mine, *total = bytes;
+    if (alone(g)) return status;
+    status = gsa_group_tell(g, status, (int64_t[GSA_GROUP_NUMBERS]){ bytes }, told, error);
+    if (status != GSA_OK) return status;
+    for (int r = 0; r < g->ranks; r++) first[r + 1] = first[r] + told[r * GSA_GROUP_NUMBERS];
+    status = make_room(g, status, first[g->ranks] + 1, error);
+    if (status != GSA_OK) return status;
+    if (bytes > 0) memcpy((char *)g->scratch + first[g->rank], mine, (size_t)bytes);
+    *all = g->scratch, *total = first[g->ranks];
+    return double_up(g, g->scratch, 0, first, error);
 }
 
 gsa_status gsa_group_merge(gsa_group *g, gsa_status status, void *at, int64_t bytes,

@@ -51,6 +51,10 @@ gsa_status gsa_group_tell(gsa_group *group, gsa_status status, const int64_t *nu
 /* `bytes` of each rank to all: all[rank * bytes]. */
 gsa_status gsa_group_gather(gsa_group *group, gsa_status status, const void *mine, int64_t bytes,
                             void *all, gsa_error *error);
+/* The bytes of all ranks, one after the other, as many as each has: *total at *all, until the next
+ * call of the group. */
+gsa_status gsa_group_join(gsa_group *group, gsa_status status, const void *mine, int64_t bytes,
+                          const void **all, int64_t *total, gsa_error *error);
 /* Bytes that are zero on all ranks but one become that rank's. */
 gsa_status gsa_group_merge(gsa_group *group, gsa_status status, void *at, int64_t bytes,
                            gsa_error *error);

@@ -135,6 +135,8 @@ typedef struct gsa_decode_options {
     gsa_output *output; /* receives a line an example, in their order; or NULL */
     gsa_survey *survey; /* receives what is found of each; or NULL */
     const volatile sig_atomic_t *stop;
+    struct gsa_group *group; /* of ranks that share the batches: each makes some, and receives all,
+                                or NULL */
 } gsa_decode_options;
 
 enum { GSA_DECODED_FACTS = 8, GSA_DECODED_NOTES = 2 };

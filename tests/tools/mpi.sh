@@ -82,6 +82,25 @@ scores()
 try "eval" scores bpt
 try "eval, translations" scores pair
 
+# ---- what is written: the same bytes, into a file and to standard output
+written()
+{
+    local n
+    for n in 1 2 4; do
+        ranks "$n" "$gsa" "$@" --threads 1 --quiet --output "written.$n" || return 1
+        cmp written.1 "written.$n" || return 1
+        checks=$((checks + 1))
+    done
+    ranks 2 "$gsa" "$@" --threads 1 --quiet >written.2 && [ -s written.2 ] && cmp written.1 written.2
+}
+cut -f 2 train.tsv | head -n 150 >texts
+head -n 21 dev.txt >prompts
+try "predict" written predict --model bpt-1 --input texts --proba all
+try "predict, translations" written predict --model pair-1 --input dev.en
+try "predict, rows of each line" written predict --model bpt-1 --input texts --set train.split=rows --set train.pieces=0
+try "generate" written generate --model language-1 --input prompts --tokens 12 --count 2
+try "generate, one prompt" written generate --model language-1 --prompt 'the cat' --tokens 12
+
 # ---- the rows of each example are shared: equal but for rounding
 rows_equal()
 {
@@ -142,7 +161,9 @@ try "rows of pairs" refused 1 'train.split = rows: task translation does not' 2 
 try "a verb alone" refused 2 "'gsa doctor' is for one process" 2 "$gsa" doctor
 try "no recipe" refused 1 "there is no file 'nothing'" 2 "$gsa" train nothing
 try "a folder that is taken" refused 3 'rank 0 of 2: .*holds a run already' 2 "$gsa" train star.ini --out star-1
-try "predict" refused 2 "'gsa predict' is for one process" 2 "$gsa" predict --model bpt-1
+try "predict, standard input" refused 2 "'-' is read by one process alone" 2 "$gsa" predict --model bpt-1
+try "predict, a text" refused 2 'texts and --stream are for one process: 2 ranks share' 2 "$gsa" predict --model bpt-1 'the cat'
+try "generate, standard input" refused 2 "'-' is read by one process alone" 2 "$gsa" generate --model language-1
 try "several runs" refused 2 'are for one process' 2 "$gsa" train star.ini --seeds 2 --out seeds
 try "no file" refused 1 'nothing.tsv' 2 "$gsa" train bpt.ini --set data.train=nothing.tsv
 try "infinite" refused 3 'rank [01] of 2: step [0-9]*: the .* not finite' 2 "$gsa" train star.ini --set train.lr=1000 --set train.optimizer=sgd --quiet
@@ -150,6 +171,10 @@ mkdir other && (cd other && cp ../*.ini ../dev.* . && sed 's/cat/dog/' ../train.
 at() { [ "${OMPI_COMM_WORLD_RANK-0}" -eq 0 ] || cd other || return 1; exec "$gsa" "$@"; }
 export -f at && export gsa
 try "other data" refused 3 'rank 1 of 2 has another data than rank 0' 2 bash -c 'at train bpt.ini'
+mkdir short && cp ./*.tsv short && tail -n 9 texts >short/texts
+at_short() { [ "${OMPI_COMM_WORLD_RANK-0}" -eq 0 ] || cd short || return 1; exec "$gsa" "$@"; }
+export -f at_short
+try "another input" refused 3 "rank 1 of 2: its 'texts' is another file than that of rank 0" 2 bash -c "at_short predict --model '$work/bpt-1' --input texts"
 cp "$gsa" other/gsa && cp "$root/build/gsa-mpi.so" other && printf x >>other/gsa
 at_other() { [ "${OMPI_COMM_WORLD_RANK-0}" -eq 0 ] || gsa=./other/gsa; exec "$gsa" "$@"; }
 export -f at_other
@@ -159,6 +184,7 @@ without() { timeout 60 mpirun -np 2 --oversubscribe bare/gsa train star.ini >bar
 try "no module" without
 if [ "$(id -u)" -eq 0 ] && mkdir full && mount -t tmpfs -o size=64k tmpfs full 2>/dev/null; then
     try "a full disk" refused 3 'rank 0 of 2: .*No space left' 2 "$gsa" train language.ini --out full/run --quiet
+    try "a full disk, generate" refused 3 'rank 0 of 2: .*No space left' 2 "$gsa" generate --model language-1 --input prompts --tokens 9000 --raw --output full/text --quiet
     umount full
 fi
 stopped()

@@ -6,9 +6,11 @@
 #include "rig.h"
 #include "support/fabric.h"
 #include "support/guard.h"
+#include "train/decode/generate.h"
 
 /* ---- the calls ----------------------------------------------------------------------------- */
 
+#define JOINED_OF_8 "aababcabcdabcdeabcdefabcdefg"
 enum { NUMBERS = 37, PIECES = 8 };
 static const int sizes[] = { 2, 4, 8 };
 
@@ -30,9 +32,9 @@ typedef struct calls {
     float sum[NUMBERS];
     double wide[NUMBERS];
     uint8_t merged[NUMBERS];
-    char all[FABRIC_RANKS * 8];
+    char all[FABRIC_RANKS * 8], joined[64];
     int64_t told[FABRIC_RANKS * GSA_GROUP_NUMBERS];
-    gsa_status status[5];
+    gsa_status status[6];
     gsa_error error;
 } calls;
 
@@ -53,6 +55,10 @@ static void *call_all(void *argument)
     c->status[2] = gsa_group_merge(g, GSA_OK, c->merged, NUMBERS, &c->error);
     c->status[3] = gsa_group_gather(g, GSA_OK, own, 8, c->all, &c->error);
     c->status[4] = gsa_group_tell(g, GSA_OK, numbers, c->told, &c->error);
+    const void *all;
+    int64_t bytes;
+    c->status[5] = gsa_group_join(g, GSA_OK, own, g->rank, &all, &bytes, &c->error);
+    memcpy(c->joined, all, (size_t)bytes);
     return NULL;
 }
 
@@ -65,7 +71,8 @@ START_TEST(every_rank_has_the_same)
     for (int r = 0; r < ranks; r++) c[r].place = &at[r], argument[r] = &c[r];
     fabric_run(ranks, at, call_all, argument);
     for (int r = 0; r < ranks; r++) {
-        for (int k = 0; k < 5; k++) ck_assert_int_eq(c[r].status[k], GSA_OK);
+        for (int k = 0; k < 6; k++) ck_assert_int_eq(c[r].status[k], GSA_OK);
+        ck_assert_str_eq(c[r].joined, ranks == 2 ? "a" : ranks == 4 ? "aababc" : JOINED_OF_8);
         for (int i = 0; i < NUMBERS; i++) {
             ck_assert(c[r].sum[i] == tree_of(0, PIECES, i));
             ck_assert(c[r].wide[i] == c[0].wide[i]);
@@ -235,6 +242,83 @@ START_TEST(ranks_share_rows)
 }
 END_TEST
 
+/* ---- what is written ----------------------------------------------------------------------- */
+
+typedef struct writer {
+    fabric_rank *place; /* NULL: alone */
+    gsa_apply_options apply;
+    int generates;
+    gsa_status status;
+    gsa_error error;
+} writer;
+
+static void *write_text(void *argument)
+{
+    writer *w = argument;
+    const gsa_generate_options how = {
+        .tokens = 5, .count = 2, .seed = 3, .echo = 1, .sampling = { .temperature = 1, .top_p = 1 }
+    };
+    w->apply.group = w->place ? &w->place->group : NULL;
+    w->status = w->generates ? gsa_generate(NULL, &w->apply, &how, &w->error)
+                             : gsa_predict(NULL, &w->apply, &w->error);
+    return NULL;
+}
+
+/* The text of so many ranks; the error is rank 0's. */
+static gsa_status written_by(rig *r, const writer *what, int ranks, const char *output,
+                             gsa_error *error)
+{
+    writer each[FABRIC_RANKS];
+    fabric_rank at[FABRIC_RANKS];
+    void *argument[FABRIC_RANKS] = { 0 };
+    for (int k = 0; k < ranks; k++) {
+        each[k] = *what, each[k].place = ranks > 1 ? &at[k] : NULL, argument[k] = &each[k];
+        each[k].apply.output = output;
+        ck_assert_int_eq(gsa_test_backend(gsa_system_default(), r->backend->real, 1,
+                                          &each[k].apply.backend, &r->error),
+                         GSA_OK);
+    }
+    if (ranks > 1) fabric_run(ranks, at, write_text, argument);
+    else write_text(argument[0]);
+    for (int k = 0; k < ranks; k++) gsa_backend_release(each[k].apply.backend);
+    *error = each[0].error;
+    return each[0].status;
+}
+
+START_TEST(ranks_write_one_text)
+{
+    rig r;
+    char input[256], model[256], path[256];
+    char *text, *alone = NULL;
+    int64_t bytes, alone_bytes = 0;
+    gsa_error error = { 0 };
+    rig_open(&r, _i ? rig_language : rig_text, GSA_F32, 1);
+    rig_set(&r, "train.batch=2");
+    rig_train_ok(&r, "run");
+    snprintf(input, sizeof input, "%s", gsa_scratch_path(&r.scratch, "input"));
+    snprintf(model, sizeof model, "%s", gsa_scratch_path(&r.scratch, "run"));
+    static const char lines[] = "a b\nb\nc a b\nb c\na\nb b b\nc\na c\nc c\nb a\na a\n";
+    gsa_put_file(input, lines, sizeof lines - 1);
+    const writer what = { .apply = { .model = model, .input = input, .all_labels = !_i },
+                          .generates = _i };
+    for (int ranks = 1; ranks <= FABRIC_RANKS; ranks *= 2) {
+        snprintf(path, sizeof path, "%s", gsa_scratch_path(&r.scratch, "text-%d", ranks));
+        ck_assert_msg(written_by(&r, &what, ranks, path, &error) == GSA_OK, "%s", error.text);
+        text = gsa_get_file(path, &bytes);
+        if (ranks == 1) alone = text, alone_bytes = bytes;
+        ck_assert_int_gt(bytes, 11);
+        ck_assert_int_eq(bytes, alone_bytes);
+        ck_assert_int_eq(memcmp(text, alone, (size_t)bytes), 0);
+        if (ranks > 1) free(text);
+    }
+    free(alone);
+    ck_assert_int_eq(gsa_count_entries(r.scratch.folder, ".tmp"), 0);
+    ck_assert_int_eq(written_by(&r, &what, 2, "/dev/full", &error), GSA_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(error.text, "'/dev/full' cannot be written"));
+    rig_close(&r);
+}
+END_TEST
+
 START_TEST(ranks_that_differ_are_refused)
 {
     rig r;
@@ -289,6 +373,7 @@ int main(int argc, char **argv)
                                             GSA_TEST(a_failure_is_every_ranks) };
     static const gsa_test runs[] = { GSA_LOOP(ranks_do_not_change_bits, GSA_COUNT(recipes)),
                                      GSA_LOOP(ranks_share_rows, GSA_COUNT(recipes)),
+                                     GSA_LOOP(ranks_write_one_text, 2),
                                      GSA_LOOP(ranks_that_differ_are_refused, 3),
                                      GSA_TEST(pieces_that_ranks_cannot_share_are_refused) };
     static const gsa_case cases[] = { GSA_CASE("calls", group_calls, 60),

@@ -80,6 +80,7 @@ static const gsa_option options[] = {
 const gsa_verb gsa_verb_generate = {
     .name = "generate",
     .summary = "go on with a text, token by token",
+    .shared = 1,
     .operands = "",
     .options = options,
     .n_options = sizeof options / sizeof *options,

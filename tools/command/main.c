@@ -93,8 +93,8 @@ static gsa_status run(int argc, char **argv, gsa_error *error)
     if (gsa_ranks() && !verb->shared)
         return gsa_fail(
             error, GSA_ERR_ARGUMENT,
-            "'gsa %s' is for one process, and %d ranks were started: train and eval are "
-            "shared by ranks",
+            "'gsa %s' is for one process, and %d ranks were started: train, eval, predict and "
+            "generate are shared by ranks",
             verb->name, gsa_ranks()->ranks);
     gsa_args *args;
     char own[GSA_PATH_ROOM], last[GSA_PATH_ROOM];

@@ -49,6 +49,7 @@ static const gsa_option options[] = {
 const gsa_verb gsa_verb_predict = {
     .name = "predict",
     .summary = "predict with a trained model, one output line for each input line",
+    .shared = 1,
     .operands = "[TEXT [TEXT]]",
     .most = 2,
     .options = options,

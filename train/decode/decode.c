@@ -32,7 +32,8 @@ gsa_status gsa_session_decode(gsa_session *s, json_t *object, gsa_error *error)
         const gsa_decode_options options = { .split = of[i].split,
                                              .batch = gsa_session_decode_batch(s),
                                              .survey = s->survey ? &s->survey[of[i].split] : NULL,
-                                             .stop = s->stop };
+                                             .stop = s->stop,
+                                             .group = s->group };
         if (s->task->examples(s->self, of[i].split) == 0) continue;
         status = s->task->decode_split(s->self, &s->model, &options, &decoded, error);
         if (status == GSA_OK) add(object, of[i].name, &decoded);

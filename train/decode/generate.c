@@ -3,7 +3,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "train/driver/alike.h"
 #include "train/use/apply.h"
+#include "train/use/turns.h"
 #include "train/decode/language.h"
 #include "train/data/lines.h"
 #include "train/decode/next.h"
@@ -16,7 +18,7 @@ typedef struct generator {
     const gsa_generate_options *o;
     const gsa_apply_options *apply;
     const gsa_units *units;
-    gsa_output *output;
+    gsa_turns turns;
     gsa_sampler *sampler;
     gsa_written *text;            /* [count] */
     double *logits;               /* [count][outputs] */
@@ -35,9 +37,9 @@ typedef struct generator {
 /* ---- what is written ----------------------------------------------------------------------- */
 static void tell(generator *g)
 {
-    gsa_output_write(g->output, g->text[0].text + g->told, g->text[0].bytes - g->told);
+    gsa_output_write(g->turns.part, g->text[0].text + g->told, g->text[0].bytes - g->told);
     g->told = g->text[0].bytes;
-    gsa_output_flush(g->output);
+    gsa_output_flush(g->turns.part);
 }
 
 static gsa_status end_texts(generator *g, gsa_error *error)
@@ -46,14 +48,14 @@ static gsa_status end_texts(generator *g, gsa_error *error)
     for (int32_t t = 0; t < g->o->count && status == GSA_OK; t++) {
         gsa_written *text = &g->text[t];
         status = gsa_written_end(g->system, text, error);
-        if (t > 0) gsa_output_write(g->output, text->text, text->bytes);
+        if (t > 0) gsa_output_write(g->turns.part, text->text, text->bytes);
         else tell(g);
         if (!g->o->raw && (text->bytes == 0 || text->text[text->bytes - 1] != '\n'))
-            gsa_output_text(g->output, "\n");
+            gsa_output_text(g->turns.part, "\n");
         text->bytes = 0;
     }
     g->told = 0;
-    gsa_output_flush(g->output);
+    gsa_output_flush(g->turns.part);
     return status;
 }
 
@@ -224,7 +226,9 @@ static gsa_status answer(generator *g, int64_t prompt, const char *text, int64_t
 static gsa_status answer_lines(generator *g, const char *path, gsa_error *error)
 {
     char *bytes, *line;
-    int64_t count;
+    int64_t count, turn = 0;
+    gsa_group *group = g->apply->group;
+    const int64_t ranks = gsa_group_ranks(group), rank = gsa_group_rank(group);
     gsa_status status = gsa_read_file(g->system, path, INT64_C(1) << 36, &bytes, &count, error);
     if (status != GSA_OK) return status;
     gsa_lines lines =
@@ -232,10 +236,22 @@ static gsa_status answer_lines(generator *g, const char *path, gsa_error *error)
     while (status == GSA_OK && gsa_lines_next(&lines, &line, &count)) {
         if (g->units->kind != GSA_TOKENS_BYTES)
             status = gsa_lines_check(&lines, line, count, error);
-        if (status == GSA_OK) status = answer(g, lines.number, line, count, error);
+        if (status == GSA_OK && turn == rank) status = answer(g, lines.number, line, count, error);
+        if (++turn == ranks) status = gsa_turns_next(&g->turns, status, error), turn = 0;
     }
+    if (turn > 0) status = gsa_turns_next(&g->turns, status, error);
     gsa_release(g->system, bytes);
     return status;
+}
+
+/* Of the command line, which is rank 0's. */
+static gsa_status answer_prompt(generator *g, gsa_error *error)
+{
+    const char *prompt = g->o->prompt;
+    const gsa_status status = gsa_group_rank(g->apply->group) > 0
+                                  ? GSA_OK
+                                  : answer(g, 0, prompt, (int64_t)strlen(prompt), error);
+    return gsa_turns_next(&g->turns, status, error);
 }
 
 /* Scores of all texts are side by side. */
@@ -312,22 +328,21 @@ static gsa_status generate(generator *g, gsa_error *error)
 {
     char sentence[160];
     const gsa_apply_options *options = g->apply;
+    const char *input = g->o->prompt ? NULL : options->input ? options->input : "-";
     gsa_status status = prepare(g, error);
     if (status == GSA_OK) status = prepare_to_slide(g, error);
+    status = gsa_alike_file(input ? options->group : NULL, g->system, input, status, error);
     if (status == GSA_OK)
-        status =
-            gsa_output_open(g->system, options->output ? options->output : "-", &g->output, error);
+        status = gsa_turns_begin(g->system, options->group, options->output ? options->output : "-",
+                                 &g->turns, error);
     if (status != GSA_OK) return status;
-    if (g->o->prompt) status = answer(g, 0, g->o->prompt, (int64_t)strlen(g->o->prompt), error);
-    else status = answer_lines(g, options->input ? options->input : "-", error);
-    if (status != GSA_OK) {
-        gsa_output_abandon(g->output);
-        return status;
-    }
-    snprintf(sentence, sizeof sentence, "prompts %.3f s, then %lld tokens, %.3f ms each", g->first,
-             (long long)g->drawn, g->drawn ? 1e3 * g->seconds / (double)g->drawn : 0);
-    gsa_apply_say((void *)(uintptr_t)options, sentence);
-    return gsa_output_commit(g->output, error);
+    if (input) status = answer_lines(g, input, error);
+    else status = answer_prompt(g, error);
+    snprintf(sentence, sizeof sentence, "prompts %.3f s, then %lld tokens, %.3f ms each%s",
+             g->first, (long long)g->drawn, g->drawn ? 1e3 * g->seconds / (double)g->drawn : 0,
+             options->group ? ", on this rank" : "");
+    if (status == GSA_OK) gsa_apply_say((void *)(uintptr_t)options, sentence);
+    return gsa_turns_end(&g->turns, status, error);
 }
 
 gsa_status gsa_generate(const gsa_system *system, const gsa_apply_options *options,

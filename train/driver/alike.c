@@ -88,3 +88,23 @@ gsa_status gsa_alike_check(gsa_group *g, const gsa_session *s, const char *check
     gsa_release(g->system, all);
     return status;
 }
+
+gsa_status gsa_alike_file(gsa_group *g, const gsa_system *system, const char *path,
+                          gsa_status status, gsa_error *error)
+{
+    char own[65] = "", first[65] = "";
+    if (!g) return status;
+    if (status == GSA_OK &&
+        (strcmp(path, "-") == 0 || system->kind(system->user, path, NULL) == GSA_FILE_OTHER))
+        status = gsa_fail(error, GSA_ERR_ARGUMENT,
+                          "'%s' is read by one process alone: %d ranks share the lines of a file, "
+                          "--input FILE",
+                          path, g->ranks);
+    if (status == GSA_OK) status = gsa_sha256_file(system, path, own, error);
+    if (g->rank == 0) memcpy(first, own, sizeof first);
+    status = gsa_group_merge(g, status, first, sizeof first, error);
+    if (status == GSA_OK && memcmp(own, first, sizeof own) != 0)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "its '%s' is another file than that of rank 0",
+                        path);
+    return status;
+}

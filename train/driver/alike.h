@@ -9,5 +9,8 @@
  * Takes and returns a status as every call of a group. */
 gsa_status gsa_alike_check(gsa_group *group, const gsa_session *session, const char *checkpoint,
                            gsa_status status, gsa_error *error);
+/* The same of one file that all ranks read, which is a regular one. */
+gsa_status gsa_alike_file(gsa_group *group, const gsa_system *system, const char *path,
+                          gsa_status status, gsa_error *error);
 
 #endif

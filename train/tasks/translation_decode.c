@@ -6,6 +6,7 @@
  * room for go side by side; without documents each sentence is one. */
 #include <stdio.h>
 #include <string.h>
+#include "gsa/group.h"
 #include "train/score/report.h"
 #include "train/tasks/translation_parts.h"
 
@@ -25,6 +26,8 @@ typedef struct translator {
     int32_t *source, *group, *context, *context_group;
     int64_t unopened; /* documents that start before this sentence are under way or done */
     /* what was written */
+    int32_t *pack; /* of this rank since the last `take` */
+    int64_t packed, pack_room;
     int32_t *id;
     int64_t used, room;
     int64_t *first;      /* [examples] where it starts in id */
@@ -161,22 +164,49 @@ static gsa_status fill_job(translator *x, int32_t count, gsa_error *error)
     return GSA_OK;
 }
 
-static gsa_status take(translator *x, gsa_error *error)
+/* The batch's sentences, each by its number, its tokens' number and its tokens. */
+static gsa_status pack(translator *x, gsa_error *error)
 {
     const gsa_translate_job *job = &x->job;
+    int64_t numbers = x->packed;
+    for (int32_t i = 0; i < job->count; i++) numbers += 3 + job->made[i];
+    if (numbers > x->pack_room) {
+        int32_t *larger = gsa_resize(x->task->system, x->pack, (size_t)numbers, sizeof *larger);
+        if (!larger) return gsa_out_of_memory(error, "translations", numbers * 4);
+        x->pack = larger, x->pack_room = numbers;
+    }
     for (int32_t i = 0; i < job->count; i++) {
         const int32_t made = job->made[i];
-        if (x->used + made > x->room) {
-            const int64_t room = 2 * (x->used + made) + 1024;
-            int32_t *larger = gsa_resize(x->task->system, x->id, (size_t)room, sizeof *larger);
-            if (!larger) return gsa_out_of_memory(error, "translations", room * 4);
-            x->id = larger, x->room = room;
-        }
+        int32_t *to = x->pack + x->packed;
+        memcpy(to, &x->chosen[i], sizeof x->chosen[i]);
+        to[2] = made;
         if (made > 0)
-            memcpy(x->id + x->used, job->target + (int64_t)i * job->room,
-                   (size_t)made * sizeof *x->id);
-        x->first[x->chosen[i]] = x->used, x->made[x->chosen[i]] = made;
-        x->used += made;
+            memcpy(to + 3, job->target + (int64_t)i * job->room, (size_t)made * sizeof *to);
+        x->packed += 3 + made;
+    }
+    return GSA_OK;
+}
+
+/* What all ranks packed. */
+static gsa_status take(translator *x, gsa_status status, gsa_error *error)
+{
+    const void *all;
+    int64_t bytes;
+    status = gsa_group_join(x->options->group, status, x->pack, x->packed * 4, &all, &bytes, error);
+    x->packed = 0;
+    if (status != GSA_OK) return status;
+    if (x->used + bytes / 4 > x->room) {
+        const int64_t room = 2 * (x->used + bytes / 4) + 1024;
+        int32_t *larger = gsa_resize(x->task->system, x->id, (size_t)room, sizeof *larger);
+        if (!larger) return gsa_out_of_memory(error, "translations", room * 4);
+        x->id = larger, x->room = room;
+    }
+    for (const int32_t *at = all, *end = at + bytes / 4; at < end; at += 3 + at[2]) {
+        int64_t e;
+        memcpy(&e, at, sizeof e);
+        if (at[2] > 0) memcpy(x->id + x->used, at + 3, (size_t)at[2] * sizeof *x->id);
+        x->first[e] = x->used, x->made[e] = at[2];
+        x->used += at[2];
     }
     return GSA_OK;
 }
@@ -384,27 +414,39 @@ static void end(translator *x)
     void *const all[] = { x->next,           x->chosen,   x->before, x->length,  x->most,
                           x->context_length, x->source,   x->group,  x->context, x->context_group,
                           x->job.target,     x->job.made, x->id,     x->first,   x->made,
-                          x->text[0],        x->text[1] };
+                          x->text[0],        x->text[1],  x->pack };
     gsa_translator_release(x->search);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) gsa_release(x->task->system, all[i]);
 }
 
+static gsa_status translate(translator *x, int32_t count, gsa_error *error)
+{
+    const gsa_decode_options *o = x->options;
+    if (o->stop && *o->stop)
+        return gsa_fail(error, GSA_ERR_INTERRUPTED, "stopped on request during translation");
+    gsa_status status = fill_job(x, count, error);
+    if (status == GSA_OK) status = open_search(x, error);
+    if (status == GSA_OK) status = gsa_translate(x->search, &x->job, error);
+    return status == GSA_OK ? pack(x, error) : status;
+}
+
+/* Ranks translate batches in turn; where a sentence waits for those before it, each translates
+ * all. */
 gsa_status gsa_translation_decode(void *self, gsa_learner *learner, const gsa_decode_options *o,
                                   gsa_decoded *decoded, gsa_error *error)
 {
     gsa_translation *t = self;
-    translator x = { .task = t, .learner = learner, .split = &t->split[o->split], .options = o };
+    gsa_decode_options own = *o;
+    translator x = { .task = t, .learner = learner, .split = &t->split[o->split], .options = &own };
+    if (x.split->before) own.group = NULL;
+    const int32_t ranks = gsa_group_ranks(own.group), rank = gsa_group_rank(own.group);
     gsa_status status = begin(&x, error);
-    for (int32_t count; status == GSA_OK && (count = choose(&x)) > 0; go_on(&x)) {
-        if (o->stop && *o->stop)
-            status = gsa_fail(error, GSA_ERR_INTERRUPTED, "stopped on request during translation");
-        if (status == GSA_OK) status = fill_job(&x, count, error);
-        if (status == GSA_OK) status = open_search(&x, error);
-        if (status == GSA_OK) status = gsa_translate(x.search, &x.job, error);
-        if (status == GSA_OK) status = take(&x, error);
+    for (int32_t count = 1, turn = 0; status == GSA_OK && count > 0;) {
+        for (turn = 0; turn < ranks && (count = choose(&x)) > 0; turn++, go_on(&x))
+            if (turn == rank) status = translate(&x, count, error);
+        if (turn > 0) status = take(&x, status, error);
         if (status == GSA_OK) status = show(&x, error);
     }
-    if (status == GSA_OK) status = show(&x, error);
     if (status == GSA_OK) report(&x, decoded);
     end(&x);
     return status;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "train/use/apply.h"
+#include "train/driver/alike.h"
 #include "train/tasks/classes.h"
 #include "train/data/plain.h"
 #include "train/predictor.h"
@@ -31,36 +32,42 @@ static void print(const gsa_session *s, const gsa_predict_how *how, gsa_output *
                                output);
 }
 
-static gsa_status write_lines(gsa_session *s, const gsa_predict_how *how, gsa_output *output,
+/* Batches are shared by ranks in turn; those that share rows need each other in all. */
+static gsa_status write_lines(gsa_session *s, const gsa_predict_how *how, gsa_turns *turns,
                               gsa_error *error)
 {
+    const int rows = s->rows.model != NULL, prints = !rows || gsa_group_rank(s->group) == 0;
     const gsa_batches_options limits = gsa_session_batches(s);
     const int64_t lines = s->task->examples(s->self, GSA_SPLIT_TEST);
     const int64_t most = limits.batch > 0 ? limits.batch : 64;
     int64_t *number = gsa_alloc(s->system, (size_t)lines, sizeof *number);
-    if (s->task->opening) gsa_output_text(output, s->task->opening);
+    const int64_t ranks = rows ? 1 : gsa_group_ranks(turns->group),
+                  rank = rows ? 0 : gsa_group_rank(turns->group);
+    if (s->task->opening) gsa_output_text(turns->whole, s->task->opening);
     gsa_status status = number ? GSA_OK : gsa_out_of_memory(error, "the lines' numbers", lines * 8);
     for (int64_t i = 0; i < lines && number; i++) number[i] = i;
-    for (int64_t from = 0; from < lines && status == GSA_OK; from += most) {
-        const gsa_wanted now = lines_from(number, lines, from, most),
-                         next = lines_from(number, lines, from + most, most);
-        status = gsa_session_compute(s, &now, next.count ? &next : NULL, error);
-        if (status == GSA_OK) print(s, how, output);
+    for (int64_t from = 0; from < lines && status == GSA_OK; from += ranks * most) {
+        const gsa_wanted now = lines_from(number, lines, from + rank * most, most),
+                         next = lines_from(number, lines, from + (ranks + rank) * most, most);
+        if (now.count) status = gsa_session_compute(s, &now, next.count ? &next : NULL, error);
+        if (now.count && status == GSA_OK && prints) print(s, how, turns->part);
+        status = gsa_turns_next(turns, status, error);
     }
-    if (s->task->closing) gsa_output_text(output, s->task->closing);
+    if (s->task->closing) gsa_output_text(turns->whole, s->task->closing);
     gsa_release(s->system, number);
     return status;
 }
 
-gsa_status gsa_predict_write(gsa_session *s, const gsa_predict_how *how, gsa_output *output,
+gsa_status gsa_predict_write(gsa_session *s, const gsa_predict_how *how, gsa_turns *turns,
                              gsa_error *error)
 {
     gsa_decoded decoded;
     const gsa_decode_options options = { .split = GSA_SPLIT_TEST,
                                          .batch = gsa_session_decode_batch(s),
-                                         .output = output,
-                                         .stop = s->stop };
-    if (!s->task->decode_split) return write_lines(s, how, output, error);
+                                         .output = turns->whole,
+                                         .stop = s->stop,
+                                         .group = turns->group };
+    if (!s->task->decode_split) return write_lines(s, how, turns, error);
     return s->task->decode_split(s->self, &s->model, &options, &decoded, error);
 }
 
@@ -120,28 +127,23 @@ gsa_status gsa_predict_settle(const gsa_session *s, const gsa_apply_options *o, 
 
 /* ---- a file -------------------------------------------------------------------------------- */
 
-static gsa_status finish(gsa_output *output, gsa_status status, gsa_error *error)
-{
-    if (status == GSA_OK) return gsa_output_commit(output, error);
-    gsa_output_abandon(output);
-    return status;
-}
-
 static gsa_status predict_file(gsa_session *s, const gsa_apply_options *o, gsa_error *error)
 {
-    gsa_output *output;
+    gsa_turns turns;
     gsa_predict_how how;
     char sentence[512];
+    const char *input = o->input ? o->input : "-";
     gsa_status status = gsa_predict_settle(s, o, 0, &how, error);
-    if (status == GSA_OK) status = gsa_predict_read(s, &how, o->input ? o->input : "-", error);
+    status = gsa_alike_file(s->group, s->system, input, status, error);
+    if (status == GSA_OK) status = gsa_predict_read(s, &how, input, error);
     if (status == GSA_OK && s->task->read_as) {
         s->task->read_as(s->self, sentence, sizeof sentence);
         if (*sentence) gsa_apply_say((void *)(uintptr_t)o, sentence);
     }
     if (status == GSA_OK)
-        status = gsa_output_open(s->system, o->output ? o->output : "-", &output, error);
-    return status == GSA_OK ? finish(output, gsa_predict_write(s, &how, output, error), error)
-                            : status;
+        status = gsa_turns_begin(s->system, s->group, o->output ? o->output : "-", &turns, error);
+    if (status != GSA_OK) return status;
+    return gsa_turns_end(&turns, gsa_predict_write(s, &how, &turns, error), error);
 }
 
 static gsa_status of_file(const gsa_system *system, const gsa_apply_options *options,
@@ -266,6 +268,13 @@ static gsa_status of_stream(gsa_predictor *p, const gsa_apply_options *o, gsa_ou
     return status;
 }
 
+static gsa_status finish(gsa_output *output, gsa_status status, gsa_error *error)
+{
+    if (status == GSA_OK) return gsa_output_commit(output, error);
+    gsa_output_abandon(output);
+    return status;
+}
+
 static gsa_status of_lines(const gsa_system *system, const gsa_apply_options *o, gsa_error *error)
 {
     gsa_predictor *p;
@@ -295,5 +304,10 @@ gsa_status gsa_predict(const gsa_system *system, const gsa_apply_options *option
             return gsa_fail(error, GSA_ERR_ARGUMENT,
                             "'%s' is a file, expected a text: --input %s reads its lines",
                             o->texts[i], o->texts[i]);
+    if (o->group && (o->n_texts > 0 || o->stream))
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "texts and --stream are for one process: %d ranks share the lines of a "
+                        "file, --input FILE",
+                        o->group->ranks);
     return o->n_texts > 0 || o->stream ? of_lines(system, o, error) : of_file(system, o, error);
 }

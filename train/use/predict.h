@@ -2,6 +2,7 @@
 #ifndef GSA_PREDICT_H
 #define GSA_PREDICT_H
 #include "train/driver/session.h"
+#include "train/use/turns.h"
 
 typedef struct gsa_predict_how {
     int32_t cut;   /* gsa_data_tokens of a tagger's sentences; -1: columns */
@@ -15,7 +16,7 @@ gsa_status gsa_predict_settle(const gsa_session *session, const gsa_apply_option
                               int lines, gsa_predict_how *how, gsa_error *error);
 gsa_status gsa_predict_read(gsa_session *session, const gsa_predict_how *how, const char *path,
                             gsa_error *error);
-gsa_status gsa_predict_write(gsa_session *session, const gsa_predict_how *how, gsa_output *output,
+gsa_status gsa_predict_write(gsa_session *session, const gsa_predict_how *how, gsa_turns *turns,
                              gsa_error *error);
 
 #endif

@@ -103,15 +103,14 @@ const char *gsa_predictor_label(const gsa_predictor *predictor, int32_t label)
 
 static gsa_status run(gsa_predictor *p, const char *line, int64_t bytes, gsa_error *error)
 {
-    gsa_output *output;
+    gsa_turns turns;
     gsa_session *s = &p->session;
     gsa_recycler_feed(&p->recycler, line, bytes);
     gsa_status status = gsa_predict_read(s, &p->how, GSA_RECYCLE_TEXT, error);
-    if (status == GSA_OK) status = gsa_output_open(s->system, GSA_RECYCLE_TEXT, &output, error);
+    if (status == GSA_OK)
+        status = gsa_turns_begin(s->system, NULL, GSA_RECYCLE_TEXT, &turns, error);
     if (status != GSA_OK) return status;
-    status = gsa_predict_write(s, &p->how, output, error);
-    if (status == GSA_OK) status = gsa_output_commit(output, error);
-    else gsa_output_abandon(output);
+    status = gsa_turns_end(&turns, gsa_predict_write(s, &p->how, &turns, error), error);
     return p->recycler.missing ? gsa_out_of_memory(error, "an answer", p->recycler.missing)
                                : status;
 }
