@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 #include "topologies/words.h"
-#include "train/tasks/classes.h"
 
 const char *gsa_split_name(int split)
 {
@@ -103,6 +102,12 @@ gsa_score gsa_score_of(const double x[GSA_SCORE_NUMBERS])
                         .strict_hits = (int64_t)x[7],
                         .strict_found = (int64_t)x[8],
                         .strict_wanted = (int64_t)x[9] };
+}
+
+double gsa_f1(const gsa_score *score)
+{
+    const int64_t both = score->found + score->wanted;
+    return both > 0 ? 2 * (double)score->hits / (double)both : 0;
 }
 
 double gsa_score_metric(const gsa_task *task, const gsa_score *score)

@@ -26,6 +26,8 @@ int gsa_facts_copy(gsa_fact *to, int room, const gsa_fact *facts, int count);
 /* The hash of an example's gold labels: how many there are, then each as its file writes it. */
 void gsa_gold_add(gsa_sha256 *hash, const gsa_slice *label, int64_t count);
 void gsa_score_add(gsa_score *sum, const gsa_score *unit);
+/* 2 hits / (found + wanted); 0 where there is nothing. */
+double gsa_f1(const gsa_score *score);
 double gsa_score_metric(const gsa_task *task, const gsa_score *score);
 int64_t gsa_task_targets(const gsa_task *task, const void *self, int split, const int64_t *example,
                          int64_t count);

@@ -160,11 +160,11 @@ typedef struct attend_choice { /* a row of a pass's table of instances */
         GSA_ATTEND_SHAPES(GSA_FULL_##kernel) GSA_ATTEND_SHAPES_BF16(GSA_FULL_BF16_##kernel)        \
     }
 
+/* Zeroes dq, dk and dv where they hold nothing yet, for passes that add (attend_ops.cu). */
+gsa_status gsa_attend_clear(gsa_backend *b, const gsa_attend_args *args);
 /* Each pass launches the instance that fits: the first of its storage whose loads divide head_dim,
  * are at most `widest` floats (bf16: where that is 4, 8 numbers) and whose columns hold
  * head_dim; a lean one where the job has what that needs. */
-/* Zeroes dq, dk and dv where they hold nothing yet, for passes that add. */
-gsa_status gsa_attend_clear(gsa_backend *b, const gsa_attend_args *args);
 gsa_status gsa_attend_forward_pass(gsa_backend *b, const attend_job *job, int widest);
 gsa_status gsa_attend_rows_pass(gsa_backend *b, const attend_job *job, int widest);
 gsa_status gsa_attend_sources_pass(gsa_backend *b, const attend_job *job, int widest);

@@ -3,8 +3,8 @@
  *
  *   s_e = scale q.(k_e + r_l) + b_l;  o = sum m_e p_e v_e;  lse = log sum exp s
  *
- * A piece of a hub leaves (maximum, sum) and its undivided o; attend.cu merges the pieces of a row
- * in their order. */
+ * A piece of a hub leaves (maximum, sum) and its undivided o; attend_ops.cu merges the pieces of a
+ * row in their order. */
 #define GSA_ATTEND_DEVICE 1
 #include "kernels/cuda/attend.h"
 #include <float.h>

@@ -4,7 +4,7 @@
  *   p_e = exp(s_e - lse);  ds_e = p_e (m_e do.v_e - D);  dq += scale sum ds_e (k_e + r_l)
  *
  * Label gradients: each item adds its ds up by label (label_sum, its own row of memory: no
- * conflict, one order); attend.cu multiplies the sums with q, which gives dr, and adds up their
+ * conflict, one order); attend_ops.cu multiplies the sums with q, which gives dr, and adds up their
  * columns, which gives db. */
 #define GSA_ATTEND_DEVICE 1
 #include "kernels/cuda/attend.h"

@@ -1,7 +1,7 @@
 /* attend_sparse.cu - attention by a sparse library: the products of queries and keys that edges ask
  * for (SDDMM), a softmax of each row, weights times values (SpMM), a head at a time. An oracle that
- * shares no kernel with attend.cu, and the baseline to beat: it keeps heads x edges numbers, four
- * of each in backward. Labels with learned vectors or biases are refused. */
+ * shares no kernel with attend_ops.cu, and the baseline to beat: it keeps heads x edges numbers,
+ * four of each in backward. Labels with learned vectors or biases are refused. */
 #include "kernels/cuda/attend.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/library.h"

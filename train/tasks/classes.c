@@ -96,9 +96,3 @@ void gsa_classes_probabilities(const double *out, int32_t classes, double *proba
 {
     for (int32_t c = 0; c < classes; c++) probability[c] = exp(-surprise(out, classes, c));
 }
-
-double gsa_f1(const gsa_score *score)
-{
-    const int64_t both = score->found + score->wanted;
-    return both > 0 ? 2 * (double)score->hits / (double)both : 0;
-}

@@ -27,7 +27,5 @@ void gsa_classes_print_many(const gsa_labels *labels, const double *out, int64_t
                             gsa_output *output);
 /* [classes] of a row of out. */
 void gsa_classes_probabilities(const double *out, int32_t classes, double *probability);
-/* 2 hits / (found + wanted); 0 where there is nothing. */
-double gsa_f1(const gsa_score *score);
 
 #endif

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 #include "topologies/words.h"
-#include "train/tasks/classes.h"
 #include "train/data/shape.h"
 #include "train/tasks/tagging_parts.h"
 
