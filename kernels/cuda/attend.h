@@ -323,7 +323,7 @@ template <class S> GSA_DEVICE attend_item find_item(const attend_job &job, const
 {
     const int lane_group = threadIdx.x / S::G;
     const int64_t group = (int64_t)blockIdx.x * S::GROUPS + lane_group;
-    attend_item at = { false, 0, group, 0, 0, 0 };
+    attend_item at = { false, 0, job.tiled ? -1 : group, 0, 0, 0 };
     int64_t owner;
     if (job.tiled) {
         const uint32_t tile = blockIdx.x / (uint32_t)job.heads;

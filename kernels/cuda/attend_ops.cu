@@ -424,14 +424,6 @@ static gsa_status rows_block(gsa_backend *b, attend_job *job, const label_work *
     job->label_sum = work->sum,
     job->label_q = job->pieced || (job->bf16 && !work->windows) ? work->q : NULL;
     if (work->sum == NULL) return rows_pass(b, job, work, first, count, widest);
-    cudaStream_t stream = gsa_cuda_stream(b);
-    GSA_TRY(
-        GSA_CUDA(b, cudaMemsetAsync(work->sum, 0,
-                                    sizeof(float) * (size_t)(job->items * job->labels), stream)));
-    if (job->label_q) /* items without edges here leave theirs as it is */
-        GSA_TRY(
-            GSA_CUDA(b, cudaMemsetAsync(work->q, 0, sizeof(float) * (size_t)(job->items * job->dim),
-                                        stream)));
     GSA_TRY(rows_pass(b, job, work, first, count, widest));
     const float *const q = work->windows ? work->windows->q : job->q;
     return add_labels(b, job, work, job->label_q ? work->q : q + first * job->width, count);

@@ -59,7 +59,8 @@ GSA_DEVICE void slope_edges(const attend_job &job, const attend_item &at, row_st
     }
 }
 
-/* Lane j owns the labels that are j modulo G: one writer a sum, edges in order. */
+/* Lane j owns the labels that are j modulo G, and has cleared them: one writer a sum, edges in
+ * order. */
 template <class S>
 GSA_DEVICE void sum_labels(float *sum, int edges, int j, const attend_note *note,
                            const float *slopes)
@@ -68,13 +69,20 @@ GSA_DEVICE void sum_labels(float *sum, int edges, int j, const attend_note *note
         if (note[e].label % S::G == j) sum[note[e].label] += slopes[e];
 }
 
+/* An item of this launch, with edges here or without: is there memory for its sums? */
+GSA_DEVICE bool has_sums(const attend_job &job, const attend_item &at)
+{
+    return at.number >= 0 && at.number < job.items;
+}
+
 template <class S>
 GSA_DEVICE void store_row(const attend_job &job, const attend_item &at, row_state<S> &row, int j)
 {
+    if (!S::LEAN && job.label_q && has_sums(job, at)) /* zeros where no edge is */
+        store_head<S>(job.label_q + at.number * job.dim, row.q, job.dim, j);
     if (!at.live) return;
     GSA_UNROLL
     for (int n = 0; n < S::N; n++) row.dq[n] *= job.scale;
-    if (job.label_q) store_head<S>(job.label_q + at.number * job.dim, row.q, job.dim, j);
     if (job.pieced) {
         store_head<S>(job.part + at.number * job.dim, row.dq, job.dim, j);
     } else if (job.dq) {
@@ -98,6 +106,8 @@ __global__ void __launch_bounds__(GSA_THREADS, LEAN ? GSA_LEAN_ROWS_BLOCKS : GSA
     attend_cursor cursor = start_cursor(job, at);
     row_state<S> row;
     load_row<S>(job, at, row, j);
+    if (!LEAN && job.label_sum && has_sums(job, at))
+        for (int l = j; l < job.labels; l += G) job.label_sum[at.number * job.labels + l] = 0;
     const int most = gsa_max_lanes(at.count);
     for (int base = 0; base < most; base += G) {
         fill_window<S>(job, at, cursor, base, j, slots + mine, notes + its);
