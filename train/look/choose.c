@@ -83,8 +83,12 @@ static void put_sizes(const gsa_look_found *found, gsa_look *look)
     }
     put_number(look, "max_length", clamp((f->most + 15) / 16 * 16, 16, limit));
     if (strcmp(found->kind, "pairs") == 0) {
-        put_number(look, "batch", n < 2000 ? clamp(n / 50, 4, 16) : n < 10000 ? 32 : 64);
-        epochs = passes(f, 4000000, 1400, 32, 4, 60);
+        const int many = n >= 10000;
+        put_number(look, "batch", n < 2000 ? clamp(n / 50, 4, 16) : many ? 64 : 32);
+        put_number(look, "width", many ? 200 : 100);
+        put_number(look, "ffn", many ? 400 : 200);
+        put(look, "dropout", "%s", many ? "0.3" : "0.2");
+        epochs = many ? passes(f, 8000000, 1600, 64, 5, 8) : passes(f, 4000000, 1400, 32, 4, 60);
     } else if (strcmp(found->kind, "phrases") == 0) {
         epochs = f->tokens > 1000000 ? 1 : 3;
     } else {
@@ -120,7 +124,9 @@ static void put_translation(const gsa_look_found *found, gsa_look *look)
         : found->tokens == GSA_TOKENS_WORDS ? "words"
                                             : "punctuated");
     put_number(look, "bpe", clamp(f->examples / 4, 200, 8000));
-    put_number(look, "epochs", passes(f, 2500000, 3000, 50, 3, 20));
+    /* A minute for 10,000 pairs. */
+    put_number(look, "epochs",
+               passes(f, 320 * (f->examples > 10000 ? f->examples : 10000), 7200, 50, 3, 20));
 }
 
 static void put_language(const gsa_look_found *found, gsa_look *look)
