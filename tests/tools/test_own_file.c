@@ -161,7 +161,7 @@ static const struct {
       NULL,
       { "a red house #\tein rotes Haus #\n", "the old man #\tder alte Mann #\n" },
       NULL,
-      { "name = translation", "columns = source,target", "hold = 2" },
+      { "name = translation", "columns = source,target", "hold = 2", "alpha = 1" },
       "parallel text" },
     { "text.en",
       NULL,
@@ -398,6 +398,29 @@ START_TEST(a_label_with_one_example_is_told_and_trained_on)
 }
 END_TEST
 
+/* Settings follow the number of examples. */
+START_TEST(many_pairs_are_read_wider)
+{
+    gsa_cli_enter();
+    FILE *file = fopen("pairs.tsv", "wb");
+    ck_assert_ptr_nonnull(file);
+    for (int i = 0; i < 10000; i++)
+        fprintf(file, "man %d sleeps\tman %d %s\t%s\n", i, i, i % 2 ? "rests" : "walks",
+                i % 2 ? "yes" : "no");
+    ck_assert_int_eq(fclose(file), 0);
+    static const char *const holds[] = { "hidden = 200", "ffn = 400", "dropout_input = 0.3",
+                                         "batch = 64", "epochs = 8" };
+    run(ARGS("init", "pairs.tsv", "--out", "r.ini"), NULL);
+    char *recipe = gsa_cli_read("r.ini"), line[64];
+    for (size_t i = 0; i < sizeof holds / sizeof *holds; i++) {
+        snprintf(line, sizeof line, "\n%s\n", holds[i]);
+        ck_assert_msg(strstr(recipe, line), "no '%s' in: %s", holds[i], recipe);
+    }
+    free(recipe);
+    gsa_cli_leave();
+}
+END_TEST
+
 START_TEST(who_asks_for_something_else_is_heard)
 {
     gsa_cli_enter();
@@ -532,6 +555,7 @@ int main(int argc, char **argv)
                                         GSA_TEST(a_huge_line_is_one_sentence),
                                         GSA_TEST(a_name_that_no_recipe_holds_is_one_sentence),
                                         GSA_TEST(a_label_with_one_example_is_told_and_trained_on),
+                                        GSA_TEST(many_pairs_are_read_wider),
                                         GSA_TEST(who_asks_for_something_else_is_heard) };
     static const gsa_test runs[] = { GSA_TEST(train_then_predict_with_nothing_else_typed),
                                      GSA_TEST(a_run_that_never_began_leaves_nothing),
