@@ -159,6 +159,40 @@ gsa_status gsa_vocabulary_add(gsa_vocabulary *v, gsa_slice text, int64_t count, 
     return gsa_fail(error, GSA_ERR_LIMIT, "the count of a word exceeds %" PRId64, INT64_MAX);
 }
 
+/* The least count that at most `most` words exceed. */
+static int64_t floor_for(const gsa_vocabulary *v, int64_t most)
+{
+    int64_t floor = 0, left = v->count;
+    while (left > most) {
+        int64_t next = INT64_MAX;
+        for (int32_t i = 0; i < v->count; i++)
+            if (v->words[i].count > floor && v->words[i].count < next) next = v->words[i].count;
+        floor = next, left = 0;
+        for (int32_t i = 0; i < v->count; i++) left += v->words[i].count > floor;
+    }
+    return floor;
+}
+
+gsa_status gsa_vocabulary_bound(gsa_vocabulary *v, int64_t most, gsa_error *error)
+{
+    gsa_vocabulary *made;
+    if (v->count <= most) return GSA_OK;
+    gsa_status status = gsa_vocabulary_create(v->system, &made, error);
+    if (status != GSA_OK) return status;
+    const int64_t floor = floor_for(v, most / 2);
+    for (int32_t i = 0; i < v->count && status == GSA_OK; i++) {
+        const word *w = &v->words[i];
+        if (w->count > floor)
+            status = append(made, (gsa_slice){ w->at, w->bytes }, w->hash, w->count, error);
+    }
+    if (status == GSA_OK) {
+        const gsa_vocabulary old = *v;
+        *v = *made, *made = old;
+    }
+    gsa_vocabulary_release(made);
+    return status;
+}
+
 static int by_count(const void *a, const void *b)
 {
     const word *x = a, *y = b;

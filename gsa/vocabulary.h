@@ -22,6 +22,10 @@ gsa_status gsa_vocabulary_create(const gsa_system *system, gsa_vocabulary **voca
 void gsa_vocabulary_release(gsa_vocabulary *vocabulary);
 gsa_status gsa_vocabulary_add(gsa_vocabulary *vocabulary, gsa_slice word, int64_t count,
                               gsa_error *error);
+/* Where more than `most` words are counted the rarest are forgotten, until at most half of `most`
+ * are left: memory stays bounded, and a word that comes again counts from 0 (lossy counting, Manku
+ * and Motwani 2002). */
+gsa_status gsa_vocabulary_bound(gsa_vocabulary *vocabulary, int64_t most, gsa_error *error);
 gsa_status gsa_vocabulary_freeze(gsa_vocabulary *vocabulary, int64_t min_count, int64_t max_size,
                                  gsa_error *error);
 

@@ -88,6 +88,7 @@ typedef struct gsa_task_options {
     uint32_t splits;        /* bits: the splits that are wanted */
     void (*say)(void *context, const char *sentence);
     void *context;
+    int32_t resumes, zero; /* resumes: the run of the checkpoint goes on, on the same data */
 } gsa_task_options;
 
 typedef struct gsa_task_stack {
@@ -250,6 +251,10 @@ typedef struct gsa_task {
     /* 1: the loss of a row of out depends on that row and its target alone, so that rows of one
      * example may be computed by several ranks (train.split). */
     int32_t by_row, zero;
+    /* Where the training examples come in blocks, each read as a whole: block b holds first[b] to
+     * first[b + 1] - 1, and a batch is of one. Its texts stay until two other blocks were read.
+     * NULL, or *blocks 0: there are none. */
+    const int64_t *(*blocks)(const void *self, int64_t *blocks);
 } gsa_task;
 
 /* The first members of a gsa_task: ABI and size. */

@@ -198,6 +198,26 @@ START_TEST(ranks_do_not_change_bits)
 }
 END_TEST
 
+/* data.stream: a batch is of one block, which each rank reads. */
+START_TEST(ranks_share_a_stream)
+{
+    rig r;
+    rank each[FABRIC_RANKS];
+    rig_open(&r, recipes[1 + _i], GSA_F32, 1);
+    rig_set(&r, "train.pieces=8");
+    rig_set(&r, "data.stream=100");
+    rig_train_ok(&r, "alone");
+    for (int s = 0; s < 2; s++) {
+        char name[16];
+        snprintf(name, sizeof name, "on-%d", sizes[s]);
+        on(&r, sizes[s], name, 0, each);
+        ck_assert_msg(each[0].status == GSA_OK, "%s", each[0].rig.error.text);
+        ck_assert_int_eq(rig_differ(&r, "alone", name), 0);
+    }
+    rig_close(&r);
+}
+END_TEST
+
 /* The largest difference of two runs' weights, which are doubles. */
 static double apart(const rig *r, const char *a, const char *b)
 {
@@ -372,6 +392,7 @@ int main(int argc, char **argv)
     static const gsa_test group_calls[] = { GSA_LOOP(every_rank_has_the_same, 3),
                                             GSA_TEST(a_failure_is_every_ranks) };
     static const gsa_test runs[] = { GSA_LOOP(ranks_do_not_change_bits, GSA_COUNT(recipes)),
+                                     GSA_LOOP(ranks_share_a_stream, 3),
                                      GSA_LOOP(ranks_share_rows, GSA_COUNT(recipes)),
                                      GSA_LOOP(ranks_write_one_text, 2),
                                      GSA_LOOP(ranks_that_differ_are_refused, 3),

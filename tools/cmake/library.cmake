@@ -41,6 +41,7 @@ add_library(gsa_shared SHARED ${CMAKE_CURRENT_BINARY_DIR}/library.c)
 add_dependencies(gsa_shared gsa_static)
 target_link_libraries(gsa_shared PRIVATE gsa_flags -Wl,--whole-archive ${gsa_archive} -Wl,--no-whole-archive
   $<TARGET_NAME_IF_EXISTS:PkgConfig::GSA_JANSSON> $<TARGET_NAME_IF_EXISTS:PkgConfig::GSA_UTF8PROC>
+  $<TARGET_NAME_IF_EXISTS:PkgConfig::GSA_ZLIB_PC> $<TARGET_NAME_IF_EXISTS:PkgConfig::GSA_ZSTD_PC>
   $<TARGET_NAME_IF_EXISTS:gsa_dep_onednn> $<TARGET_NAME_IF_EXISTS:gsa_dep_cblas>
   $<$<BOOL:${GSA_HAVE_ONEDNN}>:OpenMP::OpenMP_C> ${GSA_MATH_LIBRARY} ${CMAKE_DL_LIBS} Threads::Threads)
 if(TARGET gsa_cuda)

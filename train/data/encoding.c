@@ -1,6 +1,7 @@
 #include "train/data/encoding.h"
 #include <string.h>
 #include "graph/utf8.h"
+#include "train/data/source.h"
 
 static const int64_t LARGEST = INT64_C(1) << 36;
 const char gsa_encoding_advice[] =
@@ -100,7 +101,7 @@ gsa_status gsa_encoding_read(const gsa_system *system, const char *path, int32_t
                              char **bytes, int64_t *count, gsa_error *error)
 {
     *bytes = NULL;
-    gsa_status status = gsa_read_file(system, path, LARGEST, bytes, count, error);
+    gsa_status status = gsa_source_whole(system, path, LARGEST, bytes, count, error);
     if (status != GSA_OK) return status;
     status = gsa_encoding_decode(system, strcmp(path, "-") == 0 ? "standard input" : path, encoding,
                                  bytes, count, error);

@@ -153,10 +153,13 @@ static gsa_status settle_columns(pair_reader *r, const char *columns, gsa_error 
     return status;
 }
 
-static gsa_status read_lines(pair_reader *r, const char *columns, int64_t bytes, gsa_error *error)
+/* `before`: lines of the file before them; -1: it is no file's block, and holds a pair. */
+static gsa_status read_lines(pair_reader *r, const char *columns, int64_t bytes, int64_t before,
+                             gsa_error *error)
 {
     gsa_text *text = r->side[0].text;
     gsa_lines lines = gsa_lines_start(text->path, text->bytes, bytes);
+    if (before > 0) lines.number = before;
     lines.advice = gsa_encoding_advice;
     gsa_status status = GSA_OK;
     char *line;
@@ -174,7 +177,7 @@ static gsa_status read_lines(pair_reader *r, const char *columns, int64_t bytes,
         else if (!*columns)
             status = read_header(r, part, gsa_columns_split(line, bytes, '\t', part), error);
     }
-    if (status == GSA_OK && text->examples == 0 && !r->options->unlabelled)
+    if (status == GSA_OK && text->examples == 0 && !r->options->unlabelled && before < 0)
         return gsa_fail(error, GSA_ERR_FORMAT, "%s: the file holds no pair", text->path);
     return status;
 }
@@ -187,11 +190,12 @@ static gsa_status open_side(gsa_text *text, const gsa_system *system, const char
     return text->path ? GSA_OK : gsa_out_of_memory(error, path, (int64_t)strlen(path));
 }
 
-gsa_status gsa_pairs_read(const gsa_system *system, const char *path,
-                          const gsa_text_options *options, const char *columns, gsa_pairs *pairs,
-                          gsa_error *error)
+/* From the bytes of a file, or of a block of it. */
+static gsa_status read_bytes(const gsa_system *system, const char *path, const gsa_block *block,
+                             const gsa_text_options *options, const char *columns, gsa_pairs *pairs,
+                             gsa_error *error)
 {
-    int64_t bytes = 0;
+    int64_t bytes = block ? block->count : 0;
     *pairs = (gsa_pairs){ .format = options->format };
     pair_reader r = { .options = options, .pairs = pairs };
     gsa_status status = GSA_OK;
@@ -199,13 +203,29 @@ gsa_status gsa_pairs_read(const gsa_system *system, const char *path,
         status = open_side(&pairs->side[s], system, path, error);
         r.side[s] = (gsa_text_reader){ .text = &pairs->side[s], .options = options };
     }
+    char **const at = &pairs->side[0].bytes;
+    if (block) *at = block->bytes;
     if (status == GSA_OK)
-        status = gsa_encoding_read(system, path, options->encoding, &pairs->side[0].bytes, &bytes,
-                                   error);
-    if (status == GSA_OK) status = read_lines(&r, columns, bytes, error);
+        status = block ? gsa_encoding_decode(system, path, options->encoding, at, &bytes, error)
+                       : gsa_encoding_read(system, path, options->encoding, at, &bytes, error);
+    if (status == GSA_OK) status = read_lines(&r, columns, bytes, block ? block->line : -1, error);
     for (int s = 0; s < 2; s++) gsa_release(system, r.side[s].word);
     if (status != GSA_OK) gsa_pairs_release(pairs);
     return status;
+}
+
+gsa_status gsa_pairs_read(const gsa_system *system, const char *path,
+                          const gsa_text_options *options, const char *columns, gsa_pairs *pairs,
+                          gsa_error *error)
+{
+    return read_bytes(system, path, NULL, options, columns, pairs, error);
+}
+
+gsa_status gsa_pairs_block(const gsa_system *system, const gsa_block *block,
+                           const gsa_text_options *options, const char *columns, gsa_pairs *pairs,
+                           gsa_error *error)
+{
+    return read_bytes(system, block->path, block, options, columns, pairs, error);
 }
 
 void gsa_pairs_release(gsa_pairs *pairs)

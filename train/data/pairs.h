@@ -25,6 +25,11 @@ typedef struct gsa_pairs {
 gsa_status gsa_pairs_read(const gsa_system *system, const char *path,
                           const gsa_text_options *options, const char *columns, gsa_pairs *pairs,
                           gsa_error *error);
+/* The same of a block of a file (blocks.h), whose bytes it takes over. No pair is fine; columns are
+ * told by `columns` alone. */
+gsa_status gsa_pairs_block(const gsa_system *system, const gsa_block *block,
+                           const gsa_text_options *options, const char *columns, gsa_pairs *pairs,
+                           gsa_error *error);
 void gsa_pairs_release(gsa_pairs *pairs); /* a zeroed one is fine */
 
 #endif

@@ -1,4 +1,5 @@
 #include "train/data/sample.h"
+#include <stdio.h>
 #include <string.h>
 #include "train/driver/batches.h"
 
@@ -15,9 +16,38 @@ void gsa_sample_of(const gsa_recipe_values *v, int split, const char **path, gsa
     part->stratify = (int32_t)v->data_stratify;
 }
 
+/* What wants all examples at once, or lines that are no examples. */
+static gsa_status check_stream(const gsa_recipe *recipe, gsa_error *error)
+{
+    const gsa_recipe_values *v = &recipe->values;
+    const struct {
+        const char *name;
+        int set;
+    } all[] = { { "hold", !*v->data_dev && v->data_hold > 0 },
+                { "train_part", v->data_train_part > 0 },
+                { "unique", v->data_unique != 0 },
+                { "format", v->data_format == GSA_TEXT_CSV },
+                { "header", v->task_name == GSA_TASK_SENTENCE_PAIRS && v->data_header != 0 &&
+                                !*v->data_columns },
+                { "subtrees", v->data_subtrees != 0 } };
+    char number[64];
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "data.%s", all[i].name);
+        if (v->data_stream == 0 || !all[i].set) continue;
+        return gsa_recipe_fail(
+            recipe, "data", all[i].name, error,
+            "= %.100s: data.stream reads one line after the other and has no place for it",
+            gsa_recipe_text(recipe, gsa_key_find(key), number, sizeof number));
+    }
+    return GSA_OK;
+}
+
 gsa_status gsa_sample_check(const gsa_recipe *recipe, gsa_error *error)
 {
     const gsa_recipe_values *v = &recipe->values;
+    const gsa_status status = check_stream(recipe, error);
+    if (status != GSA_OK) return status;
     if (*v->data_dev || v->data_hold == 0) return GSA_OK;
     if (v->data_subtrees)
         return gsa_recipe_fail(recipe, "data", "hold", error,

@@ -1,47 +1,8 @@
 #include "train/data/stream.h"
-#include <errno.h>
 #include <string.h>
-#include "graph/system_parts.h"
 #include "train/settings/keys.h"
 
 enum { MARK = 1024, BUFFER = 2 * GSA_LONGEST_WORD, SMALL = 1 << 13 };
-
-/* ---- bytes --------------------------------------------------------------------------------- */
-
-static gsa_status cannot(const char *path, const char *what, gsa_error *error)
-{
-    char why[128];
-    return gsa_fail(error, GSA_ERR_IO, "%s cannot be %s: %s", path, what,
-                    gsa_errno_text(errno, why, sizeof why));
-}
-
-/* All `bytes` at `offset`, or a sentence. */
-static gsa_status read_bytes(const gsa_system *system, int file, const char *path, char *to,
-                             int64_t bytes, int64_t offset, gsa_error *error)
-{
-    for (int64_t got; bytes > 0; to += got, bytes -= got, offset += got) {
-        got = system->read_at(system->user, file, to, bytes, offset);
-        if (got < 0) return cannot(path, "read", error);
-        if (got == 0)
-            return gsa_fail(error, GSA_ERR_IO, "%s has become shorter while it was in use", path);
-    }
-    return GSA_OK;
-}
-
-static gsa_status open_file(const gsa_system *system, const char *path, int *file, int64_t *size,
-                            gsa_error *error)
-{
-    const int kind = system->kind(system->user, path, size);
-    if (kind < 0 || kind == GSA_FILE_ABSENT) {
-        if (kind == GSA_FILE_ABSENT) errno = ENOENT;
-        return cannot(path, "opened", error);
-    }
-    if (kind != GSA_FILE_REGULAR)
-        return gsa_fail(error, GSA_ERR_IO,
-                        "%s is no regular file: places of a text are read in any order", path);
-    *file = system->open(system->user, path, GSA_OPEN_READ);
-    return *file < 0 ? cannot(path, "opened", error) : GSA_OK;
-}
 
 /* ---- tokens, one after the other ----------------------------------------------------------- */
 
@@ -65,20 +26,20 @@ static gsa_status fill(cursor *c, gsa_error *error)
     int64_t more = s->last - c->place - c->held;
     if (more > c->chunk) more = c->chunk;
     if (more > BUFFER - c->held) more = BUFFER - c->held;
-    const gsa_status status = read_bytes(s->system, s->file, s->path, s->buffer + c->held, more,
-                                         c->place + c->held, error);
+    const gsa_status status =
+        gsa_source_read(s->source, s->buffer + c->held, more, c->place + c->held, error);
     if (status == GSA_OK) c->held += more;
     return status;
 }
 
-/* The line, from 1, that byte `place` of the file is in; read again from the start, as there is
- * time on the way out. */
+/* The line, from 1, of its file that byte `place` of the source is in; read again from the start,
+ * as there is time on the way out. */
 static int64_t line_of(gsa_stream *s, int64_t place)
 {
     int64_t line = 1;
-    for (int64_t at = 0, bytes; at < place; at += bytes) {
+    for (int64_t at = gsa_source_at(s->source, place)->first, bytes; at < place; at += bytes) {
         bytes = place - at < BUFFER ? place - at : BUFFER;
-        if (read_bytes(s->system, s->file, s->path, s->buffer, bytes, at, NULL) != GSA_OK) return 0;
+        if (gsa_source_read(s->source, s->buffer, bytes, at, NULL) != GSA_OK) return 0;
         for (int64_t i = 0; i < bytes; i++) line += s->buffer[i] == '\n';
     }
     return line;
@@ -95,9 +56,10 @@ static gsa_status refuse(cursor *c, gsa_error *error)
         bad += unit.bytes;
     const int nul = bad < c->held && s->buffer[bad] == 0;
     const int64_t place = c->place + bad;
-    return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: %s at byte %lld of the file", s->path,
+    const gsa_source_file *file = gsa_source_at(s->source, place);
+    return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: %s at byte %lld of the file", file->path,
                     (long long)line_of(s, place), nul ? "a NUL" : "invalid UTF-8",
-                    (long long)place + 1);
+                    (long long)(place - file->first) + 1);
 }
 
 /* The next token; bytes 0: the end. It lives until the next call. */
@@ -120,7 +82,8 @@ static gsa_status next(cursor *c, gsa_slice *unit, gsa_error *error)
         if (status != GSA_OK) return status;
     }
     return gsa_fail(error, GSA_ERR_FORMAT,
-                    "%s:%lld: a word of more than %d bytes: is it a text of words?", s->path,
+                    "%s:%lld: a word of more than %d bytes: is it a text of words?",
+                    gsa_source_at(s->source, c->place + c->used)->path,
                     (long long)line_of(s, c->place + c->used), GSA_LONGEST_WORD);
 }
 
@@ -157,8 +120,32 @@ static gsa_status pass(gsa_stream *s, gsa_unit_counts *counts, gsa_error *error)
 static gsa_status skip_mark(gsa_stream *s, gsa_error *error)
 {
     if (s->first > 0 || s->last < 3) return GSA_OK;
-    const gsa_status status = read_bytes(s->system, s->file, s->path, s->buffer, 3, 0, error);
+    const gsa_status status = gsa_source_read(s->source, s->buffer, 3, 0, error);
     if (status == GSA_OK && memcmp(s->buffer, "\xef\xbb\xbf", 3) == 0) s->first = 3;
+    return status;
+}
+
+gsa_status gsa_stream_begin(gsa_source *source, int kind, int64_t first, int64_t last,
+                            gsa_unit_counts *counts, gsa_stream *stream, gsa_error *error)
+{
+    gsa_stream *s = stream;
+    int64_t files;
+    const int64_t size = gsa_source_bytes(source);
+    *s = (gsa_stream){ .system = gsa_source_system(source),
+                       .source = source,
+                       .path = gsa_source_files(source, &files)->path,
+                       .kind = kind,
+                       .first = first,
+                       .last = last < 0 || last > size ? size : last };
+    gsa_status status = GSA_OK;
+    s->buffer = gsa_alloc(s->system, BUFFER, 1);
+    if (!s->buffer) status = gsa_out_of_memory(error, s->path, BUFFER);
+    else if (kind == GSA_TOKENS_BYTES) s->tokens = s->last > first ? s->last - first : 0;
+    else {
+        status = skip_mark(s, error);
+        if (status == GSA_OK) status = pass(s, counts, error);
+    }
+    if (status != GSA_OK) gsa_stream_release(s);
     return status;
 }
 
@@ -166,31 +153,19 @@ gsa_status gsa_stream_open(const gsa_system *system, const char *path, int kind,
                            int64_t last, gsa_unit_counts *counts, gsa_stream *stream,
                            gsa_error *error)
 {
-    gsa_stream *s = stream;
-    int64_t size;
-    system = gsa_system_or_default(system);
-    *s = (gsa_stream){ .system = system, .kind = kind, .first = first };
-    gsa_status status = open_file(system, path, &s->file, &size, error);
+    gsa_source *source;
+    *stream = (gsa_stream){ 0 };
+    gsa_status status = gsa_source_open(system, path, 0, &source, error);
     if (status != GSA_OK) return status;
-    s->path = gsa_copy_text(system, path);
-    s->buffer = gsa_alloc(system, BUFFER, 1);
-    s->last = last < 0 || last > size ? size : last;
-    if (!s->path || !s->buffer) status = gsa_out_of_memory(error, path, BUFFER);
-    else if (kind == GSA_TOKENS_BYTES) s->tokens = s->last > first ? s->last - first : 0;
-    else {
-        status = skip_mark(s, error);
-        if (status == GSA_OK) status = pass(s, counts, error);
-    }
-    if (status == GSA_OK) return GSA_OK;
-    if (!s->path) system->close(system->user, s->file);
-    gsa_stream_release(s);
+    status = gsa_stream_begin(source, kind, first, last, counts, stream, error);
+    stream->owns = status == GSA_OK;
+    if (status != GSA_OK) gsa_source_release(source);
     return status;
 }
 
 void gsa_stream_release(gsa_stream *stream)
 {
-    if (stream->path) stream->system->close(stream->system->user, stream->file);
-    gsa_release(stream->system, stream->path);
+    if (stream->owns) gsa_source_release(stream->source);
     gsa_release(stream->system, stream->buffer);
     gsa_release(stream->system, stream->mark);
     *stream = (gsa_stream){ 0 };
@@ -203,8 +178,8 @@ static gsa_status read_direct(gsa_stream *s, const gsa_units *units, int64_t fir
 {
     for (int64_t done = 0, bytes; done < count; done += bytes) {
         bytes = count - done < BUFFER ? count - done : BUFFER;
-        const gsa_status status = read_bytes(s->system, s->file, s->path, s->buffer, bytes,
-                                             s->first + first + done, error);
+        const gsa_status status =
+            gsa_source_read(s->source, s->buffer, bytes, s->first + first + done, error);
         if (status != GSA_OK) return status;
         for (int64_t i = 0; i < bytes; i++)
             id[done + i] = units->quick[(unsigned char)s->buffer[i]];
@@ -233,30 +208,24 @@ gsa_status gsa_stream_read(gsa_stream *stream, const gsa_units *units, int64_t f
 
 /* ---- cutting ------------------------------------------------------------------------------- */
 
-gsa_status gsa_stream_cut(const gsa_system *system, const char *path, int kind, int64_t at,
-                          int64_t size, int64_t *cut, gsa_error *error)
+gsa_status gsa_stream_cut(gsa_source *source, int kind, int64_t at, int64_t *cut, gsa_error *error)
 {
     char bytes[4096];
-    int file;
-    int64_t held = 0, now;
+    const int64_t size = gsa_source_bytes(source);
+    const int words = kind == GSA_TOKENS_WORDS;
+    gsa_status status = GSA_OK;
     *cut = at < size ? at : size;
     if (kind == GSA_TOKENS_BYTES || at <= 0 || at >= size) return GSA_OK;
-    system = gsa_system_or_default(system);
-    gsa_status status = open_file(system, path, &file, &now, error);
-    if (status != GSA_OK) return status;
     /* one byte back: words may be cut right here, after a line end */
-    for (int64_t from = kind == GSA_TOKENS_WORDS ? at - 1 : at; from < size && status == GSA_OK;
-         from += held) {
+    for (int64_t from = words ? at - 1 : at, held; from < size; from += held) {
         held = size - from < (int64_t)sizeof bytes ? size - from : (int64_t)sizeof bytes;
-        status = read_bytes(system, file, path, bytes, held, from, error);
+        status = gsa_source_read(source, bytes, held, from, error);
+        if (status != GSA_OK) return status;
         int64_t i = 0;
-        const int words = kind == GSA_TOKENS_WORDS;
-        while (status == GSA_OK && i < held &&
-               (words ? bytes[i] != '\n' : ((unsigned char)bytes[i] & 0xc0) == 0x80))
+        while (i < held && (words ? bytes[i] != '\n' : ((unsigned char)bytes[i] & 0xc0) == 0x80))
             i++;
         *cut = from + i + (words && i < held);
         if (i < held) break;
     }
-    system->close(system->user, file);
     return status;
 }

@@ -374,10 +374,12 @@ static gsa_status read_line(gsa_text_reader *reader, char *line, int64_t bytes, 
     }
 }
 
+/* `before`: lines of the file before them; -1: it is no file's block, and holds an example. */
 static gsa_status read_lines(gsa_text *text, const gsa_text_options *options, int64_t bytes,
-                             gsa_error *error)
+                             int64_t before, gsa_error *error)
 {
     gsa_lines lines = gsa_lines_start(text->path, text->bytes, bytes);
+    if (before > 0) lines.number = before;
     gsa_text_reader reader = { .text = text, .options = options };
     char *line;
     const int csv = text->format == GSA_TEXT_CSV && !options->unlabelled,
@@ -396,8 +398,23 @@ static gsa_status read_lines(gsa_text *text, const gsa_text_options *options, in
         if (status == GSA_OK) status = read_line(&reader, line, bytes, error);
     }
     gsa_release(text->system, reader.word);
-    if (status == GSA_OK && text->examples == 0 && !options->unlabelled)
+    if (status == GSA_OK && text->examples == 0 && !options->unlabelled && before < 0)
         return gsa_fail(error, GSA_ERR_FORMAT, "%s: the file holds no example", text->path);
+    return status;
+}
+
+gsa_status gsa_text_block(const gsa_system *system, const gsa_block *block,
+                          const gsa_text_options *options, gsa_text *text, gsa_error *error)
+{
+    int64_t bytes = block->count;
+    *text = (gsa_text){ .system = system, .format = options->format, .bytes = block->bytes };
+    text->path = gsa_copy_text(system, block->path);
+    gsa_status status = text->path
+                            ? gsa_encoding_decode(system, block->path, options->encoding,
+                                                  &text->bytes, &bytes, error)
+                            : gsa_out_of_memory(error, block->path, (int64_t)strlen(block->path));
+    if (status == GSA_OK) status = read_lines(text, options, bytes, block->line, error);
+    if (status != GSA_OK) gsa_text_release(text);
     return status;
 }
 
@@ -410,7 +427,7 @@ gsa_status gsa_text_read(const gsa_system *system, const char *path,
         gsa_encoding_read(system, path, options->encoding, &text->bytes, &bytes, error);
     if (status != GSA_OK) return status;
     text->path = gsa_copy_text(system, strcmp(path, "-") == 0 ? "standard input" : path);
-    status = text->path ? read_lines(text, options, bytes, error)
+    status = text->path ? read_lines(text, options, bytes, -1, error)
                         : gsa_out_of_memory(error, path, (int64_t)strlen(path));
     if (status != GSA_OK) gsa_text_release(text);
     return status;
@@ -433,7 +450,7 @@ gsa_status gsa_text_take(const gsa_system *system, const char *name, const char 
         if (*c == '\n' || *c == '\r') *c = ' ';
     gsa_status status = GSA_OK;
     if (strspn(text->bytes, " \t") < (size_t)bytes)
-        status = read_lines(text, &unlabelled, bytes, error);
+        status = read_lines(text, &unlabelled, bytes, -1, error);
     else status = gsa_fail(error, GSA_ERR_ARGUMENT, "%s is empty: it holds no token", name);
     if (status != GSA_OK) gsa_text_release(text);
     return status;

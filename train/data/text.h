@@ -15,6 +15,7 @@
 #define GSA_TEXT_H
 #include "graph/system.h"
 #include "graph/topology.h"
+#include "train/data/blocks.h"
 #include "train/data/columns.h"
 #include "train/data/encoding.h"
 
@@ -55,6 +56,9 @@ typedef struct gsa_text {
  * the file. */
 gsa_status gsa_text_read(const gsa_system *system, const char *path,
                          const gsa_text_options *options, gsa_text *text, gsa_error *error);
+/* The same of a block of a file (blocks.h), whose bytes it takes over. No example is fine. */
+gsa_status gsa_text_block(const gsa_system *system, const gsa_block *block,
+                          const gsa_text_options *options, gsa_text *text, gsa_error *error);
 /* A text without a label, already in memory, as the only example; its line ends are blanks. `name`
  * stands for the path. */
 gsa_status gsa_text_take(const gsa_system *system, const char *name, const char *at,

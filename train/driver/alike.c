@@ -1,6 +1,7 @@
 #include "train/driver/alike.h"
 #include <stdio.h>
 #include <string.h>
+#include "train/data/source.h"
 
 enum { PROGRAM, DEVICE, RECIPE, PLUGINS, INPUTS, MODEL, DATA, THINGS };
 static const char *const thing[THINGS] = { "program or library", "kernels", "recipe", "plugin",
@@ -28,24 +29,37 @@ static void hash_recipe(const gsa_session *s, char hex[65])
     gsa_sha256_end(&hash, hex);
 }
 
-/* Of every key of [data] that names a file. */
+typedef struct hashing {
+    const gsa_system *system;
+    gsa_sha256 hash;
+} hashing;
+
+static gsa_status hash_file(void *context, const char *path, gsa_error *error)
+{
+    char hex[65];
+    hashing *h = context;
+    const gsa_status status = gsa_sha256_file(h->system, path, hex, error);
+    if (status == GSA_OK) gsa_sha256_add(&h->hash, hex, 64);
+    return status;
+}
+
+/* Of every key of [data] that names a file, and of training texts that are several. */
 static gsa_status hash_data(const gsa_session *s, char hex[65], gsa_error *error)
 {
     int count;
     char number[64];
-    gsa_sha256 hash;
+    hashing h = { .system = s->system };
     gsa_status status = GSA_OK;
     const gsa_key *keys = gsa_recipe_keys(&count);
-    gsa_sha256_start(&hash);
+    gsa_sha256_start(&h.hash);
     for (int i = 0; i < count && status == GSA_OK; i++) {
         const char *path = gsa_recipe_text(&s->recipe, i, number, sizeof number);
-        if (strcmp(keys[i].section, "data") != 0 || !*path ||
-            s->system->kind(s->system->user, path, NULL) != GSA_FILE_REGULAR)
-            continue;
-        status = gsa_sha256_file(s->system, path, hex, error);
-        if (status == GSA_OK) gsa_sha256_add(&hash, hex, 64);
+        const int several = s->recipe.values.data_stream && strcmp(keys[i].name, "train") == 0;
+        if (strcmp(keys[i].section, "data") == 0 && *path &&
+            (several || s->system->kind(s->system->user, path, NULL) == GSA_FILE_REGULAR))
+            status = gsa_source_names(s->system, path, hash_file, &h, error);
     }
-    gsa_sha256_end(&hash, hex);
+    gsa_sha256_end(&h.hash, hex);
     return status;
 }
 

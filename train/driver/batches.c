@@ -63,63 +63,109 @@ static int64_t times(int64_t limit, int64_t count)
 }
 
 /* Sorts stretches of `bucket` global batches by length; equals stay in their random order. */
-static void sort_stretches(gsa_batches *b)
+static void sort_stretches(gsa_batches *b, gsa_batches_order *to)
 {
     const gsa_batches_options *o = &b->options;
     const int64_t batches = o->accumulate * o->bucket, sentences = times(o->batch, batches),
                   tokens = times(o->batch_tokens, batches);
-    for (int64_t from = 0; from < b->examples;) {
-        const int64_t to = fill(b, b->example, b->examples, from, sentences, tokens);
-        for (int64_t i = from; i < to; i++)
+    for (int64_t from = 0, end; from < to->examples; from = end) {
+        end = fill(b, to->example, to->examples, from, sentences, tokens);
+        for (int64_t i = from; i < end; i++)
             b->keyed[i] =
-                (gsa_keyed){ (uint64_t)b->length[b->example[i]] << 32 | (uint64_t)(i - from),
-                             b->example[i] };
-        gsa_sort_keyed(b->keyed + from, to - from);
-        for (int64_t i = from; i < to; i++) b->example[i] = b->keyed[i].value;
-        from = to;
+                (gsa_keyed){ (uint64_t)b->length[to->example[i]] << 32 | (uint64_t)(i - from),
+                             to->example[i] };
+        gsa_sort_keyed(b->keyed + from, end - from);
+        for (int64_t i = from; i < end; i++) to->example[i] = b->keyed[i].value;
     }
 }
 
-static void cut(gsa_batches *b)
+static void cut(const gsa_batches *b, gsa_batches_order *to)
 {
     const gsa_batches_options *o = &b->options;
-    b->count = 0, b->first[0] = 0;
-    while (b->first[b->count] < b->examples) {
-        const int64_t to = fill(b, b->example, b->examples, b->first[b->count],
-                                o->batch * o->accumulate, o->batch_tokens * o->accumulate);
-        b->shuffled[b->count] = b->count;
-        b->first[++b->count] = to;
+    to->count = 0, to->first[0] = 0;
+    while (to->first[to->count] < to->examples) {
+        const int64_t end = fill(b, to->example, to->examples, to->first[to->count],
+                                 o->batch * o->accumulate, o->batch_tokens * o->accumulate);
+        to->shuffled[to->count] = to->count;
+        to->first[++to->count] = end;
     }
+}
+
+/* Puts what `keyed` has into its order. */
+static void settle(gsa_batches *b, int64_t *to, int64_t count)
+{
+    gsa_sort_keyed(b->keyed, count);
+    for (int64_t i = 0; i < count; i++) to[i] = b->keyed[i].value;
+}
+
+/* The order of the block that comes at `place`. */
+static void order_block(gsa_batches *b, int64_t place, gsa_batches_order *to)
+{
+    const int64_t block = b->block[place].value, plain = b->epoch < 0,
+                  first = b->options.block ? b->options.block[block] : 0,
+                  last = b->options.block ? b->options.block[block + 1] : b->examples;
+    to->place = place, to->examples = last - first;
+    for (int64_t i = 0; i < to->examples; i++) {
+        const int64_t e = first + i;
+        b->keyed[i] =
+            (gsa_keyed){ plain ? (uint64_t)b->length[e] : random_key(b, b->epoch, e, 0), e };
+    }
+    settle(b, to->example, to->examples);
+    if (!plain && b->options.bucket > 1) sort_stretches(b, to);
+    cut(b, to);
+    if (plain) return;
+    for (int64_t i = 0; i < to->count; i++)
+        b->keyed[i] = (gsa_keyed){ random_key(b, b->epoch, block << 32 | i, 1), i };
+    settle(b, to->shuffled, to->count);
+}
+
+static void begin_epoch(gsa_batches *b, int64_t epoch)
+{
+    b->epoch = epoch, b->count = 0;
+    for (int64_t p = 0; p < b->blocks; p++)
+        b->block[p] = (gsa_keyed){ epoch < 0 ? (uint64_t)p : random_key(b, epoch, p, 2), p };
+    gsa_sort_keyed(b->block, b->blocks);
+    for (int64_t p = b->blocks - 1; p >= 0; p--) { /* the first ones are those that stay */
+        order_block(b, p, &b->order[p & 1]);
+        b->begin[p] = b->order[p & 1].count;
+    }
+    for (int64_t p = 0; p < b->blocks; p++) {
+        const int64_t count = b->begin[p];
+        b->begin[p] = b->count, b->count += count;
+    }
+    b->begin[b->blocks] = b->count;
 }
 
 void gsa_batches_shuffle(gsa_batches *b, int64_t epoch)
 {
-    for (int64_t i = 0; i < b->examples; i++)
-        b->keyed[i] = (gsa_keyed){ random_key(b, epoch, i, 0), i };
-    gsa_sort_keyed(b->keyed, b->examples);
-    for (int64_t i = 0; i < b->examples; i++) b->example[i] = b->keyed[i].value;
-    if (b->options.bucket > 1) sort_stretches(b);
-    cut(b);
-    for (int64_t i = 0; i < b->count; i++)
-        b->keyed[i] = (gsa_keyed){ random_key(b, epoch, i, 1), i };
-    gsa_sort_keyed(b->keyed, b->count);
-    for (int64_t i = 0; i < b->count; i++) b->shuffled[i] = b->keyed[i].value;
+    begin_epoch(b, epoch);
 }
 
 void gsa_batches_plain(gsa_batches *b)
 {
-    for (int64_t i = 0; i < b->examples; i++)
-        b->keyed[i] = (gsa_keyed){ (uint64_t)b->length[i], i };
-    gsa_sort_keyed(b->keyed, b->examples);
-    for (int64_t i = 0; i < b->examples; i++) b->example[i] = b->keyed[i].value;
-    cut(b);
+    begin_epoch(b, -1);
 }
 
 const int64_t *gsa_batches_at(const gsa_batches *b, int64_t index, int64_t *count)
 {
-    const int64_t place = b->shuffled[index];
-    *count = b->first[place + 1] - b->first[place];
-    return b->example + b->first[place];
+    int64_t low = 0, high = b->blocks - 1;
+    while (low < high) {
+        const int64_t middle = high - (high - low) / 2;
+        if (b->begin[middle] <= index) low = middle;
+        else high = middle - 1;
+    }
+    gsa_batches_order *o = b->order;
+    if (o[0].place != low) {
+        const gsa_batches_order other = o[1];
+        o[1] = o[0], o[0] = other;
+    }
+    if (o[0].place != low) {
+        gsa_batches own = *b; /* the scratch and these two are shared */
+        order_block(&own, low, o);
+    }
+    const int64_t place = o->shuffled[index - b->begin[low]];
+    *count = o->first[place + 1] - o->first[place];
+    return o->example + o->first[place];
 }
 
 int64_t gsa_batches_piece(const gsa_batches *b, const int64_t *example, int64_t count, int64_t from)
@@ -141,33 +187,60 @@ int64_t gsa_batches_share(const gsa_batches *b, const int64_t *example, int64_t 
     return e;
 }
 
+/* Examples of the largest block. */
+static int64_t largest(const gsa_batches *b)
+{
+    int64_t most = b->options.block ? 0 : b->examples;
+    for (int64_t i = 0; i < b->blocks && b->options.block; i++) {
+        const int64_t count = b->options.block[i + 1] - b->options.block[i];
+        if (count > most) most = count;
+    }
+    return most;
+}
+
 gsa_status gsa_batches_create(const gsa_system *system, const gsa_batches_options *options,
                               const int32_t *length, int64_t examples, gsa_batches *batches,
                               gsa_error *error)
 {
-    gsa_batches b = {
-        .system = system, .options = *options, .examples = examples, .length = length
-    };
+    gsa_batches b = { .system = system,
+                      .options = *options,
+                      .examples = examples,
+                      .length = length,
+                      .blocks = options->block ? options->blocks : 1 };
     *batches = (gsa_batches){ 0 };
     if (examples < 0 || (examples > 0 && !length))
         return gsa_fail(error, GSA_ERR_PLUGIN, "the task has %lld examples%s", (long long)examples,
                         examples < 0 ? "" : " and gave no lengths of them");
-    b.example = gsa_alloc(system, (size_t)examples, sizeof *b.example);
-    b.first = gsa_alloc(system, (size_t)examples + 1, sizeof *b.first);
-    b.shuffled = gsa_alloc(system, (size_t)examples, sizeof *b.shuffled);
-    b.keyed = gsa_alloc(system, (size_t)examples + 1, sizeof *b.keyed);
+    const int64_t most = largest(&b), orders = b.blocks > 1 ? 2 : 1;
+    b.block = gsa_alloc(system, (size_t)b.blocks, sizeof *b.block);
+    b.begin = gsa_alloc(system, (size_t)b.blocks + 1, sizeof *b.begin);
+    b.order = gsa_alloc_zero(system, 2, sizeof *b.order);
+    b.keyed = gsa_alloc(system, (size_t)most + 1, sizeof *b.keyed);
+    int whole = b.block && b.begin && b.order && b.keyed;
+    for (int64_t i = 0; i < 2 && whole; i++) b.order[i].place = -1;
+    for (int64_t i = 0; i < orders && whole; i++) {
+        gsa_batches_order *o = &b.order[i];
+        o->example = gsa_alloc(system, (size_t)most, sizeof *o->example);
+        o->first = gsa_alloc(system, (size_t)most + 1, sizeof *o->first);
+        o->shuffled = gsa_alloc(system, (size_t)most, sizeof *o->shuffled);
+        whole = o->example && o->first && o->shuffled;
+    }
     *batches = b;
-    if (b.example && b.first && b.shuffled && b.keyed) return GSA_OK;
+    if (whole) return GSA_OK;
     gsa_batches_release(batches);
-    return gsa_out_of_memory(error, "the order of examples",
-                             examples * (int64_t)(3 * sizeof(int64_t) + sizeof(gsa_keyed)));
+    return gsa_out_of_memory(error, "the order of examples", most * (orders * 24 + 16));
 }
 
 void gsa_batches_release(gsa_batches *batches)
 {
-    gsa_release(batches->system, batches->example);
-    gsa_release(batches->system, batches->first);
-    gsa_release(batches->system, batches->shuffled);
+    for (int i = 0; i < 2 && batches->order; i++) {
+        gsa_release(batches->system, batches->order[i].example);
+        gsa_release(batches->system, batches->order[i].first);
+        gsa_release(batches->system, batches->order[i].shuffled);
+    }
+    gsa_release(batches->system, batches->order);
+    gsa_release(batches->system, batches->block);
+    gsa_release(batches->system, batches->begin);
     gsa_release(batches->system, batches->keyed);
     *batches = (gsa_batches){ 0 };
 }

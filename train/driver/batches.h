@@ -14,6 +14,8 @@ typedef struct gsa_batches_options {
         batch_tokens; /* examples and tokens of one piece at most; 0: no such limit, not both */
     int64_t accumulate, bucket;
     uint32_t seed, zero;
+    const int64_t *block; /* [blocks+1] first example of each, borrowed; NULL: one block */
+    int64_t blocks;
 } gsa_batches_options;
 
 typedef struct gsa_keyed {
@@ -21,15 +23,25 @@ typedef struct gsa_keyed {
     int64_t value;
 } gsa_keyed;
 
+typedef struct gsa_batches_order { /* of one block */
+    int64_t place;                 /* in the epoch; -1: none */
+    int64_t examples, count;
+    int64_t *example;  /* [examples] in cut order */
+    int64_t *first;    /* [count+1] */
+    int64_t *shuffled; /* [count] */
+} gsa_batches_order;
+
 typedef struct gsa_batches {
     const gsa_system *system;
     gsa_batches_options options;
     int64_t examples, count; /* global batches of the epoch */
+    int64_t epoch;           /* -1: plain */
     const int32_t *length;   /* [examples], borrowed */
-    int64_t *example;        /* [examples] in cut order */
-    int64_t *first;          /* [count+1] */
-    int64_t *shuffled;       /* [count] */
-    gsa_keyed *keyed;        /* [examples+1] scratch */
+    int64_t blocks;
+    gsa_keyed *block;         /* [blocks] value: the block that comes so manieth */
+    int64_t *begin;           /* [blocks+1] its first global batch */
+    gsa_batches_order *order; /* [2] the two blocks asked for last; [0] is the later */
+    gsa_keyed *keyed;         /* scratch: [examples of the largest block + 1] */
 } gsa_batches;
 
 gsa_status gsa_batches_create(const gsa_system *system, const gsa_batches_options *options,
@@ -37,11 +49,12 @@ gsa_status gsa_batches_create(const gsa_system *system, const gsa_batches_option
                               gsa_error *error);
 void gsa_batches_release(gsa_batches *batches); /* a zeroed one is fine */
 
-/* O(examples log examples); allocates nothing. */
+/* O(examples log examples); allocates nothing, as all below. */
 void gsa_batches_shuffle(gsa_batches *batches, int64_t epoch);
 /* One after the other in order of length, unshuffled: for evaluation. */
 void gsa_batches_plain(gsa_batches *batches);
-/* The examples of global batch `index`. */
+/* The examples of global batch `index`. They stay until batches of two other blocks were asked
+ * for. */
 const int64_t *gsa_batches_at(const gsa_batches *batches, int64_t index, int64_t *count);
 /* Where the piece ends that starts at `from` of these examples. */
 int64_t gsa_batches_piece(const gsa_batches *batches, const int64_t *example, int64_t count,

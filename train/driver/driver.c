@@ -35,8 +35,9 @@ static gsa_status set_up_steps(gsa_trainer *t, gsa_error *error)
 {
     const gsa_session *s = &t->session;
     const gsa_recipe_values *v = values(t);
-    const gsa_batches_options options = gsa_session_batches(s);
+    gsa_batches_options options = gsa_session_batches(s);
     const int64_t examples = s->task->examples(s->self, GSA_SPLIT_TRAIN);
+    if (s->task->blocks) options.block = s->task->blocks(s->self, &options.blocks);
     gsa_status status =
         gsa_batches_create(t->system, &options, s->task->lengths(s->self, GSA_SPLIT_TRAIN),
                            examples, &t->batches, error);
@@ -285,6 +286,7 @@ static gsa_status create(gsa_trainer *t, gsa_error *error)
     gsa_status status = find_folders(t, &checkpoint, error);
     const gsa_session_options options = { .recipe = o->resume ? NULL : o->recipe,
                                           .checkpoint = checkpoint,
+                                          .resumes = checkpoint != NULL,
                                           .overrides = o->overrides,
                                           .n_overrides = o->n_overrides,
                                           .plugins = o->plugins,

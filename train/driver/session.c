@@ -119,7 +119,8 @@ static gsa_status create_task(gsa_session *s, const gsa_session_options *o, gsa_
                                        .checkpoint = o->checkpoint ? o->checkpoint : s->start,
                                        .splits = o->splits,
                                        .say = o->say,
-                                       .context = o->context };
+                                       .context = o->context,
+                                       .resumes = o->resumes };
     s->plugged = gsa_alloc(s->system, 1, sizeof *s->plugged);
     if (!s->plugged) return gsa_out_of_memory(error, "the task", (int64_t)sizeof *s->plugged);
     gsa_status status = gsa_task_of(&s->recipe, s->registry, s->plugged, &s->task, error);

@@ -26,6 +26,7 @@ typedef struct gsa_session_options {
     int threads;
     uint32_t splits;
     int applies;          /* 1: no training step is made, so that weights have no gradients */
+    int resumes;          /* 1: the run of `checkpoint` goes on */
     int untrusted;        /* 1: no path that the checkpoint's recipe names is opened */
     int allow_nonfinite;  /* 1: weights that are NaN or infinite are taken */
     gsa_backend *backend; /* NULL: one is made */

@@ -160,6 +160,13 @@ KEY(train, prefetch, BOOL, ALL, "1",
 
 KEY(data, train, PATH, WORDS | LANGUAGE | TRANSLATION | NODES, "",
     "training text, relative to the current folder")
+KEY(data, stream, INT, TEXTS | PAIRS | LANGUAGE, "0",
+    "training text larger than memory: read in blocks of so many bytes, that come in an order of "
+    "the "
+    "seed, as do the examples of each; data.train may then be several files (a*.gz,b.zst). 0: all "
+    "is "
+    "one block",
+    RANGE(0, 1e12))
 KEY(data, dev, PATH, WORDS | LANGUAGE | TRANSLATION, "", "development text")
 KEY(data, test, PATH, WORDS | LANGUAGE | TRANSLATION, "", "test text")
 KEY(data, format, CHOICE, TEXTS | PAIRS | TAGGING, "auto",

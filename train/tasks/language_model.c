@@ -17,12 +17,14 @@
 #include "train/score/ngram.h"
 #include "train/score/surprise.h"
 
-enum { TEXT = 512, FACTS = 2, DEFAULT_WINDOW = 256 };
+enum { TEXT = 512, FACTS = 2, DEFAULT_WINDOW = 256, MOST_WORDS = 1 << 22 };
 
 typedef struct language_task {
     const gsa_system *system;
     gsa_units units;
+    gsa_source *source[GSA_SPLITS]; /* with data.split the first has all */
     gsa_stream stream[GSA_SPLITS];
+    int64_t *block, blocks; /* [blocks+1] first window of each, with data.stream */
     int64_t examples[GSA_SPLITS], step[GSA_SPLITS];
     int32_t *length[GSA_SPLITS];
     int64_t window;
@@ -40,7 +42,9 @@ static void destroy(void *self)
     for (int s = 0; s < GSA_SPLITS; s++) {
         gsa_release(t->system, t->length[s]);
         gsa_stream_release(&t->stream[s]);
+        gsa_source_release(t->source[s]);
     }
+    gsa_release(t->system, t->block);
     gsa_units_release(&t->units);
     gsa_release(t->system, t->id);
     gsa_release(t->system, t->line);
@@ -51,7 +55,8 @@ static void destroy(void *self)
 /* ---- which bytes are which split ----------------------------------------------------------- */
 
 typedef struct place {
-    const char *path; /* "": the split is not there */
+    const char *path;   /* "": the split is not there */
+    gsa_source *source; /* NULL: to be opened */
     int64_t first, last;
 } place;
 
@@ -78,36 +83,36 @@ static int parse_split(const char *text, double *number)
     return 0;
 }
 
-static gsa_status cut_splits(const language_task *t, const gsa_recipe *recipe, place *places,
+static gsa_status cut_splits(language_task *t, const gsa_recipe *recipe, place *places,
                              gsa_error *error)
 {
     const gsa_recipe_values *v = &recipe->values;
     double number[GSA_SPLITS] = { 0 }, sum = 0;
-    int64_t size = 0, at = 0, wanted = 0;
+    int64_t at = 0, wanted = 0;
     const int count = parse_split(v->data_split, number);
     for (int s = 0; s < count; s++) sum += number[s];
-    if (t->system->kind(t->system->user, v->data_train, &size) == GSA_FILE_REGULAR && sum > 1 &&
-        sum > (double)size)
-        return bad_split(recipe, "the file has fewer bytes", error);
-    gsa_status status = GSA_OK;
+    gsa_status status =
+        gsa_source_open(t->system, v->data_train, v->data_stream, &t->source[0], error);
+    if (status != GSA_OK) return status;
+    const int64_t size = gsa_source_bytes(t->source[0]);
+    if (sum > 1 && sum > (double)size) return bad_split(recipe, "the file has fewer bytes", error);
     double done = 0;
     for (int s = 0; s < count && status == GSA_OK; s++, at = places[s - 1].last) {
         done += number[s];
         wanted = sum > 1 ? (int64_t)done : done > 1 - 1e-9 ? size : (int64_t)(done * (double)size);
-        places[s] = (place){ v->data_train, at, at };
-        status = gsa_stream_cut(t->system, v->data_train, t->units.kind, wanted, size,
-                                &places[s].last, error);
+        places[s] = (place){ v->data_train, t->source[0], at, at };
+        status = gsa_stream_cut(t->source[0], t->units.kind, wanted, &places[s].last, error);
         if (number[s] == 0) places[s].path = "";
     }
     return status;
 }
 
-static gsa_status find_splits(const language_task *t, const gsa_task_options *o, place *places,
+static gsa_status find_splits(language_task *t, const gsa_task_options *o, place *places,
                               gsa_error *error)
 {
     const gsa_recipe_values *v = &o->recipe->values;
     const char *const paths[] = { v->data_train, v->data_dev, v->data_test };
-    for (int s = 0; s < GSA_SPLITS; s++) places[s] = (place){ paths[s], 0, -1 };
+    for (int s = 0; s < GSA_SPLITS; s++) places[s] = (place){ paths[s], NULL, 0, -1 };
     if (!*v->data_split) return GSA_OK;
     for (int s = 0; s < GSA_SPLITS; s++) places[s].path = "";
     if (!*v->data_train || (o->splits == 0)) return GSA_OK;
@@ -129,29 +134,65 @@ static gsa_status make_windows(language_task *t, int split, gsa_error *error)
     return GSA_OK;
 }
 
+/* With data.stream: so many windows a block that it has about its bytes. */
+static gsa_status make_blocks(language_task *t, int64_t bytes, gsa_error *error)
+{
+    const gsa_stream *s = &t->stream[GSA_SPLIT_TRAIN];
+    const int64_t windows = t->examples[GSA_SPLIT_TRAIN];
+    const double share = (double)bytes / (double)(s->last - s->first + 1);
+    const int64_t each = share * (double)windows > 1 ? (int64_t)(share * (double)windows) : 1;
+    if (bytes == 0) return GSA_OK;
+    t->blocks = (windows + each - 1) / each;
+    t->block = gsa_alloc(t->system, (size_t)t->blocks + 1, sizeof *t->block);
+    if (!t->block) return gsa_out_of_memory(error, "blocks of a text", t->blocks * 8);
+    for (int64_t b = 0; b <= t->blocks; b++) t->block[b] = b < t->blocks ? b * each : windows;
+    return GSA_OK;
+}
+
+static gsa_status open_split(language_task *t, const gsa_task_options *o, int split,
+                             const place *from, gsa_unit_counts *counts, gsa_error *error)
+{
+    gsa_source *source = from->source;
+    const int64_t bytes = o->recipe->values.data_stream;
+    gsa_status status = GSA_OK;
+    if (!source) {
+        status = gsa_source_open(t->system, from->path, bytes, &source, error);
+        t->source[split] = source;
+    }
+    if (status == GSA_OK && split == GSA_SPLIT_TRAIN && o->resumes)
+        status = gsa_source_check(source, o->checkpoint, error);
+    return status == GSA_OK ? gsa_stream_begin(source, t->units.kind, from->first, from->last,
+                                               counts, &t->stream[split], error)
+                            : status;
+}
+
 static gsa_status read_split(language_task *t, const gsa_task_options *o, int split,
                              const place *from, gsa_unit_counts *counts, gsa_error *error)
 {
     static const char *const units[] = { [GSA_TOKENS_WORDS] = "words",
                                          [GSA_TOKENS_CHARS] = "characters",
                                          [GSA_TOKENS_BYTES] = "bytes" };
-    char sentence[TEXT];
+    char sentence[TEXT], blocks[48] = "";
     if (!(o->splits >> split & 1)) return GSA_OK;
     if (!*from->path) {
         if (split != GSA_SPLIT_TRAIN) return GSA_OK;
         return gsa_recipe_no_train(o->recipe, error);
     }
     gsa_stream *s = &t->stream[split];
-    gsa_status status = gsa_stream_open(t->system, from->path, t->units.kind, from->first,
-                                        from->last, counts, s, error);
+    gsa_status status = open_split(t, o, split, from, counts, error);
     if (status == GSA_OK && s->tokens == 0)
         status = gsa_fail(error, GSA_ERR_FORMAT, "%s: the %s text holds no token", from->path,
                           gsa_split_name(split));
     if (status == GSA_OK) status = make_windows(t, split, error);
+    if (status == GSA_OK && split == GSA_SPLIT_TRAIN)
+        status = make_blocks(t, o->recipe->values.data_stream, error);
     if (status != GSA_OK) return status;
-    snprintf(sentence, sizeof sentence, "%s: %.300s: %lld %s, %lld windows of %lld, one every %lld",
-             gsa_split_name(split), from->path, (long long)s->tokens, units[t->units.kind],
-             (long long)t->examples[split], (long long)t->window, (long long)t->step[split]);
+    if (split == GSA_SPLIT_TRAIN && t->blocks)
+        snprintf(blocks, sizeof blocks, ", in %lld blocks", (long long)t->blocks);
+    snprintf(sentence, sizeof sentence,
+             "%s: %.300s: %lld %s, %lld windows of %lld, one every %lld%s", gsa_split_name(split),
+             from->path, (long long)s->tokens, units[t->units.kind], (long long)t->examples[split],
+             (long long)t->window, (long long)t->step[split], blocks);
     o->say(o->context, sentence);
     return GSA_OK;
 }
@@ -190,7 +231,7 @@ static gsa_status measure_baselines(language_task *t, const gsa_task_options *o,
 static gsa_status read_all(language_task *t, const gsa_task_options *o, gsa_error *error)
 {
     place places[GSA_SPLITS];
-    gsa_unit_counts counts = { 0 };
+    gsa_unit_counts counts = { .most = o->recipe->values.data_stream ? MOST_WORDS : 0 };
     const int restored = o->checkpoint != NULL, kind = t->units.kind;
     gsa_status status = GSA_OK;
     if (restored) status = gsa_units_restore(t->system, kind, o->checkpoint, &t->units, error);
@@ -287,6 +328,13 @@ static int64_t targets(const void *self, int split, const int64_t *example, int6
     int64_t sum = 0;
     for (int64_t i = 0; i < count; i++) sum += t->length[split][example[i]];
     return sum;
+}
+
+static const int64_t *blocks_of(const void *self, int64_t *blocks)
+{
+    const language_task *t = self;
+    *blocks = t->blocks;
+    return t->block;
 }
 
 static gsa_status plan(const void *self, const gsa_task_plan_options *options, gsa_task_plan *plan,
@@ -446,7 +494,11 @@ static void signature(const void *self, const gsa_recipe_values *values, char *t
 
 static gsa_status save(const void *self, gsa_checkpoint *checkpoint, gsa_error *error)
 {
-    return gsa_units_save(&((const language_task *)self)->units, checkpoint, error);
+    const language_task *t = self;
+    const gsa_status status = gsa_units_save(&t->units, checkpoint, error);
+    return status == GSA_OK && t->blocks
+               ? gsa_source_save(t->source[GSA_SPLIT_TRAIN], checkpoint, error)
+               : status;
 }
 
 static int facts(const void *self, gsa_fact *facts, int room)
@@ -629,4 +681,5 @@ const gsa_task gsa_task_language_modelling = {
     .read_lines = read_lines,
     .print = print,
     .read_text = read_text,
+    .blocks = blocks_of,
 };

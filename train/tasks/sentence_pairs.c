@@ -15,15 +15,15 @@
 #include "train/data/sample.h"
 #include "train/vocabulary/wordbook.h"
 
-enum { PATH = 4096, FACTS = 2, PARTS = 4 };
+enum { PATH = 4096, FACTS = 2, PARTS = 4, SLOT = GSA_SPLITS, TEXTS = SLOT + 2 }; /* blocks.h */
 
 typedef struct pair_task {
     const gsa_system *system;
     gsa_text_options options;
     const char *columns;
-    gsa_pairs pairs[GSA_SPLITS];
-    int32_t *length[GSA_SPLITS][2], *both[GSA_SPLITS], *label[GSA_SPLITS],
-        *id[GSA_SPLITS][2]; /* both: their sum */
+    gsa_pairs pairs[TEXTS];
+    int32_t *length[TEXTS][2], *both[TEXTS], *label[TEXTS], *id[TEXTS][2]; /* both: their sum */
+    gsa_blocks blocks; /* of the training data with data.stream, whose pairs are then none */
     gsa_labels labels;
     gsa_wordbook words;
     int32_t features, facts; /* features: gsa_features */
@@ -46,7 +46,8 @@ static void release_split(pair_task *t, int s)
 static void destroy(void *self)
 {
     pair_task *t = self;
-    for (int s = 0; s < GSA_SPLITS; s++) release_split(t, s);
+    for (int s = 0; s < TEXTS; s++) release_split(t, s);
+    gsa_blocks_release(&t->blocks);
     gsa_labels_release(&t->labels);
     gsa_wordbook_release(&t->words);
     gsa_release(t->system, t);
@@ -79,6 +80,17 @@ static void tell(const pair_task *t, const gsa_task_options *o, int split, const
     o->say(o->context, sentence);
 }
 
+static gsa_status check_longest(const gsa_recipe_values *v, const char *path, int32_t tokens,
+                                gsa_error *error)
+{
+    if (v->model_position != GSA_POSITION_LEARNED || tokens <= v->model_position_max) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_LIMIT,
+                    "%s: the longest sentence has %d tokens, model.position_max is %lld: set "
+                    "data.max_length or a larger "
+                    "model.position_max",
+                    path, tokens, (long long)v->model_position_max);
+}
+
 static gsa_status read_split(pair_task *t, const gsa_task_options *o, int split, gsa_error *error)
 {
     const gsa_recipe_values *v = &o->recipe->values;
@@ -91,25 +103,90 @@ static gsa_status read_split(pair_task *t, const gsa_task_options *o, int split,
         if (split != GSA_SPLIT_TRAIN) return GSA_OK;
         return gsa_recipe_no_train(o->recipe, error);
     }
+    if (split == GSA_SPLIT_TRAIN && v->data_stream)
+        return gsa_blocks_open(t->system, path, v->data_stream, &t->blocks, error);
     gsa_status status = gsa_pairs_read(t->system, path, &t->options, t->columns, pairs, error);
     if (status == GSA_OK)
         status =
             gsa_sample_take(&sample, (gsa_text *[]){ &pairs->side[0], &pairs->side[1] }, 2, error);
     if (status != GSA_OK) return status;
     tell(t, o, split, path);
-    if (v->model_position != GSA_POSITION_LEARNED || longest(pairs) <= v->model_position_max)
-        return GSA_OK;
-    return gsa_fail(error, GSA_ERR_LIMIT,
-                    "%s: the longest sentence has %d tokens, model.position_max is %lld: set "
-                    "data.max_length or a larger "
-                    "model.position_max",
-                    path, longest(pairs), (long long)v->model_position_max);
+    return check_longest(v, path, longest(pairs), error);
+}
+
+/* ---- blocks -------------------------------------------------------------------------------- */
+
+typedef struct counting {
+    pair_task *task;
+    const gsa_recipe_values *values;
+    gsa_vocabulary *labels;
+} counting;
+
+static gsa_status read_block(pair_task *t, int slot, const gsa_block *block, gsa_error *error)
+{
+    gsa_pairs *pairs = &t->pairs[SLOT + slot];
+    release_split(t, SLOT + slot);
+    const gsa_status status =
+        gsa_pairs_block(t->system, block, &t->options, t->columns, pairs, error);
+    if (t->options.format == GSA_TEXT_AUTO) t->options.format = pairs->format;
+    return status;
+}
+
+/* Words and labels of a block; once. */
+static gsa_status count_block(void *context, int slot, const gsa_block *block, int64_t *examples,
+                              const int32_t **length, gsa_error *error)
+{
+    const counting *c = context;
+    pair_task *t = c->task;
+    const gsa_text *side = t->pairs[SLOT + slot].side;
+    gsa_status status = read_block(t, slot, block, error);
+    *examples = 0, *length = NULL;
+    for (int64_t e = 0; e < side[0].examples && status == GSA_OK; e++)
+        status = gsa_vocabulary_add(c->labels, side[0].label[e], 1, error);
+    for (int k = 0; k < 2 && status == GSA_OK; k++)
+        status = gsa_wordbook_count(&t->words, &side[k], GSA_WORDS_COUNTED, error);
+    return status == GSA_OK
+               ? check_longest(c->values, block->path, longest(&t->pairs[SLOT + slot]), error)
+               : status;
+}
+
+static gsa_status number_tokens(pair_task *t, int split, gsa_error *error);
+static gsa_status take_block(void *task, int slot, const gsa_block *block, int64_t *examples,
+                             const int32_t **length, gsa_error *error)
+{
+    pair_task *t = task;
+    const gsa_text *side = t->pairs[SLOT + slot].side;
+    gsa_status status = read_block(t, slot, block, error);
+    if (status == GSA_OK) status = number_tokens(t, SLOT + slot, error);
+    if (status == GSA_OK)
+        status = gsa_labels_map(&t->labels, &side[0], t->label[SLOT + slot], error);
+    *examples = side[0].examples, *length = t->both[SLOT + slot];
+    return status;
+}
+
+/* ---- labels, words ------------------------------------------------------------------------- */
+
+static gsa_status learn_blocks(pair_task *t, const gsa_task_options *o,
+                               const gsa_text *const *others, gsa_error *error)
+{
+    counting c = { t, &o->recipe->values, NULL };
+    gsa_status status = gsa_wordbook_begin(t->system, o->recipe, &t->words, error);
+    if (status == GSA_OK) status = gsa_vocabulary_create(t->system, &c.labels, error);
+    if (status == GSA_OK) status = gsa_blocks_pass(&t->blocks, count_block, &c, error);
+    if (status == GSA_OK)
+        status = gsa_labels_counted(t->system, c.labels, c.values->data_train,
+                                    c.values->data_classes, &t->labels, error);
+    gsa_vocabulary_release(c.labels);
+    return status == GSA_OK
+               ? gsa_wordbook_end(&t->words, o->recipe, others, 2 * GSA_SPLITS - 2, error)
+               : status;
 }
 
 static gsa_status learn(pair_task *t, const gsa_task_options *o, gsa_error *error)
 {
     const gsa_text *texts[2 * GSA_SPLITS];
     for (int i = 0; i < 2 * GSA_SPLITS; i++) texts[i] = &t->pairs[i / 2].side[i % 2];
+    if (t->blocks.count) return learn_blocks(t, o, texts + 2, error);
     const gsa_status status =
         gsa_labels_learn(texts[0], o->recipe->values.data_classes, &t->labels, error);
     if (status != GSA_OK) return status;
@@ -183,6 +260,8 @@ static gsa_status fill_task(pair_task *t, const gsa_task_options *o, gsa_error *
         if (status == GSA_OK)
             status = gsa_labels_map(&t->labels, &t->pairs[s].side[0], t->label[s], error);
     }
+    if (status == GSA_OK && t->blocks.count)
+        status = gsa_blocks_number(&t->blocks, o, take_block, t, error);
     return status == GSA_OK ? measure_baselines(t, o, error) : status;
 }
 
@@ -204,12 +283,22 @@ static gsa_status create(const gsa_task_options *o, void **self, gsa_error *erro
 
 static int64_t examples(const void *self, int split)
 {
-    return ((const pair_task *)self)->pairs[split].side[0].examples;
+    const pair_task *t = self;
+    return split == GSA_SPLIT_TRAIN && t->blocks.count ? gsa_blocks_examples(&t->blocks)
+                                                       : t->pairs[split].side[0].examples;
 }
 
 static const int32_t *lengths(const void *self, int split)
 {
-    return ((const pair_task *)self)->both[split];
+    const pair_task *t = self;
+    return split == GSA_SPLIT_TRAIN && t->blocks.count ? t->blocks.length : t->both[split];
+}
+
+static const int64_t *blocks_of(const void *self, int64_t *blocks)
+{
+    const pair_task *t = self;
+    *blocks = t->blocks.count;
+    return t->blocks.first;
 }
 
 static gsa_status plan(const void *self, const gsa_task_plan_options *o, gsa_task_plan *plan,
@@ -259,20 +348,26 @@ static gsa_status fill(void *self, int split, const int64_t *example, int32_t co
                        gsa_minibatch *batch, gsa_error *error)
 {
     const pair_task *t = self;
+    int64_t first = 0;
     gsa_status status = gsa_minibatch_begin(batch, count, error);
+    if (status == GSA_OK && count)
+        status = gsa_blocks_find(&t->blocks, example[0], &split, &first, error);
     for (int side = 0; side < 2 && status == GSA_OK; side++)
-        status = gsa_wordbook_fill(batch, side, example, &t->pairs[split].side[side],
+        status = gsa_wordbook_fill(batch, side, example, first, &t->pairs[split].side[side],
                                    t->id[split][side], t->length[split][side], error);
     if (status == GSA_OK) status = gsa_minibatch_targets(batch, count, 0, error);
     for (int32_t i = 0; i < count && status == GSA_OK; i++)
-        batch->label[i] = t->label[split][example[i]];
+        batch->label[i] = t->label[split][example[i] - first];
     return status;
 }
 
 /* Labels are numbered by those of the training data. */
 static void gold(const void *self, int split, int64_t example, gsa_sha256 *hash)
 {
-    gsa_gold_add(hash, &((const pair_task *)self)->pairs[split].side[0].label[example], 1);
+    int64_t first;
+    const pair_task *t = self;
+    if (gsa_blocks_find(&t->blocks, example, &split, &first, NULL) == GSA_OK)
+        gsa_gold_add(hash, &t->pairs[split].side[0].label[example - first], 1);
 }
 
 /* Of two classes the second in order of bytes is the positive one: 1 of 0 and 1. */
@@ -295,7 +390,11 @@ static void observe(const void *self, const double *out, const gsa_minibatch *ba
 
 static void describe(const void *self, int split, int64_t row, json_t *object)
 {
-    const gsa_text *side = ((const pair_task *)self)->pairs[split].side;
+    int64_t first;
+    const pair_task *t = self;
+    if (gsa_blocks_find(&t->blocks, row, &split, &first, NULL) != GSA_OK) return;
+    const gsa_text *side = t->pairs[split].side;
+    row -= first;
     json_object_set_new(object, "line", json_integer(side[0].line[row]));
     for (int k = 0; k < 2; k++)
         json_object_set_new(object, k ? "b" : "a",
@@ -320,8 +419,11 @@ static int metrics(const gsa_score *score, gsa_fact *facts, int room)
 static gsa_status save(const void *self, gsa_checkpoint *checkpoint, gsa_error *error)
 {
     const pair_task *t = self;
-    const gsa_status status = gsa_labels_write(&t->labels, checkpoint, error);
-    return status == GSA_OK ? gsa_wordbook_save(&t->words, checkpoint, error) : status;
+    gsa_status status = gsa_labels_write(&t->labels, checkpoint, error);
+    if (status == GSA_OK) status = gsa_wordbook_save(&t->words, checkpoint, error);
+    return status == GSA_OK && t->blocks.count
+               ? gsa_source_save(t->blocks.source, checkpoint, error)
+               : status;
 }
 
 static int facts(const void *self, gsa_fact *facts, int room)
@@ -382,4 +484,5 @@ const gsa_task gsa_task_sentence_pairs = {
     .read_lines = read_lines,
     .print = print,
     .labels = labels_of,
+    .blocks = blocks_of,
 };

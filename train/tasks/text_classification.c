@@ -9,13 +9,14 @@
 #include "train/data/sample.h"
 #include "train/vocabulary/wordbook.h"
 
-enum { PATH = 4096, FACTS = 3 };
+enum { PATH = 4096, FACTS = 3, SLOT = GSA_SPLITS, TEXTS = SLOT + 2 }; /* SLOT: blocks.h has two */
 
 typedef struct text_task {
     const gsa_system *system;
     gsa_text_options options;
-    gsa_text text[GSA_SPLITS];
-    int32_t *length[GSA_SPLITS], *label[GSA_SPLITS], *id[GSA_SPLITS];
+    gsa_text text[TEXTS];
+    int32_t *length[TEXTS], *label[TEXTS], *id[TEXTS];
+    gsa_blocks blocks; /* of the training data with data.stream, whose text is then empty */
     gsa_labels labels;
     gsa_wordbook words;
     int32_t facts;
@@ -34,7 +35,8 @@ static void release_split(text_task *t, int s)
 static void destroy(void *self)
 {
     text_task *t = self;
-    for (int s = 0; s < GSA_SPLITS; s++) release_split(t, s);
+    for (int s = 0; s < TEXTS; s++) release_split(t, s);
+    gsa_blocks_release(&t->blocks);
     gsa_labels_release(&t->labels);
     gsa_wordbook_release(&t->words);
     gsa_release(t->system, t);
@@ -95,6 +97,17 @@ static void settle_escapes(text_task *t, const gsa_task_options *o, int32_t form
     t->options.escapes = (int32_t)v->data_escapes;
 }
 
+static gsa_status check_longest(const gsa_recipe_values *v, const char *path, int32_t longest,
+                                gsa_error *error)
+{
+    if (v->model_position != GSA_POSITION_LEARNED || longest <= v->model_position_max)
+        return GSA_OK;
+    return gsa_fail(error, GSA_ERR_LIMIT,
+                    "%s: the longest example has %d tokens, model.position_max is %lld: set "
+                    "data.max_length or a larger model.position_max",
+                    path, longest, (long long)v->model_position_max);
+}
+
 static gsa_status read_split(text_task *t, const gsa_task_options *o, int split, gsa_error *error)
 {
     char sentence[PATH + 256], skipped[96] = "";
@@ -109,6 +122,8 @@ static gsa_status read_split(text_task *t, const gsa_task_options *o, int split,
         if (split != GSA_SPLIT_TRAIN) return GSA_OK;
         return gsa_recipe_no_train(o->recipe, error);
     }
+    if (split == GSA_SPLIT_TRAIN && v->data_stream)
+        return gsa_blocks_open(t->system, path, v->data_stream, &t->blocks, error);
     options.subtrees = split == GSA_SPLIT_TRAIN && options.subtrees;
     gsa_status status = gsa_text_read(t->system, path, &options, text, error);
     if (status == GSA_OK && split == GSA_SPLIT_TRAIN) settle_escapes(t, o, text->format);
@@ -128,20 +143,79 @@ static gsa_status read_split(text_task *t, const gsa_task_options *o, int split,
              gsa_split_name(split), path, gsa_text_format_name(text->format),
              (long long)text->examples, (long long)text->tokens, text->longest, skipped);
     o->say(o->context, sentence);
-    if (v->model_position == GSA_POSITION_LEARNED && text->longest > v->model_position_max)
-        return gsa_fail(error, GSA_ERR_LIMIT,
-                        "%s: the longest example has %d tokens, model.position_max is %lld: set "
-                        "data.max_length or a larger model.position_max",
-                        path, text->longest, (long long)v->model_position_max);
-    return GSA_OK;
+    return check_longest(v, path, text->longest, error);
+}
+
+/* ---- blocks -------------------------------------------------------------------------------- */
+
+typedef struct counting {
+    text_task *task;
+    const gsa_task_options *options;
+    gsa_vocabulary *labels;
+} counting;
+
+static gsa_status read_block(text_task *t, int slot, const gsa_block *block, gsa_error *error)
+{
+    gsa_text *text = &t->text[SLOT + slot];
+    release_split(t, SLOT + slot);
+    const gsa_status status = gsa_text_block(t->system, block, &t->options, text, error);
+    if (t->options.format == GSA_TEXT_AUTO) t->options.format = text->format;
+    return status;
+}
+
+/* What a block's words and labels are; once. */
+static gsa_status count_block(void *context, int slot, const gsa_block *block, int64_t *examples,
+                              const int32_t **length, gsa_error *error)
+{
+    const counting *c = context;
+    text_task *t = c->task;
+    gsa_text *text = &t->text[SLOT + slot];
+    gsa_status status = read_block(t, slot, block, error);
+    *examples = 0, *length = NULL;
+    if (status == GSA_OK) settle_escapes(t, c->options, text->format);
+    for (int64_t e = 0; e < text->examples && status == GSA_OK; e++)
+        status = gsa_vocabulary_add(c->labels, text->label[e], 1, error);
+    if (status == GSA_OK) status = gsa_wordbook_count(&t->words, text, GSA_WORDS_COUNTED, error);
+    return status == GSA_OK
+               ? check_longest(&c->options->recipe->values, block->path, text->longest, error)
+               : status;
+}
+
+static gsa_status number_tokens(text_task *t, int split, gsa_error *error);
+static gsa_status take_block(void *task, int slot, const gsa_block *block, int64_t *examples,
+                             const int32_t **length, gsa_error *error)
+{
+    text_task *t = task;
+    const gsa_text *text = &t->text[SLOT + slot];
+    gsa_status status = read_block(t, slot, block, error);
+    if (status == GSA_OK) status = number_tokens(t, SLOT + slot, error);
+    if (status == GSA_OK) status = gsa_labels_map(&t->labels, text, t->label[SLOT + slot], error);
+    *examples = text->examples, *length = t->length[SLOT + slot];
+    return status;
 }
 
 /* ---- labels, words, vectors ---------------------------------------------------------------- */
+
+static gsa_status learn_blocks(text_task *t, const gsa_task_options *o,
+                               const gsa_text *const *others, gsa_error *error)
+{
+    counting c = { t, o, NULL };
+    gsa_status status = gsa_wordbook_begin(t->system, o->recipe, &t->words, error);
+    if (status == GSA_OK) status = gsa_vocabulary_create(t->system, &c.labels, error);
+    if (status == GSA_OK) status = gsa_blocks_pass(&t->blocks, count_block, &c, error);
+    if (status == GSA_OK)
+        status = gsa_labels_counted(t->system, c.labels, o->recipe->values.data_train,
+                                    o->recipe->values.data_classes, &t->labels, error);
+    gsa_vocabulary_release(c.labels);
+    return status == GSA_OK ? gsa_wordbook_end(&t->words, o->recipe, others, GSA_SPLITS - 1, error)
+                            : status;
+}
 
 static gsa_status learn(text_task *t, const gsa_task_options *o, gsa_error *error)
 {
     const gsa_text *const texts[] = { &t->text[GSA_SPLIT_TRAIN], &t->text[GSA_SPLIT_DEV],
                                       &t->text[GSA_SPLIT_TEST] };
+    if (t->blocks.count) return learn_blocks(t, o, texts + 1, error);
     const gsa_status status = gsa_labels_learn(&t->text[GSA_SPLIT_TRAIN],
                                                o->recipe->values.data_classes, &t->labels, error);
     if (status != GSA_OK) return status;
@@ -209,6 +283,8 @@ static gsa_status fill_task(text_task *t, const gsa_task_options *o, gsa_error *
         status = number_tokens(t, s, error);
         if (status == GSA_OK) status = gsa_labels_map(&t->labels, &t->text[s], t->label[s], error);
     }
+    if (status == GSA_OK && t->blocks.count)
+        status = gsa_blocks_number(&t->blocks, o, take_block, t, error);
     return status == GSA_OK ? measure_baselines(t, o, error) : status;
 }
 
@@ -229,12 +305,22 @@ static gsa_status create(const gsa_task_options *o, void **self, gsa_error *erro
 
 static int64_t examples(const void *self, int split)
 {
-    return ((const text_task *)self)->text[split].examples;
+    const text_task *t = self;
+    return split == GSA_SPLIT_TRAIN && t->blocks.count ? gsa_blocks_examples(&t->blocks)
+                                                       : t->text[split].examples;
 }
 
 static const int32_t *lengths(const void *self, int split)
 {
-    return ((const text_task *)self)->length[split];
+    const text_task *t = self;
+    return split == GSA_SPLIT_TRAIN && t->blocks.count ? t->blocks.length : t->length[split];
+}
+
+static const int64_t *blocks_of(const void *self, int64_t *blocks)
+{
+    const text_task *t = self;
+    *blocks = t->blocks.count;
+    return t->blocks.first;
 }
 
 static gsa_status plan(const void *self, const gsa_task_plan_options *options, gsa_task_plan *plan,
@@ -264,20 +350,26 @@ static gsa_status fill(void *self, int split, const int64_t *example, int32_t co
                        gsa_minibatch *batch, gsa_error *error)
 {
     const text_task *t = self;
+    int64_t first = 0;
     gsa_status status = gsa_minibatch_begin(batch, count, error);
+    if (status == GSA_OK && count)
+        status = gsa_blocks_find(&t->blocks, example[0], &split, &first, error);
     if (status == GSA_OK)
-        status = gsa_wordbook_fill(batch, 0, example, &t->text[split], t->id[split],
+        status = gsa_wordbook_fill(batch, 0, example, first, &t->text[split], t->id[split],
                                    t->length[split], error);
     if (status == GSA_OK) status = gsa_minibatch_targets(batch, count, 0, error);
     for (int32_t i = 0; i < count && status == GSA_OK; i++)
-        batch->label[i] = t->label[split][example[i]];
+        batch->label[i] = t->label[split][example[i] - first];
     return status;
 }
 
 /* Labels are numbered by those of the training data. */
 static void gold(const void *self, int split, int64_t example, gsa_sha256 *hash)
 {
-    gsa_gold_add(hash, &((const text_task *)self)->text[split].label[example], 1);
+    int64_t first;
+    const text_task *t = self;
+    if (gsa_blocks_find(&t->blocks, example, &split, &first, NULL) == GSA_OK)
+        gsa_gold_add(hash, &t->text[split].label[example - first], 1);
 }
 
 static void score(const void *self, const double *out, const gsa_minibatch *batch, gsa_score *unit)
@@ -298,7 +390,11 @@ static void observe(const void *self, const double *out, const gsa_minibatch *ba
 
 static void describe(const void *self, int split, int64_t row, json_t *object)
 {
-    const gsa_text *text = &((const text_task *)self)->text[split];
+    const text_task *t = self;
+    int64_t block;
+    if (gsa_blocks_find(&t->blocks, row, &split, &block, NULL) != GSA_OK) return;
+    const gsa_text *text = &t->text[split];
+    row -= block;
     const int64_t first = text->offset[row];
     json_object_set_new(object, "line", json_integer(text->line[row]));
     json_object_set_new(object, "text",
@@ -315,8 +411,11 @@ static gsa_status findings(void *self, gsa_survey *survey, json_t *object, gsa_e
 static gsa_status save(const void *self, gsa_checkpoint *checkpoint, gsa_error *error)
 {
     const text_task *t = self;
-    const gsa_status status = gsa_labels_write(&t->labels, checkpoint, error);
-    return status == GSA_OK ? gsa_wordbook_save(&t->words, checkpoint, error) : status;
+    gsa_status status = gsa_labels_write(&t->labels, checkpoint, error);
+    if (status == GSA_OK) status = gsa_wordbook_save(&t->words, checkpoint, error);
+    return status == GSA_OK && t->blocks.count
+               ? gsa_source_save(t->blocks.source, checkpoint, error)
+               : status;
 }
 
 static int facts(const void *self, gsa_fact *facts, int room)
@@ -405,4 +504,5 @@ const gsa_task gsa_task_text_classification = {
     .print = print,
     .labels = labels_of,
     .read_text = read_text,
+    .blocks = blocks_of,
 };

@@ -82,6 +82,20 @@ gsa_status gsa_labels_learn(const gsa_text *text, int64_t wanted, gsa_labels *la
     return status;
 }
 
+gsa_status gsa_labels_counted(const gsa_system *system, gsa_vocabulary *counted, const char *path,
+                              int64_t wanted, gsa_labels *labels, gsa_error *error)
+{
+    int32_t room = 0;
+    *labels = (gsa_labels){ .system = system };
+    gsa_status status = gsa_vocabulary_freeze(counted, 1, 0, error);
+    for (int32_t i = GSA_WORD_FIRST; i < gsa_vocabulary_size(counted) && status == GSA_OK; i++)
+        status = gsa_labels_insert(labels, gsa_vocabulary_word(counted, i), &room, error);
+    if (status == GSA_OK) status = check_count(labels, path, wanted, error);
+    if (status == GSA_OK) status = own_names(labels, error);
+    if (status != GSA_OK) gsa_labels_release(labels);
+    return status;
+}
+
 static gsa_status parse(gsa_labels *labels, const char *path, char *bytes, int64_t count,
                         gsa_error *error)
 {

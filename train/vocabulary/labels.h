@@ -2,6 +2,7 @@
 #ifndef GSA_LABELS_H
 #define GSA_LABELS_H
 #include "gsa/checkpoint.h"
+#include "gsa/vocabulary.h"
 #include "train/data/text.h"
 
 typedef struct gsa_labels {
@@ -15,6 +16,9 @@ typedef struct gsa_labels {
 /* The labels of the text, at least two; `wanted` > 0: exactly so many. */
 gsa_status gsa_labels_learn(const gsa_text *text, int64_t wanted, gsa_labels *labels,
                             gsa_error *error);
+/* The same of counted ones, which are not frozen; `path` is for messages. */
+gsa_status gsa_labels_counted(const gsa_system *system, gsa_vocabulary *counted, const char *path,
+                              int64_t wanted, gsa_labels *labels, gsa_error *error);
 gsa_status gsa_labels_read(const gsa_system *system, const char *path, gsa_labels *labels,
                            gsa_error *error);
 gsa_status gsa_labels_write(const gsa_labels *labels, gsa_checkpoint *checkpoint, gsa_error *error);

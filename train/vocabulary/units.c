@@ -117,7 +117,11 @@ gsa_status gsa_unit_count(gsa_unit_counts *counts, int kind, gsa_slice unit, gsa
     char room[NAME];
     if (kind == GSA_TOKENS_CHARS && unit.bytes == 1)
         return counts->quick[(unsigned char)unit.at[0] & 127]++, GSA_OK;
-    return gsa_vocabulary_add(counts->words, name_of(kind, unit, room), 1, error);
+    const gsa_status status =
+        gsa_vocabulary_add(counts->words, name_of(kind, unit, room), 1, error);
+    return status == GSA_OK && counts->most
+               ? gsa_vocabulary_bound(counts->words, counts->most, error)
+               : status;
 }
 
 gsa_status gsa_units_learn(const gsa_system *system, int kind, gsa_unit_counts *counts,

@@ -35,6 +35,7 @@ int64_t gsa_unit_next(int kind, const char *at, int64_t bytes, int whole, gsa_sl
 typedef struct gsa_unit_counts {
     gsa_vocabulary *words;
     int64_t quick[128];
+    int64_t most; /* gsa_vocabulary_bound; 0: no bound */
 } gsa_unit_counts;
 gsa_status gsa_unit_count(gsa_unit_counts *counts, int kind, gsa_slice unit, gsa_error *error);
 /* Takes the words of `counts` over, also after a failure. */

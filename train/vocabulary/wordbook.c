@@ -25,18 +25,39 @@ static gsa_status read_vectors(gsa_wordbook *book, gsa_recipe_values *v, gsa_err
     return status;
 }
 
-static gsa_status add_words(gsa_wordbook *book, const gsa_recipe_values *v,
-                            const gsa_text *const *texts, int count, int trained, gsa_error *error)
+gsa_status gsa_wordbook_begin(const gsa_system *system, gsa_recipe *recipe, gsa_wordbook *book,
+                              gsa_error *error)
+{
+    *book = open_book(system, &recipe->values);
+    const gsa_status status = read_vectors(book, &recipe->values, error);
+    return status == GSA_OK ? gsa_vocabulary_create(system, &book->vocabulary, error) : status;
+}
+
+gsa_status gsa_wordbook_count(gsa_wordbook *book, const gsa_text *text, int64_t most,
+                              gsa_error *error)
 {
     gsa_status status = GSA_OK;
-    const int read = v->data_vocabulary == GSA_WORDS_DATA ? count : trained;
-    for (int t = 0; t < read; t++)
-        for (int64_t i = 0; i < texts[t]->tokens && status == GSA_OK; i++)
-            status = gsa_vocabulary_add(book->vocabulary, texts[t]->token[i], 1, error);
+    for (int64_t i = 0; i < text->tokens && status == GSA_OK; i++) {
+        status = gsa_vocabulary_add(book->vocabulary, text->token[i], 1, error);
+        if (status == GSA_OK && most) status = gsa_vocabulary_bound(book->vocabulary, most, error);
+    }
+    return status;
+}
+
+gsa_status gsa_wordbook_end(gsa_wordbook *book, const gsa_recipe *recipe,
+                            const gsa_text *const *texts, int count, gsa_error *error)
+{
+    const gsa_recipe_values *v = &recipe->values;
+    gsa_status status = GSA_OK;
+    for (int t = 0; t < count && v->data_vocabulary == GSA_WORDS_DATA && status == GSA_OK; t++)
+        status = gsa_wordbook_count(book, texts[t], 0, error);
     if (v->data_vocabulary == GSA_WORDS_VECTORS) /* each counts enough to be known */
         for (int64_t i = 0; i < book->vectors.count && status == GSA_OK; i++)
             status = gsa_vocabulary_add(book->vocabulary, book->vectors.word[i], v->data_min_count,
                                         error);
+    if (status == GSA_OK)
+        status = gsa_vocabulary_freeze(book->vocabulary, v->data_min_count, 0, error);
+    book->width = (int32_t)v->model_embedding;
     return status;
 }
 
@@ -44,15 +65,12 @@ gsa_status gsa_wordbook_learn(const gsa_system *system, gsa_recipe *recipe,
                               const gsa_text *const *texts, int count, int trained,
                               gsa_wordbook *book, gsa_error *error)
 {
-    gsa_recipe_values *v = &recipe->values;
-    *book = open_book(system, v);
-    gsa_status status = read_vectors(book, v, error);
-    if (status == GSA_OK) status = gsa_vocabulary_create(system, &book->vocabulary, error);
-    if (status == GSA_OK) status = add_words(book, v, texts, count, trained, error);
-    if (status == GSA_OK)
-        status = gsa_vocabulary_freeze(book->vocabulary, v->data_min_count, 0, error);
-    book->width = (int32_t)v->model_embedding;
-    return status;
+    gsa_status status = gsa_wordbook_begin(system, recipe, book, error);
+    for (int t = 0; t < trained && status == GSA_OK; t++)
+        status = gsa_wordbook_count(book, texts[t], 0, error);
+    return status == GSA_OK
+               ? gsa_wordbook_end(book, recipe, texts + trained, count - trained, error)
+               : status;
 }
 
 gsa_status gsa_wordbook_restore(const gsa_system *system, const gsa_recipe *recipe,
@@ -138,20 +156,20 @@ gsa_status gsa_wordbook_number(const gsa_wordbook *book, const gsa_text *text, i
 }
 
 gsa_status gsa_wordbook_fill(gsa_minibatch *batch, int sequence, const int64_t *example,
-                             const gsa_text *text, const int32_t *id, const int32_t *length,
-                             gsa_error *error)
+                             int64_t first, const gsa_text *text, const int32_t *id,
+                             const int32_t *length, gsa_error *error)
 {
     int64_t tokens = 0;
-    for (int32_t i = 0; i < batch->count; i++) tokens += length[example[i]];
+    for (int32_t i = 0; i < batch->count; i++) tokens += length[example[i] - first];
     const gsa_status status =
         gsa_minibatch_sequence_size(batch, sequence, batch->count, tokens, 0, error);
     if (status != GSA_OK) return status;
     const gsa_minibatch_sequence *to = &batch->sequence[sequence];
     tokens = 0;
     for (int32_t i = 0; i < batch->count; i++) {
-        const int64_t e = example[i], first = text->offset[e];
-        memcpy(to->id + tokens, id + first, (size_t)length[e] * sizeof *to->id);
-        memcpy(to->text + tokens, text->token + first, (size_t)length[e] * sizeof *to->text);
+        const int64_t e = example[i] - first, from = text->offset[e];
+        memcpy(to->id + tokens, id + from, (size_t)length[e] * sizeof *to->id);
+        memcpy(to->text + tokens, text->token + from, (size_t)length[e] * sizeof *to->text);
         to->length[i] = length[e];
         tokens += length[e];
     }

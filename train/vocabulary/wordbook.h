@@ -22,6 +22,16 @@ typedef struct gsa_wordbook {
 gsa_status gsa_wordbook_learn(const gsa_system *system, gsa_recipe *recipe,
                               const gsa_text *const *texts, int count, int trained,
                               gsa_wordbook *book, gsa_error *error);
+/* The same in three steps, where the training data comes in blocks: `texts` of the last are of
+ * other splits. Counting forgets the rarest of more than GSA_WORDS_COUNTED words
+ * (gsa_vocabulary_bound). */
+enum { GSA_WORDS_COUNTED = 1 << 22 };
+gsa_status gsa_wordbook_begin(const gsa_system *system, gsa_recipe *recipe, gsa_wordbook *book,
+                              gsa_error *error);
+gsa_status gsa_wordbook_count(gsa_wordbook *book, const gsa_text *text, int64_t most,
+                              gsa_error *error); /* most: GSA_WORDS_COUNTED, or 0: all */
+gsa_status gsa_wordbook_end(gsa_wordbook *book, const gsa_recipe *recipe,
+                            const gsa_text *const *texts, int count, gsa_error *error);
 /* From a checkpoint's folder. */
 gsa_status gsa_wordbook_restore(const gsa_system *system, const gsa_recipe *recipe,
                                 const char *folder, gsa_wordbook *book, gsa_error *error);
@@ -38,10 +48,11 @@ gsa_status gsa_wordbook_prepare(gsa_wordbook *book, gsa_input *input, gsa_backen
 gsa_status gsa_wordbook_number(const gsa_wordbook *book, const gsa_text *text, int32_t **id,
                                int32_t **length, gsa_error *error);
 
-/* The examples' words into a sequence of the batch, with their ids and lengths. */
+/* The examples' words into a sequence of the batch, with their ids and lengths. `first`: the number
+ * of the text's first example. */
 gsa_status gsa_wordbook_fill(gsa_minibatch *batch, int sequence, const int64_t *example,
-                             const gsa_text *text, const int32_t *id, const int32_t *length,
-                             gsa_error *error);
+                             int64_t first, const gsa_text *text, const int32_t *id,
+                             const int32_t *length, gsa_error *error);
 
 /* A task's `signature`: "tokens:words|case:mixed". */
 void gsa_wordbook_signature(const void *self, const gsa_recipe_values *values, char *text,
