@@ -87,7 +87,7 @@ enum { LARGE = 900000 };
 
 START_TEST(any_place_is_as_in_the_whole)
 {
-    static const int64_t spans[] = { 0, 1, 70000, 1 << 20 };
+    static const int64_t spans[] = { 0, 1, 70000, INT64_C(1) << 46 };
     gsa_scratch scratch;
     gsa_source *source;
     char names[600], *text = random_lines(3, LARGE), *got = malloc(LARGE);

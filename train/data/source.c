@@ -275,11 +275,14 @@ gsa_status gsa_source_open(const gsa_system *system, const char *names, int64_t 
               : size < CHUNK ? CHUNK
                              : size;
     gsa_status status = gsa_source_names(system, names, add_file, s, error);
+    int64_t largest = CHUNK;
     const int passes = size > 0 || s->files > 1 || (s->files == 1 && s->file[0].packing);
     for (int64_t i = 0; i < s->files && status == GSA_OK; i++) {
         if (passes) status = pass(s, i, error);
         s->file[i].first = s->bytes, s->bytes += s->file[i].bytes;
+        if (s->file[i].bytes > largest) largest = s->file[i].bytes;
     }
+    if (s->size > largest) s->size = largest; /* no span is larger than a file */
     if (status != GSA_OK) gsa_source_release(s), *source = NULL;
     return status;
 }
