@@ -7,9 +7,9 @@
 #include "train/driver/recycle.h"
 
 typedef struct gsa_turns {
-    gsa_group *group;         /* borrowed; or NULL */
-    gsa_output *part;         /* receives this rank's part of the round; alone it is `whole` */
-    gsa_output *whole;        /* of other ranks than 0: the null device */
+    gsa_group *group;  /* borrowed; or NULL */
+    gsa_output *part;  /* receives this rank's part of the round; alone it is `whole` */
+    gsa_output *whole; /* of other ranks than 0: the null device */
     gsa_recycler memory;
 } gsa_turns;
 
