@@ -301,7 +301,9 @@ static void products(tally *t)
 {
     both pair = open_both();
     float start[FLOATS], got[FLOATS], wanted[FLOATS];
+#if defined(GSA_ON_EXECUTOR)
     int calls = 0;
+#endif
     for (int i = 0; i < CHAINS; i++) {
         gsa_dice dice = { 40 + (uint64_t)i };
         for (int j = 0; j < FLOATS; j++) start[j] = (float)gsa_between(&dice, -4, 4) / 8;

