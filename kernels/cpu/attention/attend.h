@@ -85,81 +85,70 @@ static inline int32_t cpu_quads(int32_t edges)
     return (edges + 3) / 4;
 }
 
-typedef struct cpu_cut { /* columns from..: a slice of at most SLICE vectors */
-    int vectors, whole;  /* whole: the last one is */
+typedef struct cpu_cut { /* a slice of a head's columns: `vectors` of them from `from` on */
+    int32_t from;
+    int vectors, whole; /* whole: the last one is */
     lanes end;
 } cpu_cut;
 
-static inline cpu_cut cpu_cut_at(int32_t dim, int32_t from)
+/* Of at most `most` vectors; of four two and two where three are the most. 0 vectors: the end. */
+static inline cpu_cut cpu_cut_at(int32_t dim, int32_t from, int most)
 {
-    const int32_t left = dim - from < SLICE * LANES ? dim - from : SLICE * LANES;
-    const int vectors = (left + LANES - 1) / LANES;
-    return (cpu_cut){ vectors, left % LANES == 0, lanes_first(left - (vectors - 1) * LANES) };
+    const int32_t left = dim - from, all = (left + LANES - 1) / LANES;
+    const int vectors = all <= most ? all : all == 4 ? 2 : most, whole = left >= vectors * LANES;
+    return (cpu_cut){ from, vectors, whole,
+                      lanes_first(whole ? LANES : left - (vectors - 1) * LANES) };
+}
+/* One vector of at most `left` columns. */
+CPU_INLINE cpu_cut cpu_one_vector(int32_t left, int whole)
+{
+    return (cpu_cut){ 0, 1, whole, lanes_first(whole || left > LANES ? LANES : left) };
 }
 
-/* Kernels are compiled once for each number of vectors of a slice. Where code is there to be right,
- * not fast (the emulated level, sanitizers), one copy serves every number, nothing is unrolled, and
- * the compiler is done in a fraction of the time. */
+/* CALL(..., slice), a function or `x = function`, where the counts of the slice are constants:
+ * kernels are compiled once for each. Where code is there to be right, not fast (the emulated
+ * level, sanitizers), one copy serves every count, nothing is unrolled, and the compiler is done in
+ * a fraction of the time. gcc keeps vectors in registers only in loops that are unrolled first. */
 #if defined(GSA_CPU_EMULATES) || defined(__SANITIZE_ADDRESS__)
-#define GSA_CPU_ONE_COPY 1
-#else
-#define GSA_CPU_ONE_COPY 0
-#endif
-/* Before a loop of known length over vectors: gcc keeps them in registers only if unrolled
- * first. */
-#if GSA_CPU_ONE_COPY
 #define CPU_UNROLL
+#define CPU_BY_CUT(cut, most, CALL, ...) CALL(__VA_ARGS__, cut);
 #else
 #define CPU_UNROLL _Pragma("GCC unroll 16")
-#endif
-
-#if GSA_CPU_ONE_COPY
-#define CPU_BY_CUT(cut, CALL)                                                                      \
-    {                                                                                              \
-        CALL((cut).vectors, (cut).whole);                                                          \
-    }
-#else
-/* CALL(vectors, whole) with constants. */
-#define CPU_BY_CUT(cut, CALL)                                                                      \
-    switch ((cut).vectors + SLICE * (cut).whole) {                                                 \
-    case 1:                                                                                        \
-        CALL(1, 0);                                                                                \
-        break;                                                                                     \
-    case 2:                                                                                        \
-        CALL(2, 0);                                                                                \
-        break;                                                                                     \
-    case 3:                                                                                        \
-        CALL(3, 0);                                                                                \
-        break;                                                                                     \
-    case 4:                                                                                        \
-        CALL(4, 0);                                                                                \
-        break;                                                                                     \
-    case 5:                                                                                        \
-        CALL(1, 1);                                                                                \
-        break;                                                                                     \
-    case 6:                                                                                        \
-        CALL(2, 1);                                                                                \
-        break;                                                                                     \
-    case 7:                                                                                        \
-        CALL(3, 1);                                                                                \
-        break;                                                                                     \
-    case 8:                                                                                        \
-        CALL(4, 1);                                                                                \
-        break;                                                                                     \
-    default:                                                                                       \
-        break;                                                                                     \
+#define CPU_AS(cut, most, VECTORS, WHOLE, CALL, ...)                                               \
+    case 2 * (VECTORS) + (WHOLE):                                                                  \
+        if ((VECTORS) <= (most))                                                                   \
+            CALL(__VA_ARGS__, (cpu_cut){ (cut).from, VECTORS, WHOLE, (cut).end });                 \
+        break;
+#define CPU_AS_TWO(cut, most, VECTORS, ...)                                                        \
+    CPU_AS(cut, most, VECTORS, 0, __VA_ARGS__) CPU_AS(cut, most, VECTORS, 1, __VA_ARGS__)
+#define CPU_BY_CUT(cut, most, ...)                                                                 \
+    switch (2 * (cut).vectors + (cut).whole) {                                                     \
+        CPU_AS_TWO(cut, most, 1, __VA_ARGS__)                                                      \
+        CPU_AS_TWO(cut, most, 2, __VA_ARGS__)                                                      \
+        CPU_AS_TWO(cut, most, 3, __VA_ARGS__)                                                      \
+        CPU_AS_TWO(cut, most, 4, __VA_ARGS__)                                                      \
+        CPU_AS_TWO(cut, most, 5, __VA_ARGS__)                                                      \
+        CPU_AS_TWO(cut, most, 6, __VA_ARGS__)                                                      \
+        CPU_AS_TWO(cut, most, 7, __VA_ARGS__)                                                      \
+        CPU_AS_TWO(cut, most, 8, __VA_ARGS__)                                                      \
     }
 #endif
+/* The same slice by slice of a head. */
+#define CPU_BY_CUTS(dim, most, ...)                                                                \
+    for (cpu_cut cut_ = cpu_cut_at(dim, 0, most); cut_.vectors > 0;                                \
+         cut_ = cpu_cut_at(dim, cut_.from + cut_.vectors * LANES, most)) {                         \
+        CPU_BY_CUT(cut_, most, __VA_ARGS__)                                                        \
+    }
 
-CPU_INLINE vec cpu_piece(const float *at, int j, int vectors, int whole, lanes end)
+CPU_INLINE vec cpu_piece(const float *at, int j, cpu_cut cut)
 {
-    return whole || j + 1 < vectors ? vec_load(at + j * LANES)
-                                    : vec_load_first(at + j * LANES, end);
+    return cut.whole || j + 1 < cut.vectors ? vec_load(at + j * LANES)
+                                            : vec_load_first(at + j * LANES, cut.end);
 }
-CPU_INLINE void cpu_put_piece(float *at, int j, int vectors, int whole, lanes end, vec x)
+CPU_INLINE void cpu_put_piece(float *at, int j, cpu_cut cut, vec x)
 {
-    if (whole || j + 1 < vectors) vec_store(at + j * LANES, x);
-    else vec_store_first(at + j * LANES, end, x);
+    if (cut.whole || j + 1 < cut.vectors) vec_store(at + j * LANES, x);
+    else vec_store_first(at + j * LANES, cut.end, x);
 }
 
 #endif

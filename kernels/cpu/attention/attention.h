@@ -2,7 +2,7 @@
  *
  * A row (a query) reads the sources (keys and values) of its edges. The inspector (inspect.c,
  * edge_plan.c, bcsr_find.c, interval_find.c) looks at the edges once and keeps what it finds with
- * the batch; for each row it tells one of six formats, by one table. The executors
+ * the batch; for each row it tells one of six formats, by one order. The executors
  * (attend_forward.c, attend_backward.c) and `gsa bench kernel --explain` (probe.c) ask it; nothing
  * else decides.
  *

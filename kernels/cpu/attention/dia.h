@@ -145,16 +145,16 @@ static inline void cpu_label_places_of(const ref_attend *t, const cpu_dia *dia, 
 
 /* sum[e][r] += q_r . x_e,r lane by lane, for one vector of columns. */
 CPU_INLINE void cpu_dia_dot(vec sum[QUADS][DIA_ROWS], const float *q, const float *const *x,
-                            const int64_t *move, int64_t width, int places, int diagonal, int whole,
-                            lanes end)
+                            const int64_t *move, int64_t width, int places, int diagonal,
+                            cpu_cut one)
 {
     vec row[DIA_ROWS];
     CPU_UNROLL
-    for (int r = 0; r < DIA_ROWS; r++) row[r] = cpu_piece(q + r * width, 0, 1, whole, end);
+    for (int r = 0; r < DIA_ROWS; r++) row[r] = cpu_piece(q + r * width, 0, one);
     if (diagonal) {
         CPU_UNROLL
         for (int j = 0; j < places + DIA_ROWS - 1; j++) {
-            const vec k = vec_held(cpu_piece(*x + j * width, 0, 1, whole, end));
+            const vec k = vec_held(cpu_piece(*x + j * width, 0, one));
             CPU_UNROLL
             for (int r = 0; r < DIA_ROWS; r++)
                 if (j >= r && j - r < places) sum[j - r][r] = vec_fma(row[r], k, sum[j - r][r]);
@@ -163,7 +163,7 @@ CPU_INLINE void cpu_dia_dot(vec sum[QUADS][DIA_ROWS], const float *q, const floa
         CPU_UNROLL
         for (int e = 0; e < places; e++) CPU_UNROLL
         for (int r = 0; r < DIA_ROWS; r++)
-            sum[e][r] = vec_fma(row[r], cpu_piece(x[e] + r * move[e], 0, 1, whole, end), sum[e][r]);
+            sum[e][r] = vec_fma(row[r], cpu_piece(x[e] + r * move[e], 0, one), sum[e][r]);
     }
 }
 
@@ -189,8 +189,8 @@ CPU_INLINE vec cpu_dia_dots_some(const float *q, const cpu_places *p, int32_t e,
     for (int i = 0; i < QUADS; i++) CPU_UNROLL
     for (int r = 0; r < DIA_ROWS; r++) sum[i][r] = vec_zero();
     for (int32_t left = dim; left > 0; left -= LANES, q += LANES) {
-        cpu_dia_dot(sum, q, from, p->move + e, width, places, diagonal, whole,
-                    lanes_first(left < LANES ? left : LANES));
+        cpu_dia_dot(sum, q, from, p->move + e, width, places, diagonal,
+                    cpu_one_vector(left, whole));
         if (p->ahead && left / LANES % (CPU_LINE / LANES) == 0)
             cpu_dia_fetch_places(q, from, p, e, cpu_dia_ahead_of(p->ahead, at + dim - left, width),
                                  places, diagonal);
@@ -268,47 +268,43 @@ static inline void cpu_dia_add_labels(const ref_attend *t, const cpu_dia *dia, c
 /* What rows from .. to add of one row of x; p[-3 r] is row r's share, for along a row of x a next
  * row is at the place before. */
 CPU_INLINE void cpu_dia_add(vec y[DIA_ROWS][DIA_WIDE], const float *p, const float *x, int from,
-                            int to, int vectors, int whole, lanes end)
+                            int to, cpu_cut cut)
 {
     vec part[DIA_WIDE];
     CPU_UNROLL
-    for (int v = 0; v < vectors; v++) part[v] = vec_held(cpu_piece(x, v, vectors, whole, end));
+    for (int v = 0; v < cut.vectors; v++) part[v] = vec_held(cpu_piece(x, v, cut));
     CPU_UNROLL
     for (int r = from; r <= to; r++) CPU_UNROLL
-    for (int v = 0; v < vectors; v++) y[r][v] = vec_fma(vec_all(p[-3 * r]), part[v], y[r][v]);
+    for (int v = 0; v < cut.vectors; v++) y[r][v] = vec_fma(vec_all(p[-3 * r]), part[v], y[r][v]);
 }
 
 /* One place: each row reads one row of x. */
 CPU_INLINE void cpu_dia_add_place(vec y[DIA_ROWS][DIA_WIDE], const float *p, const float *x,
-                                  int64_t move, cpu_dia_fetch fetch, int vectors, int whole,
-                                  lanes end)
+                                  int64_t move, cpu_dia_fetch fetch, cpu_cut cut)
 {
-    for (int r = 0; fetch.ahead && r < DIA_ROWS; r++) cpu_dia_fetch_row(x, r, fetch, vectors);
+    for (int r = 0; fetch.ahead && r < DIA_ROWS; r++) cpu_dia_fetch_row(x, r, fetch, cut.vectors);
     CPU_UNROLL
     for (int r = 0; r < DIA_ROWS; r++) CPU_UNROLL
-    for (int v = 0; v < vectors; v++)
-        y[r][v] = vec_fma(vec_all(p[r]), cpu_piece(x + r * move, v, vectors, whole, end), y[r][v]);
+    for (int v = 0; v < cut.vectors; v++)
+        y[r][v] = vec_fma(vec_all(p[r]), cpu_piece(x + r * move, v, cut), y[r][v]);
 }
 
 /* `count` places from p on, which read along x. */
 CPU_INLINE void cpu_dia_add_stripe(vec y[DIA_ROWS][DIA_WIDE], const float *p, const float *x,
-                                   int64_t width, cpu_dia_fetch fetch, int32_t count, int vectors,
-                                   int whole, lanes end)
+                                   int64_t width, cpu_dia_fetch fetch, int32_t count, cpu_cut cut)
 {
     const float *fresh = x + (count - 1) * width;
-    cpu_dia_add(y, p, x, 0, 0, vectors, whole, end);
-    cpu_dia_add(y, p + 4, x + width, 0, 1, vectors, whole, end);
-    if (fetch.ahead) cpu_dia_fetch_row(fresh, 0, fetch, vectors);
-    cpu_dia_add(y, p + 8, x + 2 * width, 0, 2, vectors, whole, end);
-    if (fetch.ahead) cpu_dia_fetch_row(fresh, 1, fetch, vectors);
-    x += 3 * width, p += 12;
-    for (int32_t j = 3; j < count; j++, x += width, p += 4)
-        cpu_dia_add(y, p, x, 0, 3, vectors, whole, end);
-    cpu_dia_add(y, p, x, 1, 3, vectors, whole, end);
-    if (fetch.ahead) cpu_dia_fetch_row(fresh, 2, fetch, vectors);
-    cpu_dia_add(y, p + 4, x + width, 2, 3, vectors, whole, end);
-    if (fetch.ahead) cpu_dia_fetch_row(fresh, 3, fetch, vectors);
-    cpu_dia_add(y, p + 8, x + 2 * width, 3, 3, vectors, whole, end);
+    CPU_UNROLL
+    for (int j = 0; j < 3; j++, x += width, p += 4) {
+        cpu_dia_add(y, p, x, 0, j, cut);
+        if (fetch.ahead && j > 0) cpu_dia_fetch_row(fresh, j - 1, fetch, cut.vectors);
+    }
+    for (int32_t j = 3; j < count; j++, x += width, p += 4) cpu_dia_add(y, p, x, 0, 3, cut);
+    CPU_UNROLL
+    for (int j = 0; j < 3; j++, x += width, p += 4) {
+        cpu_dia_add(y, p, x, j + 1, 3, cut);
+        if (fetch.ahead && j < 2) cpu_dia_fetch_row(fresh, j + 2, fetch, cut.vectors);
+    }
 }
 
 /* Whether a stripe is added along its rows, not place by place. */
@@ -317,84 +313,67 @@ static inline int cpu_is_long(const cpu_stripe *s)
     return s->move == 1 && s->count >= 3;
 }
 
+/* y_r = sum_e p[e][r] x_e,r of all places. */
+CPU_INLINE void cpu_dia_add_all(vec y[DIA_ROWS][DIA_WIDE], const cpu_dia *dia, const cpu_places *x,
+                                const float *p, int64_t at, cpu_dia_fetch fetch, cpu_cut cut)
+{
+    CPU_UNROLL
+    for (int r = 0; r < DIA_ROWS; r++) CPU_UNROLL
+    for (int v = 0; v < cut.vectors; v++) y[r][v] = vec_zero();
+    for (int32_t i = 0; i < dia->stripes; i++) {
+        const cpu_stripe *s = &dia->stripe[i];
+        const float *share = p + s->place * DIA_ROWS, *from = x->x[s->place] + at;
+        if (cpu_is_long(s)) cpu_dia_add_stripe(y, share, from, fetch.width, fetch, s->count, cut);
+        else
+            for (int32_t e = 0; e < s->count; e++)
+                cpu_dia_add_place(y, share + e * DIA_ROWS, from + e * fetch.width,
+                                  s->move * fetch.width,
+                                  x->fresh[s->place + e] ? fetch : (cpu_dia_fetch){ 0, 0 }, cut);
+    }
+}
+
 /* ---- x_r into rows of y: y_e,r += p[e][r] x_r, where x is in registers ----------------- */
 
-/* What rows from .. to give one row of y; p as for cpu_dia_add. */
-CPU_INLINE void cpu_dia_scatter(float *y, const float *p, vec x[DIA_ROWS][DIA_WIDE], int from,
-                                int to, int vectors, int whole, lanes end)
+/* What rows from .. to give one row of y, row r by p[step r]. */
+CPU_INLINE void cpu_dia_scatter(float *y, const float *p, int step, vec x[DIA_ROWS][DIA_WIDE],
+                                int from, int to, cpu_cut cut)
 {
     vec sum[DIA_WIDE];
     CPU_UNROLL
-    for (int v = 0; v < vectors; v++) sum[v] = cpu_piece(y, v, vectors, whole, end);
+    for (int v = 0; v < cut.vectors; v++) sum[v] = cpu_piece(y, v, cut);
     CPU_UNROLL
     for (int r = from; r <= to; r++) CPU_UNROLL
-    for (int v = 0; v < vectors; v++) sum[v] = vec_fma(vec_all(p[-3 * r]), x[r][v], sum[v]);
+    for (int v = 0; v < cut.vectors; v++) sum[v] = vec_fma(vec_all(p[step * r]), x[r][v], sum[v]);
     CPU_UNROLL
-    for (int v = 0; v < vectors; v++) cpu_put_piece(y, v, vectors, whole, end, sum[v]);
+    for (int v = 0; v < cut.vectors; v++) cpu_put_piece(y, v, cut, sum[v]);
 }
 
 /* One place: each row gives to one row of y; where move is 0 all of them to the same, which is read
  * and written once. */
 CPU_INLINE void cpu_dia_scatter_place(float *y, const float *p, int64_t move, cpu_dia_fetch fetch,
-                                      vec x[DIA_ROWS][DIA_WIDE], int vectors, int whole, lanes end)
+                                      vec x[DIA_ROWS][DIA_WIDE], cpu_cut cut)
 {
-    for (int r = 0; fetch.ahead && r < DIA_ROWS; r++) cpu_dia_fetch_row(y, r, fetch, vectors);
-    if (move == 0) {
-        vec sum[DIA_WIDE];
-        CPU_UNROLL
-        for (int v = 0; v < vectors; v++) sum[v] = cpu_piece(y, v, vectors, whole, end);
-        CPU_UNROLL
-        for (int r = 0; r < DIA_ROWS; r++) CPU_UNROLL
-        for (int v = 0; v < vectors; v++) sum[v] = vec_fma(vec_all(p[r]), x[r][v], sum[v]);
-        CPU_UNROLL
-        for (int v = 0; v < vectors; v++) cpu_put_piece(y, v, vectors, whole, end, sum[v]);
-        return;
-    }
-    cpu_dia_scatter(y, p, x, 0, 0, vectors, whole, end);
-    cpu_dia_scatter(y + move, p + 4, x, 1, 1, vectors, whole, end);
-    cpu_dia_scatter(y + 2 * move, p + 8, x, 2, 2, vectors, whole, end);
-    cpu_dia_scatter(y + 3 * move, p + 12, x, 3, 3, vectors, whole, end);
+    for (int r = 0; fetch.ahead && r < DIA_ROWS; r++) cpu_dia_fetch_row(y, r, fetch, cut.vectors);
+    if (move == 0) cpu_dia_scatter(y, p, 1, x, 0, 3, cut);
+    else CPU_UNROLL
+    for (int r = 0; r < DIA_ROWS; r++) cpu_dia_scatter(y + r * move, p, 1, x, r, r, cut);
 }
 
 CPU_INLINE void cpu_dia_scatter_stripe(float *y, const float *p, int64_t width, cpu_dia_fetch fetch,
-                                       int32_t count, vec x[DIA_ROWS][DIA_WIDE], int vectors,
-                                       int whole, lanes end)
+                                       int32_t count, vec x[DIA_ROWS][DIA_WIDE], cpu_cut cut)
 {
     const float *fresh = y + (count - 1) * width;
-    cpu_dia_scatter(y, p, x, 0, 0, vectors, whole, end);
-    if (fetch.ahead) cpu_dia_fetch_row(fresh, 0, fetch, vectors);
-    cpu_dia_scatter(y + width, p + 4, x, 0, 1, vectors, whole, end);
-    if (fetch.ahead) cpu_dia_fetch_row(fresh, 1, fetch, vectors);
-    cpu_dia_scatter(y + 2 * width, p + 8, x, 0, 2, vectors, whole, end);
-    y += 3 * width, p += 12;
-    for (int32_t j = 3; j < count; j++, y += width, p += 4)
-        cpu_dia_scatter(y, p, x, 0, 3, vectors, whole, end);
-    cpu_dia_scatter(y, p, x, 1, 3, vectors, whole, end);
-    if (fetch.ahead) cpu_dia_fetch_row(fresh, 2, fetch, vectors);
-    cpu_dia_scatter(y + width, p + 4, x, 2, 3, vectors, whole, end);
-    if (fetch.ahead) cpu_dia_fetch_row(fresh, 3, fetch, vectors);
-    cpu_dia_scatter(y + 2 * width, p + 8, x, 3, 3, vectors, whole, end);
+    CPU_UNROLL
+    for (int j = 0; j < 3; j++, y += width, p += 4) {
+        cpu_dia_scatter(y, p, -3, x, 0, j, cut);
+        if (fetch.ahead && j < 2) cpu_dia_fetch_row(fresh, j, fetch, cut.vectors);
+    }
+    for (int32_t j = 3; j < count; j++, y += width, p += 4) cpu_dia_scatter(y, p, -3, x, 0, 3, cut);
+    CPU_UNROLL
+    for (int j = 0; j < 3; j++, y += width, p += 4) {
+        cpu_dia_scatter(y, p, -3, x, j + 1, 3, cut);
+        if (fetch.ahead && j < 2) cpu_dia_fetch_row(fresh, j + 2, fetch, cut.vectors);
+    }
 }
-
-/* CALL(from, vectors, whole, end) for the slices of a head's columns; at 8 lanes 4 vectors are 2
- * and 2, not 3 and 1. What is left, of which the last vector may be there in part, goes at once. */
-#define CPU_BY_DIA_SLICE(dim, CALL)                                                                \
-    do {                                                                                           \
-        int32_t from = 0;                                                                          \
-        for (; from + DIA_WIDE * LANES <= (dim) && (DIA_WIDE != 3 || ((dim)-from) / LANES != 4);   \
-             from += DIA_WIDE * LANES)                                                             \
-            CALL(from, DIA_WIDE, 1, lanes_first(0));                                               \
-        for (; DIA_WIDE == 3 && from + 4 * LANES <= (dim); from += 2 * LANES)                      \
-            CALL(from, 2, 1, lanes_first(0));                                                      \
-        const int32_t left = (dim)-from;                                                           \
-        const lanes end = lanes_first((left - 1) % LANES + 1);                                     \
-        if (left > 3 * LANES) CALL(from, DIA_WIDE, 0, end);                                        \
-        else if (LANES == 16 && left == 3 * LANES) CALL(from, 3, 1, end);                          \
-        else if (left > 2 * LANES) CALL(from, 3, 0, end);                                          \
-        else if (left == 2 * LANES) CALL(from, 2, 1, end);                                         \
-        else if (left > LANES) CALL(from, 2, 0, end);                                              \
-        else if (left == LANES) CALL(from, 1, 1, end);                                             \
-        else if (left > 0) CALL(from, 1, 0, end);                                                  \
-    } while (0)
 
 #endif

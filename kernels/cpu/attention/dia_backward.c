@@ -72,75 +72,60 @@ static void score(backward_dia *x)
 
 /* Of one head: what its rows read, weighed by ds, added to dq. */
 CPU_INLINE void query_slice(const backward_dia *x, float *dq, const float *ds, int64_t at,
-                            int32_t from, int vectors, int whole, lanes end)
+                            cpu_cut cut)
 {
     const int64_t width = x->t->width;
+    const cpu_dia_fetch fetch = cpu_dia_ahead_of(x->k.ahead, at + cut.from, width);
     vec y[DIA_ROWS][DIA_WIDE];
-    CPU_UNROLL
-    for (int r = 0; r < DIA_ROWS; r++) CPU_UNROLL
-    for (int v = 0; v < vectors; v++) y[r][v] = vec_zero();
-    const cpu_dia_fetch none = { 0, 0 }, fetch = cpu_dia_ahead_of(x->k.ahead, at + from, width);
-    for (int r = 0; fetch.ahead && r < DIA_ROWS; r++)
-        cpu_dia_fetch_row(dq + from, r, fetch, vectors);
-    for (int32_t i = 0; i < x->dia->stripes; i++) {
-        const cpu_stripe *s = &x->dia->stripe[i];
-        const float *p = ds + s->place * DIA_ROWS, *k = x->k.x[s->place] + at + from;
-        if (cpu_is_long(s)) cpu_dia_add_stripe(y, p, k, width, none, s->count, vectors, whole, end);
-        else
-            for (int32_t e = 0; e < s->count; e++)
-                cpu_dia_add_place(y, p + e * DIA_ROWS, k + e * width, s->move * width, none,
-                                  vectors, whole, end);
-    }
+    dq += cut.from;
+    for (int r = 0; fetch.ahead && r < DIA_ROWS; r++) cpu_dia_fetch_row(dq, r, fetch, cut.vectors);
+    cpu_dia_add_all(y, x->dia, &x->k, ds, at + cut.from, (cpu_dia_fetch){ 0, width }, cut);
     for (int32_t e = 0; x->t->r && e < x->dia->edges; e++)
-        cpu_dia_add_place(y, ds + e * DIA_ROWS, x->r.x[e] + from, 0, none, vectors, whole, end);
+        cpu_dia_add_place(y, ds + e * DIA_ROWS, x->r.x[e] + cut.from, 0, (cpu_dia_fetch){ 0, 0 },
+                          cut);
     CPU_UNROLL
     for (int r = 0; r < DIA_ROWS; r++) CPU_UNROLL
-    for (int v = 0; v < vectors; v++)
-        cpu_put_piece(dq + r * width + from, v, vectors, whole, end,
-                      vec_add(cpu_piece(dq + r * width + from, v, vectors, whole, end), y[r][v]));
+    for (int v = 0; v < cut.vectors; v++)
+        cpu_put_piece(dq + r * width, v, cut, vec_add(cpu_piece(dq + r * width, v, cut), y[r][v]));
 }
 
 /* Of one head: row (q or do), weighed by p, added to the rows of dK or of dV that the diagonal
  * block reads. */
 CPU_INLINE void source_slice(const backward_dia *x, int values, const float *row, const float *p,
-                             int64_t at, int vectors, int whole, lanes end)
+                             int64_t at, cpu_cut cut)
 {
     const int64_t width = x->t->width;
-    const cpu_dia_fetch none = { 0, 0 }, fetch = cpu_dia_ahead_of(x->k.ahead, at, width);
+    const cpu_dia_fetch none = { 0, 0 }, fetch = cpu_dia_ahead_of(x->k.ahead, at + cut.from, width);
     vec of[DIA_ROWS][DIA_WIDE];
     CPU_UNROLL
     for (int r = 0; r < DIA_ROWS; r++) CPU_UNROLL
-    for (int v = 0; v < vectors; v++) of[r][v] = cpu_piece(row + r * width, v, vectors, whole, end);
+    for (int v = 0; v < cut.vectors; v++) of[r][v] = cpu_piece(row + r * width + cut.from, v, cut);
     for (int32_t i = 0; i < x->dia->stripes; i++) {
         const cpu_stripe *s = &x->dia->stripe[i];
         const gsa_part *part = &x->t->args->parts[s->kind];
         float *plane = values ? part->dv : part->dk;
         if (!plane) continue;
         const float *share = p + s->place * DIA_ROWS;
-        float *y = plane + s->first * width + at;
-        if (cpu_is_long(s))
-            cpu_dia_scatter_stripe(y, share, width, fetch, s->count, of, vectors, whole, end);
+        float *y = plane + s->first * width + at + cut.from;
+        if (cpu_is_long(s)) cpu_dia_scatter_stripe(y, share, width, fetch, s->count, of, cut);
         else
             for (int32_t e = 0; e < s->count; e++)
                 cpu_dia_scatter_place(y + e * width, share + e * DIA_ROWS, s->move * width,
-                                      x->k.fresh[s->place + e] ? fetch : none, of, vectors, whole,
-                                      end);
+                                      x->k.fresh[s->place + e] ? fetch : none, of, cut);
     }
 }
 
 /* Of one head: dr_l += ds q. */
-CPU_INLINE void label_slice(const backward_dia *x, const float *q, const float *ds, int32_t from,
-                            int vectors, int whole, lanes end)
+CPU_INLINE void label_slice(const backward_dia *x, const float *q, const float *ds, cpu_cut cut)
 {
     vec of[DIA_ROWS][DIA_WIDE];
     CPU_UNROLL
     for (int r = 0; r < DIA_ROWS; r++) CPU_UNROLL
-    for (int v = 0; v < vectors; v++)
-        of[r][v] = cpu_piece(q + r * x->t->width + from, v, vectors, whole, end);
+    for (int v = 0; v < cut.vectors; v++)
+        of[r][v] = cpu_piece(q + r * x->t->width + cut.from, v, cut);
     for (int32_t e = 0; e < x->dia->edges; e++)
-        cpu_dia_scatter_place(x->sums->dr + (int64_t)x->dia->label[e] * x->t->dim + from,
-                              ds + e * DIA_ROWS, 0, (cpu_dia_fetch){ 0, 0 }, of, vectors, whole,
-                              end);
+        cpu_dia_scatter(x->sums->dr + (int64_t)x->dia->label[e] * x->t->dim + cut.from,
+                        ds + e * DIA_ROWS, 1, of, 0, 3, cut);
 }
 
 static void add_label_bias(const backward_dia *x, const float *slope, int32_t head)
@@ -161,20 +146,10 @@ static void add_head(backward_dia *x, int32_t h)
     if (x->sums->db) add_label_bias(x, ds, x->first + h);
     for (int32_t i = 0; i < x->stride; i += LANES)
         vec_store(ds + i, vec_mul(vec_load(ds + i), vec_all(t->scale)));
-#define QUERIES(from, vectors, whole, end) query_slice(x, dq, ds, at, from, vectors, whole, end)
-#define KEYS(from, vectors, whole, end)                                                            \
-    source_slice(x, 0, q + from, ds, at + from, vectors, whole, end)
-#define VALUES(from, vectors, whole, end)                                                          \
-    source_slice(x, 1, dout + from, p, at + from, vectors, whole, end)
-#define LABELS(from, vectors, whole, end) label_slice(x, q, ds, from, vectors, whole, end)
-    if (dq) CPU_BY_DIA_SLICE(t->dim, QUERIES);
-    CPU_BY_DIA_SLICE(t->dim, KEYS);
-    CPU_BY_DIA_SLICE(t->dim, VALUES);
-    if (x->sums->dr) CPU_BY_DIA_SLICE(t->dim, LABELS);
-#undef QUERIES
-#undef KEYS
-#undef VALUES
-#undef LABELS
+    if (dq) CPU_BY_CUTS(t->dim, DIA_WIDE, query_slice, x, dq, ds, at)
+    CPU_BY_CUTS(t->dim, DIA_WIDE, source_slice, x, 0, q, ds, at)
+    CPU_BY_CUTS(t->dim, DIA_WIDE, source_slice, x, 1, dout, p, at)
+    if (x->sums->dr) CPU_BY_CUTS(t->dim, DIA_WIDE, label_slice, x, q, ds)
 }
 
 int cpu_dia_backward(const ref_attend *t, const cpu_dia *dia, int32_t first, int32_t last,

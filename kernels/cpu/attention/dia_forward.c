@@ -50,43 +50,21 @@ static void weigh(forward_dia *x)
     if (t->drop.on) cpu_mask_scores(t, row, x->dia->edges, x->first, x->heads, x->s, NULL);
 }
 
-CPU_INLINE void mix_slice(const forward_dia *x, float *o, const float *s, int64_t at, int vectors,
-                          int whole, lanes end)
+/* Of the head whose columns begin at `at`. */
+CPU_INLINE void mix_slice(const forward_dia *x, const float *s, int64_t at, cpu_cut cut)
 {
+    const int64_t width = x->t->width;
+    float *o = (float *)x->t->args->out + x->dia->row * width + at + cut.from;
     vec y[DIA_ROWS][DIA_WIDE];
-    CPU_UNROLL
-    for (int r = 0; r < DIA_ROWS; r++) CPU_UNROLL
-    for (int v = 0; v < vectors; v++) y[r][v] = vec_zero();
-    const cpu_dia_fetch none = { 0, 0 }, fetch = cpu_dia_ahead_of(x->v.ahead, at, x->t->width);
-    for (int32_t i = 0; i < x->dia->stripes; i++) {
-        const cpu_stripe *stripe = &x->dia->stripe[i];
-        const float *p = s + stripe->place * DIA_ROWS, *from = x->v.x[stripe->place] + at;
-        if (cpu_is_long(stripe))
-            cpu_dia_add_stripe(y, p, from, x->t->width, fetch, stripe->count, vectors, whole, end);
-        else
-            for (int32_t e = 0; e < stripe->count; e++)
-                cpu_dia_add_place(
-                    y, p + e * DIA_ROWS, from + e * x->t->width, stripe->move * x->t->width,
-                    x->v.fresh[stripe->place + e] ? fetch : none, vectors, whole, end);
-    }
+    const cpu_dia_fetch fetch = cpu_dia_ahead_of(x->v.ahead, at + cut.from, width);
+    cpu_dia_add_all(y, x->dia, &x->v, s, at + cut.from, fetch, cut);
     for (int r = 0; x->v.ahead && !x->stream && r < DIA_ROWS; r++)
-        cpu_dia_fetch_row(o, r, fetch, vectors);
+        cpu_dia_fetch_row(o, r, fetch, cut.vectors);
     CPU_UNROLL
     for (int r = 0; r < DIA_ROWS; r++) CPU_UNROLL
-    for (int v = 0; v < vectors; v++)
-        if (whole && x->stream) vec_stream(o + r * x->t->width + v * LANES, y[r][v]);
-        else cpu_put_piece(o + r * x->t->width, v, vectors, whole, end, y[r][v]);
-}
-
-static void mix(const forward_dia *x, int32_t h)
-{
-    const int64_t at = (int64_t)(x->first + h) * x->t->dim;
-    float *o = (float *)x->t->args->out + x->dia->row * x->t->width + at;
-    const float *s = x->s + h * x->stride;
-#define SLICE_OF(from, vectors, whole, end)                                                        \
-    mix_slice(x, o + from, s, at + from, vectors, whole, end)
-    CPU_BY_DIA_SLICE(x->t->dim, SLICE_OF);
-#undef SLICE_OF
+    for (int v = 0; v < cut.vectors; v++)
+        if (cut.whole && x->stream) vec_stream(o + r * width + v * LANES, y[r][v]);
+        else cpu_put_piece(o + r * width, v, cut, y[r][v]);
 }
 
 /* Zeros where a row has no weights. */
@@ -114,7 +92,9 @@ void cpu_dia_forward(const ref_attend *t, const cpu_dia *dia)
         x.heads = t->heads - x.first < HEADS ? t->heads - x.first : HEADS;
         score(&x);
         weigh(&x);
-        for (int32_t h = 0; h < x.heads; h++) mix(&x, h);
+        for (int32_t h = 0; h < x.heads; h++)
+            CPU_BY_CUTS(t->dim, DIA_WIDE, mix_slice, &x, x.s + h * x.stride,
+                        (int64_t)(x.first + h) * t->dim)
         if (x.dead) clear_dead(&x);
     }
 }

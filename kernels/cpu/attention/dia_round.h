@@ -30,17 +30,17 @@ CPU_INLINE vec cpu_dia_some_rounds(const cpu_rounds *a, int32_t first, int turn,
     for (int i = 0; i < QUADS; i++) CPU_UNROLL
     for (int r = 0; r < DIA_ROWS; r++) sum[i][r] = vec_zero();
     for (int32_t left = a->dim; left > 0; left -= LANES, q += LANES, x += LANES) {
-        const lanes end = lanes_first(left < LANES ? left : LANES);
+        const cpu_cut one = cpu_one_vector(left, whole);
         CPU_UNROLL
         for (int i = 0; i < rounds; i++) {
-            near[i] = vec_held(cpu_piece(x + i * a->width, 0, 1, whole, end));
+            near[i] = vec_held(cpu_piece(x + i * a->width, 0, one));
             far[i] = turn + i < ROUND_LATER
-                         ? vec_held(cpu_piece(x + (a->count + i) * a->width, 0, 1, whole, end))
+                         ? vec_held(cpu_piece(x + (a->count + i) * a->width, 0, one))
                          : near[i];
         }
         CPU_UNROLL
         for (int r = 0; r < DIA_ROWS; r++) {
-            const vec row = vec_held(cpu_piece(q + r * a->width, 0, 1, whole, end));
+            const vec row = vec_held(cpu_piece(q + r * a->width, 0, one));
             CPU_UNROLL
             for (int i = 0; i < rounds; i++)
                 sum[i][r] = vec_fma(row, r <= turn + i ? near[i] : far[i], sum[i][r]);
@@ -103,15 +103,15 @@ CPU_INLINE void cpu_dia_rounds(float *s, const cpu_rounds *a, float scale, int w
     (CPU_PLACE(lane, m) < 16 ? CPU_PLACE(lane, m) : (16 + CPU_PLACE(lane, m) - 4 * (m)) % 32)
 
 CPU_INLINE vec cpu_dia_round(vec q[DIA_ROWS][SLICE], const float *const x[DIA_ROWS], int shared,
-                             int vectors, int whole, lanes end)
+                             cpu_cut cut)
 {
     vec sum[DIA_ROWS];
     CPU_UNROLL
-    for (int v = 0; v < vectors; v++) {
-        const vec one = vec_held(cpu_piece(x[0], v, vectors, whole, end));
+    for (int v = 0; v < cut.vectors; v++) {
+        const vec one = vec_held(cpu_piece(x[0], v, cut));
         CPU_UNROLL
         for (int r = 0; r < DIA_ROWS; r++) {
-            const vec k = shared || r == 0 ? one : cpu_piece(x[r], v, vectors, whole, end);
+            const vec k = shared || r == 0 ? one : cpu_piece(x[r], v, cut);
             sum[r] = v ? vec_fma(q[r][v], k, sum[r]) : vec_mul(q[r][v], k);
         }
     }
@@ -120,7 +120,7 @@ CPU_INLINE vec cpu_dia_round(vec q[DIA_ROWS][SLICE], const float *const x[DIA_RO
 
 /* Four rounds from `first` on, of which `left` are there. */
 CPU_INLINE vec cpu_dia_four_rounds(vec q[DIA_ROWS][SLICE], const cpu_rounds *a, int32_t first,
-                                   int32_t left, int vectors, int whole, lanes end)
+                                   int32_t left, cpu_cut cut)
 {
     vec w[QUADS];
     const float *at = a->x + first * a->width;
@@ -131,18 +131,17 @@ CPU_INLINE vec cpu_dia_four_rounds(vec q[DIA_ROWS][SLICE], const cpu_rounds *a, 
         for (int r = 0; r < DIA_ROWS; r++)
             x[r] = first == 0 && r > i ? at + a->count * a->width : at;
         w[i] = vec_zero();
-        if (a->ahead && first == 0) cpu_prefetch_ahead(a->q + i * a->width, a->ahead, vectors);
+        if (a->ahead && first == 0) cpu_prefetch_ahead(a->q + i * a->width, a->ahead, cut.vectors);
         if (a->ahead && left <= 4)
-            cpu_prefetch_ahead(a->x + (a->count - 1 + i) * a->width, a->ahead, vectors);
-        if (i < left) w[i] = cpu_dia_round(q, x, first != 0 || i == 3, vectors, whole, end);
+            cpu_prefetch_ahead(a->x + (a->count - 1 + i) * a->width, a->ahead, cut.vectors);
+        if (i < left) w[i] = cpu_dia_round(q, x, first != 0 || i == 3, cut);
     }
     return vec_fold(w);
 }
 
 /* s[place][r] <- scale q_r . x of one stripe and head; what implements the last place is written
  * too, to the end of its vector. */
-CPU_INLINE void cpu_dia_rounds_held(float *s, const cpu_rounds *a, float scale, int vectors,
-                                    int whole, lanes end)
+CPU_INLINE void cpu_dia_rounds_held(float *s, const cpu_rounds *a, float scale, cpu_cut cut)
 {
     static const int32_t place[16] = CPU_BY_LANE(CPU_PLACE, 0),
                          wrap[4][16] = { CPU_BY_LANE(CPU_LEFT, 1), CPU_BY_LANE(CPU_LEFT, 2),
@@ -153,12 +152,11 @@ CPU_INLINE void cpu_dia_rounds_held(float *s, const cpu_rounds *a, float scale, 
     vec q[DIA_ROWS][SLICE];
     CPU_UNROLL
     for (int r = 0; r < DIA_ROWS; r++) CPU_UNROLL
-    for (int v = 0; v < vectors; v++)
-        q[r][v] = cpu_piece(a->q + r * a->width, v, vectors, whole, end);
-    const vec first = cpu_dia_four_rounds(q, a, 0, a->count, vectors, whole, end);
+    for (int v = 0; v < cut.vectors; v++) q[r][v] = cpu_piece(a->q + r * a->width, v, cut);
+    const vec first = cpu_dia_four_rounds(q, a, 0, a->count, cut);
     vec before = first;
     for (int32_t g = 4; g <= last; g += 4, s += LANES) {
-        vec now = cpu_dia_four_rounds(q, a, g, a->count - g, vectors, whole, end);
+        vec now = cpu_dia_four_rounds(q, a, g, a->count - g, cut);
         if (g == last) now = vec_pick(now, first, picks_load(wrap[left - 1]));
         vec_store(s, vec_mul(vec_all(scale), vec_pick(before, now, picks_load(place))));
         before = now;
@@ -172,11 +170,9 @@ CPU_INLINE void cpu_dia_rounds_held(float *s, const cpu_rounds *a, float scale, 
 static __attribute__((noinline)) void cpu_dia_rounds_of(float *s, const cpu_rounds *a, float scale)
 {
 #if GSA_CPU_LANES == 16
-    const cpu_cut cut = cpu_cut_at(a->dim, 0);
+    const cpu_cut cut = cpu_cut_at(a->dim, 0, SLICE);
     if (a->dim <= SLICE * LANES) {
-#define ROUNDS_OF(vectors, whole) cpu_dia_rounds_held(s, a, scale, vectors, whole, cut.end)
-        CPU_BY_CUT(cut, ROUNDS_OF)
-#undef ROUNDS_OF
+        CPU_BY_CUT(cut, SLICE, cpu_dia_rounds_held, s, a, scale)
         return;
     }
 #endif

@@ -16,14 +16,6 @@ typedef struct tiling {
     int64_t count;
 } tiling;
 
-typedef struct block_head { /* of a block in memory; its arrays follow, the longest items first */
-    int64_t row;
-    int32_t columns, ranges, labels, blocks;
-    struct {
-        int32_t count, shared, labels;
-    } panel[QUADS];
-} block_head;
-
 static int64_t rounded(int64_t bytes)
 {
     return (bytes + 7) / 8 * 8;
@@ -39,7 +31,7 @@ static int64_t lists_of(const bcsr_block *block)
 
 static int64_t bytes_of(const bcsr_block *block)
 {
-    return (int64_t)sizeof(block_head) +
+    return (int64_t)sizeof(bcsr_block) +
            rounded((int64_t)sizeof(bcsr_range) * block->ranges +
                    (int64_t)sizeof(int32_t) * block->labels +
                    (int64_t)sizeof(uint16_t) * (block->columns + lists_of(block)));
@@ -57,7 +49,7 @@ static int64_t most_of_rows(const gsa_edges *e, int64_t row, int labelled)
     for (int r = 0; r < LANES; r++) /* no source is read twice */
         if (e->edge_offset[row + r + 1] - e->edge_offset[row + r] > columns) return 0;
     return blocks *
-               ((int64_t)sizeof(block_head) + 8 + (int64_t)sizeof(uint16_t) * QUADS * PANEL_ENDS) +
+               ((int64_t)sizeof(bcsr_block) + 8 + (int64_t)sizeof(uint16_t) * QUADS * PANEL_ENDS) +
            (int64_t)sizeof(bcsr_range) * (ref_smaller(runs, BCSR_RANGES) + blocks) +
            (int64_t)sizeof(int32_t) * labels + (int64_t)sizeof(uint16_t) * (columns + 4 * edges);
 }
@@ -80,19 +72,10 @@ static void part(char **at, const void *from, int64_t bytes)
     *at += bytes;
 }
 
+/* A block in memory: itself, then its arrays, the longest items first. */
 static int64_t keep(char *to, const bcsr_block *block)
 {
-    block_head head = { .row = block->row,
-                        .columns = block->columns,
-                        .ranges = block->ranges,
-                        .labels = block->labels,
-                        .blocks = block->blocks };
-    for (int g = 0; g < QUADS; g++) {
-        const bcsr_panel *from = &block->panel[g];
-        head.panel[g].count = from->count, head.panel[g].shared = from->shared,
-        head.panel[g].labels = from->labels;
-    }
-    part(&to, &head, sizeof head);
+    part(&to, block, sizeof *block);
     part(&to, block->range, (int64_t)sizeof *block->range * block->ranges);
     part(&to, block->label, (int64_t)sizeof *block->label * block->labels);
     part(&to, block->mask, (int64_t)sizeof *block->mask * block->columns);
@@ -102,25 +85,13 @@ static int64_t keep(char *to, const bcsr_block *block)
 
 static bcsr_block block_in(const char *from, int labelled)
 {
-    block_head head;
-    memcpy(&head, from, sizeof head);
-    const bcsr_range *range = (const void *)(from + sizeof head);
-    const int32_t *label = (const void *)(range + head.ranges);
-    const uint16_t *mask = (const void *)(label + head.labels), *at = mask + head.columns;
-    bcsr_block block = { .row = head.row,
-                         .columns = head.columns,
-                         .ranges = head.ranges,
-                         .labels = head.labels,
-                         .blocks = head.blocks,
-                         .range = range,
-                         .mask = mask,
-                         .label = label };
-    for (int g = 0; g < QUADS; g++) {
-        block.panel[g] = (bcsr_panel){ .count = head.panel[g].count,
-                                       .shared = head.panel[g].shared,
-                                       .labels = head.panel[g].labels };
-        at = bcsr_lay(&block.panel[g], at, labelled);
-    }
+    bcsr_block block;
+    memcpy(&block, from, sizeof block);
+    block.range = (const void *)(from + sizeof block);
+    block.label = (const void *)(block.range + block.ranges);
+    block.mask = (const void *)(block.label + block.labels);
+    const uint16_t *at = block.mask + block.columns;
+    for (int g = 0; g < QUADS; g++) at = bcsr_lay(&block.panel[g], at, labelled);
     return block;
 }
 

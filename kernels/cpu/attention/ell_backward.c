@@ -70,31 +70,19 @@ static void add_row(const back_slice *x, int32_t h, int r, const targets *to)
 {
     const ref_attend *t = x->t;
     const cpu_slice *b = x->b;
-    const int64_t first = (int64_t)(x->first + h) * t->dim;
+    const int64_t at = (int64_t)(x->first + h) * t->dim;
     static const float one = 1;
-    const float *p = x->p + x->start[h] + r, *ds = x->ds + x->start[h] + r;
-    float *dq = t->args->dq ? (float *)t->args->dq + b->row[r] * t->width : NULL;
-    for (int32_t i = 0; i < t->dim; i += SLICE * LANES) {
-        const cpu_cut cut = cpu_cut_at(t->dim, i);
-        const int64_t at = first + i;
-#define PLAIN(vectors, whole)                                                                      \
-    cpu_own_mix(dq + at, &one, ds, b->k + r, NULL, 4, at, i, b->edges[r], NULL, 0, vectors, whole, \
-                cut.end)
-#define LABELLED(vectors, whole)                                                                   \
-    cpu_own_mix(dq + at, &one, ds, b->k + r, b->r + r, 4, at, i, b->edges[r], NULL, 0, vectors,    \
-                whole, cut.end)
-#define SCATTER(vectors, whole)                                                                    \
-    cpu_own_scatter(to->dk, ds, 4, x->q[r] + at, at, b->edges[r], vectors, whole, cut.end);        \
-    cpu_own_scatter(to->dv, p, 4, x->dout[r] + at, at, b->edges[r], vectors, whole, cut.end);      \
-    if (x->sums->dr)                                                                               \
-    cpu_own_scatter(to->dr, ds, 4, x->q[r] + at, i, b->edges[r], vectors, whole, cut.end)
-        if (dq && t->r) CPU_BY_CUT(cut, LABELLED)
-        else if (dq) CPU_BY_CUT(cut, PLAIN)
-        CPU_BY_CUT(cut, SCATTER)
-#undef PLAIN
-#undef LABELLED
-#undef SCATTER
-    }
+    const int32_t edges = b->edges[r];
+    const float *p = x->p + x->start[h] + r, *ds = x->ds + x->start[h] + r, *q = x->q[r] + at;
+    float *dq = t->args->dq ? (float *)t->args->dq + b->row[r] * t->width + at : NULL;
+    if (dq && t->r)
+        CPU_BY_CUTS(t->dim, SLICE, cpu_own_mix, dq, &one, ds, b->k + r, b->r + r, 4, at, edges,
+                    NULL, 0)
+    else if (dq)
+        CPU_BY_CUTS(t->dim, SLICE, cpu_own_mix, dq, &one, ds, b->k + r, NULL, 4, at, edges, NULL, 0)
+    CPU_BY_CUTS(t->dim, SLICE, cpu_own_scatter, to->dk, ds, 4, q, at, edges)
+    CPU_BY_CUTS(t->dim, SLICE, cpu_own_scatter, to->dv, p, 4, x->dout[r] + at, at, edges)
+    if (x->sums->dr) CPU_BY_CUTS(t->dim, SLICE, cpu_own_scatter, to->dr, ds, 4, q, 0, edges)
 }
 
 void cpu_ell_backward(const ref_attend *t, const cpu_slice *b, int32_t first, int32_t last,

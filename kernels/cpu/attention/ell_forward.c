@@ -31,15 +31,9 @@ static void mix(const ref_attend *t, const cpu_slice *b, int32_t head, const flo
     const int64_t first = (int64_t)head * t->dim;
     float *out[ROWS4];
     for (int r = 0; r < ROWS4; r++) out[r] = (float *)t->args->out + b->row[r] * t->width + first;
-    for (int32_t i = 0; i < t->dim; i += SLICE * LANES) {
-        const cpu_cut cut = cpu_cut_at(t->dim, i);
-#define SLICE_OF(vectors, whole)                                                                   \
-    for (int r = 0; r < b->rows; r++)                                                              \
-    cpu_own_mix(out[r] + i, NULL, p + r, b->v + r, NULL, 4, first + i, 0, b->edges[r], NULL,       \
-                stream, vectors, whole, cut.end)
-        CPU_BY_CUT(cut, SLICE_OF)
-#undef SLICE_OF
-    }
+    for (int r = 0; r < b->rows; r++)
+        CPU_BY_CUTS(t->dim, SLICE, cpu_own_mix, out[r], NULL, p + r, b->v + r, NULL, 4, first,
+                    b->edges[r], NULL, stream)
 }
 
 static void some_heads(const ref_attend *t, const cpu_slice *b, int32_t first, int32_t heads)

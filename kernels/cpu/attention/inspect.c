@@ -49,84 +49,30 @@ int64_t cpu_inspect_cut(const ref_attend *t, int64_t row)
     return at > row && is_dense(t, at - 1, &next) ? next.first : at;
 }
 
-/* ---- the table: who takes rows from `row` on; each tells how many, 0: none ----------------- */
-
-typedef struct question {
-    const cpu_inspection *x;
-    int64_t row, end;
-    int blocks;
-} question;
-
-static const int32_t *axis_of(const cpu_inspection *x)
+/* Who takes the rows from `row` on: the first in this order that can. Returns how many. */
+static int64_t take(const cpu_inspection *x, int64_t row, int64_t end, int blocks, cpu_part *part)
 {
-    return bcsr_serves(x->t) ? x->plan->intervals.axis_of : NULL;
-}
-
-static int64_t as_gemm(const question *q, cpu_part *part)
-{
-    (void)part;
-    return q->x->dense ? ref_smaller(DENSE_ROWS, q->x->block.first + q->x->block.count - q->row)
-                       : 0;
-}
-
-static int64_t as_dia(const question *q, cpu_part *part)
-{
-    part->dias = QUADS;
-    return cpu_dia_all_at(q->x->t, q->row, q->end, axis_of(q->x), part->dia) ? LANES : 0;
-}
-
-static int64_t as_bcsr(const question *q, cpu_part *part)
-{
-    part->blocks =
-        q->blocks && bcsr_serves(q->x->t) ? cpu_plan_blocks(q->x->plan, q->row, part->block) : 0;
-    return part->blocks > 0 ? LANES : 0;
-}
-
-static int64_t as_interval(const question *q, cpu_part *part)
-{
-    part->interval = axis_of(q->x) ? axis_of(q->x)[q->row] : 0;
-    return part->interval != 0;
-}
-
-static int64_t as_single_edge(const question *q, cpu_part *part)
-{
-    (void)part;
-    return cpu_is_ell(q->x->waiting, q->row, 1);
-}
-
-static int64_t as_one_dia(const question *q, cpu_part *part)
-{
-    part->dias = 1;
-    return cpu_dia_at(q->x->t, q->row, q->end, axis_of(q->x), part->dia) ? DIA_ROWS : 0;
-}
-
-static int64_t as_ell(const question *q, cpu_part *part)
-{
-    (void)part;
-    return cpu_is_ell(q->x->waiting, q->row, 0);
-}
-
-static int64_t as_row(const question *q, cpu_part *part)
-{
-    (void)q, (void)part;
+    const ref_attend *t = x->t;
+    const int32_t *axis_of = bcsr_serves(t) ? x->plan->intervals.axis_of : NULL;
+    part->format = CPU_GEMM;
+    if (x->dense) return ref_smaller(DENSE_ROWS, x->block.first + x->block.count - row);
+    part->format = CPU_DIA, part->dias = QUADS;
+    if (cpu_dia_all_at(t, row, end, axis_of, part->dia)) return LANES;
+    part->format = CPU_BCSR;
+    part->blocks = blocks && bcsr_serves(t) ? cpu_plan_blocks(x->plan, row, part->block) : 0;
+    if (part->blocks > 0) return LANES;
+    part->format = CPU_INTERVAL, part->interval = axis_of ? axis_of[row] : 0;
+    if (part->interval) return 1;
+    part->format = CPU_ELL;
+    if (cpu_is_ell(x->waiting, row, 1)) return 1;
+    part->format = CPU_DIA, part->dias = 1;
+    if (cpu_dia_at(t, row, end, axis_of, part->dia)) return DIA_ROWS;
+    part->format = cpu_is_ell(x->waiting, row, 0) ? CPU_ELL : CPU_ROW;
     return 1;
 }
 
-static const struct {
-    cpu_format format;
-    int64_t (*takes)(const question *q, cpu_part *part);
-} table[] = {
-    /* the first that takes them */
-    { CPU_GEMM, as_gemm },         { CPU_DIA, as_dia },         { CPU_BCSR, as_bcsr },
-    { CPU_INTERVAL, as_interval }, { CPU_ELL, as_single_edge }, { CPU_DIA, as_one_dia },
-    { CPU_ELL, as_ell },           { CPU_ROW, as_row },
-};
-
 int64_t cpu_inspect(const cpu_inspection *x, int64_t row, int64_t end, int blocks, cpu_part *part)
 {
-    const question q = { x, row, end, blocks };
-    part->row = row, part->rows = 0;
-    for (int i = 0; part->rows == 0; i++)
-        part->rows = table[i].takes(&q, part), part->format = table[i].format;
+    part->row = row, part->rows = take(x, row, end, blocks, part);
     return row + part->rows;
 }

@@ -12,16 +12,15 @@
 #include "kernels/cpu/attention/prefetch.h"
 
 /* Of at most SLICE vectors of columns: the queries are in registers (`rows`: 4, or 1 where all are
- * the same), place after place passes by; `more`: is added to what is there. */
+ * the same), place after place passes by; slices after the first are added to what is there. */
 CPU_INLINE void cpu_own_dots_slice(float *s, const float *const *q, int rows, const float *const *x,
-                                   const float *const *r, int32_t places, int64_t at, int64_t from,
-                                   cpu_prefetch *prefetch, int more, int vectors, int whole,
-                                   lanes end)
+                                   const float *const *r, int32_t places, int64_t at,
+                                   cpu_prefetch *prefetch, cpu_cut cut)
 {
     vec a[ROWS4][SLICE];
     CPU_UNROLL
     for (int i = 0; i < rows; i++) CPU_UNROLL
-    for (int v = 0; v < vectors; v++) a[i][v] = cpu_piece(q[i] + at, v, vectors, whole, end);
+    for (int v = 0; v < cut.vectors; v++) a[i][v] = cpu_piece(q[i] + at + cut.from, v, cut);
     for (int32_t e = 0; e < places; e += QUADS, s += LANES) {
         vec w[QUADS];
         CPU_UNROLL
@@ -31,16 +30,16 @@ CPU_INLINE void cpu_own_dots_slice(float *s, const float *const *q, int rows, co
             if (e + j >= places) continue;
             CPU_UNROLL
             for (int i = 0; i < ROWS4; i++) CPU_UNROLL
-            for (int v = 0; v < vectors; v++) {
+            for (int v = 0; v < cut.vectors; v++) {
                 const vec row = a[rows == 1 ? 0 : i][v];
-                vec y = cpu_piece(x[4 * (e + j) + i] + at, v, vectors, whole, end);
-                if (r) y = vec_add(y, cpu_piece(r[4 * (e + j) + i] + from, v, vectors, whole, end));
+                vec y = cpu_piece(x[4 * (e + j) + i] + at + cut.from, v, cut);
+                if (r) y = vec_add(y, cpu_piece(r[4 * (e + j) + i] + cut.from, v, cut));
                 sum[i] = v ? vec_fma(row, y, sum[i]) : vec_mul(row, y);
             }
             w[j] = vec_sum_fours(sum[0], sum[1], sum[2], sum[3]);
         }
         const vec some = vec_fold(w);
-        vec_store(s, more ? vec_add(vec_load(s), some) : some);
+        vec_store(s, cut.from > 0 ? vec_add(vec_load(s), some) : some);
         if (prefetch) cpu_prefetch_step(prefetch);
     }
 }
@@ -50,19 +49,8 @@ CPU_INLINE void cpu_own_dots_of(float *s, const float *const *q, int rows, const
                                 const float *const *r, int32_t places, int64_t at, int32_t dim,
                                 cpu_prefetch *prefetch)
 {
-    for (int32_t i = 0; i < dim; i += SLICE * LANES) {
-        const cpu_cut cut = cpu_cut_at(dim, i);
-#define PLAIN(vectors, whole)                                                                      \
-    cpu_own_dots_slice(s, q, rows, x, NULL, places, at + i, i, prefetch, i > 0, vectors, whole,    \
-                       cut.end)
-#define LABELLED(vectors, whole)                                                                   \
-    cpu_own_dots_slice(s, q, rows, x, r, places, at + i, i, prefetch, i > 0, vectors, whole,       \
-                       cut.end)
-        if (r) CPU_BY_CUT(cut, LABELLED)
-        else CPU_BY_CUT(cut, PLAIN)
-#undef PLAIN
-#undef LABELLED
-    }
+    if (r) CPU_BY_CUTS(dim, SLICE, cpu_own_dots_slice, s, q, rows, x, r, places, at, prefetch)
+    else CPU_BY_CUTS(dim, SLICE, cpu_own_dots_slice, s, q, rows, x, NULL, places, at, prefetch)
 }
 
 static inline void cpu_own_dots(float *s, const float *const q[ROWS4], const float *const *x,
@@ -85,15 +73,14 @@ static inline void cpu_lone_dots(float *s, const float *q, const float *const *x
  * p, x and r go on by `step`. Even and odd edges have sums of their own, which hides the latency of
  * the multiplication. */
 CPU_INLINE void cpu_own_mix(float *y, const float *keep, const float *p, const float *const *x,
-                            const float *const *r, int step, int64_t at, int64_t from,
-                            int32_t edges, cpu_prefetch *prefetch, int stream, int vectors,
-                            int whole, lanes end)
+                            const float *const *r, int step, int64_t at, int32_t edges,
+                            cpu_prefetch *prefetch, int stream, cpu_cut cut)
 {
     vec sum[2][SLICE];
+    y += cut.from;
     CPU_UNROLL
-    for (int v = 0; v < vectors; v++)
-        sum[0][v] =
-            keep ? vec_mul(vec_all(*keep), cpu_piece(y, v, vectors, whole, end)) : vec_zero(),
+    for (int v = 0; v < cut.vectors; v++)
+        sum[0][v] = keep ? vec_mul(vec_all(*keep), cpu_piece(y, v, cut)) : vec_zero(),
         sum[1][v] = vec_zero();
     for (int32_t e = 0; e < edges; e += 2) {
         CPU_UNROLL
@@ -101,40 +88,37 @@ CPU_INLINE void cpu_own_mix(float *y, const float *keep, const float *p, const f
             if (i > 0 && e + 1 == edges) continue;
             const vec share = vec_all(p[step * (e + i)]);
             CPU_UNROLL
-            for (int v = 0; v < vectors; v++) {
-                vec part = cpu_piece(x[step * (e + i)] + at, v, vectors, whole, end);
-                if (r)
-                    part =
-                        vec_add(part, cpu_piece(r[step * (e + i)] + from, v, vectors, whole, end));
+            for (int v = 0; v < cut.vectors; v++) {
+                vec part = cpu_piece(x[step * (e + i)] + at + cut.from, v, cut);
+                if (r) part = vec_add(part, cpu_piece(r[step * (e + i)] + cut.from, v, cut));
                 sum[i][v] = vec_fma(share, part, sum[i][v]);
             }
         }
         if (prefetch && e % QUADS == 0) cpu_prefetch_step(prefetch);
     }
     CPU_UNROLL
-    for (int v = 0; v < vectors; v++) {
+    for (int v = 0; v < cut.vectors; v++) {
         const vec all = vec_add(sum[0][v], sum[1][v]);
-        if (stream && whole) vec_stream(y + v * LANES, all);
-        else cpu_put_piece(y, v, vectors, whole, end, all);
+        if (stream && cut.whole) vec_stream(y + v * LANES, all);
+        else cpu_put_piece(y, v, cut, all);
     }
 }
 
 /* y_e += p_e x where y_e is not NULL, of some columns of one row, in order: a row may come twice. p
  * goes on by `step`. */
 CPU_INLINE void cpu_own_scatter(float *const *y, const float *p, int step, const float *x,
-                                int64_t to, int32_t edges, int vectors, int whole, lanes end)
+                                int64_t to, int32_t edges, cpu_cut cut)
 {
     vec part[SLICE];
     CPU_UNROLL
-    for (int v = 0; v < vectors; v++) part[v] = cpu_piece(x, v, vectors, whole, end);
+    for (int v = 0; v < cut.vectors; v++) part[v] = cpu_piece(x + cut.from, v, cut);
     for (int32_t e = 0; e < edges; e++) {
         if (!y[e]) continue;
         const vec share = vec_all(p[step * e]);
-        float *at = y[e] + to;
+        float *at = y[e] + to + cut.from;
         CPU_UNROLL
-        for (int v = 0; v < vectors; v++)
-            cpu_put_piece(at, v, vectors, whole, end,
-                          vec_fma(share, part[v], cpu_piece(at, v, vectors, whole, end)));
+        for (int v = 0; v < cut.vectors; v++)
+            cpu_put_piece(at, v, cut, vec_fma(share, part[v], cpu_piece(at, v, cut)));
     }
 }
 
@@ -143,29 +127,14 @@ static inline void cpu_lone_mix(float *y, const float *keep, const float *p, con
                                 const float *const *r, int64_t at, int32_t dim, int32_t edges,
                                 cpu_prefetch *prefetch)
 {
-    for (int32_t i = 0; i < dim; i += SLICE * LANES) {
-        const cpu_cut cut = cpu_cut_at(dim, i);
-#define PLAIN(vectors, whole)                                                                      \
-    cpu_own_mix(y + i, keep, p, x, NULL, 1, at + i, i, edges, prefetch, 0, vectors, whole, cut.end)
-#define LABELLED(vectors, whole)                                                                   \
-    cpu_own_mix(y + i, keep, p, x, r, 1, at + i, i, edges, prefetch, 0, vectors, whole, cut.end)
-        if (r) CPU_BY_CUT(cut, LABELLED)
-        else CPU_BY_CUT(cut, PLAIN)
-#undef PLAIN
-#undef LABELLED
-    }
+    if (r) CPU_BY_CUTS(dim, SLICE, cpu_own_mix, y, keep, p, x, r, 1, at, edges, prefetch, 0)
+    else CPU_BY_CUTS(dim, SLICE, cpu_own_mix, y, keep, p, x, NULL, 1, at, edges, prefetch, 0)
 }
 
 static inline void cpu_lone_scatter(float *const *y, const float *p, const float *x, int64_t to,
                                     int32_t dim, int32_t edges)
 {
-    for (int32_t i = 0; i < dim; i += SLICE * LANES) {
-        const cpu_cut cut = cpu_cut_at(dim, i);
-#define SLICE_OF(vectors, whole)                                                                   \
-    cpu_own_scatter(y, p, 1, x + i, to + i, edges, vectors, whole, cut.end)
-        CPU_BY_CUT(cut, SLICE_OF)
-#undef SLICE_OF
-    }
+    CPU_BY_CUTS(dim, SLICE, cpu_own_scatter, y, p, 1, x, to, edges)
 }
 
 #endif

@@ -17,11 +17,11 @@ CPU_INLINE vec put_sums(float *s, const cpu_products *p, int32_t j, vec sum, vec
 
 /* Heads of at most SLICE vectors, 16 lanes: the rows are in registers. */
 CPU_INLINE vec multiply_slice(float *s, const cpu_transposed *from, const cpu_products *p, vec told,
-                              int how, int vectors, int whole, lanes end)
+                              int how, cpu_cut cut)
 {
     vec q[SLICE * PANEL_ROWS];
     CPU_UNROLL
-    for (int v = 0; v < vectors; v++) CPU_UNROLL
+    for (int v = 0; v < cut.vectors; v++) CPU_UNROLL
     for (int i = 0; i < PANEL_ROWS; i++) q[v * PANEL_ROWS + i] = from->part[v][i];
     for (int32_t j = 0; j < p->places; j += QUADS) {
         vec w[QUADS];
@@ -29,7 +29,7 @@ CPU_INLINE vec multiply_slice(float *s, const cpu_transposed *from, const cpu_pr
         for (int i = 0; i < QUADS; i++)
             w[i] = cpu_transposed_dots(q, p->x[p->place[j + i]] + p->at,
                                        how & CPU_LABELLED ? p->r[p->label[j + i]] : NULL,
-                                       how & CPU_LABELLED, vectors, whole, end);
+                                       how & CPU_LABELLED, cut);
         told = put_sums(s, p, j, vec_fold(w), told, how);
     }
     return told;
@@ -65,11 +65,9 @@ CPU_INLINE vec multiply_some(float *s, const cpu_transposed *q, const cpu_produc
 CPU_INLINE vec multiply_as(float *s, const cpu_transposed *q, const cpu_products *p, int32_t dim,
                            vec told, int how)
 {
-    const cpu_cut cut = cpu_cut_at(dim, 0);
+    const cpu_cut cut = cpu_cut_at(dim, 0, SLICE);
     if (LANES != 16 || dim > SLICE * LANES) return multiply_some(s, q, p, dim, told, how);
-#define SLICE_OF(vectors, whole) told = multiply_slice(s, q, p, told, how, vectors, whole, cut.end)
-    CPU_BY_CUT(cut, SLICE_OF)
-#undef SLICE_OF
+    CPU_BY_CUT(cut, SLICE, told = multiply_slice, s, q, p, told, how)
     return told;
 }
 
@@ -84,32 +82,27 @@ vec cpu_multiply(float *s, const cpu_transposed *q, const cpu_products *p, int32
 
 /* ---- mix ----------------------------------------------------------------------------------- */
 
-CPU_INLINE vec mix_slice(const cpu_panel_mix *m, int32_t from, int labelled, int stream,
-                         int vectors, int whole, lanes end)
+CPU_INLINE vec mix_slice(const cpu_panel_mix *m, vec odd, int labelled, int stream, cpu_cut cut)
 {
-    vec sum[PANEL_ROWS][MIXED], odd = vec_zero();
+    vec sum[PANEL_ROWS][MIXED];
     CPU_UNROLL
     for (int r = 0; r < PANEL_ROWS; r++) CPU_UNROLL
-    for (int v = 0; v < vectors; v++) sum[r][v] = vec_zero();
-    cpu_mix_places(sum, &m->of[0], from, m->prefetch, labelled, vectors, whole, end);
-    if (labelled) {
-        cpu_mix_places(sum, &m->of[1], from, NULL, 0, vectors, whole, end);
-        cpu_mix_places(sum, &m->of[2], from, NULL, 0, vectors, whole, end);
-    }
+    for (int v = 0; v < cut.vectors; v++) sum[r][v] = vec_zero();
+    cpu_mix_places(sum, &m->of[0], m->prefetch, labelled, cut);
+    for (int i = 1; labelled && i < 3; i++) cpu_mix_places(sum, &m->of[i], NULL, 0, cut);
     CPU_UNROLL
     for (int r = 0; r < PANEL_ROWS; r++) {
         if (r >= m->rows) continue;
         const vec share = vec_all(m->share[r]);
         CPU_UNROLL
-        for (int v = 0; v < vectors; v++) {
-            float *to = m->to[r] + from;
+        for (int v = 0; v < cut.vectors; v++) {
+            float *to = m->to[r] + cut.from;
             vec y = vec_mul(sum[r][v], share);
-            if (!(m->fresh >> r & 1))
-                y = vec_fma(vec_all(m->keep[r]), cpu_piece(to, v, vectors, whole, end), y);
+            if (!(m->fresh >> r & 1)) y = vec_fma(vec_all(m->keep[r]), cpu_piece(to, v, cut), y);
             odd = vec_fma(y, vec_zero(), odd);
             if (m->share[r] == 0 && (m->fresh >> r & 1 || m->keep[r] == 0)) y = vec_zero();
-            if (stream && whole) vec_stream(to + v * LANES, y);
-            else cpu_put_piece(to, v, vectors, whole, end, y);
+            if (stream && cut.whole) vec_stream(to + v * LANES, y);
+            else cpu_put_piece(to, v, cut, y);
         }
     }
     return odd;
@@ -118,21 +111,8 @@ CPU_INLINE vec mix_slice(const cpu_panel_mix *m, int32_t from, int labelled, int
 vec cpu_mix_panel(const cpu_panel_mix *m, int32_t dim)
 {
     vec odd = vec_zero();
-    for (int32_t from = 0; from < dim;) {
-        const cpu_cut cut = cpu_mix_cut(dim, from);
-#define PLAIN(vectors, whole)                                                                      \
-    if ((vectors) <= MIXED) odd = vec_add(odd, mix_slice(m, from, 0, 0, vectors, whole, cut.end))
-#define LABELLED(vectors, whole)                                                                   \
-    if ((vectors) <= MIXED) odd = vec_add(odd, mix_slice(m, from, 1, 0, vectors, whole, cut.end))
-#define STREAM(vectors, whole)                                                                     \
-    if ((vectors) <= MIXED) odd = vec_add(odd, mix_slice(m, from, 0, 1, vectors, whole, cut.end))
-        if (m->stream) CPU_BY_CUT(cut, STREAM)
-        else if (m->of->r) CPU_BY_CUT(cut, LABELLED)
-        else CPU_BY_CUT(cut, PLAIN)
-#undef PLAIN
-#undef LABELLED
-#undef STREAM
-        from += cut.vectors * LANES;
-    }
+    if (m->stream) CPU_BY_CUTS(dim, MIXED, odd = mix_slice, m, odd, 0, 1)
+    else if (m->of->r) CPU_BY_CUTS(dim, MIXED, odd = mix_slice, m, odd, 1, 0)
+    else CPU_BY_CUTS(dim, MIXED, odd = mix_slice, m, odd, 0, 0)
     return odd;
 }

@@ -69,13 +69,13 @@ CPU_INLINE vec cpu_transposed_sum(const vec sum[PANEL_ROWS])
 /* Lane i of each quad: what its lanes add to the product of row i with x, `labelled`: with x + r.
  * The rows are in registers. */
 CPU_INLINE vec cpu_transposed_dots(const vec *q, const float *x, const float *r, int labelled,
-                                   int vectors, int whole, lanes end)
+                                   cpu_cut cut)
 {
     vec sum[PANEL_ROWS];
     CPU_UNROLL
-    for (int v = 0; v < vectors; v++) {
-        vec k = cpu_piece(x, v, vectors, whole, end);
-        if (labelled) k = vec_add(k, cpu_piece(r, v, vectors, whole, end));
+    for (int v = 0; v < cut.vectors; v++) {
+        vec k = cpu_piece(x, v, cut);
+        if (labelled) k = vec_add(k, cpu_piece(r, v, cut));
         k = vec_held(k);
         CPU_UNROLL
         for (int i = 0; i < PANEL_ROWS; i++)
@@ -89,13 +89,13 @@ CPU_INLINE vec cpu_transposed_dots(const vec *q, const float *x, const float *r,
  * rows. */
 CPU_INLINE void cpu_transposed_step(vec sum[MET][PANEL_ROWS], const cpu_transposed *q, int v,
                                     const float *const *x, const float *const *r, int columns,
-                                    int labelled, int whole, lanes end)
+                                    int labelled, cpu_cut one)
 {
     vec k[MET];
     CPU_UNROLL
     for (int i = 0; i < columns; i++) {
-        k[i] = cpu_piece(x[i] + v * LANES, 0, 1, whole, end);
-        if (labelled) k[i] = vec_add(k[i], cpu_piece(r[i] + v * LANES, 0, 1, whole, end));
+        k[i] = cpu_piece(x[i] + v * LANES, 0, one);
+        if (labelled) k[i] = vec_add(k[i], cpu_piece(r[i] + v * LANES, 0, one));
         k[i] = vec_held(k[i]);
     }
     CPU_UNROLL
@@ -123,10 +123,10 @@ CPU_INLINE void cpu_transposed_some(vec *w, const cpu_transposed *q, const float
         for (int j = 0; j < PANEL_ROWS; j++) sum[i][j] = vec_zero();
     }
     for (; (v + 1) * LANES <= dim; v++)
-        cpu_transposed_step(sum, q, v, row, more, columns, labelled, 1, lanes_first(0));
+        cpu_transposed_step(sum, q, v, row, more, columns, labelled, cpu_one_vector(LANES, 1));
     if (v * LANES < dim)
-        cpu_transposed_step(sum, q, v, row, more, columns, labelled, 0,
-                            lanes_first(dim - v * LANES));
+        cpu_transposed_step(sum, q, v, row, more, columns, labelled,
+                            cpu_one_vector(dim - v * LANES, 0));
     CPU_UNROLL
     for (int i = 0; i < columns; i++) w[i] = cpu_transposed_sum(sum[i]);
 }
@@ -168,17 +168,6 @@ static inline vec cpu_row_dots(const float *a, const float *b, int64_t stride, i
 
 /* ---- mix ----------------------------------------------------------------------------------- */
 
-/* The next columns of a head whose sums are in registers: at most MIXED vectors, of four two and
- * two. */
-static inline cpu_cut cpu_mix_cut(int32_t dim, int32_t from)
-{
-    if (LANES == 16) return cpu_cut_at(dim, from);
-    const int32_t left = dim - from, all = (left + LANES - 1) / LANES,
-                  most = all == MIXED + 1 ? 2 : MIXED;
-    const int vectors = all < most ? all : most;
-    return (cpu_cut){ vectors, left >= vectors * LANES, lanes_first(left - (vectors - 1) * LANES) };
-}
-
 typedef struct cpu_mixing { /* sum_c p[c][r] (x[place[c]] + at + r[label[c]]) of four rows r */
     int32_t places;
     const uint16_t *place, *label;
@@ -190,7 +179,7 @@ typedef struct cpu_mixing { /* sum_c p[c][r] (x[place[c]] + at + r[label[c]]) of
 /* sum[r] += p[r] (x + label). At 16 lanes the four shares are in registers while vectors pass
  * by; at 8 the vectors while shares do, which needs one register less and so all there are. */
 CPU_INLINE void cpu_mix_place(vec sum[PANEL_ROWS][MIXED], const float *x, const float *label,
-                              const float *p, int labelled, int vectors, int whole, lanes end)
+                              const float *p, int labelled, cpu_cut cut)
 {
     vec part[MIXED], share[PANEL_ROWS];
     if (LANES == 16) {
@@ -198,10 +187,9 @@ CPU_INLINE void cpu_mix_place(vec sum[PANEL_ROWS][MIXED], const float *x, const 
         for (int r = 0; r < PANEL_ROWS; r++) share[r] = vec_held(vec_all(p[r]));
     }
     CPU_UNROLL
-    for (int v = 0; v < vectors; v++) {
-        part[v] = cpu_piece(x, v, vectors, whole, end);
-        part[v] = vec_held(labelled ? vec_add(part[v], cpu_piece(label, v, vectors, whole, end))
-                                    : part[v]);
+    for (int v = 0; v < cut.vectors; v++) {
+        part[v] = cpu_piece(x, v, cut);
+        part[v] = vec_held(labelled ? vec_add(part[v], cpu_piece(label, v, cut)) : part[v]);
         CPU_UNROLL
         for (int r = 0; LANES == 16 && r < PANEL_ROWS; r++)
             sum[r][v] = vec_fma(share[r], part[v], sum[r][v]);
@@ -210,29 +198,26 @@ CPU_INLINE void cpu_mix_place(vec sum[PANEL_ROWS][MIXED], const float *x, const 
     for (int r = 0; LANES != 16 && r < PANEL_ROWS; r++) {
         const vec one = vec_held(vec_all(p[r]));
         CPU_UNROLL
-        for (int v = 0; v < vectors; v++) sum[r][v] = vec_fma_in_place(one, part[v], sum[r][v]);
+        for (int v = 0; v < cut.vectors; v++) sum[r][v] = vec_fma_in_place(one, part[v], sum[r][v]);
     }
 }
 
-/* A head's columns from `from` on; `prefetch`, where there is one, is prefetched a portion with
- * each vector of shares. */
-CPU_INLINE void cpu_mix_places(vec sum[PANEL_ROWS][MIXED], const cpu_mixing *m, int32_t from,
-                               cpu_prefetch *prefetch, int labelled, int vectors, int whole,
-                               lanes end)
+/* `prefetch`, where there is one, is prefetched a portion with each vector of shares. */
+CPU_INLINE void cpu_mix_places(vec sum[PANEL_ROWS][MIXED], const cpu_mixing *m,
+                               cpu_prefetch *prefetch, int labelled, cpu_cut cut)
 {
     int32_t i = 0;
     for (; i + QUADS <= m->places; i += QUADS) {
         CPU_UNROLL
         for (int j = 0; j < QUADS; j++)
-            cpu_mix_place(sum, m->x[m->place[i + j]] + m->at + from,
-                          labelled ? m->r[m->label[i + j]] + from : NULL, m->p + 4 * (i + j),
-                          labelled, vectors, whole, end);
+            cpu_mix_place(sum, m->x[m->place[i + j]] + m->at + cut.from,
+                          labelled ? m->r[m->label[i + j]] + cut.from : NULL, m->p + 4 * (i + j),
+                          labelled, cut);
         if (prefetch) cpu_prefetch_step(prefetch);
     }
     for (; i < m->places; i++)
-        cpu_mix_place(sum, m->x[m->place[i]] + m->at + from,
-                      labelled ? m->r[m->label[i]] + from : NULL, m->p + 4 * i, labelled, vectors,
-                      whole, end);
+        cpu_mix_place(sum, m->x[m->place[i]] + m->at + cut.from,
+                      labelled ? m->r[m->label[i]] + cut.from : NULL, m->p + 4 * i, labelled, cut);
 }
 
 typedef struct cpu_panel_mix { /* to[r] <- keep[r] to[r] + share[r] sum of `of` */
@@ -264,24 +249,21 @@ enum {
                           on rows that read few columns */
 };
 
-/* Columns c .. c+columns-1 of some planes from the rows in `bits`, `vectors` of them from column
- * `from` of the head on. */
+/* Columns c .. c+columns-1 of some planes from the rows in `bits`, a slice of the head. */
 CPU_INLINE void cpu_scatter_columns(const cpu_scatter *const *g, int planes, int64_t stride,
-                                    int32_t c, int columns, unsigned bits, int32_t from, int found,
-                                    int vectors, int whole, lanes end)
+                                    int32_t c, int columns, unsigned bits, int found, cpu_cut cut)
 {
     vec sum[SCATTER_PLANES][SCATTERED_SUMS][SCATTERED];
     const float *x[SCATTER_PLANES], *p[SCATTER_PLANES];
     float *y[SCATTER_PLANES][SCATTERED_SUMS];
     CPU_UNROLL
     for (int k = 0; k < planes; k++) {
-        x[k] = g[k]->x + from, p[k] = g[k]->p;
+        x[k] = g[k]->x + cut.from, p[k] = g[k]->p;
         CPU_UNROLL
         for (int i = 0; i < columns; i++) {
-            y[k][i] = g[k]->y[c + i] + g[k]->at + from;
+            y[k][i] = g[k]->y[c + i] + g[k]->at + cut.from;
             CPU_UNROLL
-            for (int v = 0; v < vectors; v++)
-                sum[k][i][v] = cpu_piece(y[k][i], v, vectors, whole, end);
+            for (int v = 0; v < cut.vectors; v++) sum[k][i][v] = cpu_piece(y[k][i], v, cut);
         }
     }
     for (uint64_t left = bits; left; left &= left - 1) {
@@ -297,10 +279,9 @@ CPU_INLINE void cpu_scatter_columns(const cpu_scatter *const *g, int planes, int
             CPU_UNROLL
             for (int i = 0; i < columns; i++) share[i] = vec_held(vec_all(p[k][place[i]]));
             CPU_UNROLL
-            for (int v = 0; v < vectors; v++) {
-                const vec part = columns > 1 || planes > 1
-                                     ? vec_held(cpu_piece(x[k] + row, v, vectors, whole, end))
-                                     : cpu_piece(x[k] + row, v, vectors, whole, end);
+            for (int v = 0; v < cut.vectors; v++) {
+                const vec part = columns > 1 || planes > 1 ? vec_held(cpu_piece(x[k] + row, v, cut))
+                                                           : cpu_piece(x[k] + row, v, cut);
                 CPU_UNROLL
                 for (int i = 0; i < columns; i++)
                     sum[k][i][v] = vec_fma(share[i], part, sum[k][i][v]);
@@ -310,65 +291,22 @@ CPU_INLINE void cpu_scatter_columns(const cpu_scatter *const *g, int planes, int
     CPU_UNROLL
     for (int k = 0; k < planes; k++) CPU_UNROLL
     for (int i = 0; i < columns; i++) CPU_UNROLL
-    for (int v = 0; v < vectors; v++) cpu_put_piece(y[k][i], v, vectors, whole, end, sum[k][i][v]);
+    for (int v = 0; v < cut.vectors; v++) cpu_put_piece(y[k][i], v, cut, sum[k][i][v]);
 }
 
 /* Columns first .. last-1, whose rows are mask[c]: some at a time. */
 CPU_INLINE void cpu_scatter_slice(const cpu_scatter *const *g, int planes, int64_t stride,
-                                  const uint16_t *mask, int32_t first, int32_t last, int32_t from,
-                                  int found, int vectors, int whole, lanes end)
+                                  const uint16_t *mask, int32_t first, int32_t last, int found,
+                                  cpu_cut cut)
 {
     const int some = SCATTERED_SUMS / planes;
     int32_t c = first;
     for (; some > 1 && c + some <= last; c += some) {
         unsigned bits = 0;
         for (int i = 0; i < some; i++) bits |= mask[c + i];
-        cpu_scatter_columns(g, planes, stride, c, some, bits, from, found, vectors, whole, end);
+        cpu_scatter_columns(g, planes, stride, c, some, bits, found, cut);
     }
-    for (; c < last; c++)
-        cpu_scatter_columns(g, planes, stride, c, 1, mask[c], from, found, vectors, whole, end);
-}
-
-/* CALL(vectors, whole) with constants, for at most SCATTERED vectors. */
-#if GSA_CPU_LANES == 16 || GSA_CPU_ONE_COPY
-#define CPU_BY_SCATTER(cut, CALL) CPU_BY_CUT(cut, CALL)
-#else
-#define CPU_BY_SCATTER(cut, CALL)                                                                  \
-    switch ((cut).vectors + SCATTERED * (cut).whole) {                                             \
-    case 5:                                                                                        \
-        CALL(5, 0);                                                                                \
-        break;                                                                                     \
-    case 6:                                                                                        \
-        CALL(6, 0);                                                                                \
-        break;                                                                                     \
-    case 7:                                                                                        \
-        CALL(7, 0);                                                                                \
-        break;                                                                                     \
-    case 8:                                                                                        \
-        CALL(8, 0);                                                                                \
-        break;                                                                                     \
-    case SCATTERED + 5:                                                                            \
-        CALL(5, 1);                                                                                \
-        break;                                                                                     \
-    case SCATTERED + 6:                                                                            \
-        CALL(6, 1);                                                                                \
-        break;                                                                                     \
-    case SCATTERED + 7:                                                                            \
-        CALL(7, 1);                                                                                \
-        break;                                                                                     \
-    case SCATTERED + 8:                                                                            \
-        CALL(8, 1);                                                                                \
-        break;                                                                                     \
-    default:                                                                                       \
-        CPU_BY_CUT(cut, CALL) break;                                                               \
-    }
-#endif
-
-static inline cpu_cut cpu_scatter_cut(int32_t dim, int32_t from)
-{
-    const int32_t left = dim - from < SCATTERED * LANES ? dim - from : SCATTERED * LANES;
-    const int vectors = (left + LANES - 1) / LANES;
-    return (cpu_cut){ vectors, left % LANES == 0, lanes_first(left - (vectors - 1) * LANES) };
+    for (; c < last; c++) cpu_scatter_columns(g, planes, stride, c, 1, mask[c], found, cut);
 }
 
 /* All columns of a head; `found` is known where it is called. */
@@ -376,22 +314,13 @@ CPU_INLINE void cpu_scatter_range(const cpu_scatter *const *g, int planes, int64
                                   const uint16_t *mask, int32_t first, int32_t last, int32_t dim,
                                   int found)
 {
-    for (int32_t i = 0; i < dim; i += SCATTERED * LANES) {
-        const cpu_cut cut = cpu_scatter_cut(dim, i);
-#if GSA_CPU_LANES == 16
-#define BOTH(vectors, whole)                                                                       \
-    cpu_scatter_slice(g, 2, stride, mask, first, last, i, found, vectors, whole, cut.end)
-        if (planes == 2) {
-            CPU_BY_SCATTER(cut, BOTH)
-            continue;
-        }
-#undef BOTH
-#endif
-#define EACH(vectors, whole)                                                                       \
-    cpu_scatter_slice(g + k, 1, stride, mask, first, last, i, found, vectors, whole, cut.end)
-        for (int k = 0; k < planes; k++) CPU_BY_SCATTER(cut, EACH)
-#undef EACH
-    }
+    if (LANES == 16 && planes == 2)
+        CPU_BY_CUTS(dim, SCATTERED, cpu_scatter_slice, g, SCATTERED_SUMS > 1 ? 2 : 1, stride, mask,
+                    first, last, found)
+    else
+        for (int k = 0; k < planes; k++)
+            CPU_BY_CUTS(dim, SCATTERED, cpu_scatter_slice, g + k, 1, stride, mask, first, last,
+                        found)
 }
 
 #endif

@@ -22,29 +22,71 @@ enum { LANES = GSA_CPU_LANES, QUADS = LANES / 4 /* groups of four lanes */ };
 #include "kernels/cpu/isa/vector_emulated.h"
 #elif defined GSA_CPU_BY_NEON
 #include "kernels/cpu/isa/vector_neon.h"
-#elif GSA_CPU_LANES == 16
+#else
+/* What both levels of x86 have under one name but for the width in it. */
+#if GSA_CPU_LANES == 16
 typedef __m512 vec;
+#define VEC_X86(call) _mm512_##call
+#else
+typedef __m256 vec;
+#define VEC_X86(call) _mm256_##call
+#endif
+static inline vec vec_zero(void)
+{
+    return VEC_X86(setzero_ps)();
+}
+static inline vec vec_all(float x)
+{
+    return VEC_X86(set1_ps)(x);
+}
+static inline vec vec_load(const float *at)
+{
+    return VEC_X86(loadu_ps)(at);
+}
+static inline void vec_store(float *at, vec x)
+{
+    VEC_X86(storeu_ps)(at, x);
+}
+static inline vec vec_fma(vec a, vec b, vec c) /* a b + c */
+{
+    return VEC_X86(fmadd_ps)(a, b, c);
+}
+static inline vec vec_sqrt(vec x)
+{
+    return VEC_X86(sqrt_ps)(x);
+}
+static inline vec vec_swap_one(vec x) /* of each four: 1 0 3 2 */
+{
+    return VEC_X86(permute_ps)(x, 0xB1);
+}
+static inline vec vec_swap_two(vec x) /* of each four: 2 3 0 1 */
+{
+    return VEC_X86(permute_ps)(x, 0x4E);
+}
+static inline void vec_stream(float *at, vec x) /* past the caches; vec_stream_end before others */
+{
+    VEC_X86(stream_ps)(at, x);
+}
+#define VEC_OF_TWO(name, call)                                                                     \
+    static inline vec name(vec a, vec b)                                                           \
+    {                                                                                              \
+        return VEC_X86(call)(a, b);                                                                \
+    }
+VEC_OF_TWO(vec_add, add_ps)
+VEC_OF_TWO(vec_sub, sub_ps)
+VEC_OF_TWO(vec_mul, mul_ps)
+VEC_OF_TWO(vec_div, div_ps)
+VEC_OF_TWO(vec_max, max_ps) /* b where either is NaN; vec_min likewise */
+VEC_OF_TWO(vec_min, min_ps)
+VEC_OF_TWO(vec_unpack_low, unpacklo_ps)
+VEC_OF_TWO(vec_unpack_high, unpackhi_ps)
+
+#if GSA_CPU_LANES == 16
 typedef __mmask16 lanes; /* which lanes a `first` form touches */
 
 static inline lanes lanes_first(int n)
 {
     return (lanes)((1u << n) - 1u);
-}
-static inline vec vec_zero(void)
-{
-    return _mm512_setzero_ps();
-}
-static inline vec vec_all(float x)
-{
-    return _mm512_set1_ps(x);
-}
-static inline vec vec_load(const float *at)
-{
-    return _mm512_loadu_ps(at);
-}
-static inline void vec_store(float *at, vec x)
-{
-    _mm512_storeu_ps(at, x);
 }
 static inline vec vec_load_first(const float *at, lanes m)
 {
@@ -54,38 +96,6 @@ static inline void vec_store_first(float *at, lanes m, vec x)
 {
     _mm512_mask_storeu_ps(at, m, x);
 }
-static inline vec vec_add(vec a, vec b)
-{
-    return _mm512_add_ps(a, b);
-}
-static inline vec vec_sub(vec a, vec b)
-{
-    return _mm512_sub_ps(a, b);
-}
-static inline vec vec_mul(vec a, vec b)
-{
-    return _mm512_mul_ps(a, b);
-}
-static inline vec vec_fma(vec a, vec b, vec c)
-{
-    return _mm512_fmadd_ps(a, b, c);
-} /* a b + c */
-static inline vec vec_div(vec a, vec b)
-{
-    return _mm512_div_ps(a, b);
-}
-static inline vec vec_sqrt(vec x)
-{
-    return _mm512_sqrt_ps(x);
-}
-static inline vec vec_max(vec a, vec b)
-{
-    return _mm512_max_ps(a, b);
-} /* b where either is NaN */
-static inline vec vec_min(vec a, vec b)
-{
-    return _mm512_min_ps(a, b);
-} /* likewise */
 static inline vec vec_round(vec x)
 {
     return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
@@ -118,10 +128,6 @@ static inline lanes lanes_of_bits(unsigned bits)
 {
     return (lanes)bits;
 }
-static inline lanes lanes_of_bit(const uint32_t *words, int bit) /* which of LANES words have it */
-{
-    return _mm512_test_epi32_mask(_mm512_loadu_si512(words), _mm512_set1_epi32((int)(1u << bit)));
-}
 static inline vec vec_keep(lanes m, vec x, vec other)
 {
     return _mm512_mask_mov_ps(other, m, x);
@@ -143,14 +149,6 @@ static inline vec vec_pick(vec a, vec b, picks from)
 {
     return _mm512_permutex2var_ps(a, from, b);
 }
-static inline vec vec_unpack_low(vec a, vec b)
-{
-    return _mm512_unpacklo_ps(a, b);
-}
-static inline vec vec_unpack_high(vec a, vec b)
-{
-    return _mm512_unpackhi_ps(a, b);
-}
 static inline vec vec_pairs_low(vec a, vec b)
 {
     return _mm512_shuffle_ps(a, b, 0x44);
@@ -159,14 +157,6 @@ static inline vec vec_pairs_high(vec a, vec b)
 {
     return _mm512_shuffle_ps(a, b, 0xEE);
 }
-static inline vec vec_swap_one(vec x)
-{
-    return _mm512_permute_ps(x, 0xB1);
-} /* of each four: 1 0 3 2 */
-static inline vec vec_swap_two(vec x)
-{
-    return _mm512_permute_ps(x, 0x4E);
-} /* of each four: 2 3 0 1 */
 static inline vec vec_fold(const vec w[QUADS]) /* quad j: the sum of w[j]'s quads */
 {
     const vec a =
@@ -193,33 +183,12 @@ static inline lanes lanes_of_quad_bits(const uint32_t *const words[QUADS],
                << 4 * i;
     return (lanes)all;
 }
-static inline void vec_stream(float *at, vec x)
-{
-    _mm512_stream_ps(at, x);
-} /* past the caches; vec_stream_end before others read */
 #else
-typedef __m256 vec;
 typedef __m256i lanes;
 
 static inline lanes lanes_first(int n)
 {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
-}
-static inline vec vec_zero(void)
-{
-    return _mm256_setzero_ps();
-}
-static inline vec vec_all(float x)
-{
-    return _mm256_set1_ps(x);
-}
-static inline vec vec_load(const float *at)
-{
-    return _mm256_loadu_ps(at);
-}
-static inline void vec_store(float *at, vec x)
-{
-    _mm256_storeu_ps(at, x);
 }
 static inline vec vec_load_first(const float *at, lanes m)
 {
@@ -237,38 +206,6 @@ static inline void vec_store_first(float *at, lanes m, vec x)
             _mm_storel_pi((void *)at, part), part = _mm_movehl_ps(part, part), at += 2, bits >>= 2;
         if (bits & 1) _mm_store_ss(at, part);
     }
-}
-static inline vec vec_add(vec a, vec b)
-{
-    return _mm256_add_ps(a, b);
-}
-static inline vec vec_sub(vec a, vec b)
-{
-    return _mm256_sub_ps(a, b);
-}
-static inline vec vec_mul(vec a, vec b)
-{
-    return _mm256_mul_ps(a, b);
-}
-static inline vec vec_fma(vec a, vec b, vec c)
-{
-    return _mm256_fmadd_ps(a, b, c);
-}
-static inline vec vec_div(vec a, vec b)
-{
-    return _mm256_div_ps(a, b);
-}
-static inline vec vec_sqrt(vec x)
-{
-    return _mm256_sqrt_ps(x);
-}
-static inline vec vec_max(vec a, vec b)
-{
-    return _mm256_max_ps(a, b);
-}
-static inline vec vec_min(vec a, vec b)
-{
-    return _mm256_min_ps(a, b);
 }
 static inline vec vec_round(vec x)
 {
@@ -309,11 +246,6 @@ static inline lanes lanes_of_bits(unsigned bits)
     const __m256i each = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
     return _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int)bits), each), each);
 }
-static inline lanes lanes_of_bit(const uint32_t *words, int bit)
-{
-    const __m256i it = _mm256_set1_epi32((int)(1u << bit));
-    return _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_loadu_si256((const void *)words), it), it);
-}
 static inline vec vec_keep(lanes m, vec x, vec other)
 {
     return _mm256_blendv_ps(other, x, _mm256_castsi256_ps(m));
@@ -339,14 +271,6 @@ static inline vec vec_pick(vec a, vec b, picks from)
         _mm256_permutevar8x32_ps(a, from), _mm256_permutevar8x32_ps(b, from),
         _mm256_castsi256_ps(_mm256_cmpgt_epi32(from, _mm256_set1_epi32(LANES - 1))));
 }
-static inline vec vec_unpack_low(vec a, vec b)
-{
-    return _mm256_unpacklo_ps(a, b);
-}
-static inline vec vec_unpack_high(vec a, vec b)
-{
-    return _mm256_unpackhi_ps(a, b);
-}
 static inline vec vec_pairs_low(vec a, vec b)
 {
     return _mm256_shuffle_ps(a, b, 0x44);
@@ -354,14 +278,6 @@ static inline vec vec_pairs_low(vec a, vec b)
 static inline vec vec_pairs_high(vec a, vec b)
 {
     return _mm256_shuffle_ps(a, b, 0xEE);
-}
-static inline vec vec_swap_one(vec x)
-{
-    return _mm256_permute_ps(x, 0xB1);
-}
-static inline vec vec_swap_two(vec x)
-{
-    return _mm256_permute_ps(x, 0x4E);
 }
 static inline vec vec_fold(const vec w[QUADS])
 {
@@ -384,10 +300,6 @@ static inline lanes lanes_of_quad_bits(const uint32_t *const words[QUADS], const
     }
     return _mm256_set_m128i(quad[1], quad[0]);
 }
-static inline void vec_stream(float *at, vec x)
-{
-    _mm256_stream_ps(at, x);
-}
 static inline vec
 vec_diagonals(const float *of) /* lane 4 j + r: of[j + r][r], a matrix with rows of 4 */
 {
@@ -395,6 +307,7 @@ vec_diagonals(const float *of) /* lane 4 j + r: of[j + r][r], a matrix with rows
     return _mm256_blend_ps(
         even, _mm256_blend_ps(_mm256_loadu_ps(of + 8), _mm256_loadu_ps(of + 12), 0x88), 0xCC);
 }
+#endif
 #endif
 
 #if GSA_CPU_LANES == 16
@@ -435,60 +348,6 @@ static inline vec vec_fma_in_place(vec a, vec b, vec c)
 #else
     __asm__("vfmadd231ps %2, %1, %0" : "+x"(c) : "x"(a), "xm"(b));
     return c;
-#endif
-}
-
-/* Lane r: of[place[r]][r], a matrix with rows of LANES. */
-static inline vec vec_lookup(const float *of, const uint16_t *place)
-{
-#if GSA_CPU_LANES == 16
-    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    const __m512i row =
-        _mm512_slli_epi32(_mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)place)), 4);
-    return _mm512_i32gather_ps(_mm512_add_epi32(row, lane), of, 4);
-#else
-    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    const __m256i row =
-        _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)place)), 3);
-    return _mm256_i32gather_ps(of, _mm256_add_epi32(row, lane), 4);
-#endif
-}
-
-/* Lane 4 j + r: x[r][j] of four rows of QUADS numbers. */
-static inline vec vec_of_rows(const float *const x[4])
-{
-#if GSA_CPU_LANES == 16
-    vec y = _mm512_castps128_ps512(_mm_loadu_ps(x[0]));
-    y = _mm512_insertf32x4(y, _mm_loadu_ps(x[1]), 1);
-    y = _mm512_insertf32x4(y, _mm_loadu_ps(x[2]), 2);
-    y = _mm512_insertf32x4(y, _mm_loadu_ps(x[3]), 3);
-    return _mm512_permutexvar_ps(
-        _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), y);
-#else
-    const __m128 low =
-        _mm_loadh_pi(_mm_loadl_pi(_mm_setzero_ps(), (const void *)x[0]), (const void *)x[1]);
-    const __m128 high =
-        _mm_loadh_pi(_mm_loadl_pi(_mm_setzero_ps(), (const void *)x[2]), (const void *)x[3]);
-    return _mm256_permutevar8x32_ps(_mm256_set_m128(high, low),
-                                    _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7));
-#endif
-}
-
-/* And back. */
-static inline void vec_to_rows(float *const x[4], vec y)
-{
-#if GSA_CPU_LANES == 16
-    y = _mm512_permutexvar_ps(
-        _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), y);
-    _mm_storeu_ps(x[0], _mm512_castps512_ps128(y));
-    _mm_storeu_ps(x[1], _mm512_extractf32x4_ps(y, 1));
-    _mm_storeu_ps(x[2], _mm512_extractf32x4_ps(y, 2));
-    _mm_storeu_ps(x[3], _mm512_extractf32x4_ps(y, 3));
-#else
-    y = _mm256_permutevar8x32_ps(y, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
-    const __m128 low = _mm256_castps256_ps128(y), high = _mm256_extractf128_ps(y, 1);
-    _mm_storel_pi((void *)x[0], low), _mm_storeh_pi((void *)x[1], low);
-    _mm_storel_pi((void *)x[2], high), _mm_storeh_pi((void *)x[3], high);
 #endif
 }
 

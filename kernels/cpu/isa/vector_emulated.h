@@ -132,12 +132,6 @@ static inline vec vec_if_positive(vec x, vec yes, vec no)
 {
     return vec_keep((lanes)VEC_BITS(x, vec_zero(), _CMP_NLE_UQ), yes, no);
 }
-VEC_CALLED lanes lanes_of_bit(const uint32_t *words, int bit)
-{
-    unsigned all = 0;
-    VEC_EACH(i) all |= (words[i] >> bit & 1u) << i;
-    return (lanes)all;
-}
 VEC_CALLED lanes lanes_of_quad_bits(const uint32_t *const words[4], const int *bit)
 {
     unsigned all = 0;
@@ -251,24 +245,6 @@ static inline vec vec_four(const float *x)
 {
     const __m256 four = _mm256_broadcast_ps((const void *)x);
     return (vec){ four, four };
-}
-VEC_CALLED vec vec_of_rows(const float *const x[4])
-{
-    float y[16];
-    VEC_EACH(i) y[i] = x[i % 4][i / 4];
-    return vec_load(y);
-}
-VEC_CALLED void vec_to_rows(float *const x[4], vec y)
-{
-    float z[16];
-    vec_store(z, y);
-    VEC_EACH(i) x[i % 4][i / 4] = z[i];
-}
-VEC_CALLED vec vec_lookup(const float *of, const uint16_t *place)
-{
-    float y[16];
-    VEC_EACH(i) y[i] = of[16 * place[i] + i];
-    return vec_load(y);
 }
 
 /* AVX-512's stores past the caches trap where `at` is no multiple of 64; so does this. */

@@ -41,11 +41,6 @@ static inline lanes lanes_of_bits(unsigned bits)
     return (lanes){ vtstq_u32(all, vec_four_words(1, 2, 4, 8)),
                     vtstq_u32(all, vec_four_words(16, 32, 64, 128)) };
 }
-static inline lanes lanes_of_bit(const uint32_t *words, int bit)
-{
-    const uint32x4_t it = vdupq_n_u32(1u << bit);
-    return (lanes){ vtstq_u32(vld1q_u32(words), it), vtstq_u32(vld1q_u32(words + 4), it) };
-}
 static inline lanes lanes_of_quad_bits(const uint32_t *const words[QUADS], const int *bit)
 {
     return (lanes){ vtstq_u32(vld1q_u32(words[0]), vdupq_n_u32(1u << bit[0])),
@@ -268,24 +263,6 @@ vec_diagonals(const float *of) /* lane 4 j + r: of[j + r][r], a matrix with rows
     const float low[4] = { of[0], of[5], of[10], of[15] },
                 high[4] = { of[4], of[9], of[14], of[19] };
     return (vec){ vld1q_f32(low), vld1q_f32(high) };
-}
-static inline vec vec_of_rows(const float *const x[4])
-{
-    const float32x4_t first = vcombine_f32(vld1_f32(x[0]), vld1_f32(x[1])),
-                      second = vcombine_f32(vld1_f32(x[2]), vld1_f32(x[3]));
-    return (vec){ vuzp1q_f32(first, second), vuzp2q_f32(first, second) };
-}
-static inline void vec_to_rows(float *const x[4], vec y)
-{
-    const float32x4_t first = vzip1q_f32(y.low, y.high), second = vzip2q_f32(y.low, y.high);
-    vst1_f32(x[0], vget_low_f32(first)), vst1_f32(x[1], vget_high_f32(first));
-    vst1_f32(x[2], vget_low_f32(second)), vst1_f32(x[3], vget_high_f32(second));
-}
-static inline vec vec_lookup(const float *of, const uint16_t *place)
-{
-    float y[8];
-    for (int i = 0; i < 8; i++) y[i] = of[8 * place[i] + i];
-    return vec_load(y);
 }
 
 static inline void vec_stream(float *at, vec x)

@@ -3,73 +3,47 @@
 #define GSA_CPU_WIDE_H
 #include "kernels/cpu/isa/vector.h"
 
-#if defined GSA_CPU_EMULATES
+#if defined GSA_CPU_EMULATES || defined GSA_CPU_BY_NEON
 typedef struct half_wide {
-    __m256d low, high;
+    double lane[LANES / 2];
 } half_wide;
-static inline half_wide wide_of(__m256 x)
+#define WIDE_EACH(i) for (int i = 0; i < LANES / 2; i++)
+static inline half_wide wide_half(vec x, int first)
 {
-    return (half_wide){ _mm256_cvtps_pd(_mm256_castps256_ps128(x)),
-                        _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1)) };
+    float each[LANES];
+    half_wide y;
+    vec_store(each, x);
+    WIDE_EACH(i) y.lane[i] = each[first + i];
+    return y;
 }
 static inline half_wide wide_low(vec x)
 {
-    return wide_of(x.low);
+    return wide_half(x, 0);
 }
 static inline half_wide wide_high(vec x)
 {
-    return wide_of(x.high);
+    return wide_half(x, LANES / 2);
 }
 static inline half_wide half_add(half_wide a, half_wide b)
 {
-    return (half_wide){ _mm256_add_pd(a.low, b.low), _mm256_add_pd(a.high, b.high) };
+    WIDE_EACH(i) a.lane[i] += b.lane[i];
+    return a;
 }
-static inline half_wide half_add_square(half_wide a, half_wide b)
+static inline half_wide half_add_square(half_wide a, half_wide b) /* squares of floats are exact */
 {
-    return (half_wide){ _mm256_fmadd_pd(b.low, b.low, a.low),
-                        _mm256_fmadd_pd(b.high, b.high, a.high) };
+    WIDE_EACH(i) a.lane[i] += b.lane[i] * b.lane[i];
+    return a;
 }
 static inline half_wide half_zero(void)
 {
-    return (half_wide){ _mm256_setzero_pd(), _mm256_setzero_pd() };
+    return (half_wide){ { 0 } };
 }
 static inline void half_store(double *at, half_wide x)
 {
-    _mm256_storeu_pd(at, x.low), _mm256_storeu_pd(at + 4, x.high);
+    WIDE_EACH(i) at[i] = x.lane[i];
 }
-#elif defined GSA_CPU_BY_NEON
-typedef struct half_wide {
-    float64x2_t low, high;
-} half_wide;
-static inline half_wide wide_of(float32x4_t x)
-{
-    return (half_wide){ vcvt_f64_f32(vget_low_f32(x)), vcvt_high_f64_f32(x) };
-}
-static inline half_wide wide_low(vec x)
-{
-    return wide_of(x.low);
-}
-static inline half_wide wide_high(vec x)
-{
-    return wide_of(x.high);
-}
-static inline half_wide half_add(half_wide a, half_wide b)
-{
-    return (half_wide){ vaddq_f64(a.low, b.low), vaddq_f64(a.high, b.high) };
-}
-static inline half_wide half_add_square(half_wide a, half_wide b)
-{
-    return (half_wide){ vfmaq_f64(a.low, b.low, b.low), vfmaq_f64(a.high, b.high, b.high) };
-}
-static inline half_wide half_zero(void)
-{
-    return (half_wide){ vdupq_n_f64(0), vdupq_n_f64(0) };
-}
-static inline void half_store(double *at, half_wide x)
-{
-    vst1q_f64(at, x.low), vst1q_f64(at + 2, x.high);
-}
-#elif GSA_CPU_LANES == 16
+#else
+#if GSA_CPU_LANES == 16
 typedef __m512d half_wide;
 static inline half_wide wide_low(vec x)
 {
@@ -78,22 +52,6 @@ static inline half_wide wide_low(vec x)
 static inline half_wide wide_high(vec x)
 {
     return _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1));
-}
-static inline half_wide half_add(half_wide a, half_wide b)
-{
-    return _mm512_add_pd(a, b);
-}
-static inline half_wide half_add_square(half_wide a, half_wide b)
-{
-    return _mm512_fmadd_pd(b, b, a);
-}
-static inline half_wide half_zero(void)
-{
-    return _mm512_setzero_pd();
-}
-static inline void half_store(double *at, half_wide x)
-{
-    _mm512_storeu_pd(at, x);
 }
 #else
 typedef __m256d half_wide;
@@ -105,21 +63,22 @@ static inline half_wide wide_high(vec x)
 {
     return _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1));
 }
+#endif
 static inline half_wide half_add(half_wide a, half_wide b)
 {
-    return _mm256_add_pd(a, b);
+    return VEC_X86(add_pd)(a, b);
 }
 static inline half_wide half_add_square(half_wide a, half_wide b)
 {
-    return _mm256_fmadd_pd(b, b, a);
+    return VEC_X86(fmadd_pd)(b, b, a);
 }
 static inline half_wide half_zero(void)
 {
-    return _mm256_setzero_pd();
+    return VEC_X86(setzero_pd)();
 }
 static inline void half_store(double *at, half_wide x)
 {
-    _mm256_storeu_pd(at, x);
+    VEC_X86(storeu_pd)(at, x);
 }
 #endif
 

@@ -8,7 +8,7 @@
 
 enum { WIDE = LANES / 2 /* counters */ };
 
-#if defined GSA_CPU_EMULATES
+#if defined GSA_CPU_EMULATES || defined GSA_CPU_BY_NEON
 typedef struct words { /* a lane of 64 bits each */
     uint64_t lane[WIDE];
 } words;
@@ -59,7 +59,9 @@ static inline words words_odd(words a, words b)
 }
 static inline words words_count(void)
 {
-    return (words){ { 0, 4, 1, 5, 2, 6, 3, 7 } };
+    words w;
+    WORDS_EACH(i) w.lane[i] = (uint64_t)(i / 2 + i % 2 * (WIDE / 2));
+    return w;
 }
 static inline unsigned words_bits(words w, words limit)
 {
@@ -72,7 +74,7 @@ static inline unsigned words_bits(words w, words limit)
 }
 static inline vec words_keep(words w, words limit, vec x)
 {
-    return vec_keep((lanes)words_bits(w, limit), x, vec_zero());
+    return vec_keep(lanes_of_bits(words_bits(w, limit)), x, vec_zero());
 }
 static inline words words_load(const uint64_t *at)
 {
@@ -80,97 +82,37 @@ static inline words words_load(const uint64_t *at)
     WORDS_EACH(i) w.lane[i] = at[i];
     return w;
 }
-#elif defined GSA_CPU_BY_NEON
-typedef struct words {
-    uint32x4_t low, high; /* two lanes of 64 bits each */
-} words;
-#define WORDS_LONG(x)          vreinterpretq_u64_u32(x)
-#define WORDS_OF(low, high)    ((words){ vreinterpretq_u32_u64(low), vreinterpretq_u32_u64(high) })
-#define WORDS_BOTH(call, x, y) ((words){ call((x).low, (y).low), call((x).high, (y).high) })
-#define WORDS_LONGS(call, x, y)                                                                    \
-    WORDS_OF(call(WORDS_LONG((x).low), WORDS_LONG((y).low)),                                       \
-             call(WORDS_LONG((x).high), WORDS_LONG((y).high)))
-static inline words words_all(uint32_t x)
-{
-    return (words){ vdupq_n_u32(x), vdupq_n_u32(x) };
-}
-static inline words words_add(words a, words b)
-{
-    return WORDS_BOTH(vaddq_u32, a, b);
-}
-static inline uint64x2_t words_half_product(uint64x2_t a, uint64x2_t b)
-{
-    return vmull_u32(vmovn_u64(a), vmovn_u64(b));
-}
-static inline words words_product(words a, words b)
-{
-    return WORDS_LONGS(words_half_product, a, b);
-}
-static inline words words_high(words product)
-{
-    return WORDS_OF(vshrq_n_u64(WORDS_LONG(product.low), 32),
-                    vshrq_n_u64(WORDS_LONG(product.high), 32));
-}
-static inline words words_xor(words a, words b, words c)
-{
-    const words two = WORDS_BOTH(veorq_u32, b, c);
-    return WORDS_BOTH(veorq_u32, two, a);
-}
-static inline uint64x2_t words_half_pair(uint64x2_t a, uint64x2_t b)
-{
-    return vsliq_n_u64(a, b, 32);
-}
-static inline words words_pair(words a, words b)
-{
-    return WORDS_LONGS(words_half_pair, a, b);
-}
-static inline words words_even(words a, words b)
-{
-    return WORDS_LONGS(vzip1q_u64, a, b);
-}
-static inline words words_odd(words a, words b)
-{
-    return WORDS_LONGS(vzip2q_u64, a, b);
-}
-static inline words words_load(const uint64_t *at)
-{
-    return WORDS_OF(vld1q_u64(at), vld1q_u64(at + 2));
-}
-static inline words words_count(void)
-{
-    static const uint64_t places[WIDE] = { 0, 2, 1, 3 };
-    return words_load(places);
-}
-static inline lanes words_lanes(words w, words limit)
-{
-    return (lanes){ vcgeq_u32(w.low, limit.low), vcgeq_u32(w.high, limit.high) };
-}
-static inline vec words_keep(words w, words limit, vec x)
-{
-    return vec_keep(words_lanes(w, limit), x, vec_zero());
-}
-static inline unsigned words_bits(words w, words limit)
-{
-    return lanes_bits(words_lanes(w, limit));
-}
-#elif GSA_CPU_LANES == 16
+#else
+#if GSA_CPU_LANES == 16
 typedef __m512i words;
+#else
+typedef __m256i words;
+#endif
 static inline words words_all(uint32_t x)
 {
-    return _mm512_set1_epi32((int)x);
+    return VEC_X86(set1_epi32)((int)x);
 }
 static inline words words_add(words a, words b)
 {
-    return _mm512_add_epi32(a, b);
+    return VEC_X86(add_epi32)(a, b);
 }
 static inline words words_product(words a, words b)
 {
-    return _mm512_mul_epu32(a, b);
+    return VEC_X86(mul_epu32)(a, b);
 }
 static inline words words_high(words product)
 {
-    return _mm512_srli_epi64(product, 32);
+    return VEC_X86(srli_epi64)(product, 32);
 }
+static inline words words_even(words a, words b) /* lanes 0 of a, 0 of b, 2 of a, ... */
+{
+    return VEC_X86(unpacklo_epi64)(a, b);
+}
+static inline words words_odd(words a, words b) /* lanes 1 of a, 1 of b, 3 of a, ... */
+{
+    return VEC_X86(unpackhi_epi64)(a, b);
+}
+#if GSA_CPU_LANES == 16
 static inline words words_xor(words a, words b, words c)
 {
     return _mm512_ternarylogic_epi32(a, b, c, 0x96);
@@ -179,14 +121,6 @@ static inline words words_pair(words a, words b) /* of each lane: a's word, then
 {
     return _mm512_mask_blend_epi32(0xAAAA, a, _mm512_slli_epi64(b, 32));
 }
-static inline words words_even(words a, words b)
-{
-    return _mm512_unpacklo_epi64(a, b);
-} /* lanes 0 of a, 0 of b, 2 of a, ... */
-static inline words words_odd(words a, words b)
-{
-    return _mm512_unpackhi_epi64(a, b);
-} /* lanes 1 of a, 1 of b, 3 of a, ... */
 static inline words words_count(void) /* the counters' places, so that words_even holds those of 0 1
                                          2 3, words_odd of 4 5 6 7 */
 {
@@ -205,23 +139,6 @@ static inline words words_load(const uint64_t *at)
     return _mm512_loadu_si512(at);
 }
 #else
-typedef __m256i words;
-static inline words words_all(uint32_t x)
-{
-    return _mm256_set1_epi32((int)x);
-}
-static inline words words_add(words a, words b)
-{
-    return _mm256_add_epi32(a, b);
-}
-static inline words words_product(words a, words b)
-{
-    return _mm256_mul_epu32(a, b);
-}
-static inline words words_high(words product)
-{
-    return _mm256_srli_epi64(product, 32);
-}
 static inline words words_xor(words a, words b, words c)
 {
     return _mm256_xor_si256(_mm256_xor_si256(b, c), a);
@@ -229,14 +146,6 @@ static inline words words_xor(words a, words b, words c)
 static inline words words_pair(words a, words b)
 {
     return _mm256_blend_epi32(a, _mm256_slli_epi64(b, 32), 0xAA);
-}
-static inline words words_even(words a, words b)
-{
-    return _mm256_unpacklo_epi64(a, b);
-}
-static inline words words_odd(words a, words b)
-{
-    return _mm256_unpackhi_epi64(a, b);
 }
 static inline words words_count(void)
 {
@@ -255,6 +164,7 @@ static inline words words_load(const uint64_t *at)
 {
     return _mm256_loadu_si256((const void *)at);
 }
+#endif
 #endif
 
 enum { ROUNDS = 10 };
