@@ -24,6 +24,8 @@ extern "C" {
 
 typedef struct gsa_run { /* 24 bytes; edges first, first+step, ... labelled label, label+label_step,
                             ... */
+    /* source of the first edge, edges, from one source to the next; label of the first edge, from
+     * one label to the next; kind of the sources */
     int32_t first, count, step, label, label_step, kind;
 } gsa_run;
 

@@ -31,7 +31,7 @@ enum { GSA_ERROR_SIZE = 1024 };
 
 /* A failure: its kind, and one sentence. */
 typedef struct gsa_error {
-    gsa_status status;
+    gsa_status status;         /* the kind */
     char text[GSA_ERROR_SIZE]; /* UTF-8, terminated; "..." between whole characters stands for the
                                   middle of one that is too long */
 } gsa_error;
@@ -40,6 +40,7 @@ typedef struct gsa_error {
 /* Lets the compiler check a format against its values. */
 #define GSA_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
+/* Nothing: this compiler checks no formats. */
 #define GSA_PRINTF(text, first)
 #endif
 

@@ -56,17 +56,19 @@ typedef struct gsa_system {
     int (*open)(void *user, const char *path,
                 int mode); /* gsa_open_mode; "-": a duplicate of standard input or
                               output, so that it can be closed and checked        */
+    /* the bytes that were read or written, at most `bytes`; < 0: a failure */
     int64_t (*read)(void *user, int file, void *buffer, int64_t bytes);
     int64_t (*write)(void *user, int file, const void *buffer, int64_t bytes);
     int (*sync)(void *user, int file);  /* to the medium                      */
     int (*close)(void *user, int file); /* the file is closed in any case     */
-    int (*truncate)(void *user, const char *path, int64_t bytes);
-    int (*rename)(void *user, const char *from, const char *to); /* replaces `to` atomically */
+    int (*truncate)(void *user, const char *path, int64_t bytes); /* to its first bytes */
+    int (*rename)(void *user, const char *from, const char *to);  /* replaces `to` atomically */
     int (*remove)(void *user, const char *path);      /* a file, a link or an empty folder  */
     int (*make_folder)(void *user, const char *path); /* one level                          */
-    int (*sync_folder)(void *user, const char *path);
+    int (*sync_folder)(void *user, const char *path); /* its entries, to the medium */
     int (*kind)(void *user, const char *path,
                 int64_t *bytes); /* gsa_file_kind; bytes may be NULL   */
+    /* each name in the folder, without order; `each` returns other than 0 to end it */
     int (*list)(void *user, const char *path, int (*each)(void *context, const char *name),
                 void *context);
     int64_t (*read_at)(void *user, int file, void *buffer, int64_t bytes,

@@ -60,11 +60,11 @@ typedef struct gsa_picture_stack {
 
 /* One phase of one layer of a picture. */
 typedef struct gsa_picture_sheet {
-    const gsa_instance *instance;
-    const gsa_schema *schema;
+    const gsa_instance *instance; /* nodes and edges, borrowed as all here */
+    const gsa_schema *schema;     /* of its kinds and phases */
     const gsa_topology *topology; /* for label names, or NULL; its self below */
-    const void *self;
-    int stack, layer; /* place in `stacks`; layers count from 0 */
+    const void *self;             /* of the topology */
+    int stack, layer;             /* place in `stacks`; layers count from 0 */
     /* NULL, or [phases of the schema]: NULL for a phase that was not computed, which is then not
      * drawn; else [edges, heads] in the order of gsa_edges, [edges, 1] for a per-head phase. In a
      * picture with weights, a sheet without any has 1. */
@@ -74,9 +74,9 @@ typedef struct gsa_picture_sheet {
 /* What a graph file shows: stacks, sheets, texts, weights. */
 typedef struct gsa_picture {
     const char *spec; /* "star:cyclic=0"; goes into the facts. NULL: the topologies */
-    const gsa_picture_stack *stacks;
-    const gsa_picture_sheet *sheets;
-    int n_stacks, n_sheets;
+    const gsa_picture_stack *stacks; /* [n_stacks] */
+    const gsa_picture_sheet *sheets; /* [n_sheets], by stack, then by layer */
+    int n_stacks, n_sheets;          /* of each, >= 0 */
 } gsa_picture;
 
 /* .graphml, .dot, .mtx, .html, .json, .csv by the end of the path; GSA_ERR_ARGUMENT names them. */
@@ -105,8 +105,8 @@ gsa_status gsa_write_picture(const gsa_system *system, const gsa_picture *pictur
  * kept of a picture once it is added. */
 typedef struct gsa_pictures {
     const gsa_system *system; /* or NULL */
-    gsa_output *output;
-    int format, count; /* count: of pictures that were added */
+    gsa_output *output;       /* borrowed */
+    int format, count;        /* gsa_format; count: of pictures that were added */
 } gsa_pictures;
 /* Writes one more picture, with this title. */
 gsa_status gsa_pictures_add(gsa_pictures *pictures, const gsa_picture *picture, const char *title,

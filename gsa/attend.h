@@ -52,10 +52,10 @@ gsa_status gsa_graph_build(gsa_graph *graph, gsa_cache *cache, const gsa_limits 
 /* Edges of your own: of one phase, "attend". They are copied. */
 typedef struct gsa_edge_list {
     uint32_t struct_size;
-    int32_t index_bytes; /* of source, destination, row_offset: 4 or 8 */
-    int64_t rows;        /* destination nodes */
-    int64_t sources;     /* source nodes; -1: the rows themselves are the sources */
-    int64_t count;
+    int32_t index_bytes;     /* of source, destination, row_offset: 4 or 8 */
+    int64_t rows;            /* destination nodes */
+    int64_t sources;         /* source nodes; -1: the rows themselves are the sources */
+    int64_t count;           /* edges */
     const void *source;      /* [count] */
     const void *destination; /* [count], in any order; or NULL and */
     const void *row_offset;  /* [rows+1]: sources are grouped by row (CSR) */
@@ -95,22 +95,23 @@ gsa_status gsa_graph_write(const gsa_graph *graph, int32_t example, const gsa_sl
  * phase, its labels. */
 typedef struct gsa_attention {
     uint32_t struct_size;
-    int32_t phase;
-    int32_t heads, head_dim;
-    double scale;           /* of scores; 0: 1/sqrt(head_dim) */
-    const void *q;          /* [rows, heads, head_dim] */
-    const void *k, *v;      /* [sources, heads, head_dim] */
-    const void *key_labels; /* r [labels, head_dim], added to keys, or NULL */
-    const void *bias;       /* b [labels, heads], added to scores, or NULL */
-    double dropout;         /* of weights: 0 <= p < 1; its key is (seed, step, site) and the edge */
-    uint32_t seed, step, site;
-    int32_t add;           /* backward: 1: gradients are added to, 0: written */
-    const int32_t *number; /* [examples] of the examples in the global batch, NULL: 0, 1, ... */
-    void *out;             /* [rows, heads, head_dim] */
-    void *lse;             /* [rows, heads]: log sum exp of scores; backward reads it */
-    void *weights;         /* forward: [edges, heads] before dropout, or NULL */
+    int32_t phase;           /* of the graph (gsa_graph_phase) */
+    int32_t heads, head_dim; /* >= 1; columns of one head */
+    double scale;            /* of scores; 0: 1/sqrt(head_dim) */
+    const void *q;           /* [rows, heads, head_dim] */
+    const void *k, *v;       /* [sources, heads, head_dim] */
+    const void *key_labels;  /* r [labels, head_dim], added to keys, or NULL */
+    const void *bias;        /* b [labels, heads], added to scores, or NULL */
+    double dropout; /* of weights: 0 <= p < 1; its key is (seed, step, site) and the edge */
+    uint32_t seed, step, site; /* of dropout: two calls with the same key draw the same mask */
+    int32_t add;               /* backward: 1: gradients are added to, 0: written */
+    const int32_t *number;     /* [examples] of the examples in the global batch, NULL: 0, 1, ... */
+    void *out;                 /* [rows, heads, head_dim] */
+    void *lse;                 /* [rows, heads]: log sum exp of scores; backward reads it */
+    void *weights;             /* forward: [edges, heads] before dropout, or NULL */
     /* backward reads all above but weights, and dout; gradients that are NULL are not wanted */
-    const void *dout;
+    const void *dout; /* [rows, heads, head_dim] */
+    /* shaped as q, k, v, key_labels, bias; NULL: not wanted */
     void *dq, *dk, *dv, *dkey_labels, *dbias;
 } gsa_attention;
 

@@ -51,9 +51,9 @@ gsa_status gsa_parameters_read(const gsa_system *system, gsa_parameters *paramet
  * the caller releases it once the parameters are there, after gsa_parameters_ask(.., NULL, NULL).
  */
 typedef struct gsa_expected {
-    gsa_safetensors header;
-    const char *path; /* borrowed */
-    const gsa_backend *backend;
+    gsa_safetensors header;     /* of the file; gsa_expected owns it */
+    const char *path;           /* borrowed */
+    const gsa_backend *backend; /* whose numbers are counted */
 } gsa_expected;
 /* Opens the header of the weights at `path`, which `expected` then holds. */
 gsa_status gsa_parameters_expect(const gsa_system *system, gsa_parameters *parameters,

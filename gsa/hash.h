@@ -9,9 +9,9 @@ extern "C" {
 
 /* The state of one SHA-256 sum (FIPS 180-4) at work. */
 typedef struct gsa_sha256 {
-    uint32_t state[8];
-    uint64_t bytes;
-    uint8_t block[64];
+    uint32_t state[8]; /* the sum so far */
+    uint64_t bytes;    /* that were added */
+    uint8_t block[64]; /* what does not fill a block yet */
     int32_t fast; /* 1: by the processor's instructions for SHA; 0 after the start: by plain C */
 } gsa_sha256;
 /* Begins a sum. */

@@ -33,35 +33,34 @@ enum { GSA_MODEL_MOST = 32 }; /* sequences, stacks, passes of one model: each */
 
 /* One stack of a model: patterns, settings, and what is read of it. */
 typedef struct gsa_model_stack {
-    const char *name; /* unique; first word of its parameters' names */
-    const gsa_stack_spec *spec;
-    const gsa_settings *settings;
+    const char *name;             /* unique; first word of its parameters' names */
+    const gsa_stack_spec *spec;   /* patterns of the stack */
+    const gsa_settings *settings; /* sizes and choices */
     uint32_t reads; /* gsa_readout_use: what the caller reads of its passes; what passes read of it
                        is added */
     const int
-        *taps; /* likewise: layers, 0-based, whose sequence the caller reads too (gsa_model_tap) */
-    int n_taps;
+        *taps;  /* likewise: layers, 0-based, whose sequence the caller reads too (gsa_model_tap) */
+    int n_taps; /* of taps */
 } gsa_model_stack;
 
 /* One execution of a stack on a sequence. */
 typedef struct gsa_model_pass {
-    const char *name; /* unique among passes; NULL: the stack's */
-    const char *stack, *sequence;
-    const char *input,
-        *memory; /* passes whose sequence it starts from (a pass on the same sequence;
-                    NULL: the caller's rows) and reads as memory (NULL: none) */
+    const char *name;              /* unique among passes; NULL: the stack's */
+    const char *stack, *sequence;  /* names of the stack, and of the sequence that it is run on */
+    const char *input, *memory;    /* passes whose sequence it starts from (a pass on the same
+                       sequence;    NULL: the caller's rows) and reads as memory (NULL: none) */
     int input_after, memory_after; /* after so many of the other's layers, 1 .. all; 0: all */
 } gsa_model_pass;
 
 /* The sequences, stacks and passes of a model; all is copied. */
 typedef struct gsa_model_options {
-    const char *const *sequences; /* names, unique */
-    int n_sequences;
-    const gsa_model_stack *stacks;
-    int n_stacks;
-    const gsa_model_pass *passes;
-    int n_passes;
-    uint32_t first_site; /* of the first stack; 0: 16. The others follow */
+    const char *const *sequences;  /* names, unique */
+    int n_sequences;               /* 1 .. GSA_MODEL_MOST, as the other numbers */
+    const gsa_model_stack *stacks; /* [n_stacks] */
+    int n_stacks;                  /* of stacks */
+    const gsa_model_pass *passes;  /* [n_passes], in any order */
+    int n_passes;                  /* of passes */
+    uint32_t first_site;           /* of the first stack; 0: 16. The others follow */
 } gsa_model_options;
 
 /* Creates the stacks, in the order given. One sentence each: a name missing, unknown (with the
@@ -100,8 +99,8 @@ typedef struct gsa_model_sequence { /* host arrays; `number` is copied, so is `l
     const int32_t *number; /* [count] of the example in the global batch, 0 .. 2^26-1, for dropout;
                               NULL: 0, 1, 2, ... */
     const gsa_named_column *column; /* [columns] what patterns may request next to tokens */
-    int32_t columns, zero;
-    const int64_t *example; /* [count] or NULL: as in gsa_sequences */
+    int32_t columns, zero;          /* columns: how many */
+    const int64_t *example;         /* [count] or NULL: as in gsa_sequences */
 } gsa_model_sequence;
 
 /* Edges of all passes of a model over one batch. Opaque. */

@@ -30,10 +30,10 @@ enum gsa_parameter_flags {
 
 /* One named matrix of learned numbers, with its gradient. */
 typedef struct gsa_parameter {
-    char *name;
-    gsa_tensor value;
-    int32_t init, flags;
-    double scale;
+    char *name;          /* unique: "encoder.0.0.attend.q.weight" */
+    gsa_tensor value;    /* [out, in], with its gradient */
+    int32_t init, flags; /* gsa_init; gsa_parameter_flags */
+    double scale;        /* of GSA_INIT_NORMAL and GSA_INIT_UNIFORM */
 } gsa_parameter;
 
 static inline int gsa_is_learned(const gsa_parameter *parameter)
@@ -80,9 +80,9 @@ gsa_backend *gsa_parameters_backend(const gsa_parameters *parameters);
  * steps change and decay, then those that they change, then the others. Numbers between parameters
  * are zeros. Ends and places are counted in numbers. */
 typedef struct gsa_planes {
-    char *values, *gradients; /* NULL: each parameter has its own memory */
-    int64_t decayed, learned, total;
-    int64_t *place; /* [parameters] where each begins; -1: not in the planes */
+    char *values, *gradients;        /* NULL: each parameter has its own memory */
+    int64_t decayed, learned, total; /* where each part of them ends */
+    int64_t *place;                  /* [parameters] where each begins; -1: not in the planes */
 } gsa_planes;
 /* Moves the parameters there, once all are added and marked; nothing where the backend shares the
  * host's memory, nor the second time. Memory: both copies exist while one is made. */

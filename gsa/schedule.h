@@ -25,9 +25,9 @@ typedef struct gsa_schedule {
     int32_t kind, hidden; /* gsa_schedule_kind; hidden: Noam, >= 1 */
     int64_t steps;        /* planned, >= 1 */
     int64_t warmup;       /* linear warm-up: lr (step+1) / warmup while step < warmup; Noam: >= 1 */
-    double lr;
-    double hold;  /* hold_linear: share of the steps at full lr, 0 .. 1 */
-    double final; /* linear, cosine, hold_linear: the last rate as a share of lr */
+    double lr;            /* the highest rate; Noam: its factor */
+    double hold;          /* hold_linear: share of the steps at full lr, 0 .. 1 */
+    double final;         /* linear, cosine, hold_linear: the last rate as a share of lr */
 } gsa_schedule;
 
 /* step counts from 0; at steps-1 linear, cosine and hold_linear reach final x lr, later steps stay

@@ -34,14 +34,17 @@ enum gsa_input_order {
 
 /* Sizes and choices of a stack. gsa_settings_default gives a whole one. */
 typedef struct gsa_settings {
-    int32_t hidden, heads, head_dim /* 0: hidden / heads */, ffn /* 0: 4 hidden */;
+    /* widths in columns: of states; heads of attention, >= 1; of one head (0: hidden / heads);
+     * inside FFN (0: 4 hidden) */
+    int32_t hidden, heads, head_dim, ffn;
     int32_t activation; /* gsa_activation, of FFN */
     int32_t norm;       /* gsa_norm_place */
     int32_t bias;       /* gsa_bias bits */
     int32_t scale;      /* gsa_scale */
     int32_t init;       /* gsa_init of weight matrices */
     double init_scale;  /* for GSA_INIT_NORMAL and GSA_INIT_UNIFORM */
-    double norm_eps;
+    double norm_eps;    /* added to the variance in layer norms, > 0 */
+    /* shares that are dropped, 0 <= p < 1 */
     double dropout_input, dropout_attention, dropout_hidden, dropout_ffn, dropout_head;
     /* input */
     int32_t input; /* gsa_input_order */

@@ -23,7 +23,7 @@ typedef struct gsa_stack_options {
     uint32_t reads;   /* gsa_readout_use: phases that reach none of these (nor a tap) are skipped */
     const int *taps; /* ascending layer numbers (0-based over all segments) whose sequence is wanted
                         too, after that layer */
-    int n_taps;
+    int n_taps;      /* of taps */
     uint32_t first_site; /* dropout sites of the stack are first_site + 3 i + {0 attention, 1
                             hidden, 2 ffn}, i = the phase's place in the program; give stacks of one
                             tape disjoint ranges (gsa_stack_sites). 0: 16 */
@@ -59,15 +59,15 @@ const char *gsa_stack_report(const gsa_stack *stack);
  * pass ---- */
 /* Examples as a stack reads them: lengths, and texts and groups where a pattern needs them. */
 typedef struct gsa_sequences {
-    int32_t count;
-    const int32_t *length;        /* [count] */
-    const int32_t *memory_length; /* [count] or NULL */
-    const gsa_slice *text;        /* tokens of all examples, one after the other, or NULL */
-    const int32_t *group;         /* likewise, or NULL */
-    const int32_t *memory_group;
+    int32_t count;                  /* examples, >= 0 */
+    const int32_t *length;          /* [count] */
+    const int32_t *memory_length;   /* [count] or NULL */
+    const gsa_slice *text;          /* tokens of all examples, one after the other, or NULL */
+    const int32_t *group;           /* likewise, or NULL */
+    const int32_t *memory_group;    /* likewise, of the memory's nodes */
     const gsa_named_column *column; /* [columns] values of all examples' tokens, one after the
                                        other: what patterns may request */
-    int32_t columns, zero;
+    int32_t columns, zero;          /* columns: how many */
     const int64_t *example; /* [count] which of the data's each is, from 0; for messages, where they
                                count from 1. NULL: not known */
 } gsa_sequences;
@@ -92,8 +92,8 @@ int64_t gsa_stack_batch_edges(
 /* What a forward pass over the batch has to do, all layers together; phases that no readout depends
  * on do not count. */
 typedef struct gsa_stack_counts {
-    int64_t examples, tokens;
-    int64_t nodes;       /* of every kind, once: those that have states */
+    int64_t examples, tokens; /* of the batch */
+    int64_t nodes;            /* of every kind, once: those that have states */
     int64_t edges, read; /* all; those that end in nodes of the sequence. In a per-head phase each
                             head has its own */
     int64_t scores;      /* one for each edge and head: numbers that are not kept */

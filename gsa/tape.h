@@ -30,14 +30,14 @@ typedef struct gsa_marks {
 typedef struct gsa_tensor gsa_tensor;
 /* A matrix on the tape, with its gradient once something needs it. */
 struct gsa_tensor {
-    int64_t rows, cols;
+    int64_t rows, cols; /* its shape */
     void *data;         /* backend memory */
     void *grad;         /* same shape; NULL until something needs it */
     int32_t wants_grad; /* does a parameter that is learned follow it? */
     int32_t zero;
     gsa_tensor *whole; /* a view of rows first.. of `whole`; NULL: its own memory */
-    int64_t first;
-    gsa_marks *marks; /* NULL: not told */
+    int64_t first;     /* of a view: its first row */
+    gsa_marks *marks;  /* NULL: not told */
 };
 
 /* Operations of one forward pass, for the backward pass. Opaque. */

@@ -44,7 +44,7 @@ enum gsa_activation {
  * scaled by 1/(1-p). */
 typedef struct gsa_dropout {
     double p;                  /* 0 <= p < 1; 0: none, the rest is not read */
-    uint32_t seed, step, site; /* site < 2^20: one number per place of the model */
+    uint32_t seed, step, site; /* the key; site < 2^20: one number per place of the model */
     uint32_t zero;
     const int32_t *example_id;  /* [examples] number of the example in the global batch */
     const int32_t *row_example; /* [rows]; for attention the edges' own arrays are meant */
@@ -54,8 +54,8 @@ typedef struct gsa_dropout {
 /* One source kind's plane. Kinds that hold one value may point to the same plane. */
 typedef struct gsa_part {
     const void *k, *v; /* [part_rows[kind], heads * head_dim]; aggregate ops read `v` alone */
-    void *dk,
-        *dv; /* NULL: no gradient wanted; of one kind two planes, even where k and v are one */
+    /* gradients, shaped as k and v; NULL: not wanted; two planes, even where k and v are one */
+    void *dk, *dv;
 } gsa_part;
 
 /* o_u = sum_e m_e p_e v_e,  p = softmax over the in-edges e=(v->u, label l) of u of
@@ -66,9 +66,9 @@ typedef struct gsa_part {
  * factor within 1 +- |lse| 2^-24 (3e-5 for 512 <= |lse| < 1024), no more than the rounding of
  * scores of that size does to each p anyway. */
 typedef struct gsa_attend_args {
-    const gsa_edges *edges;
-    int32_t heads, head_dim;
-    double scale;
+    const gsa_edges *edges;    /* the phase's, borrowed */
+    int32_t heads, head_dim;   /* >= 0; columns of one head */
+    double scale;              /* factor of scores */
     const void *q;             /* [rows, heads * head_dim] */
     const gsa_part *parts;     /* [GSA_MAX_KINDS] by kind; only kinds with part_rows > 0 are read */
     const void *label_vectors; /* r [labels, head_dim] or NULL */
@@ -78,9 +78,9 @@ typedef struct gsa_attend_args {
     void *lse;                 /* [rows, heads]: log sum exp of s, all that is kept for backward */
     void *weights; /* forward only: [edge_total, heads] receives p (before dropout), or NULL */
     /* backward: reads q, parts, tables, out, lse, dout */
-    const void *dout;
-    void *dq; /* or NULL; so the next two */
-    void *dlabel_vectors, *dlabel_bias;
+    const void *dout;                   /* [rows, heads * head_dim] */
+    void *dq;                           /* as q, or NULL: not wanted */
+    void *dlabel_vectors, *dlabel_bias; /* as the tables, or NULL: not wanted */
     /* what holds nothing yet, of which all is written: dq (1), dk and dv of kind k (bit k; of kinds
      * that share a plane one may say so) */
     uint64_t set_dq, set_dk, set_dv;
@@ -96,19 +96,19 @@ typedef struct gsa_attend_args {
  * path). Targets that no legal path agrees with have nll +inf and give no gradient; an empty
  * sequence has nll 0. Sums run in double, in log space. */
 typedef struct gsa_crf_args {
-    int64_t sequences, tokens;
-    int32_t tags, zero;
-    const int64_t *offset;   /* [sequences+1]: first token of each; 0 first, `tokens` last */
-    const void *emissions;   /* [tokens, tags] */
-    const void *transitions; /* [tags, tags]: from row to column */
-    const void *start, *end; /* [tags] */
-    const uint8_t *allowed;  /* [tags+2, tags] or NULL (all): may column follow row; row `tags`:
-                                start; row tags+1: end */
-    const int32_t *targets;  /* [tokens]; forward and backward */
-    double scale;
-    void *loss;                                      /* forward: one real, scale sum nll */
-    void *nll;                                       /* forward: [sequences] or NULL */
-    const void *dloss;                               /* backward: one real */
+    int64_t sequences, tokens; /* how many; tokens of all sequences */
+    int32_t tags, zero;        /* tags: classes of a token */
+    const int64_t *offset;     /* [sequences+1]: first token of each; 0 first, `tokens` last */
+    const void *emissions;     /* [tokens, tags] */
+    const void *transitions;   /* [tags, tags]: from row to column */
+    const void *start, *end;   /* [tags] */
+    const uint8_t *allowed;    /* [tags+2, tags] or NULL (all): may column follow row; row `tags`:
+                                  start; row tags+1: end */
+    const int32_t *targets;    /* [tokens]; forward and backward */
+    double scale;              /* factor of the loss */
+    void *loss;                /* forward: one real, scale sum nll */
+    void *nll;                 /* forward: [sequences] or NULL */
+    const void *dloss;         /* backward: one real */
     void *demissions, *dtransitions, *dstart, *dend; /* NULL: not wanted */
     int32_t *path; /* decode: [tokens] the best legal path; of equals the one with the smallest last
                       tag, then the smallest one before it, ...; -1 throughout a sequence that has
@@ -118,10 +118,10 @@ typedef struct gsa_crf_args {
 
 /* Numbers of one step of Adam or AdamW (Kingma and Ba 2015; Loshchilov and Hutter 2019). */
 typedef struct gsa_adam {
-    double lr, beta1, beta2, eps;
-    double correct1, correct2; /* 1 - beta^t */
-    double decay;              /* AdamW: w -= lr decay w */
-    double l2;                 /* Adam with L2: g += l2 w */
+    double lr, beta1, beta2, eps; /* rate, decays of the moments, what the root is added to */
+    double correct1, correct2;    /* 1 - beta^t */
+    double decay;                 /* AdamW: w -= lr decay w */
+    double l2;                    /* Adam with L2: g += l2 w */
 } gsa_adam;
 
 typedef struct gsa_backend gsa_backend;
@@ -132,19 +132,20 @@ struct gsa_backend {
     int32_t real_bytes;         /* 4 or 8 */
     int32_t shares_host_memory; /* its memory is ordinary host memory that the caller may read and
                                    write */
-    int32_t threads, zero;
-    const char *name;      /* "ref" */
-    struct gsa_team *team; /* the threads of its loops (team.h) */
-    const gsa_system *system;
-    void *state;
-    gsa_error error; /* the sentence of the last failure */
-    void (*release)(gsa_backend *b);
+    int32_t threads, zero;      /* threads of its loops, >= 1 */
+    const char *name;           /* "ref" */
+    struct gsa_team *team;      /* the threads of its loops (team.h) */
+    const gsa_system *system;   /* memory and files, borrowed */
+    void *state;                /* the backend's own */
+    gsa_error error;            /* the sentence of the last failure */
+    void (*release)(gsa_backend *b); /* frees the backend; nothing of it is used after */
 
     /* ---- memory */
     void *(*alloc)(
         gsa_backend *b,
         int64_t bytes); /* 64-byte aligned, not cleared; NULL: no memory (gsa_backend_no_memory) */
-    void (*free)(gsa_backend *b, void *at);
+    void (*free)(gsa_backend *b, void *at); /* what alloc gave, or NULL */
+    /* `bytes` from host memory, to it, within the backend's, or zeros; whole when it returns */
     gsa_status (*upload)(gsa_backend *b, void *to, const void *from_host, int64_t bytes);
     gsa_status (*download)(gsa_backend *b, void *to_host, const void *from, int64_t bytes);
     gsa_status (*copy)(gsa_backend *b, void *to, const void *from, int64_t bytes);
@@ -243,6 +244,7 @@ struct gsa_backend {
 
     /* ---- reductions and optimisers. Sums are in double over fixed chunks */
     gsa_status (*sum)(gsa_backend *b, double *out, const void *x, int64_t count); /* *out = sum x */
+    /* *out = sum x^2; with `accumulate` it is added to *out */
     gsa_status (*sum_squares)(gsa_backend *b, double *out, const void *x, int accumulate,
                               int64_t count);
     gsa_status (*count_bad)(gsa_backend *b, int64_t *out, const void *x,
@@ -260,6 +262,7 @@ struct gsa_backend {
                       double lr, double momentum, double l2, int64_t count);
 
     /* ---- sequences of tags */
+    /* gsa_crf_args: the loss; its gradients, added; the best paths */
     gsa_status (*crf_forward)(gsa_backend *b, const gsa_crf_args *args);
     gsa_status (*crf_backward)(gsa_backend *b, const gsa_crf_args *args);
     gsa_status (*crf_decode)(gsa_backend *b, const gsa_crf_args *args); /* Viterbi 1967 */

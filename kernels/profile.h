@@ -26,6 +26,7 @@ enum gsa_profile_section {
 };
 
 enum gsa_profile_part { /* the backend's calls first, by the names of the table */
+/* the part of an entry of the table */
 #define GSA_PROFILE_CALL(entry, parameters, arguments) GSA_PROFILE_##entry,
                         GSA_BACKEND_CALLS(GSA_PROFILE_CALL)
 #undef GSA_PROFILE_CALL
@@ -39,26 +40,26 @@ enum gsa_profile_part { /* the backend's calls first, by the names of the table 
 
 /* Calls of one part, their time and their work. */
 typedef struct gsa_profile_time {
-    int64_t calls;
-    double seconds, processor;
+    int64_t calls;             /* how many */
+    double seconds, processor; /* wall; of all threads of the process */
     double flops; /* of products 2 m n k; of attention 4 and 10 for each edge and column, forward
                      and backward */
 } gsa_profile_time;
 
 /* A point in time: wall and processor, in seconds. */
 typedef struct gsa_profile_mark {
-    double seconds, processor;
+    double seconds, processor; /* of clocks that never go back */
 } gsa_profile_mark;
 
 /* Where the time of a run went, by section and part. */
 typedef struct gsa_profile {
-    gsa_profile_time part[GSA_PROFILE_SECTIONS][GSA_PROFILE_PARTS];
+    gsa_profile_time part[GSA_PROFILE_SECTIONS][GSA_PROFILE_PARTS]; /* in the calling thread */
     gsa_profile_time
         beside[GSA_PROFILE_SECTIONS]
               [GSA_PROFILE_PARTS]; /* in a thread of its own; processor: of that thread */
     gsa_profile_time section[GSA_PROFILE_SECTIONS]; /* calls: how often it was entered */
-    gsa_profile_mark entered;
-    int32_t now, zero; /* the section */
+    gsa_profile_mark entered;                       /* when the section began */
+    int32_t now, zero;                              /* the section */
 } gsa_profile;
 
 /* "gemm", ..., "order", "batch", "graph", "wait" */

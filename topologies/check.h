@@ -49,7 +49,7 @@ enum gsa_verdict {
 
 /* One property's verdict, in words and in numbers. */
 typedef struct gsa_finding {
-    int verdict;
+    int verdict;               /* gsa_verdict */
     char text[GSA_ERROR_SIZE]; /* what was seen; of a failure the counterexample, with its place */
     int64_t length, phase, row, edge, value; /* the same in numbers; -1: has none */
 } gsa_finding;
@@ -57,8 +57,8 @@ typedef struct gsa_finding {
 enum { GSA_CHECK_TEXT_MOST = 4096 };
 typedef struct gsa_check_text { /* one text of the caller's: at most GSA_CHECK_TEXT_MOST tokens,
                                    which outlive the check */
-    const gsa_slice *token;
-    int32_t count, zero;
+    const gsa_slice *token;     /* [count] in UTF-8 */
+    int32_t count, zero;        /* count: tokens */
 } gsa_check_text;
 
 /* Limits and texts of a check. Zeros are defaults. */
@@ -78,8 +78,8 @@ typedef struct gsa_check_options {
 
 /* What a check found. */
 typedef struct gsa_check_report {
-    gsa_finding finding[GSA_CHECKS];
-    int failed; /* how many */
+    gsa_finding finding[GSA_CHECKS]; /* by property */
+    int failed;                      /* how many */
     /* Of what was emitted when the pattern was found deterministic: another process that says
      * another number has met what one process cannot see: a pattern that depends on addresses, on a
      * clock, on the process. 0: not deterministic. */

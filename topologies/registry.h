@@ -29,7 +29,8 @@ gsa_status gsa_registry_load(gsa_registry *registry, const char *path, gsa_error
 
 /* A plugin may export a task too, or a task alone (task.h): the symbol with the task ABI's number.
  */
-#define GSA_TASK_ABI    1u
+#define GSA_TASK_ABI 1u
+/* The symbol of a plugin's task. */
 #define GSA_TASK_PLUGIN gsa_task_1
 /* What the `index`-th of the loaded plugins that export the symbol has under it, and its path;
  * NULL: there are fewer. */

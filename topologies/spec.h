@@ -19,20 +19,20 @@ extern "C" {
 
 /* One pattern of a segment: topology and settings, as text. */
 typedef struct gsa_part_spec {
-    char *id;
+    char *id;              /* the topology */
     gsa_setting *settings; /* without `share` */
-    int n_settings;
+    int n_settings;        /* of settings */
 } gsa_part_spec;
 /* Patterns joined by `+`, for some layers. */
 typedef struct gsa_segment_spec {
-    gsa_part_spec *parts;
-    int n_parts, layers, share;
+    gsa_part_spec *parts;       /* owned */
+    int n_parts, layers, share; /* of parts; times it is repeated; 1: layers share parameters */
 } gsa_segment_spec;
 /* A stack as text, parsed: its segments in order. */
 typedef struct gsa_stack_spec {
-    const gsa_system *system;
-    gsa_segment_spec *segments;
-    int n_segments;
+    const gsa_system *system;   /* that frees it */
+    gsa_segment_spec *segments; /* owned */
+    int n_segments;             /* of segments */
 } gsa_stack_spec;
 
 /* The sentence shows the text, the place (column, from 1) and what was expected. */

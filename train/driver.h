@@ -18,8 +18,10 @@ extern "C" {
 typedef struct gsa_progress { /* handed to the callback every report interval, after each epoch and
                                  each evaluation */
     int32_t kind;             /* 0 step, 1 epoch (with evaluation), 2 message */
-    int32_t epoch, epochs;
-    int64_t step, steps; /* optimiser steps done, planned */
+    int32_t epoch, epochs;    /* epochs done, planned */
+    int64_t step, steps;      /* optimiser steps done, planned */
+    /* means since the last report: loss of a target, norm of the gradients, learning rate, wall
+     * time of a step in milliseconds, tokens of the input a second */
     double loss, norm, lr, step_ms, tokens_per_second;
     double seconds, remaining; /* kinds 0, 1: of the run so far, and to its last planned step at
                                   that pace, evaluations too */
@@ -50,19 +52,19 @@ typedef struct gsa_plugin_policy {
 typedef struct gsa_train_options {
     const char *recipe;           /* INI file; NULL with `resume` */
     const char *const *overrides; /* "section.key=value", later wins */
-    int n_overrides;
-    const char *const *plugins; /* paths of topology plugins */
-    int n_plugins;
-    gsa_plugin_policy policy;
-    const char *out; /* folder of the run; NULL: nothing is written */
+    int n_overrides;              /* of overrides */
+    const char *const *plugins;   /* paths of topology plugins */
+    int n_plugins;                /* of plugins */
+    gsa_plugin_policy policy;     /* which plugins of a model are trusted */
+    const char *out;              /* folder of the run; NULL: nothing is written */
     const char
         *resume; /* folder of a run to go on with (its config holds; overrides may lengthen it) */
     const char *device; /* "cpu", "auto"; "cuda" and what may follow it (kernels/backend.h): refused
                            with a sentence where there is none */
     const char *build;  /* names the program's build in signatures: a commit; or NULL */
     int threads;        /* 0: all cores */
-    gsa_progress_call progress;
-    void *context;
+    gsa_progress_call progress; /* or NULL */
+    void *context;              /* handed to progress */
     const volatile sig_atomic_t
         *stop;            /* becomes non-zero: save and return GSA_ERR_INTERRUPTED; or NULL */
     gsa_backend *backend; /* NULL: made from device and threads; else this one is used, and outlives
@@ -88,19 +90,19 @@ gsa_status gsa_train(const gsa_system *system, const gsa_train_options *options,
 typedef struct gsa_apply_options {
     const char *model;            /* folder of a run, or of one checkpoint */
     const char *const *overrides; /* for [data] keys: another test file, a batch size */
-    int n_overrides;
-    const char *const *plugins;
-    int n_plugins;
-    gsa_plugin_policy policy;
-    const char *device, *build;
-    int threads;
+    int n_overrides;              /* of overrides */
+    const char *const *plugins;   /* paths of topology plugins */
+    int n_plugins;                /* of plugins */
+    gsa_plugin_policy policy;     /* which plugins of the model are trusted */
+    const char *device, *build;   /* as of gsa_train_options */
+    int threads;                  /* 0: all cores */
     const char *outcomes; /* evaluate: file that receives what was found of each unit (outcomes.h);
                              or NULL */
     const char *report;   /* evaluate: file that receives the report for people; or NULL */
     const char *json;     /* evaluate: file that receives it as JSON (reports.h); or NULL */
     const char *input, *output; /* predict: "-" or a path */
     const char *const *texts; /* predict: a text, or two of sentence pairs, in place of the input */
-    int n_texts;
+    int n_texts;              /* of texts */
     int stream;           /* predict: 1: lines are answered as they come; a line that cannot be is
                              "!<TAB>why", and what           follows goes on */
     int32_t top_k;        /* predict: so many labels of each line, best first; 0: the best alone */
@@ -111,9 +113,9 @@ typedef struct gsa_apply_options {
                              names is loaded; what is needed is given by overrides and plugins */
     int allow_nonfinite;  /* 1: weights that are NaN or infinite are taken, not refused */
     gsa_progress_call progress; /* messages only (kind 2); or NULL */
-    void *context;
-    gsa_backend *backend;    /* as above */
-    struct gsa_group *group; /* likewise: the examples are shared out; or NULL */
+    void *context;              /* handed to progress */
+    gsa_backend *backend;       /* as above */
+    struct gsa_group *group;    /* likewise: the examples are shared out; or NULL */
 } gsa_apply_options;
 
 /* Metrics of the model on its dev and test data. *result as above. */
@@ -132,15 +134,15 @@ gsa_status gsa_predict(const gsa_system *system, const gsa_apply_options *option
  * options->output; messages say which words are unknown and, of the last layer, the strongest
  * edges. Several pictures want a page or numbers, and a file. */
 typedef struct gsa_attend_options {
-    const char *const *texts; /* cut into tokens as the recipe says; two each of a pair */
-    int n_texts;
-    const int64_t *examples; /* of the test data, from 0 */
-    int n_examples;
-    const char *const *beside; /* other models, on the same texts */
-    int n_beside;
-    int64_t most_edges; /* of a picture; 0: no limit */
-    int32_t layer;      /* -1: all */
-    int32_t format;     /* gsa_format */
+    const char *const *texts;  /* cut into tokens as the recipe says; two each of a pair */
+    int n_texts;               /* of texts */
+    const int64_t *examples;   /* of the test data, from 0 */
+    int n_examples;            /* of examples */
+    const char *const *beside; /* folders of other models, on the same texts */
+    int n_beside;              /* of beside */
+    int64_t most_edges;        /* of a picture; 0: no limit */
+    int32_t layer;             /* -1: all */
+    int32_t format;            /* gsa_format */
 } gsa_attend_options;
 /* Runs a model on a text, or on an example of its data, and writes the weights of its edges. */
 gsa_status gsa_attend(const gsa_system *system, const gsa_apply_options *options,
@@ -149,20 +151,20 @@ gsa_status gsa_attend(const gsa_system *system, const gsa_apply_options *options
 /* Every key that a recipe may hold, for help, completion and the man page. Tasks are bits, in the
  * order of task.name's choices. */
 typedef struct gsa_key {
-    const char *section, *name;
-    int32_t type;     /* gsa_type */
+    const char *section, *name; /* "train", "lr" */
+    int32_t type;               /* gsa_type */
     uint32_t readers; /* tasks that read it: in others another value than the default is refused */
-    double low, high;
-    const char *choices, *fallback, *doc;
+    double low, high; /* of numbers: the least and the largest value */
+    const char *choices, *fallback, *doc; /* "a,b" or NULL; the default; a line for people */
     struct {
         const char *choices; /* some of them */
         uint32_t readers;    /* tasks that read these */
-    } parts[4];
-    struct {                        /* another value than the default does something only where */
+    } parts[4];              /* choices that fewer tasks read; unused ones are NULL */
+    struct {
         const char *other, *values; /* "model.position" is one of "learned,sinusoid", */
         const char *choice;         /* asked of this value alone; NULL: of any */
         uint32_t tasks;             /* asked in these tasks alone; 0: in all */
-    } with[2];
+    } with[2];                      /* where alone another value than the default is of use */
 } gsa_key;
 /* All keys of recipes, in the order of `gsa help --recipe-keys`; `count` may be NULL. */
 const gsa_key *gsa_recipe_keys(int *count);

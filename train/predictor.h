@@ -29,7 +29,7 @@ typedef struct gsa_predictor gsa_predictor;
 /* Lives until the predictor's next call. */
 typedef struct gsa_prediction {
     const char *text; /* the lines that `gsa predict` writes, terminated */
-    int64_t bytes;
+    int64_t bytes;    /* of text, without its end */
     int32_t labels; /* of the model; 0: the task gives a text no label, and has no probabilities */
     int32_t label;  /* the most probable one, by its number; -1: none */
     const double *probability; /* [labels]; NULL */
