@@ -352,7 +352,7 @@ static void attend_full(gsa_backend *b, const gsa_edges *edges, const float *num
 START_TEST(plans_do_not_grow_with_edges)
 {
     enum { TEXT = 100000 };
-    static const size_t most[] = { 1 << 21, 1 << 20 };
+    static const size_t most[] = { 1 << 21, 1 << 19 };
     static const int32_t shares[] = { 1, 5 };
     static float numbers[TEXT];
     for (int l = 0; l < GSA_COUNT(levels); l++) {

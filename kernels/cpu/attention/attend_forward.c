@@ -178,7 +178,6 @@ gsa_status cpu_attend_forward(gsa_backend *b, const gsa_attend_args *args)
     job.chunks = ref_items(args->edges->rows, job.chunk);
     job.plan = cpu_plan_of(b, "attend_forward", &job.t);
     if (!job.plan) return b->error.status;
-    job.t.plan = job.plan;
     status = prepare_intervals(b, &job);
     if (status == GSA_OK) gsa_team_run(b->team, job.chunks + job.segments, forward_item, &job);
     if (status == GSA_OK) gsa_team_run(b->team, job.crossings, join_item, &job);

@@ -2,12 +2,9 @@
  * panel, one softmax, the mix of values. Rows of several blocks keep a running maximum and sum
  * (online softmax: Milakov, Gimelshein 2018). */
 #include "kernels/cpu/attention/bcsr_panel.h"
-#include "kernels/cpu/attention/edge_plan.h"
 #include "kernels/cpu/attention/bcsr_read.h"
 #include "kernels/cpu/attention/softmax.h"
 #include "kernels/cpu/attention/dropout_mask.h"
-
-_Static_assert(sizeof(bcsr_panels) <= ROOM_BYTES, "they are in a room");
 
 /* s <- the weights of panel g so far; keep[r]: by what is shrunk what is there so far. */
 static void absorb(bcsr_panels *x, int g, float *s, cpu_softmax *state, int first, float *keep)
@@ -69,16 +66,14 @@ static int forward_heads(bcsr_panels *x, int32_t first, int32_t last, cpu_softma
 int cpu_bcsr_forward(const ref_attend *t, const bcsr_block *block, cpu_reading *reading)
 {
     cpu_softmax state[MASK_HEADS][QUADS];
-    bcsr_panels *x = cpu_room_take(t->plan);
-    int good = 1;
-    cpu_panels_begin(x, t, block, &reading->prefetch);
-    for (int32_t head = 0; head < t->heads && good; head += MASK_HEADS) {
+    bcsr_panels x;
+    cpu_panels_begin(&x, t, block, &reading->prefetch);
+    for (int32_t head = 0; head < t->heads; head += MASK_HEADS) {
         const int32_t last = t->heads - head < MASK_HEADS ? t->heads : head + MASK_HEADS;
-        for (int i = 0, blocks = block->blocks; i < blocks && good; i++) {
-            if (blocks > 1) cpu_panels_begin(x, t, block + i, &reading->prefetch);
-            good = forward_heads(x, head, last, state, i == 0, i + 1 == blocks);
+        for (int i = 0, blocks = block->blocks; i < blocks; i++) {
+            if (blocks > 1) cpu_panels_begin(&x, t, block + i, &reading->prefetch);
+            if (!forward_heads(&x, head, last, state, i == 0, i + 1 == blocks)) return 0;
         }
     }
-    cpu_room_give(x);
-    return good;
+    return 1;
 }

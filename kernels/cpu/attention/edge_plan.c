@@ -3,7 +3,6 @@
 #include "kernels/cpu/attention/edge_plan.h"
 
 enum { STRETCH = 4096 /* rows */ };
-_Static_assert(sizeof(bcsr_work) <= ROOM_BYTES, "it works in a room");
 
 typedef struct stretch { /* rows first .. last-1, of a block that ends at `end`; its tiles are
                             from `at` on */
@@ -123,15 +122,14 @@ static void find_stretch(void *context, int64_t item)
 {
     const tiling *x = context;
     stretch *s = &x->stretch[item];
-    bcsr_work *work = cpu_room_take(x->plan);
+    bcsr_work work;
     for (int64_t row = s->first; row < s->last;) {
-        const int64_t bytes = row + LANES <= s->end ? find_blocks(x, work, row, s->end,
+        const int64_t bytes = row + LANES <= s->end ? find_blocks(x, &work, row, s->end,
                                                                   x->plan->tiles + s->at + s->used)
                                                     : 0;
         if (bytes > 0) x->plan->at[row / LANES] = s->at + s->used;
         s->used += bytes, row += bytes > 0 ? LANES : 1;
     }
-    cpu_room_give(work);
 }
 
 /* Cuts a block of rows; returns how many stretches. With `to` NULL counts alone. */
@@ -249,24 +247,6 @@ static cpu_plan *make(gsa_backend *b, const gsa_edges *e)
     return plan;
 }
 
-static void close_rooms(const gsa_system *system, cpu_plan *plan)
-{
-    gsa_release(system, plan->room_memory);
-    plan->room_memory = NULL;
-}
-
-/* 0 without memory. */
-static int open_rooms(gsa_backend *b, cpu_plan *plan)
-{
-    enum { ROOM = ROOM_LINE + ROOM_BYTES };
-    plan->room_count = b->threads > 0 ? b->threads : 1;
-    plan->room_memory = gsa_alloc(b->system, (size_t)plan->room_count * ROOM + ROOM_LINE, 1);
-    if (!plan->room_memory) return 0;
-    plan->rooms = (char *)plan->room_memory + (-(uintptr_t)plan->room_memory % ROOM_LINE);
-    for (int i = 0; i < plan->room_count; i++) cpu_room_give(plan->rooms + i * ROOM + ROOM_LINE);
-    return 1;
-}
-
 cpu_plan *cpu_plan_of(gsa_backend *b, const char *op, const ref_attend *t)
 {
     const gsa_edges *e = t->edges;
@@ -275,21 +255,20 @@ cpu_plan *cpu_plan_of(gsa_backend *b, const char *op, const ref_attend *t)
     if (!plan) plan = make(b, e);
     if (plan && tiles && plan->has_tiles && plan->labelled != labelled)
         forget_tiles(b->system, plan);
-    int made = plan && open_rooms(b, plan);
-    if (made && tiles && !plan->has_tiles) {
+    if (plan && tiles && !plan->has_tiles) {
         plan->labelled = labelled;
-        made = find_tiles(b, e, plan);
-        if (!made) forget_tiles(b->system, plan);
+        if (!find_tiles(b, e, plan)) {
+            forget_tiles(b->system, plan);
+            cpu_plan_done(b, e, plan);
+            plan = NULL;
+        }
     }
-    if (made) return plan;
-    cpu_plan_done(b, e, plan);
-    gsa_out_of_memory(&b->error, op, e->rows * (int64_t)sizeof(int64_t));
-    return NULL;
+    if (!plan) gsa_out_of_memory(&b->error, op, e->rows * (int64_t)sizeof(int64_t));
+    return plan;
 }
 
 void cpu_plan_done(gsa_backend *b, const gsa_edges *e, cpu_plan *plan)
 {
-    if (plan) close_rooms(b->system, plan);
     if (plan && held(b, e) != plan) release(b->system, plan);
 }
 
