@@ -204,7 +204,7 @@ says '"within": false'
 STUB_STRAYS=cuda-graphs-bf16 turn 1 --part train
 says 'cuda-bf16 as graphs'
 STUB_STACK=8 turn 1 --part build
-says 'sm_90 attend: _Z4stubv:'
+says 'sm_90 rows: _Z4stubv:'
 
 # no device, no sanitizer, no PyTorch, no libraries for training, no SST
 STUB_NO_DEVICE=1 turn 77 --part core --part tests --part kernels --part train
