@@ -30,7 +30,7 @@ typedef struct gsa_run { /* 24 bytes; edges first, first+step, ... labelled labe
 } gsa_run;
 
 typedef struct gsa_rows { /* a range of destination rows */
-    int64_t first, count;
+    int64_t first, count; /* rows first .. first+count-1 */
 } gsa_rows;
 
 /* What a backend works out of edges once and finds again at its next call. It is with the owner
@@ -38,9 +38,9 @@ typedef struct gsa_rows { /* a range of destination rows */
  * with the pointer leave it alone: `of` is the run_offset that it is about. One thread at a
  * time. */
 typedef struct gsa_memo {
-    const int64_t *of;
-    void *data; /* NULL: nothing yet */
-    const gsa_system *system;
+    const int64_t *of;                                     /* the run_offset that `data` is about */
+    void *data;                                            /* NULL: nothing yet */
+    const gsa_system *system;                              /* which `data` is released by */
     void (*release)(const gsa_system *system, void *data); /* also says whose data it is */
 } gsa_memo;
 
@@ -55,12 +55,12 @@ typedef struct gsa_content {
 
 typedef struct gsa_edges { /* a read-only view; the pointers are in memory that the reader can
                               reach (host or device) */
-    int64_t rows, run_total, edge_total;
-    const int64_t *run_offset;  /* [rows+1] */
-    const int64_t *edge_offset; /* [rows+1] */
-    const gsa_run *runs;        /* [run_total] */
-    int32_t kinds;              /* run.kind < kinds */
-    int32_t labels;
+    int64_t rows, run_total, edge_total; /* destination rows, runs, edges; >= 0 each */
+    const int64_t *run_offset;           /* [rows+1] */
+    const int64_t *edge_offset;          /* [rows+1] */
+    const gsa_run *runs;                 /* [run_total] */
+    int32_t kinds;                       /* run.kind < kinds */
+    int32_t labels;                      /* labels of edges are 0 .. labels-1 */
     int64_t part_rows[GSA_MAX_KINDS]; /* source nodes (x heads) of each kind; 0 where the phase does
                                          not read the kind */
     /* Identity of rows, free of batching: the key of dropout. */
@@ -78,7 +78,7 @@ typedef struct gsa_edges { /* a read-only view; the pointers are in memory that 
     const int64_t *source_offset[GSA_MAX_KINDS]; /* [examples+1] each: the nodes of a kind with
                                                     part_rows > 0, by example */
     gsa_memo *memo;                              /* or NULL */
-    gsa_content content;
+    gsa_content content;                         /* zeros: unknown */
 } gsa_edges;
 
 /* Full scan, O(rows + runs): every invariant above. `what` opens the sentence. */

@@ -16,10 +16,11 @@ typedef struct gsa_limits { /* 0 = default */
 } gsa_limits;
 
 typedef struct gsa_place { /* what emit said of a node; level -1: nothing */
-    int32_t level;
-    int64_t first, last;
+    int32_t level;         /* height above the tokens; -1: nothing was said */
+    int64_t first, last;   /* tokens that the node stands for, inclusive */
 } gsa_place;
 
+/* Nodes and runs of one example. Counted by references; immutable. Opaque. */
 typedef struct gsa_instance gsa_instance;
 
 /* Calls topology->emit and builds the runs. Each call of emit is checked at once, O(1) per run
@@ -72,8 +73,9 @@ gsa_status gsa_cache_get(gsa_cache *cache, const gsa_schema *schema, const gsa_t
                          const void *self, const gsa_example *example, const gsa_limits *limits,
                          gsa_instance **instance, gsa_error *error);
 void gsa_cache_forget(gsa_cache *cache, const gsa_schema *schema);
+/* What a cache did and holds. */
 typedef struct gsa_cache_counts {
-    int64_t hits, misses, evictions, entries, bytes;
+    int64_t hits, misses, evictions, entries, bytes; /* entries and bytes: held now */
 } gsa_cache_counts;
 /* Hits, misses and contents up to now. */
 gsa_cache_counts gsa_cache_count(gsa_cache *cache);

@@ -27,9 +27,10 @@ typedef struct gsa_chunk { /* a fixed piece of a hub row: edges first_edge .. +e
 } gsa_chunk;
 
 typedef struct gsa_transposed { /* one out-edge of a source: 12 bytes */
-    int32_t row, k, label;
+    int32_t row, k, label;      /* destination; place of the edge in its row; label */
 } gsa_transposed;
 
+/* The edges of a phase in the orders that kernels need. */
 typedef struct gsa_plan {
     int64_t rows, edges, sources;      /* sources: all parts together      */
     int64_t part_first[GSA_MAX_KINDS]; /* where each kind starts in the concatenated source space */

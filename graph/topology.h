@@ -41,16 +41,18 @@ typedef union gsa_value { /* 8 bytes, for ever */
 } gsa_value;
 
 typedef struct gsa_slice { /* UTF-8, not terminated */
-    const char *at;
-    int64_t bytes;
+    const char *at;        /* the first byte, borrowed */
+    int64_t bytes;         /* how many, >= 0 */
 } gsa_slice;
 
 /* ---- parameters: declared, so that the host parses, checks, documents and completes them ---- */
+/* Which member of gsa_value a parameter is in. */
 enum gsa_type { GSA_INT, GSA_REAL, GSA_BOOL, GSA_CHOICE, GSA_PATH };
+/* One parameter of a topology. */
 typedef struct gsa_param {
     const char
         *name; /* [a-z][a-z0-9_]*; not "topology", "layers", "share" (the stack's own keys) */
-    int32_t type, zero;
+    int32_t type, zero; /* gsa_type */
     double low, high; /* GSA_INT and GSA_REAL: the smallest and the largest value; of GSA_INT whole
                          and within +-2^53 */
     const char *choices;  /* GSA_CHOICE: "clip,circular,clamp"; else NULL */
@@ -69,9 +71,10 @@ enum gsa_start {
     GSA_BY_PHASE,   /* zeros, then GSA_ONCE phases write them   */
     GSA_MEMORY      /* the sequence of another stack, bound by the task; never updated      */
 };
+/* A kind of nodes. */
 typedef struct gsa_kind {
     uint32_t struct_size;
-    int32_t start;
+    int32_t start;   /* gsa_start */
     int32_t learned; /* > 0: learned rows added to the start; node i takes row i (at most so many
                         nodes). Several relays, [CLS], global tokens: without it equal starts with
                         equal edges stay equal for ever        */
@@ -80,16 +83,18 @@ typedef struct gsa_kind {
 } gsa_kind;
 enum { GSA_MAX_KINDS = 64, GSA_MAX_PHASES = 64 };
 
+/* When a phase runs. */
 enum gsa_when {
-    GSA_EACH_LAYER,
+    GSA_EACH_LAYER, /* once in every layer */
     GSA_ONCE /* at entry of the first segment that declares a destination kind, before its first
                 layer */
 };
+/* What a destination makes of its sources. */
 enum gsa_aggregate {
-    GSA_ATTEND,
-    GSA_SUM,  /* of raw states, no projection */
-    GSA_MEAN, /* likewise */
-    GSA_NONE  /* pointwise, no edges: a = x */
+    GSA_ATTEND, /* attention: softmax over its in-edges */
+    GSA_SUM,    /* of raw states, no projection */
+    GSA_MEAN,   /* likewise */
+    GSA_NONE    /* pointwise, no edges: a = x */
 };
 enum gsa_update { /* x: the destination's old state, a: the aggregate, W: learned                */
                   GSA_SUBLAYER,  /* x + a W_o with norm; where, says [model] norm=post|pre  */
@@ -106,6 +111,7 @@ enum gsa_empty { /* what a destination row without in-edges does                
                  GSA_KEEP_EMPTY /* keep state and gradient: also how a phase updates a subset of a
                                    kind                               */
 };
+/* What the labels of a phase's edges do. */
 enum gsa_label_use {
     GSA_NAMES_ONLY,  /* labels are names for people  */
     GSA_KEY_VECTORS, /* attend only: a learned vector r_l [head_dim], shared by heads, added to the
@@ -114,7 +120,7 @@ enum gsa_label_use {
 };
 typedef struct gsa_phase { /* reads all states, then writes all its destinations at once */
     uint32_t struct_size;
-    int32_t when, aggregate, update, empty, label_use;
+    int32_t when, aggregate, update, empty, label_use; /* gsa_when, gsa_aggregate, ... */
     int32_t labels;   /* labels of its edges are 0 .. labels-1; 0 means 1   */
     int32_t per_head; /* nodes of the phase are (node, head), index node * heads + head; one head
                          each                   */
@@ -122,12 +128,13 @@ typedef struct gsa_phase { /* reads all states, then writes all its destinations
     int32_t zero;
     uint64_t
         sources; /* bit k: kind k; a row space is the concatenation of its kinds in kind order */
-    uint64_t destinations;
-    const char *name; /* [a-z][a-z0-9_]*, unique in the schema */
+    uint64_t destinations; /* likewise: the kinds that it writes */
+    const char *name;      /* [a-z][a-z0-9_]*, unique in the schema */
     const char
         *weights; /* phases with equal `weights` share parameters within a layer; NULL: own */
 } gsa_phase;
 
+/* What a topology promises of all its edges: bits. */
 enum gsa_flags {
     GSA_BY_LENGTH = 1, /* edges depend on lengths, heads and params alone: cached per length     */
     GSA_CAUSAL = 2,    /* no path from a later token to an earlier one        */
@@ -136,7 +143,9 @@ enum gsa_flags {
     GSA_NEEDS_TEXT = 16,   /* emit reads the text   */
     GSA_ONE_LENGTH = 32    /* a given graph: exactly one length works    */
 };
+/* How the number of edges grows with the length n. */
 enum gsa_growth { GSA_LINEAR_EDGES, GSA_NLOGN_EDGES, GSA_NSQRTN_EDGES, GSA_SQUARE_EDGES };
+/* What a summary is made of. */
 enum gsa_pool {
     GSA_MEAN_OF,     /* over the example's nodes of the kind     */
     GSA_MAX_OF,      /* elementwise, first of equals      */
@@ -156,9 +165,10 @@ enum gsa_pool {
         .struct_size = sizeof(gsa_phase), __VA_ARGS__                                              \
     }
 typedef struct gsa_describer gsa_describer;
+/* What describe() calls to make the schema. */
 struct gsa_describer {
     uint32_t struct_size, zero;
-    void *host;
+    void *host; /* the host's own */
     int (*kind)(gsa_describer *,
                 const gsa_kind *); /* kinds and phases count from 0; < 0 after an error */
     int (*phase)(gsa_describer *,
@@ -168,7 +178,7 @@ struct gsa_describer {
                     double weight); /* summed over the calls; needed by classifiers     */
     void (*promise)(gsa_describer *, uint32_t flags,
                     int growth); /* checked by tests, trusted by the cache           */
-    void (*fail)(gsa_describer *, const char *sentence);
+    void (*fail)(gsa_describer *, const char *sentence); /* the sentence is the error's text */
 };
 
 /* The schema of a standard Transformer layer over one kind, "token" (kind 0): phase 0 "attend" is a
@@ -214,18 +224,20 @@ static inline void gsa_transformer_layer(gsa_describer *d, int label_use, int32_
 }
 
 /* ---- instance: one example's nodes and edges ----------------------------------------------- */
+/* What emit() knows of an example; all of it is borrowed. */
 typedef struct gsa_example {
     uint32_t struct_size;
-    int32_t length, memory_length, heads;
+    int32_t length, memory_length, heads; /* tokens, >= 0; of the memory; heads, >= 1 */
     const gsa_slice *text;       /* `length` tokens, or NULL (real-valued input, or a topology that
                                     promised BY_LENGTH)      */
     const int32_t *group;        /* sentence of each token, ascending, or NULL = all 0        */
     const int32_t *memory_group; /* likewise for the memory */
     const gsa_slice *const *column; /* [columns][length]: what is next to each token, as create()
                                        requested it (column.h) */
-    int32_t columns, zero;
+    int32_t columns, zero;          /* of `column` */
 } gsa_example;
 
+/* A node: its kind and its index in the kind, as gsa_at packs them. */
 typedef uint64_t gsa_node;
 static inline gsa_node gsa_at(int kind, int64_t index)
 {
@@ -233,9 +245,10 @@ static inline gsa_node gsa_at(int kind, int64_t index)
 }
 
 typedef struct gsa_emitter gsa_emitter;
+/* What emit() calls to make nodes and edges. */
 struct gsa_emitter {
     uint32_t struct_size, zero;
-    void *host;
+    void *host; /* the host's own */
     /* Adds nodes and returns the first one's index (the host multiplies by heads where needed).
      * INPUT, COPY and MEMORY kinds have their nodes already. After an error: 0. */
     int64_t (*nodes)(gsa_emitter *, int kind, int64_t count);
@@ -268,26 +281,29 @@ static inline uint64_t gsa_random(uint64_t seed, uint64_t a, uint64_t b)
 
 /* ---- the host's services and the one exported symbol --------------------------------------- */
 typedef struct gsa_host gsa_host;
+/* What create() and destroy() may call. */
 struct gsa_host {
     uint32_t struct_size, zero;
-    void *host;
+    void *host;                                     /* the host's own */
     void *(*alloc)(const gsa_host *, size_t bytes); /* NULL: out of memory */
-    void (*release)(const gsa_host *, void *at);
+    void (*release)(const gsa_host *, void *at);    /* of alloc; NULL does nothing */
     int (*fail)(const gsa_host *,
                 const char *sentence); /* returns -1: return host->fail(host, "...") */
     const void *(*service)(const gsa_host *, const char *id); /* "gsa.lexicon/1", ... or NULL */
 };
+/* A topology: its parameters and its functions, which any thread may call. */
 typedef struct gsa_topology {
-    uint32_t abi, struct_size, param_stride, n_params;
-    const char *id;        /* [a-z][a-z0-9_]* */
-    const char *summary;   /* one line */
-    const char *reference; /* the paper */
-    const gsa_param *params;
+    uint32_t abi, struct_size, param_stride, n_params; /* GSA_HEAD fills them */
+    const char *id;                                    /* [a-z][a-z0-9_]* */
+    const char *summary;                               /* one line */
+    const char *reference;                             /* the paper */
+    const gsa_param *params;                           /* [n_params] */
     int (*create)(const gsa_host *, const gsa_value *params,
                   void **self); /* 0, or < 0 after fail(). NULL: self = params    */
     void (*destroy)(const gsa_host *,
                     void *self); /* needs create; runs after a failed one if self set */
-    void (*describe)(const void *self, gsa_describer *);
+    void (*describe)(const void *self, gsa_describer *); /* makes the schema */
+    /* Makes one example's nodes and edges. */
     void (*emit)(const void *self, const gsa_example *, gsa_emitter *);
     void (*label)(const void *self, int phase, int32_t label, char *out,
                   size_t size);               /* optional: the label's name         */
@@ -303,6 +319,7 @@ typedef struct gsa_topology {
 #if defined(__GNUC__)
 __attribute__((visibility("default"))) /* also where the plugin is built with -fvisibility=hidden */
 #endif
+/* The table that a plugin exports. */
 extern const gsa_topology GSA_PLUGIN;
 
 #ifdef __cplusplus

@@ -35,8 +35,8 @@ typedef struct gsa_context_options { /* a zeroed tail means default */
     int32_t real;               /* gsa_real */
     uint32_t seed;              /* of initial values and of dropout */
     const char *const *plugins; /* [n_plugins] paths of topologies' plugins */
-    int32_t n_plugins, zero;
-    const gsa_system *system; /* memory and files; NULL: the system's own */
+    int32_t n_plugins, zero;    /* of plugins */
+    const gsa_system *system;   /* memory and files; NULL: the system's own */
 } gsa_context_options;
 
 /* options NULL: all default. */
@@ -70,8 +70,8 @@ gsa_readout gsa_encoder_forward(gsa_encoder *encoder, const gsa_sequences *batch
 /* y = x W^T + b: W [outputs, inputs] drawn uniformly from +-sqrt(6 / (inputs + outputs)), b zero
  * and without decay; the parameters "NAME.weight" and "NAME.bias". */
 typedef struct gsa_linear {
-    gsa_parameter *weight, *bias;
-    gsa_tape *tape;
+    gsa_parameter *weight, *bias; /* [outputs, inputs], [1, outputs]; the context's */
+    gsa_tape *tape;               /* the context's */
 } gsa_linear;
 /* Adds the parameters of a Linear from `inputs` to `outputs` columns: NAME.weight, NAME.bias. */
 gsa_status gsa_context_linear(gsa_context *context, const char *name, int64_t inputs,

@@ -14,13 +14,13 @@ extern "C" {
 enum gsa_dtype { GSA_DTYPE_F32, GSA_DTYPE_F64, GSA_DTYPE_I32, GSA_DTYPE_I64, GSA_DTYPE_U8 };
 
 typedef struct gsa_blob { /* one tensor */
-    const char *name;
-    int32_t dtype, dims; /* dims: 0 to 4 */
-    int64_t shape[4];
-    const void *data;
+    const char *name;     /* UTF-8 without NUL */
+    int32_t dtype, dims;  /* dims: 0 to 4 */
+    int64_t shape[4];     /* [dims] */
+    const void *data;     /* little-endian numbers, row-major */
 } gsa_blob;
-typedef struct gsa_note { /* one "__metadata__" pair */
-    const char *key, *value;
+typedef struct gsa_note {    /* one "__metadata__" pair */
+    const char *key, *value; /* UTF-8 without NUL */
 } gsa_note;
 
 /* Writes to an open output. Names and notes are any UTF-8 without NUL. */
@@ -29,12 +29,12 @@ gsa_status gsa_safetensors_write(const gsa_system *system, gsa_output *output,
                                  int n_notes, gsa_error *error);
 
 typedef struct gsa_safetensors { /* owns everything that its blobs and notes point to */
-    const gsa_system *system;
-    gsa_blob *blobs;
-    int count;
-    gsa_note *notes;
-    int n_notes;
-    char *bytes, *texts;
+    const gsa_system *system;    /* whose memory it is */
+    gsa_blob *blobs;             /* [count] in the order of the file */
+    int count;                   /* of blobs */
+    gsa_note *notes;             /* [n_notes] */
+    int n_notes;                 /* of notes */
+    char *bytes, *texts;         /* memory of the file, and of the names */
 } gsa_safetensors;
 /* Reads a whole file and checks its header; gsa_safetensors_release frees what it holds. */
 gsa_status gsa_safetensors_read(const gsa_system *system, const char *path, gsa_safetensors *file,

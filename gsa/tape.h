@@ -123,7 +123,7 @@ gsa_tensor *gsa_op_add(gsa_tape *tape, gsa_tensor *a, gsa_tensor *b);
 gsa_tensor *gsa_op_multiply(gsa_tape *tape, gsa_tensor *a, gsa_tensor *b); /* elementwise */
 gsa_tensor *gsa_op_activate(gsa_tape *tape, gsa_tensor *x, int activation);
 typedef struct gsa_row_identity { /* backend memory, [rows] each: the key of dropout (backend.h) */
-    const int32_t *example, *local;
+    const int32_t *example, *local; /* number of the row's example, and of the row in it */
 } gsa_row_identity;
 /* x with elements dropped with probability p and the rest divided by 1 - p, keyed by `site` and
  * `rows`. */
@@ -146,15 +146,15 @@ gsa_tensor *gsa_op_pool(gsa_tape *tape, gsa_tensor *x, const int64_t *offset, in
  * kinds. `heads` here is the phase's: 1 in per-head phases, whose edges count (node, head) rows
  * while tensors keep [nodes, heads * head_dim]. */
 typedef struct gsa_attend_op {
-    const gsa_edges *edges;
-    int32_t heads, head_dim;
-    double scale;
-    gsa_tensor *q; /* rows x heads x head_dim values in any [r, c] */
-    gsa_tensor *k[GSA_MAX_KINDS], *v[GSA_MAX_KINDS];
-    gsa_tensor *label_vectors; /* [labels, head_dim] or NULL */
-    gsa_tensor *label_bias;    /* [labels, heads] or NULL */
-    double dropout;
-    uint32_t site;
+    const gsa_edges *edges;  /* of the phase */
+    int32_t heads, head_dim; /* head_dim: columns of a head */
+    double scale;            /* of q k^T, such as 1 / sqrt(head_dim) */
+    gsa_tensor *q;           /* rows x heads x head_dim values in any [r, c] */
+    gsa_tensor *k[GSA_MAX_KINDS], *v[GSA_MAX_KINDS]; /* by kind of the sources */
+    gsa_tensor *label_vectors;                       /* [labels, head_dim] or NULL */
+    gsa_tensor *label_bias;                          /* [labels, heads] or NULL */
+    double dropout;                                  /* of the weights, in [0, 1) */
+    uint32_t site;                                   /* of that dropout, below 2^20 */
     void *weights; /* backend memory [edge_total, heads], or NULL */
 } gsa_attend_op;
 gsa_tensor *gsa_op_attend(gsa_tape *tape, const gsa_attend_op *op); /* the shape of q */
@@ -185,10 +185,10 @@ typedef struct gsa_crf_op {
     gsa_tensor *emissions;   /* [tokens, tags] */
     gsa_tensor *transitions; /* [tags, tags]: from row to column */
     gsa_tensor *start, *end; /* [1, tags] */
-    int64_t sequences;
-    const int64_t *offset;
-    const uint8_t *allowed;
-    const int32_t *targets; /* the loss reads them */
+    int64_t sequences;       /* >= 0 */
+    const int64_t *offset;   /* [sequences+1] */
+    const uint8_t *allowed;  /* [tags+2, tags], or NULL: all are */
+    const int32_t *targets;  /* the loss reads them */
     void *nll; /* [sequences] reals, backend memory, or NULL: the loss puts each sequence's -log p
                   there */
 } gsa_crf_op;

@@ -11,13 +11,13 @@ extern "C" {
 #endif
 
 typedef struct gsa_setting { /* one "key=value" as text, borrowed */
-    const char *key, *value;
+    const char *key, *value; /* the parameter's name, and its value as text */
 } gsa_setting;
 
 /* What is next to tokens in the data, by name: a value for each. */
 typedef struct gsa_named_column {
-    const char *name;
-    const gsa_slice *value;
+    const char *name;       /* such as "head" */
+    const gsa_slice *value; /* [tokens] */
 } gsa_named_column;
 
 /* A topology with its parameters set. Counted by references; immutable. Opaque. */

@@ -71,26 +71,28 @@ typedef struct gsa_score {       /* of one unit (below), or sums over units */
     int64_t examples;            /* that `right` is a share of: targets with a label */
     int64_t hits, found, wanted; /* of metrics that are F1: right ones among those found, and among
                                     those to be found */
-    int64_t strict_hits, strict_found,
-        strict_wanted; /* the same, of spans read strictly (spans.h) */
+    int64_t strict_hits, strict_found, strict_wanted; /* likewise, of spans read strictly
+                                                         (spans.h) */
 } gsa_score;
 
 typedef struct gsa_fact { /* a number for people and the result: "bayes_accuracy" */
-    const char *name;
-    double value;
+    const char *name;     /* a key of the result */
+    double value;         /* finite, else the fact is left out */
 } gsa_fact;
 
+/* What a task is created of; all of it is borrowed. */
 typedef struct gsa_task_options {
-    const gsa_system *system;
+    const gsa_system *system; /* memory and files */
     gsa_recipe *recipe;     /* create may settle values that depend on the data (model.embedding) */
     const char *checkpoint; /* folder to restore vocabulary and labels from, or NULL: learn them
                                from the training data */
     uint32_t splits;        /* bits: the splits that are wanted */
-    void (*say)(void *context, const char *sentence);
-    void *context;
+    void (*say)(void *context, const char *sentence); /* for people */
+    void *context;                                    /* of say */
     int32_t resumes, zero; /* resumes: the run of the checkpoint goes on, on the same data */
 } gsa_task_options;
 
+/* One stack of a task's model. */
 typedef struct gsa_task_stack {
     const char *name;      /* passes name it; first word of its parameters' names */
     const char *spec;      /* NULL: the recipe's encoder; else text, of another key of the recipe */
@@ -106,10 +108,10 @@ typedef struct gsa_task_plan {
     int32_t input_of[GSA_BATCH_SEQUENCES];        /* which input makes a sequence's rows */
     gsa_input_options input[GSA_BATCH_SEQUENCES]; /* name NULL: "input"; the learner gives each its
                                                      dropout site */
-    gsa_settings input_settings[GSA_BATCH_SEQUENCES]; /* hidden 0: the recipe's */
-    gsa_task_stack stack[GSA_TASK_STACKS];
-    gsa_model_pass pass[GSA_TASK_PASSES];
-    int32_t n_sequences, n_inputs, n_stacks, n_passes;
+    gsa_settings input_settings[GSA_BATCH_SEQUENCES];  /* hidden 0: the recipe's */
+    gsa_task_stack stack[GSA_TASK_STACKS];             /* of the model */
+    gsa_model_pass pass[GSA_TASK_PASSES];              /* in the order of execution */
+    int32_t n_sequences, n_inputs, n_stacks, n_passes; /* of the arrays above */
     int32_t head_pass;   /* the head reads this pass's summary, where its stack gives it, else its
                            sequence */
     int32_t head_inputs; /* the head's columns are so many times hidden; 0: 1. More: `features`
@@ -124,39 +126,40 @@ typedef struct gsa_task_plan {
                    training (learner.h); 0: none */
 } gsa_task_plan;
 
+/* What a task's plan depends on. */
 typedef struct gsa_task_plan_options {
-    const gsa_recipe *recipe;
+    const gsa_recipe *recipe; /* of the run */
     int memory_layer; /* layers of the encoder before it reads a memory; -1: it reads none */
 } gsa_task_plan_options;
 
 /* What a task writes of its own accord, one sentence after the other: translations. */
 typedef struct gsa_decode_options {
-    int split;
-    int32_t batch;      /* examples at a time, >= 1 */
-    gsa_output *output; /* receives a line an example, in their order; or NULL */
-    gsa_survey *survey; /* receives what is found of each; or NULL */
-    const volatile sig_atomic_t *stop;
+    int split;                         /* gsa_split */
+    int32_t batch;                     /* examples at a time, >= 1 */
+    gsa_output *output;                /* receives a line an example, in their order; or NULL */
+    gsa_survey *survey;                /* receives what is found of each; or NULL */
+    const volatile sig_atomic_t *stop; /* not 0: end with GSA_ERR_INTERRUPTED; or NULL */
     struct gsa_group *group; /* of ranks that share the batches: each makes some, and receives all,
                                 or NULL */
 } gsa_decode_options;
 
 enum { GSA_DECODED_FACTS = 8, GSA_DECODED_NOTES = 2 };
-typedef struct gsa_decoded { /* how good it is: "bleu" makes test_bleu; notes are texts */
-    gsa_fact fact[GSA_DECODED_FACTS];
+typedef struct gsa_decoded {          /* how good it is: "bleu" makes test_bleu; notes are texts */
+    gsa_fact fact[GSA_DECODED_FACTS]; /* [facts] */
     struct {
         const char *name;
         char text[128];
-    } note[GSA_DECODED_NOTES];
-    int32_t facts, notes;
+    } note[GSA_DECODED_NOTES]; /* [notes] texts for the result */
+    int32_t facts, notes;      /* of the arrays above */
 } gsa_decoded;
 
 /* A plugin's table begins with GSA_TASK_HEAD. It needs name, metric, create, destroy, plan,
  * examples, lengths, fill, loss, score, save, read_lines and print; what else it leaves out is NULL
  * or 0. Its gsa_ calls are resolved in the program that loads it. */
 typedef struct gsa_task {
-    uint32_t abi, struct_size;
-    const char *name;   /* [a-z][a-z0-9_]*, as in recipes */
-    const char *metric; /* "accuracy", "mse": results are dev_accuracy, test_accuracy */
+    uint32_t abi, struct_size; /* GSA_TASK_HEAD fills them */
+    const char *name;          /* [a-z][a-z0-9_]*, as in recipes */
+    const char *metric;        /* "accuracy", "mse": results are dev_accuracy, test_accuracy */
     int32_t
         rising; /* larger is better: the share score.right / score.examples; else the mean loss */
     int32_t f1; /* rising, and the metric is the F1 of score.hits, found and wanted */
@@ -262,6 +265,7 @@ typedef struct gsa_task {
 #if defined(__GNUC__)
 __attribute__((visibility("default")))
 #endif
+/* The table that a plugin of a task exports. */
 extern const gsa_task GSA_TASK_PLUGIN;
 
 #ifdef __cplusplus

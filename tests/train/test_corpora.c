@@ -347,6 +347,39 @@ START_TEST(a_packed_file_is_read_whole)
 }
 END_TEST
 
+/* 80 MB of zeros are some 80 kB as .gz, and less as .zst. */
+START_TEST(a_small_file_claims_no_large_memory)
+{
+    enum { MANY = 80 << 20 };
+    gsa_scratch scratch;
+    gsa_faults faults;
+    gsa_error error = { 0 };
+    char *zeros = calloc(MANY, 1), *bytes = NULL;
+    int64_t count = 0;
+    gsa_scratch_open(&scratch);
+    gsa_faults_start(&faults);
+    const char *path = gsa_scratch_path(&scratch, "bomb%s", ends[GZIP + _i]);
+    if (can(GZIP + _i)) {
+        put_packed(path, GZIP + _i, zeros, MANY);
+        ck_assert_int_eq(
+            gsa_source_whole(&faults.table, path, INT64_C(1) << 36, &bytes, &count, &error),
+            GSA_ERR_LIMIT);
+        ck_assert_msg(strstr(error.text, "unpacks to more than 67108864 bytes") != NULL, "%s",
+                      error.text);
+        ck_assert_ptr_null(bytes);
+        put_packed(path, GZIP + _i, zeros, MANY / 2); /* as text without data.stream may be */
+        ck_assert_int_eq(
+            gsa_source_whole(&faults.table, path, INT64_C(1) << 36, &bytes, &count, &error),
+            GSA_OK);
+        ck_assert_int_eq(count, MANY / 2);
+        gsa_release(&faults.table, bytes);
+        ck_assert_int_eq(gsa_faults_live(&faults), 0);
+    }
+    free(zeros);
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
 START_TEST(a_stopped_run_goes_on_to_the_same_bits)
 {
     rig r;
@@ -387,7 +420,7 @@ START_TEST(a_changed_file_is_refused)
     *at = was == 'o' ? 'a' : 'o';
     gsa_put_file(path, text, bytes);
     ck_assert_int_eq(rig_resume(&r, "run"), GSA_ERR_ARGUMENT);
-    ck_assert_msg(strstr(r.error.text, "t-2 is not what the run was trained on before") != NULL,
+    ck_assert_msg(strstr(r.error.text, "t-2 is not the file that the run was trained on") != NULL,
                   "%s", r.error.text);
     *at = was;
     gsa_put_file(path, text, bytes);
@@ -420,7 +453,7 @@ START_TEST(what_wants_all_at_once_is_refused)
 }
 END_TEST
 
-/* A bad line is told with its own file and line, wherever its block begins. */
+/* The error names the file and the line of a bad line, in whatever block it is. */
 START_TEST(lines_have_their_numbers)
 {
     rig r;
@@ -523,7 +556,8 @@ int main(int argc, char **argv)
     static const gsa_test bytes[] = { GSA_LOOP(any_place_is_as_in_the_whole, 12),
                                       GSA_TEST(every_failure_is_told),
                                       GSA_LOOP(bad_files, GSA_COUNT(bad)),
-                                      GSA_LOOP(damage_is_told, 2) };
+                                      GSA_LOOP(damage_is_told, 2),
+                                      GSA_LOOP(a_small_file_claims_no_large_memory, 2) };
     static const gsa_test order[] = { GSA_LOOP(blocks_are_permuted_and_so_is_each, 2),
                                       GSA_TEST(counting_forgets_the_rarest) };
     static const gsa_test runs[] = { GSA_LOOP(packing_changes_no_bit, GSA_COUNT(recipes)),

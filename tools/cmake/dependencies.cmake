@@ -125,6 +125,16 @@ foreach(part ZLIB ZSTD)
   gsa_part(${part} "${found}" "${how}")
 endforeach()
 
+# gsa_packing(TARGET): what TARGET needs to read .gz and .zst, and GSA_HAVE_ZLIB, GSA_HAVE_ZSTD for its sources.
+function(gsa_packing target)
+  foreach(part ZLIB ZSTD)
+    if(GSA_HAVE_${part})
+      target_link_libraries(${target} PRIVATE PkgConfig::GSA_${part}_PC)
+      target_compile_definitions(${target} PRIVATE GSA_HAVE_${part}=1)
+    endif()
+  endforeach()
+endfunction()
+
 # ---- igraph: GPL-2.0-or-later; inspection and tests only, never the core
 set(found OFF)
 set(how "GSA_IGRAPH=OFF")

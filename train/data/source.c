@@ -419,28 +419,51 @@ gsa_status gsa_source_read(gsa_source *s, char *to, int64_t bytes, int64_t place
     return status;
 }
 
+/* The rest of an open packed file, `limit` bytes of it at most, and a zero after them. */
+static gsa_status unpack_rest(const gsa_system *system, gsa_unpacker *u, const char *path,
+                              int64_t limit, char **bytes, int64_t *count, gsa_error *error)
+{
+    int64_t room = 0;
+    gsa_status status = GSA_OK;
+    *count = 0;
+    for (int64_t got = 1; status == GSA_OK && got > 0; *count += got) {
+        if (room - *count < CHUNK) {
+            room = 2 * room + 2 * CHUNK;
+            char *larger = gsa_resize(system, *bytes, (size_t)room, 1);
+            if (!larger) return gsa_out_of_memory(error, path, room);
+            *bytes = larger;
+        }
+        got = 0;
+        status = gsa_unpacker_read(u, *bytes + *count, room - *count - 1, 0, &got, error);
+        if (status == GSA_OK && *count + got > limit)
+            status = gsa_fail(error, GSA_ERR_LIMIT,
+                              "%s unpacks to more than %lld bytes: unpack it first, or set "
+                              "data.stream",
+                              path, (long long)limit);
+    }
+    if (status == GSA_OK) (*bytes)[*count] = 0;
+    return status;
+}
+
 gsa_status gsa_source_whole(const gsa_system *system, const char *path, int64_t most, char **bytes,
                             int64_t *count, gsa_error *error)
 {
-    gsa_source *s;
+    gsa_unpacker *u = NULL;
     gsa_status status = gsa_read_file(system, path, most, bytes, count, error);
-    if (status != GSA_OK || !gsa_packing_of(*bytes, *count) ||
-        system->kind(system->user, path, NULL) != GSA_FILE_REGULAR)
-        return status;
+    const int packing = status == GSA_OK ? gsa_packing_of(*bytes, *count) : GSA_PACKED_NOT;
+    if (!packing || system->kind(system->user, path, NULL) != GSA_FILE_REGULAR) return status;
+    const int64_t often = *count * GSA_SOURCE_RATIO,
+                  limit = often > GSA_SOURCE_EASY ? often : GSA_SOURCE_EASY;
     gsa_release(system, *bytes);
     *bytes = NULL;
-    status = gsa_source_open(system, path, 0, &s, error);
-    if (status != GSA_OK) return status;
-    *count = s->bytes;
-    if (s->bytes > most)
-        status = gsa_fail(error, GSA_ERR_LIMIT, "%s has %lld bytes, expected at most %lld", path,
-                          (long long)s->bytes, (long long)most);
-    else if (!(*bytes = gsa_alloc(system, (size_t)s->bytes + 1, 1)))
-        status = gsa_out_of_memory(error, path, s->bytes);
-    if (status == GSA_OK) status = gsa_source_read(s, *bytes, s->bytes, 0, error);
-    if (status == GSA_OK) (*bytes)[s->bytes] = 0;
-    else gsa_release(system, *bytes), *bytes = NULL;
-    gsa_source_release(s);
+    const int file = system->open(system->user, path, GSA_OPEN_READ);
+    if (file < 0) return cannot(path, "opened", error);
+    status = gsa_unpacker_open(system, path, file, packing, NULL, &u, error);
+    if (status == GSA_OK)
+        status = unpack_rest(system, u, path, limit < most ? limit : most, bytes, count, error);
+    if (status != GSA_OK) gsa_release(system, *bytes), *bytes = NULL;
+    gsa_unpacker_release(u);
+    system->close(system->user, file);
     return status;
 }
 
@@ -474,8 +497,8 @@ gsa_status gsa_source_check(const gsa_source *s, const char *folder, gsa_error *
                                   s->file[i].bytes, s->file[i].hash);
         if (strncmp(at, line, (size_t)used) != 0)
             status = gsa_fail(error, GSA_ERR_ARGUMENT,
-                              "%s is not what the run was trained on before: it has changed, or "
-                              "others stand before it",
+                              "%s is not the file that the run was trained on: it has changed, or "
+                              "the list of files has",
                               s->file[i].path);
         at += used;
     }

@@ -38,7 +38,7 @@ typedef struct gsa_batches {
     int64_t epoch;           /* -1: plain */
     const int32_t *length;   /* [examples], borrowed */
     int64_t blocks;
-    gsa_keyed *block;         /* [blocks] value: the block that comes so manieth */
+    gsa_keyed *block;         /* [blocks] value: the block at this place of the epoch */
     int64_t *begin;           /* [blocks+1] its first global batch */
     gsa_batches_order *order; /* [2] the two blocks asked for last; [0] is the later */
     gsa_keyed *keyed;         /* scratch: [examples of the largest block + 1] */

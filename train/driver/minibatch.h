@@ -14,7 +14,7 @@ enum { GSA_BATCH_SEQUENCES = 4, GSA_BATCH_NOTES = 3, GSA_BATCH_SIDES = 8 };
 typedef struct gsa_minibatch_sequence { /* of one of the task's sequences, example after example */
     int32_t count;   /* examples: the batch's, or others (characters: one a word) */
     int32_t grouped; /* has it groups (gsa_minibatch_groups)? */
-    int64_t tokens;
+    int64_t tokens;  /* of all its examples */
     int32_t *number; /* [count] place in the global batch: the key of dropout; a task sets those of
                         other examples than the batch's */
     int32_t *length; /* [count] */
@@ -26,15 +26,16 @@ typedef struct gsa_minibatch_sequence { /* of one of the task's sequences, examp
     gsa_slice *side[GSA_BATCH_SIDES];         /* [tokens] what is next to them in the data
                                                  (gsa_minibatch_side) */
     gsa_named_column column[GSA_BATCH_SIDES]; /* the same with its names, which are the task's */
-    int32_t sides, zero;
-    int64_t side_room[GSA_BATCH_SIDES];
-    float *feature; /* [tokens, width], without */
-    int64_t room[7];
+    int32_t sides, zero;                      /* of side and column */
+    int64_t side_room[GSA_BATCH_SIDES];       /* elements that each side has room for */
+    float *feature;                           /* [tokens, width], without */
+    int64_t room[7];                          /* elements that the arrays above have room for */
 } gsa_minibatch_sequence;
 
+/* Examples side by side, with their targets. Its arrays grow and are used again. */
 typedef struct gsa_minibatch {
-    const gsa_system *system;
-    int32_t count;
+    const gsa_system *system; /* whose memory it is */
+    int32_t count;            /* examples */
     int32_t first;   /* set before a batch begins: place of its first example in the global batch */
     int64_t tokens;  /* of all sequences */
     int64_t targets; /* rows of what the head gives */
@@ -47,8 +48,8 @@ typedef struct gsa_minibatch {
     int32_t split, named, picks, zero; /* picks: does the head read `pick` alone
                                           (gsa_minibatch_pick)? */
     int32_t *pick; /* [targets] then: the rows of its run's sequence, ascending */
-    gsa_minibatch_sequence sequence[GSA_BATCH_SEQUENCES];
-    int64_t room[6], note_room[GSA_BATCH_NOTES];
+    gsa_minibatch_sequence sequence[GSA_BATCH_SEQUENCES]; /* those of the task's plan */
+    int64_t room[6], note_room[GSA_BATCH_NOTES]; /* elements that the arrays have room for */
 } gsa_minibatch;
 
 /* Begins a batch: room for `count` examples with no tokens and no targets; row and nought are

@@ -161,11 +161,9 @@ KEY(train, prefetch, BOOL, ALL, "1",
 KEY(data, train, PATH, WORDS | LANGUAGE | TRANSLATION | NODES, "",
     "training text, relative to the current folder")
 KEY(data, stream, INT, TEXTS | PAIRS | LANGUAGE, "0",
-    "training text larger than memory: read in blocks of so many bytes, that come in an order of "
-    "the "
-    "seed, as do the examples of each; data.train may then be several files (a*.gz,b.zst). 0: all "
-    "is "
-    "one block",
+    "bytes of a block of the training text, for text larger than memory: the seed sets the order "
+    "of blocks, and of examples in a block. data.train may then name several files (a*.gz,b.zst). "
+    "0: the whole text is in memory",
     RANGE(0, 1e12))
 KEY(data, dev, PATH, WORDS | LANGUAGE | TRANSLATION, "", "development text")
 KEY(data, test, PATH, WORDS | LANGUAGE | TRANSLATION, "", "test text")
