@@ -466,8 +466,9 @@ START_TEST(train_then_predict_with_nothing_else_typed)
     ck_assert_ptr_nonnull(strstr(ran.out, "\nneg\t"));
     ck_assert_str_eq(ran.err, "");
     run(ARGS("predict"), "pos\ta good one\nneg\ta bad one\na bad one\n");
-    ck_assert_ptr_nonnull(strstr(ran.err, "note: 2 of the 3 lines are written as the training data "
-                                          "was (tsv): each is read as one text"));
+    ck_assert_ptr_nonnull(strstr(ran.err,
+                                 "note: 2 of the 3 lines have the training data's form "
+                                 "(tsv): each whole line, its label too, is read as text"));
     gsa_cli_run(ARGS("predict", "film.tsv"), NULL, &ran);
     ck_assert_int_eq(ran.code, 2);
     ck_assert_ptr_nonnull(

@@ -437,8 +437,8 @@ static gsa_status unpack_rest(const gsa_system *system, gsa_unpacker *u, const c
         status = gsa_unpacker_read(u, *bytes + *count, room - *count - 1, 0, &got, error);
         if (status == GSA_OK && *count + got > limit)
             status = gsa_fail(error, GSA_ERR_LIMIT,
-                              "%s unpacks to more than %lld bytes: unpack it first, or set "
-                              "data.stream",
+                              "%s unpacks to more than %lld bytes: unpack it first, or "
+                              "read training data by data.stream",
                               path, (long long)limit);
     }
     if (status == GSA_OK) (*bytes)[*count] = 0;

@@ -450,11 +450,11 @@ static void read_as(const void *self, char *sentence, size_t room)
     const gsa_text *text = &((const text_task *)self)->text[GSA_SPLIT_TEST];
     *sentence = 0;
     if (text->alike > 0)
-        snprintf(sentence, room,
-                 "note: %lld of the %lld lines are written as the training data was (%s): each is "
-                 "read as one text, with what stands beside the text",
-                 (long long)text->alike, (long long)text->examples,
-                 gsa_text_format_name(text->format));
+        snprintf(
+            sentence, room,
+            "note: %lld of the %lld lines have the training data's form (%s): each whole line, "
+            "its label too, is read as text",
+            (long long)text->alike, (long long)text->examples, gsa_text_format_name(text->format));
 }
 
 static gsa_status read_text(void *self, const char *text, gsa_error *error)
