@@ -476,7 +476,7 @@ START_TEST(train_then_predict_with_nothing_else_typed)
     run(ARGS("eval"), NULL);
     run(ARGS("train", "film.jsonl", "--set", "train.max_steps=1"), NULL);
     run(ARGS("predict"), "{\"body\": \"a good one\"}\n");
-    ck_assert_ptr_nonnull(strstr(ran.err, "note: 1 of the 1 lines are written as"));
+    ck_assert_ptr_nonnull(strstr(ran.err, "note: 1 of the 1 lines have the training data's form"));
     run(ARGS("train", "runs/film/recipe.ini", "--quiet", "--set", "train.max_steps=1"), NULL);
     gsa_cli_write("runs/kept", "kept");
     ck_assert(remove("runs/last") == 0 && symlink("kept", "runs/last") == 0);
