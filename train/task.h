@@ -89,7 +89,9 @@ typedef struct gsa_task_options {
     uint32_t splits;        /* bits: the splits that are wanted */
     void (*say)(void *context, const char *sentence); /* for people */
     void *context;                                    /* of say */
-    int32_t resumes, zero; /* resumes: the run of the checkpoint goes on, on the same data */
+    int32_t resumes, zero;  /* resumes: the run of the checkpoint goes on, on the same data */
+    const gsa_value *value; /* [n_options] of the table, for as long as create runs: what
+                               task.options says, else the fallbacks */
 } gsa_task_options;
 
 /* One stack of a task's model. */
@@ -258,10 +260,17 @@ typedef struct gsa_task {
      * first[b + 1] - 1, and a batch is of one. Its texts stay until two other blocks were read.
      * NULL, or *blocks 0: there are none. */
     const int64_t *(*blocks)(const void *self, int64_t *blocks);
+    /* Options of its own, which a recipe gives as `options = power=2:signed=1` in [task]; no paths:
+     * files are keys of [data]. GSA_TASK_OPTIONS fills the three. */
+    const gsa_param *options;
+    uint32_t n_options, option_stride;
 } gsa_task;
 
 /* The first members of a gsa_task: ABI and size. */
 #define GSA_TASK_HEAD .abi = GSA_TASK_ABI, .struct_size = sizeof(gsa_task)
+/* Its options: an array of gsa_param. */
+#define GSA_TASK_OPTIONS(p)                                                                        \
+    .options = (p), .n_options = sizeof(p) / sizeof(*(p)), .option_stride = sizeof(gsa_param)
 #if defined(__GNUC__)
 __attribute__((visibility("default")))
 #endif

@@ -14,6 +14,10 @@ const gsa_task *gsa_task_find(int64_t name); /* gsa_task_name; not of a plugin *
  * to `plugged`. Refuses keys that a plugin's task does not read. */
 gsa_status gsa_task_of(const gsa_recipe *recipe, const gsa_registry *registry, gsa_task *plugged,
                        const gsa_task **task, gsa_error *error);
+/* What task.options says of the table's options: [n_options] values, for the caller to release.
+ * NULL where the table has none. */
+gsa_status gsa_task_read_options(const gsa_system *system, const gsa_task *task,
+                                 const gsa_recipe *recipe, gsa_value **value, gsa_error *error);
 /* Where the task of that name comes from; NULL: from no plugin. */
 const char *gsa_task_origin(const gsa_registry *registry, const char *name);
 /* Everything about a recipe that can be known to be wrong before data is read: stacks, and what the

@@ -35,6 +35,9 @@
 #ifndef LOSS
 #define LOSS loss
 #endif
+#ifndef OPTIONS
+#define OPTIONS trend_options
+#endif
 
 gsa_status no_object(const gsa_task_options *options, void **self, gsa_error *error);
 gsa_status no_object(const gsa_task_options *options, void **self, gsa_error *error)
@@ -113,4 +116,7 @@ const gsa_task SYMBOL = { .abi = ABI,
                           .save = save,
                           .read_lines = read_lines,
                           .print = print,
-                          .keys = " data.train data.test " };
+                          .keys = " data.train data.test ",
+                          .options = OPTIONS,
+                          .n_options = 1,
+                          .option_stride = sizeof(gsa_param) };

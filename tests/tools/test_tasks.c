@@ -25,11 +25,16 @@ static void enter(void)
                                "test = series.tsv\n");
 }
 
+static void train_to(const char *out, const char *name, const char *set)
+{
+    gsa_cli_run(
+        ARGS("train", "trend.ini", "--plugin", plugin(name), "--out", out, "--quiet", "--set", set),
+        NULL, &ran);
+}
+
 static void train(const char *name, const char *set)
 {
-    gsa_cli_run(ARGS("train", "trend.ini", "--plugin", plugin(name), "--out", "run", "--quiet",
-                     "--set", set),
-                NULL, &ran);
+    train_to("run", name, set);
 }
 
 static void must(int code, const char *words)
@@ -61,7 +66,12 @@ START_TEST(every_verb_finds_the_task_of_its_model)
     gsa_cli_run(ARGS("eval", "--model", "run", "--report", "report.txt"), NULL, &ran);
     must(2, "task 'trend' makes no report");
     gsa_cli_run(ARGS("compare", "run", "run"), NULL, &ran);
-    must(2, "the task is none that this program knows");
+    must(0, "test mse, less is better; 4 units");
+    gsa_cli_run(ARGS("report", "run", "--out", "report.html"), NULL, &ran);
+    must(0, "");
+    gsa_cli_run(ARGS("chart", "run/result.json", "--x", "seed", "--y", "test_mse", "--out", "-"),
+                NULL, &ran);
+    must(0, "test mse");
     gsa_cli_leave();
 }
 END_TEST
@@ -86,6 +96,41 @@ START_TEST(what_a_task_does_not_read_is_refused)
 END_TEST
 
 static const struct {
+    const char *set, *says;
+} options[] = {
+    { "task.options=scale=0", "options = scale=0: parameter 'scale'" },
+    { "task.options=size=2", "task trend has no option 'size'" },
+    { "task.options=scale=1:scale=2", "option scale is given twice" },
+    { "task.options=scale=1*2", "expected NAME=VALUE, and more of them behind a ':'" },
+    { "task.options=scale=1,star", "expected NAME=VALUE, and more of them behind a ':'" },
+    { "task.options==", "options = =: " },
+};
+
+START_TEST(options_come_from_the_recipe)
+{
+    char one[256];
+    enter();
+    train("whole", "task.options=scale=1");
+    must(0, "\"test_mse\"");
+    snprintf(one, sizeof one, "%.255s", strstr(ran.out, "\"test_mse\""));
+    train_to("again", "whole", "task.options=scale=3");
+    must(0, "\"test_mse\"");
+    ck_assert_str_ne(one, strstr(ran.out, "\"test_mse\""));
+    gsa_cli_run(ARGS("eval", "--model", "again"), NULL, &ran);
+    must(0, "\"task\": \"trend\"");
+    for (size_t i = 0; i < GSA_COUNT(options); i++) {
+        train_to("bad", "whole", options[i].set);
+        must(2, options[i].says);
+    }
+    gsa_cli_run(ARGS("train", "trend.ini", "--quiet", "--set", "task.name=tagging", "--set",
+                     "task.options=scale=1"),
+                NULL, &ran);
+    must(2, "is not for task tagging: it is read by tasks of plugins");
+    gsa_cli_leave();
+}
+END_TEST
+
+static const struct {
     const char *name, *says;
 } broken[] = {
     { "abi", "task ABI 2, expected 1" },
@@ -102,6 +147,7 @@ static const struct {
     { "no_lengths", "examples and gave no lengths of them" },
     { "no_targets", "gsa: " },
     { "no_loss", "task 'trend' gave no loss" },
+    { "options_lost", "task 'trend': 1 options without a table of them" },
 };
 
 START_TEST(a_wrong_task_is_one_sentence)
@@ -118,7 +164,8 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test found[] = { GSA_TEST(every_verb_finds_the_task_of_its_model),
-                                      GSA_TEST(what_a_task_does_not_read_is_refused) };
+                                      GSA_TEST(what_a_task_does_not_read_is_refused),
+                                      GSA_TEST(options_come_from_the_recipe) };
     static const gsa_test refused[] = { GSA_LOOP(a_wrong_task_is_one_sentence, GSA_COUNT(broken)) };
     static const gsa_case cases[] = { GSA_CASE("found", found, 60),
                                       GSA_CASE("refused", refused, 60) };

@@ -114,17 +114,22 @@ static gsa_status find_start(gsa_session *s, const gsa_session_options *o, gsa_e
 
 static gsa_status create_task(gsa_session *s, const gsa_session_options *o, gsa_error *error)
 {
+    gsa_value *value = NULL;
+    s->plugged = gsa_alloc(s->system, 1, sizeof *s->plugged);
+    if (!s->plugged) return gsa_out_of_memory(error, "the task", (int64_t)sizeof *s->plugged);
+    gsa_status status = gsa_task_of(&s->recipe, s->registry, s->plugged, &s->task, error);
+    if (status == GSA_OK)
+        status = gsa_task_read_options(s->system, s->task, &s->recipe, &value, error);
     const gsa_task_options options = { .system = s->system,
                                        .recipe = &s->recipe,
                                        .checkpoint = o->checkpoint ? o->checkpoint : s->start,
                                        .splits = o->splits,
                                        .say = o->say,
                                        .context = o->context,
-                                       .resumes = o->resumes };
-    s->plugged = gsa_alloc(s->system, 1, sizeof *s->plugged);
-    if (!s->plugged) return gsa_out_of_memory(error, "the task", (int64_t)sizeof *s->plugged);
-    gsa_status status = gsa_task_of(&s->recipe, s->registry, s->plugged, &s->task, error);
+                                       .resumes = o->resumes,
+                                       .value = value };
     if (status == GSA_OK) status = s->task->create(&options, &s->self, error);
+    gsa_release(s->system, value);
     if (status == GSA_OK && s->task == s->plugged && !s->self)
         return gsa_fail(error, GSA_ERR_PLUGIN, "task '%s': create gave no object", s->task->name);
     if (status == GSA_OK && s->task != s->plugged && s->task->variant)

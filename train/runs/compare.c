@@ -175,13 +175,18 @@ static gsa_status resample(const gsa_system *system, const gsa_compare_options *
 
 /* ---- pairs --------------------------------------------------------------------------------- */
 
+static int is_alike(const gsa_task *a, const gsa_task *b)
+{
+    return strcmp(a->name, b->name) == 0 && strcmp(a->metric, b->metric) == 0;
+}
+
 static gsa_status check_pair(const gsa_pair *pair, const gsa_pair *first, gsa_error *error)
 {
     const gsa_outcomes *a = pair->a, *b = pair->b;
-    if (a->task != b->task || a->task != first->a->task)
+    if (!is_alike(a->task, b->task) || !is_alike(a->task, first->a->task))
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "runs of task %s and of task %s are not measured alike", a->task->name,
-                        a->task != b->task ? b->task->name : first->a->task->name);
+                        is_alike(a->task, b->task) ? first->a->task->name : b->task->name);
     if (strcmp(a->gold, b->gold) != 0 || a->units != b->units)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "the runs were measured on different data: A on %lld units with gold "

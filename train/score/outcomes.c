@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "gsa/hash.h"
+#include "topologies/words.h"
 #include "train/data/lines.h"
 
 enum { FIELDS = 7, STRICT_FIELDS = GSA_SCORE_NUMBERS };
@@ -82,6 +83,7 @@ gsa_status gsa_outcomes_take(gsa_session *s, int split, gsa_score *score, gsa_ou
 void gsa_outcomes_release(gsa_outcomes *outcomes)
 {
     gsa_release(outcomes->system, outcomes->unit);
+    gsa_release(outcomes->system, outcomes->own);
     *outcomes = (gsa_outcomes){ 0 };
 }
 
@@ -92,9 +94,13 @@ void gsa_outcomes_write(const gsa_outcomes *o, int split, gsa_output *output)
     gsa_output_format(output,
                       "{\"outcomes\": 1, \"split\": \"%s\", \"task\": \"%s\", \"metric\": \"%s\", "
                       "\"seed\": %lld, "
-                      "\"units\": %lld, \"gold\": \"%s\", \"signature\": \"%s\"}\n",
+                      "\"units\": %lld, \"gold\": \"%s\", \"signature\": \"%s\"",
                       gsa_split_name(split), o->task->name, o->task->metric, (long long)o->seed,
                       (long long)o->units, o->gold, o->signature);
+    if (!gsa_task_named(o->task->name, o->task->metric))
+        gsa_output_format(output, ", \"rising\": %d, \"f1\": %d", o->task->rising != 0,
+                          o->task->f1 != 0);
+    gsa_output_text(output, "}\n");
     for (const gsa_score *u = o->unit; u < o->unit + o->units; u++) {
         gsa_output_format(output, "[%.9g,%.9g,%lld,%lld,%lld,%lld,%lld", u->loss, u->right,
                           (long long)u->targets, (long long)u->examples, (long long)u->hits,
@@ -124,15 +130,43 @@ static gsa_status bad(const gsa_lines *lines, gsa_error *error, const char *why)
                     why);
 }
 
+struct gsa_outcome_task {
+    gsa_task table;
+    char name[64], metric[64];
+};
+
+/* The task that the header names: of this program, or what the header says of a plugin's. */
+static gsa_status take_task(gsa_outcomes *o, const json_t *header, const gsa_lines *lines,
+                            gsa_error *error)
+{
+    const char *name = json_string_value(json_object_get(header, "task"));
+    const char *metric = json_string_value(json_object_get(header, "metric"));
+    const json_t *rising = json_object_get(header, "rising"), *f1 = json_object_get(header, "f1");
+    o->task = gsa_task_named(name, metric);
+    if (o->task) return GSA_OK;
+    if (!gsa_word_ok(name) || !gsa_word_ok(metric) || !json_is_integer(rising) ||
+        !json_is_integer(f1) || strlen(name) > 63 || strlen(metric) > 63)
+        return bad(lines, error, "the task is none that this program knows");
+    if (!o->own) o->own = gsa_alloc_zero(o->system, 1, sizeof *o->own);
+    if (!o->own) return gsa_out_of_memory(error, "a task", (int64_t)sizeof *o->own);
+    snprintf(o->own->name, sizeof o->own->name, "%s", name);
+    snprintf(o->own->metric, sizeof o->own->metric, "%s", metric);
+    o->own->table = (gsa_task){ .name = o->own->name,
+                                .metric = o->own->metric,
+                                .rising = json_integer_value(rising) != 0,
+                                .f1 = json_integer_value(f1) != 0 };
+    o->task = &o->own->table;
+    return GSA_OK;
+}
+
 static gsa_status take_header(gsa_outcomes *o, const json_t *header, int64_t bytes,
                               const gsa_lines *lines, gsa_error *error)
 {
     const char *gold = json_string_value(json_object_get(header, "gold"));
     const char *signature = json_string_value(json_object_get(header, "signature"));
     const int64_t units = json_integer_value(json_object_get(header, "units"));
-    o->task = gsa_task_named(json_string_value(json_object_get(header, "task")),
-                             json_string_value(json_object_get(header, "metric")));
-    if (!o->task) return bad(lines, error, "the task is none that this program knows");
+    const gsa_status status = take_task(o, header, lines, error);
+    if (status != GSA_OK) return status;
     if (o->unit) return bad(lines, error, "the split stands here a second time");
     if (!gold || !signature || strlen(gold) != 64 || units < 1 || units > bytes)
         return bad(lines, error,

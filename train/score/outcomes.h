@@ -6,9 +6,10 @@
  * and then, for each of its units in the order of the data,
  *   [loss, right, targets, examples, hits, found, wanted]
  *       and, of spans, strict hits, found and wanted
- * `gold` is the hash of what was to be found: for each example the number of its targets, and
- * these; of labels, tags and answers as the file writes them, so that runs that number labels or
- * cut texts otherwise can be compared. */
+ * A plugin's task says of itself also "rising" and "f1" (task.h), so that its file is compared
+ * without it. `gold` is the hash of what was to be found: for each example the number of its
+ * targets, and these; of labels, tags and answers as the file writes them, so that runs that number
+ * labels or cut texts otherwise can be compared. */
 #ifndef GSA_OUTCOMES_H
 #define GSA_OUTCOMES_H
 #include "train/driver/session.h"
@@ -20,6 +21,7 @@ typedef struct gsa_outcomes { /* of one split */
     const gsa_task *task;
     int64_t seed, units;
     gsa_score *unit;
+    struct gsa_outcome_task *own; /* of a file: the facts of a plugin's task, or NULL */
     char gold[65], signature[GSA_SIGNATURE];
 } gsa_outcomes;
 

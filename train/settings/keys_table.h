@@ -7,6 +7,7 @@
 KEY(task, name, CHOICE, ALL, "text_classification", "what is learned",
     .choices = "masked_summation,text_classification,sentence_pairs,node_classification,tagging,"
                "span_extraction,language_modelling,translation")
+KEY(task, options, PATH, 0, "", "a plugin's task: its own options, as power=2:signed=1")
 KEY(task, n, INT, SUMMATION, "200", "masked summation: rows of an example", RANGE(1, 1e7))
 KEY(task, k, INT, SUMMATION, "10", "masked summation: rows that the mask selects, at most n",
     RANGE(0, 1e7))

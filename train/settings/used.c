@@ -51,10 +51,11 @@ static void list_tasks(uint32_t tasks, char *out, size_t size)
 void gsa_tasks_text(uint32_t tasks, char *out, size_t size)
 {
     int count = 0;
+    if (!tasks) snprintf(out, size, "tasks of plugins");
     for (int t = 0; t < GSA_TASKS; t++) count += tasks >> t & 1;
     const int most = 2 * count > GSA_TASKS + 1;
     const int used = most ? snprintf(out, size, count < GSA_TASKS ? "all but " : "all") : 0;
-    if (count < GSA_TASKS)
+    if (count > 0 && count < GSA_TASKS)
         list_tasks(most ? GSA_ALL_TASKS & ~tasks : tasks, out + used, size - (size_t)used);
 }
 
@@ -83,7 +84,7 @@ gsa_status gsa_recipe_read_by_plugin(const gsa_recipe *recipe, const char *own, 
     const gsa_key *keys = gsa_recipe_keys(&count);
     for (int i = 0; i < count; i++) {
         snprintf(name, sizeof name, "%s.%s", keys[i].section, keys[i].name);
-        if (keys[i].readers == GSA_ALL_TASKS || is_listed(own, name) ||
+        if (!keys[i].readers || keys[i].readers == GSA_ALL_TASKS || is_listed(own, name) ||
             gsa_recipe_is_default(recipe, i))
             continue;
         return gsa_recipe_fail(recipe, keys[i].section, keys[i].name, error,

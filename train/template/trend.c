@@ -10,7 +10,12 @@ typedef struct trend {
     float *x[GSA_SPLITS], *slope[GSA_SPLITS];         /* numbers of all series; [examples] */
     int64_t *first[GSA_SPLITS], examples[GSA_SPLITS]; /* first[e]: where series e begins */
     int32_t *length[GSA_SPLITS];
+    double scale; /* of the numbers, which the recipe gives */
 } trend;
+
+static const gsa_param trend_options[] = {
+    { "scale", GSA_REAL, 0, 1e-6, 1e6, NULL, "1", "the numbers of a series are multiplied by it" },
+};
 
 static void forget(trend *t, int s)
 {
@@ -36,7 +41,7 @@ static gsa_status add(trend *t, int s, const char *path, char *line, int labelle
     for (char *at = end;; at = end) {
         const float x = strtof(at, &end);
         if (end == at) break;
-        t->x[s][(*used)++] = x;
+        t->x[s][(*used)++] = x * (float)t->scale;
     }
     if (*end || *used == from)
         return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: no number in '%.20s'", path,
@@ -76,7 +81,7 @@ static gsa_status create(const gsa_task_options *options, void **self, gsa_error
     for (int s = 0; s < GSA_SPLITS && !status; s++) {
         char number[64];
         const char *path = gsa_task_value(options->recipe, key[s], number);
-        t->system = options->system;
+        t->system = options->system, t->scale = options->value[0].x;
         if (options->splits >> s & 1 && *path) status = read_split(t, s, path, 1, error);
     }
     if (status && t) destroy(t);
@@ -176,4 +181,5 @@ const gsa_task GSA_TASK_PLUGIN = { GSA_TASK_HEAD,
                                    .save = save,
                                    .read_lines = read_lines,
                                    .print = print,
-                                   .keys = " data.train data.dev data.test " };
+                                   .keys = " data.train data.dev data.test ",
+                                   GSA_TASK_OPTIONS(trend_options) };
