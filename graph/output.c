@@ -254,6 +254,7 @@ gsa_status gsa_output_commit(gsa_output *output, gsa_error *error)
 
 void gsa_output_abandon(gsa_output *output)
 {
+    if (!output) return;
     const gsa_system *system = output->system;
     close_file(output);
     if (output->temporary) system->remove(system->user, output->temporary);

@@ -168,7 +168,7 @@ int gsa_output_failed(const gsa_output *output);
 /* Ends the output in either case; `output` is released. Without commit nothing of the target has
  * changed. */
 gsa_status gsa_output_commit(gsa_output *output, gsa_error *error);
-void gsa_output_abandon(gsa_output *output);
+void gsa_output_abandon(gsa_output *output); /* NULL does nothing */
 
 #ifdef __cplusplus
 }

@@ -61,6 +61,7 @@ gsa_status gsa_input_create(const gsa_system *system, const gsa_settings *settin
                             const gsa_input_options *options, gsa_parameters *parameters,
                             gsa_input **input, gsa_error *error)
 {
+    if (!options->name) return gsa_fail(error, GSA_ERR_ARGUMENT, "the name of an input is NULL");
     if (options->vocabulary < 0 || options->width < 0 ||
         (options->vocabulary == 0 && options->width == 0))
         return gsa_fail(

@@ -234,6 +234,7 @@ static gsa_status build(gsa_stack *stack, const gsa_registry *registry, const gs
                         const gsa_settings *settings, const gsa_stack_options *options,
                         gsa_parameters *parameters, gsa_error *error)
 {
+    if (!options->name) return gsa_fail(error, GSA_ERR_ARGUMENT, "the name of a stack is NULL");
     if (spec->n_segments < 1)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "stack %s has no segment", options->name);
     stack->name = gsa_copy_text(stack->system, options->name);

@@ -141,11 +141,13 @@ START_TEST(options_out_of_range)
     const gsa_input_options bad[] = { { .name = "i", .vocabulary = 5, .types = -1 },
                                       { .name = "i", .vocabulary = 5, .embedding_std = -1 },
                                       { .name = "i", .vocabulary = 5, .embedding_std = NAN },
-                                      { .name = "i", .vocabulary = 5, .embedding_std = INFINITY } };
+                                      { .name = "i", .vocabulary = 5, .embedding_std = INFINITY },
+                                      { .vocabulary = 5 } };
     gsa_input *input = NULL;
     ck_assert_int_eq(gsa_input_create(NULL, &s, &bad[_i], b.parameters, &input, &b.error),
                      GSA_ERR_ARGUMENT);
-    ck_assert_msg(strstr(b.error.text, "expected finite numbers >= 0") != NULL, "%s", b.error.text);
+    const char *part = bad[_i].name ? "expected finite numbers >= 0" : "name of an input is NULL";
+    ck_assert_msg(strstr(b.error.text, part) != NULL, "%s", b.error.text);
     bench_close(&b);
 }
 END_TEST
@@ -311,7 +313,7 @@ int main(int argc, char **argv)
         GSA_TEST(a_later_batch_may_have_more_examples), GSA_TEST(types_are_added_before_the_norm)
     };
     static const gsa_test refusals[] = { GSA_TEST(too_long_for_learned_positions),
-                                         GSA_LOOP(options_out_of_range, 4),
+                                         GSA_LOOP(options_out_of_range, 5),
                                          GSA_TEST(no_ids),
                                          GSA_TEST(an_id_outside_the_vocabulary),
                                          GSA_TEST(fewer_numbers_than_examples),

@@ -274,14 +274,15 @@ START_TEST(what_cannot_be_is_refused)
 }
 END_TEST
 
-START_TEST(taps_without_layers_are_refused)
+START_TEST(taps_without_layers_and_no_name_are_refused)
 {
     world w = world_open(NULL, GSA_F64);
-    const gsa_stack_options options = { .name = "encoder",
-                                        .reads = GSA_READ_SEQUENCE,
-                                        .n_taps = 1 };
+    gsa_stack_options options = { .name = "encoder", .reads = GSA_READ_SEQUENCE, .n_taps = 1 };
     ck_assert_int_eq(try_stack(&w, "star", &options), GSA_ERR_ARGUMENT);
     ck_assert_str_eq(w.b.error.text, "stack encoder: 1 taps need their layers");
+    options.name = NULL;
+    ck_assert_int_eq(try_stack(&w, "star", &options), GSA_ERR_ARGUMENT);
+    ck_assert_str_eq(w.b.error.text, "the name of a stack is NULL");
     world_close(&w);
 }
 END_TEST
@@ -541,7 +542,7 @@ int main(int argc, char **argv)
                                       GSA_TEST(parts_of_one_layer_keep_their_names_apart),
                                       GSA_TEST(a_long_text_is_kept_whole) };
     static const gsa_test refused[] = { GSA_LOOP(what_cannot_be_is_refused, GSA_COUNT(refusals)),
-                                        GSA_TEST(taps_without_layers_are_refused),
+                                        GSA_TEST(taps_without_layers_and_no_name_are_refused),
                                         GSA_TEST(input_of_another_shape_is_refused),
                                         GSA_LOOP(what_does_not_fit_is_refused, 4),
                                         GSA_TEST(every_failing_allocation_is_met) };
