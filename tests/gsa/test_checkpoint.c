@@ -519,6 +519,72 @@ START_TEST(none_is_whole)
 }
 END_TEST
 
+/* Of several the newest that is whole, in whatever order the folder lists them. */
+START_TEST(the_newest_whole_one_is_used)
+{
+    static const int steps[] = { 10, 9, 100, 2, 11, 30 };
+    gsa_scratch scratch;
+    char *path, *warning;
+    gsa_error error = { 0 };
+    gsa_scratch_open(&scratch);
+    for (int i = 0; i < GSA_COUNT(steps); i++) must_save(scratch.folder, steps[i], steps[i], 9);
+    flip(gsa_scratch_path(&scratch, "step-30/config.ini"), 3); /* `latest` */
+    flip(gsa_scratch_path(&scratch, "step-100/config.ini"), 3);
+    ck_assert_int_eq(gsa_checkpoint_find(NULL, scratch.folder, NULL, &path, &warning, &error),
+                     GSA_OK);
+    ck_assert_str_eq(path, gsa_scratch_path(&scratch, "step-11"));
+    gsa_release(NULL, path);
+    gsa_release(NULL, warning);
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
+/* What could be read for ever, or longer than anyone waits, is named and not read. */
+START_TEST(pipes_and_vast_files_are_refused)
+{
+    gsa_scratch scratch;
+    char *path, *warning;
+    gsa_error error = { 0 };
+    gsa_scratch_open(&scratch);
+    must_save(scratch.folder, 1, 1, 2);
+    must_save(scratch.folder, 2, 2, 2);
+    if (_i) ck_assert_int_eq(mkfifo(gsa_scratch_path(&scratch, "step-2/pipe"), 0600), 0);
+    else
+        ck_assert_int_eq(truncate(gsa_scratch_path(&scratch, "step-2/state"), INT64_C(1) << 37), 0);
+    ck_assert_int_eq(gsa_checkpoint_find(NULL, scratch.folder, NULL, &path, &warning, &error),
+                     GSA_OK);
+    ck_assert_msg(
+        strstr(warning, _i ? "pipe' is no regular file"
+                           : "state' has 137438953472 bytes, and the most that is read") != NULL,
+        "%s", warning);
+    gsa_release(NULL, path);
+    gsa_release(NULL, warning);
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
+/* The folder above runs, which a user names by mistake. */
+START_TEST(runs_in_a_folder_are_named)
+{
+    static const char *const names[] = { "rc", "ra", "rz", "rb" };
+    gsa_scratch scratch;
+    char *path, *warning, folder[300];
+    gsa_error error = { 0 };
+    gsa_scratch_open(&scratch);
+    ck_assert_int_eq(gsa_make_folders(NULL, gsa_scratch_path(&scratch, "empty"), &error), GSA_OK);
+    for (int i = 0; i < GSA_COUNT(names); i++) {
+        snprintf(folder, sizeof folder, "%s/%s", scratch.folder, names[i]);
+        ck_assert_int_eq(gsa_make_folders(NULL, folder, &error), GSA_OK);
+        must_save(folder, 1, 1, 2);
+    }
+    ck_assert_int_eq(gsa_checkpoint_find(NULL, scratch.folder, NULL, &path, &warning, &error),
+                     GSA_ERR_FORMAT);
+    ck_assert_msg(strstr(error.text, "the runs in it are ra, rb, rc, rz") != NULL, "%s",
+                  error.text);
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
 /* A step's own folder is taken as it is: whoever names it does not want another. */
 START_TEST(a_step_itself)
 {
@@ -807,6 +873,9 @@ int main(int argc, char **argv)
         GSA_TEST(every_flipped_byte_is_seen),
         GSA_TEST(every_part_of_a_manifest_is_noticed),
         GSA_TEST(none_is_whole),
+        GSA_TEST(the_newest_whole_one_is_used),
+        GSA_LOOP(pipes_and_vast_files_are_refused, 2),
+        GSA_TEST(runs_in_a_folder_are_named),
         GSA_TEST(a_step_itself),
         GSA_TEST(a_file_that_is_not_read_is_neither_checked_nor_missed)
     };

@@ -3,6 +3,7 @@
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <math.h>
 #include <string.h>
 #include "graph/utf8.h"
 #include "gsa/safetensors.h"
@@ -223,6 +224,8 @@ START_TEST(odd_but_valid_headers)
         "\"shape\":[1],\"data_"
         "offsets\":[0,4]},"
         "\"y\":{\"dtype\":\"F64\",\"shape\":[3,0],\"data_offsets\":[4,4]}}",
+        "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},\"z\":{\"dtype\":\"F64\","
+        "\"shape\":[0],\"data_offsets\":[0,0]}}",
     };
     gsa_scratch scratch;
     gsa_scratch_open(&scratch);
@@ -603,6 +606,68 @@ END_TEST
 
 /* ---- refused by the writer ----------------------------------------------------------------- */
 
+/* Names that stand twice, whatever is between them. */
+START_TEST(twins_are_refused)
+{
+    static const float x[1] = { 0 };
+    const gsa_blob blobs[] = { { "b", 0, 1, { 1 }, x },
+                               { "a", 0, 1, { 1 }, x },
+                               { "b", 0, 1, { 1 }, x } };
+    const gsa_note notes[] = { { "b", "1" }, { "a", "2" }, { "b", "3" } };
+    gsa_scratch scratch;
+    gsa_error error;
+    gsa_output *output;
+    gsa_scratch_open(&scratch);
+    ck_assert_int_eq(gsa_output_open(NULL, gsa_scratch_path(&scratch, "t"), &output, &error),
+                     GSA_OK);
+    const gsa_status status =
+        gsa_safetensors_write(NULL, output, blobs, _i ? 1 : 3, notes, _i ? 3 : 0, &error);
+    ck_assert_int_eq(status, GSA_ERR_ARGUMENT);
+    ck_assert_msg(strstr(error.text, "'b'") != NULL, "%s", error.text);
+    gsa_output_abandon(output);
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
+/* The first number that is not finite, by its row and column. */
+static const struct {
+    int dtype;
+    int64_t rows, columns, at; /* -1: all are finite */
+    double value;
+    const char *says;
+} numbers[] = {
+    { GSA_DTYPE_F32, 714, 7, -1, 0, NULL },
+    { GSA_DTYPE_F64, 714, 7, -1, 0, NULL },
+    { GSA_DTYPE_F32, 714, 7, 0, NAN, "row 0, column 0 of 'x', counted from 0, is nan" },
+    { GSA_DTYPE_F32, 714, 7, 4095, INFINITY, "row 585, column 0 of 'x', counted from 0, is inf" },
+    { GSA_DTYPE_F32, 714, 7, 4096, -INFINITY, "row 585, column 1 of 'x', counted from 0, is -inf" },
+    { GSA_DTYPE_F32, 714, 7, 4997, NAN, "row 713, column 6 of 'x', counted from 0, is nan" },
+    { GSA_DTYPE_F32, 1, 1, 0, INFINITY, "row 0, column 0 of 'x', counted from 0, is inf" },
+    { GSA_DTYPE_F32, 5, 0, 3, INFINITY, "row 3, column 0 of 'x', counted from 0, is inf" },
+    { GSA_DTYPE_F64, 714, 7, 0, -INFINITY, "row 0, column 0 of 'x', counted from 0, is -inf" },
+    { GSA_DTYPE_F64, 714, 7, 4997, INFINITY, "row 713, column 6 of 'x', counted from 0, is inf" },
+};
+
+START_TEST(what_is_not_finite_is_named)
+{
+    static float x[5000];
+    static double y[5000];
+    const int matrix = numbers[_i].columns > 0;
+    const gsa_blob blob = { "x",
+                            numbers[_i].dtype,
+                            matrix ? 2 : 1,
+                            { numbers[_i].rows, numbers[_i].columns },
+                            numbers[_i].dtype == GSA_DTYPE_F32 ? (const void *)x : y };
+    gsa_error error;
+    for (int i = 0; i < 5000; i++) x[i] = (float)(y[i] = i % 2 ? 1.5e30 : -i);
+    x[4998] = (float)(y[4998] = NAN); /* behind the end */
+    if (numbers[_i].at >= 0) x[numbers[_i].at] = (float)(y[numbers[_i].at] = numbers[_i].value);
+    const gsa_status status = gsa_blob_check_finite(&blob, "file", &error);
+    ck_assert_int_eq(status, numbers[_i].says ? GSA_ERR_NUMBER : GSA_OK);
+    if (status) ck_assert_msg(strstr(error.text, numbers[_i].says) != NULL, "%s", error.text);
+}
+END_TEST
+
 START_TEST(writer_refuses)
 {
     static const float x[4] = { 0 };
@@ -811,7 +876,9 @@ int main(int argc, char **argv)
     static const gsa_test bad[] = { GSA_LOOP(malformed_header_is_named, GSA_COUNT(headers)),
                                     GSA_TEST(malformed_length_is_named),
                                     GSA_TEST(long_names_do_not_hide_the_reason) };
-    static const gsa_test refused[] = { GSA_TEST(writer_refuses), GSA_TEST(count_of_a_blob) };
+    static const gsa_test refused[] = { GSA_TEST(writer_refuses), GSA_LOOP(twins_are_refused, 2),
+                                        GSA_LOOP(what_is_not_finite_is_named, GSA_COUNT(numbers)),
+                                        GSA_TEST(count_of_a_blob) };
     static const gsa_test faults[] = { GSA_TEST(every_fault_is_reported),
                                        GSA_TEST(size_is_not_known),
                                        GSA_TEST(no_file_and_no_regular_file) };
