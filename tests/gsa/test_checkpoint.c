@@ -522,19 +522,20 @@ END_TEST
 /* Of several the newest that is whole, in whatever order the folder lists them. */
 START_TEST(the_newest_whole_one_is_used)
 {
-    static const int steps[] = { 10, 9, 100, 2, 11, 30 };
+    static const int steps[] = { 10, 9, 100, 2, 11, 30 }, newest[] = { 30, 100, 11, 10, 9, 2 };
     gsa_scratch scratch;
     char *path, *warning;
     gsa_error error = { 0 };
     gsa_scratch_open(&scratch);
     for (int i = 0; i < GSA_COUNT(steps); i++) must_save(scratch.folder, steps[i], steps[i], 9);
-    flip(gsa_scratch_path(&scratch, "step-30/config.ini"), 3); /* `latest` */
-    flip(gsa_scratch_path(&scratch, "step-100/config.ini"), 3);
-    ck_assert_int_eq(gsa_checkpoint_find(NULL, scratch.folder, NULL, &path, &warning, &error),
-                     GSA_OK);
-    ck_assert_str_eq(path, gsa_scratch_path(&scratch, "step-11"));
-    gsa_release(NULL, path);
-    gsa_release(NULL, warning);
+    for (int i = 0; i < GSA_COUNT(newest); i++) { /* 30: `latest`, the last that was saved */
+        ck_assert_int_eq(gsa_checkpoint_find(NULL, scratch.folder, NULL, &path, &warning, &error),
+                         GSA_OK);
+        ck_assert_str_eq(path, gsa_scratch_path(&scratch, "step-%d", newest[i]));
+        flip(gsa_scratch_path(&scratch, "step-%d/config.ini", newest[i]), 3);
+        gsa_release(NULL, path);
+        gsa_release(NULL, warning);
+    }
     gsa_scratch_close(&scratch);
 }
 END_TEST
