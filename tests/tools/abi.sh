@@ -22,4 +22,4 @@ if [ "${1-}" = --write ]; then
 fi
 gunzip <"$kept" >"$dump.kept"
 abidiff "$dump.kept" "$dump" || fail "the binary interface has changed; tests/tools/abi.sh --write where that is meant"
-echo "the binary interface of $(grep -c '<elf-symbol ' "$dump") symbols is as $kept says"
+echo "abi: $(grep -c '<elf-symbol ' "$dump") symbols, as in $kept"
