@@ -69,9 +69,13 @@ static=$(pkg-config --cflags --libs --static gsa | sed 's/-lgsa /-l:libgsa.a /')
 "$cc" -std=c17 $flags "$source/tests/tools/embed.c" -o "$prefix/embed-static" $static
 LD_LIBRARY_PATH='' "$prefix/embed-static"
 
-# The programs of docs/models.md; two of them open a model that the installed command has trained.
-program use_model models.md
+# The program of docs/models.md and another one open a model that the installed command has trained. The page's two fragments compile.
 program answer models.md
+awk -v at="$prefix/models-" '/^```c$/ { file = at (++n) ".inc"; next } /^```/ { file = "" } file { print >file }' "$source/docs/models.md"
+# shellcheck disable=SC2046,SC2086
+"$cc" -std=c17 -Wall -Wextra -Werror -Wno-missing-field-initializers $flags -I "$prefix" $(pkg-config --cflags gsa) -c "$source/tests/tools/models_page.c" -o "$prefix/models_page.o"
+# shellcheck disable=SC2046,SC2086
+"$cc" -std=c17 -Wall -Wextra -Werror -Wno-missing-field-initializers $flags "$source/tests/tools/use_model.c" -o "$prefix/use_model" $(pkg-config --cflags --libs gsa)
 "$prefix/usr/bin/gsa" train "$prefix/usr/share/gsa/recipes/masked-summation-small.ini" --set train.max_steps=1 \
     --set task.train=32 --set task.dev=8 --set task.test=8 --out "$prefix/run" --quiet >"$prefix/log"
 # A recipe by its name, from a folder that has nothing to do with the installation; a wrong name is told the nearest one.
