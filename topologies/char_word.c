@@ -75,15 +75,6 @@ static void destroy(const gsa_host *host, void *self)
     host->release(host, s);
 }
 
-static void phase(gsa_describer *d, gsa_phase phase)
-{
-    phase.struct_size = sizeof phase;
-    phase.empty = phase.aggregate == GSA_ATTEND
-                      ? GSA_KEEP_EMPTY
-                      : GSA_UPDATE_EMPTY; /* the others have no empty rows */
-    d->phase(d, &phase);
-}
-
 static void describe(const void *self, gsa_describer *d)
 {
     const state *s = self;
@@ -91,9 +82,9 @@ static void describe(const void *self, gsa_describer *d)
     const int words = p[LOCAL].i == WORDS, global = p[GLOBAL].i != 0;
     const uint64_t tokens = 1 << TOKEN, word = words ? 1 << WORD : 0,
                    sentence = global ? UINT64_C(1) << s->sentence : 0;
-    const gsa_phase mean = {
-        .aggregate = GSA_MEAN, .update = GSA_LINEAR, .sources = tokens, .destinations = sentence
-    };
+    const gsa_phase mean =
+        GSA_PHASE(.aggregate = GSA_MEAN, .update = GSA_LINEAR, .empty = GSA_UPDATE_EMPTY,
+                  .sources = tokens, .destinations = sentence);
     gsa_phase each = mean, once = mean;
     each.name = "mean", once.name = "start", once.when = GSA_ONCE;
     d->promise(d, words ? GSA_NEEDS_TEXT : GSA_BY_LENGTH, GSA_LINEAR_EDGES);
@@ -101,23 +92,18 @@ static void describe(const void *self, gsa_describer *d)
     if (words) d->kind(d, &GSA_KIND(.start = GSA_ZERO, .name = "word"));
     if (global) d->kind(d, &GSA_KIND(.start = GSA_BY_PHASE, .name = "sentence"));
     if (words)
-        phase(d, (gsa_phase){ .aggregate = GSA_SUM,
-                              .update = GSA_ASSIGN,
-                              .sources = tokens,
-                              .destinations = word,
-                              .name = "sum" });
-    phase(d, (gsa_phase){ .aggregate = GSA_ATTEND,
-                          .update = p[RESIDUAL].i ? GSA_SUBLAYER : GSA_NORM,
-                          .labels = local_labels[p[LOCAL].i] + global,
-                          .sources = (p[LOCAL].i == ADJACENT ? tokens : word) | sentence,
-                          .destinations = tokens,
-                          .name = "read" });
+        d->phase(d,
+                 &GSA_PHASE(.aggregate = GSA_SUM, .update = GSA_ASSIGN, .empty = GSA_UPDATE_EMPTY,
+                            .sources = tokens, .destinations = word, .name = "sum"));
+    d->phase(d,
+             &GSA_PHASE(.aggregate = GSA_ATTEND, .update = p[RESIDUAL].i ? GSA_SUBLAYER : GSA_NORM,
+                        .empty = GSA_KEEP_EMPTY, .labels = local_labels[p[LOCAL].i] + global,
+                        .sources = (p[LOCAL].i == ADJACENT ? tokens : word) | sentence,
+                        .destinations = tokens, .name = "read"));
     if (p[RESIDUAL].i)
-        phase(d, (gsa_phase){ .aggregate = GSA_NONE,
-                              .update = GSA_FFN,
-                              .destinations = tokens,
-                              .name = "ffn" });
-    if (global) phase(d, each), phase(d, once);
+        d->phase(d, &GSA_PHASE(.aggregate = GSA_NONE, .update = GSA_FFN, .empty = GSA_UPDATE_EMPTY,
+                               .destinations = tokens, .name = "ffn"));
+    if (global) d->phase(d, &each), d->phase(d, &once);
     d->sequence(d, TOKEN);
     d->summary(d, TOKEN, GSA_MEAN_OF, 1);
 }

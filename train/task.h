@@ -220,12 +220,14 @@ typedef struct gsa_task {
      * there is none. */
     gsa_status (*report)(void *self, int split, gsa_output *output, gsa_error *error);
     /* ---- more of an evaluation (score/report.h). Opens the survey of a split that is there. NULL:
-     * there is no report */
+     * its rows are the examples' mean losses */
     gsa_status (*survey)(const void *self, gsa_survey *survey, gsa_error *error);
-    /* After `score` of these examples: their rows. NULL: decode_split fills them. */
+    /* After `score` of these examples: their rows. NULL: decode_split fills them, or
+     * there is no survey. */
     void (*observe)(const void *self, const double *out, const gsa_minibatch *batch,
                     const int64_t *example, gsa_survey *survey);
-    /* Adds the split's part of the report. */
+    /* Adds the split's part of the report. NULL: quantiles of the losses and the worst examples,
+     * where there is no survey either; else nothing */
     gsa_status (*findings)(void *self, gsa_survey *survey, struct json_t *object, gsa_error *error);
     /* ---- prediction: lines to examples of split GSA_SPLIT_TEST, in order; the output lines of a
      * batch from its rows of out */

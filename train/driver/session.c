@@ -402,6 +402,18 @@ static gsa_status place_outcomes(const gsa_session *s, int split, int64_t exampl
     return GSA_OK;
 }
 
+/* A survey of a task that has none of its own: a row an example, its mean loss. */
+static void observe_losses(const gsa_session *s, const gsa_wanted *wanted, const gsa_score *unit)
+{
+    for (int64_t i = 0; i < wanted->count; i++) {
+        const int64_t e = wanted->example[i],
+                      own = gsa_task_units(s->task, s->self, wanted->split, &e, 1);
+        gsa_score sum = { 0 };
+        for (int64_t u = 0; u < own; u++) gsa_score_add(&sum, unit++);
+        s->survey[wanted->split].value[e] = sum.targets > 0 ? sum.loss / (double)sum.targets : 0;
+    }
+}
+
 static gsa_status score_batch(gsa_session *s, const gsa_wanted *wanted, const gsa_wanted *next,
                               gsa_score *unit, gsa_error *error)
 {
@@ -410,6 +422,7 @@ static gsa_status score_batch(gsa_session *s, const gsa_wanted *wanted, const gs
     s->task->score(s->self, s->out, &s->batch, unit);
     if (s->survey && s->task->observe)
         s->task->observe(s->self, s->out, &s->batch, wanted->example, &s->survey[wanted->split]);
+    else if (s->survey && !s->task->survey) observe_losses(s, wanted, unit);
     return GSA_OK;
 }
 

@@ -368,3 +368,20 @@ json_t *gsa_report_quantiles(double *x, int64_t count)
     }
     return object;
 }
+
+gsa_status gsa_report_losses(const gsa_survey *s, json_t *object, gsa_error *error)
+{
+    int64_t row[GSA_REPORT_WORST];
+    double *loss = gsa_alloc(s->system, (size_t)s->rows, sizeof *loss);
+    if (!loss) return gsa_out_of_memory(error, "a report", s->rows * 8);
+    const int64_t count = gsa_report_largest(s->value, s->rows, -HUGE_VAL, row, GSA_REPORT_WORST);
+    json_t *list = json_array();
+    for (int64_t i = 0; i < count; i++)
+        json_array_append_new(list, json_pack("{s:I, s:o}", "example", (json_int_t)row[i], "loss",
+                                              gsa_json_number(s->value[row[i]])));
+    memcpy(loss, s->value, (size_t)s->rows * sizeof *loss);
+    json_object_set_new(object, "loss_quantiles", gsa_report_quantiles(loss, s->rows));
+    json_object_set_new(object, "worst", list);
+    gsa_release(s->system, loss);
+    return GSA_OK;
+}

@@ -42,6 +42,10 @@ json_t *gsa_report_bleu(const gsa_bleu_counts *sum);
  * sorts x. */
 json_t *gsa_report_quantiles(double *x, int64_t count);
 
+/* Of a survey of width 1, a row an example: quantiles of the mean loss, and the examples with the
+ * largest. */
+gsa_status gsa_report_losses(const gsa_survey *survey, json_t *object, gsa_error *error);
+
 /* Numbers of rows by falling key, of equal ones the first: at most `most` of those with a key above
  * `least`. */
 int64_t gsa_report_largest(const double *key, int64_t count, double least, int64_t *row,

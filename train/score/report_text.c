@@ -168,6 +168,7 @@ static void write_split(gsa_output *out, const char *name, const json_t *split)
       objects[] = { { "bleu", "BLEU" },
                     { "answers", "questions by their answer" },
                     { "errors", "errors" },
+                    { "loss_quantiles", "quantiles of an example's mean loss" },
                     { "error_quantiles", "quantiles of the absolute error" } },
       lists[] = { { "by_frequency", "by how often the token stood in training" },
                   { "worst_tokens", "tokens that cost the most in all" },

@@ -8,12 +8,12 @@ gsa_status gsa_reports_begin(gsa_session *s, gsa_survey *survey, gsa_error *erro
 {
     gsa_status status = GSA_OK;
     memset(survey, 0, GSA_SPLITS * sizeof *survey);
-    if (!s->task->survey || !s->task->findings)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "task '%s' makes no report", s->task->name);
     for (int split = GSA_SPLIT_DEV; split < GSA_SPLITS && status == GSA_OK; split++) {
-        if (s->task->examples(s->self, split) == 0) continue;
+        const int64_t examples = s->task->examples(s->self, split);
+        if (examples == 0) continue;
         survey[split].system = s->system, survey[split].split = split;
-        status = s->task->survey(s->self, &survey[split], error);
+        status = s->task->survey ? s->task->survey(s->self, &survey[split], error)
+                                 : gsa_survey_open(&survey[split], examples, 1, error);
     }
     s->survey = survey;
     return status;
@@ -52,7 +52,9 @@ static gsa_status make(gsa_session *s, const json_t *result, json_t *report, gsa
         json_t *object = json_object();
         if (s->survey[split].rows > 0) {
             json_object_set_new(object, "scores", scores_of(result, gsa_split_name(split)));
-            status = s->task->findings(s->self, &s->survey[split], object, error);
+            if (s->task->findings)
+                status = s->task->findings(s->self, &s->survey[split], object, error);
+            else if (!s->task->survey) status = gsa_report_losses(&s->survey[split], object, error);
             json_object_set(splits, gsa_split_name(split), object);
         }
         json_decref(object);
