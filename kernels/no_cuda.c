@@ -21,9 +21,9 @@ gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention)
                     "backend '%s' has one way to attend: this build has no CUDA backend", b->name);
 }
 
-gsa_status gsa_cuda_choose_windows(gsa_backend *b, double reuse, double density)
+gsa_status gsa_cuda_choose_windows(gsa_backend *b, double density)
 {
-    (void)reuse, (void)density;
+    (void)density;
     return gsa_cuda_choose_attention(b, 0);
 }
 

@@ -13,28 +13,18 @@ static gsa_status open_cpu(const gsa_system *system, int real, int threads, gsa_
 /* ---- "cuda", and words after it ----------------------------------------------------------- */
 typedef struct cuda_wish {
     int graphs;    /* steps as graphs */
-    int attention; /* enum gsa_cuda_attention, or -1: the one that the device begins with */
+    int attention; /* enum gsa_cuda_attention */
 } cuda_wish;
 
-static const char *const cuda_words[] = { "-graphs", "-bf16", "-cusparse",
-                                          "-tensor", "-tf32", "-windows" };
-enum { GRAPHS, BF16, CUSPARSE, TENSOR, TF32, WINDOWS, WORDS };
-#define CUDA_WORDS                                                                                 \
-    "-graphs, -bf16 and -windows, -tensor, -tf32 or -cusparse "                                    \
-    "(the last two not with "                                                                      \
-    "-bf16), in any order"
-
+/* Those after "-graphs" exclude each other. */
 static const struct {
-    unsigned words; /* bits */
+    const char *word;
     int attention;
-} cuda_ways[] = { { 0, -1 },
-                  { 1 << BF16, GSA_CUDA_BF16 },
-                  { 1 << CUSPARSE, GSA_CUDA_CUSPARSE },
-                  { 1 << TENSOR, GSA_CUDA_TENSOR },
-                  { 1 << TF32, GSA_CUDA_TF32 },
-                  { 1 << WINDOWS, GSA_CUDA_WINDOWS },
-                  { 1 << BF16 | 1 << TENSOR, GSA_CUDA_BF16_TENSOR },
-                  { 1 << BF16 | 1 << WINDOWS, GSA_CUDA_BF16_WINDOWS } };
+} cuda_words[] = { { "-graphs", GSA_CUDA_FUSED },
+                   { "-tf32", GSA_CUDA_TF32 },
+                   { "-bf16", GSA_CUDA_BF16 },
+                   { "-cusparse", GSA_CUDA_CUSPARSE } };
+enum { GRAPHS, WORDS = sizeof cuda_words / sizeof *cuda_words };
 
 /* Bytes of `word` where the name goes on with it and then ends or has another; else 0. */
 static size_t begins_with(const char *name, const char *word)
@@ -43,33 +33,23 @@ static size_t begins_with(const char *name, const char *word)
     return strncmp(name, word, bytes) == 0 && (name[bytes] == 0 || name[bytes] == '-') ? bytes : 0;
 }
 
-/* The words after "cuda", each once, as bits; 0 when the name is another's. */
-static int read_words(const char *name, unsigned *words)
+/* 1 when the name is "cuda" and words after it in any order: each once, and one way at most. */
+static int read_wish(const char *name, cuda_wish *wish)
 {
-    *words = 0;
+    unsigned words = 0;
     size_t bytes = begins_with(name, "cuda");
+    *wish = (cuda_wish){ 0, GSA_CUDA_FUSED };
     if (bytes == 0) return 0;
     for (name += bytes; *name; name += bytes) {
         int word = 0;
-        while (word < WORDS && (bytes = begins_with(name, cuda_words[word])) == 0) word++;
-        if (word == WORDS || *words >> word & 1) return 0;
-        *words |= 1u << word;
+        while (word < WORDS && (bytes = begins_with(name, cuda_words[word].word)) == 0) word++;
+        if (word == WORDS || words >> word & 1) return 0;
+        if (word == GRAPHS) wish->graphs = 1;
+        else if (wish->attention != GSA_CUDA_FUSED) return 0;
+        else wish->attention = cuda_words[word].attention;
+        words |= 1u << word;
     }
     return 1;
-}
-
-/* 1 when the name is "cuda" and words, each wish once, in any order. */
-static int read_wish(const char *name, cuda_wish *wish)
-{
-    unsigned words;
-    if (!read_words(name, &words)) return 0;
-    wish->graphs = words >> GRAPHS & 1;
-    words &= ~(1u << GRAPHS);
-    for (size_t i = 0; i < sizeof cuda_ways / sizeof *cuda_ways; i++) {
-        wish->attention = cuda_ways[i].attention;
-        if (cuda_ways[i].words == words) return 1;
-    }
-    return 0;
 }
 
 static gsa_status open_wish(const gsa_system *system, const cuda_wish *wish, int real,
@@ -78,7 +58,7 @@ static gsa_status open_wish(const gsa_system *system, const cuda_wish *wish, int
     gsa_backend *b = NULL;
     gsa_status status = gsa_backend_cuda(system, real, 0, &b, error);
     if (status != GSA_OK) return status;
-    if (wish->attention >= 0) status = gsa_cuda_choose_attention(b, wish->attention);
+    if (wish->attention != GSA_CUDA_FUSED) status = gsa_cuda_choose_attention(b, wish->attention);
     if (status == GSA_OK && wish->graphs) status = gsa_cuda_use_graphs(b);
     if (status == GSA_OK) {
         *backend = b;
@@ -132,6 +112,7 @@ gsa_status gsa_backend_open(const gsa_system *system, const char *device, int re
     if (read_wish(device, &wish)) return open_wish(system, &wish, real, backend, error);
     return gsa_fail(
         error, GSA_ERR_ARGUMENT,
-        "device '%s': expected cpu, ref, auto, or cuda and behind it, where wanted, " CUDA_WORDS,
+        "device '%s': expected cpu, ref, auto or cuda; after cuda may come -graphs, and one of "
+        "-tf32, -bf16 and -cusparse",
         device);
 }

@@ -607,12 +607,11 @@ static gsa_status backward(gsa_backend *b, const gsa_attend_args *args, int bf16
     GSA_TRY(check(b, "attend_backward", args, 1));
     if (args->edges->rows == 0 || args->heads == 0) return gsa_attend_clear(b, args);
     const int windowed = gsa_windows_wanted(b, args);
-    if (windowed) GSA_TRY(gsa_attend_clear(b, args)); /* its kernels add */
     GSA_TRY(plan_call(b, "attend_backward", args, 1, windowed, &plan));
     attend_windows windows = { args, plan, (const float *)args->q, NULL, widest };
     work.windows = windowed ? &windows : NULL;
     set_job(b, &job, args, plan);
-    if (!windowed) GSA_TRY(set_gradients(b, &job, args));
+    GSA_TRY(set_gradients(b, &job, args));
     const backward_room room = plan_room(b, &job, plan, bf16, &work);
     const int64_t planes = plan_planes(&stored, args, bf16, 1, windowed);
     GSA_TRY(gsa_cuda_scratch(b, "attend_backward", room.total + planes, sizeof(float), &at));

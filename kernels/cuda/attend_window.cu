@@ -10,15 +10,14 @@ int64_t gsa_window_table_room(const gsa_attend_args *args)
     return args->edges->rows * args->heads * (int64_t)args->edges->labels;
 }
 
-/* Windows hold heads of at most GSA_WINDOW_DIM columns; with label vectors, what the table of
- * products may take. */
+/* Before sm_80 nothing multiplies tf32 or bf16. Windows hold heads of at most GSA_WINDOW_DIM
+ * columns; with label vectors, what the table of products may take. */
 int gsa_windows_wanted(gsa_backend *b, const gsa_attend_args *args)
 {
     const gsa_cuda_state *s = gsa_cuda_of(b);
     int64_t cells = 0;
-    if (s->attention == GSA_CUDA_FUSED || s->attention == GSA_CUDA_CUSPARSE ||
-        s->attention == GSA_CUDA_BF16)
-        return 0;
+    if (s->attention != GSA_CUDA_TF32 && s->attention != GSA_CUDA_BF16) return 0;
+    if (s->tuning->capability < 80 || isinf(s->density)) return 0;
     if (args->head_dim < 1 || args->head_dim > GSA_WINDOW_DIM || args->edges->edge_total == 0)
         return 0;
     if (args->label_vectors == NULL) return 1;
@@ -80,24 +79,17 @@ static void set_job(window_job *job, const attend_windows *windows, const attend
     job->part_first[job->kinds] = plan->sources;
 }
 
-/* Windows first .. first+count-1: each way's kernel, which leaves at once where the way is
- * another. */
+/* Windows first .. first+count-1; a block leaves at once where the way is by edges. */
 static gsa_status launch(gsa_backend *b, const char *op, const window_choice *choice,
                          window_job *job, int64_t first, int64_t count)
 {
-    const int attention = gsa_cuda_of(b)->attention;
     int64_t blocks;
     while (choice->dim < job->dim) choice++;
     job->first_window = first;
     GSA_TRY(gsa_cuda_grid(b, op, count * job->heads, 1, &blocks));
-    const int bf16 = attention == GSA_CUDA_BF16_WINDOWS || attention == GSA_CUDA_BF16_TENSOR;
-    const window_kernel plain = bf16 ? choice->plain_bf16 : choice->plain;
-    GSA_TRY(GSA_RUN(b, plain, blocks, GSA_WARP, *job));
-    if (attention == GSA_CUDA_TENSOR) return GSA_RUN(b, choice->tensor, blocks, GSA_WARP, *job);
-    if (attention == GSA_CUDA_TF32) return GSA_RUN(b, choice->tf32, blocks, GSA_WARP, *job);
-    return attention == GSA_CUDA_BF16_TENSOR
-               ? GSA_RUN(b, choice->tensor_bf16, blocks, GSA_WARP, *job)
-               : GSA_OK;
+    const int bf16 = gsa_cuda_of(b)->attention == GSA_CUDA_BF16;
+    const window_kernel attend_window = bf16 ? choice->bf16 : choice->tf32;
+    return GSA_RUN(b, attend_window, blocks, GSA_WARP, *job);
 }
 
 gsa_status gsa_windows_forward(gsa_backend *b, const attend_windows *windows,
@@ -114,6 +106,7 @@ gsa_status gsa_windows_rows(gsa_backend *b, const attend_windows *windows, const
     window_job job;
     set_job(&job, windows, edges, 0);
     job.delta = edges->delta, job.label_sum = edges->label_sum, job.first_item = edges->first_item;
+    job.set_dq = edges->set_dq;
     return launch(b, "attend_backward", gsa_window_rows_choices, &job, first / GSA_WINDOW_ROWS,
                   (count + GSA_WINDOW_ROWS - 1) / GSA_WINDOW_ROWS);
 }
@@ -124,6 +117,7 @@ gsa_status gsa_windows_sources(gsa_backend *b, const attend_windows *windows,
     window_job job;
     set_job(&job, windows, edges, 1);
     job.delta = edges->delta;
+    job.set_dk = edges->set_dk, job.set_dv = edges->set_dv;
     for (int k = 0; k < job.kinds; k++) job.dk[k] = edges->dk[k], job.dv[k] = edges->dv[k];
     return launch(b, "attend_backward", gsa_window_sources_choices, &job, 0, job.w.count);
 }

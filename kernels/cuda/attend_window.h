@@ -1,5 +1,4 @@
-/* attend_window.h - what the kernels of row windows share (versions 5 to 8 of
- * kernels/cuda/TRIED.md; window.h says what a window is).
+/* attend_window.h - what the kernels of row windows share (window.h says what a window is).
  *
  * A block is one warp; it owns a (window, head). The window's 16 rows are in shared memory;
  * columns come in tiles of 16, whose vectors are loaded once for all rows, the next tile's while
@@ -28,16 +27,17 @@ typedef struct window_job {      /* everything a kernel is told */
     int64_t first_item;
     const void *k[GSA_MAX_KINDS], *v[GSA_MAX_KINDS];
     float *dk[GSA_MAX_KINDS], *dv[GSA_MAX_KINDS];
+    int set_dq;              /* 1: dq holds nothing yet, and is written instead of added to */
+    uint64_t set_dk, set_dv; /* bit k: likewise dk[k], dv[k] */
     int64_t part_first[GSA_MAX_KINDS + 1];
 } window_job;
 
 /* Heads up to 32, 64 and 128 columns. */
 #define GSA_WINDOW_SHAPES(X) X(32) X(64) X(128)
 typedef void (*window_kernel)(const window_job job);
-typedef struct window_choice { /* the kernels of a pass: float plain, by three products of tf32, by
-                                  one; bf16 plain, on tensor cores */
+typedef struct window_choice { /* the kernels of a pass: heads of at most `dim` columns */
     int dim;
-    window_kernel plain, tensor, tf32, plain_bf16, tensor_bf16;
+    window_kernel tf32, bf16;
 } window_choice;
 
 /* ---- attend_window.cu: the windows of one call of an op */
@@ -87,10 +87,10 @@ typedef struct window_item {
 } window_item;
 
 /* False: the window goes another way, and the whole block leaves. */
-template <class E> GSA_DEVICE bool find_window(const window_job &job, window_item &at)
+GSA_DEVICE bool find_window(const window_job &job, window_item &at)
 {
     const int64_t window = job.first_window + blockIdx.x / job.heads;
-    if (!E::HERE || job.w.way[window] != E::WAY) return false;
+    if (!GSA_TENSOR_WAY || job.w.way[window] == GSA_WAY_EDGES) return false;
     at.head = (int32_t)(blockIdx.x % job.heads);
     at.first_row = window * GSA_WINDOW_ROWS;
     at.rows = (int32_t)min(job.items - at.first_row, (int64_t)GSA_WINDOW_ROWS);
@@ -337,26 +337,21 @@ GSA_DEVICE float window_score(const window_job &job, float dot, int32_t label, i
     return job.bias ? s + __ldg(job.bias + (int64_t)label * job.heads + head) : s;
 }
 
-/* The columns of one row, PIECE at a time: to = x, or += x. */
+/* The columns of one row, two at a time: to = x, or += x. */
 template <class E>
 GSA_DEVICE void store_outs(float *to, const float *x, int dim, int wide, bool add, int lane)
 {
     GSA_UNROLL
-    for (int o = 0; o < E::OUTS; o += E::PIECE) {
+    for (int o = 0; o < E::OUTS; o += 2) {
         const int c = E::out(lane, o);
         float *const at = to + c;
-        if (wide == 4 && E::PIECE == 4) {
-            if (c >= dim) continue;
-            const float4 old = add ? *(const float4 *)at : make_float4(0, 0, 0, 0);
-            *(float4 *)at = make_float4(old.x + x[o], old.y + x[o + 1], old.z + x[o + 2 % E::PIECE],
-                                        old.w + x[o + 3 % E::PIECE]);
-        } else if (wide >= 2 && E::PIECE == 2) {
+        if (wide >= 2) {
             if (c >= dim) continue;
             const float2 old = add ? *(const float2 *)at : make_float2(0, 0);
             *(float2 *)at = make_float2(old.x + x[o], old.y + x[o + 1]);
         } else {
             GSA_UNROLL
-            for (int i = 0; i < E::PIECE; i++)
+            for (int i = 0; i < 2; i++)
                 if (c + i < dim) at[i] = (add ? at[i] : 0) + x[o + i];
         }
     }

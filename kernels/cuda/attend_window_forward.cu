@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(GSA_WARP) window_forward(GSA_ARGUMENT(window_j
     float *const w = (float *)room_w;
     const int lane = threadIdx.x;
     window_item at;
-    if (!find_window<E>(job, at)) return;
+    if (!find_window(job, at)) return;
     if (lane < GSA_WINDOW_ROWS)
         room->tile->a[lane] =
             lane < at.rows
@@ -120,11 +120,5 @@ __global__ void __launch_bounds__(GSA_WARP) window_forward(GSA_ARGUMENT(window_j
     store_rows<E>(job, at, state, lane);
 }
 
-#define CHOICE(D)                                                                                  \
-    { D,                                                                                           \
-      window_forward<window_plain<D>>,                                                             \
-      window_forward<window_tensor<D, 3>>,                                                         \
-      window_forward<window_tensor<D, 1>>,                                                         \
-      window_forward<window_plain<D, gsa_bf16>>,                                                   \
-      window_forward<window_bf16<D>> },
+#define CHOICE(D) { D, window_forward<window_tensor<D, 1>>, window_forward<window_bf16<D>> },
 extern const window_choice gsa_window_forward_choices[3] = { GSA_WINDOW_SHAPES(CHOICE) };

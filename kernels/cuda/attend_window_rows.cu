@@ -117,7 +117,7 @@ GSA_DEVICE void store_rows(const window_job &job, const window_item &at, float d
         GSA_UNROLL
         for (int o = 0; o < E::OUTS; o++) dq[r][o] *= job.scale;
         store_outs<E>(job.dq + row * job.width + (int64_t)at.head * job.dim, dq[r], job.dim,
-                      job.wide_out, true, lane);
+                      job.wide_out, !job.set_dq, lane);
     }
 }
 
@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(GSA_WARP) window_backward(GSA_ARGUMENT(window_
     const int lane = threadIdx.x;
     window_item at;
     float dq[E::ROWS][E::OUTS];
-    if (!find_window<E>(job, at)) return;
+    if (!find_window(job, at)) return;
     send_rows<E>(job, at, *room->tile, q, dout, lane);
     clear_outs<E>(dq);
     walk_columns<E>(
@@ -182,11 +182,5 @@ __global__ void __launch_bounds__(GSA_WARP) window_backward(GSA_ARGUMENT(window_
     store_rows<E>(job, at, dq, lane);
 }
 
-#define CHOICE(D)                                                                                  \
-    { D,                                                                                           \
-      window_backward<window_plain<D>>,                                                            \
-      window_backward<window_tensor<D, 3>>,                                                        \
-      window_backward<window_tensor<D, 1>>,                                                        \
-      window_backward<window_plain<D, gsa_bf16>>,                                                  \
-      window_backward<window_bf16<D>> },
+#define CHOICE(D) { D, window_backward<window_tensor<D, 1>>, window_backward<window_bf16<D>> },
 extern const window_choice gsa_window_rows_choices[3] = { GSA_WINDOW_SHAPES(CHOICE) };

@@ -42,8 +42,8 @@ GSA_DEVICE void weigh_cells(const window_job &job, const window_item &at, const 
 
 /* Only what this launch is to write: other kinds' gradients are not named. */
 template <class E>
-GSA_DEVICE void add_sources(const window_job &job, const window_item &at, float *const *planes,
-                            float x[E::ROWS][E::OUTS], int lane)
+GSA_DEVICE void store_sources(const window_job &job, const window_item &at, float *const *planes,
+                              uint64_t set, float x[E::ROWS][E::OUTS], int lane)
 {
     GSA_UNROLL
     for (int r = 0; r < E::ROWS; r++) {
@@ -53,7 +53,7 @@ GSA_DEVICE void add_sources(const window_job &job, const window_item &at, float 
         if (planes[kind] == NULL) continue;
         const int64_t offset =
             (source - job.part_first[kind]) * job.width + (int64_t)at.head * job.dim;
-        store_outs<E>(planes[kind] + offset, x[r], job.dim, job.wide_out, true, lane);
+        store_outs<E>(planes[kind] + offset, x[r], job.dim, job.wide_out, !(set >> kind & 1), lane);
     }
 }
 
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(GSA_WARP) window_sources(GSA_ARGUMENT(window_j
     const int lane = threadIdx.x;
     window_item at;
     float dk[E::ROWS][E::OUTS], dv[E::ROWS][E::OUTS];
-    if (!find_window<E>(job, at)) return;
+    if (!find_window(job, at)) return;
     if (lane < GSA_WINDOW_ROWS) {
         window_tile &own = *room->tile;
         own.a[lane] = own.b[lane] = NULL;
@@ -96,15 +96,9 @@ __global__ void __launch_bounds__(GSA_WARP) window_sources(GSA_ARGUMENT(window_j
             window_mix<E>(dk, w, q, tile.mask, job.dim, large, lane);
             window_mix<E>(dv, p, dout, tile.mask, job.dim, large, lane);
         });
-    add_sources<E>(job, at, job.dk, dk, lane);
-    add_sources<E>(job, at, job.dv, dv, lane);
+    store_sources<E>(job, at, job.dk, job.set_dk, dk, lane);
+    store_sources<E>(job, at, job.dv, job.set_dv, dv, lane);
 }
 
-#define CHOICE(D)                                                                                  \
-    { D,                                                                                           \
-      window_sources<window_plain<D>>,                                                             \
-      window_sources<window_tensor<D, 3>>,                                                         \
-      window_sources<window_tensor<D, 1>>,                                                         \
-      window_sources<window_plain<D, gsa_bf16>>,                                                   \
-      window_sources<window_bf16<D>> },
+#define CHOICE(D) { D, window_sources<window_tensor<D, 1>>, window_sources<window_bf16<D>> },
 extern const window_choice gsa_window_sources_choices[3] = { GSA_WINDOW_SHAPES(CHOICE) };

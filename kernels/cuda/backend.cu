@@ -228,8 +228,7 @@ static gsa_status find_device(gsa_backend *b, int device, gsa_error *error)
                         device, major, minor, gsa_cuda_tunings[0].capability / 10,
                         gsa_cuda_tunings[0].capability % 10);
     s->tuning = tuning_for(major * 10 + minor);
-    s->attention = s->tuning->attention;
-    s->window_reuse = s->tuning->window_reuse, s->tensor_density = s->tuning->tensor_density;
+    s->density = s->tuning->density;
     snprintf(s->name, sizeof s->name, "cuda (device %d, sm_%d%d)", device, major, minor);
     return GSA_OK;
 }
@@ -303,14 +302,7 @@ extern "C" gsa_status gsa_backend_cuda(const gsa_system *system, int real, int d
 /* After the device's name. */
 static void say_choices(gsa_cuda_state *s)
 {
-    static const char *const said[] = { "",
-                                        ", attention by cuSPARSE",
-                                        ", attention in bf16",
-                                        ", attention by windows",
-                                        ", attention on tensor cores",
-                                        ", attention on tensor cores in tf32",
-                                        ", attention in bf16 by windows",
-                                        ", attention in bf16 on tensor cores" };
+    static const char *const said[] = { "", ", attention by cuSPARSE", ", in tf32", ", in bf16" };
     char *const end = strchr(s->name, ')') + 1;
     snprintf(end, sizeof s->name - (size_t)(end - s->name), "%s", said[s->attention]);
 }
@@ -320,19 +312,18 @@ extern "C" gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention)
     if (!gsa_cuda_is(b))
         return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
                         "backend '%s' has one way to attend; only cuda has a choice", b->name);
-    if (attention < GSA_CUDA_FUSED || attention > GSA_CUDA_BF16_TENSOR)
+    if (attention < GSA_CUDA_FUSED || attention > GSA_CUDA_BF16)
         return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
-                        "attention %d, expected %d (fused), %d (cuSPARSE), %d (bf16), %d "
-                        "(windows), %d (tensor), %d (tf32), "
-                        "%d (bf16 by windows) or %d (bf16 on tensor cores)",
-                        attention, (int)GSA_CUDA_FUSED, (int)GSA_CUDA_CUSPARSE, (int)GSA_CUDA_BF16,
-                        (int)GSA_CUDA_WINDOWS, (int)GSA_CUDA_TENSOR, (int)GSA_CUDA_TF32,
-                        (int)GSA_CUDA_BF16_WINDOWS, (int)GSA_CUDA_BF16_TENSOR);
+                        "attention %d, expected %d (float), %d (cuSPARSE), %d (tf32) or %d (bf16)",
+                        attention, (int)GSA_CUDA_FUSED, (int)GSA_CUDA_CUSPARSE, (int)GSA_CUDA_TF32,
+                        (int)GSA_CUDA_BF16);
+    if (attention == GSA_CUDA_TF32 && gsa_cuda_of(b)->tuning->capability < 80)
+        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
+                        "%s: products of tf32 need a device of sm_80 or later",
+                        gsa_cuda_of(b)->name);
     if (attention == GSA_CUDA_CUSPARSE) GSA_TRY(gsa_cuda_sparse_open(b));
     if (attention == GSA_CUDA_CUSPARSE) gsa_cuda_fill_attend_sparse(b);
-    else
-        gsa_cuda_fill_attend(b, attention == GSA_CUDA_BF16 || attention == GSA_CUDA_BF16_WINDOWS ||
-                                    attention == GSA_CUDA_BF16_TENSOR);
+    else gsa_cuda_fill_attend(b, attention == GSA_CUDA_BF16);
     gsa_cuda_state *s = gsa_cuda_of(b);
     s->attention = attention;
     say_choices(s);
@@ -340,16 +331,15 @@ extern "C" gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention)
     return GSA_OK;
 }
 
-extern "C" gsa_status gsa_cuda_choose_windows(gsa_backend *b, double reuse, double density)
+extern "C" gsa_status gsa_cuda_choose_windows(gsa_backend *b, double density)
 {
     if (b->release != cuda_release)
         return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
                         "backend '%s' has no windows; only cuda has", b->name);
-    if (!(reuse >= 0 && density >= 0))
+    if (!(density >= 0))
         return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
-                        "windows from %g edges a column and density %g, expected numbers >= 0",
-                        reuse, density);
-    gsa_cuda_of(b)->window_reuse = reuse, gsa_cuda_of(b)->tensor_density = density;
+                        "windows from density %g, expected a number >= 0", density);
+    gsa_cuda_of(b)->density = density;
     gsa_cuda_forget_plans(b);
     return GSA_OK;
 }

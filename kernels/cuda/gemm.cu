@@ -4,6 +4,7 @@
  * whose matrices are a constant step apart. A product never passes one whose result it reads, or
  * whose matrices it writes. */
 #include "kernels/cuda/library.h"
+#include "kernels/cuda.h"
 
 enum { WAITING = 8, MOST = 1 << 12 };
 struct gsa_cuda_products {
@@ -81,7 +82,7 @@ static int alike(const gsa_cuda_product *p, const gsa_cuda_product *q)
     return p->m == q->m && p->n == q->n && p->k == q->k && p->ldc == q->ldc && p->lda == q->lda &&
            p->ldb == q->ldb && p->transpose_a == q->transpose_a &&
            p->transpose_b == q->transpose_b && p->accumulate == q->accumulate &&
-           p->alpha == q->alpha;
+           p->alpha == q->alpha && p->rounds == q->rounds;
 }
 
 /* Floats from one to the other; 0 in *whole where that is no number of them. */
@@ -146,10 +147,21 @@ static gsa_status gemm(gsa_backend *b, void *c, const void *a, const void *bb, i
                        int64_t ldb, int accumulate)
 {
     int64_t blocks;
-    const gsa_cuda_product product = {
-        (float *)c, (const float *)a, (const float *)bb, m,          n, k, ldc, lda,
-        ldb,        transpose_a,      transpose_b,       accumulate, 1
-    };
+    const int way = gsa_cuda_of(b)->attention;
+    const gsa_cuda_product product = { (float *)c,
+                                       (const float *)a,
+                                       (const float *)bb,
+                                       m,
+                                       n,
+                                       k,
+                                       ldc,
+                                       lda,
+                                       ldb,
+                                       transpose_a,
+                                       transpose_b,
+                                       accumulate,
+                                       1,
+                                       way == GSA_CUDA_TF32 || way == GSA_CUDA_BF16 ? way : 0 };
     GSA_TRY(check(b, &product));
     if (m == 0 || n == 0 || (k == 0 && accumulate)) return GSA_OK;
     if (k > 0) return gsa_cuda_product_add(b, &product);

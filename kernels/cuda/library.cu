@@ -1,5 +1,6 @@
 /* library.cu - cuBLAS, looked up when a backend opens, and CUB. */
 #include "kernels/cuda/library.h"
+#include "kernels/cuda.h"
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 #include <dlfcn.h>
@@ -8,7 +9,15 @@
 /* The part of cuBLAS's C interface that is used; its numbers are part of its ABI since version
  * 11. */
 typedef struct cublasContext *blas_handle;
-enum { BLAS_N = 0, BLAS_T = 1, BLAS_FLOAT = 0, BLAS_COMPUTE_FLOAT = 68, BLAS_ANY_WAY = -1 };
+enum {
+    BLAS_N = 0,
+    BLAS_T = 1,
+    BLAS_FLOAT = 0,
+    BLAS_COMPUTE_FLOAT = 68,
+    BLAS_COMPUTE_BF16 = 75, /* factors of float may be rounded to bf16, or to tf32 */
+    BLAS_COMPUTE_TF32 = 77,
+    BLAS_ANY_WAY = -1
+};
 struct gsa_cuda_library {
     void *blas;
     blas_handle handle;
@@ -108,6 +117,9 @@ gsa_status gsa_cuda_multiply(gsa_backend *b, const gsa_cuda_product *p)
 {
     const gsa_cuda_library *l = gsa_cuda_of(b)->library;
     const int64_t limit = 1 << 30;
+    const int compute = p->rounds == GSA_CUDA_TF32   ? BLAS_COMPUTE_TF32
+                        : p->rounds == GSA_CUDA_BF16 ? BLAS_COMPUTE_BF16
+                                                     : BLAS_COMPUTE_FLOAT;
     GSA_TRY(GSA_CUDA(b, cudaSuccess));
     for (int64_t row = 0; row < p->m; row += limit)
         for (int64_t deep = 0; deep < p->k; deep += limit) {
@@ -120,7 +132,7 @@ gsa_status gsa_cuda_multiply(gsa_backend *b, const gsa_cuda_product *p)
                 l->handle, p->transpose_b ? BLAS_T : BLAS_N, p->transpose_a ? BLAS_T : BLAS_N,
                 (int)p->n, m, k, &alpha, bb, BLAS_FLOAT, (int)p->ldb, p->step_b, a, BLAS_FLOAT,
                 (int)p->lda, p->step_a, &beta, p->c + row * p->ldc, BLAS_FLOAT, (int)p->ldc,
-                p->step_c, p->more + 1, BLAS_COMPUTE_FLOAT, BLAS_ANY_WAY);
+                p->step_c, p->more + 1, compute, BLAS_ANY_WAY);
             GSA_TRY(GSA_CUDA(b, cudaGetLastError()));
             if (status != 0)
                 return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,

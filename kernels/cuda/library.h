@@ -19,6 +19,7 @@ typedef struct gsa_cuda_product {
     int64_t m, n, k, ldc, lda, ldb;
     int transpose_a, transpose_b, accumulate;
     float alpha;
+    int rounds = 0; /* GSA_CUDA_TF32, GSA_CUDA_BF16: factors may be rounded to it */
     int more = 0;
     int64_t step_c = 0, step_a = 0, step_b = 0;
 } gsa_cuda_product;

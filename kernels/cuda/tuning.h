@@ -49,26 +49,18 @@ typedef struct gsa_cuda_tuning {
     int64_t expand_bytes; /* the most that this expansion may take */
     int64_t label_bytes;  /* sums by (row, head, label) that the backward pass keeps at a time */
     /* windows (window.h) */
-    int attention;          /* enum gsa_cuda_attention: the version that a backend starts with */
     int64_t window_columns; /* a window with more goes by edges: one warp walks them all */
-    double window_reuse;    /* edges a column from which on a window pays */
-    double tensor_density;  /* edges / (rows x columns) from which on tensor cores pay; above 1:
-                               never */
+    double density;         /* edges / (rows x columns) from which on tensor cores pay */
     int64_t table_bytes; /* products of queries and label vectors; where they take more, all rows go
                             by edges */
 } gsa_cuda_tuning;
 
 static const gsa_cuda_tuning gsa_cuda_tunings[] = {
-    /*     hubs:  from  at most  expand: below  within  labels  windows:  columns  reuse  dense
-     *     tables */
-    { 75, 128, 8192, 4, INT64_C(256) << 20, INT64_C(32) << 20, 0, 8192, 2, 2.00,
-      INT64_C(128) << 20 },
-    { 80, 128, 8192, 4, INT64_C(512) << 20, INT64_C(64) << 20, 0, 8192, 2, 0.15,
-      INT64_C(256) << 20 },
-    { 86, 128, 8192, 4, INT64_C(256) << 20, INT64_C(32) << 20, 0, 8192, 2, 0.15,
-      INT64_C(128) << 20 },
-    { 90, 128, 8192, 4, INT64_C(512) << 20, INT64_C(64) << 20, 0, 8192, 2, 0.15,
-      INT64_C(256) << 20 },
+    /*     hubs:  from  at most  expand: below  within  labels  windows: columns  density  tables */
+    { 75, 128, 8192, 4, INT64_C(256) << 20, INT64_C(32) << 20, 8192, 0.15, INT64_C(128) << 20 },
+    { 80, 128, 8192, 4, INT64_C(512) << 20, INT64_C(64) << 20, 8192, 0.15, INT64_C(256) << 20 },
+    { 86, 128, 8192, 4, INT64_C(256) << 20, INT64_C(32) << 20, 8192, 0.15, INT64_C(128) << 20 },
+    { 90, 128, 8192, 4, INT64_C(512) << 20, INT64_C(64) << 20, 8192, 0.15, INT64_C(256) << 20 },
 };
 
 #endif

@@ -80,11 +80,9 @@ static __global__ void choose_ways(GSA_ARGUMENT(windows_job) job)
                  columns = (double)(job.rank[last] - job.rank[first]);
     const gsa_window_rule &rule = job.rule;
     int8_t *const way = job.to.way + w;
-    if (*way != 0 || edges == 0 || columns > (double)rule.most || edges < rule.reuse * columns)
-        *way = GSA_WAY_EDGES;
-    else
-        *way = rule.tensor && edges >= rule.density * (double)rows * columns ? GSA_WAY_TENSOR
-                                                                             : GSA_WAY_WINDOW;
+    const int by_edges = *way != 0 || edges == 0 || columns > (double)rule.most ||
+                         edges < rule.density * (double)rows * columns;
+    *way = by_edges ? GSA_WAY_EDGES : GSA_WAY_TENSOR;
 }
 
 /* Labels and places are where the mask says: after those of the column's earlier rows. */
@@ -151,15 +149,6 @@ static gsa_status sort_edges(gsa_backend *b, const char *op, const gsa_window_ed
                          gsa_cuda_bits(windows));
 }
 
-/* Before sm_80 nothing multiplies tf32 or bf16. */
-static gsa_window_rule rule_of(gsa_backend *b)
-{
-    const gsa_cuda_state *s = gsa_cuda_of(b);
-    const int tensor = s->attention != GSA_CUDA_WINDOWS && s->attention != GSA_CUDA_BF16_WINDOWS;
-    return gsa_window_rule{ s->window_reuse, s->tensor_density, s->tuning->window_columns,
-                            tensor && s->tuning->capability >= 80 };
-}
-
 static gsa_status build(gsa_backend *b, const char *op, const gsa_window_edges *e,
                         windows_room *room, gsa_cuda_windows *w)
 {
@@ -167,7 +156,9 @@ static gsa_status build(gsa_backend *b, const char *op, const gsa_window_edges *
     GSA_TRY(take_windows(b, op, e, w));
     GSA_TRY(sort_edges(b, op, e, room));
     GSA_TRY(take(b, op, e->edges + 1, sizeof *room->rank, (void **)&room->rank));
-    const windows_job job = { *e, room->sorted, room->order, room->rank, *w, rule_of(b) };
+    const gsa_window_rule rule = { gsa_cuda_of(b)->density,
+                                   gsa_cuda_of(b)->tuning->window_columns };
+    const windows_job job = { *e, room->sorted, room->order, room->rank, *w, rule };
     GSA_TRY(gsa_cuda_grid(b, op, e->edges + 1, GSA_ELEMENTS, &blocks));
     GSA_TRY(gsa_cuda_grid(b, op, w->count + 1, GSA_ELEMENTS, &window_blocks));
     GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(w->way, 0, (size_t)w->count, gsa_cuda_stream(b))));

@@ -4,7 +4,7 @@
  *
  * A window is a small dense problem with a mask: what its rows read is loaded once for all of them.
  * Where that does not pay, and where a row reads a source twice, `way` leaves its rows to the
- * kernels that walk edges (version 4). Made on the device by two stable sorts, a scan and a few
+ * kernels that walk edges. Made on the device by two stable sorts, a scan and a few
  * kernels, time and memory linear in the edges (22 bytes an edge and side; 64 while they are made),
  * kept with the plan. Nothing is read back. */
 #ifndef GSA_CUDA_WINDOW_H
@@ -13,7 +13,7 @@
 #include "kernels/cuda/state.h"
 
 enum { GSA_WINDOW_ROWS = 16 };
-enum gsa_cuda_way { GSA_WAY_EDGES, GSA_WAY_WINDOW, GSA_WAY_TENSOR };
+enum gsa_cuda_way { GSA_WAY_EDGES, GSA_WAY_TENSOR };
 
 typedef struct gsa_cuda_windows {
     int64_t count; /* windows: of rows 16 w .. 16 w + 15, or of sources among those of all kinds; 0:
@@ -29,14 +29,11 @@ typedef struct gsa_cuda_windows {
 } gsa_cuda_windows;
 
 /* Which way a window goes; equal on host and device. E edges, C columns, R rows (16, or what is
- * left of them):
- *   a row that reads a column twice, C > most, or E < reuse C: by edges;
- *   E >= density R C, where tensor cores are requested and there (sm_80 and later): on tensor
- *       cores;  otherwise: the window's plain products. */
+ * left of them). By edges: a row reads a column twice, C > most, or E < density R C. Else: on
+ * tensor cores. */
 typedef struct gsa_window_rule {
-    double reuse, density;
+    double density;
     int64_t most;
-    int tensor;
 } gsa_window_rule;
 
 /* Windows of rows (or of sources) from the edges as expand_edges lists them: source[e] among those

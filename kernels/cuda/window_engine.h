@@ -1,12 +1,12 @@
-/* window_engine.h - how a tile of a window is multiplied. Two kinds of products:
+/* window_engine.h - how a tile of a window is multiplied on tensor cores (mma.h). Two kinds of
+ * products:
  *   dots  x[r, c] = sum_i A[r, i] B[c, i]  scores and do.v: 16 x 16, over the columns of a head
  *   mix  acc[r, i] += sum_c W[r, c] B[c, i]
  *        o, dq, dk, dv: 16 x dim, over the columns of the window
- * An engine says which lane holds which elements and multiplies: window_plain by float FMAs (4 x 2
- * scores and 4 x D/8 sums a lane, each number of shared memory used for 4 rows), window_tensor by
- * tf32 and window_bf16 by bf16 of mma.h. A and B are stored as the engine's T, rows STRIDE numbers
- * apart; W is floats. Outside the mask weights are 0, and 0 times infinity is not 0: a tile with a
- * number that is not finite is multiplied edge by edge (attend_window.h). */
+ * An engine multiplies: window_tensor by tf32, window_bf16 by bf16. A and B are stored as the
+ * engine's T, rows STRIDE numbers apart; W is floats. Outside the mask weights are 0, and 0 times
+ * infinity is not 0: a tile with a number that is not finite is multiplied edge by edge
+ * (attend_window.h). */
 #ifndef GSA_CUDA_WINDOW_ENGINE_H
 #define GSA_CUDA_WINDOW_ENGINE_H
 #include "kernels/cuda/mma.h"
@@ -19,10 +19,6 @@ template <> struct window_storage<float> {
     static __device__ __forceinline__ float get(const float *at)
     {
         return *at;
-    }
-    static __device__ __forceinline__ float4 four(const float *at)
-    {
-        return *(const float4 *)at;
     }
     /* Not finite, or so large that tf32 rounds it to infinity. */
     static __device__ __forceinline__ bool large(const uint4 &x)
@@ -37,12 +33,6 @@ template <> struct window_storage<gsa_bf16> {
     {
         return __uint_as_float((uint32_t)at->bits << 16);
     }
-    static __device__ __forceinline__ float4 four(const gsa_bf16 *at)
-    {
-        const uint2 x = *(const uint2 *)at;
-        return make_float4(__uint_as_float(x.x << 16), __uint_as_float(x.x & 0xffff0000u),
-                           __uint_as_float(x.y << 16), __uint_as_float(x.y & 0xffff0000u));
-    }
     static __device__ __forceinline__ bool not_finite(uint32_t x)
     {
         return (x & 0x7f800000u) == 0x7f800000u || (x & 0x7f80u) == 0x7f80u;
@@ -53,93 +43,12 @@ template <> struct window_storage<gsa_bf16> {
     }
 };
 
-enum {
-    WINDOW_W = 20
-}; /* floats from one row (plain: column) of W to the next: no two lanes of a load in one bank */
-
-template <int D_, class T_ = float> struct window_plain {
-    typedef T_ T;
-    typedef window_plain<D_>
-        labels; /* the engine for label vectors, which are floats: same lanes, same elements */
-    typedef window_storage<T_> storage;
-    enum {
-        WAY = GSA_WAY_WINDOW,
-        HERE = 1,
-        D = D_,
-        STRIDE = D_ + storage::N,
-        ROWS = 4,
-        COLS = 2,
-        OUTS = D_ / 8,
-        PIECE = 4,
-        LANES = 8
-    };
-    static __device__ __forceinline__ int row(int lane, int a)
-    {
-        return lane / 8 + 4 * a;
-    }
-    static __device__ __forceinline__ int col(int lane, int b)
-    {
-        return lane % 8 + 8 * b;
-    }
-    static __device__ __forceinline__ int out(int lane, int o)
-    {
-        return lane % 8 * 4 + 32 * (o / 4) + o % 4;
-    }
-    static __device__ __forceinline__ int
-    at(int r, int c) /* W by columns: four rows of a lane side by side */
-    {
-        return c * WINDOW_W + r % 4 * 4 + r / 4;
-    }
-
-    static __device__ __forceinline__ void dots(float x[ROWS][COLS], const T *a, const T *b,
-                                                int dim, int lane)
-    {
-        for (int i = 0; i < dim; i += 4) {
-            float4 y[COLS];
-            GSA_UNROLL
-            for (int c = 0; c < COLS; c++) y[c] = storage::four(b + col(lane, c) * STRIDE + i);
-            GSA_UNROLL
-            for (int r = 0; r < ROWS; r++) {
-                const float4 z = storage::four(a + row(lane, r) * STRIDE + i);
-                GSA_UNROLL
-                for (int c = 0; c < COLS; c++)
-                    x[r][c] += z.x * y[c].x + z.y * y[c].y + z.z * y[c].z + z.w * y[c].w;
-            }
-        }
-    }
-
-    static __device__ __forceinline__ void mix(float acc[ROWS][OUTS], const float *w, const T *b,
-                                               int dim, int lane)
-    {
-        for (int c = 0; c < GSA_WINDOW_TILE; c++) {
-            const float4 x = *(const float4 *)(w + at(lane / 8, c));
-            GSA_UNROLL
-            for (int o = 0; o < OUTS; o += 4) {
-                if (o * 8 >= dim) break;
-                const float4 y = storage::four(b + c * STRIDE + out(lane, o));
-                const float from[4] = { y.x, y.y, y.z, y.w }, weight[4] = { x.x, x.y, x.z, x.w };
-                GSA_UNROLL
-                for (int r = 0; r < ROWS; r++) {
-                    GSA_UNROLL
-                    for (int i = 0; i < 4; i++) acc[r][o + i] += weight[r] * from[i];
-                }
-            }
-        }
-    }
-};
+/* Floats from one row of W to the next: no two lanes of a load in one bank. */
+enum { WINDOW_W = 20 };
 
 /* Who holds what where mma.h multiplies: elements of D. */
 template <int D_> struct window_fragments {
-    enum {
-        WAY = GSA_WAY_TENSOR,
-        HERE = GSA_TENSOR_WAY,
-        D = D_,
-        ROWS = 2,
-        COLS = 4,
-        OUTS = D_ / 4,
-        PIECE = 2,
-        LANES = 4
-    };
+    enum { D = D_, ROWS = 2, COLS = 4, OUTS = D_ / 4, LANES = 4 };
     static __device__ __forceinline__ int row(int lane, int a)
     {
         return lane / 4 + 8 * a;

@@ -78,7 +78,7 @@ void bf16_case(tally *t);
 void crf_case(tally *t);
 void sparse_case(tally *t);
 void windows_case(tally *t);
-void tensor_case(tally *t);
+void products_case(tally *t);
 void windows16_case(tally *t);
 void graphs_case(tally *t);
 void random_case(tally *t);

@@ -36,8 +36,8 @@ void random_case(tally *t)
     random_graphs(t, &pair, 0, "");
     must(pair.cuda, gsa_cuda_choose_attention(pair.cuda, GSA_CUDA_BF16) == GSA_OK);
     random_graphs(t, &pair, BF16, " in bf16");
-    must(pair.cuda, gsa_cuda_choose_attention(pair.cuda, GSA_CUDA_TENSOR) == GSA_OK &&
-                        gsa_cuda_choose_windows(pair.cuda, 1.5, 0.3) == GSA_OK);
-    random_graphs(t, &pair, 0, " beside windows");
+    must(pair.cuda, gsa_cuda_choose_attention(pair.cuda, GSA_CUDA_TF32) == GSA_OK &&
+                        gsa_cuda_choose_windows(pair.cuda, 0.3) == GSA_OK);
+    random_graphs(t, &pair, TF32, " beside windows");
     close_both(&pair);
 }

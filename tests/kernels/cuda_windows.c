@@ -34,30 +34,24 @@ static void block_graph(edges_maker *m, int32_t rows, int32_t sources, int32_t b
     edges_done(m, 0, 0, NULL);
 }
 
-/* How windows are chosen: everywhere, by the rule, nowhere; and how dense ones multiply. */
+/* How windows are chosen: everywhere, by the rule, nowhere; and how they multiply. */
 typedef struct window_mode {
     const char *name;
     int attention;
-    double reuse, density;
+    double density;
     int flags; /* for attend_pair */
 } window_mode;
-static const window_mode modes[] = {
-    { "all windows", GSA_CUDA_WINDOWS, 0, 2, 0 },
-    { "windows by rule", GSA_CUDA_WINDOWS, 2, 2, 0 },
-    { "no windows", GSA_CUDA_WINDOWS, INFINITY, INFINITY, 0 },
-    { "all on tensor cores", GSA_CUDA_TENSOR, 0, 0, 0 },
-    { "tensor cores by rule", GSA_CUDA_TENSOR, 1.5, 0.3, 0 },
-    { "all in tf32", GSA_CUDA_TF32, 0, 0, TF32 },
-    { "all windows in bf16", GSA_CUDA_BF16_WINDOWS, 0, 2, BF16 },
-    { "all on tensor cores in bf16", GSA_CUDA_BF16_TENSOR, 0, 0, BF16 },
-    { "tensor cores in bf16 by rule", GSA_CUDA_BF16_TENSOR, 1.5, 0.3, BF16 },
-    { "no windows in bf16", GSA_CUDA_BF16_TENSOR, INFINITY, INFINITY, BF16 }
-};
+static const window_mode modes[] = { { "all in tf32", GSA_CUDA_TF32, 0, TF32 },
+                                     { "tf32 by rule", GSA_CUDA_TF32, 0.3, TF32 },
+                                     { "no windows", GSA_CUDA_TF32, INFINITY, 0 },
+                                     { "all in bf16", GSA_CUDA_BF16, 0, BF16 },
+                                     { "bf16 by rule", GSA_CUDA_BF16, 0.3, BF16 },
+                                     { "no windows in bf16", GSA_CUDA_BF16, INFINITY, BF16 } };
 
 static void use_mode(both *pair, const window_mode *mode)
 {
     must(pair->cuda, gsa_cuda_choose_attention(pair->cuda, mode->attention) == GSA_OK);
-    must(pair->cuda, gsa_cuda_choose_windows(pair->cuda, mode->reuse, mode->density) == GSA_OK);
+    must(pair->cuda, gsa_cuda_choose_windows(pair->cuda, mode->density) == GSA_OK);
 }
 
 static void run_graph(tally *t, both *pair, const window_mode *mode, const edges_maker *m,
@@ -194,22 +188,24 @@ static void keeps_bad_numbers(tally *t, gsa_backend *b, const window_mode *mode)
 
 static void refusals(tally *t, both *pair)
 {
-    fails(t, pair->cuda, gsa_cuda_choose_windows(pair->cuda, -1, 0), GSA_ERR_ARGUMENT,
-          "-1 edges a column");
-    fails(t, pair->cuda, gsa_cuda_choose_windows(pair->cuda, 0, NAN), GSA_ERR_ARGUMENT,
-          "numbers >= 0");
-    fails(t, pair->ref, gsa_cuda_choose_windows(pair->ref, 0, 0), GSA_ERR_UNSUPPORTED, "'ref'");
+    fails(t, pair->cuda, gsa_cuda_choose_windows(pair->cuda, -1), GSA_ERR_ARGUMENT, "density -1");
+    fails(t, pair->cuda, gsa_cuda_choose_windows(pair->cuda, NAN), GSA_ERR_ARGUMENT,
+          "a number >= 0");
+    fails(t, pair->ref, gsa_cuda_choose_windows(pair->ref, 0), GSA_ERR_UNSUPPORTED, "'ref'");
 }
 
+static const int32_t widths_of_heads[] = { 1,  2,   3,   5,   8, 10, 16, 31, 32, 33, 50, 64,
+                                           65, 100, 128, 129, 4, 12, 20, 24, 40, 60, 62, 7 };
+
+/* Windows in tf32, within its bounds; where none is chosen, every result is that of edges in
+ * float. */
 void windows_case(tally *t)
 {
-    static const int32_t dims[] = { 1,  2,   3,   5,   8, 10, 16, 31, 32, 33, 50, 64,
-                                    65, 100, 128, 129, 4, 12, 20, 24, 40, 60, 62, 7 };
     both pair = open_both();
     refusals(t, &pair);
     for (int i = 0; i < 3; i++) {
-        widths(t, &pair, &modes[i], dims, i == 0 ? 24 : 6);
-        if (i < 2) every_topology(t, &pair, 0);
+        widths(t, &pair, &modes[i], widths_of_heads, i == 0 ? 24 : 6);
+        if (i == 1) every_topology(t, &pair, TF32);
         random_graphs(t, &pair, &modes[i], i == 2 ? 4 : 16);
         shared_planes(t, &pair, &modes[i]);
         keeps_bad_numbers(t, pair.cuda, &modes[i]);
@@ -217,45 +213,56 @@ void windows_case(tally *t)
     close_both(&pair);
 }
 
-void tensor_case(tally *t)
+/* Windows over arrays in bf16, held to what edges in bf16 are held to. */
+void windows16_case(tally *t)
 {
-    static const int32_t dims[] = { 1, 3, 8, 10, 33, 50, 100, 16, 24, 7, 5, 12 };
     both pair = open_both();
     for (int i = 3; i < 6; i++) {
-        widths(t, &pair, &modes[i], dims, i == 3 ? 12 : 4);
-        if (i == 4) every_topology(t, &pair, 0);
-        random_graphs(t, &pair, &modes[i], i == 5 ? 3 : 6);
+        widths(t, &pair, &modes[i], widths_of_heads, i == 3 ? 24 : 6);
+        if (i < 5) every_topology(t, &pair, BF16);
+        random_graphs(t, &pair, &modes[i], i == 5 ? 4 : 16);
         shared_planes(t, &pair, &modes[i]);
         keeps_bad_numbers(t, pair.cuda, &modes[i]);
     }
     close_both(&pair);
 }
 
-/* Windows over arrays in bf16, held to what the version by edges is held to; by name, too. */
-void windows16_case(tally *t)
+/* Matrix products with factors rounded to tf32 or bf16: near those of floats, and, where the
+ * executor rounds them, equal to those of rounded factors. */
+static void rounded_products(tally *t, both *pair, int attention, double most)
 {
-    static const int32_t dims[] = { 1,  2,   3,   5,   8, 10, 16, 31, 32, 33, 50, 64,
-                                    65, 100, 128, 129, 4, 12, 20, 24, 40, 60, 62, 7 };
-    static const char *const names[] = { "cuda-windows", "cuda-tensor", "cuda-tf32",
-                                         "cuda-bf16-windows", "cuda-bf16-tensor" };
-    static const char *const said[] = { "by windows", "on tensor cores", "in tf32",
-                                        "in bf16 by windows", "in bf16 on tensor cores" };
+    enum { M = 37, N = 29, K = 41 };
+    float a[M * K], bb[K * N], got[M * N], wanted[M * N];
+    double gap = 0, all = 0;
+    for (int i = 0; i < M * K; i++) a[i] = 0.01f * (float)((i * 37 + 11) % 201 - 100);
+    for (int i = 0; i < K * N; i++) bb[i] = 0.013f * (float)((i * 53 + 7) % 199 - 99);
+    must(pair->cuda, gsa_cuda_choose_attention(pair->cuda, attention) == GSA_OK);
+    gsa_backend *const sides[] = { pair->cuda, pair->ref };
+    for (int side = 0; side < 2; side++) {
+        gsa_backend *const b = sides[side];
+        float *const x = put(b, a, sizeof a), *const y = put(b, bb, sizeof bb),
+                     *const c = put(b, got, sizeof got);
+        must(b, b->gemm(b, c, x, y, M, N, K, 0, 0, N, K, N, 0) == GSA_OK);
+        get(b, side ? wanted : got, c, sizeof got);
+        b->free(b, x), b->free(b, y), b->free(b, c);
+    }
+    for (int i = 0; i < M * N; i++) {
+        const double d = (double)got[i] - (double)wanted[i];
+        gap += d * d, all += (double)wanted[i] * (double)wanted[i];
+    }
+    check(t, gap <= most * all, "products, attention %d: NMSE %g, at most %g", attention, gap / all,
+          most);
+#if defined(GSA_ON_EXECUTOR)
+    check(t, attention == GSA_CUDA_FUSED || gap > 1e-3 * most * all,
+          "products, attention %d: factors are not rounded, NMSE %g", attention, gap / all);
+#endif
+}
+
+void products_case(tally *t)
+{
     both pair = open_both();
-    for (int i = 6; i < 10; i++) {
-        widths(t, &pair, &modes[i], dims, i == 7 ? 24 : i == 6 ? 12 : 4);
-        if (i == 7 || i == 8) every_topology(t, &pair, BF16);
-        random_graphs(t, &pair, &modes[i], i == 9 ? 4 : 12);
-        shared_planes(t, &pair, &modes[i]);
-        keeps_bad_numbers(t, pair.cuda, &modes[i]);
-    }
+    rounded_products(t, &pair, GSA_CUDA_TF32, 1e-6);
+    rounded_products(t, &pair, GSA_CUDA_BF16, 1e-4);
+    rounded_products(t, &pair, GSA_CUDA_FUSED, 1e-12);
     close_both(&pair);
-    for (int i = 0; i < 5; i++) {
-        gsa_backend *b = NULL;
-        gsa_error error = { 0 };
-        check(t,
-              gsa_backend_open(NULL, names[i], GSA_F32, 1, &b, &error) == GSA_OK &&
-                  strstr(b->name, said[i]) != NULL,
-              "%s: '%s' %s", names[i], b ? b->name : "", error.text);
-        gsa_backend_release(b);
-    }
 }

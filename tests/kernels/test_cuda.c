@@ -673,9 +673,9 @@ static void memory_case(tally *t)
         size_probe(&p, &dice);
         open_side(&side, b, &p, 0);
         if (nth >= 40)
-            must(b, gsa_cuda_choose_attention(b, nth < 90 ? GSA_CUDA_WINDOWS
-                                                          : GSA_CUDA_BF16_TENSOR) == GSA_OK &&
-                        gsa_cuda_choose_windows(b, 0, nth < 90 ? 2 : 0) == GSA_OK);
+            must(b,
+                 gsa_cuda_choose_attention(b, nth < 90 ? GSA_CUDA_TF32 : GSA_CUDA_BF16) == GSA_OK &&
+                     gsa_cuda_choose_windows(b, 0) == GSA_OK);
         simt_fail_malloc(nth < 40 ? nth - 3 : (nth - 40) % 50 + 1);
         const gsa_status forward = run_side(&side, &p, 0), backward = run_side(&side, &p, 1);
         simt_fail_malloc(0);
@@ -784,7 +784,7 @@ int main(int argc, char **argv)
                   { "memory", memory_case },     { "lost", lost_case },
                   { "coverage", coverage_case }, { "crf", crf_case },
                   { "sparse", sparse_case },     { "bf16", bf16_case },
-                  { "windows", windows_case },   { "tensor", tensor_case },
+                  { "windows", windows_case },   { "products", products_case },
                   { "graphs", graphs_case },     { "windows16", windows16_case },
                   { "random", random_case },     { "calls", calls_case },
                   { "large", large_case } };

@@ -1,6 +1,8 @@
 /* library.cpp - what stands in for cuBLAS, CUB and cuSPARSE on the executor: plain loops on device memory (kernels/cuda/library.h).
  * The real ones are tested on a device. */
 #include "kernels/cuda/library.h"
+#include "kernels/cuda.h"
+#include "kernels/cuda/mma.h"
 #include <stdlib.h>
 
 /* Every call is queued on the stream as the library's kernels would be: arguments are kept, and what they point to is read when
@@ -24,6 +26,12 @@ const char *gsa_cuda_library_name(gsa_backend *)
     return "plain loops of the executor";
 }
 
+/* A factor, as the library may round it. */
+static float rounded(const gsa_cuda_product &p, float x)
+{
+    return p.rounds == GSA_CUDA_TF32 ? gsa_twin_tf32(x) : p.rounds == GSA_CUDA_BF16 ? gsa_bf16_round(x) : x;
+}
+
 gsa_status gsa_cuda_multiply(gsa_backend *b, const gsa_cuda_product *product)
 {
     const gsa_cuda_product p = *product;
@@ -34,7 +42,8 @@ gsa_status gsa_cuda_multiply(gsa_backend *b, const gsa_cuda_product *product)
                 for (int64_t j = 0; j < p.n; j++) {
                     float *c = p.c + one * p.step_c + i * p.ldc + j, sum = 0;
                     for (int64_t l = 0; l < p.k; l++)
-                        sum += a[p.transpose_a ? l * p.lda + i : i * p.lda + l] * bb[p.transpose_b ? j * p.ldb + l : l * p.ldb + j];
+                        sum += rounded(p, a[p.transpose_a ? l * p.lda + i : i * p.lda + l]) *
+                               rounded(p, bb[p.transpose_b ? j * p.ldb + l : l * p.ldb + j]);
                     *c = p.alpha * sum + (p.accumulate ? *c : 0);
                 }
         }

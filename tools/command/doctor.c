@@ -63,16 +63,12 @@ static void write_cuda(gsa_output *out)
         end += *end == '\n';
     }
     const gsa_status status = gsa_backend_open(NULL, "cuda", GSA_F32, 1, &backend, &why);
-    gsa_output_format(out, "%-13s --device auto, cuda, and cuda with words behind it: %s%s\n", "",
+    gsa_output_format(out, "%-13s --device auto, cuda, and cuda with words after it: %s%s\n", "",
                       status == GSA_OK ? "computes on " : "refused, ",
                       status == GSA_OK ? backend->name : why.text);
     gsa_output_format(out,
-                      "%-13s attention: cuda by edges; cuda-windows, 16 rows load what they share; "
-                      "cuda-tensor, the dense\n",
-                      "");
-    gsa_output_format(out,
-                      "%-13s of these on tensor cores (sm_80 and later), cuda-tf32 likewise; "
-                      "cuda-bf16 and so on in 16 bits;\n",
+                      "%-13s cuda in float; cuda-tf32 (sm_80 and later) and cuda-bf16, with tensor "
+                      "cores;\n",
                       "");
     gsa_output_format(out, "%-13s cuda-graphs, training steps as graphs\n", "");
     gsa_backend_release(backend);

@@ -263,8 +263,6 @@ static double allowed_nmse(int attention)
 {
     switch (attention) {
     case GSA_CUDA_BF16:
-    case GSA_CUDA_BF16_WINDOWS:
-    case GSA_CUDA_BF16_TENSOR:
         return 1e-4;
     case GSA_CUDA_TF32:
         return 1e-5;
@@ -351,12 +349,11 @@ static void run_phase(gsa_backend *b, const card *c, const bench_case *at, int p
                          { 4 * edges * d, 10 * edges * d } };
     time_both(b, c, at, phase, &a, "fused", &least);
     run_set(b, c, at, phase, a, &least);
-    run_other(b, c, at, phase, &a, &least, GSA_CUDA_BF16, "bf16");
-    run_other(b, c, at, phase, &a, &least, GSA_CUDA_WINDOWS, "windows");
-    run_other(b, c, at, phase, &a, &least, GSA_CUDA_TENSOR, "tensor");
     run_other(b, c, at, phase, &a, &least, GSA_CUDA_TF32, "tf32");
-    run_other(b, c, at, phase, &a, &least, GSA_CUDA_BF16_WINDOWS, "bf16-windows");
-    run_other(b, c, at, phase, &a, &least, GSA_CUDA_BF16_TENSOR, "bf16-tensor");
+    run_other(b, c, at, phase, &a, &least, GSA_CUDA_BF16, "bf16");
+    must(b, gsa_cuda_choose_windows(b, INFINITY));
+    run_other(b, c, at, phase, &a, &least, GSA_CUDA_BF16, "bf16-edges");
+    must(b, gsa_cuda_choose_windows(b, gsa_cuda_of(b)->tuning->density));
     run_sparse(b, c, at, phase, a, &least);
     fflush(stdout);
     for (int i = 0; i < n; i++) b->free(b, made[i]);
