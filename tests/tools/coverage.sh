@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$root"
 folder=build/coverage
 need_packages "${packages_build[@]}" "${packages_test[@]}" ninja-build gcovr
-cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g1 --coverage -fprofile-update=atomic" \
+cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 --coverage -fprofile-update=prefer-atomic" \
     -DCMAKE_CXX_FLAGS_DEBUG="-O1 --coverage" -DGSA_TESTS=ON -DGSA_CUDA=OFF -DGSA_EMULATED=OFF -DGSA_MPI=OFF -DGSA_LEVELS=avx2 \
     >"$folder.log" 2>&1 || fail "$(tail -5 "$folder.log")"
 cmake --build "$folder" -j "$(cores)" >"$folder.log" 2>&1 || fail "$(grep -A 5 error: "$folder.log" | head -40)"

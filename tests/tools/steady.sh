@@ -12,9 +12,9 @@ soaked=
 trap '[ -z "$soaked" ] || { kill -KILL "$soaked"; wait "$soaked"; } 2>/dev/null || true; rm -rf "$work"' EXIT
 recipe()
 {
-    printf '[task]\nname = masked_summation\nn = 6\nk = 2\nd = 3\ntrain = %d\ndev = 8\ntest = 8\n[model]\nencoder = star\nhidden = 8\nheads = 2\n[train]\nbatch = 8\nepochs = 1000000\ncheckpoint_every = %d\neval_every = %d\nreport_every = 10000\n' "$@"
+    printf '[task]\nname = masked_summation\nn = 6\nk = 2\nd = 3\ntrain = %d\ndev = 8\ntest = 8\n[model]\nencoder = star\nhidden = 8\nheads = 2\n[train]\nbatch = 8\nepochs = 1000000\ncheckpoint_every = %d\neval_every = %d\nreport_every = 4\n' "$@"
 }
-recipe 20000 500 1000 >soak.ini # few epochs and reports: the curve keeps a point of each
+recipe 20000 500 1000 >soak.ini
 recipe 16 1 2 >kill.ini
 
 "$gsa" train soak.ini --out soak --threads 2 --quiet >/dev/null 2>soak.err &

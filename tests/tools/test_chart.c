@@ -341,12 +341,31 @@ START_TEST(many_lines)
 }
 END_TEST
 
+/* However many reports: the first is kept, and those between are as far from each other. */
+START_TEST(a_curve_of_many_reports_keeps_some)
+{
+    enum { REPORTS = 100000 };
+    gsa_chart curve = { .system = gsa_system_default(), .lines = 1 };
+    const gsa_chart_line *line = &curve.line[0];
+    for (int i = 0; i < REPORTS; i++) {
+        gsa_chart_add(&curve, 0, i, 1.0 / (i + 1));
+        ck_assert_int_le(line->points, GSA_CHART_MOST);
+        if (i == GSA_CHART_MOST - 1) ck_assert_int_eq(line->points, GSA_CHART_MOST);
+    }
+    ck_assert_int_le(line->room, GSA_CHART_MOST);
+    ck_assert_int_eq(line->points, (REPORTS + 31) / 32);
+    for (int i = 0; i < line->points; i++) ck_assert_double_eq(line->point[i].x, 32 * i);
+    gsa_chart_release(&curve);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const gsa_test scale_tests[] = { GSA_LOOP(ticks, GSA_COUNT(scales)), GSA_TEST(any_range),
                                             GSA_TEST(halves) };
     static const gsa_test drawn[] = { GSA_TEST(golden), GSA_TEST(seeds_and_words),
-                                      GSA_TEST(many_lines), GSA_TEST(a_line_a_file) };
+                                      GSA_TEST(many_lines), GSA_TEST(a_line_a_file),
+                                      GSA_TEST(a_curve_of_many_reports_keeps_some) };
     static const gsa_test wrong[] = { GSA_LOOP(sentences, GSA_COUNT(refused)),
                                       GSA_TEST(no_other_pictures) };
     static const gsa_case cases[] = { GSA_CASE("scales", scale_tests, 30),

@@ -7,7 +7,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../../tools/lib.sh"
 cd "$root"
 folder=build/tsan
-suites=(cache instance output context parameters_io kernel_threads cpu_ranges prefetch group predictor)
+suites=(cache instance output lexicon context parameters_io ranks kernel_threads cpu_ranges prefetch corpora group predictor)
 need_packages "${packages_build[@]}" "${packages_test[@]}" clang-14 libclang-rt-14-dev ninja-build
 CC=clang-14 CXX=clang++-14 cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -gline-tables-only" \
     -DGSA_SANITIZE=thread -DGSA_TESTS=ON -DGSA_CUDA=OFF -DGSA_EMULATED=OFF -DGSA_ONEDNN=OFF -DGSA_CBLAS=OFF -DGSA_MPI=OFF \

@@ -3,7 +3,13 @@
 #define GSA_CHART_H
 #include "graph/system.h"
 
-enum { GSA_CHART_LINES = 16, GSA_CHART_TICKS = 32, GSA_CHART_NAMES = 64, GSA_CHART_LABEL = 32 };
+enum {
+    GSA_CHART_LINES = 16,
+    GSA_CHART_TICKS = 32,
+    GSA_CHART_NAMES = 64,
+    GSA_CHART_LABEL = 32,
+    GSA_CHART_MOST = 4096 /* samples that a line of gsa_chart_add keeps */
+};
 
 /* ---- axis.c: pure functions --------------------------------------------------------- */
 
@@ -35,8 +41,9 @@ typedef struct gsa_chart_line {
     char *name;
     gsa_chart_point *point; /* [points] ascending in x */
     int points, room;
-    int right; /* its axis is on the right */
-    int file;  /* number of the one that it is of; -1: of any, told by its name */
+    int64_t seen, apart; /* samples added; one of `apart` is kept, 0: each */
+    int right;           /* its axis is on the right */
+    int file;            /* number of the one that it is of; -1: of any, told by its name */
 } gsa_chart_line;
 
 typedef struct gsa_chart {
@@ -48,8 +55,9 @@ typedef struct gsa_chart {
     int n_names;
     int skipped; /* cases that were not measured */
 } gsa_chart;
-/* A point of one sample at the line's end. What is not finite is left out, and so is what there is
- * no memory for. */
+/* A point of one sample at the line's end. Beyond GSA_CHART_MOST every second sample is kept, then
+ * every fourth, so that memory and picture stay small. What is not finite is left out, and so is
+ * what there is no memory for. */
 void gsa_chart_add(gsa_chart *chart, int line, double x, double y);
 void gsa_chart_release(gsa_chart *chart); /* one without a line is fine */
 

@@ -341,12 +341,21 @@ void gsa_chart_write(const gsa_chart *chart, const gsa_chart_look *look, gsa_out
 
 /* ---- points -------------------------------------------------------------------------------- */
 
+static void keep_every_second(gsa_chart_line *line)
+{
+    line->points = (line->points + 1) / 2;
+    for (int i = 1; i < line->points; i++) line->point[i] = line->point[2 * i];
+    line->apart = 2 * (line->apart ? line->apart : 1);
+}
+
 void gsa_chart_add(gsa_chart *chart, int index, double x, double y)
 {
     gsa_chart_line *line = &chart->line[index];
     if (!isfinite(x) || !isfinite(y)) return;
+    if (line->points == GSA_CHART_MOST) keep_every_second(line);
+    if (line->seen++ % (line->apart ? line->apart : 1)) return;
     if (line->points == line->room) {
-        const int room = 2 * line->room + 256;
+        const int room = line->room ? 2 * line->room : 256;
         gsa_chart_point *larger =
             gsa_resize(chart->system, line->point, (size_t)room, sizeof *larger);
         if (!larger) return;
