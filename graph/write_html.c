@@ -403,7 +403,7 @@ void gsa_page_hues(gsa_output *out)
     for (int p = 0; p < GSA_PAPERS; p++)
         for (int h = 0; h < GSA_HUES; h++)
             gsa_output_format(out, "%s\"%s\"", h ? "," : papers[p], gsa_hues[p][h]);
-    gsa_output_text(out, "]}");
+    gsa_output_text(out, "],\"others\":\"" GSA_GREY "\"}");
 }
 
 void gsa_page_begin(gsa_output *out)

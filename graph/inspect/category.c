@@ -19,7 +19,6 @@ static const char *const ramp[CATEGORIES] = { "#440154", "#450e60", "#461b6b", "
                                               "#2c728e", "#297b8d", "#26848d", "#228e8c", "#22968a",
                                               "#249f86", "#27a883", "#2db07d", "#3db874", "#4dc06b",
                                               "#5dc963", "#74ce54", "#8cd445", "#a4da36" };
-static const char *const grey = "#8b919b"; /* edges from a node to itself */
 
 enum { BY_LABEL, BY_WORD, BY_PHASE, FINENESS };
 
@@ -134,7 +133,7 @@ static void colour_categories(gsa_page *page)
         int count;
         const int rank = rank_of(page, c, words, &count);
         char *colour = page->categories[c].colour;
-        if (hue[c] < 0) lighten(grey, 0, colour);
+        if (hue[c] < 0) lighten(GSA_GREY, 0, colour) /* edges from a node to itself */;
         else if (page->n_categories <= DISTINCT) lighten(gsa_hue[hue[c]], 0, colour);
         else if (words)
             lighten(gsa_hue[hue[c]], count > 1 ? PALEST * rank / (count - 1) : 0, colour);

@@ -1,6 +1,6 @@
 /* data.js - the picture of the data block, as columns over all of its edges. */
 
-const BLOCK = 128, ESCAPE = 16;
+const BLOCK = 128, ESCAPE = 16, WORDS = 12;
 
 /* Floats, or integers by Rice's code in blocks: docs/file-formats.md. */
 function column(coded) {
@@ -257,9 +257,34 @@ class Graph {
         return edges.sort((a, b) => this.value[b] - this.value[a] || a - b);
     }
 
-    name(node) {
+    id(node) {
         return this.token[node] ?? this.kinds[this.kind[node]].name + ' ' + this.index[node];
     }
+
+    /* What a person calls it: of a span, the words that it stands for. */
+    name(node) { return this.covered(node) ?? this.id(node); }
+
+    covered(node) {
+        const first = this.first[node], last = this.last[node], kind = this.kinds[this.kind[node]];
+        if (this.token[node] !== null || this.level[node] < 0 || kind.count === 1) return null;
+        const base = this.kinds.findLast(k => k.stack === kind.stack && isOwn(k));
+        if (!base || first < 0 || last >= base.count) return null;
+        const some =
+            this.token.slice(base.first + first, base.first + Math.min(last, first + WORDS) + 1);
+        if (some.includes(null)) return null;
+        return some.join(some.some(t => [...t].length > 1) ? ' ' : '') +
+            (last > first + WORDS ? '…' : '');
+    }
+}
+
+/* The finest meaning of colours that has a hue for each name of the graphs that are shown: of a
+ * label, its word, or the phase. */
+function fineness(shown, hues) {
+    return ['label', 'word'].find(m => {
+        const count = new Set(shown.flatMap(g => g.meanings[m].names)).size;
+        return count > 1 && count <= hues;
+    }) ??
+        'phase';
 }
 
 /* A text that can be seen: control characters have pictures of their own in Unicode. */

@@ -35,7 +35,7 @@ function makeChoices() {
     views.forEach((view, i) => {
         const button = element('button', view);
         button.type = 'button';
-        button.title = String(i + 1);
+        button.title = `${READING[view]} (${i + 1})`;
         button.dataset.view = view;
         button.setAttribute('role', 'radio');
         button.addEventListener('click', () => choose({view}));
@@ -91,7 +91,7 @@ function find(text) {
     if (text === '') return;
     const node = /^\d+$/.test(text) && Number(text) < g.n ?
         Number(text) :
-        Array.from({length: g.n}, (_, i) => i).find(i => g.name(i) === text);
+        Array.from({length: g.n}, (_, i) => i).find(i => g.name(i) === text || g.id(i) === text);
     complaint = node === undefined ? `no node is called ${shorten(visible(text), 60)}` : '';
     if (node !== undefined) now.node = node;
     write();
@@ -121,7 +121,7 @@ function csv() {
     eachShown((g, picture, e) => {
         const s = g.sheets[g.sheet[e]];
         lines.push([
-            picture, g.from[e], g.to[e], quote(g.name(g.from[e])), quote(g.name(g.to[e])),
+            picture, g.from[e], g.to[e], quote(g.id(g.from[e])), quote(g.id(g.to[e])),
             quote(g.phases.at[s.phase]), s.layer, quote(g.labels.at[g.label[e]]),
             s.heads ? g.headFrom[e] : -1, s.heads ? g.headTo[e] : -1, g.value[e]
         ].join(','));
@@ -153,7 +153,7 @@ function arrays() {
     out.label_names = wideTexts(labels.at);
     for (const [i, {g}] of panes.entries())
         out[i ? 'beside_names' : 'node_names'] =
-            wideTexts(Array.from({length: g.n}, (_, node) => shorten(g.name(node), 400)));
+            wideTexts(Array.from({length: g.n}, (_, node) => shorten(g.id(node), 400)));
     return out;
 }
 

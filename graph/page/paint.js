@@ -242,8 +242,8 @@ class Painter {
 
     /* Where a node's name stands: [x, y, angle, align]. */
     namePlace(node, second) {
-        const {view, places: {x, y, x2, y2, box}, g} = this.scene, k = this.cam.k,
-                                                  r = this.radius() + 4;
+        const {view, places: {x, y, x2, y2, room}, g} = this.scene, k = this.cam.k,
+                                                   r = this.radius() + 4;
         const ax = this.px(second ? x2[node] : x[node]), ay = this.py(second ? y2[node] : y[node]);
         if (view === 'columns') return second ? [ax + r, ay, 0, 'left'] : [ax - r, ay, 0, 'right'];
         if (view === 'ring') {
@@ -256,9 +256,8 @@ class Painter {
             ];
         }
         const wide = this.ink.measureText(shorten(g.name(node), 16)).width;
-        return wide < k - 6 || box[3] === box[1] && g.n === 1 ?
-            [ax, ay + r + 8, 0, 'center'] :
-            [ax + 2, ay + r, Math.PI / 3.4, 'left'];
+        return wide < room[node] * k - 6 ? [ax, ay + r + 8, 0, 'center'] :
+                                           [ax + 2, ay + r, Math.PI / 3.4, 'left'];
     }
 
     paintNodes(focus) {
@@ -288,6 +287,18 @@ class Painter {
                 ink.fillText(shorten(g.name(i), 16), 0, 0);
                 ink.restore();
             }
+        for (const [text, tx, ty, align] of this.columnTitles()) {
+            ink.textAlign = align;
+            ink.fillStyle = this.css.faint;
+            ink.fillText(text, tx, ty);
+        }
+    }
+
+    /* Above the columns, which of them reads: [text, x, y, align]. */
+    columnTitles() {
+        const {view, places: {x2, box}, nameless} = this.scene, y = this.py(box[1]) - 24;
+        if (view !== 'columns' || nameless || x2.length === 0) return [];
+        return [['reads', this.px(0) + 8, y, 'right'], ['is read', this.px(box[2]) - 8, y, 'left']];
     }
 
     /* ---- the matrix ---- */
@@ -439,6 +450,15 @@ class Painter {
                 ink.strokeStyle = this.css.line;
                 ink.lineWidth = 1;
                 ink.strokeRect(left + h * step - 0.5, top + l * step - 0.5, side + 1, side + 1);
+                ink.beginPath();
+                for (const {first} of g.kinds.slice(1)) { /* where another kind begins */
+                    const at = first * side / g.n, x = left + h * step, y = top + l * step;
+                    ink.moveTo(x + at, y);
+                    ink.lineTo(x + at, y + side);
+                    ink.moveTo(x, y + at);
+                    ink.lineTo(x + side, y + at);
+                }
+                ink.stroke();
             }
         });
         return true;
@@ -594,6 +614,10 @@ class Painter {
                         `<text transform="translate(${short(tx)} ${short(ty)}) rotate(${turn})"` +
                         ` dy="4" text-anchor="${anchors[align]}">${text}</text>`);
             }
+        for (const [text, tx, ty, align] of this.columnTitles())
+            parts.push(
+                `<text x="${short(tx)}" y="${short(ty)}" text-anchor="${anchors[align]}">` +
+                `${text}</text>`);
         return parts;
     }
 }

@@ -2,6 +2,17 @@
 
 const LISTED = 100, TOKENS = 2000;
 
+/* What a view shows; the names in brackets are BertViz's. */
+const LINES = 'A line ends at the node that reads.';
+const READING = {
+    matrix: 'A row reads a column.',
+    arcs: LINES,
+    tree: LINES,
+    ring: LINES,
+    columns: 'The left reads the right (head view).',
+    grid: 'A matrix for each layer and head (model view); a click opens it.'
+};
+
 function element(name, text, className) {
     const made = document.createElement(name);
     if (text !== undefined) made.textContent = text;
@@ -22,6 +33,8 @@ function makeStrip(pane, box) {
     for (const kind of g.kinds) {
         const all = twins(kind);
         if ((!isOwn(kind) && kind.start !== 'memory') || all[all.length - 1] !== kind) continue;
+        if (g.stacks.length > 1 && kind.count > 0 && g.token[kind.first] !== null)
+            box.append(element('em', g.stacks[kind.stack], 'faint'), ' ');
         for (let i = 0; i < kind.count && g.token[kind.first + i] !== null; i++) {
             if (pane.strip.length >= TOKENS) {
                 left++;
@@ -121,6 +134,7 @@ function fillShares({g, scene}, box) {
     const shares = scene.shares ??= g.shares(scene.passes),
           table = element('table', undefined, 'shares');
     const read = g.kinds.map((kind, k) => k).filter(k => shares.some(s => s.of[k] > 0));
+    if (read.length < 2) return;
     const head = element('tr');
     head.append(
         element('td', 'layer, head'),
@@ -134,10 +148,16 @@ function fillShares({g, scene}, box) {
             })
         ]));
     box.append(
-        element('h3', 'share of the weight by what is read'), table,
+        element('h3', 'what each head reads: shares of its weight'), table,
         element(
-            'p', 'The greatest of each kind is marked; a click on a row shows that head.',
+            'p', 'The greatest of each column is marked; a click on a row shows that head.',
             'faint'));
+}
+
+function brokenAtDots(text) {
+    const cell = element('td');
+    for (const part of text.split(/(?<=\.)/)) cell.append(part, element('wbr'));
+    return cell;
 }
 
 /* Entropy, distance and the part that a node gives itself, of each phase and head. */
@@ -151,14 +171,17 @@ function fillNumbers({g}, box) {
         if (!asked || (now.layer >= 0 && n.layer !== now.layer)) continue;
         const row = headRow(n.layer, n.head, [
             element('td', `${n.layer}, ${n.head}`),
-            element('td', shorten(visible(n.stack ? n.stack + '.' + n.phase : n.phase), 24)),
+            brokenAtDots(shorten(visible(n.stack ? n.stack + '.' + n.phase : n.phase), 40)),
             element('td', n.entropy.toFixed(2)),
             element('td', n.distance === undefined ? '' : n.distance.toFixed(1)),
             element('td', n.self.toFixed(3), n.only_self ? 'most' : '')
         ]);
         table.append(row);
     }
-    box.append(element('h3', 'entropy of a row, tokens to what it reads, share of itself'), table);
+    box.append(
+        element(
+            'h3', 'each phase and head: bits of entropy, tokens to what is read, share of itself'),
+        table);
     if (g.numbers.some(n => n.only_self))
         box.append(element('p', 'Marked heads read nothing but themselves.', 'faint'));
 }
@@ -173,7 +196,7 @@ function fillPane(pane, box) {
         box.append(element('p', 'has no such node', 'faint'));
         return;
     }
-    for (const kind of g.kinds) box.append(element('p', `${kind.title} ${kind.count}`));
+    box.append(element('p', g.kinds.map(kind => `${kind.count} ${kind.title}`).join(', ')));
     if (!g.columns) return;
     fillShares(pane, box);
     fillNumbers(pane, box);
@@ -185,7 +208,8 @@ function fillPanel() {
     if (!hover && now.node < 0)
         panel.append(element(
             'p',
-            'Move over a node to see what it reads and who reads it; click to keep it. ' +
+            READING[now.view] + (panes[0].g.columns ? ' Strong colours are large weights.' : '') +
+                ' Move over a node to see what it reads and who reads it; click to keep it. ' +
                 '"?" lists the keys.',
             'faint'));
     for (const [i, pane] of panes.entries()) {

@@ -19,6 +19,19 @@ function columns(g, {x, y, x2, y2}) {
 
 const views = ['matrix', 'arcs', 'tree', 'ring', 'columns', 'grid'];
 
+/* How far a node is from the next of its row: the room for its name. */
+function roomOf(n, x, y) {
+    const room = new Float64Array(n).fill(Infinity),
+          order = Array.from({length: n}, (_, i) => i).sort((a, b) => y[a] - y[b] || x[a] - x[b]);
+    for (let i = 1; i < n; i++) {
+        const a = order[i - 1], b = order[i];
+        if (y[a] !== y[b]) continue;
+        room[b] = x[b] - x[a];
+        room[a] = Math.min(room[a], room[b]);
+    }
+    return room;
+}
+
 /* x, y of each node; x2, y2 where it is read: of `columns` another place. */
 function placesOf(g, view) {
     const x = new Float64Array(g.n), y = new Float64Array(g.n), two = view === 'columns';
@@ -38,5 +51,5 @@ function placesOf(g, view) {
             box[2] = Math.max(box[2], xs[i]);
             box[3] = Math.max(box[3], ys[i]);
         }
-    return {...places, box: box[0] <= box[2] ? box : [0, 0, 1, 1]};
+    return {...places, room: roomOf(g.n, x, y), box: box[0] <= box[2] ? box : [0, 0, 1, 1]};
 }

@@ -2,7 +2,7 @@
 
 const $ = id => document.getElementById(id);
 const data = JSON.parse($('data').textContent);
-const OTHERS = '#8b919b', HUES = data.hues.light.length;
+const HUES = data.hues.light.length;
 const theme = () => document.documentElement.dataset.theme;
 
 /* The pictures of the page, each made when it is first shown. */
@@ -92,16 +92,6 @@ const coloured = ([r, g, b]) => `rgb(${r},${g},${b})`;
 const both = [new Pane($('canvas')), new Pane($('canvas2'))];
 let panes = [both[0]];
 
-/* The finest meaning of colours that has a hue for each name of the pictures that are shown: of a
- * label, its word, or the phase. */
-function fineness(shown) {
-    return ['label', 'word'].find(m => {
-        const count = new Set(shown.flatMap(g => g.meanings[m].names)).size;
-        return count > 1 && count <= HUES;
-    }) ??
-        'phase';
-}
-
 /* What the page shows at first; all of it stands in the address. -1: all, of `head` the mean. */
 function startOf(g, beside) {
     return {
@@ -117,7 +107,7 @@ function startOf(g, beside) {
         reader: -1,
         read: -1,
         least: 0,
-        colour: fineness([g, beside]),
+        colour: fineness([g, beside], HUES),
         node: -1,
         picture: 0,
         beside: -1,
@@ -149,7 +139,7 @@ function colours() {
 /* ---- from what is chosen to what is drawn ---- */
 
 function rescene(refit) {
-    const {hueOf, names} = colours(), hues = [...data.hues[theme()], OTHERS];
+    const {hueOf, names} = colours(), hues = [...data.hues[theme()], data.hues.others];
     for (const pane of panes) pane.rescene(hueOf, hues);
     $('legend').replaceChildren(...names.map((name, i) => {
         const item = document.createElement('span'), dot = document.createElement('i');

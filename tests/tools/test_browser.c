@@ -32,6 +32,14 @@ static void shoot(const char *name)
     browser_shot(path);
 }
 
+/* A key that would save a file: its text is then the promise window.saved_. */
+static void save(const char *key)
+{
+    browser_run("URL.createObjectURL = blob => { window.saved_ = blob.text(); window.bytes_ = "
+                "blob.arrayBuffer(); return '#'; }");
+    browser_key(key);
+}
+
 /* ---- views --------------------------------------------------------------------------------- */
 
 static const struct {
@@ -301,6 +309,14 @@ START_TEST(filters_count_as_the_graphml)
     choose("label", "all");
     browser_run("(() => { const f = document.getElementById('least'); f.value = '0.2'; "
                 "f.dispatchEvent(new Event('input')); })()");
+    choose("reader", "relay"); /* its edges are of the phase `up`, those to it have its label */
+    ck_assert_int_eq((int64_t)browser_number("Number(document.getElementById('count')"
+                                             ".textContent.split(' ')[0])"),
+                     count_of(&p, -1, "e_interaction", "up", 0.2));
+    choose("reader", "all");
+    choose("read", "embedding");
+    says_count(&p, count_of(&p, -1, "e_name", "embed", 0.2));
+    choose("read", "all");
     const int64_t strong = count_of(&p, -1, "", "", 0.2);
     ck_assert(strong > 0 && strong < p.edges);
     says_count(&p, strong);
@@ -312,6 +328,36 @@ START_TEST(filters_count_as_the_graphml)
                  "document.getElementById('count').textContent");
     browser_end();
     release_picture(&p);
+    gsa_cli_leave();
+}
+END_TEST
+
+/* A span is called by its words, and found by them; the numbers keep its kind and index. A colour
+ * of lines has as many names as its meaning. */
+START_TEST(spans_have_names)
+{
+    gsa_cli_enter();
+    run(ARGS("graph", "--topology", "bpt:k=1", "--text", "the quick brown fox", "--out", "a.html"));
+    browser_start(WIDE, HIGH);
+    browser_open("a.html", "");
+    browser_run("(() => { const f = document.getElementById('node'); f.value = 'brown fox'; "
+                "f.dispatchEvent(new Event('change')); })()");
+    browser_says("brown fox span 1, level 1, tokens 2 to 3",
+                 "document.querySelector('#panel h2').textContent + ' ' + "
+                 "document.querySelector('#panel p').textContent");
+    save("c");
+    ck_assert(browser_number("window.saved_.then(text => Number(text.includes('\"span 1\"') && "
+                             "!text.includes('brown fox')))") == 1);
+    browser_key("Escape");
+    choose("colour", "read");
+    browser_says("reads token, reads span",
+                 "[...document.querySelectorAll('#legend span')].map(s => s.textContent).join(', "
+                 "')");
+    browser_open("a.html", "view=columns");
+    save("s");
+    ck_assert(browser_number("window.saved_.then(text => Number(text.includes('>reads<') && "
+                             "text.includes('>is read<')))") == 1);
+    browser_end();
     gsa_cli_leave();
 }
 END_TEST
@@ -546,14 +592,6 @@ START_TEST(the_address_keeps_the_place)
 }
 END_TEST
 
-/* A key that would save a file: its text is then the promise window.saved_. */
-static void save(const char *key)
-{
-    browser_run("URL.createObjectURL = blob => { window.saved_ = blob.text(); window.bytes_ = "
-                "blob.arrayBuffer(); return '#'; }");
-    browser_key(key);
-}
-
 /* A number of the bytes that were saved, at an offset after the first place of a text. */
 static double saved(const char *text, const char *type, int64_t behind)
 {
@@ -784,6 +822,7 @@ int main(int argc, char **argv)
                                         GSA_TEST(the_pointer_finds_rows_and_cells),
                                         GSA_TEST(filters_count_as_the_graphml),
                                         GSA_TEST(a_head_has_its_own_edges),
+                                        GSA_TEST(spans_have_names),
                                         GSA_TEST(a_word_receives_what_its_nodes_receive),
                                         GSA_TEST(the_head_that_reads_the_relay_is_found),
                                         GSA_TEST(two_patterns_share_the_selection),

@@ -6,6 +6,8 @@ file(READ ${style} style)
 set(script "'use strict';\n(() => {\n")
 foreach(file IN LISTS FILES)
   file(READ ${file} text)
+  string(REGEX REPLACE "/\\*[^*]*\\*+([^/*][^*]*\\*+)*/" "" text "${text}") # comments
+  string(REGEX REPLACE "\n[ \n]+" "\n" text "${text}")                    # indents
   string(APPEND script "${text}")
 endforeach()
 string(APPEND script "})();\n")
