@@ -138,6 +138,7 @@ typedef struct gsa_attend_options {
     int n_texts;               /* of texts */
     const int64_t *examples;   /* of the test data, from 0 */
     int n_examples;            /* of examples */
+    int dev;                   /* examples are of the development data instead */
     const char *const *beside; /* folders of other models, on the same texts */
     int n_beside;              /* of beside */
     int64_t most_edges;        /* of a picture; 0: no limit */

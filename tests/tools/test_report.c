@@ -201,6 +201,65 @@ START_TEST(errors_and_patterns_are_drawn)
 }
 END_TEST
 
+/* The worst error of each task is drawn: by its texts, its example, or its graph. */
+static const struct {
+    const char *recipe, *data;
+} tasks[] = {
+    { "sentence_pairs\n[model]\nencoder = star\nhidden = 8\nheads = 2\n[data]\ntrain = d\n"
+      "dev = d\n",
+      "0\ta b\tb\n1\tb\ta a\n0\tb b\ta\n" },
+    { "tagging\n[model]\nencoder = star\nhidden = 8\nheads = 2\n[data]\ntrain = d\ndev = d\n"
+      "format = conll\n",
+      "the D\ncat N\nruns V\n\na D\ndog N\nsleeps V\n" },
+    { "node_classification\n[model]\nencoder = ring\nhidden = 8\nheads = 2\n[data]\ntrain = d\n",
+      "0\ttrain\tx\t0:1\n1\tdev\ty\t1:1\n2\ttest\tx\t0:1\n3\tdev\tx\t0:1\n" },
+    { "masked_summation\nk = 1\nn = 6\nd = 3\ntrain = 8\ndev = 4\ntest = 4\n[model]\n"
+      "encoder = star\nhidden = 8\nheads = 2\n",
+      NULL },
+    { "span_extraction\n[model]\nencoder = window:width=3\nhidden = 8\nheads = 2\n[data]\n"
+      "train = d\ndev = d\ntokens = chars\n",
+      "{\"data\": [{\"paragraphs\": [{\"context\": \"abc def ghi jkl\", \"qas\": ["
+      "{\"id\": \"1\", \"question\": \"a?\", \"answers\": [{\"text\": \"def\", "
+      "\"answer_start\": 4}]}, {\"id\": \"2\", \"question\": \"b?\", \"answers\": "
+      "[{\"text\": \"jkl\", \"answer_start\": 12}]}]}]}]}" },
+    { "translation\n[model]\nencoder = full\ndecoder = full:causal=1+cross\nhidden = 8\n"
+      "heads = 2\n[data]\ntrain = d\ndev = d\n",
+      "a b c\tx y z\nb c\ty z\na\tx\n" },
+    { "language_modelling\n[model]\nencoder = window:width=5:causal=1\nhidden = 8\nheads = 2\n"
+      "[data]\ntrain = d\ndev = d\n",
+      "the quick brown fox jumps over the lazy dog\nthe end of the line is here\n" },
+};
+
+START_TEST(errors_of_every_task_have_attention)
+{
+    char recipe[1024];
+    gsa_cli_enter();
+    gsa_cli_write("d", tasks[_i].data ? tasks[_i].data : "");
+    snprintf(recipe, sizeof recipe, "[task]\nname = %s[train]\nmax_steps = 1\nlr = 1e-9\n",
+             tasks[_i].recipe);
+    gsa_cli_write("r.ini", recipe);
+    run(ARGS("train", "r.ini", "--quiet", "--threads", "1", "--out", "poor"));
+    run(ARGS("eval", "--model", "poor", "--json", "poor/report.json", "--quiet"));
+    run(ARGS("report", "poor", "--errors", "2", "--out", "r.html"));
+    json_t *page = page_json("r.html", NULL);
+    const json_t *splits = json_object_get(json_object_get(run_at(page, 0), "report"), "splits"),
+                 *split = json_object_get(splits, "dev"), *worst = json_object_get(split, "worst");
+    if (!worst) worst = json_object_get(split, "worst_lines");
+    ck_assert_int_ge(json_array_size(worst), 1);
+    for (size_t i = 0; i < json_array_size(worst) && i < 2; i++) {
+        const json_t *wrong = json_array_get(worst, i), *picture = picture_of(page, wrong),
+                     *node = json_object_get(wrong, "node");
+        ck_assert_int_gt(json_integer_value(json_object_get(picture, "columns")), 0);
+        ck_assert_int_gt(json_integer_value(json_object_get(picture, "edges")), 0);
+        if (node)
+            ck_assert_int_lt(json_integer_value(node),
+                             json_integer_value(json_object_get(picture, "nodes")));
+    }
+    json_decref(page);
+    gsa_cli_leave();
+}
+END_TEST
+
 START_TEST(what_is_no_run_is_refused)
 {
     static const struct {
@@ -400,12 +459,16 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test data[] = {
-        GSA_TEST(the_page_has_what_the_folders_have), GSA_TEST(the_comparison_is_that_of_compare),
-        GSA_TEST(a_run_that_still_trains_is_shown),   GSA_TEST(its_settings_make_it_again),
-        GSA_TEST(errors_and_patterns_are_drawn),      GSA_TEST(event_files_are_tensorboards),
-        GSA_TEST(a_page_is_written_while_it_trains),  GSA_LOOP(what_is_no_run_is_refused, 3)
-    };
+    static const gsa_test data[] = { GSA_TEST(the_page_has_what_the_folders_have),
+                                     GSA_TEST(the_comparison_is_that_of_compare),
+                                     GSA_TEST(a_run_that_still_trains_is_shown),
+                                     GSA_TEST(its_settings_make_it_again),
+                                     GSA_TEST(errors_and_patterns_are_drawn),
+                                     GSA_LOOP(errors_of_every_task_have_attention,
+                                              GSA_COUNT(tasks)),
+                                     GSA_TEST(event_files_are_tensorboards),
+                                     GSA_TEST(a_page_is_written_while_it_trains),
+                                     GSA_LOOP(what_is_no_run_is_refused, 3) };
     static const gsa_test shown[] = { GSA_TEST(a_browser_shows_it) };
     static const gsa_case cases[] = { GSA_CASE("data", data, 60), GSA_CASE("shown", shown, 60) };
     const char *only = getenv("CK_RUN_CASE");

@@ -98,38 +98,53 @@ static void draw_patterns(const drawer *d, json_t *run)
 /* The texts of an error, as its task tells them; 0: it tells none. */
 static int texts_of(const json_t *error, const char *text[2])
 {
-    text[0] = json_string_value(json_object_get(error, "text"));
-    if (text[0]) return 1;
+    static const char *const alone[] = { "text", "source" };
+    for (size_t k = 0; k < sizeof alone / sizeof *alone; k++) {
+        text[0] = json_string_value(json_object_get(error, alone[k]));
+        if (text[0]) return 1;
+    }
     text[0] = json_string_value(json_object_get(error, "a"));
     text[1] = json_string_value(json_object_get(error, "b"));
     return text[0] && text[1] ? 2 : 0;
 }
 
-static void attend(const drawer *d, const char *folder, json_t *wrong)
+/* By its texts; else by its example, which of nodes is the whole graph. */
+static void attend(const drawer *d, const char *folder, int dev, json_t *wrong)
 {
     const char *text[2] = { NULL, NULL };
     const int texts = texts_of(wrong, text);
+    const json_t *number = json_object_get(wrong, "example");
+    const int64_t example = json_integer_value(number);
     gsa_apply_options apply = d->of->apply;
     gsa_error error = { 0 };
-    if (texts == 0) return;
+    if (texts == 0 && !number && !json_object_get(wrong, "node")) return;
     apply.model = folder, apply.output = GSA_RECYCLE_TEXT;
     const gsa_attend_options options = { .texts = text,
                                          .n_texts = texts,
+                                         .examples = &example,
+                                         .n_examples = texts == 0,
+                                         .dev = dev,
                                          .layer = -1,
                                          .most_edges = MOST_EDGES,
                                          .format = GSA_FORMAT_HTML };
     take(d, gsa_attend(&d->memory->table, &apply, &options, &error), &error, wrong);
 }
 
-/* The first ones of each split, which are the worst. */
+/* The first ones of each split, which are the worst. Nodes share the picture of their graph. */
 static void draw_errors(const drawer *d, const char *folder, json_t *run)
 {
+    json_t *graph = NULL;
     const char *name;
     json_t *split;
     json_object_foreach (json_object_get(json_object_get(run, "report"), "splits"), name, split) {
         json_t *worst = json_object_get(split, "worst");
-        for (size_t i = 0; i < json_array_size(worst) && (int64_t)i < d->of->errors; i++)
-            attend(d, folder, json_array_get(worst, i));
+        if (!worst) worst = json_object_get(split, "worst_lines"); /* of a language model */
+        for (size_t i = 0; i < json_array_size(worst) && (int64_t)i < d->of->errors; i++) {
+            json_t *wrong = json_array_get(worst, i);
+            if (graph) json_object_set(wrong, "picture", graph);
+            else attend(d, folder, strcmp(name, "dev") == 0, wrong);
+            if (json_object_get(wrong, "node")) graph = json_object_get(wrong, "picture");
+        }
     }
 }
 

@@ -564,14 +564,16 @@ static void observe(const void *self, const double *out, const gsa_minibatch *ba
     }
 }
 
-static json_t *question_json(const span_split *d, const double *row, int64_t question)
+static json_t *question_json(const span_split *d, const double *row, int64_t example)
 {
+    const int64_t question = d->question[example];
     const gsa_reading *r = &d->reading;
     const gsa_question *q = &r->question[question];
     const int64_t first = r->asked.offset[question];
     json_t *one = json_object(), *answers = json_array();
     for (int64_t a = q->answer; a < q->answer + q->answers; a++)
         json_array_append_new(answers, gsa_json_slice(r->answer[a].text));
+    json_object_set_new(one, "example", json_integer(example));
     json_object_set_new(one, "id", gsa_json_slice(q->id));
     json_object_set_new(one, "f1", json_real(row[1]));
     json_object_set_new(one, "gold", answers);
@@ -595,8 +597,7 @@ static gsa_status findings(void *self, gsa_survey *survey, json_t *object, gsa_e
     const int64_t count = gsa_report_largest(short_of, survey->rows, 0, row, GSA_REPORT_WORST);
     json_t *list = json_array(), *answers = json_object();
     for (int64_t i = 0; i < count; i++)
-        json_array_append_new(list,
-                              question_json(d, survey->value + 4 * row[i], d->question[row[i]]));
+        json_array_append_new(list, question_json(d, survey->value + 4 * row[i], row[i]));
     json_object_set_new(answers, "exact", json_integer(exact));
     json_object_set_new(answers, "partly", json_integer(survey->rows - exact - wrong));
     json_object_set_new(answers, "wrong", json_integer(wrong));

@@ -56,24 +56,34 @@ static gsa_status read_texts(const gsa_looker *l, const char *const *text, char 
     const gsa_session *s = l->session;
     if (s->task->read_text) return s->task->read_text(s->self, text[0], error);
     if (!s->task->read_lines || s->task->whole || gsa_learner_columns(&s->model, 0) > 0)
-        return gsa_fail(
-            error, GSA_ERR_ARGUMENT,
-            "the model reads numbers, not text: ask for an example of its test data (--example N)");
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "%s: ask for an example of its test data (--example N)",
+                        s->task == &gsa_task_span_extraction
+                            ? "the model reads a question and a passage, not one text"
+                            : "the model reads numbers, not text");
     const gsa_status status = feed_line(l, text, texts_each(s), line, error);
     return status == GSA_OK ? s->task->read_lines(s->self, GSA_RECYCLE_TEXT, error) : status;
 }
 
-static gsa_status check_example(const gsa_session *s, int64_t example, gsa_error *error)
+/* Where the examples are; texts are read in as test data. */
+static int split_of(const gsa_looker *l)
 {
-    const int64_t examples = s->task->examples(s->self, GSA_SPLIT_TEST);
+    return l->options->dev && l->options->n_texts == 0 ? GSA_SPLIT_DEV : GSA_SPLIT_TEST;
+}
+
+static gsa_status check_example(const gsa_looker *l, int64_t example, gsa_error *error)
+{
+    const gsa_session *s = l->session;
+    const char *name = gsa_split_name(split_of(l));
+    const int64_t examples = s->task->examples(s->self, split_of(l));
     if (examples == 0)
-        return gsa_fail(
-            error, GSA_ERR_ARGUMENT,
-            "the model's recipe has no test data: give a text, or --set data.test=FILE");
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "the model's recipe has no %s data: give a text, or --set data.%s=FILE",
+                        name, name);
     if (example >= 0 && example < examples) return GSA_OK;
     return gsa_fail(error, GSA_ERR_ARGUMENT,
-                    "there is no example %lld: the test data has %lld, counted from 0",
-                    (long long)example, (long long)examples);
+                    "there is no example %lld: the %s data has %lld, counted from 0",
+                    (long long)example, name, (long long)examples);
 }
 
 /* ---- pictures ------------------------------------------------------------------------------ */
@@ -219,8 +229,7 @@ static gsa_status check_edges(const gsa_looker *l, gsa_error *error)
 static gsa_status look(gsa_looker *l, int64_t example, const char *title, gsa_error *error)
 {
     gsa_session *s = l->session;
-    gsa_status status =
-        gsa_task_fill(s->task, s->self, GSA_SPLIT_TEST, &example, 1, &s->batch, error);
+    gsa_status status = gsa_task_fill(s->task, s->self, split_of(l), &example, 1, &s->batch, error);
     for (int p = 0; p < l->n_passes && status == GSA_OK; p++) {
         status = gsa_looked_open(s, p, l->options->layer, &l->pass[p], error);
         if (status == GSA_OK) status = gsa_looked_emit(&l->pass[p], error);
@@ -228,7 +237,7 @@ static gsa_status look(gsa_looker *l, int64_t example, const char *title, gsa_er
     if (status == GSA_OK) status = check_edges(l, error);
     for (int p = 0; p < l->n_passes && status == GSA_OK; p++)
         status = gsa_looked_watch(&l->pass[p], error);
-    if (status == GSA_OK) status = gsa_session_outputs(s, GSA_SPLIT_TEST, &example, 1, error);
+    if (status == GSA_OK) status = gsa_session_outputs(s, split_of(l), &example, 1, error);
     for (int p = 0; p < l->n_passes && status == GSA_OK; p++)
         status = gsa_looked_read(&l->pass[p], error);
     if (status == GSA_OK) status = add_pictures(l, title, error);
@@ -270,7 +279,7 @@ static gsa_status look_at_all(gsa_looker *l, gsa_error *error)
     gsa_release(l->recycler->below, line);
     for (int i = 0; i < o->n_examples && status == GSA_OK; i++) {
         make_title(l, NULL, 0, o->examples[i], title);
-        status = check_example(l->session, o->examples[i], error);
+        status = check_example(l, o->examples[i], error);
         if (status == GSA_OK) status = look(l, o->examples[i], title, error);
     }
     return status;
@@ -355,7 +364,7 @@ static gsa_status look_at_pairs(gsa_looker *l, char **lines, gsa_error *error)
     (void)lines;
     for (int i = 0; i < l->options->n_texts && status == GSA_OK; i++) {
         make_title(l, l->options->texts + i, 1, 0, title);
-        status = check_example(l->session, i, error);
+        status = check_example(l, i, error);
         if (status == GSA_OK) status = look(l, i, title, error);
     }
     return status;
@@ -385,7 +394,7 @@ static gsa_status look_at_translations(gsa_looker *l, char *lines, gsa_error *er
 
 static gsa_status look_with(gsa_looker *l, gsa_error *error)
 {
-    const uint32_t splits = l->options->n_texts ? 0 : 1u << GSA_SPLIT_TEST;
+    const uint32_t splits = l->options->n_texts ? 0 : 1u << split_of(l);
     char *lines = NULL;
     gsa_status status = with_model(l, splits, first_look, &lines, error);
     if (status == GSA_OK && lines) status = look_at_translations(l, lines, error);

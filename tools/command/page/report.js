@@ -295,28 +295,50 @@ function drawing(place, own) {
     return canvas;
 }
 
+/* What a node of a whole graph reads, the most first: its picture would be too large to see it. */
+const readings = []; /* {table, g, node} */
+
+function reading(place, node) {
+    const table = element('table'), known = readings.find(r => r.place === place);
+    readings.push({table, place, node, g: known?.g ?? new Graph(data.pictures[place])});
+    return table;
+}
+
+function showReading({table, g, node}) {
+    g.filter(chosen(g));
+    const rows = g.edgesAt(node, false).slice(0, 8).map(e => row([
+                                                            g.value[e], visible(g.name(g.from[e])),
+                                                            'layer ' + g.sheets[g.sheet[e]].layer
+                                                        ]));
+    table.replaceChildren(row(['weight', `read by ${visible(g.name(node))}`, ''], 'th'), ...rows);
+}
+
+/* The filter that the lists of layer and head ask for. */
+function chosen(g) {
+    const layer = Number($('layer').value);
+    return {
+        layer: g.layers.includes(layer) ? layer : -1,
+        head: Math.min(Number($('head').value), g.choices - 1),
+        phase: -1,
+        label: -1,
+        reader: -1,
+        read: -1,
+        least: 0
+    };
+}
+
 function frame(made) {
     if (!made.painter.paint(made.focus)) requestAnimationFrame(() => frame(made));
 }
 
 function showDrawing(made) {
     const {painter, g, own} = made, tree = Array.from(g.level).some(l => l > 1);
-    const meaning =
-        g.meanings[g.labels.at.length > 1 && g.labels.at.length <= 8 ? 'label' : 'phase'];
+    const meaning = g.meanings[fineness([g], hues().length)];
     const view = own ? (tree                                 ? 'tree' :
                             g.kinds.some(k => k.count === 1) ? 'ring' :
                                                                'arcs') :
                        $('view').value;
-    const layer = own ? -1 : Number($('layer').value);
-    g.filter({
-        layer: own || g.layers.includes(layer) ? layer : -1,
-        head: own ? -1 : Math.min(Number($('head').value), g.choices - 1),
-        phase: -1,
-        label: -1,
-        reader: -1,
-        read: -1,
-        least: 0
-    });
+    g.filter(own ? {...chosen(g), layer: -1, head: -1} : chosen(g));
     painter.themed();
     painter.scene = {
         g,
@@ -333,14 +355,20 @@ function showDrawing(made) {
     frame(made);
 }
 
-function showDrawings() { drawings.forEach(showDrawing); }
+function showDrawings() {
+    drawings.forEach(showDrawing);
+    readings.forEach(showReading);
+}
 
 function figure(parts, drawn, own) {
     const made = element('figure'), caption = element('figcaption');
     for (const part of parts) caption.append(element('p', part));
     if (drawn.said) caption.append(element('p', 'not drawn: ' + drawn.said));
     made.append(caption);
-    if (drawn.picture !== undefined) made.append(drawing(drawn.picture, own));
+    if (drawn.picture !== undefined)
+        made.append(
+            drawn.node === undefined ? drawing(drawn.picture, own) :
+                                       reading(drawn.picture, drawn.node));
     return made;
 }
 
@@ -360,31 +388,35 @@ function showPatterns() {
     $('patterns').hidden = !box.firstChild;
 }
 
+/* What a report says of an error, in its order: numbers cut, lists joined. */
+function factsOf(error) {
+    const value = v => Array.isArray(v) ? v.map(value).join(' ') : brief(v);
+    return Object.entries(error)
+        .filter(([key]) => key !== 'picture' && key !== 'said')
+        .map(([key, v]) => `${key === 'gold' ? 'right' : key} ${value(v)}`);
+}
+
 function showErrors() {
     const box = $('errors').lastElementChild;
     eachSplit((split, title) => {
-        for (const e of split.worst ?? []) {
-            const text = e.text ?? (e.a === undefined ? '' : `${e.a} | ${e.b}`),
-                  facts =
-                      [`${title}, line ${e.line}: right ${visible(String(e.gold))}, found ` +
-                       `${visible(String(e.found))}` +
-                       (e.confidence === undefined ? '' : `, confidence ${brief(e.confidence)}`)];
-            if (e.token !== undefined) facts.push('token ' + visible(e.token));
-            box.append(figure([...facts, shorten(visible(text), 1000)], e, false));
-        }
+        for (const e of split.worst ?? split.worst_lines ?? [])
+            box.append(
+                figure([`${title}, ${shorten(visible(factsOf(e).join(', ')), 1000)}`], e, false));
     });
-    const shown = drawings.filter(d => !d.own).map(d => d.g), list = (id, entries) => {
-        for (const [value, text] of entries) {
-            const option = element('option', text);
-            option.value = value;
-            $(id).append(option);
-        }
-        $(id).addEventListener('change', showDrawings);
-    };
+    const shown = [...drawings.filter(d => !d.own), ...readings].map(d => d.g),
+          list = (id, entries) => {
+              for (const [value, text] of entries) {
+                  const option = element('option', text);
+                  option.value = value;
+                  $(id).append(option);
+              }
+              $(id).addEventListener('change', showDrawings);
+          };
     const count = of => Array.from({length: Math.max(0, ...shown.map(of))}, (_, i) => [i, i]);
     list('view', ['columns', ...views.filter(v => v !== 'columns')].map(v => [v, v]));
     list('layer', [...count(g => 1 + Math.max(...g.layers, 0)), [-1, 'all']]);
     list('head', [[-1, 'mean'], ...count(g => g.choices)]);
+    $('asked').hidden = !box.firstChild;
     if (!box.firstChild) box.append(element('p', 'No run has a report.json with errors.'));
 }
 
