@@ -67,6 +67,7 @@ typedef struct column {
     int64_t values;
     uint32_t last, step, block[BLOCK];
     int reals;      /* are its values floats? */
+    int64_t steps;  /* of its weights; 0: they are no multiples */
     int bits, held; /* of the byte that is open; bytes of `three` */
     unsigned char byte, three[3];
 } column;
@@ -158,6 +159,7 @@ static void end(column *c)
     if (c->held) put_three(c);
     gsa_output_text(c->out, "\"");
     put_key(c->out, "count", c->values);
+    if (c->steps) put_key(c->out, "steps", c->steps);
     gsa_output_text(c->out, "}");
 }
 
@@ -352,8 +354,8 @@ static void weights(const gsa_drawing *d, const gsa_picture_sheet *s, int phase,
     for (int64_t i = 0; i < count; i++)
         if (exact) put_real(&c, value[i]);
         else put_value(&c, (uint32_t)(value[i] * steps + 0.5));
+    c.steps = exact ? 0 : (int64_t)steps;
     end(&c);
-    if (!exact) put_key(d->output, "steps", (int64_t)steps);
 }
 
 static gsa_status sheet(const gsa_drawing *d, int number, int phase, gsa_error *error)

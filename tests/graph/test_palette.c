@@ -8,18 +8,16 @@
 
 /* Machado, Oliveira and Fernandes, "A physiologically-based model for simulation of color vision
  * deficiency", 2009: severity 1 of each, over linear red, green, blue. */
-static const double eyes[][3][3] = {
-    { { 1, 0, 0 }, { 0, 1, 0 }, { 0, 0, 1 } },
-    { { 0.152286, 1.052583, -0.204868 },
-      { 0.114503, 0.786281, 0.099216 },
-      { -0.003882, -0.048116, 1.051998 } },
-    { { 0.367322, 0.860646, -0.227968 },
-      { 0.280085, 0.672501, 0.047413 },
-      { -0.011820, 0.042940, 0.968881 } },
-    { { 1.255528, -0.076749, -0.178779 },
-      { -0.078411, 0.930809, 0.147602 },
-      { 0.004733, 0.691367, 0.303900 } }
-};
+static const double eyes[][3][3] = { { { 1, 0, 0 }, { 0, 1, 0 }, { 0, 0, 1 } },
+                                     { { 0.152286, 1.052583, -0.204868 },
+                                       { 0.114503, 0.786281, 0.099216 },
+                                       { -0.003882, -0.048116, 1.051998 } },
+                                     { { 0.367322, 0.860646, -0.227968 },
+                                       { 0.280085, 0.672501, 0.047413 },
+                                       { -0.011820, 0.042940, 0.968881 } },
+                                     { { 1.255528, -0.076749, -0.178779 },
+                                       { -0.078411, 0.930809, 0.147602 },
+                                       { 0.004733, 0.691367, 0.303900 } } };
 
 static void linear(const char *hex, double out[3])
 {
@@ -41,11 +39,9 @@ static void seen(const char *hex, const double eye[3][3], double lab[3])
     double rgb[3], own[3], f[3];
     linear(hex, rgb);
     for (int i = 0; i < 3; i++)
-        own[i] =
-            fmin(1, fmax(0, eye[i][0] * rgb[0] + eye[i][1] * rgb[1] + eye[i][2] * rgb[2]));
+        own[i] = fmin(1, fmax(0, eye[i][0] * rgb[0] + eye[i][1] * rgb[1] + eye[i][2] * rgb[2]));
     for (int i = 0; i < 3; i++) {
-        const double t =
-            (xyz[i][0] * own[0] + xyz[i][1] * own[1] + xyz[i][2] * own[2]) / white[i];
+        const double t = (xyz[i][0] * own[0] + xyz[i][1] * own[1] + xyz[i][2] * own[2]) / white[i];
         f[i] = t > 0.008856 ? cbrt(t) : 7.787 * t + 16.0 / 116;
     }
     lab[0] = 116 * f[1] - 16, lab[1] = 500 * (f[0] - f[1]), lab[2] = 200 * (f[1] - f[2]);
@@ -62,11 +58,10 @@ START_TEST(every_eye_tells_the_hues_apart)
                 seen(h < GSA_HUES ? gsa_hues[paper][h] : GSA_GREY, eyes[eye], lab[h]);
             for (int a = 0; a < COLOURS; a++)
                 for (int b = 0; b < a; b++) {
-                    const double d =
-                        hypot(hypot(lab[a][0] - lab[b][0], lab[a][1] - lab[b][1]),
-                              lab[a][2] - lab[b][2]);
-                    ck_assert_msg(d >= 14, "paper %d, eye %d: hues %d and %d differ by %.1f",
-                                  paper, eye, a, b, d);
+                    const double d = hypot(hypot(lab[a][0] - lab[b][0], lab[a][1] - lab[b][1]),
+                                           lab[a][2] - lab[b][2]);
+                    ck_assert_msg(d >= 14, "paper %d, eye %d: hues %d and %d differ by %.1f", paper,
+                                  eye, a, b, d);
                 }
         }
 }

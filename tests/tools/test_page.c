@@ -40,8 +40,9 @@ static void same_text(const char *document, const char *key, int64_t place, cons
     free(there);
 }
 
-/* The page's edges, names and weights are the GraphML's; texts of every `step`-th edge. */
-static void same_edges(int step)
+/* The page's edges, names and weights are the GraphML's, but for `off`; texts of every `step`-th
+ * edge. */
+static void same_edges(int step, double off)
 {
     int64_t count, same;
     char *document = gsa_cli_read("a.graphml");
@@ -68,7 +69,7 @@ static void same_edges(int step)
         double *weight = xml_numbers(document, key, &same);
         ck_assert_int_eq(same, count);
         for (int64_t i = 0; i < count; i++)
-            ck_assert_msg(fabs(weight[i] - page.weight[i * page.columns + h]) < 1e-7,
+            ck_assert_msg(fabs(weight[i] - page.weight[i * page.columns + h]) < off,
                           "edge %lld, head %lld: %.9g, the page has %.9g", (long long)i,
                           (long long)h, weight[i], page.weight[i * page.columns + h]);
         free(weight);
@@ -95,7 +96,7 @@ START_TEST(a_pattern_is_the_graphmls)
     for (int i = 0; i < 9 && patterns[_i][i]; i++) args[i + 1] = patterns[_i][i];
     gsa_cli_enter();
     write_both(args);
-    same_edges(7);
+    same_edges(7, 1e-7);
     gsa_cli_leave();
 }
 END_TEST
@@ -106,12 +107,31 @@ START_TEST(weights_are_the_graphmls)
     run(ARGS("train", "text.ini", "--quiet", "--threads", "1", "--set",
              "model.encoder=star*2,full:clip=2+ring", "--out", "text"));
     write_both(ARGS("attend", "--model", "text", "--text", "a good film", "--quiet"));
-    same_edges(1);
+    same_edges(1, 1e-7);
     page_data page = page_data_read("a.html");
     ck_assert_int_eq(page.columns, 2);
     page_data_release(&page);
     write_both(ARGS("attend", "--model", "text", "--example", "1", "--layer", "2", "--quiet"));
-    same_edges(1);
+    same_edges(1, 1e-7);
+    gsa_cli_leave();
+}
+END_TEST
+
+/* Of more than 200,000 weights the page has multiples of a step, of at most 1e-4. */
+START_TEST(many_weights_are_the_graphmls)
+{
+    enum { WORDS = 320 };
+    static const char *const words[] = { "good ", "bad ", "film ", "a " };
+    char text[8 * WORDS] = "";
+    for (int i = 0; i < WORDS; i++) strcat(text, words[i * i % 7 % 4]);
+    gsa_cli_enter();
+    run(ARGS("train", "text.ini", "--quiet", "--threads", "1", "--set", "model.encoder=full",
+             "--out", "text"));
+    write_both(ARGS("attend", "--model", "text", "--text", text, "--quiet"));
+    same_edges(9973, 0.5e-4 + 1e-7);
+    page_data page = page_data_read("a.html");
+    ck_assert_int_gt(page.edges * page.columns, 200000);
+    page_data_release(&page);
     gsa_cli_leave();
 }
 END_TEST
@@ -357,6 +377,7 @@ int main(int argc, char **argv)
 {
     static const gsa_test data[] = { GSA_LOOP(a_pattern_is_the_graphmls, GSA_COUNT(patterns)),
                                      GSA_TEST(weights_are_the_graphmls),
+                                     GSA_TEST(many_weights_are_the_graphmls),
                                      GSA_TEST(several_patterns_are_one_page),
                                      GSA_TEST(the_same_call_gives_the_same_bytes),
                                      GSA_TEST(numbers_of_heads_are_their_definitions),
