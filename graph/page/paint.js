@@ -2,7 +2,7 @@
  * more go to a second canvas, BUDGET milliseconds a frame, and until they are there the last one
  * stands in, moved and scaled. A matrix is written by pixels. */
 
-const LIVE = 3000, CHUNK = 1500, BUDGET = 8, SHADES = 64, NAMED = 11, MARGIN = 116,
+const LIVE = 3000, CHUNK = 1500, BUDGET = 8, SHADES = 64, NAMED = 11, ROOMY = 30, MARGIN = 116,
       MOST_SVG = 50000;
 
 function rgb(hex) { return [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16)); }
@@ -240,6 +240,16 @@ class Painter {
         ink.stroke();
     }
 
+    /* A span's name that would be slanted is left out where many stand side by side. */
+    isNamed(node) {
+        const {g, nameless, view, places: {room}} = this.scene, k = this.cam.k;
+        if (nameless || k < NAMED) return false;
+        if (view === 'columns' || g.covered(node) === null) return true;
+        if (k >= ROOMY) return view !== 'ring' || k >= 2 * ROOMY;
+        if (view === 'ring') return false;
+        return this.ink.measureText(shorten(g.name(node), 16)).width < room[node] * k - 6;
+    }
+
     /* Where a node's name stands: [x, y, angle, align]. */
     namePlace(node, second) {
         const {view, places: {x, y, x2, y2, room}, g} = this.scene, k = this.cam.k,
@@ -262,8 +272,7 @@ class Painter {
 
     paintNodes(focus) {
         const {g, view, places: {x, y, x2, y2}, tint} = this.scene, ink = this.ink,
-                                                r = this.radius(),
-                                                named = this.cam.k >= NAMED && !this.scene.nameless;
+                                                r = this.radius();
         ink.font =
             '12px system-ui, "Noto Sans", "Noto Sans CJK SC", "Noto Color Emoji", sans-serif';
         ink.textBaseline = 'middle';
@@ -274,7 +283,7 @@ class Painter {
                 if (ax < -200 || ax > this.wide + 200 || ay < -200 || ay > this.high + 200)
                     continue;
                 this.dot(ax, ay, r, tint(i) || this.css.node, i === focus);
-                if (!named) continue;
+                if (i !== focus && !this.isNamed(i)) continue;
                 const [tx, ty, angle, align] = this.namePlace(i, side === 1);
                 ink.save();
                 ink.translate(tx, ty);
@@ -609,7 +618,7 @@ class Painter {
                     `<circle cx="${short(this.px(xs[i]))}" cy="${short(this.py(ys[i]))}"` +
                     ` r="${short(this.radius())}" fill="${this.css.node}"` +
                     ` stroke="${i === focus ? this.css.mark : this.css.faint}"/>`);
-                if (this.cam.k >= NAMED)
+                if (this.isNamed(i))
                     parts.push(
                         `<text transform="translate(${short(tx)} ${short(ty)}) rotate(${turn})"` +
                         ` dy="4" text-anchor="${anchors[align]}">${text}</text>`);
