@@ -87,6 +87,11 @@ static void key(gsa_output *output, const char *id, const char *class, const cha
                       id, class, name, type);
 }
 
+static int is_colour_of_edge(const char *id)
+{
+    return strcmp(id, "e_r") == 0 || strcmp(id, "e_g") == 0 || strcmp(id, "e_b") == 0;
+}
+
 static void keys(const gsa_drawing *d)
 {
     static const char *const all[][4] = {
@@ -125,7 +130,7 @@ static void keys(const gsa_drawing *d)
     char id[24];
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if ((d->per_head || strncmp(all[i][0], "e_head", 6) != 0) &&
-            (d->edges <= COLOURED || all[i][0][0] != 'e' || all[i][0][3]))
+            (d->edges <= COLOURED || !is_colour_of_edge(all[i][0])))
             key(d->output, all[i][0], all[i][1], all[i][2], all[i][3]);
     gsa_output_text(d->output, "  <key id=\"v_yed\" for=\"node\" attr.name=\"yed\" "
                                "attr.type=\"string\" yfiles.type=\"nodegraphics\"/>\n");

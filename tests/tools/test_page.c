@@ -136,6 +136,31 @@ START_TEST(many_weights_are_the_graphmls)
 }
 END_TEST
 
+/* What a strict reader asks of a GraphML, small or too large for colours: each datum has a key. */
+START_TEST(every_datum_has_a_key)
+{
+    static const char *const lengths[] = { "5", "150" };
+    gsa_cli_enter();
+    for (int i = 0; i < GSA_COUNT(lengths); i++) {
+        char known[4096] = "", id[64], wanted[72];
+        run(ARGS("graph", "--topology", "full", "--length", lengths[i], "--out", "a.graphml"));
+        char *document = gsa_cli_read("a.graphml");
+        for (const char *at = document; (at = strstr(at, "<key id=\"")); at++) {
+            const size_t used = strlen(known);
+            ck_assert_int_eq(sscanf(at, "<key id=\"%63[^\"]", id), 1);
+            snprintf(known + used, sizeof known - used, " %s ", id);
+        }
+        for (const char *at = document; (at = strstr(at, "<data key=\"")); at++) {
+            ck_assert_int_eq(sscanf(at, "<data key=\"%63[^\"]", id), 1);
+            snprintf(wanted, sizeof wanted, " %s ", id);
+            ck_assert_msg(strstr(known, wanted) != NULL, "length %s: no key %s", lengths[i], id);
+        }
+        free(document);
+    }
+    gsa_cli_leave();
+}
+END_TEST
+
 /* A page and numbers take several pictures, other formats are refused before anything is written;
  * --set is for the first. */
 START_TEST(several_patterns_are_one_page)
@@ -378,6 +403,7 @@ int main(int argc, char **argv)
     static const gsa_test data[] = { GSA_LOOP(a_pattern_is_the_graphmls, GSA_COUNT(patterns)),
                                      GSA_TEST(weights_are_the_graphmls),
                                      GSA_TEST(many_weights_are_the_graphmls),
+                                     GSA_TEST(every_datum_has_a_key),
                                      GSA_TEST(several_patterns_are_one_page),
                                      GSA_TEST(the_same_call_gives_the_same_bytes),
                                      GSA_TEST(numbers_of_heads_are_their_definitions),
