@@ -133,7 +133,7 @@ static void colour_categories(gsa_page *page)
         int count;
         const int rank = rank_of(page, c, words, &count);
         char *colour = page->categories[c].colour;
-        if (hue[c] < 0) lighten(GSA_GREY, 0, colour) /* edges from a node to itself */;
+        if (hue[c] < 0) lighten(GSA_GREY, 0, colour); /* edges from a node to itself */
         else if (page->n_categories <= DISTINCT) lighten(gsa_hue[hue[c]], 0, colour);
         else if (words)
             lighten(gsa_hue[hue[c]], count > 1 ? PALEST * rank / (count - 1) : 0, colour);
