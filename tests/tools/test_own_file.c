@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "cli.h"
 #include "support/suite.h"
@@ -493,6 +494,41 @@ START_TEST(train_then_predict_with_nothing_else_typed)
 }
 END_TEST
 
+/* What of the data is not read is told, of texts and of pairs. */
+START_TEST(a_text_that_is_cut_is_told)
+{
+    static const char *const pairs[] = { "a man sleeps #\ta man is awake\tno\n",
+                                         "a man sleeps #\ta man rests\tyes\n", NULL };
+    gsa_cli_enter();
+    write_rows("film.tsv", "pos\ta film of five words\n", film);
+    write_rows("pairs.tsv", NULL, pairs);
+    run(ARGS("train", "film.tsv", "--set", "train.max_steps=1", "--set", "data.max_length=4"),
+        NULL);
+    ck_assert_msg(strstr(ran.err, "the longest 4; 1 of the file's texts are cut to 4 tokens\n"),
+                  "%s", ran.err);
+    run(ARGS("train", "pairs.tsv", "--set", "train.max_steps=1", "--set", "data.max_length=3"),
+        NULL);
+    ck_assert_msg(strstr(ran.err, "the longest sentence 3; 36 of the file's texts are cut to 3"),
+                  "%s", ran.err);
+    gsa_cli_leave();
+}
+END_TEST
+
+/* A run that is gone is told by what named it. */
+START_TEST(a_last_run_that_is_gone_is_told)
+{
+    gsa_cli_enter();
+    ck_assert_int_eq(mkdir("runs", 0777), 0);
+    gsa_cli_write("runs/last", "film\n");
+    gsa_cli_run(ARGS("predict", "a good film"), NULL, &ran);
+    ck_assert_int_eq(ran.code, 2);
+    ck_assert_msg(strstr(ran.err, "runs/last names the run 'film', which is not there: expected "
+                                  "--model DIR"),
+                  "%s", ran.err);
+    gsa_cli_leave();
+}
+END_TEST
+
 /* What the first step cannot begin with leaves no folder, so that the next try has its name. */
 START_TEST(a_run_that_never_began_leaves_nothing)
 {
@@ -559,6 +595,8 @@ int main(int argc, char **argv)
                                         GSA_TEST(many_pairs_are_read_wider),
                                         GSA_TEST(who_asks_for_something_else_is_heard) };
     static const gsa_test runs[] = { GSA_TEST(train_then_predict_with_nothing_else_typed),
+                                     GSA_TEST(a_text_that_is_cut_is_told),
+                                     GSA_TEST(a_last_run_that_is_gone_is_told),
                                      GSA_TEST(a_run_that_never_began_leaves_nothing),
                                      GSA_TEST(a_file_named_last_is_no_trouble),
                                      GSA_TEST(taggers_and_translators_hold_out_too) };

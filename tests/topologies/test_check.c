@@ -197,6 +197,8 @@ static const struct {
     { "char_word:lexicon=words.txt", "one\ntw\xff", "words", 2, "--text, line 2, is not UTF-8" },
     { "char_word:lexicon=words.txt", " \n\n", "words", 2, "has no line with a token" },
     { "char_word:lexicon=words.txt", NULL, "words", 1, "absent.txt" },
+    { "mine.so", "a b\n", "words", 2, "plugin 'mine.so': the path has no slash" },
+    { "mine.so:k=3", "a b\n", "words", 2, "plugin 'mine.so': the path has no slash" },
 };
 
 START_TEST(the_texts_of_a_file_are_tried)

@@ -333,6 +333,18 @@ START_TEST(empty_examples_are_left_out_and_counted)
 }
 END_TEST
 
+START_TEST(cut_examples_are_counted)
+{
+    fixture f;
+    static const char bytes[] = "a\tx\nb\tx y\nc\tx y z\n";
+    ck_assert_int_eq(read_text(&f, bytes, sizeof bytes - 1, (gsa_text_options){ .max_length = 2 }),
+                     GSA_OK);
+    ck_assert_int_eq(f.text.tokens, 5);
+    ck_assert_int_eq(f.text.cut, 1);
+    done(&f);
+}
+END_TEST
+
 START_TEST(a_nul_is_refused)
 {
     fixture f;
@@ -560,6 +572,7 @@ int main(int argc, char **argv)
     static const gsa_test formats[] = { GSA_LOOP(good_text, GSA_COUNT(good)),
                                         GSA_TEST(a_deep_tree_and_a_nul),
                                         GSA_TEST(empty_examples_are_left_out_and_counted),
+                                        GSA_TEST(cut_examples_are_counted),
                                         GSA_TEST(encodings_of_every_byte) };
     static const gsa_test refused[] = { GSA_LOOP(bad_text, GSA_COUNT(bad)),
                                         GSA_LOOP(a_nul_is_refused, GSA_COUNT(nul)) };

@@ -197,7 +197,13 @@ gsa_status gsa_own_add_last(gsa_args *args, const gsa_verb *verb, char folder[GS
         return GSA_OK;
     gsa_status status = gsa_read_file(system, LAST, NAME + 16, &name, &count, error);
     if (status != GSA_OK) return status;
-    snprintf(folder, GSA_PATH_ROOM, "runs/%.*s", (int)strcspn(name, "\n"), name);
+    name[strcspn(name, "\n")] = 0;
+    snprintf(folder, GSA_PATH_ROOM, "runs/%s", name);
+    if (system->kind(system->user, folder, NULL) != GSA_FILE_FOLDER)
+        status = gsa_fail(error, GSA_ERR_ARGUMENT,
+                          "runs/last names the run '%s', which is not there: expected --model DIR",
+                          name);
     gsa_release(system, name);
+    if (status != GSA_OK) return status;
     return gsa_args_append(args, "model", folder, error);
 }

@@ -76,14 +76,16 @@ static void on_progress(void *context, int property, int32_t length)
     say("at %d %" PRId32, property, length);
 }
 
-/* "./x.so:key=value": the path ends before the settings; a spec has no slash in its name. NULL: out
- * of memory. */
+/* "./x.so:key=value": the path ends before the settings; a spec has no slash or ".so" in its
+ * name. */
 static gsa_status open_what(const gsa_args *args, const char *what, gsa_registry *registry,
                             gsa_pattern **pattern, gsa_error *error)
 {
     const char *settings = strstr(what, ".so:");
-    const size_t path_bytes = settings ? (size_t)(settings - what) + 3 : strlen(what);
-    if (strcspn(what, "/") > strcspn(what, ":") || !strchr(what, '/')) {
+    const size_t path_bytes = settings ? (size_t)(settings - what) + 3 : strlen(what),
+                 name_bytes = strcspn(what, ":");
+    const int file = name_bytes > 3 && strncmp(what + name_bytes - 3, ".so", 3) == 0;
+    if (!file && strcspn(what, "/") >= name_bytes) {
         say("at %d 0", GSA_STAGE_CREATE);
         return gsa_open_pattern(registry, gsa_args_system(args), what, pattern, error);
     }

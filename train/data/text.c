@@ -197,8 +197,10 @@ gsa_status gsa_text_add(gsa_text_reader *reader, gsa_slice label, int64_t first,
     if (status != GSA_OK) return status;
     if (count == 0 && reader->options->empty != GSA_EMPTY_KEEP)
         return gsa_text_fail(reader, error, "the example is empty: it holds no token");
-    if (reader->options->max_length > 0 && count > reader->options->max_length)
+    if (reader->options->max_length > 0 && count > reader->options->max_length) {
         count = reader->options->max_length;
+        text->cut++;
+    }
     if (count > gsa_index_most)
         return gsa_text_fail(reader, error, "the example has %lld tokens", (long long)count);
     if (text->examples + 1 >= text->example_room) {
@@ -227,6 +229,15 @@ gsa_status gsa_text_add(gsa_text_reader *reader, gsa_slice label, int64_t first,
     text->offset[++text->examples] = text->tokens;
     if (count > text->longest) text->longest = (int32_t)count;
     return GSA_OK;
+}
+
+const char *gsa_text_say_cut(int64_t texts, int64_t most, char out[GSA_CUT_ROOM])
+{
+    out[0] = 0;
+    if (texts > 0)
+        snprintf(out, GSA_CUT_ROOM, "; %lld of the file's texts are cut to %lld tokens",
+                 (long long)texts, (long long)most);
+    return out;
 }
 
 /* ---- lines --------------------------------------------------------------------------------- */

@@ -44,6 +44,7 @@ typedef struct gsa_text {
     int32_t format;  /* as found */
     int32_t longest; /* tokens of the longest example */
     int64_t skipped; /* examples without a token */
+    int64_t cut;     /* examples with more tokens than options->max_length */
     int64_t alike;   /* unlabelled lines that are written as options->format has labelled ones */
     int64_t examples, tokens, example_room, token_room;
     int64_t *offset;  /* [examples+1]: first token; NULL without examples */
@@ -51,6 +52,10 @@ typedef struct gsa_text {
     gsa_slice *label; /* [examples] */
     gsa_slice *token; /* [tokens] */
 } gsa_text;
+
+enum { GSA_CUT_ROOM = 96 };
+/* "; 3 of the file's texts are cut to 16 tokens", or "" where none is; returns `out`. */
+const char *gsa_text_say_cut(int64_t texts, int64_t most, char out[GSA_CUT_ROOM]);
 
 /* "-" is standard input. Every bad line is a sentence with file:line; no example at all is one with
  * the file. */

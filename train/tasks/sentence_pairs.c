@@ -63,7 +63,7 @@ static int32_t longest(const gsa_pairs *pairs)
 
 static void tell(const pair_task *t, const gsa_task_options *o, int split, const char *path)
 {
-    char sentence[PATH + 256], skipped[96] = "", empty[96] = "";
+    char sentence[PATH + 384], skipped[96] = "", empty[96] = "", cut[GSA_CUT_ROOM];
     const gsa_pairs *pairs = &t->pairs[split];
     if (pairs->skipped > 0)
         snprintf(skipped, sizeof skipped, "; %lld without a label ('-') are skipped",
@@ -72,11 +72,13 @@ static void tell(const pair_task *t, const gsa_task_options *o, int split, const
         snprintf(empty, sizeof empty, "; %lld without a token are skipped",
                  (long long)pairs->side[0].skipped);
     snprintf(sentence, sizeof sentence,
-             "%s: %s, read as %s: %lld pairs, %lld tokens, the longest sentence %d%s%s",
+             "%s: %s, read as %s: %lld pairs, %lld tokens, the longest sentence %d%s%s%s",
              gsa_split_name(split), path, gsa_text_format_name(pairs->format),
              (long long)pairs->side[0].examples,
              (long long)(pairs->side[0].tokens + pairs->side[1].tokens), longest(pairs), skipped,
-             empty);
+             empty,
+             gsa_text_say_cut(pairs->side[0].cut + pairs->side[1].cut,
+                              o->recipe->values.data_max_length, cut));
     o->say(o->context, sentence);
 }
 

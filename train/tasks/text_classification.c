@@ -110,7 +110,7 @@ static gsa_status check_longest(const gsa_recipe_values *v, const char *path, in
 
 static gsa_status read_split(text_task *t, const gsa_task_options *o, int split, gsa_error *error)
 {
-    char sentence[PATH + 256], skipped[96] = "";
+    char sentence[PATH + 384], skipped[96] = "", cut[GSA_CUT_ROOM];
     const gsa_recipe_values *v = &o->recipe->values;
     const char *path;
     gsa_sample sample;
@@ -139,9 +139,10 @@ static gsa_status read_split(text_task *t, const gsa_task_options *o, int split,
         snprintf(skipped, sizeof skipped, "; %lld without a token are skipped",
                  (long long)text->skipped);
     snprintf(sentence, sizeof sentence,
-             "%s: %s, read as %s: %lld examples, %lld tokens, the longest %d%s",
+             "%s: %s, read as %s: %lld examples, %lld tokens, the longest %d%s%s",
              gsa_split_name(split), path, gsa_text_format_name(text->format),
-             (long long)text->examples, (long long)text->tokens, text->longest, skipped);
+             (long long)text->examples, (long long)text->tokens, text->longest, skipped,
+             gsa_text_say_cut(text->cut, v->data_max_length, cut));
     o->say(o->context, sentence);
     return check_longest(v, path, text->longest, error);
 }
