@@ -16,18 +16,31 @@ void gsa_group_release(gsa_group *g)
     g->scratch = NULL, g->room = 0;
 }
 
+static gsa_status cannot_reach(gsa_group *g, int32_t partner, const char *why, gsa_error *error)
+{
+    g->failed = g->blamed = 1;
+    return gsa_fail(error, GSA_ERR_IO, "rank %d cannot reach rank %d: %s", g->rank, partner, why);
+}
+
+static int64_t chunk(int64_t bytes)
+{
+    return bytes > GSA_GROUP_CHUNK ? GSA_GROUP_CHUNK : bytes;
+}
+
 gsa_status gsa_group_swap(gsa_group *g, int32_t partner, const void *send, int64_t send_bytes,
                           void *receive, int64_t receive_bytes, gsa_error *error)
 {
-    char why[WHY] = "";
-    if (send_bytes == 0 && receive_bytes == 0) return GSA_OK;
-    if (g->exchange(g->user, partner, send, send_bytes, receive, receive_bytes, why, sizeof why) ==
-        0) {
-        g->sent += send_bytes;
-        return GSA_OK;
+    char why[WHY] = "", *to = receive;
+    const char *from = send;
+    while (send_bytes > 0 || receive_bytes > 0) {
+        const int64_t out = chunk(send_bytes), in = chunk(receive_bytes);
+        gsa_transfer now = { .channel = GSA_CHANNEL_NOW, .partner = partner };
+        if (g->start(g->user, &now, from, out, to, in, why, sizeof why) != 0 ||
+            g->poll(g->user, &now, 1, why, sizeof why) != 1)
+            return cannot_reach(g, partner, why, error);
+        from += out, to += in, send_bytes -= out, receive_bytes -= in, g->sent += out;
     }
-    g->failed = g->blamed = 1;
-    return gsa_fail(error, GSA_ERR_IO, "rank %d cannot reach rank %d: %s", g->rank, partner, why);
+    return GSA_OK;
 }
 
 /* Rank r's bytes are at[begin(r)] to at[begin(r + 1)], this rank's are there already. first NULL:
@@ -150,33 +163,65 @@ static void add(void *at, const void *more, int64_t count, int64_t real_bytes)
     }
 }
 
-gsa_status gsa_group_sum(gsa_group *g, gsa_status status, void *at, int64_t count,
-                         int64_t real_bytes, gsa_error *error)
+/* ---- sums beside other work ---------------------------------------------------------------- */
+
+static int levels(const gsa_group *g)
 {
-    int64_t low[16], high[16]; /* the numbers that are this rank's at each level of the tree */
-    int level = 0;
-    if (alone(g)) return status;
-    status = make_room(g, status, (count + 1) / 2 * real_bytes, error);
-    low[0] = 0, high[0] = count;
-    for (int d = 1; d < g->ranks && status == GSA_OK; d *= 2, level++) {
-        const int64_t middle = low[level] + (high[level] - low[level]) / 2;
-        const int upper = (g->rank & d) != 0;
-        const int64_t from = upper ? low[level] : middle, to = upper ? middle : high[level];
-        low[level + 1] = upper ? middle : low[level];
-        high[level + 1] = upper ? high[level] : middle;
-        const int64_t kept = high[level + 1] - low[level + 1];
-        status = gsa_group_swap(g, g->rank ^ d, (char *)at + from * real_bytes,
-                                (to - from) * real_bytes, g->scratch, kept * real_bytes, error);
-        if (status == GSA_OK)
-            add((char *)at + low[level + 1] * real_bytes, g->scratch, kept, real_bytes);
+    int count = 0;
+    while (1 << count < g->ranks) count++;
+    return count;
+}
+
+/* The transfer of this turn. Going up the tree it keeps one half and sends the other; going down
+ * it sends what it has the sums of, and receives the other half. */
+static gsa_status start_turn(gsa_group *g, gsa_group_adding *a, gsa_error *error)
+{
+    char why[WHY] = "";
+    const int up = a->turn < levels(g);
+    const int level = up ? a->turn : 2 * levels(g) - 1 - a->turn, upper = g->rank >> level & 1;
+    const int64_t low = a->low[level], high = a->high[level], middle = low + (high - low) / 2;
+    const int64_t kept = upper ? middle : low, end = upper ? high : middle,
+                  other = upper ? low : middle, other_end = upper ? middle : high;
+    const int64_t send = up ? other : kept, send_end = up ? other_end : end;
+    char *receive = up ? a->room : a->at + other * a->real_bytes;
+    a->low[level + 1] = kept, a->high[level + 1] = end;
+    a->transfer = (gsa_transfer){ .channel = GSA_CHANNEL_SUM, .partner = g->rank ^ 1 << level };
+    const int64_t bytes = (send_end - send) * a->real_bytes;
+    if (g->start(g->user, &a->transfer, a->at + send * a->real_bytes, bytes, receive,
+                 (up ? end - kept : other_end - other) * a->real_bytes, why, sizeof why) != 0)
+        return cannot_reach(g, a->transfer.partner, why, error);
+    g->sent += bytes;
+    return GSA_OK;
+}
+
+static void end_turn(const gsa_group *g, gsa_group_adding *a)
+{
+    const int level = a->turn + 1;
+    if (a->turn < levels(g))
+        add(a->at + a->low[level] * a->real_bytes, a->room, a->high[level] - a->low[level],
+            a->real_bytes);
+    a->turn++;
+}
+
+gsa_status gsa_group_add(gsa_group *g, gsa_group_adding *a, gsa_error *error)
+{
+    a->low[0] = 0, a->high[0] = a->count, a->turn = 0;
+    return start_turn(g, a, error);
+}
+
+gsa_status gsa_group_advance(gsa_group *g, gsa_group_adding *a, int waits, int *done,
+                             gsa_error *error)
+{
+    char why[WHY] = "";
+    gsa_status status = GSA_OK;
+    *done = 0;
+    while (a->turn < 2 * levels(g) && status == GSA_OK) {
+        const int ended = g->poll(g->user, &a->transfer, waits, why, sizeof why);
+        if (ended < 0) return cannot_reach(g, a->transfer.partner, why, error);
+        if (!ended) return GSA_OK;
+        end_turn(g, a);
+        if (a->turn < 2 * levels(g)) status = start_turn(g, a, error);
     }
-    for (int d = g->ranks / 2; d >= 1 && status == GSA_OK; d /= 2, level--) {
-        const int upper = (g->rank & d) != 0;
-        const int64_t from = upper ? low[level - 1] : high[level],
-                      to = upper ? low[level] : high[level - 1];
-        status = gsa_group_swap(g, g->rank ^ d, (char *)at + low[level] * real_bytes,
-                                (high[level] - low[level]) * real_bytes,
-                                (char *)at + from * real_bytes, (to - from) * real_bytes, error);
-    }
+    *done = status == GSA_OK;
     return status;
 }

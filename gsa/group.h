@@ -9,7 +9,21 @@
 #define GSA_GROUP_H
 #include "graph/system.h"
 
-enum { GSA_GROUP_RANKS = 1024, GSA_GROUP_NUMBERS = 3 };
+enum {
+    GSA_GROUP_RANKS = 1024,
+    GSA_GROUP_LEVELS = 10, /* of the tree over so many ranks */
+    GSA_GROUP_NUMBERS = 3,
+    GSA_GROUP_CHUNK = 1 << 30 /* bytes of one transfer at most */
+};
+
+/* Transfers of different channels may overtake each other. */
+enum gsa_channel { GSA_CHANNEL_NOW, GSA_CHANNEL_SUM, GSA_CHANNELS };
+
+/* One that has begun: what the group needs to know of it. */
+typedef struct gsa_transfer {
+    int64_t word[2];
+    int32_t channel, partner;
+} gsa_transfer;
 
 typedef struct gsa_group {
     const gsa_system *system;
@@ -18,11 +32,15 @@ typedef struct gsa_group {
     int32_t failed, blamed; /* 1: a failure was told; it was of some ranks alone */
     const char *program;    /* a hash of what runs here, or NULL */
     int64_t sent;           /* bytes, of all calls */
+    int64_t early;          /* sums that began before their step's backward pass had ended */
     void *scratch;
     int64_t room;
-    /* Sends to the partner and receives from it at once. 0; else `why` says what went wrong. */
-    int (*exchange)(void *user, int partner, const void *send, int64_t send_bytes, void *receive,
-                    int64_t receive_bytes, char *why, size_t why_room);
+    /* Begins to send to the transfer's partner and to receive from it; both may be 0 bytes, none is
+     * more than GSA_GROUP_CHUNK. 0; else `why` says what went wrong. */
+    int (*start)(void *user, gsa_transfer *transfer, const void *send, int64_t send_bytes,
+                 void *receive, int64_t receive_bytes, char *why, size_t why_room);
+    /* 1: it has ended; 0: not yet, where it does not wait; -1: `why`. */
+    int (*poll)(void *user, gsa_transfer *transfer, int waits, char *why, size_t why_room);
     void *user;
 } gsa_group;
 
@@ -58,10 +76,23 @@ gsa_status gsa_group_join(gsa_group *group, gsa_status status, const void *mine,
 /* Bytes that are zero on all ranks but one become that rank's. */
 gsa_status gsa_group_merge(gsa_group *group, gsa_status status, void *at, int64_t bytes,
                            gsa_error *error);
-/* Sums of `count` numbers (floats of real_bytes 4 or doubles), along the tree of
- * gradient_tree.h: ranks 2i and 2i + 1 first. Each rank sends 2 (ranks - 1) / ranks times their
- * bytes. Recursive halving and doubling (Thakur, Rabenseifner and Gropp 2005). */
-gsa_status gsa_group_sum(gsa_group *group, gsa_status status, void *at, int64_t count,
-                         int64_t real_bytes, gsa_error *error);
+/* A sum of `count` numbers (floats of real_bytes 4 or doubles) that goes on beside other work, one
+ * at a time: along the tree of gradient_tree.h, ranks 2i and 2i + 1 first, whatever `count` is cut
+ * into. Each rank sends 2 (ranks - 1) / ranks times their bytes. Recursive halving and doubling
+ * (Thakur, Rabenseifner and Gropp 2005). */
+typedef struct gsa_group_adding {
+    char *at, *room;           /* room of (count + 1) / 2 numbers, for what others send */
+    int64_t count, real_bytes; /* at most GSA_GROUP_CHUNK bytes */
+    int64_t low[GSA_GROUP_LEVELS + 1], high[GSA_GROUP_LEVELS + 1]; /* this rank's, at each level */
+    int32_t turn, zero;                                            /* up the tree, then down */
+    gsa_transfer transfer;
+} gsa_group_adding;
+
+/* Ranks call it in the same order, each when it can. It tells no status: a rank that has failed
+ * adds what it has, and tells afterwards. */
+gsa_status gsa_group_add(gsa_group *group, gsa_group_adding *adding, gsa_error *error);
+/* As far as what the others sent allows; with `waits` to the end. *done: 1: `at` has the sums. */
+gsa_status gsa_group_advance(gsa_group *group, gsa_group_adding *adding, int waits, int *done,
+                             gsa_error *error);
 
 #endif

@@ -72,6 +72,7 @@ gsa_tensor *gsa_op_crf(gsa_tape *tape, const gsa_crf_op *op, double scale)
     if (!GSA_CALL(tape, crf_forward, &args)) return NULL;
     crf_op *record = gsa_tape_record(tape, sizeof *record, crf_back, loss);
     if (record) record->crf = *op, record->scale = scale;
+    gsa_tape_use(tape, op->transitions), gsa_tape_use(tape, op->start), gsa_tape_use(tape, op->end);
     return loss;
 }
 

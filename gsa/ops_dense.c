@@ -48,6 +48,7 @@ gsa_tensor *gsa_op_linear(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w, gsa_tens
     gsa_tensor *y = linear_forward(tape, x, w, bias);
     linear_op *op = gsa_tape_record(tape, sizeof *op, linear_back, y);
     if (op) op->x = x, op->w = w, op->bias = bias;
+    gsa_tape_use(tape, w), gsa_tape_use(tape, bias);
     return y;
 }
 
@@ -80,6 +81,7 @@ gsa_tensor *gsa_op_linear_activated(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w
     linear_op *op = gsa_tape_record(
         tape, sizeof *op, activation == GSA_RELU ? linear_relu_back : linear_leaky_back, y);
     if (op) op->x = x, op->w = w, op->bias = bias;
+    gsa_tape_use(tape, w), gsa_tape_use(tape, bias);
     return y;
 }
 
@@ -280,5 +282,6 @@ gsa_tensor *gsa_op_norm(gsa_tape *tape, gsa_tensor *x, gsa_tensor *gain, gsa_ten
         return NULL;
     norm_op *op = gsa_tape_record(tape, sizeof *op, norm_back, y);
     if (op) op->x = x, op->gain = gain, op->bias = bias, op->mean = mean, op->rstd = rstd;
+    gsa_tape_use(tape, gain), gsa_tape_use(tape, bias);
     return y;
 }

@@ -138,6 +138,7 @@ static gsa_tensor *attend(gsa_tape *tape, const gsa_attend_op *in, gsa_split_att
     attend_op *op = gsa_tape_record(tape, sizeof *op, attend_back, out);
     if (op) op->in = *in, op->edges = *in->edges, op->lse = lse, op->dropout = dropout;
     if (op) op->split = split, op->op.always = split.group != NULL;
+    gsa_tape_use(tape, in->label_vectors), gsa_tape_use(tape, in->label_bias);
     return tape->failed ? NULL : out;
 }
 

@@ -97,5 +97,6 @@ gsa_tensor *gsa_op_heads(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w, gsa_tenso
     if (op)
         op->x = x, op->w = w, op->bias = bias, op->heads = heads, op->room = room,
         op->to_columns = to_columns;
+    gsa_tape_use(tape, w), gsa_tape_use(tape, bias);
     return y;
 }

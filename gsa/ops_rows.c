@@ -1,5 +1,6 @@
 /* ops_rows.c - rows: views, concatenation, gather, select, pooling. */
 #include "tape_parts.h"
+#include "tape_watch.h"
 #include "graph/index.h"
 #include <string.h>
 
@@ -14,6 +15,7 @@ gsa_tensor *gsa_op_view(gsa_tape *tape, gsa_tensor *x, int64_t first, int64_t ro
     if (first == 0 && rows == x->rows) return x;
     gsa_tensor *whole = x->whole ? x->whole : x, *view = gsa_tape_host(tape, (int64_t)sizeof *view);
     if (!view) return NULL;
+    if (tape->between) whole->uses = GSA_USES_VIEWED;
     const int64_t start = first + (x->whole ? x->first : 0);
     char *data = whole->data;
     *view =
@@ -40,6 +42,7 @@ gsa_tensor *gsa_op_reshape(gsa_tape *tape, gsa_tensor *x, int64_t rows, int64_t 
     const int64_t before =
         x->whole ? x->first * x->cols : 0; /* numbers of `whole` before the first */
     if (!view) return NULL;
+    if (tape->between) whole->uses = GSA_USES_VIEWED;
     if (cols > 0 && before % cols != 0)
         return gsa_tape_fail(
             tape, GSA_ERR_ARGUMENT,
@@ -186,6 +189,7 @@ static void *table_grad(gsa_tape *tape, const gather_op *g)
 {
     const gsa_marks *marks = g->table->marks;
     if (!marks || tape->failed || !g->table->wants_grad) return gsa_tape_grad(tape, g->table);
+    gsa_tape_spend(tape, g->table);
     for (int64_t i = 0; i < g->op.out->rows; i++)
         if (g->ids[i] >= g->first_id && g->ids[i] >= 0) marks->row[g->ids[i]] = 1;
     return g->table->grad;
@@ -222,6 +226,7 @@ gsa_tensor *gsa_op_gather(gsa_tape *tape, gsa_tensor *base, gsa_tensor *table, c
     if (op)
         op->base = base, op->table = table, op->ids = ids, op->scale = scale,
         op->first_id = first_id;
+    gsa_tape_use(tape, table);
     return y;
 }
 

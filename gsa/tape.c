@@ -153,6 +153,7 @@ void gsa_tape_reset(gsa_tape *tape, int training, uint32_t seed, uint32_t step)
     tape->spare = tape->blank = NULL;
     tape->last = NULL;
     tape->training = training != 0;
+    tape->between = NULL;
     tape->failed = 0;
     tape->error.status = GSA_OK;
     tape->seed = seed;
@@ -295,6 +296,7 @@ void *gsa_tape_grad_memory(gsa_tape *tape, int64_t bytes)
 void *gsa_tape_grad(gsa_tape *tape, gsa_tensor *x)
 {
     if (!x || !x->wants_grad || tape->failed) return NULL;
+    gsa_tape_spend(tape, x);
     if (x->marks) x->marks->all = 1;
     if (x->grad) return x->grad;
     const int64_t bytes = gsa_tape_bytes(tape, x->rows, x->cols);
@@ -441,7 +443,10 @@ gsa_status gsa_tape_backward(gsa_tape *tape, gsa_tensor *loss, gsa_error *error)
     void *seed = gsa_tape_grad_unset(tape, loss, &unset);
     if (seed && make_one(tape)) GSA_CALL(tape, copy, seed, tape->one, tape->backend->real_bytes);
     for (gsa_op *op = tape->last; op && !tape->failed; op = op->before)
-        if (op->out->grad || op->always) run_back(tape, op);
+        if (op->out->grad || op->always) {
+            run_back(tape, op);
+            if (tape->between) tape->between(tape->user);
+        }
     tape->last = NULL;
     return gsa_tape_status(tape, error);
 }

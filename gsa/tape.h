@@ -34,10 +34,10 @@ struct gsa_tensor {
     void *data;         /* backend memory */
     void *grad;         /* same shape; NULL until something needs it */
     int32_t wants_grad; /* does a parameter that is learned follow it? */
-    int32_t zero;
-    gsa_tensor *whole; /* a view of rows first.. of `whole`; NULL: its own memory */
-    int64_t first;     /* of a view: its first row */
-    gsa_marks *marks;  /* NULL: not told */
+    int32_t uses;       /* of a parameter: what a backward pass that is watched still gives it */
+    gsa_tensor *whole;  /* a view of rows first.. of `whole`; NULL: its own memory */
+    int64_t first;      /* of a view: its first row */
+    gsa_marks *marks;   /* NULL: not told */
 };
 
 /* Operations of one forward pass, for the backward pass. Opaque. */

@@ -60,6 +60,8 @@ struct gsa_tape {
     gsa_op *last;
     void *one; /* the number 1 in the backend's memory, made once; NULL: not yet */
     int training, failed;
+    void (*between)(void *user); /* of tape_watch.h, or NULL */
+    void *user;
     uint32_t seed, step;
     const int32_t *example_id; /* backend memory, [examples] */
     int32_t examples, named;   /* named: the caller gave the numbers */
@@ -74,6 +76,14 @@ void *gsa_tape_grad(gsa_tape *tape, gsa_tensor *x);
 /* The same where the caller writes all of it if *unset, and adds to it otherwise: then nothing is
  * zeroed first. */
 void *gsa_tape_grad_unset(gsa_tape *tape, gsa_tensor *x, int *unset);
+/* For each tensor that may be a parameter (which has a gradient already) of an op that is recorded:
+ * its backward takes the gradient once, by gsa_tape_grad or gsa_tape_spend. */
+static inline void gsa_tape_use(const gsa_tape *tape, gsa_tensor *x)
+{
+    if (tape->between && tape->training && x && x->wants_grad && x->grad) x->uses++;
+}
+/* One use is over; a failure where none was left. */
+void gsa_tape_spend(gsa_tape *tape, gsa_tensor *x);
 /* Adds dy, as many numbers as x has, to its gradient. The first is a copy; with `last`, where
  * nobody reads dy any more, dy itself. */
 void gsa_tape_add_grad(gsa_tape *tape, gsa_tensor *x, void *dy, int last);

@@ -1,6 +1,7 @@
 #include "bench.h"
 #include <math.h>
 #include <string.h>
+#include "gsa/tape_watch.h"
 
 /* ---- gradients: every op of tape.h between three learned matrices and a scalar loss -------- */
 enum { R = 6, C = 4 };
@@ -572,6 +573,78 @@ START_TEST(a_missing_entry_is_named)
 }
 END_TEST
 
+/* ---- gradients that are whole while backward runs ------------------------------------------ */
+
+typedef struct seen {
+    gsa_tensor *x[4];
+    char text[64]; /* after each op: + whole, - not, of each */
+} seen;
+
+static void note(void *user)
+{
+    seen *s = user;
+    const size_t at = strlen(s->text);
+    for (size_t i = 0; i < 4; i++) s->text[at + i] = s->x[i]->uses == GSA_USES_SPENT ? '+' : '-';
+    s->text[at + 4] = ' ';
+}
+
+static void add_four(bench *b, seen *s)
+{
+    static const char *const names[] = { "w", "v", "table", "none" };
+    for (int i = 0; i < 4; i++) {
+        gsa_parameter *p;
+        MUST(b, gsa_parameters_add(b->parameters, names[i], i == 2 ? 3 : 2, 2, GSA_INIT_ONE, 0, 0,
+                                   &p, &b->error));
+        s->x[i] = &p->value;
+    }
+}
+
+/* w is read twice, v once, the table through a view, and one parameter never. */
+START_TEST(gradients_are_whole_after_their_last_use)
+{
+    bench b = bench_open(NULL, GSA_F64);
+    seen s = { { 0 }, "" };
+    const int32_t ids[] = { 0, 1 };
+    add_four(&b, &s);
+    for (int turn = 0; turn < 2; turn++) {
+        memset(s.text, 0, sizeof s.text);
+        gsa_tape_reset(b.tape, 1, 0, 0);
+        for (int i = 0; i < 4; i++) s.x[i]->uses = 0;
+        gsa_tape_watch(b.tape, note, &s);
+        gsa_tensor *x = gsa_op_gather(b.tape, NULL, gsa_op_view(b.tape, s.x[2], 1, 2),
+                                      gsa_tape_upload(b.tape, ids, sizeof ids), 2, 1, 0);
+        x = gsa_op_linear(b.tape, x, s.x[0], NULL);
+        x = gsa_op_linear(b.tape, x, s.x[1], NULL);
+        x = gsa_op_linear(b.tape, x, s.x[0], NULL);
+        x = gsa_op_square_error(b.tape, x, gsa_tape_zeros(b.tape, 2, 2), 1);
+        MUST(&b, gsa_tape_backward(b.tape, x, &b.error));
+        ck_assert_str_eq(s.text, "---- ---- -+-- ++-- ++-- ");
+    }
+    /* without a watch nothing is counted */
+    gsa_tape_reset(b.tape, 1, 0, 0);
+    gsa_tensor *y = gsa_op_linear(b.tape, gsa_tape_zeros(b.tape, 2, 2), s.x[0], NULL);
+    y = gsa_op_square_error(b.tape, y, gsa_tape_zeros(b.tape, 2, 2), 1);
+    MUST(&b, gsa_tape_backward(b.tape, y, &b.error));
+    bench_close(&b);
+}
+END_TEST
+
+START_TEST(a_gradient_that_grows_later_is_a_failure)
+{
+    bench b = bench_open(NULL, GSA_F64);
+    seen s = { { 0 }, "" };
+    add_four(&b, &s);
+    gsa_tape_reset(b.tape, 1, 0, 0);
+    gsa_tape_watch(b.tape, note, &s);
+    gsa_tensor *x = gsa_op_multiply(b.tape, s.x[0], s.x[1]); /* which does not count */
+    x = gsa_op_linear(b.tape, x, s.x[0], NULL);
+    x = gsa_op_square_error(b.tape, x, gsa_tape_zeros(b.tape, 2, 2), 1);
+    ck_assert_int_eq(gsa_tape_backward(b.tape, x, &b.error), GSA_ERR_ARGUMENT);
+    ck_assert_str_eq(b.error.text, "a parameter of 2 x 2 gets more gradient than its ops counted");
+    bench_close(&b);
+}
+END_TEST
+
 START_TEST(evaluation_records_nothing_and_drops_nothing)
 {
     bench b = bench_open(NULL, GSA_F64);
@@ -674,7 +747,9 @@ int main(int argc, char **argv)
     static const gsa_test gradients[] = { GSA_LOOP(every_op_differentiates, OPS),
                                           GSA_LOOP(equal_rows_differentiate, OPS),
                                           GSA_TEST(cross_entropy_differentiates),
-                                          GSA_TEST(frozen_row_gets_no_gradient) };
+                                          GSA_TEST(frozen_row_gets_no_gradient),
+                                          GSA_TEST(gradients_are_whole_after_their_last_use),
+                                          GSA_TEST(a_gradient_that_grows_later_is_a_failure) };
     static const gsa_test shapes[] = { GSA_LOOP(a_wrong_shape_is_one_sentence, 18),
                                        GSA_TEST(zero_rows_pass_through_every_op) };
     static const gsa_test views[] = { GSA_TEST(neighbouring_views_join_without_a_copy) };

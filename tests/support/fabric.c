@@ -11,29 +11,49 @@ struct fabric {
         const void *at;
         int64_t bytes;
         int full;
-    } post[FABRIC_RANKS][FABRIC_RANKS]; /* [from][to] */
+    } post[GSA_CHANNELS][FABRIC_RANKS][FABRIC_RANKS]; /* [channel][from][to] */
 };
 
-static int exchange(void *user, int partner, const void *send, int64_t send_bytes, void *receive,
-                    int64_t receive_bytes, char *why, size_t room)
+/* word[0]: where to receive, -1 once received; word[1]: how many bytes. */
+static int start_transfer(void *user, gsa_transfer *t, const void *send, int64_t send_bytes,
+                          void *receive, int64_t receive_bytes, char *why, size_t room)
+{
+    fabric_rank *p = user;
+    fabric *f = p->fabric;
+    (void)why, (void)room;
+    t->word[0] = (int64_t)(intptr_t)receive, t->word[1] = receive_bytes;
+    pthread_mutex_lock(&f->lock);
+    f->post[t->channel][p->group.rank][t->partner].at = send;
+    f->post[t->channel][p->group.rank][t->partner].bytes = send_bytes;
+    f->post[t->channel][p->group.rank][t->partner].full = 1;
+    pthread_cond_broadcast(&f->changed);
+    pthread_mutex_unlock(&f->lock);
+    return 0;
+}
+
+static int poll_transfer(void *user, gsa_transfer *t, int waits, char *why, size_t room)
 {
     fabric_rank *p = user;
     fabric *f = p->fabric;
     const int own = p->group.rank;
-    int fits;
+    int done = 0;
     pthread_mutex_lock(&f->lock);
-    f->post[own][partner].at = send, f->post[own][partner].bytes = send_bytes;
-    f->post[own][partner].full = 1;
-    pthread_cond_broadcast(&f->changed);
-    while (!f->post[partner][own].full) pthread_cond_wait(&f->changed, &f->lock);
-    fits = f->post[partner][own].bytes == receive_bytes;
-    if (fits && receive_bytes > 0) memcpy(receive, f->post[partner][own].at, (size_t)receive_bytes);
-    f->post[partner][own].full = 0;
-    pthread_cond_broadcast(&f->changed);
-    while (f->post[own][partner].full) pthread_cond_wait(&f->changed, &f->lock);
+    for (;;) {
+        if (t->word[0] != -1 && f->post[t->channel][t->partner][own].full) {
+            const int64_t bytes = f->post[t->channel][t->partner][own].bytes;
+            if (bytes != t->word[1]) done = -1, snprintf(why, room, "sizes do not fit");
+            else if (bytes > 0)
+                memcpy((void *)(intptr_t)t->word[0], f->post[t->channel][t->partner][own].at,
+                       (size_t)bytes);
+            f->post[t->channel][t->partner][own].full = 0, t->word[0] = -1;
+            pthread_cond_broadcast(&f->changed);
+        }
+        if (done == 0) done = t->word[0] == -1 && !f->post[t->channel][own][t->partner].full;
+        if (done || !waits) break;
+        pthread_cond_wait(&f->changed, &f->lock);
+    }
     pthread_mutex_unlock(&f->lock);
-    if (!fits) snprintf(why, room, "sizes do not fit");
-    return fits ? 0 : -1;
+    return done;
 }
 
 void fabric_run(int ranks, fabric_rank *at, void *(*body)(void *), void *const *argument)
@@ -48,7 +68,8 @@ void fabric_run(int ranks, fabric_rank *at, void *(*body)(void *), void *const *
                                           .rank = r,
                                           .ranks = ranks,
                                           .on_host = ranks,
-                                          .exchange = exchange,
+                                          .start = start_transfer,
+                                          .poll = poll_transfer,
                                           .user = &at[r] } };
         ck_assert_int_eq(pthread_create(&thread[r], NULL, body, argument[r]), 0);
     }

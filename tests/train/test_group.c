@@ -38,6 +38,24 @@ typedef struct calls {
     gsa_error error;
 } calls;
 
+/* In parts of `part` numbers, each looked at until it is there. */
+static gsa_status sum(gsa_group *g, void *at, int64_t part, int64_t real_bytes, gsa_error *error)
+{
+    double room[NUMBERS];
+    gsa_status status = GSA_OK;
+    for (int64_t from = 0; from < NUMBERS && status == GSA_OK; from += part) {
+        int done = 0;
+        gsa_group_adding a = { .at = (char *)at + from * real_bytes,
+                               .room = (char *)room,
+                               .count = NUMBERS - from < part ? NUMBERS - from : part,
+                               .real_bytes = real_bytes };
+        status = gsa_group_add(g, &a, error);
+        while (status == GSA_OK && !done)
+            status = gsa_group_advance(g, &a, part == NUMBERS, &done, error);
+    }
+    return status;
+}
+
 static void *call_all(void *argument)
 {
     calls *c = argument;
@@ -50,8 +68,8 @@ static void *call_all(void *argument)
         c->merged[i] = i % g->ranks == g->rank ? (uint8_t)(i + 1) : 0;
     }
     memcpy(own, "abcdefg", (size_t)g->rank);
-    c->status[0] = gsa_group_sum(g, GSA_OK, c->sum, NUMBERS, 4, &c->error);
-    c->status[1] = gsa_group_sum(g, GSA_OK, c->wide, NUMBERS, 8, &c->error);
+    c->status[0] = sum(g, c->sum, 5, 4, &c->error);
+    c->status[1] = sum(g, c->wide, NUMBERS, 8, &c->error);
     c->status[2] = gsa_group_merge(g, GSA_OK, c->merged, NUMBERS, &c->error);
     c->status[3] = gsa_group_gather(g, GSA_OK, own, 8, c->all, &c->error);
     c->status[4] = gsa_group_tell(g, GSA_OK, numbers, c->told, &c->error);
@@ -139,6 +157,7 @@ typedef struct rank {
     rig rig;
     const char *name;
     int resumes;
+    int64_t early; /* sums that began while backward ran */
     gsa_status status;
 } rank;
 
@@ -147,6 +166,9 @@ static void *train(void *argument)
     rank *k = argument;
     k->rig.group = &k->place->group;
     k->status = k->resumes ? rig_resume(&k->rig, k->name) : rig_train(&k->rig, k->name);
+    k->early = k->place->group.early;
+    k->status = gsa_group_tell(k->rig.group, k->status, NULL, NULL, &k->rig.error); /* the command's
+                                                                                      last call */
     return NULL;
 }
 
@@ -183,6 +205,7 @@ START_TEST(ranks_do_not_change_bits)
         for (int k = 0; k < sizes[s]; k++)
             ck_assert_msg(each[k].status == GSA_OK, "%s", each[k].rig.error.text);
         ck_assert_int_eq(rig_differ(&r, "alone", name), 0);
+        for (int k = 0; k < sizes[s]; k++) ck_assert_int_gt(each[k].early, 0);
     }
     /* stopped on two ranks, goes on with eight, then alone */
     r.stop_at = 4;
@@ -194,6 +217,46 @@ START_TEST(ranks_do_not_change_bits)
     r.stop_at = 0;
     ck_assert_msg(rig_resume(&r, "cut") == GSA_OK, "%s", r.error.text);
     ck_assert_int_eq(rig_differ(&r, "alone", "cut"), 0);
+    rig_close(&r);
+}
+END_TEST
+
+/* Rank 1 has no memory at one moment after the other, in its backward pass too, when buckets are on
+ * their way: both ranks end with its sentence, and none waits for ever. */
+START_TEST(a_rank_without_memory_ends_both)
+{
+    rig r;
+    rank each[FABRIC_RANKS];
+    fabric_rank at[FABRIC_RANKS];
+    void *argument[FABRIC_RANKS] = { 0 };
+    int early = 0, failed = 1;
+    rig_open(&r, recipes[_i], GSA_F32, 1);
+    rig_set(&r, "train.max_steps=2");
+    for (int64_t n = 1; failed; n += 1 + n / 8) {
+        gsa_faults faults;
+        gsa_faults_start(&faults);
+        faults.fail[GSA_OP_ALLOC] = n;
+        for (int k = 0; k < 2; k++) {
+            each[k] = (rank){ .place = &at[k], .rig = r };
+            argument[k] = &each[k];
+            ck_assert_int_eq(
+                gsa_test_backend(gsa_system_default(), GSA_F32, 1, &each[k].rig.backend, &r.error),
+                GSA_OK);
+        }
+        each[1].rig.system = &faults.table;
+        fabric_run(2, at, train, argument);
+        failed = each[1].status != GSA_OK;
+        ck_assert_int_eq(each[0].status, each[1].status);
+        if (failed) ck_assert_int_eq(strncmp(each[0].rig.error.text, "rank 1 of 2: ", 13), 0);
+        early += failed && each[0].early > 0;
+        for (int k = 0; k < 2; k++) {
+            gsa_release(each[k].rig.system ? &faults.table : gsa_system_default(),
+                        each[k].rig.result);
+            gsa_backend_release(each[k].rig.backend);
+        }
+        ck_assert_int_eq(gsa_faults_live(&faults), 0);
+    }
+    ck_assert_int_gt(early, 0);
     rig_close(&r);
 }
 END_TEST
@@ -392,6 +455,7 @@ int main(int argc, char **argv)
     static const gsa_test group_calls[] = { GSA_LOOP(every_rank_has_the_same, 3),
                                             GSA_TEST(a_failure_is_every_ranks) };
     static const gsa_test runs[] = { GSA_LOOP(ranks_do_not_change_bits, GSA_COUNT(recipes)),
+                                     GSA_LOOP(a_rank_without_memory_ends_both, 1),
                                      GSA_LOOP(ranks_share_a_stream, 3),
                                      GSA_LOOP(ranks_share_rows, GSA_COUNT(recipes)),
                                      GSA_LOOP(ranks_write_one_text, 2),

@@ -110,7 +110,7 @@ START_TEST(gradients_are_added_along_a_tree)
     ck_assert_int_eq(
         gsa_parameters_add(parameters, "w", 1, 1, GSA_INIT_ONE, 0, GSA_BY_ROWS, &p, &error),
         GSA_OK);
-    ck_assert_int_eq(gsa_tree_create(gsa_system_default(), parameters, 4, 1, &tree, &error),
+    ck_assert_int_eq(gsa_tree_create(gsa_system_default(), parameters, 4, NULL, &tree, &error),
                      GSA_OK);
     for (int i = 0; i < 4; i++) {
         ck_assert_int_eq(b->download(b, &sum, p->value.grad, sizeof sum), GSA_OK);

@@ -66,8 +66,8 @@ static gsa_status set_up_steps(gsa_trainer *t, gsa_error *error)
     status = gsa_optimiser_create(t->system, s->model.parameters, &o, &t->optimiser, error);
     if (status != GSA_OK) return status;
     const int64_t sharing = s->rows.model ? 1 : gsa_group_ranks(s->group);
-    status = gsa_tree_create(t->system, s->model.parameters, t->pieces / sharing,
-                             gsa_group_ranks(s->group), &t->tree, error);
+    status = gsa_tree_create(t->system, s->model.parameters, t->pieces / sharing, s->group,
+                             &t->tree, error);
     if (status != GSA_OK) return status;
     status = gsa_running_mean_create(t->system, s->model.parameters, s->backend, v->train_average,
                                      &t->running, error);

@@ -1,5 +1,6 @@
 #include "train/driver/gradient_tree.h"
 #include <string.h>
+#include "gsa/tape_watch.h"
 
 static int64_t bytes_of(const gsa_tree *s, const gsa_parameter *p)
 {
@@ -22,6 +23,13 @@ static gsa_status create_level(gsa_tree *s, int level, gsa_error *error)
     return GSA_OK;
 }
 
+static void begin(gsa_tree *s)
+{
+    s->next = gsa_parameters_count(s->parameters) - 1;
+    s->packed = s->sent = s->left = s->numbers, s->bad = 0;
+}
+
+/* And behind it half a bucket, for what others send. */
 static gsa_status create_flat(gsa_tree *s, gsa_error *error)
 {
     const int64_t real_bytes = gsa_parameters_backend(s->parameters)->real_bytes;
@@ -29,20 +37,24 @@ static gsa_status create_flat(gsa_tree *s, gsa_error *error)
         const gsa_parameter *p = gsa_parameters_at(s->parameters, i);
         if (p->value.grad) s->numbers += p->value.rows * p->value.cols;
     }
-    s->flat = gsa_alloc(s->system, (size_t)s->numbers, (size_t)real_bytes);
-    return s->flat ? GSA_OK
-                   : gsa_out_of_memory(error, "sums of gradients", s->numbers * real_bytes);
+    s->bucket = s->numbers / GSA_TREE_BUCKETS + 1;
+    if (s->bucket > GSA_GROUP_CHUNK / real_bytes) s->bucket = GSA_GROUP_CHUNK / real_bytes;
+    const int64_t room = s->numbers + (s->bucket + 1) / 2;
+    s->flat = gsa_alloc_zero(s->system, (size_t)room, (size_t)real_bytes);
+    return s->flat ? GSA_OK : gsa_out_of_memory(error, "sums of gradients", room * real_bytes);
 }
 
 gsa_status gsa_tree_create(const gsa_system *system, gsa_parameters *parameters, int64_t pieces,
-                           int32_t ranks, gsa_tree *made, gsa_error *error)
+                           gsa_group *group, gsa_tree *made, gsa_error *error)
 {
     gsa_status status = GSA_OK;
-    *made = (gsa_tree){ .system = system, .parameters = parameters, .pieces = pieces };
-    if (ranks > 1) status = create_flat(made, error);
+    *made =
+        (gsa_tree){ .system = system, .parameters = parameters, .pieces = pieces, .group = group };
+    if (group) status = create_flat(made, error);
     for (int level = 0; INT64_C(1) << level < pieces && status == GSA_OK; level++)
         status = create_level(made, level, error);
     if (status != GSA_OK) gsa_tree_release(made);
+    else begin(made);
     return status;
 }
 
@@ -75,18 +87,11 @@ static gsa_status add_one(gsa_tree *s, int i, int64_t piece)
     return b->copy(b, s->level[level][i], p->value.grad, bytes_of(s, p));
 }
 
-gsa_status gsa_tree_add(gsa_tree *s, int64_t piece, gsa_error *error)
+static gsa_status failed(const gsa_tree *s, gsa_status status, gsa_error *error)
 {
-    gsa_backend *b = gsa_parameters_backend(s->parameters);
-    for (int i = 0; s->pieces > 1 && i < gsa_parameters_count(s->parameters); i++) {
-        const gsa_status status = add_one(s, i, piece);
-        if (status != GSA_OK) return gsa_fail(error, status, "%s: %s", b->name, b->error.text);
-    }
-    if (piece + 1 == s->pieces) return GSA_OK;
-    return gsa_parameters_zero_gradients(s->parameters, error);
+    const gsa_backend *b = gsa_parameters_backend(s->parameters);
+    return status == GSA_OK ? GSA_OK : gsa_fail(error, status, "%s: %s", b->name, b->error.text);
 }
-
-/* ---- several ranks ------------------------------------------------------------------------- */
 
 static int64_t has_bad(const void *at, int64_t count, int64_t real_bytes)
 {
@@ -104,34 +109,103 @@ static int64_t has_bad(const void *at, int64_t count, int64_t real_bytes)
     return bad;
 }
 
-/* Between the parameters' gradients and `flat`. */
-static gsa_status move(gsa_tree *s, int into_flat, gsa_error *error)
+/* The next parameter has all of the last piece: its sum, which goes into `flat`. */
+static gsa_status pack_next(gsa_tree *s, gsa_error *error)
 {
     gsa_backend *b = gsa_parameters_backend(s->parameters);
-    gsa_status status = GSA_OK;
-    char *at = s->flat;
-    for (int i = 0; i < gsa_parameters_count(s->parameters) && status == GSA_OK; i++) {
-        const gsa_parameter *p = gsa_parameters_at(s->parameters, i);
-        if (!p->value.grad) continue;
-        status = into_flat ? b->download(b, at, p->value.grad, bytes_of(s, p))
-                           : b->upload(b, p->value.grad, at, bytes_of(s, p));
-        if (p->value.marks) p->value.marks->all = 1;
-        at += bytes_of(s, p);
+    const gsa_parameter *p = gsa_parameters_at(s->parameters, s->next);
+    gsa_status status = s->pieces > 1 ? add_one(s, s->next, s->pieces - 1) : GSA_OK;
+    s->next--;
+    if (status == GSA_OK && s->flat && p->value.grad) {
+        const int64_t count = p->value.rows * p->value.cols;
+        char *at = s->flat + (s->packed -= count) * b->real_bytes;
+        status = b->download(b, at, p->value.grad, bytes_of(s, p));
+        s->bad |= has_bad(at, count, b->real_bytes);
     }
-    return status == GSA_OK ? GSA_OK : gsa_fail(error, status, "%s: %s", b->name, b->error.text);
+    return failed(s, status, error);
 }
 
-gsa_status gsa_tree_pack(gsa_tree *s, int64_t *bad, gsa_error *error)
+gsa_status gsa_tree_add(gsa_tree *s, int64_t piece, gsa_error *error)
 {
-    const gsa_status status = move(s, 1, error);
-    *bad = has_bad(s->flat, s->numbers, gsa_parameters_backend(s->parameters)->real_bytes);
+    gsa_status status = GSA_OK;
+    if (piece + 1 == s->pieces) {
+        while (s->next >= 0 && status == GSA_OK) status = pack_next(s, error);
+        if (!s->flat) begin(s);
+        return status;
+    }
+    for (int i = 0; i < gsa_parameters_count(s->parameters) && status == GSA_OK; i++)
+        status = failed(s, add_one(s, i, piece), error);
+    return status == GSA_OK ? gsa_parameters_zero_gradients(s->parameters, error) : status;
+}
+
+/* ---- several ranks ------------------------------------------------------------------------- */
+
+/* Buckets down to number `from`. */
+static gsa_status send(gsa_tree *s, int64_t from, int waits, gsa_error *error)
+{
+    const int64_t real_bytes = gsa_parameters_backend(s->parameters)->real_bytes;
+    gsa_status status = GSA_OK;
+    while (status == GSA_OK) {
+        int done = 0;
+        if (s->left > s->sent) {
+            status = gsa_group_advance(s->group, &s->adding, waits, &done, error);
+            if (status == GSA_OK && !done) return GSA_OK;
+            if (status != GSA_OK) break;
+            s->left = s->sent;
+        }
+        const int64_t low = s->sent > s->bucket ? s->sent - s->bucket : 0;
+        if (s->sent == 0 || low < from) break;
+        s->adding = (gsa_group_adding){ .at = s->flat + low * real_bytes,
+                                        .room = s->flat + s->numbers * real_bytes,
+                                        .count = s->sent - low,
+                                        .real_bytes = real_bytes };
+        s->sent = low, s->group->early += !waits;
+        status = gsa_group_add(s->group, &s->adding, error);
+    }
+    if (status != GSA_OK) s->sent = s->left = 0; /* nothing is sent any more */
     return status;
 }
 
-gsa_status gsa_tree_sum(gsa_tree *s, gsa_group *group, gsa_error *error)
+static void go_on(void *user)
 {
-    const gsa_status status =
-        gsa_group_sum(group, GSA_OK, s->flat, s->numbers,
-                      gsa_parameters_backend(s->parameters)->real_bytes, error);
-    return status == GSA_OK ? move(s, 0, error) : status;
+    gsa_tree *s = user;
+    gsa_status status = s->error.status;
+    while (status == GSA_OK && s->next >= 0) {
+        const gsa_tensor *x = &gsa_parameters_at(s->parameters, s->next)->value;
+        if (x->grad && x->uses != GSA_USES_SPENT) break;
+        status = pack_next(s, &s->error);
+    }
+    if (status == GSA_OK) send(s, s->packed, 0, &s->error);
+}
+
+void gsa_tree_watch(gsa_tree *s, gsa_tape *tape)
+{
+    if (!s->flat || !gsa_parameters_backend(s->parameters)->shares_host_memory) return;
+    for (int i = 0; i < gsa_parameters_count(s->parameters); i++)
+        gsa_parameters_at(s->parameters, i)->value.uses = 0;
+    gsa_tape_watch(tape, go_on, s);
+}
+
+gsa_status gsa_tree_end(gsa_tree *s, int64_t *bad, gsa_error *error)
+{
+    send(s, 0, 1, &s->error);
+    *bad = s->bad;
+    begin(s);
+    return s->error.status == GSA_OK ? GSA_OK
+                                     : gsa_fail(error, s->error.status, "%s", s->error.text);
+}
+
+gsa_status gsa_tree_take(gsa_tree *s, gsa_error *error)
+{
+    gsa_backend *b = gsa_parameters_backend(s->parameters);
+    gsa_status status = GSA_OK;
+    const char *at = s->flat;
+    for (int i = 0; i < gsa_parameters_count(s->parameters) && status == GSA_OK; i++) {
+        const gsa_parameter *p = gsa_parameters_at(s->parameters, i);
+        if (!p->value.grad) continue;
+        status = b->upload(b, p->value.grad, at, bytes_of(s, p));
+        if (p->value.marks) p->value.marks->all = 1;
+        at += bytes_of(s, p);
+    }
+    return failed(s, status, error);
 }

@@ -3,35 +3,47 @@
  * same bits wherever a subtree is computed.
  *
  * A rank of a group has the pieces of one subtree; what it found is added to the others' along the
- * levels above (group.h).
+ * levels above (group.h). That goes by buckets, from the last parameter to the first, which
+ * backward reaches last: while it runs a bucket leaves once its parameters are whole
+ * (gsa/tape_watch.h).
  *
- * Memory: log2(pieces) times the gradients, and with several ranks 1.5 times more. One piece of one
- * rank: none, and nothing is done. */
+ * Memory: log2(pieces) times the gradients, and with several ranks 1.07 times more. One piece of
+ * one rank: none, and nothing is done. */
 #ifndef GSA_GRADIENT_TREE_H
 #define GSA_GRADIENT_TREE_H
-#include "gsa/parameters.h"
 #include "gsa/group.h"
+#include "gsa/parameters.h"
 
-enum { GSA_TREE_PIECES = 1024, GSA_TREE_LEVELS = 10 };
+enum { GSA_TREE_PIECES = 1024, GSA_TREE_LEVELS = 10, GSA_TREE_BUCKETS = 8 };
 
 typedef struct gsa_tree {
     const gsa_system *system;
     gsa_parameters *parameters; /* borrowed */
     int64_t pieces;             /* of this rank: a power of two, 1 to GSA_TREE_PIECES */
-    void *flat;                 /* [numbers] all gradients, where there are several ranks */
-    int64_t numbers;
+    gsa_group *group;           /* NULL: alone */
+    char *flat;                 /* [numbers] all gradients, where there are several ranks */
+    int64_t numbers, bucket;    /* bucket: numbers of one */
+    int64_t packed, sent, left; /* numbers before those that are in flat; on their way; added */
+    int64_t bad;                /* 1: one of them is not finite */
+    int next;                   /* the parameter to pack next, downwards */
+    gsa_group_adding adding;
+    gsa_error error;               /* what went wrong between two ops */
     void **level[GSA_TREE_LEVELS]; /* [parameters] the sum of a subtree of 2^level pieces */
 } gsa_tree;
 
 gsa_status gsa_tree_create(const gsa_system *system, gsa_parameters *parameters, int64_t pieces,
-                           int32_t ranks, gsa_tree *made, gsa_error *error);
+                           gsa_group *group, gsa_tree *made, gsa_error *error);
 void gsa_tree_release(gsa_tree *tree); /* a zeroed one is fine */
+/* Before the forward pass that ends this rank's last piece: buckets leave during its backward
+ * pass. A hint; nothing where the backend has its own memory, or alone. */
+void gsa_tree_watch(gsa_tree *tree, gsa_tape *tape);
 /* The gradients are those of piece `piece`; 0, 1, 2, ... in turn. Afterwards they are zero, and
  * after the last piece they are the sum. */
 gsa_status gsa_tree_add(gsa_tree *tree, int64_t piece, gsa_error *error);
-/* After this rank's last piece. *bad: 1: one of its sums is not finite. */
-gsa_status gsa_tree_pack(gsa_tree *tree, int64_t *bad, gsa_error *error);
+/* After this rank's last piece, or where it failed before: what is left goes to the other ranks,
+ * which wait for it. *bad: 1: one of its sums is not finite. */
+gsa_status gsa_tree_end(gsa_tree *tree, int64_t *bad, gsa_error *error);
 /* Then the gradients become those of all ranks. */
-gsa_status gsa_tree_sum(gsa_tree *tree, gsa_group *group, gsa_error *error);
+gsa_status gsa_tree_take(gsa_tree *tree, gsa_error *error);
 
 #endif

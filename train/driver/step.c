@@ -71,9 +71,9 @@ static int next_piece(const gsa_trainer *t, const int64_t *example, int64_t coun
 }
 
 /* Piece `number`: adds its gradients, and notes its share of the loss. `scale` is 1 / targets of
- * the global batch. */
+ * the global batch; `last`: nothing is added to this rank's gradients afterwards. */
 static gsa_status piece(gsa_trainer *t, int64_t number, const gsa_wanted *wanted,
-                        const gsa_wanted *next, double scale, gsa_error *error)
+                        const gsa_wanted *next, int last, double scale, gsa_error *error)
 {
     gsa_session *s = &t->session;
     gsa_backend *b = s->backend;
@@ -81,6 +81,7 @@ static gsa_status piece(gsa_trainer *t, int64_t number, const gsa_wanted *wanted
     if (status != GSA_OK) return status;
     gsa_tape *tape = s->model.tape;
     gsa_tape_reset(tape, 1, (uint32_t)t->counts.seed, (uint32_t)t->counts.step);
+    if (last) gsa_tree_watch(&t->tree, tape);
     gsa_session_ask(s, next);
     const gsa_minibatch *batch = &s->batch;
     if (s->rows.model) {
@@ -139,8 +140,9 @@ static gsa_status gradients(gsa_trainer *t, const int64_t *example, int64_t coun
         const gsa_wanted wanted = piece_at(t, example, count, from);
         from += wanted.count;
         if (s->stop && *s->stop) return gsa_fail(error, GSA_ERR_INTERRUPTED, "stopped on request");
-        const int more = next_piece(t, example, count, from, &next);
-        status = piece(t, number++, &wanted, more ? &next : NULL, scale, error);
+        const int more = next_piece(t, example, count, from, &next),
+                  last = from == to && next_share + 1 == t->tree.pieces;
+        status = piece(t, number++, &wanted, more ? &next : NULL, last, scale, error);
         if (status == GSA_OK) status = end_pieces(t, example, count, from, &next_share, error);
         if (status == GSA_OK && from < to) status = gsa_session_upload_ahead(s, error);
     }
@@ -155,9 +157,9 @@ static gsa_status share(gsa_trainer *t, gsa_status status, int64_t tokens_before
     const volatile sig_atomic_t *stop = t->options->stop;
     int64_t all[GSA_GROUP_RANKS * GSA_GROUP_NUMBERS],
         own[GSA_GROUP_NUMBERS] = { stop && *stop, 0, t->step_tokens - tokens_before };
-    if (!g || status == GSA_ERR_INTERRUPTED) return status; /* which all found */
-    if (status == GSA_OK) status = gsa_tree_pack(&t->tree, &own[1], error);
-    status = gsa_group_tell(g, status, own, all, error);
+    if (!g) return status;
+    const gsa_status ended = gsa_tree_end(&t->tree, &own[1], status == GSA_OK ? error : NULL);
+    status = gsa_group_tell(g, status == GSA_OK ? ended : status, own, all, error);
     if (status != GSA_OK) return status;
     t->bad_rank = -1, t->step_tokens = tokens_before;
     for (int32_t r = g->ranks - 1; r >= 0; r--) {
@@ -166,7 +168,7 @@ static gsa_status share(gsa_trainer *t, gsa_status status, int64_t tokens_before
         if (theirs[1]) t->bad_rank = r;
         t->step_tokens += theirs[2];
     }
-    return gsa_tree_sum(&t->tree, g, error);
+    return gsa_tree_take(&t->tree, error);
 }
 
 /* ---- the step ------------------------------------------------------------------------------ */
@@ -177,7 +179,10 @@ static gsa_status whole_step(gsa_trainer *t, const int64_t *example, int64_t cou
 {
     double *norm = t->session.backend->shares_host_memory ? &t->norm : NULL;
     const int64_t tokens = t->step_tokens;
-    gsa_status status = gradients(t, example, count, targets, error);
+    /* Sums tell no status: what failed before is told here. */
+    gsa_status status = gsa_group_tell(t->session.group, GSA_OK, NULL, NULL, error);
+    if (status != GSA_OK) return status;
+    status = gradients(t, example, count, targets, error);
     status = share(t, status, tokens, error);
     if (status == GSA_OK) status = gsa_optimiser_step(t->optimiser, t->lr, norm, error);
     if (status == GSA_OK) status = gsa_ledger_norm(t, error);

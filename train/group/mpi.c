@@ -4,11 +4,11 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 enum {
-    CHUNK = 1 << 30, /* bytes of a message at most: MPI counts in int */
-    SPINS = 200,     /* tries for a message before the core is lent, and before this rank sleeps */
+    SPINS = 200, /* tries for a message before the core is lent, and before this rank sleeps */
     YIELDS = 400,
     TURN_NS = 50 * 1000 * 1000, /* of the watch */
     BEAT_TURNS = 10,            /* between two signs of life */
@@ -35,44 +35,42 @@ static int failed(int rc, char *why, size_t room)
     return 1;
 }
 
-static int bounded(int64_t bytes)
+_Static_assert(sizeof(MPI_Request) <= sizeof(int64_t), "a transfer holds two requests");
+
+static int start_transfer(void *user, gsa_transfer *t, const void *send, int64_t send_bytes,
+                          void *receive, int64_t receive_bytes, char *why, size_t room)
 {
-    return bytes > CHUNK ? CHUNK : (int)bytes;
+    MPI_Request in = MPI_REQUEST_NULL, out = MPI_REQUEST_NULL;
+    int rc = MPI_SUCCESS;
+    (void)user;
+    if (receive_bytes > 0)
+        rc = MPI_Irecv(receive, (int)receive_bytes, MPI_BYTE, t->partner, t->channel,
+                       MPI_COMM_WORLD, &in);
+    if (rc == MPI_SUCCESS && send_bytes > 0)
+        rc = MPI_Isend(send, (int)send_bytes, MPI_BYTE, t->partner, t->channel, MPI_COMM_WORLD,
+                       &out);
+    memcpy(&t->word[0], &in, sizeof in), memcpy(&t->word[1], &out, sizeof out);
+    return failed(rc, why, room) ? -1 : 0;
 }
 
 /* MPI's own wait keeps a core busy, which other threads of the ranks could use. */
-static int wait_for(MPI_Request request[2])
+static int poll_transfer(void *user, gsa_transfer *t, int waits, char *why, size_t room)
 {
     const struct timespec soon = { .tv_nsec = 20 * 1000 };
     int done = 0, rc = MPI_SUCCESS;
+    MPI_Request request[2];
     MPI_Status status[2]; /* MPICH's MPI_STATUSES_IGNORE is an array of none to the compiler */
+    (void)user;
+    memcpy(&request[0], &t->word[0], sizeof *request);
+    memcpy(&request[1], &t->word[1], sizeof *request);
     for (int tries = 0; rc == MPI_SUCCESS && !done; tries++) {
         rc = MPI_Testall(2, request, &done, status);
-        if (done || tries < SPINS) continue;
+        if (done || !waits) break;
+        if (tries < SPINS) continue;
         if (tries < YIELDS) sched_yield();
         else nanosleep(&soon, NULL);
     }
-    return rc;
-}
-
-static int exchange(void *user, int partner, const void *send, int64_t send_bytes, void *receive,
-                    int64_t receive_bytes, char *why, size_t room)
-{
-    const char *from = send;
-    char *to = receive;
-    (void)user;
-    while (send_bytes > 0 || receive_bytes > 0) {
-        MPI_Request request[2] = { MPI_REQUEST_NULL, MPI_REQUEST_NULL };
-        const int out = bounded(send_bytes), in = bounded(receive_bytes);
-        int rc = MPI_SUCCESS;
-        if (in > 0) rc = MPI_Irecv(to, in, MPI_BYTE, partner, 0, MPI_COMM_WORLD, &request[0]);
-        if (rc == MPI_SUCCESS && out > 0)
-            rc = MPI_Isend(from, out, MPI_BYTE, partner, 0, MPI_COMM_WORLD, &request[1]);
-        if (rc == MPI_SUCCESS) rc = wait_for(request);
-        if (failed(rc, why, room)) return -1;
-        from += out, to += in, send_bytes -= out, receive_bytes -= in;
-    }
-    return 0;
+    return failed(rc, why, room) ? -1 : done;
 }
 
 /* ---- who lives ----------------------------------------------------------------------------- */
@@ -172,7 +170,8 @@ static int open_group(gsa_group *g, void (*lost)(const char *), int code, char *
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    g->rank = rank, g->ranks = ranks, g->on_host = count_on_host(rank), g->exchange = exchange;
+    g->rank = rank, g->ranks = ranks, g->on_host = count_on_host(rank), g->start = start_transfer,
+    g->poll = poll_transfer;
     if (threads < MPI_THREAD_MULTIPLE)
         snprintf(why, room, "this MPI gives no MPI_THREAD_MULTIPLE, which watching ranks needs");
     else if (ranks > GSA_GROUP_RANKS || (ranks & (ranks - 1)))
