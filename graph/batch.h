@@ -4,7 +4,9 @@
  * A batch owns one block of bytes in host memory that holds every array below; gsa_batch_* views
  * take `base`: NULL for the host block itself, or the address of a copy of it (a device upload of
  * gsa_batch_block). The object is reused: building again allocates only when the block must grow.
- * One thread at a time. */
+ * One thread at a time.
+ * Errors: GSA_ERR_ARGUMENT (instances that do not fit together), GSA_ERR_LIMIT (more nodes than
+ * an index holds), GSA_ERR_MEMORY. */
 #ifndef GSA_BATCH_H
 #define GSA_BATCH_H
 #include "instance.h"

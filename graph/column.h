@@ -13,7 +13,8 @@
  *       (data.side = head:7). A pattern that asks gets them with every example, or is refused by
  *       one sentence; values are as the file has them, and what is no number, or no token, is the
  *       plugin's to refuse with e->fail. It must not promise GSA_BY_LENGTH. Append only: a later
- *       service of this major has a larger struct_size. */
+ *       service of this major has a larger struct_size.
+ *     `ask` is for create(), in its thread; values may be read in any thread that runs emit(). */
 #ifndef GSA_COLUMN_H
 #define GSA_COLUMN_H
 #include "topology.h"

@@ -12,7 +12,9 @@
  * In an instance, sources count inside the example's nodes of the kind; in a batch, inside the
  * batch's nodes of the kind (kind-major union), so batching adds one number per run. In a per-head
  * phase both rows and sources are
- * node * heads + head. Node and row indices are int32 (checked), offsets int64. */
+ * node * heads + head. Node and row indices are int32 (checked), offsets int64.
+ * Functions read only: any thread may call them on edges that nobody changes. What is wrong is
+ * GSA_ERR_FORMAT. */
 #ifndef GSA_EDGES_H
 #define GSA_EDGES_H
 #include "system.h"

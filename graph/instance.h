@@ -1,5 +1,7 @@
 /* instance.h - one example's nodes and edges, as a topology emitted them. Immutable,
- * reference-counted (any thread). */
+ * reference-counted (any thread).
+ * A cache serves any thread. Errors: GSA_ERR_ARGUMENT (emit refused the example), GSA_ERR_LIMIT
+ * (too many nodes or runs), GSA_ERR_PLUGIN (a call that breaks the contract), GSA_ERR_MEMORY. */
 #ifndef GSA_INSTANCE_H
 #define GSA_INSTANCE_H
 #include "edges.h"
@@ -30,8 +32,9 @@ typedef struct gsa_instance gsa_instance;
  * the contract is GSA_ERR_PLUGIN, emit's own fail() GSA_ERR_ARGUMENT, a size GSA_ERR_LIMIT. A
  * pattern of length > 0 must name a summary node when the schema pools one; one that needs text
  * must get it.
- * Length 0 is a valid pattern. The example's arrays are read only during the call. Cost O(runs +
- * nodes), and a counting sort where rows do not arrive in order. */
+ * `self` is what create() made, or the parameters. Length 0 is a valid pattern. The example's
+ * arrays are read only during the call. Cost O(runs + nodes), and a counting sort where rows do not
+ * arrive in order. */
 gsa_status gsa_instance_create(const gsa_system *system, const gsa_schema *schema,
                                const gsa_topology *topology, const void *self,
                                const gsa_example *example, const gsa_limits *limits, int inspect,
@@ -67,8 +70,8 @@ gsa_status gsa_cache_create(const gsa_system *system, int64_t byte_limit, gsa_ca
                             gsa_error *error);
 /* Releases the cache and its references; NULL does nothing. */
 void gsa_cache_release(gsa_cache *cache);
-/* The caller gets a reference. A schema that did not promise GSA_BY_LENGTH is built anew each time
- * and not kept. */
+/* The caller gets a reference; arguments as of gsa_instance_create, `self` too. A schema that did
+ * not promise GSA_BY_LENGTH is built anew each time and not kept. */
 gsa_status gsa_cache_get(gsa_cache *cache, const gsa_schema *schema, const gsa_topology *topology,
                          const void *self, const gsa_example *example, const gsa_limits *limits,
                          gsa_instance **instance, gsa_error *error);

@@ -1,6 +1,7 @@
 /* plan.h - the inspector half of inspector/executor: what a kernel needs to know of some edges,
  * worked out once on the host in linear time. *Whether* to take a path is decided here; *how* is
- * the kernel's. Immutable once made. */
+ * the kernel's. Immutable once made.
+ * So any thread may read it. gsa_plan_release frees it, or the edges that keep it do. */
 #ifndef GSA_PLAN_H
 #define GSA_PLAN_H
 #include "edges.h"
@@ -53,7 +54,8 @@ typedef struct gsa_plan {
 } gsa_plan;
 
 /* `edges` must be in host memory and satisfy GSA_EDGES; it is read during the call only. Cost
- * O(rows + edges + sources) time, and memory as the limits allow. */
+ * O(rows + edges + sources) time, and memory as the limits allow. GSA_ERR_ARGUMENT: limits out of
+ * range; GSA_ERR_LIMIT: more than an index holds. */
 gsa_status gsa_plan_create(const gsa_system *system, const gsa_edges *edges,
                            const gsa_plan_options *options, gsa_plan **plan, gsa_error *error);
 void gsa_plan_release(const gsa_system *system, gsa_plan *plan);

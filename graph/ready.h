@@ -11,7 +11,9 @@
  *            stays as it was
  *   heads    rows of a per-head phase are (node, head): the node is as late as its latest head
  *   order    once-phases, then the phases of each layer; a together group reads one old state
- * A state is a value: what a step does not write is shared with the step before. */
+ * A state is a value: what a step does not write is shared with the step before.
+ * Any thread may read what was made. Errors: GSA_ERR_ARGUMENT (layers below 0),
+ * GSA_ERR_LIMIT (too many steps), GSA_ERR_MEMORY. */
 #ifndef GSA_READY_H
 #define GSA_READY_H
 #include "instance.h"

@@ -46,6 +46,7 @@ const gsa_phase *gsa_schema_phase(const gsa_schema *schema, int phase);
 int gsa_schema_find_kind(const gsa_schema *schema, const char *name); /* -1: none */
 int gsa_schema_sequence(const gsa_schema *schema);
 int gsa_schema_summaries(const gsa_schema *schema); /* 0: no summary */
+/* One part of the summary: its kind, its pool (gsa_pool), its weight in the sum. */
 void gsa_schema_summary(const gsa_schema *schema, int index, int *kind, int *pool, double *weight);
 uint32_t gsa_schema_flags(const gsa_schema *schema);
 int gsa_schema_growth(const gsa_schema *schema);

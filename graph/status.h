@@ -4,7 +4,14 @@
  *     its last argument
  *       (NULL: the caller does not want the sentence). On failure the error holds one sentence that
  *       names the bad value, what was expected, and where; on success it is left alone. Libraries
- *       never print, exit or abort. */
+ *       never print, exit or abort.
+ *     Names mean the same in all headers: `index`, `kind`, `phase`, `layer`, `head` and
+ *     `example` count from 0; `count` and `n_x` are the elements of an array; `real` is a
+ *     gsa_real; `seed` and `step` key random numbers; texts are UTF-8 and end with 0. What a
+ *     `const T *` points to is read during the call and not kept, where nothing else is said. A
+ *     `T **` receives a new object, which T's release function frees; on failure it is left
+ *     alone. Every call that allocates may return GSA_ERR_MEMORY, and every call that runs on a
+ *     device GSA_ERR_DEVICE. Any thread may call. */
 #ifndef GSA_STATUS_H
 #define GSA_STATUS_H
 

@@ -5,7 +5,9 @@
  *       given, so that tests can make the n-th one fail and an embedder can bring an arena. A
  *       handle keeps the pointer: the table must outlive it. Functions are called from many threads
  *       at once.
- *       Wherever a `const gsa_system *` is requested, NULL means gsa_system_default(). */
+ *       Wherever a `const gsa_system *` is requested, NULL means gsa_system_default().
+ *     Files fail with GSA_ERR_IO, or GSA_ERR_ARGUMENT where a path cannot be one; memory with
+ *     GSA_ERR_MEMORY. */
 #ifndef GSA_SYSTEM_H
 #define GSA_SYSTEM_H
 #include <stddef.h>
@@ -111,7 +113,8 @@ char *gsa_copy_text(const gsa_system *system, const char *text);
 /* To be called around each call of a topology's function; `call`: NULL once it has returned. */
 void gsa_calling(const gsa_system *system, const gsa_plugin_call *call);
 
-/* Fails with a sentence naming the bytes requested; for callers that saw NULL. */
+/* Fails with a sentence that names `what` there is no memory for and the bytes requested; for
+ * callers that saw NULL. */
 gsa_status gsa_out_of_memory(gsa_error *error, const char *what, int64_t bytes);
 
 /* Checked arithmetic on sizes that are never negative: 1 and *out, or 0 on overflow. */

@@ -29,7 +29,10 @@
  *          with a per-head phase e_head_from, e_head_to (-1 on the edges of other phases); in a
  *          picture with weights e_w0 .. (w0 .., double): the weight in each head. `weight` is their
  *          mean; 1 without weights. An edge of a per-head phase belongs to one head: `weight` is
- *          its weight in it, the other heads have 0. */
+ *          its weight in it, the other heads have 0.
+ * Any thread; calls share nothing. Errors: GSA_ERR_ARGUMENT (a format, sheets that do not fit
+ * together), GSA_ERR_FORMAT (a text that the format cannot carry), GSA_ERR_NUMBER (a weight that
+ * is not finite), GSA_ERR_LIMIT (too large for the format), GSA_ERR_IO, GSA_ERR_MEMORY. */
 #ifndef GSA_WRITE_H
 #define GSA_WRITE_H
 #include "instance.h"

@@ -22,7 +22,11 @@
  *     that its loops use (gsa_backend_open). A call allocates where it is the first of its sizes
  *     on this graph and backend, else nothing.
  *     The registry outlives the graph, and so does a device's backend that it was used with. Each
- *     failure is one sentence; outputs then hold anything. */
+ *     failure is one sentence; outputs then hold anything.
+ *     Errors: GSA_ERR_ARGUMENT (a wrong spec, a value out of range, a graph that is not built),
+ *     GSA_ERR_LIMIT (more nodes or edges than an index holds), GSA_ERR_PLUGIN (a topology broke
+ *     its contract), GSA_ERR_UNSUPPORTED (the backend lacks the call), GSA_ERR_IO (a file cannot
+ *     be written). */
 #ifndef GSA_ATTEND_H
 #define GSA_ATTEND_H
 #include "stack.h"
@@ -83,7 +87,8 @@ const gsa_batch *gsa_graph_batch(const gsa_graph *graph);     /* nodes and examp
 int64_t gsa_graph_rows(const gsa_graph *graph, int phase);
 int64_t gsa_graph_sources(const gsa_graph *graph, int phase);
 int64_t gsa_graph_edges(const gsa_graph *graph, int phase);
-/* The edges one by one, [edges] each, NULL: not wanted. Weights are in this order. */
+/* Row, source and label of the edges one by one, [edges] each, NULL: not wanted. Weights are in
+ * this order. */
 gsa_status gsa_graph_list(const gsa_graph *graph, int phase, int32_t *row, int32_t *source,
                           int32_t *label, gsa_error *error);
 /* One example as GraphML, DOT or Matrix Market, by the end of the path (graph/write.h). text: its

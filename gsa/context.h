@@ -13,7 +13,10 @@
  *
  * Law.  A context owns all that it gave: gsa_context_release releases it, and nobody else does.
  *     Parts may also be made without a context (stack.h, input.h, model.h, optimiser.h). One thread
- *     uses a context at a time. Each failure is one sentence; what was made before it stays. */
+ *     uses a context at a time. Each failure is one sentence; what was made before it stays.
+ *     Errors: GSA_ERR_ARGUMENT (a wrong spec, name or setting), GSA_ERR_LIMIT (a size),
+ *     GSA_ERR_PLUGIN, GSA_ERR_UNSUPPORTED (no such device), GSA_ERR_NUMBER (a loss that is not
+ *     finite), GSA_ERR_MEMORY. */
 #ifndef GSA_CONTEXT_H
 #define GSA_CONTEXT_H
 #include "input.h"

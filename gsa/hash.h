@@ -1,4 +1,5 @@
-/* hash.h - SHA-256 (FIPS 180-4), for manifests that `sha256sum -c` reads. */
+/* hash.h - SHA-256 (FIPS 180-4), for manifests that `sha256sum -c` reads.
+ * One thread at a time uses a gsa_sha256. */
 #ifndef GSA_HASH_H
 #define GSA_HASH_H
 #include "graph/system.h"
@@ -18,9 +19,9 @@ typedef struct gsa_sha256 {
 void gsa_sha256_start(gsa_sha256 *hash);
 /* Adds `bytes` bytes to the sum; 0 does nothing. */
 void gsa_sha256_add(gsa_sha256 *hash, const void *at, int64_t bytes);
-/* Ends the sum and writes it as 64 digits and a terminator. */
+/* Ends the sum and writes it to `hex`: 64 digits and a terminator. */
 void gsa_sha256_end(gsa_sha256 *hash, char hex[65]);
-/* Of a file's bytes; GSA_ERR_IO where it cannot be read. */
+/* Of a file's bytes, to `hex` likewise; GSA_ERR_IO where it cannot be read. */
 gsa_status gsa_sha256_file(const gsa_system *system, const char *path, char hex[65],
                            gsa_error *error);
 

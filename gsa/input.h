@@ -3,7 +3,9 @@
  *   hidden] x input_scale + type [row's type] + position, then norm and dropout in the order that
  *   settings.input says. Id 0 is a frozen zero row.
  * With `beside` > 0 so many columns made elsewhere are next to the embedding: [embedding[id],
- * columns] W^T + b. */
+ * columns] W^T + b.
+ * The tape's thread uses an input. Errors: GSA_ERR_ARGUMENT (options or settings out of range),
+ * GSA_ERR_LIMIT (too many parameters), GSA_ERR_MEMORY. */
 #ifndef GSA_INPUT_H
 #define GSA_INPUT_H
 #include "parameters.h"
@@ -33,7 +35,8 @@ gsa_status gsa_input_create(const gsa_system *system, const gsa_settings *settin
                             const gsa_input_options *options, gsa_parameters *parameters,
                             gsa_input **input, gsa_error *error);
 void gsa_input_release(gsa_input *input);
-gsa_parameter *gsa_input_embedding(const gsa_input *input); /* NULL with features */
+/* Of the parameters that it was made with, which own it; NULL with features. */
+gsa_parameter *gsa_input_embedding(const gsa_input *input);
 
 /* ids [tokens] on the host (or NULL with features), features [tokens, width] (with ids: [tokens,
  * next to]) or NULL; length [count] on the host. A sequence longer than position_max with learned

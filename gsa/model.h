@@ -16,7 +16,10 @@
  * stacks have disjoint sites; the second, third, ... pass of one stack, and the input of the
  * second, third, ... sequence, number their examples from 2^26, 2 x 2^26, ... So no two places
  * share a mask, a model of one pass draws what its stack alone draws, and no batch split changes a
- * mask. */
+ * mask.
+ *     One thread at a time computes with a model. Errors: GSA_ERR_ARGUMENT (an unknown name, a
+ *     circle, lengths that do not fit), GSA_ERR_LIMIT (a size), GSA_ERR_PLUGIN (a topology broke
+ *     its contract), GSA_ERR_MEMORY. */
 #ifndef GSA_MODEL_H
 #define GSA_MODEL_H
 #include "input.h"
@@ -129,7 +132,7 @@ gsa_status gsa_model_batch_ahead(const gsa_model_batch *batch, gsa_tape *tape, g
 gsa_tensor *gsa_model_input(const gsa_model *model, gsa_tape *tape, const gsa_model_batch *batch,
                             int sequence, const gsa_input *input, const int32_t *ids,
                             gsa_tensor *features);
-/* Likewise of an input with types. */
+/* Likewise of an input with types: type [tokens] of each row. */
 gsa_tensor *gsa_model_input_typed(const gsa_model *model, gsa_tape *tape,
                                   const gsa_model_batch *batch, int sequence,
                                   const gsa_input *input, const int32_t *ids, const int32_t *type,

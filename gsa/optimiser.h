@@ -47,21 +47,23 @@ typedef struct gsa_optimiser_options {
 /* beta1 0.9, beta2 0.999, eps 1e-8; no momentum, decay or clipping. */
 gsa_optimiser_options gsa_optimiser_default(int kind);
 
-/* system NULL: the system's own memory. Refuses values that are out of range. */
+/* system NULL: the system's own memory. Refuses values that are out of range (GSA_ERR_ARGUMENT). */
 gsa_status gsa_optimiser_create(const gsa_system *system, gsa_parameters *parameters,
                                 const gsa_optimiser_options *options, gsa_optimiser **optimiser,
                                 gsa_error *error);
 void gsa_optimiser_release(gsa_optimiser *optimiser); /* NULL does nothing */
 
-/* One step with the gradients as they are. *norm: before clipping; not finite: nothing was
- * changed and the count of steps has not moved. norm NULL: it is not told; and a backend that does
- * not share the host's memory is then not waited for: after a norm that is not finite its steps
- * change nothing any more, but are counted, until gsa_optimiser_resume sets the count. */
+/* One step with the gradients as they are. Fails as the backend does (GSA_ERR_DEVICE). *norm:
+ * before clipping; not finite: nothing was changed and the count of steps has not moved. norm NULL:
+ * it is not told; and a backend that does not share the host's memory is then not waited for: after
+ * a norm that is not finite its steps change nothing any more, but are counted, until
+ * gsa_optimiser_resume sets the count. */
 gsa_status gsa_optimiser_step(gsa_optimiser *optimiser, double lr, double *norm, gsa_error *error);
 int64_t gsa_optimiser_steps(const gsa_optimiser *optimiser); /* applied so far: Adam's t */
+/* Sets that count, >= 0. Fails as the backend does (GSA_ERR_DEVICE). */
 gsa_status gsa_optimiser_resume(gsa_optimiser *optimiser, int64_t steps, gsa_error *error);
 /* GSA_ERR_NUMBER and the first parameter whose value or gradient is not finite: "step 12: the
- * gradient of 'x' ...". */
+ * gradient of 'x' ..."; `loss` and `norm` are for the sentence. */
 gsa_status gsa_optimiser_blame(gsa_optimiser *optimiser, int64_t step, double loss, double norm,
                                gsa_error *error);
 

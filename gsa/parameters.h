@@ -1,6 +1,8 @@
 /* parameters.h - the learned matrices of a model, by name, in order of creation. They own values
  * and gradients on one backend. Names are "stack.segment.layer.phase.q.weight"; matrices are [out,
- * in]. One thread at a time. */
+ * in]. One thread at a time.
+ * Errors: GSA_ERR_ARGUMENT (a name twice, shapes that differ), GSA_ERR_LIMIT (a size),
+ * GSA_ERR_MEMORY. */
 #ifndef GSA_PARAMETERS_H
 #define GSA_PARAMETERS_H
 #include "tape.h"
@@ -51,7 +53,8 @@ enum gsa_without {
     GSA_WITHOUT_CHECKING = 4   /* gsa_parameters_read takes NaN and infinities too */
 };
 
-/* Initial values depend on (seed, name, element) alone: not on order, threads or backend. */
+/* Initial values depend on (seed, name, element) alone: not on order, threads or backend. `what`
+ * are bits of gsa_without. */
 gsa_status gsa_parameters_create(const gsa_system *system, gsa_backend *backend, uint32_t seed,
                                  gsa_parameters **parameters, gsa_error *error);
 void gsa_parameters_release(gsa_parameters *parameters);
@@ -62,8 +65,9 @@ uint32_t gsa_parameters_lack(const gsa_parameters *parameters);         /* of gs
 typedef gsa_status gsa_parameters_allow(void *context, const char *name, int64_t rows, int64_t cols,
                                         gsa_error *error);
 void gsa_parameters_ask(gsa_parameters *parameters, gsa_parameters_allow *allow, void *context);
-/* A new parameter, initialised; its address stays valid. A name that exists already is an error
- * (GSA_ERR_ARGUMENT). */
+/* A new parameter; its address stays valid as long as the parameters. init: a gsa_init, of which
+ * `scale` is the deviation or bound; flags: bits of gsa_parameter_flags. A name that exists already
+ * is an error (GSA_ERR_ARGUMENT). */
 gsa_status gsa_parameters_add(gsa_parameters *parameters, const char *name, int64_t rows,
                               int64_t cols, int init, double scale, int flags,
                               gsa_parameter **parameter, gsa_error *error);

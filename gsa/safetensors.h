@@ -1,7 +1,10 @@
 /* safetensors.h - named matrices in one file: 8 bytes little-endian header length, a JSON header,
  * raw little-endian data. What is written is read by the official reader; the reader here is
  * strict: header at most 100,000,000 bytes, starts with '{'; known dtypes; shape x dtype equals the
- * bytes (checked); no hole, no overlap, no duplicate name; every number an integer. */
+ * bytes (checked); no hole, no overlap, no duplicate name; every number an integer.
+ * Any thread; calls share nothing. Errors: GSA_ERR_IO, GSA_ERR_FORMAT (the file is not that),
+ * GSA_ERR_NUMBER (NaN or infinity), GSA_ERR_ARGUMENT (a name twice or not UTF-8), GSA_ERR_LIMIT
+ * (a header or tensor too large), GSA_ERR_MEMORY. */
 #ifndef GSA_SAFETENSORS_H
 #define GSA_SAFETENSORS_H
 #include "graph/system.h"
@@ -43,9 +46,10 @@ gsa_status gsa_safetensors_read(const gsa_system *system, const char *path, gsa_
 gsa_status gsa_safetensors_read_header(const gsa_system *system, const char *path,
                                        gsa_safetensors *file, gsa_error *error);
 void gsa_safetensors_release(gsa_safetensors *file);
+/* The tensor of that name, the note of that key, as long as the file is open; NULL: none. */
 const gsa_blob *gsa_safetensors_find(const gsa_safetensors *file, const char *name);
-const char *gsa_safetensors_note(const gsa_safetensors *file, const char *key); /* NULL: none */
-int64_t gsa_blob_count(const gsa_blob *blob);                                   /* numbers in it */
+const char *gsa_safetensors_note(const gsa_safetensors *file, const char *key);
+int64_t gsa_blob_count(const gsa_blob *blob); /* numbers in it */
 /* Every number of an F32 or F64 blob is finite, else GSA_ERR_NUMBER with its name and place; `path`
  * is for the sentence. O(numbers). */
 gsa_status gsa_blob_check_finite(const gsa_blob *blob, const char *path, gsa_error *error);

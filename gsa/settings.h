@@ -1,4 +1,5 @@
-/* settings.h - the [model] settings that stacks, inputs and heads share. Plugins never see them. */
+/* settings.h - the [model] settings that stacks, inputs and heads share. Plugins never see them.
+ * Values alone: any thread. */
 #ifndef GSA_SETTINGS_H
 #define GSA_SETTINGS_H
 #include <stdint.h>

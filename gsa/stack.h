@@ -1,5 +1,9 @@
 /* stack.h - segments of patterns, executed: the phase executor. docs/executor.md states its law;
- * tests/oracle/ holds a second, slow interpreter of that law which shares no code. */
+ * tests/oracle/ holds a second, slow interpreter of that law which shares no code.
+ * One thread at a time computes with a stack, and one uses a batch. Texts and patterns that are
+ * returned live as long as the stack. Errors: GSA_ERR_ARGUMENT (settings, patterns that do not
+ * fit together, lengths), GSA_ERR_LIMIT (a size), GSA_ERR_PLUGIN (a topology broke its
+ * contract), GSA_ERR_MEMORY. */
 #ifndef GSA_STACK_H
 #define GSA_STACK_H
 #include "graph/batch.h"

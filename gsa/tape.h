@@ -11,7 +11,9 @@
  *       Backward runs the ops in reverse order of recording; gradients accumulate in that order:
  *       same program, same bits. What is left of it are the gradients of leaves and parameters:
  *       that of an op's result is dropped once the op has passed it on, its memory used again.
- *       One thread uses a tape at a time. */
+ *       One thread uses a tape at a time.
+ *     Failures of ops: GSA_ERR_ARGUMENT (shapes that do not fit), GSA_ERR_LIMIT (a size),
+ *     GSA_ERR_UNSUPPORTED (the backend lacks the op), GSA_ERR_MEMORY, GSA_ERR_DEVICE. */
 #ifndef GSA_TAPE_H
 #define GSA_TAPE_H
 #include "kernels/backend.h"
@@ -54,8 +56,9 @@ gsa_backend *gsa_tape_backend(const gsa_tape *tape);
 /* Forgets all tensors and errors. `training` 0: nothing is recorded and dropout is off. (seed,
  * step) key the dropout. */
 void gsa_tape_reset(gsa_tape *tape, int training, uint32_t seed, uint32_t step);
-/* Numbers of the batch's examples in the global batch (host array), for dropout; without it 0, 1,
- * 2, ... All batches of the tape share them; a batch of more examples than `count` is a failure. */
+/* example_id [count]: the examples' numbers in the global batch (host), for dropout; without it 0,
+ * 1, 2, ... All batches of the tape share them; a batch of more examples than `count` is a failure.
+ */
 void gsa_tape_examples(gsa_tape *tape, const int32_t *example_id, int32_t count);
 int gsa_tape_training(const gsa_tape *tape);
 /* GSA_OK, or the first failure of any op since reset, with its sentence. */
@@ -71,7 +74,7 @@ void *gsa_tape_memory(gsa_tape *tape, int64_t bytes);
 const void *gsa_tape_upload(gsa_tape *tape, const void *host, int64_t bytes);
 /* For the round after the next reset: host arrays that it will upload may go up while the ops of
  * this round run. Until that round ends they stay as they are, or gsa_tape_forget_ahead is called.
- * gsa_tape_expect, before the reset, says whether the round is the one that was offered for: then
+ * gsa_tape_expect, before the reset, says (as_offered) whether the round is the offered one: then
  * gsa_tape_upload and gsa_tape_constant of the same address have nothing left to copy. A hint: what
  * does not fit is uploaded in its turn, and all of it by a backend without upload_ahead
  * (backend.h). Memory: twice what a round offers at most, and a quarter. */
@@ -88,8 +91,8 @@ int64_t gsa_tape_peak(const gsa_tape *tape);
 void *gsa_tape_host(gsa_tape *tape, int64_t bytes);
 
 /* ---- leaves */
-/* Values from the host, float or double (gsa_real), converted to the backend's type. No
- * gradient. */
+/* `values` [rows, cols] from the host, float or double (`real`), converted to the backend's type.
+ * No gradient. */
 gsa_tensor *gsa_tape_constant(gsa_tape *tape, const void *values, int real, int64_t rows,
                               int64_t cols);
 gsa_tensor *gsa_tape_zeros(gsa_tape *tape, int64_t rows, int64_t cols);
@@ -118,7 +121,7 @@ gsa_tensor *gsa_op_linear_activated(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w
 gsa_tensor *gsa_op_heads(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w, gsa_tensor *bias,
                          int32_t heads, int32_t room, int to_columns);
 gsa_tensor *gsa_op_combine(gsa_tape *tape, gsa_tensor *const *x, const double *weight,
-                           int count); /* sum weight_i x_i */
+                           int count); /* the sum of weight[i] x[i] */
 gsa_tensor *gsa_op_add(gsa_tape *tape, gsa_tensor *a, gsa_tensor *b);
 gsa_tensor *gsa_op_multiply(gsa_tape *tape, gsa_tensor *a, gsa_tensor *b); /* elementwise */
 gsa_tensor *gsa_op_activate(gsa_tape *tape, gsa_tensor *x, int activation);
@@ -130,14 +133,15 @@ typedef struct gsa_row_identity { /* backend memory, [rows] each: the key of dro
 gsa_tensor *gsa_op_dropout(gsa_tape *tape, gsa_tensor *x, double p, uint32_t site,
                            gsa_row_identity rows);
 gsa_tensor *gsa_op_norm(gsa_tape *tape, gsa_tensor *x, gsa_tensor *gain, gsa_tensor *bias,
-                        double eps); /* [1,cols] each */
+                        double eps); /* gain, bias [1,cols]; eps is added to the variance */
 /* out[i] = scale table[ids[i]] (+ base[i]); ids in backend memory, < 0: zero row; ids < first_id
  * get no gradient */
 gsa_tensor *gsa_op_gather(gsa_tape *tape, gsa_tensor *base, gsa_tensor *table, const int32_t *ids,
                           int64_t rows, double scale, int32_t first_id);
 gsa_tensor *gsa_op_select(gsa_tape *tape, const uint8_t *mask, gsa_tensor *a,
                           gsa_tensor *b); /* mask ? a : b, by row */
-/* Each row of x is an example's: offset ends at x's rows. */
+/* [examples, cols]: the mean of each example's rows of x, or with `maximum` their largest; offset
+ * [examples+1] ends at x's rows. */
 gsa_tensor *gsa_op_pool(gsa_tape *tape, gsa_tensor *x, const int64_t *offset, int64_t examples,
                         int maximum);
 
@@ -163,18 +167,19 @@ gsa_tensor *gsa_op_attend(gsa_tape *tape, const gsa_attend_op *op); /* the shape
 gsa_tensor *gsa_op_aggregate(gsa_tape *tape, const gsa_edges *edges, gsa_tensor *const *x, int mean,
                              int64_t width, int64_t out_rows, int64_t out_cols);
 
-/* Losses [1,1]; targets in backend memory. */
+/* Losses [1,1], times `scale`; targets in backend memory. */
 gsa_tensor *gsa_op_cross_entropy(gsa_tape *tape, gsa_tensor *logits, const int32_t *targets,
                                  double scale);
-/* With label smoothing, 0 <= smoothing < 1 (backend.h has the equation). */
+/* With label smoothing, 0 <= smoothing < 1, times `scale` (backend.h has the equation). */
 gsa_tensor *gsa_op_smooth_entropy(gsa_tape *tape, gsa_tensor *logits, const int32_t *targets,
                                   double smoothing, double scale);
 /* [rows, 1]: -log p(target) of each row, 0 where the target is -1; has no gradient. */
 gsa_tensor *gsa_op_surprise(gsa_tape *tape, gsa_tensor *logits, const int32_t *targets);
+/* `scale` times the sum of squares of x - target. */
 gsa_tensor *gsa_op_square_error(gsa_tape *tape, gsa_tensor *x, gsa_tensor *target, double scale);
 /* One softmax down each column of a segment's rows: where in a sequence something is. offset
  * [segments+1], targets [segments, cols]: the right row, counted in its segment, or -1
- * (ignored). */
+ * (ignored); times `scale`. */
 gsa_tensor *gsa_op_segment_entropy(gsa_tape *tape, gsa_tensor *logits, const int64_t *offset,
                                    const int32_t *targets, int64_t segments, double scale);
 
@@ -194,7 +199,7 @@ typedef struct gsa_crf_op {
 } gsa_crf_op;
 gsa_tensor *gsa_op_crf(gsa_tape *tape, const gsa_crf_op *op,
                        double scale); /* [1,1]: scale sum of -log p(targets) */
-/* The best legal path to the host, [tokens] (-1: a sequence has none), and its scores in the
+/* The best legal path to the host, [tokens] (-1: a sequence has none), and its `score` in the
  * backend's real type, [sequences], or NULL. */
 gsa_status gsa_crf_decode(gsa_tape *tape, const gsa_crf_op *op, int32_t *path, void *score,
                           gsa_error *error);

@@ -1,5 +1,8 @@
 /* vocabulary.h - words and their ids. Id 0 is padding (a frozen zero row), id 1 the unknown word.
- * Lookups: any thread. */
+ * Lookups: any thread.
+ * Changes: one thread. Errors: GSA_ERR_ARGUMENT (a call after the freeze, or before it),
+ * GSA_ERR_FORMAT (the file of words, a word that is not UTF-8), GSA_ERR_LIMIT (too many words),
+ * GSA_ERR_IO, GSA_ERR_MEMORY. */
 #ifndef GSA_VOCABULARY_H
 #define GSA_VOCABULARY_H
 #include "graph/system.h"

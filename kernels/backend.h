@@ -15,7 +15,9 @@
  *       another device.
  *       Same inputs, same bits, for any number of threads: no atomics, a fixed order of every sum.
  *       NaN stays NaN. Empty sizes are fine. One thread uses a backend at a time; its loops use
- *       `threads` threads. GSA_CHECKED builds scan edges in full at entry. */
+ *       `threads` threads. GSA_CHECKED builds scan edges in full at entry.
+ *     Opening fails with GSA_ERR_ARGUMENT (an unknown device or number of threads) or
+ *     GSA_ERR_UNSUPPORTED (this build or machine lacks it). */
 #ifndef GSA_BACKEND_H
 #define GSA_BACKEND_H
 #include "graph/edges.h"
@@ -342,7 +344,7 @@ void gsa_backend_release(gsa_backend *backend); /* NULL does nothing */
 gsa_status gsa_backend_no_memory(const gsa_backend *backend, const char *what, int64_t bytes,
                                  gsa_error *error);
 
-/* What multiplies: "oneDNN 2.6.3", "CBLAS", "plain loops". */
+/* What multiplies: "oneDNN 2.6.3", "CBLAS", "plain loops"; a static text. */
 const char *gsa_gemm_library(void);
 
 #ifdef __cplusplus

@@ -2,7 +2,8 @@
  * whole table (profile.c; the tests' guard): X(entry, parameters, arguments). The arguments begin
  * with `in`, the backend that is wrapped; the parameters with `b`, the one around it. release,
  * alloc and free are not among them, nor steps and uploads next to the work, which few backends
- * have. */
+ * have.
+ * Macros alone: any thread. */
 #ifndef GSA_BACKEND_CALLS_H
 #define GSA_BACKEND_CALLS_H
 #include "kernels/backend.h"

@@ -9,7 +9,8 @@
  *      process cannot survive ("sticky") is GSA_ERR_DEVICE: from then on every call fails with the
  *      same sentence at once, so nothing more is read from device memory.
  *      No device memory: GSA_ERR_MEMORY with the bytes requested, free and total; the backend works
- *        on afterwards. */
+ *        on afterwards.
+ *     One thread at a time uses a backend. */
 #ifndef GSA_CUDA_H
 #define GSA_CUDA_H
 #include "kernels/backend.h"

@@ -8,7 +8,8 @@
  *       they leave of its time is the program's own. What another thread did in that time is in
  *       `beside`; the processor's time that it took is in the parts', too, and in the section's.
  *       A device that queues its work (CUDA) returns before it is done: there a call's time says
- *         nothing. */
+ *         nothing.
+ *     Wrapping fails with GSA_ERR_MEMORY alone. */
 #ifndef GSA_PROFILE_H
 #define GSA_PROFILE_H
 #include "kernels/backend_calls.h"
@@ -62,12 +63,12 @@ typedef struct gsa_profile {
     int32_t now, zero;                              /* the section */
 } gsa_profile;
 
-/* "gemm", ..., "order", "batch", "graph", "wait" */
+/* "gemm", ..., "order", "batch", "graph", "wait": `part` is 0 .. GSA_PROFILE_PARTS - 1; static. */
 const char *gsa_profile_name(int part);
 
 /* From here on time counts for `section`; what passed since the last call for the one before. */
 void gsa_profile_enter(gsa_profile *profile, int section);
-/* Around what the host does: mark = begin, ..., end(part, mark). */
+/* Around what the host does: began = begin(), ..., end(part, began). */
 gsa_profile_mark gsa_profile_begin(const gsa_profile *profile);
 void gsa_profile_end(gsa_profile *profile, int part, gsa_profile_mark began);
 /* In another thread: its clocks, whose differences the profile's own thread hands over later. */

@@ -7,7 +7,9 @@
  *       command does, in a process of its own). Needs no text or memory from the caller: what
  *         patterns read is made up.
  *       A pattern that reads structure (brackets of some kind, tags) is tried on it where the
- *         caller gives texts that have it. */
+ *         caller gives texts that have it.
+ *     Errors: GSA_ERR_ARGUMENT (options out of range), GSA_ERR_UNSUPPORTED (no threads),
+ *     GSA_ERR_MEMORY. A promise that is broken is no error but a finding. */
 #ifndef GSA_CHECK_H
 #define GSA_CHECK_H
 #include "pattern.h"
@@ -94,7 +96,7 @@ gsa_status gsa_check_pattern(const gsa_system *system, const gsa_pattern *patter
                              gsa_error *error);
 
 const char *gsa_check_name(int property);  /* "prefix-stable" */
-const char *gsa_verdict_name(int verdict); /* "not promised" */
+const char *gsa_verdict_name(int verdict); /* "not promised"; verdict: a gsa_verdict */
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,9 @@
 /* pattern.h - a topology with its parameters set: created, described, ready to emit. Immutable,
- * reference-counted. */
+ * reference-counted.
+ * Any thread may use a pattern. What is returned lives as long as the pattern, but an instance,
+ * which is the caller's to release. Errors: GSA_ERR_ARGUMENT (an unknown id or key, a value out
+ * of range, create or emit refused), GSA_ERR_PLUGIN (describe or emit broke the contract),
+ * GSA_ERR_LIMIT (too many nodes), GSA_ERR_MEMORY. */
 #ifndef GSA_PATTERN_H
 #define GSA_PATTERN_H
 #include "graph/column.h"
@@ -44,7 +48,7 @@ const char *gsa_pattern_text(const gsa_pattern *pattern);
 /* The value of parameter `index` as canonical text ("0.5", "clip"), snprintf-like. */
 int gsa_pattern_value(const gsa_pattern *pattern, uint32_t index, char *out, size_t size);
 
-/* Names of the columns that its topology requested (graph/column.h), in that order: what its
+/* Names of the columns that its topology requested (graph/column.h), by place from 0: what its
  * examples' `column` must hold. */
 int gsa_pattern_columns(const gsa_pattern *pattern);
 const char *gsa_pattern_column(const gsa_pattern *pattern, int place);

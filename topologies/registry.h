@@ -3,7 +3,10 @@
  * Law.  A registry is made, filled by one thread, then read by any. Topologies live as long as the
  *     registry. Loading runs
  *       the plugin's code in this process: that is trust, not isolation; everything that it emits
- *         is checked. */
+ *         is checked.
+ *     Errors: GSA_ERR_ARGUMENT (a path without a slash, an id twice), GSA_ERR_IO (no such file),
+ *     GSA_ERR_PLUGIN (no topology in it, or a broken one), GSA_ERR_LIMIT (too many),
+ *     GSA_ERR_MEMORY. */
 #ifndef GSA_REGISTRY_H
 #define GSA_REGISTRY_H
 #include "graph/schema.h"
@@ -52,8 +55,8 @@ const gsa_topology *gsa_registry_find(const gsa_registry *registry, const char *
 /* Parameter `index` of a topology, wherever its stride puts it. */
 const gsa_param *gsa_topology_param(const gsa_topology *topology, uint32_t index);
 
-/* Services that plugins may ask the host for ("gsa.lexicon/1"); pointers must outlive the registry.
- * Replaces an equal id. */
+/* A service that plugins may request from the host by `id` ("gsa.lexicon/1"); `service` must
+ * outlive the registry. Replaces an equal id. */
 gsa_status gsa_registry_offer(gsa_registry *registry, const char *id, const void *service,
                               gsa_error *error);
 

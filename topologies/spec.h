@@ -8,7 +8,9 @@
  *   star*2          window:width=11*3,full*3          bpt:k=4:causal=1+cross*6
  *
  * `share=1` on a part of a segment belongs to the stack: the segment's layers share one set of
- * parameters. Values hold no ',', '+', '*' or ':'; paths go into a recipe section instead. */
+ * parameters. Values hold no ',', '+', '*' or ':'; paths go into a recipe section instead.
+ * One thread changes a spec, any may read it. Errors: GSA_ERR_FORMAT (the text),
+ * GSA_ERR_ARGUMENT (a key or a value), GSA_ERR_LIMIT (too many segments), GSA_ERR_MEMORY. */
 #ifndef GSA_SPEC_H
 #define GSA_SPEC_H
 #include "pattern.h"

@@ -110,8 +110,9 @@ const char *gsa_kind_fill(int32_t kind);
 
 #define INK   "#2b2f36"
 #define FAINT "#6a717c"
+/* Emoji last: their font has digits and blanks of its own, as wide as a picture. */
 #define FONT                                                                                       \
-    "'Helvetica Neue',Helvetica,Arial,'Noto Sans','Noto Sans CJK SC','Noto Color "                 \
-    "Emoji',sans-serif"
+    "'Helvetica Neue',Helvetica,Arial,'Noto Sans','Noto Sans CJK SC',sans-serif,"                  \
+    "'Noto Color Emoji'"
 
 #endif

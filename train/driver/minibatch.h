@@ -1,5 +1,7 @@
 /* minibatch.h - one forward pass's examples on the host; its arrays are reused and grow only where
- * they must. */
+ * they must.
+ * One thread at a time. Errors: GSA_ERR_LIMIT (more rows than an index holds), GSA_ERR_MEMORY;
+ * the arrays then hold anything, and gsa_minibatch_begin starts anew. */
 #ifndef GSA_MINIBATCH_H
 #define GSA_MINIBATCH_H
 #include "graph/system.h"
