@@ -2,8 +2,8 @@
  *
  * A step is captured anew each time, so its graph holds this step's pointers, sizes, rates and
  * numbers: nothing in it can be stale. Then an executable graph of an earlier step is given the new
- * one's arguments (cudaGraphExecUpdate), and launched; where no earlier one has as many nodes at
- * this place of the step, or the update is refused, one is made. Steps in which that happens cost
+ * one's arguments (cudaGraphExecUpdate), and launched; where all that have as many nodes at this
+ * place of the step refuse them, one is made. Steps in which that happens cost
  * credit, others earn it; without credit all further steps are queued call by call. The first step
  * is queued so as well: libraries load, and memory is allocated.
  *
@@ -51,16 +51,27 @@ static cudaError_t update(cudaGraphExec_t exec, cudaGraph_t graph)
 #endif
 }
 
-/* The one that was last launched for this place with as many nodes, else a free one, else the one
- * that was not used longest. */
-static step_graph *find_graph(gsa_cuda_steps *t, size_t nodes)
+/* One that was launched for this place and now has this graph's arguments, or NULL. A refusal does
+ * no harm: what an update left is what the next one writes over. */
+static step_graph *find_graph(gsa_cuda_steps *t, cudaGraph_t graph, size_t nodes)
 {
-    step_graph *oldest = &t->graph[0];
     for (int i = 0; i < GRAPHS; i++) {
         step_graph *g = &t->graph[i];
-        if (g->exec && g->place == t->place && g->nodes == nodes) return g;
-        if (g->used < oldest->used) oldest = g;
+        if (!g->exec || g->place != t->place || g->nodes != nodes) continue;
+        if (update(g->exec, graph) == cudaSuccess) return g;
+        cudaGetLastError();
     }
+    return NULL;
+}
+
+/* A free one, or the one that was not used longest. */
+static step_graph *free_graph(gsa_cuda_steps *t)
+{
+    step_graph *oldest = &t->graph[0];
+    for (int i = 0; i < GRAPHS; i++)
+        if (t->graph[i].used < oldest->used) oldest = &t->graph[i];
+    if (oldest->exec) cudaGraphExecDestroy(oldest->exec);
+    oldest->exec = NULL;
     return oldest;
 }
 
@@ -68,14 +79,12 @@ static step_graph *find_graph(gsa_cuda_steps *t, size_t nodes)
 static gsa_status prepare(gsa_backend *b, cudaGraph_t graph, size_t nodes, step_graph **found)
 {
     gsa_cuda_steps *t = gsa_cuda_of(b)->steps;
-    step_graph *g = *found = find_graph(t, nodes);
+    step_graph *g = find_graph(t, graph, nodes);
+    const int made = g == NULL;
+    *found = g = made ? free_graph(t) : g;
     g->used = ++t->clock;
-    if (g->exec && g->place == t->place && g->nodes == nodes &&
-        update(g->exec, graph) == cudaSuccess)
-        return GSA_OK;
-    cudaGetLastError();
-    if (g->exec) cudaGraphExecDestroy(g->exec);
-    g->exec = NULL, g->nodes = nodes, g->place = t->place, t->made++;
+    if (!made) return GSA_OK;
+    g->nodes = nodes, g->place = t->place, t->made++;
     const gsa_status status = GSA_CUDA(b, cudaGraphInstantiateWithFlags(&g->exec, graph, 0));
     if (status != GSA_OK) g->exec = NULL, g->used = 0, t->credit = -1;
     return status;

@@ -269,6 +269,23 @@ static void refused_updates(tally *t)
     close_fixture(t, &f);
 }
 
+/* Steps of as many calls in two orders: each is an update of the earlier one like it. */
+static void two_orders(tally *t)
+{
+    gsa_backend *b = open_graphs();
+    float x[4] = { 1, 2, 3, 4 };
+    float *const y = put(b, x, sizeof x);
+    for (int i = 0; i < 60; i++) {
+        must(b, b->step_begin(b) == GSA_OK);
+        for (int call = 0; call < 2; call++)
+            must(b, (call == i % 2 ? b->zero_fill(b, y, sizeof x)
+                                   : b->add(b, y, y, y, sizeof x / sizeof *x)) == GSA_OK);
+        check(t, (end_step(b) > 0) == (i > 0), "step %d of two orders in turn", i);
+    }
+    b->free(b, y);
+    gsa_backend_release(b);
+}
+
 static void lost_in_a_step(tally *t)
 {
     fixture f;
@@ -298,6 +315,7 @@ void graphs_case(tally *t)
     for (int nth = 1; nth < 6; nth++) fault_in_a_step(t, NO_MEMORY, nth);
     for (int i = 0; i < 2; i++) dropped_on_the_way(t, i);
     refused_updates(t);
+    two_orders(t);
     lost_in_a_step(t);
 #endif
     late(0);
