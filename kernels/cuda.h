@@ -50,6 +50,13 @@ gsa_status gsa_cuda_choose_windows(gsa_backend *b, double density);
  * backend is another. */
 gsa_status gsa_cuda_use_graphs(gsa_backend *b);
 
+/* From now on work is queued on `stream`, a cudaStream_t of this backend's device; NULL: the
+ * default one. It is the caller's, and lives until the backend is released or given another. Work
+ * of before comes first: the new stream waits for it, the host does not. Not between step_begin and
+ * step_end. The calling thread's current device becomes the backend's. GSA_ERR_UNSUPPORTED where
+ * the backend is another. */
+gsa_status gsa_cuda_use_stream(gsa_backend *b, void *stream, gsa_error *error);
+
 int gsa_cuda_is_built(void); /* 0: this build has no such backend, and the constructor says so */
 
 #ifdef __cplusplus

@@ -27,6 +27,13 @@ gsa_status gsa_cuda_choose_windows(gsa_backend *b, double density)
     return gsa_cuda_choose_attention(b, 0);
 }
 
+gsa_status gsa_cuda_use_stream(gsa_backend *b, void *stream, gsa_error *error)
+{
+    (void)stream;
+    return gsa_fail(error, GSA_ERR_UNSUPPORTED,
+                    "backend '%s' has no streams: this build has no CUDA backend", b->name);
+}
+
 gsa_status gsa_cuda_use_graphs(gsa_backend *b)
 {
     return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,

@@ -178,7 +178,7 @@ static void cuda_release(gsa_backend *b)
     gsa_cuda_library_close(b);
     gsa_release(system, s->products);
     gsa_cuda_close_memory(b);
-    if (s->has_stream) cudaStreamDestroy(s->stream);
+    if (s->has_stream) cudaStreamDestroy(s->own);
     gsa_release(system, s);
     gsa_release(system, b);
 }
@@ -238,7 +238,8 @@ static gsa_status open_device(gsa_backend *b, int device, gsa_error *error)
     gsa_cuda_state *s = gsa_cuda_of(b);
     gsa_status status = find_device(b, device, error);
     if (status != GSA_OK) return status;
-    status = GSA_CUDA(b, cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
+    status = GSA_CUDA(b, cudaStreamCreateWithFlags(&s->own, cudaStreamNonBlocking));
+    s->stream = s->own;
     if (status == GSA_OK) s->has_stream = 1, status = gsa_cuda_open_memory(b);
     if (status == GSA_OK) status = gsa_cuda_open_products(b);
     if (status == GSA_OK) return gsa_cuda_library_open(b, error);
@@ -262,6 +263,41 @@ static void fill_table(gsa_backend *b)
     gsa_cuda_fill_pool(b);
     gsa_cuda_fill_reduce(b);
     gsa_cuda_fill_rows(b);
+}
+
+/* The stream `to` waits for what was queued before. */
+static gsa_status queue_behind(gsa_backend *b, cudaStream_t to)
+{
+    cudaEvent_t before;
+    GSA_TRY(GSA_CUDA(b, cudaEventCreateWithFlags(&before, cudaEventDisableTiming)));
+    gsa_status status = GSA_CUDA(b, cudaEventRecord(before, gsa_cuda_stream(b)));
+    if (status == GSA_OK) status = GSA_CUDA(b, cudaStreamWaitEvent(to, before, 0));
+    cudaEventDestroy(before);
+    return status;
+}
+
+static gsa_status use_stream(gsa_backend *b, cudaStream_t to)
+{
+    gsa_cuda_state *s = gsa_cuda_of(b);
+    GSA_TRY(GSA_CUDA(b, cudaSetDevice(s->device)));
+    if (to == s->stream) return GSA_OK;
+    if (gsa_cuda_in_step(b))
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
+                        "cuda: the stream cannot change within a step of graphs");
+    GSA_TRY(queue_behind(b, to));
+    s->stream = s->ring.stream = to;
+    GSA_TRY(gsa_cuda_library_follow(b));
+    return gsa_cuda_sparse_follow(b);
+}
+
+extern "C" gsa_status gsa_cuda_use_stream(gsa_backend *b, void *stream, gsa_error *error)
+{
+    if (!gsa_cuda_is(b))
+        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "backend '%s' has no streams; only cuda has",
+                        b->name);
+    const gsa_status status = use_stream(b, (cudaStream_t)stream);
+    if (status != GSA_OK && error) *error = b->error;
+    return status;
 }
 
 extern "C" int gsa_cuda_is_built(void)

@@ -90,6 +90,15 @@ void gsa_cuda_sparse_close(gsa_backend *b)
     gsa_cuda_of(b)->sparse = NULL;
 }
 
+gsa_status gsa_cuda_sparse_follow(gsa_backend *b)
+{
+    const gsa_cuda_sparse *s = gsa_cuda_of(b)->sparse;
+    const int bound = s ? s->set_stream(s->handle, gsa_cuda_of(b)->stream) : 0;
+    return bound == 0 ? GSA_OK
+                      : gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
+                                 "cuda: cusparseSetStream failed with status %d", bound);
+}
+
 static gsa_status find_sparse(gsa_backend *b, gsa_cuda_sparse *s)
 {
     s->at = open_sparse();
@@ -104,10 +113,7 @@ static gsa_status find_sparse(gsa_backend *b, gsa_cuda_sparse *s)
     if (created != 0)
         return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
                         "cuda: cusparseCreate failed with status %d", created);
-    const int bound = s->set_stream(s->handle, gsa_cuda_of(b)->stream);
-    return bound == 0 ? GSA_OK
-                      : gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
-                                 "cuda: cusparseSetStream failed with status %d", bound);
+    return gsa_cuda_sparse_follow(b);
 }
 
 gsa_status gsa_cuda_sparse_open(gsa_backend *b)

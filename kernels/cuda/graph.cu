@@ -116,6 +116,12 @@ void gsa_cuda_enter_capture(gsa_backend *b)
     t->in_step = 0;
 }
 
+int gsa_cuda_in_step(gsa_backend *b)
+{
+    const gsa_cuda_steps *t = gsa_cuda_of(b)->steps;
+    return t != NULL && t->in_step;
+}
+
 void gsa_cuda_keep_dropped(gsa_backend *b)
 {
     gsa_cuda_steps *t = gsa_cuda_of(b)->steps;

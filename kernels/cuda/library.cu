@@ -22,6 +22,8 @@ struct gsa_cuda_library {
     void *blas;
     blas_handle handle;
     char name[96];
+    void *workspace; /* [workspace_bytes] of device memory */
+    size_t workspace_bytes;
     int (*create)(blas_handle *);
     int (*destroy)(blas_handle);
     int (*set_stream)(blas_handle, cudaStream_t);
@@ -50,18 +52,30 @@ static int find(void *library, const char *name, void *function)
     return at != NULL;
 }
 
+/* The stream, and after it the workspace, which a change of the stream takes away. */
+gsa_status gsa_cuda_library_follow(gsa_backend *b)
+{
+    const gsa_cuda_library *l = gsa_cuda_of(b)->library;
+    const int bound = l->set_stream(l->handle, gsa_cuda_of(b)->stream);
+    if (bound != 0)
+        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
+                        "cuda: cublasSetStream failed with status %d", bound);
+    const int given = l->set_workspace(l->handle, l->workspace, l->workspace_bytes);
+    if (given != 0)
+        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
+                        "cuda: cublasSetWorkspace failed with status %d", given);
+    return GSA_OK;
+}
+
 /* As much as it would take for itself, so that its choices are the same; but ours, and there for as
  * long as a graph may name it. */
 static gsa_status give_workspace(gsa_backend *b, gsa_cuda_library *l, gsa_error *error)
 {
-    const int64_t bytes = INT64_C(1) << (gsa_cuda_of(b)->tuning->capability >= 90 ? 25 : 22);
-    void *at = gsa_cuda_take(b, "backend cuda: cuBLAS", bytes);
-    const int given = at ? l->set_workspace(l->handle, at, (size_t)bytes) : 0;
-    if (given != 0)
-        return gsa_fail(error, GSA_ERR_UNSUPPORTED,
-                        "cuda: cublasSetWorkspace failed with status %d", given);
-    if (at == NULL && error) *error = b->error;
-    return at ? GSA_OK : b->error.status;
+    l->workspace_bytes = (size_t)1 << (gsa_cuda_of(b)->tuning->capability >= 90 ? 25 : 22);
+    l->workspace = gsa_cuda_take(b, "backend cuda: cuBLAS", (int64_t)l->workspace_bytes);
+    const gsa_status status = l->workspace ? gsa_cuda_library_follow(b) : b->error.status;
+    if (status != GSA_OK && error) *error = b->error;
+    return status;
 }
 
 gsa_status gsa_cuda_library_open(gsa_backend *b, gsa_error *error)
@@ -85,10 +99,6 @@ gsa_status gsa_cuda_library_open(gsa_backend *b, gsa_error *error)
     if (created != 0)
         return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: cublasCreate failed with status %d",
                         created);
-    const int bound = l->set_stream(l->handle, gsa_cuda_of(b)->stream);
-    if (bound != 0)
-        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: cublasSetStream failed with status %d",
-                        bound);
     int version = 0;
     l->version(l->handle, &version);
     snprintf(l->name, sizeof l->name, "cuBLAS %d.%d.%d, CUB %d.%d", version / 10000,

@@ -8,6 +8,9 @@
 
 gsa_status gsa_cuda_library_open(gsa_backend *b, gsa_error *error);
 void gsa_cuda_library_close(gsa_backend *b);
+/* The backend has another stream; likewise cuSPARSE, where it is open. */
+gsa_status gsa_cuda_library_follow(gsa_backend *b);
+gsa_status gsa_cuda_sparse_follow(gsa_backend *b);
 /* "cuBLAS 13.0.0, CUB", or what is in for them. */
 const char *gsa_cuda_library_name(gsa_backend *b);
 

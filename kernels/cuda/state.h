@@ -81,8 +81,8 @@ typedef struct gsa_cuda_state {
     int device;
     char name[128];
     const gsa_cuda_tuning *tuning;
-    cudaStream_t stream;
-    int has_stream;
+    cudaStream_t stream, own;    /* of the work: `own`, or the caller's (gsa_cuda_use_stream) */
+    int has_stream;              /* own is there */
     gsa_cuda_products *products; /* gemm.cu: not queued yet; `late`: why one could not be */
     gsa_error late;
     cudaError_t lost; /* sticky: every further call fails with `loss` */
@@ -145,6 +145,7 @@ gsa_status gsa_cuda_grid(gsa_backend *b, const char *op, int64_t count, int64_t 
                          int64_t *blocks);
 
 /* ---- graph.cu: steps that are launched as graphs. Without them these do nothing */
+int gsa_cuda_in_step(gsa_backend *b);
 /* Before a call that a captured stream forbids: what was captured is launched. After it: what
  * follows is captured again. leave fails where work of this step was dropped, now or before, and so
  * does every checked call from then to the step's end. */

@@ -77,6 +77,7 @@ static const struct {
     { "gsa_pattern_take", 0 },
     { "gsa_registry_find", 0 },
     { "gsa_sha256_file", 0 },
+    { "gsa_cuda_use_stream", 0 },
     { "gsa_stack_watch", 0 },
     { "gsa_tape_fail", 0 },
     { "gsa_tape_status", 0 },

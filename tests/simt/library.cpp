@@ -21,6 +21,16 @@ void gsa_cuda_library_close(gsa_backend *)
 {
 }
 
+gsa_status gsa_cuda_library_follow(gsa_backend *)
+{
+    return GSA_OK;
+}
+
+gsa_status gsa_cuda_sparse_follow(gsa_backend *)
+{
+    return GSA_OK;
+}
+
 const char *gsa_cuda_library_name(gsa_backend *)
 {
     return "plain loops of the executor";

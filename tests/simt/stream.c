@@ -238,7 +238,8 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
-    *event = (struct simt_event){ stream, stream->queued, stream->capturing };
+    *event = stream ? (struct simt_event){ stream, stream->queued, stream->capturing }
+                    : (struct simt_event){ 0 }; /* what the default stream is given runs at once */
     return simt_sticky();
 }
 
@@ -260,7 +261,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 {
     (void)flags;
     if (simt_sticky() != cudaSuccess) return simt_sticky();
-    if (event->captured || stream->capturing) {
+    if (event->captured || (stream && stream->capturing)) {
         simt_unsafe("cudaStreamWaitEvent");
         return simt_fail(cudaErrorStreamCaptureIsolation, 0,
                          "a stream waits for an event across the bounds of a capture");

@@ -3,6 +3,7 @@
 import ctypes
 import numbers
 import os
+import threading
 
 import numpy as np
 
@@ -39,9 +40,33 @@ def _given_back(key, backend):
         lib.gsa_backend_release(backend.handle)
 
 
-def run(double, threads, graph, function, *arguments):
-    """function(backend, graph, *arguments, error) by a backend of its own."""
-    key = (double, threads)
+class _Device:
+    """The CUDA backend of one device; its calls are queued one after the other."""
+    opened, lock = {}, threading.Lock()
+
+    def __init__(self, double, index):
+        self.handle = L.made(lib.gsa_backend_cuda, None, int(double), index)
+        self.room, self.at = L.error_room()
+
+
+def _run_on_device(double, index, stream, graph, function, arguments):
+    with _Device.lock, graph._lock:
+        graph._check()
+        device = _Device.opened.get((double, index))
+        if device is None:
+            device = _Device.opened[double, index] = _Device(double, index)
+        status = lib.gsa_cuda_use_stream(device.handle, stream, device.at) or \
+            function(device.handle, graph._handle, *arguments, device.at)
+        if status:
+            L.fail(device.room)
+
+
+def run(double, where, graph, function, *arguments):
+    """function(backend, graph, *arguments, error). where: so many threads of a backend of its own,
+    or the number of a CUDA device and a stream of it, on which the call is queued."""
+    if type(where) is tuple:
+        return _run_on_device(double, *where, graph, function, arguments)
+    key = (double, where)
     backend = _taken(key)
     try:
         with graph._lock:

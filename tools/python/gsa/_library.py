@@ -140,6 +140,8 @@ _FUNCTIONS = {
     "gsa_batch_summary": (_P, [_P, _I, _P]),
     "gsa_backend_open": (_I, [_P, _S, _I, _I, _R(_P), _E]),
     "gsa_backend_release": (None, [_P]),
+    "gsa_backend_cuda": (_I, [_P, _I, _I, _R(_P), _E]),
+    "gsa_cuda_use_stream": (_I, [_P, _P, _E]),
     "gsa_attend_forward": (_I, [_P, _P, _S, _E]),
     "gsa_attend_backward": (_I, [_P, _P, _S, _E]),
     "gsa_aggregate_forward": (_I, [_P, _P, _I, _I, _I64, _P, _P, _E]),

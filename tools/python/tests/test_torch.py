@@ -328,13 +328,33 @@ class Refusals(Case):
                      attend, q.bfloat16(), k.bfloat16(), v.bfloat16(), g)
         self.refused("k is a ndarray; a torch.Tensor was expected", attend, q, k.numpy(), v, g)
         self.refused("v is a NoneType; a torch.Tensor was expected", attend, q, k, None, g)
-        self.refused("k is on meta: this package computes on the CPU alone; the library's CUDA "
-                     "backend is reached from C (docs/library.md)", attend, q, k.to("meta"), v, g)
+        self.refused("k is on meta; cpu or cuda was expected", attend, q, k.to("meta"), v, g)
         self.refused("k has layout torch.sparse_coo; torch.strided was expected",
                      attend, q, k.to_sparse(), v, g)
         self.refused("graph is a int; a gsa.Graph was expected", attend, q, k, v, 3)
         self.refused("q has 2 heads of 0 columns; each is at least 1",
                      attend, q[..., :0], k[..., :0], v[..., :0], g)
+
+    def test_a_device_that_is_not_there_is_one_sentence(self):
+        with self.assertRaisesRegex(gsa.Error, "^(device 'cuda': this build has no|cuda: )[^\n]*$"):
+            gsa._attend.run(False, (4095, 0), own(), gsa._attend.lib.gsa_aggregate_forward, 0, 0,
+                            1, 0, 0)
+
+    @unittest.skipUnless(torch and torch.cuda.is_available(), "no CUDA device")
+    def test_a_device_computes_what_the_cpu_does(self):
+        g = own()
+        inputs = numbers(g, dtype=torch.float32)
+        found = []
+        for device in ("cpu", "cuda"):
+            q, k, v, r, b = (x.to(device).requires_grad_() for x in inputs)
+            with torch.cuda.stream(torch.cuda.Stream() if device == "cuda" else None):
+                out = gsa.torch.attend(q, k, v, g, label_vectors=r, label_bias=b, dropout=.3,
+                                       seed=4)
+                out.square().sum().backward()
+            torch.cuda.synchronize()
+            found.append([x.cpu() for x in (out.detach(), q.grad, k.grad, v.grad, r.grad, b.grad)])
+        for one, other in zip(*found):
+            self.assertTrue(torch.allclose(one, other, atol=1e-5, rtol=1e-4))
 
     def test_every_bad_number_is_one_sentence(self):
         g = own()

@@ -11,16 +11,27 @@ from .._library import ArgumentError, Unsupported
 _REALS = (torch.float32, torch.float64)
 
 
-def _check_tensor(name, x, like):
+def _check_tensor(name, x, like, device):
     if not isinstance(x, torch.Tensor):
         raise ArgumentError(f"{name} is a {type(x).__name__}; a torch.Tensor was expected")
-    if x.device.type != "cpu":
-        raise Unsupported(f"{name} is on {x.device}: this package computes on the CPU alone; the "
-                          f"library's CUDA backend is reached from C (docs/library.md)")
+    if x.device.type not in ("cpu", "cuda"):
+        raise Unsupported(f"{name} is on {x.device}; cpu or cuda was expected")
+    if x.device != device:
+        raise ArgumentError(f"{name} is on {x.device}, and q on {device}; one was expected")
     if x.layout is not torch.strided:
         raise ArgumentError(f"{name} has layout {x.layout}; torch.strided was expected")
     if x.dtype != like or like not in _REALS:
         raise ArgumentError(f"{name} is {x.dtype}; all tensors must be float32, or all float64")
+
+
+def _call(x, function, *arguments):
+    """The call on tensors that stand where x does: by torch's threads, or on its current stream."""
+    double = x.dtype is torch.float64
+    if x.is_cpu:
+        return function(double, torch.get_num_threads(), *arguments)
+    with torch.cuda.device(x.device):  # the library makes the device current
+        stream = torch.cuda.current_stream().cuda_stream
+        return function(double, (x.device.index, stream), *arguments)
 
 
 def _at(x):
@@ -32,9 +43,8 @@ def _forward(graph, p, q, k, v, r, b, scale, dropout, seed, weights):
     rows, heads, dim = q.shape
     out, lse = torch.empty_like(q), q.new_empty((rows, heads))
     w = q.new_empty((p.edges, heads)) if weights else None
-    A.attend_forward(q.dtype is torch.float64, torch.get_num_threads(), graph, p.index, heads, dim,
-                     scale, dropout, q.data_ptr(), k.data_ptr(), v.data_ptr(), _at(r), _at(b), seed,
-                     out.data_ptr(), lse.data_ptr(), _at(w))
+    _call(q, A.attend_forward, graph, p.index, heads, dim, scale, dropout, q.data_ptr(),
+          k.data_ptr(), v.data_ptr(), _at(r), _at(b), seed, out.data_ptr(), lse.data_ptr(), _at(w))
     return out, lse, w
 
 
@@ -46,10 +56,9 @@ def _backward(graph, p, q, k, v, r, b, out, lse, dout, scale, dropout, seed, wan
     dr = empty(r) if wanted[3] else None
     db = empty(b) if wanted[4] else None
     _, heads, dim = q.shape
-    A.attend_backward(q.dtype is torch.float64, torch.get_num_threads(), graph, p.index, heads, dim,
-                      scale, dropout, q.data_ptr(), k.data_ptr(), v.data_ptr(), _at(r), _at(b), seed,
-                      out.data_ptr(), lse.data_ptr(), dout.data_ptr(), _at(dq), _at(dk), _at(dv),
-                      _at(dr), _at(db))
+    _call(q, A.attend_backward, graph, p.index, heads, dim, scale, dropout, q.data_ptr(),
+          k.data_ptr(), v.data_ptr(), _at(r), _at(b), seed, out.data_ptr(), lse.data_ptr(),
+          dout.data_ptr(), _at(dq), _at(dk), _at(dv), _at(dr), _at(db))
     return dq, dk, dv, dr, db
 
 
@@ -83,7 +92,7 @@ def _phase(number, phase):
     return graph, graph._phases[phase]
 
 
-@torch.library.custom_op("gsa::attend", mutates_args=(), device_types="cpu")
+@torch.library.custom_op("gsa::attend", mutates_args=(), device_types=("cpu", "cuda"))
 def _attend_op(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, r: torch.Tensor | None,
                b: torch.Tensor | None, seed: torch.Tensor, graph: int, phase: int, scale: float,
                dropout: float) -> tuple[torch.Tensor, torch.Tensor]:
@@ -97,7 +106,7 @@ def _(q, k, v, r, b, seed, graph, phase, scale, dropout):
     return q.new_empty(q.shape), q.new_empty(q.shape[:2])
 
 
-@torch.library.custom_op("gsa::attend_backward", mutates_args=(), device_types="cpu")
+@torch.library.custom_op("gsa::attend_backward", mutates_args=(), device_types=("cpu", "cuda"))
 def _attend_backward_op(dout: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
                         r: torch.Tensor | None, b: torch.Tensor | None, out: torch.Tensor,
                         lse: torch.Tensor, seed: torch.Tensor, graph: int, phase: int,
@@ -191,7 +200,7 @@ def _checked(p, q, k, v, r, b):
     named = (("q", q), ("k", k), ("v", v), ("label_vectors", r), ("label_bias", b))
     for name, x in named:
         if x is not None or name in "qkv":
-            _check_tensor(name, x, dtype)
+            _check_tensor(name, x, dtype, getattr(q, "device", None))
     A.check_shapes(p, q.shape, k.shape, v.shape, None if r is None else r.shape,
                    None if b is None else b.shape)
     return [None if x is None else x.contiguous() for _, x in named]
@@ -211,8 +220,8 @@ class _Aggregate(torch.autograd.Function):
     @staticmethod
     def forward(ctx, v, graph, p, mean):
         out = v.new_empty((p.rows, v.shape[1]))
-        A.run(v.dtype is torch.float64, torch.get_num_threads(), graph, A.lib.gsa_aggregate_forward,
-              p.index, mean, v.shape[1], v.data_ptr(), out.data_ptr())
+        _call(v, A.run, graph, A.lib.gsa_aggregate_forward, p.index, mean, v.shape[1],
+              v.data_ptr(), out.data_ptr())
         ctx.call = graph, p, mean
         return out
 
@@ -222,9 +231,8 @@ class _Aggregate(torch.autograd.Function):
         graph, p, mean = ctx.call
         dout = dout.contiguous()
         dv = dout.new_empty((p.sources, dout.shape[1]))
-        A.run(dout.dtype is torch.float64, torch.get_num_threads(), graph,
-              A.lib.gsa_aggregate_backward, p.index, mean, dout.shape[1], dout.data_ptr(),
-              dv.data_ptr(), 0)
+        _call(dout, A.run, graph, A.lib.gsa_aggregate_backward, p.index, mean, dout.shape[1],
+              dout.data_ptr(), dv.data_ptr(), 0)
         return dv, None, None, None
 
 
@@ -232,6 +240,6 @@ class _Aggregate(torch.autograd.Function):
 def aggregate(v, graph, phase=None, *, mean=False):
     """The sum, or the mean, of v [sources, columns] over the edges of each row [rows, columns]."""
     p = graph._find(phase)
-    _check_tensor("v", v, getattr(v, "dtype", None))
+    _check_tensor("v", v, getattr(v, "dtype", None), getattr(v, "device", None))
     A._columns(p, v)
     return _Aggregate.apply(v.contiguous(), graph, p, int(mean))
