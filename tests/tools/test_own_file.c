@@ -195,6 +195,22 @@ START_TEST(a_file_is_known_by_what_stands_in_it)
 }
 END_TEST
 
+/* Sentences often begin alike, and some as no other does. */
+START_TEST(first_words_of_sentences_are_no_labels)
+{
+    gsa_cli_enter();
+    FILE *file = fopen("captions.txt", "wb");
+    ck_assert_ptr_nonnull(file);
+    for (int i = 0; i < 60; i++)
+        if (i % 8 == 7) fprintf(file, "word%d begins one of the sentences\n", i);
+        else fprintf(file, "%s man number %d is walking\n", i % 3 ? "a" : "the", i);
+    ck_assert_int_eq(fclose(file), 0);
+    run(ARGS("init", "captions.txt", "--out", "r.ini"), NULL);
+    ck_assert_msg(strstr(ran.err, "captions.txt: running text, no labels") != NULL, "%s", ran.err);
+    gsa_cli_leave();
+}
+END_TEST
+
 /* ---- refused ------------------------------------------------------------------------------- */
 
 static const struct {
@@ -586,7 +602,8 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test known[] = { GSA_LOOP(a_file_is_known_by_what_stands_in_it,
-                                               GSA_COUNT(kinds)) };
+                                               GSA_COUNT(kinds)),
+                                      GSA_TEST(first_words_of_sentences_are_no_labels) };
     static const gsa_test refused[] = { GSA_LOOP(a_file_that_cannot_be_learned_from_is_one_sentence,
                                                  GSA_COUNT(bad)),
                                         GSA_TEST(a_huge_line_is_one_sentence),

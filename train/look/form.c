@@ -69,6 +69,16 @@ static int64_t distinct(gsa_keyed *word, int64_t count)
     return found;
 }
 
+/* Of sorted words: those that stand once. */
+static int64_t single(const gsa_keyed *word, int64_t count)
+{
+    int64_t found = 0;
+    for (int64_t i = 0; i < count; i++)
+        found += (i == 0 || word[i].key != word[i - 1].key) &&
+                 (i + 1 == count || word[i].key != word[i + 1].key);
+    return found;
+}
+
 static gsa_status take_census(const gsa_look_bytes *file, census *c, gsa_error *error)
 {
     gsa_lines lines = gsa_lines_start(file->path, file->bytes, file->count);
@@ -156,7 +166,9 @@ static int32_t decide(const gsa_look_bytes *file, census *c)
     if (ends_in(file->path, ".csv") && is_csv(file, 1)) return GSA_TEXT_CSV;
     if (c->tabs > 0 && c->with_tabs >= most) return GSA_TEXT_TSV;
     if (is_csv(file, 0)) return GSA_TEXT_CSV;
-    if (c->two == n && n >= 10 && words <= 50 && words <= n / 5) return GSA_TEXT_STSA;
+    if (c->two == n && n >= 10 && words <= 50 && words <= n / 5 &&
+        single(c->first, n) <= 1 + n / 20)
+        return GSA_TEXT_STSA;
     return GSA_LOOK_PLAIN;
 }
 
