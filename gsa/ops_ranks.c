@@ -297,9 +297,10 @@ typedef struct pool_op {
     gsa_group *group;
     const gsa_share *share;
     const int64_t *offset;
-    int32_t *best; /* [examples, cols] the row of the maximum; -1: another rank has it */
+    const int32_t *place; /* NULL: the mean */
+    int32_t *best;        /* [examples, cols] the row of the maximum; -1: another rank has it */
     gsa_tensor *x;
-    int kind, maximum;
+    int kind;
 } pool_op;
 
 static int64_t whole_count(const pool_op *p, int64_t example)
@@ -316,28 +317,39 @@ static void pool_back(gsa_tape *tape, gsa_op *op)
     for (int64_t e = 0; dx && e < op->out->rows; e++)
         for (int64_t c = 0; c < cols; c++) {
             const double dy = total[e * cols + c];
-            if (p->maximum && p->best[e * cols + c] >= 0)
+            if (p->place && p->best[e * cols + c] >= 0)
                 add_number(tape, dx, p->best[e * cols + c] * cols + c, dy);
-            for (int64_t i = p->offset[e]; !p->maximum && i < p->offset[e + 1]; i++)
+            for (int64_t i = p->offset[e]; !p->place && i < p->offset[e + 1]; i++)
                 if (!p->share->kind[p->kind].ghost[i])
                     add_number(tape, dx, i * cols + c, dy / (double)whole_count(p, e));
         }
 }
 
-/* This rank's own rows: their sum, or their maximum (none: -inf) and where it is. */
-static void pool_own(const gsa_tape *tape, const pool_op *p, int64_t e, double *own)
+/* This rank's own rows: their sum, or their maximum (none: -inf) and where it is in the whole. */
+static void pool_own(const gsa_tape *tape, const pool_op *p, int64_t e, double *own, double *where)
 {
     const int64_t cols = p->x->cols;
     for (int64_t c = 0; c < cols; c++) {
-        own[c] = p->maximum ? -(double)INFINITY : 0, p->best[e * cols + c] = -1;
+        own[c] = p->place ? -(double)INFINITY : 0, p->best[e * cols + c] = -1;
+        if (p->place) where[c] = (double)INFINITY;
         for (int64_t i = p->offset[e]; i < p->offset[e + 1]; i++) {
             const double x = number(tape, p->x->data, i * cols + c);
             if (p->share->kind[p->kind].ghost[i]) continue;
-            if (!p->maximum) own[c] += x;
+            if (!p->place) own[c] += x;
             else if (!(x <= own[c]) || p->best[e * cols + c] < 0)
-                own[c] = x, p->best[e * cols + c] = (int32_t)i;
+                own[c] = x, where[c] = p->place[i], p->best[e * cols + c] = (int32_t)i;
         }
     }
+}
+
+static int32_t best_rank(const pool_op *p, const double *all, int64_t count, int64_t i)
+{
+    const double *best = all + i;
+    for (int32_t r = 1; r < p->group->ranks; r++) {
+        const double *at = all + 2 * r * count + i;
+        if (*at > *best || (*at == *best && at[count] < best[count])) best = at;
+    }
+    return (int32_t)((best - all) / (2 * count));
 }
 
 static void pool_all(const gsa_tape *tape, const pool_op *p, const double *all, gsa_tensor *y)
@@ -345,31 +357,28 @@ static void pool_all(const gsa_tape *tape, const pool_op *p, const double *all, 
     const int64_t cols = y->cols, count = y->rows * cols;
     for (int64_t e = 0; e < y->rows; e++)
         for (int64_t i = e * cols; i < (e + 1) * cols && whole_count(p, e) > 0; i++) {
-            int32_t best = 0;
-            for (int32_t r = 1; r < p->group->ranks && p->maximum; r++)
-                if (all[r * count + i] > all[best * count + i]) best = r;
-            if (p->maximum && best != p->group->rank) p->best[i] = -1;
+            const int32_t best = p->place ? best_rank(p, all, count, i) : 0;
+            if (p->place && best != p->group->rank) p->best[i] = -1;
             add_number(tape, y->data, i,
-                       p->maximum
-                           ? all[best * count + i]
-                           : over_ranks(p->group, all, count, i) / (double)whole_count(p, e));
+                       p->place ? all[2 * best * count + i]
+                                : over_ranks(p->group, all, count, i) / (double)whole_count(p, e));
         }
 }
 
 gsa_tensor *gsa_op_pool_ranks(gsa_tape *tape, gsa_group *group, const gsa_share *share, int kind,
-                              gsa_tensor *x, const int64_t *offset, int maximum)
+                              gsa_tensor *x, const int64_t *offset, const int32_t *place)
 {
     if (gsa_tape_lacks(tape, x, "pool over ranks") || !fits(tape)) return NULL;
-    const int64_t count = share->examples * x->cols;
+    const int64_t count = share->examples * x->cols, told = (1 + (place != NULL)) * count;
     gsa_tensor *y = gsa_tape_zeros(tape, share->examples, x->cols);
-    double *all = room_of(tape, group, count);
+    double *all = room_of(tape, group, told), *own = all ? all + group->rank * told : NULL;
     pool_op pool = {
-        .group = group, .share = share, .offset = offset, .x = x, .kind = kind, .maximum = maximum
+        .group = group, .share = share, .offset = offset, .place = place, .x = x, .kind = kind
     };
     pool.best = gsa_tape_host(tape, (count + 1) * (int64_t)sizeof *pool.best);
-    for (int64_t e = 0; all && pool.best && e < share->examples; e++)
-        pool_own(tape, &pool, e, all + group->rank * count + e * x->cols);
-    all = gather(tape, group, pool.best ? all : NULL, count);
+    for (int64_t e = 0; own && pool.best && e < share->examples; e++)
+        pool_own(tape, &pool, e, own + e * x->cols, own + count + e * x->cols);
+    all = gather(tape, group, pool.best ? all : NULL, told);
     if (all && y) pool_all(tape, &pool, all, y);
     if (y) y->wants_grad = tape->training;
     pool_op *op = gsa_tape_record(tape, sizeof *op, pool_back, y);

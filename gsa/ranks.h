@@ -28,10 +28,11 @@ typedef struct gsa_split_attend {
 } gsa_split_attend;
 void gsa_merge_split(gsa_tape *tape, gsa_split_attend *split);
 void gsa_spread_split(gsa_tape *tape, gsa_split_attend *split);
-/* Pools all nodes of a kind in each example, on all ranks: their mean, or their maximum (the first
- * of equal ones). Every rank has the result [examples, cols]; without nodes it is 0. */
+/* Pools all nodes of a kind in each example, on all ranks: their mean, or with `place`, the nodes'
+ * numbers in the whole example, their maximum (the first of equal ones). Every rank has the result
+ * [examples, cols]; without nodes it is 0. */
 gsa_tensor *gsa_op_pool_ranks(gsa_tape *tape, gsa_group *group, const gsa_share *share, int kind,
-                              gsa_tensor *x, const int64_t *offset, int maximum);
+                              gsa_tensor *x, const int64_t *offset, const int32_t *place);
 /* The sum of all ranks' x. */
 gsa_tensor *gsa_op_sum_ranks(gsa_tape *tape, gsa_group *group, gsa_tensor *x);
 

@@ -78,7 +78,7 @@ static gsa_tensor *mean_input(executor *x, const gsa_stack_kind *kind, int schem
         gsa_tape_upload(x->tape, x->batch->offset, (count + 1) * (int64_t)sizeof *offset);
     if (x->batch->group)
         mean = gsa_op_pool_ranks(x->tape, x->batch->group, x->batch->share,
-                                 x->batch->share->token_kind, x->input, x->batch->offset, 0);
+                                 x->batch->share->token_kind, x->input, x->batch->offset, NULL);
     else mean = gsa_op_pool(x->tape, x->input, offset, count, 0);
     return gsa_op_gather(x->tape, NULL, mean,
                          gsa_batch_node_example(batch, schema_kind, x->base[kind->part]), nodes, 1,
@@ -275,8 +275,9 @@ static gsa_tensor *pooled(executor *x, int p, int kind, int maximum)
     gsa_tensor *rows = gsa_stack_last_norm(x->stack, x->tape, x->now[k]);
     const int64_t *offset = gsa_batch_offset(x->batch->batch[p], kind, x->base[p]);
     if (x->batch->group)
-        return gsa_op_pool_ranks(x->tape, x->batch->group, x->batch->share, k, rows, offset,
-                                 maximum);
+        return gsa_op_pool_ranks(
+            x->tape, x->batch->group, x->batch->share, k, rows, offset,
+            maximum ? gsa_batch_node_local(x->batch->batch[p], kind, x->base[p]) : NULL);
     return gsa_op_pool(x->tape, rows, offset, x->batch->count, maximum);
 }
 

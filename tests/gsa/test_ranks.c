@@ -16,7 +16,7 @@ typedef struct world {
     const char *spec;
     const int32_t *length;
     int32_t count;
-    int norm;
+    int norm, equal; /* equal: all tokens have one input */
     double dropout;
     bench b;
     gsa_registry *registry;
@@ -66,6 +66,34 @@ static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
     }
 }
 
+/* The same with two relays, of which the first begins with the later half of the text; the summary
+ * is their maximum. */
+static void describe_crossed(const void *self, gsa_describer *d)
+{
+    describe(self, d);
+    d->summary(d, RELAY, GSA_MAX_OF, 1);
+}
+
+static void emit_crossed(const void *self, const gsa_example *x, gsa_emitter *e)
+{
+    const int64_t half = x->length / 2;
+    (void)self;
+    e->nodes(e, RELAY, 2);
+    e->run(e, BEGIN, gsa_at(TOKEN, half), half, 1, gsa_at(RELAY, 0), 0, 0);
+    e->run(e, BEGIN, gsa_at(TOKEN, 0), half, 1, gsa_at(RELAY, 1), 0, 0);
+    for (int64_t i = 0; i < x->length; i++)
+        gsa_edge(e, READ, gsa_at(TOKEN, i), gsa_at(TOKEN, i), 0);
+}
+
+static const gsa_topology crossed = { .abi = GSA_ABI,
+                                      .struct_size = sizeof(gsa_topology),
+                                      .param_stride = sizeof(gsa_param),
+                                      .id = "crossed",
+                                      .summary = "two relays, the last half first",
+                                      .reference = "none",
+                                      .describe = describe_crossed,
+                                      .emit = emit_crossed };
+
 static const gsa_topology begun = { .abi = GSA_ABI,
                                     .struct_size = sizeof(gsa_topology),
                                     .param_stride = sizeof(gsa_param),
@@ -85,6 +113,7 @@ static void open_world(world *w)
     w->settings.dropout_attention = w->dropout, w->settings.bias = GSA_BIAS_Q | GSA_BIAS_V;
     MUST(&w->b, gsa_registry_create(NULL, &w->registry, &w->b.error));
     MUST(&w->b, gsa_registry_add(w->registry, &begun, &w->b.error));
+    MUST(&w->b, gsa_registry_add(w->registry, &crossed, &w->b.error));
     MUST(&w->b, gsa_cache_create(NULL, 1 << 20, &w->cache, &w->b.error));
     MUST(&w->b, gsa_spec_parse(NULL, w->spec, &spec, &w->b.error));
     gsa_stack_options options = { .name = "encoder", .reads = GSA_READ_SEQUENCE };
@@ -121,10 +150,11 @@ static int64_t tokens_of(const world *w)
 
 static gsa_tensor *constant(world *w, const int32_t *token, int64_t rows, int64_t from)
 {
+    const int equal = w->equal && from == 0;
     double *x = malloc((size_t)(rows * HIDDEN + 1) * sizeof *x);
     for (int64_t i = 0; i < rows; i++)
         for (int c = 0; c < HIDDEN; c++)
-            x[i * HIDDEN + c] = value(from + (token ? token[i] : i) * HIDDEN + c);
+            x[i * HIDDEN + c] = value(from + (equal ? 0 : token ? token[i] : i) * HIDDEN + c);
     gsa_tensor *made = gsa_tape_constant(w->b.tape, x, GSA_F64, rows, HIDDEN);
     free(x);
     return made;
@@ -293,6 +323,18 @@ START_TEST(masks_are_those_of_one_rank)
 }
 END_TEST
 
+/* The first of equal rows has the gradient, whichever rank owns it: tokens, whose owners are in
+ * their order, and relays, whose owners are not. */
+START_TEST(the_first_of_equal_maxima_wins)
+{
+    static const int32_t even[] = { 64, 32 };
+    const world model = {
+        .spec = _i / 3 ? "crossed*2" : "star*2", .length = even, .count = 2, .equal = 1
+    };
+    compare(&model, counts[_i % 3]);
+}
+END_TEST
+
 /* A window of 9 over one long text: 4 rows on either side, to each neighbour, once a layer but the
  * first, whose states every rank can make; back again as often. */
 START_TEST(a_window_sends_its_border)
@@ -355,6 +397,7 @@ int main(int argc, char **argv)
         GSA_LOOP(states_and_gradients_are_those_of_one_rank, 3 * GSA_COUNT(specs)),
         GSA_LOOP(ranks_without_rows_are_there, GSA_COUNT(specs)),
         GSA_LOOP(masks_are_those_of_one_rank, GSA_COUNT(specs)),
+        GSA_LOOP(the_first_of_equal_maxima_wins, 6),
     };
     static const gsa_test traffic[] = { GSA_TEST(a_window_sends_its_border),
                                         GSA_LOOP(long_texts_send_few_rows, 2) };

@@ -179,6 +179,10 @@ cp "$gsa" other/gsa && cp "$root/build/gsa-mpi.so" other && printf x >>other/gsa
 at_other() { [ "${OMPI_COMM_WORLD_RANK-0}" -eq 0 ] || gsa=./other/gsa; exec "$gsa" "$@"; }
 export -f at_other
 try "another program" refused 3 'rank 1 of 2 has another program or library' 2 bash -c 'at_other train star.ini'
+mkdir library && cp -L "$(ldd "$gsa" | awk '/libutf8proc/ { print $3 }')" library/libutf8proc.so.2 && printf x >>library/libutf8proc.so.2
+at_library() { [ "${OMPI_COMM_WORLD_RANK-0}" -eq 0 ] || export LD_LIBRARY_PATH=$PWD/library; exec "$gsa" "$@"; }
+export -f at_library
+try "another library" refused 3 'rank 1 of 2 has another program or library' 2 bash -c 'at_library train star.ini'
 mkdir bare && cp "$gsa" bare
 without() { timeout 60 mpirun -np 2 --oversubscribe bare/gsa train star.ini >bare.out 2>&1; [ $? -eq 1 ] && grep -q '^gsa: 2 ranks were started, but this gsa has no MPI' bare.out; }
 try "no module" without

@@ -307,6 +307,7 @@ START_TEST(ranks_share_rows)
     rig_open(&r, recipes[_i], GSA_F64, 1);
     rig_set(&r, "train.split=rows");
     rig_train_ok(&r, "alone");
+    ck_assert_ptr_nonnull(strstr(r.messages, "train.split = rows changes nothing on one process"));
     for (int s = 0; s < 2; s++) {
         char name[16];
         snprintf(name, sizeof name, "on-%d", sizes[s]);

@@ -84,6 +84,10 @@ static gsa_status settle_pieces(gsa_trainer *t, gsa_error *error)
         return gsa_recipe_fail(&s->recipe, "train", "pieces", error,
                                "= %lld: with train.split = rows a step is one piece",
                                (long long)values(t)->train_pieces);
+    if (!s->group && values(t)->train_split == GSA_SPLIT_ROWS)
+        gsa_trainer_say(t,
+                        "train.split = rows changes nothing on one process: ranks of mpirun share "
+                        "the rows of each example");
     if (values(t)->train_pieces == 0) s->recipe.values.train_pieces = ranks;
     t->pieces = values(t)->train_pieces;
     if (t->pieces % ranks != 0)
