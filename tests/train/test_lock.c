@@ -73,6 +73,33 @@ START_TEST(one_at_a_time)
 }
 END_TEST
 
+/* A link that waits in the folder under the name of a run's file is replaced, what it names stays.
+ */
+START_TEST(a_run_writes_through_no_link)
+{
+    static const char *const files[] = { "outcomes.jsonl", "result.json", "log.jsonl",
+                                         "curve.svg" };
+    rig r;
+    int64_t bytes;
+    rig_open(&r, rig_summation, GSA_F32, 1);
+    char *other = strdup(gsa_scratch_path(&r.scratch, "precious"));
+    gsa_put_file(other, "precious", 8);
+    ck_assert_int_eq(mkdir(gsa_scratch_path(&r.scratch, "run"), 0700), 0);
+    for (int i = 0; i < GSA_COUNT(files); i++)
+        ck_assert_int_eq(symlink(other, gsa_scratch_path(&r.scratch, "run/%s", files[i])), 0);
+    rig_train_ok(&r, "run");
+    char *text = gsa_get_file(other, &bytes);
+    ck_assert(bytes == 8 && memcmp(text, "precious", 8) == 0);
+    for (int i = 0; i < GSA_COUNT(files); i++) {
+        struct stat found;
+        ck_assert_int_eq(lstat(gsa_scratch_path(&r.scratch, "run/%s", files[i]), &found), 0);
+        ck_assert_msg(S_ISREG(found.st_mode), "%s", files[i]);
+    }
+    free(text), free(other);
+    rig_close(&r);
+}
+END_TEST
+
 /* gsa average writes as a training does: not next to another process, and leaves no lock. */
 START_TEST(a_mean_is_written_alone)
 {
@@ -348,6 +375,7 @@ int main(int argc, char **argv)
                                         GSA_TEST(a_lock_may_vanish),
                                         GSA_TEST(many_come_and_go),
                                         GSA_TEST(runs_are_refused),
+                                        GSA_TEST(a_run_writes_through_no_link),
                                         GSA_TEST(what_is_of_no_run_stays),
                                         GSA_TEST(a_mean_is_written_alone) };
     static const gsa_test lines[] = { GSA_TEST(lines_of_several_processes_are_whole) };

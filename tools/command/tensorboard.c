@@ -128,7 +128,7 @@ static gsa_status write_run(const gsa_system *system, const char *folder, const 
     char *own = gsa_path_join(system, folder, name, error);
     char *path = own ? gsa_path_join(system, own, "events.out.tfevents.0.gsa", error) : NULL;
     gsa_status status = path ? gsa_make_folders(system, own, error) : GSA_ERR_MEMORY;
-    if (status == GSA_OK) status = gsa_output_open(system, path, &out, error);
+    if (status == GSA_OK) status = gsa_output_open_own(system, path, &out, error);
     if (status == GSA_OK) {
         write_log(out, json_object_get(run, "log"));
         status = gsa_output_commit(out, error);
