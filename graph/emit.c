@@ -302,7 +302,7 @@ static void *on_scratch(gsa_emitter *emitter, size_t bytes)
     gsa_scratch *block =
         bytes < PTRDIFF_MAX / 2 ? gsa_alloc(b->system, sizeof *block + bytes, 1) : NULL;
     if (!block) {
-        gsa_building_fail(b, GSA_ERR_MEMORY, "out of memory, %zu bytes of scratch were asked for",
+        gsa_building_fail(b, GSA_ERR_MEMORY, "out of memory, %zu bytes of scratch were requested",
                           bytes);
         return NULL;
     }

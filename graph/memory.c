@@ -54,6 +54,6 @@ char *gsa_copy_text(const gsa_system *system, const char *text)
 
 gsa_status gsa_out_of_memory(gsa_error *error, const char *what, int64_t bytes)
 {
-    return gsa_fail(error, GSA_ERR_MEMORY, "%s: out of memory, %" PRId64 " bytes were asked for",
+    return gsa_fail(error, GSA_ERR_MEMORY, "%s: out of memory, %" PRId64 " bytes were requested",
                     what, bytes);
 }

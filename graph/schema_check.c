@@ -152,7 +152,7 @@ static gsa_status form_groups(gsa_schema *s, gsa_error *error)
     for (int p = 0; p < s->phases; p++) {
         const gsa_phase *x = &s->phase[p];
         if (x->together && before[x->when] < 0)
-            return BAD_PHASE(p, "together is 1, but no %s stands before it",
+            return BAD_PHASE(p, "together is 1, but no %s is before it",
                              x->when ? "once-phase" : "phase of a layer");
         s->group[p] = x->together ? s->group[before[x->when]] : p;
         before[x->when] = p;

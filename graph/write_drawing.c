@@ -55,11 +55,10 @@ static gsa_status check_sheet(const gsa_picture *picture, int sheet, gsa_error *
     char here[PLACE], there[PLACE];
     const gsa_picture_sheet *s = &picture->sheets[sheet];
     if (s->stack < 0 || s->stack >= picture->n_stacks || s->layer < 0)
-        return gsa_fail(
-            error, GSA_ERR_ARGUMENT,
-            "sheet %d stands in layer %d of stack %d, expected a layer from 0 and a stack "
-            "from 0 to %d",
-            sheet, s->layer, s->stack, picture->n_stacks - 1);
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "sheet %d is in layer %d of stack %d, expected a layer from 0 and a stack "
+                        "from 0 to %d",
+                        sheet, s->layer, s->stack, picture->n_stacks - 1);
     if (gsa_instance_schema(s->instance) != s->schema)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "the instance was built for another schema than '%s'",

@@ -21,8 +21,7 @@ static gsa_status upload(gsa_graph *graph, gsa_backend *b, gsa_error *error)
     if (graph->device == b) return GSA_OK;
     if (graph->device)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "the graph stands in the memory of another backend (%s)",
-                        graph->device->name);
+                        "the graph is in the memory of another backend (%s)", graph->device->name);
     void *base = b->alloc(b, bytes + 1), *number = base ? b->alloc(b, numbers + 1) : NULL;
     gsa_status status = GSA_OK;
     if (!number) status = gsa_backend_no_memory(b, "a graph", bytes + numbers, error);

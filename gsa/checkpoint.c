@@ -309,7 +309,7 @@ gsa_status gsa_checkpoint_file(gsa_checkpoint *checkpoint, const char *name, gsa
             name);
     for (int i = 0; i < checkpoint->files.count; i++)
         if (strcmp(checkpoint->files.at[i], name) == 0)
-            return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' stands in '%s' already", name,
+            return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' is in '%s' already", name,
                             checkpoint->writing);
     char *path = gsa_text_of(checkpoint->system, "%s/%s", checkpoint->writing, name);
     if (!path) return gsa_out_of_memory(error, checkpoint->writing, (int64_t)strlen(name));

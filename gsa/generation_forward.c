@@ -286,7 +286,7 @@ static int usable(const gsa_generation *g, gsa_tape *tape)
     if (tape->failed) return 0;
     if (tape->backend != g->backend || tape->training)
         gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "generation: the tape %s",
-                      tape->training ? "is training" : "stands on another backend");
+                      tape->training ? "is training" : "is on another backend");
     else if (g->broken)
         gsa_tape_fail(tape, GSA_ERR_ARGUMENT,
                       "generation: an earlier call failed, and nothing was cleared");

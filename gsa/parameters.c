@@ -178,7 +178,7 @@ gsa_status gsa_parameters_add(gsa_parameters *parameters, const char *name, int6
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "parameter %s comes after an optimiser was made: add it before", name);
     if (gsa_parameters_find(parameters, name))
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "a parameter named %s stands already", name);
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "a parameter named %s exists already", name);
     if (parameters->allow) {
         const gsa_status allowed = parameters->allow(parameters->context, name, rows, cols, error);
         if (allowed != GSA_OK) return allowed;

@@ -254,7 +254,7 @@ static gsa_status read_fact(reader *in, void *context)
     while (which < KEYS && strcmp(keys[which], key) != 0) which++;
     if (which == KEYS)
         return fail(in, SHOWN " of " SHOWN " is not one of dtype, shape, data_offsets", key, name);
-    if (entry->seen[which]++) return fail(in, "'%s' of " SHOWN " stands twice", keys[which], name);
+    if (entry->seen[which]++) return fail(in, "'%s' of " SHOWN " occurs twice", keys[which], name);
     if ((status = expect(in, ':', "after a key")) != GSA_OK) return status;
     return which == DTYPE   ? read_dtype(in, entry)
            : which == SHAPE ? read_shape(in, entry)
@@ -334,7 +334,7 @@ static gsa_status read_entry(reader *in, void *context)
     if (status == GSA_OK) status = expect(in, ':', "after a tensor's name");
     if (status != GSA_OK) return status;
     if (strcmp(name, GSA_SAFETENSORS_METADATA) == 0) {
-        if (in->metadata_seen++) return fail(in, "'" GSA_SAFETENSORS_METADATA "' stands twice");
+        if (in->metadata_seen++) return fail(in, "'" GSA_SAFETENSORS_METADATA "' occurs twice");
         return read_list(in, "{}", "around " GSA_SAFETENSORS_METADATA, read_note, NULL);
     }
     facts entry = { .blob.name = name };
@@ -362,7 +362,7 @@ static gsa_status parse(reader *in)
                                   &twin, in->error);
     if (status != GSA_OK || !twin) return status;
     return gsa_fail(in->error, GSA_ERR_FORMAT,
-                    "'%s': the name " SHOWN " stands twice in the header", in->path, twin);
+                    "'%s': the name " SHOWN " occurs twice in the header", in->path, twin);
 }
 
 gsa_status gsa_safetensors_parse(const gsa_system *system, const char *path, char *text,

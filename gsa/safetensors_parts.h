@@ -4,8 +4,7 @@
 #include "safetensors.h"
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error                                                                                             \
-    "the data of a safetensors file is little-endian and is read and written as it stands in memory"
+#error "the data of a safetensors file is little-endian and is read and written as it is in memory"
 #endif
 
 #define GSA_SAFETENSORS_METADATA   "__metadata__"

@@ -162,7 +162,7 @@ static gsa_status check_all(const gsa_system *system, const gsa_blob *blobs, int
         status = gsa_safetensors_twin(system, blobs, count, notes, n_notes, &twin, error);
     if (status != GSA_OK || !twin) return status;
     return gsa_fail(error, GSA_ERR_ARGUMENT,
-                    "the name '%.160s' stands twice among what is to be written", twin);
+                    "the name '%.160s' occurs twice among what is to be written", twin);
 }
 
 gsa_status gsa_safetensors_write(const gsa_system *system, gsa_output *output,

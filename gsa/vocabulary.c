@@ -319,7 +319,7 @@ static gsa_status read_line(gsa_vocabulary *v, const char *at, const char *end, 
     const uint32_t hash = hash_of(text);
     const int32_t twin = v->count ? *slot_of(v, text, hash) : -1;
     if (twin < 0) return append(v, text, hash, count, error);
-    return gsa_fail(error, GSA_ERR_FORMAT, "the word '%.*s' stands in line %d already", shown, at,
+    return gsa_fail(error, GSA_ERR_FORMAT, "the word '%.*s' is in line %d already", shown, at,
                     (int)twin + 1);
 }
 

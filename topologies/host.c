@@ -53,7 +53,7 @@ static int ask_column(const gsa_host *host, const char *name)
     while (place < hosting->columns && name && strcmp(hosting->column[place], name) != 0) place++;
     if (place < hosting->columns) return place;
     snprintf(sentence, sizeof sentence,
-             "asks for column %.60s, expected [a-z][a-z0-9_]*, at most %d of them",
+             "requests column %.60s, expected [a-z][a-z0-9_]*, at most %d of them",
              gsa_word_show(name, shown), GSA_COLUMNS_ASKED);
     if (!name || !gsa_word_ok(name) || place == GSA_COLUMNS_ASKED)
         return host->fail(host, sentence);

@@ -429,7 +429,7 @@ static gsa_status check_arguments(const gsa_system *system, const gsa_reading *r
     if (!system) system = gsa_system_default();
     if (r->shortest < 1 || r->shortest > r->longest || r->longest > GSA_LEXICON_LONGEST)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "words of %d to %d characters are asked for, expected 1 to %d", r->shortest,
+                        "words of %d to %d characters are requested, expected 1 to %d", r->shortest,
                         r->longest, GSA_LEXICON_LONGEST);
     if (strcmp(r->path, "-") == 0 || system->kind(system->user, r->path, NULL) == GSA_FILE_OTHER)
         return gsa_fail(error, GSA_ERR_IO, "'%s' is no regular file, which can be read again",

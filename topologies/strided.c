@@ -43,7 +43,7 @@ static int create(const gsa_host *host, const gsa_value *p, void **self)
         p; /* the values live as long as the instance, and emit only reads them */
     const long long c = p[C].i, most = p[PATTERN].i == STRIDED ? 1 : p[STRIDE].i ? p[STRIDE].i : c;
     if (p[RELATIVE].i && p[STRIDE].i == 0)
-        return host->fail(host, "relative=1 wants a stride, stride=0 is given");
+        return host->fail(host, "relative=1 needs a stride, stride=0 is given");
     if (c <= most) return 0;
     snprintf(why, sizeof why, "c is %lld, expected at most %lld, %s", c, most,
              p[PATTERN].i == STRIDED ? "which is all that pattern=strided has" : "the stride");

@@ -95,7 +95,7 @@ static gsa_status parse(const gsa_system *system, const gsa_task *task, const gs
     if (status != GSA_OK) return refuse(recipe, error, why.text);
     const gsa_segment_spec *only = spec->segments;
     if (spec->n_segments != 1 || only->n_parts != 1 || only->layers != 1 || only->share)
-        return refuse(recipe, error, "expected NAME=VALUE, and more of them behind a ':'");
+        return refuse(recipe, error, "expected NAME=VALUE, and more of them after a ':'");
     return check_names(task, recipe, only->parts, error);
 }
 

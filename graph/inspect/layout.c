@@ -316,7 +316,7 @@ void gsa_layout_circle(gsa_page *page, const gsa_structure *s)
             hub++;
     }
     page->reading =
-        s->rows > 1 ? "Constant sources stand outside, what covers all tokens in the centre." : "";
+        s->rows > 1 ? "Constant sources are outside, what covers all tokens in the centre." : "";
     page->tilt = s->rows > 1 ? 0.75 : 0;
 }
 

@@ -573,13 +573,13 @@ static const struct {
 } refusals[] = {
     { no_sheet, GSA_ERR_ARGUMENT, "without a sheet" },
     { many_sheets, GSA_ERR_LIMIT, "a picture of 16385 sheets" },
-    { no_stack, GSA_ERR_ARGUMENT, "sheet 0 stands in layer 0 of stack 0" },
+    { no_stack, GSA_ERR_ARGUMENT, "sheet 0 is in layer 0 of stack 0" },
     { unnamed, GSA_ERR_ARGUMENT, "stack 1 of 2 has no name" },
     { same_name, GSA_ERR_ARGUMENT, "stacks 0 and 1 are both named 'encoder'" },
     { own_memory, GSA_ERR_ARGUMENT, "stack 1 reads the sequence of stack 1" },
     { far_memory, GSA_ERR_ARGUMENT, "stack 1 reads the sequence of stack 2" },
-    { far_stack, GSA_ERR_ARGUMENT, "sheet 2 stands in layer 0 of stack 2" },
-    { below_layer, GSA_ERR_ARGUMENT, "sheet 1 stands in layer -1" },
+    { far_stack, GSA_ERR_ARGUMENT, "sheet 2 is in layer 0 of stack 2" },
+    { below_layer, GSA_ERR_ARGUMENT, "sheet 1 is in layer -1" },
     { wrong_schema, GSA_ERR_ARGUMENT, "another schema than 'reader'" },
     { wrong_start, GSA_ERR_ARGUMENT,
       "stack 'encoder', layer 0 (tree) and stack 'encoder', layer 1 (other) both have a kind "

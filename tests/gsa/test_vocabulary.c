@@ -301,7 +301,7 @@ START_TEST(bad_files)
         { "a\t9223372036854775808\n", ":1: the count of 'a' is '9223372036854775808'" },
         { "a\t1\r\n", ":1: the count of 'a' is '1 '" },
         { "a\r\t1\n", ":1: the word 'a ' holds a tab or a line end" },
-        { "a\t1\nb\t1\na\t1\n", ":3: the word 'a' stands in line 1 already" },
+        { "a\t1\nb\t1\na\t1\n", ":3: the word 'a' is in line 1 already" },
         { "a\t1\n<unk>\t1\n", ":2: '<unk>' is the unknown word, which has no line" },
         { "a\t1\n\xff\t1\n", ":2: the word '?' is not valid UTF-8 at its byte 0" },
         { "\xef\xbb\xbf\xed\xa0\x80\t1\n", ":1: the word" },

@@ -199,7 +199,7 @@ static const struct {
     { "3 3\n1 3\n", "header=1", "%:1: the header names 3 edges, but 1 follow" },
     { "3 1\n0 3\n", "header=1", "%:1: the header names 3 nodes, but node 3 occurs" },
     { "# nothing\n", "header=1", "header=1 expects a first line" },
-    { "0 1\n", "base=1", "%: node 0 stands in an edge, expected nodes from 1 on" },
+    { "0 1\n", "base=1", "%: node 0 is in an edge, expected nodes from 1 on" },
     { "0 1\n", "labels=keys", "%: its edges have no labels" },
     { "0 1\n", "format=mtx", "%:1: '0', expected '%MatrixMarket'" },
     { "0 "

@@ -176,7 +176,7 @@ json_t *page_json(const char *path, int64_t *bytes)
     ck_assert_ptr_nonnull(to);
     json_t *json = json_loadb(from, (size_t)(to - from), JSON_REJECT_DUPLICATES, &error);
     ck_assert_msg(json != NULL, "%s: %d: %s", path, error.column, error.text);
-    ck_assert_msg(memchr(from, '<', (size_t)(to - from)) == NULL, "a '<' stands in the data");
+    ck_assert_msg(memchr(from, '<', (size_t)(to - from)) == NULL, "a '<' is in the data");
     free(text);
     return json;
 }

@@ -191,7 +191,7 @@ static const struct {
     const char *says;
 } refused[] = {
     { { "sum.ini", "--each", "task.m=1,2" }, 2, "unknown key 'm'" },
-    { { "sum.ini", "--each", "m=1,2" }, 2, "{m} stands in no value" },
+    { { "sum.ini", "--each", "m=1,2" }, 2, "{m} is in no value" },
     { { "sum.ini", "--steps", "0" }, 2, "--steps" },
     { { "sum.ini", "--set", "train.max_steps=2" }, 2, "sum.ini: the first 2 steps warm up" },
     { { "text.ini", "--steps", "1", "--set", "data.train=none.tsv" }, 1, "text.ini: 'none.tsv'" },

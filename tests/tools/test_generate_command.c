@@ -119,7 +119,7 @@ START_TEST(asked_wrongly)
            "2000000002: 2000000002 nodes of "
            "input and memory, the limit is 16777216");
     refuse(ARGS("generate", "--model", "endless", "--prompt", "x", "--tokens", "2147483647"), 1,
-           "2147483647 tokens behind a prompt of 2 are too many");
+           "2147483647 tokens after a prompt of 2 are too many");
     refuse(
         ARGS("generate", "--model", "words", "--prompt", "x", "--count", "65536", "--tokens", "1"),
         1, "65536 texts side by side have ");

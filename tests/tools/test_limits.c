@@ -147,7 +147,7 @@ START_TEST(texts_are_generated_to_the_limit)
           NULL },
         { { "generate", "--device", "cpu", "--model", "run", "--tokens", OVER(0), "--prompt",
             "the" },
-          "tokens behind a prompt" },
+          "tokens after a prompt" },
         { { "predict", "--device", "cpu", "--model", "run", "--input", "over.line", "--quiet" },
           "the line has" },
     };

@@ -390,7 +390,7 @@ START_TEST(a_name_that_no_recipe_holds_is_one_sentence)
     gsa_cli_enter();
     for (int i = 0; i < GSA_COUNT(names); i++) {
         write_rows(names[i], NULL, film);
-        snprintf(says, sizeof says, "gsa: %s cannot stand in a recipe", shown[i]);
+        snprintf(says, sizeof says, "gsa: %s cannot be in a recipe", shown[i]);
         for (int v = 0; v < GSA_COUNT(verbs); v++) {
             gsa_cli_run(ARGS(verbs[v], names[i]), NULL, &ran);
             ck_assert_int_eq(ran.code, 2);

@@ -194,7 +194,7 @@ START_TEST(several_patterns_are_one_page)
         gsa_cli_run(ARGS("graph", "--topology", "star", "--beside", "ring", "--length", "4",
                          "--out", refused[i]),
                     NULL, &ran);
-        ck_assert(ran.code == 2 && strstr(ran.err, "--beside wants a page or numbers") &&
+        ck_assert(ran.code == 2 && strstr(ran.err, "--beside needs a page or numbers") &&
                   !gsa_cli_exists(refused[i]));
     }
     gsa_cli_run(

@@ -172,7 +172,7 @@ START_TEST(compared)
           "has no metric 'f1'; it has mse" },
         { { "compare", "runs/encoder-star" }, "A B" },
         { { "table", "none.jsonl" }, "none.jsonl" },
-        { { "table", "empty.tsv" }, "no result stands in 'empty.tsv'" },
+        { { "table", "empty.tsv" }, "no result is in 'empty.tsv'" },
         { { "table", "runs/encoder-star" },
           "folder 'runs/encoder-star' holds neither results.jsonl nor the result.json of a run" },
         { { "eval", "runs/encoder-star/seed-3" }, "a trained model is named by --model DIR" },
@@ -192,7 +192,7 @@ static const struct {
     { { "--seeds", "0" }, "--seeds 0: expected how many, 1 to 100000, or a list such as 3,7,9" },
     { { "--seeds", "1,1" }, "two runs would have the folder 'seed-1'" },
     { { "--seeds", "1,-2" }, "--seeds" },
-    { { "--each", "domain=a,b" }, "--each domain: {domain} stands in no value of 'sum.ini'" },
+    { { "--each", "domain=a,b" }, "--each domain: {domain} is in no value of 'sum.ini'" },
     { { "--each", "task.k=1,99" }, "k = 99 is more than n = 8" },
     { { "--seeds", "2", "--resume", "runs" }, "the same command goes on" },
 };

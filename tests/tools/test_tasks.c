@@ -104,7 +104,7 @@ START_TEST(what_a_task_does_not_read_is_refused)
     enter();
     train("whole", "data.max_length=7");
     must(2, "max_length = 7 is not for task trend, which reads data.train data.test "
-            "beside those of all tasks");
+            "in addition to those of all tasks");
     train("whole", "task.name=trent");
     must(2, "that of a plugin when it is loaded (--plugin ./FILE.so)");
     gsa_cli_run(ARGS("train", "trend.ini", "--quiet"), NULL, &ran);
@@ -124,8 +124,8 @@ static const struct {
     { "task.options=scale=0", "options = scale=0: parameter 'scale'" },
     { "task.options=size=2", "task trend has no option 'size'" },
     { "task.options=scale=1:scale=2", "option scale is given twice" },
-    { "task.options=scale=1*2", "expected NAME=VALUE, and more of them behind a ':'" },
-    { "task.options=scale=1,star", "expected NAME=VALUE, and more of them behind a ':'" },
+    { "task.options=scale=1*2", "expected NAME=VALUE, and more of them after a ':'" },
+    { "task.options=scale=1,star", "expected NAME=VALUE, and more of them after a ':'" },
     { "task.options==", "options = =: " },
 };
 

@@ -368,7 +368,7 @@ START_TEST(what_is_no_file_or_no_length_is_refused)
         { "-", 2, 16, GSA_ERR_IO, "lexicon: '-' is no regular file, which can be read again" },
         { "/dev/null", 2, 16, GSA_ERR_IO, "'/dev/null' is no regular file" },
         { s.path, 0, 16, GSA_ERR_ARGUMENT,
-          "words of 0 to 16 characters are asked for, expected 1 to 255" },
+          "words of 0 to 16 characters are requested, expected 1 to 255" },
         { s.path, 3, 2, GSA_ERR_ARGUMENT, "words of 3 to 2 characters" },
         { s.path, 1, 256, GSA_ERR_ARGUMENT, "words of 1 to 256 characters" },
     };

@@ -779,7 +779,7 @@ static const struct {
     { "bigbird:width=2", "width is 2, expected an odd number" },
     { "bigbird:random=65", "65" },
     { "strided:c=2", "c is 2, expected at most 1, which is all that pattern=strided has" },
-    { "strided:relative", "relative=1 wants a stride, stride=0 is given" },
+    { "strided:relative", "relative=1 needs a stride, stride=0 is given" },
     { "strided:pattern=fixed:stride=8:c=9", "c is 9, expected at most 8, the stride" },
     { "star:radial=0:relays=2", "relays is 2, but radial=0 has no relay" },
 };

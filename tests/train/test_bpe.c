@@ -304,7 +304,7 @@ static const struct {
     { HEAD "l \n", ":2: expected two pieces with one blank" },
     { HEAD "l </w>\n", ":2: expected two pieces with one blank" },
     { HEAD "\n", ":2: expected two pieces with one blank" },
-    { HEAD "l o\nw e\nl o\n", ":4: the pair stands in line 2 already" },
+    { HEAD "l o\nw e\nl o\n", ":4: the pair is in line 2 already" },
     { HEAD "@ @</w>\n", ":2: the pair makes a piece that ends in @@, which is a mark" },
     { HEAD "< /w>\n", ":2: the pair makes a piece that ends in </w>, which is a mark" },
     { HEAD "a \xff\n", ":2: invalid UTF-8 at byte 3 of the line" },

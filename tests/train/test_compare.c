@@ -340,7 +340,7 @@ static const struct {
       ":2: expected 7 numbers in brackets, the last 5 whole" },
     { HEADER("dev", "0"), ":1: no header of outcomes" },
     { HEADER("dev", "99999999"), ":1: no header of outcomes" },
-    { HEADER("dev", "1") YES HEADER("dev", "1") YES, ":3: the split stands here a second time" },
+    { HEADER("dev", "1") YES HEADER("dev", "1") YES, ":3: the split is here a second time" },
     { "{\"outcomes\": 1, \"split\": \"dev\", \"task\": \"juggling\", \"units\": 1}\n",
       ":1: the task is none" },
 };

@@ -557,7 +557,7 @@ static const struct {
     { { "model.head_hidden=6" },
       "[model] tied = 1: the head reads 6 columns, the embedding has 8" },
     { { "model.decoder=full" }, "[model] decoder = full is not for task language_modelling" },
-    { { "data.split=0.5,0.5" }, "data.dev and data.test must not be set beside it" },
+    { { "data.split=0.5,0.5" }, "data.dev and data.test must not be set with it" },
     { { "data.train=" }, "[data] train is not set" },
     { { "data.train=/dev/null" }, "/dev/null is no regular file" },
 };

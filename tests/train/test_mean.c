@@ -117,7 +117,7 @@ START_TEST(what_is_refused)
     train_run(&r, "train.select=last", "train.average=0");
     ck_assert_int_eq(average(&r, "mean", 10, NULL, NULL), GSA_ERR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(
-        r.error.text, "holds 9 checkpoints, 10 are asked for: train.keep says how many stay"));
+        r.error.text, "holds 9 checkpoints, 10 are requested: train.keep says how many stay"));
     ck_assert_int_eq(average(&r, "mean", 0, NULL, NULL), GSA_ERR_ARGUMENT);
     ck_assert_int_eq(average(&r, "run", 2, NULL, NULL), GSA_ERR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(r.error.text, "holds a run already"));

@@ -410,8 +410,8 @@ START_TEST(lost_answers_are_told)
     rig_set(&r, "train.epochs=1");
     rig_train_ok(&r, NULL);
     ck_assert_msg(strstr(r.messages, "train.json: 1 questions on 1 passages in 1 windows") &&
-                      strstr(r.messages, "; 1 answers do not stand at their answer_start") &&
-                      strstr(r.messages, "; 1 answers stand nowhere in the passage") &&
+                      strstr(r.messages, "; 1 answers are not at their answer_start") &&
+                      strstr(r.messages, "; 1 answers are nowhere in the passage") &&
                       strstr(r.messages, "; 1 questions without an answer are passed over") &&
                       strstr(r.messages,
                              "; 1 questions have no answer in the passage and are not trained on"),

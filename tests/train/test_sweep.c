@@ -133,7 +133,7 @@ static const struct {
     const char *each[3], *says;
     int64_t seeds[4];
 } bad_plans[] = {
-    { { "domain=a,b" }, "--each domain: {domain} stands in no value of '", { 0 } },
+    { { "domain=a,b" }, "--each domain: {domain} is in no value of '", { 0 } },
     { { "domain" }, "--each 'domain': expected name=value", { 0 } },
     { { "Domain=a" }, "expected name=value", { 0 } },
     { { "=a" }, "expected name=value", { 0 } },

@@ -300,7 +300,7 @@ static const struct {
     { "a B-P\nb I-P\nc O-P\n", { 0 }, "tags.train:3: the tag 'O-P' is of no scheme of spans" },
     { "a X\nb Y\n",
       { "task.legal=1" },
-      "--set task.legal: [task] legal = 1 wants tags of a scheme, and these are read as plain" },
+      "--set task.legal: [task] legal = 1 needs tags of a scheme, and these are read as plain" },
     { "a X\nb Y\n", { "data.classes=3" }, "the data holds 2 labels, data.classes says 3" },
 };
 

@@ -188,7 +188,7 @@ static const struct {
       "t.txt:3: the line has 1 column, expected 2: label,text",
       { .format = GSA_TEXT_CSV } },
     { "x,\"a\" b\n",
-      "t.txt:1: in column 2 text stands behind the closing quote",
+      "t.txt:1: in column 2 text follows the closing quote",
       { .format = GSA_TEXT_CSV } },
     { "x,a\ny,b\xff\n",
       "t.txt:2: invalid UTF-8 at byte 4 of the line",

@@ -32,7 +32,7 @@ gsa_status gsa_apply_options_read(const gsa_args *args, const char *verb, gsa_re
         options->untrusted = 1;
     if (options->model) return GSA_OK;
     return gsa_fail(error, GSA_ERR_ARGUMENT,
-                    "'gsa %s' wants --model DIR, the folder of a run or of one checkpoint: no gsa "
+                    "'gsa %s' needs --model DIR, the folder of a run or of one checkpoint: no gsa "
                     "train FILE was called in this folder",
                     verb);
 }

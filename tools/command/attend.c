@@ -31,7 +31,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
     for (int i = 0; i < attend.n_beside; i++) apply.untrusted |= gsa_is_others(attend.beside[i]);
     if (!attend.n_texts == !attend.n_examples)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "'gsa attend' wants either --text T or --example N");
+                        "'gsa attend' needs either --text T or --example N");
     apply.output = gsa_args_text(args, "out");
     status = read_format(args, &attend.format, error);
     return status == GSA_OK ? gsa_attend(gsa_args_system(args), &apply, &attend, error) : status;

@@ -61,10 +61,10 @@ static gsa_status check(const gsa_args *args, const gsa_chart_source *source, gs
     static const char *const texts[] = { "title", "x-label", "y-label" };
     if (!source->x || source->n_y == 0)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "'gsa chart' wants --x KEY and --y KEY, such as --x data.window --y "
+                        "'gsa chart' needs --x KEY and --y KEY, such as --x data.window --y "
                         "tokens_per_second");
     if (!gsa_args_given(args, "out"))
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa chart' wants --out FILE.svg");
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa chart' needs --out FILE.svg");
     gsa_status status = gsa_args_svg(args, "out", error);
     for (size_t i = 0; i < sizeof texts / sizeof *texts && status == GSA_OK; i++)
         status = check_text(texts[i], gsa_args_text(args, texts[i]), error);
@@ -134,7 +134,7 @@ static const gsa_option options[] = {
       "logarithmic, with powers of 2 or 10 as ticks" },
     { "log-y", GSA_OPTION_CHOICE, "2|10", NULL, "linear", 0, 0, "likewise" },
     { "zero", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0, "the linear y axis begins at 0" },
-    { "title", GSA_OPTION_TEXT, "TEXT", NULL, "none", 0, 0, "stands above" },
+    { "title", GSA_OPTION_TEXT, "TEXT", NULL, "none", 0, 0, "above the drawing" },
     { "x-label", GSA_OPTION_TEXT, "TEXT", NULL, "made of the key", 0, 0, "with the unit" },
     { "y-label", GSA_OPTION_TEXT, "TEXT", NULL, "made of the key", 0, 0, "with the unit" },
 };

@@ -404,7 +404,7 @@ gsa_status gsa_chart_read(const gsa_system *system, const gsa_chart_source *sour
     if (status == GSA_OK && r.samples == 0)
         status = gsa_fail(error, GSA_ERR_FORMAT,
                           "no point to draw: of %" PRId64 " records %d were skipped when they were "
-                          "measured, the others are not what --where asks for",
+                          "measured, the others are not what --where selects",
                           r.records, chart->skipped);
     if (status == GSA_OK) status = make_points(&r, error);
     gsa_release(system, r.sample);

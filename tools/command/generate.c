@@ -69,7 +69,7 @@ static const gsa_option options[] = {
     { "line", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0, "end a text at a line end" },
     { "echo", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0, "write the prompt before its text" },
     { "raw", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0,
-      "write bytes as they are drawn, UTF-8 or not, and no line end behind a text" },
+      "write bytes as they are drawn, UTF-8 or not, and no line end after a text" },
     GSA_OPTION_ROW_SET,
     GSA_OPTION_ROW_PLUGIN,
     GSA_OPTION_ROW_OTHER_PLUGIN,
@@ -87,7 +87,7 @@ const gsa_verb gsa_verb_generate = {
     .notes =
         "For models of language_modelling whose patterns are causal and prefix-stable (gsa "
         "topology check).\n"
-        "A token costs the rows that it makes, not the whole text. Texts stand one below the "
+        "A token costs the rows that it makes, not the whole text. Texts are written one below the "
         "other; the first one of a "
         "prompt is written as its tokens come. Bytes that are no UTF-8 are written as U+FFFD.\n"
         "The same seed, model, options and device: the same texts. The unknown word is never "

@@ -55,12 +55,12 @@ static gsa_status read_lengths(gsa_job *job, const gsa_args *args, gsa_error *er
         status = read_length(job, args, MEMORY, "memory-length", "memory-text", error);
     if (status != GSA_OK) return status;
     if (job->length[MAIN] < 0)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa graph' wants --length N or --text T");
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa graph' needs --length N or --text T");
     const char *memory = gsa_args_text(args, "memory");
     char shown[GSA_SHOWN];
     if (memory && job->length[MEMORY] < 0)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "--memory %s wants --memory-length M or --memory-text T",
+                        "--memory %s needs --memory-length M or --memory-text T",
                         gsa_word_show(memory, shown));
     if (job->length[MEMORY] < 0) job->length[MEMORY] = 0;
     return GSA_OK;
@@ -277,13 +277,13 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
     gsa_status status = read_format(args, &format, error);
     if (status == GSA_OK && !job[0].topology)
         status = gsa_fail(error, GSA_ERR_ARGUMENT,
-                          "'gsa graph' wants --topology SPEC; 'gsa topologies' lists them");
+                          "'gsa graph' needs --topology SPEC; 'gsa topologies' lists them");
     if (status == GSA_OK && beside > BESIDE)
         status = gsa_fail(error, GSA_ERR_ARGUMENT, "--beside was given %d times, at most %d",
                           beside, BESIDE);
     if (status == GSA_OK && beside > 0 && format < GSA_FORMAT_HTML)
         status = gsa_fail(error, GSA_ERR_ARGUMENT,
-                          "--beside wants a page or numbers: --out FILE.html, .json or .csv");
+                          "--beside needs a page or numbers: --out FILE.html, .json or .csv");
     if (status != GSA_OK) return status;
     for (int i = 0; i <= beside && status == GSA_OK; i++) {
         job[i].system = gsa_args_system(args);

@@ -16,7 +16,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
     if (named) task = gsa_args_operand(args, 0);
     if (gsa_args_operands(args) == named || gsa_args_operands(args) > named + 3)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "'gsa init' wants a FILE, or three: training, development and test data");
+                        "'gsa init' needs a FILE, or three: training, development and test data");
     if (strcmp(out, "-") != 0 && system->kind(system->user, out, NULL) == GSA_FILE_REGULAR)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "'%s' is there already: choose another --out, or take it away", out);

@@ -41,6 +41,6 @@ void gsa_write_man(gsa_output *out)
              ".TP\n2\nwhat was asked is wrong: options, recipe, parameters, the content of a file\n"
              ".TP\n75\nthe device was lost while it computed: nothing was saved from its memory, "
              "earlier checkpoints "
-             "stand\n"
+             "remain\n"
              ".TP\n130, 143\na second SIGINT or SIGTERM\n");
 }

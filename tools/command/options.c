@@ -194,7 +194,7 @@ static gsa_status read_option(gsa_args *args, const char *word, gsa_words *words
     }
     if (!value && words->next < words->count) value = words->argv[words->next++];
     if (!value)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s%s --%s' wants a value: %s",
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s%s --%s' needs a value: %s",
                         GSA_VERB_CALLED(verb), option->name, option->value);
     if (args->args[index].given && option->type != GSA_OPTION_TEXTS)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s%s --%s' is given twice",
@@ -256,7 +256,7 @@ static gsa_status finish(gsa_args *args, gsa_error *error)
     const gsa_verb *verb = args->verb;
     if (args->help) return GSA_OK;
     if (args->n_operands < verb->least)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s%s' wants %s: usage: %s%s %s [options]",
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s%s' needs %s: usage: %s%s %s [options]",
                         GSA_VERB_CALLED(verb), verb->operands, GSA_VERB_CALLED(verb),
                         verb->operands);
     gsa_status status = GSA_OK;

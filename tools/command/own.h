@@ -28,7 +28,7 @@ extern const int gsa_own_files;
           "of a data file: how it is written (data.format)" },                                     \
     {                                                                                              \
         "columns", GSA_OPTION_TEXT, "LIST", NULL, absent, 0, 0,                                    \
-            "of a data file: what stands where (data.columns), as label,-,text or "                \
+            "of a data file: which column is which (data.columns), as label,-,text or "            \
             "label=class,text=body; tagging: word,-,tag"                                           \
     }
 

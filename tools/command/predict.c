@@ -62,7 +62,7 @@ const gsa_verb gsa_verb_predict = {
         "Tagging reads columns as in training, or a token a line; it writes the lines with "
         "the tag as a last column. With --tokenize it reads a sentence a line and writes a token, "
         "a tab and its tag "
-        "a line, and an empty line behind each sentence. "
+        "a line, and an empty line after each sentence. "
         "Span extraction reads the JSON of SQuAD and writes one object, {\"id\": \"answer\", "
         "...}.\n"
         "Translation writes the sentence that its beam search finds (decode.beam, decode.alpha); "

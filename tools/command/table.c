@@ -107,10 +107,9 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
         status = read_operand(gsa_args_system(args), gsa_args_operand(args, i), results, error);
     if (status == GSA_OK) status = gsa_results_table(results, &table, error);
     if (status == GSA_OK && table.rows < 2)
-        status = gsa_fail(error, GSA_ERR_FORMAT,
-                          "no result stands in '%s'%s: expected lines of gsa train --results",
-                          gsa_args_operand(args, 0),
-                          gsa_args_operands(args) > 1 ? " and the others" : "");
+        status = gsa_fail(
+            error, GSA_ERR_FORMAT, "no result is in '%s'%s: expected lines of gsa train --results",
+            gsa_args_operand(args, 0), gsa_args_operands(args) > 1 ? " and the others" : "");
     if (status == GSA_OK) status = gsa_output_open(gsa_args_system(args), "-", &out, error);
     if (status == GSA_OK) {
         write_markdown(&table, out);

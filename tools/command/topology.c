@@ -19,7 +19,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
         if (strcmp(asked, parts[i].name) != 0) continue;
         if (gsa_args_operands(args) == 2)
             return parts[i].run(args, gsa_args_operand(args, 1), error);
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa topology %s' wants %s", asked,
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa topology %s' needs %s", asked,
                         parts[i].operand);
     }
     return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa topology' is given %s, expected new or check",

@@ -32,7 +32,7 @@ static gsa_status find_wanted(const gsa_args *args, wanted *w, gsa_error *error)
     w->out = gsa_args_text(args, "out"), w->recipe = NULL, w->data = 0;
     if (!gsa_args_operands(args) && !gsa_args_text(args, "resume"))
         return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "'gsa train' wants a RECIPE, a FILE of data or --resume DIR: usage: gsa "
+                        "'gsa train' needs a RECIPE, a FILE of data or --resume DIR: usage: gsa "
                         "train [RECIPE] [options]");
     if (gsa_args_operands(args))
         status = gsa_find_recipe(gsa_args_operand(args, 0), w->path, &w->recipe, error);
@@ -97,7 +97,7 @@ static gsa_status open_live(const gsa_args *args, const wanted *w, gsa_reporter 
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "--report shows one run; of several, gsa report RUN... makes a page");
     if (strcmp(l->page, "-") == 0)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "--report wants a file, it is written again");
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "--report needs a file, it is written again");
     return gsa_output_check(l->system, l->page, error);
 }
 

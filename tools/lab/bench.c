@@ -238,7 +238,7 @@ const gsa_verb gsa_verb_bench = {
              "recipes, "
              "with --set. lexicon: opening a word list, finding its words of 2 to 16 characters in "
              "a text. "
-             "generate: the next tokens of a stack with random weights behind a prefix, "
+             "generate: the next tokens of a stack with random weights after a prefix, "
              "milliseconds a step of all "
              "sequences; edges "
              "and rows a token in the JSON.\nTimes are "

@@ -76,7 +76,7 @@ gsa_status gsa_bench_emit(const gsa_system *system, const gsa_pattern *pattern,
         return gsa_out_of_memory(error, "a batch", count * (int64_t)sizeof *examples->at);
     if (text && text->tokens < length)
         status = gsa_fail(error, GSA_ERR_ARGUMENT,
-                          "the text of --text has %lld characters, but --length asks for %d",
+                          "the text of --text has %lld characters, but --length takes %d",
                           (long long)text->tokens, length);
     for (int32_t i = 0; i < (text ? count : 1) && status == GSA_OK; i++) {
         if (text) example.text = passage(text, length, i);

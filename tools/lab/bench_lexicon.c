@@ -89,7 +89,7 @@ gsa_status gsa_bench_lexicon(gsa_bench *bench, gsa_error *error)
     double seconds[GSA_BENCH_SERIES];
     if (!lexicon || !text)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "'gsa bench lexicon' wants --lexicon FILE and --text FILE");
+                        "'gsa bench lexicon' needs --lexicon FILE and --text FILE");
     bench->series[0] = "open", bench->series[1] = "match", bench->n_series = 2;
     bench->rate = (gsa_bench_rate){ "MB/s", "mb_per_s", 1e-6 };
     gsa_bench_case *slot = gsa_bench_add(bench, error);

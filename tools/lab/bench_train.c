@@ -257,7 +257,7 @@ gsa_status gsa_bench_train(gsa_bench *bench, gsa_error *error)
 {
     const int count = gsa_args_operands(bench->args);
     if (count < 2)
-        return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa bench train' wants a RECIPE or several");
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "'gsa bench train' needs a RECIPE or several");
     if (gsa_args_flag(bench->args, "profile")) return gsa_bench_profile(bench, error);
     bench->series[0] = "step", bench->series[1] = "run", bench->n_series = 2;
     bench->rate = (gsa_bench_rate){ "tokens/s", "tokens_per_second", 1 };

@@ -103,7 +103,7 @@ static int settle(loader *load, int first_columns, int64_t first_line, int64_t p
         load->options.base >= 0 ? (int32_t)load->options.base : load->count > 0 && smallest > 0;
     if (load->count > 0 && smallest < base)
         return loader_fail(load, 0,
-                           "node %" PRId32 " stands in an edge, expected nodes from %" PRId32
+                           "node %" PRId32 " is in an edge, expected nodes from %" PRId32
                            " on (base=%" PRId32 ")",
                            smallest, base, base);
     for (int64_t e = 0; e < load->count; e++)

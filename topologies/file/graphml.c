@@ -25,7 +25,7 @@ int read_graphml(loader *load)
 {
     char path[4096], why[FILE_WHY] = "";
     if (!reader_path(path, sizeof path))
-        return loader_fail(load, 0, "it is GraphML, and the plugin cannot tell where it stands");
+        return loader_fail(load, 0, "it is GraphML, and the plugin cannot tell where it is");
     /* Kept for the life of the process: igraph and libxml2 are not made to be unloaded. */
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library)

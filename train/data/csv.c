@@ -52,10 +52,9 @@ static gsa_status take_record(const gsa_lines *lines, char *at, const char *end,
     for (*count = 0;; at++) {
         gsa_slice field;
         if (!take_field(&at, end, separator, &field))
-            return gsa_fail(
-                error, GSA_ERR_FORMAT,
-                "%s:%lld: in column %d text stands behind the closing quote, expected '%c'",
-                lines->path, (long long)lines->number, *count + 1, separator);
+            return gsa_fail(error, GSA_ERR_FORMAT,
+                            "%s:%lld: in column %d text follows the closing quote, expected '%c'",
+                            lines->path, (long long)lines->number, *count + 1, separator);
         if (*count == GSA_COLUMNS) {
             *count = -1;
             return GSA_OK;

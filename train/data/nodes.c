@@ -147,7 +147,7 @@ static gsa_status read_features(const node_reader *r, const char *at, gsa_error 
             return bad(r, error, "a feature is %s, expected index:value with an index from 0 to %d",
                        gsa_word_show(at, shown), (1 << 24) - 1);
         if (index <= last)
-            return bad(r, error, "feature %lld stands after feature %lld: indices ascend", index,
+            return bad(r, error, "feature %lld is after feature %lld: indices ascend", index,
                        (long long)last);
         if (*stop == ':') {
             const char *number = stop + 1;

@@ -63,7 +63,7 @@ static gsa_status read_files(const gsa_system *system, const char *path,
                             path, PATH - 1);
         if (system->kind(system->user, name, NULL) == GSA_FILE_ABSENT)
             return gsa_fail(error, GSA_ERR_IO,
-                            "there is no file '%s': '%s' with '.%s' of data.%s behind it", name,
+                            "there is no file '%s': '%s' with '.%s' of data.%s after it", name,
                             path, o->suffix[s], s == GSA_SOURCE ? "source" : "target");
         status = gsa_parallel_read_lines(system, name, o, &side[s], error);
     }

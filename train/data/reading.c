@@ -433,7 +433,7 @@ static gsa_status read_field(reader *r, int *seen, gsa_error *error)
     skip_blanks(r);
     const gsa_status status = expect(r, ":", &found, error);
     if (status != GSA_OK) return status;
-    if (data && (*seen)++) return fail(r, error, "field 'data' stands twice");
+    if (data && (*seen)++) return fail(r, error, "field 'data' occurs twice");
     if (data) return read_articles(r, error);
     value = next_value(r, &lines, error);
     json_decref(value);
@@ -456,7 +456,7 @@ static gsa_status read_whole(reader *r, gsa_error *error)
             if (status == GSA_OK) status = expect(r, ",}", &found, error);
         }
     if (status != GSA_OK) return status;
-    if (r->at < r->end) return fail(r, error, "something stands behind the object");
+    if (r->at < r->end) return fail(r, error, "something follows the object");
     return seen ? GSA_OK : fail(r, error, "the object has no field 'data'");
 }
 

@@ -48,7 +48,7 @@ static gsa_status check_options(const gsa_beam_options *o, int32_t texts, gsa_er
     if (o->width < 1 || o->best < 1 || o->best > o->width || o->width > 1 << 16)
         return gsa_fail(
             error, GSA_ERR_ARGUMENT,
-            "a beam of %d, of which the best %d are asked for: expected 1 <= best <= width",
+            "a beam of %d, of which the best %d are requested: expected 1 <= best <= width",
             o->width, o->best);
     if (o->classes < 1 || o->end < 0 || o->end >= o->classes)
         return gsa_fail(error, GSA_ERR_ARGUMENT,

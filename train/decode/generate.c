@@ -164,7 +164,7 @@ static gsa_status ids_of(generator *g, const char *text, int64_t bytes, int32_t 
     gsa_release(g->system, own);
     if (status == GSA_OK && *count + g->o->tokens > gsa_index_most) {
         gsa_release(g->system, *id);
-        status = gsa_fail(error, GSA_ERR_LIMIT, "%lld tokens behind a prompt of %lld are too many",
+        status = gsa_fail(error, GSA_ERR_LIMIT, "%lld tokens after a prompt of %lld are too many",
                           (long long)g->o->tokens, (long long)*count);
     }
     return status;

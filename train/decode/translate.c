@@ -50,7 +50,7 @@ gsa_status gsa_translator_create(gsa_learner *model, const gsa_translate_options
     if (options->whole || !is_prefix_stable(decoder)) return GSA_OK;
     if (options->context > INT32_MAX - 1 - options->longest) {
         gsa_translator_release(t), *translator = NULL;
-        return gsa_fail(error, GSA_ERR_LIMIT, "translations of %d tokens behind %d are too long",
+        return gsa_fail(error, GSA_ERR_LIMIT, "translations of %d tokens after %d are too long",
                         options->longest, options->context);
     }
     const gsa_generation_options o = { .longest = options->context + options->longest + 1,

@@ -186,7 +186,7 @@ static gsa_status find_folders(gsa_trainer *t, char **checkpoint, gsa_error *err
     if (status != GSA_OK) return status;
     if (o->resume && !o->out && holds(t->system, o->resume, "manifest.sha256"))
         return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "'%s' is one checkpoint: name the run's folder, or an --out beside it",
+                        "'%s' is one checkpoint: name the run's folder, or an --out next to it",
                         o->resume);
     if (o->resume)
         status = gsa_checkpoint_find(t->system, o->resume, NULL, checkpoint, &warning, error);

@@ -95,7 +95,7 @@ gsa_status gsa_minibatch_side(gsa_minibatch *batch, int sequence, const char *na
     gsa_minibatch_sequence *s = &batch->sequence[sequence];
     if (s->sides == GSA_BATCH_SIDES)
         return gsa_fail(error, GSA_ERR_LIMIT,
-                        "a sequence has more than %d columns beside its tokens", GSA_BATCH_SIDES);
+                        "a sequence has more than %d columns next to its tokens", GSA_BATCH_SIDES);
     void *at = s->side[s->sides];
     const int ok = hold(batch->system, &at, &s->side_room[s->sides], s->tokens, sizeof(gsa_slice));
     s->side[s->sides] = at;

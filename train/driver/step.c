@@ -212,7 +212,7 @@ static void say_refusal(gsa_trainer *t)
     const char *why = gsa_tape_refused(t->session.model.tape);
     if (!why) return;
     snprintf(text, sizeof text,
-             "batches are uploaded in their turn, not beside the step before: %s", why);
+             "batches are uploaded in their turn, not during the step before: %s", why);
     gsa_trainer_say(t, text);
 }
 

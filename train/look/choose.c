@@ -150,7 +150,7 @@ static gsa_status check_values(const gsa_look *look, gsa_error *error)
             continue;
         return gsa_fail(
             error, GSA_ERR_ARGUMENT,
-            "%s cannot stand in a recipe: it has a line end, or a blank at an end: rename it",
+            "%s cannot be in a recipe: it has a line end, or a blank at an end: rename it",
             gsa_word_show(text, shown));
     }
     return GSA_OK;

@@ -343,7 +343,7 @@ static gsa_status settle(const gsa_look_bytes *file, int32_t form, int32_t *task
     for (int i = 0; i < t->columns; i++)
         if (i != label && c[i].named == TEXT && c[of[1]].named != TEXT) of[1] = i;
     if (of[1] < 0)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s: the file has a label and no text beside it",
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s: the file has a label and no text next to it",
                         file->path);
     write_columns(t, form, of, 2, &role_names[LABEL]);
     return GSA_OK;

@@ -97,8 +97,8 @@ static gsa_status parse_all(planner *p, gsa_error *error)
                               "--each train.seed and --seeds both say the seeds: give one of them");
         for (int k = 0; k < i && status == GSA_OK; k++)
             if (strcmp(p->each[k].name, p->each[i].name) == 0)
-                status = gsa_fail(error, GSA_ERR_ARGUMENT, "--each %s stands there twice",
-                                  p->each[i].name);
+                status =
+                    gsa_fail(error, GSA_ERR_ARGUMENT, "--each %s is there twice", p->each[i].name);
     }
     return status;
 }
@@ -317,7 +317,7 @@ static gsa_status check_used(const planner *p, gsa_error *error)
     for (int i = 0; i < p->n_each; i++)
         if (!p->each[i].used)
             return gsa_fail(error, GSA_ERR_ARGUMENT,
-                            "--each %s: {%s} stands in no value of '%s' or of --set; a key is "
+                            "--each %s: {%s} is in no value of '%s' or of --set; a key is "
                             "varied by its full name, "
                             "section.key",
                             p->each[i].name, p->each[i].name, p->options->train.recipe);
@@ -339,7 +339,7 @@ static gsa_status check_names(const gsa_sweep_plan *plan, gsa_error *error)
     for (int i = 1; i < plan->runs && status == GSA_OK; i++)
         if (strcmp(name[i - 1], name[i]) == 0)
             status = gsa_fail(error, GSA_ERR_ARGUMENT,
-                              "two runs would have the folder '%s': a value or a seed stands there "
+                              "two runs would have the folder '%s': a value or a seed is there "
                               "twice, or two values differ "
                               "only in what is no letter",
                               name[i]);

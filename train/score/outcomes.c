@@ -167,7 +167,7 @@ static gsa_status take_header(gsa_outcomes *o, const json_t *header, int64_t byt
     const int64_t units = json_integer_value(json_object_get(header, "units"));
     const gsa_status status = take_task(o, header, lines, error);
     if (status != GSA_OK) return status;
-    if (o->unit) return bad(lines, error, "the split stands here a second time");
+    if (o->unit) return bad(lines, error, "the split is here a second time");
     if (!gold || !signature || strlen(gold) != 64 || units < 1 || units > bytes)
         return bad(lines, error,
                    "no header of outcomes: gold (64 digits), signature and units are wanted");

@@ -98,7 +98,7 @@ static gsa_status add_section(gsa_ini *ini, char *text, int line, const char **s
             ini->path, line, gsa_word_show(name, shown));
     const gsa_ini_entry *before = find(ini, name, NULL);
     if (before)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%d: section [%s] stands already in line %d",
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%d: section [%s] is already in line %d",
                         ini->path, line, name, before->line);
     *section = name;
     return append(ini, (gsa_ini_entry){ .section = name, .line = line }, error);
@@ -120,11 +120,11 @@ static gsa_status add_value(gsa_ini *ini, char *text, int line, const char *sect
                         "%s:%d: the key is %s, expected small letters, digits, '_' and '.'",
                         ini->path, line, gsa_word_show(key, shown));
     if (!section)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%d: key '%s' stands before the first [section]",
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%d: key '%s' is before the first [section]",
                         ini->path, line, key);
     const gsa_ini_entry *before = find(ini, section, key);
     if (before)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%d: key '%s' of [%s] stands already in line %d",
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%d: key '%s' of [%s] is already in line %d",
                         ini->path, line, key, section, before->line);
     return append(ini,
                   (gsa_ini_entry){ .section = section, .key = key, .value = value, .line = line },

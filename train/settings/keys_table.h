@@ -28,7 +28,7 @@ KEY(task, scorer, CHOICE, SPANS, "squad",
     "span extraction: the official exact match and F1 that answers are scored by; cmrc: of Chinese",
     .choices = "squad,cmrc")
 KEY(task, match, BOOL, SPANS, "0",
-    "span extraction: tokens of the passage that stand in the question, alone or side by side, "
+    "span extraction: tokens of the passage that are in the question, alone or side by side, "
     "have types of their own")
 KEY(task, aux, REAL, LANGUAGE, "0",
     "language modelling: weight of the mean loss of the layers below the last, in training; that "
@@ -78,7 +78,7 @@ KEY(model, readout, CHOICE, SUMMATION | TEXTS | PAIRS | TAGGING, "summary",
     "what is read of a text: the pattern's summary, or the mean or maximum of its tokens' states",
     .choices = "summary,mean,max", WITH("model.characters", SET, .tasks = TAGGING))
 KEY(model, characters, PATH, TAGGING, "",
-    "tagging: a stack over the characters of each word, as ring*2; its summary stands beside the "
+    "tagging: a stack over the characters of each word, as ring*2; its summary is next to the "
     "word; none, or empty: no stack")
 KEY(model, character_hidden, INT, TAGGING, "32", "tagging: width of the states of characters",
     RANGE(1, 65536), WITH("model.characters", SET))
@@ -103,7 +103,8 @@ KEY(train, max_steps, INT, ALL, "0", "stop after so many optimiser steps; 0: no 
 KEY(train, batch, INT, ALL, "32", "examples of a batch at most; 0: only batch_tokens limits",
     RANGE(0, 1e6))
 KEY(train, batch_tokens, INT, ALL, "0",
-    "tokens of a batch at most (a longer example stands alone); 0: no limit", RANGE(0, 1e9))
+    "tokens of a batch at most (a longer example is a batch of its own); 0: no limit",
+    RANGE(0, 1e9))
 KEY(train, bucket, INT, ALL, "16", "batches that are sorted by length together; 1: no sorting",
     RANGE(1, 1e6))
 KEY(train, accumulate, INT, ALL, "1", "batches whose gradients are added before a step",
@@ -183,13 +184,13 @@ KEY(data, escapes, CHOICE, TEXTS, "auto",
     "texts are read",
     .choices = "auto,none,brackets,treebank")
 KEY(data, columns, PATH, TEXTS | PAIRS | NODES | TRANSLATION, "",
-    "tsv and csv: what stands where, - for what is passed over; json: fields, as "
+    "tsv and csv: which column is which, - for what is passed over; json: fields, as "
     "label=category,text=headline. Text classification: label and text; none: label,text. Sentence "
     "pairs: label, a and b; none: as the header says, or label,a,b. Nodes: another order of "
     "id,split,label,features",
     .with = { { "data.format", "auto,tsv,csv,json" }, { "data.source", UNSET } })
 KEY(data, side, PATH, TAGGING, "",
-    "tagging: columns beside the token that patterns may ask for, with their names, as "
+    "tagging: columns next to the token that patterns may request, with their names, as "
     "head:7,type:8; -1 is the last")
 KEY(data, features, INT, NODES, "0", "nodes: columns of their features; 0: as the data says",
     RANGE(0, 1 << 24))
@@ -214,7 +215,7 @@ KEY(data, tokens, CHOICE, WORDS | LANGUAGE | TRANSLATION, "words",
 KEY(data, max_length, INT, TEXTS | PAIRS | SPANS | TRANSLATION, "0",
     "tokens that are read of an example; 0: all", RANGE(0, 1e7))
 KEY(data, min_count, INT, WORDS | LANGUAGE | TRANSLATION, "1",
-    "times that a word must stand in the training data to be known", RANGE(1, 1e9),
+    "times that a word must be in the training data to be known", RANGE(1, 1e9),
     WITH("data.tokens", "words,chars,punctuated"))
 KEY(data, vocabulary, CHOICE, WORDS, "train",
     "words of train; also of dev and test; also of vectors", .choices = "train,data,vectors",
@@ -281,7 +282,7 @@ KEY(data, bpe_codes, PATH, TRANSLATION, "",
 KEY(data, documents, BOOL, TRANSLATION, "0",
     "translation: empty lines part documents, whose sentences see those before them")
 KEY(data, previous, INT, TRANSLATION, "1",
-    "translation of documents: a sentence is read and written behind so many sentences before it, "
+    "translation of documents: a sentence is read and written after so many sentences before it, "
     "at most",
     RANGE(0, 1e6))
 KEY(data, previous_tokens, INT, TRANSLATION, "0",

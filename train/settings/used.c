@@ -91,7 +91,7 @@ gsa_status gsa_recipe_read_by_plugin(const gsa_recipe *recipe, const char *own, 
                                "= %.100s is not for task %s, which reads%s%s",
                                gsa_recipe_text(recipe, i, number, sizeof number),
                                gsa_recipe_task(recipe), own ? own : " no key of its own",
-                               own ? "beside those of all tasks" : "");
+                               own ? "in addition to those of all tasks" : "");
     }
     return GSA_OK;
 }

@@ -264,7 +264,7 @@ static gsa_status check_shares(const gsa_recipe *recipe, gsa_error *error)
     if (!*v->data_split) return GSA_OK;
     const int count = parse_split(v->data_split, number);
     if (*v->data_dev || *v->data_test)
-        return bad_split(recipe, "data.dev and data.test must not be set beside it", error);
+        return bad_split(recipe, "data.dev and data.test must not be set with it", error);
     for (int s = 0; s < count; s++) sum += number[s];
     if (count == 0) return bad_split(recipe, "these are no two or three numbers", error);
     for (int s = 0; s < count && sum > 1; s++)
@@ -530,7 +530,7 @@ gsa_status gsa_language_ids(const void *self, const char *text, int64_t bytes, i
         if (took < 0) {
             gsa_release(t->system, made);
             return gsa_fail(error, GSA_ERR_FORMAT,
-                            "the text is invalid UTF-8 or holds a NUL behind byte %lld",
+                            "the text is invalid UTF-8 or holds a NUL after byte %lld",
                             (long long)used);
         }
         if (unit.bytes > 0) made[(*count)++] = gsa_units_id(&t->units, unit);
@@ -547,7 +547,7 @@ gsa_status gsa_language_next(gsa_session *session, const int32_t *id, int32_t co
     batch->first = 0;
     gsa_status status =
         count > 0 ? begin(batch, 1, count, error)
-                  : gsa_fail(error, GSA_ERR_ARGUMENT, "the next token stands behind at least one");
+                  : gsa_fail(error, GSA_ERR_ARGUMENT, "the next token comes after at least one");
     if (status != GSA_OK) return status;
     batch->sequence[0].length[0] = count;
     for (int32_t i = 0; i < count; i++) {

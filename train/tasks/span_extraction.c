@@ -129,14 +129,12 @@ static void tell(const span_task *t, const gsa_task_options *o, int s)
     const struct {
         int64_t count;
         const char *what;
-    } odd[] = {
-        { r->repaired,
-          "answers do not stand at their answer_start and were found elsewhere in the passage" },
-        { r->lost, "answers stand nowhere in the passage and are references only" },
-        { r->unanswered, "questions without an answer are passed over" },
-        { r->unasked, "questions are empty and are read as such" },
-        { d->untaught, "questions have no answer in the passage and are not trained on" }
-    };
+    } odd[] = { { r->repaired,
+                  "answers are not at their answer_start and were found elsewhere in the passage" },
+                { r->lost, "answers are nowhere in the passage and are references only" },
+                { r->unanswered, "questions without an answer are passed over" },
+                { r->unasked, "questions are empty and are read as such" },
+                { d->untaught, "questions have no answer in the passage and are not trained on" } };
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
         if (odd[i].count > 0 && used > 0 && (size_t)used < sizeof sentence)
             used += snprintf(sentence + used, sizeof sentence - (size_t)used, "; %lld %s",

@@ -79,7 +79,7 @@ gsa_status gsa_tagging_check_schemes(const gsa_recipe *recipe, int32_t read, int
     if (!recipe->values.task_legal || read != GSA_SCHEME_NONE) return GSA_OK;
     return gsa_recipe_fail(
         recipe, "task", "legal", error,
-        "= 1 wants tags of a scheme, and these are read as plain (data.scheme = none)");
+        "= 1 needs tags of a scheme, and these are read as plain (data.scheme = none)");
 }
 
 /* A tag that no scheme has, among others in one, is a slip that would be learned and scored as

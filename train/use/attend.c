@@ -57,7 +57,7 @@ static gsa_status read_texts(const gsa_looker *l, const char *const *text, char 
     if (s->task->read_text) return s->task->read_text(s->self, text[0], error);
     if (!s->task->read_lines || s->task->whole || gsa_learner_columns(&s->model, 0) > 0)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "%s: ask for an example of its test data (--example N)",
+                        "%s: request an example of its test data (--example N)",
                         s->task == &gsa_task_span_extraction
                             ? "the model reads a question and a passage, not one text"
                             : "the model reads numbers, not text");

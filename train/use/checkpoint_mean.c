@@ -42,7 +42,7 @@ static gsa_status find_steps(mean *m, gsa_error *error)
     qsort(m->step, (size_t)found, sizeof *m->step, falling);
     if (found >= m->options->last) return GSA_OK;
     return gsa_fail(error, GSA_ERR_ARGUMENT,
-                    "'%s' holds %lld checkpoint%s, %lld are asked for: train.keep says how many "
+                    "'%s' holds %lld checkpoint%s, %lld are requested: train.keep says how many "
                     "stay, train.checkpoint_every how "
                     "often one is made",
                     m->options->run, (long long)found, found == 1 ? "" : "s",

@@ -131,7 +131,7 @@ static gsa_status hide_one(void *context, const char *key, const char *path, gsa
     if (*end == ':' && end[1] >= '0' && end[1] <= '9') end += 1 + strspn(end + 1, "0123456789");
     else if (strstr(end, "cannot be ")) return GSA_OK; /* a plugin's, of the file system's */
     snprintf(text, sizeof text, "%.*s%s", (int)(end - error->text), error->text,
-             ": it does not hold what the model wants; what it holds is not told, as the model's "
+             ": it does not hold what the model needs; what it holds is not told, as the model's "
              "own recipe names it");
     return gsa_fail(error, error->status, "%s", text);
 }

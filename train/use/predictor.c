@@ -155,8 +155,7 @@ gsa_status gsa_predictor_line(gsa_predictor *predictor, const char *line, int64_
     gsa_predictor *p = predictor;
     *prediction = (gsa_prediction){ .text = "", .label = -1 };
     if (bytes > 0 && memchr(line, '\n', (size_t)bytes))
-        return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        GSA_RECYCLE_TEXT ":1: a line end stands in the line");
+        return gsa_fail(error, GSA_ERR_ARGUMENT, GSA_RECYCLE_TEXT ":1: a line end is in the line");
     const gsa_status status = hold_line(p, bytes + 1, error);
     if (status != GSA_OK) return status;
     if (bytes > 0) memcpy(p->line, line, (size_t)bytes);

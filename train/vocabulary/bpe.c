@@ -227,7 +227,7 @@ static gsa_status read_merge(gsa_bpe *b, const gsa_lines *lines, const char *lin
     const int32_t r = gsa_symbols_add(&b->symbols, right, last ? NOTHING : MARK);
     if (l < 0 || r < 0) return gsa_out_of_memory(error, "byte pairs", bytes);
     if (gsa_couples_find(&b->rank, l, r) >= 0)
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: the pair stands in line %d already",
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: the pair is in line %d already",
                         lines->path, (long long)lines->number,
                         gsa_couples_find(&b->rank, l, r) + 2);
     if ((last && ends_in(right, MARK.at)) || !gsa_bpe_joins(b, l, r))
