@@ -130,7 +130,7 @@ END_TEST
 START_TEST(attend_asked_wrongly)
 {
     train();
-    refuse(ARGS("attend"), "'gsa attend' wants --model DIR");
+    refuse(ARGS("attend"), "'gsa attend' needs --model DIR");
     refuse(ARGS("attend", "--model", "text"), "wants either --text T or --example N");
     refuse(ARGS("attend", "--model", "text", "--text", "a", "--example", "0"),
            "wants either --text T or --example N");

@@ -23,7 +23,7 @@ static const row usage_rows[] = {
     { { "gr\x01ph" }, 2, { "unknown verb", "\\x01" }, NULL },
     { { "graph", "--lenght", "3" }, 2, { "gsa graph", "'lenght'", "nearest is 'length'" }, NULL },
     { { "graph", "-l", "3" }, 2, { "gsa graph", "'-l'", "spelled out" }, NULL },
-    { { "graph", "--length" }, 2, { "--length", "wants a value", "N" }, NULL },
+    { { "graph", "--length" }, 2, { "--length", "needs a value", "N" }, NULL },
     { { "graph", "--length", "3", "--length", "4" }, 2, { "--length", "given twice" }, NULL },
     { { "topologies", "--json=yes" }, 2, { "--json", "takes no value" }, NULL },
     { { "topologies", "star" }, 2, { "gsa topologies", "'star'", "usage" }, NULL },

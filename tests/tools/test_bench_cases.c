@@ -170,14 +170,14 @@ START_TEST(passages)
         ARGS("bench", "graph", "--topology=star", "--text=text.txt", "--length=11", "--runs=1"),
         NULL, &ran);
     ck_assert_int_eq(ran.code, 2);
-    ck_assert_msg(strstr(ran.err, "--text has 10 characters, but --length asks for 11"), "%s",
+    ck_assert_msg(strstr(ran.err, "--text has 10 characters, but --length takes 11"), "%s",
                   ran.err);
     gsa_cli_write("marked.txt", "\xEF\xBB\xBFgo\r\nod\rfilms\r"); /* a line end of Windows, one of
                                                                      no system, one at the end */
     gsa_cli_run(
         ARGS("bench", "graph", "--topology=star", "--text=marked.txt", "--length=11", "--runs=1"),
         NULL, &ran);
-    ck_assert_msg(strstr(ran.err, "--text has 10 characters, but --length asks for 11"), "%s",
+    ck_assert_msg(strstr(ran.err, "--text has 10 characters, but --length takes 11"), "%s",
                   ran.err);
     gsa_cli_run(ARGS("bench", "kernel", "--topology=star", "--text=none.txt"), NULL, &ran);
     ck_assert_msg(ran.code == 1 && strstr(ran.err, "'none.txt'"), "%s", ran.err);

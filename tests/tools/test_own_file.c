@@ -460,7 +460,7 @@ START_TEST(who_asks_for_something_else_is_heard)
     ck_assert_ptr_nonnull(strstr(
         ran.err, "open.csv:2: a quote opens in the record that begins here and is never closed"));
     gsa_cli_run(ARGS("predict"), "a\n", &ran);
-    ck_assert_ptr_nonnull(strstr(ran.err, "'gsa predict' wants --model DIR"));
+    ck_assert_ptr_nonnull(strstr(ran.err, "'gsa predict' needs --model DIR"));
     gsa_cli_leave();
 }
 END_TEST

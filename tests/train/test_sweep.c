@@ -140,7 +140,7 @@ static const struct {
     { { "task.k=" }, "--each task.k: value 1 is empty", { 0 } },
     { { "task.k=1,,2" }, "--each task.k: value 2 is empty; \"\" stands for an empty one", { 0 } },
     { { "task.k=1,\"\"" }, "parameter 'k' is ''", { 0 } },
-    { { "task.k=1", "task.k=2" }, "--each task.k stands there twice", { 0 } },
+    { { "task.k=1", "task.k=2" }, "--each task.k is there twice", { 0 } },
     { { "train.seed=1,2" }, "--each train.seed and --seeds both say the seeds", { 1, 2 } },
     { { "task.k=1,2,1" }, "two runs would have the folder 'k-1/seed-5'", { 0 } },
     { { NULL }, "two runs would have the folder 'seed-3'", { 3, 4, 3 } },
