@@ -252,7 +252,7 @@ static const struct {
     { mean_learns_labels, "learned only by ATTEND", "phase 'extra'" },
     { once_writes_zero, "once-phase writes kind 'relay'", "phase 'extra'" },
     { together_first, "no phase of a layer", "phase 'one'" },
-    { together_first_once, "no once-phase stands before", "phase 'one'" },
+    { together_first_once, "no once-phase is before", "phase 'one'" },
     { together_loud, "'read' must keep", "phase 'extra'" },
     { shared_aggregate, "differs in aggregate", "phase 'second'" },
     { shared_update, "differs in update", "phase 'second'" },

@@ -333,7 +333,7 @@ START_TEST(refusals)
     ck_assert_int_eq(gsa_checkpoint_file(checkpoint, "a", &output, &error), GSA_OK);
     ck_assert_int_eq(gsa_output_commit(output, &error), GSA_OK);
     ck_assert_int_eq(gsa_checkpoint_file(checkpoint, "a", &output, &error), GSA_ERR_ARGUMENT);
-    ck_assert_ptr_nonnull(strstr(error.text, "'a' stands in"));
+    ck_assert_ptr_nonnull(strstr(error.text, "'a' is in"));
     ck_assert_int_eq(gsa_checkpoint_commit(checkpoint, 0, &error), GSA_ERR_ARGUMENT);
     ck_assert_str_eq(error.text, "0 checkpoints cannot be kept: expected 1 or more");
     ck_assert_int_eq(gsa_checkpoint_begin(NULL, scratch.folder, 1, &checkpoint, &error), GSA_OK);

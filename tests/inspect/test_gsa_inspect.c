@@ -34,7 +34,7 @@ static const struct {
     int code;
     const char *says; /* on stderr */
 } calls[] = {
-    { { NULL }, 2, "'gsa-inspect' wants FILE.graphml: usage: gsa-inspect FILE.graphml [options]" },
+    { { NULL }, 2, "'gsa-inspect' needs FILE.graphml: usage: gsa-inspect FILE.graphml [options]" },
     { { "star.graphml", "other" }, 2, "'gsa-inspect' does not know what to do with 'other'" },
     { { "star.graphml", "--stile", "arc" }, 2, "'gsa-inspect' has no option 'stile'" },
     { { "star.graphml", "--style", "oval" },

@@ -131,9 +131,9 @@ START_TEST(attend_asked_wrongly)
 {
     train();
     refuse(ARGS("attend"), "'gsa attend' needs --model DIR");
-    refuse(ARGS("attend", "--model", "text"), "wants either --text T or --example N");
+    refuse(ARGS("attend", "--model", "text"), "needs either --text T or --example N");
     refuse(ARGS("attend", "--model", "text", "--text", "a", "--example", "0"),
-           "wants either --text T or --example N");
+           "needs either --text T or --example N");
     refuse(ARGS("attend", "--model", "sum", "--text", "a"), "the model reads numbers, not text");
     refuse(ARGS("attend", "--model", "text", "--text", ""), "the text is empty");
     refuse(ARGS("attend", "--model", "text", "--text", " \n\t"), "the text is empty");
@@ -377,7 +377,7 @@ START_TEST(graph_asked_wrongly)
     refuse(ARGS("graph", "--topology", "ring", "--length", "2", "--memory-text", "a b"),
            "--memory-text would be read by nothing");
     refuse(ARGS("graph", "--topology", "cross", "--length", "2", "--memory", "ring"),
-           "--memory 'ring' wants --memory-length M or --memory-text T");
+           "--memory 'ring' needs --memory-length M or --memory-text T");
     refuse(ARGS("graph", "--topology", "cross", "--length", "2", "--memory", "cross",
                 "--memory-length", "2"),
            "--memory cross reads a memory itself");

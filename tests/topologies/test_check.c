@@ -533,10 +533,10 @@ static const struct {
     int code;
     const char *sentence;
 } wrong[] = {
-    { { "topology" }, 2, "'gsa topology' wants new NAME | check" },
+    { { "topology" }, 2, "'gsa topology' needs new NAME | check" },
     { { "topology", "chek", "star" }, 2, "'gsa topology' is given 'chek', expected new or check" },
-    { { "topology", "check" }, 2, "'gsa topology check' wants SPEC or FILE.so" },
-    { { "topology", "new" }, 2, "'gsa topology new' wants NAME" },
+    { { "topology", "check" }, 2, "'gsa topology check' needs SPEC or FILE.so" },
+    { { "topology", "new" }, 2, "'gsa topology new' needs NAME" },
     { { "topology", "check", "sart" }, 2, "'star'" },
     { { "topology", "check", "star*2" }, 2, "is a stack, expected one topology" },
     { { "topology", "check", "window:width=4" }, 2, "width is 4, expected an odd number" },
