@@ -197,7 +197,7 @@ gsa_status gsa_pictures_add(gsa_pictures *p, const gsa_picture *picture, const c
 
 void gsa_pictures_end(const gsa_pictures *p)
 {
-    if (p->format == GSA_FORMAT_HTML) gsa_page_end(p->output);
+    if (p->format == GSA_FORMAT_HTML) gsa_page_end(p->output, p->beside);
     if (p->format == GSA_FORMAT_JSON) gsa_output_text(p->output, "]}\n");
 }
 

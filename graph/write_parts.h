@@ -88,7 +88,7 @@ gsa_status gsa_write_mtx(const gsa_drawing *drawing, gsa_error *error);
 /* A page is begun, each picture's object written, and the page ended; ',' is between. */
 void gsa_page_begin(gsa_output *output);
 gsa_status gsa_write_html(const gsa_drawing *drawing, gsa_error *error);
-void gsa_page_end(gsa_output *output);
+void gsa_page_end(gsa_output *output, int beside);
 /* {"light": [...], "dark": [...]}: the palette on both papers. */
 void gsa_page_hues(gsa_output *output);
 /* A JSON string without '<'. */

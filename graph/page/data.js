@@ -226,13 +226,13 @@ class Graph {
         }
     }
 
-    /* { layer, head, of: [kinds] }: which part of the weight of the edges that pass goes to nodes
-     * of each kind. */
-    shares(passes) {
+    /* { layer, head, of: [parts] }: which part of the weight of the edges that pass is of each of
+     * `parts`; `part` tells an edge's. */
+    shares(passes, parts, part) {
         const rows = this.layers.flatMap(
             layer => Array.from(
                 {length: this.columns},
-                (_, head) => ({layer, head, all: 0, of: new Float64Array(this.kinds.length)})));
+                (_, head) => ({layer, head, all: 0, of: new Float64Array(parts)})));
         const first = new Map(this.layers.map((layer, l) => [layer, l * this.columns]));
         for (let e = 0; e < this.m; e++) {
             if (!passes(e)) continue;
@@ -240,7 +240,7 @@ class Graph {
             for (let h = 0; h < this.columns; h++) {
                 const w = this.weight(e, h);
                 rows[at + h].all += w;
-                rows[at + h].of[this.kind[this.from[e]]] += w;
+                rows[at + h].of[part(e)] += w;
             }
         }
         for (const row of rows)

@@ -129,26 +129,25 @@ function headRow(layer, head, cells) {
     return row;
 }
 
-/* For each layer and head, how much of the weight goes to each kind; the most to it is marked. */
-function fillShares({g, scene}, box) {
-    const shares = scene.shares ??= g.shares(scene.passes),
+/* For each layer and head, which part of the weight each of the names has; the most is marked. */
+function fillShares({g, scene}, box, title, names, part) {
+    const shares = (scene.shares ??= {})[title] ??= g.shares(scene.passes, names.length, part),
           table = element('table', undefined, 'shares');
-    const read = g.kinds.map((kind, k) => k).filter(k => shares.some(s => s.of[k] > 0));
-    if (read.length < 2) return;
+    const used = names.map((_, k) => k).filter(k => shares.some(s => s.of[k] > 0));
+    if (used.length < 2) return;
     const head = element('tr');
     head.append(
-        element('td', 'layer, head'),
-        ...read.map(k => element('td', shorten(g.kinds[k].title, 16))));
+        element('td', 'layer, head'), ...used.map(k => element('td', shorten(names[k], 16))));
     table.append(head);
     for (const share of shares)
         table.append(headRow(share.layer, share.head, [
-            element('td', `${share.layer}, ${share.head}`), ...read.map(k => {
+            element('td', `${share.layer}, ${share.head}`), ...used.map(k => {
                 const most = shares.every(s => s.of[k] <= share.of[k]);
                 return element('td', share.of[k].toFixed(3), most ? 'most' : '');
             })
         ]));
     box.append(
-        element('h3', 'what each head reads: shares of its weight'), table,
+        element('h3', title), table,
         element(
             'p', 'The greatest of each column is marked; a click on a row shows that head.',
             'faint'));
@@ -198,8 +197,12 @@ function fillPane(pane, box) {
     }
     box.append(element('p', g.kinds.map(kind => `${kind.count} ${kind.title}`).join(', ')));
     if (!g.columns) return;
-    fillShares(pane, box);
+    fillShares(
+        pane, box, 'what each head reads: shares of its weight by kind', g.kinds.map(k => k.title),
+        e => g.kind[g.from[e]]);
     fillNumbers(pane, box);
+    const meaning = fineness([g], HUES), {names, of} = g.meanings[meaning];
+    if (meaning !== 'phase') fillShares(pane, box, `shares of its weight by ${meaning}`, names, of);
 }
 
 function fillPanel() {

@@ -110,7 +110,7 @@ function startOf(g, beside) {
         colour: fineness([g, beside], HUES),
         node: -1,
         picture: 0,
-        beside: -1,
+        beside: data.beside,
     };
 }
 let start = null, now = null, hover = null, complaint = '', scheduled = false;
@@ -241,15 +241,15 @@ function take(said) {
     const picture = whole(said.get('picture'), graphs.length) ? Number(said.get('picture')) : 0,
           g = graphOf(picture), names = namesOf(g),
           numbers = {layer: g.layers, head: Array.from({length: g.choices}, (_, h) => h)};
-    start = startOf(
-        g, whole(said.get('beside'), graphs.length) ? graphOf(Number(said.get('beside'))) : g);
+    const beside = Number(said.get('beside') ?? data.beside);
+    start = startOf(g, graphs[beside] === undefined ? g : graphOf(beside));
     now = {...start, picture};
     for (const [key, text] of said) {
         if (key === 'theme' && (text === 'dark' || text === 'light'))
             document.documentElement.dataset.theme = text;
         else if (key === 'box' || (key === 'picture' && whole(text, graphs.length)))
             continue;
-        else if (key === 'beside' && whole(text, graphs.length))
+        else if (key === 'beside' && (text === '-1' || whole(text, graphs.length)))
             now.beside = Number(text);
         else if (key === 'view' && views.includes(text))
             now.view = text;
@@ -292,10 +292,6 @@ function placeBox(box) {
 /* Another picture, or another beside it, seen as the last one: filters go by their names. */
 function turn(some) {
     const said = address();
-    for (const [key, value] of Object.entries(some))
-        if (value < 0)
-            said.delete(key);
-        else
-            said.set(key, value);
+    for (const [key, value] of Object.entries(some)) said.set(key, value);
     take(said);
 }

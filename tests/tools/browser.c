@@ -15,6 +15,9 @@
 #include <unistd.h>
 #include "support/suite.h"
 
+const char *const browser_views[BROWSER_VIEWS] = { "matrix", "arcs",    "tree",
+                                                   "ring",   "columns", "grid" };
+
 enum { PATIENCE = 60000 }; /* milliseconds for one answer */
 
 static struct {
@@ -353,8 +356,12 @@ void browser_dark(int dark)
                     dark ? "dark" : "light"));
 }
 
-void browser_shot(const char *path)
+void browser_shot(const char *name)
 {
+    const char *folder = getenv("GSA_TEST_SHOTS");
+    char path[512];
+    if (!folder) return;
+    snprintf(path, sizeof path, "%s/%s.base64", folder, name);
     json_t *shot = call("Page.captureScreenshot", json_pack("{s:s}", "format", "png"));
     FILE *file = fopen(path, "w");
     ck_assert_ptr_nonnull(file);

@@ -3,6 +3,10 @@
 #define GSA_TEST_BROWSER_H
 #include <jansson.h>
 
+/* The views of a page, in the order of their keys. */
+enum { BROWSER_VIEWS = 6 };
+extern const char *const browser_views[BROWSER_VIEWS];
+
 /* Is there one? GSA_TEST_CHROMIUM names another program than chromium. */
 int browser_is_here(void);
 
@@ -27,8 +31,8 @@ double browser_number(const char *format, ...);
 void browser_move(double x, double y); /* with the button as it is */
 void browser_button(int down);
 void browser_wheel(double delta);
-void browser_key(const char *key); /* "n", "Escape", "ArrowLeft" */
-void browser_dark(int dark);       /* what the system prefers */
-void browser_shot(const char *path);
+void browser_key(const char *key);   /* "n", "Escape", "ArrowLeft" */
+void browser_dark(int dark);         /* what the system prefers */
+void browser_shot(const char *name); /* of GSA_TEST_SHOTS, a folder; in base64 */
 
 #endif

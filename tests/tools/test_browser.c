@@ -1,6 +1,5 @@
-/* test_browser.c - pages in a headless Chromium: each view of each pattern in both themes; hover,
- * filters and threshold give the GraphML's numbers; nothing of a text runs; nothing leaves. Skipped
- * where there is no Chromium. GSA_TEST_SHOTS names a folder for pictures, in base64. */
+/* test_browser.c - pages in a headless Chromium: hover, filters and threshold give the GraphML's
+ * numbers; nothing of a text runs; nothing leaves. Skipped where there is no Chromium. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,15 +22,6 @@ static void run(const char *const *args)
                   ran.signal, ran.err);
 }
 
-static void shoot(const char *name)
-{
-    const char *folder = getenv("GSA_TEST_SHOTS");
-    char path[512];
-    if (!folder) return;
-    snprintf(path, sizeof path, "%s/%s.base64", folder, name);
-    browser_shot(path);
-}
-
 /* A key that would save a file: its text is then the promise window.saved_. */
 static void save(const char *key)
 {
@@ -39,82 +29,6 @@ static void save(const char *key)
                 "blob.arrayBuffer(); return '#'; }");
     browser_key(key);
 }
-
-/* ---- views --------------------------------------------------------------------------------- */
-
-static const struct {
-    const char *topology, *more[4];
-    int length;
-} patterns[] = {
-    { "bigbird", { NULL }, 24 },
-    { "bpt:k=2", { NULL }, 24 },
-    { "char_word:local=adjacent",
-      { "--text", "\u5317\u4eac\u5927\u5b66\u751f", "--tokens", "chars" },
-      -1 },
-    { "bpt:k=1:causal=1+cross", { "--memory", "star", "--memory-length", "5" }, 6 },
-    { "dilated", { NULL }, 24 },
-    { "full:clip=4", { NULL }, 12 },
-    { "head_area:width=5:heads=3", { "--heads", "4" }, 9 },
-    { "longformer", { NULL }, 24 },
-    { "ring", { NULL }, 12 },
-    { "star*3", { NULL }, 12 },
-    { "strided", { NULL }, 24 },
-    { "window:width=5,full", { NULL }, 12 },
-    { "star", { NULL }, 1 },
-    { "window", { NULL }, 0 },
-    { "full", { NULL }, 64 }, /* 4,096 edges: completed between frames */
-};
-static const char *const views[] = { "matrix", "arcs", "tree", "ring", "columns", "grid" };
-
-/* Goes through the views of one by their keys. */
-static void look_at(int pattern, int dark)
-{
-    char name[64], page[24];
-    snprintf(page, sizeof page, "%d.html", pattern);
-    browser_dark(dark);
-    browser_open(page, "");
-    browser_says(dark ? "dark" : "light", "document.documentElement.dataset.theme");
-    ck_assert_msg(
-        browser_number("(() => { const ids = [...document.querySelectorAll('[id]')].map(e "
-                       "=> e.id); return ids.length - new Set(ids).size; })()") == 0,
-        "two elements have one id");
-    for (int v = 0; v < GSA_COUNT(views); v++) {
-        char key[2] = { (char)('1' + v), 0 };
-        browser_key(key);
-        browser_says(views[v], "document.querySelector('#views [aria-checked=true]').textContent");
-        browser_key("n");
-        browser_key("Escape");
-        browser_run(
-            "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))");
-        snprintf(name, sizeof name, "%02d-%s-%s", pattern, views[v], dark ? "dark" : "light");
-        shoot(name);
-    }
-    for (const char *key = "scz?t"; *key; key++) browser_key((const char[]){ *key, 0 });
-    browser_says(dark ? "light" : "dark", "document.documentElement.dataset.theme");
-}
-
-/* One Chromium for each size of the window. */
-START_TEST(every_view_of_every_pattern)
-{
-    static const int sizes[][2] = { { 1200, 800 }, { 1920, 1080 }, { 600, 700 } };
-    gsa_cli_enter();
-    browser_start(sizes[_i][0], sizes[_i][1]);
-    for (int p = _i; p < GSA_COUNT(patterns); p += GSA_COUNT(sizes)) {
-        char length[16], page[24];
-        const char *args[GSA_CLI_ARGS + 1] = { "graph", "--topology", patterns[p].topology, "--out",
-                                               page };
-        int n = 5;
-        snprintf(page, sizeof page, "%d.html", p);
-        snprintf(length, sizeof length, "%d", patterns[p].length);
-        if (patterns[p].length >= 0) args[n++] = "--length", args[n++] = length;
-        for (int i = 0; i < 4 && patterns[p].more[i]; i++) args[n++] = patterns[p].more[i];
-        run(args);
-        look_at(p, 0), look_at(p, 1);
-    }
-    browser_end();
-    gsa_cli_leave();
-}
-END_TEST
 
 /* ---- numbers ------------------------------------------------------------------------------- */
 
@@ -440,6 +354,9 @@ START_TEST(two_patterns_share_the_selection)
     run(ARGS("graph", "--topology", "star", "--text", text, "--out", "star.graphml"));
     run(ARGS("graph", "--topology", "window:width=5", "--text", text, "--out", "window.graphml"));
     browser_start(WIDE, HIGH);
+    browser_open("a.html", "view=matrix"); /* the first one of --beside is there at once */
+    browser_says("31 of 31 edges, 11 nodes | 15 of 15 edges, 5 nodes",
+                 "document.getElementById('count').textContent");
     browser_open("a.html", "beside=2&view=matrix");
     browser_says("31 of 31 edges, 11 nodes | 19 of 19 edges, 5 nodes",
                  "document.getElementById('count').textContent");
@@ -456,7 +373,7 @@ START_TEST(two_patterns_share_the_selection)
     browser_says("the the", "[...document.querySelectorAll('#panel h2:not(.side)')].map(h => "
                             "h.textContent).join(' ')");
     ck_assert_int_eq(listed(0), reads("star.graphml", 5));
-    shoot("side");
+    browser_shot("side");
     /* a label that the second one lacks leaves nothing there; the address says all */
     choose("label", "relay");
     browser_says("5 of 31 edges, 11 nodes | 0 of 19 edges, 5 nodes",
@@ -474,9 +391,9 @@ START_TEST(two_patterns_share_the_selection)
     /* labels of both are too many for a hue each: their words have one */
     run(ARGS("graph", "--topology", "star", "--beside", "bpt:k=2", "--length", "8", "--out",
              "b.html"));
-    browser_open("b.html", "");
+    browser_open("b.html", "beside=-1");
     browser_says("label", "document.getElementById('colour').value");
-    browser_open("b.html", "beside=1");
+    browser_open("b.html", "");
     browser_says("word", "document.getElementById('colour').value");
     browser_end();
     gsa_cli_leave();
@@ -502,7 +419,7 @@ START_TEST(two_models_share_the_selection)
     run(ARGS("attend", "--model", "one", "--beside", "two", "--text", text, "--quiet", "--out",
              "a.html"));
     browser_start(WIDE, HIGH);
-    browser_open("a.html", "beside=1&view=columns&layer=1&head=1");
+    browser_open("a.html", "view=columns&layer=1&head=1");
     for (int64_t word = 0; word < 4; word++) {
         browser_run("document.querySelectorAll('#text div')[1].children[%d].click()", (int)word);
         for (int list = 0; list < 4; list++) check_list(&p[list / 2], 4 + word, 1, 1, list);
@@ -510,7 +427,7 @@ START_TEST(two_models_share_the_selection)
     }
     choose("layer", "0");
     for (int list = 0; list < 4; list++) check_list(&p[list / 2], 4 + 3, 0, 1, list);
-    shoot("models");
+    browser_shot("models");
     browser_end();
     release_picture(&p[0]), release_picture(&p[1]);
     gsa_cli_leave();
@@ -527,10 +444,42 @@ static void place(double box[3])
                                 i);
 }
 
+/* The page's shares by kind and by label, with the phase `down`, are those of --json. */
+static void shares_are_the_numbers(void)
+{
+    static const char *const parts[] = { "kinds", "labels" };
+    int compared = 0;
+    json_t *all = json_load_file("a.json", 0, NULL);
+    json_t *numbers =
+        json_object_get(json_array_get(json_object_get(all, "pictures"), 0), "numbers");
+    for (size_t i = 0; i < json_array_size(numbers); i++) {
+        json_t *own = json_array_get(numbers, i), *share;
+        const char *name;
+        if (strcmp(json_string_value(json_object_get(own, "phase")), "down") != 0) continue;
+        for (int part = 0; part < 2; part++)
+            json_object_foreach (json_object_get(own, parts[part]), name, share) {
+                const double shown = browser_number(
+                    "(() => { const rows = [...document.querySelectorAll('table.shares')[%d].rows],"
+                    " at = [...rows[0].cells].findIndex(c => c.textContent === '%s'); return "
+                    "Number(rows.find(r => r.cells[0].textContent === '%d, %d').cells[at]"
+                    ".textContent); })()",
+                    part, name, (int)json_integer_value(json_object_get(own, "layer")),
+                    (int)json_integer_value(json_object_get(own, "head")));
+                ck_assert_msg(fabs(shown - json_number_value(share)) < 6e-4, "%s is %g, not %g",
+                              name, shown, json_number_value(share));
+                compared++;
+            }
+    }
+    ck_assert_int_eq(compared, 4 * (3 + 5)); /* layers x heads; kinds, labels of a star */
+    json_decref(all);
+}
+
 /* The relay's part of each head's weight, with the phase `down`; a click on it chooses the head. */
 START_TEST(the_head_that_reads_the_relay_is_found)
 {
     attend();
+    run(ARGS("attend", "--model", "text", "--text", "a very good film", "--quiet", "--out",
+             "a.json"));
     picture p = read_picture();
     browser_start(WIDE, HIGH);
     browser_open("a.html", "phase=down");
@@ -550,6 +499,7 @@ START_TEST(the_head_that_reads_the_relay_is_found)
         ck_assert_msg(fabs(shown - relay / all) < 6e-4, "row %d is %g, expected %g", row, shown,
                       relay / all);
     }
+    shares_are_the_numbers();
     browser_run("document.querySelector('table.shares').rows[4].cells[0].click()");
     browser_says("1 1", "document.getElementById('layer').value + ' ' + "
                         "document.getElementById('head').value");
@@ -629,12 +579,12 @@ START_TEST(exports_are_whole)
     attend();
     picture p = read_picture();
     browser_start(WIDE, HIGH);
-    for (int v = 0; v < GSA_COUNT(views) - 1; v++) {
+    for (int v = 0; v < BROWSER_VIEWS - 1; v++) {
         char fragment[64];
-        snprintf(fragment, sizeof fragment, "view=%s&layer=0", views[v]);
+        snprintf(fragment, sizeof fragment, "view=%s&layer=0", browser_views[v]);
         browser_open("a.html", fragment);
         save("s");
-        const char *mark = strcmp(views[v], "matrix") == 0 ? "rect" : "path";
+        const char *mark = strcmp(browser_views[v], "matrix") == 0 ? "rect" : "path";
         const int64_t paper = strcmp(mark, "rect") == 0; /* one rectangle is the paper */
         const double marks = browser_number(
             "window.saved_.then(text => { const svg = new DOMParser().parseFromString(text, "
@@ -711,9 +661,9 @@ START_TEST(a_megabyte_is_shown)
     run(ARGS("attend", "--model", "text", "--example", "0", "--set", "data.test=big.tsv", "--quiet",
              "--out", "a.html"));
     browser_start(WIDE, HIGH);
-    for (int v = 0; v < GSA_COUNT(views); v++) {
+    for (int v = 0; v < BROWSER_VIEWS; v++) {
         char fragment[64];
-        snprintf(fragment, sizeof fragment, "node=0&view=%s", views[v]);
+        snprintf(fragment, sizeof fragment, "node=0&view=%s", browser_views[v]);
         browser_open("a.html", fragment);
         const double shown =
             browser_number("document.querySelector('#panel h2').textContent.length");
@@ -812,7 +762,7 @@ START_TEST(half_a_million_edges_are_fluid)
                matrix, arcs);
         ck_assert(first < 1000 && matrix >= 30 && arcs >= 30);
     }
-    shoot("speed-arcs");
+    browser_shot("speed-arcs");
     browser_end();
     gsa_cli_leave();
 }
@@ -820,7 +770,6 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test shown[] = { GSA_LOOP(every_view_of_every_pattern, 3) };
     static const gsa_test numbers[] = { GSA_TEST(what_a_node_reads_is_the_graphmls),
                                         GSA_TEST(the_pointer_finds_rows_and_cells),
                                         GSA_TEST(filters_count_as_the_graphml),
@@ -836,8 +785,7 @@ int main(int argc, char **argv)
                                        GSA_TEST(a_megabyte_is_shown),
                                        GSA_TEST(the_policy_forbids_all_else) };
     static const gsa_test speed[] = { GSA_TEST(half_a_million_edges_are_fluid) };
-    static const gsa_case cases[] = { GSA_CASE("views", shown, 120),
-                                      GSA_CASE("numbers", numbers, 120),
+    static const gsa_case cases[] = { GSA_CASE("numbers", numbers, 120),
                                       GSA_CASE("safety", safety, 60),
                                       GSA_CASE("speed", speed, 120) };
     if ((argc < 2 || strcmp(argv[1], "--cases") != 0) && !browser_is_here()) {

@@ -242,7 +242,9 @@ static void say(const gsa_job *job)
 static gsa_status write_all(gsa_job *jobs, int count, const gsa_args *args, int format,
                             gsa_error *error)
 {
-    gsa_pictures pictures = { .system = gsa_args_system(args), .format = format };
+    gsa_pictures pictures = { .system = gsa_args_system(args),
+                              .format = format,
+                              .beside = count > 1 };
     gsa_status status =
         gsa_output_open(pictures.system, gsa_args_text(args, "out"), &pictures.output, error);
     if (status != GSA_OK) return status;

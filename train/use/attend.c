@@ -412,6 +412,7 @@ static gsa_status write_all(gsa_looker *l, const gsa_apply_options *options, gsa
     for (int m = 0; m < l->models && status == GSA_OK; m++) {
         gsa_apply_options own = *options;
         if (m > 0) own.model = l->options->beside[m - 1];
+        if (m == 1) pictures.beside = pictures.count;
         l->apply = &own;
         status = look_with(l, error);
     }
