@@ -143,6 +143,59 @@ static int check_links(const char *folder, const char *page)
     return links;
 }
 
+/* Fences with a language that tools/readme-commands does not run, and who runs them or why nobody
+ * does. */
+static const struct {
+    const char *page, *opens, *first, *why;
+} elsewhere[] = {
+    { "design.md", "```text", "tools/", "a drawing" },
+    { "design.md", "```text", "line of text", "a drawing" },
+    { "models.md", "```c", "enum { SOURCE", "install.sh compiles it (models_page.c)" },
+    { "models.md", "```c", "const gsa_model_pass", "install.sh compiles it (models_page.c)" },
+    { "file-formats.md", "```python", "from safetensors", "needs a run of the reader's" },
+    { "plugin-trouble.md", "```sh", "cc -std=c11 -g", "needs the reader's plugin" },
+    { "plugin-trouble.md", "```sh", "LD_PRELOAD=", "needs the reader's plugin" },
+    { "plugin-trouble.md", "```sh", "gdb ", "needs gdb and a plugin that crashes" },
+    { "python.md", "```sh", "pip install", "python.sh builds and installs the wheel" },
+    { "scaling.md", "```sh", "", "mpi.sh runs such jobs with mpirun" },
+};
+
+START_TEST(every_fence_is_run)
+{
+    const files docs = files_of(GSA_SOURCE "/docs");
+    int seen[GSA_COUNT(elsewhere)] = { 0 }, fences = 0;
+    for (int i = -1; i < docs.count; i++) {
+        char path[PATH];
+        if (i >= 0 && !ends(docs.name[i], ".md")) continue;
+        snprintf(path, sizeof path, "%s/%s", i < 0 ? GSA_SOURCE : GSA_SOURCE "/docs",
+                 i < 0 ? "README.md" : docs.name[i]);
+        char *text = gsa_cli_read(path);
+        for (const char *at = strstr(text, "\n```"); at; at = strstr(at + 1, "\n```")) {
+            const char *line = at + 1, *body = strchr(line, '\n') + 1;
+            const int bytes = (int)(body - 1 - line);
+            if (bytes == 3) continue; /* a closing one */
+            fences++;
+            if (strncmp(line, "```sh ci\n", 9) == 0 || strncmp(line, "```python ci\n", 13) == 0 ||
+                strncmp(line, "```c file=", 10) == 0)
+                continue;
+            int known = 0;
+            for (int k = 0; k < GSA_COUNT(elsewhere); k++)
+                if (strstr(path, elsewhere[k].page) && (int)strlen(elsewhere[k].opens) == bytes &&
+                    strncmp(line, elsewhere[k].opens, (size_t)bytes) == 0 &&
+                    strncmp(body + strspn(body, " "), elsewhere[k].first,
+                            strlen(elsewhere[k].first)) == 0)
+                    known = seen[k] = 1;
+            ck_assert_msg(known, "%s: nobody runs the block %.*s", path, bytes + 60, line);
+        }
+        free(text);
+    }
+    for (int k = 0; k < GSA_COUNT(elsewhere); k++)
+        ck_assert_msg(seen[k], "%s has no block '%s...': %s", elsewhere[k].page, elsewhere[k].first,
+                      elsewhere[k].why);
+    ck_assert_int_gt(fences, 30);
+}
+END_TEST
+
 START_TEST(links_lead_to_files)
 {
     const files docs = files_of(GSA_SOURCE "/docs");
@@ -156,8 +209,8 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test results[] = { GSA_TEST(the_command_reads_every_result) };
-    static const gsa_test shown[] = { GSA_TEST(every_file_is_shown),
-                                      GSA_TEST(links_lead_to_files) };
+    static const gsa_test shown[] = { GSA_TEST(every_file_is_shown), GSA_TEST(links_lead_to_files),
+                                      GSA_TEST(every_fence_is_run) };
     static const gsa_case cases[] = { GSA_CASE("results", results, 60),
                                       GSA_CASE("pages", shown, 20) };
     return gsa_run_suite("docs", cases, GSA_COUNT(cases), argc, argv);
