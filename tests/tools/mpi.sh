@@ -74,6 +74,17 @@ for recipe in star bpt pair language; do
         [ $n -eq 1 ] || try "$recipe on $n: bits" same $recipe-1 $recipe-$n
     done
 done
+# Bytes that were counted, against the formula of the model of ranks (docs/scaling.md).
+number() { grep -o "\"$2\": [0-9]*" "$1/result.json" | grep -o '[0-9]*$'; }
+counted()
+{
+    local formula
+    formula=$("$root/tools/lab/ranks.py" --sent "$(number "$1-$2" parameters)" "$2") && checks=$((checks + 1))
+    [ "$(number "$1-$2" sent_bytes)" = $((formula * $(number "$1-$2" steps))) ]
+}
+for recipe in star bpt pair language; do
+    for n in 2 4; do try "$recipe on $n: bytes sent" counted $recipe $n; done
+done
 scores()
 {
     diff <(ranks 1 "$gsa" eval --model "$1-1" --quiet | sed 's/"seconds.*"parameters/"parameters/') \

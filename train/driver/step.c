@@ -224,12 +224,15 @@ gsa_status gsa_trainer_step(gsa_trainer *t, gsa_error *error)
     const int64_t *example = gsa_batches_at(&t->batches, t->counts.cursor, &count);
     const int64_t targets =
         gsa_task_targets(t->session.task, t->session.self, GSA_SPLIT_TRAIN, example, count);
-    const int64_t losses = t->session.rows.model ? t->session.group->ranks : 1;
+    const gsa_group *group = t->session.group;
+    const int64_t losses = t->session.rows.model ? group->ranks : 1;
+    const int64_t sent = group ? group->sent : 0;
     gsa_status status =
         gsa_ledger_open(t, losses * count_parts(t, example, count, count), targets, error);
     if (status != GSA_OK || t->counts.step < step) return status;
     t->lr = gsa_schedule_rate(&t->schedule, t->counts.step);
     status = repeated_step(t, example, count, targets, error);
+    if (group) t->sent += group->sent - sent;
     if (status == GSA_OK) status = gsa_session_upload_ahead(&t->session, error);
     if (status != GSA_OK) return status;
     say_refusal(t);

@@ -73,6 +73,7 @@ typedef struct gsa_trainer {
     int64_t step_steps, step_tokens; /* since then */
     double norm, lr;
     gsa_ledger ledger;
+    int64_t sent;                       /* by this process in its steps, bytes */
     int64_t offered_steps, graph_steps; /* of this process: steps the backend knew of (backend.h:
                                            step_begin); of them launched as graphs */
     char *metric;                       /* "dev_accuracy" */
