@@ -176,6 +176,80 @@ START_TEST(a_file_is_the_graph_that_it_says)
 }
 END_TEST
 
+/* ---- samples ------------------------------------------------------------------------------- */
+
+enum { NODES = 40, ROOM = 16384 };
+
+static void list_file(const char *settings, char edges[ROOM])
+{
+    gsa_pattern *pattern;
+    gsa_error error = { 0 };
+    gsa_registry *registry = registry_of(NULL);
+    ck_assert_msg(make(registry, settings, &pattern, &error) == GSA_OK, "%s", error.text);
+    list_edges(pattern, NODES, edges, ROOM);
+    gsa_pattern_release(pattern);
+    gsa_registry_release(registry);
+}
+
+/* Node i is read by the nodes behind it, named i: 0 to 39 edges a row. */
+static void write_triangle(void)
+{
+    static char text[ROOM];
+    size_t used = 0;
+    for (int to = 0; to < NODES; to++)
+        for (int from = 0; from < to; from++)
+            used += (size_t)snprintf(text + used, ROOM - used, "%d %d n%d\n", from, to, from);
+    write_bytes(text, used);
+}
+
+START_TEST(a_row_reads_a_sample)
+{
+    static char all[ROOM], some[ROOM], again[ROOM], other[ROOM];
+    int drawn[NODES] = { 0 }, count[NODES] = { 0 };
+    write_triangle();
+    list_file("sample=0", all);
+    list_file("sample=39", some);
+    ck_assert_str_eq(some, all); /* a limit that no row reaches */
+    list_file("sample=5", some);
+    list_file("sample=5 seed=1", again);
+    ck_assert_str_eq(some, again);
+    list_file("sample=5 seed=2", other);
+    ck_assert_str_ne(some, other);
+    const char *at = all;
+    for (char *edge = strtok(some, " "); edge; edge = strtok(NULL, " ")) {
+        at = strstr(at, edge); /* in the order of the file, with its label */
+        ck_assert_ptr_nonnull(at);
+        count[atoi(strchr(edge, '>') + 1)]++;
+    }
+    for (int i = 0; i < NODES; i++) ck_assert_int_eq(count[i], i < 5 ? i : 5);
+    for (int seed = 1; seed <= 200; seed++) { /* each edge alike */
+        char settings[64];
+        snprintf(settings, sizeof settings, "sample=13 seed=%d", seed);
+        list_file(settings, some);
+        for (char *edge = strtok(some, " "); edge; edge = strtok(NULL, " "))
+            if (atoi(strchr(edge, '>') + 1) == 39) drawn[atoi(edge)]++;
+    }
+    for (int i = 0; i < 39; i++) /* of 200 a third; 5 deviations */
+        ck_assert_msg(drawn[i] >= 33 && drawn[i] <= 100, "edge %d: %d of 200", i, drawn[i]);
+    unlink(path);
+}
+END_TEST
+
+START_TEST(a_sample_keeps_the_self_edge)
+{
+    static char edges[ROOM];
+    static const char text[] = "1 0\n2 0\n0 0\n3 0\n0 39\n";
+    write_bytes(text, sizeof text - 1);
+    for (int seed = 1; seed <= 20; seed++) {
+        char settings[64];
+        snprintf(settings, sizeof settings, "sample=1 self=1 seed=%d", seed);
+        list_file(settings, edges);
+        ck_assert_msg(strstr(edges, "0>0") != NULL && strstr(edges, "39>39") != NULL, "%s", edges);
+    }
+    unlink(path);
+}
+END_TEST
+
 /* ---- what is refused ----------------------------------------------------------------------- */
 
 #define BAD_MTX(rest) MTX("pattern general", rest)
@@ -547,11 +621,13 @@ START_TEST(graphml_without_its_reader_is_a_sentence)
 END_TEST
 #endif
 
-static const gsa_test format_tests[] = {
-    GSA_LOOP(a_file_is_the_graph_that_it_says, GSA_COUNT(graphs)),
-    GSA_TEST(labels_are_what_the_parameter_says),
-    GSA_TEST(many_labels_and_many_nodes_are_kept_apart), GSA_TEST(one_length_works)
-};
+static const gsa_test format_tests[] = { GSA_LOOP(a_file_is_the_graph_that_it_says,
+                                                  GSA_COUNT(graphs)),
+                                         GSA_TEST(a_row_reads_a_sample),
+                                         GSA_TEST(a_sample_keeps_the_self_edge),
+                                         GSA_TEST(labels_are_what_the_parameter_says),
+                                         GSA_TEST(many_labels_and_many_nodes_are_kept_apart),
+                                         GSA_TEST(one_length_works) };
 static const gsa_test refusal_tests[] = {
     GSA_LOOP(a_malformed_text_is_refused_with_its_line, GSA_COUNT(refused)),
 #ifdef GSA_TEST_IGRAPH

@@ -7,10 +7,12 @@
  * = source; symmetric ones are both directions), lists of edges "from to [label]" with # or %
  * comments and, with header=1, a first line "nodes edges". Edges of a row are in the order of the
  * file; self=1 adds a self edge last where there is none. A row without in-edges is updated with
- * aggregate 0. Labels: rel and label (or name) of GraphML edges, integers of Matrix Market, the
- * third column of a list; distinct (number, name) pairs are numbered in that order, the label of
- * added self edges comes last. One length works: the number of nodes. Summary: mean of the tokens.
- * Edges as the file says; O(nodes + edges) time and memory, 4 bytes an edge (8 with labels). */
+ * aggregate 0. sample=K keeps K of a row's edges, each K of them alike (Knuth, TAOCP 3.4.2,
+ * algorithm S; Hamilton et al. 2017 draw neighbours anew in each step, this one once). Labels: rel
+ * and label (or name) of GraphML edges, integers of Matrix Market, the third column of a list;
+ * distinct (number, name) pairs are numbered in that order, the label of added self edges comes
+ * last. One length works: the number of nodes. Summary: mean of the tokens. Edges as the file says;
+ * O(nodes + edges) time and memory, 4 bytes an edge (8 with labels). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,6 +29,8 @@ enum {
     FILE_HEADER,
     FILE_UNIQUE,
     FILE_REPEAT,
+    FILE_SAMPLE,
+    FILE_SEED,
     FILE_PARAMS
 };
 enum { FORMAT_AUTO, FORMAT_GRAPHML, FORMAT_MTX, FORMAT_EDGES };
@@ -51,6 +55,9 @@ static const gsa_param params[FILE_PARAMS] = {
     { "repeat", GSA_BOOL, 0, 0, 1, NULL, "0",
       "an integer of a Matrix Market file is a number of parallel edges, as gsa graph writes it, "
       "and no label" },
+    { "sample", GSA_INT, 0, 0, INT32_MAX, NULL, "0",
+      "a node reads at most so many in-edges of the file, drawn alike by seed; 0: all" },
+    { "seed", GSA_INT, 0, 0, INT32_MAX, NULL, "1", "of sample" },
 };
 enum { TOKEN };
 enum { ATTEND, FFN };
@@ -116,6 +123,8 @@ static int create(const gsa_host *host, const gsa_value *p, void **self)
                                    .unique = p[FILE_UNIQUE].i != 0,
                                    .repeat = p[FILE_REPEAT].i != 0,
                                    .header = p[FILE_HEADER].i != 0,
+                                   .sample = p[FILE_SAMPLE].i,
+                                   .seed = (uint64_t)p[FILE_SEED].i,
                                    .use_labels = p[FILE_LABELS].i != LABELS_NONE };
     const int done = load_graph(&load, p, &made->graph);
     loader_release(&load);

@@ -125,8 +125,34 @@ static void place_edges(const loader *load, const shape *s, const int32_t *rank,
     }
 }
 
+static void move_edge(file_graph *g, int64_t to, int64_t from)
+{
+    g->source[to] = g->source[from];
+    if (g->label) g->label[to] = g->label[from];
+}
+
+/* The row's edges from..to, of which `sample` are kept, in their order: its new end. */
+static int64_t thin_row(const file_options *o, file_graph *g, int64_t row, int64_t from, int64_t to)
+{
+    int64_t out = from, left = o->sample;
+    if (left == 0 || to - from <= left) return to;
+    for (int64_t e = from; left > 0; e++) {
+        const uint64_t drawn = gsa_random(o->seed, (uint64_t)row, (uint64_t)(e - from));
+        if ((int64_t)(drawn % (uint64_t)(to - e)) >= left) continue;
+        move_edge(g, out++, e), left--;
+    }
+    return out;
+}
+
+static int reads(const file_graph *g, int64_t from, int64_t to, int64_t source)
+{
+    while (from < to && g->source[from] != source) from++;
+    return from < to;
+}
+
 /* Row i becomes what is kept of it: once each source where `unique`, a self edge last where it is
- * requested and not there. seen[source] = i + 1 marks the sources of row i. */
+ * requested and not there, at most `sample` others. seen[source] = i + 1 marks the sources of row
+ * i. */
 static void finish_rows(const loader *load, const shape *s, file_graph *g, const int64_t *filled,
                         int64_t *seen)
 {
@@ -140,11 +166,10 @@ static void finish_rows(const loader *load, const shape *s, file_graph *g, const
             g->duplicates |= again && !load->options.unique;
             if (again && load->options.unique) continue;
             seen[g->source[e]] = i + 1;
-            g->source[out] = g->source[e];
-            if (g->label) g->label[out] = g->label[e];
-            out++;
+            move_edge(g, out++, e);
         }
-        if (!load->options.self || seen[i] == i + 1) continue;
+        out = thin_row(&load->options, g, i, g->row[i], out);
+        if (!load->options.self || reads(g, g->row[i], out, i)) continue;
         g->source[out] = (int32_t)i;
         if (g->label) g->label[out] = s->self_label;
         out++;

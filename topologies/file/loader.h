@@ -51,6 +51,8 @@ typedef struct file_options {
     int64_t base; /* of edge lists: 0, 1, or -1 = 1 when no index is 0 */
     int both;     /* every edge in both directions: 0, 1, or -1 = what the file says */
     int self, unique, repeat, use_labels, header;
+    int64_t sample; /* edges of a row at most, the added self edge not counted; 0: all */
+    uint64_t seed;
 } file_options;
 
 typedef struct loader {
