@@ -240,14 +240,16 @@ class Painter {
         ink.stroke();
     }
 
-    /* A span's name that would be slanted is left out where many stand side by side. */
+    /* Left out: a name that would run into the next circle of a ring, and that of a span which
+     * would be slanted where many stand side by side. */
     isNamed(node) {
         const {g, nameless, view, places: {room}} = this.scene, k = this.cam.k;
         if (nameless || k < NAMED) return false;
-        if (view === 'columns' || g.covered(node) === null) return true;
+        const fits = this.ink.measureText(shorten(g.name(node), 16)).width < room[node] * k - 6;
+        if (view === 'columns' || g.covered(node) === null) return view !== 'ring' || fits;
         if (k >= ROOMY) return view !== 'ring' || k >= 2 * ROOMY;
         if (view === 'ring') return false;
-        return this.ink.measureText(shorten(g.name(node), 16)).width < room[node] * k - 6;
+        return fits;
     }
 
     /* Where a node's name stands: [x, y, angle, align]. */

@@ -32,6 +32,21 @@ function roomOf(n, x, y) {
     return room;
 }
 
+/* On a ring, of the first stack, how far the node of the same index is that stands outside: a name
+ * points there. */
+function roomOutside(g, x, y) {
+    const room = new Float64Array(g.n).fill(Infinity);
+    for (let i = 0; i < g.n && g.kinds[g.kind[i]].stack === 0; i++)
+        for (const kind of g.kinds) {
+            const other = kind.first + g.index[i];
+            if (kind.stack > 0 || kind.count < 2 || g.index[i] >= kind.count ||
+                Math.hypot(x[other], y[other]) <= Math.hypot(x[i], y[i]))
+                continue;
+            room[i] = Math.min(room[i], Math.hypot(x[other] - x[i], y[other] - y[i]));
+        }
+    return room;
+}
+
 /* x, y of each node; x2, y2 where it is read: of `columns` another place. */
 function placesOf(g, view) {
     const x = new Float64Array(g.n), y = new Float64Array(g.n), two = view === 'columns';
@@ -51,5 +66,9 @@ function placesOf(g, view) {
             box[2] = Math.max(box[2], xs[i]);
             box[3] = Math.max(box[3], ys[i]);
         }
-    return {...places, room: roomOf(g.n, x, y), box: box[0] <= box[2] ? box : [0, 0, 1, 1]};
+    return {
+        ...places,
+        room: view === 'ring' ? roomOutside(g, x, y) : roomOf(g.n, x, y),
+        box: box[0] <= box[2] ? box : [0, 0, 1, 1]
+    };
 }
