@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""One pattern in gsa, FlexAttention and PyG: a sliding window with global tokens, and a tree. Prints, for each, the lines that say the
+"""One pattern in gsa, FlexAttention, PyG and DGL: a sliding window with global tokens, and a tree. Prints, for each, the lines that say the
 pattern and attend over it, the memory that a call adds to the process, and its time; the outputs of all are compared first.
 
-    GSA_LIBRARY=build/libgsa.so.0 PYTHONPATH=tools/python python3 tools/lab/peers/patterns.py [--json FILE] [--rounds N]
+    GSA_LIBRARY=build/libgsa.so.0 PYTHONPATH=tools/python python3 tools/lab/peers/patterns.py [--json FILE] [--rounds N] [--dgl PYTHON]
 
 Needs PyTorch 2.9 or newer and torch_geometric. Each cell is a process of its own, on one thread; times are of the processor, medians of
-calls of one round after another. DGL is left out: 2.1.0, its latest release, does not load with these versions of PyTorch."""
+calls of one round after another. DGL 2.1.0, its latest release, does not load with these versions of PyTorch: --dgl names the Python of an
+environment that has it (pip install dgl==2.1.0 torch==2.2.1 torchdata==0.7.1 pandas "numpy<2")."""
 import argparse
 import inspect
 import json
@@ -71,13 +72,36 @@ def scatter(torch, q, k, v, row, source):
     return attend
 
 
-WAYS = {"gsa": (gsa_window, gsa_tree), "FlexAttention": (flex_window, flex_tree), "PyG": (pyg_window, pyg_tree)}
+def dgl_window(torch, q, k, v):
+    i = torch.arange(NODES)
+    row, source = (((i[:, None] - i).abs() <= REACH) | (i[:, None] < GLOBAL) | (i < GLOBAL)).nonzero().T
+    return edge_softmax(q, k, v, row, source)
+
+
+def dgl_tree(torch, q, k, v):
+    i = torch.arange(1, NODES)
+    self, up = torch.arange(NODES), (i - 1) // 2
+    return edge_softmax(q, k, v, torch.cat([self, i, up]), torch.cat([self, up, i]))
+
+
+def edge_softmax(q, k, v, row, source):
+    import dgl
+    graph = dgl.graph((source, row), num_nodes=NODES)
+
+    def attend():
+        score = dgl.ops.v_dot_u(graph, q, k) / DIM ** 0.5
+        return dgl.ops.u_mul_e_sum(graph, v, dgl.ops.edge_softmax(graph, score))
+    return attend
+
+
+WAYS = {"gsa": (gsa_window, gsa_tree), "FlexAttention": (flex_window, flex_tree), "PyG": (pyg_window, pyg_tree),
+        "DGL": (dgl_window, dgl_tree)}
 
 
 def lines(way):
-    """Of its body, and of PyG's the shared five."""
+    """Of its body, and of PyG's and DGL's the shared five."""
     body = len(inspect.getsource(way).strip().split("\n")) - 1
-    return body + (5 if way.__name__.startswith("pyg") else 0)
+    return body + (5 if way.__name__.startswith(("pyg", "dgl")) else 0)
 
 
 def child(peer, pattern, rounds):
@@ -106,6 +130,7 @@ def main():
     options = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     options.add_argument("--json", help="the figures as JSON")
     options.add_argument("--rounds", type=int, default=9)
+    options.add_argument("--dgl", help="the Python of an environment that has DGL")
     options.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     given = options.parse_args()
     if given.child:
@@ -114,7 +139,9 @@ def main():
     for pattern, name in enumerate(("sliding window with global tokens", "tree")):
         first = None
         for peer in WAYS:
-            made = subprocess.run([sys.executable, __file__, "--rounds", str(given.rounds), "--child", peer, str(pattern)], check=True,
+            if peer == "DGL" and not given.dgl:
+                continue
+            made = subprocess.run([given.dgl if peer == "DGL" else sys.executable, __file__, "--rounds", str(given.rounds), "--child", peer, str(pattern)], check=True,
                                   capture_output=True, text=True).stdout
             one = json.loads(made.strip().split("\n")[-1])
             first = first or one["sum"]
