@@ -64,7 +64,7 @@ static const gsa_option options[] = {
 };
 const gsa_verb gsa_verb_attend = {
     .name = "attend",
-    .summary = "write a trained model's attention weights on texts as a graph",
+    .summary = "write a trained model's attention weights on texts as a page, a graph or numbers",
     .operands = "",
     .options = options,
     .n_options = sizeof options / sizeof *options,
