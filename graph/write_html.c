@@ -5,12 +5,12 @@
 
 /* The data of a page, in its element script#data: {"pictures": [...], "beside": ...} as JSON, with
  * every '<' as \u003c; `beside`: the picture that is shown beside the first one, from 1, or -1. A
- * column has `type`, `count` and `base64`: f32     floats, little-endian curve   integers by their
- * second differences d, as 2d or -2d-1 steps   weights, as multiples of 1 / `steps` The last two
- * are bits in blocks of 128 values, coded after Rice: 5 bits k, then each value v as v >> k ones, a
- * zero and k low bits. From 16 ones on, 16 ones and 32 bits of v follow. A regular edge takes 0.6
- * bytes. Up to 200,000 weights are floats of 5.4 bytes; more take 1.4 bytes each, in steps of 1e-4
- * or of a hundredth of the mean weight.
+ * column has `type`, `count` and `base64`. Types: `f32`, floats, little-endian; `curve`, integers
+ * by their second differences d, as 2d or -2d-1; `steps`, weights, as multiples of 1 / `steps`. The
+ * last two are bits in blocks of 128 values, coded after Rice: 5 bits k, then each value v as v >>
+ * k ones, a zero and k low bits. From 16 ones on, 16 ones and 32 bits of v follow. A regular edge
+ * takes 0.6 bytes. Up to 200,000 weights are floats of 5.4 bytes; more take 1.4 bytes each, in
+ * steps of 1e-4 or of a hundredth of the mean weight.
  *
  * A picture: `title`, `spec`, `length`, `heads`, `nodes`, `edges` as in GraphML; `columns`: weights
  * of an edge (0: none); `stacks`: names; `kinds` in the order of their nodes: `name`, `start`

@@ -48,7 +48,7 @@ gsa_tensor *gsa_op_linear(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w, gsa_tens
     gsa_tensor *y = linear_forward(tape, x, w, bias);
     linear_op *op = gsa_tape_record(tape, sizeof *op, linear_back, y);
     if (op) op->x = x, op->w = w, op->bias = bias;
-    gsa_tape_use(tape, w), gsa_tape_use(tape, bias);
+    gsa_tape_use(tape, x), gsa_tape_use(tape, w), gsa_tape_use(tape, bias);
     return y;
 }
 
@@ -81,7 +81,7 @@ gsa_tensor *gsa_op_linear_activated(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w
     linear_op *op = gsa_tape_record(
         tape, sizeof *op, activation == GSA_RELU ? linear_relu_back : linear_leaky_back, y);
     if (op) op->x = x, op->w = w, op->bias = bias;
-    gsa_tape_use(tape, w), gsa_tape_use(tape, bias);
+    gsa_tape_use(tape, x), gsa_tape_use(tape, w), gsa_tape_use(tape, bias);
     return y;
 }
 
@@ -143,6 +143,7 @@ gsa_tensor *gsa_op_combine(gsa_tape *tape, gsa_tensor *const *x, const double *w
         memcpy(op->x, x, (size_t)count * sizeof *op->x);
         memcpy(op->weight, weight, (size_t)count * sizeof *op->weight);
     }
+    for (int i = 0; i < count; i++) gsa_tape_use(tape, x[i]);
     return y;
 }
 
@@ -179,6 +180,7 @@ gsa_tensor *gsa_op_multiply(gsa_tape *tape, gsa_tensor *a, gsa_tensor *b)
         return NULL;
     multiply_op *op = gsa_tape_record(tape, sizeof *op, multiply_back, y);
     if (op) op->a = a, op->b = b;
+    gsa_tape_use(tape, a), gsa_tape_use(tape, b);
     return y;
 }
 
@@ -207,6 +209,7 @@ gsa_tensor *gsa_op_activate(gsa_tape *tape, gsa_tensor *x, int activation)
         return NULL;
     activate_op *op = gsa_tape_record(tape, sizeof *op, activate_back, y);
     if (op) op->x = x, op->activation = activation;
+    gsa_tape_use(tape, x);
     return y;
 }
 
@@ -244,6 +247,7 @@ gsa_tensor *gsa_op_dropout(gsa_tape *tape, gsa_tensor *x, double p, uint32_t sit
         return NULL;
     dropout_op *op = gsa_tape_record(tape, sizeof *op, dropout_back, y);
     if (op) op->x = x, op->dropout = dropout;
+    gsa_tape_use(tape, x);
     return y;
 }
 
@@ -282,6 +286,6 @@ gsa_tensor *gsa_op_norm(gsa_tape *tape, gsa_tensor *x, gsa_tensor *gain, gsa_ten
         return NULL;
     norm_op *op = gsa_tape_record(tape, sizeof *op, norm_back, y);
     if (op) op->x = x, op->gain = gain, op->bias = bias, op->mean = mean, op->rstd = rstd;
-    gsa_tape_use(tape, gain), gsa_tape_use(tape, bias);
+    gsa_tape_use(tape, x), gsa_tape_use(tape, gain), gsa_tape_use(tape, bias);
     return y;
 }

@@ -172,6 +172,7 @@ gsa_tensor *gsa_op_concat(gsa_tape *tape, gsa_tensor *const *x, int count)
         if (!op->x) return NULL;
         memcpy(op->x, x, (size_t)count * sizeof *op->x);
     }
+    for (int i = 0; i < count; i++) gsa_tape_use(tape, x[i]);
     return tape->failed ? NULL : y;
 }
 
@@ -256,6 +257,7 @@ gsa_tensor *gsa_op_select(gsa_tape *tape, const uint8_t *mask, gsa_tensor *a, gs
         return NULL;
     select_op *op = gsa_tape_record(tape, sizeof *op, select_back, y);
     if (op) op->a = a, op->b = b, op->mask = mask;
+    gsa_tape_use(tape, a), gsa_tape_use(tape, b);
     return y;
 }
 

@@ -2,8 +2,9 @@
  * installed.
  *
  * Law.  Ops count their parameters in the forward pass, and take them off in the backward pass. A
- *     parameter that is also read through a view, or by an op that does not count, is whole at the
- *     end alone. A gradient that would grow after it was whole is a failure of the tape. */
+ *     parameter that is also read through a view is whole at the end alone. Attention, pools and
+ *     losses do not count what states they read: a parameter in their place whose gradient would
+ *     grow after it was whole is a failure of the tape; gsa_op_view of it is the way out. */
 #ifndef GSA_TAPE_WATCH_H
 #define GSA_TAPE_WATCH_H
 #include "tape.h"

@@ -177,6 +177,10 @@ static gsa_status take(const gsa_task *given, const char *origin, gsa_task *task
     if (lacks(task))
         return gsa_fail(error, GSA_ERR_PLUGIN, "plugin '%s': task '%s' has no %s", origin,
                         task->name, lacks(task));
+    if (!gsa_word_ok(task->metric)) /* it is a key of results, and in files that are read again */
+        return gsa_fail(error, GSA_ERR_PLUGIN,
+                        "plugin '%s': task '%s': its metric is %s, expected [a-z][a-z0-9_]*",
+                        origin, task->name, gsa_word_show(task->metric, shown));
     return GSA_OK;
 }
 

@@ -161,7 +161,7 @@ typedef struct gsa_decoded {          /* how good it is: "bleu" makes test_bleu;
 typedef struct gsa_task {
     uint32_t abi, struct_size; /* GSA_TASK_HEAD fills them */
     const char *name;          /* [a-z][a-z0-9_]*, as in recipes */
-    const char *metric;        /* "accuracy", "mse": results are dev_accuracy, test_accuracy */
+    const char *metric;        /* such a word, too: results are dev_mse, test_mse */
     int32_t
         rising; /* larger is better: the share score.right / score.examples; else the mean loss */
     int32_t f1; /* rising, and the metric is the F1 of score.hits, found and wanted */

@@ -285,9 +285,16 @@ static gsa_status use_stream(gsa_backend *b, cudaStream_t to)
         return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
                         "cuda: the stream cannot change within a step of graphs");
     GSA_TRY(queue_behind(b, to));
+    const cudaStream_t before = s->stream;
     s->stream = s->ring.stream = to;
-    GSA_TRY(gsa_cuda_library_follow(b));
-    return gsa_cuda_sparse_follow(b);
+    gsa_status status = gsa_cuda_library_follow(b);
+    if (status == GSA_OK) status = gsa_cuda_sparse_follow(b);
+    if (status == GSA_OK) return GSA_OK;
+    const gsa_error why = b->error; /* nothing of the switch stays */
+    s->stream = s->ring.stream = before;
+    gsa_cuda_library_follow(b), gsa_cuda_sparse_follow(b);
+    b->error = why;
+    return status;
 }
 
 extern "C" gsa_status gsa_cuda_use_stream(gsa_backend *b, void *stream, gsa_error *error)

@@ -147,7 +147,9 @@ static gsa_status gemm(gsa_backend *b, void *c, const void *a, const void *bb, i
                        int64_t ldb, int accumulate)
 {
     int64_t blocks;
-    const int way = gsa_cuda_of(b)->attention;
+    const int way = gsa_cuda_of(b)->attention,
+              tensor = (way == GSA_CUDA_TF32 || way == GSA_CUDA_BF16) &&
+                       gsa_cuda_of(b)->tuning->capability >= 80;
     const gsa_cuda_product product = { (float *)c,
                                        (const float *)a,
                                        (const float *)bb,
@@ -161,7 +163,7 @@ static gsa_status gemm(gsa_backend *b, void *c, const void *a, const void *bb, i
                                        transpose_b,
                                        accumulate,
                                        1,
-                                       way == GSA_CUDA_TF32 || way == GSA_CUDA_BF16 ? way : 0 };
+                                       tensor ? way : 0 };
     GSA_TRY(check(b, &product));
     if (m == 0 || n == 0 || (k == 0 && accumulate)) return GSA_OK;
     if (k > 0) return gsa_cuda_product_add(b, &product);

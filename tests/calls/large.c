@@ -99,12 +99,14 @@ int main(int argc, char **argv)
         status = run(backend, graph, x, rows, first, (int32_t)(end - first), &parts, &error);
     }
     if (status) return fprintf(stderr, "large: %s\n", error.text), 1;
-    const double worst =
-        fmax(fmax(differ(whole.out, parts.out, numbers), differ(whole.dq, parts.dq, numbers)),
-             fmax(differ(whole.dk, parts.dk, numbers), differ(whole.dv, parts.dv, numbers)));
+    const double same = fmax(differ(whole.out, parts.out, numbers),
+                             differ(whole.dq, parts.dq, numbers)),
+                 summed =
+                     fmax(differ(whole.dk, parts.dk, numbers), differ(whole.dv, parts.dv, numbers)),
+                 worst = fmax(same, summed);
     const double by_hand = naive(x, whole.out, rows);
     printf("large: %lld edges; in parts out, dq, dk, dv differ by %.1e; plain loops by %.1e\n",
            (long long)whole.edges, worst, by_hand);
     gsa_graph_release(graph), gsa_backend_release(backend), gsa_registry_release(registry);
-    return !(whole.edges == parts.edges && worst < 1e-5 && by_hand < 1e-5);
+    return !(whole.edges == parts.edges && same == 0 && summed < 1e-4 && by_hand < 1e-5);
 }

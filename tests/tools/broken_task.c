@@ -17,6 +17,9 @@
 #ifndef NAME
 #define NAME "trend"
 #endif
+#ifndef METRIC
+#define METRIC "mse"
+#endif
 #ifndef CREATE
 #define CREATE create
 #endif
@@ -104,7 +107,7 @@ extern const gsa_task SYMBOL;
 const gsa_task SYMBOL = { .abi = ABI,
                           .struct_size = SIZE,
                           .name = NAME,
-                          .metric = "mse",
+                          .metric = METRIC,
                           .create = CREATE,
                           .destroy = destroy,
                           .plan = PLAN,

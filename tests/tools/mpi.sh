@@ -190,7 +190,8 @@ cp "$gsa" other/gsa && cp "$root/build/gsa-mpi.so" other && printf x >>other/gsa
 at_other() { [ "${OMPI_COMM_WORLD_RANK-0}" -eq 0 ] || gsa=./other/gsa; exec "$gsa" "$@"; }
 export -f at_other
 try "another program" refused 3 'rank 1 of 2 has another program or library' 2 bash -c 'at_other train star.ini'
-mkdir library && cp -L "$(ldd "$gsa" | awk '/libutf8proc/ { print $3 }')" library/libutf8proc.so.2 && printf x >>library/libutf8proc.so.2
+read -r name _ at _ < <(ldd "$gsa" | grep libutf8proc)
+mkdir library && cp -L "$at" "library/$name" && printf x >>"library/$name"
 at_library() { [ "${OMPI_COMM_WORLD_RANK-0}" -eq 0 ] || export LD_LIBRARY_PATH=$PWD/library; exec "$gsa" "$@"; }
 export -f at_library
 try "another library" refused 3 'rank 1 of 2 has another program or library' 2 bash -c 'at_library train star.ini'

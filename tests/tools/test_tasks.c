@@ -161,6 +161,7 @@ static const struct {
     { "size", "the task's struct_size is 16, expected at least" },
     { "name", "the task's name is 'Trend', expected [a-z][a-z0-9_]*" },
     { "no_name", "the task's name is (nothing)" },
+    { "metric", "task 'trend': its metric is 'MSE', expected [a-z][a-z0-9_]*" },
     { "no_fill", "task 'trend' has no fill" },
     { "no_create", "task 'trend' has no create" },
     { "no_object", "task 'trend': create gave no object" },

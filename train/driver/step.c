@@ -158,6 +158,11 @@ static gsa_status share(gsa_trainer *t, gsa_status status, int64_t tokens_before
     int64_t all[GSA_GROUP_RANKS * GSA_GROUP_NUMBERS],
         own[GSA_GROUP_NUMBERS] = { stop && *stop, 0, t->step_tokens - tokens_before };
     if (!g) return status;
+    if (t->session.rows
+            .model) { /* ops tell each other, too: there the others wait, not in the sum */
+        status = gsa_group_tell(g, status, NULL, NULL, error);
+        if (status != GSA_OK) return status;
+    }
     const gsa_status ended = gsa_tree_end(&t->tree, &own[1], status == GSA_OK ? error : NULL);
     status = gsa_group_tell(g, status == GSA_OK ? ended : status, own, all, error);
     if (status != GSA_OK) return status;

@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 
+from . import _graph
 from . import _library as L
 from ._graph import graph_of  # noqa: F401  (for gsa.torch)
 
@@ -14,8 +15,6 @@ lib = L.lib
 _pack, _forward, _backward = L.CALL.pack, lib.gsa_attend_forward, lib.gsa_attend_backward
 _SIZE = L.CALL.size
 _pool = {}  # (double, threads): backends that nobody uses now, each with room for its sentence
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.clear)  # a child has none of their threads
 
 
 class _Backend:
@@ -42,7 +41,7 @@ def _given_back(key, backend):
 
 class _Device:
     """The CUDA backend of one device; its calls are queued one after the other."""
-    opened, lock = {}, threading.Lock()
+    opened = {}
 
     def __init__(self, double, index):
         self.handle = L.made(lib.gsa_backend_cuda, None, int(double), index)
@@ -50,8 +49,11 @@ class _Device:
 
 
 def _run_on_device(double, index, stream, graph, function, arguments):
-    with _Device.lock, graph._lock:
+    with _graph.device_lock, graph._lock:
+        while _graph.device_left:
+            lib.gsa_graph_release(_graph.device_left.pop())
         graph._check()
+        graph._on_device[:] = [True]
         device = _Device.opened.get((double, index))
         if device is None:
             device = _Device.opened[double, index] = _Device(double, index)
@@ -59,6 +61,17 @@ def _run_on_device(double, index, stream, graph, function, arguments):
             function(device.handle, graph._handle, *arguments, device.at)
         if status:
             L.fail(device.room)
+
+
+def _forget():
+    """A child of fork has none of the threads and no use of the devices."""
+    _pool.clear()
+    _Device.opened.clear()
+    _graph.device_lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 def run(double, where, graph, function, *arguments):

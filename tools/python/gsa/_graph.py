@@ -144,6 +144,21 @@ def _text(text, lengths):
     return (L._Slice * max(1, len(tokens)))(*[(t, len(t)) for t in tokens])
 
 
+device_lock = threading.Lock()  # held by calls on CUDA backends: a graph's copies are theirs
+device_left = []  # graphs whose release found it held
+
+
+def _release(handle, on_device):
+    """A finalizer may run within a call, on the thread that holds the lock: it does not wait."""
+    if not on_device:
+        lib.gsa_graph_release(handle)
+    elif device_lock.acquire(blocking=False):
+        lib.gsa_graph_release(handle)
+        device_lock.release()
+    else:
+        device_left.append(handle)
+
+
 class Graph:
     """The edges of a batch, immutable. Topology.graph and gsa.graph make one."""
 
@@ -157,7 +172,8 @@ class Graph:
         self._attends = [p for p in self._phases if p.schema.aggregate == "attend"]
         self.number = next(_numbers)
         _graphs[self.number] = self
-        self._finalizer = weakref.finalize(self, lib.gsa_graph_release, handle)
+        self._on_device = []  # not empty: a CUDA backend has copies
+        self._finalizer = weakref.finalize(self, _release, handle, self._on_device)
 
     @classmethod
     def _of_topology(cls, t, lengths, text, memory, heads):
