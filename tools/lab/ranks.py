@@ -18,14 +18,12 @@ RESULTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/r
 TOLD = 64  # bytes that a rank tells of itself in a step, twice 32: gsa_group_tell
 CORES = 2  # of the machine that was measured
 PIECES = 8
-LINKS = ("link: few bytes", "link: many bytes", "link: bytes and work")
-RECIPES = {  # batch, [task] to [data] of a recipe: two that are foretold, and three that measure what ranks do to each other
+LINKS = ("link: few bytes", "link: many bytes")
+RECIPES = {  # batch, [task] to [data] of a recipe: two that are foretold, and two that measure what ranks do to each other
     "star of 64": (64, "[task]\nname = masked_summation\nn = 60\nk = 3\nd = 4\ntrain = 20000\ndev = 8\ntest = 8\n"
                        "[model]\nencoder = star*2\nhidden = 64\nheads = 4\n"),
     "bpt of 128": (16, "[task]\nname = language_modelling\n[model]\nencoder = bpt:k=4:causal=1*2\nhidden = 128\nheads = 4\nffn = 512\n"
                        "[data]\ntrain = text\nsplit = 90000,1000\ntokens = bytes\nwindow = 64\n"),
-    LINKS[2]: (8, "[task]\nname = language_modelling\n[model]\nencoder = window:width=17:causal=1*2\nhidden = 256\nheads = 8\nffn = 1024\n"
-                         "[data]\ntrain = text\nsplit = 90000,1000\ntokens = bytes\nwindow = 32\n"),
     LINKS[0]: (8, "[task]\nname = masked_summation\nn = 8\nk = 3\nd = 4\ntrain = 20000\ndev = 8\ntest = 8\n"
                   "[model]\nencoder = star*1\nhidden = 16\nheads = 2\n"),
     LINKS[1]: (8, "[task]\nname = language_modelling\n[model]\nencoder = window:width=17:causal=1*2\nhidden = 256\nheads = 8\nffn = 1024\n"
@@ -81,22 +79,18 @@ def work(one, ranks):
 
 
 def link_here(recipes, ranks):
-    """What a rank takes to pack, send, add and wait, of three recipes: seconds of the processor a step and a byte; where ranks take turns, also
-    the share of the others' work in which a rank that waits for it tries again and again."""
-    few, many, busy = (recipes[name] for name in LINKS)
-    rest = [one["ranks_ms"][str(ranks)] / 1e3 * min(ranks, CORES) / ranks - work(one, ranks) for one in (few, many, busy)]
-    turns = max(0, ranks / CORES - 1)
-    tries = turns and (rest[2] - rest[1]) / (work(busy, ranks) - work(many, ranks)) / turns
-    few_rest, many_rest = (r - tries * turns * work(one, ranks) for r, one in zip(rest, (few, many)))
+    """What a rank takes to pack, send, add and wait, of two recipes: seconds of the processor a step and a byte."""
+    few, many = (recipes[name] for name in LINKS)
+    rest = [one["ranks_ms"][str(ranks)] / 1e3 * min(ranks, CORES) / ranks - work(one, ranks) for one in (few, many)]
     sent = [sent_bytes(one["parameters"], ranks) for one in (few, many)]
-    byte = (many_rest - few_rest) / (sent[1] - sent[0])
-    return few_rest - byte * sent[0], byte, tries * turns
+    byte = (rest[1] - rest[0]) / (sent[1] - sent[0])
+    return rest[0] - byte * sent[0], byte
 
 
 def step_here(recipes, one, ranks):
     """Seconds of the processor of all ranks, over the cores that they have: what free cores would take. More ranks than cores take turns."""
-    step, byte, tries = link_here(recipes, ranks) if ranks > 1 else (0, 0, 0)
-    return (work(one, ranks) * (1 + tries) + step + byte * sent_bytes(one["parameters"], ranks)) * ranks / min(ranks, CORES)
+    step, byte = link_here(recipes, ranks) if ranks > 1 else (0, 0)
+    return (work(one, ranks) + step + byte * sent_bytes(one["parameters"], ranks)) * ranks / min(ranks, CORES)
 
 
 def gpu_link(d):
