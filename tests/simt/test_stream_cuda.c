@@ -118,7 +118,7 @@ static void read(world *w, cudaStream_t stream, int from, int to)
     }
 }
 
-/* Forward on one stream, backward on the other; each is asked for alone. */
+/* Forward on one stream, backward on the other; each stream is chosen before its call. */
 static void round_trip(world *w, cudaStream_t first, cudaStream_t second, int warm)
 {
     for (int i = OUT; i <= DR; i++)

@@ -510,7 +510,7 @@ START_TEST(train_then_predict_with_nothing_else_typed)
 }
 END_TEST
 
-/* What of the data is not read is told, of texts and of pairs. */
+/* The command reports how many texts and pairs it cuts. */
 START_TEST(a_text_that_is_cut_is_told)
 {
     static const char *const pairs[] = { "a man sleeps #\ta man is awake\tno\n",
@@ -530,7 +530,7 @@ START_TEST(a_text_that_is_cut_is_told)
 }
 END_TEST
 
-/* A run that is gone is told by what named it. */
+/* The error names the file that points to a run that no longer exists. */
 START_TEST(a_last_run_that_is_gone_is_told)
 {
     gsa_cli_enter();

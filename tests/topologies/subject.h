@@ -1,12 +1,6 @@
-/* subject.h - a built-in pattern by its spec, for tests: its instances and their edges. */
+/* subject.h - a built-in pattern by its spec, for tests. */
 #ifndef GSA_TESTS_SUBJECT_H
 #define GSA_TESTS_SUBJECT_H
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include "naive.h"
 #include "support/suite.h"
 #include "topologies/spec.h"
 
@@ -16,16 +10,18 @@ typedef struct subject {
     const gsa_schema *schema;
 } subject;
 
-static inline gsa_status try_subject(const char *text, subject *s, gsa_error *error)
+static inline gsa_status open_subject(subject *s, const gsa_system *system, const char *text,
+                                      gsa_error *error)
 {
-    gsa_stack_spec spec;
+    gsa_stack_spec spec = { 0 };
     *s = (subject){ 0 };
-    gsa_status status = gsa_spec_parse(NULL, text, &spec, error);
-    ck_assert_msg(status == GSA_OK, "%s", error->text);
-    const gsa_part_spec *part = &spec.segments[0].parts[0];
-    ck_assert_int_eq(gsa_registry_create(NULL, &s->registry, error), GSA_OK);
-    status = gsa_pattern_create(s->registry, part->id, part->settings, part->n_settings,
-                                &s->pattern, error);
+    gsa_status status = gsa_spec_parse(system, text, &spec, error);
+    if (status == GSA_OK) status = gsa_registry_create(system, &s->registry, error);
+    if (status == GSA_OK) {
+        const gsa_part_spec *part = &spec.segments[0].parts[0];
+        status = gsa_pattern_create(s->registry, part->id, part->settings, part->n_settings,
+                                    &s->pattern, error);
+    }
     if (status == GSA_OK) s->schema = gsa_pattern_schema(s->pattern);
     gsa_spec_release(&spec);
     return status;
@@ -35,7 +31,7 @@ static inline subject subject_of(const char *text)
 {
     subject s;
     gsa_error error = { 0 };
-    ck_assert_msg(try_subject(text, &s, &error) == GSA_OK, "%s", error.text);
+    ck_assert_msg(open_subject(&s, NULL, text, &error) == GSA_OK, "%s", error.text);
     return s;
 }
 
@@ -45,50 +41,17 @@ static inline void end(subject *s)
     gsa_registry_release(s->registry);
 }
 
-static inline gsa_instance *instance_of(const subject *s, const naive_example *x)
+/* A label's name, whole, and cut where the room is small. */
+static inline void check_label_name(const char *spec, int phase, int32_t label, const char *wanted)
 {
-    const gsa_example example = { .struct_size = sizeof example,
-                                  .length = (int32_t)x->n,
-                                  .memory_length = (int32_t)x->memory,
-                                  .heads = x->heads,
-                                  .group = x->group,
-                                  .memory_group = x->memory_group };
-    gsa_instance *instance;
-    gsa_error error = { 0 };
-    ck_assert_msg(gsa_pattern_instance(s->pattern, NULL, &example, NULL, 1, &instance, &error) ==
-                      GSA_OK,
-                  "%s", error.text);
-    return instance;
-}
-
-static inline gsa_instance *of_length(const subject *s, int64_t n, int heads)
-{
-    return instance_of(s, &(naive_example){ .n = n, .heads = heads });
-}
-
-static inline int is_per_head(const subject *s)
-{
-    return gsa_schema_phase(s->schema, 0)->per_head;
-}
-
-/* What the instance holds, as a list; each phase has one source kind and one destination kind. */
-static inline naive_list edges_of(const subject *s, const gsa_instance *instance)
-{
-    naive_list list = { 0 };
-    for (int phase = 0; phase < gsa_schema_phases(s->schema); phase++) {
-        gsa_edges edges;
-        gsa_error error = { 0 };
-        gsa_instance_edges(instance, phase, &edges);
-        ck_assert_msg(gsa_edges_check(&edges, gsa_pattern_text(s->pattern), &error) == GSA_OK, "%s",
-                      error.text);
-        for (int64_t row = 0; row < edges.rows && edges.run_total > 0; row++)
-            for (int64_t q = edges.run_offset[row]; q < edges.run_offset[row + 1]; q++)
-                for (int64_t k = 0; k < edges.runs[q].count; k++)
-                    naive_add(&list, phase, edges.runs[q].kind,
-                              edges.runs[q].first + k * edges.runs[q].step, row,
-                              edges.runs[q].label + k * edges.runs[q].label_step);
-    }
-    return list;
+    subject s = subject_of(spec);
+    const gsa_topology *topology = gsa_pattern_topology(s.pattern);
+    char name[32] = "?", small[3] = "??";
+    topology->label(gsa_pattern_self(s.pattern), phase, label, name, sizeof name);
+    ck_assert_str_eq(name, wanted);
+    topology->label(gsa_pattern_self(s.pattern), phase, label, small, sizeof small);
+    ck_assert_int_eq(small[2], 0);
+    end(&s);
 }
 
 #endif

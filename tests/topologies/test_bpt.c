@@ -6,49 +6,11 @@
 #include <string.h>
 #include "bpt_naive.h"
 #include "support/faults.h"
-#include "support/suite.h"
-#include "topologies/spec.h"
+#include "subject.h"
 
 enum { TOKEN, SPAN };
 enum { ATTEND, FFN };
 static const char *const variants[] = { "fixed", "reference", "paper" };
-
-typedef struct subject { /* a pattern by its spec */
-    gsa_registry *registry;
-    gsa_pattern *pattern;
-    const gsa_schema *schema;
-} subject;
-
-static gsa_status open_subject(subject *s, const gsa_system *system, const char *text,
-                               gsa_error *error)
-{
-    gsa_stack_spec spec = { 0 };
-    *s = (subject){ 0 };
-    gsa_status status = gsa_spec_parse(system, text, &spec, error);
-    if (status == GSA_OK) status = gsa_registry_create(system, &s->registry, error);
-    if (status == GSA_OK) {
-        const gsa_part_spec *part = &spec.segments[0].parts[0];
-        status = gsa_pattern_create(s->registry, part->id, part->settings, part->n_settings,
-                                    &s->pattern, error);
-    }
-    if (status == GSA_OK) s->schema = gsa_pattern_schema(s->pattern);
-    gsa_spec_release(&spec);
-    return status;
-}
-
-static void end(subject *s)
-{
-    gsa_pattern_release(s->pattern);
-    gsa_registry_release(s->registry);
-}
-
-static subject subject_of(const char *text)
-{
-    subject s;
-    gsa_error error = { 0 };
-    ck_assert_msg(open_subject(&s, NULL, text, &error) == GSA_OK, "%s", error.text);
-    return s;
-}
 
 static subject subject_with(int64_t k, int causal, int64_t clip, int variant, int prune)
 {
@@ -679,16 +641,7 @@ static const struct {
 
 START_TEST(labels_have_names)
 {
-    subject s = subject_of(names[_i].spec);
-    const gsa_topology *topology = gsa_pattern_topology(s.pattern);
-    char name[32] = "?", tiny[3] = "??";
-    topology->label(gsa_pattern_self(s.pattern), names[_i].phase, names[_i].label, name,
-                    sizeof name);
-    ck_assert_str_eq(name, names[_i].name);
-    topology->label(gsa_pattern_self(s.pattern), names[_i].phase, names[_i].label, tiny,
-                    sizeof tiny);
-    ck_assert_int_eq(tiny[2], 0);
-    end(&s);
+    check_label_name(names[_i].spec, names[_i].phase, names[_i].label, names[_i].name);
 }
 END_TEST
 

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "naive.h"
-#include "support/suite.h"
-#include "topologies/spec.h"
+#include "subject.h"
 
 static const struct {
     const char *spec;
@@ -49,34 +48,6 @@ static const struct {
     { "star:relays=7:cyclic=0", naive_star, { 1, 1, 0, 7 } },
     { "star:relays=140:ring=0", naive_star, { 1, 0, 1, 140 } },
 };
-
-typedef struct subject { /* a pattern by its spec */
-    gsa_registry *registry;
-    gsa_pattern *pattern;
-    const gsa_schema *schema;
-} subject;
-
-static subject subject_of(const char *text)
-{
-    subject s;
-    gsa_stack_spec spec;
-    gsa_error error = { 0 };
-    ck_assert_msg(gsa_spec_parse(NULL, text, &spec, &error) == GSA_OK, "%s", error.text);
-    const gsa_part_spec *part = &spec.segments[0].parts[0];
-    ck_assert_int_eq(gsa_registry_create(NULL, &s.registry, &error), GSA_OK);
-    ck_assert_msg(gsa_pattern_create(s.registry, part->id, part->settings, part->n_settings,
-                                     &s.pattern, &error) == GSA_OK,
-                  "%s", error.text);
-    s.schema = gsa_pattern_schema(s.pattern);
-    gsa_spec_release(&spec);
-    return s;
-}
-
-static void end(subject *s)
-{
-    gsa_pattern_release(s->pattern);
-    gsa_registry_release(s->registry);
-}
 
 static gsa_instance *instance_of(const subject *s, const gsa_example *example)
 {
@@ -521,16 +492,7 @@ static const struct {
 
 START_TEST(labels_have_names)
 {
-    subject s = subject_of(names[_i].spec);
-    const gsa_topology *topology = gsa_pattern_topology(s.pattern);
-    char name[32] = "?", small[3] = "??";
-    topology->label(gsa_pattern_self(s.pattern), names[_i].phase, names[_i].label, name,
-                    sizeof name);
-    ck_assert_str_eq(name, names[_i].name);
-    topology->label(gsa_pattern_self(s.pattern), names[_i].phase, names[_i].label, small,
-                    sizeof small);
-    ck_assert_int_eq(small[2], 0);
-    end(&s);
+    check_label_name(names[_i].spec, names[_i].phase, names[_i].label, names[_i].name);
 }
 END_TEST
 

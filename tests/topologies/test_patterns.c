@@ -1,6 +1,6 @@
 /* The sparse patterns of the literature: their edges equal the definition's, pair by pair, and what
  * they promise holds. */
-#include "subject.h"
+#include "subject_edges.h"
 
 enum { CAUSAL = GSA_CAUSAL, STABLE = GSA_CAUSAL | GSA_PREFIX_STABLE, DUPLICATES = GSA_DUPLICATES };
 enum { LINEAR = GSA_LINEAR_EDGES, NSQRTN = GSA_NSQRTN_EDGES, SQUARE = GSA_SQUARE_EDGES };

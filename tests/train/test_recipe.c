@@ -457,7 +457,7 @@ START_TEST(defaults_suit_every_task)
 }
 END_TEST
 
-/* No key is read by no task, but the one of plugins' tasks. */
+/* Some task reads each key; only tasks of plugins read task.options. */
 START_TEST(readers_of_keys)
 {
     char text[256];

@@ -184,7 +184,7 @@ static gsa_status whole_step(gsa_trainer *t, const int64_t *example, int64_t cou
 {
     double *norm = t->session.backend->shares_host_memory ? &t->norm : NULL;
     const int64_t tokens = t->step_tokens;
-    /* Sums tell no status: what failed before is told here. */
+    /* Sums carry no status: ranks exchange here what failed before. */
     gsa_status status = gsa_group_tell(t->session.group, GSA_OK, NULL, NULL, error);
     if (status != GSA_OK) return status;
     status = gradients(t, example, count, targets, error);
