@@ -4,10 +4,13 @@ gsa_suite(NAME safetensors
   SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/test_safetensors.c ${CMAKE_CURRENT_SOURCE_DIR}/scratch.c LINK gsa_core
   CASES golden round_trip damage malformed refused faults)
 gsa_suite(NAME checkpoint
-  SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/test_checkpoint.c ${CMAKE_CURRENT_SOURCE_DIR}/scratch.c
-    ${CMAKE_CURRENT_SOURCE_DIR}/drawer.c ${CMAKE_CURRENT_SOURCE_DIR}/drawer.h
-  LINK gsa_core
-  CASES saving finding faults killed power_loss)
+  SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/test_checkpoint.c ${CMAKE_CURRENT_SOURCE_DIR}/marked.c
+    ${CMAKE_CURRENT_SOURCE_DIR}/scratch.c
+  LINK gsa_core CASES saving finding)
+gsa_suite(NAME checkpoint_faults
+  SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/test_checkpoint_faults.c ${CMAKE_CURRENT_SOURCE_DIR}/marked.c
+    ${CMAKE_CURRENT_SOURCE_DIR}/drawer.c ${CMAKE_CURRENT_SOURCE_DIR}/scratch.c
+  LINK gsa_core CASES faults killed power_loss)
 gsa_suite(NAME parameters_io
   SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/test_parameters_io.c ${CMAKE_CURRENT_SOURCE_DIR}/scratch.c
   LINK gsa_core gsa_test_backend
