@@ -2,7 +2,10 @@
 gsa_suite(NAME hash SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/test_hash.c LINK gsa_core CASES vectors pieces)
 gsa_suite(NAME safetensors
   SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/test_safetensors.c ${CMAKE_CURRENT_SOURCE_DIR}/scratch.c LINK gsa_core
-  CASES golden round_trip damage malformed refused faults)
+  CASES golden round_trip damage malformed faults)
+gsa_suite(NAME safetensors_writer
+  SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/test_safetensors_writer.c ${CMAKE_CURRENT_SOURCE_DIR}/scratch.c LINK gsa_core
+  CASES refused)
 gsa_suite(NAME checkpoint
   SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/test_checkpoint.c ${CMAKE_CURRENT_SOURCE_DIR}/marked.c
     ${CMAKE_CURRENT_SOURCE_DIR}/scratch.c
