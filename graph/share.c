@@ -79,6 +79,24 @@ static int64_t degree(const view *v, int64_t row)
     return v->edges.edge_offset[(row + 1) * v->scale] - v->edges.edge_offset[row * v->scale];
 }
 
+/* What an edge of a row is: `rank` owns the source, -1: none yet. */
+typedef struct edge {
+    int32_t kind, node, rank; /* kind: of the schema */
+} edge;
+
+static edge edge_at(const work *w, const view *v, const gsa_run *run, int32_t i)
+{
+    const int32_t node = (int32_t)((run->first + (int64_t)i * run->step) / v->scale);
+    const int32_t *owner = w->owner[w->same[v->kind[run->kind]]];
+    return (edge){ run->kind, node, owner ? owner[node] : -1 };
+}
+
+#define EACH_EDGE(w, v, row, e)                                                                    \
+    for (int64_t r_ = (v)->edges.run_offset[row]; r_ < (v)->edges.run_offset[(row) + 1]; r_++)     \
+        for (int32_t i_ = 0; i_ < (v)->edges.runs[r_].count &&                                     \
+                             ((e) = edge_at((w), (v), &(v)->edges.runs[r_], i_), 1);               \
+             i_++)
+
 /* ---- owners -------------------------------------------------------------------------------- */
 
 #define EACH_PHASE(w, v)                                                                           \
@@ -100,6 +118,97 @@ static void cut_tokens(work *w, int64_t *weight)
     for (int64_t i = 0; i < nodes; before += weight[i++])
         w->owner[w->token][i] =
             (int32_t)((double)(before + weight[i] / 2) / (double)total * w->share->ranks);
+}
+
+/* Between tokens: counts them in end[node]; with `adjacent` lists them, end[node] being the place.
+ */
+static void list_pairs(const work *w, int64_t *end, int32_t *adjacent)
+{
+    view v;
+    edge e;
+    EACH_PHASE(w, v)
+    for (int k = 0; k < v.schema->kinds; k++) {
+        const int takes = writes(&v, k) && w->same[v.kind[k]] == w->token;
+        for (int64_t i = 0; takes && i < w->nodes[w->token] * v.scale; i++)
+            EACH_EDGE(w, &v, v.base[k] * v.scale + i, e)
+            {
+                const int32_t to = (int32_t)(i / v.scale);
+                if (w->same[v.kind[e.kind]] != w->token || e.node == to) continue;
+                if (adjacent) adjacent[end[to]] = e.node, adjacent[end[e.node]] = to;
+                end[to]++, end[e.node]++;
+            }
+    }
+}
+
+/* Neighbours end at end[node]: each once, one after the other. seen: [nodes], 0 */
+static void close_up(gsa_share_graph *g, const int64_t *end, int32_t *seen)
+{
+    int32_t from = 0, out = 0;
+    for (int32_t i = 0; i < g->nodes; i++) {
+        g->first[i] = out;
+        for (; from < end[i]; from++) {
+            const int32_t other = g->adjacent[from];
+            if (seen[other] != i + 1) g->adjacent[out++] = other, seen[other] = i + 1;
+        }
+    }
+    g->first[g->nodes] = out;
+}
+
+/* end: [nodes] how many neighbours each node has, all together `pairs` */
+static gsa_status make_graph(work *w, int64_t *end, int64_t pairs, const int64_t *weight,
+                             gsa_share_graph *g)
+{
+    const gsa_system *system = w->share->system;
+    int64_t total = 0, place = 0;
+    int shift = 0;
+    g->first = gsa_alloc(system, (size_t)g->nodes + 1, sizeof *g->first);
+    g->adjacent = gsa_alloc(system, (size_t)pairs + 1, sizeof *g->adjacent);
+    g->weight = gsa_alloc_zero(system, (size_t)g->nodes + 1, sizeof *g->weight);
+    if (!g->first || !g->adjacent || !g->weight)
+        return lacks(w, "the graph that is cut", (pairs + 2 * g->nodes) * INT64_C(4));
+    for (int32_t i = 0; i < g->nodes; i++) {
+        const int64_t count = end[i];
+        end[i] = place, place += count, total += weight[i];
+    }
+    list_pairs(w, end, g->adjacent);
+    close_up(g, end, g->weight);
+    while (total >> shift > 1 << 30) shift++;
+    for (int32_t i = 0; i < g->nodes; i++) g->weight[i] = (int32_t)(weight[i] >> shift);
+    return GSA_OK;
+}
+
+static void keep_owners(work *w, const int32_t *owner, int64_t nodes)
+{
+    gsa_share *s = w->share;
+    gsa_release(s->system, s->kept);
+    s->kept = gsa_alloc(s->system, (size_t)nodes + 1, sizeof *owner);
+    if (!s->kept) lacks(w, "owners of nodes", nodes * INT64_C(4));
+    else memcpy(s->kept, owner, (size_t)nodes * sizeof *owner), s->kept_nodes = nodes;
+}
+
+/* Of 2^31 neighbours or more no partitioner's index tells: ranges stay. */
+static void cut_graph(work *w, const int64_t *weight)
+{
+    gsa_share *s = w->share;
+    const int64_t nodes = w->nodes[w->token];
+    int32_t *owner = w->owner[w->token];
+    gsa_share_graph g = { .nodes = (int32_t)nodes };
+    int64_t pairs = 0;
+    if (s->kept && s->kept_nodes == nodes) {
+        memcpy(owner, s->kept, (size_t)nodes * sizeof *owner);
+        return;
+    }
+    int64_t *end = gsa_alloc_zero(s->system, (size_t)nodes + 1, sizeof *end);
+    if (!end) lacks(w, "the graph that is cut", nodes * INT64_C(8));
+    else list_pairs(w, end, NULL);
+    for (int64_t i = 0; end && i < nodes; i++) pairs += end[i];
+    if (w->status == GSA_OK && s->rank == 0 && pairs <= INT32_MAX)
+        make_graph(w, end, pairs, weight, &g);
+    w->status = s->cut(s->user, w->status, s->rank == 0 && pairs <= INT32_MAX ? &g : NULL, nodes,
+                       owner, w->error);
+    gsa_release(s->system, end), gsa_release(s->system, g.first);
+    gsa_release(s->system, g.adjacent), gsa_release(s->system, g.weight);
+    if (w->status == GSA_OK && s->fixed) keep_owners(w, owner, nodes);
 }
 
 /* Where most of what the node reads is; -1: it reads nothing that has an owner. */
@@ -156,6 +265,7 @@ static void find_owners(work *w)
         if (!weight) lacks(w, "weights of tokens", w->nodes[w->token] * INT64_C(8));
         w->owner[w->token] = new_owners(w, w->token);
         if (w->status == GSA_OK) cut_tokens(w, weight);
+        if (w->status == GSA_OK && s->cut && s->given) cut_graph(w, weight);
         gsa_release(s->system, weight);
     }
     for (int turn = 0; turn < 2 * s->n_kinds && w->status == GSA_OK; turn++) {
@@ -172,23 +282,6 @@ static void find_owners(work *w)
 }
 
 /* ---- ghosts and split rows ----------------------------------------------------------------- */
-
-/* What an edge of a row is: `rank` owns the source. */
-typedef struct edge {
-    int32_t kind, node, rank; /* kind: of the schema */
-} edge;
-
-static edge edge_at(const work *w, const view *v, const gsa_run *run, int32_t i)
-{
-    const int32_t node = (int32_t)((run->first + (int64_t)i * run->step) / v->scale);
-    return (edge){ run->kind, node, w->owner[w->same[v->kind[run->kind]]][node] };
-}
-
-#define EACH_EDGE(w, v, row, e)                                                                    \
-    for (int64_t r_ = (v)->edges.run_offset[row]; r_ < (v)->edges.run_offset[(row) + 1]; r_++)     \
-        for (int32_t i_ = 0; i_ < (v)->edges.runs[r_].count &&                                     \
-                             ((e) = edge_at((w), (v), &(v)->edges.runs[r_], i_), 1);               \
-             i_++)
 
 /* Of each rank, how many of its rows read a source of another. */
 static void count_readers(const work *w, const view *v, int32_t *readers)
@@ -615,7 +708,12 @@ gsa_status gsa_share_create(const gsa_system *system, int32_t rank, int32_t rank
     s->pattern = gsa_alloc_zero(system, (size_t)n_patterns, sizeof *s->pattern);
     s->phase = gsa_alloc_zero(system, (size_t)phases, sizeof *s->phase);
     int whole = s->kind && s->pattern && s->phase;
-    for (int p = 0; p < n_patterns && whole; p++) s->pattern[p] = pattern[p];
+    s->fixed = 1;
+    for (int p = 0; p < n_patterns && whole; p++) {
+        s->pattern[p] = pattern[p];
+        s->given |= (pattern[p].schema->flags & GSA_ONE_LENGTH) != 0;
+        s->fixed &= (pattern[p].schema->flags & GSA_BY_LENGTH) != 0;
+    }
     for (int k = 0; k < n_kinds && whole; k++) {
         s->kind[k].send = new_lists(s), s->kind[k].receive = new_lists(s);
         whole = s->kind[k].send && s->kind[k].receive;
@@ -644,7 +742,7 @@ void gsa_share_release(gsa_share *s)
     }
     for (int i = 0; s->phase && i < s->n_patterns * GSA_MAX_PHASES; i++)
         release_lists(s, s->phase[i].owed), release_lists(s, s->phase[i].lent);
-    gsa_release(s->system, s->token.at);
+    gsa_release(s->system, s->token.at), gsa_release(s->system, s->kept);
     gsa_release(s->system, s->count), gsa_release(s->system, s->local);
     gsa_release(s->system, s->kind), gsa_release(s->system, s->pattern);
     gsa_release(s->system, s->phase);

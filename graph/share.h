@@ -1,7 +1,8 @@
 /* share.h - one rank's share of examples whose rows are spread over ranks. Not installed.
  *
- * Law.  Each node has one owner. Tokens are cut into ranges of like work; a node of another kind
- *     goes to the rank that owns most of what it reads. An edge is computed by the owner of its
+ * Law.  Each node has one owner. Tokens are cut into ranges of like work; those of a given graph
+ *     (a pattern that promises GSA_ONE_LENGTH) as `cut` says. A node of another kind goes to the
+ *     rank that owns most of what it reads. An edge is computed by the owner of its
  *     row, which then keeps a copy of the source, a *ghost*. Where a row reads very many sources
  *     of another rank it is *split* instead: that rank keeps a ghost of the row, computes a partial
  *     result over its own sources, and the owner merges the partial results (a relay, a span).
@@ -40,9 +41,25 @@ typedef struct gsa_share_pattern {
     const int *kind; /* [schema kinds] which of the share's kinds each is */
 } gsa_share_pattern;
 
+typedef struct gsa_share_graph { /* tokens that read each other, both ways, each pair once */
+    int32_t nodes, zero;
+    int32_t *first, *adjacent; /* [nodes + 1], [first[nodes]] */
+    int32_t *weight;           /* [nodes] work, 2^30 in all at most */
+} gsa_share_graph;
+
+/* Which rank has each node: owner[nodes] holds ranges, and becomes what every rank will have. All
+ * ranks call it; the graph is rank 0's alone, NULL on the others. `status`: the caller's. */
+typedef gsa_status gsa_share_cut(void *user, gsa_status status, const gsa_share_graph *graph,
+                                 int64_t nodes, int32_t *owner, gsa_error *error);
+
 typedef struct gsa_share {
     const gsa_system *system;
+    gsa_share_cut *cut; /* NULL: ranges */
+    void *user;         /* of cut */
     int32_t rank, ranks, may_split, zero;
+    int given, fixed; /* is it a given graph; does the graph stay the same? */
+    int32_t *kept;    /* [kept_nodes] owners of a graph that stays */
+    int64_t kept_nodes;
     int n_kinds, n_patterns;
     int token_kind;             /* whose nodes are the tokens; -1: none */
     gsa_share_kind *kind;       /* [n_kinds] */

@@ -25,6 +25,8 @@ typedef struct gsa_transfer {
     int32_t channel, partner;
 } gsa_transfer;
 
+struct gsa_share_graph; /* graph/share.h */
+
 typedef struct gsa_group {
     const gsa_system *system;
     int32_t rank, ranks;    /* ranks: a power of two, 2 to GSA_GROUP_RANKS */
@@ -42,6 +44,10 @@ typedef struct gsa_group {
     /* 1: it has ended; 0: not yet, where it does not wait; -1: `why`. */
     int (*poll)(void *user, gsa_transfer *transfer, int waits, char *why, size_t why_room);
     void *user;
+    /* Cuts a graph into parts of like weight that read few nodes of each other; the same graph
+     * always in the same way. part: [nodes]. 0; else `why`. NULL: there is no partitioner here. */
+    int (*cut)(const struct gsa_share_graph *graph, int32_t parts, int32_t *part, char *why,
+               size_t why_room);
 } gsa_group;
 
 static inline int32_t gsa_group_ranks(const gsa_group *group)

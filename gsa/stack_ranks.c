@@ -1,7 +1,24 @@
 /* stack_ranks.c - a stack over examples whose rows are spread over ranks: docs/executor.md, "Rows
  * over ranks". */
 #include "spread.h"
+#include <string.h>
 #include "stack_parts.h"
+
+enum { WHY = 256, FEW = 8 /* tokens of a rank that no partitioner is called for */ };
+
+/* Rank 0 cuts, for a partitioner's numbers at random may be the process's. */
+static gsa_status cut_tokens(void *user, gsa_status status, const gsa_share_graph *graph,
+                             int64_t nodes, int32_t *owner, gsa_error *error)
+{
+    gsa_group *group = user;
+    char why[WHY] = "";
+    if (group->rank != 0) memset(owner, 0, (size_t)nodes * sizeof *owner);
+    else if (status == GSA_OK && graph && group->cut && nodes >= FEW * group->ranks &&
+             group->cut(graph, group->ranks, owner, why, sizeof why) != 0)
+        status = gsa_fail(error, GSA_ERR_MEMORY, "%lld tokens were not cut into %d parts: %s",
+                          (long long)nodes, group->ranks, why);
+    return gsa_group_merge(group, status, owner, nodes * (int64_t)sizeof *owner, error);
+}
 
 gsa_status gsa_stack_batch_spread(gsa_stack_batch *batch, gsa_group *group, gsa_error *error)
 {
@@ -20,7 +37,10 @@ gsa_status gsa_stack_batch_spread(gsa_stack_batch *batch, gsa_group *group, gsa_
         gsa_share_create(stack->system, group->rank, group->ranks, stack->n_kinds, pattern,
                          stack->n_parts, &batch->share, error);
     gsa_release(stack->system, pattern);
-    if (status == GSA_OK) batch->group = group;
+    if (status == GSA_OK) {
+        batch->group = group;
+        batch->share->cut = cut_tokens, batch->share->user = group;
+    }
     return status;
 }
 

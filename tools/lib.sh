@@ -6,7 +6,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 # Debian and Ubuntu names. The first list builds and runs, the second tests, the third is taken where the archive has it.
 packages_build=(gcc libc6-dev make cmake pkg-config libdnnl-dev libigraph-dev libjansson-dev libutf8proc-dev zlib1g-dev libzstd-dev)
-packages_test=(check libsubunit-dev g++ libxml2-utils python3-networkx locales)
+packages_test=(check libsubunit-dev libmetis-dev g++ libxml2-utils python3-networkx locales)
 packages_package=(debhelper dpkg-dev fakeroot file lintian)
 packages_neon=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static)
 packages_extra=(clang-format-14 shellcheck ninja-build)

@@ -7,6 +7,7 @@
 #include "bench.h"
 #include "gsa/stack.h"
 #include "support/fabric.h"
+#include "train/group/metis.h"
 
 enum { HIDDEN = 8, NUMBERS = 40000, TOKENS = 4096 };
 
@@ -17,6 +18,7 @@ typedef struct world {
     const int32_t *length;
     int32_t count;
     int norm, equal; /* equal: all tokens have one input */
+    int (*cut)(const gsa_share_graph *graph, int32_t parts, int32_t *part, char *why, size_t room);
     double dropout;
     bench b;
     gsa_registry *registry;
@@ -28,7 +30,7 @@ typedef struct world {
     double loss;
     double *sequence; /* [tokens, hidden], a rank's own rows alone */
     double *input_gradient, *gradient;
-    int64_t numbers, sent, most_local;
+    int64_t numbers, sent, most_local, ghosts;
     gsa_status status;
 } world;
 
@@ -94,6 +96,38 @@ static const gsa_topology crossed = { .abi = GSA_ABI,
                                       .describe = describe_crossed,
                                       .emit = emit_crossed };
 
+/* A given graph: a square grid whose nodes are numbered in no order. */
+static void describe_grid(const void *self, gsa_describer *d)
+{
+    (void)self;
+    gsa_transformer_layer(d, GSA_NAMES_ONLY, 1, 0);
+    d->promise(d, GSA_BY_LENGTH | GSA_ONE_LENGTH, GSA_LINEAR_EDGES);
+}
+
+static void emit_grid(const void *self, const gsa_example *x, gsa_emitter *e)
+{
+    enum { STRIDE = 577 }; /* a prime: i STRIDE mod length is a permutation */
+    const int64_t side = (int64_t)sqrt((double)x->length), n = side * side;
+    (void)self;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t neighbour[] = { i, i - side, i + side, i % side ? i - 1 : -1,
+                                      (i + 1) % side ? i + 1 : -1 };
+        for (size_t k = 0; k < GSA_COUNT(neighbour); k++)
+            if (neighbour[k] >= 0 && neighbour[k] < n)
+                gsa_edge(e, 0, gsa_at(TOKEN, neighbour[k] * STRIDE % n),
+                         gsa_at(TOKEN, i * STRIDE % n), 0);
+    }
+}
+
+static const gsa_topology grid = { .abi = GSA_ABI,
+                                   .struct_size = sizeof(gsa_topology),
+                                   .param_stride = sizeof(gsa_param),
+                                   .id = "grid",
+                                   .summary = "a square grid in no order",
+                                   .reference = "none",
+                                   .describe = describe_grid,
+                                   .emit = emit_grid };
+
 static const gsa_topology begun = { .abi = GSA_ABI,
                                     .struct_size = sizeof(gsa_topology),
                                     .param_stride = sizeof(gsa_param),
@@ -114,6 +148,7 @@ static void open_world(world *w)
     MUST(&w->b, gsa_registry_create(NULL, &w->registry, &w->b.error));
     MUST(&w->b, gsa_registry_add(w->registry, &begun, &w->b.error));
     MUST(&w->b, gsa_registry_add(w->registry, &crossed, &w->b.error));
+    MUST(&w->b, gsa_registry_add(w->registry, &grid, &w->b.error));
     MUST(&w->b, gsa_cache_create(NULL, 1 << 20, &w->cache, &w->b.error));
     MUST(&w->b, gsa_spec_parse(NULL, w->spec, &spec, &w->b.error));
     gsa_stack_options options = { .name = "encoder", .reads = GSA_READ_SEQUENCE };
@@ -128,6 +163,7 @@ static void open_world(world *w)
     }
     gsa_spec_release(&spec);
     MUST(&w->b, gsa_stack_batch_create(w->stack, &w->batch, &w->b.error));
+    if (w->place && w->cut) w->place->group.cut = w->cut;
     if (w->place) MUST(&w->b, gsa_stack_batch_spread(w->batch, &w->place->group, &w->b.error));
 }
 
@@ -228,7 +264,7 @@ static void *learn(void *argument)
             w->input_gradient[(w->place ? local.token[i] : i) * HIDDEN + c] += all[i * HIDDEN + c];
     keep_gradients(w);
     if (w->place) w->sent = w->place->group.sent;
-    w->most_local = local.count;
+    w->most_local = local.count, w->ghosts = local.count - rows;
     free(all);
     return NULL;
 }
@@ -379,6 +415,113 @@ START_TEST(long_texts_send_few_rows)
 }
 END_TEST
 
+/* ---- given graphs -------------------------------------------------------------------------- */
+
+#if GSA_HAVE_METIS
+static int to_ranges(const gsa_share_graph *graph, int32_t parts, int32_t *part, char *why,
+                     size_t room)
+{
+    (void)why, (void)room;
+    for (int32_t i = 0; i < graph->nodes; i++)
+        part[i] = (int32_t)((int64_t)i * parts / graph->nodes);
+    return 0;
+}
+#endif
+
+/* Neighbours in the list are apart; checks the graph on its way: both ways, each once. */
+static int in_turn(const gsa_share_graph *graph, int32_t parts, int32_t *part, char *why,
+                   size_t room)
+{
+    int64_t weight = 0;
+    (void)why, (void)room;
+    for (int32_t i = 0; i < graph->nodes; i++) {
+        part[i] = i % parts, weight += graph->weight[i];
+        for (int32_t k = graph->first[i]; k < graph->first[i + 1]; k++) {
+            const int32_t j = graph->adjacent[k];
+            int back = 0, again = 0;
+            for (int32_t l = graph->first[j]; l < graph->first[j + 1]; l++)
+                back += graph->adjacent[l] == i;
+            for (int32_t l = graph->first[i]; l < graph->first[i + 1]; l++)
+                again += graph->adjacent[l] == j;
+            ck_assert_msg(j != i && back == 1 && again == 1, "%d and %d", i, j);
+        }
+    }
+    ck_assert_int_le(weight, 1 << 30);
+    return 0;
+}
+
+static int fails(const gsa_share_graph *graph, int32_t parts, int32_t *part, char *why, size_t room)
+{
+    (void)graph, (void)parts, (void)part;
+    snprintf(why, room, "it will not");
+    return -1;
+}
+
+enum { SIDE = 32 };
+static const int32_t square[] = { SIDE * SIDE };
+static const world of_grid = { .spec = "grid*2", .length = square, .count = 1 };
+
+/* By METIS where it is there, as the fabric has it; whoever owns what, the sums are the same. */
+START_TEST(graphs_are_those_of_one_rank)
+{
+    world model = of_grid;
+    if (_i / 3 == 1) model.cut = in_turn;
+    if (_i / 3 == 2) model.spec = "star,grid";
+    compare(&model, counts[_i % 3]);
+}
+END_TEST
+
+#if GSA_HAVE_METIS
+static int64_t ghosts_of(const world *model, int ranks)
+{
+    world each[FABRIC_RANKS];
+    fabric_rank at[FABRIC_RANKS];
+    int64_t ghosts = 0;
+    on_ranks(model, ranks, each, at);
+    for (int r = 0; r < ranks; r++) ghosts += each[r].ghosts, close_world(&each[r]);
+    return ghosts;
+}
+
+/* A grid of 32 x 32 cut into halves needs 64 rows of the others, into quarters 128: METIS comes
+ * near that, ranges of nodes in no order do not. */
+START_TEST(few_rows_are_read_across)
+{
+    world ranges = of_grid;
+    const int ranks = counts[_i];
+    ranges.cut = to_ranges;
+    const int64_t without = ghosts_of(&ranges, ranks), with = ghosts_of(&of_grid, ranks);
+    ck_assert_msg(with <= 3 * SIDE * ranks / 2 && without >= 4 * with,
+                  "%d ranks: %lld rows of others by METIS, %lld by ranges", ranks, (long long)with,
+                  (long long)without);
+    ck_assert_int_eq(ghosts_of(&of_grid, ranks), with);
+}
+END_TEST
+#endif
+
+static void *refuse(void *argument)
+{
+    world *w = argument;
+    open_world(w);
+    const gsa_status status = gsa_stack_batch_build(
+        w->batch, w->cache, NULL, &(gsa_sequences){ .count = w->count, .length = w->length },
+        &w->b.error);
+    ck_assert_int_eq(status, GSA_ERR_MEMORY);
+    ck_assert_str_eq(w->b.error.text,
+                     "rank 0 of 2: 1024 tokens were not cut into 2 parts: it will not");
+    close_world(w);
+    return NULL;
+}
+
+START_TEST(a_partitioner_may_fail)
+{
+    world each[] = { of_grid, of_grid };
+    fabric_rank at[2];
+    void *argument[2];
+    for (int r = 0; r < 2; r++) each[r].place = &at[r], each[r].cut = fails, argument[r] = &each[r];
+    fabric_run(2, at, refuse, argument);
+}
+END_TEST
+
 START_TEST(a_memory_is_refused)
 {
     fabric_rank at = { .group = { .system = gsa_system_default(), .ranks = 2 } };
@@ -401,9 +544,17 @@ int main(int argc, char **argv)
     };
     static const gsa_test traffic[] = { GSA_TEST(a_window_sends_its_border),
                                         GSA_LOOP(long_texts_send_few_rows, 2) };
+    static const gsa_test given[] = {
+        GSA_LOOP(graphs_are_those_of_one_rank, 9),
+#if GSA_HAVE_METIS
+        GSA_LOOP(few_rows_are_read_across, 3),
+#endif
+        GSA_TEST(a_partitioner_may_fail)
+    };
     static const gsa_test refused[] = { GSA_TEST(a_memory_is_refused) };
     static const gsa_case cases[] = { GSA_CASE("equal", equal, 60),
                                       GSA_CASE("traffic", traffic, 60),
+                                      GSA_CASE("given", given, 60),
                                       GSA_CASE("refused", refused, 60) };
     return gsa_run_suite("ranks", cases, GSA_COUNT(cases), argc, argv);
 }

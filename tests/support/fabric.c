@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include "train/group/metis.h"
 
 struct fabric {
     pthread_mutex_t lock;
@@ -70,6 +71,7 @@ void fabric_run(int ranks, fabric_rank *at, void *(*body)(void *), void *const *
                                           .on_host = ranks,
                                           .start = start_transfer,
                                           .poll = poll_transfer,
+                                          .cut = gsa_metis_cut,
                                           .user = &at[r] } };
         ck_assert_int_eq(pthread_create(&thread[r], NULL, body, argument[r]), 0);
     }

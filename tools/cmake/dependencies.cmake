@@ -166,6 +166,28 @@ if(NOT GSA_MPI STREQUAL OFF)
 endif()
 gsa_part(MPI "${found}" "${how}")
 
+# ---- METIS, which has no .pc: cuts given graphs into ranks' parts, in the module of MPI and in tests
+set(found OFF)
+set(how "GSA_METIS=OFF")
+if(NOT GSA_METIS STREQUAL OFF)
+  set(how "package libmetis-dev: ranks have ranges of a graph's nodes")
+  gsa_find_plain(METIS metis.h metis)
+  if(GSA_METIS_FOUND)
+    set(found ON)
+    set(how "METIS, ${GSA_METIS_LIBRARY}")
+  endif()
+endif()
+gsa_part(METIS "${found}" "${how}")
+
+# gsa_partitioner(TARGET): gsa_metis_cut, where METIS is there
+function(gsa_partitioner target)
+  if(GSA_HAVE_METIS)
+    target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/train/group/metis.c)
+    target_link_libraries(${target} PRIVATE PkgConfig::GSA_METIS)
+    target_compile_definitions(${target} PRIVATE GSA_HAVE_METIS=1)
+  endif()
+endfunction()
+
 # ---- Check
 set(found OFF)
 set(how "GSA_TESTS=OFF")

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include "train/group/metis.h"
 
 enum {
     SPINS = 200, /* tries for a message before the core is lent, and before this rank sleeps */
@@ -171,7 +172,7 @@ static int open_group(gsa_group *g, void (*lost)(const char *), int code, char *
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     g->rank = rank, g->ranks = ranks, g->on_host = count_on_host(rank), g->start = start_transfer,
-    g->poll = poll_transfer;
+    g->poll = poll_transfer, g->cut = gsa_metis_cut;
     if (threads < MPI_THREAD_MULTIPLE)
         snprintf(why, room, "this MPI gives no MPI_THREAD_MULTIPLE, which watching ranks needs");
     else if (ranks > GSA_GROUP_RANKS || (ranks & (ranks - 1)))
