@@ -1,7 +1,8 @@
 /* cpu.c - which level of vectors runs: asked of the machine, one table for each. */
 #include "kernels/cpu/cpu.h"
-
 #if defined GSA_HAVE_X86_LEVELS
+#include <sys/platform/x86.h> /* what the C library asked at start: cpuid is slow on a guest */
+
 extern const gsa_cpu_probe gsa_cpu_avx2_probe;
 
 static void fill_avx2(gsa_backend *b)
@@ -12,7 +13,7 @@ static void fill_avx2(gsa_backend *b)
 
 static int has_avx2(void)
 {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    return CPU_FEATURE_ACTIVE(AVX2) && CPU_FEATURE_ACTIVE(FMA);
 }
 
 #endif
@@ -20,8 +21,8 @@ static int has_avx2(void)
 #if defined GSA_HAVE_AVX512_LEVEL || defined GSA_HAVE_EMULATED_LEVEL
 static int has_avx512(void)
 {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") && has_avx2();
+    return CPU_FEATURE_ACTIVE(AVX512F) && CPU_FEATURE_ACTIVE(AVX512DQ) &&
+           CPU_FEATURE_ACTIVE(AVX512VL) && CPU_FEATURE_ACTIVE(AVX512BW) && has_avx2();
 }
 #endif
 
