@@ -14,9 +14,7 @@ static int64_t stagger(gsa_ref_state *state, int64_t bytes)
     return bytes < LARGE ? 0 : ALIGN * (int64_t)(state->large++ % TURNS);
 }
 
-/* The pointer that the allocation table returned is in front of the block, which starts `late`
- * bytes, a multiple of ALIGN, after the first place where it could. */
-static void *aligned_alloc_from(const gsa_system *system, int64_t bytes, int64_t late)
+void *gsa_aligned_alloc(const gsa_system *system, int64_t bytes, int64_t late)
 {
     int64_t whole;
     if (!gsa_add(bytes, late + ALIGN + (int64_t)sizeof(void *), &whole)) return NULL;
@@ -28,7 +26,7 @@ static void *aligned_alloc_from(const gsa_system *system, int64_t bytes, int64_t
     return at;
 }
 
-static void aligned_release(const gsa_system *system, void *at)
+void gsa_aligned_release(const gsa_system *system, void *at)
 {
     void *base = NULL;
     if (at == NULL) return;
@@ -42,14 +40,14 @@ static void *ref_alloc(gsa_backend *b, int64_t bytes)
         gsa_fail(&b->error, GSA_ERR_ARGUMENT, "alloc: %lld bytes", (long long)bytes);
         return NULL;
     }
-    void *at = aligned_alloc_from(b->system, bytes, stagger(b->state, bytes));
+    void *at = gsa_aligned_alloc(b->system, bytes, stagger(b->state, bytes));
     if (at == NULL) gsa_out_of_memory(&b->error, "backend ref", bytes);
     return at;
 }
 
 static void ref_free(gsa_backend *b, void *at)
 {
-    aligned_release(b->system, at);
+    gsa_aligned_release(b->system, at);
 }
 
 static gsa_status move(gsa_backend *b, const char *op, void *to, const void *from, int64_t bytes)
@@ -88,7 +86,7 @@ static void ref_release(gsa_backend *b)
     const gsa_system *system = b->system;
     gsa_ref_state *state = b->state;
     gsa_team_release(b->team);
-    aligned_release(system, state->scratch);
+    gsa_aligned_release(system, state->scratch);
     gsa_release(system, state);
     gsa_release(system, b);
 }
@@ -114,9 +112,9 @@ void *gsa_ref_scratch(gsa_backend *b, const char *op, int64_t count, int64_t siz
         return NULL;
     }
     if (state->scratch != NULL && bytes <= state->scratch_bytes) return state->scratch;
-    aligned_release(b->system, state->scratch);
+    gsa_aligned_release(b->system, state->scratch);
     state->scratch_bytes = 0;
-    state->scratch = aligned_alloc_from(b->system, bytes, 0);
+    state->scratch = gsa_aligned_alloc(b->system, bytes, 0);
     if (state->scratch == NULL) gsa_out_of_memory(&b->error, op, bytes);
     else state->scratch_bytes = bytes;
     return state->scratch;

@@ -10,6 +10,11 @@ typedef struct gsa_ref_state {
     uint32_t large; /* blocks that were handed out */
 } gsa_ref_state;
 
+/* A block at a multiple of 64, which starts `late` bytes, such a multiple too, after the first
+ * place where it could: the pointer that the allocation table returned is in front of it. NULL: no
+ * memory. */
+void *gsa_aligned_alloc(const gsa_system *system, int64_t bytes, int64_t late);
+void gsa_aligned_release(const gsa_system *system, void *at); /* NULL does nothing */
 void gsa_ref_fill_memory(gsa_backend *b);
 void gsa_ref32_fill(gsa_backend *b);
 void gsa_ref64_fill(gsa_backend *b);

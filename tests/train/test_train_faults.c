@@ -42,8 +42,12 @@ START_TEST(no_memory_for_another_task)
         "characters = ring\n[train]\nepochs = 1\n[data]\ncapitals = 1\nlower = 1\n";
     rig r;
     static const char *const recipes[] = { rig_pairs, recipe, rig_text, tagging };
-    static const char *const held[] = { "data.dev=", "data.hold=6", "data.encoding=cp1252",
-                                        "data.tokens=punctuated", "data.columns=label,text" };
+    static const char *const held[] = { "data.dev=",
+                                        "data.hold=6",
+                                        "data.encoding=cp1252",
+                                        "data.tokens=punctuated",
+                                        "data.columns=label,text",
+                                        "train.memory=1000000000000" };
     rig_open(&r, recipes[_i], GSA_F32, 1);
     gsa_put_file(gsa_scratch_path(&r.scratch, "nodes.tsv"), nodes, sizeof nodes - 1);
     if (_i == 1) r.data[0] = "nodes.tsv", r.data[1] = NULL;

@@ -8,6 +8,7 @@
 #include "train/driver/alike.h"
 #include "train/data/plain.h"
 #include "train/driver/leftovers.h"
+#include "train/driver/rehearsal.h"
 #include "train/driver/step.h"
 #include "train/driver/trainer.h"
 
@@ -316,6 +317,7 @@ static gsa_status create(gsa_trainer *t, gsa_error *error)
     if (status == GSA_OK) status = set_up_steps(t, error);
     if (status == GSA_OK && checkpoint) status = gsa_trainer_restore(t, checkpoint, error);
     if (status == GSA_OK && checkpoint) status = settle_place(t, error);
+    if (status == GSA_OK && !finished(t)) status = gsa_trainer_rehearse(t, error);
     if (status == GSA_OK && finished(t) &&
         (!checkpoint || is_elsewhere(o))) /* epochs = 0: as initialised */
         t->counts.due |= GSA_DUE_CHECKPOINT;

@@ -51,6 +51,26 @@ static gsa_wanted piece_at(const gsa_trainer *t, const int64_t *example, int64_t
                          .example = example + from };
 }
 
+gsa_wanted gsa_trainer_largest(const gsa_trainer *t, int64_t batches, int64_t *most)
+{
+    gsa_wanted best = { .split = GSA_SPLIT_TRAIN };
+    int64_t count, at = 0;
+    *most = -1;
+    for (int64_t i = 0; i < batches && i < t->batches.count; i++) {
+        const int64_t *example = gsa_batches_at(&t->batches, i, &count);
+        const int64_t to = own_begin(t, example, count, 1);
+        for (int64_t from = own_begin(t, example, count, 0); from < to;) {
+            const gsa_wanted piece = piece_at(t, example, count, from);
+            int64_t tokens = 0;
+            for (int32_t e = 0; e < piece.count; e++) tokens += t->batches.length[piece.example[e]];
+            if (tokens > *most) *most = tokens, best = piece, at = i;
+            from += piece.count;
+        }
+    }
+    if (best.count > 0) best.example = gsa_batches_at(&t->batches, at, &count) + best.first;
+    return best;
+}
+
 /* Has the piece that ends at `to` another one after it, in this global batch or in the next? Not
  * where an evaluation, which has batches of its own, or an epoch, which has another order, comes
  * first. */

@@ -1,0 +1,174 @@
+/* What a run says of memory before it begins: against its tape, against the process's peak, and
+ * where there is too little. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include "rig.h"
+
+static const char *const recipes[] = { rig_summation, rig_text, rig_pairs, rig_language };
+
+/* Bytes of "a step needs X MB for states and gradients, Y MB for data, graph and weights". */
+static void read_told(const rig *r, double *tensors, double *rest)
+{
+    char unit[2][3];
+    const char *at = strstr(r->messages, "a step needs ");
+    ck_assert_msg(at && sscanf(at, "a step needs %lf %2s for states and gradients, %lf %2s for",
+                               tensors, unit[0], rest, unit[1]) == 4,
+                  "%s", r->messages);
+    *tensors *= strcmp(unit[0], "MB") == 0 ? 1e6 : 1e9;
+    *rest *= strcmp(unit[1], "MB") == 0 ? 1e6 : 1e9;
+}
+
+/* All examples are as long as each other, or a step has them all: the tape is the one foretold. */
+START_TEST(tensors_are_foretold)
+{
+    rig r;
+    double tensors, rest;
+    rig_open(&r, recipes[_i], GSA_F32, 1);
+    rig_set(&r, "train.memory=1000000000000");
+    rig_set(&r, "train.batch=22");
+    rig_set(&r, "train.accumulate=1");
+    rig_set(&r, "train.max_steps=2");
+    rig_set(&r, _i % 2 ? "train.prefetch=0" : "train.prefetch=1");
+    rig_train_ok(&r, "run");
+    read_told(&r, &tensors, &rest);
+    ck_assert_double_eq_tol(tensors, rig_number(&r, "tape_bytes"), 0.01 * tensors);
+    ck_assert_double_gt(rest, 1e5); /* of a process */
+    rig_close(&r);
+}
+END_TEST
+
+/* The walk leaves nothing behind: weights are those of a run that did without. */
+START_TEST(bits_stay)
+{
+    rig r;
+    rig_open(&r, recipes[_i], GSA_F32, 1);
+    rig_train_ok(&r, "without");
+    ck_assert_ptr_null(strstr(r.messages, "needs"));
+    rig_set(&r, "train.memory=1000000000000");
+    rig_train_ok(&r, "with");
+    ck_assert_ptr_nonnull(strstr(r.messages, "a step needs"));
+    ck_assert_int_eq(rig_differ(&r, "without", "with"), 0);
+    rig_close(&r);
+}
+END_TEST
+
+START_TEST(too_much_is_refused)
+{
+    rig r;
+    char sentence[256], start[300];
+    rig_open(&r, rig_summation, GSA_F32, 1);
+    rig_set(&r, "train.memory=1000");
+    ck_assert_int_eq(rig_train(&r, "run"), GSA_ERR_FORMAT);
+    snprintf(start, sizeof start, "--set train.memory: [train] memory = 1000: a step needs ");
+    ck_assert_msg(strncmp(r.error.text, start, strlen(start)) == 0, "%s", r.error.text);
+    snprintf(sentence, sizeof sentence, "%s/run", r.scratch.folder);
+    ck_assert_int_eq(gsa_system_default()->kind(gsa_system_default()->user, sentence, NULL),
+                     GSA_FILE_ABSENT);
+    rig_close(&r);
+}
+END_TEST
+
+/* A machine that says it has this much: files of the system's are those of the folder. */
+static char machine[256];
+static int open_facts(void *user, const char *path, int mode)
+{
+    char own[512];
+    const int facts = strncmp(path, "/proc/m", 7) == 0 || strncmp(path, "/sys/", 5) == 0;
+    snprintf(own, sizeof own, "%s/%s", machine, strrchr(path, '/') ? strrchr(path, '/') + 1 : "");
+    return gsa_system_default()->open(user, facts ? own : path, mode);
+}
+
+static const char large[] =
+    "[task]\nname = masked_summation\nn = 2048\nk = 9\nd = 4\ntrain = 16\ndev = 1\ntest = 1\n"
+    "[model]\nencoder = star\nhidden = 128\nheads = 4\n"
+    "[train]\nepochs = 1\nbatch = 16\n";
+
+static const struct {
+    const char *file[4], *text[4], *said;
+} machines[] = {
+    { { "meminfo" }, { "MemTotal: 900000 kB\nMemAvailable:      65536 kB\n" }, "67.109 MB" },
+    { { "meminfo", "memory.max", "memory.current", "memory.stat" },
+      { "MemAvailable: 65536000 kB\n", "60000000\n", "59000000\n",
+        "anon 7\ninactive_file 20000000\nactive_file 4000000\n" },
+      "25.000 MB" },
+    { { "meminfo", "memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat" },
+      { "MemAvailable: 65536000 kB\n", "60000000\n", "70000000\n",
+        "active_file 0\ninactive_file 0\n" },
+      "0.000 MB" },
+    { { "meminfo", "memory.max", "memory.current", "memory.stat" },
+      { "MemAvailable: 65536 kB\n", "max\n", "59000000\n", "inactive_file 0\n" },
+      "67.109 MB" },
+};
+
+START_TEST(a_small_machine_refuses)
+{
+    char sentence[300];
+    rig r;
+    gsa_system small = *gsa_system_default();
+    small.open = open_facts;
+    rig_open(&r, large, GSA_F32, 1);
+    snprintf(machine, sizeof machine, "%s", r.scratch.folder);
+    for (int i = 0; i < 4 && machines[_i].file[i]; i++)
+        gsa_put_file(gsa_scratch_path(&r.scratch, "%s", machines[_i].file[i]), machines[_i].text[i],
+                     (int64_t)strlen(machines[_i].text[i]));
+    r.system = &small;
+    ck_assert_int_eq(rig_train(&r, NULL), GSA_ERR_LIMIT);
+    snprintf(
+        sentence, sizeof sentence,
+        "more than it has, %s are available: take a smaller train.batch or batch_tokens, share "
+        "rows over ranks (train.split), or set train.memory",
+        machines[_i].said);
+    ck_assert_msg(strstr(r.error.text, sentence), "%s", r.error.text);
+    rig_close(&r);
+}
+END_TEST
+
+/* Where nothing is told, nothing is refused. */
+START_TEST(an_unknown_machine_trains)
+{
+    rig r;
+    gsa_system silent = *gsa_system_default();
+    silent.open = open_facts;
+    rig_open(&r, large, GSA_F32, 1);
+    rig_set(&r, "train.max_steps=1");
+    snprintf(machine, sizeof machine, "%s", r.scratch.folder);
+    r.system = &silent;
+    ck_assert_msg(rig_train(&r, NULL) == GSA_OK, "%s", r.error.text);
+    rig_close(&r);
+}
+END_TEST
+
+/* The process's peak, within 1.15 times and 100 MB (the libraries' code and room). */
+START_TEST(the_peak_is_near)
+{
+    rig r;
+    double tensors, rest;
+    struct rusage usage;
+    rig_open(&r, large, GSA_F32, 1);
+    rig_train_ok(&r, NULL);
+    read_told(&r, &tensors, &rest);
+    getrusage(RUSAGE_SELF, &usage);
+    const double peak = 1024.0 * (double)usage.ru_maxrss;
+    ck_assert_double_gt(tensors, 1e8);
+#ifndef GSA_SANITIZED
+    ck_assert_msg(peak <= 1.15 * (tensors + rest) + 1e8 && tensors + rest <= 1.15 * peak,
+                  "told %.0f + %.0f, the peak is %.0f", tensors, rest, peak);
+#endif
+    ck_assert_double_gt(peak, 0);
+    rig_close(&r);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const gsa_test told[] = { GSA_LOOP(tensors_are_foretold, GSA_COUNT(recipes)),
+                                     GSA_LOOP(bits_stay, GSA_COUNT(recipes)) };
+    static const gsa_test refused[] = { GSA_TEST(too_much_is_refused),
+                                        GSA_LOOP(a_small_machine_refuses, GSA_COUNT(machines)),
+                                        GSA_TEST(an_unknown_machine_trains) };
+    static const gsa_test peak[] = { GSA_TEST(the_peak_is_near) };
+    static const gsa_case cases[] = { GSA_CASE("told", told, 60), GSA_CASE("refused", refused, 60),
+                                      GSA_CASE("peak", peak, 120) };
+    return gsa_run_suite("rehearsal", cases, GSA_COUNT(cases), argc, argv);
+}

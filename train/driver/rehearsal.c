@@ -1,0 +1,174 @@
+#include "train/driver/rehearsal.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "kernels/idle.h"
+#include "train/driver/step.h"
+
+enum { FACTS = 4096 };
+
+/* ---- what there is ------------------------------------------------------------------------- */
+
+/* The start of a small file of the system's; "" where it is not there. */
+static void read_facts(const gsa_system *system, const char *path, char text[FACTS])
+{
+    const int file = system->open(system->user, path, GSA_OPEN_READ);
+    const int64_t got = file < 0 ? 0 : system->read_at(system->user, file, text, FACTS - 1, 0);
+    if (file >= 0) system->close(system->user, file);
+    text[got > 0 ? got : 0] = 0;
+}
+
+static int64_t resident(const gsa_system *system)
+{
+    char text[FACTS];
+    long long pages = 0;
+    read_facts(system, "/proc/self/statm", text);
+    return sscanf(text, "%*s %lld", &pages) == 1 ? pages * sysconf(_SC_PAGESIZE) : 0;
+}
+
+/* The number after `name` at the start of a line; with "" the first; -1: none, as "max". */
+static int64_t number_in(const char *text, const char *name)
+{
+    char *end;
+    for (const char *at = text; at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL) {
+        if (strncmp(at, name, strlen(name)) != 0) continue;
+        const long long number = strtoll(at + strlen(name), &end, 10);
+        return end == at + strlen(name) ? -1 : number;
+    }
+    return -1;
+}
+
+/* What a control group may still have: pages of files, which it counts, are given back. */
+static int64_t left_to_group(const gsa_system *system, const char *const files[3])
+{
+    char text[FACTS];
+    read_facts(system, files[0], text);
+    const int64_t limit = number_in(text, "");
+    read_facts(system, files[1], text);
+    const int64_t used = number_in(text, "");
+    read_facts(system, files[2], text);
+    const int64_t idle = number_in(text, "inactive_file "),
+                  active = number_in(text, "active_file ");
+    if (limit < 0 || used < 0 || idle < 0 || active < 0) return INT64_MAX;
+    return limit > used - idle - active ? limit - (used - idle - active) : 1;
+}
+
+/* Of the machine, or of the control group that this process is a part of. */
+static int64_t available(const gsa_system *system)
+{
+    static const char *const groups[][3] = {
+        { "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current",
+          "/sys/fs/cgroup/memory.stat" },
+        { "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+          "/sys/fs/cgroup/memory/memory.usage_in_bytes", "/sys/fs/cgroup/memory/memory.stat" }
+    };
+    char text[FACTS];
+    read_facts(system, "/proc/meminfo", text);
+    const int64_t kib = number_in(text, "MemAvailable:");
+    if (kib < 0) return 0;
+    int64_t most = kib << 10;
+    for (int i = 0; i < 2; i++) {
+        const int64_t left = left_to_group(system, groups[i]);
+        if (left < most) most = left;
+    }
+    return most;
+}
+
+/* ---- the step ------------------------------------------------------------------------------ */
+
+/* Forward and backward of the batch, on a tape of its own. The learner's parameters, which the idle
+ * backend leaves alone, are the run's. */
+static gsa_status walk(gsa_trainer *t, const gsa_minibatch *batch, int64_t *bytes, gsa_error *error)
+{
+    gsa_session *s = &t->session;
+    gsa_learner idle = s->model;
+    gsa_status status = gsa_backend_idle(t->system, s->backend, &idle.backend, error);
+    if (status != GSA_OK) return status;
+    status = gsa_tape_create(t->system, idle.backend, &idle.tape, error);
+    if (status == GSA_OK) {
+        gsa_tape_reset(idle.tape, 1, 0, 0);
+        gsa_tensor *loss = gsa_learner_loss(&idle, gsa_learner_forward(&idle, batch), batch, 1);
+        status = gsa_tape_status(idle.tape, error);
+        if (status == GSA_OK) status = gsa_tape_backward(idle.tape, loss, error);
+        *bytes = gsa_tape_peak(idle.tape);
+        gsa_tape_release(idle.tape);
+    }
+    gsa_backend_release(idle.backend);
+    return status;
+}
+
+static gsa_status rehearse(gsa_trainer *t, gsa_need *need, gsa_error *error)
+{
+    gsa_session *s = &t->session;
+    int64_t tokens;
+    const gsa_wanted wanted = gsa_trainer_largest(t, GSA_REHEARSAL_BATCHES, &tokens);
+    const int64_t layer = tokens * s->model.settings.hidden * s->backend->real_bytes;
+    const gsa_minibatch *batch = &s->batch;
+    if (wanted.count == 0 || (s->recipe.values.train_memory == 0 && layer < GSA_REHEARSAL_BYTES))
+        return GSA_OK;
+    const int64_t before = resident(t->system);
+    s->batch.first = wanted.first;
+    gsa_status status = gsa_task_fill(s->task, s->self, wanted.split, wanted.example, wanted.count,
+                                      &s->batch, error);
+    if (status != GSA_OK) return status;
+    if (s->rows.model) status = gsa_rank_rows_begin(&s->rows, &s->batch, &batch, error);
+    if (status == GSA_OK) status = walk(t, batch, &need->tensors, error);
+    if (s->rows.model) gsa_rank_rows_end(&s->rows);
+    need->held = resident(t->system), need->available = available(t->system);
+    if (s->prefetch && need->held > before) need->batch = need->held - before;
+    return status;
+}
+
+/* ---- what is said -------------------------------------------------------------------------- */
+
+enum { SAID = 32 };
+static const char *said(int64_t bytes, char text[SAID])
+{
+    if (bytes < 1000000000) snprintf(text, SAID, "%.3f MB", 1e-6 * (double)bytes);
+    else snprintf(text, SAID, "%.2f GB", 1e-9 * (double)bytes);
+    return text;
+}
+
+static gsa_status judge(gsa_trainer *t, const gsa_need *need, int64_t all, gsa_error *error)
+{
+    char text[512], tensors[SAID], rest[SAID], there[SAID];
+    const gsa_session *s = &t->session;
+    const char *who = s->group ? "a rank's step" : "a step";
+    const int64_t limit = s->recipe.values.train_memory, more = need->tensors + need->batch,
+                  whole = more + need->held;
+    said(need->tensors, tensors), said(need->held + need->batch, rest);
+    said(need->available, there);
+    snprintf(text, sizeof text,
+             "%s needs %s for states and gradients, %s for data, graph and weights; %s are "
+             "available",
+             who, tensors, rest, there);
+    gsa_trainer_say(t, text);
+    if (limit > 0 && whole > limit)
+        return gsa_recipe_fail(&s->recipe, "train", "memory", error, "= %lld: %s needs %lld bytes",
+                               (long long)limit, who, (long long)whole);
+    if (limit > 0 || !s->backend->shares_host_memory || need->available == 0 ||
+        all <= need->available)
+        return GSA_OK;
+    return gsa_fail(error, GSA_ERR_LIMIT,
+                    "%s needs %s more than it has, %s are available%s: take a smaller train.batch "
+                    "or batch_tokens, share rows over ranks (train.split), or set train.memory",
+                    who, said(more, rest), there,
+                    s->group && s->group->on_host > 1 ? " to all ranks of this machine" : "");
+}
+
+gsa_status gsa_trainer_rehearse(gsa_trainer *t, gsa_error *error)
+{
+    gsa_group *group = t->session.group;
+    int64_t numbers[GSA_GROUP_RANKS * GSA_GROUP_NUMBERS], most = 0;
+    gsa_need need = { 0 };
+    gsa_status status = rehearse(t, &need, error);
+    const int64_t own[GSA_GROUP_NUMBERS] = { need.tensors + need.batch };
+    status = gsa_group_tell(group, status, own, numbers, error);
+    if (status != GSA_OK) return status;
+    for (int32_t r = 0; r < gsa_group_ranks(group); r++)
+        if (numbers[r * GSA_GROUP_NUMBERS] > most) most = numbers[r * GSA_GROUP_NUMBERS];
+    if (most == 0) return GSA_OK;
+    status = judge(t, &need, most * (group ? group->on_host : 1), error);
+    return gsa_group_tell(group, status, NULL, NULL, error);
+}
