@@ -47,7 +47,7 @@ gsa_tensor *gsa_op_linear(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w, gsa_tens
 {
     gsa_tensor *y = linear_forward(tape, x, w, bias);
     linear_op *op = gsa_tape_record(tape, sizeof *op, linear_back, y);
-    if (op) op->x = x, op->w = w, op->bias = bias;
+    if (op) op->x = x, op->w = w, op->bias = bias, op->op.reads = 1;
     gsa_tape_use(tape, x), gsa_tape_use(tape, w), gsa_tape_use(tape, bias);
     return y;
 }
@@ -96,6 +96,9 @@ typedef struct combine_op {
 static void combine_back(gsa_tape *tape, gsa_op *op)
 {
     combine_op *c = (combine_op *)op;
+    if (c->count == 2 && c->weight[0] == 1 && c->weight[1] == 1 &&
+        gsa_tape_share_grad(tape, c->x[0], c->x[1], op->out->grad))
+        return;
     for (int i = 0; i < c->count; i++) {
         if (c->weight[i] == 1) {
             gsa_tape_add_grad(tape, c->x[i], op->out->grad, i + 1 == c->count);

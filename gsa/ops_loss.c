@@ -31,7 +31,7 @@ gsa_tensor *gsa_op_smooth_entropy(gsa_tape *tape, gsa_tensor *logits, const int3
     loss_op *op = gsa_tape_record(tape, sizeof *op, cross_entropy_back, loss);
     if (op)
         op->x = logits, op->target = NULL, op->label = targets, op->scale = scale,
-        op->smoothing = smoothing;
+        op->smoothing = smoothing, op->op.reads = 1;
     return loss;
 }
 
@@ -112,5 +112,6 @@ gsa_tensor *gsa_op_square_error(gsa_tape *tape, gsa_tensor *x, gsa_tensor *targe
         return NULL;
     loss_op *op = gsa_tape_record(tape, sizeof *op, square_error_back, loss);
     if (op) op->x = x, op->target = target, op->label = NULL, op->scale = scale, op->smoothing = 0;
+    if (op) op->op.reads = 1;
     return loss;
 }

@@ -152,6 +152,7 @@ void gsa_tape_reset(gsa_tape *tape, int training, uint32_t seed, uint32_t step)
     arena_reset(tape, &tape->device);
     tape->spare = tape->blank = NULL;
     tape->last = NULL;
+    tape->shared[0] = tape->shared[1] = NULL;
     tape->training = training != 0;
     tape->between = NULL;
     tape->failed = 0;
@@ -293,12 +294,29 @@ void *gsa_tape_grad_memory(gsa_tape *tape, int64_t bytes)
     return gsa_tape_memory(tape, bytes);
 }
 
+static int is_shared(const gsa_tape *tape, const gsa_tensor *x)
+{
+    return x == tape->shared[0] || x == tape->shared[1];
+}
+
+/* Before x's gradient is written: its own. */
+static void own_grad(gsa_tape *tape, gsa_tensor *x)
+{
+    const int64_t bytes = gsa_tape_bytes(tape, x->rows, x->cols);
+    if (!is_shared(tape, x)) return;
+    void *own = gsa_tape_grad_memory(tape, bytes);
+    if (own && !GSA_CALL(tape, copy, own, x->grad, bytes)) own = NULL;
+    x->grad = own;
+    tape->shared[0] = tape->shared[1] = NULL;
+}
+
 void *gsa_tape_grad(gsa_tape *tape, gsa_tensor *x)
 {
     if (!x || !x->wants_grad || tape->failed) return NULL;
     gsa_tape_spend(tape, x);
     if (x->marks) x->marks->all = 1;
-    if (x->grad) return x->grad;
+    own_grad(tape, x);
+    if (x->grad || tape->failed) return x->grad;
     const int64_t bytes = gsa_tape_bytes(tape, x->rows, x->cols);
     if (x->whole) {
         char *whole = gsa_tape_grad(tape, x->whole);
@@ -323,6 +341,16 @@ int gsa_tape_hand_grad(gsa_tape *tape, gsa_tensor *x, void *dy)
     if (!x || !x->wants_grad || x->grad || x->whole) return 0;
     x->grad = dy;
     return tape->handed = 1;
+}
+
+int gsa_tape_share_grad(gsa_tape *tape, gsa_tensor *a, gsa_tensor *b, void *dy)
+{
+    if (tape->shared[0] || a == b || a->grad || !a->wants_grad || a->whole ||
+        !gsa_tape_hand_grad(tape, b, dy))
+        return 0;
+    a->grad = dy;
+    tape->shared[0] = a, tape->shared[1] = b;
+    return 1;
 }
 
 void gsa_tape_add_grad(gsa_tape *tape, gsa_tensor *x, void *dy, int last)
@@ -410,8 +438,11 @@ static void run_back(gsa_tape *tape, gsa_op *op)
 {
     gsa_tensor *out = op->out;
     tape->handed = 0;
+    if (!op->reads) own_grad(tape, out);
+    if (tape->failed) return;
     op->back(tape, op);
-    if (!tape->handed && !out->whole)
+    if (is_shared(tape, out)) tape->shared[0] = tape->shared[1] = NULL; /* the other's alone */
+    else if (!tape->handed && !out->whole)
         gsa_tape_spare(tape, out->grad, gsa_tape_bytes(tape, out->rows, out->cols));
     out->grad = NULL;
 }
@@ -439,9 +470,11 @@ gsa_status gsa_tape_backward(gsa_tape *tape, gsa_tensor *loss, gsa_error *error)
                         "backward starts at a loss of 1 x 1, not %lld x %lld",
                         loss ? (long long)loss->rows : 0, loss ? (long long)loss->cols : 0);
     if (!loss->wants_grad) return GSA_OK; /* nothing learned follows it */
-    int unset;
-    void *seed = gsa_tape_grad_unset(tape, loss, &unset);
-    if (seed && make_one(tape)) GSA_CALL(tape, copy, seed, tape->one, tape->backend->real_bytes);
+    if (!make_one(tape)) return gsa_tape_status(tape, error);
+    if (loss->grad || loss->whole || tape->shared[0]) {
+        void *seed = gsa_tape_grad(tape, loss);
+        if (seed) GSA_CALL(tape, copy, seed, tape->one, tape->backend->real_bytes);
+    } else loss->grad = tape->one, tape->shared[0] = loss;
     for (gsa_op *op = tape->last; op && !tape->failed; op = op->before)
         if (op->out->grad || op->always) {
             run_back(tape, op);

@@ -11,6 +11,7 @@ struct gsa_op {
     gsa_op *before;
     gsa_tensor *out;
     int always; /* other ranks wait for `back`: it is called where `out` has no gradient, too */
+    int reads;  /* `back` neither writes out's gradient nor hands it on: it may be another's too */
 };
 
 /* Bump memory in chunks; what one round needed in several chunks, the next gets in one. */
@@ -53,10 +54,12 @@ struct gsa_tape {
     gsa_backend *backend;
     gsa_arena host, device;
     gsa_ahead ahead;
-    gsa_spare *spare, *blank; /* the last that fell free first, which a cache may still hold;
-                                 records without memory */
-    int handed;               /* the op at work has handed its gradient on */
-    int64_t most;             /* bytes that a round before this one has used */
+    gsa_spare *spare, *blank;    /* the last that fell free first, which a cache may still hold;
+                                    records without memory */
+    int handed;                  /* the op at work has handed its gradient on */
+    const gsa_tensor *shared[2]; /* have one gradient: who writes it first gets a copy; or one,
+                                    whose gradient is `one` */
+    int64_t most;                /* bytes that a round before this one has used */
     gsa_op *last;
     void *one; /* the number 1 in the backend's memory, made once; NULL: not yet */
     int training, failed;
@@ -90,6 +93,8 @@ void gsa_tape_add_grad(gsa_tape *tape, gsa_tensor *x, void *dy, int last);
 /* Makes dy, which the op at work got and has turned into it, the gradient of x: 1; 0 where x has
  * one already, or is a view. */
 int gsa_tape_hand_grad(gsa_tape *tape, gsa_tensor *x, void *dy);
+/* The same for two at once, which share it until one of them is to be written: 1; 0: not done. */
+int gsa_tape_share_grad(gsa_tape *tape, gsa_tensor *a, gsa_tensor *b, void *dy);
 /* Memory of a gradient, which gsa_tape_spare gives back for later ones. */
 void *gsa_tape_grad_memory(gsa_tape *tape, int64_t bytes);
 void gsa_tape_spare(gsa_tape *tape, void *at, int64_t bytes);

@@ -243,6 +243,22 @@ static gsa_tensor *op_sums(leaves *l)
     return gsa_op_multiply(l->tape, gsa_op_concat(l->tape, (gsa_tensor *[]){ z, y }, 2),
                            gsa_op_concat(l->tape, (gsa_tensor *[]){ x, z }, 2));
 }
+/* Both terms share one gradient: until the last of them has read it, or one of them writes. */
+static gsa_tensor *op_residuals(leaves *l)
+{
+    gsa_tape *t = l->tape;
+    gsa_tensor *x = gsa_op_norm(t, gsa_op_add(t, l->a, l->b), l->row, l->row, 1e-3);
+    x = gsa_op_add(t, x, gsa_op_linear(t, x, l->w, l->row));
+    x = gsa_op_add(t, gsa_op_linear(t, x, l->w, l->row), x);
+    x = gsa_op_add(t, gsa_op_linear(t, x, l->w, NULL), gsa_op_linear(t, l->b, l->w, NULL));
+    x = gsa_op_norm(t, x, l->row, l->row, 1e-3);
+    x = gsa_op_add(t, x, gsa_op_linear_activated(t, x, l->w, l->row, GSA_LEAKY_RELU));
+    x = gsa_op_add(t, gsa_op_linear_activated(t, x, l->w, l->row, GSA_LEAKY_RELU),
+                   gsa_op_dropout(t, x, 0.3, 5, rows_of(t)));
+    gsa_tensor *y = gsa_op_add(t, gsa_op_activate(t, x, GSA_TANH), gsa_op_linear(t, x, l->w, NULL));
+    return gsa_op_concat(t, (gsa_tensor *[]){ gsa_op_view(t, y, 1, R - 1), gsa_op_add(t, y, x) },
+                         2);
+}
 static gsa_tensor *op_gather_itself(leaves *l)
 {
     const int32_t ids[R] = { 4, 0, -1, 4, 2, 1 };
@@ -294,6 +310,7 @@ static const struct {
             { "heads", op_heads_wide },
             { "heads and back", op_heads_narrow },
             { "sums of sums", op_sums },
+            { "residuals", op_residuals },
             { "gather from the base", op_gather_itself },
             { "linear, relu", op_linear_relu },
             { "linear, leaky relu", op_linear_leaky },
