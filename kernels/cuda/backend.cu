@@ -70,14 +70,21 @@ gsa_status gsa_cuda_check(gsa_backend *b, cudaError_t error, const char *express
     return GSA_ERR_DEVICE;
 }
 
+int64_t gsa_cuda_blocks(gsa_backend *b, const char *op, int64_t count, int64_t per_block)
+{
+    const int64_t blocks = count / per_block + (count % per_block != 0);
+    if (blocks <= INT32_MAX) return blocks;
+    gsa_fail(&b->error, GSA_ERR_LIMIT,
+             "%s: %lld items need %lld blocks, at most 2147483647 fit a grid", op, (long long)count,
+             (long long)blocks);
+    return -1;
+}
+
 gsa_status gsa_cuda_grid(gsa_backend *b, const char *op, int64_t count, int64_t per_block,
                          int64_t *blocks)
 {
-    *blocks = count / per_block + (count % per_block != 0);
-    if (*blocks <= INT32_MAX) return GSA_OK;
-    return gsa_fail(&b->error, GSA_ERR_LIMIT,
-                    "%s: %lld items need %lld blocks, at most 2147483647 fit a grid", op,
-                    (long long)count, (long long)*blocks);
+    *blocks = gsa_cuda_blocks(b, op, count, per_block);
+    return *blocks < 0 ? b->error.status : GSA_OK;
 }
 
 /* ---- checks -------------------------------------------------------------------------------- */
@@ -258,7 +265,6 @@ static void fill_table(gsa_backend *b)
     gsa_cuda_fill_elements(b);
     gsa_cuda_fill_gemm(b);
     gsa_cuda_fill_loss(b);
-    gsa_cuda_fill_norm(b);
     gsa_cuda_fill_optim(b);
     gsa_cuda_fill_pool(b);
     gsa_cuda_fill_reduce(b);

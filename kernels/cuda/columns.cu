@@ -1,4 +1,4 @@
-/* columns.cu - the bias added to rows, its gradient, and other sums over rows (columns.h). */
+/* columns.cu - the gradient of a bias, and other sums over rows (columns.h). */
 #include "kernels/cuda/columns.h"
 #include "kernels/cuda/device.h"
 
@@ -103,24 +103,6 @@ gsa_status gsa_cuda_norm_sums(gsa_backend *b, float *dgain, float *dbias, const 
     return run(b, job);
 }
 
-/* ---- bias ---------------------------------------------------------------------------------- */
-static __global__ void __launch_bounds__(GSA_ELEMENTS)
-    add_bias(float *y, const float *bias, int64_t cols, int64_t count)
-{
-    const int64_t i = gsa_thread();
-    if (i < count) y[i] += __ldg(bias + i % cols);
-}
-
-static gsa_status bias_forward(gsa_backend *b, void *y, const void *bias, int64_t rows,
-                               int64_t cols)
-{
-    int64_t blocks;
-    GSA_TRY(gsa_cuda_shape(b, "bias_forward", rows, cols));
-    GSA_TRY(gsa_cuda_grid(b, "bias_forward", rows * cols, GSA_ELEMENTS, &blocks));
-    return GSA_RUN(b, add_bias, blocks, GSA_ELEMENTS, (float *)y, (const float *)bias, cols,
-                   rows * cols);
-}
-
 static gsa_status bias_backward(gsa_backend *b, void *dbias, const void *dy, int64_t rows,
                                 int64_t cols)
 {
@@ -132,6 +114,5 @@ static gsa_status bias_backward(gsa_backend *b, void *dbias, const void *dy, int
 
 void gsa_cuda_fill_columns(gsa_backend *b)
 {
-    b->bias_forward = bias_forward;
     b->bias_backward = bias_backward;
 }

@@ -1,20 +1,12 @@
-/* elements.cu - y = a + c, y += scale x, activations; a thread an element. Outputs may be their
- * inputs. */
+/* elements.cu - what is computed element by element or row by row: biases, activations, sums, layer
+ * norm (Ba, Kiros, Hinton 2016).
+ *
+ * After a product come a bias, an activation, a residual, a norm. So a call waits, as products do
+ * (gemm.cu), and one that goes on with its result joins it: all of it is one kernel, which writes
+ * what each call was to write. A thread, or a lane of a row's warp, reads and writes the same
+ * elements in every part of it. */
+#include "kernels/cuda/columns.h"
 #include "kernels/cuda/device.h"
-
-static __global__ void __launch_bounds__(GSA_ELEMENTS)
-    add_elements(float *y, const float *a, const float *c, int64_t count)
-{
-    const int64_t i = gsa_thread();
-    if (i < count) y[i] = a[i] + c[i];
-}
-
-static __global__ void __launch_bounds__(GSA_ELEMENTS)
-    accumulate_elements(float *y, const float *x, float scale, int64_t count)
-{
-    const int64_t i = gsa_thread();
-    if (i < count) y[i] += scale * x[i];
-}
 
 /* Every comparison is written so that a NaN takes the branch that keeps it. */
 GSA_DEVICE float sigmoid(float x)
@@ -60,11 +52,216 @@ GSA_DEVICE float activation_back(float dy, float x, int kind)
     }
 }
 
+/* f(x + bias), then with + that; each is written where it is wanted. */
+GSA_DEVICE float element(const gsa_cuda_rowwise &job, int64_t i, int64_t c)
+{
+    float x = job.x[i];
+    if (job.bias) x += __ldg(job.bias + c);
+    if (job.activates) x = activation(x, job.activation);
+    if (job.y) job.y[i] = x;
+    if (job.sum) x = job.sum[i] = job.with[i] + x;
+    return x;
+}
+
 static __global__ void __launch_bounds__(GSA_ELEMENTS)
-    activate(float *y, const float *x, int kind, int64_t count)
+    each_element(GSA_ARGUMENT(gsa_cuda_rowwise) job)
 {
     const int64_t i = gsa_thread();
-    if (i < count) y[i] = activation(x[i], kind);
+    if (i < job.rows * job.cols) element(job, i, job.bias ? i % job.cols : 0);
+}
+
+/* A warp a row. Mean first, then the squares of what is left: no cancellation. */
+static __global__ void __launch_bounds__(GSA_THREADS) norm_rows(GSA_ARGUMENT(gsa_cuda_rowwise) job)
+{
+    const int64_t row = gsa_thread() / GSA_WARP, cols = job.cols;
+    const int lane = threadIdx.x % GSA_WARP;
+    if (row >= job.rows) return; /* a whole warp */
+    const float *x = (job.sum ? job.sum : job.y ? job.y : job.x) + row * cols;
+    float sum = 0, square = 0;
+    for (int64_t c = lane; c < cols; c += GSA_WARP) sum += element(job, row * cols + c, c);
+    const float mean = gsa_sum_lanes(sum, GSA_WARP) / (float)cols;
+    for (int64_t c = lane; c < cols; c += GSA_WARP) square += (x[c] - mean) * (x[c] - mean);
+    const float rstd = 1 / sqrtf(gsa_sum_lanes(square, GSA_WARP) / (float)cols + job.eps);
+    for (int64_t c = lane; c < cols; c += GSA_WARP)
+        job.out[row * cols + c] = (x[c] - mean) * rstd * __ldg(job.gain + c) + __ldg(job.shift + c);
+    if (lane == 0) job.mean[row] = mean, job.rstd[row] = rstd;
+}
+
+/* With xhat = (x - mean) rstd and g = dy gain:  dx += rstd (g - mean(g) - xhat mean(g xhat)); then
+ * the slope of an activation before the norm. */
+static __global__ void __launch_bounds__(GSA_THREADS)
+    norm_rows_back(GSA_ARGUMENT(gsa_cuda_rowwise) job)
+{
+    const int64_t row = gsa_thread() / GSA_WARP, cols = job.cols;
+    const int lane = threadIdx.x % GSA_WARP;
+    if (row >= job.rows) return;
+    const float *x = job.x + row * cols, *dy = job.with + row * cols;
+    const float mean = __ldg(job.mean + row), rstd = __ldg(job.rstd + row);
+    float sum = 0, with_x = 0;
+    for (int64_t c = lane; c < cols; c += GSA_WARP) {
+        const float g = __ldg(dy + c) * __ldg(job.gain + c);
+        sum += g;
+        with_x += g * (__ldg(x + c) - mean);
+    }
+    const float mean_g = gsa_sum_lanes(sum, GSA_WARP) / (float)cols;
+    const float mean_gx = gsa_sum_lanes(with_x, GSA_WARP) * rstd / (float)cols;
+    for (int64_t c = lane; c < cols; c += GSA_WARP) {
+        const int64_t i = row * cols + c;
+        const float dx =
+            (job.accumulate ? job.y[i] : 0) + rstd * (__ldg(dy + c) * __ldg(job.gain + c) - mean_g -
+                                                      (__ldg(x + c) - mean) * rstd * mean_gx);
+        job.y[i] = job.activates ? activation_back(dx, __ldg(job.slope + i), job.activation) : dx;
+    }
+}
+
+/* ---- what waits ---------------------------------------------------------------------------- */
+gsa_status gsa_cuda_send_rowwise(gsa_backend *b)
+{
+    const gsa_cuda_rowwise job = gsa_cuda_of(b)->rowwise;
+    gsa_cuda_of(b)->rowwise.what = GSA_ROWWISE_NONE;
+    if (job.what == GSA_ROWWISE_BACK)
+        return GSA_WARPS(b, "norm_backward", job.rows, norm_rows_back, job);
+    return job.out ? GSA_WARPS(b, "norm_forward", job.rows, norm_rows, job)
+                   : GSA_EACH(b, "elements", job.rows * job.cols, each_element, job);
+}
+
+/* Makes the call wait, behind what waited before it. */
+static gsa_status wait(gsa_backend *b, gsa_cuda_rowwise job, int what)
+{
+    gsa_cuda_stream(b);
+    job.what = what;
+    gsa_cuda_of(b)->rowwise = job;
+    return GSA_CUDA(b, cudaSuccess);
+}
+
+/* The waiting call whose result x is, where others may still join; not across a checked call, which
+ * may send it. */
+static gsa_cuda_rowwise *before(gsa_backend *b, const void *x, int64_t count)
+{
+    gsa_cuda_rowwise *const job = &gsa_cuda_of(b)->rowwise;
+    const float *const end = job->sum ? job->sum : job->y;
+    return job->what == GSA_ROWWISE_FORWARD && !job->out && end == x &&
+                   job->rows * job->cols == count
+               ? job
+               : NULL;
+}
+
+/* May another `count` floats be read and written in the same kernel? alike: where an array of it
+ * has the same address and size, each thread meets its own elements. */
+static int is_apart(const gsa_cuda_rowwise *job, const void *at, int64_t count, int alike)
+{
+    const int64_t n = job->rows * job->cols;
+    const struct {
+        const float *at;
+        int64_t count;
+    } all[] = {
+        { job->x, n }, { job->bias, job->cols }, { job->with, n }, { job->y, n }, { job->sum, n }
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].at &&
+            gsa_cuda_meet(gsa_cuda_span_of(at, count), gsa_cuda_span_of(all[i].at, all[i].count)) &&
+            !(alike && all[i].at == at && all[i].count == count))
+            return 0;
+    return 1;
+}
+
+/* ---- forward ------------------------------------------------------------------------------- */
+static gsa_status check(gsa_backend *b, const char *op, int64_t rows, int64_t cols,
+                        int64_t per_block)
+{
+    GSA_TRY(gsa_cuda_shape(b, op, rows, cols));
+    if (gsa_cuda_blocks(b, op, per_block == GSA_ELEMENTS ? rows * cols : rows, per_block) < 0)
+        return b->error.status;
+    return GSA_CUDA(b, cudaSuccess);
+}
+
+static gsa_status check_activation(gsa_backend *b, const char *op, int kind, int64_t count)
+{
+    if (kind >= GSA_RELU && kind <= GSA_SIGMOID) return check(b, op, count, 1, GSA_ELEMENTS);
+    return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: activation %d is none of 0..%d", op, kind,
+                    (int)GSA_SIGMOID);
+}
+
+static gsa_status bias_forward(gsa_backend *b, void *y, const void *bias, int64_t rows,
+                               int64_t cols)
+{
+    gsa_cuda_rowwise job = {};
+    GSA_TRY(check(b, "bias_forward", rows, cols, GSA_ELEMENTS));
+    job.x = job.y = (float *)y, job.bias = (const float *)bias, job.rows = rows, job.cols = cols;
+    return rows * cols == 0 ? GSA_OK : wait(b, job, GSA_ROWWISE_FORWARD);
+}
+
+static gsa_status activate_forward(gsa_backend *b, void *y, const void *x, int kind, int64_t count)
+{
+    gsa_cuda_rowwise job = {};
+    GSA_TRY(check_activation(b, "activate_forward", kind, count));
+    gsa_cuda_rowwise *const earlier = before(b, x, count);
+    if (earlier && x == y && !earlier->activates && !earlier->sum) {
+        earlier->activates = 1, earlier->activation = kind;
+        return GSA_OK;
+    }
+    job.x = (const float *)x, job.y = (float *)y, job.rows = 1, job.cols = count;
+    job.activates = 1, job.activation = kind;
+    return count == 0 ? GSA_OK : wait(b, job, GSA_ROWWISE_FORWARD);
+}
+
+/* Neither term may be a result that the other is a part of. */
+static gsa_status add(gsa_backend *b, void *y, const void *a, const void *c, int64_t count)
+{
+    gsa_cuda_rowwise job = {};
+    GSA_TRY(check(b, "add", count, 1, GSA_ELEMENTS));
+    gsa_cuda_rowwise *earlier = before(b, c, count);
+    const void *const with = earlier ? a : c;
+    if (!earlier) earlier = before(b, a, count);
+    if (earlier && !earlier->sum && is_apart(earlier, with, count, 0) &&
+        is_apart(earlier, y, count, 1)) {
+        earlier->with = (const float *)with, earlier->sum = (float *)y;
+        return GSA_OK;
+    }
+    job.x = (const float *)c, job.with = (const float *)a, job.sum = (float *)y;
+    job.rows = 1, job.cols = count;
+    return count == 0 ? GSA_OK : wait(b, job, GSA_ROWWISE_FORWARD);
+}
+
+static gsa_status norm_forward(gsa_backend *b, void *y, void *mean, void *rstd, const void *x,
+                               const void *gain, const void *bias, double eps, int64_t rows,
+                               int64_t cols)
+{
+    gsa_cuda_rowwise job = {};
+    if (cols == 0)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
+                        "norm_forward: a row of 0 columns has no mean");
+    GSA_TRY(check(b, "norm_forward", rows, cols, GSA_THREADS / GSA_WARP));
+    gsa_cuda_rowwise *const earlier = before(b, x, rows * cols);
+    const int joins = earlier && (!earlier->bias || earlier->cols == cols) &&
+                      is_apart(earlier, y, rows * cols, 1) && is_apart(earlier, mean, rows, 0) &&
+                      is_apart(earlier, rstd, rows, 0) && is_apart(earlier, gain, cols, 0) &&
+                      is_apart(earlier, bias, cols, 0);
+    gsa_cuda_rowwise *const to = joins ? earlier : &job;
+    if (!joins) job.x = (const float *)x;
+    to->rows = rows, to->cols = cols, to->out = (float *)y, to->mean = (float *)mean;
+    to->rstd = (float *)rstd, to->eps = (float)eps;
+    to->gain = (const float *)gain, to->shift = (const float *)bias;
+    return joins || rows == 0 ? GSA_OK : wait(b, job, GSA_ROWWISE_FORWARD);
+}
+
+/* ---- backward ------------------------------------------------------------------------------ */
+static gsa_status norm_backward(gsa_backend *b, void *dx, void *dgain, void *dbias, const void *dy,
+                                const void *x, const void *gain, const void *mean, const void *rstd,
+                                int accumulate, int64_t rows, int64_t cols)
+{
+    gsa_cuda_rowwise job = {};
+    if (cols == 0)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
+                        "norm_backward: a row of 0 columns has no mean");
+    GSA_TRY(check(b, "norm_backward", rows, cols, GSA_THREADS / GSA_WARP));
+    job.y = (float *)dx, job.with = (const float *)dy, job.x = (const float *)x;
+    job.gain = (const float *)gain, job.accumulate = accumulate;
+    job.mean = (float *)mean, job.rstd = (float *)rstd, job.rows = rows, job.cols = cols;
+    if (dgain || dbias)
+        GSA_TRY(gsa_cuda_norm_sums(b, (float *)dgain, (float *)dbias, job.with, job.x, job.mean,
+                                   job.rstd, rows, cols));
+    return dx == NULL || rows == 0 ? GSA_OK : wait(b, job, GSA_ROWWISE_BACK);
 }
 
 static __global__ void __launch_bounds__(GSA_ELEMENTS)
@@ -76,52 +273,35 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS)
     dx[i] = add ? dx[i] + more : more;
 }
 
-static gsa_status prepare(gsa_backend *b, const char *op, int64_t count, int64_t *blocks)
+static gsa_status activate_backward(gsa_backend *b, void *dx, const void *dy, const void *x,
+                                    int kind, int add, int64_t count)
 {
-    GSA_TRY(gsa_cuda_shape(b, op, count, 1));
-    return gsa_cuda_grid(b, op, count, GSA_ELEMENTS, blocks);
+    gsa_cuda_rowwise *const earlier = &gsa_cuda_of(b)->rowwise;
+    GSA_TRY(check_activation(b, "activate_backward", kind, count));
+    if (dx == NULL) return GSA_OK;
+    if (earlier->what == GSA_ROWWISE_BACK && !earlier->activates && earlier->y == dx && dx == dy &&
+        !add && earlier->rows * earlier->cols == count &&
+        !gsa_cuda_meet(gsa_cuda_span_of(x, count), gsa_cuda_span_of(dx, count))) {
+        earlier->activates = 1, earlier->activation = kind, earlier->slope = (const float *)x;
+        return GSA_OK;
+    }
+    return GSA_EACH(b, "activate_backward", count, activate_back, (float *)dx, (const float *)dy,
+                    (const float *)x, kind, add, count);
 }
 
-static gsa_status check_activation(gsa_backend *b, const char *op, int kind)
+/* ---- at once ------------------------------------------------------------------------------- */
+static __global__ void __launch_bounds__(GSA_ELEMENTS)
+    accumulate_elements(float *y, const float *x, float scale, int64_t count)
 {
-    if (kind >= GSA_RELU && kind <= GSA_SIGMOID) return GSA_OK;
-    return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: activation %d is none of 0..%d", op, kind,
-                    (int)GSA_SIGMOID);
-}
-
-static gsa_status add(gsa_backend *b, void *y, const void *a, const void *c, int64_t count)
-{
-    int64_t blocks;
-    GSA_TRY(prepare(b, "add", count, &blocks));
-    return GSA_RUN(b, add_elements, blocks, GSA_ELEMENTS, (float *)y, (const float *)a,
-                   (const float *)c, count);
+    const int64_t i = gsa_thread();
+    if (i < count) y[i] += scale * x[i];
 }
 
 static gsa_status accumulate(gsa_backend *b, void *y, const void *x, double scale, int64_t count)
 {
-    int64_t blocks;
-    GSA_TRY(prepare(b, "accumulate", count, &blocks));
-    return GSA_RUN(b, accumulate_elements, blocks, GSA_ELEMENTS, (float *)y, (const float *)x,
-                   (float)scale, count);
-}
-
-static gsa_status activate_forward(gsa_backend *b, void *y, const void *x, int kind, int64_t count)
-{
-    int64_t blocks;
-    GSA_TRY(check_activation(b, "activate_forward", kind));
-    GSA_TRY(prepare(b, "activate_forward", count, &blocks));
-    return GSA_RUN(b, activate, blocks, GSA_ELEMENTS, (float *)y, (const float *)x, kind, count);
-}
-
-static gsa_status activate_backward(gsa_backend *b, void *dx, const void *dy, const void *x,
-                                    int kind, int add, int64_t count)
-{
-    int64_t blocks;
-    GSA_TRY(check_activation(b, "activate_backward", kind));
-    GSA_TRY(prepare(b, "activate_backward", count, &blocks));
-    if (dx == NULL) return GSA_OK;
-    return GSA_RUN(b, activate_back, blocks, GSA_ELEMENTS, (float *)dx, (const float *)dy,
-                   (const float *)x, kind, add, count);
+    GSA_TRY(gsa_cuda_shape(b, "accumulate", count, 1));
+    return GSA_EACH(b, "accumulate", count, accumulate_elements, (float *)y, (const float *)x,
+                    (float)scale, count);
 }
 
 static __global__ void __launch_bounds__(GSA_ELEMENTS)
@@ -134,10 +314,9 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS)
 static gsa_status multiply(gsa_backend *b, void *y, const void *a, const void *c, int add,
                            int64_t count)
 {
-    int64_t blocks;
-    GSA_TRY(prepare(b, "multiply", count, &blocks));
-    return GSA_RUN(b, multiply_elements, blocks, GSA_ELEMENTS, (float *)y, (const float *)a,
-                   (const float *)c, add, count);
+    GSA_TRY(gsa_cuda_shape(b, "multiply", count, 1));
+    return GSA_EACH(b, "multiply", count, multiply_elements, (float *)y, (const float *)a,
+                    (const float *)c, add, count);
 }
 
 void gsa_cuda_fill_elements(gsa_backend *b)
@@ -147,4 +326,7 @@ void gsa_cuda_fill_elements(gsa_backend *b)
     b->multiply = multiply;
     b->activate_forward = activate_forward;
     b->activate_backward = activate_backward;
+    b->bias_forward = bias_forward;
+    b->norm_forward = norm_forward;
+    b->norm_backward = norm_backward;
 }

@@ -40,9 +40,7 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS)
 }
 
 /* ---- what waits ---------------------------------------------------------------------------- */
-typedef struct span { /* addresses of the floats from..to-1 */
-    uintptr_t from, to;
-} span;
+typedef gsa_cuda_span span;
 
 /* A matrix of `rows` rows, and `more` others `step` apart. */
 static span span_of(const float *at, int64_t rows, int64_t cols, int64_t ld, int more, int64_t step)
@@ -58,23 +56,20 @@ static span result_of(const gsa_cuda_product *p)
     return span_of(p->c, p->m, p->n, p->ldc, p->more, p->step_c);
 }
 
-static int meet(span x, span y)
-{
-    return x.from < y.to && y.from < x.to;
-}
-
 /* Is x within a factor of p? */
 static int reads(const gsa_cuda_product *p, span x)
 {
     const int ta = p->transpose_a, tb = p->transpose_b;
-    return meet(x, span_of(p->a, ta ? p->k : p->m, ta ? p->m : p->k, p->lda, p->more, p->step_a)) ||
-           meet(x, span_of(p->b, tb ? p->n : p->k, tb ? p->k : p->n, p->ldb, p->more, p->step_b));
+    return gsa_cuda_meet(
+               x, span_of(p->a, ta ? p->k : p->m, ta ? p->m : p->k, p->lda, p->more, p->step_a)) ||
+           gsa_cuda_meet(
+               x, span_of(p->b, tb ? p->n : p->k, tb ? p->k : p->n, p->ldb, p->more, p->step_b));
 }
 
 static int in_order(const gsa_cuda_product *earlier, const gsa_cuda_product *later)
 {
     const span before = result_of(earlier), after = result_of(later);
-    return meet(before, after) || reads(earlier, after) || reads(later, before);
+    return gsa_cuda_meet(before, after) || reads(earlier, after) || reads(later, before);
 }
 
 static int alike(const gsa_cuda_product *p, const gsa_cuda_product *q)
@@ -124,16 +119,24 @@ static gsa_status send(gsa_backend *b)
     return GSA_OK;
 }
 
+/* An error takes all that waits with it. */
 cudaStream_t gsa_cuda_stream(gsa_backend *b)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
-    if (s->products && s->products->count > 0 && send(b) != GSA_OK) s->late = b->error;
+    const int waits = s->products && (s->products->count > 0 || s->rowwise.what);
+    if (!waits || s->sending) return s->stream;
+    s->sending = 1;
+    gsa_status status = send(b);
+    if (status == GSA_OK && s->rowwise.what) status = gsa_cuda_send_rowwise(b);
+    if (status != GSA_OK) s->late = b->error, s->rowwise.what = GSA_ROWWISE_NONE;
+    s->sending = 0;
     return s->stream;
 }
 
 gsa_status gsa_cuda_product_add(gsa_backend *b, const gsa_cuda_product *product)
 {
     gsa_cuda_products *waiting = gsa_cuda_of(b)->products;
+    if (gsa_cuda_of(b)->rowwise.what) gsa_cuda_stream(b);
     GSA_TRY(GSA_CUDA(b, cudaSuccess));
     for (int i = waiting->count; i-- > 0 && !in_order(&waiting->at[i], product);)
         if (join(&waiting->at[i], product)) return GSA_OK;

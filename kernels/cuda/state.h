@@ -77,6 +77,18 @@ typedef struct gsa_cuda_landing {
     char bytes[GSA_CUDA_LANDING_BYTES];
 } gsa_cuda_landing;
 
+/* Calls on elements or rows that wait, to be one kernel (elements.cu). Forward: y = f(x + bias),
+ * sum = with + y, out = norm(sum); NULL: without. Back: y = dx of a norm from dy = with, times the
+ * slope of an activation at `slope`. */
+enum { GSA_ROWWISE_NONE, GSA_ROWWISE_FORWARD, GSA_ROWWISE_BACK };
+typedef struct gsa_cuda_rowwise {
+    const float *x, *bias, *with, *gain, *shift, *slope;
+    float *y, *sum, *out, *mean, *rstd;
+    int64_t rows, cols;
+    int what, activates, activation, accumulate;
+    float eps;
+} gsa_cuda_rowwise;
+
 typedef struct gsa_cuda_state {
     int device;
     char name[128];
@@ -84,6 +96,8 @@ typedef struct gsa_cuda_state {
     cudaStream_t stream, own;    /* of the work: `own`, or the caller's (gsa_cuda_use_stream) */
     int has_stream;              /* own is there */
     gsa_cuda_products *products; /* gemm.cu: not queued yet; `late`: why one could not be */
+    gsa_cuda_rowwise rowwise;    /* not queued yet, after the products */
+    int sending;                 /* what waits is being queued */
     gsa_error late;
     cudaError_t lost; /* sticky: every further call fails with `loss` */
     gsa_error loss;
@@ -112,9 +126,24 @@ static inline gsa_cuda_state *gsa_cuda_of(gsa_backend *b)
     return (gsa_cuda_state *)b->state;
 }
 
-/* The stream of the work. Products that wait (gemm.cu) are queued on it first: whatever is given to
- * the stream comes after them. Where that fails the next checked call does. */
+/* The stream of the work. What waits (gemm.cu, elements.cu) is queued on it first: whatever is
+ * given to the stream comes after it. Where that fails the next checked call does. */
 cudaStream_t gsa_cuda_stream(gsa_backend *b);
+gsa_status gsa_cuda_send_rowwise(gsa_backend *b); /* alone */
+
+typedef struct gsa_cuda_span { /* addresses of some floats: from..to-1 */
+    uintptr_t from, to;
+} gsa_cuda_span;
+
+static inline gsa_cuda_span gsa_cuda_span_of(const void *at, int64_t count)
+{
+    return gsa_cuda_span{ (uintptr_t)at, (uintptr_t)at + sizeof(float) * (uintptr_t)count };
+}
+
+static inline int gsa_cuda_meet(gsa_cuda_span x, gsa_cuda_span y)
+{
+    return x.from < y.to && y.from < x.to;
+}
 
 /* cudaSuccess, or a status with the sentence "expression at file:line: what CUDA says". Errors are
  * cleared; one that cannot be is sticky. */
@@ -138,9 +167,23 @@ gsa_status gsa_cuda_check(gsa_backend *b, cudaError_t error, const char *express
                           GSA_LAUNCH(kernel, blocks, threads, gsa_cuda_stream(b), __VA_ARGS__),    \
                           "launch of " #kernel, __FILE__, __LINE__))
 
+/* The same for `count` items, so many a block; a thread an item, or a warp of GSA_THREADS. More
+ * than a grid holds is a sentence of `op`. */
+#define GSA_RUN_OVER(b, op, count, per_block, threads, kernel, ...)                                \
+    (gsa_cuda_blocks((b), (op), (count), (per_block)) < 0                                          \
+         ? (b)->error.status                                                                       \
+         : GSA_RUN(b, kernel, gsa_cuda_blocks((b), (op), (count), (per_block)), threads,           \
+                   __VA_ARGS__))
+#define GSA_EACH(b, op, count, kernel, ...)                                                        \
+    GSA_RUN_OVER(b, op, count, GSA_ELEMENTS, GSA_ELEMENTS, kernel, __VA_ARGS__)
+#define GSA_WARPS(b, op, count, kernel, ...)                                                       \
+    GSA_RUN_OVER(b, op, count, GSA_THREADS / GSA_WARP, GSA_THREADS, kernel, __VA_ARGS__)
+
 int gsa_cuda_is(const gsa_backend *b); /* 0: another's table, whose state is not ours */
 
-/* Blocks for `count` items of `per_block`; more than a grid holds is a sentence. */
+/* Blocks for `count` items of `per_block`; more than a grid holds is a sentence: -1, or the
+ * status. */
+int64_t gsa_cuda_blocks(gsa_backend *b, const char *op, int64_t count, int64_t per_block);
 gsa_status gsa_cuda_grid(gsa_backend *b, const char *op, int64_t count, int64_t per_block,
                          int64_t *blocks);
 
@@ -199,7 +242,6 @@ void gsa_cuda_fill_dropout(gsa_backend *b);
 void gsa_cuda_fill_elements(gsa_backend *b);
 void gsa_cuda_fill_gemm(gsa_backend *b);
 void gsa_cuda_fill_loss(gsa_backend *b);
-void gsa_cuda_fill_norm(gsa_backend *b);
 void gsa_cuda_fill_optim(gsa_backend *b);
 void gsa_cuda_fill_pool(gsa_backend *b);
 void gsa_cuda_fill_reduce(gsa_backend *b);

@@ -317,11 +317,127 @@ static void products(tally *t)
     close_both(&pair);
 }
 
+/* ---- so do calls on elements and rows (kernels/cuda/elements.cu) --------------------------- */
+typedef struct row_step {
+    int what, kind, accumulate;
+    int64_t rows, cols, at[8]; /* result first, then what is read, each in a slot of its own */
+} row_step;
+enum { BIAS, ACTIVATE, SUM, NORM, NORM_BACK, SLOPE, PRODUCT, ROW_STEPS };
+
+static row_step random_row_step(gsa_dice *dice, const row_step *last)
+{
+    row_step s = { .what = (int)gsa_between(dice, 0, ROW_STEPS - 1),
+                   .kind = (int)gsa_between(dice, GSA_RELU, GSA_SIGMOID),
+                   .accumulate = (int)gsa_between(dice, 0, 1),
+                   .rows = last->rows,
+                   .cols = last->cols };
+    const int64_t slots = FLOATS / SLOT, first = gsa_between(dice, 0, slots - 1);
+    if (gsa_between(dice, 0, 5) == 0) s.rows = gsa_between(dice, 2, 3), s.cols = 5 - s.rows;
+    for (int i = 0; i < 8; i++)
+        s.at[i] = SLOT * ((first + 5 * i) % slots) +
+                  (gsa_between(dice, 0, 3) ? 0 : gsa_between(dice, 1, 3));
+    for (int i = 1; i < 3; i++) /* what the last one made, as it is or shifted */
+        if (gsa_between(dice, 0, i) == 0 || i == 1) {
+            const int64_t to =
+                last->at[0] / SLOT * SLOT + (gsa_between(dice, 0, 7) ? last->at[0] % SLOT : 1);
+            int taken = 0;
+            for (int j = 0; j < 8; j++) taken |= j != i && s.at[j] / SLOT == to / SLOT;
+            if (!taken) s.at[i] = to;
+        }
+    if (gsa_between(dice, 0, 1)) s.at[0] = s.at[1]; /* in place */
+    if (s.what == SLOPE && gsa_between(dice, 0, 1))
+        s.at[0] = last->at[0], s.at[2] = s.at[gsa_between(dice, 0, 3) ? 2 : 0];
+    return s;
+}
+
+/* Returns how many kernels it takes alone. */
+static int run_row_step(gsa_backend *b, float *x, const row_step *s)
+{
+    const int64_t n = s->rows * s->cols, *at = s->at;
+    const int moves = at[0] != at[1] || (s->what != NORM_BACK && s->what != PRODUCT);
+    gsa_status status = GSA_OK;
+    if (!moves) return 0;
+    switch (s->what) {
+    case BIAS:
+        status = b->bias_forward(b, x + at[0], x + at[2], s->rows, s->cols);
+        break;
+    case ACTIVATE:
+        status = b->activate_forward(b, x + at[0], x + at[1], s->kind, n);
+        break;
+    case SUM:
+        status = b->add(b, x + at[0], x + at[1], x + at[s->accumulate ? 1 : 2], n);
+        break;
+    case NORM:
+        status = b->norm_forward(b, x + at[0], x + at[3], x + at[4], x + at[1], x + at[5],
+                                 x + at[6], 0.1, s->rows, s->cols);
+        break;
+    case NORM_BACK:
+        status = b->norm_backward(b, x + at[0], s->kind == GSA_RELU ? NULL : x + at[6],
+                                  s->kind == GSA_RELU ? NULL : x + at[7], x + at[1], x + at[2],
+                                  x + at[3], x + at[4], x + at[5], s->accumulate, s->rows, s->cols);
+        break;
+    case SLOPE:
+        status = b->activate_backward(b, x + at[0], x + at[0], x + at[2], s->kind, 0, n);
+        break;
+    default:
+        status = b->gemm(b, x + at[0], x + at[1], x + at[2], s->rows, s->cols, 2, 0, 0, s->cols, 2,
+                         s->cols, 0);
+    }
+    must(b, status == GSA_OK);
+    return 1 + (s->what == NORM_BACK && s->kind != GSA_RELU);
+}
+
+#if defined(GSA_ON_EXECUTOR)
+static void count_all(void *context, const simt_work *work)
+{
+    *(int *)context += work->what == SIMT_CALL;
+}
+#endif
+
+static void row_steps(tally *t)
+{
+    both pair = open_both();
+    float start[FLOATS], got[FLOATS], wanted[FLOATS];
+    int finite = 0, alone = 0;
+#if defined(GSA_ON_EXECUTOR)
+    int calls = 0;
+    simt_watch(count_all, &calls);
+#endif
+    for (int i = 0; i < 4 * CHAINS; i++) {
+        gsa_dice dice = { 9000 + (uint64_t)i };
+        for (int j = 0; j < FLOATS; j++) start[j] = (float)gsa_between(&dice, -8, 8) / 8;
+        float *cuda = put(pair.cuda, start, sizeof start),
+              *ref = put(pair.ref, start, sizeof start), size = 0;
+        row_step s = { .rows = 3, .cols = 3 };
+        for (int j = 0; j < CHAIN; j++) {
+            s = random_row_step(&dice, &s);
+            alone += run_row_step(pair.cuda, cuda, &s);
+            run_row_step(pair.ref, ref, &s);
+        }
+        get(pair.cuda, got, cuda, sizeof got);
+        get(pair.ref, wanted, ref, sizeof wanted);
+        for (int j = 0; j < FLOATS; j++) size = fmaxf(size, fabsf(wanted[j]));
+        finite += size < 100;
+        check(t, size >= 100 || close_to(got, wanted, FLOATS, SLOT),
+              "chain %d of rows differs from ref", i);
+        pair.cuda->free(pair.cuda, cuda);
+        pair.ref->free(pair.ref, ref);
+    }
+    check(t, finite > 3 * CHAINS && alone > CHAINS, "%d of %d chains of small numbers", finite,
+          4 * CHAINS);
+#if defined(GSA_ON_EXECUTOR)
+    simt_watch(NULL, NULL);
+    check(t, calls < alone - CHAINS, "%d kernels, %d without joining", calls, alone);
+#endif
+    close_both(&pair);
+}
+
 void calls_case(tally *t)
 {
     gsa_backend_release(open_cuda()); /* skipped here where there is no device */
     names(t);
     products(t);
+    row_steps(t);
     late_faults(t);
     for (int graphs = 0; graphs < 2; graphs++)
         for (int late = 0; late < 3; late++) ahead(t, graphs, late);

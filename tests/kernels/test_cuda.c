@@ -703,7 +703,8 @@ static void lost_case(tally *t)
     float x[4] = { 1, 2, 3, 4 }, y[4] = { 9, 9, 9, 9 };
     void *at = put(b, x, sizeof x);
     simt_break(cudaErrorIllegalAddress);
-    fails(t, b, b->add(b, at, at, at, 4), GSA_ERR_DEVICE, "cudaErrorIllegalAddress");
+    must(b, b->add(b, at, at, at, 4) == GSA_OK); /* waits */
+    fails(t, b, b->accumulate(b, at, at, 1, 4), GSA_ERR_DEVICE, "cudaErrorIllegalAddress");
     fails(t, b, b->download(b, y, at, sizeof y), GSA_ERR_DEVICE, "device is lost");
     check(t, y[0] == 9 && y[3] == 9, "something was read from a lost device");
     fails(t, b, b->upload(b, at, x, sizeof x), GSA_ERR_DEVICE, "device is lost");
