@@ -17,7 +17,7 @@ set(gsa_floors gsa_core gsa_kernels gsa_topologies gsa_graph)
 # neither a plugin nor a program with the shared library needs.
 set(gsa_pc_libs "")
 if(TARGET gsa_train)
-  list(PREPEND gsa_floors gsa_train)
+  list(PREPEND gsa_floors gsa_train gsa_unpack)
   string(APPEND gsa_pc_libs " -ljansson -lutf8proc")
   if(GSA_HAVE_ZLIB)
     string(APPEND gsa_pc_libs " -lz")

@@ -32,7 +32,8 @@ list(TRANSFORM gsa_archives REPLACE "(.+)" "addlib $<TARGET_FILE:\\1>" OUTPUT_VA
 list(JOIN script "\n" script)
 file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/archive.mri CONTENT "create ${gsa_archive}\n${script}\nsave\nend\n")
 add_custom_command(OUTPUT ${gsa_archive} COMMAND ${CMAKE_COMMAND} -E rm -f ${gsa_archive}
-  COMMAND ${CMAKE_AR} -M < ${PROJECT_BINARY_DIR}/archive.mri DEPENDS ${gsa_archives} VERBATIM)
+  COMMAND ${CMAKE_AR} -M < ${PROJECT_BINARY_DIR}/archive.mri
+  DEPENDS ${gsa_archives} ${PROJECT_BINARY_DIR}/archive.mri VERBATIM)
 add_custom_target(gsa_static ALL DEPENDS ${gsa_archive})
 
 # The shared library is the archive, whole.

@@ -7,12 +7,13 @@
  * = source; symmetric ones are both directions), lists of edges "from to [label]" with # or %
  * comments and, with header=1, a first line "nodes edges". Edges of a row are in the order of the
  * file; self=1 adds a self edge last where there is none. A row without in-edges is updated with
- * aggregate 0. sample=K keeps K of a row's edges, each K of them alike (Knuth, TAOCP 3.4.2,
- * algorithm S; Hamilton et al. 2017 draw neighbours anew in each step, this one once). Labels: rel
- * and label (or name) of GraphML edges, integers of Matrix Market, the third column of a list;
- * distinct (number, name) pairs are numbered in that order, the label of added self edges comes
- * last. One length works: the number of nodes. Summary: mean of the tokens. Edges as the file says;
- * O(nodes + edges) time and memory, 4 bytes an edge (8 with labels). */
+ * aggregate 0. .gz and .zst are unpacked, but for GraphML. sample=K keeps K of a row's edges, each
+ * K of them alike (Knuth, TAOCP 3.4.2, algorithm S; Hamilton et al. 2017 draw neighbours anew in
+ * each step, this one once). Labels: rel and label (or name) of GraphML edges, integers of Matrix
+ * Market, the third column of a list; distinct (number, name) pairs are numbered in that order, the
+ * label of added self edges comes last. One length works: the number of nodes. Summary: mean of the
+ * tokens. Edges as the file says; O(nodes + edges) time and memory, 4 bytes an edge (8 with
+ * labels). */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +37,7 @@ enum {
 enum { FORMAT_AUTO, FORMAT_GRAPHML, FORMAT_MTX, FORMAT_EDGES };
 enum { LABELS_NAMES, LABELS_KEYS, LABELS_BIAS, LABELS_NONE };
 static const gsa_param params[FILE_PARAMS] = {
-    { "path", GSA_PATH, 0, 0, 0, NULL, NULL, "the graph" },
+    { "path", GSA_PATH, 0, 0, 0, NULL, NULL, "the graph; .gz and .zst are unpacked" },
     { "format", GSA_CHOICE, 0, 0, 0, "auto,graphml,mtx,edges", "auto",
       "auto: by how the file begins" },
     { "directed", GSA_CHOICE, 0, 0, 0, "auto,0,1", "auto",
@@ -67,15 +68,16 @@ typedef struct file_self {
     int label_use;
 } file_self;
 
-/* By how it begins: "%%MatrixMarket", "<" (after blanks and a byte order mark), anything else. */
-static int format_of(loader *load)
+/* By how it begins, unpacked: "%%MatrixMarket", "<" (after blanks and a byte order mark), anything
+ * else. -1 after loader_fail. */
+static int64_t format_of(loader *load, int *packed)
 {
-    char start[64] = "";
-    FILE *in = fopen(load->path, "rb");
-    if (!in) return FORMAT_EDGES; /* its reader says why */
-    const size_t got = fread(start, 1, sizeof start - 1, in);
-    fclose(in);
-    start[got] = 0;
+    char start[64];
+    file_text text;
+    if (text_open(&text, load) < 0) return -1;
+    text_start(&text, start, sizeof start);
+    *packed = text.packing;
+    text_close(&text);
     const char *at = start + (strncmp(start, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
     if (strncmp(at, "%%MatrixMarket", 14) == 0) return FORMAT_MTX;
     return at[strspn(at, " \t\r\n")] == '<' ? FORMAT_GRAPHML : FORMAT_EDGES;
@@ -90,7 +92,12 @@ static int read_file(loader *load, int64_t format)
     if (there && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode))
         return loader_fail(load, 0, "it is no regular file, which can be read again");
     load->bytes = there ? (int64_t)facts.st_size : 0;
-    if (format == FORMAT_AUTO) format = format_of(load);
+    int packed;
+    const int64_t begins_as = format_of(load, &packed);
+    if (begins_as < 0) return -1;
+    if (format == FORMAT_AUTO) format = begins_as;
+    if (format == FORMAT_GRAPHML && packed)
+        return loader_fail(load, 0, "it is compressed GraphML: unpack it first");
     if (format == FORMAT_GRAPHML) return read_graphml(load);
     return format == FORMAT_MTX ? read_mtx(load) : read_edges(load);
 }

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "graph/topology.h"
+#include "topologies/unpack.h"
 
 enum {
     FILE_WORD = 256,
@@ -87,15 +88,21 @@ int32_t labels_find(loader *load, int64_t line, file_label label);
 void labels_sort(file_labels *labels, int32_t *rank);
 void labels_release(const gsa_host *host, file_labels *labels);
 
-/* ---- text: words of a line */
+/* ---- text: words of a line; .gz and .zst are unpacked (topologies/unpack.h) */
 typedef struct file_text {
     loader *load;
-    void *file; /* FILE */
-    int64_t line;
+    gsa_system system; /* the host's memory */
+    gsa_unpacker *unpacker;
+    char *chunk;
+    int64_t line, place, used, held; /* place: of the text, after the chunk */
+    int file, packing, failed, zero;
     char word[FILE_WORD];
 } file_text;
 enum { TEXT_FAILED = -1, TEXT_END, TEXT_LINE, TEXT_WORD };
+/* 0, or -1 after loader_fail, and it is closed. */
 int text_open(file_text *text, loader *load);
+/* The first bytes, as many as there are, and a zero after them. */
+void text_start(const file_text *text, char *start, size_t size);
 /* The next word of the line (TEXT_WORD), the line's end (TEXT_LINE) or the file's (TEXT_END).
  * Spaces, tabs, commas and CR separate. */
 int text_next(file_text *text);

@@ -4,25 +4,111 @@
 #include <string.h>
 #include "loader.h"
 
+enum { CHUNK = 1 << 16 };
+
+static void *alloc_of(void *host, size_t bytes)
+{
+    return ((const gsa_host *)host)->alloc(host, bytes);
+}
+
+static void release_of(void *host, void *at)
+{
+    ((const gsa_host *)host)->release(host, at);
+}
+
+static int fails(file_text *text, const char *what)
+{
+    text->failed = 1;
+    return loader_fail(text->load, text->line, "%s", what);
+}
+
+/* A sentence that begins with the path, which loader_fail says itself. */
+static int passes_on(file_text *text, const gsa_error *error)
+{
+    const size_t bytes = strlen(text->load->path);
+    const char *why = error->text;
+    if (strncmp(why, text->load->path, bytes) == 0) why += bytes, why += strspn(why, ": ");
+    return fails(text, why);
+}
+
+static int cannot(file_text *text, int64_t line, const char *what)
+{
+    const char *why = strerror(errno);
+    text->failed = 1;
+    return loader_fail(text->load, line, "it cannot be %s: %s", what, why);
+}
+
+/* Another chunk; 0 at the end, and after a failure. */
+static int refill(file_text *text)
+{
+    const gsa_system *s = &text->system;
+    gsa_error error;
+    if (text->failed) return 0;
+    text->used = text->held = 0;
+    if (text->unpacker) {
+        if (gsa_unpacker_read(text->unpacker, text->chunk, CHUNK, 0, &text->held, &error) != GSA_OK)
+            return passes_on(text, &error), 0;
+        if (text->place + text->held > gsa_unpack_most(text->load->bytes))
+            return fails(text, "it unpacks to too much for its size: unpack it first"), 0;
+    } else text->held = s->read_at(s->user, text->file, text->chunk, CHUNK, text->place);
+    if (text->held < 0) return cannot(text, text->line, "read"), 0;
+    text->place += text->held;
+    return text->held > 0;
+}
+
+static int open_text(file_text *text, loader *load)
+{
+    gsa_error error;
+    *text = (file_text){ .load = load, .line = 1, .system = *gsa_system_default() };
+    gsa_system *s = &text->system;
+    s->user = (void *)(uintptr_t)load->host;
+    s->alloc = alloc_of, s->release = release_of;
+    text->file = s->open(s->user, load->path, GSA_OPEN_READ);
+    if (text->file < 0) return cannot(text, 0, "opened");
+    text->chunk = s->alloc(s->user, CHUNK);
+    if (!text->chunk) return fails(text, "out of memory for its text");
+    if (!refill(text)) return text->failed ? -1 : 0;
+    text->packing = gsa_packing_of(text->chunk, text->held);
+    if (!text->packing) return 0;
+    text->place = 0;
+    if (gsa_unpacker_open(s, load->path, text->file, text->packing, NULL, &text->unpacker,
+                          &error) != GSA_OK)
+        return passes_on(text, &error);
+    return refill(text) || !text->failed ? 0 : -1;
+}
+
 int text_open(file_text *text, loader *load)
 {
-    *text = (file_text){ .load = load, .line = 1 };
-    text->file = fopen(load->path, "rb");
-    if (!text->file) return loader_fail(load, 0, "it cannot be opened: %s", strerror(errno));
-    return 0;
+    if (open_text(text, load) == 0) return 0;
+    text_close(text);
+    return -1;
+}
+
+void text_start(const file_text *text, char *start, size_t size)
+{
+    const size_t got = (size_t)text->held < size - 1 ? (size_t)text->held : size - 1;
+    if (got > 0) memcpy(start, text->chunk, got);
+    start[got] = 0;
 }
 
 void text_close(file_text *text)
 {
-    if (text->file) fclose(text->file);
-    text->file = NULL;
+    const gsa_system *s = &text->system;
+    gsa_unpacker_release(text->unpacker);
+    s->release(s->user, text->chunk);
+    if (text->file >= 0) s->close(s->user, text->file);
+    text->unpacker = NULL, text->chunk = NULL, text->file = -1;
 }
 
-/* The end of the file, or of what can be read of it (a folder opens and reads nothing). */
-static int at_end(file_text *text)
+static int next_byte(file_text *text)
 {
-    if (!ferror((FILE *)text->file)) return TEXT_END;
-    return loader_fail(text->load, text->line, "it cannot be read: %s", strerror(errno));
+    if (text->used == text->held && !refill(text)) return EOF;
+    return (unsigned char)text->chunk[text->used++];
+}
+
+static int at_end(const file_text *text)
+{
+    return text->failed ? TEXT_FAILED : TEXT_END;
 }
 
 static int separates(int c)
@@ -32,16 +118,15 @@ static int separates(int c)
 
 int text_next(file_text *text)
 {
-    FILE *file = text->file;
     size_t used = 0;
-    int c = getc_unlocked(file);
-    while (separates(c)) c = getc_unlocked(file);
+    int c = next_byte(text);
+    while (separates(c)) c = next_byte(text);
     if (c == EOF) return at_end(text);
     if (c == '\n') {
         text->line++;
         return TEXT_LINE;
     }
-    for (; c != EOF && c != '\n' && !separates(c); c = getc_unlocked(file)) {
+    for (; c != EOF && c != '\n' && !separates(c); c = next_byte(text)) {
         if (c == 0) return loader_fail(text->load, text->line, "a zero byte, expected text");
         if (used + 1 == FILE_WORD && (text->word[0] == '#' || text->word[0] == '%'))
             break; /* a comment: skipped anyhow */
@@ -52,14 +137,15 @@ int text_next(file_text *text)
         text->word[used++] = (char)c;
         text->word[used] = 0;
     }
-    if (c != EOF) ungetc(c, file);
+    if (c != EOF) text->used--;
+    else if (text->failed) return TEXT_FAILED;
     return TEXT_WORD;
 }
 
 int text_skip_line(file_text *text)
 {
     int c;
-    do c = getc_unlocked((FILE *)text->file);
+    do c = next_byte(text);
     while (c != '\n' && c != EOF);
     if (c == EOF) return at_end(text);
     text->line++;

@@ -452,8 +452,7 @@ gsa_status gsa_source_whole(const gsa_system *system, const char *path, int64_t 
     gsa_status status = gsa_read_file(system, path, most, bytes, count, error);
     const int packing = status == GSA_OK ? gsa_packing_of(*bytes, *count) : GSA_PACKED_NOT;
     if (!packing || system->kind(system->user, path, NULL) != GSA_FILE_REGULAR) return status;
-    const int64_t often = *count * GSA_SOURCE_RATIO,
-                  limit = often > GSA_SOURCE_EASY ? often : GSA_SOURCE_EASY;
+    const int64_t limit = gsa_unpack_most(*count);
     gsa_release(system, *bytes);
     *bytes = NULL;
     const int file = system->open(system->user, path, GSA_OPEN_READ);

@@ -12,7 +12,7 @@
 #ifndef GSA_SOURCE_H
 #define GSA_SOURCE_H
 #include "gsa/checkpoint.h"
-#include "train/data/unpack.h"
+#include "topologies/unpack.h"
 
 enum { GSA_SOURCE_SPAN = 1 << 22 };
 
@@ -38,10 +38,8 @@ const gsa_source_file *gsa_source_at(const gsa_source *source, int64_t place);
 gsa_status gsa_source_read(gsa_source *source, char *to, int64_t bytes, int64_t place,
                            gsa_error *error);
 
-/* A whole file in memory as gsa_read_file gives it, unpacked; "-" is standard input. A small file
- * cannot claim all memory: above GSA_SOURCE_EASY bytes it may unpack to GSA_SOURCE_RATIO times its
- * own size at most. */
-enum { GSA_SOURCE_EASY = 1 << 26, GSA_SOURCE_RATIO = 256 };
+/* A whole file in memory as gsa_read_file gives it, unpacked to gsa_unpack_most bytes; "-" is
+ * standard input. */
 gsa_status gsa_source_whole(const gsa_system *system, const char *path, int64_t most, char **bytes,
                             int64_t *count, gsa_error *error);
 

@@ -6,6 +6,14 @@
 
 enum gsa_packing { GSA_PACKED_NOT, GSA_PACKED_GZIP, GSA_PACKED_ZSTD };
 enum { GSA_UNPACK_WINDOW = 1 << 15 };
+/* Where what a file unpacks to is kept, a small one cannot claim all memory: above GSA_UNPACK_EASY
+ * bytes it may unpack to GSA_UNPACK_RATIO times its size. */
+enum { GSA_UNPACK_EASY = 1 << 26, GSA_UNPACK_RATIO = 256 };
+static inline int64_t gsa_unpack_most(int64_t packed)
+{
+    return packed > GSA_UNPACK_EASY / GSA_UNPACK_RATIO ? packed * GSA_UNPACK_RATIO
+                                                       : GSA_UNPACK_EASY;
+}
 
 typedef struct gsa_entry { /* where unpacking can begin */
     int64_t place;         /* byte of what is unpacked */

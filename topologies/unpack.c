@@ -1,4 +1,4 @@
-#include "train/data/unpack.h"
+#include "topologies/unpack.h"
 #include <errno.h>
 #include <string.h>
 #include "graph/system_parts.h"
