@@ -5,10 +5,18 @@
 #include <string.h>
 #include <unistd.h>
 
+typedef struct loop {
+    int64_t items;
+    void (*body)(void *context, void *room, int64_t item);
+    void *context;
+    char *rooms;
+    int64_t bytes; /* of a room */
+} loop;
+
 struct gsa_team {
     const gsa_system *system;
     pthread_t *threads;
-    int helpers; /* threads besides the caller */
+    int helpers, begun; /* threads besides the caller; how many of them run */
     pid_t process;
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
@@ -17,10 +25,8 @@ struct gsa_team {
     _Atomic uint64_t round;
     _Atomic int inside;
     int stop;
-    int64_t items;
     _Atomic int64_t next;
-    void (*body)(void *context, int64_t item);
-    void *context;
+    loop now;
 };
 
 /* Some ten microseconds: the loops of a training step follow each other closer than a sleeping
@@ -33,9 +39,12 @@ static inline void relax(void)
 #endif
 }
 
-static void work(gsa_team *team, int64_t items, void (*body)(void *, int64_t), void *context)
+/* `own`: which of the team's threads this is; 0 is the caller. */
+static void work(gsa_team *team, const loop *x, int own)
 {
-    for (int64_t i; (i = atomic_fetch_add(&team->next, 1)) < items;) body(context, i);
+    char *room = x->rooms ? x->rooms + own * x->bytes : NULL;
+    for (int64_t i; (i = atomic_fetch_add(&team->next, 1)) < x->items;)
+        x->body(x->context, room, i);
 }
 
 static void *helper(void *argument)
@@ -43,6 +52,7 @@ static void *helper(void *argument)
     gsa_team *team = argument;
     uint64_t seen = 0;
     pthread_mutex_lock(&team->lock);
+    const int own = ++team->begun;
     for (;;) {
         pthread_mutex_unlock(&team->lock);
         for (int i = 0;
@@ -52,13 +62,11 @@ static void *helper(void *argument)
         while (!team->stop && team->round == seen) pthread_cond_wait(&team->wake, &team->lock);
         if (team->stop) break;
         seen = team->round;
-        if (atomic_load(&team->next) >= team->items) continue; /* too late for this one */
+        if (atomic_load(&team->next) >= team->now.items) continue; /* too late for this one */
         team->inside++;
-        const int64_t items = team->items;
-        void (*body)(void *, int64_t) = team->body;
-        void *context = team->context;
+        const loop now = team->now;
         pthread_mutex_unlock(&team->lock);
-        work(team, items, body, context);
+        work(team, &now, own);
         pthread_mutex_lock(&team->lock);
         if (--team->inside == 0) pthread_cond_signal(&team->done);
     }
@@ -145,26 +153,45 @@ void gsa_team_release(gsa_team *team)
     gsa_release(team->system, team);
 }
 
-void gsa_team_run(gsa_team *team, int64_t items, void (*body)(void *context, int64_t item),
-                  void *context)
+void gsa_team_run_in(gsa_team *team, int64_t items,
+                     void (*body)(void *context, void *room, int64_t item), void *context,
+                     void *rooms, int64_t bytes)
 {
+    const loop now = { items, body, context, rooms, bytes };
     if (team->helpers == 0 || items <= 1 || !is_ours(team)) {
-        for (int64_t i = 0; i < items; i++) body(context, i);
+        for (int64_t i = 0; i < items; i++) body(context, rooms, i);
         return;
     }
     pthread_mutex_lock(&team->lock);
-    team->items = items;
-    team->body = body;
-    team->context = context;
+    team->now = now;
     atomic_store(&team->next, 0);
     team->round++;
     if (items == 2) pthread_cond_signal(&team->wake);
     else pthread_cond_broadcast(&team->wake);
     pthread_mutex_unlock(&team->lock);
-    work(team, items, body, context);
+    work(team, &now, 0);
     for (int i = 0; i < PEEKS && atomic_load_explicit(&team->inside, memory_order_relaxed) > 0; i++)
         relax();
     pthread_mutex_lock(&team->lock);
     while (team->inside > 0) pthread_cond_wait(&team->done, &team->lock);
     pthread_mutex_unlock(&team->lock);
+}
+
+typedef struct roomless {
+    void (*body)(void *context, int64_t item);
+    void *context;
+} roomless;
+
+static void run_roomless(void *context, void *room, int64_t item)
+{
+    const roomless *x = context;
+    (void)room;
+    x->body(x->context, item);
+}
+
+void gsa_team_run(gsa_team *team, int64_t items, void (*body)(void *context, int64_t item),
+                  void *context)
+{
+    roomless x = { body, context };
+    gsa_team_run_in(team, items, run_roomless, &x, NULL, 0);
 }

@@ -24,4 +24,10 @@ void gsa_team_release(gsa_team *team); /* NULL does nothing */
 void gsa_team_run(gsa_team *team, int64_t items, void (*body)(void *context, int64_t item),
                   void *context);
 
+/* The same with memory for what is too large for a stack: `rooms` holds one room of `bytes` bytes
+ * for each thread, and body gets the room of the thread that runs it, whatever was in it before. */
+void gsa_team_run_in(gsa_team *team, int64_t items,
+                     void (*body)(void *context, void *room, int64_t item), void *context,
+                     void *rooms, int64_t bytes);
+
 #endif

@@ -70,15 +70,16 @@ static void row_heads(const ref_attend *t, int64_t row, int32_t first, int32_t l
 }
 
 static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_t last,
-                       const ref_label_sums *sums)
+                       const ref_label_sums *sums, void *room)
 {
+    (void)room;
     for (int64_t row = rows.first; row < rows.first + rows.count; row++)
         row_heads(t, row, first, last, sums);
 }
 
 static gsa_status attend_backward(gsa_backend *b, const gsa_attend_args *args)
 {
-    return ref_back(b, args, rows_heads, NULL);
+    return ref_back(b, args, rows_heads, NULL, 0);
 }
 
 void GSA_REF(fill_attend_backward)(gsa_backend *b)

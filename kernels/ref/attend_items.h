@@ -22,13 +22,15 @@ typedef struct ref_label_sums {
     int32_t first_head, group;
 } ref_label_sums;
 
-/* Adds the gradients of the rows' heads first .. last-1. */
+/* Adds the gradients of the rows' heads first .. last-1; `room` is its thread's (team.h). */
 typedef void ref_rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_t last,
-                            const ref_label_sums *sums);
+                            const ref_label_sums *sums, void *room);
 
 typedef struct ref_back_job {
     ref_attend t;
     ref_rows_heads *rows_heads;
+    int64_t room; /* numbers of a thread's room */
+    real *rooms;
     int64_t chunk, chunks;     /* examples of an item; items along examples */
     int32_t group, groups;     /* heads of an item; items along heads */
     real *partial;             /* [chunks, groups][labels, dim] then [labels, group], or NULL */
@@ -81,7 +83,7 @@ static inline void ref_clear_sources(const ref_attend *t)
     }
 }
 
-static inline void ref_back_item(void *context, int64_t item)
+static inline void ref_back_item(void *context, void *room, int64_t item)
 {
     const ref_back_job *job = context;
     const ref_attend *t = &job->t;
@@ -99,7 +101,7 @@ static inline void ref_back_item(void *context, int64_t item)
     ref_clear_item(job, first_example, last_example, first, last);
     for (int64_t r = t->edges->block_offset[first_example];
          r < t->edges->block_offset[last_example]; r++)
-        job->rows_heads(t, t->edges->blocks[r], first, last, &sums);
+        job->rows_heads(t, t->edges->blocks[r], first, last, &sums, room);
 }
 
 /* Heads of an item, of `groups` items along heads: by fours, which share the draws of dropout;
@@ -140,10 +142,13 @@ static inline gsa_status ref_back_cut(gsa_backend *b, ref_back_job *job)
     job->groups = (int32_t)ref_items(job->t.heads, job->group);
     job->partial_r = args->dlabel_vectors ? labels * job->t.dim : 0;
     job->stride = job->partial_r + (args->dlabel_bias ? labels * job->group : 0);
-    if (job->stride == 0) return GSA_OK;
-    job->partial = gsa_ref_scratch(b, "attend_backward", job->chunks * job->groups * job->stride,
-                                   sizeof(real));
-    return job->partial ? GSA_OK : b->error.status;
+    const int64_t rooms = b->threads * job->room,
+                  partials = job->chunks * job->groups * job->stride;
+    if (rooms + partials == 0) return GSA_OK;
+    job->rooms = gsa_ref_scratch(b, "attend_backward", rooms + partials, sizeof(real));
+    if (!job->rooms) return b->error.status;
+    job->partial = partials ? job->rooms + rooms : NULL;
+    return GSA_OK;
 }
 
 static inline void ref_add_label_sums(const ref_back_job *job)
@@ -161,19 +166,21 @@ static inline void ref_add_label_sums(const ref_back_job *job)
     }
 }
 
-/* The whole pass over the edges. `plan` is what rows_heads knows of them beforehand. */
+/* The whole pass over the edges. `plan` is what rows_heads knows of them beforehand; each thread
+ * has a room of `room` numbers. */
 static inline gsa_status ref_back(gsa_backend *b, const gsa_attend_args *args,
-                                  ref_rows_heads *rows_heads, const void *plan)
+                                  ref_rows_heads *rows_heads, const void *plan, int64_t room)
 {
     gsa_status status = ref_attend_check(b, "attend_backward", args, 1);
     if (status != GSA_OK) return status;
-    ref_back_job job = { .t = ref_attend_of(args), .rows_heads = rows_heads };
+    ref_back_job job = { .t = ref_attend_of(args), .rows_heads = rows_heads, .room = room };
     if (args->edges->rows == 0 || args->edges->source_scale == 0) ref_clear_sources(&job.t);
     if (args->edges->rows == 0 || args->heads == 0) return GSA_OK;
     job.t.plan = plan;
     status = ref_back_cut(b, &job);
     if (status != GSA_OK) return status;
-    gsa_team_run(b->team, job.chunks * job.groups, ref_back_item, &job);
+    gsa_team_run_in(b->team, job.chunks * job.groups, ref_back_item, &job, job.rooms,
+                    job.room * (int64_t)sizeof(real));
     if (job.partial) ref_add_label_sums(&job);
     return GSA_OK;
 }

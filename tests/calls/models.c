@@ -241,10 +241,10 @@ gsa_status calls_context(gsa_faults *faults, void *scratch)
     TRY(gsa_context_linear, c, "head", HIDDEN, 2, &head);
     TRY(gsa_context_optimise, c, &adam, &rate);
     CALL(gsa_context_begin)(c, 1);
-    CALL(gsa_linear_forward)(&head, &head.weight->value);
+    gsa_tensor *out = CALL(gsa_linear_forward)(&head, &head.weight->value);
+    CALL(gsa_context_cross_entropy)(c, out, label); /* before attention has made room */
     const gsa_readout read = CALL(gsa_encoder_forward)(encoder, &data, ids, NULL, NULL);
-    gsa_tensor *out = gsa_linear_forward(&head, read.summary);
-    out = CALL(gsa_context_cross_entropy)(c, out, label);
+    out = gsa_context_cross_entropy(c, gsa_linear_forward(&head, read.summary), label);
     TRY(gsa_context_step, c, out, &loss);
 out:
     CALL(gsa_context_release)(c);

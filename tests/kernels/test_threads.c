@@ -226,6 +226,32 @@ START_TEST(every_item_runs_once)
 }
 END_TEST
 
+static void count_in_room(void *context, void *room, int64_t item)
+{
+    (void)context, (void)item;
+    ++*(int64_t *)room; /* by its thread alone */
+}
+
+START_TEST(each_thread_has_its_room)
+{
+    enum { MOST = 8, ROOM = 64, MANY = 20000 };
+    for (int count = 1; count <= MOST; count++) {
+        _Alignas(ROOM) char rooms[(MOST + 1) * ROOM] = { 0 };
+        int64_t sum = 0, own;
+        gsa_team *team = NULL;
+        ck_assert_int_eq(gsa_team_create(gsa_system_default(), count, &team, NULL), GSA_OK);
+        gsa_team_run_in(team, MANY, count_in_room, NULL, rooms, ROOM);
+        gsa_team_release(team);
+        for (int i = 0; i <= MOST; i++) {
+            memcpy(&own, rooms + i * ROOM, sizeof own);
+            sum += own;
+            ck_assert_msg(i < count || own == 0, "%d threads used room %d", count, i);
+        }
+        ck_assert_int_eq(sum, MANY);
+    }
+}
+END_TEST
+
 START_TEST(a_team_of_none_is_refused)
 {
     static const int bad[] = { 0, -1, 4097 };
@@ -251,6 +277,7 @@ int main(int argc, char **argv)
                                      GSA_TEST(blocks_cover_a_product_once) };
     static const gsa_test forks[] = { GSA_TEST(child_of_a_parallel_process_works_alone) };
     static const gsa_test team[] = { GSA_TEST(every_item_runs_once),
+                                     GSA_TEST(each_thread_has_its_room),
                                      GSA_TEST(a_team_of_none_is_refused) };
     static const gsa_case cases[] = { GSA_CASE("float", floats, 120),
                                       GSA_CASE("double", doubles, 120), GSA_CASE("gemm", gemm, 60),

@@ -12,6 +12,8 @@ enum {
     HEADS = 16, /* heads at work together: rows of usual widths are then passed through from end to
                    end, as memory likes */
     SLICE = 4,  /* vectors of a row that are worked on at once: sums stay in registers */
+    ROOM = LANES == 16 ? 448 << 10 : 256 << 10 /* bytes of a thread's room (team.h), for what is too
+                                                  large for its stack; one thing at a time */
 };
 
 /* Known where it is called: counts of loops become code. */

@@ -13,6 +13,7 @@ typedef struct backward_work { /* of a block of rows and some heads */
     cpu_ell waiting;
     cpu_reading reading;
     int32_t interval; /* 1 + the axis of the block, 0: it has none */
+    void *room;
 } backward_work;
 
 static void run_row(const backward_work *x, int64_t row)
@@ -41,7 +42,7 @@ static void run_blocks(backward_work *x, const cpu_part *part)
     const int more = cpu_plan_blocks(x->inspection.plan, part->row + part->rows, behind) > 0;
     bcsr_read(x->t, part->block, more ? behind : NULL, &x->reading);
     for (int i = 0; i < part->blocks; i++)
-        cpu_bcsr_backward(x->t, &part->block[i], &x->reading, x->sums);
+        cpu_bcsr_backward(x->t, &part->block[i], &x->reading, x->sums, x->room);
 }
 
 static void run_part(backward_work *x, const cpu_part *part)
@@ -66,16 +67,16 @@ static void run_part(backward_work *x, const cpu_part *part)
 }
 
 static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_t last,
-                       const ref_label_sums *sums)
+                       const ref_label_sums *sums, void *room)
 {
     const int64_t end = rows.first + rows.count;
     const cpu_plan *plan = t->plan;
-    backward_work x = { .t = t, .sums = sums, .first = first, .last = last };
+    backward_work x = { .t = t, .sums = sums, .first = first, .last = last, .room = room };
     cpu_part part;
     if (rows.count == 0) return;
     cpu_inspect_start(&x.inspection, t, plan, &x.waiting);
     cpu_inspect_block(&x.inspection, rows.first);
-    if (x.inspection.dense && cpu_dense_backward(t, rows, first, last)) return;
+    if (x.inspection.dense && cpu_dense_backward(t, rows, first, last, room)) return;
     x.inspection.dense = 0;
     cpu_start_reading(&x.reading, first, last, 1);
     cpu_ell_begin(&x.waiting, t, first, last, sums);
@@ -93,7 +94,7 @@ gsa_status cpu_attend_backward(gsa_backend *b, const gsa_attend_args *args)
     if (ref_attend_check(b, "attend_backward", args, 1) != GSA_OK) return b->error.status;
     cpu_plan *plan = cpu_plan_of(b, "attend_backward", &t);
     if (!plan) return b->error.status;
-    const gsa_status status = ref_back(b, args, rows_heads, plan);
+    const gsa_status status = ref_back(b, args, rows_heads, plan, ROOM / sizeof(real));
     cpu_plan_done(b, args->edges, plan);
     return status;
 }

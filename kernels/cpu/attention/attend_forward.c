@@ -11,6 +11,7 @@ typedef struct forward_job {
     cpu_plan *plan;
     int64_t segments, crossings; /* of intervals, where the call may work by them */
     cpu_interval_states states;
+    float *rooms;
 } forward_job;
 
 /* p_e = exp(s_e - lse) over the scores that are in `weights`. */
@@ -48,6 +49,7 @@ static void one_row(const ref_attend *t, int64_t row)
 
 typedef struct forward_work { /* of an item */
     const forward_job *job;
+    void *room;
     cpu_inspection inspection;
     cpu_ell waiting;
     cpu_reading reading;
@@ -64,7 +66,7 @@ static void run_blocks(forward_work *x, const cpu_part *part)
     cpu_part other;
     bcsr_read(t, part->block, cpu_plan_blocks(x->job->plan, end, behind) > 0 ? behind : NULL,
               &x->reading);
-    if (cpu_bcsr_forward(t, part->block, &x->reading)) return;
+    if (cpu_bcsr_forward(t, part->block, &x->reading, x->room)) return;
     for (int64_t row = part->row; row < end;) {
         row = cpu_inspect(&x->inspection, row, end, 0, &other);
         run_part(x, &other);
@@ -76,7 +78,7 @@ static void run_part(forward_work *x, const cpu_part *part)
     const ref_attend *t = &x->job->t;
     switch (part->format) {
     case CPU_GEMM:
-        if (cpu_dense_forward(t, part->row, part->rows)) break;
+        if (cpu_dense_forward(t, part->row, part->rows, x->room)) break;
         for (int64_t i = 0; i < part->rows; i++) one_row(t, part->row + i);
         break;
     case CPU_DIA:
@@ -96,11 +98,11 @@ static void run_part(forward_work *x, const cpu_part *part)
     }
 }
 
-static void forward_rows(const forward_job *job, int64_t item)
+static void forward_rows(const forward_job *job, void *room, int64_t item)
 {
     const ref_attend *t = &job->t;
     const int64_t last = cpu_inspect_cut(t, (item + 1) * job->chunk);
-    forward_work x = { .job = job };
+    forward_work x = { .job = job, .room = room };
     cpu_part part;
     cpu_start_reading(&x.reading, 0, t->heads, 0);
     cpu_ell_begin(&x.waiting, t, 0, t->heads, NULL);
@@ -125,7 +127,7 @@ static int64_t segment_item(const forward_job *job, int64_t segment)
     return segment + s->axis[s->segment_axis[segment]].after_row / job->chunk + 1;
 }
 
-static void forward_item(void *context, int64_t item)
+static void forward_item(void *context, void *room, int64_t item)
 {
     const forward_job *job = context;
     int64_t first = 0, end = job->segments; /* the first segment that comes here or later */
@@ -136,7 +138,7 @@ static void forward_item(void *context, int64_t item)
     }
     if (first < job->segments && segment_item(job, first) == item)
         cpu_interval_forward(&job->t, &job->states, first);
-    else forward_rows(job, item - first);
+    else forward_rows(job, room, item - first);
 }
 
 static void join_item(void *context, int64_t item)
@@ -145,17 +147,20 @@ static void join_item(void *context, int64_t item)
     cpu_interval_join(&job->t, &job->states, item);
 }
 
-/* Memory for the states of long ranges. Rows whose weights are wanted are no intervals. */
-static gsa_status prepare_intervals(gsa_backend *b, forward_job *job)
+/* Memory for threads and for the states of long ranges. Rows whose weights are wanted are no
+ * intervals. */
+static gsa_status prepare(gsa_backend *b, forward_job *job)
 {
     const ref_attend *t = &job->t;
     const cpu_intervals *s = &job->plan->intervals;
-    const int64_t states = s->slots * t->heads * SOFTMAX;
-    if (s->count == 0 || !bcsr_serves(t)) return GSA_OK;
-    float *memory =
-        gsa_ref_scratch(b, "attend_forward", states + s->shared * t->width, (int64_t)sizeof(float));
-    if (!memory) return b->error.status;
-    job->states = (cpu_interval_states){ s, memory, memory + states };
+    const int by_intervals = s->count > 0 && bcsr_serves(t);
+    const int64_t rooms = (int64_t)b->threads * (ROOM / (int64_t)sizeof(float)),
+                  states = by_intervals ? s->slots * t->heads * SOFTMAX : 0,
+                  mixes = by_intervals ? s->shared * t->width : 0;
+    job->rooms = gsa_ref_scratch(b, "attend_forward", rooms + states + mixes, sizeof(float));
+    if (!job->rooms) return b->error.status;
+    if (!by_intervals) return GSA_OK;
+    job->states = (cpu_interval_states){ s, job->rooms + rooms, job->rooms + rooms + states };
     job->segments = s->segments, job->crossings = s->crossings;
     return GSA_OK;
 }
@@ -178,8 +183,9 @@ gsa_status cpu_attend_forward(gsa_backend *b, const gsa_attend_args *args)
     job.chunks = ref_items(args->edges->rows, job.chunk);
     job.plan = cpu_plan_of(b, "attend_forward", &job.t);
     if (!job.plan) return b->error.status;
-    status = prepare_intervals(b, &job);
-    if (status == GSA_OK) gsa_team_run(b->team, job.chunks + job.segments, forward_item, &job);
+    status = prepare(b, &job);
+    if (status == GSA_OK)
+        gsa_team_run_in(b->team, job.chunks + job.segments, forward_item, &job, job.rooms, ROOM);
     if (status == GSA_OK) gsa_team_run(b->team, job.crossings, join_item, &job);
     cpu_plan_done(b, args->edges, job.plan);
     return status;

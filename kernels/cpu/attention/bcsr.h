@@ -75,13 +75,14 @@ typedef struct bcsr_work { /* what finding the blocks of LANES rows needs */
     int32_t columns, ranges; /* of the union */
     bcsr_range range[BCSR_RANGES];
     uint16_t mask[BCSR_UNION];
-    int32_t label[BCSR_UNION *
-                  LANES];    /* [column][row]; of the block that is cut: a place among its labels */
+    uint16_t label[BCSR_UNION *
+                   LANES];   /* [column][row]; of the block that is cut: a place among its labels */
     int16_t place[BCSR_ALL]; /* of a label in the block that is cut, -1: it has none */
     bcsr_range cut[BCSR_RANGES];
     int32_t named[BCSR_LABELS];
     uint16_t lists[QUADS * PANEL_LISTS];
 } bcsr_work;
+_Static_assert(sizeof(bcsr_work) <= ROOM, "it is in a room");
 
 /* Whether LANES rows from `row` on, which all are before `last`, may be blocks by where they
  * are; whether so many columns may be. */
@@ -157,10 +158,11 @@ typedef struct cpu_reading cpu_reading; /* bcsr_read.h */
 /* The forward pass of the `block->blocks` blocks from `block` on; 0 when something is not finite:
  * then rows are computed one by one, for a NaN or an infinity that a row does not read must not
  * reach it. */
-int cpu_bcsr_forward(const ref_attend *t, const bcsr_block *block, cpu_reading *reading);
+int cpu_bcsr_forward(const ref_attend *t, const bcsr_block *block, cpu_reading *reading,
+                     void *room);
 
 /* The backward pass of one block for the heads that are read. */
 void cpu_bcsr_backward(const ref_attend *t, const bcsr_block *block, cpu_reading *reading,
-                       const ref_label_sums *sums);
+                       const ref_label_sums *sums, void *room);
 
 #endif

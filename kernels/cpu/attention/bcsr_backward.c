@@ -20,7 +20,7 @@ enum {
 
 typedef struct back_panels {
     bcsr_panels in;
-    const cpu_bcsr_mask *keep_mask;                                 /* where there is dropout */
+    cpu_bcsr_mask keep_mask;                                        /* where there is dropout */
     _Alignas(64) float q[LANES * BCSR_DIM], dout[LANES * BCSR_DIM]; /* packed; q is scaled */
     _Alignas(64) float p[SCORES_AT_MOST],
         ds[SCORES_AT_MOST];             /* of one panel after another; s and g first */
@@ -32,6 +32,7 @@ typedef struct back_panels {
     vec odd;                                     /* NaN where a product is not finite */
     int64_t packed;                              /* numbers from one packed row to the next */
 } back_panels;
+_Static_assert(sizeof(back_panels) <= ROOM, "they are in a room");
 
 /* Where the scores of panel g start. */
 static int32_t scores_at(int g)
@@ -58,9 +59,9 @@ static void weigh(back_panels *x, int g)
     const int32_t vectors = cpu_whole_quads(panel->count) / QUADS;
     float *s = x->p + scores_at(g), *slope = x->ds + scores_at(g);
     const vec lse = vec_four(x->lse + PANEL_ROWS * g), inner = vec_four(x->inner + PANEL_ROWS * g);
-    if (x->in.t->drop.on) cpu_mask_panel(x->in.t, slope, x->keep_mask, x->in.head, panel, g);
+    if (x->in.t->drop.on) cpu_mask_panel(x->in.t, slope, &x->keep_mask, x->in.head, panel, g);
     cpu_slopes(s, slope, vectors, vec_all(1), lse, inner, panel->mask);
-    if (x->in.t->drop.on) cpu_mask_panel(x->in.t, s, x->keep_mask, x->in.head, panel, g);
+    if (x->in.t->drop.on) cpu_mask_panel(x->in.t, s, &x->keep_mask, x->in.head, panel, g);
 }
 
 /* The sums of ds by those labels of panel g that are wanted. */
@@ -233,19 +234,17 @@ static void find_scores(back_panels *x)
 }
 
 void cpu_bcsr_backward(const ref_attend *t, const bcsr_block *block, cpu_reading *reading,
-                       const ref_label_sums *sums)
+                       const ref_label_sums *sums, void *room)
 {
-    cpu_bcsr_mask keep_mask;
-    back_panels x;
-    x.keep_mask = &keep_mask;
-    cpu_panels_begin(&x.in, t, block, &reading->prefetch);
-    x.packed = (t->dim + CPU_LINE - 1) / CPU_LINE * CPU_LINE;
-    find_gradients(&x);
-    find_scores(&x);
-    for (x.in.head = reading->first; x.in.head < reading->last; x.in.head++) {
-        x.in.at = (int64_t)x.in.head * t->dim;
-        if (t->drop.on && x.in.head % MASK_HEADS == 0)
-            cpu_mask_bcsr(t, block, x.in.head, &keep_mask);
-        if (!backward_head(&x, sums)) by_rows(&x, sums);
+    back_panels *x = room;
+    cpu_panels_begin(&x->in, t, block, &reading->prefetch);
+    x->packed = (t->dim + CPU_LINE - 1) / CPU_LINE * CPU_LINE;
+    find_gradients(x);
+    find_scores(x);
+    for (x->in.head = reading->first; x->in.head < reading->last; x->in.head++) {
+        x->in.at = (int64_t)x->in.head * t->dim;
+        if (t->drop.on && x->in.head % MASK_HEADS == 0)
+            cpu_mask_bcsr(t, block, x->in.head, &x->keep_mask);
+        if (!backward_head(x, sums)) by_rows(x, sums);
     }
 }

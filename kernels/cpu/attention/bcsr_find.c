@@ -121,9 +121,9 @@ static unsigned mark_run(bcsr_work *w, const gsa_run *run, int32_t column, int r
     for (int32_t k = 0; k < run->count; k++, mask += step)
         seen |= *mask, *mask = (uint16_t)(*mask | 1u << r);
     if (!w->labelled) return seen;
-    int32_t *to = w->label + (int64_t)column * LANES + r;
+    uint16_t *to = w->label + (int64_t)column * LANES + r;
     for (int32_t k = 0; k < run->count; k++, to += step * LANES)
-        *to = run->label + k * run->label_step;
+        *to = (uint16_t)(run->label + k * run->label_step);
     return seen;
 }
 
@@ -286,12 +286,12 @@ static int name_labels(bcsr_work *w, int32_t first, bcsr_block *block)
 {
     for (int32_t c = first; c < first + block->columns; c++)
         for (unsigned bits = w->mask[c]; bits; bits &= bits - 1) {
-            int32_t *label = &w->label[(int64_t)c * LANES + __builtin_ctz(bits)];
+            uint16_t *label = &w->label[(int64_t)c * LANES + __builtin_ctz(bits)];
             if (w->place[*label] < 0) {
                 if (block->labels == BCSR_LABELS) return 0;
                 w->place[*label] = (int16_t)block->labels, w->named[block->labels++] = *label;
             }
-            *label = w->place[*label];
+            *label = (uint16_t)w->place[*label];
         }
     for (int32_t i = 0; i < block->labels; i++) w->place[w->named[i]] = -1;
     return 1;

@@ -63,16 +63,16 @@ static int forward_heads(bcsr_panels *x, int32_t first, int32_t last, cpu_softma
     return 1;
 }
 
-int cpu_bcsr_forward(const ref_attend *t, const bcsr_block *block, cpu_reading *reading)
+int cpu_bcsr_forward(const ref_attend *t, const bcsr_block *block, cpu_reading *reading, void *room)
 {
     cpu_softmax state[MASK_HEADS][QUADS];
-    bcsr_panels x;
-    cpu_panels_begin(&x, t, block, &reading->prefetch);
+    bcsr_panels *x = room;
+    cpu_panels_begin(x, t, block, &reading->prefetch);
     for (int32_t head = 0; head < t->heads; head += MASK_HEADS) {
         const int32_t last = t->heads - head < MASK_HEADS ? t->heads : head + MASK_HEADS;
         for (int i = 0, blocks = block->blocks; i < blocks; i++) {
-            if (blocks > 1) cpu_panels_begin(&x, t, block + i, &reading->prefetch);
-            if (!forward_heads(&x, head, last, state, i == 0, i + 1 == blocks)) return 0;
+            if (blocks > 1) cpu_panels_begin(x, t, block + i, &reading->prefetch);
+            if (!forward_heads(x, head, last, state, i == 0, i + 1 == blocks)) return 0;
         }
     }
     return 1;

@@ -32,6 +32,16 @@ typedef struct dense {
     float p[ROWS * COLUMNS], ds[ROWS * COLUMNS];
     cpu_bits keep_mask[MASK_HEADS * MASK_BITS]; /* where there is dropout */
 } dense;
+_Static_assert(sizeof(dense) <= ROOM, "it is in a room");
+
+static dense *dense_in(void *room, const ref_attend *t, int64_t row)
+{
+    dense *x = room;
+    x->t = t, x->run = t->edges->runs[t->edges->run_offset[row]];
+    memset(x->p, 0, sizeof x->p); /* vectors reach beyond the last columns */
+    memset(x->ds, 0, sizeof x->ds);
+    return x;
+}
 
 static int same_run(const gsa_edges *e, gsa_rows rows)
 {
@@ -167,19 +177,16 @@ static void some_rows(dense *x, int64_t row, int64_t rows, int32_t head, int hea
     }
 }
 
-int cpu_dense_backward(const ref_attend *t, gsa_rows rows, int32_t first, int32_t last)
+int cpu_dense_backward(const ref_attend *t, gsa_rows rows, int32_t first, int32_t last, void *room)
 {
-    dense x;
     sigset_t before;
     const int32_t most = t->drop.on ? MASK_HEADS : 1; /* heads that share their drawing */
     if (!finite(t, rows)) return 0;
-    x.t = t, x.run = t->edges->runs[t->edges->run_offset[rows.first]];
-    memset(x.p, 0, sizeof x.p),
-        memset(x.ds, 0, sizeof x.ds); /* vectors reach beyond the last columns */
+    dense *x = dense_in(room, t, rows.first);
     gsa_gemm_begin(&before);
     for (int32_t h = first; h < last; h += most)
         for (int64_t row = rows.first, end = rows.first + rows.count; row < end; row += ROWS)
-            some_rows(&x, row, ref_smaller(ROWS, end - row), h, last - h < most ? last - h : most);
+            some_rows(x, row, ref_smaller(ROWS, end - row), h, last - h < most ? last - h : most);
     gsa_gemm_end(&before);
     return 1;
 }
@@ -248,23 +255,21 @@ static int finish(const ref_attend *t, const running *state, int64_t row, int64_
     return !isnan(odd);
 }
 
-int cpu_dense_forward(const ref_attend *t, int64_t row, int64_t rows)
+int cpu_dense_forward(const ref_attend *t, int64_t row, int64_t rows, void *room)
 {
-    dense x;
+    dense *x = dense_in(room, t, row);
     running state[MASK_HEADS];
     sigset_t before;
     int good = 1;
     const int32_t most = t->drop.on ? MASK_HEADS : 1; /* heads that share their drawing */
-    x.t = t, x.run = t->edges->runs[t->edges->run_offset[row]];
-    memset(x.p, 0, sizeof x.p); /* vectors reach beyond the last columns */
     gsa_gemm_begin(&before);
     for (int32_t h = 0; h < t->heads && good; h += most) {
         const int heads = t->heads - h < most ? t->heads - h : most;
-        for (int64_t i = 0; i < x.run.count; i += COLUMNS) {
-            const int64_t columns = ref_smaller(COLUMNS, x.run.count - i);
-            draw(&x, row, rows, i, columns, h);
+        for (int64_t i = 0; i < x->run.count; i += COLUMNS) {
+            const int64_t columns = ref_smaller(COLUMNS, x->run.count - i);
+            draw(x, row, rows, i, columns, h);
             for (int j = 0; j < heads; j++)
-                forward_block(&x, &state[j], row, rows, i, columns, h + j, j);
+                forward_block(x, &state[j], row, rows, i, columns, h + j, j);
         }
         for (int j = 0; j < heads; j++) good &= finish(t, &state[j], row, rows, h + j);
     }

@@ -118,13 +118,12 @@ static int64_t find_blocks(const tiling *x, bcsr_work *work, int64_t row, int64_
     return used;
 }
 
-static void find_stretch(void *context, int64_t item)
+static void find_stretch(void *context, void *room, int64_t item)
 {
     const tiling *x = context;
     stretch *s = &x->stretch[item];
-    bcsr_work work;
     for (int64_t row = s->first; row < s->last;) {
-        const int64_t bytes = row + LANES <= s->end ? find_blocks(x, &work, row, s->end,
+        const int64_t bytes = row + LANES <= s->end ? find_blocks(x, room, row, s->end,
                                                                   x->plan->tiles + s->at + s->used)
                                                     : 0;
         if (bytes > 0) x->plan->at[row / LANES] = s->at + s->used;
@@ -186,10 +185,11 @@ static int find_tiles(gsa_backend *b, const gsa_edges *e, cpu_plan *plan)
             x.stretch[i].at = bytes, bytes += most_bytes(e, &x.stretch[i], plan->labelled);
         plan->tiles = gsa_alloc(b->system, (size_t)bytes, 1);
     }
-    const int made = plan->at && plan->tiles;
+    void *rooms = gsa_ref_scratch(b, "attend", b->threads, ROOM);
+    const int made = plan->at && plan->tiles && rooms;
     if (made) {
         memset(plan->at, -1, (size_t)(e->rows / LANES + 1) * sizeof *plan->at);
-        gsa_team_run(b->team, x.count, find_stretch, &x);
+        gsa_team_run_in(b->team, x.count, find_stretch, &x, rooms, ROOM);
         char *less = gsa_resize(b->system, plan->tiles, (size_t)close_up(&x), 1);
         if (less) plan->tiles = less;
         plan->has_tiles = 1;

@@ -2,7 +2,6 @@
  * scattered rows; and which formats attention has for some edges. */
 #include "kernels/cpu/attention/attention.h"
 #include "kernels/cpu/table.h"
-#include "kernels/team.h"
 
 enum { CHAINS = 12 }; /* of additions that do not wait for one another */
 
@@ -67,12 +66,12 @@ static int formats_of(const gsa_attend_args *args, gsa_cpu_formats *formats)
     gsa_attend_args call = *args;
     edges.memo = NULL, call.edges = &edges;
     const ref_attend t = ref_attend_of(&call);
-    gsa_backend b = { .system = NULL };
+    gsa_backend *b;
     cpu_ell waiting;
     cpu_inspection x;
     *formats = (gsa_cpu_formats){ 0 };
-    if (gsa_team_create(b.system, 1, &b.team, &b.error) != GSA_OK) return 0;
-    cpu_plan *plan = cpu_plan_of(&b, "formats", &t);
+    if (gsa_backend_ref(NULL, GSA_F32, 1, &b, NULL) != GSA_OK) return 0;
+    cpu_plan *plan = cpu_plan_of(b, "formats", &t);
     const int told = edges.blocks && edges.block_offset && edges.examples > 0;
     if (plan) {
         cpu_ell_begin(&waiting, &t, 0, t.heads, NULL);
@@ -80,9 +79,9 @@ static int formats_of(const gsa_attend_args *args, gsa_cpu_formats *formats)
         for (int64_t i = 0; told && i < edges.block_offset[edges.examples]; i++)
             count_block(&x, edges.blocks[i], formats);
         if (!told && edges.rows > 0) count_block(&x, (gsa_rows){ 0, edges.rows }, formats);
-        cpu_plan_done(&b, &edges, plan);
+        cpu_plan_done(b, &edges, plan);
     }
-    gsa_team_release(b.team);
+    b->release(b);
     return plan != NULL;
 }
 
