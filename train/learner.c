@@ -263,9 +263,9 @@ static gsa_row_identity identity_of(gsa_learner *m, const gsa_minibatch *batch,
                                     const gsa_readout *readout)
 {
     if (!readout->summary) return readout->tokens;
-    const int64_t bytes = batch->count * (int64_t)sizeof(int32_t);
-    const int32_t *row = gsa_tape_upload(m->tape, batch->row, bytes);
-    return (gsa_row_identity){ row, gsa_tape_upload(m->tape, batch->nought, bytes) };
+    const int32_t *row =
+        gsa_tape_upload(m->tape, batch->row, batch->count * 2 * (int64_t)sizeof *row);
+    return (gsa_row_identity){ row, row ? row + batch->count : NULL };
 }
 
 /* out of features; each layer's has a dropout site of its own: `below` counts from the last layer,

@@ -169,18 +169,16 @@ static __global__ void __launch_bounds__(GSA_THREADS)
 static gsa_status launch(gsa_backend *b, const char *op, aggregate_job *job,
                          const gsa_cuda_cut *cut)
 {
-    int64_t blocks;
     void *room;
     job->slices = (job->cols + GSA_WARP - 1) / GSA_WARP;
     job->piece = cut->piece, job->owner = cut->owner, job->length = cut->length, job->pieced = 0;
-    GSA_TRY(gsa_cuda_grid(b, op, job->rows * job->slices, WARPS, &blocks));
-    GSA_TRY(GSA_RUN(b, aggregate_rows, blocks, GSA_THREADS, *job));
+    GSA_TRY(GSA_RUN_OVER(b, op, job->rows * job->slices, WARPS, GSA_THREADS, aggregate_rows, *job));
     if (cut->piece == NULL) return GSA_OK;
     GSA_TRY(gsa_cuda_scratch(b, op, cut->bound * job->cols, sizeof(float), &room));
     job->part = (float *)room, job->pieced = 1;
-    GSA_TRY(gsa_cuda_grid(b, op, cut->bound * job->slices, WARPS, &blocks));
-    GSA_TRY(GSA_RUN(b, aggregate_rows, blocks, GSA_THREADS, *job));
-    return GSA_RUN(b, aggregate_merge, blocks, GSA_THREADS, *job);
+    GSA_TRY(
+        GSA_RUN_OVER(b, op, cut->bound * job->slices, WARPS, GSA_THREADS, aggregate_rows, *job));
+    return GSA_RUN_OVER(b, op, cut->bound * job->slices, WARPS, GSA_THREADS, aggregate_merge, *job);
 }
 
 static gsa_status check(gsa_backend *b, const char *op, const gsa_edges *edges, int backward,

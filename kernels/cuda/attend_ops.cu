@@ -373,11 +373,9 @@ static gsa_status forward(gsa_backend *b, const gsa_attend_args *args, int bf16)
         GSA_TRY(gsa_windows_forward(b, &windows, &job));
     }
     if (args->weights == NULL) return GSA_OK;
-    int64_t blocks;
     const weights_job weights = { job, (float *)args->weights };
-    GSA_TRY(gsa_cuda_grid(b, "attend_forward", job.rows, GSA_THREADS / GSA_WARP, &blocks));
-    return bf16 ? GSA_RUN(b, attend_weights<gsa_bf16>, blocks, GSA_THREADS, weights)
-                : GSA_RUN(b, attend_weights<float>, blocks, GSA_THREADS, weights);
+    return bf16 ? GSA_WARPS(b, "attend_forward", job.rows, attend_weights<gsa_bf16>, weights)
+                : GSA_WARPS(b, "attend_forward", job.rows, attend_weights<float>, weights);
 }
 
 /* ---- backward by destination --------------------------------------------------------------- */
@@ -573,8 +571,8 @@ gsa_status gsa_attend_clear(gsa_backend *b, const gsa_attend_args *args)
     return GSA_OK;
 }
 
-/* What the passes write instead of adding to it. A plane that two tables share is cleared: one of
- * their turns would write over the other's. */
+/* What the passes write instead of adding to it. A plane that an earlier turn gives to is cleared:
+ * this one would write over that. */
 static gsa_status set_gradients(gsa_backend *b, attend_job *job, const gsa_attend_args *args)
 {
     job->set_dq = args->set_dq & 1;
@@ -583,9 +581,8 @@ static gsa_status set_gradients(gsa_backend *b, attend_job *job, const gsa_atten
         const gsa_part *part = &args->parts[k];
         const int64_t rows = args->edges->part_rows[k];
         int shared = part->dk == part->dv;
-        for (int o = 0; o < args->edges->kinds; o++)
-            shared |=
-                o != k && args->edges->part_rows[o] > 0 && shares_plane(part, &args->parts[o]);
+        for (int o = 0; o < k; o++)
+            shared |= args->edges->part_rows[o] > 0 && shares_plane(part, &args->parts[o]);
         if (!shared || rows == 0) continue;
         GSA_TRY(clear_plane(b, args, part->dk, args->set_dk >> k, rows));
         GSA_TRY(clear_plane(b, args, part->dv, args->set_dv >> k, rows));

@@ -210,10 +210,8 @@ static gsa_cuda_csr transposed_of(const sparse_job *job, const gsa_cuda_plan *pl
 
 static gsa_status run_rows(gsa_backend *b, const char *op, const sparse_job *job, int backward)
 {
-    int64_t blocks;
-    GSA_TRY(gsa_cuda_grid(b, op, job->rows * job->heads, GSA_THREADS / GSA_WARP, &blocks));
-    return backward ? GSA_RUN(b, sparse_softmax_back, blocks, GSA_THREADS, *job)
-                    : GSA_RUN(b, sparse_softmax, blocks, GSA_THREADS, *job);
+    return backward ? GSA_WARPS(b, op, job->rows * job->heads, sparse_softmax_back, *job)
+                    : GSA_WARPS(b, op, job->rows * job->heads, sparse_softmax, *job);
 }
 
 /* value = scale rows(q) . columns(k), head by head. Cleared first: that SDDMM leaves what was there
@@ -296,7 +294,6 @@ static gsa_status attend_backward(gsa_backend *b, const gsa_attend_args *args)
     const float *k, *v;
     sparse_job job;
     void *room;
-    int64_t blocks;
     GSA_TRY(check(b, "attend_backward", args, 1));
     GSA_TRY(gsa_attend_clear(b, args));
     if (args->edges->rows == 0 || args->heads == 0 || args->edges->edge_total == 0) return GSA_OK;
@@ -319,8 +316,7 @@ static gsa_status attend_backward(gsa_backend *b, const gsa_attend_args *args)
         GSA_TRY(gsa_cuda_sparse_multiply(b, &m, (float *)args->dq + column, k + column, job.dim,
                                          job.width, (float)args->scale, 1));
     }
-    GSA_TRY(gsa_cuda_grid(b, "attend_backward", job.heads * job.edges, GSA_ELEMENTS, &blocks));
-    GSA_TRY(GSA_RUN(b, sparse_transpose, blocks, GSA_ELEMENTS, job));
+    GSA_TRY(GSA_EACH(b, "attend_backward", job.heads * job.edges, sparse_transpose, job));
     GSA_TRY(add_sources(b, args, &job, plan, KEYS, planes + 2 * plane));
     return add_sources(b, args, &job, plan, VALUES, planes + 2 * plane);
 }

@@ -51,15 +51,11 @@ int64_t gsa_cuda_lay_planes(gsa_bf16_planes *p)
 
 gsa_status gsa_cuda_round_planes(gsa_backend *b, const char *op, const gsa_bf16_planes *p)
 {
-    int64_t blocks;
-    GSA_TRY(gsa_cuda_grid(b, op, p->first[p->planes] / QUAD, GSA_ELEMENTS, &blocks));
-    return GSA_RUN(b, round_planes, blocks, GSA_ELEMENTS, *p);
+    return GSA_EACH(b, op, p->first[p->planes] / QUAD, round_planes, *p);
 }
 
 gsa_status gsa_cuda_round_floats(gsa_backend *b, const char *op, float *to, const float *from,
                                  int64_t count)
 {
-    int64_t blocks;
-    GSA_TRY(gsa_cuda_grid(b, op, count, GSA_ELEMENTS, &blocks));
-    return GSA_RUN(b, round_floats, blocks, GSA_ELEMENTS, to, from, count);
+    return GSA_EACH(b, op, count, round_floats, to, from, count);
 }

@@ -2,7 +2,56 @@
  * alone, each chunk has its partial sums, which are added in the order of chunks. */
 #ifndef GSA_CUDA_COLUMNS_H
 #define GSA_CUDA_COLUMNS_H
-#include "kernels/cuda/state.h"
+#include "kernels/cuda/device.h"
+
+enum {
+    GSA_COLUMN_LANES = 8 /* rows that a block reads at a time */,
+    GSA_COLUMN_THREADS = GSA_WARP * GSA_COLUMN_LANES
+};
+
+GSA_DEVICE void gsa_add_column(const gsa_cuda_columns &job, int64_t c)
+{
+    const volatile float *partial = job.partial;
+    const int64_t to =
+        job.labels > 0 ? c % job.labels * (job.cols / job.labels) + c / job.labels : c;
+    float sum = 0, weighted = 0;
+    for (int64_t i = 0; i < job.chunks; i++) {
+        sum += partial[2 * i * job.cols + c];
+        weighted += partial[(2 * i + 1) * job.cols + c];
+    }
+    if (job.out) job.out[to] += sum;
+    if (job.weighted) job.weighted[to] += weighted;
+}
+
+/* A block: 32 columns of one chunk; eight rows at a time, whose sums are added in the order of
+ * lanes. The last block of a column's chunks adds up what they have, in their order. */
+GSA_DEVICE void gsa_sum_columns(const gsa_cuda_columns &job, int64_t block)
+{
+    GSA_SHARED(float, sums, [2][GSA_COLUMN_LANES][GSA_WARP + 1]);
+    const int column = threadIdx.x % GSA_WARP, lane = threadIdx.x / GSA_WARP;
+    const int64_t chunk = block / job.slices, slice = block % job.slices,
+                  c = (job.first + slice) * GSA_WARP + column;
+    const int64_t end = min((chunk + 1) * job.chunk, job.rows);
+    float sum = 0, weighted = 0;
+    if (c < job.cols)
+        for (int64_t row = chunk * job.chunk + lane; row < end; row += GSA_COLUMN_LANES) {
+            const float x = __ldg(job.x + row * job.cols + c);
+            sum += x;
+            if (job.weighted)
+                weighted += x * ((__ldg(job.norm_x + row * job.cols + c) - __ldg(job.mean + row)) *
+                                 __ldg(job.rstd + row));
+        }
+    sums[0][lane][column] = sum, sums[1][lane][column] = weighted;
+    __syncthreads();
+    if (lane == 0 && c < job.cols) {
+        for (int l = 1; l < GSA_COLUMN_LANES; l++)
+            sum += sums[0][l][column], weighted += sums[1][l][column];
+        job.partial[2 * chunk * job.cols + c] = sum;
+        job.partial[(2 * chunk + 1) * job.cols + c] = weighted;
+    }
+    if (gsa_last_block(job.counters + slice, (unsigned)job.chunks) && lane == 0 && c < job.cols)
+        gsa_add_column(job, c);
+}
 
 /* Floats of room that the partial sums of one matrix want. */
 int64_t gsa_cuda_column_room(int64_t rows, int64_t cols);
@@ -13,9 +62,11 @@ gsa_status gsa_cuda_column_sums(gsa_backend *b, float *out, const float *x, int6
                                 int64_t cols, int64_t labels, float *room);
 
 /* dgain[c] += sum of dy (x - mean) rstd;
- *     dbias[c] += sum of dy. Either may be NULL. Takes scratch. */
+ *     dbias[c] += sum of dy. Either may be NULL. Takes scratch. later: what is left to do, by a
+ * kernel with blocks of GSA_COLUMN_THREADS for gsa_sum_columns, chunks x slices of them; NULL, and
+ * where there are too many columns: it is done here. */
 gsa_status gsa_cuda_norm_sums(gsa_backend *b, float *dgain, float *dbias, const float *dy,
                               const float *x, const float *mean, const float *rstd, int64_t rows,
-                              int64_t cols);
+                              int64_t cols, gsa_cuda_columns *later);
 
 #endif

@@ -609,31 +609,28 @@ static gsa_status run_alpha(gsa_backend *b, const char *op, const crf_job *job, 
 static gsa_status crf_forward(gsa_backend *b, const gsa_crf_args *args)
 {
     crf_job job;
-    int64_t walks, blocks;
+    int64_t walks;
     GSA_TRY(begin(b, "crf_forward", args, FORWARD, &job));
     GSA_TRY(run_alpha(b, "crf_forward", &job, &walks));
-    GSA_TRY(gsa_cuda_grid(b, "crf_forward", job.sequences, GSA_ELEMENTS, &blocks));
     job.loss.partial = job.partial, job.loss.partials = job.sequences;
     job.loss.counter = gsa_cuda_of(b)->counters;
     job.loss.loss = (float *)args->loss, job.loss.scale = job.scale;
-    return GSA_RUN(b, crf_losses, blocks > 0 ? blocks : 1, GSA_ELEMENTS, job);
+    return GSA_EACH(b, "crf_forward", job.sequences > 0 ? job.sequences : 1, crf_losses, job);
 }
 
 static gsa_status add_transitions(gsa_backend *b, const crf_job *job)
 {
     const int64_t tiles = (job->tags + TILE - 1) / TILE;
-    int64_t blocks;
     if (job->dtransitions == NULL) return GSA_OK;
-    GSA_TRY(gsa_cuda_grid(b, "crf_backward", job->chunks * tiles * tiles, 1, &blocks));
-    GSA_TRY(GSA_RUN(b, crf_pairs, blocks, TILE * TILE, *job));
-    GSA_TRY(gsa_cuda_grid(b, "crf_backward", job->tags * job->tags, GSA_ELEMENTS, &blocks));
-    return GSA_RUN(b, crf_add_transitions, blocks, GSA_ELEMENTS, *job);
+    GSA_TRY(GSA_RUN_OVER(b, "crf_backward", job->chunks * tiles * tiles, 1, TILE * TILE, crf_pairs,
+                         *job));
+    return GSA_EACH(b, "crf_backward", job->tags * job->tags, crf_add_transitions, *job);
 }
 
 static gsa_status crf_backward(gsa_backend *b, const gsa_crf_args *args)
 {
     crf_job job;
-    int64_t walks, blocks;
+    int64_t walks;
     GSA_TRY(begin(b, "crf_backward", args, BACKWARD, &job));
     if (job.tokens == 0) return GSA_OK;
     const size_t marks = sizeof(crf_mark) * (size_t)(WALKS * job.tokens);
@@ -641,20 +638,17 @@ static gsa_status crf_backward(gsa_backend *b, const gsa_crf_args *args)
     GSA_TRY(run_alpha(b, "crf_backward", &job, &walks));
     GSA_TRY(GSA_RUN(b, crf_beta, walks, width_of(job.tags), job));
     GSA_TRY(add_transitions(b, &job));
-    GSA_TRY(gsa_cuda_grid(b, "crf_backward", job.tokens * job.tags, GSA_ELEMENTS, &blocks));
-    if (job.demissions) GSA_TRY(GSA_RUN(b, crf_add_emissions, blocks, GSA_ELEMENTS, job));
+    if (job.demissions)
+        GSA_TRY(GSA_EACH(b, "crf_backward", job.tokens * job.tags, crf_add_emissions, job));
     if (job.dstart == NULL && job.dend == NULL) return GSA_OK;
-    GSA_TRY(gsa_cuda_grid(b, "crf_backward", 2 * job.tags, GSA_THREADS / GSA_WARP, &blocks));
-    return GSA_RUN(b, crf_add_ends, blocks, GSA_THREADS, job);
+    return GSA_WARPS(b, "crf_backward", 2 * job.tags, crf_add_ends, job);
 }
 
 static gsa_status crf_decode(gsa_backend *b, const gsa_crf_args *args)
 {
     crf_job job;
-    int64_t blocks;
     GSA_TRY(begin(b, "crf_decode", args, DECODE, &job));
-    GSA_TRY(gsa_cuda_grid(b, "crf_decode", job.sequences, 1, &blocks));
-    return GSA_RUN(b, crf_viterbi, blocks, width_of(job.tags), job);
+    return GSA_RUN_OVER(b, "crf_decode", job.sequences, 1, width_of(job.tags), crf_viterbi, job);
 }
 
 void gsa_cuda_fill_crf(gsa_backend *b)

@@ -31,7 +31,6 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS) drop_states(GSA_ARGUMENT(
 static gsa_status run(gsa_backend *b, const char *op, void *y, const void *x,
                       const gsa_dropout *dropout, int accumulate, int64_t rows, int64_t cols)
 {
-    int64_t blocks;
     GSA_TRY(gsa_cuda_shape(b, op, rows, cols));
     GSA_TRY(gsa_cuda_check_dropout(b, op, dropout));
     if (y == NULL) return GSA_OK;
@@ -39,8 +38,7 @@ static gsa_status run(gsa_backend *b, const char *op, void *y, const void *x,
         (float *)y,     (const float *)x, gsa_cuda_drop_of(dropout, NULL), rows, cols,
         (cols + 3) / 4, accumulate
     };
-    GSA_TRY(gsa_cuda_grid(b, op, rows * job.quads, GSA_ELEMENTS, &blocks));
-    return GSA_RUN(b, drop_states, blocks, GSA_ELEMENTS, job);
+    return GSA_EACH(b, op, rows * job.quads, drop_states, job);
 }
 
 static gsa_status dropout_forward(gsa_backend *b, void *y, const void *x,

@@ -87,13 +87,19 @@ static __global__ void __launch_bounds__(GSA_THREADS) norm_rows(GSA_ARGUMENT(gsa
     if (lane == 0) job.mean[row] = mean, job.rstd[row] = rstd;
 }
 
+static __device__ __host__ inline int64_t own_blocks(const gsa_cuda_rowwise &job)
+{
+    return (job.rows + GSA_COLUMN_LANES - 1) / GSA_COLUMN_LANES;
+}
+
 /* With xhat = (x - mean) rstd and g = dy gain:  dx += rstd (g - mean(g) - xhat mean(g xhat)); then
- * the slope of an activation before the norm. */
-static __global__ void __launch_bounds__(GSA_THREADS)
+ * the slope of an activation before the norm. Further blocks sum columns. */
+static __global__ void __launch_bounds__(GSA_COLUMN_THREADS)
     norm_rows_back(GSA_ARGUMENT(gsa_cuda_rowwise) job)
 {
     const int64_t row = gsa_thread() / GSA_WARP, cols = job.cols;
     const int lane = threadIdx.x % GSA_WARP;
+    if (blockIdx.x >= own_blocks(job)) gsa_sum_columns(job.columns, blockIdx.x - own_blocks(job));
     if (row >= job.rows) return;
     const float *x = job.x + row * cols, *dy = job.with + row * cols;
     const float mean = __ldg(job.mean + row), rstd = __ldg(job.rstd + row);
@@ -120,7 +126,9 @@ gsa_status gsa_cuda_send_rowwise(gsa_backend *b)
     const gsa_cuda_rowwise job = gsa_cuda_of(b)->rowwise;
     gsa_cuda_of(b)->rowwise.what = GSA_ROWWISE_NONE;
     if (job.what == GSA_ROWWISE_BACK)
-        return GSA_WARPS(b, "norm_backward", job.rows, norm_rows_back, job);
+        return GSA_RUN_OVER(b, "norm_backward",
+                            own_blocks(job) + job.columns.chunks * job.columns.slices, 1,
+                            GSA_COLUMN_THREADS, norm_rows_back, job);
     return job.out ? GSA_WARPS(b, "norm_forward", job.rows, norm_rows, job)
                    : GSA_EACH(b, "elements", job.rows * job.cols, each_element, job);
 }
@@ -146,6 +154,11 @@ static gsa_cuda_rowwise *before(gsa_backend *b, const void *x, int64_t count)
                : NULL;
 }
 
+static int meets(const void *x, int64_t count, const void *y, int64_t other)
+{
+    return y && gsa_cuda_meet(gsa_cuda_span_of(x, count), gsa_cuda_span_of(y, other));
+}
+
 /* May another `count` floats be read and written in the same kernel? alike: where an array of it
  * has the same address and size, each thread meets its own elements. */
 static int is_apart(const gsa_cuda_rowwise *job, const void *at, int64_t count, int alike)
@@ -158,8 +171,7 @@ static int is_apart(const gsa_cuda_rowwise *job, const void *at, int64_t count, 
         { job->x, n }, { job->bias, job->cols }, { job->with, n }, { job->y, n }, { job->sum, n }
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i].at &&
-            gsa_cuda_meet(gsa_cuda_span_of(at, count), gsa_cuda_span_of(all[i].at, all[i].count)) &&
+        if (meets(at, count, all[i].at, all[i].count) &&
             !(alike && all[i].at == at && all[i].count == count))
             return 0;
     return 1;
@@ -258,9 +270,9 @@ static gsa_status norm_backward(gsa_backend *b, void *dx, void *dgain, void *dbi
     job.y = (float *)dx, job.with = (const float *)dy, job.x = (const float *)x;
     job.gain = (const float *)gain, job.accumulate = accumulate;
     job.mean = (float *)mean, job.rstd = (float *)rstd, job.rows = rows, job.cols = cols;
-    if (dgain || dbias)
+    if ((dgain || dbias) && rows > 0)
         GSA_TRY(gsa_cuda_norm_sums(b, (float *)dgain, (float *)dbias, job.with, job.x, job.mean,
-                                   job.rstd, rows, cols));
+                                   job.rstd, rows, cols, dx ? &job.columns : NULL));
     return dx == NULL || rows == 0 ? GSA_OK : wait(b, job, GSA_ROWWISE_BACK);
 }
 
@@ -280,8 +292,9 @@ static gsa_status activate_backward(gsa_backend *b, void *dx, const void *dy, co
     GSA_TRY(check_activation(b, "activate_backward", kind, count));
     if (dx == NULL) return GSA_OK;
     if (earlier->what == GSA_ROWWISE_BACK && !earlier->activates && earlier->y == dx && dx == dy &&
-        !add && earlier->rows * earlier->cols == count &&
-        !gsa_cuda_meet(gsa_cuda_span_of(x, count), gsa_cuda_span_of(dx, count))) {
+        !add && earlier->rows * earlier->cols == count && !meets(x, count, dx, count) &&
+        !meets(x, count, earlier->columns.out, earlier->cols) &&
+        !meets(x, count, earlier->columns.weighted, earlier->cols)) {
         earlier->activates = 1, earlier->activation = kind, earlier->slope = (const float *)x;
         return GSA_OK;
     }

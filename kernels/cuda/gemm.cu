@@ -149,7 +149,6 @@ static gsa_status gemm(gsa_backend *b, void *c, const void *a, const void *bb, i
                        int64_t k, int transpose_a, int transpose_b, int64_t ldc, int64_t lda,
                        int64_t ldb, int accumulate)
 {
-    int64_t blocks;
     const int way = gsa_cuda_of(b)->attention,
               tensor = (way == GSA_CUDA_TF32 || way == GSA_CUDA_BF16) &&
                        gsa_cuda_of(b)->tuning->capability >= 80;
@@ -170,8 +169,7 @@ static gsa_status gemm(gsa_backend *b, void *c, const void *a, const void *bb, i
     GSA_TRY(check(b, &product));
     if (m == 0 || n == 0 || (k == 0 && accumulate)) return GSA_OK;
     if (k > 0) return gsa_cuda_product_add(b, &product);
-    GSA_TRY(gsa_cuda_grid(b, "gemm", m * n, GSA_ELEMENTS, &blocks));
-    return GSA_RUN(b, clear_matrix, blocks, GSA_ELEMENTS, (float *)c, m, n, ldc);
+    return GSA_EACH(b, "gemm", m * n, clear_matrix, (float *)c, m, n, ldc);
 }
 
 void gsa_cuda_fill_gemm(gsa_backend *b)

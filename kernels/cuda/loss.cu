@@ -90,23 +90,21 @@ static __global__ void __launch_bounds__(GSA_THREADS)
     }
 }
 
-static gsa_status prepare(gsa_backend *b, const char *op, double smoothing, int64_t rows,
-                          int64_t classes, int64_t *blocks)
+static gsa_status check(gsa_backend *b, const char *op, double smoothing, int64_t rows,
+                        int64_t classes)
 {
     if (!(smoothing >= 0 && smoothing < 1))
         return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
                         "%s: a smoothing of %g, expected 0 <= smoothing < 1", op, smoothing);
-    GSA_TRY(gsa_cuda_shape(b, op, rows, classes));
-    return gsa_cuda_grid(b, op, rows, GSA_THREADS / GSA_WARP, blocks);
+    return gsa_cuda_shape(b, op, rows, classes);
 }
 
 static gsa_status cross_entropy_forward(gsa_backend *b, void *loss, void *nll, const void *logits,
                                         const int32_t *targets, double smoothing, double scale,
                                         int64_t rows, int64_t classes)
 {
-    int64_t blocks;
     gsa_cuda_total total = {};
-    GSA_TRY(prepare(b, "cross_entropy_forward", smoothing, rows, classes, &blocks));
+    GSA_TRY(check(b, "cross_entropy_forward", smoothing, rows, classes));
     GSA_TRY(gsa_cuda_partials(b, "cross_entropy_forward", rows, &total));
     total.loss = (float *)loss, total.scale = scale;
     const entropy_job job = { total,
@@ -121,7 +119,7 @@ static gsa_status cross_entropy_forward(gsa_backend *b, void *loss, void *nll, c
                               rows,
                               classes,
                               1 };
-    return GSA_RUN(b, entropy_rows, blocks > 0 ? blocks : 1, GSA_THREADS, job);
+    return GSA_WARPS(b, "cross_entropy_forward", rows > 0 ? rows : 1, entropy_rows, job);
 }
 
 static gsa_status cross_entropy_backward(gsa_backend *b, void *dlogits, const void *dloss,
@@ -129,8 +127,7 @@ static gsa_status cross_entropy_backward(gsa_backend *b, void *dlogits, const vo
                                          double smoothing, double scale, int accumulate,
                                          int64_t rows, int64_t classes)
 {
-    int64_t blocks;
-    GSA_TRY(prepare(b, "cross_entropy_backward", smoothing, rows, classes, &blocks));
+    GSA_TRY(check(b, "cross_entropy_backward", smoothing, rows, classes));
     if (dlogits == NULL) return GSA_OK;
     const entropy_job job = { {},
                               NULL,
@@ -144,7 +141,7 @@ static gsa_status cross_entropy_backward(gsa_backend *b, void *dlogits, const vo
                               rows,
                               classes,
                               accumulate };
-    return GSA_RUN(b, entropy_rows_back, blocks, GSA_THREADS, job);
+    return GSA_WARPS(b, "cross_entropy_backward", rows, entropy_rows_back, job);
 }
 
 /* ---- the same down the columns of segments of rows: a warp a column of a segment ----------- */
@@ -223,18 +220,16 @@ static gsa_status segment_entropy_forward(gsa_backend *b, void *loss, const void
                                           double scale, int64_t segments, int64_t rows,
                                           int64_t cols)
 {
-    int64_t blocks;
     GSA_TRY(gsa_cuda_shape(b, "segment_entropy_forward", rows, cols));
     GSA_TRY(gsa_cuda_shape(b, "segment_entropy_forward", segments, cols));
-    GSA_TRY(gsa_cuda_grid(b, "segment_entropy_forward", segments * cols, GSA_THREADS / GSA_WARP,
-                          &blocks));
     segment_job job = {};
     GSA_TRY(gsa_cuda_partials(b, "segment_entropy_forward", segments * cols, &job.total));
     job.total.loss = (float *)loss, job.total.scale = scale;
     job.x = (const float *)logits, job.offset = offset, job.targets = targets;
     job.watch = gsa_cuda_suspect(b, GSA_FAULT_PLACE), job.columns = segments * cols,
     job.cols = cols;
-    return GSA_RUN(b, segment_columns, blocks > 0 ? blocks : 1, GSA_THREADS, job);
+    return GSA_WARPS(b, "segment_entropy_forward", job.columns > 0 ? job.columns : 1,
+                     segment_columns, job);
 }
 
 static gsa_status segment_entropy_backward(gsa_backend *b, void *dlogits, const void *dloss,
@@ -242,18 +237,15 @@ static gsa_status segment_entropy_backward(gsa_backend *b, void *dlogits, const 
                                            const int32_t *targets, double scale, int64_t segments,
                                            int64_t rows, int64_t cols)
 {
-    int64_t blocks;
     GSA_TRY(gsa_cuda_shape(b, "segment_entropy_backward", rows, cols));
     GSA_TRY(gsa_cuda_shape(b, "segment_entropy_backward", segments, cols));
-    GSA_TRY(gsa_cuda_grid(b, "segment_entropy_backward", segments * cols, GSA_THREADS / GSA_WARP,
-                          &blocks));
     if (dlogits == NULL) return GSA_OK;
     segment_job job = {};
     job.dx = (float *)dlogits, job.x = (const float *)logits, job.dloss = (const float *)dloss,
     job.offset = offset;
     job.targets = targets, job.scale = scale, job.watch = gsa_cuda_suspect(b, GSA_FAULT_PLACE);
     job.columns = segments * cols, job.cols = cols;
-    return GSA_RUN(b, segment_columns_back, blocks, GSA_THREADS, job);
+    return GSA_WARPS(b, "segment_entropy_backward", job.columns, segment_columns_back, job);
 }
 
 /* ---- squared error ------------------------------------------------------------------------- */
@@ -294,12 +286,10 @@ static gsa_status square_error_forward(gsa_backend *b, void *loss, const void *x
 static gsa_status square_error_backward(gsa_backend *b, void *dx, const void *dloss, const void *x,
                                         const void *target, double scale, int64_t count)
 {
-    int64_t blocks;
     GSA_TRY(gsa_cuda_shape(b, "square_error_backward", count, 1));
-    GSA_TRY(gsa_cuda_grid(b, "square_error_backward", count, GSA_ELEMENTS, &blocks));
     if (dx == NULL) return GSA_OK;
-    return GSA_RUN(b, square_back, blocks, GSA_ELEMENTS, (float *)dx, (const float *)dloss,
-                   (const float *)x, (const float *)target, scale, count);
+    return GSA_EACH(b, "square_error_backward", count, square_back, (float *)dx,
+                    (const float *)dloss, (const float *)x, (const float *)target, scale, count);
 }
 
 void gsa_cuda_fill_loss(gsa_backend *b)

@@ -41,10 +41,8 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS) sgd_step(GSA_ARGUMENT(opt
 static gsa_status adam(gsa_backend *b, void *w, void *m, void *v, const void *g,
                        const double *control, const gsa_adam *adam, int64_t count)
 {
-    int64_t blocks;
     optim_job job = {};
     GSA_TRY(gsa_cuda_shape(b, "adam", count, 1));
-    GSA_TRY(gsa_cuda_grid(b, "adam", count, GSA_ELEMENTS, &blocks));
     job.w = (float *)w, job.m = (float *)m, job.v = (float *)v, job.g = (const float *)g,
     job.control = control, job.count = count;
     job.beta1 = (float)adam->beta1, job.rest1 = (float)(1 - adam->beta1);
@@ -52,20 +50,18 @@ static gsa_status adam(gsa_backend *b, void *w, void *m, void *v, const void *g,
     job.eps = (float)adam->eps;
     job.step = (float)(adam->lr / adam->correct1), job.root = (float)(1 / sqrt(adam->correct2));
     job.decay = (float)(adam->lr * adam->decay), job.l2 = (float)adam->l2;
-    return GSA_RUN(b, adam_step, blocks, GSA_ELEMENTS, job);
+    return GSA_EACH(b, "adam", count, adam_step, job);
 }
 
 static gsa_status sgd(gsa_backend *b, void *w, void *m, const void *g, const double *control,
                       double lr, double momentum, double l2, int64_t count)
 {
-    int64_t blocks;
     optim_job job = {};
     GSA_TRY(gsa_cuda_shape(b, "sgd", count, 1));
-    GSA_TRY(gsa_cuda_grid(b, "sgd", count, GSA_ELEMENTS, &blocks));
     job.w = (float *)w, job.m = (float *)m, job.g = (const float *)g, job.control = control,
     job.count = count;
     job.lr = (float)lr, job.momentum = (float)momentum, job.l2 = (float)l2;
-    return GSA_RUN(b, sgd_step, blocks, GSA_ELEMENTS, job);
+    return GSA_EACH(b, "sgd", count, sgd_step, job);
 }
 
 void gsa_cuda_fill_optim(gsa_backend *b)

@@ -5,10 +5,29 @@
 #include "kernels/cuda/library.h"
 
 /* ---- kernels ------------------------------------------------------------------------------- */
-static __global__ void count_runs(int64_t *first, const gsa_run *runs, int64_t run_total)
+
+/* A warp a row: the first edge of each of its runs, 32 at a time; behind the last run the number of
+ * edges. */
+static __global__ void __launch_bounds__(GSA_THREADS)
+    place_runs(int64_t *first, const gsa_run *runs, const int64_t *run_offset,
+               const int64_t *edge_offset, int64_t rows)
 {
-    const int64_t i = gsa_thread();
-    if (i <= run_total) first[i] = i < run_total ? runs[i].count : 0;
+    const int64_t row = gsa_thread() / GSA_WARP;
+    const int lane = threadIdx.x % GSA_WARP;
+    if (row > rows) return; /* a whole warp */
+    const int64_t last = __ldg(run_offset + min(row + 1, rows));
+    int64_t edge = __ldg(edge_offset + row);
+    if (row == rows && lane == 0) first[last] = edge;
+    for (int64_t r = __ldg(run_offset + row); r < last; r += GSA_WARP) {
+        const int64_t count = r + lane < last ? runs[r + lane].count : 0;
+        int64_t sum = count;
+        for (int step = 1; step < GSA_WARP; step <<= 1) {
+            const int64_t before = __shfl_up_sync(GSA_ALL_LANES, sum, step);
+            if (lane >= step) sum += before;
+        }
+        if (r + lane < last) first[r + lane] = edge + sum - count;
+        edge += __shfl_sync(GSA_ALL_LANES, sum, GSA_WARP - 1);
+    }
 }
 
 /* How many pieces a row is cut into; offset is the edges' own or that of the out-edges. */
@@ -60,18 +79,14 @@ static __global__ void expand_edges(GSA_ARGUMENT(expand_job) job)
         gsa_transposed{ (int32_t)row, (int32_t)(e - __ldg(job.edge_offset + row)), label };
 }
 
-static __global__ void order_records(gsa_transposed *out, const gsa_transposed *record,
-                                     const int64_t *value, int64_t count)
+/* Out-edges in the order of the sort, and where each source's begin. */
+static __global__ void order_edges(gsa_transposed *out, int64_t *offset,
+                                   const gsa_transposed *record, const int64_t *order,
+                                   const uint32_t *sorted, int64_t edges, int64_t sources)
 {
     const int64_t i = gsa_thread();
-    if (i < count) out[i] = record[__ldg(value + i)];
-}
-
-static __global__ void find_sources(int64_t *offset, const uint32_t *sorted, int64_t count,
-                                    int64_t sources)
-{
-    const int64_t source = gsa_thread();
-    if (source <= sources) offset[source] = gsa_first_at_least(sorted, count, (uint32_t)source);
+    if (i < edges) out[i] = record[__ldg(order + i)];
+    if (i <= sources) offset[i] = gsa_first_at_least(sorted, edges, (uint32_t)i);
 }
 
 #if defined(GSA_CHECKED)
@@ -101,7 +116,6 @@ static __global__ void check_runs(GSA_ARGUMENT(check_job) job)
 
 static gsa_status check_edges(gsa_backend *b, const gsa_edges *edges)
 {
-    int64_t blocks;
     check_job job = { edges->runs,
                       edges->run_total,
                       edges->kinds,
@@ -109,8 +123,7 @@ static gsa_status check_edges(gsa_backend *b, const gsa_edges *edges)
                       gsa_cuda_suspect(b, GSA_FAULT_EDGES),
                       {} };
     for (int k = 0; k < GSA_MAX_KINDS; k++) job.part_rows[k] = edges->part_rows[k];
-    GSA_TRY(gsa_cuda_grid(b, "edges", edges->run_total, GSA_ELEMENTS, &blocks));
-    GSA_TRY(GSA_RUN(b, check_runs, blocks, GSA_ELEMENTS, job));
+    GSA_TRY(GSA_EACH(b, "edges", edges->run_total, check_runs, job));
     const gsa_status status = gsa_cuda_read_faults(b);
     gsa_cuda_enter_capture(b);
     return status;
@@ -141,18 +154,16 @@ static gsa_status make_cut(gsa_backend *b, const char *op, const int64_t *offset
 {
     const gsa_cuda_tuning *tuning = gsa_cuda_of(b)->tuning;
     const int64_t wanted = edges / tuning->hub_chunks;
-    int64_t blocks;
     cut->length = (int32_t)(wanted < tuning->hub_edges ? tuning->hub_edges
                             : wanted < INT32_MAX       ? wanted
                                                        : INT32_MAX);
     if (most <= cut->length || rows == 0) return GSA_OK;
     cut->bound = 2 * (edges / cut->length) + 1;
     GSA_TRY(take_array(b, op, rows + 1, sizeof(int64_t), (void **)&cut->piece));
-    GSA_TRY(gsa_cuda_grid(b, op, rows + 1, GSA_ELEMENTS, &blocks));
-    GSA_TRY(GSA_RUN(b, count_pieces, blocks, GSA_ELEMENTS, cut->piece, offset, cut->length, rows));
+    GSA_TRY(GSA_EACH(b, op, rows + 1, count_pieces, cut->piece, offset, cut->length, rows));
     GSA_TRY(gsa_cuda_scan(b, cut->piece, rows + 1));
     GSA_TRY(take_array(b, op, cut->bound, sizeof *cut->owner, (void **)&cut->owner));
-    return GSA_RUN(b, note_owners, blocks, GSA_ELEMENTS, cut->owner, cut->piece, rows);
+    return GSA_EACH(b, op, rows, note_owners, cut->owner, cut->piece, rows);
 }
 
 static int is_told(const gsa_content *content)
@@ -169,25 +180,20 @@ static int64_t most_edges(const gsa_edges *edges, int out)
 static gsa_status make_run_first(gsa_backend *b, const char *op, const gsa_edges *edges,
                                  gsa_cuda_plan *plan)
 {
-    int64_t blocks;
     if (plan->run_first) return GSA_OK;
     GSA_TRY(take_array(b, op, edges->run_total + 1, sizeof(int64_t), (void **)&plan->run_first));
-    GSA_TRY(gsa_cuda_grid(b, op, edges->run_total + 1, GSA_ELEMENTS, &blocks));
-    GSA_TRY(GSA_RUN(b, count_runs, blocks, GSA_ELEMENTS, plan->run_first, edges->runs,
-                    edges->run_total));
-    return gsa_cuda_scan(b, plan->run_first, edges->run_total + 1);
+    return GSA_WARPS(b, op, edges->rows + 1, place_runs, plan->run_first, edges->runs,
+                     edges->run_offset, edges->edge_offset, edges->rows);
 }
 
 static gsa_status run_expand(gsa_backend *b, const char *op, const gsa_edges *edges,
                              const gsa_cuda_plan *plan, expand_job *job)
 {
-    int64_t blocks;
     job->run_first = plan->run_first, job->edge_offset = edges->edge_offset,
     job->runs = edges->runs;
     job->rows = edges->rows, job->run_total = edges->run_total, job->edge_total = edges->edge_total;
     for (int k = 0; k < GSA_MAX_KINDS; k++) job->part_first[k] = plan->part_first[k];
-    GSA_TRY(gsa_cuda_grid(b, op, edges->edge_total, GSA_ELEMENTS, &blocks));
-    return GSA_RUN(b, expand_edges, blocks, GSA_ELEMENTS, *job);
+    return GSA_EACH(b, op, edges->edge_total, expand_edges, *job);
 }
 
 static gsa_status make_in(gsa_backend *b, const char *op, const gsa_edges *edges,
@@ -219,7 +225,6 @@ static gsa_status sort_out(gsa_backend *b, const char *op, const gsa_edges *edge
                            gsa_cuda_plan *plan, sort_room *room)
 {
     const int64_t total = edges->edge_total;
-    int64_t blocks;
     GSA_TRY(take_array(b, op, total, sizeof *room->key, (void **)&room->key));
     GSA_TRY(take_array(b, op, total, sizeof *room->sorted, (void **)&room->sorted));
     GSA_TRY(take_array(b, op, total, sizeof *room->value, (void **)&room->value));
@@ -231,12 +236,9 @@ static gsa_status sort_out(gsa_backend *b, const char *op, const gsa_edges *edge
     if (total > 0)
         GSA_TRY(gsa_cuda_sort(b, room->sorted, room->key, room->order, room->value, total,
                               gsa_cuda_bits(plan->sources)));
-    GSA_TRY(gsa_cuda_grid(b, op, plan->sources + 1, GSA_ELEMENTS, &blocks));
-    GSA_TRY(GSA_RUN(b, find_sources, blocks, GSA_ELEMENTS, plan->out_offset, room->sorted, total,
-                    plan->sources));
-    GSA_TRY(gsa_cuda_grid(b, op, total, GSA_ELEMENTS, &blocks));
-    return GSA_RUN(b, order_records, blocks, GSA_ELEMENTS, plan->out, room->record, room->order,
-                   total);
+    return GSA_EACH(b, op, plan->sources + 1 > total ? plan->sources + 1 : total, order_edges,
+                    plan->out, plan->out_offset, room->record, room->order, room->sorted, total,
+                    plan->sources);
 }
 
 static void place_sources(const gsa_edges *edges, gsa_cuda_plan *plan)
@@ -409,21 +411,17 @@ static __global__ void list_out_edges(int32_t *column, int32_t *edge, const gsa_
 static gsa_status fill_lists(gsa_backend *b, const char *op, const gsa_edges *edges,
                              gsa_cuda_plan *plan)
 {
-    int64_t blocks;
     expand_job job = {};
     job.run_first = plan->run_first, job.runs = edges->runs, job.run_total = edges->run_total,
     job.edge_total = edges->edge_total;
     for (int k = 0; k < GSA_MAX_KINDS; k++) job.part_first[k] = plan->part_first[k];
-    GSA_TRY(gsa_cuda_grid(b, op, edges->rows + 1, GSA_ELEMENTS, &blocks));
-    GSA_TRY(GSA_RUN(b, narrow_offsets, blocks, GSA_ELEMENTS, plan->list_offset, edges->edge_offset,
-                    edges->rows + 1));
-    GSA_TRY(gsa_cuda_grid(b, op, plan->sources + 1, GSA_ELEMENTS, &blocks));
-    GSA_TRY(GSA_RUN(b, narrow_offsets, blocks, GSA_ELEMENTS, plan->list_out_offset,
-                    plan->out_offset, plan->sources + 1));
-    GSA_TRY(gsa_cuda_grid(b, op, edges->edge_total, GSA_ELEMENTS, &blocks));
-    GSA_TRY(GSA_RUN(b, list_columns, blocks, GSA_ELEMENTS, job, plan->list_column));
-    return GSA_RUN(b, list_out_edges, blocks, GSA_ELEMENTS, plan->list_out_column, plan->out_edge,
-                   plan->out, edges->edge_offset, edges->edge_total);
+    GSA_TRY(GSA_EACH(b, op, edges->rows + 1, narrow_offsets, plan->list_offset, edges->edge_offset,
+                     edges->rows + 1));
+    GSA_TRY(GSA_EACH(b, op, plan->sources + 1, narrow_offsets, plan->list_out_offset,
+                     plan->out_offset, plan->sources + 1));
+    GSA_TRY(GSA_EACH(b, op, edges->edge_total, list_columns, job, plan->list_column));
+    return GSA_EACH(b, op, edges->edge_total, list_out_edges, plan->list_out_column, plan->out_edge,
+                    plan->out, edges->edge_offset, edges->edge_total);
 }
 
 static gsa_status make_lists(gsa_backend *b, const char *op, const gsa_edges *edges,

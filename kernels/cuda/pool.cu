@@ -97,39 +97,34 @@ static __global__ void __launch_bounds__(GSA_WARP *LANES)
         job.y[row * job.cols + c] = row == best ? dy : 0;
 }
 
-static gsa_status prepare(gsa_backend *b, const char *op, pool_job *job, int lacks_arg,
-                          int64_t examples, int64_t *blocks)
+static gsa_status run(gsa_backend *b, const char *op, void (*pool)(const pool_job), pool_job job,
+                      int lacks_arg, int64_t examples)
 {
-    GSA_TRY(gsa_cuda_shape(b, op, examples, job->cols));
+    GSA_TRY(gsa_cuda_shape(b, op, examples, job.cols));
     if (lacks_arg)
         return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
                         "%s: a maximum needs arg [examples, cols], which is NULL", op);
-    job->slices = (job->cols + GSA_WARP - 1) / GSA_WARP;
-    return gsa_cuda_grid(b, op, examples * job->slices, 1, blocks);
+    job.slices = (job.cols + GSA_WARP - 1) / GSA_WARP;
+    return GSA_RUN_OVER(b, op, examples * job.slices, 1, GSA_WARP * LANES, pool, job);
 }
 
 static gsa_status pool_forward(gsa_backend *b, void *y, int32_t *arg, const void *x,
                                const int64_t *offset, int maximum, int64_t examples, int64_t cols)
 {
-    int64_t blocks;
-    pool_job job = { (float *)y, (const float *)x, arg, NULL, offset, maximum, 0, cols, 0 };
-    GSA_TRY(prepare(b, "pool_forward", &job, maximum && arg == NULL, examples, &blocks));
-    return maximum ? GSA_RUN(b, pool_maximum, blocks, GSA_WARP * LANES, job)
-                   : GSA_RUN(b, pool_mean, blocks, GSA_WARP * LANES, job);
+    const pool_job job = { (float *)y, (const float *)x, arg, NULL, offset, maximum, 0, cols, 0 };
+    return run(b, "pool_forward", maximum ? pool_maximum : pool_mean, job, maximum && arg == NULL,
+               examples);
 }
 
 static gsa_status pool_backward(gsa_backend *b, void *dx, const void *dy, const int32_t *arg,
                                 const int64_t *offset, int maximum, int accumulate,
                                 int64_t examples, int64_t cols)
 {
-    int64_t blocks;
-    pool_job job = {
-        (float *)dx, (const float *)dy, NULL, arg, offset, maximum, accumulate, cols, 0
-    };
+    const pool_job job = { (float *)dx, (const float *)dy, NULL, arg, offset,
+                           maximum,     accumulate,        cols, 0 };
     if (dx == NULL) return GSA_OK;
-    GSA_TRY(prepare(b, "pool_backward", &job, maximum && arg == NULL, examples, &blocks));
-    return maximum ? GSA_RUN(b, pool_maximum_back, blocks, GSA_WARP * LANES, job)
-                   : GSA_RUN(b, pool_mean_back, blocks, GSA_WARP * LANES, job);
+    return run(b, "pool_backward", maximum ? pool_maximum_back : pool_mean_back, job,
+               maximum && arg == NULL, examples);
 }
 
 void gsa_cuda_fill_pool(gsa_backend *b)

@@ -39,16 +39,14 @@ static gsa_status gather_forward(gsa_backend *b, void *y, const void *table, con
                                  double scale, int accumulate, int64_t rows, int64_t cols,
                                  int64_t table_rows)
 {
-    int64_t blocks;
     row_job job = {};
     GSA_TRY(gsa_cuda_shape(b, "gather_forward", rows, cols));
     GSA_TRY(gsa_cuda_shape(b, "gather_forward", table_rows, cols));
-    GSA_TRY(gsa_cuda_grid(b, "gather_forward", rows * cols, GSA_ELEMENTS, &blocks));
     job.y = (float *)y, job.table = (const float *)table, job.ids = ids, job.scale = (float)scale,
     job.accumulate = accumulate;
     job.rows = rows, job.cols = cols, job.table_rows = table_rows,
     job.watch = gsa_cuda_suspect(b, GSA_FAULT_GATHER);
-    return GSA_RUN(b, gather_rows, blocks, GSA_ELEMENTS, job);
+    return GSA_EACH(b, "gather_forward", rows * cols, gather_rows, job);
 }
 
 /* ---- its gradient -------------------------------------------------------------------------- */
@@ -122,23 +120,22 @@ static int64_t round16(int64_t bytes)
 static gsa_status scatter_sorted(gsa_backend *b, const row_job *keys, scatter_job *job)
 {
     void *room;
-    int64_t blocks;
     const int64_t rows = job->rows, key = round16(4 * rows), value = round16(8 * rows),
                   part = round16(4 * job->chunks * job->cols);
     GSA_TRY(gsa_cuda_scratch(b, "gather_backward", 2 * key + 2 * value + 2 * part, 1, &room));
     char *at = (char *)room;
     uint32_t *unsorted = (uint32_t *)(at + 2 * value), *sorted = (uint32_t *)(at + 2 * value + key);
     int64_t *place = (int64_t *)at, *order = (int64_t *)(at + value);
-    GSA_TRY(gsa_cuda_grid(b, "gather_backward", rows, GSA_ELEMENTS, &blocks));
-    GSA_TRY(GSA_RUN(b, scatter_keys, blocks, GSA_ELEMENTS, unsorted, place, *keys));
+    GSA_TRY(GSA_EACH(b, "gather_backward", rows, scatter_keys, unsorted, place, *keys));
     GSA_TRY(gsa_cuda_sort(b, sorted, unsorted, order, place, rows,
                           gsa_cuda_bits(keys->table_rows + 1)));
     job->id = sorted, job->row = order;
     job->head = (float *)(at + 2 * value + 2 * key),
     job->tail = (float *)(at + 2 * value + 2 * key + part);
-    GSA_TRY(gsa_cuda_grid(b, "gather_backward", job->chunks * job->slices, 1, &blocks));
-    GSA_TRY(GSA_RUN(b, scatter_chunk, blocks, GSA_WARP, *job));
-    return GSA_RUN(b, scatter_join, blocks, GSA_WARP, *job);
+    GSA_TRY(GSA_RUN_OVER(b, "gather_backward", job->chunks * job->slices, 1, GSA_WARP,
+                         scatter_chunk, *job));
+    return GSA_RUN_OVER(b, "gather_backward", job->chunks * job->slices, 1, GSA_WARP, scatter_join,
+                        *job);
 }
 
 static gsa_status gather_backward(gsa_backend *b, void *dtable, const void *dy, const int32_t *ids,
@@ -181,25 +178,21 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS) select_back(GSA_ARGUMENT(
 static gsa_status select_forward(gsa_backend *b, void *y, const uint8_t *mask, const void *a,
                                  const void *c, int64_t rows, int64_t cols)
 {
-    int64_t blocks;
     row_job job = {};
     GSA_TRY(gsa_cuda_shape(b, "select_forward", rows, cols));
-    GSA_TRY(gsa_cuda_grid(b, "select_forward", rows * cols, GSA_ELEMENTS, &blocks));
     job.y = (float *)y, job.mask = mask, job.table = (const float *)a, job.c = (const float *)c,
     job.rows = rows, job.cols = cols;
-    return GSA_RUN(b, select_rows, blocks, GSA_ELEMENTS, job);
+    return GSA_EACH(b, "select_forward", rows * cols, select_rows, job);
 }
 
 static gsa_status select_backward(gsa_backend *b, void *da, void *dc, const uint8_t *mask,
                                   const void *dy, int64_t rows, int64_t cols)
 {
-    int64_t blocks;
     row_job job = {};
     GSA_TRY(gsa_cuda_shape(b, "select_backward", rows, cols));
-    GSA_TRY(gsa_cuda_grid(b, "select_backward", rows * cols, GSA_ELEMENTS, &blocks));
     job.y = (float *)da, job.dc = (float *)dc, job.mask = mask, job.table = (const float *)dy,
     job.rows = rows, job.cols = cols;
-    return GSA_RUN(b, select_back, blocks, GSA_ELEMENTS, job);
+    return GSA_EACH(b, "select_backward", rows * cols, select_back, job);
 }
 
 void gsa_cuda_fill_rows(gsa_backend *b)

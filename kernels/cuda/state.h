@@ -77,9 +77,16 @@ typedef struct gsa_cuda_landing {
     char bytes[GSA_CUDA_LANDING_BYTES];
 } gsa_cuda_landing;
 
+typedef struct gsa_cuda_columns {    /* sums of columns (columns.h) */
+    float *out, *weighted, *partial; /* weighted: of x (norm_x - mean) rstd; either may be NULL */
+    const float *x, *norm_x, *mean, *rstd;
+    unsigned *counters; /* [slices of this launch] */
+    int64_t rows, cols, chunk, first, slices, chunks, labels;
+} gsa_cuda_columns;
+
 /* Calls on elements or rows that wait, to be one kernel (elements.cu). Forward: y = f(x + bias),
  * sum = with + y, out = norm(sum); NULL: without. Back: y = dx of a norm from dy = with, times the
- * slope of an activation at `slope`. */
+ * slope of an activation at `slope`; beside it the sums of columns, where there are any. */
 enum { GSA_ROWWISE_NONE, GSA_ROWWISE_FORWARD, GSA_ROWWISE_BACK };
 typedef struct gsa_cuda_rowwise {
     const float *x, *bias, *with, *gain, *shift, *slope;
@@ -87,6 +94,7 @@ typedef struct gsa_cuda_rowwise {
     int64_t rows, cols;
     int what, activates, activation, accumulate;
     float eps;
+    gsa_cuda_columns columns;
 } gsa_cuda_rowwise;
 
 typedef struct gsa_cuda_state {

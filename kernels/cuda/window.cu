@@ -132,7 +132,6 @@ typedef struct windows_room { /* lives while windows are made */
 static gsa_status sort_edges(gsa_backend *b, const char *op, const gsa_window_edges *e,
                              windows_room *room)
 {
-    int64_t blocks;
     const int64_t *order = e->number, windows = (e->items + GSA_WINDOW_ROWS - 1) / GSA_WINDOW_ROWS;
     GSA_TRY(take(b, op, e->edges, sizeof *room->key, (void **)&room->key));
     GSA_TRY(take(b, op, e->edges, sizeof *room->sorted, (void **)&room->sorted));
@@ -143,8 +142,7 @@ static gsa_status sort_edges(gsa_backend *b, const char *op, const gsa_window_ed
                               gsa_cuda_bits(e->columns)));
         order = room->by_column;
     }
-    GSA_TRY(gsa_cuda_grid(b, op, e->edges, GSA_ELEMENTS, &blocks));
-    GSA_TRY(GSA_RUN(b, key_windows, blocks, GSA_ELEMENTS, *e, room->key, order));
+    GSA_TRY(GSA_EACH(b, op, e->edges, key_windows, *e, room->key, order));
     return gsa_cuda_sort(b, room->sorted, room->key, room->order, order, e->edges,
                          gsa_cuda_bits(windows));
 }
@@ -152,21 +150,18 @@ static gsa_status sort_edges(gsa_backend *b, const char *op, const gsa_window_ed
 static gsa_status build(gsa_backend *b, const char *op, const gsa_window_edges *e,
                         windows_room *room, gsa_cuda_windows *w)
 {
-    int64_t blocks, window_blocks;
     GSA_TRY(take_windows(b, op, e, w));
     GSA_TRY(sort_edges(b, op, e, room));
     GSA_TRY(take(b, op, e->edges + 1, sizeof *room->rank, (void **)&room->rank));
     const gsa_window_rule rule = { gsa_cuda_of(b)->density,
                                    gsa_cuda_of(b)->tuning->window_columns };
     const windows_job job = { *e, room->sorted, room->order, room->rank, *w, rule };
-    GSA_TRY(gsa_cuda_grid(b, op, e->edges + 1, GSA_ELEMENTS, &blocks));
-    GSA_TRY(gsa_cuda_grid(b, op, w->count + 1, GSA_ELEMENTS, &window_blocks));
     GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(w->way, 0, (size_t)w->count, gsa_cuda_stream(b))));
-    GSA_TRY(GSA_RUN(b, mark_columns, blocks, GSA_ELEMENTS, job));
+    GSA_TRY(GSA_EACH(b, op, e->edges + 1, mark_columns, job));
     GSA_TRY(gsa_cuda_scan(b, room->rank, e->edges + 1));
-    GSA_TRY(GSA_RUN(b, fill_columns, blocks, GSA_ELEMENTS, job));
-    GSA_TRY(GSA_RUN(b, choose_ways, window_blocks, GSA_ELEMENTS, job));
-    return GSA_RUN(b, fill_cells, blocks, GSA_ELEMENTS, job);
+    GSA_TRY(GSA_EACH(b, op, e->edges + 1, fill_columns, job));
+    GSA_TRY(GSA_EACH(b, op, w->count + 1, choose_ways, job));
+    return GSA_EACH(b, op, e->edges + 1, fill_cells, job);
 }
 
 gsa_status gsa_cuda_make_windows(gsa_backend *b, const char *op, const gsa_window_edges *edges,

@@ -21,9 +21,9 @@ gsa_status gsa_minibatch_begin(gsa_minibatch *batch, int32_t count, gsa_error *e
 {
     void *at;
     int ok;
-    if (!HOLD(batch, row, 0, count) || !HOLD(batch, nought, 1, count))
+    if (!HOLD(batch, row, 0, 2 * (int64_t)count))
         return gsa_out_of_memory(error, "a batch", count * INT64_C(8));
-    for (int32_t i = 0; i < count; i++) batch->row[i] = i, batch->nought[i] = 0;
+    for (int32_t i = 0; i < count; i++) batch->row[i] = i, batch->row[count + i] = 0;
     batch->count = count, batch->tokens = batch->targets = 0;
     batch->picks = batch->named = 0;
     return GSA_OK;
@@ -138,7 +138,6 @@ void gsa_minibatch_release(gsa_minibatch *batch)
         gsa_release(batch->system, batch->sequence[s].feature);
     }
     gsa_release(batch->system, batch->row);
-    gsa_release(batch->system, batch->nought);
     gsa_release(batch->system, batch->label);
     gsa_release(batch->system, batch->target);
     for (int n = 0; n < GSA_BATCH_NOTES; n++) gsa_release(batch->system, batch->note[n]);

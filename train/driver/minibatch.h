@@ -41,8 +41,7 @@ typedef struct gsa_minibatch {
     int32_t first;   /* set before a batch begins: place of its first example in the global batch */
     int64_t tokens;  /* of all sequences */
     int64_t targets; /* rows of what the head gives */
-    int32_t *row;    /* [count] 0, 1, 2, ...: rows of the head */
-    int32_t *nought; /* [count] zeros */
+    int32_t *row;    /* [count] 0, 1, 2, ...: rows of the head; behind them [count] zeros */
     int32_t *label;  /* [targets] class, or -1 */
     float *target;   /* [targets, terms], of tasks whose targets are numbers */
     int32_t *note[GSA_BATCH_NOTES]; /* what a task's own hooks need to know of the batch */
@@ -54,8 +53,7 @@ typedef struct gsa_minibatch {
     int64_t room[6], note_room[GSA_BATCH_NOTES]; /* elements that the arrays have room for */
 } gsa_minibatch;
 
-/* Begins a batch: room for `count` examples with no tokens and no targets; row and nought are
- * filled. */
+/* Begins a batch: room for `count` examples with no tokens and no targets; row is filled. */
 gsa_status gsa_minibatch_begin(gsa_minibatch *batch, int32_t count, gsa_error *error);
 /* Room for one sequence's `count` lengths, and its tokens: words, or with width > 0 features;
  * number counts from `first`. */
