@@ -1,6 +1,27 @@
 /* batch.h - the block-diagonal union of instances, kind-major: the rows of a kind are one
  * contiguous range over all examples, so that GEMMs need no gather; nothing is padded.
  *
+ * Example:
+ *
+ *     #include <gsa/pattern.h>
+ *     const gsa_example two[] = { { sizeof *two, 5, 0, 1 }, { sizeof *two, 3, 0, 1 } }; // lengths
+ *     gsa_error error;
+ *     gsa_registry *registry = NULL;
+ *     gsa_pattern *pattern = NULL;
+ *     gsa_instance *x[2] = { NULL, NULL };
+ *     gsa_batch *batch = NULL;
+ *     int failed = gsa_registry_create(NULL, &registry, &error) ||
+ *                  gsa_pattern_create(registry, "full", NULL, 0, &pattern, &error) ||
+ *                  gsa_pattern_instance(pattern, NULL, &two[0], NULL, 0, &x[0], &error) ||
+ *                  gsa_pattern_instance(pattern, NULL, &two[1], NULL, 0, &x[1], &error) ||
+ *                  gsa_batch_create(NULL, gsa_pattern_schema(pattern), &batch, &error) ||
+ *                  gsa_batch_build(batch, x, 2, &error);
+ *     puts(failed ? error.text : "example 1 begins at node 5 of kind 0");
+ *     failed = failed || gsa_batch_offset(batch, 0, NULL)[1] != 5;
+ *     gsa_batch_release(batch), gsa_instance_release(x[0]), gsa_instance_release(x[1]);
+ *     gsa_pattern_release(pattern), gsa_registry_release(registry);
+ *     return failed;
+ *
  * A batch owns one block of bytes in host memory that holds every array below; gsa_batch_* views
  * take `base`: NULL for the host block itself, or the address of a copy of it (a device upload of
  * gsa_batch_block). The object is reused: building again allocates only when the block must grow.

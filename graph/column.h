@@ -1,12 +1,34 @@
 /* column.h - the host service "gsa.column/1": what a data file says next to each token (heads of
  * dependencies, types, positions). C11 or C++17, no other header of the project than topology.h.
  *
- *   const gsa_column_service *use = host->service(host, GSA_COLUMN_SERVICE);
- *         in create(); NULL: this host has none
- *   if (!use) return host->fail(host, "this host has no columns");
- *   const int head = use->ask(host, "head");  its place in x->column
- *   if (head < 0) return -1;  the sentence is said already
- *   const gsa_slice value = x->column[head][i];  in emit(): of token i, UTF-8, not terminated
+ * Example:
+ *
+ *     static int create(const gsa_host *host, const gsa_value *params, void **self)
+ *     {
+ *         (void)params, (void)self; // the place in x->column is 0, for it is the only one
+ *         const gsa_column_service *use =
+ *             (const gsa_column_service *)host->service(host, GSA_COLUMN_SERVICE);
+ *         if (!use) return host->fail(host, "this host has no columns");
+ *         return use->ask(host, "head") < 0 ? -1 : 0;
+ *     }
+ *     static void describe(const void *self, gsa_describer *d)
+ *     {
+ *         (void)self, gsa_transformer_layer(d, GSA_NAMES_ONLY, 1, 0);
+ *     }
+ *     static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
+ *     {
+ *         (void)self; // token i reads itself, and token 0 where its column is not "0"
+ *         for (int64_t i = 0; i < x->length; i++) {
+ *             const gsa_slice head = x->column[0][i];
+ *             gsa_edge(e, 0, gsa_at(0, i), gsa_at(0, i), 0);
+ *             if (i && (head.bytes != 1 || *head.at != '0'))
+ *                 gsa_edge(e, 0, gsa_at(0, 0), gsa_at(0, i), 0);
+ *         }
+ *     }
+ *     const gsa_topology GSA_PLUGIN = {
+ *         GSA_ABI, sizeof(gsa_topology), sizeof(gsa_param), 0, "heads",
+ *         "tokens with a head read token 0", "none", NULL, create, NULL, describe, emit
+ *     };
  *
  * Law.  A name is [a-z][a-z0-9_]*, at most GSA_COLUMNS_ASKED of them; who uses the pattern says
  *     which column of the data it is

@@ -1,5 +1,17 @@
 /* edges.h - the canonical form of edges: runs, grouped by destination row.
  *
+ * Example:
+ *
+ *     const gsa_run runs[] = { { 0, 3, 1, 0, 0, 0 }, { 4, 1, 1, 1, 0, 0 } }; // 0, 1, 2; 4
+ *     const int64_t run_offset[] = { 0, 1, 2 }, edge_offset[] = { 0, 3, 4 };
+ *     const gsa_edges edges = { 2, 2, 4, run_offset, edge_offset, runs, 1, 2, { 5 } };
+ *     int32_t source[4], label[4];
+ *     gsa_error error;
+ *     if (gsa_edges_check(&edges, "two rows of five sources", &error)) return puts(error.text), 1;
+ *     gsa_edges_expand(&edges, source, label, NULL);
+ *     printf("row 1 reads source %d by label %d\n", source[3], label[3]); // 4, 1
+ *     return source[3] != 4;
+ *
  * Invariants (GSA_EDGES), checked once where edges are made and again in full by gsa_edges_check:
  *   run_offset and edge_offset have rows+1 entries, start at 0, never fall, end at run_total and
  *     edge_total;

@@ -1,7 +1,29 @@
 /* instance.h - one example's nodes and edges, as a topology emitted them. Immutable,
  * reference-counted (any thread).
  * A cache serves any thread. Errors: GSA_ERR_ARGUMENT (emit refused the example), GSA_ERR_LIMIT
- * (too many nodes or runs), GSA_ERR_PLUGIN (a call that breaks the contract), GSA_ERR_MEMORY. */
+ * (too many nodes or runs), GSA_ERR_PLUGIN (a call that breaks the contract), GSA_ERR_MEMORY.
+ *
+ * Example:
+ *
+ *     #include <gsa/pattern.h>
+ *     const gsa_example example = { sizeof example, 10, 0, 1 }; // 10 tokens, no memory, 1 head
+ *     gsa_error error;
+ *     gsa_registry *registry = NULL;
+ *     gsa_pattern *pattern = NULL;
+ *     gsa_instance *x = NULL;
+ *     gsa_edges edges;
+ *     int failed = gsa_registry_create(NULL, &registry, &error) ||
+ *                  gsa_pattern_create(registry, "bpt", NULL, 0, &pattern, &error) ||
+ *                  gsa_instance_create(NULL, gsa_pattern_schema(pattern),
+ *                                      gsa_pattern_topology(pattern), gsa_pattern_self(pattern),
+ *                                      &example, NULL, 0, &x, &error);
+ *     if (failed) return puts(error.text), 1;
+ *     gsa_instance_edges(x, 0, &edges);
+ *     printf("phase 0: %d rows, %d edges\n", (int)edges.rows, (int)edges.edge_total);
+ *     gsa_instance_release(x), gsa_pattern_release(pattern), gsa_registry_release(registry);
+ *     return 0;
+ *
+ */
 #ifndef GSA_INSTANCE_H
 #define GSA_INSTANCE_H
 #include "edges.h"

@@ -1,11 +1,50 @@
 /* lexicon.h - the host service "gsa.lexicon/1": a word list in a file, and every place in a text
  * where one of its words is. C11 or C++17, no other header of the project than topology.h.
  *
- *   const gsa_lexicon_service *use = host->service(host, GSA_LEXICON_SERVICE);
- *         in create(); NULL: this host has none
- *   if (use->open(use, host, path, 2, 16, &words) < 0) return -1;  the sentence is said already
- *   use->match(use, words, example, found, context);  in emit(), from any thread
- *   use->close(use, words);                                                        in destroy()
+ * Example:
+ *
+ *     struct own {
+ *         const gsa_lexicon_service *use;
+ *         gsa_lexicon *words;
+ *     };
+ *     static const gsa_param params[] = {
+ *         { "words", GSA_PATH, 0, 0, 0, NULL, NULL, "a file with a word a line" },
+ *     };
+ *     static int create(const gsa_host *host, const gsa_value *p, void **self)
+ *     {
+ *         struct own *o = (struct own *)host->alloc(host, sizeof *o);
+ *         if (!(*self = o)) return host->fail(host, "no memory");
+ *         o->words = NULL; // destroy runs after a failure too
+ *         o->use = (const gsa_lexicon_service *)host->service(host, GSA_LEXICON_SERVICE);
+ *         if (!o->use) return host->fail(host, "this host has no " GSA_LEXICON_SERVICE);
+ *         return o->use->open(o->use, host, p[0].s, 2, 16, &o->words); // 2 to 16 characters
+ *     }
+ *     static void destroy(const gsa_host *host, void *self)
+ *     {
+ *         struct own *o = (struct own *)self;
+ *         if (o->use) o->use->close(o->use, o->words);
+ *         host->release(host, o);
+ *     }
+ *     static void describe(const void *self, gsa_describer *d)
+ *     {
+ *         (void)self, gsa_transformer_layer(d, GSA_NAMES_ONLY, 1, 0);
+ *         d->promise(d, GSA_NEEDS_TEXT | GSA_DUPLICATES, GSA_SQUARE_EDGES);
+ *     }
+ *     // a word's last token reads its first
+ *     static void found(void *e, int32_t first, int32_t last)
+ *     {
+ *         gsa_edge((gsa_emitter *)e, 0, gsa_at(0, first), gsa_at(0, last), 0);
+ *     }
+ *     static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
+ *     {
+ *         const struct own *o = (const struct own *)self;
+ *         for (int64_t i = 0; i < x->length; i++) gsa_edge(e, 0, gsa_at(0, i), gsa_at(0, i), 0);
+ *         o->use->match(o->use, o->words, x, found, e);
+ *     }
+ *     const gsa_topology GSA_PLUGIN = {
+ *         GSA_ABI, sizeof(gsa_topology), sizeof *params, 1, "words", "ends of words", "none",
+ *         params, create, destroy, describe, emit
+ *     };
  *
  * Law.  open and close run where create and destroy do; match is const on the lexicon and runs in
  *     many threads at once. A

@@ -1,7 +1,24 @@
 /* plan.h - the inspector half of inspector/executor: what a kernel needs to know of some edges,
  * worked out once on the host in linear time. *Whether* to take a path is decided here; *how* is
  * the kernel's. Immutable once made.
- * So any thread may read it. gsa_plan_release frees it, or the edges that keep it do. */
+ * So any thread may read it. gsa_plan_release frees it, or the edges that keep it do.
+ *
+ * Example:
+ *
+ *     const gsa_run runs[] = { { 0, 3, 1, 0, 0, 0 }, { 2, 1, 1, 0, 0, 0 } };
+ *     const int64_t run_offset[] = { 0, 1, 2 }, edge_offset[] = { 0, 3, 4 };
+ *     const gsa_edges edges = { 2, 2, 4, run_offset, edge_offset, runs, 1, 1, { 3 } };
+ *     char text[1000];
+ *     gsa_error error;
+ *     gsa_plan *plan;
+ *     if (gsa_plan_create(NULL, &edges, NULL, &plan, &error)) return puts(error.text), 1;
+ *     gsa_plan_explain(plan, text, sizeof text);
+ *     puts(text);
+ *     const int right = plan->max_degree == 3 && plan->out_offset[3] == 4; // by source
+ *     gsa_plan_release(NULL, plan);
+ *     return !right;
+ *
+ */
 #ifndef GSA_PLAN_H
 #define GSA_PLAN_H
 #include "edges.h"

@@ -1,6 +1,27 @@
 /* ready.h - when a node's state can be computed: its *ready* index is the largest token that any
  * path into it starts from.
  *
+ * Example:
+ *
+ *     #include <gsa/pattern.h>
+ *     const gsa_setting causal = { "causal", "1" };
+ *     const gsa_example example = { sizeof example, 6, 0, 1 };
+ *     gsa_error error;
+ *     gsa_registry *registry = NULL;
+ *     gsa_pattern *pattern = NULL;
+ *     gsa_instance *x = NULL;
+ *     gsa_ready *ready = NULL;
+ *     int failed = gsa_registry_create(NULL, &registry, &error) ||
+ *                  gsa_pattern_create(registry, "full", &causal, 1, &pattern, &error) ||
+ *                  gsa_pattern_instance(pattern, NULL, &example, NULL, 0, &x, &error) ||
+ *                  gsa_ready_create(NULL, x, 2, NULL, &ready, &error);
+ *     if (failed) return puts(error.text), 1;
+ *     const int32_t at = gsa_ready_at(ready, gsa_ready_steps(ready), 0)[4]; // after 2 layers
+ *     printf("token 4 is known once token %d is\n", at);
+ *     gsa_ready_release(ready), gsa_instance_release(x);
+ *     gsa_pattern_release(pattern), gsa_registry_release(registry);
+ *     return at != 4;
+ *
  * -1 where no token reaches the node (zeros, memory). Generation computes at token t exactly the
  * rows with ready = t; a pattern leaks the future where token i ends with ready > i. Paths follow
  * what the phases compute, not only their edges:

@@ -1,6 +1,22 @@
 /* schema.h - what a topology described: kinds, phases, readout. Immutable once made; any thread may
  * read it.
  *
+ * Example:
+ *
+ *     #include <gsa/pattern.h>
+ *     gsa_error error;
+ *     gsa_registry *registry;
+ *     gsa_pattern *pattern = NULL; // describes itself to a schema, which is borrowed here
+ *     int failed = gsa_registry_create(NULL, &registry, &error) ||
+ *                  gsa_pattern_create(registry, "bpt", NULL, 0, &pattern, &error);
+ *     if (failed) return puts(error.text), 1;
+ *     const gsa_schema *schema = gsa_pattern_schema(pattern);
+ *     for (int p = 0; p < gsa_schema_phases(schema); p++)
+ *         printf("phase %d is %s\n", p, gsa_schema_phase(schema, p)->name);
+ *     gsa_pattern_release(pattern);
+ *     gsa_registry_release(registry);
+ *     return 0;
+ *
  * Checked when made, each failure one sentence naming topology, kind or phase, and value:
  *   struct sizes; 1..64 kinds and phases; names match [a-z][a-z0-9_]* and are unique; enumerations
  *     in range; masks name

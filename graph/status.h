@@ -1,5 +1,13 @@
 /* status.h - the one error type of the project.
  *
+ * Example:
+ *
+ *     gsa_error error;
+ *     gsa_fail(&error, GSA_ERR_LIMIT, "%d rows; at most %d were expected", 9, 8);
+ *     gsa_fail_at(&error, error.status, "%s:%d", "x.tsv", 3);
+ *     puts(error.text); // x.tsv:3: 9 rows; at most 8 were expected
+ *     return strcmp(gsa_status_name(error.status), "limit");
+ *
  * Law.  Zero is success. A function that can fail returns a gsa_status and takes a `gsa_error *` as
  *     its last argument
  *       (NULL: the caller does not want the sentence). On failure the error holds one sentence that
@@ -11,7 +19,9 @@
  *     `const T *` points to is read during the call and not kept, where nothing else is said. A
  *     `T **` receives a new object, which T's release function frees; on failure it is left
  *     alone. Every call that allocates may return GSA_ERR_MEMORY, and every call that runs on a
- *     device GSA_ERR_DEVICE. Any thread may call. */
+ *     device GSA_ERR_DEVICE. Any thread may call.
+ *     The example at the head of a header is the body of a main, after <stdio.h>, <string.h> and
+ *     that header; one that defines GSA_PLUGIN is a whole plugin. A test compiles and runs each. */
 #ifndef GSA_STATUS_H
 #define GSA_STATUS_H
 

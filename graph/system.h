@@ -1,5 +1,20 @@
 /* system.h - the one allocation table and the one file-system shim.
  *
+ * Example:
+ *
+ *     gsa_error error;
+ *     gsa_output *output;
+ *     char *text;
+ *     int64_t bytes;
+ *     if (gsa_output_open(NULL, "words.txt", &output, &error)) return puts(error.text), 1;
+ *     gsa_output_format(output, "%d words\n", 3);
+ *     if (gsa_output_commit(output, &error) || // without it there is no file
+ *         gsa_read_file(NULL, "words.txt", 1 << 20, &text, &bytes, &error))
+ *         return puts(error.text), 1;
+ *     fputs(text, stdout); // 3 words
+ *     gsa_release(NULL, text);
+ *     return bytes != 8;
+ *
  * Law.  Every allocation and every file operation of the project goes through the `gsa_system` that
  *     its constructor was
  *       given, so that tests can make the n-th one fail and an embedder can bring an arena. A

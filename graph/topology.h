@@ -1,5 +1,24 @@
 /* topology.h - everything a topology plugin sees. C11 or C++17, no other header of the project.
  *
+ * Example:
+ *
+ *     static void describe(const void *self, gsa_describer *d)
+ *     {
+ *         (void)self;
+ *         d->promise(d, GSA_BY_LENGTH, GSA_LINEAR_EDGES);
+ *         gsa_transformer_layer(d, GSA_NAMES_ONLY, 1, 0);
+ *     }
+ *     static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
+ *     {
+ *         (void)self; // token i reads itself and the one before it
+ *         for (int64_t i = 0; i < x->length; i++)
+ *             e->run(e, 0, gsa_at(0, i ? i - 1 : 0), i ? 2 : 1, 1, gsa_at(0, i), 0, 0);
+ *     }
+ *     const gsa_topology GSA_PLUGIN = {
+ *         GSA_ABI, sizeof(gsa_topology), sizeof(gsa_param), 0, "pairs",
+ *         "token i reads itself and the one before it", "none", NULL, NULL, NULL, describe, emit
+ *     };
+ *
  * A topology is a generator of attention patterns. Its schema says which kinds of nodes and which
  * phases exist; for each example it emits the edges. The framework does the rest: weights,
  * attention, gradients, batching, pictures, training.

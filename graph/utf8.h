@@ -1,5 +1,13 @@
 /* utf8.h - is this text what XML, JSON and a terminal accept?
- *     No allocation, any thread, linear time. */
+ *     No allocation, any thread, linear time.
+ *
+ * Example:
+ *
+ *     const char text[] = "caf\xc3\xa9 \xff";
+ *     printf("bad byte at %d\n", (int)gsa_utf8_invalid(text, (int64_t)strlen(text))); // 6
+ *     return gsa_utf8_invalid(text, 5) != -1 || gsa_utf8_length(text + 3) != 2;
+ *
+ */
 #ifndef GSA_UTF8_H
 #define GSA_UTF8_H
 #include <stdint.h>

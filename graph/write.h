@@ -1,6 +1,29 @@
 /* write.h - patterns as GraphML, DOT, Matrix Market, a page or numbers: the phases of one layer, of
  * a whole stack, or of several stacks.
  *
+ * Example:
+ *
+ *     #include <gsa/pattern.h>
+ *     const gsa_example example = { sizeof example, 6, 0, 1 };
+ *     gsa_error error;
+ *     gsa_registry *registry = NULL;
+ *     gsa_pattern *pattern = NULL;
+ *     gsa_instance *x = NULL;
+ *     gsa_output *output = NULL;
+ *     if (gsa_registry_create(NULL, &registry, &error) ||
+ *         gsa_pattern_create(registry, "bpt", NULL, 0, &pattern, &error) ||
+ *         gsa_pattern_instance(pattern, NULL, &example, NULL, 0, &x, &error) ||
+ *         gsa_output_open(NULL, "tree.graphml", &output, &error))
+ *         return puts(error.text), 1;
+ *     const gsa_picture_stack stack = { NULL, NULL, NULL, -1 };
+ *     const gsa_picture_sheet sheet = { x, gsa_pattern_schema(pattern) };
+ *     const gsa_picture picture = { "bpt", &stack, &sheet, 1, 1 };
+ *     if (gsa_write_picture(NULL, &picture, GSA_FORMAT_GRAPHML, output, &error) ||
+ *         gsa_output_commit(output, &error))
+ *         return puts(error.text), 1;
+ *     gsa_instance_release(x), gsa_pattern_release(pattern), gsa_registry_release(registry);
+ *     return 0;
+ *
  * A picture is a list of sheets: one pattern in one layer of one stack each. Inside a stack kinds
  * of equal name are one kind, whose nodes are drawn once; they must start alike and have the same
  * number of nodes in every sheet. MEMORY kinds are the nodes of another stack's sequence where the

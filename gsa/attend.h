@@ -1,12 +1,23 @@
 /* attend.h - attention over a graph, forward and backward, on buffers of your own: no stack, no
  * tape, no parameters.
  *
- *   gsa_graph_open(NULL, registry, "bpt:k=4:causal=1", &graph, &error);
- *   gsa_graph_build(graph, NULL, NULL, &sequences, 1, &error);
- *     or of edges of your own: gsa_graph_of_edges(NULL, &list, &graph, &error);
- *   gsa_attend_forward(backend, graph, &attention, &error);
- *   gsa_attend_backward(backend, graph, &attention, &error);
- *   gsa_graph_release(graph);
+ * Example:
+ *
+ *     const int32_t source[] = { 0, 1, 2, 0 }, row[] = { 0, 1, 2, 2 };
+ *     const gsa_edge_list list = { sizeof list, 4, 3, -1, 4, source, row };
+ *     const float x[6] = { 1, 2, 3, 4, 5, 6 }; // 3 rows, 1 head of 2
+ *     float out[6], lse[3];
+ *     gsa_attention a = { sizeof a, 0, 1, 2, 0, x, x, x };
+ *     gsa_error error;
+ *     gsa_graph *graph = NULL;
+ *     gsa_backend *backend = NULL;
+ *     a.out = out, a.lse = lse;
+ *     int failed = gsa_graph_of_edges(NULL, &list, &graph, &error) ||
+ *                  gsa_backend_open(NULL, "cpu", GSA_F32, 1, &backend, &error) ||
+ *                  gsa_attend_forward(backend, graph, &a, &error);
+ *     if (failed) puts(error.text);
+ *     gsa_backend_release(backend), gsa_graph_release(graph);
+ *     return failed || out[0] != 1; // row 0 reads source 0 alone
  *
  * docs/library.md has the whole program.
  *

@@ -1,5 +1,24 @@
 /* checkpoint.h - a folder of checkpoints that is never half-written.
  *
+ * Example:
+ *
+ *     gsa_error error;
+ *     gsa_checkpoint *checkpoint;
+ *     gsa_output *output;
+ *     char *path, *warning;
+ *     if (gsa_checkpoint_begin(NULL, "model", 7, &checkpoint, &error)) return puts(error.text), 1;
+ *     int failed = gsa_checkpoint_file(checkpoint, "words.txt", &output, &error);
+ *     if (failed) return gsa_checkpoint_abandon(checkpoint), puts(error.text), 1;
+ *     gsa_output_text(output, "a b c\n");
+ *     failed = gsa_output_commit(output, &error);
+ *     if (failed) return gsa_checkpoint_abandon(checkpoint), puts(error.text), 1;
+ *     if (gsa_checkpoint_commit(checkpoint, 2, &error) ||
+ *         gsa_checkpoint_find(NULL, "model", NULL, &path, &warning, &error))
+ *         return puts(error.text), 1;
+ *     puts(path); // model/step-7
+ *     gsa_release(NULL, path), gsa_release(NULL, warning);
+ *     return 0;
+ *
  *   DIR/step-N/{files..., manifest.sha256}
  *       written as DIR/step-N.tmp, files and folder synced, renamed
  *   DIR/latest                                one line, "step-N", replaced after the rename

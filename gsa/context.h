@@ -1,13 +1,32 @@
 /* context.h - what a program needs that trains: topologies, a backend, parameters, a tape, and the
  * parts that are made of them, in one handle.
  *
- *   gsa_context_open(NULL, &context, &error);
- *   gsa_context_encoder, gsa_context_linear, ...; then gsa_context_optimise
- *   a step:
- *     gsa_context_begin(context, 1);
- *     a forward pass: gsa_encoder_forward, gsa_linear_forward, a loss
- *     gsa_context_step(context, loss, &value, &error);
- *   gsa_context_release(context);
+ * Example:
+ *
+ *     const int32_t ids[] = { 1, 2, 3, 2, 1 }, length[] = { 3, 2 }, label[] = { 0, 1 };
+ *     const gsa_sequences batch = { 2, length };
+ *     const gsa_input_options words = { "input", 4 };
+ *     const gsa_optimiser_options adam = gsa_optimiser_default(GSA_OPTIMISER_ADAM);
+ *     const gsa_schedule rate = { GSA_SCHEDULE_CONSTANT, 0, 20, 0, 0.01 };
+ *     const gsa_settings settings = gsa_settings_default();
+ *     double loss = 0;
+ *     gsa_error error;
+ *     gsa_context *c = NULL;
+ *     gsa_encoder *encoder;
+ *     gsa_linear head;
+ *     int failed = gsa_context_open(NULL, &c, &error) ||
+ *                  gsa_context_encoder(c, "star", &settings, &words, NULL, &encoder, &error) ||
+ *                  gsa_context_linear(c, "head", settings.hidden, 2, &head, &error) ||
+ *                  gsa_context_optimise(c, &adam, &rate, &error);
+ *     for (int step = 0; step < 20 && !failed; step++) {
+ *         gsa_context_begin(c, 1);
+ *         gsa_readout read = gsa_encoder_forward(encoder, &batch, ids, NULL, NULL);
+ *         gsa_tensor *out = gsa_linear_forward(&head, read.summary);
+ *         failed = gsa_context_step(c, gsa_context_cross_entropy(c, out, label), &loss, &error);
+ *     }
+ *     if (failed) puts(error.text);
+ *     gsa_context_release(c);
+ *     return failed || !(loss < 0.1);
  *
  * docs/library.md has the whole program.
  *

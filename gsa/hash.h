@@ -1,5 +1,17 @@
 /* hash.h - SHA-256 (FIPS 180-4), for manifests that `sha256sum -c` reads.
- * One thread at a time uses a gsa_sha256. */
+ * One thread at a time uses a gsa_sha256.
+ *
+ * Example:
+ *
+ *     char hex[65];
+ *     gsa_sha256 hash;
+ *     gsa_sha256_start(&hash);
+ *     gsa_sha256_add(&hash, "abc", 3);
+ *     gsa_sha256_end(&hash, hex);
+ *     puts(hex); // ba7816bf...
+ *     return memcmp(hex, "ba7816bf", 8);
+ *
+ */
 #ifndef GSA_HASH_H
 #define GSA_HASH_H
 #include "graph/system.h"

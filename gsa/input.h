@@ -5,7 +5,31 @@
  * With `beside` > 0 so many columns made elsewhere are next to the embedding: [embedding[id],
  * columns] W^T + b.
  * The tape's thread uses an input. Errors: GSA_ERR_ARGUMENT (options or settings out of range),
- * GSA_ERR_LIMIT (too many parameters), GSA_ERR_MEMORY. */
+ * GSA_ERR_LIMIT (too many parameters), GSA_ERR_MEMORY.
+ *
+ * Example:
+ *
+ *     #include <gsa/context.h>
+ *     const int32_t ids[] = { 3, 1, 2 }, length[] = { 2, 1 };
+ *     const gsa_input_options words = { "input", 4, 0, 0, 1.0 };
+ *     const gsa_settings settings = gsa_settings_default();
+ *     gsa_error error;
+ *     gsa_context *c = NULL;
+ *     gsa_input *input = NULL;
+ *     int failed = gsa_context_open(NULL, &c, &error) ||
+ *                  gsa_input_create(NULL, &settings, &words, gsa_context_parameters(c), &input,
+ *                                   &error);
+ *     if (!failed) {
+ *         gsa_tape *tape = gsa_context_tape(c);
+ *         gsa_tensor *rows = gsa_input_forward(input, tape, ids, NULL, length, 2);
+ *         failed = gsa_tape_status(tape, &error) || rows->rows != 3; // [3, hidden]
+ *     }
+ *     if (failed) puts(error.text);
+ *     gsa_input_release(input);
+ *     gsa_context_release(c);
+ *     return failed;
+ *
+ */
 #ifndef GSA_INPUT_H
 #define GSA_INPUT_H
 #include "parameters.h"

@@ -1,6 +1,36 @@
 /* model.h - several stacks over several sequences in one tape: encoder and decoder, pairs of
  * sentences, characters and words.
  *
+ * Example:
+ *
+ *     #include <gsa/context.h>
+ *     const char *const names[] = { "a", "b" }; // one stack over both texts of a pair
+ *     const int32_t length[] = { 3, 2 };
+ *     const gsa_model_sequence texts[2] = { { 2, length }, { 2, length } };
+ *     const gsa_settings settings = gsa_settings_default();
+ *     gsa_stack_spec spec;
+ *     const gsa_model_stack stack = { "encoder", &spec, &settings, GSA_READ_SUMMARY };
+ *     const gsa_model_pass passes[2] = { { "a", "encoder", "a" }, { "b", "encoder", "b" } };
+ *     const gsa_model_options options = { names, 2, &stack, 1, passes, 2 };
+ *     gsa_error error;
+ *     gsa_context *c = NULL;
+ *     gsa_model *model = NULL;
+ *     gsa_model_batch *batch = NULL;
+ *     if (gsa_context_open(NULL, &c, &error) || gsa_spec_parse(NULL, "star", &spec, &error) ||
+ *         gsa_model_create(NULL, gsa_context_registry(c), &options, gsa_context_parameters(c),
+ *                          &model, &error) ||
+ *         gsa_model_batch_create(model, &batch, &error) ||
+ *         gsa_model_batch_build(batch, NULL, NULL, texts, &error))
+ *         return puts(error.text), 1;
+ *     gsa_tape *tape = gsa_context_tape(c);
+ *     gsa_tensor *rows = gsa_tape_zeros(tape, 5, settings.hidden), *const both[2] = { rows, rows };
+ *     gsa_readout read[2]; // .summary [2, hidden] of each text
+ *     gsa_model_forward(model, tape, batch, both, read);
+ *     const int failed = gsa_tape_status(tape, &error) || read[1].summary->rows != 2;
+ *     gsa_model_batch_release(batch), gsa_model_release(model);
+ *     gsa_spec_release(&spec), gsa_context_release(c);
+ *     return failed;
+ *
  * A *sequence* is named data: lengths, and where a pattern reads them texts and groups. A *stack*
  * is patterns and parameters. A *pass* is one execution of a stack on a sequence. It starts from
  * input rows, or from another pass's sequence, and may read another pass's sequence as memory:

@@ -1,10 +1,24 @@
 /* optimiser.h - Adam, AdamW and SGD over a model's parameters, with clipping.
  *
- *   gsa_optimiser_options options = gsa_optimiser_default(GSA_OPTIMISER_ADAMW);
- *   gsa_optimiser_create(NULL, parameters, &options, &optimiser, &error);
- *   a step: gsa_parameters_zero_gradients, a forward pass, gsa_tape_backward, and
- *   gsa_optimiser_step(optimiser, gsa_schedule_rate(&schedule, step), &norm, &error);
- *   gsa_optimiser_release(optimiser);
+ * Example:
+ *
+ *     #include <gsa/context.h>
+ *     gsa_optimiser_options options = gsa_optimiser_default(GSA_OPTIMISER_ADAMW);
+ *     gsa_parameter *w;
+ *     gsa_optimiser *optimiser = NULL;
+ *     gsa_context *c = NULL;
+ *     double norm = 0;
+ *     gsa_error error;
+ *     options.clip = 1, options.weight_decay = 0.01;
+ *     int failed = gsa_context_open(NULL, &c, &error);
+ *     gsa_parameters *all = failed ? NULL : gsa_context_parameters(c);
+ *     failed = failed || gsa_parameters_add(all, "w", 2, 3, GSA_INIT_XAVIER, 0, 0, &w, &error) ||
+ *              gsa_optimiser_create(NULL, all, &options, &optimiser, &error) ||
+ *              gsa_parameters_zero_gradients(all, &error) || // then a pass and gsa_tape_backward
+ *              gsa_optimiser_step(optimiser, 1e-3, &norm, &error);
+ *     if (failed) puts(error.text);
+ *     gsa_optimiser_release(optimiser), gsa_context_release(c);
+ *     return failed || norm != 0;
  *
  * With g the gradient after clipping, w a weight, t = 1, 2, ... the step, lr the step's rate:
  *   clipping   g <- g min(1, clip / |g|), |g| over all parameters together (Pascanu et al. 2013)

@@ -2,7 +2,26 @@
  * and gradients on one backend. Names are "stack.segment.layer.phase.q.weight"; matrices are [out,
  * in]. One thread at a time.
  * Errors: GSA_ERR_ARGUMENT (a name twice, shapes that differ), GSA_ERR_LIMIT (a size),
- * GSA_ERR_MEMORY. */
+ * GSA_ERR_MEMORY.
+ *
+ * Example:
+ *
+ *     gsa_error error;
+ *     gsa_backend *backend = NULL;
+ *     gsa_parameters *all = NULL;
+ *     gsa_parameter *w = NULL;
+ *     double values[6];
+ *     int failed = gsa_backend_open(NULL, "cpu", GSA_F32, 1, &backend, &error) ||
+ *                  gsa_parameters_create(NULL, backend, 1, &all, &error) || // 1: seed
+ *                  gsa_parameters_add(all, "head.w", 2, 3, GSA_INIT_XAVIER, 0, 0, &w, &error) ||
+ *                  gsa_tensor_read(backend, &w->value, 0, values, &error);
+ *     if (failed) puts(error.text);
+ *     else printf("%s[0, 0] = %g\n", gsa_parameters_at(all, 0)->name, values[0]);
+ *     gsa_parameters_release(all);
+ *     gsa_backend_release(backend);
+ *     return failed;
+ *
+ */
 #ifndef GSA_PARAMETERS_H
 #define GSA_PARAMETERS_H
 #include "tape.h"

@@ -4,7 +4,27 @@
  * bytes (checked); no hole, no overlap, no duplicate name; every number an integer.
  * Any thread; calls share nothing. Errors: GSA_ERR_IO, GSA_ERR_FORMAT (the file is not that),
  * GSA_ERR_NUMBER (NaN or infinity), GSA_ERR_ARGUMENT (a name twice or not UTF-8), GSA_ERR_LIMIT
- * (a header or tensor too large), GSA_ERR_MEMORY. */
+ * (a header or tensor too large), GSA_ERR_MEMORY.
+ *
+ * Example:
+ *
+ *     const float numbers[6] = { 1, 2, 3, 4, 5, 6 };
+ *     const gsa_blob blob = { "weight", GSA_DTYPE_F32, 2, { 2, 3 }, numbers };
+ *     gsa_error error;
+ *     gsa_output *output;
+ *     gsa_safetensors file;
+ *     if (gsa_output_open(NULL, "x.safetensors", &output, &error)) return puts(error.text), 1;
+ *     if (gsa_safetensors_write(NULL, output, &blob, 1, NULL, 0, &error))
+ *         return gsa_output_abandon(output), puts(error.text), 1;
+ *     if (gsa_output_commit(output, &error) ||
+ *         gsa_safetensors_read(NULL, "x.safetensors", &file, &error))
+ *         return puts(error.text), 1;
+ *     const gsa_blob *found = gsa_safetensors_find(&file, "weight");
+ *     const int right = found && gsa_blob_count(found) == 6;
+ *     gsa_safetensors_release(&file);
+ *     return !right;
+ *
+ */
 #ifndef GSA_SAFETENSORS_H
 #define GSA_SAFETENSORS_H
 #include "graph/system.h"

@@ -1,8 +1,13 @@
 /* schedule.h - the learning rate of a step, a pure function: any thread, cost O(1).
  *
- *   gsa_schedule schedule = { GSA_SCHEDULE_COSINE, 0 };
- *   schedule.steps = 1000, schedule.warmup = 100, schedule.lr = 1e-3, schedule.final = 0.1;
- *   gsa_schedule_rate(&schedule, step) */
+ * Example:
+ *
+ *     const gsa_schedule rate = { GSA_SCHEDULE_COSINE, 0, 1000, 100, 1e-3, 0, 0.1 }; // warm-up 100
+ *     for (int64_t step = 0; step < 1000; step += 100)
+ *         printf("step %d: %g\n", (int)step, gsa_schedule_rate(&rate, step));
+ *     return gsa_schedule_rate(&rate, 99) != 1e-3;
+ *
+ */
 #ifndef GSA_SCHEDULE_H
 #define GSA_SCHEDULE_H
 #include <stdint.h>

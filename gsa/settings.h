@@ -1,5 +1,15 @@
 /* settings.h - the [model] settings that stacks, inputs and heads share. Plugins never see them.
- * Values alone: any thread. */
+ * Values alone: any thread.
+ *
+ * Example:
+ *
+ *     gsa_settings settings = gsa_settings_default();
+ *     settings.hidden = 128, settings.heads = 8, settings.position = GSA_POSITION_SINUSOID;
+ *     settings.dropout_hidden = 0.1;
+ *     printf("%d columns, eps %g\n", settings.hidden, settings.norm_eps); // 128 columns, eps 1e-06
+ *     return settings.readout != GSA_POOL_SUMMARY;
+ *
+ */
 #ifndef GSA_SETTINGS_H
 #define GSA_SETTINGS_H
 #include <stdint.h>

@@ -3,7 +3,37 @@
  * One thread at a time computes with a stack, and one uses a batch. Texts and patterns that are
  * returned live as long as the stack. Errors: GSA_ERR_ARGUMENT (settings, patterns that do not
  * fit together, lengths), GSA_ERR_LIMIT (a size), GSA_ERR_PLUGIN (a topology broke its
- * contract), GSA_ERR_MEMORY. */
+ * contract), GSA_ERR_MEMORY.
+ *
+ * Example:
+ *
+ *     #include <gsa/context.h>
+ *     const int32_t length[] = { 3, 2 };
+ *     const gsa_sequences examples = { 2, length };
+ *     const gsa_settings settings = gsa_settings_default();
+ *     const gsa_stack_options options = { "encoder", GSA_READ_SEQUENCE | GSA_READ_SUMMARY };
+ *     float x[5 * 300] = { 1 };
+ *     gsa_error error;
+ *     gsa_context *c = NULL;
+ *     gsa_stack_spec spec;
+ *     gsa_stack *stack = NULL;
+ *     gsa_stack_batch *batch = NULL;
+ *     if (gsa_context_open(NULL, &c, &error) || gsa_spec_parse(NULL, "star*2", &spec, &error) ||
+ *         gsa_stack_create(NULL, gsa_context_registry(c), &spec, &settings, &options,
+ *                          gsa_context_parameters(c), &stack, &error) ||
+ *         gsa_stack_batch_create(stack, &batch, &error) ||
+ *         gsa_stack_batch_build(batch, NULL, NULL, &examples, &error))
+ *         return puts(error.text), 1;
+ *     gsa_tape *tape = gsa_context_tape(c);
+ *     gsa_readout read; // .sequence [5, 300], .summary [2, 300]
+ *     gsa_tensor *rows = gsa_tape_constant(tape, x, GSA_F32, 5, 300);
+ *     gsa_stack_forward(stack, tape, batch, rows, NULL, &read);
+ *     const int failed = gsa_tape_status(tape, &error) || read.summary->rows != 2;
+ *     gsa_stack_batch_release(batch), gsa_stack_release(stack);
+ *     gsa_spec_release(&spec), gsa_context_release(c);
+ *     return failed;
+ *
+ */
 #ifndef GSA_STACK_H
 #define GSA_STACK_H
 #include "graph/batch.h"

@@ -1,5 +1,25 @@
 /* tape.h - tensors and reverse-mode automatic differentiation on one backend.
  *
+ * Example:
+ *
+ *     const float x[2] = { 1, 2 }, wanted[1] = { 5 };
+ *     float w[2] = { 1, 1 }, dw[2] = { 0, 0 };
+ *     gsa_tensor weight = { 1, 2, w, dw, 1 }; // or one of parameters.h
+ *     gsa_error error;
+ *     gsa_backend *b = NULL;
+ *     gsa_tape *tape = NULL;
+ *     if (gsa_backend_open(NULL, "cpu", GSA_F32, 1, &b, &error) ||
+ *         gsa_tape_create(NULL, b, &tape, &error))
+ *         return puts(error.text), 1;
+ *     gsa_tape_reset(tape, 1, 0, 0);
+ *     gsa_tensor *rows = gsa_tape_constant(tape, x, GSA_F32, 1, 2);
+ *     gsa_tensor *goal = gsa_tape_constant(tape, wanted, GSA_F32, 1, 1);
+ *     gsa_tensor *y = gsa_op_linear(tape, rows, &weight, NULL);
+ *     const int failed = gsa_tape_backward(tape, gsa_op_square_error(tape, y, goal, 1), &error);
+ *     puts(failed ? error.text : "dw = -4 -8"); // of the first op that failed
+ *     gsa_tape_release(tape), gsa_backend_release(b);
+ *     return failed || dw[0] != -4 || dw[1] != -8;
+ *
  * Law.  Tensors are matrices [rows, cols] of the backend's real type. What an op returns belongs to
  *     the tape and lives until
  *       gsa_tape_reset; parameters own themselves (parameters.h). Ops never update in place. They

@@ -2,7 +2,24 @@
  * Lookups: any thread.
  * Changes: one thread. Errors: GSA_ERR_ARGUMENT (a call after the freeze, or before it),
  * GSA_ERR_FORMAT (the file of words, a word that is not UTF-8), GSA_ERR_LIMIT (too many words),
- * GSA_ERR_IO, GSA_ERR_MEMORY. */
+ * GSA_ERR_IO, GSA_ERR_MEMORY.
+ *
+ * Example:
+ *
+ *     const gsa_slice film = { "film", 4 }, good = { "good", 4 };
+ *     gsa_error error;
+ *     gsa_vocabulary *words = NULL;
+ *     int failed = gsa_vocabulary_create(NULL, &words, &error) ||
+ *                  gsa_vocabulary_add(words, film, 2, &error) ||
+ *                  gsa_vocabulary_add(words, good, 1, &error) ||
+ *                  gsa_vocabulary_freeze(words, 2, 0, &error); // words seen twice, any number
+ *     if (failed) return puts(error.text), gsa_vocabulary_release(words), 1;
+ *     failed = gsa_vocabulary_find(words, film) != GSA_WORD_FIRST ||
+ *              gsa_vocabulary_find(words, good) != GSA_WORD_UNKNOWN;
+ *     gsa_vocabulary_release(words);
+ *     return failed;
+ *
+ */
 #ifndef GSA_VOCABULARY_H
 #define GSA_VOCABULARY_H
 #include "graph/system.h"

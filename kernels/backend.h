@@ -1,5 +1,21 @@
 /* backend.h - the table that every device fills.
  *
+ * Example:
+ *
+ *     const float a[6] = { 1, 2, 3, 4, 5, 6 };
+ *     float c[4];
+ *     gsa_error error;
+ *     gsa_backend *b;
+ *     if (gsa_backend_open(NULL, "cpu", GSA_F32, 0, &b, &error)) return puts(error.text), 1;
+ *     void *x = b->alloc(b, sizeof a), *y = b->alloc(b, sizeof c);
+ *     int failed = !x || !y || b->upload(b, x, a, sizeof a) ||
+ *                  b->gemm(b, y, x, x, 2, 2, 3, 0, 1, 2, 3, 3, 0) || // y [2,2] = a a^T, a [2,3]
+ *                  b->download(b, c, y, sizeof c);
+ *     if (failed) puts(b->error.text);
+ *     b->free(b, x), b->free(b, y);
+ *     gsa_backend_release(b);
+ *     return failed || c[1] != 32;
+ *
  * Law.  A backend computes in one real type (float or double; fp32 accumulates in fp32 or wider).
  *     All data pointers below
  *       are in the backend's memory; `edges`, id, mask and offset arrays too. Only `gsa_*_args`

@@ -3,7 +3,15 @@
  * with `in`, the backend that is wrapped; the parameters with `b`, the one around it. release,
  * alloc and free are not among them, nor steps and uploads next to the work, which few backends
  * have.
- * Macros alone: any thread. */
+ * Macros alone: any thread.
+ *
+ * Example:
+ *
+ *     #define NAMED(entry, parameters, arguments) puts(#entry);
+ *     GSA_BACKEND_CALLS(NAMED) // upload, download, copy, ...
+ *     return 0;
+ *
+ */
 #ifndef GSA_BACKEND_CALLS_H
 #define GSA_BACKEND_CALLS_H
 #include "kernels/backend.h"

@@ -1,5 +1,15 @@
 /* cuda.h - the CUDA backend. In a build without it the constructor fails with a sentence.
  *
+ * Example:
+ *
+ *     gsa_error error;
+ *     gsa_backend *backend;
+ *     if (gsa_backend_cuda(NULL, GSA_F32, 0, &backend, &error))
+ *         return puts(error.text), 0; // this build or machine has none: why
+ *     if (gsa_cuda_choose_attention(backend, GSA_CUDA_TF32)) puts(backend->error.text);
+ *     gsa_backend_release(backend);
+ *     return 0;
+ *
  * Law. Float only. All work of a backend is queued on one stream of one device, in the order of the
  * calls; a call returns
  *      before the work is done, except download, which waits. What a kernel finds wrong with the

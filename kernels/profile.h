@@ -1,6 +1,24 @@
 /* profile.h - where the time of a run goes: each call of a backend, what the host does between
  * them, by section of the run.
  *
+ * Example:
+ *
+ *     static gsa_profile profile; // zeros
+ *     char zeros[64];
+ *     gsa_error error;
+ *     gsa_backend *inner, *b;
+ *     if (gsa_backend_open(NULL, "cpu", GSA_F32, 1, &inner, &error) ||
+ *         gsa_backend_profile(inner, &profile, &b, &error))
+ *         return puts(error.text), 1;
+ *     gsa_profile_enter(&profile, GSA_PROFILE_STEP);
+ *     b->zero_fill(b, zeros, sizeof zeros);
+ *     gsa_profile_enter(&profile, GSA_PROFILE_REST);
+ *     const gsa_profile_time *took = &profile.part[GSA_PROFILE_STEP][GSA_PROFILE_zero_fill];
+ *     printf("%s: %d calls, %g s\n", gsa_profile_name(GSA_PROFILE_zero_fill), (int)took->calls,
+ *            took->seconds);
+ *     gsa_backend_release(b); // inner too
+ *     return took->calls != 1;
+ *
  * Law.  A gsa_profile is the caller's, zeroed before use, and one thread's. Where it is NULL
  *     nothing is timed and nothing is spent.
  *       Seconds are of the wall's clock; `processor` of the process, all its threads together,

@@ -2,6 +2,23 @@
  * broken one comes with the smallest counterexample that was met. The test suites and `gsa topology
  * check` run this code.
  *
+ * Example:
+ *
+ *     gsa_error error;
+ *     gsa_registry *registry = NULL;
+ *     gsa_pattern *pattern = NULL;
+ *     gsa_check_report report;
+ *     int failed = gsa_registry_create(NULL, &registry, &error) ||
+ *                  gsa_pattern_create(registry, "ring", NULL, 0, &pattern, &error) ||
+ *                  gsa_check_pattern(NULL, pattern, NULL, &report, &error);
+ *     if (failed) puts(error.text);
+ *     for (int p = 0; p < GSA_CHECKS && !failed; p++)
+ *         printf("%s: %s, %s\n", gsa_check_name(p), gsa_verdict_name(report.finding[p].verdict),
+ *                report.finding[p].text);
+ *     gsa_pattern_release(pattern);
+ *     gsa_registry_release(registry);
+ *     return failed || report.failed;
+ *
  * Law.  Runs the plugin's code in this process and in a few threads of it: nothing here contains a
  *     crash or a hang (the
  *       command does, in a process of its own). Needs no text or memory from the caller: what

@@ -3,7 +3,26 @@
  * Any thread may use a pattern. What is returned lives as long as the pattern, but an instance,
  * which is the caller's to release. Errors: GSA_ERR_ARGUMENT (an unknown id or key, a value out
  * of range, create or emit refused), GSA_ERR_PLUGIN (describe or emit broke the contract),
- * GSA_ERR_LIMIT (too many nodes), GSA_ERR_MEMORY. */
+ * GSA_ERR_LIMIT (too many nodes), GSA_ERR_MEMORY.
+ *
+ * Example:
+ *
+ *     const gsa_setting width = { "width", "5" };
+ *     const gsa_example example = { sizeof example, 10, 0, 1 };
+ *     gsa_error error;
+ *     gsa_registry *registry = NULL;
+ *     gsa_pattern *pattern = NULL;
+ *     gsa_instance *x = NULL;
+ *     int failed = gsa_registry_create(NULL, &registry, &error) ||
+ *                  gsa_pattern_create(registry, "window", &width, 1, &pattern, &error) ||
+ *                  gsa_pattern_instance(pattern, NULL, &example, NULL, 0, &x, &error);
+ *     puts(failed ? error.text : gsa_pattern_text(pattern)); // window:width=5
+ *     gsa_instance_release(x);
+ *     gsa_pattern_release(pattern);
+ *     gsa_registry_release(registry); // after its patterns
+ *     return failed;
+ *
+ */
 #ifndef GSA_PATTERN_H
 #define GSA_PATTERN_H
 #include "graph/column.h"

@@ -1,5 +1,19 @@
 /* registry.h - which topologies exist: the built-ins, and plugins loaded from a path.
  *
+ * Example:
+ *
+ *     gsa_error error;
+ *     gsa_registry *registry;
+ *     if (gsa_registry_create(NULL, &registry, &error)) return puts(error.text), 1;
+ *     if (gsa_registry_load(registry, "./plugin.so", &error)) puts(error.text); // there is none
+ *     for (int i = 0; i < gsa_registry_count(registry); i++) {
+ *         const gsa_topology *known = gsa_registry_at(registry, i);
+ *         printf("%s: %s (%s)\n", known->id, known->summary, gsa_registry_origin(registry, i));
+ *     }
+ *     if (!gsa_registry_find(registry, "windw", &error)) puts(error.text); // names the nearest
+ *     gsa_registry_release(registry);
+ *     return 0;
+ *
  * Law.  A registry is made, filled by one thread, then read by any. Topologies live as long as the
  *     registry. Loading runs
  *       the plugin's code in this process: that is trust, not isolation; everything that it emits

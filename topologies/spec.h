@@ -1,6 +1,18 @@
 /* spec.h - the text form of a stack: segments joined by commas, each one or more patterns joined by
  * '+', times layers.
  *
+ * Example:
+ *
+ *     gsa_error error;
+ *     gsa_stack_spec spec;
+ *     if (gsa_spec_parse(NULL, "window:width=11*3,full*3", &spec, &error))
+ *         return puts(error.text), 1;
+ *     for (int s = 0; s < spec.n_segments; s++)
+ *         printf("%d layers of %s\n", spec.segments[s].layers, spec.segments[s].parts[0].id);
+ *     gsa_spec_release(&spec);
+ *     if (gsa_spec_parse(NULL, "full*0", &spec, &error)) puts(error.text);
+ *     return 0;
+ *
  *   stack   = segment { "," segment }
  *   segment = part { "+" part } [ "*" layers ]           layers: 1..1000, default 1
  *   part    = id { ":" key [ "=" value ] }               "key" alone means "key=1"

@@ -1,6 +1,21 @@
 /* driver.h - training, evaluation and prediction, the one way for every task; what the command's
  * verbs call.
  *
+ * Example:
+ *
+ *     const char *const small[] = { "train.max_steps=2", "task.train=32" };
+ *     gsa_error error;
+ *     gsa_train_options train = { "recipe.ini", small, 2 };
+ *     gsa_apply_options apply = { "out" };
+ *     char *result;
+ *     train.out = "out";
+ *     if (gsa_train(NULL, &train, &result, &error)) return puts(error.text), 1;
+ *     gsa_release(NULL, result);
+ *     if (gsa_evaluate(NULL, &apply, &result, &error)) return puts(error.text), 1;
+ *     puts(result); // {"task": ..., "test_mse": ...}
+ *     gsa_release(NULL, result);
+ *     return 0;
+ *
  * Law.  Nothing is printed: progress, log lines and results go to the callbacks or into texts that
  *     the caller releases with
  *       gsa_release(system, ...). Callbacks run in the calling thread, which has the C locale for

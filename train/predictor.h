@@ -1,12 +1,20 @@
 /* predictor.h - a trained model that answers for one text after the other: of strings, from a
  * program of your own.
  *
- *   gsa_predictor *p;
- *   gsa_prediction found;
- *   gsa_predictor_open(NULL, &(gsa_apply_options){ .model = "run", .threads = 1 }, &p, &error);
- *   gsa_predictor_texts(p, (const char *[]){ "a good film" }, 1, &found, &error);
- *   printf("%s %f\n", gsa_predictor_label(p, found.label), found.probability[found.label]);
- *   gsa_predictor_close(p);
+ * Example:
+ *
+ *     const char *const text[] = { "1 .1 .2 .3 .4" };
+ *     gsa_error error;
+ *     gsa_apply_options options = { "run" }; // folder of a trained model
+ *     gsa_predictor *p;
+ *     gsa_prediction found;
+ *     options.threads = 1;
+ *     if (gsa_predictor_open(NULL, &options, &p, &error)) return puts(error.text), 1;
+ *     int failed = gsa_predictor_texts(p, text, 1, &found, &error);
+ *     puts(failed ? error.text : found.text);
+ *     if (!failed && found.labels) puts(gsa_predictor_label(p, found.label)); // a task with labels
+ *     gsa_predictor_close(p);
+ *     return failed;
  *
  * Law.  A predictor is used by one thread at a time. Several predictors, of one folder or of many,
  *     may be used by as many threads at
@@ -49,7 +57,7 @@ void gsa_predictor_close(gsa_predictor *predictor); /* NULL does nothing */
 /* How many labels the model knows; 0 for tasks without. */
 int32_t gsa_predictor_labels(const gsa_predictor *predictor);
 const char *gsa_predictor_label(const gsa_predictor *predictor,
-                                int32_t label); /* lives as long as the predictor */
+                                int32_t label); /* label from 0; lives as long as the predictor */
 
 /* One text, or two of sentence pairs, in UTF-8; their line ends, and of pairs their tabs, are
  * blanks. */

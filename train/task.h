@@ -1,5 +1,7 @@
 /* task.h - a task: what is read, which stacks run on what, what the head gives, what is lost, how
- * it is scored. The driver does the rest. docs/library.md has a whole task that is a plugin.
+ * it is scored. The driver does the rest.
+ *
+ * Example: train/template/trend.c, a whole task that is a plugin; docs/library.md tells of it.
  *
  *     examples --fill--> minibatch --inputs--> rows --passes--> readouts --features--> head --> out
  *       --loss, score, print

@@ -1,7 +1,23 @@
 /* minibatch.h - one forward pass's examples on the host; its arrays are reused and grow only where
  * they must.
  * One thread at a time. Errors: GSA_ERR_LIMIT (more rows than an index holds), GSA_ERR_MEMORY;
- * the arrays then hold anything, and gsa_minibatch_begin starts anew. */
+ * the arrays then hold anything, and gsa_minibatch_begin starts anew.
+ *
+ * Example:
+ *
+ *     gsa_minibatch batch = { gsa_system_default() };
+ *     gsa_error error;
+ *     int failed = gsa_minibatch_begin(&batch, 2, &error) || // 2 examples, 5 tokens, 2 labels
+ *                  gsa_minibatch_sequence_size(&batch, 0, 2, 5, 0, &error) ||
+ *                  gsa_minibatch_targets(&batch, 2, 0, &error);
+ *     if (failed) return puts(error.text), gsa_minibatch_release(&batch), 1;
+ *     batch.sequence[0].length[0] = 3, batch.sequence[0].length[1] = 2;
+ *     for (int i = 0; i < 5; i++) batch.sequence[0].id[i] = 2 + i;
+ *     batch.label[0] = 1, batch.label[1] = -1; // -1: ignored
+ *     gsa_minibatch_release(&batch);
+ *     return 0;
+ *
+ */
 #ifndef GSA_MINIBATCH_H
 #define GSA_MINIBATCH_H
 #include "graph/system.h"
