@@ -3,22 +3,23 @@
 
     python3 tools/lab/python/overhead.py --build build [--rounds 7] [--kept-memory]
 
-`kernel`: `gsa bench kernel`, a process of its own in each round. `bare`: the library's calls on
-buffers that stay, from Python, in turn with `attend` call by call. `attend`: gsa.torch.attend and
-its backward pass, by autograd. Microseconds, medians over all rounds and calls, all phases
-together. `empty`: an autograd function of the same tensors, outputs and saved values that computes
-nothing, called in turn with the others, so from the same cold caches: what PyTorch itself takes.
-`fresh`: the bare calls into tensors made for each call, as autograd's are: colder memory.
+Microseconds, all phases together, of a forward pass and of both ways:
+`kernel`: `gsa bench kernel`, a process of its own in each round; medians.
+`bare`:   the library's calls on buffers that stay, from Python.
+`least`:  the same calls into new tensors, and for both ways an autograd function and
+          torch.autograd.grad: what PyTorch takes where nothing is checked.
+`attend`: gsa.torch.attend, and torch.autograd.grad; how much more than bare, and than least.
+bare, least and attend take turns, call by call. Of them the first decile is shown, for a loaded
+machine makes most calls longer.
 --kept-memory: glibc keeps freed memory; else large outputs may be mapped anew each call.
 """
 import argparse
+import json
 import os
 import statistics
 import subprocess
 import sys
 import time
-
-import json
 
 import torch
 
@@ -45,52 +46,63 @@ class Case:
         self.r = rand(p.labels, dim) if use == "key_vectors" else None
         self.b = rand(p.labels, heads) if use == "head_bias" else None
         self.tensors = [self.q, self.k, self.v, self.r, self.b]
-        self.leaves = [x if x is None else x.clone().requires_grad_() for x in self.tensors]
+        self.leaves = [x if x is None else x.detach().requires_grad_() for x in self.tensors]
         self.out, self.dout, self.lse = self.q.clone(), rand(*self.q.shape), rand(p.rows, heads)
         self.grads = [x if x is None else x.clone() for x in self.tensors]
 
+    def run_forward(self, out, lse):
+        A.run(False, 1, self.graph, A.forward,
+              A.packed(self.p.index, self.heads, self.dim, SCALE, 0., *map(at, self.tensors), 0,
+                       at(out), at(lse), 0))
+
+    def run_backward(self, out, lse, grads):
+        A.run(False, 1, self.graph, A.backward,
+              A.packed(self.p.index, self.heads, self.dim, SCALE, 0., *map(at, self.tensors), 0,
+                       at(out), at(lse), 0, at(self.dout), *map(at, grads)))
+
     def bare_forward(self):
-        A.attend_forward(False, 1, self.graph, self.p.index, self.heads, self.dim, SCALE, 0.,
-                         *map(at, self.tensors), 0, at(self.out), at(self.lse), 0)
+        self.run_forward(self.out, self.lse)
 
     def bare_both(self):
-        self.bare_forward()
-        A.attend_backward(False, 1, self.graph, self.p.index, self.heads, self.dim, SCALE, 0.,
-                          *map(at, self.tensors), 0, at(self.out), at(self.lse), at(self.dout),
-                          *map(at, self.grads))
+        self.run_forward(self.out, self.lse)
+        self.run_backward(self.out, self.lse, self.grads)
 
-    def fresh(self):
-        self.out, self.lse = torch.empty_like(self.q), torch.empty_like(self.lse)
-        self.grads = [x if x is None else torch.empty_like(x) for x in self.tensors]
-        self.bare_both()
+    def least_forward(self):
+        with torch.no_grad():
+            self.run_forward(torch.empty_like(self.out), torch.empty_like(self.lse))
+
+    def least_both(self):
+        wanted = [x for x in self.leaves if x is not None]
+        torch.autograd.grad(Least.apply(self, *self.leaves), wanted, self.dout)
 
     def attend(self, q, k, v, r, b):
         return gsa.torch.attend(q, k, v, self.graph, self.p.index, label_vectors=r, label_bias=b,
                                 scale=SCALE)
 
-    def forward(self):
+    def attend_forward(self):
         with torch.no_grad():
             self.attend(*self.tensors)
 
-    def both(self):
+    def attend_both(self):
         wanted = [x for x in self.leaves if x is not None]
         torch.autograd.grad(self.attend(*self.leaves), wanted, self.dout)
 
-    def empty(self):
-        wanted = [x for x in self.leaves if x is not None]
-        torch.autograd.grad(Empty.apply(*self.leaves, self.lse), wanted, self.dout)
 
-
-class Empty(torch.autograd.Function):
+class Least(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, q, k, v, r, b, like):
-        out, lse = torch.empty_like(q), torch.empty_like(like)
-        ctx.save_for_backward(q, k, v, r, b, out, lse)
+    def forward(ctx, case, q, k, v, r, b):
+        out, ctx.lse = torch.empty_like(q), torch.empty_like(case.lse)
+        case.run_forward(out, ctx.lse)
+        ctx.save_for_backward(q, k, v, r, b, out)
+        ctx.case = case
         return out
 
     @staticmethod
     def backward(ctx, dout):
-        return *(None if x is None else torch.empty_like(x) for x in ctx.saved_tensors[:5]), None
+        *inputs, out = ctx.saved_tensors
+        grads = [None if x is None else torch.empty_like(x) for x in inputs]
+        ctx.case.run_backward(out, ctx.lse, grads)
+        return None, *grads
 
 
 def at(x):
@@ -118,8 +130,8 @@ def kernel(build, spec, length, heads, dim, runs):
 def measure(build, spec, length, heads, dim, rounds):
     graph = gsa.topology(spec).graph([length], heads=heads)
     cases = [Case(graph, p.index, heads, dim) for p in graph._attends]
-    columns = {name: [] for name in
-               ("bare_forward", "forward", "bare_both", "both", "empty", "fresh")}
+    columns = {f"{name}_{way}": [] for way in ("forward", "both")
+               for name in ("bare", "least", "attend")}
     kernels = []
     calls = max(3, min(200, 2_000_000 // max(1, sum(c.p.edges for c in cases))))
     for c in cases:
@@ -131,7 +143,7 @@ def measure(build, spec, length, heads, dim, rounds):
         for _ in range(calls):
             for name, column in columns.items():
                 column.append(sum(clock(getattr(c, name)) for c in cases))
-    found = [statistics.median(column) for column in columns.values()]
+    found = [statistics.quantiles(column, n=10)[0] for column in columns.values()]
     return [statistics.median(k[i] for k in kernels) for i in range(2)], found, len(cases)
 
 
@@ -147,21 +159,21 @@ def main():
         os.execv(sys.executable, [sys.executable, *sys.argv])
     torch.set_num_threads(1)
     print(f"PyTorch {torch.__version__}, load {os.getloadavg()[0]:.1f}, memory "
-          f"{'kept' if options.kept_memory else 'as glibc does'}; microseconds, (attend above bare)")
-    print(f"{'pattern':<18}{'n':>5}  {'kernel fwd':>10} {'bare':>9} {'attend':>9}           "
-          f"  {'kernel both':>11} {'bare':>9} {'attend':>9}             "
-          f"{'empty':>7} {'fresh':>9}  (above fresh and empty)")
+          f"{'kept' if options.kept_memory else 'as glibc does'}; microseconds")
+    names = "kernel bare least attend above least".split()
+    print(f"{'pattern':<16}{'n':>5}" + (" {:>8} {:>7} {:>7} {:>7} {:>8} {:>8}".format(*names)) * 2)
     for spec, length, heads, dim in CASES:
         if not spec.startswith(options.only):
             continue
-        kernels, (f0, f1, b0, b1, e, m), phases = measure(options.build, spec, length, heads, dim,
-                                                          options.rounds)
-        def above(slow, quick):
-            return f"{100 * (slow / quick - 1):+.1f} %" if length >= 1024 else \
-                f"{(slow - quick) / phases:+.1f} us"
-        print(f"{spec:<18}{length:>5}  {kernels[0]:>10.1f} {f0:>9.1f} {f1:>9.1f} {above(f1, f0):>9}"
-              f"   {kernels[1]:>11.1f} {b0:>9.1f} {b1:>9.1f} {above(b1, b0):>9}"
-              f"   {e:>7.1f} {m:>9.1f} {above(b1, m + e):>9}", flush=True)
+        kernels, found, phases = measure(options.build, spec, length, heads, dim, options.rounds)
+        line = f"{spec:<16}{length:>5}"
+        for kernel_took, (bare, least, attend) in zip(kernels, (found[:3], found[3:])):
+            line += f" {kernel_took:>8.1f} {bare:>7.1f} {least:>7.1f} {attend:>7.1f}"
+            for quick in (bare, least):
+                more = f"{100 * (attend / quick - 1):+.1f} %" if length >= 1024 else \
+                    f"{(attend - quick) / phases:+.1f} us"
+                line += f" {more:>8}"
+        print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Attention and sums over a graph: calls on addresses, and the NumPy door."""
 
-import ctypes
+import collections
 import numbers
 import os
 import threading
@@ -12,31 +12,16 @@ from . import _library as L
 from ._graph import graph_of  # noqa: F401  (for gsa.torch)
 
 lib = L.lib
-_pack, _forward, _backward = L.CALL.pack, lib.gsa_attend_forward, lib.gsa_attend_backward
-_SIZE = L.CALL.size
-_pool = {}  # (double, threads): backends that nobody uses now, each with room for its sentence
+_pack, _SIZE = L.CALL.pack, L.CALL.size
+forward, backward = lib.gsa_attend_forward, lib.gsa_attend_backward
+# (double, threads): backends that nobody uses now, each with room for its sentence
+_pool = collections.defaultdict(list)
 
 
 class _Backend:
     def __init__(self, double, threads):
         self.handle = L.made(lib.gsa_backend_open, None, b"cpu", int(double), threads)
         self.room, self.at = L.error_room()
-
-
-def _taken(key):
-    free = _pool.get(key)
-    try:
-        return free.pop()
-    except (AttributeError, IndexError):
-        return _Backend(*key)
-
-
-def _given_back(key, backend):
-    free = _pool.setdefault(key, [])
-    if len(free) < 4:
-        free.append(backend)
-    else:
-        lib.gsa_backend_release(backend.handle)
 
 
 class _Device:
@@ -79,8 +64,11 @@ def run(double, where, graph, function, *arguments):
     or the number of a CUDA device and a stream of it, on which the call is queued."""
     if type(where) is tuple:
         return _run_on_device(double, *where, graph, function, arguments)
-    key = (double, where)
-    backend = _taken(key)
+    free = _pool[double, where]
+    try:
+        backend = free.pop()
+    except IndexError:
+        backend = _Backend(double, where)
     try:
         with graph._lock:
             handle = graph._handle
@@ -90,21 +78,17 @@ def run(double, where, graph, function, *arguments):
         if status:
             L.fail(backend.room)
     finally:
-        _given_back(key, backend)
+        if len(free) < 4:
+            free.append(backend)
+        else:
+            lib.gsa_backend_release(backend.handle)
 
 
-def attend_forward(double, threads, graph, phase, heads, dim, scale, dropout, q, k, v, r, b, seed,
-                   out, lse, weights):
-    run(double, threads, graph, _forward,
-        _pack(_SIZE, phase, heads, dim, scale, q, k, v, r, b, dropout, seed, 0, 0, 0, 0, out, lse,
-              weights, 0, 0, 0, 0, 0, 0))
-
-
-def attend_backward(double, threads, graph, phase, heads, dim, scale, dropout, q, k, v, r, b, seed,
-                    out, lse, dout, dq, dk, dv, dr, db):
-    run(double, threads, graph, _backward,
-        _pack(_SIZE, phase, heads, dim, scale, q, k, v, r, b, dropout, seed, 0, 0, 0, 0, out, lse,
-              0, dout, dq, dk, dv, dr, db))
+def packed(phase, heads, dim, scale, dropout, q, k, v, r, b, seed, out, lse, weights, dout=0, dq=0,
+           dk=0, dv=0, dr=0, db=0):
+    """A gsa_attention: numbers, and addresses."""
+    return _pack(_SIZE, phase, heads, dim, scale, q, k, v, r, b, dropout, seed, 0, 0, 0, 0, out,
+                 lse, weights, dout, dq, dk, dv, dr, db)
 
 
 def settled(dropout, scale, seed):
@@ -170,9 +154,9 @@ def attend(q, k, v, graph, phase=None, *, label_vectors=None, label_bias=None, s
                               None if b is None else b.shape)
     out, lse = np.empty_like(q), np.empty((p.rows, heads), dtype)
     w = np.empty((p.edges, heads), dtype) if weights else None
-    attend_forward(dtype == np.float64, threads or os.cpu_count() or 1, graph, p.index, heads, dim,
-                   scale, dropout, _at(q), _at(k), _at(v), _at(r), _at(b), seed, _at(out),
-                   _at(lse), _at(w))
+    run(dtype == np.float64, threads or os.cpu_count() or 1, graph, forward,
+        packed(p.index, heads, dim, scale, dropout, _at(q), _at(k), _at(v), _at(r), _at(b), seed,
+               _at(out), _at(lse), _at(w)))
     return (out, w) if weights else out
 
 

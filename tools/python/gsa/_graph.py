@@ -165,6 +165,7 @@ class Graph:
     def __init__(self, handle, remake, keep=None):
         self._handle, self._remake, self._keep = handle, remake, keep
         self._lock = threading.Lock()
+        self._unread = None  # room for the lse of calls without gradients
         self._batch = lib.gsa_graph_batch(handle)
         self.schema = keep.schema if keep is not None else Schema(lib.gsa_graph_schema(handle))
         # Phases that users get hold their graph; these do not, or none would ever be released.

@@ -4,6 +4,7 @@ import gc
 import os
 import pickle
 import tempfile
+import threading
 import unittest
 
 import numpy as np
@@ -154,6 +155,24 @@ class Values(Case):
         torch.set_num_threads(before)
         for other in found[1:]:
             self.assertTrue(all(torch.equal(a, b) for a, b in zip(found[0], other)))
+
+    def test_calls_without_gradients_have_the_bits_of_those_with(self):
+        g = gsa.topology("window:width=5").graph([300])
+        cases = [numbers(g, heads, 8, dtype)[:3] for dtype in (torch.float32, torch.float64)
+                 for heads in (1, 2, 4)]
+        wanted = [gsa.torch.attend(*(x.requires_grad_() for x in case), g) for case in cases]
+        found = []
+        def call(start):
+            with torch.no_grad():  # from many threads, by turns of sizes and types
+                for i in range(start, start + 60):
+                    i %= len(cases)
+                    found.append(torch.equal(gsa.torch.attend(*cases[i], g), wanted[i]))
+        threads = [threading.Thread(target=call, args=(i,)) for i in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(found, [True] * 240)
 
     def test_dropout_draws_from_torchs_generator(self):
         g = gsa.topology("full").graph([9])

@@ -24,48 +24,63 @@ def _check_tensor(name, x, like, device):
         raise ArgumentError(f"{name} is {x.dtype}; all tensors must be float32, or all float64")
 
 
-def _call(x, function, *arguments):
+def _run(x, graph, function, *arguments):
     """The call on tensors that stand where x does: by torch's threads, or on its current stream."""
     double = x.dtype is torch.float64
     if x.is_cpu:
-        return function(double, torch.get_num_threads(), *arguments)
+        return A.run(double, torch.get_num_threads(), graph, function, *arguments)
     with torch.cuda.device(x.device):  # the library makes the device current
         stream = torch.cuda.current_stream().cuda_stream
-        return function(double, (x.device.index, stream), *arguments)
+        return A.run(double, (x.device.index, stream), graph, function, *arguments)
 
 
 def _at(x):
     return 0 if x is None else x.data_ptr()
 
 
-def _forward(graph, p, q, k, v, r, b, scale, dropout, seed, weights):
-    """Contiguous tensors -> out, lse, weights or None."""
+def _forward(graph, p, q, k, v, r, b, scale, dropout, seed, weights=False, keep=True):
+    """Contiguous tensors -> out, lse, weights or None. keep False: lse is nobody's."""
     rows, heads, dim = q.shape
-    out, lse = torch.empty_like(q), q.new_empty((rows, heads))
+    out = torch.empty_like(q)
+    lse = q.new_empty((rows, heads)) if keep or not q.is_cpu else _unread(graph, q, rows * heads)
     w = q.new_empty((p.edges, heads)) if weights else None
-    _call(q, A.attend_forward, graph, p.index, heads, dim, scale, dropout, q.data_ptr(),
-          k.data_ptr(), v.data_ptr(), _at(r), _at(b), seed, out.data_ptr(), lse.data_ptr(), _at(w))
+    _run(q, graph, A.forward,
+         A.packed(p.index, heads, dim, scale, dropout, q.data_ptr(), k.data_ptr(), v.data_ptr(),
+                  _at(r), _at(b), seed, out.data_ptr(), lse.data_ptr(), _at(w)))
     return out, lse, w
+
+
+def _unread(graph, q, numbers):
+    """Room for an lse that no call reads; calls write it under the graph's lock."""
+    room = graph._unread
+    if room is None or room.dtype is not q.dtype or room.shape[0] < numbers:
+        room = graph._unread = q.new_empty(numbers)
+    return room
 
 
 def _backward(graph, p, q, k, v, r, b, out, lse, dout, scale, dropout, seed, wanted):
     if not dout.is_contiguous():
         dout = dout.contiguous()
+    wants_q, wants_k, wants_v, wants_r, wants_b = wanted
     empty = torch.empty_like
-    dq, dk, dv = (empty(x) if want else None for x, want in zip((q, k, v), wanted))
-    dr = empty(r) if wanted[3] else None
-    db = empty(b) if wanted[4] else None
+    dq = empty(q) if wants_q else None
+    dk = empty(k) if wants_k else None
+    dv = empty(v) if wants_v else None
+    dr = empty(r) if wants_r else None
+    db = empty(b) if wants_b else None
     _, heads, dim = q.shape
-    _call(q, A.attend_backward, graph, p.index, heads, dim, scale, dropout, q.data_ptr(),
-          k.data_ptr(), v.data_ptr(), _at(r), _at(b), seed, out.data_ptr(), lse.data_ptr(),
-          dout.data_ptr(), _at(dq), _at(dk), _at(dv), _at(dr), _at(db))
+    _run(q, graph, A.backward,
+         A.packed(p.index, heads, dim, scale, dropout, q.data_ptr(), k.data_ptr(), v.data_ptr(),
+                  _at(r), _at(b), seed, out.data_ptr(), lse.data_ptr(), 0, dout.data_ptr(), _at(dq),
+                  _at(dk), _at(dv), _at(dr), _at(db)))
     return dq, dk, dv, dr, db
 
 
 class _Attend(torch.autograd.Function):
     @staticmethod
-    def forward(ctx, q, k, v, r, b, call, weights):
-        out, ctx.lse, w = _forward(*call[:2], q, k, v, r, b, *call[2:], weights)
+    def forward(ctx, call, weights, q, k, v, r=None, b=None):
+        graph, p, scale, dropout, seed = call
+        out, ctx.lse, w = _forward(graph, p, q, k, v, r, b, scale, dropout, seed, weights)
         ctx.save_for_backward(q, k, v, r, b, out)
         ctx.call = call
         if w is None:
@@ -79,8 +94,10 @@ class _Attend(torch.autograd.Function):
             return _Attend._once(ctx, dout)
         q, k, v, r, b, out = ctx.saved_tensors
         graph, p, scale, dropout, seed = ctx.call
-        return *_backward(graph, p, q, k, v, r, b, out, ctx.lse, dout, scale, dropout, seed,
-                          ctx.needs_input_grad), None, None
+        wanted = ctx.needs_input_grad[2:]
+        d = _backward(graph, p, q, k, v, r, b, out, ctx.lse, dout, scale, dropout, seed,
+                      wanted if len(wanted) == 5 else (*wanted, False, False))
+        return None, None, *d[:len(wanted)]
 
     _once = staticmethod(once_differentiable(lambda ctx, dout: _Attend.backward(ctx, dout)))
 
@@ -98,7 +115,7 @@ def _attend_op(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, r: torch.Tenso
                dropout: float) -> tuple[torch.Tensor, torch.Tensor]:
     g, p = _phase(graph, phase)
     q, k, v, r, b = (None if x is None else x.contiguous() for x in (q, k, v, r, b))
-    return _forward(g, p, q, k, v, r, b, scale, dropout, int(seed), False)[:2]
+    return _forward(g, p, q, k, v, r, b, scale, dropout, int(seed))[:2]
 
 
 @_attend_op.register_fake
@@ -166,10 +183,14 @@ def attend(q, k, v, graph, phase=None, *, label_vectors=None, label_bias=None, s
         q, k, v, r, b = _checked(p, q, k, v, r, b)
         if seed is None:
             seed = int(torch.randint(2**32, ())) if dropout > 0 else 0
-    if torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad or
-                                    any(x is not None and x.requires_grad for x in (r, b))):
-        return _Attend.apply(q, k, v, r, b, (graph, p, scale, dropout, seed), weights)
-    out, _, w = _forward(graph, p, q, k, v, r, b, scale, dropout, seed, weights)
+    if torch.is_grad_enabled():
+        call = graph, p, scale, dropout, seed
+        if r is None and b is None:
+            if q.requires_grad or k.requires_grad or v.requires_grad:
+                return _Attend.apply(call, weights, q, k, v)
+        elif any(x is not None and x.requires_grad for x in (q, k, v, r, b)):
+            return _Attend.apply(call, weights, q, k, v, r, b)
+    out, _, w = _forward(graph, p, q, k, v, r, b, scale, dropout, seed, weights, keep=False)
     return (out, w) if weights else out
 
 
@@ -220,7 +241,7 @@ class _Aggregate(torch.autograd.Function):
     @staticmethod
     def forward(ctx, v, graph, p, mean):
         out = v.new_empty((p.rows, v.shape[1]))
-        _call(v, A.run, graph, A.lib.gsa_aggregate_forward, p.index, mean, v.shape[1],
+        _run(v, graph, A.lib.gsa_aggregate_forward, p.index, mean, v.shape[1],
               v.data_ptr(), out.data_ptr())
         ctx.call = graph, p, mean
         return out
@@ -231,8 +252,8 @@ class _Aggregate(torch.autograd.Function):
         graph, p, mean = ctx.call
         dout = dout.contiguous()
         dv = dout.new_empty((p.sources, dout.shape[1]))
-        _call(dout, A.run, graph, A.lib.gsa_aggregate_backward, p.index, mean, dout.shape[1],
-              dout.data_ptr(), dv.data_ptr(), 0)
+        _run(dout, graph, A.lib.gsa_aggregate_backward, p.index, mean, dout.shape[1],
+             dout.data_ptr(), dv.data_ptr(), 0)
         return dv, None, None, None
 
 
