@@ -254,6 +254,8 @@ typedef struct gsa_example {
     const gsa_slice *const *column; /* [columns][length]: what is next to each token, as create()
                                        requested it (column.h) */
     int32_t columns, zero;          /* of `column` */
+    int64_t draw; /* 0; in training the step, from 1, for edges that are drawn anew in each. Not for
+                     a topology that promised BY_LENGTH */
 } gsa_example;
 
 /* A node: its kind and its index in the kind, as gsa_at packs them. */

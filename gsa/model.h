@@ -134,6 +134,7 @@ typedef struct gsa_model_sequence { /* host arrays; `number` is copied, so is `l
     const gsa_named_column *column; /* [columns] what patterns may request next to tokens */
     int32_t columns, zero;          /* columns: how many */
     const int64_t *example;         /* [count] or NULL: as in gsa_sequences */
+    int64_t draw;                   /* likewise */
 } gsa_model_sequence;
 
 /* Edges of all passes of a model over one batch. Opaque. */

@@ -118,7 +118,8 @@ static gsa_status build_pass(gsa_model_batch *batch, int r, gsa_cache *cache,
                             .group = own->group,
                             .column = own->column,
                             .columns = own->columns,
-                            .example = own->example };
+                            .example = own->example,
+                            .draw = own->draw };
     if (pass->memory.pass >= 0) {
         const gsa_model_place *read = &m->pass[pass->memory.pass];
         const gsa_status status = measure_memory(batch, r, error);

@@ -104,6 +104,7 @@ typedef struct gsa_sequences {
     int32_t columns, zero;          /* columns: how many */
     const int64_t *example; /* [count] which of the data's each is, from 0; for messages, where they
                                count from 1. NULL: not known */
+    int64_t draw;           /* gsa_example's */
 } gsa_sequences;
 
 /* The edges of a stack over one batch of examples. Opaque; reused from batch to batch. */

@@ -111,7 +111,8 @@ static gsa_status make_instances(gsa_stack_batch *batch, gsa_cache *cache, const
                                       .text = seq->text ? seq->text + token : NULL,
                                       .group = seq->group ? seq->group + token : NULL,
                                       .memory_group =
-                                          seq->memory_group ? seq->memory_group + memory : NULL };
+                                          seq->memory_group ? seq->memory_group + memory : NULL,
+                                      .draw = seq->draw };
         const int64_t number = seq->example ? seq->example[e] + 1 : e; /* for people */
         note_example(stack, seq->example ? number : 0);
         for (int p = 0; p < stack->n_parts && status == GSA_OK; p++)

@@ -379,7 +379,8 @@ gsa_status gsa_learner_join(const gsa_learner *m, const gsa_minibatch *batch,
                                              .group = from->grouped ? from->group : NULL,
                                              .number = from->number,
                                              .column = from->column,
-                                             .columns = from->sides };
+                                             .columns = from->sides,
+                                             .draw = batch->draw };
         if (batch->named && from->count == batch->count) sequences[s].example = batch->example;
     }
     return gsa_model_batch_build(graph, m->cache, NULL, sequences, error);

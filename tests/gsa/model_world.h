@@ -58,9 +58,9 @@ int64_t sum_of(const int32_t *length, int32_t count);
 picture translator(const char *encoder, const char *decoder);
 #define SOURCE_AND_TARGET(l, m)                                                                    \
     {                                                                                              \
-        { GSA_COUNT(l), l, NULL, NULL, NULL, NULL, 0, 0, NULL },                                   \
+        { GSA_COUNT(l), l, NULL, NULL, NULL, NULL, 0, 0, NULL, 0 },                                \
         {                                                                                          \
-            GSA_COUNT(m), m, NULL, NULL, NULL, NULL, 0, 0, NULL                                    \
+            GSA_COUNT(m), m, NULL, NULL, NULL, NULL, 0, 0, NULL, 0                                 \
         }                                                                                          \
     }
 

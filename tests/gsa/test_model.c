@@ -198,8 +198,8 @@ START_TEST(aligned_memory_is_sentence_by_sentence)
                          mg[] = { 0, 1, 1, 2, 3, 0, 1, 2 };
     static const int32_t own_n[] = { 2, 3, 0, 2, 1, 0, 3 },
                          own_m[] = { 1, 2, 1, 1, 1, 1, 1 }; /* the same, group by group of target */
-    const gsa_model_sequence whole[] = { { 2, n, NULL, ng, NULL, NULL, 0, 0, NULL },
-                                         { 2, m, NULL, mg, NULL, NULL, 0, 0, NULL } };
+    const gsa_model_sequence whole[] = { { 2, n, NULL, ng, NULL, NULL, 0, 0, NULL, 0 },
+                                         { 2, m, NULL, mg, NULL, NULL, 0, 0, NULL, 0 } };
     const gsa_model_sequence apart[] = SOURCE_AND_TARGET(own_n, own_m);
     const char *const specs[] = { "cross:align=1*2", "cross*2" };
     double out[2][LONG];
@@ -445,7 +445,7 @@ enum {
 static void draw_all(world *w, const gsa_input *input, double drawn[2][BLOCKS][BLOCK])
 {
     static const int32_t four[ALIKE] = { 4, 4, 4, 4 };
-    const gsa_model_sequence one = { ALIKE, four, NULL, NULL, NULL, NULL, 0, 0, NULL },
+    const gsa_model_sequence one = { ALIKE, four, NULL, NULL, NULL, NULL, 0, 0, NULL, 0 },
                              same[SENTENCES] = { one, one, one };
     double ones[ALIKE * BLOCK];
     gsa_tensor *rows[SENTENCES], *like[SENTENCES];
@@ -506,8 +506,8 @@ START_TEST(a_split_batch_draws_the_same)
         const int first = half < 0 ? 0 : half * 2, count = half < 0 ? 4 : 2;
         const int64_t s0 = sum_of(source, first), t0 = sum_of(target, first);
         const gsa_model_sequence s[] = {
-            { count, source + first, NULL, NULL, number + first, NULL, 0, 0, NULL },
-            { count, target + first, NULL, NULL, number + first, NULL, 0, 0, NULL }
+            { count, source + first, NULL, NULL, number + first, NULL, 0, 0, NULL, 0 },
+            { count, target + first, NULL, NULL, number + first, NULL, 0, 0, NULL, 0 }
         };
         world w = world_open(NULL, GSA_F64);
         picture p = sentence_pair("bpt:k=1", "full+cross");
@@ -587,8 +587,8 @@ START_TEST(a_step_allocates_nothing_after_warm_up)
         };
     w.settings.dropout_attention = w.settings.dropout_hidden = w.settings.dropout_ffn = 0.1;
     world_make(&w, &p, tokens);
-    const gsa_model_sequence fewer[] = { { 3, source, NULL, NULL, NULL, NULL, 0, 0, NULL },
-                                         { 3, target, NULL, NULL, NULL, NULL, 0, 0, NULL } },
+    const gsa_model_sequence fewer[] = { { 3, source, NULL, NULL, NULL, NULL, 0, 0, NULL, 0 },
+                                         { 3, target, NULL, NULL, NULL, NULL, 0, 0, NULL, 0 } },
                              *batches[] = { both, fewer };
     for (int step = 0; step < 12; step++) {
         if (step == 4) gsa_faults_rewind(&faults);

@@ -174,8 +174,8 @@ static void pupil_close(pupil *p)
 static gsa_tensor *answer(pupil *p, const lesson *l, int training)
 {
     world *w = &p->w;
-    const gsa_model_sequence s[] = { { BATCH, l->length, NULL, NULL, NULL, NULL, 0, 0, NULL },
-                                     { BATCH, l->length, NULL, NULL, NULL, NULL, 0, 0, NULL } };
+    const gsa_model_sequence s[] = { { BATCH, l->length, NULL, NULL, NULL, NULL, 0, 0, NULL, 0 },
+                                     { BATCH, l->length, NULL, NULL, NULL, NULL, 0, 0, NULL, 0 } };
     const int32_t *ids[] = { l->source, l->shown };
     gsa_tensor *rows[2];
     gsa_readout out[2];

@@ -13,16 +13,10 @@ gsa_example oracle_example(const oracle_model *model, int s, int e, int32_t grou
                            int32_t memory_group[ORACLE_LENGTH])
 {
     const oracle_stack *stack = &model->stack[s], *memory = s ? &model->stack[s - 1] : NULL;
-    gsa_example x = { sizeof x,
-                      stack->length[e],
-                      memory ? memory->length[e] : 0,
-                      stack->settings.heads,
-                      NULL,
-                      NULL,
-                      NULL,
-                      NULL,
-                      0,
-                      0 };
+    gsa_example x = { .struct_size = sizeof x,
+                      .length = stack->length[e],
+                      .memory_length = memory ? memory->length[e] : 0,
+                      .heads = stack->settings.heads };
     for (int i = 0; i < x.length; i++) group[i] = stack->group[e][i];
     for (int i = 0; i < x.memory_length; i++) memory_group[i] = memory->group[e][i];
     if (stack->grouped) x.group = group;

@@ -130,7 +130,8 @@ rows_equal()
 awk 'BEGIN { for (i = 0; i < 400; i++) { a = i * 37 % 400; if (i % 20 < 19) print a, (i + 1) * 37 % 400; if (i < 380) print a, (i + 20) * 37 % 400 } }' >grid.edges
 awk 'BEGIN { srand(3); for (i = 0; i < 400; i++) l[i * 37 % 400] = i; for (a = 0; a < 400; a++) { i = l[a]; print a "\t" (a % 4 ? "train" : "dev") "\t" (i % 20 < 10 ? "west" : "east") "\t" i % 7 ":1 " 7 + i % 5 ":" rand() } }' >grid.tsv
 printf %b "[task]\nname = node_classification\n[model]\nencoder = file*2\n${small}[encoder.1]\npath = grid.edges\ndirected = 0\nself = 1\n${common}[data]\ntrain = grid.tsv\n" >grid.ini
-for recipe in star bpt language grid; do try "rows of $recipe" rows_equal "$recipe"; done
+sed 's/^self = 1/self = 1\nsample = 2\nredraw = 1/' grid.ini >drawn.ini
+for recipe in star bpt language grid drawn; do try "rows of $recipe" rows_equal "$recipe"; done
 
 # ---- a rank is killed, and the run goes on with another number of ranks
 kill_one()

@@ -134,7 +134,9 @@ START_TEST(edges_depend_on_the_length_alone)
         gsa_slice text[130];
         int32_t group[130];
         for (int i = 0; i < 130; i++) text[i] = (gsa_slice){ "word", 4 }, group[i] = i / 7;
-        const gsa_example other = { sizeof other, some[l], 17, 8, text, group, group, NULL, 0, 0 };
+        const gsa_example other = {
+            sizeof other, some[l], 17, 8, text, group, group, NULL, 0, 0, 0
+        };
         gsa_instance *pair[3] = { of_length(&s, some[l]), of_length(&s, some[l]),
                                   instance_of(&s, &other) };
         for (int phase = 0; phase < gsa_schema_phases(s.schema); phase++) {

@@ -201,6 +201,38 @@ START_TEST(the_graph_tells_what_features_do_not)
 }
 END_TEST
 
+/* A node reads one of its neighbours in a step, each of which says its class: which, tells the step
+ * alone. */
+START_TEST(neighbours_are_drawn_in_each_step)
+{
+    char path[300], nodes[8192], edges[4096];
+    int at = 0;
+    rig r;
+    open_graph(&r, path, sizeof path, nodes, sizeof nodes);
+    for (int i = 0; i < 2 * PAIRS; i++)
+        for (int k = 1; k <= 3; k++)
+            at += snprintf(edges + at, sizeof edges - (size_t)at, "%d %d\n", i,
+                           (i + 6 * k - i % 2) % (2 * PAIRS));
+    gsa_put_file(gsa_scratch_path(&r.scratch, "edges.txt"), edges, at);
+    rig_set(&r, "encoder.1.sample=1");
+    rig_set(&r, "train.report_every=1");
+    rig_train_ok(&r, "once");
+    rig_set(&r, "encoder.1.redraw=1");
+    rig_train_ok(&r, "anew");
+    ck_assert_double_lt(r.epoch_loss, 0.4); /* it begins at log 3 */
+    ck_assert_int_ne(rig_differ(&r, "once", "anew"), 0);
+    rig_set(&r, "train.prefetch=0");
+    rig_train_ok(&r, "again");
+    ck_assert_int_eq(rig_differ(&r, "anew", "again"), 0);
+    r.stop_at = 23;
+    ck_assert_int_eq(rig_train(&r, "cut"), GSA_ERR_INTERRUPTED);
+    r.stop_at = 0;
+    ck_assert_msg(rig_resume(&r, "cut") == GSA_OK, "%s", r.error.text);
+    ck_assert_int_eq(rig_differ(&r, "anew", "cut"), 0);
+    rig_close(&r);
+}
+END_TEST
+
 START_TEST(evaluation_and_prediction)
 {
     char path[300], nodes[8192], in[300], out[300];
@@ -290,6 +322,7 @@ int main(int argc, char **argv)
     static const gsa_test wrong[] = { GSA_LOOP(bad_nodes, GSA_COUNT(bad)),
                                       GSA_TEST(utf16_is_refused) };
     static const gsa_test graphs[] = { GSA_TEST(the_graph_tells_what_features_do_not),
+                                       GSA_TEST(neighbours_are_drawn_in_each_step),
                                        GSA_TEST(evaluation_and_prediction),
                                        GSA_LOOP(refused_with_a_sentence, GSA_COUNT(refused)),
                                        GSA_TEST(a_graph_of_another_size) };

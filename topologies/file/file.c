@@ -32,6 +32,7 @@ enum {
     FILE_REPEAT,
     FILE_SAMPLE,
     FILE_SEED,
+    FILE_REDRAW,
     FILE_PARAMS
 };
 enum { FORMAT_AUTO, FORMAT_GRAPHML, FORMAT_MTX, FORMAT_EDGES };
@@ -59,13 +60,17 @@ static const gsa_param params[FILE_PARAMS] = {
     { "sample", GSA_INT, 0, 0, INT32_MAX, NULL, "0",
       "a node reads at most so many in-edges of the file, drawn alike by seed; 0: all" },
     { "seed", GSA_INT, 0, 0, INT32_MAX, NULL, "1", "of sample" },
+    { "redraw", GSA_BOOL, 0, 0, 1, NULL, "0",
+      "the sample is drawn anew in each step of training; what is not training has one for all" },
 };
 enum { TOKEN };
 enum { ATTEND, FFN };
 
 typedef struct file_self {
     file_graph graph;
-    int label_use;
+    int label_use, self, redraw;
+    int64_t sample; /* edges of a row at most, the added self edge not counted; 0: all */
+    uint64_t seed;
 } file_self;
 
 /* By how it begins, unpacked: "%%MatrixMarket", "<" (after blanks and a byte order mark), anything
@@ -121,7 +126,11 @@ static int create(const gsa_host *host, const gsa_value *p, void **self)
     static const int uses[] = { GSA_NAMES_ONLY, GSA_KEY_VECTORS, GSA_HEAD_BIAS, GSA_NAMES_ONLY };
     file_self *made = host->alloc(host, sizeof *made);
     if (!made) return host->fail(host, "out of memory");
-    *made = (file_self){ .label_use = uses[p[FILE_LABELS].i] };
+    *made = (file_self){ .label_use = uses[p[FILE_LABELS].i],
+                         .self = p[FILE_SELF].i != 0,
+                         .redraw = p[FILE_REDRAW].i != 0,
+                         .sample = p[FILE_SAMPLE].i,
+                         .seed = (uint64_t)p[FILE_SEED].i };
     *self = made; /* released by destroy, also after a failure */
     loader load = { .host = host, .path = p[FILE_PATH].s, .nodes = -1, .largest = -1 };
     load.options = (file_options){ .base = p[FILE_BASE].i - 1,
@@ -130,8 +139,6 @@ static int create(const gsa_host *host, const gsa_value *p, void **self)
                                    .unique = p[FILE_UNIQUE].i != 0,
                                    .repeat = p[FILE_REPEAT].i != 0,
                                    .header = p[FILE_HEADER].i != 0,
-                                   .sample = p[FILE_SAMPLE].i,
-                                   .seed = (uint64_t)p[FILE_SEED].i,
                                    .use_labels = p[FILE_LABELS].i != LABELS_NONE };
     const int done = load_graph(&load, p, &made->graph);
     loader_release(&load);
@@ -148,25 +155,44 @@ static void destroy(const gsa_host *host, void *self)
 static void describe(const void *self, gsa_describer *d)
 {
     const file_self *x = self;
-    d->promise(d, GSA_BY_LENGTH | GSA_ONE_LENGTH | (x->graph.duplicates ? GSA_DUPLICATES : 0),
+    const uint32_t same = x->sample && x->redraw ? 0 : GSA_BY_LENGTH;
+    d->promise(d, same | GSA_ONE_LENGTH | (x->graph.duplicates ? GSA_DUPLICATES : 0),
                GSA_SQUARE_EDGES);
     gsa_transformer_layer(d, x->label_use, x->graph.labels, 0);
 }
 
+/* What node i reads. Of more than `sample` edges so many are drawn, in their order. */
+static void emit_row(const file_self *f, uint64_t seed, int64_t i, gsa_emitter *e)
+{
+    const file_graph *g = &f->graph;
+    const int64_t from = g->row[i], end = g->row[i + 1];
+    int64_t left = f->sample && f->sample < end - from ? f->sample : end - from;
+    int self = 0;
+    for (int64_t k = from; left > 0; k++) {
+        const uint64_t rest = (uint64_t)(end - k);
+        if ((int64_t)rest > left &&
+            (int64_t)(gsa_random(seed, (uint64_t)i, (uint64_t)(k - from)) % rest) >= left)
+            continue;
+        gsa_edge(e, ATTEND, gsa_at(TOKEN, g->source[k]), gsa_at(TOKEN, i),
+                 g->label ? g->label[k] : 0);
+        self |= g->source[k] == i, left--;
+    }
+    if (f->self && !self) gsa_edge(e, ATTEND, gsa_at(TOKEN, i), gsa_at(TOKEN, i), g->labels - 1);
+}
+
 static void emit(const void *self, const gsa_example *x, gsa_emitter *e)
 {
-    const file_graph *g = &((const file_self *)self)->graph;
+    const file_self *f = self;
+    const int64_t draw = x->struct_size >= sizeof *x && f->redraw ? x->draw : 0;
+    const uint64_t seed = draw ? gsa_random(f->seed, (uint64_t)draw, 0) : f->seed;
     char why[96];
-    if (x->length != g->nodes) {
+    if (x->length != f->graph.nodes) {
         snprintf(why, sizeof why, "the graph has %" PRId64 " nodes, the length is %" PRId32,
-                 g->nodes, x->length);
+                 f->graph.nodes, x->length);
         e->fail(e, why);
         return;
     }
-    for (int64_t i = 0; i < g->nodes; i++)
-        for (int64_t k = g->row[i]; k < g->row[i + 1]; k++)
-            gsa_edge(e, ATTEND, gsa_at(TOKEN, g->source[k]), gsa_at(TOKEN, i),
-                     g->label ? g->label[k] : 0);
+    for (int64_t i = 0; i < f->graph.nodes; i++) emit_row(f, seed, i, e);
 }
 
 static void label(const void *self, int phase, int32_t id, char *out, size_t size)

@@ -91,7 +91,6 @@ void file_graph_release(const gsa_host *host, file_graph *graph)
 
 typedef struct shape { /* what is known before the edges are placed */
     int both, labelled;
-    int32_t self_label;
     int64_t edges; /* at most */
 } shape;
 
@@ -102,7 +101,7 @@ static int64_t count_rows(const loader *load, const shape *s, int64_t *row, int6
         row[load->edges[e].to + 1]++;
         if (s->both && load->edges[e].from != load->edges[e].to) row[load->edges[e].from + 1]++;
     }
-    for (int64_t i = 0; i < nodes; i++) row[i + 1] += row[i] + load->options.self;
+    for (int64_t i = 0; i < nodes; i++) row[i + 1] += row[i];
     return row[nodes];
 }
 
@@ -131,30 +130,9 @@ static void move_edge(file_graph *g, int64_t to, int64_t from)
     if (g->label) g->label[to] = g->label[from];
 }
 
-/* The row's edges from..to, of which `sample` are kept, in their order: its new end. */
-static int64_t thin_row(const file_options *o, file_graph *g, int64_t row, int64_t from, int64_t to)
-{
-    int64_t out = from, left = o->sample;
-    if (left == 0 || to - from <= left) return to;
-    for (int64_t e = from; left > 0; e++) {
-        const uint64_t drawn = gsa_random(o->seed, (uint64_t)row, (uint64_t)(e - from));
-        if ((int64_t)(drawn % (uint64_t)(to - e)) >= left) continue;
-        move_edge(g, out++, e), left--;
-    }
-    return out;
-}
-
-static int reads(const file_graph *g, int64_t from, int64_t to, int64_t source)
-{
-    while (from < to && g->source[from] != source) from++;
-    return from < to;
-}
-
-/* Row i becomes what is kept of it: once each source where `unique`, a self edge last where it is
- * requested and not there, at most `sample` others. seen[source] = i + 1 marks the sources of row
- * i. */
-static void finish_rows(const loader *load, const shape *s, file_graph *g, const int64_t *filled,
-                        int64_t *seen)
+/* Row i becomes what is kept of it: once each source where `unique`. seen[source] = i + 1 marks the
+ * sources of row i. */
+static void finish_rows(const loader *load, file_graph *g, const int64_t *filled, int64_t *seen)
 {
     int64_t out = 0;
     memset(seen, 0, (size_t)g->nodes * sizeof *seen);
@@ -168,11 +146,6 @@ static void finish_rows(const loader *load, const shape *s, file_graph *g, const
             seen[g->source[e]] = i + 1;
             move_edge(g, out++, e);
         }
-        out = thin_row(&load->options, g, i, g->row[i], out);
-        if (!load->options.self || reads(g, g->row[i], out, i)) continue;
-        g->source[out] = (int32_t)i;
-        if (g->label) g->label[out] = s->self_label;
-        out++;
     }
     g->row[g->nodes] = g->edges = out;
 }
@@ -182,7 +155,7 @@ static void finish_rows(const loader *load, const shape *s, file_graph *g, const
 static int take_labels(loader *load, shape *s, file_graph *g)
 {
     if (s->labelled && load->options.self) {
-        const file_label self = { INT64_MAX, "self", 0 };
+        const file_label self = { INT64_MAX, "self", 0 }; /* which sorts last */
         if (labels_find(load, 0, self) < 0) return -1;
     }
     g->labels = s->labelled ? (int32_t)load->labels.count : 1;
@@ -194,9 +167,8 @@ static int place_all(loader *load, shape *s, file_graph *g, int64_t *work)
     int32_t *rank = loader_grow(load, NULL, 0, load->labels.count + 1, sizeof *rank);
     if (!rank) return loader_fail(load, 0, "out of memory for labels");
     labels_sort(&load->labels, rank);
-    s->self_label = g->labels - 1; /* INT64_MAX sorts last */
     place_edges(load, s, rank, g, work);
-    finish_rows(load, s, g, work, work + g->nodes);
+    finish_rows(load, g, work, work + g->nodes);
     load->host->release(load->host, rank);
     g->names = s->labelled ? load->labels.at : NULL;
     if (s->labelled) load->labels.at = NULL, load->labels.count = 0;

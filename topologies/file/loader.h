@@ -40,7 +40,7 @@ typedef struct file_graph {
     int32_t *source;   /* [edges], in the order of the file inside a row */
     int32_t *label;    /* [edges], or NULL: all 0 */
     file_label *names; /* [labels]; what label() says */
-    int32_t labels;    /* at least 1 */
+    int32_t labels;    /* at least 1; the last is that of added self edges, where there are more */
     int duplicates;    /* some row reads a source twice */
 } file_graph;
 
@@ -52,8 +52,6 @@ typedef struct file_options {
     int64_t base; /* of edge lists: 0, 1, or -1 = 1 when no index is 0 */
     int both;     /* every edge in both directions: 0, 1, or -1 = what the file says */
     int self, unique, repeat, use_labels, header;
-    int64_t sample; /* edges of a row at most, the added self edge not counted; 0: all */
-    uint64_t seed;
 } file_options;
 
 typedef struct loader {

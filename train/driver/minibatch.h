@@ -67,6 +67,7 @@ typedef struct gsa_minibatch {
     int32_t *pick; /* [targets] then: the rows of its run's sequence, ascending */
     gsa_minibatch_sequence sequence[GSA_BATCH_SEQUENCES]; /* those of the task's plan */
     int64_t room[6], note_room[GSA_BATCH_NOTES]; /* elements that the arrays have room for */
+    int64_t draw; /* set before a batch begins: of gsa_example, 0 outside of training */
 } gsa_minibatch;
 
 /* Begins a batch: room for `count` examples with no tokens and no targets; row is filled. */

@@ -40,7 +40,7 @@ static void build(gsa_prefetch *p)
 {
     const gsa_learner *m = p->model;
     gsa_profile_mark began = gsa_profile_thread(m->profile);
-    p->batch.first = p->wanted.first;
+    p->batch.first = p->wanted.first, p->batch.draw = p->wanted.draw;
     p->status = gsa_task_fill(m->task, m->self, p->wanted.split, p->example, p->wanted.count,
                               &p->batch, &p->error);
     p->fill = since(p, began);
@@ -173,6 +173,7 @@ void gsa_prefetch_ask(gsa_prefetch *p, const gsa_wanted *wanted)
 static int same(const gsa_wanted *a, const gsa_wanted *b)
 {
     return a->split == b->split && a->count == b->count && a->first == b->first &&
+           a->draw == b->draw &&
            (a->count <= 0 ||
             memcmp(a->example, b->example, (size_t)a->count * sizeof *a->example) == 0);
 }

@@ -18,6 +18,7 @@
 typedef struct gsa_wanted { /* examples that make a batch */
     int32_t split, count;
     int32_t first;          /* place of the first one in the global batch */
+    int64_t draw;           /* in training the step, from 1 (gsa_example); else 0 */
     const int64_t *example; /* [count], borrowed */
 } gsa_wanted;
 

@@ -108,7 +108,7 @@ static gsa_status rehearse(gsa_trainer *t, gsa_need *need, gsa_error *error)
     if (wanted.count == 0 || (s->recipe.values.train_memory == 0 && layer < GSA_REHEARSAL_BYTES))
         return GSA_OK;
     const int64_t before = resident(t->system);
-    s->batch.first = wanted.first;
+    s->batch.first = wanted.first, s->batch.draw = wanted.draw;
     gsa_status status = gsa_task_fill(s->task, s->self, wanted.split, wanted.example, wanted.count,
                                       &s->batch, error);
     if (status != GSA_OK) return status;

@@ -278,7 +278,7 @@ gsa_status gsa_session_fill(gsa_session *s, const gsa_wanted *wanted, gsa_error 
     s->model.joined = 0;
     if (take_ahead(s, wanted, &status, error)) return status;
     const gsa_profile_mark began = gsa_profile_begin(s->profile);
-    s->batch.first = wanted->first;
+    s->batch.first = wanted->first, s->batch.draw = wanted->draw;
     status = gsa_task_fill(s->task, s->self, wanted->split, wanted->example, wanted->count,
                            &s->batch, error);
     gsa_profile_end(s->profile, GSA_PROFILE_FILL, began);

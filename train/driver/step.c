@@ -40,14 +40,15 @@ static int64_t own_begin(const gsa_trainer *t, const int64_t *example, int64_t c
     return gsa_batches_share(&t->batches, example, count, piece, t->pieces);
 }
 
-/* The part that starts at `from`, as a batch. */
-static gsa_wanted piece_at(const gsa_trainer *t, const int64_t *example, int64_t count,
-                           int64_t from)
+/* The part that starts at `from`, as a batch of that step. */
+static gsa_wanted piece_at(const gsa_trainer *t, int64_t step, const int64_t *example,
+                           int64_t count, int64_t from)
 {
     const int64_t to = part_end(t, example, count, from);
     return (gsa_wanted){ .split = GSA_SPLIT_TRAIN,
                          .count = (int32_t)(to - from),
                          .first = (int32_t)from,
+                         .draw = step + 1,
                          .example = example + from };
 }
 
@@ -60,7 +61,7 @@ gsa_wanted gsa_trainer_largest(const gsa_trainer *t, int64_t batches, int64_t *m
         const int64_t *example = gsa_batches_at(&t->batches, i, &count);
         const int64_t to = own_begin(t, example, count, 1);
         for (int64_t from = own_begin(t, example, count, 0); from < to;) {
-            const gsa_wanted piece = piece_at(t, example, count, from);
+            const gsa_wanted piece = piece_at(t, t->counts.step, example, count, from);
             int64_t tokens = 0;
             for (int32_t e = 0; e < piece.count; e++) tokens += t->batches.length[piece.example[e]];
             if (tokens > *most) *most = tokens, best = piece, at = i;
@@ -77,16 +78,17 @@ gsa_wanted gsa_trainer_largest(const gsa_trainer *t, int64_t batches, int64_t *m
 static int next_piece(const gsa_trainer *t, const int64_t *example, int64_t count, int64_t to,
                       gsa_wanted *next)
 {
-    const int64_t cursor = t->counts.cursor + 1, step = t->counts.step + 1;
+    const int64_t cursor = t->counts.cursor + 1;
+    int64_t step = t->counts.step;
     if (to == own_begin(t, example, count, 1)) {
-        if (step >= t->schedule.steps ||
+        if (++step >= t->schedule.steps ||
             gsa_trainer_due(t, step, cursor) & (GSA_DUE_EPOCH | GSA_DUE_EVALUATION))
             return 0;
         example = gsa_batches_at(&t->batches, cursor, &count);
         to = own_begin(t, example, count, 0);
         if (to == own_begin(t, example, count, 1)) return 0;
     }
-    *next = piece_at(t, example, count, to);
+    *next = piece_at(t, step, example, count, to);
     return 1;
 }
 
@@ -157,7 +159,7 @@ static gsa_status gradients(gsa_trainer *t, const int64_t *example, int64_t coun
     if (status == GSA_OK) status = end_pieces(t, example, count, from, &next_share, error);
     while (from < to && status == GSA_OK) {
         gsa_wanted next;
-        const gsa_wanted wanted = piece_at(t, example, count, from);
+        const gsa_wanted wanted = piece_at(t, t->counts.step, example, count, from);
         from += wanted.count;
         if (s->stop && *s->stop) return gsa_fail(error, GSA_ERR_INTERRUPTED, "stopped on request");
         const int more = next_piece(t, example, count, from, &next),

@@ -44,7 +44,7 @@ class _Sequences(ctypes.Structure):
                 ("memory_length", ctypes.c_void_p), ("text", ctypes.c_void_p),
                 ("group", ctypes.c_void_p), ("memory_group", ctypes.c_void_p),
                 ("column", ctypes.c_void_p), ("columns", ctypes.c_int32), ("zero", ctypes.c_int32),
-                ("example", ctypes.c_void_p)]
+                ("example", ctypes.c_void_p), ("draw", ctypes.c_int64)]
 
 
 class _EdgeList(ctypes.Structure):
