@@ -344,10 +344,10 @@ int gsa_cpu_has(int level); /* 1 when this build and this machine have it */
 /* The backend of a device by name: "cpu" (the fast one; in double ref), "ref" (plain C), "auto"
  * (cuda where it can be had, else cpu, whose error then holds the sentence with which a CUDA build
  * was refused its device), "cuda", and after it, in any order and each once, "-graphs"
- * (gsa_cuda_use_graphs of cuda.h), and a way to attend
- * (gsa_cuda_choose_attention): "-bf16", "-windows" or "-tensor", one of these two and "-bf16",
- * "-tf32", "-cusparse"; as "cuda-graphs-bf16". A device that is not
- * there is a sentence that says why; nothing else falls back by itself. device NULL: "auto".
+ * (gsa_cuda_use_graphs of cuda.h), and one of "-tf32", "-bf16" and "-cusparse"
+ * (gsa_cuda_choose_attention); as "cuda-graphs-bf16".
+ * A device that is not there is a sentence that says why; nothing else falls back by itself.
+ * device NULL: "auto".
  * threads: 0 (one for each core) to 4096. */
 gsa_status gsa_backend_open(const gsa_system *system, const char *device, int real, int threads,
                             gsa_backend **backend, gsa_error *error);

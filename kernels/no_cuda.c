@@ -10,8 +10,7 @@ gsa_status gsa_backend_cuda(const gsa_system *system, int real, int device, gsa_
                             gsa_error *error)
 {
     (void)system, (void)real, (void)device, (void)backend;
-    return gsa_fail(error, GSA_ERR_UNSUPPORTED,
-                    "device 'cuda': this build has no CUDA backend, use cpu or auto");
+    return gsa_fail(error, GSA_ERR_UNSUPPORTED, "this build has no CUDA backend, use cpu or auto");
 }
 
 gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention)

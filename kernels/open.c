@@ -52,11 +52,13 @@ static int read_wish(const char *name, cuda_wish *wish)
     return 1;
 }
 
-static gsa_status open_wish(const gsa_system *system, const cuda_wish *wish, int real,
-                            gsa_backend **backend, gsa_error *error)
+static gsa_status open_wish(const gsa_system *system, const char *device, const cuda_wish *wish,
+                            int real, gsa_backend **backend, gsa_error *error)
 {
     gsa_backend *b = NULL;
     gsa_status status = gsa_backend_cuda(system, real, 0, &b, error);
+    if (status != GSA_OK && !gsa_cuda_is_built())
+        return gsa_fail_at(error, status, "device '%s'", device);
     if (status != GSA_OK) return status;
     if (wish->attention != GSA_CUDA_FUSED) status = gsa_cuda_choose_attention(b, wish->attention);
     if (status == GSA_OK && wish->graphs) status = gsa_cuda_use_graphs(b);
@@ -109,7 +111,7 @@ gsa_status gsa_backend_open(const gsa_system *system, const char *device, int re
         if (strcmp(device, devices[i].name) == 0)
             return devices[i].open(system, real, threads, backend, error);
     cuda_wish wish;
-    if (read_wish(device, &wish)) return open_wish(system, &wish, real, backend, error);
+    if (read_wish(device, &wish)) return open_wish(system, device, &wish, real, backend, error);
     return gsa_fail(
         error, GSA_ERR_ARGUMENT,
         "device '%s': expected cpu, ref, auto or cuda; after cuda may come -graphs, and one of "

@@ -55,7 +55,8 @@ const gsa_verb gsa_verb_predict = {
     .options = options,
     .n_options = sizeof options / sizeof *options,
     .notes =
-        "A TEXT is predicted in place of lines; sentence pairs take two.\n"
+        "A TEXT is predicted in place of lines; sentence pairs take two. A line that cannot be "
+        "read, an empty one too, is named, and nothing is written; --stream answers the others.\n"
         "Classification writes the label, a tab and its probability; masked summation the "
         "numbers of the sum. Sentence pairs "
         "are read as two columns with a tab between, nodes as the file of the whole graph. "

@@ -165,7 +165,7 @@ class Graph:
     def __init__(self, handle, remake, keep=None):
         self._handle, self._remake, self._keep = handle, remake, keep
         self._lock = threading.Lock()
-        self._unread = None  # room for the lse of calls without gradients
+        self._room = np.empty(0, np.uint8), 0
         self._batch = lib.gsa_graph_batch(handle)
         self.schema = keep.schema if keep is not None else Schema(lib.gsa_graph_schema(handle))
         # Phases that users get hold their graph; these do not, or none would ever be released.
@@ -206,6 +206,14 @@ class Graph:
     def _check(self):
         if self._handle is None:
             raise L.ArgumentError("the graph was closed")
+
+    def _spare(self, size):
+        """Room for what no call reads, and its address: calls write it under the lock."""
+        room = self._room
+        if room[0].nbytes < size:
+            array = np.empty(size, np.uint8)
+            room = self._room = array, array.ctypes.data
+        return room
 
     def close(self):
         """Releases the edges now; a later use is an error."""

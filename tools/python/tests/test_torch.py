@@ -174,6 +174,13 @@ class Values(Case):
             thread.join()
         self.assertEqual(found, [True] * 240)
 
+    def test_a_transform_that_is_refused_leaves_the_graph_as_it_was(self):
+        g = own()
+        q, k, v, _, _ = numbers(g)
+        with self.assertRaises(RuntimeError):
+            torch.func.jvp(lambda q: gsa.torch.attend(q, k, v, g), (q,), (q,))
+        self.assertTrue(gsa.torch.attend(q, k, v, g).isfinite().all())
+
     def test_dropout_draws_from_torchs_generator(self):
         g = gsa.topology("full").graph([9])
         q, k, v, _, _ = numbers(g)
@@ -355,9 +362,13 @@ class Refusals(Case):
                      attend, q[..., :0], k[..., :0], v[..., :0], g)
 
     def test_a_device_that_is_not_there_is_one_sentence(self):
-        with self.assertRaisesRegex(gsa.Error, "^(device 'cuda': this build has no|cuda: )[^\n]*$"):
+        with self.assertRaisesRegex(gsa.Error, "^(this build has no CUDA|cuda: )[^\n]*$"):
             gsa._attend.run(False, (4095, 0), own(), gsa._attend.lib.gsa_aggregate_forward, 0, 0,
                             1, 0, 0)
+        for name in ("cuda", "cuda-graphs-tf32"):
+            wanted = f"^(device '{name}': this build has no CUDA backend, use cpu or auto|cuda: .*)$"
+            with self.assertRaisesRegex(gsa.Error, wanted):
+                gsa._library.made(gsa._attend.lib.gsa_backend_open, None, name.encode(), 0, 1)
 
     @unittest.skipUnless(torch and torch.cuda.is_available(), "no CUDA device")
     def test_a_device_computes_what_the_cpu_does(self):

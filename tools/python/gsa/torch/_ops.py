@@ -39,23 +39,19 @@ def _at(x):
 
 
 def _forward(graph, p, q, k, v, r, b, scale, dropout, seed, weights=False, keep=True):
-    """Contiguous tensors -> out, lse, weights or None. keep False: lse is nobody's."""
+    """Contiguous tensors -> out, lse, weights or None. keep False: nobody reads lse."""
     rows, heads, dim = q.shape
     out = torch.empty_like(q)
-    lse = q.new_empty((rows, heads)) if keep or not q.is_cpu else _unread(graph, q, rows * heads)
+    if keep or not q.is_cpu:
+        lse = q.new_empty((rows, heads))
+        lse_at = lse.data_ptr()
+    else:
+        lse, lse_at = graph._spare(8 * rows * heads)
     w = q.new_empty((p.edges, heads)) if weights else None
     _run(q, graph, A.forward,
          A.packed(p.index, heads, dim, scale, dropout, q.data_ptr(), k.data_ptr(), v.data_ptr(),
-                  _at(r), _at(b), seed, out.data_ptr(), lse.data_ptr(), _at(w)))
+                  _at(r), _at(b), seed, out.data_ptr(), lse_at, _at(w)))
     return out, lse, w
-
-
-def _unread(graph, q, numbers):
-    """Room for an lse that no call reads; calls write it under the graph's lock."""
-    room = graph._unread
-    if room is None or room.dtype is not q.dtype or room.shape[0] < numbers:
-        room = graph._unread = q.new_empty(numbers)
-    return room
 
 
 def _backward(graph, p, q, k, v, r, b, out, lse, dout, scale, dropout, seed, wanted):
