@@ -4,7 +4,12 @@
 #include "kernels/gemm.h"
 #include "kernels/ref/ref.h"
 
-enum { TALL = 4, WIDE = 8, DEEP = 128, SPAN = 64 /* columns of op(B) packed at a time */ };
+enum {
+    TALL = 4,
+    WIDE = 8,
+    DEEP = 128,
+    SPAN = (int)(256 / sizeof(real)) /* columns of op(B) packed at a time: 32 kB of stack */
+};
 
 static inline int64_t place(int64_t row, int64_t col, int64_t ld, int transpose)
 {

@@ -7,6 +7,7 @@ set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/../../tools/lib.sh"
 cd "$root"
 folder=build/coverage
+mkdir -p build/parts
 need_packages "${packages_build[@]}" "${packages_test[@]}" ninja-build gcovr
 cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 --coverage -fprofile-update=atomic" \
     -DCMAKE_CXX_FLAGS_DEBUG="-O1 --coverage" -DGSA_TESTS=ON -DGSA_CUDA=OFF -DGSA_EMULATED=OFF -DGSA_MPI=OFF -DGSA_LEVELS=avx2 -DCMAKE_CXX_COMPILER=NOTFOUND \
@@ -17,7 +18,6 @@ ctest --test-dir "$folder" -LE guard -E '^(header|simt|cuda|docs|browser)' -j "$
     grep -A 30 'tests passed' "$folder.log"
 gcovr -j "$(cores)" -r . --object-directory "$folder" --exclude-lines-by-pattern '\s*assert\(' --gcov-ignore-parse-errors \
     -f graph/ -f gsa/ -f kernels/ref/ -f kernels/cpu/ -f topologies/ -f train/ -f tools/command/ --json-summary "$folder.json" >"$folder.log" 2>&1
-mkdir -p build/parts
 python3 - "$folder.json" <<'END' | tee build/parts/coverage.sh.log
 import json
 import sys
