@@ -101,6 +101,9 @@ static gsa_status open_target(gsa_output *output, int owned, gsa_error *error)
                               : system->kind(system->user, output->path, NULL);
     if (kind == GSA_FILE_FOLDER)
         return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be written: it is a folder", output->path);
+    if (owned && kind == GSA_FILE_OTHER)
+        return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be written: it is no regular file",
+                        output->path);
     if (kind == GSA_FILE_ABSENT || kind == GSA_FILE_REGULAR || kind == GSA_FILE_LINK) {
         const gsa_status status = owned ? GSA_OK : follow_link(output, error);
         return status == GSA_OK ? open_beside(output, kind, error) : status;

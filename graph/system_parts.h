@@ -16,6 +16,17 @@ static inline int gsa_entry_kind(const gsa_system *system, const char *path)
                          : system->kind(system->user, path, NULL);
 }
 
+/* Before a file of a folder is read that may be another's: a FIFO is waited for, /dev/zero has no
+ * end, and a link makes messages of what the folder's maker may not read. */
+static inline gsa_status gsa_check_regular(const gsa_system *system, const char *path,
+                                           gsa_error *error)
+{
+    const int kind = gsa_entry_kind(system, path);
+    return kind == GSA_FILE_OTHER || kind == GSA_FILE_LINK
+               ? gsa_fail(error, GSA_ERR_FORMAT, "'%s' is no regular file", path)
+               : GSA_OK;
+}
+
 /* The words of an errno, in `out`. */
 static inline const char *gsa_errno_text(int number, char *out, size_t size)
 {

@@ -36,9 +36,8 @@ static gsa_status read_latest(const gsa_system *system, const char *folder, int6
     char *text = NULL, *path = gsa_text_of(system, "%s/" GSA_LATEST, folder);
     int64_t bytes;
     if (!path) return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
-    gsa_status status = system->kind(system->user, path, NULL) == GSA_FILE_OTHER
-                            ? gsa_fail(error, GSA_ERR_FORMAT, "'%s' is no regular file", path)
-                            : gsa_read_file(system, path, LONGEST, &text, &bytes, error);
+    gsa_status status = gsa_check_regular(system, path, error);
+    if (status == GSA_OK) status = gsa_read_file(system, path, LONGEST, &text, &bytes, error);
     if (status == GSA_OK && ((int64_t)strlen(text) != bytes || !gsa_step_of(text, "\n", step)))
         status = gsa_fail(error, GSA_ERR_FORMAT, "%s:1: expected one line, '" GSA_STEP "N'", path);
     gsa_release(system, text);

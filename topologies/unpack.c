@@ -31,7 +31,9 @@ struct gsa_unpacker {
 int gsa_packing_of(const char *at, int64_t bytes)
 {
     if (bytes >= 2 && memcmp(at, "\x1f\x8b", 2) == 0) return GSA_PACKED_GZIP;
-    return bytes >= 4 && memcmp(at, "\x28\xb5\x2f\xfd", 4) == 0 ? GSA_PACKED_ZSTD : GSA_PACKED_NOT;
+    if (bytes < 4) return GSA_PACKED_NOT;
+    const int skippable = (*at & 0xf0) == 0x50 && memcmp(at + 1, "\x2a\x4d\x18", 3) == 0;
+    return skippable || memcmp(at, "\x28\xb5\x2f\xfd", 4) == 0 ? GSA_PACKED_ZSTD : GSA_PACKED_NOT;
 }
 
 /* More of the file, where all before it is used. */

@@ -204,6 +204,54 @@ static const row files[] = {
       { "'/dev/zero' is longer than" } },
 };
 
+/* A run's folder, its files one after the other in place of the words of another's, or of a FIFO. */
+static const row runs[] = {
+    { "ln -sf ../secret run/config.ini",
+      "report run --out p.html",
+      2,
+      { "'run/config.ini' is no regular file" } },
+    { NULL, "table run", 2, { "'run/config.ini' is no regular file" } },
+    { "rm run/config.ini; mkfifo run/config.ini",
+      "report run --out p.html",
+      2,
+      { "'run/config.ini' is no regular file" } },
+    { NULL,
+      "train --resume run --quiet --device cpu",
+      1,
+      { "'run/config.ini' cannot be written: it is no regular file" } },
+    { NULL, "train text.ini --device cpu --out run", 2, { "holds a run already" } },
+    { "mkdir new; mkfifo new/config.ini",
+      "train text.ini --device cpu --out new",
+      2,
+      { "'new/config.ini' is not of a run" } },
+    { "rm run/config.ini; cp model/config.ini run; ln -sf ../secret run/result.json",
+      "report run --out p.html",
+      2,
+      { "'run/result.json' is no regular file" } },
+    { NULL, "table run", 2, { "'run/result.json' is no regular file" } },
+    { "rm run/result.json; mkfifo run/result.json", "table run", 2, { "no regular file" } },
+    { "rm run/result.json; ln -sf ../secret run/report.json",
+      "report run --out p.html",
+      2,
+      { "'run/report.json' is no regular file" } },
+    { "rm run/report.json run/log.jsonl; mkfifo run/log.jsonl",
+      "report run --out p.html",
+      2,
+      { "'run/log.jsonl' is no regular file" } },
+    { "rm run/outcomes.jsonl; ln -s ../secret run/outcomes.jsonl",
+      "compare run run",
+      2,
+      { "holds no finished run" } },
+};
+
+START_TEST(files_of_a_run_are_its_own)
+{
+    enter();
+    for (size_t i = 0; i < GSA_COUNT(runs); i++) check(&runs[i]);
+    gsa_cli_leave();
+}
+END_TEST
+
 START_TEST(a_file_asks_for_no_more_than_it_is)
 {
     enter();
@@ -215,6 +263,7 @@ END_TEST
 static const gsa_test folder_tests[] = {
     GSA_LOOP(a_hostile_folder_is_refused, GSA_COUNT(folders)),
     GSA_TEST(another_users_model_is_not_trusted),
+    GSA_TEST(files_of_a_run_are_its_own),
 };
 static const gsa_test weight_tests[] = { GSA_LOOP(weights_are_finite, GSA_COUNT(weights)) };
 static const gsa_test file_tests[] = { GSA_LOOP(a_file_asks_for_no_more_than_it_is,

@@ -14,7 +14,7 @@
 #endif
 #include "gsa/vocabulary.h"
 #include "rig.h"
-#include "train/data/source.h"
+#include "train/data/blocks.h"
 #include "train/driver/batches.h"
 
 /* ---- packing ------------------------------------------------------------------------------- */
@@ -23,7 +23,8 @@ enum { MEMBERS = 3 };
 enum pack { PLAIN, GZIP, ZSTD };
 static const char *const ends[] = { "", ".gz", ".zst" };
 
-/* In several members or frames, one after the other. The bytes of the file. */
+/* In several members or frames, one after the other; before those of zstd one that is passed over,
+ * as pzstd writes. The bytes of the file. */
 static int64_t put_packed(const char *path, int how, const char *at, int64_t bytes)
 {
     if (how == PLAIN) {
@@ -32,6 +33,7 @@ static int64_t put_packed(const char *path, int how, const char *at, int64_t byt
     }
     int64_t used = 0;
     char *out = malloc((size_t)bytes * 2 + 4096);
+    if (how == ZSTD) memcpy(out, "\x50\x2a\x4d\x18\4\0\0\0note", 12), used = 12;
     for (int m = 0; m < MEMBERS; m++) {
         const int64_t first = bytes * m / MEMBERS, count = bytes * (m + 1) / MEMBERS - first;
 #if GSA_HAVE_ZLIB
@@ -472,6 +474,41 @@ START_TEST(lines_have_their_numbers)
 }
 END_TEST
 
+/* A block is whole lines: one that never ends would be a block as large as it. */
+START_TEST(a_line_has_a_limit)
+{
+    enum { BLOCK = 100, MOST = 1 << 20 };
+    static const struct {
+        int64_t block, bytes;
+        const char *why; /* NULL: it is taken */
+    } lines[] = { { BLOCK, MOST, NULL },
+                  { BLOCK, MOST + 1, "a:2: the line has more than 1048576 bytes" },
+                  { MOST + 9, MOST + 9, NULL },
+                  { MOST + 9, 3 * MOST, "a:2: the line has more than 1048585 bytes" } };
+    gsa_scratch scratch;
+    gsa_blocks blocks;
+    gsa_error error = { 0 };
+    gsa_scratch_open(&scratch);
+    const int64_t count = lines[_i].bytes + 6;
+    char *text = malloc((size_t)count), path[300];
+    memcpy(text, "one\n", 4), memset(text + 4, 'a', (size_t)count - 4);
+    text[count - 2] = '\n';
+    snprintf(path, sizeof path, "%s", gsa_scratch_path(&scratch, "a"));
+    for (int ended = 0; ended < 2; ended++) /* by the file, by a line end */
+        for (int how = PLAIN; how <= ZSTD; how++) {
+            if (!can(how)) continue;
+            put_packed(path, how, text, count - (ended ? 0 : 2));
+            const gsa_status status =
+                gsa_blocks_open(NULL, path, lines[_i].block, &blocks, &error);
+            if (status == GSA_OK) gsa_blocks_release(&blocks);
+            ck_assert_int_eq(status, lines[_i].why ? GSA_ERR_LIMIT : GSA_OK);
+            if (lines[_i].why) ck_assert_ptr_nonnull(strstr(error.text, lines[_i].why));
+        }
+    free(text);
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
 /* ---- memory -------------------------------------------------------------------------------- */
 
 static _Atomic int64_t live, peak;
@@ -566,7 +603,8 @@ int main(int argc, char **argv)
                                               2 * GSA_COUNT(recipes)),
                                      GSA_LOOP(a_changed_file_is_refused, GSA_COUNT(recipes)),
                                      GSA_LOOP(what_wants_all_at_once_is_refused, GSA_COUNT(beside)),
-                                     GSA_TEST(lines_have_their_numbers) };
+                                     GSA_TEST(lines_have_their_numbers),
+                                     GSA_LOOP(a_line_has_a_limit, 4) };
     static const gsa_test memory[] = { GSA_LOOP(memory_is_bounded, 2) };
     static const gsa_case cases[] = { GSA_CASE("bytes", bytes, 60), GSA_CASE("order", order, 60),
                                       GSA_CASE("runs", runs, 120),

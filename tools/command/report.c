@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "graph/palette.h"
+#include "graph/system_parts.h"
 #include "train/task_parts.h"
 #include "train/driver/trainer.h"
 #include "train/runs/compare.h"
@@ -30,7 +31,8 @@ static gsa_status read_text(const gsa_reported *of, int run, const char *name, c
     char *path = gsa_path_join(system, of->run[run], name, error);
     gsa_status status = path ? GSA_OK : GSA_ERR_MEMORY;
     *text = NULL, *bytes = -1;
-    if (path && system->kind(system->user, path, NULL) > GSA_FILE_ABSENT)
+    if (path) status = gsa_check_regular(system, path, error);
+    if (status == GSA_OK && system->kind(system->user, path, NULL) > GSA_FILE_ABSENT)
         status = gsa_read_file(system, path, LIMIT, text, bytes, error);
     gsa_release(system, path);
     return status;
@@ -74,7 +76,8 @@ static gsa_status read_settings(const gsa_reported *of, int run, json_t *setting
     gsa_ini ini = { 0 };
     char name[512];
     char *path = gsa_path_join(of->system, of->run[run], "config.ini", error);
-    gsa_status status = path ? gsa_ini_read(of->system, path, &ini, error) : GSA_ERR_MEMORY;
+    gsa_status status = path ? gsa_check_regular(of->system, path, error) : GSA_ERR_MEMORY;
+    if (status == GSA_OK) status = gsa_ini_read(of->system, path, &ini, error);
     for (int i = 0; status == GSA_OK && i < ini.count; i++) {
         const gsa_ini_entry *entry = &ini.entries[i];
         if (!entry->key) continue;

@@ -4,7 +4,7 @@
 #include "graph/system_parts.h"
 #include "train/settings/recipe.h"
 
-enum { CHUNK = 1 << 16 };
+enum { CHUNK = 1 << 16, LINE = 1 << 20 /* bytes of a line, where a block has no more */ };
 
 /* Block `count` begins here. */
 static gsa_status begin(gsa_blocks *b, int64_t byte, int64_t line, gsa_error *error)
@@ -23,11 +23,23 @@ static gsa_status begin(gsa_blocks *b, int64_t byte, int64_t line, gsa_error *er
     return GSA_OK;
 }
 
+/* The line after `line` others goes on to `end`, at least. */
+static gsa_status check_line(const gsa_source_file *f, int64_t line, int64_t begin, int64_t end,
+                             int64_t bytes, gsa_error *error)
+{
+    const int64_t most = bytes > LINE ? bytes : LINE;
+    if (end - begin <= most) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_LIMIT,
+                    "%s:%lld: the line has more than %lld bytes, and data.stream reads whole lines: "
+                    "a line may be as long as data.stream says",
+                    f->path, (long long)line + 1, (long long)most);
+}
+
 /* A file ends its last block; within it a block ends at the first line end after `bytes`. */
 static gsa_status cut_file(gsa_blocks *b, const gsa_source_file *f, int64_t bytes, char *chunk,
                            gsa_error *error)
 {
-    int64_t line = 0;
+    int64_t line = 0, begun = f->first;
     const int64_t end = f->first + f->bytes;
     gsa_status status = begin(b, f->first, 0, error);
     for (int64_t at = f->first, held; at < end && status == GSA_OK; at += held) {
@@ -37,11 +49,13 @@ static gsa_status cut_file(gsa_blocks *b, const gsa_source_file *f, int64_t byte
         for (const char *c = chunk, *const stop = chunk + held;
              status == GSA_OK && (c = memchr(c, '\n', (size_t)(stop - c))); c++) {
             const int64_t next = at + (c - chunk) + 1;
-            line++;
-            if (next - b->byte[b->count] < bytes || next == end) continue;
+            status = check_line(f, line++, begun, next - 1, bytes, error);
+            begun = next;
+            if (status != GSA_OK || next - b->byte[b->count] < bytes || next == end) continue;
             b->count++;
             status = begin(b, next, line, error);
         }
+        if (status == GSA_OK) status = check_line(f, line, begun, at + held, bytes, error);
     }
     b->count++;
     return status == GSA_OK ? begin(b, end, 0, error) : status;

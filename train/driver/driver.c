@@ -128,8 +128,10 @@ static int holds_foreign_config(const gsa_system *system, const char *folder)
     char *text = NULL, *path = gsa_path_join(system, folder, "config.ini", NULL);
     int64_t bytes;
     int foreign = 0;
-    if (path && system->kind(system->user, path, NULL) > GSA_FILE_ABSENT)
-        foreign = gsa_read_file(system, path, LONGEST, &text, &bytes, NULL) != GSA_OK ||
+    const int kind = path ? system->kind(system->user, path, NULL) : GSA_FILE_ABSENT;
+    if (kind > GSA_FILE_ABSENT)
+        foreign = kind != GSA_FILE_REGULAR ||
+                  gsa_read_file(system, path, LONGEST, &text, &bytes, NULL) != GSA_OK ||
                   strncmp(text, begin, sizeof begin - 1) != 0;
     gsa_release(system, text);
     gsa_release(system, path);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "graph/system_parts.h"
 #include "train/runs/compare.h"
 #include "train/score/outcomes.h"
 
@@ -41,7 +42,9 @@ static int is_kind(const gsa_system *system, const char *folder, const char *bel
     char path[PATH];
     const int bytes =
         snprintf(path, sizeof path, "%s%s%s/%s", folder, *below ? "/" : "", below, name);
-    return bytes < PATH && system->kind(system->user, path, NULL) == kind;
+    if (bytes >= PATH) return 0;
+    return (kind == GSA_FILE_REGULAR ? gsa_entry_kind(system, path)
+                                     : system->kind(system->user, path, NULL)) == kind;
 }
 
 /* Adds the runs at and below `below`. A run's own folders (checkpoints) are not looked into. */

@@ -2,6 +2,7 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+#include "graph/system_parts.h"
 #include "train/runs/results.h"
 #include "train/settings/recipe.h"
 #include "train/driver/trainer.h"
@@ -69,7 +70,8 @@ gsa_status gsa_results_read_run(gsa_results *results, const gsa_system *system, 
     char *result = NULL, *line = NULL, *config = gsa_path_join(system, folder, "config.ini", error),
          *path = gsa_path_join(system, folder, "result.json", error);
     int64_t bytes;
-    gsa_status status = config && path ? GSA_OK : GSA_ERR_MEMORY;
+    gsa_status status = config && path ? gsa_check_regular(system, config, error) : GSA_ERR_MEMORY;
+    if (status == GSA_OK) status = gsa_check_regular(system, path, error);
     if (status == GSA_OK) status = gsa_read_file(system, path, 1 << 24, &result, &bytes, error);
     if (status == GSA_OK) status = gsa_recipe_read(system, config, NULL, 0, &recipe, error);
     if (status == GSA_OK) status = describe(system, &recipe, folder, result, &line, error);
