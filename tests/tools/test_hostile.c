@@ -204,7 +204,8 @@ static const row files[] = {
       { "'/dev/zero' is longer than" } },
 };
 
-/* A run's folder, its files one after the other in place of the words of another's, or of a FIFO. */
+/* A run's folder, its files one after the other in place of the words of another's, or of a FIFO.
+ */
 static const row runs[] = {
     { "ln -sf ../secret run/config.ini",
       "report run --out p.html",

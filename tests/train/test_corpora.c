@@ -498,8 +498,7 @@ START_TEST(a_line_has_a_limit)
         for (int how = PLAIN; how <= ZSTD; how++) {
             if (!can(how)) continue;
             put_packed(path, how, text, count - (ended ? 0 : 2));
-            const gsa_status status =
-                gsa_blocks_open(NULL, path, lines[_i].block, &blocks, &error);
+            const gsa_status status = gsa_blocks_open(NULL, path, lines[_i].block, &blocks, &error);
             if (status == GSA_OK) gsa_blocks_release(&blocks);
             ck_assert_int_eq(status, lines[_i].why ? GSA_ERR_LIMIT : GSA_OK);
             if (lines[_i].why) ck_assert_ptr_nonnull(strstr(error.text, lines[_i].why));

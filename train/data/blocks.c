@@ -29,10 +29,11 @@ static gsa_status check_line(const gsa_source_file *f, int64_t line, int64_t beg
 {
     const int64_t most = bytes > LINE ? bytes : LINE;
     if (end - begin <= most) return GSA_OK;
-    return gsa_fail(error, GSA_ERR_LIMIT,
-                    "%s:%lld: the line has more than %lld bytes, and data.stream reads whole lines: "
-                    "a line may be as long as data.stream says",
-                    f->path, (long long)line + 1, (long long)most);
+    return gsa_fail(
+        error, GSA_ERR_LIMIT,
+        "%s:%lld: the line has more than %lld bytes, and data.stream reads whole lines: "
+        "a line may be as long as data.stream says",
+        f->path, (long long)line + 1, (long long)most);
 }
 
 /* A file ends its last block; within it a block ends at the first line end after `bytes`. */
