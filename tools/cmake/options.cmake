@@ -30,7 +30,7 @@ target_include_directories(gsa_flags INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURC
 target_compile_definitions(gsa_flags INTERFACE _POSIX_C_SOURCE=200809L GSA_VERSION="${PROJECT_VERSION}")
 target_compile_options(gsa_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>
   $<$<COMPILE_LANGUAGE:C>:-Wmissing-prototypes> -Wvla -Wpointer-arith -Wcast-qual -ffp-contract=off $<$<BOOL:${GSA_WERROR}>:-Werror>)
-if(NOT GSA_SANITIZE)  # programs of tests and the kernels of a level of vectors are set free
+if(NOT GSA_SANITIZE)  # programs of tests are set free
   target_compile_options(gsa_flags INTERFACE
     $<$<AND:$<COMPILE_LANGUAGE:C>,$<NOT:$<BOOL:$<TARGET_PROPERTY:GSA_LARGE_FRAMES>>>>:-Wframe-larger-than=65536>)
 endif()
