@@ -52,12 +52,11 @@ static void trade(gsa_tape *tape, gsa_group *group, const gsa_row_list *out, con
 {
     const int64_t real = tape->backend->real_bytes;
     int64_t width = 0, most = 0;
-    if (!together(tape, group)) return;
     for (int p = 0; p < count; p++) width += planes[p].cols * real;
     for (int32_t r = 0; r < group->ranks; r++)
         if (out[r].count + in[r].count > most) most = out[r].count + in[r].count;
-    char *room = gsa_alloc(tape->system, (size_t)(most * width) + 1, 1);
-    if (!room)
+    char *room = tape->failed ? NULL : gsa_alloc(tape->system, (size_t)(most * width) + 1, 1);
+    if (!room && !tape->failed)
         gsa_tape_fail(tape, GSA_ERR_MEMORY, "no memory for %lld rows of other ranks",
                       (long long)most);
     if (!together(tape, group)) {
