@@ -14,7 +14,7 @@
     "none,future,hub,parity,parallel,square,nlogn,text,groups,open_name,long_name,odd_name,moody_" \
     "name,seventy,beyond,"                                                                         \
     "two_lengths,same_length,wide,moody,lone,quiet,sparse_labels,parity_before,"                   \
-    "chain,third_head,in_groups,in_english,deep,unopened,no_bytes,one_tag,reads_nothing"
+    "chain,third_head,in_groups,drawn,in_english,deep,unopened,no_bytes,one_tag,reads_nothing"
 enum {
     NONE,
     FUTURE,
@@ -42,6 +42,7 @@ enum {
     CHAIN,
     THIRD_HEAD,
     IN_GROUPS,
+    DRAWN,
     IN_ENGLISH,
     DEEP,
     UNOPENED,
@@ -104,6 +105,7 @@ static void emit_flaw(int flaw, const gsa_example *x, gsa_emitter *e, int64_t i)
         gsa_edge(e, 0, gsa_at(0, i - step), me, 1);
     if (flaw == TEXT && i == 7 && x->text && x->text[7].bytes > 2)
         gsa_edge(e, 0, gsa_at(0, 0), me, 1);
+    if (flaw == DRAWN && x->draw && i == 6) gsa_edge(e, 0, gsa_at(0, 1), me, 1);
     if (flaw == GROUPS && x->group && i == 6) gsa_edge(e, 0, gsa_at(0, 1), me, 1);
     if (flaw == BEYOND && i == 8) gsa_edge(e, 0, gsa_at(0, i + n), me, 1);
     if (flaw == WIDE && i == 2 && x->heads == 4) gsa_edge(e, 0, gsa_at(0, 0), me, 2);
@@ -253,6 +255,8 @@ static const struct {
       "length 8, for Chinese text: phase 'read' differs in the number of a row's" },
     { "groups", GSA_CHECK_BY_LENGTH, 0, 8, 0, 6, 0, 2,
       "length 8, with other groups: phase 'read' differs" },
+    { "drawn", GSA_CHECK_BY_LENGTH, 0, 8, 0, 6, 0, 2,
+      "length 8, in another step of training: phase 'read' differs" },
     { "open_name", GSA_CHECK_LABELS, 0, -1, 1, -1, -1, 1,
       "phase 'gather': the name of label 1 is not terminated" },
     { "long_name", GSA_CHECK_LABELS, 0, -1, 1, -1, -1, 1,

@@ -247,7 +247,8 @@ gsa_status gsa_checking_example(gsa_checking *c, const gsa_trial *trial, gsa_exa
                               .group = trial->grouped ? c->group : NULL,
                               .memory_group = trial->grouped ? c->group : NULL,
                               .column = c->column,
-                              .columns = gsa_pattern_columns(c->pattern) };
+                              .columns = gsa_pattern_columns(c->pattern),
+                              .draw = trial->draw };
     return GSA_OK;
 }
 

@@ -43,7 +43,7 @@ typedef struct gsa_checking {
 enum { GSA_NODE_NAME = 96 };
 typedef struct gsa_trial { /* one example to be made */
     int32_t length, memory_length, heads;
-    int text, grouped; /* text: GSA_TEXT_OWN + i is the caller's text i */
+    int text, grouped, draw; /* text: GSA_TEXT_OWN + i is the caller's text i */
 } gsa_trial;
 
 /* One property: writes its finding (a zeroed one with -1 in the numbers). Fails only for want of

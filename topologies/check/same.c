@@ -207,8 +207,8 @@ gsa_status gsa_check_deterministic(gsa_checking *c, gsa_finding *finding, gsa_er
 
 /* ---- by length ----------------------------------------------------------------------------- */
 
-/* The same length with each other text, and with groups, next to the usual example. 1: one
- * differs. */
+/* The same length in another step, in groups, and with each other text, next to the usual example.
+ * 1: one differs. */
 static gsa_status compare_contents(gsa_checking *c, int32_t length, int *differs,
                                    gsa_finding *finding, gsa_error *error)
 {
@@ -219,16 +219,20 @@ static gsa_status compare_contents(gsa_checking *c, int32_t length, int *differs
     trial.heads = 3;
     gsa_status status = gsa_checking_build(c, &trial, &plain, error);
     const int texts = GSA_TEXT_OWN + (c->reads_text ? c->options.n_texts : 0), usual = trial.text;
-    for (int i = GSA_TEXT_NONE; i < texts && status == GSA_OK && !*differs;
-         i++) { /* NONE: the usual text in groups */
-        if (!gsa_checking_has(c, i, length)) continue;
-        trial.text = i == GSA_TEXT_NONE ? usual : i;
-        trial.grouped = i == GSA_TEXT_NONE;
+    for (int i = GSA_TEXT_NONE - 1; i < texts && status == GSA_OK && !*differs;
+         i++) { /* NONE: the usual text in groups; before it: in another step */
+        if (i >= GSA_TEXT_NONE && !gsa_checking_has(c, i, length)) continue;
+        trial.text = i <= GSA_TEXT_NONE ? usual : i;
+        trial.grouped = i == GSA_TEXT_NONE, trial.draw = i < GSA_TEXT_NONE;
         snprintf(when, sizeof when, "for %s", gsa_checking_text_name(trial.text, name));
         status = gsa_checking_build(c, &trial, &x, error);
         if (status == GSA_OK && differ(c, plain, x, &d)) {
             *differs = 1;
-            found_difference(c, plain, &d, trial.grouped ? "with other groups" : when, finding);
+            found_difference(c, plain, &d,
+                             trial.draw      ? "in another step of training"
+                             : trial.grouped ? "with other groups"
+                                             : when,
+                             finding);
         }
         gsa_instance_release(x);
     }
