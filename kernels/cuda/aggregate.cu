@@ -88,19 +88,12 @@ GSA_DEVICE const float *find_edge(const aggregate_job &job, const aggregate_item
     return mine;
 }
 
-GSA_DEVICE int kind_of(const aggregate_job &job, int64_t source)
-{
-    int kind = 0;
-    while (kind + 1 < job.kinds && source >= job.part_first[kind + 1]) kind++;
-    return kind;
-}
-
 /* Where the sum of a row goes: y, or dv of the source's kind (NULL: not wanted, or another
  * launch's). */
 GSA_DEVICE float *target_row(const aggregate_job &job, int64_t row)
 {
     if (!job.backward) return job.y + row * job.cols;
-    const int kind = kind_of(job, row);
+    const int kind = gsa_kind_of(job, row);
     return job.dv[kind] ? job.dv[kind] + (row - job.part_first[kind]) * job.cols : NULL;
 }
 

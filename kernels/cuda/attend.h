@@ -103,48 +103,36 @@ template <int V_, int G_, int C_, class T_ = float, int LEAN_ = 0> struct attend
         UNROLL = WORDS > 3 ? SOME : 4
     };
 };
-/*                        V   G   C   head_dim: multiples of V up to */
-#define GSA_ATTEND_SHAPES(X)                                                                       \
-    X(4, 4, 1)  /* 16  */                                                                          \
-    X(4, 8, 1)  /* 32  */                                                                          \
-    X(4, 8, 2)  /* 64  */                                                                          \
-    X(4, 16, 2) /* 128 */                                                                          \
-    X(4, 32, 2) /* 256 */                                                                          \
-    X(2, 8, 1)  /* 16  */                                                                          \
-    X(2, 16, 2) /* 64  */                                                                          \
-    X(2, 32, 4) /* 256 */                                                                          \
-    X(1, 16, 1) /* 16  */                                                                          \
-    X(1, 32, 2) /* 64  */                                                                          \
-    X(1, 32, 8) /* 256 */
-
-/* Lean ones: head_dim is V G C. */
-#define GSA_ATTEND_SHAPES_LEAN(X)                                                                  \
-    X(4, 4, 1)  /* 16  */                                                                          \
-    X(4, 8, 1)  /* 32  */                                                                          \
-    X(4, 8, 2)  /* 64  */                                                                          \
-    X(4, 16, 2) /* 128 */                                                                          \
-    X(4, 32, 2) /* 256 */
-
-#define GSA_ATTEND_SHAPES_LEAN_BF16(X)                                                             \
-    X(4, 4, 1)  /* 16  */                                                                          \
-    X(8, 4, 1)  /* 32  */                                                                          \
-    X(8, 8, 1)  /* 64  */                                                                          \
-    X(8, 16, 1) /* 128 */                                                                          \
-    X(8, 32, 1) /* 256 */
-
-/* bf16: V columns are 2 V bytes. Odd and large oblique widths have one instance, so that there are
- * not twice as many. */
-#define GSA_ATTEND_SHAPES_BF16(X)                                                                  \
-    X(4, 4, 1)  /* 16  */                                                                          \
-    X(8, 4, 1)  /* 32  */                                                                          \
-    X(8, 8, 1)  /* 64  */                                                                          \
-    X(8, 16, 1) /* 128 */                                                                          \
-    X(8, 32, 1) /* 256 */                                                                          \
-    X(4, 16, 2) /* 128 */                                                                          \
-    X(2, 8, 1)  /* 16  */                                                                          \
-    X(2, 16, 2) /* 64  */                                                                          \
-    X(2, 32, 4) /* 256 */                                                                          \
-    X(1, 32, 8) /* 256 */
+/* Instances: V, G, C of heads of so many columns or, where they are not lean, of fewer multiples of
+ * V. In bf16 V columns are 2 V bytes; odd and large oblique widths have one instance, so that there
+ * are not twice as many. */
+#define GSA_ATTEND_SHAPES(X, ...)                                                                  \
+    GSA_ATTEND_SHAPES_LEAN(X, __VA_ARGS__)                                                         \
+    X(2, 8, 1, __VA_ARGS__)  /* 16  */                                                             \
+    X(2, 16, 2, __VA_ARGS__) /* 64  */                                                             \
+    X(2, 32, 4, __VA_ARGS__) /* 256 */                                                             \
+    X(1, 16, 1, __VA_ARGS__) /* 16  */                                                             \
+    X(1, 32, 2, __VA_ARGS__) /* 64  */                                                             \
+    X(1, 32, 8, __VA_ARGS__) /* 256 */
+#define GSA_ATTEND_SHAPES_LEAN(X, ...)                                                             \
+    X(4, 4, 1, __VA_ARGS__)  /* 16  */                                                             \
+    X(4, 8, 1, __VA_ARGS__)  /* 32  */                                                             \
+    X(4, 8, 2, __VA_ARGS__)  /* 64  */                                                             \
+    X(4, 16, 2, __VA_ARGS__) /* 128 */                                                             \
+    X(4, 32, 2, __VA_ARGS__) /* 256 */
+#define GSA_ATTEND_SHAPES_BF16(X, ...)                                                             \
+    GSA_ATTEND_SHAPES_LEAN_BF16(X, __VA_ARGS__)                                                    \
+    X(4, 16, 2, __VA_ARGS__) /* 128 */                                                             \
+    X(2, 8, 1, __VA_ARGS__)  /* 16  */                                                             \
+    X(2, 16, 2, __VA_ARGS__) /* 64  */                                                             \
+    X(2, 32, 4, __VA_ARGS__) /* 256 */                                                             \
+    X(1, 32, 8, __VA_ARGS__) /* 256 */
+#define GSA_ATTEND_SHAPES_LEAN_BF16(X, ...)                                                        \
+    X(4, 4, 1, __VA_ARGS__)  /* 16  */                                                             \
+    X(8, 4, 1, __VA_ARGS__)  /* 32  */                                                             \
+    X(8, 8, 1, __VA_ARGS__)  /* 64  */                                                             \
+    X(8, 16, 1, __VA_ARGS__) /* 128 */                                                             \
+    X(8, 32, 1, __VA_ARGS__) /* 256 */
 
 typedef void (*attend_kernel)(const attend_job job);
 typedef struct attend_choice { /* a row of a pass's table of instances */
@@ -152,12 +140,20 @@ typedef struct attend_choice { /* a row of a pass's table of instances */
     attend_kernel kernel;
 } attend_choice;
 
-/* A table of instances: lean ones first. */
-#define GSA_ATTEND_CHOICES(kernel)                                                                 \
+/* A pass's function, and its table of instances: lean ones first. */
+#define GSA_ATTEND_INSTANCE(V, G, C, kernel, T, lean)                                              \
+    { sizeof(T) == 2, V, G, C, lean, kernel<T, V, G, C, lean> },
+#define GSA_ATTEND_PASS(name, op, kernel)                                                          \
+    gsa_status name(gsa_backend *b, const attend_job *job, int widest)                             \
     {                                                                                              \
-        GSA_ATTEND_SHAPES_LEAN(GSA_LEAN_##kernel)                                                  \
-        GSA_ATTEND_SHAPES_LEAN_BF16(GSA_LEAN_BF16_##kernel)                                        \
-        GSA_ATTEND_SHAPES(GSA_FULL_##kernel) GSA_ATTEND_SHAPES_BF16(GSA_FULL_BF16_##kernel)        \
+        static const attend_choice choices[] = {                                                   \
+            GSA_ATTEND_SHAPES_LEAN(GSA_ATTEND_INSTANCE, kernel, float, 1)                          \
+                GSA_ATTEND_SHAPES_LEAN_BF16(GSA_ATTEND_INSTANCE, kernel, gsa_bf16, 1)              \
+                    GSA_ATTEND_SHAPES(GSA_ATTEND_INSTANCE, kernel, float, 0)                       \
+                        GSA_ATTEND_SHAPES_BF16(GSA_ATTEND_INSTANCE, kernel, gsa_bf16, 0)           \
+        };                                                                                         \
+        return gsa_attend_launch(b, op, choices, (int)(sizeof choices / sizeof *choices), job,     \
+                                 widest);                                                          \
     }
 
 /* Zeroes dq, dk and dv where they hold nothing yet, for passes that add (attend_ops.cu). */

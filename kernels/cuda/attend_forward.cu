@@ -100,14 +100,4 @@ __global__ void __launch_bounds__(GSA_THREADS, LEAN ? GSA_LEAN_FORWARD_BLOCKS : 
     store_result<S>(job, at, state, j);
 }
 
-#define GSA_LEAN_FORWARD(V, G, C)      { 0, V, G, C, 1, attend_forward<float, V, G, C, 1> },
-#define GSA_LEAN_BF16_FORWARD(V, G, C) { 1, V, G, C, 1, attend_forward<gsa_bf16, V, G, C, 1> },
-#define GSA_FULL_FORWARD(V, G, C)      { 0, V, G, C, 0, attend_forward<float, V, G, C, 0> },
-#define GSA_FULL_BF16_FORWARD(V, G, C) { 1, V, G, C, 0, attend_forward<gsa_bf16, V, G, C, 0> },
-static const attend_choice choices[] = GSA_ATTEND_CHOICES(FORWARD);
-
-gsa_status gsa_attend_forward_pass(gsa_backend *b, const attend_job *job, int widest)
-{
-    return gsa_attend_launch(b, "attend_forward", choices, (int)(sizeof choices / sizeof *choices),
-                             job, widest);
-}
+GSA_ATTEND_PASS(gsa_attend_forward_pass, "attend_forward", attend_forward)

@@ -120,8 +120,7 @@ static __global__ void __launch_bounds__(GSA_THREADS) merge_sources(GSA_ARGUMENT
     GSA_SHARED(float, room, [MERGE_LANES][GSA_WARP]);
     merge_item at;
     for (int64_t number = blockIdx.x; next_merge(job, number, at); number += gridDim.x) {
-        int kind = 0;
-        while (kind + 1 < job.kinds && at.row >= job.part_first[kind + 1]) kind++;
+        const int kind = gsa_kind_of(job, at.row);
         float *const dk = job.dk[kind], *const dv = job.dv[kind];
         const int64_t to = (at.row - job.part_first[kind]) * job.width + at.column;
         if (dk) {

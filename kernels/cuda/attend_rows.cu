@@ -125,14 +125,4 @@ __global__ void __launch_bounds__(GSA_THREADS, LEAN ? GSA_LEAN_ROWS_BLOCKS : GSA
     store_row<S>(job, at, row, j);
 }
 
-#define GSA_LEAN_ROWS(V, G, C)      { 0, V, G, C, 1, attend_rows<float, V, G, C, 1> },
-#define GSA_LEAN_BF16_ROWS(V, G, C) { 1, V, G, C, 1, attend_rows<gsa_bf16, V, G, C, 1> },
-#define GSA_FULL_ROWS(V, G, C)      { 0, V, G, C, 0, attend_rows<float, V, G, C, 0> },
-#define GSA_FULL_BF16_ROWS(V, G, C) { 1, V, G, C, 0, attend_rows<gsa_bf16, V, G, C, 0> },
-static const attend_choice choices[] = GSA_ATTEND_CHOICES(ROWS);
-
-gsa_status gsa_attend_rows_pass(gsa_backend *b, const attend_job *job, int widest)
-{
-    return gsa_attend_launch(b, "attend_backward", choices, (int)(sizeof choices / sizeof *choices),
-                             job, widest);
-}
+GSA_ATTEND_PASS(gsa_attend_rows_pass, "attend_backward", attend_rows)

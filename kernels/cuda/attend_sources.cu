@@ -71,15 +71,6 @@ GSA_DEVICE void add_edges(const attend_job &job, const attend_item &at, source_s
     }
 }
 
-/* The kind that a row of the concatenated sources belongs to; kinds without rows are passed
- * over. */
-GSA_DEVICE int kind_of(const attend_job &job, int64_t source)
-{
-    int kind = 0;
-    while (kind + 1 < job.kinds && source >= job.part_first[kind + 1]) kind++;
-    return kind;
-}
-
 template <class S>
 GSA_DEVICE void store_source(const attend_job &job, const attend_item &at, source_state<S> &state,
                              int kind, int64_t offset, int j)
@@ -123,7 +114,7 @@ __global__ void __launch_bounds__(GSA_THREADS, LEAN ? GSA_LEAN_SOURCES_BLOCKS : 
     const int j = threadIdx.x % G, mine = threadIdx.x - j;
     attend_note *const note = notes + (LEAN ? 0 : mine);
     attend_item at = find_item<S>(job, job.out_offset);
-    const int kind = kind_of(job, at.row);
+    const int kind = gsa_kind_of(job, at.row);
     if (job.dk[kind] == NULL && job.dv[kind] == NULL)
         at.live = false, at.count = 0; /* not wanted, or another launch's */
     const int64_t offset = (at.row - job.part_first[kind]) * job.width + (int64_t)at.head * job.dim;
@@ -142,14 +133,4 @@ __global__ void __launch_bounds__(GSA_THREADS, LEAN ? GSA_LEAN_SOURCES_BLOCKS : 
     store_source<S>(job, at, state, kind, offset, j);
 }
 
-#define GSA_LEAN_SOURCES(V, G, C)      { 0, V, G, C, 1, attend_sources<float, V, G, C, 1> },
-#define GSA_LEAN_BF16_SOURCES(V, G, C) { 1, V, G, C, 1, attend_sources<gsa_bf16, V, G, C, 1> },
-#define GSA_FULL_SOURCES(V, G, C)      { 0, V, G, C, 0, attend_sources<float, V, G, C, 0> },
-#define GSA_FULL_BF16_SOURCES(V, G, C) { 1, V, G, C, 0, attend_sources<gsa_bf16, V, G, C, 0> },
-static const attend_choice choices[] = GSA_ATTEND_CHOICES(SOURCES);
-
-gsa_status gsa_attend_sources_pass(gsa_backend *b, const attend_job *job, int widest)
-{
-    return gsa_attend_launch(b, "attend_backward", choices, (int)(sizeof choices / sizeof *choices),
-                             job, widest);
-}
+GSA_ATTEND_PASS(gsa_attend_sources_pass, "attend_backward", attend_sources)

@@ -31,22 +31,12 @@ int gsa_windows_wanted(gsa_backend *b, const gsa_attend_args *args)
 gsa_status gsa_window_fill_table(gsa_backend *b, const attend_windows *windows)
 {
     const gsa_attend_args *args = windows->args;
-    const int64_t items = args->edges->rows * args->heads, labels = args->edges->labels,
-                  dim = args->head_dim;
+    gsa_cuda_product product = {};
     if (gsa_window_table_room(args) == 0) return GSA_OK;
-    const gsa_cuda_product product = { windows->table,
-                                       windows->q,
-                                       (const float *)args->label_vectors,
-                                       items,
-                                       labels,
-                                       dim,
-                                       labels,
-                                       dim,
-                                       dim,
-                                       0,
-                                       1,
-                                       0,
-                                       1 };
+    product.c = windows->table, product.a = windows->q;
+    product.b = (const float *)args->label_vectors, product.transpose_b = 1, product.alpha = 1;
+    product.m = args->edges->rows * args->heads, product.n = product.ldc = args->edges->labels;
+    product.k = product.lda = product.ldb = args->head_dim;
     return gsa_cuda_product_add(b, &product);
 }
 

@@ -113,19 +113,12 @@ GSA_DEVICE window_mark find_mark(const window_job &job, int64_t column, int64_t 
                         __ldg(job.w.edge + c) };
 }
 
-GSA_DEVICE int window_kind(const window_job &job, int64_t source)
-{
-    int kind = 0;
-    while (kind + 1 < job.kinds && source >= job.part_first[kind + 1]) kind++;
-    return kind;
-}
-
 /* The head vectors of source `source` (among those of all kinds). */
 template <class T>
 GSA_DEVICE void find_source(const window_job &job, int64_t source, int head, const void **k,
                             const void **v)
 {
-    const int kind = window_kind(job, source);
+    const int kind = gsa_kind_of(job, source);
     const int64_t offset = (source - job.part_first[kind]) * job.width + (int64_t)head * job.dim;
     *k = (const T *)job.k[kind] + offset;
     *v = (const T *)job.v[kind] + offset;

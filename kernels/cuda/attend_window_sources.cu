@@ -49,7 +49,7 @@ GSA_DEVICE void store_sources(const window_job &job, const window_item &at, floa
     for (int r = 0; r < E::ROWS; r++) {
         const int64_t source = at.first_row + E::row(lane, r);
         if (source >= job.items) continue;
-        const int kind = window_kind(job, source);
+        const int kind = gsa_kind_of(job, source);
         if (planes[kind] == NULL) continue;
         const int64_t offset =
             (source - job.part_first[kind]) * job.width + (int64_t)at.head * job.dim;

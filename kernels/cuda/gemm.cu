@@ -152,20 +152,12 @@ static gsa_status gemm(gsa_backend *b, void *c, const void *a, const void *bb, i
     const int way = gsa_cuda_of(b)->attention,
               tensor = (way == GSA_CUDA_TF32 || way == GSA_CUDA_BF16) &&
                        gsa_cuda_of(b)->tuning->capability >= 80;
-    const gsa_cuda_product product = { (float *)c,
-                                       (const float *)a,
-                                       (const float *)bb,
-                                       m,
-                                       n,
-                                       k,
-                                       ldc,
-                                       lda,
-                                       ldb,
-                                       transpose_a,
-                                       transpose_b,
-                                       accumulate,
-                                       1,
-                                       tensor ? way : 0 };
+    gsa_cuda_product product = {};
+    product.c = (float *)c, product.a = (const float *)a, product.b = (const float *)bb;
+    product.m = m, product.n = n, product.k = k;
+    product.ldc = ldc, product.lda = lda, product.ldb = ldb;
+    product.transpose_a = transpose_a, product.transpose_b = transpose_b;
+    product.accumulate = accumulate, product.alpha = 1, product.rounds = tensor ? way : 0;
     GSA_TRY(check(b, &product));
     if (m == 0 || n == 0 || (k == 0 && accumulate)) return GSA_OK;
     if (k > 0) return gsa_cuda_product_add(b, &product);

@@ -113,6 +113,18 @@ void gsa_cuda_give(gsa_backend *b, void *at)
         }
 }
 
+gsa_status gsa_cuda_take_array(gsa_backend *b, const char *op, int64_t count, int64_t size,
+                               void **at)
+{
+    int64_t bytes;
+    if (!gsa_mul(count, size, &bytes))
+        return gsa_fail(&b->error, GSA_ERR_LIMIT,
+                        "%s: an array of %lld x %lld bytes exceeds 64 bits", op, (long long)count,
+                        (long long)size);
+    *at = gsa_cuda_take(b, op, bytes);
+    return *at ? GSA_OK : b->error.status;
+}
+
 gsa_status gsa_cuda_scratch(gsa_backend *b, const char *op, int64_t count, int64_t size, void **at)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);

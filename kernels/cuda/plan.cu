@@ -136,16 +136,6 @@ static gsa_status check_edges(gsa_backend *, const gsa_edges *)
 #endif
 
 /* ---- building ------------------------------------------------------------------------------ */
-static gsa_status take_array(gsa_backend *b, const char *op, int64_t count, int64_t size, void **at)
-{
-    int64_t bytes;
-    if (!gsa_mul(count, size, &bytes))
-        return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: a plan of %lld x %lld bytes exceeds 64 bits",
-                        op, (long long)count, (long long)size);
-    *at = gsa_cuda_take(b, op, bytes);
-    return *at ? GSA_OK : b->error.status;
-}
-
 /* Rows are cut where any can be long enough; the length grows with the edges, so that the pieces
  * stay few. A function of sizes alone: the order of sums is fixed. most: edges of the longest row,
  * or more. */
@@ -159,10 +149,10 @@ static gsa_status make_cut(gsa_backend *b, const char *op, const int64_t *offset
                                                        : INT32_MAX);
     if (most <= cut->length || rows == 0) return GSA_OK;
     cut->bound = 2 * (edges / cut->length) + 1;
-    GSA_TRY(take_array(b, op, rows + 1, sizeof(int64_t), (void **)&cut->piece));
+    GSA_TRY(gsa_cuda_take_array(b, op, rows + 1, sizeof(int64_t), (void **)&cut->piece));
     GSA_TRY(GSA_EACH(b, op, rows + 1, count_pieces, cut->piece, offset, cut->length, rows));
     GSA_TRY(gsa_cuda_scan(b, cut->piece, rows + 1));
-    GSA_TRY(take_array(b, op, cut->bound, sizeof *cut->owner, (void **)&cut->owner));
+    GSA_TRY(gsa_cuda_take_array(b, op, cut->bound, sizeof *cut->owner, (void **)&cut->owner));
     return GSA_EACH(b, op, rows, note_owners, cut->owner, cut->piece, rows);
 }
 
@@ -181,7 +171,8 @@ static gsa_status make_run_first(gsa_backend *b, const char *op, const gsa_edges
                                  gsa_cuda_plan *plan)
 {
     if (plan->run_first) return GSA_OK;
-    GSA_TRY(take_array(b, op, edges->run_total + 1, sizeof(int64_t), (void **)&plan->run_first));
+    GSA_TRY(gsa_cuda_take_array(b, op, edges->run_total + 1, sizeof(int64_t),
+                                (void **)&plan->run_first));
     return GSA_WARPS(b, op, edges->rows + 1, place_runs, plan->run_first, edges->runs,
                      edges->run_offset, edges->edge_offset, edges->rows);
 }
@@ -210,7 +201,8 @@ static gsa_status make_in(gsa_backend *b, const char *op, const gsa_edges *edges
     GSA_TRY(make_run_first(b, op, edges, plan));
     if (!short_runs || !fits) return GSA_OK;
     expand_job job = {};
-    GSA_TRY(take_array(b, op, edges->edge_total, sizeof *job.entries, (void **)&plan->entries));
+    GSA_TRY(gsa_cuda_take_array(b, op, edges->edge_total, sizeof *job.entries,
+                                (void **)&plan->entries));
     job.entries = plan->entries;
     return run_expand(b, op, edges, plan, &job);
 }
@@ -225,11 +217,11 @@ static gsa_status sort_out(gsa_backend *b, const char *op, const gsa_edges *edge
                            gsa_cuda_plan *plan, sort_room *room)
 {
     const int64_t total = edges->edge_total;
-    GSA_TRY(take_array(b, op, total, sizeof *room->key, (void **)&room->key));
-    GSA_TRY(take_array(b, op, total, sizeof *room->sorted, (void **)&room->sorted));
-    GSA_TRY(take_array(b, op, total, sizeof *room->value, (void **)&room->value));
-    GSA_TRY(take_array(b, op, total, sizeof *room->order, (void **)&room->order));
-    GSA_TRY(take_array(b, op, total, sizeof *room->record, (void **)&room->record));
+    GSA_TRY(gsa_cuda_take_array(b, op, total, sizeof *room->key, (void **)&room->key));
+    GSA_TRY(gsa_cuda_take_array(b, op, total, sizeof *room->sorted, (void **)&room->sorted));
+    GSA_TRY(gsa_cuda_take_array(b, op, total, sizeof *room->value, (void **)&room->value));
+    GSA_TRY(gsa_cuda_take_array(b, op, total, sizeof *room->order, (void **)&room->order));
+    GSA_TRY(gsa_cuda_take_array(b, op, total, sizeof *room->record, (void **)&room->record));
     expand_job job = {};
     job.key = room->key, job.value = room->value, job.record = room->record;
     GSA_TRY(run_expand(b, op, edges, plan, &job));
@@ -260,8 +252,9 @@ static gsa_status make_out(gsa_backend *b, const char *op, const gsa_edges *edge
                         "%s: %lld source rows over the kinds, at most 2147483646 have a transpose",
                         op, (long long)plan->sources);
     if (edges->edge_total > 0) GSA_TRY(make_run_first(b, op, edges, plan));
-    GSA_TRY(take_array(b, op, plan->sources + 1, sizeof(int64_t), (void **)&plan->out_offset));
-    GSA_TRY(take_array(b, op, edges->edge_total, sizeof *plan->out, (void **)&plan->out));
+    GSA_TRY(
+        gsa_cuda_take_array(b, op, plan->sources + 1, sizeof(int64_t), (void **)&plan->out_offset));
+    GSA_TRY(gsa_cuda_take_array(b, op, edges->edge_total, sizeof *plan->out, (void **)&plan->out));
     gsa_status status = sort_out(b, op, edges, plan, &room);
     gsa_cuda_give(b, room.key);
     gsa_cuda_give(b, room.sorted);
@@ -427,11 +420,16 @@ static gsa_status fill_lists(gsa_backend *b, const char *op, const gsa_edges *ed
 static gsa_status make_lists(gsa_backend *b, const char *op, const gsa_edges *edges,
                              gsa_cuda_plan *plan)
 {
-    GSA_TRY(take_array(b, op, edges->rows + 1, sizeof(int32_t), (void **)&plan->list_offset));
-    GSA_TRY(take_array(b, op, edges->edge_total, sizeof(int32_t), (void **)&plan->list_column));
-    GSA_TRY(take_array(b, op, plan->sources + 1, sizeof(int32_t), (void **)&plan->list_out_offset));
-    GSA_TRY(take_array(b, op, edges->edge_total, sizeof(int32_t), (void **)&plan->list_out_column));
-    GSA_TRY(take_array(b, op, edges->edge_total, sizeof(int32_t), (void **)&plan->out_edge));
+    GSA_TRY(
+        gsa_cuda_take_array(b, op, edges->rows + 1, sizeof(int32_t), (void **)&plan->list_offset));
+    GSA_TRY(gsa_cuda_take_array(b, op, edges->edge_total, sizeof(int32_t),
+                                (void **)&plan->list_column));
+    GSA_TRY(gsa_cuda_take_array(b, op, plan->sources + 1, sizeof(int32_t),
+                                (void **)&plan->list_out_offset));
+    GSA_TRY(gsa_cuda_take_array(b, op, edges->edge_total, sizeof(int32_t),
+                                (void **)&plan->list_out_column));
+    GSA_TRY(
+        gsa_cuda_take_array(b, op, edges->edge_total, sizeof(int32_t), (void **)&plan->out_edge));
     return fill_lists(b, op, edges, plan);
 }
 
@@ -453,9 +451,9 @@ static gsa_status list_and_make(gsa_backend *b, const char *op, const gsa_edges 
     const int64_t total = edges->edge_total;
     expand_job job = {};
     GSA_TRY(make_run_first(b, op, edges, plan));
-    GSA_TRY(take_array(b, op, total, sizeof *room->key, (void **)&room->key));
-    GSA_TRY(take_array(b, op, total, sizeof *room->value, (void **)&room->value));
-    GSA_TRY(take_array(b, op, total, sizeof *room->record, (void **)&room->record));
+    GSA_TRY(gsa_cuda_take_array(b, op, total, sizeof *room->key, (void **)&room->key));
+    GSA_TRY(gsa_cuda_take_array(b, op, total, sizeof *room->value, (void **)&room->value));
+    GSA_TRY(gsa_cuda_take_array(b, op, total, sizeof *room->record, (void **)&room->record));
     job.key = room->key, job.value = room->value, job.record = room->record;
     GSA_TRY(run_expand(b, op, edges, plan, &job));
     const gsa_window_edges listed = { by_source,

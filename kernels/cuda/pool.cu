@@ -30,53 +30,62 @@ GSA_DEVICE pool_best better(pool_best a, pool_best b)
     return a.row < b.row ? a : b;
 }
 
+typedef struct pool_place { /* a thread's: column c of an example, every LANES-th row */
+    int column, lane;
+    int64_t example, c, first, last;
+} pool_place;
+
+GSA_DEVICE pool_place find_place(const pool_job &job)
+{
+    const int column = threadIdx.x % GSA_WARP, lane = threadIdx.x / GSA_WARP;
+    const int64_t example = blockIdx.x / job.slices;
+    return pool_place{ column,
+                       lane,
+                       example,
+                       blockIdx.x % job.slices * GSA_WARP + column,
+                       __ldg(job.offset + example),
+                       __ldg(job.offset + example + 1) };
+}
+
 static __global__ void __launch_bounds__(GSA_WARP *LANES) pool_mean(GSA_ARGUMENT(pool_job) job)
 {
     GSA_SHARED(float, sums, [LANES][GSA_WARP + 1]);
-    const int column = threadIdx.x % GSA_WARP, lane = threadIdx.x / GSA_WARP;
-    const int64_t example = blockIdx.x / job.slices,
-                  c = blockIdx.x % job.slices * GSA_WARP + column;
-    const int64_t first = __ldg(job.offset + example), last = __ldg(job.offset + example + 1);
+    const pool_place at = find_place(job);
     float sum = 0;
-    if (c < job.cols)
-        for (int64_t row = first + lane; row < last; row += LANES)
-            sum += __ldg(job.x + row * job.cols + c);
-    sums[lane][column] = sum;
+    if (at.c < job.cols)
+        for (int64_t row = at.first + at.lane; row < at.last; row += LANES)
+            sum += __ldg(job.x + row * job.cols + at.c);
+    sums[at.lane][at.column] = sum;
     __syncthreads();
-    if (lane > 0 || c >= job.cols) return;
-    for (int l = 1; l < LANES; l++) sum += sums[l][column];
-    job.y[example * job.cols + c] = last > first ? sum / (float)(last - first) : 0;
+    if (at.lane > 0 || at.c >= job.cols) return;
+    for (int l = 1; l < LANES; l++) sum += sums[l][at.column];
+    job.y[at.example * job.cols + at.c] =
+        at.last > at.first ? sum / (float)(at.last - at.first) : 0;
 }
 
 static __global__ void __launch_bounds__(GSA_WARP *LANES) pool_maximum(GSA_ARGUMENT(pool_job) job)
 {
     GSA_SHARED(pool_best, found, [LANES][GSA_WARP]);
-    const int column = threadIdx.x % GSA_WARP, lane = threadIdx.x / GSA_WARP;
-    const int64_t example = blockIdx.x / job.slices,
-                  c = blockIdx.x % job.slices * GSA_WARP + column;
-    const int64_t first = __ldg(job.offset + example), last = __ldg(job.offset + example + 1);
+    const pool_place at = find_place(job);
     pool_best best = { 0, -1 };
-    if (c < job.cols)
-        for (int64_t row = first + lane; row < last; row += LANES)
-            best = better(best, pool_best{ __ldg(job.x + row * job.cols + c), row });
-    found[lane][column] = best;
+    if (at.c < job.cols)
+        for (int64_t row = at.first + at.lane; row < at.last; row += LANES)
+            best = better(best, pool_best{ __ldg(job.x + row * job.cols + at.c), row });
+    found[at.lane][at.column] = best;
     __syncthreads();
-    if (lane > 0 || c >= job.cols) return;
-    for (int l = 1; l < LANES; l++) best = better(best, found[l][column]);
-    job.y[example * job.cols + c] = best.row < 0 ? 0 : best.value;
-    job.arg[example * job.cols + c] = (int32_t)best.row;
+    if (at.lane > 0 || at.c >= job.cols) return;
+    for (int l = 1; l < LANES; l++) best = better(best, found[l][at.column]);
+    job.y[at.example * job.cols + at.c] = best.row < 0 ? 0 : best.value;
+    job.arg[at.example * job.cols + at.c] = (int32_t)best.row;
 }
 
 static __global__ void __launch_bounds__(GSA_WARP *LANES) pool_mean_back(GSA_ARGUMENT(pool_job) job)
 {
-    const int column = threadIdx.x % GSA_WARP, lane = threadIdx.x / GSA_WARP;
-    const int64_t example = blockIdx.x / job.slices,
-                  c = blockIdx.x % job.slices * GSA_WARP + column;
-    const int64_t first = __ldg(job.offset + example), last = __ldg(job.offset + example + 1);
-    if (c >= job.cols || first == last) return;
-    const float share = __ldg(job.x + example * job.cols + c) / (float)(last - first);
-    for (int64_t row = first + lane; row < last; row += LANES) {
-        float *dx = job.y + row * job.cols + c;
+    const pool_place at = find_place(job);
+    if (at.c >= job.cols || at.first == at.last) return;
+    const float share = __ldg(job.x + at.example * job.cols + at.c) / (float)(at.last - at.first);
+    for (int64_t row = at.first + at.lane; row < at.last; row += LANES) {
+        float *dx = job.y + row * job.cols + at.c;
         *dx = job.accumulate ? *dx + share : share;
     }
 }
@@ -84,17 +93,14 @@ static __global__ void __launch_bounds__(GSA_WARP *LANES) pool_mean_back(GSA_ARG
 static __global__ void __launch_bounds__(GSA_WARP *LANES)
     pool_maximum_back(GSA_ARGUMENT(pool_job) job)
 {
-    const int column = threadIdx.x % GSA_WARP, lane = threadIdx.x / GSA_WARP;
-    const int64_t example = blockIdx.x / job.slices,
-                  c = blockIdx.x % job.slices * GSA_WARP + column;
-    if (c >= job.cols) return;
-    const int32_t best = __ldg(job.kept_arg + example * job.cols + c);
-    const float dy = __ldg(job.x + example * job.cols + c);
-    if (job.accumulate && lane == 0 && best >= 0) job.y[best * job.cols + c] += dy;
+    const pool_place at = find_place(job);
+    if (at.c >= job.cols) return;
+    const int32_t best = __ldg(job.kept_arg + at.example * job.cols + at.c);
+    const float dy = __ldg(job.x + at.example * job.cols + at.c);
+    if (job.accumulate && at.lane == 0 && best >= 0) job.y[best * job.cols + at.c] += dy;
     if (job.accumulate) return;
-    const int64_t first = __ldg(job.offset + example), last = __ldg(job.offset + example + 1);
-    for (int64_t row = first + lane; row < last; row += LANES)
-        job.y[row * job.cols + c] = row == best ? dy : 0;
+    for (int64_t row = at.first + at.lane; row < at.last; row += LANES)
+        job.y[row * job.cols + at.c] = row == best ? dy : 0;
 }
 
 static gsa_status run(gsa_backend *b, const char *op, void (*pool)(const pool_job), pool_job job,

@@ -2,36 +2,40 @@
  * and the last block adds up what all have. */
 #include "kernels/cuda/reduce.h"
 
-enum { SUM, SQUARES, BAD };
-
 static __global__ void __launch_bounds__(GSA_ELEMENTS)
-    reduce_chunk(GSA_ARGUMENT(gsa_cuda_total) total, const float *x, int what, int64_t count)
+    reduce_chunk(GSA_ARGUMENT(gsa_cuda_total) total, const float *x, const float *target, int what,
+                 int64_t count)
 {
     const int64_t first = (int64_t)blockIdx.x * GSA_REDUCE_CHUNK,
                   last = min(first + GSA_REDUCE_CHUNK, count);
     double sum = 0;
     for (int64_t i = first + threadIdx.x; i < last; i += GSA_ELEMENTS) {
-        const double value = (double)__ldg(x + i);
-        sum += what == SUM ? value : what == SQUARES ? value * value : isfinite(value) ? 0 : 1;
+        const double value = (double)__ldg(x + i) - (target ? (double)__ldg(target + i) : 0);
+        sum += what == GSA_SUM_OF       ? value
+               : what == GSA_SQUARES_OF ? value * value
+                                        : !isfinite(value);
     }
     sum = gsa_sum_block(sum);
     if (threadIdx.x == 0) total.partial[blockIdx.x] = sum;
     gsa_finish(total);
 }
 
-static gsa_status reduce(gsa_backend *b, const char *op, const void *x, int what, int64_t count,
-                         gsa_cuda_total total)
+gsa_status gsa_cuda_reduce(gsa_backend *b, const char *op, const void *x, const void *target,
+                           int what, int64_t count, gsa_cuda_total total)
 {
-    GSA_TRY(gsa_cuda_chunks(b, op, count, &total));
-    return GSA_RUN(b, reduce_chunk, total.partials, GSA_ELEMENTS, total, (const float *)x, what,
-                   count);
+    int64_t blocks;
+    GSA_TRY(gsa_cuda_shape(b, op, count, 1));
+    GSA_TRY(gsa_cuda_grid(b, op, count > 0 ? count : 1, GSA_REDUCE_CHUNK, &blocks));
+    GSA_TRY(gsa_cuda_partials(b, op, blocks, &total));
+    return GSA_RUN(b, reduce_chunk, blocks, GSA_ELEMENTS, total, (const float *)x,
+                   (const float *)target, what, count);
 }
 
 static gsa_status sum(gsa_backend *b, double *out, const void *x, int64_t count)
 {
     gsa_cuda_total total = {};
     total.sum = out;
-    return reduce(b, "sum", x, SUM, count, total);
+    return gsa_cuda_reduce(b, "sum", x, NULL, GSA_SUM_OF, count, total);
 }
 
 static gsa_status sum_squares(gsa_backend *b, double *out, const void *x, int accumulate,
@@ -39,14 +43,14 @@ static gsa_status sum_squares(gsa_backend *b, double *out, const void *x, int ac
 {
     gsa_cuda_total total = {};
     total.sum = out, total.accumulate = accumulate;
-    return reduce(b, "sum_squares", x, SQUARES, count, total);
+    return gsa_cuda_reduce(b, "sum_squares", x, NULL, GSA_SQUARES_OF, count, total);
 }
 
 static gsa_status count_bad(gsa_backend *b, int64_t *out, const void *x, int64_t count)
 {
     gsa_cuda_total total = {};
     total.count = out;
-    return reduce(b, "count_bad", x, BAD, count, total);
+    return gsa_cuda_reduce(b, "count_bad", x, NULL, GSA_BAD_OF, count, total);
 }
 
 static __global__ void clip_factor(double *control, const double *squares, double max_norm,

@@ -54,14 +54,9 @@ static inline gsa_status gsa_cuda_partials(gsa_backend *b, const char *op, int64
     return GSA_OK;
 }
 
-/* Blocks that add up GSA_REDUCE_CHUNK elements each, at least one. */
-static inline gsa_status gsa_cuda_chunks(gsa_backend *b, const char *op, int64_t count,
-                                         gsa_cuda_total *total)
-{
-    int64_t blocks;
-    GSA_TRY(gsa_cuda_shape(b, op, count, 1));
-    GSA_TRY(gsa_cuda_grid(b, op, count, GSA_REDUCE_CHUNK, &blocks));
-    return gsa_cuda_partials(b, op, blocks > 0 ? blocks : 1, total);
-}
+/* The total of x - target (NULL: 0), of its squares, or of what is not finite. */
+enum { GSA_SUM_OF, GSA_SQUARES_OF, GSA_BAD_OF };
+gsa_status gsa_cuda_reduce(gsa_backend *b, const char *op, const void *x, const void *target,
+                           int what, int64_t count, gsa_cuda_total total);
 
 #endif

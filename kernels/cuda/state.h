@@ -218,6 +218,8 @@ gsa_status gsa_cuda_open_memory(gsa_backend *b);
 void gsa_cuda_close_memory(gsa_backend *b);
 /* NULL: b->error says why. `what` opens the sentence. */
 void *gsa_cuda_take(gsa_backend *b, const char *what, int64_t bytes);
+gsa_status gsa_cuda_take_array(gsa_backend *b, const char *op, int64_t count, int64_t size,
+                               void **at);
 void gsa_cuda_give(gsa_backend *b, void *at);
 /* count * size bytes that live until the next call of this by a later op; several arrays are cut
  * from one by the caller. */

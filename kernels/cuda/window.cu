@@ -99,27 +99,17 @@ static __global__ void fill_cells(GSA_ARGUMENT(windows_job) job)
 }
 
 /* ---- building ------------------------------------------------------------------------------ */
-static gsa_status take(gsa_backend *b, const char *op, int64_t count, size_t size, void **at)
-{
-    int64_t bytes;
-    if (!gsa_mul(count, (int64_t)size, &bytes))
-        return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: windows of %lld x %lld bytes exceed 64 bits",
-                        op, (long long)count, (long long)size);
-    *at = gsa_cuda_take(b, op, bytes);
-    return *at ? GSA_OK : b->error.status;
-}
-
 static gsa_status take_windows(gsa_backend *b, const char *op, const gsa_window_edges *e,
                                gsa_cuda_windows *w)
 {
     w->count = (e->items + GSA_WINDOW_ROWS - 1) / GSA_WINDOW_ROWS;
-    GSA_TRY(take(b, op, w->count + 1, sizeof *w->first, (void **)&w->first));
-    GSA_TRY(take(b, op, w->count, sizeof *w->way, (void **)&w->way));
-    GSA_TRY(take(b, op, e->edges, sizeof *w->column, (void **)&w->column));
-    GSA_TRY(take(b, op, e->edges, sizeof *w->mask, (void **)&w->mask));
-    GSA_TRY(take(b, op, e->edges, sizeof *w->edge, (void **)&w->edge));
-    GSA_TRY(take(b, op, e->edges, sizeof *w->label, (void **)&w->label));
-    return take(b, op, e->edges, sizeof *w->place, (void **)&w->place);
+    GSA_TRY(gsa_cuda_take_array(b, op, w->count + 1, sizeof *w->first, (void **)&w->first));
+    GSA_TRY(gsa_cuda_take_array(b, op, w->count, sizeof *w->way, (void **)&w->way));
+    GSA_TRY(gsa_cuda_take_array(b, op, e->edges, sizeof *w->column, (void **)&w->column));
+    GSA_TRY(gsa_cuda_take_array(b, op, e->edges, sizeof *w->mask, (void **)&w->mask));
+    GSA_TRY(gsa_cuda_take_array(b, op, e->edges, sizeof *w->edge, (void **)&w->edge));
+    GSA_TRY(gsa_cuda_take_array(b, op, e->edges, sizeof *w->label, (void **)&w->label));
+    return gsa_cuda_take_array(b, op, e->edges, sizeof *w->place, (void **)&w->place);
 }
 
 typedef struct windows_room { /* lives while windows are made */
@@ -133,11 +123,12 @@ static gsa_status sort_edges(gsa_backend *b, const char *op, const gsa_window_ed
                              windows_room *room)
 {
     const int64_t *order = e->number, windows = (e->items + GSA_WINDOW_ROWS - 1) / GSA_WINDOW_ROWS;
-    GSA_TRY(take(b, op, e->edges, sizeof *room->key, (void **)&room->key));
-    GSA_TRY(take(b, op, e->edges, sizeof *room->sorted, (void **)&room->sorted));
-    GSA_TRY(take(b, op, e->edges, sizeof *room->order, (void **)&room->order));
+    GSA_TRY(gsa_cuda_take_array(b, op, e->edges, sizeof *room->key, (void **)&room->key));
+    GSA_TRY(gsa_cuda_take_array(b, op, e->edges, sizeof *room->sorted, (void **)&room->sorted));
+    GSA_TRY(gsa_cuda_take_array(b, op, e->edges, sizeof *room->order, (void **)&room->order));
     if (!e->by_source) {
-        GSA_TRY(take(b, op, e->edges, sizeof *room->by_column, (void **)&room->by_column));
+        GSA_TRY(gsa_cuda_take_array(b, op, e->edges, sizeof *room->by_column,
+                                    (void **)&room->by_column));
         GSA_TRY(gsa_cuda_sort(b, room->sorted, e->source, room->by_column, e->number, e->edges,
                               gsa_cuda_bits(e->columns)));
         order = room->by_column;
@@ -152,7 +143,7 @@ static gsa_status build(gsa_backend *b, const char *op, const gsa_window_edges *
 {
     GSA_TRY(take_windows(b, op, e, w));
     GSA_TRY(sort_edges(b, op, e, room));
-    GSA_TRY(take(b, op, e->edges + 1, sizeof *room->rank, (void **)&room->rank));
+    GSA_TRY(gsa_cuda_take_array(b, op, e->edges + 1, sizeof *room->rank, (void **)&room->rank));
     const gsa_window_rule rule = { gsa_cuda_of(b)->density,
                                    gsa_cuda_of(b)->tuning->window_columns };
     const windows_job job = { *e, room->sorted, room->order, room->rank, *w, rule };
