@@ -1,6 +1,7 @@
 /* A short run with the n-th allocation, write, rename, ... failing: each a status and a sentence,
  * nothing live afterwards. */
 #include <stdio.h>
+#include <string.h>
 #include "rig.h"
 
 static const struct {
@@ -61,10 +62,54 @@ START_TEST(no_memory_for_another_task)
 }
 END_TEST
 
+/* ---- a backend that fails ------------------------------------------------------------------ */
+
+static struct {
+    gsa_status (*move)(gsa_backend *b, void *to, const void *from, int64_t bytes);
+    int64_t calls, at;
+} broken;
+
+static gsa_status breaks(gsa_backend *b, void *to, const void *from, int64_t bytes)
+{
+    if (++broken.calls == broken.at)
+        return gsa_fail(&b->error, GSA_ERR_DEVICE, "call %d broke", (int)broken.at);
+    return broken.move(b, to, from, bytes);
+}
+
+/* Each copy within the backend, or out of it: the best model that is held, a checkpoint, losses. */
+START_TEST(every_failed_copy_ends_the_run)
+{
+    static const char *const sets[] = { "train.max_steps=2", "train.eval_every=1",
+                                        "train.checkpoint_every=1", "train.select=best",
+                                        "model.encoder=star" };
+    rig r;
+    rig_open(&r, rig_text, GSA_F32, 1);
+    for (int i = 0; i < GSA_COUNT(sets); i++) rig_set(&r, sets[i]);
+    gsa_status (**const move)(gsa_backend *, void *, const void *, int64_t) =
+        _i ? &r.backend->download : &r.backend->copy;
+    broken.move = *move, broken.at = 0;
+    *move = breaks;
+    do {
+        char name[16];
+        snprintf(name, sizeof name, "run%d", (int)++broken.at);
+        broken.calls = 0;
+        const gsa_status status = rig_train(&r, name);
+        if (broken.calls < broken.at) ck_assert_int_eq(status, GSA_OK);
+        else {
+            ck_assert_msg(status == GSA_ERR_DEVICE, "call %d: %s", (int)broken.at, r.error.text);
+            ck_assert_ptr_nonnull(strstr(r.error.text, " broke"));
+        }
+    } while (broken.calls >= broken.at);
+    ck_assert_int_gt(broken.at, 4);
+    rig_close(&r);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const gsa_test faults[] = { GSA_LOOP(every_fault_is_reported, GSA_COUNT(faults_of)),
-                                       GSA_LOOP(no_memory_for_another_task, 4) };
+                                       GSA_LOOP(no_memory_for_another_task, 4),
+                                       GSA_LOOP(every_failed_copy_ends_the_run, 2) };
     static const gsa_case cases[] = { GSA_CASE("faults", faults, 300) };
     return gsa_run_suite("train_faults", cases, GSA_COUNT(cases), argc, argv);
 }
