@@ -105,7 +105,8 @@ static gsa_status build(gsa_cache *cache, const entry *key, const gsa_topology *
                         const void *self, const gsa_example *example, const gsa_limits *limits,
                         gsa_instance **instance, gsa_error *error)
 {
-    gsa_example bare = *example; /* who promised to need lengths only is shown lengths only */
+    gsa_example bare = { 0 }; /* who promised to need lengths only is shown lengths only */
+    memcpy(&bare, example, example->struct_size < sizeof bare ? example->struct_size : sizeof bare);
     bare.text = NULL, bare.group = bare.memory_group = NULL, bare.draw = 0;
     entry *made = gsa_alloc(cache->system, 1, sizeof *made);
     if (!made) return gsa_out_of_memory(error, "cache", (int64_t)sizeof *made);

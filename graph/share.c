@@ -198,12 +198,14 @@ static void cut_graph(work *w, const int64_t *weight)
         memcpy(owner, s->kept, (size_t)nodes * sizeof *owner);
         return;
     }
-    int64_t *end = gsa_alloc_zero(s->system, (size_t)nodes + 1, sizeof *end);
-    if (!end) lacks(w, "the graph that is cut", nodes * INT64_C(8));
-    else list_pairs(w, end, NULL);
-    for (int64_t i = 0; end && i < nodes; i++) pairs += end[i];
-    if (w->status == GSA_OK && s->rank == 0 && pairs <= INT32_MAX)
-        make_graph(w, end, pairs, weight, &g);
+    int64_t *end = NULL; /* rank 0 cuts; the others wait */
+    if (s->rank == 0) {
+        end = gsa_alloc_zero(s->system, (size_t)nodes + 1, sizeof *end);
+        if (!end) lacks(w, "the graph that is cut", nodes * INT64_C(8));
+        else list_pairs(w, end, NULL);
+        for (int64_t i = 0; end && i < nodes; i++) pairs += end[i];
+        if (w->status == GSA_OK && pairs <= INT32_MAX) make_graph(w, end, pairs, weight, &g);
+    }
     w->status = s->cut(s->user, w->status, s->rank == 0 && pairs <= INT32_MAX ? &g : NULL, nodes,
                        owner, w->error);
     gsa_release(s->system, end), gsa_release(s->system, g.first);

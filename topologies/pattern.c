@@ -280,7 +280,8 @@ gsa_status gsa_pattern_take(const gsa_pattern *pattern, const gsa_named_column *
 /* 1: the example has what was requested; older callers know of no columns. */
 static int has_columns(const gsa_pattern *pattern, const gsa_example *x)
 {
-    return x->struct_size >= sizeof *x && x->columns >= pattern->hosting.columns && x->column;
+    return x->struct_size >= offsetof(gsa_example, draw) &&
+           x->columns >= pattern->hosting.columns && x->column;
 }
 
 gsa_status gsa_pattern_instance(const gsa_pattern *pattern, gsa_cache *cache,

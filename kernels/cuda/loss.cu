@@ -28,7 +28,8 @@ typedef struct entropy_sum {
 
 GSA_DEVICE entropy_item find_item(const entropy_job &job, int64_t item, int lane)
 {
-    const int64_t segment = item / job.cols, first = job.offset ? __ldg(job.offset + segment) : 0;
+    const int64_t segment = job.offset ? item / job.cols : 0,
+                  first = job.offset ? __ldg(job.offset + segment) : 0;
     entropy_item at = { item * job.cols, job.cols, 1, __ldg(job.targets + item) };
     if (job.offset)
         at.first = first * job.cols + item % job.cols, at.step = job.cols,

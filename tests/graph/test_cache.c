@@ -1,6 +1,8 @@
 /* The cache: least recently used out, bounded in bytes, safe in threads. */
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include "graph/instance.h"
 #include "graph/schema.h"
 #include "support/faults.h"
@@ -125,6 +127,30 @@ START_TEST(the_least_recently_used_goes_first)
 }
 END_TEST
 
+/* An example of a caller that was compiled when the struct was shorter: nothing after its end is
+ * read. */
+START_TEST(older_examples_are_shorter)
+{
+    gsa_cache *cache;
+    gsa_schema *schema = schema_of(&script);
+    gsa_instance *instance = NULL;
+    gsa_example full = gsa_toy_example(4, 0, 1);
+    const size_t size = offsetof(gsa_example, draw);
+    gsa_example *example = malloc(size);
+    full.struct_size = (uint32_t)size;
+    memcpy(example, &full, size);
+    ck_assert_int_eq(gsa_cache_create(NULL, 1 << 20, &cache, NULL), GSA_OK);
+    ck_assert_int_eq(
+        gsa_cache_get(cache, schema, &gsa_scripted, &script, example, NULL, &instance, NULL),
+        GSA_OK);
+    ck_assert_int_eq(gsa_instance_length(instance), 4);
+    gsa_instance_release(instance);
+    gsa_cache_release(cache);
+    gsa_schema_release(schema);
+    free(example);
+}
+END_TEST
+
 START_TEST(other_patterns_are_built_anew)
 {
     static const gsa_script any = { describe_any, emit };
@@ -242,6 +268,7 @@ int main(int argc, char **argv)
 {
     static const gsa_test use_order[] = { GSA_TEST(the_key_is_schema_lengths_and_heads),
                                           GSA_TEST(the_least_recently_used_goes_first),
+                                          GSA_TEST(older_examples_are_shorter),
                                           GSA_TEST(other_patterns_are_built_anew),
                                           GSA_TEST(of_two_builders_the_first_back_is_kept) };
     static const gsa_test threads[] = { GSA_TEST(threads_share_a_cache) };

@@ -1,6 +1,7 @@
 /* Rows of one example over several ranks: states, losses and gradients are those of one rank. */
 #include "gsa/spread.h"
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -534,6 +535,41 @@ START_TEST(a_memory_is_refused)
 }
 END_TEST
 
+#if GSA_HAVE_METIS
+static volatile sig_atomic_t terms;
+static void count_term(int number)
+{
+    (void)number;
+    terms++;
+}
+
+/* The partitioner catches signals for itself; after it they are the caller's, each time. */
+START_TEST(signals_stay_the_callers)
+{
+    enum { NODES = 64 };
+    int32_t first[NODES + 1], adjacent[2 * NODES], weight[NODES], part[NODES];
+    char why[64];
+    struct sigaction mine = { .sa_handler = count_term, .sa_flags = SA_RESTART }, found;
+    for (int i = 0; i <= NODES; i++) first[i] = 2 * i;
+    for (int i = 0; i < NODES; i++) {
+        weight[i] = 1;
+        adjacent[2 * i] = (i + NODES - 1) % NODES, adjacent[2 * i + 1] = (i + 1) % NODES;
+    }
+    const gsa_share_graph ring = { NODES, 0, first, adjacent, weight };
+    sigaction(SIGTERM, &mine, NULL);
+    for (int round = 1; round <= 2; round++) {
+        ck_assert_int_eq(gsa_metis_cut(&ring, 2, part, why, sizeof why), 0);
+        raise(SIGTERM), raise(SIGTERM);
+        ck_assert_int_eq(terms, 2 * round);
+        sigaction(SIGTERM, NULL, &found);
+        ck_assert(found.sa_handler == count_term && found.sa_flags & SA_RESTART);
+        sigaction(SIGABRT, NULL, &found);
+        ck_assert(found.sa_handler == SIG_DFL);
+    }
+}
+END_TEST
+#endif
+
 int main(int argc, char **argv)
 {
     static const gsa_test equal[] = {
@@ -548,6 +584,7 @@ int main(int argc, char **argv)
         GSA_LOOP(graphs_are_those_of_one_rank, 9),
 #if GSA_HAVE_METIS
         GSA_LOOP(few_rows_are_read_across, 3),
+        GSA_TEST(signals_stay_the_callers),
 #endif
         GSA_TEST(a_partitioner_may_fail)
     };

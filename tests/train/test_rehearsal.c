@@ -69,14 +69,23 @@ START_TEST(too_much_is_refused)
 }
 END_TEST
 
-/* A machine that says it has this much: files of the system's are those of the folder. */
+/* A machine that says it has this much: files of the system's are those of the folder, where
+ * /sys/fs/cgroup/a/b is a-b. */
 static char machine[256];
 static int open_facts(void *user, const char *path, int mode)
 {
+    static const char groups[] = "/sys/fs/cgroup/";
     char own[512];
-    const int facts = strncmp(path, "/proc/m", 7) == 0 || strncmp(path, "/sys/", 5) == 0;
-    snprintf(own, sizeof own, "%s/%s", machine, strrchr(path, '/') ? strrchr(path, '/') + 1 : "");
-    return gsa_system_default()->open(user, facts ? own : path, mode);
+    const char *name = NULL;
+    if (strcmp(path, "/proc/meminfo") == 0) name = "meminfo";
+    if (strcmp(path, "/proc/self/cgroup") == 0) name = "cgroup";
+    if (strncmp(path, groups, strlen(groups)) == 0) name = path + strlen(groups);
+    if (name) {
+        int at = snprintf(own, sizeof own, "%s/", machine);
+        for (; *name; name++) own[at++] = (char)(*name == '/' ? '-' : *name);
+        own[at] = 0;
+    }
+    return gsa_system_default()->open(user, name ? own : path, mode);
 }
 
 static const char large[] =
@@ -85,20 +94,33 @@ static const char large[] =
     "[train]\nepochs = 1\nbatch = 16\n";
 
 static const struct {
-    const char *file[4], *text[4], *said;
+    const char *file[8], *text[8], *said;
 } machines[] = {
     { { "meminfo" }, { "MemTotal: 900000 kB\nMemAvailable:      65536 kB\n" }, "67.109 MB" },
     { { "meminfo", "memory.max", "memory.current", "memory.stat" },
       { "MemAvailable: 65536000 kB\n", "60000000\n", "59000000\n",
         "anon 7\ninactive_file 20000000\nactive_file 4000000\n" },
       "25.000 MB" },
-    { { "meminfo", "memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat" },
+    { { "meminfo", "memory-memory.limit_in_bytes", "memory-memory.usage_in_bytes",
+        "memory-memory.stat" },
       { "MemAvailable: 65536000 kB\n", "60000000\n", "70000000\n",
         "active_file 0\ninactive_file 0\n" },
       "0.000 MB" },
     { { "meminfo", "memory.max", "memory.current", "memory.stat" },
       { "MemAvailable: 65536 kB\n", "max\n", "59000000\n", "inactive_file 0\n" },
       "67.109 MB" },
+    /* the process's own group has no limit, the one around it has; and the other way */
+    { { "meminfo", "cgroup", "job-step-memory.max", "job-step-memory.current",
+        "job-step-memory.stat", "job-memory.max", "job-memory.current", "job-memory.stat" },
+      { "MemAvailable: 65536000 kB\n", "1:name=systemd:/x\n0::/job/step\n", "max\n", "1\n",
+        "inactive_file 0\nactive_file 0\n", "60000000\n", "20000000\n",
+        "inactive_file 0\nactive_file 0\n" },
+      "40.000 MB" },
+    { { "meminfo", "cgroup", "memory-job-memory.limit_in_bytes", "memory-job-memory.usage_in_bytes",
+        "memory-job-memory.stat" },
+      { "MemAvailable: 65536000 kB\n", "9:cpu:/a\n8:memory:/job\n", "50000000\n", "20000000\n",
+        "inactive_file 0\nactive_file 0\n" },
+      "30.000 MB" },
 };
 
 START_TEST(a_small_machine_refuses)
@@ -109,7 +131,7 @@ START_TEST(a_small_machine_refuses)
     small.open = open_facts;
     rig_open(&r, large, GSA_F32, 1);
     snprintf(machine, sizeof machine, "%s", r.scratch.folder);
-    for (int i = 0; i < 4 && machines[_i].file[i]; i++)
+    for (int i = 0; i < 8 && machines[_i].file[i]; i++)
         gsa_put_file(gsa_scratch_path(&r.scratch, "%s", machines[_i].file[i]), machines[_i].text[i],
                      (int64_t)strlen(machines[_i].text[i]));
     r.system = &small;

@@ -40,39 +40,62 @@ static int64_t number_in(const char *text, const char *name)
 }
 
 /* What a control group may still have: pages of files, which it counts, are given back. */
-static int64_t left_to_group(const gsa_system *system, const char *const files[3])
+static int64_t left_to_group(const gsa_system *system, const char *folder, const char *limits,
+                             const char *usage)
 {
-    char text[FACTS];
-    read_facts(system, files[0], text);
+    char path[FACTS + 64], text[FACTS];
+    snprintf(path, sizeof path, "%s/%s", folder, limits);
+    read_facts(system, path, text);
     const int64_t limit = number_in(text, "");
-    read_facts(system, files[1], text);
+    snprintf(path, sizeof path, "%s/%s", folder, usage);
+    read_facts(system, path, text);
     const int64_t used = number_in(text, "");
-    read_facts(system, files[2], text);
+    snprintf(path, sizeof path, "%s/memory.stat", folder);
+    read_facts(system, path, text);
     const int64_t idle = number_in(text, "inactive_file "),
                   active = number_in(text, "active_file ");
     if (limit < 0 || used < 0 || idle < 0 || active < 0) return INT64_MAX;
     return limit > used - idle - active ? limit - (used - idle - active) : 1;
 }
 
-/* Of the machine, or of the control group that this process is a part of. */
+/* The least of what this process's control group and those around it may have. `line` begins the
+ * group's line in /proc/self/cgroup: "0::" of version 2, ":memory:" is in the one of version 1. */
+static int64_t left_to_groups(const gsa_system *system, const char *line, const char *root,
+                              const char *limits, const char *usage)
+{
+    char text[FACTS], folder[FACTS];
+    int64_t least = INT64_MAX;
+    read_facts(system, "/proc/self/cgroup", text);
+    const char *at = strstr(text, line);
+    at = at ? at + strlen(line) : "";
+    const int length = (int)strcspn(at, "\n");
+    if (snprintf(folder, sizeof folder, "%s%.*s", root, length, at) >= FACTS)
+        folder[strlen(root)] = 0;
+    for (;;) {
+        const int64_t left = left_to_group(system, folder, limits, usage);
+        if (left < least) least = left;
+        char *end = strrchr(folder, '/');
+        if (strlen(folder) <= strlen(root)) return least;
+        *end = 0;
+    }
+}
+
+/* Of the machine, or of the control groups that this process is in. */
 static int64_t available(const gsa_system *system)
 {
-    static const char *const groups[][3] = {
-        { "/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current",
-          "/sys/fs/cgroup/memory.stat" },
-        { "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-          "/sys/fs/cgroup/memory/memory.usage_in_bytes", "/sys/fs/cgroup/memory/memory.stat" }
-    };
     char text[FACTS];
     read_facts(system, "/proc/meminfo", text);
     const int64_t kib = number_in(text, "MemAvailable:");
     if (kib < 0) return 0;
-    int64_t most = kib << 10;
-    for (int i = 0; i < 2; i++) {
-        const int64_t left = left_to_group(system, groups[i]);
-        if (left < most) most = left;
-    }
-    return most;
+    const int64_t left[] = {
+        kib << 10, left_to_groups(system, "0::", "/sys/fs/cgroup", "memory.max", "memory.current"),
+        left_to_groups(system, ":memory:", "/sys/fs/cgroup/memory", "memory.limit_in_bytes",
+                       "memory.usage_in_bytes")
+    };
+    int64_t least = left[0];
+    for (int i = 1; i < 3; i++)
+        if (left[i] < least) least = left[i];
+    return least;
 }
 
 /* ---- the step ------------------------------------------------------------------------------ */
@@ -105,9 +128,10 @@ static gsa_status rehearse(gsa_trainer *t, gsa_need *need, gsa_error *error)
     const gsa_wanted wanted = gsa_trainer_largest(t, GSA_REHEARSAL_BATCHES, &tokens);
     const int64_t layer = tokens * s->model.settings.hidden * s->backend->real_bytes;
     const gsa_minibatch *batch = &s->batch;
+    need->held = resident(t->system), need->available = available(t->system);
     if (wanted.count == 0 || (s->recipe.values.train_memory == 0 && layer < GSA_REHEARSAL_BYTES))
         return GSA_OK;
-    const int64_t before = resident(t->system);
+    const int64_t before = need->held;
     s->batch.first = wanted.first, s->batch.draw = wanted.draw;
     gsa_status status = gsa_task_fill(s->task, s->self, wanted.split, wanted.example, wanted.count,
                                       &s->batch, error);
@@ -130,45 +154,55 @@ static const char *said(int64_t bytes, char text[SAID])
     return text;
 }
 
-static gsa_status judge(gsa_trainer *t, const gsa_need *need, int64_t all, gsa_error *error)
+/* need: of each number the largest of any rank; `available` is this machine's. */
+static gsa_status judge(gsa_trainer *t, const gsa_need *need, gsa_error *error)
 {
     char text[512], tensors[SAID], rest[SAID], there[SAID];
     const gsa_session *s = &t->session;
+    const int shared = s->backend->shares_host_memory;
     const char *who = s->group ? "a rank's step" : "a step";
-    const int64_t limit = s->recipe.values.train_memory, more = need->tensors + need->batch,
-                  whole = more + need->held;
+    const int64_t limit = s->recipe.values.train_memory, ranks = s->group ? s->group->on_host : 1,
+                  more = (shared ? need->tensors : 0) + need->batch, whole = more + need->held;
     said(need->tensors, tensors), said(need->held + need->batch, rest);
     said(need->available, there);
     snprintf(text, sizeof text,
-             "%s needs %s for states and gradients, %s for data, graph and weights; %s are "
-             "available",
+             shared ? "%s needs %s for states and gradients, %s for data, graph and weights; %s "
+                      "are available"
+                    : "%s needs %s of the device for states and gradients, and %s here",
              who, tensors, rest, there);
     gsa_trainer_say(t, text);
     if (limit > 0 && whole > limit)
         return gsa_recipe_fail(&s->recipe, "train", "memory", error, "= %lld: %s needs %lld bytes",
                                (long long)limit, who, (long long)whole);
-    if (limit > 0 || !s->backend->shares_host_memory || need->available == 0 ||
-        all <= need->available)
+    if (limit > 0 || !shared || need->available == 0 || more * ranks <= need->available)
         return GSA_OK;
     return gsa_fail(error, GSA_ERR_LIMIT,
                     "%s needs %s more than it has, %s are available%s: take a smaller train.batch "
                     "or batch_tokens, share rows over ranks (train.split), or set train.memory",
-                    who, said(more, rest), there,
-                    s->group && s->group->on_host > 1 ? " to all ranks of this machine" : "");
+                    who, said(more, rest), there, ranks > 1 ? " to all ranks of this machine" : "");
+}
+
+static void keep_largest(int64_t *largest, int64_t number)
+{
+    if (number > *largest) *largest = number;
 }
 
 gsa_status gsa_trainer_rehearse(gsa_trainer *t, gsa_error *error)
 {
     gsa_group *group = t->session.group;
-    int64_t numbers[GSA_GROUP_RANKS * GSA_GROUP_NUMBERS], most = 0;
+    int64_t numbers[GSA_GROUP_RANKS * GSA_GROUP_NUMBERS];
     gsa_need need = { 0 };
     gsa_status status = rehearse(t, &need, error);
-    const int64_t own[GSA_GROUP_NUMBERS] = { need.tensors + need.batch };
+    const int64_t own[GSA_GROUP_NUMBERS] = { need.tensors, need.batch, need.held };
     status = gsa_group_tell(group, status, own, numbers, error);
     if (status != GSA_OK) return status;
-    for (int32_t r = 0; r < gsa_group_ranks(group); r++)
-        if (numbers[r * GSA_GROUP_NUMBERS] > most) most = numbers[r * GSA_GROUP_NUMBERS];
-    if (most == 0) return GSA_OK;
-    status = judge(t, &need, most * (group ? group->on_host : 1), error);
+    for (int32_t r = 0; r < gsa_group_ranks(group); r++) {
+        const int64_t *one = numbers + r * GSA_GROUP_NUMBERS;
+        keep_largest(&need.tensors, one[0]);
+        keep_largest(&need.batch, one[1]);
+        keep_largest(&need.held, one[2]);
+    }
+    if (need.tensors == 0) return GSA_OK;
+    status = judge(t, &need, error);
     return gsa_group_tell(group, status, NULL, NULL, error);
 }

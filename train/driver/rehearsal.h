@@ -6,7 +6,9 @@
  *     taken. What the process has by then (weights, moments, data, graph, one batch) counts as it
  *     is; tensors of the step are those of the tape, to the byte. Left out are the kernels' own
  *     room (a few rows a thread) and what an evaluation holds beside.
- *     On a backend with memory of its own, tensors are that memory's, and are told alone. */
+ *     On a backend with memory of its own, tensors are that memory's: they are told, and neither
+ *     train.memory nor what this machine has is a limit of theirs. Of several ranks, which may
+ *     have unlike examples, the largest numbers are told and judged. */
 #ifndef GSA_REHEARSAL_H
 #define GSA_REHEARSAL_H
 #include "train/driver/trainer.h"
@@ -17,7 +19,7 @@ typedef struct gsa_need { /* bytes */
     int64_t tensors;      /* of the largest step, and their gradients */
     int64_t batch;        /* of a second batch, where one is read ahead */
     int64_t held;         /* what the process has already; 0: not known */
-    int64_t available;    /* of the machine, and of what the process may have; 0: not known */
+    int64_t available;    /* of the machine, and of its control groups; 0: not known */
 } gsa_need;
 
 /* Says what is needed; a sentence where that is more than train.memory, or than what is available

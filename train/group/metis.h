@@ -4,7 +4,7 @@
 #include "graph/share.h"
 
 #if GSA_HAVE_METIS
-/* gsa_group.cut. METIS draws from rand(), seeds it, and catches SIGABRT and SIGTERM meanwhile. */
+/* gsa_group.cut. METIS draws from rand(), and seeds it. A SIGTERM waits until it is done. */
 int gsa_metis_cut(const gsa_share_graph *graph, int32_t parts, int32_t *part, char *why,
                   size_t room);
 #else
