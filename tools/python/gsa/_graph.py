@@ -86,8 +86,8 @@ class Topology:
         releases = [(lib.gsa_registry_release, self._registry)]
         try:
             for path in self._state[1]:
-                L.call(lib.gsa_registry_load, self._registry, path.encode())
-            self._first = L.made(lib.gsa_graph_open, None, self._registry, str(spec).encode())
+                L.call(lib.gsa_registry_load, self._registry, L.text(path))
+            self._first = L.made(lib.gsa_graph_open, None, self._registry, L.text(spec))
             releases.insert(0, (lib.gsa_graph_release, self._first))
             self._cache = L.made(lib.gsa_cache_create, None, cache_bytes)
             releases.insert(0, (lib.gsa_cache_release, self._cache))
@@ -159,10 +159,15 @@ def _release(handle, on_device):
         device_left.append(handle)
 
 
+_key = object()  # who has it holds a handle of the library
+
+
 class Graph:
     """The edges of a batch, immutable. Topology.graph and gsa.graph make one."""
 
-    def __init__(self, handle, remake, keep=None):
+    def __init__(self, key, handle=None, remake=None, keep=None):
+        if key is not _key:
+            raise L.ArgumentError("gsa.graph or gsa.topology(SPEC).graph makes a Graph")
         self._handle, self._remake, self._keep = handle, remake, keep
         self._lock = threading.Lock()
         self._room = np.empty(0, np.uint8), 0
@@ -193,7 +198,7 @@ class Graph:
         except BaseException:
             lib.gsa_graph_release(handle)
             raise
-        graph = cls(handle, (_remake_pattern, (t, length, text, memory, heads)), t)
+        graph = cls(_key, handle, (_remake_pattern, (t, length, text, memory, heads)), t)
         graph.lengths, graph.text, graph.heads = length, text, heads
         return graph
 
@@ -284,7 +289,7 @@ class Graph:
         text = getattr(self, "text", None)
         slices = None if text is None else _text([text[example]], [len(text[example])])
         at = None if slices is None else ctypes.addressof(slices)
-        L.call(lib.gsa_graph_write, self._handle, example, at, str(path).encode())
+        L.call(lib.gsa_graph_write, self._handle, example, at, L.text(path))
 
     def _edge_arguments(self):
         first = self.phase(0)
@@ -443,7 +448,7 @@ def graph(edges, rows=None, *, sources=None, label=None, labels=None, example_ro
     if first_source is not None:
         list_.example_sources = first_source.ctypes.data
     keep += [source, other, label, first, first_source]
-    made = Graph(L.made(lib.gsa_graph_of_edges, None, ctypes.byref(list_)), None)
+    made = Graph(_key, L.made(lib.gsa_graph_of_edges, None, ctypes.byref(list_)), None)
     made._own_sources, made._example_rows, made._example_sources = sources, first, first_source
     made.lengths = np.diff(first) if first is not None else np.array([rows])
     del keep

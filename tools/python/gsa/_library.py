@@ -199,6 +199,14 @@ def call(function, *arguments):
         fail(room)
 
 
+def text(value):
+    """A string of the library, which would end at a zero."""
+    value = str(value)
+    if "\0" in value:
+        raise ArgumentError(f"{value[:99]!r} holds a zero character")
+    return value.encode()
+
+
 def made(function, *arguments):
     """The handle that a function makes, which takes a pointer to it and a gsa_error * last."""
     handle = ctypes.c_void_p()

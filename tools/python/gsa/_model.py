@@ -24,8 +24,8 @@ class Model:
     def __init__(self, folder, plugin=(), threads=1):
         plugins = [plugin] if isinstance(plugin, str) else list(plugin)
         self._state = (str(folder), plugins, threads)
-        paths = (ctypes.c_char_p * max(1, len(plugins)))(*[str(p).encode() for p in plugins])
-        options = L._ApplyOptions(model=str(folder).encode(), device=b"cpu", threads=threads,
+        paths = (ctypes.c_char_p * max(1, len(plugins)))(*[L.text(p) for p in plugins])
+        options = L._ApplyOptions(model=L.text(folder), device=b"cpu", threads=threads,
                                   plugins=ctypes.addressof(paths), n_plugins=len(plugins))
         handle = ctypes.c_void_p()
         L.call(lib.gsa_predictor_open, None, ctypes.byref(options), ctypes.byref(handle))
@@ -45,7 +45,7 @@ class Model:
 
     def _one(self, text):
         parts = [text] if isinstance(text, str) else list(text)
-        array = (ctypes.c_char_p * len(parts))(*[part.encode() for part in parts])
+        array = (ctypes.c_char_p * len(parts))(*[L.text(part) for part in parts])
         found = L._Prediction()
         with self._lock:
             L.call(lib.gsa_predictor_texts, self._handle, array, len(parts), ctypes.byref(found))

@@ -124,6 +124,15 @@ class Refusals(Case):
         self.refused("lengths: whole numbers in one dimension were expected, not float64 of shape "
                      "(1,)", gsa.topology("star").graph, [3.5])
 
+    def test_a_graph_is_not_made_by_hand(self):
+        sentence = "gsa.graph or gsa.topology(SPEC).graph makes a Graph"
+        self.refused(sentence, gsa.Graph, "window:width=3", [8, 5])
+        self.refused(sentence, gsa.Graph, 5, 3)
+
+    def test_a_text_ends_at_no_zero(self):
+        for call in (gsa.topology, gsa.load):
+            self.refused("'star\\x00x' holds a zero character", call, "star\0x")
+
     def test_a_closed_graph_says_so(self):
         g = gsa.graph(EDGES, rows=5)
         p = g.phase()

@@ -1,6 +1,7 @@
 """gsa.torch.attend and aggregate: gradients, bits, compilation, memory, processes, refusals."""
 
 import gc
+import itertools
 import os
 import pickle
 import tempfile
@@ -132,6 +133,22 @@ class Values(Case):
         self.assertTrue(torch.equal(gsa.torch.attend(*strided, g), out))
         expanded = gsa.torch.attend(q, k[:1].expand_as(k), v, g)
         self.assertTrue(torch.equal(expanded, gsa.torch.attend(q, k[:1].repeat(49, 1, 1), v, g)))
+
+    def test_what_is_replaced_before_backward_is_looked_at_again(self):
+        g = own()
+        for at, labels in itertools.product(range(3), (False, True)):
+            leaves = [x.requires_grad_() for x in numbers(g)]
+            named = dict(label_vectors=leaves[3], label_bias=leaves[4]) if labels else {}
+            out = gsa.torch.attend(*leaves[:3], g, **named)
+            leaves[at].data = torch.zeros(1, 1, 1, dtype=torch.float64)
+            with self.assertRaises(gsa.Error):
+                out.sum().backward()
+        leaves = [x.requires_grad_() for x in numbers(g)[:3]]
+        out = gsa.torch.attend(*leaves, g)
+        for x in leaves:
+            x.data = x.data[:, :1].contiguous()
+        with self.assertRaises(gsa.Error):
+            out.sum().backward()
 
     def test_weights_are_the_softmax_of_each_row(self):
         g = own()

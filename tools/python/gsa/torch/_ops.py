@@ -57,6 +57,12 @@ def _forward(graph, p, q, k, v, r, b, scale, dropout, seed, weights=False, keep=
 def _backward(graph, p, q, k, v, r, b, out, lse, dout, scale, dropout, seed, wanted):
     if not dout.is_contiguous():
         dout = dout.contiguous()
+    # x.data = y replaces what was saved, which torch does not notice.
+    if r is not None or b is not None or not _plain(p, q, k, v):
+        q, k, v, r, b = _checked(p, q, k, v, r, b)
+    if not (dout.shape == out.shape == q.shape and dout.dtype is out.dtype is q.dtype and
+            out.is_contiguous()):
+        raise ArgumentError("backward: q or the output is not what forward had: .data replaced it")
     wants_q, wants_k, wants_v, wants_r, wants_b = wanted
     empty = torch.empty_like
     dq = empty(q) if wants_q else None
