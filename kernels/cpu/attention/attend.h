@@ -3,6 +3,7 @@
  * vector. */
 #ifndef GSA_CPU_ATTEND_H
 #define GSA_CPU_ATTEND_H
+#include <math.h>
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/isa/vector.h"
 #include "kernels/ref/attend.h"
@@ -26,6 +27,35 @@ static inline int cpu_streams(const ref_attend *t)
     enum { NUMBERS = 1 << 22, LINES = 16 };
     return t->dim % LINES == 0 && t->edges->rows * t->width >= NUMBERS &&
            (uintptr_t)t->args->out % 64 == 0;
+}
+
+/* Whether the `count` rows from `row` on, all before `last`, follow one another in an example and
+ * the first is at a multiple of `count` there: only such rows are worked on together. */
+static inline int cpu_rows_follow(const gsa_edges *e, int64_t row, int count, int64_t last)
+{
+    const int64_t end = row + count - 1;
+    return e->row_local && e->row_example && end < last && e->row_local[row] % count == 0 &&
+           e->row_local[end] == e->row_local[row] + count - 1 &&
+           e->row_example[row] == e->row_example[end];
+}
+/* Where a range of rows that starts at `row` may be cut: after the `count` rows that it would be
+ * inside of. */
+static inline int64_t cpu_rows_cut(const gsa_edges *e, int64_t row, int count)
+{
+    if (row >= e->rows) return e->rows;
+    const int64_t start = e->row_local ? row - e->row_local[row] % count : row;
+    return start < row && start >= 0 && cpu_rows_follow(e, start, count, e->rows) ? start + count
+                                                                                  : row;
+}
+
+/* Whether a row has no gradient, its lse is -inf. Of all heads, for which ones are at work depends
+ * on the number of threads. */
+static inline int cpu_is_dead(const ref_attend *t, int64_t row)
+{
+    const float *lse = (const float *)t->args->lse + row * t->heads;
+    for (int32_t h = 0; h < t->heads; h++)
+        if (lse[h] == -INFINITY) return 1;
+    return 0;
 }
 
 typedef struct cpu_block {
@@ -146,6 +176,18 @@ CPU_INLINE vec cpu_piece(const float *at, int j, cpu_cut cut)
 {
     return cut.whole || j + 1 < cut.vectors ? vec_load(at + j * LANES)
                                             : vec_load_first(at + j * LANES, cut.end);
+}
+/* Lane r of a quad: what its lanes add to a_r . b_r of four rows. */
+static inline vec cpu_four_dots(const float *a, const float *b, int64_t stride, int32_t dim)
+{
+    vec sum[4] = { vec_zero(), vec_zero(), vec_zero(), vec_zero() };
+    for (int32_t i = 0; i < dim; i += LANES) {
+        const lanes end = lanes_first(dim - i < LANES ? dim - i : LANES);
+        for (int r = 0; r < 4; r++)
+            sum[r] = vec_fma(vec_load_first(a + r * stride + i, end),
+                             vec_load_first(b + r * stride + i, end), sum[r]);
+    }
+    return vec_sum_fours(sum[0], sum[1], sum[2], sum[3]);
 }
 CPU_INLINE void cpu_put_piece(float *at, int j, cpu_cut cut, vec x)
 {

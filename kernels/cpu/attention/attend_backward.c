@@ -16,23 +16,12 @@ typedef struct backward_work { /* of a block of rows and some heads */
     void *room;
 } backward_work;
 
-static void run_row(const backward_work *x, int64_t row)
-{
-    cpu_block block;
-    cpu_prefetch prefetch;
-    ref_walk walk = ref_walk_of(x->t->edges, row);
-    block.first = 0, block.count = 0;
-    while (cpu_next(x->t, &walk, &block)) {
-        cpu_row_want(x->t, &walk, x->first, x->last, 1, &prefetch);
-        cpu_row_backward(x->t, row, &block, x->first, x->last, x->sums, &prefetch);
-    }
-}
-
 static void run_dias(const backward_work *x, const cpu_part *part)
 {
     for (int i = 0; i < part->dias; i++) {
         if (cpu_dia_backward(x->t, &part->dia[i], x->first, x->last, x->sums)) continue;
-        for (int r = 0; r < DIA_ROWS; r++) run_row(x, part->dia[i].row + r);
+        for (int r = 0; r < DIA_ROWS; r++)
+            cpu_row_backward_all(x->t, part->dia[i].row + r, x->first, x->last, x->sums);
     }
 }
 
@@ -61,7 +50,7 @@ static void run_part(backward_work *x, const cpu_part *part)
         cpu_ell_put(&x->waiting, part->row);
         break;
     default: /* gemm: the whole block at once, before */
-        run_row(x, part->row);
+        cpu_row_backward_all(x->t, part->row, x->first, x->last, x->sums);
         break;
     }
 }

@@ -3,8 +3,8 @@
  * A row (a query) reads the sources (keys and values) of its edges. The inspector (inspect.c,
  * edge_plan.c, bcsr_find.c, interval_find.c) looks at the edges once and keeps what it finds with
  * the batch; for each row it tells one of six formats, by one order. The executors
- * (attend_forward.c, attend_backward.c) and `gsa bench kernel --explain` (probe.c) ask it; nothing
- * else decides.
+ * (attend_forward.c, attend_backward.c) and `gsa bench kernel --explain` (cpu_formats) ask it;
+ * nothing else decides.
  *
  *   row       CSR row-split: a row alone, its edges 64 at a time (row.c, own.h)
  *             when: hubs, relays; weights are wanted; not finite; whatever no other takes
@@ -64,5 +64,7 @@ int cpu_inspect_block(cpu_inspection *x, int64_t row);
 int64_t cpu_inspect(const cpu_inspection *x, int64_t row, int64_t end, int blocks, cpu_part *part);
 /* Where a range of rows that starts at `row` may be cut: after what is worked on together. */
 int64_t cpu_inspect_cut(const ref_attend *t, int64_t row);
+/* The formats of a call's rows, forward; 0 without memory. */
+int cpu_formats(const gsa_attend_args *args, gsa_cpu_formats *formats);
 
 #endif

@@ -6,15 +6,16 @@
  * order of its own. A row of K meets the four queries of a panel; a row of dK and dV is read and
  * written once a block.
  *
- *            columns of the block  panel 0: columns 0 1 2 3 4 5  places of scores:
- *                    [place][4 rows],
- *     row 0  x x x x . .  . . .  panel 1: columns  2 3 4 5 6  QUADS places are in a vector
- *     row 1  . x x x x .  . . .
- *     row 2  . . x x x x  . . .  shared places come first: all rows that read them do so by one
- *         label
+ *                                     columns of the block
+ *     row 0  x x x x . .  . . .       panel 0: columns 0 1 2 3 4 5; scores [place][4 rows],
+ *     row 1  . x x x x .  . . .         QUADS places are in a vector
+ *     row 2  . . x x x x  . . .
  *     row 3  . . . x x x  . . .
- *     row 4  . . . . x x  x . .
+ *     row 4  . . . . x x  x . .       panel 1: columns 4 5 6 ...
  *     ...
+ *
+ * What labels add is worked out once a panel for each label that its rows read by, and looked up
+ * edge by edge.
  *
  * Blocks start at rows whose place in their example is a multiple of LANES: how examples are
  * batched changes none. Outside the mask weights are 0, and 0 times infinity is not 0: what is not
@@ -33,6 +34,7 @@ enum {
     BCSR_RANGES = 64,    /* of neighbouring sources at most */
     BCSR_DIM = 512,      /* columns of a head at most */
     PANEL_ROWS = 4,
+    PANEL_SAME = 1 << 15,
     PANEL_ENDS = 48, /* numbers of a panel's lists at most, next to 4 an edge: what goes up to
                         multiples of QUADS */
     PANEL_LISTS =
@@ -46,16 +48,13 @@ typedef struct bcsr_range { /* sources first .. last of a kind are columns from 
 typedef struct bcsr_panel {
     int32_t count;  /* places; after them columns that are there and none of whose lanes is an edge,
                        up to a multiple of QUADS */
-    int32_t shared; /* the first places, a multiple of QUADS: their rows read them by one label.
-                       All, where labels do not matter */
-    int32_t labels; /* by which the rows read the others */
+    int32_t labels; /* by which the rows read them; 0 where labels do not matter */
     const uint16_t *column;
     const uint16_t *mask; /* [vectors]: the lanes that are edges, lane 4 i + r: row r at place i */
-    const uint16_t
-        *label; /* [shared], none where labels do not matter: a place among the block's labels */
-    const uint16_t *wanted; /* [labels], up to a multiple of QUADS: likewise */
-    const uint16_t *from;   /* [places after `shared`][4]: i where row r's label is wanted[i]; 0
-                               where it has none */
+    const uint16_t *wanted; /* [labels], up to a multiple of QUADS: places among the block's */
+    const uint16_t *from; /* [places][4], none where labels do not matter: i where row r's label is
+                             wanted[i]; 0 where it has none. The first with PANEL_SAME: all rows
+                             that read the place do so by that label */
 } bcsr_panel;
 
 typedef struct bcsr_block {
@@ -84,15 +83,9 @@ typedef struct bcsr_work { /* what finding the blocks of LANES rows needs */
 } bcsr_work;
 _Static_assert(sizeof(bcsr_work) <= ROOM, "it is in a room");
 
-/* Whether LANES rows from `row` on, which all are before `last`, may be blocks by where they
- * are; whether so many columns may be. */
-int cpu_bcsr_starts(const gsa_edges *e, int64_t row, int64_t last);
+/* Whether so many columns may be blocks. */
 int cpu_bcsr_pays(int64_t columns, int64_t edges);
 int64_t cpu_bcsr_columns(int64_t edges); /* of rows of so many edges at most */
-
-/* Where a range of rows that starts at `row` may be cut: after the LANES rows that `row` would
- * be inside of. */
-int64_t cpu_bcsr_cut(const gsa_edges *edges, int64_t row);
 
 /* 1 when the rows from `row` on are blocks: `x` gets their union. Rows from `last` on are
  * another's. */
@@ -125,13 +118,12 @@ static inline int64_t bcsr_vectors(const bcsr_block *block)
 }
 
 /* Where the lists of a panel are, one after the other from `at` on; returns their end. */
-static inline const uint16_t *bcsr_lay(bcsr_panel *x, const uint16_t *at, int labelled)
+static inline const uint16_t *bcsr_lay(bcsr_panel *x, const uint16_t *at)
 {
     const int32_t places = cpu_whole_quads(x->count);
-    x->column = at, x->mask = x->column + places, x->label = x->mask + places / QUADS;
-    x->wanted = x->label + (labelled ? x->shared : 0),
+    x->column = at, x->mask = x->column + places, x->wanted = x->mask + places / QUADS;
     x->from = x->wanted + cpu_whole_quads(x->labels);
-    return x->from + 4 * (int64_t)(places - x->shared);
+    return x->from + (x->labels > 0 ? 4 * (int64_t)places : 0);
 }
 
 /* The part of a run that a block has, edges `skipped` .. of it; 0 when there is none. A run's

@@ -45,11 +45,11 @@ static void score(back_panels *x)
 {
     const int64_t row = x->packed;
     for (int g = 0; g < QUADS; g++)
-        x->odd = cpu_panel_values(&x->in, g, x->dout + PANEL_ROWS * g * row, row,
-                                  x->ds + scores_at(g), x->odd);
+        x->odd = cpu_panel_products(&x->in, g, 1, x->dout + PANEL_ROWS * g * row, row, 1,
+                                    x->ds + scores_at(g), x->odd, CPU_BARE);
     for (int g = 0; g < QUADS; g++)
-        x->odd = cpu_panel_bare_scores(&x->in, g, x->q + PANEL_ROWS * g * row, row,
-                                       x->p + scores_at(g), x->odd);
+        x->odd = cpu_panel_products(&x->in, g, 0, x->q + PANEL_ROWS * g * row, row, 1,
+                                    x->p + scores_at(g), x->odd, CPU_BARE);
 }
 
 /* p and ds of panel g, where s and g was. */
@@ -64,32 +64,32 @@ static void weigh(back_panels *x, int g)
     if (x->in.t->drop.on) cpu_mask_panel(x->in.t, s, &x->keep_mask, x->in.head, panel, g);
 }
 
-/* The sums of ds by those labels of panel g that are wanted. */
+/* The sums of ds by the labels of panel g. */
 static void sum_wanted(back_panels *x, int g)
 {
     const bcsr_panel *panel = &x->in.block->panel[g];
-    const float *ds = x->ds + scores_at(g) + 4 * panel->shared;
+    const float *ds = x->ds + scores_at(g);
     memset(x->part[g], 0, sizeof(float) * 4 * (size_t)panel->labels);
-    for (int32_t i = 0; i < 4 * (panel->count - panel->shared); i += 4) CPU_UNROLL
-    for (int j = 0; j < 4; j++) x->part[g][4 * panel->from[i + j] + j] += ds[i + j];
+    const uint16_t *from = panel->from;
+    for (int32_t i = 0; i < panel->count; i++, from += 4, ds += 4)
+        if (*from & PANEL_SAME) vec_add_four(x->part[g] + 4 * (*from ^ PANEL_SAME), ds);
+        else
+            for (int j = 0; j < 4; j++) x->part[g][4 * from[j] + j] += ds[j];
 }
 
 static void add_queries(const back_panels *x, int g)
 {
     const ref_attend *t = x->in.t;
     const bcsr_panel *panel = &x->in.block->panel[g];
-    const int labelled = x->in.block->labels > 0 && t->r;
-    const float *ds = x->ds + scores_at(g);
     const float one[PANEL_ROWS] = { 1, 1, 1, 1 },
                 scale[PANEL_ROWS] = { t->scale, t->scale, t->scale, t->scale };
-    const cpu_mixing of[3] = {
-        { labelled ? panel->shared : panel->count, panel->column, panel->label, ds, x->in.k,
-          labelled ? x->in.r : NULL, x->in.at },
-        { panel->count - panel->shared, panel->column + panel->shared, NULL, ds + 4 * panel->shared,
-          x->in.k, NULL, x->in.at },
-        { panel->labels, panel->wanted, NULL, x->part[g], x->in.r, NULL, 0 },
-    };
-    cpu_panel_mix m = { .of = of, .share = scale, .keep = one, .rows = PANEL_ROWS };
+    const cpu_mixing of = { panel->count, panel->column, x->ds + scores_at(g), x->in.k, x->in.at },
+                     labels = { panel->labels, panel->wanted, x->part[g], x->in.r, 0 };
+    cpu_panel_mix m = { .of = &of,
+                        .labels = panel->labels > 0 && t->r ? &labels : NULL,
+                        .share = scale,
+                        .keep = one,
+                        .rows = PANEL_ROWS };
     for (int r = 0; r < PANEL_ROWS; r++)
         m.to[r] =
             (float *)t->args->dq + (x->in.block->row + PANEL_ROWS * g + r) * t->width + x->in.at;
@@ -115,9 +115,6 @@ static void add_labels(back_panels *x, const ref_label_sums *sums)
     memset(x->slope, 0, sizeof(float) * LANES * (size_t)block->labels);
     for (int g = 0; g < QUADS; g++) {
         const bcsr_panel *panel = &block->panel[g];
-        const float *ds = x->ds + scores_at(g);
-        for (int32_t i = 0; i < panel->shared; i++)
-            vec_add_four(x->slope + panel->label[i] * LANES + PANEL_ROWS * g, ds + 4 * i);
         for (int32_t i = 0; i < panel->labels; i++)
             vec_add_four(x->slope + panel->wanted[i] * LANES + PANEL_ROWS * g, x->part[g] + 4 * i);
     }

@@ -11,16 +11,6 @@ enum {
     DENSITY = 4      /* the columns times LANES are at most this many times the edges */
 };
 
-/* Rows row .. row+LANES-1 follow one another in one example, and the first is at a multiple of
- * LANES. */
-int cpu_bcsr_starts(const gsa_edges *e, int64_t row, int64_t last)
-{
-    const int64_t end = row + LANES - 1;
-    return end < last && e->row_local[row] % LANES == 0 &&
-           e->row_local[end] == e->row_local[row] + LANES - 1 &&
-           e->row_example[row] == e->row_example[end];
-}
-
 int cpu_bcsr_pays(int64_t columns, int64_t edges)
 {
     return edges >= LEAST_EDGES * LANES && columns * LANES <= DENSITY * edges;
@@ -29,15 +19,6 @@ int cpu_bcsr_pays(int64_t columns, int64_t edges)
 int64_t cpu_bcsr_columns(int64_t edges)
 {
     return DENSITY * edges / LANES;
-}
-
-int64_t cpu_bcsr_cut(const gsa_edges *edges, int64_t row)
-{
-    if (row >= edges->rows) return edges->rows;
-    if (!edges->row_local || !edges->row_example) return row;
-    const int64_t start = row - edges->row_local[row] % LANES;
-    return start < row && start >= 0 && cpu_bcsr_starts(edges, start, edges->rows) ? start + LANES
-                                                                                   : row;
 }
 
 /* ---- the union of the rows' sources -------------------------------------------------------- */
@@ -146,7 +127,7 @@ static int mark(bcsr_work *w)
 
 int cpu_bcsr_find(const gsa_edges *e, int64_t row, int64_t last, int labelled, bcsr_work *w)
 {
-    if (!e->row_local || !e->row_example || !cpu_bcsr_starts(e, row, last)) return 0;
+    if (!cpu_rows_follow(e, row, LANES, last)) return 0;
     const int64_t edges = e->edge_offset[row + LANES] - e->edge_offset[row];
     if (edges < LEAST_EDGES * LANES ||
         e->run_offset[row + LANES] - e->run_offset[row] > MOST_RUNS * LANES)
@@ -163,9 +144,8 @@ typedef struct listing { /* of one panel */
     const bcsr_work *w;
     int32_t first, columns; /* of the union: those of the block */
     int first_row;
-    int32_t shared, own, labels;
-    uint16_t shared_column[BCSR_COLUMNS], own_column[BCSR_COLUMNS + QUADS],
-        wanted[BCSR_LABELS + QUADS];
+    int32_t count, labels;
+    uint16_t column[BCSR_COLUMNS], wanted[BCSR_LABELS]; /* those that are read, by these labels */
     int16_t place[BCSR_LABELS]; /* of a label among those wanted, -1: it is not */
 } listing;
 
@@ -179,38 +159,20 @@ static int32_t label_of(const listing *x, int32_t column, int r)
     return x->w->label[(x->first + column) * LANES + x->first_row + r];
 }
 
-/* Whether the rows that read a column do so by one label. */
-static int is_shared(const listing *x, int32_t column, unsigned bits)
+static void find_columns(listing *x)
 {
-    const int32_t label = label_of(x, column, __builtin_ctz(bits));
-    for (bits &= bits - 1; bits; bits &= bits - 1)
-        if (label_of(x, column, __builtin_ctz(bits)) != label) return 0;
-    return 1;
-}
-
-/* Sorts the columns that are read: shared ones first; those of them that fill no vector are the
- * first of the others. */
-static void sort_columns(listing *x)
-{
-    const int labelled = x->w->labelled;
-    x->shared = x->own = 0;
-    for (int32_t c = 0; c < x->columns; c++) {
-        const unsigned bits = bits_of(x, c);
-        if (!bits) continue;
-        if (!labelled || is_shared(x, c, bits)) x->shared_column[x->shared++] = (uint16_t)c;
-        else x->own_column[x->own++] = (uint16_t)c;
-    }
-    while (labelled && x->shared % QUADS != 0)
-        x->own_column[x->own++] = x->shared_column[--x->shared];
+    x->count = 0;
+    for (int32_t c = 0; c < x->columns; c++)
+        if (bits_of(x, c)) x->column[x->count++] = (uint16_t)c;
 }
 
 static void want_labels(listing *x, int32_t labels)
 {
     memset(x->place, -1, sizeof *x->place * (size_t)labels);
     x->labels = 0;
-    for (int32_t i = 0; i < x->own; i++)
-        for (unsigned bits = bits_of(x, x->own_column[i]); bits; bits &= bits - 1) {
-            const int32_t label = label_of(x, x->own_column[i], __builtin_ctz(bits));
+    for (int32_t i = 0; labels > 0 && i < x->count; i++)
+        for (unsigned bits = bits_of(x, x->column[i]); bits; bits &= bits - 1) {
+            const int32_t label = label_of(x, x->column[i], __builtin_ctz(bits));
             if (x->place[label] >= 0) continue;
             x->place[label] = (int16_t)x->labels, x->wanted[x->labels++] = (uint16_t)label;
         }
@@ -222,28 +184,29 @@ static void write_columns(const listing *x, const bcsr_panel *panel, uint16_t *c
     const int32_t places = cpu_whole_quads(panel->count);
     memset(mask, 0, sizeof *mask * (size_t)(places / QUADS));
     for (int32_t i = 0; i < places; i++) {
-        const int32_t at = i < panel->count ? i : 0;
-        column[i] = at < x->shared ? x->shared_column[at] : x->own_column[at - x->shared];
+        column[i] = x->column[i < panel->count ? i : 0];
         if (i < panel->count)
             mask[i / QUADS] =
                 (uint16_t)(mask[i / QUADS] | bits_of(x, column[i]) << 4 * (i % QUADS));
     }
 }
 
-static void write_labels(const listing *x, const bcsr_panel *panel, uint16_t *label,
-                         uint16_t *wanted, uint16_t *from)
+static void write_labels(const listing *x, const bcsr_panel *panel, uint16_t *wanted,
+                         uint16_t *from)
 {
-    for (int32_t i = 0; i < panel->shared; i++)
-        label[i] = (uint16_t)label_of(x, x->shared_column[i],
-                                      __builtin_ctz(bits_of(x, x->shared_column[i])));
     for (int32_t i = 0; i < cpu_whole_quads(x->labels); i++)
         wanted[i] = x->wanted[i < x->labels ? i : 0];
-    memset(from, 0, sizeof *from * 4 * (size_t)(cpu_whole_quads(panel->count) - panel->shared));
-    for (int32_t i = 0; i < x->own; i++, from += 4)
-        for (unsigned bits = bits_of(x, x->own_column[i]); bits; bits &= bits - 1) {
+    memset(from, 0, sizeof *from * 4 * (size_t)cpu_whole_quads(panel->count));
+    for (int32_t i = 0; i < x->count; i++, from += 4) {
+        unsigned bits = bits_of(x, x->column[i]), differ = 0;
+        const int first = __builtin_ctz(bits);
+        for (; bits; bits &= bits - 1) {
             const int r = __builtin_ctz(bits);
-            from[r] = (uint16_t)x->place[label_of(x, x->own_column[i], r)];
+            from[r] = (uint16_t)x->place[label_of(x, x->column[i], r)];
+            differ |= from[r] ^ from[first];
         }
+        if (!differ) from[0] = (uint16_t)(from[first] | PANEL_SAME);
+    }
 }
 
 static void list_panels(bcsr_work *w, int32_t first, bcsr_block *block)
@@ -254,15 +217,13 @@ static void list_panels(bcsr_work *w, int32_t first, bcsr_block *block)
     for (int g = 0; g < QUADS; g++) {
         bcsr_panel *panel = &block->panel[g];
         x.first_row = 4 * g;
-        sort_columns(&x);
+        find_columns(&x);
         want_labels(&x, block->labels);
-        *panel = (bcsr_panel){ .count = x.shared + x.own, .labels = x.labels };
-        panel->shared = w->labelled ? x.shared : cpu_whole_quads(x.shared);
-        uint16_t *const end = at + (bcsr_lay(panel, at, w->labelled) - at);
+        *panel = (bcsr_panel){ .count = x.count, .labels = x.labels };
+        uint16_t *const end = at + (bcsr_lay(panel, at) - at);
         write_columns(&x, panel, at, at + (panel->mask - at));
-        if (w->labelled)
-            write_labels(&x, panel, at + (panel->label - at), at + (panel->wanted - at),
-                         at + (panel->from - at));
+        if (x.labels > 0)
+            write_labels(&x, panel, at + (panel->wanted - at), at + (panel->from - at));
         at = end;
     }
 }

@@ -9,7 +9,10 @@
 /* s <- the weights of panel g so far; keep[r]: by what is shrunk what is there so far. */
 static void absorb(bcsr_panels *x, int g, float *s, cpu_softmax *state, int first, float *keep)
 {
-    vec top = cpu_panel_scores(x, g, s);
+    const ref_attend *t = x->t;
+    const float *rows = (const float *)t->args->q + (x->block->row + PANEL_ROWS * g) * t->width;
+    vec top = vec_quads_max(cpu_panel_products(x, g, 0, rows + x->at, t->width, t->scale, s,
+                                               vec_all(-FLT_MAX), CPU_MASKED));
     if (!first) top = vec_max(top, state->top);
     const vec added = cpu_exponents(s, cpu_whole_quads(x->block->panel[g].count) / QUADS, top);
     vec_store(keep, cpu_softmax_add(state, top, added, first));
@@ -35,7 +38,7 @@ static int forward_panel(bcsr_panels *x, const cpu_bcsr_mask *keep_mask, int g, 
         for (int r = 0; r < PANEL_ROWS; r++) lse[(int64_t)r * t->heads] = each[r];
     }
     if (t->drop.on) cpu_mask_panel(t, s, keep_mask, x->head, panel, g);
-    const cpu_mixing of = { panel->count, panel->column, NULL, s, x->v, NULL, x->at };
+    const cpu_mixing of = { panel->count, panel->column, s, x->v, x->at };
     cpu_panel_mix m = { .of = &of,
                         .share = share,
                         .keep = keep,

@@ -21,15 +21,11 @@ typedef struct bcsr_panels {
 void cpu_panels_begin(bcsr_panels *x, const ref_attend *t, const bcsr_block *block,
                       cpu_prefetch *prefetch);
 
-/* s[place][row] of panel g for the head x->head: scale q.(k + r_l) + b_l, -inf where there is no
- * edge. Returns each row's largest, at least -FLT_MAX, in all quads. */
-vec cpu_panel_scores(bcsr_panels *x, int g, float *s);
-
-/* The same bits of the rows q, scaled already, `stride` numbers apart, but whatever it is where
- * there is no edge. Returns what is NaN where `odd` is or a product is not finite. */
-vec cpu_panel_bare_scores(bcsr_panels *x, int g, const float *q, int64_t stride, float *s, vec odd);
-
-/* s[place][row] = rows.v of panel g, for the head that is at x->at; returns likewise. */
-vec cpu_panel_values(bcsr_panels *x, int g, const float *rows, int64_t stride, float *s, vec odd);
+/* s[place][row] of panel g, for the head that is at x->at: scale rows.(k + r_l) + b_l, or of
+ * `values` scale rows.v; rows are `stride` numbers apart. CPU_MASKED: -inf where there is no edge;
+ * CPU_BARE: the same bits, but whatever it is there. Returns as cpu_multiply (panel.h) of `told`.
+ */
+vec cpu_panel_products(bcsr_panels *x, int g, int values, const float *rows, int64_t stride,
+                       float scale, float *s, vec told, int how);
 
 #endif

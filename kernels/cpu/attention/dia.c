@@ -2,15 +2,6 @@
  * on by one source or not at all. Linear in runs and places. */
 #include "kernels/cpu/attention/dia.h"
 
-/* Row r of DIA_ROWS, whose first is `row`, is r rows after it in the same example. */
-static int starts_here(const gsa_edges *e, int64_t row, int64_t last)
-{
-    const int64_t end = row + DIA_ROWS - 1;
-    return end < last && e->row_local[row] % DIA_ROWS == 0 &&
-           e->row_local[end] == e->row_local[row] + DIA_ROWS - 1 &&
-           e->row_example[row] == e->row_example[end];
-}
-
 /* Whether the run reads what `first` reads, moved on by r move sources. */
 static int follows(const gsa_run *first, const gsa_run *run, int32_t r, int32_t move)
 {
@@ -62,7 +53,7 @@ static int is_open(const ref_attend *t)
 int cpu_dia_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *axis_of, cpu_dia *dia)
 {
     const gsa_edges *e = t->edges;
-    if (!is_open(t) || !starts_here(e, row, last)) return 0;
+    if (!is_open(t) || !cpu_rows_follow(e, row, DIA_ROWS, last)) return 0;
     const int64_t runs = e->run_offset[row + 1] - e->run_offset[row],
                   edges = e->edge_offset[row + 1] - e->edge_offset[row];
     if (edges < 1 || edges > DIA_EDGES || runs > DIA_STRIPES) return 0;
@@ -85,12 +76,4 @@ int cpu_dia_all_at(const ref_attend *t, int64_t row, int64_t last, const int32_t
     for (int i = 0; i < QUADS; i++)
         if (!cpu_dia_at(t, row + i * DIA_ROWS, last, axis_of, &dia[i])) return 0;
     return 1;
-}
-
-int64_t cpu_dia_cut(const gsa_edges *e, int64_t row)
-{
-    const int64_t cut = cpu_bcsr_cut(e, row);
-    if (cut != row || cut >= e->rows || !e->row_local || !e->row_example) return cut;
-    const int64_t start = row - e->row_local[row] % DIA_ROWS;
-    return start < row && start >= 0 && starts_here(e, start, e->rows) ? start + DIA_ROWS : row;
 }

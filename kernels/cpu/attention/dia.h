@@ -47,10 +47,6 @@ int cpu_dia_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *ax
 int cpu_dia_all_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *axis_of,
                    cpu_dia dia[QUADS]);
 
-/* Where a range of rows that starts at `row` may be cut: after the tile or diagonal block that
- * `row` would be inside of. */
-int64_t cpu_dia_cut(const gsa_edges *edges, int64_t row);
-
 void cpu_dia_forward(const ref_attend *t, const cpu_dia *dia);
 
 /* The gradients of some heads; 0 when a row has no gradient (its lse is -inf): then nothing is
@@ -214,20 +210,6 @@ CPU_INLINE vec cpu_dia_dots_few(const float *q, const cpu_places *p, int32_t e, 
                           : cpu_dia_dots_some(q, p, e, at, width, dim, places, 0, 1);
 }
 
-static inline vec cpu_dia_dots_four(const float *q, const cpu_places *p, int32_t e, int64_t at,
-                                    int64_t width, int32_t dim)
-{
-    return cpu_dia_dots_few(q, p, e, at, width, dim, QUADS);
-}
-
-static inline vec cpu_dia_dots_rest(const float *q, const cpu_places *p, int32_t e, int64_t at,
-                                    int64_t width, int32_t dim, int32_t places)
-{
-    if (places == 1) return cpu_dia_dots_few(q, p, e, at, width, dim, 1);
-    if (places == 2) return cpu_dia_dots_few(q, p, e, at, width, dim, 2 < QUADS ? 2 : 1);
-    return cpu_dia_dots_few(q, p, e, at, width, dim, 3 < QUADS ? 3 : 1);
-}
-
 /* Vectors of a head's scores. */
 static inline int32_t cpu_dia_vectors(const cpu_dia *dia)
 {
@@ -239,13 +221,14 @@ static inline int32_t cpu_dia_vectors(const cpu_dia *dia)
 static inline void cpu_dia_dots(float *s, const float *q, const cpu_places *p, int32_t edges,
                                 int64_t at, int64_t width, int32_t dim, float scale)
 {
-    int32_t e = 0;
-    for (; e + QUADS <= edges; e += QUADS)
-        vec_store(s + e * DIA_ROWS,
-                  vec_mul(vec_all(scale), cpu_dia_dots_four(q, p, e, at, width, dim)));
-    if (e < edges)
-        vec_store(s + e * DIA_ROWS,
-                  vec_mul(vec_all(scale), cpu_dia_dots_rest(q, p, e, at, width, dim, edges - e)));
+    for (int32_t e = 0; e < edges; e += QUADS) {
+        const int32_t left = edges - e;
+        const vec sum = left >= QUADS ? cpu_dia_dots_few(q, p, e, at, width, dim, QUADS)
+                        : left == 1   ? cpu_dia_dots_few(q, p, e, at, width, dim, 1)
+                        : left == 2   ? cpu_dia_dots_few(q, p, e, at, width, dim, QUADS / 2)
+                                      : cpu_dia_dots_few(q, p, e, at, width, dim, QUADS - 1);
+        vec_store(s + e * DIA_ROWS, vec_mul(vec_all(scale), sum));
+    }
 }
 
 /* s += what labels add to the scores of a head, whose columns q is at; r: their vectors'

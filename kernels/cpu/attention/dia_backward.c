@@ -15,33 +15,15 @@ typedef struct backward_dia { /* some heads */
         ds[HEADS * DIA_SCORES]; /* ds: first g, then p (g - D), then that scaled */
 } backward_dia;
 
-static int has_dead(const ref_attend *t, int64_t row)
-{
-    const float *lse = (const float *)t->args->lse + row * t->heads;
-    for (int64_t i = 0; i < (int64_t)DIA_ROWS * t->heads; i++)
-        if (lse[i] == -INFINITY) return 1;
-    return 0;
-}
-
 /* In each quad: a_r . b_r of the rows. */
 static vec row_dots(const float *a, const float *b, int64_t width, int32_t dim,
                     const cpu_places *places, int64_t at)
 {
-    vec sum[DIA_ROWS], w[QUADS];
-    CPU_UNROLL
-    for (int r = 0; r < DIA_ROWS; r++) sum[r] = vec_zero();
-    for (int32_t i = 0; i < dim; i += LANES) {
-        const lanes end = lanes_first(dim - i < LANES ? dim - i : LANES);
-        CPU_UNROLL
-        for (int r = 0; r < DIA_ROWS; r++)
-            sum[r] = vec_fma(vec_load_first(a + r * width + i, end),
-                             vec_load_first(b + r * width + i, end), sum[r]);
-        const cpu_dia_fetch fetch = cpu_dia_ahead_of(places->ahead, at + i, width);
-        for (int r = 0; fetch.ahead && i % CPU_LINE == 0 && r < DIA_ROWS; r++)
-            cpu_dia_fetch_row(a + i, r, fetch, 1);
-    }
-    w[0] = vec_sum_fours(sum[0], sum[1], sum[2], sum[3]);
+    vec w[QUADS] = { cpu_four_dots(a, b, width, dim) };
     for (int i = 1; i < QUADS; i++) w[i] = w[0];
+    for (int32_t i = 0; places->ahead && i < dim; i += CPU_LINE)
+        for (int r = 0; r < DIA_ROWS; r++)
+            cpu_dia_fetch_row(a + i, r, cpu_dia_ahead_of(places->ahead, at + i, width), 1);
     return vec_fold(w);
 }
 
@@ -156,8 +138,8 @@ int cpu_dia_backward(const ref_attend *t, const cpu_dia *dia, int32_t first, int
                      const ref_label_sums *sums)
 {
     backward_dia x;
-    if (has_dead(t, dia->row))
-        return 0; /* of all heads, for which ones are at work depends on the number of threads */
+    for (int r = 0; r < DIA_ROWS; r++)
+        if (cpu_is_dead(t, dia->row + r)) return 0;
     x.t = t, x.dia = dia, x.sums = sums, x.stride = cpu_dia_vectors(dia) * LANES;
     cpu_places_of(t, dia, 0, last - first, &x.k);
     cpu_places_of(t, dia, 1, last - first, &x.v);

@@ -24,9 +24,8 @@ static int64_t rounded(int64_t bytes)
 /* Numbers of the panels' lists, which follow one another. */
 static int64_t lists_of(const bcsr_block *block)
 {
-    const bcsr_panel *last = &block->panel[QUADS - 1];
-    return last->from + 4 * (int64_t)(cpu_whole_quads(last->count) - last->shared) -
-           block->panel->column;
+    bcsr_panel last = block->panel[QUADS - 1];
+    return bcsr_lay(&last, last.column) - block->panel->column;
 }
 
 static int64_t bytes_of(const bcsr_block *block)
@@ -51,15 +50,16 @@ static int64_t most_of_rows(const gsa_edges *e, int64_t row, int labelled)
     return blocks *
                ((int64_t)sizeof(bcsr_block) + 8 + (int64_t)sizeof(uint16_t) * QUADS * PANEL_ENDS) +
            (int64_t)sizeof(bcsr_range) * (ref_smaller(runs, BCSR_RANGES) + blocks) +
-           (int64_t)sizeof(int32_t) * labels + (int64_t)sizeof(uint16_t) * (columns + 4 * edges);
+           (int64_t)sizeof(int32_t) * labels +
+           (int64_t)sizeof(uint16_t) * (columns + (labelled ? 6 : 2) * edges);
 }
 
 /* The blocks of a stretch take no more. */
 static int64_t most_bytes(const gsa_edges *e, const stretch *s, int labelled)
 {
     int64_t bytes = 0;
-    for (int64_t row = s->first; row < s->last && e->row_local && e->row_example; row++) {
-        if (!cpu_bcsr_starts(e, row, s->end)) continue;
+    for (int64_t row = s->first; row < s->last; row++) {
+        if (!cpu_rows_follow(e, row, LANES, s->end)) continue;
         bytes += most_of_rows(e, row, labelled);
         row += LANES - 1;
     }
@@ -83,7 +83,7 @@ static int64_t keep(char *to, const bcsr_block *block)
     return bytes_of(block);
 }
 
-static bcsr_block block_in(const char *from, int labelled)
+static bcsr_block block_in(const char *from)
 {
     bcsr_block block;
     memcpy(&block, from, sizeof block);
@@ -91,7 +91,7 @@ static bcsr_block block_in(const char *from, int labelled)
     block.label = (const void *)(block.range + block.ranges);
     block.mask = (const void *)(block.label + block.labels);
     const uint16_t *at = block.mask + block.columns;
-    for (int g = 0; g < QUADS; g++) at = bcsr_lay(&block.panel[g], at, labelled);
+    for (int g = 0; g < QUADS; g++) at = bcsr_lay(&block.panel[g], at);
     return block;
 }
 
@@ -138,8 +138,8 @@ static int64_t cut(const gsa_edges *e, gsa_rows block, stretch *to)
     int64_t count = 0;
     for (int64_t row = block.first; row < end; row += STRETCH, count++) {
         if (!to) continue;
-        const int64_t first = count ? cpu_bcsr_cut(e, row) : row, next = row + STRETCH;
-        const int64_t last = next < end ? cpu_bcsr_cut(e, next) : end;
+        const int64_t first = count ? cpu_rows_cut(e, row, LANES) : row, next = row + STRETCH;
+        const int64_t last = next < end ? cpu_rows_cut(e, next, LANES) : end;
         to[count] = (stretch){ .first = first < end ? first : end,
                                .last = last < end ? last : end,
                                .end = end };
@@ -165,7 +165,7 @@ static int64_t close_up(const tiling *x)
         const int64_t end = used + s->used;
         memmove(x->plan->tiles + used, x->plan->tiles + s->at, (size_t)s->used);
         while (used < end) {
-            const bcsr_block block = block_in(x->plan->tiles + used, x->plan->labelled);
+            const bcsr_block block = block_in(x->plan->tiles + used);
             if (block.row != before) x->plan->at[block.row / LANES] = used;
             before = block.row, used += bytes_of(&block);
         }
@@ -276,8 +276,8 @@ int cpu_plan_blocks(const cpu_plan *plan, int64_t row, bcsr_block block[PLAN_BLO
 {
     int64_t at = row < plan->rows ? plan->at[row / LANES] : -1;
     if (at < 0) return 0;
-    *block = block_in(plan->tiles + at, plan->labelled);
+    *block = block_in(plan->tiles + at);
     for (int i = 1; i < block->blocks; i++)
-        at += bytes_of(&block[i - 1]), block[i] = block_in(plan->tiles + at, plan->labelled);
+        at += bytes_of(&block[i - 1]), block[i] = block_in(plan->tiles + at);
     return block->row == row ? block->blocks : 0;
 }

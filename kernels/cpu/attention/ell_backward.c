@@ -48,25 +48,8 @@ static void add_label_biases(const back_slice *x, int r)
                 x->ds[x->start[h] + e];
 }
 
-typedef struct targets { /* rows that a row scatters into; NULL where the gradient is not wanted */
-    float *dk[ELL_PLACES], *dv[ELL_PLACES], *dr[ELL_PLACES];
-} targets;
-
-static void find_targets(const back_slice *x, int r, targets *to)
-{
-    const ref_attend *t = x->t;
-    for (int32_t i = 0; i < x->b->edges[r]; i++) {
-        const int32_t e = ROWS4 * i + r;
-        const gsa_part *part = &t->args->parts[x->b->kind[e]];
-        const int64_t at = x->b->source[e] * t->width;
-        to->dk[i] = part->dk ? (float *)part->dk + at : NULL,
-        to->dv[i] = part->dv ? (float *)part->dv + at : NULL;
-        to->dr[i] = x->sums->dr ? x->sums->dr + (int64_t)x->b->label[e] * t->dim : NULL;
-    }
-}
-
 /* A head of row r; ds is scaled. */
-static void add_row(const back_slice *x, int32_t h, int r, const targets *to)
+static void add_row(const back_slice *x, int32_t h, int r, const cpu_targets *to)
 {
     const ref_attend *t = x->t;
     const cpu_slice *b = x->b;
@@ -89,7 +72,7 @@ void cpu_ell_backward(const ref_attend *t, const cpu_slice *b, int32_t first, in
                       const ref_label_sums *sums)
 {
     back_slice x;
-    targets to;
+    cpu_targets to;
     x.t = t, x.b = b, x.sums = sums;
     cpu_slice_rows(b, t->args->q, t->width, x.q);
     cpu_slice_rows(b, t->args->dout, t->width, x.dout);
@@ -101,7 +84,8 @@ void cpu_ell_backward(const ref_attend *t, const cpu_slice *b, int32_t first, in
         for (int32_t i = 0; i < x.start[x.heads]; i += LANES)
             vec_store(x.ds + i, vec_mul(vec_load(x.ds + i), vec_all(t->scale)));
         for (int r = 0; r < b->rows; r++) {
-            find_targets(&x, r, &to);
+            cpu_find_targets(t, sums, b->kind + r, b->source + r, b->label + r, ROWS4, b->edges[r],
+                             &to);
             for (int32_t h = 0; h < x.heads; h++)
                 if (x.lse[ROWS4 * h + r] != -INFINITY) add_row(&x, h, r, &to);
         }

@@ -46,16 +46,6 @@ int cpu_ell_single_forward(const cpu_ell *x, int64_t row)
     return 1;
 }
 
-/* The row way for the heads first .. last-1 of a row of one edge. */
-static void row_alone(const cpu_ell *x, int64_t row, int32_t first, int32_t last)
-{
-    cpu_block block;
-    ref_walk walk = ref_walk_of(x->t->edges, row);
-    block.first = 0, block.count = 0;
-    while (cpu_next(x->t, &walk, &block))
-        cpu_row_backward(x->t, row, &block, first, last, x->sums, NULL);
-}
-
 /* Whether lse and do.v of some heads are finite. */
 static int finite(const ref_attend *t, int64_t row, const float *dout, const float *v,
                   int32_t first, int32_t last)
@@ -104,7 +94,8 @@ void cpu_ell_single_backward(const cpu_ell *x, int64_t row)
                           edges->row_local[row], 0, (uint32_t)h / 4, m);
         for (int32_t j = h; j < last;
              j++) /* each by itself: which are at work depends on threads */
-            if (!all && !finite(t, row, dout, v, j, j + 1)) row_alone(x, row, j, j + 1);
+            if (!all && !finite(t, row, dout, v, j, j + 1))
+                cpu_row_backward_all(t, row, j, j + 1, x->sums);
             else if (dv) scatter_single(t, dv, dout, j, j + 1, m[j - h]);
     }
 }

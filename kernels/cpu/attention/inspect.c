@@ -37,7 +37,7 @@ int cpu_inspect_block(cpu_inspection *x, int64_t row)
     return told;
 }
 
-/* Tiles and diagonal blocks end with their block, which dia_cut does not know. */
+/* Blocks of bcsr and diagonal ones end with the block of rows, which rows_cut does not know. */
 int64_t cpu_inspect_cut(const ref_attend *t, int64_t row)
 {
     gsa_rows block, next;
@@ -45,7 +45,8 @@ int64_t cpu_inspect_cut(const ref_attend *t, int64_t row)
         const int64_t groups = (row - block.first + DENSE_ROWS - 1) / DENSE_ROWS;
         return block.first + ref_smaller(groups * DENSE_ROWS, block.count);
     }
-    const int64_t at = cpu_dia_cut(t->edges, row);
+    int64_t at = cpu_rows_cut(t->edges, row, LANES);
+    if (at == row) at = cpu_rows_cut(t->edges, row, DIA_ROWS);
     return at > row && is_dense(t, at - 1, &next) ? next.first : at;
 }
 
@@ -75,4 +76,43 @@ int64_t cpu_inspect(const cpu_inspection *x, int64_t row, int64_t end, int block
 {
     part->row = row, part->rows = take(x, row, end, blocks, part);
     return row + part->rows;
+}
+
+/* Counts the rows of a block, and of each format. */
+static void count_block(cpu_inspection *x, gsa_rows block, gsa_cpu_formats *formats)
+{
+    int64_t *const count[] = { [CPU_ROW] = &formats->row,           [CPU_ELL] = &formats->ell,
+                               [CPU_DIA] = &formats->dia,           [CPU_BCSR] = &formats->bcsr,
+                               [CPU_INTERVAL] = &formats->interval, [CPU_GEMM] = &formats->gemm };
+    cpu_part part;
+    cpu_inspect_block(x, block.first);
+    for (int64_t row = block.first, end = block.first + block.count; row < end;) {
+        row = cpu_inspect(x, row, end, 1, &part);
+        *count[part.format] += part.rows;
+    }
+}
+
+int cpu_formats(const gsa_attend_args *args, gsa_cpu_formats *formats)
+{
+    gsa_edges edges = *args->edges;
+    gsa_attend_args call = *args;
+    edges.memo = NULL, call.edges = &edges;
+    const ref_attend t = ref_attend_of(&call);
+    gsa_backend *b;
+    cpu_ell waiting;
+    cpu_inspection x;
+    *formats = (gsa_cpu_formats){ 0 };
+    if (gsa_backend_ref(NULL, GSA_F32, 1, &b, NULL) != GSA_OK) return 0;
+    cpu_plan *plan = cpu_plan_of(b, "formats", &t);
+    const int told = edges.blocks && edges.block_offset && edges.examples > 0;
+    if (plan) {
+        cpu_ell_begin(&waiting, &t, 0, t.heads, NULL);
+        cpu_inspect_start(&x, &t, plan, &waiting);
+        for (int64_t i = 0; told && i < edges.block_offset[edges.examples]; i++)
+            count_block(&x, edges.blocks[i], formats);
+        if (!told && edges.rows > 0) count_block(&x, (gsa_rows){ 0, edges.rows }, formats);
+        cpu_plan_done(b, &edges, plan);
+    }
+    b->release(b);
+    return plan != NULL;
 }

@@ -8,7 +8,7 @@
 static int is_dense(const gsa_edges *e, int64_t row, int64_t last)
 {
     int64_t low = INT64_MAX, high = 0;
-    if (!e->row_local || !e->row_example || !cpu_bcsr_starts(e, row, last)) return 0;
+    if (!cpu_rows_follow(e, row, LANES, last)) return 0;
     for (int r = 0; r < LANES; r++) {
         const gsa_run *run = cpu_range(e, row + r);
         if (!run || run->kind != e->runs[e->run_offset[row]].kind)

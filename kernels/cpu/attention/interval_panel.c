@@ -73,7 +73,7 @@ static void pack(const work *x, float *to, const void *plane, float scale)
 static vec multiply(const work *x, float *s, const float *rows, const float *const *with, vec told,
                     int how)
 {
-    const cpu_products p = { x->vectors * QUADS, x->place, NULL, with, NULL, x->at, x->mask, NULL,
+    const cpu_products p = { x->vectors * QUADS, x->place, with, x->at, x->mask, NULL,
                              x->g->prefetch };
     cpu_transposed a;
     cpu_transpose_rows(&a, rows, x->packed, 1, x->t->dim);
@@ -146,7 +146,7 @@ static void forward_head(work *x)
     keep_state(x, &state);
     finish(x, &state, keep, share);
     drop(x, s);
-    const cpu_mixing of = { g->columns, x->place, NULL, s, x->v, NULL, x->at };
+    const cpu_mixing of = { g->columns, x->place, s, x->v, x->at };
     cpu_panel_mix m = {
         .of = &of, .share = share, .keep = keep, .rows = g->rows, .prefetch = g->prefetch
     };
@@ -198,7 +198,7 @@ static void add_queries(const work *x, const slopes *s)
     const ref_attend *t = x->t;
     const cpu_interval_panel *g = x->g;
     const float scale[PANEL_ROWS] = { t->scale, t->scale, t->scale, t->scale };
-    const cpu_mixing of = { g->columns, x->place, NULL, s->ds, x->k, NULL, x->at };
+    const cpu_mixing of = { g->columns, x->place, s->ds, x->k, x->at };
     cpu_panel_mix m = {
         .of = &of, .share = scale, .keep = one, .rows = g->rows, .prefetch = g->prefetch
     };
@@ -247,12 +247,10 @@ static void add_sources(const work *x, const slopes *s)
 int cpu_interval_panel_backward(const cpu_interval_panel *g, int32_t first, int32_t last,
                                 const ref_label_sums *sums)
 {
-    const float *lse = g->t->args->lse;
     work x;
     slopes s;
-    for (int r = 0; r < g->rows; r++) /* all heads: which ones are at work depends on the threads */
-        for (int32_t h = 0; h < g->t->heads; h++)
-            if (lse[g->row[r] * g->t->heads + h] == -INFINITY) return 0;
+    for (int r = 0; r < g->rows; r++)
+        if (cpu_is_dead(g->t, g->row[r])) return 0;
     begin(&x, g);
     for (x.head = first; x.head < last; x.head++) {
         x.at = (int64_t)x.head * g->t->dim;

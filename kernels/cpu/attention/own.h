@@ -10,6 +10,7 @@
 #define GSA_CPU_OWN_H
 #include "kernels/cpu/attention/attend.h"
 #include "kernels/cpu/attention/prefetch.h"
+#include "kernels/ref/attend_items.h"
 
 /* Of at most SLICE vectors of columns: the queries are in registers (`rows`: 4, or 1 where all are
  * the same), place after place passes by; slices after the first are added to what is there. */
@@ -119,6 +120,25 @@ CPU_INLINE void cpu_own_scatter(float *const *y, const float *p, int step, const
         CPU_UNROLL
         for (int v = 0; v < cut.vectors; v++)
             cpu_put_piece(at, v, cut, vec_fma(share, part[v], cpu_piece(at, v, cut)));
+    }
+}
+
+typedef struct cpu_targets { /* rows that a row's edges scatter into; NULL where the gradient is not
+                                wanted */
+    float *dk[BLOCK], *dv[BLOCK], *dr[BLOCK];
+} cpu_targets;
+
+/* Of `edges` edges, at most BLOCK; kind, source and label go on by `step`. */
+static inline void cpu_find_targets(const ref_attend *t, const ref_label_sums *sums,
+                                    const int32_t *kind, const int32_t *source,
+                                    const int32_t *label, int step, int32_t edges, cpu_targets *to)
+{
+    for (int32_t i = 0, e = 0; i < edges; i++, e += step) {
+        const gsa_part *part = &t->args->parts[kind[e]];
+        const int64_t at = source[e] * t->width;
+        to->dk[i] = part->dk ? (float *)part->dk + at : NULL;
+        to->dv[i] = part->dv ? (float *)part->dv + at : NULL;
+        to->dr[i] = sums->dr ? sums->dr + (int64_t)label[e] * t->dim : NULL;
     }
 }
 

@@ -4,9 +4,9 @@
 /* s[j ..][r] <- what is made of the sums of QUADS places; returns `told` and they. */
 CPU_INLINE vec put_sums(float *s, const cpu_products *p, int32_t j, vec sum, vec told, int how)
 {
-    if (!(how & CPU_MASKED)) told = vec_fma(sum, vec_zero(), told);
+    if (how == CPU_BARE) told = vec_fma(sum, vec_zero(), told);
     if (p->more) sum = vec_add(sum, vec_load(p->more + 4 * j));
-    if (how & CPU_MASKED) {
+    if (how == CPU_MASKED) {
         sum = vec_keep(lanes_of_bits(p->mask[j / QUADS]), sum, vec_all(-INFINITY));
         told = vec_max(sum, told);
     }
@@ -27,9 +27,7 @@ CPU_INLINE vec multiply_slice(float *s, const cpu_transposed *from, const cpu_pr
         vec w[QUADS];
         CPU_UNROLL
         for (int i = 0; i < QUADS; i++)
-            w[i] = cpu_transposed_dots(q, p->x[p->place[j + i]] + p->at,
-                                       how & CPU_LABELLED ? p->r[p->label[j + i]] : NULL,
-                                       how & CPU_LABELLED, cut);
+            w[i] = cpu_transposed_dots(q, p->x[p->place[j + i]] + p->at, cut);
         told = put_sums(s, p, j, vec_fold(w), told, how);
     }
     return told;
@@ -41,22 +39,19 @@ CPU_INLINE vec multiply_some(float *s, const cpu_transposed *q, const cpu_produc
                              vec told, int how)
 {
     enum { SOME = MET % QUADS == 0 ? MET : MET * QUADS };
-    const int labelled = how & CPU_LABELLED;
-    const uint16_t *label = labelled ? p->label : p->place; /* not read then */
     int32_t j = 0;
     for (; j + SOME <= p->places; j += SOME) {
         vec w[SOME];
         CPU_UNROLL
         for (int i = 0; i < SOME; i += MET)
-            cpu_transposed_some(w + i, q, p->x, p->place + j + i, p->at, p->r, label + j + i, MET,
-                                labelled, dim);
+            cpu_transposed_some(w + i, q, p->x, p->place + j + i, p->at, MET, dim);
         CPU_UNROLL
         for (int i = 0; i < SOME; i += QUADS)
             told = put_sums(s, p, j + i, vec_fold(w + i), told, how);
     }
     for (; j < p->places; j += QUADS) {
         vec w[QUADS];
-        cpu_transposed_some(w, q, p->x, p->place + j, p->at, p->r, label + j, QUADS, labelled, dim);
+        cpu_transposed_some(w, q, p->x, p->place + j, p->at, QUADS, dim);
         told = put_sums(s, p, j, vec_fold(w), told, how);
     }
     return told;
@@ -74,22 +69,20 @@ CPU_INLINE vec multiply_as(float *s, const cpu_transposed *q, const cpu_products
 vec cpu_multiply(float *s, const cpu_transposed *q, const cpu_products *p, int32_t dim, vec told,
                  int how)
 {
-    return how == CPU_BARE       ? multiply_as(s, q, p, dim, told, CPU_BARE)
-           : how == CPU_MASKED   ? multiply_as(s, q, p, dim, told, CPU_MASKED)
-           : how == CPU_LABELLED ? multiply_as(s, q, p, dim, told, CPU_LABELLED)
-                                 : multiply_as(s, q, p, dim, told, CPU_MASKED | CPU_LABELLED);
+    return how == CPU_BARE ? multiply_as(s, q, p, dim, told, CPU_BARE)
+                           : multiply_as(s, q, p, dim, told, CPU_MASKED);
 }
 
 /* ---- mix ----------------------------------------------------------------------------------- */
 
-CPU_INLINE vec mix_slice(const cpu_panel_mix *m, vec odd, int labelled, int stream, cpu_cut cut)
+CPU_INLINE vec mix_slice(const cpu_panel_mix *m, vec odd, int stream, cpu_cut cut)
 {
     vec sum[PANEL_ROWS][MIXED];
     CPU_UNROLL
     for (int r = 0; r < PANEL_ROWS; r++) CPU_UNROLL
     for (int v = 0; v < cut.vectors; v++) sum[r][v] = vec_zero();
-    cpu_mix_places(sum, &m->of[0], m->prefetch, labelled, cut);
-    for (int i = 1; labelled && i < 3; i++) cpu_mix_places(sum, &m->of[i], NULL, 0, cut);
+    cpu_mix_places(sum, m->of, m->prefetch, cut);
+    if (!stream && m->labels) cpu_mix_places(sum, m->labels, NULL, cut);
     CPU_UNROLL
     for (int r = 0; r < PANEL_ROWS; r++) {
         if (r >= m->rows) continue;
@@ -111,8 +104,7 @@ CPU_INLINE vec mix_slice(const cpu_panel_mix *m, vec odd, int labelled, int stre
 vec cpu_mix_panel(const cpu_panel_mix *m, int32_t dim)
 {
     vec odd = vec_zero();
-    if (m->stream) CPU_BY_CUTS(dim, MIXED, odd = mix_slice, m, odd, 0, 1)
-    else if (m->of->r) CPU_BY_CUTS(dim, MIXED, odd = mix_slice, m, odd, 1, 0)
-    else CPU_BY_CUTS(dim, MIXED, odd = mix_slice, m, odd, 0, 0)
+    if (m->stream) CPU_BY_CUTS(dim, MIXED, odd = mix_slice, m, odd, 1)
+    else CPU_BY_CUTS(dim, MIXED, odd = mix_slice, m, odd, 0)
     return odd;
 }

@@ -1,10 +1,9 @@
 /* panel.h - the micro-kernels of a panel: four rows (queries, or gradients of outputs) meet
  * columns (rows of K and V).
  *
- *   score    s[c][r] = q_r . (k_c + label_c)       a column's row is read once for the four rows
- *   mix  o_r  += p[c][r] (v_c + label_c)
- *        sums of the four rows are in registers while columns pass by
- *   scatter  y_c  += sum_r p[c][r] x_r  sums of a few columns are in registers while rows pass by
+ *   score    s[c][r] = q_r . k_c           a column's row is read once for the four rows
+ *   mix      o_r += sum_c p[c][r] v_c      sums of the rows are in registers, columns pass by
+ *   scatter  y_c += sum_r p[c][r] x_r      sums of a few columns are in registers, rows pass by
  *
  * Register tiles, rows x vectors of a head at 16 (8) lanes: score 4 x 4 (4 x 3 columns, the rows
  * from L1), mix 4 x 4 (4 x 3), scatter 4 x 4 (1 x 8). A head's columns are a loop around them:
@@ -66,17 +65,14 @@ CPU_INLINE vec cpu_transposed_sum(const vec sum[PANEL_ROWS])
                    vec_swap_two(vec_add(sum[2], vec_swap_one(sum[3]))));
 }
 
-/* Lane i of each quad: what its lanes add to the product of row i with x, `labelled`: with x + r.
- * The rows are in registers. */
-CPU_INLINE vec cpu_transposed_dots(const vec *q, const float *x, const float *r, int labelled,
-                                   cpu_cut cut)
+/* Lane i of each quad: what its lanes add to the product of row i with x. The rows are in
+ * registers. */
+CPU_INLINE vec cpu_transposed_dots(const vec *q, const float *x, cpu_cut cut)
 {
     vec sum[PANEL_ROWS];
     CPU_UNROLL
     for (int v = 0; v < cut.vectors; v++) {
-        vec k = cpu_piece(x, v, cut);
-        if (labelled) k = vec_add(k, cpu_piece(r, v, cut));
-        k = vec_held(k);
+        const vec k = vec_held(cpu_piece(x, v, cut));
         CPU_UNROLL
         for (int i = 0; i < PANEL_ROWS; i++)
             sum[i] =
@@ -85,19 +81,13 @@ CPU_INLINE vec cpu_transposed_dots(const vec *q, const float *x, const float *r,
     return cpu_transposed_sum(sum);
 }
 
-/* sum[i] += what vector v of x[i], `labelled`: of x[i] + r[i], adds to the products of the four
- * rows. */
+/* sum[i] += what vector v of x[i] adds to the products of the four rows. */
 CPU_INLINE void cpu_transposed_step(vec sum[MET][PANEL_ROWS], const cpu_transposed *q, int v,
-                                    const float *const *x, const float *const *r, int columns,
-                                    int labelled, cpu_cut one)
+                                    const float *const *x, int columns, cpu_cut one)
 {
     vec k[MET];
     CPU_UNROLL
-    for (int i = 0; i < columns; i++) {
-        k[i] = cpu_piece(x[i] + v * LANES, 0, one);
-        if (labelled) k[i] = vec_add(k[i], cpu_piece(r[i] + v * LANES, 0, one));
-        k[i] = vec_held(k[i]);
-    }
+    for (int i = 0; i < columns; i++) k[i] = vec_held(cpu_piece(x[i] + v * LANES, 0, one));
     CPU_UNROLL
     for (int j = 0; j < PANEL_ROWS; j++) {
         const vec part = vec_held(q->part[v][j]);
@@ -106,35 +96,32 @@ CPU_INLINE void cpu_transposed_step(vec sum[MET][PANEL_ROWS], const cpu_transpos
     }
 }
 
-/* w[i] <- as cpu_transposed_dots, of the row x[place[i]] + at, to which r[label[i]] is added where
- * `labelled`; at most MET columns, any head. The rows are in L1. */
+/* w[i] <- as cpu_transposed_dots, of the row x[place[i]] + at; at most MET columns, any head. The
+ * rows are in L1. */
 CPU_INLINE void cpu_transposed_some(vec *w, const cpu_transposed *q, const float *const *x,
-                                    const uint16_t *place, int64_t at, const float *const *r,
-                                    const uint16_t *label, int columns, int labelled, int32_t dim)
+                                    const uint16_t *place, int64_t at, int columns, int32_t dim)
 {
-    const float *row[MET], *more[MET] = { NULL };
+    const float *row[MET];
     vec sum[MET][PANEL_ROWS];
     int v = 0;
     CPU_UNROLL
     for (int i = 0; i < columns; i++) {
         row[i] = x[place[i]] + at;
-        if (labelled) more[i] = r[label[i]];
         CPU_UNROLL
         for (int j = 0; j < PANEL_ROWS; j++) sum[i][j] = vec_zero();
     }
     for (; (v + 1) * LANES <= dim; v++)
-        cpu_transposed_step(sum, q, v, row, more, columns, labelled, cpu_one_vector(LANES, 1));
+        cpu_transposed_step(sum, q, v, row, columns, cpu_one_vector(LANES, 1));
     if (v * LANES < dim)
-        cpu_transposed_step(sum, q, v, row, more, columns, labelled,
-                            cpu_one_vector(dim - v * LANES, 0));
+        cpu_transposed_step(sum, q, v, row, columns, cpu_one_vector(dim - v * LANES, 0));
     CPU_UNROLL
     for (int i = 0; i < columns; i++) w[i] = cpu_transposed_sum(sum[i]);
 }
 
-typedef struct products { /* of the rows with x[place[i]] + at, to which r[label[i]] is added */
+typedef struct products { /* of the rows with x[place[i]] + at */
     int32_t places;       /* a multiple of QUADS */
-    const uint16_t *place, *label;
-    const float *const *x, *const *r;
+    const uint16_t *place;
+    const float *const *x;
     int64_t at;
     const uint16_t *mask; /* [vectors] */
     const float *more;    /* [places][4], added; NULL: nothing is */
@@ -143,7 +130,7 @@ typedef struct products { /* of the rows with x[place[i]] + at, to which r[label
 
 /* What is made of products: scores, of which those that are no edges are -inf, and the largest is
  * told; or all as they are, and what is NaN where one is not finite is told. */
-enum { CPU_BARE = 0, CPU_MASKED = 1, CPU_LABELLED = 2 /* with r */ };
+enum { CPU_BARE, CPU_MASKED };
 
 /* s[i][r] of all places (panel.c). */
 vec cpu_multiply(float *s, const cpu_transposed *q, const cpu_products *p, int32_t dim, vec told,
@@ -153,33 +140,25 @@ vec cpu_multiply(float *s, const cpu_transposed *q, const cpu_products *p, int32
 static inline vec cpu_row_dots(const float *a, const float *b, int64_t stride, int32_t dim)
 {
     vec w[QUADS];
-    for (int g = 0; g < QUADS; g++, a += 4 * stride, b += 4 * stride) {
-        vec sum[4] = { vec_zero(), vec_zero(), vec_zero(), vec_zero() };
-        for (int32_t i = 0; i < dim; i += LANES) {
-            const lanes end = lanes_first(dim - i < LANES ? dim - i : LANES);
-            for (int r = 0; r < 4; r++)
-                sum[r] = vec_fma(vec_load_first(a + r * stride + i, end),
-                                 vec_load_first(b + r * stride + i, end), sum[r]);
-        }
-        w[g] = vec_sum_fours(sum[0], sum[1], sum[2], sum[3]);
-    }
+    for (int g = 0; g < QUADS; g++)
+        w[g] = cpu_four_dots(a + 4 * g * stride, b + 4 * g * stride, stride, dim);
     return vec_fold(w);
 }
 
 /* ---- mix ----------------------------------------------------------------------------------- */
 
-typedef struct cpu_mixing { /* sum_c p[c][r] (x[place[c]] + at + r[label[c]]) of four rows r */
+typedef struct cpu_mixing { /* sum_c p[c][r] (x[place[c]] + at) of four rows r */
     int32_t places;
-    const uint16_t *place, *label;
+    const uint16_t *place;
     const float *p;
-    const float *const *x, *const *r;
+    const float *const *x;
     int64_t at;
 } cpu_mixing;
 
-/* sum[r] += p[r] (x + label). At 16 lanes the four shares are in registers while vectors pass
+/* sum[r] += p[r] x. At 16 lanes the four shares are in registers while vectors pass
  * by; at 8 the vectors while shares do, which needs one register less and so all there are. */
-CPU_INLINE void cpu_mix_place(vec sum[PANEL_ROWS][MIXED], const float *x, const float *label,
-                              const float *p, int labelled, cpu_cut cut)
+CPU_INLINE void cpu_mix_place(vec sum[PANEL_ROWS][MIXED], const float *x, const float *p,
+                              cpu_cut cut)
 {
     vec part[MIXED], share[PANEL_ROWS];
     if (LANES == 16) {
@@ -188,8 +167,7 @@ CPU_INLINE void cpu_mix_place(vec sum[PANEL_ROWS][MIXED], const float *x, const 
     }
     CPU_UNROLL
     for (int v = 0; v < cut.vectors; v++) {
-        part[v] = cpu_piece(x, v, cut);
-        part[v] = vec_held(labelled ? vec_add(part[v], cpu_piece(label, v, cut)) : part[v]);
+        part[v] = vec_held(cpu_piece(x, v, cut));
         CPU_UNROLL
         for (int r = 0; LANES == 16 && r < PANEL_ROWS; r++)
             sum[r][v] = vec_fma(share[r], part[v], sum[r][v]);
@@ -204,24 +182,22 @@ CPU_INLINE void cpu_mix_place(vec sum[PANEL_ROWS][MIXED], const float *x, const 
 
 /* `prefetch`, where there is one, is prefetched a portion with each vector of shares. */
 CPU_INLINE void cpu_mix_places(vec sum[PANEL_ROWS][MIXED], const cpu_mixing *m,
-                               cpu_prefetch *prefetch, int labelled, cpu_cut cut)
+                               cpu_prefetch *prefetch, cpu_cut cut)
 {
     int32_t i = 0;
     for (; i + QUADS <= m->places; i += QUADS) {
         CPU_UNROLL
         for (int j = 0; j < QUADS; j++)
-            cpu_mix_place(sum, m->x[m->place[i + j]] + m->at + cut.from,
-                          labelled ? m->r[m->label[i + j]] + cut.from : NULL, m->p + 4 * (i + j),
-                          labelled, cut);
+            cpu_mix_place(sum, m->x[m->place[i + j]] + m->at + cut.from, m->p + 4 * (i + j), cut);
         if (prefetch) cpu_prefetch_step(prefetch);
     }
     for (; i < m->places; i++)
-        cpu_mix_place(sum, m->x[m->place[i]] + m->at + cut.from,
-                      labelled ? m->r[m->label[i]] + cut.from : NULL, m->p + 4 * i, labelled, cut);
+        cpu_mix_place(sum, m->x[m->place[i]] + m->at + cut.from, m->p + 4 * i, cut);
 }
 
 typedef struct cpu_panel_mix { /* to[r] <- keep[r] to[r] + share[r] sum of `of` */
-    const cpu_mixing *of;      /* one, or three where the first has labels */
+    const cpu_mixing *of;      /* of columns; */
+    const cpu_mixing *labels;  /* of their labels, NULL: none */
     const float *share, *keep; /* [row]; where share is 0, to <- 0 */
     unsigned fresh;            /* bit r: to[r] is not read */
     int rows, stream;          /* the first rows are written; past the caches */

@@ -151,23 +151,6 @@ void cpu_row_end(const ref_attend *t, int64_t row, int32_t first, int32_t last, 
 
 /* ---- backward ------------------------------------------------------------------------------ */
 
-typedef struct targets { /* rows that a block's edges scatter into; NULL where a gradient is not
-                            wanted */
-    float *dk[BLOCK], *dv[BLOCK], *dr[BLOCK];
-} targets;
-
-static void find_targets(const lone *x, const ref_label_sums *sums, targets *to)
-{
-    const cpu_block *b = x->block;
-    for (int32_t e = 0; e < b->count; e++) {
-        const gsa_part *part = &x->t->args->parts[b->kind[e]];
-        const int64_t at = b->source[e] * x->t->width;
-        to->dk[e] = part->dk ? (float *)part->dk + at : NULL;
-        to->dv[e] = part->dv ? (float *)part->dv + at : NULL;
-        to->dr[e] = sums->dr ? sums->dr + (int64_t)b->label[e] * x->t->dim : NULL;
-    }
-}
-
 static void add_biases(const lone *x, const float *ds, const ref_label_sums *sums)
 {
     for (int32_t e = 0; sums->db && e < x->block->count; e++)
@@ -188,7 +171,7 @@ static void add_queries(const lone *x, const float *ds, const float *sum)
 
 /* p holds products with keys, ds with values. */
 static void backward_head(lone *x, float *p, float *ds, const ref_label_sums *sums,
-                          const targets *to)
+                          const cpu_targets *to)
 {
     const ref_attend *t = x->t;
     const cpu_block *b = x->block;
@@ -216,8 +199,8 @@ void cpu_row_backward(const ref_attend *t, int64_t row, const cpu_block *block, 
 {
     lone x = lone_of(t, row, block, prefetch);
     float p[HEADS * BLOCK], ds[HEADS * BLOCK];
-    targets to;
-    find_targets(&x, sums, &to);
+    cpu_targets to;
+    cpu_find_targets(t, sums, block->kind, block->source, block->label, 1, block->count, &to);
     for (; first < last; first += HEADS) {
         const int32_t end = last - first < HEADS ? last : first + HEADS;
         multiply_keys(&x, first, end, p);
@@ -247,4 +230,17 @@ void cpu_row_want(const ref_attend *t, const ref_walk *walk, int32_t first, int3
         cpu_prefetch_add(prefetch, plane[i] ? plane[i] + (int64_t)first * t->dim : NULL, from,
                          from + (left < BLOCK ? left : BLOCK) - 1);
     cpu_prefetch_pace(prefetch, (int64_t)(last - first) * (BLOCK / LANES + BLOCK / QUADS));
+}
+
+void cpu_row_backward_all(const ref_attend *t, int64_t row, int32_t first, int32_t last,
+                          const ref_label_sums *sums)
+{
+    cpu_block block;
+    cpu_prefetch prefetch;
+    ref_walk walk = ref_walk_of(t->edges, row);
+    block.first = 0, block.count = 0;
+    while (cpu_next(t, &walk, &block)) {
+        cpu_row_want(t, &walk, first, last, 1, &prefetch);
+        cpu_row_backward(t, row, &block, first, last, sums, &prefetch);
+    }
 }

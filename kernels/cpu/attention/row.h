@@ -17,6 +17,9 @@ void cpu_row_end(const ref_attend *t, int64_t row, int32_t first, int32_t last, 
 /* The gradients of some heads of a row by a block of its edges. */
 void cpu_row_backward(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first,
                       int32_t last, const ref_label_sums *sums, cpu_prefetch *prefetch);
+/* The same by all blocks of its edges. */
+void cpu_row_backward_all(const ref_attend *t, int64_t row, int32_t first, int32_t last,
+                          const ref_label_sums *sums);
 
 /* What the block behind `walk` will read, to be prefetched while this one is worked on. */
 void cpu_row_want(const ref_attend *t, const ref_walk *walk, int32_t first, int32_t last,

@@ -30,11 +30,11 @@
 #define cpu_inspect_start GSA_CPU_SYMBOL(inspect_start)
 #define cpu_inspect_block GSA_CPU_SYMBOL(inspect_block)
 #define cpu_inspect_cut   GSA_CPU_SYMBOL(inspect_cut)
+#define cpu_formats       GSA_CPU_SYMBOL(formats)
 
 /* kernels/cpu/attention/diagonal block.h */
 #define cpu_dia_at       GSA_CPU_SYMBOL(dia_at)
 #define cpu_dia_all_at   GSA_CPU_SYMBOL(bands_at)
-#define cpu_dia_cut      GSA_CPU_SYMBOL(dia_cut)
 #define cpu_dia_forward  GSA_CPU_SYMBOL(dia_forward)
 #define cpu_dia_backward GSA_CPU_SYMBOL(dia_backward)
 
@@ -72,30 +72,27 @@
 #define cpu_interval_panel_backward GSA_CPU_SYMBOL(interval_panel_backward)
 
 /* kernels/cpu/attention/row.h */
-#define cpu_row_forward  GSA_CPU_SYMBOL(row_forward)
-#define cpu_row_end      GSA_CPU_SYMBOL(row_end)
-#define cpu_row_backward GSA_CPU_SYMBOL(row_backward)
-#define cpu_row_want     GSA_CPU_SYMBOL(row_want)
+#define cpu_row_forward      GSA_CPU_SYMBOL(row_forward)
+#define cpu_row_end          GSA_CPU_SYMBOL(row_end)
+#define cpu_row_backward     GSA_CPU_SYMBOL(row_backward)
+#define cpu_row_backward_all GSA_CPU_SYMBOL(row_backward_all)
+#define cpu_row_want         GSA_CPU_SYMBOL(row_want)
 
 /* kernels/cpu/attention/panel.h */
 #define cpu_multiply  GSA_CPU_SYMBOL(multiply)
 #define cpu_mix_panel GSA_CPU_SYMBOL(mix_panel)
 
 /* kernels/cpu/attention/bcsr.h */
-#define cpu_bcsr_starts   GSA_CPU_SYMBOL(bcsr_starts)
 #define cpu_bcsr_pays     GSA_CPU_SYMBOL(bcsr_pays)
 #define cpu_bcsr_columns  GSA_CPU_SYMBOL(bcsr_columns)
-#define cpu_bcsr_cut      GSA_CPU_SYMBOL(bcsr_cut)
 #define cpu_bcsr_find     GSA_CPU_SYMBOL(bcsr_find)
 #define cpu_bcsr_next     GSA_CPU_SYMBOL(bcsr_next)
 #define cpu_bcsr_forward  GSA_CPU_SYMBOL(bcsr_forward)
 #define cpu_bcsr_backward GSA_CPU_SYMBOL(bcsr_backward)
 
 /* kernels/cpu/attention/bcsr_panel.h */
-#define cpu_panels_begin      GSA_CPU_SYMBOL(panels_begin)
-#define cpu_panel_scores      GSA_CPU_SYMBOL(panel_scores)
-#define cpu_panel_bare_scores GSA_CPU_SYMBOL(panel_bare_scores)
-#define cpu_panel_values      GSA_CPU_SYMBOL(panel_values)
+#define cpu_panels_begin   GSA_CPU_SYMBOL(panels_begin)
+#define cpu_panel_products GSA_CPU_SYMBOL(panel_products)
 
 /* kernels/cpu/table.c */
 #define cpu_fill GSA_CPU_SYMBOL(fill)
