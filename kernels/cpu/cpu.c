@@ -11,9 +11,17 @@ static void fill_avx2(gsa_backend *b)
     gsa_cpu_avx2_fill(b);
 }
 
+/* x86_cpu_active of the C library shifts a signed 1 by up to 31. */
+static int active(unsigned feature)
+{
+    enum { BITS = 32, WORDS = 4 }; /* of a leaf */
+    const struct cpuid_feature *leaf = __x86_get_cpuid_feature_leaf(feature / (BITS * WORDS));
+    return leaf->active_array[feature / BITS % WORDS] >> feature % BITS & 1;
+}
+
 static int has_avx2(void)
 {
-    return CPU_FEATURE_ACTIVE(AVX2) && CPU_FEATURE_ACTIVE(FMA);
+    return active(x86_cpu_AVX2) && active(x86_cpu_FMA);
 }
 
 #endif
@@ -21,8 +29,8 @@ static int has_avx2(void)
 #if defined GSA_HAVE_AVX512_LEVEL || defined GSA_HAVE_EMULATED_LEVEL
 static int has_avx512(void)
 {
-    return CPU_FEATURE_ACTIVE(AVX512F) && CPU_FEATURE_ACTIVE(AVX512DQ) &&
-           CPU_FEATURE_ACTIVE(AVX512VL) && CPU_FEATURE_ACTIVE(AVX512BW) && has_avx2();
+    return active(x86_cpu_AVX512F) && active(x86_cpu_AVX512DQ) && active(x86_cpu_AVX512VL) &&
+           active(x86_cpu_AVX512BW) && has_avx2();
 }
 #endif
 
