@@ -1,4 +1,4 @@
-/* diagonal block.c - finds the diagonal blocks: rows whose runs are those of the row before, moved
+/* dia.c - finds the diagonal blocks: rows whose runs are those of the row before, moved
  * on by one source or not at all. Linear in runs and places. */
 #include "kernels/cpu/attention/dia.h"
 

@@ -1,5 +1,5 @@
-/* diagonal block.h - DIA_ROWS rows that follow one another and whose runs follow one another too:
- * rings, windows, stars, convolutions.
+/* dia.h - the format dia: DIA_ROWS rows that follow one another and whose runs follow one another
+ * too: rings, windows, stars, convolutions.
  *
  * Row r of a diagonal block reads, at place e of its edges, source(e) + r or source(e) alone, with
  * one label for all rows. So its scores are [places][DIA_ROWS] (a vector holds QUADS places) with
@@ -8,7 +8,7 @@
  * block, not once an edge. What a diagonal block reads again of the diagonal block before is in the
  * caches.
  *
- * diagonal blocks start at rows whose place in their example is a multiple of DIA_ROWS: how
+ * Diagonal blocks start at rows whose place in their example is a multiple of DIA_ROWS: how
  * examples are batched changes none. */
 #ifndef GSA_CPU_DIA_H
 #define GSA_CPU_DIA_H
@@ -16,14 +16,14 @@
 
 enum {
     DIA_ROWS = 4,
-    DIA_EDGES = 32,   /* of a row at most: with more of them tiles are as good */
-    DIA_STRIPES = 16, /* at most */
+    DIA_EDGES = 32,                        /* of a row at most: with more of them bcsr is as good */
+    DIA_STRIPES = 16,                      /* at most */
     DIA_WIDE = LANES == 8 ? 3 : LANES / 4, /* vectors of a row that are worked on at once:
                                                DIA_ROWS rows of them are in registers */
     DIA_SCORES = DIA_EDGES * DIA_ROWS,
     DIA_VECTORS = DIA_SCORES / LANES
 };
-_Static_assert(DIA_ROWS *QUADS == LANES, "bands of a tile's rows");
+_Static_assert(DIA_ROWS *QUADS == LANES, "diagonal blocks of LANES rows");
 
 typedef struct cpu_stripe { /* places `place` .. place+count-1: row r reads first + move r at the
                                first of them, one more at each next */
@@ -42,8 +42,8 @@ typedef struct cpu_dia {
 int cpu_dia_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *axis_of,
                cpu_dia *dia);
 
-/* 1 when LANES rows from `row` on are diagonal blocks and a tile could start there: then all of
- * them are filled. */
+/* 1 when LANES rows from `row` on are diagonal blocks and a block of bcsr could start there: then
+ * all of them are filled. */
 int cpu_dia_all_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *axis_of,
                    cpu_dia dia[QUADS]);
 

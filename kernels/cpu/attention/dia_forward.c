@@ -1,4 +1,4 @@
-/* band_forward.c - attention of a diagonal block's rows: scores of all heads, then their softmax,
+/* dia_forward.c - attention of a diagonal block's rows: scores of all heads, then their softmax,
  * then their mixes, so that what one head waits for another fills. */
 #include "kernels/cpu/attention/dia_round.h"
 #include "kernels/cpu/attention/dropout_mask.h"

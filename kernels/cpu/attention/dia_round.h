@@ -67,7 +67,7 @@ CPU_INLINE vec cpu_dia_rounds_from(const cpu_rounds *a, int32_t first, int turn,
     return cpu_dia_some_rounds(a, first, turn, QUADS - 1, fetch, whole);
 }
 
-/* s[place][r] <- scale q_r . x of one stripe and head; what implements the last place is written
+/* s[place][r] <- scale q_r . x of one stripe and head; what is after the last place is written
  * too, to the end of its vector. */
 CPU_INLINE void cpu_dia_rounds(float *s, const cpu_rounds *a, float scale, int whole)
 {
@@ -139,7 +139,7 @@ CPU_INLINE vec cpu_dia_four_rounds(vec q[DIA_ROWS][SLICE], const cpu_rounds *a, 
     return vec_fold(w);
 }
 
-/* s[place][r] <- scale q_r . x of one stripe and head; what implements the last place is written
+/* s[place][r] <- scale q_r . x of one stripe and head; what is after the last place is written
  * too, to the end of its vector. */
 CPU_INLINE void cpu_dia_rounds_held(float *s, const cpu_rounds *a, float scale, cpu_cut cut)
 {

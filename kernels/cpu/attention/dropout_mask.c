@@ -95,7 +95,7 @@ enum {
         BCSR_UNION / LANES + 8 /* of a row's edges, with room to read 8 bytes from any of them on */
 };
 
-/* `count` bits, at most KEPT_WORD, from place `at` on. */
+/* `count` bits, at most MASK_WORD, from place `at` on. */
 static uint32_t bits_at(const cpu_bits *bits, int32_t at, int32_t count)
 {
     uint64_t all;

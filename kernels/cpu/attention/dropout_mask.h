@@ -2,7 +2,7 @@
  * drawn for LANES edges and four heads at once and kept as bits as long as a row's block, a
  * diagonal block, a tile or a block of dense rows is worked on. Backward draws them again.
  *
- * A keep_mask edge's weight is multiplied by 0, not replaced: NaN stays NaN. */
+ * A dropped edge's weight is multiplied by 0, not replaced: NaN stays NaN. */
 #ifndef GSA_CPU_DROPOUT_MASK_H
 #define GSA_CPU_DROPOUT_MASK_H
 #include "kernels/cpu/attention/bcsr.h"

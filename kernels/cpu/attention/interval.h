@@ -99,7 +99,7 @@ typedef struct cpu_interval_panel {
     cpu_prefetch *prefetch;
     int64_t from; /* sources from .. from+columns-1, columns <= PIECE */
     int32_t columns, kind;
-    int rows; /* 1 .. STRIP */
+    int rows; /* 1 .. PANEL_ROWS */
     int64_t row[PANEL_ROWS];
     /* Of the forward pass. */
     float *out[PANEL_ROWS];

@@ -16,7 +16,7 @@
 enum {
     MET = LANES == 16
               ? 4
-              : 3, /* columns that meet the four rows at once where these is not in registers */
+              : 3, /* columns that meet the four rows at once where these are not in registers */
     MIXED = LANES == 16 ? SLICE : 3, /* vectors of four rows whose sums are in registers at once */
     SCATTERED = LANES == 16 ? SLICE : 8,     /* vectors of a column, likewise, */
     SCATTERED_SUMS = LANES == 16 ? QUADS : 1 /* and how many columns of one plane or of two */

@@ -32,9 +32,9 @@
 #define cpu_inspect_cut   GSA_CPU_SYMBOL(inspect_cut)
 #define cpu_formats       GSA_CPU_SYMBOL(formats)
 
-/* kernels/cpu/attention/diagonal block.h */
+/* kernels/cpu/attention/dia.h */
 #define cpu_dia_at       GSA_CPU_SYMBOL(dia_at)
-#define cpu_dia_all_at   GSA_CPU_SYMBOL(bands_at)
+#define cpu_dia_all_at   GSA_CPU_SYMBOL(dia_all_at)
 #define cpu_dia_forward  GSA_CPU_SYMBOL(dia_forward)
 #define cpu_dia_backward GSA_CPU_SYMBOL(dia_backward)
 
