@@ -128,10 +128,9 @@ static gsa_status rehearse(gsa_trainer *t, gsa_need *need, gsa_error *error)
     const gsa_wanted wanted = gsa_trainer_largest(t, GSA_REHEARSAL_BATCHES, &tokens);
     const int64_t layer = tokens * s->model.settings.hidden * s->backend->real_bytes;
     const gsa_minibatch *batch = &s->batch;
-    need->held = resident(t->system), need->available = available(t->system);
     if (wanted.count == 0 || (s->recipe.values.train_memory == 0 && layer < GSA_REHEARSAL_BYTES))
         return GSA_OK;
-    const int64_t before = need->held;
+    const int64_t before = resident(t->system);
     s->batch.first = wanted.first, s->batch.draw = wanted.draw;
     gsa_status status = gsa_task_fill(s->task, s->self, wanted.split, wanted.example, wanted.count,
                                       &s->batch, error);
@@ -139,7 +138,7 @@ static gsa_status rehearse(gsa_trainer *t, gsa_need *need, gsa_error *error)
     if (s->rows.model) status = gsa_rank_rows_begin(&s->rows, &s->batch, &batch, error);
     if (status == GSA_OK) status = walk(t, batch, &need->tensors, error);
     if (s->rows.model) gsa_rank_rows_end(&s->rows);
-    need->held = resident(t->system), need->available = available(t->system);
+    need->held = resident(t->system);
     if (s->prefetch && need->held > before) need->batch = need->held - before;
     return status;
 }
@@ -203,6 +202,7 @@ gsa_status gsa_trainer_rehearse(gsa_trainer *t, gsa_error *error)
         keep_largest(&need.held, one[2]);
     }
     if (need.tensors == 0) return GSA_OK;
+    need.available = available(t->system);
     status = judge(t, &need, error);
     return gsa_group_tell(group, status, NULL, NULL, error);
 }
