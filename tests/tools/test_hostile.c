@@ -253,6 +253,28 @@ START_TEST(files_of_a_run_are_its_own)
 }
 END_TEST
 
+/* The log is opened in place of the closed streams, and messages are none of its lines. */
+START_TEST(a_closed_stream_is_no_file_of_a_run)
+{
+    static const char *const closed[] = { "0<&- 2>&-", "1>&- 2>&-", "0<&- 1>&- 2>&-" };
+    char command[512];
+    enter();
+    for (size_t i = 0; i < GSA_COUNT(closed); i++) {
+        snprintf(command, sizeof command,
+                 "rm -rf shut; " GSA_COMMAND " train text.ini --device cpu --out shut >out.txt %s",
+                 closed[i]);
+        const int status = system(command);
+        ck_assert_int_eq(WEXITSTATUS(status), i > 0);
+        char *log = gsa_cli_read("shut/log.jsonl");
+        ck_assert_ptr_nonnull(log);
+        for (char *line = log; *line; line = strchr(line, '\n') + 1)
+            ck_assert_msg(*line == '{', "%s: %s", closed[i], line);
+        free(log);
+    }
+    gsa_cli_leave();
+}
+END_TEST
+
 START_TEST(a_file_asks_for_no_more_than_it_is)
 {
     enter();
@@ -265,6 +287,7 @@ static const gsa_test folder_tests[] = {
     GSA_LOOP(a_hostile_folder_is_refused, GSA_COUNT(folders)),
     GSA_TEST(another_users_model_is_not_trusted),
     GSA_TEST(files_of_a_run_are_its_own),
+    GSA_TEST(a_closed_stream_is_no_file_of_a_run),
 };
 static const gsa_test weight_tests[] = { GSA_LOOP(weights_are_finite, GSA_COUNT(weights)) };
 static const gsa_test file_tests[] = { GSA_LOOP(a_file_asks_for_no_more_than_it_is,

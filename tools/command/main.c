@@ -1,7 +1,10 @@
 /* main.c - gsa VERB [operands] [options]: finds the verb, parses its table, runs it, turns its
  * status into an exit code. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 #include "topologies/words.h"
 #include "tools/command/own.h"
 #include "tools/command/ranks.h"
@@ -111,8 +114,18 @@ static gsa_status run(int argc, char **argv, gsa_error *error)
     return status;
 }
 
+/* A stream that the caller closed gives its number to no file of a run, which messages would go to:
+ * what is put there can be neither read nor written as that stream. */
+static void hold_streams(void)
+{
+    for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++)
+        if (fcntl(stream, F_GETFD) < 0 && errno == EBADF)
+            open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int main(int argc, char **argv)
 {
+    hold_streams();
     gsa_error error = { 0 };
     int speaks, code;
     gsa_status status = gsa_ranks_open(&error);
