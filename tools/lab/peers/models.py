@@ -4,6 +4,7 @@ equations these are the fastest that were found.
 
     Star     Star-Transformer (Guo et al. 2019), of rows of features or of words in sentences of different lengths
     Full     Transformer encoder, post-norm: PyTorch's own layers
+    Causal   Transformer decoder without memory, pre-norm, as a language model: SDPA with is_causal
     Tree     any pattern of one kind of attention with label vectors, here BP-Transformer (Ye et al. 2019), as a language model
 """
 import json
@@ -178,6 +179,39 @@ def models(torch):
                 load_ffn(one.linear1, one.linear2, one.norm2, w, at + "ffn")
             load_ends(self, w)
 
+    class CausalLayer(nn.Module):
+        """Q, K and V by one product; nothing is masked, as SDPA knows what is_causal leaves out."""
+
+        def __init__(self, hidden, heads, ffn, eps):
+            super().__init__()
+            self.heads = heads
+            self.qkv, self.o = nn.Linear(hidden, 3 * hidden, bias=False), nn.Linear(hidden, hidden, bias=False)
+            self.up, self.down = nn.Linear(hidden, ffn), nn.Linear(ffn, hidden)
+            self.norm, self.last = nn.LayerNorm(hidden, eps=eps), nn.LayerNorm(hidden, eps=eps)
+
+        def forward(self, x):
+            q, k, v = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in self.qkv(self.norm(x)).chunk(3, -1))
+            a = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + self.o(a.transpose(1, 2).flatten(2))
+            return x + self.down(torch.relu(self.up(self.last(x))))
+
+    class Causal(nn.Module):
+        """The output layer is the embedding; classes are its last rows."""
+
+        def __init__(self, hidden, heads, layers, ffn, words, classes, positions, eps=1e-6):
+            super().__init__()
+            self.input, self.bias = Input(hidden, words=words, positions=positions), nn.Parameter(torch.zeros(classes))
+            self.layers = nn.ModuleList(CausalLayer(hidden, heads, ffn, eps) for _ in range(layers))
+            self.norm = nn.LayerNorm(hidden, eps=eps)
+            nn.init.normal_(self.input.embedding.weight, std=0.05)
+
+        def forward(self, batch):
+            x = self.input(batch)
+            for layer in self.layers:
+                x = layer(x)
+            out = self.norm(x) @ self.input.embedding.weight[-len(self.bias):].t() + self.bias
+            return nn.functional.cross_entropy(out.flatten(0, 1), batch["label"].flatten())
+
     class Layer(nn.Module):
         """Attention over edges with a vector a label on the keys, then the feed-forward part; both add to x and are normed."""
 
@@ -278,4 +312,4 @@ def models(torch):
             load_linear(model.head.hidden, w, "head.hidden")
         load_linear(model.head.out, w, "head.out")
 
-    return {"star": Star, "full": Full, "tree": Tree, "edges": Edges, "dense": Dense, "maximum": maximum}
+    return {"star": Star, "full": Full, "causal": Causal, "tree": Tree, "edges": Edges, "dense": Dense, "maximum": maximum}

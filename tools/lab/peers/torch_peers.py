@@ -5,7 +5,7 @@
         (torch_kernels.py): SDPA (is_causal or no mask where that is the pattern), SDPA by blocks of queries for windows, a scatter softmax,
         the same compiled, sparse CSR, compiled FlexAttention (no backward pass on the CPU); against `gsa bench kernel`
     python3 tools/lab/peers/torch_peers.py step --build build [--threads 1]        a training step, eager and compiled: Masked Summation by a
-        Star-Transformer and by a dense Transformer, SST-5 by a Star-Transformer (torch_steps.py); against `gsa bench train --steps`
+        Star-Transformer and by a dense Transformer, bytes by a causal one, SST-5 by a Star-Transformer (torch_steps.py); against `gsa bench train --steps`
 
 PyTorch 2.9 or newer, and a C++ compiler for what is compiled. One JSON object a line; --json FILE: the first, with the others as its
 "cases". Ratios are of medians and of the least of the rounds, of the wall's clock and of the processor's time, all threads together;

@@ -61,6 +61,16 @@ def write_texts(folder, texts):
             out.write(f"w{word} {' '.join(f'{draw.gauss(0, 0.4):.3f}' for _ in range(WIDTH))}\n")
 
 
+def byte_batches(torch, count, size=8, length=512):
+    """Windows of random bytes: id [size, length] from 2 on, label the next byte."""
+    return [dict(id=torch.randint(2, 258, (size, length)), label=torch.randint(256, (size, length))) for _ in range(count)]
+
+
+def write_bytes(folder, count):
+    with open(os.path.join(folder, "bytes"), "wb") as out:
+        out.write(random.Random(4).randbytes(count))
+
+
 # ---- steps -------------------------------------------------------------------------------------------------------------------------------
 
 
@@ -100,6 +110,11 @@ def cases(torch, options, folder):
     write_texts(folder, texts)
     files = [f"data.train={folder}/train.tsv", f"data.vectors={folder}/vectors.txt", "data.subtrees=0", "data.unique=0"]
 
+    causal = made["causal"](256, 4, 4, 1024, 258, 256, 512)
+    write_bytes(folder, 4096 * (options.steps + 8))
+    language = [f"data.train={folder}/bytes", "data.tokens=bytes", "data.split=0.95,0.05", "data.window=512", "data.stride=512",
+                "train.batch_tokens=4096", "model.hidden=256", "model.ffn=1024", "model.position_max=512", "train.eval_every=1000000"]
+
     def adam(weights):
         return optim.Adam(weights, lr=0.001, fused=True)
 
@@ -110,6 +125,7 @@ def cases(torch, options, folder):
         return {"eager": Trainer(torch, model, *rest), "compiled": Trainer(torch, copy.deepcopy(model), *rest, compiled=True)}
     yield "masked-summation.ini", "star*1", plain, both(star, summation, adam, None)
     yield "masked-summation.ini", "full*2", dense, both(full, summation, adam, None)
+    yield "tinyshakespeare.ini", "full:causal=1*4", language, both(causal, byte_batches(torch, 4), adamw, None)
     yield "sst5-star.ini", "star*2", files, both(sentiment, sentiment_batches(torch, texts), adamw, 0.998)
 
 
