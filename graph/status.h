@@ -10,7 +10,7 @@
  *
  * Law.  Zero is success. A function that can fail returns a gsa_status and takes a `gsa_error *` as
  *     its last argument
- *       (NULL: the caller does not want the sentence). On failure the error holds one sentence that
+ *       (NULL: the caller takes no sentence). On failure the error holds one sentence that
  *       names the bad value, what was expected, and where; on success it is left alone. Libraries
  *       never print, exit or abort.
  *     Names mean the same in all headers: `index`, `kind`, `phase`, `layer`, `head` and

@@ -1,6 +1,6 @@
 /* write_graphml.c - the profile of write.h. Key ids carry v_, e_ and g_; attr.name is what other
  * programs map: label, weight, interaction (Cytoscape), rel (the label's number), and as Gephi
- * reads them x, y, size, r, g, b. yEd has elements of its own, which stand before the keys that say
+ * reads them x, y, size, r, g, b. yEd has elements of its own, which come before the keys that say
  * the same. Cost O(nodes + edges) time, 16 bytes a node. */
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * is written \u003c. */
 
 /* The data of a page, in its element script#data: {"pictures": [...], "beside": ...} as JSON, with
- * every '<' as \u003c; `beside`: the picture that is shown beside the first one, from 1, or -1. A
+ * every '<' as \u003c; `beside`: the picture that is shown next to the first one, from 1, or -1. A
  * column has `type`, `count` and `base64`. Types: `f32`, floats, little-endian; `curve`, integers
  * by their second differences d, as 2d or -2d-1; `steps`, weights, as multiples of 1 / `steps`. The
  * last two are bits in blocks of 128 values, coded after Rice: 5 bits k, then each value v as v >>
@@ -200,7 +200,7 @@ static void tokens(const gsa_drawing *d)
     gsa_output_text(d->output, "]");
 }
 
-/* Where nodes stand in each view, in hundredths of a token. */
+/* Places of the nodes in each view, in hundredths of a token. */
 static gsa_status points(const gsa_drawing *d, gsa_error *error)
 {
     static const char *const views[GSA_PLACES] = { "arcs", "tree", "ring" };

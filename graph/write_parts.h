@@ -74,7 +74,7 @@ double gsa_draw_weight(const gsa_drawing *drawing, const gsa_drawn_edge *edge);
 void gsa_draw_int(gsa_output *output, int64_t value);
 void gsa_draw_real(gsa_output *output, double value); /* %.9g, in any locale */
 
-/* write_places.c: where each node stands, [nodes]; which view suits the picture. */
+/* write_places.c: the place of each node, [nodes]; which view suits the picture. */
 typedef struct gsa_point {
     double x, y;
 } gsa_point;

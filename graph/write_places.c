@@ -1,9 +1,9 @@
-/* write_places.c - where nodes stand, in a page and in GraphML: levels, spans and kinds decide. The
+/* write_places.c - places of nodes, in a page and in GraphML: levels, spans and kinds decide. The
  * unit is one token; y grows downwards. */
 #include <math.h>
 #include "graph/write_parts.h"
 
-/* How a stack stands to its sequence: its length, and whether a kind is one of its. */
+/* How a stack relates to its sequence: its length, and whether a kind is one of its. */
 static int32_t length_of(const gsa_drawing *d, int stack)
 {
     int64_t own = 0, any = 1;
@@ -24,7 +24,7 @@ static double middle(const gsa_drawn_kind *kind, gsa_place place, int64_t index,
     return kind->count == 1 ? 0.5 * (length - 1) : (double)index;
 }
 
-/* A row a kind, the first one lowest. Of a tree, spans stand above their tokens, a row a level. */
+/* A row a kind, the first one lowest. Of a tree, spans are above their tokens, a row a level. */
 static double stack_rows(const gsa_drawing *d, int stack, int tree, double bottom, gsa_point *at)
 {
     const int32_t length = length_of(d, stack);

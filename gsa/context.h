@@ -74,7 +74,7 @@ gsa_tape *gsa_context_tape(const gsa_context *context);
 gsa_optimiser *gsa_context_optimiser(const gsa_context *context); /* NULL: there is none yet */
 
 /* ---- parts of a model. Their parameters' names are unique. */
-/* An input and the stack that a text such as "bpt:k=4*2" describes (spec.h), behind it. Names that
+/* An input and the stack that a text such as "bpt:k=4*2" describes (spec.h), after it. Names that
  * are NULL are "input" and "encoder"; embedding_std 0 is 1; dropout sites that are 0 are the
  * context's next ones. stack NULL: its summary alone is read. */
 typedef struct gsa_encoder gsa_encoder;

@@ -163,7 +163,7 @@ static void add(void *at, const void *more, int64_t count, int64_t real_bytes)
     }
 }
 
-/* ---- sums beside other work ---------------------------------------------------------------- */
+/* ---- sums during other work ---------------------------------------------------------------- */
 
 static int levels(const gsa_group *g)
 {

@@ -82,7 +82,7 @@ gsa_status gsa_group_join(gsa_group *group, gsa_status status, const void *mine,
 /* Bytes that are zero on all ranks but one become that rank's. */
 gsa_status gsa_group_merge(gsa_group *group, gsa_status status, void *at, int64_t bytes,
                            gsa_error *error);
-/* A sum of `count` numbers (floats of real_bytes 4 or doubles) that goes on beside other work, one
+/* A sum of `count` numbers (floats of real_bytes 4 or doubles) that goes on during other work, one
  * at a time: along the tree of gradient_tree.h, ranks 2i and 2i + 1 first, whatever `count` is cut
  * into. Each rank sends 2 (ranks - 1) / ranks times their bytes. Recursive halving and doubling
  * (Thakur, Rabenseifner and Gropp 2005). */

@@ -121,7 +121,7 @@ static inline int gsa_tape_lacks(gsa_tape *tape, const void *operand, const char
 /* At a reset: what was uploaded ahead is this round's, where it was expected. */
 void gsa_tape_turn_ahead(gsa_tape *tape);
 void gsa_tape_close_ahead(gsa_tape *tape);
-/* Where tensors want the memory: gives back the room that nothing was offered for yet; 0: there is
+/* Where tensors need the memory: gives back the room that nothing was offered for yet; 0: there is
  * none. */
 int gsa_tape_yield_ahead(gsa_tape *tape);
 /* Where these bytes exist already, or NULL. */

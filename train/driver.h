@@ -152,7 +152,7 @@ gsa_status gsa_predict(const gsa_system *system, const gsa_apply_options *option
  * both texts of a pair, an encoder and its decoder, which reads the translation of the text that
  * the model decodes; the characters of each word have a picture of their own. The file goes to
  * options->output; messages say which words are unknown and, of the last layer, the strongest
- * edges. Several pictures want a page or numbers, and a file. */
+ * edges. Several pictures need a page or numbers, and a file. */
 typedef struct gsa_attend_options {
     const char *const *texts;  /* cut into tokens as the recipe says; two each of a pair */
     int n_texts;               /* of texts */

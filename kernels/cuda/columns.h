@@ -53,7 +53,7 @@ GSA_DEVICE void gsa_sum_columns(const gsa_cuda_columns &job, int64_t block)
         gsa_add_column(job, c);
 }
 
-/* Floats of room that the partial sums of one matrix want. */
+/* Floats of room that the partial sums of one matrix need. */
 int64_t gsa_cuda_column_room(int64_t rows, int64_t cols);
 
 /* out[c] += sum over rows of x[row, c]. labels > 0: column c = head * labels + label goes to

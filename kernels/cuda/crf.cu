@@ -2,7 +2,7 @@
  * sequences, in double.
  *
  * A block a walk: all paths of a sequence, or those of them that agree with its targets. Its
- * threads have a tag each, or several; a block is as wide as the tags want, up to WIDEST. The
+ * threads have a tag each, or several; a block is as wide as the tags need, up to WIDEST. The
  * recursions are those of kernels/ref/crf.c: sums of exp(x - top) with a table of exp(w - shift),
  * done again term by term in log space where too much of them vanished. Expected transitions are
  * one product over all tokens, in tiles of pairs and chunks of tokens. Every sum has a fixed

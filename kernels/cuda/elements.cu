@@ -133,7 +133,7 @@ gsa_status gsa_cuda_send_rowwise(gsa_backend *b)
                    : GSA_EACH(b, "elements", job.rows * job.cols, each_element, job);
 }
 
-/* Makes the call wait, behind what waited before it. */
+/* Makes the call wait, after what waited before it. */
 static gsa_status wait(gsa_backend *b, gsa_cuda_rowwise job, int what)
 {
     gsa_cuda_stream(b);

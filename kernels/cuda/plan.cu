@@ -6,7 +6,7 @@
 
 /* ---- kernels ------------------------------------------------------------------------------- */
 
-/* A warp a row: the first edge of each of its runs, 32 at a time; behind the last run the number of
+/* A warp a row: the first edge of each of its runs, 32 at a time; after the last run the number of
  * edges. */
 static __global__ void __launch_bounds__(GSA_THREADS)
     place_runs(int64_t *first, const gsa_run *runs, const int64_t *run_offset,

@@ -86,7 +86,7 @@ typedef struct gsa_cuda_columns {    /* sums of columns (columns.h) */
 
 /* Calls on elements or rows that wait, to be one kernel (elements.cu). Forward: y = f(x + bias),
  * sum = with + y, out = norm(sum); NULL: without. Back: y = dx of a norm from dy = with, times the
- * slope of an activation at `slope`; beside it the sums of columns, where there are any. */
+ * slope of an activation at `slope`; next to it the sums of columns, where there are any. */
 enum { GSA_ROWWISE_NONE, GSA_ROWWISE_FORWARD, GSA_ROWWISE_BACK };
 typedef struct gsa_cuda_rowwise {
     const float *x, *bias, *with, *gain, *shift, *slope;

@@ -13,7 +13,7 @@ static gsa_settings small(void)
     return s;
 }
 
-/* What stacks and models stand on. */
+/* What stacks and models are made of. */
 typedef struct ground {
     gsa_registry *registry;
     gsa_backend *backend;

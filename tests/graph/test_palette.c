@@ -47,7 +47,7 @@ static void seen(const char *hex, const double eye[3][3], double lab[3])
     lab[0] = 116 * f[1] - 16, lab[1] = 500 * (f[0] - f[1]), lab[2] = 200 * (f[1] - f[2]);
 }
 
-/* Two patches side by side differ from about 2.3 on; a legend and a thin line want more. */
+/* Two patches side by side differ from about 2.3 on; a legend and a thin line need more. */
 START_TEST(every_eye_tells_the_hues_apart)
 {
     enum { COLOURS = GSA_HUES + 1 };

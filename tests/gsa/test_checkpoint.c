@@ -454,7 +454,7 @@ START_TEST(runs_in_a_folder_are_named)
 }
 END_TEST
 
-/* A step's own folder is taken as it is: whoever names it does not want another. */
+/* A step's own folder is taken as it is: who names it means no other. */
 START_TEST(a_step_itself)
 {
     gsa_scratch scratch;

@@ -8,7 +8,7 @@
 #include "support/suite.h"
 #include "tensor_file.h"
 
-/* Names that stand twice, whatever is between them. */
+/* Names that occur twice, whatever is between them. */
 START_TEST(twins_are_refused)
 {
     static const float x[1] = { 0 };
@@ -62,7 +62,7 @@ START_TEST(what_is_not_finite_is_named)
                             numbers[_i].dtype == GSA_DTYPE_F32 ? (const void *)x : y };
     gsa_error error;
     for (int i = 0; i < 5000; i++) x[i] = (float)(y[i] = i % 2 ? 1.5e30 : -i);
-    x[4998] = (float)(y[4998] = NAN); /* behind the end */
+    x[4998] = (float)(y[4998] = NAN); /* after the end */
     if (numbers[_i].at >= 0) x[numbers[_i].at] = (float)(y[numbers[_i].at] = numbers[_i].value);
     const gsa_status status = gsa_blob_check_finite(&blob, "file", &error);
     ck_assert_int_eq(status, numbers[_i].says ? GSA_ERR_NUMBER : GSA_OK);

@@ -199,7 +199,7 @@ static void list_file(const char *settings, char edges[ROOM])
     gsa_registry_release(registry);
 }
 
-/* Node i is read by the nodes behind it, named i: 0 to 39 edges a row. */
+/* Node i is read by the nodes after it, named i: 0 to 39 edges a row. */
 static void write_triangle(void)
 {
     static char text[ROOM];

@@ -55,7 +55,7 @@ static void products()
 /* ---- bf16 ---- */
 struct matrices16 {
     float a[16][16], d[16][8];
-    uint16_t b[16][8]; /* rows as ldmatrix wants them: 16 bytes */
+    uint16_t b[16][8]; /* rows as ldmatrix takes them: 16 bytes */
     uint16_t given[32][4][2], blocks[32][8];
 };
 

@@ -216,7 +216,7 @@ static void compare_graphs(int first, int last)
     gsa_backend_release(b);
 }
 
-/* ---- other numbers in the tuning's row: blocks of rows whose sums by label stand in memory together, lengths of a hub's pieces */
+/* ---- other numbers in the tuning's row: blocks of rows whose sums by label are in memory together, lengths of a hub's pieces */
 enum { DIM = 12, HEADS = 2, WIDTH = DIM * HEADS, RESULTS = 6 };
 
 struct gradients {

@@ -499,7 +499,7 @@ static void no_host_memory(void)
     spy.system = NULL, spy.error = NULL;
 }
 
-/* Stages of 4 MiB: the backend has two, uploads ahead want two more. Without them batches go up in
+/* Stages of 4 MiB: the backend has two, uploads ahead need two more. Without them batches go up in
  * their turn, which is said once. */
 static void no_pinned_memory(void)
 {

@@ -80,7 +80,7 @@ static int falling(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* The panel's list: 0: what the node reads, 1: who reads it; 2 and 3: of the picture beside. */
+/* The panel's list: 0: what the node reads, 1: who reads it; 2 and 3: of the second picture. */
 static void check_list(const picture *p, int64_t node, int layer, int head, int list)
 {
     double expected[64];

@@ -136,7 +136,7 @@ START_TEST(many_weights_are_the_graphmls)
 }
 END_TEST
 
-/* The name in quotes behind `tag`, where the document has it; no call here reads to its end. */
+/* The name in quotes after `tag`, where the document has it; no call here reads to its end. */
 static int name_at(const char *at, const char *tag, char name[64])
 {
     int used = 0;

@@ -38,7 +38,7 @@ START_TEST(tensors_are_foretold)
 }
 END_TEST
 
-/* The walk leaves nothing behind: weights are those of a run that did without. */
+/* The walk leaves no trace: weights are those of a run that did without. */
 START_TEST(bits_stay)
 {
     rig r;

@@ -1,7 +1,7 @@
 /* crash.c - a crash in a plugin is one sentence that says which function of which topology ran, and
  * on what; then the signal ends the process as ever: the same exit status, the same core file. A
  * handler has no other way to know than what its thread noted: these are the mutable globals of the
- * command, beside those of signals.c. */
+ * command, and those of signals.c. */
 #define _GNU_SOURCE /* RTLD_NOLOAD, dlinfo */
 #include <dlfcn.h>
 #include <execinfo.h>

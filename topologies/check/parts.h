@@ -46,7 +46,7 @@ typedef struct gsa_trial { /* one example to be made */
     int text, grouped, draw; /* text: GSA_TEXT_OWN + i is the caller's text i */
 } gsa_trial;
 
-/* One property: writes its finding (a zeroed one with -1 in the numbers). Fails only for want of
+/* One property: writes its finding (a zeroed one with -1 in the numbers). Fails only for lack of
  * memory or threads. */
 typedef gsa_status gsa_property_run(gsa_checking *c, gsa_finding *finding, gsa_error *error);
 gsa_property_run gsa_check_valid, gsa_check_labels, gsa_check_deterministic, gsa_check_by_length,
@@ -84,7 +84,7 @@ gsa_status gsa_checking_build(gsa_checking *c, const gsa_trial *trial, gsa_insta
 void gsa_checking_beat(const gsa_checking *c, int32_t length);
 
 /* ---- findings */
-/* A failure that was met while building is the finding, unless it is a want of memory. Returns the
+/* A failure that was met while building is the finding, unless it is a lack of memory. Returns the
  * status to go on with. */
 gsa_status gsa_found_error(gsa_finding *finding, const gsa_trial *trial, gsa_status status,
                            const gsa_error *why, gsa_error *error);

@@ -187,7 +187,7 @@ gsa_status gsa_blocks_find(const gsa_blocks *b, int64_t example, int *split, int
     int slot = 0;
     *first = 0;
     if (*split != GSA_SPLIT_TRAIN || b->count == 0) return GSA_OK;
-    /* a cache: who asks for an example changes nothing that can be seen */
+    /* a cache: who takes an example changes nothing that can be seen */
     const gsa_status status = hold((gsa_blocks *)(uintptr_t)b, example, &slot, first, error);
     *split = GSA_SPLITS + slot;
     return status;

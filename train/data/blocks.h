@@ -32,7 +32,7 @@ typedef struct gsa_blocks {
     int32_t *length; /* [examples] */
     int64_t length_room;
     int64_t held[2]; /* which block a slot holds; -1: none */
-    int last;        /* the slot that was asked for last */
+    int last;        /* the slot that was read last */
 } gsa_blocks;
 
 /* Cuts the files (source.h has the names). */

@@ -16,7 +16,7 @@ void gsa_sample_of(const gsa_recipe_values *v, int split, const char **path, gsa
     part->stratify = (int32_t)v->data_stratify;
 }
 
-/* What wants all examples at once, or lines that are no examples. */
+/* What needs all examples at once, or lines that are no examples. */
 static gsa_status check_stream(const gsa_recipe *recipe, gsa_error *error)
 {
     const gsa_recipe_values *v = &recipe->values;

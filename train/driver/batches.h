@@ -40,7 +40,7 @@ typedef struct gsa_batches {
     int64_t blocks;
     gsa_keyed *block;         /* [blocks] value: the block at this place of the epoch */
     int64_t *begin;           /* [blocks+1] its first global batch */
-    gsa_batches_order *order; /* [2] the two blocks asked for last; [0] is the later */
+    gsa_batches_order *order; /* [2] the two blocks read last; [0] is the later */
     gsa_keyed *keyed;         /* scratch: [examples of the largest block + 1] */
 } gsa_batches;
 

@@ -29,7 +29,7 @@ static void begin(gsa_tree *s)
     s->packed = s->sent = s->left = s->numbers, s->bad = 0;
 }
 
-/* And behind it half a bucket, for what others send. */
+/* And after it half a bucket, for what others send. */
 static gsa_status create_flat(gsa_tree *s, gsa_error *error)
 {
     const int64_t real_bytes = gsa_parameters_backend(s->parameters)->real_bytes;

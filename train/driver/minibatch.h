@@ -57,7 +57,7 @@ typedef struct gsa_minibatch {
     int32_t first;   /* set before a batch begins: place of its first example in the global batch */
     int64_t tokens;  /* of all sequences */
     int64_t targets; /* rows of what the head gives */
-    int32_t *row;    /* [count] 0, 1, 2, ...: rows of the head; behind them [count] zeros */
+    int32_t *row;    /* [count] 0, 1, 2, ...: rows of the head; after them [count] zeros */
     int32_t *label;  /* [targets] class, or -1 */
     float *target;   /* [targets, terms], of tasks whose targets are numbers */
     int32_t *note[GSA_BATCH_NOTES]; /* what a task's own hooks need to know of the batch */

@@ -5,7 +5,7 @@
  *     train.memory is set. Of the first GSA_REHEARSAL_BATCHES batches the one with most tokens is
  *     taken. What the process has by then (weights, moments, data, graph, one batch) counts as it
  *     is; tensors of the step are those of the tape, to the byte. Left out are the kernels' own
- *     room (a few rows a thread) and what an evaluation holds beside.
+ *     room (a few rows a thread) and what an evaluation holds.
  *     On a backend with memory of its own, tensors are that memory's: they are told, and neither
  *     train.memory nor what this machine has is a limit of theirs. Of several ranks, which may
  *     have unlike examples, the largest numbers are told and judged. */

@@ -18,7 +18,7 @@ typedef struct gsa_rank_rows {
     int64_t own;    /* tokens of the last batch that are this rank's */
 } gsa_rank_rows;
 
-/* A sentence where the task's rows depend on each other beside the patterns. */
+/* A sentence where the task's rows depend on each other apart from the patterns. */
 gsa_status gsa_rank_rows_create(gsa_learner *model, gsa_group *group, gsa_rank_rows *rows,
                                 gsa_error *error);
 void gsa_rank_rows_release(gsa_rank_rows *rows); /* a zeroed one is fine */

@@ -69,7 +69,7 @@ static int64_t distinct(gsa_keyed *word, int64_t count)
     return found;
 }
 
-/* Of sorted words: those that stand once. */
+/* Of sorted words: those that occur once. */
 static int64_t single(const gsa_keyed *word, int64_t count)
 {
     int64_t found = 0;

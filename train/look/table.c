@@ -307,7 +307,7 @@ static gsa_status settle(const gsa_look_bytes *file, int32_t form, int32_t *task
     int label = find_label(t, c, 0), of[3], pair[2];
     const int gaps = find_label(t, c, 1), n = t->rows - t->header;
     if (label >= 0 && gaps != label && 2 * c[label].texty > n && 2 * c[gaps].texty <= n)
-        label = -1; /* texts that come again, beside labels that are empty on some lines */
+        label = -1; /* texts that come again, next to labels that are empty on some lines */
     const int two = find_pair(t, c, label, pair);
     if (*task < 0)
         *task = label < 0 && two ? GSA_TASK_TRANSLATION

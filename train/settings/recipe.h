@@ -57,7 +57,7 @@ gsa_status gsa_recipe_read_by_plugin(const gsa_recipe *recipe, const char *own, 
  * masked_summation", or "all". */
 void gsa_tasks_text(uint32_t tasks, char *out, size_t size);
 
-/* Refuses a value that does nothing for want of another key's (gsa_key.with), so that nobody
+/* Refuses a value that does nothing for lack of another key's (gsa_key.with), so that nobody
  * believes in it; but where the other key is an override (--set, --each) over a recipe that is
  * there: who tries another schedule or other files need not take out of the recipe what belongs to
  * the old ones. Not asked of a recipe that names more than half of all keys, as a run's config.ini

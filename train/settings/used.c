@@ -1,5 +1,5 @@
 /* used.c - no value of a recipe is passed over in silence: one that the task does not read, or that
- * does nothing beside another key's value, is refused (keys_table.h says which). */
+ * does nothing next to another key's value, is refused (keys_table.h says which). */
 #include <stdio.h>
 #include <string.h>
 #include "topologies/words.h"
@@ -132,7 +132,7 @@ static int is_override(const gsa_recipe *recipe, const gsa_key *key)
 }
 
 /* A run's config.ini names every key that there was when it was written: to name one there is to
- * want nothing by it. */
+ * mean nothing by it. */
 static int names_most_keys(const gsa_recipe *recipe)
 {
     int count, named = 0;

@@ -66,7 +66,7 @@ void cpu_ell_backward(const ref_attend *t, const cpu_slice *slice, int32_t first
 int cpu_ell_single_forward(const cpu_ell *x, int64_t row);
 void cpu_ell_single_backward(const cpu_ell *x, int64_t row);
 
-/* Whether a row goes into a slice: `single` asks for rows of one edge, which do so before
+/* Whether a row goes into a slice: `single` takes rows of one edge, which do so before
  * diagonal blocks are looked for. */
 static inline int cpu_is_ell(const cpu_ell *x, int64_t row, int single)
 {

@@ -21,7 +21,7 @@ void cpu_row_backward(const ref_attend *t, int64_t row, const cpu_block *block, 
 void cpu_row_backward_all(const ref_attend *t, int64_t row, int32_t first, int32_t last,
                           const ref_label_sums *sums);
 
-/* What the block behind `walk` will read, to be prefetched while this one is worked on. */
+/* What the block after `walk` will read, to be prefetched while this one is worked on. */
 void cpu_row_want(const ref_attend *t, const ref_walk *walk, int32_t first, int32_t last,
                   int backward, cpu_prefetch *prefetch);
 
