@@ -2,8 +2,8 @@
  * needs. Not installed.
  *
  * Law.  It has the entries that the other one has, and takes the same memory, of which nothing is
- *     written; of a device's memory it gives addresses alone. Numbers that it should compute are left
- *     as they are; a download gives zeros. */
+ *     written; of a device's memory it gives addresses alone. Numbers that it should compute are
+ * left as they are; a download gives zeros. */
 #ifndef GSA_IDLE_H
 #define GSA_IDLE_H
 #include "kernels/backend.h"
