@@ -538,7 +538,10 @@ START_TEST(bayes_by_hand)
             GSA_OK);
         ck_assert_double_eq(accuracy, 0);
     }
-    ck_assert_double_eq(gsa_majority_accuracy(&train, &dev, 2), 0.75);
+    double majority;
+    ck_assert_int_eq(gsa_majority_accuracy(gsa_system_default(), &train, &dev, 2, &majority, NULL),
+                     GSA_OK);
+    ck_assert_double_eq(majority, 0.75);
 }
 END_TEST
 
@@ -567,6 +570,33 @@ START_TEST(bayes_survives_growth)
 }
 END_TEST
 
+/* A label a line: memory and time would grow with the square of the file. */
+START_TEST(bayes_of_many_labels_is_left_out)
+{
+    enum { LABELS = 100000 };
+    static const gsa_slice word = { "x", 1 };
+    gsa_slice *token = calloc(LABELS, sizeof *token);
+    int64_t *offset = calloc(LABELS + 1, sizeof *offset);
+    int32_t *label = calloc(LABELS, sizeof *label);
+    gsa_error error;
+    double accuracy;
+    for (int i = 0; i < LABELS; i++) token[i] = word, offset[i + 1] = i + 1, label[i] = i;
+    const gsa_labelled many = { LABELS, offset, token, label }, few = { 1, offset, token, label };
+    ck_assert_int_eq(
+        gsa_bayes_accuracy(gsa_system_default(), &many, &many, LABELS, 0, &accuracy, &error),
+        GSA_ERR_LIMIT);
+    ck_assert_str_eq(error.text, "the naive Bayes baseline is left out: 100000 tokens and 100000 "
+                                 "labels");
+    ck_assert_int_eq(
+        gsa_bayes_accuracy(gsa_system_default(), &few, &few, LABELS, 0, &accuracy, &error),
+        GSA_ERR_LIMIT);
+    ck_assert_ptr_nonnull(strstr(error.text, "4096 features of 100000 labels"));
+    free(token);
+    free(offset);
+    free(label);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const gsa_test formats[] = { GSA_LOOP(good_text, GSA_COUNT(good)),
@@ -580,8 +610,8 @@ int main(int argc, char **argv)
                                        GSA_TEST(one_label_is_no_classification) };
     static const gsa_test vectors[] = { GSA_TEST(vectors_with_and_without_header),
                                         GSA_LOOP(bad_vector_file, GSA_COUNT(bad_vectors)) };
-    static const gsa_test baselines[] = { GSA_TEST(bayes_by_hand),
-                                          GSA_TEST(bayes_survives_growth) };
+    static const gsa_test baselines[] = { GSA_TEST(bayes_by_hand), GSA_TEST(bayes_survives_growth),
+                                          GSA_TEST(bayes_of_many_labels_is_left_out) };
     static const gsa_case cases[] = { GSA_CASE("formats", formats, 30),
                                       GSA_CASE("bad", refused, 30), GSA_CASE("labels", labels, 30),
                                       GSA_CASE("vectors", vectors, 30),

@@ -1,5 +1,9 @@
 #include "train/score/baseline.h"
+#include <inttypes.h>
 #include <math.h>
+
+/* Bytes of the table, at least and for each token; and logarithms on dev. */
+static const int64_t TABLE = 1 << 28, TABLE_EACH = 1 << 8, LOGARITHMS = INT64_C(1) << 32;
 
 typedef struct table { /* open addressing over 64-bit hashes of features; 0 is free */
     const gsa_system *system;
@@ -7,6 +11,7 @@ typedef struct table { /* open addressing over 64-bit hashes of features; 0 is f
     int32_t *count; /* [slots, classes] examples that hold the feature */
     int64_t *stamp; /* [slots] the example that counted it last */
     int64_t slots, used;
+    int64_t most; /* slots */
     int32_t classes, zero;
 } table;
 
@@ -45,7 +50,12 @@ static gsa_status table_grow(table *t, gsa_error *error)
     table larger = { .system = t->system,
                      .slots = t->slots ? 2 * t->slots : 1 << 12,
                      .used = t->used,
+                     .most = t->most,
                      .classes = t->classes };
+    if (larger.slots > larger.most)
+        return gsa_fail(error, GSA_ERR_LIMIT,
+                        "the naive Bayes baseline is left out: %" PRId64 " features of %d labels",
+                        larger.slots, larger.classes);
     larger.key = gsa_alloc_zero(t->system, (size_t)larger.slots, sizeof *t->key);
     larger.count =
         gsa_alloc_zero(t->system, (size_t)larger.slots, (size_t)t->classes * sizeof *t->count);
@@ -115,7 +125,14 @@ gsa_status gsa_bayes_accuracy(const gsa_system *system, const gsa_labelled *trai
                               const gsa_labelled *dev, int32_t classes, int bigrams,
                               double *accuracy, gsa_error *error)
 {
-    table t = { .system = system, .classes = classes };
+    const int64_t tokens = train->offset[train->examples], read = dev->offset[dev->examples];
+    table t = { .system = system,
+                .most = (TABLE + TABLE_EACH * tokens) / (4 * (int64_t)classes),
+                .classes = classes };
+    if (read > LOGARITHMS / classes)
+        return gsa_fail(error, GSA_ERR_LIMIT,
+                        "the naive Bayes baseline is left out: %" PRId64 " tokens and %d labels",
+                        read, classes);
     double *prior = gsa_alloc_zero(system, 3 * (size_t)classes, sizeof *prior);
     if (!prior) return gsa_out_of_memory(error, "the naive Bayes baseline", 24 * (int64_t)classes);
     double *total = prior + classes, *sum = total + classes;
@@ -132,15 +149,18 @@ gsa_status gsa_bayes_accuracy(const gsa_system *system, const gsa_labelled *trai
     return status;
 }
 
-double gsa_majority_accuracy(const gsa_labelled *train, const gsa_labelled *dev, int32_t classes)
+gsa_status gsa_majority_accuracy(const gsa_system *system, const gsa_labelled *train,
+                                 const gsa_labelled *dev, int32_t classes, double *accuracy,
+                                 gsa_error *error)
 {
-    int64_t most = -1, right = 0;
+    int64_t *count = gsa_alloc_zero(system, (size_t)classes, sizeof *count), right = 0;
     int32_t best = 0;
-    for (int32_t c = 0; c < classes; c++) {
-        int64_t count = 0;
-        for (int64_t e = 0; e < train->examples; e++) count += train->label[e] == c;
-        if (count > most) most = count, best = c;
-    }
+    if (!count) return gsa_out_of_memory(error, "the majority class", 8 * (int64_t)classes);
+    for (int64_t e = 0; e < train->examples; e++) count[train->label[e]]++;
+    for (int32_t c = 1; c < classes; c++)
+        if (count[c] > count[best]) best = c;
     for (int64_t e = 0; e < dev->examples; e++) right += dev->label[e] == best;
-    return dev->examples > 0 ? (double)right / (double)dev->examples : 0;
+    *accuracy = dev->examples > 0 ? (double)right / (double)dev->examples : 0;
+    gsa_release(system, count);
+    return GSA_OK;
 }

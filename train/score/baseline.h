@@ -13,8 +13,12 @@ typedef struct gsa_labelled { /* a view of examples */
     const int32_t *label; /* [examples] 0 .. classes-1 */
 } gsa_labelled;
 
-double gsa_majority_accuracy(const gsa_labelled *train, const gsa_labelled *dev, int32_t classes);
-/* O(tokens x classes) time, O(features x classes) memory. */
+/* O(examples + classes) time. */
+gsa_status gsa_majority_accuracy(const gsa_system *system, const gsa_labelled *train,
+                                 const gsa_labelled *dev, int32_t classes, double *accuracy,
+                                 gsa_error *error);
+/* O(tokens x classes) time, O(features x classes) memory. GSA_ERR_LIMIT, and a sentence to say:
+ * more than 2^32 logarithms, or more memory than 256 MiB and 256 bytes a token of train. */
 gsa_status gsa_bayes_accuracy(const gsa_system *system, const gsa_labelled *train,
                               const gsa_labelled *dev, int32_t classes, int bigrams,
                               double *accuracy, gsa_error *error);

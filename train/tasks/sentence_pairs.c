@@ -230,18 +230,21 @@ static gsa_status number_tokens(pair_task *t, int split, gsa_error *error)
 static gsa_status measure_baselines(pair_task *t, const gsa_task_options *o, gsa_error *error)
 {
     char sentence[256];
-    double bayes;
+    double majority, bayes;
     const gsa_text *train = &t->pairs[GSA_SPLIT_TRAIN].side[1],
                    *dev = &t->pairs[GSA_SPLIT_DEV].side[1];
     const gsa_labelled from = { train->examples, train->offset, train->token,
                                 t->label[GSA_SPLIT_TRAIN] };
     const gsa_labelled to = { dev->examples, dev->offset, dev->token, t->label[GSA_SPLIT_DEV] };
     if (from.examples == 0 || to.examples == 0) return GSA_OK;
-    const double majority = gsa_majority_accuracy(&from, &to, t->labels.count);
-    const gsa_status status =
-        gsa_bayes_accuracy(t->system, &from, &to, t->labels.count, 0, &bayes, error);
+    gsa_status status =
+        gsa_majority_accuracy(t->system, &from, &to, t->labels.count, &majority, error);
     if (status != GSA_OK) return status;
+    status = gsa_bayes_accuracy(t->system, &from, &to, t->labels.count, 0, &bayes, error);
     t->fact[0] = (gsa_fact){ "majority_accuracy", majority };
+    t->facts = 1;
+    if (status == GSA_ERR_LIMIT) return o->say(o->context, error->text), GSA_OK;
+    if (status != GSA_OK) return status;
     t->fact[1] = (gsa_fact){ "bayes_b_accuracy", bayes };
     t->facts = FACTS;
     snprintf(sentence, sizeof sentence,

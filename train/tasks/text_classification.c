@@ -251,16 +251,19 @@ static gsa_labelled view(const text_task *t, int split)
 static gsa_status measure_baselines(text_task *t, const gsa_task_options *o, gsa_error *error)
 {
     char sentence[256];
-    double unigrams, bigrams;
+    double majority, unigrams, bigrams;
     const gsa_labelled train = view(t, GSA_SPLIT_TRAIN), dev = view(t, GSA_SPLIT_DEV);
     if (train.examples == 0 || dev.examples == 0) return GSA_OK;
-    const double majority = gsa_majority_accuracy(&train, &dev, t->labels.count);
     gsa_status status =
-        gsa_bayes_accuracy(t->system, &train, &dev, t->labels.count, 0, &unigrams, error);
+        gsa_majority_accuracy(t->system, &train, &dev, t->labels.count, &majority, error);
+    if (status != GSA_OK) return status;
+    status = gsa_bayes_accuracy(t->system, &train, &dev, t->labels.count, 0, &unigrams, error);
     if (status == GSA_OK)
         status = gsa_bayes_accuracy(t->system, &train, &dev, t->labels.count, 1, &bigrams, error);
-    if (status != GSA_OK) return status;
     t->fact[0] = (gsa_fact){ "majority_accuracy", majority };
+    t->facts = 1;
+    if (status == GSA_ERR_LIMIT) return o->say(o->context, error->text), GSA_OK;
+    if (status != GSA_OK) return status;
     t->fact[1] = (gsa_fact){ "bayes_accuracy", unigrams };
     t->fact[2] = (gsa_fact){ "bayes_bigram_accuracy", bigrams };
     t->facts = FACTS;
