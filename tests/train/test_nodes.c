@@ -98,6 +98,7 @@ static const struct {
     { FIRST "1\ttrain\tx\t3:1 2:2\n", NULL, "n.tsv:2: feature 2 is after feature 3" },
     { FIRST "1\ttrain\tx\t3: 1\n", NULL, "n.tsv:2: the value of feature 3 is no finite number" },
     { FIRST "1\ttrain\tx\t3:nan\n", NULL, "n.tsv:2: the value of feature 3 is no finite number" },
+    { FIRST "1\ttrain\tx\t3:x\n", NULL, "n.tsv:2: the value of feature 3 is no finite number" },
     { FIRST "1\ttrain\tx\t3:1x\n", NULL, "n.tsv:2: the value of feature 3 is no finite number" },
     { FIRST "1\ttrain\tx\xff\t3:1\n", NULL, "n.tsv:2: invalid UTF-8 at byte 10 of the line" },
     { FIRST "1\ttrain\tx\xff\t3:1\n", NULL,
@@ -113,6 +114,9 @@ static const struct {
       "data.columns is 'id,label', expected id, split, label and features in some order" },
     { FIRST, "id,label,split,split", "data.columns is 'id,label,split,split'" },
     { FIRST, "id,label,split,features,id", "data.columns is" },
+    { FIRST, "id,label,split,class", "data.columns is 'id,label,split,class'" },
+    { FIRST, "id,split,label,features,class", "data.columns is 'id,split,label,features,class'" },
+    { FIRST, "id,split,label,features,", "data.columns is 'id,split,label,features,'" },
 };
 
 START_TEST(bad_nodes)

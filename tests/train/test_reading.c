@@ -147,6 +147,19 @@ static const struct {
       CHARS },
     { ONE("b  a", "?", ANSWER(" ", 1)), "q 0 ? -1--1;b a", 0, 1, 0,
       CHARS }, /* blanks alone are no token */
+    { ONE("b ", "?", ANSWER(" ", 1)), "q 0 ? -1--1;b", 0, 1, 0, CHARS },
+    { ONE(" b", "?", ANSWER(" ", 0)), "q 0 ? -1--1;b", 0, 1, 0, CHARS },
+    { ONE("b a", "?", ANSWER("a longer answer", 2)), "q 0 ? -1--1;b a", 0, 1, 0, CHARS },
+    /* ideographs at the ends of their ranges, and what is beside them: U+FB00, U+E0100 */
+    { ONE("\xef\xa4\x80z\xef\xac\x80 \xf0\xa0\x80\x80z a\xf3\xa0\x84\x80", "?", ANSWER("z", 5)),
+      "q 0 ? 3-3;\xef\xa4\x80 z\xef\xac\x80 \xf0\xa0\x80\x80 z a\xf3\xa0\x84\x80",
+      0,
+      0,
+      0,
+      { 0 } },
+    /* blanks U+0085, U+2028, U+2029 */
+    { ONE("x\xc2\x85z\xe2\x80\xa8z\xe2\x80\xa9z", "?", ANSWER("x", 0)), "q 0 ? 0-0;x z z z", 0, 0,
+      0, CHARS },
     { FILE_OF("{\"context\": \"a b\", \"qas\": []}, {\"context\": \"c\", \"qas\": [{\"id\": \"1\", "
               "\"question\": \"x\", "
               "\"answers\": "
@@ -185,6 +198,32 @@ START_TEST(good_files)
     ck_assert_int_eq(f.reading.lost, good[_i].lost);
     ck_assert_int_eq(f.reading.unanswered, good[_i].unanswered);
     done(&f);
+}
+END_TEST
+
+/* Passages that need a block of memory each, and one that the next shares. */
+START_TEST(long_passages)
+{
+    enum { TOKENS = 300000 };
+    char *bytes = malloc(4 * (2 * TOKENS + 100)), *at = bytes;
+    fixture f;
+    at += sprintf(at, "{\"data\": [{\"paragraphs\": [");
+    for (int p = 0; p < 3; p++) {
+        at += sprintf(at, "%s{\"context\": \"", p ? "," : "");
+        for (int i = 0; i < TOKENS; i++) *at++ = i == TOKENS - 1 - p ? 'B' : 'a', *at++ = ' ';
+        at += sprintf(at, "\", \"qas\": [{\"id\": \"%d\", \"question\": \"x\", \"answers\": [", p);
+        at += sprintf(at, ANSWER("B", 0) "]}]}");
+    }
+    sprintf(at, "]}]}");
+    const gsa_status status = read_json(&f, bytes, (gsa_reading_options){ .lower = 1 });
+    ck_assert_msg(status == GSA_OK, "%s", f.error.text);
+    ck_assert(f.reading.told.tokens == 3 * TOKENS && f.reading.repaired == 3);
+    for (int p = 0; p < 3; p++) {
+        ck_assert_int_eq(f.reading.answer[p].first, TOKENS - 1 - p);
+        ck_assert_int_eq(f.reading.told.token[(p + 1) * TOKENS - 1 - p].at[0], 'b');
+    }
+    done(&f);
+    free(bytes);
 }
 END_TEST
 
@@ -243,6 +282,10 @@ static const struct {
     { "{\"data\": [], \"data\": []}", "field 'data' occurs twice" },
     { "{\n\"v\": 1,\n\"data\" []}", "r.json:3: the file: no JSON: '[' where ':' is expected" },
     { "{\"data\": []", "no JSON: the end where ',' or '}' is expected" },
+    { "{", "r.json:1: the file: no JSON: " },
+    { "{x}", "r.json:1: the file: no JSON: " },
+    { "{\"v\":\n x}", "r.json:2: the file: no JSON: " },
+    { "{\"data\": [", "r.json:1: data[0]: no JSON: " },
     { "{1: 2}", "no JSON: the name of a field is no string" },
     { "{\"data\": []}", "r.json: the file holds no question" },
     { ONE("a", "b", ""), "r.json: the file holds no question with an answer" },
@@ -271,6 +314,8 @@ static const struct {
     { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": {}}"), "field 'answers' is no array" },
     { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": [" ANSWER("a", 0) ", \"a\"]}"),
       "qas[0].answers[1]: expected an object" },
+    { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": [1, " ANSWER("a", 0) "]}"),
+      "qas[0].answers[0]: expected an object" },
     { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": [{\"text\": \"a\"}]}"),
       "answers[0]: the object has no field 'answer_start'" },
     { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": [{\"text\": \"a\", \"answer_start\": "
@@ -528,7 +573,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test files[] = { GSA_LOOP(good_files, GSA_COUNT(good)),
-                                      GSA_TEST(places_are_code_points) };
+                                      GSA_TEST(places_are_code_points), GSA_TEST(long_passages) };
     static const gsa_test wrong[] = { GSA_LOOP(bad_files, GSA_COUNT(bad)) };
     static const gsa_test spans[] = { GSA_TEST(windows_cover_every_answer),
                                       GSA_TEST(the_best_of_all_spans),

@@ -44,11 +44,13 @@ static gsa_status read_order(node_reader *r, const char *columns, gsa_error *err
         comma = strchr(at, ',');
         if (comma) *comma = 0;
         while (which < COLUMNS && strcmp(column_names[which], at) != 0) which++;
-        if (which == COLUMNS || seen[which]++ || count == COLUMNS) break;
+        if (which == COLUMNS || seen[which]++) {
+            count = 0;
+            break;
+        }
         r->column[count++] = which;
     }
-    if (count == COLUMNS && seen[ID] + seen[SPLIT] + seen[LABEL] + seen[FEATURES] == COLUMNS)
-        return GSA_OK;
+    if (count == COLUMNS) return GSA_OK;
     return gsa_fail(error, GSA_ERR_ARGUMENT,
                     "data.columns is %s, expected id, split, label and features in some order",
                     gsa_word_show(columns, shown));

@@ -151,9 +151,9 @@ static gsa_status cut_text(reader *r, gsa_slice text, gsa_error *error)
             status = open_token(r, lower ? copy : text.at + i, i, error);
         before = class;
         if (class == BLANK || status != GSA_OK) continue;
-        const int64_t bytes =
-            lower ? utf8proc_encode_char(utf8proc_tolower(c), (utf8proc_uint8_t *)copy) : next - i;
-        if (lower) copy += bytes;
+        int64_t bytes = next - i;
+        if (lower)
+            copy += bytes = utf8proc_encode_char(utf8proc_tolower(c), (utf8proc_uint8_t *)copy);
         r->cut.word[r->cut.count - 1].bytes += bytes, r->cut.place[r->cut.count - 1].end = next;
     }
     return status;
@@ -366,8 +366,7 @@ static gsa_status read_article(reader *r, const json_t *article, gsa_error *erro
 
 static void skip_blanks(reader *r)
 {
-    for (; r->at < r->end && strchr(" \t\r\n", *r->at) && *r->at; r->at++)
-        r->line += *r->at == '\n';
+    for (; r->at < r->end && memchr(" \t\r\n", *r->at, 4); r->at++) r->line += *r->at == '\n';
 }
 
 /* The value that begins here; moves after it. */
@@ -390,7 +389,7 @@ static json_t *next_value(reader *r, int64_t *lines, gsa_error *error)
 static gsa_status expect(reader *r, const char *any, char *found, gsa_error *error)
 {
     char shown[GSA_SHOWN], text[2] = { r->at < r->end ? *r->at : 0 };
-    if (r->at < r->end && *r->at && strchr(any, *r->at)) {
+    if (r->at < r->end && memchr(any, *r->at, strlen(any))) {
         *found = *r->at++;
         skip_blanks(r);
         return GSA_OK;
