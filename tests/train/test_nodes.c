@@ -146,6 +146,33 @@ START_TEST(utf16_is_refused)
 }
 END_TEST
 
+static gsa_status read_with_faults(gsa_faults *faults, void *context)
+{
+    gsa_nodes nodes;
+    gsa_error error;
+    const gsa_status status =
+        gsa_nodes_read(&faults->table, context, "", GSA_ENCODING_UTF8, &nodes, &error);
+    if (status == GSA_OK) {
+        ck_assert(nodes.count == 2 && nodes.width == 6);
+        gsa_nodes_release(&nodes);
+    }
+    return status;
+}
+
+START_TEST(every_fault_is_a_status)
+{
+    gsa_scratch scratch;
+    gsa_scratch_open(&scratch);
+    char *path = (char *)(uintptr_t)gsa_scratch_path(&scratch, "n.tsv");
+    static const char bytes[] = FIRST "1\ttest\ty\t3:1 5:2\n";
+    gsa_put_file(path, bytes, sizeof bytes - 1);
+    ck_assert_int_ge(gsa_faults_sweep(GSA_OP_ALLOC, 0, GSA_ERR_MEMORY, read_with_faults, path), 6);
+    ck_assert_int_ge(gsa_faults_sweep(GSA_OP_OPEN, 0, GSA_ERR_IO, read_with_faults, path), 1);
+    ck_assert_int_ge(gsa_faults_sweep(GSA_OP_READ, 0, GSA_ERR_IO, read_with_faults, path), 1);
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
 /* ---- a graph that is needed: nodes come in pairs (2i, 2i+1); only the first of a pair has
  * features that say the class ---- */
 
@@ -324,7 +351,8 @@ int main(int argc, char **argv)
 {
     static const gsa_test format[] = { GSA_LOOP(good_nodes, GSA_COUNT(good)) };
     static const gsa_test wrong[] = { GSA_LOOP(bad_nodes, GSA_COUNT(bad)),
-                                      GSA_TEST(utf16_is_refused) };
+                                      GSA_TEST(utf16_is_refused),
+                                      GSA_TEST(every_fault_is_a_status) };
     static const gsa_test graphs[] = { GSA_TEST(the_graph_tells_what_features_do_not),
                                        GSA_TEST(neighbours_are_drawn_in_each_step),
                                        GSA_TEST(evaluation_and_prediction),
