@@ -5,8 +5,8 @@
  *   step-N.old alone    killed between the two renames that replace a step-N: put back
  *   step-N.old, step-N  killed before the replaced one was removed: removed
  * Nothing is removed but plain files of these names and folders of plain files: what is a link, or
- * holds a
- * folder or a link, is somebody else's and stays. */
+ * holds a folder or a link, is somebody else's and stays. So does a step-N with a file of a name
+ * that the checkpoint being written has not. */
 #include "checkpoint.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -132,9 +132,18 @@ static gsa_status remove_folder(const gsa_system *system, const char *folder, gs
     return status == GSA_OK ? remove_path(system, folder, error) : status;
 }
 
-/* *own: DIR/step-N<suffix> is a folder, no link to one, and holds plain files alone. */
+/* 1: a file of a checkpoint with the files `known`; NULL: of any. */
+static int is_known(const gsa_names *known, const char *name)
+{
+    if (!known || strcmp(name, GSA_MANIFEST) == 0) return 1;
+    for (int i = 0; i < known->count; i++)
+        if (strcmp(known->at[i], name) == 0) return 1;
+    return 0;
+}
+
+/* *own: DIR/step-N<suffix> is a folder, no link to one, and holds known plain files alone. */
 static gsa_status check_own(const gsa_system *system, const char *folder, int64_t step,
-                            const char *suffix, int *own, gsa_error *error)
+                            const char *suffix, const gsa_names *known, int *own, gsa_error *error)
 {
     gsa_names names = { .system = system };
     gsa_status status = GSA_OK;
@@ -145,7 +154,8 @@ static gsa_status check_own(const gsa_system *system, const char *folder, int64_
     for (int i = 0; status == GSA_OK && *own && i < names.count; i++) {
         char *file = gsa_text_of(system, "%s/%s", path, names.at[i]);
         if (!file) status = gsa_out_of_memory(error, path, (int64_t)strlen(path));
-        else *own = gsa_entry_kind(system, file) == GSA_FILE_REGULAR;
+        else
+            *own = gsa_entry_kind(system, file) == GSA_FILE_REGULAR && is_known(known, names.at[i]);
         gsa_release(system, file);
     }
     gsa_names_release(&names);
@@ -154,8 +164,7 @@ static gsa_status check_own(const gsa_system *system, const char *folder, int64_
 }
 
 /* step-N<suffix> becomes step-N.tmp first, so that what is half removed is never taken for a
- * checkpoint. The
- * folder is our own. */
+ * checkpoint. The folder is our own. */
 static gsa_status discard(const gsa_system *system, const char *folder, int64_t step,
                           const char *suffix, gsa_error *error)
 {
@@ -207,11 +216,11 @@ static gsa_status clean_one(const gsa_system *system, const char *folder, const 
     int own = 0;
     gsa_status status = GSA_OK;
     if (gsa_step_of(name, GSA_WRITING, &step)) {
-        status = check_own(system, folder, step, GSA_WRITING, &own, error);
+        status = check_own(system, folder, step, GSA_WRITING, NULL, &own, error);
         return own && status == GSA_OK ? discard(system, folder, step, GSA_WRITING, error) : status;
     }
     if (gsa_step_of(name, GSA_REPLACED, &step)) {
-        status = check_own(system, folder, step, GSA_REPLACED, &own, error);
+        status = check_own(system, folder, step, GSA_REPLACED, NULL, &own, error);
         return own && status == GSA_OK ? settle_replaced(system, folder, step, error) : status;
     }
     const int latest = strncmp(name, GSA_LATEST ".tmp-", strlen(GSA_LATEST ".tmp-")) == 0;
@@ -375,7 +384,8 @@ static gsa_status list_own(gsa_checkpoint *checkpoint, const gsa_names *names, i
         const int replaced = gsa_step_of(names->at[i], GSA_REPLACED, &step);
         const char *suffix = replaced ? GSA_REPLACED : "";
         if (!replaced && !gsa_step_of(names->at[i], "", &step)) continue;
-        status = check_own(system, checkpoint->folder, step, suffix, &own, error);
+        status =
+            check_own(system, checkpoint->folder, step, suffix, &checkpoint->files, &own, error);
         if (own && status == GSA_OK && replaced)
             status = discard(system, checkpoint->folder, step, suffix, error);
         else if (own) steps[(*count)++] = step;

@@ -165,6 +165,23 @@ START_TEST(what_is_linked_is_never_removed)
 }
 END_TEST
 
+/* A user's folder with a step's name, and a user's file in a step. */
+START_TEST(what_a_user_put_there_is_never_removed)
+{
+    gsa_scratch scratch;
+    gsa_scratch_open(&scratch);
+    ck_assert_int_eq(mkdir(gsa_scratch_path(&scratch, "step-1"), 0700), 0);
+    gsa_put_file(gsa_scratch_path(&scratch, "step-1/thesis.txt"), "kept", 4);
+    marked_must_save(scratch.folder, 2, 2, 1);
+    gsa_put_file(gsa_scratch_path(&scratch, "step-2/notes"), "kept", 4);
+    for (int step = 5; step < 9; step++) marked_must_save(scratch.folder, step, step, 1);
+    ck_assert_str_eq(MARKED_NAMES(scratch), "latest step-1 step-2 step-8");
+    ck_assert_int_eq(gsa_exists(gsa_scratch_path(&scratch, "step-1/thesis.txt")), 1);
+    ck_assert_int_eq(gsa_exists(gsa_scratch_path(&scratch, "step-2/notes")), 1);
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
 START_TEST(abandoned_leaves_nothing)
 {
     gsa_scratch scratch;
@@ -513,6 +530,7 @@ int main(int argc, char **argv)
                                        GSA_TEST(same_step_again),
                                        GSA_TEST(leftovers_go_and_others_stay),
                                        GSA_TEST(what_is_linked_is_never_removed),
+                                       GSA_TEST(what_a_user_put_there_is_never_removed),
                                        GSA_TEST(abandoned_leaves_nothing),
                                        GSA_TEST(refusals) };
     static const gsa_test finding[] = {

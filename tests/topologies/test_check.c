@@ -59,6 +59,7 @@ static const struct {
       "'broken' hangs: nothing came back for 700 ms in emit, length 0" },
     { "GSA_TEST_BROKEN", "says_done",
       "'broken' ended the process with exit code 0 in emit, length 0" },
+    { "GSA_TEST_BROKEN", "forks", "it starts processes" },
     /* the same in other places */
     { "GSA_TEST_BROKEN", "crash_late",
       "'broken' crashed in emit, length 100, while 'valid' was checked" },

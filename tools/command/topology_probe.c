@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #include <dlfcn.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -212,6 +213,19 @@ static int threads_left(const gsa_system *system, int before)
     return left;
 }
 
+/* A plugin that forks would have its copies check on, each with copies of its own. */
+static int forked; /* pthread_atfork gives its handlers no argument */
+
+static void end_copy(void)
+{
+    _Exit(GSA_EXIT_OK);
+}
+
+static void note_fork(void)
+{
+    forked = 1;
+}
+
 static gsa_status probe(const gsa_args *args, const char *what, int again, gsa_error *error)
 {
     struct stat pipe;
@@ -225,12 +239,16 @@ static gsa_status probe(const gsa_args *args, const char *what, int again, gsa_e
     signal(SIGPIPE, SIG_DFL);
     gsa_watch_crashes(0); /* who listens says how it ended */
     set_limits(args);
+    pthread_atfork(NULL, note_fork, end_copy);
     gsa_status status = read_texts(args, &own, error);
     const int threads = thread_count(system);
     say("at %d 0", GSA_STAGE_LOAD);
     if (status == GSA_OK) status = gsa_open_registry(args, &registry, error);
     if (status == GSA_OK) status = open_what(args, what, registry, &pattern, error);
     if (status == GSA_OK) status = check(args, pattern, &own, again, error);
+    if (status == GSA_OK && forked)
+        status = gsa_fail(error, GSA_ERR_UNSUPPORTED,
+                          "it starts processes, of which each would go on as the command does");
     if (status != GSA_OK) say("error %d %s", (int)status, error->text);
     gsa_pattern_release(pattern);
     const int left = threads_left(system, threads);
