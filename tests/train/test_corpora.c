@@ -165,6 +165,8 @@ static const struct {
     { PLAIN, 0, "a", "a is empty" },
     { PLAIN, 9, "a,none", "none cannot be opened: No such file or directory" },
     { PLAIN, 9, "b*", "b*: no file is named so" },
+    { PLAIN, 9, "a,", "/a,': a name of a file is empty" },
+    { PLAIN, 9, ",a", "/a': a name of a file is empty" },
 };
 
 START_TEST(bad_files)
@@ -182,8 +184,9 @@ START_TEST(bad_files)
         gsa_put_file(path, packed, bad[_i].keep < 0 ? count + bad[_i].keep : bad[_i].keep);
         free(packed);
         for (const char *at = bad[_i].names; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
-            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s/%.*s",
-                     *names ? "," : "", *at ? scratch.folder : "", (int)strcspn(at, ","), at);
+            snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s%s%.*s",
+                     at > bad[_i].names ? "," : "", strcspn(at, ",") ? scratch.folder : "",
+                     strcspn(at, ",") ? "/" : "", (int)strcspn(at, ","), at);
         ck_assert_int_ne(gsa_source_open(NULL, names, 1, &source, &error), GSA_OK);
         ck_assert_msg(strstr(error.text, bad[_i].expected) != NULL, "%s", error.text);
     }

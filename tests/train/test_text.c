@@ -508,6 +508,7 @@ static const struct {
     { "the 1 2\nof 1 1e99\n", "v.txt:2: no finite number in column 3" },
     { "the 1 2\n 1 2 3\n", "v.txt:2: the word is empty" },
     { "the 1 2\nof\r 1 2\n", "v.txt:2: the word is not one: it holds a carriage return" },
+    { "2 1000\nthe 1 2\n", "v.txt:2: the header on line 1 has another width: 1000, expected 2" },
     { "the 1 2\no\xff 1 2\n", "v.txt:2: invalid UTF-8 at byte 2 of the line" },
 };
 

@@ -95,6 +95,8 @@ gsa_status gsa_source_names(const gsa_system *system, const char *names,
     for (const char *at = names; at && status == GSA_OK;) {
         const char *comma = strchr(at, ',');
         const int64_t bytes = comma ? comma - at : (int64_t)strlen(at);
+        if (bytes == 0)
+            return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s': a name of a file is empty", names);
         if (bytes >= PATH - 256) return gsa_fail(error, GSA_ERR_LIMIT, "a path is too long");
         snprintf(part, sizeof part, "%.*s", (int)bytes, at);
         if (!strpbrk(part, "*?[") || system->kind(system->user, part, NULL) > GSA_FILE_ABSENT)

@@ -33,10 +33,17 @@ static int is_header(const char *line, int64_t bytes)
     return count_fields(line, bytes) == 2;
 }
 
+static int64_t width_told(const char *header)
+{
+    char *end;
+    strtoll(header, &end, 10);
+    return strtoll(end, NULL, 10);
+}
+
 static gsa_status add_row(gsa_vectors *v, gsa_slice word, gsa_error *error)
 {
     if (v->count == v->room) {
-        const int64_t room = 2 * v->room + 4096;
+        const int64_t room = 2 * v->room + 16; /* few: a line may be of millions of numbers */
         gsa_slice *words = gsa_resize(v->system, v->word, (size_t)room, sizeof *words);
         if (words) v->word = words;
         float *values =
@@ -90,11 +97,16 @@ static gsa_status read_rows(gsa_vectors *v, int64_t bytes, gsa_error *error)
 {
     gsa_lines lines = gsa_lines_start(v->path, v->bytes, bytes);
     gsa_status status = GSA_OK;
+    int64_t told = 0;
     char *line;
     while (status == GSA_OK && gsa_lines_next(&lines, &line, &bytes)) {
         status = gsa_lines_check(&lines, line, bytes, error);
-        if (status != GSA_OK || (lines.number == 1 && is_header(line, bytes))) continue;
-        status = read_row(v, &lines, line, bytes, error);
+        if (status != GSA_OK) continue;
+        if (lines.number == 1 && is_header(line, bytes)) told = width_told(line);
+        else status = read_row(v, &lines, line, bytes, error);
+        if (status == GSA_OK && told > 0 && v->width > 0 && v->width != told)
+            status =
+                fail_line(&lines, error, "the header on line 1 has another width", told, v->width);
     }
     if (status == GSA_OK && v->count == 0)
         return gsa_fail(error, GSA_ERR_FORMAT, "%s: the file holds no word vector", v->path);
