@@ -82,7 +82,7 @@ static inline const gsa_phase *gsa_step_phase(const gsa_stack *stack, const gsa_
 }
 
 /* stack.c: the pools whose weighted sum the summary is, over kinds of the last segment's pattern:
- * its own, or the one of the settings */
+ * the pattern's pools, or the single pool that model.readout names */
 int gsa_stack_pools(const gsa_stack *stack);
 void gsa_stack_pool(const gsa_stack *stack, int index, int *kind, int *pool, double *weight);
 /* stack_watch.c: the entry that requests the step's weights, or NULL */

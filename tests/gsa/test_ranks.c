@@ -462,7 +462,7 @@ enum { SIDE = 32 };
 static const int32_t square[] = { SIDE * SIDE };
 static const world of_grid = { .spec = "grid*2", .length = square, .count = 1 };
 
-/* By METIS where it is there, as the fabric has it; whoever owns what, the sums are the same. */
+/* The fabric cuts by METIS where the build has it. The sums do not depend on the cut. */
 START_TEST(graphs_are_those_of_one_rank)
 {
     world model = of_grid;

@@ -339,3 +339,18 @@ int rig_compare(const rig *r, const char *name, int gradients, double nmse, doub
     }
     return wrong;
 }
+
+uint64_t rig_hash(const rig *r)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (int i = 0; i < r->count; i++)
+        for (int g = 0; g < 2; g++) {
+            const rig_array *a = g ? &r->t[i].grad : &r->t[i].data;
+            for (int64_t k = 0; a->whole && k < r->t[i].count; k++) {
+                uint64_t bits;
+                memcpy(&bits, &a->value[k], sizeof bits);
+                hash = (hash ^ bits ^ hash >> 32) * UINT64_C(0x100000001b3);
+            }
+        }
+    return hash;
+}

@@ -67,6 +67,9 @@ void rig_end(rig *r);
 void rig_restart(rig *r);      /* every array back to its starting values */
 void rig_fetch(rig *r);        /* from the backend to `value` */
 int rig_bands_touched(rig *r); /* 0, or prints where */
+/* FNV-1a over the bits of every fetched value and gradient, 8 bytes at a time; high bits come down,
+ * since a product moves them up only. */
+uint64_t rig_hash(const rig *r);
 /* Compares value with want of everything that forward (or backward) writes: NMSE and max error over
  * row scale. */
 int rig_compare(const rig *r, const char *name, int gradients, double nmse, double per_row);

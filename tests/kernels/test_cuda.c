@@ -18,21 +18,6 @@
 #endif
 
 /* ---- the table of ops that every backend runs ---------------------------------------------- */
-static uint64_t hash_rig(const rig *r)
-{
-    uint64_t hash = 1469598103934665603u;
-    for (int i = 0; i < r->count; i++)
-        for (int g = 0; g < 2; g++) {
-            const rig_array *a = g ? &r->t[i].grad : &r->t[i].data;
-            for (int64_t k = 0; a->whole && k < r->t[i].count; k++) {
-                uint64_t bits;
-                memcpy(&bits, &a->value[k], sizeof bits);
-                hash = (hash ^ bits) * 1099511628211u;
-            }
-        }
-    return hash;
-}
-
 /* One shape in one order; returns the hash of all that came out. */
 static uint64_t run_shape(tally *t, gsa_backend *b, const op_case *op, int shape, int order)
 {
@@ -58,7 +43,7 @@ static uint64_t run_shape(tally *t, gsa_backend *b, const op_case *op, int shape
               "%s: backward changed a tensor of forward", name);
     }
     check(t, rig_bands_touched(&r) == 0, "%s: a guard band was touched", name);
-    const uint64_t hash = hash_rig(&r);
+    const uint64_t hash = rig_hash(&r);
     rig_end(&r);
     return hash;
 }

@@ -327,7 +327,7 @@ START_TEST(ranks_share_rows)
         }
         if (recipes[_i] == rig_pairs) continue;
         ck_assert_double_le(apart(&r, "alone", name), 1e-9);
-        double most = 0; /* what each is told: the rank that needs most */
+        double most = 0; /* the largest need of a rank, which every rank reports */
         for (int k = 0; k < sizes[s]; k++) most = fmax(most, each[k].tensors);
         for (int k = 0; k < sizes[s]; k++) ck_assert_double_eq_tol(each[k].told, most, 0.2 * most);
     }

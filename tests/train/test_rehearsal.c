@@ -146,7 +146,7 @@ START_TEST(a_small_machine_refuses)
 }
 END_TEST
 
-/* Where nothing is told, nothing is refused. */
+/* A machine that does not report its memory refuses no run. */
 START_TEST(an_unknown_machine_trains)
 {
     rig r;

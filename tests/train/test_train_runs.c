@@ -23,7 +23,7 @@ START_TEST(early_stop_and_selection)
     ck_assert_double_eq(rig_number(&r, "epochs"), 4);
     ck_assert_double_eq(rig_number(&r, "best_step"), 3);
     ck_assert_int_eq(r.evaluations, 4);
-    rig_set(&r, "train.early_stop=0"); /* and goes on when it is told to */
+    rig_set(&r, "train.early_stop=0"); /* resuming without early stop continues */
     rig_set(&r, "train.epochs=5");
     ck_assert_msg(rig_resume(&r, "run") == GSA_OK, "%s", r.error.text);
     ck_assert_double_eq(rig_number(&r, "epochs"), 5);

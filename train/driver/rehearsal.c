@@ -58,8 +58,8 @@ static int64_t left_to_group(const gsa_system *system, const char *folder, const
     return limit > used - idle - active ? limit - (used - idle - active) : 1;
 }
 
-/* The least of what this process's control group and those around it may have. `line` begins the
- * group's line in /proc/self/cgroup: "0::" of version 2, ":memory:" is in the one of version 1. */
+/* The least of what this process's control group and those around it may have. `line` marks the
+ * group's path in /proc/self/cgroup: "0::" in version 2, ":memory:" in version 1. */
 static int64_t left_to_groups(const gsa_system *system, const char *line, const char *root,
                               const char *limits, const char *usage)
 {

@@ -117,7 +117,7 @@ KEY(train, split, CHOICE, ALL, "examples",
     "what the ranks of mpirun share: a step's examples, or the rows of each example (long ones)",
     .choices = "examples,rows")
 KEY(train, memory, INT, ALL, "0",
-    "bytes that a process may need, which is told before it trains; 0: what is available",
+    "largest need of a process in bytes, printed before training; 0: what is available",
     RANGE(0, 1e15))
 KEY(train, optimizer, CHOICE, ALL, "adam", "adam and sgd: weight_decay is L2; adamw: decoupled",
     .choices = "adam,adamw,sgd")
