@@ -9,10 +9,31 @@ static int alone(const gsa_group *g)
     return !g || g->ranks == 1;
 }
 
+struct gsa_group_trade {
+    char *at;
+    int64_t *first, room; /* [2 ranks + 1] what goes to rank r is at[first[2 r]], what comes from it
+                             at[first[2 r + 1]] */
+    int64_t *moved;       /* [ranks] bytes that went each way, or less where that was all */
+    int64_t *word;        /* [ranks x WORDS] */
+    gsa_transfer *transfer, telling; /* transfer: [ranks] */
+    int32_t turn; /* ranks that know each other's status; all of them: the bytes are on their way */
+    int32_t left; /* transfers that have not ended; 0: no trade goes on */
+};
+
+static void release_trade(gsa_group *g)
+{
+    gsa_group_trade *t = g->trade;
+    gsa_release(g->system, t->at), gsa_release(g->system, t->first);
+    gsa_release(g->system, t->moved), gsa_release(g->system, t->word);
+    gsa_release(g->system, t->transfer), gsa_release(g->system, t);
+    g->trade = NULL;
+}
+
 void gsa_group_release(gsa_group *g)
 {
     if (!g) return;
     gsa_release(g->system, g->scratch);
+    if (g->trade) release_trade(g);
     g->scratch = NULL, g->room = 0;
 }
 
@@ -79,27 +100,38 @@ static gsa_status share_sentence(gsa_group *g, int root, gsa_status theirs, gsa_
     return gsa_fail(error, theirs, "rank %d of %d: %s", root, g->ranks, text);
 }
 
+/* What all ranks told, and what it means here. */
+static gsa_status judge(gsa_group *g, gsa_status status, const int64_t *word, gsa_error *error)
+{
+    int64_t first = -1, failures = 0;
+    for (int r = g->ranks - 1; r >= 0; r--)
+        if (word[r * WORDS] != GSA_OK) first = r, failures++;
+    if (failures == 0) return GSA_OK;
+    g->failed = 1;
+    if (failures == g->ranks) return status;
+    return share_sentence(g, (int)first, (gsa_status)word[first * WORDS], error);
+}
+
 gsa_status gsa_group_tell(gsa_group *g, gsa_status status, const int64_t *numbers, int64_t *all,
                           gsa_error *error)
 {
-    int64_t word[GSA_GROUP_RANKS * WORDS], first = -1, failures = 0;
+    int64_t word[GSA_GROUP_RANKS * WORDS];
+    gsa_error why;
     const size_t bytes = GSA_GROUP_NUMBERS * sizeof *numbers;
     if (alone(g) && all) memcpy(all, numbers, bytes);
     if (alone(g) || g->failed) return status;
+    const gsa_status traded = gsa_group_go_on(g, 1, &why);
+    if (traded != GSA_OK)
+        return status == GSA_OK ? gsa_fail(error, traded, "%s", why.text) : status;
     int64_t *own = word + (int64_t)g->rank * WORDS;
     memset(own, 0, WORDS * sizeof *own);
     own[0] = (int64_t)status;
     if (numbers) memcpy(own + 1, numbers, bytes);
     const gsa_status told = double_up(g, (char *)word, WORDS * sizeof *word, NULL, error);
     if (told != GSA_OK) return status == GSA_OK ? told : status;
-    for (int r = g->ranks - 1; r >= 0; r--)
-        if (word[r * WORDS] != GSA_OK) first = r, failures++;
     for (int r = 0; r < g->ranks && all; r++)
         memcpy(all + r * GSA_GROUP_NUMBERS, word + r * WORDS + 1, bytes);
-    if (failures == 0) return GSA_OK;
-    g->failed = 1;
-    if (failures == g->ranks) return status;
-    return share_sentence(g, (int)first, (gsa_status)word[first * WORDS], error);
+    return judge(g, status, word, error);
 }
 
 gsa_status gsa_group_gather(gsa_group *g, gsa_status status, const void *mine, int64_t bytes,
@@ -147,6 +179,131 @@ gsa_status gsa_group_merge(gsa_group *g, gsa_status status, void *at, int64_t by
         status = gsa_group_swap(g, g->rank ^ d, own, bytes, theirs, bytes, error);
         for (int64_t i = 0; i < bytes && status == GSA_OK; i++) own[i] |= theirs[i];
     }
+    return status;
+}
+
+/* ---- a trade during other work ------------------------------------------------------------- */
+
+static gsa_status lacks(gsa_error *error, int64_t bytes)
+{
+    return gsa_out_of_memory(error, "what ranks trade", bytes);
+}
+
+static gsa_status make_trade(gsa_group *g, gsa_error *error)
+{
+    const size_t ranks = (size_t)g->ranks;
+    gsa_group_trade *t = g->trade = gsa_alloc_zero(g->system, 1, sizeof *t);
+    if (!t) return lacks(error, (int64_t)sizeof *t);
+    t->first = gsa_alloc_zero(g->system, 2 * ranks + 1, sizeof *t->first);
+    t->moved = gsa_alloc_zero(g->system, ranks, sizeof *t->moved);
+    t->word = gsa_alloc_zero(g->system, ranks * WORDS, sizeof *t->word);
+    t->transfer = gsa_alloc_zero(g->system, ranks, sizeof *t->transfer);
+    if (t->first && t->moved && t->word && t->transfer) return GSA_OK;
+    release_trade(g);
+    return lacks(error, (int64_t)ranks * 64);
+}
+
+gsa_status gsa_group_room(gsa_group *g, const int64_t *out, const int64_t *in, gsa_error *error)
+{
+    gsa_status status = gsa_group_go_on(g, 1, error);
+    if (status == GSA_OK && !g->trade) status = make_trade(g, error);
+    if (status != GSA_OK) return status;
+    gsa_group_trade *t = g->trade;
+    for (int32_t r = 0; r < g->ranks; r++) {
+        t->first[2 * r + 1] = t->first[2 * r] + out[r];
+        t->first[2 * r + 2] = t->first[2 * r + 1] + in[r];
+    }
+    const int64_t bytes = t->first[2 * g->ranks] + 1;
+    if (bytes <= t->room) return GSA_OK;
+    gsa_release(g->system, t->at);
+    t->at = gsa_alloc(g->system, (size_t)bytes, 1), t->room = t->at ? bytes : 0;
+    return t->at ? GSA_OK : lacks(error, bytes);
+}
+
+char *gsa_group_outbox(gsa_group *g, int32_t rank)
+{
+    return g->trade->at + g->trade->first[2 * rank];
+}
+
+char *gsa_group_inbox(gsa_group *g, int32_t rank)
+{
+    return g->trade->at + g->trade->first[2 * rank + 1];
+}
+
+/* Of two ranks, as double_up does it: those of own's half go, those of the other's come. */
+static gsa_status start_telling(gsa_group *g, gsa_group_trade *t, gsa_error *error)
+{
+    char why[WHY] = "";
+    const int32_t own = g->rank & ~(t->turn - 1), theirs = own ^ t->turn;
+    const int64_t bytes = t->turn * (int64_t)(WORDS * sizeof *t->word);
+    t->telling = (gsa_transfer){ .channel = GSA_CHANNEL_NOW, .partner = g->rank ^ t->turn };
+    if (g->start(g->user, &t->telling, t->word + own * WORDS, bytes, t->word + theirs * WORDS,
+                 bytes, why, sizeof why) != 0)
+        return cannot_reach(g, t->telling.partner, why, error);
+    g->sent += bytes;
+    return GSA_OK;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The next bytes between this rank and r; none are left: its transfer has ended. */
+static gsa_status start_bytes(gsa_group *g, gsa_group_trade *t, int32_t r, gsa_error *error)
+{
+    char why[WHY] = "";
+    const int64_t *first = t->first + 2 * r, out = first[1] - first[0], in = first[2] - first[1],
+                  sent = least(t->moved[r], out), received = least(t->moved[r], in);
+    t->transfer[r] = (gsa_transfer){ .channel = GSA_CHANNEL_NOW, .partner = r };
+    if (r == g->rank || (sent == out && received == in)) {
+        t->transfer[r].partner = -1, t->left--;
+        return GSA_OK;
+    }
+    t->moved[r] += GSA_GROUP_CHUNK;
+    if (g->start(g->user, &t->transfer[r], t->at + first[0] + sent, chunk(out - sent),
+                 t->at + first[1] + received, chunk(in - received), why, sizeof why) != 0)
+        return cannot_reach(g, r, why, error);
+    g->sent += chunk(out - sent);
+    return GSA_OK;
+}
+
+gsa_status gsa_group_begin(gsa_group *g, gsa_status status, gsa_error *error)
+{
+    if (status != GSA_OK || g->failed) return gsa_group_tell(g, status, NULL, NULL, error);
+    gsa_group_trade *t = g->trade;
+    memset(t->word + (int64_t)g->rank * WORDS, 0, WORDS * sizeof *t->word);
+    memset(t->moved, 0, (size_t)g->ranks * sizeof *t->moved);
+    t->turn = 1, t->left = g->ranks;
+    return start_telling(g, t, error);
+}
+
+/* 1: it has ended. */
+static int ended(gsa_group *g, gsa_transfer *t, int waits, gsa_status *status, gsa_error *error)
+{
+    char why[WHY] = "";
+    const int done = g->poll(g->user, t, waits, why, sizeof why);
+    if (done < 0) *status = cannot_reach(g, t->partner, why, error);
+    return done == 1;
+}
+
+gsa_status gsa_group_go_on(gsa_group *g, int waits, gsa_error *error)
+{
+    gsa_group_trade *t = alone(g) || g->failed ? NULL : g->trade;
+    gsa_status status = GSA_OK;
+    if (!t || t->left == 0) return GSA_OK;
+    while (t->turn < g->ranks && status == GSA_OK) {
+        if (!ended(g, &t->telling, waits, &status, error)) return status;
+        t->turn *= 2;
+        if (t->turn < g->ranks) status = start_telling(g, t, error);
+        else status = judge(g, GSA_OK, t->word, error);
+        for (int32_t d = 0; t->turn == g->ranks && d < g->ranks && status == GSA_OK; d++)
+            status = start_bytes(g, t, g->rank ^ d, error);
+    }
+    for (int32_t d = 1; d < g->ranks && status == GSA_OK; d++)
+        while (status == GSA_OK && t->transfer[g->rank ^ d].partner >= 0 &&
+               ended(g, &t->transfer[g->rank ^ d], waits, &status, error))
+            status = start_bytes(g, t, g->rank ^ d, error);
     return status;
 }
 

@@ -25,6 +25,9 @@ typedef struct gsa_transfer {
     int32_t channel, partner;
 } gsa_transfer;
 
+/* What goes to each rank and comes from it while other work goes on: see gsa_group_begin. */
+typedef struct gsa_group_trade gsa_group_trade;
+
 struct gsa_share_graph; /* graph/share.h */
 
 typedef struct gsa_group {
@@ -48,6 +51,7 @@ typedef struct gsa_group {
      * always in the same way. part: [nodes]. 0; else `why`. NULL: there is no partitioner here. */
     int (*cut)(const struct gsa_share_graph *graph, int32_t parts, int32_t *part, char *why,
                size_t why_room);
+    gsa_group_trade *trade; /* of gsa_group_begin, or NULL */
 } gsa_group;
 
 static inline int32_t gsa_group_ranks(const gsa_group *group)
@@ -60,7 +64,7 @@ static inline int32_t gsa_group_rank(const gsa_group *group)
     return group ? group->rank : 0;
 }
 
-void gsa_group_release(gsa_group *group); /* its scratch memory; a NULL one is fine */
+void gsa_group_release(gsa_group *group); /* its own memory; a NULL one is fine */
 
 /* Sends to the partner and receives from it at once. The partner makes the same call with the two
  * sizes exchanged. Where both are 0 nothing is sent. It tells no status: call gsa_group_tell before
@@ -82,6 +86,19 @@ gsa_status gsa_group_join(gsa_group *group, gsa_status status, const void *mine,
 /* Bytes that are zero on all ranks but one become that rank's. */
 gsa_status gsa_group_merge(gsa_group *group, gsa_status status, void *at, int64_t bytes,
                            gsa_error *error);
+/* One trade at a time between each two ranks, which goes on during other work. Its bytes are in the
+ * group's memory: out[r] that go to rank r at gsa_group_outbox, in[r] that come from it at
+ * gsa_group_inbox, until the next trade. gsa_group_room makes room for them; with its status every
+ * rank begins, in the order of its other calls. First each tells that status, as gsa_group_tell
+ * does, then the bytes go. Every other call ends a trade first: whoever fails in between holds up
+ * nobody. */
+gsa_status gsa_group_room(gsa_group *group, const int64_t *out, const int64_t *in,
+                          gsa_error *error); /* [ranks] each */
+char *gsa_group_outbox(gsa_group *group, int32_t rank);
+char *gsa_group_inbox(gsa_group *group, int32_t rank);
+gsa_status gsa_group_begin(gsa_group *group, gsa_status status, gsa_error *error);
+/* As far as what the others did allows; with `waits` to the end: then everything is there. */
+gsa_status gsa_group_go_on(gsa_group *group, int waits, gsa_error *error);
 /* A sum of `count` numbers (floats of real_bytes 4 or doubles) that goes on during other work, one
  * at a time: along the tree of gradient_tree.h, ranks 2i and 2i + 1 first, whatever `count` is cut
  * into. Each rank sends 2 (ranks - 1) / ranks times their bytes. Recursive halving and doubling

@@ -26,54 +26,78 @@ static int fits(gsa_tape *tape)
     return !tape->failed;
 }
 
-/* Is everybody still there? A rank whose tape has failed says so. */
-static int together(gsa_tape *tape, gsa_group *group)
+/* Rows out[r] of the planes go to each rank r, which gives its in[r] of them to `take`. */
+typedef struct goods {
+    const gsa_row_list *out, *in;
+    plane planes[PLANES];
+    int count;
+    void (*take)(void *user, packet from);
+    void *user;
+} goods;
+
+static int64_t width_of(const gsa_tape *tape, const goods *x)
 {
-    gsa_error error = { 0 };
-    gsa_status status = gsa_tape_status(tape, &error);
-    status = gsa_group_tell(group, status, NULL, NULL, &error);
-    if (status != GSA_OK && !tape->failed) gsa_tape_fail(tape, status, "%s", error.text);
-    return !tape->failed;
+    int64_t width = 0;
+    for (int p = 0; p < x->count; p++) width += x->planes[p].cols * tape->backend->real_bytes;
+    return width;
 }
 
-static void pack(const gsa_row_list *rows, const plane *planes, int count, int64_t real, char *to)
+static char *pack(const goods *x, const gsa_row_list *rows, int64_t real, char *to)
 {
     for (int64_t i = 0; i < rows->count; i++)
-        for (int p = 0; p < count; p++) {
-            const size_t bytes = (size_t)(planes[p].cols * real);
-            memcpy(to, (const char *)planes[p].at + (size_t)rows->at[i] * bytes, bytes);
+        for (int p = 0; p < x->count; p++) {
+            const size_t bytes = (size_t)(x->planes[p].cols * real);
+            memcpy(to, (const char *)x->planes[p].at + (size_t)rows->at[i] * bytes, bytes);
             to += bytes;
         }
+    return to;
 }
 
-/* Rows out[r] of the planes to each rank r, which gives its in[r] of them to `take`. */
-static void trade(gsa_tape *tape, gsa_group *group, const gsa_row_list *out, const gsa_row_list *in,
-                  const plane *planes, int count, void (*take)(void *user, packet from), void *user)
+static void fail_with(gsa_tape *tape, gsa_status status, const gsa_error *error)
 {
-    const int64_t real = tape->backend->real_bytes;
-    int64_t width = 0, most = 0;
-    for (int p = 0; p < count; p++) width += planes[p].cols * real;
-    for (int32_t r = 0; r < group->ranks; r++)
-        if (out[r].count + in[r].count > most) most = out[r].count + in[r].count;
-    char *room = tape->failed ? NULL : gsa_alloc(tape->system, (size_t)(most * width) + 1, 1);
-    if (!room && !tape->failed)
-        gsa_tape_fail(tape, GSA_ERR_MEMORY, "no memory for %lld rows of other ranks",
-                      (long long)most);
-    if (!together(tape, group)) {
-        gsa_release(tape->system, room);
-        return;
+    if (status != GSA_OK && !tape->failed) gsa_tape_fail(tape, status, "%s", error->text);
+}
+
+/* A rank whose tape has failed says so instead. */
+static void begin_trade(gsa_tape *tape, gsa_group *group, const goods *x, int kinds)
+{
+    const int32_t ranks = group->ranks;
+    gsa_error error = { 0 };
+    int64_t *out = gsa_tape_host(tape, 2 * ranks * (int64_t)sizeof *out), *in = out + ranks;
+    gsa_status status = gsa_tape_status(tape, &error);
+    for (int32_t r = 0; r < ranks && status == GSA_OK; r++) {
+        out[r] = in[r] = 0;
+        for (int k = 0; k < kinds; k++)
+            out[r] += x[k].out[r].count * width_of(tape, &x[k]),
+                in[r] += x[k].in[r].count * width_of(tape, &x[k]);
     }
+    if (status == GSA_OK) status = gsa_group_room(group, out, in, &error);
+    for (int32_t r = 0; r < ranks && status == GSA_OK; r++) {
+        char *to = gsa_group_outbox(group, r);
+        for (int k = 0; k < kinds; k++)
+            to = pack(&x[k], &x[k].out[r], tape->backend->real_bytes, to);
+    }
+    fail_with(tape, gsa_group_begin(group, status, &error), &error);
+}
+
+static void end_trade(gsa_tape *tape, gsa_group *group, const goods *x, int kinds)
+{
+    gsa_error error = { 0 };
+    fail_with(tape, gsa_group_go_on(group, 1, &error), &error);
     for (int32_t d = 1; d < group->ranks && !tape->failed; d++) {
-        gsa_error error = { 0 };
         const int32_t r = group->rank ^ d;
-        char *received = room + out[r].count * width;
-        pack(&out[r], planes, count, real, room);
-        const gsa_status status = gsa_group_swap(group, r, room, out[r].count * width, received,
-                                                 in[r].count * width, &error);
-        if (status != GSA_OK) gsa_tape_fail(tape, status, "%s", error.text);
-        else if (in[r].count > 0) take(user, (packet){ &in[r], received });
+        const char *from = gsa_group_inbox(group, r);
+        for (int k = 0; k < kinds && !tape->failed; k++) {
+            if (x[k].in[r].count > 0) x[k].take(x[k].user, (packet){ &x[k].in[r], from });
+            from += x[k].in[r].count * width_of(tape, &x[k]);
+        }
     }
-    gsa_release(tape->system, room);
+}
+
+static void trade(gsa_tape *tape, gsa_group *group, const goods *x)
+{
+    begin_trade(tape, group, x, 1);
+    end_trade(tape, group, x, 1);
 }
 
 /* ---- ghosts -------------------------------------------------------------------------------- */
@@ -119,9 +143,9 @@ static void fetch_back(gsa_tape *tape, gsa_op *op)
 {
     const fetch_op *f = (const fetch_op *)op;
     void *dy = gsa_tape_grad(tape, op->out);
-    const plane planes[] = { { dy, f->x->cols } };
     target own = { tape, dy, f->x->cols };
-    trade(tape, f->group, f->kind->receive, f->kind->send, planes, 1, add_rows, &own);
+    trade(tape, f->group,
+          &(goods){ f->kind->receive, f->kind->send, { { dy, f->x->cols } }, 1, add_rows, &own });
     if (tape->failed || !dy) return;
     clear_ghosts(tape, f->kind, dy, f->x->cols);
     gsa_tape_add_grad(tape, f->x, dy, 1);
@@ -137,9 +161,9 @@ gsa_tensor *gsa_op_fetch(gsa_tape *tape, gsa_group *group, const gsa_share_kind 
     gsa_tensor *y = gsa_tape_new(tape, x->rows, x->cols, 1); /* whether x does differs by rank */
     if (y && x->rows * x->cols > 0)
         GSA_CALL(tape, copy, y->data, x->data, gsa_tape_bytes(tape, x->rows, x->cols));
-    const plane planes[] = { { x->data, x->cols } };
     target own = { tape, y ? y->data : NULL, x->cols };
-    trade(tape, group, kind->send, kind->receive, planes, 1, put_rows, &own);
+    trade(tape, group,
+          &(goods){ kind->send, kind->receive, { { x->data, x->cols } }, 1, put_rows, &own });
     fetch_op *op = gsa_tape_record(tape, sizeof *op, fetch_back, y);
     if (op) op->op.always = 1, op->group = group, op->kind = kind, op->x = x;
     return tape->failed ? NULL : y;
@@ -183,8 +207,9 @@ static void merge_rows(void *user, packet from)
 
 void gsa_merge_split(gsa_tape *tape, gsa_split_attend *s)
 {
-    const plane planes[] = { { s->out, (int64_t)s->heads * s->head_dim }, { s->lse, s->heads } };
-    trade(tape, s->group, s->phase->lent, s->phase->owed, planes, 2, merge_rows, s);
+    const plane out = { s->out, (int64_t)s->heads * s->head_dim }, lse = { s->lse, s->heads };
+    trade(tape, s->group,
+          &(goods){ s->phase->lent, s->phase->owed, { out, lse }, 2, merge_rows, s });
 }
 
 /* What the owner made of the row, in place of the partial result. */
@@ -205,8 +230,13 @@ static void take_rows(void *user, packet from)
 void gsa_spread_split(gsa_tape *tape, gsa_split_attend *s)
 {
     const int64_t width = (int64_t)s->heads * s->head_dim;
-    const plane planes[PLANES] = { { s->out, width }, { s->dout, width }, { s->lse, s->heads } };
-    trade(tape, s->group, s->phase->owed, s->phase->lent, planes, PLANES, take_rows, s);
+    const goods rows = { s->phase->owed,
+                         s->phase->lent,
+                         { { s->out, width }, { s->dout, width }, { s->lse, s->heads } },
+                         PLANES,
+                         take_rows,
+                         s };
+    trade(tape, s->group, &rows);
 }
 
 /* ---- sums over ranks ----------------------------------------------------------------------- */

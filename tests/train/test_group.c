@@ -105,6 +105,86 @@ START_TEST(every_rank_has_the_same)
 }
 END_TEST
 
+/* ---- a trade during other calls ------------------------------------------------------------ */
+
+/* Rank a gives rank b so many bytes, each of them its own number; none to itself. */
+static int64_t given(int a, int b)
+{
+    return a == b || (a + b) % 3 == 0 ? 0 : 1000 * a + 7 * b + 1;
+}
+
+static char byte_of(int a, int b, int64_t i)
+{
+    return (char)(a * 31 + b * 7 + (int)(i % 101));
+}
+
+typedef struct trading {
+    fabric_rank *place;
+    int round, fails; /* fails: at its begin, 1 + the rank */
+    gsa_status status[4];
+    gsa_error error;
+} trading;
+
+static void *trade_once(void *argument)
+{
+    trading *t = argument;
+    gsa_group *g = &t->place->group;
+    int64_t out[FABRIC_RANKS], in[FABRIC_RANKS];
+    char own = (char)g->rank, all[FABRIC_RANKS];
+    for (int r = 0; r < g->ranks; r++) out[r] = given(g->rank, r), in[r] = given(r, g->rank);
+    t->status[0] = gsa_group_room(g, out, in, &t->error);
+    for (int r = 0; r < g->ranks; r++)
+        for (int64_t i = 0; i < out[r]; i++) gsa_group_outbox(g, r)[i] = byte_of(g->rank, r, i);
+    if (t->fails == g->rank + 1) t->status[0] = gsa_fail(&t->error, GSA_ERR_FORMAT, "a bad row");
+    t->status[1] = gsa_group_begin(g, t->status[0], &t->error);
+    for (int i = 0; i < t->round && t->status[1] == GSA_OK; i++)
+        t->status[1] = gsa_group_go_on(g, 0, &t->error);
+    t->status[2] = t->status[1];
+    if (t->round % 2) t->status[2] = gsa_group_gather(g, t->status[1], &own, 1, all, &t->error);
+    else if (t->status[1] == GSA_OK) t->status[2] = gsa_group_go_on(g, 1, &t->error);
+    for (int r = 0; r < g->ranks && !t->fails; r++)
+        for (int64_t i = 0; i < in[r]; i++)
+            ck_assert_int_eq(gsa_group_inbox(g, r)[i], byte_of(r, g->rank, i));
+    t->status[3] = gsa_group_tell(g, t->status[2], NULL, NULL, &t->error);
+    return NULL;
+}
+
+static void trade(int ranks, int round, int fails, trading *t)
+{
+    fabric_rank at[FABRIC_RANKS];
+    void *argument[FABRIC_RANKS] = { 0 };
+    for (int r = 0; r < ranks; r++)
+        t[r] = (trading){ .place = &at[r], .round = round, .fails = fails }, argument[r] = &t[r];
+    fabric_run(ranks, at, trade_once, argument);
+}
+
+/* Looked at a few times, then waited for; or ended by the next call. */
+START_TEST(bytes_are_traded_during_other_calls)
+{
+    trading t[FABRIC_RANKS];
+    for (int round = 0; round < 6; round++) {
+        trade(sizes[_i], round, 0, t);
+        for (int r = 0; r < sizes[_i]; r++)
+            for (int k = 0; k < 4; k++) ck_assert_int_eq(t[r].status[k], GSA_OK);
+    }
+}
+END_TEST
+
+START_TEST(a_failure_at_a_trade_is_every_ranks)
+{
+    trading t[FABRIC_RANKS];
+    char sentence[64];
+    snprintf(sentence, sizeof sentence, "rank 1 of %d: a bad row", sizes[_i]);
+    for (int round = 0; round < 3; round++) {
+        trade(sizes[_i], round, 2, t);
+        for (int r = 0; r < sizes[_i]; r++) {
+            ck_assert_int_eq(t[r].status[3], GSA_ERR_FORMAT);
+            ck_assert_str_eq(t[r].error.text, sentence);
+        }
+    }
+}
+END_TEST
+
 typedef struct failing {
     fabric_rank *place;
     int fails;
@@ -464,7 +544,9 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test group_calls[] = { GSA_LOOP(every_rank_has_the_same, 3),
-                                            GSA_TEST(a_failure_is_every_ranks) };
+                                            GSA_TEST(a_failure_is_every_ranks),
+                                            GSA_LOOP(bytes_are_traded_during_other_calls, 3),
+                                            GSA_LOOP(a_failure_at_a_trade_is_every_ranks, 3) };
     static const gsa_test runs[] = { GSA_LOOP(ranks_do_not_change_bits, GSA_COUNT(recipes)),
                                      GSA_LOOP(a_rank_without_memory_ends_both, 2),
                                      GSA_LOOP(ranks_share_a_stream, 3),
