@@ -47,28 +47,24 @@
  *     };
  *
  * Law.  open and close run where create and destroy do; match is const on the lexicon and runs in
- *     many threads at once. A
- *       lexicon never changes after open: the file may go. The service lives as long as its
- *         registry, a lexicon until close.
- *       Append only: a later service of this major has a larger struct_size.
- * File  UTF-8, one word a line: what is before the first space or tab (after leading ones); the
- *     rest of the line, such as
- *       a frequency and a tag, is not read. LF or CR LF; a byte order mark is skipped, so are lines
- *         of blanks. There are no
- *       comments: '#' starts a word like any other character. A word that is there twice is one
- * word. Refused, with file:line where there is one: what is not UTF-8, a NUL byte, a word of more
- *       than 255 characters, a file of more than 256 MiB, and a file without any word of the
- *       lengths that are requested.
- * Match One or more whole tokens, one after the other, that joined with nothing in between are a
- * word of the list, of
- *       `shortest` to `longest` characters (code points). With characters as tokens these are all
- *       places of all words; with words as tokens a word of the list that starts or ends inside a
- *       token is no match. All matches are found, overlapping and nested ones too; none crosses
- *       from one group to the next or holds an empty token.
- * Order By the last token, then by the first: what is before a token is found in the same order
- * whatever follows it.
- * Cost  Time linear in the bytes of the text and the places found; no memory. Opening is linear in
- *     the bytes of the file. */
+ *     many threads at once. A lexicon never changes after open: the file may go. The service lives
+ *     as long as its registry, a lexicon until close.
+ *     Append only: a later service of this major has a larger struct_size.
+ *     File: UTF-8, one word a line: what is before the first space or tab (after leading ones); the
+ *     rest of the line, such as a frequency and a tag, is not read. LF or CR LF; a byte order mark
+ *     is skipped, so are lines of blanks. There are no comments: '#' starts a word like any other
+ *     character. A word that is there twice is one word. Refused, with file:line where there is
+ *     one: what is not UTF-8, a NUL byte, a word of more than 255 characters, a file of more than
+ *     256 MiB, and a file without any word of the lengths that are requested.
+ *     Match: one or more whole tokens, one after the other, that joined with nothing in between are
+ *     a word of the list, of `shortest` to `longest` characters (code points). With characters as
+ *     tokens these are all places of all words; with words as tokens a word of the list that starts
+ *     or ends inside a token is no match. All matches are found, overlapping and nested ones too;
+ *     none crosses from one group to the next or holds an empty token.
+ *     Order: by the last token, then by the first: what is before a token is found in the same
+ *     order whatever follows it.
+ *     Cost: time linear in the bytes of the text and the places found; no memory. Opening is linear
+ *     in the bytes of the file. */
 #ifndef GSA_LEXICON_H
 #define GSA_LEXICON_H
 #include "topology.h"

@@ -16,11 +16,10 @@
  *     return bytes != 8;
  *
  * Law.  Every allocation and every file operation of the project goes through the `gsa_system` that
- *     its constructor was
- *       given, so that tests can make the n-th one fail and an embedder can bring an arena. A
- *       handle keeps the pointer: the table must outlive it. Functions are called from many threads
- *       at once.
- *       Wherever a `const gsa_system *` is requested, NULL means gsa_system_default().
+ *     its constructor was given, so that tests can make the n-th one fail and an embedder can bring
+ *     an arena. A handle keeps the pointer: the table must outlive it. Functions are called from
+ *     many threads at once.
+ *     Wherever a `const gsa_system *` is requested, NULL means gsa_system_default().
  *     Files fail with GSA_ERR_IO, or GSA_ERR_ARGUMENT where a path cannot be one; memory with
  *     GSA_ERR_MEMORY. */
 #ifndef GSA_SYSTEM_H

@@ -24,18 +24,15 @@
  * attention, gradients, batching, pictures, training.
  *
  * Law.  The host owns every pointer that it passes; it is valid until the call returns, except
- *     `params` and the strings
- *       in it, which live until destroy() has returned. What the plugin returns lives until
- *         destroy().
- *       describe, label and emit are const on `self` and may run in many threads at once; create
- *       and destroy run alone. Same (params, example) => same calls in the same order, on any
- *       thread, in any order of examples.
- * Sizes int32 for nodes of a kind and for labels, int64 for edges. Every struct that crosses starts
- * with struct_size, set
- *       by who fills it; arrays of structs cross only with their stride. A zeroed tail means
- *         default. Append only.
- * Errors are sticky: a bad call is remembered with its place, later calls do nothing, the host
- * reports after the call.
+ *     `params` and the strings in it, which live until destroy() has returned. What the plugin
+ *     returns lives until destroy(). describe, label and emit are const on `self` and may run in
+ *     many threads at once; create and destroy run alone. Same (params, example) => same calls in
+ *     the same order, on any thread, in any order of examples.
+ *     Sizes: int32 for nodes of a kind and for labels, int64 for edges. Every struct that crosses
+ *     starts with struct_size, set by who fills it; arrays of structs cross only with their stride.
+ *     A zeroed tail means default. Append only.
+ *     Errors are sticky: a bad call is remembered with its place, later calls do nothing, the host
+ *     reports after the call.
  *
  * This header is in graph/, the lowest floor, because its words (kinds, phases, runs) are the
  * words of that floor; it is installed as <gsa/topology.h>. The recipe for a new topology is

@@ -23,14 +23,11 @@
  *           whole).
  *
  * Law.  Patterns are emitted once, for `longest` tokens (with a memory: once for each length of it;
- *     where groups are read, for each
- *       list of them), so opening costs what
- *       one batch of one such example costs. Tensors taken and given belong to the caller's tape,
- *         which must not be training
- *       and is on the same backend as the parameters. Failures are the tape's; one within
- *         append or open leaves
- *       the sequences unusable until gsa_generation_clear. The stack outlives it. One thread at a
- *         time. */
+ *     where groups are read, for each list of them), so opening costs what one batch of one such
+ *     example costs. Tensors taken and given belong to the caller's tape, which must not be
+ *     training and is on the same backend as the parameters. Failures are the tape's; one within
+ *     append or open leaves the sequences unusable until gsa_generation_clear. The stack outlives
+ *     it. One thread at a time. */
 #ifndef GSA_GENERATION_H
 #define GSA_GENERATION_H
 #include "stack.h"

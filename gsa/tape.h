@@ -21,17 +21,16 @@
  *     return failed || dw[0] != -4 || dw[1] != -8;
  *
  * Law.  Tensors are matrices [rows, cols] of the backend's real type. What an op returns belongs to
- *     the tape and lives until
- *       gsa_tape_reset; parameters own themselves (parameters.h). Ops never update in place. They
- *       take and return NULL freely: after the first failure every op returns NULL, and
- *       gsa_tape_status tells which it was (an operand that is NULL where nothing has failed is a
- *       failure itself); so a forward pass is written without checks and checked once.
- *       Memory is an arena: reset keeps it, so that a step whose shapes were seen before allocates
- *         nothing.
- *       Backward runs the ops in reverse order of recording; gradients accumulate in that order:
- *       same program, same bits. What is left of it are the gradients of leaves and parameters:
- *       that of an op's result is dropped once the op has passed it on, its memory used again.
- *       One thread uses a tape at a time.
+ *     the tape and lives until gsa_tape_reset; parameters own themselves (parameters.h). Ops never
+ *     update in place. They take and return NULL freely: after the first failure every op returns
+ *     NULL, and gsa_tape_status tells which it was (an operand that is NULL where nothing has
+ *     failed is a failure itself); so a forward pass is written without checks and checked once.
+ *     Memory is an arena: reset keeps it, so that a step whose shapes were seen before allocates
+ *     nothing.
+ *     Backward runs the ops in reverse order of recording; gradients accumulate in that order: same
+ *     program, same bits. What is left of it are the gradients of leaves and parameters: that of an
+ *     op's result is dropped once the op has passed it on, its memory used again. One thread uses a
+ *     tape at a time.
  *     Failures of ops: GSA_ERR_ARGUMENT (shapes that do not fit), GSA_ERR_LIMIT (a size),
  *     GSA_ERR_UNSUPPORTED (the backend lacks the op), GSA_ERR_MEMORY, GSA_ERR_DEVICE. */
 #ifndef GSA_TAPE_H

@@ -17,21 +17,19 @@
  *     return failed || c[1] != 32;
  *
  * Law.  A backend computes in one real type (float or double; fp32 accumulates in fp32 or wider).
- *     All data pointers below
- *       are in the backend's memory; `edges`, id, mask and offset arrays too. Only `gsa_*_args`
- *         structs, part arrays and
- *       scalars are host memory. Matrices are row-major, [rows, cols], contiguous unless a leading
- *         dimension is given.
- *       Outputs come before inputs, sizes last. `d` names a gradient. Forward ops write their
- *       outputs; backward ops ADD to the gradients they are given, and skip those that are NULL.
- *       Where they take `accumulate`, 0 says that the gradient which the entry's comment names (dx
- *       where it names none) holds nothing yet: all of it is written, whatever was there. Every
- *       op returns GSA_OK or a status whose sentence is in backend->error. A NULL entry means
- *       that the backend has no such op: the caller fails with a sentence, it never falls back to
- *       another device.
- *       Same inputs, same bits, for any number of threads: no atomics, a fixed order of every sum.
- *       NaN stays NaN. Empty sizes are fine. One thread uses a backend at a time; its loops use
- *       `threads` threads. GSA_CHECKED builds scan edges in full at entry.
+ *     All data pointers below are in the backend's memory; `edges`, id, mask and offset arrays too.
+ *     Only `gsa_*_args` structs, part arrays and scalars are host memory. Matrices are row-major,
+ *     [rows, cols], contiguous unless a leading dimension is given.
+ *     Outputs come before inputs, sizes last. `d` names a gradient. Forward ops write their
+ *     outputs; backward ops ADD to the gradients they are given, and skip those that are NULL.
+ *     Where they take `accumulate`, 0 says that the gradient which the entry's comment names (dx
+ *     where it names none) holds nothing yet: all of it is written, whatever was there. Every op
+ *     returns GSA_OK or a status whose sentence is in backend->error. A NULL entry means that the
+ *     backend has no such op: the caller fails with a sentence, it never falls back to another
+ *     device.
+ *     Same inputs, same bits, for any number of threads: no atomics, a fixed order of every sum.
+ *     NaN stays NaN. Empty sizes are fine. One thread uses a backend at a time; its loops use
+ *     `threads` threads. GSA_CHECKED builds scan edges in full at entry.
  *     Opening fails with GSA_ERR_ARGUMENT (an unknown device or number of threads) or
  *     GSA_ERR_UNSUPPORTED (this build or machine lacks it). */
 #ifndef GSA_BACKEND_H

@@ -20,11 +20,10 @@
  *     return failed || report.failed;
  *
  * Law.  Runs the plugin's code in this process and in a few threads of it: nothing here contains a
- *     crash or a hang (the
- *       command does, in a process of its own). Needs no text or memory from the caller: what
- *         patterns read is made up.
- *       A pattern that reads structure (brackets of some kind, tags) is tried on it where the
- *         caller gives texts that have it.
+ *     crash or a hang (the command does, in a process of its own). Needs no text or memory from the
+ *     caller: what patterns read is made up.
+ *     A pattern that reads structure (brackets of some kind, tags) is tried on it where the caller
+ *     gives texts that have it.
  *     Errors: GSA_ERR_ARGUMENT (options out of range), GSA_ERR_UNSUPPORTED (no threads),
  *     GSA_ERR_MEMORY. A promise that is broken is no error but a finding. */
 #ifndef GSA_CHECK_H

@@ -15,9 +15,8 @@
  *     return 0;
  *
  * Law.  A registry is made, filled by one thread, then read by any. Topologies live as long as the
- *     registry. Loading runs
- *       the plugin's code in this process: that is trust, not isolation; everything that it emits
- *         is checked.
+ *     registry. Loading runs the plugin's code in this process: that is trust, not isolation;
+ *     everything that it emits is checked.
  *     Errors: GSA_ERR_ARGUMENT (a path without a slash, an id twice), GSA_ERR_IO (no such file),
  *     GSA_ERR_PLUGIN (no topology in it, or a broken one), GSA_ERR_LIMIT (too many),
  *     GSA_ERR_MEMORY. */

@@ -17,14 +17,13 @@
  *     return 0;
  *
  * Law.  Nothing is printed: progress, log lines and results go to the callbacks or into texts that
- *     the caller releases with
- *       gsa_release(system, ...). Callbacks run in the calling thread, which has the C locale for
- *         the length of the call.
+ *     the caller releases with gsa_release(system, ...). Callbacks run in the calling thread, which
+ *     has the C locale for the length of the call.
  *     Any thread may call; calls share nothing, except that one process at a time trains in a
- *     folder. Errors: GSA_ERR_ARGUMENT and GSA_ERR_FORMAT (the request, the recipe or the data
- *     are wrong), GSA_ERR_IO, GSA_ERR_MEMORY, GSA_ERR_LIMIT, GSA_ERR_NUMBER (a loss that is not
- *     finite), GSA_ERR_PLUGIN, GSA_ERR_UNSUPPORTED (no such device), GSA_ERR_DEVICE (it was
- *     lost), GSA_ERR_INTERRUPTED (stopped on request). */
+ *     folder. Errors: GSA_ERR_ARGUMENT and GSA_ERR_FORMAT (the request, the recipe or the data are
+ *     wrong), GSA_ERR_IO, GSA_ERR_MEMORY, GSA_ERR_LIMIT, GSA_ERR_NUMBER (a loss that is not
+ *     finite), GSA_ERR_PLUGIN, GSA_ERR_UNSUPPORTED (no such device), GSA_ERR_DEVICE (it was lost),
+ *     GSA_ERR_INTERRUPTED (stopped on request). */
 #ifndef GSA_DRIVER_H
 #define GSA_DRIVER_H
 #include <signal.h>

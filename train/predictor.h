@@ -17,16 +17,15 @@
  *     return failed;
  *
  * Law.  A predictor is used by one thread at a time. Several predictors, of one folder or of many,
- *     may be used by as many threads at
- *       once: they share nothing. A call changes nothing that a later one sees; after a failure the
- *             predictor goes on.
- *       A warm predictor asks the system for no memory and opens no file: one that has answered for
- *       texts of this length, twice for the longest (a pattern that is made by length is kept for
- *       each length).
+ *     may be used by as many threads at once: they share nothing. A call changes nothing that a
+ *     later one sees; after a failure the predictor goes on.
+ *     A warm predictor asks the system for no memory and opens no file: one that has answered for
+ *     texts of this length, twice for the longest (a pattern that is made by length is kept for
+ *     each length).
  *     Errors of opening: GSA_ERR_IO and GSA_ERR_FORMAT (no model, or a damaged one),
- *     GSA_ERR_ARGUMENT (options, a task without predictions), GSA_ERR_PLUGIN,
- *     GSA_ERR_UNSUPPORTED (no such device), GSA_ERR_MEMORY; of a call: GSA_ERR_FORMAT and
- *     GSA_ERR_ARGUMENT (the text is wrong), GSA_ERR_LIMIT. */
+ *     GSA_ERR_ARGUMENT (options, a task without predictions), GSA_ERR_PLUGIN, GSA_ERR_UNSUPPORTED
+ *     (no such device), GSA_ERR_MEMORY; of a call: GSA_ERR_FORMAT and GSA_ERR_ARGUMENT (the text is
+ *     wrong), GSA_ERR_LIMIT. */
 #ifndef GSA_PREDICTOR_H
 #define GSA_PREDICTOR_H
 #include "train/driver.h"

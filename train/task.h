@@ -24,21 +24,17 @@
  *     translation           source, target     encoder(source), decoder        token of target
  *
  * Law.  A task is a table of functions over one object. Examples of a split are numbered from 0. To
- *     add one without
- *       this tree: a shared object that exports GSA_TASK_PLUGIN; in it: a file in tasks/, a name in
- *       keys_table.h (task.name), a row in task.c.
+ *     add one without this tree: a shared object that exports GSA_TASK_PLUGIN; in it: a file in
+ *     tasks/, a name in keys_table.h (task.name), a row in task.c.
  *
  * Law.  `fill` may run in another thread than all the rest, one call at a time (prefetch.h): what
- *     it writes of the object no other function
- *       reads or writes, and what it reads nothing changes once the model is. read_lines and
- *         read_text run when nothing is filled.
+ *     it writes of the object no other function reads or writes, and what it reads nothing changes
+ *     once the model is. read_lines and read_text run when nothing is filled.
  *
  * Law.  What is scored comes in *units*, which one could have drawn singly: what a bootstrap
- *     resamples. A unit is an example; where
- *       one example holds all that there is (a graph), each target with a label is one. A metric is
- *         made of the units' sums, so
- *       results do not depend on how examples are put into batches, but for the last bits of a sum
- *         of losses. */
+ *     resamples. A unit is an example; where one example holds all that there is (a graph), each
+ *     target with a label is one. A metric is made of the units' sums, so results do not depend on
+ *     how examples are put into batches, but for the last bits of a sum of losses. */
 #ifndef GSA_TASK_H
 #define GSA_TASK_H
 #include <signal.h>

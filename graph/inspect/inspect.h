@@ -1,10 +1,10 @@
 /* inspect.h - a pattern's GraphML read back: what is in it in numbers, and as a picture for a page.
  *
  * Law.  Of the libraries only this one links igraph. Calls that touch igraph (gsa_view_read,
- *     gsa_view_measure,
- *       gsa_view_draw) are made by one thread at a time: igraph's error handler has no context, and
- *       common builds of it are not thread-safe. What the process had set up in igraph (handlers,
- *       attribute table) is put back. A view owns all its texts; nothing here prints. */
+ *     gsa_view_measure, gsa_view_draw) are made by one thread at a time: igraph's error handler has
+ *     no context, and common builds of it are not thread-safe. What the process had set up in
+ *     igraph (handlers, attribute table) is put back. A view owns all its texts; nothing here
+ *     prints. */
 #ifndef GSA_INSPECT_H
 #define GSA_INSPECT_H
 #include "graph/system.h"

@@ -2,8 +2,7 @@
  * the man page and completion.
  *
  * Law.  Tables are constants; texts in them are UTF-8 without line ends unless said otherwise.
- *     Parsing keeps pointers into argv,
- *       which must outlive the gsa_args. Nothing here prints. */
+ *     Parsing keeps pointers into argv, which must outlive the gsa_args. Nothing here prints. */
 #ifndef GSA_OPTIONS_H
 #define GSA_OPTIONS_H
 #include "graph/system.h"

@@ -1,12 +1,10 @@
 /* loader.h - how a graph file becomes rows of sources: what the readers of the three formats share.
  *
  * Law.  A reader calls loader_begin once it knows the nodes (or leaves them at -1: the largest
- *     index decides), loader_edge
- *       for each edge in the order of the file, and returns 0, or -1 after loader_fail. Node
- *         indices count from 0 here.
- *       All memory comes from the host; loader_build turns the edges into rows, loader_release
- *         frees what it did not
- * take. */
+ *     index decides), loader_edge for each edge in the order of the file, and returns 0, or -1
+ *     after loader_fail. Node indices count from 0 here.
+ *     All memory comes from the host; loader_build turns the edges into rows, loader_release frees
+ *     what it did not take. */
 #ifndef GSA_FILE_LOADER_H
 #define GSA_FILE_LOADER_H
 #include <stddef.h>

@@ -2,15 +2,13 @@
  * while the one before it is computed.
  *
  * Law.  One batch ahead at most. What is requested is a guess: whoever takes another batch loses
- *     nothing but the work, and gets what it
- *       would have got without. A failure is kept with its sentence until the batch is taken, and
- *         goes with it when it is not. So
- *       results, their order and errors are those of a run that builds each batch when its turn
- *         comes.
- *       One caller. The thread starts with the first question, takes no signals, reads numbers in
- *       the C locale, and calls the task's `fill` (task.h), the model's patterns and the system's
- *       table. Where the system gives no thread, and in a process that forked, nothing is built
- *       ahead. Memory: a second batch on the host. */
+ *     nothing but the work, and gets what it would have got without. A failure is kept with its
+ *     sentence until the batch is taken, and goes with it when it is not. So results, their order
+ *     and errors are those of a run that builds each batch when its turn comes.
+ *     One caller. The thread starts with the first question, takes no signals, reads numbers in the
+ *     C locale, and calls the task's `fill` (task.h), the model's patterns and the system's table.
+ *     Where the system gives no thread, and in a process that forked, nothing is built ahead.
+ *     Memory: a second batch on the host. */
 #ifndef GSA_PREFETCH_H
 #define GSA_PREFETCH_H
 #include "train/learner.h"

@@ -2,11 +2,9 @@
  * GSA_RECYCLE_TEXT is a text in memory: for work that is done again and again. Not installed.
  *
  * Law.  With `keeps` set, blocks that are released wait in lists by their size and are handed out
- *     again, the smallest that is large
- *       enough: a new one is requested only where all of those are in use. So there are never more
- *               of any size than were in use at
- *       once, and what was done before, with texts as long, requests nothing. Calls may come from
- *         many threads. */
+ *     again, the smallest that is large enough: a new one is requested only where all of those are
+ *     in use. So there are never more of any size than were in use at once, and what was done
+ *     before, with texts as long, requests nothing. Calls may come from many threads. */
 #ifndef GSA_RECYCLE_H
 #define GSA_RECYCLE_H
 #include <pthread.h>

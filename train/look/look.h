@@ -2,9 +2,8 @@
  * `gsa train FILE`.
  *
  * Law.  Nothing is printed. What was seen and decided are sentences; the settings are texts by
- *     name, which a template of a recipe
- *       names in braces. The readers of train/data read the whole file, so whatever they refuse is
- *         refused here, with file and line. */
+ *     name, which a template of a recipe names in braces. The readers of train/data read the whole
+ *     file, so whatever they refuse is refused here, with file and line. */
 #ifndef GSA_LOOK_H
 #define GSA_LOOK_H
 #include "graph/system.h"

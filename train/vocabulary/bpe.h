@@ -6,14 +6,13 @@
  * character's mark being "</w>"). Cutting a word joins in it the pairs in the order they were
  * learned.
  *
- * Law.  Pieces are written as text: one that goes on has "@@" after it, so that a line's words
- *     come back when "@@ " is removed. No last
- *       piece ends in "@@", and no piece that goes on in "</w>": such pairs are never joined, so
- *         that both ways of writing are clear.
- *       The file of merges is subword-nmt's: a line "#version: 0.2", then a line "left right" a
- *         merge.
- *       Learning costs O(n log n) time for n characters of distinct words, and each merge O(words
- *         that hold the pair). */
+ * Law.  Pieces are written as text: one that goes on has "@@" after it, so that a line's words come
+ *     back when "@@ " is removed. No last piece ends in "@@", and no piece that goes on in "</w>":
+ *     such pairs are never joined, so that both ways of writing are clear.
+ *     The file of merges is subword-nmt's: a line "#version: 0.2", then a line "left right" a
+ *     merge.
+ *     Learning costs O(n log n) time for n characters of distinct words, and each merge O(words
+ *     that hold the pair). */
 #ifndef GSA_BPE_H
 #define GSA_BPE_H
 #include "graph/system.h"
