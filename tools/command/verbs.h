@@ -72,13 +72,11 @@ void gsa_write_expected_of_key(char *text, size_t size, const gsa_key *key);
 #define GSA_OPTION_ROW_DEVICE                                                                      \
     {                                                                                              \
         "device", GSA_OPTION_CHOICE,                                                               \
-            "cpu|cuda[-graphs][-bf16]|cuda[-graphs][-bf16]-windows|"                               \
-            "cuda[-graphs][-bf16]-tensor|cuda[-graphs]-tf32|ref|auto",                             \
-            "auto", NULL, 0, 0,                                                                    \
-            "where to compute; ref: plain C; cuda's words: steps as CUDA graphs (graphs), "        \
-            "attention on numbers of 16 bits (bf16), by row windows (windows), the dense ones on " \
-            "tensor cores (tensor; tf32: "                                                         \
-            "with 11 bits of each factor)"                                                         \
+            "cpu|cuda[-graphs][-tf32]|cuda[-graphs]-bf16|cuda[-graphs]-cusparse|ref|auto", "auto", \
+            NULL, 0, 0,                                                                            \
+            "where to compute; ref: plain C; words after cuda: steps as CUDA graphs (graphs), "    \
+            "products and attention of 11 bits (tf32) or of 16-bit numbers (bf16), attention "     \
+            "by cuSPARSE (cusparse)"                                                               \
     }
 #define GSA_OPTION_ROW_THREADS                                                                     \
     {                                                                                              \
