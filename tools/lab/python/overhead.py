@@ -9,8 +9,10 @@ Microseconds, all phases together, of a forward pass and of both ways:
 `least`:  the same calls into new tensors, and for both ways an autograd function and
           torch.autograd.grad: what PyTorch takes where nothing is checked.
 `attend`: gsa.torch.attend, and torch.autograd.grad; how much more than bare, and than least.
-bare, least and attend take turns, call by call. Of them the first decile is shown, for a loaded
-machine makes most calls longer.
+bare, least and attend take turns; in its turn each makes two calls, and the second one counts, for
+it finds its own memory in the caches, as a call of gsa bench kernel does. The first decile is shown,
+for a loaded machine makes most calls longer. The last line says what torch.neg, both ways, takes of
+8 tokens: PyTorch's smallest operation that has a gradient, and torch.autograd.grad.
 --kept-memory: glibc keeps freed memory; else large outputs may be mapped anew each call.
 """
 import argparse
@@ -110,6 +112,7 @@ def at(x):
 
 
 def clock(call):
+    call()
     start = time.process_time_ns()
     call()
     return (time.process_time_ns() - start) / 1e3
@@ -143,8 +146,17 @@ def measure(build, spec, length, heads, dim, rounds):
         for _ in range(calls):
             for name, column in columns.items():
                 column.append(sum(clock(getattr(c, name)) for c in cases))
-    found = [statistics.quantiles(column, n=10)[0] for column in columns.values()]
+    found = [decile(column) for column in columns.values()]
     return [statistics.median(k[i] for k in kernels) for i in range(2)], found, len(cases)
+
+
+def decile(column):
+    return statistics.quantiles(column, n=10)[0]
+
+
+def smallest():
+    x = torch.zeros(8, 2, 16, requires_grad=True)
+    return decile([clock(lambda: torch.autograd.grad(torch.neg(x), x, x)) for _ in range(1000)])
 
 
 def main():
@@ -174,6 +186,7 @@ def main():
                     f"{(attend - quick) / phases:+.1f} us"
                 line += f" {more:>8}"
         print(line, flush=True)
+    print(f"torch.neg, both ways: {smallest():.1f}")
 
 
 if __name__ == "__main__":

@@ -34,57 +34,58 @@ def _run(x, graph, function, *arguments):
         return A.run(double, (x.device.index, stream), graph, function, *arguments)
 
 
-def _at(x):
-    return 0 if x is None else x.data_ptr()
-
-
-def _forward(graph, p, q, k, v, r, b, scale, dropout, seed, weights=False, keep=True):
+def _forward(graph, p, scale, dropout, seed, weights, keep, q, k, v, r=None, b=None):
     """Contiguous tensors -> out, lse, weights or None. keep False: nobody reads lse."""
     rows, heads, dim = q.shape
     out = torch.empty_like(q)
     if keep or not q.is_cpu:
-        lse = q.new_empty((rows, heads))
+        lse = q.new_empty(rows, heads)
         lse_at = lse.data_ptr()
     else:
         lse, lse_at = graph._spare(8 * rows * heads)
-    w = q.new_empty((p.edges, heads)) if weights else None
+    w = q.new_empty(p.edges, heads) if weights else None
     _run(q, graph, A.forward,
          A.packed(p.index, heads, dim, scale, dropout, q.data_ptr(), k.data_ptr(), v.data_ptr(),
-                  _at(r), _at(b), seed, out.data_ptr(), lse_at, _at(w)))
+                  0 if r is None else r.data_ptr(), 0 if b is None else b.data_ptr(), seed,
+                  out.data_ptr(), lse_at, 0 if w is None else w.data_ptr()))
     return out, lse, w
 
 
-def _backward(graph, p, q, k, v, r, b, out, lse, dout, scale, dropout, seed, wanted):
+def _backward(graph, p, scale, dropout, seed, out, lse, dout, wanted, q, k, v, r=None, b=None):
+    """The gradients of q, k, v, r and b that are wanted."""
     if not dout.is_contiguous():
         dout = dout.contiguous()
     # x.data = y replaces what was saved, which torch does not notice.
     if r is not None or b is not None or not _plain(p, q, k, v):
         q, k, v, r, b = _checked(p, q, k, v, r, b)
-    if not (dout.shape == out.shape == q.shape and dout.dtype is out.dtype is q.dtype and
-            out.is_contiguous()):
+    shape, dtype = q.shape, q.dtype
+    if not (dout.shape == shape and out.shape == shape and dout.dtype is dtype and
+            out.dtype is dtype and out.is_contiguous()):
         raise ArgumentError("backward: q or the output is not what forward had: .data replaced it")
-    wants_q, wants_k, wants_v, wants_r, wants_b = wanted
     empty = torch.empty_like
-    dq = empty(q) if wants_q else None
-    dk = empty(k) if wants_k else None
-    dv = empty(v) if wants_v else None
-    dr = empty(r) if wants_r else None
-    db = empty(b) if wants_b else None
-    _, heads, dim = q.shape
+    dq = empty(q) if wanted[0] else None
+    dk = empty(k) if wanted[1] else None
+    dv = empty(v) if wanted[2] else None
+    dr = empty(r) if r is not None and wanted[3] else None
+    db = empty(b) if b is not None and wanted[4] else None
     _run(q, graph, A.backward,
-         A.packed(p.index, heads, dim, scale, dropout, q.data_ptr(), k.data_ptr(), v.data_ptr(),
-                  _at(r), _at(b), seed, out.data_ptr(), lse.data_ptr(), 0, dout.data_ptr(), _at(dq),
-                  _at(dk), _at(dv), _at(dr), _at(db)))
+         A.packed(p.index, shape[1], shape[2], scale, dropout, q.data_ptr(), k.data_ptr(),
+                  v.data_ptr(), 0 if r is None else r.data_ptr(), 0 if b is None else b.data_ptr(),
+                  seed, out.data_ptr(), lse.data_ptr(), 0, dout.data_ptr(),
+                  0 if dq is None else dq.data_ptr(), 0 if dk is None else dk.data_ptr(),
+                  0 if dv is None else dv.data_ptr(), 0 if dr is None else dr.data_ptr(),
+                  0 if db is None else db.data_ptr()))
     return dq, dk, dv, dr, db
 
 
 class _Attend(torch.autograd.Function):
+    """call: graph, phase, scale, dropout, seed. inputs: q, k, v, and r, b where there is one."""
+
     @staticmethod
-    def forward(ctx, call, weights, q, k, v, r=None, b=None):
-        graph, p, scale, dropout, seed = call
-        out, ctx.lse, w = _forward(graph, p, q, k, v, r, b, scale, dropout, seed, weights)
-        ctx.save_for_backward(q, k, v, r, b, out)
-        ctx.call = call
+    def forward(ctx, call, weights, *inputs):
+        out, lse, w = _forward(*call, weights, True, *inputs)
+        ctx.save_for_backward(out, *inputs)
+        ctx.call = call, lse
         if w is None:
             return out
         ctx.mark_non_differentiable(w)
@@ -94,12 +95,11 @@ class _Attend(torch.autograd.Function):
     def backward(ctx, dout, *_):
         if torch.is_grad_enabled():  # create_graph=True
             return _Attend._once(ctx, dout)
-        q, k, v, r, b, out = ctx.saved_tensors
-        graph, p, scale, dropout, seed = ctx.call
-        wanted = ctx.needs_input_grad[2:]
-        d = _backward(graph, p, q, k, v, r, b, out, ctx.lse, dout, scale, dropout, seed,
-                      wanted if len(wanted) == 5 else (*wanted, False, False))
-        return None, None, *d[:len(wanted)]
+        out, *inputs = ctx.saved_tensors
+        call, lse = ctx.call
+        wanted = ctx.needs_input_grad
+        d = _backward(*call, out, lse, dout, wanted[2:], *inputs)
+        return (None, None, *d)[:len(wanted)]
 
     _once = staticmethod(once_differentiable(lambda ctx, dout: _Attend.backward(ctx, dout)))
 
@@ -117,7 +117,7 @@ def _attend_op(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, r: torch.Tenso
                dropout: float) -> tuple[torch.Tensor, torch.Tensor]:
     g, p = _phase(graph, phase)
     q, k, v, r, b = (None if x is None else x.contiguous() for x in (q, k, v, r, b))
-    return _forward(g, p, q, k, v, r, b, scale, dropout, int(seed))[:2]
+    return _forward(g, p, scale, dropout, int(seed), False, True, q, k, v, r, b)[:2]
 
 
 @_attend_op.register_fake
@@ -132,8 +132,8 @@ def _attend_backward_op(dout: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v:
                         scale: float, dropout: float) -> list[torch.Tensor]:
     g, p = _phase(graph, phase)
     q, k, v, r, b = (None if x is None else x.contiguous() for x in (q, k, v, r, b))
-    d = _backward(g, p, q, k, v, r, b, out.contiguous(), lse.contiguous(), dout, scale, dropout,
-                  int(seed), (True, True, True, r is not None, b is not None))
+    d = _backward(g, p, scale, dropout, int(seed), out.contiguous(), lse.contiguous(), dout,
+                  5 * (True,), q, k, v, r, b)
     return [x for x in d if x is not None]
 
 
@@ -192,7 +192,7 @@ def attend(q, k, v, graph, phase=None, *, label_vectors=None, label_bias=None, s
                 return _Attend.apply(call, weights, q, k, v)
         elif any(x is not None and x.requires_grad for x in (q, k, v, r, b)):
             return _Attend.apply(call, weights, q, k, v, r, b)
-    out, _, w = _forward(graph, p, q, k, v, r, b, scale, dropout, seed, weights, keep=False)
+    out, _, w = _forward(graph, p, scale, dropout, seed, weights, False, q, k, v, r, b)
     return (out, w) if weights else out
 
 
