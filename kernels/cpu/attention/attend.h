@@ -137,7 +137,7 @@ CPU_INLINE cpu_cut cpu_one_vector(int32_t left, int whole)
     return (cpu_cut){ 0, 1, whole, lanes_first(whole || left > LANES ? LANES : left) };
 }
 
-/* CALL(..., slice), a function or `x = function`, where the counts of the slice are constants:
+/* CALL(..., slice), a function or `x = function`, where the counts (1 to 4 vectors) are constants:
  * kernels are compiled once for each. Where code is there to be right, not fast (the emulated
  * level, sanitizers), one copy serves every count, nothing is unrolled, and the compiler is done in
  * a fraction of the time. gcc keeps vectors in registers only in loops that are unrolled first. */
@@ -159,10 +159,6 @@ CPU_INLINE cpu_cut cpu_one_vector(int32_t left, int whole)
         CPU_AS_TWO(cut, most, 2, __VA_ARGS__)                                                      \
         CPU_AS_TWO(cut, most, 3, __VA_ARGS__)                                                      \
         CPU_AS_TWO(cut, most, 4, __VA_ARGS__)                                                      \
-        CPU_AS_TWO(cut, most, 5, __VA_ARGS__)                                                      \
-        CPU_AS_TWO(cut, most, 6, __VA_ARGS__)                                                      \
-        CPU_AS_TWO(cut, most, 7, __VA_ARGS__)                                                      \
-        CPU_AS_TWO(cut, most, 8, __VA_ARGS__)                                                      \
     }
 #endif
 /* The same slice by slice of a head. */

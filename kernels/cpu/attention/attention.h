@@ -2,9 +2,10 @@
  *
  * A row (a query) reads the sources (keys and values) of its edges. The inspector (inspect.c,
  * edge_plan.c, bcsr_find.c, interval_find.c) looks at the edges once and keeps what it finds with
- * the batch; for each row it tells one of six formats, by one order. The executors
- * (attend_forward.c, attend_backward.c) and `gsa bench kernel --explain` (cpu_formats) ask it;
- * nothing else decides.
+ * the batch. A row goes to the first of six formats that can take it, in this order: gemm,
+ * interval, dia (LANES rows), bcsr, ell (one edge), dia (4 rows), ell, row. The executors
+ * (attend_forward.c, attend_backward.c) and `gsa bench kernel --explain` (cpu_formats) ask it.
+ * docs/kernels.md has a drawing and the limits of each.
  *
  *   row       CSR row-split: a row alone, its edges 64 at a time (row.c, own.h)
  *             when: hubs, relays; weights are wanted; not finite; whatever no other takes
@@ -20,14 +21,15 @@
  *             when: whole sentences
  *
  * Three panels compute: own columns (own.h: row, ell), diagonals (dia.h), shared columns (panel.h:
- * bcsr, interval). One page has the softmax (softmax.h), one the prefetches (prefetch.h), one the
- * mask of dropout (dropout_mask.h).
+ * bcsr, interval). One page has the softmax (softmax.h), one the paced prefetches (prefetch.h; dia
+ * and ell have one line each of their own), one the mask of dropout (dropout_mask.h).
  *
- * All but gemm work on panels of four rows: s = q k^T, online softmax, o = p v; backward
- * dP = do v^T, dS = p (dP - D), dQ, dK, dV. Lanes of a vector are LANES (8: AVX2, 16: AVX-512),
- * heads go one after another, a head's columns by slices of at most SLICE vectors. No bit depends
- * on the number of threads or on the batch: formats, blocks and orders of sums are functions of an
- * example's edges. */
+ * A panel is four rows (row: four edges of one row; gemm has none): s = q k^T, online softmax,
+ * o = p v; backward dP = do v^T, dS = p (dP - D), dQ, dK, dV. A vector (isa/vector.h) has LANES
+ * lanes (8: AVX2, 16: AVX-512), QUADS = LANES / 4 groups of four; heads go one after another, a
+ * head's columns by slices of a few vectors (cpu_cut, attend.h). No bit depends on the number of
+ * threads or on the batch: formats, blocks and orders of sums are functions of an example's edges.
+ */
 #ifndef GSA_CPU_ATTENTION_H
 #define GSA_CPU_ATTENTION_H
 #include "kernels/cpu/attention/dia.h"
@@ -49,7 +51,7 @@ typedef struct cpu_part { /* rows that go one way together */
     cpu_format format;
     int64_t row, rows;
     int32_t interval; /* 1 + the axis that has the rows */
-    int dias, blocks;
+    int dias, blocks; /* how many of each */
     cpu_dia dia[QUADS];
     bcsr_block block[PLAN_BLOCKS];
 } cpu_part;

@@ -16,14 +16,14 @@
 
 enum {
     DIA_ROWS = 4,
-    DIA_EDGES = 32,                        /* of a row at most: with more of them bcsr is as good */
-    DIA_STRIPES = 16,                      /* at most */
-    DIA_WIDE = LANES == 8 ? 3 : LANES / 4, /* vectors of a row that are worked on at once:
+    DIA_EDGES = 32,                    /* of a row at most: with more of them bcsr is as good */
+    DIA_STRIPES = 16,                  /* at most */
+    DIA_WIDE = LANES == 8 ? 3 : SLICE, /* vectors of a row that are worked on at once:
                                                DIA_ROWS rows of them are in registers */
     DIA_SCORES = DIA_EDGES * DIA_ROWS,
     DIA_VECTORS = DIA_SCORES / LANES
 };
-_Static_assert(DIA_ROWS *QUADS == LANES, "diagonal blocks of LANES rows");
+_Static_assert(DIA_ROWS *QUADS == LANES, "LANES rows are QUADS diagonal blocks");
 
 typedef struct cpu_stripe { /* places `place` .. place+count-1: row r reads first + move r at the
                                first of them, one more at each next */

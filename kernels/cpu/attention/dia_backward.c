@@ -1,7 +1,7 @@
 /* dia_backward.c - gradients of a diagonal block's rows for some heads, as attend_backward.c has
- * them: p = exp(s - lse),  ds = p (g - D),  g = v do,  D = do.o;   dq += ds k,  dk += ds q,  dv +=
- * p do A row of dK and dV is read and written once a diagonal block, and as the next diagonal
- * blocks go on from it in a cache, in memory once. */
+ * them: p = exp(s - lse),  ds = p (g - D),  g = v do,  D = do.o;   dq += ds k,  dk += ds q,
+ * dv += p do. A row of dK and dV is read and written once a diagonal block, and as the next
+ * diagonal blocks go on from it in a cache, in memory once. */
 #include "kernels/cpu/attention/dia_round.h"
 #include "kernels/cpu/attention/dropout_mask.h"
 

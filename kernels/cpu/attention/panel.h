@@ -5,12 +5,12 @@
  *   mix      o_r += sum_c p[c][r] v_c      sums of the rows are in registers, columns pass by
  *   scatter  y_c += sum_r p[c][r] x_r      sums of a few columns are in registers, rows pass by
  *
- * Register tiles, rows x vectors of a head at 16 (8) lanes: score 4 x 4 (4 x 3 columns, the rows
- * from L1), mix 4 x 4 (4 x 3), scatter 4 x 4 (1 x 8). A head's columns are a loop around them:
- * slices of at most SLICE vectors. */
+ * Register tiles at 16 (8) lanes, which have 32 (16) registers: score 4 rows x 4 vectors, of wide
+ * heads (of all) 4 rows in L1 x 4 (3) columns; mix 4 rows x 4 (3) vectors; scatter 4 (3) columns x
+ * 4 vectors. Wider heads are a loop around them: slices of a few vectors (cpu_cut, attend.h). A new
+ * width is a value of the enum: count sums, operands and one loaded part against the registers. */
 #ifndef GSA_CPU_PANEL_H
 #define GSA_CPU_PANEL_H
-#include "kernels/cpu/attention/dia.h"
 #include "kernels/cpu/attention/bcsr.h"
 
 enum {
@@ -18,8 +18,8 @@ enum {
               ? 4
               : 3, /* columns that meet the four rows at once where these are not in registers */
     MIXED = LANES == 16 ? SLICE : 3, /* vectors of four rows whose sums are in registers at once */
-    SCATTERED = LANES == 16 ? SLICE : 8,     /* vectors of a column, likewise, */
-    SCATTERED_SUMS = LANES == 16 ? QUADS : 1 /* and how many columns of one plane or of two */
+    SCATTERED = SLICE,               /* vectors of a column, likewise, */
+    SCATTERED_SUMS = LANES == 16 ? 4 : 3 /* columns of one plane; of two together half of them */
 };
 
 /* ---- score --------------------------------------------------------------------------------- */
@@ -96,8 +96,9 @@ CPU_INLINE void cpu_transposed_step(vec sum[MET][PANEL_ROWS], const cpu_transpos
     }
 }
 
-/* w[i] <- as cpu_transposed_dots, of the row x[place[i]] + at; at most MET columns, any head. The
+/* w[i] <- as cpu_transposed_dots, of the row x[place[i]] + at; QUADS or MET columns, any head. The
  * rows are in L1. */
+_Static_assert((int)MET >= (int)QUADS, "panel.c passes QUADS columns, too");
 CPU_INLINE void cpu_transposed_some(vec *w, const cpu_transposed *q, const float *const *x,
                                     const uint16_t *place, int64_t at, int columns, int32_t dim)
 {
@@ -123,9 +124,9 @@ typedef struct products { /* of the rows with x[place[i]] + at */
     const uint16_t *place;
     const float *const *x;
     int64_t at;
-    const uint16_t *mask; /* [vectors] */
-    const float *more;    /* [places][4], added; NULL: nothing is */
-    cpu_prefetch *prefetch;
+    const uint16_t *mask;   /* [vectors] */
+    const float *more;      /* [places][4], added; NULL: nothing is */
+    cpu_prefetch *prefetch; /* never NULL */
 } cpu_products;
 
 /* What is made of products: scores, of which those that are no edges are -inf, and the largest is
@@ -198,7 +199,7 @@ CPU_INLINE void cpu_mix_places(vec sum[PANEL_ROWS][MIXED], const cpu_mixing *m,
 typedef struct cpu_panel_mix { /* to[r] <- keep[r] to[r] + share[r] sum of `of` */
     const cpu_mixing *of;      /* of columns; */
     const cpu_mixing *labels;  /* of their labels, NULL: none */
-    const float *share, *keep; /* [row]; where share is 0, to <- 0 */
+    const float *share, *keep; /* [row]; share 0 with keep 0 or fresh: to <- 0 */
     unsigned fresh;            /* bit r: to[r] is not read */
     int rows, stream;          /* the first rows are written; past the caches */
     float *to[PANEL_ROWS];
@@ -217,7 +218,7 @@ typedef struct cpu_scatter { /* y[c] + at += sum_r p[found[c][r / 4] + r] x[r st
     const float *p, *x;
     float *const *y; /* rows of columns */
     int64_t at;
-    const int32_t (*found)[QUADS];
+    const int32_t (*found)[QUADS]; /* of panel g: its row 0's place, less 4 g */
 } cpu_scatter;
 
 enum {
@@ -291,8 +292,7 @@ CPU_INLINE void cpu_scatter_range(const cpu_scatter *const *g, int planes, int64
                                   int found)
 {
     if (LANES == 16 && planes == 2)
-        CPU_BY_CUTS(dim, SCATTERED, cpu_scatter_slice, g, SCATTERED_SUMS > 1 ? 2 : 1, stride, mask,
-                    first, last, found)
+        CPU_BY_CUTS(dim, SCATTERED, cpu_scatter_slice, g, 2, stride, mask, first, last, found)
     else
         for (int k = 0; k < planes; k++)
             CPU_BY_CUTS(dim, SCATTERED, cpu_scatter_slice, g + k, 1, stride, mask, first, last,

@@ -1,6 +1,6 @@
 /* prefetch.h - prefetches memory that will be read later, a few lines at a time between the steps
  * of the work that goes on meanwhile: all at once would fill the machine's list of lines under way,
- * and the work would be until they are there. */
+ * and the work would wait until they come. */
 #ifndef GSA_CPU_PREFETCH_H
 #define GSA_CPU_PREFETCH_H
 #include <stddef.h>
@@ -17,14 +17,14 @@ typedef struct cpu_prefetch_range { /* rows that follow one another */
 } cpu_prefetch_range;
 
 typedef struct cpu_prefetch {
-    int64_t stride, numbers; /* from row to row; that are wanted of a row */
-    int32_t ranges, wanted;  /* how many; which one is prefetched next, */
-    int64_t row,
-        lines; /* from where on; lines that are left over the row that is being prefetched: */
-    const float *next; /* of it, */
-    int32_t left;      /* and so many lines */
-    int32_t portion;   /* lines for each step that is counted by itself, rounded up: no branch goes
-                          now so, now so */
+    int64_t stride, numbers; /* from row to row; that are read of a row */
+    int32_t ranges;          /* how many there are */
+    int32_t wanted;          /* the range that is prefetched next, */
+    int64_t row;             /* from this row of it on */
+    int64_t lines;           /* left after the row that is being prefetched */
+    const float *next;       /* the next line of that row, */
+    int32_t left;            /* and how many are left of it */
+    int32_t portion; /* lines a step, rounded up: so no branch of a step is hard to foretell */
     cpu_prefetch_range each[PREFETCH_RANGES];
 } cpu_prefetch;
 
