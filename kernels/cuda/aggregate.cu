@@ -4,6 +4,7 @@
  * A warp has 32 columns of one row (or of one piece of a hub row): its lanes look up 32 edges at a
  * time, then walk them together. */
 #include "kernels/cuda/device.h"
+#include "kernels/cuda/kinds.h"
 #include "kernels/cuda/plan.h"
 
 enum { WARPS = GSA_THREADS / GSA_WARP };
@@ -11,7 +12,7 @@ enum { WARPS = GSA_THREADS / GSA_WARP };
 typedef struct aggregate_job {
     int64_t rows, cols, slices;
     int mean, pieced, backward;
-    int32_t length, kinds;
+    int32_t length;
     const int32_t *owner;
     const int64_t *piece, *offset, *run_offset, *run_first, *row_offset;
     const gsa_run *runs;
@@ -19,9 +20,7 @@ typedef struct aggregate_job {
     const gsa_transposed *out_edge;
     float *y, *part;
     const float *dy;
-    const float *v[GSA_MAX_KINDS];
-    float *dv[GSA_MAX_KINDS];
-    int64_t part_first[GSA_MAX_KINDS + 1];
+    gsa_cuda_kinds kinds; /* v and dv */
 } aggregate_job;
 
 typedef struct aggregate_item {
@@ -53,7 +52,7 @@ GSA_DEVICE aggregate_item find_item(const aggregate_job &job, int64_t owner)
 /* Where the edge reads: the row of v in its kind. */
 GSA_DEVICE const float *source_row(const aggregate_job &job, int32_t source, int kind)
 {
-    return job.v[kind] + source * job.cols;
+    return (const float *)GSA_OF_KIND(job.kinds, kind, v) + source * job.cols;
 }
 
 /* One lane's edge of the next 32: its row, and its weight in the sum. */
@@ -93,8 +92,9 @@ GSA_DEVICE const float *find_edge(const aggregate_job &job, const aggregate_item
 GSA_DEVICE float *target_row(const aggregate_job &job, int64_t row)
 {
     if (!job.backward) return job.y + row * job.cols;
-    const int kind = gsa_kind_of(job, row);
-    return job.dv[kind] ? job.dv[kind] + (row - job.part_first[kind]) * job.cols : NULL;
+    const int kind = gsa_kind_of(job.kinds, row);
+    float *const dv = GSA_OF_KIND(job.kinds, kind, dv);
+    return dv ? dv + (row - GSA_OF_KIND(job.kinds, kind, first)) * job.cols : NULL;
 }
 
 GSA_DEVICE void store_sum(const aggregate_job &job, const aggregate_item &at, int64_t column,
@@ -158,17 +158,21 @@ static __global__ void __launch_bounds__(GSA_THREADS)
     store_sum(job, at, column, sum);
 }
 
-/* The rows, then the hubs. */
+/* The rows, then the hubs. In scratch: kinds, pieces. */
 static gsa_status launch(gsa_backend *b, const char *op, aggregate_job *job,
-                         const gsa_cuda_cut *cut)
+                         const gsa_cuda_kind *kind, const gsa_cuda_cut *cut)
 {
-    void *room;
+    void *room = NULL;
+    const int64_t kinds = gsa_cuda_kinds_room((int32_t)job->kinds.count),
+                  all = kinds + (cut->piece ? cut->bound * job->cols : 0);
+    if (all > 0) GSA_TRY(gsa_cuda_scratch(b, op, all, sizeof(float), &room));
+    job->kinds.many = kinds > 0 ? (gsa_cuda_kind *)room : NULL, job->part = (float *)room + kinds;
+    GSA_TRY(gsa_cuda_tell_kinds(b, &job->kinds, kind));
     job->slices = (job->cols + GSA_WARP - 1) / GSA_WARP;
     job->piece = cut->piece, job->owner = cut->owner, job->length = cut->length, job->pieced = 0;
     GSA_TRY(GSA_RUN_OVER(b, op, job->rows * job->slices, WARPS, GSA_THREADS, aggregate_rows, *job));
     if (cut->piece == NULL) return GSA_OK;
-    GSA_TRY(gsa_cuda_scratch(b, op, cut->bound * job->cols, sizeof(float), &room));
-    job->part = (float *)room, job->pieced = 1;
+    job->pieced = 1;
     GSA_TRY(
         GSA_RUN_OVER(b, op, cut->bound * job->slices, WARPS, GSA_THREADS, aggregate_rows, *job));
     return GSA_RUN_OVER(b, op, cut->bound * job->slices, WARPS, GSA_THREADS, aggregate_merge, *job);
@@ -187,15 +191,17 @@ static gsa_status aggregate_forward(gsa_backend *b, void *y, const gsa_edges *ed
 {
     const gsa_cuda_plan *plan;
     aggregate_job job = {};
+    gsa_cuda_kind kind[GSA_MAX_KINDS] = {};
     GSA_TRY(check(b, "aggregate_forward", edges, 0, cols));
     if (edges->rows == 0 || cols == 0) return GSA_OK;
     GSA_TRY(gsa_cuda_plan_of(b, "aggregate_forward", edges, 0, &plan));
     job.rows = edges->rows, job.cols = cols, job.mean = mean, job.y = (float *)y;
     job.offset = edges->edge_offset, job.run_offset = edges->run_offset, job.runs = edges->runs;
     job.run_first = plan->run_first, job.entries = plan->entries;
+    job.kinds.count = edges->kinds;
     for (int k = 0; k < edges->kinds; k++)
-        if (edges->part_rows[k] > 0) job.v[k] = (const float *)parts[k].v;
-    return launch(b, "aggregate_forward", &job, &plan->in);
+        if (edges->part_rows[k] > 0) kind[k].v = parts[k].v;
+    return launch(b, "aggregate_forward", &job, kind, &plan->in);
 }
 
 static gsa_status aggregate_backward(gsa_backend *b, const gsa_part *parts, const void *dy,
@@ -203,27 +209,27 @@ static gsa_status aggregate_backward(gsa_backend *b, const gsa_part *parts, cons
 {
     const gsa_cuda_plan *plan;
     aggregate_job job = {};
+    gsa_cuda_kind kind[GSA_MAX_KINDS] = {};
     int left[GSA_MAX_KINDS], more = 0;
     GSA_TRY(check(b, "aggregate_backward", edges, 1, cols));
     if (edges->rows == 0 || cols == 0) return GSA_OK;
     GSA_TRY(gsa_cuda_plan_of(b, "aggregate_backward", edges, 1, &plan));
     job.rows = plan->sources, job.cols = cols, job.mean = mean, job.backward = 1,
-    job.kinds = edges->kinds;
+    job.kinds.count = edges->kinds;
     job.offset = plan->out_offset, job.out_edge = plan->out, job.row_offset = edges->edge_offset,
     job.dy = (const float *)dy;
-    for (int k = 0; k <= edges->kinds; k++)
-        job.part_first[k] = k < edges->kinds ? plan->part_first[k] : plan->sources;
     for (int k = 0; k < edges->kinds; k++)
+        kind[k].first = plan->part_first[k],
         more += left[k] = edges->part_rows[k] > 0 && parts[k].dv != NULL;
     while (more > 0) { /* kinds with one plane take turns: each launch has one writer an element */
         for (int k = 0; k < edges->kinds; k++) {
-            job.dv[k] = left[k] ? (float *)parts[k].dv : NULL;
-            for (int o = 0; o < k && job.dv[k]; o++)
-                if (job.dv[o] == job.dv[k]) job.dv[k] = NULL;
+            kind[k].dv = left[k] ? (float *)parts[k].dv : NULL;
+            for (int o = 0; o < k && kind[k].dv; o++)
+                if (kind[o].dv == kind[k].dv) kind[k].dv = NULL;
         }
         for (int k = 0; k < edges->kinds; k++)
-            if (job.dv[k]) left[k] = 0, more--;
-        GSA_TRY(launch(b, "aggregate_backward", &job, &plan->out_cut));
+            if (kind[k].dv) left[k] = 0, more--;
+        GSA_TRY(launch(b, "aggregate_backward", &job, kind, &plan->out_cut));
     }
     return GSA_OK;
 }

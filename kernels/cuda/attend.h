@@ -18,6 +18,7 @@
 #ifndef GSA_CUDA_ATTEND_H
 #define GSA_CUDA_ATTEND_H
 #include "kernels/cuda/bf16.h"
+#include "kernels/cuda/kinds.h"
 #include "kernels/cuda/plan.h"
 
 typedef struct alignas(16) attend_slot { /* an edge of a window: the two vectors that it reads */
@@ -29,7 +30,7 @@ typedef struct attend_note { /* its label (-1: no edge here) and dropout factor 
     float factor;
 } attend_note;
 
-typedef struct attend_job { /* everything a kernel is told; 1 - 2 KiB of parameters */
+typedef struct attend_job { /* everything a kernel is told */
     int64_t rows, width;    /* width = heads * dim */
     int32_t heads, dim, labels;
     float scale, scale2; /* scale2 = scale log2(e) */
@@ -58,7 +59,6 @@ typedef struct attend_job { /* everything a kernel is told; 1 - 2 KiB of paramet
     const int64_t *out_offset;
     const gsa_transposed *out_edge;
     const void *edge_q, *edge_dout; /* q and dout as out-edges read them */
-    int32_t kinds;
     /* results; a pieced launch writes its own places: state [pieces, heads] of (top, sum), part
      * [pieces, width] */
     float *out, *lse;
@@ -69,9 +69,8 @@ typedef struct attend_job { /* everything a kernel is told; 1 - 2 KiB of paramet
                        and rounded */
     float2 *state;
     float *part, *part2;
-    const void *k[GSA_MAX_KINDS], *v[GSA_MAX_KINDS];
-    float *dk[GSA_MAX_KINDS], *dv[GSA_MAX_KINDS];
-    int64_t part_first[GSA_MAX_KINDS + 1];
+    float *weights; /* [edges, heads] or NULL; for inspection */
+    gsa_cuda_kinds kinds;
 } attend_job;
 
 /* How an edge's columns are in registers: a float a word, or two numbers of 16 bits where a load
@@ -425,8 +424,9 @@ GSA_DEVICE void fill_window(const attend_job &job, const attend_item &at, attend
         const attend_edge edge = next_edge<S>(job, cursor, j, left);
         if (j < left) {
             const int64_t offset = edge.source * job.width + (int64_t)at.head * job.dim;
-            where = attend_slot{ (const typename S::T *)job.k[edge.kind] + offset,
-                                 (const typename S::T *)job.v[edge.kind] + offset };
+            where =
+                attend_slot{ (const typename S::T *)GSA_OF_KIND(job.kinds, edge.kind, k) + offset,
+                             (const typename S::T *)GSA_OF_KIND(job.kinds, edge.kind, v) + offset };
             what.label = edge.label;
             if (!S::LEAN && job.drop.on)
                 what.factor =

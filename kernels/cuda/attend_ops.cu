@@ -120,9 +120,10 @@ static __global__ void __launch_bounds__(GSA_THREADS) merge_sources(GSA_ARGUMENT
     GSA_SHARED(float, room, [MERGE_LANES][GSA_WARP]);
     merge_item at;
     for (int64_t number = blockIdx.x; next_merge(job, number, at); number += gridDim.x) {
-        const int kind = gsa_kind_of(job, at.row);
-        float *const dk = job.dk[kind], *const dv = job.dv[kind];
-        const int64_t to = (at.row - job.part_first[kind]) * job.width + at.column;
+        const int kind = gsa_kind_of(job.kinds, at.row);
+        float *const dk = GSA_OF_KIND(job.kinds, kind, dk), *const dv =
+                                                                GSA_OF_KIND(job.kinds, kind, dv);
+        const int64_t to = (at.row - GSA_OF_KIND(job.kinds, kind, first)) * job.width + at.column;
         if (dk) {
             const float sum = merge_pieces(job, at, job.part, room);
             if (at.there && threadIdx.x < GSA_WARP) put_sum(dk + to, sum, job.set_dk >> kind & 1);
@@ -140,11 +141,6 @@ static int64_t merge_blocks(const attend_job *job, int64_t bound)
     return items < (int64_t)MERGE_BLOCKS ? items : (int64_t)MERGE_BLOCKS;
 }
 
-typedef struct weights_job {
-    attend_job a;
-    float *weights;
-} weights_job;
-
 GSA_DEVICE float number_of(float x)
 {
     return x;
@@ -158,9 +154,8 @@ GSA_DEVICE float number_of(gsa_bf16 x)
 /* p_e = exp(s_e - lse), recomputed: a warp a row, a lane an (edge, head). For inspection, not for
  * speed. */
 template <class T>
-static __global__ void __launch_bounds__(GSA_THREADS) attend_weights(GSA_ARGUMENT(weights_job) job)
+static __global__ void __launch_bounds__(GSA_THREADS) attend_weights(GSA_ARGUMENT(attend_job) a)
 {
-    const attend_job &a = job.a;
     const int64_t row = gsa_thread() / GSA_WARP;
     if (row >= a.rows) return;
     int64_t e = __ldg(a.edge_offset + row);
@@ -171,15 +166,15 @@ static __global__ void __launch_bounds__(GSA_THREADS) attend_weights(GSA_ARGUMEN
                           label = run.label + at * run.label_step;
             const float lse = __ldg(a.kept_lse + row * a.heads + head);
             const float *q = a.q + row * a.width + (int64_t)head * a.dim;
-            const T *k = (const T *)a.k[run.kind] + (int64_t)(run.first + at * run.step) * a.width +
-                         (int64_t)head * a.dim;
+            const T *k = (const T *)GSA_OF_KIND(a.kinds, run.kind, k) +
+                         (int64_t)(run.first + at * run.step) * a.width + (int64_t)head * a.dim;
             float sum = 0;
             for (int32_t c = 0; c < a.dim; c++) {
                 const float x = attend_storage<T>::ROUNDED ? gsa_bf16_round(q[c]) : q[c];
                 sum += x * (number_of(k[c]) + (a.r ? a.r[(int64_t)label * a.dim + c] : 0));
             }
             const float s = a.scale * sum + (a.bias ? a.bias[(int64_t)label * a.heads + head] : 0);
-            job.weights[e * a.heads + i] = lse == -INFINITY ? 0 : __expf(s - lse);
+            a.weights[e * a.heads + i] = lse == -INFINITY ? 0 : __expf(s - lse);
         }
         e += run.count;
     }
@@ -221,8 +216,9 @@ static gsa_status check(gsa_backend *b, const char *op, const gsa_attend_args *a
     return gsa_cuda_check(b, cudaSuccess, op, __FILE__, __LINE__);
 }
 
-static void set_job(gsa_backend *b, attend_job *job, const gsa_attend_args *args,
-                    const gsa_cuda_plan *plan)
+/* `kind`: all of them, for the host. */
+static void set_job(gsa_backend *b, attend_job *job, gsa_cuda_kind *kind,
+                    const gsa_attend_args *args, const gsa_cuda_plan *plan)
 {
     const gsa_edges *edges = args->edges;
     *job = attend_job{};
@@ -240,9 +236,12 @@ static void set_job(gsa_backend *b, attend_job *job, const gsa_attend_args *args
     job->kept_out = job->out, job->kept_lse = job->lse;
     job->dout = (const float *)args->dout, job->dq = (float *)args->dq;
     job->edge_q = job->q, job->edge_dout = job->dout;
-    job->kinds = edges->kinds;
-    for (int k = 0; k < edges->kinds; k++)
-        if (edges->part_rows[k] > 0) job->k[k] = args->parts[k].k, job->v[k] = args->parts[k].v;
+    job->weights = (float *)args->weights;
+    job->kinds.count = edges->kinds;
+    for (int k = 0; k < edges->kinds; k++) {
+        kind[k] = gsa_cuda_kind{ NULL, NULL, NULL, NULL, plan->part_first[k] };
+        if (edges->part_rows[k] > 0) kind[k].k = args->parts[k].k, kind[k].v = args->parts[k].v;
+    }
 }
 
 /* ---- bf16: what edges read, rounded into scratch ------------------------------------------- */
@@ -270,13 +269,13 @@ static int64_t plan_planes(stored_planes *s, const gsa_attend_args *args, int bf
 }
 
 static gsa_status store_planes(gsa_backend *b, const char *op, stored_planes *s, attend_job *job,
-                               float *room)
+                               gsa_cuda_kind *kind, float *room)
 {
     s->planes.to = (gsa_bf16 *)room;
     job->bf16 = 1;
-    for (int k = 0; k < job->kinds; k++)
-        job->k[k] = gsa_cuda_plane(&s->planes, s->k[k]),
-        job->v[k] = gsa_cuda_plane(&s->planes, s->v[k]);
+    for (int k = 0; k < job->kinds.count; k++)
+        kind[k].k = gsa_cuda_plane(&s->planes, s->k[k]),
+        kind[k].v = gsa_cuda_plane(&s->planes, s->v[k]);
     job->edge_q = gsa_cuda_plane(&s->planes, s->q),
     job->edge_dout = gsa_cuda_plane(&s->planes, s->dout);
     return gsa_cuda_round_planes(b, op, &s->planes);
@@ -342,11 +341,12 @@ static gsa_status prepare_windows(gsa_backend *b, const char *op, attend_windows
     return gsa_window_fill_table(b, windows);
 }
 
-/* In scratch: planes, hubs, windows. */
+/* In scratch: planes, hubs, kinds, windows. */
 static gsa_status forward(gsa_backend *b, const gsa_attend_args *args, int bf16)
 {
     const gsa_cuda_plan *plan;
     attend_job job;
+    gsa_cuda_kind kind[GSA_MAX_KINDS];
     stored_planes stored;
     void *room = NULL;
     const int widest = widest_load(args);
@@ -354,27 +354,29 @@ static gsa_status forward(gsa_backend *b, const gsa_attend_args *args, int bf16)
     if (args->edges->rows == 0 || args->heads == 0) return GSA_OK;
     const int windowed = gsa_windows_wanted(b, args);
     GSA_TRY(plan_call(b, "attend_forward", args, 0, windowed, &plan));
-    set_job(b, &job, args, plan);
+    set_job(b, &job, kind, args, plan);
     use_cut(&job, &plan->in, args->edges->rows);
     const int64_t bound = job.piece ? plan->in.bound : 0,
                   planes = plan_planes(&stored, args, bf16, 0, windowed),
                   hubs = round4(2 * bound * job.heads) + round4(bound * job.width),
-                  all = planes + hubs + (windowed ? windows_room(args, bf16) : 0);
+                  kinds = round4(gsa_cuda_kinds_room(args->edges->kinds)),
+                  all = planes + hubs + kinds + (windowed ? windows_room(args, bf16) : 0);
     if (all > 0) GSA_TRY(gsa_cuda_scratch(b, "attend_forward", all, sizeof(float), &room));
-    if (bf16) GSA_TRY(store_planes(b, "attend_forward", &stored, &job, (float *)room));
+    float *const at = (float *)room;
+    if (bf16) GSA_TRY(store_planes(b, "attend_forward", &stored, &job, kind, at));
+    job.kinds.many = kinds > 0 ? (gsa_cuda_kind *)(void *)(at + planes + hubs) : NULL;
+    GSA_TRY(gsa_cuda_tell_kinds(b, &job.kinds, kind));
     job.way = windowed ? plan->windows.way : NULL;
     GSA_TRY(gsa_attend_forward_pass(b, &job, widest));
-    if (job.piece) GSA_TRY(forward_hubs(b, &job, bound, (float *)room + planes, widest));
+    if (job.piece) GSA_TRY(forward_hubs(b, &job, bound, at + planes, widest));
     if (job.way) {
         attend_windows windows = { args, plan, job.q, NULL, widest };
-        GSA_TRY(
-            prepare_windows(b, "attend_forward", &windows, bf16, (float *)room + planes + hubs));
+        GSA_TRY(prepare_windows(b, "attend_forward", &windows, bf16, at + planes + hubs + kinds));
         GSA_TRY(gsa_windows_forward(b, &windows, &job));
     }
-    if (args->weights == NULL) return GSA_OK;
-    const weights_job weights = { job, (float *)args->weights };
-    return bf16 ? GSA_WARPS(b, "attend_forward", job.rows, attend_weights<gsa_bf16>, weights)
-                : GSA_WARPS(b, "attend_forward", job.rows, attend_weights<float>, weights);
+    if (job.weights == NULL) return GSA_OK;
+    return bf16 ? GSA_WARPS(b, "attend_forward", job.rows, attend_weights<gsa_bf16>, job)
+                : GSA_WARPS(b, "attend_forward", job.rows, attend_weights<float>, job);
 }
 
 /* ---- backward by destination --------------------------------------------------------------- */
@@ -443,7 +445,7 @@ static gsa_status rows_blocks(gsa_backend *b, attend_job *job, const label_work 
 }
 
 typedef struct backward_room { /* floats of scratch, and where each array is in it */
-    int64_t delta, part, part2, sum, q, partial, table, total;
+    int64_t delta, part, part2, sum, q, partial, table, kinds, total;
 } backward_room;
 
 static int64_t larger(int64_t a, int64_t b)
@@ -478,6 +480,7 @@ static backward_room plan_room(gsa_backend *b, const attend_job *job, const gsa_
         room.partial = at, at += gsa_cuda_column_room(work->owners, sums);
     }
     room.table = at, at += work->windows ? windows_room(work->windows->args, bf16) : 0;
+    room.kinds = at, at += gsa_cuda_kinds_room((int32_t)job->kinds.count);
     room.total = round4(at);
     return room;
 }
@@ -522,20 +525,19 @@ static int take_turns(const gsa_attend_args *args, int *turn)
     return turns;
 }
 
-static gsa_status backward_sources(gsa_backend *b, attend_job *job, const gsa_cuda_plan *plan,
-                                   const gsa_attend_args *args, const attend_windows *windows,
-                                   int widest)
+static gsa_status backward_sources(gsa_backend *b, attend_job *job, gsa_cuda_kind *kind,
+                                   const gsa_cuda_plan *plan, const gsa_attend_args *args,
+                                   const attend_windows *windows, int widest)
 {
     int turn[GSA_MAX_KINDS];
     const int turns = take_turns(args, turn);
     job->out_offset = plan->out_offset, job->out_edge = plan->out;
-    for (int k = 0; k <= job->kinds; k++)
-        job->part_first[k] = k < job->kinds ? plan->part_first[k] : plan->sources;
     for (int t = 0; t < turns; t++) {
-        for (int k = 0; k < job->kinds; k++) {
-            job->dk[k] = turn[k] == t ? (float *)args->parts[k].dk : NULL;
-            job->dv[k] = turn[k] == t ? (float *)args->parts[k].dv : NULL;
+        for (int k = 0; k < job->kinds.count; k++) {
+            kind[k].dk = turn[k] == t ? (float *)args->parts[k].dk : NULL;
+            kind[k].dv = turn[k] == t ? (float *)args->parts[k].dv : NULL;
         }
+        GSA_TRY(gsa_cuda_tell_kinds(b, &job->kinds, kind));
         job->rows = plan->sources;
         use_cut(job, &plan->out_cut, plan->sources);
         job->way = windows ? plan->out_windows.way : NULL;
@@ -594,6 +596,7 @@ static gsa_status backward(gsa_backend *b, const gsa_attend_args *args, int bf16
 {
     const gsa_cuda_plan *plan;
     attend_job job;
+    gsa_cuda_kind kind[GSA_MAX_KINDS];
     stored_planes stored;
     void *at;
     label_work work = {
@@ -606,12 +609,16 @@ static gsa_status backward(gsa_backend *b, const gsa_attend_args *args, int bf16
     GSA_TRY(plan_call(b, "attend_backward", args, 1, windowed, &plan));
     attend_windows windows = { args, plan, (const float *)args->q, NULL, widest };
     work.windows = windowed ? &windows : NULL;
-    set_job(b, &job, args, plan);
+    set_job(b, &job, kind, args, plan);
     GSA_TRY(set_gradients(b, &job, args));
     const backward_room room = plan_room(b, &job, plan, bf16, &work);
     const int64_t planes = plan_planes(&stored, args, bf16, 1, windowed);
     GSA_TRY(gsa_cuda_scratch(b, "attend_backward", room.total + planes, sizeof(float), &at));
-    if (bf16) GSA_TRY(store_planes(b, "attend_backward", &stored, &job, (float *)at + room.total));
+    if (bf16)
+        GSA_TRY(store_planes(b, "attend_backward", &stored, &job, kind, (float *)at + room.total));
+    if (gsa_cuda_kinds_room(args->edges->kinds) > 0)
+        job.kinds.many = (gsa_cuda_kind *)(void *)((float *)at + room.kinds);
+    GSA_TRY(gsa_cuda_tell_kinds(b, &job.kinds, kind));
     job.delta = (float *)at, job.part = (float *)at + room.part,
     job.part2 = (float *)at + room.part2;
     if (work.owners > 0) {
@@ -621,7 +628,7 @@ static gsa_status backward(gsa_backend *b, const gsa_attend_args *args, int bf16
     if (windowed)
         GSA_TRY(prepare_windows(b, "attend_backward", &windows, bf16, (float *)at + room.table));
     GSA_TRY(backward_rows(b, &job, plan, &work, widest));
-    return backward_sources(b, &job, plan, args, work.windows, widest);
+    return backward_sources(b, &job, kind, plan, args, work.windows, widest);
 }
 
 static gsa_status forward_float(gsa_backend *b, const gsa_attend_args *args)

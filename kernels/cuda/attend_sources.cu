@@ -83,7 +83,8 @@ GSA_DEVICE void store_source(const attend_job &job, const attend_item &at, sourc
         store_head<S>(job.part2 + at.number * job.dim, state.dv, job.dim, j);
         return;
     }
-    float *const dk = job.dk[kind], *const dv = job.dv[kind];
+    float *const dk = GSA_OF_KIND(job.kinds, kind, dk), *const dv =
+                                                            GSA_OF_KIND(job.kinds, kind, dv);
     if (dk && job.set_dk >> kind & 1) store_head<S>(dk + offset, state.dk, job.dim, j);
     else if (dk) add_head<S>(dk + offset, state.dk, job.dim, j);
     if (dv && job.set_dv >> kind & 1) store_head<S>(dv + offset, state.dv, job.dim, j);
@@ -114,13 +115,15 @@ __global__ void __launch_bounds__(GSA_THREADS, LEAN ? GSA_LEAN_SOURCES_BLOCKS : 
     const int j = threadIdx.x % G, mine = threadIdx.x - j;
     attend_note *const note = notes + (LEAN ? 0 : mine);
     attend_item at = find_item<S>(job, job.out_offset);
-    const int kind = gsa_kind_of(job, at.row);
-    if (job.dk[kind] == NULL && job.dv[kind] == NULL)
+    const int kind = gsa_kind_of(job.kinds, at.row);
+    if (GSA_OF_KIND(job.kinds, kind, dk) == NULL && GSA_OF_KIND(job.kinds, kind, dv) == NULL)
         at.live = false, at.count = 0; /* not wanted, or another launch's */
-    const int64_t offset = (at.row - job.part_first[kind]) * job.width + (int64_t)at.head * job.dim;
+    const int64_t offset =
+        (at.row - GSA_OF_KIND(job.kinds, kind, first)) * job.width + (int64_t)at.head * job.dim;
     const int64_t edge = at.live ? __ldg(job.out_offset + at.row) + at.first : 0;
     source_state<S> state;
-    load_source<S>(state, job.k[kind], job.v[kind], offset, job.dim, j, at.live);
+    load_source<S>(state, GSA_OF_KIND(job.kinds, kind, k), GSA_OF_KIND(job.kinds, kind, v), offset,
+                   job.dim, j, at.live);
     const int most = gsa_max_lanes(at.count);
     for (int base = 0; base < most; base += G) {
         fill_out_window<S>(job, at, edge + base, at.count - base, j, slots + mine, rows + mine,

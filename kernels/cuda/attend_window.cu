@@ -50,7 +50,7 @@ static void set_job(window_job *job, const attend_windows *windows, const attend
     job->w = by_source ? plan->out_windows : plan->windows;
     job->heads = args->heads, job->dim = args->head_dim,
     job->width = (int64_t)args->heads * args->head_dim;
-    job->labels = args->edges->labels, job->kinds = args->edges->kinds;
+    job->labels = args->edges->labels, job->kinds = edges->kinds;
     job->wide_out = windows->wide,
     job->wide = edges->bf16 ? 8 : windows->wide; /* copies in bf16 begin at 16 bytes */
     while (job->dim % job->wide_out != 0) job->wide_out /= 2;
@@ -62,11 +62,6 @@ static void set_job(window_job *job, const attend_windows *windows, const attend
     job->drop = gsa_cuda_drop_of(&args->dropout, args->edges);
     job->out = (float *)args->out, job->lse = (float *)args->lse, job->dq = (float *)args->dq;
     job->kept_out = job->out, job->kept_lse = job->lse;
-    for (int k = 0; k < job->kinds; k++) {
-        job->part_first[k] = plan->part_first[k];
-        job->k[k] = edges->k[k], job->v[k] = edges->v[k];
-    }
-    job->part_first[job->kinds] = plan->sources;
 }
 
 /* Windows first .. first+count-1; a block leaves at once where the way is by edges. */
@@ -108,6 +103,5 @@ gsa_status gsa_windows_sources(gsa_backend *b, const attend_windows *windows,
     set_job(&job, windows, edges, 1);
     job.delta = edges->delta;
     job.set_dk = edges->set_dk, job.set_dv = edges->set_dv;
-    for (int k = 0; k < job.kinds; k++) job.dk[k] = edges->dk[k], job.dv[k] = edges->dv[k];
     return launch(b, "attend_backward", gsa_window_sources_choices, &job, 0, job.w.count);
 }

@@ -16,7 +16,7 @@ typedef struct window_job {      /* everything a kernel is told */
     int64_t first_window, items; /* items: rows (by source: sources) in all */
     gsa_cuda_windows w;
     int64_t width;
-    int32_t heads, dim, labels, kinds;
+    int32_t heads, dim, labels;
     int32_t wide, wide_out; /* numbers of a load of what is stored as T; floats of a load or store
                                of floats */
     float scale;
@@ -25,11 +25,9 @@ typedef struct window_job {      /* everything a kernel is told */
     gsa_cuda_drop drop;
     float *out, *lse, *dq, *delta, *label_sum; /* label_sum: from item first_item on, or NULL */
     int64_t first_item;
-    const void *k[GSA_MAX_KINDS], *v[GSA_MAX_KINDS];
-    float *dk[GSA_MAX_KINDS], *dv[GSA_MAX_KINDS];
     int set_dq;              /* 1: dq holds nothing yet, and is written instead of added to */
-    uint64_t set_dk, set_dv; /* bit k: likewise dk[k], dv[k] */
-    int64_t part_first[GSA_MAX_KINDS + 1];
+    uint64_t set_dk, set_dv; /* bit k: likewise of kind k */
+    gsa_cuda_kinds kinds;
 } window_job;
 
 /* Heads up to 32, 64 and 128 columns. */
@@ -118,10 +116,11 @@ template <class T>
 GSA_DEVICE void find_source(const window_job &job, int64_t source, int head, const void **k,
                             const void **v)
 {
-    const int kind = gsa_kind_of(job, source);
-    const int64_t offset = (source - job.part_first[kind]) * job.width + (int64_t)head * job.dim;
-    *k = (const T *)job.k[kind] + offset;
-    *v = (const T *)job.v[kind] + offset;
+    const int kind = gsa_kind_of(job.kinds, source);
+    const int64_t offset =
+        (source - GSA_OF_KIND(job.kinds, kind, first)) * job.width + (int64_t)head * job.dim;
+    *k = (const T *)GSA_OF_KIND(job.kinds, kind, k) + offset;
+    *v = (const T *)GSA_OF_KIND(job.kinds, kind, v) + offset;
 }
 
 /* BYTES of nothing. */

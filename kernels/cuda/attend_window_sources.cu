@@ -42,18 +42,21 @@ GSA_DEVICE void weigh_cells(const window_job &job, const window_item &at, const 
 
 /* Only what this launch is to write: other kinds' gradients are not named. */
 template <class E>
-GSA_DEVICE void store_sources(const window_job &job, const window_item &at, float *const *planes,
-                              uint64_t set, float x[E::ROWS][E::OUTS], int lane)
+GSA_DEVICE void store_sources(const window_job &job, const window_item &at, bool keys,
+                              float x[E::ROWS][E::OUTS], int lane)
 {
     GSA_UNROLL
     for (int r = 0; r < E::ROWS; r++) {
         const int64_t source = at.first_row + E::row(lane, r);
         if (source >= job.items) continue;
-        const int kind = gsa_kind_of(job, source);
-        if (planes[kind] == NULL) continue;
+        const int kind = gsa_kind_of(job.kinds, source);
+        float *const plane =
+            keys ? GSA_OF_KIND(job.kinds, kind, dk) : GSA_OF_KIND(job.kinds, kind, dv);
+        if (plane == NULL) continue;
         const int64_t offset =
-            (source - job.part_first[kind]) * job.width + (int64_t)at.head * job.dim;
-        store_outs<E>(planes[kind] + offset, x[r], job.dim, job.wide_out, !(set >> kind & 1), lane);
+            (source - GSA_OF_KIND(job.kinds, kind, first)) * job.width + (int64_t)at.head * job.dim;
+        store_outs<E>(plane + offset, x[r], job.dim, job.wide_out,
+                      !((keys ? job.set_dk : job.set_dv) >> kind & 1), lane);
     }
 }
 
@@ -96,8 +99,8 @@ __global__ void __launch_bounds__(GSA_WARP) window_sources(GSA_ARGUMENT(window_j
             window_mix<E>(dk, w, q, tile.mask, job.dim, large, lane);
             window_mix<E>(dv, p, dout, tile.mask, job.dim, large, lane);
         });
-    store_sources<E>(job, at, job.dk, job.set_dk, dk, lane);
-    store_sources<E>(job, at, job.dv, job.set_dv, dv, lane);
+    store_sources<E>(job, at, true, dk, lane);
+    store_sources<E>(job, at, false, dv, lane);
 }
 
 #define CHOICE(D) { D, window_sources<window_tensor<D, 1>>, window_sources<window_bf16<D>> },

@@ -1,12 +1,19 @@
 /* bf16.cu - rounded copies of float arrays. */
 #include "kernels/cuda/bf16.h"
+#include "kernels/cuda/kinds.h"
 
 enum { QUAD = 4, BEGIN = 8 }; /* numbers of a thread; a copy begins at a multiple of so many */
+enum { AT_ONCE = 2 * GSA_KINDS_TOLD + 2 };
+typedef struct round_job { /* planes that are rounded at once: parameters stay small */
+    gsa_bf16 *to;
+    int32_t planes;
+    int64_t first[AT_ONCE + 1], count[AT_ONCE]; /* first: among the first's numbers */
+    const float *from[AT_ONCE];
+} round_job;
 
 /* A thread rounds four neighbours; the last of an array may be fewer, and an array may begin
  * anywhere. */
-static __global__ void __launch_bounds__(GSA_ELEMENTS)
-    round_planes(GSA_ARGUMENT(gsa_bf16_planes) job)
+static __global__ void __launch_bounds__(GSA_ELEMENTS) round_planes(GSA_ARGUMENT(round_job) job)
 {
     const int64_t at = gsa_thread() * QUAD;
     if (at >= job.first[job.planes]) return;
@@ -51,7 +58,15 @@ int64_t gsa_cuda_lay_planes(gsa_bf16_planes *p)
 
 gsa_status gsa_cuda_round_planes(gsa_backend *b, const char *op, const gsa_bf16_planes *p)
 {
-    return GSA_EACH(b, op, p->first[p->planes] / QUAD, round_planes, *p);
+    for (int done = 0; done < p->planes; done += AT_ONCE) {
+        round_job job = { p->to + p->first[done], p->planes - done, {}, {}, {} };
+        if (job.planes > AT_ONCE) job.planes = AT_ONCE;
+        for (int i = 0; i <= job.planes; i++) job.first[i] = p->first[done + i] - p->first[done];
+        for (int i = 0; i < job.planes; i++)
+            job.count[i] = p->count[done + i], job.from[i] = p->from[done + i];
+        GSA_TRY(GSA_EACH(b, op, job.first[job.planes] / QUAD, round_planes, job));
+    }
+    return GSA_OK;
 }
 
 gsa_status gsa_cuda_round_floats(gsa_backend *b, const char *op, float *to, const float *from,

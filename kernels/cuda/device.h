@@ -67,15 +67,6 @@ GSA_DEVICE int64_t gsa_first_at_least(const uint32_t *keys, int64_t count, uint3
     return low;
 }
 
-/* The kind that a row of the concatenated sources belongs to; kinds without rows are passed over.
- */
-template <class JOB> GSA_DEVICE int gsa_kind_of(const JOB &job, int64_t source)
-{
-    int kind = 0;
-    while (kind + 1 < job.kinds && source >= job.part_first[kind + 1]) kind++;
-    return kind;
-}
-
 /* Is this the last of `count` blocks that come here? Then what the others wrote before is, and
  * is read through volatile pointers. Every thread of a block calls it. */
 GSA_DEVICE bool gsa_last_block(unsigned *counter, unsigned count)

@@ -51,7 +51,6 @@ enum {
     BF16 = 128,
     TF32 = 256
 };
-enum { ATTEND_KINDS = 4 /* of the edges that attend_pair takes, at most */ };
 #define BF16_NMSE  1e-4
 #define BF16_ERROR (1.0 / 64)
 #define TF32_NMSE  4e-6

@@ -30,14 +30,41 @@ static void random_graphs(tally *t, const both *pair, int more, const char *how)
     }
 }
 
+/* As many kinds as a launch's parameters hold, one more, and all that there can be. */
+static void many_kinds(tally *t, const both *pair, int more, const char *how)
+{
+    static const int32_t kinds[] = { 12, 13, GSA_MAX_KINDS };
+    for (int i = 0; i < 3; i++)
+        for (int f = 0; f < 5; f += GSA_THIN(2)) {
+            char name[96];
+            edges_maker m;
+            gsa_dice dice = { 6000 + (uint64_t)i };
+            snprintf(name, sizeof name, "%d kinds%s, flags %d", (int)kinds[i], how, all_flags[f]);
+            edges_random(&m, &dice,
+                         (edges_wish){ .examples = 2,
+                                       .kinds = kinds[i],
+                                       .row_kinds = 1,
+                                       .labels = 5,
+                                       .nodes = 5,
+                                       .equal_kinds = (all_flags[f] & ALIASED) != 0 });
+            attend_pair(t, pair->cuda, pair->ref, &m.view, 2, f % 2 ? 10 : 16, all_flags[f] | more,
+                        name);
+            edges_free(&m);
+        }
+}
+
 void random_case(tally *t)
 {
     both pair = open_both();
     random_graphs(t, &pair, 0, "");
+    many_kinds(t, &pair, 0, "");
     must(pair.cuda, gsa_cuda_choose_attention(pair.cuda, GSA_CUDA_BF16) == GSA_OK);
     random_graphs(t, &pair, BF16, " in bf16");
+    many_kinds(t, &pair, BF16, " in bf16");
     must(pair.cuda, gsa_cuda_choose_attention(pair.cuda, GSA_CUDA_TF32) == GSA_OK &&
                         gsa_cuda_choose_windows(pair.cuda, 0.3) == GSA_OK);
     random_graphs(t, &pair, TF32, " beside windows");
+    must(pair.cuda, gsa_cuda_choose_windows(pair.cuda, 0) == GSA_OK);
+    many_kinds(t, &pair, TF32, " in windows");
     close_both(&pair);
 }

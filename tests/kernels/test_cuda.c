@@ -63,7 +63,7 @@ static void table_case(tally *t)
 
 /* ---- attention against ref on any edges ---------------------------------------------------- */
 enum { Q, K, V, R, B, DOUT, OUT, LSE, DQ, DK, DV, DR, DB, WEIGHTS, TENSORS };
-enum { BAND = 1024, KINDS = ATTEND_KINDS };
+enum { BAND = 1024, KINDS = GSA_MAX_KINDS };
 static const char *const tensor_names[] = { "q",   "k",  "v",  "r",  "b",  "dout", "out",
                                             "lse", "dq", "dk", "dv", "dr", "db",   "weights" };
 
@@ -256,7 +256,7 @@ static void compare_plain(tally *t, attend_side *cuda, attend_side *ref, const a
 void attend_pair(tally *t, gsa_backend *cuda, gsa_backend *ref, const gsa_edges *edges,
                  int32_t heads, int32_t dim, int flags, const char *name)
 {
-    attend_side sides[4];
+    static attend_side sides[4];
     const int count = flags & BF16 ? 4 : 3;
     attend_probe p = { .edges = edges, .heads = heads, .dim = dim, .flags = flags, .name = name };
     gsa_dice dice = { 31 + (uint64_t)(dim * 64 + flags) };

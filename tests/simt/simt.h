@@ -259,6 +259,7 @@ static inline cudaError_t simt_launch_kernel(cudaStream_t stream, unsigned grid,
                                              const char *name, void (*kernel)(P...),
                                              typename simt_same<P>::type... arguments)
 {
+    static_assert((sizeof(P) + ... + 0) <= 1024, "parameters of a launch take at most 1 KB");
     return simt_launch_of(stream, grid, block, name, [=] { kernel(arguments...); });
 }
 #define GSA_LAUNCH(kernel, grid, block, stream, ...)                                               \
