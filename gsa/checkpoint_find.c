@@ -20,10 +20,9 @@ static gsa_status try_step(const gsa_system *system, const char *folder, const c
     char *place = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 "%s", folder, which.step,
                               which.replaced ? GSA_REPLACED : "");
     if (!place) return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
-    gsa_status status = GSA_OK;
-    if (system->kind(system->user, place, NULL) != GSA_FILE_FOLDER)
-        status = gsa_fail(error, GSA_ERR_FORMAT, "'%s' is not there", place);
-    if (status == GSA_OK) status = gsa_manifest_check(system, place, unread, error);
+    const gsa_status status = system->kind(system->user, place, NULL) == GSA_FILE_FOLDER
+                                  ? gsa_manifest_check(system, place, unread, error)
+                                  : gsa_fail(error, GSA_ERR_FORMAT, "'%s' is not there", place);
     if (status == GSA_OK) *path = place;
     else gsa_release(system, place);
     return status;

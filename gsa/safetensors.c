@@ -26,7 +26,7 @@ int64_t gsa_blob_count(const gsa_blob *blob)
 {
     int64_t count = 1;
     int empty = 0, fits = 1;
-    for (int i = 0; i < blob->dims && i < GSA_SAFETENSORS_MAX_DIMS; i++) {
+    for (int i = 0; i < blob->dims; i++) {
         empty |= blob->shape[i] == 0;
         fits = fits && gsa_mul(count, blob->shape[i] ? blob->shape[i] : 1, &count);
     }
@@ -35,9 +35,7 @@ int64_t gsa_blob_count(const gsa_blob *blob)
 
 int gsa_blob_bytes(const gsa_blob *blob, int64_t *bytes)
 {
-    const gsa_dtype_fact *fact = gsa_dtype_about(blob->dtype);
-    if (!fact || blob->dims < 0 || blob->dims > GSA_SAFETENSORS_MAX_DIMS) return 0;
-    return gsa_mul(gsa_blob_count(blob), fact->bytes, bytes);
+    return gsa_mul(gsa_blob_count(blob), gsa_dtype_about(blob->dtype)->bytes, bytes);
 }
 
 /* ---- numbers ------------------------------------------------------------------------------- */

@@ -18,8 +18,8 @@ typedef struct gsa_dtype_fact {
 } gsa_dtype_fact;
 const gsa_dtype_fact *gsa_dtype_about(int32_t dtype); /* NULL: no such number */
 
-/* Bytes of its data: 1, or 0 when the dtype, the dims, the shape or the product are out of
- * range. */
+/* Bytes of its data, whose dtype and dims are in range: 1, or 0 when the shape or the product are
+ * not. */
 int gsa_blob_bytes(const gsa_blob *blob, int64_t *bytes);
 
 /* *twin: a name (or a note's key) that is there twice, else NULL. */

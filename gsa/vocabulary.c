@@ -9,7 +9,7 @@
 #include "graph/system_parts.h"
 #include "graph/utf8.h"
 
-enum { BLOCK = 1 << 16, FIRST_ROOM = 256, MOST_WORDS = 1 << 29, LONGEST_FILE = 1 << 30 };
+enum { BLOCK = 1 << 16, FIRST_ROOM = 256, LONGEST_FILE = 1 << 30 };
 static const char unknown_word[] = "<unk>";
 
 typedef struct word {
@@ -132,9 +132,9 @@ static gsa_status check_word(gsa_slice text, gsa_error *error)
 static gsa_status append(gsa_vocabulary *v, gsa_slice text, uint32_t hash, int64_t count,
                          gsa_error *error)
 {
-    if (v->count == MOST_WORDS)
-        return gsa_fail(error, GSA_ERR_LIMIT, "a vocabulary holds at most %d words",
-                        (int)MOST_WORDS);
+    const int32_t most = gsa_index_most / 4; /* the table's room is an index */
+    if (v->count == most)
+        return gsa_fail(error, GSA_ERR_LIMIT, "a vocabulary holds at most %d words", most);
     const gsa_status status = grow(v, error);
     if (status != GSA_OK) return status;
     const char *at = keep_text(v, text);

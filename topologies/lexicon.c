@@ -412,8 +412,10 @@ static gsa_status build(gsa_lexicon *x, const gsa_reading *r, gsa_error *error)
     if (status != GSA_OK) return status;
     g.words = count.words, g.characters = count.characters;
     status = make_room(&g, r->path, error);
-    if (status == GSA_OK) status = read_words(r, g.text, &count, error);
-    if (status == GSA_OK) status = spell_words(&g, error);
+    if (status == GSA_OK) {
+        read_words(r, g.text, &count, error); /* what it refuses count_words refused */
+        status = spell_words(&g, error);
+    }
     if (status == GSA_OK) grow(&g), status = pack(&g, error);
     void *const all[] = { g.text, g.character, g.word, g.spare, g.level, g.below, g.state, g.last };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) gsa_release(x->system, all[i]);
@@ -448,9 +450,9 @@ gsa_status gsa_lexicon_open(const gsa_system *system, const char *path, int32_t 
         status = gsa_read_file(system, path, file_limit, &r.data, &r.bytes, error);
     if (status == GSA_OK) {
         x = gsa_alloc_zero(system, 1, sizeof *x);
-        status = x ? GSA_OK : gsa_out_of_memory(error, "a lexicon", (int64_t)sizeof *x);
+        if (x) x->system = system, status = build(x, &r, error);
+        else status = gsa_out_of_memory(error, "a lexicon", (int64_t)sizeof *x);
     }
-    if (x) x->system = system, status = build(x, &r, error);
     gsa_release(system, r.data);
     if (status == GSA_OK) *lexicon = x;
     else gsa_lexicon_close(x), gsa_fail_at(error, status, "lexicon");

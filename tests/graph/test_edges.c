@@ -447,6 +447,21 @@ START_TEST(edges_without_rows_or_identity_pass)
     int64_t part_first[GSA_MAX_KINDS];
     gsa_edges_expand(&e, NULL, NULL, part_first);
     ck_assert_int_eq(part_first[63], 0);
+    e.examples = -1;
+    ck_assert_int_eq(gsa_edges_check(&e, "none", NULL), GSA_ERR_FORMAT);
+    const int64_t none[3] = { 0 }, block_offset[2] = { 0, 1 };
+    gsa_rows block = { 0, 2 };
+    e = (gsa_edges){ .rows = 2,
+                     .run_offset = none,
+                     .edge_offset = none,
+                     .kinds = 1,
+                     .labels = 1,
+                     .examples = 1,
+                     .block_offset = block_offset,
+                     .blocks = &block };
+    ck_assert_int_eq(gsa_edges_check(&e, "two rows of no example", NULL), GSA_OK);
+    block.count = 1;
+    ck_assert_int_eq(gsa_edges_check(&e, "a row in no block", NULL), GSA_ERR_FORMAT);
 }
 END_TEST
 
@@ -476,6 +491,9 @@ START_TEST(runs_expand_in_order)
     memset(source, 0, sizeof source);
     gsa_edges_expand(&e, source, NULL, NULL);
     ck_assert_mem_eq(source, expected_source, sizeof source);
+    memset(label, 0, sizeof label);
+    gsa_edges_expand(&e, NULL, label, NULL);
+    ck_assert_mem_eq(label, expected_label, sizeof label);
 }
 END_TEST
 

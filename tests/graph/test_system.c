@@ -148,6 +148,7 @@ static const struct {
     { "\xed\xbf\xbf",     0,  0 },
     { "\xee\x80\x80",    -1, -1 },
     { "x\xef\xbf\xbd",   -1, -1 }, /* U+FFFD */
+    { "x\xef\xbe\xbf",   -1, -1 }, /* U+FFBF */
     { "x\xef\xbf\xbe",   -1,  1 }, /* U+FFFE */
     { "x\xef\xbf\xbf",   -1,  1 },
     { "\xf4\x8f\xbf\xbf",-1, -1 }, /* U+10FFFF */

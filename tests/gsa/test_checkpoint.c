@@ -425,6 +425,56 @@ START_TEST(the_newest_whole_one_is_used)
 }
 END_TEST
 
+/* Of a step and the one that it replaced, its own is the newer; a `latest` that holds a NUL, or no
+ * step, names none. */
+START_TEST(a_replaced_step_comes_after_its_own)
+{
+    static const char *const latest[] = { "step-2\n\0", "step-two", "step-3\n" };
+    gsa_scratch scratch;
+    char *path, *warning;
+    gsa_error error = { 0 };
+    gsa_scratch_open(&scratch);
+    marked_must_save(scratch.folder, 2, 1, 9);
+    copy_step(&scratch, "step-2", "step-2.old");
+    for (int i = 0; i < GSA_COUNT(latest); i++) {
+        gsa_put_file(gsa_scratch_path(&scratch, "latest"), latest[i], i == 0 ? 8 : 7);
+        ck_assert_int_eq(gsa_checkpoint_find(NULL, scratch.folder, NULL, &path, &warning, &error),
+                         GSA_OK);
+        ck_assert_str_eq(path, gsa_scratch_path(&scratch, "step-2"));
+        gsa_release(NULL, path);
+        gsa_release(NULL, warning);
+    }
+    marked_flip(gsa_scratch_path(&scratch, "step-2/config.ini"), 3);
+    ck_assert_int_eq(gsa_checkpoint_find(NULL, scratch.folder, NULL, &path, &warning, &error),
+                     GSA_OK);
+    ck_assert_str_eq(path, gsa_scratch_path(&scratch, "step-2.old"));
+    gsa_release(NULL, path);
+    gsa_release(NULL, warning);
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
+/* A folder that bears the name of a file of the list. */
+START_TEST(a_folder_is_no_file_of_a_step)
+{
+    gsa_scratch scratch;
+    char *path, *warning;
+    gsa_error error = { 0 };
+    gsa_scratch_open(&scratch);
+    marked_must_save(scratch.folder, 1, 1, 2);
+    marked_must_save(scratch.folder, 2, 2, 2);
+    const char *file = gsa_scratch_path(&scratch, "step-2/state");
+    ck_assert_int_eq(remove(file), 0);
+    ck_assert_int_eq(gsa_make_folders(NULL, file, &error), GSA_OK);
+    ck_assert_int_eq(gsa_checkpoint_find(NULL, scratch.folder, NULL, &path, &warning, &error),
+                     GSA_OK);
+    ck_assert_str_eq(path, gsa_scratch_path(&scratch, "step-1"));
+    gsa_release(NULL, path);
+    gsa_release(NULL, warning);
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
 /* What could be read for ever, or longer than anyone waits, is named and not read. */
 START_TEST(pipes_and_vast_files_are_refused)
 {
@@ -434,15 +484,20 @@ START_TEST(pipes_and_vast_files_are_refused)
     gsa_scratch_open(&scratch);
     marked_must_save(scratch.folder, 1, 1, 2);
     marked_must_save(scratch.folder, 2, 2, 2);
-    if (_i) ck_assert_int_eq(mkfifo(gsa_scratch_path(&scratch, "step-2/pipe"), 0600), 0);
+    if (_i == 2) ck_assert_int_eq(remove(gsa_scratch_path(&scratch, "latest")), 0);
+    if (_i)
+        ck_assert_int_eq(
+            mkfifo(gsa_scratch_path(&scratch, _i == 2 ? "latest" : "step-2/pipe"), 0600), 0);
     else
         ck_assert_int_eq(truncate(gsa_scratch_path(&scratch, "step-2/state"), INT64_C(1) << 37), 0);
     ck_assert_int_eq(gsa_checkpoint_find(NULL, scratch.folder, NULL, &path, &warning, &error),
                      GSA_OK);
-    ck_assert_msg(
-        strstr(warning, _i ? "pipe' is no regular file"
-                           : "state' has 137438953472 bytes, and the most that is read") != NULL,
-        "%s", warning);
+    ck_assert_msg(strstr(warning, _i == 2 ? "latest' is no regular file"
+                                  : _i
+                                      ? "pipe' is no regular file"
+                                      : "state' has 137438953472 bytes, and the most that is read"),
+                  "%s", warning);
+    ck_assert_str_eq(path, gsa_scratch_path(&scratch, _i == 2 ? "step-2" : "step-1"));
     gsa_release(NULL, path);
     gsa_release(NULL, warning);
     gsa_scratch_close(&scratch);
@@ -467,6 +522,15 @@ START_TEST(runs_in_a_folder_are_named)
                      GSA_ERR_FORMAT);
     ck_assert_msg(strstr(error.text, "the runs in it are ra, rb, rc, rz") != NULL, "%s",
                   error.text);
+    /* so many that not all are: the sentence is cut between them */
+    for (int i = 0; i < 20; i++) {
+        snprintf(folder, sizeof folder, "%s/r-of-a-long-name-%d", scratch.folder, i);
+        ck_assert_int_eq(gsa_make_folders(NULL, folder, &error), GSA_OK);
+        marked_must_save(folder, 1, 1, 2);
+    }
+    ck_assert_int_eq(gsa_checkpoint_find(NULL, scratch.folder, NULL, &path, &warning, &error),
+                     GSA_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(error.text, "the runs in it are r-of-a-long-name-0, "));
     gsa_scratch_close(&scratch);
 }
 END_TEST
@@ -539,7 +603,9 @@ int main(int argc, char **argv)
         GSA_TEST(every_part_of_a_manifest_is_noticed),
         GSA_TEST(none_is_whole),
         GSA_TEST(the_newest_whole_one_is_used),
-        GSA_LOOP(pipes_and_vast_files_are_refused, 2),
+        GSA_TEST(a_replaced_step_comes_after_its_own),
+        GSA_TEST(a_folder_is_no_file_of_a_step),
+        GSA_LOOP(pipes_and_vast_files_are_refused, 3),
         GSA_TEST(runs_in_a_folder_are_named),
         GSA_TEST(a_step_itself),
         GSA_TEST(a_file_that_is_not_read_is_neither_checked_nor_missed)

@@ -102,7 +102,25 @@ START_TEST(finding_with_faults)
     /* a step that cannot be listed is passed over, the folder of all steps is not */
     ck_assert_int_gt(gsa_faults_sweep(GSA_OP_LIST, 1, GSA_ERR_IO, try_finding, scratch.folder), 0);
     marked_flip(gsa_scratch_path(&scratch, "step-2/config.ini"), 0);
+    char step[300];
+    snprintf(step, sizeof step, "%s/step-1", scratch.folder);
+    ck_assert_int_gt(gsa_faults_sweep(GSA_OP_ALLOC, 0, GSA_ERR_MEMORY, try_finding, step), 0);
+    /* and where there is none, the folder above */
+    char *path, *warning;
     gsa_faults_start(&faults);
+    ck_assert_int_eq(gsa_make_folders(NULL, gsa_scratch_path(&scratch, "above"), NULL), GSA_OK);
+    ck_assert_int_eq(gsa_make_folders(NULL, gsa_scratch_path(&scratch, "above/run"), NULL), GSA_OK);
+    marked_must_save(gsa_scratch_path(&scratch, "above/run"), 1, 1, 2);
+    for (int n = 1;; n++) {
+        gsa_faults_rewind(&faults);
+        faults.fail[GSA_OP_ALLOC] = n;
+        ck_assert_int_ne(gsa_checkpoint_find(&faults.table, gsa_scratch_path(&scratch, "above"),
+                                             NULL, &path, &warning, NULL),
+                         GSA_OK);
+        ck_assert_int_eq(gsa_faults_live(&faults), 0);
+        if (faults.calls[GSA_OP_ALLOC] < n) break;
+    }
+    gsa_faults_rewind(&faults);
     faults.fail[GSA_OP_READ] =
         5; /* the first two reads are `latest`, the next two the manifest: then the first file */
     ck_assert_str_eq(marked_found(&faults.table, scratch.folder, marks, &mark, &warned), "step-1");

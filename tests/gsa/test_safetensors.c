@@ -505,6 +505,7 @@ static const malformed headers[] = {
     { NOTED("{\"k\":\"v\" \"l\":\"v\"}"),                           4, "expected ',' or '}' around __metadata__, found '\"'" },
     { NOTED("{\"k\":\"v\",\"k\":\"w\"}"),                           4, "the name 'k' occurs twice in the header" },
     { NOTED("{\"k\":\"\\ud83c\"}"),                                 4, "a string holds a lone surrogate" },
+    { NOTED("{\"k\":\"\\ud83c\\uz\"}"),                            4, "\\u in a string is not followed by four hexadecimal digits" },
     { "{\"__metadata__\":{},\"__metadata__\":{}}",                  0, "'__metadata__' occurs twice" },
     { NAMED("__metadata__"),                                        4, "expected '\"' before a value of __metadata__, found '['" },
 };
@@ -653,6 +654,31 @@ START_TEST(size_is_not_known)
         else gsa_safetensors_release(&file);
         ck_assert_int_eq(gsa_faults_live(&faults), 0);
     }
+    /* nor how much memory is asked for: more than there can be */
+    static const char vast[] = "{\"a\":{\"dtype\":\"U8\",\"shape\":[9223372036854775807],"
+                               "\"data_offsets\":[0,9223372036854775807]}}";
+    gsa_safetensors file;
+    put_header(path, vast, sizeof vast - 1, 4);
+    gsa_faults_rewind(&faults);
+    faults.fail[GSA_OP_KIND] = 1;
+    ck_assert_int_eq(gsa_safetensors_read(&faults.table, path, &file, NULL), GSA_ERR_MEMORY);
+    ck_assert_int_eq(gsa_faults_live(&faults), 0);
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
+START_TEST(standard_input_is_a_file)
+{
+    static const char header[] = "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}";
+    gsa_scratch scratch;
+    gsa_safetensors file;
+    gsa_scratch_open(&scratch);
+    const char *path = gsa_scratch_path(&scratch, "t");
+    put_header(path, header, sizeof header - 1, 4);
+    ck_assert_ptr_nonnull(freopen(path, "rb", stdin));
+    ck_assert_int_eq(gsa_safetensors_read(NULL, "-", &file, NULL), GSA_OK);
+    ck_assert_int_eq(file.count, 1);
+    gsa_safetensors_release(&file);
     gsa_scratch_close(&scratch);
 }
 END_TEST
@@ -690,6 +716,7 @@ int main(int argc, char **argv)
                                     GSA_TEST(long_names_do_not_hide_the_reason) };
     static const gsa_test faults[] = { GSA_TEST(every_fault_is_reported),
                                        GSA_TEST(size_is_not_known),
+                                       GSA_TEST(standard_input_is_a_file),
                                        GSA_TEST(no_file_and_no_regular_file) };
     static const gsa_case cases[] = { GSA_CASE("golden", golden, 30),
                                       GSA_CASE("round_trip", trips, 60),

@@ -40,6 +40,7 @@ static const struct {
 } numbers[] = {
     { GSA_DTYPE_F32, 714, 7, -1, 0, NULL },
     { GSA_DTYPE_F64, 714, 7, -1, 0, NULL },
+    { GSA_DTYPE_I64, 714, 7, 1, NAN, NULL }, /* whatever its bits are */
     { GSA_DTYPE_F32, 714, 7, 0, NAN, "row 0, column 0 of 'x', counted from 0, is nan" },
     { GSA_DTYPE_F32, 714, 7, 4095, INFINITY, "row 585, column 0 of 'x', counted from 0, is inf" },
     { GSA_DTYPE_F32, 714, 7, 4096, -INFINITY, "row 585, column 1 of 'x', counted from 0, is -inf" },
@@ -175,6 +176,7 @@ START_TEST(count_of_a_blob)
         { { "", 0, 3, { 2, 0, 4 }, NULL }, 0 },
         { { "", 0, 1, { -1 }, NULL }, -1 },
         { { "", 0, 2, { INT64_MAX, 2 }, NULL }, -1 },
+        { { "", 0, 4, { INT64_MAX, 2, 0, 2 }, NULL }, -1 },
     };
     for (int i = 0; i < GSA_COUNT(rows); i++)
         ck_assert_int_eq(gsa_blob_count(&rows[i].blob), rows[i].count);

@@ -118,6 +118,41 @@ START_TEST(order_does_not_matter)
 }
 END_TEST
 
+START_TEST(a_count_has_a_limit)
+{
+    gsa_vocabulary *v = new_vocabulary();
+    gsa_error error;
+    ck_assert_int_eq(gsa_vocabulary_add(v, text("a"), INT64_MAX, &error), GSA_OK);
+    ck_assert_int_eq(gsa_vocabulary_add(v, text("a"), 1, &error), GSA_ERR_LIMIT);
+    ck_assert_str_eq(error.text, "the count of a word exceeds 9223372036854775807");
+    gsa_vocabulary_release(v);
+}
+END_TEST
+
+/* Two words whose hashes are the same 32 bits. */
+START_TEST(words_of_one_hash_are_two)
+{
+    gsa_vocabulary *v = new_vocabulary();
+    ck_assert_int_eq(gsa_vocabulary_add(v, text("w35589"), 2, NULL), GSA_OK);
+    ck_assert_int_eq(gsa_vocabulary_add(v, text("w116975"), 1, NULL), GSA_OK);
+    ck_assert_int_eq(gsa_vocabulary_bound(v, 2, NULL), GSA_OK); /* it has no more */
+    ck_assert_int_eq(gsa_vocabulary_freeze(v, 1, 0, NULL), GSA_OK);
+    ck_assert_int_eq(gsa_vocabulary_find(v, text("w35589")), GSA_WORD_FIRST);
+    ck_assert_int_eq(gsa_vocabulary_find(v, text("w116975")), GSA_WORD_FIRST + 1);
+    gsa_vocabulary_release(v);
+}
+END_TEST
+
+/* Nothing was counted: every word is unknown. */
+START_TEST(an_empty_one_knows_no_word)
+{
+    gsa_vocabulary *v = new_vocabulary();
+    ck_assert_int_eq(gsa_vocabulary_freeze(v, 1, 0, NULL), GSA_OK);
+    ck_assert_int_eq(gsa_vocabulary_find(v, text("a")), GSA_WORD_UNKNOWN);
+    gsa_vocabulary_release(v);
+}
+END_TEST
+
 START_TEST(frozen_and_not_yet)
 {
     gsa_error error;
@@ -299,6 +334,11 @@ START_TEST(bad_files)
         { "a\t0x1\n", ":1: the count of 'a' is '0x1'" },
         { "a\tmany\n", ":1: the count of 'a' is 'many'" },
         { "a\t9223372036854775808\n", ":1: the count of 'a' is '9223372036854775808'" },
+        { "a\t92233720368547758070\n", ":1: the count of 'a' is '92233720368547758070'" },
+        { "a\t1234567890123456789012345678901234567890\n",
+          ":1: the count of 'a' is '1234567890123456789012345678901234567890', not" },
+        { "a\t12345678901234567890123456789012345678901\n",
+          ":1: the count of 'a' is '1234567890123456789012345678901234567890', not" },
         { "a\t1\r\n", ":1: the count of 'a' is '1 '" },
         { "a\r\t1\n", ":1: the word 'a ' holds a tab or a line end" },
         { "a\t1\nb\t1\na\t1\n", ":3: the word 'a' is in line 1 already" },
@@ -378,6 +418,21 @@ static gsa_status try_counting(gsa_faults *faults, void *path)
     return status;
 }
 
+static gsa_status try_bounding(gsa_faults *faults, void *context)
+{
+    gsa_vocabulary *v;
+    char word[16];
+    (void)context;
+    gsa_status status = gsa_vocabulary_create(&faults->table, &v, NULL);
+    for (int i = 0; i < 1000 && status == GSA_OK; i++) {
+        snprintf(word, sizeof word, "w%d", i);
+        status = gsa_vocabulary_add(v, text(word), i, NULL);
+    }
+    if (status == GSA_OK) status = gsa_vocabulary_bound(v, 900, NULL);
+    gsa_vocabulary_release(v);
+    return status;
+}
+
 static gsa_status try_reading(gsa_faults *faults, void *path)
 {
     gsa_vocabulary *v;
@@ -395,6 +450,7 @@ START_TEST(every_fault_is_reported)
     snprintf(path, sizeof path, "%s", gsa_scratch_path(&scratch, "vocab.txt"));
     ck_assert_int_gt(gsa_faults_sweep(GSA_OP_ALLOC, 0, GSA_ERR_MEMORY, try_counting, path), 10);
     ck_assert_int_gt(gsa_faults_sweep(GSA_OP_WRITE, 0, GSA_ERR_IO, try_counting, path), 0);
+    ck_assert_int_gt(gsa_faults_sweep(GSA_OP_ALLOC, 0, GSA_ERR_MEMORY, try_bounding, NULL), 10);
     ck_assert_int_gt(gsa_faults_sweep(GSA_OP_ALLOC, 0, GSA_ERR_MEMORY, try_reading, path), 10);
     ck_assert_int_gt(gsa_faults_sweep(GSA_OP_READ, 0, GSA_ERR_IO, try_reading, path), 0);
     ck_assert_int_gt(gsa_faults_sweep(GSA_OP_OPEN, 0, GSA_ERR_IO, try_reading, path), 0);
@@ -429,8 +485,11 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test freezing[] = { GSA_TEST(limits_and_ties), GSA_TEST(order_does_not_matter),
-                                         GSA_TEST(frozen_and_not_yet) };
+    static const gsa_test freezing[] = {
+        GSA_TEST(limits_and_ties),           GSA_TEST(order_does_not_matter),
+        GSA_TEST(frozen_and_not_yet),        GSA_TEST(a_count_has_a_limit),
+        GSA_TEST(words_of_one_hash_are_two), GSA_TEST(an_empty_one_knows_no_word)
+    };
     static const gsa_test words[] = { GSA_TEST(special_ids_and_unknown_words),
                                       GSA_TEST(bad_words_are_refused) };
     static const gsa_test files[] = { GSA_TEST(there_and_back), GSA_TEST(good_files),

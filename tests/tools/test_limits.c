@@ -28,6 +28,17 @@ static void repeat(const char *path, const char *head, const char *what, int cou
     ck_assert_int_eq(fclose(file), 0);
 }
 
+/* So many different words. */
+static void repeat_numbers(const char *path, const char *head, int count)
+{
+    FILE *file = fopen(path, "w");
+    ck_assert_ptr_nonnull(file);
+    fputs(head, file);
+    for (int i = 0; i < count; i++) fprintf(file, "%d ", i);
+    fputs("\n", file);
+    ck_assert_int_eq(fclose(file), 0);
+}
+
 static void write_nodes(const char *path, int count)
 {
     FILE *file = fopen(path, "w");
@@ -52,6 +63,7 @@ static void enter(void)
     repeat("over.tsv", "good\tb\nbad\t", "a ", LIMIT + 1, "\n");
     repeat("word.tsv", "good\tb\nbad\t", "a", LIMIT + 1, "\n");
     repeat("two.tsv", "good\tb\nbad\t", "a ", LIMIT, "\nbad\ta\n");
+    repeat_numbers("words.tsv", "good\tb\nbad\t", LIMIT / 4 + 1);
     repeat("over.conll", "", "a X\n", LIMIT + 1, "\n");
     repeat("over.line", "", "a", LIMIT, "\n");
     gsa_cli_write("p.ini",
@@ -103,6 +115,7 @@ static const row data[] = {
     { { "train", "t.ini", "--quiet", "--set", "data.train=most.tsv" }, NULL },
     { { "train", "t.ini", "--quiet", "--set", "data.train=over.tsv" }, "the example has" },
     { { "train", "t.ini", "--quiet", "--set", "data.train=word.tsv" }, "a word has" },
+    { { "train", "t.ini", "--quiet", "--set", "data.train=words.tsv" }, "a vocabulary holds" },
     { { "train", "c.ini", "--quiet", "--set", "data.train=over.conll" }, "the sentence has" },
     { { "train", "n.ini", "--quiet", "--set", "data.train=over.nodes" }, "more than" },
     { { "train", "p.ini", "--quiet", "--set", "data.train=p" }, "tokens" },

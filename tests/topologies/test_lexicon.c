@@ -7,6 +7,7 @@
 #include "gsa/scratch.h"
 #include "support/compare.h"
 #include "support/faults.h"
+#include "topologies/host.h"
 #include "support/suite.h"
 #include "topologies/lexicon.h"
 
@@ -456,6 +457,56 @@ START_TEST(memory_may_run_out_anywhere)
 }
 END_TEST
 
+/* A file whose words are all too short or too long, and a token that no character begins: bytes
+ * that no text holds match nothing. */
+static gsa_status open_none(gsa_faults *faults, void *context)
+{
+    gsa_lexicon *lexicon;
+    gsa_slice token[] = { { "\xf7\xbf\xbf\xbf", 4 }, { "ab", 2 }, { "", 0 } };
+    const gsa_example x = { .struct_size = sizeof x, .length = 3, .text = token };
+    const gsa_status status = gsa_lexicon_open(&faults->table, context, 2, 16, &lexicon, NULL);
+    if (status != GSA_OK) return status;
+    ck_assert_int_eq(gsa_lexicon_match(lexicon, &x, NULL, NULL), 1);
+    gsa_lexicon_close(lexicon);
+    return GSA_OK;
+}
+
+START_TEST(what_is_no_character_matches_nothing)
+{
+    shelf s = shelf_with("ab\n", -1);
+    char path[256];
+    strcpy(path, s.path);
+    ck_assert_int_gt(gsa_faults_sweep(GSA_OP_ALLOC, 0, GSA_ERR_MEMORY, open_none, path), 4);
+    gsa_scratch_close(&s.scratch);
+}
+END_TEST
+
+/* Plugins ask through a table of functions. */
+START_TEST(plugins_ask_for_the_same)
+{
+    gsa_faults faults;
+    gsa_hosting hosting;
+    gsa_faults_start(&faults);
+    const gsa_lexicon_service service = gsa_lexicon_service_of(&faults.table);
+    gsa_lexicon *lexicon;
+    gsa_slice token[] = { { "a", 1 }, { "b", 1 } };
+    const gsa_example x = { .struct_size = sizeof x, .length = 2, .text = token };
+    shelf s = shelf_with("ab\n", -1);
+    gsa_hosting_open(&hosting, &faults.table, NULL);
+    ck_assert_int_eq(service.open(&service, &hosting.table, s.path, 2, 16, &lexicon), 0);
+    ck_assert_int_eq(service.match(&service, lexicon, &x, NULL, NULL), 1);
+    service.close(&service, lexicon);
+    ck_assert_int_lt(service.open(&service, &hosting.table, "absent", 2, 16, &lexicon), 0);
+    ck_assert(hosting.failed && !hosting.starved && strstr(hosting.said.text, "absent"));
+    gsa_faults_rewind(&faults);
+    faults.fail[GSA_OP_ALLOC] = 2;
+    ck_assert_int_lt(service.open(&service, &hosting.table, s.path, 2, 16, &lexicon), 0);
+    ck_assert(hosting.starved);
+    ck_assert_int_eq(gsa_faults_live(&faults), 0);
+    gsa_scratch_close(&s.scratch);
+}
+END_TEST
+
 START_TEST(a_disk_may_fail_anywhere)
 {
     shelf s = shelf_with_many();
@@ -517,7 +568,9 @@ static const gsa_test file_tests[] = { GSA_LOOP(a_bad_file_is_a_sentence_with_it
                                        GSA_TEST(what_is_no_file_or_no_length_is_refused),
                                        GSA_LOOP(good_files_hold_these_words, GSA_COUNT(good)) };
 static const gsa_test fault_tests[] = { GSA_TEST(memory_may_run_out_anywhere),
-                                        GSA_TEST(a_disk_may_fail_anywhere) };
+                                        GSA_TEST(a_disk_may_fail_anywhere),
+                                        GSA_TEST(what_is_no_character_matches_nothing),
+                                        GSA_TEST(plugins_ask_for_the_same) };
 static const gsa_test thread_tests[] = { GSA_TEST(threads_share_a_lexicon) };
 
 int main(int argc, char **argv)

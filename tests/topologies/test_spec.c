@@ -131,6 +131,7 @@ static const struct {
     { "star:layers=2", 6, "layers written as *2 at the end of the segment", "'l'" },
     { "star:topology=full", 6, "the topology's name in front, without a key", "'t'" },
     { "\xc3\xa9", 1, name, "'\xc3\xa9'" },
+    { "a+\xf0\x9f\x98\x80z", 3, name, "'\xf0\x9f\x98\x80'" },
     { "a:k=\xc3\xa9\xc3\xa9*0", 8, layers, "'0'" }, /* columns are characters */
     { "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", 64,
       "the end of a name of at most 63 letters", "'b'" },

@@ -109,6 +109,8 @@ static const struct {
       "a/  / b/",
       GSA_CONLL_CHARS,
       { .untagged = 1, .format = GSA_CONLL_CHARS } },
+    { "ab \nc\n", "ab / c/", GSA_CONLL_CHARS, { .untagged = 1, .format = GSA_CONLL_CHARS } },
+    { "2\ta\t\t\t\t\t\t\t\tO\n", "2/O", GSA_CONLL_COLUMNS, { 0 } }, /* ten columns, but no 1 */
     { "", "", GSA_CONLL_AUTO, { .untagged = 1 } },
 };
 
@@ -122,10 +124,12 @@ START_TEST(good_files)
     show(&f.conll, shown);
     ck_assert_str_eq(shown, good[_i].expected);
     ck_assert_int_eq(f.conll.format, good[_i].format);
+    ck_assert(*gsa_conll_format_name(f.conll.format));
     done(&f);
 }
 END_TEST
 
+#define LONG "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 static const struct {
     const char *bytes, *expected;
     gsa_conll_options options;
@@ -166,6 +170,7 @@ static const struct {
       "c.txt:2: the token starts with a byte order mark",
       { 0 } },
     { "a O\nb\x01 O\n", "c.txt:2: the token 'b\\x01' holds a control character", { 0 } },
+    { "a O\n" LONG "\x01 O\n", "c.txt:2: the token 'aaaaaaaaaaaaaaa", { 0 } },
     { "a O\nb O\x7f\n", "c.txt:2: the tag 'O\\x7f' holds a control character", { 0 } },
     { "a O\rb O\n", "c.txt:1: the token", { .word = 2 } }, /* a lone CR ends no line */
     { U("1", "a", "X") "2\tb\tX\n",
@@ -199,6 +204,12 @@ static const struct {
     { "a O\n\t\tO\n",
       "c.txt:2: the token '\\x09' holds a control character",
       { .format = GSA_CONLL_CHARS } },
+    { "a 1 O\nb 2 O\n",
+      "c.txt:1: the line has 3 columns, but the one of data.side is column 4",
+      { .sides = 1, .side = { 4 } } },
+    { "a O\n",
+      "c.txt:1: the file has no columns beside token and tag, and data.side names some",
+      { .format = GSA_CONLL_CHARS, .sides = 1, .side = { 1 } } },
     { "a O\nb \n", "c.txt:2: the line ends with a blank", { .format = GSA_CONLL_CHARS } },
 };
 
@@ -240,6 +251,39 @@ START_TEST(lines_are_kept)
               f.conll.columns == 2);
     ck_assert(f.conll.line[0] == 3 && f.conll.line[1] == 4 && f.conll.line[2] == 7);
     done(&f);
+}
+END_TEST
+
+/* Sentences that are left out, with what is beside their tokens. */
+START_TEST(some_sentences_are_left_out)
+{
+    static const char bytes[] = "a 1 O\n\nb 2 O\nc 3 O\n\nd 4 O\n\ne 5 O\nf 6 O\ng 7 O\n";
+    static const gsa_conll_options options = { .sides = 8, .side = { 2, 1, 1, 1, 1, 1, 1, 2 } };
+    fixture f;
+    char shown[64];
+    for (int kept = 1; kept < 16; kept++) {
+        const uint8_t drop[] = { !(kept & 1), !(kept & 2), !(kept & 4), !(kept & 8) };
+        char expected[64] = "";
+        static const char *const each[] = { "a/O", "b/O c/O", "d/O", "e/O f/O g/O" };
+        for (int s = 0; s < 4; s++)
+            if (!drop[s]) strcat(strcat(expected, *expected ? "|" : ""), each[s]);
+        ck_assert_int_eq(read_bytes(&f, NULL, bytes, sizeof bytes - 1, options), GSA_OK);
+        gsa_conll_compact(&f.conll, drop);
+        show(&f.conll, shown);
+        ck_assert_str_eq(shown, expected);
+        ck_assert_int_eq(f.conll.longest, kept & 8 ? 3 : kept & 2 ? 2 : 1);
+        for (int64_t t = 0; t < f.conll.tokens; t++) { /* a is 1, b is 2, ... */
+            ck_assert_int_eq(f.conll.side[0][t].at[0] - '1', f.conll.word[t].at[0] - 'a');
+            ck_assert_int_eq(f.conll.side[7][t].at[0] - '1', f.conll.word[t].at[0] - 'a');
+        }
+        done(&f);
+        ck_assert_int_eq(read_bytes(&f, NULL, bytes, sizeof bytes - 1, (gsa_conll_options){ 0 }),
+                         GSA_OK);
+        gsa_conll_compact(&f.conll, drop);
+        show(&f.conll, shown);
+        ck_assert_str_eq(shown, expected);
+        done(&f);
+    }
 }
 END_TEST
 
@@ -286,9 +330,9 @@ START_TEST(every_fault_is_a_status)
 {
     gsa_scratch scratch;
     gsa_scratch_open(&scratch);
-    const attempt a = { gsa_scratch_path(&scratch, "f.txt"), { .encoding = GSA_ENCODING_LATIN1 } };
-    gsa_put_file(a.path, "caf\xe9 O\nb B\n\nc O\n", 16);
-    attempt copy = a;
+    attempt copy = { gsa_scratch_path(&scratch, "f.txt"),
+                     { .encoding = GSA_ENCODING_LATIN1, .sides = 2, .side = { 1, 2 } } };
+    gsa_put_file(copy.path, "caf\xe9 O\nb B\nc O\n", 15); /* its end ends the only sentence */
     ck_assert_int_ge(gsa_faults_sweep(GSA_OP_ALLOC, 0, GSA_ERR_MEMORY, read_with_faults, &copy), 6);
     ck_assert_int_ge(gsa_faults_sweep(GSA_OP_OPEN, 0, GSA_ERR_IO, read_with_faults, &copy), 1);
     ck_assert_int_ge(gsa_faults_sweep(GSA_OP_READ, 0, GSA_ERR_IO, read_with_faults, &copy), 1);
@@ -304,7 +348,8 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test read[] = { GSA_LOOP(good_files, GSA_COUNT(good)),
-                                     GSA_TEST(lines_are_kept), GSA_TEST(large_files) };
+                                     GSA_TEST(lines_are_kept), GSA_TEST(large_files),
+                                     GSA_TEST(some_sentences_are_left_out) };
     static const gsa_test refused[] = { GSA_LOOP(bad_files, GSA_COUNT(bad)),
                                         GSA_TEST(nul_and_absent_files),
                                         GSA_TEST(every_fault_is_a_status) };

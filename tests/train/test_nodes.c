@@ -77,6 +77,7 @@ static const struct {
     { FIRST "\n", NULL, "n.tsv:2: the line has 1 column, expected 4" },
     { FIRST "1\ttrain\n", NULL, "n.tsv:2: the line has 2 columns, expected 4" },
     { FIRST "1\ttrain\tx\t0:1\t2\n", NULL, "n.tsv:2: the line has 5 columns, expected 4" },
+    { "0:1\t0\ttrain\n", "features,id,split,label", "n.tsv:1: the line has 3 columns" },
     { FIRST "2\ttrain\tx\t0:1\n", NULL,
       "n.tsv:2: the id is '2', expected 1: nodes are numbered 0, 1, 2, ... in order" },
     { FIRST "0\ttrain\tx\t0:1\n", NULL, "n.tsv:2: the id is '0', expected 1" },

@@ -1,11 +1,9 @@
 /* Opening a trained model: what is read and checked of its checkpoint, and what is drawn. */
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "rig.h"
-#include "gsa/checkpoint_parts.h"
 #include "train/driver/session.h"
 #include "train/driver/trainer.h"
 
@@ -124,94 +122,6 @@ START_TEST(a_damaged_state_stops_a_resumed_run_alone)
 }
 END_TEST
 
-/* One number of the newest state is another, and the manifest is made anew. */
-static void change_state(const rig *r, const char *tensor, int place, int64_t whole, double real)
-{
-    gsa_safetensors file;
-    gsa_names names, listed = { .system = gsa_system_default() };
-    gsa_output *output;
-    char *step, *warning, path[512];
-    ck_assert_int_eq(gsa_checkpoint_find(NULL, gsa_scratch_path(&r->scratch, "run"), NULL, &step,
-                                         &warning, NULL),
-                     GSA_OK);
-    snprintf(path, sizeof path, "%s/" GSA_STATE_FILE, step);
-    ck_assert_int_eq(gsa_safetensors_read(NULL, path, &file, NULL), GSA_OK);
-    const gsa_blob *blob = gsa_safetensors_find(&file, tensor);
-    ck_assert_ptr_nonnull(blob);
-    void *at = (void *)(uintptr_t)blob->data;
-    if (blob->dtype == GSA_DTYPE_I64) ((int64_t *)at)[place] = whole;
-    else if (blob->dtype == GSA_DTYPE_F64) ((double *)at)[place] = real;
-    else ((float *)at)[place] = (float)real;
-    ck_assert_int_eq(gsa_output_open(NULL, path, &output, NULL), GSA_OK);
-    ck_assert_int_eq(
-        gsa_safetensors_write(NULL, output, file.blobs, file.count, file.notes, file.n_notes, NULL),
-        GSA_OK);
-    ck_assert_int_eq(gsa_output_commit(output, NULL), GSA_OK);
-    ck_assert_int_eq(gsa_names_list(gsa_system_default(), step, &names, NULL), GSA_OK);
-    for (int i = 0; i < names.count; i++)
-        if (gsa_manifest_takes(names.at[i])) gsa_names_add(&listed, names.at[i], NULL);
-    ck_assert_int_eq(gsa_manifest_write(gsa_system_default(), step, &listed, NULL), GSA_OK);
-    gsa_names_release(&names);
-    gsa_names_release(&listed);
-    gsa_safetensors_release(&file);
-    free(step);
-}
-
-#define PLACE(name) (int)(offsetof(gsa_run_counts, name) / sizeof(int64_t))
-#define SUM(name)   (int)(offsetof(gsa_run_sums, name) / sizeof(double))
-
-START_TEST(every_number_of_a_state_has_a_range)
-{
-    static const struct {
-        const char *tensor, *says;
-        int place;
-        int64_t whole;
-        double real;
-    } rows[] = {
-        { "counts", "due is 8", PLACE(due), 8, 0 }, /* a bit that nothing ever clears */
-        { "counts", "due is -1", PLACE(due), -1, 0 },
-        { "counts", "step is 9223372036854775807", PLACE(step), INT64_MAX, 0 },
-        { "counts", "epoch is -1", PLACE(epoch), -1, 0 },
-        { "counts", "epoch is 2147483648", PLACE(epoch), INT64_C(1) << 31, 0 },
-        { "counts", "cursor is 9223372036854775807", PLACE(cursor), INT64_MAX, 0 },
-        { "counts", "applied is 9223372036854775807", PLACE(applied), INT64_MAX, 0 },
-        { "counts", "skipped is 5", PLACE(skipped), 5, 0 },
-        { "counts", "has_best is 2", PLACE(has_best), 2, 0 },
-        { "counts", "best_step is 9223372036854775807", PLACE(best_step), INT64_MAX, 0 },
-        { "counts", "waited is 9223372036854775807", PLACE(waited), INT64_MAX, 0 },
-        { "counts", "ended is 3", PLACE(ended), 3, 0 },
-        { "counts", "keeps_best is -2", PLACE(keeps_best), -2, 0 },
-        { "counts", "epoch_targets is -4", PLACE(epoch_targets), -4, 0 },
-        { "counts", "report_targets is 9223372036854775807", PLACE(report_targets), INT64_MAX, 0 },
-        { "counts", "tokens is 9223372036854775807", PLACE(tokens), INT64_MAX, 0 },
-        { "counts", "evaluated is -2", PLACE(evaluated), -2, 0 },
-        { "counts", "dev[7] is -1", PLACE(dev) + 7, -1, 0 },
-        { "sums", "epoch_loss is nan", SUM(epoch_loss), 0, NAN },
-        { "sums", "report_loss is inf", SUM(report_loss), 0, INFINITY },
-        { "sums", "seconds is -1", SUM(seconds), 0, -1 },
-        { "sums", "seconds is 1e+30", SUM(seconds), 0, 1e30 },
-        { "first/head.out.bias", "of 'first/head.out.bias', counted from 0, is nan", 0, 0, NAN },
-    };
-    rig r;
-    rig_open(&r, rig_text, GSA_F32, 1);
-    r.stop_at = 4;
-    ck_assert_int_eq(rig_train(&r, "run"), GSA_ERR_INTERRUPTED);
-    r.stop_at = 0;
-    for (int i = 0; i < GSA_COUNT(rows); i++) {
-        const char *copy = "rm -rf %s/run && cp -r %s/run0 %s/run";
-        char command[1024];
-        if (i == 0) copy = "cp -r %s/run %s/run0";
-        snprintf(command, sizeof command, copy, r.scratch.folder, r.scratch.folder,
-                 r.scratch.folder);
-        ck_assert_int_eq(system(command), 0);
-        change_state(&r, rows[i].tensor, rows[i].place, rows[i].whole, rows[i].real);
-        ck_assert_msg(rig_resume(&r, "run") != GSA_OK, "%s was taken", rows[i].says);
-        ck_assert_msg(strstr(r.error.text, rows[i].says), "%s: %s", rows[i].says, r.error.text);
-    }
-    rig_close(&r);
-}
-END_TEST
-
 START_TEST(what_is_used_is_checked)
 {
     static const char *const files[] = { GSA_MODEL_FILE, "config.ini", "vocab.txt", "labels.txt" };
@@ -292,12 +202,11 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test read[] = {
-        GSA_LOOP(no_state_is_read_to_use_a_model, GSA_COUNT(recipes)),
-        GSA_TEST(a_state_is_read_to_go_on), GSA_TEST(every_number_of_a_state_has_a_range),
-        GSA_LOOP(a_damaged_state_stops_a_resumed_run_alone, GSA_COUNT(damages)),
-        GSA_LOOP(what_is_used_is_checked, 8)
-    };
+    static const gsa_test read[] = { GSA_LOOP(no_state_is_read_to_use_a_model, GSA_COUNT(recipes)),
+                                     GSA_TEST(a_state_is_read_to_go_on),
+                                     GSA_LOOP(a_damaged_state_stops_a_resumed_run_alone,
+                                              GSA_COUNT(damages)),
+                                     GSA_LOOP(what_is_used_is_checked, 8) };
     static const gsa_test drawn[] = { GSA_TEST(weights_that_will_be_read_are_not_drawn) };
     static const gsa_case cases[] = { GSA_CASE("read", read, 60), GSA_CASE("drawn", drawn, 30) };
     return gsa_run_suite("opening", cases, GSA_COUNT(cases), argc, argv);

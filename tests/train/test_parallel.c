@@ -88,6 +88,7 @@ START_TEST(good_files)
 }
 END_TEST
 
+#define TEN(text) text text text text text text text text text text
 static const struct {
     const char *source, *target, *expected;
     gsa_parallel_options options;
@@ -101,10 +102,21 @@ static const struct {
       "data.source is 'en' and data.target is '': two files need both, one none",
       { .suffix = { "en", "" } } },
     { "a\n", "x\n", "p.fr': '", { .suffix = { "fr", "de" } } },
+    { "a\n", "x\n", "p.fr': '", { .suffix = { "en", "fr" } } },
+    { "a\tx\n",
+      NULL,
+      "names source 1 times and target 0 times, expected each once",
+      { .columns = "source,-" } },
+    { "a\tx\n",
+      NULL,
+      "expected a list of source, target and -",
+      { .columns = "source,target" TEN(",-,-,-,-,-,-,-") } },
     { "a\tx\nb\n",
       NULL,
       "p.tsv:2: the line has 1 column, expected 2 with tabs between them",
       { .lower = 0 } },
+    { "a\tx\n\nb\ty\n", NULL, "p.tsv:2: the line has 1 column, expected 2", { .lower = 0 } },
+    { "a\tx\nb\xff\ty\n", NULL, "p.tsv:2: invalid UTF-8 at byte 2 of the line", { .lower = 0 } },
     { "a\tx\ty\n", NULL, "p.tsv:1: the line has 3 columns, expected 2", { .lower = 0 } },
     { "a\tx\n", NULL, "expected a list of source, target and -", { .columns = "source,a" } },
     { "a\tx\n",
@@ -131,6 +143,18 @@ START_TEST(bad_files)
     ck_assert_msg(strstr(f.error.text, bad[_i].expected) != NULL, "'%s' lacks '%s'", f.error.text,
                   bad[_i].expected);
     done(&f);
+}
+END_TEST
+
+START_TEST(a_path_has_a_length)
+{
+    static const gsa_parallel_options two = { .suffix = { "en", "de" }, .columns = "" };
+    char path[5000];
+    gsa_text side[GSA_SIDES];
+    gsa_error error;
+    memset(path, 'p', sizeof path - 1), path[sizeof path - 1] = 0;
+    ck_assert_int_eq(gsa_parallel_read(NULL, path, &two, side, &error), GSA_ERR_LIMIT);
+    ck_assert_ptr_nonnull(strstr(error.text, "ppp...' has more than 4095 bytes"));
 }
 END_TEST
 
@@ -191,7 +215,8 @@ int main(int argc, char **argv)
 {
     static const gsa_test files[] = { GSA_LOOP(good_files, GSA_COUNT(good)),
                                       GSA_TEST(a_line_of_ten_thousand_tokens) };
-    static const gsa_test refused[] = { GSA_LOOP(bad_files, GSA_COUNT(bad)) };
+    static const gsa_test refused[] = { GSA_LOOP(bad_files, GSA_COUNT(bad)),
+                                        GSA_TEST(a_path_has_a_length) };
     static const gsa_test pieces[] = { GSA_LOOP(pieces_give_the_text_back, 2) };
     static const gsa_case cases[] = { GSA_CASE("files", files, 30), GSA_CASE("bad", refused, 30),
                                       GSA_CASE("pieces", pieces, 30) };

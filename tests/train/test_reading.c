@@ -106,6 +106,7 @@ static const struct {
       0,
       0,
       { 0 } },
+    { ONE("a", " ", ANSWER("a", 0)), "q 0  0-0;a", 0, 0, 0, { 0 } }, /* asks nothing */
     /* in the middle of words: the words that it touches */
     { ONE("the 1990s.", "When?", ANSWER("90s", 6)), "q 0 When ? 1-1;the 1990s .", 0, 0, 0, { 0 } },
     { ONE("a (b-c) d", "?", ANSWER("b-c", 3)), "q 0 ? 2-4;a ( b - c ) d", 0, 0, 0, { 0 } },
@@ -329,6 +330,11 @@ static const struct {
     { QA("{\"id\": \"1\", \"question\": \"x\", \"answers\": [" ANSWER(
           "a", 0) "]}, {\"id\": \"1\", \"question\": \"y\", \"answers\": [" ANSWER("a", 0) "]}"),
       "r.json: two questions have the id '1'" },
+#define LONG "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+    { QA("{\"id\": \"" LONG "\", \"question\": \"x\", \"answers\": [" ANSWER(
+          "a", 0) "]}, {\"id\": \"" LONG
+                  "\", \"question\": \"y\", \"answers\": [" ANSWER("a", 0) "]}"),
+      "r.json: two questions have the id 'aaaaaaaaaaaa" },
     { QA("{\"id\": \"\xff\", \"question\": \"x\"}"), "data[0]: no JSON: " },
     { QA("{\"id\": \"\\u0000\", \"question\": \"x\"}"), "data[0]: no JSON: " },
 };

@@ -95,6 +95,7 @@ static const char *const round_trips[] = {
      "[train]\nlr=0.000123456789012345\nseed=4294967295\nfinal=1\n"),
     "[encoder.1]\ntopology=star\nlayers=2\nring=0\n[encoder.2]\ntopology=full\nshare=1\n",
     "[model]\nencoder=full,star*2\n[encoder.2]\nring=0\n",
+    "[model]\nencoder=full\nhidden=10\nheads=3\nhead_dim=4",
     "[model]\nencoder=full\n[data]\ntrain=with = and # in it\nvectors=v\nvectors_frozen=1\n",
 };
 
@@ -307,6 +308,11 @@ static const struct {
     const char *text, *set, *expected;
 } bad[] = {
     /* the file's form */
+    { "", NULL, "[model] encoder is not set" },
+    { "[model]\nencoder=star", "train.epochs=3\n4", "--set 'train.epochs=3\\x0a4': expected" },
+    { MODEL, "Train.epochs=3", "--set 'Train.epochs=3': expected section.key=value" },
+    { "[task]\nname=language_modelling\n" MODEL "tied=1\nembedding=8\n", NULL,
+      "[model] tied = 1: the head reads" },
     { "[model\nencoder=star\n", NULL, "r.ini:1: '[model' is no section line" },
     { "[model] x\n", NULL, "r.ini:1: '[model] x' is no section line" },
     { "[Model]\n", NULL, "r.ini:1: the section's name is 'Model'" },
@@ -358,6 +364,10 @@ static const struct {
     { MODEL "hidden=3 ; wide\n", NULL,
       "is '3 ; wide', expected an integer from 1 to 65536; a comment has" },
     { MODEL "[encoder.]\n", NULL, "r.ini:3: unknown section [encoder.]" },
+    { MODEL "[encoder.1x]\n", NULL, "r.ini:3: unknown section [encoder.1x]" },
+    { MODEL "[task]\nname=tagging\n[model.]\n", NULL, "unknown section [model.]" },
+    { "[task]\nname=tagging\n" MODEL "characters=ring\ncharacter_hidden=10\ncharacter_heads=3\n",
+      NULL, "[model] character_heads = 3 does not divide character_hidden = 10" },
     { MODEL "[encoder.12345]\n", NULL, "r.ini:3: unknown section [encoder.12345]" },
     { MODEL "[task]\nname=Summarising\n", NULL,
       "expected one of masked_summation,text_classification" },
@@ -590,6 +600,65 @@ START_TEST(a_value_that_does_nothing)
 }
 END_TEST
 
+/* Without a place for a sentence the status is the same. */
+START_TEST(a_sentence_may_be_unwanted)
+{
+    fixture f = must_read("[task]\nname=trend\n" MODEL, NULL, 0); /* a plugin may have it */
+    ck_assert_ptr_nonnull(gsa_recipe_task(&f.recipe));
+    ck_assert_int_eq(gsa_recipe_no_task(&f.recipe, NULL), GSA_ERR_FORMAT);
+    ck_assert_int_eq(gsa_recipe_no_task(&f.recipe, &f.error), GSA_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(f.error.text, "that of a plugin when it is loaded"));
+    ck_assert_int_eq(gsa_recipe_no_train(&f.recipe, &f.error), GSA_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(f.error.text, "[data] train is not set: --set data.train=FILE"));
+    gsa_recipe again;
+    const char *path = gsa_scratch_path(&f.scratch, "r.ini"), *const set[] = { "train.epochs=x" };
+    ck_assert_int_eq(gsa_recipe_read(NULL, path, set, 1, &again, NULL), GSA_ERR_FORMAT);
+    ck_assert_int_eq(gsa_recipe_read(NULL, path, NULL, 0, &again, NULL), GSA_OK);
+    gsa_recipe_release(&again);
+    done(&f);
+}
+END_TEST
+
+/* Two recipes: the first key in which they differ, and whether their hashes do. */
+START_TEST(recipes_are_compared)
+{
+#define PARTS "[encoder.1]\ntopology=star\n"
+    static const struct {
+        const char *a, *b, *except, *says; /* says NULL: they are the same */
+        int hashed;                        /* their hashes differ, too */
+    } rows[] = {
+        { PARTS, PARTS, NULL, NULL, 0 },
+        { PARTS "[train]\nepochs=7\n", PARTS "[train]\nepochs=7\n", NULL, NULL, 0 },
+        { PARTS, PARTS "[train]\nepochs=1\n", NULL, "train.epochs is ", 1 },
+        { PARTS, PARTS "[train]\nepochs=1\n", "train.epochs=", "train.epochs is ", 0 },
+        { PARTS, PARTS "layers=3\n", NULL, "encoder.1.layers is 3 and not set", 1 },
+        { PARTS "layers=3\n", PARTS "layers=2\n", "encoder.1.layers=5", "layers is 3 and 2", 0 },
+        { PARTS "ring=0\n", PARTS, "encoder.1.ringing=1", "encoder.1.ring is 0 and not set", 1 },
+        { PARTS, PARTS "ring=0\n", "encoder.1:ring=1", "encoder.1.ring is 0 and not set", 1 },
+        { PARTS, PARTS "ring=0\n", "encoder.2.ring=1", "encoder.1.ring is 0 and not set", 1 },
+    };
+    static const char *const set[] = { "encoder.1.topology=full" }; /* what it stands for is gone */
+    for (int i = 0; i < GSA_COUNT(rows); i++) {
+        fixture a = must_read(rows[i].a, set, 1), b = must_read(rows[i].b, set, 1);
+        char what[200] = "", hash[2][65];
+        ck_assert_int_eq(gsa_recipe_differs(&a.recipe, &b.recipe, what, sizeof what),
+                         rows[i].says != NULL);
+        ck_assert_msg(!rows[i].says || strstr(what, rows[i].says), "row %d: %s", i, what);
+        gsa_recipe_hash(&a.recipe, &rows[i].except, rows[i].except != NULL, hash[0]);
+        gsa_recipe_hash(&b.recipe, &rows[i].except, rows[i].except != NULL, hash[1]);
+        ck_assert_msg((strcmp(hash[0], hash[1]) != 0) == rows[i].hashed, "row %d", i);
+        gsa_recipe again; /* written, it is the same */
+        const char *config = gsa_scratch_path(&a.scratch, "config.ini");
+        write_config(&a.recipe, config);
+        ck_assert_int_eq(gsa_recipe_read(NULL, config, NULL, 0, &again, NULL), GSA_OK);
+        ck_assert_int_eq(gsa_recipe_differs(&a.recipe, &again, what, sizeof what), 0);
+        gsa_recipe_release(&again);
+        done(&a);
+        done(&b);
+    }
+}
+END_TEST
+
 /* What an override left without effect does not hinder a run's config.ini from being a recipe. */
 START_TEST(a_config_holds_what_does_nothing)
 {
@@ -687,6 +756,8 @@ int main(int argc, char **argv)
                                         GSA_TEST(readers_of_keys),
                                         GSA_LOOP(a_value_that_does_nothing, GSA_COUNT(idle)),
                                         GSA_TEST(a_config_holds_what_does_nothing),
+                                        GSA_TEST(a_sentence_may_be_unwanted),
+                                        GSA_TEST(recipes_are_compared),
                                         GSA_TEST(a_config_of_an_earlier_version_is_a_recipe),
                                         GSA_TEST(rules_name_what_there_is) };
     static const gsa_case cases[] = { GSA_CASE("good", good, 30), GSA_CASE("encoder", encoder, 30),

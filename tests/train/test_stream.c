@@ -356,6 +356,11 @@ START_TEST(bad_files)
     ck_assert_int_eq(gsa_stream_open(NULL, path, GSA_TOKENS_WORDS, 0, -1, NULL, &stream, &error),
                      GSA_ERR_FORMAT);
     ck_assert_ptr_nonnull(strstr(error.text, "t.txt:2: a word of more than 65536 bytes"));
+    word[70000] = ' '; /* one that is seen whole is as long */
+    gsa_put_file(path, word, 200000);
+    ck_assert_int_eq(gsa_stream_open(NULL, path, GSA_TOKENS_WORDS, 0, -1, NULL, &stream, &error),
+                     GSA_ERR_FORMAT);
+    ck_assert_ptr_nonnull(strstr(error.text, "t.txt:2: a word of more than 65536 bytes"));
     free(word);
     gsa_put_file(path, "abcdef", 6);
     for (int k = 1; k < 3; k++) {
@@ -370,6 +375,88 @@ START_TEST(bad_files)
         gsa_stream_release(&stream);
         gsa_units_release(&units);
     }
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
+/* Where not even the line can be found, for the file can no longer be read, it is line 0. */
+START_TEST(a_bad_text_that_cannot_be_read_again)
+{
+    gsa_scratch scratch;
+    gsa_stream stream;
+    gsa_faults faults;
+    gsa_error error;
+    gsa_faults_start(&faults);
+    gsa_scratch_open(&scratch);
+    const char *path = gsa_scratch_path(&scratch, "t.txt");
+    gsa_put_file(path, "a\nb \xff c", 7);
+    ck_assert_int_eq(
+        gsa_stream_open(&faults.table, path, GSA_TOKENS_WORDS, 0, -1, NULL, &stream, &error),
+        GSA_ERR_FORMAT);
+    const int64_t reads = faults.calls[GSA_OP_READ];
+    gsa_faults_rewind(&faults);
+    faults.fail[GSA_OP_READ] = reads, faults.forever = 1;
+    ck_assert_int_eq(
+        gsa_stream_open(&faults.table, path, GSA_TOKENS_WORDS, 0, -1, NULL, &stream, &error),
+        GSA_ERR_FORMAT);
+    ck_assert_msg(strstr(error.text, "t.txt:0: invalid UTF-8 at byte 5 of the file"), "%s",
+                  error.text);
+    ck_assert_int_eq(gsa_faults_live(&faults), 0);
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
+/* A text of one long line is cut at its end, and not before its start. */
+START_TEST(a_line_is_not_cut)
+{
+    gsa_scratch scratch;
+    gsa_source *source;
+    int64_t cut;
+    gsa_scratch_open(&scratch);
+    const char *path = gsa_scratch_path(&scratch, "t.txt");
+    char *text = malloc(10000);
+    memset(text, 'x', 10000);
+    gsa_put_file(path, text, 10000);
+    ck_assert_int_eq(gsa_source_open(NULL, path, 0, &source, NULL), GSA_OK);
+    for (int64_t at = -1; at <= 10001; at += at < 2 || at > 9997 ? 1 : 2499) {
+        ck_assert_int_eq(gsa_stream_cut(source, GSA_TOKENS_WORDS, at, &cut, NULL), GSA_OK);
+        ck_assert_int_eq(cut, at <= 0 ? at : 10000);
+    }
+    gsa_source_release(source);
+    free(text);
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
+/* A file whose tokens became fewer, of as many bytes; and a cut that cannot be read. */
+START_TEST(a_text_that_changes)
+{
+    gsa_scratch scratch;
+    gsa_stream stream;
+    gsa_source *source;
+    gsa_faults faults;
+    gsa_error error;
+    int32_t id[8];
+    int64_t cut;
+    gsa_faults_start(&faults);
+    gsa_scratch_open(&scratch);
+    const char *path = gsa_scratch_path(&scratch, "t.txt");
+    gsa_put_file(path, "a b c", 5);
+    gsa_units units = learn(GSA_TOKENS_WORDS, "a b c", 5, 1, 0);
+    ck_assert_int_eq(gsa_stream_open(NULL, path, GSA_TOKENS_WORDS, 0, -1, NULL, &stream, NULL),
+                     GSA_OK);
+    gsa_put_file(path, "abcde", 5);
+    ck_assert_int_eq(gsa_stream_read(&stream, &units, 0, 3, id, &error), GSA_ERR_IO);
+    ck_assert_msg(strstr(error.text, "t.txt has changed while it was in use"), "%s", error.text);
+    ck_assert_int_eq(gsa_stream_read(&stream, &units, 0, 0, id, &error), GSA_OK);
+    gsa_stream_release(&stream);
+    gsa_units_release(&units);
+    ck_assert_int_eq(gsa_source_open(&faults.table, path, 0, &source, NULL), GSA_OK);
+    gsa_faults_rewind(&faults);
+    faults.fail[GSA_OP_READ] = 1, faults.forever = 1;
+    ck_assert_int_eq(gsa_stream_cut(source, GSA_TOKENS_WORDS, 2, &cut, &error), GSA_ERR_IO);
+    gsa_source_release(source);
+    ck_assert_int_eq(gsa_faults_live(&faults), 0);
     gsa_scratch_close(&scratch);
 }
 END_TEST
@@ -419,7 +506,11 @@ int main(int argc, char **argv)
                                         GSA_LOOP(parts_make_the_whole, 3),
                                         GSA_LOOP(a_byte_order_mark_is_passed_over, 3),
                                         GSA_TEST(counts_of_pairs) };
-    static const gsa_test bads[] = { GSA_LOOP(bad_texts, GSA_COUNT(bad)), GSA_TEST(bad_files),
+    static const gsa_test bads[] = { GSA_LOOP(bad_texts, GSA_COUNT(bad)),
+                                     GSA_TEST(bad_files),
+                                     GSA_TEST(a_bad_text_that_cannot_be_read_again),
+                                     GSA_TEST(a_line_is_not_cut),
+                                     GSA_TEST(a_text_that_changes),
                                      GSA_TEST(every_failure_is_told) };
     static const gsa_case cases[] = { GSA_CASE("units", units, 30),
                                       GSA_CASE("streams", streams, 60), GSA_CASE("bad", bads, 60) };

@@ -50,7 +50,10 @@ static void show(const gsa_text *text, char *out, size_t size)
     }
 }
 
-#define TREE "(3 (2 It) (4 (2 's) (4 Good)))\n"
+#define TEN(text) text text text text text text text text text text
+#define ROOTS     TEN("\xc8\xba\xc8\xba\xc8\xba\xc8\xba")
+#define LOWERED   TEN("\xe2\xb1\xa5\xe2\xb1\xa5\xe2\xb1\xa5\xe2\xb1\xa5")
+#define TREE      "(3 (2 It) (4 (2 's) (4 Good)))\n"
 static const struct {
     const char *bytes, *expected;
     int format;
@@ -84,6 +87,16 @@ static const struct {
       GSA_TEXT_TSV,
       { 0 } }, /* Unicode blanks */
     { "x\ta b c d\n", "x:a b", GSA_TEXT_TSV, { .max_length = 2 } },
+    { "x\t" ROOTS "A q\n",
+      "x:" LOWERED "a q",
+      GSA_TEXT_TSV,
+      { .lower = 1 } }, /* more than what is near */
+    { "{a b\n", "{a:b", GSA_TEXT_STSA, { 0 } },
+    { "(a b\n", "(a:b", GSA_TEXT_STSA, { 0 } },
+    { "(a\tb)\n", "(a:b)", GSA_TEXT_TSV, { 0 } },
+    { "x\t-LRB- a\\/b\n", "x:( a\\/b", GSA_TEXT_TSV, { .escapes = GSA_ESCAPES_BRACKETS } },
+    { "x\t-LRB-\n", "x:-LRB-", GSA_TEXT_TSV, { .escapes = GSA_ESCAPES_NONE } },
+    { "a b\n", ":a b", GSA_TEXT_STSA, { .unlabelled = 1, .format = GSA_TEXT_STSA } },
     /* csv: quotes, separators and line ends in them, a quote in a plain field, blank lines, ';' */
     { "x,a b\r\ny,\"c, \"\"d\"\"\ne\"\r\n\r\nz,5\" f",
       "x:a b|y:c, \"d\" e|z:5\" f",
@@ -105,6 +118,17 @@ static const struct {
       GSA_TEXT_TSV,
       { .columns = "label=l,text=b", .unlabelled = 1, .format = GSA_TEXT_TSV } },
     { "a b\nc\n", ":a b|:c", GSA_TEXT_TSV, { .unlabelled = 1, .format = GSA_TEXT_TSV } },
+    { "{\"label\": false, \"text\": \"a\"}\n", "false:a", GSA_TEXT_JSON, { 0 } },
+    { "{\"label\": \"x\", \"text\": \"a\"}\n",
+      "x:x",
+      GSA_TEXT_JSON,
+      { .format = GSA_TEXT_JSON, .columns = "label,text=label" } }, /* one field for both */
+    { "head\na b\n",
+      ":head|:a b",
+      GSA_TEXT_TSV,
+      { .unlabelled = 1, .header = 1, .format = GSA_TEXT_TSV } },
+    { "a, b\n", ":a, b", GSA_TEXT_CSV, { .unlabelled = 1, .format = GSA_TEXT_CSV } },
+    { "", "", GSA_TEXT_TSV, { .unlabelled = 1, .format = GSA_TEXT_TSV } },
     /* columns */
     { "pos\t7_9.txt\ta b\nneg\t\tc\n",
       "pos:a b|neg:c",
@@ -212,6 +236,18 @@ static const struct {
     { "{}\n",
       "data.columns = 'tag=a', expected fields",
       { .format = GSA_TEXT_JSON, .columns = "tag=a" } },
+    { "{\"l\": \"abcdefghij\"}\n",
+      "t.txt:1: field 'l' is longer than its line",
+      { .format = GSA_TEXT_JSON, .columns = "label=l,text=l" } },
+    { "{}\n",
+      "expected fields of JSON objects, each once: label=FIELD,text=FIELD",
+      { .format = GSA_TEXT_JSON, .columns = "label=" TEN(TEN("abc")) } },
+    { "{}\n",
+      "expected fields of JSON objects",
+      { .format = GSA_TEXT_JSON, .columns = TEN("a,a,a,a,a,a,a,") } },
+    { TEN("x\tx\tx\tx\tx\tx\tx\t") "x\n",
+      "t.txt:1: the line has more than 64 columns, expected 2",
+      { 0 } },
     { "pos\ta\n\tb\n", "t.txt:2: the label is empty", { 0 } },
     { "pos\ta\nneg\t  \n", "t.txt:2: the example is empty", { 0 } },
     { "pos\t\nneg\t  \n", "t.txt: the file holds no example", { .empty = GSA_EMPTY_SKIP } },
@@ -227,6 +263,7 @@ static const struct {
     { "a\tx\nb\r\ty\n",
       "t.txt:2: the label 'b\\x0d' holds a control character",
       { 0 } }, /* no line of labels.txt */
+    { TEN("longest") "\x01\ty\n", "t.txt:1: the label 'longestlongest", { 0 } },
     { "(3 (2 It) (4\x01 a))\n",
       "t.txt:1: the label '4\\x01' holds a control character",
       { .subtrees = 1 } },
@@ -350,6 +387,12 @@ START_TEST(cut_examples_are_counted)
                      GSA_OK);
     ck_assert_int_eq(f.text.tokens, 5);
     ck_assert_int_eq(f.text.cut, 1);
+    char said[GSA_CUT_ROOM];
+    ck_assert_str_eq(gsa_text_say_cut(f.text.cut, 2, said),
+                     "; 1 of the file's texts are cut to 2 tokens");
+    ck_assert_str_eq(gsa_text_say_cut(0, 2, said), "");
+    const gsa_slice none = { NULL, 0 }, a = { "a", 1 };
+    ck_assert(gsa_slice_compare(none, a) < 0 && gsa_slice_compare(none, none) == 0);
     done(&f);
 }
 END_TEST
@@ -508,6 +551,11 @@ static const struct {
     { "the 1 2\nof 1 1e99\n", "v.txt:2: no finite number in column 3" },
     { "the 1 2\n 1 2 3\n", "v.txt:2: the word is empty" },
     { "the 1 2\nof\r 1 2\n", "v.txt:2: the word is not one: it holds a carriage return" },
+    { "3\n", "v.txt:1: too few columns for a word and its vector: 1, expected 2" },
+    { "the 1 2\nof\t1\tx\n", "v.txt:2: no finite number in column 3" },
+    { "\xff\xfe"
+      "t",
+      "v.txt:1: the file starts with the byte order mark of UTF-16" },
     { "2 1000\nthe 1 2\n", "v.txt:2: the header on line 1 has another width: 1000, expected 2" },
     { "the 1 2\no\xff 1 2\n", "v.txt:2: invalid UTF-8 at byte 2 of the line" },
 };

@@ -319,7 +319,7 @@ gsa_status gsa_conll_read(const gsa_system *system, const char *path,
     gsa_status status =
         gsa_encoding_read(system, path, options->encoding, &conll->bytes, &bytes, error);
     if (status != GSA_OK) return status;
-    conll->path = gsa_copy_text(system, strcmp(path, "-") == 0 ? "standard input" : path);
+    conll->path = gsa_copy_text(system, gsa_input_name(path));
     if (!conll->path) status = gsa_out_of_memory(error, path, (int64_t)strlen(path));
     if (status == GSA_OK) status = read_lines(conll, options, bytes, error);
     if (status != GSA_OK) gsa_conll_release(conll);

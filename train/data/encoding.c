@@ -13,6 +13,11 @@ static const uint16_t high[32] = { 0x20ac, 0x0081, 0x201a, 0x0192, 0x201e, 0x202
                                    0x0090, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014,
                                    0x02dc, 0x2122, 0x0161, 0x203a, 0x0153, 0x009d, 0x017e, 0x0178 };
 
+const char *gsa_input_name(const char *path)
+{
+    return strcmp(path, "-") == 0 ? "standard input" : path;
+}
+
 /* At most three bytes, as no character is above U+FFFF. */
 static int64_t put(char *to, unsigned c)
 {
@@ -103,8 +108,7 @@ gsa_status gsa_encoding_read(const gsa_system *system, const char *path, int32_t
     *bytes = NULL;
     gsa_status status = gsa_source_whole(system, path, LARGEST, bytes, count, error);
     if (status != GSA_OK) return status;
-    status = gsa_encoding_decode(system, strcmp(path, "-") == 0 ? "standard input" : path, encoding,
-                                 bytes, count, error);
+    status = gsa_encoding_decode(system, gsa_input_name(path), encoding, bytes, count, error);
     if (status != GSA_OK) gsa_release(system, *bytes), *bytes = NULL;
     return status;
 }

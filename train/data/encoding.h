@@ -19,6 +19,8 @@ enum gsa_encoding {
 /* How a sentence about invalid UTF-8 ends. */
 extern const char gsa_encoding_advice[];
 
+/* What a sentence calls the file: "-" is "standard input". */
+const char *gsa_input_name(const char *path);
 /* *bytes, of the system, become others where they must; a 0 follows the last. A byte order mark of
  * UTF-16, or of UTF-8 where bytes are characters, is a sentence with file:line. */
 gsa_status gsa_encoding_decode(const gsa_system *system, const char *path, int32_t encoding,

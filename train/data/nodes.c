@@ -208,7 +208,7 @@ gsa_status gsa_nodes_read(const gsa_system *system, const char *path, const char
     node_reader r = { .nodes = nodes };
     gsa_status status = read_order(&r, columns, error);
     if (status != GSA_OK) return status;
-    nodes->path = gsa_copy_text(system, strcmp(path, "-") == 0 ? "standard input" : path);
+    nodes->path = gsa_copy_text(system, gsa_input_name(path));
     if (!nodes->path) return gsa_out_of_memory(error, path, (int64_t)strlen(path));
     status = gsa_encoding_read(system, path, encoding, &nodes->bytes, &bytes, error);
     if (status != GSA_OK) {

@@ -49,12 +49,15 @@ gsa_status gsa_object_keys_read(const char *text, const char *const *names, int 
 
 const char *gsa_object_kind(const json_t *value)
 {
-    return json_is_null(value)     ? "null"
-           : json_is_array(value)  ? "a list"
-           : json_is_object(value) ? "an object"
-           : json_is_string(value) ? "a string"
-           : json_is_real(value)   ? "a number with a fraction"
-                                   : "a number";
+    static const char *const kinds[] = { [JSON_OBJECT] = "an object",
+                                         [JSON_ARRAY] = "a list",
+                                         [JSON_STRING] = "a string",
+                                         [JSON_INTEGER] = "a number",
+                                         [JSON_REAL] = "a number with a fraction",
+                                         [JSON_TRUE] = "true",
+                                         [JSON_FALSE] = "false",
+                                         [JSON_NULL] = "null" };
+    return kinds[json_typeof(value)];
 }
 
 /* A value of the object, copied to *to, which moves on: what is decoded is no longer than what
@@ -69,14 +72,22 @@ static gsa_status take(const char *path, int64_t line, const json_t *object, gsa
     if (!value)
         return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: the object has no field '%s'", path,
                         (long long)line, name);
-    if (json_is_integer(value))
+    switch (json_typeof(value)) {
+    case JSON_INTEGER:
         snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value));
-    else if (json_is_boolean(value)) text = json_is_true(value) ? "true" : "false";
-    else if (json_is_string(value)) text = json_string_value(value);
-    else
+        break;
+    case JSON_TRUE:
+    case JSON_FALSE:
+        text = gsa_object_kind(value);
+        break;
+    case JSON_STRING: /* no NUL is in it: no \u0000 is read */
+        text = json_string_value(value);
+        break;
+    default:
         return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: field '%s' is no string, but %s", path,
                         (long long)line, name, gsa_object_kind(value));
-    const size_t bytes = json_is_string(value) ? json_string_length(value) : strlen(text);
+    }
+    const size_t bytes = strlen(text);
     if (bytes > (size_t)(end - *to))
         return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: field '%s' is longer than its line", path,
                         (long long)line, name);

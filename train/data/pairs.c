@@ -186,7 +186,7 @@ static gsa_status open_side(gsa_text *text, const gsa_system *system, const char
                             gsa_error *error)
 {
     *text = (gsa_text){ .system = system, .format = GSA_TEXT_TSV };
-    text->path = gsa_copy_text(system, strcmp(path, "-") == 0 ? "standard input" : path);
+    text->path = gsa_copy_text(system, gsa_input_name(path));
     return text->path ? GSA_OK : gsa_out_of_memory(error, path, (int64_t)strlen(path));
 }
 

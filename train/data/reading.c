@@ -225,7 +225,7 @@ static const json_t *member(const reader *r, const json_t *object, const char *n
                             gsa_error *error)
 {
     const json_t *value = NULL;
-    if (!json_is_object(object)) fail(r, error, "expected an object");
+    if (json_typeof(object) != JSON_OBJECT) fail(r, error, "expected an object");
     else if ((value = json_object_get(object, name)) == NULL)
         fail(r, error, "the object has no field '%s'", name);
     return value;
@@ -378,7 +378,7 @@ static json_t *next_value(reader *r, int64_t *lines, gsa_error *error)
                    JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY, &why);
     *lines = 0;
     if (!value) {
-        r->line += why.line > 0 ? why.line - 1 : 0;
+        r->line += why.line - 1;
         fail(r, error, "no JSON: %s", why.text);
         return NULL;
     }
@@ -506,7 +506,7 @@ gsa_status gsa_reading_read(const gsa_system *system, const char *path,
     gsa_text *texts[] = { &reading->asked, &reading->told };
     gsa_status status = GSA_OK;
     for (int i = 0; i < 2 && status == GSA_OK; i++) {
-        texts[i]->path = gsa_copy_text(system, strcmp(path, "-") == 0 ? "standard input" : path);
+        texts[i]->path = gsa_copy_text(system, gsa_input_name(path));
         if (!texts[i]->path) status = gsa_out_of_memory(error, path, (int64_t)strlen(path));
     }
     if (status == GSA_OK) status = gsa_read_file(system, path, LARGEST, &bytes, &count, error);

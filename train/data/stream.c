@@ -50,15 +50,13 @@ static gsa_status refuse(cursor *c, gsa_error *error)
     gsa_stream *s = c->stream;
     int64_t bad = c->used;
     gsa_slice unit;
-    while (bad < c->held &&
-           gsa_unit_next(GSA_TOKENS_CHARS, s->buffer + bad, c->held - bad, 1, &unit) > 0 &&
+    while (gsa_unit_next(GSA_TOKENS_CHARS, s->buffer + bad, c->held - bad, 1, &unit) > 0 &&
            *unit.at)
         bad += unit.bytes;
-    const int nul = bad < c->held && s->buffer[bad] == 0;
     const int64_t place = c->place + bad;
     const gsa_source_file *file = gsa_source_at(s->source, place);
     return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: %s at byte %lld of the file", file->path,
-                    (long long)line_of(s, place), nul ? "a NUL" : "invalid UTF-8",
+                    (long long)line_of(s, place), unit.bytes > 0 ? "a NUL" : "invalid UTF-8",
                     (long long)(place - file->first) + 1);
 }
 
@@ -215,7 +213,7 @@ gsa_status gsa_stream_cut(gsa_source *source, int kind, int64_t at, int64_t *cut
     const int words = kind == GSA_TOKENS_WORDS;
     gsa_status status = GSA_OK;
     *cut = at < size ? at : size;
-    if (kind == GSA_TOKENS_BYTES || at <= 0 || at >= size) return GSA_OK;
+    if (kind == GSA_TOKENS_BYTES || *cut <= 0 || *cut == size) return GSA_OK;
     /* one byte back: words may be cut right here, after a line end */
     for (int64_t from = words ? at - 1 : at, held; from < size; from += held) {
         held = size - from < (int64_t)sizeof bytes ? size - from : (int64_t)sizeof bytes;

@@ -85,19 +85,17 @@ static gsa_status lower_word(gsa_text *text, char **at, int64_t *bytes, gsa_erro
     const int64_t most = 4 * *bytes;
     if (most > (int64_t)sizeof near) to = gsa_alloc(text->system, (size_t)most, 1);
     if (!to) return gsa_out_of_memory(error, text->path, most);
-    gsa_status status = GSA_OK;
     const int64_t used = gsa_lower_into(*at, *bytes, to);
     if (used > *bytes) {
         char **larger =
             gsa_resize(text->system, text->spills, (size_t)text->n_spills + 1, sizeof *larger);
         if (larger) text->spills = larger;
-        char *spill = larger ? gsa_alloc(text->system, (size_t)used, 1) : NULL;
-        if (spill) *at = text->spills[text->n_spills++] = spill;
-        else status = gsa_out_of_memory(error, text->path, used);
+        *at = larger ? gsa_alloc(text->system, (size_t)used, 1) : NULL;
+        if (*at) text->spills[text->n_spills++] = *at;
     }
-    if (status == GSA_OK) memcpy(*at, to, (size_t)used), *bytes = used;
+    if (*at) memcpy(*at, to, (size_t)used), *bytes = used;
     if (to != near) gsa_release(text->system, to);
-    return status;
+    return *at ? GSA_OK : gsa_out_of_memory(error, text->path, used);
 }
 
 static gsa_status add_token(gsa_text_reader *reader, const char *at, int64_t bytes,
@@ -126,8 +124,8 @@ static gsa_status add_word(gsa_text_reader *reader, char *at, int64_t bytes, gsa
         bytes = gsa_tree_unescape(at, bytes, escapes == GSA_ESCAPES_TREEBANK);
     gsa_status status =
         reader->options->lower ? lower_word(reader->text, &at, &bytes, error) : GSA_OK;
-    if (status != GSA_OK || reader->options->tokens == GSA_TOKENS_WORDS)
-        return status == GSA_OK ? add_token(reader, at, bytes, error) : status;
+    if (status != GSA_OK) return status;
+    if (reader->options->tokens == GSA_TOKENS_WORDS) return add_token(reader, at, bytes, error);
     const int chars = reader->options->tokens == GSA_TOKENS_CHARS;
     int64_t first = 0;
     for (int64_t i = 0; i < bytes && status == GSA_OK;) {
@@ -348,13 +346,14 @@ static gsa_status read_fasttext(gsa_text_reader *reader, char *line, int64_t byt
     return read_spaced(reader, line, bytes, prefix, error);
 }
 
+/* bytes > 0 */
 static int32_t guess(const char *line, int64_t bytes)
 {
     if (has_prefix(line, bytes, FASTTEXT)) return GSA_TEXT_FASTTEXT;
-    const char *space = bytes > 0 ? memchr(line, ' ', (size_t)bytes) : NULL;
+    const char *space = memchr(line, ' ', (size_t)bytes);
     if (line[0] == '{' && line[bytes - 1] == '}') return GSA_TEXT_JSON;
     if (line[0] == '(' && space && line[bytes - 1] == ')') return GSA_TEXT_SST;
-    return bytes > 0 && memchr(line, '\t', (size_t)bytes) ? GSA_TEXT_TSV : GSA_TEXT_STSA;
+    return memchr(line, '\t', (size_t)bytes) ? GSA_TEXT_TSV : GSA_TEXT_STSA;
 }
 
 static gsa_status read_line(gsa_text_reader *reader, char *line, int64_t bytes, gsa_error *error)
@@ -437,7 +436,7 @@ gsa_status gsa_text_read(const gsa_system *system, const char *path,
     gsa_status status =
         gsa_encoding_read(system, path, options->encoding, &text->bytes, &bytes, error);
     if (status != GSA_OK) return status;
-    text->path = gsa_copy_text(system, strcmp(path, "-") == 0 ? "standard input" : path);
+    text->path = gsa_copy_text(system, gsa_input_name(path));
     status = text->path ? read_lines(text, options, bytes, -1, error)
                         : gsa_out_of_memory(error, path, (int64_t)strlen(path));
     if (status != GSA_OK) gsa_text_release(text);

@@ -7,6 +7,7 @@
 #include "train/use/apply.h"
 #include "train/use/turns.h"
 #include "train/decode/language.h"
+#include "train/data/encoding.h"
 #include "train/data/lines.h"
 #include "train/decode/next.h"
 #include "train/data/plain.h"
@@ -231,8 +232,7 @@ static gsa_status answer_lines(generator *g, const char *path, gsa_error *error)
     const int64_t ranks = gsa_group_ranks(group), rank = gsa_group_rank(group);
     gsa_status status = gsa_read_file(g->system, path, INT64_C(1) << 36, &bytes, &count, error);
     if (status != GSA_OK) return status;
-    gsa_lines lines =
-        gsa_lines_start(strcmp(path, "-") == 0 ? "standard input" : path, bytes, count);
+    gsa_lines lines = gsa_lines_start(gsa_input_name(path), bytes, count);
     while (status == GSA_OK && gsa_lines_next(&lines, &line, &count)) {
         if (g->units->kind != GSA_TOKENS_BYTES)
             status = gsa_lines_check(&lines, line, count, error);

@@ -29,23 +29,30 @@ static char *trim(char *text)
 
 /* ---- entries, found by a table of slots: the number of the last entry of a name + 1 ---------- */
 
+/* No key is "": a section's line has that. */
+static const char *key_or_none(const char *key)
+{
+    return key ? key : "";
+}
+
 static uint32_t hash_of(const char *section, const char *key)
 {
     uint32_t hash = 2166136261u;
     for (; *section; section++) hash = (hash ^ (unsigned char)*section) * 16777619u;
-    for (hash *= 16777619u; key && *key; key++) hash = (hash ^ (unsigned char)*key) * 16777619u;
+    for (hash *= 16777619u; *key; key++) hash = (hash ^ (unsigned char)*key) * 16777619u;
     return hash;
 }
 
 static int is_named(const gsa_ini_entry *e, const char *section, const char *key)
 {
-    return strcmp(e->section, section) == 0 && (key ? e->key && strcmp(e->key, key) == 0 : !e->key);
+    return strcmp(e->section, section) == 0 && strcmp(key_or_none(e->key), key) == 0;
 }
 
 /* The slot of that name, or the free one where it would be; slots are 2 * room, a power of 2. */
 static int32_t *slot_of(const gsa_ini *ini, const char *section, const char *key)
 {
     const uint32_t mask = 2 * (uint32_t)ini->room - 1;
+    key = key_or_none(key);
     uint32_t at = hash_of(section, key) & mask;
     while (ini->slot[at] && !is_named(&ini->entries[ini->slot[at] - 1], section, key))
         at = (at + 1) & mask;

@@ -1,4 +1,5 @@
 #include "train/settings/recipe.h"
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -100,12 +101,6 @@ static const char *after_value(const char *value)
     return strstr(value, " #") || strstr(value, " ;") ? "; a comment has a line of its own" : "";
 }
 
-/* A name that a plugin's task may have: once plugins are loaded gsa_task_of knows. */
-static int may_be_plugged(const gsa_ini_entry *entry)
-{
-    return entry && gsa_word_ok(entry->value);
-}
-
 const char *gsa_recipe_task(const gsa_recipe *recipe)
 {
     char number[64];
@@ -135,13 +130,13 @@ static gsa_status resolve_one(gsa_recipe *recipe, const gsa_key *key, int index,
     gsa_value value;
     const gsa_status status =
         gsa_param_parse(&param, entry ? entry->value : key->fallback, &value, error);
-    if (status != GSA_OK && index == 0 && may_be_plugged(entry)) {
-        value.i = GSA_TASK_PLUGGED;
+    assert(status == GSA_OK || entry); /* a fallback is a value */
+    if (status != GSA_OK && index == 0 && gsa_word_ok(entry->value)) {
+        value.i = GSA_TASK_PLUGGED; /* a plugin's may be so named: gsa_task_of knows, once loaded */
     } else if (status != GSA_OK) {
         gsa_recipe_place(recipe, key->section, key->name, place, sizeof place);
         gsa_fail_at(error, status, "%s: [%s]", place, key->section);
-        return gsa_fail(error, GSA_ERR_FORMAT, "%s%s", error ? error->text : "",
-                        entry ? after_value(entry->value) : "");
+        return gsa_fail(error, GSA_ERR_FORMAT, "%s%s", error->text, after_value(entry->value));
     }
     memcpy(member(recipe, index), &value, sizeof value);
     return GSA_OK;
@@ -153,11 +148,10 @@ gsa_status gsa_recipe_fail(const gsa_recipe *recipe, const char *section, const 
     char place[PLACE], text[GSA_ERROR_SIZE];
     va_list arguments;
     va_start(arguments, sentence);
-    const int length = vsnprintf(text, sizeof text, sentence, arguments);
+    vsnprintf(text, sizeof text, sentence, arguments);
     va_end(arguments);
     gsa_recipe_place(recipe, section, key, place, sizeof place);
-    return gsa_fail(error, GSA_ERR_FORMAT, "%s: [%s] %s %s", place, section, key,
-                    length < 0 ? "is wrong" : text);
+    return gsa_fail(error, GSA_ERR_FORMAT, "%s: [%s] %s %s", place, section, key, text);
 }
 
 gsa_status gsa_recipe_no_train(const gsa_recipe *recipe, gsa_error *error)
@@ -336,7 +330,7 @@ static gsa_status set_one(gsa_recipe *recipe, const char *text, gsa_error *error
                      keys[i].section, keys[i].name);
     }
     const size_t room = sizeof error->text, used = strlen(error->text);
-    if (used < room) snprintf(error->text + used, room - used, "%s", meant);
+    snprintf(error->text + used, room - used, "%s", meant);
     return status;
 }
 
@@ -377,13 +371,13 @@ const char *gsa_recipe_text(const gsa_recipe *recipe, int index, char *number, s
 
 int gsa_recipe_is_default(const gsa_recipe *recipe, int index)
 {
-    gsa_value value, usual;
+    gsa_value value, usual = { 0 };
     const gsa_key *key = &gsa_recipe_keys(NULL)[index];
     const gsa_param param = param_of(key);
     memcpy(&value, member(recipe, index), sizeof value);
     if (key->type == GSA_PATH) return strcmp(value.s, key->fallback) == 0;
-    return gsa_param_parse(&param, key->fallback, &usual, NULL) == GSA_OK &&
-           memcmp(&value, &usual, sizeof value) == 0;
+    gsa_param_parse(&param, key->fallback, &usual, NULL); /* a fallback is a value */
+    return memcmp(&value, &usual, sizeof value) == 0;
 }
 
 static void write_segments(const gsa_recipe *recipe, gsa_output *output)

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "train/data/encoding.h"
 #include "train/data/lines.h"
 #include "train/score/ngram.h"
 #include "train/score/surprise.h"
@@ -621,7 +622,7 @@ static gsa_status read_lines(void *self, const char *path, gsa_error *error)
     gsa_status status = gsa_read_file(t->system, path, INT64_C(1) << 36, &bytes, &count, error);
     if (status != GSA_OK) return status;
     t->examples[GSA_SPLIT_TEST] = 0;
-    status = parse_lines(t, strcmp(path, "-") == 0 ? "standard input" : path, bytes, count, error);
+    status = parse_lines(t, gsa_input_name(path), bytes, count, error);
     gsa_release(t->system, bytes);
     return status;
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "train/data/encoding.h"
 #include "train/data/lines.h"
 #include "graph/index.h"
 #include "train/data/summation.h"
@@ -280,7 +281,7 @@ static gsa_status read_lines(void *self, const char *path, gsa_error *error)
     if (status != GSA_OK) return status;
     for (int s = 0; s < GSA_SPLITS; s++) t->examples[s] = 0;
     t->given_rows = 0;
-    status = parse_lines(t, strcmp(path, "-") == 0 ? "standard input" : path, bytes, count, error);
+    status = parse_lines(t, gsa_input_name(path), bytes, count, error);
     gsa_release(t->system, bytes);
     return status;
 }

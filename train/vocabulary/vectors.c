@@ -29,7 +29,7 @@ static int64_t count_fields(const char *line, int64_t bytes)
 static int is_header(const char *line, int64_t bytes)
 {
     for (int64_t i = 0; i < bytes; i++)
-        if (!strchr("0123456789 \t", line[i]) || !line[i]) return 0;
+        if (!strchr("0123456789 \t", line[i])) return 0; /* no line holds a NUL */
     return count_fields(line, bytes) == 2;
 }
 
@@ -61,9 +61,9 @@ static gsa_status read_row(gsa_vectors *v, const gsa_lines *lines, char *line, i
                            gsa_error *error)
 {
     const int64_t fields = count_fields(line, bytes);
-    if (v->width == 0) v->width = fields >= 2 ? (int32_t)(fields - 1) : 0;
     if (fields < 2)
         return fail_line(lines, error, "too few columns for a word and its vector", fields, 2);
+    if (v->width == 0) v->width = (int32_t)(fields - 1);
     if (fields != (int64_t)v->width + 1)
         return fail_line(lines, error, "the number of columns is", fields, (int64_t)v->width + 1);
     char *const end = line + bytes, kept = *end;
