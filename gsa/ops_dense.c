@@ -9,21 +9,63 @@ typedef struct linear_op {
     gsa_tensor *x, *w, *bias;
 } linear_op;
 
-static void linear_back(gsa_tape *tape, gsa_op *op)
+/* Of dy, out's gradient. */
+static void linear_rest(gsa_tape *tape, gsa_op *op)
 {
     linear_op *l = (linear_op *)op;
+    const int64_t r = op->out->rows, out = op->out->cols, in = l->x->cols;
+    void *dw = gsa_tape_grad(tape, l->w), *db = gsa_tape_grad(tape, l->bias);
+    if (dw)
+        GSA_CALL(tape, gemm, dw, op->dy, l->x->data, out, in, r, 1, 0, in, out, in,
+                 1); /* dw += dy^T x */
+    if (db) GSA_CALL(tape, bias_backward, db, op->dy, r, out);
+}
+
+static void linear_back(gsa_tape *tape, gsa_op *op)
+{
+    const linear_op *l = (const linear_op *)op;
     const gsa_tensor *y = op->out;
     const int64_t r = y->rows, out = y->cols, in = l->x->cols;
     int unset;
-    void *dx = gsa_tape_grad_unset(tape, l->x, &unset), *dw = gsa_tape_grad(tape, l->w),
-         *db = gsa_tape_grad(tape, l->bias);
+    void *dx = gsa_tape_grad_unset(tape, l->x, &unset);
     if (dx)
         GSA_CALL(tape, gemm, dx, y->grad, l->w->data, r, in, out, 0, 0, in, out, in,
                  !unset); /* dx += dy w */
-    if (dw)
-        GSA_CALL(tape, gemm, dw, y->grad, l->x->data, out, in, r, 1, 0, in, out, in,
-                 1); /* dw += dy^T x */
-    if (db) GSA_CALL(tape, bias_backward, db, y->grad, r, out);
+    if (gsa_tape_put_off(tape, op)) return;
+    op->dy = y->grad;
+    linear_rest(tape, op);
+}
+
+/* The rows of y whose blocks are late, or the others. */
+static int multiply_part(gsa_tape *tape, gsa_tensor *y, const gsa_tensor *x, const gsa_tensor *w,
+                         const gsa_tensor *bias, const uint8_t *block, int rest)
+{
+    const int64_t row = gsa_tape_bytes(tape, 1, y->cols);
+    if (!GSA_CALL(tape, gemm_part, y->data, x->data, w->data, x->rows, w->rows, x->cols, block,
+                  rest))
+        return 0;
+    for (int64_t i = 0; bias && i < y->rows; i += GSA_GEMM_ROWS) {
+        const int64_t rows = y->rows - i < GSA_GEMM_ROWS ? y->rows - i : GSA_GEMM_ROWS;
+        if ((block[i / GSA_GEMM_ROWS] != 0) == rest &&
+            !GSA_CALL(tape, bias_forward, (char *)y->data + i * row, bias->data, rows, y->cols))
+            return 0;
+    }
+    return 1;
+}
+
+static void linear_again(gsa_tape *tape, const gsa_late *late)
+{
+    multiply_part(tape, late->y, late->x, late->w, late->bias, late->block, 1);
+}
+
+static gsa_tensor *linear_of_late(gsa_tape *tape, gsa_tensor *y, gsa_tensor *x, gsa_tensor *w,
+                                  gsa_tensor *bias)
+{
+    gsa_late *late = gsa_tape_lack(tape, y, gsa_tape_late(tape, x)->row);
+    if (!late || !multiply_part(tape, y, x, w, bias, late->block, 0)) return NULL;
+    late->again = linear_again, late->x = x, late->w = w, late->bias = bias;
+    if (tape->journey.go_on) tape->journey.go_on(tape, tape->journey.user, 0);
+    return tape->failed ? NULL : y;
 }
 
 /* y without a record. */
@@ -37,6 +79,7 @@ static gsa_tensor *linear_forward(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w, 
     gsa_tensor *y = gsa_tape_new(tape, x->rows, w->rows,
                                  x->wants_grad || w->wants_grad || (bias && bias->wants_grad));
     if (!y) return NULL;
+    if (gsa_tape_late(tape, x)) return linear_of_late(tape, y, x, w, bias);
     if (!GSA_CALL(tape, gemm, y->data, x->data, w->data, x->rows, w->rows, x->cols, 0, 1, w->rows,
                   x->cols, x->cols, 0))
         return NULL;
@@ -48,6 +91,7 @@ gsa_tensor *gsa_op_linear(gsa_tape *tape, gsa_tensor *x, gsa_tensor *w, gsa_tens
     gsa_tensor *y = linear_forward(tape, x, w, bias);
     linear_op *op = gsa_tape_record(tape, sizeof *op, linear_back, y);
     if (op) op->x = x, op->w = w, op->bias = bias, op->op.reads = 1;
+    if (op) op->op.rest = linear_rest, op->op.puts_off = tape->journey.go_on != NULL;
     gsa_tape_use(tape, x), gsa_tape_use(tape, w), gsa_tape_use(tape, bias);
     return y;
 }
@@ -270,6 +314,19 @@ static void norm_back(gsa_tape *tape, gsa_op *op)
              n->mean->data, n->rstd->data, !unset, op->out->rows, op->out->cols);
 }
 
+/* Row by row: a row alone has the same bits. */
+static void norm_again(gsa_tape *tape, const gsa_late *late)
+{
+    const int64_t cols = late->x->cols, row = gsa_tape_bytes(tape, 1, cols),
+                  one = tape->backend->real_bytes;
+    for (int64_t i = 0; i < late->x->rows && !tape->failed; i++)
+        if (late->row[i])
+            GSA_CALL(tape, norm_forward, (char *)late->y->data + i * row,
+                     (char *)late->mean->data + i * one, (char *)late->rstd->data + i * one,
+                     (char *)late->x->data + i * row, late->w->data, late->bias->data, late->eps, 1,
+                     cols);
+}
+
 gsa_tensor *gsa_op_norm(gsa_tape *tape, gsa_tensor *x, gsa_tensor *gain, gsa_tensor *bias,
                         double eps)
 {
@@ -287,6 +344,11 @@ gsa_tensor *gsa_op_norm(gsa_tape *tape, gsa_tensor *x, gsa_tensor *gain, gsa_ten
     if (!GSA_CALL(tape, norm_forward, y->data, mean->data, rstd->data, x->data, gain->data,
                   bias->data, eps, x->rows, x->cols))
         return NULL;
+    const gsa_late *of = gsa_tape_late(tape, x);
+    gsa_late *late = of ? gsa_tape_lack(tape, y, of->row) : NULL;
+    if (late)
+        late->again = norm_again, late->x = x, late->w = gain, late->bias = bias, late->mean = mean,
+        late->rstd = rstd, late->eps = eps;
     norm_op *op = gsa_tape_record(tape, sizeof *op, norm_back, y);
     if (op) op->x = x, op->gain = gain, op->bias = bias, op->mean = mean, op->rstd = rstd;
     gsa_tape_use(tape, x), gsa_tape_use(tape, gain), gsa_tape_use(tape, bias);

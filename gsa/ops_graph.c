@@ -110,7 +110,18 @@ static int attend_fits(gsa_tape *tape, const gsa_attend_op *in)
     return 1;
 }
 
-static gsa_tensor *attend(gsa_tape *tape, const gsa_attend_op *in, gsa_split_attend split)
+/* Rows that are not late while the others' sources are on their way. */
+static int run_forward(gsa_tape *tape, gsa_attend_args *args, const uint8_t *late)
+{
+    if (tape->journey.go_on) args->late = late;
+    if (args->late && !GSA_CALL(tape, attend_forward, args)) return 0;
+    gsa_tape_arrive(tape);
+    args->rest = args->late != NULL;
+    return !tape->failed && GSA_CALL(tape, attend_forward, args);
+}
+
+static gsa_tensor *attend(gsa_tape *tape, const gsa_attend_op *in, gsa_split_attend split,
+                          const uint8_t *late)
 {
     if (gsa_tape_lacks(tape, in->q, "attend") || !attend_fits(tape, in)) return NULL;
     int wants = split.group || in->q->wants_grad ||
@@ -131,7 +142,7 @@ static gsa_tensor *attend(gsa_tape *tape, const gsa_attend_op *in, gsa_split_att
     gsa_part parts[GSA_MAX_KINDS];
     gsa_attend_args args = attend_args(in, in->edges, parts, out, lse, &dropout);
     args.weights = in->weights;
-    if (!GSA_CALL(tape, attend_forward, &args)) return NULL;
+    if (!run_forward(tape, &args, late)) return NULL;
     split.out = out->data, split.lse = lse->data, split.real = tape->backend->real;
     split.heads = in->heads, split.head_dim = in->head_dim;
     if (split.group) gsa_merge_split(tape, &split);
@@ -144,7 +155,12 @@ static gsa_tensor *attend(gsa_tape *tape, const gsa_attend_op *in, gsa_split_att
 
 gsa_tensor *gsa_op_attend(gsa_tape *tape, const gsa_attend_op *in)
 {
-    return attend(tape, in, (gsa_split_attend){ 0 });
+    return attend(tape, in, (gsa_split_attend){ 0 }, NULL);
+}
+
+gsa_tensor *gsa_op_attend_late(gsa_tape *tape, const gsa_attend_op *in, const uint8_t *late)
+{
+    return attend(tape, in, (gsa_split_attend){ 0 }, late);
 }
 
 gsa_tensor *gsa_op_attend_split(gsa_tape *tape, const gsa_attend_op *in, gsa_group *group,
@@ -152,7 +168,7 @@ gsa_tensor *gsa_op_attend_split(gsa_tape *tape, const gsa_attend_op *in, gsa_gro
 {
     if (!tape->failed && in->weights)
         return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "weights of rows that several ranks share");
-    return attend(tape, in, (gsa_split_attend){ .group = group, .phase = split });
+    return attend(tape, in, (gsa_split_attend){ .group = group, .phase = split }, NULL);
 }
 
 /* ---- sum or mean of the sources' rows */

@@ -63,7 +63,8 @@ static void begin_trade(gsa_tape *tape, gsa_group *group, const goods *x, int ki
 {
     const int32_t ranks = group->ranks;
     gsa_error error = { 0 };
-    int64_t *out = gsa_tape_host(tape, 2 * ranks * (int64_t)sizeof *out), *in = out + ranks;
+    int64_t *out = gsa_tape_host(tape, ranks * (int64_t)sizeof *out),
+            *in = gsa_tape_host(tape, ranks * (int64_t)sizeof *in);
     gsa_status status = gsa_tape_status(tape, &error);
     for (int32_t r = 0; r < ranks && status == GSA_OK; r++) {
         out[r] = in[r] = 0;
@@ -101,13 +102,6 @@ static void trade(gsa_tape *tape, gsa_group *group, const goods *x)
 }
 
 /* ---- ghosts -------------------------------------------------------------------------------- */
-typedef struct fetch_op {
-    gsa_op op;
-    gsa_group *group;
-    const gsa_share_kind *kind;
-    gsa_tensor *x;
-} fetch_op;
-
 typedef struct target { /* where received rows go */
     gsa_tape *tape;
     void *at;
@@ -139,34 +133,99 @@ static void clear_ghosts(gsa_tape *tape, const gsa_share_kind *kind, void *at, i
         if (kind->ghost[i]) memset((char *)at + i * bytes, 0, (size_t)bytes);
 }
 
-static void fetch_back(gsa_tape *tape, gsa_op *op)
+typedef struct fetched { /* one kind */
+    const gsa_share_kind *kind;
+    gsa_tensor *x, *y;
+    target own; /* of y forward, of its gradient backward */
+} fetched;
+
+typedef struct fetch_op {
+    gsa_op op; /* out: y of the first kind */
+    gsa_group *group;
+    fetched *at;
+    goods *goods;
+    int count;
+} fetch_op;
+
+static void look_after(gsa_tape *tape, void *user)
 {
-    const fetch_op *f = (const fetch_op *)op;
-    void *dy = gsa_tape_grad(tape, op->out);
-    target own = { tape, dy, f->x->cols };
-    trade(tape, f->group,
-          &(goods){ f->kind->receive, f->kind->send, { { dy, f->x->cols } }, 1, add_rows, &own });
-    if (tape->failed || !dy) return;
-    clear_ghosts(tape, f->kind, dy, f->x->cols);
-    gsa_tape_add_grad(tape, f->x, dy, 1);
+    gsa_error error = { 0 };
+    const fetch_op *f = user;
+    fail_with(tape, gsa_group_go_on(f->group, 0, &error), &error);
 }
 
-gsa_tensor *gsa_op_fetch(gsa_tape *tape, gsa_group *group, const gsa_share_kind *kind,
-                         gsa_tensor *x)
+static void fetch_back(gsa_tape *tape, gsa_op *op)
 {
-    if (gsa_tape_lacks(tape, x, "fetch") || !fits(tape)) return NULL;
-    if (x->rows != kind->nodes)
+    fetch_op *f = (fetch_op *)op;
+    for (int i = 0; i < f->count; i++) {
+        fetched *one = &f->at[i];
+        one->own.at = gsa_tape_grad(tape, one->y);
+        f->goods[i] =
+            (goods){ one->kind->receive, one->kind->send, { { one->own.at, one->x->cols } }, 1,
+                     add_rows,           &one->own };
+    }
+    begin_trade(tape, f->group, f->goods, f->count);
+    gsa_tape_catch_up(tape, look_after, f);
+    end_trade(tape, f->group, f->goods, f->count);
+    for (int i = f->count - 1; i >= 0 && !tape->failed; i--) { /* the first, op's own, at the end */
+        fetched *one = &f->at[i];
+        if (!one->own.at) continue;
+        clear_ghosts(tape, one->kind, one->own.at, one->x->cols);
+        tape->handed = 0;
+        gsa_tape_add_grad(tape, one->x, one->own.at, 1);
+        if (i == 0) continue;
+        if (!tape->handed)
+            gsa_tape_spare(tape, one->own.at, gsa_tape_bytes(tape, one->y->rows, one->y->cols));
+        one->y->grad = NULL;
+    }
+}
+
+/* Its rows are not looked at before: they are in the group's memory. */
+static void fetch_on(gsa_tape *tape, void *user, int waits)
+{
+    fetch_op *f = user;
+    if (waits) end_trade(tape, f->group, f->goods, f->count);
+    else look_after(tape, f);
+}
+
+static int fetch_one(gsa_tape *tape, fetched *one, goods *g)
+{
+    gsa_tensor *x = one->x;
+    if (gsa_tape_lacks(tape, x, "fetch") || !fits(tape)) return 0;
+    if (x->rows != one->kind->nodes)
         return gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "fetch: %lld rows for %lld local nodes",
-                             (long long)x->rows, (long long)kind->nodes);
-    gsa_tensor *y = gsa_tape_new(tape, x->rows, x->cols, 1); /* whether x does differs by rank */
-    if (y && x->rows * x->cols > 0)
+                             (long long)x->rows, (long long)one->kind->nodes),
+               0;
+    gsa_tensor *y = one->y =
+        gsa_tape_new(tape, x->rows, x->cols, 1); /* whether x does differs by rank */
+    if (!y) return 0;
+    if (x->rows * x->cols > 0)
         GSA_CALL(tape, copy, y->data, x->data, gsa_tape_bytes(tape, x->rows, x->cols));
-    target own = { tape, y ? y->data : NULL, x->cols };
-    trade(tape, group,
-          &(goods){ kind->send, kind->receive, { { x->data, x->cols } }, 1, put_rows, &own });
-    fetch_op *op = gsa_tape_record(tape, sizeof *op, fetch_back, y);
-    if (op) op->op.always = 1, op->group = group, op->kind = kind, op->x = x;
-    return tape->failed ? NULL : y;
+    one->own = (target){ tape, y->data, x->cols };
+    *g = (goods){ one->kind->send, one->kind->receive, { { x->data, x->cols } }, 1,
+                  put_rows,        &one->own };
+    return gsa_tape_lack(tape, y, one->kind->ghost) != NULL;
+}
+
+void gsa_op_fetch(gsa_tape *tape, gsa_group *group, const gsa_share_kind *const *kind,
+                  gsa_tensor **x, int count)
+{
+    if (count == 0) return;
+    fetch_op *f = gsa_tape_host(tape, (int64_t)sizeof *f);
+    fetched *at = gsa_tape_host(tape, count * (int64_t)sizeof *at);
+    goods *g = gsa_tape_host(tape, count * (int64_t)sizeof *g);
+    for (int i = 0; i < count && !tape->failed; i++) {
+        at[i] = (fetched){ .kind = kind[i], .x = x[i] };
+        x[i] = fetch_one(tape, &at[i], &g[i]) ? at[i].y : NULL;
+    }
+    begin_trade(tape, group, g, count);
+    if (tape->failed) return;
+    *f = (fetch_op){ .group = group, .at = at, .goods = g, .count = count };
+    tape->journey.go_on = fetch_on, tape->journey.user = f;
+    fetch_op *op = gsa_tape_record(tape, sizeof *op, fetch_back, at[0].y);
+    if (!op) return;
+    const gsa_op recorded = op->op;
+    *op = *f, op->op = recorded, op->op.always = 1;
 }
 
 /* ---- split rows ---------------------------------------------------------------------------- */

@@ -25,7 +25,8 @@ gsa_tensor *gsa_op_view(gsa_tape *tape, gsa_tensor *x, int64_t first, int64_t ro
                       .whole = whole,
                       .first = start,
                       .data = data ? data + start * x->cols * tape->backend->real_bytes : NULL };
-    return view;
+    const gsa_late *late = gsa_tape_late(tape, x);
+    return late && !gsa_tape_lack(tape, view, late->row + first) ? NULL : view;
 }
 
 /* ---- the same numbers in other rows: a view of the whole of x */
@@ -140,6 +141,34 @@ static gsa_tensor *neighbours(gsa_tape *tape, gsa_tensor *const *x, int count)
     return whole ? gsa_op_view(tape, whole, first, end - first) : x[0];
 }
 
+static void concat_again(gsa_tape *tape, const gsa_late *late)
+{
+    const int64_t bytes = gsa_tape_bytes(tape, 1, late->y->cols);
+    for (int64_t row = 0, i = 0, part = 0; row < late->y->rows; row++, i++) {
+        while (i == late->parts[part]->rows) part++, i = 0;
+        if (late->row[row])
+            GSA_CALL(tape, copy, (char *)late->y->data + row * bytes,
+                     (char *)late->parts[part]->data + i * bytes, bytes);
+    }
+}
+
+/* The parts' late rows are y's. */
+static void note_late(gsa_tape *tape, gsa_tensor *y, gsa_tensor *const *x, int count)
+{
+    const gsa_late *of = NULL;
+    for (int i = 0; i < count && !of; i++) of = gsa_tape_late(tape, x[i]);
+    if (!of) return;
+    uint8_t *row = gsa_tape_host(tape, y->rows + 1), *to = row;
+    gsa_tensor **parts = gsa_tape_host(tape, count * (int64_t)sizeof *parts);
+    if (!row || !parts) return;
+    memset(row, 0, (size_t)y->rows);
+    for (int i = 0; i < count; to += x[i++]->rows)
+        if ((of = gsa_tape_late(tape, x[i]))) memcpy(to, of->row, (size_t)x[i]->rows);
+    memcpy(parts, x, (size_t)count * sizeof *parts);
+    gsa_late *late = gsa_tape_lack(tape, y, row);
+    if (late) late->again = concat_again, late->parts = parts;
+}
+
 gsa_tensor *gsa_op_concat(gsa_tape *tape, gsa_tensor *const *x, int count)
 {
     int64_t rows = 0;
@@ -165,6 +194,7 @@ gsa_tensor *gsa_op_concat(gsa_tape *tape, gsa_tensor *const *x, int count)
         if (bytes && !GSA_CALL(tape, copy, to, x[i]->data, bytes)) return NULL;
         to += bytes;
     }
+    if (y) note_late(tape, y, x, count);
     concat_op *op = gsa_tape_record(tape, sizeof *op, concat_back, y);
     if (op) {
         op->count = count;

@@ -10,10 +10,15 @@
 #include "group.h"
 #include "tape.h"
 
-/* x [the kind's local nodes, cols]: y is x, but the ghosts are their owners' rows. Backward: a
- * ghost's gradient is added to its owner's row. */
-gsa_tensor *gsa_op_fetch(gsa_tape *tape, gsa_group *group, const gsa_share_kind *kind,
-                         gsa_tensor *x);
+/* x [the kinds' local nodes, cols] each become y: x, but the ghosts are their owners' rows. These
+ * are late (tape_parts.h): they travel while what is made of the others is computed, until
+ * gsa_tape_arrive. Backward: a ghost's gradient is added to its owner's row; meanwhile the weights'
+ * gradients of what read y are computed. */
+void gsa_op_fetch(gsa_tape *tape, gsa_group *group, const gsa_share_kind *const *kind,
+                  gsa_tensor **x, int count);
+/* gsa_op_attend; late [rows] or NULL: rows that read what may be late, or are worked on together
+ * with such keys and values. Others are computed while these are on their way. */
+gsa_tensor *gsa_op_attend_late(gsa_tape *tape, const gsa_attend_op *op, const uint8_t *late);
 /* gsa_op_attend where rows are split: the partial results of a row become one by their
  * log-sum-exp. */
 gsa_tensor *gsa_op_attend_split(gsa_tape *tape, const gsa_attend_op *op, gsa_group *group,

@@ -26,6 +26,9 @@ void gsa_stack_batch_release(gsa_stack_batch *batch)
     gsa_release(system, batch->batch);
     gsa_release(system, batch->instances);
     gsa_release(system, batch->offset);
+    for (int i = 0; batch->late && i < batch->stack->n_parts * GSA_MAX_PHASES; i++)
+        gsa_release(system, batch->late[i]);
+    gsa_release(system, batch->late);
     gsa_share_release(batch->share);
     gsa_release(system, batch);
 }
@@ -156,6 +159,7 @@ gsa_status gsa_stack_batch_build(gsa_stack_batch *batch, gsa_cache *cache, const
         if (status == GSA_OK) batch->edges += gsa_batch_edge_total(batch->batch[p]);
     }
     for (size_t i = 0; i < slots; i++) gsa_instance_release(batch->instances[i]);
+    if (status == GSA_OK && batch->group) status = gsa_stack_mark_late(batch, error);
     if (status == GSA_OK) batch->count = sequences->count;
     return status;
 }

@@ -160,6 +160,17 @@ static void read_states(executor *x, phase_run *r)
     }
 }
 
+/* Of destinations that are not split. Ghosts have no edges: their queries, which may be late, are
+ * nobody's. */
+static gsa_tensor *project_queries(executor *x, const phase_run *r)
+{
+    gsa_late *late = x->tape->journey.first;
+    x->tape->journey.first = NULL;
+    gsa_tensor *q = project(x, r->y, r->w->q, r->w->q_bias);
+    x->tape->journey.first = late;
+    return q;
+}
+
 /* Rows of sources that have no K yet; kinds may hold one value. */
 static int64_t unprojected(const executor *x, const phase_run *r)
 {
@@ -180,10 +191,12 @@ static gsa_tensor *attend(executor *x, phase_run *r)
     const gsa_share_phase *shared =
         x->batch->group ? gsa_share_phase_of(x->batch->share, r->step->part, r->step->phase) : NULL;
     const int split = shared && shared->split;
-    gsa_tensor *q = project(x, r->y, r->w->q, r->w->q_bias);
+    gsa_tensor *q = split ? project(x, r->y, r->w->q, r->w->q_bias) : project_queries(x, r);
     if (!watched && !split &&
-        gsa_stack_asks(x->stack, x->tape, r->batch, r->step->phase, unprojected(x, r)))
+        gsa_stack_asks(x->stack, x->tape, r->batch, r->step->phase, unprojected(x, r))) {
+        gsa_tape_arrive(x->tape);
         return gsa_stack_ask(x->stack, x->tape, r->w, r->batch, r->step->phase, q, r->read);
+    }
     gsa_edges edges;
     gsa_batch_edges(r->batch, r->step->phase, r->base, &edges);
     gsa_attend_op op = { .edges = &edges,
@@ -202,8 +215,10 @@ static gsa_tensor *attend(executor *x, phase_run *r)
     }
     gsa_tensor *weights = watched ? gsa_tape_new(x->tape, edges.edge_total, op.heads, 0) : NULL;
     if (weights) op.weights = weights->data;
+    const uint8_t *late =
+        shared ? x->batch->late[r->step->part * GSA_MAX_PHASES + r->step->phase] : NULL;
     gsa_tensor *a = split ? gsa_op_attend_split(x->tape, &op, x->batch->group, shared)
-                          : gsa_op_attend(x->tape, &op);
+                          : gsa_op_attend_late(x->tape, &op, late);
     if (a && watched) watched->weights = weights;
     return a;
 }
@@ -211,8 +226,9 @@ static gsa_tensor *attend(executor *x, phase_run *r)
 static gsa_tensor *aggregate(executor *x, phase_run *r)
 {
     const gsa_settings *s = &x->stack->settings;
-    if (r->phase->aggregate == GSA_NONE) return r->y;
     if (r->phase->aggregate == GSA_ATTEND) return attend(x, r);
+    gsa_tape_arrive(x->tape);
+    if (r->phase->aggregate == GSA_NONE) return r->y;
     gsa_edges edges;
     gsa_batch_edges(r->batch, r->step->phase, r->base, &edges);
     return gsa_op_aggregate(x->tape, &edges, r->read, r->phase->aggregate == GSA_MEAN,
@@ -251,7 +267,9 @@ static void run_phase(executor *x, const gsa_step *step)
     r.identity = (gsa_row_identity){ gsa_batch_destination_example(r.batch, step->phase, r.base),
                                      gsa_batch_destination_local(r.batch, step->phase, r.base) };
     read_states(x, &r);
-    write_states(x, &r, gsa_stack_update(stack, x->tape, step, r.identity, r.x, aggregate(x, &r)));
+    gsa_tensor *a = aggregate(x, &r);
+    gsa_tape_arrive(x->tape); /* whatever failed: other ranks wait */
+    write_states(x, &r, gsa_stack_update(stack, x->tape, step, r.identity, r.x, a));
 }
 
 /* ---- readout ------------------------------------------------------------------------------- */

@@ -74,6 +74,7 @@ struct gsa_stack_batch {
     int n_watched;
     gsa_group *group; /* NULL: the examples are whole; else `share` is this rank's part */
     gsa_share *share;
+    uint8_t **late; /* [n_parts x GSA_MAX_PHASES] rows that read what travels, or NULL */
 };
 
 static inline const gsa_phase *gsa_step_phase(const gsa_stack *stack, const gsa_step *step)
@@ -90,6 +91,8 @@ gsa_watched *gsa_stack_find_watched(const gsa_stack_batch *batch, const gsa_step
 /* stack_ranks.c: this rank's part of the instances that were made; and states of kinds that a
  * phase is about to read: ghosts whose owners have made new ones are fetched. stale: [kinds] */
 gsa_status gsa_stack_share(gsa_stack_batch *batch, int32_t count, gsa_error *error);
+/* After the batch is built: which rows may read ghosts, or keys and values made with theirs. */
+gsa_status gsa_stack_mark_late(gsa_stack_batch *batch, gsa_error *error);
 void gsa_stack_fetch(const gsa_stack_batch *batch, gsa_tape *tape, const gsa_step *step,
                      gsa_tensor **now, uint8_t *stale);
 /* stack_program.c: kinds, order of execution, what is needed */

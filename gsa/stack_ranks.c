@@ -104,21 +104,87 @@ static int reads(const gsa_stack_batch *batch, const gsa_step *step, const gsa_p
     return (phase->sources >> k & 1) || (split && (phase->destinations >> k & 1));
 }
 
+/* Does one of the run's sources travel, or a row of the same product's block? */
+static int run_is_late(const uint8_t *block, const gsa_run *run, int64_t scale)
+{
+    for (int32_t i = 0; i < run->count; i++)
+        if (block[(run->first + (int64_t)i * run->step) / scale / GSA_GEMM_ROWS]) return 1;
+    return 0;
+}
+
+/* block: by stack kind, 1: it has a ghost */
+static gsa_status mark_phase(gsa_stack_batch *batch, int part, int phase, uint8_t *const *block,
+                             uint8_t **late, gsa_error *error)
+{
+    const gsa_stack_part *p = &batch->stack->parts[part];
+    const gsa_system *system = batch->stack->system;
+    gsa_edges e;
+    int ghosts = 0;
+    gsa_release(system, *late);
+    *late = NULL;
+    if (gsa_schema_phase(p->schema, phase)->aggregate != GSA_ATTEND ||
+        gsa_share_phase_of(batch->share, part, phase)->split)
+        return GSA_OK;
+    gsa_batch_edges(batch->batch[part], phase, NULL, &e);
+    for (int k = 0; k < e.kinds; k++)
+        ghosts |= e.part_rows[k] > 0 && batch->share->kind[p->kind[k]].ghosts;
+    if (!ghosts) return GSA_OK;
+    *late = gsa_alloc_zero(system, (size_t)e.rows + 1, 1);
+    if (!*late) return gsa_out_of_memory(error, "rows that wait for others", e.rows + 1);
+    for (int64_t row = 0; row < e.rows; row++)
+        for (int64_t r = e.run_offset[row]; r < e.run_offset[row + 1] && !(*late)[row]; r++)
+            (*late)[row] = (uint8_t)run_is_late(block[p->kind[e.runs[r].kind]], &e.runs[r],
+                                                e.source_scale ? e.source_scale : 1);
+    return GSA_OK;
+}
+
+static uint8_t *find_blocks(const gsa_stack *stack, const gsa_share_kind *kind)
+{
+    uint8_t *block =
+        gsa_alloc_zero(stack->system, (size_t)(kind->nodes / GSA_GEMM_ROWS) + 1, sizeof *block);
+    for (int64_t i = 0; block && i < kind->nodes; i++) block[i / GSA_GEMM_ROWS] |= kind->ghost[i];
+    return block;
+}
+
+gsa_status gsa_stack_mark_late(gsa_stack_batch *batch, gsa_error *error)
+{
+    const gsa_stack *stack = batch->stack;
+    const size_t places = (size_t)stack->n_parts * GSA_MAX_PHASES, kinds = (size_t)stack->n_kinds;
+    uint8_t **block = gsa_alloc_zero(stack->system, kinds, sizeof *block);
+    if (!batch->late) batch->late = gsa_alloc_zero(stack->system, places, sizeof *batch->late);
+    int whole = block && batch->late;
+    for (size_t k = 0; k < kinds && whole; k++)
+        whole = (block[k] = find_blocks(stack, &batch->share->kind[k])) != NULL;
+    gsa_status status = whole ? GSA_OK : gsa_out_of_memory(error, "rows that wait for others", 0);
+    for (int p = 0; p < stack->n_parts; p++)
+        for (int f = 0; f < gsa_schema_phases(stack->parts[p].schema) && status == GSA_OK; f++)
+            status = mark_phase(batch, p, f, block, &batch->late[p * GSA_MAX_PHASES + f], error);
+    for (size_t k = 0; k < kinds && block; k++) gsa_release(stack->system, block[k]);
+    gsa_release(stack->system, block);
+    return status;
+}
+
 void gsa_stack_fetch(const gsa_stack_batch *batch, gsa_tape *tape, const gsa_step *step,
                      gsa_tensor **now, uint8_t *stale)
 {
     const gsa_stack *stack = batch->stack;
     const gsa_step *first = step, *end = stack->steps + stack->n_steps;
+    const int64_t kinds = stack->n_kinds;
+    const gsa_share_kind **of = gsa_tape_host(tape, kinds * (int64_t)sizeof *of);
+    gsa_tensor **x = gsa_tape_host(tape, kinds * (int64_t)sizeof *x);
+    int *place = gsa_tape_host(tape, kinds * (int64_t)sizeof *place), count = 0;
     for (; step < end && step->what == GSA_STEP_PHASE && (step == first || !step->opens); step++) {
         const gsa_phase *phase = gsa_step_phase(stack, step);
         const gsa_stack_part *part = &stack->parts[step->part];
-        if (!step->needed || phase->aggregate == GSA_NONE) continue;
+        if (!step->needed || phase->aggregate == GSA_NONE || tape->failed) continue;
         for (int k = 0; k < gsa_schema_kinds(part->schema); k++) {
             const int kind = part->kind[k];
             if (!stale[kind] || !batch->share->kind[kind].ghosts || !reads(batch, step, phase, k))
                 continue;
-            now[kind] = gsa_op_fetch(tape, batch->group, &batch->share->kind[kind], now[kind]);
+            of[count] = &batch->share->kind[kind], x[count] = now[kind], place[count++] = kind;
             stale[kind] = 0;
         }
     }
+    gsa_op_fetch(tape, batch->group, of, x, count);
+    for (int i = 0; i < count; i++) now[place[i]] = x[i];
 }

@@ -153,6 +153,7 @@ void gsa_tape_reset(gsa_tape *tape, int training, uint32_t seed, uint32_t step)
     tape->spare = tape->blank = NULL;
     tape->last = NULL;
     tape->shared[0] = tape->shared[1] = NULL;
+    tape->journey = (gsa_journey){ 0 };
     tape->training = training != 0;
     tape->between = NULL;
     tape->failed = 0;
@@ -294,7 +295,7 @@ void *gsa_tape_grad_memory(gsa_tape *tape, int64_t bytes)
     return gsa_tape_memory(tape, bytes);
 }
 
-static int is_shared(const gsa_tape *tape, const gsa_tensor *x)
+int gsa_tape_shares_grad(const gsa_tape *tape, const gsa_tensor *x)
 {
     return x == tape->shared[0] || x == tape->shared[1];
 }
@@ -303,7 +304,7 @@ static int is_shared(const gsa_tape *tape, const gsa_tensor *x)
 static void own_grad(gsa_tape *tape, gsa_tensor *x)
 {
     const int64_t bytes = gsa_tape_bytes(tape, x->rows, x->cols);
-    if (!is_shared(tape, x)) return;
+    if (!gsa_tape_shares_grad(tape, x)) return;
     void *own = gsa_tape_grad_memory(tape, bytes);
     if (own && !GSA_CALL(tape, copy, own, x->grad, bytes)) own = NULL;
     x->grad = own;
@@ -441,7 +442,8 @@ static void run_back(gsa_tape *tape, gsa_op *op)
     if (!op->reads) own_grad(tape, out);
     if (tape->failed) return;
     op->back(tape, op);
-    if (is_shared(tape, out)) tape->shared[0] = tape->shared[1] = NULL; /* the other's alone */
+    if (gsa_tape_shares_grad(tape, out))
+        tape->shared[0] = tape->shared[1] = NULL; /* the other's alone */
     else if (!tape->handed && !out->whole)
         gsa_tape_spare(tape, out->grad, gsa_tape_bytes(tape, out->rows, out->cols));
     out->grad = NULL;
@@ -480,6 +482,7 @@ gsa_status gsa_tape_backward(gsa_tape *tape, gsa_tensor *loss, gsa_error *error)
             run_back(tape, op);
             if (tape->between) tape->between(tape->user);
         }
+    gsa_tape_catch_up(tape, NULL, NULL);
     tape->last = NULL;
     return gsa_tape_status(tape, error);
 }

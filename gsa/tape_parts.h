@@ -11,7 +11,11 @@ struct gsa_op {
     gsa_op *before;
     gsa_tensor *out;
     int always; /* other ranks wait for `back`: it is called where `out` has no gradient, too */
-    int reads;  /* `back` neither writes out's gradient nor hands it on: it may be another's too */
+    void (*rest)(gsa_tape *tape, gsa_op *op); /* what `back` put off: gradients of weights */
+    gsa_op *after;                            /* of those that were put off */
+    void *dy;                                 /* its gradient then */
+    int puts_off;
+    int reads; /* `back` neither writes out's gradient nor hands it on: it may be another's too */
 };
 
 /* Bump memory in chunks; what one round needed in several chunks, the next gets in one. */
@@ -28,6 +32,28 @@ struct gsa_spare {
     void *at;
     int64_t bytes;
 };
+
+/* tape_late.c: rows that are on their way from other ranks. A product, a norm or a concatenation of
+ * a tensor with such rows leaves its own late rows out until gsa_tape_arrive gives them. Others are
+ * to be given such a tensor after that alone. */
+typedef struct gsa_late gsa_late;
+struct gsa_late { /* a tensor that lacks rows, and how they come to be; the first of all came first
+                   */
+    gsa_late *next;
+    gsa_tensor *y;
+    const uint8_t *row, *block;                          /* [rows], [row blocks of gemm]: 1: late */
+    void (*again)(gsa_tape *tape, const gsa_late *late); /* NULL: they arrive */
+    gsa_tensor *x, *w, *bias, *mean, *rstd, **parts;
+    double eps;
+};
+typedef struct gsa_journey {
+    gsa_late *first, *last;
+    /* With `waits` the rows are there afterwards, or the tape has failed. NULL: none are late. */
+    void (*go_on)(gsa_tape *tape, void *user, int waits);
+    void *user;
+    gsa_op *put_off,
+        *put_off_last; /* backward: ops whose `rest` waits for a journey to run beside */
+} gsa_journey;
 
 /* tape_ahead.c */
 enum { GSA_STAGED = 64 };
@@ -54,6 +80,7 @@ struct gsa_tape {
     gsa_backend *backend;
     gsa_arena host, device;
     gsa_ahead ahead;
+    gsa_journey journey;
     gsa_spare *spare, *blank;    /* the last that fell free first, which a cache may still hold;
                                     records without memory */
     int handed;                  /* the op at work has handed its gradient on */
@@ -118,6 +145,20 @@ static inline int gsa_tape_lacks(gsa_tape *tape, const void *operand, const char
         gsa_tape_fail(tape, GSA_ERR_ARGUMENT, "%s: an operand is NULL", op);
     return tape->failed;
 }
+/* y lacks rows: row [y's rows], until gsa_tape_arrive. Returns what `again` needs, to be filled in,
+ * or NULL after a failure. */
+gsa_late *gsa_tape_lack(gsa_tape *tape, gsa_tensor *y, const uint8_t *row);
+/* What is said of x, or NULL: all of its rows are there. */
+const gsa_late *gsa_tape_late(const gsa_tape *tape, const gsa_tensor *x);
+/* Waits for the rows, and gives what was left out, in order. Where none are late it does nothing.
+ */
+void gsa_tape_arrive(gsa_tape *tape);
+/* Backward: op's `rest` runs at gsa_tape_catch_up, its gradient is kept until then; 0: it cannot be
+ * put off. `beside` is called between them. */
+int gsa_tape_put_off(gsa_tape *tape, gsa_op *op);
+void gsa_tape_catch_up(gsa_tape *tape, void (*beside)(gsa_tape *tape, void *user), void *user);
+/* Is x's gradient another's too? */
+int gsa_tape_shares_grad(const gsa_tape *tape, const gsa_tensor *x);
 /* At a reset: what was uploaded ahead is this round's, where it was expected. */
 void gsa_tape_turn_ahead(gsa_tape *tape);
 void gsa_tape_close_ahead(gsa_tape *tape);

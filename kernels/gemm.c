@@ -8,7 +8,7 @@
 /* ---- the cut into blocks ------------------------------------------------------------------- */
 
 enum {
-    ROWS = 256,
+    ROWS = GSA_GEMM_ROWS,
     K_CHUNK = 1024,
     BLOCKS = 16,
     COLUMNS = 128, /* of a block at least, in steps of COLUMN_STEP: narrower ones take half as long

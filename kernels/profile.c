@@ -99,6 +99,13 @@ static void count(gsa_backend *b, int part, double flops)
     p->part[p->now][part].flops += flops;
 }
 
+static gsa_status counted_gemm_part(gsa_backend *b, void *c, const void *a, const void *bb,
+                                    int64_t m, int64_t n, int64_t k, const uint8_t *late, int rest)
+{
+    if (rest) count(b, GSA_PROFILE_gemm_part, 2.0 * (double)m * (double)n * (double)k);
+    return timed_gemm_part(b, c, a, bb, m, n, k, late, rest);
+}
+
 static double edge_numbers(const gsa_attend_args *args)
 {
     return (double)args->edges->edge_total * args->heads * args->head_dim;
@@ -114,7 +121,7 @@ static gsa_status counted_gemm(gsa_backend *b, void *c, const void *a, const voi
 
 static gsa_status counted_attend_forward(gsa_backend *b, const gsa_attend_args *args)
 {
-    count(b, GSA_PROFILE_attend_forward, 4 * edge_numbers(args));
+    if (!args->late || args->rest) count(b, GSA_PROFILE_attend_forward, 4 * edge_numbers(args));
     return timed_attend_forward(b, args);
 }
 
@@ -187,6 +194,7 @@ static void fill(gsa_backend *b)
     GSA_BACKEND_CALLS(FILL)
 #undef FILL
     if (in->gemm) b->gemm = counted_gemm;
+    if (in->gemm_part) b->gemm_part = counted_gemm_part;
     if (in->attend_forward) b->attend_forward = counted_attend_forward;
     if (in->attend_backward) b->attend_backward = counted_attend_backward;
     b->release = profile_release, b->alloc = profile_alloc, b->free = profile_free;

@@ -51,6 +51,14 @@ static inline gsa_status ref_attend_check(gsa_backend *b, const char *op,
     return status == GSA_OK ? gsa_ref_check_edges(b, op, args->edges, backward) : status;
 }
 
+/* Whether the call gives none of the rows, which are worked on together. */
+static inline int ref_leaves_out(const gsa_attend_args *args, int64_t row, int64_t rows)
+{
+    int late = 0;
+    for (int64_t i = 0; args->late && i < rows; i++) late |= args->late[row + i];
+    return args->late && late != (args->rest != 0);
+}
+
 /* The next block of a row; 0 at its end. */
 static inline int ref_attend_next(const ref_attend *t, ref_walk *walk, ref_attend_block *block)
 {

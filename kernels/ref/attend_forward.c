@@ -98,7 +98,8 @@ static void forward_chunk(void *context, int64_t item)
     const forward_job *job = context;
     const int64_t last = ref_smaller((item + 1) * job->chunk, job->t.edges->rows);
     for (int64_t row = item * job->chunk; row < last; row++)
-        for (int32_t h = 0; h < job->t.heads; h += GROUP)
+        for (int32_t h = ref_leaves_out(job->t.args, row, 1) ? job->t.heads : 0; h < job->t.heads;
+             h += GROUP)
             attend_heads(&job->t, row, h, (int32_t)ref_smaller((int64_t)h + GROUP, job->t.heads));
 }
 

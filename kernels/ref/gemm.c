@@ -1,6 +1,7 @@
 /* gemm.c - a product by blocks, each one single-threaded call of the library, cut as kernels/gemm.h
- * says. Partials are added in the order of k. A B that is transposed is turned once where many
- * rows of A meet it: libraries turn it block by block, and take 7 to 16 % longer for it. */
+ * says, or some of the blocks. Partials are added in the order of k. A B that is transposed is
+ * turned once where many rows of A meet it: libraries turn it block by block, and take 7 to 16 %
+ * longer for it. */
 #include "kernels/gemm.h"
 #include "kernels/ref/ref.h"
 #include <stdatomic.h>
@@ -14,8 +15,10 @@ enum {
 typedef struct gemm_job {
     gsa_gemm whole;
     gsa_gemm_cut cut;
-    real *partial; /* [k_chunks, m, n] when k_chunks > 1 */
-    real *turned;  /* [k, n], or NULL */
+    real *partial;       /* [k_chunks, m, n] when k_chunks > 1 */
+    real *turned;        /* [k, n], or NULL */
+    const uint8_t *late; /* by row block, or NULL: all of them */
+    int rest;
     atomic_int failed;
 } gemm_job;
 
@@ -30,6 +33,11 @@ static const real *shifted(const void *matrix, int64_t row, int64_t col, int64_t
     return (const real *)matrix + (transpose ? col * ld + row : row * ld + col);
 }
 
+static int is_left_out(const gemm_job *job, int64_t row_block)
+{
+    return job->late && (job->late[row_block] != 0) != (job->rest != 0);
+}
+
 static void block_item(void *context, int64_t item)
 {
     gemm_job *job = context;
@@ -39,6 +47,7 @@ static void block_item(void *context, int64_t item)
     const int64_t j = part % cut->column_blocks * cut->columns, chunk = part / cut->column_blocks,
                   k = chunk * cut->k;
     gsa_gemm g = *whole;
+    if (is_left_out(job, item % cut->row_blocks)) return;
     g.m = ref_smaller(cut->rows, whole->m - i);
     g.n = ref_smaller(cut->columns, whole->n - j);
     g.k = ref_smaller(cut->k, whole->k - k);
@@ -98,6 +107,7 @@ static void add_item(void *context, int64_t row)
     const gemm_job *job = context;
     const gsa_gemm *g = &job->whole;
     real *c = (real *)g->c + row * g->ldc;
+    if (is_left_out(job, row / job->cut.rows)) return;
     if (!g->accumulate) memset(c, 0, sizeof(real) * (size_t)g->n);
     ref_add_partials(c, job->partial + row * g->n, job->cut.k_chunks, g->m * g->n, g->n);
 }
@@ -128,36 +138,50 @@ static gsa_status check(gsa_backend *b, const gsa_gemm *g)
     return GSA_OK;
 }
 
+static gsa_status run(gsa_backend *b, gemm_job *job)
+{
+    const gsa_gemm g = job->whole;
+    gsa_status status = check(b, &g);
+    if (status != GSA_OK || g.m == 0 || g.n == 0) return status;
+    if (g.k == 0) {
+        if (!g.accumulate) clear(g.c, g.m, g.n, g.ldc);
+        return GSA_OK;
+    }
+    job->cut = gsa_gemm_cut_of(g.m, g.n, g.k);
+    if (job->cut.k_chunks > 1) {
+        job->partial = gsa_ref_scratch(b, "gemm", job->cut.k_chunks * g.m * g.n, sizeof(real));
+        if (job->partial == NULL) return b->error.status;
+    }
+    status = turn(b, job);
+    if (status != GSA_OK) return status;
+    run_blocks(b, job);
+    const int failed = atomic_load(&job->failed);
+    if (failed != 0)
+        return gsa_fail(&b->error, GSA_ERR_MEMORY,
+                        "gemm: %s failed with status %d for m, n, k = %lld, %lld, %lld",
+                        gsa_gemm_library(), failed, (long long)g.m, (long long)g.n, (long long)g.k);
+    if (job->cut.k_chunks > 1) gsa_team_run(b->team, g.m, add_item, job);
+    return GSA_OK;
+}
+
 static gsa_status gemm(gsa_backend *b, void *c, const void *a, const void *bb, int64_t m, int64_t n,
                        int64_t k, int transpose_a, int transpose_b, int64_t ldc, int64_t lda,
                        int64_t ldb, int accumulate)
 {
     gemm_job job = { .whole = { c, a, bb, m, n, k, ldc, lda, ldb, transpose_a, transpose_b,
                                 accumulate } };
-    gsa_status status = check(b, &job.whole);
-    if (status != GSA_OK || m == 0 || n == 0) return status;
-    if (k == 0) {
-        if (!accumulate) clear(c, m, n, ldc);
-        return GSA_OK;
-    }
-    job.cut = gsa_gemm_cut_of(m, n, k);
-    if (job.cut.k_chunks > 1) {
-        job.partial = gsa_ref_scratch(b, "gemm", job.cut.k_chunks * m * n, sizeof(real));
-        if (job.partial == NULL) return b->error.status;
-    }
-    status = turn(b, &job);
-    if (status != GSA_OK) return status;
-    run_blocks(b, &job);
-    const int failed = atomic_load(&job.failed);
-    if (failed != 0)
-        return gsa_fail(&b->error, GSA_ERR_MEMORY,
-                        "gemm: %s failed with status %d for m, n, k = %lld, %lld, %lld",
-                        gsa_gemm_library(), failed, (long long)m, (long long)n, (long long)k);
-    if (job.cut.k_chunks > 1) gsa_team_run(b->team, m, add_item, &job);
-    return GSA_OK;
+    return run(b, &job);
+}
+
+static gsa_status gemm_part(gsa_backend *b, void *c, const void *a, const void *bb, int64_t m,
+                            int64_t n, int64_t k, const uint8_t *late, int rest)
+{
+    gemm_job job = { .whole = { c, a, bb, m, n, k, n, k, k, 0, 1, 0 }, .late = late, .rest = rest };
+    return run(b, &job);
 }
 
 void GSA_REF(fill_gemm)(gsa_backend *b)
 {
     b->gemm = gemm;
+    b->gemm_part = gemm_part;
 }

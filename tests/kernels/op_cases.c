@@ -4,7 +4,8 @@
 
 #define S(i) (r->shape[i])
 
-/* ---- gemm: m, n, k, 1 transpose a | 2 transpose b | 4 accumulate | 8 padded strides -------- */
+/* ---- gemm: m, n, k, 1 transpose a | 2 transpose b | 4 accumulate | 8 padded strides
+ *      | 16 by gemm_part, every third block late, where the backend has it ------------------- */
 static const op_shape gemm_shapes[] = {
     { 0, 3, 2, 0 },      { 3, 0, 2, 0 },       { 3, 2, 0, 0 },     { 3, 2, 0, 4 },
     { 1, 1, 1, 0 },      { 1, 1, 1, 7 },       { 5, 7, 3, 0 },     { 5, 7, 3, 1 },
@@ -13,13 +14,14 @@ static const op_shape gemm_shapes[] = {
     { 257, 33, 20, 2 },  { 300, 4, 5, 8 },     { 9, 11, 2100, 1 }, { 9, 11, 2100, 5 },
     { 9, 11, 2100, 13 }, { 270, 3, 4097, 1 },  { 1, 300, 40, 2 },  { 64, 64, 64, 6 },
     { 1024, 18, 35, 2 }, { 1300, 33, 16, 14 }, { 1100, 5, 9, 3 },  { 1, 1100, 1000, 2 },
-    { 60, 300, 300, 5 }, { 3, 700, 900, 14 },
+    { 60, 300, 300, 5 }, { 3, 700, 900, 14 },  { 0, 3, 2, 18 },    { 3, 2, 0, 18 },
+    { 9, 4, 2100, 18 },  { 1100, 5, 9, 18 },
 };
 static const op_shape gemm_big[] = {
     { 1000, 70, 33, 2 },   { 513, 100, 100, 0 }, { 100, 100, 6400, 1 }, { 31, 17, 5000, 5 },
     { 300, 20, 3000, 1 },  { 7, 1000, 2049, 3 }, { 1023, 5, 7, 14 },    { 10, 10, 20000, 1 },
     { 255, 257, 1025, 0 }, { 2050, 100, 70, 2 }, { 1024, 33, 17, 14 },  { 1, 4000, 1000, 2 },
-    { 200, 500, 500, 15 },
+    { 200, 500, 500, 15 }, { 1301, 33, 16, 18 }, { 700, 10, 5000, 18 },
 };
 static const op_shape gemm_grads[] = { { 2, 3, 4, 0, 1 } };
 
@@ -41,6 +43,13 @@ static gsa_status gemm_forward(rig *r)
 {
     const int64_t m = S(0), n = S(1), k = S(2);
     const int ta = S(3) & 1, tb = (S(3) & 2) != 0;
+    const uint8_t late[] = { 1, 0, 0, 1, 0, 0 };
+    if (S(3) & 16 && r->b->gemm_part) {
+        const gsa_status status =
+            r->b->gemm_part(r->b, R_AT(0), R_AT(1), R_AT(2), m, n, k, late, 0);
+        if (status != GSA_OK) return status;
+        return r->b->gemm_part(r->b, R_AT(0), R_AT(1), R_AT(2), m, n, k, late, 1);
+    }
     return r->b->gemm(r->b, R_AT(0), R_AT(1), R_AT(2), m, n, k, ta, tb, gemm_ld(r, n),
                       gemm_ld(r, ta ? m : k), gemm_ld(r, tb ? k : n), (S(3) & 4) != 0);
 }
@@ -718,7 +727,7 @@ static void sgd_oracle(rig *r)
 
 #define NO_GRAD gemm_grads, 0
 const op_case op_cases[] = {
-    { "gemm", "gemm", OP_SHAPES(gemm_shapes), NO_GRAD, OP_SHAPES(gemm_big), gemm_setup,
+    { "gemm", "gemm gemm_part", OP_SHAPES(gemm_shapes), NO_GRAD, OP_SHAPES(gemm_big), gemm_setup,
       gemm_forward, NULL, gemm_oracle, NULL },
     { "bias", "bias_forward bias_backward", OP_SHAPES(matrix_shapes), OP_SHAPES(matrix_grads),
       OP_SHAPES(matrix_big), bias_setup, bias_forward, bias_backward, bias_oracle,

@@ -240,6 +240,38 @@ START_TEST(gemm_ignores_old_c)
 }
 END_TEST
 
+/* Rows that are not there yet do not matter; with them all bits are those of one product. */
+START_TEST(parts_of_a_product_are_its_bits)
+{
+    static const int sizes[][3] = { { 40, 8, 30 }, { 1300, 33, 64 }, { 700, 12, 4500 } };
+    enum { MOST = 700 * 4500, OUT = 1300 * 33 };
+    static double a[MOST], w[12 * 4500], whole[OUT], parts[OUT];
+    const uint8_t late[] = { 0, 1, 0, 1, 1, 0 };
+    for (int i = 0; i < 2 * GSA_COUNT(sizes); i++) {
+        const int real = i % 2 ? GSA_F64 : GSA_F32, *s = sizes[i / 2];
+        const size_t bytes = real == GSA_F64 ? 8 : 4, row = (size_t)s[2] * bytes;
+        gsa_dice dice = { 3 };
+        gsa_backend *b = NULL;
+        ck_assert_int_eq(gsa_test_backend(NULL, real, 2, &b, NULL), GSA_OK);
+        for (int k = 0; k < s[0] * s[2]; k++)
+            if (real == GSA_F64) a[k] = gsa_normal(&dice);
+            else ((float *)a)[k] = (float)gsa_normal(&dice);
+        for (int k = 0; k < s[1] * s[2]; k++)
+            if (real == GSA_F64) w[k] = gsa_normal(&dice);
+            else ((float *)w)[k] = (float)gsa_normal(&dice);
+        ck_assert_int_eq(b->gemm(b, whole, a, w, s[0], s[1], s[2], 0, 1, s[1], s[2], s[2], 0),
+                         GSA_OK);
+        char *second = (char *)a + GSA_GEMM_ROWS * row, saved[64];
+        if (s[0] > GSA_GEMM_ROWS) memcpy(saved, second, 64), memset(second, 0xff, 64);
+        ck_assert_int_eq(b->gemm_part(b, parts, a, w, s[0], s[1], s[2], late, 0), GSA_OK);
+        if (s[0] > GSA_GEMM_ROWS) memcpy(second, saved, 64);
+        ck_assert_int_eq(b->gemm_part(b, parts, a, w, s[0], s[1], s[2], late, 1), GSA_OK);
+        ck_assert_int_eq(memcmp(whole, parts, (size_t)(s[0] * s[1]) * bytes), 0);
+        gsa_backend_release(b);
+    }
+}
+END_TEST
+
 /* Gradients that are NULL are skipped. */
 START_TEST(null_gradients_are_skipped)
 {
@@ -362,11 +394,13 @@ int main(int argc, char **argv)
                           doubles[] = { GSA_LOOP(double_parity, CASES) };
     static const gsa_test arguments[] = { GSA_TEST(bad_arguments_are_sentences),
                                           GSA_TEST(null_gradients_are_skipped) };
-    static const gsa_test special[] = {
-        GSA_TEST(nan_stays_nan),         GSA_TEST(large_logits_keep_their_gradient),
-        GSA_TEST(gemm_ignores_old_c),    GSA_TEST(steady_state_allocates_nothing),
-        GSA_TEST(no_memory_is_a_status), GSA_TEST(memory_is_aligned)
-    };
+    static const gsa_test special[] = { GSA_TEST(nan_stays_nan),
+                                        GSA_TEST(large_logits_keep_their_gradient),
+                                        GSA_TEST(gemm_ignores_old_c),
+                                        GSA_TEST(parts_of_a_product_are_its_bits),
+                                        GSA_TEST(steady_state_allocates_nothing),
+                                        GSA_TEST(no_memory_is_a_status),
+                                        GSA_TEST(memory_is_aligned) };
     static const gsa_case cases[] = { GSA_CASE("coverage", coverage, 10),
                                       GSA_CASE("float", floats, 120),
                                       GSA_CASE("double", doubles, 120),

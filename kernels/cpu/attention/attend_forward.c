@@ -113,7 +113,7 @@ static void forward_rows(const forward_job *job, void *room, int64_t item)
             end = ref_smaller(last, x.inspection.block.first + x.inspection.block.count);
         }
         row = cpu_inspect(&x.inspection, row, end, 1, &part);
-        run_part(&x, &part);
+        if (!ref_leaves_out(t->args, part.row, part.rows)) run_part(&x, &part);
     }
     cpu_ell_end(&x.waiting);
     vec_stream_end();
@@ -148,12 +148,13 @@ static void join_item(void *context, int64_t item)
 }
 
 /* Memory for threads and for the states of long ranges. Rows whose weights are wanted are no
- * intervals. */
+ * intervals; those of intervals are all late. */
 static gsa_status prepare(gsa_backend *b, forward_job *job)
 {
     const ref_attend *t = &job->t;
     const cpu_intervals *s = &job->plan->intervals;
-    const int by_intervals = s->count > 0 && bcsr_serves(t);
+    const int early = t->args->late && !t->args->rest,
+              by_intervals = s->count > 0 && bcsr_serves(t) && !early;
     const int64_t rooms = (int64_t)b->threads * (ROOM / (int64_t)sizeof(float)),
                   states = by_intervals ? s->slots * t->heads * SOFTMAX : 0,
                   mixes = by_intervals ? s->shared * t->width : 0;
