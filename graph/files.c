@@ -70,10 +70,13 @@ gsa_status gsa_read_file(const gsa_system *system, const char *path, int64_t lim
     return status;
 }
 
-static gsa_status make_one(const gsa_system *system, const char *path, gsa_error *error)
+/* *made: it was not there. */
+static gsa_status make_one(const gsa_system *system, const char *path, int *made, gsa_error *error)
 {
+    *made = 0;
     if (system->kind(system->user, path, NULL) == GSA_FILE_FOLDER) return GSA_OK;
-    if (system->make_folder(system->user, path) == 0) return GSA_OK;
+    *made = system->make_folder(system->user, path) == 0;
+    if (*made) return GSA_OK;
     const int why = errno;
     if (why == EEXIST && system->kind(system->user, path, NULL) == GSA_FILE_FOLDER)
         return GSA_OK; /* made meanwhile */
@@ -81,6 +84,7 @@ static gsa_status make_one(const gsa_system *system, const char *path, gsa_error
     return cannot(error, path, "made as a folder");
 }
 
+/* A path that cannot be made whole leaves no folder behind. */
 gsa_status gsa_make_folders(const gsa_system *system, const char *path, gsa_error *error)
 {
     system = gsa_system_or_default(system);
@@ -88,13 +92,21 @@ gsa_status gsa_make_folders(const gsa_system *system, const char *path, gsa_erro
     char *part = gsa_copy_text(system, path);
     if (!part) return gsa_out_of_memory(error, path, (int64_t)strlen(path) + 1);
     gsa_status status = GSA_OK;
-    for (char *at = part + 1; status == GSA_OK && *at; at++) {
-        if (*at != '/' || at[-1] == '/') continue;
+    char *first = NULL, *last = NULL, *at = part; /* where the names of those that were made end */
+    while (status == GSA_OK && *at) {
+        int made;
+        at += 1 + strcspn(at + 1, "/");
+        const char kept = *at;
         *at = 0;
-        status = make_one(system, part, error);
-        *at = '/';
+        status = make_one(system, part, &made, error);
+        if (made) last = at, first = first ? first : at;
+        *at = kept;
     }
-    if (status == GSA_OK) status = make_one(system, part, error);
+    for (; status != GSA_OK && first && last >= first; last--)
+        if (*last == '/' || last == part + strlen(path)) {
+            *last = 0;
+            system->remove(system->user, part);
+        }
     gsa_release(system, part);
     return status;
 }

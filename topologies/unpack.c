@@ -7,6 +7,7 @@
 #endif
 #if GSA_HAVE_ZSTD
 #include <zstd.h>
+#include <zstd_errors.h>
 #endif
 
 enum { CHUNK = 1 << 16, TRAILER = 8 };
@@ -161,6 +162,14 @@ static gsa_status read_zstd(gsa_unpacker *u, char *to, int64_t room, int64_t *go
         ZSTD_inBuffer in = { u->chunk, (size_t)u->held, (size_t)u->used };
         ZSTD_outBuffer out = { to, (size_t)room, 0 };
         const size_t left = ZSTD_decompressStream(u->zstd, &out, &in);
+        const ZSTD_ErrorCode why = ZSTD_getErrorCode(left);
+        if (why == ZSTD_error_frameParameter_windowTooLarge)
+            return gsa_fail(error, GSA_ERR_LIMIT,
+                            "%s: its zstd window is more than the 128 MiB that are read: pack it "
+                            "again with --long=27 or without --long",
+                            u->path);
+        if (why == ZSTD_error_memory_allocation)
+            return gsa_out_of_memory(error, u->path, INT64_C(1) << 27);
         if (ZSTD_isError(left)) return damaged(u, error);
         if (u->held == 0 && out.pos == 0) return cut_off(u, error);
         u->used = (int64_t)in.pos, *got = (int64_t)out.pos, u->inside = left != 0;

@@ -390,6 +390,12 @@ START_TEST(folders_are_made_with_their_parents)
     ck_assert_ptr_nonnull(strstr(error.text, "/a/file"));
     ck_assert_int_eq(gsa_make_folders(NULL, "", &error), GSA_ERR_ARGUMENT);
     ck_assert_int_eq(gsa_make_folders(NULL, "/proc/none/here", &error), GSA_ERR_IO);
+    /* a path that is too long leaves nothing of it, and what was there */
+    char deep[8000];
+    int used = snprintf(deep, sizeof deep, "%s/a", folder);
+    while (used < 6000) used += snprintf(deep + used, sizeof deep - (size_t)used, "/%0100d", 0);
+    ck_assert_int_eq(gsa_make_folders(NULL, deep, &error), GSA_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(error.text, "File name too long"));
     const char *const inside[] = { "/a/file", "/a/b/c", "/a/b", "/a", "" };
     for (int i = 0; i < GSA_COUNT(inside); i++) {
         snprintf(path, sizeof path, "%s%s", folder, inside[i]);

@@ -275,6 +275,45 @@ START_TEST(a_closed_stream_is_no_file_of_a_run)
 }
 END_TEST
 
+/* Two outputs are two files, through whatever links and folders they are named; one is a sentence
+ * before anything is written. A stream and a device take any number. */
+START_TEST(two_outputs_are_two_files)
+{
+    static const struct {
+        const char *make, *first, *second;
+        int one;
+    } rows[] = {
+        { "true", "x", "x", 1 },
+        { "mkdir d", "x", "d/../x", 1 },
+        { "ln -s . d", "d/x", "x", 1 },
+        { "ln -s x y", "x", "y", 1 }, /* what is not there yet */
+        { "ln -s x y; ln -s y z", "y", "z", 1 },
+        { "touch x; ln -s $PWD/x y", "x", "y", 1 },
+        { "mkdir d; ln -s ../x d/y", "d/y", "./x", 1 },
+        { "touch x; ln x y", "x", "y", 0 }, /* two names: each gets a file */
+        { "true", "x", "y", 0 },
+        { "mkdir d", "x", "d/x", 0 },
+        { "true", "/dev/null", "/dev/null", 0 },
+        { "true", "-", "-", 0 },
+    };
+    gsa_ran ran;
+    char args[512];
+    enter();
+    for (int i = 0; i < GSA_COUNT(rows); i++) {
+        shell("rm -rf x y z d");
+        shell(rows[i].make);
+        snprintf(args, sizeof args, "eval --device cpu --model model --report %s --json %s",
+                 rows[i].first, rows[i].second);
+        run(args, &ran);
+        ck_assert_msg(ran.code == (rows[i].one ? 2 : 0), "row %d: %s", i, ran.err);
+        ck_assert_msg((strstr(ran.err, "both name '") != NULL) == rows[i].one, "%s", ran.err);
+        snprintf(args, sizeof args, "test ! -s %s -a ! -s %s", rows[i].first, rows[i].second);
+        if (rows[i].one) shell(args);
+    }
+    gsa_cli_leave();
+}
+END_TEST
+
 START_TEST(a_file_asks_for_no_more_than_it_is)
 {
     enter();
@@ -288,6 +327,7 @@ static const gsa_test folder_tests[] = {
     GSA_TEST(another_users_model_is_not_trusted),
     GSA_TEST(files_of_a_run_are_its_own),
     GSA_TEST(a_closed_stream_is_no_file_of_a_run),
+    GSA_TEST(two_outputs_are_two_files),
 };
 static const gsa_test weight_tests[] = { GSA_LOOP(weights_are_finite, GSA_COUNT(weights)) };
 static const gsa_test file_tests[] = { GSA_LOOP(a_file_asks_for_no_more_than_it_is,

@@ -344,6 +344,27 @@ START_TEST(a_crash_names_the_number_of_the_example)
 }
 END_TEST
 
+/* exit(0) in a plugin is no success of the command. */
+START_TEST(a_plugin_does_not_end_the_command)
+{
+    static const struct {
+        const char *verb, *name, *says;
+    } rows[] = {
+        { "train", "leaves", "gsa: topology 'broken' ended the program in emit, on example " },
+        { "graph", "leaves", "gsa: topology 'broken' ended the program in emit, on an example" },
+    };
+    gsa_cli_enter();
+    for (int i = 0; i < GSA_COUNT(rows); i++) {
+        run_broken(rows[i].verb, rows[i].name);
+        ck_assert_msg(ran.code == 1 && ran.signal == 0, "code %d, signal %d: %s", ran.code,
+                      ran.signal, ran.err);
+        ck_assert_msg(strstr(ran.err, rows[i].says) != NULL, "%s", ran.err);
+        ck_assert_ptr_nonnull(strstr(ran.err, "(exit), before the work was done\n"));
+        ck_assert_str_eq(ran.out, "");
+    }
+}
+END_TEST
+
 /* The thread runs the plugin's code until the process ends: the code is there as long. */
 START_TEST(a_thread_that_is_left_behind_costs_no_result)
 {
@@ -355,10 +376,11 @@ START_TEST(a_thread_that_is_left_behind_costs_no_result)
 }
 END_TEST
 
-static const gsa_test crash_tests[] = { GSA_LOOP(a_crash_is_one_sentence_and_ends_as_ever,
-                                                 GSA_COUNT(crashes)),
-                                        GSA_TEST(a_crash_names_the_number_of_the_example),
-                                        GSA_TEST(a_thread_that_is_left_behind_costs_no_result) };
+static const gsa_test crash_tests[] = {
+    GSA_LOOP(a_crash_is_one_sentence_and_ends_as_ever, GSA_COUNT(crashes)),
+    GSA_TEST(a_crash_names_the_number_of_the_example), GSA_TEST(a_plugin_does_not_end_the_command),
+    GSA_TEST(a_thread_that_is_left_behind_costs_no_result)
+};
 
 /* ---- sanitizers: a plugin that was built with one is checked with it ----------------------- */
 

@@ -385,6 +385,28 @@ START_TEST(a_small_file_claims_no_large_memory)
 }
 END_TEST
 
+/* As `zstd --long=31` packs: two gigabytes of the past would have to be held. */
+START_TEST(a_large_window_is_refused)
+{
+    static const char frame[] = "\x28\xb5\x2f\xfd\x00\xa8\x01\x00\x00";
+    gsa_scratch scratch;
+    gsa_error error = { 0 };
+    char *bytes = NULL;
+    int64_t count = 0;
+    gsa_scratch_open(&scratch);
+    const char *path = gsa_scratch_path(&scratch, "long.zst");
+    gsa_put_file(path, frame, sizeof frame - 1);
+    if (can(ZSTD)) {
+        ck_assert_int_eq(
+            gsa_source_whole(gsa_system_default(), path, INT64_C(1) << 36, &bytes, &count, &error),
+            GSA_ERR_LIMIT);
+        ck_assert_msg(strstr(error.text, "long.zst: its zstd window is more than the 128 MiB"),
+                      "%s", error.text);
+    }
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
 START_TEST(a_stopped_run_goes_on_to_the_same_bits)
 {
     rig r;
@@ -596,7 +618,8 @@ int main(int argc, char **argv)
                                       GSA_TEST(every_failure_is_told),
                                       GSA_LOOP(bad_files, GSA_COUNT(bad)),
                                       GSA_LOOP(damage_is_told, 2),
-                                      GSA_LOOP(a_small_file_claims_no_large_memory, 2) };
+                                      GSA_LOOP(a_small_file_claims_no_large_memory, 2),
+                                      GSA_TEST(a_large_window_is_refused) };
     static const gsa_test order[] = { GSA_LOOP(blocks_are_permuted_and_so_is_each, 2),
                                       GSA_TEST(counting_forgets_the_rarest) };
     static const gsa_test runs[] = { GSA_LOOP(packing_changes_no_bit, GSA_COUNT(recipes)),

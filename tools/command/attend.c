@@ -48,7 +48,7 @@ static const gsa_option options[] = {
     { "beside", GSA_OPTION_TEXTS, "DIR", NULL, NULL, 0, 0,
       "another model on the same texts, to look at side by side; repeatable" },
     { "layer", GSA_OPTION_NUMBER, "N", NULL, "all layers", 0, INT32_MAX, "one layer, from 0" },
-    { "out", GSA_OPTION_TEXT, "FILE", "-", NULL, 0, 0,
+    { "out", GSA_OPTION_OUTPUT, "FILE", "-", NULL, 0, 0,
       "where the graph goes: .graphml, .dot, .mtx, .html (a page to look at), .json or .csv "
       "(numbers of each head); - is standard output" },
     { "format", GSA_OPTION_CHOICE, "auto|graphml|dot|mtx|html|json|csv", "auto", NULL, 0, 0,

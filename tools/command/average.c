@@ -24,7 +24,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
 }
 
 static const gsa_option options[] = {
-    { "out", GSA_OPTION_TEXT, "DIR", NULL, NULL, 0, 0,
+    { "out", GSA_OPTION_OUTPUT, "DIR", NULL, NULL, 0, 0,
       "folder that receives the model; it holds no run (needed)" },
     { "last", GSA_OPTION_NUMBER, "N", "5", NULL, 1, 1000000, "checkpoints, the newest ones" },
 };

@@ -121,7 +121,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
 }
 
 static const gsa_option options[] = {
-    { "out", GSA_OPTION_TEXT, "FILE.svg", NULL, NULL, 0, 0, "the picture; - is standard output" },
+    { "out", GSA_OPTION_OUTPUT, "FILE.svg", NULL, NULL, 0, 0, "the picture; - is standard output" },
     { "x", GSA_OPTION_TEXT, "KEY", NULL, NULL, 0, 0,
       "across: a number, or words, which are put side by side" },
     { "y", GSA_OPTION_TEXTS, "KEY[=NAME]", NULL, NULL, 0, 0,

@@ -4,11 +4,13 @@
  * command, and those of signals.c. */
 #define _GNU_SOURCE /* RTLD_NOLOAD, dlinfo */
 #include <dlfcn.h>
+#include <errno.h>
 #include <execinfo.h>
 #include <link.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "graph/topology.h"
@@ -104,11 +106,20 @@ static const char *stranger_here(void)
     return NULL;
 }
 
+/* Whose function of which topology runs, on what: "in emit, on example 3, of 5 tokens". */
+static void add_call(line *l, const char *did)
+{
+    const gsa_plugin_call *call = &own.call;
+    const int loads = strcmp(call->function, "load") == 0;
+    add(l, loads ? "plugin '" : "topology '"), add(l, call->who), add(l, did);
+    add(l, loads ? "while it was loaded" : "in "), add(l, loads ? "" : call->function);
+    if (call->example) add_example(l, call->example, own.number);
+}
+
 static void tell(int number)
 {
     line l = { .used = 0 };
     const gsa_plugin_call *call = &own.call;
-    const int loads = call->who && strcmp(call->function, "load") == 0;
     const char *path = call->who || !strangers ? NULL : stranger_here();
     if (!call->who && !strangers) return;
     add(&l, "gsa: ");
@@ -119,12 +130,7 @@ static void tell(int number)
     } else if (!call->who)
         add(&l, "the command crashed outside of plugins' code, whose memory a plugin may have "
                 "damaged before");
-    else {
-        add(&l, loads ? "plugin '" : "topology '"), add(&l, call->who);
-        add(&l, number == SIGABRT ? "' aborted " : "' crashed ");
-        add(&l, loads ? "while it was loaded" : "in "), add(&l, loads ? "" : call->function);
-        if (call->example) add_example(&l, call->example, own.number);
-    }
+    else add_call(&l, number == SIGABRT ? "' aborted " : "' crashed ");
     add_signal(&l, number);
     add(&l, ": 'gsa topology check' narrows it down, docs/plugin-trouble.md says how to debug it");
     l.text[l.used++] = '\n';
@@ -141,6 +147,28 @@ static void crashed(int number, siginfo_t *info, void *context)
     tell(number);
     signal(number, SIG_DFL);
     if (info->si_code <= 0) raise(number);
+}
+
+/* ---- exit() in the midst of the work -------------------------------------------------------- */
+
+static volatile pid_t unfinished; /* the process whose work is not done; 0: none */
+
+static void left(void)
+{
+    line l = { .used = 0 };
+    if (unfinished != getpid()) return; /* done, or a child's end */
+    add(&l, "gsa: ");
+    if (own.call.who) add_call(&l, "' ended the program ");
+    else add(&l, "a plugin or a library ended the program");
+    add(&l, " (exit), before the work was done");
+    l.text[l.used++] = '\n';
+    if (write(STDERR_FILENO, l.text, l.used) >= 0 || errno) _exit(GSA_EXIT_FAILED);
+}
+
+void gsa_watch_exit(int watched)
+{
+    if (watched) atexit(left);
+    unfinished = watched ? getpid() : 0;
 }
 
 /* ---- what is noted before ------------------------------------------------------------------ */

@@ -26,12 +26,12 @@ static const gsa_option options[] = {
     GSA_OPTION_ROW_OTHER_PLUGIN,
     GSA_OPTION_ROW_DEVICE,
     GSA_OPTION_ROW_THREADS,
-    { "outcomes", GSA_OPTION_TEXT, "FILE", NULL, "not kept", 0, 0,
+    { "outcomes", GSA_OPTION_OUTPUT, "FILE", NULL, "not kept", 0, 0,
       "receives what was found of each example, for gsa compare" },
-    { "report", GSA_OPTION_TEXT, "FILE", NULL, "not written", 0, 0,
+    { "report", GSA_OPTION_OUTPUT, "FILE", NULL, "not written", 0, 0,
       "receives for people what the metric is made of: rates of each label, confusion, "
       "calibration, the worst errors" },
-    { "json", GSA_OPTION_TEXT, "FILE", NULL, "not written", 0, 0,
+    { "json", GSA_OPTION_OUTPUT, "FILE", NULL, "not written", 0, 0,
       "receives the same report as one JSON document" },
     GSA_OPTION_ROW_QUIET
 };

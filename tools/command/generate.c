@@ -53,7 +53,7 @@ static const gsa_option options[] = {
       "what the text begins with; may be empty" },
     { "input", GSA_OPTION_TEXT, "FILE", "-", NULL, 0, 0,
       "prompts, one a line; - is standard input" },
-    { "output", GSA_OPTION_TEXT, "FILE", "-", NULL, 0, 0,
+    { "output", GSA_OPTION_OUTPUT, "FILE", "-", NULL, 0, 0,
       "where the texts go; - is standard output" },
     { "tokens", GSA_OPTION_NUMBER, "N", "200", NULL, 1, INT32_MAX,
       "tokens that are drawn for a text" },

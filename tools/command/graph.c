@@ -318,7 +318,7 @@ static const gsa_option options[] = {
       "',' '+' '*'; repeatable" },
     { "beside", GSA_OPTION_TEXTS, "SPEC", NULL, NULL, 0, 0,
       "another pattern of the same text in the same page, to look at side by side; repeatable" },
-    { "out", GSA_OPTION_TEXT, "FILE", "-", NULL, 0, 0,
+    { "out", GSA_OPTION_OUTPUT, "FILE", "-", NULL, 0, 0,
       "where the graph goes: .graphml, .dot, .mtx, .html (a page to look at), .json or .csv "
       "(numbers of each head); - is standard output" },
     { "format", GSA_OPTION_CHOICE, "auto|graphml|dot|mtx|html|json|csv", "auto", NULL, 0, 0,

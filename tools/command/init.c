@@ -24,7 +24,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
 }
 
 static const gsa_option options[] = {
-    { "out", GSA_OPTION_TEXT, "FILE", "-", NULL, 0, 0,
+    { "out", GSA_OPTION_OUTPUT, "FILE", "-", NULL, 0, 0,
       "where the recipe goes: a new file, or - for standard output" },
     GSA_OPTION_ROW_OWN("told by the file"),
     { "quiet", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0, "do not say what was seen" },

@@ -104,7 +104,7 @@ static const gsa_option options[] = {
     { "json", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0, "the same as JSON" },
     { "labels", GSA_OPTION_NUMBER, "N", "20", NULL, 0, INT32_MAX,
       "labels that the table shows, the most frequent ones; 0: all" },
-    { "svg", GSA_OPTION_TEXT, "FILE", NULL, NULL, 0, 0, "draw the graph; - is standard output" },
+    { "svg", GSA_OPTION_OUTPUT, "FILE", NULL, NULL, 0, 0, "draw the graph; - is standard output" },
     { "style", GSA_OPTION_CHOICE, "auto|arc|tree|bipartite|matrix|circle|heads|force", "auto", NULL,
       0, 0, "auto: by the levels, spans and kinds in the file; matrix above 500 nodes" },
     { "layer", GSA_OPTION_NUMBER, "N", NULL, "all layers together", 0, INT32_MAX,

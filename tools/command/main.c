@@ -126,6 +126,7 @@ static void hold_streams(void)
 int main(int argc, char **argv)
 {
     hold_streams();
+    gsa_watch_exit(1);
     gsa_error error = { 0 };
     int speaks, code;
     gsa_status status = gsa_ranks_open(&error);
@@ -133,5 +134,6 @@ int main(int argc, char **argv)
     status = gsa_ranks_agree(status, &error, &speaks, &code);
     if (status != GSA_OK && speaks) fprintf(stderr, "gsa: %s\n", error.text);
     gsa_ranks_close();
+    gsa_watch_exit(0);
     return code;
 }

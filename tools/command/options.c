@@ -1,8 +1,10 @@
 #include "tools/command/options.h"
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "topologies/words.h"
 
 typedef struct gsa_arg { /* what one option got */
@@ -251,6 +253,67 @@ static gsa_status read_words(gsa_args *args, gsa_words *words, gsa_error *error)
     return status;
 }
 
+/* ---- outputs ------------------------------------------------------------------------------- */
+
+typedef struct gsa_place { /* where an output is, through its links: a folder, and a name in it */
+    char path[PATH_MAX];
+    const char *name;
+    struct stat folder, there; /* st_ino 0: there is none */
+} gsa_place;
+
+/* 1; 0: the folder is not there yet; -1: no file, but a stream or device, which takes any number.
+ */
+static int place_of(const gsa_system *system, const char *path, gsa_place *place)
+{
+    *place = (gsa_place){ .name = place->path };
+    if (strcmp(path, "-") == 0 || system->resolve(system->user, path, place->path, PATH_MAX) <= 0)
+        return -1;
+    for (char *end = place->path + strlen(place->path); end > place->path + 1 && end[-1] == '/';)
+        *--end = 0;
+    if (stat(place->path, &place->there) < 0) place->there = (struct stat){ .st_ino = 0 };
+    else if (!S_ISREG(place->there.st_mode) && !S_ISDIR(place->there.st_mode)) return -1;
+    char *slash = strrchr(place->path, '/');
+    if (slash) place->name = slash + 1, *slash = 0;
+    return stat(!slash ? "." : slash == place->path ? "/" : place->path, &place->folder) == 0;
+}
+
+static int is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino != 0 && a->st_ino == b->st_ino && a->st_dev == b->st_dev;
+}
+
+/* Is what both write one file or folder? A file with two names is two: each gets its own. */
+static int is_one_output(const gsa_system *system, const char *a, const char *b)
+{
+    gsa_place x, y;
+    const int here = place_of(system, a, &x), there = place_of(system, b, &y);
+    if (here < 0 || there < 0) return 0;
+    if (!here || !there) return strcmp(a, b) == 0;
+    return (is_same(&x.folder, &y.folder) && strcmp(x.name, y.name) == 0) ||
+           (S_ISDIR(x.there.st_mode) && is_same(&x.there, &y.there));
+}
+
+/* Of two outputs that are one file only the last would stay. */
+static gsa_status check_outputs(const gsa_args *args, gsa_error *error)
+{
+    const gsa_verb *verb = args->verb;
+    const gsa_option *option = verb->options, *const end = option + verb->n_options;
+    for (; option < end; option++) {
+        const char *path = gsa_args_text(args, option->name);
+        if (option->type != GSA_OPTION_OUTPUT || !path) continue;
+        for (const gsa_option *other = option + 1; other < end; other++) {
+            const char *second = gsa_args_text(args, other->name);
+            if (other->type == GSA_OPTION_OUTPUT && second &&
+                is_one_output(args->system, path, second))
+                return gsa_fail(error, GSA_ERR_ARGUMENT,
+                                "'%s%s --%s' and '--%s' both name '%s': one of the two would be "
+                                "lost",
+                                GSA_VERB_CALLED(verb), option->name, other->name, second);
+        }
+    }
+    return GSA_OK;
+}
+
 static gsa_status finish(gsa_args *args, gsa_error *error)
 {
     const gsa_verb *verb = args->verb;
@@ -264,7 +327,7 @@ static gsa_status finish(gsa_args *args, gsa_error *error)
         if (verb->options[i].fallback && !args->args[i].given)
             status = add_value(args, i, verb->options[i].fallback, error);
     }
-    return status;
+    return status == GSA_OK ? check_outputs(args, error) : status;
 }
 
 gsa_status gsa_args_parse(const gsa_system *system, const gsa_verb *verb, gsa_option_hint *hint,

@@ -13,6 +13,7 @@ enum gsa_option_type {
     GSA_OPTION_NUMBERS, /* --name N,N,..., low..high each */
     GSA_OPTION_TEXT,    /* --name VALUE */
     GSA_OPTION_TEXTS,   /* --name VALUE, as often as one likes */
+    GSA_OPTION_OUTPUT,  /* as TEXT: a file or folder that is written; no two name one */
     GSA_OPTION_CHOICE   /* --name a|b|c; b[-x][-y]: b, b-x, b-y and b-x-y */
 };
 

@@ -24,7 +24,7 @@ static const gsa_option options[] = {
     GSA_OPTION_ROW_MODEL,
     GSA_OPTION_ROW_UNTRUSTED("of a folder that another user owns"),
     { "input", GSA_OPTION_TEXT, "FILE", "-", NULL, 0, 0, "lines to predict; - is standard input" },
-    { "output", GSA_OPTION_TEXT, "FILE", "-", NULL, 0, 0,
+    { "output", GSA_OPTION_OUTPUT, "FILE", "-", NULL, 0, 0,
       "where the predictions go; - is standard output" },
     { "tokenize", GSA_OPTION_CHOICE, "words|chars|punctuated", NULL, "columns, as in training", 0,
       0,

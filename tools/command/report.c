@@ -216,11 +216,11 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
 }
 
 static const gsa_option options[] = {
-    { "out", GSA_OPTION_TEXT, "FILE", "report.html", NULL, 0, 0,
+    { "out", GSA_OPTION_OUTPUT, "FILE", "report.html", NULL, 0, 0,
       "where the page goes; - is standard output" },
     { "errors", GSA_OPTION_NUMBER, "N", "3", NULL, 0, 20,
       "worst errors of RUN/report.json whose attention is shown, of each split" },
-    { "tensorboard", GSA_OPTION_TEXT, "DIR", NULL, NULL, 0, 0,
+    { "tensorboard", GSA_OPTION_OUTPUT, "DIR", NULL, NULL, 0, 0,
       "event files of the logs for TensorBoard, too: DIR/RUN/events.out.tfevents.0.gsa" },
     GSA_OPTION_ROW_PLUGIN,
     GSA_OPTION_ROW_OTHER_PLUGIN,

@@ -27,7 +27,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
 }
 
 static const gsa_option options[] = {
-    { "out", GSA_OPTION_TEXT, "DIR", NULL, "./NAME", 0, 0,
+    { "out", GSA_OPTION_OUTPUT, "DIR", NULL, "./NAME", 0, 0,
       "new: the folder to make; it must not exist" },
     { "language", GSA_OPTION_CHOICE, "c|c++", "c", NULL, 0, 0, "new: C11 or C++17" },
     { "length", GSA_OPTION_NUMBER, "N", NULL, "the first from 0 to 4096 that works", 1, INT32_MAX,

@@ -237,7 +237,7 @@ static gsa_status probe(const gsa_args *args, const char *what, int again, gsa_e
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "this part of 'gsa topology' is run by 'gsa topology check' alone");
     signal(SIGPIPE, SIG_DFL);
-    gsa_watch_crashes(0); /* who listens says how it ended */
+    gsa_watch_exit(0), gsa_watch_crashes(0); /* who listens says how it ended */
     set_limits(args);
     pthread_atfork(NULL, note_fork, end_copy);
     gsa_status status = read_texts(args, &own, error);

@@ -161,7 +161,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
 
 static const gsa_option options[] = {
     GSA_OPTION_ROW_SET,
-    { "out", GSA_OPTION_TEXT, "DIR", NULL, "nothing is written; of a data file runs/NAME", 0, 0,
+    { "out", GSA_OPTION_OUTPUT, "DIR", NULL, "nothing is written; of a data file runs/NAME", 0, 0,
       "folder of the run: resolved config.ini, log.jsonl, curve.svg, outcomes.jsonl, result.json, "
       "checkpoints" },
     GSA_OPTION_ROW_OWN("told by the file"),
@@ -173,10 +173,10 @@ static const gsa_option options[] = {
       "a run for each value of {NAME} in the recipe and --set, or of a key SECTION.KEY; \"\" is an "
       "empty one, ';' separates "
       "values that hold commas; in DIR/NAME-VALUE/seed-N; repeatable: all combinations" },
-    { "results", GSA_OPTION_TEXT, "FILE", NULL, "DIR/results.jsonl alone", 0, 0,
+    { "results", GSA_OPTION_OUTPUT, "FILE", NULL, "DIR/results.jsonl alone", 0, 0,
       "append the result of each run to this file too; of two lines of the same run the later one "
       "counts" },
-    { "report", GSA_OPTION_TEXT, "FILE", NULL, NULL, 0, 0,
+    { "report", GSA_OPTION_OUTPUT, "FILE", NULL, NULL, 0, 0,
       "the page of gsa report, written after each epoch: reload it while the run trains" },
     GSA_OPTION_ROW_PLUGIN,
     GSA_OPTION_ROW_OTHER_PLUGIN,

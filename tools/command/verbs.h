@@ -137,6 +137,9 @@ void gsa_let_signals_come(void);
 /* A crash in a topology's code is a sentence on stderr, and then what it is without: the signal's
  * end of the process. 0: no longer. */
 void gsa_watch_crashes(int watched);
+/* From 1 to 0, exit() in code that the command calls is a sentence and GSA_EXIT_FAILED: no plugin
+ * ends the command as if its work were done. */
+void gsa_watch_exit(int watched);
 /* gsa_system.calling of the table above. */
 void gsa_note_call(void *user, const gsa_plugin_call *call);
 /* SIGINT and SIGTERM: the first raises the flag that is returned, the second ends the process at
