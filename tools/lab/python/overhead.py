@@ -10,9 +10,9 @@ Microseconds, all phases together, of a forward pass and of both ways:
           torch.autograd.grad: what PyTorch takes where nothing is checked.
 `attend`: gsa.torch.attend, and torch.autograd.grad; how much more than bare, and than least.
 bare, least and attend take turns; in its turn each makes two calls, and the second one counts, for
-it finds its own memory in the caches, as a call of gsa bench kernel does. The first decile is shown,
-for a loaded machine makes most calls longer. The last line says what torch.neg, both ways, takes of
-8 tokens: PyTorch's smallest operation that has a gradient, and torch.autograd.grad.
+it finds its own memory in the caches, as a call of gsa bench kernel does. The first decile is
+shown, for a loaded machine makes most calls longer. The last line says what torch.neg, both ways,
+takes of 8 tokens: PyTorch's smallest operation that has a gradient, and torch.autograd.grad.
 --kept-memory: glibc keeps freed memory; else large outputs may be mapped anew each call.
 """
 import argparse

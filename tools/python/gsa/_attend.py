@@ -1,7 +1,7 @@
 """Attention and sums over a graph: calls on addresses, and the NumPy door."""
 
 import collections
-import numbers
+import math
 import os
 import threading
 
@@ -48,15 +48,33 @@ def _run_on_device(double, index, stream, graph, function, arguments):
             L.fail(device.room)
 
 
+_held = []  # locks, while the process is copied: no call is under way then
+
+
+def _hold():
+    _held.append(_graph.device_lock)
+    _held[0].acquire()
+    for graph in list(_graph.graphs.values()):
+        graph._lock.acquire()
+        _held.append(graph._lock)
+
+
+def _let_go():
+    while _held:
+        _held.pop().release()
+
+
 def _forget():
     """A child of fork has none of the threads and no use of the devices."""
+    _let_go()
     _pool.clear()
     _Device.opened.clear()
-    _graph.device_lock = threading.Lock()
+    for graph in _graph.graphs.values():
+        graph._lock = threading.Lock()  # of one that was made meanwhile, too
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(before=_hold, after_in_parent=_let_go, after_in_child=_forget)
 
 
 def run(double, where, graph, function, *arguments):
@@ -93,14 +111,25 @@ def packed(phase, heads, dim, scale, dropout, q, k, v, r, b, seed, out, lse, wei
 
 def settled(dropout, scale, seed):
     """Numbers that are told of here, so that the sentence has the caller's names."""
-    if not 0 <= dropout < 1:
-        raise L.ArgumentError(f"dropout is {dropout}; a number from 0, and below 1, was expected")
-    scale = 0.0 if scale is None else float(scale)
-    if scale != scale or scale in (float("inf"), float("-inf")):
-        raise L.ArgumentError(f"scale is {scale}; a finite number was expected")
-    if seed is not None and not (isinstance(seed, numbers.Integral) and 0 <= seed < 2**32):
-        raise L.ArgumentError(f"seed is {seed}; a whole number from 0 to 2^32-1 was expected")
-    return float(dropout), scale
+    share, factor = _real(dropout), 0.0 if scale is None else _real(scale)
+    if not 0 <= share < 1:
+        raise L.ArgumentError(f"dropout is {dropout!r}; a number from 0, and below 1, was expected")
+    if not math.isfinite(factor):
+        raise L.ArgumentError(f"scale is {scale!r}; a finite number was expected")
+    L.whole("seed", seed, 0, L.UINT_MAX)
+    return share, factor
+
+
+def _real(value):
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def _threads(threads):
+    return L.whole("threads", 0 if threads is None else threads, 0, L.THREADS) or \
+        os.cpu_count() or 1
 
 
 def check_shape(name, shape, wanted, what):
@@ -154,7 +183,7 @@ def attend(q, k, v, graph, phase=None, *, label_vectors=None, label_bias=None, s
                               None if b is None else b.shape)
     out, lse = np.empty_like(q), np.empty((p.rows, heads), dtype)
     w = np.empty((p.edges, heads), dtype) if weights else None
-    run(dtype == np.float64, threads or os.cpu_count() or 1, graph, forward,
+    run(dtype == np.float64, _threads(threads), graph, forward,
         packed(p.index, heads, dim, scale, dropout, _at(q), _at(k), _at(v), _at(r), _at(b), seed,
                _at(out), _at(lse), _at(w)))
     return (out, w) if weights else out
@@ -172,6 +201,6 @@ def aggregate(v, graph, phase=None, *, mean=False, threads=None):
     v = _numpy("v", v, np.asarray(v).dtype)
     columns = _columns(p, v)
     out = np.empty((p.rows, columns), v.dtype)
-    run(v.dtype == np.float64, threads or os.cpu_count() or 1, graph, lib.gsa_aggregate_forward,
+    run(v.dtype == np.float64, _threads(threads), graph, lib.gsa_aggregate_forward,
         p.index, int(mean), columns, _at(v), _at(out))
     return out

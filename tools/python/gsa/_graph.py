@@ -1,5 +1,6 @@
 """Topologies, and graphs: the edges of a batch of examples."""
 
+import contextlib
 import ctypes
 import itertools
 import threading
@@ -17,11 +18,11 @@ LABEL_USES = ("names", "key_vectors", "head_bias")
 POOLS = ("mean", "max", "node")
 
 _numbers = itertools.count(1)
-_graphs = weakref.WeakValueDictionary()  # by number: what a compiled call can hold
+graphs = weakref.WeakValueDictionary()  # by number: what a compiled call can hold
 
 
 def graph_of(number):
-    graph = _graphs.get(number)
+    graph = graphs.get(number)
     if graph is None:
         raise L.ArgumentError(f"graph {number} is gone: it was made before, and nothing holds it")
     return graph
@@ -124,7 +125,7 @@ def topology(spec, plugin=None):
     return Topology(spec, plugin)
 
 
-def _int_list(values, what):
+def int_list(values, what):
     array = np.atleast_1d(np.asarray(values))
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise L.ArgumentError(f"{what}: whole numbers in one dimension were expected, not "
@@ -136,7 +137,10 @@ def _int_list(values, what):
 
 def _text(text, lengths):
     """The tokens of all examples as gsa_slice, and what must live as long."""
-    tokens = [token.encode() for example in text for token in example]
+    for token in itertools.chain(*text):
+        if not isinstance(token, str):
+            raise L.ArgumentError(f"text: {token!r} is a {type(token).__name__}; tokens are str")
+    tokens = [L.utf8(token) for example in text for token in example]
     counts = [len(example) for example in text]
     lengths = [int(n) for n in lengths]
     if counts != lengths:
@@ -177,17 +181,18 @@ class Graph:
         self._phases = [_PhaseFacts(handle, s) for s in self.schema.phases]
         self._attends = [p for p in self._phases if p.schema.aggregate == "attend"]
         self.number = next(_numbers)
-        _graphs[self.number] = self
+        graphs[self.number] = self
         self._on_device = []  # not empty: a CUDA backend has copies
         self._finalizer = weakref.finalize(self, _release, handle, self._on_device)
 
     @classmethod
     def _of_topology(cls, t, lengths, text, memory, heads):
-        length = _int_list(lengths, "lengths")
-        memory_length = None if memory is None else _int_list(memory, "memory")
+        length = int_list(lengths, "lengths")
+        memory_length = None if memory is None else int_list(memory, "memory")
         if memory is not None and len(memory_length) != len(length):
             raise L.ArgumentError(f"memory: {len(memory_length)} lengths of {len(length)} examples")
         slices = None if text is None else _text(text, length)
+        heads = L.whole("heads", heads, 1, L.INT_MAX)
         handle = L.made(lib.gsa_graph_create, None, t._pattern)
         sequences = L._Sequences(
             count=len(length), length=length.ctypes.data,
@@ -220,10 +225,18 @@ class Graph:
             room = self._room = array, array.ctypes.data
         return room
 
+    @contextlib.contextmanager
+    def _held(self):
+        """The handle, which nobody else uses or closes meanwhile."""
+        with self._lock:
+            self._check()
+            yield self._handle
+
     def close(self):
         """Releases the edges now; a later use is an error."""
-        self._finalizer()
-        self._handle = self._batch = None
+        with self._lock:
+            self._finalizer()
+            self._handle = self._batch = None
 
     @property
     def examples(self):
@@ -253,43 +266,49 @@ class Graph:
         raise L.ArgumentError(f"{self.schema.topology} has no phase {name!r}; its phases are "
                               f"{names}")
 
+    def _of_kind(self, kind, function, dtype, count=None):
+        """The numbers that a function has of a kind, or None. count None: one for each node."""
+        with self._held():
+            kind = L.whole("kind", kind, 0, len(self.schema.kinds) - 1)
+            count = lib.gsa_batch_nodes(self._batch, kind) if count is None else count
+            if function is None:
+                return count
+            at = function(self._batch, kind, None)
+            return _copied(at, dtype, count) if at or not count else None
+
     def nodes(self, kind):
         """How many nodes of a kind there are, over all examples."""
-        self._check()
-        return lib.gsa_batch_nodes(self._batch, kind)
+        return self._of_kind(kind, None, None)
 
     def offsets(self, kind):
         """[examples + 1]: the first node of the kind of each example."""
-        self._check()
-        return _copied(lib.gsa_batch_offset(self._batch, kind, None), np.int64, self.examples + 1)
+        return self._of_kind(kind, lib.gsa_batch_offset, np.int64, self.examples + 1)
 
     def node_example(self, kind):
-        at = lib.gsa_batch_node_example(self._batch, kind, None)
-        return _copied(at, np.int32, self.nodes(kind))
+        return self._of_kind(kind, lib.gsa_batch_node_example, np.int32)
 
     def node_local(self, kind):
-        at = lib.gsa_batch_node_local(self._batch, kind, None)
-        return _copied(at, np.int32, self.nodes(kind))
+        return self._of_kind(kind, lib.gsa_batch_node_local, np.int32)
 
     def summary_nodes(self, kind):
         """[examples]: the summary node, where it is of this kind, else -1; or None."""
-        at = lib.gsa_batch_summary(self._batch, kind, None)
-        return _copied(at, np.int32, self.examples) if at else None
+        return self._of_kind(kind, lib.gsa_batch_summary, np.int32, self.examples)
 
     @property
     def order(self):
         """Edge i is edge order[i] of the list that the graph was made of; None: the same."""
-        self._check()
-        at = lib.gsa_graph_order(self._handle)
-        return _copied(at, np.int64, self._phases[0].edges) if at else None
+        with self._held() as handle:
+            at = lib.gsa_graph_order(handle)
+            return _copied(at, np.int64, self._phases[0].edges) if at else None
 
     def save(self, path, example=0):
         """One example as GraphML, DOT or Matrix Market, by the end of the path."""
-        self._check()
-        text = getattr(self, "text", None)
-        slices = None if text is None else _text([text[example]], [len(text[example])])
-        at = None if slices is None else ctypes.addressof(slices)
-        L.call(lib.gsa_graph_write, self._handle, example, at, L.text(path))
+        with self._held() as handle:
+            example = L.whole("example", example, 0, self.examples - 1)
+            text = getattr(self, "text", None)
+            slices = None if text is None else _text([text[example]], [len(text[example])])
+            at = None if slices is None else ctypes.addressof(slices)
+            L.call(lib.gsa_graph_write, handle, example, at, L.text(path))
 
     def _edge_arguments(self):
         first = self.phase(0)
@@ -332,22 +351,18 @@ class Phase:
 
     def coo(self):
         """(row, source, label) of each edge, int32, in the order that weights stand in."""
-        g = self.graph
-        g._check()
         row, source, label = (np.empty(self.edges, np.int32) for _ in range(3))
-        L.call(lib.gsa_graph_list, g._handle, self.index, row.ctypes.data, source.ctypes.data,
-               label.ctypes.data)
+        with self.graph._held() as handle:
+            L.call(lib.gsa_graph_list, handle, self.index, row.ctypes.data, source.ctypes.data,
+                   label.ctypes.data)
         return row, source, label
 
     def empty(self):
         """[destinations] bool: nodes without an in-edge; None: there is no such node."""
-        g = self.graph
-        g._check()
-        at = lib.gsa_batch_empty(g._batch, self.index, None)
-        if not at:
-            return None
-        count = lib.gsa_batch_destinations(g._batch, self.index)
-        return _copied(at, np.uint8, count).astype(bool)
+        with self.graph._held():
+            at = lib.gsa_batch_empty(self.graph._batch, self.index, None)
+            count = lib.gsa_batch_destinations(self.graph._batch, self.index)
+            return _copied(at, np.uint8, count).astype(bool) if at else None
 
     def to_scipy(self, values=None):
         """A sparse matrix [rows, sources], csr; edges given twice add up. values: [edges]."""
@@ -421,6 +436,9 @@ def graph(edges, rows=None, *, sources=None, label=None, labels=None, example_ro
     other = offset if destination is None else destination
     if source.dtype != other.dtype:
         source, other = source.astype(np.int64), other.astype(np.int64)
+    rows = L.whole("rows", rows, 0, L.INT_MAX)
+    sources = sources if sources is None else L.whole("sources", sources, 0, L.INT_MAX)
+    labels = labels if labels is None else L.whole("labels", labels, 0, L.INT_MAX)
     list_.index_bytes = source.dtype.itemsize
     list_.rows, list_.count = rows, len(source)
     list_.sources = -1 if sources is None else sources
@@ -432,7 +450,10 @@ def graph(edges, rows=None, *, sources=None, label=None, labels=None, example_ro
     else:
         list_.destination = other.ctypes.data
     if label is not None:
-        label = np.ascontiguousarray(_indices(label, "label"), np.int32)
+        label = _indices(label, "label")
+        if label.size and not 0 <= label.min() <= label.max() < L.INT_MAX:
+            raise L.ArgumentError(f"label: {label.min()} .. {label.max()} is not in 0 .. 2^31-2")
+        label = np.ascontiguousarray(label, np.int32)
         if label.shape != source.shape:
             raise L.ArgumentError(f"label: shape {label.shape}, expected {source.shape}, one for "
                                   f"each edge")

@@ -1,10 +1,12 @@
 """The shared library: found, checked, declared. Errors become exceptions with its sentence."""
 
 import ctypes
+import numbers
 import os
 import struct
 
 SONAME = "libgsa.so.0"
+INT_MAX, UINT_MAX, THREADS = 2**31 - 1, 2**32 - 1, 4096
 
 
 class Error(Exception):
@@ -204,7 +206,23 @@ def text(value):
     value = str(value)
     if "\0" in value:
         raise ArgumentError(f"{value[:99]!r} holds a zero character")
-    return value.encode()
+    return utf8(value)
+
+
+def utf8(value):
+    try:
+        return value.encode()
+    except UnicodeEncodeError:
+        raise ArgumentError(f"{value[:99]!r} is no text of UTF-8") from None
+
+
+def whole(name, value, least, most):
+    """A number as calls take it: ctypes would keep the low bits of one that is too large."""
+    if not isinstance(value, numbers.Integral) or not least <= value <= most:
+        most = f"2^{most.bit_length()}-1" if most in (INT_MAX, UINT_MAX) else most
+        raise ArgumentError(f"{name} is {value!r}; a whole number from {least} to {most} was "
+                            f"expected")
+    return int(value)
 
 
 def made(function, *arguments):

@@ -23,6 +23,7 @@ class Model:
 
     def __init__(self, folder, plugin=(), threads=1):
         plugins = [plugin] if isinstance(plugin, str) else list(plugin)
+        threads = L.whole("threads", threads, 0, L.THREADS)
         self._state = (str(folder), plugins, threads)
         paths = (ctypes.c_char_p * max(1, len(plugins)))(*[L.text(p) for p in plugins])
         options = L._ApplyOptions(model=L.text(folder), device=b"cpu", threads=threads,

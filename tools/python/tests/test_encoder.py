@@ -264,6 +264,13 @@ class Modules(Case):
         self.refused("activation 'swish'; one of relu, leaky_relu, gelu, tanh, sigmoid was "
                      "expected", self.encoder, activation="swish")
         self.refused("stack 'star,,full': a segment is empty", self.encoder, "star,,full")
+        for bad in (0, 1001, 99999999999):
+            self.refused(f"stack 'star*{bad}': layers is {bad}; a whole number from 1 to 1000 was "
+                         f"expected", self.encoder, f"star*{bad}")
+        self.refused("spec is a NoneType; a str was expected", self.encoder, None)
+        for bad, kind in ((gsa.topology("star").graph([6]), "object"), ([6.5], "float64")):
+            self.refused(f"lengths: whole numbers in one dimension were expected, not {kind} of "
+                         f"shape (1,)", e, torch.zeros(6, 16), bad)
         self.refused("hidden = 16 does not divide by heads = 3: set head_dim",
                      gsa.torch.Encoder, "star", 16, 3)
 

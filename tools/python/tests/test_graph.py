@@ -142,6 +142,42 @@ class Refusals(Case):
         self.refused("the graph was closed", p.coo)
         self.refused("the graph was closed", pickle.dumps, g)
 
+        for call in (g.nodes, g.offsets, g.node_example, g.node_local, g.summary_nodes):
+            self.refused("the graph was closed", call, 0)
+
+    def test_a_number_that_c_would_cut_is_refused(self):
+        """ctypes keeps the low bits of a number that is too large."""
+        star, g = gsa.topology("star"), gsa.graph(EDGES, rows=5)
+        x = np.zeros((5, 1, 2), np.float32)
+        for bad in (2**40, -1, "2", 2.5):
+            whole = "; a whole number from"
+            self.refused(f"threads is {bad!r}{whole} 0 to 4096 was expected", gsa.attend, x, x, x,
+                         g, threads=bad)
+            self.refused(f"heads is {bad!r}{whole} 1 to 2^31-1 was expected", star.graph, [4],
+                         heads=bad)
+            self.refused(f"rows is {bad!r}{whole} 0 to 2^31-1 was expected", gsa.graph, EDGES,
+                         rows=bad)
+            self.refused(f"sources is {bad!r}{whole} 0 to 2^31-1 was expected", gsa.graph, EDGES,
+                         rows=5, sources=bad)
+            self.refused(f"labels is {bad!r}{whole} 0 to 2^31-1 was expected", gsa.graph, EDGES,
+                         rows=5, labels=bad)
+            self.refused(f"example is {bad!r}{whole} 0 to 0 was expected", g.save, "/x.dot", bad)
+            for call in (g.nodes, g.offsets, g.node_example, g.node_local, g.summary_nodes):
+                self.refused(f"kind is {bad!r}{whole} 0 to 0 was expected", call, bad)
+            self.refused(f"seed is {bad!r}{whole} 0 to 2^32-1 was expected", gsa.attend, x, x, x, g,
+                         dropout=.1, seed=bad)
+        for label in (2**31 - 1, 2**31, 2**40):
+            self.refused(f"label: {label} .. {label} is not in 0 .. 2^31-2", gsa.graph, [[1], [0]],
+                         rows=5, label=[label])
+        self.refused("seed is None; a whole number from 0 to 2^32-1 was expected", gsa.attend, x, x,
+                     x, g, dropout=.1, seed=None)
+
+    def test_a_text_is_one_that_utf8_has(self):
+        self.refused("'st\\udcffar' is no text of UTF-8", gsa.topology, "st\udcffar")
+        t = gsa.topology("char_word:local=adjacent")
+        self.refused("'\\udcff' is no text of UTF-8", t.graph, [1], text=[["\udcff"]])
+        self.refused("text: 3 is a int; tokens are str", t.graph, [1], text=[[3]])
+
     def test_phases_are_named(self):
         g = gsa.topology("star").graph([4])
         self.refused("star has 2 phases that attend (down, up): say which", g.phase)

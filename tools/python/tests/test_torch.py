@@ -4,6 +4,7 @@ import gc
 import itertools
 import os
 import pickle
+import signal
 import tempfile
 import threading
 import unittest
@@ -14,6 +15,7 @@ from support import Case, command, needs_command, needs_torch, torch
 import gsa
 
 if torch:
+    from torch.autograd import forward_ad
     import gsa.torch
 
 EDGES = np.array([[4, 0, 1, 2, 2, 0, 3, 3], [3, 0, 0, 1, 1, 3, 4, 0]])  # row 2 reads nothing
@@ -150,6 +152,26 @@ class Values(Case):
         with self.assertRaises(gsa.Error):
             out.sum().backward()
 
+    def test_a_tensor_that_is_negated_as_a_view_has_its_sign(self):
+        g = own()
+        q, k, v, r, b = numbers(g)
+        negative = torch._neg_view
+        wanted = gsa.torch.attend(-q, -k, -v, g, label_vectors=-r, label_bias=-b)
+        found = gsa.torch.attend(*map(negative, (q, k, v)), g, label_vectors=negative(r),
+                                 label_bias=negative(b))
+        self.assertTrue(torch.equal(found, wanted))
+        self.assertTrue(torch.equal(gsa.torch.attend(negative(q), k, v, g),
+                                    gsa.torch.attend(-q, k, v, g)))
+        sums, x = gsa.torch.aggregate, v.flatten(1)
+        self.assertTrue(torch.equal(sums(negative(x), g), sums(-x, g)))
+        for call, x in ((lambda x: gsa.torch.attend(x, k, v, g), q), (lambda x: sums(x, g), x)):
+            x = x.clone().requires_grad_()
+            out = call(x)
+            d = torch.randn_like(out)
+            one, = torch.autograd.grad(out, x, negative(d), retain_graph=True)
+            other, = torch.autograd.grad(out, x, -d)
+            self.assertTrue(torch.equal(one, other))
+
     def test_weights_are_the_softmax_of_each_row(self):
         g = own()
         q, k, v, _, _ = numbers(g)
@@ -191,12 +213,44 @@ class Values(Case):
             thread.join()
         self.assertEqual(found, [True] * 240)
 
-    def test_a_transform_that_is_refused_leaves_the_graph_as_it_was(self):
+    def test_transforms_are_one_sentence(self):
         g = own()
         q, k, v, _, _ = numbers(g)
-        with self.assertRaises(RuntimeError):
-            torch.func.jvp(lambda q: gsa.torch.attend(q, k, v, g), (q,), (q,))
-        self.assertTrue(gsa.torch.attend(q, k, v, g).isfinite().all())
+        def call(q):
+            return gsa.torch.attend(q, k, v, g)
+        def sums(q):
+            return gsa.torch.aggregate(q.flatten(-2), g)
+        def dual(f, q):
+            with forward_ad.dual_level():
+                self.assertTrue(torch.equal(f(q), f(q.clone())))  # without a tangent all is well
+                f(forward_ad.make_dual(q, q))
+        for f in (call, sums):
+            for transform in (lambda f: torch.func.jvp(f, (q,), (q,)), lambda f: dual(f, q),
+                              lambda f: torch.vmap(f)(q[None]), lambda f: torch.func.vjp(f, q),
+                              lambda f: torch.func.grad(lambda q: f(q).sum())(q)):
+                self.refused("torch.func (grad, vmap, jvp) and forward gradients are not offered; "
+                             "torch.autograd.grad is", transform, f)
+        self.refused("aggregate is no operator of torch: a trace cannot hold it", torch.jit.trace,
+                     sums, q)
+        x = q.clone().requires_grad_()
+        out = call(x)
+        self.refused("backward: the gradient has no memory of its own: is_grads_batched and vmap "
+                     "are not offered", torch.autograd.grad, out, x, out.detach()[None],
+                     is_grads_batched=True)
+        self.assertTrue(call(q).isfinite().all())  # the graph is as it was
+
+    def test_traces_hold_the_call_and_not_its_result(self):
+        from torch._subclasses.fake_tensor import FakeTensorMode
+        from torch.fx.experimental.proxy_tensor import make_fx
+        g = own()
+        q, k, v, _, _ = numbers(g)
+        def call(q):
+            return gsa.torch.attend(q, k, v, g)
+        for traced in (make_fx(call)(q), torch.jit.trace(call, q)):
+            self.assertTrue(torch.equal(traced(2 * q), call(2 * q)))
+        with FakeTensorMode() as mode:
+            fake = gsa.torch.attend(*map(mode.from_tensor, (q, k, v)), g)
+        self.assertEqual(fake.shape, q.shape)
 
     def test_dropout_draws_from_torchs_generator(self):
         g = gsa.topology("full").graph([9])
@@ -281,6 +335,28 @@ class Compiled(Case):
                      0.)
 
 
+    def test_the_operator_trusts_no_argument(self):
+        g = own()
+        q, k, v, _, b = numbers(g)
+        ops, seed, lse = torch.ops.gsa, torch.tensor([0]), torch.zeros(5, 2).double()
+        def call(q=q, k=k, b=None, seed=seed, phase=0, dropout=0.):
+            return ops.attend(q, k, v, None, b, seed, g.number, phase, 0., dropout)
+        self.refused("q has 2 rows; phase attend of the graph has 5", call, q[:2])
+        self.refused("k has shape (1, 2, 3); [sources, heads, dim] was expected: (5, 2, 3)", call,
+                     k=k[:1])
+        self.refused("k is torch.float32; all tensors must be float32, or all float64", call,
+                     k=k.float())
+        self.refused("label_bias has shape (0, 2); [labels, heads] was expected: (3, 2)", call,
+                     b=b[:0])
+        self.refused("edges has no phase -1; its phases are attend", call, phase=-1)
+        self.refused("seed is -1; a whole number from 0 to 2^32-1 was expected", call, seed=-seed-1)
+        self.refused("dropout is 2.0; a number from 0, and below 1, was expected", call, dropout=2.)
+        for bad in (lse[:1], lse.int()):
+            self.refused(f"lse is {bad.dtype} of shape {tuple(bad.shape)}; torch.float64 of shape "
+                         f"(5, 2) was expected", ops.attend_backward, q, q, k, v, None, None, q,
+                         bad, seed, g.number, 0, 0., 0.)
+
+
 def resident():
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -348,6 +424,30 @@ class Processes(Case):
                 self.assertTrue(torch.equal(a, b), how)
 
 
+    @unittest.skipUnless(hasattr(os, "fork"), "no fork")
+    def test_a_child_of_a_busy_process_uses_the_graph(self):
+        g = own()
+        q, k, v, _, _ = numbers(g)
+        wanted, busy = gsa.torch.attend(q, k, v, g), [True]
+        def call():
+            while busy:
+                gsa.torch.attend(q, k, v, g)
+        threads = [threading.Thread(target=call) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        ended = []
+        for _ in range(20):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)
+                os._exit(not torch.equal(gsa.torch.attend(q, k, v, g), wanted))
+            ended.append(os.waitpid(child, 0)[1])
+        busy.clear()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(ended, [0] * 20)
+
+
 @needs_torch
 class Refusals(Case):
     def test_every_bad_tensor_is_one_sentence(self):
@@ -409,10 +509,14 @@ class Refusals(Case):
         for bad in (1, -.1, float("nan")):
             self.refused(f"dropout is {bad}; a number from 0, and below 1, was expected",
                          gsa.torch.attend, q, k, v, g, dropout=bad)
-        self.refused("scale is inf; a finite number was expected",
-                     gsa.torch.attend, q, k, v, g, scale=float("inf"))
-        for bad in (-1, 2**32, 1.5):
-            self.refused(f"seed is {bad}; a whole number from 0 to 2^32-1 was expected",
+        for bad in ("x", None):
+            self.refused(f"dropout is {bad!r}; a number from 0, and below 1, was expected",
+                         gsa.torch.attend, q, k, v, g, dropout=bad)
+        for bad in (float("inf"), "x"):
+            self.refused(f"scale is {bad!r}; a finite number was expected",
+                         gsa.torch.attend, q, k, v, g, scale=bad)
+        for bad in (-1, 2**32, 1.5, "x"):
+            self.refused(f"seed is {bad!r}; a whole number from 0 to 2^32-1 was expected",
                          gsa.torch.attend, q, k, v, g, dropout=.1, seed=bad)
 
     def test_a_closed_graph_and_a_foreign_phase(self):
@@ -432,6 +536,8 @@ class Refusals(Case):
                      gsa.torch.aggregate, torch.zeros(4, 3), g)
         self.refused("v is torch.float16; all tensors must be float32, or all float64",
                      gsa.torch.aggregate, torch.zeros(5, 3).half(), g)
+        self.refused("graph is a NoneType; a gsa.Graph was expected", gsa.torch.aggregate,
+                     torch.zeros(5, 3), None)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from .._graph import Topology
-from .._library import ArgumentError
+from .._graph import Topology, int_list
+from .._library import ArgumentError, whole
 from ._checkpoint import load_checkpoint, save_checkpoint, settings_of
 from ._ops import aggregate, attend
 
@@ -63,6 +63,8 @@ class _Step(NamedTuple):
 
 def _segments(spec, plugin):
     segments = []
+    if not isinstance(spec, str):
+        raise ArgumentError(f"spec is a {type(spec).__name__}; a str was expected")
     for s, text in enumerate(spec.replace(" ", "").split(",")):
         found = re.fullmatch(r"(.+?)(?:\*(\d+))?", text)
         if not found:
@@ -73,7 +75,8 @@ def _segments(spec, plugin):
             again = ids[:i].count(ids[i])
             number = str(again + 1) if again else ""
             part.prefix = "" if len(parts) == 1 else f"{ids[i]}{number}."
-        segments.append((parts, int(found[2] or 1), any(p.share for p in parts)))
+        layers = whole(f"stack {text!r}: layers", int(found[2] or 1), 1, 1000)
+        segments.append((parts, layers, any(p.share for p in parts)))
     return segments
 
 
@@ -250,11 +253,12 @@ class Encoder(nn.Module):
     # ---- forward -------------------------------------------------------------------------------
 
     def forward(self, x, lengths, *, text=None, memory=None, memory_lengths=None):
-        lengths = [int(n) for n in lengths]
+        lengths = int_list(lengths, "lengths").tolist()
         if x.ndim != 2 or tuple(x.shape) != (sum(lengths), self.hidden):
             raise ArgumentError(f"x has shape {tuple(x.shape)}; {sum(lengths)} tokens of "
                                 f"{self.hidden} columns were expected")
-        memory_lengths = None if memory is None else [int(n) for n in memory_lengths]
+        memory_lengths = None if memory is None else \
+            int_list(memory_lengths, "memory_lengths").tolist()
         graphs = {part: part.graph(lengths, text, memory_lengths, self.heads)
                   for parts, _, _ in self._segments for part in parts}
         now, old = {}, {}

@@ -2,6 +2,7 @@
 torch.library for torch.compile. Both make the same calls of the library."""
 
 import torch
+from torch.autograd import forward_ad
 from torch.autograd.function import once_differentiable
 
 from .. import _attend as A
@@ -18,8 +19,9 @@ def _check_tensor(name, x, like, device):
         raise Unsupported(f"{name} is on {x.device}; cpu or cuda was expected")
     if x.device != device:
         raise ArgumentError(f"{name} is on {x.device}, and q on {device}; one was expected")
-    if x.layout is not torch.strided:
-        raise ArgumentError(f"{name} has layout {x.layout}; torch.strided was expected")
+    if x.layout is not torch.strided or x.is_nested:
+        layout = "nested" if x.is_nested else x.layout
+        raise ArgumentError(f"{name} has layout {layout}; torch.strided was expected")
     if x.dtype != like or like not in _REALS:
         raise ArgumentError(f"{name} is {x.dtype}; all tensors must be float32, or all float64")
 
@@ -32,6 +34,11 @@ def _run(x, graph, function, *arguments):
     with torch.cuda.device(x.device):  # the library makes the device current
         stream = torch.cuda.current_stream().cuda_stream
         return A.run(double, (x.device.index, stream), graph, function, *arguments)
+
+
+def _whole(x):
+    """The tensor with its numbers in one piece, none of them negated by a view."""
+    return x.resolve_neg().contiguous()
 
 
 def _forward(graph, p, scale, dropout, seed, weights, keep, q, k, v, r=None, b=None):
@@ -53,8 +60,8 @@ def _forward(graph, p, scale, dropout, seed, weights, keep, q, k, v, r=None, b=N
 
 def _backward(graph, p, scale, dropout, seed, out, lse, dout, wanted, q, k, v, r=None, b=None):
     """The gradients of q, k, v, r and b that are wanted."""
-    if not dout.is_contiguous():
-        dout = dout.contiguous()
+    if not dout.is_contiguous() or dout.is_neg():
+        dout = _whole(dout)
     # x.data = y replaces what was saved, which torch does not notice.
     if r is not None or b is not None or not _plain(p, q, k, v):
         q, k, v, r, b = _checked(p, q, k, v, r, b)
@@ -68,10 +75,15 @@ def _backward(graph, p, scale, dropout, seed, out, lse, dout, wanted, q, k, v, r
     dv = empty(v) if wanted[2] else None
     dr = empty(r) if r is not None and wanted[3] else None
     db = empty(b) if b is not None and wanted[4] else None
+    try:
+        dout_at = dout.data_ptr()
+    except RuntimeError:
+        raise Unsupported("backward: the gradient has no memory of its own: is_grads_batched and "
+                          "vmap are not offered") from None
     _run(q, graph, A.backward,
          A.packed(p.index, shape[1], shape[2], scale, dropout, q.data_ptr(), k.data_ptr(),
                   v.data_ptr(), 0 if r is None else r.data_ptr(), 0 if b is None else b.data_ptr(),
-                  seed, out.data_ptr(), lse.data_ptr(), 0, dout.data_ptr(),
+                  seed, out.data_ptr(), lse.data_ptr(), 0, dout_at,
                   0 if dq is None else dq.data_ptr(), 0 if dk is None else dk.data_ptr(),
                   0 if dv is None else dv.data_ptr(), 0 if dr is None else dr.data_ptr(),
                   0 if db is None else db.data_ptr()))
@@ -106,18 +118,15 @@ class _Attend(torch.autograd.Function):
 
 # ---- operators ---------------------------------------------------------------------------------
 
-def _phase(number, phase):
-    graph = graph_of(number)
-    return graph, graph._phases[phase]
-
-
 @torch.library.custom_op("gsa::attend", mutates_args=(), device_types=("cpu", "cuda"))
 def _attend_op(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, r: torch.Tensor | None,
                b: torch.Tensor | None, seed: torch.Tensor, graph: int, phase: int, scale: float,
                dropout: float) -> tuple[torch.Tensor, torch.Tensor]:
-    g, p = _phase(graph, phase)
-    q, k, v, r, b = (None if x is None else x.contiguous() for x in (q, k, v, r, b))
-    return _forward(g, p, scale, dropout, int(seed), False, True, q, k, v, r, b)[:2]
+    g = graph_of(graph)
+    p, drawn = g._find(phase), int(seed)
+    dropout, scale = A.settled(dropout, scale, drawn)
+    q, k, v, r, b = _checked(p, q, k, v, r, b)
+    return _forward(g, p, scale, dropout, drawn, False, True, q, k, v, r, b)[:2]
 
 
 @_attend_op.register_fake
@@ -130,10 +139,15 @@ def _attend_backward_op(dout: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v:
                         r: torch.Tensor | None, b: torch.Tensor | None, out: torch.Tensor,
                         lse: torch.Tensor, seed: torch.Tensor, graph: int, phase: int,
                         scale: float, dropout: float) -> list[torch.Tensor]:
-    g, p = _phase(graph, phase)
-    q, k, v, r, b = (None if x is None else x.contiguous() for x in (q, k, v, r, b))
-    d = _backward(g, p, scale, dropout, int(seed), out.contiguous(), lse.contiguous(), dout,
-                  5 * (True,), q, k, v, r, b)
+    g = graph_of(graph)
+    p, drawn = g._find(phase), int(seed)
+    dropout, scale = A.settled(dropout, scale, drawn)
+    q, k, v, r, b = _checked(p, q, k, v, r, b)
+    if lse.shape != q.shape[:2] or lse.dtype != q.dtype:
+        raise ArgumentError(f"lse is {lse.dtype} of shape {tuple(lse.shape)}; {q.dtype} of shape "
+                            f"{tuple(q.shape[:2])} was expected")
+    d = _backward(g, p, scale, dropout, drawn, _whole(out), _whole(lse), dout, 5 * (True,),
+                  q, k, v, r, b)
     return [x for x in d if x is not None]
 
 
@@ -176,12 +190,12 @@ def attend(q, k, v, graph, phase=None, *, label_vectors=None, label_bias=None, s
     """
     p = _phase_of(graph, phase)
     r, b = label_vectors, label_bias
-    if torch.compiler.is_compiling():
-        return _compiled(q, k, v, r, b, graph, p, scale, dropout, seed, weights)
+    if torch.compiler.is_compiling() or _followed(q, k, v, r, b):
+        return _by_operator(q, k, v, r, b, graph, p, scale, dropout, seed, weights)
     if r is None and b is None and dropout == 0 and seed is None and _plain(p, q, k, v):
-        scale, seed = 0.0 if scale is None else A.settled(0, scale, None)[1], 0
+        scale, seed = 0.0 if scale is None else A.settled(0, scale, 0)[1], 0
     else:
-        dropout, scale = A.settled(dropout, scale, seed)
+        dropout, scale = A.settled(dropout, scale, 0 if seed is None else seed)
         q, k, v, r, b = _checked(p, q, k, v, r, b)
         if seed is None:
             seed = int(torch.randint(2**32, ())) if dropout > 0 else 0
@@ -212,7 +226,8 @@ def _plain(p, q, k, v):
         return (rows == p.rows and k.shape == v.shape == (p.sources, heads, dim) and heads > 0 and
                 dim > 0 and (dtype is torch.float32 or dtype is torch.float64) and
                 k.dtype is dtype and v.dtype is dtype and q.is_cpu and k.is_cpu and v.is_cpu and
-                q.is_contiguous() and k.is_contiguous() and v.is_contiguous())
+                q.is_contiguous() and k.is_contiguous() and v.is_contiguous() and
+                not (q.is_neg() or k.is_neg() or v.is_neg()))
     except (AttributeError, ValueError, RuntimeError):
         return False
 
@@ -226,13 +241,23 @@ def _checked(p, q, k, v, r, b):
             _check_tensor(name, x, dtype, getattr(q, "device", None))
     A.check_shapes(p, q.shape, k.shape, v.shape, None if r is None else r.shape,
                    None if b is None else b.shape)
-    return [None if x is None else x.contiguous() for _, x in named]
+    return [None if x is None else _whole(x) for _, x in named]
 
 
-def _compiled(q, k, v, r, b, graph, p, scale, dropout, seed, weights):
+def _followed(*tensors):
+    """Does a trace, or a mode of torch's, look on that sees operators alone?"""
+    if torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0 and any(
+            isinstance(x, torch.Tensor) and forward_ad.unpack_dual(x).tangent is not None
+            for x in tensors):
+        raise Unsupported("torch.func (grad, vmap, jvp) and forward gradients are not offered; "
+                          "torch.autograd.grad is")
+    return torch._C._len_torch_dispatch_stack() or torch._C._is_tracing()
+
+
+def _by_operator(q, k, v, r, b, graph, p, scale, dropout, seed, weights):
     if weights:
-        raise Unsupported("weights=True is for eager calls, not under torch.compile")
-    dropout, scale = A.settled(dropout, scale, seed)
+        raise Unsupported("weights=True is for eager calls, not under torch.compile or a trace")
+    dropout, scale = A.settled(dropout, scale, 0 if seed is None else seed)
     _checked(p, q, k, v, r, b)
     drawn = torch.randint(2**32, (1,)) if seed is None and dropout > 0 \
         else torch.full((1,), seed or 0, dtype=torch.int64)
@@ -252,7 +277,7 @@ class _Aggregate(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, dout):
         graph, p, mean = ctx.call
-        dout = dout.contiguous()
+        dout = _whole(dout)
         dv = dout.new_empty((p.sources, dout.shape[1]))
         _run(dout, graph, A.lib.gsa_aggregate_backward, p.index, mean, dout.shape[1],
              dout.data_ptr(), dv.data_ptr(), 0)
@@ -262,7 +287,9 @@ class _Aggregate(torch.autograd.Function):
 @torch.compiler.disable
 def aggregate(v, graph, phase=None, *, mean=False):
     """The sum, or the mean, of v [sources, columns] over the edges of each row [rows, columns]."""
-    p = graph._find(phase)
+    p = _phase_of(graph, phase)
     _check_tensor("v", v, getattr(v, "dtype", None), getattr(v, "device", None))
     A._columns(p, v)
-    return _Aggregate.apply(v.contiguous(), graph, p, int(mean))
+    if _followed(v) and torch._C._is_tracing():
+        raise Unsupported("aggregate is no operator of torch: a trace cannot hold it")
+    return _Aggregate.apply(_whole(v), graph, p, int(mean))
