@@ -150,7 +150,7 @@ cudaError_t cudaMemGetInfo(size_t *unused, size_t *total)
     return simt_sticky();
 }
 
-static int on_device(const void *at, size_t bytes)
+int simt_on_device(const void *at, size_t bytes)
 {
     for (const block *b = mem.blocks; b; b = b->next)
         if (!b->pinned && (uintptr_t)at >= (uintptr_t)b->at &&
@@ -171,12 +171,12 @@ int simt_is_pinned(const void *at, size_t bytes)
 cudaError_t simt_move_fits(const simt_work *w)
 {
     if (w->what == SIMT_FILL)
-        return on_device(w->to, w->bytes)
+        return simt_on_device(w->to, w->bytes)
                    ? cudaSuccess
                    : simt_fail(cudaErrorInvalidValue, 0,
                                "a fill of %zu bytes outside device memory", w->bytes);
-    if ((w->kind != cudaMemcpyDeviceToHost) != on_device(w->to, w->bytes) ||
-        (w->kind != cudaMemcpyHostToDevice) != on_device(w->from, w->bytes))
+    if ((w->kind != cudaMemcpyDeviceToHost) != simt_on_device(w->to, w->bytes) ||
+        (w->kind != cudaMemcpyHostToDevice) != simt_on_device(w->from, w->bytes))
         return simt_fail(cudaErrorInvalidValue, 0,
                          "a copy of %zu bytes: a pointer is not where its direction says",
                          w->bytes);

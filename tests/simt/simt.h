@@ -168,7 +168,8 @@ void simt_devices(int count);       /* default 1 */
 void simt_capability(int capability); /* what devices say of themselves; default 90 */
 int64_t simt_live(void);              /* allocations, graphs and events that nobody freed */
 int64_t simt_launches(void);
-int64_t simt_waits(void); /* how often the host waited for a stream or an event */
+int64_t simt_waits(void);  /* how often the host waited for a stream or an event */
+int64_t simt_graphs(void); /* how many were instantiated */
 enum simt_lateness { SIMT_AT_ONCE, SIMT_LATE, SIMT_BEHIND };
 void simt_late(
     int how); /* what streams are given runs when somebody waits for it, not before; After: the
@@ -201,6 +202,7 @@ cudaError_t simt_launch_fits(unsigned grid, unsigned block, const char *name);
 cudaError_t simt_move(const simt_work *work); /* a copy or a fill, now */
 cudaError_t simt_move_fits(const simt_work *work);
 int simt_is_pinned(const void *at, size_t bytes);
+int simt_on_device(const void *at, size_t bytes);
 cudaError_t simt_unsafe(
     const char *call);    /* a call that no thread may make while one of its streams is captured */
 void simt_catch_up(void); /* everything that streams were given runs */

@@ -31,7 +31,7 @@ struct simt_graph {
 static struct queues {
     cudaStream_t streams;
     int late, refusals;
-    int64_t until_invalid, waits;
+    int64_t until_invalid, waits, graphs;
     void (*seen)(void *context, const simt_work *work);
     void *context;
 } q;
@@ -44,6 +44,11 @@ void simt_watch(void (*seen)(void *context, const simt_work *work), void *contex
 int64_t simt_waits(void)
 {
     return q.waits;
+}
+
+int64_t simt_graphs(void)
+{
+    return q.graphs;
 }
 
 void simt_late(int how)
@@ -332,6 +337,7 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t gra
     *exec = or_die(calloc(1, sizeof **exec));
     copy_works(&(*exec)->works, &graph->works);
     simt_count_live(1);
+    q.graphs++;
     return cudaSuccess;
 }
 
