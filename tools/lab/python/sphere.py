@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Attention over neighbours on the sphere, trained on the CPU: gsa against PyTorch, in one run.
 
-    python3 tools/lab/python/sphere.py [--nside 16 32] [--rounds 5] [--steps 100]
+    python3 tools/lab/python/sphere.py [--nside 16 32] [--rounds 5] [--steps 100] [--threads 1]
 
 The graph: a HEALPix grid (Gorski et al. 2005) of 12 nside^2 pixels; each reads itself and the 7 or
 8 that touch it (pytorch issue 139507). A step is forward, backward and Adam of one layer that
-learns to blur a random field. Three ways to the same numbers, in turn: `gsa` is gsa.torch.attend,
-`scatter` a compiled edge softmax by index_add, `SDPA` scaled_dot_product_attention with a dense
-mask. Milliseconds of wall time a step, medians; needs healpy.
+learns to blur a random field. Three ways to the same numbers, in turn, each a compiled layer: `gsa`
+is gsa.torch.attend, `scatter` an edge softmax by index_add, `SDPA` scaled_dot_product_attention
+with a dense mask. Milliseconds a step, medians: of processor time on one thread, which a loaded
+machine changes little, else of wall time. Needs healpy.
 """
 import argparse
 import os
@@ -74,17 +75,18 @@ class Run:
 
     def __init__(self, name, way, x, wanted):
         self.layer = Layer(way)
-        self.step_of = torch.compile(self.layer) if name == "scatter" else self.layer
+        self.step_of = torch.compile(self.layer)
         self.adam = torch.optim.Adam(self.layer.parameters(), 1e-2)
         self.x, self.wanted, self.losses, self.times = x, wanted, [], []
 
     def step(self):
-        start = time.perf_counter()
+        clock = time.process_time if torch.get_num_threads() == 1 else time.perf_counter
+        start = clock()
         loss = F.mse_loss(self.step_of(self.x), self.wanted)
         self.adam.zero_grad()
         loss.backward()
         self.adam.step()
-        self.times.append(1e3 * (time.perf_counter() - start))
+        self.times.append(1e3 * (clock() - start))
         self.losses.append(loss.item())
 
 
@@ -117,8 +119,10 @@ def main():
     parser.add_argument("--nside", type=int, nargs="+", default=[16, 32])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
-    print(f"PyTorch {torch.__version__}, {torch.get_num_threads()} threads, load "
+    torch.set_num_threads(options.threads)
+    print(f"PyTorch {torch.__version__}, {options.threads} thread(s), load "
           f"{os.getloadavg()[0]:.1f}")
     for nside in options.nside:
         measure(nside, options.rounds, options.steps)

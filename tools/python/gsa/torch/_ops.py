@@ -10,6 +10,8 @@ from .._graph import Graph, graph_of
 from .._library import ArgumentError, Unsupported
 
 _REALS = (torch.float32, torch.float64)
+_transforms, _modes, _traced = (torch._C._are_functorch_transforms_active,
+                                torch._C._len_torch_dispatch_stack, torch._C._is_tracing)
 
 
 def _check_tensor(name, x, like, device):
@@ -246,12 +248,12 @@ def _checked(p, q, k, v, r, b):
 
 def _followed(*tensors):
     """Does a trace, or a mode of torch's, look on that sees operators alone?"""
-    if torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0 and any(
+    if _transforms() or forward_ad._current_level >= 0 and any(
             isinstance(x, torch.Tensor) and forward_ad.unpack_dual(x).tangent is not None
             for x in tensors):
         raise Unsupported("torch.func (grad, vmap, jvp) and forward gradients are not offered; "
                           "torch.autograd.grad is")
-    return torch._C._len_torch_dispatch_stack() or torch._C._is_tracing()
+    return _modes() or _traced()
 
 
 def _by_operator(q, k, v, r, b, graph, p, scale, dropout, seed, weights):
@@ -290,6 +292,6 @@ def aggregate(v, graph, phase=None, *, mean=False):
     p = _phase_of(graph, phase)
     _check_tensor("v", v, getattr(v, "dtype", None), getattr(v, "device", None))
     A._columns(p, v)
-    if _followed(v) and torch._C._is_tracing():
+    if _followed(v) and _traced():
         raise Unsupported("aggregate is no operator of torch: a trace cannot hold it")
     return _Aggregate.apply(_whole(v), graph, p, int(mean))
