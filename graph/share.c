@@ -210,7 +210,7 @@ static void cut_graph(work *w, const int64_t *weight)
                        owner, w->error);
     gsa_release(s->system, end), gsa_release(s->system, g.first);
     gsa_release(s->system, g.adjacent), gsa_release(s->system, g.weight);
-    if (w->status == GSA_OK && s->fixed) keep_owners(w, owner, nodes);
+    if (w->status == GSA_OK) keep_owners(w, owner, nodes);
 }
 
 /* Where most of what the node reads is; -1: it reads nothing that has an owner. */
@@ -659,6 +659,20 @@ static void note_counts(work *w)
     s->examples++;
 }
 
+int gsa_share_unsettled(const gsa_share *s)
+{
+    return s->given && s->cut && !s->kept;
+}
+
+gsa_status gsa_share_settle(gsa_share *s, gsa_instance *const *whole, gsa_error *error)
+{
+    work w = { .share = s, .whole = whole, .error = error };
+    open_work(&w);
+    if (w.status == GSA_OK) find_owners(&w);
+    close_work(&w);
+    return w.status;
+}
+
 gsa_status gsa_share_add(gsa_share *s, gsa_instance *const *whole, gsa_instance **mine,
                          gsa_error *error)
 {
@@ -710,11 +724,9 @@ gsa_status gsa_share_create(const gsa_system *system, int32_t rank, int32_t rank
     s->pattern = gsa_alloc_zero(system, (size_t)n_patterns, sizeof *s->pattern);
     s->phase = gsa_alloc_zero(system, (size_t)phases, sizeof *s->phase);
     int whole = s->kind && s->pattern && s->phase;
-    s->fixed = 1;
     for (int p = 0; p < n_patterns && whole; p++) {
         s->pattern[p] = pattern[p];
         s->given |= (pattern[p].schema->flags & GSA_ONE_LENGTH) != 0;
-        s->fixed &= (pattern[p].schema->flags & GSA_BY_LENGTH) != 0;
     }
     for (int k = 0; k < n_kinds && whole; k++) {
         s->kind[k].send = new_lists(s), s->kind[k].receive = new_lists(s);

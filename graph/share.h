@@ -57,8 +57,8 @@ typedef struct gsa_share {
     gsa_share_cut *cut; /* NULL: ranges */
     void *user;         /* of cut */
     int32_t rank, ranks, may_split, zero;
-    int given, fixed; /* is it a given graph; does the graph stay the same? */
-    int32_t *kept;    /* [kept_nodes] owners of a graph that stays */
+    int given;     /* is it a given graph? */
+    int32_t *kept; /* [kept_nodes] owners of its nodes, or NULL: it was not cut yet */
     int64_t kept_nodes;
     int n_kinds, n_patterns;
     int token_kind;             /* whose nodes are the tokens; -1: none */
@@ -76,6 +76,10 @@ gsa_status gsa_share_create(const gsa_system *system, int32_t rank, int32_t rank
                             gsa_error *error);
 void gsa_share_release(gsa_share *share); /* NULL does nothing */
 
+/* Is there a given graph to be cut? Then gsa_share_settle does, once, by its draw 0: edges may be
+ * drawn anew in each step, owners stay, whichever step is the first. All ranks call it. */
+int gsa_share_unsettled(const gsa_share *share);
+gsa_status gsa_share_settle(gsa_share *share, gsa_instance *const *whole, gsa_error *error);
 /* A new batch. may_split 0: no row is split. */
 void gsa_share_begin(gsa_share *share, int may_split);
 /* The next example: whole[pattern] becomes mine[pattern], whose nodes know their numbers in the

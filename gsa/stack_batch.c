@@ -133,6 +133,26 @@ static gsa_status make_instances(gsa_stack_batch *batch, gsa_cache *cache, const
     return status;
 }
 
+static void release_instances(gsa_stack_batch *batch)
+{
+    const size_t slots = (size_t)batch->stack->n_parts * (size_t)batch->room;
+    for (size_t i = 0; i < slots; i++) gsa_instance_release(batch->instances[i]);
+    if (slots) memset(batch->instances, 0, slots * sizeof(gsa_instance *));
+}
+
+/* A given graph is cut by its draw 0. */
+static gsa_status settle(gsa_stack_batch *batch, gsa_cache *cache, const gsa_limits *limits,
+                         const gsa_sequences *sequences, gsa_error *error)
+{
+    gsa_sequences first = *sequences;
+    if (!batch->group || first.count == 0 || !gsa_share_unsettled(batch->share)) return GSA_OK;
+    first.count = 1, first.draw = 0;
+    gsa_status status = make_instances(batch, cache, limits, &first, error);
+    if (status == GSA_OK) status = gsa_stack_settle(batch, error);
+    release_instances(batch);
+    return status;
+}
+
 gsa_status gsa_stack_batch_build(gsa_stack_batch *batch, gsa_cache *cache, const gsa_limits *limits,
                                  const gsa_sequences *sequences, gsa_error *error)
 {
@@ -150,7 +170,8 @@ gsa_status gsa_stack_batch_build(gsa_stack_batch *batch, gsa_cache *cache, const
     if (status != GSA_OK) return status;
     const size_t slots = (size_t)stack->n_parts * (size_t)batch->room;
     if (slots) memset(batch->instances, 0, slots * sizeof(gsa_instance *));
-    status = make_instances(batch, cache, limits, sequences, error);
+    status = settle(batch, cache, limits, sequences, error);
+    if (status == GSA_OK) status = make_instances(batch, cache, limits, sequences, error);
     if (status == GSA_OK && batch->group) status = gsa_stack_share(batch, sequences->count, error);
     for (int p = 0; p < stack->n_parts && status == GSA_OK; p++) {
         status =
@@ -158,7 +179,7 @@ gsa_status gsa_stack_batch_build(gsa_stack_batch *batch, gsa_cache *cache, const
                             sequences->count, error);
         if (status == GSA_OK) batch->edges += gsa_batch_edge_total(batch->batch[p]);
     }
-    for (size_t i = 0; i < slots; i++) gsa_instance_release(batch->instances[i]);
+    release_instances(batch);
     if (status == GSA_OK && batch->group) status = gsa_stack_mark_late(batch, error);
     if (status == GSA_OK) batch->count = sequences->count;
     return status;

@@ -90,6 +90,7 @@ void gsa_stack_pool(const gsa_stack *stack, int index, int *kind, int *pool, dou
 gsa_watched *gsa_stack_find_watched(const gsa_stack_batch *batch, const gsa_step *step);
 /* stack_ranks.c: this rank's part of the instances that were made; and states of kinds that a
  * phase is about to read: ghosts whose owners have made new ones are fetched. stale: [kinds] */
+gsa_status gsa_stack_settle(gsa_stack_batch *batch, gsa_error *error); /* of the first example */
 gsa_status gsa_stack_share(gsa_stack_batch *batch, int32_t count, gsa_error *error);
 /* After the batch is built: which rows may read ghosts, or keys and values made with theirs. */
 gsa_status gsa_stack_mark_late(gsa_stack_batch *batch, gsa_error *error);

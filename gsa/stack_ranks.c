@@ -78,6 +78,18 @@ static gsa_status share_example(gsa_stack_batch *batch, int32_t example, gsa_ins
     return status;
 }
 
+gsa_status gsa_stack_settle(gsa_stack_batch *batch, gsa_error *error)
+{
+    const gsa_stack *stack = batch->stack;
+    gsa_instance **at = gsa_alloc_zero(stack->system, (size_t)stack->n_parts, sizeof *at);
+    if (!at) return gsa_out_of_memory(error, "a rank's share", stack->n_parts * INT64_C(8));
+    for (int p = 0; p < stack->n_parts; p++)
+        at[p] = batch->instances[(size_t)p * (size_t)batch->room];
+    const gsa_status status = gsa_share_settle(batch->share, at, error);
+    gsa_release(stack->system, at);
+    return status;
+}
+
 gsa_status gsa_stack_share(gsa_stack_batch *batch, int32_t count, gsa_error *error)
 {
     const gsa_stack *stack = batch->stack;

@@ -2,6 +2,7 @@
 #include "gsa/spread.h"
 #include <math.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,6 +131,33 @@ static const gsa_topology grid = { .abi = GSA_ABI,
                                    .describe = describe_grid,
                                    .emit = emit_grid };
 
+/* The same, of which each step keeps some edges. */
+static void describe_drawn(const void *self, gsa_describer *d)
+{
+    (void)self;
+    gsa_transformer_layer(d, GSA_NAMES_ONLY, 1, 0);
+    d->promise(d, GSA_ONE_LENGTH, GSA_LINEAR_EDGES);
+}
+
+static void emit_drawn(const void *self, const gsa_example *x, gsa_emitter *e)
+{
+    const int64_t side = (int64_t)sqrt((double)x->length), n = side * side;
+    (void)self;
+    for (int64_t i = 0; i < n; i++) {
+        gsa_edge(e, 0, gsa_at(TOKEN, i), gsa_at(TOKEN, i), 0);
+        if ((i + x->draw) % 3) gsa_edge(e, 0, gsa_at(TOKEN, (i + side) % n), gsa_at(TOKEN, i), 0);
+    }
+}
+
+static const gsa_topology drawn = { .abi = GSA_ABI,
+                                    .struct_size = sizeof(gsa_topology),
+                                    .param_stride = sizeof(gsa_param),
+                                    .id = "drawn",
+                                    .summary = "some edges of a grid, others in each step",
+                                    .reference = "none",
+                                    .describe = describe_drawn,
+                                    .emit = emit_drawn };
+
 static const gsa_topology begun = { .abi = GSA_ABI,
                                     .struct_size = sizeof(gsa_topology),
                                     .param_stride = sizeof(gsa_param),
@@ -200,6 +228,7 @@ static void open_world(world *w)
     MUST(&w->b, gsa_registry_add(w->registry, &begun, &w->b.error));
     MUST(&w->b, gsa_registry_add(w->registry, &crossed, &w->b.error));
     MUST(&w->b, gsa_registry_add(w->registry, &grid, &w->b.error));
+    MUST(&w->b, gsa_registry_add(w->registry, &drawn, &w->b.error));
     MUST(&w->b, gsa_cache_create(NULL, 1 << 20, &w->cache, &w->b.error));
     MUST(&w->b, gsa_spec_parse(NULL, w->spec, &spec, &w->b.error));
     gsa_stack_options options = { .name = "encoder", .reads = GSA_READ_SEQUENCE };
@@ -579,6 +608,60 @@ START_TEST(few_rows_are_read_across)
 END_TEST
 #endif
 
+/* By how many edges there are. */
+static atomic_int cuts;
+static int by_edges(const gsa_share_graph *graph, int32_t parts, int32_t *part, char *why,
+                    size_t room)
+{
+    (void)why, (void)room;
+    for (int32_t i = 0; i < graph->nodes; i++)
+        part[i] = (i + graph->adjacent[graph->first[graph->nodes / 2]]) % parts;
+    atomic_fetch_add(&cuts, 1);
+    return 0;
+}
+
+static void *draw_twice(void *argument)
+{
+    world *w = argument;
+    open_world(w);
+    for (int64_t step = 0; step < 2; step++)
+        MUST(&w->b, gsa_stack_batch_build(w->batch, w->cache, NULL,
+                                          &(gsa_sequences){ .count = w->count,
+                                                            .length = w->length,
+                                                            .draw = w->equal + step },
+                                          &w->b.error));
+    const gsa_local_tokens local = gsa_stack_batch_tokens(w->batch);
+    for (int64_t i = 0; i < local.count; i++) w->numbers += !local.ghost[i] * local.token[i];
+    close_world(w);
+    return NULL;
+}
+
+/* A graph whose edges are drawn anew is cut once, whichever draw comes first. */
+START_TEST(a_cut_outlives_its_draw)
+{
+    int64_t owned[2];
+    for (int first = 1; first <= 2; first++) {
+        world each[2];
+        fabric_rank at[2];
+        void *argument[2];
+        atomic_store(&cuts, 0);
+        for (int r = 0; r < 2; r++) {
+            each[r] = (world){ .spec = "drawn",
+                               .length = square,
+                               .count = 1,
+                               .cut = by_edges,
+                               .place = &at[r],
+                               .equal = first };
+            argument[r] = &each[r];
+        }
+        fabric_run(2, at, draw_twice, argument);
+        owned[first - 1] = each[0].numbers;
+        ck_assert_int_eq(atomic_load(&cuts), 1);
+    }
+    ck_assert_int_eq(owned[0], owned[1]);
+}
+END_TEST
+
 static void *refuse(void *argument)
 {
     world *w = argument;
@@ -667,6 +750,7 @@ int main(int argc, char **argv)
         GSA_LOOP(few_rows_are_read_across, 3),
         GSA_TEST(signals_stay_the_callers),
 #endif
+        GSA_TEST(a_cut_outlives_its_draw),
         GSA_TEST(a_partitioner_may_fail)
     };
     static const gsa_test refused[] = { GSA_TEST(a_memory_is_refused) };
