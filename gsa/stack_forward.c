@@ -191,7 +191,8 @@ static gsa_tensor *attend(executor *x, phase_run *r)
     const gsa_share_phase *shared =
         x->batch->group ? gsa_share_phase_of(x->batch->share, r->step->part, r->step->phase) : NULL;
     const int split = shared && shared->split;
-    gsa_tensor *q = split ? project(x, r->y, r->w->q, r->w->q_bias) : project_queries(x, r);
+    const int waits = split || r->phase->weights; /* another phase, which is split, may have them */
+    gsa_tensor *q = waits ? project(x, r->y, r->w->q, r->w->q_bias) : project_queries(x, r);
     if (!watched && !split &&
         gsa_stack_asks(x->stack, x->tape, r->batch, r->step->phase, unprojected(x, r))) {
         gsa_tape_arrive(x->tape);
@@ -216,7 +217,7 @@ static gsa_tensor *attend(executor *x, phase_run *r)
     gsa_tensor *weights = watched ? gsa_tape_new(x->tape, edges.edge_total, op.heads, 0) : NULL;
     if (weights) op.weights = weights->data;
     const uint8_t *late =
-        shared ? x->batch->late[r->step->part * GSA_MAX_PHASES + r->step->phase] : NULL;
+        shared && !waits ? x->batch->late[r->step->part * GSA_MAX_PHASES + r->step->phase] : NULL;
     gsa_tensor *a = split ? gsa_op_attend_split(x->tape, &op, x->batch->group, shared)
                           : gsa_op_attend_late(x->tape, &op, late);
     if (a && watched) watched->weights = weights;

@@ -158,6 +158,40 @@ static const gsa_topology drawn = { .abi = GSA_ABI,
                                     .describe = describe_drawn,
                                     .emit = emit_drawn };
 
+/* Two phases with the same weights, of the same queries: neighbours, and the first token all. */
+static void describe_twice(const void *self, gsa_describer *d)
+{
+    (void)self;
+    d->kind(d, &GSA_KIND(.start = GSA_INPUT, .name = "token"));
+    d->phase(d, &GSA_PHASE(.name = "near", .aggregate = GSA_ATTEND, .update = GSA_SUBLAYER,
+                           .empty = GSA_KEEP_EMPTY, .weights = "both", .sources = 1 << TOKEN,
+                           .destinations = 1 << TOKEN));
+    d->phase(d, &GSA_PHASE(.name = "far", .aggregate = GSA_ATTEND, .update = GSA_SUBLAYER,
+                           .together = 1, .empty = GSA_KEEP_EMPTY, .weights = "both",
+                           .sources = 1 << TOKEN, .destinations = 1 << TOKEN));
+    d->sequence(d, TOKEN);
+    d->promise(d, GSA_BY_LENGTH, GSA_LINEAR_EDGES);
+}
+
+static void emit_twice(const void *self, const gsa_example *x, gsa_emitter *e)
+{
+    (void)self;
+    for (int64_t i = 1; i < x->length; i++) {
+        gsa_edge(e, 0, gsa_at(TOKEN, i), gsa_at(TOKEN, i), 0);
+        gsa_edge(e, 0, gsa_at(TOKEN, i - 1), gsa_at(TOKEN, i), 0);
+    }
+    if (x->length > 0) e->run(e, 1, gsa_at(TOKEN, 0), x->length, 1, gsa_at(TOKEN, 0), 0, 0);
+}
+
+static const gsa_topology twice = { .abi = GSA_ABI,
+                                    .struct_size = sizeof(gsa_topology),
+                                    .param_stride = sizeof(gsa_param),
+                                    .id = "twice",
+                                    .summary = "two phases of the same queries",
+                                    .reference = "none",
+                                    .describe = describe_twice,
+                                    .emit = emit_twice };
+
 static const gsa_topology begun = { .abi = GSA_ABI,
                                     .struct_size = sizeof(gsa_topology),
                                     .param_stride = sizeof(gsa_param),
@@ -229,6 +263,7 @@ static void open_world(world *w)
     MUST(&w->b, gsa_registry_add(w->registry, &crossed, &w->b.error));
     MUST(&w->b, gsa_registry_add(w->registry, &grid, &w->b.error));
     MUST(&w->b, gsa_registry_add(w->registry, &drawn, &w->b.error));
+    MUST(&w->b, gsa_registry_add(w->registry, &twice, &w->b.error));
     MUST(&w->b, gsa_cache_create(NULL, 1 << 20, &w->cache, &w->b.error));
     MUST(&w->b, gsa_spec_parse(NULL, w->spec, &spec, &w->b.error));
     gsa_stack_options options = { .name = "encoder", .reads = GSA_READ_SEQUENCE };
@@ -404,6 +439,7 @@ static const char *const specs[] = { "full*2",
                                      "strided*2",
                                      "head_area*2",
                                      "star,window:width=5",
+                                     "twice*2",
                                      "begun*2" };
 static const int counts[] = { 2, 4, 8 };
 
