@@ -204,7 +204,8 @@ static int widest_load(const gsa_attend_args *args)
     return 1;
 }
 
-static gsa_status check(gsa_backend *b, const char *op, const gsa_attend_args *args, int backward)
+gsa_status gsa_attend_check(gsa_backend *b, const char *op, const gsa_attend_args *args,
+                            int backward)
 {
     if (args->heads < 0 || args->head_dim < 0)
         return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %d heads of %d columns: one is negative",
@@ -293,16 +294,11 @@ static void use_pieces(attend_job *job, int64_t first, int64_t count)
     job->pieced = 1, job->first_item = first * job->heads, job->items = count * job->heads;
 }
 
-static int64_t round4(int64_t floats)
-{
-    return (floats + 3) / 4 * 4;
-}
-
 /* ---- forward ------------------------------------------------------------------------------- */
 static gsa_status forward_hubs(gsa_backend *b, attend_job *job, int64_t bound, float *room,
                                int widest)
 {
-    job->state = (float2 *)room, job->part = room + round4(2 * bound * job->heads);
+    job->state = (float2 *)room, job->part = room + gsa_round4(2 * bound * job->heads);
     use_pieces(job, 0, bound);
     GSA_TRY(gsa_attend_forward_pass(b, job, widest));
     return GSA_RUN(b, merge_forward, merge_blocks(job, bound), GSA_THREADS, *job);
@@ -318,13 +314,14 @@ static gsa_status plan_call(gsa_backend *b, const char *op, const gsa_attend_arg
 /* ---- windows: the table of q.r_l, after q itself where that is to be rounded -------------- */
 static int64_t rounded_room(const gsa_attend_args *args, int bf16)
 {
-    return bf16 && args->label_vectors ? round4(args->edges->rows * args->heads * args->head_dim)
-                                       : 0;
+    return bf16 && args->label_vectors
+               ? gsa_round4(args->edges->rows * args->heads * args->head_dim)
+               : 0;
 }
 
 static int64_t windows_room(const gsa_attend_args *args, int bf16)
 {
-    return rounded_room(args, bf16) + round4(gsa_window_table_room(args));
+    return rounded_room(args, bf16) + gsa_round4(gsa_window_table_room(args));
 }
 
 static gsa_status prepare_windows(gsa_backend *b, const char *op, attend_windows *windows, int bf16,
@@ -350,7 +347,7 @@ static gsa_status forward(gsa_backend *b, const gsa_attend_args *args, int bf16)
     stored_planes stored;
     void *room = NULL;
     const int widest = widest_load(args);
-    GSA_TRY(check(b, "attend_forward", args, 0));
+    GSA_TRY(gsa_attend_check(b, "attend_forward", args, 0));
     if (args->edges->rows == 0 || args->heads == 0) return GSA_OK;
     const int windowed = gsa_windows_wanted(b, args);
     GSA_TRY(plan_call(b, "attend_forward", args, 0, windowed, &plan));
@@ -358,8 +355,8 @@ static gsa_status forward(gsa_backend *b, const gsa_attend_args *args, int bf16)
     use_cut(&job, &plan->in, args->edges->rows);
     const int64_t bound = job.piece ? plan->in.bound : 0,
                   planes = plan_planes(&stored, args, bf16, 0, windowed),
-                  hubs = round4(2 * bound * job.heads) + round4(bound * job.width),
-                  kinds = round4(gsa_cuda_kinds_room(args->edges->kinds)),
+                  hubs = gsa_round4(2 * bound * job.heads) + gsa_round4(bound * job.width),
+                  kinds = gsa_round4(gsa_cuda_kinds_room(args->edges->kinds)),
                   all = planes + hubs + kinds + (windowed ? windows_room(args, bf16) : 0);
     if (all > 0) GSA_TRY(gsa_cuda_scratch(b, "attend_forward", all, sizeof(float), &room));
     float *const at = (float *)room;
@@ -466,22 +463,22 @@ static backward_room plan_room(gsa_backend *b, const attend_job *job, const gsa_
     const int64_t bound =
         larger(plan->in.piece ? plan->in.bound : 0, plan->out_cut.piece ? plan->out_cut.bound : 0);
     const int64_t sums = (int64_t)job->heads * job->labels;
-    int64_t at = round4(job->rows * job->heads);
-    room.part = at, at += round4(bound * job->width);
-    room.part2 = at, at += round4(bound * job->width);
+    int64_t at = gsa_round4(job->rows * job->heads);
+    room.part = at, at += gsa_round4(bound * job->width);
+    room.part2 = at, at += gsa_round4(bound * job->width);
     if ((work->dvectors || work->dbias || (work->windows && job->r)) &&
         sums > 0) { /* windows add up dq by label too */
         const int64_t fit = whole_windows(
             gsa_cuda_of(b)->tuning->label_bytes / (sums * (int64_t)sizeof(float)), work);
         const int64_t most = larger(job->rows, plan->in.piece ? plan->in.bound : 0);
         work->owners = fit < 1 ? 1 : fit < most ? fit : most;
-        room.sum = at, at += round4(work->owners * sums);
-        room.q = at, at += plan->in.piece || bf16 ? round4(work->owners * job->width) : 0;
+        room.sum = at, at += gsa_round4(work->owners * sums);
+        room.q = at, at += plan->in.piece || bf16 ? gsa_round4(work->owners * job->width) : 0;
         room.partial = at, at += gsa_cuda_column_room(work->owners, sums);
     }
     room.table = at, at += work->windows ? windows_room(work->windows->args, bf16) : 0;
     room.kinds = at, at += gsa_cuda_kinds_room((int32_t)job->kinds.count);
-    room.total = round4(at);
+    room.total = gsa_round4(at);
     return room;
 }
 
@@ -603,7 +600,7 @@ static gsa_status backward(gsa_backend *b, const gsa_attend_args *args, int bf16
         (float *)args->dlabel_vectors, (float *)args->dlabel_bias, NULL, NULL, NULL, 0, NULL
     };
     const int widest = widest_load(args);
-    GSA_TRY(check(b, "attend_backward", args, 1));
+    GSA_TRY(gsa_attend_check(b, "attend_backward", args, 1));
     if (args->edges->rows == 0 || args->heads == 0) return gsa_attend_clear(b, args);
     const int windowed = gsa_windows_wanted(b, args);
     GSA_TRY(plan_call(b, "attend_backward", args, 1, windowed, &plan));

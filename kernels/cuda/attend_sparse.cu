@@ -101,9 +101,6 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS)
 /* ---- what it can do ------------------------------------------------------------------------ */
 static gsa_status check(gsa_backend *b, const char *op, const gsa_attend_args *args, int backward)
 {
-    if (args->heads < 0 || args->head_dim < 0)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %d heads of %d columns: one is negative",
-                        op, (int)args->heads, (int)args->head_dim);
     if (args->label_vectors || args->label_bias || args->dlabel_vectors || args->dlabel_bias)
         return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
                         "%s: the cuSPARSE path has no %s that labels learn", op,
@@ -111,15 +108,13 @@ static gsa_status check(gsa_backend *b, const char *op, const gsa_attend_args *a
     if (args->head_dim == 0)
         return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
                         "%s: the cuSPARSE path has no heads of 0 columns", op);
-    GSA_TRY(gsa_cuda_check_edges(b, op, args->edges, backward));
-    GSA_TRY(gsa_cuda_shape(b, op, args->edges->rows, (int64_t)args->heads * args->head_dim));
+    GSA_TRY(gsa_attend_check(b, op, args, backward));
     GSA_TRY(gsa_cuda_shape(b, op, args->edges->edge_total + 4, (int64_t)4 * args->heads));
     if (args->edges->edge_total > INT32_MAX || args->edges->rows >= INT32_MAX)
         return gsa_fail(&b->error, GSA_ERR_LIMIT,
                         "%s: %lld rows, %lld edges: the cuSPARSE path counts them in 32 bits", op,
                         (long long)args->edges->rows, (long long)args->edges->edge_total);
-    GSA_TRY(gsa_cuda_check_dropout(b, op, &args->dropout));
-    return GSA_CUDA(b, cudaSuccess);
+    return GSA_OK;
 }
 
 /* ---- all kinds of sources as one matrix ---------------------------------------------------- */
@@ -171,16 +166,11 @@ static int wanted(const gsa_attend_args *args, int which)
 }
 
 /* ---- the two passes ------------------------------------------------------------------------ */
-static int64_t round4(int64_t floats)
-{
-    return (floats + 3) / 4 * 4;
-}
-
 static void set_job(sparse_job *job, const gsa_attend_args *args, const gsa_cuda_plan *plan)
 {
     *job = sparse_job{};
     job->rows = args->edges->rows, job->edges = args->edges->edge_total,
-    job->stride = round4(job->edges);
+    job->stride = gsa_round4(job->edges);
     job->heads = args->heads, job->dim = args->head_dim,
     job->width = (int64_t)args->heads * args->head_dim;
     job->offset = args->edges->edge_offset, job->out_edge = plan->out_edge;

@@ -52,8 +52,8 @@ typedef struct expand_job {
     const gsa_run *runs;
     int64_t rows, run_total, edge_total;
     gsa_cuda_entry *entries; /* or NULL */
-    uint32_t *key;           /* or NULL, with the next two */
-    int64_t *value;
+    uint32_t *key;           /* or NULL: among the sources of all kinds */
+    int64_t *value;          /* or NULL, with the next */
     gsa_transposed *record;
     int64_t part_first[GSA_MAX_KINDS];
 } expand_job;
@@ -71,9 +71,9 @@ static __global__ void expand_edges(GSA_ARGUMENT(expand_job) job)
     if (job.entries)
         job.entries[e] =
             gsa_cuda_entry{ source, (uint32_t)label * GSA_MAX_KINDS + (uint32_t)run.kind };
-    if (job.key == NULL) return;
+    if (job.key) job.key[e] = (uint32_t)(job.part_first[run.kind] + source);
+    if (job.record == NULL) return;
     const int64_t row = gsa_last_at_most(job.edge_offset, 0, job.rows, e);
-    job.key[e] = (uint32_t)(job.part_first[run.kind] + source);
     job.value[e] = e;
     job.record[e] =
         gsa_transposed{ (int32_t)row, (int32_t)(e - __ldg(job.edge_offset + row)), label };
@@ -213,6 +213,12 @@ typedef struct sort_room { /* lives while the out-edges are made */
     gsa_transposed *record;
 } sort_room;
 
+static void give_room(gsa_backend *b, const sort_room *room)
+{
+    void *const all[] = { room->key, room->sorted, room->value, room->order, room->record };
+    for (void *at : all) gsa_cuda_give(b, at);
+}
+
 static gsa_status sort_out(gsa_backend *b, const char *op, const gsa_edges *edges,
                            gsa_cuda_plan *plan, sort_room *room)
 {
@@ -256,11 +262,7 @@ static gsa_status make_out(gsa_backend *b, const char *op, const gsa_edges *edge
         gsa_cuda_take_array(b, op, plan->sources + 1, sizeof(int64_t), (void **)&plan->out_offset));
     GSA_TRY(gsa_cuda_take_array(b, op, edges->edge_total, sizeof *plan->out, (void **)&plan->out));
     gsa_status status = sort_out(b, op, edges, plan, &room);
-    gsa_cuda_give(b, room.key);
-    gsa_cuda_give(b, room.sorted);
-    gsa_cuda_give(b, room.value);
-    gsa_cuda_give(b, room.order);
-    gsa_cuda_give(b, room.record);
+    give_room(b, &room);
     if (status == GSA_OK)
         status = make_cut(b, op, plan->out_offset, plan->sources, edges->edge_total,
                           most_edges(edges, 1), &plan->out_cut);
@@ -274,19 +276,12 @@ static void release_plan(gsa_backend *b, gsa_cuda_plan **slot)
     gsa_cuda_plan *plan = *slot;
     if (plan == NULL) return;
     *slot = NULL;
-    gsa_cuda_give(b, plan->run_first);
-    gsa_cuda_give(b, plan->entries);
-    gsa_cuda_give(b, plan->in.piece);
-    gsa_cuda_give(b, plan->in.owner);
-    gsa_cuda_give(b, plan->out_offset);
-    gsa_cuda_give(b, plan->out);
-    gsa_cuda_give(b, plan->out_cut.piece);
-    gsa_cuda_give(b, plan->out_cut.owner);
-    gsa_cuda_give(b, plan->list_offset);
-    gsa_cuda_give(b, plan->list_column);
-    gsa_cuda_give(b, plan->list_out_offset);
-    gsa_cuda_give(b, plan->list_out_column);
-    gsa_cuda_give(b, plan->out_edge);
+    void *const all[] = { plan->run_first,     plan->entries,         plan->in.piece,
+                          plan->in.owner,      plan->out_offset,      plan->out,
+                          plan->out_cut.piece, plan->out_cut.owner,   plan->list_offset,
+                          plan->list_column,   plan->list_out_offset, plan->list_out_column,
+                          plan->out_edge };
+    for (void *at : all) gsa_cuda_give(b, at);
     gsa_cuda_release_windows(b, &plan->windows);
     gsa_cuda_release_windows(b, &plan->out_windows);
     gsa_release(b->system, plan);
@@ -382,16 +377,6 @@ static __global__ void narrow_offsets(int32_t *to, const int64_t *from, int64_t 
     if (i < count) to[i] = (int32_t)from[i];
 }
 
-static __global__ void list_columns(GSA_ARGUMENT(expand_job) job, int32_t *column)
-{
-    const int64_t e = gsa_thread();
-    if (e >= job.edge_total) return;
-    const int64_t r = gsa_last_at_most(job.run_first, 0, job.run_total, e);
-    const gsa_run run = job.runs[r];
-    column[e] =
-        (int32_t)(job.part_first[run.kind] + run.first + (e - __ldg(job.run_first + r)) * run.step);
-}
-
 static __global__ void list_out_edges(int32_t *column, int32_t *edge, const gsa_transposed *out,
                                       const int64_t *edge_offset, int64_t count)
 {
@@ -405,14 +390,12 @@ static gsa_status fill_lists(gsa_backend *b, const char *op, const gsa_edges *ed
                              gsa_cuda_plan *plan)
 {
     expand_job job = {};
-    job.run_first = plan->run_first, job.runs = edges->runs, job.run_total = edges->run_total,
-    job.edge_total = edges->edge_total;
-    for (int k = 0; k < GSA_MAX_KINDS; k++) job.part_first[k] = plan->part_first[k];
+    job.key = (uint32_t *)plan->list_column; /* fewer than 2^31 */
     GSA_TRY(GSA_EACH(b, op, edges->rows + 1, narrow_offsets, plan->list_offset, edges->edge_offset,
                      edges->rows + 1));
     GSA_TRY(GSA_EACH(b, op, plan->sources + 1, narrow_offsets, plan->list_out_offset,
                      plan->out_offset, plan->sources + 1));
-    GSA_TRY(GSA_EACH(b, op, edges->edge_total, list_columns, job, plan->list_column));
+    GSA_TRY(run_expand(b, op, edges, plan, &job));
     return GSA_EACH(b, op, edges->edge_total, list_out_edges, plan->list_out_column, plan->out_edge,
                     plan->out, edges->edge_offset, edges->edge_total);
 }
@@ -475,9 +458,7 @@ static gsa_status make_windows(gsa_backend *b, const char *op, const gsa_edges *
     if (edges->edge_total == 0 || plan->sources >= INT32_MAX || edges->rows >= INT32_MAX)
         return GSA_OK;
     const gsa_status status = list_and_make(b, op, edges, plan, by_source, &room);
-    gsa_cuda_give(b, room.key);
-    gsa_cuda_give(b, room.value);
-    gsa_cuda_give(b, room.record);
+    give_room(b, &room);
     return status;
 }
 
