@@ -37,6 +37,14 @@ void gsa_group_release(gsa_group *g)
     g->scratch = NULL, g->room = 0;
 }
 
+static void close_wire(gsa_group *g, int whole)
+{
+    if (!g->wire) return;
+    if (g->heed) g->heed(g->user, NULL, NULL);
+    g->wire->close(g->line, whole);
+    g->wire = NULL, g->line = NULL;
+}
+
 static gsa_status cannot_reach(gsa_group *g, int32_t partner, const char *why, gsa_error *error)
 {
     g->failed = g->blamed = 1;
@@ -108,6 +116,7 @@ static gsa_status judge(gsa_group *g, gsa_status status, const int64_t *word, gs
         if (word[r * WORDS] != GSA_OK) first = r, failures++;
     if (failures == 0) return GSA_OK;
     g->failed = 1;
+    close_wire(g, 0);
     if (failures == g->ranks) return status;
     return share_sentence(g, (int)first, (gsa_status)word[first * WORDS], error);
 }
@@ -127,7 +136,10 @@ gsa_status gsa_group_tell(gsa_group *g, gsa_status status, const int64_t *number
     memset(own, 0, WORDS * sizeof *own);
     own[0] = (int64_t)status;
     if (numbers) memcpy(own + 1, numbers, bytes);
+    const int alarms = g->wire && g->waits && status != GSA_OK;
+    if (alarms) g->waits(g->user, status, error ? error->text : "");
     const gsa_status told = double_up(g, (char *)word, WORDS * sizeof *word, NULL, error);
+    if (alarms) g->waits(g->user, GSA_OK, NULL);
     if (told != GSA_OK) return status == GSA_OK ? told : status;
     for (int r = 0; r < g->ranks && all; r++)
         memcpy(all + r * GSA_GROUP_NUMBERS, word + r * WORDS + 1, bytes);
@@ -329,23 +341,37 @@ static int levels(const gsa_group *g)
     return count;
 }
 
+typedef struct turn { /* numbers that go to the partner, and where its own come to */
+    int64_t from, to, partner;
+    char *receive;
+    int64_t received;
+} turn;
+
 /* The transfer of this turn. Going up the tree it keeps one half and sends the other; going down
  * it sends what it has the sums of, and receives the other half. */
-static gsa_status start_turn(gsa_group *g, gsa_group_adding *a, gsa_error *error)
+static turn next_turn(const gsa_group *g, gsa_group_adding *a)
 {
-    char why[WHY] = "";
     const int up = a->turn < levels(g);
     const int level = up ? a->turn : 2 * levels(g) - 1 - a->turn, upper = g->rank >> level & 1;
     const int64_t low = a->low[level], high = a->high[level], middle = low + (high - low) / 2;
     const int64_t kept = upper ? middle : low, end = upper ? high : middle,
                   other = upper ? low : middle, other_end = upper ? middle : high;
-    const int64_t send = up ? other : kept, send_end = up ? other_end : end;
-    char *receive = up ? a->room : a->at + other * a->real_bytes;
     a->low[level + 1] = kept, a->high[level + 1] = end;
-    a->transfer = (gsa_transfer){ .channel = GSA_CHANNEL_SUM, .partner = g->rank ^ 1 << level };
-    const int64_t bytes = (send_end - send) * a->real_bytes;
-    if (g->start(g->user, &a->transfer, a->at + send * a->real_bytes, bytes, receive,
-                 (up ? end - kept : other_end - other) * a->real_bytes, why, sizeof why) != 0)
+    return (turn){ .from = up ? other : kept,
+                   .to = up ? other_end : end,
+                   .partner = g->rank ^ 1 << level,
+                   .receive = up ? a->room : a->at + other * a->real_bytes,
+                   .received = up ? end - kept : other_end - other };
+}
+
+static gsa_status start_turn(gsa_group *g, gsa_group_adding *a, gsa_error *error)
+{
+    char why[WHY] = "";
+    const turn t = next_turn(g, a);
+    const int64_t bytes = (t.to - t.from) * a->real_bytes;
+    a->transfer = (gsa_transfer){ .channel = GSA_CHANNEL_SUM, .partner = (int32_t)t.partner };
+    if (g->start(g->user, &a->transfer, a->at + t.from * a->real_bytes, bytes, t.receive,
+                 t.received * a->real_bytes, why, sizeof why) != 0)
         return cannot_reach(g, a->transfer.partner, why, error);
     g->sent += bytes;
     return GSA_OK;
@@ -360,10 +386,46 @@ static void end_turn(const gsa_group *g, gsa_group_adding *a)
     a->turn++;
 }
 
+static gsa_status device_failed(const gsa_backend *b, gsa_status status, gsa_error *error)
+{
+    return status == GSA_OK ? GSA_OK : gsa_fail(error, status, "%s: %s", b->name, b->error.text);
+}
+
+/* A failure is told at the next tell, which goes another way than the wire. */
+static gsa_status queue_turn(gsa_group *g, gsa_group_adding *a, gsa_error *error)
+{
+    gsa_backend *b = a->backend;
+    char why[WHY] = "";
+    void *queue;
+    const turn t = next_turn(g, a);
+    const int level = a->turn + 1;
+    const int64_t bytes = (t.to - t.from) * a->real_bytes;
+    gsa_status status = device_failed(b, b->aside(b, &queue), error);
+    if (status != GSA_OK) return status;
+    if (g->wire->swap(g->line, (int32_t)t.partner, a->at + t.from * a->real_bytes, bytes, t.receive,
+                      t.received * a->real_bytes, queue, why, sizeof why) != 0)
+        return gsa_fail(error, GSA_ERR_IO, "rank %d cannot reach rank %d: %s", g->rank,
+                        (int)t.partner, why);
+    g->sent += bytes;
+    if (a->turn >= levels(g)) return GSA_OK;
+    return device_failed(b,
+                         b->accumulate(b, a->at + a->low[level] * a->real_bytes, a->room, 1,
+                                       a->high[level] - a->low[level]),
+                         error);
+}
+
+static gsa_status queue_all(gsa_group *g, gsa_group_adding *a, gsa_error *error)
+{
+    gsa_status status = GSA_OK;
+    for (; a->turn < 2 * levels(g) && status == GSA_OK; a->turn++) status = queue_turn(g, a, error);
+    const gsa_status ended = a->backend->back(a->backend);
+    return status == GSA_OK ? device_failed(a->backend, ended, error) : status;
+}
+
 gsa_status gsa_group_add(gsa_group *g, gsa_group_adding *a, gsa_error *error)
 {
     a->low[0] = 0, a->high[0] = a->count, a->turn = 0;
-    return start_turn(g, a, error);
+    return a->backend ? queue_all(g, a, error) : start_turn(g, a, error);
 }
 
 gsa_status gsa_group_advance(gsa_group *g, gsa_group_adding *a, int waits, int *done,
@@ -381,4 +443,84 @@ gsa_status gsa_group_advance(gsa_group *g, gsa_group_adding *a, int waits, int *
     }
     *done = status == GSA_OK;
     return status;
+}
+
+/* ---- the wire ------------------------------------------------------------------------------- */
+
+/* A number of each rank: the first rank that has another one than `wanted`, or -1. */
+static gsa_status first_other(gsa_group *g, int64_t own, int64_t wanted, int *first,
+                              int64_t *theirs, gsa_error *error)
+{
+    int64_t told[GSA_GROUP_RANKS * GSA_GROUP_NUMBERS];
+    const gsa_status status =
+        gsa_group_tell(g, GSA_OK, (int64_t[GSA_GROUP_NUMBERS]){ own }, told, error);
+    *first = -1;
+    for (int r = g->ranks - 1; r >= 0 && status == GSA_OK; r--)
+        if (told[r * GSA_GROUP_NUMBERS] != wanted)
+            *first = r, *theirs = told[r * GSA_GROUP_NUMBERS];
+    return status;
+}
+
+/* Where one rank has none, all do without: *without is that rank, or -1. */
+static gsa_status same_wire(gsa_group *g, const gsa_wire *wire, int32_t version, int *without,
+                            gsa_error *error)
+{
+    int other;
+    int64_t theirs = 0;
+    gsa_status status = first_other(g, version != 0, 1, without, &theirs, error);
+    if (status != GSA_OK || *without >= 0) return status;
+    status = first_other(g, version, version, &other, &theirs, error);
+    if (status == GSA_OK && other >= 0)
+        status = gsa_fail(error, GSA_ERR_UNSUPPORTED,
+                          "rank %d of %d has %s %d, this one has %d: every rank runs the same",
+                          other, g->ranks, wire->name, (int)theirs, (int)version);
+    status = gsa_group_tell(g, status, NULL, NULL, error);
+    if (status != GSA_OK) g->blamed = 1;
+    return status;
+}
+
+static gsa_status open_line(gsa_group *g, const gsa_wire *wire, int *without, char why[WHY],
+                            gsa_error *error)
+{
+    char key[GSA_WIRE_KEY] = "";
+    int64_t theirs;
+    gsa_status status = GSA_OK;
+    if (g->rank == 0 && wire->make_key(key, why, WHY) != 0)
+        status = gsa_fail(error, GSA_ERR_IO, "%s", why);
+    status = gsa_group_merge(g, status, key, sizeof key, error);
+    if (status != GSA_OK) return status;
+    const int opened = wire->open(key, g->rank, g->ranks, &g->line, why, WHY) == 0;
+    status = first_other(g, opened, 1, without, &theirs, error);
+    if (opened) g->wire = wire;
+    if (status != GSA_OK || *without >= 0) close_wire(g, 0);
+    else if (g->heed) g->heed(g->user, wire, g->line);
+    return status;
+}
+
+gsa_status gsa_group_open_wire(gsa_group *g, const gsa_backend *b, char *said, size_t said_room,
+                               gsa_error *error)
+{
+    char why[WHY] = "this program looks for no wire";
+    int without = -1;
+    said[0] = 0;
+    if (alone(g) || !b->aside) return GSA_OK;
+    const gsa_wire *wire = g->find_wire ? g->find_wire(why, sizeof why) : NULL;
+    const int32_t version = wire ? wire->version(why, sizeof why) : 0;
+    gsa_status status = same_wire(g, wire, version, &without, error);
+    if (status == GSA_OK && without < 0) status = open_line(g, wire, &without, why, error);
+    if (without != g->rank) memset(why, 0, sizeof why);
+    if (status == GSA_OK && without >= 0)
+        status = gsa_group_merge(g, status, why, sizeof why, error);
+    if (status != GSA_OK) return status;
+    if (without < 0)
+        snprintf(said, said_room, "gradients go from device to device by %s", wire->name);
+    else
+        snprintf(said, said_room, "gradients go through the host's memory: rank %d of %d: %s",
+                 without, g->ranks, why);
+    return GSA_OK;
+}
+
+void gsa_group_close_wire(gsa_group *g)
+{
+    if (g) close_wire(g, !g->failed);
 }

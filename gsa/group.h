@@ -7,7 +7,7 @@
  *     told, merged or summed has the same bits on every rank, and however many there are. */
 #ifndef GSA_GROUP_H
 #define GSA_GROUP_H
-#include "graph/system.h"
+#include "kernels/backend.h"
 
 enum {
     GSA_GROUP_RANKS = 1024,
@@ -30,14 +30,34 @@ typedef struct gsa_group_trade gsa_group_trade;
 
 struct gsa_share_graph; /* graph/share.h */
 
+enum { GSA_WIRE_KEY = 128 };
+
+/* How device memory goes from rank to rank without the host. Functions that may fail give 0, or
+ * else `why`. */
+typedef struct gsa_wire {
+    const char *name;
+    int32_t (*version)(char *why, size_t why_room); /* 0: `why` it cannot be used here */
+    /* What rank 0 makes and all open it with: each on the device of its calling thread. */
+    int (*make_key)(char key[GSA_WIRE_KEY], char *why, size_t why_room);
+    int (*open)(const char key[GSA_WIRE_KEY], int32_t rank, int32_t ranks, void **line, char *why,
+                size_t why_room);
+    /* Queues a transfer to the partner and one from it; either may be 0 bytes. */
+    int (*swap)(void *line, int32_t partner, const void *send, int64_t send_bytes, void *receive,
+                int64_t receive_bytes, void *queue, char *why, size_t why_room);
+    /* Whether what was queued has failed since. In any thread. */
+    int (*ask)(void *line, char *why, size_t why_room);
+    /* whole: what was queued ends first; else it ends at once, wherever it waits. */
+    void (*close)(void *line, int whole);
+} gsa_wire;
+
 typedef struct gsa_group {
     const gsa_system *system;
-    int32_t rank, ranks;    /* ranks: a power of two, 2 to GSA_GROUP_RANKS */
-    int32_t on_host;        /* ranks on this machine */
-    int32_t failed, blamed; /* 1: a failure was told; it was of some ranks alone */
-    const char *program;    /* a hash of what runs here, or NULL */
-    int64_t sent;           /* bytes, of all calls */
-    int64_t early;          /* sums that began before their step's backward pass had ended */
+    int32_t rank, ranks;        /* ranks: a power of two, 2 to GSA_GROUP_RANKS */
+    int32_t on_host, host_rank; /* ranks on this machine; which of them this one is */
+    int32_t failed, blamed;     /* 1: a failure was told; it was of some ranks alone */
+    const char *program;        /* a hash of what runs here, or NULL */
+    int64_t sent;               /* bytes, of all calls */
+    int64_t early;              /* sums that began before their step's backward pass had ended */
     void *scratch;
     int64_t room;
     /* Begins to send to the transfer's partner and to receive from it; both may be 0 bytes, none is
@@ -52,6 +72,16 @@ typedef struct gsa_group {
     int (*cut)(const struct gsa_share_graph *graph, int32_t parts, int32_t *part, char *why,
                size_t why_room);
     gsa_group_trade *trade; /* of gsa_group_begin, or NULL */
+    /* What there is, or NULL and `why`; NULL: nothing. */
+    const gsa_wire *(*find_wire)(char *why, size_t why_room);
+    const gsa_wire *wire; /* with its line open, or NULL: sums go through the host's memory */
+    void *line;
+    /* For a rank that waits for its device while another one's has failed: that one's message does
+     * not reach it. heed: the thread that watches ranks asks the wire now and then; NULL: no more.
+     * waits: this rank comes with a failure, and ends all ranks where the others do not come;
+     * GSA_OK: they have. */
+    void (*heed)(void *user, const gsa_wire *wire, void *line);
+    void (*waits)(void *user, gsa_status status, const char *sentence);
 } gsa_group;
 
 static inline int32_t gsa_group_ranks(const gsa_group *group)
@@ -99,11 +129,22 @@ char *gsa_group_inbox(gsa_group *group, int32_t rank);
 gsa_status gsa_group_begin(gsa_group *group, gsa_status status, gsa_error *error);
 /* As far as what the others did allows; with `waits` to the end: then everything is there. */
 gsa_status gsa_group_go_on(gsa_group *group, int waits, gsa_error *error);
+/* Sums of the backend's memory go from device to device from now on, where it is a device's and the
+ * wire opens on all ranks. `said`: how they go and why; "" where there is no choice. */
+gsa_status gsa_group_open_wire(gsa_group *group, const gsa_backend *backend, char *said,
+                               size_t said_room, gsa_error *error);
+/* Before the backend is released. A NULL group is fine. */
+void gsa_group_close_wire(gsa_group *group);
+
 /* A sum of `count` numbers (floats of real_bytes 4 or doubles) that goes on during other work, one
  * at a time: along the tree of gradient_tree.h, ranks 2i and 2i + 1 first, whatever `count` is cut
  * into. Each rank sends 2 (ranks - 1) / ranks times their bytes. Recursive halving and doubling
- * (Thakur, Rabenseifner and Gropp 2005). */
+ * (Thakur, Rabenseifner and Gropp 2005).
+ *
+ * With a backend they are its memory, and all of the sum is queued beside its work (backend.h,
+ * aside): the wire carries, the backend adds, so the order of additions is the same. */
 typedef struct gsa_group_adding {
+    gsa_backend *backend;      /* or NULL: the host's memory */
     char *at, *room;           /* room of (count + 1) / 2 numbers, for what others send */
     int64_t count, real_bytes; /* at most GSA_GROUP_CHUNK bytes */
     int64_t low[GSA_GROUP_LEVELS + 1], high[GSA_GROUP_LEVELS + 1]; /* this rank's, at each level */

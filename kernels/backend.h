@@ -326,6 +326,16 @@ struct gsa_backend {
      * journey: callers upload in turn then. */
     gsa_status (*upload_ahead)(gsa_backend *b, void *to, const void *from_host, int64_t bytes);
     gsa_status (*upload_arrive)(gsa_backend *b);
+
+    /* ---- work of a second queue, such as sums over ranks during a backward pass: all three, or
+     * NULL where a call's work is done when it returns. From aside to back, calls are given to the
+     * second queue, behind all that was given before; only accumulate may be. aside gives the queue
+     * (a cudaStream_t) to callers who put work of their own on it, and is called again after the
+     * calls which that work is to follow. meet: what is given from now on comes after what was
+     * given aside. */
+    gsa_status (*aside)(gsa_backend *b, void **queue);
+    gsa_status (*back)(gsa_backend *b);
+    gsa_status (*meet)(gsa_backend *b);
 };
 
 /* The complete plain-C backend. threads >= 1. */
@@ -355,7 +365,8 @@ int gsa_cpu_has(int level); /* 1 when this build and this machine have it */
  * (cuda where it can be had, else cpu, whose error then holds the sentence with which a CUDA build
  * was refused its device), "cuda", and after it, in any order and each once, "-graphs"
  * (gsa_cuda_use_graphs of cuda.h), and one of "-tf32", "-bf16" and "-cusparse"
- * (gsa_cuda_choose_attention); as "cuda-graphs-bf16".
+ * (gsa_cuda_choose_attention); as "cuda-graphs-bf16". Right after "cuda" or "auto" may stand which
+ * device: "cuda:1-bf16"; else it is 0.
  * A device that is not there is a sentence that says why; nothing else falls back by itself.
  * device NULL: "auto".
  * threads: 0 (one for each core) to 4096. */

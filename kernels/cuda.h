@@ -67,6 +67,7 @@ gsa_status gsa_cuda_use_graphs(gsa_backend *b);
  * the backend is another. */
 gsa_status gsa_cuda_use_stream(gsa_backend *b, void *stream, gsa_error *error);
 
+int gsa_cuda_devices(void);  /* how many the driver lists; 0: none, or this build has no backend */
 int gsa_cuda_is_built(void); /* 0: this build has no such backend, and the constructor says so */
 
 #ifdef __cplusplus

@@ -71,5 +71,6 @@ gsa_status gsa_backend_idle(const gsa_system *system, const gsa_backend *like,
     b->free = like->shares_host_memory ? give_back : give_address_back;
     b->step_begin = NULL, b->step_end = NULL;
     b->upload_ahead = NULL, b->upload_arrive = NULL;
+    b->aside = NULL, b->back = NULL, b->meet = NULL;
     return GSA_OK;
 }

@@ -6,6 +6,11 @@ int gsa_cuda_is_built(void)
     return 0;
 }
 
+int gsa_cuda_devices(void)
+{
+    return 0;
+}
+
 gsa_status gsa_backend_cuda(const gsa_system *system, int real, int device, gsa_backend **backend,
                             gsa_error *error)
 {

@@ -1,4 +1,5 @@
 /* open.c - devices by name. */
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "kernels/cuda.h"
@@ -14,6 +15,7 @@ static gsa_status open_cpu(const gsa_system *system, int real, int threads, gsa_
 typedef struct cuda_wish {
     int graphs;    /* steps as graphs */
     int attention; /* enum gsa_cuda_attention */
+    int number;    /* of the device */
 } cuda_wish;
 
 /* Those after "-graphs" exclude each other. */
@@ -33,12 +35,25 @@ static size_t begins_with(const char *name, const char *word)
     return strncmp(name, word, bytes) == 0 && (name[bytes] == 0 || name[bytes] == '-') ? bytes : 0;
 }
 
-/* 1 when the name is "cuda" and words after it in any order: each once, and one way at most. */
+/* The same of `word` and perhaps a device's number after it: ":3". */
+static size_t begins_with_device(const char *name, const char *word, int *number)
+{
+    const size_t bytes = strlen(word);
+    *number = 0;
+    if (strncmp(name, word, bytes) != 0 || name[bytes] != ':') return begins_with(name, word);
+    const size_t digits = strspn(name + bytes + 1, "0123456789"), all = bytes + 1 + digits;
+    if (digits < 1 || digits > 4 || (name[all] != 0 && name[all] != '-')) return 0;
+    *number = atoi(name + bytes + 1);
+    return all;
+}
+
+/* 1 when the name is "cuda", perhaps with a device's number, and words after it in any order: each
+ * once, and one way at most. */
 static int read_wish(const char *name, cuda_wish *wish)
 {
     unsigned words = 0;
-    size_t bytes = begins_with(name, "cuda");
-    *wish = (cuda_wish){ 0, GSA_CUDA_FUSED };
+    *wish = (cuda_wish){ 0, GSA_CUDA_FUSED, 0 };
+    size_t bytes = begins_with_device(name, "cuda", &wish->number);
     if (bytes == 0) return 0;
     for (name += bytes; *name; name += bytes) {
         int word = 0;
@@ -56,7 +71,7 @@ static gsa_status open_wish(const gsa_system *system, const char *device, const 
                             int real, gsa_backend **backend, gsa_error *error)
 {
     gsa_backend *b = NULL;
-    gsa_status status = gsa_backend_cuda(system, real, 0, &b, error);
+    gsa_status status = gsa_backend_cuda(system, real, wish->number, &b, error);
     if (status != GSA_OK && !gsa_cuda_is_built())
         return gsa_fail_at(error, status, "device '%s'", device);
     if (status != GSA_OK) return status;
@@ -73,11 +88,11 @@ static gsa_status open_wish(const gsa_system *system, const char *device, const 
 
 /* cuda where it can be had, else cpu; then the backend's error holds the sentence with which cuda
  * was refused. */
-static gsa_status open_auto(const gsa_system *system, int real, int threads, gsa_backend **backend,
-                            gsa_error *error)
+static gsa_status open_auto(const gsa_system *system, int real, int number, int threads,
+                            gsa_backend **backend, gsa_error *error)
 {
     gsa_error why = { 0 };
-    if (gsa_backend_cuda(system, real, 0, backend, &why) == GSA_OK) return GSA_OK;
+    if (gsa_backend_cuda(system, real, number, backend, &why) == GSA_OK) return GSA_OK;
     const gsa_status status = open_cpu(system, real, threads, backend, error);
     if (status == GSA_OK && gsa_cuda_is_built()) (*backend)->error = why;
     return status;
@@ -103,10 +118,14 @@ gsa_status gsa_backend_open(const gsa_system *system, const char *device, int re
         const char *name;
         gsa_status (*open)(const gsa_system *system, int real, int threads, gsa_backend **backend,
                            gsa_error *error);
-    } devices[] = { { "auto", open_auto }, { "cpu", open_cpu }, { "ref", gsa_backend_ref } };
+    } devices[] = { { "cpu", open_cpu }, { "ref", gsa_backend_ref } };
     const gsa_status status = count_threads(&threads, error);
     if (status != GSA_OK) return status;
+    int number;
     if (!device) device = "auto";
+    const size_t automatic = begins_with_device(device, "auto", &number);
+    if (automatic > 0 && device[automatic] == 0)
+        return open_auto(system, real, number, threads, backend, error);
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
         if (strcmp(device, devices[i].name) == 0)
             return devices[i].open(system, real, threads, backend, error);
@@ -114,7 +133,7 @@ gsa_status gsa_backend_open(const gsa_system *system, const char *device, int re
     if (read_wish(device, &wish)) return open_wish(system, device, &wish, real, backend, error);
     return gsa_fail(
         error, GSA_ERR_ARGUMENT,
-        "device '%s': expected cpu, ref, auto or cuda; after cuda may come -graphs, and one of "
-        "-tf32, -bf16 and -cusparse",
+        "device '%s': expected cpu, ref, auto or cuda; after cuda may come a device's number as "
+        ":1, -graphs, and one of -tf32, -bf16 and -cusparse",
         device);
 }

@@ -177,6 +177,31 @@ static gsa_status profile_upload_arrive(gsa_backend *b)
     return done(b, GSA_PROFILE_upload, began, in->upload_arrive(in));
 }
 
+/* What waits on a second queue is no time of the host's. */
+static gsa_status profile_aside(gsa_backend *b, void **queue)
+{
+    gsa_backend *in = ((profile_state *)b->state)->inner;
+    const gsa_status status = in->aside(in, queue);
+    if (status != GSA_OK) b->error = in->error;
+    return status;
+}
+
+static gsa_status profile_back(gsa_backend *b)
+{
+    gsa_backend *in = ((profile_state *)b->state)->inner;
+    const gsa_status status = in->back(in);
+    if (status != GSA_OK) b->error = in->error;
+    return status;
+}
+
+static gsa_status profile_meet(gsa_backend *b)
+{
+    gsa_backend *in = ((profile_state *)b->state)->inner;
+    const gsa_status status = in->meet(in);
+    if (status != GSA_OK) b->error = in->error;
+    return status;
+}
+
 static void profile_release(gsa_backend *b)
 {
     const gsa_system *system = b->system;
@@ -201,6 +226,7 @@ static void fill(gsa_backend *b)
     if (in->step_begin) b->step_begin = profile_step_begin, b->step_end = profile_step_end;
     if (in->upload_ahead)
         b->upload_ahead = profile_upload_ahead, b->upload_arrive = profile_upload_arrive;
+    if (in->aside) b->aside = profile_aside, b->back = profile_back, b->meet = profile_meet;
 }
 
 gsa_status gsa_backend_profile(gsa_backend *inner, gsa_profile *profile, gsa_backend **backend,

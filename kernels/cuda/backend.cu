@@ -180,6 +180,7 @@ static void cuda_release(gsa_backend *b)
     gsa_cuda_state *s = gsa_cuda_of(b);
     gsa_cuda_close_steps(b);
     if (s->has_stream && s->lost == cudaSuccess) cudaStreamSynchronize(s->stream);
+    gsa_cuda_close_aside(b);
     gsa_cuda_forget_plans(b);
     gsa_cuda_sparse_close(b);
     gsa_cuda_library_close(b);
@@ -258,6 +259,7 @@ static void fill_table(gsa_backend *b)
 {
     gsa_cuda_fill_memory(b);
     gsa_cuda_fill_aggregate(b);
+    gsa_cuda_fill_aside(b);
     gsa_cuda_fill_attend(b, 0);
     gsa_cuda_fill_columns(b);
     gsa_cuda_fill_crf(b);
@@ -316,6 +318,14 @@ extern "C" gsa_status gsa_cuda_use_stream(gsa_backend *b, void *stream, gsa_erro
 extern "C" int gsa_cuda_is_built(void)
 {
     return 1;
+}
+
+extern "C" int gsa_cuda_devices(void)
+{
+    int count = 0;
+    const cudaError_t status = cudaGetDeviceCount(&count);
+    cudaGetLastError();
+    return status == cudaSuccess ? count : 0;
 }
 
 extern "C" gsa_status gsa_backend_cuda(const gsa_system *system, int real, int device,

@@ -63,6 +63,14 @@ typedef struct gsa_cuda_ahead {
     int pending; /* copies that the work has not waited for */
 } gsa_cuda_ahead;
 
+/* Work of a second stream (aside.cu), made with the first one. */
+typedef struct gsa_cuda_aside {
+    cudaStream_t stream, work; /* work: where calls go again after it */
+    cudaEvent_t before, done;  /* the work's place where it began; its own last place */
+    int has_stream, has_before, has_done;
+    int on, pending; /* calls go there now; the work has not waited for it */
+} gsa_cuda_aside;
+
 /* What a group of lanes reads in the place of an edge that is not there: a head vector of zeros. */
 enum { GSA_CUDA_ZEROS = 256 };
 
@@ -113,6 +121,7 @@ typedef struct gsa_cuda_state {
     int64_t in_use, kept;
     gsa_cuda_ring ring; /* of uploads in turn; its stream is the one above */
     gsa_cuda_ahead ahead;
+    gsa_cuda_aside aside;
     void *scratch;
     int64_t scratch_bytes;
     gsa_cuda_fault *fault; /* on the device */
@@ -242,8 +251,12 @@ gsa_cuda_ask_faults(gsa_backend *b); /* queues their copy; then the stream is wa
 gsa_status gsa_cuda_tell_faults(gsa_backend *b); /* what came is a sentence, or GSA_OK */
 gsa_status gsa_cuda_read_faults(gsa_backend *b); /* all of it; leaves a capture */
 
+/* ---- aside.cu */
+void gsa_cuda_close_aside(gsa_backend *b);
+
 /* ---- every file puts its ops into the table */
 void gsa_cuda_fill_aggregate(gsa_backend *b);
+void gsa_cuda_fill_aside(gsa_backend *b);
 void gsa_cuda_fill_attend(gsa_backend *b, int bf16);
 void gsa_cuda_fill_attend_sparse(gsa_backend *b);
 void gsa_cuda_fill_columns(gsa_backend *b);

@@ -27,7 +27,8 @@ gsa_status calls_backends(gsa_faults *faults, void *scratch)
     CALL(gsa_profile_name)(0), CALL(gsa_profile_enter)(&profile, GSA_PROFILE_STEP);
     CALL(gsa_profile_end)(&profile, GSA_PROFILE_FILL, CALL(gsa_profile_begin)(&profile));
     CALL(gsa_profile_beside)(&profile, GSA_PROFILE_FILL, CALL(gsa_profile_thread)(&profile));
-    CALL(gsa_cpu_has)(GSA_CPU_PLAIN), CALL(gsa_gemm_library)(), CALL(gsa_cuda_is_built)();
+    CALL(gsa_cpu_has)
+    (GSA_CPU_PLAIN), CALL(gsa_gemm_library)(), CALL(gsa_cuda_is_built)(), CALL(gsa_cuda_devices)();
     CALL(gsa_backend_no_memory)(ref, "a test", 8, &calls_error);
     CALL(gsa_cuda_choose_attention)(ref, GSA_CUDA_FUSED);
     CALL(gsa_cuda_choose_windows)(ref, 1), CALL(gsa_cuda_use_graphs)(ref);

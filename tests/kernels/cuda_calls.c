@@ -19,6 +19,9 @@ static void names(tally *t)
         const char *name, *said; /* what the backend's own name ends with */
         int graphs;
     } good[] = { { "cuda", ")", 0 },
+                 { "cuda:0", ")", 0 },
+                 { "auto:0", ")", 0 },
+                 { "cuda:0-graphs-bf16", "), in bf16", 1 },
                  { "cuda-graphs", ")", 1 },
                  { "cuda-bf16", "), in bf16", 0 },
                  { "cuda-graphs-bf16", "), in bf16", 1 },
@@ -26,12 +29,31 @@ static void names(tally *t)
                  { "cuda-tf32", "), in tf32", 0 },
                  { "cuda-graphs-tf32", "), in tf32", 1 },
                  { "cuda-tf32-graphs", "), in tf32", 1 } };
-    static const char *const bad[] = {
-        "cuda-",       "cuda-graphs-graphs", "cuda-bf16-tf32", "cuda-bf",    "cuda-bf16x",
-        "cuda bf16",   "cuda-bf16-bf16",     "cudabf16",       "cuda-graph", "cuda--bf16",
-        "graphs-cuda", "cuda-graphs-",       "-bf16",          "",           "cuda-windows",
-        "cuda-tensor", "cuda-cusparse-bf16", "cuda-degrees"
-    };
+    static const char *const bad[] = { "cuda-",
+                                       "cuda-graphs-graphs",
+                                       "cuda-bf16-tf32",
+                                       "cuda-bf",
+                                       "cuda-bf16x",
+                                       "cuda bf16",
+                                       "cuda-bf16-bf16",
+                                       "cudabf16",
+                                       "cuda-graph",
+                                       "cuda--bf16",
+                                       "graphs-cuda",
+                                       "cuda-graphs-",
+                                       "-bf16",
+                                       "",
+                                       "cuda-windows",
+                                       "cuda-tensor",
+                                       "cuda-cusparse-bf16",
+                                       "cuda-degrees",
+                                       "cuda:",
+                                       "cuda:x",
+                                       "cuda:1x",
+                                       "cuda:-1",
+                                       "cuda:10000",
+                                       "auto:x",
+                                       "auto:0-bf16" };
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         gsa_backend *b = NULL;
         gsa_error error = { 0 };
@@ -53,6 +75,26 @@ static void names(tally *t)
               bad[i], error.text);
     }
 }
+
+#if defined(GSA_ON_EXECUTOR)
+static void numbers(tally *t)
+{
+    gsa_backend *b = NULL;
+    gsa_error error = { 0 };
+    simt_devices(2);
+    check(t, gsa_cuda_devices() == 2, "%d devices", gsa_cuda_devices());
+    check(t, gsa_backend_open(NULL, "cuda:1", GSA_F32, 1, &b, &error) == GSA_OK, "%s", error.text);
+    check(t, strstr(b->name, "(device 1,") != NULL, "cuda:1 is '%s'", b->name);
+    gsa_backend_release(b);
+    check(t,
+          gsa_backend_open(NULL, "cuda:2", GSA_F32, 1, &b, &error) == GSA_ERR_UNSUPPORTED &&
+              strstr(error.text, "device 2, expected 0 to 1"),
+          "cuda:2: %s", error.text);
+    simt_devices(0);
+    check(t, gsa_cuda_devices() == 0, "%d devices", gsa_cuda_devices());
+    simt_devices(1);
+}
+#endif
 
 /* ---- how often the host waits: once a download, of whatever size, with and without faults to
  * report; never for an upload that fits ---- */
@@ -152,6 +194,47 @@ static void ahead(tally *t, int graphs, int late)
     must(b = open_cuda(), gsa_backend_ref(NULL, GSA_F32, 1, &ref, NULL) == GSA_OK);
     check(t, ref->upload_ahead == NULL && ref->upload_arrive == NULL, "ref uploads ahead");
     gsa_backend_release(b), gsa_backend_release(ref);
+}
+
+/* ---- a second queue beside the work: each waits for the other where it says so ---- */
+static void beside(tally *t, int graphs, int late)
+{
+    enum { COUNT = 4, ROUNDS = 4 };
+    const float start[COUNT] = { 1, 2, 3, 4 };
+    float want[2][COUNT], back[COUNT];
+    void *queue = NULL;
+    gsa_backend *b = open_cuda();
+#if defined(GSA_ON_EXECUTOR)
+    simt_late(late);
+#endif
+    if (graphs) must(b, gsa_cuda_use_graphs(b) == GSA_OK);
+    memcpy(want[0], start, sizeof start), memcpy(want[1], start, sizeof start);
+    float *x = put(b, start, sizeof start), *sum = put(b, start, sizeof start);
+    must(b, b->back(b) == GSA_OK && b->meet(b) == GSA_OK); /* from nowhere */
+    for (int round = 0; round < ROUNDS; round++) {
+        int launched;
+        if (graphs) must(b, b->step_begin(b) == GSA_OK);
+        must(b, b->accumulate(b, x, x, 1, COUNT) == GSA_OK);
+        must(b, b->aside(b, &queue) == GSA_OK && queue);
+        must(b, b->accumulate(b, sum, x, 1, COUNT) == GSA_OK);
+        must(b, b->aside(b, &queue) == GSA_OK && b->back(b) == GSA_OK);
+        must(b, b->meet(b) == GSA_OK && b->accumulate(b, x, sum, 1, COUNT) == GSA_OK);
+        if (graphs) must(b, b->step_end(b, &launched) == GSA_OK);
+        for (int i = 0; i < COUNT; i++)
+            want[0][i] *= 2, want[1][i] += want[0][i], want[0][i] += want[1][i];
+    }
+    get(b, back, x, sizeof back);
+    check(t, memcmp(back, want[0], sizeof back) == 0, "work beside, graphs %d, late %d: the work",
+          graphs, late);
+    get(b, back, sum, sizeof back);
+    check(t, memcmp(back, want[1], sizeof back) == 0, "work beside, graphs %d, late %d: the sum",
+          graphs, late);
+    b->free(b, x), b->free(b, sum);
+    gsa_backend_release(b);
+#if defined(GSA_ON_EXECUTOR)
+    simt_late(0);
+#endif
+    (void)late;
 }
 
 /* ---- one launch an operation for a whole batch of small graphs ----------------------------- */
@@ -440,8 +523,9 @@ void calls_case(tally *t)
     row_steps(t);
     late_faults(t);
     for (int graphs = 0; graphs < 2; graphs++)
-        for (int late = 0; late < 3; late++) ahead(t, graphs, late);
+        for (int late = 0; late < 3; late++) ahead(t, graphs, late), beside(t, graphs, late);
 #if defined(GSA_ON_EXECUTOR)
+    numbers(t);
     waits(t);
     launches(t);
 #endif

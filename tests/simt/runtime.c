@@ -216,13 +216,15 @@ cudaError_t cudaMemsetAsync(void *at, int byte, size_t bytes, cudaStream_t strea
 }
 
 /* ---- devices, errors ----------------------------------------------------------------------- */
-/* SIMT_DEVICES=N, SIMT_MEMORY=BYTES: for programs that no test can call simt_devices and
- * simt_memory in. */
+/* SIMT_DEVICES=N, SIMT_MEMORY=BYTES, SIMT_LATE=HOW: for programs that no test can call
+ * simt_devices, simt_memory and simt_late in. */
 static void read_environment(void)
 {
-    const char *devices = getenv("SIMT_DEVICES"), *memory = getenv("SIMT_MEMORY");
+    const char *devices = getenv("SIMT_DEVICES"), *memory = getenv("SIMT_MEMORY"),
+               *late = getenv("SIMT_LATE");
     if (devices) mem.devices = atoi(devices);
     if (memory) mem.total = atoll(memory);
+    if (late) simt_late(atoi(late));
 }
 
 cudaError_t cudaGetDeviceCount(int *count)

@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # mpi.sh - the command under mpirun: the same bits on 1, 2 and 4 ranks, with other numbers of ranks after a kill, and one
-# sentence for each wrong request. Builds the module into build/, and counts into build/mpi/tests.count.
+# sentence for each wrong request; so on devices, which tests/simt and tests/nccl stand in for. Builds the modules into build/, and
+# counts into build/mpi/tests.count.
 #   mpi.sh [KILLS]    a rank is killed at so many random moments (3)
 set -uo pipefail
 # shellcheck source=tools/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../../tools/lib.sh"
 cd "$root" || exit 1
 kills=${1:-3} passed=0 failed=0 checks=0
-need_packages "${packages_build[@]}" libopenmpi-dev openmpi-bin libmetis-dev || exit 1
-[ -e build/CMakeCache.txt ] || build release build -DGSA_TESTS=OFF -DGSA_CUDA=OFF
-{ cmake -DGSA_MPI=ON build && cmake --build build -j "$(cores)" --target gsa_command --target gsa_mpi; } >/dev/null ||
-    fail "the module was not built"
+need_packages "${packages_build[@]}" libopenmpi-dev openmpi-bin check libsubunit-dev libmetis-dev g++ || exit 1
+[ -e build/CMakeCache.txt ] || cmake --preset release -DGSA_CUDA=OFF >/dev/null
+{ cmake -DGSA_MPI=ON -DGSA_TESTS=ON build && cmake --build build -j "$(cores)" --target gsa_command --target gsa_mpi --target gsa_simt_ranks; } >/dev/null ||
+    fail "the modules were not built"
 gsa=$root/build/gsa work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -223,6 +224,75 @@ stopped()
     [ $((SECONDS - end)) -le 10 ] && [ $code -eq 3 ] && grep -q '^gsa: rank [01] of 2 has given no sign of life' stop.out
 }
 try "stopped" stopped
+
+# ---- ranks with devices: gradients go from one to the other by NCCL, or through the host's memory
+device=$root/build/tests/simt/nccl/gsa-simt
+printf %b "[task]\nname = masked_summation\nn = 12\nk = 4\nd = 3\ntrain = 64\ndev = 8\ntest = 8\n[model]\nencoder = star*1\nhidden = 8\nheads = 2\ndropout_hidden = 0.1\n${common}optimizer = adamw\nweight_decay = 0.01\n" >device.ini
+# on_device NAME RANKS SENTENCE [VARIABLE=VALUE...]: trains into the folder NAME, and says how gradients go; the same bits as one rank.
+on_device()
+{
+    local name=$1 n=$2 sentence=$3
+    shift 3
+    rm -rf "$name"
+    ranks "$n" env "$@" "$device" train device.ini --device cuda --threads 1 --out "$name" || return 1
+    [ "$n" -eq 1 ] && return
+    checks=$((checks + 1))
+    grep -q "^gradients go $sentence" "$work/out" && same device-1 "$name"
+}
+early() { checks=$((checks + 1)) && [ "$(number "$1" early_sums)" -gt 0 ]; }
+nccl='from device to device by NCCL' host="through the host's memory: rank"
+try "device, 1" on_device device-1 1 ''
+begin=$SECONDS
+for n in 2 4; do
+    try "devices, $n" on_device device-$n $n "$nccl"
+    try "devices, $n: sums during backward passes" early device-$n
+done
+whole=$(((SECONDS - begin) / 2))
+for late in 1 2; do try "devices, each when it is waited for, $late" on_device late 4 "$nccl" SIMT_LATE=$late; done
+try "a device for each" on_device each 2 "$nccl" SIMT_DEVICES=2
+try "an old NCCL" on_device old 4 "$host 2 of 4: NCCL 21304 is here, expected 21400" GSA_TEST_NCCL=old:2
+try "no communicator" on_device none 2 "$host 0 of 2: NCCL: invalid usage (the stand-in was asked to fail)" GSA_TEST_NCCL=init:-1
+try "no communicator on one" on_device none 2 "$host 0 of 2: NCCL: no other rank's answer for 8 seconds" GSA_TEST_NCCL=init:1
+mkdir plain && cp "$device" "$root/build/gsa-mpi.so" plain
+without_nccl() { device=plain/gsa-simt on_device without 2 "$host 0 of 2: this gsa has no NCCL"; }
+try "no module of NCCL" without_nccl
+# soon CODE SENTENCE VARIABLE=VALUE...: one sentence, within 10 seconds more than a run takes.
+soon()
+{
+    local code=$1 sentence=$2 begin=$SECONDS
+    shift 2
+    rm -rf soon
+    refused "$code" "$sentence" 2 env "$@" "$device" train device.ini --device cuda --threads 1 --out soon --quiet && [ $((SECONDS - begin)) -le $((whole + 10)) ]
+}
+try "another NCCL" soon 3 'rank 1 of 2 has NCCL 21401, this one has 21400' GSA_TEST_NCCL=other:1
+try "no unique id" soon 3 'rank 0 of 2: NCCL: unhandled system error' GSA_TEST_NCCL=id:0
+for nth in 1 30; do
+    try "NCCL fails, $nth" soon 3 'rank 1 cannot reach rank 0: NCCL: unhandled system error (the stand-in was asked to fail)$' GSA_TEST_NCCL=system:1:$nth
+    try "NCCL fails later, $nth" soon 3 'rank 0 of 2: NCCL: remote process exited' GSA_TEST_NCCL=async:0:$nth
+    try "NCCL fails later and is found out, $nth" soon 3 'rank 0 of 2: .*NCCL: remote process exited' GSA_TEST_NCCL=async:0:$nth SIMT_LATE=1
+done
+# One rank loses its device, or dies, while the other waits for what it sends.
+at_one()
+{
+    # shellcheck disable=SC2016  # of the shells that it starts
+    soon "$1" "$2" bash -c '[ "$OMPI_COMM_WORLD_RANK" -eq 0 ] || export SIMT_LOSE_AFTER='"$3"'; exec "$0" "$@"'
+}
+for after in 300 420 555; do try "a device is lost, $after" at_one 75 'rank 1 of 2: .*the device is lost' $after; done
+die()
+{
+    local job begin
+    mpirun -np 2 --oversubscribe --bind-to none "$device" train device.ini --device cuda --set train.max_steps=100000 --set train.epochs=100000 --threads 1 --quiet >die.out 2>&1 &
+    job=$!
+    sleep "3.$((RANDOM % 10))"
+    kill -9 "$(pgrep -P $job -x gsa-simt | head -n 1)" || return 1
+    begin=$SECONDS
+    wait $job && return 1
+    checks=$((checks + 1))
+    [ $((SECONDS - begin)) -le 10 ]
+}
+try "a rank with a device dies" die
+try "infinite, on devices" refused 3 'rank [01] of 2: step [0-9]*: the .* not finite' 2 "$device" train device.ini --device cuda --set train.lr=1000 \
+    --set train.optimizer=sgd --quiet
 
 cd "$root" || exit 1
 mkdir -p build/mpi && echo "$passed $failed 0 $checks" >build/mpi/tests.count

@@ -19,7 +19,7 @@ option(GSA_EMULATED "With tests: the kernels of AVX-512 by means of AVX2, for ma
 option(GSA_CHECKED "Full O(E) scan of edges at every kernel entry" OFF)
 option(GSA_FUZZ "Programs that fuzz each parser (tests/fuzz); wants clang" OFF)
 set(GSA_SANITIZE "" CACHE STRING "Sanitizers for everything: address, undefined, address;undefined, thread")
-foreach(part TESTS ONEDNN CBLAS IGRAPH MPI METIS CUDA ZLIB ZSTD)
+foreach(part TESTS ONEDNN CBLAS IGRAPH MPI METIS CUDA NCCL ZLIB ZSTD)
   set(GSA_${part} AUTO CACHE STRING "AUTO, ON or OFF")
   set_property(CACHE GSA_${part} PROPERTY STRINGS AUTO ON OFF)
 endforeach()

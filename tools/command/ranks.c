@@ -9,9 +9,8 @@
 #include <unistd.h>
 #include "gsa/hash.h"
 #include "train/group/mpi.h"
+#include "train/group/nccl.h"
 #include "tools/command/verbs.h"
-
-#define MODULE "gsa-mpi.so"
 
 static gsa_group group;
 static const gsa_group_mpi *module;
@@ -78,40 +77,48 @@ static gsa_status hash_program(gsa_error *error)
     return status;
 }
 
-static void tell_lost(const char *sentence)
+/* A device that is lost ends a job of several ranks as it ends one. */
+static int tell_lost(gsa_status status, const char *sentence)
 {
     fprintf(stderr, "gsa: %s\n", sentence);
+    return status == GSA_ERR_DEVICE ? gsa_exit_code(status) : GSA_EXIT_RANK;
 }
 
-static gsa_status load(int ranks, gsa_error *error)
+/* The table of a module beside the program or in its folder of plugins; NULL: `why`. */
+static void *load(const char *file, const char *table, const char *part, char *why, size_t room)
 {
     static const char *const places[] = { "", GSA_OWN_PLUGINS "/" };
     char path[2][GSA_PATH_ROOM] = { "", "" };
-    void *library = NULL;
-    for (int i = 0; i < 2 && !library; i++)
-        if (gsa_beside_program(places[i], MODULE, path[i]) && access(path[i], R_OK) == 0) {
-            library = dlopen(path[i], RTLD_NOW | RTLD_GLOBAL);
-            if (!library)
-                return gsa_fail(error, GSA_ERR_UNSUPPORTED, "%d ranks were started: %s", ranks,
-                                dlerror());
-        }
-    module = library ? dlsym(library, GSA_GROUP_MPI_TABLE) : NULL;
-    if (module) return GSA_OK;
-    return gsa_fail(error, GSA_ERR_UNSUPPORTED,
-                    "%d ranks were started, but this gsa has no MPI: %s is neither %s nor %s "
-                    "(built with -DGSA_MPI=ON)",
-                    ranks, MODULE, path[0], path[1]);
+    for (int i = 0; i < 2; i++) {
+        if (!gsa_beside_program(places[i], file, path[i]) || access(path[i], R_OK) != 0) continue;
+        void *library = dlopen(path[i], RTLD_NOW | RTLD_GLOBAL);
+        void *found = library ? dlsym(library, table) : NULL;
+        if (!found) snprintf(why, room, "%s", dlerror());
+        return found;
+    }
+    snprintf(why, room, "this gsa has no %s: %s is neither %s nor %s (built with -DGSA_%s=ON)",
+             part, file, path[0], path[1], part);
+    return NULL;
+}
+
+static const gsa_wire *find_wire(char *why, size_t room)
+{
+    return load("gsa-nccl.so", GSA_GROUP_NCCL_TABLE, "NCCL", why, room);
 }
 
 gsa_status gsa_ranks_open(gsa_error *error)
 {
-    char why[256] = "";
+    char why[GSA_ERROR_SIZE] = "";
     int rank, ranks;
     if (!launched(&rank, &ranks)) return GSA_OK;
-    group = (gsa_group){ .system = gsa_system_default(), .rank = rank, .ranks = ranks };
+    group = (gsa_group){
+        .system = gsa_system_default(), .rank = rank, .ranks = ranks, .find_wire = find_wire
+    };
     gsa_status status = hash_program(error);
-    if (status == GSA_OK) status = load(ranks, error);
-    if (status == GSA_OK && module->open(&group, tell_lost, GSA_EXIT_RANK, why, sizeof why) != 0)
+    if (status == GSA_OK) module = load("gsa-mpi.so", GSA_GROUP_MPI_TABLE, "MPI", why, sizeof why);
+    if (status == GSA_OK && !module)
+        status = gsa_fail(error, GSA_ERR_UNSUPPORTED, "%d ranks were started, but %s", ranks, why);
+    if (status == GSA_OK && module->open(&group, tell_lost, why, sizeof why) != 0)
         status = gsa_fail(error, GSA_ERR_ARGUMENT, "%s", why);
     group.program = program;
     if (status != GSA_OK) module = NULL;
@@ -127,7 +134,8 @@ gsa_status gsa_ranks_agree(gsa_status status, gsa_error *error, int *speaks, int
 {
     *speaks = !module || group.rank == 0;
     if (module) status = gsa_group_tell(&group, status, NULL, NULL, error);
-    *code = module && group.blamed ? GSA_EXIT_RANK : gsa_exit_code(status);
+    *code =
+        module && group.blamed && status != GSA_ERR_DEVICE ? GSA_EXIT_RANK : gsa_exit_code(status);
     return status;
 }
 

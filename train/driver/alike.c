@@ -15,6 +15,13 @@ static void hash_text(const char *text, char hex[65])
     gsa_sha256_end(&hash, hex);
 }
 
+/* Ranks of one machine have devices of other numbers: "cuda (device 0, sm_90)". */
+static const char *kind_of(const char *backend)
+{
+    const char *comma = strchr(backend, ',');
+    return comma ? comma : backend;
+}
+
 static void hash_recipe(const gsa_session *s, char hex[65])
 {
     int count;
@@ -83,7 +90,7 @@ gsa_status gsa_alike_check(gsa_group *g, const gsa_session *s, const char *check
     if (!all && status == GSA_OK) status = gsa_out_of_memory(error, "hashes of the ranks", 65);
     if (status == GSA_OK) {
         hash_text(g->program, own[PROGRAM]);
-        hash_text(s->backend->name, own[DEVICE]);
+        hash_text(kind_of(s->backend->name), own[DEVICE]);
         hash_recipe(s, own[RECIPE]);
         hash_text(s->plugins, own[PLUGINS]);
         hash_text(s->inputs, own[INPUTS]);

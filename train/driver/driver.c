@@ -76,6 +76,16 @@ static gsa_status set_up_steps(gsa_trainer *t, gsa_error *error)
     return status;
 }
 
+static gsa_status open_wire(gsa_trainer *t, gsa_error *error)
+{
+    char said[GSA_ERROR_SIZE];
+    gsa_session *s = &t->session;
+    if (s->rows.model || !s->group) return GSA_OK;
+    const gsa_status status = gsa_group_open_wire(s->group, s->backend, said, sizeof said, error);
+    if (status == GSA_OK && *said) gsa_trainer_say(t, said);
+    return status;
+}
+
 /* train.pieces = 0: one each rank. A rank has those of one subtree. */
 static gsa_status settle_pieces(gsa_trainer *t, gsa_error *error)
 {
@@ -316,6 +326,8 @@ static gsa_status create(gsa_trainer *t, gsa_error *error)
     if (status == GSA_OK) status = check_selection(t, error);
     if (status == GSA_OK && checkpoint) status = check_resumed(t, error);
     if (status == GSA_OK && t->session.start) status = begin_with(t, error);
+    status = gsa_group_tell(o->group, status, NULL, NULL, error);
+    if (status == GSA_OK) status = open_wire(t, error);
     if (status == GSA_OK) status = set_up_steps(t, error);
     if (status == GSA_OK && checkpoint) status = gsa_trainer_restore(t, checkpoint, error);
     if (status == GSA_OK && checkpoint) status = settle_place(t, error);
@@ -337,6 +349,7 @@ static gsa_status release(gsa_trainer *t, gsa_status status, gsa_error *error)
     if (t->session.backend) gsa_trainer_drop_best(t);
     gsa_ledger_release(t);
     gsa_running_mean_release(&t->running);
+    gsa_group_close_wire(t->session.group);
     gsa_tree_release(&t->tree);
     gsa_optimiser_release(t->optimiser);
     gsa_batches_release(&t->batches);

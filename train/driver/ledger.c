@@ -149,6 +149,8 @@ static gsa_status judge(gsa_trainer *t, const gsa_ledger_step *s, double loss, g
 static gsa_status stumble(gsa_trainer *t, const gsa_ledger_step *s, int last, gsa_error *error)
 {
     const gsa_status status = gsa_optimiser_resume(t->optimiser, s->applied, error);
+    /* Of a sum it is not known whose: the step runs again, and each rank looks at its own. */
+    if (t->tree.planes && !t->tree.looks) last = 0;
     t->ledger.close = GSA_LEDGER_STEPS; /* one that is bad is often followed by others */
     if (status != GSA_OK) return status;
     if (last) return judge(t, s, loss_of(t, s), error);

@@ -231,6 +231,7 @@ static json_t *result_of(gsa_trainer *t, const gsa_score *test)
         json_object_set_new(r, "skipped_steps", json_integer(t->counts.skipped));
     if (s->backend->step_begin) json_object_set_new(r, "graph_steps", json_integer(t->graph_steps));
     if (s->group) json_object_set_new(r, "sent_bytes", json_integer(t->sent));
+    if (s->group) json_object_set_new(r, "early_sums", json_integer(s->group->early));
     json_object_set_new(r, "seconds", gsa_json_number(seconds));
     json_object_set_new(r, "tokens_per_second",
                         gsa_json_number(per((double)t->counts.tokens, seconds)));

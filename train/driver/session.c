@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "kernels/cuda.h"
 #include "kernels/profile.h"
 #include "train/use/inputs.h"
 #include "train/use/paths.h"
@@ -29,6 +30,17 @@ static void say_device(const gsa_backend *backend, const gsa_session_options *o)
     o->say(o->context, text);
 }
 
+/* Ranks of a machine that has several CUDA devices take them in turn, unless one was named. */
+static const char *device_of(const gsa_session_options *o, char name[64])
+{
+    const int devices = o->group ? gsa_cuda_devices() : 0;
+    const char *device = o->device ? o->device : "auto";
+    const int cuda = strncmp(device, "cuda", 4) == 0 && (device[4] == 0 || device[4] == '-');
+    if (devices < 2 || (!cuda && strcmp(device, "auto") != 0)) return o->device;
+    snprintf(name, 64, "%.4s:%d%s", device, o->group->host_rank % devices, device + 4);
+    return name;
+}
+
 static gsa_status create_backend(gsa_session *s, const gsa_session_options *o, gsa_error *error)
 {
     if (o->backend) {
@@ -38,9 +50,10 @@ static gsa_status create_backend(gsa_session *s, const gsa_session_options *o, g
     /* the ranks of a machine share its cores */
     const long share = o->group ? sysconf(_SC_NPROCESSORS_ONLN) / o->group->on_host : 0;
     const int threads = o->threads == 0 && o->group ? (share > 1 ? (int)share : 1) : o->threads;
+    char name[64];
     s->owns_backend = 1;
     const gsa_status status =
-        gsa_backend_open(s->system, o->device, GSA_F32, threads, &s->backend, error);
+        gsa_backend_open(s->system, device_of(o, name), GSA_F32, threads, &s->backend, error);
     if (status == GSA_OK && o->say) say_device(s->backend, o);
     return status;
 }

@@ -156,6 +156,7 @@ static gsa_status gradients(gsa_trainer *t, const int64_t *example, int64_t coun
     const int64_t to = own_begin(t, example, count, 1);
     int64_t number = count_parts(t, example, count, from);
     gsa_status status = gsa_parameters_zero_gradients(s->model.parameters, error);
+    t->tree.looks = t->ledger.close > 0;
     if (status == GSA_OK) status = end_pieces(t, example, count, from, &next_share, error);
     while (from < to && status == GSA_OK) {
         gsa_wanted next;

@@ -14,6 +14,8 @@ enum {
     TURN_NS = 50 * 1000 * 1000, /* of the watch */
     BEAT_TURNS = 10,            /* between two signs of life */
     MISSED = 120,               /* turns without one: 6 seconds */
+    UNHEARD = 60,               /* turns in which others may come to hear of a failure: 3 seconds */
+    BROKEN = 40,                /* turns in which a wire that failed may be found out: 2 seconds */
     BEAT = 1,
     LAST = 2 /* tags */
 };
@@ -22,8 +24,14 @@ typedef struct watch {
     MPI_Comm comm;
     pthread_t thread;
     pthread_mutex_t lock;
-    void (*lost)(const char *sentence);
-    int rank, ranks, code, ends; /* ends: 1: this rank is done */
+    int (*lost)(gsa_status status, const char *sentence);
+    int rank, ranks, ends; /* ends: 1: this rank is done */
+    /* what this rank said (heed, waits of gsa/group.h), and the turns since */
+    const gsa_wire *wire;
+    void *line;
+    gsa_status failure;
+    int broken, waited;
+    char sentence[GSA_ERROR_SIZE];
 } watch;
 
 static int failed(int rc, char *why, size_t room)
@@ -103,15 +111,41 @@ static void tell(const watch *w, int tag)
     MPI_Send(NULL, 0, MPI_BYTE, (w->rank + 1) % w->ranks, tag, w->comm);
 }
 
-static void end_job(const watch *w)
+static void end_job(const watch *w, int rank, gsa_status status, const char *what)
 {
-    char text[160];
-    snprintf(text, sizeof text,
-             "rank %d of %d has given no sign of life for 6 seconds: it is stopped, or its machine "
-             "cannot be reached",
-             (w->rank + w->ranks - 1) % w->ranks, w->ranks);
-    w->lost(text);
-    MPI_Abort(MPI_COMM_WORLD, w->code);
+    char text[GSA_ERROR_SIZE + 64];
+    snprintf(text, sizeof text, "rank %d of %d%s", rank, w->ranks, what);
+    MPI_Abort(MPI_COMM_WORLD, w->lost(status, text));
+}
+
+static void heed(void *user, const gsa_wire *wire, void *line)
+{
+    watch *w = user;
+    pthread_mutex_lock(&w->lock);
+    w->wire = wire, w->line = line, w->broken = 0;
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void waits(void *user, gsa_status status, const char *sentence)
+{
+    watch *w = user;
+    pthread_mutex_lock(&w->lock);
+    w->failure = status, w->waited = 0;
+    snprintf(w->sentence, sizeof w->sentence, ": %s", sentence ? sentence : "");
+    pthread_mutex_unlock(&w->lock);
+}
+
+/* Whether others do not come to hear of this rank's failure, and whether the wire has failed and
+ * this rank, which waits for its device, does not find out. */
+static void mind_device(watch *w)
+{
+    char why[GSA_ERROR_SIZE] = ": ";
+    pthread_mutex_lock(&w->lock);
+    if (w->failure != GSA_OK && ++w->waited == UNHEARD)
+        end_job(w, w->rank, w->failure, w->sentence);
+    if (w->wire && w->wire->ask(w->line, why + 2, sizeof why - 2) != 0 && ++w->broken == BROKEN)
+        end_job(w, w->rank, GSA_ERR_IO, why);
+    pthread_mutex_unlock(&w->lock);
 }
 
 /* Turns are counted, not seconds: a job that was stopped as a whole, and goes on, missed none. */
@@ -122,24 +156,29 @@ static void *keep_watch(void *user)
     int missed = 0, heard = BEAT, ended = 0;
     for (int turn = 0; !ended || heard != LAST; turn++) {
         nanosleep(&pause, NULL);
+        mind_device(w);
         if (!ended && is_done(w)) ended = 1, tell(w, LAST);
         else if (!ended && turn % BEAT_TURNS == 0) tell(w, BEAT);
         if (heard == LAST) continue;
         const int now = hear(w);
         missed = now ? 0 : missed + 1;
         if (now) heard = now;
-        if (missed == MISSED) end_job(w);
+        if (missed == MISSED)
+            end_job(
+                w, (w->rank + w->ranks - 1) % w->ranks, GSA_ERR_IO,
+                " has given no sign of life for 6 seconds: it is stopped, or its machine cannot "
+                "be reached");
     }
     return NULL;
 }
 
 /* ---- begin and end ------------------------------------------------------------------------- */
 
-static watch *start_watch(const gsa_group *g, void (*lost)(const char *), int code)
+static watch *start_watch(const gsa_group *g, int (*lost)(gsa_status, const char *))
 {
     watch *w = g->system->alloc(g->system->user, sizeof *w);
     if (!w) return NULL;
-    *w = (watch){ .lost = lost, .rank = g->rank, .ranks = g->ranks, .code = code };
+    *w = (watch){ .lost = lost, .rank = g->rank, .ranks = g->ranks };
     MPI_Comm_dup(MPI_COMM_WORLD, &w->comm);
     pthread_mutex_init(&w->lock, NULL);
     sigset_t all, before;
@@ -152,32 +191,34 @@ static watch *start_watch(const gsa_group *g, void (*lost)(const char *), int co
     return NULL;
 }
 
-static int32_t count_on_host(int rank)
+static int32_t count_on_host(int rank, int32_t *own)
 {
-    int count = 1;
+    int count = 1, place = 0;
     MPI_Comm host;
     if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host) !=
         MPI_SUCCESS)
         return 1;
-    MPI_Comm_size(host, &count);
+    MPI_Comm_size(host, &count), MPI_Comm_rank(host, &place);
+    *own = place;
     MPI_Comm_free(&host);
     return count;
 }
 
-static int open_group(gsa_group *g, void (*lost)(const char *), int code, char *why, size_t room)
+static int open_group(gsa_group *g, int (*lost)(gsa_status, const char *), char *why, size_t room)
 {
     int threads = 0, rank = 0, ranks = 1;
     if (failed(MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &threads), why, room)) return -1;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    g->rank = rank, g->ranks = ranks, g->on_host = count_on_host(rank), g->start = start_transfer,
-    g->poll = poll_transfer, g->cut = gsa_metis_cut;
+    g->rank = rank, g->ranks = ranks, g->on_host = count_on_host(rank, &g->host_rank),
+    g->start = start_transfer, g->poll = poll_transfer, g->cut = gsa_metis_cut, g->heed = heed,
+    g->waits = waits;
     if (threads < MPI_THREAD_MULTIPLE)
         snprintf(why, room, "this MPI gives no MPI_THREAD_MULTIPLE, which watching ranks needs");
     else if (ranks > GSA_GROUP_RANKS || (ranks & (ranks - 1)))
         snprintf(why, room, "%d ranks: expected a power of two, 2 to %d", ranks, GSA_GROUP_RANKS);
-    else if (!(g->user = start_watch(g, lost, code)))
+    else if (!(g->user = start_watch(g, lost)))
         snprintf(why, room, "there is no memory, or no thread, to watch the ranks");
     else return 0;
     MPI_Finalize();

@@ -6,9 +6,10 @@
 
 typedef struct gsa_group_mpi {
     /* MPI_Init, and a thread that tells rank + 1 twice a second that this rank lives. Where rank -
-     * 1 gives no sign for some seconds, `lost` receives a sentence, in that thread, and all ranks
-     * are ended with `code`. 0; else `why` says what is wrong. */
-    int (*open)(gsa_group *group, void (*lost)(const char *sentence), int code, char *why,
+     * 1 gives no sign for some seconds, or others do not hear what failed (gsa/group.h), `lost`
+     * receives a sentence, in that thread, and all ranks are ended with what it gives. 0; else
+     * `why` says what is wrong. */
+    int (*open)(gsa_group *group, int (*lost)(gsa_status status, const char *sentence), char *why,
                 size_t room);
     /* Waits for the other ranks' close; MPI_Finalize. */
     void (*close)(gsa_group *group);
