@@ -84,7 +84,7 @@ static gsa_status make_one(const gsa_system *system, const char *path, int *made
     return cannot(error, path, "made as a folder");
 }
 
-/* A path that cannot be made whole leaves no folder behind. */
+/* A path that cannot be made whole leaves no folder. */
 gsa_status gsa_make_folders(const gsa_system *system, const char *path, gsa_error *error)
 {
     system = gsa_system_or_default(system);

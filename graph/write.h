@@ -133,7 +133,7 @@ typedef struct gsa_pictures {
     const gsa_system *system; /* or NULL */
     gsa_output *output;       /* borrowed */
     int format, count;        /* gsa_format; count: of pictures that were added */
-    int beside;               /* which a page shows beside the first one, from 1; 0: none */
+    int beside;               /* which a page shows next to the first one, from 1; 0: none */
 } gsa_pictures;
 /* Writes one more picture, with this title. */
 gsa_status gsa_pictures_add(gsa_pictures *pictures, const gsa_picture *picture, const char *title,

@@ -51,8 +51,7 @@ typedef struct gsa_journey {
     /* With `waits` the rows are there afterwards, or the tape has failed. NULL: none are late. */
     void (*go_on)(gsa_tape *tape, void *user, int waits);
     void *user;
-    gsa_op *put_off,
-        *put_off_last; /* backward: ops whose `rest` waits for a journey to run beside */
+    gsa_op *put_off, *put_off_last; /* backward: ops whose `rest` waits for a journey to run with */
 } gsa_journey;
 
 /* tape_ahead.c */

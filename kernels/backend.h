@@ -346,7 +346,7 @@ gsa_status gsa_backend_ref(const gsa_system *system, int real, int threads, gsa_
  * `level` forces one kind of vectors, as tests do: one that this build or this machine lacks is
  * GSA_ERR_ARGUMENT. Its name is "cpu (AVX-512)", "cpu (AVX2)", "cpu (NEON)" or, where there are no
  * such vectors, "cpu (plain C)", which is ref. Bits depend on the level, never on the threads.
- * GSA_CPU_EMULATED is the kernels of AVX-512 by means of AVX2, slowly: a stand-in for tests, in
+ * GSA_CPU_EMULATED is the kernels of AVX-512 by means of AVX2, slowly: for tests, in
  * builds that have tests, on machines without AVX-512; never the best. */
 enum gsa_cpu_level {
     GSA_CPU_BEST,

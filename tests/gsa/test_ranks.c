@@ -34,7 +34,7 @@ typedef struct world {
     double *input_gradient, *gradient;
     int64_t numbers, sent, most_local, ghosts;
     gsa_status status;
-    char *events; /* what happened, in order, where it is asked for: see look_on */
+    char *events; /* what happened, in order, where requested: see look_on */
 } world;
 
 static double value(int64_t i)

@@ -654,7 +654,7 @@ START_TEST(size_is_not_known)
         else gsa_safetensors_release(&file);
         ck_assert_int_eq(gsa_faults_live(&faults), 0);
     }
-    /* nor how much memory is asked for: more than there can be (the last allocation, which a
+    /* nor how much memory is requested: more than there can be (the last allocation, which a
      * sanitizer would not let pass) */
     static const char vast[] = "{\"a\":{\"dtype\":\"U8\",\"shape\":[9223372036854775807],"
                                "\"data_offsets\":[0,9223372036854775807]}}";

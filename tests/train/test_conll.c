@@ -254,7 +254,7 @@ START_TEST(lines_are_kept)
 }
 END_TEST
 
-/* Sentences that are left out, with what is beside their tokens. */
+/* Sentences that are left out, with what is next to their tokens. */
 START_TEST(some_sentences_are_left_out)
 {
     static const char bytes[] = "a 1 O\n\nb 2 O\nc 3 O\n\nd 4 O\n\ne 5 O\nf 6 O\ng 7 O\n";

@@ -151,7 +151,7 @@ static const struct {
     { ONE("b ", "?", ANSWER(" ", 1)), "q 0 ? -1--1;b", 0, 1, 0, CHARS },
     { ONE(" b", "?", ANSWER(" ", 0)), "q 0 ? -1--1;b", 0, 1, 0, CHARS },
     { ONE("b a", "?", ANSWER("a longer answer", 2)), "q 0 ? -1--1;b a", 0, 1, 0, CHARS },
-    /* ideographs at the ends of their ranges, and what is beside them: U+FB00, U+E0100 */
+    /* ideographs at the ends of their ranges, and what is next to them: U+FB00, U+E0100 */
     { ONE("\xef\xa4\x80z\xef\xac\x80 \xf0\xa0\x80\x80z a\xf3\xa0\x84\x80", "?", ANSWER("z", 5)),
       "q 0 ? 3-3;\xef\xa4\x80 z\xef\xac\x80 \xf0\xa0\x80\x80 z a\xf3\xa0\x84\x80",
       0,

@@ -217,7 +217,7 @@ static void meet(void *library)
     strangers++;
 }
 
-/* Code that is loaded stays until the process ends: a thread that a plugin left behind runs on
+/* Code that is loaded stays until the process ends: a thread that a plugin left runs on
  * while results are written. */
 static void keep_loaded(const char *path)
 {

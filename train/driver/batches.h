@@ -53,8 +53,8 @@ void gsa_batches_release(gsa_batches *batches); /* a zeroed one is fine */
 void gsa_batches_shuffle(gsa_batches *batches, int64_t epoch);
 /* One after the other in order of length, unshuffled: for evaluation. */
 void gsa_batches_plain(gsa_batches *batches);
-/* The examples of global batch `index`. They stay until batches of two other blocks were asked
- * for. */
+/* The examples of global batch `index`. They stay until batches of two other blocks are
+ * requested. */
 const int64_t *gsa_batches_at(const gsa_batches *batches, int64_t index, int64_t *count);
 /* Where the piece ends that starts at `from` of these examples. */
 int64_t gsa_batches_piece(const gsa_batches *batches, const int64_t *example, int64_t count,

@@ -8,9 +8,9 @@
  * in OUT/NAME-VALUE/.../seed-N, for a key its last word, and in the value every byte that is not of
  * A-Z a-z 0-9 . _ - becomes '_'.
  *
- * Such a folder holds, next to what a run leaves (driver.h), asked.ini: every key as it was asked
- * for. A run that is finished there is not made again; one that stopped goes on; one that was asked
- * for otherwise is an error. OUT/results.jsonl and options->results hold a line for each finished
+ * Such a folder holds, next to what a run leaves (driver.h), asked.ini: every key as requested. A
+ * run that is finished there is not made again; one that stopped goes on; one with other keys is an
+ * error. OUT/results.jsonl and options->results hold a line for each finished
  * run (results.h). */
 #ifndef GSA_SWEEP_H
 #define GSA_SWEEP_H
