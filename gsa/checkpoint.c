@@ -132,12 +132,23 @@ static gsa_status remove_folder(const gsa_system *system, const char *folder, gs
     return status == GSA_OK ? remove_path(system, folder, error) : status;
 }
 
-/* 1: a file of a checkpoint with the files `known`; NULL: of any. */
+/* Bytes of FILE in FILE.tmp-XXXX, as output.c names temporaries; else of all. */
+static size_t without_mark(const char *name)
+{
+    const size_t bytes = strlen(name), mark = sizeof ".tmp-XXXX" - 1;
+    return bytes > mark && strncmp(name + bytes - mark, ".tmp-", 5) == 0 &&
+                   strspn(name + bytes - 4, "0123456789abcdef") == 4
+               ? bytes - mark
+               : bytes;
+}
+
+/* 1: of a checkpoint with the files `known`, or a temporary of one. */
 static int is_known(const gsa_names *known, const char *name)
 {
-    if (!known || strcmp(name, GSA_MANIFEST) == 0) return 1;
+    const size_t bytes = without_mark(name);
+    if (strncmp(name, GSA_MANIFEST, bytes) == 0 && strlen(GSA_MANIFEST) == bytes) return 1;
     for (int i = 0; i < known->count; i++)
-        if (strcmp(known->at[i], name) == 0) return 1;
+        if (strncmp(known->at[i], name, bytes) == 0 && strlen(known->at[i]) == bytes) return 1;
     return 0;
 }
 
@@ -180,28 +191,31 @@ static gsa_status discard(const gsa_system *system, const char *folder, int64_t 
     return status;
 }
 
-/* ---- begin --------------------------------------------------------------------------------- */
-
-/* A replaced checkpoint: put back where the new one never came, else removed. */
+/* A replaced checkpoint of our own: put back where the new one never came, else removed. */
 static gsa_status settle_replaced(const gsa_system *system, const char *folder, int64_t step,
-                                  gsa_error *error)
+                                  int *back, gsa_error *error)
 {
     char *place = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64, folder, step);
     char *old = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 GSA_REPLACED, folder, step);
     gsa_status status = GSA_OK;
     const int kind = place ? gsa_entry_kind(system, place) : -1;
+    *back = kind == GSA_FILE_ABSENT;
     if (!place || !old) status = gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
     else if (kind == GSA_FILE_FOLDER) status = discard(system, folder, step, GSA_REPLACED, error);
-    else if (kind != GSA_FILE_ABSENT || system->rename(system->user, old, place) < 0)
+    else if (!*back || system->rename(system->user, old, place) < 0)
         status = cannot(old, "put back", error);
     gsa_release(system, place);
     gsa_release(system, old);
     return status;
 }
 
+/* latest.tmp-XXXX that a kill left. */
 static gsa_status clean_latest(const gsa_system *system, const char *folder, const char *name,
                                gsa_error *error)
 {
+    const size_t bytes = strlen(GSA_LATEST);
+    if (strncmp(name, GSA_LATEST, bytes) != 0 || without_mark(name) != bytes || !name[bytes])
+        return GSA_OK;
     char *path = gsa_text_of(system, "%s/%s", folder, name);
     if (!path) return gsa_out_of_memory(error, folder, (int64_t)strlen(name));
     const int own = gsa_entry_kind(system, path) == GSA_FILE_REGULAR;
@@ -209,33 +223,77 @@ static gsa_status clean_latest(const gsa_system *system, const char *folder, con
     return own ? remove_inside(system, folder, name, error) : GSA_OK;
 }
 
-static gsa_status clean_one(const gsa_system *system, const char *folder, const char *name,
-                            gsa_error *error)
+/* One entry of the folder, where its name ends with `suffix`: *step becomes that of a step that is
+ * our own and stays, or -1. */
+static gsa_status settle_one(const gsa_system *system, const char *folder, const gsa_names *known,
+                             const char *name, const char *suffix, int64_t *step, gsa_error *error)
 {
-    int64_t step;
-    int own = 0;
+    int64_t number;
+    int own, stays = 0;
+    *step = -1;
+    if (!gsa_step_of(name, suffix, &number)) return GSA_OK;
+    gsa_status status = check_own(system, folder, number, suffix, known, &own, error);
+    if (!own || status != GSA_OK) return status;
+    if (!*suffix) stays = 1;
+    else if (strcmp(suffix, GSA_REPLACED) == 0)
+        status = settle_replaced(system, folder, number, &stays, error);
+    else status = discard(system, folder, number, suffix, error);
+    if (stays) *step = number;
+    return status;
+}
+
+/* Removes what kills left of checkpoints with the files `known`; steps of our own that stay go to
+ * `steps`, which has room for all names. */
+static gsa_status settle(const gsa_system *system, const char *folder, const gsa_names *known,
+                         const gsa_names *names, int64_t *steps, int *count, gsa_error *error)
+{
+    static const char *const suffixes[] = { GSA_WRITING, GSA_REPLACED, "" };
     gsa_status status = GSA_OK;
-    if (gsa_step_of(name, GSA_WRITING, &step)) {
-        status = check_own(system, folder, step, GSA_WRITING, NULL, &own, error);
-        return own && status == GSA_OK ? discard(system, folder, step, GSA_WRITING, error) : status;
-    }
-    if (gsa_step_of(name, GSA_REPLACED, &step)) {
-        status = check_own(system, folder, step, GSA_REPLACED, NULL, &own, error);
-        return own && status == GSA_OK ? settle_replaced(system, folder, step, error) : status;
-    }
-    const int latest = strncmp(name, GSA_LATEST ".tmp-", strlen(GSA_LATEST ".tmp-")) == 0;
-    return latest ? clean_latest(system, folder, name, error) : GSA_OK;
+    *count = 0;
+    for (int i = 0; status == GSA_OK && i < names->count; i++)
+        status = clean_latest(system, folder, names->at[i], error);
+    for (int s = 0; s < 3; s++)
+        for (int i = 0; status == GSA_OK && i < names->count; i++) {
+            int64_t step;
+            status = settle_one(system, folder, known, names->at[i], suffixes[s], &step, error);
+            if (step >= 0) steps[(*count)++] = step;
+        }
+    return status;
+}
+
+/* The newest step's files: what is ours, as far as a save knows before it. */
+static gsa_status list_known(const gsa_system *system, const char *folder, const gsa_names *names,
+                             gsa_names *known, gsa_error *error)
+{
+    int64_t newest = -1, step;
+    *known = (gsa_names){ .system = system };
+    for (int i = 0; i < names->count; i++)
+        if (gsa_step_of(names->at[i], "", &step) && step > newest) newest = step;
+    if (newest < 0) return GSA_OK;
+    char *place = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64, folder, newest);
+    if (!place) return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
+    const gsa_status status = gsa_manifest_names(system, place, known, error);
+    gsa_release(system, place);
+    return status == GSA_ERR_LIMIT ? GSA_OK : status; /* no manifest of ours */
 }
 
 static gsa_status clean(const gsa_system *system, const char *folder, gsa_error *error)
 {
-    gsa_names names;
+    gsa_names names, known = { .system = system };
+    int64_t *steps = NULL;
+    int count;
     gsa_status status = gsa_names_list(system, folder, &names, error);
-    for (int i = 0; status == GSA_OK && i < names.count; i++)
-        status = clean_one(system, folder, names.at[i], error);
+    if (status == GSA_OK) status = list_known(system, folder, &names, &known, error);
+    if (status == GSA_OK && !(steps = gsa_alloc(system, (size_t)names.count, sizeof *steps)))
+        status = gsa_out_of_memory(error, folder, names.count * (int64_t)sizeof *steps);
+    if (status == GSA_OK) status = settle(system, folder, &known, &names, steps, &count, error);
+    gsa_names_release(&known);
     gsa_names_release(&names);
+    gsa_release(system, steps);
     return status;
 }
+
+/* ---- begin --------------------------------------------------------------------------------- */
 
 /* A folder that was just made is lost with the power unless the folders above it are synchronised,
  * up to the first. */
@@ -284,7 +342,8 @@ static gsa_status begin(gsa_checkpoint *checkpoint, const char *folder, gsa_erro
         return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
     gsa_status status = make_folder(system, folder, error);
     if (status == GSA_OK) status = clean(system, folder, error);
-    if (status == GSA_OK && system->make_folder(system->user, checkpoint->writing) < 0)
+    if (status == GSA_OK && gsa_entry_kind(system, checkpoint->writing) != GSA_FILE_FOLDER &&
+        system->make_folder(system->user, checkpoint->writing) < 0)
         status = cannot(checkpoint->writing, "made", error);
     return status;
 }
@@ -330,6 +389,41 @@ gsa_status gsa_checkpoint_file(gsa_checkpoint *checkpoint, const char *name, gsa
 
 /* ---- commit -------------------------------------------------------------------------------- */
 
+/* What a kill left in the folder, of the same step, goes; what is no file of ours stays, and is no
+ * part of a checkpoint. */
+static gsa_status tidy(const gsa_checkpoint *checkpoint, gsa_error *error)
+{
+    gsa_names names;
+    const char *folder = checkpoint->writing;
+    gsa_status status = gsa_names_list(checkpoint->system, folder, &names, error);
+    for (int i = 0; status == GSA_OK && i < names.count; i++) {
+        const char *name = names.at[i];
+        if (!is_known(&checkpoint->files, name))
+            status = gsa_fail(error, GSA_ERR_IO,
+                              "'%s' holds '%s', which is no file of a checkpoint: move it away",
+                              folder, name);
+        else if (without_mark(name) != strlen(name))
+            status = remove_inside(checkpoint->system, folder, name, error);
+    }
+    gsa_names_release(&names);
+    return status;
+}
+
+/* What was replaced before in this place goes, where it is our own. Half removed it is no whole
+ * checkpoint. */
+static gsa_status drop_replaced(const gsa_checkpoint *checkpoint, gsa_error *error)
+{
+    int own;
+    gsa_status status = check_own(checkpoint->system, checkpoint->folder, checkpoint->step,
+                                  GSA_REPLACED, &checkpoint->files, &own, error);
+    if (status != GSA_OK || !own) return status;
+    char *old = gsa_text_of(checkpoint->system, "%s" GSA_REPLACED, checkpoint->place);
+    status = old ? remove_folder(checkpoint->system, old, error)
+                 : gsa_out_of_memory(error, checkpoint->place, (int64_t)strlen(checkpoint->place));
+    gsa_release(checkpoint->system, old);
+    return status;
+}
+
 /* step-N.tmp to step-N; what is there steps aside and comes back when that fails. */
 static gsa_status put_in_place(gsa_checkpoint *checkpoint, gsa_error *error)
 {
@@ -344,7 +438,7 @@ static gsa_status put_in_place(gsa_checkpoint *checkpoint, gsa_error *error)
     else if (system->rename(system->user, checkpoint->writing, checkpoint->place) < 0) {
         status = cannot(checkpoint->place, "put in place", error);
         if (replaces)
-            system->rename(system->user, old, checkpoint->place); /* else the next begin does it */
+            system->rename(system->user, old, checkpoint->place); /* else the next one does it */
     }
     gsa_release(system, old);
     return status;
@@ -371,28 +465,6 @@ static int stays_before(int64_t a, int64_t b, int64_t newest)
     return a > b;
 }
 
-/* Removes what was replaced, and puts the steps of our own folders into `steps`. */
-static gsa_status list_own(gsa_checkpoint *checkpoint, const gsa_names *names, int64_t *steps,
-                           int *count, gsa_error *error)
-{
-    const gsa_system *system = checkpoint->system;
-    gsa_status status = GSA_OK;
-    *count = 0;
-    for (int i = 0; status == GSA_OK && i < names->count; i++) {
-        int64_t step;
-        int own = 0;
-        const int replaced = gsa_step_of(names->at[i], GSA_REPLACED, &step);
-        const char *suffix = replaced ? GSA_REPLACED : "";
-        if (!replaced && !gsa_step_of(names->at[i], "", &step)) continue;
-        status =
-            check_own(system, checkpoint->folder, step, suffix, &checkpoint->files, &own, error);
-        if (own && status == GSA_OK && replaced)
-            status = discard(system, checkpoint->folder, step, suffix, error);
-        else if (own) steps[(*count)++] = step;
-    }
-    return status;
-}
-
 static gsa_status prune(gsa_checkpoint *checkpoint, int keep, gsa_error *error)
 {
     const gsa_system *system = checkpoint->system;
@@ -402,7 +474,9 @@ static gsa_status prune(gsa_checkpoint *checkpoint, int keep, gsa_error *error)
     gsa_status status = gsa_names_list(system, checkpoint->folder, &names, error);
     if (status == GSA_OK && !(steps = gsa_alloc(system, (size_t)names.count, sizeof *steps)))
         status = gsa_out_of_memory(error, checkpoint->folder, names.count * (int64_t)sizeof *steps);
-    if (status == GSA_OK) status = list_own(checkpoint, &names, steps, &count, error);
+    if (status == GSA_OK)
+        status =
+            settle(system, checkpoint->folder, &checkpoint->files, &names, steps, &count, error);
     for (int i = 0; status == GSA_OK && i < count; i++) {
         int better = 0;
         for (int j = 0; j < count; j++)
@@ -424,7 +498,10 @@ static gsa_status commit(gsa_checkpoint *checkpoint, int keep, int *placed, gsa_
                         "%d checkpoints cannot be kept: expected 1 or more", keep);
     if (checkpoint->files.count == 0)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' has no files", checkpoint->writing);
-    gsa_status status = gsa_manifest_write(system, checkpoint->writing, &checkpoint->files, error);
+    gsa_status status = tidy(checkpoint, error);
+    if (status == GSA_OK)
+        status = gsa_manifest_write(system, checkpoint->writing, &checkpoint->files, error);
+    if (status == GSA_OK) status = drop_replaced(checkpoint, error);
     if (status == GSA_OK) status = put_in_place(checkpoint, error);
     if (status != GSA_OK) return status;
     *placed = 1;
@@ -446,7 +523,10 @@ gsa_status gsa_checkpoint_commit(gsa_checkpoint *checkpoint, int keep, gsa_error
 void gsa_checkpoint_abandon(gsa_checkpoint *checkpoint)
 {
     if (!checkpoint) return;
-    remove_folder(checkpoint->system, checkpoint->writing,
-                  NULL); /* what stays is removed by the next begin */
+    int own;
+    if (check_own(checkpoint->system, checkpoint->folder, checkpoint->step, GSA_WRITING,
+                  &checkpoint->files, &own, NULL) == GSA_OK &&
+        own)
+        remove_folder(checkpoint->system, checkpoint->writing, NULL); /* else the next one does */
     end(checkpoint);
 }

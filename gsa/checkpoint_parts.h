@@ -34,6 +34,9 @@ void gsa_names_release(gsa_names *names);
 int gsa_manifest_takes(const char *name);
 gsa_status gsa_manifest_write(const gsa_system *system, const char *folder, const gsa_names *names,
                               gsa_error *error);
+/* The names in it, whatever its hashes are; none where there is no such file. */
+gsa_status gsa_manifest_names(const gsa_system *system, const char *folder, gsa_names *names,
+                              gsa_error *error);
 /* The list is whole, and every listed file but `unread` (NULL: none) is there with its hash, else
  * GSA_ERR_FORMAT or GSA_ERR_IO. Files next to them do not matter. */
 gsa_status gsa_manifest_check(const gsa_system *system, const char *folder, const char *unread,

@@ -135,6 +135,27 @@ static gsa_status check_lines(const gsa_system *system, const char *folder, cons
     }
 }
 
+gsa_status gsa_manifest_names(const gsa_system *system, const char *folder, gsa_names *names,
+                              gsa_error *error)
+{
+    char *text = NULL, *path = gsa_text_of(system, "%s/" GSA_MANIFEST, folder);
+    int64_t bytes;
+    *names = (gsa_names){ .system = system };
+    if (!path) return gsa_out_of_memory(error, folder, LONGEST_NAME);
+    gsa_status status = GSA_OK;
+    if (system->kind(system->user, path, NULL) == GSA_FILE_REGULAR)
+        status = gsa_read_file(system, path, LONGEST_MANIFEST, &text, &bytes, error);
+    gsa_release(system, path);
+    char *line = text, *end;
+    for (; status == GSA_OK && line && (end = strchr(line, '\n')); line = end + 1) {
+        *end = 0;
+        if (end - line > HEX + 2 && gsa_manifest_takes(line + HEX + 2))
+            status = gsa_names_add(names, line + HEX + 2, error);
+    }
+    gsa_release(system, text);
+    return status;
+}
+
 gsa_status gsa_manifest_check(const gsa_system *system, const char *folder, const char *unread,
                               gsa_error *error)
 {

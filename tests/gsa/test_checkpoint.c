@@ -182,6 +182,43 @@ START_TEST(what_a_user_put_there_is_never_removed)
 }
 END_TEST
 
+/* So in what looks like the leftovers of a kill; one of the same step is no checkpoint's folder. */
+START_TEST(a_user_s_file_among_leftovers_is_never_removed)
+{
+    static const char *const kept[] = { "step-4.old/thesis.txt", "step-5.tmp/thesis.txt",
+                                        "step-9.old/state.bak", "latest.tmp-notes" };
+    gsa_scratch scratch;
+    gsa_error error = { 0 };
+    gsa_scratch_open(&scratch);
+    marked_must_save(scratch.folder, 4, 4, 3);
+    copy_step(&scratch, "step-4", "step-4.old");
+    copy_step(&scratch, "step-4", "step-5.tmp");
+    copy_step(&scratch, "step-4", "step-7.tmp"); /* a kill's own */
+    gsa_put_file(gsa_scratch_path(&scratch, "step-7.tmp/state.tmp-0a1b"), "cut", 3);
+    copy_step(&scratch, "step-4", "step-9.old");
+    for (int i = 0; i < GSA_COUNT(kept); i++)
+        gsa_put_file(gsa_scratch_path(&scratch, kept[i]), "kept", 4);
+    static const char lies[] = "no list\n00000000000000000000000000000000"
+                               "00000000000000000000000000000000  ../thesis.txt\n";
+    gsa_put_file(gsa_scratch_path(&scratch, "step-4/manifest.sha256"), lies, sizeof lies - 1);
+    marked_must_save(scratch.folder, 6, 6, 1);
+    ck_assert_int_eq(truncate(gsa_scratch_path(&scratch, "step-6/manifest.sha256"), 1 << 21), 0);
+    ck_assert_int_eq(marked_save(NULL, scratch.folder, 5, 5, 1, &error), GSA_ERR_IO);
+    ck_assert_msg(strstr(error.text, "step-5.tmp' holds 'thesis.txt', which is no file of a "
+                                     "checkpoint: move it away"),
+                  "%s", error.text);
+    ck_assert_int_eq(marked_save(NULL, scratch.folder, 4, 4, 1, &error), GSA_OK);
+    for (int i = 0; i < GSA_COUNT(kept); i++)
+        ck_assert_msg(gsa_exists(gsa_scratch_path(&scratch, kept[i])), "%s is gone", kept[i]);
+    ck_assert_str_eq(MARKED_NAMES(scratch),
+                     "latest latest.tmp-notes step-4 step-4.old step-5.tmp step-9.old");
+    ck_assert_int_eq(remove(gsa_scratch_path(&scratch, kept[1])), 0);
+    marked_must_save(scratch.folder, 5, 5, 1);
+    ck_assert_str_eq(MARKED_NAMES(scratch), "latest latest.tmp-notes step-4.old step-5 step-9.old");
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
 START_TEST(abandoned_leaves_nothing)
 {
     gsa_scratch scratch;
@@ -595,6 +632,7 @@ int main(int argc, char **argv)
                                        GSA_TEST(leftovers_go_and_others_stay),
                                        GSA_TEST(what_is_linked_is_never_removed),
                                        GSA_TEST(what_a_user_put_there_is_never_removed),
+                                       GSA_TEST(a_user_s_file_among_leftovers_is_never_removed),
                                        GSA_TEST(abandoned_leaves_nothing),
                                        GSA_TEST(refusals) };
     static const gsa_test finding[] = {

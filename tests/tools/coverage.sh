@@ -32,10 +32,10 @@ cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=
     -DGSA_TESTS=ON -DGSA_CUDA=OFF -DGSA_EMULATED=OFF -DGSA_MPI=OFF -DGSA_LEVELS=avx2 -DCMAKE_CXX_COMPILER=NOTFOUND \
     >"$folder.log" 2>&1 || fail "$(tail -5 "$folder.log")"
 cmake --build "$folder" -j "$(cores)" --target "${targets[@]}" >"$folder.log" 2>&1 || fail "$(grep -A 5 error: "$folder.log" | head -40)"
-find "$folder" -name '*.gcda' -delete
+find "$folder" \( -name '*.gcda' -o -name '*.gcov' \) -delete
 ctest --test-dir "$folder" -LE guard "${tests[@]}" -j "$(cores)" --no-tests=error >"$folder.log" 2>&1 || grep -A 30 'tests passed' "$folder.log"
-gcovr -j "$(cores)" -r . --object-directory "$folder" --exclude-lines-by-pattern '\s*assert\(' --gcov-ignore-parse-errors "${filters[@]}" \
-    --json "$folder.json" >"$folder.log" 2>&1
+gcovr -j "$(cores)" -r . --object-directory "$folder" "$folder" --exclude-lines-by-pattern '\s*assert\(' --gcov-ignore-parse-errors "${filters[@]}" \
+    --json "$folder.json" >"$folder.log" 2>&1 || fail "$(tail -5 "$folder.log")"
 python3 - "$folder.json" "$1" <<'END' | tee "build/parts/coverage.sh $1.log"
 import json
 import sys
