@@ -33,10 +33,11 @@ static void say_device(const gsa_backend *backend, const gsa_session_options *o)
 /* Ranks of a machine that has several CUDA devices take them in turn, unless one was named. */
 static const char *device_of(const gsa_session_options *o, char name[64])
 {
-    const int devices = o->group ? gsa_cuda_devices() : 0;
     const char *device = o->device ? o->device : "auto";
     const int cuda = strncmp(device, "cuda", 4) == 0 && (device[4] == 0 || device[4] == '-');
-    if (devices < 2 || (!cuda && strcmp(device, "auto") != 0)) return o->device;
+    if (!o->group || (!cuda && strcmp(device, "auto") != 0)) return o->device;
+    const int devices = gsa_cuda_devices();
+    if (devices < 2) return o->device;
     snprintf(name, 64, "%.4s:%d%s", device, o->group->host_rank % devices, device + 4);
     return name;
 }
