@@ -52,8 +52,8 @@ _held = []  # locks, while the process is copied: no call is under way then
 
 
 def _hold():
+    _graph.device_lock.acquire()  # so that one thread at a time is here
     _held.append(_graph.device_lock)
-    _held[0].acquire()
     for graph in list(_graph.graphs.values()):
         graph._lock.acquire()
         _held.append(graph._lock)
