@@ -13,7 +13,8 @@ typedef struct ref_attend {
     real scale;
     const real *r, *bias; /* [labels, dim], [labels, heads] or NULL */
     ref_drop drop;
-    const void *plan; /* for a level of cpu: of the edges */
+    const void *plan;  /* for a level of cpu: of the edges */
+    int64_t from, end; /* backward: edges of a lone row, where it is cut; end 0: all of them */
 } ref_attend;
 
 /* One block with its rows of K and V. */
@@ -57,6 +58,13 @@ static inline int ref_leaves_out(const gsa_attend_args *args, int64_t row, int64
     int late = 0;
     for (int64_t i = 0; args->late && i < rows; i++) late |= args->late[row + i];
     return args->late && late != (args->rest != 0);
+}
+
+/* Whether a row's edges, of which the first `first` + `count` are done, are not at the end of a
+ * cut. */
+static inline int ref_attend_goes_on(const ref_attend *t, uint32_t first, int32_t count)
+{
+    return t->end == 0 || first + (int64_t)count < t->end;
 }
 
 /* The next block of a row; 0 at its end. */

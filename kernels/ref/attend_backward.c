@@ -60,9 +60,11 @@ static void row_heads(const ref_attend *t, int64_t row, int32_t first, int32_t l
 {
     ref_attend_block block;
     ref_walk walk = ref_walk_of(t->edges, row);
-    block.first = 0;
+    ref_walk_skip(&walk, t->from);
+    block.first = (uint32_t)t->from;
     block.edge.count = 0;
-    while (ref_attend_next(t, &walk, &block))
+    while (ref_attend_goes_on(t, block.first, block.edge.count) &&
+           ref_attend_next(t, &walk, &block))
         for (int32_t h = first; h < last; h++) {
             if (t->drop.on && h % 4 == 0) ref_attend_draw(t, row, h, &block);
             head_block(t, row, h, &block, sums);
@@ -79,7 +81,10 @@ static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_
 
 static gsa_status attend_backward(gsa_backend *b, const gsa_attend_args *args)
 {
-    return ref_back(b, args, rows_heads, NULL, 0);
+    ref_looks looks = { 0 };
+    const gsa_status status = ref_back(b, args, rows_heads, NULL, &looks, 0);
+    gsa_release(b->system, looks.at);
+    return status;
 }
 
 void GSA_REF(fill_attend_backward)(gsa_backend *b)

@@ -23,6 +23,13 @@ static inline ref_walk ref_walk_of(const gsa_edges *edges, int64_t row)
                        edges->runs + edges->run_offset[row + 1], 0 };
 }
 
+/* Passes over edges. */
+static inline void ref_walk_skip(ref_walk *walk, int64_t edges)
+{
+    while (walk->run < walk->end && edges >= walk->run->count) edges -= walk->run++->count;
+    walk->done = (int32_t)edges;
+}
+
 /* The next edges, in emission order; 0 when none are left. */
 static inline int32_t ref_walk_next(ref_walk *walk, ref_edge_block *block)
 {

@@ -63,6 +63,10 @@ static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_
     backward_work x = { .t = t, .sums = sums, .first = first, .last = last, .room = room };
     cpu_part part;
     if (rows.count == 0) return;
+    if (t->end > 0) { /* edges of a hub */
+        cpu_row_backward_all(t, rows.first, first, last, sums);
+        return;
+    }
     cpu_inspect_start(&x.inspection, t, plan, &x.waiting);
     cpu_inspect_block(&x.inspection, rows.first);
     if (x.inspection.dense && cpu_dense_backward(t, rows, first, last, room)) return;
@@ -74,7 +78,8 @@ static void rows_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_
         run_part(&x, &part);
     }
     cpu_ell_end(&x.waiting);
-    if (x.interval) cpu_interval_backward(t, &plan->intervals, x.interval - 1, first, last, sums);
+    if (x.interval)
+        cpu_interval_backward(t, &plan->intervals, x.interval - 1, rows, first, last, sums);
 }
 
 gsa_status cpu_attend_backward(gsa_backend *b, const gsa_attend_args *args)
@@ -83,7 +88,8 @@ gsa_status cpu_attend_backward(gsa_backend *b, const gsa_attend_args *args)
     if (ref_attend_check(b, "attend_backward", args, 1) != GSA_OK) return b->error.status;
     cpu_plan *plan = cpu_plan_of(b, "attend_backward", &t);
     if (!plan) return b->error.status;
-    const gsa_status status = ref_back(b, args, rows_heads, plan, ROOM / sizeof(real));
+    const gsa_status status =
+        ref_back(b, args, rows_heads, plan, &plan->looks, ROOM / sizeof(real));
     cpu_plan_done(b, args->edges, plan);
     return status;
 }

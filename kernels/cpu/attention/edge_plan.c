@@ -210,6 +210,7 @@ static void release(const gsa_system *system, void *data)
     cpu_plan *plan = data;
     forget_tiles(system, plan);
     cpu_intervals_release(system, &plan->intervals);
+    gsa_release(system, plan->looks.at);
     gsa_release(system, plan);
 }
 

@@ -10,8 +10,9 @@ typedef struct cpu_plan {
     int64_t rows, runs, edges; /* of what it is about */
     int has_tiles, labelled;
     cpu_intervals intervals;
-    int64_t *at; /* [rows / LANES + 1]: where the first block of these LANES rows is, -1: none
-                    does */
+    ref_looks looks; /* of the backward pass */
+    int64_t *at;     /* [rows / LANES + 1]: where the first block of these LANES rows is, -1: none
+                        does */
     char *tiles;
 } cpu_plan;
 

@@ -13,6 +13,7 @@ typedef struct piece { /* at work: sources from .. end-1 of an axis */
     const ref_attend *t;
     const cpu_intervals *all;
     const cpu_axis *axis;
+    gsa_rows rows;              /* backward: those of the call */
     int64_t from, end, step;    /* step: the first, among those of all axes */
     int32_t first, last;        /* heads */
     const ref_label_sums *sums; /* NULL: forward */
@@ -214,6 +215,11 @@ static void backward_panel(piece *p)
     p->panel.rows = 0;
 }
 
+static int takes(const piece *p, int64_t row)
+{
+    return row >= p->rows.first && row < p->rows.first + p->rows.count;
+}
+
 static void backward_row(piece *p, int64_t row)
 {
     if (!reads_all(p, row)) {
@@ -230,9 +236,11 @@ static void backward_shorts(piece *p)
     int64_t count;
     int opens = 0;
     const int32_t *rows = shorts_of(p, p->step, p->end - p->from, &count);
-    for (int64_t i = 0; i < count; i++)
+    for (int64_t i = 0; i < count; i++) {
+        if (!takes(p, rows[i])) continue;
         if (p->opens < OPEN && reads_all(p, rows[i])) p->open[p->opens++] = rows[i];
         else cpu_ell_put(&p->waiting, rows[i]);
+    }
     for (int i = 0; i < p->opens; i++) {
         const gsa_run *run = cpu_range(p->t->edges, p->open[i]);
         backward_row(p, p->open[i]);
@@ -241,13 +249,18 @@ static void backward_shorts(piece *p)
     p->opens = opens;
 }
 
-void cpu_interval_backward(const ref_attend *t, const cpu_intervals *s, int64_t axis, int32_t first,
-                           int32_t last, const ref_label_sums *sums)
+void cpu_interval_backward(const ref_attend *t, const cpu_intervals *s, int64_t axis, gsa_rows rows,
+                           int32_t first, int32_t last, const ref_label_sums *sums)
 {
     const cpu_axis *x = &s->axis[axis];
-    piece p = {
-        .t = t, .all = s, .axis = x, .first = first, .last = last, .sums = sums, .step = x->step
-    };
+    piece p = { .t = t,
+                .all = s,
+                .axis = x,
+                .rows = rows,
+                .first = first,
+                .last = last,
+                .sums = sums,
+                .step = x->step };
     cpu_ell_begin(&p.waiting, t, first, last, sums);
     for (p.from = x->first; p.from < x->end; p.from = p.end, p.step++) {
         const int64_t segment = x->segment + (p.from - x->first) / SEGMENT;
@@ -255,7 +268,8 @@ void cpu_interval_backward(const ref_attend *t, const cpu_intervals *s, int64_t 
         backward_shorts(&p);
         for (int64_t i = s->long_start[segment]; i < s->long_start[segment + 1]; i++) {
             const gsa_run *run = cpu_range(t->edges, s->long_part[i].row);
-            if (run->first < p.end && run->first + (int64_t)run->count > p.from)
+            if (takes(&p, s->long_part[i].row) && run->first < p.end &&
+                run->first + (int64_t)run->count > p.from)
                 backward_row(&p, s->long_part[i].row);
         }
         backward_panel(&p);

@@ -64,8 +64,9 @@ typedef struct cpu_interval_states { /* of the forward pass */
 void cpu_interval_forward(const ref_attend *t, const cpu_interval_states *x, int64_t segment);
 void cpu_interval_join(const ref_attend *t, const cpu_interval_states *x,
                        int64_t crossing); /* after all segments */
+/* Of the axis' rows those that are among `rows`. */
 void cpu_interval_backward(const ref_attend *t, const cpu_intervals *all, int64_t axis,
-                           int32_t first, int32_t last, const ref_label_sums *sums);
+                           gsa_rows rows, int32_t first, int32_t last, const ref_label_sums *sums);
 
 /* The run of a row that reads one range by one label, else NULL. */
 static inline const gsa_run *cpu_range(const gsa_edges *e, int64_t row)

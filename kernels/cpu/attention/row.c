@@ -238,8 +238,9 @@ void cpu_row_backward_all(const ref_attend *t, int64_t row, int32_t first, int32
     cpu_block block;
     cpu_prefetch prefetch;
     ref_walk walk = ref_walk_of(t->edges, row);
-    block.first = 0, block.count = 0;
-    while (cpu_next(t, &walk, &block)) {
+    ref_walk_skip(&walk, t->from);
+    block.first = (uint32_t)t->from, block.count = 0;
+    while (ref_attend_goes_on(t, block.first, block.count) && cpu_next(t, &walk, &block)) {
         cpu_row_want(t, &walk, first, last, 1, &prefetch);
         cpu_row_backward(t, row, &block, first, last, sums, &prefetch);
     }
