@@ -129,7 +129,8 @@ static __global__ void __launch_bounds__(WIDEST) crf_exponentials(GSA_ARGUMENT(c
         top = larger(top, __ldg(job.row_top + j));
     const double shift = base_of(block_top(top));
     GSA_NO_UNROLL /* on sm_120 two of exp spill */
-    for (int64_t j = threadIdx.x; j < tags; j += blockDim.x) {
+        for (int64_t j = threadIdx.x; j < tags; j += blockDim.x)
+    {
         const double e = exp(__ldg(job.out + i * tags + j) - shift);
         job.e_out[i * tags + j] = e;
         job.e_into[j * tags + i] = e;
