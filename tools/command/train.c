@@ -1,4 +1,5 @@
 /* gsa train - trains the model of a recipe; what it does is gsa_train's (train/driver.h). */
+#include <limits.h>
 #include <string.h>
 #include "tools/command/own.h"
 #include "tools/command/ranks.h"
@@ -82,6 +83,20 @@ static void tell(void *context, const gsa_progress *progress)
     if (progress->kind == 1) write_page(l);
 }
 
+/* 1 when the file that `path` leads to has the name of one that a run writes in its folder: the
+ * page would be written over it, again and again. */
+static int is_of_a_run(const gsa_system *system, const char *path)
+{
+    static const char *const names[] = { "config.ini", "curve.svg",      "latest",     "lock",
+                                         "log.jsonl",  "outcomes.jsonl", "result.json" };
+    char real[PATH_MAX];
+    if (system->resolve(system->user, path, real, sizeof real) > 0) path = real;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0) return 1;
+    return 0;
+}
+
 static gsa_status open_live(const gsa_args *args, const wanted *w, gsa_reporter *reporter, live *l,
                             gsa_error *error)
 {
@@ -98,6 +113,11 @@ static gsa_status open_live(const gsa_args *args, const wanted *w, gsa_reporter 
                         "--report shows one run; of several, gsa report RUN... makes a page");
     if (strcmp(l->page, "-") == 0)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "--report needs a file, it is written again");
+    if (is_of_a_run(l->system, l->page))
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "--report %s: a run writes a file of that name; expected a page, such as "
+                        "report.html",
+                        l->page);
     return gsa_output_check(l->system, l->page, error);
 }
 
