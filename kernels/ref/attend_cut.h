@@ -51,11 +51,12 @@ typedef struct ref_cut { /* of one example, for a call */
     int64_t numbers;              /* so many for all kinds */
 } ref_cut;
 
-/* Parts that should go together: dropout is drawn for four heads together. */
+/* Parts that should go together: where heads are few. Dropout is drawn for four of them at once. */
 static inline int ref_wide_wanted(const ref_attend *t)
 {
-    const int64_t heads = t->drop.on ? ref_items(t->heads, 4) : t->heads;
-    return heads <= 1 ? REF_WIDE : heads <= 3 ? 4 : heads < 8 ? 2 : 1;
+    if (t->heads <= 1) return REF_WIDE;
+    if (t->heads <= 3) return 4;
+    return t->heads < 8 && t->drop.on ? 2 : 1;
 }
 
 static inline int64_t ref_edges_of(const gsa_edges *e, gsa_rows rows)
