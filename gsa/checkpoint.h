@@ -49,6 +49,8 @@ gsa_status gsa_checkpoint_file(gsa_checkpoint *checkpoint, const char *name, gsa
 /* Manifest, sync, rename, latest, pruning. `keep` >= 1 checkpoints stay in all. Releases the
  * checkpoint, also on failure. */
 gsa_status gsa_checkpoint_commit(gsa_checkpoint *checkpoint, int keep, gsa_error *error);
+/* Removes what was written, unless a file that is not the checkpoint's is there: then the folder
+ * stays, as it does where memory or the disk fails, and the next save removes it. */
 void gsa_checkpoint_abandon(gsa_checkpoint *checkpoint);
 
 /* Finds a whole checkpoint: `folder` itself when it holds a manifest, else as above. `unread`

@@ -100,6 +100,8 @@ static const struct {
     { "gsa_release", 0 },
     { "gsa_tape_forget_ahead", 0 },
     { "gsa_tape_release", 0 },
+    /* looks at what is in the folder before it removes it; without memory the next save does */
+    { "gsa_checkpoint_abandon", 1 },
     /* only a device that copies while it computes: cuda's own suites */
     { "gsa_model_batch_ahead", 0 },
     { "gsa_stack_batch_ahead", 0 },
