@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { LINKS = 40 }; /* a chain has no more of them */
+
 /* Large blocks request large pages, where the system gives them on request: fewer walks through
  * page tables, fewer faults. */
 static void ask_for_large_pages(char *at, size_t bytes)
@@ -48,21 +50,49 @@ static void posix_release(void *user, void *at)
     free(at);
 }
 
-/* The descriptor that the path stands for, and that is written as it is: opened anew, a file that
- * the shell
- * has open would be written from its begin. -1: none. */
+/* The path becomes what its link names: 1. 0: it is no link; < 0: a failure. */
+static int follow(char *path, size_t room)
+{
+    char next[PATH_MAX];
+    const ssize_t bytes = readlink(path, next, sizeof next - 1);
+    if (bytes < 0) return errno == EINVAL || errno == ENOENT ? 0 : -1;
+    const char *slash = strrchr(path, '/');
+    const size_t folder = next[0] == '/' || !slash ? 0 : (size_t)(slash - path) + 1;
+    if (folder + (size_t)bytes + 1 > room) return errno = ENAMETOOLONG, -1;
+    memcpy(path + folder, next, (size_t)bytes);
+    path[folder + (size_t)bytes] = 0;
+    return 1;
+}
+
+/* N of FOLDER/N, where that is a folder of this process's descriptors: /proc/self/fd and those of
+ * its threads, by whatever name. -1: it is none. */
+static int descriptor_at(const char *path)
+{
+    char folder[PATH_MAX], real[PATH_MAX], own[PATH_MAX];
+    const char *slash = strrchr(path, '/'), *digits = slash ? slash + 1 : path;
+    const size_t count = strspn(digits, "0123456789");
+    if (count == 0 || count > 5 || digits[count]) return -1;
+    snprintf(folder, sizeof folder, "%.*s.", (int)(digits - path), path);
+    if (!realpath(folder, real) || !realpath("/proc/self", own)) return -1;
+    const size_t bytes = strlen(own), end = strlen(real);
+    return strncmp(real, own, bytes) == 0 && real[bytes] == '/' &&
+                   strcmp(real + end - 3, "/fd") == 0
+               ? atoi(digits)
+               : -1;
+}
+
+/* The descriptor that the path leads to, and that is written as it is: opened anew, a file that
+ * the shell has open would be written from its begin. -1: none. */
 static int descriptor_of(const char *path)
 {
-    static const char *const folders[] = { "/dev/fd/", "/proc/self/fd/" };
-    if (strcmp(path, "/dev/stdout") == 0) return STDOUT_FILENO;
-    if (strcmp(path, "/dev/stderr") == 0) return STDERR_FILENO;
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
-        const char *digits = path + strlen(folders[i]);
-        if (strncmp(path, folders[i], strlen(folders[i])) != 0) continue;
-        const size_t count = strspn(digits, "0123456789");
-        if (count > 0 && count < 6 && digits[count] == 0) return atoi(digits);
+    char at[PATH_MAX];
+    int number = -1, more = strlen(path) < sizeof at;
+    if (more) strcpy(at, path);
+    for (int i = 0; i < LINKS && number < 0 && more > 0; i++) {
+        number = descriptor_at(at);
+        more = follow(at, sizeof at);
     }
-    return -1;
+    return number;
 }
 
 static int posix_open(void *user, const char *path, int mode)
@@ -75,8 +105,11 @@ static int posix_open(void *user, const char *path, int mode)
                                  [GSA_OPEN_EXISTING] = O_WRONLY,
                                  [GSA_OPEN_OWN] = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW };
     if (strcmp(path, "-") == 0) return dup(mode == GSA_OPEN_READ ? STDIN_FILENO : STDOUT_FILENO);
-    if (mode != GSA_OPEN_READ && descriptor_of(path) >= 0)
-        return fcntl(descriptor_of(path), F_DUPFD_CLOEXEC, 0);
+    const int named = /* neither what is new, nor an own file, is a descriptor */
+        mode == GSA_OPEN_READ || mode == GSA_OPEN_CREATE || mode == GSA_OPEN_OWN
+            ? -1
+            : descriptor_of(path);
+    if (named >= 0) return fcntl(named, F_DUPFD_CLOEXEC, 0);
     int file;
     do file = open(path, flags[mode] | O_CLOEXEC | O_NOCTTY, 0666);
     while (file < 0 && errno == EINTR);
@@ -206,18 +239,11 @@ static int posix_entry(void *user, const char *path)
 /* A link's chain, one link after the other, so that the last one may name what is not there yet. */
 static int64_t posix_resolve(void *user, const char *path, char *out, int64_t room)
 {
-    enum { LONGEST = 40 };
-    char next[PATH_MAX];
     (void)user;
     if (snprintf(out, (size_t)room, "%s", path) >= room) return errno = ENAMETOOLONG, -1;
-    for (int i = 0; i < LONGEST; i++) {
-        const ssize_t bytes = readlink(out, next, sizeof next - 1);
-        if (bytes < 0) return errno == EINVAL || errno == ENOENT ? (int64_t)strlen(out) : -1;
-        next[bytes] = 0;
-        const char *slash = strrchr(out, '/');
-        const size_t folder = next[0] == '/' || !slash ? 0 : (size_t)(slash - out) + 1;
-        if (folder + (size_t)bytes + 1 > (size_t)room) return errno = ENAMETOOLONG, -1;
-        memcpy(out + folder, next, (size_t)bytes + 1);
+    for (int i = 0; i < LINKS; i++) {
+        const int more = follow(out, (size_t)room);
+        if (more <= 0) return more < 0 ? -1 : (int64_t)strlen(out);
     }
     return errno = ELOOP, -1;
 }

@@ -159,7 +159,7 @@ gsa_status gsa_make_folders(const gsa_system *system, const char *path, gsa_erro
  * go to `path`.tmp-XXXX next to the target; gsa_output_commit syncs, closes and renames it over the
  * target, which is a regular file or nothing. A target that exists and is no regular file (device,
  * FIFO) and "-" (standard output) is written directly, never renamed over, and its close is
- * checked; so are descriptors (/dev/stdout, /dev/fd/N).
+ * checked; so is a descriptor that the path leads to (/dev/stdout, /dev/fd/N, a link to one).
  * Where `path` is a link, what it names is written and the link stays. A file that exists keeps its
  * permissions. Errors are sticky: after one, writes do nothing and commit reports it. Last, commit
  * syncs the folder; should that alone fail, the new file is in place and commit says so. */

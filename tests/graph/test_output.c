@@ -504,11 +504,21 @@ END_TEST
  * inode. */
 START_TEST(a_descriptor_is_written_where_it_is)
 {
-    static const char *const paths[] = { "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1" };
-    char folder[64], path[128];
+    char folder[64], path[128], link[128], chain[128];
+    const char *const paths[] = { "/dev/stdout",
+                                  "/dev/fd/1",
+                                  "/proc/self/fd/1",
+                                  "//dev/stdout",
+                                  "/dev/../dev/fd/1",
+                                  "/proc/thread-self/fd/1",
+                                  link,
+                                  chain };
     struct stat before, after;
     make_place(folder);
     snprintf(path, sizeof path, "%s/file", folder);
+    snprintf(link, sizeof link, "%s/link", folder);
+    snprintf(chain, sizeof chain, "%s/chain", folder);
+    ck_assert(symlink("/dev/stdout", link) == 0 && symlink("link", chain) == 0);
     for (int i = 0; i < GSA_COUNT(paths); i++) {
         const int saved = dup(STDOUT_FILENO), file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
         ck_assert(saved >= 0 && file >= 0 && dup2(file, STDOUT_FILENO) == STDOUT_FILENO);
@@ -520,9 +530,12 @@ START_TEST(a_descriptor_is_written_where_it_is)
         ck_assert_int_eq(stat(path, &after), 0);
         ck_assert_uint_eq(before.st_ino, after.st_ino);
         holds(path, "one two");
-        ck_assert_int_eq(files_in(folder), 1);
+        ck_assert_int_eq(files_in(folder), 3);
     }
-    remove(path), rmdir(folder);
+    /* what a run opens as its own, or makes, is no descriptor */
+    ck_assert_int_lt(gsa_system_default()->open(NULL, link, GSA_OPEN_OWN), 0);
+    ck_assert_int_lt(gsa_system_default()->open(NULL, link, GSA_OPEN_CREATE), 0);
+    remove(path), remove(link), remove(chain), rmdir(folder);
 }
 END_TEST
 
