@@ -1,10 +1,11 @@
 /* group.h - the processes that share a run. Each is a rank and computes a part; alone there is a
  * group of one, which is NULL everywhere. Not installed.
  *
- * Law.  All ranks make the same calls in the same order. Each call takes the caller's status: where
- *     a rank comes with a failure, the call fails on every rank with that rank's sentence, and
- *     nothing is sent any more. So a rank that fails needs no way out but its next call. What is
- *     told, merged or summed has the same bits on every rank, and however many there are. */
+ * Law.  All ranks make the same calls in the same order. Calls take the caller's status, but for
+ *     swaps and sums: where a rank comes with a failure, the call fails on every rank with that
+ *     rank's sentence, and nothing is sent any more. So a rank that fails needs no way out but its
+ *     next call. What is told, merged or summed has the same bits on every rank, and however many
+ *     there are. */
 #ifndef GSA_GROUP_H
 #define GSA_GROUP_H
 #include "kernels/backend.h"
