@@ -40,8 +40,8 @@
 extern "C" {
 #endif
 
-/* Numbers of a backend: float or double. */
 enum { GSA_GEMM_ROWS = 256 }; /* of C, that gemm works on together */
+/* Numbers of a backend: float or double. */
 enum gsa_real { GSA_F32, GSA_F64 };
 /* The function inside a feed-forward layer; gsa_settings and gsa_linear take its number. */
 enum gsa_activation {
