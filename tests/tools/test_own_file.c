@@ -559,6 +559,27 @@ START_TEST(a_run_that_never_began_leaves_nothing)
 }
 END_TEST
 
+/* Two files of one name at once: each gets a folder, with its own recipe. */
+START_TEST(two_at_once_get_two_folders)
+{
+    enum { ROUNDS = 10 };
+    gsa_cli_enter();
+    ck_assert(mkdir("a", 0777) == 0 && mkdir("b", 0777) == 0);
+    write_rows("a/own.tsv", NULL, film);
+    write_rows("b/own.tsv", NULL, film);
+    for (int i = 0; i < ROUNDS; i++)
+        ck_assert_int_eq(
+            system(
+                "rm -rf runs; for d in a b; do " GSA_COMMAND
+                " train $d/own.tsv --quiet --set train.max_steps=1 >$d/out 2>$d/err & "
+                "done; wait; set -e; grep -l b/own.tsv runs/own*/recipe.ini >seen; "
+                "grep -l a/own.tsv runs/own*/recipe.ini >>seen; test $(sort -u seen | wc -l) = 2; "
+                "test -s a/out -a -s b/out"),
+            0);
+    gsa_cli_leave();
+}
+END_TEST
+
 /* runs/last is a file that names a run: no run's folder has that name. */
 START_TEST(a_file_named_last_is_no_trouble)
 {
@@ -615,6 +636,7 @@ int main(int argc, char **argv)
                                      GSA_TEST(a_text_that_is_cut_is_told),
                                      GSA_TEST(a_last_run_that_is_gone_is_told),
                                      GSA_TEST(a_run_that_never_began_leaves_nothing),
+                                     GSA_TEST(two_at_once_get_two_folders),
                                      GSA_TEST(a_file_named_last_is_no_trouble),
                                      GSA_TEST(taggers_and_translators_hold_out_too) };
     static const gsa_case cases[] = { GSA_CASE("known", known, 60),

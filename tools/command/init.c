@@ -20,7 +20,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
     if (strcmp(out, "-") != 0 && system->kind(system->user, out, NULL) == GSA_FILE_REGULAR)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "'%s' is there already: choose another --out, or take it away", out);
-    return gsa_own_recipe(args, task, named, gsa_args_flag(args, "quiet"), out, NULL, error);
+    return gsa_own_recipe(args, task, named, gsa_args_flag(args, "quiet"), out, error);
 }
 
 static const gsa_option options[] = {

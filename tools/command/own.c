@@ -1,4 +1,5 @@
 #include "tools/command/own.h"
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,11 +79,11 @@ static gsa_status write_recipe(const gsa_system *system, const gsa_look *look, c
     return gsa_output_commit(out, error);
 }
 
-gsa_status gsa_own_recipe(const gsa_args *args, const char *task, int first, int quiet,
-                          const char *path, const char *folder, gsa_error *error)
+/* What the files hold, which is said unless `quiet`; the caller releases *look. */
+static gsa_status look_at(const gsa_args *args, const char *task, int first, int quiet,
+                          gsa_look **look, gsa_error *error)
 {
     const char *format = gsa_args_text(args, "format"), *columns = gsa_args_text(args, "columns");
-    gsa_look *look = NULL;
     gsa_look_options options = {
         .files = gsa_args_operands(args) - first,
         .task = task ? place_of(choices_of("task", "name"), ',', task) : -1,
@@ -90,10 +91,17 @@ gsa_status gsa_own_recipe(const gsa_args *args, const char *task, int first, int
         .columns = columns ? columns : ""
     };
     for (int i = 0; i < options.files; i++) options.file[i] = gsa_args_operand(args, first + i);
-    gsa_status status = gsa_look_at(gsa_args_system(args), &options, &look, error);
-    for (int i = 0; status == GSA_OK && !quiet && i < look->says; i++)
-        fprintf(stderr, "%s\n", look->say[i]);
-    if (status == GSA_OK && folder) status = gsa_make_folders(gsa_args_system(args), folder, error);
+    const gsa_status status = gsa_look_at(gsa_args_system(args), &options, look, error);
+    for (int i = 0; status == GSA_OK && !quiet && i < (*look)->says; i++)
+        fprintf(stderr, "%s\n", (*look)->say[i]);
+    return status;
+}
+
+gsa_status gsa_own_recipe(const gsa_args *args, const char *task, int first, int quiet,
+                          const char *path, gsa_error *error)
+{
+    gsa_look *look = NULL;
+    gsa_status status = look_at(args, task, first, quiet, &look, error);
     if (status == GSA_OK) status = write_recipe(gsa_args_system(args), look, path, error);
     gsa_release(gsa_args_system(args), look);
     return status;
@@ -117,23 +125,46 @@ gsa_status gsa_own_is_data(const gsa_system *system, const char *operand, int *d
     return status;
 }
 
-/* reviews.tsv is runs/reviews; runs/reviews-2 where that is there. */
-static gsa_status name_folder(const gsa_args *args, char *folder, gsa_error *error)
+/* reviews.tsv is runs/reviews; runs/reviews-2 where that is there. The folder is made: no other
+ * command gets its name. */
+static gsa_status take_folder(const gsa_args *args, char *folder, gsa_error *error)
 {
     const gsa_system *system = gsa_args_system(args);
     const char *file = gsa_args_operand(args, 0), *slash = strrchr(file, '/'),
                *name = slash ? slash + 1 : file;
     const char *dot = strrchr(name, '.');
     const int bytes = dot && dot > name ? (int)(dot - name) : (int)strlen(name);
-    for (int i = 1; i <= MOST; i++) {
+    const gsa_status status = gsa_make_folders(system, "runs", error);
+    for (int i = 1; i <= MOST && status == GSA_OK; i++) {
         snprintf(folder, GSA_PATH_ROOM, i > 1 ? "runs/%.*s-%d" : "runs/%.*s",
                  bytes < NAME ? bytes : NAME, name, i);
-        if (strcmp(folder, LAST) != 0 &&
-            system->kind(system->user, folder, NULL) == GSA_FILE_ABSENT)
-            return GSA_OK;
+        if (strcmp(folder, LAST) == 0) continue;
+        if (system->make_folder(system->user, folder) == 0) return GSA_OK;
+        if (errno != EEXIST)
+            return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be made as a folder: %s", folder,
+                            strerror(errno));
     }
-    return gsa_fail(error, GSA_ERR_LIMIT,
-                    "there are %d runs of that file in runs: --out names another folder", MOST);
+    return status != GSA_OK
+               ? status
+               : gsa_fail(error, GSA_ERR_LIMIT,
+                          "there are %d runs of that file in runs: --out names another folder",
+                          MOST);
+}
+
+/* --out may be a folder that is there, without a recipe. */
+static gsa_status check_out(const gsa_system *system, const char *out, gsa_error *error)
+{
+    char recipe[GSA_PATH_ROOM];
+    if (strcmp(out, LAST) == 0)
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "--out %s: a file of that name says which run was the last: name another",
+                        out);
+    if (snprintf(recipe, sizeof recipe, "%s/recipe.ini", out) >= GSA_PATH_ROOM)
+        return gsa_fail(error, GSA_ERR_LIMIT, "--out has more than %d bytes", GSA_PATH_ROOM - 12);
+    if (system->kind(system->user, recipe, NULL) == GSA_FILE_ABSENT) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_ARGUMENT,
+                    "'%s' is there already: train it (gsa train %s), or choose another --out",
+                    recipe, recipe);
 }
 
 gsa_status gsa_own_begin(const gsa_args *args, int quiet, char *folder, char *recipe,
@@ -141,23 +172,20 @@ gsa_status gsa_own_begin(const gsa_args *args, int quiet, char *folder, char *re
 {
     const gsa_system *system = gsa_args_system(args);
     const char *out = gsa_args_text(args, "out");
-    gsa_status status = GSA_OK;
-    if (out && strcmp(out, LAST) == 0)
-        return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "--out %s: a file of that name says which run was the last: name another",
-                        out);
-    if (out) snprintf(folder, GSA_PATH_ROOM, "%s", out);
-    else status = name_folder(args, folder, error);
-    const int room = snprintf(recipe, GSA_PATH_ROOM, "%s/recipe.ini", folder);
-    if (status == GSA_OK && room >= GSA_PATH_ROOM)
-        status = gsa_fail(error, GSA_ERR_LIMIT, "--out has more than %d bytes", GSA_PATH_ROOM - 12);
-    if (status == GSA_OK && system->kind(system->user, recipe, NULL) != GSA_FILE_ABSENT)
-        status = gsa_fail(error, GSA_ERR_ARGUMENT,
-                          "'%s' is there already: train it (gsa train %s), or choose another --out",
-                          recipe, recipe);
+    gsa_look *look = NULL;
+    gsa_status status = out ? check_out(system, out, error) : GSA_OK;
     if (status == GSA_OK)
-        status = gsa_own_recipe(args, gsa_args_text(args, "task"), 0, quiet, recipe, folder, error);
+        status = look_at(args, gsa_args_text(args, "task"), 0, quiet, &look, error);
+    if (status == GSA_OK && out) {
+        snprintf(folder, GSA_PATH_ROOM, "%s", out);
+        status = gsa_make_folders(system, folder, error);
+    } else if (status == GSA_OK) status = take_folder(args, folder, error);
+    if (status == GSA_OK) {
+        snprintf(recipe, GSA_PATH_ROOM, "%s/recipe.ini", folder);
+        status = write_recipe(system, look, recipe, error);
+    }
     if (status == GSA_OK && !quiet) fprintf(stderr, "recipe: %s\n", recipe);
+    gsa_release(system, look);
     return status;
 }
 

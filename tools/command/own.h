@@ -34,10 +34,10 @@ extern const int gsa_own_files;
 
 /* The name of a task, so that `gsa init TASK FILE` is told from `gsa init FILE`. */
 int gsa_own_is_task(const char *word);
-/* Looks at files first.. of the operands, says what was seen (one line each) unless quiet, makes
- * `folder` (NULL: none) and writes the recipe to `path`. task: of --task, or NULL. */
+/* Looks at files first.. of the operands, says what was seen (one line each) unless quiet, and
+ * writes the recipe to `path`. task: of --task, or NULL. */
 gsa_status gsa_own_recipe(const gsa_args *args, const char *task, int first, int quiet,
-                          const char *path, const char *folder, gsa_error *error);
+                          const char *path, gsa_error *error);
 
 /* ---- gsa train FILE: its run is runs/NAME, and runs/last holds that NAME, for verbs without
  * --model ---- */
