@@ -58,11 +58,16 @@ gsa_status gsa_read_file(const gsa_system *system, const char *path, int64_t lim
     if (limit < 0 || limit > INT64_MAX / 4)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "'%s': a limit of %" PRId64 " bytes is out of range", path, limit);
+    int64_t size = 0;
     const int kind =
-        strcmp(path, "-") == 0 ? GSA_FILE_OTHER : system->kind(system->user, path, NULL);
+        strcmp(path, "-") == 0 ? GSA_FILE_OTHER : system->kind(system->user, path, &size);
     if (kind == GSA_FILE_OTHER && limit > ENDLESS) limit = ENDLESS;
     if (kind == GSA_FILE_FOLDER)
         return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be read: it is a folder", path);
+    if (kind == GSA_FILE_REGULAR && size > limit)
+        return gsa_fail(error, GSA_ERR_LIMIT,
+                        "'%s' has %" PRId64 " bytes, and the most that is read is %" PRId64, path,
+                        size, limit);
     const int file = system->open(system->user, path, GSA_OPEN_READ);
     if (file < 0) return cannot(error, path, "opened");
     const gsa_status status = read_all(system, file, path, limit, data, bytes, error);

@@ -325,7 +325,7 @@ static const damage damages[] = {
     { "latest", "step-9999999999999999999\n", "latest:1: expected one line" },
     { "latest", "step-5\n", "step-5' is not there" },
     { "latest", "step-2step-2step-2step-2step-2step-2step-2step-2step-2step-2step-2step-2\n",
-      "latest' is longer than 64 bytes" },
+      "latest' has 73 bytes, and the most that is read is 64" },
 };
 
 START_TEST(damage_is_named_and_passed_over)

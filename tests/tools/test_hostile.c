@@ -82,6 +82,7 @@ static void check(const row *r)
 
 #define PREDICT "predict --device cpu --model model 'a film'"
 #define EVAL    "eval --quiet --model model"
+#define SWEEP   "train text.ini --device cpu --quiet --seeds 1 --out sw"
 #define GRAPH   "graph --topology 'file:path=g:base=0' --length 4 --format graphml --out /dev/null"
 
 /* ---- folders of models --------------------------------------------------------------------- */
@@ -202,6 +203,15 @@ static const row files[] = {
       "train text.ini --device cpu --set data.train=/dev/zero",
       1,
       { "'/dev/zero' is longer than" } },
+    { "truncate -s 1T sp",
+      "predict --device cpu --model run --input sp",
+      1,
+      { "'sp' has 1099511627776 bytes, and the most that is read is 68719476736" } },
+    { "truncate -s 1T sp", "train sp", 1, { "'sp' has 1099511627776 bytes" } },
+    { "truncate -s 1T sp",
+      "train text.ini --device cpu --set data.train=sp",
+      1,
+      { "'sp' has 1099511627776 bytes" } },
 };
 
 /* A run's folder, its files one after the other in place of the words of another's, or of a FIFO.
@@ -243,6 +253,22 @@ static const row runs[] = {
       "compare run run",
       2,
       { "holds no finished run" } },
+    { GSA_COMMAND " " SWEEP " >out.txt", SWEEP, 0, { NULL } },
+    { "mv sw/results.jsonl kept; mkfifo sw/results.jsonl",
+      SWEEP,
+      2,
+      { "'sw/results.jsonl' is no regular file" } },
+    { "rm sw/results.jsonl; mv kept sw/results.jsonl; mv sw/seed-1/result.json kept; "
+      "mkfifo sw/seed-1/result.json",
+      SWEEP,
+      2,
+      { "'sw/seed-1/result.json' is no regular file" } },
+    { "rm sw/seed-1/result.json; mv kept sw/seed-1/result.json; "
+      "rm sw/seed-1/asked.ini; mkfifo sw/seed-1/asked.ini",
+      SWEEP,
+      2,
+      { "'sw/seed-1/asked.ini' is no regular file" } },
+    { "ln -sf ../../secret sw/seed-1/asked.ini", SWEEP, 2, { "no regular file" } },
 };
 
 START_TEST(files_of_a_run_are_its_own)

@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+#include "graph/system_parts.h"
 #include "train/driver/lock.h"
 #include "train/data/plain.h"
 #include "train/settings/recipe.h"
@@ -41,7 +42,8 @@ static gsa_status check_asked(const sweep *s, const gsa_sweep_run *run, const ch
     char path[PATH], what[WHAT];
     gsa_recipe there, asked;
     snprintf(path, sizeof path, "%s/asked.ini", folder);
-    gsa_status status = gsa_recipe_read(s->system, path, NULL, 0, &there, error);
+    gsa_status status = gsa_check_regular(s->system, path, error);
+    if (status == GSA_OK) status = gsa_recipe_read(s->system, path, NULL, 0, &there, error);
     if (status != GSA_OK) return status;
     status = read_asked(s, run, &asked, error);
     if (status == GSA_OK) {
@@ -154,7 +156,9 @@ static gsa_status read_result(const sweep *s, const char *folder, char **result,
     char path[PATH];
     int64_t bytes;
     snprintf(path, sizeof path, "%s/result.json", folder);
-    return gsa_read_file(s->system, path, 1 << 24, result, &bytes, error);
+    const gsa_status status = gsa_check_regular(s->system, path, error);
+    return status == GSA_OK ? gsa_read_file(s->system, path, 1 << 24, result, &bytes, error)
+                            : status;
 }
 
 static gsa_status train(const sweep *s, const gsa_sweep_run *run, const char *folder, int state,
@@ -222,7 +226,8 @@ static gsa_status check_results(sweep *s, gsa_error *error)
     char path[PATH];
     snprintf(path, sizeof path, "%s/results.jsonl",
              s->options->train.out ? s->options->train.out : "");
-    gsa_status status = s->options->train.out ? check_readable(s, path, error) : GSA_OK;
+    gsa_status status = s->options->train.out ? gsa_check_regular(s->system, path, error) : GSA_OK;
+    if (status == GSA_OK && s->options->train.out) status = check_readable(s, path, error);
     if (status != GSA_OK || !s->options->results) return status;
     status = check_readable(s, s->options->results, error);
     if (status == GSA_OK) status = check_writable(s, s->options->results, error);
