@@ -225,7 +225,9 @@ static inline gsa_status ref_find_cuts(gsa_backend *b, ref_back_job *job, ref_lo
 /* Rooms, partial sums of labels, and sums of parts: in each room, or for one example. */
 static inline gsa_status ref_back_memory(gsa_backend *b, ref_back_job *job)
 {
-    if (job->numbers * b->threads > REF_CUT_NUMBERS) job->alone = 1;
+    /* with sums of labels not by the number of threads: their order would depend on it */
+    const int64_t most_rooms = job->stride > 0 ? REF_BACK_ITEMS : b->threads;
+    if (job->numbers * most_rooms > REF_CUT_NUMBERS) job->alone = 1;
     job->own_room = job->room;
     if (!job->alone) job->room += (job->numbers + 15) / 16 * 16, job->numbers = 0;
     const int64_t rooms = b->threads * job->room,

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { KINDS = 2, EXAMPLES = 3, LABELS = 5 };
+enum { KINDS = 2, EXAMPLES = 16, LABELS = 5 };
 static const int level[] = { GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED, GSA_CPU_NEON };
 
 enum { WINDOW, FULL, HUB, STAR, BOTH, TREE, RANDOM, PATTERNS };
@@ -152,8 +152,8 @@ END_TEST
 /* ---- bits ---------------------------------------------------------------------------------- */
 
 typedef struct call {
-    int pattern, level, threads; /* level -1: ref */
-    int32_t examples, heads;
+    int pattern, level, threads;  /* level -1: ref */
+    int32_t examples, heads, dim; /* dim 0: the pattern's */
     int dropout, labels;
 } call;
 
@@ -177,7 +177,8 @@ static float *numbers(int64_t count, int32_t examples, int seed)
 static planes attend(call c)
 {
     const struct pattern *p = &patterns[c.pattern];
-    const int64_t width = (int64_t)c.heads * p->dim;
+    const int32_t dim = c.dim ? c.dim : p->dim;
+    const int64_t width = (int64_t)c.heads * dim;
     planes x = { .own = p->rows * width, .lses = (int64_t)p->rows * c.heads };
     gsa_part parts[KINDS];
     int32_t id[EXAMPLES] = { 0 }; /* of dropout: all alike */
@@ -189,7 +190,7 @@ static planes attend(call c)
     x.q = numbers(x.own, c.examples, 1), x.dout = numbers(x.own, c.examples, 2);
     x.out = numbers(x.own, c.examples, 0), x.dq = numbers(x.own, c.examples, 3);
     x.lse = numbers(x.lses, c.examples, 0);
-    x.r = numbers(LABELS * p->dim, 1, 4), x.dr = numbers(LABELS * p->dim, 1, 0);
+    x.r = numbers(LABELS * dim, 1, 4), x.dr = numbers(LABELS * dim, 1, 0);
     for (int k = 0; k < KINDS; k++) {
         x.part[k] = p->sources[k] * width;
         x.k[k] = numbers(x.part[k], c.examples, 5 + k);
@@ -199,7 +200,7 @@ static planes attend(call c)
     }
     gsa_attend_args args = { .edges = &r.device,
                              .heads = c.heads,
-                             .head_dim = p->dim,
+                             .head_dim = dim,
                              .scale = 0.2,
                              .q = x.q,
                              .parts = parts,
@@ -282,6 +283,22 @@ START_TEST(threads_and_batch_change_no_bit)
 }
 END_TEST
 
+/* Of so many threads not each has room for the sums of an example's parts. */
+START_TEST(threads_change_no_label_gradient)
+{
+    call c = { .pattern = FULL, .threads = 1, .heads = 1, .labels = 1, .examples = EXAMPLES };
+    c.dim = 64, c.level = -1;
+    for (int at = 0; at < GSA_COUNT(level) && c.level < 0; at++)
+        if (gsa_cpu_has(level[at])) c.level = level[at];
+    planes want = attend(c);
+    c.threads = 80;
+    planes got = attend(c);
+    check_same(&want, &got, c);
+    ck_assert(same(want.dr, got.dr, (int64_t)LABELS * c.dim, 1));
+    planes_free(&want), planes_free(&got);
+}
+END_TEST
+
 /* ---- values -------------------------------------------------------------------------------- */
 
 START_TEST(equal_the_oracle)
@@ -310,7 +327,8 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test shares[] = { GSA_TEST(one_head_is_cut_by_edges) };
-    static const gsa_test bits[] = { GSA_LOOP(threads_and_batch_change_no_bit, PATTERNS) };
+    static const gsa_test bits[] = { GSA_LOOP(threads_and_batch_change_no_bit, PATTERNS),
+                                     GSA_TEST(threads_change_no_label_gradient) };
     static const gsa_test values[] = { GSA_LOOP(equal_the_oracle, PATTERNS) };
     static const gsa_case cases[] = { GSA_CASE("shares", shares, 60), GSA_CASE("bits", bits, 120),
                                       GSA_CASE("values", values, 120) };
