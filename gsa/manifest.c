@@ -31,7 +31,7 @@ static gsa_status hash_file(const gsa_system *system, const char *folder, const 
 }
 
 /* Nothing in the folder is a device, a FIFO or a socket, which could be read for ever or waited
- * for. */
+ * for, or a link, listed or not: what it leads to may not be the maker's to read. */
 static gsa_status check_kinds(const gsa_system *system, const char *folder, gsa_error *error)
 {
     gsa_names names;
@@ -39,8 +39,7 @@ static gsa_status check_kinds(const gsa_system *system, const char *folder, gsa_
     for (int i = 0; i < names.count && status == GSA_OK; i++) {
         char *path = gsa_text_of(system, "%s/%s", folder, names.at[i]);
         if (!path) status = gsa_out_of_memory(error, folder, LONGEST_NAME);
-        else if (system->kind(system->user, path, NULL) == GSA_FILE_OTHER)
-            status = gsa_fail(error, GSA_ERR_FORMAT, "'%s' is no regular file", path);
+        else status = gsa_check_regular(system, path, error);
         gsa_release(system, path);
     }
     gsa_names_release(&names);
@@ -95,16 +94,22 @@ static gsa_status check_file(const gsa_system *system, const char *folder, const
     return status;
 }
 
-/* One line, which is ended with a zero byte in place of its line end. */
+/* One line, which is ended with a zero byte in place of its line end: there is no other in it. */
+static gsa_status check_form(const char *folder, const char *line, const char *end, int number,
+                             gsa_error *error)
+{
+    if (line + strlen(line) == end && strspn(line, "0123456789abcdef") == HEX &&
+        strncmp(line + HEX, "  ", 2) == 0 && gsa_manifest_takes(line + HEX + 2))
+        return GSA_OK;
+    return gsa_fail(error, GSA_ERR_FORMAT,
+                    "%s/" GSA_MANIFEST ":%d: expected a hash, two spaces and a file's name", folder,
+                    number);
+}
+
 static gsa_status check_line(const gsa_system *system, const char *folder, const char *unread,
-                             const char *line, int number, gsa_error *error)
+                             const char *line, gsa_error *error)
 {
     char hex[HEX + 1];
-    if (strspn(line, "0123456789abcdef") != HEX || strncmp(line + HEX, "  ", 2) != 0 ||
-        !gsa_manifest_takes(line + HEX + 2))
-        return gsa_fail(error, GSA_ERR_FORMAT,
-                        "%s/" GSA_MANIFEST ":%d: expected a hash, two spaces and a file's name",
-                        folder, number);
     const char *name = line + HEX + 2;
     if (unread && strcmp(name, unread) == 0) return GSA_OK;
     gsa_status status = check_file(system, folder, name, error);
@@ -112,6 +117,17 @@ static gsa_status check_line(const gsa_system *system, const char *folder, const
     if (status != GSA_OK || strncmp(hex, line, HEX) == 0) return status;
     return gsa_fail(error, GSA_ERR_FORMAT, "'%s/%s' does not have the hash that its manifest says",
                     folder, name);
+}
+
+/* The lines before `line` end with zero bytes; what it names is in none of them. */
+static gsa_status check_twice(const char *folder, const char *text, const char *line, int number,
+                              gsa_error *error)
+{
+    for (; text < line; text += strlen(text) + 1)
+        if (strcmp(text + HEX, line + HEX) == 0)
+            return gsa_fail(error, GSA_ERR_FORMAT, "%s/" GSA_MANIFEST ":%d: '%s' is there twice",
+                            folder, number, line + HEX + 2);
+    return GSA_OK;
 }
 
 static gsa_status check_lines(const gsa_system *system, const char *folder, const char *unread,
@@ -129,7 +145,9 @@ static gsa_status check_lines(const gsa_system *system, const char *folder, cons
                             files + 1,
                             line < stop ? "the line does not end" : "the list is cut off", files);
         *end = 0;
-        const gsa_status status = check_line(system, folder, unread, line, files + 1, error);
+        gsa_status status = check_form(folder, line, end, files + 1, error);
+        if (status == GSA_OK) status = check_twice(folder, text, line, files + 1, error);
+        if (status == GSA_OK) status = check_line(system, folder, unread, line, error);
         if (status != GSA_OK) return status;
         line = end + 1;
     }

@@ -309,6 +309,8 @@ static const damage damages[] = {
       "manifest.sha256:1: expected a hash" },
     { "step-2/manifest.sha256", HASH64 "0  state\n", "manifest.sha256:1: expected a hash" },
     { "step-2/manifest.sha256", EMPTY64 "  state\n\n", "manifest.sha256:2: expected a hash" },
+    { "step-2/manifest.sha256", EMPTY64 "  state\n" EMPTY64 "  state\n# 2 files\n",
+      "manifest.sha256:2: 'state' is there twice" },
     { "step-2/manifest.sha256", EMPTY64 "  state\n",
       "manifest.sha256:2: the list is cut off, expected '# 1 files' at the end" },
     { "step-2/manifest.sha256", EMPTY64 "  state\n# 2 files\n",

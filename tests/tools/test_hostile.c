@@ -105,6 +105,16 @@ static const row folders[] = {
       PREDICT,
       2,
       { "no whole checkpoint" } },
+    { "sed -i '/config.ini/d; s/# 5/# 4/' model/manifest.sha256; ln -sf ../secret "
+      "model/config.ini",
+      PREDICT,
+      2,
+      { "'model/config.ini' is no regular file" } },
+    { "sed -i '/labels.txt/d; s/# 5/# 4/' model/manifest.sha256; ln -sf ../secret "
+      "model/labels.txt",
+      PREDICT,
+      2,
+      { "'model/labels.txt' is no regular file" } },
     { "mkfifo model/inputs.sha256", PREDICT, 2, { "no regular file" } },
     { "sed -i '/config.ini/d; s/# 5/# 4/' model/manifest.sha256; rm model/config.ini; "
       "mkfifo model/config.ini",
@@ -122,6 +132,11 @@ static const row folders[] = {
     { DATA("test", "/dev/zero") RESEAL, EVAL, 2, { "'/dev/zero', which is no regular file" } },
     { "mkfifo pipe; " DATA("dev", "pipe") RESEAL, EVAL, 2, { "'pipe', which is no regular file" } },
     { KEY("encoder", "file:path=secret") RESEAL, PREDICT, 2, { "secret:1" } },
+    { "dots=$(printf '%150s' | sed 's# #./#g'); sed -i \"s#^encoder = "
+      ".*#encoder = file:path=${dots}secret#\" model/config.ini; " RESEAL,
+      PREDICT,
+      2,
+      { "what it holds is not told" } },
     { KEY("encoder", "file:path=secret:header=1") RESEAL, PREDICT, 2, { "secret:1" } },
     { KEY("encoder", "file:path=secret:format=mtx") RESEAL, PREDICT, 2, { "secret:1" } },
     { KEY("encoder", "char_word:lexicon=secret") RESEAL, PREDICT, 2, { "another model" } },
@@ -152,6 +167,10 @@ START_TEST(another_users_model_is_not_trusted)
     shell(KEY("encoder", "file:path=dev.tsv") RESEAL);
     ck_assert_int_eq(chown("model", 12345, 12345), 0);
     check(&(row){ NULL, PREDICT, 2, { "not trusted" } });
+    shell("sed -i 's#^encoder = .*#encoder = file:path=secret#' run/config.ini");
+    ck_assert_int_eq(chown("run", 12345, 12345), 0);
+    check(&(row){ NULL, "report run --out p.html", 0, { NULL } });
+    shell("grep -q 'is not trusted' p.html && ! grep -q SECRET p.html");
     gsa_cli_leave();
 }
 END_TEST
@@ -163,10 +182,18 @@ END_TEST
     "n=$(stat -c %s model/model.safetensors); truncate -s $((n - 4)) model/model.safetensors; "    \
     "printf '" bytes "' >>model/model.safetensors; " RESEAL
 
+/* All the weights become 3e38 (0x7f61b1e6): each is finite, and no score is. */
+#define HUGE_WEIGHTS                                                                               \
+    "f=model/model.safetensors; size=$(stat -c %s $f); head=$(($(od -An -tu8 -N8 $f) + 8)); "      \
+    "head -c $head $f >h; yes | tr -d '\\n' | head -c $(((size - head) / 4)) | "                   \
+    "sed 's/y/\\xe6\\xb1\\x61\\x7f/g' >>h; mv h $f; " RESEAL
+
 static const row weights[] = {
     { TAIL("\\000\\000\\300\\177"), PREDICT, 1, { "'model/model.safetensors': row", "is nan" } },
     { TAIL("\\000\\000\\200\\377"), EVAL, 1, { "column", "is -inf", "expected a finite number" } },
     { TAIL("\\000\\000\\200\\377"), PREDICT " --allow-nonfinite", 0, { NULL } },
+    { HUGE_WEIGHTS, PREDICT, 1, { "example 0", "expected a finite number" } },
+    { HUGE_WEIGHTS, EVAL, 1, { "expected a finite number" } },
 };
 
 START_TEST(weights_are_finite)

@@ -6,6 +6,8 @@
 #include "tools/command/report.h"
 #include "tools/command/verbs.h"
 #include "train/driver/recycle.h"
+#include "train/driver/session.h"
+#include "train/use/paths.h"
 
 enum { SHOWN_LENGTH = 12, MOST_EDGES = 50000 };
 
@@ -75,8 +77,25 @@ static gsa_status draw_stack(const drawer *d, const char *text, gsa_error *error
     return status;
 }
 
+/* Another user's run is not a reason to open a file. */
+static gsa_status check_paths(const gsa_reported *of, const char *folder, gsa_error *error)
+{
+    gsa_recipe recipe = { 0 };
+    char *path =
+        of->apply.untrusted ? gsa_path_join(of->system, folder, "config.ini", error) : NULL;
+    if (!of->apply.untrusted) return GSA_OK;
+    gsa_status status =
+        path ? gsa_recipe_read(of->system, path, NULL, 0, &recipe, error) : GSA_ERR_MEMORY;
+    if (status == GSA_OK) {
+        status = gsa_paths_check(of->system, &recipe, of->registry, 0, 1, error);
+        gsa_recipe_release(&recipe);
+    }
+    gsa_release(of->system, path);
+    return status;
+}
+
 /* [{"stack": "encoder", "spec": ..., "picture": place}] */
-static void draw_patterns(const drawer *d, json_t *run)
+static void draw_patterns(const drawer *d, const char *folder, json_t *run)
 {
     static const char *const keys[][2] = { { "encoder", "model.encoder" },
                                            { "decoder", "model.decoder" } };
@@ -87,7 +106,9 @@ static void draw_patterns(const drawer *d, json_t *run)
             json_string_value(json_object_get(json_object_get(run, "settings"), keys[k][1]));
         if (!spec || !*spec) continue;
         json_t *one = json_pack("{s:s, s:s}", "stack", keys[k][0], "spec", spec);
-        take(d, draw_stack(d, spec, &error), &error, one);
+        gsa_status status = check_paths(d->of, folder, &error);
+        if (status == GSA_OK) status = draw_stack(d, spec, &error);
+        take(d, status, &error, one);
         json_array_append_new(list, one);
     }
     json_object_set_new(run, "patterns", list);
@@ -155,7 +176,7 @@ json_t *gsa_report_draw(const gsa_reported *of, json_t *runs)
     gsa_recycler_start(&memory, of->system);
     for (int r = 0; r < of->count; r++) {
         json_t *run = json_array_get(runs, (size_t)r);
-        draw_patterns(&d, run);
+        draw_patterns(&d, of->run[r], run);
         draw_errors(&d, of->run[r], run);
     }
     gsa_recycler_end(&memory);

@@ -126,6 +126,12 @@ static int close_file(void *user, int file)
     return file == FILE_NUMBER ? 0 : r->below->close(r->below->user, file);
 }
 
+static int entry_of(void *user, const char *path)
+{
+    const gsa_recycler *r = user;
+    return is_text(path) ? GSA_FILE_OTHER : r->below->entry(r->below->user, path);
+}
+
 static int kind_of(void *user, const char *path, int64_t *bytes)
 {
     const gsa_recycler *r = user;
@@ -198,6 +204,7 @@ void gsa_recycler_start(gsa_recycler *recycler, const gsa_system *below)
                                            .make_folder = make_folder,
                                            .sync_folder = sync_folder,
                                            .kind = kind_of,
+                                           .entry = below->entry ? entry_of : NULL,
                                            .list = list_folder,
                                            .read_at = read_at,
                                            .lock = below->lock ? lock_file : NULL,

@@ -1,4 +1,5 @@
 #include "train/driver/session.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -225,6 +226,7 @@ gsa_status gsa_session_create(const gsa_system *system, const gsa_session_option
                         .stop = options->stop,
                         .build = options->build,
                         .profile = options->profile,
+                        .finite = options->applies && !options->allow_nonfinite,
                         .group = options->group };
     s->batch.system = system;
     gsa_status status = read_recipe(s, options, error);
@@ -350,6 +352,23 @@ static gsa_status compute_rows(gsa_session *s, gsa_error *error)
     return status;
 }
 
+/* Finite weights can overflow, and no label is the best of NaNs. */
+static gsa_status check_outputs(const gsa_session *s, const gsa_wanted *wanted, gsa_error *error)
+{
+    const int64_t a_row = s->task->surprise ? 1 : s->model.plan.outputs;
+    for (int64_t i = 0; s->finite && i < s->batch.targets * a_row; i++)
+        if (!isfinite(s->out[i]))
+            return gsa_fail(error, GSA_ERR_NUMBER,
+                            "%s, example %lld, counted from 0%s: the model gives %g, expected a "
+                            "finite number",
+                            gsa_split_name(wanted->split),
+                            (long long)(s->batch.targets == wanted->count
+                                            ? wanted->example[i / a_row]
+                                            : wanted->example[0]),
+                            s->batch.targets == wanted->count ? "" : ", or soon after", s->out[i]);
+    return GSA_OK;
+}
+
 gsa_status gsa_session_compute(gsa_session *s, const gsa_wanted *wanted, const gsa_wanted *next,
                                gsa_error *error)
 {
@@ -358,10 +377,14 @@ gsa_status gsa_session_compute(gsa_session *s, const gsa_wanted *wanted, const g
     if (status != GSA_OK) return status;
     gsa_tape_reset(s->model.tape, 0, 0, 0);
     gsa_session_ask(s, next);
-    if (s->rows.model) return compute_rows(s, error);
+    if (s->rows.model) {
+        status = compute_rows(s, error);
+        return status == GSA_OK ? check_outputs(s, wanted, error) : status;
+    }
     gsa_tensor *out = judged(s, &s->batch, gsa_learner_forward(&s->model, &s->batch));
     status = gsa_tape_status(s->model.tape, error);
     if (status == GSA_OK) status = gsa_tensor_read(s->backend, out, 0, s->out, error);
+    if (status == GSA_OK) status = check_outputs(s, wanted, error);
     if (status != GSA_OK || !s->task->decode) return status;
     return s->task->decode(s->self, wanted->split, s->model.tape, out, s->out, &s->batch, error);
 }

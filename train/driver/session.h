@@ -55,6 +55,7 @@ typedef struct gsa_session {
     gsa_prefetch *prefetch; /* NULL with train.prefetch = 0 */
     double *out;            /* a batch's outputs on the host */
     int64_t out_room;
+    int finite;       /* 1: an output that is not finite is GSA_ERR_NUMBER */
     gsa_group *group; /* borrowed; or NULL */
     gsa_rank_rows
         rows;        /* of ranks that share each example's rows; its model is NULL: they do not */

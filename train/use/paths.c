@@ -120,20 +120,34 @@ gsa_status gsa_paths_check(const gsa_system *system, const gsa_recipe *recipe,
 
 /* ---- after a failure ----------------------------------------------------------------------- */
 
+/* A sentence, or a plugin's buffer, may have cut the path or replaced bytes of it: that it is not
+ * found does not say that the sentence is of another file. */
+static int is_altered(const char *path, const char *sentence)
+{
+    enum { WHOLE = 100 /* bytes of a path that are never cut */ };
+    for (const char *c = path; *c; c++)
+        if ((unsigned char)*c < 0x20 || (unsigned char)*c >= 0x7f) return 1;
+    return strlen(path) > WHOLE || strlen(sentence) > GSA_ERROR_SIZE / 2;
+}
+
 /* "PATH:12: 'secret' is no number" loses what implements the line. A sentence of the file
  * system's tells nothing of what is in a file. */
 static gsa_status hide_one(void *context, const char *key, const char *path, gsa_error *error)
 {
-    (void)context, (void)key;
+    const walk *w = context;
+    (void)key;
     char text[GSA_ERROR_SIZE];
     const char *at = strstr(error->text, path), *end = at ? at + strlen(path) : NULL;
+    if (!at && is_altered(path, error->text)) at = end = error->text;
     if (!at || error->status == GSA_ERR_IO || error->status == GSA_ERR_MEMORY) return GSA_OK;
     if (*end == ':' && end[1] >= '0' && end[1] <= '9') end += 1 + strspn(end + 1, "0123456789");
-    else if (strstr(end, "cannot be ")) return GSA_OK; /* a plugin's, of the file system's */
-    snprintf(text, sizeof text, "%.*s%s", (int)(end - error->text), error->text,
-             ": it does not hold what the model needs; what it holds is not told, as the model's "
-             "own recipe names it");
-    return gsa_fail(error, error->status, "%s", text);
+    else if (end > error->text && strstr(end, "cannot be "))
+        return GSA_OK; /* a plugin's, of the file system's */
+    if (end == error->text) snprintf(text, sizeof text, "%.500s", w->recipe->ini.path);
+    else snprintf(text, sizeof text, "%.*s", (int)(end - error->text), error->text);
+    return gsa_fail(error, error->status, "%s%s", text,
+                    ": it does not hold what the model needs; what it holds is not told, as the "
+                    "model's own recipe names it");
 }
 
 void gsa_paths_hide(const gsa_recipe *recipe, const gsa_registry *registry, gsa_error *error)
