@@ -54,9 +54,11 @@ _held = []  # locks, while the process is copied: no call is under way then
 def _hold():
     _graph.device_lock.acquire()  # so that one thread at a time is here
     _held.append(_graph.device_lock)
-    for graph in list(_graph.graphs.values()):
-        graph._lock.acquire()
-        _held.append(graph._lock)
+    for ref in _graph.graphs.valuerefs():  # one step: other threads make graphs meanwhile
+        graph = ref()
+        if graph is not None:
+            graph._lock.acquire()
+            _held.append(graph._lock)
 
 
 def _let_go():

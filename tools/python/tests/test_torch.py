@@ -5,9 +5,11 @@ import itertools
 import os
 import pickle
 import signal
+import sys
 import tempfile
 import threading
 import unittest
+import unittest.mock
 
 import numpy as np
 from support import Case, command, needs_command, needs_torch, torch
@@ -230,8 +232,6 @@ class Values(Case):
                               lambda f: torch.func.grad(lambda q: f(q).sum())(q)):
                 self.refused("torch.func (grad, vmap, jvp) and forward gradients are not offered; "
                              "torch.autograd.grad is", transform, f)
-        self.refused("aggregate is no operator of torch: a trace cannot hold it", torch.jit.trace,
-                     sums, q)
         x = q.clone().requires_grad_()
         out = call(x)
         self.refused("backward: the gradient has no memory of its own: is_grads_batched and vmap "
@@ -251,6 +251,27 @@ class Values(Case):
         with FakeTensorMode() as mode:
             fake = gsa.torch.attend(*map(mode.from_tensor, (q, k, v)), g)
         self.assertEqual(fake.shape, q.shape)
+
+    def test_aggregate_refuses_traces_and_fake_tensors(self):
+        from torch._subclasses.fake_tensor import FakeTensorMode
+        from torch.fx.experimental.proxy_tensor import make_fx
+        from torch.utils.flop_counter import FlopCounterMode
+        g, mode = own(), FakeTensorMode()
+        v = numbers(g)[2].flatten(1)
+        fake = mode.from_tensor(v)
+        def call(v):
+            return gsa.torch.aggregate(v, g)
+        def within(v):
+            with mode:
+                call(v)
+        for function, *arguments in (
+                (torch.jit.trace, call, v), (make_fx(call), v), (within, fake), (call, fake),
+                (make_fx(call, tracing_mode="fake"), v), (make_fx(call, pre_dispatch=True), v)):
+            self.refused("aggregate is no operator of torch: no trace can hold it, and it takes no "
+                         "fake tensor", function, *arguments)
+        wanted = call(v)
+        with FlopCounterMode(display=False):  # it only looks on
+            self.assertTrue(torch.equal(call(v), wanted))
 
     def test_dropout_draws_from_torchs_generator(self):
         g = gsa.topology("full").graph([9])
@@ -432,10 +453,17 @@ class Processes(Case):
         def call():
             while busy:
                 gsa.torch.attend(q, k, v, g)
-        threads = [threading.Thread(target=call) for _ in range(3)]
+        def make():
+            while busy:
+                own()
+        others = [own() for _ in range(1000)]  # a look at all graphs takes a while
+        interval = sys.getswitchinterval()
+        self.addCleanup(sys.setswitchinterval, interval)
+        sys.setswitchinterval(interval / 100)
+        threads = [threading.Thread(target=target) for target in (call, call, call, make, make)]
         for thread in threads:
             thread.start()
-        ended = []
+        ended, unraised = [], []
         def fork():
             for _ in range(20):
                 child = os.fork()
@@ -444,14 +472,16 @@ class Processes(Case):
                     os._exit(not torch.equal(gsa.torch.attend(q, k, v, g), wanted))
                 ended.append(os.waitpid(child, 0)[1])
         forks = [threading.Thread(target=fork) for _ in range(3)]  # all at once
-        for thread in forks:
-            thread.start()
-        for thread in forks:
-            thread.join()
+        with unittest.mock.patch.object(sys, "unraisablehook", lambda e:
+                                        unraised.append(str(e.exc_value))):
+            for thread in forks:
+                thread.start()
+            for thread in forks:
+                thread.join()
         busy.clear()
         for thread in threads:
             thread.join()
-        self.assertEqual(ended, [0] * 60)
+        self.assertEqual((ended, unraised, len(others)), ([0] * 60, [], 1000))
 
 
 @needs_torch

@@ -2,8 +2,10 @@
 torch.library for torch.compile. Both make the same calls of the library."""
 
 import torch
+from torch._guards import detect_fake_mode
 from torch.autograd import forward_ad
 from torch.autograd.function import once_differentiable
+from torch.fx.experimental.proxy_tensor import get_proxy_mode
 
 from .. import _attend as A
 from .._graph import Graph, graph_of
@@ -292,6 +294,8 @@ def aggregate(v, graph, phase=None, *, mean=False):
     p = _phase_of(graph, phase)
     _check_tensor("v", v, getattr(v, "dtype", None), getattr(v, "device", None))
     A._columns(p, v)
-    if _followed(v) and _traced():
-        raise Unsupported("aggregate is no operator of torch: a trace cannot hold it")
+    _followed(v)  # its own refusals; modes that only look on, such as FlopCounterMode, may
+    if _traced() or get_proxy_mode() or detect_fake_mode(v):
+        raise Unsupported("aggregate is no operator of torch: no trace can hold it, and it takes "
+                          "no fake tensor")
     return _Aggregate.apply(_whole(v), graph, p, int(mean))
