@@ -22,7 +22,7 @@ static _Thread_local struct {
     gsa_plugin_call call; /* who NULL: no topology's code runs */
     int64_t number;       /* of the example that it runs for; 0: not known */
     int has_stack;
-    char stack[STACK]; /* for the handler: the thread's own may be what is used up */
+    _Alignas(16) char stack[STACK]; /* for the handler: the thread's own may be used up */
 } own;
 static atomic_flag told = ATOMIC_FLAG_INIT;
 static struct { /* code that was loaded and does not come with the command: it stays */
