@@ -409,11 +409,13 @@ static gsa_status tidy(const gsa_checkpoint *checkpoint, gsa_error *error)
     return status;
 }
 
-/* What was replaced before in this place goes, where it is our own. Half removed it is no whole
- * checkpoint. */
+/* What was replaced before in this place goes, where it is our own and another is there: alone it
+ * is the only one until the new one is in place. Half removed it is no whole checkpoint. */
 static gsa_status drop_replaced(const gsa_checkpoint *checkpoint, gsa_error *error)
 {
+    const gsa_system *system = checkpoint->system;
     int own;
+    if (system->kind(system->user, checkpoint->place, NULL) == GSA_FILE_ABSENT) return GSA_OK;
     gsa_status status = check_own(checkpoint->system, checkpoint->folder, checkpoint->step,
                                   GSA_REPLACED, &checkpoint->files, &own, error);
     if (status != GSA_OK || !own) return status;
