@@ -44,6 +44,13 @@ static gsa_status lacks(work *w, const char *what, int64_t bytes)
     return w->status;
 }
 
+static void *hold(work *w, size_t count, size_t size)
+{
+    void *at = gsa_alloc_zero(w->share->system, count, size);
+    if (!at) lacks(w, "an example's share", (int64_t)(count * size));
+    return at;
+}
+
 static view look(const work *w, int pattern, int phase)
 {
     const gsa_share *s = w->share;
@@ -200,9 +207,8 @@ static void cut_graph(work *w, const int64_t *weight)
     }
     int64_t *end = NULL; /* rank 0 cuts; the others wait */
     if (s->rank == 0) {
-        end = gsa_alloc_zero(s->system, (size_t)nodes + 1, sizeof *end);
-        if (!end) lacks(w, "the graph that is cut", nodes * INT64_C(8));
-        else list_pairs(w, end, NULL);
+        end = hold(w, (size_t)nodes + 1, sizeof *end);
+        if (end) list_pairs(w, end, NULL);
         for (int64_t i = 0; end && i < nodes; i++) pairs += end[i];
         if (w->status == GSA_OK && pairs <= INT32_MAX) make_graph(w, end, pairs, weight, &g);
     }
@@ -254,17 +260,14 @@ static int place_kind(work *w, int kind, int32_t *owner)
 
 static int32_t *new_owners(work *w, int kind)
 {
-    int32_t *owner = gsa_alloc(w->share->system, (size_t)w->nodes[kind] + 1, sizeof *owner);
-    if (!owner) lacks(w, "owners of nodes", w->nodes[kind] * INT64_C(4));
-    return owner;
+    return hold(w, (size_t)w->nodes[kind] + 1, sizeof(int32_t));
 }
 
 static void find_owners(work *w)
 {
     gsa_share *s = w->share;
     if (w->token >= 0) {
-        int64_t *weight = gsa_alloc(s->system, (size_t)w->nodes[w->token] + 1, sizeof *weight);
-        if (!weight) lacks(w, "weights of tokens", w->nodes[w->token] * INT64_C(8));
+        int64_t *weight = hold(w, (size_t)w->nodes[w->token] + 1, sizeof *weight);
         w->owner[w->token] = new_owners(w, w->token);
         if (w->status == GSA_OK) cut_tokens(w, weight);
         if (w->status == GSA_OK && s->cut && s->given) cut_graph(w, weight);
@@ -303,8 +306,7 @@ static void count_readers(const work *w, const view *v, int32_t *readers)
 static uint8_t *guests(work *w, const view *v)
 {
     uint8_t **at = &w->guest[v->pattern * GSA_MAX_PHASES + v->phase];
-    if (!*at) *at = gsa_alloc_zero(w->share->system, (size_t)(v->rows * w->share->ranks) + 1, 1);
-    if (!*at) lacks(w, "split rows", v->rows * w->share->ranks);
+    if (!*at) *at = hold(w, (size_t)(v->rows * w->share->ranks) + 1, 1);
     return *at;
 }
 
@@ -344,13 +346,8 @@ static void find_ghosts(work *w)
     view v;
     EACH_PHASE(w, v)
     {
-        const size_t places = (size_t)(v.sources * w->share->ranks) + 1;
-        int32_t *readers =
-            w->status == GSA_OK ? gsa_alloc_zero(w->share->system, places, sizeof *readers) : NULL;
-        if (!readers) {
-            lacks(w, "readers of nodes", (int64_t)(places * sizeof *readers));
-            return;
-        }
+        int32_t *readers = hold(w, (size_t)(v.sources * w->share->ranks) + 1, sizeof *readers);
+        if (!readers) return;
         count_readers(w, &v, readers);
         for (int k = 0; k < v.schema->kinds; k++) {
             const int64_t rows = writes(&v, k) ? w->nodes[w->same[v.kind[k]]] * v.scale : 0;
@@ -394,12 +391,9 @@ static int is_local(const work *w, int same, int64_t node)
 static void number_nodes(work *w, int same)
 {
     const int64_t nodes = w->nodes[same];
-    w->index[same] = gsa_alloc(w->share->system, (size_t)nodes + 1, sizeof **w->index);
-    if (!w->index[same]) {
-        lacks(w, "places of nodes", nodes * INT64_C(4));
-        return;
-    }
     int32_t local = 0;
+    w->index[same] = hold(w, (size_t)nodes + 1, sizeof **w->index);
+    if (!w->index[same]) return;
     for (int64_t i = 0; i < nodes; i++) w->index[same][i] = is_local(w, same, i) ? local++ : -1;
     w->mine[same] = local;
 }
@@ -587,13 +581,6 @@ static gsa_instance *local_instance(work *w, int pattern)
 }
 
 /* ---- one example --------------------------------------------------------------------------- */
-
-static void *hold(work *w, size_t count, size_t size)
-{
-    void *at = gsa_alloc_zero(w->share->system, count, size);
-    if (!at) lacks(w, "an example's share", (int64_t)(count * size));
-    return at;
-}
 
 static void open_work(work *w)
 {

@@ -94,11 +94,6 @@ typedef struct gsa_attend_args {
     void *out;                 /* [rows, heads * head_dim] */
     void *lse;                 /* [rows, heads]: log sum exp of s, all that is kept for backward */
     void *weights; /* forward only: [edge_total, heads] receives p (before dropout), or NULL */
-    /* forward only, in the host's memory: [rows], or NULL. A call with `rest` 0 may leave out rows
-     * that are late and those worked on together with one; one with `rest` 1 gives what it left
-     * out. Together the bits of one call. */
-    const uint8_t *late;
-    int rest;
     /* backward: reads q, parts, tables, out, lse, dout */
     const void *dout;                   /* [rows, heads * head_dim] */
     void *dq;                           /* as q, or NULL: not wanted */
@@ -106,6 +101,11 @@ typedef struct gsa_attend_args {
     /* what holds nothing yet, of which all is written: dq (1), dk and dv of kind k (bit k; of kinds
      * that share a plane one may say so) */
     uint64_t set_dq, set_dk, set_dv;
+    /* forward only, in the host's memory: [rows], or NULL. A call with `rest` 0 may leave out rows
+     * that are late and those worked on together with one; one with `rest` 1 gives what it left
+     * out. Together the bits of one call. */
+    const uint8_t *late;
+    int rest;
 } gsa_attend_args;
 
 /* A linear-chain conditional random field (Lafferty, McCallum and Pereira 2001) over ragged
@@ -179,12 +179,6 @@ struct gsa_backend {
     gsa_status (*gemm)(gsa_backend *b, void *c, const void *a, const void *bb, int64_t m, int64_t n,
                        int64_t k, int transpose_a, int transpose_b, int64_t ldc, int64_t lda,
                        int64_t ldb, int accumulate);
-    /* C [m,n] = A [m,k] B^T, B [n,k], by two calls, with the bits of one gemm: while some rows of A
-     * are not there yet. late [m / GSA_GEMM_ROWS, rounded up]: the first call, with `rest` 0, gives
-     * those GSA_GEMM_ROWS rows of C whose `late` is 0, the other one the rest. NULL where memory is
-     * not the host's. */
-    gsa_status (*gemm_part)(gsa_backend *b, void *c, const void *a, const void *bb, int64_t m,
-                            int64_t n, int64_t k, const uint8_t *late, int rest);
     gsa_status (*bias_forward)(gsa_backend *b, void *y, const void *bias, int64_t rows,
                                int64_t cols); /* y += bias */
     gsa_status (*bias_backward)(gsa_backend *b, void *dbias, const void *dy, int64_t rows,
@@ -336,6 +330,14 @@ struct gsa_backend {
     gsa_status (*aside)(gsa_backend *b, void **queue);
     gsa_status (*back)(gsa_backend *b);
     gsa_status (*meet)(gsa_backend *b);
+
+    /* ---- matrices in two calls */
+    /* C [m,n] = A [m,k] B^T, B [n,k], by two calls, with the bits of one gemm: while some rows of A
+     * are not there yet. late [m / GSA_GEMM_ROWS, rounded up]: the first call, with `rest` 0, gives
+     * those GSA_GEMM_ROWS rows of C whose `late` is 0, the other one the rest. NULL where memory is
+     * not the host's. */
+    gsa_status (*gemm_part)(gsa_backend *b, void *c, const void *a, const void *bb, int64_t m,
+                            int64_t n, int64_t k, const uint8_t *late, int rest);
 };
 
 /* The complete plain-C backend. threads >= 1. */

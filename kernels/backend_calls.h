@@ -26,10 +26,6 @@
       (gsa_backend * b, void *c, const void *a, const void *bb, int64_t m, int64_t n, int64_t k,   \
        int ta, int tb, int64_t ldc, int64_t lda, int64_t ldb, int accumulate),                     \
       (in, c, a, bb, m, n, k, ta, tb, ldc, lda, ldb, accumulate))                                  \
-    X(gemm_part,                                                                                   \
-      (gsa_backend * b, void *c, const void *a, const void *bb, int64_t m, int64_t n, int64_t k,   \
-       const uint8_t *late, int rest),                                                             \
-      (in, c, a, bb, m, n, k, late, rest))                                                         \
     X(bias_forward, (gsa_backend * b, void *y, const void *bias, int64_t rows, int64_t cols),      \
       (in, y, bias, rows, cols))                                                                   \
     X(bias_backward, (gsa_backend * b, void *dbias, const void *dy, int64_t rows, int64_t cols),   \
@@ -137,6 +133,10 @@
     X(sgd,                                                                                         \
       (gsa_backend * b, void *w, void *m, const void *g, const double *control, double lr,         \
        double momentum, double l2, int64_t n),                                                     \
-      (in, w, m, g, control, lr, momentum, l2, n))
+      (in, w, m, g, control, lr, momentum, l2, n))                                                 \
+    X(gemm_part,                                                                                   \
+      (gsa_backend * b, void *c, const void *a, const void *bb, int64_t m, int64_t n, int64_t k,   \
+       const uint8_t *late, int rest),                                                             \
+      (in, c, a, bb, m, n, k, late, rest))
 
 #endif

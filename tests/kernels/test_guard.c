@@ -68,6 +68,7 @@ START_TEST(every_op_is_wrapped)
     const size_t first = offsetof(gsa_backend, release), last = offsetof(gsa_backend, step_begin),
                  step = sizeof ref->release;
     ck_assert(b->step_begin == NULL && b->step_end == NULL); /* it gains nothing by them */
+    ck_assert(b->gemm_part != NULL && b->gemm_part != ref->gemm_part);
     ck_assert_int_ge((int)((last - first) / step), 38);
     for (size_t at = first; at + step <= last; at += step) {
         static const unsigned char none[sizeof ref->release];

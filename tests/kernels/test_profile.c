@@ -24,6 +24,7 @@ START_TEST(every_op_is_wrapped)
     for (size_t at = first; at + step <= last; at += step)
         ck_assert_msg(memcmp((char *)b + at, (char *)plain + at, step) != 0,
                       "entry %d is the inner one's", (int)((at - first) / step));
+    ck_assert(b->gemm_part != plain->gemm_part);
     gsa_backend_release(b);
     gsa_backend_release(plain);
 }

@@ -109,8 +109,11 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks, ncclUniqueId id
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *error)
 {
     *error = comm->broken ? ncclRemoteError : ncclSuccess;
-    if (comm->broken || comm->background == 0) return ncclSuccess;
-    comm->background--;
+    int left = comm->background; /* two threads may ask */
+    if (comm->broken) return ncclSuccess;
+    do {
+        if (left == 0) return ncclSuccess;
+    } while (!atomic_compare_exchange_weak(&comm->background, &left, left - 1));
     *error = ncclInProgress;
     return ncclSuccess;
 }

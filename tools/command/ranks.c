@@ -81,6 +81,7 @@ static gsa_status hash_program(gsa_error *error)
 static int tell_lost(gsa_status status, const char *sentence)
 {
     fprintf(stderr, "gsa: %s\n", sentence);
+    gsa_watch_exit(0); /* MPI_Abort may end by exit(), with this code */
     return status == GSA_ERR_DEVICE ? gsa_exit_code(status) : GSA_EXIT_RANK;
 }
 
