@@ -282,7 +282,7 @@ END_TEST
 
 typedef struct damage {
     const char *file; /* what is damaged */
-    const char *text; /* NULL: removed; "^": a bit is flipped; else its new bytes */
+    const char *text; /* NULL: removed; "^": a bit is flipped; else its new bytes, '@' a zero */
     const char *says;
 } damage;
 
@@ -308,6 +308,7 @@ static const damage damages[] = {
     { "step-2/manifest.sha256", HASH64 "  manifest.sha256\n",
       "manifest.sha256:1: expected a hash" },
     { "step-2/manifest.sha256", HASH64 "0  state\n", "manifest.sha256:1: expected a hash" },
+    { "step-2/manifest.sha256", EMPTY64 "  state@x\n", "manifest.sha256:1: expected a hash" },
     { "step-2/manifest.sha256", EMPTY64 "  state\n\n", "manifest.sha256:2: expected a hash" },
     { "step-2/manifest.sha256", EMPTY64 "  state\n" EMPTY64 "  state\n# 2 files\n",
       "manifest.sha256:2: 'state' is there twice" },
@@ -342,7 +343,12 @@ START_TEST(damage_is_named_and_passed_over)
     const char *file = gsa_scratch_path(&scratch, "%s", d->file);
     if (!d->text) ck_assert_int_eq(remove(file), 0);
     else if (strcmp(d->text, "^") == 0) marked_flip(file, 20);
-    else gsa_put_file(file, d->text, (int64_t)strlen(d->text));
+    else {
+        char *bytes = gsa_copy_text(gsa_system_default(), d->text);
+        for (char *at = bytes; (at = strchr(at, '@')); at++) *at = 0;
+        gsa_put_file(file, bytes, (int64_t)strlen(d->text));
+        gsa_release(gsa_system_default(), bytes);
+    }
     ck_assert_msg(gsa_checkpoint_find(NULL, scratch.folder, NULL, &path, &warning, &error) ==
                       GSA_OK,
                   "%s", error.text);
