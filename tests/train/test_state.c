@@ -375,6 +375,7 @@ static void open_breakable(rig *r, const char *recipe)
     r->backend->copy = copy, r->backend->download = download;
     r->backend->upload = upload, r->backend->alloc = alloc;
     r->system = &broken.table;
+    rig_set(r, "train.prefetch=0"); /* no second thread, whose calls come in between */
     rig_set(r, "train.max_steps=2");
     rig_set(r, "train.eval_every=1");
     rig_set(r, "train.select=best");
@@ -392,7 +393,7 @@ START_TEST(every_failed_call_ends_the_run)
         { COPY, 0, 16, NULL },
         { DOWNLOAD, 0, 16, NULL },
         { ALLOC, 0, 16, NULL },
-        { BACKEND_CALLS, 0, 16, NULL },
+        { BACKEND_CALLS, 0, 64, NULL }, /* the first 64 have that of the best model */
         { BACKEND_CALLS, 0, 16, GSA_MODEL_FILE },
         { BACKEND_CALLS, 0, 16, "labels.txt" }, /* the last file before the state */
         { BACKEND_CALLS, 0, 16, GSA_STATE_FILE },
