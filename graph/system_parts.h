@@ -27,6 +27,16 @@ static inline gsa_status gsa_check_regular(const gsa_system *system, const char 
                : GSA_OK;
 }
 
+/* Bytes of FILE where the name is FILE.tmp-XXXX, a temporary of output.c; else of all. */
+static inline size_t gsa_bytes_of_target(const char *name)
+{
+    const size_t bytes = strlen(name), mark = sizeof ".tmp-0000" - 1;
+    return bytes > mark && strncmp(name + bytes - mark, ".tmp-", mark - 4) == 0 &&
+                   strspn(name + bytes - 4, "0123456789abcdef") == 4
+               ? bytes - mark
+               : bytes;
+}
+
 /* The words of an errno, in `out`. */
 static inline const char *gsa_errno_text(int number, char *out, size_t size)
 {

@@ -132,20 +132,10 @@ static gsa_status remove_folder(const gsa_system *system, const char *folder, gs
     return status == GSA_OK ? remove_path(system, folder, error) : status;
 }
 
-/* Bytes of FILE in FILE.tmp-XXXX, as output.c names temporaries; else of all. */
-static size_t without_mark(const char *name)
-{
-    const size_t bytes = strlen(name), mark = sizeof ".tmp-XXXX" - 1;
-    return bytes > mark && strncmp(name + bytes - mark, ".tmp-", 5) == 0 &&
-                   strspn(name + bytes - 4, "0123456789abcdef") == 4
-               ? bytes - mark
-               : bytes;
-}
-
 /* 1: of a checkpoint with the files `known`, or a temporary of one. */
 static int is_known(const gsa_names *known, const char *name)
 {
-    const size_t bytes = without_mark(name);
+    const size_t bytes = gsa_bytes_of_target(name);
     if (strncmp(name, GSA_MANIFEST, bytes) == 0 && strlen(GSA_MANIFEST) == bytes) return 1;
     for (int i = 0; i < known->count; i++)
         if (strncmp(known->at[i], name, bytes) == 0 && strlen(known->at[i]) == bytes) return 1;
@@ -214,7 +204,7 @@ static gsa_status clean_latest(const gsa_system *system, const char *folder, con
                                gsa_error *error)
 {
     const size_t bytes = strlen(GSA_LATEST);
-    if (strncmp(name, GSA_LATEST, bytes) != 0 || without_mark(name) != bytes || !name[bytes])
+    if (strncmp(name, GSA_LATEST, bytes) != 0 || gsa_bytes_of_target(name) != bytes || !name[bytes])
         return GSA_OK;
     char *path = gsa_text_of(system, "%s/%s", folder, name);
     if (!path) return gsa_out_of_memory(error, folder, (int64_t)strlen(name));
@@ -402,7 +392,7 @@ static gsa_status tidy(const gsa_checkpoint *checkpoint, gsa_error *error)
             status = gsa_fail(error, GSA_ERR_IO,
                               "'%s' holds '%s', which is no file of a checkpoint: move it away",
                               folder, name);
-        else if (without_mark(name) != strlen(name))
+        else if (gsa_bytes_of_target(name) != strlen(name))
             status = remove_inside(checkpoint->system, folder, name, error);
     }
     gsa_names_release(&names);

@@ -391,7 +391,7 @@ static gsa_status device_failed(const gsa_backend *b, gsa_status status, gsa_err
     return status == GSA_OK ? GSA_OK : gsa_fail(error, status, "%s: %s", b->name, b->error.text);
 }
 
-/* A failure is told at the next tell, which goes another way than the wire. */
+/* Other ranks learn of a failure by the next gsa_group_tell, which does not use the wire. */
 static gsa_status queue_turn(gsa_group *g, gsa_group_adding *a, gsa_error *error)
 {
     gsa_backend *b = a->backend;

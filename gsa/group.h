@@ -4,8 +4,8 @@
  * Law.  All ranks make the same calls in the same order. Calls take the caller's status, but for
  *     swaps and sums: where a rank comes with a failure, the call fails on every rank with that
  *     rank's sentence, and nothing is sent any more. So a rank that fails needs no way out but its
- *     next call. What is told, merged or summed has the same bits on every rank, and however many
- *     there are. */
+ *     next call. Results of gsa_group_tell, merges and sums have the same bits on every rank, for
+ *     any number of ranks. */
 #ifndef GSA_GROUP_H
 #define GSA_GROUP_H
 #include "kernels/backend.h"
@@ -121,8 +121,8 @@ gsa_status gsa_group_merge(gsa_group *group, gsa_status status, void *at, int64_
  * group's memory: out[r] that go to rank r at gsa_group_outbox, in[r] that come from it at
  * gsa_group_inbox, until the next trade. gsa_group_room makes room for them; with its status every
  * rank begins, in the order of its other calls. First each tells that status, as gsa_group_tell
- * does, then the bytes go. Every other call ends a trade first: whoever fails in between holds up
- * nobody. */
+ * does, then the bytes go. Every other call ends a trade first, so a rank that fails in between
+ * blocks no other. */
 gsa_status gsa_group_room(gsa_group *group, const int64_t *out, const int64_t *in,
                           gsa_error *error); /* [ranks] each */
 char *gsa_group_outbox(gsa_group *group, int32_t rank);

@@ -30,7 +30,7 @@ typedef struct attend_note { /* its label (-1: no edge here) and dropout factor 
     float factor;
 } attend_note;
 
-typedef struct attend_job { /* everything a kernel is told */
+typedef struct attend_job { /* all arguments of a kernel */
     int64_t rows, width;    /* width = heads * dim */
     int32_t heads, dim, labels;
     float scale, scale2; /* scale2 = scale log2(e) */

@@ -12,7 +12,7 @@
 
 enum { GSA_WINDOW_DIM = 128, GSA_WINDOW_TILE = 16 }; /* widest head; columns of a tile */
 
-typedef struct window_job {      /* everything a kernel is told */
+typedef struct window_job {      /* all arguments of a kernel */
     int64_t first_window, items; /* items: rows (by source: sources) in all */
     gsa_cuda_windows w;
     int64_t width;

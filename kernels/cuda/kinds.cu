@@ -1,4 +1,4 @@
-/* kinds.cu - more kinds than a launch is told of are noted in device memory. */
+/* kinds.cu - kinds beyond those that fit into a launch's parameters are in device memory. */
 #include "kernels/cuda/kinds.h"
 #include "kernels/cuda/device.h"
 #include <string.h>

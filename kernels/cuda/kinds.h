@@ -1,5 +1,5 @@
-/* kinds.h - kinds of nodes as a kernel is told of them: a few by value, so that parameters are few
- * and nothing is uploaded; where there are more, all are in device memory. */
+/* kinds.h - kinds of nodes as arguments of a kernel: a few are passed by value, so that parameters
+ * are small and nothing is uploaded; where there are more, all are in device memory. */
 #ifndef GSA_CUDA_KINDS_H
 #define GSA_CUDA_KINDS_H
 #include "kernels/cuda/state.h"

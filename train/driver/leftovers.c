@@ -6,7 +6,7 @@
 #include <string.h>
 #include "graph/system_parts.h"
 
-enum { NAME = 64, MARK = 4 };
+enum { NAME = 64 };
 
 typedef struct leftovers {
     const gsa_system *system;
@@ -14,18 +14,14 @@ typedef struct leftovers {
     int count, room, memory; /* memory 0: there was none for a name */
 } leftovers;
 
-/* FILE.tmp-XXXX with four hexadecimal digits, FILE one of the run's own. */
+/* A temporary of one of the run's own files. */
 static int is_leftover(const char *name)
 {
     static const char *const files[] = { "config.ini", "curve.svg", "log.jsonl", "outcomes.jsonl",
                                          "result.json" };
-    const char *mark = strstr(name, ".tmp-");
-    if (!mark || strlen(mark) != sizeof ".tmp-" - 1 + MARK) return 0;
-    if (strspn(mark + sizeof ".tmp-" - 1, "0123456789abcdef") != MARK) return 0;
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        if (strlen(files[i]) == (size_t)(mark - name) &&
-            strncmp(name, files[i], strlen(files[i])) == 0)
-            return 1;
+    const size_t bytes = gsa_bytes_of_target(name);
+    for (size_t i = 0; i < sizeof files / sizeof *files && name[bytes]; i++)
+        if (strlen(files[i]) == bytes && strncmp(name, files[i], bytes) == 0) return 1;
     return 0;
 }
 

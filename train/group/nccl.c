@@ -26,8 +26,8 @@ static int failed(ncclResult_t result, ncclComm_t comm, char *why, size_t room)
     return -1;
 }
 
-/* What a call began in the background has ended: looks: 0: whenever it does, for whoever is waited
- * for is watched over MPI. */
+/* Waits for what a call began in the background. At most about `looks` ms; 0: as long as it takes,
+ * as MPI notices ranks that stop. */
 static int settle(ncclComm_t comm, int looks, char *why, size_t room)
 {
     const struct timespec soon = { .tv_nsec = LOOK_NS };
