@@ -268,8 +268,6 @@ gsa_backend *gsa_parameters_backend(const gsa_parameters *parameters)
 }
 
 /* ---- planes -------------------------------------------------------------------------------- */
-enum { LINE = 64 }; /* numbers: each parameter begins as aligned as with memory of its own */
-
 static int stretch_of(const gsa_parameter *p)
 {
     return !gsa_is_learned(p) ? 2 : p->flags & GSA_NO_DECAY ? 1 : 0;
@@ -285,7 +283,8 @@ static void place_all(const gsa_parameters *ps, gsa_planes *planes)
             if (!p->value.grad) planes->place[i] = -1;
             if (!p->value.grad || stretch_of(p) != stretch) continue;
             planes->place[i] = at;
-            at += (p->value.rows * p->value.cols + LINE - 1) / LINE * LINE;
+            at += (p->value.rows * p->value.cols + GSA_PLANE_LINE - 1) / GSA_PLANE_LINE *
+                  GSA_PLANE_LINE;
         }
         *ends[stretch] = at;
     }

@@ -116,11 +116,17 @@ static int reads(const gsa_stack_batch *batch, const gsa_step *step, const gsa_p
     return (phase->sources >> k & 1) || (split && (phase->destinations >> k & 1));
 }
 
-/* Does one of the run's sources travel, or a row of the same product's block? */
+/* Does one of the run's sources travel, or a row of the same product's block? Steps that are no
+ * wider than a block miss none between the first and the last. */
 static int run_is_late(const uint8_t *block, const gsa_run *run, int64_t scale)
 {
-    for (int32_t i = 0; i < run->count; i++)
-        if (block[(run->first + (int64_t)i * run->step) / scale / GSA_GEMM_ROWS]) return 1;
+    const int64_t size = GSA_GEMM_ROWS * scale, wide = run->step > size || run->step < -size,
+                  end = run->first + (run->count - INT64_C(1)) * run->step,
+                  low = run->step < 0 ? end : run->first, high = run->step < 0 ? run->first : end;
+    for (int64_t b = low / size; b <= high / size && !wide; b++)
+        if (block[b]) return 1;
+    for (int32_t i = 0; i < run->count && wide; i++)
+        if (block[(run->first + (int64_t)i * run->step) / size]) return 1;
     return 0;
 }
 

@@ -3,7 +3,9 @@
 
     tools/lab/tables ranks              the model against docs/results/ranks.json; tools/lab/tables gpus: 1,024 GPUs
     tools/lab/ranks.py --measure GSA    measures into that file, with mpirun (Open MPI)
-    tools/lab/ranks.py --sent N RANKS   bytes that rank 0 sends in a step of N parameters
+    tools/lab/ranks.py --sent N RANKS   bytes that rank 0 sends in a step of N parameters; N: a model.safetensors of a device
+    tools/lab/ranks.py --two GSA        two ranks of one thread over one such process: tokens a second, in turn
+    tools/lab/ranks.py --memory GSA     memory of a rank in a step of one text of 262,144 tokens, 4, 2 and 1 ranks
 """
 import json
 import math
@@ -18,6 +20,7 @@ RESULTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/r
 TOLD = 64  # bytes that a rank tells of itself in a step, twice 32: gsa_group_tell
 CORES = 2  # of the machine that was measured
 PIECES = 8
+LINE = 64  # numbers: where a device's parameters begin, and its buckets (gsa/parameters.h)
 LINKS = ("link: few bytes", "link: many bytes")
 RECIPES = {  # batch, [task] to [data] of a recipe: two that are foretold, and two that measure what ranks do to each other
     "star of 64": (64, "[task]\nname = masked_summation\nn = 60\nk = 3\nd = 4\ntrain = 20000\ndev = 8\ntest = 8\n"
@@ -51,18 +54,28 @@ def bucket_rounds(numbers, ranks, rank):
     return sent + kept[::-1]
 
 
-def rounds(numbers, ranks, rank=0):
+def rounds(numbers, ranks, rank=0, line=1):
     """Of all buckets, one after the other."""
-    size, all_rounds = numbers // BUCKETS + 1, []
+    size, all_rounds = (numbers // BUCKETS + line) // line * line, []
     while numbers > 0:
         all_rounds += bucket_rounds(min(size, numbers), ranks, rank)
         numbers -= size
     return all_rounds
 
 
-def sent_bytes(numbers, ranks, rank=0):
+def sent_bytes(numbers, ranks, rank=0, line=1):
     """Of a step: about 8 N (ranks - 1) / ranks."""
-    return TOLD * (ranks - 1) + 4 * sum(n for _, n in rounds(numbers, ranks, rank))
+    return TOLD * (ranks - 1) + 4 * sum(n for _, n in rounds(numbers, ranks, rank, line))
+
+
+def sent_of(model, ranks):
+    """Of a number of parameters; of a model.safetensors as a device sends it, each parameter filled up to a line."""
+    if model.isdigit():
+        return sent_bytes(int(model), ranks)
+    with open(model, "rb") as weights:
+        header = json.loads(weights.read(int.from_bytes(weights.read(8), "little")))
+    numbers = sum(-(-math.prod(one["shape"]) // LINE) * LINE for name, one in header.items() if name != "__metadata__")
+    return sent_bytes(numbers, ranks, line=LINE)
 
 
 def exchange(numbers, ranks, link):
@@ -208,14 +221,17 @@ def measure_recipe(gsa, batch, text, turns=3, few=5, many=35):
     return one, long[1]["signature"].split("+")[1].split("|")[0]
 
 
+def corpus(numbers):
+    with open("text", "wb") as out:
+        out.write(bytes(32 + (i * i + i // 7) % 90 for i in range(numbers)))
+
+
 def measure(gsa):
-    os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_btl_vader_single_copy_mechanism="none")
     gsa, data = os.path.abspath(gsa), {"bench": "ranks", "load": os.getloadavg()[0], "clock": "cpu", "cases": []}
     for name, (batch, text) in RECIPES.items():
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
-            with open("text", "wb") as corpus:
-                corpus.write(bytes(32 + (i * i + i // 7) % 90 for i in range(91000)))
+            corpus(91000)
             one, data["build"] = measure_recipe(gsa, batch, text)
         data["cases"].append({"name": name, "batch": batch, **one})
     with open(os.path.join(RESULTS, "ranks.json"), "w", encoding="utf-8") as out:
@@ -223,11 +239,50 @@ def measure(gsa):
         out.write("\n")
 
 
+def two(gsa, turns=5, steps=150):
+    """Wall clock. `bpt of 128`."""
+    gsa, (batch, text), ratios = os.path.abspath(gsa), RECIPES["bpt of 128"], []
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        corpus(91000)
+        with open("recipe.ini", "w", encoding="utf-8") as recipe:
+            recipe.write(f"{text}[train]\nseed = 3\nepochs = 100\nlr = 0.001\neval_every = 1000000\n")
+        for _ in range(turns):
+            one, both = (run(gsa, ranks, 1, batch, steps)[1]["tokens_per_second"] for ranks in (1, 2))
+            ratios.append(both / one)
+            print(f"one {one:.0f}, two {both:.0f} tokens a second: {both / one:.2f}; load {os.getloadavg()[0]:.1f}", flush=True)
+    print(f"median {statistics.median(ratios):.2f}")
+
+
+def memory(gsa, tokens=262144):
+    """The most that one process ever had grows with fewer ranks, so it is the last run's."""
+    gsa, text = os.path.abspath(gsa), (
+        f"[task]\nname = language_modelling\n[model]\nencoder = bpt:k=4:causal=1*2\nhidden = 32\nheads = 4\nffn = 64\n[data]\ntrain = text\n"
+        f"split = {tokens + 1},100\ntokens = bytes\nwindow = {tokens}\n[train]\nseed = 3\nepochs = 1\nbatch = 1\nlr = 0.002\nsplit = rows\n")
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        corpus(tokens + 101)
+        with open("recipe.ini", "w", encoding="utf-8") as recipe:
+            recipe.write(text)
+        rows = []
+        for ranks in (4, 2, 1):
+            result = run(gsa, ranks, PIECES, PIECES, 1)[1]
+            rows.append((ranks, result["tape_bytes"], 1024 * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, result["dev_loss"]))
+    for ranks, tensors, resident, loss in rows:
+        print(f"{ranks} ranks: tensors {tensors / 1e6:.0f} MB, {ranks * tensors / rows[-1][1]:.2f} of 1/ranks; resident {resident / 1e6:.0f} MB, "
+              f"{ranks * resident / rows[-1][2]:.2f}; dev loss {loss:.6f}")
+
+
 def main():
+    os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_btl_vader_single_copy_mechanism="none")
     if sys.argv[1:2] == ["--sent"]:
-        print(sent_bytes(int(sys.argv[2]), int(sys.argv[3])))
+        print(sent_of(sys.argv[2], int(sys.argv[3])))
     elif sys.argv[1:2] == ["--measure"]:
         measure(sys.argv[2])
+    elif sys.argv[1:2] == ["--two"]:
+        two(sys.argv[2])
+    elif sys.argv[1:2] == ["--memory"]:
+        memory(sys.argv[2])
     else:
         sys.exit(__doc__)
 

@@ -29,9 +29,10 @@ static void begin(gsa_tree *s)
     s->packed = s->sent = s->left = s->numbers, s->bad = 0;
 }
 
-static void cut_buckets(gsa_tree *s, int64_t numbers, int64_t real_bytes)
+/* A bucket's halves are as aligned as what it is cut from: a multiple of `line` numbers. */
+static void cut_buckets(gsa_tree *s, int64_t numbers, int64_t line, int64_t real_bytes)
 {
-    s->bucket = numbers / GSA_TREE_BUCKETS + 1;
+    s->bucket = (numbers / GSA_TREE_BUCKETS + line) / line * line;
     if (s->bucket > GSA_GROUP_CHUNK / real_bytes) s->bucket = GSA_GROUP_CHUNK / real_bytes;
 }
 
@@ -40,7 +41,7 @@ static gsa_status create_plane(gsa_tree *s, gsa_error *error)
     gsa_backend *b = gsa_parameters_backend(s->parameters);
     s->planes = gsa_parameters_planes(s->parameters);
     s->numbers = s->planes->decayed, s->flat = s->planes->gradients;
-    cut_buckets(s, s->planes->total, b->real_bytes);
+    cut_buckets(s, s->planes->total, GSA_PLANE_LINE, b->real_bytes);
     const int64_t bytes = (s->bucket + 1) / 2 * b->real_bytes;
     s->room = b->alloc(b, bytes);
     return s->room ? GSA_OK : gsa_backend_no_memory(b, "sums of gradients", bytes, error);
@@ -55,7 +56,7 @@ static gsa_status create_flat(gsa_tree *s, gsa_error *error)
         const gsa_parameter *p = gsa_parameters_at(s->parameters, i);
         if (p->value.grad) s->numbers += p->value.rows * p->value.cols;
     }
-    cut_buckets(s, s->numbers, real_bytes);
+    cut_buckets(s, s->numbers, 1, real_bytes);
     const int64_t room = s->numbers + (s->bucket + 1) / 2;
     s->flat = gsa_alloc_zero(s->system, (size_t)room, (size_t)real_bytes);
     if (!s->flat) return gsa_out_of_memory(error, "sums of gradients", room * real_bytes);

@@ -13,7 +13,12 @@ gsa_status gsa_rank_rows_create(gsa_learner *model, gsa_group *group, gsa_rank_r
                                 gsa_error *error)
 {
     const gsa_task_plan *p = &model->plan;
+    const gsa_backend *b = gsa_parameters_backend(model->parameters);
     *rows = (gsa_rank_rows){ .model = model, .group = group, .part = { .system = model->system } };
+    if (!b->shares_host_memory)
+        return gsa_fail(error, GSA_ERR_UNSUPPORTED,
+                        "train.split = rows: %s has memory of its own; expected --device cpu",
+                        b->name);
     if (!model->task->by_row || p->n_sequences != 1 || p->n_passes != 1 || model->task->beside ||
         model->task->features)
         return refuse(model, error);
