@@ -2,7 +2,7 @@
  * of one example add to the same dK and dV, so whole examples and heads alone would leave threads
  * without work.
  *
- * Parts are ranges of rows with about as many edges each. They go together, or in two turns: parts
+ * Parts are ranges of rows with about as much work each. They go together, or in two turns: parts
  * 0, 2, 4, ..., then 1, 3, ... Of a window, parts of one such turn read no common source, and all
  * add to dK and dV themselves. A part that reads sources of another one of its turn has sums of its
  * own of that kind, which are added after the turn. Rows with more than a part's edges (hubs) come
@@ -19,7 +19,8 @@ enum {
     REF_PART_ROWS = 128,    /* parts begin at multiples: formats work on rows together */
     REF_PIECE = 64,         /* pieces begin at multiples, of edges */
     REF_CUT_KINDS = 8,      /* an example with more is whole */
-    REF_CUT_WORK = 1 << 20, /* edges x columns: a smaller example is whole */
+    REF_ROW_WORK = 16,      /* a row takes as long as so many edges, besides its own */
+    REF_CUT_WORK = 1 << 18, /* edges x columns: a smaller example is whole */
     REF_CUT_EDGES = 64,     /* edges for each source whose sum is a part's own, at least: such a sum
                                takes as long as about four edges */
     REF_CUT_NUMBERS = 1 << 25 /* of own sums at most */
@@ -29,7 +30,7 @@ typedef struct ref_look { /* at one example, whatever the call */
     int64_t example, edges;
     int32_t parts, hubs;
     int64_t at[REF_PARTS + 1]; /* part i has rows at[i] .. at[i+1]-1, counted over the blocks, */
-    int64_t held[REF_PARTS];   /* and so many edges */
+    int64_t held[REF_PARTS];   /* and so much work, in edges */
     int64_t hub[REF_WIDE];     /* rows, in the order of the blocks */
     int64_t first[REF_CUT_KINDS], count[REF_CUT_KINDS]; /* sources of each kind */
     int32_t shift[REF_CUT_KINDS];             /* a stretch is 2^shift of them: at most 64 are all */
@@ -49,6 +50,7 @@ typedef struct ref_cut { /* of one example, for a call */
     uint32_t own[REF_PARTS];      /* bit k: of kind k the part has sums of its own, */
     int64_t plane[REF_CUT_KINDS]; /* dk from there on, then dv, of all the example's sources, */
     int64_t numbers;              /* so many for all kinds */
+    int slot[REF_PARTS], slots;   /* whose sums a part has; so many in a turn at most */
 } ref_cut;
 
 /* Parts that should go together: where heads are few. Dropout is drawn for four of them at once. */
@@ -107,11 +109,12 @@ static inline void ref_look_rows(const gsa_edges *e, ref_look *x)
     const int64_t most = x->edges / REF_WIDE, first = e->block_offset[x->example],
                   last = e->block_offset[x->example + 1];
     int64_t place = 0, left = x->edges, seen = 0, wanted = 0;
+    for (int64_t r = first; r < last; r++) left += e->blocks[r].count * REF_ROW_WORK;
     for (int64_t r = first; r < last; r++)
         for (int64_t row = e->blocks[r].first, end = row + e->blocks[r].count; row < end; row++) {
             const int64_t edges = e->edge_offset[row + 1] - e->edge_offset[row];
             if (edges > most && edges >= REF_WIDE * REF_PIECE && ref_reads_once(e, row))
-                x->hub[x->hubs++] = row, left -= edges;
+                x->hub[x->hubs++] = row, left -= edges + REF_ROW_WORK;
         }
     for (int64_t r = first, hub = 0; r < last; r++) {
         const gsa_rows block = e->blocks[r];
@@ -125,8 +128,8 @@ static inline void ref_look_rows(const gsa_edges *e, ref_look *x)
                 hub++;
                 continue;
             }
-            x->held[x->parts - 1] += e->edge_offset[row + 1] - e->edge_offset[row];
-            seen += e->edge_offset[row + 1] - e->edge_offset[row];
+            const int64_t work = e->edge_offset[row + 1] - e->edge_offset[row] + REF_ROW_WORK;
+            x->held[x->parts - 1] += work, seen += work;
         }
     }
     x->at[x->parts] = place;
@@ -234,6 +237,15 @@ static inline int64_t ref_cut_kind(ref_cut *cut, int kind)
     return sources;
 }
 
+/* Who has own sums shares them with no other one of its turn. */
+static inline void ref_cut_slots(ref_cut *cut)
+{
+    int used[2] = { 0 };
+    for (int i = 0; i < cut->of.parts; i++)
+        if (cut->own[i]) cut->slot[i] = used[i % cut->turns]++;
+    cut->slots = used[0] > used[1] ? used[0] : used[1];
+}
+
 /* Finds the parts' own sums; returns whether these are worth their while. */
 static inline int ref_cut_pays(const ref_attend *t, ref_cut *cut)
 {
@@ -248,10 +260,11 @@ static inline int ref_cut_pays(const ref_attend *t, ref_cut *cut)
         all += sources, cut->plane[k] = cut->numbers;
         cut->numbers += 2 * cut->of.count[k] * t->width;
     }
-    return all * REF_CUT_EDGES <= cut->of.edges && cut->numbers <= REF_CUT_NUMBERS / REF_WIDE;
+    ref_cut_slots(cut);
+    return all * REF_CUT_EDGES <= cut->of.edges && cut->slots * cut->numbers <= REF_CUT_NUMBERS;
 }
 
-/* At most `parts` parts, with about as many edges each: those whose middles are in one share. */
+/* At most `parts` parts, with about as much work each: those whose middles are in one share. */
 static inline void ref_cut_join(const gsa_edges *e, ref_look *x, int parts)
 {
     const ref_look from = *x;

@@ -143,7 +143,7 @@ static inline void ref_back_item(void *context, void *room, int64_t item)
                                             .groups = 1,
                                             .room = room,
                                             .own = own,
-                                            .dq = own + REF_WIDE * cut->numbers });
+                                            .dq = own + cut->slots * cut->numbers });
         for (int64_t r = e->block_offset[i]; r < e->block_offset[i + 1] && !cut; r++)
             job->rows_heads(t, e->blocks[r], x.first, x.last, &x.sums, room);
     }
@@ -167,8 +167,9 @@ static inline void ref_back_alone(gsa_backend *b, const ref_back_job *job, const
                       .room = job->rooms,
                       .room_bytes = job->room * (int64_t)sizeof(real),
                       .own = job->sums,
-                      .dq = job->sums + REF_WIDE * cut->numbers };
-    ref_each(&x, REF_PARTS, ref_clear_item);
+                      .dq = job->sums + cut->slots * cut->numbers };
+    const gsa_attend_args *args = job->t.args;
+    if (args->set_dq || args->set_dk || args->set_dv) ref_each(&x, REF_PARTS, ref_clear_item);
     ref_run_example(&x);
 }
 
@@ -216,7 +217,7 @@ static inline gsa_status ref_find_cuts(gsa_backend *b, ref_back_job *job, ref_lo
         const ref_cut *cut = &job->cuts[i];
         ref_cut_of(&job->t, &looks->at[i], &job->cuts[i]);
         const int64_t numbers =
-            REF_WIDE * cut->numbers + (cut->of.hubs ? REF_WIDE * job->t.width : 0);
+            cut->slots * cut->numbers + (cut->of.hubs ? REF_WIDE * job->t.width : 0);
         job->numbers = numbers > job->numbers ? numbers : job->numbers;
     }
     return GSA_OK;

@@ -35,9 +35,10 @@ typedef struct ref_example {
     int64_t group, groups; /* of heads: the first one, and how many */
     void *room;            /* of this thread, or of each */
     int64_t room_bytes;
-    real *own; /* [REF_WIDE][cut->numbers]: own sums of the parts of a turn */
+    real *own; /* [cut->slots][cut->numbers]: own sums of the parts of a turn */
     real *dq;  /* [REF_WIDE][width]: of the pieces of a hub */
     int turn;
+    uint64_t joins; /* stretches of which a part of the turn has own sums */
     int64_t hub;
 } ref_example;
 
@@ -75,7 +76,7 @@ static inline void ref_add(const ref_share *x, void *plane, const real *more, in
 
 static inline real *ref_own_of(const ref_example *x, int part)
 {
-    return x->own + part / x->cut->turns * x->cut->numbers;
+    return x->own + x->cut->slot[part] * x->cut->numbers;
 }
 
 /* Stretch `stretch` of a part's own sums is cleared, or (`add`) added to the gradients. */
@@ -149,13 +150,25 @@ static inline void ref_part_item(void *context, void *room, int64_t item)
     ref_part_rows(&x->cut->of, &share, own ? &t : share.t, part);
 }
 
-/* A stretch of sources of all parts of a turn. */
+/* Which stretches of sources are to be added after the turn. */
+static inline uint64_t ref_joins(const ref_cut *cut, int turn)
+{
+    uint64_t joins = 0;
+    for (int part = turn; part < cut->of.parts; part += cut->turns)
+        for (int k = 0; k < REF_CUT_KINDS; k++)
+            if (cut->own[part] >> k & 1) joins |= cut->of.reads[part][k];
+    return joins;
+}
+
+/* One of them, of all parts of a turn. */
 static inline void ref_join_item(void *context, void *room, int64_t item)
 {
     const ref_example *x = context;
     const ref_share share = x->share_of(x->job, x->group + item % x->groups, 0, room);
+    uint64_t joins = x->joins;
+    for (int64_t i = 0; i < item / x->groups; i++) joins &= joins - 1;
     for (int part = x->turn; part < x->cut->of.parts; part += x->cut->turns)
-        ref_own_stretch(x, &share, part, (int)(item / x->groups), 1);
+        ref_own_stretch(x, &share, part, __builtin_ctzll(joins), 1);
 }
 
 /* A piece of a hub: the first adds to its dq, the others have sums of their own. */
@@ -202,7 +215,8 @@ static inline void ref_run_example(ref_example *x)
     const int turns = x->cut->turns;
     for (x->turn = 0; x->turn < turns; x->turn++) {
         ref_each(x, (of->parts + turns - 1 - x->turn) / turns, ref_part_item);
-        if (x->cut->numbers > 0) ref_each(x, 64, ref_join_item);
+        x->joins = ref_joins(x->cut, x->turn);
+        ref_each(x, __builtin_popcountll(x->joins), ref_join_item);
     }
     for (int i = 0; i < of->hubs; i++) {
         x->hub = of->hub[i];
