@@ -54,11 +54,11 @@ _held = []  # locks, while the process is copied: no call is under way then
 def _hold():
     _graph.device_lock.acquire()  # so that one thread at a time is here
     _held.append(_graph.device_lock)
-    for ref in _graph.graphs.valuerefs():  # one step: other threads make graphs meanwhile
-        graph = ref()
-        if graph is not None:
-            graph._lock.acquire()
-            _held.append(graph._lock)
+    for ref in L.locked.valuerefs():  # one step: other threads make graphs meanwhile
+        user = ref()
+        if user is not None:
+            user._lock.acquire()
+            _held.append(user._lock)
 
 
 def _let_go():
@@ -71,8 +71,10 @@ def _forget():
     _let_go()
     _pool.clear()
     _Device.opened.clear()
-    for graph in _graph.graphs.values():
-        graph._lock = threading.Lock()  # of one that was made meanwhile, too
+    for user in L.locked.values():
+        user._lock = threading.Lock()  # of one that was made meanwhile, too
+    for topology in _graph.topologies:
+        topology.renew()
 
 
 if hasattr(os, "register_at_fork"):

@@ -17,13 +17,13 @@ STARTS = ("input", "copy", "mean_input", "zero", "by_phase", "memory")
 LABEL_USES = ("names", "key_vectors", "head_bias")
 POOLS = ("mean", "max", "node")
 
-_numbers = itertools.count(1)
-graphs = weakref.WeakValueDictionary()  # by number: what a compiled call can hold
+topologies = weakref.WeakSet()
 
 
 def graph_of(number):
-    graph = graphs.get(number)
-    if graph is None:
+    """A compiled call holds a graph by its number."""
+    graph = L.locked.get(number)
+    if not isinstance(graph, Graph):
         raise L.ArgumentError(f"graph {number} is gone: it was made before, and nothing holds it")
     return graph
 
@@ -98,7 +98,14 @@ class Topology:
         self._pattern = lib.gsa_graph_pattern(self._first)
         self.spec = lib.gsa_pattern_text(self._pattern).decode()
         self.schema = Schema(lib.gsa_graph_schema(self._first))
+        self._releases = releases
+        topologies.add(self)
         weakref.finalize(self, _release_all, releases)
+
+    def renew(self):
+        """In a child of fork: a thread that is not there may hold the lock of the cache."""
+        self._cache = L.made(lib.gsa_cache_create, None, self._state[2])
+        self._releases[0] = lib.gsa_cache_release, self._cache
 
     def __reduce__(self):
         return Topology, self._state
@@ -180,8 +187,8 @@ class Graph:
         # Phases that users get hold their graph; these do not, or none would ever be released.
         self._phases = [_PhaseFacts(handle, s) for s in self.schema.phases]
         self._attends = [p for p in self._phases if p.schema.aggregate == "attend"]
-        self.number = next(_numbers)
-        graphs[self.number] = self
+        self.number = next(L.counter)
+        L.locked[self.number] = self
         self._on_device = []  # not empty: a CUDA backend has copies
         self._finalizer = weakref.finalize(self, _release, handle, self._on_device)
 

@@ -1,9 +1,11 @@
 """The shared library: found, checked, declared. Errors become exceptions with its sentence."""
 
 import ctypes
+import itertools
 import numbers
 import os
 import struct
+import weakref
 
 SONAME = "libgsa.so.0"
 INT_MAX, UINT_MAX, THREADS = 2**31 - 1, 2**32 - 1, 4096
@@ -182,6 +184,8 @@ def _load():
 
 
 lib = _load()
+counter = itertools.count(1)
+locked = weakref.WeakValueDictionary()  # graphs and models by number: each has a _lock
 
 
 def error_room():

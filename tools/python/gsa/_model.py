@@ -31,6 +31,7 @@ class Model:
         handle = ctypes.c_void_p()
         L.call(lib.gsa_predictor_open, None, ctypes.byref(options), ctypes.byref(handle))
         self._handle, self._lock = handle.value, threading.Lock()
+        L.locked[next(L.counter)] = self
         weakref.finalize(self, lib.gsa_predictor_close, self._handle)
         self.labels = [lib.gsa_predictor_label(self._handle, i).decode()
                        for i in range(lib.gsa_predictor_labels(self._handle))]

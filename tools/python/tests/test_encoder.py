@@ -6,7 +6,9 @@ import math
 import os
 import pickle
 import random
+import signal
 import tempfile
+import threading
 import unittest
 
 from support import Case, command, needs_command, needs_torch, torch, train, write_data
@@ -167,6 +169,27 @@ class Twin(Case):
             self.assertAlmostEqual(p, wanted[label], delta=1e-6)
         self.assertEqual(pickle.loads(pickle.dumps(model)).predict(self.texts[:1]), [told])
         self.refused("predict takes a list of texts, not one text", model.predict, "alpha")
+
+    @unittest.skipUnless(hasattr(os, "fork"), "no fork")
+    def test_a_child_of_a_process_that_predicts_predicts(self):
+        model = gsa.load(train(self.folder, "forked", "star"), threads=2)
+        wanted, busy, ended = model.predict(self.texts), [True], []
+        def predict():
+            while busy:
+                model.predict(self.texts)
+        threads = [threading.Thread(target=predict) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        while not ended or len(ended) < 10 and not ended[-1]:
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)
+                os._exit(model.predict(self.texts) != wanted)
+            ended.append(os.waitpid(child, 0)[1])
+        busy.clear()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sum(ended), 0)
 
     def test_a_checkpoint_that_was_changed_is_one_sentence(self):
         out = train(self.folder, "spoilt", "ring")

@@ -3,10 +3,12 @@
 import ctypes
 import os
 import pickle
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 import numpy as np
@@ -97,6 +99,30 @@ class Graphs(Case):
         with self.assertRaises(gsa.ArgumentError) as caught:
             gsa.topology(spec, plugin=plugin)
         return caught.exception
+
+
+@unittest.skipUnless(hasattr(os, "fork"), "no fork")
+class Forks(Case):
+    def test_a_child_of_threads_that_build_graphs_builds_graphs(self):
+        t, busy, ended = gsa.topology("window:width=3"), [True], []
+        def build():
+            while busy:
+                t.graph(range(1, 200))  # the cache is locked for each example
+        threads = [threading.Thread(target=build) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for _ in range(60):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)
+                os._exit(t.graph([3]).phase().edges != 7)
+            ended.append(os.waitpid(child, 0)[1])
+            if ended[-1]:
+                break
+        busy.clear()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sum(ended), 0)
 
 
 class Refusals(Case):

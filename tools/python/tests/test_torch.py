@@ -5,6 +5,7 @@ import itertools
 import os
 import pickle
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -154,6 +155,46 @@ class Values(Case):
         with self.assertRaises(gsa.Error):
             out.sum().backward()
 
+    def test_a_storage_that_was_shortened_is_one_sentence(self):
+        g = own()
+        names = ("q", "k", "v", "label_vectors", "label_bias", "the gradient", "v")
+        def short(x, size):
+            x.untyped_storage().resize_(size)
+            return x
+        def forward(x):
+            gsa.torch.attend(*x[:3], g, label_vectors=x[3], label_bias=x[4])
+        def backward(at, size, x):
+            x = [y.requires_grad_() for y in x]
+            out = gsa.torch.attend(*x[:3], g) if at < 3 else \
+                gsa.torch.attend(*x[:3], g, label_vectors=x[3], label_bias=x[4])
+            d = torch.ones_like(out)
+            short((*x, d)[at], size)
+            out.backward(d)
+        def sums(x):
+            gsa.torch.aggregate(short(x[0].flatten(1).clone(), size), g)
+        for size, (at, name) in itertools.product((0, 8), enumerate(names)):
+            sentence = f"{name} has a storage of {size} bytes, which is too short: it was resized"
+            if at < 5:
+                x = numbers(g)
+                short(x[at], size)
+                self.refused(sentence, forward, x)
+            if at < 6:
+                self.refused(sentence, backward, at, size, numbers(g))
+            else:
+                self.refused(sentence, sums, numbers(g))
+        x = [y.requires_grad_() for y in numbers(g)[:3]]
+        out = gsa.torch.attend(*x, g)
+        loss = out.sum()
+        short(out, 8)
+        self.refused("backward: q or the output is not what forward had", loss.backward)
+
+    def test_parts_of_a_storage_are_used_where_they_are(self):
+        g = own()
+        q, k, v, _, _ = numbers(g)
+        wanted = gsa.torch.attend(q, k, v, g)
+        for x in (torch.stack([q, k, v]), torch.stack([q, k, v], 2).movedim(2, 0)):
+            self.assertTrue(torch.equal(gsa.torch.attend(*x, g), wanted))
+
     def test_a_tensor_that_is_negated_as_a_view_has_its_sign(self):
         g = own()
         q, k, v, r, b = numbers(g)
@@ -248,9 +289,35 @@ class Values(Case):
             return gsa.torch.attend(q, k, v, g)
         for traced in (make_fx(call)(q), torch.jit.trace(call, q)):
             self.assertTrue(torch.equal(traced(2 * q), call(2 * q)))
-        with FakeTensorMode() as mode:
-            fake = gsa.torch.attend(*map(mode.from_tensor, (q, k, v)), g)
-        self.assertEqual(fake.shape, q.shape)
+        mode = FakeTensorMode()
+        fakes = [mode.from_tensor(x) for x in (q, k, v)]
+        for fake in (lambda: gsa.torch.attend(*fakes, g),
+                     lambda: gsa.torch.attend(*fakes, g, dropout=.1)):
+            with mode:
+                self.assertEqual(fake().shape, q.shape)
+            self.assertIs(type(fake()), type(fakes[0]))  # outside of its mode, too
+        for some in ((q, *fakes[1:]), (q, k, v)):
+            with self.assertRaisesRegex(AssertionError, "^Please convert all Tensors to FakeT"):
+                gsa.torch.attend(*some, g, label_bias=mode.from_tensor(numbers(g)[4]))
+
+    def test_a_trace_of_backward_alone_holds_the_call(self):
+        from torch.fx.experimental.proxy_tensor import make_fx
+        g = own()
+        leaves = [x.requires_grad_() for x in numbers(g)]
+        def back(out, wanted):
+            return lambda d: torch.autograd.grad(out, wanted, d, retain_graph=True)
+        plain, sums = gsa.torch.attend(*leaves[:3], g), leaves[2].flatten(1)
+        for out in (plain, gsa.torch.attend(*leaves[:3], g, label_vectors=leaves[3],
+                                            label_bias=leaves[4], dropout=.3)):
+            wanted = leaves[:3] if out is plain else leaves
+            traced = make_fx(back(out, wanted))(torch.ones_like(out))
+            d = torch.randn_like(out)
+            for one, other in zip(traced(d), back(out, wanted)(d)):
+                self.assertTrue(torch.equal(one, other))
+        out = gsa.torch.aggregate(sums, g)
+        self.refused("aggregate is no operator of torch: no trace can hold it, and it takes no "
+                     "fake tensor", make_fx(lambda d: torch.autograd.grad(out, sums, d)),
+                     torch.ones_like(out))
 
     def test_aggregate_refuses_traces_and_fake_tensors(self):
         from torch._subclasses.fake_tensor import FakeTensorMode
@@ -565,6 +632,12 @@ class Refusals(Case):
         self.refused("the graph was closed", gsa.torch.attend, q, k, v, g)
         self.refused("the graph was closed", out.sum().backward)
         self.refused("the graph was closed", gsa.torch.aggregate, v.flatten(1), g)
+
+    def test_an_old_pytorch_is_one_sentence(self):
+        code = "import torch; del torch.library.custom_op; import gsa.torch"
+        told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stderr
+        self.assertEqual(told.splitlines()[-1], "ImportError: gsa.torch needs PyTorch 2.4 or newer,"
+                                                f" and {torch.__version__} is here")
 
     def test_sums_refuse_too(self):
         g = own()

@@ -1,5 +1,10 @@
 """gsa for PyTorch: attend and aggregate with gradients, Encoder, a stack as a module."""
 
+import torch as _torch
+
+if not hasattr(_torch.library, "custom_op"):
+    raise ImportError(f"gsa.torch needs PyTorch 2.4 or newer, and {_torch.__version__} is here")
+
 from ._checkpoint import load_checkpoint, save_checkpoint
 from ._encoder import Encoder, Input, Readout
 from ._ops import aggregate, attend

@@ -1,6 +1,8 @@
 """attend and aggregate on tensors: an autograd function for eager calls, operators of
 torch.library for torch.compile. Both make the same calls of the library."""
 
+import contextlib
+
 import torch
 from torch._guards import detect_fake_mode
 from torch.autograd import forward_ad
@@ -12,6 +14,7 @@ from .._graph import Graph, graph_of
 from .._library import ArgumentError, Unsupported
 
 _REALS = (torch.float32, torch.float64)
+_TYPES = {torch.Tensor, torch.nn.Parameter}  # others may have no memory of their own
 _transforms, _modes, _traced = (torch._C._are_functorch_transforms_active,
                                 torch._C._len_torch_dispatch_stack, torch._C._is_tracing)
 
@@ -40,12 +43,16 @@ def _run(x, graph, function, *arguments):
         return A.run(double, (x.device.index, stream), graph, function, *arguments)
 
 
-def _whole(x):
+def _whole(name, x):
     """The tensor with its numbers in one piece, none of them negated by a view."""
+    last = sum((n - 1) * step for n, step in zip(x.shape, x.stride()))
+    if x.numel() and not _held(x, last):
+        raise ArgumentError(f"{name} has a storage of {x.untyped_storage().nbytes()} bytes, which "
+                            f"is too short: it was resized")
     return x.resolve_neg().contiguous()
 
 
-def _forward(graph, p, scale, dropout, seed, weights, keep, q, k, v, r=None, b=None):
+def _forward(graph, p, scale, dropout, seed, weights, keep, q, k, v, r, b):
     """Contiguous tensors -> out, lse, weights or None. keep False: nobody reads lse."""
     rows, heads, dim = q.shape
     out = torch.empty_like(q)
@@ -62,28 +69,24 @@ def _forward(graph, p, scale, dropout, seed, weights, keep, q, k, v, r=None, b=N
     return out, lse, w
 
 
-def _backward(graph, p, scale, dropout, seed, out, lse, dout, wanted, q, k, v, r=None, b=None):
+def _backward(graph, p, scale, dropout, seed, lse, dout, wanted, q, k, v, r, b, out):
     """The gradients of q, k, v, r and b that are wanted."""
-    if not dout.is_contiguous() or dout.is_neg():
-        dout = _whole(dout)
-    # x.data = y replaces what was saved, which torch does not notice.
-    if r is not None or b is not None or not _plain(p, q, k, v):
-        q, k, v, r, b = _checked(p, q, k, v, r, b)
-    shape, dtype = q.shape, q.dtype
-    if not (dout.shape == shape and out.shape == shape and dout.dtype is dtype and
-            out.dtype is dtype and out.is_contiguous()):
-        raise ArgumentError("backward: q or the output is not what forward had: .data replaced it")
-    empty = torch.empty_like
+    shape, dtype, empty = q.shape, q.dtype, torch.empty_like
+    if not (out.shape == dout.shape == shape and out.dtype is dtype and dout.dtype is dtype and
+            _simple(out)):
+        raise ArgumentError("backward: q or the output is not what forward had")
+    try:
+        if not _simple(dout):
+            dout = _whole("the gradient", dout)
+        dout_at = dout.data_ptr()
+    except RuntimeError:
+        raise Unsupported("backward: the gradient has no memory of its own: is_grads_batched and "
+                          "vmap are not offered") from None
     dq = empty(q) if wanted[0] else None
     dk = empty(k) if wanted[1] else None
     dv = empty(v) if wanted[2] else None
     dr = empty(r) if r is not None and wanted[3] else None
     db = empty(b) if b is not None and wanted[4] else None
-    try:
-        dout_at = dout.data_ptr()
-    except RuntimeError:
-        raise Unsupported("backward: the gradient has no memory of its own: is_grads_batched and "
-                          "vmap are not offered") from None
     _run(q, graph, A.backward,
          A.packed(p.index, shape[1], shape[2], scale, dropout, q.data_ptr(), k.data_ptr(),
                   v.data_ptr(), 0 if r is None else r.data_ptr(), 0 if b is None else b.data_ptr(),
@@ -91,16 +94,16 @@ def _backward(graph, p, scale, dropout, seed, out, lse, dout, wanted, q, k, v, r
                   0 if dq is None else dq.data_ptr(), 0 if dk is None else dk.data_ptr(),
                   0 if dv is None else dv.data_ptr(), 0 if dr is None else dr.data_ptr(),
                   0 if db is None else db.data_ptr()))
-    return dq, dk, dv, dr, db
+    return dq, dk, dv, dr, db, None, None
 
 
 class _Attend(torch.autograd.Function):
-    """call: graph, phase, scale, dropout, seed. inputs: q, k, v, and r, b where there is one."""
+    """call: graph, phase, scale, dropout, seed. r, b: None where there is none."""
 
     @staticmethod
-    def forward(ctx, call, weights, *inputs):
-        out, lse, w = _forward(*call, weights, True, *inputs)
-        ctx.save_for_backward(out, *inputs)
+    def forward(ctx, q, k, v, r, b, call, weights):
+        out, lse, w = _forward(*call, weights, True, q, k, v, r, b)
+        ctx.save_for_backward(q, k, v, r, b, out)
         ctx.call = call, lse
         if w is None:
             return out
@@ -111,11 +114,18 @@ class _Attend(torch.autograd.Function):
     def backward(ctx, dout, *_):
         if torch.is_grad_enabled():  # create_graph=True
             return _Attend._once(ctx, dout)
-        out, *inputs = ctx.saved_tensors
-        call, lse = ctx.call
-        wanted = ctx.needs_input_grad
-        d = _backward(*call, out, lse, dout, wanted[2:], *inputs)
-        return (None, None, *d)[:len(wanted)]
+        q, k, v, r, b, out = ctx.saved_tensors
+        (graph, p, scale, dropout, seed), lse = ctx.call
+        if _modes() or _traced() or type(dout) not in _TYPES:
+            drawn = torch.full((1,), seed, dtype=torch.int64)
+            d = iter(_attend_backward_op(dout, q, k, v, r, b, out, lse, drawn, graph.number,
+                                         p.index, scale, dropout))
+            return (*(None if x is None else next(d) for x in (q, k, v, r, b)), None, None)
+        # What was saved may be another tensor by now: x.data = y, hooks of saved tensors.
+        if r is not None or b is not None or not _plain(p, q, k, v):
+            q, k, v, r, b = _checked(p, q, k, v, r, b)
+        return _backward(graph, p, scale, dropout, seed, lse, dout, ctx.needs_input_grad, q, k, v,
+                         r, b, out)
 
     _once = staticmethod(once_differentiable(lambda ctx, dout: _Attend.backward(ctx, dout)))
 
@@ -150,8 +160,8 @@ def _attend_backward_op(dout: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v:
     if lse.shape != q.shape[:2] or lse.dtype != q.dtype:
         raise ArgumentError(f"lse is {lse.dtype} of shape {tuple(lse.shape)}; {q.dtype} of shape "
                             f"{tuple(q.shape[:2])} was expected")
-    d = _backward(g, p, scale, dropout, drawn, _whole(out), _whole(lse), dout, 5 * (True,),
-                  q, k, v, r, b)
+    d = _backward(g, p, scale, dropout, drawn, _whole("lse", lse), dout, 5 * (True,),
+                  q, k, v, r, b, _whole("out", out))
     return [x for x in d if x is not None]
 
 
@@ -198,18 +208,18 @@ def attend(q, k, v, graph, phase=None, *, label_vectors=None, label_bias=None, s
         return _by_operator(q, k, v, r, b, graph, p, scale, dropout, seed, weights)
     if r is None and b is None and dropout == 0 and seed is None and _plain(p, q, k, v):
         scale, seed = 0.0 if scale is None else A.settled(0, scale, 0)[1], 0
+    elif any(_dispatches(x) for x in (q, k, v, r, b)):
+        with detect_fake_mode((q, k, v, r, b)) or contextlib.nullcontext():
+            return _by_operator(q, k, v, r, b, graph, p, scale, dropout, seed, weights)
     else:
         dropout, scale = A.settled(dropout, scale, 0 if seed is None else seed)
         q, k, v, r, b = _checked(p, q, k, v, r, b)
         if seed is None:
             seed = int(torch.randint(2**32, ())) if dropout > 0 else 0
     if torch.is_grad_enabled():
-        call = graph, p, scale, dropout, seed
-        if r is None and b is None:
-            if q.requires_grad or k.requires_grad or v.requires_grad:
-                return _Attend.apply(call, weights, q, k, v)
-        elif any(x is not None and x.requires_grad for x in (q, k, v, r, b)):
-            return _Attend.apply(call, weights, q, k, v, r, b)
+        if q.requires_grad or k.requires_grad or v.requires_grad or \
+                r is not None and r.requires_grad or b is not None and b.requires_grad:
+            return _Attend.apply(q, k, v, r, b, (graph, p, scale, dropout, seed), weights)
     out, _, w = _forward(graph, p, scale, dropout, seed, weights, False, q, k, v, r, b)
     return (out, w) if weights else out
 
@@ -225,19 +235,36 @@ def _phase_of(graph, phase):
 def _plain(p, q, k, v):
     """The usual call, told by as few questions as will do; what is not it is looked at closely."""
     try:
-        shape, dtype = q.shape, q.dtype
-        rows, heads, dim = shape
+        rows, heads, dim = q.shape
+        dtype = q.dtype
         return (rows == p.rows and k.shape == v.shape == (p.sources, heads, dim) and heads > 0 and
                 dim > 0 and (dtype is torch.float32 or dtype is torch.float64) and
                 k.dtype is dtype and v.dtype is dtype and q.is_cpu and k.is_cpu and v.is_cpu and
-                q.is_contiguous() and k.is_contiguous() and v.is_contiguous() and
-                not (q.is_neg() or k.is_neg() or v.is_neg()))
+                _simple(q) and _simple(k) and _simple(v))
     except (AttributeError, ValueError, RuntimeError):
         return False
 
 
-def _checked(p, q, k, v, r, b):
-    """Contiguous tensors that fit the phase, or the sentence that says why they do not."""
+def _simple(x):
+    """Do its numbers stand in memory as they are, one after the other?"""
+    return (type(x) in _TYPES and x.is_contiguous() and not x.is_neg() and
+            (x.untyped_storage().nbytes() == x.nbytes or _held(x)))
+
+
+def _held(x, last=None):
+    """Does its storage, which may have been resized, hold its numbers?"""
+    last = x.numel() - 1 if last is None else last
+    return (x.storage_offset() + last + 1) * x.itemsize <= x.untyped_storage().nbytes()
+
+
+def _dispatches(x):
+    """Is it a tensor whose class answers for operators: a fake one, a DTensor?"""
+    return isinstance(x, torch.Tensor) and type(x) not in _TYPES and \
+        torch._C._dispatch_keys(x).has(torch._C.DispatchKey.Python)
+
+
+def _fit(p, q, k, v, r, b):
+    """The tensors by their names, or the sentence that says why they do not fit the phase."""
     dtype = getattr(q, "dtype", None)
     named = (("q", q), ("k", k), ("v", v), ("label_vectors", r), ("label_bias", b))
     for name, x in named:
@@ -245,7 +272,12 @@ def _checked(p, q, k, v, r, b):
             _check_tensor(name, x, dtype, getattr(q, "device", None))
     A.check_shapes(p, q.shape, k.shape, v.shape, None if r is None else r.shape,
                    None if b is None else b.shape)
-    return [None if x is None else _whole(x) for _, x in named]
+    return named
+
+
+def _checked(*arguments):
+    """Contiguous tensors that fit the phase."""
+    return [None if x is None else _whole(name, x) for name, x in _fit(*arguments)]
 
 
 def _followed(*tensors):
@@ -262,7 +294,7 @@ def _by_operator(q, k, v, r, b, graph, p, scale, dropout, seed, weights):
     if weights:
         raise Unsupported("weights=True is for eager calls, not under torch.compile or a trace")
     dropout, scale = A.settled(dropout, scale, 0 if seed is None else seed)
-    _checked(p, q, k, v, r, b)
+    _fit(p, q, k, v, r, b)
     drawn = torch.randint(2**32, (1,)) if seed is None and dropout > 0 \
         else torch.full((1,), seed or 0, dtype=torch.int64)
     return _attend_op(q, k, v, r, b, drawn, graph.number, p.index, scale, dropout)[0]
@@ -281,7 +313,8 @@ class _Aggregate(torch.autograd.Function):
     @once_differentiable
     def backward(ctx, dout):
         graph, p, mean = ctx.call
-        dout = _whole(dout)
+        _untraced(dout)
+        dout = _whole("the gradient", dout)
         dv = dout.new_empty((p.sources, dout.shape[1]))
         _run(dout, graph, A.lib.gsa_aggregate_backward, p.index, mean, dout.shape[1],
              dout.data_ptr(), dv.data_ptr(), 0)
@@ -294,8 +327,13 @@ def aggregate(v, graph, phase=None, *, mean=False):
     p = _phase_of(graph, phase)
     _check_tensor("v", v, getattr(v, "dtype", None), getattr(v, "device", None))
     A._columns(p, v)
-    _followed(v)  # its own refusals; modes that only look on, such as FlopCounterMode, may
-    if _traced() or get_proxy_mode() or detect_fake_mode(v):
+    _followed(v)  # its own refusals
+    _untraced(v)
+    return _Aggregate.apply(_whole("v", v), graph, p, int(mean))
+
+
+def _untraced(x):
+    """Modes that only look on, such as FlopCounterMode, may."""
+    if _traced() or get_proxy_mode() or detect_fake_mode(x) or _dispatches(x):
         raise Unsupported("aggregate is no operator of torch: no trace can hold it, and it takes "
                           "no fake tensor")
-    return _Aggregate.apply(_whole(v), graph, p, int(mean))
