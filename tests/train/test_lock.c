@@ -73,8 +73,8 @@ START_TEST(one_at_a_time)
 }
 END_TEST
 
-/* A link that waits in the folder under the name of a run's file is replaced, what it names stays.
- */
+/* A link that waits in a run's folder under the name of a run's file is replaced, what it names
+ * stays. */
 START_TEST(a_run_writes_through_no_link)
 {
     static const char *const files[] = { "outcomes.jsonl", "result.json", "log.jsonl",
@@ -85,6 +85,8 @@ START_TEST(a_run_writes_through_no_link)
     char *other = strdup(gsa_scratch_path(&r.scratch, "precious"));
     gsa_put_file(other, "precious", 8);
     ck_assert_int_eq(mkdir(gsa_scratch_path(&r.scratch, "run"), 0700), 0);
+    gsa_put_file(gsa_scratch_path(&r.scratch, "run/config.ini"),
+                 "[task]\nname = masked_summation\n", 31);
     for (int i = 0; i < GSA_COUNT(files); i++)
         ck_assert_int_eq(symlink(other, gsa_scratch_path(&r.scratch, "run/%s", files[i])), 0);
     rig_train_ok(&r, "run");
@@ -286,24 +288,31 @@ START_TEST(runs_are_refused)
 }
 END_TEST
 
-/* A config.ini that no run wrote is not overwritten; one that a killed run left is. */
+/* No file that a run did not write is overwritten; those that a killed run left are. */
 START_TEST(what_is_of_no_run_stays)
 {
+    static const char *const names[] = { "config.ini", "curve.svg", "log.jsonl", "outcomes.jsonl",
+                                         "result.json" };
+    char path[64], said[96];
     int64_t bytes;
     rig r;
     rig_open(&r, rig_summation, GSA_F32, 1);
     rig_set(&r, "train.epochs=1");
     ck_assert_int_eq(mkdir(gsa_scratch_path(&r.scratch, "run"), 0700), 0);
-    gsa_put_file(gsa_scratch_path(&r.scratch, "run/config.ini"), "keep\n", 5);
-    ck_assert_int_eq(rig_train(&r, "run"), GSA_ERR_ARGUMENT);
-    ck_assert_msg(strstr(r.error.text, "/run/config.ini' is not of a run") != NULL, "%s",
-                  r.error.text);
-    char *text = gsa_get_file(gsa_scratch_path(&r.scratch, "run/config.ini"), &bytes);
-    ck_assert(bytes == 5 && memcmp(text, "keep\n", 5) == 0);
-    free(text);
-    ck_assert(!gsa_exists(gsa_scratch_path(&r.scratch, "run/log.jsonl")));
+    for (int i = 0; i < 5; i++) {
+        snprintf(path, sizeof path, "run/%s", names[i]);
+        snprintf(said, sizeof said, "/%s' is not of a run", path);
+        gsa_put_file(gsa_scratch_path(&r.scratch, path), "keep\n", 5);
+        ck_assert_int_eq(rig_train(&r, "run"), GSA_ERR_ARGUMENT);
+        ck_assert_msg(strstr(r.error.text, said) != NULL, "%s", r.error.text);
+        char *text = gsa_get_file(gsa_scratch_path(&r.scratch, path), &bytes);
+        ck_assert(bytes == 5 && memcmp(text, "keep\n", 5) == 0);
+        free(text);
+        ck_assert_int_eq(remove(gsa_scratch_path(&r.scratch, path)), 0);
+    }
     gsa_put_file(gsa_scratch_path(&r.scratch, "run/config.ini"),
                  "[task]\nname = masked_summation\n", 31);
+    gsa_put_file(gsa_scratch_path(&r.scratch, "run/curve.svg"), "<svg", 4);
     ck_assert_msg(rig_train(&r, "run") == GSA_OK, "%s", r.error.text);
     rig_close(&r);
 }

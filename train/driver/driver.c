@@ -130,22 +130,20 @@ static int holds(const gsa_system *system, const char *folder, const char *name)
     return there;
 }
 
-/* config.ini is there and does not begin as gsa_recipe_write begins one. */
-static int holds_foreign_config(const gsa_system *system, const char *folder)
+/* The folder has the config.ini of a run, which a kill may have left: its other files are the
+ * run's, too. */
+static int holds_config(const gsa_system *system, const char *folder)
 {
     static const char begin[] = "[task]\nname =";
     enum { LONGEST = 1 << 20 };
     char *text = NULL, *path = gsa_path_join(system, folder, "config.ini", NULL);
     int64_t bytes;
-    int foreign = 0;
-    const int kind = path ? system->kind(system->user, path, NULL) : GSA_FILE_ABSENT;
-    if (kind > GSA_FILE_ABSENT)
-        foreign = kind != GSA_FILE_REGULAR ||
-                  gsa_read_file(system, path, LONGEST, &text, &bytes, NULL) != GSA_OK ||
-                  strncmp(text, begin, sizeof begin - 1) != 0;
+    const int found = path && system->kind(system->user, path, NULL) == GSA_FILE_REGULAR &&
+                      gsa_read_file(system, path, LONGEST, &text, &bytes, NULL) == GSA_OK &&
+                      strncmp(text, begin, sizeof begin - 1) == 0;
     gsa_release(system, text);
     gsa_release(system, path);
-    return foreign;
+    return found;
 }
 
 /* A place for a run: a folder without one, or nothing yet. */
@@ -160,11 +158,13 @@ static gsa_status check_out(const gsa_system *system, const char *out, gsa_error
         return gsa_fail(
             error, GSA_ERR_ARGUMENT,
             "folder '%s' holds a run already: go on with it (--resume), or choose another", out);
-    if (holds_foreign_config(system, out))
-        return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "'%s/config.ini' is not of a run and would be overwritten: move it away, "
-                        "or choose another folder",
-                        out);
+    const int files = holds_config(system, out) ? 0 : GSA_RUN_FILES;
+    for (int i = 0; i < files; i++)
+        if (holds(system, out, gsa_run_files[i]))
+            return gsa_fail(error, GSA_ERR_ARGUMENT,
+                            "'%s/%s' is not of a run and would be overwritten: move it away, or "
+                            "choose another folder",
+                            out, gsa_run_files[i]);
     return GSA_OK;
 }
 

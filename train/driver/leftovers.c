@@ -14,14 +14,16 @@ typedef struct leftovers {
     int count, room, memory; /* memory 0: there was none for a name */
 } leftovers;
 
+const char *const gsa_run_files[GSA_RUN_FILES] = { "config.ini", "curve.svg", "log.jsonl",
+                                                   "outcomes.jsonl", "result.json" };
+
 /* A temporary of one of the run's own files. */
 static int is_leftover(const char *name)
 {
-    static const char *const files[] = { "config.ini", "curve.svg", "log.jsonl", "outcomes.jsonl",
-                                         "result.json" };
     const size_t bytes = gsa_bytes_of_target(name);
-    for (size_t i = 0; i < sizeof files / sizeof *files && name[bytes]; i++)
-        if (strlen(files[i]) == bytes && strncmp(name, files[i], bytes) == 0) return 1;
+    for (int i = 0; i < GSA_RUN_FILES && name[bytes]; i++)
+        if (strlen(gsa_run_files[i]) == bytes && strncmp(name, gsa_run_files[i], bytes) == 0)
+            return 1;
     return 0;
 }
 

@@ -1,11 +1,14 @@
-/* leftovers.h - what a kill left of a run's own files. */
+/* leftovers.h - a run's own files, and what a kill left of them. */
 #ifndef GSA_TRAIN_LEFTOVERS_H
 #define GSA_TRAIN_LEFTOVERS_H
 #include "graph/system.h"
 
-/* Removes the temporaries of config.ini, log.jsonl and the other files of a run from its folder,
- * which the
- * caller has locked. Links and everything else stay. */
+enum { GSA_RUN_FILES = 5 };
+/* What a run writes into its folder next to `latest`, `lock` and its checkpoints. */
+extern const char *const gsa_run_files[GSA_RUN_FILES];
+
+/* Removes the temporaries of these files from a folder that the caller has locked. Links and
+ * everything else stay. */
 gsa_status gsa_remove_leftovers(const gsa_system *system, const char *folder, gsa_error *error);
 
 #endif
