@@ -192,6 +192,16 @@ try "infinite" refused 3 'rank [01] of 2: step [0-9]*: the .* not finite' 2 "$gs
 mkdir other && (cd other && cp ../*.ini ../dev.* . && sed 's/cat/dog/' ../train.tsv >train.tsv)
 at() { [ "${OMPI_COMM_WORLD_RANK-0}" -eq 0 ] || cd other || return 1; exec "$gsa" "$@"; }
 export -f at && export gsa
+try "a wrong topology" refused 2 "no topology is named 'stern'" 2 "$gsa" train star.ini --set model.encoder=stern
+at_help() { [ "${OMPI_COMM_WORLD_RANK-0}" -eq 0 ] || set -- "$@" --help; exec "$gsa" "$@"; }
+export -f at_help
+try "a rank that asks for help" refused 3 'rank 1 of 2: its verb or options are not those of rank 0' 2 bash -c 'at_help train star.ini'
+at_usage() { [ "${OMPI_COMM_WORLD_RANK-0}" -eq 0 ] || set -- --help; exec "$gsa" "$@"; }
+export -f at_usage
+try "a rank that ends while the other waits" refused 3 'rank 1 of 2 has ended, and others wait for it' 2 bash -c 'at_usage train star.ini'
+at_all() { [ "${OMPI_COMM_WORLD_RANK-0}" -eq 0 ] || set -- "$@" --proba all; exec "$gsa" "$@"; }
+export -f at_all
+try "other options" refused 3 'rank 1 of 2: its verb or options are not those of rank 0' 2 bash -c 'at_all predict --model bpt-1 --input texts'
 try "other data" refused 3 'rank 1 of 2 has another data than rank 0' 2 bash -c 'at train bpt.ini'
 mkdir short && cp ./*.tsv short && tail -n 9 texts >short/texts
 at_short() { [ "${OMPI_COMM_WORLD_RANK-0}" -eq 0 ] || cd short || return 1; exec "$gsa" "$@"; }

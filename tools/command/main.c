@@ -104,11 +104,12 @@ static gsa_status run(int argc, char **argv, gsa_error *error)
     gsa_status status =
         gsa_args_parse(system, verb, gsa_key_hint, argv + 2, argc - 2, &args, error);
     if (status != GSA_OK) return status;
-    if (gsa_args_help(args)) status = print(gsa_write_help, verb, error);
-    else status = gsa_add_own_plugins(args, own, error);
-    if (status == GSA_OK && !gsa_args_help(args))
-        status = gsa_own_add_last(args, verb, last, error);
-    if (status == GSA_OK && !gsa_args_help(args)) status = verb->run(args, error);
+    status = gsa_ranks_same(verb, args, error);
+    const int helps = gsa_args_help(args);
+    if (status == GSA_OK && helps) status = print(gsa_write_help, verb, error);
+    if (status == GSA_OK && !helps) status = gsa_add_own_plugins(args, own, error);
+    if (status == GSA_OK && !helps) status = gsa_own_add_last(args, verb, last, error);
+    if (status == GSA_OK && !helps) status = verb->run(args, error);
     if (status != GSA_OK) gsa_explain_own_plugins(error);
     gsa_args_release(args);
     return status;

@@ -131,6 +131,44 @@ gsa_group *gsa_ranks(void)
     return module ? &group : NULL;
 }
 
+static int is_compared(const gsa_option *option)
+{
+    static const char *const own[] = { "threads", "device", "quiet" };
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strcmp(option->name, own[i]) == 0) return 0;
+    return option->type != GSA_OPTION_OUTPUT && option->type != GSA_OPTION_TEXTS &&
+           (option->type != GSA_OPTION_TEXT ||
+            (!strstr(option->value, "FILE") && !strstr(option->value, "DIR")));
+}
+
+static void hash_command(const gsa_verb *verb, const gsa_args *args, char hex[65])
+{
+    gsa_sha256 hash;
+    gsa_sha256_start(&hash);
+    gsa_sha256_add(&hash, verb->name, (int64_t)strlen(verb->name) + 1);
+    gsa_sha256_add(&hash, gsa_args_help(args) ? "1" : "0", 1);
+    for (int i = 0; i < verb->n_options; i++) {
+        const char *name = verb->options[i].name;
+        if (!is_compared(&verb->options[i])) continue;
+        const char *text = gsa_args_text(args, name);
+        gsa_sha256_add(&hash, gsa_args_given(args, name) ? "1" : "0", 1);
+        if (text) gsa_sha256_add(&hash, text, (int64_t)strlen(text) + 1);
+    }
+    gsa_sha256_end(&hash, hex);
+}
+
+gsa_status gsa_ranks_same(const gsa_verb *verb, const gsa_args *args, gsa_error *error)
+{
+    char own[65], first[65] = "";
+    if (!module) return GSA_OK;
+    hash_command(verb, args, own);
+    if (group.rank == 0) memcpy(first, own, sizeof first);
+    const gsa_status status = gsa_group_merge(&group, GSA_OK, first, sizeof first, error);
+    if (status != GSA_OK || strcmp(own, first) == 0) return status;
+    return gsa_fail(error, GSA_ERR_ARGUMENT,
+                    "its verb or options are not those of rank 0: every rank runs the same");
+}
+
 gsa_status gsa_ranks_agree(gsa_status status, gsa_error *error, int *speaks, int *code)
 {
     *speaks = !module || group.rank == 0;

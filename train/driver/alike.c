@@ -101,11 +101,11 @@ gsa_status gsa_alike_check(gsa_group *g, const gsa_session *s, const char *check
     for (int r = 1; r < g->ranks && status == GSA_OK; r++)
         for (int i = 0; i < THINGS && status == GSA_OK; i++)
             if (memcmp(all[r][i], all[0][i], 65) != 0)
+                g->blamed = 1,
                 status = gsa_fail(error, GSA_ERR_ARGUMENT,
                                   "rank %d of %d has another %s than rank 0: every rank runs the "
                                   "same (SHA-256 %.12s, expected %.12s)",
                                   r, g->ranks, thing[i], all[r][i], all[0][i]);
-    if (status == GSA_ERR_ARGUMENT) g->blamed = 1;
     gsa_release(g->system, all);
     return status;
 }

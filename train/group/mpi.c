@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -26,6 +27,7 @@ typedef struct watch {
     pthread_mutex_t lock;
     int (*lost)(gsa_status status, const char *sentence);
     int rank, ranks, ends; /* ends: 1: this rank is done */
+    atomic_int needs;      /* 1: it waits for a message */
     /* what this rank said (heed, waits of gsa/group.h), and the turns since */
     const gsa_wire *wire;
     void *line;
@@ -69,16 +71,18 @@ static int poll_transfer(void *user, gsa_transfer *t, int waits, char *why, size
     int done = 0, rc = MPI_SUCCESS;
     MPI_Request request[2];
     MPI_Status status[2]; /* MPICH's MPI_STATUSES_IGNORE is an array of none to the compiler */
-    (void)user;
+    watch *w = user;
     memcpy(&request[0], &t->word[0], sizeof *request);
     memcpy(&request[1], &t->word[1], sizeof *request);
     for (int tries = 0; rc == MPI_SUCCESS && !done; tries++) {
         rc = MPI_Testall(2, request, &done, status);
         if (done || !waits) break;
         if (tries < SPINS) continue;
+        if (tries == YIELDS) atomic_store(&w->needs, 1);
         if (tries < YIELDS) sched_yield();
         else nanosleep(&soon, NULL);
     }
+    atomic_store(&w->needs, 0);
     return failed(rc, why, room) ? -1 : done;
 }
 
@@ -92,16 +96,20 @@ static int is_done(watch *w)
     return ends;
 }
 
+static int before(const watch *w)
+{
+    return (w->rank + w->ranks - 1) % w->ranks;
+}
+
 /* A sign of the rank before this one: 0: none, else its tag. */
 static int hear(const watch *w)
 {
     int there = 0, heard = 0;
-    const int before = (w->rank + w->ranks - 1) % w->ranks;
     MPI_Status status;
     for (;;) {
-        if (MPI_Iprobe(before, MPI_ANY_TAG, w->comm, &there, &status) != MPI_SUCCESS || !there)
+        if (MPI_Iprobe(before(w), MPI_ANY_TAG, w->comm, &there, &status) != MPI_SUCCESS || !there)
             return heard;
-        MPI_Recv(NULL, 0, MPI_BYTE, before, status.MPI_TAG, w->comm, MPI_STATUS_IGNORE);
+        MPI_Recv(NULL, 0, MPI_BYTE, before(w), status.MPI_TAG, w->comm, MPI_STATUS_IGNORE);
         if (heard != LAST) heard = status.MPI_TAG;
     }
 }
@@ -148,15 +156,26 @@ static void mind_device(watch *w)
     pthread_mutex_unlock(&w->lock);
 }
 
+/* A rank ends after all messages that others may still wait for. So who waits on and on ran another
+ * command. */
+static void mind_end(watch *w, int heard, int *alone)
+{
+    *alone = heard == LAST && atomic_load(&w->needs) ? *alone + 1 : 0;
+    if (*alone == MISSED)
+        end_job(w, before(w), GSA_ERR_ARGUMENT,
+                " has ended, and others wait for it: every rank runs the same command");
+}
+
 /* Turns are counted, not seconds: a job that was stopped as a whole, and goes on, missed none. */
 static void *keep_watch(void *user)
 {
     watch *w = user;
     const struct timespec pause = { .tv_nsec = TURN_NS };
-    int missed = 0, heard = BEAT, ended = 0;
+    int missed = 0, heard = BEAT, ended = 0, alone = 0;
     for (int turn = 0; !ended || heard != LAST; turn++) {
         nanosleep(&pause, NULL);
         mind_device(w);
+        mind_end(w, heard, &alone);
         if (!ended && is_done(w)) ended = 1, tell(w, LAST);
         else if (!ended && turn % BEAT_TURNS == 0) tell(w, BEAT);
         if (heard == LAST) continue;
@@ -165,7 +184,7 @@ static void *keep_watch(void *user)
         if (now) heard = now;
         if (missed == MISSED)
             end_job(
-                w, (w->rank + w->ranks - 1) % w->ranks, GSA_ERR_IO,
+                w, before(w), GSA_ERR_IO,
                 " has given no sign of life for 6 seconds: it is stopped, or its machine cannot "
                 "be reached");
     }
