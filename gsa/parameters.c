@@ -180,7 +180,8 @@ gsa_status gsa_parameters_add(gsa_parameters *parameters, const char *name, int6
     if (gsa_parameters_find(parameters, name))
         return gsa_fail(error, GSA_ERR_ARGUMENT, "a parameter named %s exists already", name);
     if (parameters->allow) {
-        const gsa_status allowed = parameters->allow(parameters->context, name, rows, cols, error);
+        const gsa_status allowed =
+            parameters->allow(parameters->context, name, rows, cols, flags, error);
         if (allowed != GSA_OK) return allowed;
     }
     if (parameters->count == parameters->room) {

@@ -82,7 +82,7 @@ uint32_t gsa_parameters_lack(const gsa_parameters *parameters);         /* of gs
 /* From now on a parameter is added only where allow(context, ...) is GSA_OK: it is asked before any
  * memory is. NULL: all are. */
 typedef gsa_status gsa_parameters_allow(void *context, const char *name, int64_t rows, int64_t cols,
-                                        gsa_error *error);
+                                        int flags, gsa_error *error);
 void gsa_parameters_ask(gsa_parameters *parameters, gsa_parameters_allow *allow, void *context);
 /* A new parameter; its address stays valid as long as the parameters. init: a gsa_init, of which
  * `scale` is the deviation or bound; flags: bits of gsa_parameter_flags. A name that exists already

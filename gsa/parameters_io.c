@@ -155,9 +155,10 @@ gsa_status gsa_parameters_read(const gsa_system *system, gsa_parameters *paramet
     return status;
 }
 
-static gsa_status allow(void *context, const char *name, int64_t rows, int64_t cols,
+static gsa_status allow(void *context, const char *name, int64_t rows, int64_t cols, int flags,
                         gsa_error *error)
 {
+    (void)flags;
     const gsa_expected *x = context;
     return check_one(x->backend, name, rows, cols, gsa_safetensors_find(&x->header, name), x->path,
                      error);

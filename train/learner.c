@@ -1,6 +1,7 @@
 #include "train/learner.h"
 #include <string.h>
 #include "kernels/profile.h"
+#include "train/memory.h"
 
 static const int64_t CACHE_BYTES = INT64_C(1) << 28;
 static const uint32_t HEAD_SITE =
@@ -218,8 +219,11 @@ gsa_status gsa_learner_create(const gsa_system *system, const gsa_recipe *recipe
     gsa_status status = gsa_parameters_create(system, backend, (uint32_t)recipe->values.train_seed,
                                               &model->parameters, error);
     if (status == GSA_OK) gsa_parameters_without(model->parameters, without);
+    gsa_budget budget = gsa_budget_new(system, recipe, backend);
     if (status == GSA_OK && weights)
         status = gsa_parameters_expect(system, model->parameters, weights, &expected, error);
+    else if (status == GSA_OK && backend->shares_host_memory)
+        gsa_parameters_ask(model->parameters, gsa_budget_allow, &budget);
     if (status == GSA_OK) status = create_parts(model, recipe, registry, error);
     if (model->parameters) gsa_parameters_ask(model->parameters, NULL, NULL);
     if (expected.header.system) gsa_safetensors_release(&expected.header);

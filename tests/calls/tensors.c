@@ -230,10 +230,10 @@ out:
     return status;
 }
 
-static gsa_status allow(void *context, const char *name, int64_t rows, int64_t cols,
+static gsa_status allow(void *context, const char *name, int64_t rows, int64_t cols, int flags,
                         gsa_error *error)
 {
-    (void)context, (void)name, (void)rows, (void)cols, (void)error;
+    (void)context, (void)name, (void)rows, (void)cols, (void)flags, (void)error;
     return GSA_OK;
 }
 

@@ -146,6 +146,41 @@ START_TEST(a_small_machine_refuses)
 }
 END_TEST
 
+/* Weights that do not fit are refused before memory is requested for them. */
+static size_t largest;
+static void *note_alloc(void *user, size_t bytes)
+{
+    if (bytes > largest) largest = bytes;
+    return gsa_system_default()->alloc(user, bytes);
+}
+
+static const struct {
+    const char *setting[3], *said;
+} weights[] = {
+    { { "model.hidden=65536", "model.heads=64" }, "GB, 0.07 GB are available: take a smaller" },
+    { { "model.hidden=16384", "train.memory=100000000" },
+      "[train] memory = 100000000: weights up to " },
+    { { "model.position=learned", "model.position_max=1000000", "train.memory=100000000" },
+      "position.weight of 1000000 x 128, with their gradients and moments, need 20480" },
+};
+
+START_TEST(weights_are_counted_first)
+{
+    rig r;
+    gsa_system small = *gsa_system_default();
+    small.open = open_facts, small.alloc = note_alloc, largest = 0;
+    rig_open(&r, large, GSA_F32, 1);
+    for (int i = 0; i < 3 && weights[_i].setting[i]; i++) rig_set(&r, weights[_i].setting[i]);
+    snprintf(machine, sizeof machine, "%s", r.scratch.folder);
+    gsa_put_file(gsa_scratch_path(&r.scratch, "meminfo"), "MemAvailable: 65536 kB\n", 23);
+    r.system = &small;
+    const gsa_status status = rig_train(&r, NULL);
+    ck_assert_msg(status != GSA_OK && strstr(r.error.text, weights[_i].said), "%s", r.error.text);
+    ck_assert_msg(largest < 16 << 20, "%zu bytes", largest);
+    rig_close(&r);
+}
+END_TEST
+
 /* A machine that does not report its memory refuses no run. */
 START_TEST(an_unknown_machine_trains)
 {
@@ -188,6 +223,7 @@ int main(int argc, char **argv)
                                      GSA_LOOP(bits_stay, GSA_COUNT(recipes)) };
     static const gsa_test refused[] = { GSA_TEST(too_much_is_refused),
                                         GSA_LOOP(a_small_machine_refuses, GSA_COUNT(machines)),
+                                        GSA_LOOP(weights_are_counted_first, GSA_COUNT(weights)),
                                         GSA_TEST(an_unknown_machine_trains) };
     static const gsa_test peak[] = { GSA_TEST(the_peak_is_near) };
     static const gsa_case cases[] = { GSA_CASE("told", told, 60), GSA_CASE("refused", refused, 60),

@@ -1,102 +1,8 @@
 #include "train/driver/rehearsal.h"
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "kernels/idle.h"
 #include "train/driver/step.h"
-
-enum { FACTS = 4096 };
-
-/* ---- what there is ------------------------------------------------------------------------- */
-
-/* The start of a small file of the system's; "" where it is not there. */
-static void read_facts(const gsa_system *system, const char *path, char text[FACTS])
-{
-    const int file = system->open(system->user, path, GSA_OPEN_READ);
-    const int64_t got = file < 0 ? 0 : system->read_at(system->user, file, text, FACTS - 1, 0);
-    if (file >= 0) system->close(system->user, file);
-    text[got > 0 ? got : 0] = 0;
-}
-
-static int64_t resident(const gsa_system *system)
-{
-    char text[FACTS];
-    long long pages = 0;
-    read_facts(system, "/proc/self/statm", text);
-    return sscanf(text, "%*s %lld", &pages) == 1 ? pages * sysconf(_SC_PAGESIZE) : 0;
-}
-
-/* The number after `name` at the start of a line; with "" the first; -1: none, as "max". */
-static int64_t number_in(const char *text, const char *name)
-{
-    char *end;
-    for (const char *at = text; at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL) {
-        if (strncmp(at, name, strlen(name)) != 0) continue;
-        const long long number = strtoll(at + strlen(name), &end, 10);
-        return end == at + strlen(name) ? -1 : number;
-    }
-    return -1;
-}
-
-/* What a control group may still have: pages of files, which it counts, are given back. */
-static int64_t left_to_group(const gsa_system *system, const char *folder, const char *limits,
-                             const char *usage)
-{
-    char path[FACTS + 64], text[FACTS];
-    snprintf(path, sizeof path, "%s/%s", folder, limits);
-    read_facts(system, path, text);
-    const int64_t limit = number_in(text, "");
-    snprintf(path, sizeof path, "%s/%s", folder, usage);
-    read_facts(system, path, text);
-    const int64_t used = number_in(text, "");
-    snprintf(path, sizeof path, "%s/memory.stat", folder);
-    read_facts(system, path, text);
-    const int64_t idle = number_in(text, "inactive_file "),
-                  active = number_in(text, "active_file ");
-    if (limit < 0 || used < 0 || idle < 0 || active < 0) return INT64_MAX;
-    return limit > used - idle - active ? limit - (used - idle - active) : 1;
-}
-
-/* The least of what this process's control group and those around it may have. `line` marks the
- * group's path in /proc/self/cgroup: "0::" in version 2, ":memory:" in version 1. */
-static int64_t left_to_groups(const gsa_system *system, const char *line, const char *root,
-                              const char *limits, const char *usage)
-{
-    char text[FACTS], folder[FACTS];
-    int64_t least = INT64_MAX;
-    read_facts(system, "/proc/self/cgroup", text);
-    const char *at = strstr(text, line);
-    at = at ? at + strlen(line) : "";
-    const int length = (int)strcspn(at, "\n");
-    if (snprintf(folder, sizeof folder, "%s%.*s", root, length, at) >= FACTS)
-        folder[strlen(root)] = 0;
-    for (;;) {
-        const int64_t left = left_to_group(system, folder, limits, usage);
-        if (left < least) least = left;
-        char *end = strrchr(folder, '/');
-        if (strlen(folder) <= strlen(root)) return least;
-        *end = 0;
-    }
-}
-
-/* Of the machine, or of the control groups that this process is in. */
-static int64_t available(const gsa_system *system)
-{
-    char text[FACTS];
-    read_facts(system, "/proc/meminfo", text);
-    const int64_t kib = number_in(text, "MemAvailable:");
-    if (kib < 0) return 0;
-    const int64_t left[] = {
-        kib << 10, left_to_groups(system, "0::", "/sys/fs/cgroup", "memory.max", "memory.current"),
-        left_to_groups(system, ":memory:", "/sys/fs/cgroup/memory", "memory.limit_in_bytes",
-                       "memory.usage_in_bytes")
-    };
-    int64_t least = left[0];
-    for (int i = 1; i < 3; i++)
-        if (left[i] < least) least = left[i];
-    return least;
-}
+#include "train/memory.h"
 
 /* ---- the step ------------------------------------------------------------------------------ */
 
@@ -130,7 +36,7 @@ static gsa_status rehearse(gsa_trainer *t, gsa_need *need, gsa_error *error)
     const gsa_minibatch *batch = &s->batch;
     if (wanted.count == 0 || (s->recipe.values.train_memory == 0 && layer < GSA_REHEARSAL_BYTES))
         return GSA_OK;
-    const int64_t before = resident(t->system);
+    const int64_t before = gsa_memory_resident(t->system);
     s->batch.first = wanted.first, s->batch.draw = wanted.draw;
     gsa_status status = gsa_task_fill(s->task, s->self, wanted.split, wanted.example, wanted.count,
                                       &s->batch, error);
@@ -138,7 +44,7 @@ static gsa_status rehearse(gsa_trainer *t, gsa_need *need, gsa_error *error)
     if (s->rows.model) status = gsa_rank_rows_begin(&s->rows, &s->batch, &batch, error);
     if (status == GSA_OK) status = walk(t, batch, &need->tensors, error);
     if (s->rows.model) gsa_rank_rows_end(&s->rows);
-    need->held = resident(t->system);
+    need->held = gsa_memory_resident(t->system);
     if (s->prefetch && need->held > before) need->batch = need->held - before;
     return status;
 }
@@ -202,7 +108,7 @@ gsa_status gsa_trainer_rehearse(gsa_trainer *t, gsa_error *error)
         keep_largest(&need.held, one[2]);
     }
     if (need.tensors == 0) return GSA_OK;
-    need.available = available(t->system);
+    need.available = gsa_memory_available(t->system);
     status = judge(t, &need, error);
     return gsa_group_tell(group, status, NULL, NULL, error);
 }
