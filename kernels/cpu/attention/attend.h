@@ -17,9 +17,6 @@ enum {
                                                   large for its stack; one thing at a time */
 };
 
-/* Known where it is called: counts of loops become code. */
-#define CPU_INLINE static inline __attribute__((always_inline))
-
 /* Whether outputs are written past the caches, which they would not be in: their heads' rows are
  * whole lines. */
 static inline int cpu_streams(const ref_attend *t)

@@ -157,12 +157,12 @@ CPU_INLINE void cpu_dia_rounds_held(float *s, const cpu_rounds *a, float scale, 
     vec before = first;
     for (int32_t g = 4; g <= last; g += 4, s += LANES) {
         vec now = cpu_dia_four_rounds(q, a, g, a->count - g, cut);
-        if (g == last) now = vec_pick(now, first, picks_load(wrap[left - 1]));
-        vec_store(s, vec_mul(vec_all(scale), vec_pick(before, now, picks_load(place))));
+        if (g == last) now = vec_pick(now, first, wrap[left - 1]);
+        vec_store(s, vec_mul(vec_all(scale), vec_pick(before, now, place)));
         before = now;
     }
-    if (last == 0) before = vec_pick(first, first, picks_load(wrap[left - 1]));
-    vec_store(s, vec_mul(vec_all(scale), vec_pick(before, first, picks_load(behind[left - 1]))));
+    if (last == 0) before = vec_pick(first, first, wrap[left - 1]);
+    vec_store(s, vec_mul(vec_all(scale), vec_pick(before, first, behind[left - 1])));
 }
 #endif
 

@@ -35,7 +35,7 @@ static inline void draw(const drawing *x, const words row[2], const words place[
     words_draw(even, &x->key);
     words_draw(odd, &x->key);
     for (int j = 0; j < MASK_HEADS; j++)
-        bits[j * stride] = (cpu_bits)words_bits(words_pair(even[j], odd[j]), x->limit);
+        bits[j * stride] = (cpu_bits)lanes_bits(words_reach(words_pair(even[j], odd[j]), x->limit));
 }
 
 /* Edges from .. from+count-1 of a row. */

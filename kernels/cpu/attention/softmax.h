@@ -73,9 +73,8 @@ static inline void cpu_softmax_store(float *to, const cpu_softmax *x)
 
 /* p <- exp(scale s - lse), ds <- scale p (g - inner) of so many vectors; p holds s and ds g. Both
  * 0 in lanes that are not in `mask`; NULL: all are. */
-static inline __attribute__((always_inline)) void cpu_slopes(float *p, float *ds, int32_t vectors,
-                                                             vec scale, vec lse, vec inner,
-                                                             const uint16_t *mask)
+CPU_INLINE void cpu_slopes(float *p, float *ds, int32_t vectors, vec scale, vec lse, vec inner,
+                           const uint16_t *mask)
 {
     for (int32_t j = 0, some; j < vectors; j += some) {
         vec each[VEC_SOME];

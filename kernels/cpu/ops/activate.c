@@ -4,13 +4,11 @@
 #include "kernels/ref/ref.h"
 
 typedef struct activate_job {
-    float *y; /* forward: y; backward: dx */
-    const float *x, *dy;
+    float *y;            /* forward: y; backward: dx */
+    const float *x, *dy; /* dy NULL: forward */
     int activation, accumulate;
     int64_t count;
 } activate_job;
-
-#define CPU_INLINE static inline __attribute__((always_inline))
 
 CPU_INLINE vec polynomial(const float *c, int count, vec x) /* c[0] + c[1] x + ... */
 {
@@ -95,97 +93,66 @@ CPU_INLINE vec pull(int activation, vec dy, vec x)
     }
 }
 
-CPU_INLINE void forward_loop(int activation, float *y, const float *x, int64_t count)
+CPU_INLINE void forward_piece(int activation, const activate_job *job, int64_t i, lanes m,
+                              int whole)
 {
-    int64_t i = 0;
-    for (; i + LANES <= count; i += LANES) vec_store(y + i, value(activation, vec_load(x + i)));
-    const lanes m = lanes_first((int)(count - i));
-    if (i < count) vec_store_first(y + i, m, value(activation, vec_load_first(x + i, m)));
+    vec_put(job->y + i, m, whole, value(activation, vec_take(job->x + i, m, whole)));
 }
 
-CPU_INLINE void backward_loop(int activation, int add, float *dx, const float *dy, const float *x,
-                              int64_t count)
+CPU_INLINE void backward_piece(int activation, const activate_job *job, int64_t i, lanes m,
+                               int whole)
 {
-    int64_t i = 0;
-    for (; i + LANES <= count; i += LANES) {
-        const vec more = pull(activation, vec_load(dy + i), vec_load(x + i));
-        vec_store(dx + i, add ? vec_add(vec_load(dx + i), more) : more);
-    }
-    const lanes m = lanes_first((int)(count - i));
-    if (i == count) return;
-    const vec more = pull(activation, vec_load_first(dy + i, m), vec_load_first(x + i, m));
-    vec_store_first(dx + i, m, add ? vec_add(vec_load_first(dx + i, m), more) : more);
+    float *dx = job->y + i;
+    const vec more =
+        pull(activation, vec_take(job->dy + i, m, whole), vec_take(job->x + i, m, whole));
+    vec_put(dx, m, whole, job->accumulate ? vec_add(vec_take(dx, m, whole), more) : more);
 }
 
-static void forward_chunk(void *context, int64_t item)
+CPU_INLINE void chunk_of(int activation, const activate_job *whole, int64_t item)
+{
+    const activate_job job = *whole;
+    const int64_t first = item * REF_CHUNK, end = ref_smaller(first + REF_CHUNK, job.count);
+    if (job.dy) VEC_ALONG(first, end, backward_piece, activation, &job)
+    else VEC_ALONG(first, end, forward_piece, activation, &job)
+}
+
+static void chunk(void *context, int64_t item)
 {
     const activate_job *job = context;
-    const int64_t first = item * REF_CHUNK, count = ref_smaller(REF_CHUNK, job->count - first);
-    const float *x = job->x + first;
-    float *y = job->y + first;
     switch (job->activation) {
     case GSA_RELU:
-        forward_loop(GSA_RELU, y, x, count);
+        chunk_of(GSA_RELU, job, item);
         break;
     case GSA_LEAKY_RELU:
-        forward_loop(GSA_LEAKY_RELU, y, x, count);
+        chunk_of(GSA_LEAKY_RELU, job, item);
         break;
     case GSA_GELU:
-        forward_loop(GSA_GELU, y, x, count);
+        chunk_of(GSA_GELU, job, item);
         break;
     case GSA_TANH:
-        forward_loop(GSA_TANH, y, x, count);
+        chunk_of(GSA_TANH, job, item);
         break;
     default:
-        forward_loop(GSA_SIGMOID, y, x, count);
+        chunk_of(GSA_SIGMOID, job, item);
     }
 }
 
-static void backward_chunk(void *context, int64_t item)
+static gsa_status run(gsa_backend *b, const char *op, activate_job job)
 {
-    const activate_job *job = context;
-    const int64_t first = item * REF_CHUNK, count = ref_smaller(REF_CHUNK, job->count - first);
-    const float *x = job->x + first, *dy = job->dy + first;
-    float *dx = job->y + first;
-    const int add = job->accumulate;
-    switch (job->activation) {
-    case GSA_RELU:
-        backward_loop(GSA_RELU, add, dx, dy, x, count);
-        break;
-    case GSA_LEAKY_RELU:
-        backward_loop(GSA_LEAKY_RELU, add, dx, dy, x, count);
-        break;
-    case GSA_GELU:
-        backward_loop(GSA_GELU, add, dx, dy, x, count);
-        break;
-    case GSA_TANH:
-        backward_loop(GSA_TANH, add, dx, dy, x, count);
-        break;
-    default:
-        backward_loop(GSA_SIGMOID, add, dx, dy, x, count);
-    }
+    const gsa_status status = gsa_ref_check_activation(b, op, job.activation, job.count);
+    if (status == GSA_OK && job.y)
+        gsa_team_run(b->team, ref_items(job.count, REF_CHUNK), chunk, &job);
+    return status;
 }
 
 gsa_status cpu_activate_forward(gsa_backend *b, void *y, const void *x, int activation,
                                 int64_t count)
 {
-    const gsa_status status = gsa_ref_check_activation(b, "activate_forward", activation, count);
-    activate_job job = { .y = y, .x = x, .activation = activation, .count = count };
-    if (status == GSA_OK) gsa_team_run(b->team, ref_items(count, REF_CHUNK), forward_chunk, &job);
-    return status;
+    return run(b, "activate_forward", (activate_job){ y, x, NULL, activation, 0, count });
 }
 
 gsa_status cpu_activate_backward(gsa_backend *b, void *dx, const void *dy, const void *x,
                                  int activation, int accumulate, int64_t count)
 {
-    const gsa_status status = gsa_ref_check_activation(b, "activate_backward", activation, count);
-    activate_job job = { .y = dx,
-                         .x = x,
-                         .dy = dy,
-                         .activation = activation,
-                         .accumulate = accumulate,
-                         .count = count };
-    if (status == GSA_OK && dx != NULL)
-        gsa_team_run(b->team, ref_items(count, REF_CHUNK), backward_chunk, &job);
-    return status;
+    return run(b, "activate_backward", (activate_job){ dx, x, dy, activation, accumulate, count });
 }

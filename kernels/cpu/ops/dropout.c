@@ -6,19 +6,15 @@
 enum { SPAN = 2 * LANES /* columns of WIDE counters */ };
 
 /* One vector of columns, `left` of them in the row. */
-static inline void drop_vector(const ref_drop_job *job, float *y, const float *x, words w,
-                               int64_t left)
+CPU_INLINE void drop_vector(const ref_drop_job *job, float *y, const float *x, words w,
+                            int64_t left)
 {
-    const words limit = words_all(job->drop.limit);
-    const vec keep = vec_all(job->drop.keep);
-    if (left >= LANES) {
-        const vec kept = words_keep(w, limit, vec_mul(vec_load(x), keep));
-        vec_store(y, job->accumulate ? vec_add(vec_load(y), kept) : kept);
-    } else if (left > 0) {
-        const lanes m = lanes_first((int)left);
-        const vec kept = words_keep(w, limit, vec_mul(vec_load_first(x, m), keep));
-        vec_store_first(y, m, job->accumulate ? vec_add(vec_load_first(y, m), kept) : kept);
-    }
+    if (left <= 0) return;
+    const int whole = left >= LANES;
+    const lanes m = lanes_first(whole ? LANES : (int)left);
+    const vec all = vec_mul(vec_take(x, m, whole), vec_all(job->drop.keep));
+    const vec kept = vec_keep(words_reach(w, words_all(job->drop.limit)), all, vec_zero());
+    vec_put(y, m, whole, job->accumulate ? vec_add(vec_take(y, m, whole), kept) : kept);
 }
 
 static void drop_row(const ref_drop_job *job, int64_t row)
@@ -28,12 +24,11 @@ static void drop_row(const ref_drop_job *job, int64_t row)
     const float *x = job->x + row * job->cols;
     float *y = job->y + row * job->cols;
     for (int64_t c = 0; c < job->cols; c += SPAN) {
-        words w[4] = { example, local, words_add(words_count(), words_all((uint32_t)(c / 4))),
-                       site };
+        words w[4] = { example, local, words_add(WORDS_COUNT, words_all((uint32_t)(c / 4))), site };
         words_draw(w, job->own);
         const words front = words_pair(w[0], w[1]), back = words_pair(w[2], w[3]);
-        drop_vector(job, y + c, x + c, words_even(front, back), job->cols - c);
-        drop_vector(job, y + c + LANES, x + c + LANES, words_odd(front, back),
+        drop_vector(job, y + c, x + c, WORDS_UNPACK(front, back, 0), job->cols - c);
+        drop_vector(job, y + c + LANES, x + c + LANES, WORDS_UNPACK(front, back, 1),
                     job->cols - c - LANES);
     }
 }

@@ -8,7 +8,6 @@
 #include "kernels/ref/loss.h"
 
 enum { BLOCK = 32 * LANES };
-#define CPU_INLINE static inline __attribute__((always_inline))
 
 typedef struct entropy_job {
     const float *x;
@@ -20,19 +19,16 @@ typedef struct entropy_job {
     int64_t rows, cols, chunk;
 } entropy_job;
 
-/* What is at x, `other` in lanes after the `left` last elements. */
-static inline vec load_left(const float *x, int64_t left, float other)
-{
-    if (left >= LANES) return vec_load(x);
-    const lanes m = lanes_first((int)left);
-    return vec_keep(m, vec_load_first(x, m), vec_all(other));
-}
-
 /* Logits of many classes come from memory: the row that is wanted next is prefetched while
  * exponentials are computed. Where there is none that prefetches nothing. */
 static inline void fetch(const float *row, int64_t at)
 {
     __builtin_prefetch((const void *)((uintptr_t)row + (uintptr_t)at * sizeof(float)));
+}
+
+CPU_INLINE void top_piece(const float *x, vec *most, int64_t i, lanes m, int whole)
+{
+    *most = vec_max(vec_keep(m, vec_take(x + i, m, whole), vec_all(-INFINITY)), *most);
 }
 
 static float top_of(const float *x, int64_t count)
@@ -43,11 +39,19 @@ static float top_of(const float *x, int64_t count)
     for (int j = 0; j < 4; j++) most[j] = vec_all(-INFINITY);
     for (; i + 4 * LANES <= count; i += 4 * LANES)
         for (int j = 0; j < 4; j++) most[j] = vec_max(vec_load(x + i + j * LANES), most[j]);
-    for (; i < count; i += LANES)
-        most[0] = vec_max(load_left(x + i, count - i, -INFINITY), most[0]);
+    VEC_ALONG(i, count, top_piece, x, most)
     vec_store(each, vec_max(vec_max(most[0], most[1]), vec_max(most[2], most[3])));
     for (int j = 0; j < LANES; j++) top = each[j] > top ? each[j] : top;
     return top;
+}
+
+CPU_INLINE void sum_piece(const float *x, vec top, vec *exps, vec *plain, const float *next,
+                          int64_t i, lanes m, int whole)
+{
+    const vec at = vec_take(x + i, m, whole), e = vec_exp(vec_sub(at, top));
+    fetch(next, i);
+    *exps = vec_add(*exps, whole ? e : vec_keep(m, e, vec_zero()));
+    *plain = vec_add(*plain, at);
 }
 
 /* sum_c exp(x_c - top); *total = sum_c x_c where it is wanted. `next`: a row that is read
@@ -58,19 +62,7 @@ static double sum_exp(const float *x, int64_t count, float top, double *total, c
     for (int64_t from = 0; from < count; from += BLOCK) {
         const int64_t end = ref_smaller(from + BLOCK, count);
         vec e = vec_zero(), t = vec_zero();
-        int64_t i = from;
-        for (; i + LANES <= end; i += LANES) {
-            const vec at = vec_load(x + i);
-            fetch(next, i);
-            e = vec_add(e, vec_exp(vec_sub(at, vec_all(top))));
-            t = vec_add(t, at);
-        }
-        if (i < end) {
-            const lanes m = lanes_first((int)(end - i));
-            const vec at = vec_load_first(x + i, m);
-            e = vec_add(e, vec_keep(m, vec_exp(vec_sub(at, vec_all(top))), vec_zero()));
-            t = vec_add(t, at);
-        }
+        VEC_ALONG(from, end, sum_piece, x, vec_all(top), &e, &t, next)
         exps = wide_add(exps, e);
         plain = wide_add(plain, t);
     }
@@ -128,6 +120,14 @@ gsa_status cpu_cross_entropy_forward(gsa_backend *b, void *loss, void *nll, cons
     return GSA_OK;
 }
 
+CPU_INLINE void slope_piece(int add, float *dx, const float *x, const float *next, vec peak,
+                            vec share, vec each, int64_t i, lanes m, int whole)
+{
+    fetch(next, i);
+    const vec more = vec_fma(vec_exp(vec_sub(vec_take(x + i, m, whole), peak)), share, each);
+    vec_put(dx + i, m, whole, add ? vec_add(vec_take(dx + i, m, whole), more) : more);
+}
+
 /* dlogit_c += (or =) dloss scale (softmax_c - smoothing / classes - (1 - smoothing) [c =
  * target]) */
 CPU_INLINE void row_slope(const entropy_job *job, int add, float *dx, const float *x,
@@ -138,17 +138,7 @@ CPU_INLINE void row_slope(const entropy_job *job, int add, float *dx, const floa
     const vec peak = vec_all(top),
               share = vec_all((float)((double)job->slope / sum_exp(x, cols, top, NULL, dx)));
     const vec each = vec_all((float)(-(double)job->slope * job->smoothing / (double)cols));
-    int64_t i = 0;
-    for (; i + LANES <= cols; i += LANES) {
-        fetch(x + cols, i);
-        const vec more = vec_fma(vec_exp(vec_sub(vec_load(x + i), peak)), share, each);
-        vec_store(dx + i, add ? vec_add(vec_load(dx + i), more) : more);
-    }
-    if (i < cols) {
-        const lanes m = lanes_first((int)(cols - i));
-        const vec more = vec_fma(vec_exp(vec_sub(vec_load_first(x + i, m), peak)), share, each);
-        vec_store_first(dx + i, m, add ? vec_add(vec_load_first(dx + i, m), more) : more);
-    }
+    VEC_ALONG(0, cols, slope_piece, add, dx, x, x + cols, peak, share, each)
     dx[target] -= (float)((double)job->slope * (1 - job->smoothing));
 }
 

@@ -7,7 +7,6 @@
 #include "kernels/ref/ref.h"
 
 enum { BLOCK = 8 * LANES };
-#define CPU_INLINE static inline __attribute__((always_inline))
 
 typedef struct norm_job {
     float *y, *mean, *rstd; /* forward */
@@ -18,15 +17,12 @@ typedef struct norm_job {
     int64_t rows, cols, chunk;
 } norm_job;
 
-CPU_INLINE vec take(const float *at, lanes m, int whole)
+CPU_INLINE void gap_piece(const float *x, vec from, int square, vec *part, int64_t i, lanes m,
+                          int whole)
 {
-    return whole ? vec_load(at) : vec_load_first(at, m);
-}
-
-CPU_INLINE void put(float *at, lanes m, int whole, vec x)
-{
-    if (whole) vec_store(at, x);
-    else vec_store_first(at, m, x);
+    const vec all = vec_sub(vec_take(x + i, m, whole), from),
+              gap = whole ? all : vec_keep(m, all, vec_zero());
+    *part = vec_add(*part, square ? vec_mul(gap, gap) : gap);
 }
 
 /* sum_i (x_i - shift)^power */
@@ -34,31 +30,22 @@ CPU_INLINE double shifted_sum(const float *x, float shift, int square, int64_t c
 {
     const vec from = vec_all(shift);
     wide sum = wide_zero();
-    for (int64_t i = 0; i < count;) {
+    for (int64_t i = 0; i < count; i += BLOCK) {
         const int64_t end = ref_smaller(i + BLOCK, count);
         vec part = vec_zero();
-        for (; i + LANES <= end; i += LANES) {
-            const vec gap = vec_sub(vec_load(x + i), from);
-            part = vec_add(part, square ? vec_mul(gap, gap) : gap);
-        }
-        if (i < end) {
-            const lanes m = lanes_first((int)(end - i));
-            const vec gap = vec_keep(m, vec_sub(vec_load_first(x + i, m), from), vec_zero());
-            part = vec_add(part, square ? vec_mul(gap, gap) : gap);
-            i = end;
-        }
+        VEC_ALONG(i, end, gap_piece, x, from, square, &part)
         sum = wide_add(sum, part);
     }
     return wide_sum(sum);
 }
 
-CPU_INLINE void scale_piece(const norm_job *job, float *y, const float *x, int64_t i, float shift,
-                            float scale, lanes m, int whole)
+CPU_INLINE void scale_piece(const norm_job *job, float *y, const float *x, float shift, float scale,
+                            int64_t i, lanes m, int whole)
 {
-    const vec gap = vec_sub(take(x + i, m, whole), vec_all(shift)),
-              gain = take(job->gain + i, m, whole);
-    put(y + i, m, whole,
-        vec_fma(vec_mul(gap, vec_all(scale)), gain, take(job->bias + i, m, whole)));
+    const vec gap = vec_sub(vec_take(x + i, m, whole), vec_all(shift)),
+              gain = vec_take(job->gain + i, m, whole);
+    vec_put(y + i, m, whole,
+            vec_fma(vec_mul(gap, vec_all(scale)), gain, vec_take(job->bias + i, m, whole)));
 }
 
 static void norm_row(const norm_job *job, int64_t row)
@@ -68,12 +55,9 @@ static void norm_row(const norm_job *job, int64_t row)
     float *y = job->y + row * cols;
     const float shift = (float)(shifted_sum(x, 0, 0, cols) / (double)cols);
     const float scale = (float)(1 / sqrt(shifted_sum(x, shift, 1, cols) / (double)cols + job->eps));
-    const lanes m = lanes_first((int)(cols % LANES));
-    int64_t i = 0;
     job->mean[row] = shift;
     job->rstd[row] = scale;
-    for (; i + LANES <= cols; i += LANES) scale_piece(job, y, x, i, shift, scale, m, 1);
-    if (i < cols) scale_piece(job, y, x, i, shift, scale, m, 0);
+    VEC_ALONG(0, cols, scale_piece, job, y, x, shift, scale)
 }
 
 static void norm_chunk(void *context, int64_t item)
@@ -118,22 +102,21 @@ typedef struct back_row {
     vec shift, scale, mean_g, mean_gx;
 } back_row;
 
-CPU_INLINE void sum_piece(const back_row *r, int64_t i, vec *g, vec *gx, lanes m, int whole)
+CPU_INLINE void sum_piece(const back_row *r, vec *g, vec *gx, int64_t i, lanes m, int whole)
 {
-    const vec slope = vec_mul(take(r->dy + i, m, whole), take(r->gain + i, m, whole));
+    const vec slope = vec_mul(vec_take(r->dy + i, m, whole), vec_take(r->gain + i, m, whole));
     *g = vec_add(*g, slope);
-    *gx = vec_fma(slope, vec_sub(take(r->x + i, m, whole), r->shift), *gx);
+    *gx = vec_fma(slope, vec_sub(vec_take(r->x + i, m, whole), r->shift), *gx);
 }
 
 /* The means of g and of g xhat. */
 static void find_means(back_row *r, int64_t cols, float scale)
 {
     wide sum_g = wide_zero(), sum_gx = wide_zero();
-    for (int64_t i = 0; i < cols;) {
+    for (int64_t i = 0; i < cols; i += BLOCK) {
         const int64_t end = ref_smaller(i + BLOCK, cols);
         vec g = vec_zero(), gx = vec_zero();
-        for (; i + LANES <= end; i += LANES) sum_piece(r, i, &g, &gx, lanes_first(0), 1);
-        if (i < end) sum_piece(r, i, &g, &gx, lanes_first((int)(end - i)), 0), i = end;
+        VEC_ALONG(i, end, sum_piece, r, &g, &gx)
         sum_g = wide_add(sum_g, g);
         sum_gx = wide_add(sum_gx, gx);
     }
@@ -143,27 +126,19 @@ static void find_means(back_row *r, int64_t cols, float scale)
 
 enum norm_dx { DX_NONE, DX_SET, DX_ADD };
 
-CPU_INLINE void back_piece(const back_row *r, int64_t i, int dx, int sums, lanes m, int whole)
+CPU_INLINE void back_piece(const back_row *r, int dx, int sums, int64_t i, lanes m, int whole)
 {
-    const vec dy = take(r->dy + i, m, whole),
-              hat = vec_mul(vec_sub(take(r->x + i, m, whole), r->shift), r->scale);
+    const vec dy = vec_take(r->dy + i, m, whole),
+              hat = vec_mul(vec_sub(vec_take(r->x + i, m, whole), r->shift), r->scale);
     if (dx) {
-        const vec g = vec_sub(vec_mul(dy, take(r->gain + i, m, whole)), r->mean_g);
-        const vec old = dx == DX_ADD ? take(r->dx + i, m, whole) : vec_zero();
-        put(r->dx + i, m, whole, vec_fma(r->scale, vec_sub(g, vec_mul(hat, r->mean_gx)), old));
+        const vec g = vec_sub(vec_mul(dy, vec_take(r->gain + i, m, whole)), r->mean_g);
+        const vec old = dx == DX_ADD ? vec_take(r->dx + i, m, whole) : vec_zero();
+        vec_put(r->dx + i, m, whole, vec_fma(r->scale, vec_sub(g, vec_mul(hat, r->mean_gx)), old));
     }
     if (sums) {
-        put(r->dgain + i, m, whole, vec_fma(dy, hat, take(r->dgain + i, m, whole)));
-        put(r->dbias + i, m, whole, vec_add(dy, take(r->dbias + i, m, whole)));
+        vec_put(r->dgain + i, m, whole, vec_fma(dy, hat, vec_take(r->dgain + i, m, whole)));
+        vec_put(r->dbias + i, m, whole, vec_add(dy, vec_take(r->dbias + i, m, whole)));
     }
-}
-
-CPU_INLINE void back_pieces(const back_row *r, int64_t cols, int dx, int sums)
-{
-    const lanes m = lanes_first((int)(cols % LANES));
-    int64_t i = 0;
-    for (; i + LANES <= cols; i += LANES) back_piece(r, i, dx, sums, m, 1);
-    if (i < cols) back_piece(r, i, dx, sums, m, 0);
 }
 
 static void back_chunk(void *context, int64_t item)
@@ -183,10 +158,11 @@ static void back_chunk(void *context, int64_t item)
             r.dx = job->dx + row * cols;
             find_means(&r, cols, job->kept_rstd[row]);
         }
-        if (job->dx && sums && job->accumulate) back_pieces(&r, cols, DX_ADD, 1);
-        else if (job->dx && sums) back_pieces(&r, cols, DX_SET, 1);
-        else if (job->dx) back_pieces(&r, cols, job->accumulate ? DX_ADD : DX_SET, 0);
-        else back_pieces(&r, cols, DX_NONE, 1);
+        const int how = job->accumulate ? DX_ADD : DX_SET;
+        if (job->dx && sums && job->accumulate) VEC_ALONG(0, cols, back_piece, &r, DX_ADD, 1)
+        else if (job->dx && sums) VEC_ALONG(0, cols, back_piece, &r, DX_SET, 1)
+        else if (job->dx) VEC_ALONG(0, cols, back_piece, &r, how, 0)
+        else VEC_ALONG(0, cols, back_piece, &r, DX_NONE, 1)
     }
 }
 

@@ -5,8 +5,6 @@
 #include "kernels/cpu/isa/wide.h"
 #include "kernels/ref/ref.h"
 
-#define CPU_INLINE static inline __attribute__((always_inline))
-
 typedef struct adam_job {
     float *w, *m, *v;
     const float *g;
@@ -17,10 +15,10 @@ typedef struct adam_job {
 /* rest = 1 - beta, from doubles: beta near 1 loses it when it is rounded first. */
 CPU_INLINE void adam_vector(const adam_job *j, int64_t i, lanes part, int whole)
 {
-    const vec w = whole ? vec_load(j->w + i) : vec_load_first(j->w + i, part);
-    const vec g = whole ? vec_load(j->g + i) : vec_load_first(j->g + i, part);
-    const vec m = whole ? vec_load(j->m + i) : vec_load_first(j->m + i, part);
-    const vec v = whole ? vec_load(j->v + i) : vec_load_first(j->v + i, part);
+    const vec w = vec_take(j->w + i, part, whole);
+    const vec g = vec_take(j->g + i, part, whole);
+    const vec m = vec_take(j->m + i, part, whole);
+    const vec v = vec_take(j->v + i, part, whole);
     const vec slope = vec_add(vec_mul(vec_all(j->factor), g), vec_mul(vec_all(j->l2), w));
     const vec next_m = vec_add(vec_mul(vec_all(j->beta1), m), vec_mul(vec_all(j->rest1), slope));
     const vec next_v =
@@ -28,21 +26,14 @@ CPU_INLINE void adam_vector(const adam_job *j, int64_t i, lanes part, int whole)
     const vec under = vec_add(vec_mul(vec_sqrt(next_v), vec_all(j->root)), vec_all(j->eps));
     const vec next_w = vec_sub(vec_sub(w, vec_mul(vec_all(j->decay), w)),
                                vec_div(vec_mul(vec_all(j->step), next_m), under));
-    if (whole) {
-        vec_store(j->m + i, next_m), vec_store(j->v + i, next_v), vec_store(j->w + i, next_w);
-    } else {
-        vec_store_first(j->m + i, part, next_m), vec_store_first(j->v + i, part, next_v);
-        vec_store_first(j->w + i, part, next_w);
-    }
+    vec_put(j->m + i, part, whole, next_m), vec_put(j->v + i, part, whole, next_v);
+    vec_put(j->w + i, part, whole, next_w);
 }
 
 static void adam_chunk(void *context, int64_t item)
 {
     const adam_job job = *(const adam_job *)context;
-    const int64_t end = ref_smaller((item + 1) * REF_CHUNK, job.count);
-    int64_t i = item * REF_CHUNK;
-    for (; i + LANES <= end; i += LANES) adam_vector(&job, i, lanes_first(0), 1);
-    if (i < end) adam_vector(&job, i, lanes_first((int)(end - i)), 0);
+    VEC_ALONG(item * REF_CHUNK, ref_smaller((item + 1) * REF_CHUNK, job.count), adam_vector, &job)
 }
 
 gsa_status cpu_adam(gsa_backend *b, void *w, void *m, void *v, const void *g, const double *control,
