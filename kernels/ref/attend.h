@@ -14,7 +14,7 @@ typedef struct ref_attend {
     const real *r, *bias; /* [labels, dim], [labels, heads] or NULL */
     ref_drop drop;
     const void *plan;  /* for a level of cpu: of the edges */
-    int64_t from, end; /* backward: edges of a lone row, where it is cut; end 0: all of them */
+    int64_t from, end; /* edges of a lone row, where it is cut; end 0: all of them */
 } ref_attend;
 
 /* One block with its rows of K and V. */
@@ -58,6 +58,17 @@ static inline int ref_leaves_out(const gsa_attend_args *args, int64_t row, int64
     int late = 0;
     for (int64_t i = 0; args->late && i < rows; i++) late |= args->late[row + i];
     return args->late && late != (args->rest != 0);
+}
+
+enum { REF_WIDE = 8 /* pieces of a hub */, REF_PIECE = 64 /* they begin at multiples, of edges */ };
+
+/* A piece of a hub's edges, of `pieces`; 0: it has none. */
+static inline int ref_attend_piece(ref_attend *t, int64_t row, int piece, int pieces)
+{
+    const int64_t edges = t->edges->edge_offset[row + 1] - t->edges->edge_offset[row],
+                  most = REF_PIECE * ref_items(edges, (int64_t)REF_PIECE * pieces);
+    t->from = piece * most, t->end = ref_smaller(t->from + most, edges);
+    return t->from < t->end;
 }
 
 /* Whether a row's edges, of which the first `first` + `count` are done, are not at the end of a

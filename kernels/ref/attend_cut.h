@@ -14,15 +14,13 @@
 #include "kernels/ref/attend.h"
 
 enum {
-    REF_WIDE = 8, /* parts of a turn, of one head, at most; pieces of a hub */
-    REF_PARTS = 2 * REF_WIDE,
-    REF_PART_ROWS = 128,    /* parts begin at multiples: formats work on rows together */
-    REF_PIECE = 64,         /* pieces begin at multiples, of edges */
-    REF_CUT_KINDS = 8,      /* an example with more is whole */
-    REF_ROW_WORK = 16,      /* a row takes as long as so many edges, besides its own */
-    REF_CUT_WORK = 1 << 18, /* edges x columns: a smaller example is whole */
-    REF_CUT_EDGES = 64,     /* edges for each source whose sum is a part's own, at least: such a sum
-                               takes as long as about four edges */
+    REF_PARTS = 2 * REF_WIDE, /* of one head, in two turns, at most */
+    REF_PART_ROWS = 128,      /* parts begin at multiples: formats work on rows together */
+    REF_CUT_KINDS = 8,        /* an example with more is whole */
+    REF_ROW_WORK = 16,        /* a row takes as long as so many edges, besides its own */
+    REF_CUT_WORK = 1 << 18,   /* edges x columns: a smaller example is whole */
+    REF_CUT_EDGES = 64, /* edges for each source whose sum is a part's own, at least: such a sum
+                           takes as long as about four edges */
     REF_CUT_NUMBERS = 1 << 25 /* of own sums at most */
 };
 
@@ -206,13 +204,11 @@ static inline int ref_cut_kinds(const ref_attend *t, ref_cut *cut)
 }
 
 /* The largest part of a turn that is not among `done`; -1: there is none. */
-static inline int ref_largest(const ref_cut *cut, int turn, int kind, uint32_t done)
+static inline int ref_largest(const ref_cut *cut, int turn, const int *size, uint32_t done)
 {
     int best = -1;
     for (int i = turn; i < cut->of.parts; i += cut->turns)
-        if (!(done >> i & 1) && (best < 0 || __builtin_popcountll(cut->of.reads[i][kind]) >
-                                                 __builtin_popcountll(cut->of.reads[best][kind])))
-            best = i;
+        if (!(done >> i & 1) && (best < 0 || size[i] > size[best])) best = i;
     return best;
 }
 
@@ -220,18 +216,19 @@ static inline int ref_largest(const ref_cut *cut, int turn, int kind, uint32_t d
 static inline int64_t ref_cut_kind(ref_cut *cut, int kind)
 {
     int64_t sources = 0;
+    int size[REF_PARTS];
+    for (int i = 0; i < cut->of.parts; i++) size[i] = __builtin_popcountll(cut->of.reads[i][kind]);
     for (int turn = 0; turn < cut->turns; turn++) {
         uint64_t taken = 0;
         uint32_t done = 0;
-        for (int i; (i = ref_largest(cut, turn, kind, done)) >= 0; done |= 1U << i) {
+        for (int i; (i = ref_largest(cut, turn, size, done)) >= 0; done |= 1U << i) {
             const uint64_t reads = cut->of.reads[i][kind];
             if (!(taken & reads)) {
                 taken |= reads;
                 continue;
             }
             cut->own[i] |= 1U << kind;
-            sources += ref_smaller((int64_t)__builtin_popcountll(reads) << cut->of.shift[kind],
-                                   cut->of.count[kind]);
+            sources += ref_smaller((int64_t)size[i] << cut->of.shift[kind], cut->of.count[kind]);
         }
     }
     return sources;

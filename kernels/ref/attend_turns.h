@@ -178,8 +178,6 @@ static inline void ref_piece_item(void *context, void *room, int64_t item)
     const int piece = (int)(item / x->groups);
     const ref_share share = x->share_of(x->job, x->group + item % x->groups, piece, room);
     const gsa_rows hub = { x->hub, 1 };
-    const int64_t edges = ref_edges_of(share.t->edges, hub),
-                  most = REF_PIECE * ref_items(edges, (int64_t)REF_PIECE * x->cut->wide);
     ref_attend t = *share.t;
     gsa_attend_args args = *t.args;
     real *dq = x->dq + piece * t.width;
@@ -187,8 +185,9 @@ static inline void ref_piece_item(void *context, void *room, int64_t item)
         ref_clear(&t, dq, 0, 1, share.first, share.last);
         if (args.dq) args.dq = ref_plane_of(dq, x->hub, t.width);
     }
-    t.args = &args, t.from = piece * most, t.end = ref_smaller(t.from + most, edges);
-    if (t.from < t.end) share.rows_heads(&t, hub, share.first, share.last, &share.sums, share.room);
+    t.args = &args;
+    if (ref_attend_piece(&t, x->hub, piece, x->cut->wide))
+        share.rows_heads(&t, hub, share.first, share.last, &share.sums, share.room);
 }
 
 static inline void ref_add_pieces_item(void *context, void *room, int64_t item)

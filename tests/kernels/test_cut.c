@@ -1,6 +1,6 @@
-/* How one example with few heads is cut for attention's backward pass: by edges, so that every
- * thread has work; the same bits for any number of threads and in any batch; and the gradients of
- * the oracle. */
+/* How one example with few heads is cut for attention's backward pass, and a hub for both: by
+ * edges, so that every thread has work; the same bits for any number of threads and in any batch;
+ * and the gradients of the oracle. */
 #define GSA_REF_BITS 64
 #include "kernels/ref/attend_items.h"
 #include "kernels/cpu/cpu.h"
@@ -14,11 +14,24 @@
 enum { KINDS = 2, EXAMPLES = 16, LABELS = 5 };
 static const int level[] = { GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED, GSA_CPU_NEON };
 
-enum { WINDOW, FULL, HUB, STAR, BOTH, TREE, RANDOM, PATTERNS, WIDE = PATTERNS, SHARED };
+enum {
+    WINDOW,
+    FULL,
+    HUB,
+    STAR,
+    BOTH,
+    TREE,
+    RANDOM,
+    PATTERNS,
+    WIDE = PATTERNS,
+    TWICE,
+    OUTSIDE,
+    ALL
+};
 static const struct pattern {
     const char *name;
     int32_t rows, sources[KINDS], dim;
-} patterns[SHARED] = {
+} patterns[ALL] = {
     [WINDOW] = { "window", 2048, { 2048, 1 }, 32 },
     [FULL] = { "full", 512, { 512, 1 }, 8 },
     [HUB] = { "hub", 1, { 5000, 1 }, 64 },
@@ -27,6 +40,8 @@ static const struct pattern {
     [TREE] = { "tree", 3072, { 2048, 200 }, 8 },
     [RANDOM] = { "random", 1024, { 512, 1 }, 16 },
     [WIDE] = { "wide tree", 3072, { 2048, 200 }, 1024 },
+    [TWICE] = { "planes of two kinds", 2048, { 2048, 2048 }, 32 },
+    [OUTSIDE] = { "sources of another example", 2048, { 2048, 1 }, 32 },
 };
 
 static void read_run(rig *r, int32_t first, int32_t count, int32_t step, int32_t label,
@@ -49,7 +64,12 @@ static void make_row(rig *r, int pattern, int32_t example, int32_t row, gsa_dice
     const int32_t sources = p->sources[0], from = example * sources;
     edges_row(&r->maker, example, row);
     switch (pattern) {
+    case TWICE: /* a window, and by the other kind what all rows read */
+        read_run(r, from, 16, 1, 3, 1);
+        read_window(r, from, row, sources, 33);
+        break;
     case WINDOW:
+    case OUTSIDE:
         read_window(r, from, row, sources, 33);
         break;
     case TREE:
@@ -89,7 +109,8 @@ static void make_edges(rig *r, int pattern, int32_t examples)
     ck_assert_ptr_nonnull(offset);
     for (int k = 0; k < KINDS; k++)
         for (int32_t e = 0; e <= examples; e++)
-            offset[k * (examples + 1) + e] = (int64_t)e * p->sources[k];
+            offset[k * (examples + 1) + e] =
+                (int64_t)e * p->sources[k] / (pattern == OUTSIDE && k == 0 ? 2 : 1);
     r->maker.source_offset = offset, r->maker.view.source_scale = 1;
     for (int k = 0; k < KINDS; k++) r->maker.view.source_offset[k] = offset + k * (examples + 1);
     rig_graph(r);
@@ -115,9 +136,11 @@ static void count_rows(const ref_attend *t, gsa_rows rows, int32_t first, int32_
  * far, or an eighth of others. */
 START_TEST(one_head_is_cut_by_edges)
 {
-    static const int most[SHARED] = { [WINDOW] = 8, [FULL] = 4, [HUB] = 8,    [STAR] = 8,
-                                      [BOTH] = 8,   [TREE] = 2, [RANDOM] = 2, [WIDE] = 2 };
-    for (int p = 0; p < SHARED; p++)
+    static const int most[ALL] = {
+        [WINDOW] = 8, [FULL] = 4,   [HUB] = 8,  [STAR] = 8,  [BOTH] = 8,
+        [TREE] = 2,   [RANDOM] = 2, [WIDE] = 2, [TWICE] = 2, [OUTSIDE] = 1
+    };
+    for (int p = 0; p < ALL; p++)
         for (int wanted = 0; wanted < 2; wanted++) { /* gradients of labels */
             rig r = { 0 };
             gsa_part parts[KINDS] = { { 0 } };
@@ -129,6 +152,8 @@ START_TEST(one_head_is_cut_by_edges)
                 parts[k].dk = calloc((size_t)(patterns[p].sources[k] * width), sizeof(double));
                 parts[k].dv = calloc((size_t)(patterns[p].sources[k] * width), sizeof(double));
             }
+            const gsa_part own = parts[1];
+            if (p == TWICE) parts[1] = parts[0];
             double *dq = calloc((size_t)(r.maker.view.rows * width), sizeof *dq);
             double *table = calloc((size_t)(LABELS * width), sizeof *table);
             const gsa_attend_args args = { .edges = &r.device,
@@ -140,13 +165,48 @@ START_TEST(one_head_is_cut_by_edges)
             atomic_store(&largest, 0), atomic_store(&together, 0);
             ck_assert_int_eq(ref_back(r.b, &args, count_rows, NULL, &looks, 0), GSA_OK);
             ck_assert_int_eq(together, edges);
+            ck_assert(p != OUTSIDE || largest == edges); /* whole */
             ck_assert_msg(largest <= edges / most[p] + edges / 16,
                           "%s: of %lld edges one thread gets %lld at once", patterns[p].name,
                           (long long)edges, (long long)largest);
+            parts[1] = own;
             for (int k = 0; k < KINDS; k++) free(parts[k].dk), free(parts[k].dv);
             free(dq), free(table), gsa_release(NULL, looks.at);
             level_rig_end(&r);
         }
+}
+END_TEST
+
+/* Of equal scores a large value comes first, ones after it: these are lost where they are added to
+ * it one after another, and not where pieces of the hub have sums of their own. */
+START_TEST(forward_cuts_a_hub)
+{
+    enum { HEADS = 3, DIM = 24, WIDTH = HEADS * DIM, LARGE = 1 << 30 };
+    const int32_t edges = patterns[HUB].sources[0];
+    for (int at = 0; at < GSA_COUNT(level); at++) {
+        if (!gsa_cpu_has(level[at])) continue;
+        rig r = level_rig(level[at], 2);
+        float *v = calloc((size_t)edges * WIDTH, sizeof *v), q[WIDTH] = { 0 }, out[WIDTH],
+              lse[HEADS], *weights = calloc((size_t)edges * HEADS, sizeof *weights);
+        gsa_part parts[KINDS] = { { v, v, NULL, NULL } };
+        make_edges(&r, HUB, 1);
+        for (int32_t i = 0; i < edges * WIDTH; i++) v[i] = i < WIDTH ? LARGE : 1;
+        const gsa_attend_args args = { .edges = &r.device,
+                                       .heads = HEADS,
+                                       .head_dim = DIM,
+                                       .scale = 1,
+                                       .q = q,
+                                       .parts = parts,
+                                       .out = out,
+                                       .lse = lse,
+                                       .weights = weights };
+        level_rig_attend(&r, &args);
+        for (int32_t i = 0; i < WIDTH; i++)
+            ck_assert_double_eq_tol((double)out[i] * edges, LARGE + (double)edges, edges / 4.0);
+        for (int32_t i = 0; i < edges * HEADS; i++)
+            ck_assert_double_eq_tol((double)weights[i] * edges, 1, 1e-5);
+        free(v), free(weights), level_rig_end(&r);
+    }
 }
 END_TEST
 
@@ -155,8 +215,13 @@ END_TEST
 typedef struct call {
     int pattern, level, threads;  /* level -1: ref */
     int32_t examples, heads, dim; /* dim 0: the pattern's */
-    int dropout, labels;
+    int dropout, labels, shared;  /* shared: both kinds have the planes of the first */
 } call;
+
+static int32_t dim_of(call c)
+{
+    return c.dim ? c.dim : patterns[c.pattern].dim;
+}
 
 typedef struct planes { /* of all examples, one after the other */
     float *q, *dout, *out, *lse, *dq, *k[KINDS], *v[KINDS], *dk[KINDS], *dv[KINDS], *r, *dr;
@@ -178,7 +243,7 @@ static float *numbers(int64_t count, int32_t examples, int seed)
 static planes attend(call c)
 {
     const struct pattern *p = &patterns[c.pattern];
-    const int32_t dim = c.dim ? c.dim : p->dim;
+    const int32_t dim = dim_of(c);
     const int64_t width = (int64_t)c.heads * dim;
     planes x = { .own = p->rows * width, .lses = (int64_t)p->rows * c.heads };
     gsa_part parts[KINDS];
@@ -194,10 +259,10 @@ static planes attend(call c)
     x.r = numbers(LABELS * dim, 1, 4), x.dr = numbers(LABELS * dim, 1, 0);
     for (int k = 0; k < KINDS; k++) {
         x.part[k] = p->sources[k] * width;
-        x.k[k] = numbers(x.part[k], c.examples, 5 + k);
-        x.v[k] = numbers(x.part[k], c.examples, 8 + k);
+        x.k[k] = numbers(x.part[k], c.examples, 5 + (c.pattern == TWICE ? 0 : k));
+        x.v[k] = numbers(x.part[k], c.examples, 8 + (c.pattern == TWICE ? 0 : k));
         x.dk[k] = numbers(x.part[k], c.examples, 11), x.dv[k] = numbers(x.part[k], c.examples, 12);
-        parts[k] = (gsa_part){ x.k[k], x.v[k], x.dk[k], x.dv[k] };
+        parts[k] = c.shared && k > 0 ? parts[0] : (gsa_part){ x.k[k], x.v[k], x.dk[k], x.dv[k] };
     }
     gsa_attend_args args = { .edges = &r.device,
                              .heads = c.heads,
@@ -211,8 +276,8 @@ static planes attend(call c)
                              .dout = x.dout,
                              .dq = x.dq,
                              .dlabel_vectors = c.labels ? x.dr : NULL,
-                             .set_dk = 2,
-                             .set_dv = 1 };
+                             .set_dk = c.pattern == TWICE ? 3 : 2,
+                             .set_dv = c.pattern == TWICE ? 3 : 1 };
     if (c.dropout)
         args.dropout = (gsa_dropout){ .p = 0.2,
                                       .seed = 1,
@@ -241,7 +306,9 @@ static int same(const float *want, const float *got, int64_t count, int32_t exam
 
 static void check_same(const planes *want, const planes *got, call c)
 {
-    int equal = same(want->dq, got->dq, want->own, c.examples);
+    int equal = same(want->dq, got->dq, want->own, c.examples) &&
+                same(want->out, got->out, want->own, c.examples) &&
+                same(want->lse, got->lse, want->lses, c.examples);
     for (int k = 0; k < KINDS; k++)
         equal &= same(want->dk[k], got->dk[k], want->part[k], c.examples) &&
                  same(want->dv[k], got->dv[k], want->part[k], c.examples);
@@ -250,8 +317,9 @@ static void check_same(const planes *want, const planes *got, call c)
                   patterns[c.pattern].name, c.level, (int)c.heads, c.dropout, c.labels,
                   (int)c.examples, c.threads);
     if (c.examples == 1)
-        ck_assert_msg(!c.labels || same(want->dr, got->dr, LABELS * patterns[c.pattern].dim, 1),
-                      "%s: dr", patterns[c.pattern].name);
+        ck_assert_msg(!c.labels || same(want->dr, got->dr, LABELS * dim_of(c), 1),
+                      "%s, level %d, %d heads: dr, %d threads", patterns[c.pattern].name, c.level,
+                      (int)c.heads, c.threads);
 }
 
 static void same_bits(call c)
@@ -280,6 +348,33 @@ START_TEST(threads_and_batch_change_no_bit)
                           .heads = 1 + (_i + at + 1) % 3,
                           .labels = (_i + at + 1) % 3 == 1,
                           .dropout = (_i + at + 1) % 3 == 2 });
+        same_bits((call){ /* heads by fours, and what is left */
+                          .pattern = _i,
+                          .level = lv,
+                          .heads = 4 + (_i + at + 1) % 4,
+                          .dim = 8,
+                          .labels = _i % 2,
+                          .dropout = 1 });
+    }
+}
+END_TEST
+
+/* Planes that two kinds share get what both kinds' own planes get together. */
+START_TEST(planes_of_two_kinds)
+{
+    for (int at = -1; at < GSA_COUNT(level); at++) {
+        if (at >= 0 && !gsa_cpu_has(level[at])) continue;
+        call c = { .pattern = TWICE, .level = at < 0 ? -1 : level[at], .threads = 2 };
+        c.examples = 1, c.heads = 1 + (at + 1) % 2, c.dropout = (at + 1) % 2;
+        planes want = attend(c);
+        c.shared = 1;
+        planes got = attend(c);
+        for (int64_t i = 0; i < want.part[0]; i++) {
+            ck_assert_float_eq_tol(got.dk[0][i], want.dk[0][i] + want.dk[1][i], 1e-3);
+            ck_assert_float_eq_tol(got.dv[0][i], want.dv[0][i] + want.dv[1][i], 1e-3);
+        }
+        planes_free(&want), planes_free(&got);
+        same_bits(c);
     }
 }
 END_TEST
@@ -327,8 +422,10 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test shares[] = { GSA_TEST(one_head_is_cut_by_edges) };
+    static const gsa_test shares[] = { GSA_TEST(one_head_is_cut_by_edges),
+                                       GSA_TEST(forward_cuts_a_hub) };
     static const gsa_test bits[] = { GSA_LOOP(threads_and_batch_change_no_bit, PATTERNS),
+                                     GSA_TEST(planes_of_two_kinds),
                                      GSA_TEST(threads_change_no_label_gradient) };
     static const gsa_test values[] = { GSA_LOOP(equal_the_oracle, PATTERNS) };
     static const gsa_case cases[] = { GSA_CASE("shares", shares, 60), GSA_CASE("bits", bits, 120),

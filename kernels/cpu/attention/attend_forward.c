@@ -4,6 +4,18 @@
 #include "kernels/cpu/attention/row.h"
 #include "kernels/cpu/table.h"
 #include "kernels/cpu/attention/bcsr_read.h"
+#include <stdatomic.h>
+
+enum {
+    HUB_EDGES = 2048, /* of a row alone: with more it is cut into REF_WIDE pieces */
+    HUBS = 16         /* whose pieces are at work together */
+};
+
+typedef struct forward_hubs { /* rows that are cut by edges, after the others */
+    _Atomic int64_t count;
+    int64_t done, *row;
+    float *pieces; /* [HUBS][REF_WIDE][heads * SOFTMAX + width]: states, sums of values */
+} forward_hubs;
 
 typedef struct forward_job {
     ref_attend t;
@@ -11,6 +23,7 @@ typedef struct forward_job {
     cpu_plan *plan;
     int64_t segments, crossings; /* of intervals, where the call may work by them */
     cpu_interval_states states;
+    forward_hubs *hubs;
     float *rooms;
 } forward_job;
 
@@ -25,26 +38,84 @@ static void finish_weights(const ref_attend *t, int64_t row)
     }
 }
 
-static void some_heads(const ref_attend *t, int64_t row, int32_t first, int32_t last)
+static void some_heads(const ref_attend *t, int64_t row, int32_t first, int32_t last, float *state,
+                       float *out)
 {
-    float *out = (float *)t->args->out + row * t->width, state[HEADS * SOFTMAX];
     cpu_block block;
     cpu_prefetch prefetch;
     ref_walk walk = ref_walk_of(t->edges, row);
-    block.first = 0, block.count = 0;
-    for (int32_t i = 0; i < HEADS * SOFTMAX; i++) state[i] = i % SOFTMAX == 0 ? -FLT_MAX : 0;
-    while (cpu_next(t, &walk, &block)) {
+    ref_walk_skip(&walk, t->from);
+    block.first = (uint32_t)t->from, block.count = 0;
+    for (int32_t i = 0; i < (last - first) * SOFTMAX; i++)
+        state[i] = i % SOFTMAX == 0 ? -FLT_MAX : 0;
+    while (ref_attend_goes_on(t, block.first, block.count) && cpu_next(t, &walk, &block)) {
         cpu_row_want(t, &walk, first, last, 0, &prefetch);
-        cpu_row_forward(t, row, &block, first, last, state, out, block.first == 0, &prefetch);
+        cpu_row_forward(t, row, &block, first, last, state, out, block.first == t->from, &prefetch);
     }
-    cpu_row_end(t, row, first, last, state, out);
 }
 
-static void one_row(const ref_attend *t, int64_t row)
+static int32_t heads_end(const ref_attend *t, int32_t first)
 {
-    for (int32_t h = 0; h < t->heads; h += HEADS)
-        some_heads(t, row, h, t->heads - h < HEADS ? t->heads : h + HEADS);
+    return t->heads - first < HEADS ? t->heads : first + HEADS;
+}
+
+static void one_row(const forward_job *job, int64_t row)
+{
+    const ref_attend *t = &job->t;
+    float *out = (float *)t->args->out + row * t->width, state[HEADS * SOFTMAX];
+    if (ref_edges_of(t->edges, (gsa_rows){ row, 1 }) > HUB_EDGES) {
+        job->hubs->row[atomic_fetch_add(&job->hubs->count, 1)] = row;
+        return;
+    }
+    for (int32_t h = 0; h < t->heads; h += HEADS) {
+        some_heads(t, row, h, heads_end(t, h), state, out);
+        cpu_row_end(t, row, h, heads_end(t, h), state, out);
+    }
     if (t->args->weights) finish_weights(t, row);
+}
+
+static float *piece_of(const forward_job *job, int64_t item)
+{
+    return job->hubs->pieces + item * (job->t.heads * SOFTMAX + job->t.width);
+}
+
+static void piece_item(void *context, int64_t item)
+{
+    const forward_job *job = context;
+    const int64_t row = job->hubs->row[job->hubs->done + item / REF_WIDE];
+    ref_attend t = job->t;
+    float *state = piece_of(job, item), *out = state + t.heads * SOFTMAX;
+    if (!ref_attend_piece(&t, row, (int)(item % REF_WIDE), REF_WIDE)) return;
+    for (int32_t h = 0; h < t.heads; h += HEADS)
+        some_heads(&t, row, h, heads_end(&t, h), state + (int64_t)h * SOFTMAX, out);
+}
+
+/* Pieces meet in their order. */
+static void hub_item(void *context, int64_t item)
+{
+    const forward_job *job = context;
+    const int64_t row = job->hubs->row[job->hubs->done + item];
+    ref_attend t = job->t;
+    float *out = (float *)t.args->out + row * t.width, *state = piece_of(job, item * REF_WIDE);
+    const int64_t sums = t.heads * SOFTMAX;
+    memcpy(out, state + sums, sizeof *out * (size_t)t.width);
+    for (int i = 1; i < REF_WIDE && ref_attend_piece(&t, row, i, REF_WIDE); i++) {
+        const float *more = piece_of(job, item * REF_WIDE + i);
+        cpu_row_join(&t, state, out, more, more + sums);
+    }
+    cpu_row_end(&t, row, 0, t.heads, state, out);
+    if (t.args->weights) finish_weights(&t, row);
+}
+
+static void run_hubs(gsa_backend *b, forward_job *job)
+{
+    forward_hubs *x = job->hubs;
+    const int64_t hubs = atomic_load(&x->count);
+    for (; x->done < hubs; x->done += HUBS) {
+        const int64_t some = ref_smaller(HUBS, hubs - x->done);
+        gsa_team_run(b->team, some * REF_WIDE, piece_item, job);
+        gsa_team_run(b->team, some, hub_item, job);
+    }
 }
 
 typedef struct forward_work { /* of an item */
@@ -79,7 +150,7 @@ static void run_part(forward_work *x, const cpu_part *part)
     switch (part->format) {
     case CPU_GEMM:
         if (cpu_dense_forward(t, part->row, part->rows, x->room)) break;
-        for (int64_t i = 0; i < part->rows; i++) one_row(t, part->row + i);
+        for (int64_t i = 0; i < part->rows; i++) one_row(x->job, part->row + i);
         break;
     case CPU_DIA:
         for (int i = 0; i < part->dias; i++) cpu_dia_forward(t, &part->dia[i]);
@@ -93,7 +164,7 @@ static void run_part(forward_work *x, const cpu_part *part)
         cpu_ell_put(&x->waiting, part->row);
         break;
     default:
-        one_row(t, part->row);
+        one_row(x->job, part->row);
         break;
     }
 }
@@ -156,12 +227,18 @@ static gsa_status prepare(gsa_backend *b, forward_job *job)
     const int early = t->args->late && !t->args->rest,
               by_intervals = s->count > 0 && bcsr_serves(t) && !early;
     const int64_t rooms = (int64_t)b->threads * (ROOM / (int64_t)sizeof(float)),
+                  hubs = t->edges->edge_total / HUB_EDGES, /* at most */
+        pieces = ref_smaller(hubs, HUBS) * REF_WIDE * (t->heads * SOFTMAX + t->width),
                   states = by_intervals ? s->slots * t->heads * SOFTMAX : 0,
                   mixes = by_intervals ? s->shared * t->width : 0;
-    job->rooms = gsa_ref_scratch(b, "attend_forward", rooms + states + mixes, sizeof(float));
+    job->rooms = gsa_ref_scratch(b, "attend_forward", rooms + 2 * hubs + pieces + states + mixes,
+                                 sizeof(float));
     if (!job->rooms) return b->error.status;
+    job->hubs->row = (int64_t *)(void *)(job->rooms + rooms);
+    job->hubs->pieces = job->rooms + rooms + 2 * hubs;
+    float *behind = job->hubs->pieces + pieces;
     if (!by_intervals) return GSA_OK;
-    job->states = (cpu_interval_states){ s, job->rooms + rooms, job->rooms + rooms + states };
+    job->states = (cpu_interval_states){ s, behind, behind + states };
     job->segments = s->segments, job->crossings = s->crossings;
     return GSA_OK;
 }
@@ -180,7 +257,10 @@ gsa_status cpu_attend_forward(gsa_backend *b, const gsa_attend_args *args)
 {
     gsa_status status = ref_attend_check(b, "attend_forward", args, 0);
     if (status != GSA_OK) return status;
-    forward_job job = { .t = ref_attend_of(args), .chunk = rows_of_item(b, args->edges) };
+    forward_hubs hubs = { 0 };
+    forward_job job = { .t = ref_attend_of(args),
+                        .chunk = rows_of_item(b, args->edges),
+                        .hubs = &hubs };
     job.chunks = ref_items(args->edges->rows, job.chunk);
     job.plan = cpu_plan_of(b, "attend_forward", &job.t);
     if (!job.plan) return b->error.status;
@@ -188,6 +268,7 @@ gsa_status cpu_attend_forward(gsa_backend *b, const gsa_attend_args *args)
     if (status == GSA_OK)
         gsa_team_run_in(b->team, job.chunks + job.segments, forward_item, &job, job.rooms, ROOM);
     if (status == GSA_OK) gsa_team_run(b->team, job.crossings, join_item, &job);
+    if (status == GSA_OK) run_hubs(b, &job);
     cpu_plan_done(b, args->edges, job.plan);
     return status;
 }

@@ -172,29 +172,15 @@ void cpu_interval_forward(const ref_attend *t, const cpu_interval_states *x, int
     vec_stream_end();
 }
 
-/* Adds the state and the mix of one slot to those of the first. */
-static void join_slot(const ref_attend *t, const cpu_interval_states *x, int32_t to, int32_t from)
-{
-    float *a = state_of(t, x, to), *sum = x->mix + to * t->width;
-    const float *b = state_of(t, x, from), *more = x->mix + from * t->width;
-    for (int32_t h = 0; h < t->heads; h++, a += SOFTMAX, b += SOFTMAX) {
-        const cpu_softmax other = cpu_softmax_load(b);
-        cpu_softmax all = cpu_softmax_load(a);
-        const vec top = vec_max(other.top, all.top), take = vec_exp(vec_sub(other.top, top)),
-                  added = vec_mul(vec_sub(other.sum, other.lost), take);
-        const float keep = vec_first(cpu_softmax_add(&all, top, added, 0)), by = vec_first(take);
-        cpu_softmax_store(a, &all);
-        for (int32_t i = 0; i < t->dim; i++, sum++, more++) *sum = keep * *sum + by * *more;
-    }
-}
-
 void cpu_interval_join(const ref_attend *t, const cpu_interval_states *x, int64_t crossing)
 {
     const cpu_crossing c = x->all->crossing[crossing];
-    float *out = (float *)t->args->out + c.row * t->width;
-    for (int32_t i = 1; i < c.slots; i++) join_slot(t, x, c.slot, c.slot + i);
-    memcpy(out, x->mix + c.slot * t->width, sizeof *out * (size_t)t->width);
-    cpu_row_end(t, c.row, 0, t->heads, state_of(t, x, c.slot), out);
+    float *out = (float *)t->args->out + c.row * t->width, *state = state_of(t, x, c.slot),
+          *mix = x->mix + c.slot * t->width;
+    for (int32_t i = 1; i < c.slots; i++)
+        cpu_row_join(t, state, mix, state_of(t, x, c.slot + i), mix + i * t->width);
+    memcpy(out, mix, sizeof *out * (size_t)t->width);
+    cpu_row_end(t, c.row, 0, t->heads, state, out);
 }
 
 /* ---- backward ------------------------------------------------------------------------------ */

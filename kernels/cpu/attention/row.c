@@ -129,6 +129,20 @@ void cpu_row_forward(const ref_attend *t, int64_t row, const cpu_block *block, i
     }
 }
 
+void cpu_row_join(const ref_attend *t, float *state, float *out, const float *more_state,
+                  const float *more_out)
+{
+    for (int32_t h = 0; h < t->heads; h++, state += SOFTMAX, more_state += SOFTMAX) {
+        const cpu_softmax other = cpu_softmax_load(more_state);
+        cpu_softmax all = cpu_softmax_load(state);
+        const vec top = vec_max(other.top, all.top), take = vec_exp(vec_sub(other.top, top)),
+                  added = vec_mul(vec_sub(other.sum, other.lost), take);
+        const float keep = vec_first(cpu_softmax_add(&all, top, added, 0)), by = vec_first(take);
+        cpu_softmax_store(state, &all);
+        for (int32_t i = 0; i < t->dim; i++, out++, more_out++) *out = keep * *out + by * *more_out;
+    }
+}
+
 void cpu_row_end(const ref_attend *t, int64_t row, int32_t first, int32_t last, const float *state,
                  float *out)
 {

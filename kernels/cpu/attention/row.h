@@ -10,6 +10,9 @@
  * is prefetched meanwhile. */
 void cpu_row_forward(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first,
                      int32_t last, float *state, float *out, int fresh, cpu_prefetch *prefetch);
+/* Adds the state and the sums of another part of a row's edges. */
+void cpu_row_join(const ref_attend *t, float *state, float *out, const float *more_state,
+                  const float *more_out);
 /* After the last block: lse; out is divided by the sums. */
 void cpu_row_end(const ref_attend *t, int64_t row, int32_t first, int32_t last, const float *state,
                  float *out);

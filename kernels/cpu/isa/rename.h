@@ -73,6 +73,7 @@
 
 /* kernels/cpu/attention/row.h */
 #define cpu_row_forward      GSA_CPU_SYMBOL(row_forward)
+#define cpu_row_join         GSA_CPU_SYMBOL(row_join)
 #define cpu_row_end          GSA_CPU_SYMBOL(row_end)
 #define cpu_row_backward     GSA_CPU_SYMBOL(row_backward)
 #define cpu_row_backward_all GSA_CPU_SYMBOL(row_backward_all)
