@@ -3,16 +3,21 @@
 
     python3 tools/lab/python/overhead.py --build build [--rounds 7] [--kept-memory]
 
-Microseconds, all phases together, of a forward pass and of both ways:
+Microseconds, all phases of a pattern together, of three calls:
+`forward`:  attend without gradients;
+`recorded`: attend, forward, on tensors that require gradients;
+`backward`: torch.autograd.grad of that; for small graphs what one more attend adds to it where ten
+            are there (torch.autograd.grad's own start, 6 to 12 microseconds, is paid once a step).
+Each of
 `kernel`: `gsa bench kernel`, a process of its own in each round; medians.
 `bare`:   the library's calls on buffers that stay, from Python.
-`least`:  the same calls into new tensors, and for both ways an autograd function and
-          torch.autograd.grad: what PyTorch takes where nothing is checked.
-`attend`: gsa.torch.attend, and torch.autograd.grad; how much more than bare, and than least.
-bare, least and attend take turns; in its turn each makes two calls, and the second one counts, for
-it finds its own memory in the caches, as a call of gsa bench kernel does. The first decile is
-shown, for a loaded machine makes most calls longer. The last line says what torch.neg, both ways,
-takes of 8 tokens: PyTorch's smallest operation that has a gradient, and torch.autograd.grad.
+`least`:  the same calls into new tensors, in an autograd function: what PyTorch takes where nothing
+          is checked.
+`attend`: gsa.torch.attend; how much more than bare, and than least.
+bare, least and attend take turns of many calls each, as gsa bench kernel makes them: a call finds
+its own memory in the caches. The first decile is shown, for a loaded machine makes most calls
+longer. The last line is torch.addcmul of 8 tokens,
+recorded and backward, one more of ten: an operation of PyTorch's own that has three gradients.
 --kept-memory: glibc keeps freed memory; else large outputs may be mapped anew each call.
 """
 import argparse
@@ -30,7 +35,11 @@ from gsa import _attend as A
 
 CASES = [(spec, length, 4, 64) for length in (1024, 2048)
          for spec in ("star", "window:width=33", "bpt:k=4", "full")]
-CASES += [(spec, length, 2, 16) for length in (8, 32) for spec in ("star", "window:width=5", "full")]
+SMALL = "window:width=5", 8, 2, 16
+CASES += [(spec, length, *SMALL[2:]) for length in (8, 32) for spec in ("star", SMALL[0], "full")]
+LARGE = 1024  # tokens from which a share is told
+WAYS = "forward", "recorded", "backward"
+MANY = 11  # attends in one torch.autograd.grad
 TUNABLES = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=68719476736"
 SCALE = .125  # of gsa bench kernel
 
@@ -48,7 +57,8 @@ class Case:
         self.r = rand(p.labels, dim) if use == "key_vectors" else None
         self.b = rand(p.labels, heads) if use == "head_bias" else None
         self.tensors = [self.q, self.k, self.v, self.r, self.b]
-        self.leaves = [x if x is None else x.detach().requires_grad_() for x in self.tensors]
+        self.leaves = [[x if x is None else x.clone().requires_grad_() for x in self.tensors]
+                       for _ in range(MANY)]
         self.out, self.dout, self.lse = self.q.clone(), rand(*self.q.shape), rand(p.rows, heads)
         self.grads = [x if x is None else x.clone() for x in self.tensors]
 
@@ -62,32 +72,41 @@ class Case:
               A.packed(self.p.index, self.heads, self.dim, SCALE, 0., *map(at, self.tensors), 0,
                        at(out), at(lse), 0, at(self.dout), *map(at, grads)))
 
-    def bare_forward(self):
-        self.run_forward(self.out, self.lse)
-
-    def bare_both(self):
-        self.run_forward(self.out, self.lse)
-        self.run_backward(self.out, self.lse, self.grads)
-
-    def least_forward(self):
+    def forward(self, how):
         with torch.no_grad():
-            self.run_forward(torch.empty_like(self.out), torch.empty_like(self.lse))
+            if how == "bare":
+                self.run_forward(self.out, self.lse)
+            elif how == "least":
+                self.run_forward(torch.empty_like(self.out), torch.empty_like(self.lse))
+            else:
+                self.attend(*self.tensors)
 
-    def least_both(self):
-        wanted = [x for x in self.leaves if x is not None]
-        torch.autograd.grad(Least.apply(self, *self.leaves), wanted, self.dout)
+    def recorded(self, how, i=0):
+        """What backward takes."""
+        if how == "bare":
+            return self.run_forward(self.out, self.lse)
+        if how == "addcmul":
+            return torch.addcmul(*self.leaves[i][:3])
+        return Least.apply(self, *self.leaves[i]) if how == "least" else \
+            self.attend(*self.leaves[i])
+
+    def backward(self, how, outs):
+        if how == "bare":
+            for _ in outs:
+                self.run_backward(self.out, self.lse, self.grads)
+        else:
+            wanted = [x for leaves in self.leaves[:len(outs)] for x in leaves if x is not None]
+            torch.autograd.grad(outs, wanted, [self.dout] * len(outs))
+
+    def clock(self, how, way, count=1):
+        outs = [self.recorded(how, i) for i in range(count)] if way == "backward" else ()
+        start = time.process_time_ns()
+        getattr(self, way)(how, *([outs] if outs else []))
+        return (time.process_time_ns() - start) / 1e3
 
     def attend(self, q, k, v, r, b):
         return gsa.torch.attend(q, k, v, self.graph, self.p.index, label_vectors=r, label_bias=b,
                                 scale=SCALE)
-
-    def attend_forward(self):
-        with torch.no_grad():
-            self.attend(*self.tensors)
-
-    def attend_both(self):
-        wanted = [x for x in self.leaves if x is not None]
-        torch.autograd.grad(self.attend(*self.leaves), wanted, self.dout)
 
 
 class Least(torch.autograd.Function):
@@ -111,13 +130,6 @@ def at(x):
     return 0 if x is None else x.data_ptr()
 
 
-def clock(call):
-    call()
-    start = time.process_time_ns()
-    call()
-    return (time.process_time_ns() - start) / 1e3
-
-
 def kernel(build, spec, length, heads, dim, runs):
     words = ["bench", "kernel", "--topology", spec, "--length", length, "--batch", 1, "--heads",
              heads, "--head-dim", dim, "--threads", 1, "--clock", "cpu", "--device", "cpu",
@@ -126,37 +138,29 @@ def kernel(build, spec, length, heads, dim, runs):
     text = subprocess.run([os.path.join(build, "gsa"), *map(str, words)], check=True, env=own,
                           capture_output=True, text=True).stdout
     case = json.loads(text[text.index("\n{") + 1:])["cases"][0]
-    return [1e3 * case["forward"]["median_ms"],
-            1e3 * (case["forward"]["median_ms"] + case["backward"]["median_ms"])]
+    forward, backward = (1e3 * case[way]["median_ms"] for way in ("forward", "backward"))
+    return {"forward": forward, "recorded": forward, "backward": backward}
 
 
-def measure(build, spec, length, heads, dim, rounds):
+def measure(build, spec, length, heads, dim, rounds, hows=("bare", "least", "attend")):
+    """Of each way: the kernel, and what each of `hows` takes."""
     graph = gsa.topology(spec).graph([length], heads=heads)
     cases = [Case(graph, p.index, heads, dim) for p in graph._attends]
-    columns = {f"{name}_{way}": [] for way in ("forward", "both")
-               for name in ("bare", "least", "attend")}
+    more = [("backward", MANY)] if length < LARGE else []
+    columns = {(how, way, count): [] for way, count in [*((w, 1) for w in WAYS), *more]
+               for how in hows if (how, way) != ("addcmul", "forward")}
     kernels = []
     calls = max(3, min(200, 2_000_000 // max(1, sum(c.p.edges for c in cases))))
-    for c in cases:
-        for name in columns:
-            for _ in range(3):
-                getattr(c, name)()
     for _ in range(rounds):
         kernels.append(kernel(build, spec, length, heads, dim, calls))
-        for _ in range(calls):
-            for name, column in columns.items():
-                column.append(sum(clock(getattr(c, name)) for c in cases))
-    found = [decile(column) for column in columns.values()]
-    return [statistics.median(k[i] for k in kernels) for i in range(2)], found, len(cases)
-
-
-def decile(column):
-    return statistics.quantiles(column, n=10)[0]
-
-
-def smallest():
-    x = torch.zeros(8, 2, 16, requires_grad=True)
-    return decile([clock(lambda: torch.autograd.grad(torch.neg(x), x, x)) for _ in range(1000)])
+        for key, column in columns.items():
+            column += [sum(c.clock(*key) for c in cases) for _ in range(calls)]
+    found = {key: statistics.quantiles(column, n=10)[0] for key, column in columns.items()}
+    for how in hows if more else ():
+        many, one = found[how, "backward", MANY], found[how, "backward", 1]
+        found[how, "backward", 1] = (many - one) / (MANY - 1)
+    return {way: [statistics.median(k[way] for k in kernels),
+                  *(found.get((how, way, 1), 0) for how in hows)] for way in WAYS}, len(cases)
 
 
 def main():
@@ -172,21 +176,20 @@ def main():
     torch.set_num_threads(1)
     print(f"PyTorch {torch.__version__}, load {os.getloadavg()[0]:.1f}, memory "
           f"{'kept' if options.kept_memory else 'as glibc does'}; microseconds")
-    names = "kernel bare least attend above least".split()
-    print(f"{'pattern':<16}{'n':>5}" + (" {:>8} {:>7} {:>7} {:>7} {:>8} {:>8}".format(*names)) * 2)
+    heading = "kernel bare least attend above least".split()
+    print(f"{'pattern':<16}{'n':>5} {'':<8} " + " ".join(f"{word:>8}" for word in heading))
     for spec, length, heads, dim in CASES:
         if not spec.startswith(options.only):
             continue
-        kernels, found, phases = measure(options.build, spec, length, heads, dim, options.rounds)
-        line = f"{spec:<16}{length:>5}"
-        for kernel_took, (bare, least, attend) in zip(kernels, (found[:3], found[3:])):
-            line += f" {kernel_took:>8.1f} {bare:>7.1f} {least:>7.1f} {attend:>7.1f}"
-            for quick in (bare, least):
-                more = f"{100 * (attend / quick - 1):+.1f} %" if length >= 1024 else \
-                    f"{(attend - quick) / phases:+.1f} us"
-                line += f" {more:>8}"
-        print(line, flush=True)
-    print(f"torch.neg, both ways: {smallest():.1f}")
+        found, phases = measure(options.build, spec, length, heads, dim, options.rounds)
+        for way, (kernel_took, bare, least, attend) in found.items():
+            above = [f"{100 * (attend / quick - 1):+.1f} %" if length >= LARGE else
+                     f"{(attend - quick) / phases:+.1f} us" for quick in (bare, least)]
+            print(f"{spec:<16}{length:>5} {way:<8} " +
+                  " ".join(f"{x:>8.1f}" for x in (kernel_took, bare, least, attend)) +
+                  " ".join(f"{word:>9}" for word in above), flush=True)
+    found, _ = measure(options.build, *SMALL, options.rounds, ("addcmul",))
+    print(f"torch.addcmul: recorded {found['recorded'][1]:.1f}, backward {found['backward'][1]:.1f}")
 
 
 if __name__ == "__main__":
