@@ -118,8 +118,8 @@ def settled(dropout, scale, seed):
     share, factor = _real(dropout), 0.0 if scale is None else _real(scale)
     if not 0 <= share < 1:
         raise L.ArgumentError(f"dropout is {dropout!r}; a number from 0, and below 1, was expected")
-    if not math.isfinite(factor):
-        raise L.ArgumentError(f"scale is {scale!r}; a finite number was expected")
+    if not math.isfinite(factor) or factor == 0 and scale is not None:
+        raise L.ArgumentError(f"scale is {scale!r}; a finite number other than 0 was expected")
     L.whole("seed", seed, 0, L.UINT_MAX)
     return share, factor
 

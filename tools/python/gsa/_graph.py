@@ -81,7 +81,7 @@ class Topology:
 
     def __init__(self, spec, plugin=None, cache_bytes=64 << 20):
         plugins = [] if plugin is None else [plugin] if isinstance(plugin, (str, bytes)) or \
-            hasattr(plugin, "__fspath__") else list(plugin)
+            hasattr(plugin, "__fspath__") else _listed("plugin", plugin, "paths")
         self._state = (spec, [str(p) for p in plugins], cache_bytes)
         self._registry = L.made(lib.gsa_registry_create, None)
         releases = [(lib.gsa_registry_release, self._registry)]
@@ -142,8 +142,17 @@ def int_list(values, what):
     return np.ascontiguousarray(array, np.int32)
 
 
+def _listed(name, values, what):
+    try:
+        return list(values)
+    except TypeError:
+        raise L.ArgumentError(f"{name} is a {type(values).__name__}; {what} were "
+                              f"expected") from None
+
+
 def _text(text, lengths):
     """The tokens of all examples as gsa_slice, and what must live as long."""
+    text = [_listed("text", e, "tokens") for e in _listed("text", text, "lists of tokens")]
     for token in itertools.chain(*text):
         if not isinstance(token, str):
             raise L.ArgumentError(f"text: {token!r} is a {type(token).__name__}; tokens are str")
@@ -262,6 +271,9 @@ class Graph:
             return self._attends[0]
         if isinstance(name, Phase) and name.graph is self:
             return self._phases[name.index]
+        if not isinstance(name, (str, int, np.integer, Phase, type(None))):
+            raise L.ArgumentError(f"phase is a {type(name).__name__}; a name, a number or a Phase "
+                                  f"of the graph was expected")
         if name is None:
             names = ", ".join(p.name for p in self._attends)
             raise L.ArgumentError(f"{self.schema.topology} has {len(self._attends)} phases that "
@@ -396,8 +408,11 @@ class Phase:
 def _indices(values, what):
     if hasattr(values, "detach"):  # a tensor of PyTorch
         values = values.detach().cpu().numpy()
-    array = np.asarray(values)
-    if array.dtype.kind not in "iu":
+    try:
+        array = np.asarray(values)
+    except ValueError:  # lists of lists that do not agree
+        array = np.empty(0, object)
+    if array.dtype.kind not in "iu" or array.dtype == np.uint64 and array.max(initial=0) >> 63:
         raise L.ArgumentError(f"{what}: whole numbers were expected, not {array.dtype}")
     if array.dtype not in (np.int32, np.int64):
         array = array.astype(np.int64)
@@ -405,7 +420,12 @@ def _indices(values, what):
 
 
 def _offsets_of(values, what):
-    return None if values is None else np.ascontiguousarray(_indices(values, what), np.int64)
+    if values is None:
+        return None
+    offsets = np.ascontiguousarray(_indices(values, what), np.int64)
+    if offsets.ndim != 1 or len(offsets) < 2:
+        raise L.ArgumentError(f"{what} has shape {np.shape(values)}; [examples + 1] was expected")
+    return offsets
 
 
 def graph(edges, rows=None, *, sources=None, label=None, labels=None, example_rows=None,
@@ -421,15 +441,21 @@ def graph(edges, rows=None, *, sources=None, label=None, labels=None, example_ro
     list_, keep = L._EdgeList(struct_size=ctypes.sizeof(L._EdgeList)), []
     if hasattr(edges, "tocsr"):
         matrix = edges.tocsr()
+        if matrix.ndim != 2:
+            raise L.ArgumentError(f"edges: a matrix of shape {matrix.shape}; [rows, sources] was "
+                                  f"expected")
         rows = matrix.shape[0] if rows is None else rows
         if sources is None and matrix.shape[0] != matrix.shape[1]:
             sources = matrix.shape[1]
         offset, source = _indices(matrix.indptr, "indptr"), _indices(matrix.indices, "indices")
         destination = None
     else:
-        if hasattr(edges, "edges") and callable(edges.edges):  # DGL
+        if hasattr(edges, "num_dst_nodes"):  # DGL
             rows = edges.num_dst_nodes() if rows is None else rows
             edges = edges.edges()
+        if not hasattr(edges, "__len__") or hasattr(edges, "edges"):
+            raise L.ArgumentError(f"edges is a {type(edges).__name__}; [2, count], a SciPy matrix "
+                                  f"or a DGL graph was expected")
         if len(edges) != 2:
             raise L.ArgumentError(f"edges: sources and destinations were expected, as [2, count], "
                                   f"not {len(edges)} rows")
@@ -474,6 +500,8 @@ def graph(edges, rows=None, *, sources=None, label=None, labels=None, example_ro
         if sources is not None and (first_source is None or len(first_source) != len(first)):
             raise L.ArgumentError("example_sources: one for each of example_rows was expected")
     if first_source is not None:
+        if sources is None or first is None:
+            raise L.ArgumentError("example_sources: sources and example_rows were expected, too")
         list_.example_sources = first_source.ctypes.data
     keep += [source, other, label, first, first_source]
     made = Graph(_key, L.made(lib.gsa_graph_of_edges, None, ctypes.byref(list_)), None)

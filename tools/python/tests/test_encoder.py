@@ -1,6 +1,7 @@
 """Encoder, the twin of the library's executor: it answers as the command does, from checkpoints."""
 
 import copy
+import itertools
 import json
 import math
 import os
@@ -277,6 +278,27 @@ class Modules(Case):
         torch.testing.assert_close(both[2:], alone)
         self.refused("kind memory of cross starts from a memory: memory and memory_lengths must "
                      "be given", e, x, [2, 3])
+        for given in (dict(memory=memory), dict(memory_lengths=[3, 4])):
+            self.refused("memory and memory_lengths: both were expected, or none", e, x, [2, 3],
+                         **given)
+        self.refused("memory has shape (7, 8); 7 tokens of 16 columns were expected", e, x, [2, 3],
+                     memory=memory[:, :8], memory_lengths=[3, 4])
+
+    def test_autocast_and_other_types(self):
+        e, x = self.encoder("bpt:k=2,star").eval(), torch.randn(9, 16)
+        wanted = e(x, [4, 5]).summary
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            found = e(x, [4, 5]).summary
+        self.assertLess((found - wanted).abs().max(), .1)
+        self.refused("q is torch.float16; all tensors must be float32, or all float64",
+                     copy.deepcopy(e).half(), x.half(), [4, 5])
+        self.refused("q is on meta; cpu or cuda was expected", copy.deepcopy(e).to("meta"),
+                     x.to("meta"), [4, 5])  # its indices are where its tensors are
+
+    def test_a_batch_of_no_example(self):
+        for spec in ("star*2", "bpt:k=2", "full"):
+            out = self.encoder(spec)(torch.zeros(0, 16), [])
+            self.assertEqual((out.sequence.shape, out.summary.shape), ((0, 16), (0, 16)))
 
     def test_bad_input_is_one_sentence(self):
         e = self.encoder()
@@ -294,6 +316,17 @@ class Modules(Case):
         for bad, kind in ((gsa.topology("star").graph([6]), "object"), ([6.5], "float64")):
             self.refused(f"lengths: whole numbers in one dimension were expected, not {kind} of "
                          f"shape (1,)", e, torch.zeros(6, 16), bad)
+        for x, kind in (([[0.] * 16], "list"), (None, "NoneType")):
+            self.refused(f"x is a {kind}; a torch.Tensor was expected", e, x, [1])
+        for name, least, bad in (("hidden", 1, 0), ("hidden", 1, "16"), ("heads", 1, 2.),
+                                 ("head_dim", 0, -3), ("ffn", 0, -3)):
+            self.refused(f"{name} is {bad!r}; a whole number from {least} to 2^31-1 was expected",
+                         gsa.torch.Encoder, "star", **{"hidden": 16, "heads": 2, name: bad})
+        for name, bad in itertools.product(("attention", "hidden", "ffn"), (1, -.1, "x")):
+            self.refused(f"dropout_{name} is {bad!r}; a number from 0, and below 1, was expected",
+                         self.encoder, **{f"dropout_{name}": bad})
+        for bad in ("z", "q,", 3, "qk"):
+            self.refused(f"bias {bad!r}; some of q,k,v,o was expected", self.encoder, bias=bad)
         self.refused("hidden = 16 does not divide by heads = 3: set head_dim",
                      gsa.torch.Encoder, "star", 16, 3)
 

@@ -137,6 +137,27 @@ class Refusals(Case):
                      gsa.graph, [[0], [1], [2]], rows=5)
         self.refused("rows, the number of destination nodes, must be given", gsa.graph, EDGES)
         self.refused("edges: (2,) sources and (1,) destinations", gsa.graph, ([0, 1], [1]), rows=5)
+        class Web(dict):  # as NetworkX has them
+            edges = ()
+        for bad in (None, 3, Web()):
+            self.refused(f"edges is a {type(bad).__name__}; [2, count], a SciPy matrix or a DGL "
+                         f"graph was expected", gsa.graph, bad, rows=2)
+        self.refused("edges: whole numbers were expected, not uint64", gsa.graph,
+                     np.array([[2**63], [0]], np.uint64), rows=2)
+        self.refused("edges: whole numbers were expected, not object", gsa.graph,
+                     [[[0], [1, 2]], [0, 1]], rows=2)
+        for name in ("example_rows", "example_sources"):
+            for bad in (5, [[0, 5]], [0]):
+                self.refused(f"{name} has shape {np.shape(bad)}; [examples + 1] was expected",
+                             gsa.graph, EDGES, rows=5, **{name: bad})
+        for sources in ({}, {"sources": 5}, {"example_rows": [0, 5]}):
+            self.refused("example_sources: sources and example_rows were expected, too", gsa.graph,
+                         EDGES, rows=5, example_sources=[0, 5], **sources)
+
+    @unittest.skipUnless(scipy, "no SciPy")
+    def test_a_sparse_vector_is_no_matrix(self):
+        self.refused("edges: a matrix of shape (3,); [rows, sources] was expected", gsa.graph,
+                     scipy.sparse.coo_array(np.array([1., 0, 2])))
         self.refused("label: shape (2,), expected (6,), one for each edge",
                      gsa.graph, EDGES, rows=5, label=[0, 1])
         self.refused("edge 1 into row 0: label 3 is not in 0 .. 1",
@@ -203,11 +224,16 @@ class Refusals(Case):
         t = gsa.topology("char_word:local=adjacent")
         self.refused("'\\udcff' is no text of UTF-8", t.graph, [1], text=[["\udcff"]])
         self.refused("text: 3 is a int; tokens are str", t.graph, [1], text=[[3]])
+        self.refused("text is a int; lists of tokens were expected", t.graph, [1], text=3)
+        self.refused("text is a int; tokens were expected", t.graph, [1], text=[3])
+        self.refused("plugin is a int; paths were expected", gsa.topology, "star", 3)
 
     def test_phases_are_named(self):
         g = gsa.topology("star").graph([4])
         self.refused("star has 2 phases that attend (down, up): say which", g.phase)
         self.refused("star has no phase 'ring'; its phases are down, up", g.phase, "ring")
+        self.refused("phase is a ndarray; a name, a number or a Phase of the graph was expected",
+                     g.phase, np.arange(3))
 
 
 class Libraries(Case):

@@ -186,7 +186,20 @@ class Values(Case):
         out = gsa.torch.attend(*x, g)
         loss = out.sum()
         short(out, 8)
-        self.refused("backward: q or the output is not what forward had", loss.backward)
+        self.refused("the output has a storage of 8 bytes, which is too short: it was resized",
+                     loss.backward)
+
+    def test_hooks_of_saved_tensors_may_change_strides(self):
+        g, found = own(), []
+        def turned(x):
+            return x.transpose(0, 1).contiguous().transpose(0, 1)
+        for unpack in (lambda x: x, turned):
+            q, k, v = (x.requires_grad_() for x in numbers(g)[:3])
+            with torch.autograd.graph.saved_tensors_hooks(lambda x: x, unpack):
+                out = gsa.torch.attend(q, k, v, g)
+            out.square().sum().backward()
+            found.append([q.grad, k.grad, v.grad])
+        self.assertTrue(all(map(torch.equal, *found)))
 
     def test_parts_of_a_storage_are_used_where_they_are(self):
         g = own()
@@ -214,6 +227,20 @@ class Values(Case):
             one, = torch.autograd.grad(out, x, negative(d), retain_graph=True)
             other, = torch.autograd.grad(out, x, -d)
             self.assertTrue(torch.equal(one, other))
+
+    def test_autocast_computes_halves_in_float32(self):
+        g = own()
+        x = [y.bfloat16().requires_grad_() for y in numbers(g)]
+        wide = [y.detach().float() for y in x]
+        def call(q, k, v, r, b):
+            return gsa.torch.attend(q, k, v, g, label_vectors=r, label_bias=b)
+        for f in (call, torch.compile(call, backend="aot_eager")):
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                out, total = f(*x), gsa.torch.aggregate(x[2].flatten(1), g)
+            self.assertTrue(torch.equal(out, call(*wide)))
+            self.assertTrue(torch.equal(total, gsa.torch.aggregate(wide[2].flatten(1), g)))
+            out.sum().backward()
+            self.assertEqual({y.grad.dtype for y in x}, {torch.bfloat16})
 
     def test_weights_are_the_softmax_of_each_row(self):
         g = own()
@@ -615,8 +642,8 @@ class Refusals(Case):
         for bad in ("x", None):
             self.refused(f"dropout is {bad!r}; a number from 0, and below 1, was expected",
                          gsa.torch.attend, q, k, v, g, dropout=bad)
-        for bad in (float("inf"), "x"):
-            self.refused(f"scale is {bad!r}; a finite number was expected",
+        for bad in (float("inf"), "x", 0):  # which stands for the default in the library
+            self.refused(f"scale is {bad!r}; a finite number other than 0 was expected",
                          gsa.torch.attend, q, k, v, g, scale=bad)
         for bad in (-1, 2**32, 1.5, "x"):
             self.refused(f"seed is {bad!r}; a whole number from 0 to 2^32-1 was expected",

@@ -113,7 +113,7 @@ def save_checkpoint(folder, like, tensors):
     for name, p in tensors.items():
         if name not in old:
             raise ArgumentError(f"'{source}' has no tensor {name}")
-        old[name] = np.asarray(p.detach().numpy(), old[name].dtype).reshape(old[name].shape)
+        old[name] = np.asarray(p.detach().double().cpu().numpy(), old[name].dtype).reshape(old[name].shape)
     step = os.path.join(folder, "step-1")
     temporary = step + ".tmp"
     os.makedirs(temporary)

@@ -2,16 +2,18 @@
 It shares no code with the library's executor, and a test holds the two together."""
 
 import math
+import numbers
 import re
 from collections import OrderedDict
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional as F
 
 from .._graph import Topology, int_list
-from .._library import ArgumentError, whole
+from .._library import INT_MAX, ArgumentError, whole
 from ._checkpoint import load_checkpoint, save_checkpoint, settings_of
 from ._ops import aggregate, attend
 
@@ -127,6 +129,8 @@ class Encoder(nn.Module):
                  norm_eps=1e-6, bias="", scale="head", dropout_attention=0.0, dropout_hidden=0.0,
                  dropout_ffn=0.0, readout="summary", plugin=None):
         super().__init__()
+        hidden, heads = whole("hidden", hidden, 1, INT_MAX), whole("heads", heads, 1, INT_MAX)
+        head_dim, ffn = whole("head_dim", head_dim, 0, INT_MAX), whole("ffn", ffn, 0, INT_MAX)
         self.spec, self.hidden, self.heads = spec, hidden, heads
         if activation not in _ACTIVATIONS:
             raise ArgumentError(f"activation {activation!r}; one of {', '.join(_ACTIVATIONS)} was "
@@ -136,7 +140,14 @@ class Encoder(nn.Module):
                                 f"were expected")
         if readout not in ("summary", "mean", "max"):
             raise ArgumentError(f"readout {readout!r}; summary, mean or max was expected")
-        if heads < 1 or (not head_dim and hidden % heads):
+        if not isinstance(bias, str) or not re.fullmatch("([qkvo](,[qkvo])*)?", bias):
+            raise ArgumentError(f"bias {bias!r}; some of q,k,v,o was expected")
+        for name, share in (("attention", dropout_attention), ("hidden", dropout_hidden),
+                            ("ffn", dropout_ffn)):
+            if not isinstance(share, numbers.Real) or not 0 <= share < 1:
+                raise ArgumentError(f"dropout_{name} is {share!r}; a number from 0, and below 1, "
+                                    f"was expected")
+        if not head_dim and hidden % heads:
             raise ArgumentError(f"hidden = {hidden} does not divide by heads = {heads}: set "
                                 f"head_dim")
         self.head_dim, self.ffn = head_dim or hidden // heads, ffn or 4 * hidden
@@ -254,11 +265,12 @@ class Encoder(nn.Module):
 
     def forward(self, x, lengths, *, text=None, memory=None, memory_lengths=None):
         lengths = int_list(lengths, "lengths").tolist()
-        if x.ndim != 2 or tuple(x.shape) != (sum(lengths), self.hidden):
-            raise ArgumentError(f"x has shape {tuple(x.shape)}; {sum(lengths)} tokens of "
-                                f"{self.hidden} columns were expected")
-        memory_lengths = None if memory is None else \
-            int_list(memory_lengths, "memory_lengths").tolist()
+        self._check_rows("x", x, lengths)
+        if memory is not None and memory_lengths is not None:
+            memory_lengths = int_list(memory_lengths, "memory_lengths").tolist()
+            self._check_rows("memory", memory, memory_lengths)
+        elif memory is not None or memory_lengths is not None:
+            raise ArgumentError("memory and memory_lengths: both were expected, or none")
         graphs = {part: part.graph(lengths, text, memory_lengths, self.heads)
                   for parts, _, _ in self._segments for part in parts}
         now, old = {}, {}
@@ -276,6 +288,13 @@ class Encoder(nn.Module):
                 self._run(step, self.get_submodule(self._weights[i]), graphs[step.part], now, old)
         return self._read_out(graphs[self._last], now)
 
+    def _check_rows(self, name, x, lengths):
+        if not isinstance(x, torch.Tensor):
+            raise ArgumentError(f"{name} is a {type(x).__name__}; a torch.Tensor was expected")
+        if tuple(x.shape) != (sum(lengths), self.hidden):
+            raise ArgumentError(f"{name} has shape {tuple(x.shape)}; {sum(lengths)} tokens of "
+                                f"{self.hidden} columns were expected")
+
     def _start(self, name, kind, graph, lengths, x, memory):
         nodes = graph.nodes(kind.index)
         if kind.start in ("input", "copy", "memory"):
@@ -287,14 +306,13 @@ class Encoder(nn.Module):
                 raise ArgumentError(f"kind {name} starts from {nodes} rows of the {kind.start}, "
                                     f"which has {rows.shape[0]}")
         elif kind.start == "mean_input":
-            example = torch.as_tensor(graph.node_example(kind.index), dtype=torch.int64)
-            rows = _mean(x, torch.repeat_interleave(torch.as_tensor(lengths)), len(lengths))
-            rows = rows[example]
+            of_row = _places(np.repeat(np.arange(len(lengths)), np.array(lengths, np.int64)), x)
+            rows = _mean(x, of_row, len(lengths))[_places(graph.node_example(kind.index), x)]
         else:
             rows = x.new_zeros((nodes, self.hidden))
         if kind.learned:
-            local = torch.as_tensor(graph.node_local(kind.index), dtype=torch.int64)
-            rows = rows + getattr(self.get_submodule(name), "rows").weight[local]
+            table = getattr(self.get_submodule(name), "rows").weight
+            rows = rows + table[_places(graph.node_local(kind.index), table)]
         return rows
 
     def _run(self, step, w, graph, now, old):
@@ -308,7 +326,7 @@ class Encoder(nn.Module):
             if phase.keeps_empty and phase.aggregate != "none" else None
         if empty is not None:
             keep = torch.cat([now[k] for k in written])
-            u = torch.where(torch.as_tensor(empty)[:, None], keep, u)
+            u = torch.where(torch.as_tensor(empty, device=u.device)[:, None], keep, u)
         for name, rows in zip(written, u.split([graph.nodes(k) for k in phase.destinations])):
             now[name] = rows
 
@@ -361,7 +379,7 @@ class Encoder(nn.Module):
             if pool == "node":
                 pooled = self._summary_nodes(graph, now, last)
             else:
-                example = torch.as_tensor(graph.node_example(kind), dtype=torch.int64)
+                example = _places(graph.node_example(kind), now[name])
                 pooled = (_mean if pool == "mean" else _maximum)(last(now[name]), example,
                                                                  graph.examples)
             total = weight * pooled if total is None else total + weight * pooled
@@ -372,7 +390,7 @@ class Encoder(nn.Module):
         for k, kind in enumerate(self._last.schema.kinds):
             row = graph.summary_nodes(k)
             if row is not None:
-                row = torch.as_tensor(row, dtype=torch.int64)
+                row = _places(row, total)
                 there = (row >= 0)[:, None]
                 total = total + torch.where(there, last(now[kind.name])[row.clamp(min=0)], 0)
         return total
@@ -401,6 +419,11 @@ class Encoder(nn.Module):
     def save(self, folder, like, name="encoder"):
         """A checkpoint with these weights in place of those of `like`, a trained model."""
         save_checkpoint(folder, like, self.named_tensors(name))
+
+
+def _places(values, x):
+    """Indices on the device of x."""
+    return torch.as_tensor(values, dtype=torch.int64, device=x.device)
 
 
 def _theirs(own):
@@ -474,7 +497,7 @@ class Input(nn.Module):
         x = self.embedding(ids)
         x = self.linear(x) if hasattr(self, "linear") else x
         x = x * self.scale
-        place = torch.cat([torch.arange(int(n)) for n in lengths]) if len(lengths) else ids
+        place = torch.cat([torch.arange(int(n), device=ids.device) for n in lengths]) if len(lengths) else ids
         if self.position == "learned":
             x = x + self.position_rows(place)
         elif self.position == "sinusoid":
@@ -487,7 +510,7 @@ class Input(nn.Module):
         return x
 
     def _sinusoids(self, place):
-        c = torch.arange(self.hidden, dtype=torch.float64)
+        c = torch.arange(self.hidden, dtype=torch.float64, device=place.device)
         angle = place[:, None].double() / self.base ** ((c - c % 2) / self.hidden)
         return torch.where(c % 2 == 1, angle.cos(), angle.sin())
 

@@ -13,7 +13,7 @@ from .. import _attend as A
 from .._graph import Graph, graph_of
 from .._library import ArgumentError, Unsupported
 
-_REALS = (torch.float32, torch.float64)
+_REALS, _HALVES = (torch.float32, torch.float64), (torch.float16, torch.bfloat16)
 _TYPES = {torch.Tensor, torch.nn.Parameter}  # others may have no memory of their own
 _transforms, _modes, _traced = (torch._C._are_functorch_transforms_active,
                                 torch._C._len_torch_dispatch_stack, torch._C._is_tracing)
@@ -72,9 +72,10 @@ def _forward(graph, p, scale, dropout, seed, weights, keep, q, k, v, r, b):
 def _backward(graph, p, scale, dropout, seed, lse, dout, wanted, q, k, v, r, b, out):
     """The gradients of q, k, v, r and b that are wanted."""
     shape, dtype, empty = q.shape, q.dtype, torch.empty_like
-    if not (out.shape == dout.shape == shape and out.dtype is dtype and dout.dtype is dtype and
-            _simple(out)):
+    if not (out.shape == dout.shape == shape and out.dtype is dtype and dout.dtype is dtype):
         raise ArgumentError("backward: q or the output is not what forward had")
+    if not _simple(out):
+        out = _whole("the output", out)
     try:
         if not _simple(dout):
             dout = _whole("the gradient", dout)
@@ -138,7 +139,7 @@ def _attend_op(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, r: torch.Tenso
                dropout: float) -> tuple[torch.Tensor, torch.Tensor]:
     g = graph_of(graph)
     p, drawn = g._find(phase), int(seed)
-    dropout, scale = A.settled(dropout, scale, drawn)
+    dropout, scale = A.settled(dropout, scale or None, drawn)
     q, k, v, r, b = _checked(p, q, k, v, r, b)
     return _forward(g, p, scale, dropout, drawn, False, True, q, k, v, r, b)[:2]
 
@@ -155,7 +156,7 @@ def _attend_backward_op(dout: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v:
                         scale: float, dropout: float) -> list[torch.Tensor]:
     g = graph_of(graph)
     p, drawn = g._find(phase), int(seed)
-    dropout, scale = A.settled(dropout, scale, drawn)
+    dropout, scale = A.settled(dropout, scale or None, drawn)
     q, k, v, r, b = _checked(p, q, k, v, r, b)
     if lse.shape != q.shape[:2] or lse.dtype != q.dtype:
         raise ArgumentError(f"lse is {lse.dtype} of shape {tuple(lse.shape)}; {q.dtype} of shape "
@@ -212,6 +213,7 @@ def attend(q, k, v, graph, phase=None, *, label_vectors=None, label_bias=None, s
         with detect_fake_mode((q, k, v, r, b)) or contextlib.nullcontext():
             return _by_operator(q, k, v, r, b, graph, p, scale, dropout, seed, weights)
     else:
+        q, k, v, r, b = _widened(q, k, v, r, b)
         dropout, scale = A.settled(dropout, scale, 0 if seed is None else seed)
         q, k, v, r, b = _checked(p, q, k, v, r, b)
         if seed is None:
@@ -263,6 +265,12 @@ def _dispatches(x):
         torch._C._dispatch_keys(x).has(torch._C.DispatchKey.Python)
 
 
+def _widened(*tensors):
+    """Under autocast, half precision becomes float32."""
+    return [x.float() if isinstance(x, torch.Tensor) and x.dtype in _HALVES and
+            torch.is_autocast_enabled(x.device.type) else x for x in tensors]
+
+
 def _fit(p, q, k, v, r, b):
     """The tensors by their names, or the sentence that says why they do not fit the phase."""
     dtype = getattr(q, "dtype", None)
@@ -294,6 +302,7 @@ def _by_operator(q, k, v, r, b, graph, p, scale, dropout, seed, weights):
     if weights:
         raise Unsupported("weights=True is for eager calls, not under torch.compile or a trace")
     dropout, scale = A.settled(dropout, scale, 0 if seed is None else seed)
+    q, k, v, r, b = _widened(q, k, v, r, b)
     _fit(p, q, k, v, r, b)
     drawn = torch.randint(2**32, (1,)) if seed is None and dropout > 0 \
         else torch.full((1,), seed or 0, dtype=torch.int64)
@@ -325,6 +334,7 @@ class _Aggregate(torch.autograd.Function):
 def aggregate(v, graph, phase=None, *, mean=False):
     """The sum, or the mean, of v [sources, columns] over the edges of each row [rows, columns]."""
     p = _phase_of(graph, phase)
+    v, = _widened(v)
     _check_tensor("v", v, getattr(v, "dtype", None), getattr(v, "device", None))
     A._columns(p, v)
     _followed(v)  # its own refusals
