@@ -321,7 +321,9 @@ fi
 
 # ---- MPICH: the same program with a module of its own
 mkdir mpich && cp "$gsa" mpich
-gsa=$work/mpich/gsa launcher=(mpirun.mpich)
+launcher=(mpirun.mpich)
+try "a launcher of another MPI" refused 2 'MPI finds no other rank: expected the launcher of the MPI' 2 "$gsa" train star.ini
+gsa=$work/mpich/gsa
 try "a module for MPICH" mpicc.mpich -std=c17 -D_POSIX_C_SOURCE=200809L -O2 -Wall -Wextra -Werror -fPIC -shared -I"$root" "$root/train/group/mpi.c" \
     -o mpich/gsa-mpi.so
 for n in 2 4; do

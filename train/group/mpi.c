@@ -235,6 +235,10 @@ static int open_group(gsa_group *g, int (*lost)(gsa_status, const char *), char 
     g->waits = waits;
     if (threads < MPI_THREAD_MULTIPLE)
         snprintf(why, room, "this MPI gives no MPI_THREAD_MULTIPLE, which watching ranks needs");
+    else if (ranks == 1)
+        snprintf(why, room,
+                 "MPI finds no other rank: expected the launcher of the MPI that "
+                 "gsa-mpi.so was built with");
     else if (ranks > GSA_GROUP_RANKS || (ranks & (ranks - 1)))
         snprintf(why, room, "%d ranks: expected a power of two, 2 to %d", ranks, GSA_GROUP_RANKS);
     else if (!(g->user = start_watch(g, lost)))
