@@ -429,11 +429,40 @@ START_TEST(every_failed_call_ends_the_run)
 }
 END_TEST
 
+/* As many lines, each as long as before: one letter is another. */
+START_TEST(data_that_has_changed_is_refused)
+{
+    static const char *const files[] = { "train.tsv", "dev.tsv" };
+    char said[64];
+    int64_t bytes;
+    rig r;
+    rig_open(&r, rig_text, GSA_F32, 1);
+    rig_set(&r, "train.epochs=1");
+    rig_train_ok(&r, "run");
+    rig_set(&r, "train.epochs=2");
+    for (int i = 0; i < 2; i++) {
+        const char *path = gsa_scratch_path(&r.scratch, "%s", files[i]);
+        char *text = gsa_get_file(path, &bytes), *at = strchr(text, '\t') + 1, letter = *at;
+        *at = letter == 'x' ? 'y' : 'x';
+        gsa_put_file(path, text, bytes);
+        ck_assert_int_eq(rig_resume(&r, "run"), GSA_ERR_ARGUMENT);
+        snprintf(said, sizeof said, "/%s has changed since the run began", files[i]);
+        ck_assert_msg(strstr(r.error.text, said) != NULL, "%s", r.error.text);
+        *at = letter;
+        gsa_put_file(path, text, bytes);
+        free(text);
+    }
+    ck_assert_msg(rig_resume(&r, "run") == GSA_OK, "%s", r.error.text);
+    rig_close(&r);
+}
+END_TEST
+
 /* Each file of a checkpoint, in turn, cannot be written: the run says which. */
 START_TEST(a_file_that_cannot_be_written_is_named)
 {
     static const char *const files[] = { GSA_MODEL_FILE,  "config.ini",     "vocab.txt",
-                                         "inputs.sha256", "plugins.sha256", GSA_STATE_FILE };
+                                         "inputs.sha256", "plugins.sha256", "data.sha256",
+                                         GSA_STATE_FILE };
     static const char words[] = "fine film\ngood\n";
     rig r;
     char encoder[400];
@@ -457,9 +486,10 @@ int main(int argc, char **argv)
     static const gsa_test hostile[] = { GSA_LOOP(all_that_a_state_holds, 10),
                                         GSA_TEST(every_number_and_tensor_has_a_range),
                                         GSA_TEST(bits_and_cuts_are_survived),
+                                        GSA_TEST(data_that_has_changed_is_refused),
                                         GSA_TEST(files_of_another_run_are_refused) };
     static const gsa_test faults[] = { GSA_LOOP(every_failed_call_ends_the_run, 14),
-                                       GSA_LOOP(a_file_that_cannot_be_written_is_named, 6) };
+                                       GSA_LOOP(a_file_that_cannot_be_written_is_named, 7) };
     static const gsa_case cases[] = { GSA_CASE("hostile", hostile, 60),
                                       GSA_CASE("faults", faults, 60) };
     return gsa_run_suite("state", cases, GSA_COUNT(cases), argc, argv);

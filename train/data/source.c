@@ -497,7 +497,7 @@ gsa_status gsa_source_check(const gsa_source *s, const char *folder, gsa_error *
         const int used = snprintf(line, sizeof line, "%" PRId64 " %016" PRIx64 "\n",
                                   s->file[i].bytes, s->file[i].hash);
         if (strncmp(at, line, (size_t)used) != 0)
-            status = gsa_fail(error, GSA_ERR_ARGUMENT,
+            status = gsa_fail(error, GSA_ERR_IO,
                               "%s is not the file that the run was trained on: it has changed, or "
                               "the list of files has",
                               s->file[i].path);

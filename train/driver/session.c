@@ -234,6 +234,8 @@ gsa_status gsa_session_create(const gsa_system *system, const gsa_session_option
     if (status == GSA_OK && options->checkpoint)
         status = gsa_paths_check(system, &s->recipe, s->registry, options->splits,
                                  options->untrusted, error);
+    if (status == GSA_OK && !options->applies)
+        status = gsa_data_hash(system, &s->recipe, options->checkpoint, s->data, error);
     const int hides = status == GSA_OK && options->checkpoint;
     if (status == GSA_OK) status = gsa_task_check(&s->recipe, s->registry, error);
     if (status == GSA_OK && options->recipe) status = gsa_recipe_idle(&s->recipe, error);

@@ -8,6 +8,7 @@
 #include "train/driver/prefetch.h"
 #include "gsa/group.h"
 #include "train/driver/rows.h"
+#include "train/driver/same_data.h"
 
 /* Files of a checkpoint. */
 #define GSA_MODEL_FILE "model.safetensors"
@@ -49,8 +50,9 @@ typedef struct gsa_session {
     gsa_learner model;
     const char *build; /* borrowed; or NULL */
     char *start;       /* the checkpoint that train.start names; NULL: none, or one was given */
-    char *inputs;      /* hashes of the patterns' files (inputs.h) */
-    char *plugins;     /* and of the plugins that they come from (plugins.h) */
+    char data[GSA_DATA_HASHES]; /* of training: hashes of its files */
+    char *inputs;               /* hashes of the patterns' files (inputs.h) */
+    char *plugins;              /* and of the plugins that they come from (plugins.h) */
     gsa_minibatch batch;
     gsa_prefetch *prefetch; /* NULL with train.prefetch = 0 */
     double *out;            /* a batch's outputs on the host */

@@ -209,6 +209,7 @@ gsa_status gsa_trainer_save(gsa_trainer *t, gsa_error *error)
     if (status == GSA_OK) status = t->session.task->save(t->session.self, checkpoint, error);
     if (status == GSA_OK) status = gsa_inputs_save(checkpoint, t->session.inputs, error);
     if (status == GSA_OK) status = gsa_plugins_save(checkpoint, t->session.plugins, error);
+    if (status == GSA_OK) status = gsa_data_save(checkpoint, t->session.data, error);
     if (status == GSA_OK) status = save_state(t, checkpoint, error);
     if (status == GSA_OK)
         return gsa_checkpoint_commit(checkpoint, (int)t->session.recipe.values.train_keep, error);

@@ -1,0 +1,17 @@
+/* same_data.h - the files of data.train and data.dev are those that the run began with: a
+ * checkpoint holds their hashes as data.sha256, lines "sha256  data.train"; of translation
+ * "data.train.source" and "data.train.target". Texts of data.stream have stream.txt (source.h). */
+#ifndef GSA_SAME_DATA_H
+#define GSA_SAME_DATA_H
+#include "gsa/checkpoint.h"
+#include "train/settings/recipe.h"
+
+enum { GSA_DATA_HASHES = 512 };
+/* *text: the lines of now. With a checkpoint, GSA_ERR_ARGUMENT for a file whose hash it has
+ * otherwise; one of an earlier version has none. What is no regular file is left out. */
+gsa_status gsa_data_hash(const gsa_system *system, const gsa_recipe *recipe, const char *checkpoint,
+                         char text[GSA_DATA_HASHES], gsa_error *error);
+/* Writes data.sha256; nothing where the text is "". */
+gsa_status gsa_data_save(gsa_checkpoint *checkpoint, const char *text, gsa_error *error);
+
+#endif
