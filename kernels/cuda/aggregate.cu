@@ -14,8 +14,7 @@ typedef struct aggregate_job {
     int mean, pieced, backward;
     int32_t length;
     const int32_t *owner;
-    const int64_t *piece, *offset, *run_offset, *run_first, *row_offset;
-    const gsa_run *runs;
+    const int64_t *piece, *offset, *row_offset;
     const gsa_cuda_entry *entries;
     const gsa_transposed *out_edge;
     float *y, *part;
@@ -49,42 +48,19 @@ GSA_DEVICE aggregate_item find_item(const aggregate_job &job, int64_t owner)
     return at;
 }
 
-/* Where the edge reads: the row of v in its kind. */
-GSA_DEVICE const float *source_row(const aggregate_job &job, int32_t source, int kind)
+/* One lane's edge of the next 32 from `edge` on: its row, and its weight in the sum. */
+GSA_DEVICE const float *find_edge(const aggregate_job &job, int64_t edge, float *weight)
 {
-    return (const float *)GSA_OF_KIND(job.kinds, kind, v) + source * job.cols;
-}
-
-/* One lane's edge of the next 32: its row, and its weight in the sum. */
-GSA_DEVICE const float *find_edge(const aggregate_job &job, const aggregate_item &at, int64_t &run,
-                                  int32_t &done, int base, int lane, float *weight)
-{
-    const int left = at.count - base;
-    const int64_t edge = __ldg(job.offset + at.row) + at.first + base + lane;
     *weight = 1;
     if (job.backward) {
-        if (lane >= left) return NULL;
         const int64_t row = __ldg(&job.out_edge[edge].row);
         if (job.mean)
             *weight = 1 / (float)(__ldg(job.row_offset + row + 1) - __ldg(job.row_offset + row));
         return job.dy + row * job.cols;
     }
-    if (job.entries) {
-        if (lane >= left) return NULL;
-        const gsa_cuda_entry entry = job.entries[edge];
-        return source_row(job, entry.source, (int)(entry.tag % GSA_MAX_KINDS));
-    }
-    const float *mine = NULL;
-    for (int filled = 0; filled < GSA_WARP && filled < left;) {
-        const gsa_run next = job.runs[run];
-        const int take = min(next.count - done, (int)GSA_WARP - filled), i = done + lane - filled;
-        if (lane >= filled && lane < filled + take && lane < left)
-            mine = source_row(job, next.first + i * next.step, next.kind);
-        filled += take;
-        done += take;
-        if (done == next.count) run++, done = 0;
-    }
-    return mine;
+    const gsa_cuda_entry entry = job.entries[edge];
+    const int kind = (int)(entry.tag % GSA_MAX_KINDS);
+    return (const float *)GSA_OF_KIND(job.kinds, kind, v) + entry.source * job.cols;
 }
 
 /* Where the sum of a row goes: y, or dv of the source's kind (NULL: not wanted, or another
@@ -116,20 +92,12 @@ static __global__ void __launch_bounds__(GSA_THREADS)
     const int64_t warp = (int64_t)blockIdx.x * WARPS + threadIdx.x / GSA_WARP,
                   column = warp % job.slices * GSA_WARP + lane;
     const aggregate_item at = find_item(job, warp / job.slices);
-    int64_t run = 0;
-    int32_t done = 0;
     float sum = 0;
     if (!at.live) return; /* a whole warp */
-    if (!job.backward && !job.entries && at.count > 0) {
-        run = __ldg(job.run_offset + at.row);
-        if (at.first > 0) {
-            const int64_t edge = __ldg(job.offset + at.row) + at.first;
-            run = gsa_last_at_most(job.run_first, run, __ldg(job.run_offset + at.row + 1), edge);
-            done = (int32_t)(edge - __ldg(job.run_first + run));
-        }
-    }
+    const int64_t edge = __ldg(job.offset + at.row) + at.first + lane;
     for (int base = 0; base < at.count; base += GSA_WARP) {
-        from[threadIdx.x] = find_edge(job, at, run, done, base, lane, &weights[threadIdx.x]);
+        if (base + lane < at.count)
+            from[threadIdx.x] = find_edge(job, edge + base, &weights[threadIdx.x]);
         __syncwarp();
         const int edges = min(at.count - base, (int)GSA_WARP);
         if (column < job.cols)
@@ -162,11 +130,10 @@ static __global__ void __launch_bounds__(GSA_THREADS)
 static gsa_status launch(gsa_backend *b, const char *op, aggregate_job *job,
                          const gsa_cuda_kind *kind, const gsa_cuda_cut *cut)
 {
-    void *room = NULL;
-    const int64_t kinds = gsa_cuda_kinds_room((int32_t)job->kinds.count),
-                  all = kinds + (cut->piece ? cut->bound * job->cols : 0);
-    if (all > 0) GSA_TRY(gsa_cuda_scratch(b, op, all, sizeof(float), &room));
-    job->kinds.many = kinds > 0 ? (gsa_cuda_kind *)room : NULL, job->part = (float *)room + kinds;
+    GSA_TRY(gsa_cuda_lay(b, op, [&](gsa_cuda_room &room) {
+        gsa_cuda_lay_kinds(room, &job->kinds);
+        room.cut(job->part, cut->bound * job->cols);
+    }));
     GSA_TRY(gsa_cuda_tell_kinds(b, &job->kinds, kind));
     job->slices = (job->cols + GSA_WARP - 1) / GSA_WARP;
     job->piece = cut->piece, job->owner = cut->owner, job->length = cut->length, job->pieced = 0;
@@ -181,8 +148,8 @@ static gsa_status launch(gsa_backend *b, const char *op, aggregate_job *job,
 static gsa_status check(gsa_backend *b, const char *op, const gsa_edges *edges, int backward,
                         int64_t cols)
 {
-    GSA_TRY(gsa_cuda_shape(b, op, edges->rows, cols));
-    GSA_TRY(gsa_cuda_check_edges(b, op, edges, backward));
+    GSA_TRY(gsa_ref_shape(b, op, edges->rows, cols));
+    GSA_TRY(gsa_ref_check_sizes(b, op, edges, backward));
     return gsa_cuda_check(b, cudaSuccess, op, __FILE__, __LINE__);
 }
 
@@ -194,10 +161,9 @@ static gsa_status aggregate_forward(gsa_backend *b, void *y, const gsa_edges *ed
     gsa_cuda_kind kind[GSA_MAX_KINDS] = {};
     GSA_TRY(check(b, "aggregate_forward", edges, 0, cols));
     if (edges->rows == 0 || cols == 0) return GSA_OK;
-    GSA_TRY(gsa_cuda_plan_of(b, "aggregate_forward", edges, 0, &plan));
+    GSA_TRY(gsa_cuda_plan_of(b, "aggregate_forward", edges, GSA_PLAN_IN, &plan));
     job.rows = edges->rows, job.cols = cols, job.mean = mean, job.y = (float *)y;
-    job.offset = edges->edge_offset, job.run_offset = edges->run_offset, job.runs = edges->runs;
-    job.run_first = plan->run_first, job.entries = plan->entries;
+    job.offset = edges->edge_offset, job.entries = plan->entries;
     job.kinds.count = edges->kinds;
     for (int k = 0; k < edges->kinds; k++)
         if (edges->part_rows[k] > 0) kind[k].v = parts[k].v;
@@ -213,7 +179,7 @@ static gsa_status aggregate_backward(gsa_backend *b, const gsa_part *parts, cons
     int left[GSA_MAX_KINDS], more = 0;
     GSA_TRY(check(b, "aggregate_backward", edges, 1, cols));
     if (edges->rows == 0 || cols == 0) return GSA_OK;
-    GSA_TRY(gsa_cuda_plan_of(b, "aggregate_backward", edges, 1, &plan));
+    GSA_TRY(gsa_cuda_plan_of(b, "aggregate_backward", edges, GSA_PLAN_OUT, &plan));
     job.rows = plan->sources, job.cols = cols, job.mean = mean, job.backward = 1,
     job.kinds.count = edges->kinds;
     job.offset = plan->out_offset, job.out_edge = plan->out, job.row_offset = edges->edge_offset,

@@ -6,26 +6,17 @@
 static gsa_status open_aside(gsa_backend *b)
 {
     gsa_cuda_aside *a = &gsa_cuda_of(b)->aside;
-    if (!a->has_stream)
-        GSA_TRY(GSA_CUDA(b, cudaStreamCreateWithFlags(&a->stream, cudaStreamNonBlocking)));
-    a->has_stream = 1;
-    if (!a->has_before)
-        GSA_TRY(GSA_CUDA(b, cudaEventCreateWithFlags(&a->before, cudaEventDisableTiming)));
-    a->has_before = 1;
-    if (!a->has_done)
-        GSA_TRY(GSA_CUDA(b, cudaEventCreateWithFlags(&a->done, cudaEventDisableTiming)));
-    a->has_done = 1;
-    return GSA_OK;
+    GSA_TRY(gsa_cuda_need(b, &a->stream));
+    GSA_TRY(gsa_cuda_need(b, &a->before));
+    return gsa_cuda_need(b, &a->done);
 }
 
 void gsa_cuda_close_aside(gsa_backend *b)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
     gsa_cuda_aside *a = &s->aside;
-    if (a->has_stream && s->lost == cudaSuccess) cudaStreamSynchronize(a->stream);
-    if (a->has_before) cudaEventDestroy(a->before);
-    if (a->has_done) cudaEventDestroy(a->done);
-    if (a->has_stream) cudaStreamDestroy(a->stream);
+    if (a->stream && s->lost == cudaSuccess) cudaStreamSynchronize(a->stream);
+    gsa_cuda_undo(a->before), gsa_cuda_undo(a->done), gsa_cuda_undo(a->stream);
 }
 
 static gsa_status cuda_aside(gsa_backend *b, void **queue)

@@ -35,6 +35,7 @@ typedef struct attend_job { /* all arguments of a kernel */
     int32_t heads, dim, labels;
     float scale, scale2; /* scale2 = scale log2(e) */
     const float *zeros;  /* gsa_cuda_state */
+    int32_t widest;      /* floats of a load that all arrays allow */
     int tiled;           /* blocks of rows: all rows, none of them a piece, in their own order */
     uint64_t set_dk, set_dv; /* by kind; set_dq: what holds nothing yet is written, not added to */
     int set_dq;
@@ -52,8 +53,7 @@ typedef struct attend_job { /* all arguments of a kernel */
     const int8_t *way; /* of each 16 rows (or sources), or NULL; other than 0: a window's, left out
                           here (window.h) */
     /* edges by destination */
-    const int64_t *run_offset, *edge_offset, *run_first;
-    const gsa_run *runs;
+    const int64_t *edge_offset;
     const gsa_cuda_entry *entries;
     /* edges by source */
     const int64_t *out_offset;
@@ -143,7 +143,7 @@ typedef struct attend_choice { /* a row of a pass's table of instances */
 #define GSA_ATTEND_INSTANCE(V, G, C, kernel, T, lean)                                              \
     { sizeof(T) == 2, V, G, C, lean, kernel<T, V, G, C, lean> },
 #define GSA_ATTEND_PASS(name, op, kernel)                                                          \
-    gsa_status name(gsa_backend *b, const attend_job *job, int widest)                             \
+    gsa_status name(gsa_backend *b, const attend_job *job)                                         \
     {                                                                                              \
         static const attend_choice choices[] = {                                                   \
             GSA_ATTEND_SHAPES_LEAN(GSA_ATTEND_INSTANCE, kernel, float, 1)                          \
@@ -151,8 +151,7 @@ typedef struct attend_choice { /* a row of a pass's table of instances */
                     GSA_ATTEND_SHAPES(GSA_ATTEND_INSTANCE, kernel, float, 0)                       \
                         GSA_ATTEND_SHAPES_BF16(GSA_ATTEND_INSTANCE, kernel, gsa_bf16, 0)           \
         };                                                                                         \
-        return gsa_attend_launch(b, op, choices, (int)(sizeof choices / sizeof *choices), job,     \
-                                 widest);                                                          \
+        return gsa_attend_launch(b, op, choices, (int)(sizeof choices / sizeof *choices), job);    \
     }
 
 /* What every way demands of a call's arguments. */
@@ -166,13 +165,13 @@ static inline int64_t gsa_round4(int64_t floats) /* so that each array begins at
 /* Zeroes dq, dk and dv where they hold nothing yet, for passes that add (attend_ops.cu). */
 gsa_status gsa_attend_clear(gsa_backend *b, const gsa_attend_args *args);
 /* Each pass launches the instance that fits: the first of its storage whose loads divide head_dim,
- * are at most `widest` floats (bf16: where that is 4, 8 numbers) and whose columns hold
+ * are at most job->widest floats (bf16: where that is 4, 8 numbers) and whose columns hold
  * head_dim; a lean one where the job has what that needs. */
-gsa_status gsa_attend_forward_pass(gsa_backend *b, const attend_job *job, int widest);
-gsa_status gsa_attend_rows_pass(gsa_backend *b, const attend_job *job, int widest);
-gsa_status gsa_attend_sources_pass(gsa_backend *b, const attend_job *job, int widest);
+gsa_status gsa_attend_forward_pass(gsa_backend *b, const attend_job *job);
+gsa_status gsa_attend_rows_pass(gsa_backend *b, const attend_job *job);
+gsa_status gsa_attend_sources_pass(gsa_backend *b, const attend_job *job);
 gsa_status gsa_attend_launch(gsa_backend *b, const char *op, const attend_choice *table, int count,
-                             const attend_job *job, int widest);
+                             const attend_job *job);
 
 /* ---- device -------------------------------------------------------------------------------- */
 #if defined(GSA_ATTEND_DEVICE)
@@ -325,23 +324,17 @@ GSA_DEVICE bool is_windowed(const attend_job &job, int64_t row)
 template <class S> GSA_DEVICE attend_item find_item(const attend_job &job, const int64_t *offset)
 {
     const int lane_group = threadIdx.x / S::G;
-    const int64_t group = (int64_t)blockIdx.x * S::GROUPS + lane_group;
-    attend_item at = { false, 0, job.tiled ? -1 : group, 0, 0, 0 };
-    int64_t owner;
-    if (job.tiled) {
-        const uint32_t tile = blockIdx.x / (uint32_t)job.heads;
-        owner = (int64_t)tile * S::GROUPS + lane_group;
-        if (owner >= job.rows) return at;
-        at.head = (int32_t)(blockIdx.x - tile * (uint32_t)job.heads);
-    } else {
-        if (group >= job.items) return at;
-        const int64_t item = job.first_item + group;
-        owner = item / job.heads;
-        at.head = (int32_t)(item - owner * job.heads);
-    }
+    const uint32_t tile = blockIdx.x / (uint32_t)job.heads;
+    const int64_t group = (int64_t)blockIdx.x * S::GROUPS + lane_group,
+                  item = job.first_item + group;
+    const int64_t owner = job.tiled ? (int64_t)tile * S::GROUPS + lane_group : item / job.heads;
+    attend_item at = { false, 0, group, 0, 0, 0 };
+    at.head =
+        (int32_t)(job.tiled ? blockIdx.x - tile * (uint32_t)job.heads : item - owner * job.heads);
+    if (job.tiled) at.number = owner * job.heads + at.head;
+    if (at.number >= job.items) return at;
     if (!job.pieced) {
         at.row = owner;
-        if (job.tiled) at.number = owner * job.heads + at.head;
         const int64_t degree = __ldg(offset + at.row + 1) - __ldg(offset + at.row);
         at.live = (job.piece == NULL || degree <= job.length) && !is_windowed(job, at.row);
         at.count = at.live ? (int32_t)degree : 0;
@@ -357,89 +350,30 @@ template <class S> GSA_DEVICE attend_item find_item(const attend_job &job, const
     return at;
 }
 
-/* Where a group is in the runs of its row. */
-typedef struct attend_cursor {
-    int64_t run, edge; /* edge: of the whole phase */
-    int32_t done;      /* edges of the run already taken */
-} attend_cursor;
-
-GSA_DEVICE attend_cursor start_cursor(const attend_job &job, const attend_item &at)
+/* Which of all edges its first is. */
+GSA_DEVICE int64_t first_edge(const attend_item &at, const int64_t *offset)
 {
-    attend_cursor cursor = { 0, 0, 0 };
-    if (!at.live || at.count == 0) return cursor;
-    cursor.edge = __ldg(job.edge_offset + at.row) + at.first;
-    if (job.entries) return cursor;
-    cursor.run = __ldg(job.run_offset + at.row);
-    if (at.first > 0) {
-        cursor.run = gsa_last_at_most(job.run_first, cursor.run, __ldg(job.run_offset + at.row + 1),
-                                      cursor.edge);
-        cursor.done = (int32_t)(cursor.edge - __ldg(job.run_first + cursor.run));
-    }
-    return cursor;
+    return at.live ? __ldg(offset + at.row) + at.first : 0;
 }
 
-GSA_DEVICE gsa_run load_run(const gsa_run *at)
-{
-    const int32_t *word = (const int32_t *)at;
-    return gsa_run{ __ldg(word),     __ldg(word + 1), __ldg(word + 2),
-                    __ldg(word + 3), __ldg(word + 4), __ldg(word + 5) };
-}
-
-typedef struct attend_edge {
-    int32_t source, kind, label;
-} attend_edge;
-
-/* The j-th of the next G edges (j < left); the cursor moves on by G. All lanes of a group walk the
- * same runs. */
+/* Lane j's edge of the window that starts `base` edges into the item, whose first is `edge`;
+ * without notes where the instance is lean. */
 template <class S>
-GSA_DEVICE attend_edge next_edge(const attend_job &job, attend_cursor &cursor, int j, int left)
+GSA_DEVICE void fill_window(const attend_job &job, const attend_item &at, int64_t edge, int base,
+                            int j, attend_slot *slot, attend_note *note)
 {
-    attend_edge mine = { 0, 0, 0 };
-    if (job.entries) {
-        if (j < left) {
-            const int32_t *entry = (const int32_t *)(job.entries + cursor.edge + j);
-            const uint32_t tag = (uint32_t)__ldg(entry + 1);
-            mine = attend_edge{ __ldg(entry), (int32_t)(tag % GSA_MAX_KINDS),
-                                (int32_t)(tag / GSA_MAX_KINDS) };
-        }
-        cursor.edge += S::G;
-        return mine;
-    }
-    for (int filled = 0; filled < S::G && filled < left;) {
-        const gsa_run run = load_run(job.runs + cursor.run);
-        const int take = min(run.count - cursor.done, (int)S::G - filled),
-                  i = cursor.done + j - filled;
-        if (j >= filled && j < filled + take)
-            mine =
-                attend_edge{ run.first + i * run.step, run.kind, run.label + i * run.label_step };
-        filled += take;
-        cursor.done += take;
-        if (cursor.done == run.count) cursor.run++, cursor.done = 0;
-    }
-    return mine;
-}
-
-/* Lane j's edge of the window that starts `base` edges into the item; without notes where the
- * instance is lean. */
-template <class S>
-GSA_DEVICE void fill_window(const attend_job &job, const attend_item &at, attend_cursor &cursor,
-                            int base, int j, attend_slot *slot, attend_note *note)
-{
-    const int left = at.count - base;
     attend_slot where = { job.zeros, job.zeros };
     attend_note what = { -1, 1.0f };
-    if (left > 0) {
-        const attend_edge edge = next_edge<S>(job, cursor, j, left);
-        if (j < left) {
-            const int64_t offset = edge.source * job.width + (int64_t)at.head * job.dim;
-            where =
-                attend_slot{ (const typename S::T *)GSA_OF_KIND(job.kinds, edge.kind, k) + offset,
-                             (const typename S::T *)GSA_OF_KIND(job.kinds, edge.kind, v) + offset };
-            what.label = edge.label;
-            if (!S::LEAN && job.drop.on)
-                what.factor =
-                    gsa_drop_edge(job.drop, at.row, (uint32_t)(at.first + base + j), at.head);
-        }
+    if (base + j < at.count) {
+        const int32_t *entry = (const int32_t *)(job.entries + edge + base + j);
+        const uint32_t tag = (uint32_t)__ldg(entry + 1);
+        const int kind = (int)(tag % GSA_MAX_KINDS);
+        const int64_t offset = __ldg(entry) * job.width + (int64_t)at.head * job.dim;
+        where = attend_slot{ (const typename S::T *)GSA_OF_KIND(job.kinds, kind, k) + offset,
+                             (const typename S::T *)GSA_OF_KIND(job.kinds, kind, v) + offset };
+        what.label = (int32_t)(tag / GSA_MAX_KINDS);
+        if (!S::LEAN && job.drop.on)
+            what.factor = gsa_drop_edge(job.drop, at.row, (uint32_t)(at.first + base + j), at.head);
     }
     slot[j] = where;
     if (!S::LEAN) note[j] = what;

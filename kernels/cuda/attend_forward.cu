@@ -81,7 +81,6 @@ __global__ void __launch_bounds__(GSA_THREADS, LEAN ? GSA_LEAN_FORWARD_BLOCKS : 
     attend_slot *slot = slots + mine;
     attend_note *note = notes + (LEAN ? 0 : mine);
     const attend_item at = find_item<S>(job, job.edge_offset);
-    attend_cursor cursor = start_cursor(job, at);
     float q[S::N];
     forward_state<S> state;
     state.top = -FLT_MAX, state.sum = 0;
@@ -89,9 +88,10 @@ __global__ void __launch_bounds__(GSA_THREADS, LEAN ? GSA_LEAN_FORWARD_BLOCKS : 
     for (int n = 0; n < S::N; n++) state.o[n] = 0;
     load_row_head<S>(q, job.q + at.row * job.width + (int64_t)at.head * job.dim, job.dim, j,
                      at.live);
+    const int64_t edge = first_edge(at, job.edge_offset);
     const int most = gsa_max_lanes(at.count);
     for (int base = 0; base < most; base += G) {
-        fill_window<S>(job, at, cursor, base, j, slot, note);
+        fill_window<S>(job, at, edge, base, j, slot, note);
         __syncwarp();
         for (int i = 0; i < G && base + i < most; i += S::UNROLL)
             absorb_edges<S>(job, state, q, at.head, i, at.count - base, j, slot, note);

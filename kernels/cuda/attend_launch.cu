@@ -2,10 +2,10 @@
 #include "kernels/cuda/attend.h"
 
 gsa_status gsa_attend_launch(gsa_backend *b, const char *op, const attend_choice *table, int count,
-                             const attend_job *job, int widest)
+                             const attend_job *job)
 {
     int64_t blocks;
-    const int most = job->bf16 && widest == 4 ? 8 : widest,
+    const int most = job->bf16 && job->widest == 4 ? 8 : job->widest,
               lean = !job->r && !job->bias && !job->drop.on && !job->label_sum;
     attend_job tiled = *job;
     for (int i = 0; i < count; i++) {

@@ -1,5 +1,6 @@
 /* attend_ops.cu - the attention ops: which passes run, over which items, and what they leave to
  * merge. */
+#include "kernels/cuda.h"
 #include "kernels/cuda/attend_window.h"
 #include "kernels/cuda/columns.h"
 #include "kernels/cuda/library.h"
@@ -158,25 +159,22 @@ static __global__ void __launch_bounds__(GSA_THREADS) attend_weights(GSA_ARGUMEN
 {
     const int64_t row = gsa_thread() / GSA_WARP;
     if (row >= a.rows) return;
-    int64_t e = __ldg(a.edge_offset + row);
-    for (int64_t r = __ldg(a.run_offset + row); r < __ldg(a.run_offset + row + 1); r++) {
-        const gsa_run run = a.runs[r];
-        for (int64_t i = threadIdx.x % GSA_WARP; i < (int64_t)run.count * a.heads; i += GSA_WARP) {
-            const int32_t at = (int32_t)(i / a.heads), head = (int32_t)(i % a.heads),
-                          label = run.label + at * run.label_step;
-            const float lse = __ldg(a.kept_lse + row * a.heads + head);
-            const float *q = a.q + row * a.width + (int64_t)head * a.dim;
-            const T *k = (const T *)GSA_OF_KIND(a.kinds, run.kind, k) +
-                         (int64_t)(run.first + at * run.step) * a.width + (int64_t)head * a.dim;
-            float sum = 0;
-            for (int32_t c = 0; c < a.dim; c++) {
-                const float x = attend_storage<T>::ROUNDED ? gsa_bf16_round(q[c]) : q[c];
-                sum += x * (number_of(k[c]) + (a.r ? a.r[(int64_t)label * a.dim + c] : 0));
-            }
-            const float s = a.scale * sum + (a.bias ? a.bias[(int64_t)label * a.heads + head] : 0);
-            a.weights[e * a.heads + i] = lse == -INFINITY ? 0 : __expf(s - lse);
+    const int64_t last = __ldg(a.edge_offset + row + 1) * a.heads;
+    for (int64_t i = __ldg(a.edge_offset + row) * a.heads + threadIdx.x % GSA_WARP; i < last;
+         i += GSA_WARP) {
+        const gsa_cuda_entry entry = a.entries[i / a.heads];
+        const int64_t head = i % a.heads, label = entry.tag / GSA_MAX_KINDS;
+        const float lse = __ldg(a.kept_lse + row * a.heads + head);
+        const float *q = a.q + row * a.width + head * a.dim;
+        const T *k = (const T *)GSA_OF_KIND(a.kinds, entry.tag % GSA_MAX_KINDS, k) +
+                     entry.source * a.width + head * a.dim;
+        float sum = 0;
+        for (int32_t c = 0; c < a.dim; c++) {
+            const float x = attend_storage<T>::ROUNDED ? gsa_bf16_round(q[c]) : q[c];
+            sum += x * (number_of(k[c]) + (a.r ? a.r[label * a.dim + c] : 0));
         }
-        e += run.count;
+        const float s = a.scale * sum + (a.bias ? a.bias[label * a.heads + head] : 0);
+        a.weights[i] = lse == -INFINITY ? 0 : __expf(s - lse);
     }
 }
 
@@ -207,13 +205,7 @@ static int widest_load(const gsa_attend_args *args)
 gsa_status gsa_attend_check(gsa_backend *b, const char *op, const gsa_attend_args *args,
                             int backward)
 {
-    if (args->heads < 0 || args->head_dim < 0)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %d heads of %d columns: one is negative",
-                        op, (int)args->heads, (int)args->head_dim);
-    GSA_TRY(gsa_cuda_check_edges(b, op, args->edges, backward));
-    GSA_TRY(gsa_cuda_shape(b, op, args->edges->rows, (int64_t)args->heads * args->head_dim));
-    GSA_TRY(gsa_cuda_shape(b, op, args->edges->edge_total, args->heads));
-    GSA_TRY(gsa_cuda_check_dropout(b, op, &args->dropout));
+    GSA_TRY(gsa_ref_check_attend(b, op, args, backward));
     return gsa_cuda_check(b, cudaSuccess, op, __FILE__, __LINE__);
 }
 
@@ -223,16 +215,15 @@ static void set_job(gsa_backend *b, attend_job *job, gsa_cuda_kind *kind,
 {
     const gsa_edges *edges = args->edges;
     *job = attend_job{};
-    job->zeros = gsa_cuda_of(b)->zeros;
+    job->zeros = gsa_cuda_of(b)->zeros, job->widest = widest_load(args);
+    job->bf16 = gsa_cuda_of(b)->attention == GSA_CUDA_BF16;
     job->rows = edges->rows, job->width = (int64_t)args->heads * args->head_dim;
     job->heads = args->heads, job->dim = args->head_dim, job->labels = edges->labels;
     job->scale = (float)args->scale, job->scale2 = (float)(args->scale * GSA_LOG2E);
     job->q = (const float *)args->q, job->r = (const float *)args->label_vectors,
     job->bias = (const float *)args->label_bias;
     job->drop = gsa_cuda_drop_of(&args->dropout, edges);
-    job->run_offset = edges->run_offset, job->edge_offset = edges->edge_offset,
-    job->runs = edges->runs;
-    job->run_first = plan->run_first, job->entries = plan->entries;
+    job->edge_offset = edges->edge_offset, job->entries = plan->entries;
     job->out = (float *)args->out, job->lse = (float *)args->lse;
     job->kept_out = job->out, job->kept_lse = job->lse;
     job->dout = (const float *)args->dout, job->dq = (float *)args->dq;
@@ -246,40 +237,31 @@ static void set_job(gsa_backend *b, attend_job *job, gsa_cuda_kind *kind,
 }
 
 /* ---- bf16: what edges read, rounded into scratch ------------------------------------------- */
-typedef struct stored_planes {
-    gsa_bf16_planes planes;
-    int q, dout, k[GSA_MAX_KINDS], v[GSA_MAX_KINDS];
-} stored_planes;
-
-/* Floats of scratch for the copies; none where edges read floats. Windows read q as it is stored,
- * forward too. */
-static int64_t plan_planes(stored_planes *s, const gsa_attend_args *args, int bf16, int backward,
-                           int windowed)
+/* Windows read q as it is stored, forward too. */
+static void name_planes(gsa_bf16_planes *planes, const attend_job *job, const gsa_attend_args *args,
+                        int with_q)
 {
-    const gsa_edges *edges = args->edges;
-    const int64_t width = (int64_t)args->heads * args->head_dim;
-    if (!bf16) return 0;
-    s->planes.planes = 0;
-    for (int k = 0; k < edges->kinds; k++) {
-        s->k[k] = gsa_cuda_add_plane(&s->planes, args->parts[k].k, edges->part_rows[k] * width);
-        s->v[k] = gsa_cuda_add_plane(&s->planes, args->parts[k].v, edges->part_rows[k] * width);
+    *planes = gsa_bf16_planes{};
+    if (!job->bf16) return;
+    for (int k = 0; k < job->kinds.count; k++) {
+        gsa_cuda_add_plane(planes, args->parts[k].k, args->edges->part_rows[k] * job->width);
+        gsa_cuda_add_plane(planes, args->parts[k].v, args->edges->part_rows[k] * job->width);
     }
-    s->q = gsa_cuda_add_plane(&s->planes, args->q, backward || windowed ? edges->rows * width : 0);
-    s->dout = gsa_cuda_add_plane(&s->planes, args->dout, backward ? edges->rows * width : 0);
-    return gsa_cuda_lay_planes(&s->planes) / (int64_t)sizeof(float);
+    gsa_cuda_add_plane(planes, args->q, with_q ? job->rows * job->width : 0);
+    gsa_cuda_add_plane(planes, args->dout, args->dout ? job->rows * job->width : 0);
+    gsa_cuda_place_planes(planes);
 }
 
-static gsa_status store_planes(gsa_backend *b, const char *op, stored_planes *s, attend_job *job,
-                               gsa_cuda_kind *kind, float *room)
+static gsa_status store_planes(gsa_backend *b, const char *op, const gsa_bf16_planes *planes,
+                               attend_job *job, gsa_cuda_kind *kind)
 {
-    s->planes.to = (gsa_bf16 *)room;
-    job->bf16 = 1;
+    if (!job->bf16) return GSA_OK;
     for (int k = 0; k < job->kinds.count; k++)
-        kind[k].k = gsa_cuda_plane(&s->planes, s->k[k]),
-        kind[k].v = gsa_cuda_plane(&s->planes, s->v[k]);
-    job->edge_q = gsa_cuda_plane(&s->planes, s->q),
-    job->edge_dout = gsa_cuda_plane(&s->planes, s->dout);
-    return gsa_cuda_round_planes(b, op, &s->planes);
+        kind[k].k = gsa_cuda_plane(planes, kind[k].k),
+        kind[k].v = gsa_cuda_plane(planes, kind[k].v);
+    job->edge_q = gsa_cuda_plane(planes, job->edge_q);
+    job->edge_dout = gsa_cuda_plane(planes, job->edge_dout);
+    return gsa_cuda_round_planes(b, op, planes);
 }
 
 static void use_cut(attend_job *job, const gsa_cuda_cut *cut, int64_t rows)
@@ -294,86 +276,61 @@ static void use_pieces(attend_job *job, int64_t first, int64_t count)
     job->pieced = 1, job->first_item = first * job->heads, job->items = count * job->heads;
 }
 
-/* ---- forward ------------------------------------------------------------------------------- */
-static gsa_status forward_hubs(gsa_backend *b, attend_job *job, int64_t bound, float *room,
-                               int widest)
+/* ---- windows: the table of q.r_l, and q itself where that is to be rounded ----------------- */
+static void lay_windows(gsa_cuda_room &room, const attend_job *job, attend_windows *windows)
 {
-    job->state = (float2 *)room, job->part = room + gsa_round4(2 * bound * job->heads);
-    use_pieces(job, 0, bound);
-    GSA_TRY(gsa_attend_forward_pass(b, job, widest));
-    return GSA_RUN(b, merge_forward, merge_blocks(job, bound), GSA_THREADS, *job);
+    if (job->bf16 && job->r) room.cut(windows->rounded, job->rows * job->width);
+    room.cut(windows->table, gsa_window_table_room(windows->args));
 }
 
-static gsa_status plan_call(gsa_backend *b, const char *op, const gsa_attend_args *args,
-                            int backward, int windowed, const gsa_cuda_plan **plan)
+static gsa_status prepare_windows(gsa_backend *b, const char *op, const attend_job *job,
+                                  attend_windows *windows)
 {
-    return windowed ? gsa_cuda_plan_windows(b, op, args->edges, backward, plan)
-                    : gsa_cuda_plan_of(b, op, args->edges, backward, plan);
-}
-
-/* ---- windows: the table of q.r_l, after q itself where that is to be rounded -------------- */
-static int64_t rounded_room(const gsa_attend_args *args, int bf16)
-{
-    return bf16 && args->label_vectors
-               ? gsa_round4(args->edges->rows * args->heads * args->head_dim)
-               : 0;
-}
-
-static int64_t windows_room(const gsa_attend_args *args, int bf16)
-{
-    return rounded_room(args, bf16) + gsa_round4(gsa_window_table_room(args));
-}
-
-static gsa_status prepare_windows(gsa_backend *b, const char *op, attend_windows *windows, int bf16,
-                                  float *room)
-{
-    const gsa_attend_args *args = windows->args;
-    const int64_t rounded = rounded_room(args, bf16);
-    windows->table = room + rounded;
-    if (rounded > 0) {
-        GSA_TRY(gsa_cuda_round_floats(b, op, room, windows->q,
-                                      args->edges->rows * args->heads * args->head_dim));
-        windows->q = room;
-    }
+    if (windows->rounded)
+        GSA_TRY(gsa_cuda_round_floats(b, op, windows->rounded, job->q, job->rows * job->width));
+    windows->q = windows->rounded ? windows->rounded : job->q;
     return gsa_window_fill_table(b, windows);
 }
 
-/* In scratch: planes, hubs, kinds, windows. */
-static gsa_status forward(gsa_backend *b, const gsa_attend_args *args, int bf16)
+/* ---- forward ------------------------------------------------------------------------------- */
+static gsa_status forward(gsa_backend *b, const gsa_attend_args *args)
 {
+    const char *const op = "attend_forward";
     const gsa_cuda_plan *plan;
     attend_job job;
     gsa_cuda_kind kind[GSA_MAX_KINDS];
-    stored_planes stored;
-    void *room = NULL;
-    const int widest = widest_load(args);
-    GSA_TRY(gsa_attend_check(b, "attend_forward", args, 0));
+    gsa_bf16_planes planes;
+    GSA_TRY(gsa_attend_check(b, op, args, 0));
     if (args->edges->rows == 0 || args->heads == 0) return GSA_OK;
     const int windowed = gsa_windows_wanted(b, args);
-    GSA_TRY(plan_call(b, "attend_forward", args, 0, windowed, &plan));
+    GSA_TRY(gsa_cuda_plan_of(b, op, args->edges, windowed ? GSA_PLAN_WINDOWS : GSA_PLAN_IN, &plan));
     set_job(b, &job, kind, args, plan);
     use_cut(&job, &plan->in, args->edges->rows);
-    const int64_t bound = job.piece ? plan->in.bound : 0,
-                  planes = plan_planes(&stored, args, bf16, 0, windowed),
-                  hubs = gsa_round4(2 * bound * job.heads) + gsa_round4(bound * job.width),
-                  kinds = gsa_round4(gsa_cuda_kinds_room(args->edges->kinds)),
-                  all = planes + hubs + kinds + (windowed ? windows_room(args, bf16) : 0);
-    if (all > 0) GSA_TRY(gsa_cuda_scratch(b, "attend_forward", all, sizeof(float), &room));
-    float *const at = (float *)room;
-    if (bf16) GSA_TRY(store_planes(b, "attend_forward", &stored, &job, kind, at));
-    job.kinds.many = kinds > 0 ? (gsa_cuda_kind *)(void *)(at + planes + hubs) : NULL;
+    attend_windows windows = { args, plan, NULL, NULL, NULL };
+    const int64_t bound = job.piece ? plan->in.bound : 0;
+    name_planes(&planes, &job, args, windowed);
+    GSA_TRY(gsa_cuda_lay(b, op, [&](gsa_cuda_room &room) {
+        room.cut(planes.to, planes.first[planes.planes]);
+        room.cut(job.state, bound * job.heads), room.cut(job.part, bound * job.width);
+        gsa_cuda_lay_kinds(room, &job.kinds);
+        if (windowed) lay_windows(room, &job, &windows);
+    }));
+    GSA_TRY(store_planes(b, op, &planes, &job, kind));
     GSA_TRY(gsa_cuda_tell_kinds(b, &job.kinds, kind));
     job.way = windowed ? plan->windows.way : NULL;
-    GSA_TRY(gsa_attend_forward_pass(b, &job, widest));
-    if (job.piece) GSA_TRY(forward_hubs(b, &job, bound, at + planes, widest));
+    GSA_TRY(gsa_attend_forward_pass(b, &job));
+    if (job.piece) {
+        use_pieces(&job, 0, bound);
+        GSA_TRY(gsa_attend_forward_pass(b, &job));
+        GSA_TRY(GSA_RUN(b, merge_forward, merge_blocks(&job, bound), GSA_THREADS, job));
+    }
     if (job.way) {
-        attend_windows windows = { args, plan, job.q, NULL, widest };
-        GSA_TRY(prepare_windows(b, "attend_forward", &windows, bf16, at + planes + hubs + kinds));
+        GSA_TRY(prepare_windows(b, op, &job, &windows));
         GSA_TRY(gsa_windows_forward(b, &windows, &job));
     }
     if (job.weights == NULL) return GSA_OK;
-    return bf16 ? GSA_WARPS(b, "attend_forward", job.rows, attend_weights<gsa_bf16>, job)
-                : GSA_WARPS(b, "attend_forward", job.rows, attend_weights<float>, job);
+    return job.bf16 ? GSA_WARPS(b, op, job.rows, attend_weights<gsa_bf16>, job)
+                    : GSA_WARPS(b, op, job.rows, attend_weights<float>, job);
 }
 
 /* ---- backward by destination --------------------------------------------------------------- */
@@ -404,23 +361,16 @@ static gsa_status add_labels(gsa_backend *b, const attend_job *job, const label_
                                 (int64_t)job->heads * job->labels, job->labels, work->partial);
 }
 
-static gsa_status rows_pass(gsa_backend *b, const attend_job *job, const label_work *work,
-                            int64_t first, int64_t count, int widest)
-{
-    GSA_TRY(gsa_attend_rows_pass(b, job, widest));
-    return job->way && !job->pieced ? gsa_windows_rows(b, work->windows, job, first, count)
-                                    : GSA_OK;
-}
-
 /* Owners first .. first+count-1: the pass, and their share of the label gradients. */
 static gsa_status rows_block(gsa_backend *b, attend_job *job, const label_work *work, int64_t first,
-                             int64_t count, int widest)
+                             int64_t count)
 {
     job->first_item = first * job->heads, job->items = count * job->heads;
-    job->label_sum = work->sum,
+    job->label_sum = work->sum;
     job->label_q = job->pieced || (job->bf16 && !work->windows) ? work->q : NULL;
-    if (work->sum == NULL) return rows_pass(b, job, work, first, count, widest);
-    GSA_TRY(rows_pass(b, job, work, first, count, widest));
+    GSA_TRY(gsa_attend_rows_pass(b, job));
+    if (job->way && !job->pieced) GSA_TRY(gsa_windows_rows(b, work->windows, job, first, count));
+    if (work->sum == NULL) return GSA_OK;
     const float *const q = work->windows ? work->windows->q : job->q;
     return add_labels(b, job, work, job->label_q ? work->q : q + first * job->width, count);
 }
@@ -428,70 +378,49 @@ static gsa_status rows_block(gsa_backend *b, attend_job *job, const label_work *
 /* All owners, as many at a time as the label sums allow. Partial dq of pieces is at its piece's
  * own place. */
 static gsa_status rows_blocks(gsa_backend *b, attend_job *job, const label_work *work,
-                              int64_t owners, int widest)
+                              int64_t owners)
 {
     const int64_t step = work->sum ? work->owners : owners;
     float *const part = job->part;
     for (int64_t first = 0; first < owners; first += step) {
         if (job->pieced) job->part = part + first * job->width;
-        GSA_TRY(
-            rows_block(b, job, work, first, owners - first < step ? owners - first : step, widest));
+        GSA_TRY(rows_block(b, job, work, first, owners - first < step ? owners - first : step));
     }
     job->part = part;
     return GSA_OK;
 }
-
-typedef struct backward_room { /* floats of scratch, and where each array is in it */
-    int64_t delta, part, part2, sum, q, partial, table, kinds, total;
-} backward_room;
 
 static int64_t larger(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
 
-/* A window's rows are summed in one block. */
-static int64_t whole_windows(int64_t owners, const label_work *work)
+/* Sums by label, where anybody asks for them: windows do for dq, too, and sum a window's rows in
+ * one block. */
+static void lay_labels(gsa_backend *b, gsa_cuda_room &room, const attend_job *job,
+                       const gsa_cuda_plan *plan, label_work *work)
 {
-    return work->windows ? larger(owners / GSA_WINDOW_ROWS, 1) * GSA_WINDOW_ROWS : owners;
-}
-
-static backward_room plan_room(gsa_backend *b, const attend_job *job, const gsa_cuda_plan *plan,
-                               int bf16, label_work *work)
-{
-    backward_room room = {};
-    const int64_t bound =
-        larger(plan->in.piece ? plan->in.bound : 0, plan->out_cut.piece ? plan->out_cut.bound : 0);
-    const int64_t sums = (int64_t)job->heads * job->labels;
-    int64_t at = gsa_round4(job->rows * job->heads);
-    room.part = at, at += gsa_round4(bound * job->width);
-    room.part2 = at, at += gsa_round4(bound * job->width);
-    if ((work->dvectors || work->dbias || (work->windows && job->r)) &&
-        sums > 0) { /* windows add up dq by label too */
-        const int64_t fit = whole_windows(
-            gsa_cuda_of(b)->tuning->label_bytes / (sums * (int64_t)sizeof(float)), work);
-        const int64_t most = larger(job->rows, plan->in.piece ? plan->in.bound : 0);
-        work->owners = fit < 1 ? 1 : fit < most ? fit : most;
-        room.sum = at, at += gsa_round4(work->owners * sums);
-        room.q = at, at += plan->in.piece || bf16 ? gsa_round4(work->owners * job->width) : 0;
-        room.partial = at, at += gsa_cuda_column_room(work->owners, sums);
-    }
-    room.table = at, at += work->windows ? windows_room(work->windows->args, bf16) : 0;
-    room.kinds = at, at += gsa_cuda_kinds_room((int32_t)job->kinds.count);
-    room.total = gsa_round4(at);
-    return room;
+    const int64_t sums = (int64_t)job->heads * job->labels, bytes = sums * (int64_t)sizeof(float);
+    if (sums == 0 || !(work->dvectors || work->dbias || (work->windows && job->r))) return;
+    const int64_t most = larger(job->rows, plan->in.piece ? plan->in.bound : 0);
+    int64_t fit = larger(gsa_cuda_of(b)->tuning->label_bytes / bytes, 1);
+    if (work->windows) fit = larger(fit / GSA_WINDOW_ROWS, 1) * GSA_WINDOW_ROWS;
+    work->owners = fit < most ? fit : most;
+    room.cut(work->sum, work->owners * sums);
+    room.cut(work->q, plan->in.piece || job->bf16 ? work->owners * job->width : 0);
+    room.cut(work->partial, gsa_cuda_column_room(work->owners, sums));
 }
 
 /* dq, delta and the label gradients. */
 static gsa_status backward_rows(gsa_backend *b, attend_job *job, const gsa_cuda_plan *plan,
-                                const label_work *work, int widest)
+                                const label_work *work)
 {
     use_cut(job, &plan->in, job->rows);
     job->way = work->windows ? plan->windows.way : NULL;
-    GSA_TRY(rows_blocks(b, job, work, job->rows, widest));
+    GSA_TRY(rows_blocks(b, job, work, job->rows));
     if (job->piece == NULL) return GSA_OK;
     job->pieced = 1;
-    GSA_TRY(rows_blocks(b, job, work, plan->in.bound, widest));
+    GSA_TRY(rows_blocks(b, job, work, plan->in.bound));
     return job->dq ? GSA_RUN(b, merge_rows, merge_blocks(job, plan->in.bound), GSA_THREADS, *job)
                    : GSA_OK;
 }
@@ -524,7 +453,7 @@ static int take_turns(const gsa_attend_args *args, int *turn)
 
 static gsa_status backward_sources(gsa_backend *b, attend_job *job, gsa_cuda_kind *kind,
                                    const gsa_cuda_plan *plan, const gsa_attend_args *args,
-                                   const attend_windows *windows, int widest)
+                                   const attend_windows *windows)
 {
     int turn[GSA_MAX_KINDS];
     const int turns = take_turns(args, turn);
@@ -539,10 +468,10 @@ static gsa_status backward_sources(gsa_backend *b, attend_job *job, gsa_cuda_kin
         use_cut(job, &plan->out_cut, plan->sources);
         job->way = windows ? plan->out_windows.way : NULL;
         if (job->way) GSA_TRY(gsa_windows_sources(b, windows, job));
-        GSA_TRY(gsa_attend_sources_pass(b, job, widest));
+        GSA_TRY(gsa_attend_sources_pass(b, job));
         if (job->piece == NULL) continue;
         use_pieces(job, 0, plan->out_cut.bound);
-        GSA_TRY(gsa_attend_sources_pass(b, job, widest));
+        GSA_TRY(gsa_attend_sources_pass(b, job));
         GSA_TRY(
             GSA_RUN(b, merge_sources, merge_blocks(job, plan->out_cut.bound), GSA_THREADS, *job));
     }
@@ -589,67 +518,44 @@ static gsa_status set_gradients(gsa_backend *b, attend_job *job, const gsa_atten
     return GSA_OK;
 }
 
-static gsa_status backward(gsa_backend *b, const gsa_attend_args *args, int bf16)
+static gsa_status backward(gsa_backend *b, const gsa_attend_args *args)
 {
+    const char *const op = "attend_backward";
     const gsa_cuda_plan *plan;
     attend_job job;
     gsa_cuda_kind kind[GSA_MAX_KINDS];
-    stored_planes stored;
-    void *at;
-    label_work work = {
-        (float *)args->dlabel_vectors, (float *)args->dlabel_bias, NULL, NULL, NULL, 0, NULL
-    };
-    const int widest = widest_load(args);
-    GSA_TRY(gsa_attend_check(b, "attend_backward", args, 1));
+    gsa_bf16_planes planes;
+    label_work work = {};
+    GSA_TRY(gsa_attend_check(b, op, args, 1));
     if (args->edges->rows == 0 || args->heads == 0) return gsa_attend_clear(b, args);
     const int windowed = gsa_windows_wanted(b, args);
-    GSA_TRY(plan_call(b, "attend_backward", args, 1, windowed, &plan));
-    attend_windows windows = { args, plan, (const float *)args->q, NULL, widest };
+    GSA_TRY(gsa_cuda_plan_of(
+        b, op, args->edges, GSA_PLAN_OUT | (windowed ? GSA_PLAN_WINDOWS | GSA_PLAN_OUT_WINDOWS : 0),
+        &plan));
+    attend_windows windows = { args, plan, NULL, NULL, NULL };
+    work.dvectors = (float *)args->dlabel_vectors, work.dbias = (float *)args->dlabel_bias;
     work.windows = windowed ? &windows : NULL;
     set_job(b, &job, kind, args, plan);
     GSA_TRY(set_gradients(b, &job, args));
-    const backward_room room = plan_room(b, &job, plan, bf16, &work);
-    const int64_t planes = plan_planes(&stored, args, bf16, 1, windowed);
-    GSA_TRY(gsa_cuda_scratch(b, "attend_backward", room.total + planes, sizeof(float), &at));
-    if (bf16)
-        GSA_TRY(store_planes(b, "attend_backward", &stored, &job, kind, (float *)at + room.total));
-    if (gsa_cuda_kinds_room(args->edges->kinds) > 0)
-        job.kinds.many = (gsa_cuda_kind *)(void *)((float *)at + room.kinds);
+    name_planes(&planes, &job, args, 1);
+    const int64_t bound = larger(plan->in.bound, plan->out_cut.bound);
+    GSA_TRY(gsa_cuda_lay(b, op, [&](gsa_cuda_room &room) {
+        room.cut(planes.to, planes.first[planes.planes]);
+        room.cut(job.delta, job.rows * job.heads);
+        room.cut(job.part, bound * job.width), room.cut(job.part2, bound * job.width);
+        gsa_cuda_lay_kinds(room, &job.kinds);
+        lay_labels(b, room, &job, plan, &work);
+        if (windowed) lay_windows(room, &job, &windows);
+    }));
+    GSA_TRY(store_planes(b, op, &planes, &job, kind));
     GSA_TRY(gsa_cuda_tell_kinds(b, &job.kinds, kind));
-    job.delta = (float *)at, job.part = (float *)at + room.part,
-    job.part2 = (float *)at + room.part2;
-    if (work.owners > 0) {
-        work.sum = (float *)at + room.sum, work.q = (float *)at + room.q;
-        work.partial = (float *)at + room.partial;
-    }
-    if (windowed)
-        GSA_TRY(prepare_windows(b, "attend_backward", &windows, bf16, (float *)at + room.table));
-    GSA_TRY(backward_rows(b, &job, plan, &work, widest));
-    return backward_sources(b, &job, kind, plan, args, work.windows, widest);
+    if (windowed) GSA_TRY(prepare_windows(b, op, &job, &windows));
+    GSA_TRY(backward_rows(b, &job, plan, &work));
+    return backward_sources(b, &job, kind, plan, args, work.windows);
 }
 
-static gsa_status forward_float(gsa_backend *b, const gsa_attend_args *args)
+void gsa_cuda_fill_attend(gsa_backend *b)
 {
-    return forward(b, args, 0);
-}
-
-static gsa_status backward_float(gsa_backend *b, const gsa_attend_args *args)
-{
-    return backward(b, args, 0);
-}
-
-static gsa_status forward_bf16(gsa_backend *b, const gsa_attend_args *args)
-{
-    return forward(b, args, 1);
-}
-
-static gsa_status backward_bf16(gsa_backend *b, const gsa_attend_args *args)
-{
-    return backward(b, args, 1);
-}
-
-void gsa_cuda_fill_attend(gsa_backend *b, int bf16)
-{
-    b->attend_forward = bf16 ? forward_bf16 : forward_float;
-    b->attend_backward = bf16 ? backward_bf16 : backward_float;
+    b->attend_forward = forward;
+    b->attend_backward = backward;
 }

@@ -72,7 +72,7 @@ GSA_DEVICE void sum_labels(float *sum, int edges, int j, const attend_note *note
 /* An item of this launch, with edges here or without: is there memory for its sums? */
 GSA_DEVICE bool has_sums(const attend_job &job, const attend_item &at)
 {
-    return at.number >= 0 && at.number < job.items;
+    return at.number < job.items;
 }
 
 template <class S>
@@ -103,14 +103,14 @@ __global__ void __launch_bounds__(GSA_THREADS, LEAN ? GSA_LEAN_ROWS_BLOCKS : GSA
     GSA_SHARED(float, slopes, [NOTES]);
     const int j = threadIdx.x % G, mine = threadIdx.x - j, its = LEAN ? 0 : mine;
     const attend_item at = find_item<S>(job, job.edge_offset);
-    attend_cursor cursor = start_cursor(job, at);
     row_state<S> row;
     load_row<S>(job, at, row, j);
     if (!LEAN && job.label_sum && has_sums(job, at))
         for (int l = j; l < job.labels; l += G) job.label_sum[at.number * job.labels + l] = 0;
+    const int64_t edge = first_edge(at, job.edge_offset);
     const int most = gsa_max_lanes(at.count);
     for (int base = 0; base < most; base += G) {
-        fill_window<S>(job, at, cursor, base, j, slots + mine, notes + its);
+        fill_window<S>(job, at, edge, base, j, slots + mine, notes + its);
         __syncwarp();
         for (int i = 0; i < G && base + i < most; i += S::UNROLL)
             slope_edges<S>(job, at, row, i, at.count - base, j, slots + mine, notes + its,
@@ -122,7 +122,8 @@ __global__ void __launch_bounds__(GSA_THREADS, LEAN ? GSA_LEAN_ROWS_BLOCKS : GSA
             __syncwarp();
         }
     }
-    store_row<S>(job, at, row, j);
+    /* found anew: nothing of it is in registers while edges are walked */
+    store_row<S>(job, find_item<S>(job, job.edge_offset), row, j);
 }
 
 GSA_ATTEND_PASS(gsa_attend_rows_pass, "attend_backward", attend_rows)

@@ -16,14 +16,14 @@ template <class S> struct source_state {
 /* Lane j's out-edge of the window; a = q, b = do of its row. */
 template <class S>
 GSA_DEVICE void fill_out_window(const attend_job &job, const attend_item &at, int64_t edge,
-                                int left, int j, attend_slot *slot, source_row *of,
+                                int base, int j, attend_slot *slot, source_row *of,
                                 attend_note *note)
 {
     attend_slot where = { job.zeros, job.zeros };
     attend_note what = { -1, 1.0f };
     source_row row_of = { INFINITY, 0 };
-    if (j < left) {
-        const int32_t *word = (const int32_t *)(job.out_edge + edge + j);
+    if (base + j < at.count) {
+        const int32_t *word = (const int32_t *)(job.out_edge + edge + base + j);
         const int64_t row = __ldg(word), offset = row * job.width + (int64_t)at.head * job.dim;
         where = attend_slot{ (const typename S::T *)job.edge_q + offset,
                              (const typename S::T *)job.edge_dout + offset };
@@ -120,14 +120,13 @@ __global__ void __launch_bounds__(GSA_THREADS, LEAN ? GSA_LEAN_SOURCES_BLOCKS : 
         at.live = false, at.count = 0; /* not wanted, or another launch's */
     const int64_t offset =
         (at.row - GSA_OF_KIND(job.kinds, kind, first)) * job.width + (int64_t)at.head * job.dim;
-    const int64_t edge = at.live ? __ldg(job.out_offset + at.row) + at.first : 0;
+    const int64_t edge = first_edge(at, job.out_offset);
     source_state<S> state;
     load_source<S>(state, GSA_OF_KIND(job.kinds, kind, k), GSA_OF_KIND(job.kinds, kind, v), offset,
                    job.dim, j, at.live);
     const int most = gsa_max_lanes(at.count);
     for (int base = 0; base < most; base += G) {
-        fill_out_window<S>(job, at, edge + base, at.count - base, j, slots + mine, rows + mine,
-                           note);
+        fill_out_window<S>(job, at, edge, base, j, slots + mine, rows + mine, note);
         __syncwarp();
         for (int i = 0; i < G && base + i < most; i += S::UNROLL)
             add_edges<S>(job, at, state, i, at.count - base, j, slots + mine, rows + mine, note);

@@ -109,7 +109,7 @@ static gsa_status check(gsa_backend *b, const char *op, const gsa_attend_args *a
         return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
                         "%s: the cuSPARSE path has no heads of 0 columns", op);
     GSA_TRY(gsa_attend_check(b, op, args, backward));
-    GSA_TRY(gsa_cuda_shape(b, op, args->edges->edge_total + 4, (int64_t)4 * args->heads));
+    GSA_TRY(gsa_ref_shape(b, op, args->edges->edge_total + 4, (int64_t)4 * args->heads));
     if (args->edges->edge_total > INT32_MAX || args->edges->rows >= INT32_MAX)
         return gsa_fail(&b->error, GSA_ERR_LIMIT,
                         "%s: %lld rows, %lld edges: the cuSPARSE path counts them in 32 bits", op,
@@ -226,17 +226,18 @@ static gsa_status attend_forward(gsa_backend *b, const gsa_attend_args *args)
     const gsa_cuda_plan *plan;
     const float *k, *v;
     sparse_job job;
-    void *room;
+    float *keys, *values;
     GSA_TRY(check(b, "attend_forward", args, 0));
     if (args->edges->rows == 0 || args->heads == 0) return GSA_OK;
-    GSA_TRY(gsa_cuda_plan_lists(b, "attend_forward", args->edges, &plan));
+    GSA_TRY(
+        gsa_cuda_plan_of(b, "attend_forward", args->edges, GSA_PLAN_OUT | GSA_PLAN_LISTS, &plan));
     set_job(&job, args, plan);
     const int64_t plane = only_kind(args->edges) >= 0 ? 0 : plan->sources * job.width;
-    GSA_TRY(gsa_cuda_scratch(b, "attend_forward", job.heads * job.stride + 2 * plane, sizeof(float),
-                             &room));
-    job.value = (float *)room + 2 * plane;
-    GSA_TRY(gather(b, args, KEYS, job.width, (float *)room, &k));
-    GSA_TRY(gather(b, args, VALUES, job.width, (float *)room + plane, &v));
+    GSA_TRY(gsa_cuda_lay(b, "attend_forward", [&](gsa_cuda_room &room) {
+        room.cut(keys, plane), room.cut(values, plane), room.cut(job.value, job.heads * job.stride);
+    }));
+    GSA_TRY(gather(b, args, KEYS, job.width, keys, &k));
+    GSA_TRY(gather(b, args, VALUES, job.width, values, &v));
     GSA_TRY(sample_heads(b, &job, plan, job.value, args->q, k, (float)args->scale));
     GSA_TRY(run_rows(b, "attend_forward", &job, 0));
     if (job.edges == 0)
@@ -283,20 +284,22 @@ static gsa_status attend_backward(gsa_backend *b, const gsa_attend_args *args)
     const gsa_cuda_plan *plan;
     const float *k, *v;
     sparse_job job;
-    void *room;
+    float *keys, *values, *sums;
     GSA_TRY(check(b, "attend_backward", args, 1));
     GSA_TRY(gsa_attend_clear(b, args));
     if (args->edges->rows == 0 || args->heads == 0 || args->edges->edge_total == 0) return GSA_OK;
-    GSA_TRY(gsa_cuda_plan_lists(b, "attend_backward", args->edges, &plan));
+    GSA_TRY(
+        gsa_cuda_plan_of(b, "attend_backward", args->edges, GSA_PLAN_OUT | GSA_PLAN_LISTS, &plan));
     set_job(&job, args, plan);
     const int64_t plane = only_kind(args->edges) >= 0 ? 0 : plan->sources * job.width,
-                  values = job.heads * job.stride;
-    GSA_TRY(gsa_cuda_scratch(b, "attend_backward", 4 * values + 3 * plane, sizeof(float), &room));
-    float *const planes = (float *)room;
-    job.value = planes + 3 * plane, job.other = job.value + values;
-    job.value_out = job.other + values, job.other_out = job.value_out + values;
-    GSA_TRY(gather(b, args, KEYS, job.width, planes, &k));
-    GSA_TRY(gather(b, args, VALUES, job.width, planes + plane, &v));
+                  all = job.heads * job.stride;
+    GSA_TRY(gsa_cuda_lay(b, "attend_backward", [&](gsa_cuda_room &room) {
+        room.cut(keys, plane), room.cut(values, plane), room.cut(sums, plane);
+        room.cut(job.value, all), room.cut(job.other, all);
+        room.cut(job.value_out, all), room.cut(job.other_out, all);
+    }));
+    GSA_TRY(gather(b, args, KEYS, job.width, keys, &k));
+    GSA_TRY(gather(b, args, VALUES, job.width, values, &v));
     GSA_TRY(sample_heads(b, &job, plan, job.value, args->q, k, (float)args->scale));
     GSA_TRY(sample_heads(b, &job, plan, job.other, args->dout, v, 1));
     GSA_TRY(run_rows(b, "attend_backward", &job, 1));
@@ -307,8 +310,8 @@ static gsa_status attend_backward(gsa_backend *b, const gsa_attend_args *args)
                                          job.width, (float)args->scale, 1));
     }
     GSA_TRY(GSA_EACH(b, "attend_backward", job.heads * job.edges, sparse_transpose, job));
-    GSA_TRY(add_sources(b, args, &job, plan, KEYS, planes + 2 * plane));
-    return add_sources(b, args, &job, plan, VALUES, planes + 2 * plane);
+    GSA_TRY(add_sources(b, args, &job, plan, KEYS, sums));
+    return add_sources(b, args, &job, plan, VALUES, sums);
 }
 
 void gsa_cuda_fill_attend_sparse(gsa_backend *b)

@@ -51,8 +51,8 @@ static void set_job(window_job *job, const attend_windows *windows, const attend
     job->heads = args->heads, job->dim = args->head_dim,
     job->width = (int64_t)args->heads * args->head_dim;
     job->labels = args->edges->labels, job->kinds = edges->kinds;
-    job->wide_out = windows->wide,
-    job->wide = edges->bf16 ? 8 : windows->wide; /* copies in bf16 begin at 16 bytes */
+    job->wide_out = edges->widest,
+    job->wide = edges->bf16 ? 8 : edges->widest; /* copies in bf16 begin at 16 bytes */
     while (job->dim % job->wide_out != 0) job->wide_out /= 2;
     while (job->dim % job->wide != 0) job->wide /= 2;
     job->scale = (float)args->scale;

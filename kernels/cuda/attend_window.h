@@ -42,9 +42,8 @@ typedef struct window_choice { /* the kernels of a pass: heads of at most `dim` 
 typedef struct attend_windows {
     const gsa_attend_args *args;
     const gsa_cuda_plan *plan;
-    const float *q; /* the args' own; in bf16, where labels have vectors, rounded */
-    float *table; /* set by the caller: room of gsa_window_table_room floats, where that is not 0 */
-    int wide;     /* floats of a load that all arrays allow */
+    const float *q;         /* the args' own; in bf16, where labels have vectors, rounded */
+    float *rounded, *table; /* room for that, and of gsa_window_table_room floats */
 } attend_windows;
 
 /* Whether this call may go through windows at all. */

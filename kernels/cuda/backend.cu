@@ -87,45 +87,6 @@ gsa_status gsa_cuda_grid(gsa_backend *b, const char *op, int64_t count, int64_t 
     return *blocks < 0 ? b->error.status : GSA_OK;
 }
 
-/* ---- checks -------------------------------------------------------------------------------- */
-gsa_status gsa_cuda_shape(gsa_backend *b, const char *op, int64_t rows, int64_t cols)
-{
-    int64_t bytes;
-    if (rows < 0 || cols < 0)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: shape [%lld, %lld] is negative", op,
-                        (long long)rows, (long long)cols);
-    if (!gsa_mul(rows, cols, &bytes) || !gsa_mul(bytes, b->real_bytes, &bytes))
-        return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: shape [%lld, %lld] exceeds 64 bits", op,
-                        (long long)rows, (long long)cols);
-    return GSA_OK;
-}
-
-gsa_status gsa_cuda_check_dropout(gsa_backend *b, const char *op, const gsa_dropout *dropout)
-{
-    if (!(dropout->p >= 0 && dropout->p < 1))
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: dropout p = %g is outside [0, 1)", op,
-                        dropout->p);
-    if (dropout->p > 0 && dropout->site >> 20 != 0)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: dropout site %u is not below 2^20", op,
-                        (unsigned)dropout->site);
-    return GSA_OK;
-}
-
-gsa_status gsa_cuda_check_edges(gsa_backend *b, const char *op, const gsa_edges *edges,
-                                int backward)
-{
-    if (edges->rows < 0 || edges->edge_total < 0 || edges->run_total < 0 || edges->kinds < 0 ||
-        edges->kinds > GSA_MAX_KINDS)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
-                        "%s: edges with %lld rows, %lld runs, %lld edges, %d kinds (at most %d)",
-                        op, (long long)edges->rows, (long long)edges->run_total,
-                        (long long)edges->edge_total, (int)edges->kinds, (int)GSA_MAX_KINDS);
-    if (backward && edges->rows > 0 && edges->examples < 1)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %lld rows, but %d examples", op,
-                        (long long)edges->rows, (int)edges->examples);
-    return GSA_OK;
-}
-
 /* ---- faults -------------------------------------------------------------------------------- */
 gsa_cuda_watch gsa_cuda_suspect(gsa_backend *b, int code)
 {
@@ -179,14 +140,14 @@ static void cuda_release(gsa_backend *b)
     const gsa_system *system = b->system;
     gsa_cuda_state *s = gsa_cuda_of(b);
     gsa_cuda_close_steps(b);
-    if (s->has_stream && s->lost == cudaSuccess) cudaStreamSynchronize(s->stream);
+    if (s->own && s->lost == cudaSuccess) cudaStreamSynchronize(s->stream);
     gsa_cuda_close_aside(b);
     gsa_cuda_forget_plans(b);
     gsa_cuda_sparse_close(b);
     gsa_cuda_library_close(b);
     gsa_release(system, s->products);
     gsa_cuda_close_memory(b);
-    if (s->has_stream) cudaStreamDestroy(s->own);
+    gsa_cuda_undo(s->own);
     gsa_release(system, s);
     gsa_release(system, b);
 }
@@ -246,9 +207,9 @@ static gsa_status open_device(gsa_backend *b, int device, gsa_error *error)
     gsa_cuda_state *s = gsa_cuda_of(b);
     gsa_status status = find_device(b, device, error);
     if (status != GSA_OK) return status;
-    status = GSA_CUDA(b, cudaStreamCreateWithFlags(&s->own, cudaStreamNonBlocking));
+    status = gsa_cuda_need(b, &s->own);
     s->stream = s->own;
-    if (status == GSA_OK) s->has_stream = 1, status = gsa_cuda_open_memory(b);
+    if (status == GSA_OK) status = gsa_cuda_open_memory(b);
     if (status == GSA_OK) status = gsa_cuda_open_products(b);
     if (status == GSA_OK) return gsa_cuda_library_open(b, error);
     if (error) *error = b->error;
@@ -260,7 +221,7 @@ static void fill_table(gsa_backend *b)
     gsa_cuda_fill_memory(b);
     gsa_cuda_fill_aggregate(b);
     gsa_cuda_fill_aside(b);
-    gsa_cuda_fill_attend(b, 0);
+    gsa_cuda_fill_attend(b);
     gsa_cuda_fill_columns(b);
     gsa_cuda_fill_crf(b);
     gsa_cuda_fill_dropout(b);
@@ -276,8 +237,8 @@ static void fill_table(gsa_backend *b)
 /* The stream `to` waits for what was queued before. */
 static gsa_status queue_behind(gsa_backend *b, cudaStream_t to)
 {
-    cudaEvent_t before;
-    GSA_TRY(GSA_CUDA(b, cudaEventCreateWithFlags(&before, cudaEventDisableTiming)));
+    cudaEvent_t before = NULL;
+    GSA_TRY(gsa_cuda_need(b, &before));
     gsa_status status = GSA_CUDA(b, cudaEventRecord(before, gsa_cuda_stream(b)));
     if (status == GSA_OK) status = GSA_CUDA(b, cudaStreamWaitEvent(to, before, 0));
     cudaEventDestroy(before);
@@ -382,7 +343,7 @@ extern "C" gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention)
                         gsa_cuda_of(b)->name);
     if (attention == GSA_CUDA_CUSPARSE) GSA_TRY(gsa_cuda_sparse_open(b));
     if (attention == GSA_CUDA_CUSPARSE) gsa_cuda_fill_attend_sparse(b);
-    else gsa_cuda_fill_attend(b, attention == GSA_CUDA_BF16);
+    else gsa_cuda_fill_attend(b);
     gsa_cuda_state *s = gsa_cuda_of(b);
     s->attention = attention;
     say_choices(s);

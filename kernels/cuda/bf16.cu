@@ -38,22 +38,20 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS)
     if (i < count) to[i] = gsa_bf16_round(__ldg(from + i));
 }
 
-int gsa_cuda_add_plane(gsa_bf16_planes *p, const void *from, int64_t count)
+void gsa_cuda_add_plane(gsa_bf16_planes *p, const void *from, int64_t count)
 {
-    if (count == 0) return -1;
+    if (count == 0) return;
     int plane = 0;
     while (plane < p->planes && p->from[plane] != from) plane++;
     if (plane == p->planes) p->from[p->planes++] = (const float *)from, p->count[plane] = 0;
     if (count > p->count[plane]) p->count[plane] = count;
-    return plane;
 }
 
-int64_t gsa_cuda_lay_planes(gsa_bf16_planes *p)
+void gsa_cuda_place_planes(gsa_bf16_planes *p)
 {
     p->first[0] = 0;
     for (int i = 0; i < p->planes; i++)
         p->first[i + 1] = p->first[i] + (p->count[i] + BEGIN - 1) / BEGIN * BEGIN;
-    return p->first[p->planes] * (int64_t)sizeof(gsa_bf16);
 }
 
 gsa_status gsa_cuda_round_planes(gsa_backend *b, const char *op, const gsa_bf16_planes *p)

@@ -31,10 +31,10 @@ typedef struct gsa_bf16_planes {
     const float *from[GSA_BF16_PLANES];
 } gsa_bf16_planes;
 
-/* The plane's number; -1 for one without numbers. */
-int gsa_cuda_add_plane(gsa_bf16_planes *p, const void *from, int64_t count);
-/* The planes are all named: bytes that the copies take. */
-int64_t gsa_cuda_lay_planes(gsa_bf16_planes *p);
+/* One without numbers is none. */
+void gsa_cuda_add_plane(gsa_bf16_planes *p, const void *from, int64_t count);
+/* The planes are all named: where the copies begin, and the numbers that they take. */
+void gsa_cuda_place_planes(gsa_bf16_planes *p);
 /* Fills what `to` points at; one launch. */
 gsa_status gsa_cuda_round_planes(gsa_backend *b, const char *op, const gsa_bf16_planes *p);
 
@@ -42,9 +42,12 @@ gsa_status gsa_cuda_round_planes(gsa_backend *b, const char *op, const gsa_bf16_
 gsa_status gsa_cuda_round_floats(gsa_backend *b, const char *op, float *to, const float *from,
                                  int64_t count);
 
-static inline const gsa_bf16 *gsa_cuda_plane(const gsa_bf16_planes *p, int plane)
+/* The copy, or NULL. */
+static inline const gsa_bf16 *gsa_cuda_plane(const gsa_bf16_planes *p, const void *from)
 {
-    return plane < 0 ? NULL : p->to + p->first[plane];
+    for (int i = 0; i < p->planes; i++)
+        if (p->from[i] == from) return p->to + p->first[i];
+    return NULL;
 }
 
 #endif

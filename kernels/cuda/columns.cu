@@ -55,11 +55,11 @@ gsa_status gsa_cuda_norm_sums(gsa_backend *b, float *dgain, float *dbias, const 
                               const float *x, const float *mean, const float *rstd, int64_t rows,
                               int64_t cols, gsa_cuda_columns *later)
 {
-    void *room;
     gsa_cuda_columns job = {};
-    GSA_TRY(gsa_cuda_scratch(b, "norm_backward", gsa_cuda_column_room(rows, cols), sizeof(float),
-                             &room));
-    job.partial = (float *)room, job.x = dy, job.rows = rows, job.cols = cols;
+    GSA_TRY(gsa_cuda_lay(b, "norm_backward", [&](gsa_cuda_room &room) {
+        room.cut(job.partial, gsa_cuda_column_room(rows, cols));
+    }));
+    job.x = dy, job.rows = rows, job.cols = cols;
     job.out = dbias, job.weighted = dgain, job.norm_x = x, job.mean = mean, job.rstd = rstd;
     cut(b, &job);
     if (later == NULL || job.slices * GSA_WARP < cols) return run(b, job);
@@ -70,7 +70,7 @@ gsa_status gsa_cuda_norm_sums(gsa_backend *b, float *dgain, float *dbias, const 
 static gsa_status bias_backward(gsa_backend *b, void *dbias, const void *dy, int64_t rows,
                                 int64_t cols)
 {
-    GSA_TRY(gsa_cuda_shape(b, "bias_backward", rows, cols));
+    GSA_TRY(gsa_ref_shape(b, "bias_backward", rows, cols));
     if (dbias == NULL) return GSA_OK;
     return gsa_cuda_norm_sums(b, NULL, (float *)dbias, (const float *)dy, NULL, NULL, NULL, rows,
                               cols, NULL);

@@ -514,9 +514,9 @@ static gsa_status check(gsa_backend *b, const char *op, const gsa_crf_args *args
     if (args->sequences == 0 && args->tokens != 0)
         return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: the sequences hold 0 tokens of %lld", op,
                         (long long)args->tokens);
-    GSA_TRY(gsa_cuda_shape(b, op, args->tokens,
-                           (int64_t)64 * args->tags)); /* all scratch is less than that */
-    GSA_TRY(gsa_cuda_shape(b, op, args->sequences, (int64_t)64 * args->tags));
+    GSA_TRY(gsa_ref_shape(b, op, args->tokens,
+                          (int64_t)64 * args->tags)); /* all scratch is less than that */
+    GSA_TRY(gsa_ref_shape(b, op, args->sequences, (int64_t)64 * args->tags));
     return GSA_CUDA(b, cudaSuccess);
 }
 
@@ -525,44 +525,27 @@ static int64_t width_of(int64_t tags)
     return tags <= 32 ? 32 : tags <= 64 ? 64 : tags <= 128 ? 128 : (int64_t)WIDEST;
 }
 
-/* The next `count` doubles of scratch. */
-static double *cut(double **room, int64_t count)
-{
-    double *const at = *room;
-    *room = at ? at + count : NULL;
-    return at;
-}
-
 enum { DECODE, FORWARD, BACKWARD };
-static const int64_t MARK = sizeof(crf_mark) / sizeof(double);
 
-/* Doubles of scratch; where `room` is given, the job's arrays are cut from it. */
-static int64_t lay_out(crf_job *job, int what, double *room)
+static void lay_out(crf_job *job, int what, gsa_cuda_room &room)
 {
-    const int64_t square = job->tags * job->tags, planes = WALKS * job->tokens * job->tags,
+    const int64_t tags = job->tags, square = tags * tags, planes = WALKS * job->tokens * tags,
                   walks = WALKS * job->sequences;
-    const int64_t tables = 2 * job->tags + job->tags + 1,
-                  work = job->tags > HELD ? walks * job->tags : 0;
-    job->out = cut(&room, square);
-    job->begin = cut(&room, job->tags), job->stop = cut(&room, job->tags);
-    job->row_top = cut(&room, job->tags), job->shift = cut(&room, 1);
-    job->work = cut(&room, work);
+    room.cut(job->out, square), room.cut(job->begin, tags), room.cut(job->stop, tags);
+    room.cut(job->row_top, tags), room.cut(job->shift, 1);
+    room.cut(job->work, tags > HELD ? walks * tags : 0);
     if (what == DECODE) {
-        job->predecessor = (int32_t *)cut(&room, (job->tokens * job->tags + 1) / 2);
-        return square + tables + work + (job->tokens * job->tags + 1) / 2;
+        room.cut(job->predecessor, job->tokens * tags);
+        return;
     }
-    job->into = cut(&room, square), job->e_out = cut(&room, square),
-    job->e_into = cut(&room, square);
-    job->alpha = cut(&room, planes), job->total = cut(&room, walks);
-    const int64_t partials = what == FORWARD     ? job->sequences
-                             : job->dtransitions ? job->chunks * square
-                                                 : 0;
-    job->partial = cut(&room, partials);
-    const int64_t common = 4 * square + tables + work + planes + walks + partials;
-    if (what == FORWARD) return common;
-    job->next = cut(&room, planes), job->use = cut(&room, planes);
-    job->mark = (crf_mark *)cut(&room, WALKS * job->tokens * MARK);
-    return common + 2 * planes + WALKS * job->tokens * MARK;
+    room.cut(job->into, square), room.cut(job->e_out, square), room.cut(job->e_into, square);
+    room.cut(job->alpha, planes), room.cut(job->total, walks);
+    room.cut(job->partial, what == FORWARD     ? job->sequences
+                           : job->dtransitions ? job->chunks * square
+                                               : 0);
+    if (what == FORWARD) return;
+    room.cut(job->next, planes), room.cut(job->use, planes);
+    room.cut(job->mark, WALKS * job->tokens);
 }
 
 /* Tokens of a chunk: so many that the partial sums of all chunks stay within 32 MiB. */
@@ -579,7 +562,6 @@ static void choose_chunks(crf_job *job)
 static gsa_status begin(gsa_backend *b, const char *op, const gsa_crf_args *args, int what,
                         crf_job *job)
 {
-    void *room;
     GSA_TRY(check(b, op, args));
     *job = crf_job{};
     job->sequences = args->sequences, job->tokens = args->tokens, job->tags = args->tags,
@@ -593,8 +575,7 @@ static gsa_status begin(gsa_backend *b, const char *op, const gsa_crf_args *args
     job->demissions = (float *)args->demissions, job->dtransitions = (float *)args->dtransitions;
     job->dstart = (float *)args->dstart, job->dend = (float *)args->dend;
     choose_chunks(job);
-    GSA_TRY(gsa_cuda_scratch(b, op, lay_out(job, what, NULL), sizeof(double), &room));
-    lay_out(job, what, (double *)room);
+    GSA_TRY(gsa_cuda_lay(b, op, [&](gsa_cuda_room &room) { lay_out(job, what, room); }));
     job->bad_offset = gsa_cuda_suspect(b, GSA_FAULT_CRF_OFFSET);
     job->bad_target = gsa_cuda_suspect(b, GSA_FAULT_CRF_TARGET);
     const int64_t width = width_of(job->tags);

@@ -31,8 +31,8 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS) drop_states(GSA_ARGUMENT(
 static gsa_status run(gsa_backend *b, const char *op, void *y, const void *x,
                       const gsa_dropout *dropout, int accumulate, int64_t rows, int64_t cols)
 {
-    GSA_TRY(gsa_cuda_shape(b, op, rows, cols));
-    GSA_TRY(gsa_cuda_check_dropout(b, op, dropout));
+    GSA_TRY(gsa_ref_shape(b, op, rows, cols));
+    GSA_TRY(gsa_ref_check_dropout(b, op, dropout));
     if (y == NULL) return GSA_OK;
     const drop_job job = {
         (float *)y,     (const float *)x, gsa_cuda_drop_of(dropout, NULL), rows, cols,

@@ -181,7 +181,7 @@ static int is_apart(const gsa_cuda_rowwise *job, const void *at, int64_t count, 
 static gsa_status check(gsa_backend *b, const char *op, int64_t rows, int64_t cols,
                         int64_t per_block)
 {
-    GSA_TRY(gsa_cuda_shape(b, op, rows, cols));
+    GSA_TRY(gsa_ref_shape(b, op, rows, cols));
     if (gsa_cuda_blocks(b, op, per_block == GSA_ELEMENTS ? rows * cols : rows, per_block) < 0)
         return b->error.status;
     return GSA_CUDA(b, cudaSuccess);
@@ -312,7 +312,7 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS)
 
 static gsa_status accumulate(gsa_backend *b, void *y, const void *x, double scale, int64_t count)
 {
-    GSA_TRY(gsa_cuda_shape(b, "accumulate", count, 1));
+    GSA_TRY(gsa_ref_shape(b, "accumulate", count, 1));
     return GSA_EACH(b, "accumulate", count, accumulate_elements, (float *)y, (const float *)x,
                     (float)scale, count);
 }
@@ -327,7 +327,7 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS)
 static gsa_status multiply(gsa_backend *b, void *y, const void *a, const void *c, int add,
                            int64_t count)
 {
-    GSA_TRY(gsa_cuda_shape(b, "multiply", count, 1));
+    GSA_TRY(gsa_ref_shape(b, "multiply", count, 1));
     return GSA_EACH(b, "multiply", count, multiply_elements, (float *)y, (const float *)a,
                     (const float *)c, add, count);
 }

@@ -9,11 +9,6 @@ static __global__ void __launch_bounds__(GSA_WARP)
     if (threadIdx.x < some.count) to[threadIdx.x] = some.told[threadIdx.x];
 }
 
-int64_t gsa_cuda_kinds_room(int32_t kinds)
-{
-    return kinds > GSA_KINDS_TOLD ? kinds * (int64_t)(sizeof(gsa_cuda_kind) / sizeof(float)) : 0;
-}
-
 gsa_status gsa_cuda_tell_kinds(gsa_backend *b, gsa_cuda_kinds *kinds, const gsa_cuda_kind *kind)
 {
     gsa_cuda_kinds some = {};

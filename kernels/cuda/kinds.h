@@ -31,8 +31,12 @@ GSA_DEVICE int gsa_kind_of(const gsa_cuda_kinds &kinds, int64_t source)
     return kind;
 }
 
-/* Floats of scratch that so many kinds take, which becomes `many`; 0 where they are told. */
-int64_t gsa_cuda_kinds_room(int32_t kinds);
+/* Cuts `many` for `count` of them where they are not told. */
+static inline void gsa_cuda_lay_kinds(gsa_cuda_room &room, gsa_cuda_kinds *kinds)
+{
+    if (kinds->count > GSA_KINDS_TOLD) room.cut(kinds->many, kinds->count);
+}
+
 /* Before the launches that use them, and again where one has changed. */
 gsa_status gsa_cuda_tell_kinds(gsa_backend *b, gsa_cuda_kinds *kinds, const gsa_cuda_kind *kind);
 

@@ -109,7 +109,7 @@ static gsa_status run(gsa_backend *b, const char *op, entropy_job job, int fault
     if (!(job.smoothing >= 0 && job.smoothing < 1))
         return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
                         "%s: a smoothing of %g, expected 0 <= smoothing < 1", op, job.smoothing);
-    GSA_TRY(gsa_cuda_shape(b, op, job.items, job.offset ? 1 : job.cols));
+    GSA_TRY(gsa_ref_shape(b, op, job.items, job.offset ? 1 : job.cols));
     if (job.dloss && job.dx == NULL) return GSA_OK;
     job.watch = gsa_cuda_suspect(b, fault);
     if (job.dloss) return GSA_WARPS(b, op, job.items, entropy_back, job);
@@ -146,8 +146,8 @@ static gsa_status segment_entropy_forward(gsa_backend *b, void *loss, const void
                                           int64_t cols)
 {
     entropy_job job = {};
-    GSA_TRY(gsa_cuda_shape(b, "segment_entropy_forward", rows, cols));
-    GSA_TRY(gsa_cuda_shape(b, "segment_entropy_forward", segments, cols));
+    GSA_TRY(gsa_ref_shape(b, "segment_entropy_forward", rows, cols));
+    GSA_TRY(gsa_ref_shape(b, "segment_entropy_forward", segments, cols));
     job.x = (const float *)logits, job.offset = offset, job.targets = targets;
     job.scale = scale, job.items = segments * cols, job.cols = cols;
     return run(b, "segment_entropy_forward", job, GSA_FAULT_PLACE, loss);
@@ -159,8 +159,8 @@ static gsa_status segment_entropy_backward(gsa_backend *b, void *dlogits, const 
                                            int64_t rows, int64_t cols)
 {
     entropy_job job = {};
-    GSA_TRY(gsa_cuda_shape(b, "segment_entropy_backward", rows, cols));
-    GSA_TRY(gsa_cuda_shape(b, "segment_entropy_backward", segments, cols));
+    GSA_TRY(gsa_ref_shape(b, "segment_entropy_backward", rows, cols));
+    GSA_TRY(gsa_ref_shape(b, "segment_entropy_backward", segments, cols));
     job.dx = (float *)dlogits, job.dloss = (const float *)dloss, job.x = (const float *)logits;
     job.offset = offset, job.targets = targets, job.scale = scale;
     job.items = segments * cols, job.cols = cols, job.accumulate = 1;
@@ -187,7 +187,7 @@ static gsa_status square_error_forward(gsa_backend *b, void *loss, const void *x
 static gsa_status square_error_backward(gsa_backend *b, void *dx, const void *dloss, const void *x,
                                         const void *target, double scale, int64_t count)
 {
-    GSA_TRY(gsa_cuda_shape(b, "square_error_backward", count, 1));
+    GSA_TRY(gsa_ref_shape(b, "square_error_backward", count, 1));
     if (dx == NULL) return GSA_OK;
     return GSA_EACH(b, "square_error_backward", count, square_back, (float *)dx,
                     (const float *)dloss, (const float *)x, (const float *)target, scale, count);

@@ -113,26 +113,9 @@ void gsa_cuda_give(gsa_backend *b, void *at)
         }
 }
 
-gsa_status gsa_cuda_take_array(gsa_backend *b, const char *op, int64_t count, int64_t size,
-                               void **at)
-{
-    int64_t bytes;
-    if (!gsa_mul(count, size, &bytes))
-        return gsa_fail(&b->error, GSA_ERR_LIMIT,
-                        "%s: an array of %lld x %lld bytes exceeds 64 bits", op, (long long)count,
-                        (long long)size);
-    *at = gsa_cuda_take(b, op, bytes);
-    return *at ? GSA_OK : b->error.status;
-}
-
-gsa_status gsa_cuda_scratch(gsa_backend *b, const char *op, int64_t count, int64_t size, void **at)
+gsa_status gsa_cuda_scratch(gsa_backend *b, const char *op, int64_t bytes, void **at)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
-    int64_t bytes;
-    if (!gsa_mul(count, size, &bytes))
-        return gsa_fail(&b->error, GSA_ERR_LIMIT,
-                        "%s: scratch of %lld x %lld bytes exceeds 64 bits", op, (long long)count,
-                        (long long)size);
     if (s->scratch == NULL || bytes > s->scratch_bytes) {
         gsa_cuda_give(b, s->scratch);
         s->scratch_bytes = 0;
@@ -222,6 +205,17 @@ static gsa_status cuda_upload(gsa_backend *b, void *to, const void *from_host, i
 }
 
 /* ---- uploads next to the work --------------------------------------------------------------- */
+gsa_status gsa_cuda_need(gsa_backend *b, cudaStream_t *stream)
+{
+    if (*stream) return GSA_OK;
+    return GSA_CUDA(b, cudaStreamCreateWithFlags(stream, cudaStreamNonBlocking));
+}
+
+gsa_status gsa_cuda_need(gsa_backend *b, cudaEvent_t *event)
+{
+    return *event ? GSA_OK : GSA_CUDA(b, cudaEventCreateWithFlags(event, cudaEventDisableTiming));
+}
+
 static gsa_status open_ring(gsa_backend *b, gsa_cuda_ring *ring)
 {
     for (int i = 0; i < GSA_CUDA_STAGES; i++) {
@@ -229,9 +223,7 @@ static gsa_status open_ring(gsa_backend *b, gsa_cuda_ring *ring)
         if (!stage->at)
             GSA_TRY(
                 GSA_CUDA(b, cudaHostAlloc(&stage->at, GSA_CUDA_STAGE_BYTES, cudaHostAllocDefault)));
-        if (!stage->made)
-            GSA_TRY(GSA_CUDA(b, cudaEventCreateWithFlags(&stage->done, cudaEventDisableTiming)));
-        stage->made = 1;
+        GSA_TRY(gsa_cuda_need(b, &stage->done));
     }
     return GSA_OK;
 }
@@ -239,24 +231,17 @@ static gsa_status open_ring(gsa_backend *b, gsa_cuda_ring *ring)
 static void close_ring(gsa_cuda_ring *ring)
 {
     for (int i = 0; i < GSA_CUDA_STAGES; i++) {
-        if (ring->stage[i].made) cudaEventDestroy(ring->stage[i].done);
+        gsa_cuda_undo(ring->stage[i].done);
         if (ring->stage[i].at) cudaFreeHost(ring->stage[i].at);
     }
 }
 
 static gsa_status open_ahead(gsa_backend *b, gsa_cuda_ahead *a)
 {
-    if (!a->ring.has_stream)
-        GSA_TRY(GSA_CUDA(b, cudaStreamCreateWithFlags(&a->ring.stream, cudaStreamNonBlocking)));
-    a->ring.has_stream = 1;
+    GSA_TRY(gsa_cuda_need(b, &a->ring.stream));
     GSA_TRY(open_ring(b, &a->ring));
-    if (!a->has_began)
-        GSA_TRY(GSA_CUDA(b, cudaEventCreateWithFlags(&a->began, cudaEventDisableTiming)));
-    a->has_began = 1;
-    if (!a->has_arrived)
-        GSA_TRY(GSA_CUDA(b, cudaEventCreateWithFlags(&a->arrived, cudaEventDisableTiming)));
-    a->has_arrived = 1;
-    return GSA_OK;
+    GSA_TRY(gsa_cuda_need(b, &a->began));
+    return gsa_cuda_need(b, &a->arrived);
 }
 
 /* What read `to` last was given before `began`, which is recorded outside of captures: another
@@ -265,7 +250,7 @@ static gsa_status cuda_upload_ahead(gsa_backend *b, void *to, const void *from_h
 {
     gsa_cuda_ahead *a = &gsa_cuda_of(b)->ahead;
     GSA_TRY(check_bytes(b, "upload_ahead", bytes));
-    if (!a->has_arrived)
+    if (!a->arrived)
         return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
                         "upload_ahead: %lld bytes before any upload_arrive", (long long)bytes);
     if (a->waits) GSA_TRY(GSA_CUDA(b, cudaStreamWaitEvent(a->ring.stream, a->began, 0)));
@@ -287,7 +272,7 @@ static gsa_status cuda_upload_arrive(gsa_backend *b)
     }
     GSA_TRY(left);
     GSA_TRY(check_bytes(b, "upload_arrive", 0));
-    const gsa_status opened = a->has_arrived ? GSA_OK : open_ahead(b, a);
+    const gsa_status opened = a->arrived ? GSA_OK : open_ahead(b, a);
     if (opened != GSA_OK) {
         gsa_cuda_enter_capture(b);
         return opened;
@@ -307,11 +292,9 @@ static gsa_status cuda_upload_arrive(gsa_backend *b)
 static void close_ahead(gsa_cuda_state *s)
 {
     gsa_cuda_ahead *a = &s->ahead;
-    if (a->ring.has_stream && s->lost == cudaSuccess) cudaStreamSynchronize(a->ring.stream);
+    if (a->ring.stream && s->lost == cudaSuccess) cudaStreamSynchronize(a->ring.stream);
     close_ring(&a->ring);
-    if (a->has_began) cudaEventDestroy(a->began);
-    if (a->has_arrived) cudaEventDestroy(a->arrived);
-    if (a->ring.has_stream) cudaStreamDestroy(a->ring.stream);
+    gsa_cuda_undo(a->began), gsa_cuda_undo(a->arrived), gsa_cuda_undo(a->ring.stream);
 }
 
 /* ---- downloads, copies, fills -------------------------------------------------------------- */

@@ -42,7 +42,7 @@ static gsa_status adam(gsa_backend *b, void *w, void *m, void *v, const void *g,
                        const double *control, const gsa_adam *adam, int64_t count)
 {
     optim_job job = {};
-    GSA_TRY(gsa_cuda_shape(b, "adam", count, 1));
+    GSA_TRY(gsa_ref_shape(b, "adam", count, 1));
     job.w = (float *)w, job.m = (float *)m, job.v = (float *)v, job.g = (const float *)g,
     job.control = control, job.count = count;
     job.beta1 = (float)adam->beta1, job.rest1 = (float)(1 - adam->beta1);
@@ -57,7 +57,7 @@ static gsa_status sgd(gsa_backend *b, void *w, void *m, const void *g, const dou
                       double lr, double momentum, double l2, int64_t count)
 {
     optim_job job = {};
-    GSA_TRY(gsa_cuda_shape(b, "sgd", count, 1));
+    GSA_TRY(gsa_ref_shape(b, "sgd", count, 1));
     job.w = (float *)w, job.m = (float *)m, job.g = (const float *)g, job.control = control,
     job.count = count;
     job.lr = (float)lr, job.momentum = (float)momentum, job.l2 = (float)l2;

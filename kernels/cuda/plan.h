@@ -8,9 +8,10 @@
 #ifndef GSA_CUDA_PLAN_H
 #define GSA_CUDA_PLAN_H
 #include "graph/plan.h"
+#include "kernels/cuda/state.h"
 #include "kernels/cuda/window.h"
 
-typedef struct gsa_cuda_entry { /* one in-edge of the expanded form */
+typedef struct gsa_cuda_entry { /* one in-edge */
     int32_t source;             /* in its kind */
     uint32_t tag;               /* label * GSA_MAX_KINDS + kind */
 } gsa_cuda_entry;
@@ -25,37 +26,45 @@ typedef struct gsa_cuda_cut {
     int32_t *owner; /* [bound] the row of each piece; not set after the last */
 } gsa_cuda_cut;
 
+/* The parts of a plan. */
+enum {
+    GSA_PLAN_IN = 1,           /* entries, in: always */
+    GSA_PLAN_OUT = 2,          /* out_offset, out, out_cut */
+    GSA_PLAN_LISTS = 4,        /* list_ .. and out_edge; with OUT */
+    GSA_PLAN_WINDOWS = 8,      /* of rows (window.h) */
+    GSA_PLAN_OUT_WINDOWS = 16, /* of sources */
+    GSA_PLAN_PARTS = 5
+};
 struct gsa_cuda_plan {
     gsa_content content; /* whose plan this is, where it is told; or else */
     const void *run_offset, *edge_offset, *runs;
     int64_t rows, run_total, edge_total, used; /* used: when it was last requested */
-    int64_t *run_first; /* [run_total+1] first edge of each run, or NULL where no path needs it */
-    gsa_cuda_entry *entries; /* [edges] where runs are short, or NULL: walk the runs */
-    gsa_cuda_cut in;
-    int has_out;
+    int has;                                   /* which parts */
+    void *kept[GSA_PLAN_PARTS];                /* memory of each */
     int64_t sources, part_first[GSA_MAX_KINDS];
+    gsa_cuda_entry *entries; /* [edges] */
+    gsa_cuda_cut in;
     int64_t *out_offset; /* [sources+1] */
     gsa_transposed *out; /* [edges] by (source, row, k) */
     gsa_cuda_cut out_cut;
-    /* the edges as lists of 32-bit numbers, by row and by source, where a path requests them;
-     * list_column: among the sources of all kinds; out_edge: which of the edges by row it is */
+    /* the edges as lists of 32-bit numbers, by row and by source; list_column: among the sources of
+     * all kinds; out_edge: which of the edges by row it is. Fewer than 2^31 rows and edges */
     int32_t *list_offset, *list_column, *list_out_offset, *list_out_column, *out_edge;
-    /* windows of rows, and of sources, where a path requests them (window.h) */
-    int has_windows, has_out_windows;
     gsa_cuda_windows windows, out_windows;
 };
 
 enum { GSA_CUDA_ASKED = 64 };
-/* The plan of these edges; transpose: with out-edges. It lives until the edges are touched or the
- * table is full (the one that was not requested longest goes). */
-gsa_status gsa_cuda_plan_of(gsa_backend *b, const char *op, const gsa_edges *edges, int transpose,
+/* The plan of these edges, with the parts that are wanted. It lives until the edges are touched or
+ * the table is full (the one that was not requested longest goes). */
+gsa_status gsa_cuda_plan_of(gsa_backend *b, const char *op, const gsa_edges *edges, int wanted,
                             const gsa_cuda_plan **plan);
-/* The same with out-edges and lists; fewer than 2^31 rows and edges. */
-gsa_status gsa_cuda_plan_lists(gsa_backend *b, const char *op, const gsa_edges *edges,
-                               const gsa_cuda_plan **plan);
-/* The same with windows of rows; transpose: and out-edges and windows of sources. */
-gsa_status gsa_cuda_plan_windows(gsa_backend *b, const char *op, const gsa_edges *edges,
-                                 int transpose, const gsa_cuda_plan **plan);
+/* Of each edge by row, where not NULL: the entry, the source among those of all kinds, its number
+ * with its record. Windows of rows, or of sources. */
+gsa_status gsa_cuda_expand(gsa_backend *b, const char *op, const gsa_edges *edges,
+                           const gsa_cuda_plan *plan, gsa_cuda_entry *entries, uint32_t *key,
+                           int64_t *number, gsa_transposed *record);
+gsa_status gsa_cuda_make_windows(gsa_backend *b, const char *op, const gsa_edges *edges,
+                                 gsa_cuda_plan *plan, int by_source, void **kept);
 void gsa_cuda_touch_plans(gsa_backend *b, const void *at, int64_t bytes);
 void gsa_cuda_forget_plans(gsa_backend *b);
 

@@ -106,7 +106,7 @@ static __global__ void __launch_bounds__(GSA_WARP *LANES)
 static gsa_status run(gsa_backend *b, const char *op, void (*pool)(const pool_job), pool_job job,
                       int lacks_arg, int64_t examples)
 {
-    GSA_TRY(gsa_cuda_shape(b, op, examples, job.cols));
+    GSA_TRY(gsa_ref_shape(b, op, examples, job.cols));
     if (lacks_arg)
         return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
                         "%s: a maximum needs arg [examples, cols], which is NULL", op);

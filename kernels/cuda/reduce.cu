@@ -24,7 +24,7 @@ gsa_status gsa_cuda_reduce(gsa_backend *b, const char *op, const void *x, const 
                            int what, int64_t count, gsa_cuda_total total)
 {
     int64_t blocks;
-    GSA_TRY(gsa_cuda_shape(b, op, count, 1));
+    GSA_TRY(gsa_ref_shape(b, op, count, 1));
     GSA_TRY(gsa_cuda_grid(b, op, count > 0 ? count : 1, GSA_REDUCE_CHUNK, &blocks));
     GSA_TRY(gsa_cuda_partials(b, op, blocks, &total));
     return GSA_RUN(b, reduce_chunk, blocks, GSA_ELEMENTS, total, (const float *)x,

@@ -47,11 +47,8 @@ GSA_DEVICE void gsa_finish(const gsa_cuda_total &total)
 static inline gsa_status gsa_cuda_partials(gsa_backend *b, const char *op, int64_t partials,
                                            gsa_cuda_total *total)
 {
-    void *room;
-    GSA_TRY(gsa_cuda_scratch(b, op, partials, sizeof(double), &room));
-    total->partial = (double *)room, total->partials = partials;
-    total->counter = gsa_cuda_of(b)->counters;
-    return GSA_OK;
+    total->partials = partials, total->counter = gsa_cuda_of(b)->counters;
+    return gsa_cuda_lay(b, op, [&](gsa_cuda_room &room) { room.cut(total->partial, partials); });
 }
 
 /* The total of x - target (NULL: 0), of its squares, or of what is not finite. */

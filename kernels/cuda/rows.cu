@@ -40,8 +40,8 @@ static gsa_status gather_forward(gsa_backend *b, void *y, const void *table, con
                                  int64_t table_rows)
 {
     row_job job = {};
-    GSA_TRY(gsa_cuda_shape(b, "gather_forward", rows, cols));
-    GSA_TRY(gsa_cuda_shape(b, "gather_forward", table_rows, cols));
+    GSA_TRY(gsa_ref_shape(b, "gather_forward", rows, cols));
+    GSA_TRY(gsa_ref_shape(b, "gather_forward", table_rows, cols));
     job.y = (float *)y, job.table = (const float *)table, job.ids = ids, job.scale = (float)scale,
     job.accumulate = accumulate;
     job.rows = rows, job.cols = cols, job.table_rows = table_rows,
@@ -112,26 +112,20 @@ static __global__ void __launch_bounds__(GSA_WARP) scatter_join(GSA_ARGUMENT(sca
     job.table[id * job.cols + c] += job.scale * sum;
 }
 
-static int64_t round16(int64_t bytes)
-{
-    return (bytes + 15) / 16 * 16;
-}
-
 static gsa_status scatter_sorted(gsa_backend *b, const row_job *keys, scatter_job *job)
 {
-    void *room;
-    const int64_t rows = job->rows, key = round16(4 * rows), value = round16(8 * rows),
-                  part = round16(4 * job->chunks * job->cols);
-    GSA_TRY(gsa_cuda_scratch(b, "gather_backward", 2 * key + 2 * value + 2 * part, 1, &room));
-    char *at = (char *)room;
-    uint32_t *unsorted = (uint32_t *)(at + 2 * value), *sorted = (uint32_t *)(at + 2 * value + key);
-    int64_t *place = (int64_t *)at, *order = (int64_t *)(at + value);
+    const int64_t rows = job->rows, part = job->chunks * job->cols;
+    uint32_t *unsorted, *sorted;
+    int64_t *place, *order;
+    GSA_TRY(gsa_cuda_lay(b, "gather_backward", [&](gsa_cuda_room &room) {
+        room.cut(unsorted, rows), room.cut(sorted, rows);
+        room.cut(place, rows), room.cut(order, rows);
+        room.cut(job->head, part), room.cut(job->tail, part);
+    }));
+    job->id = sorted, job->row = order;
     GSA_TRY(GSA_EACH(b, "gather_backward", rows, scatter_keys, unsorted, place, *keys));
     GSA_TRY(gsa_cuda_sort(b, sorted, unsorted, order, place, rows,
                           gsa_cuda_bits(keys->table_rows + 1)));
-    job->id = sorted, job->row = order;
-    job->head = (float *)(at + 2 * value + 2 * key),
-    job->tail = (float *)(at + 2 * value + 2 * key + part);
     GSA_TRY(GSA_RUN_OVER(b, "gather_backward", job->chunks * job->slices, 1, GSA_WARP,
                          scatter_chunk, *job));
     return GSA_RUN_OVER(b, "gather_backward", job->chunks * job->slices, 1, GSA_WARP, scatter_join,
@@ -144,8 +138,8 @@ static gsa_status gather_backward(gsa_backend *b, void *dtable, const void *dy, 
 {
     row_job keys = {};
     scatter_job job = {};
-    GSA_TRY(gsa_cuda_shape(b, "gather_backward", rows, cols));
-    GSA_TRY(gsa_cuda_shape(b, "gather_backward", table_rows, cols));
+    GSA_TRY(gsa_ref_shape(b, "gather_backward", rows, cols));
+    GSA_TRY(gsa_ref_shape(b, "gather_backward", table_rows, cols));
     if (table_rows >= INT32_MAX)
         return gsa_fail(&b->error, GSA_ERR_LIMIT,
                         "gather_backward: a table of %lld rows, at most 2147483646",
@@ -179,7 +173,7 @@ static gsa_status select_forward(gsa_backend *b, void *y, const uint8_t *mask, c
                                  const void *c, int64_t rows, int64_t cols)
 {
     row_job job = {};
-    GSA_TRY(gsa_cuda_shape(b, "select_forward", rows, cols));
+    GSA_TRY(gsa_ref_shape(b, "select_forward", rows, cols));
     job.y = (float *)y, job.mask = mask, job.table = (const float *)a, job.c = (const float *)c,
     job.rows = rows, job.cols = cols;
     return GSA_EACH(b, "select_forward", rows * cols, select_rows, job);
@@ -189,7 +183,7 @@ static gsa_status select_backward(gsa_backend *b, void *da, void *dc, const uint
                                   const void *dy, int64_t rows, int64_t cols)
 {
     row_job job = {};
-    GSA_TRY(gsa_cuda_shape(b, "select_backward", rows, cols));
+    GSA_TRY(gsa_ref_shape(b, "select_backward", rows, cols));
     job.y = (float *)da, job.dc = (float *)dc, job.mask = mask, job.table = (const float *)dy,
     job.rows = rows, job.cols = cols;
     return GSA_EACH(b, "select_backward", rows * cols, select_back, job);

@@ -5,6 +5,7 @@
 #include "kernels/cuda/platform.h"
 #include "kernels/backend.h"
 #include "kernels/cuda/tuning.h"
+#include "kernels/ref/memory.h"
 
 typedef struct gsa_cuda_plan gsa_cuda_plan;
 typedef struct gsa_cuda_library gsa_cuda_library;
@@ -41,12 +42,10 @@ enum { GSA_CUDA_STAGES = 2, GSA_CUDA_STAGE_BYTES = 4 << 20, GSA_CUDA_PLANS = 64 
 typedef struct gsa_cuda_stage { /* pinned memory that an upload passes through */
     void *at;
     cudaEvent_t done;
-    int made;
 } gsa_cuda_stage;
 
 typedef struct gsa_cuda_ring { /* the stages of one stream's uploads */
     cudaStream_t stream;
-    int has_stream;
     int next;     /* the stage that is filled */
     int64_t used; /* bytes of it */
     char *to;     /* uploads next to the work that follow one another are one copy, of the last */
@@ -58,17 +57,15 @@ typedef struct gsa_cuda_ring { /* the stages of one stream's uploads */
 typedef struct gsa_cuda_ahead {
     gsa_cuda_ring ring;
     cudaEvent_t began, arrived; /* the work's place at the last upload_arrive; the last copy */
-    int has_began, has_arrived;
-    int waits;   /* the next copy has still to wait for `began` */
-    int pending; /* copies that the work has not waited for */
+    int waits;                  /* the next copy has still to wait for `began` */
+    int pending;                /* copies that the work has not waited for */
 } gsa_cuda_ahead;
 
 /* Work of a second stream (aside.cu), made with the first one. */
 typedef struct gsa_cuda_aside {
     cudaStream_t stream, work; /* work: where calls go again after it */
     cudaEvent_t before, done;  /* the work's place where it began; its own last place */
-    int has_stream, has_before, has_done;
-    int on, pending; /* calls go there now; the work has not waited for it */
+    int on, pending;           /* calls go there now; the work has not waited for it */
 } gsa_cuda_aside;
 
 /* What a group of lanes reads in the place of an edge that is not there: a head vector of zeros. */
@@ -110,7 +107,6 @@ typedef struct gsa_cuda_state {
     char name[128];
     const gsa_cuda_tuning *tuning;
     cudaStream_t stream, own;    /* of the work: `own`, or the caller's (gsa_cuda_use_stream) */
-    int has_stream;              /* own is there */
     gsa_cuda_products *products; /* gemm.cu: not queued yet; `late`: why one could not be */
     gsa_cuda_rowwise rowwise;    /* not queued yet, after the products */
     int sending;                 /* what waits is being queued */
@@ -227,18 +223,40 @@ gsa_status gsa_cuda_open_memory(gsa_backend *b);
 void gsa_cuda_close_memory(gsa_backend *b);
 /* NULL: b->error says why. `what` opens the sentence. */
 void *gsa_cuda_take(gsa_backend *b, const char *what, int64_t bytes);
-gsa_status gsa_cuda_take_array(gsa_backend *b, const char *op, int64_t count, int64_t size,
-                               void **at);
 void gsa_cuda_give(gsa_backend *b, void *at);
-/* count * size bytes that live until the next call of this by a later op; several arrays are cut
- * from one by the caller. */
-gsa_status gsa_cuda_scratch(gsa_backend *b, const char *op, int64_t count, int64_t size, void **at);
+/* Bytes that live until the next call of this. */
+gsa_status gsa_cuda_scratch(gsa_backend *b, const char *op, int64_t bytes, void **at);
 
-/* ---- checks that need no device */
-gsa_status gsa_cuda_shape(gsa_backend *b, const char *op, int64_t rows, int64_t cols);
-gsa_status gsa_cuda_check_dropout(gsa_backend *b, const char *op, const gsa_dropout *dropout);
-gsa_status gsa_cuda_check_edges(gsa_backend *b, const char *op, const gsa_edges *edges,
-                                int backward);
+/* Memory that arrays are cut from, each at a multiple of 16 bytes. Without memory they are counted,
+ * and NULL; more than 64 bits hold is more than any device has. */
+struct gsa_cuda_room {
+    char *at;
+    int64_t used;
+    template <class T> void cut(T *&array, int64_t count)
+    {
+        int64_t bytes;
+        array = at ? (T *)(void *)(at + used) : NULL;
+        if (!gsa_mul(count, (int64_t)sizeof(T), &bytes) || bytes > INT64_MAX / 2 - used)
+            used = INT64_MAX / 2;
+        else used += (bytes + 15) / 16 * 16;
+    }
+};
+
+/* lay(room) cuts arrays: first they are counted, then they are in scratch, or in memory of their
+ * own where the caller keeps it, to give it back. */
+template <class F>
+gsa_status gsa_cuda_lay(gsa_backend *b, const char *op, const F &lay, void **kept = NULL)
+{
+    gsa_cuda_room room = {};
+    void *at = NULL;
+    lay(room);
+    if (kept) at = *kept = gsa_cuda_take(b, op, room.used);
+    else GSA_TRY(gsa_cuda_scratch(b, op, room.used, &at));
+    if (at == NULL) return b->error.status;
+    room = gsa_cuda_room{ (char *)at, 0 };
+    lay(room);
+    return GSA_OK;
+}
 
 /* ---- faults: what a kernel that may find bad data is given */
 typedef struct gsa_cuda_watch {
@@ -251,13 +269,25 @@ gsa_cuda_ask_faults(gsa_backend *b); /* queues their copy; then the stream is wa
 gsa_status gsa_cuda_tell_faults(gsa_backend *b); /* what came is a sentence, or GSA_OK */
 gsa_status gsa_cuda_read_faults(gsa_backend *b); /* all of it; leaves a capture */
 
+/* ---- streams and events: NULL, or there; one that is not there is made, or dropped for nothing */
+gsa_status gsa_cuda_need(gsa_backend *b, cudaStream_t *stream);
+gsa_status gsa_cuda_need(gsa_backend *b, cudaEvent_t *event);
+static inline void gsa_cuda_undo(cudaStream_t stream)
+{
+    if (stream) cudaStreamDestroy(stream);
+}
+static inline void gsa_cuda_undo(cudaEvent_t event)
+{
+    if (event) cudaEventDestroy(event);
+}
+
 /* ---- aside.cu */
 void gsa_cuda_close_aside(gsa_backend *b);
 
 /* ---- every file puts its ops into the table */
 void gsa_cuda_fill_aggregate(gsa_backend *b);
 void gsa_cuda_fill_aside(gsa_backend *b);
-void gsa_cuda_fill_attend(gsa_backend *b, int bf16);
+void gsa_cuda_fill_attend(gsa_backend *b);
 void gsa_cuda_fill_attend_sparse(gsa_backend *b);
 void gsa_cuda_fill_columns(gsa_backend *b);
 void gsa_cuda_fill_crf(gsa_backend *b);

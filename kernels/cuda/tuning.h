@@ -45,9 +45,7 @@ typedef struct gsa_cuda_tuning {
                            many */
     int32_t hub_chunks; /* at most about so many chunks in all: longer chunks where a graph would
                            need more */
-    double expand_below;  /* edges a run below which the plan expands runs to one entry an edge */
-    int64_t expand_bytes; /* the most that this expansion may take */
-    int64_t label_bytes;  /* sums by (row, head, label) that the backward pass keeps at a time */
+    int64_t label_bytes; /* sums by (row, head, label) that the backward pass keeps at a time */
     /* windows (window.h) */
     int64_t window_columns; /* a window with more goes by edges: one warp walks them all */
     double density;         /* edges / (rows x columns) from which on tensor cores pay */
@@ -56,11 +54,11 @@ typedef struct gsa_cuda_tuning {
 } gsa_cuda_tuning;
 
 static const gsa_cuda_tuning gsa_cuda_tunings[] = {
-    /*     hubs:  from  at most  expand: below  within  labels  windows: columns  density  tables */
-    { 75, 128, 8192, 4, INT64_C(256) << 20, INT64_C(32) << 20, 8192, 0.15, INT64_C(128) << 20 },
-    { 80, 128, 8192, 4, INT64_C(512) << 20, INT64_C(64) << 20, 8192, 0.15, INT64_C(256) << 20 },
-    { 86, 128, 8192, 4, INT64_C(256) << 20, INT64_C(32) << 20, 8192, 0.15, INT64_C(128) << 20 },
-    { 90, 128, 8192, 4, INT64_C(512) << 20, INT64_C(64) << 20, 8192, 0.15, INT64_C(256) << 20 },
+    /*     hubs:  from  at most  labels  windows: columns  density  tables */
+    { 75, 128, 8192, INT64_C(32) << 20, 8192, 0.15, INT64_C(128) << 20 },
+    { 80, 128, 8192, INT64_C(64) << 20, 8192, 0.15, INT64_C(256) << 20 },
+    { 86, 128, 8192, INT64_C(32) << 20, 8192, 0.15, INT64_C(128) << 20 },
+    { 90, 128, 8192, INT64_C(64) << 20, 8192, 0.15, INT64_C(256) << 20 },
 };
 
 #endif

@@ -9,10 +9,11 @@
  * kept with the plan. Nothing is read back. */
 #ifndef GSA_CUDA_WINDOW_H
 #define GSA_CUDA_WINDOW_H
-#include "graph/plan.h"
-#include "kernels/cuda/state.h"
+#include <stdint.h>
 
 enum { GSA_WINDOW_ROWS = 16 };
+/* Which way a window goes. By edges: a row reads a column twice, there are more columns than
+ * gsa_cuda_tuning says, or fewer edges than density x rows (16, or what is left) x columns. */
 enum gsa_cuda_way { GSA_WAY_EDGES, GSA_WAY_TENSOR };
 
 typedef struct gsa_cuda_windows {
@@ -27,27 +28,5 @@ typedef struct gsa_cuda_windows {
     int32_t *label,
         *place; /* [edges] label, and k of the key of dropout; not set where the way is by edges */
 } gsa_cuda_windows;
-
-/* Which way a window goes; equal on host and device. E edges, C columns, R rows (16, or what is
- * left of them). By edges: a row reads a column twice, C > most, or E < density R C. Else: on
- * tensor cores. */
-typedef struct gsa_window_rule {
-    double density;
-    int64_t most;
-} gsa_window_rule;
-
-/* Windows of rows (or of sources) from the edges as expand_edges lists them: source[e] among those
- * of all kinds, record[e]. */
-typedef struct gsa_window_edges {
-    int by_source;
-    int64_t edges, items; /* items: rows or sources */
-    int64_t columns;      /* numbers that a column may be: sources or rows */
-    const uint32_t *source;
-    const gsa_transposed *record;
-    const int64_t *number; /* 0, 1, 2, ... */
-} gsa_window_edges;
-gsa_status gsa_cuda_make_windows(gsa_backend *b, const char *op, const gsa_window_edges *edges,
-                                 gsa_cuda_windows *windows);
-void gsa_cuda_release_windows(gsa_backend *b, gsa_cuda_windows *windows);
 
 #endif

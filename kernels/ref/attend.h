@@ -41,14 +41,7 @@ static inline ref_attend ref_attend_of(const gsa_attend_args *args)
 static inline gsa_status ref_attend_check(gsa_backend *b, const char *op,
                                           const gsa_attend_args *args, int backward)
 {
-    const int64_t rows = args->edges->rows;
-    if (args->heads < 0 || args->head_dim < 0)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %d heads of %d columns: one is negative",
-                        op, (int)args->heads, (int)args->head_dim);
-    gsa_status status = gsa_ref_shape(b, op, rows, (int64_t)args->heads * args->head_dim);
-    if (status == GSA_OK)
-        status = gsa_ref_shape(b, op, args->weights ? args->edges->edge_total : rows, args->heads);
-    if (status == GSA_OK) status = gsa_ref_check_dropout(b, op, &args->dropout);
+    const gsa_status status = gsa_ref_check_attend(b, op, args, backward);
     return status == GSA_OK ? gsa_ref_check_edges(b, op, args->edges, backward) : status;
 }
 

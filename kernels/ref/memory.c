@@ -162,7 +162,7 @@ gsa_status gsa_ref_check_indices(gsa_backend *b, const char *op, const char *wha
     return GSA_OK;
 }
 
-gsa_status gsa_ref_check_edges(gsa_backend *b, const char *op, const gsa_edges *edges, int backward)
+gsa_status gsa_ref_check_sizes(gsa_backend *b, const char *op, const gsa_edges *edges, int backward)
 {
     if (edges->rows < 0 || edges->edge_total < 0 || edges->run_total < 0 || edges->kinds < 0 ||
         edges->kinds > GSA_MAX_KINDS)
@@ -174,9 +174,29 @@ gsa_status gsa_ref_check_edges(gsa_backend *b, const char *op, const gsa_edges *
         return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
                         "%s: %lld rows, but %d examples; the gradient is cut by example", op,
                         (long long)edges->rows, (int)edges->examples);
-#if defined(GSA_CHECKED)
-    return gsa_edges_check(edges, op, &b->error);
-#else
     return GSA_OK;
+}
+
+gsa_status gsa_ref_check_edges(gsa_backend *b, const char *op, const gsa_edges *edges, int backward)
+{
+    const gsa_status status = gsa_ref_check_sizes(b, op, edges, backward);
+#if defined(GSA_CHECKED)
+    return status == GSA_OK ? gsa_edges_check(edges, op, &b->error) : status;
+#else
+    return status;
 #endif
+}
+
+gsa_status gsa_ref_check_attend(gsa_backend *b, const char *op, const gsa_attend_args *args,
+                                int backward)
+{
+    const int64_t rows = args->edges->rows;
+    if (args->heads < 0 || args->head_dim < 0)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %d heads of %d columns: one is negative",
+                        op, (int)args->heads, (int)args->head_dim);
+    gsa_status status = gsa_ref_shape(b, op, rows, (int64_t)args->heads * args->head_dim);
+    if (status == GSA_OK)
+        status = gsa_ref_shape(b, op, args->weights ? args->edges->edge_total : rows, args->heads);
+    if (status == GSA_OK) status = gsa_ref_check_dropout(b, op, &args->dropout);
+    return status == GSA_OK ? gsa_ref_check_sizes(b, op, args->edges, backward) : status;
 }

@@ -4,6 +4,10 @@
 #define GSA_REF_MEMORY_H
 #include "kernels/backend.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 typedef struct gsa_ref_state {
     void *scratch; /* grows only; lives until release. One op at a time uses it */
     int64_t scratch_bytes;
@@ -34,8 +38,16 @@ gsa_status gsa_ref_check_dropout(gsa_backend *b, const char *op, const gsa_dropo
 /* Every index is in low .. high-1; else a sentence with the first bad row. */
 gsa_status gsa_ref_check_indices(gsa_backend *b, const char *op, const char *what,
                                  const int32_t *indices, int64_t count, int64_t low, int64_t high);
-/* What is cheap to see of edges and blocks; a full scan in GSA_CHECKED builds. */
+/* What is cheap to see of edges and blocks; check_edges: a full scan in GSA_CHECKED builds. */
+gsa_status gsa_ref_check_sizes(gsa_backend *b, const char *op, const gsa_edges *edges,
+                               int backward);
 gsa_status gsa_ref_check_edges(gsa_backend *b, const char *op, const gsa_edges *edges,
                                int backward);
+/* What is to be seen of a call of attention without its arrays. */
+gsa_status gsa_ref_check_attend(gsa_backend *b, const char *op, const gsa_attend_args *args,
+                                int backward);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -45,7 +45,6 @@ static void compare_out(gsa_backend *b, const gsa_plan *host, const gsa_cuda_pla
 
 static void compare_entries(gsa_backend *b, const gsa_plan *host, const gsa_cuda_plan *device, int graph)
 {
-    if (device->entries == NULL) return;
     gsa_cuda_entry *entry = fetch(b, device->entries, host->edges);
     int same = 1;
     for (int64_t e = 0; e < host->edges; e++) {
@@ -108,7 +107,12 @@ static window_cell *list_cells(const gsa_edges *edges, const gsa_plan *host, int
 }
 
 /* What the host says of the window whose cells are cell[0] .. cell[count-1]. */
-static int way_of(const window_cell *cell, int64_t count, int64_t rows, const gsa_window_rule *rule)
+struct window_rule {
+    double density;
+    int64_t most;
+};
+
+static int way_of(const window_cell *cell, int64_t count, int64_t rows, const window_rule *rule)
 {
     int64_t columns = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -122,7 +126,7 @@ static int way_of(const window_cell *cell, int64_t count, int64_t rows, const gs
 static int ways_seen[2];
 
 static void compare_windows(gsa_backend *b, const gsa_cuda_windows *device, const window_cell *cell, int64_t edges,
-                            int64_t items, const gsa_window_rule *rule, int graph)
+                            int64_t items, const window_rule *rule, int graph)
 {
     const int64_t count = edges > 0 ? (items + GSA_WINDOW_ROWS - 1) / GSA_WINDOW_ROWS : 0;
     check(device->count == count, "the number of windows", graph);
@@ -160,13 +164,14 @@ static void compare_windows(gsa_backend *b, const gsa_cuda_windows *device, cons
 static void compare_all_windows(gsa_backend *b, const gsa_edges *edges, const gsa_edges *uploaded, const gsa_plan *host,
                                 int graph)
 {
-    static const gsa_window_rule rules[] = { { 0.2, 8192 }, { 0.5, 8192 }, { 0, 8192 } };
-    const gsa_window_rule *rule = &rules[graph % 3];
+    static const window_rule rules[] = { { 0.2, 8192 }, { 0.5, 8192 }, { 0, 8192 } };
+    const window_rule *rule = &rules[graph % 3];
     const gsa_cuda_plan *device = NULL;
     check(gsa_cuda_choose_attention(b, graph % 2 ? GSA_CUDA_BF16 : GSA_CUDA_TF32) == GSA_OK &&
               gsa_cuda_choose_windows(b, rule->density) == GSA_OK,
           b->error.text, graph);
-    check(gsa_cuda_plan_windows(b, "test", uploaded, 1, &device) == GSA_OK, b->error.text, graph);
+    check(gsa_cuda_plan_of(b, "test", uploaded, GSA_PLAN_OUT | GSA_PLAN_WINDOWS | GSA_PLAN_OUT_WINDOWS, &device) == GSA_OK,
+          b->error.text, graph);
     for (int by_source = 0; by_source < 2; by_source++) {
         window_cell *cell = list_cells(edges, host, by_source);
         compare_windows(b, by_source ? &device->out_windows : &device->windows, cell, edges->edge_total,
@@ -181,12 +186,12 @@ static void compare_graph(gsa_backend *b, const gsa_edges *edges, int graph)
     const gsa_cuda_plan *device = NULL, *again = NULL;
     gsa_edges uploaded = edges_upload(b, edges);
     if (gsa_plan_create(NULL, edges, NULL, &host, NULL) != GSA_OK) abort();
-    check(gsa_cuda_plan_of(b, "test", &uploaded, 1, &device) == GSA_OK, b->error.text, graph);
+    check(gsa_cuda_plan_of(b, "test", &uploaded, GSA_PLAN_OUT, &device) == GSA_OK, b->error.text, graph);
     compare_out(b, host, device, graph);
     compare_entries(b, host, device, graph);
     compare_cut(b, &device->in, edges->edge_offset, edges->rows, graph);
     compare_cut(b, &device->out_cut, host->out_offset, host->sources, graph);
-    check(gsa_cuda_plan_of(b, "test", &uploaded, 0, &again) == GSA_OK && again == device, "the plan is not found again",
+    check(gsa_cuda_plan_of(b, "test", &uploaded, GSA_PLAN_IN, &again) == GSA_OK && again == device, "the plan is not found again",
           graph);
     if (gsa_cuda_of(b)->tuning->capability >= 80) compare_all_windows(b, edges, &uploaded, host, graph);
     edges_unload(b, &uploaded);
@@ -228,6 +233,7 @@ struct knobs {
     int64_t label_bytes;
     int32_t hub_edges, hub_chunks; /* 0: as they are */
     double scale;
+    int keep_plans = 0;
 };
 
 static float *fill(gsa_backend *b, int64_t count, uint64_t seed, int zero)
@@ -253,7 +259,7 @@ static gradients run_tuned(gsa_backend *b, const gsa_edges *edges, const knobs *
     small.label_bytes = with->label_bytes;
     if (with->hub_edges) small.hub_edges = with->hub_edges, small.hub_chunks = with->hub_chunks;
     gsa_cuda_of(b)->tuning = &small;
-    gsa_cuda_forget_plans(b);
+    if (!with->keep_plans) gsa_cuda_forget_plans(b);
     for (int k = 0; k < edges->kinds; k++) {
         float *plane[4];
         for (int i = 0; i < 4; i++)
@@ -360,6 +366,37 @@ static void piece_lengths(gsa_backend *b)
     check(most > 2500, "pieces that hardly fill a launch of merges", -1);
 }
 
+/* Numbers of edges that begin beyond 2^31, as in a phase of so many: the same bits. Content is told, so that the plan stays. */
+static void large_numbers(gsa_backend *b)
+{
+    const int64_t beyond = (INT64_C(1) << 31) + 11;
+    edges_maker maker;
+    gsa_dice dice = { 31 };
+    edges_wish wish = {};
+    wish.examples = 2, wish.kinds = 2, wish.row_kinds = 1, wish.labels = 5, wish.nodes = 45;
+    const gsa_edges *const edges = edges_random(&maker, &dice, wish);
+    gsa_edges uploaded = edges_upload(b, edges);
+    const gsa_cuda_plan *plan = NULL;
+    knobs with = { 1 << 30, 0, 0, 0.3 };
+    uploaded.content.word[0] = 31, uploaded.content.most_in = uploaded.content.most_out = edges->edge_total;
+    check(gsa_cuda_choose_attention(b, GSA_CUDA_FUSED) == GSA_OK, b->error.text, 31);
+    gradients whole = run_tuned(b, &uploaded, &with, 31);
+    check(gsa_cuda_plan_of(b, "test", &uploaded, GSA_PLAN_OUT, &plan) == GSA_OK, b->error.text, 31);
+    const_cast<gsa_cuda_plan *>(plan)->entries -= beyond;
+    int64_t *const moved = (int64_t *)malloc(sizeof *moved * (size_t)(edges->rows + 1));
+    if (moved == NULL) abort();
+    for (int64_t row = 0; row <= edges->rows; row++) moved[row] = edges->edge_offset[row] + beyond;
+    check(b->upload(b, const_cast<int64_t *>(uploaded.edge_offset), moved, 8 * (edges->rows + 1)) == GSA_OK, b->error.text, 31);
+    free(moved);
+    with.keep_plans = 1;
+    gradients got = run_tuned(b, &uploaded, &with, 31);
+    compare_tuned(&whole, &got, RESULTS, 0, "numbers of edges beyond 2^31", 31);
+    drop(&whole);
+    gsa_cuda_forget_plans(b);
+    edges_unload(b, &uploaded);
+    edges_free(&maker);
+}
+
 static void compare_tunings()
 {
     gsa_backend *b = NULL;
@@ -369,6 +406,7 @@ static void compare_tunings()
 #endif
     label_blocks(b);
     piece_lengths(b);
+    large_numbers(b);
     gsa_backend_release(b);
 }
 
