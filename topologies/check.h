@@ -36,8 +36,8 @@ extern "C" {
 
 /* What `gsa topology check` looks at, in the order of its lines. */
 enum gsa_property {
-    GSA_CHECK_VALID,  /* 0..130 and 1000 tokens, 1 and 4 heads, memory of 0 and some: every edge in
-                         range          */
+    GSA_CHECK_VALID,  /* 0..130 and 1000 tokens, 1 and 4 to 64 heads, memory of 0 and some: every
+                         edge in  range          */
     GSA_CHECK_LABELS, /* names are terminated UTF-8 that stays in its buffer; how many of the labels
                          are used      */
     GSA_CHECK_DETERMINISTIC, /* one self, four threads, examples in other orders: the same nodes,

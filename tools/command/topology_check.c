@@ -18,7 +18,7 @@ enum { LOOK_MS = 10, GROWTH_MIB = 8, BUSY_FACTOR = 20, SANITIZED_FACTOR = 3, ARG
 typedef struct gsa_watch { /* the checked process as seen from here */
     const gsa_system *system;
     pid_t child;
-    int pipe, prints; /* -1: closed; prints: its standard output and error */
+    int pipe, prints[2]; /* -1: closed; prints: its standard output, its standard error */
     int verbose;
     double last_sign, last_look; /* a sign of life: a word, or growth by a GROWTH_MIB */
     int64_t patience_ms, memory_mib, seen_mib, sign_cpu_ms;
@@ -35,7 +35,7 @@ typedef struct gsa_watch { /* the checked process as seen from here */
     int found; /* findings that came */
     /* what it printed: how much, the line that is not whole yet, and what a sanitizer found
      * first */
-    int64_t printed;
+    int64_t printed[2];
     char print[512], found_by[512];
     size_t print_used;
     const char *killed; /* why this process ended it; NULL: it did not */
@@ -65,14 +65,15 @@ static int list_arguments(const gsa_args *args, const char *part, const char *wh
 
 /* In the child, between fork and exec: nothing but system calls. What the plugin prints goes to
  * `prints`. */
-static void become_probe(int pipe, int prints, const char *const *list, char *const *environment)
+static void become_probe(int pipe, const int prints[2], const char *const *list,
+                         char *const *environment)
 {
     extern char **environ;
     const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     setpgid(0, 0);
     if (pipe == GSA_PROBE_PIPE) fcntl(pipe, F_SETFD, 0);
-    if (nothing >= 0 && dup2(nothing, 0) >= 0 && dup2(prints, 1) >= 0 && dup2(prints, 2) >= 0 &&
-        (pipe == GSA_PROBE_PIPE || dup2(pipe, GSA_PROBE_PIPE) >= 0))
+    if (nothing >= 0 && dup2(nothing, 0) >= 0 && dup2(prints[0], 1) >= 0 &&
+        dup2(prints[1], 2) >= 0 && (pipe == GSA_PROBE_PIPE || dup2(pipe, GSA_PROBE_PIPE) >= 0))
         execve("/proc/self/exe", (char *const *)(uintptr_t)list,
                environment ? environment : environ);
     _exit(127);
@@ -90,21 +91,22 @@ static int make_pipe(int ends[2])
 static gsa_status start(gsa_watch *w, const char *const *list, char *const *environment,
                         gsa_error *error)
 {
-    int ends[2], prints[2];
-    if (!make_pipe(ends))
-        return gsa_fail(error, GSA_ERR_IO, "no pipe can be made: %s", strerror(errno));
-    if (!make_pipe(prints)) {
-        close(ends[0]), close(ends[1]);
-        return gsa_fail(error, GSA_ERR_IO, "no pipe can be made: %s", strerror(errno));
+    int ends[3][2], made = 0;
+    while (made < 3 && make_pipe(ends[made])) made++;
+    if (made == 3) w->child = fork();
+    if (made == 3 && w->child == 0)
+        become_probe(ends[0][1], (const int[]){ ends[1][1], ends[2][1] }, list, environment);
+    const int reason = errno, started = made == 3 && w->child > 0;
+    for (int i = 0; i < made; i++) {
+        close(ends[i][1]);
+        if (!started) close(ends[i][0]);
     }
-    w->child = fork();
-    if (w->child == 0) become_probe(ends[1], prints[1], list, environment);
-    const int reason = errno;
-    close(ends[1]), close(prints[1]);
-    w->pipe = ends[0], w->prints = prints[0];
+    if (made < 3) return gsa_fail(error, GSA_ERR_IO, "no pipe can be made: %s", strerror(reason));
     w->last_sign = w->last_look = gsa_now();
-    if (w->child > 0) return GSA_OK;
-    close(ends[0]), close(prints[0]);
+    if (started) {
+        w->pipe = ends[0][0], w->prints[0] = ends[1][0], w->prints[1] = ends[2][0];
+        return GSA_OK;
+    }
     return gsa_fail(error, GSA_ERR_IO, "no process can be started: %s", strerror(reason));
 }
 
@@ -150,17 +152,17 @@ static void listen_now(gsa_watch *w)
 }
 
 /* What the plugin and its sanitizer print; 0: nothing more is there. */
-static int hear_now(gsa_watch *w)
+static int hear_now(gsa_watch *w, int which)
 {
     char bytes[4096];
-    const ssize_t got = w->prints < 0 ? 0 : read(w->prints, bytes, sizeof bytes);
+    const ssize_t got = w->prints[which] < 0 ? 0 : read(w->prints[which], bytes, sizeof bytes);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
     if (got <= 0) {
-        if (w->prints >= 0) close(w->prints);
-        w->prints = -1;
+        if (w->prints[which] >= 0) close(w->prints[which]);
+        w->prints[which] = -1;
         return 0;
     }
-    w->printed += got;
+    w->printed[which] += got;
     if (w->verbose) fwrite(bytes, 1, (size_t)got, stderr);
     for (ssize_t i = 0; i < got; i++) {
         if (bytes[i] != '\n' && w->print_used < sizeof w->print - 1)
@@ -240,18 +242,22 @@ static void watch(gsa_watch *w)
     int ended = 0;
     while (!ended || w->pipe >= 0) {
         struct pollfd ready[] = { { .fd = w->pipe, .events = POLLIN },
-                                  { .fd = w->prints, .events = POLLIN } };
-        poll(ready, 2, LOOK_MS);
+                                  { .fd = w->prints[0], .events = POLLIN },
+                                  { .fd = w->prints[1], .events = POLLIN } };
+        poll(ready, 3, LOOK_MS);
         if (ready[0].revents && w->pipe >= 0) listen_now(w);
-        if (ready[1].revents) hear_now(w);
+        for (int i = 0; i < 2; i++)
+            if (ready[1 + i].revents) hear_now(w, i);
         if (!ended) ended = waitpid(w->child, &w->wait_status, WNOHANG) == w->child;
         else if (w->pipe >= 0 && !ready[0].revents)
             break; /* a child of the plugin holds the pipe */
         if (!ended && !w->killed) look(w);
     }
-    while (hear_now(w)) continue;
     if (w->pipe >= 0) close(w->pipe);
-    if (w->prints >= 0) close(w->prints);
+    for (int i = 0; i < 2; i++) {
+        while (hear_now(w, i)) continue;
+        if (w->prints[i] >= 0) close(w->prints[i]);
+    }
     kill(-w->child, SIGKILL); /* what it left over */
 }
 
@@ -330,9 +336,10 @@ static gsa_status run_probe(gsa_watch *w, const gsa_args *args, const char *part
     const char *list[ARGS_MOST];
     char runtime[GSA_RUNTIME_NAME];
     gsa_environment environment = { 0 };
-    *w = (gsa_watch){
-        .system = gsa_args_system(args), .pipe = -1, .prints = -1, .property = GSA_STAGE_START
-    };
+    *w = (gsa_watch){ .system = gsa_args_system(args),
+                      .pipe = -1,
+                      .prints = { -1, -1 },
+                      .property = GSA_STAGE_START };
     w->patience_ms = gsa_args_number(args, "patience", 0),
     w->memory_mib = gsa_args_number(args, "memory", 0);
     w->verbose = gsa_args_flag(args, "verbose");
@@ -348,20 +355,21 @@ static gsa_status run_probe(gsa_watch *w, const gsa_args *args, const char *part
     return status;
 }
 
-/* What no single process can see: the same plugin with other addresses, at another time. */
+/* What no single process can see: the same plugin with other addresses, at another time, made
+ * several times. */
 static gsa_status compare_processes(gsa_watch *w, const gsa_args *args, const char *what,
                                     gsa_error *error)
 {
     gsa_watch other;
     gsa_finding *finding = &w->report.finding[GSA_CHECK_DETERMINISTIC];
-    if (!w->report.digest) return GSA_OK;
+    if (w->report.failed) return GSA_OK;
     const gsa_status status = run_probe(&other, args, "again", what, error);
     if (status != GSA_OK) return status;
     if (other.status != GSA_OK)
         return gsa_fail(error, other.status, "'%s', in a second process: %s", w->pattern,
                         other.text);
     if (!other.done) return say_ended(&other, what, error);
-    if (other.report.digest == w->report.digest) return GSA_OK;
+    if (!w->report.digest || other.report.digest == w->report.digest) return GSA_OK;
     finding->verdict = GSA_VERDICT_FAILED;
     snprintf(finding->text, sizeof finding->text, "%s",
              "a second process emits other edges: they depend on addresses, on a clock or on the "
@@ -376,6 +384,11 @@ static gsa_status judge_rest(const gsa_watch *w, gsa_error *error)
 {
     if (w->report.failed) return say_failed(w, error);
     if (*w->found_by) return gsa_fail(error, GSA_ERR_PLUGIN, "'%s': %s", w->pattern, w->found_by);
+    if (w->printed[0] > 0)
+        return gsa_fail(error, GSA_ERR_PLUGIN,
+                        "'%s' writes to standard output, where results go: messages go to standard "
+                        "error",
+                        w->pattern);
     if (w->threads == 0) return GSA_OK;
     return gsa_fail(error, GSA_ERR_PLUGIN,
                     "'%s' leaves %d thread%s running: what create or emit starts, destroy must end",
@@ -402,8 +415,9 @@ gsa_status gsa_topology_check(const gsa_args *args, const char *what, gsa_error 
     gsa_status status = run_probe(&w, args, "probe", what, error);
     if (status != GSA_OK) return status;
     status = judge(&w, args, what, error);
-    if (status == GSA_OK || w.printed == 0 || w.verbose || !error) return status;
+    const int64_t printed = w.printed[0] + w.printed[1];
+    if (status == GSA_OK || printed == 0 || w.verbose || !error) return status;
     const gsa_error why = *error;
     return gsa_fail(error, status, "%s (it printed %" PRId64 " bytes: --verbose shows them)",
-                    why.text, w.printed);
+                    why.text, printed);
 }

@@ -189,6 +189,38 @@ static gsa_status check(const gsa_args *args, const gsa_pattern *pattern, const 
     return status;
 }
 
+/* Does the plugin describe both as the same? By their numbers. */
+static int alike(const gsa_schema *a, const gsa_schema *b)
+{
+    return gsa_schema_kinds(a) == gsa_schema_kinds(b) &&
+           gsa_schema_phases(a) == gsa_schema_phases(b) &&
+           gsa_schema_summaries(a) == gsa_schema_summaries(b) &&
+           gsa_schema_flags(a) == gsa_schema_flags(b);
+}
+
+/* A run makes its pattern many times. *pattern: the last one, made next to *first, after others
+ * that are gone. */
+static gsa_status make_more(const gsa_args *args, gsa_registry *registry, gsa_pattern **first,
+                            gsa_pattern **pattern, gsa_error *error)
+{
+    enum { TIMES = 6 };
+    gsa_status status = GSA_OK;
+    *first = *pattern;
+    for (int i = 2; i <= TIMES && status == GSA_OK; i++) {
+        gsa_pattern *more = NULL;
+        status = gsa_open_pattern(registry, gsa_args_system(args), gsa_pattern_text(*first), &more,
+                                  error);
+        if (*pattern != *first) gsa_pattern_release(*pattern);
+        *pattern = more;
+        if (status == GSA_OK && !alike(gsa_pattern_schema(*first), gsa_pattern_schema(*pattern)))
+            status = gsa_fail(error, GSA_ERR_PLUGIN,
+                              "instance %d describes other kinds, phases or promises than the "
+                              "first",
+                              i);
+    }
+    return status;
+}
+
 static int count_one(void *context, const char *name)
 {
     *(int *)context += name[0] != '.';
@@ -230,7 +262,7 @@ static gsa_status probe(const gsa_args *args, const char *what, int again, gsa_e
 {
     struct stat pipe;
     gsa_registry *registry = NULL;
-    gsa_pattern *pattern = NULL;
+    gsa_pattern *pattern = NULL, *first = NULL;
     gsa_own_texts own = { 0 };
     const gsa_system *system = gsa_args_system(args);
     if (fstat(GSA_PROBE_PIPE, &pipe) != 0 || !S_ISFIFO(pipe.st_mode))
@@ -245,12 +277,15 @@ static gsa_status probe(const gsa_args *args, const char *what, int again, gsa_e
     say("at %d 0", GSA_STAGE_LOAD);
     if (status == GSA_OK) status = gsa_open_registry(args, &registry, error);
     if (status == GSA_OK) status = open_what(args, what, registry, &pattern, error);
+    if (status == GSA_OK && again) status = make_more(args, registry, &first, &pattern, error);
     if (status == GSA_OK) status = check(args, pattern, &own, again, error);
     if (status == GSA_OK && forked)
         status = gsa_fail(error, GSA_ERR_UNSUPPORTED,
                           "it starts processes, of which each would go on as the command does");
     if (status != GSA_OK) say("error %d %s", (int)status, error->text);
-    gsa_pattern_release(pattern);
+    if (pattern != first) gsa_pattern_release(pattern);
+    gsa_pattern_release(first);
+    fflush(stdout); /* of the plugin: who listens counts it */
     const int left = threads_left(system, threads);
     if (left > 0) say("threads %d", left); /* their code must stay: nothing is unloaded */
     else gsa_registry_release(registry);

@@ -19,17 +19,18 @@ static gsa_status scan(const gsa_checking *c, const gsa_instance *x, gsa_error *
     return status;
 }
 
-/* Every example of one length and text: heads 1 and 4, memory of 0 and some, with groups and
- * without. */
+/* Every example of one length and text: heads 1 and some more, memory of 0 and some, with groups
+ * and without. */
 static gsa_status try_text(gsa_checking *c, int32_t length, int text, int64_t *tried,
                            gsa_finding *finding, gsa_error *error)
 {
+    static const int32_t heads[] = { 4, 6, 8, 16, 64 };
     for (int variant = 0; variant < 8; variant++) {
         gsa_trial trial = gsa_checking_trial(c, length);
         gsa_instance *x;
         gsa_error why = { 0 };
         if (variant & 2 && !c->reads_memory) continue;
-        if (variant & 1) trial.heads = 4;
+        if (variant & 1) trial.heads = heads[length % 5];
         if (variant & 2) trial.memory_length = 0;
         trial.text = text;
         trial.grouped = (variant & 4) != 0;
