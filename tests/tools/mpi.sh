@@ -310,6 +310,7 @@ try "infinite, on devices" refused 3 'rank [01] of 2: step [0-9]*: the .* not fi
     --set train.optimizer=sgd --quiet
 try "rows on devices" refused 1 'train.split = rows: cuda .* has memory of its own; expected --device cpu' 2 "$device" train device.ini \
     --device cuda --set train.split=rows --set train.pieces=0 --out unmade
+try "graphs on devices" refused 1 'launches steps as a whole, 2 ranks add gradients within one' 2 "$device" train device.ini --device cuda-graphs
 try "rows on devices: no folder is left" [ ! -e unmade ]
 if "$root/tests/nccl/real.sh" >"$work/out" 2>&1; then
     passed=$((passed + 1))
