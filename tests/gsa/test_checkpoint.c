@@ -38,7 +38,7 @@ START_TEST(manifest_is_what_sha256sum_checks)
         snprintf(expected + strlen(expected), sizeof expected - strlen(expected), "%s  %s\n", hex,
                  marked_file[f]);
     }
-    strcat(expected, "# 3 files\n");
+    strcat(expected, "# 3 files of step-12\n");
     ck_assert_str_eq(manifest, expected);
     char command[512];
     snprintf(command, sizeof command,
@@ -317,6 +317,12 @@ static const damage damages[] = {
     { "step-2/manifest.sha256", EMPTY64 "  state\n# 2 files\n",
       "manifest.sha256:2: expected a hash" },
     { "step-2/manifest.sha256", EMPTY64 "  state\n# 1 files\n# 1 files\n",
+      "manifest.sha256:2: expected a hash" },
+    { "step-2/manifest.sha256", EMPTY64 "  state\n# 1 files of step-3\n",
+      "step-2' is a checkpoint of step 3: it was copied or renamed" },
+    { "step-2/manifest.sha256", EMPTY64 "  state\n# 1 files of step-2x\n",
+      "manifest.sha256:2: expected a hash" },
+    { "step-2/manifest.sha256", EMPTY64 "  state\n# 1 files or step-2\n",
       "manifest.sha256:2: expected a hash" },
     { "latest", NULL, "latest' cannot be opened: No such file" },
     { "latest", "", "latest:1: expected one line, 'step-N'" },
