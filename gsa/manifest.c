@@ -137,10 +137,12 @@ static int64_t step_of_name(const char *folder)
 {
     char name[64];
     int64_t step;
-    size_t end = strlen(folder), begin;
-    while (end > 0 && folder[end - 1] == '/') end--;
-    for (begin = end; begin > 0 && folder[begin - 1] != '/';) begin--;
-    snprintf(name, sizeof name, "%.*s", (int)(end - begin), folder + begin);
+    size_t bytes = 0;
+    for (const char *at = folder; *at; at += strcspn(at, "/")) {
+        at += strspn(at, "/");
+        if (*at) folder = at, bytes = strcspn(at, "/");
+    }
+    snprintf(name, sizeof name, "%.*s", (int)bytes, folder);
     return gsa_step_of(name, "", &step) || gsa_step_of(name, GSA_REPLACED, &step) ? step : -1;
 }
 

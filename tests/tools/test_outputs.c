@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 #include "cli.h"
 #include "support/suite.h"
 
@@ -33,12 +34,13 @@ static void enter(void)
 {
     gsa_ran ran;
     gsa_cli_enter();
-    gsa_cli_run((const char *[]){ "train", "text.ini", "--device", "cpu", "--out", "run", "--quiet",
-                                  NULL },
-                NULL, &ran);
+    gsa_cli_run(
+        (const char *[]){ "train", "text.ini", "--device", "cpu", "--out", "run", "--quiet", NULL },
+        NULL, &ran);
     ck_assert_msg(ran.code == 0, "%s", ran.err);
     ck_assert_int_eq(shell("cp -r run/$(cat run/latest) model; cp run/latest latest.kept; "
-                           "printf '0 1\\n1 2\\n' >g; mkdir elsewhere"),
+                           "printf '0 1\\n1 2\\n' >g; mkdir elsewhere; "
+                           "cat train.tsv train.tsv >t.tsv"),
                      0);
 }
 
@@ -66,8 +68,8 @@ static const row kept[] = {
       "grep -q 'good film' train.tsv && test -e new/result.json" },
     { "ln -s dev.tsv d", "predict --device cpu --model model --input dev.tsv --output d", 2,
       "the same command reads it", "grep -q 'good one' dev.tsv" },
-    { "mv g g.mtx", "graph --topology file:path=g.mtx:base=0:format=edges --length 3 --out g.mtx", 2,
-      "the same command reads it", "grep -q '1 2' g.mtx" },
+    { "mv g g.mtx", "graph --topology file:path=g.mtx:base=0:format=edges --length 3 --out g.mtx",
+      2, "the same command reads it", "grep -q '1 2' g.mtx" },
     { NULL, EVAL "run --json dev.tsv", 2, "the same command reads it",
       "grep -q 'good one' dev.tsv" },
     { NULL, "report run --out run/config.ini", 2, "'run/config.ini' cannot be written",
@@ -90,7 +92,7 @@ static const row kept[] = {
     { NULL, TRAIN "--out model", 2, "'model' is a checkpoint", SAME },
     { NULL, TRAIN "--seeds 1 --out model/sweep", 2, "'model' is a checkpoint",
       "test ! -e model/sweep" },
-    { "cat train.tsv train.tsv >t.tsv", "train t.tsv --quiet --device cpu --out model/own", 2, "'model' is a checkpoint",
+    { NULL, "train t.tsv --quiet --device cpu --out model/own", 2, "'model' is a checkpoint",
       "test ! -e model/own" },
     { NULL, "report run --out p.html --tensorboard model", 2, "'model' is a checkpoint",
       "test ! -e model/run" },
@@ -115,6 +117,9 @@ static const row kept[] = {
       "test ! -s foreign" },
     { ": >foreign; ln foreign all", SWEEP " --results all", 0, NULL,
       "test $(wc -l <foreign) = 2" }, /* named by the user */
+    { "mkdir own; ln -s ../elsewhere/r own/recipe.ini",
+      "train t.tsv --quiet --device cpu --out own", 2, "is there already",
+      "test -z \"$(ls elsewhere)\"" },
     /* what is not of a run stays */
     { "echo mine >run/latest.tmp-myfile; mkdir run/step-99.tmp; echo mine >run/step-99.tmp/thesis",
       "train --resume run --quiet --device cpu --set train.epochs=3", 0, NULL,
@@ -129,19 +134,26 @@ static const row kept[] = {
       EVAL "old/step-7", 0, NULL, NULL }, /* as earlier versions wrote it */
     { "cp -r model 'step-x'", EVAL "step-x", 0, NULL, NULL },
     /* a folder that another has: its files stay */
-    { "mkdir busy; echo $$ >busy/lock; flock -x busy/lock sleep 3 & sleep 0.2; cat train.tsv train.tsv >t.tsv",
+    { "mkdir busy; echo $$ >busy/lock; flock -x busy/lock sleep 3 & sleep 0.2",
       "train t.tsv --quiet --device cpu --out busy", 2, "'busy' is in use",
       "test $(ls busy) = lock" },
-    { "cat train.tsv train.tsv >t.tsv", "train t.tsv --quiet --device cpu --out own", 0, NULL,
+    { NULL, "train t.tsv --quiet --device cpu --out own", 0, NULL,
       "test -e own/recipe.ini && test ! -e own/lock" },
-    { "cat train.tsv train.tsv >t.tsv", "train t.tsv --quiet --device cpu --seeds 1 --out own", 0, NULL,
+    { NULL, "train t.tsv --quiet --device cpu --seeds 1 --out own", 0, NULL,
       "test -e own/seed-1/result.json && test ! -e own/lock" },
 };
 
+/* Each row in a copy of one folder. */
 START_TEST(what_is_read_or_foreign_stays)
 {
     enter();
-    check(&kept[_i]);
+    ck_assert_int_eq(shell("d=$PWD; cp -r . $d.all; mv $d.all all"), 0);
+    for (int i = 0; i < GSA_COUNT(kept); i++) {
+        ck_assert_int_eq(shell("rm -rf row; cp -r all row"), 0);
+        ck_assert_int_eq(chdir("row"), 0);
+        check(&kept[i]);
+        ck_assert_int_eq(chdir(".."), 0);
+    }
     gsa_cli_leave();
 }
 END_TEST
@@ -155,12 +167,24 @@ START_TEST(no_lock_is_left_by_a_full_disk)
 }
 END_TEST
 
+/* Where others may write, too. */
+START_TEST(the_doctor_follows_no_link)
+{
+    enter();
+    ck_assert_int_eq(shell("mkdir tmp; echo mine >foreign; sh -c 'ln -s ../foreign "
+                           "tmp/gsa-doctor-$$; TMPDIR=tmp exec " GSA_COMMAND " doctor' >out.txt; "
+                           "grep -q 'tmp cannot be written: File exists' out.txt; "
+                           "test $(cat foreign) = mine"),
+                     0);
+    gsa_cli_leave();
+}
+END_TEST
+
 /* Two commands of one name and one folder: what was trained is what the recipe there names. */
 START_TEST(one_of_two_has_the_folder)
 {
     enter();
-    ck_assert_int_eq(shell("mkdir a b; cat train.tsv train.tsv >a/own.tsv; sed 's/^/x/' a/own.tsv >b/own.tsv"),
-                     0);
+    ck_assert_int_eq(shell("mkdir a b; cp t.tsv a/own.tsv; sed 's/^/x/' a/own.tsv >b/own.tsv"), 0);
     for (int i = 0; i < 6; i++)
         ck_assert_int_eq(
             shell("rm -rf o; for d in a b; do " GSA_COMMAND " train $d/own.tsv --quiet --device "
@@ -176,10 +200,8 @@ END_TEST
 /* ---- what is waited for -------------------------------------------------------------------- */
 
 static const char *const waits[] = {
-    TRAIN "--set data.train=fifo",
-    TRAIN "--set data.train=/dev/stdin <open",
-    SWEEP " --results fifo",
-    SWEEP " --results held",
+    TRAIN "--set data.train=fifo", TRAIN "--set data.train=/dev/stdin <open",
+    SWEEP " --results fifo",       SWEEP " --results held",
     TRAIN "--out new >full",
 };
 
@@ -213,9 +235,10 @@ START_TEST(a_run_of_data_stops_on_request)
 END_TEST
 
 static const gsa_test kept_tests[] = {
-    GSA_LOOP(what_is_read_or_foreign_stays, GSA_COUNT(kept)),
+    GSA_TEST(what_is_read_or_foreign_stays),
     GSA_TEST(no_lock_is_left_by_a_full_disk),
     GSA_TEST(one_of_two_has_the_folder),
+    GSA_TEST(the_doctor_follows_no_link),
 };
 static const gsa_test wait_tests[] = { GSA_LOOP(a_signal_ends_what_waits, GSA_COUNT(waits)),
                                        GSA_TEST(a_run_of_data_stops_on_request) };

@@ -61,7 +61,7 @@ static int is_read(const char *path)
 
 int gsa_is_of_a_run(const char *path, int remade)
 {
-    static const char *const names[] = { "config.ini",  "latest",     "lock",          "log.jsonl",
+    static const char *const names[] = { "config.ini",  "latest",    "lock",          "log.jsonl",
                                          "result.json", "curve.svg", "outcomes.jsonl" };
     enum { NEEDED = 5 };
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -77,7 +77,10 @@ static int refuse(void *user, const char *path, char *why, size_t room)
     const char *slash = strrchr(path, '/');
     (void)user;
     snprintf(folder, sizeof folder, "%.*s",
-             !slash ? 1 : slash == path ? 1 : (int)(slash - path), slash ? path : ".");
+             !slash          ? 1
+             : slash == path ? 1
+                             : (int)(slash - path),
+             slash ? path : ".");
     snprintf(log, sizeof log, "%s/log.jsonl", folder);
     if (is_read(path)) snprintf(why, room, "the same command reads it");
     else if (gsa_is_in_checkpoint(system, folder, which, sizeof which))

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "graph/system_parts.h"
 #include "topologies/words.h"
 #include "train/look/look.h"
 #include "train/settings/keys.h"
@@ -161,7 +162,7 @@ static gsa_status check_out(const gsa_system *system, const char *out, gsa_error
                         out);
     if (snprintf(recipe, sizeof recipe, "%s/recipe.ini", out) >= GSA_PATH_ROOM)
         return gsa_fail(error, GSA_ERR_LIMIT, "--out has more than %d bytes", GSA_PATH_ROOM - 12);
-    if (system->kind(system->user, recipe, NULL) == GSA_FILE_ABSENT) return GSA_OK;
+    if (gsa_entry_kind(system, recipe) == GSA_FILE_ABSENT) return GSA_OK;
     return gsa_fail(error, GSA_ERR_ARGUMENT,
                     "'%s' is there already: train it (gsa train %s), or choose another --out",
                     recipe, recipe);
