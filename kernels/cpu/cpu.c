@@ -3,14 +3,6 @@
 #if defined GSA_HAVE_X86_LEVELS
 #include <sys/platform/x86.h> /* what the C library asked at start: cpuid is slow on a guest */
 
-extern const gsa_cpu_probe gsa_cpu_avx2_probe;
-
-static void fill_avx2(gsa_backend *b)
-{
-    gsa_ref32_avx2_fill(b);
-    gsa_cpu_avx2_fill(b);
-}
-
 /* x86_cpu_active of the C library shifts a signed 1 by up to 31. */
 static int active(unsigned feature)
 {
@@ -34,33 +26,11 @@ static int has_avx512(void)
 }
 #endif
 
-#if defined GSA_HAVE_AVX512_LEVEL
-extern const gsa_cpu_probe gsa_cpu_avx512_probe;
-
-static void fill_avx512(gsa_backend *b)
-{
-    gsa_ref32_avx512_fill(b);
-    gsa_cpu_avx512_fill(b);
-}
-#endif
-
 #if defined GSA_HAVE_EMULATED_LEVEL
-extern const gsa_cpu_probe gsa_cpu_emulated_probe;
-
-static void fill_emulated(gsa_backend *b)
-{
-    gsa_ref32_avx2_fill(b);
-    gsa_cpu_emulated_fill(b);
-}
-
 static int has_emulated(void)
 {
     return has_avx2() && !has_avx512();
 }
-#endif
-
-#if defined GSA_HAVE_NEON_LEVEL
-extern const gsa_cpu_probe gsa_cpu_neon_probe;
 #endif
 
 static int has_plain(void)
@@ -71,22 +41,24 @@ static int has_plain(void)
 static const struct {
     const char *name;
     int (*has)(void);
-    void (*fill)(gsa_backend *b); /* over ref's table */
+    void (*fill_ref)(gsa_backend *b), (*fill)(gsa_backend *b); /* over ref's table */
     const gsa_cpu_probe *probe;
 } levels[] = {
-    [GSA_CPU_PLAIN] = { "cpu (plain C)", has_plain, NULL, NULL },
+    [GSA_CPU_PLAIN] = { "cpu (plain C)", has_plain, NULL, NULL, NULL },
 #if defined GSA_HAVE_X86_LEVELS
-    [GSA_CPU_AVX2] = { "cpu (AVX2)", has_avx2, fill_avx2, &gsa_cpu_avx2_probe },
+    [GSA_CPU_AVX2] = { "cpu (AVX2)", has_avx2, gsa_ref32_avx2_fill, gsa_cpu_avx2_fill,
+                       &gsa_cpu_avx2_probe },
 #endif
 #if defined GSA_HAVE_AVX512_LEVEL
-    [GSA_CPU_AVX512] = { "cpu (AVX-512)", has_avx512, fill_avx512, &gsa_cpu_avx512_probe },
+    [GSA_CPU_AVX512] = { "cpu (AVX-512)", has_avx512, gsa_ref32_avx512_fill, gsa_cpu_avx512_fill,
+                         &gsa_cpu_avx512_probe },
 #endif
 #if defined GSA_HAVE_EMULATED_LEVEL
-    [GSA_CPU_EMULATED] = { "cpu (AVX-512, emulated)", has_emulated, fill_emulated,
-                           &gsa_cpu_emulated_probe },
+    [GSA_CPU_EMULATED] = { "cpu (AVX-512, emulated)", has_emulated, gsa_ref32_avx2_fill,
+                           gsa_cpu_emulated_fill, &gsa_cpu_emulated_probe },
 #endif
 #if defined GSA_HAVE_NEON_LEVEL
-    [GSA_CPU_NEON] = { "cpu (NEON)", has_plain, gsa_cpu_neon_fill,
+    [GSA_CPU_NEON] = { "cpu (NEON)", has_plain, NULL, gsa_cpu_neon_fill,
                        &gsa_cpu_neon_probe }, /* every aarch64 has it */
 #endif
 };
@@ -127,6 +99,7 @@ gsa_status gsa_backend_cpu(const gsa_system *system, int level, int threads, gsa
     const gsa_status status = gsa_backend_ref(system, GSA_F32, threads, backend, error);
     if (status != GSA_OK) return status;
     (*backend)->name = levels[level].name;
+    if (levels[level].fill_ref) levels[level].fill_ref(*backend);
     if (levels[level].fill) levels[level].fill(*backend);
     return GSA_OK;
 }

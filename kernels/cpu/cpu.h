@@ -28,6 +28,8 @@ typedef struct gsa_cpu_probe {
                       int32_t columns);
     int (*formats)(const gsa_attend_args *args, gsa_cpu_formats *formats); /* 0 without memory */
 } gsa_cpu_probe;
+extern const gsa_cpu_probe gsa_cpu_avx2_probe, gsa_cpu_avx512_probe, gsa_cpu_emulated_probe,
+    gsa_cpu_neon_probe;
 
 const gsa_cpu_probe *gsa_cpu_probe_of(int level); /* NULL for plain C */
 

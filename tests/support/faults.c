@@ -159,11 +159,6 @@ static int faulty_clear_folder(void *user, const char *path)
     return fails(user, GSA_OP_REMOVE) ? -1 : real()->clear_folder(NULL, path);
 }
 
-static int faulty_same(void *user, int file, const char *path)
-{
-    return fails(user, GSA_OP_KIND) ? 0 : real()->same(NULL, file, path);
-}
-
 void gsa_faults_start(gsa_faults *faults)
 {
     memset(faults, 0, sizeof *faults);
@@ -190,8 +185,7 @@ void gsa_faults_start(gsa_faults *faults)
                                   .entry = faulty_entry,
                                   .resolve = faulty_resolve,
                                   .keep_mode = faulty_keep_mode,
-                                  .clear_folder = faulty_clear_folder,
-                                  .same = faulty_same };
+                                  .clear_folder = faulty_clear_folder };
 }
 
 void gsa_faults_rewind(gsa_faults *faults)

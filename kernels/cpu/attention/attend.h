@@ -170,16 +170,23 @@ CPU_INLINE vec cpu_piece(const float *at, int j, cpu_cut cut)
     return cut.whole || j + 1 < cut.vectors ? vec_load(at + j * LANES)
                                             : vec_load_first(at + j * LANES, cut.end);
 }
+/* Lane by lane: what is in the products of `count` columns of a and b. */
+CPU_INLINE void cpu_dot_piece(const float *a, const float *b, vec *sum, int64_t i, lanes m,
+                              int whole)
+{
+    *sum = vec_fma(vec_take(a + i, m, whole), vec_take(b + i, m, whole), *sum);
+}
+static inline vec cpu_dot(const float *a, const float *b, int64_t count)
+{
+    vec sum = vec_zero();
+    VEC_ALONG(0, count, cpu_dot_piece, a, b, &sum)
+    return sum;
+}
 /* Lane r of a quad: what its lanes add to a_r . b_r of four rows. */
 static inline vec cpu_four_dots(const float *a, const float *b, int64_t stride, int32_t dim)
 {
-    vec sum[4] = { vec_zero(), vec_zero(), vec_zero(), vec_zero() };
-    for (int32_t i = 0; i < dim; i += LANES) {
-        const lanes end = lanes_first(dim - i < LANES ? dim - i : LANES);
-        for (int r = 0; r < 4; r++)
-            sum[r] = vec_fma(vec_load_first(a + r * stride + i, end),
-                             vec_load_first(b + r * stride + i, end), sum[r]);
-    }
+    vec sum[4];
+    for (int r = 0; r < 4; r++) sum[r] = cpu_dot(a + r * stride, b + r * stride, dim);
     return vec_sum_fours(sum[0], sum[1], sum[2], sum[3]);
 }
 CPU_INLINE void cpu_put_piece(float *at, int j, cpu_cut cut, vec x)

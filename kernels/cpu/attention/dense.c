@@ -76,19 +76,15 @@ static int finite(const ref_attend *t, gsa_rows rows)
 {
     const float *lse = t->args->lse;
     vec odd = vec_zero();
-    float sum = 0;
     for (int64_t row = rows.first; row < rows.first + rows.count; row++) {
         const int64_t at = row * t->width;
-        const float *out = (const float *)t->args->out + at,
-                    *dout = (const float *)t->args->dout + at;
-        for (int32_t h = 0; h < t->heads; h++) sum += 0 * lse[row * t->heads + h];
-        for (int64_t i = 0; i < t->width; i += LANES) {
-            const lanes m = lanes_first(t->width - i < LANES ? (int)(t->width - i) : LANES);
-            odd = vec_fma(vec_mul(vec_load_first(out + i, m), vec_load_first(dout + i, m)),
-                          vec_zero(), odd);
-        }
+        const vec inner =
+            cpu_dot((const float *)t->args->out + at, (const float *)t->args->dout + at, t->width);
+        odd = vec_fma(inner, vec_zero(), odd);
+        for (int32_t h = 0; h < t->heads; h++)
+            odd = vec_fma(vec_all(lse[row * t->heads + h]), vec_zero(), odd);
     }
-    return !isnan(sum) && !vec_has_nan(odd);
+    return !vec_has_nan(odd);
 }
 
 static void multiply(float *c, int64_t ldc, const float *a, int64_t lda, int transpose_a,
@@ -146,14 +142,8 @@ static void prepare(dense *x, int64_t row, int64_t rows, int32_t head, int place
     const ref_attend *t = x->t;
     for (int64_t r = 0; r < rows; r++) {
         const int64_t at = (row + r) * t->width + (int64_t)head * t->dim;
-        const float *out = (const float *)t->args->out + at,
-                    *dout = (const float *)t->args->dout + at;
-        vec sum = vec_zero();
-        for (int32_t i = 0; i < t->dim; i += LANES) {
-            const lanes m = lanes_first(t->dim - i < LANES ? t->dim - i : LANES);
-            sum = vec_fma(vec_load_first(out + i, m), vec_load_first(dout + i, m), sum);
-        }
-        x->inner[place][r] = vec_sum(sum);
+        x->inner[place][r] = vec_sum(
+            cpu_dot((const float *)t->args->out + at, (const float *)t->args->dout + at, t->dim));
         x->lse[place][r] = ((const float *)t->args->lse)[(row + r) * t->heads + head];
     }
 }

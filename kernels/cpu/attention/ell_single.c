@@ -51,26 +51,23 @@ static int finite(const ref_attend *t, int64_t row, const float *dout, const flo
                   int32_t first, int32_t last)
 {
     const float *lse = (const float *)t->args->lse + row * t->heads;
-    vec sum = vec_zero();
+    const int64_t at = (int64_t)first * t->dim;
+    const vec sum = cpu_dot(dout + at, v + at, (int64_t)(last - first) * t->dim);
     float odd = 0;
     for (int32_t h = first; h < last; h++) odd += 0 * lse[h];
-    for (int64_t i = (int64_t)first * t->dim, end = (int64_t)last * t->dim; i < end; i += LANES) {
-        const lanes m = lanes_first(end - i < LANES ? (int)(end - i) : LANES);
-        sum = vec_fma(vec_load_first(dout + i, m), vec_load_first(v + i, m), sum);
-    }
     return odd == 0 && vec_bits_nonzero(vec_mul(sum, vec_zero())) == 0;
 }
 
 /* dv += m do in the columns of some heads. */
+CPU_INLINE void scatter_piece(float *dv, const float *dout, vec m, int64_t i, lanes all, int whole)
+{
+    vec_put(dv + i, all, whole,
+            vec_fma(m, vec_take(dout + i, all, whole), vec_take(dv + i, all, whole)));
+}
 static void scatter_single(const ref_attend *t, float *dv, const float *dout, int32_t first,
                            int32_t last, float m)
 {
-    for (int64_t i = (int64_t)first * t->dim, end = (int64_t)last * t->dim; i < end; i += LANES) {
-        const lanes all = lanes_first(end - i < LANES ? (int)(end - i) : LANES);
-        vec_store_first(
-            dv + i, all,
-            vec_fma(vec_all(m), vec_load_first(dout + i, all), vec_load_first(dv + i, all)));
-    }
+    VEC_ALONG((int64_t)first * t->dim, (int64_t)last * t->dim, scatter_piece, dv, dout, vec_all(m))
 }
 
 void cpu_ell_single_backward(const cpu_ell *x, int64_t row)

@@ -2,7 +2,6 @@
  * piece go four at a time (interval.h), short ones as slices (ell.h), the ends of long ones
  * by rows. Which rows go together is a function of the axis alone. */
 #include <math.h>
-#include "kernels/cpu/attention/bcsr_read.h"
 #include "kernels/cpu/attention/ell.h"
 #include "kernels/cpu/attention/interval.h"
 #include "kernels/cpu/attention/row.h"
