@@ -115,3 +115,25 @@ gsa_status gsa_make_folders(const gsa_system *system, const char *path, gsa_erro
     gsa_release(system, part);
     return status;
 }
+
+gsa_status gsa_check_below(const gsa_system *system, const char *root, const char *path,
+                           gsa_error *error)
+{
+    gsa_status status = GSA_OK;
+    char *part = gsa_copy_text(system, path);
+    if (!part) return gsa_out_of_memory(error, path, (int64_t)strlen(path) + 1);
+    for (char *at = part + strlen(root); status == GSA_OK && *at;) {
+        at += 1 + strcspn(at + 1, "/");
+        const char kept = *at;
+        *at = 0;
+        if (gsa_entry_kind(system, part) == GSA_FILE_LINK)
+            status =
+                gsa_fail(error, GSA_ERR_ARGUMENT,
+                         "'%s' is a link, and nothing is written through it: expected a folder "
+                         "or nothing there",
+                         part);
+        *at = kept;
+    }
+    gsa_release(system, part);
+    return status;
+}

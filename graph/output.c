@@ -13,7 +13,7 @@ enum { BUFFER = 1 << 16, TRIES = 100, PATH_ROOM = 4096 };
 struct gsa_output {
     const gsa_system *system;
     char *path, *temporary; /* temporary NULL: the target itself is open */
-    int file;               /* -1 once closed */
+    int file, owned;        /* file -1 once closed; owned: opened as a folder's own */
     gsa_error error;        /* the first one; status GSA_OK: none */
     int64_t used;
     char buffer[BUFFER];
@@ -79,6 +79,17 @@ static gsa_status follow_link(gsa_output *output, gsa_error *error)
     return GSA_OK;
 }
 
+/* The program may have a reason to keep what is there: when it is opened, or only now. */
+static gsa_status check_place(const gsa_output *output, gsa_error *error)
+{
+    const gsa_system *system = output->system;
+    char why[256];
+    if (output->owned || !system->refuses ||
+        !system->refuses(system->user, output->path, why, sizeof why))
+        return GSA_OK;
+    return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' cannot be written: %s", output->path, why);
+}
+
 /* Next to a regular file, or nothing; one that is there keeps its permissions. */
 static gsa_status open_beside(gsa_output *output, int kind, gsa_error *error)
 {
@@ -92,9 +103,10 @@ static gsa_status open_beside(gsa_output *output, int kind, gsa_error *error)
     return gsa_fail(error, GSA_ERR_IO, "%s", output->error.text);
 }
 
-static gsa_status open_target(gsa_output *output, int owned, gsa_error *error)
+static gsa_status open_target(gsa_output *output, gsa_error *error)
 {
     const gsa_system *system = output->system;
+    const int owned = output->owned;
     const int standard = strcmp(output->path, "-") == 0;
     const int kind = standard ? GSA_FILE_OTHER
                      : owned  ? gsa_entry_kind(system, output->path)
@@ -105,7 +117,8 @@ static gsa_status open_target(gsa_output *output, int owned, gsa_error *error)
         return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be written: it is no regular file",
                         output->path);
     if (kind == GSA_FILE_ABSENT || kind == GSA_FILE_REGULAR || kind == GSA_FILE_LINK) {
-        const gsa_status status = owned ? GSA_OK : follow_link(output, error);
+        gsa_status status = owned ? GSA_OK : follow_link(output, error);
+        if (status == GSA_OK) status = check_place(output, error);
         return status == GSA_OK ? open_beside(output, kind, error) : status;
     }
     if (kind >= 0) output->file = system->open(system->user, output->path, GSA_OPEN_EXISTING);
@@ -122,11 +135,12 @@ static gsa_status open_output(const gsa_system *system, const char *path, int ow
     if (!*path) return gsa_fail(error, GSA_ERR_ARGUMENT, "an output's path is empty");
     gsa_output *made = gsa_alloc(system, 1, sizeof *made);
     if (!made) return gsa_out_of_memory(error, path, (int64_t)sizeof *made);
-    made->system = system, made->file = -1, made->used = 0, made->temporary = NULL;
+    made->system = system, made->file = -1, made->owned = owned, made->used = 0,
+    made->temporary = NULL;
     made->error.status = GSA_OK, made->error.text[0] = 0;
     made->path = gsa_copy_text(system, path);
     const gsa_status status = made->path
-                                  ? open_target(made, owned, error)
+                                  ? open_target(made, error)
                                   : gsa_out_of_memory(error, path, (int64_t)strlen(path) + 1);
     if (status != GSA_OK) end(made);
     else *output = made;
@@ -233,7 +247,7 @@ static void sync_parent(gsa_output *output)
 static void replace_target(gsa_output *output)
 {
     const gsa_system *system = output->system;
-    if (output->error.status == GSA_OK &&
+    if (output->error.status == GSA_OK && check_place(output, &output->error) == GSA_OK &&
         system->rename(system->user, output->temporary, output->path) < 0)
         note(output, "replaced");
     if (output->error.status == GSA_OK) sync_parent(output);

@@ -95,6 +95,19 @@ static int descriptor_of(const char *path)
     return number;
 }
 
+/* The file, where it is regular and has no second name, under which it may be another's. */
+static int keep_own(int file)
+{
+    struct stat seen;
+    if (fstat(file, &seen) == 0) {
+        if (S_ISREG(seen.st_mode) && seen.st_nlink < 2) return file;
+        errno = S_ISREG(seen.st_mode) ? EMLINK : EINVAL;
+    }
+    const int why = errno;
+    close(file);
+    return errno = why, -1;
+}
+
 static int posix_open(void *user, const char *path, int mode)
 {
     (void)user;
@@ -103,7 +116,8 @@ static int posix_open(void *user, const char *path, int mode)
                                  [GSA_OPEN_REPLACE] = O_WRONLY | O_CREAT | O_TRUNC,
                                  [GSA_OPEN_APPEND] = O_WRONLY | O_CREAT | O_APPEND,
                                  [GSA_OPEN_EXISTING] = O_WRONLY,
-                                 [GSA_OPEN_OWN] = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW };
+                                 [GSA_OPEN_OWN] = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW |
+                                                  O_NONBLOCK /* a FIFO is no file of ours */ };
     if (strcmp(path, "-") == 0) return dup(mode == GSA_OPEN_READ ? STDIN_FILENO : STDOUT_FILENO);
     const int named = /* neither what is new, nor an own file, is a descriptor */
         mode == GSA_OPEN_READ || mode == GSA_OPEN_CREATE || mode == GSA_OPEN_OWN
@@ -113,7 +127,7 @@ static int posix_open(void *user, const char *path, int mode)
     int file;
     do file = open(path, flags[mode] | O_CLOEXEC | O_NOCTTY, 0666);
     while (file < 0 && errno == EINTR);
-    return file;
+    return file >= 0 && mode == GSA_OPEN_OWN ? keep_own(file) : file;
 }
 
 static int64_t posix_read(void *user, int file, void *buffer, int64_t bytes)
@@ -257,6 +271,14 @@ static int posix_keep_mode(void *user, int file, const char *path)
                : fchmod(file, seen.st_mode & 0777); /* the owner may be another one now */
 }
 
+static int posix_same(void *user, int file, const char *path)
+{
+    (void)user;
+    struct stat open, named;
+    return fstat(file, &open) == 0 && lstat(path, &named) == 0 && open.st_ino == named.st_ino &&
+           open.st_dev == named.st_dev;
+}
+
 /* One pass over what the folder holds: checks that it is plain files alone, or removes them. */
 static int pass_over(int folder, int removes)
 {
@@ -335,6 +357,7 @@ const gsa_system *gsa_system_default(void)
         .resolve = posix_resolve,
         .keep_mode = posix_keep_mode,
         .clear_folder = posix_clear_folder,
+        .same = posix_same,
     };
     return &table;
 }

@@ -47,7 +47,7 @@ enum gsa_open_mode {
     GSA_OPEN_REPLACE /* truncate or create */,
     GSA_OPEN_APPEND /* at the end, created if absent */,
     GSA_OPEN_EXISTING /* write, never create */,
-    GSA_OPEN_OWN /* as append, but a link is an error */
+    GSA_OPEN_OWN /* as append; a link, a second name or no regular file is an error */
 };
 
 /* A topology's own code, about to run in the calling thread. */
@@ -109,6 +109,12 @@ typedef struct gsa_system {
                         const char *path); /* removes a folder of plain files, through its
                                               descriptor. A link, or a folder that holds anything
                                               else, is an error, and nothing is removed */
+    int (*same)(
+        void *user, int file,
+        const char *path); /* 1: the open file is the one of that name; NULL: it always is */
+    /* Why an output may not be put there, as the end of a sentence, in `why`: 1. 0: it may. NULL:
+     * it always may. The path was followed through its links. */
+    int (*refuses)(void *user, const char *path, char *why, size_t room);
 } gsa_system;
 
 /* malloc and POSIX; immutable, any thread. */

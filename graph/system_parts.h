@@ -27,6 +27,11 @@ static inline gsa_status gsa_check_regular(const gsa_system *system, const char 
                : GSA_OK;
 }
 
+/* No folder of the path below `root`, with which it begins, is a link: what is written there would
+ * be elsewhere. */
+gsa_status gsa_check_below(const gsa_system *system, const char *root, const char *path,
+                           gsa_error *error);
+
 /* Bytes of FILE where the name is FILE.tmp-XXXX, a temporary of output.c; else of all. */
 static inline size_t gsa_bytes_of_target(const char *name)
 {

@@ -262,9 +262,11 @@ static gsa_status list_known(const gsa_system *system, const char *folder, const
     if (newest < 0) return GSA_OK;
     char *place = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64, folder, newest);
     if (!place) return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
-    const gsa_status status = gsa_manifest_names(system, place, known, error);
+    gsa_error why;
+    const gsa_status status = gsa_manifest_names(system, place, known, &why);
     gsa_release(system, place);
-    return status == GSA_ERR_LIMIT ? GSA_OK : status; /* no manifest of ours */
+    return status != GSA_ERR_MEMORY ? GSA_OK /* what cannot be read is no manifest of ours */
+                                    : gsa_fail(error, status, "%s", why.text);
 }
 
 static gsa_status clean(const gsa_system *system, const char *folder, gsa_error *error)
@@ -492,7 +494,8 @@ static gsa_status commit(gsa_checkpoint *checkpoint, int keep, int *placed, gsa_
         return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' has no files", checkpoint->writing);
     gsa_status status = tidy(checkpoint, error);
     if (status == GSA_OK)
-        status = gsa_manifest_write(system, checkpoint->writing, &checkpoint->files, error);
+        status = gsa_manifest_write(system, checkpoint->writing, checkpoint->step,
+                                    &checkpoint->files, error);
     if (status == GSA_OK) status = drop_replaced(checkpoint, error);
     if (status == GSA_OK) status = put_in_place(checkpoint, error);
     if (status != GSA_OK) return status;

@@ -32,8 +32,8 @@ void gsa_names_release(gsa_names *names);
  * checks, then "# N files". Names are [A-Za-z0-9._-]+ and start with no dot, so that nothing is
  * quoted and nothing leaves the folder. */
 int gsa_manifest_takes(const char *name);
-gsa_status gsa_manifest_write(const gsa_system *system, const char *folder, const gsa_names *names,
-                              gsa_error *error);
+gsa_status gsa_manifest_write(const gsa_system *system, const char *folder, int64_t step,
+                              const gsa_names *names, gsa_error *error);
 /* The names in it, whatever its hashes are; none where there is no such file. */
 gsa_status gsa_manifest_names(const gsa_system *system, const char *folder, gsa_names *names,
                               gsa_error *error);

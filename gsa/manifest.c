@@ -6,8 +6,10 @@
 #include "graph/system_parts.h"
 #include "hash.h"
 
-/* The last line, a comment to `sha256sum -c`: what is cut off at the end of a line is noticed. */
-#define END "# %d files\n"
+/* The last line, a comment to `sha256sum -c`: what is cut off at the end of a line is noticed, and
+ * so is a folder under another step's name. Manifests of 0.1.0 say no step. */
+#define END "# %d files"
+#define OF  " of "
 
 enum { HEX = 64, LONGEST_NAME = 128, LONGEST_MANIFEST = 1 << 20 };
 static const int64_t LARGEST_FILE = INT64_C(1) << 36;
@@ -46,8 +48,8 @@ static gsa_status check_kinds(const gsa_system *system, const char *folder, gsa_
     return status;
 }
 
-static gsa_status write_lines(const gsa_system *system, const char *folder, const gsa_names *names,
-                              gsa_output *output, gsa_error *error)
+static gsa_status write_lines(const gsa_system *system, const char *folder, int64_t step,
+                              const gsa_names *names, gsa_output *output, gsa_error *error)
 {
     char hex[HEX + 1];
     for (int i = 0; i < names->count; i++) {
@@ -55,12 +57,12 @@ static gsa_status write_lines(const gsa_system *system, const char *folder, cons
         if (status != GSA_OK) return status;
         gsa_output_format(output, "%s  %s\n", hex, names->at[i]);
     }
-    gsa_output_format(output, END, names->count);
+    gsa_output_format(output, END OF GSA_STEP "%" PRId64 "\n", names->count, step);
     return GSA_OK;
 }
 
-gsa_status gsa_manifest_write(const gsa_system *system, const char *folder, const gsa_names *names,
-                              gsa_error *error)
+gsa_status gsa_manifest_write(const gsa_system *system, const char *folder, int64_t step,
+                              const gsa_names *names, gsa_error *error)
 {
     gsa_output *output;
     char *path = gsa_text_of(system, "%s/" GSA_MANIFEST, folder);
@@ -68,7 +70,7 @@ gsa_status gsa_manifest_write(const gsa_system *system, const char *folder, cons
     gsa_status status = gsa_output_open_own(system, path, &output, error);
     gsa_release(system, path);
     if (status != GSA_OK) return status;
-    status = write_lines(system, folder, names, output, error);
+    status = write_lines(system, folder, step, names, output, error);
     if (status == GSA_OK) return gsa_output_commit(output, error);
     gsa_output_abandon(output);
     return status;
@@ -130,14 +132,42 @@ static gsa_status check_twice(const char *folder, const char *text, const char *
     return GSA_OK;
 }
 
+/* The step that the folder's name says, -1: it is none of a step. */
+static int64_t step_of_name(const char *folder)
+{
+    char name[64];
+    int64_t step;
+    size_t bytes = 0;
+    for (const char *at = folder; *at; at += strcspn(at, "/")) {
+        at += strspn(at, "/");
+        if (*at) folder = at, bytes = strcspn(at, "/");
+    }
+    snprintf(name, sizeof name, "%.*s", (int)bytes, folder);
+    return gsa_step_of(name, "", &step) || gsa_step_of(name, GSA_REPLACED, &step) ? step : -1;
+}
+
+/* *is_end: the line, which ends with a zero byte in place of its line end, is the last one. */
+static gsa_status check_end(const char *folder, const char *line, const char *end, int files,
+                            int *is_end, gsa_error *error)
+{
+    char last[32];
+    int64_t step = -1;
+    const size_t length = (size_t)snprintf(last, sizeof last, END, files);
+    *is_end = line + strlen(line) == end && strncmp(line, last, length) == 0 &&
+              (!line[length] || (strncmp(line + length, OF, strlen(OF)) == 0 &&
+                                 gsa_step_of(line + length + strlen(OF), "", &step)));
+    const int64_t named = step_of_name(folder);
+    if (!*is_end || step < 0 || named < 0 || named == step) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_FORMAT,
+                    "'%s' is a checkpoint of step %" PRId64 ": it was copied or renamed", folder,
+                    step);
+}
+
 static gsa_status check_lines(const gsa_system *system, const char *folder, const char *unread,
                               char *text, int64_t bytes, gsa_error *error)
 {
-    char last[32];
     char *line = text, *const stop = text + bytes;
-    for (int files = 0;; files++) {
-        const int length = snprintf(last, sizeof last, END, files);
-        if (stop - line == length && memcmp(line, last, (size_t)length) == 0) return GSA_OK;
+    for (int files = 0, is_end;; files++) {
         char *end = memchr(line, '\n', (size_t)(stop - line));
         if (!end)
             return gsa_fail(error, GSA_ERR_FORMAT,
@@ -145,7 +175,9 @@ static gsa_status check_lines(const gsa_system *system, const char *folder, cons
                             files + 1,
                             line < stop ? "the line does not end" : "the list is cut off", files);
         *end = 0;
-        gsa_status status = check_form(folder, line, end, files + 1, error);
+        gsa_status status = check_end(folder, line, end, files, &is_end, error);
+        if (status != GSA_OK || (is_end && end + 1 == stop)) return status;
+        status = check_form(folder, line, end, files + 1, error);
         if (status == GSA_OK) status = check_twice(folder, text, line, files + 1, error);
         if (status == GSA_OK) status = check_line(system, folder, unread, line, error);
         if (status != GSA_OK) return status;

@@ -13,9 +13,16 @@ typedef struct loop {
     int64_t bytes; /* of a room */
 } loop;
 
+typedef struct share { /* the items that a thread takes before others', in a line of its own */
+    _Atomic int64_t next;
+    int64_t end;
+    char apart[48];
+} share;
+
 struct gsa_team {
     const gsa_system *system;
     pthread_t *threads;
+    share *shares;
     int helpers, begun; /* threads besides the caller; how many of them run */
     pid_t process;
     pthread_mutex_t lock;
@@ -25,7 +32,6 @@ struct gsa_team {
     _Atomic uint64_t round;
     _Atomic int inside;
     int stop;
-    _Atomic int64_t next;
     loop now;
 };
 
@@ -39,12 +45,25 @@ static inline void relax(void)
 #endif
 }
 
+/* The share with items left, a thread's own first; NULL: there is none. */
+static share *share_left(gsa_team *team, int own)
+{
+    const int all = team->helpers + 1;
+    for (int i = own; i < own + all; i++) {
+        share *x = &team->shares[i % all];
+        if (atomic_load_explicit(&x->next, memory_order_relaxed) < x->end) return x;
+    }
+    return NULL;
+}
+
 /* `own`: which of the team's threads this is; 0 is the caller. */
 static void work(gsa_team *team, const loop *x, int own)
 {
     char *room = x->rooms ? x->rooms + own * x->bytes : NULL;
-    for (int64_t i; (i = atomic_fetch_add(&team->next, 1)) < x->items;)
-        x->body(x->context, room, i);
+    for (share *from; (from = share_left(team, own));) {
+        const int64_t i = atomic_fetch_add(&from->next, 1);
+        if (i < from->end) x->body(x->context, room, i);
+    }
 }
 
 static void *helper(void *argument)
@@ -62,7 +81,7 @@ static void *helper(void *argument)
         while (!team->stop && team->round == seen) pthread_cond_wait(&team->wake, &team->lock);
         if (team->stop) break;
         seen = team->round;
-        if (atomic_load(&team->next) >= team->now.items) continue; /* too late for this one */
+        if (!share_left(team, own)) continue; /* too late for this one */
         team->inside++;
         const loop now = team->now;
         pthread_mutex_unlock(&team->lock);
@@ -117,10 +136,12 @@ gsa_status gsa_team_create(const gsa_system *system, int threads, gsa_team **tea
     made->system = system;
     made->process = getpid();
     made->threads = gsa_alloc(system, (size_t)threads, sizeof *made->threads);
-    if (!made->threads) {
+    made->shares = gsa_alloc_zero(system, (size_t)threads, sizeof *made->shares);
+    if (!made->threads || !made->shares) {
+        gsa_release(system, made->threads), gsa_release(system, made->shares);
         gsa_release(system, made);
         return gsa_out_of_memory(error, "a team of threads",
-                                 threads * (int64_t)sizeof *made->threads);
+                                 threads * (int64_t)(sizeof *made->threads + sizeof(share)));
     }
     pthread_mutex_init(&made->lock, NULL);
     pthread_cond_init(&made->wake, NULL);
@@ -150,6 +171,7 @@ void gsa_team_release(gsa_team *team)
         pthread_mutex_destroy(&team->lock);
     }
     gsa_release(team->system, team->threads);
+    gsa_release(team->system, team->shares);
     gsa_release(team->system, team);
 }
 
@@ -164,7 +186,10 @@ void gsa_team_run_in(gsa_team *team, int64_t items,
     }
     pthread_mutex_lock(&team->lock);
     team->now = now;
-    atomic_store(&team->next, 0);
+    for (int i = 0, all = team->helpers + 1; i < all; i++) {
+        atomic_store(&team->shares[i].next, items * i / all);
+        team->shares[i].end = items * (i + 1) / all;
+    }
     team->round++;
     if (items == 2) pthread_cond_signal(&team->wake);
     else pthread_cond_broadcast(&team->wake);

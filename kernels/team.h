@@ -2,10 +2,10 @@
  * mutable and global.
  *
  * Work is cut into items by the caller, never by the number of threads, so that the result does not
- * depend on it. Waiting threads sleep after some ten microseconds, and a thread that wakes late is
- * not waited for: on a machine that others share, a step with a pool that spins took five times as
- * long as on one thread (docs/design.md). A process that forked holds no team: its loops run in
- * order, with the same bits. */
+ * depend on it. A thread takes a range of its own first: its cache may hold what that is about.
+ * Waiting threads sleep after some ten microseconds, and one that wakes late is not waited for:
+ * with a pool that spins, a step on a shared machine took five times as long as on one thread.
+ * A process that forked holds no team: its loops run in order, with the same bits. */
 #ifndef GSA_TEAM_H
 #define GSA_TEAM_H
 #include "graph/system.h"

@@ -21,5 +21,5 @@ void gsa_fuzz_one(const gsa_system *system, const char *path, const uint8_t *at,
         gsa_manifest_check(&table, "/folder", at[0] & 1 ? "state" : NULL, &error);
     FUZZ_SAID(status, error);
     if (status != GSA_OK) return;
-    FUZZ_CHECK(bytes > 10 && memmem(at, bytes, " files\n", 7));
+    FUZZ_CHECK(bytes > 10 && memmem(at, bytes, " files", 6));
 }

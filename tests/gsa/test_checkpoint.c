@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "gsa/checkpoint.h"
+#include "gsa/checkpoint_parts.h"
 #include "gsa/hash.h"
 #include "marked.h"
 #include "scratch.h"
@@ -38,7 +39,7 @@ START_TEST(manifest_is_what_sha256sum_checks)
         snprintf(expected + strlen(expected), sizeof expected - strlen(expected), "%s  %s\n", hex,
                  marked_file[f]);
     }
-    strcat(expected, "# 3 files\n");
+    strcat(expected, "# 3 files of step-12\n");
     ck_assert_str_eq(manifest, expected);
     char command[512];
     snprintf(command, sizeof command,
@@ -318,6 +319,12 @@ static const damage damages[] = {
       "manifest.sha256:2: expected a hash" },
     { "step-2/manifest.sha256", EMPTY64 "  state\n# 1 files\n# 1 files\n",
       "manifest.sha256:2: expected a hash" },
+    { "step-2/manifest.sha256", EMPTY64 "  state\n# 1 files of step-3\n",
+      "step-2' is a checkpoint of step 3: it was copied or renamed" },
+    { "step-2/manifest.sha256", EMPTY64 "  state\n# 1 files of step-2x\n",
+      "manifest.sha256:2: expected a hash" },
+    { "step-2/manifest.sha256", EMPTY64 "  state\n# 1 files or step-2\n",
+      "manifest.sha256:2: expected a hash" },
     { "latest", NULL, "latest' cannot be opened: No such file" },
     { "latest", "", "latest:1: expected one line, 'step-N'" },
     { "latest", "step-2", "latest:1: expected one line" },
@@ -364,6 +371,37 @@ START_TEST(damage_is_named_and_passed_over)
     gsa_release(NULL, path);
     gsa_release(NULL, warning);
     gsa_scratch_close(&scratch);
+}
+END_TEST
+
+/* A copy under another step's name is refused; manifests of 0.1.0 say no step. */
+START_TEST(a_manifest_has_its_step)
+{
+    static const struct {
+        const char *name;
+        int64_t step; /* -1: none is said */
+        int good;
+    } rows[] = { { "step-2", 2, 1 },     { "step-2/", 2, 1 },  { "step-2.old", 2, 1 },
+                 { "step-3", 2, 0 },     { "step-3//", 2, 0 }, { "step-3.old", 2, 0 },
+                 { "model", 2, 1 },      { "step-02", 2, 1 },  { "step-3", -1, 1 },
+                 { "step-3.old", -1, 1 } };
+    gsa_error error;
+    for (int i = 0; i < GSA_COUNT(rows); i++) {
+        gsa_scratch scratch;
+        char text[256], folder[300], file[350];
+        gsa_scratch_open(&scratch);
+        snprintf(folder, sizeof folder, "%s", gsa_scratch_path(&scratch, "%s", rows[i].name));
+        snprintf(file, sizeof file, "%s/manifest.sha256", folder);
+        snprintf(text, sizeof text, rows[i].step < 0 ? "# 0 files\n" : "# 0 files of step-%d\n",
+                 (int)rows[i].step);
+        ck_assert_int_eq(mkdir(folder, 0700), 0);
+        gsa_put_file(file, text, (int64_t)strlen(text));
+        ck_assert_msg((gsa_manifest_check(gsa_system_default(), folder, NULL, &error) == GSA_OK) ==
+                          rows[i].good,
+                      "row %d", i);
+        ck_assert(rows[i].good || strstr(error.text, "is a checkpoint of step 2: it was copied"));
+        gsa_scratch_close(&scratch);
+    }
 }
 END_TEST
 
@@ -645,6 +683,7 @@ int main(int argc, char **argv)
                                        GSA_TEST(refusals) };
     static const gsa_test finding[] = {
         GSA_LOOP(damage_is_named_and_passed_over, GSA_COUNT(damages)),
+        GSA_TEST(a_manifest_has_its_step),
         GSA_TEST(every_flipped_byte_is_seen),
         GSA_TEST(every_part_of_a_manifest_is_noticed),
         GSA_TEST(none_is_whole),

@@ -48,7 +48,9 @@ static int fault_once(const plan *p, int op, int n, int forever)
                   mark);
     if (!forever)
         ck_assert_msg(!warned, "op %d call %d: `latest` does not name what is whole", op, n);
-    if (op != GSA_OP_KIND && op != GSA_OP_CLOSE && reached)
+    const int unread = !forever && ((op == GSA_OP_OPEN && n == 1) || (op == GSA_OP_READ && n <= 2));
+    if (unread) ck_assert_msg(status == GSA_OK, "the newest manifest cannot be read: not saved");
+    else if (op != GSA_OP_KIND && op != GSA_OP_CLOSE && reached)
         ck_assert_msg(status == (op == GSA_OP_ALLOC ? GSA_ERR_MEMORY : GSA_ERR_IO),
                       "op %d call %d: status %d", op, n, (int)status);
     marked_must_save(scratch.folder, p->new_step, 3,

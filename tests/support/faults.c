@@ -159,6 +159,11 @@ static int faulty_clear_folder(void *user, const char *path)
     return fails(user, GSA_OP_REMOVE) ? -1 : real()->clear_folder(NULL, path);
 }
 
+static int faulty_same(void *user, int file, const char *path)
+{
+    return fails(user, GSA_OP_KIND) ? 0 : real()->same(NULL, file, path);
+}
+
 void gsa_faults_start(gsa_faults *faults)
 {
     memset(faults, 0, sizeof *faults);
@@ -185,7 +190,8 @@ void gsa_faults_start(gsa_faults *faults)
                                   .entry = faulty_entry,
                                   .resolve = faulty_resolve,
                                   .keep_mode = faulty_keep_mode,
-                                  .clear_folder = faulty_clear_folder };
+                                  .clear_folder = faulty_clear_folder,
+                                  .same = faulty_same };
 }
 
 void gsa_faults_rewind(gsa_faults *faults)

@@ -195,6 +195,8 @@ static const struct {
     { { "--each", "domain=a,b" }, "--each domain: {domain} is in no value of 'sum.ini'" },
     { { "--each", "task.k=1,99" }, "k = 99 is more than n = 8" },
     { { "--seeds", "2", "--resume", "runs" }, "the same command goes on" },
+    { { "--seeds", "2", "--each", "s=1,2", "--set", "train.seed={s}" },
+      "--set train.seed={s} and --seeds both say the seeds" },
 };
 
 /* Nothing is begun where the last of the runs is wrong. */

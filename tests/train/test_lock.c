@@ -347,7 +347,7 @@ START_TEST(lines_of_several_processes_are_whole)
                      "{\"task\": \"t\", \"run\": \"%d\", \"setting\": \"%d\", \"seed\": %d, "
                      "\"text\": \"%05000d\"}",
                      i, c, i, c);
-            if (gsa_results_put_into(NULL, path, line, NULL) != GSA_OK) _exit(1);
+            if (gsa_results_put_into(NULL, path, 0, line, NULL) != GSA_OK) _exit(1);
         }
         if (child[c] == 0) _exit(0);
     }
@@ -368,7 +368,7 @@ START_TEST(lines_of_several_processes_are_whole)
     };
     static const int more[] = { 1, 1, 2 };
     for (int i = 0; i < 3; i++) {
-        ck_assert_int_eq(gsa_results_put_into(NULL, path, again[i], &error), GSA_OK);
+        ck_assert_int_eq(gsa_results_put_into(NULL, path, 0, again[i], &error), GSA_OK);
         ck_assert_int_eq(lines_of(path), PROCESSES * LINES + 1 + more[i]);
     }
     free((void *)(uintptr_t)path);

@@ -732,8 +732,9 @@ START_TEST(nothing_and_nonsense)
         ck_assert_int_eq(gsa_results_read(r, gsa_scratch_path(&s, "r.jsonl"), &error),
                          GSA_ERR_FORMAT);
         ck_assert_msg(strstr(error.text, bad[i].says) != NULL, "%s", error.text);
-        ck_assert_int_eq(gsa_results_put_into(NULL, gsa_scratch_path(&s, "r.jsonl"), GOOD, &error),
-                         GSA_ERR_FORMAT);
+        ck_assert_int_eq(
+            gsa_results_put_into(NULL, gsa_scratch_path(&s, "r.jsonl"), 0, GOOD, &error),
+            GSA_ERR_FORMAT);
         char *text =
             whole(gsa_scratch_path(&s, "r.jsonl")); /* what is not understood is not lost */
         ck_assert_str_eq(text, bad[i].text);
@@ -742,9 +743,9 @@ START_TEST(nothing_and_nonsense)
     ck_assert_int_eq(gsa_results_put(r, "[]", &error), GSA_ERR_FORMAT);
     ck_assert_int_eq(gsa_results_put(r, "{\"a\": 1, \"a\": 1}", &error), GSA_ERR_FORMAT);
     ck_assert_int_eq(gsa_results_put(r, "{\"a\": 1}", &error), GSA_ERR_FORMAT);
-    ck_assert_int_eq(gsa_results_put_into(NULL, gsa_scratch_path(&s, "new.jsonl"), GOOD, &error),
+    ck_assert_int_eq(gsa_results_put_into(NULL, gsa_scratch_path(&s, "new.jsonl"), 0, GOOD, &error),
                      GSA_OK);
-    ck_assert_int_eq(gsa_results_put_into(NULL, gsa_scratch_path(&s, "new.jsonl"), GOOD, &error),
+    ck_assert_int_eq(gsa_results_put_into(NULL, gsa_scratch_path(&s, "new.jsonl"), 0, GOOD, &error),
                      GSA_OK);
     char *text = whole(gsa_scratch_path(&s, "new.jsonl")); /* lines without identity are kept */
     ck_assert_str_eq(text, GOOD "\n" GOOD "\n");

@@ -556,6 +556,7 @@ static const struct {
     { "\xff\xfe"
       "t",
       "v.txt:1: the file starts with the byte order mark of UTF-16" },
+    { "3 2\nthe 1 2\nof 1 2\n", "v.txt:1: the header tells 3 vectors, and the file ends after 2" },
     { "2 1000\nthe 1 2\n", "v.txt:2: the header on line 1 has another width: 1000, expected 2" },
     { "the 1 2\no\xff 1 2\n", "v.txt:2: invalid UTF-8 at byte 2 of the line" },
 };

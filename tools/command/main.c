@@ -86,6 +86,7 @@ static gsa_status run(int argc, char **argv, gsa_error *error)
     gsa_system system_of_command = *gsa_tidy_system();
     const gsa_system *system = &system_of_command;
     system_of_command.calling = gsa_note_call;
+    gsa_keep_inputs(&system_of_command);
     gsa_watch_crashes(1);
     if (argc < 2) return gsa_fail(error, GSA_ERR_ARGUMENT, "which verb? 'gsa help' lists them");
     if (strcmp(argv[1], "--version") == 0) return print(write_version, NULL, error);

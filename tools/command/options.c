@@ -1,3 +1,4 @@
+#define _DEFAULT_SOURCE /* realpath */
 #include "tools/command/options.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -5,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "topologies/words.h"
 
 typedef struct gsa_arg { /* what one option got */
@@ -255,42 +257,53 @@ static gsa_status read_words(gsa_args *args, gsa_words *words, gsa_error *error)
 
 /* ---- outputs ------------------------------------------------------------------------------- */
 
-typedef struct gsa_place { /* where an output is, through its links: a folder, and a name in it */
-    char path[PATH_MAX];
-    const char *name;
-    struct stat folder, there; /* st_ino 0: there is none */
-} gsa_place;
-
-/* 1; 0: the folder is not there yet; -1: no file, but a stream or device, which takes any number.
- */
-static int place_of(const gsa_system *system, const char *path, gsa_place *place)
+/* The path without links, ".", ".." and "//", from the root; what is not there yet stays as it is
+ * said. 0: it is too long. */
+static int tidy(const char *path, char out[PATH_MAX])
 {
-    *place = (gsa_place){ .name = place->path };
-    if (strcmp(path, "-") == 0 || system->resolve(system->user, path, place->path, PATH_MAX) <= 0)
-        return -1;
-    for (char *end = place->path + strlen(place->path); end > place->path + 1 && end[-1] == '/';)
-        *--end = 0;
-    if (stat(place->path, &place->there) < 0) place->there = (struct stat){ .st_ino = 0 };
-    else if (!S_ISREG(place->there.st_mode) && !S_ISDIR(place->there.st_mode)) return -1;
-    char *slash = strrchr(place->path, '/');
-    if (slash) place->name = slash + 1, *slash = 0;
-    return stat(!slash ? "." : slash == place->path ? "/" : place->path, &place->folder) == 0;
+    char real[PATH_MAX];
+    *out = 0;
+    if (*path != '/' && !getcwd(out, PATH_MAX)) return 0;
+    for (size_t bytes; *(path += strspn(path, "/")); path += bytes) {
+        char *end = out[0] && !out[1] ? out : out + strlen(out), *slash = strrchr(out, '/');
+        bytes = strcspn(path, "/");
+        if (bytes == 1 && *path == '.') continue;
+        if (bytes == 2 && strncmp(path, "..", 2) == 0) {
+            if (slash) *slash = 0;
+            continue;
+        }
+        if ((size_t)(end - out) + bytes + 2 > PATH_MAX) return 0;
+        *end = '/', memcpy(end + 1, path, bytes), end[bytes + 1] = 0;
+        if (realpath(out, real)) strcpy(out, real);
+    }
+    return 1;
 }
 
-static int is_same(const struct stat *a, const struct stat *b)
+typedef struct gsa_place { /* where an output is, through its links */
+    char path[PATH_MAX];
+    struct stat there; /* st_ino 0: nothing is */
+} gsa_place;
+
+/* 1, or 0: no file, but a stream or device, which takes any number. */
+static int place_of(const gsa_system *system, const char *path, gsa_place *place)
 {
-    return a->st_ino != 0 && a->st_ino == b->st_ino && a->st_dev == b->st_dev;
+    char end[PATH_MAX];
+    if (strcmp(path, "-") == 0 || system->resolve(system->user, path, end, PATH_MAX) <= 0 ||
+        !tidy(end, place->path))
+        return 0;
+    if (stat(place->path, &place->there) < 0) place->there = (struct stat){ .st_ino = 0 };
+    return place->there.st_ino == 0 || S_ISREG(place->there.st_mode) ||
+           S_ISDIR(place->there.st_mode);
 }
 
 /* Is what both write one file or folder? A file with two names is two: each gets its own. */
 static int is_one_output(const gsa_system *system, const char *a, const char *b)
 {
     gsa_place x, y;
-    const int here = place_of(system, a, &x), there = place_of(system, b, &y);
-    if (here < 0 || there < 0) return 0;
-    if (!here || !there) return strcmp(a, b) == 0;
-    return (is_same(&x.folder, &y.folder) && strcmp(x.name, y.name) == 0) ||
-           (S_ISDIR(x.there.st_mode) && is_same(&x.there, &y.there));
+    if (!place_of(system, a, &x) || !place_of(system, b, &y)) return 0;
+    return strcmp(x.path, y.path) == 0 ||
+           (S_ISDIR(x.there.st_mode) && x.there.st_ino == y.there.st_ino &&
+            x.there.st_dev == y.there.st_dev);
 }
 
 /* Of two outputs that are one file only the last would stay. */

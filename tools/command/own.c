@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "graph/system_parts.h"
 #include "topologies/words.h"
 #include "train/look/look.h"
 #include "train/settings/keys.h"
@@ -161,14 +162,14 @@ static gsa_status check_out(const gsa_system *system, const char *out, gsa_error
                         out);
     if (snprintf(recipe, sizeof recipe, "%s/recipe.ini", out) >= GSA_PATH_ROOM)
         return gsa_fail(error, GSA_ERR_LIMIT, "--out has more than %d bytes", GSA_PATH_ROOM - 12);
-    if (system->kind(system->user, recipe, NULL) == GSA_FILE_ABSENT) return GSA_OK;
+    if (gsa_entry_kind(system, recipe) == GSA_FILE_ABSENT) return GSA_OK;
     return gsa_fail(error, GSA_ERR_ARGUMENT,
                     "'%s' is there already: train it (gsa train %s), or choose another --out",
                     recipe, recipe);
 }
 
 gsa_status gsa_own_begin(const gsa_args *args, int quiet, char *folder, char *recipe,
-                         gsa_error *error)
+                         gsa_lock *lock, gsa_error *error)
 {
     const gsa_system *system = gsa_args_system(args);
     const char *out = gsa_args_text(args, "out");
@@ -176,14 +177,15 @@ gsa_status gsa_own_begin(const gsa_args *args, int quiet, char *folder, char *re
     gsa_status status = out ? check_out(system, out, error) : GSA_OK;
     if (status == GSA_OK)
         status = look_at(args, gsa_args_text(args, "task"), 0, quiet, &look, error);
-    if (status == GSA_OK && out) {
-        snprintf(folder, GSA_PATH_ROOM, "%s", out);
-        status = gsa_make_folders(system, folder, error);
-    } else if (status == GSA_OK) status = take_folder(args, folder, error);
+    if (status == GSA_OK && out) snprintf(folder, GSA_PATH_ROOM, "%s", out);
+    else if (status == GSA_OK) status = take_folder(args, folder, error);
+    if (status == GSA_OK) status = gsa_lock_folder(system, folder, lock, error);
+    if (status == GSA_OK && out) status = check_out(system, out, error); /* another was before it */
     if (status == GSA_OK) {
         snprintf(recipe, GSA_PATH_ROOM, "%s/recipe.ini", folder);
         status = write_recipe(system, look, recipe, error);
     }
+    if (status != GSA_OK) gsa_lock_release(lock);
     if (status == GSA_OK && !quiet) fprintf(stderr, "recipe: %s\n", recipe);
     gsa_release(system, look);
     return status;
@@ -195,11 +197,14 @@ static int count_name(void *context, const char *name)
     return 0;
 }
 
-void gsa_own_undo(const gsa_system *system, const char *folder, const char *recipe)
+void gsa_own_undo(const gsa_system *system, const char *folder, const char *recipe, gsa_lock *lock)
 {
     int names = 0;
-    if (system->list(system->user, folder, count_name, &names) != 0 || names != 1) return;
-    if (system->remove(system->user, recipe) == 0) system->remove(system->user, folder);
+    const int locked = lock->path != NULL;
+    const int alone = system->list(system->user, folder, count_name, &names) == 0 &&
+                      names == 1 + locked && system->remove(system->user, recipe) == 0;
+    gsa_lock_release(lock);
+    if (alone) system->remove(system->user, folder);
 }
 
 gsa_status gsa_own_end(const gsa_system *system, const char *folder, gsa_error *error)

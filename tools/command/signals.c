@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "tools/command/verbs.h"
 
@@ -65,11 +66,55 @@ static void forget(const char *path)
             temporaries[i].owner = 0;
 }
 
+/* ---- what is waited for -------------------------------------------------------------------- */
+
+/* This thread waits for the other end of a pipe, or for another's lock: no step comes that looks at
+ * `stop`. */
+static _Thread_local volatile sig_atomic_t waits;
+
+static int open_waiting(void *user, const char *path, int mode)
+{
+    waits = gsa_system_default()->kind(user, path, NULL) == GSA_FILE_OTHER;
+    const int file = gsa_system_default()->open(user, path, mode);
+    waits = 0;
+    return file;
+}
+
+static int is_stream(int file)
+{
+    struct stat seen;
+    return fstat(file, &seen) == 0 && !S_ISREG(seen.st_mode);
+}
+
+static int64_t read_waiting(void *user, int file, void *buffer, int64_t bytes)
+{
+    waits = is_stream(file);
+    const int64_t got = gsa_system_default()->read(user, file, buffer, bytes);
+    waits = 0;
+    return got;
+}
+
+static int64_t write_waiting(void *user, int file, const void *buffer, int64_t bytes)
+{
+    waits = is_stream(file);
+    const int64_t put = gsa_system_default()->write(user, file, buffer, bytes);
+    waits = 0;
+    return put;
+}
+
+static int lock_waiting(void *user, int file, int wait)
+{
+    waits = wait;
+    const int rc = gsa_system_default()->lock(user, file, wait);
+    waits = 0;
+    return rc;
+}
+
 /* What must not be there before is a temporary (graph/output.c), until it is renamed or removed.
  * Other files are opened while signals are taken: a pipe waits for its other end. */
 static int open_noted(void *user, const char *path, int mode)
 {
-    if (mode != GSA_OPEN_CREATE) return gsa_system_default()->open(user, path, mode);
+    if (mode != GSA_OPEN_CREATE) return open_waiting(user, path, mode);
     const sigset_t before = hold();
     const int file = gsa_system_default()->open(user, path, mode);
     if (file >= 0) note(path);
@@ -119,15 +164,6 @@ void gsa_let_signals_come(void)
 
 static volatile sig_atomic_t stop;
 
-static void caught(int number)
-{
-    if (stop) {
-        take_away();
-        _exit(GSA_EXIT_SIGNAL + number);
-    }
-    stop = 1;
-}
-
 /* The end is the signal's own, so that who started the program sees which. The first process of a
  * container is not ended by its own. */
 static void ended(int number)
@@ -139,6 +175,16 @@ static void ended(int number)
     pthread_sigmask(SIG_UNBLOCK, &own, NULL);
     raise(number);
     _exit(GSA_EXIT_SIGNAL + number);
+}
+
+static void caught(int number)
+{
+    if (stop) {
+        take_away();
+        _exit(GSA_EXIT_SIGNAL + number);
+    }
+    if (waits) ended(number);
+    stop = 1;
 }
 
 /* Who started the program may have had a signal ignored (nohup, trap '' INT, a script's job in the
@@ -157,7 +203,8 @@ const gsa_system *gsa_tidy_system(void)
     static gsa_system tidy;
     tidy = *gsa_system_default();
     tidy.open = open_noted, tidy.rename = rename_noted, tidy.remove = remove_noted,
-    tidy.make_folder = make_folder_held;
+    tidy.make_folder = make_folder_held, tidy.read = read_waiting, tidy.write = write_waiting,
+    tidy.lock = lock_waiting;
     signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files: write fails instead */
     for (int i = 0; i < ENDING; i++) handle(ending[i], ended);
     return &tidy;
@@ -165,6 +212,7 @@ const gsa_system *gsa_tidy_system(void)
 
 const volatile sig_atomic_t *gsa_catch_signals(void)
 {
+    gsa_let_signals_come();
     caught_already = 1;
     handle(SIGINT, caught);
     handle(SIGTERM, caught);

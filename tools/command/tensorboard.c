@@ -4,7 +4,10 @@
  * time (1), step (2), file version (3) or a Summary (5) of values with tag (1) and number (2). */
 #include <stdio.h>
 #include <string.h>
+#include "graph/system_parts.h"
 #include "tools/command/report.h"
+#include "tools/command/verbs.h"
+#include "train/driver/lock.h"
 #include "train/driver/trainer.h"
 
 enum { RECORD = 1024, TAG = 256 };
@@ -127,7 +130,8 @@ static gsa_status write_run(const gsa_system *system, const char *folder, const 
     folder_of(run, name, sizeof name);
     char *own = gsa_path_join(system, folder, name, error);
     char *path = own ? gsa_path_join(system, own, "events.out.tfevents.0.gsa", error) : NULL;
-    gsa_status status = path ? gsa_make_folders(system, own, error) : GSA_ERR_MEMORY;
+    gsa_status status = path ? gsa_check_below(system, folder, own, error) : GSA_ERR_MEMORY;
+    if (status == GSA_OK) status = gsa_make_folders(system, own, error);
     if (status == GSA_OK) status = gsa_output_open_own(system, path, &out, error);
     if (status == GSA_OK) {
         write_log(out, json_object_get(run, "log"));
@@ -141,8 +145,12 @@ static gsa_status write_run(const gsa_system *system, const char *folder, const 
 gsa_status gsa_tensorboard_write(const gsa_system *system, const char *folder, const json_t *runs,
                                  gsa_error *error)
 {
-    char a[TAG], b[TAG];
+    char a[TAG], b[TAG], which[GSA_PATH_ROOM];
     gsa_status status = GSA_OK;
+    if (gsa_is_in_checkpoint(system, folder, which, sizeof which))
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "--tensorboard %s: '%s' is a checkpoint, which holds nothing else", folder,
+                        which);
     for (size_t i = 0; i < json_array_size(runs); i++)
         for (size_t j = 0; j < i; j++) {
             folder_of(json_array_get(runs, i), a, sizeof a);

@@ -11,6 +11,7 @@
 typedef struct wanted {
     char path[GSA_PATH_ROOM], folder[GSA_PATH_ROOM];
     const char *recipe, *out;
+    gsa_lock lock; /* of the folder that was made for data */
     int data, zero;
 } wanted;
 
@@ -49,7 +50,7 @@ static gsa_status find_wanted(const gsa_args *args, wanted *w, gsa_error *error)
     if (gsa_args_text(args, "resume"))
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "--resume goes on with its own data, '%s' is left over", w->recipe);
-    status = gsa_own_begin(args, gsa_args_flag(args, "quiet"), w->folder, w->path, error);
+    status = gsa_own_begin(args, gsa_args_flag(args, "quiet"), w->folder, w->path, &w->lock, error);
     w->recipe = w->path, w->out = w->folder;
     return status;
 }
@@ -83,18 +84,12 @@ static void tell(void *context, const gsa_progress *progress)
     if (progress->kind == 1) write_page(l);
 }
 
-/* 1 when the file that `path` leads to has the name of one that a run writes in its folder: the
- * page would be written over it, again and again. */
+/* 1 when the page would be written over a file of the run, again and again. */
 static int is_of_a_run(const gsa_system *system, const char *path)
 {
-    static const char *const names[] = { "config.ini", "curve.svg",      "latest",     "lock",
-                                         "log.jsonl",  "outcomes.jsonl", "result.json" };
     char real[PATH_MAX];
-    if (system->resolve(system->user, path, real, sizeof real) > 0) path = real;
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0) return 1;
-    return 0;
+    return gsa_is_of_a_run(system->resolve(system->user, path, real, sizeof real) > 0 ? real : path,
+                           1);
 }
 
 static gsa_status open_live(const gsa_args *args, const wanted *w, gsa_reporter *reporter, live *l,
@@ -121,20 +116,18 @@ static gsa_status open_live(const gsa_args *args, const wanted *w, gsa_reporter 
     return gsa_output_check(l->system, l->page, error);
 }
 
-static gsa_status run(const gsa_args *args, gsa_error *error)
+static gsa_status train(const gsa_args *args, wanted *w, gsa_error *error)
 {
     live page;
-    wanted w;
-    gsa_status status = find_wanted(args, &w, error);
-    if (status != GSA_OK) return status;
     const int writes = gsa_group_rank(gsa_ranks()) == 0, sweep = gsa_sweep_asked(args);
     gsa_reporter reporter = gsa_reporter_new(gsa_args_flag(args, "quiet") || !writes);
-    status = open_live(args, &w, &reporter, &page, error);
-    if (status != GSA_OK && w.data) gsa_own_undo(gsa_args_system(args), w.folder, w.path);
+    gsa_status status = open_live(args, w, &reporter, &page, error);
+    if (status != GSA_OK && w->data)
+        gsa_own_undo(gsa_args_system(args), w->folder, w->path, &w->lock);
     if (status != GSA_OK) return status;
     if (!writes) page.page = NULL;
-    gsa_train_options options = { .recipe = w.recipe,
-                                  .out = w.out,
+    gsa_train_options options = { .recipe = w->recipe,
+                                  .out = w->out,
                                   .resume = gsa_args_text(args, "resume"),
                                   .device = gsa_args_text(args, "device"),
                                   .build = gsa_build(),
@@ -144,6 +137,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
                                                       : tell,
                                   .context = sweep ? (void *)&reporter : &page,
                                   .stop = gsa_catch_signals(),
+                                  .locked = w->lock.path && !sweep,
                                   .group = gsa_ranks() };
     options.overrides = gsa_args_texts(args, "set", &options.n_overrides);
     options.plugins = gsa_args_texts(args, "plugin", &options.n_plugins);
@@ -153,17 +147,20 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
                         "--seeds, --each and --results are for one process, and %d ranks were "
                         "started: start them run by run",
                         gsa_ranks()->ranks);
-    if (gsa_sweep_asked(args)) return gsa_run_sweep(args, &options, &reporter, error);
+    if (sweep) {
+        gsa_lock_release(&w->lock); /* each run has its own */
+        return gsa_run_sweep(args, &options, &reporter, error);
+    }
     char *result = NULL;
     status = gsa_train(gsa_args_system(args), &options, &result, error);
     gsa_reporter_end(&reporter);
-    if (w.data && status != GSA_OK && !result)
-        gsa_own_undo(gsa_args_system(args), w.folder, w.path);
+    if (w->data && status != GSA_OK && !result)
+        gsa_own_undo(gsa_args_system(args), w->folder, w->path, &w->lock);
     if (result && status == GSA_OK && !reporter.quiet)
         status = gsa_print_summary(result, options.out ? options.out : options.resume, error);
-    if (w.data && (status == GSA_OK || status == GSA_ERR_INTERRUPTED)) {
+    if (w->data && (status == GSA_OK || status == GSA_ERR_INTERRUPTED)) {
         const gsa_status noted =
-            gsa_own_end(gsa_args_system(args), w.folder, status == GSA_OK ? error : NULL);
+            gsa_own_end(gsa_args_system(args), w->folder, status == GSA_OK ? error : NULL);
         if (status == GSA_OK) status = noted;
     }
     if (result && writes) { /* also of a run that was stopped */
@@ -176,6 +173,15 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
         if (error) *error = page.error;
         return page.status;
     }
+    return status;
+}
+
+static gsa_status run(const gsa_args *args, gsa_error *error)
+{
+    wanted w = { .lock = { 0 } };
+    gsa_status status = find_wanted(args, &w, error);
+    if (status == GSA_OK) status = train(args, &w, error);
+    gsa_lock_release(&w.lock);
     return status;
 }
 

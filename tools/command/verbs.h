@@ -130,6 +130,13 @@ double gsa_clock_now(int counts_cpu);
  * SIGINT, SIGPIPE or SIGTERM end it, which they do from now on as ever. A limit on the size of
  * files is an error of a write from now on, and no signal. */
 const gsa_system *gsa_tidy_system(void);
+/* From now on no output through the table takes the place of a file that was read through it, of
+ * one in a checkpoint, or of one that a run needs. */
+void gsa_keep_inputs(gsa_system *system);
+/* That another code reads this file; 0: there is no memory. */
+int gsa_note_read(const char *path);
+/* 1: it has the name of a file that a run needs in its folder or, with `remade`, writes there. */
+int gsa_is_of_a_run(const char *path, int remade);
 /* From the first folder that is made through that table on, these signals wait for this call: a
  * verb makes it once its folder is whole, or it has failed. Not where gsa_catch_signals was
  * called. */

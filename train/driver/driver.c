@@ -236,8 +236,7 @@ static gsa_status open_log(gsa_trainer *t, int resumes, gsa_error *error)
     if (!t->folder) return GSA_OK;
     const int begins = t->system->lock && !t->lock.path &&
                        !t->options->locked; /* it was not there when the recipe was read */
-    gsa_status status = gsa_make_folders(t->system, t->folder, error);
-    if (status == GSA_OK) status = lock_folder(t, t->folder, error);
+    gsa_status status = lock_folder(t, t->folder, error);
     if (status == GSA_OK && begins) status = check_out(t->system, t->folder, error);
     if (status == GSA_OK) status = gsa_remove_leftovers(t->system, t->folder, error);
     if (status == GSA_OK) status = write_config(t, error);

@@ -4,8 +4,48 @@
 #include <string.h>
 #include <unistd.h>
 #include "graph/system_parts.h"
+#include "gsa/checkpoint_parts.h"
+#include "train/driver/session.h"
 
 enum { TRIES = 100, NUMBER = 32 };
+
+/* ---- what is a checkpoint ------------------------------------------------------------------ */
+
+static int is_checkpoint(const gsa_system *system, const char *folder)
+{
+    static const char *const files[] = { GSA_MANIFEST, GSA_MODEL_FILE, "config.ini" };
+    int found = 1;
+    for (size_t i = 0; i < sizeof files / sizeof *files && found; i++) {
+        char *path = gsa_text_of(system, "%s/%s", folder, files[i]);
+        found = path && system->kind(system->user, path, NULL) == GSA_FILE_REGULAR;
+        gsa_release(system, path);
+    }
+    return found;
+}
+
+int gsa_is_in_checkpoint(const gsa_system *system, const char *folder, char *which, size_t room)
+{
+    if ((size_t)snprintf(which, room, "%s", *folder ? folder : ".") >= room) return 0;
+    for (;;) {
+        char *slash = strrchr(which, '/'), *name = slash ? slash + 1 : which;
+        if (is_checkpoint(system, which)) return 1;
+        if (strcmp(name, "..") == 0 || strcmp(which, ".") == 0 || slash == which) return 0;
+        if (slash) *slash = 0;
+        else strcpy(which, ".");
+    }
+}
+
+static gsa_status make(const gsa_system *system, const char *folder, gsa_error *error)
+{
+    char which[4096];
+    if (!gsa_is_in_checkpoint(system, folder, which, sizeof which))
+        return gsa_make_folders(system, folder, error);
+    return gsa_fail(error, GSA_ERR_ARGUMENT,
+                    "'%s' is a checkpoint, and no run is put inside one: choose another folder",
+                    which);
+}
+
+/* ---- the lock ------------------------------------------------------------------------------ */
 
 void gsa_lock_release(gsa_lock *lock)
 {
@@ -72,23 +112,22 @@ static gsa_status check_own(const gsa_system *system, const char *path, gsa_erro
 }
 
 /* GSA_OK, and *taken 0 where the file is no longer the one of that name: who had the lock took it
- * away between open and lock. Then the number that was written is not found there. */
+ * away between open and lock. A lock that cannot be written is taken away, too. */
 static gsa_status take(const gsa_system *system, const char *folder, const char *path, int file,
                        int *taken, gsa_error *error)
 {
-    char own[NUMBER], there[NUMBER];
-    int pure;
+    char own[NUMBER];
     const int bytes = snprintf(own, sizeof own, "%ld\n", (long)getpid());
     if (system->lock(system->user, file, 0) < 0)
         return errno == EWOULDBLOCK ? held(system, folder, path, error) : broken(path, error);
-    if (gsa_entry_kind(system, path) == GSA_FILE_REGULAR &&
-        system->truncate(system->user, path, 0) < 0)
-        return errno == ENOENT ? GSA_OK : broken(path, error); /* another's, taken away meanwhile */
-    if (system->write(system->user, file, own, bytes) != bytes) return broken(path, error);
-    own[bytes - 1] = 0;
-    if (read_number(system, path, there, &pure) < 0) return broken(path, error);
-    *taken = strcmp(own, there) == 0;
-    return GSA_OK;
+    if (system->same && !system->same(system->user, file, path)) return GSA_OK;
+    if (system->truncate(system->user, path, 0) < 0)
+        return errno == ENOENT ? GSA_OK : broken(path, error);
+    *taken = system->write(system->user, file, own, bytes) == bytes;
+    if (*taken) return GSA_OK;
+    const gsa_status status = broken(path, error);
+    system->remove(system->user, path);
+    return status;
 }
 
 gsa_status gsa_lock_folder(const gsa_system *system, const char *folder, gsa_lock *lock,
@@ -96,9 +135,9 @@ gsa_status gsa_lock_folder(const gsa_system *system, const char *folder, gsa_loc
 {
     const size_t room = strlen(folder) + 8;
     int taken = 0;
-    gsa_status status = GSA_OK;
     *lock = (gsa_lock){ 0 };
-    if (!system->lock) return GSA_OK;
+    gsa_status status = make(system, folder, error);
+    if (status != GSA_OK || !system->lock) return status;
     char *path = gsa_alloc(system, room, 1);
     if (!path) return gsa_out_of_memory(error, folder, (int64_t)room);
     snprintf(path, room, "%s/lock", folder);

@@ -189,8 +189,8 @@ static gsa_status put_line(gsa_results *r, const char *path, int file, const cha
     return status;
 }
 
-gsa_status gsa_results_put_into(const gsa_system *system, const char *path, const char *line,
-                                gsa_error *error)
+gsa_status gsa_results_put_into(const gsa_system *system, const char *path, int own,
+                                const char *line, gsa_error *error)
 {
     gsa_results *r;
     gsa_status status = gsa_results_create(system, &r, error);
@@ -198,7 +198,8 @@ gsa_status gsa_results_put_into(const gsa_system *system, const char *path, cons
     system = r->system;
     status = gsa_results_put(r, line, error);
     json_array_clear(r->runs);
-    const int file = status == GSA_OK ? system->open(system->user, path, GSA_OPEN_APPEND) : -1;
+    const int mode = own ? GSA_OPEN_OWN : GSA_OPEN_APPEND,
+              file = status == GSA_OK ? system->open(system->user, path, mode) : -1;
     if (status == GSA_OK && file < 0) status = cannot(path, error);
     if (file >= 0 && system->lock && system->lock(system->user, file, 1) < 0)
         status = cannot(path, error);

@@ -38,9 +38,9 @@ gsa_status gsa_results_read_run(gsa_results *results, const gsa_system *system, 
 gsa_status gsa_results_put(gsa_results *results, const char *line, gsa_error *error);
 /* Appends the line in one write, unless the same run is there with the same figures; of two
  * lines of one run the later one counts. The file is locked meanwhile, so that several processes
- * can put theirs. */
-gsa_status gsa_results_put_into(const gsa_system *system, const char *path, const char *line,
-                                gsa_error *error);
+ * can put theirs. `own`: of a folder of runs, where a link and a second name are errors. */
+gsa_status gsa_results_put_into(const gsa_system *system, const char *path, int own,
+                                const char *line, gsa_error *error);
 
 /* {"summary": [{"recipe": ..., "each": {...}, "encoder": ..., "n": 5, "dev_accuracy": {"mean",
  * "sd", "min", "max"}, "seconds": {...}, "parameters": N}, ...]} on one line; a row of averages has

@@ -92,8 +92,7 @@ static gsa_status check_tree(const sweep *s, gsa_error *error)
 static gsa_status lock_run(const sweep *s, const char *folder, gsa_lock *lock, gsa_error *error)
 {
     if (!*folder || holds(s, folder, "result.json")) return GSA_OK;
-    const gsa_status status = gsa_make_folders(s->system, folder, error);
-    return status == GSA_OK ? gsa_lock_folder(s->system, folder, lock, error) : status;
+    return gsa_lock_folder(s->system, folder, lock, error);
 }
 
 /* *state of the run that is requested; a folder is begun only where nothing is there. */
@@ -187,9 +186,9 @@ static gsa_status keep(const sweep *s, const char *line, gsa_error *error)
     snprintf(path, sizeof path, "%s/results.jsonl",
              s->options->train.out ? s->options->train.out : "");
     if (status == GSA_OK && s->options->train.out)
-        status = gsa_results_put_into(s->system, path, line, error);
+        status = gsa_results_put_into(s->system, path, 1, line, error);
     if (status == GSA_OK && s->options->results)
-        status = gsa_results_put_into(s->system, s->options->results, line, error);
+        status = gsa_results_put_into(s->system, s->options->results, 0, line, error);
     if (status == GSA_OK && s->options->end) s->options->end(s->options->context, line);
     return status;
 }
@@ -207,12 +206,13 @@ static gsa_status check_readable(const sweep *s, const char *path, gsa_error *er
     return status;
 }
 
-/* Lines can be put after those of the file, or the file can be made: without making it. */
-static gsa_status check_writable(sweep *s, const char *path, gsa_error *error)
+/* Lines can be put after those of the file, or the file can be made: without making it. One in the
+ * folder of the runs is made with it. */
+static gsa_status check_writable(sweep *s, const char *path, int own, gsa_error *error)
 {
     const int kind = s->system->kind(s->system->user, path, NULL);
-    if (kind == GSA_FILE_ABSENT) return gsa_output_check(s->system, path, error);
-    const int file = s->system->open(s->system->user, path, GSA_OPEN_APPEND);
+    if (kind == GSA_FILE_ABSENT) return own ? GSA_OK : gsa_output_check(s->system, path, error);
+    const int file = s->system->open(s->system->user, path, own ? GSA_OPEN_OWN : GSA_OPEN_APPEND);
     if (file < 0)
         return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be written: %s", path, strerror(errno));
     if (kind == GSA_FILE_OTHER) s->pipe = file;
@@ -228,9 +228,10 @@ static gsa_status check_results(sweep *s, gsa_error *error)
              s->options->train.out ? s->options->train.out : "");
     gsa_status status = s->options->train.out ? gsa_check_regular(s->system, path, error) : GSA_OK;
     if (status == GSA_OK && s->options->train.out) status = check_readable(s, path, error);
+    if (status == GSA_OK && s->options->train.out) status = check_writable(s, path, 1, error);
     if (status != GSA_OK || !s->options->results) return status;
     status = check_readable(s, s->options->results, error);
-    if (status == GSA_OK) status = check_writable(s, s->options->results, error);
+    if (status == GSA_OK) status = check_writable(s, s->options->results, 0, error);
     return status;
 }
 
@@ -267,8 +268,11 @@ static gsa_status check_files(const sweep *s, const gsa_sweep_run *run, gsa_erro
     gsa_recipe asked;
     snprintf(folder, sizeof folder, "%s/%s", s->options->train.out ? s->options->train.out : "",
              run->name);
-    if (s->options->train.out && holds(s, folder, "result.json")) return GSA_OK;
-    gsa_status status = read_asked(s, run, &asked, error);
+    gsa_status status = s->options->train.out
+                            ? gsa_check_below(s->system, s->options->train.out, folder, error)
+                            : GSA_OK;
+    if (status == GSA_OK && s->options->train.out && holds(s, folder, "result.json")) return GSA_OK;
+    if (status == GSA_OK) status = read_asked(s, run, &asked, error);
     if (status != GSA_OK) return status;
     const gsa_recipe_values *v = &asked.values;
     const char *const key[] = { "data.train", "data.dev", "data.test" }, *const path[] = {

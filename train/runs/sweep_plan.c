@@ -100,6 +100,11 @@ static gsa_status parse_all(planner *p, gsa_error *error)
                 status =
                     gsa_fail(error, GSA_ERR_ARGUMENT, "--each %s is there twice", p->each[i].name);
     }
+    for (int i = 0; i < o->train.n_overrides && o->n_seeds > 0 && status == GSA_OK; i++)
+        if (strncmp(o->train.overrides[i], "train.seed={", 12) == 0)
+            status = gsa_fail(error, GSA_ERR_ARGUMENT,
+                              "--set %s and --seeds both say the seeds: give one of them",
+                              o->train.overrides[i]);
     return status;
 }
 

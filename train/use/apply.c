@@ -124,6 +124,17 @@ static gsa_status evaluate(gsa_session *s, const gsa_apply_options *o, char **re
     return status == GSA_OK ? tell(s, o, score, seconds, result, error) : status;
 }
 
+/* Before anything is opened, and once all is known that is read. */
+static gsa_status check_outputs(const gsa_system *system, const gsa_apply_options *o,
+                                gsa_error *error)
+{
+    const char *const path[] = { o->outcomes, o->report, o->json };
+    gsa_status status = GSA_OK;
+    for (int i = 0; i < 3 && status == GSA_OK; i++)
+        if (path[i]) status = gsa_output_check(system, path[i], error);
+    return status;
+}
+
 gsa_status gsa_evaluate(const gsa_system *system, const gsa_apply_options *options, char **result,
                         gsa_error *error)
 {
@@ -131,17 +142,15 @@ gsa_status gsa_evaluate(const gsa_system *system, const gsa_apply_options *optio
     gsa_survey survey[GSA_SPLITS] = { 0 };
     *result = NULL;
     if (!system) system = gsa_system_default();
-    gsa_status status =
-        options->outcomes ? gsa_output_check(system, options->outcomes, error) : GSA_OK;
-    if (status == GSA_OK && options->report)
-        status = gsa_output_check(system, options->report, error);
-    if (status == GSA_OK && options->json) status = gsa_output_check(system, options->json, error);
+    gsa_status status = check_outputs(system, options, error);
     if (status != GSA_OK) return status;
     const gsa_plain plain = gsa_plain_begin();
     status = gsa_apply_open(system, options, 1u << GSA_SPLIT_DEV | 1u << GSA_SPLIT_TEST, &session,
                             error);
     if (status == GSA_OK) {
-        if (options->report || options->json) status = gsa_reports_begin(&session, survey, error);
+        status = check_outputs(system, options, error);
+        if (status == GSA_OK && (options->report || options->json))
+            status = gsa_reports_begin(&session, survey, error);
         if (status == GSA_OK) status = evaluate(&session, options, result, error);
         gsa_reports_end(&session, survey);
         if (status != GSA_OK) gsa_release(system, *result), *result = NULL;

@@ -213,8 +213,7 @@ static gsa_status write_checkpoint(mean *m, gsa_error *error)
 static gsa_status write_mean(mean *m, gsa_error *error)
 {
     gsa_lock lock;
-    gsa_status status = gsa_make_folders(m->system, m->options->out, error);
-    if (status == GSA_OK) status = gsa_lock_folder(m->system, m->options->out, &lock, error);
+    gsa_status status = gsa_lock_folder(m->system, m->options->out, &lock, error);
     if (status != GSA_OK) return status;
     status = write_checkpoint(m, error);
     gsa_lock_release(&lock);

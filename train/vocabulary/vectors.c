@@ -33,10 +33,10 @@ static int is_header(const char *line, int64_t bytes)
     return count_fields(line, bytes) == 2;
 }
 
-static int64_t width_told(const char *header)
+static int64_t width_told(const char *header, int64_t *count)
 {
     char *end;
-    strtoll(header, &end, 10);
+    *count = strtoll(header, &end, 10);
     return strtoll(end, NULL, 10);
 }
 
@@ -97,12 +97,12 @@ static gsa_status read_rows(gsa_vectors *v, int64_t bytes, gsa_error *error)
 {
     gsa_lines lines = gsa_lines_start(v->path, v->bytes, bytes);
     gsa_status status = GSA_OK;
-    int64_t told = 0;
+    int64_t told = 0, count = 0;
     char *line;
     while (status == GSA_OK && gsa_lines_next(&lines, &line, &bytes)) {
         status = gsa_lines_check(&lines, line, bytes, error);
         if (status != GSA_OK) continue;
-        if (lines.number == 1 && is_header(line, bytes)) told = width_told(line);
+        if (lines.number == 1 && is_header(line, bytes)) told = width_told(line, &count);
         else status = read_row(v, &lines, line, bytes, error);
         if (status == GSA_OK && told > 0 && v->width > 0 && v->width != told)
             status =
@@ -110,6 +110,10 @@ static gsa_status read_rows(gsa_vectors *v, int64_t bytes, gsa_error *error)
     }
     if (status == GSA_OK && v->count == 0)
         return gsa_fail(error, GSA_ERR_FORMAT, "%s: the file holds no word vector", v->path);
+    if (status == GSA_OK && v->count < count)
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "%s:1: the header tells %lld vectors, and the file ends after %lld",
+                        v->path, (long long)count, (long long)v->count);
     return status;
 }
 

@@ -4,6 +4,7 @@ import configparser
 import hashlib
 import json
 import os
+import re
 import shutil
 import struct
 
@@ -36,11 +37,11 @@ def _sum(path):
 
 
 def _sums(folder):
-    """Name -> hash; the list's last line, `# N files`, tells that it is whole."""
+    """Name -> hash; the list's last line, `# N files of step-M`, tells that it is whole."""
     path = os.path.join(folder, _MANIFEST)
     with open(path, encoding="utf-8") as file:
         *lines, end = file.read().splitlines() or [""]
-    if end != f"# {len(lines)} files":
+    if not re.fullmatch(f"# {len(lines)} files( of step-[0-9]+)?", end):
         raise ArgumentError(f"'{path}' is cut off: expected '# {len(lines)} files' at the end")
     return dict(reversed(line.split(None, 1)) for line in lines)
 
@@ -124,7 +125,7 @@ def save_checkpoint(folder, like, tensors):
     with open(os.path.join(temporary, _MANIFEST), "w", encoding="utf-8") as file:
         for name in [*names, _MODEL]:
             file.write(f"{_sum(os.path.join(temporary, name))}  {name}\n")
-        file.write(f"# {len(names) + 1} files\n")
+        file.write(f"# {len(names) + 1} files of step-1\n")
     os.rename(temporary, step)
     with open(os.path.join(folder, "latest"), "w", encoding="utf-8") as file:
         file.write("step-1\n")

@@ -1,0 +1,251 @@
+/* test_outputs.c - what a command writes and removes is its own: no file that it reads, no
+ * checkpoint, nothing through a link or a second name; and what it waits for, a signal ends. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "cli.h"
+#include "support/suite.h"
+
+typedef struct row {
+    const char *make; /* shell, in the folder of the fixtures; `model` is a checkpoint of `run` */
+    const char *args;
+    int code;
+    const char *says;
+    const char *holds; /* shell that succeeds after the command */
+} row;
+
+#define SHELL "set -e; PATH=/usr/bin:/bin; "
+#define SAME  "cmp model/model.safetensors run/$(cat run/latest)/model.safetensors"
+#define TRAIN "train text.ini --quiet --device cpu "
+#define SWEEP TRAIN "--seeds 1,5 --out sw"
+#define EVAL  "eval --quiet --device cpu --model "
+
+static int shell(const char *command)
+{
+    char text[4096];
+    snprintf(text, sizeof text, SHELL "%s", command);
+    const int status = system(text);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void enter(void)
+{
+    gsa_ran ran;
+    gsa_cli_enter();
+    gsa_cli_run(
+        (const char *[]){ "train", "text.ini", "--device", "cpu", "--out", "run", "--quiet", NULL },
+        NULL, &ran);
+    ck_assert_msg(ran.code == 0, "%s", ran.err);
+    ck_assert_int_eq(shell("cp -r run/$(cat run/latest) model; cp run/latest latest.kept; "
+                           "printf '0 1\\n1 2\\n' >g; mkdir elsewhere; "
+                           "cat train.tsv train.tsv >t.tsv"),
+                     0);
+}
+
+static void check(const row *r)
+{
+    char command[2048];
+    if (r->make) ck_assert_msg(shell(r->make) == 0, "%s", r->make);
+    snprintf(command, sizeof command,
+             "timeout -k 5 20 " GSA_COMMAND " %s </dev/null >out.txt 2>err.txt", r->args);
+    const int code = shell(command);
+    char *said = gsa_cli_read("err.txt");
+    ck_assert_msg(code == r->code, "gsa %s: exit %d, %s", r->args, code, said);
+    ck_assert_msg(!r->says || strstr(said, r->says), "gsa %s: no '%s' in %s", r->args, r->says,
+                  said);
+    ck_assert_msg(!r->holds || shell(r->holds) == 0, "gsa %s: not so: %s\n%s", r->args, r->holds,
+                  said);
+    free(said);
+}
+
+/* ---- what is kept -------------------------------------------------------------------------- */
+
+static const row kept[] = {
+    /* an output that the command reads */
+    { NULL, TRAIN "--report train.tsv --out new", 2, "'train.tsv' cannot be written: the same",
+      "grep -q 'good film' train.tsv && test -e new/result.json" },
+    { "ln -s dev.tsv d", "predict --device cpu --model model --input dev.tsv --output d", 2,
+      "the same command reads it", "grep -q 'good one' dev.tsv" },
+    { "mv g g.mtx", "graph --topology file:path=g.mtx:base=0:format=edges --length 3 --out g.mtx",
+      2, "the same command reads it", "grep -q '1 2' g.mtx" },
+    { NULL, EVAL "run --json dev.tsv", 2, "the same command reads it",
+      "grep -q 'good one' dev.tsv" },
+    { NULL, "report run --out run/config.ini", 2, "'run/config.ini' cannot be written",
+      "grep -q hidden run/config.ini" },
+    { NULL, "report run --out run/latest", 2, "'run/latest' cannot be written: it is of a run",
+      "cmp run/latest latest.kept" },
+    { NULL, "report run --out run/report.html", 0, NULL, "test -s run/report.html" },
+    { NULL, EVAL "run --outcomes run/outcomes.jsonl --json run/report.json", 0, NULL,
+      "test -s run/report.json" },
+    /* or inside a checkpoint */
+    { NULL, EVAL "model --outcomes model/model.safetensors", 2, "'model' is a checkpoint", SAME },
+    { NULL, EVAL "run --json run/step-4/new.json", 2, "'run/step-4' is a checkpoint",
+      "test ! -e run/step-4/new.json" },
+    { "ln -s run/step-4/new.json j", EVAL "run --json j", 2, "'run/step-4' is a checkpoint",
+      "test ! -e run/step-4/new.json" },
+    { NULL, "average run --last 1 --out run/step-4", 2, "'run/step-4' is a checkpoint",
+      SAME "&& test ! -e run/step-4/latest" },
+    { NULL, "average run --last 1 --out model/a/b", 2, "'model' is a checkpoint",
+      "test ! -e model/a" },
+    { NULL, TRAIN "--out model", 2, "'model' is a checkpoint", SAME },
+    { NULL, TRAIN "--seeds 1 --out model/sweep", 2, "'model' is a checkpoint",
+      "test ! -e model/sweep" },
+    { NULL, "train t.tsv --quiet --device cpu --out model/own", 2, "'model' is a checkpoint",
+      "test ! -e model/own" },
+    { NULL, "report run --out p.html --tensorboard model", 2, "'model' is a checkpoint",
+      "test ! -e model/run" },
+    /* two outputs where no folder is yet */
+    { NULL, TRAIN "--out not/r --report ./not/r", 2, "both name", "test ! -e not" },
+    { NULL, EVAL "run --json not//r --report ././not/./r", 2, "both name", "test ! -e not" },
+    { NULL, EVAL "run --json not/x/../r --report not/r", 2, "both name", "test ! -e not" },
+    { "mkdir into; ln -s into in", EVAL "run --json in/not/r --report into/not/r", 2, "both name",
+      "test ! -e into/not" },
+    /* a link, or a second name, leads nowhere */
+    { "printf '42\\n' >foreign; ln foreign run/lock", "train --resume run --quiet --device cpu", 1,
+      "'run/lock' cannot be locked", "test $(cat foreign) = 42" },
+    { "mkdir tb; ln -s ../elsewhere tb/run", "report run --out p.html --tensorboard tb", 2,
+      "'tb/run' is a link", "test -z \"$(ls elsewhere)\"" },
+    { "mkdir sw; ln -s ../elsewhere sw/seed-5", SWEEP, 2, "'sw/seed-5' is a link",
+      "test -z \"$(ls elsewhere)\"" },
+    { "mkdir sw; ln -s ../elsewhere sw/hidden-8", SWEEP " --each model.hidden=8", 2,
+      "'sw/hidden-8' is a link", "test -z \"$(ls elsewhere)\"" },
+    { "mkdir sw; : >foreign; ln foreign sw/results.jsonl", SWEEP, 1,
+      "'sw/results.jsonl' cannot be written", "test ! -s foreign && test ! -e sw/seed-1" },
+    { "mkdir sw; : >foreign; ln -s ../foreign sw/results.jsonl", SWEEP, 2, "no regular file",
+      "test ! -s foreign" },
+    { ": >foreign; ln foreign all", SWEEP " --results all", 0, NULL,
+      "test $(wc -l <foreign) = 2" }, /* named by the user */
+    { "mkdir own; ln -s ../elsewhere/r own/recipe.ini",
+      "train t.tsv --quiet --device cpu --out own", 2, "is there already",
+      "test -z \"$(ls elsewhere)\"" },
+    /* what is not of a run stays */
+    { "echo mine >run/latest.tmp-myfile; mkdir run/step-99.tmp; echo mine >run/step-99.tmp/thesis",
+      "train --resume run --quiet --device cpu --set train.epochs=3", 0, NULL,
+      "cat run/latest.tmp-myfile run/step-99.tmp/thesis" },
+    /* a checkpoint has its step */
+    { "rm -r run/step-2; cp -r run/step-4 run/step-2", "average run --last 2 --out mean", 2,
+      "'run/step-2' is a checkpoint of step 4", "test ! -e mean" },
+    { "mv run/step-2 x; mv run/step-4 run/step-2; mv x run/step-4",
+      "train --resume run --quiet --device cpu --set train.epochs=3", 2, "no whole checkpoint",
+      NULL },
+    { "mkdir old; cp -r model old/step-7; sed -i 's/ of step-.*//' old/step-7/manifest.sha256",
+      EVAL "old/step-7", 0, NULL, NULL }, /* as earlier versions wrote it */
+    { "cp -r model 'step-x'", EVAL "step-x", 0, NULL, NULL },
+    /* a folder that another has: its files stay */
+    { "mkdir busy; echo $$ >busy/lock; flock -x busy/lock sleep 3 & sleep 0.2",
+      "train t.tsv --quiet --device cpu --out busy", 2, "'busy' is in use",
+      "test $(ls busy) = lock" },
+    { NULL, "train t.tsv --quiet --device cpu --out own", 0, NULL,
+      "test -e own/recipe.ini && test ! -e own/lock" },
+    { NULL, "train t.tsv --quiet --device cpu --seeds 1 --out own", 0, NULL,
+      "test -e own/seed-1/result.json && test ! -e own/lock" },
+};
+
+/* Each row in a copy of one folder. */
+START_TEST(what_is_read_or_foreign_stays)
+{
+    enter();
+    ck_assert_int_eq(shell("d=$PWD; cp -r . $d.all; mv $d.all all"), 0);
+    for (int i = 0; i < GSA_COUNT(kept); i++) {
+        ck_assert_int_eq(shell("rm -rf row; cp -r all row"), 0);
+        ck_assert_int_eq(chdir("row"), 0);
+        check(&kept[i]);
+        ck_assert_int_eq(chdir(".."), 0);
+    }
+    gsa_cli_leave();
+}
+END_TEST
+
+START_TEST(no_lock_is_left_by_a_full_disk)
+{
+    enter();
+    ck_assert_int_eq(shell("ulimit -f 0; " GSA_COMMAND " " TRAIN "--out new 2>/dev/null"), 1);
+    ck_assert_int_eq(shell("test ! -e new/lock"), 0);
+    gsa_cli_leave();
+}
+END_TEST
+
+/* Where others may write, too. */
+START_TEST(the_doctor_follows_no_link)
+{
+    enter();
+    ck_assert_int_eq(shell("mkdir tmp; echo mine >foreign; sh -c 'ln -s ../foreign "
+                           "tmp/gsa-doctor-$$; TMPDIR=tmp exec " GSA_COMMAND " doctor' >out.txt; "
+                           "grep -q 'tmp cannot be written: File exists' out.txt; "
+                           "test $(cat foreign) = mine"),
+                     0);
+    gsa_cli_leave();
+}
+END_TEST
+
+/* Two commands of one name and one folder: what was trained is what the recipe there names. */
+START_TEST(one_of_two_has_the_folder)
+{
+    enter();
+    ck_assert_int_eq(shell("mkdir a b; cp t.tsv a/own.tsv; sed 's/^/x/' a/own.tsv >b/own.tsv"), 0);
+    for (int i = 0; i < 6; i++)
+        ck_assert_int_eq(
+            shell("rm -rf o; for d in a b; do " GSA_COMMAND " train $d/own.tsv --quiet --device "
+                  "cpu --out o >$d.out 2>$d.err || : & done; wait; test -e o/result.json; "
+                  "test $(cat a.out b.out | wc -l) = 1; test $(cat a.err b.err | wc -l) = 1; "
+                  "f=$(sed -n 's/^train = //p' o/recipe.ini); d=${f%/own.tsv}; test -s $d.out; "
+                  "grep -q \"^train = $f\" o/config.ini"),
+            0);
+    gsa_cli_leave();
+}
+END_TEST
+
+/* ---- what is waited for -------------------------------------------------------------------- */
+
+static const char *const waits[] = {
+    TRAIN "--set data.train=fifo", TRAIN "--set data.train=/dev/stdin <open",
+    SWEEP " --results fifo",       SWEEP " --results held",
+    TRAIN "--out new >full",
+};
+
+/* The first signal ends a command that waits for another one: there is no step to wait for. */
+START_TEST(a_signal_ends_what_waits)
+{
+    char command[2048];
+    enter();
+    ck_assert_int_eq(shell("mkfifo fifo open full; : >held"), 0);
+    snprintf(command, sizeof command,
+             "{ sleep 30 3<>open 4<>full & }; p=$!; exec 4<>full; yes >full & y=$!; "
+             "flock -x held sleep 30 & q=$!; sleep 0.3; r=0; "
+             "timeout -k 10 2 " GSA_COMMAND " %s 2>err.txt || r=$?; kill $p $q $y; exit $r",
+             waits[_i]);
+    ck_assert_msg(shell(command) == 124, "%s", waits[_i]);
+    gsa_cli_leave();
+}
+END_TEST
+
+/* A file of data makes its folder before it trains: a signal asks all the same. */
+START_TEST(a_run_of_data_stops_on_request)
+{
+    enter();
+    ck_assert_int_eq(shell("for i in 1 2 3 4 5 6 7 8; do cat train.tsv; done >t.tsv; "
+                           "timeout -k 10 2 " GSA_COMMAND " train t.tsv --quiet --device cpu --set "
+                           "train.epochs=1000000 --set train.early_stop=0 >out.txt 2>err.txt"),
+                     124);
+    ck_assert_int_eq(shell("test -e runs/t/latest"), 0);
+    gsa_cli_leave();
+}
+END_TEST
+
+static const gsa_test kept_tests[] = {
+    GSA_TEST(what_is_read_or_foreign_stays),
+    GSA_TEST(no_lock_is_left_by_a_full_disk),
+    GSA_TEST(one_of_two_has_the_folder),
+    GSA_TEST(the_doctor_follows_no_link),
+};
+static const gsa_test wait_tests[] = { GSA_LOOP(a_signal_ends_what_waits, GSA_COUNT(waits)),
+                                       GSA_TEST(a_run_of_data_stops_on_request) };
+
+int main(int argc, char **argv)
+{
+    static const gsa_case cases[] = { GSA_CASE("kept", kept_tests, 60),
+                                      GSA_CASE("waits", wait_tests, 60) };
+    return gsa_run_suite("outputs", cases, GSA_COUNT(cases), argc, argv);
+}

@@ -1,0 +1,104 @@
+/* kept.c - what no output of the command takes the place of: a file that it reads, what is in a
+ * checkpoint, what a run needs. Files that were read are known by their paths: another file that
+ * is there now counts. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "train/driver/lock.h"
+#include "tools/command/verbs.h"
+
+static struct { /* kept to the end of the process */
+    pthread_mutex_t lock;
+    char **at;
+    int count, room;
+    int (*open)(void *user, const char *path, int mode); /* of the table */
+} reads = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static int is_noted(const char *path)
+{
+    int i = 0;
+    while (i < reads.count && strcmp(reads.at[i], path) != 0) i++;
+    return i < reads.count;
+}
+
+static int note(const char *path)
+{
+    if (is_noted(path)) return 1;
+    if (reads.count == reads.room) {
+        const int room = reads.room ? 2 * reads.room : 64;
+        char **more = realloc(reads.at, (size_t)room * sizeof *more);
+        if (!more) return 0;
+        reads.at = more, reads.room = room;
+    }
+    char *copy = strdup(path);
+    if (copy) reads.at[reads.count++] = copy;
+    return copy != NULL;
+}
+
+int gsa_note_read(const char *path)
+{
+    pthread_mutex_lock(&reads.lock);
+    const int noted = note(path);
+    pthread_mutex_unlock(&reads.lock);
+    return noted;
+}
+
+static int is_read(const char *path)
+{
+    struct stat target, there;
+    int found = 0;
+    if (stat(path, &target) < 0) return 0;
+    pthread_mutex_lock(&reads.lock);
+    for (int i = 0; i < reads.count && !found; i++)
+        found = stat(reads.at[i], &there) == 0 && there.st_ino == target.st_ino &&
+                there.st_dev == target.st_dev;
+    pthread_mutex_unlock(&reads.lock);
+    return found;
+}
+
+int gsa_is_of_a_run(const char *path, int remade)
+{
+    static const char *const names[] = { "config.ini",  "latest",    "lock",          "log.jsonl",
+                                         "result.json", "curve.svg", "outcomes.jsonl" };
+    enum { NEEDED = 5 };
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    for (int i = 0; i < (remade ? (int)(sizeof names / sizeof *names) : NEEDED); i++)
+        if (strcmp(name, names[i]) == 0) return 1;
+    return 0;
+}
+
+static int refuse(void *user, const char *path, char *why, size_t room)
+{
+    const gsa_system *system = gsa_system_default();
+    char folder[GSA_PATH_ROOM], which[GSA_PATH_ROOM], log[GSA_PATH_ROOM + 16];
+    const char *slash = strrchr(path, '/');
+    (void)user;
+    snprintf(folder, sizeof folder, "%.*s",
+             !slash          ? 1
+             : slash == path ? 1
+                             : (int)(slash - path),
+             slash ? path : ".");
+    snprintf(log, sizeof log, "%s/log.jsonl", folder);
+    if (is_read(path)) snprintf(why, room, "the same command reads it");
+    else if (gsa_is_in_checkpoint(system, folder, which, sizeof which))
+        snprintf(why, room, "'%.150s' is a checkpoint, which holds nothing else", which);
+    else if (gsa_is_of_a_run(path, 0) && system->kind(NULL, log, NULL) == GSA_FILE_REGULAR)
+        snprintf(why, room, "it is of a run, which needs it");
+    else return 0;
+    return 1;
+}
+
+static int open_file(void *user, const char *path, int mode)
+{
+    if (mode == GSA_OPEN_READ && !gsa_note_read(path)) return errno = ENOMEM, -1;
+    return reads.open(user, path, mode);
+}
+
+void gsa_keep_inputs(gsa_system *system)
+{
+    reads.open = system->open;
+    system->open = open_file, system->refuses = refuse;
+}
