@@ -124,6 +124,8 @@ START_TEST(what_is_no_text_is_a_sentence)
         { TEXT, 1, { "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17" }, "17" },
         { TEXT, 2, { "a", "b" }, "2 texts were given, the task text_classification takes 1" },
         { TEXT, 0, { NULL }, "0 texts were given" },
+        { TEXT, 1, { NULL }, "text 1 is NULL" },
+        { PAIR, 2, { "a", NULL }, "text 2 is NULL" },
         { PAIR, 1, { "a" }, "1 text was given, the task sentence_pairs takes 2" },
         { PAIR, 2, { "a", "" }, "the text:1: sentence b is empty" },
     };
@@ -134,6 +136,9 @@ START_TEST(what_is_no_text_is_a_sentence)
     for (int task = TEXT; task <= PAIR; task++) {
         open_run(&r, task);
         const gsa_apply_options o = options_of(&r, model);
+        const gsa_apply_options none = { .device = "cpu" };
+        ck_assert_int_eq(gsa_predictor_open(NULL, &none, &p, &r.error), GSA_ERR_ARGUMENT);
+        ck_assert_msg(strstr(r.error.text, "no model was named"), "%s", r.error.text);
         ck_assert_int_eq(gsa_predictor_open(NULL, &o, &p, &r.error), GSA_OK);
         for (int i = 0; i < GSA_COUNT(bad); i++) {
             if (bad[i].task != task) continue;

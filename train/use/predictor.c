@@ -43,6 +43,8 @@ static gsa_status name_labels(gsa_predictor *p, gsa_error *error)
 static gsa_status open_model(gsa_predictor *p, const gsa_apply_options *options, gsa_error *error)
 {
     gsa_session *s = &p->session;
+    if (!options || !options->model)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "no model was named: expected its folder");
     gsa_status status = gsa_apply_open(&p->recycler.table, options, 0, s, error);
     if (status != GSA_OK) return status;
     gsa_prefetch_release(s->prefetch); /* there is no batch to make ahead */
@@ -172,7 +174,11 @@ gsa_status gsa_predictor_texts(gsa_predictor *predictor, const char *const *text
     if (texts != wanted)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "%d text%s given, the task %s takes %d", texts,
                         texts == 1 ? " was" : "s were", p->session.task->name, wanted);
-    for (int i = 0; i < texts; i++) bytes += (int64_t)strlen(text[i]) + 1;
+    for (int i = 0; i < texts; i++) {
+        if (!text || !text[i])
+            return gsa_fail(error, GSA_ERR_ARGUMENT, "text %d is NULL, expected a text", i + 1);
+        bytes += (int64_t)strlen(text[i]) + 1;
+    }
     const gsa_status status = hold_line(p, bytes, error);
     bytes = 0;
     for (int i = 0; i < texts && status == GSA_OK; i++) {
