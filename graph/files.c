@@ -1,6 +1,7 @@
 /* files.c - whole files and chains of folders. */
 #include <errno.h>
 #include <inttypes.h>
+#include <unistd.h>
 #include "graph/system.h"
 #include "graph/system_parts.h"
 
@@ -11,18 +12,34 @@ static gsa_status cannot(gsa_error *error, const char *path, const char *what)
                     gsa_errno_text(errno, why, sizeof why));
 }
 
-/* Of what is no regular file, and may have no end. */
+/* Of what is no regular file, and may have no end; what larger ones are looked at for. */
 static const int64_t ENDLESS = INT64_C(1) << 30;
 
-/* Reads to the end or to one byte more than `limit`, whichever comes first. */
-static gsa_status read_all(const gsa_system *system, int file, const char *path, int64_t limit,
-                           char **data, int64_t *bytes, gsa_error *error)
+/* A regular file fits, and is no file of holes. */
+static gsa_status check_size(const gsa_system *system, const char *path, int64_t size,
+                             int64_t limit, gsa_error *error)
+{
+    const int64_t half =
+        size > ENDLESS ? sysconf(_SC_PHYS_PAGES) / 2 * sysconf(_SC_PAGESIZE) : INT64_MAX;
+    if (size > limit || size > half)
+        return gsa_fail(error, GSA_ERR_LIMIT,
+                        "'%s' has %" PRId64 " bytes, and the most that is read%s is %" PRId64, path,
+                        size, half < limit ? ", half of the machine's memory," : "",
+                        half < limit ? half : limit);
+    return gsa_check_stored(system, path, size, error);
+}
+
+/* Reads to the end or to one byte more than `limit`, whichever comes first; `size` are expected. */
+static gsa_status read_all(const gsa_system *system, int file, const char *path, int64_t size,
+                           int64_t limit, char **data, int64_t *bytes, gsa_error *error)
 {
     int64_t have = 0, room = 0;
     char *at = NULL;
     for (;;) {
         if (have + 1 >= room) {
-            const int64_t want = room == 0 ? 1 << 14 : room > limit / 2 ? limit + 2 : room * 2;
+            const int64_t want = room == 0           ? (size < 1 << 14 ? 1 << 14 : size + 2)
+                                 : room > limit / 2 ? limit + 2
+                                                    : room * 2;
             char *more = gsa_resize(system, at, (size_t)want, 1);
             if (!more) {
                 gsa_release(system, at);
@@ -64,13 +81,12 @@ gsa_status gsa_read_file(const gsa_system *system, const char *path, int64_t lim
     if (kind == GSA_FILE_OTHER && limit > ENDLESS) limit = ENDLESS;
     if (kind == GSA_FILE_FOLDER)
         return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be read: it is a folder", path);
-    if (kind == GSA_FILE_REGULAR && size > limit)
-        return gsa_fail(error, GSA_ERR_LIMIT,
-                        "'%s' has %" PRId64 " bytes, and the most that is read is %" PRId64, path,
-                        size, limit);
+    if (kind != GSA_FILE_REGULAR) size = 0;
+    gsa_status status = check_size(system, path, size, limit, error);
+    if (status != GSA_OK) return status;
     const int file = system->open(system->user, path, GSA_OPEN_READ);
     if (file < 0) return cannot(error, path, "opened");
-    const gsa_status status = read_all(system, file, path, limit, data, bytes, error);
+    status = read_all(system, file, path, size, limit, data, bytes, error);
     system->close(system->user, file);
     return status;
 }

@@ -250,6 +250,13 @@ static int posix_entry(void *user, const char *path)
     return S_ISLNK(seen.st_mode) ? GSA_FILE_LINK : kind_of(&seen);
 }
 
+static int64_t posix_stored(void *user, const char *path)
+{
+    (void)user;
+    struct stat seen;
+    return stat(path, &seen) < 0 ? 0 : (int64_t)seen.st_blocks * 512;
+}
+
 /* A link's chain, one link after the other, so that the last one may name what is not there yet. */
 static int64_t posix_resolve(void *user, const char *path, char *out, int64_t room)
 {
@@ -358,6 +365,7 @@ const gsa_system *gsa_system_default(void)
         .keep_mode = posix_keep_mode,
         .clear_folder = posix_clear_folder,
         .same = posix_same,
+        .stored = posix_stored,
     };
     return &table;
 }

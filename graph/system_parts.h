@@ -32,6 +32,21 @@ static inline gsa_status gsa_check_regular(const gsa_system *system, const char 
 gsa_status gsa_check_below(const gsa_system *system, const char *root, const char *path,
                            gsa_error *error);
 
+/* A file of holes costs its maker nothing, and its reader all of its bytes. A compressing file
+ * system stores a 32nd part at the least of what is no hole. */
+static inline gsa_status gsa_check_stored(const gsa_system *system, const char *path, int64_t bytes,
+                                          gsa_error *error)
+{
+    enum { SMALL = 1 << 20, PART = 64 };
+    const int64_t stored =
+        system->stored && bytes > SMALL ? system->stored(system->user, path) : bytes;
+    return stored < bytes / PART
+               ? gsa_fail(error, GSA_ERR_LIMIT,
+                          "'%s' has %lld bytes and stores %lld of them: a file of holes is not read",
+                          path, (long long)bytes, (long long)stored)
+               : GSA_OK;
+}
+
 /* Bytes of FILE where the name is FILE.tmp-XXXX, a temporary of output.c; else of all. */
 static inline size_t gsa_bytes_of_target(const char *name)
 {

@@ -367,6 +367,9 @@ gsa_status gsa_checkpoint_file(gsa_checkpoint *checkpoint, const char *name, gsa
             error, GSA_ERR_ARGUMENT,
             "'%s' cannot name a file of a checkpoint: expected letters, digits, '.', '_', '-'",
             name);
+    if (checkpoint->files.count == GSA_MOST_FILES)
+        return gsa_fail(error, GSA_ERR_LIMIT, "'%s' has %d files, and a checkpoint has no more",
+                        checkpoint->writing, GSA_MOST_FILES);
     for (int i = 0; i < checkpoint->files.count; i++)
         if (strcmp(checkpoint->files.at[i], name) == 0)
             return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' is in '%s' already", name,

@@ -31,14 +31,16 @@ void gsa_names_release(gsa_names *names);
 /* ---- manifest.sha256: "<64 hex digits>  <name>" a line, as `sha256sum` prints and `sha256sum -c`
  * checks, then "# N files". Names are [A-Za-z0-9._-]+ and start with no dot, so that nothing is
  * quoted and nothing leaves the folder. */
+enum { GSA_MOST_FILES = 64 /* of a checkpoint */ };
 int gsa_manifest_takes(const char *name);
 gsa_status gsa_manifest_write(const gsa_system *system, const char *folder, int64_t step,
                               const gsa_names *names, gsa_error *error);
 /* The names in it, whatever its hashes are; none where there is no such file. */
 gsa_status gsa_manifest_names(const gsa_system *system, const char *folder, gsa_names *names,
                               gsa_error *error);
-/* The list is whole, and every listed file but `unread` (NULL: none) is there with its hash, else
- * GSA_ERR_FORMAT or GSA_ERR_IO. Files next to them do not matter. */
+/* The list is whole, every listed file but `unread` (NULL: none) is there with its hash, and no
+ * other file of a name that a list takes is: else GSA_ERR_FORMAT or GSA_ERR_IO. Too large a file,
+ * or one that is nearly all hole: GSA_ERR_LIMIT. */
 gsa_status gsa_manifest_check(const gsa_system *system, const char *folder, const char *unread,
                               gsa_error *error);
 

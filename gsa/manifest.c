@@ -11,8 +11,8 @@
 #define END "# %d files"
 #define OF  " of "
 
-enum { HEX = 64, LONGEST_NAME = 128, LONGEST_MANIFEST = 1 << 20 };
-static const int64_t LARGEST_FILE = INT64_C(1) << 36;
+enum { HEX = 64, LONGEST_NAME = 128, LONGEST_MANIFEST = 1 << 14 };
+static const int64_t LARGEST_FILE = INT64_C(1) << 36, LARGEST_TEXT = INT64_C(1) << 30;
 
 int gsa_manifest_takes(const char *name)
 {
@@ -22,29 +22,18 @@ int gsa_manifest_takes(const char *name)
            strcmp(name, GSA_MANIFEST) != 0;
 }
 
-static gsa_status hash_file(const gsa_system *system, const char *folder, const char *name,
-                            char hex[HEX + 1], gsa_error *error)
-{
-    char *path = gsa_text_of(system, "%s/%s", folder, name);
-    if (!path) return gsa_out_of_memory(error, folder, LONGEST_NAME);
-    const gsa_status status = gsa_sha256_file(system, path, hex, error);
-    gsa_release(system, path);
-    return status;
-}
-
 /* Nothing in the folder is a device, a FIFO or a socket, which could be read for ever or waited
  * for, or a link, listed or not: what it leads to may not be the maker's to read. */
-static gsa_status check_kinds(const gsa_system *system, const char *folder, gsa_error *error)
+static gsa_status check_kinds(const gsa_system *system, const char *folder, const gsa_names *names,
+                              gsa_error *error)
 {
-    gsa_names names;
-    gsa_status status = gsa_names_list(system, folder, &names, error);
-    for (int i = 0; i < names.count && status == GSA_OK; i++) {
-        char *path = gsa_text_of(system, "%s/%s", folder, names.at[i]);
+    gsa_status status = GSA_OK;
+    for (int i = 0; i < names->count && status == GSA_OK; i++) {
+        char *path = gsa_text_of(system, "%s/%s", folder, names->at[i]);
         if (!path) status = gsa_out_of_memory(error, folder, LONGEST_NAME);
         else status = gsa_check_regular(system, path, error);
         gsa_release(system, path);
     }
-    gsa_names_release(&names);
     return status;
 }
 
@@ -53,7 +42,10 @@ static gsa_status write_lines(const gsa_system *system, const char *folder, int6
 {
     char hex[HEX + 1];
     for (int i = 0; i < names->count; i++) {
-        const gsa_status status = hash_file(system, folder, names->at[i], hex, error);
+        char *path = gsa_text_of(system, "%s/%s", folder, names->at[i]);
+        const gsa_status status = path ? gsa_sha256_file(system, path, hex, error)
+                                       : gsa_out_of_memory(error, folder, LONGEST_NAME);
+        gsa_release(system, path);
         if (status != GSA_OK) return status;
         gsa_output_format(output, "%s  %s\n", hex, names->at[i]);
     }
@@ -76,24 +68,20 @@ gsa_status gsa_manifest_write(const gsa_system *system, const char *folder, int6
     return status;
 }
 
-/* A listed file is there and no larger than what is read. */
-static gsa_status check_file(const gsa_system *system, const char *folder, const char *name,
+/* A listed file is there, and is no larger than what is read: words are fewer than weights. */
+static gsa_status check_file(const gsa_system *system, const char *path, const char *name,
                              gsa_error *error)
 {
-    char *path = gsa_text_of(system, "%s/%s", folder, name);
+    const char *dot = strrchr(name, '.');
+    const int64_t most = dot && strcmp(dot, ".safetensors") == 0 ? LARGEST_FILE : LARGEST_TEXT;
     int64_t bytes = 0;
-    gsa_status status = GSA_OK;
-    if (!path) return gsa_out_of_memory(error, folder, LONGEST_NAME);
-    const int kind = system->kind(system->user, path, &bytes);
-    if (kind == GSA_FILE_ABSENT)
-        status =
-            gsa_fail(error, GSA_ERR_FORMAT, "'%s' cannot be read: No such file or directory", path);
-    else if (kind == GSA_FILE_REGULAR && bytes > LARGEST_FILE)
-        status = gsa_fail(error, GSA_ERR_LIMIT,
-                          "'%s' has %" PRId64 " bytes, and the most that is read is %" PRId64, path,
-                          bytes, LARGEST_FILE);
-    gsa_release(system, path);
-    return status;
+    if (system->kind(system->user, path, &bytes) == GSA_FILE_ABSENT)
+        return gsa_fail(error, GSA_ERR_FORMAT, "'%s' cannot be read: No such file or directory",
+                        path);
+    if (bytes <= most) return gsa_check_stored(system, path, bytes, error);
+    return gsa_fail(error, GSA_ERR_LIMIT,
+                    "'%s' has %" PRId64 " bytes, and the most that is read is %" PRId64, path,
+                    bytes, most);
 }
 
 /* One line, which is ended with a zero byte in place of its line end: there is no other in it. */
@@ -111,24 +99,37 @@ static gsa_status check_form(const char *folder, const char *line, const char *e
 static gsa_status check_line(const gsa_system *system, const char *folder, const char *unread,
                              const char *line, gsa_error *error)
 {
-    char hex[HEX + 1];
+    char hex[HEX + 1] = "";
     const char *name = line + HEX + 2;
     if (unread && strcmp(name, unread) == 0) return GSA_OK;
-    gsa_status status = check_file(system, folder, name, error);
-    if (status == GSA_OK) status = hash_file(system, folder, name, hex, error);
-    if (status != GSA_OK || strncmp(hex, line, HEX) == 0) return status;
-    return gsa_fail(error, GSA_ERR_FORMAT, "'%s/%s' does not have the hash that its manifest says",
-                    folder, name);
+    char *path = gsa_text_of(system, "%s/%s", folder, name);
+    if (!path) return gsa_out_of_memory(error, folder, LONGEST_NAME);
+    gsa_status status = check_file(system, path, name, error);
+    if (status == GSA_OK) status = gsa_sha256_file(system, path, hex, error);
+    if (status == GSA_OK && strncmp(hex, line, HEX) != 0)
+        status = gsa_fail(error, GSA_ERR_FORMAT, "'%s' does not have the hash that its manifest says",
+                          path);
+    gsa_release(system, path);
+    return status;
 }
 
-/* The lines before `line` end with zero bytes; what it names is in none of them. */
-static gsa_status check_twice(const char *folder, const char *text, const char *line, int number,
-                              gsa_error *error)
+/* The lines from `text` to `end` end with zero bytes. Is one of them the file's? */
+static int is_listed(const char *text, const char *end, const char *name)
 {
-    for (; text < line; text += strlen(text) + 1)
-        if (strcmp(text + HEX, line + HEX) == 0)
-            return gsa_fail(error, GSA_ERR_FORMAT, "%s/" GSA_MANIFEST ":%d: '%s' is there twice",
-                            folder, number, line + HEX + 2);
+    for (; text < end; text += strlen(text) + 1)
+        if (strcmp(text + HEX + 2, name) == 0) return 1;
+    return 0;
+}
+
+/* A file that no line vouches for may be anybody's: it is not read, and not passed over either. */
+static gsa_status check_others(const char *folder, const gsa_names *names, const char *text,
+                               const char *end, gsa_error *error)
+{
+    for (int i = 0; i < names->count; i++)
+        if (gsa_manifest_takes(names->at[i]) && !is_listed(text, end, names->at[i]))
+            return gsa_fail(error, GSA_ERR_FORMAT,
+                            "'%s/%s' is not in the folder's manifest: move it away", folder,
+                            names->at[i]);
     return GSA_OK;
 }
 
@@ -164,7 +165,7 @@ static gsa_status check_end(const char *folder, const char *line, const char *en
 }
 
 static gsa_status check_lines(const gsa_system *system, const char *folder, const char *unread,
-                              char *text, int64_t bytes, gsa_error *error)
+                              const gsa_names *names, char *text, int64_t bytes, gsa_error *error)
 {
     char *line = text, *const stop = text + bytes;
     for (int files = 0, is_end;; files++) {
@@ -176,9 +177,13 @@ static gsa_status check_lines(const gsa_system *system, const char *folder, cons
                             line < stop ? "the line does not end" : "the list is cut off", files);
         *end = 0;
         gsa_status status = check_end(folder, line, end, files, &is_end, error);
-        if (status != GSA_OK || (is_end && end + 1 == stop)) return status;
+        if (status == GSA_OK && is_end && end + 1 == stop)
+            return check_others(folder, names, text, line, error);
+        if (status != GSA_OK) return status;
         status = check_form(folder, line, end, files + 1, error);
-        if (status == GSA_OK) status = check_twice(folder, text, line, files + 1, error);
+        if (status == GSA_OK && is_listed(text, line, line + HEX + 2))
+            status = gsa_fail(error, GSA_ERR_FORMAT, "%s/" GSA_MANIFEST ":%d: '%s' is there twice",
+                              folder, files + 1, line + HEX + 2);
         if (status == GSA_OK) status = check_line(system, folder, unread, line, error);
         if (status != GSA_OK) return status;
         line = end + 1;
@@ -211,12 +216,15 @@ gsa_status gsa_manifest_check(const gsa_system *system, const char *folder, cons
 {
     char *text = NULL, *path = gsa_text_of(system, "%s/" GSA_MANIFEST, folder);
     int64_t bytes;
+    gsa_names names;
     if (!path) return gsa_out_of_memory(error, folder, LONGEST_NAME);
-    gsa_status status = check_kinds(system, folder, error);
+    gsa_status status = gsa_names_list(system, folder, &names, error);
+    if (status == GSA_OK) status = check_kinds(system, folder, &names, error);
     if (status == GSA_OK)
         status = gsa_read_file(system, path, LONGEST_MANIFEST, &text, &bytes, error);
     gsa_release(system, path);
-    if (status == GSA_OK) status = check_lines(system, folder, unread, text, bytes, error);
+    if (status == GSA_OK) status = check_lines(system, folder, unread, &names, text, bytes, error);
+    gsa_names_release(&names);
     gsa_release(system, text);
     return status;
 }

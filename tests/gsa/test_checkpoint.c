@@ -264,6 +264,13 @@ START_TEST(refusals)
     ck_assert_int_eq(gsa_output_commit(output, &error), GSA_OK);
     ck_assert_int_eq(gsa_checkpoint_file(checkpoint, "a", &output, &error), GSA_ERR_ARGUMENT);
     ck_assert_ptr_nonnull(strstr(error.text, "'a' is in"));
+    for (int i = 1; i <= 64; i++) {
+        snprintf(long_name, sizeof long_name, "a%d", i);
+        const gsa_status status = gsa_checkpoint_file(checkpoint, long_name, &output, &error);
+        ck_assert_int_eq(status, i < 64 ? GSA_OK : GSA_ERR_LIMIT);
+        if (i < 64) gsa_output_abandon(output);
+    }
+    ck_assert_ptr_nonnull(strstr(error.text, "has 64 files, and a checkpoint has no more"));
     ck_assert_int_eq(gsa_checkpoint_commit(checkpoint, 0, &error), GSA_ERR_ARGUMENT);
     ck_assert_str_eq(error.text, "0 checkpoints cannot be kept: expected 1 or more");
     ck_assert_int_eq(gsa_checkpoint_begin(NULL, scratch.folder, 1, &checkpoint, &error), GSA_OK);
@@ -325,6 +332,7 @@ static const damage damages[] = {
       "manifest.sha256:2: expected a hash" },
     { "step-2/manifest.sha256", EMPTY64 "  state\n# 1 files or step-2\n",
       "manifest.sha256:2: expected a hash" },
+    { "step-2/notes.txt", "x", "step-2/notes.txt' is not in the folder's manifest: move it away" },
     { "latest", NULL, "latest' cannot be opened: No such file" },
     { "latest", "", "latest:1: expected one line, 'step-N'" },
     { "latest", "step-2", "latest:1: expected one line" },

@@ -132,6 +132,12 @@ static int entry_of(void *user, const char *path)
     return is_text(path) ? GSA_FILE_OTHER : r->below->entry(r->below->user, path);
 }
 
+static int64_t stored_of(void *user, const char *path)
+{
+    const gsa_recycler *r = user;
+    return is_text(path) ? INT64_MAX : r->below->stored(r->below->user, path);
+}
+
 static int kind_of(void *user, const char *path, int64_t *bytes)
 {
     const gsa_recycler *r = user;
@@ -205,6 +211,7 @@ void gsa_recycler_start(gsa_recycler *recycler, const gsa_system *below)
                                            .sync_folder = sync_folder,
                                            .kind = kind_of,
                                            .entry = below->entry ? entry_of : NULL,
+                                           .stored = below->stored ? stored_of : NULL,
                                            .list = list_folder,
                                            .read_at = read_at,
                                            .lock = below->lock ? lock_file : NULL,
