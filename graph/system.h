@@ -115,8 +115,8 @@ typedef struct gsa_system {
     /* Why an output may not be put there, as the end of a sentence, in `why`: 1. 0: it may. NULL:
      * it always may. The path was followed through its links. */
     int (*refuses)(void *user, const char *path, char *why, size_t room);
-    int64_t (*stored)(void *user, const char *path); /* bytes that the medium holds of a file: few
-                                                        of a file of holes. NULL: not known */
+    /* bytes that the medium holds of a file, few where it has holes. NULL: not known */
+    int64_t (*stored)(void *user, const char *path);
 } gsa_system;
 
 /* malloc and POSIX; immutable, any thread. */
@@ -153,9 +153,10 @@ static inline int gsa_mul(int64_t a, int64_t b, int64_t *out)
     return 1;
 }
 
-/* Reads a whole file (at most `limit` bytes, of what is no regular file at most 2^30 of them, else
- * GSA_ERR_LIMIT; so is more than half of the machine's memory, or a file of holes). *data gets one more byte, a zero,
- * that *bytes does not count; the caller releases it. "-" is standard input. */
+/* Reads a whole file, at most `limit` bytes of it; of what is no regular file at most 2^30, of a
+ * regular one at most half of the machine's memory; more, and a file of holes, is GSA_ERR_LIMIT.
+ * *data gets one more byte, a zero, that *bytes does not count; the caller releases it. "-" is
+ * standard input. */
 gsa_status gsa_read_file(const gsa_system *system, const char *path, int64_t limit, char **data,
                          int64_t *bytes, gsa_error *error);
 

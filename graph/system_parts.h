@@ -41,9 +41,10 @@ static inline gsa_status gsa_check_stored(const gsa_system *system, const char *
     const int64_t stored =
         system->stored && bytes > SMALL ? system->stored(system->user, path) : bytes;
     return stored < bytes / PART
-               ? gsa_fail(error, GSA_ERR_LIMIT,
-                          "'%s' has %lld bytes and stores %lld of them: a file of holes is not read",
-                          path, (long long)bytes, (long long)stored)
+               ? gsa_fail(
+                     error, GSA_ERR_LIMIT,
+                     "'%s' has %lld bytes and stores %lld of them: a file of holes is not read",
+                     path, (long long)bytes, (long long)stored)
                : GSA_OK;
 }
 

@@ -107,8 +107,8 @@ static gsa_status check_line(const gsa_system *system, const char *folder, const
     gsa_status status = check_file(system, path, name, error);
     if (status == GSA_OK) status = gsa_sha256_file(system, path, hex, error);
     if (status == GSA_OK && strncmp(hex, line, HEX) != 0)
-        status = gsa_fail(error, GSA_ERR_FORMAT, "'%s' does not have the hash that its manifest says",
-                          path);
+        status = gsa_fail(error, GSA_ERR_FORMAT,
+                          "'%s' does not have the hash that its manifest says", path);
     gsa_release(system, path);
     return status;
 }

@@ -160,10 +160,16 @@ static const row folders[] = {
       { "what it holds is not told" } },
     { KEY("encoder", "file:path=secret:header=1") RESEAL, PREDICT, 2, { "secret:1" } },
     { KEY("encoder", "file:path=secret:format=mtx") RESEAL, PREDICT, 2, { "secret:1" } },
-    { KEY("encoder", "char_word:lexicon=secret") RESEAL, PREDICT, 2, { "another model" } },
+    { KEY("encoder", "file:path=secret:format=graphml") RESEAL, PREDICT, 2, { "is not told" } },
+    { KEY("encoder", "char_word:lexicon=secret") RESEAL, PREDICT, 2, { "is not told" } },
     { KEY("encoder", "file:path=/dev/zero") RESEAL, PREDICT, 2, { "no regular file" } },
     /* nothing that it names is opened */
     { NULL, EVAL " --untrusted", 2, { "'dev.tsv'", "not trusted", "--set data.dev=FILE" } },
+    { DATA("dev", "") DATA("test", "") "sed -i '/^.data/,/^.model/s#^hold = .*#hold = 2#' "
+                                       "model/config.ini; " RESEAL,
+      EVAL " --untrusted",
+      2,
+      { "'train.tsv'", "not trusted" } },
     { NULL, EVAL " --untrusted --set data.dev=dev.tsv --set data.test=dev.tsv", 0, { NULL } },
     { KEY("encoder", "file:path=dev.tsv") RESEAL,
       PREDICT " --untrusted",
@@ -269,6 +275,16 @@ static const row files[] = {
 /* A run's folder, its files one after the other in place of the words of another's, or of a FIFO.
  */
 static const row runs[] = {
+    { "cp run/config.ini kept; sed -i 's#^encoder = .*#encoder = file:path=secret#' "
+      "run/config.ini",
+      "report run --out p.html",
+      0,
+      { NULL } },
+    { "mv kept run/config.ini; grep -q 'what it holds is not told' p.html && "
+      "! grep -q SECRET p.html",
+      "table run",
+      0,
+      { NULL } },
     { "ln -sf ../secret run/config.ini",
       "report run --out p.html",
       2,

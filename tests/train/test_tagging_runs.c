@@ -273,7 +273,7 @@ START_TEST(gold_is_the_file)
                   { tags_train, tags_dev, "task.scheme=BIOES", "", 1 },
                   { "x I-PER\ny B-PER\nz O\n", tags_dev, "data.capitals=0",
                     "dev: 1 of 8 tokens have tags that the training data lacks and count as wrong, "
-                    "the first 'I-LOC' on line 3",
+                    "the first on line 3",
                     1 },
                   { tags_train, other, "data.capitals=0", "", 0 } };
     gsa_outcomes outcomes;

@@ -77,20 +77,25 @@ static gsa_status draw_stack(const drawer *d, const char *text, gsa_error *error
     return status;
 }
 
-/* Another user's run is not a reason to open a file. */
-static gsa_status check_paths(const gsa_reported *of, const char *folder, gsa_error *error)
+/* A run comes from anywhere: what its recipe names is not told of, and in another user's it is no
+ * reason to open a file. */
+static gsa_status draw_named(const drawer *d, const char *folder, const char *text,
+                             gsa_error *error)
 {
+    const gsa_reported *of = d->of;
     gsa_recipe recipe = { 0 };
-    char *path =
-        of->apply.untrusted ? gsa_path_join(of->system, folder, "config.ini", error) : NULL;
-    if (!of->apply.untrusted) return GSA_OK;
+    char *path = gsa_path_join(of->system, folder, "config.ini", error);
     gsa_status status =
         path ? gsa_recipe_read(of->system, path, NULL, 0, &recipe, error) : GSA_ERR_MEMORY;
-    if (status == GSA_OK) {
-        status = gsa_paths_check(of->system, &recipe, of->registry, 0, 1, error);
-        gsa_recipe_release(&recipe);
-    }
     gsa_release(of->system, path);
+    if (status != GSA_OK) return status;
+    if (of->apply.untrusted)
+        status = gsa_paths_check(of->system, &recipe, of->registry, 0, 1, error);
+    if (status == GSA_OK) {
+        status = draw_stack(d, text, error);
+        if (status != GSA_OK) gsa_paths_hide(&recipe, of->registry, 0, error);
+    }
+    gsa_recipe_release(&recipe);
     return status;
 }
 
@@ -106,8 +111,7 @@ static void draw_patterns(const drawer *d, const char *folder, json_t *run)
             json_string_value(json_object_get(json_object_get(run, "settings"), keys[k][1]));
         if (!spec || !*spec) continue;
         json_t *one = json_pack("{s:s, s:s}", "stack", keys[k][0], "spec", spec);
-        gsa_status status = check_paths(d->of, folder, &error);
-        if (status == GSA_OK) status = draw_stack(d, spec, &error);
+        const gsa_status status = draw_named(d, folder, spec, &error);
         take(d, status, &error, one);
         json_array_append_new(list, one);
     }

@@ -218,6 +218,23 @@ static gsa_status finish_parts(gsa_session *s, const gsa_session_options *o, gsa
     return status;
 }
 
+/* Checks and makes all that may read files: those that a checkpoint's recipe names are not told
+ * of. */
+static gsa_status create_hiding(gsa_session *s, const gsa_session_options *o, gsa_error *error)
+{
+    gsa_status status = gsa_task_check(&s->recipe, s->registry, error);
+    if (status == GSA_OK && o->recipe) status = gsa_recipe_idle(&s->recipe, error);
+    if (status == GSA_OK && o->splits) status = check_names(s, error);
+    if (status == GSA_OK) status = create_backend(s, o, error);
+    if (status == GSA_OK) status = find_start(s, o, error);
+    const int reads = status == GSA_OK;
+    if (status == GSA_OK) status = create_task(s, o, error);
+    const uint32_t splits = reads && status != GSA_OK ? o->splits : 0;
+    if (status == GSA_OK) status = create_model(s, o, error);
+    if (status != GSA_OK && o->checkpoint) gsa_paths_hide(&s->recipe, s->registry, splits, error);
+    return status;
+}
+
 gsa_status gsa_session_create(const gsa_system *system, const gsa_session_options *options,
                               gsa_session *session, gsa_error *error)
 {
@@ -236,15 +253,7 @@ gsa_status gsa_session_create(const gsa_system *system, const gsa_session_option
                                  options->untrusted, error);
     if (status == GSA_OK && !options->applies)
         status = gsa_data_hash(system, &s->recipe, options->checkpoint, s->data, error);
-    const int hides = status == GSA_OK && options->checkpoint;
-    if (status == GSA_OK) status = gsa_task_check(&s->recipe, s->registry, error);
-    if (status == GSA_OK && options->recipe) status = gsa_recipe_idle(&s->recipe, error);
-    if (status == GSA_OK && options->splits) status = check_names(s, error);
-    if (status == GSA_OK) status = create_backend(s, options, error);
-    if (status == GSA_OK) status = find_start(s, options, error);
-    if (status == GSA_OK) status = create_task(s, options, error);
-    if (status == GSA_OK) status = create_model(s, options, error);
-    if (status != GSA_OK && hides) gsa_paths_hide(&s->recipe, s->registry, error);
+    if (status == GSA_OK) status = create_hiding(s, options, error);
     if (status == GSA_OK) status = finish_parts(s, options, error);
     if (status != GSA_OK) gsa_session_release(s);
     return status;

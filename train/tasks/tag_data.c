@@ -188,18 +188,16 @@ static gsa_status spell(tag_task *t, gsa_error *error)
 static void tell_unknown(const tag_task *t, const gsa_task_options *o, int split)
 {
     const gsa_tagged *d = &t->split[split];
-    char sentence[256], tag[64], shown[GSA_SHOWN];
+    char sentence[256];
     int64_t unknown = 0, first = -1;
     for (int64_t i = 0; i < d->conll.tokens; i++)
         if (t->label[split][i] < 0 && unknown++ == 0) first = i;
     if (unknown == 0) return;
-    const gsa_slice name = d->conll.tag[first];
-    snprintf(tag, sizeof tag, "%.*s", (int)(name.bytes < 63 ? name.bytes : 63), name.at);
     snprintf(sentence, sizeof sentence,
              "%s: %lld of %lld tokens have tags that the training data lacks and count as wrong, "
-             "the first %s on line %lld",
+             "the first on line %lld",
              gsa_split_name(split), (long long)unknown, (long long)d->conll.tokens,
-             gsa_word_show(tag, shown), (long long)d->conll.line[first]);
+             (long long)d->conll.line[first]);
     o->say(o->context, sentence);
 }
 

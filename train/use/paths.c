@@ -12,7 +12,9 @@ typedef struct walk {
     const gsa_registry *registry;
     gsa_each_path *each;
     uint32_t splits;
-    int untrusted;
+    int untrusted, named; /* named: of hide, whether there is a path */
+    const char *sentence;
+    char place[256]; /* "PATH:12", where the sentence has it */
 } walk;
 
 /* The value of a key that the recipe's own file sets; NULL: an override does, or nothing. */
@@ -68,13 +70,22 @@ static gsa_status walk_sections(walk *w, gsa_error *error)
     return status;
 }
 
+/* Other splits are read out of data.train's file. */
+static uint32_t splits_read(const gsa_recipe_values *v, uint32_t splits)
+{
+    const int held = splits & 1u << GSA_SPLIT_DEV && !*v->data_dev && v->data_hold > 0;
+    const int one = *v->data_split || v->task_name == GSA_TASK_NODE_CLASSIFICATION;
+    return splits && (held || one) ? splits | 1u << GSA_SPLIT_TRAIN : splits;
+}
+
 static gsa_status walk_all(walk *w, gsa_error *error)
 {
     static const char *const split[] = { "train", "dev", "test" };
     static const char *const stack[] = { "encoder", "decoder", "characters" };
+    const uint32_t splits = splits_read(&w->recipe->values, w->splits);
     gsa_status status = GSA_OK;
     for (int i = 0; i < 3 && status == GSA_OK; i++) {
-        const char *path = w->splits & 1u << i ? named(w->recipe, "data", split[i]) : NULL;
+        const char *path = splits & 1u << i ? named(w->recipe, "data", split[i]) : NULL;
         char key[32];
         snprintf(key, sizeof key, "--set data.%s=FILE", split[i]);
         if (path) status = w->each(w, key, path, error);
@@ -114,45 +125,48 @@ gsa_status gsa_paths_check(const gsa_system *system, const gsa_recipe *recipe,
                            const gsa_registry *registry, uint32_t splits, int untrusted,
                            gsa_error *error)
 {
-    walk w = { system, recipe, registry, check_one, splits, untrusted };
+    walk w = { .system = system,
+               .recipe = recipe,
+               .registry = registry,
+               .each = check_one,
+               .splits = splits,
+               .untrusted = untrusted };
     return walk_all(&w, error);
 }
 
 /* ---- after a failure ----------------------------------------------------------------------- */
 
-/* A sentence, or a plugin's buffer, may have cut the path or replaced bytes of it: that it is not
- * found does not say that the sentence is of another file. */
-static int is_altered(const char *path, const char *sentence)
-{
-    enum { WHOLE = 100 /* bytes of a path that are never cut */ };
-    for (const char *c = path; *c; c++)
-        if ((unsigned char)*c < 0x20 || (unsigned char)*c >= 0x7f) return 1;
-    return strlen(path) > WHOLE || strlen(sentence) > GSA_ERROR_SIZE / 2;
-}
-
-/* "PATH:12: 'secret' is no number" loses what implements the line. A sentence of the file
- * system's tells nothing of what is in a file. */
 static gsa_status hide_one(void *context, const char *key, const char *path, gsa_error *error)
 {
-    const walk *w = context;
-    (void)key;
-    char text[GSA_ERROR_SIZE];
-    const char *at = strstr(error->text, path), *end = at ? at + strlen(path) : NULL;
-    if (!at && is_altered(path, error->text)) at = end = error->text;
-    if (!at || error->status == GSA_ERR_IO || error->status == GSA_ERR_MEMORY) return GSA_OK;
-    if (*end == ':' && end[1] >= '0' && end[1] <= '9') end += 1 + strspn(end + 1, "0123456789");
-    else if (end > error->text && strstr(end, "cannot be "))
-        return GSA_OK; /* a plugin's, of the file system's */
-    if (end == error->text) snprintf(text, sizeof text, "%.500s", w->recipe->ini.path);
-    else snprintf(text, sizeof text, "%.*s", (int)(end - error->text), error->text);
-    return gsa_fail(error, error->status, "%s%s", text,
-                    ": it does not hold what the model needs; what it holds is not told, as the "
-                    "model's own recipe names it");
+    walk *w = context;
+    const char *at = strstr(w->sentence, path), *end = at ? at + strlen(path) : "";
+    const gsa_system *system = w->recipe->ini.system;
+    (void)error;
+    if (strncmp(key, "--set data", 10) != 0 && /* PATH.source is another file */
+        system->kind(system->user, path, NULL) == GSA_FILE_ABSENT)
+        return GSA_OK;
+    w->named = 1;
+    if (*end != ':') return GSA_OK;
+    const size_t digits = strspn(end + 1, "0123456789");
+    snprintf(w->place, sizeof w->place, "%.200s%.*s", path, digits ? (int)digits + 1 : 0, end);
+    return GSA_OK;
 }
 
-void gsa_paths_hide(const gsa_recipe *recipe, const gsa_registry *registry, gsa_error *error)
+void gsa_paths_hide(const gsa_recipe *recipe, const gsa_registry *registry, uint32_t splits,
+                    gsa_error *error)
 {
-    if (!registry || !error) return;
-    walk w = { recipe->ini.system, recipe, registry, hide_one, ~0u, 0 };
-    walk_all(&w, error);
+    if (!registry || !error || error->status == GSA_ERR_IO || error->status == GSA_ERR_MEMORY)
+        return;
+    walk w = { .system = recipe->ini.system,
+               .recipe = recipe,
+               .registry = registry,
+               .each = hide_one,
+               .splits = splits,
+               .sentence = error->text };
+    snprintf(w.place, sizeof w.place, "a file that %.200s names", recipe->ini.path);
+    if (walk_all(&w, NULL) == GSA_OK && !w.named) return;
+    gsa_fail(error, error->status,
+             "%s: it does not hold what the model needs; what it holds is not told, as the model's "
+             "own recipe names it",
+             w.place);
 }

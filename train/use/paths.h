@@ -10,7 +10,9 @@
 gsa_status gsa_paths_check(const gsa_system *system, const gsa_recipe *recipe,
                            const gsa_registry *registry, uint32_t splits, int untrusted,
                            gsa_error *error);
-/* Takes what is in such a file out of a sentence; its name and the line stay. */
-void gsa_paths_hide(const gsa_recipe *recipe, const gsa_registry *registry, gsa_error *error);
+/* After a failure of what reads such files, where there is one: whatever the sentence was, it tells
+ * no more than a file and a line, but for failures of the file system and of memory. */
+void gsa_paths_hide(const gsa_recipe *recipe, const gsa_registry *registry, uint32_t splits,
+                    gsa_error *error);
 
 #endif
