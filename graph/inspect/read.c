@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "graph/inspect/graphml_size.h"
 #include "graph/inspect/guard.h"
 
 static const int64_t FILE_LIMIT = INT64_C(1) << 32;
@@ -194,6 +195,11 @@ static gsa_status parse(gsa_view *view, const char *path, char *data, int64_t by
 {
     igraph_t graph;
     gsa_igraph_guard guard;
+    gsa_graphml_size size_of = { .zero = 0 };
+    char why[256];
+    gsa_graphml_add(&size_of, data, bytes);
+    if (!gsa_graphml_fits(&size_of, why, sizeof why))
+        return gsa_fail(error, GSA_ERR_LIMIT, "%s: %s", path, why);
     FILE *in = bytes > 0 ? fmemopen(data, (size_t)bytes, "r") : NULL;
     if (bytes == 0) return gsa_fail(error, GSA_ERR_FORMAT, "'%s' is empty, expected GraphML", path);
     if (!in) return gsa_out_of_memory(error, path, bytes);

@@ -193,6 +193,28 @@ START_TEST(a_broken_file_is_a_sentence)
 }
 END_TEST
 
+START_TEST(many_keys_of_many_nodes_are_too_many)
+{
+    enum { EACH = 2200 };
+    char path[64], *text = gsa_alloc(NULL, EACH, 60);
+    size_t used = (size_t)sprintf(text, "<graphml>");
+    for (int i = 0; i < EACH; i++) used += (size_t)sprintf(text + used, "<x:key id='k'/>");
+    for (int i = 0; i < EACH; i++) used += (size_t)sprintf(text + used, "<node id='n%d'/>", i);
+    gsa_view *view;
+    gsa_error error = { 0 };
+    drawn_write(path, text, (int64_t)used);
+    ck_assert_int_eq(gsa_view_read(gsa_system_default(), path, &view, &error), GSA_ERR_LIMIT);
+    ck_assert_msg(strstr(error.text, "2200 keys of 2200 nodes and edges need 77440000 bytes"),
+                  "%s", error.text);
+    unlink(path);
+    drawn_write(path, "<\0g\0", 4);
+    ck_assert_int_eq(gsa_view_read(gsa_system_default(), path, &view, &error), GSA_ERR_LIMIT);
+    ck_assert_msg(strstr(error.text, "a zero byte, expected GraphML in UTF-8"), "%s", error.text);
+    unlink(path);
+    gsa_release(NULL, text);
+}
+END_TEST
+
 START_TEST(what_igraph_drops_is_noted)
 {
     gsa_view *v = drawn_view(G "<graph edgedefault=\"directed\"><node id=\"a\">" DATA(
@@ -528,6 +550,7 @@ static const gsa_test read_tests[] = {
     GSA_LOOP(edges_are_selected_by_layer_phase_and_head, GSA_COUNT(selections))
 };
 static const gsa_test broken_tests[] = { GSA_LOOP(a_broken_file_is_a_sentence, GSA_COUNT(broken)),
+                                         GSA_TEST(many_keys_of_many_nodes_are_too_many),
                                          GSA_TEST(every_allocation_may_fail) };
 static const gsa_test measure_tests[] = {
     GSA_LOOP(statistics_are_what_a_hand_counts, GSA_COUNT(measured)),

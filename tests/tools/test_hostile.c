@@ -243,6 +243,12 @@ static const row files[] = {
       GRAPH,
       2,
       { "2147483647 nodes of a file of", "64 a byte" } },
+    { "(echo '<graphml>'; for i in $(seq 3000); do echo \"<key id='k$i' for='node' "
+      "attr.name='k$i' attr.type='double'/>\"; done; echo '<graph>'; for i in $(seq 3000); do "
+      "echo \"<node id='n$i'/>\"; done; echo '</graph></graphml>') >g.graphml",
+      "graph --topology 'file:path=g.graphml:format=graphml' --length 2",
+      2,
+      { "3000 keys of 3000 nodes and edges need 144000000 bytes", "64 a byte" } },
     { "printf '0 2147483645\\n' >g", GRAPH, 2, { "2147483646 nodes of a file of 13 bytes" } },
     { "cp text.ini big.ini; seq -f '[encoder.%.0f]' 1 9999 >>big.ini; "
       "seq -f 'x%.0f = 1' 1 200000 >>big.ini",
@@ -285,6 +291,13 @@ static const row runs[] = {
       "table run",
       0,
       { NULL } },
+    { "cp -r run \"$(printf 'b\\377')\"", "table \"$(printf 'b\\377')\"", 0, { NULL } },
+    { "cp -r run deep; printf '%2000s\\n' | tr ' ' '[' >deep/log.jsonl",
+      "report deep --out p.html",
+      2,
+      { "log.jsonl", "nested more than 64 deep" } },
+    { "tr '\\n' ' ' <deep/log.jsonl >deep/result.json", "table deep", 2, { "more than 64 deep" } },
+    { NULL, "chart deep/result.json --x k --y v --out c.svg", 2, { "more than 64 deep" } },
     { "ln -sf ../secret run/config.ini",
       "report run --out p.html",
       2,
@@ -408,6 +421,29 @@ START_TEST(two_outputs_are_two_files)
 }
 END_TEST
 
+#ifndef __SANITIZE_ADDRESS__ /* which takes terabytes of addresses */
+START_TEST(limits_that_are_too_small_are_said)
+{
+    static const char *const rows[][2] = {
+        { "ulimit -s 64", "the stack (ulimit -s) is limited to 64 kB, expected 256 or more" },
+        { "ulimit -v 70000", "the address space (ulimit -v) is limited to 70000 kB, expected" },
+    };
+    enter();
+    for (size_t i = 0; i < GSA_COUNT(rows); i++) {
+        char command[512];
+        snprintf(command, sizeof command, "%s; " GSA_COMMAND " " PREDICT " >out.txt 2>err.txt",
+                 rows[i][0]);
+        const int status = system(command);
+        ck_assert_int_eq(WEXITSTATUS(status), 1);
+        char *err = gsa_cli_read("err.txt");
+        ck_assert_msg(strstr(err, rows[i][1]), "%s: %s", rows[i][0], err);
+        free(err);
+    }
+    gsa_cli_leave();
+}
+END_TEST
+#endif
+
 START_TEST(a_file_asks_for_no_more_than_it_is)
 {
     enter();
@@ -424,8 +460,12 @@ static const gsa_test folder_tests[] = {
     GSA_TEST(two_outputs_are_two_files),
 };
 static const gsa_test weight_tests[] = { GSA_LOOP(weights_are_finite, GSA_COUNT(weights)) };
-static const gsa_test file_tests[] = { GSA_LOOP(a_file_asks_for_no_more_than_it_is,
-                                                GSA_COUNT(files)) };
+static const gsa_test file_tests[] = {
+    GSA_LOOP(a_file_asks_for_no_more_than_it_is, GSA_COUNT(files)),
+#ifndef __SANITIZE_ADDRESS__
+    GSA_TEST(limits_that_are_too_small_are_said),
+#endif
+};
 
 int main(int argc, char **argv)
 {

@@ -100,6 +100,7 @@ static const struct {
     { FIRST "1\ttrain\tx\t3: 1\n", NULL, "n.tsv:2: the value of feature 3 is no finite number" },
     { FIRST "1\ttrain\tx\t3:nan\n", NULL, "n.tsv:2: the value of feature 3 is no finite number" },
     { FIRST "1\ttrain\tx\t3:x\n", NULL, "n.tsv:2: the value of feature 3 is no finite number" },
+    { FIRST "1\ttrain\tx\t3:0x1\n", NULL, "n.tsv:2: the value of feature 3 is no finite number" },
     { FIRST "1\ttrain\tx\t3:1x\n", NULL, "n.tsv:2: the value of feature 3 is no finite number" },
     { FIRST "1\ttrain\tx\xff\t3:1\n", NULL, "n.tsv:2: invalid UTF-8 at byte 10 of the line" },
     { FIRST "1\ttrain\tx\xff\t3:1\n", NULL,

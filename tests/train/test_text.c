@@ -547,6 +547,7 @@ static const struct {
     { "the 1 2\nof 1 2 3\n", "v.txt:2: the number of columns is: 4, expected 3" },
     { "the 1 2\nof 1 x\n", "v.txt:2: no finite number in column 3" },
     { "the 1 2\nof 1 nan\n", "v.txt:2: no finite number in column 3" },
+    { "the 1 2\nof 1 0x10\n", "v.txt:2: no finite number in column 3" },
     { "the 1 2\nof 1 2x\n", "v.txt:2: no finite number in column 3" },
     { "the 1 2\nof 1 1e99\n", "v.txt:2: no finite number in column 3" },
     { "the 1 2\n 1 2 3\n", "v.txt:2: the word is empty" },

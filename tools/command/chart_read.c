@@ -1,6 +1,5 @@
 /* chart_read.c - JSON records of files to points of lines. */
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +7,8 @@
 #include "tools/command/chart.h"
 #include "topologies/words.h"
 #include "train/data/lines.h"
+#include "train/data/json.h"
+#include "train/data/plain.h"
 
 enum { PLACE = 512, KNOWN = 64, KEY = 128, TEXT = 256 };
 
@@ -103,7 +104,7 @@ static int number_of(const json_t *value, double *number)
     if (json_is_number(value)) *number = json_number_value(value);
     else if (json_is_string(value) && *json_string_value(value)) {
         *number = strtod(json_string_value(value), &end);
-        if (*end) return 0;
+        if (*end || !gsa_plain_is(json_string_value(value), end)) return 0;
     } else return 0;
     return *number == 0 || (fabs(*number) >= least && fabs(*number) <= most);
 }
@@ -306,7 +307,7 @@ static gsa_status add_lines(reader *r, char *bytes, int64_t count, gsa_error *er
         json_error_t why;
         if (count == 0) continue;
         json_t *record =
-            json_loadb(line, (size_t)count, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &why);
+            gsa_json_parse(line, count, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &why);
         snprintf(r->place, PLACE, "%.400s:%" PRId64, r->file, (int64_t)lines.number);
         status = record ? add_record(r, record, error)
                         : gsa_fail(error, GSA_ERR_FORMAT, "%s: no JSON: %s", r->place, why.text);
@@ -331,7 +332,7 @@ static gsa_status add_file(reader *r, int number, gsa_error *error)
     if (status != GSA_OK) return status;
     const int64_t before = r->records;
     json_error_t why;
-    json_t *whole = json_loadb(bytes, (size_t)count, JSON_REJECT_DUPLICATES, &why);
+    json_t *whole = gsa_json_parse(bytes, count, JSON_REJECT_DUPLICATES, &why);
     const json_t *cases = json_is_array(whole) ? whole : json_object_get(whole, "cases");
     if (json_is_array(cases)) status = add_cases(r, cases, error);
     else if (whole) {

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include "topologies/words.h"
 #include "tools/command/own.h"
@@ -81,6 +82,23 @@ static void write_version(gsa_output *out, const gsa_verb *verb)
     gsa_output_format(out, "gsa %s\n", GSA_VERSION);
 }
 
+/* The libraries of matrix products end a process that has no room for them. */
+static gsa_status check_limits(gsa_error *error)
+{
+    static const struct {
+        int which, least; /* kB */
+        const char *name;
+    } limits[] = { { RLIMIT_STACK, 256, "the stack (ulimit -s)" },
+                   { RLIMIT_AS, 128 << 10, "the address space (ulimit -v)" } };
+    struct rlimit now;
+    for (int i = 0; i < 2; i++)
+        if (getrlimit(limits[i].which, &now) == 0 && now.rlim_cur >> 10 < (rlim_t)limits[i].least)
+            return gsa_fail(error, GSA_ERR_LIMIT, "%s is limited to %llu kB, expected %d or more",
+                            limits[i].name, (unsigned long long)now.rlim_cur >> 10,
+                            limits[i].least);
+    return GSA_OK;
+}
+
 static gsa_status run(int argc, char **argv, gsa_error *error)
 {
     gsa_system system_of_command = *gsa_tidy_system();
@@ -102,8 +120,9 @@ static gsa_status run(int argc, char **argv, gsa_error *error)
             verb->name, gsa_ranks()->ranks);
     gsa_args *args;
     char own[GSA_PATH_ROOM], last[GSA_PATH_ROOM];
-    gsa_status status =
-        gsa_args_parse(system, verb, gsa_key_hint, argv + 2, argc - 2, &args, error);
+    gsa_status status = check_limits(error);
+    if (status != GSA_OK) return status;
+    status = gsa_args_parse(system, verb, gsa_key_hint, argv + 2, argc - 2, &args, error);
     if (status != GSA_OK) return status;
     status = gsa_ranks_same(verb, args, error);
     const int helps = gsa_args_help(args);

@@ -12,6 +12,7 @@
 #include "tools/command/apply.h"
 #include "tools/command/report.h"
 #include "tools/command/verbs.h"
+#include "train/data/json.h"
 
 enum { RUNS = 16, LIMIT = 1 << 28 };
 
@@ -47,7 +48,7 @@ static gsa_status read_json(const gsa_reported *of, int run, const char *name, j
     int64_t bytes;
     gsa_status status = read_text(of, run, name, &text, &bytes, error);
     if (status != GSA_OK) return status;
-    *value = bytes < 0 ? json_null() : json_loadb(text, (size_t)bytes, 0, &wrong);
+    *value = bytes < 0 ? json_null() : gsa_json_parse(text, bytes, 0, &wrong);
     if (!*value) status = bad(of, run, name, wrong.text, error);
     gsa_release(of->system, text);
     return status;
@@ -63,7 +64,7 @@ static gsa_status read_lines(const gsa_reported *of, int run, json_t *lines, gsa
     for (char *at = text, *end; status == GSA_OK && bytes > 0; at = end + 1) {
         end = memchr(at, '\n', (size_t)(text + bytes - at));
         if (!end) break;
-        json_t *line = json_loadb(at, (size_t)(end - at), 0, &wrong);
+        json_t *line = gsa_json_parse(at, end - at, 0, &wrong);
         if (!line) status = bad(of, run, "log.jsonl", wrong.text, error);
         else json_array_append_new(lines, line);
     }

@@ -8,6 +8,7 @@
 #include <igraph/igraph.h>
 #include <stdio.h>
 #include <string.h>
+#include "graph/inspect/graphml_size.h"
 #include "loader.h"
 
 extern file_graphml_reader gsa_file_graphml_1;
@@ -78,12 +79,26 @@ static int read_open(FILE *in, const file_sink *sink, int *undirected, char *why
     return done;
 }
 
+static int check_size(FILE *in, char *why, size_t size)
+{
+    gsa_graphml_size seen = { .zero = 0 };
+    char text[4096];
+    for (size_t got; (got = fread(text, 1, sizeof text, in)) > 0;)
+        gsa_graphml_add(&seen, text, (int64_t)got);
+    rewind(in);
+    return gsa_graphml_fits(&seen, why, size);
+}
+
 int gsa_file_graphml_1(const char *path, const file_sink *sink, int *undirected, char *why,
                        size_t size)
 {
     FILE *in = fopen(path, "rb");
     if (!in) {
         snprintf(why, size, "it cannot be opened: %s", strerror(errno));
+        return -1;
+    }
+    if (!check_size(in, why, size)) {
+        fclose(in);
         return -1;
     }
     said[0] = 0;

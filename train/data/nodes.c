@@ -8,6 +8,7 @@
 #include "topologies/words.h"
 #include "train/data/encoding.h"
 #include "train/data/lines.h"
+#include "train/data/plain.h"
 #include "train/task_parts.h"
 
 enum { ID, SPLIT, LABEL, FEATURES, COLUMNS };
@@ -154,7 +155,8 @@ static gsa_status read_features(const node_reader *r, const char *at, gsa_error 
         if (*stop == ':') {
             const char *number = stop + 1;
             value = strtof(number, &stop);
-            if (stop == number || *number == ' ' || !strchr(" ", *stop) || !isfinite(value))
+            if (!gsa_plain_is(number, stop) || *number == ' ' || !strchr(" ", *stop) ||
+                !isfinite(value))
                 return bad(r, error, "the value of feature %lld is no finite number", index);
         }
         status = add_entry(r, (int32_t)index, value, error);

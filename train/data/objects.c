@@ -1,9 +1,9 @@
 #include "train/data/objects.h"
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include "topologies/words.h"
 #include "train/data/columns.h"
+#include "train/data/json.h"
 
 enum { KEY = 256 };
 
@@ -102,7 +102,7 @@ gsa_status gsa_object_read(const char *path, int64_t number, const gsa_object_ke
 {
     json_error_t why;
     char *to = line;
-    json_t *object = json_loadb(line, (size_t)bytes, JSON_REJECT_DUPLICATES, &why);
+    json_t *object = gsa_json_parse(line, bytes, JSON_REJECT_DUPLICATES, &why);
     if (!object)
         return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: no JSON: %s (byte %d)", path,
                         (long long)number, why.text, why.position);

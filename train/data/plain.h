@@ -3,6 +3,8 @@
 #ifndef GSA_PLAIN_H
 #define GSA_PLAIN_H
 #include <locale.h>
+#include <stddef.h>
+#include <string.h>
 
 typedef struct gsa_plain {
     locale_t made, before;
@@ -20,6 +22,13 @@ static inline void gsa_plain_end(gsa_plain plain)
     if (!plain.made) return;
     uselocale(plain.before);
     freelocale(plain.made);
+}
+
+/* Is what a strtod from `at` to `stop` took a decimal number? It also takes inf, nan and 0x10. */
+static inline int gsa_plain_is(const char *at, const char *stop)
+{
+    at += strspn(at, " \t");
+    return stop > at && stop - at <= (ptrdiff_t)strspn(at, "+-.0123456789eE");
 }
 
 #endif

@@ -1,5 +1,4 @@
 #include "train/data/reading.h"
-#include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +6,7 @@
 #include <utf8proc.h>
 #include "topologies/words.h"
 #include "train/settings/keys.h"
+#include "train/data/json.h"
 
 static const int64_t LARGEST = INT64_C(1) << 36, BLOCK = INT64_C(1) << 20;
 
@@ -374,8 +374,8 @@ static json_t *next_value(reader *r, int64_t *lines, gsa_error *error)
 {
     json_error_t why;
     json_t *value =
-        json_loadb(r->at, (size_t)(r->end - r->at),
-                   JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY, &why);
+        gsa_json_parse(r->at, r->end - r->at,
+                       JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK | JSON_DECODE_ANY, &why);
     *lines = 0;
     if (!value) {
         r->line += why.line - 1;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "train/data/lines.h"
+#include "train/data/json.h"
 
 gsa_status gsa_log_open(const gsa_system *system, const char *path, gsa_log *log, gsa_error *error)
 {
@@ -70,7 +71,7 @@ json_t *gsa_json_number(double x)
 static int take_line(const char *line, int64_t bytes, int64_t step, const char *metric,
                      gsa_chart *curve)
 {
-    json_t *object = json_loadb(line, (size_t)bytes, 0, NULL);
+    json_t *object = gsa_json_parse(line, bytes, 0, NULL);
     const char *kind = json_string_value(json_object_get(object, "kind"));
     const int64_t at = json_integer_value(json_object_get(object, "step"));
     const int stays = kind && at <= step && strcmp(kind, "result") != 0;

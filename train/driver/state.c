@@ -239,6 +239,7 @@ static gsa_status load_tensor(gsa_trainer *t, const gsa_safetensors *file, const
     return backend_failed(t, b->upload(b, at, blob->data, bytes_of(t, p)), error);
 }
 
+#define MOST_SUM 1e300
 /* Every number of the state has a range: 2^53 steps are never made, so that no count overflows. */
 static gsa_status check_ranges(const gsa_run_counts *c, const gsa_run_sums *s, const char *path,
                                gsa_error *error)
@@ -264,11 +265,14 @@ static gsa_status check_ranges(const gsa_run_counts *c, const gsa_run_sums *s, c
                    { "evaluated", c->evaluated, -1, step } };
     const struct {
         const char *name;
-        double value;
-    } sums[] = { { "best", c->has_best ? s->best : 0 },
-                 { "epoch_loss", s->epoch_loss },
-                 { "report_loss", s->report_loss },
-                 { "seconds", s->seconds } };
+        double value, low, high;
+    } sums[] = { { "best", c->has_best ? s->best : 0, -MOST_SUM, MOST_SUM },
+                 { "last", s->last, -MOST_SUM, MOST_SUM },
+                 { "dev_loss", s->dev_loss, -MOST_SUM, MOST_SUM },
+                 { "dev_right", s->dev_right, -MOST_SUM, MOST_SUM },
+                 { "epoch_loss", s->epoch_loss, -MOST_SUM, MOST_SUM },
+                 { "report_loss", s->report_loss, -MOST_SUM, MOST_SUM },
+                 { "seconds", s->seconds, 0, 1e12 } };
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         if (counts[i].value < counts[i].low || counts[i].value > counts[i].high)
             return gsa_fail(error, GSA_ERR_FORMAT,
@@ -281,11 +285,10 @@ static gsa_status check_ranges(const gsa_run_counts *c, const gsa_run_sums *s, c
                             "%s: the training state's dev[%d] is %lld, expected 0 to %lld", path, i,
                             (long long)c->dev[i], (long long)most);
     for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
-        if (!isfinite(sums[i].value) || fabs(sums[i].value) > 1e300 ||
-            (i == sizeof sums / sizeof *sums - 1 && (sums[i].value < 0 || sums[i].value > 1e12)))
+        if (!(sums[i].value >= sums[i].low && sums[i].value <= sums[i].high)) /* NaN: none */
             return gsa_fail(error, GSA_ERR_FORMAT,
-                            "%s: the training state's %s is %g, which no run reaches", path,
-                            sums[i].name, sums[i].value);
+                            "%s: the training state's %s is %g, expected %g to %g", path,
+                            sums[i].name, sums[i].value, sums[i].low, sums[i].high);
     return GSA_OK;
 }
 

@@ -1,12 +1,12 @@
 /* form.c - the format of a file, from its first lines. The reader of that format then reads all of
  * it, and says what is wrong where. */
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include "graph/utf8.h"
 #include "train/driver/batches.h"
 #include "train/data/csv.h"
 #include "train/look/look_parts.h"
+#include "train/data/json.h"
 
 enum { MOST = 2000, LONGEST = 1 << 24 };
 
@@ -109,7 +109,7 @@ static gsa_status check_objects(const gsa_look_bytes *file, gsa_error *error)
     int64_t bytes = 0;
     while (bytes == 0 && gsa_lines_next(&lines, &line, &bytes)) {
     }
-    json_t *first = json_loadb(line, (size_t)bytes, 0, &why);
+    json_t *first = gsa_json_parse(line, bytes, 0, &why);
     const int object = json_is_object(first),
               squad = object && json_object_get(first, "data") && lines.at == lines.end;
     json_decref(first);

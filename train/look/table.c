@@ -1,7 +1,6 @@
 /* table.c - which columns of a file, or fields of its objects, hold the labels and the texts. Told
  * by names where there are any that one knows, else by what is in the first records: labels are
  * short and come again, texts hold blanks or are of a script without any. */
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include "topologies/words.h"
@@ -9,6 +8,7 @@
 #include "train/data/csv.h"
 #include "train/data/objects.h"
 #include "train/look/look_parts.h"
+#include "train/data/json.h"
 
 enum { NONE, LABEL, TEXT, FIRST, SECOND }; /* what a name says */
 static const char *const role_names[] = { "-", "label", "text", "a", "b" };
@@ -103,7 +103,7 @@ static void add_line(gsa_look_table *t, int32_t form, const char *line, int64_t 
         add_row(t, part, gsa_columns_split(line, bytes, '\t', part));
         return;
     }
-    json_t *object = json_loadb(line, (size_t)bytes, JSON_REJECT_DUPLICATES, &why);
+    json_t *object = gsa_json_parse(line, bytes, JSON_REJECT_DUPLICATES, &why);
     if (json_is_object(object)) add_object(t, object);
     else json_decref(object);
 }

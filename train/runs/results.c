@@ -1,6 +1,5 @@
 #include "train/runs/results.h"
 #include <errno.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 #include "train/data/lines.h"
 #include "train/data/plain.h"
 #include "train/driver/trainer.h"
+#include "train/data/json.h"
 
 struct gsa_results {
     const gsa_system *system;
@@ -88,7 +88,7 @@ static gsa_status put_value(gsa_results *r, json_t *run, const json_error_t *why
 gsa_status gsa_results_put(gsa_results *results, const char *line, gsa_error *error)
 {
     json_error_t why;
-    json_t *run = json_loads(line, JSON_REJECT_DUPLICATES, &why);
+    json_t *run = gsa_json_parse(line, (int64_t)strlen(line), JSON_REJECT_DUPLICATES, &why);
     const gsa_status status = put_value(results, run, &why, error);
     return status;
 }
@@ -124,7 +124,7 @@ gsa_status gsa_results_read(gsa_results *results, const char *path, gsa_error *e
     while (status == GSA_OK && gsa_lines_next(&lines, &line, &count)) {
         json_error_t why;
         if (count == 0) continue;
-        json_t *run = json_loadb(line, (size_t)count, JSON_REJECT_DUPLICATES, &why);
+        json_t *run = gsa_json_parse(line, count, JSON_REJECT_DUPLICATES, &why);
         status = put_value(results, run, &why, error);
         if (status == GSA_OK) name_line(results, path, lines.number);
         else gsa_fail_at(error, status, "%s:%lld", path, (long long)lines.number);
@@ -172,7 +172,7 @@ static gsa_status put_line(gsa_results *r, const char *path, int file, const cha
                            gsa_error *error)
 {
     int64_t bytes = 0;
-    json_t *run = json_loads(line, 0, NULL);
+    json_t *run = gsa_json_parse(line, (int64_t)strlen(line), 0, NULL);
     const int regular = r->system->kind(r->system->user, path, &bytes) == GSA_FILE_REGULAR;
     char *text = gsa_alloc(r->system, strlen(line) + 3, 1), *there = NULL;
     gsa_status status = text ? GSA_OK : gsa_out_of_memory(error, path, (int64_t)strlen(line) + 3);

@@ -1,11 +1,12 @@
 /* results_run.c - the result of one run, with its settings, from its folder. */
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include "graph/system_parts.h"
 #include "train/runs/results.h"
 #include "train/settings/recipe.h"
 #include "train/driver/trainer.h"
+#include "train/data/json.h"
+#include "train/score/report.h"
 
 enum { NAME = 256 };
 static const char seed[] = "train.seed=";
@@ -43,15 +44,17 @@ static gsa_status describe(const gsa_system *system, const gsa_recipe *recipe, c
     char setting[65];
     json_error_t why;
     const char *const except[] = { seed };
-    json_t *own = json_loads(result, JSON_REJECT_DUPLICATES, &why);
+    json_t *own = gsa_json_parse(result, (int64_t)strlen(result), JSON_REJECT_DUPLICATES, &why);
     if (!json_is_object(own)) {
         json_decref(own);
         return gsa_fail(error, GSA_ERR_FORMAT, "%s/result.json: no JSON object: %s", folder,
                         own ? "another value" : why.text);
     }
     gsa_recipe_hash(recipe, except, 1, setting);
+    json_t *name = json_string(folder); /* NULL where it is not UTF-8 */
+    if (!name) name = gsa_json_slice((gsa_slice){ folder, (int64_t)strlen(folder) });
     json_t *object =
-        json_pack("{s:s, s:s%, s:s%, s:{}, s:o}", "run", folder, "setting", setting, (size_t)12,
+        json_pack("{s:o, s:s%, s:s%, s:{}, s:o}", "run", name, "setting", setting, (size_t)12,
                   "family", setting, (size_t)12, "each", "settings", settings_of(recipe));
     const char *encoder = json_string_value(json_object_get(own, "encoder"));
     char *stack = encoder ? gsa_copy_text(system, encoder) : NULL;

@@ -1,6 +1,5 @@
 #include "train/runs/sweep.h"
 #include <errno.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include "graph/system_parts.h"
@@ -8,6 +7,7 @@
 #include "train/data/plain.h"
 #include "train/settings/recipe.h"
 #include "train/driver/trainer.h"
+#include "train/data/json.h"
 
 enum { PATH = 4096, WHAT = 512 };
 
@@ -135,7 +135,7 @@ static gsa_status describe(const sweep *s, const gsa_sweep_run *run, const char 
     json_t *object = json_pack("{s:s, s:s, s:s%, s:s%, s:o}", "run", run->name, "recipe", recipe,
                                "setting", run->setting, (size_t)12, "family", run->family,
                                (size_t)12, "each", json_loads(run->each, 0, NULL)),
-           *own = json_loads(result, 0, NULL);
+           *own = gsa_json_parse(result, (int64_t)strlen(result), 0, NULL);
     if (*data) json_object_set_new(object, "data", json_string(data));
     const int good = object && own && json_object_update(object, own) == 0;
     const char *stack = json_string_value(json_object_get(own, "encoder"));

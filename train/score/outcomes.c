@@ -1,10 +1,10 @@
 #include "train/score/outcomes.h"
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include "gsa/hash.h"
 #include "topologies/words.h"
 #include "train/data/lines.h"
+#include "train/data/json.h"
 
 enum { FIELDS = 7, STRICT_FIELDS = GSA_SCORE_NUMBERS };
 
@@ -235,7 +235,7 @@ gsa_status gsa_outcomes_read(const gsa_system *system, const char *path, int spl
     if (status != GSA_OK) return status;
     r.lines = gsa_lines_start(path, bytes, r.bytes);
     for (int64_t count; status == GSA_OK && gsa_lines_next(&r.lines, &line, &count);) {
-        json_t *object = json_loadb(line, (size_t)count, JSON_REJECT_DUPLICATES, &why);
+        json_t *object = gsa_json_parse(line, count, JSON_REJECT_DUPLICATES, &why);
         snprintf(no, sizeof no, "the line is no JSON: %s", why.text);
         status = object ? take_line(&r, object, outcomes, error) : bad(&r.lines, error, no);
         json_decref(object);

@@ -15,6 +15,7 @@
 #include <string.h>
 #include "train/data/encoding.h"
 #include "train/data/lines.h"
+#include "train/data/plain.h"
 #include "train/score/ngram.h"
 #include "train/score/surprise.h"
 
@@ -76,7 +77,7 @@ static int parse_split(const char *text, double *number)
     int count = 0;
     for (char *end; count < GSA_SPLITS; text = end + 1) {
         number[count] = strtod(text, &end);
-        if (end == text || !(number[count] >= 0) || number[count] > 9e15) return 0;
+        if (!gsa_plain_is(text, end) || !(number[count] >= 0) || number[count] > 9e15) return 0;
         count++;
         if (*end == 0) return count >= 2 ? count : 0;
         if (*end != ',') return 0;

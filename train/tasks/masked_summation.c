@@ -5,6 +5,7 @@
 #include <string.h>
 #include "train/data/encoding.h"
 #include "train/data/lines.h"
+#include "train/data/plain.h"
 #include "graph/index.h"
 #include "train/data/summation.h"
 #include "train/driver/log.h"
@@ -230,7 +231,7 @@ static gsa_status add_line(summation_task *t, const gsa_lines *lines, char *line
         at += strspn(at, " \t,");
         if (!*at) break;
         const float x = strtof(at, &stop);
-        if (stop == at || !strchr(" \t,", *stop) || !isfinite(x))
+        if (!gsa_plain_is(at, stop) || !strchr(" \t,", *stop) || !isfinite(x))
             return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: no finite number in column %lld",
                             lines->path, (long long)lines->number, (long long)count + 1);
         t->given[t->given_rows * t->data.d + count] = x;

@@ -41,6 +41,10 @@ static gsa_status add(trend *t, int s, const char *path, char *line, int labelle
     for (char *at = end;; at = end) {
         const float x = strtof(at, &end);
         if (end == at) break;
+        if (!isfinite(x)) {
+            end = at;
+            break;
+        }
         t->x[s][(*used)++] = x * (float)t->scale;
     }
     if (*end || *used == from)

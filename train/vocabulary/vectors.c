@@ -82,7 +82,7 @@ static gsa_status read_row(gsa_vectors *v, const gsa_lines *lines, char *line, i
     for (int32_t i = 0; i < v->width; i++) {
         char *stop;
         row[i] = strtof(at, &stop);
-        if (stop == at || !strchr(" \t\r", *stop) || !isfinite(row[i])) {
+        if (!gsa_plain_is(at, stop) || !strchr(" \t\r", *stop) || !isfinite(row[i])) {
             *end = kept;
             return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: no finite number in column %d",
                             lines->path, (long long)lines->number, i + 2);
