@@ -204,8 +204,8 @@ START_TEST(many_keys_of_many_nodes_are_too_many)
     gsa_error error = { 0 };
     drawn_write(path, text, (int64_t)used);
     ck_assert_int_eq(gsa_view_read(gsa_system_default(), path, &view, &error), GSA_ERR_LIMIT);
-    ck_assert_msg(strstr(error.text, "2200 keys of 2200 nodes and edges need 77440000 bytes"),
-                  "%s", error.text);
+    ck_assert_msg(strstr(error.text, "2200 keys of 2200 nodes and edges need 77440000 bytes"), "%s",
+                  error.text);
     unlink(path);
     drawn_write(path, "<\0g\0", 4);
     ck_assert_int_eq(gsa_view_read(gsa_system_default(), path, &view, &error), GSA_ERR_LIMIT);

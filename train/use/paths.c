@@ -78,9 +78,10 @@ static uint32_t splits_read(const gsa_recipe_values *v, uint32_t splits)
     return splits && (held || one) ? splits | 1u << GSA_SPLIT_TRAIN : splits;
 }
 
+static const char *const split[] = { "train", "dev", "test" };
+
 static gsa_status walk_all(walk *w, gsa_error *error)
 {
-    static const char *const split[] = { "train", "dev", "test" };
     static const char *const stack[] = { "encoder", "decoder", "characters" };
     const uint32_t splits = splits_read(&w->recipe->values, w->splits);
     gsa_status status = GSA_OK;
@@ -152,10 +153,23 @@ static gsa_status hide_one(void *context, const char *key, const char *path, gsa
     return GSA_OK;
 }
 
+/* "PATH:12: ..." of a file that an override names is the user's to see. */
+static int is_own(const gsa_ini *ini, const char *sentence)
+{
+    for (int i = 0; i < 3; i++) {
+        const gsa_ini_entry *entry = gsa_ini_find(ini, "data", split[i]);
+        const size_t bytes = entry && entry->line == 0 ? strlen(entry->value) : 0;
+        if (bytes > 0 && strncmp(sentence, entry->value, bytes) == 0 && sentence[bytes] == ':')
+            return 1;
+    }
+    return 0;
+}
+
 void gsa_paths_hide(const gsa_recipe *recipe, const gsa_registry *registry, uint32_t splits,
                     gsa_error *error)
 {
-    if (!registry || !error || error->status == GSA_ERR_IO || error->status == GSA_ERR_MEMORY)
+    if (!registry || !error || error->status == GSA_ERR_IO || error->status == GSA_ERR_MEMORY ||
+        is_own(&recipe->ini, error->text))
         return;
     walk w = { .system = recipe->ini.system,
                .recipe = recipe,
