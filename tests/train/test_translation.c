@@ -510,6 +510,13 @@ static void check_applied(world *w, const char *run, const char *pieces)
     ck_assert_msg(strstr(evaluated, pieces), "%s", evaluated);
     ck_assert_ptr_nonnull(strstr(evaluated, "|case:lower|beam:4|penalty:wu-0.6|seed:"));
     free(lines);
+    char *text = calloc(4097, 6), *at = text;
+    for (int i = 0; i < 4097; i++, at += 5) memcpy(at, i % 2 ? "golf " : "echo ", 5);
+    put(w, "few.a", text, NULL, NULL);
+    free(text);
+    ck_assert_int_eq(gsa_predict(NULL, &options, &w->error), GSA_ERR_LIMIT);
+    ck_assert_msg(strstr(w->error.text, "and the most that is translated is 4096"), "%s",
+                  w->error.text);
     gsa_release(gsa_system_default(), evaluated);
 }
 

@@ -233,6 +233,20 @@ gsa_status gsa_translation_read(gsa_translation *t, const gsa_task_options *o, g
     return status;
 }
 
+/* A translation is as long as twice its sentence, and each token reads all before it. */
+static gsa_status check_written(const gsa_pair_split *split, gsa_error *error)
+{
+    enum { MOST = 4096 };
+    for (int64_t e = 0; e < split->examples; e++)
+        if (gsa_pair_pieces(split, GSA_SOURCE, e) > MOST)
+            return gsa_fail(error, GSA_ERR_LIMIT,
+                            "%s: sentence %lld has %lld tokens, and the most that is translated is "
+                            "%d: cut it into sentences",
+                            split->text[GSA_SOURCE].path, (long long)e + 1,
+                            (long long)gsa_pair_pieces(split, GSA_SOURCE, e), MOST);
+    return GSA_OK;
+}
+
 gsa_status gsa_translation_read_lines(void *self, const char *path, gsa_error *error)
 {
     gsa_translation *t = self;
@@ -245,5 +259,6 @@ gsa_status gsa_translation_read_lines(void *self, const char *path, gsa_error *e
     split->examples = split->text[GSA_SOURCE].examples;
     status =
         gsa_pieces_number(&t->pieces, &split->text[GSA_SOURCE], &split->row[GSA_SOURCE], error);
+    if (status == GSA_OK) status = check_written(split, error);
     return status == GSA_OK ? choose_lines(t, GSA_SPLIT_TEST, 1, &out, error) : status;
 }
