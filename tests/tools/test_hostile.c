@@ -45,6 +45,10 @@ static void enter(void)
 #define RESEAL                                                                                     \
     "(cd model; sha256sum -- $(ls | grep -v manifest) >m; n=$(wc -l <m); mv m manifest.sha256; "   \
     "echo \"# $n files\" >>manifest.sha256)"
+/* The manifest loses a file. */
+#define UNLIST(name)                                                                               \
+    "(cd model; sed -i '/" name "/d' manifest.sha256; n=$(grep -vc '#' manifest.sha256); "         \
+    "sed -i \"s/^# [0-9]*/# $n/\" manifest.sha256); "
 /* Keys of a section of model/config.ini get other values. */
 #define DATA(name, value) "sed -i 's#^" name " = dev.tsv#" name " = " value "#' model/config.ini; "
 #define KEY(name, value)  "sed -i 's#^" name " = .*#" name " = " value "#' model/config.ini; "
@@ -105,25 +109,25 @@ static const row folders[] = {
       PREDICT,
       2,
       { "no whole checkpoint" } },
-    { "sed -i '/config.ini/d; s/# 5/# 4/' model/manifest.sha256; ln -sf ../secret "
-      "model/config.ini",
+    { UNLIST("config.ini") "ln -sf ../secret "
+                           "model/config.ini",
       PREDICT,
       2,
       { "'model/config.ini' is no regular file" } },
-    { "sed -i '/labels.txt/d; s/# 5/# 4/' model/manifest.sha256; ln -sf ../secret "
-      "model/labels.txt",
+    { UNLIST("labels.txt") "ln -sf ../secret "
+                           "model/labels.txt",
       PREDICT,
       2,
       { "'model/labels.txt' is no regular file" } },
-    { "sed -i '/labels.txt/d; s/# 5/# 4/' model/manifest.sha256; cat secret >model/labels.txt",
+    { UNLIST("labels.txt") "cat secret >model/labels.txt",
       PREDICT,
       2,
       { "'model/labels.txt' is not in the folder's manifest" } },
-    { "sed -i '/config.ini/d; s/# 5/# 4/' model/manifest.sha256; ln -f secret model/config.ini",
+    { UNLIST("config.ini") "ln -f secret model/config.ini",
       PREDICT,
       2,
       { "'model/config.ini' is not in the folder's manifest" } },
-    { "truncate -s 3G model/big.safetensors; sed 's/# 5/# 6/; /# 6/i'$(printf 0%.0s $(seq "
+    { "truncate -s 3G model/big.safetensors; sed '/^#/i'$(printf 0%.0s $(seq "
       "64))'  big.safetensors' model/manifest.sha256 >m; mv m model/manifest.sha256",
       PREDICT,
       1,
@@ -137,8 +141,8 @@ static const row folders[] = {
       1,
       { "manifest.sha256' has ", "bytes, and the most that is read is 16384" } },
     { "mkfifo model/inputs.sha256", PREDICT, 2, { "no regular file" } },
-    { "sed -i '/config.ini/d; s/# 5/# 4/' model/manifest.sha256; rm model/config.ini; "
-      "mkfifo model/config.ini",
+    { UNLIST("config.ini") "rm model/config.ini; "
+                           "mkfifo model/config.ini",
       PREDICT,
       2,
       { "no regular file" } },
