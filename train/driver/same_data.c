@@ -1,6 +1,7 @@
 #include "train/driver/same_data.h"
 #include <stdio.h>
 #include <string.h>
+#include "graph/system_parts.h"
 #include "gsa/hash.h"
 
 enum { PATH = 4096, LONGEST = 1 << 20 };
@@ -16,7 +17,8 @@ static gsa_status hash_one(const gsa_system *system, const char *path, const cha
     const size_t used = strlen(text);
     if (system->kind(system->user, path, &bytes) != GSA_FILE_REGULAR || bytes > LARGEST)
         return GSA_OK;
-    const gsa_status status = gsa_sha256_file(system, path, hex, error);
+    gsa_status status = gsa_check_stored(system, path, bytes, error);
+    if (status == GSA_OK) status = gsa_sha256_file(system, path, hex, error);
     if (status != GSA_OK) return status;
     snprintf(line, sizeof line, "%s  %s\n", hex, key);
     snprintf(text + used, GSA_DATA_HASHES - used, "%s", line);
