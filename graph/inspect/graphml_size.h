@@ -8,42 +8,51 @@
 #include <string.h>
 
 typedef struct gsa_graphml_size {
-    int64_t bytes, keys, things; /* things: nodes and edges */
-    int32_t used, zeros;         /* used: bytes of `name`; zeros: it is UTF-16 or no text */
-    int32_t in_name, zero;
-    char name[4];
+    int64_t bytes, keys, things, defaults; /* things: nodes and edges; defaults: bytes of them */
+    int32_t zeros;                         /* it is UTF-16 or no text */
+    int32_t in_name, used, closing, in_default;
+    char name[8], before; /* used: bytes of `name`; before: the byte before */
 } gsa_graphml_size;
+
+static inline int gsa_graphml_named(const gsa_graphml_size *s, const char *name)
+{
+    return s->used == (int32_t)strlen(name) && memcmp(s->name, name, (size_t)s->used) == 0;
+}
 
 static inline void gsa_graphml_add(gsa_graphml_size *s, const char *text, int64_t bytes)
 {
-    for (int64_t i = 0; i < bytes; i++) {
+    for (int64_t i = 0; i < bytes; s->before = text[i++]) {
         const char c = text[i];
         s->zeros |= c == 0;
-        if (c == '<' || (s->in_name && c == ':')) s->in_name = 1, s->used = 0;
-        else if (s->in_name && c >= 'a' && c <= 'z') {
-            if (s->used < 4) s->name[s->used] = c;
-            s->used += s->used < 5;
+        if (c == '<') s->in_name = 1, s->used = s->closing = 0;
+        else if (s->in_name && c == ':') s->used = 0; /* that was a prefix */
+        else if (s->in_name && c == '/' && s->used == 0) s->closing = 1;
+        else if (s->in_name && !memchr(" \t\r\n/>", c, 6)) {
+            if (s->used < 8) s->name[s->used++] = c;
         } else if (s->in_name) {
             s->in_name = 0;
-            s->keys += s->used == 3 && memcmp(s->name, "key", 3) == 0;
-            s->things += s->used == 4 &&
-                         (memcmp(s->name, "node", 4) == 0 || memcmp(s->name, "edge", 4) == 0);
+            s->keys += !s->closing && gsa_graphml_named(s, "key");
+            s->things +=
+                !s->closing && (gsa_graphml_named(s, "node") || gsa_graphml_named(s, "edge"));
+            if (gsa_graphml_named(s, "default")) s->in_default = !s->closing;
         }
+        if (c == '>' && s->before == '/') s->in_default = 0;
+        s->defaults += s->in_default;
     }
     s->bytes += bytes;
 }
 
-/* 0, and why: it needs more than 64 bytes a byte of its own. */
+/* 0, and why: every node and edge gets a place for each key, and may get each default. */
 static inline int gsa_graphml_fits(const gsa_graphml_size *s, char *why, size_t size)
 {
     enum { A_PLACE = 16, A_BYTE = 64, ALWAYS = 1 << 26 };
-    const double asked = (double)A_PLACE * (double)s->keys * (double)s->things;
+    const double needed = (A_PLACE * (double)s->keys + 2 * (double)s->defaults) * (double)s->things;
     if (s->zeros) snprintf(why, size, "it holds a zero byte, expected GraphML in UTF-8");
-    else if (asked > ALWAYS + (double)A_BYTE * (double)s->bytes)
+    else if (needed > ALWAYS + A_BYTE * (double)s->bytes)
         snprintf(why, size,
                  "%lld keys of %lld nodes and edges need %.0f bytes, more than a file of %lld "
                  "bytes may (64 a byte)",
-                 (long long)s->keys, (long long)s->things, asked, (long long)s->bytes);
+                 (long long)s->keys, (long long)s->things, needed, (long long)s->bytes);
     else return 1;
     return 0;
 }

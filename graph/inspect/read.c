@@ -195,7 +195,7 @@ static gsa_status parse(gsa_view *view, const char *path, char *data, int64_t by
 {
     igraph_t graph;
     gsa_igraph_guard guard;
-    gsa_graphml_size size_of = { .zero = 0 };
+    gsa_graphml_size size_of = { .zeros = 0 };
     char why[256];
     gsa_graphml_add(&size_of, data, bytes);
     if (!gsa_graphml_fits(&size_of, why, sizeof why))

@@ -198,7 +198,7 @@ START_TEST(many_keys_of_many_nodes_are_too_many)
     enum { EACH = 2200 };
     char path[64], *text = gsa_alloc(NULL, EACH, 60);
     size_t used = (size_t)sprintf(text, "<graphml>");
-    for (int i = 0; i < EACH; i++) used += (size_t)sprintf(text + used, "<x:key id='k'/>");
+    for (int i = 0; i < EACH; i++) used += (size_t)sprintf(text + used, "<x0:key id='k'/>");
     for (int i = 0; i < EACH; i++) used += (size_t)sprintf(text + used, "<node id='n%d'/>", i);
     gsa_view *view;
     gsa_error error = { 0 };
@@ -206,6 +206,13 @@ START_TEST(many_keys_of_many_nodes_are_too_many)
     ck_assert_int_eq(gsa_view_read(gsa_system_default(), path, &view, &error), GSA_ERR_LIMIT);
     ck_assert_msg(strstr(error.text, "2200 keys of 2200 nodes and edges need 77440000 bytes"), "%s",
                   error.text);
+    unlink(path);
+    used =
+        (size_t)sprintf(text, "<graphml><key><default/></key><key><default>%064000d</default>", 0);
+    for (int i = 0; i < EACH; i++) used += (size_t)sprintf(text + used, "<edge/>");
+    drawn_write(path, text, (int64_t)used);
+    ck_assert_int_eq(gsa_view_read(gsa_system_default(), path, &view, &error), GSA_ERR_LIMIT);
+    ck_assert_msg(strstr(error.text, "2 keys of 2200 nodes and edges need 281"), "%s", error.text);
     unlink(path);
     drawn_write(path, "<\0g\0", 4);
     ck_assert_int_eq(gsa_view_read(gsa_system_default(), path, &view, &error), GSA_ERR_LIMIT);

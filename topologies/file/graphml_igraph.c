@@ -81,7 +81,7 @@ static int read_open(FILE *in, const file_sink *sink, int *undirected, char *why
 
 static int check_size(FILE *in, char *why, size_t size)
 {
-    gsa_graphml_size seen = { .zero = 0 };
+    gsa_graphml_size seen = { .zeros = 0 };
     char text[4096];
     for (size_t got; (got = fread(text, 1, sizeof text, in)) > 0;)
         gsa_graphml_add(&seen, text, (int64_t)got);
