@@ -6,10 +6,11 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 typedef struct gsa_graphml_size {
     int64_t bytes, keys, things, defaults; /* things: nodes and edges; defaults: bytes of them */
-    int32_t zeros;                         /* it is UTF-16 or no text */
+    int32_t zeros, foreign;                /* it is UTF-16 or no text; its words cannot be seen */
     int32_t in_name, used, closing, in_default;
     char name[8], before; /* used: bytes of `name`; before: the byte before */
 } gsa_graphml_size;
@@ -19,8 +20,31 @@ static inline int gsa_graphml_named(const gsa_graphml_size *s, const char *name)
     return s->used == (int32_t)strlen(name) && memcmp(s->name, name, (size_t)s->used) == 0;
 }
 
+/* Whether the first bytes are of XML in which '<' is one byte: UTF-8, or another that has ASCII. */
+static inline int gsa_graphml_begins(const char *text, int64_t bytes)
+{
+    static const char *const known[] = { "utf-8", "us-ascii", "ascii", "iso-8859-1" };
+    char head[256];
+    const size_t used = bytes < (int64_t)sizeof head ? (size_t)bytes : sizeof head - 1;
+    memcpy(head, text, used), head[used] = 0;
+    const char *at = strncmp(head, "\xef\xbb\xbf", 3) == 0 ? head + 3 : head;
+    at += strspn(at, " \t\r\n");
+    if (*at && *at != '<') return 0;
+    if (strncmp(at, "<?xml", 5) != 0) return 1;
+    const char *const end = strstr(at, "?>"), *name = strstr(at, "encoding");
+    if (!end) return 0;
+    if (!name || name > end) return 1;
+    name += strcspn(name, "\"'?");
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const size_t length = strlen(known[i]);
+        if (strncasecmp(name + 1, known[i], length) == 0 && name[1 + length] == *name) return 1;
+    }
+    return 0;
+}
+
 static inline void gsa_graphml_add(gsa_graphml_size *s, const char *text, int64_t bytes)
 {
+    if (s->bytes == 0 && bytes > 0) s->foreign = !gsa_graphml_begins(text, bytes);
     for (int64_t i = 0; i < bytes; s->before = text[i++]) {
         const char c = text[i];
         s->zeros |= c == 0;
@@ -48,6 +72,8 @@ static inline int gsa_graphml_fits(const gsa_graphml_size *s, char *why, size_t 
     enum { A_PLACE = 16, A_BYTE = 64, ALWAYS = 1 << 26 };
     const double needed = (A_PLACE * (double)s->keys + 2 * (double)s->defaults) * (double)s->things;
     if (s->zeros) snprintf(why, size, "it holds a zero byte, expected GraphML in UTF-8");
+    else if (s->foreign)
+        snprintf(why, size, "it does not begin as XML in UTF-8, ASCII or ISO-8859-1");
     else if (needed > ALWAYS + A_BYTE * (double)s->bytes)
         snprintf(why, size,
                  "%lld keys of %lld nodes and edges need %.0f bytes, more than a file of %lld "

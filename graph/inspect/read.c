@@ -199,7 +199,8 @@ static gsa_status parse(gsa_view *view, const char *path, char *data, int64_t by
     char why[256];
     gsa_graphml_add(&size_of, data, bytes);
     if (!gsa_graphml_fits(&size_of, why, sizeof why))
-        return gsa_fail(error, GSA_ERR_LIMIT, "%s: %s", path, why);
+        return gsa_fail(error, size_of.foreign ? GSA_ERR_FORMAT : GSA_ERR_LIMIT, "%s: %s", path,
+                        why);
     FILE *in = bytes > 0 ? fmemopen(data, (size_t)bytes, "r") : NULL;
     if (bytes == 0) return gsa_fail(error, GSA_ERR_FORMAT, "'%s' is empty, expected GraphML", path);
     if (!in) return gsa_out_of_memory(error, path, bytes);

@@ -152,7 +152,12 @@ static const struct {
     int status;
 } broken[] = {
     { "", "is empty, expected GraphML", GSA_ERR_FORMAT },
-    { "no xml", "Document is empty", GSA_ERR_FORMAT },
+    { "no xml", "does not begin as XML", GSA_ERR_FORMAT },
+    { "<?xml version='1.0' encoding='UTF-7'?>+ADw-graphml/>", "does not begin as XML in UTF-8",
+      GSA_ERR_FORMAT },
+    { "\x4c\x6f\xa7\x94\x93", "does not begin as XML in UTF-8", GSA_ERR_FORMAT }, /* EBCDIC */
+    { "\xef\xbb\xbf<?xml version='1.0' encoding=\"iso-8859-1\"?><svg/>", "holds no <graph>",
+      GSA_ERR_FORMAT },
     { G, "Extra content at the end", GSA_ERR_FORMAT },
     { G "<graph>", "Extra content at the end", GSA_ERR_FORMAT },
     { G "<graph edgedefault=\"directed\"><node id=\"a\"></graph></graphml>", "mismatch",

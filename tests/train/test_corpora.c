@@ -446,13 +446,13 @@ START_TEST(a_changed_file_is_refused)
     char *text = gsa_get_file(path, &bytes), *at = text + bytes - 2, was = *at;
     *at = was == 'o' ? 'a' : 'o';
     gsa_put_file(path, text, bytes);
-    ck_assert_int_eq(rig_resume(&r, "run"), GSA_ERR_ARGUMENT);
+    ck_assert_int_eq(rig_resume(&r, "run"), GSA_ERR_IO);
     ck_assert_msg(strstr(r.error.text, "t-2 is not the file that the run was trained on") != NULL,
                   "%s", r.error.text);
     *at = was;
     gsa_put_file(path, text, bytes);
     gsa_put_file(gsa_scratch_path(&r.scratch, "t-3"), text, bytes);
-    ck_assert_int_eq(rig_resume(&r, "run"), GSA_ERR_ARGUMENT);
+    ck_assert_int_eq(rig_resume(&r, "run"), GSA_ERR_IO);
     remove(gsa_scratch_path(&r.scratch, "t-3"));
     ck_assert_msg(rig_resume(&r, "run") == GSA_OK, "%s", r.error.text);
     free(text);

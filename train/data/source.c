@@ -504,7 +504,7 @@ gsa_status gsa_source_check(const gsa_source *s, const char *folder, gsa_error *
         at += used;
     }
     if (status == GSA_OK && *at)
-        status = gsa_fail(error, GSA_ERR_ARGUMENT,
+        status = gsa_fail(error, GSA_ERR_IO,
                           "%s: the run was trained on more files than the %" PRId64 " of now", path,
                           s->files);
     gsa_release(s->system, text);
