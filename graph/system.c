@@ -95,12 +95,13 @@ static int descriptor_of(const char *path)
     return number;
 }
 
-/* The file, where it is regular and has no second name, under which it may be another's. */
-static int keep_own(int file)
+/* The file, where it is regular and has at most `names` of them (0: any number): a second may
+ * be another's. */
+static int keep_own(int file, nlink_t names)
 {
     struct stat seen;
     if (fstat(file, &seen) == 0) {
-        if (S_ISREG(seen.st_mode) && seen.st_nlink < 2) return file;
+        if (S_ISREG(seen.st_mode) && (!names || seen.st_nlink <= names)) return file;
         errno = S_ISREG(seen.st_mode) ? EMLINK : EINVAL;
     }
     const int why = errno;
@@ -117,17 +118,18 @@ static int posix_open(void *user, const char *path, int mode)
                                  [GSA_OPEN_APPEND] = O_WRONLY | O_CREAT | O_APPEND,
                                  [GSA_OPEN_EXISTING] = O_WRONLY,
                                  [GSA_OPEN_OWN] = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW |
-                                                  O_NONBLOCK /* a FIFO is no file of ours */ };
+                                                  O_NONBLOCK /* a FIFO is no file of ours */,
+                                 [GSA_OPEN_READ_OWN] = O_RDONLY | O_NOFOLLOW | O_NONBLOCK };
     if (strcmp(path, "-") == 0) return dup(mode == GSA_OPEN_READ ? STDIN_FILENO : STDOUT_FILENO);
     const int named = /* neither what is new, nor an own file, is a descriptor */
-        mode == GSA_OPEN_READ || mode == GSA_OPEN_CREATE || mode == GSA_OPEN_OWN
+        mode == GSA_OPEN_READ || mode == GSA_OPEN_CREATE || mode >= GSA_OPEN_OWN
             ? -1
             : descriptor_of(path);
     if (named >= 0) return fcntl(named, F_DUPFD_CLOEXEC, 0);
     int file;
     do file = open(path, flags[mode] | O_CLOEXEC | O_NOCTTY, 0666);
     while (file < 0 && errno == EINTR);
-    return file >= 0 && mode == GSA_OPEN_OWN ? keep_own(file) : file;
+    return file >= 0 && mode >= GSA_OPEN_OWN ? keep_own(file, mode == GSA_OPEN_OWN) : file;
 }
 
 static int64_t posix_read(void *user, int file, void *buffer, int64_t bytes)

@@ -47,7 +47,8 @@ enum gsa_open_mode {
     GSA_OPEN_REPLACE /* truncate or create */,
     GSA_OPEN_APPEND /* at the end, created if absent */,
     GSA_OPEN_EXISTING /* write, never create */,
-    GSA_OPEN_OWN /* as append; a link, a second name or no regular file is an error */
+    GSA_OPEN_OWN /* as append; a link, a second name or no regular file is an error */,
+    GSA_OPEN_READ_OWN /* as read; a link or no regular file is an error */
 };
 
 /* A topology's own code, about to run in the calling thread. */

@@ -551,6 +551,14 @@ START_TEST(a_descriptor_is_written_where_it_is)
     /* what a run opens as its own, or makes, is no descriptor */
     ck_assert_int_lt(gsa_system_default()->open(NULL, link, GSA_OPEN_OWN), 0);
     ck_assert_int_lt(gsa_system_default()->open(NULL, link, GSA_OPEN_CREATE), 0);
+    /* what is read as a folder's own is no link, and no FIFO, which would be waited for */
+    int own = gsa_system_default()->open(NULL, path, GSA_OPEN_READ_OWN);
+    ck_assert_int_ge(own, 0);
+    close(own);
+    ck_assert_int_lt(gsa_system_default()->open(NULL, link, GSA_OPEN_READ_OWN), 0);
+    remove(path);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    ck_assert_int_lt(gsa_system_default()->open(NULL, path, GSA_OPEN_READ_OWN), 0);
     remove(path), remove(link), remove(chain), rmdir(folder);
 }
 END_TEST

@@ -77,6 +77,13 @@ static const row kept[] = {
     { NULL, "report run --out run/latest", 2, "'run/latest' cannot be written: it is of a run",
       "cmp run/latest latest.kept" },
     { NULL, "report run --out run/report.html", 0, NULL, "test -s run/report.html" },
+    { "cp g g.mtx",
+      "bench kernel --topology file:path=g.mtx:base=0:format=edges --length 3 "
+      "--device cpu --runs 1 --json g.mtx",
+      2, "the same command reads it", "cmp g g.mtx" },
+    { "echo '{\"run\": \"seed-1\"}' >results.jsonl", EVAL "run --json results.jsonl", 2,
+      "it holds the results of runs", "grep -q seed-1 results.jsonl" },
+    { "echo >run/asked.ini", "report run --out run/asked.ini", 2, "it is of a run", NULL },
     { NULL, EVAL "run --outcomes run/outcomes.jsonl --json run/report.json", 0, NULL,
       "test -s run/report.json" },
     /* or inside a checkpoint */

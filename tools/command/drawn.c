@@ -21,18 +21,6 @@ static gsa_status append(gsa_drawn_stack *stack, const char *before, const char 
     return GSA_OK;
 }
 
-/* Files of the pattern, which a plugin opens by itself. */
-static gsa_status note_files(const gsa_pattern *pattern, gsa_error *error)
-{
-    char path[GSA_PATH_ROOM];
-    const gsa_topology *topology = gsa_pattern_topology(pattern);
-    for (uint32_t i = 0; i < topology->n_params; i++)
-        if (gsa_topology_param(topology, i)->type == GSA_PATH &&
-            gsa_pattern_value(pattern, i, path, sizeof path) > 0 && !gsa_note_read(path))
-            return gsa_out_of_memory(error, path, GSA_PATH_ROOM);
-    return GSA_OK;
-}
-
 static gsa_status add_part(gsa_drawn_stack *stack, const gsa_registry *registry,
                            const gsa_part_spec *spec, int first_layer, int layers, gsa_error *error)
 {
@@ -45,7 +33,8 @@ static gsa_status add_part(gsa_drawn_stack *stack, const gsa_registry *registry,
         stack->reads_memory |= gsa_schema_kind(schema, k)->start == GSA_MEMORY;
     part->first_layer = first_layer, part->layers = layers;
     stack->n_parts++;
-    return note_files(part->pattern, error);
+    return gsa_note_pattern(part->pattern) ? GSA_OK
+                                           : gsa_out_of_memory(error, spec->id, GSA_PATH_ROOM);
 }
 
 static gsa_status count_sheets(gsa_drawn_stack *stack, const gsa_stack_spec *spec, int *parts,

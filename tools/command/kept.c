@@ -1,6 +1,7 @@
 /* kept.c - what no output of the command takes the place of: a file that it reads, what is in a
  * checkpoint, what a run needs. Files that were read are known by their paths: another file that
- * is there now counts. */
+ * is there now counts. And what is read of a checkpoint is no link: its owner may exchange a file
+ * for one after the manifest was checked. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -61,13 +62,27 @@ static int is_read(const char *path)
 
 int gsa_is_of_a_run(const char *path, int remade)
 {
-    static const char *const names[] = { "config.ini",  "latest",    "lock",          "log.jsonl",
-                                         "result.json", "curve.svg", "outcomes.jsonl" };
-    enum { NEEDED = 5 };
+    static const char *const names[] = {
+        "config.ini", "latest",      "lock",      "log.jsonl",
+        "asked.ini",  "result.json", "curve.svg", "outcomes.jsonl"
+    };
+    enum { NEEDED = 6 };
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     for (int i = 0; i < (remade ? (int)(sizeof names / sizeof *names) : NEEDED); i++)
         if (strcmp(name, names[i]) == 0) return 1;
     return 0;
+}
+
+/* The results of a sweep, which begin so. */
+static int holds_results(const char *path)
+{
+    static const char begin[] = "{\"run\": \"";
+    char text[sizeof begin];
+    FILE *in = fopen(path, "rb");
+    const int found = in && fread(text, 1, sizeof begin - 1, in) == sizeof begin - 1 &&
+                      memcmp(text, begin, sizeof begin - 1) == 0;
+    if (in) fclose(in);
+    return found;
 }
 
 static int refuse(void *user, const char *path, char *why, size_t room)
@@ -87,14 +102,41 @@ static int refuse(void *user, const char *path, char *why, size_t room)
         snprintf(why, room, "'%.150s' is a checkpoint, which holds nothing else", which);
     else if (gsa_is_of_a_run(path, 0) && system->kind(NULL, log, NULL) == GSA_FILE_REGULAR)
         snprintf(why, room, "it is of a run, which needs it");
+    else if (system->kind(NULL, path, NULL) == GSA_FILE_REGULAR && holds_results(path))
+        snprintf(why, room, "it holds the results of runs");
     else return 0;
     return 1;
 }
 
+int gsa_note_pattern(const gsa_pattern *pattern)
+{
+    char path[GSA_PATH_ROOM];
+    const gsa_topology *topology = gsa_pattern_topology(pattern);
+    for (uint32_t i = 0; i < topology->n_params; i++)
+        if (gsa_topology_param(topology, i)->type == GSA_PATH &&
+            gsa_pattern_value(pattern, i, path, sizeof path) > 0 && !gsa_note_read(path))
+            return 0;
+    return 1;
+}
+
+/* Beside a manifest that was read before it. */
+static int is_of_checkpoint(const char *path)
+{
+    char manifest[GSA_PATH_ROOM];
+    const char *slash = strrchr(path, '/');
+    const int folder = slash ? (int)(slash + 1 - path) : 0;
+    snprintf(manifest, sizeof manifest, "%.*smanifest.sha256", folder, path);
+    pthread_mutex_lock(&reads.lock);
+    const int found = is_noted(manifest);
+    pthread_mutex_unlock(&reads.lock);
+    return found;
+}
+
 static int open_file(void *user, const char *path, int mode)
 {
-    if (mode == GSA_OPEN_READ && !gsa_note_read(path)) return errno = ENOMEM, -1;
-    return reads.open(user, path, mode);
+    if (mode != GSA_OPEN_READ) return reads.open(user, path, mode);
+    if (!gsa_note_read(path)) return errno = ENOMEM, -1;
+    return reads.open(user, path, is_of_checkpoint(path) ? GSA_OPEN_READ_OWN : GSA_OPEN_READ);
 }
 
 void gsa_keep_inputs(gsa_system *system)

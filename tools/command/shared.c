@@ -35,6 +35,8 @@ gsa_status gsa_open_pattern(const gsa_registry *registry, const gsa_system *syst
     else
         status = gsa_pattern_create(registry, segment->parts->id, segment->parts->settings,
                                     segment->parts->n_settings, pattern, error);
+    if (status == GSA_OK && !gsa_note_pattern(*pattern))
+        status = gsa_out_of_memory(error, spec, GSA_PATH_ROOM);
     gsa_spec_release(&stack);
     return status;
 }

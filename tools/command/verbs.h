@@ -135,6 +135,8 @@ const gsa_system *gsa_tidy_system(void);
 void gsa_keep_inputs(gsa_system *system);
 /* That another code reads this file; 0: there is no memory. */
 int gsa_note_read(const char *path);
+/* The same of each file that a parameter of the pattern names, which its plugin opens by itself. */
+int gsa_note_pattern(const gsa_pattern *pattern);
 /* 1: it has the name of a file that a run needs in its folder or, with `remade`, writes there. */
 int gsa_is_of_a_run(const char *path, int remade);
 /* From the first folder that is made through that table on, these signals wait for this call: a
