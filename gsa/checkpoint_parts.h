@@ -17,6 +17,8 @@ char *gsa_text_of(const gsa_system *system, const char *format, ...) GSA_PRINTF(
 /* Is `name` step-N with that suffix ("" for a finished one)? N as printed: digits, no leading
  * zero. */
 int gsa_step_of(const char *name, const char *suffix, int64_t *step);
+/* The step that the folder's name says, also with ".old"; -1: it is none of a step. */
+int64_t gsa_step_of_folder(const char *folder);
 
 typedef struct gsa_names { /* what a folder holds; owns its texts */
     const gsa_system *system;

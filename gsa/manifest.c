@@ -133,8 +133,7 @@ static gsa_status check_others(const char *folder, const gsa_names *names, const
     return GSA_OK;
 }
 
-/* The step that the folder's name says, -1: it is none of a step. */
-static int64_t step_of_name(const char *folder)
+int64_t gsa_step_of_folder(const char *folder)
 {
     char name[64];
     int64_t step;
@@ -157,7 +156,7 @@ static gsa_status check_end(const char *folder, const char *line, const char *en
     *is_end = line + strlen(line) == end && strncmp(line, last, length) == 0 &&
               (!line[length] || (strncmp(line + length, OF, strlen(OF)) == 0 &&
                                  gsa_step_of(line + length + strlen(OF), "", &step)));
-    const int64_t named = step_of_name(folder);
+    const int64_t named = gsa_step_of_folder(folder);
     if (!*is_end || step < 0 || named < 0 || named == step) return GSA_OK;
     return gsa_fail(error, GSA_ERR_FORMAT,
                     "'%s' is a checkpoint of step %" PRId64 ": it was copied or renamed", folder,

@@ -11,7 +11,8 @@
 typedef struct gsa_graphml_size {
     int64_t bytes, keys, things, defaults; /* things: nodes and edges; defaults: bytes of them */
     int32_t zeros, foreign;                /* it is UTF-16 or no text; its words cannot be seen */
-    int32_t in_name, used, closing, in_default;
+    int32_t in_name, in_tag, used, closing, in_default,
+        odd;              /* odd: where a default ends is not clear */
     char name[8], before; /* used: bytes of `name`; before: the byte before */
 } gsa_graphml_size;
 
@@ -48,7 +49,9 @@ static inline void gsa_graphml_add(gsa_graphml_size *s, const char *text, int64_
     for (int64_t i = 0; i < bytes; s->before = text[i++]) {
         const char c = text[i];
         s->zeros |= c == 0;
-        if (c == '<') s->in_name = 1, s->used = s->closing = 0;
+        if (c == '<') s->in_name = s->in_tag = 1, s->used = s->closing = 0;
+        else if (c == '!' || c == '?') s->odd |= s->in_default && s->before == '<';
+        else if (c == '"' || c == '\'') s->odd |= s->in_default && s->in_tag;
         else if (s->in_name && c == ':') s->used = 0; /* that was a prefix */
         else if (s->in_name && c == '/' && s->used == 0) s->closing = 1;
         else if (s->in_name && !memchr(" \t\r\n/>", c, 6)) {
@@ -58,9 +61,11 @@ static inline void gsa_graphml_add(gsa_graphml_size *s, const char *text, int64_
             s->keys += !s->closing && gsa_graphml_named(s, "key");
             s->things +=
                 !s->closing && (gsa_graphml_named(s, "node") || gsa_graphml_named(s, "edge"));
-            if (gsa_graphml_named(s, "default")) s->in_default = !s->closing;
+            if (gsa_graphml_named(s, "default")) s->in_default = !s->closing || s->odd;
         }
-        if (c == '>' && s->before == '/') s->in_default = 0;
+        if (c == '>' && s->in_tag && s->before == '/' && gsa_graphml_named(s, "default"))
+            s->in_default = s->odd;
+        s->in_tag &= c != '>';
         s->defaults += s->in_default;
     }
     s->bytes += bytes;

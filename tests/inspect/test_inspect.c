@@ -219,6 +219,15 @@ START_TEST(many_keys_of_many_nodes_are_too_many)
     ck_assert_int_eq(gsa_view_read(gsa_system_default(), path, &view, &error), GSA_ERR_LIMIT);
     ck_assert_msg(strstr(error.text, "2 keys of 2200 nodes and edges need 281"), "%s", error.text);
     unlink(path);
+    static const char *const begins[] = { "<default>/>", "<g:default ><!-- /> </default> -->",
+                                          "<default a='/>'>", "<default><![CDATA[</default>]]>" };
+    for (int b = 0; b < 4; b++) {
+        used = (size_t)sprintf(text, "<graphml><key>%s%064000d</default></key>", begins[b], 0);
+        for (int i = 0; i < EACH; i++) used += (size_t)sprintf(text + used, "<edge/>");
+        drawn_write(path, text, (int64_t)used);
+        ck_assert_int_eq(gsa_view_read(gsa_system_default(), path, &view, &error), GSA_ERR_LIMIT);
+        unlink(path);
+    }
     drawn_write(path, "<\0g\0", 4);
     ck_assert_int_eq(gsa_view_read(gsa_system_default(), path, &view, &error), GSA_ERR_LIMIT);
     ck_assert_msg(strstr(error.text, "a zero byte, expected GraphML in UTF-8"), "%s", error.text);

@@ -85,6 +85,15 @@ START_TEST(a_run_writes_through_no_link)
     char *other = strdup(gsa_scratch_path(&r.scratch, "precious"));
     gsa_put_file(other, "precious", 8);
     ck_assert_int_eq(mkdir(gsa_scratch_path(&r.scratch, "run"), 0700), 0);
+    static const char *const steps[] = { "step-4", "step-2.old", "step-2.tmp" };
+    for (int i = 0; i < 3; i++) {
+        char folder[256];
+        snprintf(folder, sizeof folder, "%s", gsa_scratch_path(&r.scratch, "run/%s", steps[i]));
+        ck_assert_int_eq(mkdir(folder, 0700), 0);
+        ck_assert_int_eq(rig_train(&r, "run"), GSA_ERR_ARGUMENT);
+        ck_assert_msg(strstr(r.error.text, steps[i]) != NULL, "%s", r.error.text);
+        ck_assert_int_eq(rmdir(folder), 0);
+    }
     gsa_put_file(gsa_scratch_path(&r.scratch, "run/config.ini"),
                  "[task]\nname = masked_summation\n", 31);
     for (int i = 0; i < GSA_COUNT(files); i++)
@@ -309,6 +318,15 @@ START_TEST(what_is_of_no_run_stays)
         ck_assert(bytes == 5 && memcmp(text, "keep\n", 5) == 0);
         free(text);
         ck_assert_int_eq(remove(gsa_scratch_path(&r.scratch, path)), 0);
+    }
+    static const char *const steps[] = { "step-4", "step-2.old", "step-2.tmp" };
+    for (int i = 0; i < 3; i++) {
+        char folder[256];
+        snprintf(folder, sizeof folder, "%s", gsa_scratch_path(&r.scratch, "run/%s", steps[i]));
+        ck_assert_int_eq(mkdir(folder, 0700), 0);
+        ck_assert_int_eq(rig_train(&r, "run"), GSA_ERR_ARGUMENT);
+        ck_assert_msg(strstr(r.error.text, steps[i]) != NULL, "%s", r.error.text);
+        ck_assert_int_eq(rmdir(folder), 0);
     }
     gsa_put_file(gsa_scratch_path(&r.scratch, "run/config.ini"),
                  "[task]\nname = masked_summation\n", 31);

@@ -158,14 +158,16 @@ static gsa_status check_out(const gsa_system *system, const char *out, gsa_error
         return gsa_fail(
             error, GSA_ERR_ARGUMENT,
             "folder '%s' holds a run already: go on with it (--resume), or choose another", out);
-    const int files = holds_config(system, out) ? 0 : GSA_RUN_FILES;
-    for (int i = 0; i < files; i++)
-        if (holds(system, out, gsa_run_files[i]))
-            return gsa_fail(error, GSA_ERR_ARGUMENT,
-                            "'%s/%s' is not of a run and would be overwritten: move it away, or "
-                            "choose another folder",
-                            out, gsa_run_files[i]);
-    return GSA_OK;
+    if (holds_config(system, out)) return GSA_OK;
+    char step[GSA_STEP_NAME];
+    const char *name = gsa_finds_step(system, out, step) ? step : NULL;
+    for (int i = 0; i < GSA_RUN_FILES && !name; i++)
+        if (holds(system, out, gsa_run_files[i])) name = gsa_run_files[i];
+    if (!name) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_ARGUMENT,
+                    "'%s/%s' is not of a run and would be overwritten: move it away, or choose "
+                    "another folder",
+                    out, name);
 }
 
 static gsa_status lock_folder(gsa_trainer *t, const char *folder, gsa_error *error)

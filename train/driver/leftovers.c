@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "graph/system_parts.h"
+#include "gsa/checkpoint_parts.h"
 
 enum { NAME = 64 };
 
@@ -67,4 +68,21 @@ gsa_status gsa_remove_leftovers(const gsa_system *system, const char *folder, gs
         status = remove_one(system, folder, l.at[i], error);
     gsa_release(system, l.at);
     return status;
+}
+
+static int is_step(void *context, const char *name)
+{
+    int64_t step;
+    const size_t bytes = strlen(name);
+    const int found = (gsa_step_of_folder(name) >= 0 || gsa_step_of(name, ".tmp", &step)) &&
+                      bytes < GSA_STEP_NAME;
+    if (found) memcpy(context, name, bytes + 1);
+    return found ? -1 : 0;
+}
+
+int gsa_finds_step(const gsa_system *system, const char *folder, char name[GSA_STEP_NAME])
+{
+    *name = 0;
+    system->list(system->user, folder, is_step, name);
+    return *name != 0;
 }

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "gsa/checkpoint_parts.h"
 #include "train/use/inputs.h"
 #include "train/use/plugins.h"
 #include "train/driver/trainer.h"
@@ -375,6 +376,10 @@ gsa_status gsa_trainer_restore(gsa_trainer *t, const char *checkpoint, gsa_error
         state ? gsa_parameters_read(t->system, t->session.model.parameters, model, error)
               : GSA_ERR_MEMORY;
     if (status == GSA_OK) status = gsa_trainer_read_state(t, state, error);
+    if (status == GSA_OK && gsa_step_of_folder(checkpoint) != t->counts.step)
+        status = gsa_fail(error, GSA_ERR_FORMAT,
+                          "%s: the training state's step is %lld, not the one of the folder", state,
+                          (long long)t->counts.step);
     gsa_release(t->system, model);
     gsa_release(t->system, state);
     return status;

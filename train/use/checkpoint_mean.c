@@ -5,6 +5,7 @@
 #include "gsa/checkpoint.h"
 #include "gsa/checkpoint_parts.h"
 #include "gsa/safetensors.h"
+#include "train/driver/leftovers.h"
 #include "train/driver/lock.h"
 #include "train/driver/session.h"
 
@@ -194,12 +195,15 @@ static gsa_status copy_files(const mean *m, gsa_checkpoint *checkpoint, gsa_erro
 /* The folder is locked. */
 static gsa_status write_checkpoint(mean *m, gsa_error *error)
 {
-    char path[PATH];
+    char path[PATH], step[GSA_STEP_NAME];
     gsa_checkpoint *checkpoint;
     if (snprintf(path, sizeof path, "%s/%s", m->options->out, GSA_LATEST) >= PATH ||
         m->system->kind(m->system->user, path, NULL) > GSA_FILE_ABSENT)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "folder '%s' holds a run already: choose another",
                         m->options->out);
+    if (gsa_finds_step(m->system, m->options->out, step))
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s/%s' is there already: choose another folder",
+                        m->options->out, step);
     gsa_status status =
         gsa_checkpoint_begin(m->system, m->options->out, m->step[0], &checkpoint, error);
     if (status != GSA_OK) return status;
