@@ -98,11 +98,12 @@ int64_t gsa_parameters_total(const gsa_parameters *parameters); /* numbers, froz
 gsa_status gsa_parameters_zero_gradients(gsa_parameters *parameters, gsa_error *error);
 gsa_backend *gsa_parameters_backend(const gsa_parameters *parameters);
 
+/* Numbers: where a part of a plane begins or ends is a multiple of it. */
+enum { GSA_PLANE_LINE = 64 };
 /* On a backend of its own memory, where a call costs more than a few numbers: the values of all
  * parameters with a gradient are in one plane, and the gradients in another. First those that
  * steps change and decay, then those that they change, then the others. Ends and places are counted
  * in numbers, and are multiples of GSA_PLANE_LINE: what lies between parameters is zeros. */
-enum { GSA_PLANE_LINE = 64 };
 typedef struct gsa_planes {
     char *values, *gradients;        /* NULL: each parameter has its own memory */
     int64_t decayed, learned, total; /* where each part of them ends */

@@ -119,24 +119,40 @@ int gsa_note_pattern(const gsa_pattern *pattern)
     return 1;
 }
 
-/* Beside a manifest that was read before it. */
-static int is_of_checkpoint(const char *path)
+/* Manifests that were read last: a run that saves for days must not remember them all, and what is
+ * read of a checkpoint comes right after its manifest. */
+enum { MANIFESTS = 64 };
+static const char MANIFEST[] = "manifest.sha256";
+
+/* 1: `path` is a file beside one of them. A manifest itself is remembered. */
+static int is_of_checkpoint(const char *path, int *is_manifest)
 {
-    char manifest[GSA_PATH_ROOM];
+    static char *last[MANIFESTS]; /* folders, with their "/"; the lock is held */
+    static int next;
     const char *slash = strrchr(path, '/');
-    const int folder = slash ? (int)(slash + 1 - path) : 0;
-    snprintf(manifest, sizeof manifest, "%.*smanifest.sha256", folder, path);
+    const size_t folder = slash ? (size_t)(slash + 1 - path) : 0;
+    int i = 0;
+    *is_manifest = strcmp(path + folder, MANIFEST) == 0;
     pthread_mutex_lock(&reads.lock);
-    const int found = is_noted(manifest);
+    while (i < MANIFESTS &&
+           !(last[i] && strlen(last[i]) == folder && memcmp(last[i], path, folder) == 0))
+        i++;
+    if (*is_manifest && i == MANIFESTS) {
+        free(last[next]);
+        last[next] = strndup(path, folder);
+        next = (next + 1) % MANIFESTS;
+    }
     pthread_mutex_unlock(&reads.lock);
-    return found;
+    return i < MANIFESTS;
 }
 
 static int open_file(void *user, const char *path, int mode)
 {
+    int is_manifest;
     if (mode != GSA_OPEN_READ) return reads.open(user, path, mode);
-    if (!gsa_note_read(path)) return errno = ENOMEM, -1;
-    return reads.open(user, path, is_of_checkpoint(path) ? GSA_OPEN_READ_OWN : GSA_OPEN_READ);
+    if (is_of_checkpoint(path, &is_manifest)) return reads.open(user, path, GSA_OPEN_READ_OWN);
+    if (!is_manifest && !gsa_note_read(path)) return errno = ENOMEM, -1;
+    return reads.open(user, path, mode);
 }
 
 void gsa_keep_inputs(gsa_system *system)
