@@ -110,7 +110,7 @@ typedef struct gsa_system {
                         const char *path); /* removes a folder of plain files, through its
                                               descriptor. A link, or a folder that holds anything
                                               else, is an error, and nothing is removed */
-    /* 1: the open file is the one of that name. NULL: it always is. */
+    /* 1 where `path` names the open file. A NULL member stands for 1. */
     int (*same)(void *user, int file, const char *path);
     /* Why an output may not be put there, as the end of a sentence, in `why`: 1. 0: it may. NULL:
      * it always may. The path was followed through its links. */

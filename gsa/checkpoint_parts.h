@@ -31,8 +31,8 @@ gsa_status gsa_names_add(gsa_names *names, const char *name, gsa_error *error);
 void gsa_names_release(gsa_names *names);
 
 /* ---- manifest.sha256: "<64 hex digits>  <name>" a line, as `sha256sum` prints and `sha256sum -c`
- * checks, then "# N files". Names are [A-Za-z0-9._-]+ and start with no dot, so that nothing is
- * quoted and nothing leaves the folder. */
+ * checks, then "# N files of step-M" (0.1.0: "# N files"). Names are [A-Za-z0-9._-]+ and start with
+ * no dot, so that nothing is quoted and nothing leaves the folder. */
 enum { GSA_MOST_FILES = 64 /* of a checkpoint */ };
 int gsa_manifest_takes(const char *name);
 gsa_status gsa_manifest_write(const gsa_system *system, const char *folder, int64_t step,

@@ -111,7 +111,7 @@ START_TEST(every_number_and_tensor_has_a_range)
         NUMBER("counts", "due is 8", PLACE(due), 8, 0), /* a bit that nothing ever clears */
         NUMBER("counts", "due is -1", PLACE(due), -1, 0),
         NUMBER("counts", "step is 9223372036854775807", PLACE(step), INT64_MAX, 0),
-        NUMBER("counts", "step is 1000000, not the one", PLACE(step), 1000000, 0),
+        NUMBER("counts", "is of step 1000000, expected ", PLACE(step), 1000000, 0),
         NUMBER("counts", "epoch is -1", PLACE(epoch), -1, 0),
         NUMBER("counts", "epoch is 2147483648", PLACE(epoch), INT64_C(1) << 31, 0),
         NUMBER("counts", "cursor is 9223372036854775807", PLACE(cursor), INT64_MAX, 0),

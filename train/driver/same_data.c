@@ -3,6 +3,7 @@
 #include <string.h>
 #include "graph/system_parts.h"
 #include "gsa/hash.h"
+#include "train/use/inputs.h"
 
 enum { PATH = 4096, LONGEST = 1 << 20 };
 static const int64_t LARGEST = INT64_C(1) << 36; /* a larger file is refused when it is read */
@@ -66,10 +67,5 @@ gsa_status gsa_data_hash(const gsa_system *system, const gsa_recipe *recipe, con
 
 gsa_status gsa_data_save(gsa_checkpoint *checkpoint, const char *text, gsa_error *error)
 {
-    gsa_output *output;
-    if (!*text) return GSA_OK;
-    const gsa_status status = gsa_checkpoint_file(checkpoint, file_name, &output, error);
-    if (status != GSA_OK) return status;
-    gsa_output_text(output, text);
-    return gsa_output_commit(output, error);
+    return gsa_save_lines(checkpoint, file_name, text, error);
 }

@@ -377,9 +377,11 @@ gsa_status gsa_trainer_restore(gsa_trainer *t, const char *checkpoint, gsa_error
               : GSA_ERR_MEMORY;
     if (status == GSA_OK) status = gsa_trainer_read_state(t, state, error);
     if (status == GSA_OK && gsa_step_of_folder(checkpoint) != t->counts.step)
-        status = gsa_fail(error, GSA_ERR_FORMAT,
-                          "%s: the training state's step is %lld, not the one of the folder", state,
-                          (long long)t->counts.step);
+        status =
+            gsa_fail(error, GSA_ERR_FORMAT,
+                     "%s: the training state is of step %lld, expected %lld as its folder's "
+                     "name says",
+                     state, (long long)t->counts.step, (long long)gsa_step_of_folder(checkpoint));
     gsa_release(t->system, model);
     gsa_release(t->system, state);
     return status;

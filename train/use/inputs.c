@@ -85,14 +85,20 @@ gsa_status gsa_inputs_hash(const gsa_system *system, const gsa_stack *stack, cha
     return status;
 }
 
-gsa_status gsa_inputs_save(gsa_checkpoint *checkpoint, const char *text, gsa_error *error)
+gsa_status gsa_save_lines(gsa_checkpoint *checkpoint, const char *name, const char *text,
+                          gsa_error *error)
 {
     gsa_output *output;
     if (!*text) return GSA_OK;
-    const gsa_status status = gsa_checkpoint_file(checkpoint, file_name, &output, error);
+    const gsa_status status = gsa_checkpoint_file(checkpoint, name, &output, error);
     if (status != GSA_OK) return status;
     gsa_output_text(output, text);
     return gsa_output_commit(output, error);
+}
+
+gsa_status gsa_inputs_save(gsa_checkpoint *checkpoint, const char *text, gsa_error *error)
+{
+    return gsa_save_lines(checkpoint, file_name, text, error);
 }
 
 /* The first file whose line is not the checkpoint's. */

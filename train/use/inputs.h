@@ -10,7 +10,9 @@
  *     reads one. Owned by the caller. */
 gsa_status gsa_inputs_hash(const gsa_system *system, const gsa_stack *stack, char **text,
                            gsa_error *error);
-/* Writes the text next to the model; nothing where it is "". */
+/* Writes the text as that file of the checkpoint; nothing where it is "". */
+gsa_status gsa_save_lines(gsa_checkpoint *checkpoint, const char *name, const char *text,
+                          gsa_error *error);
 gsa_status gsa_inputs_save(gsa_checkpoint *checkpoint, const char *text, gsa_error *error);
 /* GSA_ERR_FORMAT where the checkpoint's hashes are others: names topology, parameter and file. */
 gsa_status gsa_inputs_check(const gsa_system *system, const gsa_stack *stack, const char *text,

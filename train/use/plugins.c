@@ -5,6 +5,7 @@
 #include "gsa/hash.h"
 #include "topologies/words.h"
 #include "train/task_parts.h"
+#include "train/use/inputs.h"
 
 enum { LONGEST = 1 << 20, HEX = 64, PATH = 4096 };
 static const char file_name[] = "plugins.sha256";
@@ -95,12 +96,7 @@ gsa_status gsa_plugins_hash(const gsa_system *system, const gsa_model *model, co
 
 gsa_status gsa_plugins_save(gsa_checkpoint *checkpoint, const char *text, gsa_error *error)
 {
-    gsa_output *output;
-    if (!*text) return GSA_OK;
-    const gsa_status status = gsa_checkpoint_file(checkpoint, file_name, &output, error);
-    if (status != GSA_OK) return status;
-    gsa_output_text(output, text);
-    return gsa_output_commit(output, error);
+    return gsa_save_lines(checkpoint, file_name, text, error);
 }
 
 /* ---- what is found again ------------------------------------------------------------------- */
