@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include "gsa/checkpoint_parts.h"
 #include "train/driver/lock.h"
 #include "tools/command/verbs.h"
 
@@ -146,10 +147,21 @@ static int is_of_checkpoint(const char *path, int *is_manifest)
     return i < MANIFESTS;
 }
 
+/* In a step-N.tmp, which a run writes, and reads once for its manifest. */
+static int is_being_written(const char *path)
+{
+    char folder[GSA_PATH_ROOM];
+    int64_t step;
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) : 0, path);
+    slash = strrchr(folder, '/');
+    return gsa_step_of(slash ? slash + 1 : folder, ".tmp", &step);
+}
+
 static int open_file(void *user, const char *path, int mode)
 {
     int is_manifest;
-    if (mode != GSA_OPEN_READ) return reads.open(user, path, mode);
+    if (mode != GSA_OPEN_READ || is_being_written(path)) return reads.open(user, path, mode);
     if (is_of_checkpoint(path, &is_manifest)) return reads.open(user, path, GSA_OPEN_READ_OWN);
     if (!is_manifest && !gsa_note_read(path)) return errno = ENOMEM, -1;
     return reads.open(user, path, mode);
