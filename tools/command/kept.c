@@ -161,8 +161,9 @@ static int is_being_written(const char *path)
 static int open_file(void *user, const char *path, int mode)
 {
     int is_manifest;
-    if (mode != GSA_OPEN_READ || is_being_written(path)) return reads.open(user, path, mode);
-    if (is_of_checkpoint(path, &is_manifest)) return reads.open(user, path, GSA_OPEN_READ_OWN);
+    if (mode != GSA_OPEN_READ) return reads.open(user, path, mode);
+    if (is_being_written(path) || is_of_checkpoint(path, &is_manifest))
+        return reads.open(user, path, GSA_OPEN_READ_OWN);
     if (!is_manifest && !gsa_note_read(path)) return errno = ENOMEM, -1;
     return reads.open(user, path, mode);
 }
