@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A training step of the same model on the same batch from the same weights: gsa, call by call and as graphs, and PyTorch eager.
+"""A training step of the same model on the same batch from the same weights: gsa, call by call and as graphs, PyTorch eager and compiled.
 
     python3 step_peers.py GSA FOLDER [--device cuda|cpu] [--threads N] [--steps N] [--quick] [--case NAME]
     python3 step_peers.py --list
@@ -168,7 +168,7 @@ def cases_of(torch, options):
     yield dict(name="masked-summation-star", recipe="masked-summation.ini",
                set=[f"task.train={few}", "task.dev=0", "task.test=0", f"train.batch={few}"],
                batch=lambda words, labels: summation(torch, few, 200, 10, 10, 1),
-               peers={"eager": lambda: made["star"](100, 10, 1, 9, width=10)})
+               peers={"": lambda: made["star"](100, 10, 1, 9, width=10)})
     many, path = (16 if quick else 64), os.path.join(folder, "text.tsv")
     lines = make_text(path, many, 5)
     text = [f"data.train={path}", "data.vocabulary=train", "data.subtrees=0", f"train.batch={many}"]
@@ -176,7 +176,7 @@ def cases_of(torch, options):
     for encoder, peer in (("star*2", lambda: made["star"](100, 4, 2, 2, **width)),
                           ("full*2", lambda: made["full"](100, 4, 2, 2, 200, "relu", **width))):
         yield dict(name=f"text-{encoder[:4]}", recipe="sst5.ini", set=text + [f"model.encoder={encoder}"],
-                   batch=lambda words, labels: sentences(torch, lines, words, labels), peers={"eager": peer})
+                   batch=lambda words, labels: sentences(torch, lines, words, labels), peers={"": peer})
     window, count, layers = (128, 4, 2) if quick else (512, 8, 4)
     path, pattern = os.path.join(folder, "letters.txt"), "bpt:k=16:causal=1"
     letters = "".join(random.Random(6).choices("etaoinshrdlu", k=window * count))
@@ -191,12 +191,13 @@ def cases_of(torch, options):
                set=[f"data.train={path}", f"data.split={window * count},0", f"data.window={window}", f"data.stride={window}",
                     f"train.batch_tokens={window * count}", f"model.encoder={pattern}*{layers}", "task.aux=0"],
                batch=lambda words, labels: windows(torch, letters, words, window),
-               peers={"eager, gathered edges": lambda: tree("edges"), "eager, dense mask": lambda: tree("dense")})
+               peers={", gathered edges": lambda: tree("edges"), ", dense mask": lambda: tree("dense")})
 
 
-def time_torch(torch, options, model, batch, losses):
-    """Median milliseconds of a step whose loss is read, after those whose losses are compared."""
-    adam, times = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=LR), []
+def time_torch(torch, options, model, batch, losses, compiled):
+    """Median milliseconds of a step whose loss is read, after those whose losses are compared. Compiled: as CUDA graphs on a GPU."""
+    adam, times = torch.optim.Adam([p for p in model.parameters() if p.requires_grad], lr=LR, fused=True), []
+    model = torch.compile(model, mode="reduce-overhead", dynamic=False) if compiled else model
     gap = 0.0
     for i in range(COMPARED + options.steps):
         start = time.perf_counter()
@@ -219,12 +220,14 @@ def run_case(torch, options, case):
     for side, one in times.items():
         say(**facts, peer=f"gsa --device {side}", **one)
     for name, make in case["peers"].items():
-        model = make().to(options.device)
-        model.load({key: x.to(options.device) for key, x in weights.items()})
-        ms, gap = time_torch(torch, options, model, batch, losses)
-        same = gap < 1e-3
-        good &= same
-        say(**facts, peer=f"PyTorch {name}", ms=ms, gap=gap, same=same, **{f"over_{side}": ms / one["ms"] for side, one in times.items()})
+        for way in ("eager", "compiled"):
+            model = make().to(options.device)
+            model.load({key: x.to(options.device) for key, x in weights.items()})
+            ms, gap = time_torch(torch, options, model, batch, losses, way == "compiled")
+            same = gap < 1e-3
+            good &= same
+            say(**facts, peer=f"PyTorch {way}{name}", ms=ms, gap=gap, same=same,
+                **{f"over_{side}": ms / one["ms"] for side, one in times.items()})
     return good
 
 
