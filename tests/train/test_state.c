@@ -60,6 +60,7 @@ typedef struct edit {
     int place; /* of the number that becomes `whole` or `real` */
     int64_t whole;
     double real;
+    int also;            /* place of another whole number that becomes the same, unless 0 */
     int32_t dtype, dims; /* of the tensor, unless 0 and 0; dims -1: it is gone */
     int64_t shape[2];
 } edit;
@@ -79,7 +80,8 @@ static void apply(const rig *r, const char *run, const edit *e)
     if (e->dims < 0) *blob = file.blobs[--file.count];
     else if (e->dims > 0)
         *blob = (gsa_blob){ blob->name, e->dtype, e->dims, { e->shape[0], e->shape[1] }, zeros };
-    else if (blob->dtype == GSA_DTYPE_I64) ((int64_t *)at)[e->place] = e->whole;
+    else if (blob->dtype == GSA_DTYPE_I64)
+        ((int64_t *)at)[e->place] = ((int64_t *)at)[e->also ? e->also : e->place] = e->whole;
     else if (blob->dtype == GSA_DTYPE_F64) ((double *)at)[e->place] = e->real;
     else ((float *)at)[e->place] = (float)e->real;
     ck_assert_int_eq(gsa_output_open(NULL, path, &output, NULL), GSA_OK);
@@ -111,12 +113,23 @@ START_TEST(every_number_and_tensor_has_a_range)
         NUMBER("counts", "due is 8", PLACE(due), 8, 0), /* a bit that nothing ever clears */
         NUMBER("counts", "due is -1", PLACE(due), -1, 0),
         NUMBER("counts", "step is 9223372036854775807", PLACE(step), INT64_MAX, 0),
-        NUMBER("counts", "is of step 1000000, expected ", PLACE(step), 1000000, 0),
+        NUMBER("counts", "skipped is 0, expected 999996 to 999996", PLACE(step), 1000000, 0),
+        { "counts", "is of step 1000000, expected ", PLACE(step), 1000000, .also = PLACE(applied) },
         NUMBER("counts", "epoch is -1", PLACE(epoch), -1, 0),
         NUMBER("counts", "epoch is 2147483648", PLACE(epoch), INT64_C(1) << 31, 0),
         NUMBER("counts", "cursor is 9223372036854775807", PLACE(cursor), INT64_MAX, 0),
         NUMBER("counts", "applied is 9223372036854775807", PLACE(applied), INT64_MAX, 0),
         NUMBER("counts", "skipped is 5", PLACE(skipped), 5, 0),
+        NUMBER("counts", "skipped is 1, expected 0 to 0", PLACE(skipped), 1, 0),
+        NUMBER("counts", "skipped is 0, expected 1 to 1", PLACE(applied), 3, 0),
+        NUMBER("counts", "epoch is 5, expected 0 to 4", PLACE(epoch), 5, 0),
+        NUMBER("counts", "cursor is 4, expected 0 to 3", PLACE(cursor), 4, 0),
+        NUMBER("counts", "applied is -9223372036854775808", PLACE(applied), INT64_MIN, 0),
+        NUMBER("counts", "best_step is -1, expected 0 to 4", PLACE(best_step), -1, 0),
+        NUMBER("counts", "best_step is 5, expected 0 to 4", PLACE(best_step), 5, 0),
+        NUMBER("counts", "expected 0 to 0", PLACE(has_best), 0, 0), /* of which steps are told */
+        NUMBER("counts", "waited is 5, expected 0 to 4", PLACE(waited), 5, 0),
+        NUMBER("second/head.out.bias", "is -1, expected 0 or more", 1, 0, -1),
         NUMBER("counts", "has_best is 2", PLACE(has_best), 2, 0),
         NUMBER("counts", "best_step is 9223372036854775807", PLACE(best_step), INT64_MAX, 0),
         NUMBER("counts", "waited is 9223372036854775807", PLACE(waited), INT64_MAX, 0),

@@ -240,26 +240,52 @@ static gsa_status load_tensor(gsa_trainer *t, const gsa_safetensors *file, const
     return backend_failed(t, b->upload(b, at, blob->data, bytes_of(t, p)), error);
 }
 
+/* Adam takes the root of it. */
+static gsa_status check_second(const gsa_safetensors *file, const char *path, const char *of,
+                               gsa_error *error)
+{
+    char name[NAME];
+    snprintf(name, sizeof name, "second/%s", of);
+    const gsa_blob *blob = gsa_safetensors_find(file, name);
+    const int64_t count = gsa_blob_count(blob);
+    for (int64_t i = 0; i < count; i++) {
+        const double value = blob->dtype == GSA_DTYPE_F32 ? (double)((const float *)blob->data)[i]
+                                                          : ((const double *)blob->data)[i];
+        if (value < 0)
+            return gsa_fail(error, GSA_ERR_FORMAT,
+                            "%s: number %lld of '%s', counted from 0, is %g, expected 0 or more: "
+                            "a mean of squares",
+                            path, (long long)i, name, value);
+    }
+    return GSA_OK;
+}
+
+static int64_t within(int64_t value, int64_t most)
+{
+    return value < 0 ? 0 : value < most ? value : most;
+}
+
 #define MOST_SUM 1e300
 /* Every number of the state has a range: 2^53 steps are never made, so that no count overflows. */
 static gsa_status check_ranges(const gsa_run_counts *c, const gsa_run_sums *s, const char *path,
                                gsa_error *error)
 {
-    const int64_t most = INT64_C(1) << 53, step = c->step < most ? c->step : most;
+    const int64_t most = INT64_C(1) << 53, step = within(c->step, most),
+                  missed = step - within(c->applied, step); /* applied or skipped: no third way */
     const struct {
         const char *name;
         int64_t value, low, high;
     } counts[] = { { "step", c->step, 0, most },
-                   { "epoch", c->epoch, 0, INT32_MAX },
-                   { "cursor", c->cursor, 0, step },
+                   { "epoch", c->epoch, 0, within(INT32_MAX, step) },
+                   { "cursor", c->cursor, 0, step - within(c->epoch, step) }, /* each has a step */
                    { "applied", c->applied, 0, step },
-                   { "skipped", c->skipped, 0, step },
+                   { "skipped", c->skipped, missed, missed },
                    { "due", c->due, 0, GSA_DUE_EVALUATION | GSA_DUE_EPOCH | GSA_DUE_CHECKPOINT },
                    { "has_best", c->has_best, 0, 1 },
-                   { "best_step", c->best_step, 0, step },
-                   { "waited", c->waited, 0, most },
+                   { "best_step", c->best_step, 0, c->has_best ? step : 0 },
+                   { "waited", c->waited, 0, step },
                    { "ended", c->ended, 0, 1 },
-                   { "keeps_best", c->keeps_best, 0, 1 },
+                   { "keeps_best", c->keeps_best, 0, c->has_best },
                    { "epoch_targets", c->epoch_targets, 0, most },
                    { "report_targets", c->report_targets, 0, most },
                    { "tokens", c->tokens, 0, most },
@@ -350,6 +376,8 @@ static gsa_status load_state(gsa_trainer *t, const gsa_safetensors *file, const 
             status = load_tensor(t, file, path, "first", p, t->optimiser->first[i], error);
         if (status == GSA_OK && t->optimiser->second[i])
             status = load_tensor(t, file, path, "second", p, t->optimiser->second[i], error);
+        if (status == GSA_OK && t->optimiser->second[i])
+            status = check_second(file, path, p->name, error);
         if (status == GSA_OK && t->running.mean && t->running.mean[i])
             status = load_tensor(t, file, path, "mean", p, t->running.mean[i], error);
         if (status == GSA_OK && apart && gsa_is_learned(p))
