@@ -78,6 +78,24 @@ static int64_t left_to_groups(const gsa_system *system, const char *line, const 
     }
 }
 
+/* What the process's own limits (ulimit -v, -d) leave of addresses and of data. */
+static int64_t left_to_process(const gsa_system *system)
+{
+    char text[FACTS];
+    long long used[2] = { 0 };
+    int64_t least = INT64_MAX;
+    read_facts(system, "/proc/self/statm", text);
+    if (sscanf(text, "%lld %*s %*s %*s %*s %lld", &used[0], &used[1]) != 2) return least;
+    read_facts(system, "/proc/self/limits", text);
+    static const char *const names[] = { "Max address space", "Max data size" };
+    for (int i = 0; i < 2; i++) {
+        const int64_t limit = number_in(text, names[i]), held = used[i] * sysconf(_SC_PAGESIZE);
+        const int64_t left = limit < 0 ? INT64_MAX : limit > held ? limit - held : 1;
+        if (left < least) least = left;
+    }
+    return least;
+}
+
 int64_t gsa_memory_available(const gsa_system *system)
 {
     char text[FACTS];
@@ -87,10 +105,11 @@ int64_t gsa_memory_available(const gsa_system *system)
     const int64_t left[] = {
         kib << 10, left_to_groups(system, "0::", "/sys/fs/cgroup", "memory.max", "memory.current"),
         left_to_groups(system, ":memory:", "/sys/fs/cgroup/memory", "memory.limit_in_bytes",
-                       "memory.usage_in_bytes")
+                       "memory.usage_in_bytes"),
+        left_to_process(system)
     };
     int64_t least = left[0];
-    for (int i = 1; i < 3; i++)
+    for (int i = 1; i < 4; i++)
         if (left[i] < least) least = left[i];
     return least;
 }

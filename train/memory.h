@@ -6,7 +6,8 @@
 
 /* Bytes of this process; 0: not known. */
 int64_t gsa_memory_resident(const gsa_system *system);
-/* Bytes that the machine, or the control groups of this process, still have; 0: not known. */
+/* Bytes that the machine, the control groups of this process and its own limits still leave; 0:
+ * not known. */
 int64_t gsa_memory_available(const gsa_system *system);
 
 /* Weights of a run that begins, counted one by one as a model is made (gsa_parameters_ask): with

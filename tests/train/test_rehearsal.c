@@ -79,6 +79,8 @@ static int open_facts(void *user, const char *path, int mode)
     const char *name = NULL;
     if (strcmp(path, "/proc/meminfo") == 0) name = "meminfo";
     if (strcmp(path, "/proc/self/cgroup") == 0) name = "cgroup";
+    if (strcmp(path, "/proc/self/limits") == 0) name = "limits";
+    if (strcmp(path, "/proc/self/statm") == 0) name = "statm";
     if (strncmp(path, groups, strlen(groups)) == 0) name = path + strlen(groups);
     if (name) {
         int at = snprintf(own, sizeof own, "%s/", machine);
@@ -121,6 +123,18 @@ static const struct {
       { "MemAvailable: 65536000 kB\n", "9:cpu:/a\n8:memory:/job\n", "50000000\n", "20000000\n",
         "inactive_file 0\nactive_file 0\n" },
       "30.000 MB" },
+    /* the process's own limits: of data, and of addresses, of which it has more */
+    { { "meminfo", "statm", "limits" },
+      { "MemAvailable: 65536000 kB\n", "0 0 0 0 0 0 0\n",
+        "Limit                     Soft Limit           Hard Limit           Units\n"
+        "Max data size             50000000             unlimited            bytes\n"
+        "Max address space         unlimited            unlimited            bytes\n" },
+      "50.000 MB" },
+    { { "meminfo", "statm", "limits" },
+      { "MemAvailable: 65536000 kB\n", "1000000 0 0 0 0 1000 0\n",
+        "Max data size             unlimited            unlimited            bytes\n"
+        "Max address space         60000000             60000000             bytes\n" },
+      "0.000 MB" },
 };
 
 START_TEST(a_small_machine_refuses)
