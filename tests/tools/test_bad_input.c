@@ -271,6 +271,7 @@ static const row recipe_rows[] = {
     { { TRAIN, "sum.ini", SET, "epochs=1" }, 2, { "'epochs=1'" }, NULL },
     { { TRAIN, "sum.ini", SET, "train.epochs" }, 2, { "'train.epochs'" }, NULL },
     { { TRAIN, "sum.ini", SET, "task.n=0" }, 2, { "n", "'0'", "1" }, NULL },
+    { { TRAIN, "sum.ini", SET, "task.dev=1000000000" }, 2, { "dev", "'1000000000'" }, NULL },
     { { TRAIN, "sum.ini", SET, "task.k=9" }, 2, { "k", "9", "8" }, NULL },
     { { TRAIN, "sum.ini", SET, "task.name=sorting" },
       2,

@@ -237,7 +237,20 @@ END_TEST
 
 /* ---- files --------------------------------------------------------------------------------- */
 
+/* A tag a token: conll files that name a table of gigabytes. */
+#define TAGS                                                                                       \
+    "seq -f 'w B-%.0f' 9999 | sed G >t.conll; printf '[task]\\nname = tagging\\n[model]\\n"        \
+    "encoder = ring\\nhidden = 8\\nheads = 1\\n[data]\\ntrain = t.conll\\n' >tags.ini"
+
 static const row files[] = {
+    { TAGS,
+      "train tags.ini --quiet --device cpu --set task.head=crf",
+      2,
+      { "[task] head = crf: a table of 10000 x 10000 tags has 400000000 bytes", "at most 4096" } },
+    { TAGS,
+      "train tags.ini --quiet --device cpu --set task.legal=1",
+      2,
+      { "[task] legal = 1: a table" } },
     { "printf '%%%%MatrixMarket matrix coordinate integer general\\n2 2 1\\n1 2 200000000\\n' >g",
       "graph --topology 'file:path=g:repeat=1' --length 2 --format graphml",
       2,

@@ -472,6 +472,34 @@ START_TEST(a_deep_tree_and_a_nul)
 }
 END_TEST
 
+/* Each phrase of a chain holds all those after it: with all of them a file of 60 kB would be 12
+ * million tokens. Those of a sentence are far from the limit, and so is the root alone. */
+START_TEST(phrases_are_in_proportion)
+{
+    static const struct {
+        int words, subtrees, phrase_min, taken;
+    } rows[] = { { 5000, 1, 1, 0 }, { 5000, 1, 4900, 1 }, { 5000, 0, 1, 1 }, { 1000, 1, 1, 1 } };
+    for (int i = 0; i < GSA_COUNT(rows); i++) {
+        fixture f;
+        const int words = rows[i].words;
+        char *bytes = malloc((size_t)words * 12 + 16), *at = bytes;
+        for (int w = 1; w < words; w++) memcpy(at, "(1 (2 a) ", 9), at += 9;
+        memcpy(at, "(2 a)", 5), at += 5;
+        memset(at, ')', (size_t)words - 1), at += words - 1;
+        const gsa_status status = read_text(
+            &f, bytes, at - bytes,
+            (gsa_text_options){ .subtrees = rows[i].subtrees, .phrase_min = rows[i].phrase_min });
+        ck_assert_msg((status == GSA_OK) == rows[i].taken, "row %d: %s", i, f.error.text);
+        if (!rows[i].taken)
+            ck_assert_msg(strstr(f.error.text, "t.txt:1: the phrases up to here hold ") &&
+                              strstr(f.error.text, "expected at most 1448536, 8 a byte"),
+                          "%s", f.error.text);
+        done(&f);
+        free(bytes);
+    }
+}
+END_TEST
+
 /* ---- labels -------------------------------------------------------------------------------- */
 
 START_TEST(labels_are_sorted_and_known)
@@ -659,11 +687,11 @@ END_TEST
 
 int main(int argc, char **argv)
 {
-    static const gsa_test formats[] = { GSA_LOOP(good_text, GSA_COUNT(good)),
-                                        GSA_TEST(a_deep_tree_and_a_nul),
-                                        GSA_TEST(empty_examples_are_left_out_and_counted),
-                                        GSA_TEST(cut_examples_are_counted),
-                                        GSA_TEST(encodings_of_every_byte) };
+    static const gsa_test formats[] = {
+        GSA_LOOP(good_text, GSA_COUNT(good)), GSA_TEST(a_deep_tree_and_a_nul),
+        GSA_TEST(phrases_are_in_proportion),  GSA_TEST(empty_examples_are_left_out_and_counted),
+        GSA_TEST(cut_examples_are_counted),   GSA_TEST(encodings_of_every_byte)
+    };
     static const gsa_test refused[] = { GSA_LOOP(bad_text, GSA_COUNT(bad)),
                                         GSA_LOOP(a_nul_is_refused, GSA_COUNT(nul)) };
     static const gsa_test labels[] = { GSA_TEST(labels_are_sorted_and_known),

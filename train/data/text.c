@@ -390,7 +390,7 @@ static gsa_status read_lines(gsa_text *text, const gsa_text_options *options, in
 {
     gsa_lines lines = gsa_lines_start(text->path, text->bytes, bytes);
     if (before > 0) lines.number = before;
-    gsa_text_reader reader = { .text = text, .options = options };
+    gsa_text_reader reader = { .text = text, .options = options, .bytes = bytes };
     char *line;
     const int csv = text->format == GSA_TEXT_CSV && !options->unlabelled,
               json = text->format == GSA_TEXT_JSON;

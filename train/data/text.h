@@ -84,6 +84,7 @@ typedef struct gsa_text_reader {
     gsa_slice *word; /* tokens of the line */
     int64_t words, room;
     int64_t number; /* of the line */
+    int64_t bytes;  /* of the file, for trees */
     gsa_columns columns;
 } gsa_text_reader;
 /* Cuts words into tokens, appended to reader->word; the bytes may change in place. */

@@ -4,6 +4,9 @@
 #include <strings.h>
 #include "train/data/text.h"
 
+/* Phrases of a deep tree hold each other's tokens, again and again: so many a byte of the file. */
+enum { A_BYTE = 8, FEW = 1 << 20 };
+
 typedef struct open_node {
     gsa_slice label;
     int64_t first;        /* token */
@@ -83,6 +86,13 @@ static gsa_status close_one(tree *t, gsa_error *error)
         return gsa_text_fail(t->reader, error, "the node that ends at byte %lld is empty",
                              (long long)t->at);
     if (t->depth > 0 && (!options->subtrees || count < options->phrase_min)) return GSA_OK;
+    const int64_t held = t->reader->text->tokens + count, most = FEW + A_BYTE * t->reader->bytes;
+    if (held > most)
+        return gsa_text_fail(t->reader, error,
+                             "the phrases up to here hold %lld tokens, expected at most %lld, %d a "
+                             "byte of the file: take a larger data.phrase_min, or data.subtrees "
+                             "= 0",
+                             (long long)held, (long long)most, A_BYTE);
     return gsa_text_add(t->reader, node.label, node.first, t->reader->words, error);
 }
 

@@ -13,9 +13,9 @@ KEY(task, k, INT, SUMMATION, "10", "masked summation: rows that the mask selects
     RANGE(0, 1e7))
 KEY(task, d, INT, SUMMATION, "10", "masked summation: columns; column 0 is the mask",
     RANGE(2, 65536))
-KEY(task, train, INT, SUMMATION, "10000", "masked summation: training examples", RANGE(1, 1e9))
-KEY(task, dev, INT, SUMMATION, "500", "masked summation: development examples", RANGE(0, 1e9))
-KEY(task, test, INT, SUMMATION, "2000", "masked summation: test examples", RANGE(0, 1e9))
+KEY(task, train, INT, SUMMATION, "10000", "masked summation: training examples", RANGE(1, 1e7))
+KEY(task, dev, INT, SUMMATION, "500", "masked summation: development examples", RANGE(0, 1e7))
+KEY(task, test, INT, SUMMATION, "2000", "masked summation: test examples", RANGE(0, 1e7))
 KEY(task, features, CHOICE, PAIRS, "difference",
     "sentence pairs: the head reads a, b, |a - b| and a - b, or a times b; or a and b alone",
     .choices = "difference,product,both")

@@ -258,9 +258,17 @@ static gsa_status measure_baselines(tag_task *t, const gsa_task_options *o, gsa_
 
 /* ---- all of it ----------------------------------------------------------------------------- */
 
-static gsa_status make_mask(tag_task *t, gsa_error *error)
+/* A chain of tags has tables that grow with their square, and a tag a line is a small file. */
+enum { MOST_CHAINED = 4096 };
+static gsa_status make_mask(tag_task *t, const gsa_recipe *recipe, gsa_error *error)
 {
     const size_t labels = (size_t)t->labels.count;
+    if ((t->crf || t->legal) && labels > MOST_CHAINED)
+        return gsa_recipe_fail(recipe, "task", t->crf ? "head" : "legal", error,
+                               "= %s: a table of %zu x %zu tags has %zu bytes, expected at most "
+                               "%d tags",
+                               t->crf ? "crf" : "1", labels, labels, labels * labels * 4,
+                               MOST_CHAINED);
     if (!t->legal) return GSA_OK;
     t->allowed = gsa_alloc(t->system, labels + 2, labels);
     if (!t->allowed)
@@ -285,7 +293,7 @@ gsa_status gsa_tagging_open(tag_task *t, const gsa_task_options *o, gsa_error *e
     for (int s = 0; s < GSA_SPLITS && status == GSA_OK; s++) status = number_split(t, s, error);
     for (int s = 0; s < GSA_SPLITS && status == GSA_OK; s++) tell_unknown(t, o, s);
     if (status == GSA_OK) status = spell(t, error);
-    if (status == GSA_OK) status = make_mask(t, error);
+    if (status == GSA_OK) status = make_mask(t, o->recipe, error);
     if (status == GSA_OK) status = gsa_tagging_make_written(t, error);
     return status == GSA_OK ? measure_baselines(t, o, error) : status;
 }
