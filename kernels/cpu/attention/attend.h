@@ -26,6 +26,28 @@ static inline int cpu_streams(const ref_attend *t)
            (uintptr_t)t->args->out % 64 == 0;
 }
 
+/* Whether a call can go by panels of rows at all: others are computed row by row. */
+static inline int cpu_by_panels(const ref_attend *t)
+{
+    return !t->args->weights && t->dim > 0;
+}
+
+/* The block of rows that `row` is in; 0 where none is told: all rows. In a batch of one example the
+ * next block's rows go on where it ends, in others they do not: what goes over both would change
+ * bits with the batch. */
+static inline int cpu_block_of(const gsa_edges *e, int64_t row, gsa_rows *block)
+{
+    *block = (gsa_rows){ 0, e->rows };
+    if (e->examples == 0 || !e->row_example || !e->blocks || !e->block_offset) return 0;
+    const int32_t example = e->row_example[row];
+    for (int64_t i = e->block_offset[example]; i < e->block_offset[example + 1]; i++)
+        if (e->blocks[i].first <= row && row < e->blocks[i].first + e->blocks[i].count) {
+            *block = e->blocks[i];
+            return 1;
+        }
+    return 0;
+}
+
 /* Whether the `count` rows from `row` on, all before `last`, follow one another in an example and
  * the first is at a multiple of `count` there: only such rows are worked on together. */
 static inline int cpu_rows_follow(const gsa_edges *e, int64_t row, int count, int64_t last)

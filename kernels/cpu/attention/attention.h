@@ -4,7 +4,7 @@
  * edge_plan.c, bcsr_find.c, interval_find.c) looks at the edges once and keeps what it finds with
  * the batch. A row goes to the first of six formats that can take it, in this order: gemm,
  * interval, dia (LANES rows), bcsr, ell (one edge), dia (4 rows), ell, row. The executors
- * (attend_forward.c, attend_backward.c) and `gsa bench kernel --explain` (cpu_formats) ask it.
+ * (attention.c) and `gsa bench kernel --explain` (cpu_formats) ask it.
  * docs/kernels.md has a drawing and the limits of each.
  *
  *   row       CSR row-split: a row alone, its edges 64 at a time (row.c, own.h)
@@ -39,10 +39,8 @@
 
 typedef enum cpu_format { CPU_ROW, CPU_ELL, CPU_DIA, CPU_BCSR, CPU_INTERVAL, CPU_GEMM } cpu_format;
 
-typedef struct cpu_inspection { /* of the rows of a call */
+typedef struct cpu_inspection { /* of the rows of a call, whose plan t->plan is; the rest is 0 */
     const ref_attend *t;
-    const cpu_plan *plan;
-    const cpu_ell *waiting;
     gsa_rows block; /* of one example and kind, */
     int dense;      /* and whether it goes by products */
 } cpu_inspection;
@@ -56,14 +54,11 @@ typedef struct cpu_part { /* rows that go one way together */
     bcsr_block block[PLAN_BLOCKS];
 } cpu_part;
 
-/* `plan` is the call's. Rows without a recorded block are one block. */
-void cpu_inspect_start(cpu_inspection *x, const ref_attend *t, const cpu_plan *plan,
-                       const cpu_ell *waiting);
-/* The block that holds `row`; returns whether the plan records it. */
-int cpu_inspect_block(cpu_inspection *x, int64_t row);
+/* Finds the block that holds `row`. */
+void cpu_inspect_block(cpu_inspection *x, int64_t row);
 /* The rows from `row` on, before `end`, that go together: `part`. `blocks` 0: not by blocks of
- * bcsr. Returns the row after them. */
-int64_t cpu_inspect(const cpu_inspection *x, int64_t row, int64_t end, int blocks, cpu_part *part);
+ * bcsr. Returns the row after them. Finds a row's block where the one before has ended. */
+int64_t cpu_inspect(cpu_inspection *x, int64_t row, int64_t end, int blocks, cpu_part *part);
 /* Where a range of rows that starts at `row` may be cut: after what is worked on together. */
 int64_t cpu_inspect_cut(const ref_attend *t, int64_t row);
 /* The formats of a call's rows, forward; 0 without memory. */

@@ -85,7 +85,6 @@ _Static_assert(sizeof(bcsr_work) <= ROOM, "it is in a room");
 
 /* Whether so many columns may be blocks. */
 int cpu_bcsr_pays(int64_t columns, int64_t edges);
-int64_t cpu_bcsr_columns(int64_t edges); /* of rows of so many edges at most */
 
 /* 1 when the rows from `row` on are blocks: `x` gets their union. Rows from `last` on are
  * another's. */
@@ -97,7 +96,7 @@ int32_t cpu_bcsr_next(bcsr_work *x, int32_t from, bcsr_block *block);
 /* Whether a call can work by blocks at all; whether labels matter to it. */
 static inline int bcsr_serves(const ref_attend *t)
 {
-    return !t->args->weights && t->dim > 0 && t->dim <= BCSR_DIM;
+    return cpu_by_panels(t) && t->dim <= BCSR_DIM;
 }
 static inline int cpu_labelled(const ref_attend *t)
 {

@@ -16,11 +16,6 @@ int cpu_bcsr_pays(int64_t columns, int64_t edges)
     return edges >= LEAST_EDGES * LANES && columns * LANES <= DENSITY * edges;
 }
 
-int64_t cpu_bcsr_columns(int64_t edges)
-{
-    return DENSITY * edges / LANES;
-}
-
 /* ---- the union of the rows' sources -------------------------------------------------------- */
 
 static int touches(const bcsr_range *x, int32_t kind, int32_t first, int32_t last)

@@ -47,7 +47,7 @@ static int add_run(cpu_dia *dia, const gsa_run *run, int32_t move)
 
 static int is_open(const ref_attend *t)
 {
-    return !t->args->weights && t->dim > 0 && t->edges->row_local && t->edges->row_example;
+    return cpu_by_panels(t) && t->edges->row_local && t->edges->row_example;
 }
 
 int cpu_dia_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *axis_of, cpu_dia *dia)

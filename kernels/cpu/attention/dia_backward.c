@@ -1,4 +1,4 @@
-/* dia_backward.c - gradients of a diagonal block's rows for some heads, as attend_backward.c has
+/* dia_backward.c - gradients of a diagonal block's rows for some heads, as attention.c has
  * them: p = exp(s - lse),  ds = p (g - D),  g = v do,  D = do.o;   dq += ds k,  dk += ds q,
  * dv += p do. A row of dK and dV is read and written once a diagonal block, and as the next
  * diagonal blocks go on from it in a cache, in memory once. */

@@ -8,12 +8,11 @@
 
 typedef struct cpu_plan {
     int64_t rows, runs, edges; /* of what it is about */
-    int has_tiles, labelled;
+    int labelled;              /* of the blocks */
     cpu_intervals intervals;
     ref_looks looks; /* of the backward pass */
-    int64_t *at;     /* [rows / LANES + 1]: where the first block of these LANES rows is, -1: none
-                        does */
-    char *tiles;
+    char **blocks;   /* [rows / LANES + 1]: of LANES rows the first of which is among these, one
+                        after another; NULL: there are none. NULL: nobody has looked */
 } cpu_plan;
 
 /* The plan of a call. Give it back with plan_done. NULL without memory: b->error says so. */

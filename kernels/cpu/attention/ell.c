@@ -17,7 +17,6 @@ void cpu_ell_begin(cpu_ell *x, const ref_attend *t, int32_t first, int32_t last,
                    const ref_label_sums *sums)
 {
     *x = (cpu_ell){ .t = t, .first = first, .last = last, .sums = sums };
-    x->open = !t->args->weights && t->dim > 0;
     x->fetch = t->edges->rows * t->width >= PREFETCH_LEAST;
 }
 

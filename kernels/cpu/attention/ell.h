@@ -45,8 +45,7 @@ typedef struct cpu_ell {
     const ref_attend *t;
     int32_t first, last;
     const ref_label_sums *sums; /* NULL: forward */
-    int open, fetch; /* the call may work by slices; planes are so large that rows are prefetched
-                      beforehand */
+    int fetch;                  /* planes are so large that rows are prefetched beforehand */
     int32_t waiting[ELL_BUCKETS];
     int64_t row[ELL_BUCKETS][ROWS4];
 } cpu_ell;
@@ -68,12 +67,12 @@ void cpu_ell_single_backward(const cpu_ell *x, int64_t row);
 
 /* Whether a row goes into a slice: `single` takes rows of one edge, which do so before
  * diagonal blocks are looked for. */
-static inline int cpu_is_ell(const cpu_ell *x, int64_t row, int single)
+static inline int cpu_is_ell(const ref_attend *t, int64_t row, int single)
 {
-    const gsa_edges *e = x->t->edges;
+    const gsa_edges *e = t->edges;
     const int64_t edges = e->edge_offset[row + 1] - e->edge_offset[row],
                   runs = e->run_offset[row + 1] - e->run_offset[row];
-    if (!x->open || edges < 1 || edges > ELL_PLACES) return 0;
+    if (!cpu_by_panels(t) || edges < 1 || edges > ELL_PLACES) return 0;
     return single ? edges == 1 : edges <= ELL_FEW || edges <= 4 * runs;
 }
 

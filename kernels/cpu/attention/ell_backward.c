@@ -1,4 +1,4 @@
-/* ell_backward.c - gradients of a slice's rows for some heads, as attend_backward.c has them:
+/* ell_backward.c - gradients of a slice's rows for some heads, as attention.c has them:
  *   p = exp(s - lse),  ds = p (g - D),  g = v.do,  D = do.o;  dq += ds (k + r),  dk += ds q,
  *     dv += p do,  dr += ds q
  * Rows scatter into dK and dV one after another. */

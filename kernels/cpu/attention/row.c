@@ -227,10 +227,11 @@ void cpu_row_backward(const ref_attend *t, int64_t row, const cpu_block *block, 
     }
 }
 
-/* ---- what the next block reads --------------------------------------------------------------- */
+/* ---- all blocks ------------------------------------------------------------------------------ */
 
-void cpu_row_want(const ref_attend *t, const ref_walk *walk, int32_t first, int32_t last,
-                  int backward, cpu_prefetch *prefetch)
+/* What the block after `walk` will read, to be prefetched while this one is worked on. */
+static void want_next(const ref_attend *t, const ref_walk *walk, int32_t first, int32_t last,
+                      int backward, cpu_prefetch *prefetch)
 {
     const int64_t dim = (int64_t)(last - first) * t->dim;
     cpu_prefetch_start(prefetch, t->width, dim);
@@ -246,8 +247,9 @@ void cpu_row_want(const ref_attend *t, const ref_walk *walk, int32_t first, int3
     cpu_prefetch_pace(prefetch, (int64_t)(last - first) * (BLOCK / LANES + BLOCK / QUADS));
 }
 
-void cpu_row_backward_all(const ref_attend *t, int64_t row, int32_t first, int32_t last,
-                          const ref_label_sums *sums)
+/* `sums` NULL: forward. */
+static void all_blocks(const ref_attend *t, int64_t row, int32_t first, int32_t last, float *state,
+                       float *out, const ref_label_sums *sums)
 {
     cpu_block block;
     cpu_prefetch prefetch;
@@ -255,7 +257,24 @@ void cpu_row_backward_all(const ref_attend *t, int64_t row, int32_t first, int32
     ref_walk_skip(&walk, t->from);
     block.first = (uint32_t)t->from, block.count = 0;
     while (ref_attend_goes_on(t, block.first, block.count) && cpu_next(t, &walk, &block)) {
-        cpu_row_want(t, &walk, first, last, 1, &prefetch);
-        cpu_row_backward(t, row, &block, first, last, sums, &prefetch);
+        want_next(t, &walk, first, last, sums != NULL, &prefetch);
+        if (sums) cpu_row_backward(t, row, &block, first, last, sums, &prefetch);
+        else
+            cpu_row_forward(t, row, &block, first, last, state, out, block.first == t->from,
+                            &prefetch);
     }
+}
+
+void cpu_row_forward_all(const ref_attend *t, int64_t row, int32_t first, int32_t last,
+                         float *state, float *out)
+{
+    for (int32_t i = 0; i < (last - first) * SOFTMAX; i++)
+        state[i] = i % SOFTMAX == 0 ? -FLT_MAX : 0;
+    all_blocks(t, row, first, last, state, out, NULL);
+}
+
+void cpu_row_backward_all(const ref_attend *t, int64_t row, int32_t first, int32_t last,
+                          const ref_label_sums *sums)
+{
+    all_blocks(t, row, first, last, NULL, NULL, sums);
 }

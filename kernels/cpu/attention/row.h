@@ -20,12 +20,11 @@ void cpu_row_end(const ref_attend *t, int64_t row, int32_t first, int32_t last, 
 /* The gradients of some heads of a row by a block of its edges. */
 void cpu_row_backward(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first,
                       int32_t last, const ref_label_sums *sums, cpu_prefetch *prefetch);
-/* The same by all blocks of its edges. */
+
+/* The same by all blocks of its edges, or of its piece. Forward the states are new. */
+void cpu_row_forward_all(const ref_attend *t, int64_t row, int32_t first, int32_t last,
+                         float *state, float *out);
 void cpu_row_backward_all(const ref_attend *t, int64_t row, int32_t first, int32_t last,
                           const ref_label_sums *sums);
-
-/* What the block after `walk` will read, to be prefetched while this one is worked on. */
-void cpu_row_want(const ref_attend *t, const ref_walk *walk, int32_t first, int32_t last,
-                  int backward, cpu_prefetch *prefetch);
 
 #endif

@@ -27,7 +27,6 @@
 
 /* kernels/cpu/attention/attention.h */
 #define cpu_inspect       GSA_CPU_SYMBOL(inspect)
-#define cpu_inspect_start GSA_CPU_SYMBOL(inspect_start)
 #define cpu_inspect_block GSA_CPU_SYMBOL(inspect_block)
 #define cpu_inspect_cut   GSA_CPU_SYMBOL(inspect_cut)
 #define cpu_formats       GSA_CPU_SYMBOL(formats)
@@ -76,8 +75,8 @@
 #define cpu_row_join         GSA_CPU_SYMBOL(row_join)
 #define cpu_row_end          GSA_CPU_SYMBOL(row_end)
 #define cpu_row_backward     GSA_CPU_SYMBOL(row_backward)
+#define cpu_row_forward_all  GSA_CPU_SYMBOL(row_forward_all)
 #define cpu_row_backward_all GSA_CPU_SYMBOL(row_backward_all)
-#define cpu_row_want         GSA_CPU_SYMBOL(row_want)
 
 /* kernels/cpu/attention/panel.h */
 #define cpu_multiply  GSA_CPU_SYMBOL(multiply)
@@ -85,7 +84,6 @@
 
 /* kernels/cpu/attention/bcsr.h */
 #define cpu_bcsr_pays     GSA_CPU_SYMBOL(bcsr_pays)
-#define cpu_bcsr_columns  GSA_CPU_SYMBOL(bcsr_columns)
 #define cpu_bcsr_find     GSA_CPU_SYMBOL(bcsr_find)
 #define cpu_bcsr_next     GSA_CPU_SYMBOL(bcsr_next)
 #define cpu_bcsr_forward  GSA_CPU_SYMBOL(bcsr_forward)

@@ -1,5 +1,6 @@
-/* attend_forward.c - the executor of the forward pass: items of rows, each part of them by the
- * format that inspect.c tells. Time O(edges x heads x dim). */
+/* attention.c - the executor of both passes: items of rows, each part of them by the format that
+ * inspect.c tells. The backward pass is one over the edges by destination, which computes p again
+ * from lse; its cut into items is ref's (attend_items.h). Time O(edges x heads x dim). */
 #include "kernels/cpu/attention/attention.h"
 #include "kernels/cpu/attention/row.h"
 #include "kernels/cpu/table.h"
@@ -20,7 +21,6 @@ typedef struct forward_hubs { /* rows that are cut by edges, after the others */
 typedef struct forward_job {
     ref_attend t;
     int64_t chunk, chunks;
-    cpu_plan *plan;
     int64_t segments, crossings; /* of intervals, where the call may work by them */
     cpu_interval_states states;
     forward_hubs *hubs;
@@ -38,38 +38,17 @@ static void finish_weights(const ref_attend *t, int64_t row)
     }
 }
 
-static void some_heads(const ref_attend *t, int64_t row, int32_t first, int32_t last, float *state,
-                       float *out)
+static void lone_row(const ref_attend *t, int64_t row, forward_hubs *hubs)
 {
-    cpu_block block;
-    cpu_prefetch prefetch;
-    ref_walk walk = ref_walk_of(t->edges, row);
-    ref_walk_skip(&walk, t->from);
-    block.first = (uint32_t)t->from, block.count = 0;
-    for (int32_t i = 0; i < (last - first) * SOFTMAX; i++)
-        state[i] = i % SOFTMAX == 0 ? -FLT_MAX : 0;
-    while (ref_attend_goes_on(t, block.first, block.count) && cpu_next(t, &walk, &block)) {
-        cpu_row_want(t, &walk, first, last, 0, &prefetch);
-        cpu_row_forward(t, row, &block, first, last, state, out, block.first == t->from, &prefetch);
-    }
-}
-
-static int32_t heads_end(const ref_attend *t, int32_t first)
-{
-    return t->heads - first < HEADS ? t->heads : first + HEADS;
-}
-
-static void one_row(const forward_job *job, int64_t row)
-{
-    const ref_attend *t = &job->t;
     float *out = (float *)t->args->out + row * t->width, state[HEADS * SOFTMAX];
     if (ref_edges_of(t->edges, (gsa_rows){ row, 1 }) > HUB_EDGES) {
-        job->hubs->row[atomic_fetch_add(&job->hubs->count, 1)] = row;
+        hubs->row[atomic_fetch_add(&hubs->count, 1)] = row;
         return;
     }
-    for (int32_t h = 0; h < t->heads; h += HEADS) {
-        some_heads(t, row, h, heads_end(t, h), state, out);
-        cpu_row_end(t, row, h, heads_end(t, h), state, out);
+    for (int32_t h = 0, end; h < t->heads; h = end) {
+        end = t->heads - h < HEADS ? t->heads : h + HEADS;
+        cpu_row_forward_all(t, row, h, end, state, out);
+        cpu_row_end(t, row, h, end, state, out);
     }
     if (t->args->weights) finish_weights(t, row);
 }
@@ -85,9 +64,8 @@ static void piece_item(void *context, int64_t item)
     const int64_t row = job->hubs->row[job->hubs->done + item / REF_WIDE];
     ref_attend t = job->t;
     float *state = piece_of(job, item), *out = state + t.heads * SOFTMAX;
-    if (!ref_attend_piece(&t, row, (int)(item % REF_WIDE), REF_WIDE)) return;
-    for (int32_t h = 0; h < t.heads; h += HEADS)
-        some_heads(&t, row, h, heads_end(&t, h), state + (int64_t)h * SOFTMAX, out);
+    if (ref_attend_piece(&t, row, (int)(item % REF_WIDE), REF_WIDE))
+        cpu_row_forward_all(&t, row, 0, t.heads, state, out);
 }
 
 /* Pieces meet in their order. */
@@ -118,75 +96,100 @@ static void run_hubs(gsa_backend *b, forward_job *job)
     }
 }
 
-typedef struct forward_work { /* of an item */
-    const forward_job *job;
+/* ---- parts of rows by their formats, in both passes ------------------------------------------ */
+
+typedef struct work { /* of an item */
+    const ref_attend *t;
+    const ref_label_sums *sums; /* NULL: forward */
+    forward_hubs *hubs;         /* forward */
+    int32_t first, last;        /* heads */
     void *room;
     cpu_inspection inspection;
     cpu_ell waiting;
     cpu_reading reading;
-} forward_work;
+    int32_t interval; /* 1 + the axis that has some of the rows, 0: none has */
+} work;
 
-static void run_part(forward_work *x, const cpu_part *part);
+static void run_part(work *x, const cpu_part *part);
 
-/* Blocks of bcsr; what is not finite goes otherwise. */
-static void run_blocks(forward_work *x, const cpu_part *part)
+static void run_row(const work *x, int64_t row)
 {
-    const ref_attend *t = &x->job->t;
+    if (x->sums) cpu_row_backward_all(x->t, row, x->first, x->last, x->sums);
+    else lone_row(x->t, row, x->hubs);
+}
+
+static void run_dia(const work *x, const cpu_dia *dia)
+{
+    if (!x->sums) cpu_dia_forward(x->t, dia);
+    else if (!cpu_dia_backward(x->t, dia, x->first, x->last, x->sums))
+        for (int r = 0; r < DIA_ROWS; r++) run_row(x, dia->row + r);
+}
+
+/* What is not finite goes otherwise. */
+static void run_blocks(work *x, const cpu_part *part)
+{
     const int64_t end = part->row + part->rows;
     bcsr_block behind[PLAN_BLOCKS];
     cpu_part other;
-    bcsr_read(t, part->block, cpu_plan_blocks(x->job->plan, end, behind) > 0 ? behind : NULL,
+    bcsr_read(x->t, part->block, cpu_plan_blocks(x->t->plan, end, behind) > 0 ? behind : NULL,
               &x->reading);
-    if (cpu_bcsr_forward(t, part->block, &x->reading, x->room)) return;
+    for (int i = 0; x->sums && i < part->blocks; i++)
+        cpu_bcsr_backward(x->t, &part->block[i], &x->reading, x->sums, x->room);
+    if (x->sums || cpu_bcsr_forward(x->t, part->block, &x->reading, x->room)) return;
     for (int64_t row = part->row; row < end;) {
         row = cpu_inspect(&x->inspection, row, end, 0, &other);
         run_part(x, &other);
     }
 }
 
-static void run_part(forward_work *x, const cpu_part *part)
+static void run_part(work *x, const cpu_part *part)
 {
-    const ref_attend *t = &x->job->t;
     switch (part->format) {
-    case CPU_GEMM:
-        if (cpu_dense_forward(t, part->row, part->rows, x->room)) break;
-        for (int64_t i = 0; i < part->rows; i++) one_row(x->job, part->row + i);
+    case CPU_GEMM: /* backward: the whole block at once, before */
+        if (cpu_dense_forward(x->t, part->row, part->rows, x->room)) break;
+        for (int64_t i = 0; i < part->rows; i++) run_row(x, part->row + i);
         break;
     case CPU_DIA:
-        for (int i = 0; i < part->dias; i++) cpu_dia_forward(t, &part->dia[i]);
+        for (int i = 0; i < part->dias; i++) run_dia(x, &part->dia[i]);
         break;
     case CPU_BCSR:
         run_blocks(x, part);
         break;
-    case CPU_INTERVAL: /* by items of their own */
+    case CPU_INTERVAL: /* forward by items of their own, backward after the others */
+        x->interval = part->interval;
         break;
     case CPU_ELL:
         cpu_ell_put(&x->waiting, part->row);
         break;
     default:
-        one_row(x->job, part->row);
+        run_row(x, part->row);
         break;
     }
 }
 
+static void run_rows(work *x, int64_t row, int64_t end)
+{
+    const ref_attend *t = x->t;
+    cpu_part part;
+    cpu_start_reading(&x->reading, x->first, x->last, x->sums != NULL);
+    cpu_ell_begin(&x->waiting, t, x->first, x->last, x->sums);
+    while (row < end) {
+        row = cpu_inspect(&x->inspection, row, end, 1, &part);
+        if (x->sums || !ref_leaves_out(t->args, part.row, part.rows)) run_part(x, &part);
+    }
+    cpu_ell_end(&x->waiting);
+}
+
+/* ---- forward --------------------------------------------------------------------------------- */
+
 static void forward_rows(const forward_job *job, void *room, int64_t item)
 {
     const ref_attend *t = &job->t;
-    const int64_t last = cpu_inspect_cut(t, (item + 1) * job->chunk);
-    forward_work x = { .job = job, .room = room };
-    cpu_part part;
-    cpu_start_reading(&x.reading, 0, t->heads, 0);
-    cpu_ell_begin(&x.waiting, t, 0, t->heads, NULL);
-    cpu_inspect_start(&x.inspection, t, job->plan, &x.waiting);
-    for (int64_t row = cpu_inspect_cut(t, item * job->chunk), end = row; row < last;) {
-        if (row >= end) {
-            cpu_inspect_block(&x.inspection, row);
-            end = ref_smaller(last, x.inspection.block.first + x.inspection.block.count);
-        }
-        row = cpu_inspect(&x.inspection, row, end, 1, &part);
-        if (!ref_leaves_out(t->args, part.row, part.rows)) run_part(&x, &part);
-    }
-    cpu_ell_end(&x.waiting);
+    work x = {
+        .t = t, .hubs = job->hubs, .last = t->heads, .room = room, .inspection = { .t = t }
+    };
+    run_rows(&x, cpu_inspect_cut(t, item * job->chunk),
+             cpu_inspect_cut(t, (item + 1) * job->chunk));
     vec_stream_end();
 }
 
@@ -220,10 +223,10 @@ static void join_item(void *context, int64_t item)
 
 /* Memory for threads and for the states of long ranges. Rows whose weights are wanted are no
  * intervals; those of intervals are all late. */
-static gsa_status prepare(gsa_backend *b, forward_job *job)
+static gsa_status prepare(gsa_backend *b, const cpu_plan *plan, forward_job *job)
 {
     const ref_attend *t = &job->t;
-    const cpu_intervals *s = &job->plan->intervals;
+    const cpu_intervals *s = &plan->intervals;
     const int early = t->args->late && !t->args->rest,
               by_intervals = s->count > 0 && bcsr_serves(t) && !early;
     const int64_t rooms = (int64_t)b->threads * (ROOM / (int64_t)sizeof(float)),
@@ -262,13 +265,48 @@ gsa_status cpu_attend_forward(gsa_backend *b, const gsa_attend_args *args)
                         .chunk = rows_of_item(b, args->edges),
                         .hubs = &hubs };
     job.chunks = ref_items(args->edges->rows, job.chunk);
-    job.plan = cpu_plan_of(b, "attend_forward", &job.t);
-    if (!job.plan) return b->error.status;
-    status = prepare(b, &job);
+    cpu_plan *plan = cpu_plan_of(b, "attend_forward", &job.t);
+    if (!plan) return b->error.status;
+    job.t.plan = plan;
+    status = prepare(b, plan, &job);
     if (status == GSA_OK)
         gsa_team_run_in(b->team, job.chunks + job.segments, forward_item, &job, job.rooms, ROOM);
     if (status == GSA_OK) gsa_team_run(b->team, job.crossings, join_item, &job);
     if (status == GSA_OK) run_hubs(b, &job);
-    cpu_plan_done(b, args->edges, job.plan);
+    cpu_plan_done(b, args->edges, plan);
+    return status;
+}
+
+/* ---- backward -------------------------------------------------------------------------------- */
+
+static void backward_rows(const ref_attend *t, gsa_rows rows, int32_t first, int32_t last,
+                          const ref_label_sums *sums, void *room)
+{
+    const cpu_plan *plan = t->plan;
+    work x = {
+        .t = t, .sums = sums, .first = first, .last = last, .room = room, .inspection = { .t = t }
+    };
+    if (rows.count == 0) return;
+    if (t->end > 0) { /* edges of a hub */
+        run_row(&x, rows.first);
+        return;
+    }
+    cpu_inspect_block(&x.inspection, rows.first);
+    if (x.inspection.dense && cpu_dense_backward(t, rows, first, last, room)) return;
+    x.inspection.dense = 0;
+    run_rows(&x, rows.first, rows.first + rows.count);
+    if (x.interval)
+        cpu_interval_backward(t, &plan->intervals, x.interval - 1, rows, first, last, sums);
+}
+
+gsa_status cpu_attend_backward(gsa_backend *b, const gsa_attend_args *args)
+{
+    const ref_attend t = ref_attend_of(args);
+    if (ref_attend_check(b, "attend_backward", args, 1) != GSA_OK) return b->error.status;
+    cpu_plan *plan = cpu_plan_of(b, "attend_backward", &t);
+    if (!plan) return b->error.status;
+    const gsa_status status =
+        ref_back(b, args, backward_rows, plan, &plan->looks, ROOM / sizeof(real));
+    cpu_plan_done(b, args->edges, plan);
     return status;
 }
