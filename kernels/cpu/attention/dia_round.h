@@ -90,18 +90,6 @@ CPU_INLINE void cpu_dia_rounds(float *s, const cpu_rounds *a, float scale, int w
 /* At 16 lanes the rows of q of a head of at most SLICE vectors stay in registers, and places come
  * out of rounds by one choice of lanes (window 11 forward: 1.3 times as fast). */
 
-/* Which lanes, of four rounds and a vector after them (16 and on): where `m` rounds are left of
- * the four, the first ones follow; places. */
-#define CPU_BY_LANE(F, m)                                                                          \
-    {                                                                                              \
-        F(0, m), F(1, m), F(2, m), F(3, m), F(4, m), F(5, m), F(6, m), F(7, m), F(8, m), F(9, m),  \
-            F(10, m), F(11, m), F(12, m), F(13, m), F(14, m), F(15, m)                             \
-    }
-#define CPU_LEFT(lane, m)  ((lane) < 4 * (m) ? (lane) : 16 + (lane)-4 * (m))
-#define CPU_PLACE(lane, m) (4 * ((lane) / 4 + (lane) % 4) + (lane) % 4)
-#define CPU_LAST(lane, m)                                                                          \
-    (CPU_PLACE(lane, m) < 16 ? CPU_PLACE(lane, m) : (16 + CPU_PLACE(lane, m) - 4 * (m)) % 32)
-
 CPU_INLINE vec cpu_dia_round(vec q[DIA_ROWS][SLICE], const float *const x[DIA_ROWS], int shared,
                              cpu_cut cut)
 {
@@ -143,26 +131,22 @@ CPU_INLINE vec cpu_dia_four_rounds(vec q[DIA_ROWS][SLICE], const cpu_rounds *a, 
  * too, to the end of its vector. */
 CPU_INLINE void cpu_dia_rounds_held(float *s, const cpu_rounds *a, float scale, cpu_cut cut)
 {
-    static const int32_t place[16] = CPU_BY_LANE(CPU_PLACE, 0),
-                         wrap[4][16] = { CPU_BY_LANE(CPU_LEFT, 1), CPU_BY_LANE(CPU_LEFT, 2),
-                                         CPU_BY_LANE(CPU_LEFT, 3), CPU_BY_LANE(CPU_LEFT, 4) },
-                         behind[4][16] = { CPU_BY_LANE(CPU_LAST, 1), CPU_BY_LANE(CPU_LAST, 2),
-                                           CPU_BY_LANE(CPU_LAST, 3), CPU_BY_LANE(CPU_LAST, 4) };
+    static const int32_t turn[28] = { 0,  1,  2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13,
+                                      14, 15, 0, 1, 2, 3, 4, 5, 6, 7, 8,  9,  10, 11 };
     const int32_t last = (a->count - 1) / 4 * 4, left = a->count - last;
     vec q[DIA_ROWS][SLICE];
     CPU_UNROLL
     for (int r = 0; r < DIA_ROWS; r++) CPU_UNROLL
     for (int v = 0; v < cut.vectors; v++) q[r][v] = cpu_piece(a->q + r * a->width, v, cut);
-    const vec first = cpu_dia_four_rounds(q, a, 0, a->count, cut);
-    vec before = first;
+    vec before = cpu_dia_four_rounds(q, a, 0, a->count, cut);
+    const vec first = vec_pick(before, before, turn + 4 * (4 - left)); /* after the last round */
     for (int32_t g = 4; g <= last; g += 4, s += LANES) {
         vec now = cpu_dia_four_rounds(q, a, g, a->count - g, cut);
-        if (g == last) now = vec_pick(now, first, wrap[left - 1]);
-        vec_store(s, vec_mul(vec_all(scale), vec_pick(before, now, place)));
+        if (g == last) now = vec_keep(lanes_first(4 * left), now, first);
+        vec_store(s, vec_mul(vec_all(scale), vec_diagonals_of(before, now)));
         before = now;
     }
-    if (last == 0) before = vec_pick(first, first, wrap[left - 1]);
-    vec_store(s, vec_mul(vec_all(scale), vec_pick(before, first, behind[left - 1])));
+    vec_store(s, vec_mul(vec_all(scale), vec_diagonals_of(before, first)));
 }
 #endif
 

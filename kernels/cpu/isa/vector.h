@@ -402,11 +402,17 @@ VEC_CALLED vec vec_pick(vec a, vec b, const int32_t *from)
     return vec_load(y);
 }
 #endif
+#if GSA_CPU_LANES == 16
+static inline vec vec_diagonals_of(vec first, vec then)
+{
+    static const int32_t from[16] = { 0, 5, 10, 15, 4, 9, 14, 19, 8, 13, 18, 23, 12, 17, 22, 27 };
+    return vec_pick(first, then, from);
+}
+#endif
 static inline vec vec_diagonals(const float *of)
 {
 #if GSA_CPU_LANES == 16
-    static const int32_t from[16] = { 0, 5, 10, 15, 4, 9, 14, 19, 8, 13, 18, 23, 12, 17, 22, 27 };
-    return vec_pick(vec_load(of), vec_load(of + 16), from);
+    return vec_diagonals_of(vec_load(of), vec_load(of + 16));
 #elif REG_LANES == 8
     const reg even = _mm256_blend_ps(vec_load(of), vec_load(of + 4), 0x22),
               odd = _mm256_blend_ps(vec_load(of + 8), vec_load(of + 12), 0x88);
