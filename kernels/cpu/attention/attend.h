@@ -131,11 +131,6 @@ static inline int32_t cpu_next(const ref_attend *t, ref_walk *walk, cpu_block *b
     return block->count = filled;
 }
 
-static inline int32_t cpu_quads(int32_t edges)
-{
-    return (edges + 3) / 4;
-}
-
 typedef struct cpu_cut { /* a slice of a head's columns: `vectors` of them from `from` on */
     int32_t from;
     int vectors, whole; /* whole: the last one is */

@@ -25,7 +25,6 @@ typedef struct back_panels {
     _Alignas(64) float p[SCORES_AT_MOST],
         ds[SCORES_AT_MOST];             /* of one panel after another; s and g first */
     int32_t found[BCSR_COLUMNS][QUADS]; /* where p and ds of a column and of row r are, less r */
-    float *dk[BCSR_COLUMNS], *dv[BCSR_COLUMNS];
     _Alignas(64) float slope[BCSR_LABELS * LANES],
         part[QUADS][PANEL_LABELS]; /* sums of ds by label; of a panel's wanted labels */
     _Alignas(64) float lse[LANES], inner[LANES]; /* D */
@@ -102,9 +101,14 @@ static void scatter_labels(const back_panels *x, const uint16_t *reads, float *d
     const ref_attend *t = x->in.t;
     const bcsr_block *block = x->in.block;
     float *y[BCSR_LABELS];
-    const cpu_scatter of = { x->slope, x->q, y, 0, NULL }, *const g[] = { &of };
-    for (int32_t l = 0; l < block->labels; l++) y[l] = dr + (int64_t)block->label[l] * t->dim;
-    cpu_scatter_range(g, 1, x->packed, reads, 0, block->labels, t->dim, 0);
+    int32_t found[BCSR_LABELS][QUADS];
+    const cpu_scatter of = { x->slope, x->q, y, 0, (const int32_t(*)[QUADS])found },
+                      *const planes[] = { &of };
+    for (int32_t l = 0; l < block->labels; l++) {
+        y[l] = dr + (int64_t)block->label[l] * t->dim;
+        for (int g = 0; g < QUADS; g++) found[l][g] = l * LANES;
+    }
+    cpu_scatter_range(planes, 1, x->packed, reads, 0, block->labels, t->dim);
 }
 
 /* The sums of ds by labels, and what they give: db_l, dr_l. */
@@ -171,8 +175,8 @@ static void by_rows(const back_panels *x, const ref_label_sums *sums)
 static void add_sources(const back_panels *x)
 {
     const bcsr_block *block = x->in.block;
-    const cpu_scatter k = { x->ds, x->q, x->dk, x->in.at, x->found },
-                      v = { x->p, x->dout, x->dv, x->in.at, x->found };
+    const cpu_scatter k = { x->ds, x->q, x->in.dk, x->in.at, x->found },
+                      v = { x->p, x->dout, x->in.dv, x->in.at, x->found };
     for (int32_t i = 0, end; i < block->ranges; i = end) {
         const int32_t kind = block->range[i].kind, first = block->range[i].column;
         const gsa_part *part = &x->in.t->args->parts[kind];
@@ -183,7 +187,7 @@ static void add_sources(const back_panels *x)
         if (part->dv) g[planes++] = &v;
         cpu_scatter_range(g, planes, x->packed, block->mask, first,
                           end < block->ranges ? block->range[end].column : block->columns,
-                          x->in.t->dim, 1);
+                          x->in.t->dim);
     }
 }
 
@@ -201,21 +205,6 @@ static int backward_head(back_panels *x, const ref_label_sums *sums)
     if (x->in.block->labels > 0) add_labels(x, sums);
     add_sources(x);
     return 1;
-}
-
-/* Where the rows of columns are that are added to. */
-static void find_gradients(back_panels *x)
-{
-    const ref_attend *t = x->in.t;
-    for (int i = 0; i < x->in.block->ranges; i++) {
-        const bcsr_range *range = &x->in.block->range[i];
-        const gsa_part *part = &t->args->parts[range->kind];
-        for (int64_t source = range->first, c = range->column; source <= range->last;
-             source++, c++) {
-            x->dk[c] = part->dk ? (float *)part->dk + source * t->width : NULL;
-            x->dv[c] = part->dv ? (float *)part->dv + source * t->width : NULL;
-        }
-    }
 }
 
 /* Where the scores of columns are. */
@@ -236,7 +225,6 @@ void cpu_bcsr_backward(const ref_attend *t, const bcsr_block *block, cpu_reading
     back_panels *x = room;
     cpu_panels_begin(&x->in, t, block, &reading->prefetch);
     x->packed = (t->dim + CPU_LINE - 1) / CPU_LINE * CPU_LINE;
-    find_gradients(x);
     find_scores(x);
     for (x->in.head = reading->first; x->in.head < reading->last; x->in.head++) {
         x->in.at = (int64_t)x->in.head * t->dim;

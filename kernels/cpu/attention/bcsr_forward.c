@@ -6,18 +6,6 @@
 #include "kernels/cpu/attention/softmax.h"
 #include "kernels/cpu/attention/dropout_mask.h"
 
-/* s <- the weights of panel g so far; keep[r]: by what is shrunk what is there so far. */
-static void absorb(bcsr_panels *x, int g, float *s, cpu_softmax *state, int first, float *keep)
-{
-    const ref_attend *t = x->t;
-    const float *rows = (const float *)t->args->q + (x->block->row + PANEL_ROWS * g) * t->width;
-    vec top = vec_quads_max(cpu_panel_products(x, g, 0, rows + x->at, t->width, t->scale, s,
-                                               vec_all(-FLT_MAX), CPU_MASKED));
-    if (!first) top = vec_max(top, state->top);
-    const vec added = cpu_exponents(s, cpu_whole_quads(x->block->panel[g].count) / QUADS, top);
-    vec_store(keep, cpu_softmax_add(state, top, added, first));
-}
-
 /* Panel g of a block for the head at work; 0 when something is not finite. `first`, `last`: of the
  * rows' blocks. */
 static int forward_panel(bcsr_panels *x, const cpu_bcsr_mask *keep_mask, int g, cpu_softmax *state,
@@ -25,18 +13,21 @@ static int forward_panel(bcsr_panels *x, const cpu_bcsr_mask *keep_mask, int g, 
 {
     const ref_attend *t = x->t;
     const bcsr_panel *panel = &x->block->panel[g];
-    const int64_t row = x->block->row + PANEL_ROWS * g, at = (int64_t)x->head * t->dim;
+    const int64_t row = x->block->row + PANEL_ROWS * g, at = row * t->width + x->at;
     float *lse = (float *)t->args->lse + row * t->heads + x->head, each[LANES], share[LANES],
-          keep[LANES];
+          keep[LANES]; /* by what is shrunk what is there so far */
     float s[4 * (BCSR_COLUMNS + QUADS)];
-    absorb(x, g, s, state, first, keep);
-    vec_store(share, vec_all(1));
+    vec over = vec_all(1),
+        top = vec_quads_max(cpu_panel_products(x, g, 0, (const float *)t->args->q + at, t->width,
+                                               t->scale, s, vec_all(-FLT_MAX), CPU_MASKED));
+    if (!first) top = vec_max(top, state->top);
+    const vec added = cpu_exponents(s, cpu_whole_quads(panel->count) / QUADS, top),
+              shrink = cpu_softmax_add(state, top, added, first);
     if (last) {
-        vec over;
         vec_store(each, cpu_softmax_end(state, &over));
-        vec_store(share, over), vec_store(keep, vec_mul(vec_load(keep), over));
         for (int r = 0; r < PANEL_ROWS; r++) lse[(int64_t)r * t->heads] = each[r];
     }
+    vec_store(share, over), vec_store(keep, vec_mul(shrink, over));
     if (t->drop.on) cpu_mask_panel(t, s, keep_mask, x->head, panel, g);
     const cpu_mixing of = { panel->count, panel->column, s, x->v, x->at };
     cpu_panel_mix m = { .of = &of,
@@ -46,8 +37,7 @@ static int forward_panel(bcsr_panels *x, const cpu_bcsr_mask *keep_mask, int g, 
                         .rows = PANEL_ROWS,
                         .stream = LANES == 16 && first && last && cpu_streams(t),
                         .prefetch = x->prefetch };
-    for (int r = 0; r < PANEL_ROWS; r++)
-        m.to[r] = (float *)t->args->out + (row + r) * t->width + at;
+    for (int r = 0; r < PANEL_ROWS; r++) m.to[r] = (float *)t->args->out + at + r * t->width;
     return !vec_has_nan(cpu_mix_panel(&m, t->dim));
 }
 

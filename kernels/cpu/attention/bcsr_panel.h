@@ -12,6 +12,7 @@ typedef struct bcsr_panels {
     int64_t at; /* of the head in a row of k and v */
     const float *k[BCSR_COLUMNS], *v[BCSR_COLUMNS],
         *r[BCSR_LABELS]; /* rows of columns, label vectors */
+    float *dk[BCSR_COLUMNS], *dv[BCSR_COLUMNS];
     float of[4 *
              (BCSR_LABELS + QUADS)]; /* what wanted labels add to a panel's scores, [label][row], */
     float more[4 * (BCSR_COLUMNS + QUADS)]; /* and where */

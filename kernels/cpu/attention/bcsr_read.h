@@ -22,10 +22,8 @@ static inline void cpu_start_reading(cpu_reading *x, int32_t first, int32_t last
 static inline void cpu_want_rows(const ref_attend *t, cpu_reading *x, const void *const plane[4],
                                  int64_t row, int64_t last)
 {
-    for (int p = 0; p < (x->backward ? 4 : 2); p++)
-        if (plane[p])
-            cpu_prefetch_add(&x->prefetch, (const float *)plane[p] + (int64_t)x->first * t->dim,
-                             row, last);
+    cpu_prefetch_planes(&x->prefetch, plane, x->backward ? 4 : 2, (int64_t)x->first * t->dim, row,
+                        last);
 }
 
 /* Notes the rows of a block's ranges that are not among those of the block before. */

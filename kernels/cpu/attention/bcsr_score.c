@@ -43,9 +43,13 @@ void cpu_panels_begin(bcsr_panels *x, const ref_attend *t, const bcsr_block *blo
     for (int i = 0; i < block->ranges; i++) {
         const bcsr_range *range = &block->range[i];
         const gsa_part *part = &t->args->parts[range->kind];
-        for (int64_t source = range->first, c = range->column; source <= range->last; source++, c++)
-            x->k[c] = (const float *)part->k + source * t->width,
-            x->v[c] = (const float *)part->v + source * t->width;
+        for (int64_t source = range->first, c = range->column; source <= range->last;
+             source++, c++) {
+            const int64_t at = source * t->width;
+            x->k[c] = (const float *)part->k + at, x->v[c] = (const float *)part->v + at;
+            x->dk[c] = part->dk ? (float *)part->dk + at : NULL;
+            x->dv[c] = part->dv ? (float *)part->dv + at : NULL;
+        }
     }
 }
 

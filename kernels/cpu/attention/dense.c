@@ -10,7 +10,7 @@
 #include "kernels/cpu/attention/dense.h"
 #include <math.h>
 #include "kernels/cpu/attention/dropout_mask.h"
-#include "kernels/cpu/attention/softmax.h"
+#include "kernels/cpu/attention/row.h"
 #include "kernels/gemm.h"
 
 enum {
@@ -228,19 +228,16 @@ static void forward_block(dense *x, running *state, int64_t row, int64_t rows, i
              from != 0);
 }
 
-/* o is divided by the sums; returns whether all is finite. */
+/* The rows end; returns whether all is finite. */
 static int finish(const ref_attend *t, const running *state, int64_t row, int64_t rows,
                   int32_t head)
 {
     float odd = 0;
     for (int64_t r = 0; r < rows; r++) {
-        float *o = (float *)t->args->out + (row + r) * t->width + (int64_t)head * t->dim;
-        const cpu_softmax all = cpu_softmax_load(state->row[r]);
-        vec over;
-        const float lse = vec_first(cpu_softmax_end(&all, &over)), share = vec_first(over);
-        ((float *)t->args->lse)[(row + r) * t->heads + head] = lse;
-        odd += 0 * lse;
-        for (int32_t i = 0; i < t->dim; i++) o[i] *= share, odd += 0 * o[i];
+        float *o = (float *)t->args->out + (row + r) * t->width;
+        cpu_row_end(t, row + r, head, head + 1, state->row[r], o);
+        odd += 0 * ((const float *)t->args->lse)[(row + r) * t->heads + head];
+        for (int32_t i = 0; i < t->dim; i++) odd += 0 * o[(int64_t)head * t->dim + i];
     }
     return !isnan(odd);
 }

@@ -21,27 +21,17 @@ static int32_t move_of(const gsa_edges *e, int64_t row, int64_t i)
     return move;
 }
 
-static int add_stripe(cpu_dia *dia, cpu_stripe stripe)
-{
-    if (dia->stripes == DIA_STRIPES) return 0;
-    dia->stripe[dia->stripes++] = stripe;
-    return 1;
-}
-
-/* A run of step 1 is one stripe; of others each edge is. */
+/* A run of step 1 is one stripe; of others each edge is. 0: there are too many. */
 static int add_run(cpu_dia *dia, const gsa_run *run, int32_t move)
 {
-    const int whole = run->count == 1 || run->step == 1;
-    for (int32_t i = 0; i < run->count; i++) {
-        const cpu_stripe stripe = { run->kind, run->first + i * run->step, whole ? run->count : 1,
-                                    move, dia->edges };
-        dia->label[dia->edges + i] = run->label + i * run->label_step;
-        if (!whole &&
-            !add_stripe(dia, (cpu_stripe){ stripe.kind, stripe.first, 1, move, dia->edges + i }))
-            return 0;
-        if (whole && i == 0 && !add_stripe(dia, stripe)) return 0;
-    }
-    dia->edges += run->count;
+    const int whole = run->count > 0 && (run->count == 1 || run->step == 1);
+    const int32_t stripes = whole ? 1 : run->count;
+    if (dia->stripes + stripes > DIA_STRIPES) return 0;
+    for (int32_t i = 0; i < stripes; i++)
+        dia->stripe[dia->stripes++] = (cpu_stripe){ run->kind, run->first + i * run->step,
+                                                    whole ? run->count : 1, move, dia->edges + i };
+    for (int32_t i = 0; i < run->count; i++)
+        dia->label[dia->edges++] = run->label + i * run->label_step;
     return 1;
 }
 

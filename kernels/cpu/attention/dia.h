@@ -12,7 +12,7 @@
  * examples are batched changes none. */
 #ifndef GSA_CPU_DIA_H
 #define GSA_CPU_DIA_H
-#include "kernels/cpu/attention/bcsr.h"
+#include "kernels/cpu/attention/dropout_mask.h"
 
 enum {
     DIA_ROWS = 4,
@@ -210,10 +210,12 @@ CPU_INLINE vec cpu_dia_dots_few(const float *q, const cpu_places *p, int32_t e, 
                           : cpu_dia_dots_some(q, p, e, at, width, dim, places, 0, 1);
 }
 
-/* Vectors of a head's scores. */
-static inline int32_t cpu_dia_vectors(const cpu_dia *dia)
+static inline cpu_rows4 cpu_dia_rows(const ref_attend *t, const cpu_dia *dia)
 {
-    return (dia->edges + QUADS - 1) / QUADS;
+    return (cpu_rows4){ .t = t,
+                        .row = { dia->row, dia->row + 1, dia->row + 2, dia->row + 3 },
+                        .places = dia->edges,
+                        .stride = 4 * cpu_whole_quads(dia->edges) };
 }
 
 /* s[e][r] <- scale q_r . x_e,r of one head, whose columns in a row of x begin at `at`; q is at
@@ -236,7 +238,7 @@ static inline void cpu_dia_dots(float *s, const float *q, const cpu_places *p, i
 static inline void cpu_dia_add_labels(const ref_attend *t, const cpu_dia *dia, const cpu_places *r,
                                       const float *q, int32_t head, float *s)
 {
-    const int32_t count = cpu_dia_vectors(dia) * LANES;
+    const int32_t count = 4 * cpu_whole_quads(dia->edges);
     float more[DIA_SCORES];
     if (t->r) cpu_dia_dots(more, q, r, dia->edges, 0, t->width, t->dim, t->scale);
     for (int32_t i = 0; t->r && i < count; i += LANES)
@@ -246,116 +248,81 @@ static inline void cpu_dia_add_labels(const ref_attend *t, const cpu_dia *dia, c
             s[DIA_ROWS * e + i] += t->bias[(int64_t)dia->label[e] * t->heads + head];
 }
 
-/* ---- y_r += sum_e p[e][r] x_e,r, where y is in registers ------------------------------- */
+/* ---- y_r += sum_e p[e][r] x_e,r, where y is in registers, or x_e,r += p[e][r] y_r ----------- */
 
-/* What rows from .. to add of one row of x; p[-3 r] is row r's share, for along a row of x a next
- * row is at the place before. */
-CPU_INLINE void cpu_dia_add(vec y[DIA_ROWS][DIA_WIDE], const float *p, const float *x, int from,
-                            int to, cpu_cut cut)
+enum { DIA_K, DIA_V, DIA_DK, DIA_DV }; /* planes; the last two are added to */
+
+/* What rows from .. to have to do with one row of x, row r by p[step r]. x is written where it
+ * scatters. */
+CPU_INLINE void cpu_dia_row(int scatter, vec y[DIA_ROWS][DIA_WIDE], const float *p, int step,
+                            float *x, int from, int to, cpu_cut cut)
 {
     vec part[DIA_WIDE];
     CPU_UNROLL
-    for (int v = 0; v < cut.vectors; v++) part[v] = vec_held(cpu_piece(x, v, cut));
+    for (int v = 0; v < cut.vectors; v++)
+        part[v] = scatter ? cpu_piece(x, v, cut) : vec_held(cpu_piece(x, v, cut));
     CPU_UNROLL
     for (int r = from; r <= to; r++) CPU_UNROLL
-    for (int v = 0; v < cut.vectors; v++) y[r][v] = vec_fma(vec_all(p[-3 * r]), part[v], y[r][v]);
+    for (int v = 0; v < cut.vectors; v++)
+        if (scatter) part[v] = vec_fma(vec_all(p[step * r]), y[r][v], part[v]);
+        else y[r][v] = vec_fma(vec_all(p[step * r]), part[v], y[r][v]);
+    if (!scatter) return;
+    CPU_UNROLL
+    for (int v = 0; v < cut.vectors; v++) cpu_put_piece(x, v, cut, part[v]);
 }
 
-/* One place: each row reads one row of x. */
-CPU_INLINE void cpu_dia_add_place(vec y[DIA_ROWS][DIA_WIDE], const float *p, const float *x,
-                                  int64_t move, cpu_dia_fetch fetch, cpu_cut cut)
+/* One place: each row has a row of x, `move` numbers from the one before; with 0 all have the same,
+ * which is read and written once. */
+CPU_INLINE void cpu_dia_place(int scatter, vec y[DIA_ROWS][DIA_WIDE], const float *p, float *x,
+                              int64_t move, cpu_dia_fetch fetch, cpu_cut cut)
 {
     for (int r = 0; fetch.ahead && r < DIA_ROWS; r++) cpu_dia_fetch_row(x, r, fetch, cut.vectors);
-    CPU_UNROLL
-    for (int r = 0; r < DIA_ROWS; r++) CPU_UNROLL
-    for (int v = 0; v < cut.vectors; v++)
-        y[r][v] = vec_fma(vec_all(p[r]), cpu_piece(x + r * move, v, cut), y[r][v]);
-}
-
-/* `count` places from p on, which read along x. */
-CPU_INLINE void cpu_dia_add_stripe(vec y[DIA_ROWS][DIA_WIDE], const float *p, const float *x,
-                                   int64_t width, cpu_dia_fetch fetch, int32_t count, cpu_cut cut)
-{
-    const float *fresh = x + (count - 1) * width;
-    CPU_UNROLL
-    for (int j = 0; j < 3; j++, x += width, p += 4) {
-        cpu_dia_add(y, p, x, 0, j, cut);
-        if (fetch.ahead && j > 0) cpu_dia_fetch_row(fresh, j - 1, fetch, cut.vectors);
-    }
-    for (int32_t j = 3; j < count; j++, x += width, p += 4) cpu_dia_add(y, p, x, 0, 3, cut);
-    CPU_UNROLL
-    for (int j = 0; j < 3; j++, x += width, p += 4) {
-        cpu_dia_add(y, p, x, j + 1, 3, cut);
-        if (fetch.ahead && j < 2) cpu_dia_fetch_row(fresh, j + 2, fetch, cut.vectors);
-    }
-}
-
-/* Whether a stripe is added along its rows, not place by place. */
-static inline int cpu_is_long(const cpu_stripe *s)
-{
-    return s->move == 1 && s->count >= 3;
-}
-
-/* y_r = sum_e p[e][r] x_e,r of all places. */
-CPU_INLINE void cpu_dia_add_all(vec y[DIA_ROWS][DIA_WIDE], const cpu_dia *dia, const cpu_places *x,
-                                const float *p, int64_t at, cpu_dia_fetch fetch, cpu_cut cut)
-{
-    CPU_UNROLL
-    for (int r = 0; r < DIA_ROWS; r++) CPU_UNROLL
-    for (int v = 0; v < cut.vectors; v++) y[r][v] = vec_zero();
-    for (int32_t i = 0; i < dia->stripes; i++) {
-        const cpu_stripe *s = &dia->stripe[i];
-        const float *share = p + s->place * DIA_ROWS, *from = x->x[s->place] + at;
-        if (cpu_is_long(s)) cpu_dia_add_stripe(y, share, from, fetch.width, fetch, s->count, cut);
-        else
-            for (int32_t e = 0; e < s->count; e++)
-                cpu_dia_add_place(y, share + e * DIA_ROWS, from + e * fetch.width,
-                                  s->move * fetch.width,
-                                  x->fresh[s->place + e] ? fetch : (cpu_dia_fetch){ 0, 0 }, cut);
-    }
-}
-
-/* ---- x_r into rows of y: y_e,r += p[e][r] x_r, where x is in registers ----------------- */
-
-/* What rows from .. to give one row of y, row r by p[step r]. */
-CPU_INLINE void cpu_dia_scatter(float *y, const float *p, int step, vec x[DIA_ROWS][DIA_WIDE],
-                                int from, int to, cpu_cut cut)
-{
-    vec sum[DIA_WIDE];
-    CPU_UNROLL
-    for (int v = 0; v < cut.vectors; v++) sum[v] = cpu_piece(y, v, cut);
-    CPU_UNROLL
-    for (int r = from; r <= to; r++) CPU_UNROLL
-    for (int v = 0; v < cut.vectors; v++) sum[v] = vec_fma(vec_all(p[step * r]), x[r][v], sum[v]);
-    CPU_UNROLL
-    for (int v = 0; v < cut.vectors; v++) cpu_put_piece(y, v, cut, sum[v]);
-}
-
-/* One place: each row gives to one row of y; where move is 0 all of them to the same, which is read
- * and written once. */
-CPU_INLINE void cpu_dia_scatter_place(float *y, const float *p, int64_t move, cpu_dia_fetch fetch,
-                                      vec x[DIA_ROWS][DIA_WIDE], cpu_cut cut)
-{
-    for (int r = 0; fetch.ahead && r < DIA_ROWS; r++) cpu_dia_fetch_row(y, r, fetch, cut.vectors);
-    if (move == 0) cpu_dia_scatter(y, p, 1, x, 0, 3, cut);
+    if (move == 0) cpu_dia_row(scatter, y, p, 1, x, 0, 3, cut);
     else CPU_UNROLL
-    for (int r = 0; r < DIA_ROWS; r++) cpu_dia_scatter(y + r * move, p, 1, x, r, r, cut);
+    for (int r = 0; r < DIA_ROWS; r++) cpu_dia_row(scatter, y, p, 1, x + r * move, r, r, cut);
 }
 
-CPU_INLINE void cpu_dia_scatter_stripe(float *y, const float *p, int64_t width, cpu_dia_fetch fetch,
-                                       int32_t count, vec x[DIA_ROWS][DIA_WIDE], cpu_cut cut)
+/* `count` places from p on, along x: a next row has a row of x at the place before. */
+CPU_INLINE void cpu_dia_stripe(int scatter, vec y[DIA_ROWS][DIA_WIDE], const float *p, float *x,
+                               int32_t count, cpu_dia_fetch fetch, cpu_cut cut)
 {
-    const float *fresh = y + (count - 1) * width;
+    const float *fresh = x + (count - 1) * fetch.width;
     CPU_UNROLL
-    for (int j = 0; j < 3; j++, y += width, p += 4) {
-        cpu_dia_scatter(y, p, -3, x, 0, j, cut);
+    for (int j = 0; j < 3; j++, x += fetch.width, p += 4) {
+        cpu_dia_row(scatter, y, p, -3, x, 0, j, cut);
         if (fetch.ahead && j < 2) cpu_dia_fetch_row(fresh, j, fetch, cut.vectors);
     }
-    for (int32_t j = 3; j < count; j++, y += width, p += 4) cpu_dia_scatter(y, p, -3, x, 0, 3, cut);
+    for (int32_t j = 3; j < count; j++, x += fetch.width, p += 4)
+        cpu_dia_row(scatter, y, p, -3, x, 0, 3, cut);
     CPU_UNROLL
-    for (int j = 0; j < 3; j++, y += width, p += 4) {
-        cpu_dia_scatter(y, p, -3, x, j + 1, 3, cut);
+    for (int j = 0; j < 3; j++, x += fetch.width, p += 4) {
+        cpu_dia_row(scatter, y, p, -3, x, j + 1, 3, cut);
         if (fetch.ahead && j < 2) cpu_dia_fetch_row(fresh, j + 2, fetch, cut.vectors);
+    }
+}
+
+/* All places of a plane, from column `at` on. */
+CPU_INLINE void cpu_dia_along(int plane, vec y[DIA_ROWS][DIA_WIDE], const ref_attend *t,
+                              const cpu_dia *dia, const float *p, int64_t at, cpu_dia_fetch fetch,
+                              cpu_cut cut)
+{
+    const int scatter = plane >= DIA_DK;
+    for (int32_t i = 0; i < dia->stripes; i++) {
+        const cpu_stripe *s = &dia->stripe[i];
+        const gsa_part *part = &t->args->parts[s->kind];
+        const float *share = p + s->place * DIA_ROWS;
+        const void *const all[] = { part->k, part->v, part->dk, part->dv };
+        float *x = (float *)(uintptr_t)all[plane]; /* K and V are read alone */
+        if (!x) continue;
+        x += s->first * t->width + at;
+        if (s->move == 1 && s->count >= 3)
+            cpu_dia_stripe(scatter, y, share, x, s->count, fetch, cut);
+        else
+            for (int32_t e = 0; e < s->count; e++, x += t->width, share += DIA_ROWS)
+                cpu_dia_place(scatter, y, share, x, s->move * t->width,
+                              s->move == 1 && e + 1 == s->count ? fetch
+                                                                : (cpu_dia_fetch){ 0, t->width },
+                              cut);
     }
 }
 

@@ -103,29 +103,19 @@ static uint32_t bits_at(const cpu_bits *bits, int32_t at, int32_t count)
     return (uint32_t)(all >> at % 8) & (uint32_t)((1ull << count) - 1);
 }
 
-static uint32_t reversed(uint32_t x)
-{
-    x = (x >> 1 & 0x55555555u) | (x & 0x55555555u) << 1;
-    x = (x >> 2 & 0x33333333u) | (x & 0x33333333u) << 2;
-    x = (x >> 4 & 0x0F0F0F0Fu) | (x & 0x0F0F0F0Fu) << 4;
-    return __builtin_bswap32(x);
-}
-
-/* A run's edges, the first of which is the row's edge `place` and leads to `column`. */
+/* A run's edges, the first of which is the row's edge `place` and leads to `column`: one by one
+ * where columns fall. */
 static void put_run(const cpu_bits *line, int32_t place, int32_t column, const gsa_run *run, int r,
                     cpu_bcsr_mask *to)
 {
     const int back = run->count > 1 && run->step < 0;
     for (int32_t left = run->count, some; left > 0; left -= some) {
-        const int32_t room = back ? column % MASK_WORD + 1 : MASK_WORD - column % MASK_WORD;
+        const int32_t low = column % MASK_WORD, room = back ? 1 : MASK_WORD - low;
         some = left < room ? left : room;
-        const int32_t at = column / MASK_WORD * LANES + r,
-                      low = (back ? column - some + 1 : column) % MASK_WORD;
-        for (int j = 0; j < MASK_HEADS; j++) {
-            const uint32_t bits = bits_at(line + j * LINE, place, some);
-            to->word[j][at] |= (back ? reversed(bits) >> (MASK_WORD - some) : bits) << low;
-        }
-        place += some, column += back ? -some : some;
+        for (int j = 0; j < MASK_HEADS; j++)
+            to->word[j][column / MASK_WORD * LANES + r] |= bits_at(line + j * LINE, place, some)
+                                                           << low;
+        place += some, column += back ? -1 : some;
     }
 }
 

@@ -64,18 +64,32 @@ static inline void cpu_mask_panel(const ref_attend *t, float *s, const cpu_bcsr_
     }
 }
 
-/* s *= 0 or 1/(1-p) of the heads first .. first+heads-1, each of whole vectors for `places` places;
- * the bits too, where `keep_mask` is not NULL. */
-static inline void cpu_mask_scores(const ref_attend *t, const int64_t row[ROWS4], int32_t places,
-                                   int32_t first, int32_t heads, float *s, cpu_bits *keep_mask)
+/* Where there is dropout: s *= 0 or 1/(1-p); the bits too, where `keep_mask` is not NULL. */
+static inline void cpu_rows4_drop(const cpu_rows4 *x, float *s, cpu_bits *keep_mask)
 {
     enum { MOST = BLOCK * ROWS4 / LANES };
-    const int32_t vectors = (places + QUADS - 1) / QUADS;
+    const int32_t vectors = x->stride / LANES;
     cpu_bits bits[HEADS * MOST];
-    for (int32_t h = 0; h < heads; h += MASK_HEADS)
-        cpu_mask_rows4(t, row, NULL, places, first + h, bits + h * vectors, vectors);
-    cpu_mask_apply(t, s, bits, (int64_t)heads * vectors);
-    if (keep_mask) memcpy(keep_mask, bits, sizeof *bits * (size_t)(heads * vectors));
+    if (!x->t->drop.on) return;
+    for (int32_t h = 0; h < x->heads; h += MASK_HEADS)
+        cpu_mask_rows4(x->t, x->row, NULL, x->places, x->first + h, bits + h * vectors, vectors);
+    cpu_mask_apply(x->t, s, bits, (int64_t)x->heads * vectors);
+    if (keep_mask) memcpy(keep_mask, bits, sizeof *bits * (size_t)(x->heads * vectors));
+}
+
+/* Backward, of all heads: p, which holds s, and ds, which holds g; lse, inner: [heads][4], with
+ * room for LANES numbers more; lse is filled. */
+static inline void cpu_rows4_weigh(const cpu_rows4 *x, float *p, float *ds, float *lse,
+                                   const float *inner)
+{
+    const ref_attend *t = x->t;
+    cpu_bits keep_mask[HEADS * BLOCK * ROWS4 / LANES];
+    for (int r = 0; r < ROWS4; r++)
+        for (int32_t h = 0; h < x->heads; h++)
+            lse[ROWS4 * h + r] = ((const float *)t->args->lse)[x->row[r] * t->heads + x->first + h];
+    cpu_rows4_drop(x, ds, keep_mask);
+    cpu_rows4_slopes(x, p, ds, lse, inner);
+    if (t->drop.on) cpu_mask_apply(t, p, keep_mask, x->heads * x->stride / LANES);
 }
 
 #endif

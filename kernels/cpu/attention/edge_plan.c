@@ -12,11 +12,6 @@ typedef struct finding {
     _Atomic int failed; /* for want of memory */
 } finding;
 
-static int64_t rounded(int64_t bytes)
-{
-    return (bytes + 7) / 8 * 8;
-}
-
 /* Numbers of the panels' lists, which follow one another. */
 static int64_t lists_of(const bcsr_block *block)
 {
@@ -26,10 +21,10 @@ static int64_t lists_of(const bcsr_block *block)
 
 static int64_t bytes_of(const bcsr_block *block)
 {
-    return (int64_t)sizeof(bcsr_block) +
-           rounded((int64_t)sizeof(bcsr_range) * block->ranges +
-                   (int64_t)sizeof(int32_t) * block->labels +
-                   (int64_t)sizeof(uint16_t) * (block->columns + lists_of(block)));
+    const int64_t lists = (int64_t)sizeof(bcsr_range) * block->ranges +
+                          (int64_t)sizeof(int32_t) * block->labels +
+                          (int64_t)sizeof(uint16_t) * (block->columns + lists_of(block));
+    return (int64_t)sizeof(bcsr_block) + (lists + 7) / 8 * 8;
 }
 
 static void part(char **at, const void *from, int64_t bytes)

@@ -40,24 +40,29 @@ static void set_row(const ref_attend *t, cpu_slice *b, int r, int64_t row)
     for (int64_t i = edges->run_offset[row]; i < edges->run_offset[row + 1]; i++)
         for (int32_t place = 0; place < edges->runs[i].count; place++, e += ROWS4)
             set_edge(t, b, e, &edges->runs[i], place);
-    b->row[r] = row, b->edges[r] = e / ROWS4;
+    b->at.row[r] = row, b->edges[r] = e / ROWS4;
 }
 
 static void work(const cpu_ell *x, const int64_t *row, int32_t rows)
 {
     cpu_slice b;
-    b.rows = rows, b.places = 0, b.even = 1;
+    int32_t places = 0;
+    b.at.t = x->t, b.rows = rows, b.even = 1;
     for (int r = 0; r < ROWS4; r++) {
         set_row(x->t, &b, r, row[r < rows ? r : 0]);
-        b.places = b.edges[r] > b.places ? b.edges[r] : b.places;
+        places = b.edges[r] > places ? b.edges[r] : places;
     }
     for (int r = 0; r < ROWS4; r++) {
-        b.even &= b.edges[r] % QUADS == 0 && b.edges[r] == b.places;
-        for (int32_t e = ROWS4 * b.edges[r] + r; e < ROWS4 * b.places; e += ROWS4)
+        b.even &= b.edges[r] % QUADS == 0 && b.edges[r] == places;
+        for (int32_t e = ROWS4 * b.edges[r] + r; e < ROWS4 * places; e += ROWS4)
             b.k[e] = b.k[r], b.v[e] = b.v[r], b.r[e] = b.r[r], b.label[e] = b.label[r];
     }
-    if (x->sums) cpu_ell_backward(x->t, &b, x->first, x->last, x->sums);
-    else cpu_ell_forward(x->t, &b);
+    b.at.places = places, b.at.stride = 4 * cpu_whole_quads(places);
+    for (b.at.first = x->first; b.at.first < x->last; b.at.first += HEADS) {
+        b.at.heads = x->last - b.at.first < HEADS ? x->last - b.at.first : HEADS;
+        if (x->sums) cpu_ell_backward(&b, x->sums);
+        else cpu_ell_forward(&b);
+    }
 }
 
 static void fetch_row(const cpu_ell *x, const void *plane, int64_t row)
@@ -102,7 +107,6 @@ void cpu_ell_put(cpu_ell *x, int64_t row)
         cpu_ell_single_backward(x, row);
         return;
     }
-    if (edges == 1 && cpu_ell_single_forward(x, row)) return;
     x->row[bucket][x->waiting[bucket]++] = row;
     if (x->waiting[bucket] < ROWS4) return;
     work(x, x->row[bucket], ROWS4);

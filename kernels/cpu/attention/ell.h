@@ -30,10 +30,11 @@ enum {
 };
 
 typedef struct cpu_slice {
-    int32_t rows, places; /* places: most edges of a row, others have their first one again there,
-                             which counts for nothing */
-    int even;             /* all rows have them, in whole vectors */
-    int64_t row[ROWS4];   /* after the last the first again, whose results are thrown away */
+    cpu_rows4 at; /* after the last row the first again, whose results are thrown away; places:
+                     most edges of a row, others have their first one again there, which counts
+                     for nothing */
+    int32_t rows;
+    int even; /* all rows have all places, in whole vectors */
     int32_t edges[ROWS4];
     const float *k[ROWS4 * ELL_PLACES], *v[ROWS4 * ELL_PLACES],
         *r[ROWS4 * ELL_PLACES]; /* [places][4]; r: label vectors */
@@ -56,13 +57,11 @@ void cpu_ell_begin(cpu_ell *x, const ref_attend *t, int32_t first, int32_t last,
 void cpu_ell_put(cpu_ell *x, int64_t row); /* works on a slice that is full */
 void cpu_ell_end(cpu_ell *x);              /* and on what is left */
 
-void cpu_ell_forward(const ref_attend *t, const cpu_slice *slice);
-void cpu_ell_backward(const ref_attend *t, const cpu_slice *slice, int32_t first, int32_t last,
-                      const ref_label_sums *sums);
+/* Some heads of a slice. */
+void cpu_ell_forward(const cpu_slice *slice);
+void cpu_ell_backward(const cpu_slice *slice, const ref_label_sums *sums);
 
-/* A row of one edge (ell_single.c). Forward 0 where it has to go into a slice: heads are not whole
- * vectors by fours, labels or dropout have a part, a score is not finite. */
-int cpu_ell_single_forward(const cpu_ell *x, int64_t row);
+/* A row of one edge (ell_single.c). */
 void cpu_ell_single_backward(const cpu_ell *x, int64_t row);
 
 /* Whether a row goes into a slice: `single` takes rows of one edge, which do so before
@@ -77,27 +76,20 @@ static inline int cpu_is_ell(const ref_attend *t, int64_t row, int single)
 }
 
 /* Planes of all heads of the slice's rows. */
-static inline void cpu_slice_rows(const cpu_slice *b, const void *plane, int64_t width,
-                                  const float **x)
+static inline void cpu_slice_rows(const cpu_slice *b, const void *plane, const float **x)
 {
-    for (int r = 0; r < ROWS4; r++) x[r] = (const float *)plane + b->row[r] * width;
-}
-
-/* Where the scores of `heads` heads begin, one after another. */
-static inline void cpu_slice_starts(const cpu_slice *b, int32_t heads, int32_t start[HEADS + 1])
-{
-    for (int32_t h = 0; h <= heads; h++) start[h] = h * ((b->places + QUADS - 1) / QUADS) * LANES;
+    for (int r = 0; r < ROWS4; r++) x[r] = (const float *)plane + b->at.row[r] * b->at.t->width;
 }
 
 /* s[place][row] <- scale q.(k + r) + bias of one head. */
-static inline void cpu_own_scores(float *s, const ref_attend *t, const cpu_slice *b,
-                                  const float *const *q, int32_t head)
+static inline void cpu_own_scores(float *s, const cpu_slice *b, const float *const *q, int32_t head)
 {
-    const int32_t count = (b->places + QUADS - 1) / QUADS * LANES;
-    cpu_own_dots(s, q, b->k, t->r ? b->r : NULL, b->places, (int64_t)head * t->dim, t->dim);
+    const ref_attend *t = b->at.t;
+    const int32_t count = b->at.stride;
+    cpu_own_dots(s, q, b->k, t->r ? b->r : NULL, b->at.places, (int64_t)head * t->dim, t->dim);
     for (int32_t i = 0; i < count; i += LANES)
         vec_store(s + i, vec_mul(vec_load(s + i), vec_all(t->scale)));
-    for (int32_t e = 0; t->bias && e < ROWS4 * b->places; e++)
+    for (int32_t e = 0; t->bias && e < ROWS4 * b->at.places; e++)
         s[e] += t->bias[(int64_t)b->label[e] * t->heads + head];
 }
 

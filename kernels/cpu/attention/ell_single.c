@@ -1,50 +1,9 @@
-/* ell_single.c - rows of one edge, at once: the weight is 1, so that out = v and lse = s; ds = p
- * (do.v - do.o) = 0, so that dv += do is the whole gradient, and neither the query nor the key is
- * read backward (with dropout out = m v, dv += m do). Where s or do.v is not finite a row goes the
- * long way, for 0 times infinity is not 0. */
+/* ell_single.c - backward of rows of one edge, at once: the weight is 1, ds = p (do.v - do.o) = 0,
+ * so that dv += do is the whole gradient, and neither the query nor the key is read (with dropout
+ * dv += m do). Where s or do.v is not finite a row goes the long way, for 0 times infinity is not
+ * 0. */
 #include "kernels/cpu/attention/ell.h"
 #include "kernels/cpu/attention/row.h"
-
-/* Scores of four heads, in each quad. */
-CPU_INLINE vec four_scores(const ref_attend *t, const float *q, const float *k)
-{
-    vec sum[4], w[QUADS];
-    CPU_UNROLL
-    for (int j = 0; j < 4; j++) {
-        sum[j] = vec_zero();
-        for (int32_t i = j * t->dim, end = i + t->dim; i < end; i += LANES)
-            sum[j] = vec_fma(vec_load(q + i), vec_load(k + i), sum[j]);
-    }
-    const vec all = vec_sum_fours(sum[0], sum[1], sum[2], sum[3]);
-    CPU_UNROLL
-    for (int j = 0; j < QUADS; j++) w[j] = all;
-    return vec_mul(vec_fold(w), vec_all(t->scale));
-}
-
-int cpu_ell_single_forward(const cpu_ell *x, int64_t row)
-{
-    const ref_attend *t = x->t;
-    const gsa_run *run = t->edges->runs + t->edges->run_offset[row];
-    if (t->r || t->bias || t->drop.on || t->dim % LANES != 0 || t->heads % 4 != 0) return 0;
-    while (run->count == 0) run++;
-    const gsa_part *part = &t->args->parts[run->kind];
-    const float *q = (const float *)t->args->q + row * t->width,
-                *k = (const float *)part->k + run->first * t->width,
-                *v = (const float *)part->v + run->first * t->width;
-    float *out = (float *)t->args->out + row * t->width,
-          *lse = (float *)t->args->lse + row * t->heads;
-    const int stream = cpu_streams(t);
-    for (int32_t h = 0; h < t->heads; h += 4) {
-        const int64_t at = (int64_t)h * t->dim;
-        const vec s = four_scores(t, q + at, k + at);
-        if (vec_bits_nonzero(vec_sub(s, s))) return 0;
-        vec_store_first(lse + h, lanes_first(4), vec_add(s, vec_zero()));
-    }
-    for (int64_t i = 0; i < t->width; i += LANES)
-        if (stream) vec_stream(out + i, vec_load(v + i));
-        else vec_store(out + i, vec_load(v + i));
-    return 1;
-}
 
 /* Whether lse and do.v of some heads are finite. */
 static int finite(const ref_attend *t, int64_t row, const float *dout, const float *v,

@@ -44,9 +44,9 @@ static void want_next(piece *p, int64_t take, int64_t last)
     const ref_attend *t = p->t;
     const gsa_part *part = &t->args->parts[p->axis->kind];
     const int planes = p->sums ? 4 : 2;
-    const float *const source[] = { part->k, part->v, part->dk, part->dv };
-    const float *const row[] = { t->args->q, p->sums ? t->args->dout : NULL, t->args->out,
-                                 t->args->dq };
+    const void *const source[] = { part->k, part->v, part->dk, part->dv };
+    const void *const row[] = { t->args->q, p->sums ? t->args->dout : NULL, t->args->out,
+                                t->args->dq };
     const int64_t column = (int64_t)p->first * t->dim,
                   end = p->end + take < last ? p->end + take : last;
     int64_t count;
@@ -54,13 +54,10 @@ static void want_next(piece *p, int64_t take, int64_t last)
     if (p->end >= last || (p->axis->end - p->axis->first) * t->width < PREFETCH_LEAST) return;
     const int32_t *rows =
         shorts_of(p, p->step + (p->end - p->from + STEP - 1) / STEP, end - p->end, &count);
-    for (int i = 0; i < planes; i++)
-        cpu_prefetch_add(&p->prefetch, source[i] ? source[i] + column : NULL, p->end, end - 1);
+    cpu_prefetch_planes(&p->prefetch, source, planes, column, p->end, end - 1);
     for (int64_t i = 0, j; i < count; i = j) {
         for (j = i + 1; j < count && rows[j] == rows[j - 1] + 1;) j++;
-        for (int k = 0; k < planes; k++)
-            cpu_prefetch_add(&p->prefetch, row[k] ? row[k] + column : NULL, rows[i],
-                             rows[i] + (j - i) - 1);
+        cpu_prefetch_planes(&p->prefetch, row, planes, column, rows[i], rows[i] + (j - i) - 1);
     }
     cpu_prefetch_pace(&p->prefetch, 2 * (p->last - p->first) * take / QUADS);
 }

@@ -206,7 +206,8 @@ static void add_queries(const work *x, const slopes *s)
         m.to[r] = (float *)t->args->dq + g->row[r] * t->width + x->at;
         const float share = t->scale * s->sum[r];
         if (t->r)
-            cpu_lone_scatter(&m.to[r], &share, t->r + (int64_t)x->label[r] * t->dim, 0, t->dim, 1);
+            cpu_row_scatter(&m.to[r], &share, 1, t->r + (int64_t)x->label[r] * t->dim, 0, t->dim,
+                            1);
     }
     cpu_mix_panel(&m, t->dim);
 }
@@ -219,7 +220,7 @@ static void add_labels(const work *x, const slopes *s, const ref_label_sums *sum
         const int64_t label = x->label[r];
         float *row = sums->dr ? sums->dr + label * t->dim : NULL;
         if (sums->db) sums->db[label * sums->group + x->head - sums->first_head] += s->sum[r];
-        if (row) cpu_lone_scatter(&row, &s->sum[r], x->q + r * x->packed, 0, t->dim, 1);
+        if (row) cpu_row_scatter(&row, &s->sum[r], 1, x->q + r * x->packed, 0, t->dim, 1);
     }
 }
 
@@ -241,7 +242,7 @@ static void add_sources(const work *x, const slopes *s)
     }
     if (part->dk) g[planes++] = &k;
     if (part->dv) g[planes++] = &v;
-    cpu_scatter_range(g, planes, x->packed, mask, 0, x->g->columns, x->t->dim, 1);
+    cpu_scatter_range(g, planes, x->packed, mask, 0, x->g->columns, x->t->dim);
 }
 
 int cpu_interval_panel_backward(const cpu_interval_panel *g, int32_t first, int32_t last,

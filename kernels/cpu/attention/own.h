@@ -142,19 +142,19 @@ static inline void cpu_find_targets(const ref_attend *t, const ref_label_sums *s
     }
 }
 
-/* One row alone, all columns of a head. */
-static inline void cpu_lone_mix(float *y, const float *keep, const float *p, const float *const *x,
-                                const float *const *r, int64_t at, int32_t dim, int32_t edges,
-                                cpu_prefetch *prefetch)
+/* The same of one row, all columns of a head. */
+static inline void cpu_row_mix(float *y, const float *keep, const float *p, const float *const *x,
+                               const float *const *r, int step, int64_t at, int32_t dim,
+                               int32_t edges, cpu_prefetch *prefetch)
 {
-    if (r) CPU_BY_CUTS(dim, SLICE, cpu_own_mix, y, keep, p, x, r, 1, at, edges, prefetch, 0)
-    else CPU_BY_CUTS(dim, SLICE, cpu_own_mix, y, keep, p, x, NULL, 1, at, edges, prefetch, 0)
+    if (r) CPU_BY_CUTS(dim, SLICE, cpu_own_mix, y, keep, p, x, r, step, at, edges, prefetch, 0)
+    else CPU_BY_CUTS(dim, SLICE, cpu_own_mix, y, keep, p, x, NULL, step, at, edges, prefetch, 0)
 }
 
-static inline void cpu_lone_scatter(float *const *y, const float *p, const float *x, int64_t to,
-                                    int32_t dim, int32_t edges)
+static inline void cpu_row_scatter(float *const *y, const float *p, int step, const float *x,
+                                   int64_t to, int32_t dim, int32_t edges)
 {
-    CPU_BY_CUTS(dim, SLICE, cpu_own_scatter, y, p, 1, x, to, edges)
+    CPU_BY_CUTS(dim, SLICE, cpu_own_scatter, y, p, step, x, to, edges)
 }
 
 #endif

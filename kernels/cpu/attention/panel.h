@@ -213,8 +213,8 @@ vec cpu_mix_panel(const cpu_panel_mix *m, int32_t dim);
 
 /* ---- scatter-add --------------------------------------------------------------------------- */
 
-typedef struct cpu_scatter { /* y[c] + at += sum_r p[found[c][r / 4] + r] x[r stride ..] of a plane;
-                                found NULL: p[c LANES + r] */
+typedef struct cpu_scatter { /* y[c] + at += sum_r p[found[c][r / 4] + r] x[r stride ..] of a plane
+                              */
     const float *p, *x;
     float *const *y; /* rows of columns */
     int64_t at;
@@ -228,7 +228,7 @@ enum {
 
 /* Columns c .. c+columns-1 of some planes from the rows in `bits`, a slice of the head. */
 CPU_INLINE void cpu_scatter_columns(const cpu_scatter *const *g, int planes, int64_t stride,
-                                    int32_t c, int columns, unsigned bits, int found, cpu_cut cut)
+                                    int32_t c, int columns, unsigned bits, cpu_cut cut)
 {
     vec sum[SCATTER_PLANES][SCATTERED_SUMS][SCATTERED];
     const float *x[SCATTER_PLANES], *p[SCATTER_PLANES];
@@ -247,9 +247,7 @@ CPU_INLINE void cpu_scatter_columns(const cpu_scatter *const *g, int planes, int
         const int64_t r = __builtin_ctzll(left), row = r * stride;
         int64_t place[SCATTERED_SUMS];
         CPU_UNROLL
-        for (int i = 0; i < columns; i++)
-            place[i] =
-                found ? g[0]->found[c + i][(uint64_t)r / 4] + r : (int64_t)(c + i) * LANES + r;
+        for (int i = 0; i < columns; i++) place[i] = g[0]->found[c + i][(uint64_t)r / 4] + r;
         CPU_UNROLL
         for (int k = 0; k < planes; k++) {
             vec share[SCATTERED_SUMS];
@@ -273,30 +271,27 @@ CPU_INLINE void cpu_scatter_columns(const cpu_scatter *const *g, int planes, int
 
 /* Columns first .. last-1, whose rows are mask[c]: some at a time. */
 CPU_INLINE void cpu_scatter_slice(const cpu_scatter *const *g, int planes, int64_t stride,
-                                  const uint16_t *mask, int32_t first, int32_t last, int found,
-                                  cpu_cut cut)
+                                  const uint16_t *mask, int32_t first, int32_t last, cpu_cut cut)
 {
     const int some = SCATTERED_SUMS / planes;
     int32_t c = first;
     for (; some > 1 && c + some <= last; c += some) {
         unsigned bits = 0;
         for (int i = 0; i < some; i++) bits |= mask[c + i];
-        cpu_scatter_columns(g, planes, stride, c, some, bits, found, cut);
+        cpu_scatter_columns(g, planes, stride, c, some, bits, cut);
     }
-    for (; c < last; c++) cpu_scatter_columns(g, planes, stride, c, 1, mask[c], found, cut);
+    for (; c < last; c++) cpu_scatter_columns(g, planes, stride, c, 1, mask[c], cut);
 }
 
-/* All columns of a head; `found` is known where it is called. */
+/* All columns of a head. */
 CPU_INLINE void cpu_scatter_range(const cpu_scatter *const *g, int planes, int64_t stride,
-                                  const uint16_t *mask, int32_t first, int32_t last, int32_t dim,
-                                  int found)
+                                  const uint16_t *mask, int32_t first, int32_t last, int32_t dim)
 {
     if (LANES == 16 && planes == 2)
-        CPU_BY_CUTS(dim, SCATTERED, cpu_scatter_slice, g, 2, stride, mask, first, last, found)
+        CPU_BY_CUTS(dim, SCATTERED, cpu_scatter_slice, g, 2, stride, mask, first, last)
     else
         for (int k = 0; k < planes; k++)
-            CPU_BY_CUTS(dim, SCATTERED, cpu_scatter_slice, g + k, 1, stride, mask, first, last,
-                        found)
+            CPU_BY_CUTS(dim, SCATTERED, cpu_scatter_slice, g + k, 1, stride, mask, first, last)
 }
 
 #endif

@@ -39,13 +39,21 @@ static inline int32_t cpu_prefetch_row_lines(const cpu_prefetch *x) /* of a row 
     return (int32_t)((x->numbers + CPU_LINE - 1) / CPU_LINE);
 }
 
-/* Rows first .. last of a plane, or none. */
+/* Rows first .. last of a plane. */
 static inline void cpu_prefetch_add(cpu_prefetch *x, const float *plane, int64_t first,
                                     int64_t last)
 {
-    if (!plane || first > last || x->ranges == PREFETCH_RANGES) return;
+    if (first > last || x->ranges == PREFETCH_RANGES) return;
     x->each[x->ranges++] = (cpu_prefetch_range){ plane + first * x->stride, last - first + 1 };
     x->lines += (last - first + 1) * cpu_prefetch_row_lines(x);
+}
+
+/* The same of some planes, from a column on. */
+static inline void cpu_prefetch_planes(cpu_prefetch *x, const void *const *plane, int planes,
+                                       int64_t column, int64_t first, int64_t last)
+{
+    for (int i = 0; i < planes; i++)
+        if (plane[i]) cpu_prefetch_add(x, (const float *)plane[i] + column, first, last);
 }
 
 /* What was added is prefetched over so many steps. */

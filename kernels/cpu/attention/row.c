@@ -58,7 +58,7 @@ static void multiply(const lone *x, const float *q, const float *const *rows, co
     for (int32_t e = 0; e < count; e += NEAR)
         for (int32_t h = first; h < last; h++)
             cpu_lone_dots(s + (h - first) * BLOCK + e, q, rows + e, r ? r + e : NULL,
-                          cpu_quads(count - e < NEAR ? count - e : NEAR), (int64_t)h * dim, dim,
+                          (int32_t)(ref_smaller(NEAR, count - e) + 3) / 4, (int64_t)h * dim, dim,
                           x->prefetch);
 }
 
@@ -110,8 +110,8 @@ static void forward_head(lone *x, float *s, float *state, float *out, int fresh)
     const float keep = vec_first(cpu_softmax_add(&now, top, added, fresh));
     cpu_softmax_store(state, &now);
     drop(x, s);
-    cpu_lone_mix(out + x->at, fresh ? NULL : &keep, s, x->block->v, NULL, x->at, t->dim,
-                 x->block->count, x->prefetch);
+    cpu_row_mix(out + x->at, fresh ? NULL : &keep, s, x->block->v, NULL, 1, x->at, t->dim,
+                x->block->count, x->prefetch);
 }
 
 void cpu_row_forward(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first,
@@ -178,9 +178,9 @@ static void add_queries(const lone *x, const float *ds, const float *sum)
     const cpu_block *b = x->block;
     float *dq = (float *)t->args->dq + x->row * t->width + x->at;
     if (!t->args->dq) return;
-    cpu_lone_mix(dq, &one, ds, b->k, t->r && !b->one_label ? b->r : NULL, x->at, t->dim, b->count,
-                 NULL);
-    if (t->r && b->one_label) cpu_lone_mix(dq, &one, sum, b->r, NULL, 0, t->dim, 1, NULL);
+    cpu_row_mix(dq, &one, ds, b->k, t->r && !b->one_label ? b->r : NULL, 1, x->at, t->dim, b->count,
+                NULL);
+    if (t->r && b->one_label) cpu_row_mix(dq, &one, sum, b->r, NULL, 1, 0, t->dim, 1, NULL);
 }
 
 /* p holds products with keys, ds with values. */
@@ -202,10 +202,10 @@ static void backward_head(lone *x, float *p, float *ds, const ref_label_sums *su
     add_biases(x, ds, sums);
     for (int32_t e = 0; e < b->count; e++) ds[e] *= t->scale, sum += ds[e];
     add_queries(x, ds, &sum);
-    cpu_lone_scatter(to->dk, ds, q + x->at, x->at, t->dim, b->count);
-    cpu_lone_scatter(to->dv, p, dout + x->at, x->at, t->dim, b->count);
-    if (sums->dr && b->one_label) cpu_lone_scatter(to->dr, &sum, q + x->at, 0, t->dim, 1);
-    else if (sums->dr) cpu_lone_scatter(to->dr, ds, q + x->at, 0, t->dim, b->count);
+    cpu_row_scatter(to->dk, ds, 1, q + x->at, x->at, t->dim, b->count);
+    cpu_row_scatter(to->dv, p, 1, dout + x->at, x->at, t->dim, b->count);
+    if (sums->dr && b->one_label) cpu_row_scatter(to->dr, &sum, 1, q + x->at, 0, t->dim, 1);
+    else if (sums->dr) cpu_row_scatter(to->dr, ds, 1, q + x->at, 0, t->dim, b->count);
 }
 
 void cpu_row_backward(const ref_attend *t, int64_t row, const cpu_block *block, int32_t first,
@@ -238,12 +238,11 @@ static void want_next(const ref_attend *t, const ref_walk *walk, int32_t first, 
     if (walk->run == walk->end || walk->run->step != 1) return;
     const gsa_run *run = walk->run;
     const gsa_part *part = &t->args->parts[run->kind];
-    const float *const plane[] = { part->k, part->v, part->dk, part->dv };
+    const void *const plane[] = { part->k, part->v, part->dk, part->dv };
     const int64_t left = run->count - walk->done, from = (int64_t)run->first + walk->done;
     if (t->edges->part_rows[run->kind] * t->width < PREFETCH_LEAST) return;
-    for (int i = 0; i < (backward ? 4 : 2); i++)
-        cpu_prefetch_add(prefetch, plane[i] ? plane[i] + (int64_t)first * t->dim : NULL, from,
-                         from + (left < BLOCK ? left : BLOCK) - 1);
+    cpu_prefetch_planes(prefetch, plane, backward ? 4 : 2, (int64_t)first * t->dim, from,
+                        from + (left < BLOCK ? left : BLOCK) - 1);
     cpu_prefetch_pace(prefetch, (int64_t)(last - first) * (BLOCK / LANES + BLOCK / QUADS));
 }
 

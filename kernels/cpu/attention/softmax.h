@@ -9,7 +9,7 @@
 #define GSA_CPU_SOFTMAX_H
 #include <float.h>
 #include <math.h>
-#include "kernels/cpu/isa/vector.h"
+#include "kernels/cpu/attention/attend.h"
 
 enum { ROWS4 = 4, SOFTMAX = 3 /* numbers of a row's state in memory */ };
 
@@ -96,8 +96,14 @@ CPU_INLINE void cpu_slopes(float *p, float *ds, int32_t vectors, vec scale, vec 
 
 /* ---- all edges at once, many short blocks: ell and dia --------------------------------------- */
 
-/* Blocks of scores follow one another, each from a whole vector on; start[i] is the first number
- * of block i, start[blocks] the end. */
+typedef struct cpu_rows4 { /* four rows and some heads of them */
+    const ref_attend *t;
+    int64_t row[ROWS4];
+    int32_t places; /* of a head's scores, */
+    int32_t stride; /* which take so many numbers: whole vectors */
+    int32_t first, heads;
+} cpu_rows4;
+
 static inline void cpu_rows4_exp(float *s, int32_t count)
 {
     vec x[VEC_SOME];
@@ -110,56 +116,74 @@ static inline void cpu_rows4_exp(float *s, int32_t count)
     for (; i < count; i += LANES) vec_store(s + i, vec_exp(vec_load(s + i)));
 }
 
-/* s <- p; lse [blocks][4], with room for LANES numbers more, as has `share`. 1: some row has no
- * weights, all of its p are 0. */
-static inline int cpu_rows4_softmax(float *s, const int32_t *start, int32_t blocks, float *lse,
-                                    float *share)
+/* s <- p, of one head after another; lse [heads][4], with room for LANES numbers more. 1: some row
+ * has no weights, all of its p are 0. */
+static inline int cpu_rows4_softmax(const cpu_rows4 *x, float *s, float *lse)
 {
+    const int32_t heads = x->heads, stride = x->stride;
+    float share[ROWS4 * HEADS + LANES], *at = s;
     int dead = 0;
-    for (int32_t b = 0; b < blocks; b++) {
+    for (int32_t h = 0; h < heads; h++) {
         vec top = vec_all(-FLT_MAX);
-        for (int32_t i = start[b]; i < start[b + 1]; i += LANES)
-            top = vec_max(vec_load(s + i), top);
+        for (int32_t i = 0; i < stride; i += LANES) top = vec_max(vec_load(at + i), top);
         top = vec_quads_max(top);
-        for (int32_t i = start[b]; i < start[b + 1]; i += LANES)
-            vec_store(s + i, vec_sub(vec_load(s + i), top));
-        vec_store(lse + 4 * b, top);
+        for (float *end = at + stride; at < end; at += LANES)
+            vec_store(at, vec_sub(vec_load(at), top));
+        vec_store(lse + 4 * h, top);
     }
-    cpu_rows4_exp(s, start[blocks]);
-    for (int32_t b = 0; b < blocks; b++) {
+    cpu_rows4_exp(s, heads * stride);
+    at = s;
+    for (int32_t h = 0; h < heads; h++) {
         vec sum = vec_zero();
-        for (int32_t i = start[b]; i < start[b + 1]; i += LANES)
-            sum = vec_add(sum, vec_load(s + i));
-        vec_store(share + 4 * b, vec_quads_sum(sum));
+        for (float *end = at + stride; at < end; at += LANES) sum = vec_add(sum, vec_load(at));
+        vec_store(share + 4 * h, vec_quads_sum(sum));
     }
-    for (int32_t i = 0; i < 4 * blocks; i += LANES) {
+    for (int32_t i = 0; i < 4 * heads; i += LANES) {
         const vec sum = vec_load(share + i);
         vec_store(lse + i, vec_add(vec_load(lse + i), vec_log(sum)));
         vec_store(share + i, vec_unless_zero(sum, vec_div(vec_all(1), sum), vec_zero()));
         dead |= vec_bits_nonzero(sum) != vec_bits_nonzero(vec_all(1));
     }
-    for (int32_t b = 0; b < blocks; b++) {
-        const vec by = vec_four(share + 4 * b);
-        for (int32_t i = start[b]; i < start[b + 1]; i += LANES)
-            vec_store(s + i, vec_mul(vec_load(s + i), by));
+    at = s;
+    for (int32_t h = 0; h < heads; h++) {
+        const vec by = vec_four(share + 4 * h);
+        for (float *end = at + stride; at < end; at += LANES)
+            vec_store(at, vec_mul(vec_load(at), by));
     }
     return dead;
 }
 
-/* p <- exp(s - lse), ds <- p (g - inner); p holds s and ds holds g; lse, inner: [blocks][4]. */
-static inline void cpu_rows4_slopes(float *p, float *ds, const int32_t *start, int32_t blocks,
-                                    const float *lse, const float *inner)
+/* Keeps lse of the first `rows` rows; zeros in the output where one has no weights (`dead`). */
+static inline void cpu_rows4_end(const cpu_rows4 *x, int32_t rows, const float *lse, int dead)
 {
-    for (int32_t b = 0; b < blocks; b++) {
-        const vec shift = vec_four(lse + 4 * b);
-        for (int32_t i = start[b]; i < start[b + 1]; i += LANES)
-            vec_store(p + i, vec_sub(vec_load(p + i), shift));
+    const ref_attend *t = x->t;
+    for (int32_t r = 0; r < rows; r++) {
+        float *to = (float *)t->args->lse + x->row[r] * t->heads + x->first;
+        float *out = (float *)t->args->out + x->row[r] * t->width + (int64_t)x->first * t->dim;
+        for (int32_t h = 0; h < x->heads; h++) {
+            to[h] = lse[ROWS4 * h + r];
+            if (dead && to[h] == -INFINITY)
+                memset(out + (int64_t)h * t->dim, 0, sizeof(float) * (size_t)t->dim);
+        }
     }
-    cpu_rows4_exp(p, start[blocks]);
-    for (int32_t b = 0; b < blocks; b++) {
-        const vec less = vec_four(inner + 4 * b);
-        for (int32_t i = start[b]; i < start[b + 1]; i += LANES)
-            vec_store(ds + i, vec_mul(vec_load(p + i), vec_sub(vec_load(ds + i), less)));
+}
+
+/* p <- exp(s - lse), ds <- p (g - inner); p holds s and ds holds g; lse, inner: [heads][4]. */
+static inline void cpu_rows4_slopes(const cpu_rows4 *x, float *p, float *ds, const float *lse,
+                                    const float *inner)
+{
+    const int32_t heads = x->heads, stride = x->stride;
+    float *at = p;
+    for (int32_t h = 0; h < heads; h++) {
+        const vec shift = vec_four(lse + 4 * h);
+        for (float *end = at + stride; at < end; at += LANES)
+            vec_store(at, vec_sub(vec_load(at), shift));
+    }
+    cpu_rows4_exp(p, heads * stride);
+    for (int32_t h = 0; h < heads; h++) {
+        const vec less = vec_four(inner + 4 * h);
+        for (float *end = p + stride; p < end; p += LANES, ds += LANES)
+            vec_store(ds, vec_mul(vec_load(p), vec_sub(vec_load(ds), less)));
     }
 }
 

@@ -53,7 +53,6 @@
 #define cpu_ell_end             GSA_CPU_SYMBOL(ell_end)
 #define cpu_ell_forward         GSA_CPU_SYMBOL(ell_forward)
 #define cpu_ell_backward        GSA_CPU_SYMBOL(ell_backward)
-#define cpu_ell_single_forward  GSA_CPU_SYMBOL(ell_single_forward)
 #define cpu_ell_single_backward GSA_CPU_SYMBOL(ell_single_backward)
 
 /* kernels/cpu/attention/dropout_mask.h */
