@@ -37,7 +37,7 @@ static gsa_status read_all(const gsa_system *system, int file, const char *path,
     char *at = NULL;
     for (;;) {
         if (have + 1 >= room) {
-            const int64_t want = room == 0          ? (size < 1 << 14 ? 1 << 14 : size + 2)
+            const int64_t want = room == 0          ? (size > 0 ? size + 2 : 1 << 14)
                                  : room > limit / 2 ? limit + 2
                                                     : room * 2;
             char *more = gsa_resize(system, at, (size_t)want, 1);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "rig.h"
+#include "support/ends.h"
 #include "support/faults.h"
 #include "train/predictor.h"
 
@@ -108,6 +109,28 @@ START_TEST(answers_are_those_of_predict)
     }
     gsa_predictor_close(p);
     free(expected);
+    rig_close(&r);
+}
+END_TEST
+
+/* No zero follows it, and what is behind it is nobody's: each part of the line from its begin. */
+START_TEST(a_line_ends_with_its_bytes)
+{
+    const gsa_system ends = gsa_ends_system();
+    rig r;
+    char model[300];
+    gsa_predictor *p;
+    gsa_prediction found;
+    open_run(&r, asked[_i].task);
+    const gsa_apply_options o = options_of(&r, model);
+    ck_assert_msg(gsa_predictor_open(NULL, &o, &p, &r.error) == GSA_OK, "%s", r.error.text);
+    for (int64_t bytes = (int64_t)strlen(asked[_i].line) - 1; bytes > 0; bytes--) {
+        char *line = gsa_ends_copy(asked[_i].line, bytes);
+        const gsa_status status = gsa_predictor_line(p, line, bytes, &found, &r.error);
+        ck_assert(status == GSA_OK || status == GSA_ERR_FORMAT);
+        gsa_release(&ends, line);
+    }
+    gsa_predictor_close(p);
     rig_close(&r);
 }
 END_TEST
@@ -504,6 +527,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test answers[] = { GSA_LOOP(answers_are_those_of_predict, GSA_COUNT(asked)),
+                                        GSA_LOOP(a_line_ends_with_its_bytes, GSA_COUNT(asked)),
                                         GSA_TEST(what_is_no_text_is_a_sentence),
                                         GSA_TEST(the_caller_hears_which_code_runs),
                                         GSA_TEST(the_most_probable_labels_best_first),

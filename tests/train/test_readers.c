@@ -1,8 +1,10 @@
 /* Readers of data files under faults: whichever call of the system fails, memory, opening or
  * reading, it is a status and nothing is left over. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "gsa/scratch.h"
+#include "support/ends.h"
 #include "support/faults.h"
 #include "support/suite.h"
 #include "train/data/blocks.h"
@@ -167,6 +169,27 @@ START_TEST(every_fault_is_a_status)
 }
 END_TEST
 
+/* The file, and what is left of it when it is cut near its end, in memory that ends with it and
+ * the zero that the readers were promised. */
+START_TEST(nothing_behind_the_file_is_touched)
+{
+    const gsa_system system = gsa_ends_system();
+    gsa_scratch scratch;
+    gsa_error error;
+    int64_t bytes;
+    gsa_scratch_open(&scratch);
+    const char *path = gsa_scratch_path(&scratch, "data");
+    put_data(path, _i);
+    char *whole = gsa_get_file(path, &bytes);
+    for (int64_t count = bytes; count > 0 && count > bytes - 150; count--) {
+        gsa_put_file(path, whole, count);
+        readers[_i].read(&system, path, &error);
+    }
+    free(whole);
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
 /* A block may hold no example, where a file may not. */
 START_TEST(a_block_may_be_empty)
 {
@@ -201,8 +224,10 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test faults[] = { GSA_LOOP(every_fault_is_a_status, GSA_COUNT(readers)) };
+    static const gsa_test ends[] = { GSA_LOOP(nothing_behind_the_file_is_touched,
+                                              GSA_COUNT(readers)) };
     static const gsa_test blocks[] = { GSA_TEST(a_block_may_be_empty) };
-    static const gsa_case cases[] = { GSA_CASE("faults", faults, 60),
+    static const gsa_case cases[] = { GSA_CASE("faults", faults, 60), GSA_CASE("ends", ends, 60),
                                       GSA_CASE("blocks", blocks, 30) };
     return gsa_run_suite("readers", cases, GSA_COUNT(cases), argc, argv);
 }
