@@ -25,8 +25,7 @@ static void *end_alloc(void *user, size_t bytes)
 {
     (void)user;
     const size_t inside = (bytes + page() - 1) / page() * page(), whole = inside + 2 * page();
-    char *base =
-        mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *base = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED) return NULL;
     mprotect(base + whole - page(), page(), PROT_NONE);
     *(head *)(void *)base = (head){ whole, bytes };

@@ -113,8 +113,8 @@ static void blocks(char *at, int64_t bytes)
                                            .markup = i & 1,
                                            .phrase_min = 1,
                                            .encoding = i & 2 ? GSA_ENCODING_MIXED : 0,
-                                           .tokens = i & 2 ? GSA_TOKENS_PUNCTUATED
-                                                           : GSA_TOKENS_CHARS };
+                                           .tokens =
+                                               i & 2 ? GSA_TOKENS_PUNCTUATED : GSA_TOKENS_CHARS };
         gsa_text text;
         gsa_pairs pairs;
         gsa_block block = { "f", gsa_ends_copy(at, bytes), bytes - 1, 0 };
@@ -256,10 +256,53 @@ START_TEST(nothing_behind_the_bytes_is_touched)
 }
 END_TEST
 
+/* ---- how deep JSON is ---------------------------------------------------------------------- */
+
+#define EIGHT(text) text text text text text text text text
+#define OPEN        EIGHT("[[[[[[[[")
+#define SHUT        EIGHT("]]]]]]]]")
+static const struct {
+    const char *text;
+    int deep, taken;
+} values[] = {
+    { OPEN SHUT, 0, 1 },
+    { "{\"a\": [" OPEN SHUT "]}", 1, 0 },
+    { " \t\r\n[" OPEN, 1, 0 },
+    { "\"[\\\"" OPEN "\"", 0, 1 }, /* a string */
+    { "[\"[\\\"" OPEN "\", 1]", 0, 1 },
+    { "[1] [" OPEN, 0, 1 }, /* of the first value alone */
+    { "{} [" OPEN, 0, 1 },
+    { "17 [" OPEN, 0, 1 },
+    { "x[" OPEN, 0, 0 },
+    { "][" OPEN, 0, 0 },
+    { "[" SHUT OPEN "[", 0, 1 },
+    { "\"" OPEN "[", 0, 0 },
+    { OPEN, 0, 0 },
+    { "", 0, 0 },
+};
+
+START_TEST(json_is_nested_64_deep_at_most)
+{
+    const size_t flags = JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK;
+    for (int i = 0; i < GSA_COUNT(values); i++) {
+        const int64_t bytes = (int64_t)strlen(values[i].text);
+        json_error_t why = { 0 };
+        json_t *value = gsa_json_parse(values[i].text, bytes, flags, &why);
+        ck_assert_msg(!value == !values[i].taken, "value %d: %s", i, why.text);
+        ck_assert_int_eq(strcmp(why.text, "it is nested more than 64 deep") == 0, values[i].deep);
+        json_decref(value);
+        value = gsa_json_parse(values[i].text, bytes, flags, NULL);
+        ck_assert(!value == !values[i].taken);
+        json_decref(value);
+    }
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const gsa_test bytes[] = { GSA_LOOP(nothing_behind_the_bytes_is_touched,
                                                GSA_COUNT(parsers)) };
-    static const gsa_case cases[] = { GSA_CASE("bytes", bytes, 60) };
+    static const gsa_test deep[] = { GSA_TEST(json_is_nested_64_deep_at_most) };
+    static const gsa_case cases[] = { GSA_CASE("bytes", bytes, 60), GSA_CASE("json", deep, 60) };
     return gsa_run_suite("ends", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -129,7 +129,6 @@ START_TEST(every_number_and_tensor_has_a_range)
         NUMBER("counts", "best_step is 5, expected 0 to 4", PLACE(best_step), 5, 0),
         NUMBER("counts", "expected 0 to 0", PLACE(has_best), 0, 0), /* of which steps are told */
         NUMBER("counts", "waited is 5, expected 0 to 4", PLACE(waited), 5, 0),
-        NUMBER("second/head.out.bias", "is -1, expected 0 or more", 1, 0, -1),
         NUMBER("counts", "has_best is 2", PLACE(has_best), 2, 0),
         NUMBER("counts", "best_step is 9223372036854775807", PLACE(best_step), INT64_MAX, 0),
         NUMBER("counts", "waited is 9223372036854775807", PLACE(waited), INT64_MAX, 0),
@@ -182,6 +181,21 @@ START_TEST(every_number_and_tensor_has_a_range)
         ck_assert_msg(rig_resume(&r, "run") != GSA_OK, "%s was taken", rows[i].says);
         ck_assert_msg(strstr(r.error.text, rows[i].says), "%s: %s", rows[i].says, r.error.text);
     }
+    rig_close(&r);
+}
+END_TEST
+
+START_TEST(second_moments_are_means_of_squares)
+{
+    static const edit negative = NUMBER("second/head.out.bias", "", 1, 0, -1);
+    rig r;
+    rig_open(&r, rig_text, _i ? GSA_F64 : GSA_F32, 1);
+    stop_run(&r, "run", 4);
+    apply(&r, "run", &negative);
+    ck_assert_int_eq(rig_resume(&r, "run"), GSA_ERR_FORMAT);
+    ck_assert_msg(strstr(r.error.text, "state.safetensors: number 1 of 'second/head.out.bias', "
+                                       "counted from 0, is -1, expected 0 or more: a mean"),
+                  "%s", r.error.text);
     rig_close(&r);
 }
 END_TEST
@@ -504,6 +518,7 @@ int main(int argc, char **argv)
 {
     static const gsa_test hostile[] = { GSA_LOOP(all_that_a_state_holds, 10),
                                         GSA_TEST(every_number_and_tensor_has_a_range),
+                                        GSA_LOOP(second_moments_are_means_of_squares, 2),
                                         GSA_TEST(bits_and_cuts_are_survived),
                                         GSA_TEST(data_that_has_changed_is_refused),
                                         GSA_TEST(files_of_another_run_are_refused) };

@@ -524,6 +524,48 @@ START_TEST(labels_are_sorted_and_known)
 }
 END_TEST
 
+/* Each comes before all that were there: time must not grow with the square of their number. */
+START_TEST(labels_are_many)
+{
+    enum { MANY = 1000000 };
+    fixture f;
+    gsa_labels labels;
+    char *bytes = malloc(MANY * 11 + 1), *at = bytes;
+    for (int i = MANY; i > 0; i--) at += sprintf(at, "L%07d\tx\n", i);
+    ck_assert_int_eq(read_text(&f, bytes, at - bytes, (gsa_text_options){ 0 }), GSA_OK);
+    ck_assert_msg(gsa_labels_learn(&f.text, MANY, &labels, &f.error) == GSA_OK, "%s", f.error.text);
+    ck_assert_int_eq(gsa_labels_find(&labels, (gsa_slice){ "L0000001", 8 }), 0);
+    ck_assert_int_eq(gsa_labels_find(&labels, (gsa_slice){ "L1000000", 8 }), MANY - 1);
+    ck_assert_int_eq(gsa_labels_find(&labels, (gsa_slice){ "L1000001", 8 }), -1);
+    gsa_labels_release(&labels);
+    done(&f);
+    free(bytes);
+}
+END_TEST
+
+START_TEST(files_of_labels_are_in_order)
+{
+    static const struct {
+        const char *bytes, *says; /* NULL: taken */
+    } rows[] = { { "a\nb\n", NULL },
+                 { "b\na\n", "t.txt:2: a label that is empty, repeated or out of order" },
+                 { "a\na\n", "t.txt:2: a label that is empty" },
+                 { "a\n\nb\n", "t.txt:2: a label that is empty" } };
+    for (int i = 0; i < GSA_COUNT(rows); i++) {
+        fixture f = { 0 };
+        gsa_labels labels;
+        gsa_scratch_open(&f.scratch);
+        const char *path = gsa_scratch_path(&f.scratch, "t.txt");
+        gsa_put_file(path, rows[i].bytes, (int64_t)strlen(rows[i].bytes));
+        const gsa_status status = gsa_labels_read(gsa_system_default(), path, &labels, &f.error);
+        ck_assert_int_eq(status, rows[i].says ? GSA_ERR_FORMAT : GSA_OK);
+        if (rows[i].says) ck_assert_msg(strstr(f.error.text, rows[i].says), "%s", f.error.text);
+        else gsa_labels_release(&labels);
+        done(&f);
+    }
+}
+END_TEST
+
 START_TEST(one_label_is_no_classification)
 {
     fixture f;
@@ -695,6 +737,8 @@ int main(int argc, char **argv)
     static const gsa_test refused[] = { GSA_LOOP(bad_text, GSA_COUNT(bad)),
                                         GSA_LOOP(a_nul_is_refused, GSA_COUNT(nul)) };
     static const gsa_test labels[] = { GSA_TEST(labels_are_sorted_and_known),
+                                       GSA_TEST(labels_are_many),
+                                       GSA_TEST(files_of_labels_are_in_order),
                                        GSA_TEST(one_label_is_no_classification) };
     static const gsa_test vectors[] = { GSA_TEST(vectors_with_and_without_header),
                                         GSA_LOOP(bad_vector_file, GSA_COUNT(bad_vectors)) };

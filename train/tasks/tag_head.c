@@ -277,10 +277,9 @@ static gsa_status number_tags(tag_task *t, gsa_survey *survey, const gsa_slice *
     const gsa_slice *gold = t->split[survey->split].conll.tag;
     gsa_status status = GSA_OK;
     int32_t room = 0;
-    for (int64_t i = 0; i < 2 * survey->rows && status == GSA_OK; i++) {
-        const gsa_slice tag = i % 2 ? written[i / 2] : gold[i / 2];
-        if (gsa_labels_find(names, tag) < 0) status = gsa_labels_insert(names, tag, &room, error);
-    }
+    for (int64_t i = 0; i < 2 * survey->rows && status == GSA_OK; i++)
+        status = gsa_labels_add(names, i % 2 ? written[i / 2] : gold[i / 2], &room, error);
+    gsa_labels_sort(names);
     for (int64_t i = 0; i < survey->rows && status == GSA_OK; i++)
         survey->found[i].gold = gsa_labels_find(names, gold[i]),
         survey->found[i].label = gsa_labels_find(names, written[i]);

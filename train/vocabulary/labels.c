@@ -1,10 +1,11 @@
 #include "train/vocabulary/labels.h"
+#include <stdlib.h>
 #include <string.h>
+#include "graph/index.h"
 #include "topologies/words.h"
 #include "train/data/lines.h"
 
-/* Where `name` is or belongs among the first `count`. */
-static int32_t place(const gsa_labels *labels, gsa_slice name)
+int32_t gsa_labels_find(const gsa_labels *labels, gsa_slice name)
 {
     int32_t low = 0, high = labels->count;
     while (low < high) {
@@ -12,30 +13,47 @@ static int32_t place(const gsa_labels *labels, gsa_slice name)
         if (gsa_slice_compare(labels->name[middle], name) < 0) low = middle + 1;
         else high = middle;
     }
-    return low;
+    return low < labels->count && gsa_slice_compare(labels->name[low], name) == 0 ? low : -1;
 }
 
-int32_t gsa_labels_find(const gsa_labels *labels, gsa_slice name)
+static int by_bytes(const void *a, const void *b)
 {
-    const int32_t at = place(labels, name);
-    return at < labels->count && gsa_slice_compare(labels->name[at], name) == 0 ? at : -1;
+    return gsa_slice_compare(*(const gsa_slice *)a, *(const gsa_slice *)b);
 }
 
-gsa_status gsa_labels_insert(gsa_labels *labels, gsa_slice name, int32_t *room, gsa_error *error)
+void gsa_labels_sort(gsa_labels *labels)
 {
-    if (labels->count == *room) {
-        const int32_t wanted = 2 * *room + 16;
-        gsa_slice *larger =
-            gsa_resize(labels->system, labels->name, (size_t)wanted, sizeof *larger);
-        if (!larger) return gsa_out_of_memory(error, "labels", wanted * (int64_t)sizeof *larger);
-        labels->name = larger, *room = wanted;
-    }
-    const int32_t at = place(labels, name);
-    memmove(labels->name + at + 1, labels->name + at,
-            (size_t)(labels->count - at) * sizeof *labels->name);
-    labels->name[at] = name;
-    labels->count++;
+    int32_t kept = 0;
+    if (labels->count > 1)
+        qsort(labels->name, (size_t)labels->count, sizeof *labels->name, by_bytes);
+    for (int32_t i = 0; i < labels->count; i++)
+        if (kept == 0 || gsa_slice_compare(labels->name[kept - 1], labels->name[i]) != 0)
+            labels->name[kept++] = labels->name[i];
+    labels->count = kept;
+}
+
+static gsa_status grow(gsa_labels *labels, int32_t *room, gsa_error *error)
+{
+    const int64_t wanted = 2 * (int64_t)*room + 16;
+    if (wanted > gsa_index_most)
+        return gsa_fail(error, GSA_ERR_LIMIT, "the data holds more than %d labels", *room / 2);
+    gsa_slice *larger = gsa_resize(labels->system, labels->name, (size_t)wanted, sizeof *larger);
+    if (!larger) return gsa_out_of_memory(error, "labels", wanted * (int64_t)sizeof *larger);
+    labels->name = larger, *room = (int32_t)wanted;
     return GSA_OK;
+}
+
+/* A full array loses what is in it twice, and grows where that leaves more than half of it: a
+ * sorting is paid for by as many names. */
+gsa_status gsa_labels_add(gsa_labels *labels, gsa_slice name, int32_t *room, gsa_error *error)
+{
+    gsa_status status = GSA_OK;
+    if (labels->count == *room) {
+        gsa_labels_sort(labels);
+        if (labels->count >= *room / 2) status = grow(labels, room, error);
+    }
+    if (status == GSA_OK) labels->name[labels->count++] = name;
+    return status;
 }
 
 /* Copies the names into bytes of our own. */
@@ -74,8 +92,8 @@ gsa_status gsa_labels_learn(const gsa_text *text, int64_t wanted, gsa_labels *la
     gsa_status status = GSA_OK;
     int32_t room = 0;
     for (int64_t e = 0; e < text->examples && status == GSA_OK; e++)
-        if (gsa_labels_find(labels, text->label[e]) < 0)
-            status = gsa_labels_insert(labels, text->label[e], &room, error);
+        status = gsa_labels_add(labels, text->label[e], &room, error);
+    gsa_labels_sort(labels);
     if (status == GSA_OK) status = check_count(labels, text->path, wanted, error);
     if (status == GSA_OK) status = own_names(labels, error);
     if (status != GSA_OK) gsa_labels_release(labels);
@@ -89,7 +107,8 @@ gsa_status gsa_labels_counted(const gsa_system *system, gsa_vocabulary *counted,
     *labels = (gsa_labels){ .system = system };
     gsa_status status = gsa_vocabulary_freeze(counted, 1, 0, error);
     for (int32_t i = GSA_WORD_FIRST; i < gsa_vocabulary_size(counted) && status == GSA_OK; i++)
-        status = gsa_labels_insert(labels, gsa_vocabulary_word(counted, i), &room, error);
+        status = gsa_labels_add(labels, gsa_vocabulary_word(counted, i), &room, error);
+    gsa_labels_sort(labels);
     if (status == GSA_OK) status = check_count(labels, path, wanted, error);
     if (status == GSA_OK) status = own_names(labels, error);
     if (status != GSA_OK) gsa_labels_release(labels);
@@ -106,10 +125,13 @@ static gsa_status parse(gsa_labels *labels, const char *path, char *bytes, int64
     while (status == GSA_OK && gsa_lines_next(&lines, &line, &count)) {
         status = gsa_lines_check(&lines, line, count, error);
         if (status != GSA_OK) break;
-        if (count == 0 || gsa_labels_find(labels, (gsa_slice){ line, count }) >= 0)
-            return gsa_fail(error, GSA_ERR_FORMAT, "%s:%lld: an empty or repeated label", path,
+        const gsa_slice name = { line, count };
+        if (count == 0 ||
+            (labels->count && gsa_slice_compare(labels->name[labels->count - 1], name) >= 0))
+            return gsa_fail(error, GSA_ERR_FORMAT,
+                            "%s:%lld: a label that is empty, repeated or out of order", path,
                             (long long)lines.number);
-        status = gsa_labels_insert(labels, (gsa_slice){ line, count }, &room, error);
+        status = gsa_labels_add(labels, name, &room, error);
     }
     if (status == GSA_OK) status = check_count(labels, path, 0, error);
     return status == GSA_OK ? own_names(labels, error) : status;

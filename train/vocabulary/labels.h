@@ -24,8 +24,10 @@ gsa_status gsa_labels_read(const gsa_system *system, const char *path, gsa_label
 gsa_status gsa_labels_write(const gsa_labels *labels, gsa_checkpoint *checkpoint, gsa_error *error);
 void gsa_labels_release(gsa_labels *labels); /* a zeroed one is fine */
 
-/* Adds a name that is not in; it stays the caller's. room: of labels->name, 0 at first. */
-gsa_status gsa_labels_insert(gsa_labels *labels, gsa_slice name, int32_t *room, gsa_error *error);
+/* Adds a name, which stays the caller's; after the last they are sorted, each once. room: of
+ * labels->name, 0 at first. */
+gsa_status gsa_labels_add(gsa_labels *labels, gsa_slice name, int32_t *room, gsa_error *error);
+void gsa_labels_sort(gsa_labels *labels);
 int32_t gsa_labels_find(const gsa_labels *labels, gsa_slice name); /* -1: unknown */
 /* The class of each example; a label that is not known is a sentence with file:line. */
 gsa_status gsa_labels_map(const gsa_labels *labels, const gsa_text *text, int32_t *out,
