@@ -403,7 +403,8 @@ static void products(tally *t)
 /* ---- so do calls on elements and rows (kernels/cuda/elements.cu) --------------------------- */
 typedef struct row_step {
     int what, kind, accumulate;
-    int64_t rows, cols, at[8]; /* result first, then what is read, each in a slot of its own */
+    int64_t rows, cols,
+        at[8]; /* result first, then what is read: an array of it, or a slot of its own */
 } row_step;
 enum { BIAS, ACTIVATE, SUM, NORM, NORM_BACK, SLOPE, PRODUCT, ROW_STEPS };
 
@@ -428,8 +429,10 @@ static row_step random_row_step(gsa_dice *dice, const row_step *last)
             if (!taken) s.at[i] = to;
         }
     if (gsa_between(dice, 0, 1)) s.at[0] = s.at[1]; /* in place */
-    if (s.what == SLOPE && gsa_between(dice, 0, 1))
-        s.at[0] = last->at[0], s.at[2] = s.at[gsa_between(dice, 0, 3) ? 2 : 0];
+    if (s.what == SLOPE && gsa_between(dice, 0, 1)) {
+        s.at[0] = last->at[0];
+        if (!gsa_between(dice, 0, 3) || s.at[2] / SLOT == s.at[0] / SLOT) s.at[2] = s.at[0];
+    }
     return s;
 }
 
@@ -470,6 +473,14 @@ static int run_row_step(gsa_backend *b, float *x, const row_step *s)
     return 1 + (s->what == NORM_BACK && s->kind != GSA_RELU);
 }
 
+/* Gaps count beside all numbers, not beside those alone that have one. */
+static void comparison(tally *t)
+{
+    const float want[2] = { 1, 1e-4f }, near[2] = { 1, 1.001e-4f }, far[2] = { 1, 3e-4f };
+    check(t, close_to(near, want, 2, 2), "a gap of 1e-7 beside 1");
+    check(t, !close_to(far, want, 2, 2), "a gap of 2e-4 beside 1");
+}
+
 #if defined(GSA_ON_EXECUTOR)
 static void count_all(void *context, const simt_work *work)
 {
@@ -492,6 +503,7 @@ static void row_steps(tally *t)
         float *cuda = put(pair.cuda, start, sizeof start),
               *ref = put(pair.ref, start, sizeof start), size = 0;
         row_step s = { .rows = 3, .cols = 3 };
+        use_order(i);
         for (int j = 0; j < CHAIN; j++) {
             s = random_row_step(&dice, &s);
             alone += run_row_step(pair.cuda, cuda, &s);
@@ -520,6 +532,7 @@ void calls_case(tally *t)
     gsa_backend_release(open_cuda()); /* skipped here where there is no device */
     names(t);
     products(t);
+    comparison(t);
     row_steps(t);
     late_faults(t);
     for (int graphs = 0; graphs < 2; graphs++)

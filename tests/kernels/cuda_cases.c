@@ -92,6 +92,7 @@ int within(const float *got, const float *want, int64_t count, int64_t row, doub
             if (isfinite(want[i]) && fabs((double)want[i]) > scale) scale = fabs((double)want[i]);
         for (int64_t i = first; i < first + row; i++) {
             const double gap = (double)got[i] - (double)want[i];
+            if (isfinite(want[i])) want2 += (double)want[i] * (double)want[i];
             if (memcmp(&got[i], &want[i], 4) == 0 || got[i] == want[i] ||
                 (isnan(got[i]) && isnan(want[i])))
                 continue;
@@ -100,12 +101,67 @@ int within(const float *got, const float *want, int64_t count, int64_t row, doub
                         (double)want[i]);
                 return 0;
             }
-            gap2 += gap * gap, want2 += (double)want[i] * (double)want[i];
+            gap2 += gap * gap;
         }
     }
     if (!(gap2 <= nmse * (want2 > 0 ? want2 : 1)))
         fprintf(stderr, "NMSE %.3g, at most %.3g\n", gap2 / want2, nmse);
     return gap2 <= nmse * (want2 > 0 ? want2 : 1);
+}
+
+/* scores[e] and do.v of the edges first.. of one row in head h, and how many there are. */
+static int64_t row_of_slopes(const gsa_attend_args *a, const edges_list *e, int64_t first,
+                             int64_t h, double *score, double *through)
+{
+    const int64_t dim = a->head_dim, width = a->heads * dim;
+    const float *const q = a->q, *const dout = a->dout, *const r = a->label_vectors,
+                       *const b = a->label_bias;
+    int64_t i = first;
+    for (; i < e->total && e->row[i] == e->row[first]; i++) {
+        const int64_t from = e->source[i] * width + h * dim, to = e->row[i] * width + h * dim;
+        const float *const k = a->parts[e->kind[i]].k, *const v = a->parts[e->kind[i]].v;
+        score[i] = (double)b[e->label[i] * a->heads + h], through[i] = 0;
+        for (int64_t c = 0; c < dim; c++) {
+            const double label = r ? (double)r[e->label[i] * dim + c] : 0;
+            score[i] += a->scale * ((double)k[from + c] + label) * (double)q[to + c];
+            through[i] += (double)v[from + c] * (double)dout[to + c];
+        }
+    }
+    return i - first;
+}
+
+int sums_of_slopes(const gsa_attend_args *a, const float *got, const float *want)
+{
+    edges_list e = edges_expand(a->edges);
+    const int64_t count = (int64_t)a->edges->labels * a->heads;
+    const float *const start = a->dlabel_bias;
+    double *const sizes = calloc((size_t)count + 1, sizeof *sizes),
+                  *const p = calloc((size_t)e.total + 1, sizeof *p),
+                  *const through = calloc((size_t)e.total + 1, sizeof *through);
+    int good = 1;
+    if (!sizes || !p || !through) abort();
+    for (int64_t h = 0; h < a->heads; h++)
+        for (int64_t first = 0, edges_here; first < e.total; first += edges_here) {
+            double top = -INFINITY, sum = 0, mean = 0;
+            edges_here = row_of_slopes(a, &e, first, h, p, through);
+            const int64_t end = first + edges_here;
+            for (int64_t i = first; i < end; i++) top = fmax(top, p[i]);
+            for (int64_t i = first; i < end; i++) sum += p[i] = exp(p[i] - top);
+            for (int64_t i = first; i < end; i++) mean += (p[i] /= sum) * fabs(through[i]);
+            for (int64_t i = first; i < end; i++)
+                sizes[e.label[i] * a->heads + h] += p[i] * (fabs(through[i]) + mean);
+        }
+    for (int64_t i = 0; i < count && good; i++) {
+        const double gap = fabs((double)got[i] - (double)want[i]),
+                     size = sizes[i] + fabs((double)start[i]);
+        good = gap <= SLOPES_ERROR * size;
+        if (!good)
+            fprintf(stderr, "[%lld] = %.9g, expected %.9g: a gap of %.3g of its terms' sizes\n",
+                    (long long)i, (double)got[i], (double)want[i], gap / size);
+    }
+    edges_list_free(&e);
+    free(sizes), free(p), free(through);
+    return good;
 }
 
 void fails(tally *t, gsa_backend *b, gsa_status got, gsa_status wanted, const char *words)

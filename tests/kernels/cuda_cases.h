@@ -34,6 +34,13 @@ int close_to(const float *got, const float *want, int64_t count, int64_t row);
 int within(const float *got, const float *want, int64_t count, int64_t row, double nmse,
            double per_row);
 
+/* db = the sum of slopes p (m do.v - D) over a label's edges, added to what stood there, of
+ * arguments in the host's memory: each gap at most SLOPES_ERROR of its terms' sizes, p (|do.v| +
+ * sum p |do.v|), for the slopes of a row add up to nothing: a sum of them may be as small as what
+ * scores are rounded by makes of them. */
+#define SLOPES_ERROR 1e-5
+int sums_of_slopes(const gsa_attend_args *a, const float *got, const float *want);
+
 /* ---- attention against ref (test_cuda.c): forward and backward on both backends, on CUDA twice in
  * other orders, and the second time with the same bits unless LOOSE. BF16: CUDA was told so; it is
  * as close as ever to ref on rounded q, k, v and do, and to ref on what was given within BF16_NMSE
