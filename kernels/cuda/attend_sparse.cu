@@ -114,6 +114,14 @@ static gsa_status check(gsa_backend *b, const char *op, const gsa_attend_args *a
         return gsa_fail(&b->error, GSA_ERR_LIMIT,
                         "%s: %lld rows, %lld edges: the cuSPARSE path counts them in 32 bits", op,
                         (long long)args->edges->rows, (long long)args->edges->edge_total);
+    int64_t sources = 0;
+    for (int k = 0; k < args->edges->kinds; k++) sources += args->edges->part_rows[k];
+    if (sources < INT32_MAX && args->edges->edge_total > args->edges->rows * sources)
+        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
+                        "%s: %lld edges, but %lld rows x %lld sources: the cuSPARSE path has no "
+                        "more edges than such pairs",
+                        op, (long long)args->edges->edge_total, (long long)args->edges->rows,
+                        (long long)sources);
     return GSA_OK;
 }
 

@@ -45,6 +45,48 @@ static void refusals(tally *t, gsa_backend *b)
     fails(t, b, b->attend_forward(b, &args), GSA_ERR_LIMIT, "in 32 bits");
 }
 
+/* Edges that stand so often that there are more than pairs of rows and sources: refused before
+ * anything is written. */
+static void repeated(tally *t, gsa_backend *b)
+{
+    for (int form = 0; form < 3; form++) {
+        edges_maker maker;
+        gsa_part parts[GSA_MAX_KINDS] = { { 0 } };
+        hub_graph(&maker, form, 1);
+        const float seven = 7;
+        float *const at = put(b, &seven, sizeof seven), back = 0;
+        gsa_attend_args args = { .edges = &maker.view,
+                                 .heads = 1,
+                                 .head_dim = 1,
+                                 .parts = parts,
+                                 .out = at,
+                                 .dq = at,
+                                 .set_dq = 1 };
+        fails(t, b, b->attend_forward(b, &args), GSA_ERR_UNSUPPORTED, "6 rows x 64 sources");
+        fails(t, b, b->attend_backward(b, &args), GSA_ERR_UNSUPPORTED, "6 rows x 64 sources");
+        get(b, &back, at, sizeof back);
+        check(t, back == seven, "hubs %d: written", form);
+        b->free(b, at);
+        edges_free(&maker);
+    }
+}
+
+/* A row of 400 edges, a source of 301. */
+static void hubs(tally *t, const both *pair)
+{
+    const int64_t part_rows[1] = { 512 };
+    edges_maker maker;
+    edges_begin(&maker, 1, part_rows, 1);
+    for (int32_t row = 0; row < 301; row++) {
+        edges_row(&maker, 0, row);
+        edges_run(&maker, (gsa_run){ .first = 7, .count = row == 129 ? 400 : 1, .step = 1 });
+    }
+    edges_done(&maker, 0, 0, NULL);
+    attend_pair(t, pair->cuda, pair->ref, &maker.view, 2, 10, WITH_DROPOUT | LOOSE,
+                "cuSPARSE, hubs");
+    edges_free(&maker);
+}
+
 void sparse_case(tally *t)
 {
     static const int32_t dims[] = { 1, 3, 8, 10, 33, 64, 100, 256 };
@@ -53,6 +95,7 @@ void sparse_case(tally *t)
     choices(t, &pair);
     must(pair.cuda, gsa_cuda_choose_attention(pair.cuda, GSA_CUDA_CUSPARSE) == GSA_OK);
     refusals(t, pair.cuda);
+    repeated(t, pair.cuda);
     for (int d = 0; d < 8; d++)
         for (int f = 0; f < 3; f++)
             for (int kinds = 1; kinds < 4; kinds++) {
@@ -69,13 +112,7 @@ void sparse_case(tally *t)
                             flags[f] | LOOSE, name);
                 edges_free(&maker);
             }
-    for (int form = 0; form < 3; form++) {
-        edges_maker maker;
-        hub_graph(&maker, form, 1);
-        attend_pair(t, pair.cuda, pair.ref, &maker.view, 2, 10, WITH_DROPOUT | LOOSE,
-                    "cuSPARSE, hubs");
-        edges_free(&maker);
-    }
+    hubs(t, &pair);
     close_both(&pair);
     printf("multiplied by %s\n",
 #if defined(GSA_ON_EXECUTOR)

@@ -108,10 +108,19 @@ void gsa_cuda_sparse_close(gsa_backend *)
 {
 }
 
+/* As cusparseCreateCsr: no more entries than places. */
+static gsa_status create(gsa_backend *b, const gsa_cuda_csr &m)
+{
+    if (m.entries <= m.rows * m.cols) return GSA_OK;
+    return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "cusparseCreateCsr: nnz (%lld) > matrix size (%lld)",
+                    (long long)m.entries, (long long)(m.rows * m.cols));
+}
+
 gsa_status gsa_cuda_sample(gsa_backend *b, const gsa_cuda_csr *matrix, const float *rows, const float *columns,
                            int64_t width, int64_t stride, float alpha)
 {
     const gsa_cuda_csr m = *matrix;
+    GSA_TRY(create(b, m));
     return queue(b, "cusparseSDDMM", [=] {
         for (int64_t row = 0; row < m.rows; row++)
             for (int32_t e = m.offset[row]; e < m.offset[row + 1]; e++) {
@@ -126,6 +135,7 @@ gsa_status gsa_cuda_sparse_multiply(gsa_backend *b, const gsa_cuda_csr *matrix, 
                                     int64_t stride, float alpha, int accumulate)
 {
     const gsa_cuda_csr m = *matrix;
+    GSA_TRY(create(b, m));
     return queue(b, "cusparseSpMM", [=] {
         for (int64_t row = 0; row < m.rows; row++)
             for (int64_t at = row * stride; at < row * stride + width; at++) {
