@@ -80,7 +80,14 @@ echo "ptxas info    : Used 32 registers" >&2'
 stub stubs nvidia-smi '[ "${STUB_NO_DEVICE:-0}" -eq 0 ] || exit 9
 case "$*" in *compute_cap*) echo 9.0 ;; *) echo "A stub of a GPU, 1.2, 3 MiB" ;; esac'
 stub stubs compute-sanitizer '[ "${STUB_REFUSES:-0}" -eq 0 ] || { echo "Error: Device not supported"; exit 1; }
-while [ "${1#--}" != "$1" ]; do shift 2; done; exec "$@"'
+words=" $* "
+while [ "${1#--}" != "$1" ]; do shift 2; done
+"$@" || exit
+case $words in
+    *" --tool ${STUB_FINDS:-nothing} "*" special ") echo "========= Invalid __global__ write of size 4 bytes"; exit 9 ;;
+    *" --report-api-errors no "*) ;;
+    *" --tool memcheck "*" graphs ") echo "========= Program hit error 910 on CUDA API call to cudaGraphExecUpdate"; exit 9 ;;
+esac'
 stub stubs python3 '
 case "$*" in
     -c*) exit 1 ;;
@@ -197,6 +204,14 @@ turn 0 --resume --sst sst
 tells "passed   core hubs"
 tells "kept     core table"
 count 0 39 0
+
+# a tool that finds something
+for tool in memcheck racecheck initcheck synccheck; do
+    STUB_FINDS=$tool turn 1 --part sanitizer
+    says "\"failed\": [\"sanitizer $tool-special\"],"
+    says 'Invalid __global__ write'
+done
+turn 0 --part sanitizer
 
 # the device trains otherwise; a kernel spills; as graphs otherwise
 STUB_STRAYS=cuda turn 1 --part train
