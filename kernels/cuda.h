@@ -37,23 +37,13 @@ gsa_status gsa_backend_cuda(const gsa_system *system, int real, int device, gsa_
 /* What attention and matrix products are computed with on this backend; its name then says so.
  * FUSED, at first: the project's kernels, all in float. CUSPARSE: a sparse library's products
  * around a softmax of each row: an oracle and the baseline to beat, which has no labels that learn.
- * TF32: matrix products, and windows of rows that are dense enough, on tensor cores with 11 bits of
- * each factor; other rows as FUSED. BF16: edges read q, k, v and, in backward, do rounded to bf16
- * (nearest even; NaN stays NaN), half the bytes; matrix products and dense windows go on tensor
- * cores, where the device has them (sm_80): scores are exact products of bf16, weights keep 16 of
- * their 24 bits. Sums, results and gradients are float in all; the caller's arrays are left as they
- * are. GSA_ERR_UNSUPPORTED, and nothing changed, where the library is not found, TF32 is before
- * sm_80, or the backend is another. */
+ * TF32, BF16: matrix products round their factors, to 11 or 8 significant bits, and go on tensor
+ * cores; attention as FUSED. GSA_ERR_UNSUPPORTED, and nothing changed, where the library is not
+ * found, TF32 is before sm_80, or the backend is another. */
 enum gsa_cuda_attention { GSA_CUDA_FUSED, GSA_CUDA_CUSPARSE, GSA_CUDA_TF32, GSA_CUDA_BF16 };
 /* How attention is computed from now on. Another number, or a backend other than cuda, is an
  * error. */
 gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention);
-
-/* Which windows TF32 and BF16 multiply on tensor cores: 16 rows that follow one another, whose
- * edges are at least `density` of rows x columns, columns being the union of what they read. At
- * first it is the device's (kernels/cuda/tuning.h); infinity: none. The bits of results depend on
- * it, not on the run. */
-gsa_status gsa_cuda_choose_windows(gsa_backend *b, double density);
 
 /* From now on the work between step_begin and step_end is captured and launched as graphs
  * (docs/cuda.md); without it those entries are NULL. Same bits. GSA_ERR_UNSUPPORTED where the

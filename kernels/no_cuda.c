@@ -25,12 +25,6 @@ gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention)
                     "backend '%s' has one way to attend: this build has no CUDA backend", b->name);
 }
 
-gsa_status gsa_cuda_choose_windows(gsa_backend *b, double density)
-{
-    (void)density;
-    return gsa_cuda_choose_attention(b, 0);
-}
-
 gsa_status gsa_cuda_use_stream(gsa_backend *b, void *stream, gsa_error *error)
 {
     (void)stream;

@@ -17,23 +17,19 @@ template <class S> struct forward_state {
 
 /* UNROLL edges from i on, of `left` that the window has. Keys and values are requested together. */
 template <class S>
-GSA_DEVICE void absorb_edges(const attend_job &job, forward_state<S> &state, const float *q,
-                             int head, int i, int left, int j, const attend_slot *slot,
-                             const attend_note *note)
+GSA_DEVICE void absorb_edges(const attend_job &job, forward_state<S> &state, const float *q, int i,
+                             int left, int j, const attend_slot *slot, const typename S::note *note)
 {
-    typename S::word keys[S::UNROLL][S::WORDS], values[S::UNROLL][S::WORDS];
+    float k[S::UNROLL][S::N], v[S::UNROLL][S::N];
     float score[S::UNROLL], top = state.top;
     GSA_UNROLL
     for (int u = 0; u < S::UNROLL; u++) {
-        load_edge<S>(keys[u], slot[i + u].a, job.dim, j, i + u < left);
-        load_edge<S>(values[u], slot[i + u].b, job.dim, j, i + u < left);
+        load_head<S>(k[u], slot[i + u].a, job.dim, j, true);
+        load_head<S>(v[u], slot[i + u].b, job.dim, j, true);
     }
     GSA_UNROLL
     for (int u = 0; u < S::UNROLL; u++) {
-        float k[S::N];
-        unpack<S>(k, keys[u]);
-        if (!S::LEAN && job.r && i + u < left) add_label<S>(job, k, note[i + u].label, j);
-        const float s = score_of<S>(job, dot<S>(q, k), note + i + u, head, 0);
+        const float s = score_of<S>(job, dot<S>(q, k[u]), note[i + u].rest);
         score[u] = i + u < left ? s : -INFINITY;
         top = fmaxf(top, score[u]);
     }
@@ -44,10 +40,10 @@ GSA_DEVICE void absorb_edges(const attend_job &job, forward_state<S> &state, con
     for (int n = 0; n < S::N; n++) state.o[n] *= shrink;
     GSA_UNROLL
     for (int u = 0; u < S::UNROLL; u++) {
-        const float p = gsa_exp2(score[u] - top), kept = S::LEAN ? p : p * note[i + u].factor;
+        const float p = gsa_exp2(score[u] - top), kept = p * note[i + u].factor;
         state.sum += p;
         GSA_UNROLL
-        for (int n = 0; n < S::N; n++) state.o[n] += kept * column_of<S>(values[u], n);
+        for (int n = 0; n < S::N; n++) state.o[n] += kept * v[u][n];
     }
 }
 
@@ -56,9 +52,10 @@ GSA_DEVICE void store_result(const attend_job &job, const attend_item &at, forwa
                              int j)
 {
     if (!at.live) return;
-    if (job.pieced) {
-        store_head<S>(job.part + at.number * job.dim, state.o, job.dim, j);
-        if (j == 0) job.state[at.number] = make_float2(state.top, state.sum);
+    if (at.pieced) {
+        const int64_t to = piece_head(job, at);
+        store_head<S>(job.part + to * job.dim, state.o, job.dim, j);
+        if (j == 0) job.state[to] = make_float2(state.top, state.sum);
         return;
     }
     const float share = state.sum == 0 ? 0 : 1 / state.sum;
@@ -70,34 +67,34 @@ GSA_DEVICE void store_result(const attend_job &job, const attend_item &at, forwa
             state.sum == 0 ? -INFINITY : fmaf((float)GSA_LN2, state.top, logf(state.sum));
 }
 
-template <class T, int V, int G, int C, int LEAN>
-__global__ void __launch_bounds__(GSA_THREADS, LEAN ? GSA_LEAN_FORWARD_BLOCKS : GSA_FORWARD_BLOCKS)
+template <int V, int G, int C, int LEAN>
+__global__ void __launch_bounds__(GSA_THREADS, GSA_FORWARD_BLOCKS(LEAN))
     attend_forward(GSA_ARGUMENT(attend_job) job)
 {
-    typedef attend_shape<V, G, C, T, LEAN> S;
+    typedef attend_shape<V, G, C, LEAN> S;
     GSA_SHARED(attend_slot, slots, [GSA_THREADS]);
-    GSA_SHARED(attend_note, notes, [LEAN ? 1 : GSA_THREADS]);
+    GSA_SHARED(typename S::note, notes, [GSA_THREADS]);
     const int j = threadIdx.x % G, mine = threadIdx.x - j;
-    attend_slot *slot = slots + mine;
-    attend_note *note = notes + (LEAN ? 0 : mine);
     const attend_item at = find_item<S>(job, job.edge_offset);
     float q[S::N];
     forward_state<S> state;
     state.top = -FLT_MAX, state.sum = 0;
     GSA_UNROLL
     for (int n = 0; n < S::N; n++) state.o[n] = 0;
-    load_row_head<S>(q, job.q + at.row * job.width + (int64_t)at.head * job.dim, job.dim, j,
-                     at.live);
+    load_head<S>(q, job.q + at.row * job.width + (int64_t)at.head * job.dim, job.dim, j, at.live);
     const int64_t edge = first_edge(at, job.edge_offset);
     const int most = gsa_max_lanes(at.count);
     for (int base = 0; base < most; base += G) {
-        fill_window<S>(job, at, edge, base, j, slot, note);
+        fill_window<S>(job, at, edge, base, j, slots + mine, notes + mine);
         __syncwarp();
-        for (int i = 0; i < G && base + i < most; i += S::UNROLL)
-            absorb_edges<S>(job, state, q, at.head, i, at.count - base, j, slot, note);
+        const int end = min((int)G, most - base);
+        GSA_NO_UNROLL
+        for (int i = 0; i < end; i += S::UNROLL)
+            absorb_edges<S>(job, state, q, i, at.count - base, j, slots + mine, notes + mine);
         __syncwarp();
     }
-    store_result<S>(job, at, state, j);
+    /* found anew: nothing of it is in registers while edges are walked */
+    store_result<S>(job, find_item<S>(job, job.edge_offset), state, j);
 }
 
 GSA_ATTEND_PASS(gsa_attend_forward_pass, "attend_forward", attend_forward)

@@ -1,7 +1,7 @@
 /* attend_ops.cu - the attention ops: which passes run, over which items, and what they leave to
  * merge. */
 #include "kernels/cuda.h"
-#include "kernels/cuda/attend_window.h"
+#include "kernels/cuda/attend.h"
 #include "kernels/cuda/columns.h"
 #include "kernels/cuda/library.h"
 #include <float.h>
@@ -15,24 +15,26 @@ enum { MERGE_LANES = GSA_THREADS / GSA_WARP, MERGE_BLOCKS = 2048 };
 
 typedef struct merge_item {
     int64_t row, first, last, column;
-    bool there; /* this thread has a column here */
+    bool begins; /* the row's first piece is one of these */
+    bool there;  /* this thread has a column here */
 } merge_item;
 
-/* The rows of windows are not cut. */
-GSA_DEVICE bool is_merged(const attend_job &job, int64_t row)
+/* False after the last piece of this launch, for the whole block. Of each row that the launch has
+ * pieces of: those. */
+GSA_DEVICE bool next_merge(const attend_job &job, int64_t columns, int64_t number, merge_item &at)
 {
-    return job.way == NULL || job.way[row / GSA_WINDOW_ROWS] == GSA_WAY_EDGES;
-}
-
-/* False after the last piece, for the whole block. */
-GSA_DEVICE bool next_merge(const attend_job &job, int64_t number, merge_item &at)
-{
-    const int64_t slices = (job.width + GSA_WARP - 1) / GSA_WARP, piece = number / slices;
-    if (piece >= __ldg(job.piece + job.rows)) return false;
+    const int64_t slices = (columns + GSA_WARP - 1) / GSA_WARP,
+                  piece = job.piece_first + number / slices,
+                  end = min(__ldg(job.piece + job.rows), job.piece_first + job.piece_count);
+    if (piece >= end) return false;
     at.row = __ldg(job.owner + piece);
-    at.first = __ldg(job.piece + at.row), at.last = __ldg(job.piece + at.row + 1);
+    const int64_t first = __ldg(job.piece + at.row);
+    at.begins = first >= job.piece_first;
+    at.first = at.begins ? first : job.piece_first;
+    at.last = min(__ldg(job.piece + at.row + 1), end);
     at.column = number % slices * GSA_WARP + threadIdx.x % GSA_WARP;
-    at.there = at.first == piece && at.column < job.width && is_merged(job, at.row);
+    at.there = at.first == piece && at.column < columns && at.row >= job.row_first &&
+               at.row - job.row_first < job.row_count;
     return true;
 }
 
@@ -65,7 +67,7 @@ static __global__ void __launch_bounds__(GSA_THREADS) merge_forward(GSA_ARGUMENT
     GSA_SHARED(float, room, [MERGE_LANES][GSA_WARP]);
     const int lane = threadIdx.x / GSA_WARP;
     merge_item at;
-    for (int64_t number = blockIdx.x; next_merge(job, number, at); number += gridDim.x) {
+    for (int64_t number = blockIdx.x; next_merge(job, job.width, number, at); number += gridDim.x) {
         const int32_t head = at.there ? (int32_t)(at.column / job.dim) : 0;
         float top = -FLT_MAX, sum = 0, o = 0;
         for (int64_t p = at.first + lane; at.there && p < at.last; p += MERGE_LANES)
@@ -87,13 +89,13 @@ static __global__ void __launch_bounds__(GSA_THREADS) merge_forward(GSA_ARGUMENT
     }
 }
 
-/* The column's sum over the pieces of its row, in every lane. */
-GSA_DEVICE float merge_pieces(const attend_job &job, const merge_item &at, const float *part,
-                              float (*room)[GSA_WARP])
+/* The column's sum over these pieces of its row, in every lane; `part` has so many columns. */
+GSA_DEVICE float merge_pieces(const merge_item &at, const float *part, int64_t columns,
+                              int64_t column, float (*room)[GSA_WARP])
 {
     float sum = 0;
     for (int64_t p = at.first + threadIdx.x / GSA_WARP; at.there && p < at.last; p += MERGE_LANES)
-        sum += part[p * job.width + at.column];
+        sum += part[p * columns + column];
     return merge_lanes(sum, room);
 }
 
@@ -103,58 +105,57 @@ GSA_DEVICE void put_sum(float *at, float x, bool set)
     *at = set ? x : *at + x;
 }
 
-/* dq of a hub: the sum of its pieces. */
+/* dq of a hub, and behind it its sums by label: those of its pieces. */
 static __global__ void __launch_bounds__(GSA_THREADS) merge_rows(GSA_ARGUMENT(attend_job) job)
 {
     GSA_SHARED(float, room, [MERGE_LANES][GSA_WARP]);
+    const int64_t sums = job.label_sum ? (int64_t)job.heads * job.labels : 0,
+                  width = job.dq ? job.width : 0;
     merge_item at;
-    for (int64_t number = blockIdx.x; next_merge(job, number, at); number += gridDim.x) {
-        const float sum = merge_pieces(job, at, job.part, room);
-        if (at.there && threadIdx.x < GSA_WARP)
-            put_sum(job.dq + at.row * job.width + at.column, sum, job.set_dq);
+    for (int64_t number = blockIdx.x; next_merge(job, width + sums, number, at);
+         number += gridDim.x) {
+        const bool labels = at.column >= width, writes = at.there && threadIdx.x < GSA_WARP;
+        const float sum =
+            merge_pieces(at, labels ? job.piece_sum - job.piece_first * sums : job.part,
+                         labels ? sums : width, labels ? at.column - width : at.column, room);
+        if (writes && labels)
+            job.label_sum[(at.row - job.row_first) * sums + at.column - width] += sum;
+        else if (writes) put_sum(job.dq + at.row * width + at.column, sum, job.set_dq && at.begins);
     }
 }
 
-/* dk and dv of a source with many out-edges, likewise. */
+/* dk and dv of a source with many out-edges, of the job's heads. */
 static __global__ void __launch_bounds__(GSA_THREADS) merge_sources(GSA_ARGUMENT(attend_job) job)
 {
     GSA_SHARED(float, room, [MERGE_LANES][GSA_WARP]);
     merge_item at;
-    for (int64_t number = blockIdx.x; next_merge(job, number, at); number += gridDim.x) {
+    for (int64_t number = blockIdx.x; next_merge(job, job.width, number, at); number += gridDim.x) {
         const int kind = gsa_kind_of(job.kinds, at.row);
         float *const dk = GSA_OF_KIND(job.kinds, kind, dk), *const dv =
                                                                 GSA_OF_KIND(job.kinds, kind, dv);
-        const int64_t to = (at.row - GSA_OF_KIND(job.kinds, kind, first)) * job.width + at.column;
+        const int64_t to = (at.row - GSA_OF_KIND(job.kinds, kind, first)) * job.width + at.column,
+                      column = at.column - (int64_t)job.head_first * job.dim;
+        at.there = at.there && column >= 0 && column < (int64_t)job.head_count * job.dim;
         if (dk) {
-            const float sum = merge_pieces(job, at, job.part, room);
+            const float sum = merge_pieces(at, job.part, job.width, at.column, room);
             if (at.there && threadIdx.x < GSA_WARP) put_sum(dk + to, sum, job.set_dk >> kind & 1);
         }
         if (dv) {
-            const float sum = merge_pieces(job, at, job.part2, room);
+            const float sum = merge_pieces(at, job.part2, job.width, at.column, room);
             if (at.there && threadIdx.x < GSA_WARP) put_sum(dv + to, sum, job.set_dv >> kind & 1);
         }
     }
 }
 
-static int64_t merge_blocks(const attend_job *job, int64_t bound)
+/* Blocks of a kernel that merges the pieces of the job's last launch. */
+static int64_t merge_blocks(const attend_job *job, int64_t columns)
 {
-    const int64_t items = bound * ((job->width + GSA_WARP - 1) / GSA_WARP);
+    const int64_t items = job->piece_count * ((columns + GSA_WARP - 1) / GSA_WARP);
     return items < (int64_t)MERGE_BLOCKS ? items : (int64_t)MERGE_BLOCKS;
-}
-
-GSA_DEVICE float number_of(float x)
-{
-    return x;
-}
-
-GSA_DEVICE float number_of(gsa_bf16 x)
-{
-    return __uint_as_float((uint32_t)x.bits << 16);
 }
 
 /* p_e = exp(s_e - lse), recomputed: a warp a row, a lane an (edge, head). For inspection, not for
  * speed. */
-template <class T>
 static __global__ void __launch_bounds__(GSA_THREADS) attend_weights(GSA_ARGUMENT(attend_job) a)
 {
     const int64_t row = gsa_thread() / GSA_WARP;
@@ -166,13 +167,11 @@ static __global__ void __launch_bounds__(GSA_THREADS) attend_weights(GSA_ARGUMEN
         const int64_t head = i % a.heads, label = entry.tag / GSA_MAX_KINDS;
         const float lse = __ldg(a.kept_lse + row * a.heads + head);
         const float *q = a.q + row * a.width + head * a.dim;
-        const T *k = (const T *)GSA_OF_KIND(a.kinds, entry.tag % GSA_MAX_KINDS, k) +
-                     entry.source * a.width + head * a.dim;
+        const float *k = (const float *)GSA_OF_KIND(a.kinds, entry.tag % GSA_MAX_KINDS, k) +
+                         entry.source * a.width + head * a.dim;
         float sum = 0;
-        for (int32_t c = 0; c < a.dim; c++) {
-            const float x = attend_storage<T>::ROUNDED ? gsa_bf16_round(q[c]) : q[c];
-            sum += x * (number_of(k[c]) + (a.r ? a.r[label * a.dim + c] : 0));
-        }
+        for (int32_t c = 0; c < a.dim; c++)
+            sum += q[c] * (k[c] + (a.r ? a.r[label * a.dim + c] : 0));
         const float s = a.scale * sum + (a.bias ? a.bias[label * a.heads + head] : 0);
         a.weights[i] = lse == -INFINITY ? 0 : __expf(s - lse);
     }
@@ -216,18 +215,18 @@ static void set_job(gsa_backend *b, attend_job *job, gsa_cuda_kind *kind,
     const gsa_edges *edges = args->edges;
     *job = attend_job{};
     job->zeros = gsa_cuda_of(b)->zeros, job->widest = widest_load(args);
-    job->bf16 = gsa_cuda_of(b)->attention == GSA_CUDA_BF16;
     job->rows = edges->rows, job->width = (int64_t)args->heads * args->head_dim;
-    job->heads = args->heads, job->dim = args->head_dim, job->labels = edges->labels;
+    job->heads = job->head_count = args->heads, job->dim = args->head_dim;
+    job->labels = edges->labels;
     job->scale = (float)args->scale, job->scale2 = (float)(args->scale * GSA_LOG2E);
     job->q = (const float *)args->q, job->r = (const float *)args->label_vectors,
     job->bias = (const float *)args->label_bias;
     job->drop = gsa_cuda_drop_of(&args->dropout, edges);
-    job->edge_offset = edges->edge_offset, job->entries = plan->entries;
+    job->edges = edges->edge_total, job->edge_offset = edges->edge_offset;
+    job->entries = plan->entries;
     job->out = (float *)args->out, job->lse = (float *)args->lse;
     job->kept_out = job->out, job->kept_lse = job->lse;
     job->dout = (const float *)args->dout, job->dq = (float *)args->dq;
-    job->edge_q = job->q, job->edge_dout = job->dout;
     job->weights = (float *)args->weights;
     job->kinds.count = edges->kinds;
     for (int k = 0; k < edges->kinds; k++) {
@@ -236,60 +235,82 @@ static void set_job(gsa_backend *b, attend_job *job, gsa_cuda_kind *kind,
     }
 }
 
-/* ---- bf16: what edges read, rounded into scratch ------------------------------------------- */
-/* Windows read q as it is stored, forward too. */
-static void name_planes(gsa_bf16_planes *planes, const attend_job *job, const gsa_attend_args *args,
-                        int with_q)
-{
-    *planes = gsa_bf16_planes{};
-    if (!job->bf16) return;
-    for (int k = 0; k < job->kinds.count; k++) {
-        gsa_cuda_add_plane(planes, args->parts[k].k, args->edges->part_rows[k] * job->width);
-        gsa_cuda_add_plane(planes, args->parts[k].v, args->edges->part_rows[k] * job->width);
-    }
-    gsa_cuda_add_plane(planes, args->q, with_q ? job->rows * job->width : 0);
-    gsa_cuda_add_plane(planes, args->dout, args->dout ? job->rows * job->width : 0);
-    gsa_cuda_place_planes(planes);
-}
-
-static gsa_status store_planes(gsa_backend *b, const char *op, const gsa_bf16_planes *planes,
-                               attend_job *job, gsa_cuda_kind *kind)
-{
-    if (!job->bf16) return GSA_OK;
-    for (int k = 0; k < job->kinds.count; k++)
-        kind[k].k = gsa_cuda_plane(planes, kind[k].k),
-        kind[k].v = gsa_cuda_plane(planes, kind[k].v);
-    job->edge_q = gsa_cuda_plane(planes, job->edge_q);
-    job->edge_dout = gsa_cuda_plane(planes, job->edge_dout);
-    return gsa_cuda_round_planes(b, op, planes);
-}
-
+/* All of these rows, and all pieces of the hubs among them. */
 static void use_cut(attend_job *job, const gsa_cuda_cut *cut, int64_t rows)
 {
     job->piece = job->width > 0 ? cut->piece : NULL; /* without columns there is nothing to merge */
     job->owner = cut->owner, job->length = cut->length;
-    job->pieced = 0, job->first_item = 0, job->items = rows * job->heads;
+    job->rows = job->row_count = rows, job->row_first = 0;
+    job->piece_first = 0, job->piece_count = job->piece ? cut->bound : 0;
 }
 
-static void use_pieces(attend_job *job, int64_t first, int64_t count)
+static int64_t larger(int64_t a, int64_t b)
 {
-    job->pieced = 1, job->first_item = first * job->heads, job->items = count * job->heads;
+    return a > b ? a : b;
 }
 
-/* ---- windows: the table of q.r_l, and q itself where that is to be rounded ----------------- */
-static void lay_windows(gsa_cuda_room &room, const attend_job *job, attend_windows *windows)
+/* ---- labels: tables by (row, head, label), of so many rows at a time, and so many pieces ----- */
+typedef struct label_work {
+    float *dvectors, *dbias;        /* backward's */
+    float *table, *sum, *piece_sum; /* [owners, heads, labels] q.r_l; sums of ds */
+    float *finite_r, *partial;      /* [labels, dim]; room of gsa_cuda_column_sums */
+    int64_t owners;
+} label_work;
+
+static void lay_labels(gsa_backend *b, gsa_cuda_room &room, const attend_job *job, int64_t bound,
+                       int sums, label_work *work)
 {
-    if (job->bf16 && job->r) room.cut(windows->rounded, job->rows * job->width);
-    room.cut(windows->table, gsa_window_table_room(windows->args));
+    const int64_t cells = (int64_t)job->heads * job->labels, bytes = cells * (int64_t)sizeof(float);
+    const int vectors = job->r && job->dim > 0;
+    work->owners = larger(job->rows, bound);
+    if (cells == 0 || !(vectors || (sums && (work->dvectors || work->dbias)))) return;
+    const int64_t fit = larger(gsa_cuda_of(b)->tuning->label_bytes / bytes, 1);
+    if (fit < work->owners) work->owners = fit;
+    if (vectors) room.cut(work->table, work->owners * cells);
+    if (!sums) return;
+    if (vectors) room.cut(work->finite_r, (int64_t)job->labels * job->dim);
+    room.cut(work->sum, work->owners * cells);
+    room.cut(work->piece_sum, bound > 0 ? work->owners * cells : 0);
+    room.cut(work->partial, gsa_cuda_column_room(work->owners, cells));
 }
 
-static gsa_status prepare_windows(gsa_backend *b, const char *op, const attend_job *job,
-                                  attend_windows *windows)
+/* Rows first .. of the job from now on, as many as a table takes, and their q.r_l. */
+static gsa_status use_rows(gsa_backend *b, attend_job *job, const label_work *work, int64_t first)
 {
-    if (windows->rounded)
-        GSA_TRY(gsa_cuda_round_floats(b, op, windows->rounded, job->q, job->rows * job->width));
-    windows->q = windows->rounded ? windows->rounded : job->q;
-    return gsa_window_fill_table(b, windows);
+    const int64_t left = job->rows - first;
+    job->row_first = first, job->row_count = left < work->owners ? left : work->owners;
+    job->table = work->table;
+    if (work->table == NULL) return GSA_OK;
+    gsa_cuda_product product = {};
+    product.c = work->table, product.a = job->q + first * job->width, product.b = job->r;
+    product.transpose_b = 1, product.alpha = 1;
+    product.m = job->row_count * job->heads, product.n = product.ldc = job->labels;
+    product.k = product.lda = product.ldb = job->dim;
+    return gsa_cuda_product_add(b, &product);
+}
+
+/* Of the sums of the job's rows: dr += scale sum^T q;  dq += scale sum r;  db[l, h] += sum of rows'
+ * sums. */
+static gsa_status add_labels(gsa_backend *b, const attend_job *job, const label_work *work)
+{
+    const int64_t from = job->row_first * job->width, items = job->row_count * job->heads;
+    gsa_cuda_product product = {};
+    product.a = work->sum, product.lda = job->labels;
+    product.n = product.ldb = product.ldc = job->dim;
+    product.accumulate = 1, product.alpha = job->scale;
+    if (work->dvectors && job->dim > 0) {
+        product.c = work->dvectors, product.b = job->q + from, product.transpose_a = 1;
+        product.m = job->labels, product.k = items;
+        GSA_TRY(gsa_cuda_product_add(b, &product));
+    }
+    if (work->table && job->dq) {
+        product.c = job->dq + from, product.b = work->finite_r, product.transpose_a = 0;
+        product.m = items, product.k = job->labels;
+        GSA_TRY(gsa_cuda_product_add(b, &product));
+    }
+    if (work->dbias == NULL) return GSA_OK;
+    return gsa_cuda_column_sums(b, work->dbias, work->sum, job->row_count,
+                                (int64_t)job->heads * job->labels, job->labels, work->partial);
 }
 
 /* ---- forward ------------------------------------------------------------------------------- */
@@ -299,130 +320,58 @@ static gsa_status forward(gsa_backend *b, const gsa_attend_args *args)
     const gsa_cuda_plan *plan;
     attend_job job;
     gsa_cuda_kind kind[GSA_MAX_KINDS];
-    gsa_bf16_planes planes;
+    label_work work = {};
     GSA_TRY(gsa_attend_check(b, op, args, 0));
     if (args->edges->rows == 0 || args->heads == 0) return GSA_OK;
-    const int windowed = gsa_windows_wanted(b, args);
-    GSA_TRY(gsa_cuda_plan_of(b, op, args->edges, windowed ? GSA_PLAN_WINDOWS : GSA_PLAN_IN, &plan));
+    GSA_TRY(gsa_cuda_plan_of(b, op, args->edges, GSA_PLAN_IN, &plan));
     set_job(b, &job, kind, args, plan);
     use_cut(&job, &plan->in, args->edges->rows);
-    attend_windows windows = { args, plan, NULL, NULL, NULL };
     const int64_t bound = job.piece ? plan->in.bound : 0;
-    name_planes(&planes, &job, args, windowed);
     GSA_TRY(gsa_cuda_lay(b, op, [&](gsa_cuda_room &room) {
-        room.cut(planes.to, planes.first[planes.planes]);
         room.cut(job.state, bound * job.heads), room.cut(job.part, bound * job.width);
         gsa_cuda_lay_kinds(room, &job.kinds);
-        if (windowed) lay_windows(room, &job, &windows);
+        lay_labels(b, room, &job, 0, 0, &work);
     }));
-    GSA_TRY(store_planes(b, op, &planes, &job, kind));
     GSA_TRY(gsa_cuda_tell_kinds(b, &job.kinds, kind));
-    job.way = windowed ? plan->windows.way : NULL;
-    GSA_TRY(gsa_attend_forward_pass(b, &job));
-    if (job.piece) {
-        use_pieces(&job, 0, bound);
+    for (int64_t first = 0; first < job.rows; first += work.owners) {
+        GSA_TRY(use_rows(b, &job, &work, first));
         GSA_TRY(gsa_attend_forward_pass(b, &job));
-        GSA_TRY(GSA_RUN(b, merge_forward, merge_blocks(&job, bound), GSA_THREADS, job));
+        GSA_TRY(GSA_RUN(b, merge_forward, merge_blocks(&job, job.width), GSA_THREADS, job));
     }
-    if (job.way) {
-        GSA_TRY(prepare_windows(b, op, &job, &windows));
-        GSA_TRY(gsa_windows_forward(b, &windows, &job));
-    }
-    if (job.weights == NULL) return GSA_OK;
-    return job.bf16 ? GSA_WARPS(b, op, job.rows, attend_weights<gsa_bf16>, job)
-                    : GSA_WARPS(b, op, job.rows, attend_weights<float>, job);
+    return job.weights ? GSA_WARPS(b, op, job.rows, attend_weights, job) : GSA_OK;
 }
 
 /* ---- backward by destination --------------------------------------------------------------- */
 
-/* Sums of ds by label for at most so many owners (rows or pieces) are in memory at a time. */
-typedef struct label_work {
-    float *dvectors, *dbias;
-    float *sum, *q,
-        *partial; /* [owners, heads, labels], [owners, heads, dim], room of gsa_cuda_column_sums */
-    int64_t owners;
-    const attend_windows *windows; /* or NULL */
-} label_work;
-
-/* dr += scale sum^T q;  db[l, h] += sum of the owners' sums */
-static gsa_status add_labels(gsa_backend *b, const attend_job *job, const label_work *work,
-                             const float *q, int64_t owners)
+/* The job's rows, and as many of their pieces at a time as there is room for sums by label. */
+static gsa_status pass_rows(gsa_backend *b, attend_job *job, const label_work *work, int64_t bound)
 {
-    const int64_t items = owners * job->heads;
-    if (work->dvectors && job->dim > 0) {
-        const gsa_cuda_product product = { work->dvectors, work->sum, q,        job->labels,
-                                           job->dim,       items,     job->dim, job->labels,
-                                           job->dim,       1,         0,        1,
-                                           job->scale };
-        GSA_TRY(gsa_cuda_product_add(b, &product));
-    }
-    if (work->dbias == NULL) return GSA_OK;
-    return gsa_cuda_column_sums(b, work->dbias, work->sum, owners,
-                                (int64_t)job->heads * job->labels, job->labels, work->partial);
+    const int64_t sums = job->label_sum ? (int64_t)job->heads * job->labels : 0,
+                  columns = (job->dq ? job->width : 0) + sums, step = sums ? work->owners : bound;
+    int64_t first = 0;
+    do {
+        job->piece_first = first;
+        job->piece_count = bound - first < step ? bound - first : step;
+        job->rows_done = first > 0;
+        GSA_TRY(gsa_attend_rows_pass(b, job));
+        GSA_TRY(GSA_RUN(b, merge_rows, merge_blocks(job, columns), GSA_THREADS, *job));
+        first += step;
+    } while (first < bound);
+    job->rows_done = 0;
+    return sums ? add_labels(b, job, work) : GSA_OK;
 }
 
-/* Owners first .. first+count-1: the pass, and their share of the label gradients. */
-static gsa_status rows_block(gsa_backend *b, attend_job *job, const label_work *work, int64_t first,
-                             int64_t count)
-{
-    job->first_item = first * job->heads, job->items = count * job->heads;
-    job->label_sum = work->sum;
-    job->label_q = job->pieced || (job->bf16 && !work->windows) ? work->q : NULL;
-    GSA_TRY(gsa_attend_rows_pass(b, job));
-    if (job->way && !job->pieced) GSA_TRY(gsa_windows_rows(b, work->windows, job, first, count));
-    if (work->sum == NULL) return GSA_OK;
-    const float *const q = work->windows ? work->windows->q : job->q;
-    return add_labels(b, job, work, job->label_q ? work->q : q + first * job->width, count);
-}
-
-/* All owners, as many at a time as the label sums allow. Partial dq of pieces is at its piece's
- * own place. */
-static gsa_status rows_blocks(gsa_backend *b, attend_job *job, const label_work *work,
-                              int64_t owners)
-{
-    const int64_t step = work->sum ? work->owners : owners;
-    float *const part = job->part;
-    for (int64_t first = 0; first < owners; first += step) {
-        if (job->pieced) job->part = part + first * job->width;
-        GSA_TRY(rows_block(b, job, work, first, owners - first < step ? owners - first : step));
-    }
-    job->part = part;
-    return GSA_OK;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-/* Sums by label, where anybody asks for them: windows do for dq, too, and sum a window's rows in
- * one block. */
-static void lay_labels(gsa_backend *b, gsa_cuda_room &room, const attend_job *job,
-                       const gsa_cuda_plan *plan, label_work *work)
-{
-    const int64_t sums = (int64_t)job->heads * job->labels, bytes = sums * (int64_t)sizeof(float);
-    if (sums == 0 || !(work->dvectors || work->dbias || (work->windows && job->r))) return;
-    const int64_t most = larger(job->rows, plan->in.piece ? plan->in.bound : 0);
-    int64_t fit = larger(gsa_cuda_of(b)->tuning->label_bytes / bytes, 1);
-    if (work->windows) fit = larger(fit / GSA_WINDOW_ROWS, 1) * GSA_WINDOW_ROWS;
-    work->owners = fit < most ? fit : most;
-    room.cut(work->sum, work->owners * sums);
-    room.cut(work->q, plan->in.piece || job->bf16 ? work->owners * job->width : 0);
-    room.cut(work->partial, gsa_cuda_column_room(work->owners, sums));
-}
-
-/* dq, delta and the label gradients. */
+/* dq, the label gradients, and what the pass by source reads: of heads slope_first .. of it. */
 static gsa_status backward_rows(gsa_backend *b, attend_job *job, const gsa_cuda_plan *plan,
                                 const label_work *work)
 {
-    use_cut(job, &plan->in, job->rows);
-    job->way = work->windows ? plan->windows.way : NULL;
-    GSA_TRY(rows_blocks(b, job, work, job->rows));
-    if (job->piece == NULL) return GSA_OK;
-    job->pieced = 1;
-    GSA_TRY(rows_blocks(b, job, work, plan->in.bound));
-    return job->dq ? GSA_RUN(b, merge_rows, merge_blocks(job, plan->in.bound), GSA_THREADS, *job)
-                   : GSA_OK;
+    use_cut(job, &plan->in, plan->rows);
+    const int64_t bound = job->piece_count;
+    for (int64_t first = 0; first < plan->rows; first += work->owners) {
+        GSA_TRY(use_rows(b, job, work, first));
+        GSA_TRY(pass_rows(b, job, work, bound));
+    }
+    return GSA_OK;
 }
 
 /* ---- backward by source -------------------------------------------------------------------- */
@@ -451,9 +400,9 @@ static int take_turns(const gsa_attend_args *args, int *turn)
     return turns;
 }
 
+/* dk and dv of heads slope_first .. */
 static gsa_status backward_sources(gsa_backend *b, attend_job *job, gsa_cuda_kind *kind,
-                                   const gsa_cuda_plan *plan, const gsa_attend_args *args,
-                                   const attend_windows *windows)
+                                   const gsa_cuda_plan *plan, const gsa_attend_args *args)
 {
     int turn[GSA_MAX_KINDS];
     const int turns = take_turns(args, turn);
@@ -464,16 +413,9 @@ static gsa_status backward_sources(gsa_backend *b, attend_job *job, gsa_cuda_kin
             kind[k].dv = turn[k] == t ? (float *)args->parts[k].dv : NULL;
         }
         GSA_TRY(gsa_cuda_tell_kinds(b, &job->kinds, kind));
-        job->rows = plan->sources;
         use_cut(job, &plan->out_cut, plan->sources);
-        job->way = windows ? plan->out_windows.way : NULL;
-        if (job->way) GSA_TRY(gsa_windows_sources(b, windows, job));
         GSA_TRY(gsa_attend_sources_pass(b, job));
-        if (job->piece == NULL) continue;
-        use_pieces(job, 0, plan->out_cut.bound);
-        GSA_TRY(gsa_attend_sources_pass(b, job));
-        GSA_TRY(
-            GSA_RUN(b, merge_sources, merge_blocks(job, plan->out_cut.bound), GSA_THREADS, *job));
+        GSA_TRY(GSA_RUN(b, merge_sources, merge_blocks(job, job->width), GSA_THREADS, *job));
     }
     return GSA_OK;
 }
@@ -518,40 +460,57 @@ static gsa_status set_gradients(gsa_backend *b, attend_job *job, const gsa_atten
     return GSA_OK;
 }
 
+/* Heads whose slopes fit into memory at a time. */
+static int32_t heads_at_once(gsa_backend *b, const attend_job *job)
+{
+    const int64_t bytes = larger(job->edges, 1) * (int64_t)sizeof(float2),
+                  fit = gsa_cuda_of(b)->tuning->slope_bytes / bytes;
+    return fit < 1 ? 1 : fit < job->heads ? (int32_t)fit : job->heads;
+}
+
+/* All passes. Heads whose slopes had no room go by destination once more, for these alone. */
+static gsa_status run_backward(gsa_backend *b, attend_job *job, gsa_cuda_kind *kind,
+                               const gsa_cuda_plan *plan, const gsa_attend_args *args,
+                               const label_work *work)
+{
+    const int32_t step = job->slope_heads;
+    job->label_sum = work->sum, job->piece_sum = work->piece_sum;
+    job->finite_r = work->finite_r;
+    GSA_TRY(backward_rows(b, job, plan, work));
+    job->dq = job->label_sum = job->finite_r = NULL;
+    for (int32_t first = 0; first < job->heads && job->slopes; first += step) {
+        job->slope_first = job->head_first = first;
+        job->slope_heads = job->head_count = job->heads - first < step ? job->heads - first : step;
+        if (first > 0) GSA_TRY(backward_rows(b, job, plan, work));
+        GSA_TRY(backward_sources(b, job, kind, plan, args));
+    }
+    return GSA_OK;
+}
+
 static gsa_status backward(gsa_backend *b, const gsa_attend_args *args)
 {
     const char *const op = "attend_backward";
     const gsa_cuda_plan *plan;
     attend_job job;
     gsa_cuda_kind kind[GSA_MAX_KINDS];
-    gsa_bf16_planes planes;
+    int turn[GSA_MAX_KINDS];
     label_work work = {};
     GSA_TRY(gsa_attend_check(b, op, args, 1));
     if (args->edges->rows == 0 || args->heads == 0) return gsa_attend_clear(b, args);
-    const int windowed = gsa_windows_wanted(b, args);
-    GSA_TRY(gsa_cuda_plan_of(
-        b, op, args->edges, GSA_PLAN_OUT | (windowed ? GSA_PLAN_WINDOWS | GSA_PLAN_OUT_WINDOWS : 0),
-        &plan));
-    attend_windows windows = { args, plan, NULL, NULL, NULL };
+    GSA_TRY(gsa_cuda_plan_of(b, op, args->edges, GSA_PLAN_OUT, &plan));
     work.dvectors = (float *)args->dlabel_vectors, work.dbias = (float *)args->dlabel_bias;
-    work.windows = windowed ? &windows : NULL;
     set_job(b, &job, kind, args, plan);
+    job.slope_heads = heads_at_once(b, &job);
     GSA_TRY(set_gradients(b, &job, args));
-    name_planes(&planes, &job, args, 1);
     const int64_t bound = larger(plan->in.bound, plan->out_cut.bound);
     GSA_TRY(gsa_cuda_lay(b, op, [&](gsa_cuda_room &room) {
-        room.cut(planes.to, planes.first[planes.planes]);
-        room.cut(job.delta, job.rows * job.heads);
         room.cut(job.part, bound * job.width), room.cut(job.part2, bound * job.width);
+        if (take_turns(args, turn) > 0) room.cut(job.slopes, job.slope_heads * job.edges);
         gsa_cuda_lay_kinds(room, &job.kinds);
-        lay_labels(b, room, &job, plan, &work);
-        if (windowed) lay_windows(room, &job, &windows);
+        lay_labels(b, room, &job, plan->in.bound, 1, &work);
     }));
-    GSA_TRY(store_planes(b, op, &planes, &job, kind));
     GSA_TRY(gsa_cuda_tell_kinds(b, &job.kinds, kind));
-    if (windowed) GSA_TRY(prepare_windows(b, op, &job, &windows));
-    GSA_TRY(backward_rows(b, &job, plan, &work));
-    return backward_sources(b, &job, kind, plan, args, work.windows);
+    return run_backward(b, &job, kind, plan, args, &work);
 }
 
 void gsa_cuda_fill_attend(gsa_backend *b)

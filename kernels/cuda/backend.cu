@@ -197,7 +197,6 @@ static gsa_status find_device(gsa_backend *b, int device, gsa_error *error)
                         device, major, minor, gsa_cuda_tunings[0].capability / 10,
                         gsa_cuda_tunings[0].capability % 10);
     s->tuning = tuning_for(major * 10 + minor);
-    s->density = s->tuning->density;
     snprintf(s->name, sizeof s->name, "cuda (device %d, sm_%d%d)", device, major, minor);
     return GSA_OK;
 }
@@ -347,19 +346,5 @@ extern "C" gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention)
     gsa_cuda_state *s = gsa_cuda_of(b);
     s->attention = attention;
     say_choices(s);
-    gsa_cuda_forget_plans(b); /* which way windows go depends on it */
-    return GSA_OK;
-}
-
-extern "C" gsa_status gsa_cuda_choose_windows(gsa_backend *b, double density)
-{
-    if (b->release != cuda_release)
-        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
-                        "backend '%s' has no windows; only cuda has", b->name);
-    if (!(density >= 0))
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
-                        "windows from density %g, expected a number >= 0", density);
-    gsa_cuda_of(b)->density = density;
-    gsa_cuda_forget_plans(b);
     return GSA_OK;
 }

@@ -256,18 +256,6 @@ static gsa_status make_lists(gsa_backend *b, const char *op, const gsa_edges *ed
                     edges->edge_offset, total);
 }
 
-static gsa_status make_windows(gsa_backend *b, const char *op, const gsa_edges *edges,
-                               gsa_cuda_plan *plan, void **kept)
-{
-    return gsa_cuda_make_windows(b, op, edges, plan, 0, kept);
-}
-
-static gsa_status make_out_windows(gsa_backend *b, const char *op, const gsa_edges *edges,
-                                   gsa_cuda_plan *plan, void **kept)
-{
-    return gsa_cuda_make_windows(b, op, edges, plan, 1, kept);
-}
-
 /* ---- the table of plans -------------------------------------------------------------------- */
 static void release_plan(gsa_backend *b, gsa_cuda_plan **slot)
 {
@@ -337,9 +325,9 @@ static gsa_cuda_plan **slot_for(gsa_backend *b, const gsa_edges *edges)
 static gsa_status complete(gsa_backend *b, const char *op, const gsa_edges *edges, int wanted,
                            gsa_cuda_plan *plan)
 {
-    static gsa_status (*const make[GSA_PLAN_PARTS])(
-        gsa_backend *, const char *, const gsa_edges *, gsa_cuda_plan *,
-        void **) = { make_in, make_out, make_lists, make_windows, make_out_windows };
+    static gsa_status (*const make[GSA_PLAN_PARTS])(gsa_backend *, const char *, const gsa_edges *,
+                                                    gsa_cuda_plan *,
+                                                    void **) = { make_in, make_out, make_lists };
     for (int part = 0; part < GSA_PLAN_PARTS; part++) {
         if (!(wanted & ~plan->has & 1 << part)) continue;
         GSA_TRY(make[part](b, op, edges, plan, &plan->kept[part]));

@@ -9,7 +9,6 @@
 #define GSA_CUDA_PLAN_H
 #include "graph/plan.h"
 #include "kernels/cuda/state.h"
-#include "kernels/cuda/window.h"
 
 typedef struct gsa_cuda_entry { /* one in-edge */
     int32_t source;             /* in its kind */
@@ -28,12 +27,10 @@ typedef struct gsa_cuda_cut {
 
 /* The parts of a plan. */
 enum {
-    GSA_PLAN_IN = 1,           /* entries, in: always */
-    GSA_PLAN_OUT = 2,          /* out_offset, out, out_cut */
-    GSA_PLAN_LISTS = 4,        /* list_ .. and out_edge; with OUT */
-    GSA_PLAN_WINDOWS = 8,      /* of rows (window.h) */
-    GSA_PLAN_OUT_WINDOWS = 16, /* of sources */
-    GSA_PLAN_PARTS = 5
+    GSA_PLAN_IN = 1,    /* entries, in: always */
+    GSA_PLAN_OUT = 2,   /* out_offset, out, out_cut */
+    GSA_PLAN_LISTS = 4, /* list_ .. and out_edge; with OUT */
+    GSA_PLAN_PARTS = 3
 };
 struct gsa_cuda_plan {
     gsa_content content; /* whose plan this is, where it is told; or else */
@@ -50,7 +47,6 @@ struct gsa_cuda_plan {
     /* the edges as lists of 32-bit numbers, by row and by source; list_column: among the sources of
      * all kinds; out_edge: which of the edges by row it is. Fewer than 2^31 rows and edges */
     int32_t *list_offset, *list_column, *list_out_offset, *list_out_column, *out_edge;
-    gsa_cuda_windows windows, out_windows;
 };
 
 enum { GSA_CUDA_ASKED = 64 };
@@ -59,12 +55,10 @@ enum { GSA_CUDA_ASKED = 64 };
 gsa_status gsa_cuda_plan_of(gsa_backend *b, const char *op, const gsa_edges *edges, int wanted,
                             const gsa_cuda_plan **plan);
 /* Of each edge by row, where not NULL: the entry, the source among those of all kinds, its number
- * with its record. Windows of rows, or of sources. */
+ * with its record. */
 gsa_status gsa_cuda_expand(gsa_backend *b, const char *op, const gsa_edges *edges,
                            const gsa_cuda_plan *plan, gsa_cuda_entry *entries, uint32_t *key,
                            int64_t *number, gsa_transposed *record);
-gsa_status gsa_cuda_make_windows(gsa_backend *b, const char *op, const gsa_edges *edges,
-                                 gsa_cuda_plan *plan, int by_source, void **kept);
 void gsa_cuda_touch_plans(gsa_backend *b, const void *at, int64_t bytes);
 void gsa_cuda_forget_plans(gsa_backend *b);
 

@@ -3,7 +3,7 @@
  * same sources on the host.
  *
  * Rules that keep the sources fit for both: launches through GSA_LAUNCH, shared arrays through
- * GSA_SHARED; inline PTX in mma.h, copy.h and gsa_exp2 alone, no cooperative groups, no CUB inside
+ * GSA_SHARED; inline PTX in gsa_exp2 alone, no cooperative groups, no CUB inside
  * kernels, no constant memory and no textures; warp operations name the full warp and are called by
  * all of it. Library calls (cuBLAS, CUB) go through library.h. */
 #ifndef GSA_CUDA_PLATFORM_H

@@ -130,7 +130,6 @@ typedef struct gsa_cuda_state {
     gsa_cuda_library *library;
     gsa_cuda_sparse *sparse; /* NULL until attention by cuSPARSE is chosen */
     int attention;           /* enum gsa_cuda_attention */
-    double density;          /* of windows: the tuning's, until told otherwise */
     gsa_cuda_steps *steps;   /* NULL: no graphs, every call is queued by itself */
 } gsa_cuda_state;
 

@@ -31,7 +31,7 @@ gsa_status calls_backends(gsa_faults *faults, void *scratch)
     (GSA_CPU_PLAIN), CALL(gsa_gemm_library)(), CALL(gsa_cuda_is_built)(), CALL(gsa_cuda_devices)();
     CALL(gsa_backend_no_memory)(ref, "a test", 8, &calls_error);
     CALL(gsa_cuda_choose_attention)(ref, GSA_CUDA_FUSED);
-    CALL(gsa_cuda_choose_windows)(ref, 1), CALL(gsa_cuda_use_graphs)(ref);
+    CALL(gsa_cuda_use_graphs)(ref);
     CALL(gsa_cuda_use_stream)(ref, NULL, &calls_error);
     calls_next("gsa_backend_cuda"); /* without a device: a sentence */
     if (gsa_backend_cuda(s, GSA_F32, 0, &device, &calls_error) == GSA_ERR_MEMORY)

@@ -42,10 +42,7 @@ int within(const float *got, const float *want, int64_t count, int64_t row, doub
 int sums_of_slopes(const gsa_attend_args *a, const float *got, const float *want);
 
 /* ---- attention against ref (test_cuda.c): forward and backward on both backends, on CUDA twice in
- * other orders, and the second time with the same bits unless LOOSE. BF16: CUDA was told so; it is
- * as close as ever to ref on rounded q, k, v and do, and to ref on what was given within BF16_NMSE
- * and BF16_ERROR of a tensor's largest (db, whose slopes cancel: ten times and twice that). TF32:
- * likewise told; within TF32_NMSE and TF32_ERROR of ref, db so too. Kinds that are ALIASED share
+ * other orders, and the second time with the same bits unless LOOSE. Kinds that are ALIASED share
  * the planes of kind 0. */
 enum {
     WITH_VECTORS = 1,
@@ -54,15 +51,8 @@ enum {
     WITH_WEIGHTS = 8,
     ALIASED = 16,
     MISALIGNED = 32,
-    LOOSE = 64,
-    BF16 = 128,
-    TF32 = 256
+    LOOSE = 64
 };
-#define BF16_NMSE  1e-4
-#define BF16_ERROR (1.0 / 64)
-#define TF32_NMSE  4e-6
-#define TF32_ERROR (1.0 / 256)
-float to_bf16(float x); /* the nearest of 8 significant bits, ties to even */
 void attend_pair(tally *t, gsa_backend *cuda, gsa_backend *ref, const gsa_edges *edges,
                  int32_t heads, int32_t dim, int flags, const char *name);
 /* Rows and sources with more edges than one group takes, in three forms; at least 1 label. */
@@ -80,12 +70,9 @@ void aggregate_hubs(tally *t, const both *pair);
 
 /* ---- the cases of other files */
 void topology_case(tally *t);
-void bf16_case(tally *t);
 void crf_case(tally *t);
 void sparse_case(tally *t);
-void windows_case(tally *t);
 void products_case(tally *t);
-void windows16_case(tally *t);
 void graphs_case(tally *t);
 void random_case(tally *t);
 void calls_case(tally *t);

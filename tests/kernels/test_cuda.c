@@ -91,12 +91,6 @@ static int has_tensor(const attend_probe *p, int tensor)
     return tensor != WEIGHTS || (p->flags & WITH_WEIGHTS);
 }
 
-/* What BF16 rounds. */
-static int is_rounded(int tensor)
-{
-    return tensor == Q || tensor == K || tensor == V || tensor == DOUT;
-}
-
 static int copies(const attend_probe *p, int tensor)
 {
     return tensor == K || tensor == V || tensor == DK || tensor == DV ? p->edges->kinds : 1;
@@ -125,7 +119,7 @@ static void size_probe(attend_probe *p, gsa_dice *dice)
     }
 }
 
-static void open_side(attend_side *side, gsa_backend *b, const attend_probe *p, int rounded)
+static void open_side(attend_side *side, gsa_backend *b, const attend_probe *p)
 {
     memset(side, 0, sizeof *side);
     side->b = b;
@@ -137,8 +131,6 @@ static void open_side(attend_side *side, gsa_backend *b, const attend_probe *p, 
             if (bands == NULL) abort();
             memset(bands, 0xA5, (size_t)bytes + 2 * BAND + 16);
             if (bytes > 0) memcpy(bands + BAND, p->start[i][k], (size_t)bytes);
-            for (int64_t n = 0; rounded && is_rounded(i) && n < p->count[i][k]; n++)
-                ((float *)(void *)(bands + BAND))[n] = to_bf16(p->start[i][k][n]);
             char *whole = b->alloc(b, bytes + 2 * BAND + 16);
             must(b, whole != NULL);
             side->whole[i][k] = whole;
@@ -172,7 +164,7 @@ static gsa_attend_args args_of(const attend_probe *p, float *at[TENSORS][KINDS],
     gsa_attend_args args = { .edges = p->edges,
                              .heads = p->heads,
                              .head_dim = p->dim,
-                             .scale = p->flags & (BF16 | TF32) ? 1 / sqrt(p->dim + 1) : 0.5,
+                             .scale = 0.5,
                              .q = at[Q][0],
                              .parts = parts,
                              .out = at[OUT][0],
@@ -229,17 +221,13 @@ static void compare_sides(tally *t, attend_side *cuda, attend_side *again, atten
 {
     for (int i = 0; i < TENSORS; i++)
         for (int k = 0; k < copies(p, i) && has_tensor(p, i); k++) {
-            if ((p->flags & BF16) && is_rounded(i)) continue;
             char *got = fetch_side(cuda, p, i, k), *want = fetch_side(ref, p, i, k),
                  *second = fetch_side(again, p, i, k);
             const int64_t bytes = 4 * p->count[i][k];
             const float *const x = (const float *)(void *)(got + BAND),
                                *const y = (const float *)(void *)(want + BAND);
-            const int same = p->flags & TF32 ? within(x, y, p->count[i][k], p->count[i][k],
-                                                      (i == DB ? 10 : 1) * TF32_NMSE,
-                                                      (i == DB ? 2 : 1) * TF32_ERROR)
-                             : i == DB       ? same_db(p, x, y)
-                                             : close_to(x, y, p->count[i][k], p->row[i]);
+            const int same =
+                i == DB ? same_db(p, x, y) : close_to(x, y, p->count[i][k], p->row[i]);
             check(t, same, "%s: %s differs from ref", p->name, tensor_names[i]);
             check(t, bands_hold(got, bytes), "%s: a guard band of %s was touched", p->name,
                   tensor_names[i]);
@@ -249,36 +237,15 @@ static void compare_sides(tally *t, attend_side *cuda, attend_side *again, atten
         }
 }
 
-/* Against ref on what was not rounded: also, that nobody wrote there. */
-static void compare_plain(tally *t, attend_side *cuda, attend_side *ref, const attend_probe *p)
-{
-    for (int i = 0; i < TENSORS; i++)
-        for (int k = 0; k < copies(p, i) && has_tensor(p, i); k++) {
-            char *got = fetch_side(cuda, p, i, k), *want = fetch_side(ref, p, i, k);
-            const int64_t bytes = 4 * p->count[i][k];
-            if (is_rounded(i))
-                check(t, memcmp(got, want, (size_t)bytes + 2 * BAND) == 0, "%s: %s was written",
-                      p->name, tensor_names[i]);
-            else
-                check(t,
-                      within((const float *)(void *)(got + BAND),
-                             (const float *)(void *)(want + BAND), p->count[i][k], p->count[i][k],
-                             (i == DB ? 10 : 1) * BF16_NMSE, (i == DB ? 2 : 1) * BF16_ERROR),
-                      "%s: %s is far from ref without rounding", p->name, tensor_names[i]);
-            free(got), free(want);
-        }
-}
-
 void attend_pair(tally *t, gsa_backend *cuda, gsa_backend *ref, const gsa_edges *edges,
                  int32_t heads, int32_t dim, int flags, const char *name)
 {
-    static attend_side sides[4];
-    const int count = flags & BF16 ? 4 : 3;
+    static attend_side sides[3];
     attend_probe p = { .edges = edges, .heads = heads, .dim = dim, .flags = flags, .name = name };
     gsa_dice dice = { 31 + (uint64_t)(dim * 64 + flags) };
     size_probe(&p, &dice);
-    for (int s = 0; s < count; s++) {
-        open_side(&sides[s], s < 2 ? cuda : ref, &p, s == 2 && count == 4);
+    for (int s = 0; s < 3; s++) {
+        open_side(&sides[s], s < 2 ? cuda : ref, &p);
         use_order(s * (1 + dim % 2));
         check(t, run_side(&sides[s], &p, 0) == GSA_OK, "%s: forward: %s", name,
               sides[s].b->error.text);
@@ -286,8 +253,7 @@ void attend_pair(tally *t, gsa_backend *cuda, gsa_backend *ref, const gsa_edges 
               sides[s].b->error.text);
     }
     compare_sides(t, &sides[0], &sides[1], &sides[2], &p);
-    if (count == 4) compare_plain(t, &sides[0], &sides[3], &p);
-    for (int s = 0; s < count; s++) close_side(&sides[s]);
+    for (int s = 0; s < 3; s++) close_side(&sides[s]);
     for (int i = 0; i < TENSORS; i++)
         for (int k = 0; k < copies(&p, i); k++) free(p.start[i][k]);
 }
@@ -655,7 +621,7 @@ static void memory_case(tally *t)
     edges_random(
         &maker, &dice,
         (edges_wish){ .examples = 1, .kinds = 2, .row_kinds = 1, .labels = 5, .nodes = 40 });
-    for (int nth = 1; nth < 140; nth++) { /* from 40 on with windows, from 90 on in bf16 */
+    for (int nth = 1; nth < 90; nth++) { /* from 40 on with products in bf16 */
         gsa_error error = { 0 };
         simt_fail_malloc(nth < 40 ? nth : 0);
         if (gsa_backend_cuda(NULL, GSA_F32, 0, &b, &error) != GSA_OK) {
@@ -672,12 +638,9 @@ static void memory_case(tally *t)
                            .name = "memory" };
         attend_side side;
         size_probe(&p, &dice);
-        open_side(&side, b, &p, 0);
-        if (nth >= 40)
-            must(b,
-                 gsa_cuda_choose_attention(b, nth < 90 ? GSA_CUDA_TF32 : GSA_CUDA_BF16) == GSA_OK &&
-                     gsa_cuda_choose_windows(b, 0) == GSA_OK);
-        simt_fail_malloc(nth < 40 ? nth - 3 : (nth - 40) % 50 + 1);
+        open_side(&side, b, &p);
+        if (nth >= 40) must(b, gsa_cuda_choose_attention(b, GSA_CUDA_BF16) == GSA_OK);
+        simt_fail_malloc(nth < 40 ? nth - 3 : nth - 39);
         const gsa_status forward = run_side(&side, &p, 0), backward = run_side(&side, &p, 1);
         simt_fail_malloc(0);
         check(t,
@@ -793,11 +756,8 @@ int main(int argc, char **argv)
         { "coverage", coverage_case },
         { "crf", crf_case },
         { "sparse", sparse_case },
-        { "bf16", bf16_case },
-        { "windows", windows_case },
         { "products", products_case },
         { "graphs", graphs_case },
-        { "windows16", windows16_case },
         { "random", random_case },
         { "calls", calls_case },
 #if !defined(GSA_ON_EXECUTOR)

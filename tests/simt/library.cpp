@@ -2,8 +2,9 @@
  * The real ones are tested on a device. */
 #include "kernels/cuda/library.h"
 #include "kernels/cuda.h"
-#include "kernels/cuda/mma.h"
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Every call is queued on the stream as the library's kernels would be: arguments are kept, and what they point to is read when
  * its turn comes. */
@@ -36,10 +37,17 @@ const char *gsa_cuda_library_name(gsa_backend *)
     return "plain loops of the executor";
 }
 
-/* A factor, as the library may round it. */
+/* A factor, as the library may round it: to 11 or 8 significant bits, ties to even. */
 static float rounded(const gsa_cuda_product &p, float x)
 {
-    return p.rounds == GSA_CUDA_TF32 ? gsa_twin_tf32(x) : p.rounds == GSA_CUDA_BF16 ? gsa_bf16_round(x) : x;
+    if (!p.rounds || !isfinite(x)) return x;
+    const int dropped = p.rounds == GSA_CUDA_TF32 ? 13 : 16;
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits += (UINT32_C(1) << (dropped - 1)) - 1 + (bits >> dropped & 1);
+    bits = bits >> dropped << dropped;
+    memcpy(&x, &bits, sizeof x);
+    return x;
 }
 
 gsa_status gsa_cuda_multiply(gsa_backend *b, const gsa_cuda_product *product)

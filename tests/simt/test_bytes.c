@@ -1,8 +1,9 @@
 /* How many bytes of device memory the backward pass of attention reads and writes, by launch: what
  * a launch touches counts once each, read and written (a cache holds the rest), and so do fills.
- * The floor is what two passes must move: by row q, do, o, dq and all k and v, by source q, do and
- * all k, v, dk and dv. The passes' sources are compiled once more for it (-fsanitize=thread), so
- * that they call what is below at every load and store.
+ * The floor is what two passes must move: by row q, do, o, dq and all k and v, by source q, do, dk
+ * and dv. Beyond it are the edges and what the first pass leaves of each for the second. The
+ * passes' sources are compiled once more for it (-fsanitize=thread), so that they call what is
+ * below at every load and store.
  *
  *   test_bytes TABLE        compare with bytes.table
  *   test_bytes              print the table */
@@ -157,7 +158,7 @@ static int64_t moved(gsa_backend *b, const gsa_edges *host, int set, int64_t *fl
     for (int k = 0; k < host->kinds; k++) {
         const int64_t n = host->part_rows[k];
         parts[k] = (gsa_part){ plane(b, n), plane(b, n), plane(b, n), plane(b, n) };
-        *floor += 6 * n;
+        *floor += 4 * n;
     }
     *floor *= WIDTH * (int64_t)sizeof(float);
     gsa_attend_args args = { .edges = &edges,

@@ -1,6 +1,6 @@
 /* Plans made on the device are those that graph/plan.c makes on the host: out-edges in the same order, the same expansion, pieces
- * that cover every hub once; windows are those of a sorted list of edges. One
- * source, two programs without Check: on the executor (GSA_ON_EXECUTOR), and on a device, where CUB sorts and adds; 77: there is none. */
+ * that cover every hub once. One source, two programs without Check: on the executor (GSA_ON_EXECUTOR), and on a device, where CUB
+ * sorts and adds; 77: there is none. */
 extern "C" {
 #include "support/edges_of.h"
 }
@@ -9,9 +9,6 @@ extern "C" {
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#if defined(GSA_ON_EXECUTOR)
-#include "kernels/cuda/attend_window.h" /* for nvcc and the executor alone */
-#endif
 
 static int checks, failures;
 
@@ -76,110 +73,6 @@ static void compare_cut(gsa_backend *b, const gsa_cuda_cut *cut, const int64_t *
     free(owner);
 }
 
-/* One edge as windows see it: row w * 16 + r reads column c. */
-struct window_cell {
-    int64_t item, column, order;
-    int32_t label, k;
-};
-
-static int by_column(const void *a, const void *b)
-{
-    const window_cell *x = (const window_cell *)a, *y = (const window_cell *)b;
-    const int64_t window = x->item / GSA_WINDOW_ROWS - y->item / GSA_WINDOW_ROWS, column = x->column - y->column,
-                  item = x->item - y->item, order = x->order - y->order;
-    const int64_t gap = window ? window : column ? column : item ? item : order;
-    return (gap > 0) - (gap < 0);
-}
-
-static window_cell *list_cells(const gsa_edges *edges, const gsa_plan *host, int by_source)
-{
-    edges_list list = edges_expand(edges);
-    window_cell *cell = (window_cell *)malloc(sizeof *cell * (size_t)(list.total + 1));
-    if (cell == NULL) abort();
-    for (int64_t e = 0; e < list.total; e++) {
-        const int64_t source = host->part_first[list.kind[e]] + list.source[e];
-        cell[e] =
-            window_cell{ by_source ? source : list.row[e], by_source ? list.row[e] : source, e, list.label[e], list.k[e] };
-    }
-    qsort(cell, (size_t)list.total, sizeof *cell, by_column);
-    edges_list_free(&list);
-    return cell;
-}
-
-/* What the host says of the window whose cells are cell[0] .. cell[count-1]. */
-struct window_rule {
-    double density;
-    int64_t most;
-};
-
-static int way_of(const window_cell *cell, int64_t count, int64_t rows, const window_rule *rule)
-{
-    int64_t columns = 0;
-    for (int64_t i = 0; i < count; i++) {
-        columns += i == 0 || cell[i].column != cell[i - 1].column;
-        if (i > 0 && cell[i].column == cell[i - 1].column && cell[i].item == cell[i - 1].item) return GSA_WAY_EDGES;
-    }
-    const int by_edges = count == 0 || columns > rule->most || (double)count < rule->density * (double)(rows * columns);
-    return by_edges ? (int)GSA_WAY_EDGES : (int)GSA_WAY_TENSOR;
-}
-
-static int ways_seen[2];
-
-static void compare_windows(gsa_backend *b, const gsa_cuda_windows *device, const window_cell *cell, int64_t edges,
-                            int64_t items, const window_rule *rule, int graph)
-{
-    const int64_t count = edges > 0 ? (items + GSA_WINDOW_ROWS - 1) / GSA_WINDOW_ROWS : 0;
-    check(device->count == count, "the number of windows", graph);
-    if (device->count != count || count == 0) return;
-    int64_t *first = fetch(b, device->first, count + 1), *edge = fetch(b, device->edge, edges);
-    int8_t *way = fetch(b, device->way, count);
-    int32_t *column = fetch(b, device->column, edges), *label = fetch(b, device->label, edges),
-            *place = fetch(b, device->place, edges);
-    uint16_t *mask = fetch(b, device->mask, edges);
-    int64_t e = 0, c = -1;
-    int same = 1;
-    for (int64_t w = 0; w < count; w++) {
-        const int64_t start = e;
-        same = same && first[w] == c + 1;
-        while (e < edges && cell[e].item / GSA_WINDOW_ROWS == w) e++;
-        const int64_t left = items - w * GSA_WINDOW_ROWS;
-        const int64_t rows = left < (int64_t)GSA_WINDOW_ROWS ? left : (int64_t)GSA_WINDOW_ROWS;
-        const int want = way_of(cell + start, e - start, rows, rule);
-        check(way[w] == want, "the way of a window", graph);
-        ways_seen[want]++;
-        for (int64_t i = start; i < e; i++) {
-            const int fresh = i == start || cell[i].column != cell[i - 1].column;
-            if (fresh) c++, same = same && column[c] == cell[i].column && edge[c] == i;
-            if (want == GSA_WAY_EDGES) continue;
-            same = same && (mask[c] >> cell[i].item % GSA_WINDOW_ROWS & 1) && label[i] == cell[i].label &&
-                   place[i] == cell[i].k;
-            const int last = i + 1 == e || cell[i + 1].column != cell[i].column;
-            same = same && (!last || __builtin_popcount(mask[c]) == i + 1 - edge[c]);
-        }
-    }
-    check(same && first[count] == c + 1, "the columns of windows", graph);
-    free(first), free(edge), free(way), free(column), free(label), free(place), free(mask);
-}
-
-static void compare_all_windows(gsa_backend *b, const gsa_edges *edges, const gsa_edges *uploaded, const gsa_plan *host,
-                                int graph)
-{
-    static const window_rule rules[] = { { 0.2, 8192 }, { 0.5, 8192 }, { 0, 8192 } };
-    const window_rule *rule = &rules[graph % 3];
-    const gsa_cuda_plan *device = NULL;
-    check(gsa_cuda_choose_attention(b, graph % 2 ? GSA_CUDA_BF16 : GSA_CUDA_TF32) == GSA_OK &&
-              gsa_cuda_choose_windows(b, rule->density) == GSA_OK,
-          b->error.text, graph);
-    check(gsa_cuda_plan_of(b, "test", uploaded, GSA_PLAN_OUT | GSA_PLAN_WINDOWS | GSA_PLAN_OUT_WINDOWS, &device) == GSA_OK,
-          b->error.text, graph);
-    for (int by_source = 0; by_source < 2; by_source++) {
-        window_cell *cell = list_cells(edges, host, by_source);
-        compare_windows(b, by_source ? &device->out_windows : &device->windows, cell, edges->edge_total,
-                        by_source ? host->sources : edges->rows, rule, graph);
-        free(cell);
-    }
-}
-
 static void compare_graph(gsa_backend *b, const gsa_edges *edges, int graph)
 {
     gsa_plan *host = NULL;
@@ -193,7 +86,6 @@ static void compare_graph(gsa_backend *b, const gsa_edges *edges, int graph)
     compare_cut(b, &device->out_cut, host->out_offset, host->sources, graph);
     check(gsa_cuda_plan_of(b, "test", &uploaded, GSA_PLAN_IN, &again) == GSA_OK && again == device, "the plan is not found again",
           graph);
-    if (gsa_cuda_of(b)->tuning->capability >= 80) compare_all_windows(b, edges, &uploaded, host, graph);
     edges_unload(b, &uploaded);
     gsa_plan_release(NULL, host);
 }
@@ -234,6 +126,8 @@ struct knobs {
     int32_t hub_edges, hub_chunks; /* 0: as they are */
     double scale;
     int keep_plans = 0;
+    int64_t slope_bytes = INT64_C(1) << 30;
+    int by_source = 1; /* 0: dk and dv are not wanted */
 };
 
 static float *fill(gsa_backend *b, int64_t count, uint64_t seed, int zero)
@@ -256,7 +150,7 @@ static gradients run_tuned(gsa_backend *b, const gsa_edges *edges, const knobs *
     gsa_attend_args args = {};
     void *made[6 + 4 * GSA_MAX_KINDS];
     int n = 0;
-    small.label_bytes = with->label_bytes;
+    small.label_bytes = with->label_bytes, small.slope_bytes = with->slope_bytes;
     if (with->hub_edges) small.hub_edges = with->hub_edges, small.hub_chunks = with->hub_chunks;
     gsa_cuda_of(b)->tuning = &small;
     if (!with->keep_plans) gsa_cuda_forget_plans(b);
@@ -265,11 +159,12 @@ static gradients run_tuned(gsa_backend *b, const gsa_edges *edges, const knobs *
         for (int i = 0; i < 4; i++)
             made[n++] = plane[i] = fill(b, edges->part_rows[k] * WIDTH, (uint64_t)(40 + 4 * k + i), i > 1);
         parts[k] = gsa_part{ plane[0], plane[1], plane[2], plane[3] };
+        if (!with->by_source) parts[k].dk = parts[k].dv = NULL;
     }
     const int64_t rows = edges->rows * WIDTH, labels = edges->labels;
     float *const q = fill(b, rows, 1, 0), *const dout = fill(b, rows, 2, 0), *const r = fill(b, labels * DIM, 3, 0),
                  *const out = fill(b, rows, 0, 1), *const lse = fill(b, edges->rows * HEADS, 0, 1);
-    gradients got = { { out, fill(b, rows, 0, 1), (float *)parts[0].dk, (float *)parts[0].dv, fill(b, labels * DIM, 0, 1),
+    gradients got = { { out, fill(b, rows, 0, 1), (float *)made[2], (float *)made[3], fill(b, labels * DIM, 0, 1),
                         fill(b, labels * HEADS, 0, 1) },
                       { rows, rows, edges->part_rows[0] * WIDTH, edges->part_rows[0] * WIDTH, labels * DIM,
                         labels * HEADS } };
@@ -308,10 +203,16 @@ static void compare_tuned(const gradients *whole, gradients *other, int same, in
     drop(other);
 }
 
-/* Blocks of 1, 3 and half of the rows: label gradients are summed block by block, all else does not know of them. */
+/* Blocks of 1, 3 and half of the rows: label gradients are summed block by block, all else does not know of them. A device's products may
+ * take another order of sums where they have other rows; the executor's do not. */
+#if defined(GSA_ON_EXECUTOR)
+enum { SAME_BY_BLOCKS = 4 };
+#else
+enum { SAME_BY_BLOCKS = 0 };
+#endif
+
 static void label_blocks(gsa_backend *b)
 {
-    static const int ways[] = { GSA_CUDA_FUSED, GSA_CUDA_BF16, GSA_CUDA_TF32 };
     for (int graph = 0; graph < 24; graph++) {
         edges_maker maker;
         gsa_dice dice = { 700 + (uint64_t)graph };
@@ -319,16 +220,34 @@ static void label_blocks(gsa_backend *b)
         wish.examples = 1 + graph % 3, wish.kinds = 1 + graph % 2, wish.row_kinds = 1, wish.labels = 5, wish.nodes = 45;
         gsa_edges uploaded = edges_upload(b, edges_random(&maker, &dice, wish));
         const int64_t row_bytes = HEADS * 5 * 4, rows = uploaded.rows;
-        check(gsa_cuda_choose_attention(b, ways[graph % 3]) == GSA_OK && gsa_cuda_choose_windows(b, 0.2) == GSA_OK,
-              b->error.text, graph);
         const int64_t sizes[] = { INT64_C(1) << 30, 1, 3 * row_bytes, (rows / 2 + 1) * row_bytes, rows * row_bytes };
         gradients whole = {};
         for (int size = 0; size < 5; size++) {
             const knobs with = { sizes[size], 0, 0, 0.3 };
             gradients got = run_tuned(b, &uploaded, &with, graph);
             if (size == 0) whole = got;
-            else compare_tuned(&whole, &got, 4, 0, "gradients by blocks of rows", graph);
+            else compare_tuned(&whole, &got, SAME_BY_BLOCKS, 0, "gradients by blocks of rows", graph);
         }
+        drop(&whole);
+        edges_unload(b, &uploaded);
+        edges_free(&maker);
+    }
+}
+
+/* Slopes of one head at a time, with pieces and blocks of rows: not a bit is another. */
+static void slope_heads(gsa_backend *b)
+{
+    for (int graph = 0; graph < 12; graph++) {
+        edges_maker maker;
+        gsa_dice dice = { 800 + (uint64_t)graph };
+        edges_wish wish = {};
+        wish.examples = 1 + graph % 3, wish.kinds = 1 + graph % 2, wish.row_kinds = 1, wish.labels = 5, wish.nodes = 45;
+        gsa_edges uploaded = edges_upload(b, edges_random(&maker, &dice, wish));
+        knobs with = { graph % 2 ? 40 * 10 : 1 << 30, graph % 3 ? 7 : 0, 1 << 20, 0.3 };
+        gradients whole = run_tuned(b, &uploaded, &with, graph);
+        with.slope_bytes = 1;
+        gradients got = run_tuned(b, &uploaded, &with, graph);
+        compare_tuned(&whole, &got, RESULTS, 0, "slopes of a head at a time", graph);
         drop(&whole);
         edges_unload(b, &uploaded);
         edges_free(&maker);
@@ -340,7 +259,6 @@ static void piece_lengths(gsa_backend *b)
 {
     static const knobs all[] = { { 1 << 30, INT32_MAX, 1, 0 }, { 1 << 30, 1, 1 << 20, 0 }, { 1 << 30, 3, 1 << 20, 0 },
                                  { 1 << 30, 17, 1 << 20, 0 },  { 1 << 30, 2, 7, 0 },       { 40 * 10, 5, 1 << 20, 0 } };
-    static const int ways[] = { GSA_CUDA_FUSED, GSA_CUDA_BF16 };
     int64_t most = 0;
     for (int graph = 0; graph < 12; graph++) {
         edges_maker maker;
@@ -350,7 +268,6 @@ static void piece_lengths(gsa_backend *b)
         wish.nodes = graph == 3 ? 900 : 60;
         gsa_edges uploaded = edges_upload(b, edges_random(&maker, &dice, wish));
         most = uploaded.edge_total > most ? uploaded.edge_total : most;
-        check(gsa_cuda_choose_attention(b, ways[graph / 2 % 2]) == GSA_OK, b->error.text, graph);
         gradients whole = {};
         for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
             knobs with = all[i];
@@ -366,7 +283,8 @@ static void piece_lengths(gsa_backend *b)
     check(most > 2500, "pieces that hardly fill a launch of merges", -1);
 }
 
-/* Numbers of edges that begin beyond 2^31, as in a phase of so many: the same bits. Content is told, so that the plan stays. */
+/* Numbers of edges that begin beyond 2^31, as in a phase of so many: the same bits of what is summed by row, for slopes beyond 2^31 there
+ * is no room. Content is told, so that the plan stays. */
 static void large_numbers(gsa_backend *b)
 {
     const int64_t beyond = (INT64_C(1) << 31) + 11;
@@ -379,7 +297,7 @@ static void large_numbers(gsa_backend *b)
     const gsa_cuda_plan *plan = NULL;
     knobs with = { 1 << 30, 0, 0, 0.3 };
     uploaded.content.word[0] = 31, uploaded.content.most_in = uploaded.content.most_out = edges->edge_total;
-    check(gsa_cuda_choose_attention(b, GSA_CUDA_FUSED) == GSA_OK, b->error.text, 31);
+    with.by_source = 0;
     gradients whole = run_tuned(b, &uploaded, &with, 31);
     check(gsa_cuda_plan_of(b, "test", &uploaded, GSA_PLAN_OUT, &plan) == GSA_OK, b->error.text, 31);
     const_cast<gsa_cuda_plan *>(plan)->entries -= beyond;
@@ -405,26 +323,22 @@ static void compare_tunings()
     simt_order(SIMT_FORWARD, 0);
 #endif
     label_blocks(b);
+    slope_heads(b);
     piece_lengths(b);
     large_numbers(b);
     gsa_backend_release(b);
 }
 
 #if defined(GSA_ON_EXECUTOR)
-/* On a device of sm_75 tf32 is refused, and bf16 goes by edges whatever the rule. */
+/* On a device of sm_75 tf32 is refused. */
 static void without_tensor_cores()
 {
     gsa_backend *b = NULL;
-    gsa_attend_args args = {};
-    gsa_edges edges = {};
     simt_capability(75);
     if (gsa_backend_cuda(NULL, GSA_F32, 0, &b, NULL) != GSA_OK) abort();
     check(gsa_cuda_choose_attention(b, GSA_CUDA_TF32) == GSA_ERR_UNSUPPORTED && strstr(b->error.text, "sm_80"),
           b->error.text, 75);
-    check(gsa_cuda_choose_attention(b, GSA_CUDA_BF16) == GSA_OK && gsa_cuda_choose_windows(b, 0) == GSA_OK, b->error.text,
-          75);
-    edges.edge_total = 9, args.edges = &edges, args.head_dim = 8;
-    check(!gsa_windows_wanted(b, &args), "windows without tensor cores", 75);
+    check(gsa_cuda_choose_attention(b, GSA_CUDA_BF16) == GSA_OK, b->error.text, 75);
     gsa_backend_release(b);
     compare_graphs(200, 220);
     simt_capability(90);
@@ -438,8 +352,6 @@ int main()
     without_tensor_cores();
 #endif
     compare_tunings();
-    for (int way = 0; way < 2; way++) check(ways_seen[way] > 20, "a way that hardly a window goes", way);
-    printf("windows by edges, on tensor cores: %d, %d\n", ways_seen[0], ways_seen[1]);
 #if defined(GSA_ON_EXECUTOR)
     check(simt_live() == 0, "device memory is left", -1);
 #endif

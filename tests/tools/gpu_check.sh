@@ -47,7 +47,6 @@ case ${1:-} in
     *) echo "Checks: 3, Failures: 0" ;;
 esac'
 stub programs test_plan_device 'echo "Checks: 5, Failures: 0"'
-stub programs test_mma_device '[ "${STUB_NO_DEVICE:-0}" -eq 0 ] || exit 77; echo "Checks: 9, Failures: 0"'
 stub programs test_steps_device '[ "${STUB_NO_DEVICE:-0}" -eq 0 ] || exit 77; echo "Checks: 8, Failures: 0"'
 stub programs test_train_device '[ "${STUB_NO_DEVICE:-0}" -eq 0 ] || exit 77; echo "Checks: 7, Failures: 0"'
 stub programs gpu_bench '
@@ -140,10 +139,10 @@ count()
 }
 
 touch "$work/sst/stsa.fine.train" "$work/sst/stsa.fine.dev"
-# all there is: 2 of the build, 5 of the core, 2 kernels, 3 steps, 7 of training, 6 tests, 12 of the
+# all there is: 2 of the build, 4 of the core, 2 kernels, 3 steps, 7 of training, 6 tests, 12 of the
 # sanitizer, 2 peers
 turn 0 --sst sst --packages packages
-count 0 39 0
+count 0 38 0
 says '"gpu": "A stub of a GPU, 1.2, 3 MiB"'
 says '"failed": []'
 says '"binds": "bytes", "bytes": 8'
@@ -163,17 +162,17 @@ for part in core kernels steps train tests sanitizer peers; do
     turn 0 --part $part --sst sst
     [ -s "$work/check/$part.json" ] || fail "$part has no file"
 done
-count 0 39 0
+count 0 38 0
 turn 0 --resume --sst sst
 tells "kept     build programs"
 tells "kept     steps two"
-count 0 39 0
+count 0 38 0
 
 # each program broken in turn, in each way: red, and named
-for program in test_cuda_device test_plan_device test_mma_device gpu_bench gsa test_train_device test_steps_device; do
+for program in test_cuda_device test_plan_device gpu_bench gsa test_train_device test_steps_device; do
     case $program in
         test_cuda_device) where="core tests sanitizer" ;;
-        test_plan_device | test_mma_device) where=core ;;
+        test_plan_device) where=core ;;
         gpu_bench) where="kernels peers" ;;
         gsa) where="steps train" ;;
         *) where=tests ;;
@@ -199,11 +198,11 @@ says '"failed": ["core hubs"],'
 says '"failed": ["sanitizer initcheck-hubs", "sanitizer memcheck-hubs", "sanitizer racecheck-hubs", "sanitizer synccheck-hubs"],'
 says 'FAILED: it differs'
 count 1 5 0
-count 0 34 0
+count 0 33 0
 turn 0 --resume --sst sst
 tells "passed   core hubs"
 tells "kept     core table"
-count 0 39 0
+count 0 38 0
 
 # a tool that finds something
 for tool in memcheck racecheck initcheck synccheck; do
@@ -238,8 +237,8 @@ says 'no gsa: built without utf8proc and jansson'
 says '--out check --sst FOLDER'
 # a program that finds no device where there is one has failed
 turn 0 --part build
-stub few test_mma_device 'exit 77'
-cp "$work/few/test_mma_device" "$work/folder/bin"
+stub few test_plan_device 'exit 77'
+cp "$work/few/test_plan_device" "$work/folder/bin"
 turn 1 --part core
 says 'found no device, and nvidia-smi finds A stub of a GPU'
 
