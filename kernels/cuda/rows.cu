@@ -72,25 +72,35 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS)
     value[i] = i;
 }
 
-/* A warp: 32 columns of one chunk. */
+/* A warp: 32 columns of one chunk. Rows of dy are read a few at once: none waits for another. */
 static __global__ void __launch_bounds__(GSA_WARP) scatter_chunk(GSA_ARGUMENT(scatter_job) job)
 {
+    enum { AT_ONCE = 8 };
     const int64_t chunk = blockIdx.x / job.slices,
                   c = blockIdx.x % job.slices * GSA_WARP + threadIdx.x;
     const int64_t first = chunk * CHUNK, last = min(first + CHUNK, job.rows);
-    if (c >= job.cols) return;
     float sum = 0;
+    if (c >= job.cols) return;
     bool reaches_in = first > 0 && job.id[first - 1] == job.id[first];
-    for (int64_t i = first; i < last; i++) {
-        const uint32_t id = __ldg(job.id + i);
-        sum += __ldg(job.dy + __ldg(job.row + i) * job.cols + c);
-        const bool ends = i + 1 == job.rows || __ldg(job.id + i + 1) != id;
-        if (!ends && i + 1 < last) continue;
-        if (reaches_in) job.head[chunk * job.cols + c] = sum;
-        else if (!ends) job.tail[chunk * job.cols + c] = sum;
-        else if (id < job.table_rows) job.table[id * job.cols + c] += job.scale * sum;
-        reaches_in = false;
-        sum = 0;
+    for (int64_t base = first; base < last; base += AT_ONCE) {
+        float x[AT_ONCE];
+        GSA_UNROLL
+        for (int u = 0; u < AT_ONCE; u++)
+            x[u] = base + u < last ? __ldg(job.dy + __ldg(job.row + base + u) * job.cols + c) : 0;
+        GSA_UNROLL
+        for (int u = 0; u < AT_ONCE; u++) {
+            const int64_t i = base + u;
+            if (i >= last) continue;
+            const uint32_t id = __ldg(job.id + i);
+            const bool ends = i + 1 == job.rows || __ldg(job.id + i + 1) != id;
+            sum += x[u];
+            if (!ends && i + 1 < last) continue;
+            if (reaches_in) job.head[chunk * job.cols + c] = sum;
+            else if (!ends) job.tail[chunk * job.cols + c] = sum;
+            else if (id < job.table_rows) job.table[id * job.cols + c] += job.scale * sum;
+            reaches_in = false;
+            sum = 0;
+        }
     }
 }
 

@@ -226,8 +226,7 @@ static void compare_sides(tally *t, attend_side *cuda, attend_side *again, atten
             const int64_t bytes = 4 * p->count[i][k];
             const float *const x = (const float *)(void *)(got + BAND),
                                *const y = (const float *)(void *)(want + BAND);
-            const int same =
-                i == DB ? same_db(p, x, y) : close_to(x, y, p->count[i][k], p->row[i]);
+            const int same = i == DB ? same_db(p, x, y) : close_to(x, y, p->count[i][k], p->row[i]);
             check(t, same, "%s: %s differs from ref", p->name, tensor_names[i]);
             check(t, bands_hold(got, bytes), "%s: a guard band of %s was touched", p->name,
                   tensor_names[i]);
