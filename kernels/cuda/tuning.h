@@ -1,6 +1,5 @@
-/* tuning.h - numbers that are chosen, not derived; one row an architecture. No device has been
- * measured yet, so that the rows are the same. kernels/cuda/TRIED.md tells what each number trades.
- */
+/* tuning.h - numbers that are chosen, not derived; one row an architecture, of which sm_90 has been
+ * measured. kernels/cuda/TRIED.md tells what each number trades. */
 #ifndef GSA_CUDA_TUNING_H
 #define GSA_CUDA_TUNING_H
 #include <stdint.h>
