@@ -176,6 +176,10 @@ static const struct {
       "[train] memory = 100000000: weights up to " },
     { { "model.position=learned", "model.position_max=1000000", "train.memory=100000000" },
       "position.weight of 1000000 x 128, with their gradients and moments, need 20480" },
+    { { "task.n=1000000" },
+      "[task] n = 1000000: a batch of 16 examples with their states needs 8.45 GB, 0.07 GB are" },
+    { { "task.n=10000000", "train.batch=0", "train.batch_tokens=20" },
+      "a batch of 1 examples with their states needs 5.28 GB" },
 };
 
 START_TEST(weights_are_counted_first)

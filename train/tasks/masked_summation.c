@@ -9,6 +9,7 @@
 #include "graph/index.h"
 #include "train/data/summation.h"
 #include "train/driver/log.h"
+#include "train/memory.h"
 #include "train/score/report.h"
 #include "train/task_parts.h"
 
@@ -39,6 +40,28 @@ static void destroy(void *self)
     gsa_release(t->system, t);
 }
 
+/* Examples are drawn, as large as the recipe says: a batch of them, and of states, must fit. A run
+ * that begins with train.memory is judged by that alone. */
+static gsa_status check_batch(const summation_task *t, const gsa_task_options *o, gsa_error *error)
+{
+    enum { FEW = 1 << 30 };
+    const gsa_recipe_values *v = &o->recipe->values;
+    int64_t batch = most_examples(t);
+    if (v->train_batch > 0 && v->train_batch < batch) batch = v->train_batch;
+    if (v->train_batch_tokens > 0 && v->train_batch_tokens / v->task_n < batch)
+        batch = v->train_batch_tokens < v->task_n ? 1 : v->train_batch_tokens / v->task_n;
+    const double bytes = 4.0 * (double)batch * (double)v->task_n * /* batch x n x row */
+                         (double)(v->task_d + v->model_hidden);
+    if (bytes < FEW || (v->train_memory > 0 && !o->checkpoint)) return GSA_OK;
+    const int64_t available = gsa_memory_available(t->system);
+    if (available == 0 || bytes <= (double)available) return GSA_OK;
+    return gsa_recipe_fail(o->recipe, "task", "n", error,
+                           "= %lld: a batch of %lld examples with their states needs %.2f GB, %.2f "
+                           "GB are available: take a smaller train.batch",
+                           (long long)v->task_n, (long long)batch, 1e-9 * bytes,
+                           1e-9 * (double)available);
+}
+
 static gsa_status create(const gsa_task_options *options, void **self, gsa_error *error)
 {
     const gsa_recipe_values *v = &options->recipe->values;
@@ -49,6 +72,11 @@ static gsa_status create(const gsa_task_options *options, void **self, gsa_error
     t->data = (gsa_summation){ (int32_t)v->task_n, (int32_t)v->task_k, (int32_t)v->task_d,
                                (uint32_t)v->train_seed };
     for (int s = 0; s < GSA_SPLITS; s++) t->examples[s] = options->splits >> s & 1 ? sizes[s] : 0;
+    const gsa_status status = check_batch(t, options, error);
+    if (status != GSA_OK) {
+        destroy(t);
+        return status;
+    }
     const int64_t most = most_examples(t);
     t->length = gsa_alloc(t->system, (size_t)most, sizeof *t->length);
     if (!t->length) {
