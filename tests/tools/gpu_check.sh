@@ -57,6 +57,7 @@ stub programs gsa '
 [ "${STUB_NO_DEVICE:-0}" -eq 0 ] || case "$*" in *"--device cuda"*) echo "gsa: cuda: no device: a stub has none" >&2; exit 1 ;; esac
 while [ $# -gt 0 ]; do case $1 in --out) out=$2 ;; --json) json=$2 ;; --device) device=$2 ;; esac; shift; done
 [ -n "${device:-}" ] || { echo "usage: gsa COMMAND"; exit; }
+[ "$device" != "${STUB_FULL:-}" ] || { echo "gsa: cuda: no memory" >&2; exit 1; }
 loss=1.5
 [ "$device" != "${STUB_STRAYS:-}" ] || loss=1.6
 [ -z "${json:-}" ] || printf "{\n \"cases\": []\n}\n" >"$json"
@@ -216,7 +217,9 @@ turn 0 --part sanitizer
 STUB_STRAYS=cuda turn 1 --part train
 says '"within": false'
 STUB_STRAYS=cuda-graphs-bf16 turn 1 --part train
-says 'cuda-bf16 as graphs'
+says 'cuda-bf16: 1.5 1.5 ; as graphs: 1.6 1.6 "'
+STUB_FULL=cuda-graphs-tf32 turn 1 --part train
+says 'cuda-tf32: 1.5 1.5 ; as graphs: gsa: cuda: no memory"'
 STUB_STACK=8 turn 1 --part build
 says 'sm_90 rows: _Z4stubv:'
 
