@@ -188,8 +188,7 @@ static int widest_load(const gsa_attend_args *args)
 {
     for (int v = 4; v > 1; v /= 2) {
         int all = aligned(args->q, 4 * v) && aligned(args->out, 4 * v) &&
-                  aligned(args->label_vectors, 4 * v) && aligned(args->dout, 4 * v) &&
-                  aligned(args->dq, 4 * v);
+                  aligned(args->dout, 4 * v) && aligned(args->dq, 4 * v);
         for (int k = 0; k < args->edges->kinds; k++) {
             const gsa_part *part = &args->parts[k];
             if (args->edges->part_rows[k] > 0)

@@ -178,7 +178,7 @@ static void set_job(sparse_job *job, const gsa_attend_args *args, const gsa_cuda
 {
     *job = sparse_job{};
     job->rows = args->edges->rows, job->edges = args->edges->edge_total,
-    job->stride = gsa_round4(job->edges);
+    job->stride = (job->edges + 3) / 4 * 4;
     job->heads = args->heads, job->dim = args->head_dim,
     job->width = (int64_t)args->heads * args->head_dim;
     job->offset = args->edges->edge_offset, job->out_edge = plan->out_edge;

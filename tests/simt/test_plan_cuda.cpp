@@ -115,6 +115,7 @@ static void compare_graphs(int first, int last)
 
 /* ---- other numbers in the tuning's row: blocks of rows whose sums by label are in memory together, lengths of a hub's pieces */
 enum { DIM = 12, HEADS = 2, WIDTH = DIM * HEADS, RESULTS = 6 };
+enum { DQ = 2, DK = 4, DV = 8, DR = 16, DB = 32 }; /* a bit of each result */
 
 struct gradients {
     float *at[RESULTS]; /* out, dq, dk, dv of kind 0, dr, db */
@@ -127,7 +128,9 @@ struct knobs {
     double scale;
     int keep_plans = 0;
     int64_t slope_bytes = INT64_C(1) << 30;
-    int by_source = 1; /* 0: dk and dv are not wanted */
+    int without = 0; /* bits of gradients that are not wanted */
+    int set = 0;     /* what dq, dk and dv hold is written over */
+    int shared = 0;  /* kinds have the planes of kind 0 */
 };
 
 static float *fill(gsa_backend *b, int64_t count, uint64_t seed, int zero)
@@ -157,20 +160,25 @@ static gradients run_tuned(gsa_backend *b, const gsa_edges *edges, const knobs *
     for (int k = 0; k < edges->kinds; k++) {
         float *plane[4];
         for (int i = 0; i < 4; i++)
-            made[n++] = plane[i] = fill(b, edges->part_rows[k] * WIDTH, (uint64_t)(40 + 4 * k + i), i > 1);
+            made[n++] = plane[i] = fill(b, edges->part_rows[k] * WIDTH, (uint64_t)(40 + 4 * k + i), i > 1 && !with->set);
         parts[k] = gsa_part{ plane[0], plane[1], plane[2], plane[3] };
-        if (!with->by_source) parts[k].dk = parts[k].dv = NULL;
+        if (with->without & DK) parts[k].dk = NULL;
+        if (with->without & DV) parts[k].dv = NULL;
+        if (with->shared) parts[k] = parts[0];
     }
     const int64_t rows = edges->rows * WIDTH, labels = edges->labels;
     float *const q = fill(b, rows, 1, 0), *const dout = fill(b, rows, 2, 0), *const r = fill(b, labels * DIM, 3, 0),
                  *const out = fill(b, rows, 0, 1), *const lse = fill(b, edges->rows * HEADS, 0, 1);
-    gradients got = { { out, fill(b, rows, 0, 1), (float *)made[2], (float *)made[3], fill(b, labels * DIM, 0, 1),
+    gradients got = { { out, fill(b, rows, 4, !with->set), (float *)made[2], (float *)made[3], fill(b, labels * DIM, 0, 1),
                         fill(b, labels * HEADS, 0, 1) },
                       { rows, rows, edges->part_rows[0] * WIDTH, edges->part_rows[0] * WIDTH, labels * DIM,
                         labels * HEADS } };
     args.edges = edges, args.heads = HEADS, args.head_dim = DIM, args.scale = with->scale, args.parts = parts;
     args.q = q, args.dout = dout, args.label_vectors = r, args.out = out, args.lse = lse;
-    args.dq = got.at[1], args.dlabel_vectors = got.at[4], args.dlabel_bias = got.at[5];
+    args.dq = with->without & DQ ? NULL : got.at[1];
+    args.dlabel_vectors = with->without & DR ? NULL : got.at[4];
+    args.dlabel_bias = with->without & DB ? NULL : got.at[5];
+    if (with->set) args.set_dq = 1, args.set_dk = args.set_dv = with->shared ? 1 : UINT64_MAX;
     check(b->attend_forward(b, &args) == GSA_OK && b->attend_backward(b, &args) == GSA_OK, b->error.text, graph);
     for (int i = 0; i < RESULTS; i++) {
         float *const at = got.at[i];
@@ -283,6 +291,35 @@ static void piece_lengths(gsa_backend *b)
     check(most > 2500, "pieces that hardly fill a launch of merges", -1);
 }
 
+/* The others' bits are the same where some gradients are not wanted: in blocks of rows, with hubs in pieces of which few have room at a
+ * time, slopes of one head, and kinds that share planes; added to zeros, or written over what was there. */
+static void wanted_gradients(gsa_backend *b)
+{
+    static const int without[] = { 0, DQ, DK, DV, DR | DB, DQ | DR, DQ | DK | DV | DR, DK | DV | DB, DQ | DK | DV, DQ | DV | DB };
+    for (int graph = 0; graph < 4; graph++) {
+        edges_maker maker;
+        gsa_dice dice = { 1000 + (uint64_t)graph };
+        edges_wish wish = {};
+        wish.examples = 1 + graph % 2, wish.kinds = 2 + graph % 2, wish.row_kinds = 1, wish.labels = 5, wish.nodes = 25;
+        wish.equal_kinds = graph % 4 > 1;
+        gsa_edges uploaded = edges_upload(b, edges_random(&maker, &dice, wish));
+        knobs with = { 40 * 10, 3, 1 << 20, 0.3 };
+        with.shared = wish.equal_kinds;
+        gradients whole = run_tuned(b, &uploaded, &with, graph);
+        for (size_t i = 0; i < sizeof without / sizeof *without; i++) {
+            with.without = without[i], with.set = without[i] == 0 || graph % 2;
+            with.slope_bytes = i % 2 ? 1 : INT64_C(1) << 30;
+            gradients got = run_tuned(b, &uploaded, &with, graph);
+            for (int r = 0; r < RESULTS; r++)
+                if (with.without >> r & 1) memcpy(got.at[r], whole.at[r], (size_t)whole.count[r] * sizeof(float));
+            compare_tuned(&whole, &got, RESULTS, 0, "gradients of which some are not wanted", graph);
+        }
+        drop(&whole);
+        edges_unload(b, &uploaded);
+        edges_free(&maker);
+    }
+}
+
 /* Numbers of edges that begin beyond 2^31, as in a phase of so many: the same bits of what is summed by row, for slopes beyond 2^31 there
  * is no room. Content is told, so that the plan stays. */
 static void large_numbers(gsa_backend *b)
@@ -297,7 +334,7 @@ static void large_numbers(gsa_backend *b)
     const gsa_cuda_plan *plan = NULL;
     knobs with = { 1 << 30, 0, 0, 0.3 };
     uploaded.content.word[0] = 31, uploaded.content.most_in = uploaded.content.most_out = edges->edge_total;
-    with.by_source = 0;
+    with.without = DK | DV;
     gradients whole = run_tuned(b, &uploaded, &with, 31);
     check(gsa_cuda_plan_of(b, "test", &uploaded, GSA_PLAN_OUT, &plan) == GSA_OK, b->error.text, 31);
     const_cast<gsa_cuda_plan *>(plan)->entries -= beyond;
@@ -325,6 +362,7 @@ static void compare_tunings()
     label_blocks(b);
     slope_heads(b);
     piece_lengths(b);
+    wanted_gradients(b);
     large_numbers(b);
     gsa_backend_release(b);
 }
