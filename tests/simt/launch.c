@@ -15,26 +15,16 @@ enum {
 };
 enum state { READY, IN_WARP, AT_BARRIER, GONE };
 
-typedef struct late_copy { /* one that its thread has not waited for */
-    void *to;
-    const void *from;
-    size_t bytes;
-    int64_t group;
-} late_copy;
-
 typedef struct thread {
     fiber at; /* first: a fiber is its thread */
     simt_index index;
     int number, warp, lane, made;
     enum state state;
     /* what it waits in */
-    int op, argument, width, line, predicate;
+    int op, argument, width, line;
     unsigned mask;
     const char *file;
     uint64_t value, result;
-    late_copy *copies;
-    int n_copies, copy_room;
-    int64_t group; /* the one that is open */
 } thread;
 
 typedef struct shared_array {
@@ -52,7 +42,7 @@ static struct machine {
         ready_warps;
     fiber host;
     thread *running; /* NULL: the host */
-    int count, alive, at_barrier, votes, fresh_host;
+    int count, alive, at_barrier, fresh_host;
     void (*call)(const void *);
     const void *kernel;
     const char *name;
@@ -66,9 +56,9 @@ static struct machine {
     char message[1024];
 } m = { .dice = 1, .shared_used = SHARED_BYTES + MAX_ARRAYS * REDZONE };
 
-static const char *const op_names[] = { "__syncwarp",     "__shfl_sync",      "__shfl_xor_sync",
-                                        "__shfl_up_sync", "__shfl_down_sync", "__ballot_sync",
-                                        "__any_sync",     "__all_sync" };
+static const char *const op_names[] = { "__syncwarp",     "__shfl_sync",   "__shfl_xor_sync",
+                                        "__shfl_up_sync", "__ballot_sync", "__any_sync",
+                                        "__all_sync" };
 
 /* ---- errors -------------------------------------------------------------------------------- */
 cudaError_t simt_sticky(void)
@@ -214,11 +204,8 @@ static int source_lane(const thread *t)
     const int base = t->lane & ~(t->width - 1);
     const int from = t->op == SIMT_SHUFFLE ? base | (t->argument & (t->width - 1))
                      : t->op == SIMT_XOR   ? t->lane ^ t->argument
-                     : t->op == SIMT_UP    ? t->lane - t->argument
-                                           : t->lane + t->argument;
-    if (t->op == SIMT_SHUFFLE) return from;
-    return from < base || (t->op != SIMT_XOR && from >= base + t->width) || from >= WARP ? t->lane
-                                                                                         : from;
+                                           : t->lane - t->argument;
+    return t->op != SIMT_SHUFFLE && (from < base || from >= WARP) ? t->lane : from;
 }
 
 static void exchange(thread *lanes, unsigned mask)
@@ -286,61 +273,25 @@ uint64_t simt_warp(int op, unsigned mask, uint64_t value, int argument, int widt
 }
 
 /* ---- blocks -------------------------------------------------------------------------------- */
-int simt_barrier(int predicate, const char *file, int line)
+void simt_barrier(const char *file, int line)
 {
     thread *t = m.running;
-    t->state = AT_BARRIER, t->file = file, t->line = line, t->predicate = predicate;
+    t->state = AT_BARRIER, t->file = file, t->line = line;
     if (m.alive < m.count)
         misuse("__syncthreads at %s:%d after %d threads have left", file, line, m.count - m.alive);
     clear_ready(t);
     if (++m.at_barrier == m.count) {
-        m.at_barrier = m.votes = 0;
+        m.at_barrier = 0;
         for (int i = 0; i < m.count; i++) {
             thread *o = &m.threads[i];
             if (o->line != line)
                 misuse("__syncthreads at %s:%d meets thread %d at %s:%d", file, line, i, o->file,
                        o->line);
-            m.votes += o->predicate;
             o->state = READY;
             set_ready(o->warp, 1u << o->lane);
         }
     }
     run_next(0);
-    return m.votes;
-}
-
-/* ---- copies that go on by themselves ------------------------------------------------------- */
-void simt_copy(void *to, const void *from, size_t bytes, const char *file, int line)
-{
-    thread *t = m.running;
-    if (((uintptr_t)to | (uintptr_t)from) % bytes)
-        misuse("a copy of %zu bytes at %s:%d from %p to %p is not aligned", bytes, file, line, from,
-               to);
-    if (m.order == SIMT_REVERSE || (m.order == SIMT_RANDOM && roll() >> 20 & 1)) {
-        memcpy(to, from, bytes);
-        return;
-    }
-    if (t->n_copies == t->copy_room) {
-        t->copy_room = t->copy_room ? 2 * t->copy_room : 64;
-        t->copies = realloc(t->copies, (size_t)t->copy_room * sizeof *t->copies);
-        if (t->copies == NULL) abort();
-    }
-    t->copies[t->n_copies++] = (late_copy){ to, from, bytes, t->group };
-}
-
-void simt_copies_close(void)
-{
-    m.running->group++;
-}
-
-void simt_copies_wait(int left)
-{
-    thread *t = m.running;
-    int made = 0;
-    for (; made < t->n_copies && t->copies[made].group < t->group - left; made++)
-        memcpy(t->copies[made].to, t->copies[made].from, t->copies[made].bytes);
-    t->n_copies -= made;
-    if (made > 0) memmove(t->copies, t->copies + made, (size_t)t->n_copies * sizeof *t->copies);
 }
 
 static void body(void)
@@ -350,7 +301,6 @@ static void body(void)
     m.call(m.kernel);
     thread *t = m.running;
     if (m.at_barrier > 0) misuse("leaves while %d threads wait in __syncthreads", m.at_barrier);
-    if (t->n_copies > 0) misuse("leaves with %d copies on their way", t->n_copies);
     t->state = GONE;
     m.alive--;
     m.live[t->warp] &= ~(1u << t->lane);
@@ -402,7 +352,6 @@ static void run_block(unsigned threads)
         thread *t = &m.threads[i];
         if (!t->made) fiber_create(&t->at), t->made = 1;
         t->number = i, t->warp = i / WARP, t->lane = i % WARP, t->state = READY;
-        t->n_copies = 0, t->group = 0;
         t->index = (simt_index){ (unsigned)i, 0, 0 };
         fiber_prepare(&t->at, body, (size_t)i * 320 % 8192);
     }

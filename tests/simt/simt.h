@@ -38,33 +38,16 @@ typedef struct simt_index {
 } simt_index;
 extern simt_index threadIdx, blockIdx, blockDim, gridDim;
 
-enum simt_op {
-    SIMT_SYNC,
-    SIMT_SHUFFLE,
-    SIMT_XOR,
-    SIMT_UP,
-    SIMT_DOWN,
-    SIMT_BALLOT,
-    SIMT_ANY,
-    SIMT_ALL
-};
+enum simt_op { SIMT_SYNC, SIMT_SHUFFLE, SIMT_XOR, SIMT_UP, SIMT_BALLOT, SIMT_ANY, SIMT_ALL };
 uint64_t simt_warp(int op, unsigned mask, uint64_t value, int argument, int width, const char *file,
                    int line);
-int simt_barrier(int predicate, const char *file,
-                 int line); /* how many threads came with a true predicate */
+void simt_barrier(const char *file, int line);
 void *simt_shared(size_t bytes, const char *file, int line);
 void simt_yield(void); /* random order: lets others overtake */
-/* Copies that go on by themselves: made when their thread waits for them, in reverse order at once,
- * in random order either. */
-void simt_copy(void *to, const void *from, size_t bytes, const char *file, int line);
-void simt_copies_close(void);
-void simt_copies_wait(int left); /* all groups but the last so many */
 
-#define __syncthreads()        ((void)simt_barrier(0, __FILE__, __LINE__))
-#define __syncthreads_count(p) simt_barrier((p) != 0, __FILE__, __LINE__)
-#define __syncthreads_or(p)    (simt_barrier((p) != 0, __FILE__, __LINE__) > 0)
-#define __threadfence()        ((void)0)
-#define __syncwarp()           ((void)simt_warp(SIMT_SYNC, 0xffffffffu, 0, 0, 32, __FILE__, __LINE__))
+#define __syncthreads() simt_barrier(__FILE__, __LINE__)
+#define __threadfence() ((void)0)
+#define __syncwarp()    ((void)simt_warp(SIMT_SYNC, 0xffffffffu, 0, 0, 32, __FILE__, __LINE__))
 #define __ballot_sync(mask, p)                                                                     \
     ((unsigned)simt_warp(SIMT_BALLOT, mask, (p) != 0, 0, 32, __FILE__, __LINE__))
 #define __any_sync(mask, p)              ((int)simt_warp(SIMT_ANY, mask, (p) != 0, 0, 32, __FILE__, __LINE__))
@@ -76,8 +59,6 @@ void simt_copies_wait(int left); /* all groups but the last so many */
     simt_exchange(SIMT_XOR, mask, v, SIMT_WIDTH(__VA_ARGS__, 32, 0), __FILE__, __LINE__)
 #define __shfl_up_sync(mask, v, ...)                                                               \
     simt_exchange(SIMT_UP, mask, v, SIMT_WIDTH(__VA_ARGS__, 32, 0), __FILE__, __LINE__)
-#define __shfl_down_sync(mask, v, ...)                                                             \
-    simt_exchange(SIMT_DOWN, mask, v, SIMT_WIDTH(__VA_ARGS__, 32, 0), __FILE__, __LINE__)
 
 /* ---- the slice of the runtime API that the backend calls */
 typedef enum cudaError {
@@ -279,12 +260,6 @@ struct alignas(8) float2 {
 struct alignas(16) float4 {
     float x, y, z, w;
 };
-struct alignas(8) uint2 {
-    unsigned x, y;
-};
-struct alignas(16) uint4 {
-    unsigned x, y, z, w;
-};
 static inline float2 make_float2(float x, float y)
 {
     return float2{ x, y };
@@ -293,29 +268,8 @@ static inline float4 make_float4(float x, float y, float z, float w)
 {
     return float4{ x, y, z, w };
 }
-static inline uint2 make_uint2(unsigned x, unsigned y)
-{
-    return uint2{ x, y };
-}
-static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w)
-{
-    return uint4{ x, y, z, w };
-}
-static inline uint32_t __float_as_uint(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-static inline float __uint_as_float(uint32_t bits)
-{
-    float x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
 /* glibc declares functions of these names, so macros come after <math.h> */
 #define __expf(x) expf(x)
-#define __logf(x) logf(x)
 template <class T> static inline T __ldg(const T *at)
 {
     return *at;
@@ -349,31 +303,9 @@ template <class T> static inline T atomicMax(T *at, T v)
     *at = v > old ? v : old;
     return old;
 }
-template <class T> static inline T atomicExch(T *at, T v)
-{
-    simt_yield();
-    const T old = *at;
-    *at = v;
-    return old;
-}
-template <class T> static inline T atomicCAS(T *at, T expected, T v)
-{
-    simt_yield();
-    const T old = *at;
-    if (old == expected) *at = v;
-    return old;
-}
 static inline int __popc(unsigned x)
 {
     return __builtin_popcount(x);
-}
-static inline int __ffs(unsigned x)
-{
-    return __builtin_ffs((int)x);
-}
-static inline float rsqrtf(float x)
-{
-    return 1.0f / sqrtf(x);
 }
 #endif
 #endif

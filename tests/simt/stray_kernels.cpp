@@ -23,15 +23,3 @@ extern "C" cudaError_t run_write_local(int *data, int at)
 {
     return GSA_LAUNCH(write_local, 1, 32, NULL, data, at);
 }
-
-static __global__ void copy_at(const char *data, int at)
-{
-    GSA_SHARED(uint4, room, [1]);
-    if (threadIdx.x == 7) simt_copy(room, data + at, 16, __FILE__, __LINE__);
-    simt_copies_close();
-    simt_copies_wait(0);
-}
-extern "C" cudaError_t run_copy(const char *data, int at)
-{
-    return GSA_LAUNCH(copy_at, 1, 32, NULL, data, at);
-}

@@ -12,8 +12,6 @@ cudaError_t run_read(int *data, int at); /* data[0] = data[at] */
 cudaError_t run_write_local(
     int *data,
     int at); /* writes element `at` of an array of 8 of its own, whose sum goes to data[0] */
-cudaError_t run_copy(const char *data,
-                     int at); /* 16 bytes from data + at through simt_copy, which are waited for */
 
 #ifdef __cplusplus
 }

@@ -95,37 +95,6 @@ START_TEST(fresh_memory_is_nan)
 }
 END_TEST
 
-static int tiles_copied(int flaw)
-{
-    int x[128], y[128], wrong = 0;
-    for (int i = 0; i < 128; i++) x[i] = i * 5, y[i] = -1;
-    int *from = device(x, sizeof x), *to = device(y, sizeof y);
-    ck_assert_int_eq(run_copy_tiles(from, to, flaw), cudaSuccess);
-    fetch(y, to, sizeof y);
-    cudaFree(from);
-    for (int i = 0; i < 128; i++) wrong += y[i] != x[i / 32 * 32 + 31 - i % 32];
-    return wrong == 0;
-}
-
-START_TEST(copies_go_on_by_themselves)
-{
-    use_order(_i);
-    ck_assert_int_eq(tiles_copied(0), 1);
-}
-END_TEST
-
-/* In each order but some one of them. */
-START_TEST(copies_that_nobody_waits_for_show)
-{
-    int right = 0;
-    for (int i = 0; i < ORDERS; i++) {
-        use_order(i);
-        right += tiles_copied(1 + _i);
-    }
-    ck_assert_int_lt(right, ORDERS);
-}
-END_TEST
-
 static void expect(cudaError_t got, cudaError_t wanted, const char *words)
 {
     ck_assert_int_eq(got, wanted);
@@ -144,12 +113,6 @@ START_TEST(misuse_is_a_sentence)
     expect(run_much_shared(), cudaErrorLaunchFailure, "shared memory");
     expect(run_beside_shared(), cudaErrorLaunchFailure, "beside the shared array");
     expect(run_odd_block(), cudaErrorInvalidConfiguration, "33 threads");
-    char *at = device(NULL, 64);
-    expect(run_bad_copy(at, 1), cudaErrorLaunchFailure, "not aligned");
-    if (_i == 0)
-        expect(run_bad_copy(at, 0), cudaErrorLaunchFailure,
-               "on their way"); /* forward: copies are late */
-    cudaFree(at);
 }
 END_TEST
 
@@ -207,9 +170,7 @@ int main(int argc, char **argv)
                                       GSA_TEST(a_missing_barrier_shows),
                                       GSA_LOOP(lanes_exchange, ORDERS),
                                       GSA_LOOP(every_block_runs_once, ORDERS),
-                                      GSA_TEST(fresh_memory_is_nan),
-                                      GSA_LOOP(copies_go_on_by_themselves, ORDERS),
-                                      GSA_LOOP(copies_that_nobody_waits_for_show, 3) };
+                                      GSA_TEST(fresh_memory_is_nan) };
     static const gsa_test misuse[] = { GSA_LOOP(misuse_is_a_sentence, ORDERS),
                                        GSA_TEST(errors_of_kernels_stick) };
     static const gsa_test memory[] = { GSA_TEST(copies_know_their_side),

@@ -9,12 +9,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum stray { READ, WRITE_LOCAL, READ_FREED, COPY };
+enum stray { READ, WRITE_LOCAL, READ_FREED };
 typedef struct attempt {
     enum stray what;
-    int bytes, at;         /* of the device's block; the element, of a copy the byte */
-    enum simt_order order; /* forward: copies are made when they are waited for; reverse: at once */
-    const char *report;    /* what ASan says; "": nothing */
+    int bytes, at;      /* of the device's block; the element */
+    const char *report; /* what ASan says; "": nothing */
 } attempt;
 
 /* In the child: nothing here is undefined but what the kernel does. */
@@ -25,10 +24,8 @@ static int make(const attempt *a)
         cudaMemsetAsync(data, 0, (size_t)a->bytes, NULL) != cudaSuccess)
         return 3;
     if (a->what == READ_FREED && cudaFree(data) != cudaSuccess) return 3;
-    simt_order(a->order, 1);
-    const cudaError_t error = a->what == COPY          ? run_copy(data, a->at)
-                              : a->what == WRITE_LOCAL ? run_write_local(data, a->at)
-                                                       : run_read(data, a->at);
+    const cudaError_t error =
+        a->what == WRITE_LOCAL ? run_write_local(data, a->at) : run_read(data, a->at);
     if (error != cudaSuccess || cudaStreamSynchronize(NULL) != cudaSuccess) return 4;
     return a->what == READ_FREED || cudaFree(data) == cudaSuccess ? 0 : 5;
 }
@@ -74,21 +71,13 @@ static void compare(const attempt *a)
 /* Blocks of a multiple of 256 bytes, to which the executor aligns them, and not; what goes wrong
  * is next to what just does not. */
 static const attempt of_kernels[] = {
-    { READ, 1024, 255, SIMT_FORWARD, "" },
-    { READ, 1024, 256, SIMT_FORWARD, "heap-buffer-overflow" },
-    { READ, 100, 24, SIMT_FORWARD, "" },
-    { READ, 100, 25, SIMT_FORWARD, "heap-buffer-overflow" },
-    { WRITE_LOCAL, 100, 7, SIMT_FORWARD, "" },
-    { WRITE_LOCAL, 100, 8, SIMT_FORWARD, "stack-buffer-overflow" },
-    { READ_FREED, 100, 3, SIMT_FORWARD, "heap-use-after-free" },
-};
-static const attempt of_copies[] = {
-    { COPY, 1024, 1008, SIMT_FORWARD, "" },
-    { COPY, 1024, 1024, SIMT_FORWARD, "heap-buffer-overflow" },
-    { COPY, 1024, 1024, SIMT_REVERSE, "heap-buffer-overflow" },
-    { COPY, 100, 80, SIMT_REVERSE, "" },
-    { COPY, 100, 96, SIMT_FORWARD, "heap-buffer-overflow" },
-    { COPY, 100, 96, SIMT_REVERSE, "heap-buffer-overflow" },
+    { READ, 1024, 255, "" },
+    { READ, 1024, 256, "heap-buffer-overflow" },
+    { READ, 100, 24, "" },
+    { READ, 100, 25, "heap-buffer-overflow" },
+    { WRITE_LOCAL, 100, 7, "" },
+    { WRITE_LOCAL, 100, 8, "stack-buffer-overflow" },
+    { READ_FREED, 100, 3, "heap-use-after-free" },
 };
 
 START_TEST(what_kernels_do_is_seen)
@@ -97,18 +86,10 @@ START_TEST(what_kernels_do_is_seen)
 }
 END_TEST
 
-START_TEST(what_copies_do_is_seen)
-{
-    compare(&of_copies[_i]);
-}
-END_TEST
-
 int main(int argc, char **argv)
 {
     static const gsa_test kernels[] = { GSA_LOOP(what_kernels_do_is_seen, GSA_COUNT(of_kernels)) };
-    static const gsa_test copies[] = { GSA_LOOP(what_copies_do_is_seen, GSA_COUNT(of_copies)) };
-    static const gsa_case cases[] = { GSA_CASE("kernels", kernels, 30),
-                                      GSA_CASE("copies", copies, 30) };
+    static const gsa_case cases[] = { GSA_CASE("kernels", kernels, 30) };
     if (!GSA_TEST_ASAN && argc == 1) {
         puts("strays: skipped, this build is without AddressSanitizer");
         return 77;

@@ -112,35 +112,3 @@ extern "C" cudaError_t run_odd_block(void)
 {
     return GSA_LAUNCH(half_barrier, 1, 33, NULL, 0);
 }
-
-/* Each of 4 tiles of 32 ints is copied while the one before is read from the other half of the room. */
-static __global__ void copy_tiles(const int *from, int *to, int flaw)
-{
-    GSA_SHARED(int, room, [2][32]);
-    const int lane = threadIdx.x;
-    simt_copy(&room[0][lane], from + lane, 4, __FILE__, __LINE__);
-    simt_copies_close();
-    for (int tile = 0; tile < 4; tile++) {
-        if (tile < 3) simt_copy(&room[(tile + 1) % 2][lane], from + 32 * (tile + 1) + lane, 4, __FILE__, __LINE__);
-        simt_copies_close();
-        if (flaw != 1) simt_copies_wait(1);
-        if (flaw != 2) __syncwarp();
-        to[32 * tile + lane] = room[tile % 2][31 - lane];
-        if (flaw != 3) __syncwarp();
-    }
-    simt_copies_wait(0);
-}
-extern "C" cudaError_t run_copy_tiles(const int *from, int *to, int flaw)
-{
-    return GSA_LAUNCH(copy_tiles, 1, 32, NULL, from, to, flaw);
-}
-
-static __global__ void bad_copy(const char *from, int odd)
-{
-    GSA_SHARED(uint4, room, [2]);
-    simt_copy(room, from + odd, 16, __FILE__, __LINE__);
-}
-extern "C" cudaError_t run_bad_copy(const char *from, int odd)
-{
-    return GSA_LAUNCH(bad_copy, 1, 32, NULL, from, odd);
-}

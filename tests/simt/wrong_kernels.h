@@ -21,12 +21,6 @@ cudaError_t run_unnamed_lane(void);
 cudaError_t run_much_shared(void);
 cudaError_t run_beside_shared(void);
 cudaError_t run_odd_block(void);
-/* to: 128 ints, each 32 of `from` reversed, through copies that go on by themselves. Flaw 1: nobody
- * waits, 2: nor for the others, 3: a tile is overwritten while it is read. */
-cudaError_t run_copy_tiles(const int *from, int *to, int flaw);
-cudaError_t
-run_bad_copy(const char *from,
-             int odd); /* 16 bytes that are not waited for, from an odd address or not */
 
 #ifdef __cplusplus
 }
