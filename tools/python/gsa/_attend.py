@@ -127,7 +127,7 @@ def settled(dropout, scale, seed):
 def _real(value):
     try:
         return float(value)
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, RuntimeError):  # a tensor's is RuntimeError
         return math.nan
 
 

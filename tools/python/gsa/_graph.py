@@ -269,9 +269,12 @@ class Graph:
     def _find(self, name):
         if name is None and len(self._attends) == 1:
             return self._attends[0]
-        if isinstance(name, Phase) and name.graph is self:
+        if isinstance(name, Phase):
+            if name.graph is not self:
+                raise L.ArgumentError(f"phase {name.name} is of another graph; one of this graph "
+                                      f"was expected")
             return self._phases[name.index]
-        if not isinstance(name, (str, int, np.integer, Phase, type(None))):
+        if not isinstance(name, (str, int, np.integer, type(None))):
             raise L.ArgumentError(f"phase is a {type(name).__name__}; a name, a number or a Phase "
                                   f"of the graph was expected")
         if name is None:

@@ -17,8 +17,8 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", "..")
 BUILD = os.environ.get("GSA_BUILD", os.path.join(ROOT, "build"))
 COMMAND = os.path.join(BUILD, "gsa")
 
-needs_torch = unittest.skipUnless(torch and hasattr(torch.library, "custom_op"),
-                                  "no PyTorch with torch.library.custom_op (2.4)")
+torch = torch if torch and torch.__version__ >= (2, 9) else None
+needs_torch = unittest.skipUnless(torch, "no PyTorch 2.9")
 needs_command = unittest.skipUnless(os.path.exists(COMMAND), f"no {COMMAND}")
 
 

@@ -2,8 +2,8 @@
 
 import torch as _torch
 
-if not hasattr(_torch.library, "custom_op"):
-    raise ImportError(f"gsa.torch needs PyTorch 2.4 or newer, and {_torch.__version__} is here")
+if _torch.__version__ < (2, 9):
+    raise ImportError(f"gsa.torch needs PyTorch 2.9 or newer, and {_torch.__version__} is here")
 
 from ._checkpoint import load_checkpoint, save_checkpoint
 from ._encoder import Encoder, Input, Readout

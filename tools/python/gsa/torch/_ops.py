@@ -113,8 +113,9 @@ class _Attend(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, dout, *_):
-        if torch.is_grad_enabled():  # create_graph=True
-            return _Attend._once(ctx, dout)
+        if torch.is_grad_enabled():  # create_graph=True; gradients of a constant depend on q, too
+            return _Attend._once(ctx, dout if dout.requires_grad else
+                                 dout.detach().requires_grad_())
         q, k, v, r, b, out = ctx.saved_tensors
         (graph, p, scale, dropout, seed), lse = ctx.call
         if _modes() or _traced() or type(dout) not in _TYPES:
@@ -207,7 +208,8 @@ def attend(q, k, v, graph, phase=None, *, label_vectors=None, label_bias=None, s
     r, b = label_vectors, label_bias
     if torch.compiler.is_compiling() or _followed(q, k, v, r, b):
         return _by_operator(q, k, v, r, b, graph, p, scale, dropout, seed, weights)
-    if r is None and b is None and dropout == 0 and seed is None and _plain(p, q, k, v):
+    if r is None and b is None and type(dropout) is float and dropout == 0 and seed is None and \
+            _plain(p, q, k, v):
         scale, seed = 0.0 if scale is None else A.settled(0, scale, 0)[1], 0
     elif any(_dispatches(x) for x in (q, k, v, r, b)):
         with detect_fake_mode((q, k, v, r, b)) or contextlib.nullcontext():
