@@ -272,11 +272,14 @@ END_TEST
 
 typedef struct books {     /* of a system */
     int64_t held, strange; /* blocks; those of another system's that came here */
-    size_t largest;
+    size_t bytes, most;    /* held now; at any time */
 } books;
 
 typedef union owner { /* before a block */
-    books *books;
+    struct {
+        books *books;
+        size_t bytes;
+    } of;
     max_align_t align;
 } owner;
 
@@ -284,12 +287,12 @@ static void *book_resize(void *user, void *at, size_t bytes)
 {
     books *x = user;
     owner *block = at ? (owner *)at - 1 : NULL;
-    if (block) x->strange += block->books != x;
+    if (block) x->strange += block->of.books != x, x->bytes -= block->of.bytes;
     else x->held++;
-    if (bytes > x->largest) x->largest = bytes;
     block = realloc(block, sizeof *block + bytes);
     ck_assert(block != NULL);
-    block->books = x;
+    block->of.books = x, block->of.bytes = bytes, x->bytes += bytes;
+    if (x->bytes > x->most) x->most = x->bytes;
     return block + 1;
 }
 
@@ -302,8 +305,9 @@ static void book_release(void *user, void *at)
 {
     books *x = user;
     if (!at) return;
-    x->held--, x->strange += ((owner *)at - 1)->books != x;
-    free((owner *)at - 1);
+    owner *block = (owner *)at - 1;
+    x->held--, x->strange += block->of.books != x, x->bytes -= block->of.bytes;
+    free(block);
 }
 
 static gsa_system booked(books *x)
@@ -363,8 +367,8 @@ START_TEST(plans_do_not_grow_with_edges)
         ck_assert_int_eq(gsa_backend_cpu(&system, levels[l].level, 1, &r.b, NULL), GSA_OK);
         make_full(&r, TEXT, shares[_i]);
         attend_full(r.b, &r.device, numbers, NULL);
-        ck_assert_msg(book.largest <= most[_i], "%s: %lld bytes at once", levels[l].name,
-                      (long long)book.largest);
+        ck_assert_msg(book.most <= most[_i], "%s: %lld bytes at once", levels[l].name,
+                      (long long)book.most);
         level_rig_end(&r);
         ck_assert_int_eq(book.held, 0);
     }
