@@ -2,7 +2,6 @@
  * matrices anew: what that costs is part of what the baseline costs. */
 #include "kernels/cuda/library.h"
 #include <dlfcn.h>
-#include <string.h>
 
 /* The part of cuSPARSE's generic interface that is used; its numbers are those of versions 11 to
  * 13. */
@@ -44,42 +43,6 @@ struct gsa_cuda_sparse {
     spmm_run spmm;
 };
 
-static void *open_sparse(void)
-{
-    static const char *const names[] = { "libcusparse.so.12", "libcusparse.so.11", "libcusparse.so",
-                                         "/usr/local/cuda/lib64/libcusparse.so" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        void *at = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-        if (at) return at;
-    }
-    return NULL;
-}
-
-/* The name of the first function that is missing, or NULL. */
-static const char *find_all(gsa_cuda_sparse *s)
-{
-    const struct {
-        const char *name;
-        void *function;
-    } all[] = { { "cusparseCreate", &s->create },
-                { "cusparseDestroy", &s->destroy },
-                { "cusparseSetStream", &s->set_stream },
-                { "cusparseCreateCsr", &s->create_csr },
-                { "cusparseDestroySpMat", &s->destroy_csr },
-                { "cusparseCreateDnMat", &s->create_dense },
-                { "cusparseDestroyDnMat", &s->destroy_dense },
-                { "cusparseSDDMM_bufferSize", &s->sddmm_size },
-                { "cusparseSDDMM", &s->sddmm },
-                { "cusparseSpMM_bufferSize", &s->spmm_size },
-                { "cusparseSpMM", &s->spmm } };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        void *at = dlsym(s->at, all[i].name);
-        if (at == NULL) return all[i].name;
-        memcpy(all[i].function, &at, sizeof at);
-    }
-    return NULL;
-}
-
 void gsa_cuda_sparse_close(gsa_backend *b)
 {
     gsa_cuda_sparse *s = gsa_cuda_of(b)->sparse;
@@ -93,26 +56,27 @@ void gsa_cuda_sparse_close(gsa_backend *b)
 gsa_status gsa_cuda_sparse_follow(gsa_backend *b)
 {
     const gsa_cuda_sparse *s = gsa_cuda_of(b)->sparse;
-    const int bound = s ? s->set_stream(s->handle, gsa_cuda_of(b)->stream) : 0;
-    return bound == 0 ? GSA_OK
-                      : gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
-                                 "cuda: cusparseSetStream failed with status %d", bound);
+    if (s == NULL) return GSA_OK;
+    return gsa_cuda_said(&b->error, "cusparseSetStream",
+                         s->set_stream(s->handle, gsa_cuda_of(b)->stream));
 }
 
 static gsa_status find_sparse(gsa_backend *b, gsa_cuda_sparse *s)
 {
-    s->at = open_sparse();
-    if (s->at == NULL)
-        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
-                        "cuda: cuSPARSE was not found: %s (LD_LIBRARY_PATH names its folder)",
-                        dlerror());
-    const char *missing = find_all(s);
-    if (missing)
-        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "cuda: cuSPARSE lacks %s", missing);
-    const int created = s->create(&s->handle);
-    if (created != 0)
-        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
-                        "cuda: cusparseCreate failed with status %d", created);
+    const gsa_cuda_symbol symbols[] = { { "cusparseCreate", &s->create },
+                                        { "cusparseDestroy", &s->destroy },
+                                        { "cusparseSetStream", &s->set_stream },
+                                        { "cusparseCreateCsr", &s->create_csr },
+                                        { "cusparseDestroySpMat", &s->destroy_csr },
+                                        { "cusparseCreateDnMat", &s->create_dense },
+                                        { "cusparseDestroyDnMat", &s->destroy_dense },
+                                        { "cusparseSDDMM_bufferSize", &s->sddmm_size },
+                                        { "cusparseSDDMM", &s->sddmm },
+                                        { "cusparseSpMM_bufferSize", &s->spmm_size },
+                                        { "cusparseSpMM", &s->spmm } };
+    GSA_TRY(gsa_cuda_load(&b->error, "cusparse", &s->at, symbols,
+                          (int)(sizeof symbols / sizeof *symbols)));
+    GSA_TRY(gsa_cuda_said(&b->error, "cusparseCreate", s->create(&s->handle)));
     return gsa_cuda_sparse_follow(b);
 }
 

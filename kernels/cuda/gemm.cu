@@ -16,26 +16,6 @@ struct gsa_cuda_products {
     gsa_cuda_product at[WAITING];
 };
 
-static gsa_status check(gsa_backend *b, const gsa_cuda_product *p)
-{
-    const int64_t width_a = p->transpose_a ? p->m : p->k, width_b = p->transpose_b ? p->k : p->n;
-    if (p->m < 0 || p->n < 0 || p->k < 0)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
-                        "gemm: m, n, k = %lld, %lld, %lld: one is negative", (long long)p->m,
-                        (long long)p->n, (long long)p->k);
-    if (p->ldc < p->n || p->lda < width_a || p->ldb < width_b)
-        return gsa_fail(
-            &b->error, GSA_ERR_ARGUMENT,
-            "gemm: ldc, lda, ldb = %lld, %lld, %lld; at least %lld, %lld, %lld were expected",
-            (long long)p->ldc, (long long)p->lda, (long long)p->ldb, (long long)p->n,
-            (long long)width_a, (long long)width_b);
-    if (p->n > INT32_MAX || p->ldc > INT32_MAX || p->lda > INT32_MAX || p->ldb > INT32_MAX)
-        return gsa_fail(&b->error, GSA_ERR_LIMIT,
-                        "gemm: n, ldc, lda, ldb = %lld, %lld, %lld, %lld; at most 2^31 - 1 each",
-                        (long long)p->n, (long long)p->ldc, (long long)p->lda, (long long)p->ldb);
-    return GSA_OK;
-}
-
 static __global__ void __launch_bounds__(GSA_ELEMENTS)
     clear_matrix(float *c, int64_t m, int64_t n, int64_t ldc)
 {
@@ -162,7 +142,10 @@ static gsa_status gemm(gsa_backend *b, void *c, const void *a, const void *bb, i
     product.ldc = ldc, product.lda = lda, product.ldb = ldb;
     product.transpose_a = transpose_a, product.transpose_b = transpose_b;
     product.accumulate = accumulate, product.alpha = 1, product.rounds = tensor ? way : 0;
-    GSA_TRY(check(b, &product));
+    const gsa_gemm whole = {
+        c, a, bb, m, n, k, ldc, lda, ldb, transpose_a, transpose_b, accumulate
+    };
+    GSA_TRY(gsa_ref_check_gemm(b, &whole));
     if (m == 0 || n == 0 || (k == 0 && accumulate)) return GSA_OK;
     if (k > 0) return gsa_cuda_product_add(b, &product);
     return GSA_EACH(b, "gemm", m * n, clear_matrix, (float *)c, m, n, ldc);

@@ -34,37 +34,44 @@ struct gsa_cuda_library {
                     long long, int, int, int);
 };
 
-static void *open_blas(void)
+gsa_status gsa_cuda_load(gsa_error *error, const char *library, void **at,
+                         const gsa_cuda_symbol *symbols, int count)
 {
-    static const char *const names[] = { "libcublas.so.13", "libcublas.so.12", "libcublas.so.11",
-                                         "libcublas.so", "/usr/local/cuda/lib64/libcublas.so" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        void *at = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-        if (at) return at;
+    static const char *const names[] = { "lib%s.so.13", "lib%s.so.12", "lib%s.so.11", "lib%s.so",
+                                         "/usr/local/cuda/lib64/lib%s.so" };
+    char name[64];
+    for (size_t i = 0; i < sizeof names / sizeof *names && *at == NULL; i++) {
+        snprintf(name, sizeof name, names[i], library);
+        *at = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     }
-    return NULL;
+    if (*at == NULL)
+        return gsa_fail(error, GSA_ERR_UNSUPPORTED,
+                        "cuda: %s was not found: %s (LD_LIBRARY_PATH names its folder)", library,
+                        dlerror());
+    for (int i = 0; i < count; i++) {
+        void *found = dlsym(*at, symbols[i].name);
+        if (found == NULL)
+            return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: %s lacks %s", name, symbols[i].name);
+        memcpy(symbols[i].function, &found, sizeof found);
+    }
+    return GSA_OK;
 }
 
-static int find(void *library, const char *name, void *function)
+gsa_status gsa_cuda_said(gsa_error *error, const char *function, int status)
 {
-    void *at = dlsym(library, name);
-    memcpy(function, &at, sizeof at);
-    return at != NULL;
+    return status == 0 ? GSA_OK
+                       : gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: %s failed with status %d",
+                                  function, status);
 }
 
 /* The stream, and after it the workspace, which a change of the stream takes away. */
 gsa_status gsa_cuda_library_follow(gsa_backend *b)
 {
     const gsa_cuda_library *l = gsa_cuda_of(b)->library;
-    const int bound = l->set_stream(l->handle, gsa_cuda_of(b)->stream);
-    if (bound != 0)
-        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
-                        "cuda: cublasSetStream failed with status %d", bound);
-    const int given = l->set_workspace(l->handle, l->workspace, l->workspace_bytes);
-    if (given != 0)
-        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
-                        "cuda: cublasSetWorkspace failed with status %d", given);
-    return GSA_OK;
+    GSA_TRY(gsa_cuda_said(&b->error, "cublasSetStream",
+                          l->set_stream(l->handle, gsa_cuda_of(b)->stream)));
+    return gsa_cuda_said(&b->error, "cublasSetWorkspace",
+                         l->set_workspace(l->handle, l->workspace, l->workspace_bytes));
 }
 
 /* As much as it would take for itself, so that its choices are the same; but ours, and there for as
@@ -83,22 +90,15 @@ gsa_status gsa_cuda_library_open(gsa_backend *b, gsa_error *error)
     gsa_cuda_library *l = (gsa_cuda_library *)gsa_alloc_zero(b->system, 1, sizeof *l);
     if (l == NULL) return gsa_out_of_memory(error, "backend cuda", (int64_t)sizeof *l);
     gsa_cuda_of(b)->library = l;
-    l->blas = open_blas();
-    if (l->blas == NULL)
-        return gsa_fail(error, GSA_ERR_UNSUPPORTED,
-                        "cuda: cuBLAS was not found: %s (LD_LIBRARY_PATH names its folder)",
-                        dlerror());
-    if (!find(l->blas, "cublasCreate_v2", &l->create) ||
-        !find(l->blas, "cublasDestroy_v2", &l->destroy) ||
-        !find(l->blas, "cublasSetWorkspace_v2", &l->set_workspace) ||
-        !find(l->blas, "cublasSetStream_v2", &l->set_stream) ||
-        !find(l->blas, "cublasGetVersion_v2", &l->version) ||
-        !find(l->blas, "cublasGemmStridedBatchedEx", &l->multiply))
-        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: cuBLAS lacks a function: %s", dlerror());
-    const int created = l->create(&l->handle);
-    if (created != 0)
-        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: cublasCreate failed with status %d",
-                        created);
+    const gsa_cuda_symbol symbols[] = { { "cublasCreate_v2", &l->create },
+                                        { "cublasDestroy_v2", &l->destroy },
+                                        { "cublasSetWorkspace_v2", &l->set_workspace },
+                                        { "cublasSetStream_v2", &l->set_stream },
+                                        { "cublasGetVersion_v2", &l->version },
+                                        { "cublasGemmStridedBatchedEx", &l->multiply } };
+    GSA_TRY(
+        gsa_cuda_load(error, "cublas", &l->blas, symbols, (int)(sizeof symbols / sizeof *symbols)));
+    GSA_TRY(gsa_cuda_said(error, "cublasCreate", l->create(&l->handle)));
     int version = 0;
     l->version(l->handle, &version);
     snprintf(l->name, sizeof l->name, "cuBLAS %d.%d.%d, CUB %d.%d", version / 10000,

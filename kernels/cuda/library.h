@@ -31,6 +31,17 @@ gsa_status gsa_cuda_open_products(gsa_backend *b);
 /* The same a little later, perhaps with others in one call (gemm.cu); `more` is 0. */
 gsa_status gsa_cuda_product_add(gsa_backend *b, const gsa_cuda_product *product);
 
+/* A shared library of CUDA, by its name without "lib", and functions of it; else a sentence. What
+ * is open at *at the caller closes. */
+typedef struct gsa_cuda_symbol {
+    const char *name;
+    void *function; /* the pointer that is set */
+} gsa_cuda_symbol;
+gsa_status gsa_cuda_load(gsa_error *error, const char *library, void **at,
+                         const gsa_cuda_symbol *symbols, int count);
+/* A library's status as the backend's: 0 is good. */
+gsa_status gsa_cuda_said(gsa_error *error, const char *function, int status);
+
 /* In place: at[i] = sum of at[0..i-1] for i = 0..count-1. */
 gsa_status gsa_cuda_scan(gsa_backend *b, int64_t *at, int64_t count);
 

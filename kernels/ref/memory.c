@@ -200,3 +200,23 @@ gsa_status gsa_ref_check_attend(gsa_backend *b, const char *op, const gsa_attend
     if (status == GSA_OK) status = gsa_ref_check_dropout(b, op, &args->dropout);
     return status == GSA_OK ? gsa_ref_check_sizes(b, op, args->edges, backward) : status;
 }
+
+gsa_status gsa_ref_check_gemm(gsa_backend *b, const gsa_gemm *g)
+{
+    const int64_t width_a = g->transpose_a ? g->m : g->k, width_b = g->transpose_b ? g->k : g->n;
+    if (g->m < 0 || g->n < 0 || g->k < 0)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
+                        "gemm: m, n, k = %lld, %lld, %lld: one is negative", (long long)g->m,
+                        (long long)g->n, (long long)g->k);
+    if (g->ldc < g->n || g->lda < width_a || g->ldb < width_b)
+        return gsa_fail(
+            &b->error, GSA_ERR_ARGUMENT,
+            "gemm: ldc, lda, ldb = %lld, %lld, %lld; at least %lld, %lld, %lld were expected",
+            (long long)g->ldc, (long long)g->lda, (long long)g->ldb, (long long)g->n,
+            (long long)width_a, (long long)width_b);
+    if (g->n > INT32_MAX || g->ldc > INT32_MAX || g->lda > INT32_MAX || g->ldb > INT32_MAX)
+        return gsa_fail(&b->error, GSA_ERR_LIMIT,
+                        "gemm: n, ldc, lda, ldb = %lld, %lld, %lld, %lld; at most 2^31 - 1 each",
+                        (long long)g->n, (long long)g->ldc, (long long)g->lda, (long long)g->ldb);
+    return GSA_OK;
+}

@@ -3,6 +3,7 @@
 #ifndef GSA_REF_MEMORY_H
 #define GSA_REF_MEMORY_H
 #include "kernels/backend.h"
+#include "kernels/gemm.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -43,6 +44,8 @@ gsa_status gsa_ref_check_sizes(gsa_backend *b, const char *op, const gsa_edges *
                                int backward);
 gsa_status gsa_ref_check_edges(gsa_backend *b, const char *op, const gsa_edges *edges,
                                int backward);
+/* Sizes that fit, strides that hold a row as stored. */
+gsa_status gsa_ref_check_gemm(gsa_backend *b, const gsa_gemm *product);
 /* What is to be seen of a call of attention without its arrays. */
 gsa_status gsa_ref_check_attend(gsa_backend *b, const char *op, const gsa_attend_args *args,
                                 int backward);
