@@ -274,10 +274,12 @@ static int64_t posix_resolve(void *user, const char *path, char *out, int64_t ro
 static int posix_keep_mode(void *user, int file, const char *path)
 {
     (void)user;
-    struct stat seen;
-    return stat(path, &seen) < 0
-               ? -1
-               : fchmod(file, seen.st_mode & 0777); /* the owner may be another one now */
+    struct stat seen, made;
+    if (stat(path, &seen) < 0 || fstat(file, &made) < 0) return -1;
+    if ((seen.st_uid != made.st_uid || seen.st_gid != made.st_gid) &&
+        fchown(file, seen.st_uid, seen.st_gid) < 0 && errno != EPERM)
+        return -1;                            /* EPERM: only root gives a file away */
+    return fchmod(file, seen.st_mode & 0777); /* no set-user-ID: the content is another's */
 }
 
 static int posix_same(void *user, int file, const char *path)

@@ -512,6 +512,13 @@ START_TEST(a_file_keeps_its_permissions)
     write_text(path, "new");
     ck_assert_int_eq(stat(path, &seen), 0);
     ck_assert_uint_eq(seen.st_mode & 07777, 0755);
+    if (geteuid() == 0) { /* root writes a user's file, which stays the user's */
+        ck_assert(chown(path, 12345, 23456) == 0 && chmod(path, 06750) == 0);
+        write_text(path, "new");
+        ck_assert_int_eq(stat(path, &seen), 0);
+        ck_assert(seen.st_uid == 12345 && seen.st_gid == 23456);
+        ck_assert_uint_eq(seen.st_mode & 07777, 0750);
+    }
     remove(path), rmdir(folder);
 }
 END_TEST
