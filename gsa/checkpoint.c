@@ -425,7 +425,11 @@ static gsa_status drop_replaced(const gsa_checkpoint *checkpoint, gsa_error *err
 static gsa_status put_in_place(gsa_checkpoint *checkpoint, gsa_error *error)
 {
     const gsa_system *system = checkpoint->system;
-    const int replaces = system->kind(system->user, checkpoint->place, NULL) != GSA_FILE_ABSENT;
+    const int kind = gsa_entry_kind(system, checkpoint->place);
+    const int replaces = kind == GSA_FILE_FOLDER;
+    if (kind != GSA_FILE_ABSENT && !replaces) /* a file, a pipe or a link is none of ours */
+        return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be replaced: it is no folder",
+                        checkpoint->place);
     char *old = gsa_text_of(system, "%s" GSA_REPLACED, checkpoint->place);
     gsa_status status = GSA_OK;
     if (!old)

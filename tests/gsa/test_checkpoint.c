@@ -595,6 +595,32 @@ START_TEST(pipes_and_vast_files_are_refused)
 }
 END_TEST
 
+/* A pipe, a file and a link of a step's name are none of ours: they stay as they are. */
+START_TEST(what_is_no_folder_is_not_replaced)
+{
+    static const char *const makes[] = { "mkfifo step-1", "echo mine >step-1", "ln -s d step-1" };
+    gsa_scratch scratch;
+    gsa_checkpoint *made;
+    gsa_output *output;
+    gsa_error error = { 0 };
+    struct stat before, after;
+    char command[400];
+    gsa_scratch_open(&scratch);
+    snprintf(command, sizeof command, "cd %s && mkdir d && %s", scratch.folder, makes[_i]);
+    ck_assert_int_eq(system(command), 0);
+    ck_assert_int_eq(lstat(gsa_scratch_path(&scratch, "step-1"), &before), 0);
+    ck_assert_int_eq(gsa_checkpoint_begin(NULL, scratch.folder, 1, &made, &error), GSA_OK);
+    ck_assert_int_eq(gsa_checkpoint_file(made, "state", &output, &error), GSA_OK);
+    ck_assert_int_eq(gsa_output_commit(output, &error), GSA_OK);
+    ck_assert_int_eq(gsa_checkpoint_commit(made, 1, &error), GSA_ERR_IO);
+    ck_assert_msg(strstr(error.text, "step-1' cannot be replaced: it is no folder") != NULL, "%s",
+                  error.text);
+    ck_assert_int_eq(lstat(gsa_scratch_path(&scratch, "step-1"), &after), 0);
+    ck_assert_uint_eq(before.st_ino, after.st_ino);
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
 /* The folder above runs, which a user names by mistake. */
 START_TEST(runs_in_a_folder_are_named)
 {
@@ -699,6 +725,7 @@ int main(int argc, char **argv)
         GSA_TEST(a_replaced_step_comes_after_its_own),
         GSA_TEST(a_folder_is_no_file_of_a_step),
         GSA_LOOP(pipes_and_vast_files_are_refused, 3),
+        GSA_LOOP(what_is_no_folder_is_not_replaced, 3),
         GSA_TEST(runs_in_a_folder_are_named),
         GSA_TEST(a_step_itself),
         GSA_TEST(a_file_that_is_not_read_is_neither_checked_nor_missed)
