@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "gsa/checkpoint_parts.h"
 #include "rig.h"
 #include "support/thin.h"
@@ -481,6 +482,11 @@ START_TEST(data_that_has_changed_is_refused)
         ck_assert_int_eq(rig_resume(&r, "run"), GSA_ERR_ARGUMENT);
         snprintf(said, sizeof said, "/%s has changed since the run began", files[i]);
         ck_assert_msg(strstr(r.error.text, said) != NULL, "%s", r.error.text);
+        ck_assert(remove(path) == 0 && mkfifo(path, 0600) == 0);
+        ck_assert_int_eq(rig_resume(&r, "run"), GSA_ERR_ARGUMENT);
+        snprintf(said, sizeof said, "/%s is no regular file, and was one", files[i]);
+        ck_assert_msg(strstr(r.error.text, said) != NULL, "%s", r.error.text);
+        ck_assert_int_eq(remove(path), 0);
         *at = letter;
         gsa_put_file(path, text, bytes);
         free(text);

@@ -16,8 +16,14 @@ static gsa_status hash_one(const gsa_system *system, const char *path, const cha
     char hex[65], line[128];
     int64_t bytes = 0;
     const size_t used = strlen(text);
-    if (system->kind(system->user, path, &bytes) != GSA_FILE_REGULAR || bytes > LARGEST)
-        return GSA_OK;
+    const int kind = system->kind(system->user, path, &bytes);
+    snprintf(line, sizeof line, "  %s\n", key);
+    if (kind == GSA_FILE_OTHER && said && strstr(said, line))
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "%s is no regular file, and was one when the run began: what it holds is "
+                        "compared before the run goes on",
+                        path);
+    if (kind != GSA_FILE_REGULAR || bytes > LARGEST) return GSA_OK;
     gsa_status status = gsa_check_stored(system, path, bytes, error);
     if (status == GSA_OK) status = gsa_sha256_file(system, path, hex, error);
     if (status != GSA_OK) return status;

@@ -8,7 +8,8 @@
 
 enum { GSA_DATA_HASHES = 512 };
 /* *text: the lines of now. With a checkpoint, GSA_ERR_ARGUMENT for a file whose hash it has
- * otherwise; one of an earlier version has none. What is no regular file is left out. */
+ * otherwise, or that is no regular file now; one of an earlier version has none. What was no
+ * regular file then is left out. */
 gsa_status gsa_data_hash(const gsa_system *system, const gsa_recipe *recipe, const char *checkpoint,
                          char text[GSA_DATA_HASHES], gsa_error *error);
 /* Writes data.sha256; nothing where the text is "". */
