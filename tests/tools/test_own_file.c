@@ -495,17 +495,34 @@ START_TEST(train_then_predict_with_nothing_else_typed)
     run(ARGS("predict"), "{\"body\": \"a good one\"}\n");
     ck_assert_ptr_nonnull(strstr(ran.err, "note: 1 of the 1 lines have the training data's form"));
     run(ARGS("train", "runs/film/recipe.ini", "--quiet", "--set", "train.max_steps=1"), NULL);
-    gsa_cli_write("runs/kept", "kept");
-    ck_assert(remove("runs/last") == 0 && symlink("kept", "runs/last") == 0);
     run(ARGS("train", "film.tsv", "--quiet", "--set", "train.max_steps=1"),
         NULL); /* a run next to it, and the last one */
     ck_assert(gsa_cli_exists("runs/film-3/recipe.ini"));
     char *last = gsa_cli_read("runs/last");
     ck_assert_str_eq(last, "film-3\n");
     free(last);
-    char *kept = gsa_cli_read("runs/kept"); /* a link is replaced, not followed */
-    ck_assert_str_eq(kept, "kept");
-    free(kept);
+    gsa_cli_leave();
+}
+END_TEST
+
+/* runs/last that this program did not write stays as it is, and names no model. */
+START_TEST(another_file_named_last_stays)
+{
+    static const char *const makes[] = { "echo film >kept; ln -s ../kept runs/last",
+                                         "printf 'notes\nof a user\n' >runs/last",
+                                         "mkdir runs/last; echo mine >runs/last/mine",
+                                         "mkfifo runs/last" };
+    gsa_cli_enter();
+    write_rows("film.tsv", NULL, film);
+    ck_assert_int_eq(system("mkdir runs"), 0);
+    ck_assert_int_eq(system(makes[_i]), 0);
+    ck_assert_int_eq(system("ls -li runs | grep last | cut -d' ' -f1 >inode"), 0);
+    run(ARGS("train", "film.tsv", "--quiet", "--set", "train.max_steps=1"), NULL);
+    ck_assert_msg(strstr(ran.err, "note: runs/last is no file of this program"), "%s", ran.err);
+    ck_assert_int_eq(system("ls -li runs | grep last | cut -d' ' -f1 | cmp - inode"), 0);
+    ck_assert(!gsa_cli_exists("kept") || system("grep -qx film kept") == 0);
+    gsa_cli_run(ARGS("predict", "a good film"), NULL, &ran);
+    ck_assert_msg(ran.code == 2 && strstr(ran.err, "--model"), "%s", ran.err);
     gsa_cli_leave();
 }
 END_TEST
@@ -638,6 +655,7 @@ int main(int argc, char **argv)
                                      GSA_TEST(a_run_that_never_began_leaves_nothing),
                                      GSA_TEST(two_at_once_get_two_folders),
                                      GSA_TEST(a_file_named_last_is_no_trouble),
+                                     GSA_LOOP(another_file_named_last_stays, 4),
                                      GSA_TEST(taggers_and_translators_hold_out_too) };
     static const gsa_case cases[] = { GSA_CASE("known", known, 60),
                                       GSA_CASE("refused", refused, 60),

@@ -9,7 +9,7 @@
 #include "train/settings/keys.h"
 
 #define LAST "runs/last"
-enum { NAME = 256, MOST = 1000 };
+enum { NAME = 256, LINE = NAME + 16, MOST = 1000 };
 
 /* ---- the recipe ---------------------------------------------------------------------------- */
 
@@ -207,10 +207,32 @@ void gsa_own_undo(const gsa_system *system, const char *folder, const char *reci
     if (alone) system->remove(system->user, folder);
 }
 
+/* The run that runs/last names, in `name`. 0: there is no such file, or it is none of ours: a link,
+ * a pipe, or what is not one line of a folder's name. */
+static int read_last(const gsa_system *system, char name[LINE])
+{
+    const int file = system->open(system->user, LAST, GSA_OPEN_READ_OWN);
+    const int64_t bytes = file < 0 ? 0 : system->read(system->user, file, name, LINE - 1);
+    if (file >= 0) system->close(system->user, file);
+    name[bytes > 0 ? bytes : 0] = 0;
+    const size_t line = strcspn(name, "\n/");
+    const int ours = bytes > 1 && line == (size_t)bytes - 1 && name[line] == '\n';
+    name[line] = 0;
+    return ours;
+}
+
 gsa_status gsa_own_end(const gsa_system *system, const char *folder, gsa_error *error)
 {
     gsa_output *out;
+    char name[LINE];
     if (strncmp(folder, "runs/", 5) != 0 || strchr(folder + 5, '/')) return GSA_OK;
+    if (!read_last(system, name) && gsa_entry_kind(system, LAST) != GSA_FILE_ABSENT) {
+        fprintf(stderr,
+                "note: runs/last is no file of this program and stays as it is: name the "
+                "run by --model %s\n",
+                folder);
+        return GSA_OK;
+    }
     const gsa_status status = gsa_output_open_own(system, LAST, &out, error);
     if (status != GSA_OK) return status;
     gsa_output_format(out, "%s\n", folder + 5);
@@ -221,22 +243,14 @@ gsa_status gsa_own_add_last(gsa_args *args, const gsa_verb *verb, char folder[GS
                             gsa_error *error)
 {
     const gsa_system *system = gsa_args_system(args);
-    char *name = NULL;
-    int64_t count;
+    char name[LINE];
     int has = 0;
     for (int i = 0; i < verb->n_options; i++) has |= strcmp(verb->options[i].name, "model") == 0;
-    if (!has || gsa_args_text(args, "model") ||
-        system->kind(system->user, LAST, NULL) != GSA_FILE_REGULAR)
-        return GSA_OK;
-    gsa_status status = gsa_read_file(system, LAST, NAME + 16, &name, &count, error);
-    if (status != GSA_OK) return status;
-    name[strcspn(name, "\n")] = 0;
+    if (!has || gsa_args_text(args, "model") || !read_last(system, name)) return GSA_OK;
     snprintf(folder, GSA_PATH_ROOM, "runs/%s", name);
     if (system->kind(system->user, folder, NULL) != GSA_FILE_FOLDER)
-        status = gsa_fail(error, GSA_ERR_ARGUMENT,
-                          "runs/last names the run '%s', which is not there: expected --model DIR",
-                          name);
-    gsa_release(system, name);
-    if (status != GSA_OK) return status;
+        return gsa_fail(error, GSA_ERR_ARGUMENT,
+                        "runs/last names the run '%s', which is not there: expected --model DIR",
+                        name);
     return gsa_args_append(args, "model", folder, error);
 }
