@@ -273,8 +273,11 @@ static gsa_status begin_with(gsa_trainer *t, gsa_error *error)
 }
 
 /* A resumed run has its weights: it cannot begin again. */
-static gsa_status check_resumed(const gsa_trainer *t, gsa_error *error)
+static gsa_status check_resumed(gsa_trainer *t, const char *checkpoint, gsa_error *error)
 {
+    if (*t->session.data && !holds(t->system, checkpoint, "data.sha256"))
+        gsa_trainer_say(t, "the checkpoint has no data.sha256: whether the data has changed since "
+                           "the run began is not known");
     const gsa_ini_entry *entry = gsa_ini_find(&t->session.recipe.ini, "train", "start");
     if (!entry || entry->line > 0 || !*values(t)->train_start) return GSA_OK;
     return gsa_recipe_fail(&t->session.recipe, "train", "start", error,
@@ -325,7 +328,7 @@ static gsa_status create(gsa_trainer *t, gsa_error *error)
     if (status == GSA_OK) status = settle_pieces(t, error);
     if (status == GSA_OK) status = name_metric(t, error);
     if (status == GSA_OK) status = check_selection(t, error);
-    if (status == GSA_OK && checkpoint) status = check_resumed(t, error);
+    if (status == GSA_OK && checkpoint) status = check_resumed(t, checkpoint, error);
     if (status == GSA_OK && t->session.start) status = begin_with(t, error);
     status = gsa_group_tell(o->group, status, NULL, NULL, error);
     if (status == GSA_OK) status = open_wire(t, error);
