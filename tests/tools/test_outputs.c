@@ -49,7 +49,7 @@ static void check(const row *r)
     char command[2048];
     if (r->make) ck_assert_msg(shell(r->make) == 0, "%s", r->make);
     snprintf(command, sizeof command,
-             "timeout -k 5 20 " GSA_COMMAND " %s </dev/null >out.txt 2>err.txt", r->args);
+             "timeout -k 5 20 </dev/null " GSA_COMMAND " %s >out.txt 2>err.txt", r->args);
     const int code = shell(command);
     char *said = gsa_cli_read("err.txt");
     ck_assert_msg(code == r->code, "gsa %s: exit %d, %s", r->args, code, said);
@@ -81,6 +81,12 @@ static const row kept[] = {
       "bench kernel --topology file:path=g.mtx:base=0:format=edges --length 3 "
       "--device cpu --runs 1 --json g.mtx",
       2, "the same command reads it", "cmp g g.mtx" },
+    { NULL, "bench train text.ini --runs 1 --device cpu --json train.tsv", 2,
+      "the same command reads it", "grep -q 'good film' train.tsv" },
+    { NULL, "predict --device cpu --model model --output dev.tsv <dev.tsv", 2,
+      "the same command reads it", "grep -q 'good one' dev.tsv" },
+    { NULL, "bench kernel --topology ring --length 4 --device cpu --runs 1 --json a --arrays a", 2,
+      "both name", "test ! -e a" },
     { "echo '{\"run\": \"seed-1\"}' >results.jsonl", EVAL "run --json results.jsonl", 2,
       "it holds the results of runs", "grep -q seed-1 results.jsonl" },
     { "echo >run/asked.ini", "report run --out run/asked.ini", 2, "it is of a run", NULL },

@@ -138,6 +138,27 @@ START_TEST(a_mean_is_written_alone)
 END_TEST
 
 /* What no run wrote under that name is neither waited for nor overwritten. */
+/* The folder was moved while its run wrote: the name may be another run's by now. */
+START_TEST(the_lock_of_another_run_stays)
+{
+    gsa_scratch s;
+    gsa_lock first, second;
+    gsa_error error;
+    char moved[400], folder[400];
+    gsa_scratch_open(&s);
+    snprintf(folder, sizeof folder, "%s", gsa_scratch_path(&s, "run"));
+    snprintf(moved, sizeof moved, "%s", gsa_scratch_path(&s, "moved"));
+    ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), folder, &first, &error), GSA_OK);
+    ck_assert_int_eq(rename(folder, moved), 0);
+    ck_assert_int_eq(gsa_lock_folder(gsa_system_default(), folder, &second, &error), GSA_OK);
+    gsa_lock_release(&first);
+    ck_assert(gsa_exists(gsa_scratch_path(&s, "run/lock")));
+    gsa_lock_release(&second);
+    ck_assert(!gsa_exists(gsa_scratch_path(&s, "run/lock")));
+    gsa_scratch_close(&s);
+}
+END_TEST
+
 START_TEST(what_is_no_lock_is_left_alone)
 {
     gsa_scratch s;
@@ -397,6 +418,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test folders[] = { GSA_TEST(one_at_a_time),
+                                        GSA_TEST(the_lock_of_another_run_stays),
                                         GSA_TEST(what_is_no_lock_is_left_alone),
                                         GSA_TEST(what_a_kill_left_is_removed),
                                         GSA_TEST(a_lock_may_vanish),

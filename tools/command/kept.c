@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "gsa/checkpoint_parts.h"
 #include "train/driver/lock.h"
 #include "tools/command/verbs.h"
@@ -48,11 +49,22 @@ int gsa_note_read(const char *path)
     return noted;
 }
 
+int gsa_each_read(int (*each)(void *context, const char *path), void *context)
+{
+    int good = 1;
+    pthread_mutex_lock(&reads.lock);
+    for (int i = 0; i < reads.count && good; i++) good = each(context, reads.at[i]);
+    pthread_mutex_unlock(&reads.lock);
+    return good;
+}
+
+/* Or standard input, which a shell opened. */
 static int is_read(const char *path)
 {
     struct stat target, there;
-    int found = 0;
     if (stat(path, &target) < 0) return 0;
+    int found = S_ISREG(target.st_mode) && fstat(STDIN_FILENO, &there) == 0 &&
+                there.st_ino == target.st_ino && there.st_dev == target.st_dev;
     pthread_mutex_lock(&reads.lock);
     for (int i = 0; i < reads.count && !found; i++)
         found = stat(reads.at[i], &there) == 0 && there.st_ino == target.st_ino &&

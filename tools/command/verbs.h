@@ -135,6 +135,8 @@ const gsa_system *gsa_tidy_system(void);
 void gsa_keep_inputs(gsa_system *system);
 /* That another code reads this file; 0: there is no memory. */
 int gsa_note_read(const char *path);
+/* Each that was read so far, until `each` gives 0, which is the result then. */
+int gsa_each_read(int (*each)(void *context, const char *path), void *context);
 /* The same of each file that a parameter of the pattern names, which its plugin opens by itself. */
 int gsa_note_pattern(const gsa_pattern *pattern);
 /* 1: it has the name of a file that a run needs in its folder or, with `remade`, writes there. */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "tools/lab/bench.h"
 #include "tools/command/child.h"
+#include "tools/command/verbs.h"
 #include "kernels/gemm.h"
 #include "train/runs/sweep.h"
 
@@ -66,7 +67,15 @@ static void multiply_once(void)
     gsa_gemm_end(&before);
 }
 
-/* *text: the training's result, and the times of its steps. */
+/* A name that is no text in JSON stays out. */
+static int name_read(void *context, const char *path)
+{
+    json_t *text = json_string(path);
+    return !text || json_array_append_new(context, text) == 0;
+}
+
+/* *text: the training's result, the times of its steps, and the files that it read: nothing is
+ * written over them. */
 static gsa_status train(void *context, char **text, gsa_error *error)
 {
     const gsa_train_case *one = context;
@@ -88,7 +97,10 @@ static gsa_status train(void *context, char **text, gsa_error *error)
     json_object_set_new(told, "step_ms", times.ms);
     json_object_set_new(told, "step_tokens", json_real(times.tokens / steps));
     json_object_set_new(told, "seconds", json_real(seconds));
-    char *line = json_dumps(told, JSON_COMPACT);
+    json_t *reads = json_array();
+    const int named = gsa_each_read(name_read, reads);
+    json_object_set_new(told, "reads", reads);
+    char *line = named ? json_dumps(told, JSON_COMPACT) : NULL;
     *text = line ? gsa_copy_text(one->bench->system, line) : NULL;
     return *text ? GSA_OK : gsa_out_of_memory(error, "the result", 4096);
 }
@@ -158,7 +170,11 @@ static gsa_status run_case(void *state, double *seconds, gsa_error *error)
         return GSA_OK;
     }
     if (status != GSA_OK) return gsa_fail_at(error, status, "%s", slot->name);
-    json_t *told = json_loads(text, 0, NULL);
+    json_t *told = json_loads(text, 0, NULL), *path;
+    size_t i;
+    json_array_foreach (json_object_get(told, "reads"), i, path)
+        if (!gsa_note_read(json_string_value(path)))
+            return gsa_out_of_memory(error, "the files that were read", 4096);
     seconds[0] = median_of(one->bench->system, json_object_get(told, "step_ms"));
     seconds[1] = json_number_value(json_object_get(told, "seconds"));
     note_facts(one->bench->system, slot->facts, told, peak);

@@ -49,10 +49,13 @@ static gsa_status make(const gsa_system *system, const char *folder, gsa_error *
 
 void gsa_lock_release(gsa_lock *lock)
 {
+    const gsa_system *system = lock->system;
     if (!lock->path) return;
-    lock->system->remove(lock->system->user, lock->path); /* while it is held: see take */
-    lock->system->close(lock->system->user, lock->file);
-    gsa_release(lock->system, lock->path);
+    /* while it is held: see take. Where the folder was moved the name may be another run's lock. */
+    if (!system->same || system->same(system->user, lock->file, lock->path))
+        system->remove(system->user, lock->path);
+    system->close(system->user, lock->file);
+    gsa_release(system, lock->path);
     *lock = (gsa_lock){ 0 };
 }
 

@@ -1,4 +1,5 @@
 #include "train/driver/log.h"
+#include "graph/system_parts.h"
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -87,11 +88,14 @@ static int take_line(const char *line, int64_t bytes, int64_t step, const char *
 gsa_status gsa_log_rewind(const gsa_system *system, const char *path, int64_t step,
                           const char *metric, gsa_chart *curve, gsa_error *error)
 {
-    char *bytes, *line;
-    int64_t count;
+    char *bytes = NULL, *line;
+    int64_t count = 0;
     gsa_output *output;
-    if (system->kind(system->user, path, NULL) != GSA_FILE_REGULAR) return GSA_OK;
-    gsa_status status = gsa_read_file(system, path, INT64_C(1) << 36, &bytes, &count, error);
+    gsa_status status = GSA_OK;
+    const int kind = gsa_entry_kind(system, path);
+    if (kind != GSA_FILE_REGULAR && kind != GSA_FILE_LINK) return GSA_OK;
+    if (kind == GSA_FILE_REGULAR) /* a link goes, and what it names is not read: a device waits */
+        status = gsa_read_file(system, path, INT64_C(1) << 36, &bytes, &count, error);
     if (status != GSA_OK) return status;
     status = gsa_output_open_own(system, path, &output, error);
     gsa_lines lines = gsa_lines_start(path, bytes, count);
