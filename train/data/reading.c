@@ -61,7 +61,7 @@ static char *keep(gsa_reading *out, int64_t bytes)
 {
     gsa_reading_block *block = out->blocks;
     if (!block || block->room - block->used < bytes) {
-        const int64_t room = bytes > BLOCK ? bytes : BLOCK;
+        const int64_t least = bytes > BLOCK ? bytes : BLOCK, room = (least + 7) / 8 * 8; /* words */
         block = gsa_alloc(out->system, 1, sizeof *block + (size_t)room);
         if (!block) return NULL;
         *block = (gsa_reading_block){ .before = out->blocks, .room = room };
