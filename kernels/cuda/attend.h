@@ -1,4 +1,4 @@
-/* attend.h - what the attention kernels share (versions 4, 10 and 11 of kernels/cuda/TRIED.md).
+/* attend.h - what the attention kernels share (versions 4, 10, 11 and 12 of kernels/cuda/TRIED.md).
  *
  * A group of G lanes owns one item: a (row, head), or one piece of a hub's (row, head). Lane j
  * holds C pieces of V neighbouring columns of every head vector, at columns (j + c G) V ..; so a

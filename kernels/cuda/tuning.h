@@ -1,5 +1,6 @@
-/* tuning.h - numbers that are chosen, not derived; one row an architecture, of which sm_90 has been
- * measured. kernels/cuda/TRIED.md tells what each number trades. */
+/* tuning.h - numbers that are chosen, not derived; one row an architecture. None of these rows has
+ * been timed: the run on sm_90 had hub_edges 128, and no slopes. kernels/cuda/TRIED.md tells what
+ * each number trades. */
 #ifndef GSA_CUDA_TUNING_H
 #define GSA_CUDA_TUNING_H
 #include <stdint.h>

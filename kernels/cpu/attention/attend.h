@@ -32,9 +32,9 @@ static inline int cpu_by_panels(const ref_attend *t)
     return !t->args->weights && t->dim > 0;
 }
 
-/* The block of rows that `row` is in; 0 where none is told: all rows. In a batch of one example the
- * next block's rows go on where it ends, in others they do not: what goes over both would change
- * bits with the batch. */
+/* The block of rows that holds `row`; returns 0, with all rows, where the edges name no blocks.
+ * Work must not cross a block's end: only in a batch of one example do the next block's rows
+ * follow, so that bits would change with the batch. */
 static inline int cpu_block_of(const gsa_edges *e, int64_t row, gsa_rows *block)
 {
     *block = (gsa_rows){ 0, e->rows };
