@@ -135,20 +135,26 @@ static gsa_status tell_dropped(gsa_backend *b)
     return dropped->status;
 }
 
-gsa_status gsa_cuda_leave_capture(gsa_backend *b)
+/* Products that wait go on waiting. */
+static gsa_status end_capture(gsa_backend *b)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
     gsa_cuda_steps *t = s->steps;
-    cudaStream_t stream = gsa_cuda_stream(b);
-    if (t == NULL) return GSA_OK;
-    if (!t->capturing) return tell_dropped(b);
     cudaGraph_t graph = NULL;
     t->capturing = 0;
-    gsa_status status = GSA_CUDA(b, cudaStreamEndCapture(stream, &graph));
+    gsa_status status = GSA_CUDA(b, cudaStreamEndCapture(s->stream, &graph));
     if (status == GSA_OK) status = launch(b, graph);
     if (graph) cudaGraphDestroy(graph);
     if (status != GSA_OK) t->spoiled = 1, t->in_step = 0, gsa_cuda_keep_dropped(b);
     return status;
+}
+
+gsa_status gsa_cuda_leave_capture(gsa_backend *b)
+{
+    const gsa_cuda_steps *t = gsa_cuda_of(b)->steps;
+    gsa_cuda_stream(b);
+    if (t == NULL) return GSA_OK;
+    return t->capturing ? end_capture(b) : tell_dropped(b);
 }
 
 int gsa_cuda_drop_capture(gsa_backend *b)
@@ -171,7 +177,8 @@ gsa_status gsa_cuda_count_call(gsa_backend *b)
     if (t == NULL) return GSA_OK;
     if (!t->capturing) return tell_dropped(b);
     if (++t->calls < GSA_GRAPH_CALLS) return GSA_OK;
-    GSA_TRY(gsa_cuda_leave_capture(b));
+    /* Which products are one call of the library must not depend on the cut: its bits may. */
+    GSA_TRY(end_capture(b));
     gsa_cuda_enter_capture(b);
     return GSA_OK;
 }

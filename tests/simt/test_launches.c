@@ -147,6 +147,16 @@ static void print_replays(char *line, size_t size)
              LATE_GRAPH - EARLY_GRAPH);
 }
 
+/* The library's bits may differ with how many products are one call, and a graph's must not. */
+static int same_products(const struct study *s)
+{
+    const tally calls = train(s, LATE, "cuda"), graphs = train(s, LATE, "cuda-graphs");
+    if (calls.kind[1] == graphs.kind[1]) return 1;
+    fprintf(stderr, "FAILED: %s: %lld products as calls, %lld as graphs\n", s->name,
+            (long long)calls.kind[1], (long long)graphs.kind[1]);
+    return 0;
+}
+
 static void print_parts(const struct study *s)
 {
     const tally t = of_a_step(s);
@@ -178,9 +188,10 @@ int main(int argc, char **argv)
             fprintf(stderr, "FAILED: %sexpected %s", line, wanted);
             failures++;
         }
+        if (table && i < n && !same_products(&studies[i])) failures++;
     }
     if (table) fclose(table);
     if (remove("trees.txt") != 0 || remove("bytes.txt") != 0 || rmdir(folder) != 0) failures++;
-    if (table) printf("Checks: %zu, Failures: %d\n", n + 1, failures);
+    if (table) printf("Checks: %zu, Failures: %d\n", 2 * n + 1, failures);
     return failures > 0;
 }
