@@ -75,7 +75,6 @@ typedef struct attend_job { /* all arguments of a kernel */
     /* results; pieces have places of their own: state [pieces, heads] of (top, sum), part, part2
      * [pieces, width] of all, piece_sum of piece_first on */
     float *out, *lse;
-    const float *kept_out, *kept_lse;
     float *dq;
     float *label_sum,
         *piece_sum; /* [row_count and piece_count, heads, labels] sums of ds, or NULL */

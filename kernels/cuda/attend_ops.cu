@@ -165,7 +165,7 @@ static __global__ void __launch_bounds__(GSA_THREADS) attend_weights(GSA_ARGUMEN
          i += GSA_WARP) {
         const gsa_cuda_entry entry = a.entries[i / a.heads];
         const int64_t head = i % a.heads, label = entry.tag / GSA_MAX_KINDS;
-        const float lse = __ldg(a.kept_lse + row * a.heads + head);
+        const float lse = __ldg(a.lse + row * a.heads + head);
         const float *q = a.q + row * a.width + head * a.dim;
         const float *k = (const float *)GSA_OF_KIND(a.kinds, entry.tag % GSA_MAX_KINDS, k) +
                          entry.source * a.width + head * a.dim;
@@ -224,7 +224,6 @@ static void set_job(gsa_backend *b, attend_job *job, gsa_cuda_kind *kind,
     job->edges = edges->edge_total, job->edge_offset = edges->edge_offset;
     job->entries = plan->entries;
     job->out = (float *)args->out, job->lse = (float *)args->lse;
-    job->kept_out = job->out, job->kept_lse = job->lse;
     job->dout = (const float *)args->dout, job->dq = (float *)args->dq;
     job->weights = (float *)args->weights;
     job->kinds.count = edges->kinds;

@@ -21,9 +21,9 @@ GSA_DEVICE void load_row(const attend_job &job, const attend_item &at, row_state
     float out[S::N];
     load_head<S>(row.q, job.q + offset, job.dim, j, at.live);
     load_head<S>(row.dout, job.dout + offset, job.dim, j, at.live);
-    load_head<S>(out, job.kept_out + offset, job.dim, j, at.live);
+    load_head<S>(out, job.out + offset, job.dim, j, at.live);
     row.inner = gsa_sum_lanes(dot<S>(row.dout, out), S::G);
-    row.lse = at.live ? (float)GSA_LOG2E * __ldg(job.kept_lse + at.row * job.heads + at.head) : 0;
+    row.lse = at.live ? (float)GSA_LOG2E * __ldg(job.lse + at.row * job.heads + at.head) : 0;
     GSA_UNROLL
     for (int n = 0; n < S::N; n++) row.dq[n] = 0;
 }

@@ -3,9 +3,7 @@
  * shares no kernel with attend_ops.cu, and the baseline to beat: it keeps heads x edges numbers,
  * four of each in backward. Labels with learned vectors or biases are refused. */
 #include "kernels/cuda/attend.h"
-#include "kernels/cuda/device.h"
 #include "kernels/cuda/library.h"
-#include "kernels/cuda/plan.h"
 
 typedef struct sparse_job {
     int64_t rows, edges, stride,
@@ -17,7 +15,7 @@ typedef struct sparse_job {
     float *value, *other; /* [heads, stride]: s, then what multiplies v; in backward ds, and m p
                              from m do.v */
     float *value_out, *other_out; /* the same by source */
-    const float *out, *dout, *kept_lse;
+    const float *out, *dout;
     float *lse, *weights;
 } sparse_job;
 
@@ -73,7 +71,7 @@ static __global__ void __launch_bounds__(GSA_THREADS)
     sparse_item at;
     if (!find_item(job, at)) return;
     const int64_t head = at.row * job.width + (int64_t)at.head * job.dim;
-    const float lse = __ldg(job.kept_lse + at.row * job.heads + at.head);
+    const float lse = __ldg(job.lse + at.row * job.heads + at.head);
     float *const value = job.value + at.head * job.stride, *const other =
                                                                job.other + at.head * job.stride;
     float delta = 0;
@@ -125,20 +123,16 @@ static gsa_status check(gsa_backend *b, const char *op, const gsa_attend_args *a
     return GSA_OK;
 }
 
-/* ---- all kinds of sources as one matrix ---------------------------------------------------- */
-enum { KEYS, VALUES };
+/* ---- a call -------------------------------------------------------------------------------- */
+typedef struct sparse_call {
+    const gsa_attend_args *args;
+    int only;                        /* the kind that has all sources, or -1 */
+    gsa_cuda_sparse_product in, out; /* a head's matrix: by row; by source */
+    const float *k, *v;              /* of all kinds, one below the other */
+    float *sums;                     /* room for their gradients, where no kind has all */
+    sparse_job job;
+} sparse_call;
 
-static const float *plane_of(const gsa_part *part, int which)
-{
-    return (const float *)(which == KEYS ? part->k : part->v);
-}
-
-static float *gradient_of(const gsa_part *part, int which)
-{
-    return (float *)(which == KEYS ? part->dk : part->dv);
-}
-
-/* The kind that has all sources, or -1. */
 static int only_kind(const gsa_edges *edges)
 {
     int only = -1, count = 0;
@@ -147,141 +141,120 @@ static int only_kind(const gsa_edges *edges)
     return count == 1 ? only : -1;
 }
 
-/* Keys or values of all kinds, one below the other: where they are, or copied into `room`. */
-static gsa_status gather(gsa_backend *b, const gsa_attend_args *args, int which, int64_t width,
+/* `of` each kind: where it is, or copied into `room`. */
+static gsa_status gather(gsa_backend *b, const sparse_call *c, const void *gsa_part::*of,
                          float *room, const float **at)
 {
-    const gsa_edges *edges = args->edges;
-    const int only = only_kind(edges);
-    cudaStream_t stream = gsa_cuda_stream(b);
-    *at = only >= 0 ? plane_of(&args->parts[only], which) : room;
-    for (int k = 0; k < edges->kinds && only < 0; k++) {
-        const size_t bytes = sizeof(float) * (size_t)(edges->part_rows[k] * width);
-        if (bytes == 0) continue;
-        GSA_TRY(GSA_CUDA(b, cudaMemcpyAsync(room, plane_of(&args->parts[k], which), bytes,
-                                            cudaMemcpyDeviceToDevice, stream)));
-        room += edges->part_rows[k] * width;
+    const gsa_attend_args *args = c->args;
+    *at = c->only >= 0 ? (const float *)(args->parts[c->only].*of) : room;
+    for (int k = 0; k < args->edges->kinds && c->only < 0; k++) {
+        const int64_t count = args->edges->part_rows[k] * c->job.width;
+        if (count == 0) continue;
+        GSA_TRY(b->copy(b, room, args->parts[k].*of, count * (int64_t)sizeof *room));
+        room += count;
     }
     return GSA_OK;
 }
 
-static int wanted(const gsa_attend_args *args, int which)
+static void set_call(sparse_call *c, const gsa_attend_args *args, const gsa_cuda_plan *plan)
 {
-    int any = 0;
-    for (int k = 0; k < args->edges->kinds; k++)
-        any |= args->edges->part_rows[k] > 0 && gradient_of(&args->parts[k], which) != NULL;
-    return any;
-}
-
-/* ---- the two passes ------------------------------------------------------------------------ */
-static void set_job(sparse_job *job, const gsa_attend_args *args, const gsa_cuda_plan *plan)
-{
-    *job = sparse_job{};
+    sparse_job *job = &c->job;
+    c->args = args, c->only = only_kind(args->edges);
     job->rows = args->edges->rows, job->edges = args->edges->edge_total,
     job->stride = (job->edges + 3) / 4 * 4;
     job->heads = args->heads, job->dim = args->head_dim,
     job->width = (int64_t)args->heads * args->head_dim;
     job->offset = args->edges->edge_offset, job->out_edge = plan->out_edge;
     job->drop = gsa_cuda_drop_of(&args->dropout, args->edges);
-    job->out = (const float *)args->out, job->dout = (const float *)args->dout,
-    job->kept_lse = (const float *)args->lse;
+    job->out = (const float *)args->out, job->dout = (const float *)args->dout;
     job->lse = (float *)args->lse, job->weights = (float *)args->weights;
+    c->in =
+        gsa_cuda_sparse_product{ job->rows,         plan->sources, job->edges, plan->list_offset,
+                                 plan->list_column, job->dim,      job->width };
+    c->out = gsa_cuda_sparse_product{
+        plan->sources,         job->rows, job->edges, plan->list_out_offset,
+        plan->list_out_column, job->dim,  job->width
+    };
 }
 
-static gsa_cuda_csr matrix_of(const sparse_job *job, const gsa_cuda_plan *plan, float *value,
-                              int32_t head)
+/* A product of each head, of the matrices `of` with these values. */
+static gsa_status multiply(gsa_backend *b, const sparse_job *job, gsa_cuda_sparse_product of,
+                           float *value, int what, void *y, const void *x, double alpha)
 {
-    return gsa_cuda_csr{ job->rows,         plan->sources,     job->edges,
-                         plan->list_offset, plan->list_column, value + head * job->stride };
-}
-
-static gsa_cuda_csr transposed_of(const sparse_job *job, const gsa_cuda_plan *plan, float *value,
-                                  int32_t head)
-{
-    return gsa_cuda_csr{ plan->sources,
-                         job->rows,
-                         job->edges,
-                         plan->list_out_offset,
-                         plan->list_out_column,
-                         value + head * job->stride };
-}
-
-static gsa_status run_rows(gsa_backend *b, const char *op, const sparse_job *job, int backward)
-{
-    return backward ? GSA_WARPS(b, op, job->rows * job->heads, sparse_softmax_back, *job)
-                    : GSA_WARPS(b, op, job->rows * job->heads, sparse_softmax, *job);
-}
-
-/* value = scale rows(q) . columns(k), head by head. Cleared first: that SDDMM leaves what was there
- * unread is said nowhere. */
-static gsa_status sample_heads(gsa_backend *b, const sparse_job *job, const gsa_cuda_plan *plan,
-                               float *value, const void *rows, const float *columns, float scale)
-{
-    const size_t bytes = sizeof(float) * (size_t)(job->heads * job->stride);
-    if (job->edges == 0) return GSA_OK;
-    GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(value, 0, bytes, gsa_cuda_stream(b))));
+    of.what = what, of.alpha = (float)alpha;
     for (int32_t h = 0; h < job->heads; h++) {
-        const gsa_cuda_csr m = matrix_of(job, plan, value, h);
-        const int64_t column = (int64_t)h * job->dim;
-        GSA_TRY(gsa_cuda_sample(b, &m, (const float *)rows + column, columns + column, job->dim,
-                                job->width, scale));
+        of.value = value + h * job->stride;
+        of.y = (float *)y + (int64_t)h * job->dim, of.x = (const float *)x + (int64_t)h * job->dim;
+        GSA_TRY(gsa_cuda_sparse_multiply(b, &of));
     }
     return GSA_OK;
 }
 
-static gsa_status attend_forward(gsa_backend *b, const gsa_attend_args *args)
+/* value = scale rows . columns at the edges. Cleared first: that SDDMM leaves what was there unread
+ * is said nowhere. */
+static gsa_status sample(gsa_backend *b, const sparse_call *c, float *value, const void *rows,
+                         const float *columns, double scale)
+{
+    if (c->job.edges == 0) return GSA_OK;
+    GSA_TRY(b->zero_fill(b, value, c->job.heads * c->job.stride * (int64_t)sizeof *value));
+    return multiply(b, &c->job, c->in, value, GSA_CUDA_SAMPLE, (void *)rows, columns, scale);
+}
+
+/* Room for all, keys and values of all kinds, and scores. */
+static gsa_status begin(gsa_backend *b, const char *op, const gsa_attend_args *args, int backward,
+                        sparse_call *c)
 {
     const gsa_cuda_plan *plan;
-    const float *k, *v;
-    sparse_job job;
+    sparse_job *job = &c->job;
     float *keys, *values;
-    GSA_TRY(check(b, "attend_forward", args, 0));
-    if (args->edges->rows == 0 || args->heads == 0) return GSA_OK;
-    GSA_TRY(
-        gsa_cuda_plan_of(b, "attend_forward", args->edges, GSA_PLAN_OUT | GSA_PLAN_LISTS, &plan));
-    set_job(&job, args, plan);
-    const int64_t plane = only_kind(args->edges) >= 0 ? 0 : plan->sources * job.width;
-    GSA_TRY(gsa_cuda_lay(b, "attend_forward", [&](gsa_cuda_room &room) {
-        room.cut(keys, plane), room.cut(values, plane), room.cut(job.value, job.heads * job.stride);
+    GSA_TRY(gsa_cuda_plan_of(b, op, args->edges, GSA_PLAN_OUT | GSA_PLAN_LISTS, &plan));
+    set_call(c, args, plan);
+    const int64_t plane = c->only >= 0 ? 0 : plan->sources * job->width,
+                  all = job->heads * job->stride, back = backward ? all : 0;
+    GSA_TRY(gsa_cuda_lay(b, op, [&](gsa_cuda_room &room) {
+        room.cut(keys, plane), room.cut(values, plane), room.cut(c->sums, backward ? plane : 0);
+        room.cut(job->value, all), room.cut(job->other, back);
+        room.cut(job->value_out, back), room.cut(job->other_out, back);
     }));
-    GSA_TRY(gather(b, args, KEYS, job.width, keys, &k));
-    GSA_TRY(gather(b, args, VALUES, job.width, values, &v));
-    GSA_TRY(sample_heads(b, &job, plan, job.value, args->q, k, (float)args->scale));
-    GSA_TRY(run_rows(b, "attend_forward", &job, 0));
-    if (job.edges == 0)
-        return GSA_CUDA(b, cudaMemsetAsync(args->out, 0,
-                                           sizeof(float) * (size_t)(job.rows * job.width),
-                                           gsa_cuda_stream(b)));
-    for (int32_t h = 0; h < job.heads; h++) {
-        const gsa_cuda_csr m = matrix_of(&job, plan, job.value, h);
-        const int64_t column = (int64_t)h * job.dim;
-        GSA_TRY(gsa_cuda_sparse_multiply(b, &m, (float *)args->out + column, v + column, job.dim,
-                                         job.width, 1, 0));
-    }
-    return GSA_OK;
+    GSA_TRY(gather(b, c, &gsa_part::k, keys, &c->k));
+    GSA_TRY(gather(b, c, &gsa_part::v, values, &c->v));
+    return sample(b, c, job->value, args->q, c->k, args->scale);
 }
 
-/* dk += scale ds^T q, or dv += (m p)^T do: into the gradient, or through `room` where the kinds
- * have one each. */
-static gsa_status add_sources(gsa_backend *b, const gsa_attend_args *args, const sparse_job *job,
-                              const gsa_cuda_plan *plan, int which, float *room)
+/* ---- the two passes ------------------------------------------------------------------------ */
+static gsa_status attend_forward(gsa_backend *b, const gsa_attend_args *args)
 {
-    const gsa_edges *edges = args->edges;
-    const int only = only_kind(edges);
-    float *const to = only >= 0 ? gradient_of(&args->parts[only], which) : room;
-    const float *const from = (const float *)(which == KEYS ? args->q : args->dout);
-    if (!wanted(args, which)) return GSA_OK;
-    for (int32_t h = 0; h < job->heads; h++) {
-        const gsa_cuda_csr m =
-            transposed_of(job, plan, which == KEYS ? job->value_out : job->other_out, h);
-        const int64_t column = (int64_t)h * job->dim;
-        GSA_TRY(gsa_cuda_sparse_multiply(b, &m, to + column, from + column, job->dim, job->width,
-                                         which == KEYS ? (float)args->scale : 1.0f, only >= 0));
-    }
-    for (int k = 0; k < edges->kinds && only < 0; k++) {
-        const int64_t count = edges->part_rows[k] * job->width;
-        float *const sum = count > 0 ? gradient_of(&args->parts[k], which) : NULL;
-        if (sum) GSA_TRY(b->accumulate(b, sum, room, 1, count));
+    const char *const op = "attend_forward";
+    sparse_call c = {};
+    const sparse_job *job = &c.job;
+    GSA_TRY(check(b, op, args, 0));
+    if (args->edges->rows == 0 || args->heads == 0) return GSA_OK;
+    GSA_TRY(begin(b, op, args, 0, &c));
+    GSA_TRY(GSA_WARPS(b, op, job->rows * job->heads, sparse_softmax, *job));
+    if (job->edges == 0)
+        return b->zero_fill(b, args->out, job->rows * job->width * (int64_t)sizeof(float));
+    return multiply(b, job, c.in, job->value, GSA_CUDA_SPARSE_WRITE, args->out, c.v, 1);
+}
+
+/* dk += scale ds^T q, or dv += (m p)^T do: into the gradient, or through `sums` where the kinds
+ * have one each. */
+static gsa_status add_sources(gsa_backend *b, const sparse_call *c, void *gsa_part::*of,
+                              float *value, const void *x, double scale)
+{
+    const gsa_edges *edges = c->args->edges;
+    const gsa_part *parts = c->args->parts;
+    float *room = c->sums;
+    int wanted = 0;
+    for (int k = 0; k < edges->kinds; k++)
+        wanted |= edges->part_rows[k] > 0 && parts[k].*of != NULL;
+    if (!wanted) return GSA_OK;
+    if (c->only >= 0)
+        return multiply(b, &c->job, c->out, value, GSA_CUDA_SPARSE_ADD, parts[c->only].*of, x,
+                        scale);
+    GSA_TRY(multiply(b, &c->job, c->out, value, GSA_CUDA_SPARSE_WRITE, room, x, scale));
+    for (int k = 0; k < edges->kinds; k++) {
+        const int64_t count = edges->part_rows[k] * c->job.width;
+        if (count > 0 && parts[k].*of) GSA_TRY(b->accumulate(b, parts[k].*of, room, 1, count));
         room += count;
     }
     return GSA_OK;
@@ -289,37 +262,21 @@ static gsa_status add_sources(gsa_backend *b, const gsa_attend_args *args, const
 
 static gsa_status attend_backward(gsa_backend *b, const gsa_attend_args *args)
 {
-    const gsa_cuda_plan *plan;
-    const float *k, *v;
-    sparse_job job;
-    float *keys, *values, *sums;
-    GSA_TRY(check(b, "attend_backward", args, 1));
+    const char *const op = "attend_backward";
+    sparse_call c = {};
+    const sparse_job *job = &c.job;
+    GSA_TRY(check(b, op, args, 1));
     GSA_TRY(gsa_attend_clear(b, args));
     if (args->edges->rows == 0 || args->heads == 0 || args->edges->edge_total == 0) return GSA_OK;
-    GSA_TRY(
-        gsa_cuda_plan_of(b, "attend_backward", args->edges, GSA_PLAN_OUT | GSA_PLAN_LISTS, &plan));
-    set_job(&job, args, plan);
-    const int64_t plane = only_kind(args->edges) >= 0 ? 0 : plan->sources * job.width,
-                  all = job.heads * job.stride;
-    GSA_TRY(gsa_cuda_lay(b, "attend_backward", [&](gsa_cuda_room &room) {
-        room.cut(keys, plane), room.cut(values, plane), room.cut(sums, plane);
-        room.cut(job.value, all), room.cut(job.other, all);
-        room.cut(job.value_out, all), room.cut(job.other_out, all);
-    }));
-    GSA_TRY(gather(b, args, KEYS, job.width, keys, &k));
-    GSA_TRY(gather(b, args, VALUES, job.width, values, &v));
-    GSA_TRY(sample_heads(b, &job, plan, job.value, args->q, k, (float)args->scale));
-    GSA_TRY(sample_heads(b, &job, plan, job.other, args->dout, v, 1));
-    GSA_TRY(run_rows(b, "attend_backward", &job, 1));
-    for (int32_t h = 0; h < job.heads && args->dq; h++) {
-        const gsa_cuda_csr m = matrix_of(&job, plan, job.value, h);
-        const int64_t column = (int64_t)h * job.dim;
-        GSA_TRY(gsa_cuda_sparse_multiply(b, &m, (float *)args->dq + column, k + column, job.dim,
-                                         job.width, (float)args->scale, 1));
-    }
-    GSA_TRY(GSA_EACH(b, "attend_backward", job.heads * job.edges, sparse_transpose, job));
-    GSA_TRY(add_sources(b, args, &job, plan, KEYS, sums));
-    return add_sources(b, args, &job, plan, VALUES, sums);
+    GSA_TRY(begin(b, op, args, 1, &c));
+    GSA_TRY(sample(b, &c, job->other, args->dout, c.v, 1));
+    GSA_TRY(GSA_WARPS(b, op, job->rows * job->heads, sparse_softmax_back, *job));
+    if (args->dq)
+        GSA_TRY(
+            multiply(b, job, c.in, job->value, GSA_CUDA_SPARSE_ADD, args->dq, c.k, args->scale));
+    GSA_TRY(GSA_EACH(b, op, job->heads * job->edges, sparse_transpose, *job));
+    GSA_TRY(add_sources(b, &c, &gsa_part::dk, job->value_out, args->q, args->scale));
+    return add_sources(b, &c, &gsa_part::dv, job->other_out, args->dout, 1);
 }
 
 void gsa_cuda_fill_attend_sparse(gsa_backend *b)

@@ -18,32 +18,23 @@ static int is_sticky(cudaError_t error)
     return error != cudaErrorMemoryAllocation && cudaFree(NULL) != cudaSuccess;
 }
 
-typedef struct call_place {
-    const char *expression, *file, *name, *text;
-    int line;
-} call_place;
-
-static gsa_status call_failed(gsa_backend *b, cudaError_t error, const call_place *at)
+gsa_status gsa_cuda_no_memory(gsa_backend *b, const char *what)
 {
     const gsa_cuda_state *s = gsa_cuda_of(b);
     size_t unused = 0, total = 0;
-    if (error != cudaErrorMemoryAllocation)
-        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "cuda: %s at %s:%d: %s (%s)",
-                        at->expression, at->file, at->line, at->text, at->name);
     cudaMemGetInfo(&unused, &total);
     cudaGetLastError();
     return gsa_fail(&b->error, GSA_ERR_MEMORY,
-                    "cuda: %s at %s:%d: %s (%s), asked of device %d, which has %lld bytes free of "
-                    "%lld; %lld are in use by "
+                    "%s asked of device %d, which has %lld bytes free of %lld; %lld are in use by "
                     "this backend",
-                    at->expression, at->file, at->line, at->text, at->name, s->device,
-                    (long long)unused, (long long)total, (long long)s->in_use);
+                    what, s->device, (long long)unused, (long long)total, (long long)s->in_use);
 }
 
 gsa_status gsa_cuda_check(gsa_backend *b, cudaError_t error, const char *expression,
                           const char *file, int line)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
+    char what[512];
     if (s->lost != cudaSuccess) {
         b->error = s->loss;
         return s->loss.status;
@@ -54,20 +45,20 @@ gsa_status gsa_cuda_check(gsa_backend *b, cudaError_t error, const char *express
         return b->error.status;
     }
     if (error == cudaSuccess) return gsa_cuda_count_call(b);
-    const call_place at = { expression, file_name(file), cudaGetErrorName(error),
-                            cudaGetErrorString(error), line };
+    snprintf(what, sizeof what, "cuda: %s at %s:%d: %s (%s)", expression, file_name(file), line,
+             cudaGetErrorString(error), cudaGetErrorName(error));
     const int dropped = gsa_cuda_drop_capture(b);
-    if (!is_sticky(error)) {
-        const gsa_status status = call_failed(b, error, &at);
-        if (dropped) gsa_cuda_keep_dropped(b);
-        return status;
+    if (is_sticky(error)) {
+        s->lost = error;
+        gsa_fail(&s->loss, GSA_ERR_DEVICE, "%s: the device is lost; nothing was read from it since",
+                 what);
+        b->error = s->loss;
+        return GSA_ERR_DEVICE;
     }
-    s->lost = error;
-    gsa_fail(&s->loss, GSA_ERR_DEVICE,
-             "cuda: the device is lost: %s at %s:%d: %s (%s); nothing was read from it since",
-             at.expression, at.file, line, at.text, at.name);
-    b->error = s->loss;
-    return GSA_ERR_DEVICE;
+    if (error == cudaErrorMemoryAllocation) gsa_cuda_no_memory(b, what);
+    else gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "%s", what);
+    if (dropped) gsa_cuda_keep_dropped(b);
+    return b->error.status;
 }
 
 int64_t gsa_cuda_blocks(gsa_backend *b, const char *op, int64_t count, int64_t per_block)
@@ -157,62 +148,43 @@ int gsa_cuda_is(const gsa_backend *b)
     return b->release == cuda_release;
 }
 
-static const gsa_cuda_tuning *tuning_for(int capability)
-{
-    const gsa_cuda_tuning *row = &gsa_cuda_tunings[0];
-    for (size_t i = 0; i < sizeof gsa_cuda_tunings / sizeof *gsa_cuda_tunings; i++)
-        if (gsa_cuda_tunings[i].capability <= capability) row = &gsa_cuda_tunings[i];
-    return row;
-}
-
-static gsa_status find_device(gsa_backend *b, int device, gsa_error *error)
+static gsa_status find_device(gsa_backend *b, int device)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
     int count = 0, major = 0, minor = 0;
     const cudaError_t status = cudaGetDeviceCount(&count);
     if (status != cudaSuccess || count == 0) {
         cudaGetLastError();
-        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: no device: %s",
+        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "cuda: no device: %s",
                         status == cudaSuccess ? "the driver lists none"
                                               : cudaGetErrorString(status));
     }
     if (device < 0 || device >= count)
-        return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: device %d, expected 0 to %d", device,
+        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "cuda: device %d, expected 0 to %d", device,
                         count - 1);
     s->device = device;
-    gsa_status checked = GSA_CUDA(b, cudaSetDevice(device));
-    if (checked == GSA_OK)
-        checked =
-            GSA_CUDA(b, cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device));
-    if (checked == GSA_OK)
-        checked =
-            GSA_CUDA(b, cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
-    if (checked != GSA_OK) {
-        if (error) *error = b->error;
-        return checked;
-    }
-    if (major * 10 + minor < gsa_cuda_tunings[0].capability)
-        return gsa_fail(error, GSA_ERR_UNSUPPORTED,
-                        "cuda: device %d has compute capability %d.%d, at least %d.%d is needed",
-                        device, major, minor, gsa_cuda_tunings[0].capability / 10,
-                        gsa_cuda_tunings[0].capability % 10);
-    s->tuning = tuning_for(major * 10 + minor);
-    snprintf(s->name, sizeof s->name, "cuda (device %d, sm_%d%d)", device, major, minor);
+    GSA_TRY(GSA_CUDA(b, cudaSetDevice(device)));
+    GSA_TRY(GSA_CUDA(b, cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device)));
+    GSA_TRY(GSA_CUDA(b, cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device)));
+    s->capability = 10 * major + minor;
+    if (s->capability < 75)
+        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
+                        "cuda: device %d has compute capability %d.%d, at least 7.5 is needed",
+                        device, major, minor);
+    snprintf(s->name, sizeof s->name, "cuda (device %d, sm_%d)", device, s->capability);
     return GSA_OK;
 }
 
-static gsa_status open_device(gsa_backend *b, int device, gsa_error *error)
+static gsa_status open_device(gsa_backend *b, int device)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
-    gsa_status status = find_device(b, device, error);
-    if (status != GSA_OK) return status;
-    status = gsa_cuda_need(b, &s->own);
+    GSA_TRY(find_device(b, device));
+    s->tuning = &gsa_cuda_tuned;
+    GSA_TRY(gsa_cuda_need(b, &s->own));
     s->stream = s->own;
-    if (status == GSA_OK) status = gsa_cuda_open_memory(b);
-    if (status == GSA_OK) status = gsa_cuda_open_products(b);
-    if (status == GSA_OK) return gsa_cuda_library_open(b, error);
-    if (error) *error = b->error;
-    return status;
+    GSA_TRY(gsa_cuda_open_memory(b));
+    GSA_TRY(gsa_cuda_open_products(b));
+    return gsa_cuda_library_open(b);
 }
 
 static void fill_table(gsa_backend *b)
@@ -255,12 +227,11 @@ static gsa_status use_stream(gsa_backend *b, cudaStream_t to)
     GSA_TRY(queue_behind(b, to));
     const cudaStream_t before = s->stream;
     s->stream = s->ring.stream = to;
-    gsa_status status = gsa_cuda_library_follow(b);
-    if (status == GSA_OK) status = gsa_cuda_sparse_follow(b);
+    const gsa_status status = gsa_cuda_library_follow(b);
     if (status == GSA_OK) return GSA_OK;
     const gsa_error why = b->error; /* nothing of the switch stays */
     s->stream = s->ring.stream = before;
-    gsa_cuda_library_follow(b), gsa_cuda_sparse_follow(b);
+    gsa_cuda_library_follow(b);
     b->error = why;
     return status;
 }
@@ -312,22 +283,19 @@ extern "C" gsa_status gsa_backend_cuda(const gsa_system *system, int real, int d
     b->state = s;
     b->release = cuda_release;
     fill_table(b);
-    const gsa_status status = open_device(b, device, error);
-    if (status != GSA_OK) cuda_release(b);
-    else *backend = b;
+    const gsa_status status = open_device(b, device);
+    if (status == GSA_OK) {
+        *backend = b;
+        return GSA_OK;
+    }
+    if (error) *error = b->error;
+    cuda_release(b);
     return status;
-}
-
-/* After the device's name. */
-static void say_choices(gsa_cuda_state *s)
-{
-    static const char *const said[] = { "", ", attention by cuSPARSE", ", in tf32", ", in bf16" };
-    char *const end = strchr(s->name, ')') + 1;
-    snprintf(end, sizeof s->name - (size_t)(end - s->name), "%s", said[s->attention]);
 }
 
 extern "C" gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention)
 {
+    static const char *const said[] = { "", ", attention by cuSPARSE", ", in tf32", ", in bf16" };
     if (!gsa_cuda_is(b))
         return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
                         "backend '%s' has one way to attend; only cuda has a choice", b->name);
@@ -336,15 +304,16 @@ extern "C" gsa_status gsa_cuda_choose_attention(gsa_backend *b, int attention)
                         "attention %d, expected %d (float), %d (cuSPARSE), %d (tf32) or %d (bf16)",
                         attention, (int)GSA_CUDA_FUSED, (int)GSA_CUDA_CUSPARSE, (int)GSA_CUDA_TF32,
                         (int)GSA_CUDA_BF16);
-    if (attention == GSA_CUDA_TF32 && gsa_cuda_of(b)->tuning->capability < 80)
-        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
-                        "%s: products of tf32 need a device of sm_80 or later",
-                        gsa_cuda_of(b)->name);
-    if (attention == GSA_CUDA_CUSPARSE) GSA_TRY(gsa_cuda_sparse_open(b));
-    if (attention == GSA_CUDA_CUSPARSE) gsa_cuda_fill_attend_sparse(b);
-    else gsa_cuda_fill_attend(b);
     gsa_cuda_state *s = gsa_cuda_of(b);
+    if (attention == GSA_CUDA_TF32 && s->capability < 80)
+        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
+                        "%s: products of tf32 need a device of sm_80 or later", s->name);
+    if (attention == GSA_CUDA_CUSPARSE) {
+        GSA_TRY(gsa_cuda_sparse_open(b));
+        gsa_cuda_fill_attend_sparse(b);
+    } else gsa_cuda_fill_attend(b);
     s->attention = attention;
-    say_choices(s);
+    snprintf(s->name, sizeof s->name, "cuda (device %d, sm_%d)%s", s->device, s->capability,
+             said[attention]);
     return GSA_OK;
 }

@@ -6,8 +6,7 @@
 /* The part of cuSPARSE's generic interface that is used; its numbers are those of versions 11 to
  * 13. */
 typedef struct cusparseContext *sparse_handle;
-typedef struct sparse_matrix *sparse_csr;
-typedef struct dense_matrix *sparse_dense;
+typedef void *sparse_matrix; /* what describes one, by rows of entries or dense */
 enum { KEEP = 0, TRANSPOSE = 1 };
 enum {
     INDEX_32 = 2,
@@ -15,32 +14,26 @@ enum {
     REAL_32 = 0,
     BY_ROW = 2,
     SDDMM_DEFAULT = 0,
-    SPMM_ROWS = 6 /* CSR_ALG2: for matrices by row */
+    SPMM_ROWS = 6, /* CSR_ALG2: for matrices by row */
+    NO_ROOM = -1   /* not a status of the library's */
 };
 
-typedef int (*sddmm_size)(sparse_handle, int, int, const void *, sparse_dense, sparse_dense,
-                          const void *, sparse_csr, int, int, size_t *);
-typedef int (*sddmm_run)(sparse_handle, int, int, const void *, sparse_dense, sparse_dense,
-                         const void *, sparse_csr, int, int, void *);
-typedef int (*spmm_size)(sparse_handle, int, int, const void *, sparse_csr, sparse_dense,
-                         const void *, sparse_dense, int, int, size_t *);
-typedef int (*spmm_run)(sparse_handle, int, int, const void *, sparse_csr, sparse_dense,
-                        const void *, sparse_dense, int, int, void *);
+/* A product, or how much room it needs: the last argument is that room, or the size_t that is
+ * set. */
+typedef int (*sparse_product)(sparse_handle, int, int, const void *, sparse_matrix, sparse_matrix,
+                              const void *, sparse_matrix, int, int, void *);
 struct gsa_cuda_sparse {
     void *at;
     sparse_handle handle;
     int (*create)(sparse_handle *);
     int (*destroy)(sparse_handle);
     int (*set_stream)(sparse_handle, cudaStream_t);
-    int (*create_csr)(sparse_csr *, int64_t, int64_t, int64_t, void *, void *, void *, int, int,
+    int (*create_csr)(sparse_matrix *, int64_t, int64_t, int64_t, void *, void *, void *, int, int,
                       int, int);
-    int (*destroy_csr)(sparse_csr);
-    int (*create_dense)(sparse_dense *, int64_t, int64_t, int64_t, void *, int, int);
-    int (*destroy_dense)(sparse_dense);
-    sddmm_size sddmm_size;
-    sddmm_run sddmm;
-    spmm_size spmm_size;
-    spmm_run spmm;
+    int (*destroy_csr)(sparse_matrix);
+    int (*create_dense)(sparse_matrix *, int64_t, int64_t, int64_t, void *, int, int);
+    int (*destroy_dense)(sparse_matrix);
+    sparse_product sddmm_size, sddmm, spmm_size, spmm;
 };
 
 void gsa_cuda_sparse_close(gsa_backend *b)
@@ -51,14 +44,6 @@ void gsa_cuda_sparse_close(gsa_backend *b)
     if (s->at) dlclose(s->at);
     gsa_release(b->system, s);
     gsa_cuda_of(b)->sparse = NULL;
-}
-
-gsa_status gsa_cuda_sparse_follow(gsa_backend *b)
-{
-    const gsa_cuda_sparse *s = gsa_cuda_of(b)->sparse;
-    if (s == NULL) return GSA_OK;
-    return gsa_cuda_said(&b->error, "cusparseSetStream",
-                         s->set_stream(s->handle, gsa_cuda_of(b)->stream));
 }
 
 static gsa_status find_sparse(gsa_backend *b, gsa_cuda_sparse *s)
@@ -73,11 +58,10 @@ static gsa_status find_sparse(gsa_backend *b, gsa_cuda_sparse *s)
                                         { "cusparseSDDMM_bufferSize", &s->sddmm_size },
                                         { "cusparseSDDMM", &s->sddmm },
                                         { "cusparseSpMM_bufferSize", &s->spmm_size },
-                                        { "cusparseSpMM", &s->spmm } };
-    GSA_TRY(gsa_cuda_load(&b->error, "cusparse", &s->at, symbols,
-                          (int)(sizeof symbols / sizeof *symbols)));
-    GSA_TRY(gsa_cuda_said(&b->error, "cusparseCreate", s->create(&s->handle)));
-    return gsa_cuda_sparse_follow(b);
+                                        { "cusparseSpMM", &s->spmm },
+                                        {} };
+    GSA_TRY(gsa_cuda_load(b, "cusparse", &s->at, symbols));
+    return gsa_cuda_said(b, "cusparseCreate", s->create(&s->handle));
 }
 
 gsa_status gsa_cuda_sparse_open(gsa_backend *b)
@@ -92,95 +76,44 @@ gsa_status gsa_cuda_sparse_open(gsa_backend *b)
     return status;
 }
 
-/* ---- one call: descriptors, room, the product ---------------------------------------------- */
-enum { NO_ROOM = -1 };
-typedef struct sparse_call {
-    const gsa_cuda_sparse *s;
-    sparse_csr matrix;
-    sparse_dense dense[2];
-    void *room;
-    int status; /* the first that is not 0 */
-} sparse_call;
-
-static void describe_csr(sparse_call *call, const gsa_cuda_csr *m)
+/* Descriptions, of m and what it stands beside: x and y. */
+static int describe(const gsa_cuda_sparse *s, const gsa_cuda_sparse_product *p, sparse_matrix *m,
+                    sparse_matrix *x, sparse_matrix *y)
 {
-    if (call->status != 0) return;
-    call->status =
-        call->s->create_csr(&call->matrix, m->rows, m->cols, m->entries, (void *)m->offset,
-                            (void *)m->column, m->value, INDEX_32, INDEX_32, FROM_ZERO, REAL_32);
+    int said = s->create_csr(m, p->rows, p->cols, p->entries, (void *)p->offset, (void *)p->column,
+                             p->value, INDEX_32, INDEX_32, FROM_ZERO, REAL_32);
+    if (said == 0)
+        said = s->create_dense(x, p->cols, p->width, p->stride, (void *)p->x, REAL_32, BY_ROW);
+    return said ? said : s->create_dense(y, p->rows, p->width, p->stride, p->y, REAL_32, BY_ROW);
 }
 
-static void describe_dense(sparse_call *call, int which, int64_t rows, int64_t cols, int64_t stride,
-                           const float *at)
+gsa_status gsa_cuda_sparse_multiply(gsa_backend *b, const gsa_cuda_sparse_product *p)
 {
-    if (call->status != 0) return;
-    call->status =
-        call->s->create_dense(&call->dense[which], rows, cols, stride, (void *)at, REAL_32, BY_ROW);
-}
-
-static void take_room(gsa_backend *b, sparse_call *call, size_t bytes)
-{
-    if (call->status != 0 || bytes == 0) return;
-    call->room = gsa_cuda_take(b, "cuSPARSE", (int64_t)bytes);
-    if (call->room == NULL) call->status = NO_ROOM;
-}
-
-static gsa_status end_call(gsa_backend *b, const sparse_call *call, const char *function,
-                           const gsa_cuda_csr *m)
-{
-    if (call->matrix) call->s->destroy_csr(call->matrix);
-    for (int i = 0; i < 2; i++)
-        if (call->dense[i]) call->s->destroy_dense(call->dense[i]);
-    gsa_cuda_give(b, call->room);
-    if (call->status == NO_ROOM) return b->error.status;
+    const gsa_cuda_sparse *s = gsa_cuda_of(b)->sparse;
+    const int samples = p->what == GSA_CUDA_SAMPLE, op = samples ? TRANSPOSE : KEEP,
+              way = samples ? SDDMM_DEFAULT : SPMM_ROWS;
+    const float beta = p->what == GSA_CUDA_SPARSE_ADD ? 1.0f : 0.0f;
+    const sparse_product size = samples ? s->sddmm_size : s->spmm_size,
+                         product = samples ? s->sddmm : s->spmm;
+    sparse_matrix m = NULL, x = NULL, y = NULL;
+    size_t bytes = 0;
+    void *room = NULL;
+    cudaStream_t stream = gsa_cuda_stream(b);
+    GSA_TRY(GSA_CUDA(b, cudaSuccess));
+    int said = s->set_stream(s->handle, stream);
+    if (said == 0) said = describe(s, p, &m, &x, &y);
+    const sparse_matrix a = samples ? y : m, c = samples ? m : y;
+    if (said == 0)
+        said = size(s->handle, KEEP, op, &p->alpha, a, x, &beta, c, REAL_32, way, &bytes);
+    if (said == 0 && bytes > 0) room = gsa_cuda_take(b, "cuSPARSE", (int64_t)bytes);
+    if (said == 0 && bytes > 0 && room == NULL) said = NO_ROOM;
+    if (said == 0)
+        said = product(s->handle, KEEP, op, &p->alpha, a, x, &beta, c, REAL_32, way, room);
+    if (m) s->destroy_csr(m);
+    if (x) s->destroy_dense(x);
+    if (y) s->destroy_dense(y);
+    gsa_cuda_give(b, room);
+    if (said == NO_ROOM) return b->error.status;
     GSA_TRY(GSA_CUDA(b, cudaGetLastError()));
-    if (call->status == 0) return GSA_OK;
-    return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
-                    "%s failed with status %d for %lld x %lld with %lld entries", function,
-                    call->status, (long long)m->rows, (long long)m->cols, (long long)m->entries);
-}
-
-gsa_status gsa_cuda_sample(gsa_backend *b, const gsa_cuda_csr *m, const float *rows,
-                           const float *columns, int64_t width, int64_t stride, float alpha)
-{
-    sparse_call call = {};
-    const gsa_cuda_sparse *s = call.s = gsa_cuda_of(b)->sparse;
-    const float beta = 0;
-    size_t bytes = 0;
-    gsa_cuda_stream(b);
-    GSA_TRY(GSA_CUDA(b, cudaSuccess));
-    describe_csr(&call, m);
-    describe_dense(&call, 0, m->rows, width, stride, rows);
-    describe_dense(&call, 1, m->cols, width, stride, columns);
-    if (call.status == 0)
-        call.status =
-            s->sddmm_size(s->handle, KEEP, TRANSPOSE, &alpha, call.dense[0], call.dense[1], &beta,
-                          call.matrix, REAL_32, SDDMM_DEFAULT, &bytes);
-    take_room(b, &call, bytes);
-    if (call.status == 0)
-        call.status = s->sddmm(s->handle, KEEP, TRANSPOSE, &alpha, call.dense[0], call.dense[1],
-                               &beta, call.matrix, REAL_32, SDDMM_DEFAULT, call.room);
-    return end_call(b, &call, "cusparseSDDMM", m);
-}
-
-gsa_status gsa_cuda_sparse_multiply(gsa_backend *b, const gsa_cuda_csr *m, float *c, const float *x,
-                                    int64_t width, int64_t stride, float alpha, int accumulate)
-{
-    sparse_call call = {};
-    const gsa_cuda_sparse *s = call.s = gsa_cuda_of(b)->sparse;
-    const float beta = accumulate ? 1.0f : 0.0f;
-    size_t bytes = 0;
-    gsa_cuda_stream(b);
-    GSA_TRY(GSA_CUDA(b, cudaSuccess));
-    describe_csr(&call, m);
-    describe_dense(&call, 0, m->cols, width, stride, x);
-    describe_dense(&call, 1, m->rows, width, stride, c);
-    if (call.status == 0)
-        call.status = s->spmm_size(s->handle, KEEP, KEEP, &alpha, call.matrix, call.dense[0], &beta,
-                                   call.dense[1], REAL_32, SPMM_ROWS, &bytes);
-    take_room(b, &call, bytes);
-    if (call.status == 0)
-        call.status = s->spmm(s->handle, KEEP, KEEP, &alpha, call.matrix, call.dense[0], &beta,
-                              call.dense[1], REAL_32, SPMM_ROWS, call.room);
-    return end_call(b, &call, "cusparseSpMM", m);
+    return gsa_cuda_said(b, samples ? "cusparseSDDMM" : "cusparseSpMM", said);
 }

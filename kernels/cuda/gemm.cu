@@ -135,7 +135,7 @@ static gsa_status gemm(gsa_backend *b, void *c, const void *a, const void *bb, i
 {
     const int way = gsa_cuda_of(b)->attention,
               tensor = (way == GSA_CUDA_TF32 || way == GSA_CUDA_BF16) &&
-                       gsa_cuda_of(b)->tuning->capability >= 80;
+                       gsa_cuda_of(b)->capability >= 80;
     gsa_cuda_product product = {};
     product.c = (float *)c, product.a = (const float *)a, product.b = (const float *)bb;
     product.m = m, product.n = n, product.k = k;

@@ -21,21 +21,19 @@ enum {
 struct gsa_cuda_library {
     void *blas;
     blas_handle handle;
-    char name[96];
     void *workspace; /* [workspace_bytes] of device memory */
     size_t workspace_bytes;
     int (*create)(blas_handle *);
     int (*destroy)(blas_handle);
     int (*set_stream)(blas_handle, cudaStream_t);
     int (*set_workspace)(blas_handle, void *, size_t);
-    int (*version)(blas_handle, int *);
     int (*multiply)(blas_handle, int, int, int, int, int, const void *, const void *, int, int,
                     long long, const void *, int, int, long long, const void *, void *, int, int,
                     long long, int, int, int);
 };
 
-gsa_status gsa_cuda_load(gsa_error *error, const char *library, void **at,
-                         const gsa_cuda_symbol *symbols, int count)
+gsa_status gsa_cuda_load(gsa_backend *b, const char *library, void **at,
+                         const gsa_cuda_symbol *symbols)
 {
     static const char *const names[] = { "lib%s.so.13", "lib%s.so.12", "lib%s.so.11", "lib%s.so",
                                          "/usr/local/cuda/lib64/lib%s.so" };
@@ -45,22 +43,23 @@ gsa_status gsa_cuda_load(gsa_error *error, const char *library, void **at,
         *at = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     }
     if (*at == NULL)
-        return gsa_fail(error, GSA_ERR_UNSUPPORTED,
+        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
                         "cuda: %s was not found: %s (LD_LIBRARY_PATH names its folder)", library,
                         dlerror());
-    for (int i = 0; i < count; i++) {
-        void *found = dlsym(*at, symbols[i].name);
+    for (; symbols->name; symbols++) {
+        void *found = dlsym(*at, symbols->name);
         if (found == NULL)
-            return gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: %s lacks %s", name, symbols[i].name);
-        memcpy(symbols[i].function, &found, sizeof found);
+            return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "cuda: %s lacks %s", name,
+                            symbols->name);
+        memcpy(symbols->function, &found, sizeof found);
     }
     return GSA_OK;
 }
 
-gsa_status gsa_cuda_said(gsa_error *error, const char *function, int status)
+gsa_status gsa_cuda_said(gsa_backend *b, const char *function, int status)
 {
     return status == 0 ? GSA_OK
-                       : gsa_fail(error, GSA_ERR_UNSUPPORTED, "cuda: %s failed with status %d",
+                       : gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "cuda: %s failed with status %d",
                                   function, status);
 }
 
@@ -68,42 +67,29 @@ gsa_status gsa_cuda_said(gsa_error *error, const char *function, int status)
 gsa_status gsa_cuda_library_follow(gsa_backend *b)
 {
     const gsa_cuda_library *l = gsa_cuda_of(b)->library;
-    GSA_TRY(gsa_cuda_said(&b->error, "cublasSetStream",
-                          l->set_stream(l->handle, gsa_cuda_of(b)->stream)));
-    return gsa_cuda_said(&b->error, "cublasSetWorkspace",
+    GSA_TRY(gsa_cuda_said(b, "cublasSetStream", l->set_stream(l->handle, gsa_cuda_of(b)->stream)));
+    return gsa_cuda_said(b, "cublasSetWorkspace",
                          l->set_workspace(l->handle, l->workspace, l->workspace_bytes));
 }
 
-/* As much as it would take for itself, so that its choices are the same; but ours, and there for as
- * long as a graph may name it. */
-static gsa_status give_workspace(gsa_backend *b, gsa_cuda_library *l, gsa_error *error)
-{
-    l->workspace_bytes = (size_t)1 << (gsa_cuda_of(b)->tuning->capability >= 90 ? 25 : 22);
-    l->workspace = gsa_cuda_take(b, "backend cuda: cuBLAS", (int64_t)l->workspace_bytes);
-    const gsa_status status = l->workspace ? gsa_cuda_library_follow(b) : b->error.status;
-    if (status != GSA_OK && error) *error = b->error;
-    return status;
-}
-
-gsa_status gsa_cuda_library_open(gsa_backend *b, gsa_error *error)
+/* The workspace is as large as it would take for itself, so that its choices are the same; but
+ * ours, and there for as long as a graph may name it. */
+gsa_status gsa_cuda_library_open(gsa_backend *b)
 {
     gsa_cuda_library *l = (gsa_cuda_library *)gsa_alloc_zero(b->system, 1, sizeof *l);
-    if (l == NULL) return gsa_out_of_memory(error, "backend cuda", (int64_t)sizeof *l);
+    if (l == NULL) return gsa_out_of_memory(&b->error, "backend cuda", (int64_t)sizeof *l);
     gsa_cuda_of(b)->library = l;
     const gsa_cuda_symbol symbols[] = { { "cublasCreate_v2", &l->create },
                                         { "cublasDestroy_v2", &l->destroy },
                                         { "cublasSetWorkspace_v2", &l->set_workspace },
                                         { "cublasSetStream_v2", &l->set_stream },
-                                        { "cublasGetVersion_v2", &l->version },
-                                        { "cublasGemmStridedBatchedEx", &l->multiply } };
-    GSA_TRY(
-        gsa_cuda_load(error, "cublas", &l->blas, symbols, (int)(sizeof symbols / sizeof *symbols)));
-    GSA_TRY(gsa_cuda_said(error, "cublasCreate", l->create(&l->handle)));
-    int version = 0;
-    l->version(l->handle, &version);
-    snprintf(l->name, sizeof l->name, "cuBLAS %d.%d.%d, CUB %d.%d", version / 10000,
-             version / 100 % 100, version % 100, CUB_MAJOR_VERSION, CUB_MINOR_VERSION);
-    return give_workspace(b, l, error);
+                                        { "cublasGemmStridedBatchedEx", &l->multiply },
+                                        {} };
+    GSA_TRY(gsa_cuda_load(b, "cublas", &l->blas, symbols));
+    GSA_TRY(gsa_cuda_said(b, "cublasCreate", l->create(&l->handle)));
+    l->workspace_bytes = (size_t)1 << (gsa_cuda_of(b)->capability >= 90 ? 25 : 22);
+    l->workspace = gsa_cuda_take(b, "backend cuda: cuBLAS", (int64_t)l->workspace_bytes);
+    return l->workspace ? gsa_cuda_library_follow(b) : b->error.status;
 }
 
 void gsa_cuda_library_close(gsa_backend *b)
@@ -113,12 +99,6 @@ void gsa_cuda_library_close(gsa_backend *b)
     if (l->handle) l->destroy(l->handle);
     if (l->blas) dlclose(l->blas);
     gsa_release(b->system, l);
-    gsa_cuda_of(b)->library = NULL;
-}
-
-const char *gsa_cuda_library_name(gsa_backend *b)
-{
-    return gsa_cuda_of(b)->library->name;
 }
 
 /* Row-major C = op(A) op(B) is column-major C^T = op(B)^T op(A)^T. Rows beyond what an int counts
@@ -147,39 +127,38 @@ gsa_status gsa_cuda_multiply(gsa_backend *b, const gsa_cuda_product *p)
             if (status != 0)
                 return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
                                 "gemm: cublasGemmStridedBatchedEx failed with status %d for m, n, "
-                                "k = %lld, %lld, "
-                                "%lld",
+                                "k = %lld, %lld, %lld",
                                 status, (long long)p->m, (long long)p->n, (long long)p->k);
         }
     return GSA_OK;
 }
 
 /* CUB says how much room it needs when it is given none. */
+template <class F> static gsa_status in_room(gsa_backend *b, const char *what, const F &call)
+{
+    size_t bytes = 0;
+    GSA_TRY(gsa_cuda_check(b, call(NULL, bytes), what, __FILE__, __LINE__));
+    void *room = gsa_cuda_take(b, what, (int64_t)bytes);
+    if (room == NULL) return b->error.status;
+    const gsa_status status = gsa_cuda_check(b, call(room, bytes), what, __FILE__, __LINE__);
+    gsa_cuda_give(b, room);
+    return status;
+}
+
 gsa_status gsa_cuda_scan(gsa_backend *b, int64_t *at, int64_t count)
 {
     cudaStream_t stream = gsa_cuda_stream(b);
-    size_t bytes = 0;
-    GSA_TRY(GSA_CUDA(b, cub::DeviceScan::ExclusiveSum(NULL, bytes, at, at, count, stream)));
-    void *room = gsa_cuda_take(b, "scan", (int64_t)bytes);
-    if (room == NULL) return b->error.status;
-    const gsa_status status =
-        GSA_CUDA(b, cub::DeviceScan::ExclusiveSum(room, bytes, at, at, count, stream));
-    gsa_cuda_give(b, room);
-    return status;
+    return in_room(b, "cub::DeviceScan::ExclusiveSum", [=](void *room, size_t &bytes) {
+        return cub::DeviceScan::ExclusiveSum(room, bytes, at, at, count, stream);
+    });
 }
 
 gsa_status gsa_cuda_sort(gsa_backend *b, uint32_t *keys_out, const uint32_t *keys,
                          int64_t *values_out, const int64_t *values, int64_t count, int bits)
 {
     cudaStream_t stream = gsa_cuda_stream(b);
-    size_t bytes = 0;
-    GSA_TRY(GSA_CUDA(b, cub::DeviceRadixSort::SortPairs(NULL, bytes, keys, keys_out, values,
-                                                        values_out, count, 0, bits, stream)));
-    void *room = gsa_cuda_take(b, "sort", (int64_t)bytes);
-    if (room == NULL) return b->error.status;
-    const gsa_status status =
-        GSA_CUDA(b, cub::DeviceRadixSort::SortPairs(room, bytes, keys, keys_out, values, values_out,
-                                                    count, 0, bits, stream));
-    gsa_cuda_give(b, room);
-    return status;
+    return in_room(b, "cub::DeviceRadixSort::SortPairs", [=](void *room, size_t &bytes) {
+        return cub::DeviceRadixSort::SortPairs(room, bytes, keys, keys_out, values, values_out,
+                                               count, 0, bits, stream);
+    });
 }

@@ -7,6 +7,7 @@
  * one stream, so a block may be taken again while kernels that used it are still queued; uploads
  * next to the work write what was taken before upload_arrive alone. */
 #include "kernels/cuda/plan.h"
+#include <stdio.h>
 #include <string.h>
 
 static const int64_t ALIGN = 512, LINE = 64;
@@ -22,7 +23,6 @@ static void drop_kept(gsa_backend *b)
             continue;
         }
         *link = block->next;
-        s->kept -= block->bytes;
         cudaFree(block->at);
         gsa_release(b->system, block);
     }
@@ -38,23 +38,11 @@ static gsa_cuda_block *kept_block(gsa_cuda_state *s, int64_t bytes)
     return best;
 }
 
-static gsa_status no_memory(gsa_backend *b, const char *what, int64_t bytes)
-{
-    gsa_cuda_state *s = gsa_cuda_of(b);
-    size_t unused = 0, total = 0;
-    cudaMemGetInfo(&unused, &total);
-    cudaGetLastError();
-    return gsa_fail(&b->error, GSA_ERR_MEMORY,
-                    "%s: %lld bytes asked of device %d, which has %lld bytes free of %lld; %lld "
-                    "are in use by this backend",
-                    what, (long long)bytes, s->device, (long long)unused, (long long)total,
-                    (long long)s->in_use);
-}
-
 /* From the device; where it is full, once more without what the cache keeps. What is captured may
  * use what is kept: it is launched before. */
 static gsa_status fresh_memory(gsa_backend *b, const char *what, int64_t bytes, void **at)
 {
+    char asked[128];
     GSA_TRY(gsa_cuda_leave_capture(b));
     cudaError_t error = cudaMalloc(at, (size_t)bytes);
     if (error == cudaErrorMemoryAllocation) {
@@ -64,8 +52,8 @@ static gsa_status fresh_memory(gsa_backend *b, const char *what, int64_t bytes, 
     }
     if (error != cudaErrorMemoryAllocation)
         return gsa_cuda_check(b, error, "cudaMalloc", __FILE__, __LINE__);
-    cudaGetLastError();
-    return no_memory(b, what, bytes);
+    snprintf(asked, sizeof asked, "%s: %lld bytes", what, (long long)bytes);
+    return gsa_cuda_no_memory(b, asked);
 }
 
 void *gsa_cuda_take(gsa_backend *b, const char *what, int64_t bytes)
@@ -93,7 +81,7 @@ void *gsa_cuda_take(gsa_backend *b, const char *what, int64_t bytes)
         block->bytes = bytes;
         block->next = s->blocks;
         s->blocks = block;
-    } else s->kept -= block->bytes;
+    }
     block->used = 1;
     s->in_use += block->bytes;
     return block->at;
@@ -107,7 +95,6 @@ void gsa_cuda_give(gsa_backend *b, void *at)
         if (block->at == at && block->used) {
             block->used = 0;
             s->in_use -= block->bytes;
-            s->kept += block->bytes;
             gsa_cuda_touch_plans(b, at, block->bytes);
             return;
         }
@@ -140,13 +127,18 @@ static gsa_status check_bytes(gsa_backend *b, const char *op, int64_t bytes)
     return GSA_CUDA(b, cudaSuccess); /* a lost device fails here */
 }
 
+static char *stage_of(const gsa_cuda_ring *ring)
+{
+    return ring->stages + (int64_t)ring->next * GSA_CUDA_STAGE_BYTES + ring->used;
+}
+
 /* The stage is full: it may be filled again when what was copied from it has arrived. */
 static gsa_status turn_stage(gsa_backend *b, gsa_cuda_ring *ring)
 {
     GSA_TRY(gsa_cuda_leave_capture(b));
-    GSA_TRY(GSA_CUDA(b, cudaEventRecord(ring->stage[ring->next].done, ring->stream)));
+    GSA_TRY(GSA_CUDA(b, cudaEventRecord(ring->done[ring->next], ring->stream)));
     ring->next = (ring->next + 1) % GSA_CUDA_STAGES;
-    GSA_TRY(GSA_CUDA(b, cudaEventSynchronize(ring->stage[ring->next].done)));
+    GSA_TRY(GSA_CUDA(b, cudaEventSynchronize(ring->done[ring->next])));
     ring->used = 0;
     gsa_cuda_enter_capture(b);
     return GSA_OK;
@@ -156,7 +148,7 @@ static gsa_status turn_stage(gsa_backend *b, gsa_cuda_ring *ring)
 static gsa_status send_left(gsa_backend *b, gsa_cuda_ring *ring)
 {
     const int64_t bytes = ring->left;
-    const char *from = (const char *)ring->stage[ring->next].at + ring->used - bytes;
+    const char *from = stage_of(ring) - bytes;
     ring->left = 0;
     if (bytes == 0) return GSA_OK;
     return GSA_CUDA(
@@ -174,7 +166,7 @@ static gsa_status upload_piece(gsa_backend *b, gsa_cuda_ring *ring, char *to, co
     if (ring->used + lines > GSA_CUDA_STAGE_BYTES || to != ring->to + ring->left)
         GSA_TRY(send_left(b, ring));
     if (ring->used + lines > GSA_CUDA_STAGE_BYTES) GSA_TRY(turn_stage(b, ring));
-    char *stage = (char *)ring->stage[ring->next].at + ring->used;
+    char *stage = stage_of(ring);
     ring->used += lines;
     memcpy(stage, from, (size_t)bytes);
     if (ring->left == 0) ring->to = to;
@@ -218,22 +210,18 @@ gsa_status gsa_cuda_need(gsa_backend *b, cudaEvent_t *event)
 
 static gsa_status open_ring(gsa_backend *b, gsa_cuda_ring *ring)
 {
-    for (int i = 0; i < GSA_CUDA_STAGES; i++) {
-        gsa_cuda_stage *stage = &ring->stage[i];
-        if (!stage->at)
-            GSA_TRY(
-                GSA_CUDA(b, cudaHostAlloc(&stage->at, GSA_CUDA_STAGE_BYTES, cudaHostAllocDefault)));
-        GSA_TRY(gsa_cuda_need(b, &stage->done));
-    }
+    if (!ring->stages)
+        GSA_TRY(GSA_CUDA(b, cudaHostAlloc((void **)&ring->stages,
+                                          GSA_CUDA_STAGES * GSA_CUDA_STAGE_BYTES,
+                                          cudaHostAllocDefault)));
+    for (cudaEvent_t &done : ring->done) GSA_TRY(gsa_cuda_need(b, &done));
     return GSA_OK;
 }
 
 static void close_ring(gsa_cuda_ring *ring)
 {
-    for (int i = 0; i < GSA_CUDA_STAGES; i++) {
-        gsa_cuda_undo(ring->stage[i].done);
-        if (ring->stage[i].at) cudaFreeHost(ring->stage[i].at);
-    }
+    for (cudaEvent_t done : ring->done) gsa_cuda_undo(done);
+    if (ring->stages) cudaFreeHost(ring->stages);
 }
 
 static gsa_status open_ahead(gsa_backend *b, gsa_cuda_ahead *a)
@@ -344,15 +332,20 @@ gsa_status gsa_cuda_open_memory(gsa_backend *b)
     GSA_TRY(open_ring(b, &s->ring));
     GSA_TRY(
         GSA_CUDA(b, cudaHostAlloc((void **)&s->landing, sizeof *s->landing, cudaHostAllocDefault)));
-    s->fault = (gsa_cuda_fault *)gsa_cuda_take(b, "backend cuda", sizeof *s->fault);
-    float *zeros = (float *)gsa_cuda_take(b, "backend cuda", GSA_CUDA_ZEROS * sizeof *zeros);
-    s->counters =
-        (unsigned *)gsa_cuda_take(b, "backend cuda", GSA_CUDA_COUNTERS * sizeof *s->counters);
-    if (s->fault == NULL || zeros == NULL || s->counters == NULL) return b->error.status;
+    float *zeros;
+    void *all;
+    GSA_TRY(gsa_cuda_lay(
+        b, "backend cuda",
+        [&](gsa_cuda_room &room) {
+            room.cut(s->fault, 1), room.cut(zeros, GSA_CUDA_ZEROS);
+            room.cut(s->counters, GSA_CUDA_COUNTERS);
+        },
+        &all));
     s->zeros = zeros;
     GSA_TRY(GSA_CUDA(
-        b, cudaMemsetAsync(s->counters, 0, GSA_CUDA_COUNTERS * sizeof *s->counters, s->stream)));
-    GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(zeros, 0, GSA_CUDA_ZEROS * sizeof *zeros, s->stream)));
+        b, cudaMemsetAsync(zeros, 0,
+                           GSA_CUDA_ZEROS * sizeof *zeros + GSA_CUDA_COUNTERS * sizeof *s->counters,
+                           s->stream)));
     return GSA_CUDA(b, cudaMemsetAsync(s->fault, 0xff, sizeof *s->fault, s->stream));
 }
 

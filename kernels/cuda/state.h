@@ -39,18 +39,14 @@ typedef struct gsa_cuda_block { /* device memory, in use or kept for the next of
 } gsa_cuda_block;
 
 enum { GSA_CUDA_STAGES = 2, GSA_CUDA_STAGE_BYTES = 4 << 20, GSA_CUDA_PLANS = 64 };
-typedef struct gsa_cuda_stage { /* pinned memory that an upload passes through */
-    void *at;
-    cudaEvent_t done;
-} gsa_cuda_stage;
-
-typedef struct gsa_cuda_ring { /* the stages of one stream's uploads */
+typedef struct gsa_cuda_ring { /* stages of pinned memory that one stream's uploads pass through */
     cudaStream_t stream;
-    int next;     /* the stage that is filled */
-    int64_t used; /* bytes of it */
+    char *stages;
+    cudaEvent_t done[GSA_CUDA_STAGES]; /* what was copied from each has arrived */
+    int next;                          /* the stage that is filled */
+    int64_t used;                      /* bytes of it */
     char *to;     /* uploads next to the work that follow one another are one copy, of the last */
     int64_t left; /* `left` bytes of `used`, to here: not queued yet */
-    gsa_cuda_stage stage[GSA_CUDA_STAGES];
 } gsa_cuda_ring;
 
 /* Uploads next to the work: a stream of their own, made with the first one. */
@@ -103,7 +99,7 @@ typedef struct gsa_cuda_rowwise {
 } gsa_cuda_rowwise;
 
 typedef struct gsa_cuda_state {
-    int device;
+    int device, capability; /* major * 10 + minor */
     char name[128];
     const gsa_cuda_tuning *tuning;
     cudaStream_t stream, own;    /* of the work: `own`, or the caller's (gsa_cuda_use_stream) */
@@ -114,7 +110,7 @@ typedef struct gsa_cuda_state {
     cudaError_t lost; /* sticky: every further call fails with `loss` */
     gsa_error loss;
     gsa_cuda_block *blocks;
-    int64_t in_use, kept;
+    int64_t in_use;     /* bytes of them */
     gsa_cuda_ring ring; /* of uploads in turn; its stream is the one above */
     gsa_cuda_ahead ahead;
     gsa_cuda_aside aside;
@@ -162,6 +158,8 @@ static inline int gsa_cuda_meet(gsa_cuda_span x, gsa_cuda_span y)
 gsa_status gsa_cuda_check(gsa_backend *b, cudaError_t error, const char *expression,
                           const char *file, int line);
 #define GSA_CUDA(b, expression) gsa_cuda_check((b), (expression), #expression, __FILE__, __LINE__)
+/* "WHAT asked of device 0, which has ..." */
+gsa_status gsa_cuda_no_memory(gsa_backend *b, const char *what);
 
 /* Leaves the calling function when the status is not GSA_OK. */
 #define GSA_TRY(expression)                                                                        \

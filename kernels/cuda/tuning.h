@@ -1,6 +1,6 @@
-/* tuning.h - numbers that are chosen, not derived; one row an architecture. None of these rows has
- * been timed: the run on sm_90 had hub_edges 128, and no slopes. kernels/cuda/TRIED.md tells what
- * each number trades. */
+/* tuning.h - numbers that are chosen, not derived. None that a test may vary has been timed: the
+ * run on sm_90 had hub_edges 128, and no slopes. kernels/cuda/TRIED.md tells what each number
+ * trades. */
 #ifndef GSA_CUDA_TUNING_H
 #define GSA_CUDA_TUNING_H
 #include <stdint.h>
@@ -27,9 +27,7 @@ enum {
 #define GSA_SOURCES_BLOCKS(lean) ((lean) ? 7 : 6)
 #endif
 
-/* Chosen at run time by the device's compute capability. */
-typedef struct gsa_cuda_tuning {
-    int capability;     /* major * 10 + minor: the row holds from here on */
+typedef struct gsa_cuda_tuning { /* a test has others */
     int32_t hub_edges;  /* a row with more in-edges (or out-edges) is cut into chunks of at least so
                            many */
     int32_t hub_chunks; /* at most about so many chunks in all: longer chunks where a graph would
@@ -38,13 +36,6 @@ typedef struct gsa_cuda_tuning {
     int64_t slope_bytes; /* of weights and slopes by (head, edge) that backward keeps at a time; one
                             head's at least */
 } gsa_cuda_tuning;
-
-static const gsa_cuda_tuning gsa_cuda_tunings[] = {
-    /*     hubs:  from  at most  labels                slopes */
-    { 75, 64, 8192, INT64_C(128) << 20, INT64_C(256) << 20 },
-    { 80, 64, 8192, INT64_C(256) << 20, INT64_C(1) << 30 },
-    { 86, 64, 8192, INT64_C(128) << 20, INT64_C(256) << 20 },
-    { 90, 64, 8192, INT64_C(256) << 20, INT64_C(1) << 30 },
-};
+static const gsa_cuda_tuning gsa_cuda_tuned = { 64, 8192, INT64_C(256) << 20, INT64_C(1) << 30 };
 
 #endif

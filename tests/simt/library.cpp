@@ -13,7 +13,7 @@ template <class F> static gsa_status queue(gsa_backend *b, const char *name, con
     return GSA_CUDA(b, simt_library(gsa_cuda_stream(b), name, f));
 }
 
-gsa_status gsa_cuda_library_open(gsa_backend *, gsa_error *)
+gsa_status gsa_cuda_library_open(gsa_backend *)
 {
     return GSA_OK;
 }
@@ -25,16 +25,6 @@ void gsa_cuda_library_close(gsa_backend *)
 gsa_status gsa_cuda_library_follow(gsa_backend *)
 {
     return GSA_OK;
-}
-
-gsa_status gsa_cuda_sparse_follow(gsa_backend *)
-{
-    return GSA_OK;
-}
-
-const char *gsa_cuda_library_name(gsa_backend *)
-{
-    return "plain loops of the executor";
 }
 
 /* A factor, as the library may round it: to 11 or 8 significant bits, ties to even. */
@@ -117,40 +107,29 @@ void gsa_cuda_sparse_close(gsa_backend *)
 }
 
 /* As cusparseCreateCsr: no more entries than places. */
-static gsa_status create(gsa_backend *b, const gsa_cuda_csr &m)
+gsa_status gsa_cuda_sparse_multiply(gsa_backend *b, const gsa_cuda_sparse_product *product)
 {
-    if (m.entries <= m.rows * m.cols) return GSA_OK;
-    return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "cusparseCreateCsr: nnz (%lld) > matrix size (%lld)",
-                    (long long)m.entries, (long long)(m.rows * m.cols));
-}
-
-gsa_status gsa_cuda_sample(gsa_backend *b, const gsa_cuda_csr *matrix, const float *rows, const float *columns,
-                           int64_t width, int64_t stride, float alpha)
-{
-    const gsa_cuda_csr m = *matrix;
-    GSA_TRY(create(b, m));
-    return queue(b, "cusparseSDDMM", [=] {
-        for (int64_t row = 0; row < m.rows; row++)
-            for (int32_t e = m.offset[row]; e < m.offset[row + 1]; e++) {
-                float sum = 0;
-                for (int64_t c = 0; c < width; c++) sum += rows[row * stride + c] * columns[m.column[e] * stride + c];
-                m.value[e] = alpha * sum;
-            }
-    });
-}
-
-gsa_status gsa_cuda_sparse_multiply(gsa_backend *b, const gsa_cuda_csr *matrix, float *c, const float *x, int64_t width,
-                                    int64_t stride, float alpha, int accumulate)
-{
-    const gsa_cuda_csr m = *matrix;
-    GSA_TRY(create(b, m));
+    const gsa_cuda_sparse_product p = *product;
+    if (p.entries > p.rows * p.cols)
+        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED, "cusparseCreateCsr: nnz (%lld) > matrix size (%lld)",
+                        (long long)p.entries, (long long)(p.rows * p.cols));
+    if (p.what == GSA_CUDA_SAMPLE)
+        return queue(b, "cusparseSDDMM", [=] {
+            for (int64_t row = 0; row < p.rows; row++)
+                for (int32_t e = p.offset[row]; e < p.offset[row + 1]; e++) {
+                    float sum = 0;
+                    for (int64_t c = 0; c < p.width; c++)
+                        sum += p.y[row * p.stride + c] * p.x[p.column[e] * p.stride + c];
+                    p.value[e] = p.alpha * sum;
+                }
+        });
     return queue(b, "cusparseSpMM", [=] {
-        for (int64_t row = 0; row < m.rows; row++)
-            for (int64_t at = row * stride; at < row * stride + width; at++) {
+        for (int64_t row = 0; row < p.rows; row++)
+            for (int64_t at = row * p.stride; at < row * p.stride + p.width; at++) {
                 float sum = 0;
-                for (int32_t e = m.offset[row]; e < m.offset[row + 1]; e++)
-                    sum += m.value[e] * x[m.column[e] * stride + at - row * stride];
-                c[at] = alpha * sum + (accumulate ? c[at] : 0);
+                for (int32_t e = p.offset[row]; e < p.offset[row + 1]; e++)
+                    sum += p.value[e] * p.x[p.column[e] * p.stride + at - row * p.stride];
+                p.y[at] = p.alpha * sum + (p.what == GSA_CUDA_SPARSE_ADD ? p.y[at] : 0);
             }
     });
 }
