@@ -126,8 +126,8 @@ START_TEST(every_number_and_tensor_has_a_range)
         NUMBER("counts", "epoch is 5, expected 0 to 4", PLACE(epoch), 5, 0),
         NUMBER("counts", "cursor is 4, expected 0 to 3", PLACE(cursor), 4, 0),
         NUMBER("counts", "applied is -9223372036854775808", PLACE(applied), INT64_MIN, 0),
-        NUMBER("counts", "best_step is -1, expected 0 to 4", PLACE(best_step), -1, 0),
-        NUMBER("counts", "best_step is 5, expected 0 to 4", PLACE(best_step), 5, 0),
+        NUMBER("counts", "best_step is -1, expected 0 to 2", PLACE(best_step), -1, 0),
+        NUMBER("counts", "best_step is 5, expected 0 to 2", PLACE(best_step), 5, 0),
         NUMBER("counts", "expected 0 to 0", PLACE(has_best), 0, 0), /* of which steps are told */
         NUMBER("counts", "waited is 5, expected 0 to 4", PLACE(waited), 5, 0),
         NUMBER("counts", "has_best is 2", PLACE(has_best), 2, 0),
@@ -155,6 +155,24 @@ START_TEST(every_number_and_tensor_has_a_range)
         NUMBER("sums", "dev_loss is -inf", SUM(dev_loss), 0, -INFINITY),
         NUMBER("sums", "dev_right is nan", SUM(dev_right), 0, NAN),
         NUMBER("sums", "epoch_loss is 1e+301", SUM(epoch_loss), 0, 1e301),
+        NUMBER("sums", "epoch_loss is -8, expected ", SUM(epoch_loss), 0, -8),
+        NUMBER("sums", "epoch_loss is 1e+290, expected ", SUM(epoch_loss), 0, 1e290),
+        NUMBER("sums", "report_loss is -8, expected ", SUM(report_loss), 0, -8),
+        NUMBER("sums", "report_loss is 1e+290, expected ", SUM(report_loss), 0, 1e290),
+        NUMBER("sums", "dev_loss is -8, expected ", SUM(dev_loss), 0, -8),
+        NUMBER("sums", "dev_loss is 1e+290, expected ", SUM(dev_loss), 0, 1e290),
+        NUMBER("sums", "dev_right is -1, expected 0 to ", SUM(dev_right), 0, -1),
+        NUMBER("sums", "dev_right is 1e+15, expected 0 to ", SUM(dev_right), 0, 1e15),
+        NUMBER("sums", "dev score has accuracy 0", SUM(dev_right), 0, 0),
+        NUMBER("sums", "best is 1e+15, expected 0 to 1", SUM(best), 0, 1e15),
+        NUMBER("sums", "best is -1, expected 0 to 1", SUM(best), 0, -1),
+        NUMBER("sums", "last is 1.5, expected 0 to 1", SUM(last), 0, 1.5),
+        NUMBER("counts", "dev score has accuracy ", PLACE(dev) + 1, 1000, 0),
+        NUMBER("counts", "dev[2] is 1000, expected 0 to ", PLACE(dev) + 2, 1000, 0),
+        NUMBER("counts", "dev[5] is 1, expected 0 to 0", PLACE(dev) + 5, 1, 0),
+        NUMBER("counts", "has_best is 1, expected 0 to 0", PLACE(evaluated), -1, 0),
+        NUMBER("counts", "best_step is ", PLACE(evaluated), 0, 0),
+        NUMBER("counts", "ended is 1, expected 0 to 0", PLACE(ended), 1, 0),
         SHAPED("counts", NONE, 0, -1, 0),
         SHAPED("counts", NONE, GSA_DTYPE_F64, 1, COUNTS),
         SHAPED("counts", NONE, GSA_DTYPE_I64, 2, COUNTS, 1),
@@ -466,15 +484,20 @@ END_TEST
 /* As many lines, each as long as before: one letter is another. */
 START_TEST(data_that_has_changed_is_refused)
 {
-    static const char *const files[] = { "train.tsv", "dev.tsv" };
-    char said[64];
+    static const char *const files[] = { "train.tsv", "dev.tsv", "test.tsv" };
+    char said[64], test[512];
     int64_t bytes;
     rig r;
     rig_open(&r, rig_text, GSA_F32, 1);
+    char *dev = gsa_get_file(gsa_scratch_path(&r.scratch, "dev.tsv"), &bytes);
+    gsa_put_file(gsa_scratch_path(&r.scratch, "test.tsv"), dev, bytes);
+    free(dev);
+    snprintf(test, sizeof test, "data.test=%s/test.tsv", r.scratch.folder);
+    rig_set(&r, test);
     rig_set(&r, "train.epochs=1");
     rig_train_ok(&r, "run");
     rig_set(&r, "train.epochs=2");
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < GSA_COUNT(files); i++) {
         const char *path = gsa_scratch_path(&r.scratch, "%s", files[i]);
         char *text = gsa_get_file(path, &bytes), *at = strchr(text, '\t') + 1, letter = *at;
         *at = letter == 'x' ? 'y' : 'x';

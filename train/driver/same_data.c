@@ -3,6 +3,7 @@
 #include <string.h>
 #include "graph/system_parts.h"
 #include "gsa/hash.h"
+#include "train/task.h"
 #include "train/use/inputs.h"
 
 enum { PATH = 4096, LONGEST = 1 << 20 };
@@ -39,14 +40,15 @@ static gsa_status hash_one(const gsa_system *system, const char *path, const cha
 static gsa_status hash_all(const gsa_system *system, const gsa_recipe_values *v, const char *said,
                            char text[GSA_DATA_HASHES], gsa_error *error)
 {
-    const char *const file[] = { v->data_stream ? "" : v->data_train, v->data_dev };
+    const char *const file[] = { v->data_stream ? "" : v->data_train, v->data_dev, v->data_test };
     const struct {
-        const char *suffix, *key[2];
-    } part[] = { { "", { "data.train", "data.dev" } },
-                 { v->data_source, { "data.train.source", "data.dev.source" } },
-                 { v->data_target, { "data.train.target", "data.dev.target" } } };
+        const char *suffix, *key[GSA_SPLITS];
+    } part[] = { { "", { "data.train", "data.dev", "data.test" } },
+                 { v->data_source, { "data.train.source", "data.dev.source", "data.test.source" } },
+                 { v->data_target,
+                   { "data.train.target", "data.dev.target", "data.test.target" } } };
     gsa_status status = GSA_OK;
-    for (int f = 0; f < 2; f++)
+    for (int f = 0; f < GSA_SPLITS; f++)
         for (int p = 0; p < 3 && status == GSA_OK && *file[f]; p++) {
             char path[PATH];
             if (p > 0 && !*part[p].suffix) continue;

@@ -260,65 +260,6 @@ static gsa_status check_second(const gsa_safetensors *file, const char *path, co
     return GSA_OK;
 }
 
-static int64_t within(int64_t value, int64_t most)
-{
-    return value < 0 ? 0 : value < most ? value : most;
-}
-
-#define MOST_SUM 1e300
-/* Every number of the state has a range: 2^53 steps are never made, so that no count overflows. */
-static gsa_status check_ranges(const gsa_run_counts *c, const gsa_run_sums *s, const char *path,
-                               gsa_error *error)
-{
-    const int64_t most = INT64_C(1) << 53, step = within(c->step, most),
-                  missed = step - within(c->applied, step); /* applied or skipped: no third way */
-    const struct {
-        const char *name;
-        int64_t value, low, high;
-    } counts[] = { { "step", c->step, 0, most },
-                   { "epoch", c->epoch, 0, within(INT32_MAX, step) },
-                   { "cursor", c->cursor, 0, step - within(c->epoch, step) }, /* each has a step */
-                   { "applied", c->applied, 0, step },
-                   { "skipped", c->skipped, missed, missed },
-                   { "due", c->due, 0, GSA_DUE_EVALUATION | GSA_DUE_EPOCH | GSA_DUE_CHECKPOINT },
-                   { "has_best", c->has_best, 0, 1 },
-                   { "best_step", c->best_step, 0, c->has_best ? step : 0 },
-                   { "waited", c->waited, 0, step },
-                   { "ended", c->ended, 0, 1 },
-                   { "keeps_best", c->keeps_best, 0, c->has_best },
-                   { "epoch_targets", c->epoch_targets, 0, most },
-                   { "report_targets", c->report_targets, 0, most },
-                   { "tokens", c->tokens, 0, most },
-                   { "evaluated", c->evaluated, -1, step } };
-    const struct {
-        const char *name;
-        double value, low, high;
-    } sums[] = { { "best", c->has_best ? s->best : 0, -MOST_SUM, MOST_SUM },
-                 { "last", s->last, -MOST_SUM, MOST_SUM },
-                 { "dev_loss", s->dev_loss, -MOST_SUM, MOST_SUM },
-                 { "dev_right", s->dev_right, -MOST_SUM, MOST_SUM },
-                 { "epoch_loss", s->epoch_loss, -MOST_SUM, MOST_SUM },
-                 { "report_loss", s->report_loss, -MOST_SUM, MOST_SUM },
-                 { "seconds", s->seconds, 0, 1e12 } };
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        if (counts[i].value < counts[i].low || counts[i].value > counts[i].high)
-            return gsa_fail(error, GSA_ERR_FORMAT,
-                            "%s: the training state's %s is %lld, expected %lld to %lld", path,
-                            counts[i].name, (long long)counts[i].value, (long long)counts[i].low,
-                            (long long)counts[i].high);
-    for (int i = 0; i < 8; i++)
-        if (c->dev[i] < 0 || c->dev[i] > most)
-            return gsa_fail(error, GSA_ERR_FORMAT,
-                            "%s: the training state's dev[%d] is %lld, expected 0 to %lld", path, i,
-                            (long long)c->dev[i], (long long)most);
-    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
-        if (!(sums[i].value >= sums[i].low && sums[i].value <= sums[i].high)) /* NaN: none */
-            return gsa_fail(error, GSA_ERR_FORMAT,
-                            "%s: the training state's %s is %g, expected %g to %g", path,
-                            sums[i].name, sums[i].value, sums[i].low, sums[i].high);
-    return GSA_OK;
-}
-
 static gsa_status load_counts(gsa_trainer *t, const gsa_safetensors *file, const char *path,
                               gsa_error *error)
 {
@@ -343,7 +284,7 @@ static gsa_status load_counts(gsa_trainer *t, const gsa_safetensors *file, const
             "it cannot go on",
             path, (long long)c->seed, (long long)c->examples, (long long)now.seed,
             (long long)now.examples);
-    const gsa_status status = check_ranges(c, &t->sums, path, error);
+    const gsa_status status = gsa_trainer_check_ranges(t, path, error);
     if (status != GSA_OK) return status;
     t->optimiser->steps = c->applied, t->optimiser->rows_known = 0;
     return GSA_OK;

@@ -98,6 +98,8 @@ gsa_status gsa_trainer_settle(gsa_trainer *t, gsa_error *error);
 gsa_status gsa_trainer_save(gsa_trainer *t, gsa_error *error);
 gsa_status gsa_trainer_restore(gsa_trainer *t, const char *checkpoint, gsa_error *error);
 gsa_status gsa_trainer_read_state(gsa_trainer *t, const char *path, gsa_error *error);
+/* state_ranges.c: the counts and sums that were just read. */
+gsa_status gsa_trainer_check_ranges(const gsa_trainer *t, const char *path, gsa_error *error);
 gsa_status gsa_trainer_keep_best(gsa_trainer *t, gsa_error *error);
 void gsa_trainer_swap_kept(gsa_trainer *t); /* the values that are kept in (the best, else the mean
                                                of the weights), the present ones out; again: back */

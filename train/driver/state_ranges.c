@@ -1,0 +1,159 @@
+/* state_ranges.c - every number of a state has a range, and those that tell of one thing agree. */
+#include <float.h>
+#include <inttypes.h>
+#include <math.h>
+#include "train/driver/trainer.h"
+
+#define MOST_SUM 1e300
+enum { TARGETS, EXAMPLES, HITS, FOUND, WANTED, STRICT_HITS, STRICT_FOUND, STRICT_WANTED, NUMBERS };
+
+static int64_t within(int64_t value, int64_t most)
+{
+    return value < 0 ? 0 : value < most ? value : most;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+typedef struct whole { /* high: inclusive, as low is */
+    const char *name;
+    int64_t value, low, high;
+} whole;
+typedef struct real {
+    const char *name;
+    double value, low, high;
+} real;
+
+static gsa_status check_whole(const whole *row, size_t count, const char *path, gsa_error *error)
+{
+    for (size_t i = 0; i < count; i++)
+        if (row[i].value < row[i].low || row[i].value > row[i].high)
+            return gsa_fail(error, GSA_ERR_FORMAT,
+                            "%s: the training state's %s is %" PRId64 ", expected %" PRId64
+                            " to %" PRId64,
+                            path, row[i].name, row[i].value, row[i].low, row[i].high);
+    return GSA_OK;
+}
+
+static gsa_status check_real(const real *row, size_t count, const char *path, gsa_error *error)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!(row[i].value >= row[i].low && row[i].value <= row[i].high)) /* NaN: none */
+            return gsa_fail(
+                error, GSA_ERR_FORMAT, "%s: the training state's %s is %g, expected %g to %g", path,
+                row[i].name, isnan(row[i].value) ? NAN : row[i].value, row[i].low, row[i].high);
+    return GSA_OK;
+}
+
+/* 2^53 steps are never made, so that no count overflows. Steps are applied or skipped, each epoch
+ * has one, and before the first evaluation there is no best model. */
+static gsa_status check_counts(const gsa_run_counts *c, const char *path, gsa_error *error)
+{
+    const int64_t most = INT64_C(1) << 53, step = within(c->step, most),
+                  missed = step - within(c->applied, step), judged = c->evaluated >= 0;
+    const whole rows[] = { { "step", c->step, 0, most },
+                           { "epoch", c->epoch, 0, within(INT32_MAX, step) },
+                           { "cursor", c->cursor, 0, step - within(c->epoch, step) },
+                           { "applied", c->applied, 0, step },
+                           { "skipped", c->skipped, missed, missed },
+                           { "due", c->due, 0,
+                             GSA_DUE_EVALUATION | GSA_DUE_EPOCH | GSA_DUE_CHECKPOINT },
+                           { "evaluated", c->evaluated, -1, step },
+                           { "has_best", c->has_best, 0, judged },
+                           { "best_step", c->best_step, 0, c->has_best ? c->evaluated : 0 },
+                           { "waited", c->waited, 0, judged ? step : 0 },
+                           { "ended", c->ended, 0, c->waited > 0 },
+                           { "keeps_best", c->keeps_best, 0, c->has_best },
+                           { "epoch_targets", c->epoch_targets, 0, c->cursor > 0 ? most : 0 },
+                           { "report_targets", c->report_targets, 0, step > 0 ? most : 0 },
+                           { "tokens", c->tokens, 0, step > 0 ? most : 0 } };
+    return check_whole(rows, sizeof rows / sizeof *rows, path, error);
+}
+
+/* The dev score: right ones are among those found and among those to be found, which a plugin's
+ * own metric need not keep. */
+static gsa_status check_score(const gsa_trainer *t, const char *path, gsa_error *error)
+{
+    const gsa_task *task = t->session.task;
+    const int64_t *d = t->counts.dev;
+    const int64_t most = t->counts.evaluated >= 0 ? INT64_C(1) << 53 : 0;
+    const int own = task != t->session.plugged, spans = d[FOUND] > 0 || d[WANTED] > 0;
+    const whole rows[NUMBERS] = { { "dev[0]", d[TARGETS], 0, most },
+                                  { "dev[1]", d[EXAMPLES], 0, most },
+                                  { "dev[3]", d[FOUND], 0, most },
+                                  { "dev[4]", d[WANTED], 0, most },
+                                  { "dev[6]", d[STRICT_FOUND], 0, most },
+                                  { "dev[7]", d[STRICT_WANTED], 0, most },
+                                  { "dev[2]", d[HITS], 0,
+                                    task->f1 || (own && spans) ? least(d[FOUND], d[WANTED])
+                                    : own                      ? d[EXAMPLES]
+                                                               : most },
+                                  { "dev[5]", d[STRICT_HITS], 0,
+                                    own ? least(d[STRICT_FOUND], d[STRICT_WANTED]) : most } };
+    return check_whole(rows, NUMBERS, path, error);
+}
+
+/* A loss is a float's number a target, and not negative but by the rounding of a chain of tags; a
+ * plugin's may be anything. */
+static gsa_status check_sums(const gsa_trainer *t, const char *path, gsa_error *error)
+{
+    const gsa_run_counts *c = &t->counts;
+    const gsa_run_sums *s = &t->sums;
+    const gsa_task *task = t->session.task;
+    const int own = task != t->session.plugged, judged = c->evaluated >= 0,
+              share = task->rising || task->f1;
+    const double high = FLT_MAX, low = own ? -0.01 : -high, targets = (double)c->dev[TARGETS],
+                 examples = (double)c->dev[EXAMPLES], epoch = (double)c->epoch_targets,
+                 report = (double)c->report_targets,
+                 free = judged ? MOST_SUM : 0; /* of a plugin's sums */
+    const real rows[] = {
+        { "best", c->has_best ? s->best : 0, share ? 0 : low, share ? 1 : high },
+        { "last", s->last, share || !judged ? 0 : low,
+          !judged ? 0
+          : share ? 1
+                  : high },
+        { "dev_loss", s->dev_loss, own ? low * targets : -free, own ? high * targets : free },
+        { "dev_right", s->dev_right, own || share ? 0 : -free, own || share ? examples : free },
+        { "epoch_loss", s->epoch_loss, low * epoch, high * epoch },
+        { "report_loss", s->report_loss, low * report, high * report },
+        { "seconds", s->seconds, 0, 1e12 }
+    };
+    return check_real(rows, sizeof rows / sizeof *rows, path, error);
+}
+
+static int is_near(double a, double b)
+{
+    return fabs(a - b) <= 1e-9 * (fabs(a) + fabs(b));
+}
+
+/* The score that is kept is the best model's or that of the last evaluation. */
+static gsa_status check_metric(const gsa_trainer *t, const char *path, gsa_error *error)
+{
+    const int64_t *d = t->counts.dev;
+    const gsa_run_sums *s = &t->sums;
+    const gsa_score dev = { .loss = s->dev_loss,
+                            .right = s->dev_right,
+                            .targets = d[TARGETS],
+                            .examples = d[EXAMPLES],
+                            .hits = d[HITS],
+                            .found = d[FOUND],
+                            .wanted = d[WANTED] };
+    const double metric = gsa_score_metric(t->session.task, &dev);
+    if (t->counts.evaluated < 0 || is_near(metric, s->last) ||
+        (t->counts.has_best && is_near(metric, s->best)))
+        return GSA_OK;
+    return gsa_fail(error, GSA_ERR_FORMAT,
+                    "%s: the training state's dev score has %s %g, expected that of the best "
+                    "model, %g, or the last one, %g",
+                    path, t->session.task->metric, metric, s->best, s->last);
+}
+
+gsa_status gsa_trainer_check_ranges(const gsa_trainer *t, const char *path, gsa_error *error)
+{
+    gsa_status status = check_counts(&t->counts, path, error);
+    if (status == GSA_OK) status = check_score(t, path, error);
+    if (status == GSA_OK) status = check_sums(t, path, error);
+    return status == GSA_OK ? check_metric(t, path, error) : status;
+}
