@@ -42,17 +42,16 @@ static void end(gsa_output *output)
     gsa_release(system, output);
 }
 
-/* path.tmp-XXXX; another name while one of that name exists. */
+/* path.tmp-gsa-XXXXXXXXXXXX; another name while one of that name exists. */
 static gsa_status open_temporary(gsa_output *output, gsa_error *error)
 {
     const gsa_system *system = output->system;
-    const size_t room = strlen(output->path) + sizeof ".tmp-0000";
+    const size_t room = strlen(output->path) + sizeof GSA_TEMPORARY + GSA_TEMPORARY_DIGITS;
     output->temporary = gsa_alloc(system, room, 1);
     if (!output->temporary) return gsa_out_of_memory(error, output->path, (int64_t)room);
-    const unsigned start = (unsigned)getpid() * 0x9e37u;
     for (unsigned i = 0; i < TRIES && output->file < 0; i++) {
-        snprintf(output->temporary, room, "%s.tmp-%04x", output->path,
-                 (start + i * 0x3f1u) & 0xffffu);
+        snprintf(output->temporary, room, "%s" GSA_TEMPORARY "%08x%04x", output->path,
+                 (unsigned)getpid(), i);
         output->file = system->open(system->user, output->temporary, GSA_OPEN_CREATE);
         if (output->file < 0 && errno != EEXIST) break;
     }

@@ -165,13 +165,14 @@ gsa_status gsa_make_folders(const gsa_system *system, const char *path, gsa_erro
 
 /* ---- output: all or nothing
  * ----------------------------------------------------------------------------------------- Bytes
- * go to `path`.tmp-XXXX next to the target; gsa_output_commit syncs, closes and renames it over the
- * target, which is a regular file or nothing. A target that exists and is no regular file (device,
- * FIFO) and "-" (standard output) is written directly, never renamed over, and its close is
- * checked; so is a descriptor that the path leads to (/dev/stdout, /dev/fd/N, a link to one).
- * Where `path` is a link, what it names is written and the link stays. A file that exists keeps its
- * permissions. Errors are sticky: after one, writes do nothing and commit reports it. Last, commit
- * syncs the folder; should that alone fail, the new file is in place and commit says so. */
+ * go to `path`.tmp-gsa-XXXXXXXXXXXX next to the target; gsa_output_commit syncs, closes and renames
+ * it over the target, which is a regular file or nothing. A target that exists and is no regular
+ * file (device, FIFO) and "-" (standard output) is written directly, never renamed over, and its
+ * close is checked; so is a descriptor that the path leads to (/dev/stdout, /dev/fd/N, a link to
+ * one). Where `path` is a link, what it names is written and the link stays. A file that exists
+ * keeps its permissions. Errors are sticky: after one, writes do nothing and commit reports it.
+ * Last, commit syncs the folder; should that alone fail, the new file is in place and commit says
+ * so. */
 /* A file that is written whole or not at all. Opaque. */
 typedef struct gsa_output gsa_output;
 gsa_status gsa_output_open(const gsa_system *system, const char *path, gsa_output **output,

@@ -48,12 +48,18 @@ static inline gsa_status gsa_check_stored(const gsa_system *system, const char *
                : GSA_OK;
 }
 
-/* Bytes of FILE where the name is FILE.tmp-XXXX, a temporary of output.c; else of all. */
+/* A temporary of output.c is FILE.tmp-gsa-, the process's number in 8 digits of base 16 and 4 more:
+ * nobody names a file of their own so. */
+#define GSA_TEMPORARY ".tmp-gsa-"
+enum { GSA_TEMPORARY_DIGITS = 12 };
+
+/* Bytes of FILE where the name is that of a temporary; else of all. */
 static inline size_t gsa_bytes_of_target(const char *name)
 {
-    const size_t bytes = strlen(name), mark = sizeof ".tmp-0000" - 1;
-    return bytes > mark && strncmp(name + bytes - mark, ".tmp-", mark - 4) == 0 &&
-                   strspn(name + bytes - 4, "0123456789abcdef") == 4
+    const size_t bytes = strlen(name), prefix = sizeof GSA_TEMPORARY - 1,
+                 mark = prefix + GSA_TEMPORARY_DIGITS;
+    return bytes > mark && strncmp(name + bytes - mark, GSA_TEMPORARY, prefix) == 0 &&
+                   strspn(name + bytes - mark + prefix, "0123456789abcdef") == GSA_TEMPORARY_DIGITS
                ? bytes - mark
                : bytes;
 }

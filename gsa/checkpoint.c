@@ -1,7 +1,7 @@
 /* checkpoint.c - writing a checkpoint. What a crash may leave, and what the next begin does with
  * it:
  *   step-N.tmp          half-written or half-removed: removed
- *   latest.tmp-XXXX     a `latest` that was never put in place: removed
+ *   latest.tmp-gsa-...  a `latest` that was never put in place: removed
  *   step-N.old alone    killed between the two renames that replace a step-N: put back
  *   step-N.old, step-N  killed before the replaced one was removed: removed
  * Nothing is removed but plain files of these names and folders of plain files: what is a link, or
@@ -199,7 +199,7 @@ static gsa_status settle_replaced(const gsa_system *system, const char *folder, 
     return status;
 }
 
-/* latest.tmp-XXXX that a kill left. */
+/* latest.tmp-gsa-XXXXXXXXXXXX that a kill left. */
 static gsa_status clean_latest(const gsa_system *system, const char *folder, const char *name,
                                gsa_error *error)
 {

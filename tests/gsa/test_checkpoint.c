@@ -109,6 +109,7 @@ static void copy_step(const gsa_scratch *scratch, const char *from, const char *
     ck_assert_int_eq(system(command), 0);
 }
 
+#define TMP ".tmp-gsa-00000f000a1b"
 START_TEST(leftovers_go_and_others_stay)
 {
     gsa_scratch scratch;
@@ -121,7 +122,7 @@ START_TEST(leftovers_go_and_others_stay)
     copy_step(&scratch, "step-1", "step-x");
     copy_step(&scratch, "step-1", "step-007");
     copy_step(&scratch, "step-1", "step-007.tmp");
-    gsa_put_file(gsa_scratch_path(&scratch, "latest.tmp-0a1b"), "step", 4);
+    gsa_put_file(gsa_scratch_path(&scratch, "latest" TMP), "step", 4);
     gsa_put_file(gsa_scratch_path(&scratch, "notes.tmp"), "mine", 4);
     marked_must_save(scratch.folder, 5, 5, 3);
     ck_assert_str_eq(MARKED_NAMES(scratch),
@@ -135,7 +136,7 @@ END_TEST
 START_TEST(what_is_linked_is_never_removed)
 {
     static const char *const links[] = { "step-1", "step-2.tmp", "step-3.old", "step-9.old",
-                                         "latest.tmp-0a1b" };
+                                         "latest" TMP };
     gsa_scratch scratch;
     char precious[300];
     gsa_scratch_open(&scratch);
@@ -153,9 +154,9 @@ START_TEST(what_is_linked_is_never_removed)
         symlink("../../precious/file", gsa_scratch_path(&scratch, "run/step-5.tmp/state")), 0);
     for (int step = 6; step < 9; step++)
         marked_must_save(gsa_scratch_path(&scratch, "run"), step, step, 1);
-    ck_assert_str_eq(
-        marked_names(gsa_system_default(), gsa_scratch_path(&scratch, "run")),
-        "latest latest.tmp-0a1b step-1 step-2.tmp step-3.old step-4 step-5.tmp step-8 step-9.old");
+    ck_assert_str_eq(marked_names(gsa_system_default(), gsa_scratch_path(&scratch, "run")),
+                     "latest latest" TMP
+                     " step-1 step-2.tmp step-3.old step-4 step-5.tmp step-8 step-9.old");
     ck_assert_int_eq(gsa_exists(precious), 1);
     ck_assert_int_eq(
         gsa_system_default()->clear_folder(NULL, gsa_scratch_path(&scratch, "run/step-1")), -1);
@@ -187,7 +188,8 @@ END_TEST
 START_TEST(a_user_s_file_among_leftovers_is_never_removed)
 {
     static const char *const kept[] = { "step-4.old/thesis.txt", "step-5.tmp/thesis.txt",
-                                        "step-9.old/state.bak", "latest.tmp-notes" };
+                                        "step-9.old/state.bak", "latest.tmp-notes",
+                                        "latest.tmp-abcd" };
     gsa_scratch scratch;
     gsa_error error = { 0 };
     gsa_scratch_open(&scratch);
@@ -195,7 +197,7 @@ START_TEST(a_user_s_file_among_leftovers_is_never_removed)
     copy_step(&scratch, "step-4", "step-4.old");
     copy_step(&scratch, "step-4", "step-5.tmp");
     copy_step(&scratch, "step-4", "step-7.tmp"); /* a kill's own */
-    gsa_put_file(gsa_scratch_path(&scratch, "step-7.tmp/state.tmp-0a1b"), "cut", 3);
+    gsa_put_file(gsa_scratch_path(&scratch, "step-7.tmp/state" TMP), "cut", 3);
     copy_step(&scratch, "step-4", "step-9.old");
     for (int i = 0; i < GSA_COUNT(kept); i++)
         gsa_put_file(gsa_scratch_path(&scratch, kept[i]), "kept", 4);
@@ -211,11 +213,13 @@ START_TEST(a_user_s_file_among_leftovers_is_never_removed)
     ck_assert_int_eq(marked_save(NULL, scratch.folder, 4, 4, 1, &error), GSA_OK);
     for (int i = 0; i < GSA_COUNT(kept); i++)
         ck_assert_msg(gsa_exists(gsa_scratch_path(&scratch, kept[i])), "%s is gone", kept[i]);
-    ck_assert_str_eq(MARKED_NAMES(scratch),
-                     "latest latest.tmp-notes step-4 step-4.old step-5.tmp step-9.old");
+    ck_assert_str_eq(
+        MARKED_NAMES(scratch),
+        "latest latest.tmp-abcd latest.tmp-notes step-4 step-4.old step-5.tmp step-9.old");
     ck_assert_int_eq(remove(gsa_scratch_path(&scratch, kept[1])), 0);
     marked_must_save(scratch.folder, 5, 5, 1);
-    ck_assert_str_eq(MARKED_NAMES(scratch), "latest latest.tmp-notes step-4.old step-5 step-9.old");
+    ck_assert_str_eq(MARKED_NAMES(scratch),
+                     "latest latest.tmp-abcd latest.tmp-notes step-4.old step-5 step-9.old");
     gsa_scratch_close(&scratch);
 }
 END_TEST

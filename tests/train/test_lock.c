@@ -208,21 +208,23 @@ START_TEST(what_is_no_lock_is_left_alone)
 }
 END_TEST
 
+#define TMP ".tmp-gsa-00000f00"
 START_TEST(what_a_kill_left_is_removed)
 {
-    static const char *const names[] = { "config.ini.tmp-0a1b", "log.jsonl.tmp-ffff",
-                                         "curve.svg.tmp-1234",  "result.json.tmp-0000",
-                                         "notes.tmp-0a1b",      "config.ini.tmp-0A1B",
-                                         "config.ini.tmp-0a1bc" };
+    static const char *const names[] = { "config.ini" TMP "0a1b",  "log.jsonl" TMP "ffff",
+                                         "curve.svg" TMP "1234",   "result.json" TMP "0000",
+                                         "notes" TMP "0a1b",       "config.ini" TMP "0A1B",
+                                         "config.ini" TMP "0a1bc", "log.jsonl.tmp-abcd",
+                                         "log.jsonl.tmp-gsa-0a1b" };
     gsa_scratch s;
     gsa_scratch_open(&s);
     for (int i = 0; i < GSA_COUNT(names); i++)
         gsa_put_file(gsa_scratch_path(&s, "%s", names[i]), "x", 1);
-    ck_assert_int_eq(symlink("notes.tmp-0a1b", gsa_scratch_path(&s, "log.jsonl.tmp-1111")), 0);
+    ck_assert_int_eq(symlink("notes" TMP "0a1b", gsa_scratch_path(&s, "log.jsonl" TMP "1111")), 0);
     ck_assert_int_eq(gsa_remove_leftovers(gsa_system_default(), s.folder, NULL), GSA_OK);
     for (int i = 0; i < GSA_COUNT(names); i++)
         ck_assert_msg(gsa_exists(gsa_scratch_path(&s, "%s", names[i])) == (i >= 4), "%s", names[i]);
-    ck_assert_int_eq(gsa_exists(gsa_scratch_path(&s, "log.jsonl.tmp-1111")), 1);
+    ck_assert_int_eq(gsa_exists(gsa_scratch_path(&s, "log.jsonl" TMP "1111")), 1);
     gsa_scratch_close(&s);
 }
 END_TEST

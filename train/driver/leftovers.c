@@ -1,5 +1,5 @@
 /* leftovers.c - temporaries of a run's own files that a kill left in its folder (graph/output.c
- * names them FILE.tmp-XXXX). */
+ * names them FILE.tmp-gsa-XXXXXXXXXXXX). */
 #include "train/driver/leftovers.h"
 #include <errno.h>
 #include <stdio.h>
