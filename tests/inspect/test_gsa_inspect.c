@@ -55,7 +55,7 @@ static const struct {
     { { "star.graphml", "--style", "arc", "--stats" }, 2, "'gsa-inspect --style' is of a picture" },
     { { "star.graphml", "--svg", "no/such/folder/a.svg" }, 1, "cannot be written" },
     { { "star.graphml", "--svg", "-", "--stats" }, 2, "would share standard output" },
-    { { "star.graphml", "--svg", "./star.graphml" }, 2, "would write over the graph it reads" },
+    { { "star.graphml", "--svg", "./star.graphml" }, 2, "pictures are SVG" },
     { { "star.graphml", "--svg", "/dev/full" }, 1, "No space left on device" },
     { { "star.graphml", "--svg", "." }, 1, "it is a folder" },
     { { "star.graphml", "--svg", "./star.png" },
@@ -194,12 +194,36 @@ START_TEST(standard_input_is_a_file_too)
 }
 END_TEST
 
+/* Also where a shell opened it, and what gsa writes stays. */
+START_TEST(what_is_read_or_of_a_run_stays)
+{
+    static const struct {
+        const char *args, *says;
+    } rows[] = { { "- --svg graph <graph", "the same command reads it" },
+                 { "star.graphml --svg step/p.svg", "its folder is a checkpoint" },
+                 { "star.graphml --svg run/latest", "it is of a run, which needs it" } };
+    char command[512];
+    enter();
+    ck_assert_int_eq(system("cp star.graphml graph; mkdir step run; : >step/manifest.sha256; "
+                            ": >run/log.jsonl; : >run/latest"),
+                     0);
+    for (int i = 0; i < GSA_COUNT(rows); i++) {
+        snprintf(command, sizeof command,
+                 GSA_COMMAND " %s 2>err.txt; test $? = 2 && grep -q '%s' err.txt && cmp graph "
+                             "star.graphml && test ! -s run/latest && test ! -e step/p.svg",
+                 rows[i].args, rows[i].says);
+        ck_assert_msg(system(command) == 0, "%s", rows[i].args);
+    }
+    gsa_cli_leave();
+}
+END_TEST
+
 static const gsa_test call_tests[] = { GSA_LOOP(calls_end_as_they_should, GSA_COUNT(calls)) };
-static const gsa_test output_tests[] = { GSA_TEST(the_table_says_what_is_there),
-                                         GSA_TEST(json_is_the_same_numbers),
-                                         GSA_TEST(a_picture_goes_where_it_is_told),
-                                         GSA_TEST(two_ways_lie_side_by_side),
-                                         GSA_TEST(standard_input_is_a_file_too) };
+static const gsa_test output_tests[] = {
+    GSA_TEST(what_is_read_or_of_a_run_stays), GSA_TEST(the_table_says_what_is_there),
+    GSA_TEST(json_is_the_same_numbers),       GSA_TEST(a_picture_goes_where_it_is_told),
+    GSA_TEST(two_ways_lie_side_by_side),      GSA_TEST(standard_input_is_a_file_too)
+};
 
 int main(int argc, char **argv)
 {

@@ -38,7 +38,8 @@ static void enter(void)
         (const char *[]){ "train", "text.ini", "--device", "cpu", "--out", "run", "--quiet", NULL },
         NULL, &ran);
     ck_assert_msg(ran.code == 0, "%s", ran.err);
-    ck_assert_int_eq(shell("cp -r run/$(cat run/latest) model; cp run/latest latest.kept; "
+    ck_assert_int_eq(shell("cp -r run/$(cat run/latest) model; cp run/latest latest.kept; cp "
+                           "run/outcomes.jsonl outcomes.kept; "
                            "printf '0 1\\n1 2\\n' >g; mkdir elsewhere; "
                            "cat train.tsv train.tsv >t.tsv"),
                      0);
@@ -65,7 +66,32 @@ static void check(const row *r)
 static const row kept[] = {
     /* an output that the command reads */
     { NULL, TRAIN "--report train.tsv --out new", 2, "'train.tsv' cannot be written: the same",
-      "grep -q 'good film' train.tsv && test -e new/result.json" },
+      "grep -q 'good film' train.tsv && test ! -e new" }, /* before anything is trained */
+    { NULL, TRAIN "--report text.ini --out new", 2, "'text.ini' cannot be written: the same",
+      "grep -q hidden text.ini && test ! -e new" },
+    { "cp dev.tsv d.tsv", TRAIN "--report d.tsv --set data.dev=d.tsv --out new", 2,
+      "'d.tsv' cannot be written: the same", "cmp dev.tsv d.tsv && test ! -e new" },
+    { NULL, "train --resume run --quiet --device cpu --set train.epochs=3 --report train.tsv", 2,
+      "'train.tsv' cannot be written: the same", "test ! -e run/step-6" },
+    { NULL, "predict --device cpu --model run --output run/outcomes.jsonl 'good film'", 2,
+      "it is of a run", "cmp run/outcomes.jsonl outcomes.kept" },
+    { "echo {} >run/report.json",
+      "predict --device cpu --model run --output run/report.json 'good film'", 2, "it is of a run",
+      "test $(cat run/report.json) = {}" },
+    { NULL, EVAL "run --json run/outcomes.jsonl", 2, "it is of a run",
+      "cmp run/outcomes.jsonl outcomes.kept" },
+    { "mkdir -p tb/run; echo mine >tb/run/events.out.tfevents.0.gsa",
+      "report run --tensorboard tb --out ./tb/run/events.out.tfevents.0.gsa", 2, "both name",
+      "test $(cat tb/run/events.out.tfevents.0.gsa) = mine" },
+    { "mkdir tb", "report run --tensorboard tb --out tb/page.html", 0, NULL,
+      "test -s tb/page.html && test -s tb/run/events.out.tfevents.0.gsa" },
+    { "cp $(dirname " GSA_COMMAND ")/topologies/file.so .; cp file.so x.so",
+      "predict --device cpu --model model --plugin ./file.so --output file.so 'good film'", 2,
+      "the same command reads it", "cmp x.so file.so" },
+    { "cp -r model m; : >m/all", SWEEP " --results m/all", 2, "'m' is a checkpoint",
+      "test ! -s m/all && test ! -e sw/seed-1" },
+    { "cp -r model m; : >m/all; ln -s m/all all.l", SWEEP " --results all.l", 2,
+      "'m' is a checkpoint", "test ! -s m/all" },
     { "ln -s dev.tsv d", "predict --device cpu --model model --input dev.tsv --output d", 2,
       "the same command reads it", "grep -q 'good one' dev.tsv" },
     { "mv g g.mtx", "graph --topology file:path=g.mtx:base=0:format=edges --length 3 --out g.mtx",
@@ -108,7 +134,7 @@ static const row kept[] = {
     { NULL, "train t.tsv --quiet --device cpu --out model/own", 2, "'model' is a checkpoint",
       "test ! -e model/own" },
     { NULL, "report run --out p.html --tensorboard model", 2, "'model' is a checkpoint",
-      "test ! -e model/run" },
+      "test ! -e model/run && test ! -e p.html" },
     /* two outputs where no folder is yet */
     { NULL, TRAIN "--out not/r --report ./not/r", 2, "both name", "test ! -e not" },
     { NULL, EVAL "run --json not//r --report ././not/./r", 2, "both name", "test ! -e not" },
@@ -134,9 +160,10 @@ static const row kept[] = {
       "train t.tsv --quiet --device cpu --out own", 2, "is there already",
       "test -z \"$(ls elsewhere)\"" },
     /* what is not of a run stays */
-    { "echo mine >run/latest.tmp-myfile; mkdir run/step-99.tmp; echo mine >run/step-99.tmp/thesis",
+    { "echo mine >run/latest.tmp-myfile; echo mine >run/log.jsonl.tmp-abcd; mkdir run/step-99.tmp; "
+      "echo mine >run/step-99.tmp/thesis",
       "train --resume run --quiet --device cpu --set train.epochs=3", 0, NULL,
-      "cat run/latest.tmp-myfile run/step-99.tmp/thesis" },
+      "cat run/latest.tmp-myfile run/log.jsonl.tmp-abcd run/step-99.tmp/thesis" },
     /* a checkpoint has its step */
     { "rm -r run/step-2; cp -r run/step-4 run/step-2", "average run --last 2 --out mean", 2,
       "'run/step-2' is a checkpoint of step 4", "test ! -e mean" },

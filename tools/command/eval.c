@@ -11,6 +11,8 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
     options.outcomes = gsa_args_text(args, "outcomes"),
     options.report = gsa_args_text(args, "report");
     options.json = gsa_args_text(args, "json");
+    gsa_remake(options.outcomes, "outcomes.jsonl");
+    gsa_remake(options.json, "report.json");
     if (status == GSA_OK) status = gsa_evaluate(gsa_args_system(args), &options, &result, error);
     if (status == GSA_OK && gsa_group_rank(gsa_ranks()) == 0)
         status = gsa_print_line(gsa_args_system(args), result, error);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include "graph/inspect/inspect.h"
 #include "tools/command/inspect_report.h"
 #include "tools/command/verbs.h"
@@ -48,12 +49,33 @@ static int wants_numbers(const gsa_args *args)
            !gsa_args_given(args, "svg");
 }
 
-/* The picture would take the place of the graph, under this name or another. */
-static int draws_over(const char *graph, const char *picture)
+static const char *graph = "-"; /* what is read */
+
+static int is_beside(const char *path, const char *name)
 {
-    struct stat a, b;
-    return stat(graph, &a) == 0 && stat(picture, &b) == 0 && a.st_dev == b.st_dev &&
-           a.st_ino == b.st_ino && S_ISREG(a.st_mode);
+    char other[GSA_PATH_ROOM];
+    const char *slash = strrchr(path, '/');
+    snprintf(other, sizeof other, "%.*s%s", slash ? (int)(slash + 1 - path) : 0, path, name);
+    return access(other, F_OK) == 0;
+}
+
+/* What kept.c says of gsa's outputs, as far as a picture can be one: the graph stays, under
+ * whatever name, a checkpoint holds nothing else, and a run needs two files that have no ending. */
+static int refuse(void *user, const char *path, char *why, size_t room)
+{
+    struct stat from, to;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    (void)user;
+    const int there = strcmp(graph, "-") == 0 ? fstat(STDIN_FILENO, &from) : stat(graph, &from);
+    if (there == 0 && stat(path, &to) == 0 && from.st_dev == to.st_dev && from.st_ino == to.st_ino)
+        snprintf(why, room, "the same command reads it");
+    else if (is_beside(path, "manifest.sha256"))
+        snprintf(why, room, "its folder is a checkpoint, which holds nothing else");
+    else if ((strcmp(name, "latest") == 0 || strcmp(name, "lock") == 0) &&
+             is_beside(path, "log.jsonl"))
+        snprintf(why, room, "it is of a run, which needs it");
+    else return 0;
+    return 1;
 }
 
 /* What is said of a picture, where none is drawn, would do nothing. */
@@ -72,17 +94,12 @@ static gsa_status check_of_picture(const gsa_args *args, gsa_error *error)
 static gsa_status run(const gsa_args *args, gsa_error *error)
 {
     gsa_view *view;
+    graph = gsa_args_operand(args, 0);
     if (wants_numbers(args) && gsa_args_given(args, "svg") &&
         strcmp(gsa_args_text(args, "svg"), "-") == 0)
         return gsa_fail(
             error, GSA_ERR_ARGUMENT,
             "'gsa-inspect --svg -' and numbers would share standard output: give a file");
-    if (gsa_args_given(args, "svg") &&
-        draws_over(gsa_args_operand(args, 0), gsa_args_text(args, "svg")))
-        return gsa_fail(
-            error, GSA_ERR_ARGUMENT,
-            "'gsa-inspect --svg %s' would write over the graph it reads: give another file",
-            gsa_args_text(args, "svg"));
     gsa_status status = check_of_picture(args, error);
     if (status == GSA_OK) status = gsa_args_svg(args, "svg", error);
     if (status == GSA_OK)
@@ -156,8 +173,9 @@ static gsa_status start(int argc, char **argv, gsa_error *error)
     gsa_args *args;
     if (argc == 2 && strcmp(argv[1], "--version") == 0) return print(VERSION, error);
     if (argc == 2 && strcmp(argv[1], "--man") == 0) return print(MAN, error);
-    gsa_status status =
-        gsa_args_parse(gsa_tidy_system(), &inspect, NULL, argv + 1, argc - 1, &args, error);
+    gsa_system system = *gsa_tidy_system();
+    system.refuses = refuse;
+    gsa_status status = gsa_args_parse(&system, &inspect, NULL, argv + 1, argc - 1, &args, error);
     if (status != GSA_OK) return status;
     status = gsa_args_help(args) ? print(HELP, error) : run(args, error);
     gsa_args_release(args);

@@ -73,16 +73,40 @@ static int is_read(const char *path)
     return found;
 }
 
+static const char *name_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 int gsa_is_of_a_run(const char *path, int remade)
 {
-    static const char *const names[] = {
-        "config.ini", "latest",      "lock",      "log.jsonl",
-        "asked.ini",  "result.json", "curve.svg", "outcomes.jsonl"
-    };
-    enum { NEEDED = 6 };
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    static const char *const names[] = { "config.ini",     "latest",      "lock",
+                                         "log.jsonl",      "asked.ini",   "result.json",
+                                         "outcomes.jsonl", "report.json", "recipe.ini",
+                                         "curve.svg" };
+    enum { NEEDED = 9 };
     for (int i = 0; i < (remade ? (int)(sizeof names / sizeof *names) : NEEDED); i++)
-        if (strcmp(name, names[i]) == 0) return 1;
+        if (strcmp(name_of(path), names[i]) == 0) return 1;
+    return 0;
+}
+
+/* What the verb makes anew of a run: of such a name, and by the option that is for it. */
+static const char *remade[2];
+
+void gsa_remake(const char *path, const char *name)
+{
+    for (int i = 0; path && strcmp(name_of(path), name) == 0 && i < 2; i++)
+        if (!remade[i]) {
+            remade[i] = path;
+            return;
+        }
+}
+
+static int is_remade(const char *path)
+{
+    for (int i = 0; i < 2; i++)
+        if (remade[i] && strcmp(remade[i], path) == 0) return 1;
     return 0;
 }
 
@@ -113,7 +137,8 @@ static int refuse(void *user, const char *path, char *why, size_t room)
     if (is_read(path)) snprintf(why, room, "the same command reads it");
     else if (gsa_is_in_checkpoint(system, folder, which, sizeof which))
         snprintf(why, room, "'%.150s' is a checkpoint, which holds nothing else", which);
-    else if (gsa_is_of_a_run(path, 0) && system->kind(NULL, log, NULL) == GSA_FILE_REGULAR)
+    else if (gsa_is_of_a_run(path, 0) && !is_remade(path) &&
+             system->kind(NULL, log, NULL) == GSA_FILE_REGULAR)
         snprintf(why, room, "it is of a run, which needs it");
     else if (system->kind(NULL, path, NULL) == GSA_FILE_REGULAR && holds_results(path))
         snprintf(why, room, "it holds the results of runs");

@@ -99,6 +99,16 @@ static gsa_status check_limits(gsa_error *error)
     return GSA_OK;
 }
 
+/* The loader opens them, and no table is asked. */
+static gsa_status note_plugins(const gsa_args *args, gsa_error *error)
+{
+    int count = 0;
+    const char *const *plugin = gsa_args_texts(args, "plugin", &count);
+    for (int i = 0; i < count; i++)
+        if (!gsa_note_read(plugin[i])) return gsa_out_of_memory(error, "a plugin's name", 4096);
+    return GSA_OK;
+}
+
 static gsa_status run(int argc, char **argv, gsa_error *error)
 {
     gsa_system system_of_command = *gsa_tidy_system();
@@ -129,6 +139,7 @@ static gsa_status run(int argc, char **argv, gsa_error *error)
     if (status == GSA_OK && helps) status = print(gsa_write_help, verb, error);
     if (status == GSA_OK && !helps) status = gsa_add_own_plugins(args, own, error);
     if (status == GSA_OK && !helps) status = gsa_own_add_last(args, verb, last, error);
+    if (status == GSA_OK && !helps) status = note_plugins(args, error);
     if (status == GSA_OK && !helps) status = verb->run(args, error);
     if (status != GSA_OK) gsa_explain_own_plugins(error);
     gsa_args_release(args);

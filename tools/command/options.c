@@ -297,7 +297,7 @@ static int place_of(const gsa_system *system, const char *path, gsa_place *place
 }
 
 /* Is what both write one file or folder? A file with two names is two: each gets its own. */
-static int is_one_output(const gsa_system *system, const char *a, const char *b)
+int gsa_is_one_output(const gsa_system *system, const char *a, const char *b)
 {
     gsa_place x, y;
     if (!place_of(system, a, &x) || !place_of(system, b, &y)) return 0;
@@ -317,7 +317,7 @@ static gsa_status check_outputs(const gsa_args *args, gsa_error *error)
         for (const gsa_option *other = option + 1; other < end; other++) {
             const char *second = gsa_args_text(args, other->name);
             if (other->type == GSA_OPTION_OUTPUT && second &&
-                is_one_output(args->system, path, second))
+                gsa_is_one_output(args->system, path, second))
                 return gsa_fail(error, GSA_ERR_ARGUMENT,
                                 "'%s%s --%s' and '--%s' both name '%s': one of the two would be "
                                 "lost",

@@ -87,5 +87,7 @@ gsa_status gsa_args_svg(const gsa_args *args, const char *name, gsa_error *error
 
 /* The option's default for people: its fallback, else what `absent` says, else NULL. */
 const char *gsa_option_default(const gsa_option *option);
+/* Do both write one file or folder, by whatever names? */
+int gsa_is_one_output(const gsa_system *system, const char *a, const char *b);
 
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "topologies/words.h"
 #include "tools/command/verbs.h"
+#include "train/settings/recipe.h"
 
 /* Relative to the program's folder: the build tree's, then the installation's. */
 static const char *const places[] = { "recipes", GSA_OWN_RECIPES };
@@ -64,4 +65,48 @@ gsa_status gsa_find_recipe(const char *asked, char path[GSA_PATH_ROOM], const ch
             return GSA_OK;
         }
     return fail(asked, error);
+}
+
+/* ---- what a recipe names ------------------------------------------------------------------- */
+
+/* The file, where it is one, and those of its two languages. */
+static int note_file(const gsa_system *system, const gsa_recipe_values *v, const char *name)
+{
+    const char *const end[] = { "", v->data_source, v->data_target };
+    char path[GSA_PATH_ROOM];
+    int good = 1;
+    for (int i = 0; i < 3 && good; i++) {
+        snprintf(path, sizeof path, "%s%s%s", name, i ? "." : "", end[i]);
+        if ((i == 0 || *end[i]) && system->kind(system->user, path, NULL) == GSA_FILE_REGULAR)
+            good = gsa_note_read(path);
+    }
+    return good;
+}
+
+/* The value itself, and words of it: file:path=g.mtx, a.gz,b.zst. */
+static int note_value(const gsa_system *system, const gsa_recipe_values *v, const char *value)
+{
+    char word[GSA_PATH_ROOM];
+    int good = note_file(system, v, value);
+    while (*value && good) {
+        const size_t bytes = strcspn(value, ":=,;+*");
+        snprintf(word, sizeof word, "%.*s", (int)bytes, value);
+        if (bytes) good = note_file(system, v, word);
+        value += bytes + (value[bytes] != 0);
+    }
+    return good;
+}
+
+int gsa_note_recipe(const gsa_args *args, const char *recipe)
+{
+    gsa_recipe read = { 0 };
+    int count, good = 1;
+    const gsa_system *system = gsa_args_system(args);
+    const char *const *set = gsa_args_texts(args, "set", &count);
+    if (gsa_recipe_read(system, recipe, set, count, &read, NULL) != GSA_OK) return 1;
+    for (int i = 0; i < read.ini.count && good; i++)
+        if (read.ini.entries[i].key)
+            good = note_value(system, &read.values, read.ini.entries[i].value);
+    gsa_recipe_release(&read);
+    return good;
 }

@@ -177,7 +177,10 @@ gsa_status gsa_run_report_write(const gsa_reported *of, const char *path, const 
     gsa_output *out;
     json_t *all = read_all(of, error);
     if (!all) return error->status;
-    gsa_status status = gsa_output_open(of->system, path, &out, error);
+    const json_t *runs = json_object_get(all, "runs");
+    gsa_status status =
+        tensorboard ? gsa_tensorboard_check(of->system, tensorboard, runs, path, error) : GSA_OK;
+    if (status == GSA_OK) status = gsa_output_open(of->system, path, &out, error);
     if (status == GSA_OK) {
         gsa_output_text(out, (const char *)gsa_report_before);
         json_dump_callback(all, put, out, JSON_COMPACT);
@@ -185,8 +188,7 @@ gsa_status gsa_run_report_write(const gsa_reported *of, const char *path, const 
         status = gsa_output_commit(out, error);
     }
     if (status == GSA_OK && tensorboard)
-        status =
-            gsa_tensorboard_write(of->system, tensorboard, json_object_get(all, "runs"), error);
+        status = gsa_tensorboard_write(of->system, tensorboard, runs, error);
     json_decref(all);
     return status;
 }

@@ -24,6 +24,10 @@ gsa_status gsa_run_report_write(const gsa_reported *runs, const char *out, const
  * where its own are. */
 json_t *gsa_report_draw(const gsa_reported *of, json_t *runs);
 
+/* Before the page is written: what --tensorboard would do to a checkpoint, to another run's events
+ * or to the page itself. */
+gsa_status gsa_tensorboard_check(const gsa_system *system, const char *folder, const json_t *runs,
+                                 const char *page, gsa_error *error);
 /* FOLDER/RUN/events.out.tfevents.0.gsa of each run's log; wall times count from the run's start. */
 gsa_status gsa_tensorboard_write(const gsa_system *system, const char *folder, const json_t *runs,
                                  gsa_error *error);

@@ -10,6 +10,7 @@
 #include "train/driver/lock.h"
 #include "train/driver/trainer.h"
 
+#define EVENTS "events.out.tfevents.0.gsa"
 enum { RECORD = 1024, TAG = 256 };
 
 typedef struct record {
@@ -129,7 +130,7 @@ static gsa_status write_run(const gsa_system *system, const char *folder, const 
     gsa_output *out = NULL;
     folder_of(run, name, sizeof name);
     char *own = gsa_path_join(system, folder, name, error);
-    char *path = own ? gsa_path_join(system, own, "events.out.tfevents.0.gsa", error) : NULL;
+    char *path = own ? gsa_path_join(system, own, EVENTS, error) : NULL;
     gsa_status status = path ? gsa_check_below(system, folder, own, error) : GSA_ERR_MEMORY;
     if (status == GSA_OK) status = gsa_make_folders(system, own, error);
     if (status == GSA_OK) status = gsa_output_open_own(system, path, &out, error);
@@ -142,8 +143,20 @@ static gsa_status write_run(const gsa_system *system, const char *folder, const 
     return status;
 }
 
-gsa_status gsa_tensorboard_write(const gsa_system *system, const char *folder, const json_t *runs,
-                                 gsa_error *error)
+/* The page would take the place of a run's events, or they of it. */
+static gsa_status check_page(const gsa_system *system, const char *folder, const json_t *run,
+                             const char *page, gsa_error *error)
+{
+    char name[TAG], events[GSA_PATH_ROOM];
+    folder_of(run, name, sizeof name);
+    snprintf(events, sizeof events, "%s/%s/" EVENTS, folder, name);
+    if (!gsa_is_one_output(system, events, page)) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_ARGUMENT,
+                    "--out and --tensorboard both name '%s': one of the two would be lost", events);
+}
+
+gsa_status gsa_tensorboard_check(const gsa_system *system, const char *folder, const json_t *runs,
+                                 const char *page, gsa_error *error)
 {
     char a[TAG], b[TAG], which[GSA_PATH_ROOM];
     gsa_status status = GSA_OK;
@@ -160,6 +173,15 @@ gsa_status gsa_tensorboard_write(const gsa_system *system, const char *folder, c
                                 "runs %zu and %zu would both be '%s' in %s", j + 1, i + 1, a,
                                 folder);
         }
+    for (size_t i = 0; i < json_array_size(runs) && status == GSA_OK; i++)
+        status = check_page(system, folder, json_array_get(runs, i), page, error);
+    return status;
+}
+
+gsa_status gsa_tensorboard_write(const gsa_system *system, const char *folder, const json_t *runs,
+                                 gsa_error *error)
+{
+    gsa_status status = GSA_OK;
     for (size_t i = 0; i < json_array_size(runs) && status == GSA_OK; i++)
         status = write_run(system, folder, json_array_get(runs, i), error);
     return status;

@@ -1,5 +1,6 @@
 /* gsa train - trains the model of a recipe; what it does is gsa_train's (train/driver.h). */
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include "tools/command/own.h"
 #include "tools/command/ranks.h"
@@ -113,6 +114,10 @@ static gsa_status open_live(const gsa_args *args, const wanted *w, gsa_reporter 
                         "--report %s: a run writes a file of that name; expected a page, such as "
                         "report.html",
                         l->page);
+    char config[GSA_PATH_ROOM];
+    snprintf(config, sizeof config, "%s/config.ini", l->run);
+    if (!gsa_note_recipe(args, w->recipe ? w->recipe : config))
+        return gsa_out_of_memory(error, "the files that a recipe names", 4096);
     return gsa_output_check(l->system, l->page, error);
 }
 

@@ -141,6 +141,11 @@ int gsa_each_read(int (*each)(void *context, const char *path), void *context);
 int gsa_note_pattern(const gsa_pattern *pattern);
 /* 1: it has the name of a file that a run needs in its folder or, with `remade`, writes there. */
 int gsa_is_of_a_run(const char *path, int remade);
+/* eval makes this file of a run anew, where it has that name. NULL: nothing. */
+void gsa_remake(const char *path, const char *name);
+/* Before it is trained, each file that a word of the recipe or of --set names is as if it was read;
+ * 0: there is no memory. A recipe that cannot be read names none. */
+int gsa_note_recipe(const gsa_args *args, const char *recipe);
 /* From the first folder that is made through that table on, these signals wait for this call: a
  * verb makes it once its folder is whole, or it has failed. Not where gsa_catch_signals was
  * called. */

@@ -206,6 +206,21 @@ static gsa_status check_readable(const sweep *s, const char *path, gsa_error *er
     return status;
 }
 
+/* A checkpoint holds nothing else, also where it is reached through a link. */
+static gsa_status check_place(const sweep *s, const char *path, gsa_error *error)
+{
+    char end[PATH], which[PATH];
+    const gsa_system *system = s->system;
+    if (!system->resolve || system->resolve(system->user, path, end, sizeof end) <= 0)
+        snprintf(end, sizeof end, "%s", path);
+    char *slash = strrchr(end, '/');
+    if (slash) slash[slash == end] = 0;
+    if (!gsa_is_in_checkpoint(system, slash ? end : ".", which, sizeof which)) return GSA_OK;
+    return gsa_fail(error, GSA_ERR_ARGUMENT,
+                    "'%s' cannot be written: '%.150s' is a checkpoint, which holds nothing else",
+                    path, which);
+}
+
 /* Lines can be put after those of the file, or the file can be made: without making it. One in the
  * folder of the runs is made with it. */
 static gsa_status check_writable(sweep *s, const char *path, int own, gsa_error *error)
@@ -230,7 +245,8 @@ static gsa_status check_results(sweep *s, gsa_error *error)
     if (status == GSA_OK && s->options->train.out) status = check_readable(s, path, error);
     if (status == GSA_OK && s->options->train.out) status = check_writable(s, path, 1, error);
     if (status != GSA_OK || !s->options->results) return status;
-    status = check_readable(s, s->options->results, error);
+    status = check_place(s, s->options->results, error);
+    if (status == GSA_OK) status = check_readable(s, s->options->results, error);
     if (status == GSA_OK) status = check_writable(s, s->options->results, 0, error);
     return status;
 }
