@@ -1,6 +1,7 @@
 /* system_parts.h - what the files of graph/ share about the table; not installed. */
 #ifndef GSA_SYSTEM_PARTS_H
 #define GSA_SYSTEM_PARTS_H
+#include <math.h>
 #include <string.h>
 #include "graph/system.h"
 
@@ -62,6 +63,12 @@ static inline size_t gsa_bytes_of_target(const char *name)
                    strspn(name + bytes - mark + prefix, "0123456789abcdef") == GSA_TEMPORARY_DIGITS
                ? bytes - mark
                : bytes;
+}
+
+/* A number as people read it: the sign of a NaN, which printf shows, says nothing. */
+static inline double gsa_shown(double x)
+{
+    return isnan(x) ? (double)NAN : x;
 }
 
 /* The words of an errno, in `out`. */

@@ -1,5 +1,6 @@
 #include <math.h>
 #include <string.h>
+#include "graph/system_parts.h"
 #include "gsa/optimiser_parts.h"
 
 enum {
@@ -427,10 +428,10 @@ gsa_status gsa_optimiser_blame(gsa_optimiser *o, int64_t step, double loss, doub
                                 "(loss %g, gradient norm %g); "
                                 "nothing was applied",
                                 (long long)step, part == 0 ? "value" : "gradient", p->name,
-                                (long long)bad, loss, norm);
+                                (long long)bad, gsa_shown(loss), gsa_shown(norm));
         }
     }
     return gsa_fail(error, GSA_ERR_NUMBER,
                     "step %lld: the loss is %g and the gradient's norm %g; nothing was applied",
-                    (long long)step, loss, norm);
+                    (long long)step, gsa_shown(loss), gsa_shown(norm));
 }

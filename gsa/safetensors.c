@@ -76,7 +76,7 @@ gsa_status gsa_blob_check_finite(const gsa_blob *blob, const char *path, gsa_err
     return gsa_fail(error, GSA_ERR_NUMBER,
                     "'%s': row %" PRId64 ", column %" PRId64
                     " of '%s', counted from 0, is %g, expected a finite number",
-                    path, at / columns, at % columns, blob->name, value);
+                    path, at / columns, at % columns, blob->name, gsa_shown(value));
 }
 
 /* ---- names --------------------------------------------------------------------------------- */

@@ -77,6 +77,7 @@ static void check(const row *r)
     for (int i = 0; i < 3 && r->says[i]; i++)
         ck_assert_msg(strstr(ran.err, r->says[i]), "gsa %s: no '%s' in %s", r->args, r->says[i],
                       ran.err);
+    ck_assert_msg(!strstr(ran.err, "-nan") && !strstr(ran.out, "-nan"), "%s%s", ran.out, ran.err);
     ck_assert_msg(!strstr(ran.err, "SECRET") && !strstr(ran.out, "SECRET"), "%s", ran.err);
     ck_assert_msg(r->code == 0 || !strchr(ran.err, '\n') || !strchr(ran.err, '\n')[1], "%s",
                   ran.err);
@@ -206,6 +207,49 @@ START_TEST(another_users_model_is_not_trusted)
 }
 END_TEST
 
+/* ---- sizes that no file pays for ------------------------------------------------------------ */
+
+/* Another model, of sums that are drawn, or of sentences with a tab between two languages. */
+#define SUMS                                                                                       \
+    "rm -r model; " GSA_COMMAND " train sum.ini --out sums --quiet >o; cp -r sums/$(cat "          \
+    "sums/latest) model; "
+#define PAIRS                                                                                      \
+    "rm -r model; for i in 1 2 3 4; do printf 'a b\\tb a\\n'; done >p.tsv; printf "                \
+    "'[task]\\nname = translation\\n[model]\\nencoder = full\\nhidden = 8\\nheads = "              \
+    "2\\ndecoder = full:causal=1+cross\\n[train]\\nepochs = 1\\n[data]\\ntrain = "                 \
+    "p.tsv\\n' >p.ini; " GSA_COMMAND " train p.ini --out pairs --quiet >o; cp -r pairs/$(cat "     \
+    "pairs/latest) model; "
+static const row sizes[] = {
+    { SUMS KEY("dev", "10000000") RESEAL,
+      EVAL " --untrusted",
+      2,
+      { "[task] dev asks for 2.4e+08 numbers that are drawn, expected at most 1e+07",
+        "--set task.dev=N" } },
+    { SUMS KEY("dev", "10000000") RESEAL, EVAL " --untrusted --set task.dev=9", 0, { NULL } },
+    { SUMS KEY("test", "1000000") RESEAL,
+      "predict --model model --untrusted --input sum.in",
+      2,
+      { "[task] test asks for 2.4e+07 numbers" } },
+    { SUMS KEY("n", "1000000") RESEAL,
+      EVAL " --untrusted",
+      2,
+      { "[task] n asks for 3e+06 numbers an example, expected at most 1e+06" } },
+    { PAIRS KEY("beam", "1000") RESEAL,
+      PREDICT " --untrusted",
+      2,
+      { "[decode] beam asks for 1000 hypotheses, expected at most 32", "--set decode.beam=N" } },
+    { PAIRS KEY("beam", "1000") RESEAL, PREDICT " --untrusted --set decode.beam=40", 0, { NULL } },
+    { PAIRS KEY("beam", "32") RESEAL, PREDICT " --untrusted", 0, { NULL } },
+};
+
+START_TEST(sizes_of_a_stranger_are_bounded)
+{
+    enter();
+    check(&sizes[_i]);
+    gsa_cli_leave();
+}
+END_TEST
+
 /* ---- weights ------------------------------------------------------------------------------- */
 
 /* The four last bytes of the weights become 0x7fc00000 (NaN) or 0xff800000 (-inf). */
@@ -224,6 +268,7 @@ static const row weights[] = {
     { TAIL("\\000\\000\\200\\377"), EVAL, 1, { "column", "is -inf", "expected a finite number" } },
     { TAIL("\\000\\000\\200\\377"), PREDICT " --allow-nonfinite", 0, { NULL } },
     { HUGE_WEIGHTS, PREDICT, 1, { "example 0", "expected a finite number" } },
+    { HUGE_WEIGHTS, PREDICT " --allow-nonfinite --proba all", 0, { NULL } },
     { HUGE_WEIGHTS, EVAL, 1, { "expected a finite number" } },
 };
 
@@ -482,7 +527,9 @@ static const gsa_test folder_tests[] = {
     GSA_TEST(a_closed_stream_is_no_file_of_a_run),
     GSA_TEST(two_outputs_are_two_files),
 };
-static const gsa_test weight_tests[] = { GSA_LOOP(weights_are_finite, GSA_COUNT(weights)) };
+static const gsa_test weight_tests[] = { GSA_LOOP(sizes_of_a_stranger_are_bounded,
+                                                  GSA_COUNT(sizes)),
+                                         GSA_LOOP(weights_are_finite, GSA_COUNT(weights)) };
 static const gsa_test file_tests[] = {
     GSA_LOOP(a_file_asks_for_no_more_than_it_is, GSA_COUNT(files)),
 #ifndef __SANITIZE_ADDRESS__

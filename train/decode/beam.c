@@ -1,3 +1,4 @@
+#include "graph/system_parts.h"
 #include "train/decode/beam.h"
 #include "graph/index.h"
 #include <math.h>
@@ -56,7 +57,7 @@ static gsa_status check_options(const gsa_beam_options *o, int32_t texts, gsa_er
                         o->classes - 1);
     if (!(o->alpha >= 0 && isfinite(o->alpha)))
         return gsa_fail(error, GSA_ERR_ARGUMENT, "beam search: alpha = %g, expected 0 or more",
-                        o->alpha);
+                        gsa_shown(o->alpha));
     for (int32_t t = 0; t < texts; t++)
         if (o->most[t] < 1)
             return gsa_fail(error, GSA_ERR_ARGUMENT,
@@ -123,7 +124,7 @@ static int32_t find_candidates(const beam_search *s, const beam_text *t, int mus
              c++) {
             if (!(log_p[c] <= 1e-3)) /* a little above 0 by rounding */
                 return gsa_fail(error, GSA_ERR_FORMAT, "beam search: the model gives log p = %g",
-                                log_p[c]),
+                                gsa_shown(log_p[c])),
                        -1;
             count = insert(s->candidate, count, 2 * s->o->width,
                            (beam_row){ live->log_p + log_p[c], live->node, live->row, c });

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+#include "graph/system_parts.h"
 #include "train/score/outcomes.h"
 #include "train/driver/trainer.h"
 
@@ -137,10 +138,11 @@ static void say_means(const gsa_trainer *t, const gsa_score *dev, char *text, si
     gsa_fact facts[4];
     const gsa_task *task = t->session.task;
     const int count = task->metrics ? task->metrics(dev, facts, 4) : 0;
-    int used = snprintf(text, size, "dev %s %.6g", task->metric, gsa_score_metric(task, dev));
+    int used =
+        snprintf(text, size, "dev %s %.6g", task->metric, gsa_shown(gsa_score_metric(task, dev)));
     for (int i = 0; i < count && (size_t)used < size; i++)
-        used +=
-            snprintf(text + used, size - (size_t)used, ", %s %.6g", facts[i].name, facts[i].value);
+        used += snprintf(text + used, size - (size_t)used, ", %s %.6g", facts[i].name,
+                         gsa_shown(facts[i].value));
 }
 
 gsa_status gsa_trainer_report_epoch(gsa_trainer *t, const gsa_score *dev, gsa_error *error)
@@ -155,8 +157,8 @@ gsa_status gsa_trainer_report_epoch(gsa_trainer *t, const gsa_score *dev, gsa_er
     if (!dev) snprintf(text, sizeof text, "no dev data");
     else if (!task->rising) say_means(t, dev, text, sizeof text);
     else
-        snprintf(text, sizeof text, "dev %s %.4f, loss %.4f%s", task->metric, value, loss,
-                 t->counts.waited ? "" : ", the best");
+        snprintf(text, sizeof text, "dev %s %.4f, loss %.4f%s", task->metric, gsa_shown(value),
+                 gsa_shown(loss), t->counts.waited ? "" : ", the best");
     p.text = text;
     tell(t, &p);
     if (t->log.file < 0) return GSA_OK;

@@ -1,3 +1,4 @@
+#include "graph/system_parts.h"
 #include "train/driver/session.h"
 #include <math.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include "train/use/inputs.h"
 #include "train/use/paths.h"
 #include "train/use/plugins.h"
+#include "train/use/sizes.h"
 
 double gsa_seconds(void)
 {
@@ -251,6 +253,7 @@ gsa_status gsa_session_create(const gsa_system *system, const gsa_session_option
     if (status == GSA_OK && options->checkpoint)
         status = gsa_paths_check(system, &s->recipe, s->registry, options->splits,
                                  options->untrusted, error);
+    if (status == GSA_OK && options->untrusted) status = gsa_sizes_check(&s->recipe, error);
     if (status == GSA_OK && !options->applies)
         status = gsa_data_hash(system, &s->recipe, options->checkpoint, s->data, error);
     if (status == GSA_OK) status = create_hiding(s, options, error);
@@ -369,14 +372,14 @@ static gsa_status check_outputs(const gsa_session *s, const gsa_wanted *wanted, 
     const int64_t a_row = s->task->surprise ? 1 : s->model.plan.outputs;
     for (int64_t i = 0; s->finite && i < s->batch.targets * a_row; i++)
         if (!isfinite(s->out[i]))
-            return gsa_fail(error, GSA_ERR_NUMBER,
-                            "%s, example %lld, counted from 0%s: the model gives %g, expected a "
-                            "finite number",
-                            gsa_split_name(wanted->split),
-                            (long long)(s->batch.targets == wanted->count
-                                            ? wanted->example[i / a_row]
-                                            : wanted->example[0]),
-                            s->batch.targets == wanted->count ? "" : ", or soon after", s->out[i]);
+            return gsa_fail(
+                error, GSA_ERR_NUMBER,
+                "%s, example %lld, counted from 0%s: the model gives %g, expected a "
+                "finite number",
+                gsa_split_name(wanted->split),
+                (long long)(s->batch.targets == wanted->count ? wanted->example[i / a_row]
+                                                              : wanted->example[0]),
+                s->batch.targets == wanted->count ? "" : ", or soon after", gsa_shown(s->out[i]));
     return GSA_OK;
 }
 

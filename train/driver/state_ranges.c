@@ -2,6 +2,7 @@
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
+#include "graph/system_parts.h"
 #include "train/driver/trainer.h"
 
 #define MOST_SUM 1e300
@@ -41,9 +42,9 @@ static gsa_status check_real(const real *row, size_t count, const char *path, gs
 {
     for (size_t i = 0; i < count; i++)
         if (!(row[i].value >= row[i].low && row[i].value <= row[i].high)) /* NaN: none */
-            return gsa_fail(
-                error, GSA_ERR_FORMAT, "%s: the training state's %s is %g, expected %g to %g", path,
-                row[i].name, isnan(row[i].value) ? NAN : row[i].value, row[i].low, row[i].high);
+            return gsa_fail(error, GSA_ERR_FORMAT,
+                            "%s: the training state's %s is %g, expected %g to %g", path,
+                            row[i].name, gsa_shown(row[i].value), row[i].low, row[i].high);
     return GSA_OK;
 }
 

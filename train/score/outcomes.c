@@ -1,3 +1,4 @@
+#include "graph/system_parts.h"
 #include "train/score/outcomes.h"
 #include <stdio.h>
 #include <string.h>
@@ -102,9 +103,9 @@ void gsa_outcomes_write(const gsa_outcomes *o, int split, gsa_output *output)
                           o->task->f1 != 0);
     gsa_output_text(output, "}\n");
     for (const gsa_score *u = o->unit; u < o->unit + o->units; u++) {
-        gsa_output_format(output, "[%.9g,%.9g,%lld,%lld,%lld,%lld,%lld", u->loss, u->right,
-                          (long long)u->targets, (long long)u->examples, (long long)u->hits,
-                          (long long)u->found, (long long)u->wanted);
+        gsa_output_format(output, "[%.9g,%.9g,%lld,%lld,%lld,%lld,%lld", gsa_shown(u->loss),
+                          gsa_shown(u->right), (long long)u->targets, (long long)u->examples,
+                          (long long)u->hits, (long long)u->found, (long long)u->wanted);
         if (o->task->f1)
             gsa_output_format(output, ",%lld,%lld,%lld", (long long)u->strict_hits,
                               (long long)u->strict_found, (long long)u->strict_wanted);

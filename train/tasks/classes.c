@@ -1,3 +1,4 @@
+#include "graph/system_parts.h"
 #include "train/tasks/classes.h"
 #include <math.h>
 
@@ -61,7 +62,7 @@ void gsa_classes_print(const gsa_labels *labels, const double *out, int64_t rows
     for (int64_t i = 0; i < rows; i++, out += labels->count) {
         const int32_t best = largest(out, labels->count);
         gsa_output_write(output, labels->name[best].at, labels->name[best].bytes);
-        gsa_output_format(output, "\t%.6f\n", exp(-surprise(out, labels->count, best)));
+        gsa_output_format(output, "\t%.6f\n", gsa_shown(exp(-surprise(out, labels->count, best))));
     }
 }
 
@@ -86,7 +87,8 @@ void gsa_classes_print_many(const gsa_labels *labels, const double *out, int64_t
             if (c < 0) break; /* logits that are no numbers have no order */
             gsa_output_format(output, "%s%.*s\t", k > 0 ? "\t" : "", (int)labels->name[c].bytes,
                               labels->name[c].at);
-            gsa_output_format(output, top > 0 ? "%.6f" : "%.12g", exp(-surprise(out, classes, c)));
+            gsa_output_format(output, top > 0 ? "%.6f" : "%.12g",
+                              gsa_shown(exp(-surprise(out, classes, c))));
         }
         gsa_output_text(output, "\n");
     }

@@ -7,6 +7,7 @@
  * (step = stride) predicts all of a window; evaluation (step = window - context) all of the first
  * and of the others what the one before has not: every token of the text is scored once, after at
  * least `context` others. */
+#include "graph/system_parts.h"
 #include "train/decode/language.h"
 #include "graph/index.h"
 #include <math.h>
@@ -653,7 +654,8 @@ static void print(const void *self, const double *out, const gsa_minibatch *batc
         const int32_t length = batch->sequence[0].length[e];
         double bits = 0;
         for (int32_t i = 0; i < length; i++) bits += out[i] / log(2);
-        gsa_output_format(output, "%.6f\t%.6f\n", length ? -bits : 0, length ? bits / length : 0);
+        gsa_output_format(output, "%.6f\t%.6f\n", gsa_shown(length ? -bits : 0),
+                          gsa_shown(length ? bits / length : 0));
         out += length;
     }
 }

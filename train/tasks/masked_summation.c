@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "graph/system_parts.h"
 #include "train/data/encoding.h"
 #include "train/data/lines.h"
 #include "train/data/plain.h"
@@ -320,7 +321,7 @@ static void print(const void *self, const double *out, const gsa_minibatch *batc
 {
     const int64_t values = outputs(self);
     for (int64_t i = 0; i < batch->count * values; i++)
-        gsa_output_format(output, "%.9g%s", out[i], (i + 1) % values ? "\t" : "\n");
+        gsa_output_format(output, "%.9g%s", gsa_shown(out[i]), (i + 1) % values ? "\t" : "\n");
 }
 
 const gsa_task gsa_task_masked_summation = {
