@@ -29,18 +29,13 @@ typedef struct alignas(16) attend_slot { /* an edge of a window: the two vectors
     const float *a, *b;
 } attend_slot;
 
-struct attend_full_note { /* what is added to its score, in powers of 2, and its dropout factor */
+/* What is added to its score, in powers of 2, and its dropout factor: none in lean instances. */
+template <int LEAN> struct attend_note {
     float rest, factor;
 };
-struct attend_lean_note { /* without dropout */
+template <> struct attend_note<1> {
     float rest;
     enum { factor = 1 };
-};
-template <int LEAN> struct attend_note_of {
-    typedef attend_full_note type;
-};
-template <> struct attend_note_of<1> {
-    typedef attend_lean_note type;
 };
 
 typedef struct attend_job { /* all arguments of a kernel */
@@ -88,7 +83,7 @@ typedef struct attend_job { /* all arguments of a kernel */
 
 /* head_dim up to V G C; columns a lane holds: V C <= 8. */
 template <int V_, int G_, int C_, int LEAN_> struct attend_shape {
-    typedef typename attend_note_of<LEAN_>::type note;
+    typedef attend_note<LEAN_> note;
     enum {
         V = V_,
         G = G_,
@@ -143,6 +138,7 @@ gsa_status gsa_attend_clear(gsa_backend *b, const gsa_attend_args *args);
 gsa_status gsa_attend_forward_pass(gsa_backend *b, const attend_job *job);
 gsa_status gsa_attend_rows_pass(gsa_backend *b, const attend_job *job);
 gsa_status gsa_attend_sources_pass(gsa_backend *b, const attend_job *job);
+/* Of a pass's table, in attend_ops.cu. */
 gsa_status gsa_attend_launch(gsa_backend *b, const char *op, const attend_choice *table, int count,
                              const attend_job *job);
 
@@ -160,11 +156,16 @@ template <int V> GSA_DEVICE void load_piece(float *x, const float *at, bool ther
     } else x[0] = there ? __ldg(at) : 0.0f;
 }
 
+template <int V> struct alignas(4 * V) attend_piece { /* what a lane stores at once */
+    float x[V];
+};
+
 template <int V> GSA_DEVICE void store_piece(float *at, const float *x)
 {
-    if (V == 4) *(float4 *)at = make_float4(x[0], x[1 % V], x[2 % V], x[3 % V]);
-    else if (V == 2) *(float2 *)at = make_float2(x[0], x[1 % V]);
-    else at[0] = x[0];
+    attend_piece<V> piece;
+    GSA_UNROLL
+    for (int i = 0; i < V; i++) piece.x[i] = x[i];
+    *(attend_piece<V> *)at = piece;
 }
 
 /* The lane's columns of a head vector; zeros where there is none. */
@@ -193,17 +194,10 @@ template <class S> GSA_DEVICE void add_head(float *at, const float *x, int dim, 
     for (int c = 0; c < S::C; c++) {
         const int column = (j + c * S::G) * S::V;
         if (!S::LEAN && column >= dim) continue;
-        float sum[S::V];
-        if (S::V == 4) {
-            const float4 t = *(const float4 *)(at + column);
-            sum[0] = t.x, sum[1 % S::V] = t.y, sum[2 % S::V] = t.z, sum[3 % S::V] = t.w;
-        } else if (S::V == 2) {
-            const float2 t = *(const float2 *)(at + column);
-            sum[0] = t.x, sum[1 % S::V] = t.y;
-        } else sum[0] = at[column];
+        attend_piece<S::V> sum = *(const attend_piece<S::V> *)(at + column);
         GSA_UNROLL
-        for (int i = 0; i < S::V; i++) sum[i] += x[c * S::V + i];
-        store_piece<S::V>(at + column, sum);
+        for (int i = 0; i < S::V; i++) sum.x[i] += x[c * S::V + i];
+        *(attend_piece<S::V> *)(at + column) = sum;
     }
 }
 
@@ -271,16 +265,6 @@ template <class S> GSA_DEVICE float product_of(const attend_job &job, int32_t la
     return __ldg(job.table + ((at.row - job.row_first) * job.heads + at.head) * job.labels + label);
 }
 
-GSA_DEVICE void put_note(attend_full_note *at, attend_full_note note)
-{
-    *at = note;
-}
-
-GSA_DEVICE void put_note(attend_lean_note *at, attend_full_note note)
-{
-    at->rest = note.rest;
-}
-
 /* Lane j's edge of the window that starts `base` edges into the item, whose first is `edge`.
  * Returns its label. */
 template <class S>
@@ -288,7 +272,7 @@ GSA_DEVICE int32_t fill_window(const attend_job &job, const attend_item &at, int
                                int j, attend_slot *slot, typename S::note *note)
 {
     attend_slot where = { job.zeros, job.zeros };
-    attend_full_note what = { 0, 1 };
+    float rest = 0, factor = 1;
     int32_t label = -1;
     if (base + j < at.count) {
         const int32_t *entry = (const int32_t *)(job.entries + edge + base + j);
@@ -298,15 +282,15 @@ GSA_DEVICE int32_t fill_window(const attend_job &job, const attend_item &at, int
         where = attend_slot{ (const float *)GSA_OF_KIND(job.kinds, kind, k) + offset,
                              (const float *)GSA_OF_KIND(job.kinds, kind, v) + offset };
         label = (int32_t)(tag / GSA_MAX_KINDS);
-        if (job.table) what.rest = job.scale2 * product_of<S>(job, label);
+        if (job.table) rest = job.scale2 * product_of<S>(job, label);
         if (job.bias)
-            what.rest = fmaf((float)GSA_LOG2E,
-                             __ldg(job.bias + (int64_t)label * job.heads + at.head), what.rest);
+            rest = fmaf((float)GSA_LOG2E, __ldg(job.bias + (int64_t)label * job.heads + at.head),
+                        rest);
         if (!S::LEAN && job.drop.on)
-            what.factor = gsa_drop_edge(job.drop, at.row, (uint32_t)(at.first + base + j), at.head);
+            factor = gsa_drop_edge(job.drop, at.row, (uint32_t)(at.first + base + j), at.head);
     }
-    slot[j] = where;
-    put_note(note + j, what);
+    slot[j] = where, note[j].rest = rest;
+    if constexpr (!S::LEAN) note[j].factor = factor;
     return label;
 }
 

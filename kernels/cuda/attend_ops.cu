@@ -38,27 +38,17 @@ GSA_DEVICE bool next_merge(const attend_job &job, int64_t columns, int64_t numbe
     return true;
 }
 
-/* The sum of the column's lanes, in their order, in every lane. */
-GSA_DEVICE float merge_lanes(float x, float (*room)[GSA_WARP])
+/* The column's lanes, in their order, in every lane: their sum or, if TOP, the largest. */
+template <bool TOP> GSA_DEVICE float merge_lanes(float x, float (*room)[GSA_WARP])
 {
-    room[threadIdx.x / GSA_WARP][threadIdx.x % GSA_WARP] = x;
+    const int column = threadIdx.x % GSA_WARP;
+    float all = TOP ? -FLT_MAX : 0;
+    room[threadIdx.x / GSA_WARP][column] = x;
     __syncthreads();
-    float sum = 0;
-    for (int lane = 0; lane < MERGE_LANES; lane++) sum += room[lane][threadIdx.x % GSA_WARP];
+    for (int lane = 0; lane < MERGE_LANES; lane++)
+        all = TOP ? fmaxf(all, room[lane][column]) : all + room[lane][column];
     __syncthreads();
-    return sum;
-}
-
-/* The largest of the column's lanes; what is NaN shows in the sums. */
-GSA_DEVICE float merge_tops(float x, float (*room)[GSA_WARP])
-{
-    room[threadIdx.x / GSA_WARP][threadIdx.x % GSA_WARP] = x;
-    __syncthreads();
-    float top = room[0][threadIdx.x % GSA_WARP];
-    for (int lane = 1; lane < MERGE_LANES; lane++)
-        top = fmaxf(top, room[lane][threadIdx.x % GSA_WARP]);
-    __syncthreads();
-    return top;
+    return all;
 }
 
 /* out = sum of the pieces' o exp(top_p - top) over the sum of theirs. */
@@ -72,15 +62,15 @@ static __global__ void __launch_bounds__(GSA_THREADS) merge_forward(GSA_ARGUMENT
         float top = -FLT_MAX, sum = 0, o = 0;
         for (int64_t p = at.first + lane; at.there && p < at.last; p += MERGE_LANES)
             top = fmaxf(top, job.state[p * job.heads + head].x);
-        top = merge_tops(top, room);
+        top = merge_lanes<true>(top, room);
         for (int64_t p = at.first + lane; at.there && p < at.last; p += MERGE_LANES) {
             const float2 state = job.state[p * job.heads + head];
             const float factor = gsa_exp2(state.x - top);
             sum += state.y * factor;
             o += job.part[p * job.width + at.column] * factor;
         }
-        sum = merge_lanes(sum, room);
-        o = merge_lanes(o, room);
+        sum = merge_lanes<false>(sum, room);
+        o = merge_lanes<false>(o, room);
         if (!at.there || lane > 0) continue;
         job.out[at.row * job.width + at.column] = sum == 0 ? 0 : o / sum;
         if (at.column % job.dim == 0)
@@ -96,7 +86,7 @@ GSA_DEVICE float merge_pieces(const merge_item &at, const float *part, int64_t c
     float sum = 0;
     for (int64_t p = at.first + threadIdx.x / GSA_WARP; at.there && p < at.last; p += MERGE_LANES)
         sum += part[p * columns + column];
-    return merge_lanes(sum, room);
+    return merge_lanes<false>(sum, room);
 }
 
 /* at = x where it holds nothing yet, else at += x. */
@@ -131,18 +121,17 @@ static __global__ void __launch_bounds__(GSA_THREADS) merge_sources(GSA_ARGUMENT
     merge_item at;
     for (int64_t number = blockIdx.x; next_merge(job, job.width, number, at); number += gridDim.x) {
         const int kind = gsa_kind_of(job.kinds, at.row);
-        float *const dk = GSA_OF_KIND(job.kinds, kind, dk), *const dv =
-                                                                GSA_OF_KIND(job.kinds, kind, dv);
         const int64_t to = (at.row - GSA_OF_KIND(job.kinds, kind, first)) * job.width + at.column,
                       column = at.column - (int64_t)job.head_first * job.dim;
         at.there = at.there && column >= 0 && column < (int64_t)job.head_count * job.dim;
-        if (dk) {
-            const float sum = merge_pieces(at, job.part, job.width, at.column, room);
-            if (at.there && threadIdx.x < GSA_WARP) put_sum(dk + to, sum, job.set_dk >> kind & 1);
-        }
-        if (dv) {
-            const float sum = merge_pieces(at, job.part2, job.width, at.column, room);
-            if (at.there && threadIdx.x < GSA_WARP) put_sum(dv + to, sum, job.set_dv >> kind & 1);
+        for (int values = 0; values < 2; values++) {
+            float *const plane =
+                values ? GSA_OF_KIND(job.kinds, kind, dv) : GSA_OF_KIND(job.kinds, kind, dk);
+            if (plane == NULL) continue;
+            const float sum =
+                merge_pieces(at, values ? job.part2 : job.part, job.width, at.column, room);
+            if (at.there && threadIdx.x < GSA_WARP)
+                put_sum(plane + to, sum, (values ? job.set_dv : job.set_dk) >> kind & 1);
         }
     }
 }
@@ -178,26 +167,18 @@ static __global__ void __launch_bounds__(GSA_THREADS) attend_weights(GSA_ARGUMEN
 }
 
 /* ---- what every pass needs ----------------------------------------------------------------- */
-static int aligned(const void *at, int bytes)
-{
-    return (uintptr_t)at % (unsigned)bytes == 0;
-}
-
 /* The widest load, in floats, that every array allows. */
 static int widest_load(const gsa_attend_args *args)
 {
-    for (int v = 4; v > 1; v /= 2) {
-        int all = aligned(args->q, 4 * v) && aligned(args->out, 4 * v) &&
-                  aligned(args->dout, 4 * v) && aligned(args->dq, 4 * v);
-        for (int k = 0; k < args->edges->kinds; k++) {
-            const gsa_part *part = &args->parts[k];
-            if (args->edges->part_rows[k] > 0)
-                all = all && aligned(part->k, 4 * v) && aligned(part->v, 4 * v) &&
-                      aligned(part->dk, 4 * v) && aligned(part->dv, 4 * v);
-        }
-        if (all) return v;
+    uintptr_t all =
+        (uintptr_t)args->q | (uintptr_t)args->out | (uintptr_t)args->dout | (uintptr_t)args->dq;
+    for (int k = 0; k < args->edges->kinds; k++) {
+        const gsa_part *part = &args->parts[k];
+        if (args->edges->part_rows[k] > 0)
+            all |=
+                (uintptr_t)part->k | (uintptr_t)part->v | (uintptr_t)part->dk | (uintptr_t)part->dv;
     }
-    return 1;
+    return all % 16 == 0 ? 4 : all % 8 == 0 ? 2 : 1;
 }
 
 gsa_status gsa_attend_check(gsa_backend *b, const char *op, const gsa_attend_args *args,
@@ -240,6 +221,27 @@ static void use_cut(attend_job *job, const gsa_cuda_cut *cut, int64_t rows)
     job->owner = cut->owner, job->length = cut->length;
     job->rows = job->row_count = rows, job->row_first = 0;
     job->piece_first = 0, job->piece_count = job->piece ? cut->bound : 0;
+}
+
+gsa_status gsa_attend_launch(gsa_backend *b, const char *op, const attend_choice *table, int count,
+                             const attend_job *job)
+{
+    int64_t blocks;
+    attend_job tiled = *job;
+    for (int i = 0; i < count; i++) {
+        const attend_choice *one = &table[i];
+        const int held = one->v * one->g * one->c, groups = GSA_THREADS / one->g;
+        if (one->v > job->widest || job->dim % one->v != 0 || held < job->dim ||
+            (one->lean && (held != job->dim || job->drop.on)))
+            continue;
+        tiled.row_tiles = job->rows_done ? 0 : (job->row_count + groups - 1) / groups;
+        const int64_t tiles = tiled.row_tiles + (job->piece_count + groups - 1) / groups;
+        GSA_TRY(gsa_cuda_grid(b, op, tiles * job->head_count, 1, &blocks));
+        return GSA_RUN(b, one->kernel, blocks, GSA_THREADS, tiled);
+    }
+    return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
+                    "%s: head_dim %d exceeds 256, the most that the kernels hold", op,
+                    (int)job->dim);
 }
 
 static int64_t larger(int64_t a, int64_t b)
@@ -363,9 +365,9 @@ static gsa_status pass_rows(gsa_backend *b, attend_job *job, const label_work *w
 static gsa_status backward_rows(gsa_backend *b, attend_job *job, const gsa_cuda_plan *plan,
                                 const label_work *work)
 {
-    use_cut(job, &plan->in, plan->rows);
+    use_cut(job, &plan->in, plan->edges.rows);
     const int64_t bound = job->piece_count;
-    for (int64_t first = 0; first < plan->rows; first += work->owners) {
+    for (int64_t first = 0; first < plan->edges.rows; first += work->owners) {
         GSA_TRY(use_rows(b, job, work, first));
         GSA_TRY(pass_rows(b, job, work, bound));
     }

@@ -103,7 +103,6 @@ gsa_status gsa_cuda_tell_faults(gsa_backend *b)
                                        "gather_forward: id",
                                        "gather_backward: id",
                                        "cross_entropy: target",
-                                       "edges: run",
                                        "crf: offset of sequence",
                                        "crf: target",
                                        "segment_entropy: target of segment" };
@@ -115,14 +114,6 @@ gsa_status gsa_cuda_tell_faults(gsa_backend *b)
     return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
                     "%s %lld is outside its range (found on the device, reported at this download)",
                     ops[key >> 40 & 7], (long long)(key & 0xffffffffffull));
-}
-
-gsa_status gsa_cuda_read_faults(gsa_backend *b)
-{
-    GSA_TRY(gsa_cuda_leave_capture(b));
-    GSA_TRY(gsa_cuda_ask_faults(b));
-    GSA_TRY(GSA_CUDA(b, cudaStreamSynchronize(gsa_cuda_stream(b))));
-    return gsa_cuda_tell_faults(b);
 }
 
 /* ---- open and close ------------------------------------------------------------------------ */

@@ -31,8 +31,8 @@ struct gsa_cuda_steps {
         spoiled;       /* spoiled: captured work was dropped, and plans may be missing */
     gsa_error dropped; /* why work of the present step was dropped; status GSA_OK: none was */
     int seen;          /* was a step before this one? */
-    int place, launched, made; /* of the present step */
-    int calls;                 /* in the present capture */
+    int place, made;   /* graphs launched and made of the present step */
+    int calls;         /* in the present capture */
     int credit;
     int64_t clock;
     step_graph graph[GRAPHS];
@@ -51,55 +51,41 @@ static cudaError_t update(cudaGraphExec_t exec, cudaGraph_t graph)
 #endif
 }
 
-/* One that was launched for this place and now has this graph's arguments, or NULL. A refusal does
- * no harm: what an update left is what the next one writes over. */
-static step_graph *find_graph(gsa_cuda_steps *t, cudaGraph_t graph, size_t nodes)
-{
-    for (int i = 0; i < GRAPHS; i++) {
-        step_graph *g = &t->graph[i];
-        if (!g->exec || g->place != t->place || g->nodes != nodes) continue;
-        if (update(g->exec, graph) == cudaSuccess) return g;
-        cudaGetLastError();
-    }
-    return NULL;
-}
-
-/* A free one, or the one that was not used longest. */
-static step_graph *free_graph(gsa_cuda_steps *t)
-{
-    step_graph *oldest = &t->graph[0];
-    for (int i = 0; i < GRAPHS; i++)
-        if (t->graph[i].used < oldest->used) oldest = &t->graph[i];
-    if (oldest->exec) cudaGraphExecDestroy(oldest->exec);
-    oldest->exec = NULL;
-    return oldest;
-}
-
-/* An executable graph with this graph's arguments. */
-static gsa_status prepare(gsa_backend *b, cudaGraph_t graph, size_t nodes, step_graph **found)
+/* An executable graph with this graph's arguments: one that was launched for this place and takes
+ * them, or a new one, in the place of a free one or of what was not used longest. A refusal does no
+ * harm: what an update left is what the next one writes over. */
+static gsa_status prepare(gsa_backend *b, cudaGraph_t graph, size_t nodes, cudaGraphExec_t *exec)
 {
     gsa_cuda_steps *t = gsa_cuda_of(b)->steps;
-    step_graph *g = find_graph(t, graph, nodes);
-    const int made = g == NULL;
-    *found = g = made ? free_graph(t) : g;
-    g->used = ++t->clock;
-    if (!made) return GSA_OK;
-    g->nodes = nodes, g->place = t->place, t->made++;
-    const gsa_status status = GSA_CUDA(b, cudaGraphInstantiateWithFlags(&g->exec, graph, 0));
-    if (status != GSA_OK) g->exec = NULL, g->used = 0, t->credit = -1;
+    step_graph *oldest = &t->graph[0];
+    for (step_graph &g : t->graph) {
+        if (g.used < oldest->used) oldest = &g;
+        if (!g.exec || g.place != t->place || g.nodes != nodes) continue;
+        if (update(g.exec, graph) == cudaSuccess) {
+            g.used = ++t->clock, *exec = g.exec;
+            return GSA_OK;
+        }
+        cudaGetLastError();
+    }
+    if (oldest->exec) cudaGraphExecDestroy(oldest->exec);
+    *oldest = step_graph{};
+    t->made++;
+    const gsa_status status = GSA_CUDA(b, cudaGraphInstantiateWithFlags(exec, graph, 0));
+    if (status == GSA_OK) *oldest = step_graph{ *exec, nodes, t->place, ++t->clock };
+    else t->credit = -1;
     return status;
 }
 
 static gsa_status launch(gsa_backend *b, cudaGraph_t graph)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
-    step_graph *g;
+    cudaGraphExec_t exec;
     size_t nodes = 0;
     GSA_TRY(GSA_CUDA(b, cudaGraphGetNodes(graph, NULL, &nodes)));
     if (nodes == 0) return GSA_OK;
-    GSA_TRY(prepare(b, graph, nodes, &g));
-    GSA_TRY(GSA_CUDA(b, cudaGraphLaunch(g->exec, s->stream)));
-    s->steps->place++, s->steps->launched++;
+    GSA_TRY(prepare(b, graph, nodes, &exec));
+    GSA_TRY(GSA_CUDA(b, cudaGraphLaunch(exec, s->stream)));
+    s->steps->place++;
     return GSA_OK;
 }
 
@@ -196,7 +182,7 @@ static gsa_status step_begin(gsa_backend *b)
 {
     gsa_cuda_steps *t = gsa_cuda_of(b)->steps;
     GSA_TRY(GSA_CUDA(b, cudaSuccess)); /* a lost device fails here */
-    t->place = t->launched = t->made = 0;
+    t->place = t->made = 0;
     t->in_step = t->seen && t->credit >= 0;
     t->seen = 1;
     gsa_cuda_enter_capture(b);
@@ -209,17 +195,11 @@ static gsa_status step_end(gsa_backend *b, int *graphs)
     const gsa_status status = gsa_cuda_leave_capture(b);
     t->in_step = 0;
     t->dropped.status = GSA_OK;
-    *graphs = t->launched;
+    *graphs = t->place;
     if (t->made > 0) t->credit -= COST;
-    else if (t->launched > 0 && t->credit < CREDIT) t->credit++;
+    else if (t->place > 0 && t->credit < CREDIT) t->credit++;
     gsa_cuda_settle_capture(b);
     return status == GSA_OK ? GSA_CUDA(b, cudaSuccess) : status; /* a lost device fails here too */
-}
-
-static void release_graphs(gsa_cuda_steps *t)
-{
-    for (int i = 0; i < GRAPHS; i++)
-        if (t->graph[i].exec) cudaGraphExecDestroy(t->graph[i].exec);
 }
 
 void gsa_cuda_close_steps(gsa_backend *b)
@@ -227,7 +207,8 @@ void gsa_cuda_close_steps(gsa_backend *b)
     gsa_cuda_state *s = gsa_cuda_of(b);
     if (s->steps == NULL) return;
     gsa_cuda_drop_capture(b);
-    release_graphs(s->steps);
+    for (step_graph &g : s->steps->graph)
+        if (g.exec) cudaGraphExecDestroy(g.exec);
     gsa_release(b->system, s->steps);
     s->steps = NULL;
 }

@@ -83,46 +83,26 @@ static __global__ void list_out_edges(int32_t *column, int32_t *edge, const gsa_
 }
 
 #if defined(GSA_CHECKED)
-typedef struct check_job {
-    const gsa_run *runs;
-    int64_t run_total;
-    int32_t kinds, labels;
-    gsa_cuda_watch watch;
-    int64_t part_rows[GSA_MAX_KINDS];
-} check_job;
-
-/* Every run inside its kind and its labels: what gsa_edges_check says of runs. */
-static __global__ void check_runs(GSA_ARGUMENT(check_job) job)
+/* On the host, what plans are made of: this build is not for speed. */
+static gsa_status check_edges(gsa_backend *b, const char *op, const gsa_edges *edges)
 {
-    const int64_t i = gsa_thread();
-    if (i >= job.run_total) return;
-    const gsa_run run = job.runs[i];
-    const int64_t rows = run.kind >= 0 && run.kind < job.kinds ? job.part_rows[run.kind] : 0;
-    const int64_t last = run.first + (int64_t)(run.count - 1) * run.step,
-                  end = run.label + (int64_t)(run.count - 1) * run.label_step;
-    const int64_t labels = job.labels > 0 ? job.labels : 1;
-    const int good = run.count >= 1 && run.first >= 0 && run.first < rows && last >= 0 &&
-                     last < rows && run.label >= 0 && run.label < labels && end >= 0 &&
-                     end < labels;
-    if (!good) gsa_report(job.watch, i);
-}
-
-static gsa_status check_edges(gsa_backend *b, const gsa_edges *edges)
-{
-    check_job job = { edges->runs,
-                      edges->run_total,
-                      edges->kinds,
-                      edges->labels,
-                      gsa_cuda_suspect(b, GSA_FAULT_EDGES),
-                      {} };
-    for (int k = 0; k < GSA_MAX_KINDS; k++) job.part_rows[k] = edges->part_rows[k];
-    GSA_TRY(GSA_EACH(b, "edges", edges->run_total, check_runs, job));
-    const gsa_status status = gsa_cuda_read_faults(b);
-    gsa_cuda_enter_capture(b);
+    const int64_t offsets = 8 * (edges->rows + 1),
+                  runs = (int64_t)sizeof(gsa_run) * edges->run_total;
+    gsa_edges host = *edges;
+    char *copy = (char *)gsa_alloc_zero(b->system, (size_t)(2 * offsets + runs), 1);
+    if (copy == NULL) return gsa_out_of_memory(&b->error, op, 2 * offsets + runs);
+    host.run_offset = (int64_t *)(void *)copy, host.edge_offset = host.run_offset + edges->rows + 1;
+    host.runs = (gsa_run *)(void *)(copy + 2 * offsets);
+    host.row_example = host.row_local = NULL, host.block_offset = NULL;
+    gsa_status status = b->download(b, copy, edges->run_offset, offsets);
+    if (status == GSA_OK) status = b->download(b, copy + offsets, edges->edge_offset, offsets);
+    if (status == GSA_OK) status = b->download(b, copy + 2 * offsets, edges->runs, runs);
+    if (status == GSA_OK) status = gsa_edges_check(&host, op, &b->error);
+    gsa_release(b->system, copy);
     return status;
 }
 #else
-static gsa_status check_edges(gsa_backend *, const gsa_edges *)
+static gsa_status check_edges(gsa_backend *, const char *, const gsa_edges *)
 {
     return GSA_OK;
 }
@@ -161,10 +141,11 @@ static gsa_status fill_cut(gsa_backend *b, const char *op, const int64_t *offset
     return GSA_EACH(b, op, rows, note_owners, cut->owner, cut->piece, rows);
 }
 
-gsa_status gsa_cuda_expand(gsa_backend *b, const char *op, const gsa_edges *edges,
-                           const gsa_cuda_plan *plan, gsa_cuda_entry *entries, uint32_t *key,
-                           int64_t *number, gsa_transposed *record)
+static gsa_status expand(gsa_backend *b, const char *op, const gsa_cuda_plan *plan,
+                         gsa_cuda_entry *entries, uint32_t *key, int64_t *number,
+                         gsa_transposed *record)
 {
+    const gsa_edges *edges = &plan->edges;
     expand_job job = { edges->runs,
                        edges->run_offset,
                        edges->edge_offset,
@@ -181,7 +162,7 @@ gsa_status gsa_cuda_expand(gsa_backend *b, const char *op, const gsa_edges *edge
 static gsa_status make_in(gsa_backend *b, const char *op, const gsa_edges *edges,
                           gsa_cuda_plan *plan, void **kept)
 {
-    GSA_TRY(check_edges(b, edges));
+    GSA_TRY(check_edges(b, op, edges));
     if (edges->labels > INT32_MAX / GSA_MAX_KINDS)
         return gsa_fail(&b->error, GSA_ERR_LIMIT, "%s: %d labels, at most %d have entries", op,
                         (int)edges->labels, (int)(INT32_MAX / GSA_MAX_KINDS));
@@ -194,7 +175,7 @@ static gsa_status make_in(gsa_backend *b, const char *op, const gsa_edges *edges
             lay_cut(b, room, edges, edges->rows, edges->content.most_in, &plan->in);
         },
         kept));
-    GSA_TRY(gsa_cuda_expand(b, op, edges, plan, plan->entries, NULL, NULL, NULL));
+    GSA_TRY(expand(b, op, plan, plan->entries, NULL, NULL, NULL));
     return fill_cut(b, op, edges->edge_offset, edges->rows, &plan->in);
 }
 
@@ -225,7 +206,7 @@ static gsa_status make_out(gsa_backend *b, const char *op, const gsa_edges *edge
         room.cut(order, total);
         room.cut(record, total);
     }));
-    GSA_TRY(gsa_cuda_expand(b, op, edges, plan, NULL, key, number, record));
+    GSA_TRY(expand(b, op, plan, NULL, key, number, record));
     if (total > 0)
         GSA_TRY(gsa_cuda_sort(b, sorted, key, order, number, total, gsa_cuda_bits(sources)));
     GSA_TRY(GSA_EACH(b, op, sources + 1 > total ? sources + 1 : total, order_edges, plan->out,
@@ -251,7 +232,7 @@ static gsa_status make_lists(gsa_backend *b, const char *op, const gsa_edges *ed
         GSA_EACH(b, op, rows + 1, narrow_offsets, plan->list_offset, edges->edge_offset, rows + 1));
     GSA_TRY(GSA_EACH(b, op, sources + 1, narrow_offsets, plan->list_out_offset, plan->out_offset,
                      sources + 1));
-    GSA_TRY(gsa_cuda_expand(b, op, edges, plan, NULL, (uint32_t *)plan->list_column, NULL, NULL));
+    GSA_TRY(expand(b, op, plan, NULL, (uint32_t *)plan->list_column, NULL, NULL));
     return GSA_EACH(b, op, total, list_out_edges, plan->list_out_column, plan->out_edge, plan->out,
                     edges->edge_offset, total);
 }
@@ -280,25 +261,27 @@ static int overlaps(const void *a, int64_t a_bytes, const void *at, int64_t byte
 void gsa_cuda_touch_plans(gsa_backend *b, const void *at, int64_t bytes)
 {
     for (int i = 0; i < GSA_CUDA_PLANS; i++) {
-        const gsa_cuda_plan *plan = gsa_cuda_of(b)->plans[i];
-        if (plan && !is_told(&plan->content) &&
-            (overlaps(plan->run_offset, 8 * (plan->rows + 1), at, bytes) ||
-             overlaps(plan->edge_offset, 8 * (plan->rows + 1), at, bytes) ||
-             overlaps(plan->runs, (int64_t)sizeof(gsa_run) * plan->run_total, at, bytes)))
-            release_plan(b, &gsa_cuda_of(b)->plans[i]);
+        gsa_cuda_plan **plan = &gsa_cuda_of(b)->plans[i];
+        if (*plan == NULL || is_told(&(*plan)->edges.content)) continue;
+        const gsa_edges *edges = &(*plan)->edges;
+        if (overlaps(edges->run_offset, 8 * (edges->rows + 1), at, bytes) ||
+            overlaps(edges->edge_offset, 8 * (edges->rows + 1), at, bytes) ||
+            overlaps(edges->runs, (int64_t)sizeof(gsa_run) * edges->run_total, at, bytes))
+            release_plan(b, plan);
     }
 }
 
 static int is_plan_of(const gsa_cuda_plan *plan, const gsa_edges *edges)
 {
-    if (plan == NULL || plan->rows != edges->rows || plan->run_total != edges->run_total ||
-        plan->edge_total != edges->edge_total)
+    const gsa_edges *own = plan ? &plan->edges : NULL;
+    if (own == NULL || own->rows != edges->rows || own->run_total != edges->run_total ||
+        own->edge_total != edges->edge_total)
         return 0;
-    if (is_told(&edges->content) || is_told(&plan->content))
-        return plan->content.word[0] == edges->content.word[0] &&
-               plan->content.word[1] == edges->content.word[1];
-    return plan->run_offset == edges->run_offset && plan->edge_offset == edges->edge_offset &&
-           plan->runs == edges->runs;
+    if (is_told(&edges->content) || is_told(&own->content))
+        return own->content.word[0] == edges->content.word[0] &&
+               own->content.word[1] == edges->content.word[1];
+    return own->run_offset == edges->run_offset && own->edge_offset == edges->edge_offset &&
+           own->runs == edges->runs;
 }
 
 /* The slot that holds the plan of these edges, or else an empty one (made empty if need be). */
@@ -310,7 +293,7 @@ static gsa_cuda_plan **slot_for(gsa_backend *b, const gsa_edges *edges)
         if (is_plan_of(s->plans[i], edges)) return &s->plans[i];
     for (int i = 0; i < GSA_CUDA_PLANS; i++) {
         const gsa_cuda_plan *plan = s->plans[i];
-        if (plan && is_told(&plan->content) && plan->used + GSA_CUDA_ASKED < s->plan_clock)
+        if (plan && is_told(&plan->edges.content) && plan->used + GSA_CUDA_ASKED < s->plan_clock)
             release_plan(b, &s->plans[i]);
     }
     for (int i = 0; i < GSA_CUDA_PLANS; i++) {
@@ -344,12 +327,8 @@ gsa_status gsa_cuda_plan_of(gsa_backend *b, const char *op, const gsa_edges *edg
     if (*slot == NULL) {
         *slot = (gsa_cuda_plan *)gsa_alloc_zero(b->system, 1, sizeof **slot);
         if (*slot == NULL) return gsa_out_of_memory(&b->error, op, (int64_t)sizeof **slot);
-        (*slot)->content = edges->content;
-        (*slot)->run_offset = edges->run_offset, (*slot)->edge_offset = edges->edge_offset,
-        (*slot)->runs = edges->runs;
-        (*slot)->rows = edges->rows, (*slot)->run_total = edges->run_total,
-        (*slot)->edge_total = edges->edge_total;
     }
+    (*slot)->edges = *edges; /* equal content, but perhaps elsewhere by now */
     const gsa_status status = complete(b, op, edges, wanted | GSA_PLAN_IN, *slot);
     if (status != GSA_OK) {
         release_plan(b, slot);

@@ -33,11 +33,10 @@ enum {
     GSA_PLAN_PARTS = 3
 };
 struct gsa_cuda_plan {
-    gsa_content content; /* whose plan this is, where it is told; or else */
-    const void *run_offset, *edge_offset, *runs;
-    int64_t rows, run_total, edge_total, used; /* used: when it was last requested */
-    int has;                                   /* which parts */
-    void *kept[GSA_PLAN_PARTS];                /* memory of each */
+    gsa_edges edges;            /* whose plan this is */
+    int64_t used;               /* when it was last requested */
+    int has;                    /* which parts */
+    void *kept[GSA_PLAN_PARTS]; /* memory of each */
     int64_t sources, part_first[GSA_MAX_KINDS];
     gsa_cuda_entry *entries; /* [edges] */
     gsa_cuda_cut in;
@@ -54,11 +53,6 @@ enum { GSA_CUDA_ASKED = 64 };
  * the table is full (the one that was not requested longest goes). */
 gsa_status gsa_cuda_plan_of(gsa_backend *b, const char *op, const gsa_edges *edges, int wanted,
                             const gsa_cuda_plan **plan);
-/* Of each edge by row, where not NULL: the entry, the source among those of all kinds, its number
- * with its record. */
-gsa_status gsa_cuda_expand(gsa_backend *b, const char *op, const gsa_edges *edges,
-                           const gsa_cuda_plan *plan, gsa_cuda_entry *entries, uint32_t *key,
-                           int64_t *number, gsa_transposed *record);
 void gsa_cuda_touch_plans(gsa_backend *b, const void *at, int64_t bytes);
 void gsa_cuda_forget_plans(gsa_backend *b);
 

@@ -20,10 +20,9 @@ enum gsa_cuda_fault_code {
     GSA_FAULT_GATHER,
     GSA_FAULT_GATHER_BACKWARD,
     GSA_FAULT_TARGET,
-    GSA_FAULT_EDGES,
     GSA_FAULT_CRF_OFFSET,
     GSA_FAULT_CRF_TARGET,
-    GSA_FAULT_PLACE /* the last that three bits hold */
+    GSA_FAULT_PLACE /* at most 7: three bits */
 };
 typedef struct gsa_cuda_fault {
     unsigned long long
@@ -264,7 +263,6 @@ gsa_cuda_watch gsa_cuda_suspect(gsa_backend *b, int code);
 gsa_status
 gsa_cuda_ask_faults(gsa_backend *b); /* queues their copy; then the stream is waited for, and */
 gsa_status gsa_cuda_tell_faults(gsa_backend *b); /* what came is a sentence, or GSA_OK */
-gsa_status gsa_cuda_read_faults(gsa_backend *b); /* all of it; leaves a capture */
 
 /* ---- streams and events: NULL, or there; one that is not there is made, or dropped for nothing */
 gsa_status gsa_cuda_need(gsa_backend *b, cudaStream_t *stream);

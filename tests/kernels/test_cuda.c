@@ -573,7 +573,7 @@ static void arguments_case(tally *t)
         1000000; /* checked builds scan the runs when edges are first used */
     gsa_edges wrong = edges_upload(b, &maker.view);
     args.edges = &wrong, args.head_dim = 4;
-    fails(t, b, b->attend_forward(b, &args), GSA_ERR_ARGUMENT, "edges: run");
+    fails(t, b, b->attend_forward(b, &args), GSA_ERR_FORMAT, "is out of range");
     edges_unload(b, &wrong);
 #endif
     edges_unload(b, &uploaded);
