@@ -1,6 +1,7 @@
 /* system.c - the default table: malloc and POSIX. Interrupted calls are taken up again. */
 #define _DEFAULT_SOURCE /* madvise */
 #include "graph/system.h"
+#include "graph/stored.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -254,9 +255,10 @@ static int posix_entry(void *user, const char *path)
 
 static int64_t posix_stored(void *user, const char *path)
 {
-    (void)user;
-    struct stat seen;
-    return stat(path, &seen) < 0 ? 0 : (int64_t)seen.st_blocks * 512;
+    const int file = posix_open(user, path, GSA_OPEN_READ);
+    const int64_t bytes = file < 0 ? 0 : gsa_stored_bytes(file);
+    if (file >= 0) close(file);
+    return bytes;
 }
 
 /* A link's chain, one link after the other, so that the last one may name what is not there yet. */

@@ -33,12 +33,11 @@ static inline gsa_status gsa_check_regular(const gsa_system *system, const char 
 gsa_status gsa_check_below(const gsa_system *system, const char *root, const char *path,
                            gsa_error *error);
 
-/* A file of holes costs its maker nothing, and its reader all of its bytes. A compressing file
- * system stores a 32nd part at the least of what is no hole. */
+/* A file of holes costs its maker nothing, and its reader all of its bytes. */
 static inline gsa_status gsa_check_stored(const gsa_system *system, const char *path, int64_t bytes,
                                           gsa_error *error)
 {
-    enum { SMALL = 1 << 20, PART = 64 };
+    enum { SMALL = 1 << 20, PART = 16 };
     const int64_t stored =
         system->stored && bytes > SMALL ? system->stored(system->user, path) : bytes;
     return stored < bytes / PART
