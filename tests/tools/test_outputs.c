@@ -20,6 +20,7 @@ typedef struct row {
 #define SAME  "cmp model/model.safetensors run/$(cat run/latest)/model.safetensors"
 #define TRAIN "train text.ini --quiet --device cpu "
 #define SWEEP TRAIN "--seeds 1,5 --out sw"
+#define OTHER GSA_COMMAND " train text.ini --device cpu --quiet --out other --set train.lr=0.5 >o; "
 #define EVAL  "eval --quiet --device cpu --model "
 
 static int shell(const char *command)
@@ -172,6 +173,23 @@ static const row kept[] = {
       NULL },
     { "mkdir old; cp -r model old/step-7; sed -i 's/ of step-.*//' old/step-7/manifest.sha256",
       EVAL "old/step-7", 0, NULL, NULL }, /* as earlier versions wrote it */
+    /* and its run */
+    { OTHER "rm -r run/step-2; cp -r other/step-2 run", "average run --last 2 --out mean", 2,
+      "step-2/state.safetensors: the checkpoint is of another run than 'run/log.jsonl' tells of",
+      "test ! -e mean" },
+    { OTHER "rm -r run/step-2; cp -r other/step-2 run; rm run/log.jsonl",
+      "average run --last 2 --out mean", 2, "is of another run than those after it, up to step 4",
+      "test ! -e mean" },
+    { OTHER "rm -r run/step-4; cp -r other/step-4 run",
+      "train --resume run --quiet --device cpu --set train.epochs=3", 2,
+      "step-4/state.safetensors: the checkpoint is of another run than 'run/log.jsonl' tells of",
+      "test ! -e run/step-6" },
+    { OTHER "rm run/log.jsonl; rm -r run/step-4; cp -r other/step-4 run",
+      "train --resume run --quiet --device cpu --set train.epochs=3", 0, NULL,
+      "test -e run/step-6" }, /* nothing says whose it is */
+    { NULL, "train --resume run --quiet --device cpu --out go --set train.epochs=3", 0, NULL,
+      "test -e go/step-6 && cp -r run/step-4 go && " GSA_COMMAND
+      " average go --last 2 --out mean" },
     { "cp -r model 'step-x'", EVAL "step-x", 0, NULL, NULL },
     /* a folder that another has: its files stay */
     { "mkdir busy; echo $$ >busy/lock; flock -x busy/lock sleep 3 & sleep 0.2",

@@ -331,6 +331,7 @@ static gsa_status create(gsa_trainer *t, gsa_error *error)
     if (status == GSA_OK && checkpoint) status = check_resumed(t, checkpoint, error);
     if (status == GSA_OK && t->session.start) status = begin_with(t, error);
     status = gsa_group_tell(o->group, status, NULL, NULL, error);
+    if (status == GSA_OK) gsa_identity_of(&t->session, t->run);
     if (status == GSA_OK) status = open_wire(t, error);
     if (status == GSA_OK) status = set_up_steps(t, error);
     if (status == GSA_OK && checkpoint) status = gsa_trainer_restore(t, checkpoint, error);

@@ -161,7 +161,8 @@ static gsa_status save_state(gsa_trainer *t, gsa_checkpoint *checkpoint, gsa_err
     gsa_status status = store_all(t, &s, error);
     if (status == GSA_OK) status = gsa_checkpoint_file(checkpoint, GSA_STATE_FILE, &output, error);
     if (status == GSA_OK) {
-        status = gsa_safetensors_write(t->system, output, s.blob, s.count, NULL, 0, error);
+        const gsa_note name = { GSA_IDENTITY_NOTE, t->run };
+        status = gsa_safetensors_write(t->system, output, s.blob, s.count, &name, 1, error);
         if (status == GSA_OK) status = gsa_output_commit(output, error);
         else gsa_output_abandon(output);
     }
@@ -301,6 +302,7 @@ static int holds_weights(const gsa_safetensors *file)
 static gsa_status load_state(gsa_trainer *t, const gsa_safetensors *file, const char *path,
                              gsa_error *error)
 {
+    char run[GSA_IDENTITY] = "";
     gsa_status status = load_counts(t, file, path, error);
     const int best = t->session.recipe.values.train_select == GSA_SELECT_BEST,
               apart = status == GSA_OK && holds_weights(file);
@@ -324,6 +326,9 @@ static gsa_status load_state(gsa_trainer *t, const gsa_safetensors *file, const 
         if (status == GSA_OK && apart && gsa_is_learned(p))
             status = load_tensor(t, file, path, "weight", p, p->value.data, error);
     }
+    if (status == GSA_OK && t->options->resume)
+        status = gsa_identity_read(t->system, t->options->resume, file, path, run, error);
+    if (status == GSA_OK && *run) memcpy(t->run, run, sizeof run);
     return status;
 }
 

@@ -3,6 +3,7 @@
 #ifndef GSA_TRAINER_H
 #define GSA_TRAINER_H
 #include "train/driver/gradient_tree.h"
+#include "train/driver/identity.h"
 #include "train/driver/lock.h"
 #include "train/driver/log.h"
 #include "gsa/optimiser_parts.h"
@@ -77,6 +78,7 @@ typedef struct gsa_trainer {
     int64_t offered_steps, graph_steps; /* of this process: steps the backend knew of (backend.h:
                                            step_begin); of them launched as graphs */
     char *metric;                       /* "dev_accuracy" */
+    char run[GSA_IDENTITY];             /* its name (identity.h) */
 } gsa_trainer;
 
 /* driver.c: what is due (gsa_due) once so many steps are done, of them so many in this epoch. */

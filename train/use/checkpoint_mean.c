@@ -5,6 +5,7 @@
 #include "gsa/checkpoint.h"
 #include "gsa/checkpoint_parts.h"
 #include "gsa/safetensors.h"
+#include "train/driver/identity.h"
 #include "train/driver/leftovers.h"
 #include "train/driver/lock.h"
 #include "train/driver/session.h"
@@ -15,9 +16,10 @@ static const int64_t LARGEST = INT64_C(1) << 36; /* bytes of a file that is copi
 typedef struct mean {
     const gsa_system *system;
     const gsa_checkpoint_mean_options *options;
-    int64_t *step;         /* [options->last] the newest first */
-    gsa_safetensors model; /* of the newest: names, shapes, notes */
-    double **sum;          /* [model.count] */
+    int64_t *step;            /* [options->last] the newest first */
+    gsa_safetensors model;    /* of the newest: names, shapes, notes */
+    double **sum;             /* [model.count] */
+    char named[GSA_IDENTITY]; /* the run, "" before a checkpoint says it */
 } mean;
 
 /* ---- which checkpoints --------------------------------------------------------------------- */
@@ -104,6 +106,22 @@ static gsa_status add_tensors(mean *m, const gsa_safetensors *model, const gsa_s
     return status;
 }
 
+/* All are of one run, as far as they say. */
+static gsa_status check_run(mean *m, const gsa_safetensors *state, const char *path,
+                            gsa_error *error)
+{
+    char run[GSA_IDENTITY];
+    const gsa_status status =
+        gsa_identity_read(m->system, m->options->run, state, path, run, error);
+    if (status == GSA_OK && *run && *m->named && strcmp(run, m->named) != 0)
+        return gsa_fail(error, GSA_ERR_FORMAT,
+                        "%s: the checkpoint is of another run than those after it, up to step "
+                        "%lld: it was copied here, move it away",
+                        path, (long long)m->step[0]);
+    if (status == GSA_OK && *run) memcpy(m->named, run, sizeof run);
+    return status;
+}
+
 static gsa_status add_checkpoint(mean *m, int64_t which, gsa_error *error)
 {
     char path[PATH];
@@ -113,7 +131,8 @@ static gsa_status add_checkpoint(mean *m, int64_t which, gsa_error *error)
     if (status == GSA_OK) status = place(m, which, GSA_STATE_FILE, path, error);
     if (status == GSA_OK) status = gsa_safetensors_read(m->system, path, &state, error);
     if (status != GSA_OK) return status;
-    status = place(m, which, GSA_MODEL_FILE, path, error);
+    status = check_run(m, &state, path, error);
+    if (status == GSA_OK) status = place(m, which, GSA_MODEL_FILE, path, error);
     if (status == GSA_OK)
         status = gsa_safetensors_read(m->system, path, which ? &model : &m->model, error);
     if (status == GSA_OK && which == 0) {
