@@ -13,6 +13,35 @@ GSA_DEVICE int64_t gsa_thread(void)
     return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
 }
 
+static inline float *gsa_floats(void *at)
+{
+    return (float *)at;
+}
+static inline const float *gsa_floats(const void *at)
+{
+    return (const float *)at;
+}
+
+/* what(i) for i = 0..count-1, a thread each; what: [=] __device__(int64_t i). Lanes of a warp have
+ * neighbouring i: where an item has as many i as there are lanes, or a multiple, they share it. */
+template <int THREADS, class What>
+__global__ void __launch_bounds__(THREADS) gsa_each(GSA_ARGUMENT(What) what, int64_t count)
+{
+    const int64_t i = gsa_thread();
+    if (i < count) what(i);
+}
+
+template <int THREADS = GSA_ELEMENTS, class What>
+gsa_status gsa_cuda_each(gsa_backend *b, const char *op, int64_t count, const What &what)
+{
+    int64_t blocks;
+    GSA_TRY(gsa_cuda_grid(b, op, count, THREADS, &blocks));
+    if (blocks == 0) return GSA_OK;
+    return gsa_cuda_check(
+        b, GSA_LAUNCH((gsa_each<THREADS, What>), blocks, THREADS, gsa_cuda_stream(b), what, count),
+        op, __FILE__, __LINE__);
+}
+
 /* The sum over groups of `width` lanes (a power of two), in every lane: the same tree everywhere,
  * so the same bits. */
 template <class T> GSA_DEVICE T gsa_sum_lanes(T x, int width)
@@ -23,12 +52,12 @@ template <class T> GSA_DEVICE T gsa_sum_lanes(T x, int width)
 }
 
 /* The largest of a warp; a NaN in it stays a NaN. */
-GSA_DEVICE float gsa_top(float a, float b)
+template <class T> GSA_DEVICE T gsa_top(T a, T b)
 {
     return b > a || isnan(b) ? (isnan(a) ? a : b) : a;
 }
 
-GSA_DEVICE float gsa_top_lanes(float x)
+template <class T> GSA_DEVICE T gsa_top_lanes(T x)
 {
     GSA_UNROLL
     for (int step = GSA_WARP / 2; step > 0; step >>= 1)
