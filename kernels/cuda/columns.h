@@ -2,12 +2,7 @@
  * alone, each chunk has its partial sums, which are added in the order of chunks. */
 #ifndef GSA_CUDA_COLUMNS_H
 #define GSA_CUDA_COLUMNS_H
-#include "kernels/cuda/device.h"
-
-enum {
-    GSA_COLUMN_LANES = 8 /* rows that a block reads at a time */,
-    GSA_COLUMN_THREADS = GSA_WARP * GSA_COLUMN_LANES
-};
+#include "kernels/cuda/reduce.h"
 
 GSA_DEVICE void gsa_add_column(const gsa_cuda_columns &job, int64_t c)
 {
@@ -23,33 +18,28 @@ GSA_DEVICE void gsa_add_column(const gsa_cuda_columns &job, int64_t c)
     if (job.weighted) job.weighted[to] += weighted;
 }
 
-/* A block: 32 columns of one chunk; eight rows at a time, whose sums are added in the order of
- * lanes. The last block of a column's chunks adds up what they have, in their order. */
+/* A block: 32 columns of one chunk. The last block of a column's chunks adds up what they have, in
+ * their order. */
 GSA_DEVICE void gsa_sum_columns(const gsa_cuda_columns &job, int64_t block)
 {
-    GSA_SHARED(float, sums, [2][GSA_COLUMN_LANES][GSA_WARP + 1]);
-    const int column = threadIdx.x % GSA_WARP, lane = threadIdx.x / GSA_WARP;
     const int64_t chunk = block / job.slices, slice = block % job.slices,
-                  c = (job.first + slice) * GSA_WARP + column;
-    const int64_t end = min((chunk + 1) * job.chunk, job.rows);
-    float sum = 0, weighted = 0;
-    if (c < job.cols)
-        for (int64_t row = chunk * job.chunk + lane; row < end; row += GSA_COLUMN_LANES) {
+                  c = (job.first + slice) * GSA_WARP + threadIdx.x % GSA_WARP;
+    const bool there = c < job.cols, writes = there && threadIdx.x < GSA_WARP;
+    const int64_t first = chunk * job.chunk, end = there ? min(first + job.chunk, job.rows) : first;
+    const float2 sum = gsa_fold_column(
+        make_float2(0, 0), first, end,
+        [&](int64_t row) {
             const float x = __ldg(job.x + row * job.cols + c);
-            sum += x;
-            if (job.weighted)
-                weighted += x * ((__ldg(job.norm_x + row * job.cols + c) - __ldg(job.mean + row)) *
-                                 __ldg(job.rstd + row));
-        }
-    sums[0][lane][column] = sum, sums[1][lane][column] = weighted;
-    __syncthreads();
-    if (lane == 0 && c < job.cols) {
-        for (int l = 1; l < GSA_COLUMN_LANES; l++)
-            sum += sums[0][l][column], weighted += sums[1][l][column];
-        job.partial[2 * chunk * job.cols + c] = sum;
-        job.partial[(2 * chunk + 1) * job.cols + c] = weighted;
+            if (!job.weighted) return make_float2(x, 0);
+            const float away = __ldg(job.norm_x + row * job.cols + c) - __ldg(job.mean + row);
+            return make_float2(x, x * (away * __ldg(job.rstd + row)));
+        },
+        [](float2 a, float2 b) { return make_float2(a.x + b.x, a.y + b.y); });
+    if (writes) {
+        job.partial[2 * chunk * job.cols + c] = sum.x;
+        job.partial[(2 * chunk + 1) * job.cols + c] = sum.y;
     }
-    if (gsa_last_block(job.counters + slice, (unsigned)job.chunks) && lane == 0 && c < job.cols)
+    if (gsa_last_block(job.counters + slice, (unsigned)job.chunks) && writes)
         gsa_add_column(job, c);
 }
 

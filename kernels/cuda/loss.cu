@@ -3,16 +3,17 @@
 #include "kernels/cuda/reduce.h"
 
 typedef struct entropy_job {
-    gsa_cuda_total total; /* of [items] */
-    float *nll;           /* [items] or NULL */
-    float *dx;
-    const float *x, *dloss;
+    const float *x;
     const int32_t *targets;
     const int64_t *offset; /* of segments; NULL: rows */
     double scale, smoothing;
-    gsa_cuda_watch watch;
     int64_t items, cols; /* items: rows, or segments x cols */
-    int accumulate;      /* dx */
+    float *nll = NULL;   /* [items] or NULL */
+    float *dx = NULL;
+    const float *dloss = NULL;
+    int accumulate = 0;        /* dx */
+    gsa_cuda_total total = {}; /* of [items] */
+    gsa_cuda_watch watch = {};
 } entropy_job;
 
 typedef struct entropy_item { /* a softmax over `count` numbers, `step` apart */
@@ -104,17 +105,17 @@ static __global__ void __launch_bounds__(GSA_THREADS) entropy_back(GSA_ARGUMENT(
 }
 
 /* Backward, where there is dloss. */
-static gsa_status run(gsa_backend *b, const char *op, entropy_job job, int fault, void *loss)
+static gsa_status run(gsa_backend *b, const char *op, entropy_job job, void *loss)
 {
     if (!(job.smoothing >= 0 && job.smoothing < 1))
         return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
                         "%s: a smoothing of %g, expected 0 <= smoothing < 1", op, job.smoothing);
     GSA_TRY(gsa_ref_shape(b, op, job.items, job.offset ? 1 : job.cols));
     if (job.dloss && job.dx == NULL) return GSA_OK;
-    job.watch = gsa_cuda_suspect(b, fault);
+    job.watch = gsa_cuda_suspect(b, job.offset ? GSA_FAULT_PLACE : GSA_FAULT_TARGET);
     if (job.dloss) return GSA_WARPS(b, op, job.items, entropy_back, job);
     GSA_TRY(gsa_cuda_partials(b, op, job.items, &job.total));
-    job.total.loss = (float *)loss, job.total.scale = job.scale;
+    job.total.loss = gsa_floats(loss), job.total.scale = job.scale;
     return GSA_WARPS(b, op, job.items > 0 ? job.items : 1, entropy, job);
 }
 
@@ -122,10 +123,10 @@ static gsa_status cross_entropy_forward(gsa_backend *b, void *loss, void *nll, c
                                         const int32_t *targets, double smoothing, double scale,
                                         int64_t rows, int64_t classes)
 {
-    entropy_job job = {};
-    job.nll = (float *)nll, job.x = (const float *)logits, job.targets = targets;
-    job.scale = scale, job.smoothing = smoothing, job.items = rows, job.cols = classes;
-    return run(b, "cross_entropy_forward", job, GSA_FAULT_TARGET, loss);
+    return run(
+        b, "cross_entropy_forward",
+        { gsa_floats(logits), targets, NULL, scale, smoothing, rows, classes, gsa_floats(nll) },
+        loss);
 }
 
 static gsa_status cross_entropy_backward(gsa_backend *b, void *dlogits, const void *dloss,
@@ -133,11 +134,10 @@ static gsa_status cross_entropy_backward(gsa_backend *b, void *dlogits, const vo
                                          double smoothing, double scale, int accumulate,
                                          int64_t rows, int64_t classes)
 {
-    entropy_job job = {};
-    job.dx = (float *)dlogits, job.dloss = (const float *)dloss, job.x = (const float *)logits;
-    job.targets = targets, job.scale = scale, job.smoothing = smoothing;
-    job.items = rows, job.cols = classes, job.accumulate = accumulate;
-    return run(b, "cross_entropy_backward", job, GSA_FAULT_TARGET, NULL);
+    return run(b, "cross_entropy_backward",
+               { gsa_floats(logits), targets, NULL, scale, smoothing, rows, classes, NULL,
+                 gsa_floats(dlogits), gsa_floats(dloss), accumulate },
+               NULL);
 }
 
 static gsa_status segment_entropy_forward(gsa_backend *b, void *loss, const void *logits,
@@ -145,12 +145,10 @@ static gsa_status segment_entropy_forward(gsa_backend *b, void *loss, const void
                                           double scale, int64_t segments, int64_t rows,
                                           int64_t cols)
 {
-    entropy_job job = {};
     GSA_TRY(gsa_ref_shape(b, "segment_entropy_forward", rows, cols));
     GSA_TRY(gsa_ref_shape(b, "segment_entropy_forward", segments, cols));
-    job.x = (const float *)logits, job.offset = offset, job.targets = targets;
-    job.scale = scale, job.items = segments * cols, job.cols = cols;
-    return run(b, "segment_entropy_forward", job, GSA_FAULT_PLACE, loss);
+    return run(b, "segment_entropy_forward",
+               { gsa_floats(logits), targets, offset, scale, 0, segments * cols, cols }, loss);
 }
 
 static gsa_status segment_entropy_backward(gsa_backend *b, void *dlogits, const void *dloss,
@@ -158,29 +156,20 @@ static gsa_status segment_entropy_backward(gsa_backend *b, void *dlogits, const 
                                            const int32_t *targets, double scale, int64_t segments,
                                            int64_t rows, int64_t cols)
 {
-    entropy_job job = {};
     GSA_TRY(gsa_ref_shape(b, "segment_entropy_backward", rows, cols));
     GSA_TRY(gsa_ref_shape(b, "segment_entropy_backward", segments, cols));
-    job.dx = (float *)dlogits, job.dloss = (const float *)dloss, job.x = (const float *)logits;
-    job.offset = offset, job.targets = targets, job.scale = scale;
-    job.items = segments * cols, job.cols = cols, job.accumulate = 1;
-    return run(b, "segment_entropy_backward", job, GSA_FAULT_PLACE, NULL);
+    return run(b, "segment_entropy_backward",
+               { gsa_floats(logits), targets, offset, scale, 0, segments * cols, cols, NULL,
+                 gsa_floats(dlogits), gsa_floats(dloss), 1 },
+               NULL);
 }
 
 /* ---- squared error ------------------------------------------------------------------------- */
-static __global__ void __launch_bounds__(GSA_ELEMENTS)
-    square_back(float *dx, const float *dloss, const float *x, const float *target, double scale,
-                int64_t count)
-{
-    const int64_t i = gsa_thread();
-    if (i < count) dx[i] += 2 * (float)(scale * (double)__ldg(dloss)) * (x[i] - target[i]);
-}
-
 static gsa_status square_error_forward(gsa_backend *b, void *loss, const void *x,
                                        const void *target, double scale, int64_t count)
 {
     gsa_cuda_total total = {};
-    total.loss = (float *)loss, total.scale = scale;
+    total.loss = gsa_floats(loss), total.scale = scale;
     return gsa_cuda_reduce(b, "square_error_forward", x, target, GSA_SQUARES_OF, count, total);
 }
 
@@ -189,8 +178,11 @@ static gsa_status square_error_backward(gsa_backend *b, void *dx, const void *dl
 {
     GSA_TRY(gsa_ref_shape(b, "square_error_backward", count, 1));
     if (dx == NULL) return GSA_OK;
-    return GSA_EACH(b, "square_error_backward", count, square_back, (float *)dx,
-                    (const float *)dloss, (const float *)x, (const float *)target, scale, count);
+    const auto add = [=, dx = gsa_floats(dx), dloss = gsa_floats(dloss), x = gsa_floats(x),
+                      target = gsa_floats(target)] __device__(int64_t i) {
+        dx[i] += 2 * (float)(scale * (double)__ldg(dloss)) * (x[i] - target[i]);
+    };
+    return gsa_cuda_each(b, "square_error_backward", count, add);
 }
 
 void gsa_cuda_fill_loss(gsa_backend *b)

@@ -3,17 +3,45 @@
 #define GSA_CUDA_REDUCE_H
 #include "kernels/cuda/device.h"
 
-/* The sum over a block of at most GSA_ELEMENTS threads, in thread 0: lanes by a tree, then warps in
- * order. Every thread calls it. */
-GSA_DEVICE double gsa_sum_block(double x)
+/* x of all threads of a block of at most GSA_ELEMENTS, in every one of them: lanes by a tree, then
+ * warps in order. Every thread calls it; what they shared before they are through with. */
+template <class Join> GSA_DEVICE double gsa_fold_block(double x, Join join)
 {
     GSA_SHARED(double, warps, [GSA_ELEMENTS / GSA_WARP]);
-    x = gsa_sum_lanes(x, GSA_WARP);
+    GSA_UNROLL
+    for (int step = GSA_WARP / 2; step > 0; step >>= 1)
+        x = join(x, __shfl_xor_sync(GSA_ALL_LANES, x, step));
+    __syncthreads();
     if (threadIdx.x % GSA_WARP == 0) warps[threadIdx.x / GSA_WARP] = x;
     __syncthreads();
-    if (threadIdx.x == 0)
-        for (unsigned w = 1; w < blockDim.x / GSA_WARP; w++) x += warps[w];
+    x = warps[0];
+    for (unsigned w = 1; w < blockDim.x / GSA_WARP; w++) x = join(x, warps[w]);
     return x;
+}
+
+GSA_DEVICE double gsa_sum_block(double x)
+{
+    return gsa_fold_block(x, [](double a, double b) { return a + b; });
+}
+
+/* Of one column, in the threads of lane 0: what rows from first to last - 1 have, one of each(row)
+ * after another by lane, then by join in the order of lanes. A block is 32 columns of
+ * GSA_COLUMN_LANES; every thread calls it. */
+enum {
+    GSA_COLUMN_LANES = 8 /* rows that a block reads at a time */,
+    GSA_COLUMN_THREADS = GSA_WARP * GSA_COLUMN_LANES
+};
+template <class T, class Each, class Join>
+GSA_DEVICE T gsa_fold_column(T value, int64_t first, int64_t last, Each each, Join join)
+{
+    GSA_SHARED(T, values, [GSA_COLUMN_LANES][GSA_WARP + 1]);
+    const int column = threadIdx.x % GSA_WARP, lane = threadIdx.x / GSA_WARP;
+    for (int64_t row = first + lane; row < last; row += GSA_COLUMN_LANES)
+        value = join(value, each(row));
+    values[lane][column] = value;
+    __syncthreads();
+    for (int l = 1; lane == 0 && l < GSA_COLUMN_LANES; l++) value = join(value, values[l][column]);
+    return value;
 }
 
 /* What a reduction leaves: *sum, *count or, as a float, *loss = scale x sum. */
