@@ -11,40 +11,37 @@ enum { WARPS = GSA_THREADS / GSA_WARP };
 
 typedef struct aggregate_job {
     int64_t rows, cols, slices;
-    int mean, pieced, backward;
-    int32_t length;
-    const int32_t *owner;
-    const int64_t *piece, *offset, *row_offset;
+    int mean, backward;
+    const int64_t *offset, *row_offset;
     const gsa_cuda_entry *entries;
     const gsa_transposed *out_edge;
     float *y, *part;
     const float *dy;
+    gsa_cuda_cut cut;
     gsa_cuda_kinds kinds; /* v and dv */
 } aggregate_job;
 
 typedef struct aggregate_item {
-    int64_t row, first, number;
+    int64_t row, first;
+    int64_t piece; /* -1: a whole row */
     int32_t count;
     bool live;
 } aggregate_item;
 
-/* Which row or piece; rows with more than `length` edges are left to the pieced launch. */
-GSA_DEVICE aggregate_item find_item(const aggregate_job &job, int64_t owner)
+/* The rows, then the pieces of those with more than `length` edges, which are no item as rows. */
+GSA_DEVICE aggregate_item find_item(const aggregate_job &job, int64_t item)
 {
-    aggregate_item at = { owner, 0, owner, 0, false };
-    if (!job.pieced) {
-        if (owner >= job.rows) return at;
-        const int64_t degree = __ldg(job.offset + owner + 1) - __ldg(job.offset + owner);
-        at.live = job.piece == NULL || degree <= job.length;
-        at.count = at.live ? (int32_t)degree : 0;
-        return at;
+    aggregate_item at = { item, 0, -1, 0, true };
+    if (item >= job.rows) {
+        at.piece = item - job.rows;
+        at.live = at.piece < __ldg(job.cut.piece + job.rows);
+        if (!at.live) return at;
+        at.row = __ldg(job.cut.owner + at.piece);
+        at.first = (at.piece - __ldg(job.cut.piece + at.row)) * job.cut.length;
     }
-    if (owner >= __ldg(job.piece + job.rows)) return at;
-    at.live = true;
-    at.row = __ldg(job.owner + owner);
-    at.first = (owner - __ldg(job.piece + at.row)) * job.length;
     const int64_t left = __ldg(job.offset + at.row + 1) - __ldg(job.offset + at.row) - at.first;
-    at.count = (int32_t)(left < job.length ? left : job.length);
+    at.live = at.piece >= 0 || job.cut.piece == NULL || left <= job.cut.length;
+    at.count = (int32_t)(at.piece >= 0 && left > job.cut.length ? job.cut.length : left);
     return at;
 }
 
@@ -91,8 +88,9 @@ static __global__ void __launch_bounds__(GSA_THREADS)
     const int lane = threadIdx.x % GSA_WARP, mine = threadIdx.x - lane;
     const int64_t warp = (int64_t)blockIdx.x * WARPS + threadIdx.x / GSA_WARP,
                   column = warp % job.slices * GSA_WARP + lane;
-    const aggregate_item at = find_item(job, warp / job.slices);
     float sum = 0;
+    if (warp / job.slices >= job.rows + job.cut.bound) return;
+    const aggregate_item at = find_item(job, warp / job.slices);
     if (!at.live) return; /* a whole warp */
     const int64_t edge = __ldg(job.offset + at.row) + at.first + lane;
     for (int base = 0; base < at.count; base += GSA_WARP) {
@@ -106,43 +104,39 @@ static __global__ void __launch_bounds__(GSA_THREADS)
         __syncwarp();
     }
     if (column >= job.cols) return;
-    if (job.pieced) job.part[at.number * job.cols + column] = sum;
+    if (at.piece >= 0) job.part[at.piece * job.cols + column] = sum;
     else store_sum(job, at, column, sum);
 }
 
-/* A warp has 32 columns of one piece; the first of a row adds them all up, in their order. */
-static __global__ void __launch_bounds__(GSA_THREADS)
-    aggregate_merge(GSA_ARGUMENT(aggregate_job) job)
+/* A column of a row that was cut: all its pieces, in their order. */
+GSA_DEVICE void merge_pieces(const aggregate_job &job, int64_t piece, int64_t column)
 {
-    const int64_t warp = (int64_t)blockIdx.x * WARPS + threadIdx.x / GSA_WARP,
-                  piece = warp / job.slices;
-    const int64_t column = warp % job.slices * GSA_WARP + threadIdx.x % GSA_WARP;
-    if (piece >= __ldg(job.piece + job.rows) || column >= job.cols) return;
-    const aggregate_item at = find_item(job, piece);
+    const aggregate_item at = find_item(job, job.rows + piece);
     float sum = 0;
-    if (at.first > 0) return;
-    for (int64_t p = piece; p < __ldg(job.piece + at.row + 1); p++)
+    if (!at.live || at.first > 0) return;
+    for (int64_t p = piece; p < __ldg(job.cut.piece + at.row + 1); p++)
         sum += job.part[p * job.cols + column];
     store_sum(job, at, column, sum);
 }
 
-/* The rows, then the hubs. In scratch: kinds, pieces. */
-static gsa_status launch(gsa_backend *b, const char *op, aggregate_job *job,
-                         const gsa_cuda_kind *kind, const gsa_cuda_cut *cut)
+/* In scratch: kinds, pieces. */
+static gsa_status launch(gsa_backend *b, const char *op, aggregate_job job,
+                         const gsa_cuda_kind *kind, const gsa_cuda_cut &cut)
 {
+    job.cut = cut;
     GSA_TRY(gsa_cuda_lay(b, op, [&](gsa_cuda_room &room) {
-        gsa_cuda_lay_kinds(room, &job->kinds);
-        room.cut(job->part, cut->bound * job->cols);
+        gsa_cuda_lay_kinds(room, &job.kinds);
+        room.cut(job.part, cut.bound * job.cols);
     }));
-    GSA_TRY(gsa_cuda_tell_kinds(b, &job->kinds, kind));
-    job->slices = (job->cols + GSA_WARP - 1) / GSA_WARP;
-    job->piece = cut->piece, job->owner = cut->owner, job->length = cut->length, job->pieced = 0;
-    GSA_TRY(GSA_RUN_OVER(b, op, job->rows * job->slices, WARPS, GSA_THREADS, aggregate_rows, *job));
-    if (cut->piece == NULL) return GSA_OK;
-    job->pieced = 1;
-    GSA_TRY(
-        GSA_RUN_OVER(b, op, cut->bound * job->slices, WARPS, GSA_THREADS, aggregate_rows, *job));
-    return GSA_RUN_OVER(b, op, cut->bound * job->slices, WARPS, GSA_THREADS, aggregate_merge, *job);
+    GSA_TRY(gsa_cuda_tell_kinds(b, &job.kinds, kind));
+    job.slices = (job.cols + GSA_WARP - 1) / GSA_WARP;
+    GSA_TRY(GSA_RUN_OVER(b, op, (job.rows + cut.bound) * job.slices, WARPS, GSA_THREADS,
+                         aggregate_rows, job));
+    const int64_t wide = job.slices * GSA_WARP;
+    const auto merge = [=] __device__(int64_t i) {
+        if (i % wide < job.cols) merge_pieces(job, i / wide, i % wide);
+    };
+    return gsa_cuda_each<GSA_THREADS>(b, op, cut.bound * wide, merge);
 }
 
 static gsa_status check(gsa_backend *b, const char *op, const gsa_edges *edges, int backward,
@@ -162,12 +156,12 @@ static gsa_status aggregate_forward(gsa_backend *b, void *y, const gsa_edges *ed
     GSA_TRY(check(b, "aggregate_forward", edges, 0, cols));
     if (edges->rows == 0 || cols == 0) return GSA_OK;
     GSA_TRY(gsa_cuda_plan_of(b, "aggregate_forward", edges, GSA_PLAN_IN, &plan));
-    job.rows = edges->rows, job.cols = cols, job.mean = mean, job.y = (float *)y;
+    job.rows = edges->rows, job.cols = cols, job.mean = mean, job.y = gsa_floats(y);
     job.offset = edges->edge_offset, job.entries = plan->entries;
     job.kinds.count = edges->kinds;
     for (int k = 0; k < edges->kinds; k++)
         if (edges->part_rows[k] > 0) kind[k].v = parts[k].v;
-    return launch(b, "aggregate_forward", &job, kind, &plan->in);
+    return launch(b, "aggregate_forward", job, kind, plan->in);
 }
 
 static gsa_status aggregate_backward(gsa_backend *b, const gsa_part *parts, const void *dy,
@@ -183,7 +177,7 @@ static gsa_status aggregate_backward(gsa_backend *b, const gsa_part *parts, cons
     job.rows = plan->sources, job.cols = cols, job.mean = mean, job.backward = 1,
     job.kinds.count = edges->kinds;
     job.offset = plan->out_offset, job.out_edge = plan->out, job.row_offset = edges->edge_offset,
-    job.dy = (const float *)dy;
+    job.dy = gsa_floats(dy);
     for (int k = 0; k < edges->kinds; k++)
         kind[k].first = plan->part_first[k],
         more += left[k] = edges->part_rows[k] > 0 && parts[k].dv != NULL;
@@ -195,7 +189,7 @@ static gsa_status aggregate_backward(gsa_backend *b, const gsa_part *parts, cons
         }
         for (int k = 0; k < edges->kinds; k++)
             if (kind[k].dv) left[k] = 0, more--;
-        GSA_TRY(launch(b, "aggregate_backward", &job, kind, &plan->out_cut));
+        GSA_TRY(launch(b, "aggregate_backward", job, kind, plan->out_cut));
     }
     return GSA_OK;
 }

@@ -63,13 +63,6 @@ GSA_DEVICE float element(const gsa_cuda_rowwise &job, int64_t i, int64_t c)
     return x;
 }
 
-static __global__ void __launch_bounds__(GSA_ELEMENTS)
-    each_element(GSA_ARGUMENT(gsa_cuda_rowwise) job)
-{
-    const int64_t i = gsa_thread();
-    if (i < job.rows * job.cols) element(job, i, job.bias ? i % job.cols : 0);
-}
-
 /* A warp a row. Mean first, then the squares of what is left: no cancellation. */
 static __global__ void __launch_bounds__(GSA_THREADS) norm_rows(GSA_ARGUMENT(gsa_cuda_rowwise) job)
 {
@@ -129,8 +122,9 @@ gsa_status gsa_cuda_send_rowwise(gsa_backend *b)
         return GSA_RUN_OVER(b, "norm_backward",
                             own_blocks(job) + job.columns.chunks * job.columns.slices, 1,
                             GSA_COLUMN_THREADS, norm_rows_back, job);
-    return job.out ? GSA_WARPS(b, "norm_forward", job.rows, norm_rows, job)
-                   : GSA_EACH(b, "elements", job.rows * job.cols, each_element, job);
+    if (job.out) return GSA_WARPS(b, "norm_forward", job.rows, norm_rows, job);
+    const auto each = [=] __device__(int64_t i) { element(job, i, job.bias ? i % job.cols : 0); };
+    return gsa_cuda_each(b, "elements", job.rows * job.cols, each);
 }
 
 /* Makes the call wait, after what waited before it. */
@@ -187,6 +181,12 @@ static gsa_status check(gsa_backend *b, const char *op, int64_t rows, int64_t co
     return GSA_CUDA(b, cudaSuccess);
 }
 
+static gsa_status check_norm(gsa_backend *b, const char *op, int64_t rows, int64_t cols)
+{
+    if (cols != 0) return check(b, op, rows, cols, GSA_THREADS / GSA_WARP);
+    return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: a row of 0 columns has no mean", op);
+}
+
 static gsa_status check_activation(gsa_backend *b, const char *op, int kind, int64_t count)
 {
     if (kind >= GSA_RELU && kind <= GSA_SIGMOID) return check(b, op, count, 1, GSA_ELEMENTS);
@@ -199,7 +199,7 @@ static gsa_status bias_forward(gsa_backend *b, void *y, const void *bias, int64_
 {
     gsa_cuda_rowwise job = {};
     GSA_TRY(check(b, "bias_forward", rows, cols, GSA_ELEMENTS));
-    job.x = job.y = (float *)y, job.bias = (const float *)bias, job.rows = rows, job.cols = cols;
+    job.x = job.y = gsa_floats(y), job.bias = gsa_floats(bias), job.rows = rows, job.cols = cols;
     return rows * cols == 0 ? GSA_OK : wait(b, job, GSA_ROWWISE_FORWARD);
 }
 
@@ -212,7 +212,7 @@ static gsa_status activate_forward(gsa_backend *b, void *y, const void *x, int k
         earlier->activates = 1, earlier->activation = kind;
         return GSA_OK;
     }
-    job.x = (const float *)x, job.y = (float *)y, job.rows = 1, job.cols = count;
+    job.x = gsa_floats(x), job.y = gsa_floats(y), job.rows = 1, job.cols = count;
     job.activates = 1, job.activation = kind;
     return count == 0 ? GSA_OK : wait(b, job, GSA_ROWWISE_FORWARD);
 }
@@ -227,10 +227,10 @@ static gsa_status add(gsa_backend *b, void *y, const void *a, const void *c, int
     if (!earlier) earlier = before(b, a, count);
     if (earlier && !earlier->sum && is_apart(earlier, with, count, 0) &&
         is_apart(earlier, y, count, 1)) {
-        earlier->with = (const float *)with, earlier->sum = (float *)y;
+        earlier->with = gsa_floats(with), earlier->sum = gsa_floats(y);
         return GSA_OK;
     }
-    job.x = (const float *)c, job.with = (const float *)a, job.sum = (float *)y;
+    job.x = gsa_floats(c), job.with = gsa_floats(a), job.sum = gsa_floats(y);
     job.rows = 1, job.cols = count;
     return count == 0 ? GSA_OK : wait(b, job, GSA_ROWWISE_FORWARD);
 }
@@ -240,20 +240,17 @@ static gsa_status norm_forward(gsa_backend *b, void *y, void *mean, void *rstd, 
                                int64_t cols)
 {
     gsa_cuda_rowwise job = {};
-    if (cols == 0)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
-                        "norm_forward: a row of 0 columns has no mean");
-    GSA_TRY(check(b, "norm_forward", rows, cols, GSA_THREADS / GSA_WARP));
+    GSA_TRY(check_norm(b, "norm_forward", rows, cols));
     gsa_cuda_rowwise *const earlier = before(b, x, rows * cols);
     const int joins = earlier && (!earlier->bias || earlier->cols == cols) &&
                       is_apart(earlier, y, rows * cols, 1) && is_apart(earlier, mean, rows, 0) &&
                       is_apart(earlier, rstd, rows, 0) && is_apart(earlier, gain, cols, 0) &&
                       is_apart(earlier, bias, cols, 0);
     gsa_cuda_rowwise *const to = joins ? earlier : &job;
-    if (!joins) job.x = (const float *)x;
-    to->rows = rows, to->cols = cols, to->out = (float *)y, to->mean = (float *)mean;
-    to->rstd = (float *)rstd, to->eps = (float)eps;
-    to->gain = (const float *)gain, to->shift = (const float *)bias;
+    if (!joins) job.x = gsa_floats(x);
+    to->rows = rows, to->cols = cols, to->out = gsa_floats(y), to->mean = gsa_floats(mean);
+    to->rstd = gsa_floats(rstd), to->eps = (float)eps;
+    to->gain = gsa_floats(gain), to->shift = gsa_floats(bias);
     return joins || rows == 0 ? GSA_OK : wait(b, job, GSA_ROWWISE_FORWARD);
 }
 
@@ -263,26 +260,14 @@ static gsa_status norm_backward(gsa_backend *b, void *dx, void *dgain, void *dbi
                                 int accumulate, int64_t rows, int64_t cols)
 {
     gsa_cuda_rowwise job = {};
-    if (cols == 0)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
-                        "norm_backward: a row of 0 columns has no mean");
-    GSA_TRY(check(b, "norm_backward", rows, cols, GSA_THREADS / GSA_WARP));
-    job.y = (float *)dx, job.with = (const float *)dy, job.x = (const float *)x;
-    job.gain = (const float *)gain, job.accumulate = accumulate;
+    GSA_TRY(check_norm(b, "norm_backward", rows, cols));
+    job.y = gsa_floats(dx), job.with = gsa_floats(dy), job.x = gsa_floats(x);
+    job.gain = gsa_floats(gain), job.accumulate = accumulate;
     job.mean = (float *)mean, job.rstd = (float *)rstd, job.rows = rows, job.cols = cols;
     if ((dgain || dbias) && rows > 0)
-        GSA_TRY(gsa_cuda_norm_sums(b, (float *)dgain, (float *)dbias, job.with, job.x, job.mean,
-                                   job.rstd, rows, cols, dx ? &job.columns : NULL));
+        GSA_TRY(gsa_cuda_norm_sums(b, gsa_floats(dgain), gsa_floats(dbias), job.with, job.x,
+                                   job.mean, job.rstd, rows, cols, dx ? &job.columns : NULL));
     return dx == NULL || rows == 0 ? GSA_OK : wait(b, job, GSA_ROWWISE_BACK);
-}
-
-static __global__ void __launch_bounds__(GSA_ELEMENTS)
-    activate_back(float *dx, const float *dy, const float *x, int kind, int add, int64_t count)
-{
-    const int64_t i = gsa_thread();
-    if (i >= count) return;
-    const float more = activation_back(dy[i], x[i], kind);
-    dx[i] = add ? dx[i] + more : more;
 }
 
 static gsa_status activate_backward(gsa_backend *b, void *dx, const void *dy, const void *x,
@@ -295,41 +280,33 @@ static gsa_status activate_backward(gsa_backend *b, void *dx, const void *dy, co
         !add && earlier->rows * earlier->cols == count && !meets(x, count, dx, count) &&
         !meets(x, count, earlier->columns.out, earlier->cols) &&
         !meets(x, count, earlier->columns.weighted, earlier->cols)) {
-        earlier->activates = 1, earlier->activation = kind, earlier->slope = (const float *)x;
+        earlier->activates = 1, earlier->activation = kind, earlier->slope = gsa_floats(x);
         return GSA_OK;
     }
-    return GSA_EACH(b, "activate_backward", count, activate_back, (float *)dx, (const float *)dy,
-                    (const float *)x, kind, add, count);
+    const auto slope = [=, dx = gsa_floats(dx), dy = gsa_floats(dy),
+                        x = gsa_floats(x)] __device__(int64_t i) {
+        const float more = activation_back(dy[i], x[i], kind);
+        dx[i] = add ? dx[i] + more : more;
+    };
+    return gsa_cuda_each(b, "activate_backward", count, slope);
 }
 
 /* ---- at once ------------------------------------------------------------------------------- */
-static __global__ void __launch_bounds__(GSA_ELEMENTS)
-    accumulate_elements(float *y, const float *x, float scale, int64_t count)
-{
-    const int64_t i = gsa_thread();
-    if (i < count) y[i] += scale * x[i];
-}
-
 static gsa_status accumulate(gsa_backend *b, void *y, const void *x, double scale, int64_t count)
 {
     GSA_TRY(gsa_ref_shape(b, "accumulate", count, 1));
-    return GSA_EACH(b, "accumulate", count, accumulate_elements, (float *)y, (const float *)x,
-                    (float)scale, count);
-}
-
-static __global__ void __launch_bounds__(GSA_ELEMENTS)
-    multiply_elements(float *y, const float *a, const float *c, int add, int64_t count)
-{
-    const int64_t i = gsa_thread();
-    if (i < count) y[i] = add ? y[i] + a[i] * c[i] : a[i] * c[i];
+    const auto more = [=, y = gsa_floats(y), x = gsa_floats(x),
+                       scale = (float)scale] __device__(int64_t i) { y[i] += scale * x[i]; };
+    return gsa_cuda_each(b, "accumulate", count, more);
 }
 
 static gsa_status multiply(gsa_backend *b, void *y, const void *a, const void *c, int add,
                            int64_t count)
 {
     GSA_TRY(gsa_ref_shape(b, "multiply", count, 1));
-    return GSA_EACH(b, "multiply", count, multiply_elements, (float *)y, (const float *)a,
-                    (const float *)c, add, count);
+    const auto product = [=, y = gsa_floats(y), a = gsa_floats(a), c = gsa_floats(c)] __device__(
+                             int64_t i) { y[i] = add ? y[i] + a[i] * c[i] : a[i] * c[i]; };
+    return gsa_cuda_each(b, "multiply", count, product);
 }
 
 void gsa_cuda_fill_elements(gsa_backend *b)
