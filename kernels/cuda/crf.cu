@@ -34,13 +34,9 @@ typedef struct crf_mark {
 } crf_mark;
 
 typedef struct crf_job {
+    gsa_crf_args args;
     int64_t sequences, tokens, tags, chunk, chunks;
-    const int64_t *offset;
-    const float *emissions, *transitions, *first_scores, *last_scores, *dloss;
-    const uint8_t *allowed;
-    const int32_t *targets;
     gsa_cuda_watch bad_offset, bad_target;
-    double scale;
     double *out, *into;      /* [tags, tags] w by row, and transposed: -inf where forbidden */
     double *e_out, *e_into;  /* exp(w - shift) */
     double *begin, *stop;    /* [tags] */
@@ -52,42 +48,18 @@ typedef struct crf_job {
     double *partial;     /* [sequences] nll, or [chunks, tags, tags] expected transitions */
     gsa_cuda_total loss; /* the sum of nll */
     crf_mark *mark;      /* [WALKS, tokens] */
-    int32_t *predecessor, *path;
-    float *nll, *score, *demissions, *dtransitions, *dstart, *dend;
+    int32_t *predecessor;
 } crf_job;
 
-/* ---- what threads of a block do together --------------------------------------------------- */
-GSA_DEVICE double larger(double a, double b)
+GSA_DEVICE double emission(const crf_job &job, int64_t token, int64_t tag)
 {
-    return b > a || isnan(b) ? (isnan(a) ? a : b) : a;
+    return (double)__ldg(gsa_floats(job.args.emissions) + token * job.tags + tag);
 }
 
-/* The largest of a block, in every thread; a NaN stays one. Threads that used what they share
- * before are through with it. */
+/* The largest of a block, in every thread; a NaN stays one. */
 GSA_DEVICE double block_top(double x)
 {
-    GSA_SHARED(double, tops, [WIDEST / GSA_WARP]);
-    GSA_UNROLL
-    for (int step = GSA_WARP / 2; step > 0; step >>= 1)
-        x = larger(x, __shfl_xor_sync(GSA_ALL_LANES, x, step));
-    __syncthreads();
-    if (threadIdx.x % GSA_WARP == 0) tops[threadIdx.x / GSA_WARP] = x;
-    __syncthreads();
-    x = tops[0];
-    for (unsigned w = 1; w < blockDim.x / GSA_WARP; w++) x = larger(x, tops[w]);
-    return x;
-}
-
-GSA_DEVICE double block_sum(double x)
-{
-    GSA_SHARED(double, sums, [WIDEST / GSA_WARP]);
-    x = gsa_sum_lanes(x, GSA_WARP);
-    __syncthreads();
-    if (threadIdx.x % GSA_WARP == 0) sums[threadIdx.x / GSA_WARP] = x;
-    __syncthreads();
-    x = sums[0];
-    for (unsigned w = 1; w < blockDim.x / GSA_WARP; w++) x += sums[w];
-    return x;
+    return gsa_fold_block(x, gsa_top<double>);
 }
 
 /* What is taken off before exponentials: the largest, or 0 where all are -inf. */
@@ -97,11 +69,11 @@ GSA_DEVICE double base_of(double top)
 }
 
 /* ---- tables: a block a row ----------------------------------------------------------------- */
-GSA_DEVICE double ruled(const crf_job &job, int64_t row, int64_t tag, const float *scores,
+GSA_DEVICE double ruled(const crf_job &job, int64_t row, int64_t tag, const void *scores,
                         int64_t at)
 {
-    return job.allowed && !__ldg(job.allowed + row * job.tags + tag) ? -INFINITY
-                                                                     : (double)__ldg(scores + at);
+    const bool forbidden = job.args.allowed && !__ldg(job.args.allowed + row * job.tags + tag);
+    return forbidden ? -INFINITY : (double)__ldg(gsa_floats(scores) + at);
 }
 
 static __global__ void __launch_bounds__(WIDEST) crf_rules(GSA_ARGUMENT(crf_job) job)
@@ -109,13 +81,13 @@ static __global__ void __launch_bounds__(WIDEST) crf_rules(GSA_ARGUMENT(crf_job)
     const int64_t i = blockIdx.x, tags = job.tags;
     double top = -INFINITY;
     for (int64_t j = threadIdx.x; j < tags; j += blockDim.x) {
-        const double w = ruled(job, i, j, job.transitions, i * tags + j);
+        const double w = ruled(job, i, j, job.args.transitions, i * tags + j);
         job.out[i * tags + j] = w;
         if (job.into) job.into[j * tags + i] = w;
-        top = larger(top, w);
+        top = gsa_top(top, w);
         if (i > 0) continue;
-        job.begin[j] = ruled(job, tags, j, job.first_scores, j);
-        job.stop[j] = ruled(job, tags + 1, j, job.last_scores, j);
+        job.begin[j] = ruled(job, tags, j, job.args.start, j);
+        job.stop[j] = ruled(job, tags + 1, j, job.args.end, j);
     }
     top = block_top(top);
     if (threadIdx.x == 0) job.row_top[i] = top;
@@ -126,7 +98,7 @@ static __global__ void __launch_bounds__(WIDEST) crf_exponentials(GSA_ARGUMENT(c
     const int64_t i = blockIdx.x, tags = job.tags;
     double top = -INFINITY;
     for (int64_t j = threadIdx.x; j < tags; j += blockDim.x)
-        top = larger(top, __ldg(job.row_top + j));
+        top = gsa_top(top, __ldg(job.row_top + j));
     const double shift = base_of(block_top(top));
     GSA_NO_UNROLL /* on sm_120 two of exp spill */
         for (int64_t j = threadIdx.x; j < tags; j += blockDim.x)
@@ -146,24 +118,16 @@ typedef struct crf_walk {
 
 /* Offsets that do not ascend from 0 to `tokens` make the sequence an empty one, and are
  * reported. */
-GSA_DEVICE void find_sequence(const crf_job &job, int64_t sequence, crf_walk &at)
+GSA_DEVICE crf_walk find_walk(const crf_job &job, int64_t sequence, int which)
 {
-    at.sequence = sequence, at.first = __ldg(job.offset + sequence),
-    at.last = __ldg(job.offset + sequence + 1);
+    const int64_t *const offset = job.args.offset + sequence;
+    const crf_walk at = { sequence, __ldg(offset), __ldg(offset + 1), which };
     const bool good = at.first >= 0 && at.first <= at.last && at.last <= job.tokens &&
                       (sequence > 0 || at.first == 0) &&
                       (sequence + 1 < job.sequences || at.last == job.tokens);
-    if (good) return;
+    if (good) return at;
     if (threadIdx.x == 0) gsa_report(job.bad_offset, sequence);
-    at.first = at.last = 0;
-}
-
-GSA_DEVICE crf_walk find_walk(const crf_job &job)
-{
-    crf_walk at;
-    find_sequence(job, blockIdx.x / WALKS, at);
-    at.which = (int)(blockIdx.x % WALKS);
-    return at;
+    return crf_walk{ sequence, 0, 0, which };
 }
 
 /* The tag that the walk must have at a token, or -1: any. Targets that are no tag count as unknown,
@@ -171,7 +135,7 @@ GSA_DEVICE crf_walk find_walk(const crf_job &job)
 GSA_DEVICE int32_t wanted_tag(const crf_job &job, const crf_walk &at, int64_t token)
 {
     if (at.which == ALL) return -1;
-    const int32_t target = __ldg(job.targets + token);
+    const int32_t target = __ldg(job.args.targets + token);
     if (target >= -1 && target < job.tags) return target;
     if (threadIdx.x == 0) gsa_report(job.bad_target, token);
     return -1;
@@ -200,7 +164,7 @@ GSA_DEVICE double sum_products(const double *e, const double *ew, int64_t tags, 
 GSA_DEVICE double log_sum_exactly(const double *x, const double *w, int64_t tags, int64_t j)
 {
     double top = -INFINITY, sum = 0;
-    for (int64_t i = 0; i < tags; i++) top = larger(top, x[i] + __ldg(w + i * tags + j));
+    for (int64_t i = 0; i < tags; i++) top = gsa_top(top, x[i] + __ldg(w + i * tags + j));
     if (top == -INFINITY) return top;
     for (int64_t i = 0; i < tags; i++) sum += exp(x[i] + __ldg(w + i * tags + j) - top);
     return top + log(sum);
@@ -224,46 +188,70 @@ GSA_DEVICE double spread(double *e, const double *x, int64_t tags, double mine)
     return base;
 }
 
-/* ---- forward: alpha_t[j] = emission_t[j] + log sum_i exp(alpha_{t-1}[i] + w[i,j]) ---------- */
+/* ---- the recursions ------------------------------------------------------------------------ */
 GSA_DEVICE double finish_walk(const crf_job &job, const double *alpha)
 {
     double top = -INFINITY, sum = 0;
     for (int64_t j = threadIdx.x; j < job.tags; j += blockDim.x)
-        top = larger(top, alpha[j] + __ldg(job.stop + j));
+        top = gsa_top(top, alpha[j] + __ldg(job.stop + j));
     top = block_top(top);
     if (top == -INFINITY) return top;
     for (int64_t j = threadIdx.x; j < job.tags; j += blockDim.x)
         sum += exp(alpha[j] + __ldg(job.stop + j) - top);
-    return top + log(block_sum(sum));
+    return top + log(gsa_sum_block(sum));
 }
 
-static __global__ void __launch_bounds__(WIDEST) crf_alpha(GSA_ARGUMENT(crf_job) job)
+/* What backward notes of a token whose later one, if any, has the exponentials of base. */
+GSA_DEVICE void note_step(crf_mark *mark, bool more, double base, double shift, double total)
 {
-    const crf_walk at = find_walk(job);
+    mark->total = total, mark->what = FIRST;
+    if (!more) return;
+    mark[1].top_next = base, mark[1].factor = exp(mark[1].top_before + base + shift - total);
+    mark[1].what = STEP;
+}
+
+/* Forward: alpha_t[j] = emission_t[j] + log sum_i exp(alpha_{t-1}[i] + w[i,j]).
+ * Backward: beta_t[i] = log sum_j exp(w[i,j] + next_{t+1}[j]),  next_t[j] = emission_t[j] +
+ * beta_t[j]; where no path agrees with the targets marks are NOTHING. Four blocks at once: left to
+ * itself, ptxas spills. */
+template <bool BACK>
+static __global__ void __launch_bounds__(WIDEST, 4) crf_recur(GSA_ARGUMENT(crf_job) job)
+{
+    const crf_walk at = find_walk(job, blockIdx.x / WALKS, (int)(blockIdx.x % WALKS));
     const int64_t tags = job.tags;
     const double shift = __ldg(job.shift);
-    double *const e = block_room(job), *alpha = NULL;
-    double mine = -INFINITY, total = 0, base = 0;
-    for (int64_t t = at.first; t < at.last; t++) {
-        const double *const before = alpha;
+    double *const sum = job.total + at.which * job.sequences + at.sequence;
+    const double total = BACK ? *sum : 0;
+    double *const e = block_room(job), *to = NULL, mine = -INFINITY, base = 0;
+    if (BACK && __ldg(job.total + AGREEING * job.sequences + at.sequence) == -INFINITY) return;
+    for (int64_t t = BACK ? at.last - 1 : at.first; BACK ? t >= at.first : t < at.last;
+         t += BACK ? -1 : 1) {
+        const int64_t place = at.which * job.tokens + t;
+        const double *const before = to;
         const int32_t wanted = wanted_tag(job, at, t);
-        alpha = job.alpha + (at.which * job.tokens + t) * tags;
+        to = (BACK ? job.next : job.alpha) + place * tags;
         if (before) base = spread(e, before, tags, mine);
-        if (job.mark && threadIdx.x == 0) job.mark[at.which * job.tokens + t].top_before = base;
+        if (BACK && threadIdx.x == 0) note_step(job.mark + place, before, base, shift, total);
+        if (!BACK && job.mark && threadIdx.x == 0) job.mark[place].top_before = base;
         mine = -INFINITY;
         for (int64_t j = threadIdx.x; j < tags; j += blockDim.x) {
             double x = -INFINITY;
             if (wanted < 0 || wanted == j) {
-                x = before ? log_sum(before, e, base, shift, job.out, job.e_out, tags, j)
-                           : __ldg(job.begin + j);
-                x += (double)__ldg(job.emissions + t * tags + j);
-            }
-            alpha[j] = x;
-            mine = larger(mine, x);
+                x = before ? log_sum(before, e, base, shift, BACK ? job.into : job.out,
+                                     BACK ? job.e_into : job.e_out, tags, j)
+                           : __ldg((BACK ? job.stop : job.begin) + j);
+                if (BACK)
+                    job.use[place * tags + j] =
+                        exp(__ldg(job.alpha + place * tags + j) + x - total);
+                x += emission(job, t, j);
+            } else if (BACK) job.use[place * tags + j] = 0;
+            to[j] = x;
+            mine = gsa_top(mine, x);
         }
     }
-    if (at.first < at.last) total = finish_walk(job, alpha);
-    if (threadIdx.x == 0) job.total[at.which * job.sequences + at.sequence] = total;
+    if (BACK) return;
+    const double all = to ? finish_walk(job, to) : 0;
+    if (threadIdx.x == 0) *sum = all;
 }
 
 /* Of an empty sequence both totals are 0. */
@@ -274,47 +262,9 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS) crf_losses(GSA_ARGUMENT(c
         const double all = __ldg(job.total + s), agreeing = __ldg(job.total + job.sequences + s);
         const double nll = isnan(all) ? all : agreeing == -INFINITY ? INFINITY : all - agreeing;
         job.partial[s] = nll;
-        if (job.nll) job.nll[s] = (float)nll;
+        if (job.args.nll) gsa_floats(job.args.nll)[s] = (float)nll;
     }
     gsa_finish(job.loss);
-}
-
-/* ---- backward: beta_t[i] = log sum_j exp(w[i,j] + next_{t+1}[j]),  next_t[j] = emission_t[j] +
- * beta_t[j] ---- */
-static __global__ void __launch_bounds__(WIDEST) crf_beta(GSA_ARGUMENT(crf_job) job)
-{
-    const crf_walk at = find_walk(job);
-    const int64_t tags = job.tags;
-    const double shift = __ldg(job.shift),
-                 total = __ldg(job.total + at.which * job.sequences + at.sequence);
-    double *const e = block_room(job), *next = NULL;
-    double mine = -INFINITY, base = 0;
-    if (__ldg(job.total + AGREEING * job.sequences + at.sequence) == -INFINITY)
-        return; /* its marks are NOTHING */
-    for (int64_t t = at.last - 1; t >= at.first; t--) {
-        const int64_t row = at.which * job.tokens + t;
-        const double *const after = next;
-        const int32_t wanted = wanted_tag(job, at, t);
-        next = job.next + row * tags;
-        if (after) {
-            base = spread(e, after, tags, mine);
-            crf_mark *const mark = job.mark + row + 1;
-            if (threadIdx.x == 0)
-                mark->top_next = base, mark->factor = exp(mark->top_before + base + shift - total),
-                mark->what = STEP;
-        }
-        if (threadIdx.x == 0) job.mark[row].total = total, job.mark[row].what = FIRST;
-        mine = -INFINITY;
-        for (int64_t j = threadIdx.x; j < tags; j += blockDim.x) {
-            const double beta = after
-                                    ? log_sum(after, e, base, shift, job.into, job.e_into, tags, j)
-                                    : __ldg(job.stop + j);
-            job.use[row * tags + j] = exp(__ldg(job.alpha + row * tags + j) + beta - total);
-            next[j] = wanted < 0 || wanted == j ? (double)__ldg(job.emissions + t * tags + j) + beta
-                                                : -INFINITY;
-            mine = larger(mine, next[j]);
-        }
-    }
 }
 
 /* ---- expected transitions: a block has TILE x TILE pairs over a chunk of tokens, both walks ----
@@ -379,17 +329,7 @@ static __global__ void __launch_bounds__(TILE *TILE) crf_pairs(GSA_ARGUMENT(crf_
 /* ---- what backward leaves: slope (over all paths - over those that agree) ------------------ */
 GSA_DEVICE double slope_of(const crf_job &job)
 {
-    return job.scale * (double)__ldg(job.dloss);
-}
-
-static __global__ void __launch_bounds__(GSA_ELEMENTS)
-    crf_add_transitions(GSA_ARGUMENT(crf_job) job)
-{
-    const int64_t pair = gsa_thread(), square = job.tags * job.tags;
-    double sum = 0;
-    if (pair >= square) return;
-    for (int64_t chunk = 0; chunk < job.chunks; chunk++) sum += job.partial[chunk * square + pair];
-    job.dtransitions[pair] += (float)(slope_of(job) * sum);
+    return job.args.scale * (double)__ldg(gsa_floats(job.args.dloss));
 }
 
 /* Uses of a tag at a token, in all paths less in those that agree. */
@@ -399,24 +339,15 @@ GSA_DEVICE double use_of(const crf_job &job, int64_t token, int64_t tag)
     return job.use[token * job.tags + tag] - job.use[(job.tokens + token) * job.tags + tag];
 }
 
-static __global__ void __launch_bounds__(GSA_ELEMENTS) crf_add_emissions(GSA_ARGUMENT(crf_job) job)
+/* A tag of dstart, then of dend: the lanes of a warp share the sequences. */
+GSA_DEVICE void add_end(const crf_job &job, int64_t item, int lane)
 {
-    const int64_t i = gsa_thread();
-    if (i < job.tokens * job.tags)
-        job.demissions[i] += (float)(slope_of(job) * use_of(job, i / job.tags, i % job.tags));
-}
-
-/* A warp a tag of dstart, then of dend: its lanes share the sequences. */
-static __global__ void __launch_bounds__(GSA_THREADS) crf_add_ends(GSA_ARGUMENT(crf_job) job)
-{
-    const int64_t item = gsa_thread() / GSA_WARP, tag = item % job.tags;
-    const int lane = threadIdx.x % GSA_WARP;
-    float *const out = item < job.tags ? job.dstart : job.dend;
-    if (item >= 2 * job.tags || out == NULL) return; /* a whole warp */
+    const int64_t tag = item % job.tags;
+    float *const out = gsa_floats(item < job.tags ? job.args.dstart : job.args.dend);
     double sum = 0;
+    if (out == NULL) return; /* a whole warp */
     for (int64_t s = lane; s < job.sequences; s += GSA_WARP) {
-        crf_walk at;
-        find_sequence(job, s, at);
+        const crf_walk at = find_walk(job, s, ALL);
         if (at.first < at.last) sum += use_of(job, item < job.tags ? at.first : at.last - 1, tag);
     }
     sum = gsa_sum_lanes(sum, GSA_WARP);
@@ -468,20 +399,19 @@ GSA_DEVICE void follow(const crf_job &job, const crf_walk &at, crf_best best)
     const bool none = best.score == -INFINITY;
     int32_t tag = best.tag;
     for (int64_t t = at.last - 1; t >= at.first; t--) {
-        job.path[t] = none ? -1 : tag;
+        job.args.path[t] = none ? -1 : tag;
         if (t > at.first) tag = job.predecessor[t * job.tags + tag];
     }
-    if (job.score) job.score[at.sequence] = (float)best.score;
+    if (job.args.score) gsa_floats(job.args.score)[at.sequence] = (float)best.score;
 }
 
-/* Four blocks at once: left to itself, ptxas makes room for eight and spills. */
+/* Four blocks at once, as above. */
 static __global__ void __launch_bounds__(WIDEST, 4) crf_viterbi(GSA_ARGUMENT(crf_job) job)
 {
     GSA_SHARED(double, held, [2][HELD]);
     const int64_t tags = job.tags;
     double *const rows = tags <= HELD ? held[0] : job.work + blockIdx.x * 2 * tags;
-    crf_walk at;
-    find_sequence(job, blockIdx.x, at);
+    const crf_walk at = find_walk(job, blockIdx.x, ALL);
     for (int64_t t = at.first; t < at.last; t++) {
         double *const row = rows + (t & 1) * tags, *const before = rows + (~t & 1) * tags;
         for (int64_t j = threadIdx.x; j < tags; j += blockDim.x) {
@@ -490,7 +420,7 @@ static __global__ void __launch_bounds__(WIDEST, 4) crf_viterbi(GSA_ARGUMENT(crf
             else
                 best = find_best(before, job.out + j, tags, tags, 0, 1),
                 job.predecessor[t * tags + j] = best.tag;
-            row[j] = best.score + (double)__ldg(job.emissions + t * tags + j);
+            row[j] = best.score + emission(job, t, j);
         }
         __syncthreads();
     }
@@ -540,9 +470,9 @@ static void lay_out(crf_job *job, int what, gsa_cuda_room &room)
     }
     room.cut(job->into, square), room.cut(job->e_out, square), room.cut(job->e_into, square);
     room.cut(job->alpha, planes), room.cut(job->total, walks);
-    room.cut(job->partial, what == FORWARD     ? job->sequences
-                           : job->dtransitions ? job->chunks * square
-                                               : 0);
+    room.cut(job->partial, what == FORWARD          ? job->sequences
+                           : job->args.dtransitions ? job->chunks * square
+                                                    : 0);
     if (what == FORWARD) return;
     room.cut(job->next, planes), room.cut(job->use, planes);
     room.cut(job->mark, WALKS * job->tokens);
@@ -564,16 +494,8 @@ static gsa_status begin(gsa_backend *b, const char *op, const gsa_crf_args *args
 {
     GSA_TRY(check(b, op, args));
     *job = crf_job{};
-    job->sequences = args->sequences, job->tokens = args->tokens, job->tags = args->tags,
-    job->offset = args->offset;
-    job->emissions = (const float *)args->emissions,
-    job->transitions = (const float *)args->transitions;
-    job->first_scores = (const float *)args->start, job->last_scores = (const float *)args->end;
-    job->allowed = args->allowed, job->targets = args->targets, job->scale = args->scale;
-    job->nll = (float *)args->nll, job->dloss = (const float *)args->dloss;
-    job->path = args->path, job->score = (float *)args->score;
-    job->demissions = (float *)args->demissions, job->dtransitions = (float *)args->dtransitions;
-    job->dstart = (float *)args->dstart, job->dend = (float *)args->dend;
+    job->args = *args;
+    job->sequences = args->sequences, job->tokens = args->tokens, job->tags = args->tags;
     choose_chunks(job);
     GSA_TRY(gsa_cuda_lay(b, op, [&](gsa_cuda_room &room) { lay_out(job, what, room); }));
     job->bad_offset = gsa_cuda_suspect(b, GSA_FAULT_CRF_OFFSET);
@@ -583,48 +505,51 @@ static gsa_status begin(gsa_backend *b, const char *op, const gsa_crf_args *args
     return what == DECODE ? GSA_OK : GSA_RUN(b, crf_exponentials, job->tags, width, *job);
 }
 
-static gsa_status run_alpha(gsa_backend *b, const char *op, const crf_job *job, int64_t *walks)
-{
-    GSA_TRY(gsa_cuda_grid(b, op, job->sequences * WALKS, 1, walks));
-    return GSA_RUN(b, crf_alpha, *walks, width_of(job->tags), *job);
-}
-
 static gsa_status crf_forward(gsa_backend *b, const gsa_crf_args *args)
 {
     crf_job job;
-    int64_t walks;
     GSA_TRY(begin(b, "crf_forward", args, FORWARD, &job));
-    GSA_TRY(run_alpha(b, "crf_forward", &job, &walks));
+    GSA_TRY(GSA_RUN_OVER(b, "crf_forward", job.sequences * WALKS, 1, width_of(job.tags),
+                         crf_recur<false>, job));
     job.loss.partial = job.partial, job.loss.partials = job.sequences;
     job.loss.counter = gsa_cuda_of(b)->counters;
-    job.loss.loss = (float *)args->loss, job.loss.scale = job.scale;
+    job.loss.loss = gsa_floats(args->loss), job.loss.scale = args->scale;
     return GSA_EACH(b, "crf_forward", job.sequences > 0 ? job.sequences : 1, crf_losses, job);
 }
 
-static gsa_status add_transitions(gsa_backend *b, const crf_job *job)
+static gsa_status add_transitions(gsa_backend *b, const char *op, const crf_job &job)
 {
-    const int64_t tiles = (job->tags + TILE - 1) / TILE;
-    if (job->dtransitions == NULL) return GSA_OK;
-    GSA_TRY(GSA_RUN_OVER(b, "crf_backward", job->chunks * tiles * tiles, 1, TILE * TILE, crf_pairs,
-                         *job));
-    return GSA_EACH(b, "crf_backward", job->tags * job->tags, crf_add_transitions, *job);
+    const int64_t tiles = (job.tags + TILE - 1) / TILE, square = job.tags * job.tags;
+    const auto add = [=, to = gsa_floats(job.args.dtransitions)] __device__(int64_t pair) {
+        double sum = 0;
+        for (int64_t n = 0; n < job.chunks; n++) sum += job.partial[n * square + pair];
+        to[pair] += (float)(slope_of(job) * sum);
+    };
+    if (job.args.dtransitions == NULL) return GSA_OK;
+    GSA_TRY(GSA_RUN_OVER(b, op, job.chunks * tiles * tiles, 1, TILE * TILE, crf_pairs, job));
+    return gsa_cuda_each(b, op, square, add);
 }
 
 static gsa_status crf_backward(gsa_backend *b, const gsa_crf_args *args)
 {
+    const char *const op = "crf_backward";
     crf_job job;
-    int64_t walks;
-    GSA_TRY(begin(b, "crf_backward", args, BACKWARD, &job));
+    GSA_TRY(begin(b, op, args, BACKWARD, &job));
     if (job.tokens == 0) return GSA_OK;
     const size_t marks = sizeof(crf_mark) * (size_t)(WALKS * job.tokens);
+    const int64_t walks = job.sequences * WALKS, width = width_of(job.tags);
     GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(job.mark, 0, marks, gsa_cuda_stream(b))));
-    GSA_TRY(run_alpha(b, "crf_backward", &job, &walks));
-    GSA_TRY(GSA_RUN(b, crf_beta, walks, width_of(job.tags), job));
-    GSA_TRY(add_transitions(b, &job));
-    if (job.demissions)
-        GSA_TRY(GSA_EACH(b, "crf_backward", job.tokens * job.tags, crf_add_emissions, job));
-    if (job.dstart == NULL && job.dend == NULL) return GSA_OK;
-    return GSA_WARPS(b, "crf_backward", 2 * job.tags, crf_add_ends, job);
+    GSA_TRY(GSA_RUN_OVER(b, op, walks, 1, width, crf_recur<false>, job));
+    GSA_TRY(GSA_RUN_OVER(b, op, walks, 1, width, crf_recur<true>, job));
+    GSA_TRY(add_transitions(b, op, job));
+    const auto emissions = [=] __device__(int64_t i) {
+        gsa_floats(job.args.demissions)[i] +=
+            (float)(slope_of(job) * use_of(job, i / job.tags, i % job.tags));
+    };
+    if (args->demissions) GSA_TRY(gsa_cuda_each(b, op, job.tokens * job.tags, emissions));
+    const auto ends = [=] __device__(int64_t i) { add_end(job, i / GSA_WARP, i % GSA_WARP); };
+    if (args->dstart == NULL && args->dend == NULL) return GSA_OK;
+    return gsa_cuda_each<GSA_THREADS>(b, op, 2 * job.tags * GSA_WARP, ends);
 }
 
 static gsa_status crf_decode(gsa_backend *b, const gsa_crf_args *args)

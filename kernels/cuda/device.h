@@ -13,11 +13,11 @@ GSA_DEVICE int64_t gsa_thread(void)
     return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
 }
 
-static inline float *gsa_floats(void *at)
+static __device__ __host__ inline float *gsa_floats(void *at)
 {
     return (float *)at;
 }
-static inline const float *gsa_floats(const void *at)
+static __device__ __host__ inline const float *gsa_floats(const void *at)
 {
     return (const float *)at;
 }
