@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(GSA_THREADS, GSA_FORWARD_BLOCKS(LEAN))
     for (int n = 0; n < S::N; n++) state.o[n] = 0;
     load_head<S>(q, job.q + at.row * job.width + (int64_t)at.head * job.dim, job.dim, j, at.live);
     const int64_t edge = first_edge(at, job.edge_offset);
-    const int most = gsa_max_lanes(at.count);
+    const int most = gsa_top_lanes(at.count);
     for (int base = 0; base < most; base += G) {
         fill_window<S>(job, at, edge, base, j, slots + mine, notes + mine);
         __syncwarp();

@@ -2,7 +2,7 @@
  * merge. */
 #include "kernels/cuda.h"
 #include "kernels/cuda/attend.h"
-#include "kernels/cuda/columns.h"
+#include "kernels/cuda/reduce.h"
 #include "kernels/cuda/library.h"
 #include <float.h>
 

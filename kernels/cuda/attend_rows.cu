@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(GSA_THREADS, GSA_ROWS_BLOCKS(LEAN))
     if (float *const sum = sums_of<S>(job))
         for (int l = j; l < job.labels; l += G) sum[l] = 0;
     const int64_t edge = first_edge(at, job.edge_offset);
-    const int most = gsa_max_lanes(at.count);
+    const int most = gsa_top_lanes(at.count);
     for (int base = 0; base < most; base += G) {
         labels[threadIdx.x] = fill_window<S>(job, at, edge, base, j, slots + mine, notes + mine);
         __syncwarp();

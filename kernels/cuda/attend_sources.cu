@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(GSA_THREADS, GSA_SOURCES_BLOCKS(LEAN))
     source_state<S> state;
     GSA_UNROLL
     for (int n = 0; n < S::N; n++) state.dk[n] = state.dv[n] = 0;
-    const int most = gsa_max_lanes(at.count);
+    const int most = gsa_top_lanes(at.count);
     for (int base = 0; base < most; base += G) {
         fill_out_window(job, at, edge, base, j, slots + mine, slopes + mine);
         __syncwarp();

@@ -184,7 +184,6 @@ static void fill_table(gsa_backend *b)
     gsa_cuda_fill_aggregate(b);
     gsa_cuda_fill_aside(b);
     gsa_cuda_fill_attend(b);
-    gsa_cuda_fill_columns(b);
     gsa_cuda_fill_crf(b);
     gsa_cuda_fill_dropout(b);
     gsa_cuda_fill_elements(b);

@@ -11,7 +11,6 @@
 #include "kernels/cuda/reduce.h"
 
 enum {
-    MOST_TAGS = 32768,
     WIDEST = 256,
     HELD = 256 /* tags whose exponentials are in shared memory */
 };
@@ -355,42 +354,21 @@ GSA_DEVICE void add_end(const crf_job &job, int64_t item, int lane)
 }
 
 /* ---- Viterbi ------------------------------------------------------------------------------- */
-GSA_DEVICE bool better(double a, double b)
-{
-    return a > b || (isnan(a) && !isnan(b));
-}
-
 typedef struct crf_best {
     double score;
-    int32_t tag; /* -1: none yet */
+    int32_t tag;
 } crf_best;
 
-/* The first of the largest x_i + w[i * step] among i = from, from + by, ...; the first NaN before
- * all. */
-GSA_DEVICE crf_best find_best(const double *x, const double *w, int64_t step, int64_t tags,
-                              int64_t from, int64_t by)
+/* The first of the largest x_i + w[i * step]; the first NaN before all. */
+GSA_DEVICE crf_best find_best(const double *x, const double *w, int64_t step, int64_t tags)
 {
-    crf_best best = { 0, -1 };
-    for (int64_t i = from; i < tags; i += by) {
+    crf_best best = { x[0] + __ldg(w), 0 };
+    for (int64_t i = 1; i < tags; i++) {
         const double score = x[i] + __ldg(w + i * step);
-        if (best.tag < 0 || better(score, best.score)) best.score = score, best.tag = (int32_t)i;
+        if (score > best.score || (isnan(score) && !isnan(best.score)))
+            best.score = score, best.tag = (int32_t)i;
     }
     return best;
-}
-
-/* The same over a warp's lanes, in all of them. */
-GSA_DEVICE crf_best best_lanes(crf_best mine)
-{
-    GSA_UNROLL
-    for (int step = GSA_WARP / 2; step > 0; step >>= 1) {
-        const crf_best other = { __shfl_xor_sync(GSA_ALL_LANES, mine.score, step),
-                                 __shfl_xor_sync(GSA_ALL_LANES, mine.tag, step) };
-        if (other.tag < 0) continue;
-        const bool ahead = better(other.score, mine.score),
-                   behind = better(mine.score, other.score);
-        if (mine.tag < 0 || ahead || (!behind && other.tag < mine.tag)) mine = other;
-    }
-    return mine;
 }
 
 /* From the last token's scores back along the predecessors: one thread. */
@@ -418,38 +396,19 @@ static __global__ void __launch_bounds__(WIDEST, 4) crf_viterbi(GSA_ARGUMENT(crf
             crf_best best = { 0, 0 };
             if (t == at.first) best.score = __ldg(job.begin + j);
             else
-                best = find_best(before, job.out + j, tags, tags, 0, 1),
+                best = find_best(before, job.out + j, tags, tags),
                 job.predecessor[t * tags + j] = best.tag;
             row[j] = best.score + emission(job, t, j);
         }
         __syncthreads();
     }
-    if (threadIdx.x >= GSA_WARP) return;
+    if (threadIdx.x > 0) return;
     crf_best best = { 0, 0 };
-    if (at.first < at.last)
-        best = best_lanes(
-            find_best(rows + ((at.last - 1) & 1) * tags, job.stop, 1, tags, threadIdx.x, GSA_WARP));
-    if (threadIdx.x == 0) follow(job, at, best);
+    if (at.first < at.last) best = find_best(rows + ((at.last - 1) & 1) * tags, job.stop, 1, tags);
+    follow(job, at, best);
 }
 
 /* ---- the entries --------------------------------------------------------------------------- */
-static gsa_status check(gsa_backend *b, const char *op, const gsa_crf_args *args)
-{
-    if (args->tags < 1 || args->tags > MOST_TAGS)
-        return gsa_fail(&b->error, args->tags < 1 ? GSA_ERR_ARGUMENT : GSA_ERR_LIMIT,
-                        "%s: %d tags, expected 1 to %d", op, (int)args->tags, (int)MOST_TAGS);
-    if (args->sequences < 0)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %lld sequences", op,
-                        (long long)args->sequences);
-    if (args->sequences == 0 && args->tokens != 0)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: the sequences hold 0 tokens of %lld", op,
-                        (long long)args->tokens);
-    GSA_TRY(gsa_ref_shape(b, op, args->tokens,
-                          (int64_t)64 * args->tags)); /* all scratch is less than that */
-    GSA_TRY(gsa_ref_shape(b, op, args->sequences, (int64_t)64 * args->tags));
-    return GSA_CUDA(b, cudaSuccess);
-}
-
 static int64_t width_of(int64_t tags)
 {
     return tags <= 32 ? 32 : tags <= 64 ? 64 : tags <= 128 ? 128 : (int64_t)WIDEST;
@@ -492,7 +451,11 @@ static void choose_chunks(crf_job *job)
 static gsa_status begin(gsa_backend *b, const char *op, const gsa_crf_args *args, int what,
                         crf_job *job)
 {
-    GSA_TRY(check(b, op, args));
+    GSA_TRY(gsa_ref_check_crf(b, op, args));
+    GSA_TRY(gsa_ref_shape(b, op, args->tokens,
+                          (int64_t)64 * args->tags)); /* all scratch is less than that */
+    GSA_TRY(gsa_ref_shape(b, op, args->sequences, (int64_t)64 * args->tags));
+    GSA_TRY(GSA_CUDA(b, cudaSuccess));
     *job = crf_job{};
     job->args = *args;
     job->sequences = args->sequences, job->tokens = args->tokens, job->tags = args->tags;

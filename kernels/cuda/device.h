@@ -57,31 +57,17 @@ template <class T> GSA_DEVICE T gsa_top(T a, T b)
     return b > a || isnan(b) ? (isnan(a) ? a : b) : a;
 }
 
+GSA_DEVICE int gsa_top(int a, int b)
+{
+    return max(a, b);
+}
+
 template <class T> GSA_DEVICE T gsa_top_lanes(T x)
 {
     GSA_UNROLL
     for (int step = GSA_WARP / 2; step > 0; step >>= 1)
         x = gsa_top(x, __shfl_xor_sync(GSA_ALL_LANES, x, step));
     return x;
-}
-
-GSA_DEVICE int gsa_max_lanes(int x)
-{
-    GSA_UNROLL
-    for (int step = GSA_WARP / 2; step > 0; step >>= 1)
-        x = max(x, __shfl_xor_sync(GSA_ALL_LANES, x, step));
-    return x;
-}
-
-/* The last i of low..high-1 with at[i] <= x; at rises, at[low] <= x. */
-GSA_DEVICE int64_t gsa_last_at_most(const int64_t *at, int64_t low, int64_t high, int64_t x)
-{
-    while (high - low > 1) {
-        const int64_t middle = low + (high - low) / 2;
-        if (__ldg(at + middle) <= x) low = middle;
-        else high = middle;
-    }
-    return low;
 }
 
 /* The first i of 0..count with keys[i] >= x (count: none). */

@@ -5,7 +5,7 @@
  * (gemm.cu), and one that goes on with its result joins it: all of it is one kernel, which writes
  * what each call was to write. A thread, or a lane of a row's warp, reads and writes the same
  * elements in every part of it. */
-#include "kernels/cuda/columns.h"
+#include "kernels/cuda/reduce.h"
 #include "kernels/cuda/device.h"
 
 /* Every comparison is written so that a NaN takes the branch that keeps it. */
@@ -189,9 +189,8 @@ static gsa_status check_norm(gsa_backend *b, const char *op, int64_t rows, int64
 
 static gsa_status check_activation(gsa_backend *b, const char *op, int kind, int64_t count)
 {
-    if (kind >= GSA_RELU && kind <= GSA_SIGMOID) return check(b, op, count, 1, GSA_ELEMENTS);
-    return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: activation %d is none of 0..%d", op, kind,
-                    (int)GSA_SIGMOID);
+    GSA_TRY(gsa_ref_check_activation(b, op, kind, count));
+    return check(b, op, count, 1, GSA_ELEMENTS);
 }
 
 static gsa_status bias_forward(gsa_backend *b, void *y, const void *bias, int64_t rows,

@@ -3,21 +3,18 @@
 #include "kernels/cuda/device.h"
 #include <string.h>
 
-static __global__ void __launch_bounds__(GSA_WARP)
-    note_kinds(gsa_cuda_kind *to, GSA_ARGUMENT(gsa_cuda_kinds) some)
-{
-    if (threadIdx.x < some.count) to[threadIdx.x] = some.told[threadIdx.x];
-}
-
 gsa_status gsa_cuda_tell_kinds(gsa_backend *b, gsa_cuda_kinds *kinds, const gsa_cuda_kind *kind)
 {
-    gsa_cuda_kinds some = {};
-    for (int64_t first = 0; first < kinds->count; first += GSA_KINDS_TOLD) {
-        some.count = kinds->count - first;
-        if (some.count > GSA_KINDS_TOLD) some.count = GSA_KINDS_TOLD;
-        for (int64_t k = 0; k < some.count; k++) some.told[k] = kind[first + k];
-        if (kinds->many) GSA_TRY(GSA_RUN(b, note_kinds, 1, GSA_WARP, kinds->many + first, some));
-        else memcpy(kinds->told, some.told, sizeof some.told);
+    if (!kinds->many) memcpy(kinds->told, kind, sizeof *kind * (size_t)kinds->count);
+    for (int64_t first = 0; kinds->many && first < kinds->count; first += GSA_KINDS_TOLD) {
+        const int64_t left = kinds->count - first,
+                      count = left < (int64_t)GSA_KINDS_TOLD ? left : (int64_t)GSA_KINDS_TOLD;
+        gsa_cuda_kinds some = {};
+        memcpy(some.told, kind + first, sizeof *kind * (size_t)count);
+        const auto note = [=, to = kinds->many + first] __device__(int64_t k) {
+            to[k] = some.told[k];
+        };
+        GSA_TRY(gsa_cuda_each<GSA_WARP>(b, "kinds", count, note));
     }
     return GSA_OK;
 }

@@ -77,7 +77,7 @@ typedef struct gsa_cuda_landing {
     char bytes[GSA_CUDA_LANDING_BYTES];
 } gsa_cuda_landing;
 
-typedef struct gsa_cuda_columns {    /* sums of columns (columns.h) */
+typedef struct gsa_cuda_columns {    /* sums of columns (reduce.h) */
     float *out, *weighted, *partial; /* weighted: of x (norm_x - mean) rstd; either may be NULL */
     const float *x, *norm_x, *mean, *rstd;
     unsigned *counters; /* [slices of this launch] */
@@ -284,7 +284,6 @@ void gsa_cuda_fill_aggregate(gsa_backend *b);
 void gsa_cuda_fill_aside(gsa_backend *b);
 void gsa_cuda_fill_attend(gsa_backend *b);
 void gsa_cuda_fill_attend_sparse(gsa_backend *b);
-void gsa_cuda_fill_columns(gsa_backend *b);
 void gsa_cuda_fill_crf(gsa_backend *b);
 void gsa_cuda_fill_dropout(gsa_backend *b);
 void gsa_cuda_fill_elements(gsa_backend *b);

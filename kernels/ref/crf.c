@@ -12,7 +12,7 @@
 static const double
     SMALL = 1e-200,
     LARGE = 1e100; /* what underflows (1e-308) is nothing next to SMALL, nor times LARGE */
-enum { MOST_TAGS = 32768, WORK = 4 /* rows of tags that an item works with */ };
+enum { WORK = 4 /* rows of tags that an item works with */ };
 
 typedef struct crf_job {
     const gsa_crf_args *args;
@@ -286,13 +286,7 @@ static void decode_item(void *context, int64_t item)
 
 static gsa_status check(gsa_backend *b, const char *op, const gsa_crf_args *args)
 {
-    if (args->tags < 1 || args->tags > MOST_TAGS)
-        return gsa_fail(&b->error, args->tags < 1 ? GSA_ERR_ARGUMENT : GSA_ERR_LIMIT,
-                        "%s: %d tags, expected 1 to %d", op, (int)args->tags, MOST_TAGS);
-    if (args->sequences < 0)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %lld sequences", op,
-                        (long long)args->sequences);
-    const gsa_status status = gsa_ref_shape(b, op, args->tokens, args->tags);
+    const gsa_status status = gsa_ref_check_crf(b, op, args);
     if (status != GSA_OK) return status;
     int64_t at = 0;
     for (int64_t s = 0; s <= args->sequences && args->sequences > 0; s++) {

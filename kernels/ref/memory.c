@@ -201,6 +201,21 @@ gsa_status gsa_ref_check_attend(gsa_backend *b, const char *op, const gsa_attend
     return status == GSA_OK ? gsa_ref_check_sizes(b, op, args->edges, backward) : status;
 }
 
+gsa_status gsa_ref_check_crf(gsa_backend *b, const char *op, const gsa_crf_args *args)
+{
+    enum { MOST_TAGS = 32768 };
+    if (args->tags < 1 || args->tags > MOST_TAGS)
+        return gsa_fail(&b->error, args->tags < 1 ? GSA_ERR_ARGUMENT : GSA_ERR_LIMIT,
+                        "%s: %d tags, expected 1 to %d", op, (int)args->tags, MOST_TAGS);
+    if (args->sequences < 0)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %lld sequences", op,
+                        (long long)args->sequences);
+    if (args->sequences == 0 && args->tokens != 0)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: the sequences hold 0 tokens of %lld", op,
+                        (long long)args->tokens);
+    return gsa_ref_shape(b, op, args->tokens, args->tags);
+}
+
 gsa_status gsa_ref_check_gemm(gsa_backend *b, const gsa_gemm *g)
 {
     const int64_t width_a = g->transpose_a ? g->m : g->k, width_b = g->transpose_b ? g->k : g->n;

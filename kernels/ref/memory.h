@@ -46,6 +46,8 @@ gsa_status gsa_ref_check_edges(gsa_backend *b, const char *op, const gsa_edges *
                                int backward);
 /* Sizes that fit, strides that hold a row as stored. */
 gsa_status gsa_ref_check_gemm(gsa_backend *b, const gsa_gemm *product);
+/* Tags and how many sequences and tokens there are. */
+gsa_status gsa_ref_check_crf(gsa_backend *b, const char *op, const gsa_crf_args *args);
 /* What is to be seen of a call of attention without its arrays. */
 gsa_status gsa_ref_check_attend(gsa_backend *b, const char *op, const gsa_attend_args *args,
                                 int backward);
