@@ -3,14 +3,6 @@
  * is launched before, for another stream must not wait for a captured event. */
 #include "kernels/cuda/state.h"
 
-static gsa_status open_aside(gsa_backend *b)
-{
-    gsa_cuda_aside *a = &gsa_cuda_of(b)->aside;
-    GSA_TRY(gsa_cuda_need(b, &a->stream));
-    GSA_TRY(gsa_cuda_need(b, &a->before));
-    return gsa_cuda_need(b, &a->done);
-}
-
 void gsa_cuda_close_aside(gsa_backend *b)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
@@ -25,7 +17,9 @@ static gsa_status cuda_aside(gsa_backend *b, void **queue)
     gsa_cuda_aside *a = &s->aside;
     if (!a->on) {
         GSA_TRY(gsa_cuda_leave_capture(b));
-        GSA_TRY(open_aside(b));
+        GSA_TRY(gsa_cuda_need(b, &a->stream));
+        GSA_TRY(gsa_cuda_need(b, &a->before));
+        GSA_TRY(gsa_cuda_need(b, &a->done));
         GSA_TRY(GSA_CUDA(b, cudaEventRecord(a->before, gsa_cuda_stream(b))));
         GSA_TRY(GSA_CUDA(b, cudaStreamWaitEvent(a->stream, a->before, 0)));
         a->work = s->stream, s->stream = a->stream, a->on = 1;

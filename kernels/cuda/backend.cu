@@ -185,7 +185,6 @@ static void fill_table(gsa_backend *b)
     gsa_cuda_fill_aside(b);
     gsa_cuda_fill_attend(b);
     gsa_cuda_fill_crf(b);
-    gsa_cuda_fill_dropout(b);
     gsa_cuda_fill_elements(b);
     gsa_cuda_fill_gemm(b);
     gsa_cuda_fill_loss(b);

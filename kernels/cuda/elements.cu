@@ -1,5 +1,5 @@
-/* elements.cu - what is computed element by element or row by row: biases, activations, sums, layer
- * norm (Ba, Kiros, Hinton 2016).
+/* elements.cu - what is computed element by element or row by row: biases, activations, sums,
+ * dropout, layer norm (Ba, Kiros, Hinton 2016).
  *
  * After a product come a bias, an activation, a residual, a norm. So a call waits, as products do
  * (gemm.cu), and one that goes on with its result joins it: all of it is one kernel, which writes
@@ -308,6 +308,43 @@ static gsa_status multiply(gsa_backend *b, void *y, const void *a, const void *c
     return gsa_cuda_each(b, "multiply", count, product);
 }
 
+/* Keyed as backend.h says; a thread draws the four columns that share a counter. */
+static gsa_status drop(gsa_backend *b, const char *op, void *to, const void *from,
+                       const gsa_dropout *dropout, int accumulate, int64_t rows, int64_t cols)
+{
+    const gsa_cuda_drop drop = gsa_cuda_drop_of(dropout, NULL);
+    const int64_t quads = (cols + 3) / 4;
+    GSA_TRY(gsa_ref_shape(b, op, rows, cols));
+    GSA_TRY(gsa_ref_check_dropout(b, op, dropout));
+    if (to == NULL) return GSA_OK;
+    const auto keep = [=, to = gsa_floats(to), from = gsa_floats(from)] __device__(int64_t i) {
+        const int64_t row = i / quads, first = i % quads * 4;
+        gsa_philox words = {};
+        if (drop.on) words = gsa_drop_words(drop, row, (uint32_t)(first / 4), 0);
+        GSA_UNROLL
+        for (int c = 0; c < 4; c++) {
+            if (first + c >= cols) continue;
+            const int64_t at = row * cols + first + c;
+            const float factor = drop.on ? gsa_drop_factor(drop, words.word[c]) : 1, x = from[at];
+            const float kept = factor == 0 ? 0 : x * factor;
+            to[at] = accumulate ? to[at] + kept : kept;
+        }
+    };
+    return gsa_cuda_each(b, op, rows * quads, keep);
+}
+
+static gsa_status dropout_forward(gsa_backend *b, void *y, const void *x,
+                                  const gsa_dropout *dropout, int64_t rows, int64_t cols)
+{
+    return drop(b, "dropout_forward", y, x, dropout, 0, rows, cols);
+}
+
+static gsa_status dropout_backward(gsa_backend *b, void *dx, const void *dy,
+                                   const gsa_dropout *dropout, int64_t rows, int64_t cols)
+{
+    return drop(b, "dropout_backward", dx, dy, dropout, 1, rows, cols);
+}
+
 void gsa_cuda_fill_elements(gsa_backend *b)
 {
     b->add = add;
@@ -318,4 +355,6 @@ void gsa_cuda_fill_elements(gsa_backend *b)
     b->bias_forward = bias_forward;
     b->norm_forward = norm_forward;
     b->norm_backward = norm_backward;
+    b->dropout_forward = dropout_forward;
+    b->dropout_backward = dropout_backward;
 }

@@ -285,7 +285,6 @@ void gsa_cuda_fill_aside(gsa_backend *b);
 void gsa_cuda_fill_attend(gsa_backend *b);
 void gsa_cuda_fill_attend_sparse(gsa_backend *b);
 void gsa_cuda_fill_crf(gsa_backend *b);
-void gsa_cuda_fill_dropout(gsa_backend *b);
 void gsa_cuda_fill_elements(gsa_backend *b);
 void gsa_cuda_fill_gemm(gsa_backend *b);
 void gsa_cuda_fill_loss(gsa_backend *b);
