@@ -170,7 +170,7 @@ static gsa_status aggregate_backward(gsa_backend *b, const gsa_part *parts, cons
     const gsa_cuda_plan *plan;
     aggregate_job job = {};
     gsa_cuda_kind kind[GSA_MAX_KINDS] = {};
-    int left[GSA_MAX_KINDS], more = 0;
+    int turn[GSA_MAX_KINDS], turns = 0;
     GSA_TRY(check(b, "aggregate_backward", edges, 1, cols));
     if (edges->rows == 0 || cols == 0) return GSA_OK;
     GSA_TRY(gsa_cuda_plan_of(b, "aggregate_backward", edges, GSA_PLAN_OUT, &plan));
@@ -178,17 +178,16 @@ static gsa_status aggregate_backward(gsa_backend *b, const gsa_part *parts, cons
     job.kinds.count = edges->kinds;
     job.offset = plan->out_offset, job.out_edge = plan->out, job.row_offset = edges->edge_offset,
     job.dy = gsa_floats(dy);
-    for (int k = 0; k < edges->kinds; k++)
-        kind[k].first = plan->part_first[k],
-        more += left[k] = edges->part_rows[k] > 0 && parts[k].dv != NULL;
-    while (more > 0) { /* kinds with one plane take turns: each launch has one writer an element */
-        for (int k = 0; k < edges->kinds; k++) {
-            kind[k].dv = left[k] ? (float *)parts[k].dv : NULL;
-            for (int o = 0; o < k && kind[k].dv; o++)
-                if (kind[o].dv == kind[k].dv) kind[k].dv = NULL;
-        }
+    for (int k = 0; k < edges->kinds; k++) { /* kinds with one plane: one writer a launch */
+        kind[k].first = plan->part_first[k];
+        turn[k] = edges->part_rows[k] > 0 && parts[k].dv ? 0 : -1;
+        for (int o = 0; o < k && turn[k] >= 0; o++)
+            if (turn[o] >= 0 && parts[o].dv == parts[k].dv) turn[k] = turn[o] + 1;
+        if (turn[k] >= turns) turns = turn[k] + 1;
+    }
+    for (int t = 0; t < turns; t++) {
         for (int k = 0; k < edges->kinds; k++)
-            if (kind[k].dv) left[k] = 0, more--;
+            kind[k].dv = turn[k] == t ? gsa_floats(parts[k].dv) : NULL;
         GSA_TRY(launch(b, "aggregate_backward", job, kind, plan->out_cut));
     }
     return GSA_OK;

@@ -10,16 +10,10 @@
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/reduce.h"
 
-enum {
-    WIDEST = 256,
-    HELD = 256 /* tags whose exponentials are in shared memory */
-};
+enum { WIDEST = 256, HELD = 256 /* tags whose exponentials are in shared memory */ };
 enum { ALL, AGREEING, WALKS };
-enum {
-    TILE = 16,
-    STAGE = 8 /* tokens at a time in shared memory */,
-    CHUNK = 128 /* tokens at least */
-};
+/* Pairs of a block's side, tokens at a time in shared memory, tokens of a chunk at least. */
+enum { TILE = 16, STAGE = 8, CHUNK = 128 };
 enum { NOTHING, FIRST, STEP };
 #define CRF_SMALL 1e-200 /* what underflows (1e-308) is nothing next to it, nor times CRF_LARGE */
 #define CRF_LARGE 1e100
@@ -474,9 +468,8 @@ static gsa_status crf_forward(gsa_backend *b, const gsa_crf_args *args)
     GSA_TRY(begin(b, "crf_forward", args, FORWARD, &job));
     GSA_TRY(GSA_RUN_OVER(b, "crf_forward", job.sequences * WALKS, 1, width_of(job.tags),
                          crf_recur<false>, job));
-    job.loss.partial = job.partial, job.loss.partials = job.sequences;
-    job.loss.counter = gsa_cuda_of(b)->counters;
-    job.loss.loss = gsa_floats(args->loss), job.loss.scale = args->scale;
+    job.loss = { NULL,        0,           NULL,          gsa_floats(args->loss),
+                 args->scale, job.partial, job.sequences, gsa_cuda_of(b)->counters };
     return GSA_EACH(b, "crf_forward", job.sequences > 0 ? job.sequences : 1, crf_losses, job);
 }
 

@@ -131,16 +131,14 @@ typedef struct gsa_cuda_drop {
 /* `edges` brings the identity of rows for attention; NULL: the dropout's own. */
 static inline gsa_cuda_drop gsa_cuda_drop_of(const gsa_dropout *d, const gsa_edges *edges)
 {
-    if (d == NULL || d->p == 0) return gsa_cuda_drop{};
-    return gsa_cuda_drop{ 1,
-                          (uint32_t)(d->p * 4294967296.0),
-                          d->seed,
-                          d->step,
-                          d->site << 12,
-                          (float)(1 / (1 - d->p)),
-                          d->example_id,
-                          edges ? edges->row_example : d->row_example,
-                          edges ? edges->row_local : d->row_local };
+    gsa_cuda_drop drop = {};
+    if (d == NULL || d->p == 0) return drop;
+    drop.on = 1, drop.limit = (uint32_t)(d->p * 4294967296.0), drop.keep = (float)(1 / (1 - d->p));
+    drop.seed = d->seed, drop.step = d->step, drop.site = d->site << 12;
+    drop.example_id = d->example_id;
+    drop.row_example = edges ? edges->row_example : d->row_example;
+    drop.row_local = edges ? edges->row_local : d->row_local;
+    return drop;
 }
 
 GSA_DEVICE gsa_philox gsa_drop_words(const gsa_cuda_drop &d, int64_t row, uint32_t third,

@@ -64,11 +64,9 @@ GSA_DEVICE float element(const gsa_cuda_rowwise &job, int64_t i, int64_t c)
 }
 
 /* A warp a row. Mean first, then the squares of what is left: no cancellation. */
-static __global__ void __launch_bounds__(GSA_THREADS) norm_rows(GSA_ARGUMENT(gsa_cuda_rowwise) job)
+GSA_DEVICE void norm_row(const gsa_cuda_rowwise &job, int64_t row, int lane)
 {
-    const int64_t row = gsa_thread() / GSA_WARP, cols = job.cols;
-    const int lane = threadIdx.x % GSA_WARP;
-    if (row >= job.rows) return; /* a whole warp */
+    const int64_t cols = job.cols;
     const float *x = (job.sum ? job.sum : job.y ? job.y : job.x) + row * cols;
     float sum = 0, square = 0;
     for (int64_t c = lane; c < cols; c += GSA_WARP) sum += element(job, row * cols + c, c);
@@ -122,7 +120,8 @@ gsa_status gsa_cuda_send_rowwise(gsa_backend *b)
         return GSA_RUN_OVER(b, "norm_backward",
                             own_blocks(job) + job.columns.chunks * job.columns.slices, 1,
                             GSA_COLUMN_THREADS, norm_rows_back, job);
-    if (job.out) return GSA_WARPS(b, "norm_forward", job.rows, norm_rows, job);
+    const auto norm = [=] __device__(int64_t i) { norm_row(job, i / GSA_WARP, i % GSA_WARP); };
+    if (job.out) return gsa_cuda_each<GSA_THREADS>(b, "norm_forward", job.rows * GSA_WARP, norm);
     const auto each = [=] __device__(int64_t i) { element(job, i, job.bias ? i % job.cols : 0); };
     return gsa_cuda_each(b, "elements", job.rows * job.cols, each);
 }

@@ -168,9 +168,8 @@ static gsa_status segment_entropy_backward(gsa_backend *b, void *dlogits, const 
 static gsa_status square_error_forward(gsa_backend *b, void *loss, const void *x,
                                        const void *target, double scale, int64_t count)
 {
-    gsa_cuda_total total = {};
-    total.loss = gsa_floats(loss), total.scale = scale;
-    return gsa_cuda_reduce(b, "square_error_forward", x, target, GSA_SQUARES_OF, count, total);
+    return gsa_cuda_reduce(b, "square_error_forward", x, target, GSA_SQUARES_OF, count,
+                           { NULL, 0, NULL, gsa_floats(loss), scale });
 }
 
 static gsa_status square_error_backward(gsa_backend *b, void *dx, const void *dloss, const void *x,

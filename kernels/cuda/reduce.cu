@@ -33,34 +33,18 @@ gsa_status gsa_cuda_reduce(gsa_backend *b, const char *op, const void *x, const 
 
 static gsa_status sum(gsa_backend *b, double *out, const void *x, int64_t count)
 {
-    gsa_cuda_total total = {};
-    total.sum = out;
-    return gsa_cuda_reduce(b, "sum", x, NULL, GSA_SUM_OF, count, total);
+    return gsa_cuda_reduce(b, "sum", x, NULL, GSA_SUM_OF, count, { out });
 }
 
 static gsa_status sum_squares(gsa_backend *b, double *out, const void *x, int accumulate,
                               int64_t count)
 {
-    gsa_cuda_total total = {};
-    total.sum = out, total.accumulate = accumulate;
-    return gsa_cuda_reduce(b, "sum_squares", x, NULL, GSA_SQUARES_OF, count, total);
+    return gsa_cuda_reduce(b, "sum_squares", x, NULL, GSA_SQUARES_OF, count, { out, accumulate });
 }
 
 static gsa_status count_bad(gsa_backend *b, int64_t *out, const void *x, int64_t count)
 {
-    gsa_cuda_total total = {};
-    total.count = out;
-    return gsa_cuda_reduce(b, "count_bad", x, NULL, GSA_BAD_OF, count, total);
-}
-
-static __global__ void clip_factor(double *control, const double *squares, double max_norm,
-                                   int latch)
-{
-    if (threadIdx.x > 0) return;
-    const double norm = sqrt(*squares);
-    control[0] = norm;
-    if (!isfinite(norm) || (latch && isnan(control[1]))) control[1] = NAN;
-    else control[1] = max_norm > 0 && norm > max_norm ? max_norm / norm : 1;
+    return gsa_cuda_reduce(b, "count_bad", x, NULL, GSA_BAD_OF, count, { NULL, 0, out });
 }
 
 static gsa_status clip(gsa_backend *b, double *control, const double *squares, double max_norm,
@@ -68,7 +52,13 @@ static gsa_status clip(gsa_backend *b, double *control, const double *squares, d
 {
     if (!(max_norm >= 0))
         return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "clip: max_norm = %g is negative", max_norm);
-    return GSA_RUN(b, clip_factor, 1, GSA_WARP, control, squares, max_norm, latch);
+    const auto factor = [=] __device__(int64_t) {
+        const double norm = sqrt(*squares);
+        control[0] = norm;
+        if (!isfinite(norm) || (latch && isnan(control[1]))) control[1] = NAN;
+        else control[1] = max_norm > 0 && norm > max_norm ? max_norm / norm : 1;
+    };
+    return gsa_cuda_each<GSA_WARP>(b, "clip", 1, factor);
 }
 
 /* ---- columns ------------------------------------------------------------------------------- */

@@ -46,14 +46,14 @@ GSA_DEVICE T gsa_fold_column(T value, int64_t first, int64_t last, Each each, Jo
 
 /* What a reduction leaves: *sum, *count or, as a float, *loss = scale x sum. */
 typedef struct gsa_cuda_total {
-    double *partial; /* [partials] */
-    int64_t partials;
-    unsigned *counter;
-    double *sum;
-    int accumulate;
-    int64_t *count;
-    float *loss;
-    double scale;
+    double *sum = NULL;
+    int accumulate = 0;
+    int64_t *count = NULL;
+    float *loss = NULL;
+    double scale = 0;
+    double *partial = NULL; /* [partials] */
+    int64_t partials = 0;
+    unsigned *counter = NULL;
 } gsa_cuda_total;
 
 /* The partial sums are, once every block has been here: the last adds them up, in their order.

@@ -121,7 +121,6 @@ static gsa_status gather_backward(gsa_backend *b, void *dtable, const void *dy, 
                                   int32_t first_id, double scale, int64_t rows, int64_t cols,
                                   int64_t table_rows)
 {
-    scatter_job job = {};
     GSA_TRY(gsa_ref_shape(b, "gather_backward", rows, cols));
     GSA_TRY(gsa_ref_shape(b, "gather_backward", table_rows, cols));
     if (table_rows >= INT32_MAX)
@@ -129,10 +128,10 @@ static gsa_status gather_backward(gsa_backend *b, void *dtable, const void *dy, 
                         "gather_backward: a table of %lld rows, at most 2147483646",
                         (long long)table_rows);
     if (dtable == NULL || rows == 0 || cols == 0) return GSA_OK;
-    job.table = gsa_floats(dtable), job.dy = gsa_floats(dy), job.scale = (float)scale;
-    job.rows = rows, job.cols = cols, job.table_rows = table_rows;
-    job.chunks = (rows + CHUNK - 1) / CHUNK;
-    return scatter(b, job, ids, first_id);
+    return scatter(b,
+                   { gsa_floats(dtable), NULL, NULL, gsa_floats(dy), NULL, NULL, (float)scale, rows,
+                     cols, table_rows, (rows + CHUNK - 1) / CHUNK },
+                   ids, first_id);
 }
 
 /* ---- select -------------------------------------------------------------------------------- */
