@@ -377,8 +377,7 @@ GSA_DEVICE void follow(const crf_job &job, const crf_walk &at, crf_best best)
     if (job.args.score) gsa_floats(job.args.score)[at.sequence] = (float)best.score;
 }
 
-/* Six blocks at once: left to itself, ptxas makes room for eight and spills. */
-static __global__ void __launch_bounds__(WIDEST, 6) crf_viterbi(GSA_ARGUMENT(crf_job) job)
+static __global__ void __launch_bounds__(WIDEST) crf_viterbi(GSA_ARGUMENT(crf_job) job)
 {
     GSA_SHARED(double, held, [2][HELD]);
     const int64_t tags = job.tags;
