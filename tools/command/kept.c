@@ -122,10 +122,23 @@ static int holds_results(const char *path)
     return found;
 }
 
+/* gsa average writes no log. */
+static int holds_run(const gsa_system *system, const char *folder)
+{
+    static const char *const names[] = { "log.jsonl", GSA_LATEST };
+    char path[GSA_PATH_ROOM + 16];
+    int found = 0;
+    for (int i = 0; i < 2 && !found; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
+        found = system->kind(NULL, path, NULL) == GSA_FILE_REGULAR;
+    }
+    return found;
+}
+
 static int refuse(void *user, const char *path, char *why, size_t room)
 {
     const gsa_system *system = gsa_system_default();
-    char folder[GSA_PATH_ROOM], which[GSA_PATH_ROOM], log[GSA_PATH_ROOM + 16];
+    char folder[GSA_PATH_ROOM], which[GSA_PATH_ROOM];
     const char *slash = strrchr(path, '/');
     (void)user;
     snprintf(folder, sizeof folder, "%.*s",
@@ -133,12 +146,10 @@ static int refuse(void *user, const char *path, char *why, size_t room)
              : slash == path ? 1
                              : (int)(slash - path),
              slash ? path : ".");
-    snprintf(log, sizeof log, "%s/log.jsonl", folder);
     if (is_read(path)) snprintf(why, room, "the same command reads it");
     else if (gsa_is_in_checkpoint(system, folder, which, sizeof which))
         snprintf(why, room, "'%.150s' is a checkpoint, which holds nothing else", which);
-    else if (gsa_is_of_a_run(path, 0) && !is_remade(path) &&
-             system->kind(NULL, log, NULL) == GSA_FILE_REGULAR)
+    else if (gsa_is_of_a_run(path, 0) && !is_remade(path) && holds_run(system, folder))
         snprintf(why, room, "it is of a run, which needs it");
     else if (system->kind(NULL, path, NULL) == GSA_FILE_REGULAR && holds_results(path))
         snprintf(why, room, "it holds the results of runs");

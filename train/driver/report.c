@@ -74,13 +74,13 @@ static gsa_progress progress_of(const gsa_trainer *t, int32_t kind)
                            .epochs = (int32_t)t->session.recipe.values.train_epochs,
                            .step = t->counts.step,
                            .steps = t->schedule.steps,
-                           .norm = t->norm,
+                           .norm = gsa_shown(t->norm),
                            .lr = t->lr };
 }
 
 static double per(double sum, double count)
 {
-    return count > 0 ? sum / count : 0;
+    return count > 0 ? gsa_shown(sum / count) : 0;
 }
 
 /* Bytes that the process had at most. */
