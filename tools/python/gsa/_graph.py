@@ -118,6 +118,7 @@ class Topology:
 
         text: the tokens of each example, for patterns that read them; memory: lengths of the
         memory, for patterns that read one; heads: for per-head phases.
+        An example has at most 2^25 nodes, those read and those written, and 2^26 runs of edges.
         """
         return Graph._of_topology(self, lengths, text, memory, heads)
 
@@ -209,13 +210,15 @@ class Graph:
             raise L.ArgumentError(f"memory: {len(memory_length)} lengths of {len(length)} examples")
         slices = None if text is None else _text(text, length)
         heads = L.whole("heads", heads, 1, L.INT_MAX)
+        limits = L._Limits(nodes=2**25, runs=2**26)  # the C library's own would take minutes
         handle = L.made(lib.gsa_graph_create, None, t._pattern)
         sequences = L._Sequences(
             count=len(length), length=length.ctypes.data,
             memory_length=None if memory is None else memory_length.ctypes.data,
             text=None if slices is None else ctypes.addressof(slices))
         try:
-            L.call(lib.gsa_graph_build, handle, t._cache, None, ctypes.byref(sequences), heads)
+            L.call(lib.gsa_graph_build, handle, t._cache, ctypes.byref(limits),
+                   ctypes.byref(sequences), heads)
         except BaseException:
             lib.gsa_graph_release(handle)
             raise

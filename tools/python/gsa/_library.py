@@ -51,6 +51,10 @@ class _Sequences(ctypes.Structure):
                 ("example", ctypes.c_void_p), ("draw", ctypes.c_int64)]
 
 
+class _Limits(ctypes.Structure):
+    _fields_ = [("nodes", ctypes.c_int64), ("edges", ctypes.c_int64), ("runs", ctypes.c_int64)]
+
+
 class _EdgeList(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_uint32), ("index_bytes", ctypes.c_int32),
                 ("rows", ctypes.c_int64), ("sources", ctypes.c_int64), ("count", ctypes.c_int64),
@@ -116,7 +120,7 @@ _FUNCTIONS = {
     "gsa_graph_open": (_I, [_P, _P, _S, _R(_P), _E]),
     "gsa_graph_create": (_I, [_P, _P, _R(_P), _E]),
     "gsa_graph_release": (None, [_P]),
-    "gsa_graph_build": (_I, [_P, _P, _P, _R(_Sequences), ctypes.c_int32, _E]),
+    "gsa_graph_build": (_I, [_P, _P, _R(_Limits), _R(_Sequences), ctypes.c_int32, _E]),
     "gsa_graph_of_edges": (_I, [_P, _R(_EdgeList), _R(_P), _E]),
     "gsa_graph_order": (_P, [_P]),
     "gsa_graph_schema": (_P, [_P]),

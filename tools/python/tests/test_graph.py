@@ -173,6 +173,8 @@ class Refusals(Case):
     def test_a_spec_and_lengths_are_checked(self):
         self.refused("'star*2' is a stack, and a graph is of one pattern in one layer: expected "
                      "one name with its settings, as window:width=11", gsa.topology, "star*2")
+        self.refused(f"example 0: topology 'window', length {2**28}: {2**28} nodes of input and "
+                     f"memory, the limit is {2**25}", gsa.topology("window").graph, [2**28])
         self.refused("lengths: -1 .. 3 is not in 0 .. 2^31-1", gsa.topology("star").graph, [3, -1])
         self.refused("lengths: whole numbers in one dimension were expected, not float64 of shape "
                      "(1,)", gsa.topology("star").graph, [3.5])
