@@ -37,8 +37,8 @@ void gsa_fuzz_one(const gsa_system *system, const char *path, const uint8_t *at,
     gsa_error error;
     (void)at, (void)bytes;
     if (!trainer.optimiser) open_once();
-    static const gsa_train_options none;
-    trainer.system = system, trainer.options = &none;
+    static const gsa_train_options resumed = { .resume = "no log is here" };
+    trainer.system = system, trainer.options = &resumed;
     trainer.counts = (gsa_run_counts){ .version = GSA_STATE_VERSION, .seed = 1, .examples = 4 };
     const gsa_status status = gsa_trainer_read_state(&trainer, path, &error);
     FUZZ_SAID(status, error);

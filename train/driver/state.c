@@ -326,7 +326,7 @@ static gsa_status load_state(gsa_trainer *t, const gsa_safetensors *file, const 
         if (status == GSA_OK && apart && gsa_is_learned(p))
             status = load_tensor(t, file, path, "weight", p, p->value.data, error);
     }
-    if (status == GSA_OK && t->options->resume)
+    if (status == GSA_OK)
         status = gsa_identity_read(t->system, t->options->resume, file, path, run, error);
     if (status == GSA_OK && *run) memcpy(t->run, run, sizeof run);
     return status;
