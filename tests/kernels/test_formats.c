@@ -1,8 +1,8 @@
 /* Every format of attention on the cpu backend (kernels/cpu/attention/attention.h) by every
- * property, one table: neither threads, nor the batch, nor outputs past the caches change a bit,
- * with dropout and labels, too; heads are as alone; what is not finite stays with the rows that
- * read it; memory that is not there is told of. Rows that share some of their sources, by labels
- * that they share and that they do not, against the oracle. */
+ * property, in one table. Threads, the batch and outputs larger than the caches change no bit, also
+ * with dropout and labels. Each head gives what it gives alone. NaN and infinities stay in the rows
+ * that read them. A failed allocation is an error. Rows that share some of their sources, with the
+ * same labels and with others, equal the oracle. */
 #include "kernels/cpu/cpu.h"
 #include "level_rig.h"
 #include "oracle_check.h"
