@@ -1,7 +1,8 @@
 /* system.c - the default table: malloc and POSIX. Interrupted calls are taken up again. */
-#define _DEFAULT_SOURCE /* madvise */
+#define _GNU_SOURCE /* madvise, O_PATH */
 #include "graph/system.h"
 #include "graph/stored.h"
+#include "graph/system_parts.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -51,10 +52,93 @@ static void posix_release(void *user, void *at)
     free(at);
 }
 
+/* ---- what is beneath a folder that is held ---- */
+
+#ifndef O_PATH
+#define O_PATH O_RDONLY
+#endif
+
+/* A path's last name, in the folder that holds it. */
+typedef struct place {
+    int folder, own; /* own: to be closed */
+    const char *name;
+    int links; /* O_NOFOLLOW beneath a folder that is held, else 0 */
+} place;
+
+static void leave(const place *at)
+{
+    const int why = errno;
+    if (at->own) close(at->folder);
+    errno = why;
+}
+
+/* One folder further; a link is none. */
+static int enter(place *at, const char *name, size_t bytes)
+{
+    char one[NAME_MAX + 1];
+    if (bytes > NAME_MAX) return errno = ENAMETOOLONG, -1;
+    memcpy(one, name, bytes);
+    one[bytes] = 0;
+    const int next = openat(at->folder, one, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    leave(at);
+    at->folder = next, at->own = next >= 0;
+    return next < 0 ? -1 : 0;
+}
+
+/* Success is followed by leave. */
+static int find(const char *path, place *at)
+{
+    const size_t begin = sizeof GSA_HELD - 1;
+    *at = (place){ .folder = AT_FDCWD, .name = path };
+    if (!gsa_is_held(path)) return 0;
+    const size_t digits = strspn(path + begin, "0123456789");
+    const char *next = path + begin + digits;
+    if (digits == 0 || digits > 9 || (*next && *next != '/')) return 0;
+    at->folder = atoi(path + begin), at->links = O_NOFOLLOW;
+    for (size_t bytes;; next += bytes) {
+        next += strspn(next, "/");
+        bytes = strcspn(next, "/");
+        at->name = bytes ? next : ".";
+        if (!next[bytes]) return 0;
+        if (enter(at, next, bytes) < 0) return -1;
+    }
+}
+
+static int open_at(const char *path, int flags)
+{
+    place at;
+    if (find(path, &at) < 0) return -1;
+    int file;
+    /* what is no file beneath a held folder is none of ours: nobody waits for its other end */
+    if (at.links) flags |= at.links | O_NONBLOCK;
+    do file = openat(at.folder, at.name, flags | O_CLOEXEC | O_NOCTTY, 0666);
+    while (file < 0 && errno == EINTR);
+    leave(&at);
+    return file;
+}
+
+static int stat_at(const char *path, int links, struct stat *seen)
+{
+    place at;
+    if (find(path, &at) < 0) return -1;
+    const int rc = fstatat(at.folder, at.name, seen, links && !at.links ? 0 : AT_SYMLINK_NOFOLLOW);
+    leave(&at);
+    return rc;
+}
+
+static int posix_hold(void *user, const char *path, char *at, size_t room)
+{
+    (void)user;
+    const int folder = open_at(path, O_PATH | O_DIRECTORY);
+    if (folder >= 0) snprintf(at, room, GSA_HELD "%d", folder);
+    return folder;
+}
+
 /* The path becomes what its link names: 1. 0: it is no link; < 0: a failure. */
 static int follow(char *path, size_t room)
 {
     char next[PATH_MAX];
+    if (gsa_is_held(path)) return 0;
     const ssize_t bytes = readlink(path, next, sizeof next - 1);
     if (bytes < 0) return errno == EINVAL || errno == ENOENT ? 0 : -1;
     const char *slash = strrchr(path, '/');
@@ -87,7 +171,7 @@ static int descriptor_at(const char *path)
 static int descriptor_of(const char *path)
 {
     char at[PATH_MAX];
-    int number = -1, more = strlen(path) < sizeof at;
+    int number = -1, more = strlen(path) < sizeof at && !gsa_is_held(path);
     if (more) strcpy(at, path);
     for (int i = 0; i < LINKS && number < 0 && more > 0; i++) {
         number = descriptor_at(at);
@@ -127,9 +211,7 @@ static int posix_open(void *user, const char *path, int mode)
             ? -1
             : descriptor_of(path);
     if (named >= 0) return fcntl(named, F_DUPFD_CLOEXEC, 0);
-    int file;
-    do file = open(path, flags[mode] | O_CLOEXEC | O_NOCTTY, 0666);
-    while (file < 0 && errno == EINTR);
+    const int file = open_at(path, flags[mode]);
     return file >= 0 && mode >= GSA_OPEN_OWN ? keep_own(file, mode == GSA_OPEN_OWN) : file;
 }
 
@@ -182,25 +264,46 @@ static int posix_close(void *user, int file)
 static int posix_truncate(void *user, const char *path, int64_t bytes)
 {
     (void)user;
-    return truncate(path, (off_t)bytes);
+    const int file = open_at(path, O_WRONLY | O_NONBLOCK);
+    if (file < 0) return -1;
+    const int rc = ftruncate(file, (off_t)bytes), why = errno;
+    close(file);
+    return errno = why, rc;
 }
 
 static int posix_rename(void *user, const char *from, const char *to)
 {
     (void)user;
-    return rename(from, to);
+    place old, new;
+    if (find(from, &old) < 0) return -1;
+    int rc = find(to, &new);
+    if (rc == 0) {
+        rc = renameat(old.folder, old.name, new.folder, new.name);
+        leave(&new);
+    }
+    leave(&old);
+    return rc;
 }
 
 static int posix_remove(void *user, const char *path)
 {
     (void)user;
-    return remove(path);
+    place at;
+    if (find(path, &at) < 0) return -1;
+    int rc = unlinkat(at.folder, at.name, 0);
+    if (rc < 0 && errno == EISDIR) rc = unlinkat(at.folder, at.name, AT_REMOVEDIR);
+    leave(&at);
+    return rc;
 }
 
 static int posix_make_folder(void *user, const char *path)
 {
     (void)user;
-    return mkdir(path, 0777);
+    place at;
+    if (find(path, &at) < 0) return -1;
+    const int rc = mkdirat(at.folder, at.name, 0777);
+    leave(&at);
+    return rc;
 }
 
 static int posix_lock(void *user, int file, int wait)
@@ -218,7 +321,7 @@ static int posix_lock(void *user, int file, int wait)
  * nothing to do. */
 static int posix_sync_folder(void *user, const char *path)
 {
-    const int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int folder = open_at(path, O_RDONLY | O_DIRECTORY);
     if (folder < 0) return errno == EACCES ? 0 : -1;
     const int rc = posix_sync(user, folder) < 0 && errno != EINVAL && errno != ENOTSUP ? -1 : 0,
               why = errno;
@@ -240,7 +343,7 @@ static int posix_kind(void *user, const char *path, int64_t *bytes)
     struct stat seen;
     if (bytes) *bytes = 0;
     if (descriptor_of(path) > STDIN_FILENO) return GSA_FILE_OTHER;
-    if (stat(path, &seen) < 0) return errno == ENOENT ? GSA_FILE_ABSENT : -1;
+    if (stat_at(path, 1, &seen) < 0) return errno == ENOENT ? GSA_FILE_ABSENT : -1;
     if (bytes) *bytes = (int64_t)seen.st_size;
     return kind_of(&seen);
 }
@@ -249,7 +352,7 @@ static int posix_entry(void *user, const char *path)
 {
     (void)user;
     struct stat seen;
-    if (lstat(path, &seen) < 0) return errno == ENOENT ? GSA_FILE_ABSENT : -1;
+    if (stat_at(path, 0, &seen) < 0) return errno == ENOENT ? GSA_FILE_ABSENT : -1;
     return S_ISLNK(seen.st_mode) ? GSA_FILE_LINK : kind_of(&seen);
 }
 
@@ -277,7 +380,7 @@ static int posix_keep_mode(void *user, int file, const char *path)
 {
     (void)user;
     struct stat seen, made;
-    if (stat(path, &seen) < 0 || fstat(file, &made) < 0) return -1;
+    if (stat_at(path, 1, &seen) < 0 || fstat(file, &made) < 0) return -1;
     if ((seen.st_uid != made.st_uid || seen.st_gid != made.st_gid) &&
         fchown(file, seen.st_uid, seen.st_gid) < 0 && errno != EPERM)
         return -1;                            /* EPERM: only root gives a file away */
@@ -288,8 +391,8 @@ static int posix_same(void *user, int file, const char *path)
 {
     (void)user;
     struct stat open, named;
-    return fstat(file, &open) == 0 && lstat(path, &named) == 0 && open.st_ino == named.st_ino &&
-           open.st_dev == named.st_dev;
+    return fstat(file, &open) == 0 && stat_at(path, 0, &named) == 0 &&
+           open.st_ino == named.st_ino && open.st_dev == named.st_dev;
 }
 
 /* One pass over what the folder holds: checks that it is plain files alone, or removes them. */
@@ -317,19 +420,25 @@ static int pass_over(int folder, int removes)
 static int posix_clear_folder(void *user, const char *path)
 {
     (void)user;
-    const int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (folder < 0) return -1;
-    const int rc = pass_over(folder, 0) < 0 || pass_over(folder, 1) < 0 ? -1 : 0, why = errno;
-    close(folder);
+    place at;
+    if (find(path, &at) < 0) return -1;
+    const int folder = openat(at.folder, at.name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int rc = folder < 0 || pass_over(folder, 0) < 0 || pass_over(folder, 1) < 0 ? -1 : 0;
+    const int why = errno;
+    if (folder >= 0) close(folder);
     errno = why;
-    return rc < 0 ? rc : rmdir(path);
+    if (rc == 0) rc = unlinkat(at.folder, at.name, AT_REMOVEDIR);
+    leave(&at);
+    return rc;
 }
 
 static int posix_list(void *user, const char *path, int (*each)(void *context, const char *name),
                       void *context)
 {
     (void)user;
-    DIR *folder = opendir(path);
+    const int file = open_at(path, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+    DIR *folder = file < 0 ? NULL : fdopendir(file);
+    if (!folder && file >= 0) close(file);
     if (!folder) return -1;
     int rc = 0;
     struct dirent *entry;
@@ -372,6 +481,7 @@ const gsa_system *gsa_system_default(void)
         .clear_folder = posix_clear_folder,
         .same = posix_same,
         .stored = posix_stored,
+        .hold = posix_hold,
     };
     return &table;
 }

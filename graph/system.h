@@ -117,6 +117,9 @@ typedef struct gsa_system {
     int (*refuses)(void *user, const char *path, char *why, size_t room);
     /* bytes that the medium holds of a file, few where it has holes. NULL: not known */
     int64_t (*stored)(void *user, const char *path);
+    /* Opens a folder: a descriptor for close, and in `at` the path that leads to it, whatever
+     * becomes of its name. Beneath that path no link is followed. NULL: none can be held */
+    int (*hold)(void *user, const char *path, char *at, size_t room);
 } gsa_system;
 
 /* malloc and POSIX; immutable, any thread. */

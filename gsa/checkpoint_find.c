@@ -20,9 +20,10 @@ static gsa_status try_step(const gsa_system *system, const char *folder, const c
     char *place = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 "%s", folder, which.step,
                               which.replaced ? GSA_REPLACED : "");
     if (!place) return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
-    const gsa_status status = system->kind(system->user, place, NULL) == GSA_FILE_FOLDER
-                                  ? gsa_manifest_check(system, place, unread, error)
-                                  : gsa_fail(error, GSA_ERR_FORMAT, "'%s' is not there", place);
+    const gsa_status status =
+        system->kind(system->user, place, NULL) == GSA_FILE_FOLDER
+            ? gsa_manifest_check(system, place, unread, error)
+            : gsa_fail(error, GSA_ERR_FORMAT, "'%s' is not there or is a link", place);
     if (status == GSA_OK) *path = place;
     else gsa_release(system, place);
     return status;
@@ -161,4 +162,21 @@ gsa_status gsa_checkpoint_find(const gsa_system *system, const char *folder, con
         return take_latest(system, folder, unread, path, warning, error);
     return gsa_fail(error, GSA_ERR_IO,
                     "'%s' is no folder of checkpoints: it is not there or is a file", folder);
+}
+
+gsa_status gsa_checkpoint_hold(const gsa_system *through, const gsa_system *below,
+                               const char *folder, const char *unread, gsa_anchor **anchor,
+                               char **path, char **warning, gsa_error *error)
+{
+    *path = *warning = NULL;
+    gsa_status status = gsa_anchor_open(through, below, folder, anchor, error);
+    if (status != GSA_OK) return status;
+    status = gsa_checkpoint_find(gsa_anchor_system(*anchor, through), folder, unread, path, warning,
+                                 error);
+    if (status == GSA_OK) status = gsa_anchor_move(*anchor, *path, error);
+    if (status == GSA_OK) return GSA_OK;
+    gsa_release(below, *path);
+    gsa_anchor_close(*anchor);
+    *path = NULL, *anchor = NULL;
+    return status;
 }

@@ -1,7 +1,7 @@
 /* checkpoint_parts.h - what writing and finding checkpoints share; not installed. */
 #ifndef GSA_CHECKPOINT_PARTS_H
 #define GSA_CHECKPOINT_PARTS_H
-#include "graph/system.h"
+#include "graph/anchor.h"
 
 #define GSA_MANIFEST "manifest.sha256"
 #define GSA_LATEST   "latest"
@@ -19,6 +19,12 @@ char *gsa_text_of(const gsa_system *system, const char *format, ...) GSA_PRINTF(
 int gsa_step_of(const char *name, const char *suffix, int64_t *step);
 /* The step that the folder's name says, also with ".old"; -1: it is none of a step. */
 int64_t gsa_step_of_folder(const char *folder);
+
+/* gsa_checkpoint_find (checkpoint.h) in a folder that stays the one that was opened: the anchor
+ * (anchor.h) holds the checkpoint that was found. On failure there is none. */
+gsa_status gsa_checkpoint_hold(const gsa_system *through, const gsa_system *below,
+                               const char *folder, const char *unread, gsa_anchor **anchor,
+                               char **path, char **warning, gsa_error *error);
 
 typedef struct gsa_names { /* what a folder holds; owns its texts */
     const gsa_system *system;

@@ -88,7 +88,8 @@ typedef struct gsa_train_options {
         *stop;            /* becomes non-zero: save and return GSA_ERR_INTERRUPTED; or NULL */
     gsa_backend *backend; /* NULL: made from device and threads; else this one is used, and outlives
                              the call */
-    int locked;      /* 1: the caller holds the lock of the folder that is written to (lock.h) */
+    const struct gsa_lock *lock; /* of the folder that is written to, which the caller holds
+                                    (lock.h); NULL: it is taken */
     int steps_alone; /* a measurement: dev and test data are neither read nor evaluated. The result
                         has no metric, but of the last batch examples, tokens, nodes, edges,
                         score_bytes (gsa_stack_counts) */

@@ -108,7 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *at, size_t bytes)
     table.open = open_input, table.read = read_input, table.read_at = read_input_at;
     table.close = close_input, table.kind = kind_of, table.list = list_none;
     table.entry = NULL, table.resolve = NULL, table.keep_mode = NULL, table.clear_folder = NULL;
-    table.same = NULL;
+    table.same = NULL, table.hold = NULL;
     table.stored = NULL;
     gsa_fuzz_one(&table, "/fuzz" NAME, at, bytes);
     FUZZ_CHECK(state.blocks == 0);

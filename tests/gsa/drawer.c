@@ -292,8 +292,8 @@ void gsa_drawer_open(gsa_drawer *drawer)
     t->user = drawer;
     t->open = drawer_open, t->read = drawer_read, t->write = drawer_write, t->sync = drawer_sync,
     t->close = drawer_close;
-    t->entry = NULL, t->resolve = NULL, t->keep_mode = NULL, t->clear_folder = NULL,
-    t->same = NULL; /* no links in a drawer */
+    t->entry = NULL, t->resolve = NULL, t->keep_mode = NULL, t->clear_folder = NULL, t->same = NULL,
+    t->hold = NULL; /* no links in a drawer */
     t->truncate = drawer_truncate, t->rename = drawer_rename, t->remove = drawer_remove,
     t->make_folder = drawer_make_folder;
     t->sync_folder = drawer_sync_folder, t->kind = drawer_kind, t->list = drawer_list;

@@ -164,6 +164,14 @@ static int faulty_same(void *user, int file, const char *path)
     return fails(user, GSA_OP_KIND) ? 0 : real()->same(NULL, file, path);
 }
 
+static int faulty_hold(void *user, const char *path, char *at, size_t room)
+{
+    gsa_faults *f = user;
+    const int file = fails(f, GSA_OP_OPEN) ? -1 : real()->hold(NULL, path, at, room);
+    if (file >= 0) count(f, &f->files, 1);
+    return file;
+}
+
 void gsa_faults_start(gsa_faults *faults)
 {
     memset(faults, 0, sizeof *faults);
@@ -191,7 +199,8 @@ void gsa_faults_start(gsa_faults *faults)
                                   .resolve = faulty_resolve,
                                   .keep_mode = faulty_keep_mode,
                                   .clear_folder = faulty_clear_folder,
-                                  .same = faulty_same };
+                                  .same = faulty_same,
+                                  .hold = faulty_hold };
 }
 
 void gsa_faults_rewind(gsa_faults *faults)

@@ -2,13 +2,16 @@
  * checkpoint, what a run needs. Files that were read are known by their paths: another file that
  * is there now counts. And what is read of a checkpoint is no link: its owner may exchange a file
  * for one after the manifest was checked. */
+#define _DEFAULT_SOURCE /* realpath */
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "graph/system_parts.h"
 #include "gsa/checkpoint_parts.h"
 #include "train/driver/lock.h"
 #include "tools/command/verbs.h"
@@ -206,13 +209,21 @@ static int is_being_written(const char *path)
     return gsa_step_of(slash ? slash + 1 : folder, ".tmp", &step);
 }
 
+/* By its real path where its folder is held: the descriptor is another's, once that one ends. */
+static const char *lasting(const char *path, char real[PATH_MAX])
+{
+    return gsa_is_held(path) && realpath(path, real) ? real : path;
+}
+
 static int open_file(void *user, const char *path, int mode)
 {
     int is_manifest;
+    char real[PATH_MAX];
     if (mode != GSA_OPEN_READ) return reads.open(user, path, mode);
-    if (is_being_written(path) || is_of_checkpoint(path, &is_manifest))
+    const char *known = lasting(path, real);
+    if (is_being_written(known) || is_of_checkpoint(known, &is_manifest))
         return reads.open(user, path, GSA_OPEN_READ_OWN);
-    if (!is_manifest && !gsa_note_read(path)) return errno = ENOMEM, -1;
+    if (!is_manifest && !gsa_note_read(known)) return errno = ENOMEM, -1;
     return reads.open(user, path, mode);
 }
 

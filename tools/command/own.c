@@ -180,10 +180,10 @@ gsa_status gsa_own_begin(const gsa_args *args, int quiet, char *folder, char *re
     if (status == GSA_OK && out) snprintf(folder, GSA_PATH_ROOM, "%s", out);
     else if (status == GSA_OK) status = take_folder(args, folder, error);
     if (status == GSA_OK) status = gsa_lock_folder(system, folder, lock, error);
-    if (status == GSA_OK && out) status = check_out(system, out, error); /* another was before it */
+    if (status == GSA_OK && out) status = check_out(lock->system, out, error); /* another came */
     if (status == GSA_OK) {
         snprintf(recipe, GSA_PATH_ROOM, "%s/recipe.ini", folder);
-        status = write_recipe(system, look, recipe, error);
+        status = write_recipe(lock->system, look, recipe, error);
     }
     if (status != GSA_OK) gsa_lock_release(lock);
     if (status == GSA_OK && !quiet) fprintf(stderr, "recipe: %s\n", recipe);
@@ -200,9 +200,10 @@ static int count_name(void *context, const char *name)
 void gsa_own_undo(const gsa_system *system, const char *folder, const char *recipe, gsa_lock *lock)
 {
     int names = 0;
+    const gsa_system *inside = lock->system;
     const int locked = lock->path != NULL;
-    const int alone = system->list(system->user, folder, count_name, &names) == 0 &&
-                      names == 1 + locked && system->remove(system->user, recipe) == 0;
+    const int alone = inside->list(inside->user, folder, count_name, &names) == 0 &&
+                      names == 1 + locked && inside->remove(inside->user, recipe) == 0;
     gsa_lock_release(lock);
     if (alone) system->remove(system->user, folder);
 }

@@ -3,6 +3,7 @@
  * paired bootstrap. */
 #include <stdio.h>
 #include <string.h>
+#include "graph/anchor.h"
 #include "graph/palette.h"
 #include "graph/system_parts.h"
 #include "train/task_parts.h"
@@ -91,7 +92,7 @@ static gsa_status read_settings(const gsa_reported *of, int run, json_t *setting
     return status;
 }
 
-static gsa_status read_run(const gsa_reported *of, int run, json_t *runs, gsa_error *error)
+static gsa_status read_files(const gsa_reported *of, int run, json_t *runs, gsa_error *error)
 {
     json_t *result = NULL, *report = NULL, *settings = json_object(), *log = json_array();
     gsa_status status = read_settings(of, run, settings, error);
@@ -105,6 +106,17 @@ static gsa_status read_run(const gsa_reported *of, int run, json_t *runs, gsa_er
     if (status == GSA_OK && json_array_append_new(runs, made) != 0)
         return gsa_out_of_memory(error, "a report", LIMIT);
     if (status != GSA_OK) json_decref(made);
+    return status;
+}
+
+static gsa_status read_run(const gsa_reported *of, int run, json_t *runs, gsa_error *error)
+{
+    gsa_anchor *folder;
+    gsa_status status = gsa_anchor_open(of->system, of->system, of->run[run], &folder, error);
+    gsa_reported held = *of;
+    held.system = gsa_anchor_system(folder, of->system);
+    if (status == GSA_OK) status = read_files(&held, run, runs, error);
+    gsa_anchor_close(folder);
     return status;
 }
 

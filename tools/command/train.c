@@ -142,7 +142,7 @@ static gsa_status train(const gsa_args *args, wanted *w, gsa_error *error)
                                                       : tell,
                                   .context = sweep ? (void *)&reporter : &page,
                                   .stop = gsa_catch_signals(),
-                                  .locked = w->lock.path && !sweep,
+                                  .lock = w->lock.system && !sweep ? &w->lock : NULL,
                                   .group = gsa_ranks() };
     options.overrides = gsa_args_texts(args, "set", &options.n_overrides);
     options.plugins = gsa_args_texts(args, "plugin", &options.n_plugins);

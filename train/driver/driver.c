@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "gsa/checkpoint_parts.h"
 #include "kernels/profile.h"
 #include "train/score/outcomes.h"
 #include "train/driver/alike.h"
@@ -172,8 +173,10 @@ static gsa_status check_out(const gsa_system *system, const char *out, gsa_error
 
 static gsa_status lock_folder(gsa_trainer *t, const char *folder, gsa_error *error)
 {
-    if (t->options->locked || t->lock.path) return GSA_OK;
-    return gsa_lock_folder(t->system, folder, &t->lock, error);
+    if (t->options->lock || t->lock.system) return GSA_OK;
+    const gsa_status status = gsa_lock_folder(t->system, folder, &t->lock, error);
+    if (status == GSA_OK) t->system = t->lock.system;
+    return status;
 }
 
 /* A run that goes on in another folder than it came from. */
@@ -204,10 +207,12 @@ static gsa_status find_folders(gsa_trainer *t, char **checkpoint, gsa_error *err
                         "'%s' is one checkpoint: name the run's folder, or an --out next to it",
                         o->resume);
     if (o->resume)
-        status = gsa_checkpoint_find(t->system, o->resume, NULL, checkpoint, &warning, error);
+        status = gsa_checkpoint_hold(t->system, t->base, o->resume, NULL, &t->from, checkpoint,
+                                     &warning, error);
     if (warning) gsa_trainer_say(t, warning);
     gsa_release(t->system, warning);
-    if (status == GSA_OK && *checkpoint && !holds(t->system, *checkpoint, GSA_STATE_FILE))
+    if (status == GSA_OK && *checkpoint &&
+        !holds(gsa_anchor_system(t->from, t->base), *checkpoint, GSA_STATE_FILE))
         status = gsa_fail(error, GSA_ERR_ARGUMENT,
                           "'%s' is a model without the state of its training (gsa average makes "
                           "such), so it does not go on: "
@@ -236,8 +241,8 @@ static gsa_status open_log(gsa_trainer *t, int resumes, gsa_error *error)
 {
     t->log = (gsa_log){ .system = t->system, .file = -1 };
     if (!t->folder) return GSA_OK;
-    const int begins = t->system->lock && !t->lock.path &&
-                       !t->options->locked; /* it was not there when the recipe was read */
+    /* it was not there when the recipe was read */
+    const int begins = !t->lock.system && !t->options->lock;
     gsa_status status = lock_folder(t, t->folder, error);
     if (status == GSA_OK && begins) status = check_out(t->system, t->folder, error);
     if (status == GSA_OK) status = gsa_remove_leftovers(t->system, t->folder, error);
@@ -267,7 +272,7 @@ static gsa_status begin_with(gsa_trainer *t, gsa_error *error)
     gsa_error why;
     if (!path) return GSA_ERR_MEMORY;
     const gsa_status status =
-        gsa_parameters_read(t->system, t->session.model.parameters, path, &why);
+        gsa_parameters_read(t->session.system, t->session.model.parameters, path, &why);
     gsa_release(t->system, path);
     return status == GSA_OK ? GSA_OK : gsa_fail(error, status, "train.start: %s", why.text);
 }
@@ -275,7 +280,7 @@ static gsa_status begin_with(gsa_trainer *t, gsa_error *error)
 /* A resumed run has its weights: it cannot begin again. */
 static gsa_status check_resumed(gsa_trainer *t, const char *checkpoint, gsa_error *error)
 {
-    if (*t->session.data && !holds(t->system, checkpoint, "data.sha256"))
+    if (*t->session.data && !holds(t->session.system, checkpoint, "data.sha256"))
         gsa_trainer_say(t, "the checkpoint has no data.sha256: whether the data has changed since "
                            "the run began is not known");
     const gsa_ini_entry *entry = gsa_ini_find(&t->session.recipe.ini, "train", "start");
@@ -323,7 +328,9 @@ static gsa_status create(gsa_trainer *t, gsa_error *error)
                                           .stop = o->group ? &t->stops : o->stop,
                                           .profile = o->profile,
                                           .group = o->group };
-    if (status == GSA_OK) status = gsa_session_create(t->system, &options, &t->session, error);
+    if (status == GSA_OK) /* what it reads may be linked into the run's folder */
+        status =
+            gsa_session_create(gsa_anchor_system(t->from, t->base), &options, &t->session, error);
     status = gsa_alike_check(o->group, &t->session, checkpoint, status, error);
     if (status == GSA_OK) status = settle_pieces(t, error);
     if (status == GSA_OK) status = name_metric(t, error);
@@ -360,9 +367,10 @@ static gsa_status release(gsa_trainer *t, gsa_status status, gsa_error *error)
     gsa_batches_release(&t->batches);
     gsa_chart_release(&t->curve);
     gsa_session_release(&t->session);
-    gsa_lock_release(&t->lock);
+    gsa_anchor_close(t->from);
     gsa_release(t->system, t->metric);
     gsa_release(t->system, t->folder);
+    gsa_lock_release(&t->lock);
     return status == GSA_OK ? closed : status;
 }
 
@@ -532,7 +540,8 @@ static gsa_status write_outcomes(gsa_trainer *t, gsa_score *test, gsa_error *err
         status = gsa_outcomes_take(&t->session, GSA_SPLIT_TEST, test, &outcomes[1], error);
     const int writes = status == GSA_OK && t->folder;
     char *path = writes ? gsa_path_join(t->system, t->folder, "outcomes.jsonl", error) : NULL;
-    if (writes) status = path ? gsa_outcomes_save(outcomes, path, error) : GSA_ERR_MEMORY;
+    if (writes)
+        status = path ? gsa_outcomes_save(t->system, outcomes, path, error) : GSA_ERR_MEMORY;
     gsa_release(t->system, path);
     for (int i = 0; i < 2; i++) gsa_outcomes_release(&outcomes[i]);
     return status;
@@ -569,7 +578,8 @@ gsa_status gsa_train(const gsa_system *system, const gsa_train_options *options,
     gsa_trainer t = { .system = system ? system : gsa_system_default(),
                       .options = options,
                       .log = { .file = -1 } };
-    t.curve.system = t.log.system = t.system;
+    t.base = t.curve.system = t.log.system = t.system;
+    if (options->lock) t.system = options->lock->system;
     t.curve.lines = 2, t.curve.line[1].right = 1;
     const gsa_plain plain = gsa_plain_begin();
     gsa_profile_enter(options->profile, GSA_PROFILE_REST);
@@ -583,6 +593,6 @@ gsa_status gsa_train(const gsa_system *system, const gsa_train_options *options,
     status = release(&t, status, error);
     gsa_profile_enter(options->profile, GSA_PROFILE_REST);
     gsa_plain_end(plain);
-    if (status != GSA_OK && *result) gsa_release(t.system, *result), *result = NULL;
+    if (status != GSA_OK && *result) gsa_release(t.base, *result), *result = NULL;
     return status;
 }

@@ -35,7 +35,7 @@ int gsa_is_in_checkpoint(const gsa_system *system, const char *folder, char *whi
     }
 }
 
-static gsa_status make(const gsa_system *system, const char *folder, gsa_error *error)
+gsa_status gsa_make_run_folder(const gsa_system *system, const char *folder, gsa_error *error)
 {
     char which[4096];
     if (!gsa_is_in_checkpoint(system, folder, which, sizeof which))
@@ -50,12 +50,14 @@ static gsa_status make(const gsa_system *system, const char *folder, gsa_error *
 void gsa_lock_release(gsa_lock *lock)
 {
     const gsa_system *system = lock->system;
-    if (!lock->path) return;
-    /* while it is held: see take. Where the folder was moved the name may be another run's lock. */
-    if (!system->same || system->same(system->user, lock->file, lock->path))
+    /* while it is held: see take. Another may have the name by now. */
+    if (lock->path && (!system->same || system->same(system->user, lock->file, lock->path)))
         system->remove(system->user, lock->path);
-    system->close(system->user, lock->file);
-    gsa_release(system, lock->path);
+    if (lock->path) {
+        system->close(system->user, lock->file);
+        gsa_release(system, lock->path);
+    }
+    gsa_anchor_close(lock->anchor);
     *lock = (gsa_lock){ 0 };
 }
 
@@ -133,14 +135,13 @@ static gsa_status take(const gsa_system *system, const char *folder, const char 
     return status;
 }
 
-gsa_status gsa_lock_folder(const gsa_system *system, const char *folder, gsa_lock *lock,
-                           gsa_error *error)
+/* In the folder that is open. */
+static gsa_status lock_opened(const gsa_system *system, const char *folder, gsa_lock *lock,
+                              gsa_error *error)
 {
     const size_t room = strlen(folder) + 8;
+    gsa_status status = GSA_OK;
     int taken = 0;
-    *lock = (gsa_lock){ 0 };
-    gsa_status status = make(system, folder, error);
-    if (status != GSA_OK || !system->lock) return status;
     char *path = gsa_alloc(system, room, 1);
     if (!path) return gsa_out_of_memory(error, folder, (int64_t)room);
     snprintf(path, room, "%s/lock", folder);
@@ -149,11 +150,24 @@ gsa_status gsa_lock_folder(const gsa_system *system, const char *folder, gsa_loc
         if (status != GSA_OK) break;
         const int file = system->open(system->user, path, GSA_OPEN_OWN);
         status = file < 0 ? broken(path, error) : take(system, folder, path, file, &taken, error);
-        if (taken) *lock = (gsa_lock){ system, path, file, 0 };
+        if (taken) lock->path = path, lock->file = file;
         else if (file >= 0) system->close(system->user, file);
     }
     if (taken) return GSA_OK;
     if (status == GSA_OK) status = held(system, folder, path, error);
     gsa_release(system, path);
+    return status;
+}
+
+gsa_status gsa_lock_folder(const gsa_system *system, const char *folder, gsa_lock *lock,
+                           gsa_error *error)
+{
+    *lock = (gsa_lock){ 0 };
+    gsa_status status = gsa_make_run_folder(system, folder, error);
+    if (status == GSA_OK) status = gsa_anchor_open(system, system, folder, &lock->anchor, error);
+    if (status == GSA_OK && system->hold && !lock->anchor) status = broken(folder, error);
+    lock->system = gsa_anchor_system(lock->anchor, system);
+    if (status == GSA_OK && system->lock) status = lock_opened(lock->system, folder, lock, error);
+    if (status != GSA_OK) gsa_lock_release(lock);
     return status;
 }

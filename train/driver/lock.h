@@ -3,11 +3,13 @@
  * process, whatever ends it: a file that a killed one left locks nothing. */
 #ifndef GSA_LOCK_H
 #define GSA_LOCK_H
-#include "graph/system.h"
+#include "graph/anchor.h"
 
 typedef struct gsa_lock {
-    const gsa_system *system;
-    char *path; /* NULL: not held */
+    const gsa_system *system; /* for all that is done in the folder, wherever its name leads later;
+                                 NULL: the lock is not held */
+    gsa_anchor *anchor;
+    char *path; /* NULL where the table has no locks */
     int file, zero;
 } gsa_lock;
 
@@ -15,8 +17,11 @@ typedef struct gsa_lock {
  * written there. 0 of a path that is too long to be looked at. */
 int gsa_is_in_checkpoint(const gsa_system *system, const char *folder, char *which, size_t room);
 
-/* The folder is made where it is not there. Inside a checkpoint, or where another holds its lock: a
- * sentence with the folder and that process's number. */
+/* Made where it is not there; inside a checkpoint: a sentence. */
+gsa_status gsa_make_run_folder(const gsa_system *system, const char *folder, gsa_error *error);
+
+/* The folder is made so, and opened. Where another holds its lock: a sentence with the folder and
+ * that process's number. */
 gsa_status gsa_lock_folder(const gsa_system *system, const char *folder, gsa_lock *lock,
                            gsa_error *error);
 void gsa_lock_release(gsa_lock *lock); /* a zeroed one is fine */

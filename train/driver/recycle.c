@@ -177,6 +177,11 @@ static int list_folder(void *user, const char *path, int (*each)(void *context, 
     return BELOW->list(BELOW->user, path, each, context);
 }
 
+static int hold_folder(void *user, const char *path, char *at, size_t room)
+{
+    return BELOW->hold(BELOW->user, path, at, room);
+}
+
 static int64_t read_at(void *user, int file, void *buffer, int64_t bytes, int64_t offset)
 {
     return BELOW->read_at(BELOW->user, file, buffer, bytes, offset);
@@ -214,6 +219,7 @@ void gsa_recycler_start(gsa_recycler *recycler, const gsa_system *below)
                                            .stored = below->stored ? stored_of : NULL,
                                            .list = list_folder,
                                            .read_at = read_at,
+                                           .hold = below->hold ? hold_folder : NULL,
                                            .lock = below->lock ? lock_file : NULL,
                                            .calling = below->calling ? calling : NULL } };
     pthread_mutex_init(&recycler->lock, NULL);

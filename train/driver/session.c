@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "gsa/checkpoint_parts.h"
 #include "kernels/cuda.h"
 #include "kernels/profile.h"
 #include "train/use/inputs.h"
@@ -121,8 +122,9 @@ static gsa_status find_start(gsa_session *s, const gsa_session_options *o, gsa_e
     char *warning = NULL;
     gsa_error why;
     if (o->checkpoint || !*start) return GSA_OK;
-    gsa_status status =
-        gsa_checkpoint_find(s->system, start, GSA_STATE_FILE, &s->start, &warning, &why);
+    gsa_status status = gsa_checkpoint_hold(s->system, s->system, start, GSA_STATE_FILE, &s->anchor,
+                                            &s->start, &warning, &why);
+    s->system = gsa_anchor_system(s->anchor, s->system);
     if (warning && o->say) o->say(o->context, warning);
     gsa_release(s->system, warning);
     if (status == GSA_OK) status = check_start(s, &why);
@@ -279,6 +281,7 @@ void gsa_session_release(gsa_session *session)
     gsa_release(s->system, s->plugins);
     gsa_release(s->system, s->plugged);
     gsa_recipe_release(&s->recipe);
+    gsa_anchor_close(s->anchor);
     *s = (gsa_session){ 0 };
 }
 

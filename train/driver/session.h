@@ -3,6 +3,7 @@
 #ifndef GSA_SESSION_H
 #define GSA_SESSION_H
 #include <signal.h>
+#include "graph/anchor.h"
 #include "train/driver/batches.h"
 #include "train/driver.h"
 #include "train/driver/prefetch.h"
@@ -40,6 +41,7 @@ typedef struct gsa_session_options {
 
 typedef struct gsa_session {
     const gsa_system *system;
+    gsa_anchor *anchor; /* holds the checkpoint, for its files; NULL: the caller's table does */
     gsa_recipe recipe;
     gsa_registry *registry;
     const gsa_task *task;

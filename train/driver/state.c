@@ -335,7 +335,7 @@ static gsa_status load_state(gsa_trainer *t, const gsa_safetensors *file, const 
 gsa_status gsa_trainer_read_state(gsa_trainer *t, const char *path, gsa_error *error)
 {
     gsa_safetensors file;
-    gsa_status status = gsa_safetensors_read(t->system, path, &file, error);
+    gsa_status status = gsa_safetensors_read(t->session.system, path, &file, error);
     if (status != GSA_OK) return status;
     status = load_state(t, &file, path, error);
     gsa_safetensors_release(&file);
@@ -347,7 +347,7 @@ gsa_status gsa_trainer_restore(gsa_trainer *t, const char *checkpoint, gsa_error
     char *model = gsa_path_join(t->system, checkpoint, GSA_MODEL_FILE, error);
     char *state = model ? gsa_path_join(t->system, checkpoint, GSA_STATE_FILE, error) : NULL;
     gsa_status status =
-        state ? gsa_parameters_read(t->system, t->session.model.parameters, model, error)
+        state ? gsa_parameters_read(t->session.system, t->session.model.parameters, model, error)
               : GSA_ERR_MEMORY;
     if (status == GSA_OK) status = gsa_trainer_read_state(t, state, error);
     if (status == GSA_OK && gsa_step_of_folder(checkpoint) != t->counts.step)

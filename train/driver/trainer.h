@@ -51,10 +51,12 @@ typedef struct gsa_ledger {
 } gsa_ledger;
 
 typedef struct gsa_trainer {
-    const gsa_system *system;
+    const gsa_system *system; /* beneath the folder that is written to, once it is locked */
+    const gsa_system *base;   /* the caller's */
     const gsa_train_options *options;
-    char *folder;  /* of the run, or NULL */
-    gsa_lock lock; /* of the folder, where the caller has none */
+    char *folder;     /* of the run, or NULL */
+    gsa_lock lock;    /* of the folder, where the caller has none */
+    gsa_anchor *from; /* the checkpoint that the run goes on from, or NULL */
     gsa_session session;
     gsa_batches batches;
     gsa_optimiser *optimiser;

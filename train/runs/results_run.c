@@ -1,6 +1,7 @@
 /* results_run.c - the result of one run, with its settings, from its folder. */
 #include <stdio.h>
 #include <string.h>
+#include "graph/anchor.h"
 #include "graph/system_parts.h"
 #include "train/runs/results.h"
 #include "train/settings/recipe.h"
@@ -66,8 +67,8 @@ static gsa_status describe(const gsa_system *system, const gsa_recipe *recipe, c
     return gsa_json_text(system, object, line, error);
 }
 
-gsa_status gsa_results_read_run(gsa_results *results, const gsa_system *system, const char *folder,
-                                gsa_error *error)
+static gsa_status read_files(gsa_results *results, const gsa_system *system, const char *folder,
+                             gsa_error *error)
 {
     gsa_recipe recipe = { 0 };
     char *result = NULL, *line = NULL, *config = gsa_path_join(system, folder, "config.ini", error),
@@ -87,5 +88,16 @@ gsa_status gsa_results_read_run(gsa_results *results, const gsa_system *system, 
     gsa_release(system, line);
     gsa_release(system, config);
     gsa_release(system, path);
+    return status;
+}
+
+gsa_status gsa_results_read_run(gsa_results *results, const gsa_system *system, const char *folder,
+                                gsa_error *error)
+{
+    gsa_anchor *run;
+    gsa_status status = gsa_anchor_open(system, system, folder, &run, error);
+    if (status == GSA_OK)
+        status = read_files(results, gsa_anchor_system(run, system), folder, error);
+    gsa_anchor_close(run);
     return status;
 }

@@ -12,7 +12,8 @@
 enum { PATH = 4096, WHAT = 512 };
 
 typedef struct sweep {
-    const gsa_system *system;
+    const gsa_system *system; /* beneath the folder of the runs, or of the run that is locked */
+    const gsa_system *base;   /* the caller's */
     const gsa_sweep_options *options;
     gsa_sweep_plan plan;
     gsa_results *results;
@@ -88,6 +89,16 @@ static gsa_status check_tree(const sweep *s, gsa_error *error)
     return GSA_OK;
 }
 
+/* The folder of the runs stays the one that it is now. */
+static gsa_status hold_tree(sweep *s, gsa_anchor **anchor, gsa_error *error)
+{
+    const char *out = s->options->train.out;
+    gsa_status status = out ? gsa_make_run_folder(s->system, out, error) : GSA_OK;
+    if (out && status == GSA_OK) status = gsa_anchor_open(s->system, s->system, out, anchor, error);
+    s->system = gsa_anchor_system(*anchor, s->system);
+    return status;
+}
+
 /* The folder of a run that is not finished, made where it is not there. */
 static gsa_status lock_run(const sweep *s, const char *folder, gsa_lock *lock, gsa_error *error)
 {
@@ -161,14 +172,14 @@ static gsa_status read_result(const sweep *s, const char *folder, char **result,
 }
 
 static gsa_status train(const sweep *s, const gsa_sweep_run *run, const char *folder, int state,
-                        char **result, gsa_error *error)
+                        const gsa_lock *lock, char **result, gsa_error *error)
 {
     gsa_train_options o = s->options->train;
-    o.resume = NULL, o.out = *folder ? folder : NULL, o.locked = 1;
+    o.resume = NULL, o.out = *folder ? folder : NULL, o.lock = lock->system ? lock : NULL;
     o.overrides = (const char *const *)run->set, o.n_overrides = run->sets;
     if (state == GSA_SWEEP_GOES_ON)
         o.recipe = NULL, o.out = NULL, o.resume = folder, o.overrides = NULL, o.n_overrides = 0;
-    return gsa_train(s->system, &o, result, error);
+    return gsa_train(s->base, &o, result, error);
 }
 
 static gsa_status stopped(const sweep *s, int index, gsa_error *error)
@@ -252,14 +263,14 @@ static gsa_status check_results(sweep *s, gsa_error *error)
 }
 
 /* What the run gives, or gave. */
-static gsa_status obtain(const sweep *s, int index, const char *folder, int state, char **result,
-                         gsa_error *error)
+static gsa_status obtain(const sweep *s, int index, const char *folder, int state,
+                         const gsa_lock *lock, char **result, gsa_error *error)
 {
     const gsa_sweep_options *o = s->options;
     const gsa_sweep_run *run = &s->plan.run[index];
     if (o->begin) o->begin(o->context, &s->plan, index, state);
     if (state == GSA_SWEEP_DONE) return read_result(s, folder, result, error);
-    const gsa_status status = train(s, run, folder, state, result, error);
+    const gsa_status status = train(s, run, folder, state, lock, result, error);
     if (status == GSA_ERR_INTERRUPTED) return stopped(s, index, error);
     return status == GSA_OK ? status : gsa_fail_at(error, status, "run '%s'", run->name);
 }
@@ -318,8 +329,10 @@ static gsa_status make_run(sweep *s, int index, gsa_error *error)
         snprintf(folder, sizeof folder, "%s/%s", o->train.out, run->name) >= PATH - 64)
         return gsa_fail(error, GSA_ERR_LIMIT, "the path of run '%s' is too long", run->name);
     gsa_status status = lock_run(s, folder, &lock, error);
-    if (status == GSA_OK) status = find_state(s, run, folder, &state, error);
-    if (status == GSA_OK) status = obtain(s, index, folder, state, &result, error);
+    sweep inside = *s; /* the folder that is locked */
+    if (lock.system) inside.system = lock.system;
+    if (status == GSA_OK) status = find_state(&inside, run, folder, &state, error);
+    if (status == GSA_OK) status = obtain(&inside, index, folder, state, &lock, &result, error);
     gsa_lock_release(&lock);
     if (status == GSA_OK) status = describe(s, run, result, &line, error);
     if (status == GSA_OK) {
@@ -339,6 +352,8 @@ gsa_status gsa_sweep(const gsa_system *system, const gsa_sweep_options *options,
     gsa_error own;
     if (!error) error = &own;
     sweep s = { .system = system ? system : gsa_system_default(), .options = options, .pipe = -1 };
+    gsa_anchor *anchor = NULL;
+    s.base = s.system;
     *results = NULL;
     const gsa_plain plain = gsa_plain_begin();
     gsa_status status = gsa_sweep_plan_create(s.system, options, &s.plan, error);
@@ -347,9 +362,11 @@ gsa_status gsa_sweep(const gsa_system *system, const gsa_sweep_options *options,
     if (status == GSA_OK) status = check_tree(&s, error);
     for (int i = 0; i < s.plan.runs && status == GSA_OK; i++)
         status = check_files(&s, &s.plan.run[i], error);
+    if (status == GSA_OK) status = hold_tree(&s, &anchor, error);
     for (int i = 0; i < s.plan.runs && status == GSA_OK; i++) status = make_run(&s, i, error);
     if (s.pipe >= 0) s.system->close(s.system->user, s.pipe);
     gsa_sweep_plan_release(&s.plan);
+    gsa_anchor_close(anchor);
     gsa_plain_end(plain);
     if (status == GSA_OK) *results = s.results;
     else gsa_results_release(s.results);

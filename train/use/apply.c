@@ -1,6 +1,7 @@
 /* apply.c - a trained model opened; gsa_evaluate. */
 #include "train/use/apply.h"
 #include <stdio.h>
+#include "gsa/checkpoint_parts.h"
 #include "train/driver/alike.h"
 #include "train/driver/log.h"
 #include "train/use/reports.h"
@@ -17,12 +18,14 @@ void gsa_apply_say(void *context, const char *sentence)
 gsa_status gsa_apply_open(const gsa_system *system, const gsa_apply_options *o, uint32_t splits,
                           gsa_session *session, gsa_error *error)
 {
-    char *checkpoint = NULL, *warning = NULL;
-    gsa_status status =
-        gsa_checkpoint_find(system, o->model, GSA_STATE_FILE, &checkpoint, &warning, error);
+    char *checkpoint, *warning;
+    gsa_anchor *anchor;
+    gsa_status status = gsa_checkpoint_hold(system, system, o->model, GSA_STATE_FILE, &anchor,
+                                            &checkpoint, &warning, error);
     if (warning) gsa_apply_say((void *)(uintptr_t)o, warning);
     gsa_release(system, warning);
     if (status != GSA_OK) return status;
+    system = gsa_anchor_system(anchor, system);
     const gsa_session_options options = { .checkpoint = checkpoint,
                                           .overrides = o->overrides,
                                           .n_overrides = o->n_overrides,
@@ -52,6 +55,8 @@ gsa_status gsa_apply_open(const gsa_system *system, const gsa_apply_options *o, 
     }
     gsa_release(system, path);
     gsa_release(system, checkpoint);
+    if (status == GSA_OK) session->anchor = anchor;
+    else gsa_anchor_close(anchor);
     return status;
 }
 
@@ -119,7 +124,7 @@ static gsa_status evaluate(gsa_session *s, const gsa_apply_options *o, char **re
     if (status == GSA_OK && score[0].examples + score[1].examples == 0)
         status = gsa_fail(error, GSA_ERR_ARGUMENT,
                           "there is nothing to evaluate on: --set data.dev=FILE or data.test=FILE");
-    if (status == GSA_OK && path) status = gsa_outcomes_save(outcomes, path, error);
+    if (status == GSA_OK && path) status = gsa_outcomes_save(s->system, outcomes, path, error);
     for (int i = 0; i < 2; i++) gsa_outcomes_release(&outcomes[i]);
     return status == GSA_OK ? tell(s, o, score, seconds, result, error) : status;
 }

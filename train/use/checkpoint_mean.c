@@ -15,6 +15,8 @@ static const int64_t LARGEST = INT64_C(1) << 36; /* bytes of a file that is copi
 
 typedef struct mean {
     const gsa_system *system;
+    gsa_anchor *run, *newest; /* the folder of the run, and of its newest checkpoint */
+    const gsa_system *inside; /* of the run */
     const gsa_checkpoint_mean_options *options;
     int64_t *step;            /* [options->last] the newest first */
     gsa_safetensors model;    /* of the newest: names, shapes, notes */
@@ -34,7 +36,7 @@ static gsa_status find_steps(mean *m, gsa_error *error)
 {
     gsa_names names = { .system = m->system };
     int64_t found = 0;
-    gsa_status status = gsa_names_list(m->system, m->options->run, &names, error);
+    gsa_status status = gsa_names_list(m->inside, m->options->run, &names, error);
     m->step = gsa_alloc(m->system, (size_t)names.count + 1, sizeof *m->step);
     if (status == GSA_OK && !m->step)
         status = gsa_out_of_memory(error, "a run's checkpoints", names.count * INT64_C(8));
@@ -112,7 +114,7 @@ static gsa_status check_run(mean *m, const gsa_safetensors *state, const char *p
 {
     char run[GSA_IDENTITY];
     const gsa_status status =
-        gsa_identity_read(m->system, m->options->run, state, path, run, error);
+        gsa_identity_read(m->inside, m->options->run, state, path, run, error);
     if (status == GSA_OK && *run && *m->named && strcmp(run, m->named) != 0)
         return gsa_fail(error, GSA_ERR_FORMAT,
                         "%s: the checkpoint is of another run than those after it, up to step "
@@ -122,19 +124,20 @@ static gsa_status check_run(mean *m, const gsa_safetensors *state, const char *p
     return status;
 }
 
-static gsa_status add_checkpoint(mean *m, int64_t which, gsa_error *error)
+/* `system` is the table of the checkpoint's folder. */
+static gsa_status add_files(mean *m, const gsa_system *system, int64_t which, gsa_error *error)
 {
     char path[PATH];
     gsa_safetensors model = { 0 }, state = { 0 };
     gsa_status status = place(m, which, "", path, error);
-    if (status == GSA_OK) status = gsa_manifest_check(m->system, path, NULL, error);
+    if (status == GSA_OK) status = gsa_manifest_check(system, path, NULL, error);
     if (status == GSA_OK) status = place(m, which, GSA_STATE_FILE, path, error);
-    if (status == GSA_OK) status = gsa_safetensors_read(m->system, path, &state, error);
+    if (status == GSA_OK) status = gsa_safetensors_read(system, path, &state, error);
     if (status != GSA_OK) return status;
     status = check_run(m, &state, path, error);
     if (status == GSA_OK) status = place(m, which, GSA_MODEL_FILE, path, error);
     if (status == GSA_OK)
-        status = gsa_safetensors_read(m->system, path, which ? &model : &m->model, error);
+        status = gsa_safetensors_read(system, path, which ? &model : &m->model, error);
     if (status == GSA_OK && which == 0) {
         m->sum = gsa_alloc_zero(m->system, (size_t)m->model.count, sizeof *m->sum);
         if (!m->sum)
@@ -143,6 +146,18 @@ static gsa_status add_checkpoint(mean *m, int64_t which, gsa_error *error)
     if (status == GSA_OK) status = add_tensors(m, which ? &model : &m->model, &state, path, error);
     if (model.system) gsa_safetensors_release(&model);
     gsa_safetensors_release(&state);
+    return status;
+}
+
+static gsa_status add_checkpoint(mean *m, int64_t which, gsa_error *error)
+{
+    char path[PATH];
+    gsa_anchor *step = NULL;
+    gsa_status status = place(m, which, "", path, error);
+    if (status == GSA_OK) status = gsa_anchor_open(m->inside, m->system, path, &step, error);
+    if (status == GSA_OK) status = add_files(m, gsa_anchor_system(step, m->inside), which, error);
+    if (which == 0) m->newest = step;
+    else gsa_anchor_close(step);
     return status;
 }
 
@@ -182,8 +197,9 @@ static gsa_status copy_file(const mean *m, gsa_checkpoint *checkpoint, const cha
     char path[PATH], *data;
     int64_t bytes;
     gsa_output *output;
+    const gsa_system *newest = gsa_anchor_system(m->newest, m->inside);
     gsa_status status = place(m, 0, name, path, error);
-    if (status == GSA_OK) status = gsa_read_file(m->system, path, LARGEST, &data, &bytes, error);
+    if (status == GSA_OK) status = gsa_read_file(newest, path, LARGEST, &data, &bytes, error);
     if (status != GSA_OK) return status;
     status = gsa_checkpoint_file(checkpoint, name, &output, error);
     if (status == GSA_OK) {
@@ -199,8 +215,9 @@ static gsa_status copy_files(const mean *m, gsa_checkpoint *checkpoint, gsa_erro
 {
     char folder[PATH];
     gsa_names names = { .system = m->system };
+    const gsa_system *newest = gsa_anchor_system(m->newest, m->inside);
     gsa_status status = place(m, 0, "", folder, error);
-    if (status == GSA_OK) status = gsa_names_list(m->system, folder, &names, error);
+    if (status == GSA_OK) status = gsa_names_list(newest, folder, &names, error);
     for (int i = 0; i < names.count && status == GSA_OK; i++) {
         const char *name = names.at[i];
         if (gsa_manifest_takes(name) && strcmp(name, GSA_MODEL_FILE) != 0 &&
@@ -211,20 +228,20 @@ static gsa_status copy_files(const mean *m, gsa_checkpoint *checkpoint, gsa_erro
     return status;
 }
 
-/* The folder is locked. */
-static gsa_status write_checkpoint(mean *m, gsa_error *error)
+/* The folder is locked, `system` is its table. */
+static gsa_status write_checkpoint(mean *m, const gsa_system *system, gsa_error *error)
 {
     char path[PATH], step[GSA_STEP_NAME];
     gsa_checkpoint *checkpoint;
     if (snprintf(path, sizeof path, "%s/%s", m->options->out, GSA_LATEST) >= PATH ||
-        m->system->kind(m->system->user, path, NULL) > GSA_FILE_ABSENT)
+        system->kind(system->user, path, NULL) > GSA_FILE_ABSENT)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "folder '%s' holds a run already: choose another",
                         m->options->out);
-    if (gsa_finds_step(m->system, m->options->out, step))
+    if (gsa_finds_step(system, m->options->out, step))
         return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s/%s' is there already: choose another folder",
                         m->options->out, step);
     gsa_status status =
-        gsa_checkpoint_begin(m->system, m->options->out, m->step[0], &checkpoint, error);
+        gsa_checkpoint_begin(system, m->options->out, m->step[0], &checkpoint, error);
     if (status != GSA_OK) return status;
     status = copy_files(m, checkpoint, error);
     if (status == GSA_OK) status = write_model(m, checkpoint, error);
@@ -238,7 +255,7 @@ static gsa_status write_mean(mean *m, gsa_error *error)
     gsa_lock lock;
     gsa_status status = gsa_lock_folder(m->system, m->options->out, &lock, error);
     if (status != GSA_OK) return status;
-    status = write_checkpoint(m, error);
+    status = write_checkpoint(m, lock.system, error);
     gsa_lock_release(&lock);
     return status;
 }
@@ -251,7 +268,9 @@ gsa_status gsa_checkpoint_mean(const gsa_system *system, const gsa_checkpoint_me
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "the mean of %lld checkpoints, expected at least 1",
                         (long long)options->last);
-    gsa_status status = find_steps(&m, error);
+    gsa_status status = gsa_anchor_open(m.system, m.system, options->run, &m.run, error);
+    m.inside = gsa_anchor_system(m.run, m.system);
+    if (status == GSA_OK) status = find_steps(&m, error);
     for (int64_t i = 0; i < options->last && status == GSA_OK; i++)
         status = add_checkpoint(&m, i, error);
     if (status == GSA_OK) status = write_mean(&m, error);
@@ -261,5 +280,7 @@ gsa_status gsa_checkpoint_mean(const gsa_system *system, const gsa_checkpoint_me
     gsa_release(m.system, m.sum);
     gsa_release(m.system, m.step);
     if (m.model.system) gsa_safetensors_release(&m.model);
+    gsa_anchor_close(m.newest);
+    gsa_anchor_close(m.run);
     return status;
 }

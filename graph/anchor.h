@@ -1,0 +1,27 @@
+/* anchor.h - a folder that stays the one that was opened; not installed.
+ *
+ * A run's folder has a name, and who may write beside it can give that name to another folder, or
+ * to a link, between two of our calls. An anchor opens the folder once. Its table is the one below,
+ * but for paths that begin with the folder's name: they go beneath what was opened, where no link
+ * is followed, neither for a folder on the way nor for the last name. Callers build their paths
+ * as ever, and messages name them so.
+ *
+ * Tables without `hold` have no anchors: theirs are NULL, and all goes by name. */
+#ifndef GSA_ANCHOR_H
+#define GSA_ANCHOR_H
+#include "graph/system.h"
+
+typedef struct gsa_anchor gsa_anchor;
+
+/* *anchor is NULL where there is no such folder: who reads there says so. The folder is looked for
+ * through one table, and the calls go to another: that one itself, or one below it. Both outlive
+ * the anchor. Files and memory of its table are those of `below`. */
+gsa_status gsa_anchor_open(const gsa_system *through, const gsa_system *below, const char *path,
+                           gsa_anchor **anchor, gsa_error *error);
+/* Holds the folder `path`, beneath the one that it held, in its place. NULL does nothing. */
+gsa_status gsa_anchor_move(gsa_anchor *anchor, const char *path, gsa_error *error);
+/* Its table; without an anchor the other one. */
+const gsa_system *gsa_anchor_system(const gsa_anchor *anchor, const gsa_system *otherwise);
+void gsa_anchor_close(gsa_anchor *anchor); /* NULL does nothing */
+
+#endif

@@ -1,0 +1,305 @@
+/* Folders that are exchanged for links while they are written or read: what was opened is used. */
+#include <check.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "graph/anchor.h"
+#include "rig.h"
+#include "support/guard.h"
+#include "train/use/checkpoint_mean.h"
+
+/* ---- a folder that somebody else keeps ----------------------------------------------------- */
+
+static const char *const kept[] = { "config.ini",        "latest",          "log.jsonl",
+                                    "result.json",       "outcomes.jsonl",  "curve.svg",
+                                    "model.safetensors", "manifest.sha256", "state.safetensors" };
+
+static void keep(const gsa_scratch *s)
+{
+    ck_assert_int_eq(mkdir(gsa_scratch_path(s, "precious"), 0700), 0);
+    for (int i = 0; i < GSA_COUNT(kept); i++)
+        gsa_put_file(gsa_scratch_path(s, "precious/%s", kept[i]), "keep", 4);
+}
+
+static int count_name(void *context, const char *name)
+{
+    (void)name;
+    ++*(int *)context;
+    return 0;
+}
+
+static void must_be_kept(const gsa_scratch *s)
+{
+    int64_t bytes;
+    int names = 0;
+    for (int i = 0; i < GSA_COUNT(kept); i++) {
+        char *text = gsa_get_file(gsa_scratch_path(s, "precious/%s", kept[i]), &bytes);
+        ck_assert_msg(bytes == 4 && memcmp(text, "keep", 4) == 0, "%s", kept[i]);
+        free(text);
+    }
+    const gsa_system *system = gsa_system_default();
+    ck_assert_int_eq(system->list(NULL, gsa_scratch_path(s, "precious"), count_name, &names), 0);
+    ck_assert_int_eq(names, GSA_COUNT(kept));
+}
+
+/* `path` gets the name `aside`, and leads to `to` from now on. */
+static void exchange(const gsa_scratch *s, const char *path, const char *aside, const char *to)
+{
+    const char *from = gsa_scratch_path(s, "%s", path);
+    ck_assert_int_eq(rename(from, gsa_scratch_path(s, "%s", aside)), 0);
+    ck_assert_int_eq(symlink(gsa_scratch_path(s, "%s", to), from), 0);
+}
+
+static int ends_with(const char *path, const char *end)
+{
+    const size_t all = strlen(path), bytes = strlen(end);
+    return all >= bytes && strcmp(path + all - bytes, end) == 0;
+}
+
+/* ---- writing ------------------------------------------------------------------------------- */
+
+static void exchange_run(rig *r, const gsa_progress *p)
+{
+    if (p->kind == 0 && p->step == 4) exchange(&r->scratch, "run", "real", "precious");
+}
+
+/* All that comes after goes on in the folder that was opened: checkpoints, log, result, lock. */
+START_TEST(a_run_whose_folder_is_exchanged)
+{
+    rig r;
+    rig_open(&r, rig_text, GSA_F32, 1);
+    rig_set(&r, "train.checkpoint_every=1");
+    rig_set(&r, "train.report_every=1");
+    keep(&r.scratch);
+    r.each = exchange_run;
+    const gsa_status status = rig_train(&r, "run");
+    must_be_kept(&r.scratch);
+    ck_assert_msg(status == GSA_OK, "%s", r.error.text);
+    for (int i = 0; i < 6; i++)
+        ck_assert_msg(gsa_exists(gsa_scratch_path(&r.scratch, "real/%s", kept[i])), "%s", kept[i]);
+    ck_assert(gsa_exists(gsa_scratch_path(&r.scratch, "real/step-9/model.safetensors")));
+    ck_assert(!gsa_exists(gsa_scratch_path(&r.scratch, "real/lock")));
+    ck_assert_msg(rig_resume(&r, "real") == GSA_OK, "%s", r.error.text);
+    rig_close(&r);
+}
+END_TEST
+
+typedef struct hooked {
+    gsa_system table;
+    const gsa_scratch *scratch;
+    const char *end, *path, *aside, *to; /* a call for a path that ends so exchanges `path` */
+    int calls;                           /* before the one that does */
+} hooked;
+
+static void meet(hooked *h, const char *path)
+{
+    if (ends_with(path, h->end) && h->calls-- == 0) exchange(h->scratch, h->path, h->aside, h->to);
+}
+
+static int make_and_meet(void *user, const char *path)
+{
+    const int rc = gsa_system_default()->make_folder(NULL, path);
+    meet(user, path);
+    return rc;
+}
+
+static int meet_and_open(void *user, const char *path, int mode)
+{
+    meet(user, path);
+    return gsa_system_default()->open(NULL, path, mode);
+}
+
+/* A checkpoint's folder becomes a link right after it was made. */
+START_TEST(a_checkpoint_whose_folder_is_exchanged)
+{
+    rig r;
+    rig_open(&r, rig_text, GSA_F32, 1);
+    hooked h = { .table = *gsa_system_default(),
+                 .scratch = &r.scratch,
+                 .end = "/step-9.tmp",
+                 .path = "run/step-9.tmp",
+                 .aside = "aside",
+                 .to = "precious" };
+    h.table.user = &h, h.table.make_folder = make_and_meet;
+    keep(&r.scratch);
+    r.system = &h.table;
+    ck_assert_int_eq(rig_train(&r, "run"), GSA_ERR_IO);
+    ck_assert_int_eq(h.calls, -1);
+    ck_assert_msg(strstr(r.error.text, "/run/step-9.tmp/") != NULL, "%s", r.error.text);
+    must_be_kept(&r.scratch);
+    rig_close(&r);
+}
+END_TEST
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+/* The model's loss. */
+static double evaluate(rig *r, const char *name)
+{
+    const gsa_apply_options o = { .model = gsa_scratch_path(&r->scratch, "%s", name),
+                                  .device = "cpu",
+                                  .threads = 1,
+                                  .backend = r->backend };
+    const gsa_system *system = r->system ? r->system : gsa_system_default();
+    gsa_release(system, r->result);
+    r->result = NULL;
+    ck_assert_msg(gsa_evaluate(system, &o, &r->result, &r->error) == GSA_OK, "%s", r->error.text);
+    return rig_number(r, "dev_loss");
+}
+
+static const struct {
+    const char *path, *to; /* what is exchanged for what */
+} places[] = { { "run", "other" }, { "run/step-9", "other/step-9" } };
+
+/* Its manifest was checked: what is read next is of the same folder, whatever has its name. */
+START_TEST(a_model_that_is_exchanged_while_it_is_read)
+{
+    rig r;
+    rig_open(&r, rig_text, GSA_F32, 1);
+    rig_train_ok(&r, "run");
+    rig_set(&r, "train.seed=7");
+    rig_train_ok(&r, "other");
+    const double own = evaluate(&r, "run"), another = evaluate(&r, "other");
+    ck_assert(own > 0 && another > 0 && own != another);
+    hooked h = { .table = *gsa_system_default(),
+                 .scratch = &r.scratch,
+                 .end = "/config.ini",
+                 .path = places[_i].path,
+                 .aside = "aside",
+                 .to = places[_i].to,
+                 .calls = 1 }; /* the first is for the manifest */
+    h.table.user = &h, h.table.open = meet_and_open;
+    r.system = &h.table;
+    ck_assert_double_eq(evaluate(&r, "run"), own);
+    ck_assert_int_lt(h.calls, 0);
+    rig_close(&r);
+}
+END_TEST
+
+/* The same of a run whose checkpoints are averaged: of step 8 the manifest was checked. */
+START_TEST(a_run_that_is_exchanged_while_it_is_averaged)
+{
+    char run[300], out[2][300];
+    int64_t bytes[2];
+    rig r;
+    rig_open(&r, rig_text, GSA_F32, 1);
+    rig_set(&r, "train.checkpoint_every=1");
+    rig_set(&r, "train.keep=2");
+    rig_train_ok(&r, "run");
+    rig_set(&r, "train.seed=7");
+    rig_train_ok(&r, "other");
+    snprintf(run, sizeof run, "%s/run", r.scratch.folder);
+    gsa_checkpoint_mean_options options = { .run = run, .last = 2 };
+    hooked h = { .table = *gsa_system_default(),
+                 .scratch = &r.scratch,
+                 .end = "/model.safetensors",
+                 .path = "run",
+                 .aside = "aside",
+                 .to = "other",
+                 .calls = 1 }; /* the first is for the manifest */
+    h.table.user = &h, h.table.open = meet_and_open;
+    char *model[2];
+    for (int i = 0; i < 2; i++) {
+        snprintf(out[i], sizeof out[i], "%s/mean%d", r.scratch.folder, i);
+        options.out = out[i];
+        ck_assert_msg(gsa_checkpoint_mean(i ? &h.table : NULL, &options, NULL, NULL, &r.error) ==
+                          GSA_OK,
+                      "%s", r.error.text);
+        model[i] = gsa_get_file(gsa_scratch_path(&r.scratch, "mean%d/step-9/model.safetensors", i),
+                                &bytes[i]);
+    }
+    ck_assert_int_lt(h.calls, 0);
+    ck_assert(bytes[0] == bytes[1] && memcmp(model[0], model[1], (size_t)bytes[0]) == 0);
+    for (int i = 0; i < 2; i++) free(model[i]);
+    rig_close(&r);
+}
+END_TEST
+
+/* Who keeps a step elsewhere hears why it is passed over. */
+START_TEST(a_step_that_is_a_link)
+{
+    rig r;
+    rig_open(&r, rig_text, GSA_F32, 1);
+    rig_train_ok(&r, "run");
+    exchange(&r.scratch, "run/step-9", "elsewhere", "elsewhere");
+    ck_assert_int_eq(rig_resume(&r, "run"), GSA_ERR_FORMAT);
+    ck_assert_msg(strstr(r.error.text, "/run/step-9' is not there or is a link") != NULL, "%s",
+                  r.error.text);
+    rig_close(&r);
+}
+END_TEST
+
+/* ---- the table ----------------------------------------------------------------------------- */
+
+/* Beneath a held folder no link is followed, neither on the way nor at its end. */
+START_TEST(beneath_a_held_folder)
+{
+    gsa_scratch s;
+    gsa_anchor *anchor;
+    gsa_error error;
+    struct stat seen;
+    gsa_scratch_open(&s);
+    keep(&s);
+    ck_assert_int_eq(mkdir(gsa_scratch_path(&s, "real"), 0700), 0);
+    ck_assert_int_eq(mkdir(gsa_scratch_path(&s, "real/deep"), 0700), 0);
+    ck_assert_int_eq(symlink("real", gsa_scratch_path(&s, "run")), 0);
+    ck_assert_int_eq(symlink("../precious", gsa_scratch_path(&s, "real/away")), 0);
+    ck_assert_int_eq(symlink("../precious/latest", gsa_scratch_path(&s, "real/latest")), 0);
+    ck_assert_int_eq(mkfifo(gsa_scratch_path(&s, "real/pipe"), 0600), 0);
+    const gsa_system *plain = gsa_system_default();
+    ck_assert_int_eq(gsa_anchor_open(plain, plain, gsa_scratch_path(&s, "run/"), &anchor, &error),
+                     GSA_OK);
+    const gsa_system *t = gsa_anchor_system(anchor, NULL);
+    ck_assert_int_eq(unlink(gsa_scratch_path(&s, "run")), 0);
+    ck_assert_int_eq(symlink("precious", gsa_scratch_path(&s, "run")), 0);
+    static const char *const links[] = { "run/away/latest", "run/latest", "run//away//latest" };
+    static const int modes[] = { GSA_OPEN_READ,     GSA_OPEN_REPLACE, GSA_OPEN_APPEND,
+                                 GSA_OPEN_EXISTING, GSA_OPEN_OWN,     GSA_OPEN_READ_OWN };
+    for (int i = 0; i < GSA_COUNT(links); i++) {
+        const char *path = gsa_scratch_path(&s, "%s", links[i]);
+        for (int m = 0; m < GSA_COUNT(modes); m++)
+            ck_assert_msg(t->open(t->user, path, modes[m]) < 0, "%s, mode %d", path, modes[m]);
+        ck_assert_int_lt(t->truncate(t->user, path, 0), 0);
+    }
+    const char *away = gsa_scratch_path(&s, "run/away");
+    ck_assert_int_eq(t->kind(t->user, away, NULL), GSA_FILE_OTHER);
+    ck_assert_int_eq(t->entry(t->user, away), GSA_FILE_LINK);
+    ck_assert_int_lt(t->clear_folder(t->user, away), 0);
+    ck_assert_int_lt(t->sync_folder(t->user, away), 0);
+    ck_assert_int_lt(t->make_folder(t->user, gsa_scratch_path(&s, "run/away/made")), 0);
+    ck_assert_int_lt(t->rename(t->user, gsa_scratch_path(&s, "run/away/latest"),
+                               gsa_scratch_path(&s, "run/got")),
+                     0);
+    ck_assert_int_lt(t->remove(t->user, gsa_scratch_path(&s, "run/away/latest")), 0);
+    /* nobody waits for a pipe's other end */
+    ck_assert_int_lt(t->open(t->user, gsa_scratch_path(&s, "run/pipe"), GSA_OPEN_EXISTING), 0);
+    ck_assert_int_eq(errno, ENXIO);
+    /* what is no link is there, by the name that the folder had */
+    ck_assert_int_eq(t->make_folder(t->user, gsa_scratch_path(&s, "run/deep/er")), 0);
+    ck_assert_int_eq(t->kind(t->user, gsa_scratch_path(&s, "real/deep/er"), NULL), GSA_FILE_FOLDER);
+    ck_assert_int_eq(gsa_anchor_move(anchor, gsa_scratch_path(&s, "run/away"), &error), GSA_ERR_IO);
+    ck_assert_int_eq(gsa_anchor_move(anchor, gsa_scratch_path(&s, "run/deep"), &error), GSA_OK);
+    ck_assert_int_eq(t->remove(t->user, gsa_scratch_path(&s, "run/deep/er")), 0);
+    ck_assert_int_lt(stat(gsa_scratch_path(&s, "real/deep/er"), &seen), 0);
+    gsa_anchor_close(anchor);
+    must_be_kept(&s);
+    gsa_scratch_close(&s);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    static const gsa_test written[] = { GSA_TEST(a_run_whose_folder_is_exchanged),
+                                        GSA_TEST(a_checkpoint_whose_folder_is_exchanged) };
+    static const gsa_test read[] = {
+        GSA_LOOP(a_model_that_is_exchanged_while_it_is_read, GSA_COUNT(places)),
+        GSA_TEST(a_run_that_is_exchanged_while_it_is_averaged), GSA_TEST(a_step_that_is_a_link)
+    };
+    static const gsa_test table[] = { GSA_TEST(beneath_a_held_folder) };
+    static const gsa_case cases[] = { GSA_CASE("written", written, 60), GSA_CASE("read", read, 60),
+                                      GSA_CASE("table", table, 20) };
+    return gsa_run_suite("held", cases, GSA_COUNT(cases), argc, argv);
+}
