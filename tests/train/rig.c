@@ -137,6 +137,7 @@ static gsa_status run(rig *r, const char *recipe, const char *out, const char *r
                                         .plugins = &r->plugin,
                                         .n_plugins = r->plugin != NULL,
                                         .out = out,
+                                        .lock = r->lock,
                                         .resume = resume,
                                         .device = "cpu",
                                         .threads = 1,

@@ -16,12 +16,13 @@ typedef struct rig {
     gsa_backend *backend;
     struct gsa_group *group; /* NULL: alone */
     const char *set[RIG_SETS];
-    int sets, attempts;       /* attempts: of rig_train_faulty */
-    const gsa_system *system; /* NULL: the default one */
-    char path[256];           /* of the recipe */
-    const char *plugin;       /* path of a topology, or NULL */
-    const char *data[2];      /* files of the scratch that are train and dev; NULL: none */
-    char *result;             /* of the last run */
+    int sets, attempts;          /* attempts: of rig_train_faulty */
+    const gsa_system *system;    /* NULL: the default one */
+    char path[256];              /* of the recipe */
+    const char *plugin;          /* path of a topology, or NULL */
+    const struct gsa_lock *lock; /* of the folder that is written to, or NULL */
+    const char *data[2];         /* files of the scratch that are train and dev; NULL: none */
+    char *result;                /* of the last run */
     gsa_error error;
     volatile sig_atomic_t stop;
     /* what the progress callback does and saw */

@@ -9,6 +9,7 @@
 #include "graph/anchor.h"
 #include "rig.h"
 #include "support/guard.h"
+#include "train/driver/lock.h"
 #include "train/use/checkpoint_mean.h"
 
 /* ---- a folder that somebody else keeps ----------------------------------------------------- */
@@ -83,6 +84,27 @@ START_TEST(a_run_whose_folder_is_exchanged)
     ck_assert(gsa_exists(gsa_scratch_path(&r.scratch, "real/step-9/model.safetensors")));
     ck_assert(!gsa_exists(gsa_scratch_path(&r.scratch, "real/lock")));
     ck_assert_msg(rig_resume(&r, "real") == GSA_OK, "%s", r.error.text);
+    rig_close(&r);
+}
+END_TEST
+
+/* The recipe was written into a folder that is locked: what has its name now is not read. */
+START_TEST(a_recipe_whose_folder_is_exchanged)
+{
+    rig r;
+    gsa_lock lock;
+    rig_open(&r, rig_text, GSA_F32, 1);
+    keep(&r.scratch);
+    ck_assert_int_eq(
+        gsa_lock_folder(gsa_system_default(), gsa_scratch_path(&r.scratch, "run"), &lock, &r.error),
+        GSA_OK);
+    ck_assert_int_eq(rename(r.path, gsa_scratch_path(&r.scratch, "run/recipe.ini")), 0);
+    snprintf(r.path, sizeof r.path, "%s/run/recipe.ini", r.scratch.folder);
+    exchange(&r.scratch, "run", "real", "precious");
+    r.lock = &lock;
+    ck_assert_msg(rig_train(&r, "run") == GSA_OK, "%s", r.error.text);
+    gsa_lock_release(&lock);
+    must_be_kept(&r.scratch);
     rig_close(&r);
 }
 END_TEST
@@ -293,6 +315,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test written[] = { GSA_TEST(a_run_whose_folder_is_exchanged),
+                                        GSA_TEST(a_recipe_whose_folder_is_exchanged),
                                         GSA_TEST(a_checkpoint_whose_folder_is_exchanged) };
     static const gsa_test read[] = {
         GSA_LOOP(a_model_that_is_exchanged_while_it_is_read, GSA_COUNT(places)),

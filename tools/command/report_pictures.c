@@ -78,9 +78,8 @@ static gsa_status draw_stack(const drawer *d, const char *text, gsa_error *error
 }
 
 /* A run comes from anywhere: what its recipe names is not told of, and in another user's it is no
- * reason to open a file. */
-static gsa_status draw_named(const drawer *d, const char *folder, const char *text,
-                             gsa_error *error)
+ * reason to open a file. What was checked is drawn: the file may be another one by now. */
+static gsa_status draw_named(const drawer *d, const char *folder, const char *key, gsa_error *error)
 {
     const gsa_reported *of = d->of;
     gsa_recipe recipe = { 0 };
@@ -91,8 +90,11 @@ static gsa_status draw_named(const drawer *d, const char *folder, const char *te
     if (status != GSA_OK) return status;
     if (of->apply.untrusted)
         status = gsa_paths_check(of->system, &recipe, of->registry, 0, 1, error);
-    if (status == GSA_OK) {
-        status = draw_stack(d, text, error);
+    const gsa_ini_entry *spec = status == GSA_OK ? gsa_ini_find(&recipe.ini, "model", key) : NULL;
+    if (status == GSA_OK && !spec)
+        status = gsa_fail(error, GSA_ERR_FORMAT, "its recipe has no model.%s any more", key);
+    if (spec) {
+        status = draw_stack(d, spec->value, error);
         if (status != GSA_OK) gsa_paths_hide(&recipe, of->registry, 0, error);
     }
     gsa_recipe_release(&recipe);
@@ -111,7 +113,7 @@ static void draw_patterns(const drawer *d, const char *folder, json_t *run)
             json_string_value(json_object_get(json_object_get(run, "settings"), keys[k][1]));
         if (!spec || !*spec) continue;
         json_t *one = json_pack("{s:s, s:s}", "stack", keys[k][0], "spec", spec);
-        const gsa_status status = draw_named(d, folder, spec, &error);
+        const gsa_status status = draw_named(d, folder, keys[k][0], &error);
         take(d, status, &error, one);
         json_array_append_new(list, one);
     }

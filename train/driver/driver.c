@@ -311,6 +311,7 @@ static gsa_status create(gsa_trainer *t, gsa_error *error)
     char *checkpoint = NULL;
     gsa_status status = find_folders(t, &checkpoint, error);
     const gsa_session_options options = { .recipe = o->resume ? NULL : o->recipe,
+                                          .written = o->lock ? o->lock->system : NULL,
                                           .checkpoint = checkpoint,
                                           .resumes = checkpoint != NULL,
                                           .overrides = o->overrides,

@@ -78,8 +78,9 @@ static gsa_status load_plugins(gsa_session *s, const gsa_session_options *o, gsa
 static gsa_status read_recipe(gsa_session *s, const gsa_session_options *o, gsa_error *error)
 {
     char path[4096];
+    const gsa_system *system = o->recipe && o->written ? o->written : s->system;
     snprintf(path, sizeof path, "%s/config.ini", o->checkpoint ? o->checkpoint : "");
-    return gsa_recipe_read(s->system, o->recipe ? o->recipe : path, o->overrides, o->n_overrides,
+    return gsa_recipe_read(system, o->recipe ? o->recipe : path, o->overrides, o->n_overrides,
                            &s->recipe, error);
 }
 

@@ -17,7 +17,8 @@
     "state.safetensors" /* moments and counts: `gsa train --resume` and `gsa average` read it */
 
 typedef struct gsa_session_options {
-    const char *recipe;     /* or NULL: the config.ini of `checkpoint` */
+    const char *recipe;        /* or NULL: the config.ini of `checkpoint` */
+    const gsa_system *written; /* reads `recipe`, which may be in the locked folder; or NULL */
     const char *checkpoint; /* folder of one checkpoint to restore words and labels from, or NULL:
                                the recipe's train.start, if any. With either weights are not drawn:
                                the caller reads them, and they are zero till then */
