@@ -274,7 +274,8 @@ START_TEST(a_signal_ends_what_waits)
     ck_assert_int_eq(shell("mkfifo fifo open full; : >held"), 0);
     snprintf(command, sizeof command,
              "{ sleep 30 3<>open 4<>full & }; p=$!; exec 4<>full; yes >full & y=$!; "
-             "flock -x held sleep 30 & q=$!; sleep 0.3; r=0; "
+             "flock -x held sleep 30 & q=$!; while flock -n held true; do sleep 0.1; done; "
+             "sleep 0.3; r=0; "
              "timeout -k 10 2 " GSA_COMMAND " %s 2>err.txt || r=$?; kill $p $q $y; exit $r",
              waits[_i]);
     ck_assert_msg(shell(command) == 124, "%s", waits[_i]);
