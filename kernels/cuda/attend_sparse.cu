@@ -133,14 +133,6 @@ typedef struct sparse_call {
     sparse_job job;
 } sparse_call;
 
-static int only_kind(const gsa_edges *edges)
-{
-    int only = -1, count = 0;
-    for (int k = 0; k < edges->kinds; k++)
-        if (edges->part_rows[k] > 0) only = k, count++;
-    return count == 1 ? only : -1;
-}
-
 /* `of` each kind: where it is, or copied into `room`. */
 static gsa_status gather(gsa_backend *b, const sparse_call *c, const void *gsa_part::*of,
                          float *room, const float **at)
@@ -159,7 +151,9 @@ static gsa_status gather(gsa_backend *b, const sparse_call *c, const void *gsa_p
 static void set_call(sparse_call *c, const gsa_attend_args *args, const gsa_cuda_plan *plan)
 {
     sparse_job *job = &c->job;
-    c->args = args, c->only = only_kind(args->edges);
+    c->args = args, c->only = -1;
+    for (int k = 0; k < args->edges->kinds; k++)
+        if (plan->sources > 0 && args->edges->part_rows[k] == plan->sources) c->only = k;
     job->rows = args->edges->rows, job->edges = args->edges->edge_total,
     job->stride = (job->edges + 3) / 4 * 4;
     job->heads = args->heads, job->dim = args->head_dim,

@@ -56,16 +56,19 @@ static gsa_status fresh_memory(gsa_backend *b, const char *what, int64_t bytes, 
     return gsa_cuda_no_memory(b, asked);
 }
 
+static gsa_status check_bytes(gsa_backend *b, const char *op, int64_t bytes)
+{
+    if (bytes < 0)
+        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %lld bytes", op, (long long)bytes);
+    return GSA_CUDA(b, cudaSuccess); /* a lost device fails here */
+}
+
 void *gsa_cuda_take(gsa_backend *b, const char *what, int64_t bytes)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
-    if (bytes < 0 || bytes > INT64_MAX - ALIGN) {
-        gsa_fail(&b->error, bytes < 0 ? GSA_ERR_ARGUMENT : GSA_ERR_MEMORY, "%s: %lld bytes", what,
-                 (long long)bytes);
-        return NULL;
-    }
+    if (check_bytes(b, what, bytes) != GSA_OK) return NULL;
+    if (bytes > INT64_MAX - ALIGN) bytes = INT64_MAX - ALIGN; /* more than any device has */
     bytes = bytes == 0 ? ALIGN : (bytes + ALIGN - 1) / ALIGN * ALIGN;
-    if (GSA_CUDA(b, cudaSuccess) != GSA_OK) return NULL;
     gsa_cuda_block *block = kept_block(s, bytes);
     if (block == NULL) {
         block = (gsa_cuda_block *)gsa_alloc_zero(b->system, 1, sizeof *block);
@@ -120,13 +123,6 @@ static void *cuda_alloc(gsa_backend *b, int64_t bytes)
 }
 
 /* ---- copies -------------------------------------------------------------------------------- */
-static gsa_status check_bytes(gsa_backend *b, const char *op, int64_t bytes)
-{
-    if (bytes < 0)
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT, "%s: %lld bytes", op, (long long)bytes);
-    return GSA_CUDA(b, cudaSuccess); /* a lost device fails here */
-}
-
 static char *stage_of(const gsa_cuda_ring *ring)
 {
     return ring->stages + (int64_t)ring->next * GSA_CUDA_STAGE_BYTES + ring->used;
@@ -332,20 +328,18 @@ gsa_status gsa_cuda_open_memory(gsa_backend *b)
     GSA_TRY(open_ring(b, &s->ring));
     GSA_TRY(
         GSA_CUDA(b, cudaHostAlloc((void **)&s->landing, sizeof *s->landing, cudaHostAllocDefault)));
-    float *zeros;
     void *all;
     GSA_TRY(gsa_cuda_lay(
         b, "backend cuda",
         [&](gsa_cuda_room &room) {
-            room.cut(s->fault, 1), room.cut(zeros, GSA_CUDA_ZEROS);
+            room.cut(s->fault, 1), room.cut(s->zeros, GSA_CUDA_ZEROS);
             room.cut(s->counters, GSA_CUDA_COUNTERS);
         },
         &all));
-    s->zeros = zeros;
-    GSA_TRY(GSA_CUDA(
-        b, cudaMemsetAsync(zeros, 0,
-                           GSA_CUDA_ZEROS * sizeof *zeros + GSA_CUDA_COUNTERS * sizeof *s->counters,
-                           s->stream)));
+    GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(s->zeros, 0,
+                                        GSA_CUDA_ZEROS * sizeof *s->zeros +
+                                            GSA_CUDA_COUNTERS * sizeof *s->counters,
+                                        s->stream)));
     return GSA_CUDA(b, cudaMemsetAsync(s->fault, 0xff, sizeof *s->fault, s->stream));
 }
 

@@ -252,21 +252,17 @@ void gsa_cuda_forget_plans(gsa_backend *b)
     for (int i = 0; i < GSA_CUDA_PLANS; i++) release_plan(b, &gsa_cuda_of(b)->plans[i]);
 }
 
-static int overlaps(const void *a, int64_t a_bytes, const void *at, int64_t bytes)
-{
-    return (uintptr_t)a < (uintptr_t)at + (uintptr_t)bytes &&
-           (uintptr_t)at < (uintptr_t)a + (uintptr_t)a_bytes;
-}
-
 void gsa_cuda_touch_plans(gsa_backend *b, const void *at, int64_t bytes)
 {
+    const gsa_cuda_span touched = gsa_cuda_span_of(at, (bytes + 3) / 4);
     for (int i = 0; i < GSA_CUDA_PLANS; i++) {
         gsa_cuda_plan **plan = &gsa_cuda_of(b)->plans[i];
         if (*plan == NULL || is_told(&(*plan)->edges.content)) continue;
         const gsa_edges *edges = &(*plan)->edges;
-        if (overlaps(edges->run_offset, 8 * (edges->rows + 1), at, bytes) ||
-            overlaps(edges->edge_offset, 8 * (edges->rows + 1), at, bytes) ||
-            overlaps(edges->runs, (int64_t)sizeof(gsa_run) * edges->run_total, at, bytes))
+        if (gsa_cuda_meet(touched, gsa_cuda_span_of(edges->run_offset, 2 * (edges->rows + 1))) ||
+            gsa_cuda_meet(touched, gsa_cuda_span_of(edges->edge_offset, 2 * (edges->rows + 1))) ||
+            gsa_cuda_meet(touched, gsa_cuda_span_of(edges->runs, edges->run_total *
+                                                                     (int64_t)sizeof(gsa_run) / 4)))
             release_plan(b, plan);
     }
 }

@@ -16,9 +16,8 @@ static void add(line *at, const char *format, ...)
     va_start(arguments, format);
     const int length = vsnprintf(at->text + at->used, at->size - at->used, format, arguments);
     va_end(arguments);
-    at->used += length < 0                             ? 0
-                : (size_t)length < at->size - at->used ? (size_t)length
-                                                       : at->size - at->used - 1;
+    const size_t left = at->size - at->used - 1;
+    if (length > 0) at->used += (size_t)length < left ? (size_t)length : left;
 }
 
 static void add_version(line *at, const char *what, cudaError_t status, int version)
@@ -41,13 +40,13 @@ static void add_device(line *at, int device)
 
 extern "C" int gsa_cuda_probe(char *text, size_t size)
 {
-    int runtime = 0, driver = 0, devices = 0;
+    int version = 0, devices = 0;
     line at = { text, size, 0 };
     text[0] = 0;
-    const cudaError_t runtime_status = cudaRuntimeGetVersion(&runtime),
-                      driver_status = cudaDriverGetVersion(&driver);
-    add_version(&at, "runtime", runtime_status, runtime);
-    add_version(&at, ", driver", driver_status, driver);
+    const cudaError_t runtime = cudaRuntimeGetVersion(&version);
+    add_version(&at, "runtime", runtime, version);
+    const cudaError_t driver = cudaDriverGetVersion(&version);
+    add_version(&at, ", driver", driver, version);
     const cudaError_t status = cudaGetDeviceCount(&devices);
     if (status != cudaSuccess) {
         add(&at, "\nno device: %s", cudaGetErrorString(status));

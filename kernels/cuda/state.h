@@ -116,7 +116,7 @@ typedef struct gsa_cuda_state {
     void *scratch;
     int64_t scratch_bytes;
     gsa_cuda_fault *fault; /* on the device */
-    const float *zeros;    /* on the device: GSA_CUDA_ZEROS of them, never written */
+    float *zeros;          /* on the device: GSA_CUDA_ZEROS of them, never written */
     unsigned *counters;    /* on the device: GSA_CUDA_COUNTERS, zeros between kernels */
     gsa_cuda_landing *landing;
     uint32_t serial; /* of ops that may have written a fault since it was read */
@@ -138,7 +138,7 @@ static inline gsa_cuda_state *gsa_cuda_of(gsa_backend *b)
 cudaStream_t gsa_cuda_stream(gsa_backend *b);
 gsa_status gsa_cuda_send_rowwise(gsa_backend *b); /* alone */
 
-typedef struct gsa_cuda_span { /* addresses of some floats: from..to-1 */
+typedef struct gsa_cuda_span { /* addresses of some words of 4 bytes: from..to-1 */
     uintptr_t from, to;
 } gsa_cuda_span;
 
