@@ -158,16 +158,16 @@ static void set_call(sparse_call *c, const gsa_attend_args *args, const gsa_cuda
     job->stride = (job->edges + 3) / 4 * 4;
     job->heads = args->heads, job->dim = args->head_dim,
     job->width = (int64_t)args->heads * args->head_dim;
-    job->offset = args->edges->edge_offset, job->out_edge = plan->out_edge;
+    job->offset = args->edges->edge_offset, job->out_edge = plan->lists.out_edge;
     job->drop = gsa_cuda_drop_of(&args->dropout, args->edges);
     job->out = (const float *)args->out, job->dout = (const float *)args->dout;
     job->lse = (float *)args->lse, job->weights = (float *)args->weights;
     c->in =
-        gsa_cuda_sparse_product{ job->rows,         plan->sources, job->edges, plan->list_offset,
-                                 plan->list_column, job->dim,      job->width };
+        gsa_cuda_sparse_product{ job->rows,          plan->sources, job->edges, plan->lists.offset,
+                                 plan->lists.column, job->dim,      job->width };
     c->out = gsa_cuda_sparse_product{
-        plan->sources,         job->rows, job->edges, plan->list_out_offset,
-        plan->list_out_column, job->dim,  job->width
+        plan->sources,          job->rows, job->edges, plan->lists.out_offset,
+        plan->lists.out_column, job->dim,  job->width
     };
 }
 

@@ -3,84 +3,7 @@
 #include "kernels/cuda/plan.h"
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/library.h"
-
-/* ---- kernels ------------------------------------------------------------------------------- */
-typedef struct expand_job {
-    const gsa_run *runs;
-    const int64_t *run_offset, *edge_offset;
-    int64_t rows;
-    gsa_cuda_entry *entries; /* or NULL */
-    uint32_t *key;           /* or NULL: among the sources of all kinds */
-    int64_t *number;         /* or NULL, with the next: 0, 1, 2, ... */
-    gsa_transposed *record;
-    int64_t part_first[GSA_MAX_KINDS];
-} expand_job;
-
-/* A warp a row: its runs one after another, 32 edges at a time. */
-static __global__ void __launch_bounds__(GSA_THREADS) expand_rows(GSA_ARGUMENT(expand_job) job)
-{
-    const int64_t row = gsa_thread() / GSA_WARP;
-    if (row >= job.rows) return;
-    const int64_t first = __ldg(job.edge_offset + row), last = __ldg(job.run_offset + row + 1);
-    int64_t before = first;
-    for (int64_t r = __ldg(job.run_offset + row); r < last; r++) {
-        const gsa_run run = job.runs[r];
-        for (int32_t i = threadIdx.x % GSA_WARP; i < run.count; i += GSA_WARP) {
-            const int64_t e = before + i;
-            const int32_t source = run.first + i * run.step, label = run.label + i * run.label_step;
-            if (job.entries)
-                job.entries[e] =
-                    gsa_cuda_entry{ source, (uint32_t)label * GSA_MAX_KINDS + (uint32_t)run.kind };
-            if (job.key) job.key[e] = (uint32_t)(job.part_first[run.kind] + source);
-            if (job.number) job.number[e] = e;
-            if (job.record)
-                job.record[e] = gsa_transposed{ (int32_t)row, (int32_t)(e - first), label };
-        }
-        before += run.count;
-    }
-}
-
-/* How many pieces a row is cut into; offset is the edges' own or that of the out-edges. */
-static __global__ void count_pieces(int64_t *piece, const int64_t *offset, int32_t length,
-                                    int64_t rows)
-{
-    const int64_t row = gsa_thread();
-    if (row > rows) return;
-    const int64_t degree = row < rows ? __ldg(offset + row + 1) - __ldg(offset + row) : 0;
-    piece[row] = degree > length ? (degree + length - 1) / length : 0;
-}
-
-static __global__ void note_owners(int32_t *owner, const int64_t *piece, int64_t rows)
-{
-    const int64_t row = gsa_thread();
-    if (row >= rows) return;
-    for (int64_t p = __ldg(piece + row); p < __ldg(piece + row + 1); p++) owner[p] = (int32_t)row;
-}
-
-/* Out-edges in the order of the sort, and where each source's begin. */
-static __global__ void order_edges(gsa_transposed *out, int64_t *offset,
-                                   const gsa_transposed *record, const int64_t *order,
-                                   const uint32_t *sorted, int64_t edges, int64_t sources)
-{
-    const int64_t i = gsa_thread();
-    if (i < edges) out[i] = record[__ldg(order + i)];
-    if (i <= sources) offset[i] = gsa_first_at_least(sorted, edges, (uint32_t)i);
-}
-
-static __global__ void narrow_offsets(int32_t *to, const int64_t *from, int64_t count)
-{
-    const int64_t i = gsa_thread();
-    if (i < count) to[i] = (int32_t)from[i];
-}
-
-static __global__ void list_out_edges(int32_t *column, int32_t *edge, const gsa_transposed *out,
-                                      const int64_t *edge_offset, int64_t count)
-{
-    const int64_t i = gsa_thread();
-    if (i >= count) return;
-    column[i] = out[i].row;
-    edge[i] = (int32_t)(__ldg(edge_offset + out[i].row) + out[i].k);
-}
+#include <string.h>
 
 #if defined(GSA_CHECKED)
 /* On the host, what plans are made of: this build is not for speed. */
@@ -132,31 +55,22 @@ static void lay_cut(gsa_backend *b, gsa_cuda_room &room, const gsa_edges *edges,
     room.cut(cut->owner, cut->bound);
 }
 
+/* offset: the edges' own, or that of the out-edges. */
 static gsa_status fill_cut(gsa_backend *b, const char *op, const int64_t *offset, int64_t rows,
-                           const gsa_cuda_cut *cut)
+                           const gsa_cuda_cut &cut)
 {
-    if (cut->piece == NULL) return GSA_OK;
-    GSA_TRY(GSA_EACH(b, op, rows + 1, count_pieces, cut->piece, offset, cut->length, rows));
-    GSA_TRY(gsa_cuda_scan(b, cut->piece, rows + 1));
-    return GSA_EACH(b, op, rows, note_owners, cut->owner, cut->piece, rows);
-}
-
-static gsa_status expand(gsa_backend *b, const char *op, const gsa_cuda_plan *plan,
-                         gsa_cuda_entry *entries, uint32_t *key, int64_t *number,
-                         gsa_transposed *record)
-{
-    const gsa_edges *edges = &plan->edges;
-    expand_job job = { edges->runs,
-                       edges->run_offset,
-                       edges->edge_offset,
-                       edges->rows,
-                       entries,
-                       key,
-                       number,
-                       record,
-                       {} };
-    for (int k = 0; k < GSA_MAX_KINDS; k++) job.part_first[k] = plan->part_first[k];
-    return edges->edge_total > 0 ? GSA_WARPS(b, op, edges->rows, expand_rows, job) : GSA_OK;
+    if (cut.piece == NULL) return GSA_OK;
+    const auto count_pieces = [=] __device__(int64_t row) {
+        const int64_t degree = row < rows ? __ldg(offset + row + 1) - __ldg(offset + row) : 0;
+        cut.piece[row] = degree > cut.length ? (degree + cut.length - 1) / cut.length : 0;
+    };
+    const auto note_owner = [=] __device__(int64_t row) {
+        for (int64_t p = __ldg(cut.piece + row); p < __ldg(cut.piece + row + 1); p++)
+            cut.owner[p] = (int32_t)row;
+    };
+    GSA_TRY(gsa_cuda_each(b, op, rows + 1, count_pieces));
+    GSA_TRY(gsa_cuda_scan(b, cut.piece, rows + 1));
+    return gsa_cuda_each(b, op, rows, note_owner);
 }
 
 static gsa_status make_in(gsa_backend *b, const char *op, const gsa_edges *edges,
@@ -175,8 +89,30 @@ static gsa_status make_in(gsa_backend *b, const char *op, const gsa_edges *edges
             lay_cut(b, room, edges, edges->rows, edges->content.most_in, &plan->in);
         },
         kept));
-    GSA_TRY(expand(b, op, plan, plan->entries, NULL, NULL, NULL));
-    return fill_cut(b, op, edges->edge_offset, edges->rows, &plan->in);
+    const int64_t *const run_offset = edges->run_offset, *const edge_offset = edges->edge_offset;
+    /* a warp a row: its runs one after another, 32 edges at a time */
+    const auto expand = [=, entries = plan->entries, runs = edges->runs] __device__(int64_t i) {
+        const int64_t row = i / GSA_WARP, last = __ldg(run_offset + row + 1);
+        gsa_cuda_entry *entry = entries + __ldg(edge_offset + row);
+        for (int64_t r = __ldg(run_offset + row); r < last; r++) {
+            const gsa_run run = runs[r];
+            for (int32_t n = i % GSA_WARP; n < run.count; n += GSA_WARP)
+                entry[n] =
+                    gsa_cuda_entry{ run.first + n * run.step,
+                                    (uint32_t)(run.label + n * run.label_step) * GSA_MAX_KINDS +
+                                        (uint32_t)run.kind };
+            entry += run.count;
+        }
+    };
+    if (edges->edge_total > 0)
+        GSA_TRY(gsa_cuda_each<GSA_THREADS>(b, op, edges->rows * GSA_WARP, expand));
+    return fill_cut(b, op, edge_offset, edges->rows, plan->in);
+}
+
+/* Which of the sources of all kinds an edge comes from. */
+GSA_DEVICE uint32_t source_of(const gsa_cuda_entry &entry, const int64_t *part_first)
+{
+    return (uint32_t)(part_first[entry.tag % GSA_MAX_KINDS] + entry.source);
 }
 
 /* By source: a stable sort, so that the rows of a source stay in their order. */
@@ -187,6 +123,8 @@ static gsa_status make_out(gsa_backend *b, const char *op, const gsa_edges *edge
     uint32_t *key, *sorted;
     int64_t *number, *order;
     gsa_transposed *record;
+    int64_t first[GSA_MAX_KINDS];
+    memcpy(first, plan->part_first, sizeof first);
     if (sources >= INT32_MAX)
         return gsa_fail(&b->error, GSA_ERR_LIMIT,
                         "%s: %lld source rows over the kinds, at most 2147483646 have a transpose",
@@ -206,35 +144,55 @@ static gsa_status make_out(gsa_backend *b, const char *op, const gsa_edges *edge
         room.cut(order, total);
         room.cut(record, total);
     }));
-    GSA_TRY(expand(b, op, plan, NULL, key, number, record));
-    if (total > 0)
+    /* a warp a row */
+    const auto note = [=, entries = plan->entries,
+                       offset = edges->edge_offset] __device__(int64_t i) {
+        const int64_t row = i / GSA_WARP, from = __ldg(offset + row), to = __ldg(offset + row + 1);
+        for (int64_t e = from + i % GSA_WARP; e < to; e += GSA_WARP) {
+            const gsa_cuda_entry entry = entries[e];
+            key[e] = source_of(entry, first), number[e] = e;
+            record[e] = gsa_transposed{ (int32_t)row, (int32_t)(e - from),
+                                        (int32_t)(entry.tag / GSA_MAX_KINDS) };
+        }
+    };
+    const auto place = [=, out = plan->out, offset = plan->out_offset] __device__(int64_t i) {
+        if (i < total) out[i] = record[__ldg(order + i)];
+        if (i <= sources) offset[i] = gsa_first_at_least(sorted, total, (uint32_t)i);
+    };
+    if (total > 0) {
+        GSA_TRY(gsa_cuda_each<GSA_THREADS>(b, op, edges->rows * GSA_WARP, note));
         GSA_TRY(gsa_cuda_sort(b, sorted, key, order, number, total, gsa_cuda_bits(sources)));
-    GSA_TRY(GSA_EACH(b, op, sources + 1 > total ? sources + 1 : total, order_edges, plan->out,
-                     plan->out_offset, record, order, sorted, total, sources));
-    return fill_cut(b, op, plan->out_offset, sources, &plan->out_cut);
+    }
+    GSA_TRY(gsa_cuda_each(b, op, sources + 1 > total ? sources + 1 : total, place));
+    return fill_cut(b, op, plan->out_offset, sources, plan->out_cut);
 }
 
 static gsa_status make_lists(gsa_backend *b, const char *op, const gsa_edges *edges,
                              gsa_cuda_plan *plan, void **kept)
 {
     const int64_t total = edges->edge_total, rows = edges->rows, sources = plan->sources;
+    int64_t first[GSA_MAX_KINDS];
+    memcpy(first, plan->part_first, sizeof first);
     GSA_TRY(gsa_cuda_lay(
         b, op,
-        [&](gsa_cuda_room &room) {
-            room.cut(plan->list_offset, rows + 1);
-            room.cut(plan->list_column, total);
-            room.cut(plan->list_out_offset, sources + 1);
-            room.cut(plan->list_out_column, total);
-            room.cut(plan->out_edge, total);
+        [&, own = &plan->lists](gsa_cuda_room &room) {
+            room.cut(own->offset, rows + 1), room.cut(own->out_offset, sources + 1);
+            room.cut(own->column, total), room.cut(own->out_column, total);
+            room.cut(own->out_edge, total);
         },
         kept));
-    GSA_TRY(
-        GSA_EACH(b, op, rows + 1, narrow_offsets, plan->list_offset, edges->edge_offset, rows + 1));
-    GSA_TRY(GSA_EACH(b, op, sources + 1, narrow_offsets, plan->list_out_offset, plan->out_offset,
-                     sources + 1));
-    GSA_TRY(expand(b, op, plan, NULL, (uint32_t *)plan->list_column, NULL, NULL));
-    return GSA_EACH(b, op, total, list_out_edges, plan->list_out_column, plan->out_edge, plan->out,
-                    edges->edge_offset, total);
+    const auto narrow = [=, own = plan->lists, entries = plan->entries, out = plan->out,
+                         out_offset = plan->out_offset,
+                         offset = edges->edge_offset] __device__(int64_t i) {
+        if (i <= rows) own.offset[i] = (int32_t)offset[i];
+        if (i <= sources) own.out_offset[i] = (int32_t)out_offset[i];
+        if (i >= total) return;
+        own.column[i] = (int32_t)source_of(entries[i], first);
+        own.out_column[i] = out[i].row;
+        own.out_edge[i] = (int32_t)(__ldg(offset + out[i].row) + out[i].k);
+    };
+    const int64_t most = rows > sources ? rows + 1 : sources + 1;
+    return gsa_cuda_each(b, op, total > most ? total : most, narrow);
 }
 
 /* ---- the table of plans -------------------------------------------------------------------- */
@@ -285,16 +243,12 @@ static gsa_cuda_plan **slot_for(gsa_backend *b, const gsa_edges *edges)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
     gsa_cuda_plan **oldest = &s->plans[0];
-    for (int i = 0; i < GSA_CUDA_PLANS; i++)
-        if (is_plan_of(s->plans[i], edges)) return &s->plans[i];
-    for (int i = 0; i < GSA_CUDA_PLANS; i++) {
-        const gsa_cuda_plan *plan = s->plans[i];
+    for (gsa_cuda_plan *&plan : s->plans)
+        if (is_plan_of(plan, edges)) return &plan;
+    for (gsa_cuda_plan *&plan : s->plans) {
         if (plan && is_told(&plan->edges.content) && plan->used + GSA_CUDA_ASKED < s->plan_clock)
-            release_plan(b, &s->plans[i]);
-    }
-    for (int i = 0; i < GSA_CUDA_PLANS; i++) {
-        if (s->plans[i] == NULL) return &s->plans[i];
-        if (s->plans[i]->used < (*oldest)->used) oldest = &s->plans[i];
+            release_plan(b, &plan);
+        if (*oldest && (!plan || plan->used < (*oldest)->used)) oldest = &plan;
     }
     release_plan(b, oldest);
     return oldest;

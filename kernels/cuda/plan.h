@@ -25,11 +25,17 @@ typedef struct gsa_cuda_cut {
     int32_t *owner; /* [bound] the row of each piece; not set after the last */
 } gsa_cuda_cut;
 
+/* The edges as lists of 32-bit numbers, by row and by source; column: among the sources of all
+ * kinds; out_edge: which of the edges by row it is. Fewer than 2^31 rows and edges. */
+typedef struct gsa_cuda_lists {
+    int32_t *offset, *column, *out_offset, *out_column, *out_edge;
+} gsa_cuda_lists;
+
 /* The parts of a plan. */
 enum {
     GSA_PLAN_IN = 1,    /* entries, in: always */
     GSA_PLAN_OUT = 2,   /* out_offset, out, out_cut */
-    GSA_PLAN_LISTS = 4, /* list_ .. and out_edge; with OUT */
+    GSA_PLAN_LISTS = 4, /* lists; with OUT */
     GSA_PLAN_PARTS = 3
 };
 struct gsa_cuda_plan {
@@ -43,9 +49,7 @@ struct gsa_cuda_plan {
     int64_t *out_offset; /* [sources+1] */
     gsa_transposed *out; /* [edges] by (source, row, k) */
     gsa_cuda_cut out_cut;
-    /* the edges as lists of 32-bit numbers, by row and by source; list_column: among the sources of
-     * all kinds; out_edge: which of the edges by row it is. Fewer than 2^31 rows and edges */
-    int32_t *list_offset, *list_column, *list_out_offset, *list_out_column, *out_edge;
+    gsa_cuda_lists lists;
 };
 
 enum { GSA_CUDA_ASKED = 64 };
