@@ -145,13 +145,10 @@ static int64_t merge_blocks(const attend_job *job, int64_t columns)
 
 /* p_e = exp(s_e - lse), recomputed: a warp a row, a lane an (edge, head). For inspection, not for
  * speed. */
-static __global__ void __launch_bounds__(GSA_THREADS) attend_weights(GSA_ARGUMENT(attend_job) a)
+GSA_DEVICE void weigh_row(const attend_job &a, int64_t row, int lane)
 {
-    const int64_t row = gsa_thread() / GSA_WARP;
-    if (row >= a.rows) return;
     const int64_t last = __ldg(a.edge_offset + row + 1) * a.heads;
-    for (int64_t i = __ldg(a.edge_offset + row) * a.heads + threadIdx.x % GSA_WARP; i < last;
-         i += GSA_WARP) {
+    for (int64_t i = __ldg(a.edge_offset + row) * a.heads + lane; i < last; i += GSA_WARP) {
         const gsa_cuda_entry entry = a.entries[i / a.heads];
         const int64_t head = i % a.heads, label = entry.tag / GSA_MAX_KINDS;
         const float lse = __ldg(a.lse + row * a.heads + head);
@@ -226,7 +223,6 @@ static void use_cut(attend_job *job, const gsa_cuda_cut *cut, int64_t rows)
 gsa_status gsa_attend_launch(gsa_backend *b, const char *op, const attend_choice *table, int count,
                              const attend_job *job)
 {
-    int64_t blocks;
     attend_job tiled = *job;
     for (int i = 0; i < count; i++) {
         const attend_choice *one = &table[i];
@@ -236,8 +232,7 @@ gsa_status gsa_attend_launch(gsa_backend *b, const char *op, const attend_choice
             continue;
         tiled.row_tiles = job->rows_done ? 0 : (job->row_count + groups - 1) / groups;
         const int64_t tiles = tiled.row_tiles + (job->piece_count + groups - 1) / groups;
-        GSA_TRY(gsa_cuda_grid(b, op, tiles * job->head_count, 1, &blocks));
-        return GSA_RUN(b, one->kernel, blocks, GSA_THREADS, tiled);
+        return GSA_RUN_OVER(b, op, tiles * job->head_count, 1, GSA_THREADS, one->kernel, tiled);
     }
     return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
                     "%s: head_dim %d exceeds 256, the most that the kernels hold", op,
@@ -338,7 +333,8 @@ static gsa_status forward(gsa_backend *b, const gsa_attend_args *args)
         GSA_TRY(gsa_attend_forward_pass(b, &job));
         GSA_TRY(GSA_RUN(b, merge_forward, merge_blocks(&job, job.width), GSA_THREADS, job));
     }
-    return job.weights ? GSA_WARPS(b, op, job.rows, attend_weights, job) : GSA_OK;
+    const auto weigh = [=] __device__(int64_t row, int lane) { weigh_row(job, row, lane); };
+    return gsa_cuda_each_warp(b, op, job.weights ? job.rows : 0, weigh);
 }
 
 /* ---- backward by destination --------------------------------------------------------------- */

@@ -19,21 +19,18 @@ typedef struct sparse_job {
     float *lse, *weights;
 } sparse_job;
 
-/* Which (row, head) a warp has; false: none, for all of it. */
+/* Which (row, head) a warp has. */
 typedef struct sparse_item {
     int64_t row, first, last;
     int32_t head;
     int lane;
 } sparse_item;
 
-GSA_DEVICE bool find_item(const sparse_job &job, sparse_item &at)
+GSA_DEVICE sparse_item find_item(const sparse_job &job, int64_t item, int lane)
 {
-    const int64_t item = gsa_thread() / GSA_WARP;
-    if (item >= job.rows * job.heads) return false;
-    at.row = item / job.heads, at.head = (int32_t)(item % job.heads),
-    at.lane = threadIdx.x % GSA_WARP;
-    at.first = __ldg(job.offset + at.row), at.last = __ldg(job.offset + at.row + 1);
-    return true;
+    const int64_t row = item / job.heads;
+    return sparse_item{ row, __ldg(job.offset + row), __ldg(job.offset + row + 1),
+                        (int32_t)(item % job.heads), lane };
 }
 
 GSA_DEVICE float drop_of(const sparse_job &job, const sparse_item &at, int64_t edge)
@@ -43,10 +40,8 @@ GSA_DEVICE float drop_of(const sparse_job &job, const sparse_item &at, int64_t e
 }
 
 /* s becomes m p. */
-static __global__ void __launch_bounds__(GSA_THREADS) sparse_softmax(GSA_ARGUMENT(sparse_job) job)
+GSA_DEVICE void softmax(const sparse_job &job, const sparse_item &at)
 {
-    sparse_item at;
-    if (!find_item(job, at)) return;
     float *const value = job.value + at.head * job.stride;
     float top = -INFINITY, sum = 0;
     for (int64_t e = at.first + at.lane; e < at.last; e += GSA_WARP) top = gsa_top(top, value[e]);
@@ -65,11 +60,8 @@ static __global__ void __launch_bounds__(GSA_THREADS) sparse_softmax(GSA_ARGUMEN
 }
 
 /* s and do.v become ds = p (m do.v - D) and m p. */
-static __global__ void __launch_bounds__(GSA_THREADS)
-    sparse_softmax_back(GSA_ARGUMENT(sparse_job) job)
+GSA_DEVICE void softmax_back(const sparse_job &job, const sparse_item &at)
 {
-    sparse_item at;
-    if (!find_item(job, at)) return;
     const int64_t head = at.row * job.width + (int64_t)at.head * job.dim;
     const float lse = __ldg(job.lse + at.row * job.heads + at.head);
     float *const value = job.value + at.head * job.stride, *const other =
@@ -83,17 +75,6 @@ static __global__ void __launch_bounds__(GSA_THREADS)
         value[e] = p * (m * other[e] - delta);
         other[e] = m * p;
     }
-}
-
-/* Values by row become values by source. */
-static __global__ void __launch_bounds__(GSA_ELEMENTS)
-    sparse_transpose(GSA_ARGUMENT(sparse_job) job)
-{
-    const int64_t i = gsa_thread(), head = i / job.edges, e = i % job.edges;
-    if (head >= job.heads) return;
-    const int64_t from = head * job.stride + __ldg(job.out_edge + e), to = head * job.stride + e;
-    job.value_out[to] = job.value[from];
-    job.other_out[to] = job.other[from];
 }
 
 /* ---- what it can do ------------------------------------------------------------------------ */
@@ -220,14 +201,17 @@ static gsa_status attend_forward(gsa_backend *b, const gsa_attend_args *args)
 {
     const char *const op = "attend_forward";
     sparse_call c = {};
-    const sparse_job *job = &c.job;
     GSA_TRY(check(b, op, args, 0));
     if (args->edges->rows == 0 || args->heads == 0) return GSA_OK;
     GSA_TRY(begin(b, op, args, 0, &c));
-    GSA_TRY(GSA_WARPS(b, op, job->rows * job->heads, sparse_softmax, *job));
-    if (job->edges == 0)
-        return b->zero_fill(b, args->out, job->rows * job->width * (int64_t)sizeof(float));
-    return multiply(b, job, c.in, job->value, GSA_CUDA_SPARSE_WRITE, args->out, c.v, 1);
+    const sparse_job job = c.job;
+    const auto weigh = [=] __device__(int64_t i, int lane) {
+        softmax(job, find_item(job, i, lane));
+    };
+    GSA_TRY(gsa_cuda_each_warp(b, op, job.rows * job.heads, weigh));
+    if (job.edges == 0)
+        return b->zero_fill(b, args->out, job.rows * job.width * (int64_t)sizeof(float));
+    return multiply(b, &job, c.in, job.value, GSA_CUDA_SPARSE_WRITE, args->out, c.v, 1);
 }
 
 /* dk += scale ds^T q, or dv += (m p)^T do: into the gradient, or through `sums` where the kinds
@@ -258,19 +242,27 @@ static gsa_status attend_backward(gsa_backend *b, const gsa_attend_args *args)
 {
     const char *const op = "attend_backward";
     sparse_call c = {};
-    const sparse_job *job = &c.job;
     GSA_TRY(check(b, op, args, 1));
     GSA_TRY(gsa_attend_clear(b, args));
     if (args->edges->rows == 0 || args->heads == 0 || args->edges->edge_total == 0) return GSA_OK;
     GSA_TRY(begin(b, op, args, 1, &c));
-    GSA_TRY(sample(b, &c, job->other, args->dout, c.v, 1));
-    GSA_TRY(GSA_WARPS(b, op, job->rows * job->heads, sparse_softmax_back, *job));
+    const sparse_job job = c.job;
+    const auto slope = [=] __device__(int64_t i, int lane) {
+        softmax_back(job, find_item(job, i, lane));
+    };
+    const auto by_source = [=] __device__(int64_t i) {
+        const int64_t first = i / job.edges * job.stride, e = i % job.edges,
+                      from = first + __ldg(job.out_edge + e);
+        job.value_out[first + e] = job.value[from], job.other_out[first + e] = job.other[from];
+    };
+    GSA_TRY(sample(b, &c, job.other, args->dout, c.v, 1));
+    GSA_TRY(gsa_cuda_each_warp(b, op, job.rows * job.heads, slope));
     if (args->dq)
         GSA_TRY(
-            multiply(b, job, c.in, job->value, GSA_CUDA_SPARSE_ADD, args->dq, c.k, args->scale));
-    GSA_TRY(GSA_EACH(b, op, job->heads * job->edges, sparse_transpose, *job));
-    GSA_TRY(add_sources(b, &c, &gsa_part::dk, job->value_out, args->q, args->scale));
-    return add_sources(b, &c, &gsa_part::dv, job->other_out, args->dout, 1);
+            multiply(b, &job, c.in, job.value, GSA_CUDA_SPARSE_ADD, args->dq, c.k, args->scale));
+    GSA_TRY(gsa_cuda_each(b, op, job.heads * job.edges, by_source));
+    GSA_TRY(add_sources(b, &c, &gsa_part::dk, job.value_out, args->q, args->scale));
+    return add_sources(b, &c, &gsa_part::dv, job.other_out, args->dout, 1);
 }
 
 void gsa_cuda_fill_attend_sparse(gsa_backend *b)

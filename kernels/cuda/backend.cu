@@ -71,13 +71,6 @@ int64_t gsa_cuda_blocks(gsa_backend *b, const char *op, int64_t count, int64_t p
     return -1;
 }
 
-gsa_status gsa_cuda_grid(gsa_backend *b, const char *op, int64_t count, int64_t per_block,
-                         int64_t *blocks)
-{
-    *blocks = gsa_cuda_blocks(b, op, count, per_block);
-    return *blocks < 0 ? b->error.status : GSA_OK;
-}
-
 /* ---- faults -------------------------------------------------------------------------------- */
 gsa_cuda_watch gsa_cuda_suspect(gsa_backend *b, int code)
 {

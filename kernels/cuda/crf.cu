@@ -469,7 +469,8 @@ static gsa_status crf_forward(gsa_backend *b, const gsa_crf_args *args)
                          crf_recur<false>, job));
     job.loss = { NULL,        0,           NULL,          gsa_floats(args->loss),
                  args->scale, job.partial, job.sequences, gsa_cuda_of(b)->counters };
-    return GSA_EACH(b, "crf_forward", job.sequences > 0 ? job.sequences : 1, crf_losses, job);
+    return GSA_RUN_OVER(b, "crf_forward", job.sequences > 0 ? job.sequences : 1, GSA_ELEMENTS,
+                        GSA_ELEMENTS, crf_losses, job);
 }
 
 static gsa_status add_transitions(gsa_backend *b, const char *op, const crf_job &job)
@@ -502,9 +503,9 @@ static gsa_status crf_backward(gsa_backend *b, const gsa_crf_args *args)
             (float)(slope_of(job) * use_of(job, i / job.tags, i % job.tags));
     };
     if (args->demissions) GSA_TRY(gsa_cuda_each(b, op, job.tokens * job.tags, emissions));
-    const auto ends = [=] __device__(int64_t i) { add_end(job, i / GSA_WARP, i % GSA_WARP); };
+    const auto ends = [=] __device__(int64_t item, int lane) { add_end(job, item, lane); };
     if (args->dstart == NULL && args->dend == NULL) return GSA_OK;
-    return gsa_cuda_each<GSA_THREADS>(b, op, 2 * job.tags * GSA_WARP, ends);
+    return gsa_cuda_each_warp(b, op, 2 * job.tags, ends);
 }
 
 static gsa_status crf_decode(gsa_backend *b, const gsa_crf_args *args)

@@ -24,22 +24,31 @@ static __device__ __host__ inline const float *gsa_floats(const void *at)
 
 /* what(i) for i = 0..count-1, a thread each; what: [=] __device__(int64_t i). Lanes of a warp have
  * neighbouring i: where an item has as many i as there are lanes, or a multiple, they share it. */
-template <int THREADS, class What>
+template <int THREADS, int LANES, class What>
 __global__ void __launch_bounds__(THREADS) gsa_each(GSA_ARGUMENT(What) what, int64_t count)
 {
-    const int64_t i = gsa_thread();
-    if (i < count) what(i);
+    const int64_t i = gsa_thread() / LANES;
+    if (i >= count) return;
+    if constexpr (LANES == 1) what(i);
+    else what(i, (int)threadIdx.x % LANES);
 }
 
-template <int THREADS = GSA_ELEMENTS, class What>
+template <int THREADS = GSA_ELEMENTS, int LANES = 1, class What>
 gsa_status gsa_cuda_each(gsa_backend *b, const char *op, int64_t count, const What &what)
 {
-    int64_t blocks;
-    GSA_TRY(gsa_cuda_grid(b, op, count, THREADS, &blocks));
-    if (blocks == 0) return GSA_OK;
-    return gsa_cuda_check(
-        b, GSA_LAUNCH((gsa_each<THREADS, What>), blocks, THREADS, gsa_cuda_stream(b), what, count),
-        op, __FILE__, __LINE__);
+    const int64_t blocks = gsa_cuda_blocks(b, op, count, THREADS / LANES);
+    if (blocks <= 0) return blocks < 0 ? b->error.status : GSA_OK;
+    return gsa_cuda_check(b,
+                          GSA_LAUNCH((gsa_each<THREADS, LANES, What>), blocks, THREADS,
+                                     gsa_cuda_stream(b), what, count),
+                          op, __FILE__, __LINE__);
+}
+
+/* what(i, lane), a warp each. */
+template <class What>
+gsa_status gsa_cuda_each_warp(gsa_backend *b, const char *op, int64_t count, const What &what)
+{
+    return gsa_cuda_each<GSA_THREADS, GSA_WARP>(b, op, count, what);
 }
 
 /* The sum over groups of `width` lanes (a power of two), in every lane: the same tree everywhere,

@@ -120,8 +120,8 @@ gsa_status gsa_cuda_send_rowwise(gsa_backend *b)
         return GSA_RUN_OVER(b, "norm_backward",
                             own_blocks(job) + job.columns.chunks * job.columns.slices, 1,
                             GSA_COLUMN_THREADS, norm_rows_back, job);
-    const auto norm = [=] __device__(int64_t i) { norm_row(job, i / GSA_WARP, i % GSA_WARP); };
-    if (job.out) return gsa_cuda_each<GSA_THREADS>(b, "norm_forward", job.rows * GSA_WARP, norm);
+    const auto norm = [=] __device__(int64_t row, int lane) { norm_row(job, row, lane); };
+    if (job.out) return gsa_cuda_each_warp(b, "norm_forward", job.rows, norm);
     const auto each = [=] __device__(int64_t i) { element(job, i, job.bias ? i % job.cols : 0); };
     return gsa_cuda_each(b, "elements", job.rows * job.cols, each);
 }

@@ -3,6 +3,7 @@
  * (gsa_cuda_stream), and joins an earlier one that has its shape: both are one call of the library,
  * whose matrices are a constant step apart. A product never passes one whose result it reads, or
  * whose matrices it writes. */
+#include "kernels/cuda/device.h"
 #include "kernels/cuda/library.h"
 #include "kernels/cuda.h"
 
@@ -15,13 +16,6 @@ struct gsa_cuda_products {
     int count;
     gsa_cuda_product at[WAITING];
 };
-
-static __global__ void __launch_bounds__(GSA_ELEMENTS)
-    clear_matrix(float *c, int64_t m, int64_t n, int64_t ldc)
-{
-    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < m * n) c[i / n * ldc + i % n] = 0;
-}
 
 /* ---- what waits ---------------------------------------------------------------------------- */
 typedef gsa_cuda_span span;
@@ -136,19 +130,18 @@ static gsa_status gemm(gsa_backend *b, void *c, const void *a, const void *bb, i
     const int way = gsa_cuda_of(b)->attention,
               tensor = (way == GSA_CUDA_TF32 || way == GSA_CUDA_BF16) &&
                        gsa_cuda_of(b)->capability >= 80;
-    gsa_cuda_product product = {};
-    product.c = (float *)c, product.a = (const float *)a, product.b = (const float *)bb;
-    product.m = m, product.n = n, product.k = k;
-    product.ldc = ldc, product.lda = lda, product.ldb = ldb;
-    product.transpose_a = transpose_a, product.transpose_b = transpose_b;
-    product.accumulate = accumulate, product.alpha = 1, product.rounds = tensor ? way : 0;
     const gsa_gemm whole = {
         c, a, bb, m, n, k, ldc, lda, ldb, transpose_a, transpose_b, accumulate
+    };
+    const gsa_cuda_product product = {
+        gsa_floats(c), gsa_floats(a), gsa_floats(bb), m,           n,          k, ldc,
+        lda,           ldb,           transpose_a,    transpose_b, accumulate, 1, tensor ? way : 0
     };
     GSA_TRY(gsa_ref_check_gemm(b, &whole));
     if (m == 0 || n == 0 || (k == 0 && accumulate)) return GSA_OK;
     if (k > 0) return gsa_cuda_product_add(b, &product);
-    return GSA_EACH(b, "gemm", m * n, clear_matrix, (float *)c, m, n, ldc);
+    const auto clear = [=, c = gsa_floats(c)] __device__(int64_t i) { c[i / n * ldc + i % n] = 0; };
+    return gsa_cuda_each(b, "gemm", m * n, clear);
 }
 
 void gsa_cuda_fill_gemm(gsa_backend *b)

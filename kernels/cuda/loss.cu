@@ -82,11 +82,8 @@ static __global__ void __launch_bounds__(GSA_THREADS) entropy(GSA_ARGUMENT(entro
 }
 
 /* dlogit_c += dloss scale (softmax_c - smoothing / classes - (1 - smoothing) [c = target]) */
-static __global__ void __launch_bounds__(GSA_THREADS) entropy_back(GSA_ARGUMENT(entropy_job) job)
+GSA_DEVICE void entropy_back(const entropy_job &job, int64_t item, int lane)
 {
-    const int64_t item = gsa_thread() / GSA_WARP;
-    const int lane = threadIdx.x % GSA_WARP;
-    if (item >= job.items) return;
     const entropy_item at = find_item(job, item, lane);
     const float *x = job.x + at.first;
     float *dx = job.dx + at.first;
@@ -113,10 +110,12 @@ static gsa_status run(gsa_backend *b, const char *op, entropy_job job, void *los
     GSA_TRY(gsa_ref_shape(b, op, job.items, job.offset ? 1 : job.cols));
     if (job.dloss && job.dx == NULL) return GSA_OK;
     job.watch = gsa_cuda_suspect(b, job.offset ? GSA_FAULT_PLACE : GSA_FAULT_TARGET);
-    if (job.dloss) return GSA_WARPS(b, op, job.items, entropy_back, job);
+    const auto back = [=] __device__(int64_t item, int lane) { entropy_back(job, item, lane); };
+    if (job.dloss) return gsa_cuda_each_warp(b, op, job.items, back);
     GSA_TRY(gsa_cuda_partials(b, op, job.items, &job.total));
     job.total.loss = gsa_floats(loss), job.total.scale = job.scale;
-    return GSA_WARPS(b, op, job.items > 0 ? job.items : 1, entropy, job);
+    return GSA_RUN_OVER(b, op, job.items > 0 ? job.items : 1, GSA_THREADS / GSA_WARP, GSA_THREADS,
+                        entropy, job);
 }
 
 static gsa_status cross_entropy_forward(gsa_backend *b, void *loss, void *nll, const void *logits,

@@ -91,12 +91,13 @@ static gsa_status make_in(gsa_backend *b, const char *op, const gsa_edges *edges
         kept));
     const int64_t *const run_offset = edges->run_offset, *const edge_offset = edges->edge_offset;
     /* a warp a row: its runs one after another, 32 edges at a time */
-    const auto expand = [=, entries = plan->entries, runs = edges->runs] __device__(int64_t i) {
-        const int64_t row = i / GSA_WARP, last = __ldg(run_offset + row + 1);
+    const auto expand = [=, entries = plan->entries, runs = edges->runs] __device__(int64_t row,
+                                                                                    int lane) {
+        const int64_t last = __ldg(run_offset + row + 1);
         gsa_cuda_entry *entry = entries + __ldg(edge_offset + row);
         for (int64_t r = __ldg(run_offset + row); r < last; r++) {
             const gsa_run run = runs[r];
-            for (int32_t n = i % GSA_WARP; n < run.count; n += GSA_WARP)
+            for (int32_t n = lane; n < run.count; n += GSA_WARP)
                 entry[n] =
                     gsa_cuda_entry{ run.first + n * run.step,
                                     (uint32_t)(run.label + n * run.label_step) * GSA_MAX_KINDS +
@@ -104,8 +105,7 @@ static gsa_status make_in(gsa_backend *b, const char *op, const gsa_edges *edges
             entry += run.count;
         }
     };
-    if (edges->edge_total > 0)
-        GSA_TRY(gsa_cuda_each<GSA_THREADS>(b, op, edges->rows * GSA_WARP, expand));
+    if (edges->edge_total > 0) GSA_TRY(gsa_cuda_each_warp(b, op, edges->rows, expand));
     return fill_cut(b, op, edge_offset, edges->rows, plan->in);
 }
 
@@ -144,11 +144,10 @@ static gsa_status make_out(gsa_backend *b, const char *op, const gsa_edges *edge
         room.cut(order, total);
         room.cut(record, total);
     }));
-    /* a warp a row */
     const auto note = [=, entries = plan->entries,
-                       offset = edges->edge_offset] __device__(int64_t i) {
-        const int64_t row = i / GSA_WARP, from = __ldg(offset + row), to = __ldg(offset + row + 1);
-        for (int64_t e = from + i % GSA_WARP; e < to; e += GSA_WARP) {
+                       offset = edges->edge_offset] __device__(int64_t row, int lane) {
+        const int64_t from = __ldg(offset + row), to = __ldg(offset + row + 1);
+        for (int64_t e = from + lane; e < to; e += GSA_WARP) {
             const gsa_cuda_entry entry = entries[e];
             key[e] = source_of(entry, first), number[e] = e;
             record[e] = gsa_transposed{ (int32_t)row, (int32_t)(e - from),
@@ -160,7 +159,7 @@ static gsa_status make_out(gsa_backend *b, const char *op, const gsa_edges *edge
         if (i <= sources) offset[i] = gsa_first_at_least(sorted, total, (uint32_t)i);
     };
     if (total > 0) {
-        GSA_TRY(gsa_cuda_each<GSA_THREADS>(b, op, edges->rows * GSA_WARP, note));
+        GSA_TRY(gsa_cuda_each_warp(b, op, edges->rows, note));
         GSA_TRY(gsa_cuda_sort(b, sorted, key, order, number, total, gsa_cuda_bits(sources)));
     }
     GSA_TRY(gsa_cuda_each(b, op, sources + 1 > total ? sources + 1 : total, place));

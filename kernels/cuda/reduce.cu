@@ -23,9 +23,9 @@ static __global__ void __launch_bounds__(GSA_ELEMENTS)
 gsa_status gsa_cuda_reduce(gsa_backend *b, const char *op, const void *x, const void *target,
                            int what, int64_t count, gsa_cuda_total total)
 {
-    int64_t blocks;
     GSA_TRY(gsa_ref_shape(b, op, count, 1));
-    GSA_TRY(gsa_cuda_grid(b, op, count > 0 ? count : 1, GSA_REDUCE_CHUNK, &blocks));
+    const int64_t blocks = gsa_cuda_blocks(b, op, count > 0 ? count : 1, GSA_REDUCE_CHUNK);
+    if (blocks < 0) return b->error.status;
     GSA_TRY(gsa_cuda_partials(b, op, blocks, &total));
     return GSA_RUN(b, reduce_chunk, blocks, GSA_ELEMENTS, total, (const float *)x,
                    (const float *)target, what, count);

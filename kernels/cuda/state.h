@@ -176,25 +176,17 @@ gsa_status gsa_cuda_no_memory(gsa_backend *b, const char *what);
                           GSA_LAUNCH(kernel, blocks, threads, gsa_cuda_stream(b), __VA_ARGS__),    \
                           "launch of " #kernel, __FILE__, __LINE__))
 
-/* The same for `count` items, so many a block; a thread an item, or a warp of GSA_THREADS. More
- * than a grid holds is a sentence of `op`. */
+/* The same for `count` items, so many a block. More than a grid holds is a sentence of `op`. */
 #define GSA_RUN_OVER(b, op, count, per_block, threads, kernel, ...)                                \
     (gsa_cuda_blocks((b), (op), (count), (per_block)) < 0                                          \
          ? (b)->error.status                                                                       \
          : GSA_RUN(b, kernel, gsa_cuda_blocks((b), (op), (count), (per_block)), threads,           \
                    __VA_ARGS__))
-#define GSA_EACH(b, op, count, kernel, ...)                                                        \
-    GSA_RUN_OVER(b, op, count, GSA_ELEMENTS, GSA_ELEMENTS, kernel, __VA_ARGS__)
-#define GSA_WARPS(b, op, count, kernel, ...)                                                       \
-    GSA_RUN_OVER(b, op, count, GSA_THREADS / GSA_WARP, GSA_THREADS, kernel, __VA_ARGS__)
 
 int gsa_cuda_is(const gsa_backend *b); /* 0: another's table, whose state is not ours */
 
-/* Blocks for `count` items of `per_block`; more than a grid holds is a sentence: -1, or the
- * status. */
+/* Blocks for `count` items of `per_block`; more than a grid holds is a sentence: -1. */
 int64_t gsa_cuda_blocks(gsa_backend *b, const char *op, int64_t count, int64_t per_block);
-gsa_status gsa_cuda_grid(gsa_backend *b, const char *op, int64_t count, int64_t per_block,
-                         int64_t *blocks);
 
 /* ---- graph.cu: steps that are launched as graphs. Without them these do nothing */
 int gsa_cuda_in_step(gsa_backend *b);
