@@ -170,7 +170,6 @@ static gsa_status aggregate_backward(gsa_backend *b, const gsa_part *parts, cons
     const gsa_cuda_plan *plan;
     aggregate_job job = {};
     gsa_cuda_kind kind[GSA_MAX_KINDS] = {};
-    int turn[GSA_MAX_KINDS], turns = 0;
     GSA_TRY(check(b, "aggregate_backward", edges, 1, cols));
     if (edges->rows == 0 || cols == 0) return GSA_OK;
     GSA_TRY(gsa_cuda_plan_of(b, "aggregate_backward", edges, GSA_PLAN_OUT, &plan));
@@ -178,19 +177,13 @@ static gsa_status aggregate_backward(gsa_backend *b, const gsa_part *parts, cons
     job.kinds.count = edges->kinds;
     job.offset = plan->out_offset, job.out_edge = plan->out, job.row_offset = edges->edge_offset,
     job.dy = gsa_floats(dy);
-    for (int k = 0; k < edges->kinds; k++) { /* kinds with one plane: one writer a launch */
+    for (int k = 0; k < edges->kinds; k++) {
         kind[k].first = plan->part_first[k];
-        turn[k] = edges->part_rows[k] > 0 && parts[k].dv ? 0 : -1;
-        for (int o = 0; o < k && turn[k] >= 0; o++)
-            if (turn[o] >= 0 && parts[o].dv == parts[k].dv) turn[k] = turn[o] + 1;
-        if (turn[k] >= turns) turns = turn[k] + 1;
+        if (edges->part_rows[k] > 0) kind[k].dv = gsa_floats(parts[k].dv);
     }
-    for (int t = 0; t < turns; t++) {
-        for (int k = 0; k < edges->kinds; k++)
-            kind[k].dv = turn[k] == t ? gsa_floats(parts[k].dv) : NULL;
-        GSA_TRY(launch(b, "aggregate_backward", job, kind, plan->out_cut));
-    }
-    return GSA_OK;
+    return gsa_cuda_in_turns(kind, edges->kinds, [&](const gsa_cuda_kind *own) {
+        return launch(b, "aggregate_backward", job, own, plan->out_cut);
+    });
 }
 
 void gsa_cuda_fill_aggregate(gsa_backend *b)

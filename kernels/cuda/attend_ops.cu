@@ -207,7 +207,10 @@ static void set_job(gsa_backend *b, attend_job *job, gsa_cuda_kind *kind,
     job->kinds.count = edges->kinds;
     for (int k = 0; k < edges->kinds; k++) {
         kind[k] = gsa_cuda_kind{ NULL, NULL, NULL, NULL, plan->part_first[k] };
-        if (edges->part_rows[k] > 0) kind[k].k = args->parts[k].k, kind[k].v = args->parts[k].v;
+        if (edges->part_rows[k] == 0) continue;
+        const gsa_part &part = args->parts[k];
+        kind[k].k = part.k, kind[k].v = part.v;
+        kind[k].dk = gsa_floats(part.dk), kind[k].dv = gsa_floats(part.dv);
     }
 }
 
@@ -371,49 +374,17 @@ static gsa_status backward_rows(gsa_backend *b, attend_job *job, const gsa_cuda_
 }
 
 /* ---- backward by source -------------------------------------------------------------------- */
-static int shares_plane(const gsa_part *a, const gsa_part *c)
-{
-    return (a->dk && (a->dk == c->dk || a->dk == c->dv)) ||
-           (a->dv && (a->dv == c->dk || a->dv == c->dv));
-}
-
-/* Kinds that hold one value point to one plane: they take turns, so that each launch has one writer
- * an element. Returns the number of turns. */
-static int take_turns(const gsa_attend_args *args, int *turn)
-{
-    int turns = 0;
-    for (int k = 0; k < args->edges->kinds; k++) {
-        turn[k] = -1;
-        if (args->edges->part_rows[k] == 0 ||
-            (args->parts[k].dk == NULL && args->parts[k].dv == NULL))
-            continue;
-        turn[k] = 0;
-        for (int o = 0; o < k; o++)
-            if (turn[o] >= turn[k] && shares_plane(&args->parts[k], &args->parts[o]))
-                turn[k] = turn[o] + 1;
-        if (turn[k] >= turns) turns = turn[k] + 1;
-    }
-    return turns;
-}
-
 /* dk and dv of heads slope_first .. */
-static gsa_status backward_sources(gsa_backend *b, attend_job *job, gsa_cuda_kind *kind,
-                                   const gsa_cuda_plan *plan, const gsa_attend_args *args)
+static gsa_status backward_sources(gsa_backend *b, attend_job *job, const gsa_cuda_kind *kind,
+                                   const gsa_cuda_plan *plan)
 {
-    int turn[GSA_MAX_KINDS];
-    const int turns = take_turns(args, turn);
     job->out_offset = plan->out_offset, job->out_edge = plan->out;
-    for (int t = 0; t < turns; t++) {
-        for (int k = 0; k < job->kinds.count; k++) {
-            kind[k].dk = turn[k] == t ? (float *)args->parts[k].dk : NULL;
-            kind[k].dv = turn[k] == t ? (float *)args->parts[k].dv : NULL;
-        }
-        GSA_TRY(gsa_cuda_tell_kinds(b, &job->kinds, kind));
-        use_cut(job, &plan->out_cut, plan->sources);
+    use_cut(job, &plan->out_cut, plan->sources);
+    return gsa_cuda_in_turns(kind, job->kinds.count, [=](const gsa_cuda_kind *own) {
+        GSA_TRY(gsa_cuda_tell_kinds(b, &job->kinds, own));
         GSA_TRY(gsa_attend_sources_pass(b, job));
-        GSA_TRY(GSA_RUN(b, merge_sources, merge_blocks(job, job->width), GSA_THREADS, *job));
-    }
-    return GSA_OK;
+        return GSA_RUN(b, merge_sources, merge_blocks(job, job->width), GSA_THREADS, *job);
+    });
 }
 
 static gsa_status clear_plane(gsa_backend *b, const gsa_attend_args *args, void *plane,
@@ -423,37 +394,39 @@ static gsa_status clear_plane(gsa_backend *b, const gsa_attend_args *args, void 
     return plane && set & 1 && bytes > 0 ? b->zero_fill(b, plane, bytes) : GSA_OK;
 }
 
-gsa_status gsa_attend_clear(gsa_backend *b, const gsa_attend_args *args)
+/* dk and dv of these kinds. */
+static gsa_status clear_kinds(gsa_backend *b, const gsa_attend_args *args, uint64_t kinds)
 {
-    GSA_TRY(clear_plane(b, args, args->dq, args->set_dq, args->edges->rows));
     for (int k = 0; k < args->edges->kinds; k++) {
         const gsa_part *part = &args->parts[k];
         const int64_t rows = args->edges->part_rows[k];
         if (rows == 0) continue;
-        GSA_TRY(clear_plane(b, args, part->dk, args->set_dk >> k, rows));
-        GSA_TRY(clear_plane(b, args, part->dv, args->set_dv >> k, rows));
+        GSA_TRY(clear_plane(b, args, part->dk, (args->set_dk & kinds) >> k, rows));
+        GSA_TRY(clear_plane(b, args, part->dv, (args->set_dv & kinds) >> k, rows));
     }
     return GSA_OK;
 }
 
+gsa_status gsa_attend_clear(gsa_backend *b, const gsa_attend_args *args)
+{
+    GSA_TRY(clear_plane(b, args, args->dq, args->set_dq, args->edges->rows));
+    return clear_kinds(b, args, UINT64_MAX);
+}
+
 /* What the passes write instead of adding to it. A plane that an earlier turn gives to is cleared:
  * this one would write over that. */
-static gsa_status set_gradients(gsa_backend *b, attend_job *job, const gsa_attend_args *args)
+static gsa_status set_gradients(gsa_backend *b, attend_job *job, const gsa_cuda_kind *kind,
+                                const gsa_attend_args *args)
 {
-    job->set_dq = args->set_dq & 1;
-    job->set_dk = args->set_dk, job->set_dv = args->set_dv;
+    uint64_t shared = 0;
     for (int k = 0; k < args->edges->kinds; k++) {
-        const gsa_part *part = &args->parts[k];
-        const int64_t rows = args->edges->part_rows[k];
-        int shared = part->dk == part->dv;
-        for (int o = 0; o < k; o++)
-            shared |= args->edges->part_rows[o] > 0 && shares_plane(part, &args->parts[o]);
-        if (!shared || rows == 0) continue;
-        GSA_TRY(clear_plane(b, args, part->dk, args->set_dk >> k, rows));
-        GSA_TRY(clear_plane(b, args, part->dv, args->set_dv >> k, rows));
-        job->set_dk &= ~(UINT64_C(1) << k), job->set_dv &= ~(UINT64_C(1) << k);
+        bool shares = kind[k].dk == kind[k].dv;
+        for (int o = 0; o < k; o++) shares |= gsa_cuda_share(kind[k], kind[o]);
+        shared |= (uint64_t)shares << k;
     }
-    return GSA_OK;
+    job->set_dq = args->set_dq & 1;
+    job->set_dk = args->set_dk & ~shared, job->set_dv = args->set_dv & ~shared;
+    return clear_kinds(b, args, shared);
 }
 
 /* Heads whose slopes fit into memory at a time. */
@@ -465,9 +438,8 @@ static int32_t heads_at_once(gsa_backend *b, const attend_job *job)
 }
 
 /* All passes. Heads whose slopes had no room go by destination once more, for these alone. */
-static gsa_status run_backward(gsa_backend *b, attend_job *job, gsa_cuda_kind *kind,
-                               const gsa_cuda_plan *plan, const gsa_attend_args *args,
-                               const label_work *work)
+static gsa_status run_backward(gsa_backend *b, attend_job *job, const gsa_cuda_kind *kind,
+                               const gsa_cuda_plan *plan, const label_work *work)
 {
     const int32_t step = job->slope_heads;
     job->label_sum = work->sum, job->piece_sum = work->piece_sum;
@@ -478,7 +450,7 @@ static gsa_status run_backward(gsa_backend *b, attend_job *job, gsa_cuda_kind *k
         job->slope_first = job->head_first = first;
         job->slope_heads = job->head_count = job->heads - first < step ? job->heads - first : step;
         if (first > 0) GSA_TRY(backward_rows(b, job, plan, work));
-        GSA_TRY(backward_sources(b, job, kind, plan, args));
+        GSA_TRY(backward_sources(b, job, kind, plan));
     }
     return GSA_OK;
 }
@@ -489,7 +461,6 @@ static gsa_status backward(gsa_backend *b, const gsa_attend_args *args)
     const gsa_cuda_plan *plan;
     attend_job job;
     gsa_cuda_kind kind[GSA_MAX_KINDS];
-    int turn[GSA_MAX_KINDS];
     label_work work = {};
     GSA_TRY(gsa_attend_check(b, op, args, 1));
     if (args->edges->rows == 0 || args->heads == 0) return gsa_attend_clear(b, args);
@@ -497,16 +468,18 @@ static gsa_status backward(gsa_backend *b, const gsa_attend_args *args)
     work.dvectors = (float *)args->dlabel_vectors, work.dbias = (float *)args->dlabel_bias;
     set_job(b, &job, kind, args, plan);
     job.slope_heads = heads_at_once(b, &job);
-    GSA_TRY(set_gradients(b, &job, args));
+    GSA_TRY(set_gradients(b, &job, kind, args));
     const int64_t bound = larger(plan->in.bound, plan->out_cut.bound);
+    bool wanted = false;
+    for (int k = 0; k < args->edges->kinds; k++) wanted |= kind[k].dk || kind[k].dv;
     GSA_TRY(gsa_cuda_lay(b, op, [&](gsa_cuda_room &room) {
         room.cut(job.part, bound * job.width), room.cut(job.part2, bound * job.width);
-        if (take_turns(args, turn) > 0) room.cut(job.slopes, job.slope_heads * job.edges);
+        if (wanted) room.cut(job.slopes, job.slope_heads * job.edges);
         gsa_cuda_lay_kinds(room, &job.kinds);
         lay_labels(b, room, &job, plan->in.bound, 1, &work);
     }));
     GSA_TRY(gsa_cuda_tell_kinds(b, &job.kinds, kind));
-    return run_backward(b, &job, kind, plan, args, &work);
+    return run_backward(b, &job, kind, plan, &work);
 }
 
 void gsa_cuda_fill_attend(gsa_backend *b)

@@ -40,4 +40,33 @@ static inline void gsa_cuda_lay_kinds(gsa_cuda_room &room, gsa_cuda_kinds *kinds
 /* Before the launches that use them, and again where one has changed. */
 gsa_status gsa_cuda_tell_kinds(gsa_backend *b, gsa_cuda_kinds *kinds, const gsa_cuda_kind *kind);
 
+/* Do both give to one plane? */
+static inline bool gsa_cuda_share(const gsa_cuda_kind &a, const gsa_cuda_kind &c)
+{
+    return (a.dk && (a.dk == c.dk || a.dk == c.dv)) || (a.dv && (a.dv == c.dk || a.dv == c.dv));
+}
+
+/* Kinds that hold one value point to one plane: they take turns, so that each launch has one writer
+ * an element. run(kinds) once a turn, of which only the turn's have dk and dv. */
+template <class Run>
+gsa_status gsa_cuda_in_turns(const gsa_cuda_kind *kind, int64_t kinds, const Run &run)
+{
+    gsa_cuda_kind own[GSA_MAX_KINDS];
+    int turn[GSA_MAX_KINDS], turns = 0;
+    for (int k = 0; k < kinds; k++) {
+        turn[k] = 0;
+        for (int o = 0; o < k; o++)
+            if (turn[o] >= turn[k] && gsa_cuda_share(kind[k], kind[o])) turn[k] = turn[o] + 1;
+        if ((kind[k].dk || kind[k].dv) && turn[k] >= turns) turns = turn[k] + 1;
+    }
+    for (int t = 0; t < turns; t++) {
+        for (int k = 0; k < kinds; k++) {
+            own[k] = kind[k];
+            if (turn[k] != t) own[k].dk = own[k].dv = NULL;
+        }
+        GSA_TRY(run(own));
+    }
+    return GSA_OK;
+}
+
 #endif
