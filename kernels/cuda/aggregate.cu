@@ -144,7 +144,7 @@ static gsa_status check(gsa_backend *b, const char *op, const gsa_edges *edges, 
 {
     GSA_TRY(gsa_ref_shape(b, op, edges->rows, cols));
     GSA_TRY(gsa_ref_check_sizes(b, op, edges, backward));
-    return gsa_cuda_check(b, cudaSuccess, op, __FILE__, __LINE__);
+    return GSA_CUDA(b, cudaSuccess);
 }
 
 static gsa_status aggregate_forward(gsa_backend *b, void *y, const gsa_edges *edges,

@@ -128,9 +128,6 @@ typedef struct attend_choice { /* a row of a pass's table of instances */
         return gsa_attend_launch(b, op, choices, (int)(sizeof choices / sizeof *choices), job);    \
     }
 
-/* What every way demands of a call's arguments. */
-gsa_status gsa_attend_check(gsa_backend *b, const char *op, const gsa_attend_args *args,
-                            int backward);
 /* Zeroes dq, dk and dv where they hold nothing yet, for passes that add (attend_ops.cu). */
 gsa_status gsa_attend_clear(gsa_backend *b, const gsa_attend_args *args);
 /* Each pass launches the instance that fits: the first whose loads divide head_dim, are at most

@@ -140,7 +140,7 @@ static __global__ void __launch_bounds__(GSA_THREADS) merge_sources(GSA_ARGUMENT
 static int64_t merge_blocks(const attend_job *job, int64_t columns)
 {
     const int64_t items = job->piece_count * ((columns + GSA_WARP - 1) / GSA_WARP);
-    return items < (int64_t)MERGE_BLOCKS ? items : (int64_t)MERGE_BLOCKS;
+    return min(items, (int64_t)MERGE_BLOCKS);
 }
 
 /* p_e = exp(s_e - lse), recomputed: a warp a row, a lane an (edge, head). For inspection, not for
@@ -176,13 +176,6 @@ static int widest_load(const gsa_attend_args *args)
                 (uintptr_t)part->k | (uintptr_t)part->v | (uintptr_t)part->dk | (uintptr_t)part->dv;
     }
     return all % 16 == 0 ? 4 : all % 8 == 0 ? 2 : 1;
-}
-
-gsa_status gsa_attend_check(gsa_backend *b, const char *op, const gsa_attend_args *args,
-                            int backward)
-{
-    GSA_TRY(gsa_ref_check_attend(b, op, args, backward));
-    return gsa_cuda_check(b, cudaSuccess, op, __FILE__, __LINE__);
 }
 
 /* `kind`: all of them, for the host. */
@@ -242,11 +235,6 @@ gsa_status gsa_attend_launch(gsa_backend *b, const char *op, const attend_choice
                     (int)job->dim);
 }
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* ---- labels: tables by (row, head, label), of so many rows at a time, and so many pieces ----- */
 typedef struct label_work {
     float *dvectors, *dbias;        /* backward's */
@@ -260,10 +248,10 @@ static void lay_labels(gsa_backend *b, gsa_cuda_room &room, const attend_job *jo
 {
     const int64_t cells = (int64_t)job->heads * job->labels, bytes = cells * (int64_t)sizeof(float);
     const int vectors = job->r && job->dim > 0;
-    work->owners = larger(job->rows, bound);
+    work->owners = max(job->rows, bound);
     if (cells == 0 || !(vectors || (sums && (work->dvectors || work->dbias)))) return;
-    const int64_t fit = larger(gsa_cuda_of(b)->tuning->label_bytes / bytes, 1);
-    if (fit < work->owners) work->owners = fit;
+    const int64_t fit = max(gsa_cuda_of(b)->tuning->label_bytes / bytes, INT64_C(1));
+    work->owners = min(work->owners, fit);
     if (vectors) room.cut(work->table, work->owners * cells);
     if (!sums) return;
     if (vectors) room.cut(work->finite_r, (int64_t)job->labels * job->dim);
@@ -275,8 +263,7 @@ static void lay_labels(gsa_backend *b, gsa_cuda_room &room, const attend_job *jo
 /* Rows first .. of the job from now on, as many as a table takes, and their q.r_l. */
 static gsa_status use_rows(gsa_backend *b, attend_job *job, const label_work *work, int64_t first)
 {
-    const int64_t left = job->rows - first;
-    job->row_first = first, job->row_count = left < work->owners ? left : work->owners;
+    job->row_first = first, job->row_count = min(job->rows - first, work->owners);
     job->table = work->table;
     if (work->table == NULL) return GSA_OK;
     gsa_cuda_product product = {};
@@ -319,7 +306,8 @@ static gsa_status forward(gsa_backend *b, const gsa_attend_args *args)
     attend_job job;
     gsa_cuda_kind kind[GSA_MAX_KINDS];
     label_work work = {};
-    GSA_TRY(gsa_attend_check(b, op, args, 0));
+    GSA_TRY(gsa_ref_check_attend(b, op, args, 0));
+    GSA_TRY(GSA_CUDA(b, cudaSuccess));
     if (args->edges->rows == 0 || args->heads == 0) return GSA_OK;
     GSA_TRY(gsa_cuda_plan_of(b, op, args->edges, GSA_PLAN_IN, &plan));
     set_job(b, &job, kind, args, plan);
@@ -350,7 +338,7 @@ static gsa_status pass_rows(gsa_backend *b, attend_job *job, const label_work *w
     int64_t first = 0;
     do {
         job->piece_first = first;
-        job->piece_count = bound - first < step ? bound - first : step;
+        job->piece_count = min(bound - first, step);
         job->rows_done = first > 0;
         GSA_TRY(gsa_attend_rows_pass(b, job));
         GSA_TRY(GSA_RUN(b, merge_rows, merge_blocks(job, columns), GSA_THREADS, *job));
@@ -432,9 +420,9 @@ static gsa_status set_gradients(gsa_backend *b, attend_job *job, const gsa_cuda_
 /* Heads whose slopes fit into memory at a time. */
 static int32_t heads_at_once(gsa_backend *b, const attend_job *job)
 {
-    const int64_t bytes = larger(job->edges, 1) * (int64_t)sizeof(float2),
-                  fit = gsa_cuda_of(b)->tuning->slope_bytes / bytes;
-    return fit < 1 ? 1 : fit < job->heads ? (int32_t)fit : job->heads;
+    const int64_t bytes = max(job->edges, INT64_C(1)) * (int64_t)sizeof(float2),
+                  fit = max(gsa_cuda_of(b)->tuning->slope_bytes / bytes, INT64_C(1));
+    return (int32_t)min(fit, (int64_t)job->heads);
 }
 
 /* All passes. Heads whose slopes had no room go by destination once more, for these alone. */
@@ -448,7 +436,7 @@ static gsa_status run_backward(gsa_backend *b, attend_job *job, const gsa_cuda_k
     job->dq = job->label_sum = job->finite_r = NULL;
     for (int32_t first = 0; first < job->heads && job->slopes; first += step) {
         job->slope_first = job->head_first = first;
-        job->slope_heads = job->head_count = job->heads - first < step ? job->heads - first : step;
+        job->slope_heads = job->head_count = min(job->heads - first, step);
         if (first > 0) GSA_TRY(backward_rows(b, job, plan, work));
         GSA_TRY(backward_sources(b, job, kind, plan));
     }
@@ -462,14 +450,15 @@ static gsa_status backward(gsa_backend *b, const gsa_attend_args *args)
     attend_job job;
     gsa_cuda_kind kind[GSA_MAX_KINDS];
     label_work work = {};
-    GSA_TRY(gsa_attend_check(b, op, args, 1));
+    GSA_TRY(gsa_ref_check_attend(b, op, args, 1));
+    GSA_TRY(GSA_CUDA(b, cudaSuccess));
     if (args->edges->rows == 0 || args->heads == 0) return gsa_attend_clear(b, args);
     GSA_TRY(gsa_cuda_plan_of(b, op, args->edges, GSA_PLAN_OUT, &plan));
     work.dvectors = (float *)args->dlabel_vectors, work.dbias = (float *)args->dlabel_bias;
     set_job(b, &job, kind, args, plan);
     job.slope_heads = heads_at_once(b, &job);
     GSA_TRY(set_gradients(b, &job, kind, args));
-    const int64_t bound = larger(plan->in.bound, plan->out_cut.bound);
+    const int64_t bound = max(plan->in.bound, plan->out_cut.bound);
     bool wanted = false;
     for (int k = 0; k < args->edges->kinds; k++) wanted |= kind[k].dk || kind[k].dv;
     GSA_TRY(gsa_cuda_lay(b, op, [&](gsa_cuda_room &room) {

@@ -87,7 +87,8 @@ static gsa_status check(gsa_backend *b, const char *op, const gsa_attend_args *a
     if (args->head_dim == 0)
         return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
                         "%s: the cuSPARSE path has no heads of 0 columns", op);
-    GSA_TRY(gsa_attend_check(b, op, args, backward));
+    GSA_TRY(gsa_ref_check_attend(b, op, args, backward));
+    GSA_TRY(GSA_CUDA(b, cudaSuccess));
     GSA_TRY(gsa_ref_shape(b, op, args->edges->edge_total + 4, (int64_t)4 * args->heads));
     if (args->edges->edge_total > INT32_MAX || args->edges->rows >= INT32_MAX)
         return gsa_fail(&b->error, GSA_ERR_LIMIT,

@@ -433,9 +433,8 @@ static void lay_out(crf_job *job, int what, gsa_cuda_room &room)
 /* Tokens of a chunk: so many that the partial sums of all chunks stay within 32 MiB. */
 static void choose_chunks(crf_job *job)
 {
-    const int64_t most = (INT64_C(4) << 20) / (job->tags * job->tags), count = most > 1 ? most : 1;
-    const int64_t least = (job->tokens + count - 1) / count,
-                  wanted = least > (int64_t)CHUNK ? least : (int64_t)CHUNK;
+    const int64_t most = max((INT64_C(4) << 20) / (job->tags * job->tags), INT64_C(1)),
+                  wanted = max((job->tokens + most - 1) / most, (int64_t)CHUNK);
     job->chunk = (wanted + STAGE - 1) / STAGE * STAGE;
     job->chunks = (job->tokens + job->chunk - 1) / job->chunk;
 }

@@ -147,26 +147,17 @@ static gsa_cuda_rowwise *before(gsa_backend *b, const void *x, int64_t count)
                : NULL;
 }
 
-static int meets(const void *x, int64_t count, const void *y, int64_t other)
-{
-    return y && gsa_cuda_meet(gsa_cuda_span_of(x, count), gsa_cuda_span_of(y, other));
-}
-
 /* May another `count` floats be read and written in the same kernel? alike: where an array of it
  * has the same address and size, each thread meets its own elements. */
 static int is_apart(const gsa_cuda_rowwise *job, const void *at, int64_t count, int alike)
 {
     const int64_t n = job->rows * job->cols;
-    const struct {
-        const float *at;
-        int64_t count;
-    } all[] = {
-        { job->x, n }, { job->bias, job->cols }, { job->with, n }, { job->y, n }, { job->sum, n }
-    };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (meets(at, count, all[i].at, all[i].count) &&
-            !(alike && all[i].at == at && all[i].count == count))
-            return 0;
+    const gsa_cuda_span own = gsa_cuda_span_of(at, count),
+                        all[] = { gsa_cuda_span_of(job->x, n), gsa_cuda_span_of(job->with, n),
+                                  gsa_cuda_span_of(job->y, n), gsa_cuda_span_of(job->sum, n),
+                                  gsa_cuda_span_of(job->bias, job->cols) };
+    for (const gsa_cuda_span &x : all)
+        if (gsa_cuda_meet(own, x) && !(alike && own.from == x.from && own.to == x.to)) return 0;
     return 1;
 }
 
@@ -272,12 +263,14 @@ static gsa_status activate_backward(gsa_backend *b, void *dx, const void *dy, co
                                     int kind, int add, int64_t count)
 {
     gsa_cuda_rowwise *const earlier = &gsa_cuda_of(b)->rowwise;
+    const gsa_cuda_span own = gsa_cuda_span_of(x, count);
     GSA_TRY(check_activation(b, "activate_backward", kind, count));
     if (dx == NULL) return GSA_OK;
     if (earlier->what == GSA_ROWWISE_BACK && !earlier->activates && earlier->y == dx && dx == dy &&
-        !add && earlier->rows * earlier->cols == count && !meets(x, count, dx, count) &&
-        !meets(x, count, earlier->columns.out, earlier->cols) &&
-        !meets(x, count, earlier->columns.weighted, earlier->cols)) {
+        !add && earlier->rows * earlier->cols == count &&
+        !gsa_cuda_meet(own, gsa_cuda_span_of(dx, count)) &&
+        !gsa_cuda_meet(own, gsa_cuda_span_of(earlier->columns.out, earlier->cols)) &&
+        !gsa_cuda_meet(own, gsa_cuda_span_of(earlier->columns.weighted, earlier->cols))) {
         earlier->activates = 1, earlier->activation = kind, earlier->slope = gsa_floats(x);
         return GSA_OK;
     }

@@ -25,8 +25,8 @@ static span span_of(const float *at, int64_t rows, int64_t cols, int64_t ld, int
 {
     const int64_t last = more * step, reach = (rows - 1) * ld + cols;
     const uintptr_t base = (uintptr_t)at;
-    return span{ base + sizeof(float) * (last < 0 ? last : 0),
-                 base + sizeof(float) * ((last > 0 ? last : 0) + reach) };
+    return span{ base + sizeof(float) * min(last, INT64_C(0)),
+                 base + sizeof(float) * (max(last, INT64_C(0)) + reach) };
 }
 
 static span result_of(const gsa_cuda_product *p)

@@ -113,8 +113,7 @@ gsa_status gsa_cuda_multiply(gsa_backend *b, const gsa_cuda_product *p)
     GSA_TRY(GSA_CUDA(b, cudaSuccess));
     for (int64_t row = 0; row < p->m; row += limit)
         for (int64_t deep = 0; deep < p->k; deep += limit) {
-            const int m = (int)(p->m - row < limit ? p->m - row : limit),
-                      k = (int)(p->k - deep < limit ? p->k - deep : limit);
+            const int m = (int)min(p->m - row, limit), k = (int)min(p->k - deep, limit);
             const float alpha = p->alpha, beta = p->accumulate || deep > 0 ? 1.0f : 0.0f;
             const float *a = p->a + (p->transpose_a ? deep * p->lda + row : row * p->lda + deep);
             const float *bb = p->b + (p->transpose_b ? deep : deep * p->ldb);

@@ -177,9 +177,7 @@ static gsa_status upload_pieces(gsa_backend *b, gsa_cuda_ring *ring, void *to,
 {
     gsa_cuda_touch_plans(b, to, bytes);
     for (int64_t at = 0; at < bytes; at += GSA_CUDA_STAGE_BYTES) {
-        const int64_t left = bytes - at, piece = left < (int64_t)GSA_CUDA_STAGE_BYTES
-                                                     ? left
-                                                     : (int64_t)GSA_CUDA_STAGE_BYTES;
+        const int64_t piece = min(bytes - at, (int64_t)GSA_CUDA_STAGE_BYTES);
         GSA_TRY(upload_piece(b, ring, (char *)to + at, (const char *)from_host + at, piece));
     }
     return GSA_OK;

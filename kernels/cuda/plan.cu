@@ -44,10 +44,8 @@ static void lay_cut(gsa_backend *b, gsa_cuda_room &room, const gsa_edges *edges,
                     int64_t most, gsa_cuda_cut *cut)
 {
     const gsa_cuda_tuning *tuning = gsa_cuda_of(b)->tuning;
-    const int64_t wanted = edges->edge_total / tuning->hub_chunks;
-    cut->length = (int32_t)(wanted < tuning->hub_edges ? tuning->hub_edges
-                            : wanted < INT32_MAX       ? wanted
-                                                       : INT32_MAX);
+    const int64_t wanted = min(edges->edge_total / tuning->hub_chunks, (int64_t)INT32_MAX);
+    cut->length = max((int32_t)wanted, tuning->hub_edges);
     if (!is_told(&edges->content)) most = edges->edge_total;
     if (most <= cut->length || rows == 0) return;
     cut->bound = 2 * (edges->edge_total / cut->length) + 1;
@@ -121,8 +119,7 @@ static gsa_status make_out(gsa_backend *b, const char *op, const gsa_edges *edge
 {
     const int64_t total = edges->edge_total, sources = plan->sources;
     uint32_t *key, *sorted;
-    int64_t *number, *order;
-    gsa_transposed *record;
+    int64_t *place, *order; /* row << 32 | k of each edge, then by source */
     int64_t first[GSA_MAX_KINDS];
     memcpy(first, plan->part_first, sizeof first);
     if (sources >= INT32_MAX)
@@ -140,29 +137,28 @@ static gsa_status make_out(gsa_backend *b, const char *op, const gsa_edges *edge
     GSA_TRY(gsa_cuda_lay(b, op, [&](gsa_cuda_room &room) {
         room.cut(key, total);
         room.cut(sorted, total);
-        room.cut(number, total);
+        room.cut(place, total);
         room.cut(order, total);
-        room.cut(record, total);
     }));
     const auto note = [=, entries = plan->entries,
                        offset = edges->edge_offset] __device__(int64_t row, int lane) {
         const int64_t from = __ldg(offset + row), to = __ldg(offset + row + 1);
-        for (int64_t e = from + lane; e < to; e += GSA_WARP) {
-            const gsa_cuda_entry entry = entries[e];
-            key[e] = source_of(entry, first), number[e] = e;
-            record[e] = gsa_transposed{ (int32_t)row, (int32_t)(e - from),
-                                        (int32_t)(entry.tag / GSA_MAX_KINDS) };
-        }
+        for (int64_t e = from + lane; e < to; e += GSA_WARP)
+            key[e] = source_of(entries[e], first), place[e] = row << 32 | (e - from);
     };
-    const auto place = [=, out = plan->out, offset = plan->out_offset] __device__(int64_t i) {
-        if (i < total) out[i] = record[__ldg(order + i)];
-        if (i <= sources) offset[i] = gsa_first_at_least(sorted, total, (uint32_t)i);
+    const auto put = [=, entries = plan->entries, offset = edges->edge_offset, out = plan->out,
+                      out_offset = plan->out_offset] __device__(int64_t i) {
+        if (i <= sources) out_offset[i] = gsa_first_at_least(sorted, total, (uint32_t)i);
+        if (i >= total) return;
+        const int64_t row = __ldg(order + i) >> 32, k = __ldg(order + i) & UINT32_MAX;
+        const uint32_t tag = entries[__ldg(offset + row) + k].tag;
+        out[i] = gsa_transposed{ (int32_t)row, (int32_t)k, (int32_t)(tag / GSA_MAX_KINDS) };
     };
     if (total > 0) {
         GSA_TRY(gsa_cuda_each_warp(b, op, edges->rows, note));
-        GSA_TRY(gsa_cuda_sort(b, sorted, key, order, number, total, gsa_cuda_bits(sources)));
+        GSA_TRY(gsa_cuda_sort(b, sorted, key, order, place, total, gsa_cuda_bits(sources)));
     }
-    GSA_TRY(gsa_cuda_each(b, op, sources + 1 > total ? sources + 1 : total, place));
+    GSA_TRY(gsa_cuda_each(b, op, max(sources + 1, total), put));
     return fill_cut(b, op, plan->out_offset, sources, plan->out_cut);
 }
 
@@ -190,8 +186,7 @@ static gsa_status make_lists(gsa_backend *b, const char *op, const gsa_edges *ed
         own.out_column[i] = out[i].row;
         own.out_edge[i] = (int32_t)(__ldg(offset + out[i].row) + out[i].k);
     };
-    const int64_t most = rows > sources ? rows + 1 : sources + 1;
-    return gsa_cuda_each(b, op, total > most ? total : most, narrow);
+    return gsa_cuda_each(b, op, max(max(rows, sources) + 1, total), narrow);
 }
 
 /* ---- the table of plans -------------------------------------------------------------------- */

@@ -73,8 +73,7 @@ static __global__ void __launch_bounds__(GSA_COLUMN_THREADS)
 
 static int64_t chunk_rows(int64_t rows)
 {
-    const int64_t chunk = (rows + PARTIALS - 1) / PARTIALS;
-    return chunk > CHUNK ? chunk : CHUNK;
+    return max((rows + PARTIALS - 1) / PARTIALS, CHUNK);
 }
 
 int64_t gsa_cuda_column_room(int64_t rows, int64_t cols)
@@ -90,7 +89,7 @@ static void cut(gsa_backend *b, gsa_cuda_columns *job)
     job->chunk = chunk_rows(job->rows);
     job->chunks = (job->rows + job->chunk - 1) / job->chunk;
     job->counters = gsa_cuda_of(b)->counters;
-    job->slices = slices < (int64_t)GSA_CUDA_COUNTERS ? slices : (int64_t)GSA_CUDA_COUNTERS;
+    job->slices = min(slices, (int64_t)GSA_CUDA_COUNTERS);
 }
 
 static gsa_status run(gsa_backend *b, gsa_cuda_columns job)

@@ -142,8 +142,10 @@ typedef struct gsa_cuda_span { /* addresses of some words of 4 bytes: from..to-1
     uintptr_t from, to;
 } gsa_cuda_span;
 
+/* Of NULL: none. */
 static inline gsa_cuda_span gsa_cuda_span_of(const void *at, int64_t count)
 {
+    if (at == NULL) return gsa_cuda_span{ 0, 0 };
     return gsa_cuda_span{ (uintptr_t)at, (uintptr_t)at + sizeof(float) * (uintptr_t)count };
 }
 
