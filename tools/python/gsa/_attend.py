@@ -1,6 +1,7 @@
 """Attention and sums over a graph: calls on addresses, and the NumPy door."""
 
 import collections
+import functools
 import math
 import os
 import threading
@@ -12,7 +13,8 @@ from . import _library as L
 from ._graph import graph_of  # noqa: F401  (for gsa.torch)
 
 lib = L.lib
-_pack, _SIZE = L.CALL.pack, L.CALL.size
+# A gsa_attention: its members in order, but struct_size
+packed = functools.partial(L.CALL.pack, L.CALL.size)
 forward, backward = lib.gsa_attend_forward, lib.gsa_attend_backward
 # (double, threads): backends that nobody uses now, each with room for its sentence
 _pool = collections.defaultdict(list)
@@ -106,13 +108,6 @@ def run(double, where, graph, function, *arguments):
             lib.gsa_backend_release(backend.handle)
 
 
-def packed(phase, heads, dim, scale, dropout, q, k, v, r, b, seed, out, lse, weights, dout=0, dq=0,
-           dk=0, dv=0, dr=0, db=0):
-    """A gsa_attention: numbers, and addresses."""
-    return _pack(_SIZE, phase, heads, dim, scale, q, k, v, r, b, dropout, seed, 0, 0, 0, 0, out,
-                 lse, weights, dout, dq, dk, dv, dr, db)
-
-
 def settled(dropout, scale, seed):
     """Numbers that are told of here, so that the sentence has the caller's names."""
     share, factor = _real(dropout), 0.0 if scale is None else _real(scale)
@@ -188,8 +183,8 @@ def attend(q, k, v, graph, phase=None, *, label_vectors=None, label_bias=None, s
     out, lse = np.empty_like(q), np.empty((p.rows, heads), dtype)
     w = np.empty((p.edges, heads), dtype) if weights else None
     run(dtype == np.float64, _threads(threads), graph, forward,
-        packed(p.index, heads, dim, scale, dropout, _at(q), _at(k), _at(v), _at(r), _at(b), seed,
-               _at(out), _at(lse), _at(w)))
+        packed(p.index, heads, dim, scale, _at(q), _at(k), _at(v), _at(r), _at(b), dropout, seed,
+               0, 0, 0, 0, _at(out), _at(lse), _at(w), 0, 0, 0, 0, 0, 0))
     return (out, w) if weights else out
 
 

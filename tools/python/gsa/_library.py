@@ -226,7 +226,8 @@ def utf8(value):
 
 def whole(name, value, least, most):
     """A number as calls take it: ctypes would keep the low bits of one that is too large."""
-    if not isinstance(value, numbers.Integral) or not least <= value <= most:
+    if type(value) is not int and not isinstance(value, numbers.Integral) or \
+            not least <= value <= most:
         most = f"2^{most.bit_length()}-1" if most in (INT_MAX, UINT_MAX) else most
         raise ArgumentError(f"{name} is {value!r}; a whole number from {least} to {most} was "
                             f"expected")

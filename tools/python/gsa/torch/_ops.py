@@ -63,9 +63,10 @@ def _forward(graph, p, scale, dropout, seed, weights, keep, q, k, v, r, b):
         lse, lse_at = graph._spare(8 * rows * heads)
     w = q.new_empty(p.edges, heads) if weights else None
     _run(q, graph, A.forward,
-         A.packed(p.index, heads, dim, scale, dropout, q.data_ptr(), k.data_ptr(), v.data_ptr(),
-                  0 if r is None else r.data_ptr(), 0 if b is None else b.data_ptr(), seed,
-                  out.data_ptr(), lse_at, 0 if w is None else w.data_ptr()))
+         A.packed(p.index, heads, dim, scale, q.data_ptr(), k.data_ptr(), v.data_ptr(),
+                  0 if r is None else r.data_ptr(), 0 if b is None else b.data_ptr(), dropout,
+                  seed, 0, 0, 0, 0, out.data_ptr(), lse_at, 0 if w is None else w.data_ptr(),
+                  0, 0, 0, 0, 0, 0))
     return out, lse, w
 
 
@@ -89,9 +90,9 @@ def _backward(graph, p, scale, dropout, seed, lse, dout, wanted, q, k, v, r, b, 
     dr = empty(r) if r is not None and wanted[3] else None
     db = empty(b) if b is not None and wanted[4] else None
     _run(q, graph, A.backward,
-         A.packed(p.index, shape[1], shape[2], scale, dropout, q.data_ptr(), k.data_ptr(),
-                  v.data_ptr(), 0 if r is None else r.data_ptr(), 0 if b is None else b.data_ptr(),
-                  seed, out.data_ptr(), lse.data_ptr(), 0, dout_at,
+         A.packed(p.index, shape[1], shape[2], scale, q.data_ptr(), k.data_ptr(), v.data_ptr(),
+                  0 if r is None else r.data_ptr(), 0 if b is None else b.data_ptr(), dropout,
+                  seed, 0, 0, 0, 0, out.data_ptr(), lse.data_ptr(), 0, dout_at,
                   0 if dq is None else dq.data_ptr(), 0 if dk is None else dk.data_ptr(),
                   0 if dv is None else dv.data_ptr(), 0 if dr is None else dr.data_ptr(),
                   0 if db is None else db.data_ptr()))
@@ -244,15 +245,18 @@ def _plain(p, q, k, v):
         return (rows == p.rows and k.shape == v.shape == (p.sources, heads, dim) and heads > 0 and
                 dim > 0 and (dtype is torch.float32 or dtype is torch.float64) and
                 k.dtype is dtype and v.dtype is dtype and q.is_cpu and k.is_cpu and v.is_cpu and
-                _simple(q) and _simple(k) and _simple(v))
+                _simple(q, k, v))
     except (AttributeError, ValueError, RuntimeError):
         return False
 
 
-def _simple(x):
-    """Do its numbers stand in memory as they are, one after the other?"""
-    return (type(x) in _TYPES and x.is_contiguous() and not x.is_neg() and
-            (x.untyped_storage().nbytes() == x.nbytes or _held(x)))
+def _simple(*tensors):
+    """Do their numbers stand in memory as they are, one after the other?"""
+    for x in tensors:
+        if type(x) not in _TYPES or not x.is_contiguous() or x.is_neg() or \
+                x.untyped_storage().nbytes() != x.nbytes and not _held(x):
+            return False
+    return True
 
 
 def _held(x, last=None):
