@@ -9,15 +9,19 @@ Microseconds, all phases of a pattern together, of three calls:
 `backward`: torch.autograd.grad of that; for small graphs what one more attend adds to it where ten
             are there (torch.autograd.grad's own start, 6 to 12 microseconds, is paid once a step).
 Each of
-`kernel`: `gsa bench kernel`, a process of its own in each round; medians.
-`bare`:   the library's calls on buffers that stay, from Python.
-`least`:  the same calls into new tensors, in an autograd function: what PyTorch takes where nothing
-          is checked.
-`attend`: gsa.torch.attend; how much more than bare, and than least.
-bare, least and attend take turns of many calls each, as gsa bench kernel makes them: a call finds
-its own memory in the caches. The first decile is shown, for a loaded machine makes most calls
-longer. The last line is torch.addcmul of 8 tokens,
-recorded and backward, one more of ten: an operation of PyTorch's own that has three gradients.
+`kernel`: `gsa bench kernel`.
+`bare`:   the library's calls from Python, on buffers that stay; as in the bench, backward adds to
+          gradients.
+`torch`:  the library's calls into new tensors, in an autograd function that checks nothing: what
+          PyTorch takes, and backward writes gradients.
+`attend`: gsa.torch.attend.
+All alike: the least of as many calls, in the bench's order (forward, backward, phase after phase),
+with the same setting of glibc. Columns take turns in laps. A round is a process of its own, for
+where its pages lie changes times by a tenth. Shown are medians over all laps; of what attend takes
+above each other column the median of the laps' own, and of that above the kernel the quartiles. A
+line that misses its bar (5 %; of small graphs 20 microseconds a call) ends with a star. The last
+line is torch.addcmul of 8 tokens, recorded and backward, one more of ten: an operation of PyTorch's
+own that has three gradients.
 --kept-memory: glibc keeps freed memory; else large outputs may be mapped anew each call.
 """
 import argparse
@@ -38,14 +42,16 @@ CASES = [(spec, length, 4, 64) for length in (1024, 2048)
 SMALL = "window:width=5", 8, 2, 16
 CASES += [(spec, length, *SMALL[2:]) for length in (8, 32) for spec in ("star", SMALL[0], "full")]
 LARGE = 1024  # tokens from which a share is told
+BARS = 5, 20  # per cent above the kernel; microseconds a call above it
 WAYS = "forward", "recorded", "backward"
 MANY = 11  # attends in one torch.autograd.grad
+LAPS = 3  # of a round: each has a figure of each column, soon one after the other
 TUNABLES = "glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=68719476736"
 SCALE = .125  # of gsa bench kernel
 
 
 class Case:
-    """One phase's numbers, and the two ways to the library."""
+    """One phase's numbers, and the ways to the library."""
 
     def __init__(self, graph, phase, heads, dim):
         p = graph._find(phase)
@@ -57,26 +63,28 @@ class Case:
         self.r = rand(p.labels, dim) if use == "key_vectors" else None
         self.b = rand(p.labels, heads) if use == "head_bias" else None
         self.tensors = [self.q, self.k, self.v, self.r, self.b]
-        self.leaves = [[x if x is None else x.clone().requires_grad_() for x in self.tensors]
-                       for _ in range(MANY)]
+        copies = MANY if graph.lengths[0] < LARGE else 1
+        self.leaves = [[x if x is None else (x.clone() if i else x).requires_grad_()
+                        for x in self.tensors] for i in range(copies)]
         self.out, self.dout, self.lse = self.q.clone(), rand(*self.q.shape), rand(p.rows, heads)
         self.grads = [x if x is None else x.clone() for x in self.tensors]
 
     def run_forward(self, out, lse):
-        A.run(False, 1, self.graph, A.forward,
-              A.packed(self.p.index, self.heads, self.dim, SCALE, 0., *map(at, self.tensors), 0,
-                       at(out), at(lse), 0))
+        self.run(A.forward, 0, out, lse, 0, *[None] * 5)
 
-    def run_backward(self, out, lse, grads):
-        A.run(False, 1, self.graph, A.backward,
-              A.packed(self.p.index, self.heads, self.dim, SCALE, 0., *map(at, self.tensors), 0,
-                       at(out), at(lse), 0, at(self.dout), *map(at, grads)))
+    def run_backward(self, out, lse, grads, add):
+        self.run(A.backward, add, out, lse, self.dout.data_ptr(), *grads)
+
+    def run(self, function, add, out, lse, dout, *grads):
+        A.run(False, 1, self.graph, function,
+              A.packed(self.p.index, self.heads, self.dim, SCALE, *map(at, self.tensors), 0., 0, 0,
+                       0, add, 0, at(out), at(lse), 0, dout, *map(at, grads)))
 
     def forward(self, how):
         with torch.no_grad():
             if how == "bare":
                 self.run_forward(self.out, self.lse)
-            elif how == "least":
+            elif how == "torch":
                 self.run_forward(torch.empty_like(self.out), torch.empty_like(self.lse))
             else:
                 self.attend(*self.tensors)
@@ -87,29 +95,23 @@ class Case:
             return self.run_forward(self.out, self.lse)
         if how == "addcmul":
             return torch.addcmul(*self.leaves[i][:3])
-        return Least.apply(self, *self.leaves[i]) if how == "least" else \
+        return Torch.apply(self, *self.leaves[i]) if how == "torch" else \
             self.attend(*self.leaves[i])
 
     def backward(self, how, outs):
         if how == "bare":
             for _ in outs:
-                self.run_backward(self.out, self.lse, self.grads)
+                self.run_backward(self.out, self.lse, self.grads, 1)
         else:
             wanted = [x for leaves in self.leaves[:len(outs)] for x in leaves if x is not None]
             torch.autograd.grad(outs, wanted, [self.dout] * len(outs))
-
-    def clock(self, how, way, count=1):
-        outs = [self.recorded(how, i) for i in range(count)] if way == "backward" else ()
-        start = time.process_time_ns()
-        getattr(self, way)(how, *([outs] if outs else []))
-        return (time.process_time_ns() - start) / 1e3
 
     def attend(self, q, k, v, r, b):
         return gsa.torch.attend(q, k, v, self.graph, self.p.index, label_vectors=r, label_bias=b,
                                 scale=SCALE)
 
 
-class Least(torch.autograd.Function):
+class Torch(torch.autograd.Function):
     @staticmethod
     def forward(ctx, case, q, k, v, r, b):
         out, ctx.lse = torch.empty_like(q), torch.empty_like(case.lse)
@@ -122,7 +124,7 @@ class Least(torch.autograd.Function):
     def backward(ctx, dout):
         *inputs, out = ctx.saved_tensors
         grads = [None if x is None else torch.empty_like(x) for x in inputs]
-        ctx.case.run_backward(out, ctx.lse, grads)
+        ctx.case.run_backward(out, ctx.lse, grads, 0)
         return None, *grads
 
 
@@ -134,33 +136,81 @@ def kernel(build, spec, length, heads, dim, runs):
     words = ["bench", "kernel", "--topology", spec, "--length", length, "--batch", 1, "--heads",
              heads, "--head-dim", dim, "--threads", 1, "--clock", "cpu", "--device", "cpu",
              "--runs", runs, "--json", "-"]
-    own = {k: v for k, v in os.environ.items() if k != "GLIBC_TUNABLES"}
-    text = subprocess.run([os.path.join(build, "gsa"), *map(str, words)], check=True, env=own,
+    text = subprocess.run([os.path.join(build, "gsa"), *map(str, words)], check=True,
                           capture_output=True, text=True).stdout
     case = json.loads(text[text.index("\n{") + 1:])["cases"][0]
-    forward, backward = (1e3 * case[way]["median_ms"] for way in ("forward", "backward"))
-    return {"forward": forward, "recorded": forward, "backward": backward}
+    forward, backward = (1e3 * case[way]["low_ms"] for way in ("forward", "backward"))
+    return forward, forward, backward
 
 
-def measure(build, spec, length, heads, dim, rounds, hows=("bare", "least", "attend")):
-    """Of each way: the kernel, and what each of `hows` takes."""
+def clock(call, *arguments):
+    """Microseconds, and what the call gives."""
+    start = time.process_time_ns()
+    found = call(*arguments)
+    return (time.process_time_ns() - start) / 1e3, found
+
+
+def forward_turn(cases, how, _):
+    took = 0
+    for c in cases:
+        took += clock(c.forward, how)[0]
+        c.run_backward(c.out, c.lse, c.grads, 1)
+    return [took]
+
+
+def gradient_turn(cases, how, count):
+    """recorded, and `count` backwards together."""
+    took = [0, 0]
+    for c in cases:
+        once, out = clock(c.recorded, how)
+        outs = [out, *(c.recorded(how, i) for i in range(1, count))]
+        took = [took[0] + once, took[1] + clock(c.backward, how, outs)[0]]
+    return took
+
+
+def least(turn, cases, how, calls, count=1):
+    turn(cases, how, count)  # warms up, as the bench does
+    return [min(column) for column in zip(*(turn(cases, how, count) for _ in range(calls)))]
+
+
+def measure(build, spec, length, heads, dim, hows=("bare", "torch", "attend")):
+    """Laps of what a call takes by WAYS, of the kernel and of each of `hows`; how many phases."""
     graph = gsa.topology(spec).graph([length], heads=heads)
     cases = [Case(graph, p.index, heads, dim) for p in graph._attends]
-    more = [("backward", MANY)] if length < LARGE else []
-    columns = {(how, way, count): [] for way, count in [*((w, 1) for w in WAYS), *more]
-               for how in hows if (how, way) != ("addcmul", "forward")}
-    kernels = []
-    calls = max(3, min(200, 2_000_000 // max(1, sum(c.p.edges for c in cases))))
-    for _ in range(rounds):
-        kernels.append(kernel(build, spec, length, heads, dim, calls))
-        for key, column in columns.items():
-            column += [sum(c.clock(*key) for c in cases) for _ in range(calls)]
-    found = {key: statistics.quantiles(column, n=10)[0] for key, column in columns.items()}
-    for how in hows if more else ():
-        many, one = found[how, "backward", MANY], found[how, "backward", 1]
-        found[how, "backward", 1] = (many - one) / (MANY - 1)
-    return {way: [statistics.median(k[way] for k in kernels),
-                  *(found.get((how, way, 1), 0) for how in hows)] for way in WAYS}, len(cases)
+    calls = max(3, min(70, 700_000 // max(1, sum(c.p.edges for c in cases))))
+    laps = [[kernel(build, spec, length, heads, dim, calls),
+             *(lap(cases, how, calls, length < LARGE) for how in hows)] for _ in range(LAPS)]
+    return laps, len(cases)
+
+
+def lap(cases, how, calls, small):
+    took = [0] if how == "addcmul" else least(forward_turn, cases, how, calls)
+    took += least(gradient_turn, cases, how, calls)
+    if small:
+        many = least(gradient_turn, cases, how, calls, MANY)[1]
+        took[2] = (many - took[2]) / (MANY - 1)
+    return took
+
+
+def one_round(build, only):
+    """Prints what a round finds, as JSON."""
+    torch.set_num_threads(1)
+    found = [measure(build, *case) for case in CASES if case[0].startswith(only)]
+    print(json.dumps([*found, measure(build, *SMALL, ("addcmul",))]))
+
+
+def show(spec, length, way, laps, phases):
+    """laps: [kernel, bare, torch, attend] of each."""
+    large = length >= LARGE
+    excess = [[100 * (one[3] / one[i] - 1) if large else (one[3] - one[i]) / phases for one in laps]
+              for i in range(3)]
+    above = [statistics.median(column) for column in excess]
+    low, _, high = statistics.quantiles(excess[0], n=4)
+    print(f"{spec:<16}{length:>5} {way:<8} " +
+          " ".join(f"{statistics.median(column):>8.1f}" for column in zip(*laps)) +
+          f"  {above[0]:>+6.1f} ({low:+.1f} .. {high:+.1f})".ljust(28) +
+          f"{above[1]:>+6.1f} {above[2]:>+6.1f}{' %' if large else ' us'}" +
+          ("" if above[0] < BARS[not large] else " *"), flush=True)
 
 
 def main():
@@ -169,27 +219,27 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--only", default="", help="patterns that begin so")
     parser.add_argument("--kept-memory", action="store_true")
+    parser.add_argument("--one", action="store_true", help="one round, as JSON")
     options = parser.parse_args()
-    if options.kept_memory and "GLIBC_TUNABLES" not in os.environ:
-        os.environ["GLIBC_TUNABLES"] = TUNABLES
-        os.execv(sys.executable, [sys.executable, *sys.argv])
-    torch.set_num_threads(1)
+    if options.one:
+        one_round(options.build, options.only)
+        return
+    own = {**os.environ, **({"GLIBC_TUNABLES": TUNABLES} if options.kept_memory else {})}
     print(f"PyTorch {torch.__version__}, load {os.getloadavg()[0]:.1f}, memory "
           f"{'kept' if options.kept_memory else 'as glibc does'}; microseconds")
-    heading = "kernel bare least attend above least".split()
-    print(f"{'pattern':<16}{'n':>5} {'':<8} " + " ".join(f"{word:>8}" for word in heading))
-    for spec, length, heads, dim in CASES:
-        if not spec.startswith(options.only):
-            continue
-        found, phases = measure(options.build, spec, length, heads, dim, options.rounds)
-        for way, (kernel_took, bare, least, attend) in found.items():
-            above = [f"{100 * (attend / quick - 1):+.1f} %" if length >= LARGE else
-                     f"{(attend - quick) / phases:+.1f} us" for quick in (bare, least)]
-            print(f"{spec:<16}{length:>5} {way:<8} " +
-                  " ".join(f"{x:>8.1f}" for x in (kernel_took, bare, least, attend)) +
-                  " ".join(f"{word:>9}" for word in above), flush=True)
-    found, _ = measure(options.build, *SMALL, options.rounds, ("addcmul",))
-    print(f"torch.addcmul: recorded {found['recorded'][1]:.1f}, backward {found['backward'][1]:.1f}")
+    words = [sys.executable, __file__, "--one", "--build", options.build, "--only", options.only]
+    rounds = [json.loads(subprocess.run(words, check=True, env=own, capture_output=True,
+                                        text=True).stdout) for _ in range(options.rounds)]
+    heading = "".join(f"{word:>9}" for word in "kernel bare torch attend".split())
+    print(f"{'pattern':<16}{'n':>5} {'':<8}{heading}   above kernel             bare  torch")
+    cases = [case for case in CASES if case[0].startswith(options.only)]
+    merged = [([lap for laps, _ in of_rounds for lap in laps], of_rounds[0][1])
+              for of_rounds in zip(*rounds)]
+    for (spec, length, *_), (laps, phases) in zip(cases, merged):
+        for w, way in enumerate(WAYS):
+            show(spec, length, way, [[column[w] for column in one] for one in laps], phases)
+    recorded, backward = (statistics.median(one[1][w] for one in merged[-1][0]) for w in (1, 2))
+    print(f"torch.addcmul: recorded {recorded:.1f}, backward {backward:.1f}")
 
 
 if __name__ == "__main__":
