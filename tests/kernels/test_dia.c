@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NODES = 60, RUNS = 4, LEVELS = 4 };
+enum { NODES = 128, RUNS = 4, LEVELS = 4 };
 static const int level[LEVELS] = { GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED, GSA_CPU_NEON };
 static int32_t below(gsa_dice *dice, int64_t end)
 {
@@ -93,8 +93,11 @@ START_TEST(one_stripe)
 {
     static const int flags[] = { 0, 4, 32 };
     for (int at = 0; at < LEVELS; at++)
-        for (int32_t edges = 3 + _i % GSA_THIN(2); edges <= 32 && gsa_cpu_has(level[at]);
-             edges += (edges < 14 ? 1 : 6) * GSA_THIN(2))
+        for (int32_t edges = 3 + _i % GSA_THIN(2); edges <= 96 && gsa_cpu_has(level[at]);
+             edges += (edges < 14   ? 1
+                       : edges < 32 ? 6
+                                    : 32) *
+                      GSA_THIN(2))
             check_one(at, dims[_i], edges == 5 ? 7 : flags[edges % 3], edges, edges);
 }
 END_TEST

@@ -40,6 +40,13 @@ static void far_apart(edges_maker *m, int which, int32_t row, int32_t base)
     edges_run(m, (gsa_run){ base + row * 5 % 40, 35, 3, (row + 3) % LABELS, 0, 1 });
 }
 
+static void strided(edges_maker *m, int which, int32_t row, int32_t base) /* near and far ones */
+{
+    (void)which;
+    edges_run(m, (gsa_run){ base + row, 40, 1, 0, 0, 0 });
+    edges_run(m, (gsa_run){ base + row, 20, 3, 1, 0, 1 });
+}
+
 static void spans(edges_maker *m, int which, int32_t row, int32_t base) /* of 2, ... 64, and all */
 {
     enum { SOURCES = 320 };
@@ -126,6 +133,7 @@ static const struct pattern {
     { "window", window, 0, DIA, 55, 67, 67, 67, 1, 1, 4, 50, 0, 0 },
     { "few", few, 0, ELL, 40, 61, 61, 40, 1, LABELS, 6, 20, 0, 1 },
     { "far apart", far_apart, 0, ROW, 30, 30, 30, 150, 2, LABELS, 5, 20, 1, 1 },
+    { "strided", strided, 0, DIA, 64, 64, 67, 130, 2, LABELS, 5, 20, 1, 0 },
     { "spans", spans, 0, INTERVAL, 315, 316, 316, 320, 2, LABELS, 5, 12, 1, 1 },
     { "all", all, 0, GEMM, 96, 96, 96, 96, 2, 0, 3, 32, 0, 0 },
     { "strips, common", strips, 0, BCSR, 0, 0, 37, 120, 2, LABELS, 3, 50, 1, 0 },

@@ -21,18 +21,16 @@ static int32_t move_of(const gsa_edges *e, int64_t row, int64_t i)
     return move;
 }
 
-/* A run of step 1 is one stripe; of others each edge is. 0: there are too many. */
-static int add_run(cpu_dia *dia, const gsa_run *run, int32_t move)
+/* A run of step 1 is one stripe; of others each edge is. */
+static void add_run(cpu_dia *dia, const gsa_run *run, int32_t move)
 {
     const int whole = run->count > 0 && (run->count == 1 || run->step == 1);
     const int32_t stripes = whole ? 1 : run->count;
-    if (dia->stripes + stripes > DIA_STRIPES) return 0;
     for (int32_t i = 0; i < stripes; i++)
         dia->stripe[dia->stripes++] = (cpu_stripe){ run->kind, run->first + i * run->step,
                                                     whole ? run->count : 1, move, dia->edges + i };
     for (int32_t i = 0; i < run->count; i++)
         dia->label[dia->edges++] = run->label + i * run->label_step;
-    return 1;
 }
 
 static int is_open(const ref_attend *t)
@@ -46,7 +44,7 @@ int cpu_dia_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *ax
     if (!is_open(t) || !cpu_rows_follow(e, row, DIA_ROWS, last)) return 0;
     const int64_t runs = e->run_offset[row + 1] - e->run_offset[row],
                   edges = e->edge_offset[row + 1] - e->edge_offset[row];
-    if (edges < 1 || edges > DIA_EDGES || runs > DIA_STRIPES) return 0;
+    if (edges < 1 || edges > DIA_EDGES) return 0;
     for (int32_t r = 0; axis_of && r < DIA_ROWS; r++)
         if (axis_of[row + r]) return 0;
     for (int32_t r = 1; r < DIA_ROWS; r++)
@@ -54,7 +52,8 @@ int cpu_dia_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *ax
     dia->row = row, dia->edges = dia->stripes = 0;
     for (int64_t i = 0; i < runs; i++) {
         const int32_t move = move_of(e, row, i);
-        if (move < 0 || !add_run(dia, e->runs + e->run_offset[row] + i, move)) return 0;
+        if (move < 0) return 0;
+        add_run(dia, e->runs + e->run_offset[row] + i, move);
     }
     return 1;
 }
@@ -64,6 +63,7 @@ int cpu_dia_all_at(const ref_attend *t, int64_t row, int64_t last, const int32_t
 {
     if (row + LANES > last || !is_open(t) || t->edges->row_local[row] % LANES != 0) return 0;
     for (int i = 0; i < QUADS; i++)
-        if (!cpu_dia_at(t, row + i * DIA_ROWS, last, axis_of, &dia[i])) return 0;
+        if (!cpu_dia_at(t, row + i * DIA_ROWS, last, axis_of, &dia[i]) || dia[i].edges > DIA_SHORT)
+            return 0;
     return 1;
 }

@@ -16,8 +16,8 @@
 
 enum {
     DIA_ROWS = 4,
-    DIA_EDGES = 32,                    /* of a row at most: with more of them bcsr is as good */
-    DIA_STRIPES = 16,                  /* at most */
+    DIA_EDGES = 96,                    /* of a row at most; */
+    DIA_SHORT = 32,                    /* with more of them bcsr goes first */
     DIA_WIDE = LANES == 8 ? 3 : SLICE, /* vectors of a row that are worked on at once:
                                                DIA_ROWS rows of them are in registers */
     DIA_SCORES = DIA_EDGES * DIA_ROWS,
@@ -33,7 +33,7 @@ typedef struct cpu_stripe { /* places `place` .. place+count-1: row r reads firs
 typedef struct cpu_dia {
     int64_t row; /* the first */
     int32_t edges, stripes;
-    cpu_stripe stripe[DIA_STRIPES];
+    cpu_stripe stripe[DIA_EDGES];
     int32_t label[DIA_EDGES];
 } cpu_dia;
 

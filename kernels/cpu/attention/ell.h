@@ -25,7 +25,7 @@ enum {
                     else they are read as well alone */
     ELL_BUCKETS =
         16, /* rows of 1, 2, ..., 8, 9-10, 11-12, 13-16, 17-20, 21-24, 25-32, 33-48, 49-64 edges */
-    ELL_AHEAD = 8, /* rows */
+    ELL_AHEAD = 2, /* rows: of what is prefetched earlier L2 loses some again */
     ELL_SCORES = HEADS * ELL_PLACES * ROWS4
 };
 
