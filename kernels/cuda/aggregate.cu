@@ -139,51 +139,46 @@ static gsa_status launch(gsa_backend *b, const char *op, aggregate_job job,
     return gsa_cuda_each<GSA_THREADS>(b, op, cut.bound * wide, merge);
 }
 
-static gsa_status check(gsa_backend *b, const char *op, const gsa_edges *edges, int backward,
-                        int64_t cols)
+static gsa_status aggregate(gsa_backend *b, const char *op, const gsa_edges *edges,
+                            const gsa_part *parts, aggregate_job job)
 {
-    GSA_TRY(gsa_ref_shape(b, op, edges->rows, cols));
-    GSA_TRY(gsa_ref_check_sizes(b, op, edges, backward));
-    return GSA_CUDA(b, cudaSuccess);
+    const gsa_cuda_plan *plan;
+    gsa_cuda_kind kind[GSA_MAX_KINDS] = {};
+    GSA_TRY(gsa_ref_shape(b, op, edges->rows, job.cols));
+    GSA_TRY(gsa_ref_check_sizes(b, op, edges, job.backward));
+    GSA_TRY(GSA_CUDA(b, cudaSuccess));
+    if (edges->rows == 0 || job.cols == 0) return GSA_OK;
+    GSA_TRY(gsa_cuda_plan_of(b, op, edges, job.backward ? GSA_PLAN_OUT : GSA_PLAN_IN, &plan));
+    job.kinds.count = edges->kinds;
+    job.entries = plan->entries, job.out_edge = plan->out, job.row_offset = edges->edge_offset;
+    job.rows = job.backward ? plan->sources : edges->rows;
+    job.offset = job.backward ? plan->out_offset : edges->edge_offset;
+    for (int k = 0; k < edges->kinds; k++) {
+        kind[k].first = plan->part_first[k];
+        if (edges->part_rows[k] == 0) continue;
+        if (job.backward) kind[k].dv = gsa_floats(parts[k].dv);
+        else kind[k].v = parts[k].v;
+    }
+    if (!job.backward) return launch(b, op, job, kind, plan->in);
+    return gsa_cuda_in_turns(kind, edges->kinds, [&](const gsa_cuda_kind *own) {
+        return launch(b, op, job, own, plan->out_cut);
+    });
 }
 
 static gsa_status aggregate_forward(gsa_backend *b, void *y, const gsa_edges *edges,
                                     const gsa_part *parts, int mean, int64_t cols)
 {
-    const gsa_cuda_plan *plan;
     aggregate_job job = {};
-    gsa_cuda_kind kind[GSA_MAX_KINDS] = {};
-    GSA_TRY(check(b, "aggregate_forward", edges, 0, cols));
-    if (edges->rows == 0 || cols == 0) return GSA_OK;
-    GSA_TRY(gsa_cuda_plan_of(b, "aggregate_forward", edges, GSA_PLAN_IN, &plan));
-    job.rows = edges->rows, job.cols = cols, job.mean = mean, job.y = gsa_floats(y);
-    job.offset = edges->edge_offset, job.entries = plan->entries;
-    job.kinds.count = edges->kinds;
-    for (int k = 0; k < edges->kinds; k++)
-        if (edges->part_rows[k] > 0) kind[k].v = parts[k].v;
-    return launch(b, "aggregate_forward", job, kind, plan->in);
+    job.cols = cols, job.mean = mean, job.y = gsa_floats(y);
+    return aggregate(b, "aggregate_forward", edges, parts, job);
 }
 
 static gsa_status aggregate_backward(gsa_backend *b, const gsa_part *parts, const void *dy,
                                      const gsa_edges *edges, int mean, int64_t cols)
 {
-    const gsa_cuda_plan *plan;
     aggregate_job job = {};
-    gsa_cuda_kind kind[GSA_MAX_KINDS] = {};
-    GSA_TRY(check(b, "aggregate_backward", edges, 1, cols));
-    if (edges->rows == 0 || cols == 0) return GSA_OK;
-    GSA_TRY(gsa_cuda_plan_of(b, "aggregate_backward", edges, GSA_PLAN_OUT, &plan));
-    job.rows = plan->sources, job.cols = cols, job.mean = mean, job.backward = 1,
-    job.kinds.count = edges->kinds;
-    job.offset = plan->out_offset, job.out_edge = plan->out, job.row_offset = edges->edge_offset,
-    job.dy = gsa_floats(dy);
-    for (int k = 0; k < edges->kinds; k++) {
-        kind[k].first = plan->part_first[k];
-        if (edges->part_rows[k] > 0) kind[k].dv = gsa_floats(parts[k].dv);
-    }
-    return gsa_cuda_in_turns(kind, edges->kinds, [&](const gsa_cuda_kind *own) {
-        return launch(b, "aggregate_backward", job, own, plan->out_cut);
-    });
+    job.cols = cols, job.mean = mean, job.backward = 1, job.dy = gsa_floats(dy);
+    return aggregate(b, "aggregate_backward", edges, parts, job);
 }
 
 void gsa_cuda_fill_aggregate(gsa_backend *b)

@@ -79,7 +79,7 @@ gsa_cuda_watch gsa_cuda_suspect(gsa_backend *b, int code)
     return gsa_cuda_watch{ s->fault, (unsigned long long)(serial << 3 | (uint32_t)code) << 40 };
 }
 
-static const gsa_cuda_fault NO_FAULT = { ~0ull, 0, 0 };
+static const gsa_cuda_fault NO_FAULT = ~0ull;
 
 gsa_status gsa_cuda_ask_faults(gsa_backend *b)
 {
@@ -100,9 +100,9 @@ gsa_status gsa_cuda_tell_faults(gsa_backend *b)
                                        "crf: target",
                                        "segment_entropy: target of segment" };
     gsa_cuda_state *s = gsa_cuda_of(b);
-    const uint64_t key = s->landing->fault.key;
+    const gsa_cuda_fault key = s->landing->fault;
     s->serial = 0;
-    if (key == NO_FAULT.key) return GSA_OK;
+    if (key == NO_FAULT) return GSA_OK;
     GSA_TRY(GSA_CUDA(b, cudaMemsetAsync(s->fault, 0xff, sizeof *s->fault, gsa_cuda_stream(b))));
     return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
                     "%s %lld is outside its range (found on the device, reported at this download)",

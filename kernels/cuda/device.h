@@ -126,7 +126,7 @@ GSA_DEVICE float gsa_exp2(float x)
 /* The first fault wins: by the order of ops, then of rows. */
 GSA_DEVICE void gsa_report(const gsa_cuda_watch &watch, int64_t row)
 {
-    atomicMin(&watch.fault->key, watch.serial | (unsigned long long)row);
+    atomicMin(watch.fault, watch.serial | (unsigned long long)row);
 }
 
 /* ---- dropout: the key of backend.h */

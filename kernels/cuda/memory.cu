@@ -103,18 +103,13 @@ void gsa_cuda_give(gsa_backend *b, void *at)
         }
 }
 
-gsa_status gsa_cuda_scratch(gsa_backend *b, const char *op, int64_t bytes, void **at)
+void *gsa_cuda_scratch(gsa_backend *b, const char *op, int64_t bytes)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
-    if (s->scratch == NULL || bytes > s->scratch_bytes) {
-        gsa_cuda_give(b, s->scratch);
-        s->scratch_bytes = 0;
-        s->scratch = gsa_cuda_take(b, op, bytes);
-        if (s->scratch == NULL) return b->error.status;
-        s->scratch_bytes = bytes;
-    }
-    *at = s->scratch;
-    return GSA_OK;
+    if (s->scratch && bytes <= s->scratch_bytes) return s->scratch;
+    gsa_cuda_give(b, s->scratch);
+    s->scratch = gsa_cuda_take(b, op, bytes), s->scratch_bytes = bytes;
+    return s->scratch;
 }
 
 static void *cuda_alloc(gsa_backend *b, int64_t bytes)

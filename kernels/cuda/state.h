@@ -24,11 +24,8 @@ enum gsa_cuda_fault_code {
     GSA_FAULT_CRF_TARGET,
     GSA_FAULT_PLACE /* at most 7: three bits */
 };
-typedef struct gsa_cuda_fault {
-    unsigned long long
-        key; /* serial << 43 | code << 40 | row; all ones: nothing. The smallest wins */
-    int32_t limit, zero;
-} gsa_cuda_fault;
+/* serial << 43 | code << 40 | row; all ones: nothing. The smallest wins. */
+typedef unsigned long long gsa_cuda_fault;
 
 typedef struct gsa_cuda_block { /* device memory, in use or kept for the next of its size */
     struct gsa_cuda_block *next;
@@ -214,8 +211,8 @@ void gsa_cuda_close_memory(gsa_backend *b);
 /* NULL: b->error says why. `what` opens the sentence. */
 void *gsa_cuda_take(gsa_backend *b, const char *what, int64_t bytes);
 void gsa_cuda_give(gsa_backend *b, void *at);
-/* Bytes that live until the next call of this. */
-gsa_status gsa_cuda_scratch(gsa_backend *b, const char *op, int64_t bytes, void **at);
+/* The same, of bytes that live until the next call of this. */
+void *gsa_cuda_scratch(gsa_backend *b, const char *op, int64_t bytes);
 
 /* Memory that arrays are cut from, each at a multiple of 16 bytes. Without memory they are counted,
  * and NULL; more than 64 bits hold is more than any device has. */
@@ -238,10 +235,9 @@ template <class F>
 gsa_status gsa_cuda_lay(gsa_backend *b, const char *op, const F &lay, void **kept = NULL)
 {
     gsa_cuda_room room = {};
-    void *at = NULL;
     lay(room);
-    if (kept) at = *kept = gsa_cuda_take(b, op, room.used);
-    else GSA_TRY(gsa_cuda_scratch(b, op, room.used, &at));
+    void *const at =
+        kept ? *kept = gsa_cuda_take(b, op, room.used) : gsa_cuda_scratch(b, op, room.used);
     if (at == NULL) return b->error.status;
     room = gsa_cuda_room{ (char *)at, 0 };
     lay(room);
