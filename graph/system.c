@@ -210,6 +210,8 @@ static int posix_open(void *user, const char *path, int mode)
         mode == GSA_OPEN_READ || mode == GSA_OPEN_CREATE || mode >= GSA_OPEN_OWN
             ? -1
             : descriptor_of(path);
+    /* a file that was opened here: a shell gives its own without that flag */
+    if (named >= 0 && fcntl(named, F_GETFD) == FD_CLOEXEC) return errno = EBADF, -1;
     if (named >= 0) return fcntl(named, F_DUPFD_CLOEXEC, 0);
     const int file = open_at(path, flags[mode]);
     return file >= 0 && mode >= GSA_OPEN_OWN ? keep_own(file, mode == GSA_OPEN_OWN) : file;
@@ -264,7 +266,8 @@ static int posix_close(void *user, int file)
 static int posix_truncate(void *user, const char *path, int64_t bytes)
 {
     (void)user;
-    const int file = open_at(path, O_WRONLY | O_NONBLOCK);
+    int file = open_at(path, O_WRONLY | O_NONBLOCK);
+    if (file >= 0) file = keep_own(file, gsa_is_held(path));
     if (file < 0) return -1;
     const int rc = ftruncate(file, (off_t)bytes), why = errno;
     close(file);

@@ -163,6 +163,24 @@ static const row kept[] = {
     { "mkdir own; ln -s ../elsewhere/r own/recipe.ini",
       "train t.tsv --quiet --device cpu --out own", 2, "is there already",
       "test -z \"$(ls elsewhere)\"" },
+    { "mkdir sw; : >foreign; ln -s ../foreign sw/all", SWEEP " --results sw/all", 0, NULL,
+      "test $(wc -l <foreign) = 2" }, /* named by the user, too */
+    { "mkdir sw; ln -s ../text.ini sw/r.ini",
+      "train sw/r.ini --quiet --device cpu --seeds 1,5 --out sw", 0, NULL,
+      "test -e sw/seed-5/result.json" },
+    { "mkfifo p; " GSA_COMMAND " train t.tsv --quiet --device cpu --set data.dev=p 2>e & k=$!; "
+      "until [ -e runs/t/recipe.ini ]; do sleep 0.05; done; mv runs/t aside; echo mine >runs/t; "
+      "echo bad >p; ! wait $k",
+      "--version", 0, NULL, "test $(cat runs/t) = mine" },
+    /* a file of the command that is open is no output, and no input of a stream */
+    { "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; for n in 3 4 5 6 7 8 9; do rm -rf new; "
+      "! " GSA_COMMAND
+      " train text.ini --quiet --device cpu --out new --report /proc/self/fd/$n >o 2>e; "
+      "if grep -q html new/log.jsonl; then exit 1; fi; done",
+      "--version", 0, NULL, NULL },
+    { "cp dev.tsv d; r=0; timeout 20 " GSA_COMMAND " predict --device cpu --model model --stream "
+      "--input d >>d 2>e || r=$?; test $r = 2; grep -q 'standard output, too' e",
+      "--version", 0, NULL, "cmp dev.tsv d" },
     /* what is not of a run stays */
     { "echo mine >run/latest.tmp-myfile; echo mine >run/log.jsonl.tmp-abcd; mkdir run/step-99.tmp; "
       "echo mine >run/step-99.tmp/thesis",

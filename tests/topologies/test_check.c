@@ -71,6 +71,7 @@ static const struct {
       "'broken' crashed in emit, length 100, while 'valid' was checked" },
     { "GSA_TEST_BROKEN", "crash_label", "'broken' crashed in label" },
     { "GSA_TEST_BROKEN", "crash_destroy", "'broken' crashed in destroy, or when it was unloaded" },
+    { "GSA_TEST_BROKEN", "abort_unload", "'broken' aborted in destroy, or when it was unloaded" },
     { "GSA_TEST_BROKEN", "hang_load",
       "hang_load.so' hangs: nothing came back for 700 ms while it was loaded" },
     { "GSA_TEST_BROKEN", "hang_create",

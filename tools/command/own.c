@@ -181,6 +181,8 @@ gsa_status gsa_own_begin(const gsa_args *args, int quiet, char *folder, char *re
     else if (status == GSA_OK) status = take_folder(args, folder, error);
     if (status == GSA_OK) status = gsa_lock_folder(system, folder, lock, error);
     if (status == GSA_OK && out) status = check_out(lock->system, out, error); /* another came */
+    if (status == GSA_OK && !out && gsa_count_names(lock->system, folder) != (lock->path != NULL))
+        status = gsa_fail(error, GSA_ERR_IO, "'%s' was made, and is another folder now", folder);
     if (status == GSA_OK) {
         snprintf(recipe, GSA_PATH_ROOM, "%s/recipe.ini", folder);
         status = write_recipe(lock->system, look, recipe, error);
@@ -191,21 +193,15 @@ gsa_status gsa_own_begin(const gsa_args *args, int quiet, char *folder, char *re
     return status;
 }
 
-static int count_name(void *context, const char *name)
-{
-    if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0) ++*(int *)context;
-    return 0;
-}
-
 void gsa_own_undo(const gsa_system *system, const char *folder, const char *recipe, gsa_lock *lock)
 {
-    int names = 0;
+    char name[GSA_PATH_ROOM + 1];
     const gsa_system *inside = lock->system;
-    const int locked = lock->path != NULL;
-    const int alone = inside->list(inside->user, folder, count_name, &names) == 0 &&
-                      names == 1 + locked && inside->remove(inside->user, recipe) == 0;
+    const int alone = gsa_count_names(inside, folder) == 1 + (lock->path != NULL) &&
+                      inside->remove(inside->user, recipe) == 0;
     gsa_lock_release(lock);
-    if (alone) system->remove(system->user, folder);
+    snprintf(name, sizeof name, "%s/", folder); /* so that neither a file nor a link is removed */
+    if (alone) system->remove(system->user, name);
 }
 
 /* The run that runs/last names, in `name`. 0: there is no such file, or it is none of ours: a link,

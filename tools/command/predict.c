@@ -1,13 +1,30 @@
 /* gsa predict - one input line, one output line, order kept. */
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "tools/command/apply.h"
+
+/* A stream would read its own predictions, without end. */
+static gsa_status check_stream(const gsa_apply_options *o, gsa_error *error)
+{
+    struct stat in, out;
+    const int own = strcmp(o->input, "-") == 0;
+    if (!o->stream || strcmp(o->output, "-") != 0 ||
+        (own ? fstat(STDIN_FILENO, &in) : stat(o->input, &in)) < 0 ||
+        fstat(STDOUT_FILENO, &out) < 0 || !S_ISREG(in.st_mode) || in.st_ino != out.st_ino ||
+        in.st_dev != out.st_dev)
+        return GSA_OK;
+    return gsa_fail(error, GSA_ERR_ARGUMENT,
+                    "--stream reads '%s', which is standard output, too: name another file",
+                    own ? "standard input" : o->input);
+}
 
 static gsa_status run(const gsa_args *args, gsa_error *error)
 {
     gsa_apply_options options;
     gsa_reporter reporter;
     const char *texts[2];
-    const gsa_status status = gsa_apply_options_read(args, "predict", &reporter, &options, error);
+    gsa_status status = gsa_apply_options_read(args, "predict", &reporter, &options, error);
     options.tokenize = gsa_args_text(args, "tokenize");
     options.stream = gsa_args_flag(args, "stream");
     options.top_k = (int32_t)gsa_args_number(args, "top-k", 0);
@@ -17,6 +34,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
     if (status == GSA_OK && options.n_texts > 0 && gsa_args_given(args, "input"))
         return gsa_fail(error, GSA_ERR_ARGUMENT, "a text and --input %s: one of them",
                         options.input);
+    if (status == GSA_OK) status = check_stream(&options, error);
     return status == GSA_OK ? gsa_predict(gsa_args_system(args), &options, error) : status;
 }
 

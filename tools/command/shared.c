@@ -1,4 +1,5 @@
 /* shared.c - what several verbs do alike. */
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 #include "topologies/spec.h"
@@ -39,6 +40,18 @@ gsa_status gsa_open_pattern(const gsa_registry *registry, const gsa_system *syst
         status = gsa_out_of_memory(error, spec, GSA_PATH_ROOM);
     gsa_spec_release(&stack);
     return status;
+}
+
+static int count_name(void *context, const char *name)
+{
+    if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0) ++*(int *)context;
+    return 0;
+}
+
+int gsa_count_names(const gsa_system *system, const char *folder)
+{
+    int names = 0;
+    return system->list(system->user, folder, count_name, &names) == 0 ? names : -1;
 }
 
 int gsa_core_count(void)

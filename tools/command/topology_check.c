@@ -389,6 +389,7 @@ static gsa_status judge_rest(const gsa_watch *w, gsa_error *error)
                         "'%s' writes to standard output, where results go: messages go to standard "
                         "error",
                         w->pattern);
+    if (w->wait_status != 0) return say_ended(w, w->pattern, error);
     if (w->threads == 0) return GSA_OK;
     return gsa_fail(error, GSA_ERR_PLUGIN,
                     "'%s' leaves %d thread%s running: what create or emit starts, destroy must end",

@@ -1,6 +1,7 @@
 /* topology_new.c - `gsa topology new NAME`: the template with the name put in. */
 #include <stdio.h>
 #include <string.h>
+#include "graph/anchor.h"
 #include "topologies/words.h"
 #include "tools/command/topology.h"
 
@@ -82,7 +83,7 @@ static int is_left_out(const gsa_template_file *file, const char *ending)
     return (strcmp(dot, ".c") == 0 || strcmp(dot, ".cpp") == 0) && strcmp(dot, ending) != 0;
 }
 
-/* All files, or none and no folder. */
+/* All files, or none. */
 static gsa_status write_files(const gsa_system *system, const char *folder, const char *name,
                               const char *ending, gsa_error *error)
 {
@@ -101,7 +102,26 @@ static gsa_status write_files(const gsa_system *system, const char *folder, cons
         if (path) system->remove(system->user, path);
         gsa_release(system, path);
     }
-    if (status != GSA_OK) system->remove(system->user, folder);
+    return status;
+}
+
+/* In the folder that was made just now. */
+static gsa_status fill(const gsa_system *system, const char *folder, const char *name,
+                       const char *ending, gsa_error *error)
+{
+    gsa_anchor *made;
+    char own[4096];
+    gsa_status status = gsa_anchor_open(system, system, folder, &made, error);
+    if (status != GSA_OK) return status;
+    const gsa_system *inside = gsa_anchor_system(made, system);
+    if (gsa_count_names(inside, folder) != 0)
+        status = gsa_fail(error, GSA_ERR_IO, "'%s' was made, and is another folder now", folder);
+    else {
+        status = write_files(inside, folder, name, ending, error);
+        snprintf(own, sizeof own, "%s/", folder); /* neither a file nor a link is removed */
+        if (status != GSA_OK) system->remove(system->user, own);
+    }
+    gsa_anchor_close(made);
     return status;
 }
 
@@ -127,7 +147,7 @@ gsa_status gsa_topology_new(const gsa_args *args, const char *name, gsa_error *e
             "'%s' is there already, expected the name of a new folder: --out names another",
             folder);
     status = gsa_make_folders(system, folder, error);
-    if (status == GSA_OK) status = write_files(system, folder, name, ending, error);
+    if (status == GSA_OK) status = fill(system, folder, name, ending, error);
     gsa_let_signals_come();
     if (status != GSA_OK) return status;
     snprintf(said, sizeof said,

@@ -115,6 +115,9 @@ gsa_status gsa_open_pattern(const gsa_registry *registry, const gsa_system *syst
 int gsa_thread_count(const gsa_args *args);
 int gsa_core_count(void);
 
+/* How many names a folder holds; -1: it cannot be read. */
+int gsa_count_names(const gsa_system *system, const char *folder);
+
 /* `text` and a line end to standard output. */
 gsa_status gsa_print_line(const gsa_system *system, const char *text, gsa_error *error);
 

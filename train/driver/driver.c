@@ -305,13 +305,20 @@ static gsa_status settle_place(gsa_trainer *t, gsa_error *error)
                     (long long)c->cursor, (long long)t->batches.count);
 }
 
+/* 1: the recipe is in the folder that the caller locked. */
+static int is_written(const gsa_train_options *o)
+{
+    const size_t bytes = o->lock && o->out && o->recipe ? strlen(o->out) : 0;
+    return bytes > 0 && strncmp(o->recipe, o->out, bytes) == 0 && o->recipe[bytes] == '/';
+}
+
 static gsa_status create(gsa_trainer *t, gsa_error *error)
 {
     const gsa_train_options *o = t->options;
     char *checkpoint = NULL;
     gsa_status status = find_folders(t, &checkpoint, error);
     const gsa_session_options options = { .recipe = o->resume ? NULL : o->recipe,
-                                          .written = o->lock ? o->lock->system : NULL,
+                                          .written = is_written(o) ? t->system : NULL,
                                           .checkpoint = checkpoint,
                                           .resumes = checkpoint != NULL,
                                           .overrides = o->overrides,

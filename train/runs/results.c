@@ -37,6 +37,7 @@ gsa_status gsa_results_create(const gsa_system *system, gsa_results **results, g
     if (*results) **results = (gsa_results){ system, json_array() };
     if (*results && (*results)->runs) return GSA_OK;
     gsa_release(system, *results);
+    *results = NULL;
     return gsa_out_of_memory(error, "results", sizeof **results);
 }
 
@@ -201,8 +202,10 @@ gsa_status gsa_results_put_into(const gsa_system *system, const char *path, int 
     const int mode = own ? GSA_OPEN_OWN : GSA_OPEN_APPEND,
               file = status == GSA_OK ? system->open(system->user, path, mode) : -1;
     if (status == GSA_OK && file < 0) status = cannot(path, error);
-    if (file >= 0 && system->lock && system->lock(system->user, file, 1) < 0)
-        status = cannot(path, error);
+    /* a device, or a descriptor, has other users: who locks it holds them all up */
+    const int locks =
+        file >= 0 && system->lock && system->kind(system->user, path, NULL) == GSA_FILE_REGULAR;
+    if (locks && system->lock(system->user, file, 1) < 0) status = cannot(path, error);
     if (status == GSA_OK) status = put_line(r, path, file, line, error);
     if (status == GSA_OK && system->sync(system->user, file) < 0 && errno != EINVAL)
         status = cannot(path, error);

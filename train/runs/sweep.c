@@ -33,7 +33,7 @@ static int holds(const sweep *s, const char *folder, const char *name)
 static gsa_status read_asked(const sweep *s, const gsa_sweep_run *run, gsa_recipe *recipe,
                              gsa_error *error)
 {
-    return gsa_recipe_read(s->system, s->options->train.recipe, (const char *const *)run->set,
+    return gsa_recipe_read(s->base, s->options->train.recipe, (const char *const *)run->set,
                            run->sets, recipe, error);
 }
 
@@ -199,7 +199,7 @@ static gsa_status keep(const sweep *s, const char *line, gsa_error *error)
     if (status == GSA_OK && s->options->train.out)
         status = gsa_results_put_into(s->system, path, 1, line, error);
     if (status == GSA_OK && s->options->results)
-        status = gsa_results_put_into(s->system, s->options->results, 0, line, error);
+        status = gsa_results_put_into(s->base, s->options->results, 0, line, error);
     if (status == GSA_OK && s->options->end) s->options->end(s->options->context, line);
     return status;
 }

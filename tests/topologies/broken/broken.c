@@ -11,6 +11,9 @@
 #ifndef AT_LOAD
 #define AT_LOAD
 #endif
+#ifndef AT_UNLOAD
+#define AT_UNLOAD
+#endif
 #ifndef IN_CREATE
 #define IN_CREATE
 #endif
@@ -123,6 +126,11 @@ __attribute__((unused)) static void in_thread(void *(*run)(void *)) /* and waits
 __attribute__((constructor)) static void load(void)
 {
     AT_LOAD;
+}
+
+__attribute__((destructor)) static void unload(void)
+{
+    AT_UNLOAD;
 }
 
 static const gsa_param params[] = { { "unused", GSA_INT, 0, 0, 9, NULL, "4",
