@@ -264,6 +264,11 @@ gsa_status gsa_anchor_move(gsa_anchor *anchor, const char *path, gsa_error *erro
     return GSA_OK;
 }
 
+const char *gsa_anchor_at(const gsa_anchor *anchor)
+{
+    return anchor->at;
+}
+
 const gsa_system *gsa_anchor_system(const gsa_anchor *anchor, const gsa_system *otherwise)
 {
     return anchor ? &anchor->table : otherwise;

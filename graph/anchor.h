@@ -20,6 +20,8 @@ gsa_status gsa_anchor_open(const gsa_system *through, const gsa_system *below, c
                            gsa_anchor **anchor, gsa_error *error);
 /* Holds the folder `path`, beneath the one that it held, in its place. NULL does nothing. */
 gsa_status gsa_anchor_move(gsa_anchor *anchor, const char *path, gsa_error *error);
+/* The path that leads there, whatever has its name. */
+const char *gsa_anchor_at(const gsa_anchor *anchor);
 /* Its table; without an anchor the other one. */
 const gsa_system *gsa_anchor_system(const gsa_anchor *anchor, const gsa_system *otherwise);
 void gsa_anchor_close(gsa_anchor *anchor); /* NULL does nothing */

@@ -131,7 +131,9 @@ typedef struct gsa_apply_options {
                              punctuated; NULL: columns */
     int untrusted;        /* 1: no path that the model's config names is opened, no plugin that it
                              names is loaded; what is needed is given by overrides and plugins */
-    int allow_nonfinite;  /* 1: weights that are NaN or infinite are taken, not refused */
+    int (*distrusts)(const char *folder); /* 1: as untrusted, of the checkpoint that was opened;
+                                             or NULL */
+    int allow_nonfinite;        /* 1: weights that are NaN or infinite are taken, not refused */
     gsa_progress_call progress; /* messages only (kind 2); or NULL */
     void *context;              /* handed to progress */
     gsa_backend *backend;       /* as above */

@@ -199,6 +199,10 @@ START_TEST(another_users_model_is_not_trusted)
     shell(KEY("encoder", "file:path=dev.tsv") RESEAL);
     ck_assert_int_eq(chown("model", 12345, 12345), 0);
     check(&(row){ NULL, PREDICT, 2, { "not trusted" } });
+    check(&(row){ "mkdir pub; cp -p -r model pub/$(cat run/latest); cp run/latest pub",
+                  "predict --device cpu --model pub 'good film'",
+                  2,
+                  { "not trusted" } });
     shell("sed -i 's#^encoder = .*#encoder = file:path=secret#' run/config.ini");
     ck_assert_int_eq(chown("run", 12345, 12345), 0);
     check(&(row){ NULL, "report run --out p.html", 0, { NULL } });

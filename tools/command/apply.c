@@ -28,8 +28,9 @@ gsa_status gsa_apply_options_read(const gsa_args *args, const char *verb, gsa_re
     options->overrides = gsa_args_texts(args, "set", &options->n_overrides);
     options->plugins = gsa_args_texts(args, "plugin", &options->n_plugins);
     options->policy = gsa_read_plugin_policy(args);
-    if (options->model && strcmp(verb, "eval") != 0 && gsa_is_others(options->model))
-        options->untrusted = 1;
+    if (strcmp(verb, "eval") != 0) options->distrusts = gsa_is_others;
+    if (options->model && options->distrusts && gsa_is_others(options->model))
+        options->untrusted = 1; /* and the step that is opened: it may be another's */
     if (options->model) return GSA_OK;
     return gsa_fail(error, GSA_ERR_ARGUMENT,
                     "'gsa %s' needs --model DIR, the folder of a run or of one checkpoint: no gsa "

@@ -168,7 +168,7 @@ static gsa_status check_out(const gsa_system *system, const char *out, gsa_error
                     recipe, recipe);
 }
 
-gsa_status gsa_own_begin(const gsa_args *args, int quiet, char *folder, char *recipe,
+gsa_status gsa_own_begin(const gsa_args *args, int quiet, char *folder, char *recipe, int *made,
                          gsa_lock *lock, gsa_error *error)
 {
     const gsa_system *system = gsa_args_system(args);
@@ -177,6 +177,7 @@ gsa_status gsa_own_begin(const gsa_args *args, int quiet, char *folder, char *re
     gsa_status status = out ? check_out(system, out, error) : GSA_OK;
     if (status == GSA_OK)
         status = look_at(args, gsa_args_text(args, "task"), 0, quiet, &look, error);
+    *made = !out || gsa_entry_kind(system, out) == GSA_FILE_ABSENT;
     if (status == GSA_OK && out) snprintf(folder, GSA_PATH_ROOM, "%s", out);
     else if (status == GSA_OK) status = take_folder(args, folder, error);
     if (status == GSA_OK) status = gsa_lock_folder(system, folder, lock, error);
@@ -193,7 +194,8 @@ gsa_status gsa_own_begin(const gsa_args *args, int quiet, char *folder, char *re
     return status;
 }
 
-void gsa_own_undo(const gsa_system *system, const char *folder, const char *recipe, gsa_lock *lock)
+void gsa_own_undo(const gsa_system *system, const char *folder, const char *recipe, int made,
+                  gsa_lock *lock)
 {
     char name[GSA_PATH_ROOM + 1];
     const gsa_system *inside = lock->system;
@@ -201,7 +203,7 @@ void gsa_own_undo(const gsa_system *system, const char *folder, const char *reci
                       inside->remove(inside->user, recipe) == 0;
     gsa_lock_release(lock);
     snprintf(name, sizeof name, "%s/", folder); /* so that neither a file nor a link is removed */
-    if (alone) system->remove(system->user, name);
+    if (alone && made) system->remove(system->user, name);
 }
 
 /* The run that runs/last names, in `name`. 0: there is no such file, or it is none of ours: a link,

@@ -46,12 +46,13 @@ gsa_status gsa_own_recipe(const gsa_args *args, const char *task, int first, int
 gsa_status gsa_own_is_data(const gsa_system *system, const char *operand, int *data,
                            gsa_error *error);
 /* A new folder for the run, whose lock is held from now on, and the recipe in it; paths of
- * GSA_PATH_ROOM. */
-gsa_status gsa_own_begin(const gsa_args *args, int quiet, char *folder, char *recipe,
+ * GSA_PATH_ROOM. *made: it was not there before. */
+gsa_status gsa_own_begin(const gsa_args *args, int quiet, char *folder, char *recipe, int *made,
                          gsa_lock *lock, gsa_error *error);
-/* Of a run that failed: takes the recipe and the folder back where nothing else is in it. The lock
- * is released. */
-void gsa_own_undo(const gsa_system *system, const char *folder, const char *recipe, gsa_lock *lock);
+/* Of a run that failed: takes the recipe, and the folder that was made, back where nothing else is
+ * in it. The lock is released. */
+void gsa_own_undo(const gsa_system *system, const char *folder, const char *recipe, int made,
+                  gsa_lock *lock);
 gsa_status gsa_own_end(const gsa_system *system, const char *folder, gsa_error *error);
 /* --model of a verb that has it and was not given any: the run that runs/last names, if there is
  * one. `folder` must outlive args. */

@@ -217,6 +217,7 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
         .apply = { .build = gsa_build(), .device = "cpu", .policy = gsa_read_plugin_policy(args) }
     };
     of.apply.plugins = gsa_args_texts(args, "plugin", &of.apply.n_plugins);
+    of.apply.distrusts = gsa_is_others;
     for (int i = 0; i < of.count; i++) {
         name[i] = gsa_args_operand(args, i);
         of.apply.untrusted |= gsa_is_others(name[i]);

@@ -2,9 +2,9 @@
  * its model on its worst errors. Each is written as a page into memory, whose pictures go into a
  * list of their own; a run's JSON names their places in it. What cannot be drawn says why. */
 #include <string.h>
+#include "tools/command/apply.h"
 #include "tools/command/drawn.h"
 #include "tools/command/report.h"
-#include "tools/command/verbs.h"
 #include "train/driver/recycle.h"
 #include "train/driver/session.h"
 #include "train/use/paths.h"
@@ -83,12 +83,15 @@ static gsa_status draw_named(const drawer *d, const char *folder, const char *ke
 {
     const gsa_reported *of = d->of;
     gsa_recipe recipe = { 0 };
-    char *path = gsa_path_join(of->system, folder, "config.ini", error);
-    gsa_status status =
-        path ? gsa_recipe_read(of->system, path, NULL, 0, &recipe, error) : GSA_ERR_MEMORY;
-    gsa_release(of->system, path);
+    gsa_anchor *run;
+    gsa_status status = gsa_anchor_open(of->system, of->system, folder, &run, error);
     if (status != GSA_OK) return status;
-    if (of->apply.untrusted)
+    const gsa_system *system = gsa_anchor_system(run, of->system);
+    const int others = of->apply.untrusted || (run && gsa_is_others(gsa_anchor_at(run)));
+    char *path = gsa_path_join(of->system, folder, "config.ini", error);
+    status = path ? gsa_recipe_read(system, path, NULL, 0, &recipe, error) : GSA_ERR_MEMORY;
+    gsa_release(of->system, path);
+    if (status == GSA_OK && others)
         status = gsa_paths_check(of->system, &recipe, of->registry, 0, 1, error);
     const gsa_ini_entry *spec = status == GSA_OK ? gsa_ini_find(&recipe.ini, "model", key) : NULL;
     if (status == GSA_OK && !spec)
@@ -98,6 +101,7 @@ static gsa_status draw_named(const drawer *d, const char *folder, const char *ke
         if (status != GSA_OK) gsa_paths_hide(&recipe, of->registry, 0, error);
     }
     gsa_recipe_release(&recipe);
+    gsa_anchor_close(run);
     return status;
 }
 

@@ -4,6 +4,7 @@
  * time (1), step (2), file version (3) or a Summary (5) of values with tag (1) and number (2). */
 #include <stdio.h>
 #include <string.h>
+#include "graph/anchor.h"
 #include "graph/system_parts.h"
 #include "tools/command/report.h"
 #include "tools/command/verbs.h"
@@ -181,8 +182,11 @@ gsa_status gsa_tensorboard_check(const gsa_system *system, const char *folder, c
 gsa_status gsa_tensorboard_write(const gsa_system *system, const char *folder, const json_t *runs,
                                  gsa_error *error)
 {
-    gsa_status status = GSA_OK;
+    gsa_anchor *held = NULL;
+    gsa_status status = gsa_make_folders(system, folder, error);
+    if (status == GSA_OK) status = gsa_anchor_open(system, system, folder, &held, error);
     for (size_t i = 0; i < json_array_size(runs) && status == GSA_OK; i++)
-        status = write_run(system, folder, json_array_get(runs, i), error);
+        status = write_run(gsa_anchor_system(held, system), folder, json_array_get(runs, i), error);
+    gsa_anchor_close(held);
     return status;
 }

@@ -12,8 +12,8 @@
 typedef struct wanted {
     char path[GSA_PATH_ROOM], folder[GSA_PATH_ROOM];
     const char *recipe, *out;
-    gsa_lock lock; /* of the folder that was made for data */
-    int data, zero;
+    gsa_lock lock;  /* of the folder that was made for data */
+    int data, made; /* made: the folder was not there before */
 } wanted;
 
 static gsa_status refuse_words(const gsa_args *args, gsa_error *error)
@@ -51,7 +51,8 @@ static gsa_status find_wanted(const gsa_args *args, wanted *w, gsa_error *error)
     if (gsa_args_text(args, "resume"))
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "--resume goes on with its own data, '%s' is left over", w->recipe);
-    status = gsa_own_begin(args, gsa_args_flag(args, "quiet"), w->folder, w->path, &w->lock, error);
+    status = gsa_own_begin(args, gsa_args_flag(args, "quiet"), w->folder, w->path, &w->made,
+                           &w->lock, error);
     w->recipe = w->path, w->out = w->folder;
     return status;
 }
@@ -128,7 +129,7 @@ static gsa_status train(const gsa_args *args, wanted *w, gsa_error *error)
     gsa_reporter reporter = gsa_reporter_new(gsa_args_flag(args, "quiet") || !writes);
     gsa_status status = open_live(args, w, &reporter, &page, error);
     if (status != GSA_OK && w->data)
-        gsa_own_undo(gsa_args_system(args), w->folder, w->path, &w->lock);
+        gsa_own_undo(gsa_args_system(args), w->folder, w->path, w->made, &w->lock);
     if (status != GSA_OK) return status;
     if (!writes) page.page = NULL;
     gsa_train_options options = { .recipe = w->recipe,
@@ -160,7 +161,7 @@ static gsa_status train(const gsa_args *args, wanted *w, gsa_error *error)
     status = gsa_train(gsa_args_system(args), &options, &result, error);
     gsa_reporter_end(&reporter);
     if (w->data && status != GSA_OK && !result)
-        gsa_own_undo(gsa_args_system(args), w->folder, w->path, &w->lock);
+        gsa_own_undo(gsa_args_system(args), w->folder, w->path, w->made, &w->lock);
     if (result && status == GSA_OK && !reporter.quiet)
         status = gsa_print_summary(result, options.out ? options.out : options.resume, error);
     if (w->data && (status == GSA_OK || status == GSA_ERR_INTERRUPTED)) {

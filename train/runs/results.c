@@ -164,7 +164,9 @@ static gsa_status append(const gsa_system *system, const char *path, int file, c
     const int64_t done = system->write(system->user, file, line, bytes);
     if (done == bytes) return GSA_OK;
     const gsa_status status = cannot(path, error);
-    if (done > 0 && kind == GSA_FILE_REGULAR) system->truncate(system->user, path, before);
+    if (done > 0 && kind == GSA_FILE_REGULAR &&
+        (!system->same || system->same(system->user, file, path)))
+        system->truncate(system->user, path, before);
     return status;
 }
 

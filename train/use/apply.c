@@ -26,13 +26,15 @@ gsa_status gsa_apply_open(const gsa_system *system, const gsa_apply_options *o, 
     gsa_release(system, warning);
     if (status != GSA_OK) return status;
     system = gsa_anchor_system(anchor, system);
+    const char *at = anchor ? gsa_anchor_at(anchor) : checkpoint;
+    const int untrusted = o->untrusted || (o->distrusts && o->distrusts(at));
     const gsa_session_options options = { .checkpoint = checkpoint,
                                           .overrides = o->overrides,
                                           .n_overrides = o->n_overrides,
                                           .plugins = o->plugins,
                                           .n_plugins = o->n_plugins,
                                           .policy = o->policy,
-                                          .untrusted = o->untrusted,
+                                          .untrusted = untrusted,
                                           .allow_nonfinite = o->allow_nonfinite,
                                           .device = o->device,
                                           .build = o->build,
