@@ -2,7 +2,9 @@
  * status into an exit code. */
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -155,8 +157,18 @@ static void hold_streams(void)
             open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
+/* JSON that lacks a member is wrong, and jansson leaves out what it has no memory for. */
+static void *json_memory(size_t bytes)
+{
+    void *at = malloc(bytes);
+    if (at || bytes == 0) return at;
+    fprintf(stderr, "gsa: JSON: out of memory, %zu bytes were requested\n", bytes);
+    _exit(GSA_EXIT_FAILED);
+}
+
 int main(int argc, char **argv)
 {
+    json_set_alloc_funcs(json_memory, free);
     hold_streams();
     gsa_watch_exit(1);
     gsa_error error = { 0 };
