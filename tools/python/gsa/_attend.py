@@ -110,13 +110,20 @@ def run(double, where, graph, function, *arguments):
 
 def settled(dropout, scale, seed):
     """Numbers that are told of here, so that the sentence has the caller's names."""
-    share, factor = _real(dropout), 0.0 if scale is None else _real(scale)
+    share = _real(dropout)
     if not 0 <= share < 1:
         raise L.ArgumentError(f"dropout is {dropout!r}; a number from 0, and below 1, was expected")
-    if not math.isfinite(factor) or factor == 0 and scale is not None:
-        raise L.ArgumentError(f"scale is {scale!r}; a finite number other than 0 was expected")
+    factor = factor_of(scale)
     L.whole("seed", seed, 0, L.UINT_MAX)
     return share, factor
+
+
+def factor_of(scale):
+    """As the library takes it: 0 for None."""
+    factor = 0.0 if scale is None else _real(scale)
+    if not math.isfinite(factor) or factor == 0 and scale is not None:
+        raise L.ArgumentError(f"scale is {scale!r}; a finite number other than 0 was expected")
+    return factor
 
 
 def _real(value):

@@ -272,6 +272,8 @@ class Graph:
     def _find(self, name):
         if name is None and len(self._attends) == 1:
             return self._attends[0]
+        if type(name) is int and 0 <= name < len(self._phases):
+            return self._phases[name]
         if isinstance(name, Phase):
             if name.graph is not self:
                 raise L.ArgumentError(f"phase {name.name} is of another graph; one of this graph "

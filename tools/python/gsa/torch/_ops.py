@@ -211,7 +211,7 @@ def attend(q, k, v, graph, phase=None, *, label_vectors=None, label_bias=None, s
         return _by_operator(q, k, v, r, b, graph, p, scale, dropout, seed, weights)
     if r is None and b is None and type(dropout) is float and dropout == 0 and seed is None and \
             _plain(p, q, k, v):
-        scale, seed = 0.0 if scale is None else A.settled(0, scale, 0)[1], 0
+        scale, seed = A.factor_of(scale), 0
     elif any(_dispatches(x) for x in (q, k, v, r, b)):
         with detect_fake_mode((q, k, v, r, b)) or contextlib.nullcontext():
             return _by_operator(q, k, v, r, b, graph, p, scale, dropout, seed, weights)
