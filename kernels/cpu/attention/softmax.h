@@ -104,18 +104,6 @@ typedef struct cpu_rows4 { /* four rows and some heads of them */
     int32_t first, heads;
 } cpu_rows4;
 
-static inline void cpu_rows4_exp(float *s, int32_t count)
-{
-    vec x[VEC_SOME];
-    int32_t i = 0;
-    for (; i + VEC_SOME * LANES <= count; i += VEC_SOME * LANES) {
-        for (int j = 0; j < VEC_SOME; j++) x[j] = vec_load(s + i + j * LANES);
-        vec_exp_some(x, VEC_SOME);
-        for (int j = 0; j < VEC_SOME; j++) vec_store(s + i + j * LANES, x[j]);
-    }
-    for (; i < count; i += LANES) vec_store(s + i, vec_exp(vec_load(s + i)));
-}
-
 /* s <- p, of one head after another; lse [heads][4], with room for LANES numbers more. 1: some row
  * has no weights, all of its p are 0. */
 static inline int cpu_rows4_softmax(const cpu_rows4 *x, float *s, float *lse)
@@ -123,20 +111,12 @@ static inline int cpu_rows4_softmax(const cpu_rows4 *x, float *s, float *lse)
     const int32_t heads = x->heads, stride = x->stride;
     float share[ROWS4 * HEADS + LANES], *at = s;
     int dead = 0;
-    for (int32_t h = 0; h < heads; h++) {
+    for (int32_t h = 0; h < heads; h++, at += stride) {
         vec top = vec_all(-FLT_MAX);
         for (int32_t i = 0; i < stride; i += LANES) top = vec_max(vec_load(at + i), top);
         top = vec_quads_max(top);
-        for (float *end = at + stride; at < end; at += LANES)
-            vec_store(at, vec_sub(vec_load(at), top));
         vec_store(lse + 4 * h, top);
-    }
-    cpu_rows4_exp(s, heads * stride);
-    at = s;
-    for (int32_t h = 0; h < heads; h++) {
-        vec sum = vec_zero();
-        for (float *end = at + stride; at < end; at += LANES) sum = vec_add(sum, vec_load(at));
-        vec_store(share + 4 * h, vec_quads_sum(sum));
+        vec_store(share + 4 * h, cpu_exponents(at, stride / LANES, top));
     }
     for (int32_t i = 0; i < 4 * heads; i += LANES) {
         const vec sum = vec_load(share + i);
@@ -172,19 +152,9 @@ static inline void cpu_rows4_end(const cpu_rows4 *x, int32_t rows, const float *
 static inline void cpu_rows4_slopes(const cpu_rows4 *x, float *p, float *ds, const float *lse,
                                     const float *inner)
 {
-    const int32_t heads = x->heads, stride = x->stride;
-    float *at = p;
-    for (int32_t h = 0; h < heads; h++) {
-        const vec shift = vec_four(lse + 4 * h);
-        for (float *end = at + stride; at < end; at += LANES)
-            vec_store(at, vec_sub(vec_load(at), shift));
-    }
-    cpu_rows4_exp(p, heads * stride);
-    for (int32_t h = 0; h < heads; h++) {
-        const vec less = vec_four(inner + 4 * h);
-        for (float *end = p + stride; p < end; p += LANES, ds += LANES)
-            vec_store(ds, vec_mul(vec_load(p), vec_sub(vec_load(ds), less)));
-    }
+    for (int32_t h = 0; h < x->heads; h++, p += x->stride, ds += x->stride)
+        cpu_slopes(p, ds, x->stride / LANES, vec_all(1), vec_four(lse + 4 * h),
+                   vec_four(inner + 4 * h), NULL);
 }
 
 #endif
