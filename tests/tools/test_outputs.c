@@ -185,6 +185,11 @@ static const row kept[] = {
       NULL, "test -L to && test -z \"$(ls own)\"" },
     { "mkdir own", "train t.tsv --quiet --device cpu --out own --set data.dev=none", 1, NULL,
       "test -d own" },
+    /* a gsa average that was killed does not hold up the next one */
+    { "mkdir -p mean/step-4.tmp; : >mean/step-4.tmp/config.ini", "average run --last 1 --out mean",
+      0, NULL, "test -s mean/latest && test ! -e mean/step-4.tmp" },
+    { "mkdir -p mean/step-4.tmp; echo mine >mean/step-4.tmp/thesis",
+      "average run --last 1 --out mean", 1, "thesis", "test -s mean/step-4.tmp/thesis" },
     /* what is not of a run stays */
     { "echo mine >run/latest.tmp-myfile; echo mine >run/log.jsonl.tmp-abcd; mkdir run/step-99.tmp; "
       "echo mine >run/step-99.tmp/thesis",

@@ -161,7 +161,7 @@ static gsa_status check_out(const gsa_system *system, const char *out, gsa_error
             "folder '%s' holds a run already: go on with it (--resume), or choose another", out);
     if (holds_config(system, out)) return GSA_OK;
     char step[GSA_STEP_NAME];
-    const char *name = gsa_finds_step(system, out, step) ? step : NULL;
+    const char *name = gsa_finds_step(system, out, 1, step) ? step : NULL;
     for (int i = 0; i < GSA_RUN_FILES && !name; i++)
         if (holds(system, out, gsa_run_files[i])) name = gsa_run_files[i];
     if (!name) return GSA_OK;

@@ -70,19 +70,26 @@ gsa_status gsa_remove_leftovers(const gsa_system *system, const char *folder, gs
     return status;
 }
 
+typedef struct step_sought {
+    char *name;
+    int half;
+} step_sought;
+
 static int is_step(void *context, const char *name)
 {
     int64_t step;
+    const step_sought *s = context;
     const size_t bytes = strlen(name);
-    const int found = (gsa_step_of_folder(name) >= 0 || gsa_step_of(name, ".tmp", &step)) &&
-                      bytes < GSA_STEP_NAME;
-    if (found) memcpy(context, name, bytes + 1);
+    const int found =
+        (gsa_step_of_folder(name) >= 0 || (s->half && gsa_step_of(name, ".tmp", &step))) &&
+        bytes < GSA_STEP_NAME;
+    if (found) memcpy(s->name, name, bytes + 1);
     return found ? -1 : 0;
 }
 
-int gsa_finds_step(const gsa_system *system, const char *folder, char name[GSA_STEP_NAME])
+int gsa_finds_step(const gsa_system *system, const char *folder, int half, char name[GSA_STEP_NAME])
 {
     *name = 0;
-    system->list(system->user, folder, is_step, name);
+    system->list(system->user, folder, is_step, &(step_sought){ name, half });
     return *name != 0;
 }
