@@ -91,7 +91,8 @@ class _ApplyOptions(ctypes.Structure):
                 ("output", ctypes.c_char_p), ("texts", ctypes.c_void_p),
                 ("n_texts", ctypes.c_int), ("stream", ctypes.c_int), ("top_k", ctypes.c_int32),
                 ("all_labels", ctypes.c_int32), ("tokenize", ctypes.c_char_p),
-                ("untrusted", ctypes.c_int), ("allow_nonfinite", ctypes.c_int),
+                ("untrusted", ctypes.c_int), ("distrusts", ctypes.c_void_p),
+                ("allow_nonfinite", ctypes.c_int),
                 ("progress", ctypes.c_void_p), ("context", ctypes.c_void_p),
                 ("backend", ctypes.c_void_p), ("group", ctypes.c_void_p)]
 
