@@ -118,7 +118,8 @@ typedef struct gsa_system {
     /* bytes that the medium holds of a file, few where it has holes. NULL: not known */
     int64_t (*stored)(void *user, const char *path);
     /* Opens a folder: a descriptor for close, and in `at` the path that leads to it, whatever
-     * becomes of its name. Beneath that path no link is followed. NULL: none can be held */
+     * becomes of its name. Beneath that path no link is followed. Who replaces open or kind
+     * gives a hold of its own, or NULL: none can be held */
     int (*hold)(void *user, const char *path, char *at, size_t room);
 } gsa_system;
 

@@ -179,7 +179,7 @@ static const row kept[] = {
       "if grep -q html new/log.jsonl; then exit 1; fi; done",
       "--version", 0, NULL, NULL },
     { "cp dev.tsv d; r=0; timeout 20 " GSA_COMMAND " predict --device cpu --model model --stream "
-      "--input d >>d 2>e || r=$?; test $r = 2; grep -q 'standard output, too' e",
+      "--input d >>d 2>e || r=$?; test $r = 2; grep -q 'is the output, too' e",
       "--version", 0, NULL, "cmp dev.tsv d" },
     { "mkdir own; ln -s own to", "train t.tsv --quiet --device cpu --out to --set data.dev=none", 1,
       NULL, "test -L to && test -z \"$(ls own)\"" },
@@ -190,6 +190,9 @@ static const row kept[] = {
       0, NULL, "test -s mean/latest && test ! -e mean/step-4.tmp" },
     { "mkdir -p mean/step-4.tmp; echo mine >mean/step-4.tmp/thesis",
       "average run --last 1 --out mean", 1, "thesis", "test -s mean/step-4.tmp/thesis" },
+    { "mkdir new; ln -s ../run new/from",
+      "train --resume new/from --quiet --device cpu --out new --set train.epochs=3", 0, NULL,
+      "test -e new/step-6 && test ! -e run/step-6" },
     /* what is not of a run stays */
     { "echo mine >run/latest.tmp-myfile; echo mine >run/log.jsonl.tmp-abcd; mkdir run/step-99.tmp; "
       "echo mine >run/step-99.tmp/thesis",

@@ -7,7 +7,7 @@
 int gsa_is_others(const char *folder)
 {
     struct stat facts;
-    return stat(folder, &facts) == 0 && facts.st_uid != geteuid() && facts.st_uid != 0;
+    return stat(folder, &facts) != 0 || (facts.st_uid != geteuid() && facts.st_uid != 0);
 }
 
 gsa_status gsa_apply_options_read(const gsa_args *args, const char *verb, gsa_reporter *reporter,

@@ -9,14 +9,14 @@ static gsa_status check_stream(const gsa_apply_options *o, gsa_error *error)
 {
     struct stat in, out;
     const int own = strcmp(o->input, "-") == 0;
-    if (!o->stream || strcmp(o->output, "-") != 0 ||
-        (own ? fstat(STDIN_FILENO, &in) : stat(o->input, &in)) < 0 ||
-        fstat(STDOUT_FILENO, &out) < 0 || !S_ISREG(in.st_mode) || in.st_ino != out.st_ino ||
-        in.st_dev != out.st_dev)
+    const int stdout_is = strcmp(o->output, "-") == 0;
+    if (!o->stream || (own ? fstat(STDIN_FILENO, &in) : stat(o->input, &in)) < 0 ||
+        (stdout_is ? fstat(STDOUT_FILENO, &out) : stat(o->output, &out)) < 0 ||
+        !S_ISREG(in.st_mode) || in.st_ino != out.st_ino || in.st_dev != out.st_dev)
         return GSA_OK;
     return gsa_fail(error, GSA_ERR_ARGUMENT,
-                    "--stream reads '%s', which is standard output, too: name another file",
-                    own ? "standard input" : o->input);
+                    "--stream reads %s%s%s, which is the output, too: name another file",
+                    own ? "" : "'", own ? "standard input" : o->input, own ? "" : "'");
 }
 
 static gsa_status run(const gsa_args *args, gsa_error *error)

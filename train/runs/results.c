@@ -153,6 +153,14 @@ static gsa_status cannot(const char *path, gsa_error *error)
                     errno ? strerror(errno) : "no space");
 }
 
+/* 1: the name, or the link of that name, still leads to the file that is open. */
+static int is_still(const gsa_system *system, const char *path, int file)
+{
+    char end[4096];
+    if (system->resolve && system->resolve(system->user, path, end, sizeof end) > 0) path = end;
+    return !system->same || system->same(system->user, file, path);
+}
+
 /* One write, at the end; what of it went through is taken back where the rest does not. */
 static gsa_status append(const gsa_system *system, const char *path, int file, const char *line,
                          gsa_error *error)
@@ -164,8 +172,7 @@ static gsa_status append(const gsa_system *system, const char *path, int file, c
     const int64_t done = system->write(system->user, file, line, bytes);
     if (done == bytes) return GSA_OK;
     const gsa_status status = cannot(path, error);
-    if (done > 0 && kind == GSA_FILE_REGULAR &&
-        (!system->same || system->same(system->user, file, path)))
+    if (done > 0 && kind == GSA_FILE_REGULAR && is_still(system, path, file))
         system->truncate(system->user, path, before);
     return status;
 }

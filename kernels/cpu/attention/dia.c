@@ -61,9 +61,10 @@ int cpu_dia_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *ax
 int cpu_dia_all_at(const ref_attend *t, int64_t row, int64_t last, const int32_t *axis_of,
                    cpu_dia dia[QUADS])
 {
+    const int64_t *offset = t->edges->edge_offset;
     if (row + LANES > last || !is_open(t) || t->edges->row_local[row] % LANES != 0) return 0;
-    for (int i = 0; i < QUADS; i++)
-        if (!cpu_dia_at(t, row + i * DIA_ROWS, last, axis_of, &dia[i]) || dia[i].edges > DIA_SHORT)
+    for (int64_t i = 0, at = row; i < QUADS; i++, at += DIA_ROWS)
+        if (offset[at + 1] - offset[at] > DIA_SHORT || !cpu_dia_at(t, at, last, axis_of, &dia[i]))
             return 0;
     return 1;
 }

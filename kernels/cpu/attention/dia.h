@@ -16,7 +16,7 @@
 
 enum {
     DIA_ROWS = 4,
-    DIA_EDGES = 96,                    /* of a row at most; */
+    DIA_EDGES = ROWS4_PLACES,          /* of a row at most; */
     DIA_SHORT = 32,                    /* with more of them bcsr goes first */
     DIA_WIDE = LANES == 8 ? 3 : SLICE, /* vectors of a row that are worked on at once:
                                                DIA_ROWS rows of them are in registers */

@@ -64,12 +64,13 @@ static inline void cpu_mask_panel(const ref_attend *t, float *s, const cpu_bcsr_
     }
 }
 
+enum { ROWS4_VECTORS = HEADS * ROWS4_PLACES * ROWS4 / LANES }; /* of a cpu_rows4 at most */
+
 /* Where there is dropout: s *= 0 or 1/(1-p); the bits too, where `keep_mask` is not NULL. */
 static inline void cpu_rows4_drop(const cpu_rows4 *x, float *s, cpu_bits *keep_mask)
 {
-    enum { MOST = BLOCK * ROWS4 / LANES };
     const int32_t vectors = x->stride / LANES;
-    cpu_bits bits[HEADS * MOST];
+    cpu_bits bits[ROWS4_VECTORS];
     if (!x->t->drop.on) return;
     for (int32_t h = 0; h < x->heads; h += MASK_HEADS)
         cpu_mask_rows4(x->t, x->row, NULL, x->places, x->first + h, bits + h * vectors, vectors);
@@ -83,7 +84,7 @@ static inline void cpu_rows4_weigh(const cpu_rows4 *x, float *p, float *ds, floa
                                    const float *inner)
 {
     const ref_attend *t = x->t;
-    cpu_bits keep_mask[HEADS * BLOCK * ROWS4 / LANES];
+    cpu_bits keep_mask[ROWS4_VECTORS];
     for (int r = 0; r < ROWS4; r++)
         for (int32_t h = 0; h < x->heads; h++)
             lse[ROWS4 * h + r] = ((const float *)t->args->lse)[x->row[r] * t->heads + x->first + h];

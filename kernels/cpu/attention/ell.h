@@ -28,6 +28,7 @@ enum {
     ELL_AHEAD = 2, /* rows: of what is prefetched earlier L2 loses some again */
     ELL_SCORES = HEADS * ELL_PLACES * ROWS4
 };
+_Static_assert((int)ELL_PLACES <= (int)ROWS4_PLACES, "a slice is a cpu_rows4");
 
 typedef struct cpu_slice {
     cpu_rows4 at; /* after the last row the first again, whose results are thrown away; places:

@@ -96,10 +96,12 @@ CPU_INLINE void cpu_slopes(float *p, float *ds, int32_t vectors, vec scale, vec 
 
 /* ---- all edges at once, many short blocks: ell and dia --------------------------------------- */
 
+enum { ROWS4_PLACES = 96 };
+
 typedef struct cpu_rows4 { /* four rows and some heads of them */
     const ref_attend *t;
     int64_t row[ROWS4];
-    int32_t places; /* of a head's scores, */
+    int32_t places; /* of a head's scores, at most ROWS4_PLACES, */
     int32_t stride; /* which take so many numbers: whole vectors */
     int32_t first, heads;
 } cpu_rows4;
