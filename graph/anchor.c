@@ -254,8 +254,9 @@ gsa_status gsa_anchor_move(gsa_anchor *anchor, const char *path, gsa_error *erro
     if (!name) return gsa_out_of_memory(error, path, (int64_t)strlen(path) + 1);
     const int file = hold(a, path, at, sizeof at);
     if (file < 0) {
+        const gsa_status status = cannot(path, error);
         gsa_release(a->below, name);
-        return cannot(path, error);
+        return status;
     }
     a->below->close(a->below->user, a->file);
     gsa_release(a->below, a->name);

@@ -174,21 +174,23 @@ gsa_status gsa_own_begin(const gsa_args *args, int quiet, char *folder, char *re
     const gsa_system *system = gsa_args_system(args);
     const char *out = gsa_args_text(args, "out");
     gsa_look *look = NULL;
+    int took = 0;
     gsa_status status = out ? check_out(system, out, error) : GSA_OK;
     if (status == GSA_OK)
         status = look_at(args, gsa_args_text(args, "task"), 0, quiet, &look, error);
     *made = !out || gsa_entry_kind(system, out) == GSA_FILE_ABSENT;
     if (status == GSA_OK && out) snprintf(folder, GSA_PATH_ROOM, "%s", out);
-    else if (status == GSA_OK) status = take_folder(args, folder, error);
+    else if (status == GSA_OK) status = take_folder(args, folder, error), took = status == GSA_OK;
     if (status == GSA_OK) status = gsa_lock_folder(system, folder, lock, error);
     if (status == GSA_OK && out) status = check_out(lock->system, out, error); /* another came */
-    if (status == GSA_OK && !out && gsa_count_names(lock->system, folder) != (lock->path != NULL))
-        status = gsa_fail(error, GSA_ERR_IO, "'%s' was made, and is another folder now", folder);
+    if (status == GSA_OK && !out)
+        status = gsa_check_made(lock->system, folder, lock->path != NULL, error);
     if (status == GSA_OK) {
         snprintf(recipe, GSA_PATH_ROOM, "%s/recipe.ini", folder);
         status = write_recipe(lock->system, look, recipe, error);
     }
     if (status != GSA_OK) gsa_lock_release(lock);
+    if (status != GSA_OK && took) gsa_remove_made(system, folder);
     if (status == GSA_OK && !quiet) fprintf(stderr, "recipe: %s\n", recipe);
     gsa_release(system, look);
     return status;
@@ -197,13 +199,11 @@ gsa_status gsa_own_begin(const gsa_args *args, int quiet, char *folder, char *re
 void gsa_own_undo(const gsa_system *system, const char *folder, const char *recipe, int made,
                   gsa_lock *lock)
 {
-    char name[GSA_PATH_ROOM + 1];
     const gsa_system *inside = lock->system;
     const int alone = gsa_count_names(inside, folder) == 1 + (lock->path != NULL) &&
                       inside->remove(inside->user, recipe) == 0;
     gsa_lock_release(lock);
-    snprintf(name, sizeof name, "%s/", folder); /* so that neither a file nor a link is removed */
-    if (alone && made) system->remove(system->user, name);
+    if (alone && made) gsa_remove_made(system, folder);
 }
 
 /* The run that runs/last names, in `name`. 0: there is no such file, or it is none of ours: a link,

@@ -1,4 +1,6 @@
 /* shared.c - what several verbs do alike. */
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -52,6 +54,23 @@ int gsa_count_names(const gsa_system *system, const char *folder)
 {
     int names = 0;
     return system->list(system->user, folder, count_name, &names) == 0 ? names : -1;
+}
+
+gsa_status gsa_check_made(const gsa_system *inside, const char *folder, int names, gsa_error *error)
+{
+    const int there = gsa_count_names(inside, folder);
+    if (there == names) return GSA_OK;
+    if (there < 0)
+        return gsa_fail(error, GSA_ERR_IO, "'%s' was made, and cannot be listed: %s", folder,
+                        strerror(errno));
+    return gsa_fail(error, GSA_ERR_IO, "'%s' was made, and is another folder now", folder);
+}
+
+void gsa_remove_made(const gsa_system *system, const char *folder)
+{
+    char name[GSA_PATH_ROOM + 1];
+    snprintf(name, sizeof name, "%s/", folder); /* so that neither a file nor a link is removed */
+    system->remove(system->user, name);
 }
 
 int gsa_core_count(void)

@@ -110,18 +110,12 @@ static gsa_status fill(const gsa_system *system, const char *folder, const char 
                        const char *ending, gsa_error *error)
 {
     gsa_anchor *made;
-    char own[4096];
     gsa_status status = gsa_anchor_open(system, system, folder, &made, error);
-    if (status != GSA_OK) return status;
     const gsa_system *inside = gsa_anchor_system(made, system);
-    if (gsa_count_names(inside, folder) != 0)
-        status = gsa_fail(error, GSA_ERR_IO, "'%s' was made, and is another folder now", folder);
-    else {
-        status = write_files(inside, folder, name, ending, error);
-        snprintf(own, sizeof own, "%s/", folder); /* neither a file nor a link is removed */
-        if (status != GSA_OK) system->remove(system->user, own);
-    }
+    if (status == GSA_OK) status = gsa_check_made(inside, folder, 0, error);
+    if (status == GSA_OK) status = write_files(inside, folder, name, ending, error);
     gsa_anchor_close(made);
+    if (status != GSA_OK) gsa_remove_made(system, folder);
     return status;
 }
 

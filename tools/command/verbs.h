@@ -117,6 +117,11 @@ int gsa_core_count(void);
 
 /* How many names a folder holds; -1: it cannot be read. */
 int gsa_count_names(const gsa_system *system, const char *folder);
+/* A folder that was made just now holds so many names: else another has its name by now. */
+gsa_status gsa_check_made(const gsa_system *inside, const char *folder, int names,
+                          gsa_error *error);
+/* Takes it back where it is empty. */
+void gsa_remove_made(const gsa_system *system, const char *folder);
 
 /* `text` and a line end to standard output. */
 gsa_status gsa_print_line(const gsa_system *system, const char *text, gsa_error *error);

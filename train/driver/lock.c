@@ -165,7 +165,9 @@ gsa_status gsa_lock_folder(const gsa_system *system, const char *folder, gsa_loc
     *lock = (gsa_lock){ 0 };
     gsa_status status = gsa_make_run_folder(system, folder, error);
     if (status == GSA_OK) status = gsa_anchor_open(system, system, folder, &lock->anchor, error);
-    if (status == GSA_OK && system->hold && !lock->anchor) status = broken(folder, error);
+    if (status == GSA_OK && system->hold && !lock->anchor)
+        status =
+            gsa_fail(error, GSA_ERR_IO, "folder '%s' was made, and is not there any more", folder);
     lock->system = gsa_anchor_system(lock->anchor, system);
     if (status == GSA_OK && system->lock) status = lock_opened(lock->system, folder, lock, error);
     if (status != GSA_OK) gsa_lock_release(lock);
