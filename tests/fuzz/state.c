@@ -38,7 +38,7 @@ void gsa_fuzz_one(const gsa_system *system, const char *path, const uint8_t *at,
     (void)at, (void)bytes;
     if (!trainer.optimiser) open_once();
     static const gsa_train_options resumed = { .resume = "no log is here" };
-    trainer.system = system, trainer.options = &resumed;
+    trainer.system = trainer.origin = system, trainer.options = &resumed;
     trainer.counts = (gsa_run_counts){ .version = GSA_STATE_VERSION, .seed = 1, .examples = 4 };
     const gsa_status status = gsa_trainer_read_state(&trainer, path, &error);
     FUZZ_SAID(status, error);

@@ -207,9 +207,9 @@ static gsa_status find_folders(gsa_trainer *t, char **checkpoint, gsa_error *err
                         "'%s' is one checkpoint: name the run's folder, or an --out next to it",
                         o->resume);
     /* in the locked folder no link is followed, and the other one may be linked into it */
-    const gsa_system *through = is_elsewhere(o) ? t->base : t->system;
+    t->origin = is_elsewhere(o) ? t->base : t->system;
     if (o->resume)
-        status = gsa_checkpoint_hold(through, t->base, o->resume, NULL, &t->from, checkpoint,
+        status = gsa_checkpoint_hold(t->origin, t->base, o->resume, NULL, &t->from, checkpoint,
                                      &warning, error);
     if (warning) gsa_trainer_say(t, warning);
     gsa_release(t->system, warning);

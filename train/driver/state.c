@@ -327,8 +327,7 @@ static gsa_status load_state(gsa_trainer *t, const gsa_safetensors *file, const 
             status = load_tensor(t, file, path, "weight", p, p->value.data, error);
     }
     if (status == GSA_OK)
-        status = gsa_identity_read(t->options->out ? t->base : t->system, t->options->resume, file,
-                                   path, run, error);
+        status = gsa_identity_read(t->origin, t->options->resume, file, path, run, error);
     if (status == GSA_OK && *run) memcpy(t->run, run, sizeof run);
     return status;
 }

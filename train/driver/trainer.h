@@ -53,6 +53,7 @@ typedef struct gsa_ledger {
 typedef struct gsa_trainer {
     const gsa_system *system; /* beneath the folder that is written to, once it is locked */
     const gsa_system *base;   /* the caller's */
+    const gsa_system *origin; /* reads the run that is gone on with */
     const gsa_train_options *options;
     char *folder;     /* of the run, or NULL */
     gsa_lock lock;    /* of the folder, where the caller has none */
