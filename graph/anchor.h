@@ -1,7 +1,7 @@
 /* anchor.h - a folder that stays the one that was opened; not installed.
  *
- * A run's folder has a name, and who may write beside it can give that name to another folder, or
- * to a link, between two of our calls. An anchor opens the folder once. Its table is the one below,
+ * Between two calls another process can replace a run's folder by another folder or by a link. An
+ * anchor opens the folder once. Its table is the one below,
  * but for paths that begin with the folder's name: they go beneath what was opened, where no link
  * is followed, neither for a folder on the way nor for the last name. Callers build their paths
  * as ever, and messages name them so.
