@@ -135,7 +135,12 @@ class _Attend(torch.autograd.Function):
 
 # ---- operators ---------------------------------------------------------------------------------
 
-@torch.library.custom_op("gsa::attend", mutates_args=(), device_types=("cpu", "cuda"))
+# The library's calls are no part of a CUDA graph (mode="reduce-overhead"): it is cut around them.
+_TAGS = torch.Tag.cudagraph_unsafe,
+
+
+@torch.library.custom_op("gsa::attend", mutates_args=(), device_types=("cpu", "cuda"),
+                         tags=_TAGS)
 def _attend_op(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, r: torch.Tensor | None,
                b: torch.Tensor | None, seed: torch.Tensor, graph: int, phase: int, scale: float,
                dropout: float) -> tuple[torch.Tensor, torch.Tensor]:
@@ -151,7 +156,8 @@ def _(q, k, v, r, b, seed, graph, phase, scale, dropout):
     return q.new_empty(q.shape), q.new_empty(q.shape[:2])
 
 
-@torch.library.custom_op("gsa::attend_backward", mutates_args=(), device_types=("cpu", "cuda"))
+@torch.library.custom_op("gsa::attend_backward", mutates_args=(), device_types=("cpu", "cuda"),
+                         tags=_TAGS)
 def _attend_backward_op(dout: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
                         r: torch.Tensor | None, b: torch.Tensor | None, out: torch.Tensor,
                         lse: torch.Tensor, seed: torch.Tensor, graph: int, phase: int,
