@@ -42,7 +42,8 @@ def numbers(graph, heads=2, dim=8, phase=None):
 
 def results(device, graph, inputs, phase=None, call=None, **named):
     """out and the gradients of the inputs, on the CPU."""
-    leaves = [None if x is None else x.to(device).requires_grad_() for x in inputs]
+    leaves = [None if x is None else x.detach().to(device, copy=True).requires_grad_()
+              for x in inputs]
     call = call or gsa.torch.attend
     out = call(*leaves[:3], graph, phase, label_vectors=leaves[3], label_bias=leaves[4], **named)
     out.square().sum().backward()
@@ -86,7 +87,7 @@ class Device(Case):
         for mean in (False, True):
             found = []
             for device in ("cpu", "cuda"):
-                x = v.to(device).requires_grad_()
+                x = v.to(device, copy=True).requires_grad_()
                 out = gsa.torch.aggregate(x, g, mean=mean)
                 out.square().sum().backward()
                 found.append((out.detach().cpu(), x.grad.cpu()))

@@ -38,9 +38,12 @@ def _run(x, graph, function, *arguments):
     double = x.dtype is torch.float64
     if x.is_cpu:
         return A.run(double, torch.get_num_threads(), graph, function, *arguments)
-    with torch.cuda.device(x.device):  # the library makes the device current
-        stream = torch.cuda.current_stream().cuda_stream
-        return A.run(double, (x.device.index, stream), graph, function, *arguments)
+    index = x.get_device()
+    where = index, torch._C._cuda_getCurrentRawStream(index)
+    if index == torch.cuda.current_device():
+        return A.run(double, where, graph, function, *arguments)
+    with torch.cuda.device(index):  # the library makes its device current
+        return A.run(double, where, graph, function, *arguments)
 
 
 def _whole(name, x):
@@ -250,8 +253,9 @@ def _plain(p, q, k, v):
         dtype = q.dtype
         return (rows == p.rows and k.shape == v.shape == (p.sources, heads, dim) and heads > 0 and
                 dim > 0 and (dtype is torch.float32 or dtype is torch.float64) and
-                k.dtype is dtype and v.dtype is dtype and q.is_cpu and k.is_cpu and v.is_cpu and
-                _simple(q, k, v))
+                k.dtype is dtype and v.dtype is dtype and
+                (q.is_cpu and k.is_cpu and v.is_cpu or
+                 q.is_cuda and k.device == v.device == q.device) and _simple(q, k, v))
     except (AttributeError, ValueError, RuntimeError):
         return False
 
