@@ -244,27 +244,6 @@ gsa_status gsa_anchor_open(const gsa_system *through, const gsa_system *below, c
     return status;
 }
 
-gsa_status gsa_anchor_move(gsa_anchor *anchor, const char *path, gsa_error *error)
-{
-    gsa_anchor *a = anchor;
-    char at[HOLD];
-    size_t bytes;
-    if (!a || strcmp(path, a->name) == 0) return GSA_OK;
-    char *name = name_of(a->below, path, &bytes);
-    if (!name) return gsa_out_of_memory(error, path, (int64_t)strlen(path) + 1);
-    const int file = hold(a, path, at, sizeof at);
-    if (file < 0) {
-        const gsa_status status = cannot(path, error);
-        gsa_release(a->below, name);
-        return status;
-    }
-    a->below->close(a->below->user, a->file);
-    gsa_release(a->below, a->name);
-    a->name = name, a->bytes = bytes, a->file = file;
-    memcpy(a->at, at, sizeof at);
-    return GSA_OK;
-}
-
 const char *gsa_anchor_at(const gsa_anchor *anchor)
 {
     return anchor->at;

@@ -204,10 +204,9 @@ static gsa_status use_stream(gsa_backend *b, cudaStream_t to)
     cudaStreamCaptureStatus captured = cudaStreamCaptureStatusNone;
     GSA_TRY(GSA_CUDA(b, cudaSetDevice(s->device)));
     if (gsa_cuda_in_step(b))
-        return to == s->stream
-                   ? GSA_OK
-                   : gsa_fail(&b->error, GSA_ERR_ARGUMENT,
-                              "cuda: the stream cannot change within a step of graphs");
+        return to == s->stream ? GSA_OK
+                               : gsa_fail(&b->error, GSA_ERR_ARGUMENT,
+                                          "cuda: the stream cannot change within a step of graphs");
     /* A replay would use scratch memory that is another call's by then. */
     GSA_TRY(GSA_CUDA(b, cudaStreamIsCapturing(to, &captured)));
     if (captured != cudaStreamCaptureStatusNone)

@@ -291,8 +291,8 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMo
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status)
 {
-    *status = stream && stream->capturing ? cudaStreamCaptureStatusActive
-                                          : cudaStreamCaptureStatusNone;
+    *status =
+        stream && stream->capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
     return simt_sticky();
 }
 
