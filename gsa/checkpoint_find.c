@@ -1,5 +1,6 @@
 /* checkpoint_find.c - the checkpoint to read: the one that `latest` names, else the newest whose
  * manifest holds. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,7 +164,12 @@ static gsa_status find(search *s, int *itself, char **warning, gsa_error *error)
     *itself = s->system->kind(s->system->user, manifest, NULL) == GSA_FILE_REGULAR;
     gsa_release(s->below, manifest);
     if (*itself) return take_itself(s, error);
-    if (is_folder(s->system, s->folder)) return take_latest(s, warning, error);
+    const int kind = s->system->kind(s->system->user, s->folder, NULL);
+    char why[128];
+    if (kind == GSA_FILE_FOLDER) return take_latest(s, warning, error);
+    if (kind < 0)
+        return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be opened: %s", s->folder,
+                        gsa_errno_text(errno, why, sizeof why));
     return gsa_fail(error, GSA_ERR_IO,
                     "'%s' is no folder of checkpoints: it is not there or is a file", s->folder);
 }
