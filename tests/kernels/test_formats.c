@@ -36,15 +36,28 @@ static void few(edges_maker *m, int which, int32_t row, int32_t base) /* 0 to 4,
 static void far_apart(edges_maker *m, int which, int32_t row, int32_t base)
 {
     (void)which;
-    edges_run(m, (gsa_run){ base + row % 7, 35, 2, row % LABELS, 0, 0 });
-    edges_run(m, (gsa_run){ base + row * 5 % 40, 35, 3, (row + 3) % LABELS, 0, 1 });
+    edges_run(m, (gsa_run){ base + row % 7, 35, 4, row % LABELS, 0, 0 });
+    edges_run(m, (gsa_run){ base + row * 5 % 40, 35, 4, (row + 3) % LABELS, 0, 1 });
 }
 
 static void strided(edges_maker *m, int which, int32_t row, int32_t base) /* near and far ones */
 {
     (void)which;
     edges_run(m, (gsa_run){ base + row, 40, 1, 0, 0, 0 });
-    edges_run(m, (gsa_run){ base + row, 20, 3, 1, 0, 1 });
+    edges_run(m, (gsa_run){ base + row, 20, 10, 1, 0, 1 });
+}
+
+/* Seven tokens of a head and of its neighbours, as `head_area` reads them; head 1 backwards. */
+static void area(edges_maker *m, int which, int32_t row, int32_t base)
+{
+    enum { HEADS = 4, WIDTH = 7 };
+    const int32_t token = row / HEADS * HEADS, head = row % HEADS;
+    (void)which;
+    for (int32_t h = head ? head - 1 : 0; h <= head + 1 && h < HEADS; h++) {
+        const int32_t first = base + token + h, last = first + (WIDTH - 1) * HEADS;
+        edges_run(m, h == 1 ? (gsa_run){ last, WIDTH, -HEADS, h - head + 1, 0, 0 }
+                            : (gsa_run){ first, WIDTH, HEADS, h - head + 1, 0, 0 });
+    }
 }
 
 static void spans(edges_maker *m, int which, int32_t row, int32_t base) /* of 2, ... 64, and all */
@@ -132,10 +145,11 @@ static const struct pattern {
 } patterns[] = {
     { "window", window, 0, DIA, 55, 67, 67, 67, 1, 1, 4, 50, 0, 0 },
     { "few", few, 0, ELL, 40, 61, 61, 40, 1, LABELS, 6, 20, 0, 1 },
-    { "far apart", far_apart, 0, ROW, 30, 30, 30, 150, 2, LABELS, 5, 20, 1, 1 },
-    { "strided", strided, 0, DIA, 64, 64, 67, 130, 2, LABELS, 5, 20, 1, 0 },
+    { "far apart", far_apart, 0, ROW, 30, 30, 30, 180, 2, LABELS, 5, 20, 1, 1 },
+    { "strided", strided, 0, DIA, 64, 64, 67, 260, 2, LABELS, 5, 20, 1, 0 },
     { "spans", spans, 0, INTERVAL, 315, 316, 316, 320, 2, LABELS, 5, 12, 1, 1 },
     { "all", all, 0, GEMM, 96, 96, 96, 96, 2, 0, 3, 32, 0, 0 },
+    { "area", area, 0, BCSR, 0, 0, 68, 92, 1, LABELS, 5, 20, 1, 0 },
     { "strips, common", strips, 0, BCSR, 0, 0, 37, 120, 2, LABELS, 3, 50, 1, 0 },
     { "strips, sparse", strips, 1, BCSR, 0, 0, 37, 120, 2, LABELS, 3, 50, 1, 0 },
     { "strips, diagonal", strips, 2, BCSR, 0, 0, 37, 120, 2, LABELS, 3, 50, 1, 0 },

@@ -20,12 +20,14 @@ enum {
 };
 static const int level[LEVELS] = { GSA_CPU_AVX2, GSA_CPU_AVX512, GSA_CPU_EMULATED, GSA_CPU_NEON };
 
-/* Runs of up to a tenth of `nodes` sources with holes of up to `hole` between them. `labelled`: one
- * label a run. */
+/* Runs over up to a tenth of `nodes` sources with holes of up to `hole` between them: each second
+ * run reads every source, of the others one goes up and one down, by every second source.
+ * `labelled`: one label a run. */
 static void make_rows(rig *r, int hole, int32_t nodes, int labelled)
 {
     const int64_t part_rows[] = { nodes }, first[] = { 0, ROWS };
     gsa_dice dice = { 77 };
+    int turn = 0;
     edges_begin(&r->maker, 1, part_rows, labelled ? LABELS : 1);
     for (int32_t row = 0; row < ROWS; row++) {
         edges_row(&r->maker, 0, row);
@@ -33,7 +35,11 @@ static void make_rows(rig *r, int hole, int32_t nodes, int labelled)
              at += count + (int32_t)gsa_between(&dice, 0, hole)) {
             count = (int32_t)gsa_between(&dice, 1, nodes / 10);
             if (at + count > nodes - 1) count = nodes - 1 - at;
-            edges_run(&r->maker, (gsa_run){ at, count, 1, labelled ? at % LABELS : 0, 0, 0 });
+            gsa_run run = { at, count, 1, labelled ? at % LABELS : 0, 0, 0 };
+            const int32_t half = (count - 1) / 2;
+            if (turn++ % 2) run.count = half + 1, run.step = turn % 4 ? 2 : -2;
+            if (run.step < 0) run.first += 2 * half;
+            edges_run(&r->maker, run);
         }
         if (row == ALONE) edges_run(&r->maker, (gsa_run){ nodes - 1, 1, 1, 0, 0, 0 });
     }

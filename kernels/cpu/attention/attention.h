@@ -14,7 +14,7 @@
  *   dia       diagonals: 4 rows whose columns move on by one, or not at all (dia*)
  *             when: rings, short windows, a star's tokens
  *   bcsr      block compressed sparse rows: LANES rows x m columns, micro-panels of 4 rows
- *             (bcsr*, panel.h); when: windows, clustered rows
+ *             (bcsr*, panel.h); when: windows, with holes too, clustered rows
  *   interval  source-stationary: ranges of one source axis, pieces of it outermost
  *             (interval*); when: spans of trees, hierarchies
  *   gemm      dense blocks by the library's products (dense*)

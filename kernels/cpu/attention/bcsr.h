@@ -58,11 +58,12 @@ typedef struct bcsr_panel {
 } bcsr_panel;
 
 typedef struct bcsr_block {
-    int64_t row; /* the first of LANES */
+    int64_t row;          /* the first of LANES */
+    uint8_t order[LANES]; /* place p, of panel p / 4, has the row row + order[p] */
     int32_t columns, ranges, labels;
     int32_t blocks; /* of the same rows, with this one and those after it */
     const bcsr_range *range;
-    const uint16_t *mask; /* [columns]; bit r: row + r reads the column */
+    const uint16_t *mask; /* [columns]; bit p: the row at place p reads the column */
     const int32_t *label; /* [labels], none where they do not matter */
     bcsr_panel panel[QUADS];
 } bcsr_block;
@@ -70,12 +71,13 @@ typedef struct bcsr_block {
 typedef struct bcsr_work { /* what finding the blocks of LANES rows needs */
     const gsa_edges *edges;
     int64_t row;
+    uint8_t order[LANES];
     int labelled;
     int32_t columns, ranges; /* of the union */
     bcsr_range range[BCSR_RANGES];
     uint16_t mask[BCSR_UNION];
     uint16_t label[BCSR_UNION *
-                   LANES];   /* [column][row]; of the block that is cut: a place among its labels */
+                   LANES];   /* [column][place]; of the block that is cut: where among its labels */
     int16_t place[BCSR_ALL]; /* of a label in the block that is cut, -1: it has none */
     bcsr_range cut[BCSR_RANGES];
     int32_t named[BCSR_LABELS];
@@ -108,6 +110,12 @@ static inline int32_t cpu_whole_quads(int32_t count)
     return (count + QUADS - 1) / QUADS * QUADS;
 }
 
+/* The row at place p. */
+static inline int64_t bcsr_row(const bcsr_block *block, int p)
+{
+    return block->row + block->order[p];
+}
+
 /* How many vectors of a block are scored or mixed. */
 static inline int64_t bcsr_vectors(const bcsr_block *block)
 {
@@ -125,23 +133,23 @@ static inline const uint16_t *bcsr_lay(bcsr_panel *x, const uint16_t *at)
     return x->from + (x->labels > 0 ? 4 * (int64_t)places : 0);
 }
 
-/* The part of a run that a block has, edges `skipped` .. of it; 0 when there is none. A run's
- * sources follow one another. */
+/* The part of a run that a block has, edges `skipped` .. of it; 0 when there is none. */
 static inline int32_t bcsr_clip(const bcsr_block *block, gsa_run *run, int32_t *skipped,
                                 int32_t *column)
 {
-    const int32_t end = run->first + (run->count - 1) * run->step,
-                  low = end < run->first ? end : run->first;
-    const int32_t high = end < run->first ? run->first : end;
+    const int32_t step = run->count > 1 ? run->step : 1, apart = step < 0 ? -step : step,
+                  end = run->first + (run->count - 1) * step;
+    const int32_t low = ref_smaller(run->first, end), high = low == end ? run->first : end;
     const bcsr_range *x = block->range, *const last = x + block->ranges;
     while (x < last && (x->kind != run->kind || x->last < low)) x++;
     if (x == last || x->first > high) return 0;
     const int32_t from = low > x->first ? low : x->first, to = high < x->last ? high : x->last;
-    *skipped = run->count == 1 ? 0 : run->step > 0 ? from - run->first : run->first - to;
-    run->first += *skipped * run->step, run->label += *skipped * run->label_step,
-        run->count = to - from + 1;
+    *skipped = ((step > 0 ? from - run->first : run->first - to) + apart - 1) / apart;
+    run->first += *skipped * step, run->label += *skipped * run->label_step;
+    const int32_t left = step > 0 ? to - run->first : run->first - from;
+    if (left < 0) return 0;
     *column = x->column + run->first - x->first;
-    return run->count;
+    return run->count = left / apart + 1;
 }
 
 typedef struct cpu_reading cpu_reading; /* bcsr_read.h */

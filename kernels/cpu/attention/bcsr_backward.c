@@ -39,16 +39,14 @@ static int32_t scores_at(int g)
     return LANES + g * PANEL_SCORES;
 }
 
-/* g of all panels, then s. */
-static void score(back_panels *x)
+/* g of all panels (`values`) or s, of packed rows. */
+static void score(back_panels *x, int values, const float *rows, float *s)
 {
-    const int64_t row = x->packed;
-    for (int g = 0; g < QUADS; g++)
-        x->odd = cpu_panel_products(&x->in, g, 1, x->dout + PANEL_ROWS * g * row, row, 1,
-                                    x->ds + scores_at(g), x->odd, CPU_BARE);
-    for (int g = 0; g < QUADS; g++)
-        x->odd = cpu_panel_products(&x->in, g, 0, x->q + PANEL_ROWS * g * row, row, 1,
-                                    x->p + scores_at(g), x->odd, CPU_BARE);
+    for (int g = 0; g < QUADS; g++) {
+        const float *row[PANEL_ROWS];
+        for (int r = 0; r < PANEL_ROWS; r++, rows += x->packed) row[r] = rows;
+        x->odd = cpu_panel_products(&x->in, g, values, row, 1, s + scores_at(g), x->odd, CPU_BARE);
+    }
 }
 
 /* p and ds of panel g, where s and g was. */
@@ -91,7 +89,7 @@ static void add_queries(const back_panels *x, int g)
                         .rows = PANEL_ROWS };
     for (int r = 0; r < PANEL_ROWS; r++)
         m.to[r] =
-            (float *)t->args->dq + (x->in.block->row + PANEL_ROWS * g + r) * t->width + x->in.at;
+            (float *)t->args->dq + bcsr_row(x->in.block, PANEL_ROWS * g + r) * t->width + x->in.at;
     cpu_mix_panel(&m, t->dim);
 }
 
@@ -136,15 +134,17 @@ static void begin_head(back_panels *x)
 {
     const ref_attend *t = x->in.t;
     const gsa_attend_args *args = t->args;
-    const int64_t at = x->in.block->row * t->width + x->in.at;
-    const float *q = (const float *)args->q + at, *dout = (const float *)args->dout + at,
-                *out = (const float *)args->out + at;
-    const float *lse = (const float *)args->lse + x->in.block->row * t->heads + x->in.head;
-    vec_store(x->inner, cpu_row_dots(out, dout, t->width, t->dim));
-    for (int r = 0; r < LANES; r++) {
-        x->lse[r] = lse[(int64_t)r * t->heads];
-        cpu_pack_row(x->q + r * x->packed, q + r * t->width, t->dim, t->scale);
-        cpu_pack_row(x->dout + r * x->packed, dout + r * t->width, t->dim, 1);
+    const float *q = (const float *)args->q + x->in.at,
+                *dout = (const float *)args->dout + x->in.at,
+                *out = (const float *)args->out + x->in.at, *lse = (const float *)args->lse;
+    float inner[LANES];
+    const int64_t first = x->in.block->row * t->width;
+    vec_store(inner, cpu_row_dots(out + first, dout + first, t->width, t->dim));
+    for (int p = 0; p < LANES; p++) {
+        const int64_t row = bcsr_row(x->in.block, p), at = row * t->width;
+        x->lse[p] = lse[row * t->heads + x->in.head], x->inner[p] = inner[x->in.block->order[p]];
+        cpu_pack_row(x->q + p * x->packed, q + at, t->dim, t->scale);
+        cpu_pack_row(x->dout + p * x->packed, dout + at, t->dim, 1);
     }
     x->odd = vec_mul(vec_add(vec_load(x->lse), vec_load(x->inner)), vec_zero());
 }
@@ -195,7 +195,7 @@ static void add_sources(const back_panels *x)
 static int backward_head(back_panels *x, const ref_label_sums *sums)
 {
     begin_head(x);
-    score(x);
+    score(x, 1, x->dout, x->ds), score(x, 0, x->q, x->p);
     if (vec_has_nan(x->odd)) return 0;
     for (int g = 0; g < QUADS; g++) {
         weigh(x, g);

@@ -61,7 +61,6 @@ static int unite(bcsr_work *w)
             const gsa_run run = e->runs[i];
             const int32_t last = run.first + (run.count - 1) * run.step,
                           low = last < run.first ? last : run.first;
-            if (run.count > 1 && run.step != 1 && run.step != -1) return 0;
             if (!add_range(w, run.kind, low, last < run.first ? run.first : last,
                            &near[(i - first_run) % NEAR_RUNS]))
                 return 0;
@@ -88,16 +87,17 @@ static int32_t column_of(const bcsr_work *w, const gsa_run *run, int32_t *near)
     return x->column + (run->first - x->first);
 }
 
-/* Marks what a row's run reads, and by which labels; returns the bits that were there. */
-static unsigned mark_run(bcsr_work *w, const gsa_run *run, int32_t column, int r)
+/* Marks what the run of the row at place `p` reads, and by which labels; returns the bits that were
+ * there. */
+static unsigned mark_run(bcsr_work *w, const gsa_run *run, int32_t column, int p)
 {
     const int32_t step = run->count > 1 ? run->step : 0;
     uint16_t *mask = w->mask + column;
     unsigned seen = 0;
     for (int32_t k = 0; k < run->count; k++, mask += step)
-        seen |= *mask, *mask = (uint16_t)(*mask | 1u << r);
+        seen |= *mask, *mask = (uint16_t)(*mask | 1u << p);
     if (!w->labelled) return seen;
-    uint16_t *to = w->label + (int64_t)column * LANES + r;
+    uint16_t *to = w->label + (int64_t)column * LANES + p;
     for (int32_t k = 0; k < run->count; k++, to += step * LANES)
         *to = (uint16_t)(run->label + k * run->label_step);
     return seen;
@@ -109,15 +109,35 @@ static int mark(bcsr_work *w)
     const gsa_edges *e = w->edges;
     int near[NEAR_RUNS] = { 0 };
     memset(w->mask, 0, sizeof *w->mask * (size_t)w->columns);
-    for (int r = 0; r < LANES; r++) {
-        const int64_t first = e->run_offset[w->row + r];
-        for (int64_t i = first; i < e->run_offset[w->row + r + 1]; i++) {
+    for (int p = 0; p < LANES; p++) {
+        const int64_t row = w->row + w->order[p], first = e->run_offset[row];
+        for (int64_t i = first; i < e->run_offset[row + 1]; i++) {
             const gsa_run *run = &e->runs[i];
-            if (mark_run(w, run, column_of(w, run, &near[(i - first) % NEAR_RUNS]), r) >> r & 1)
+            if (mark_run(w, run, column_of(w, run, &near[(i - first) % NEAR_RUNS]), p) >> p & 1)
                 return 0;
         }
     }
     return 1;
+}
+
+/* Each panel has the first row that is left and the three that share most columns with it. */
+static void order_rows(bcsr_work *w)
+{
+    unsigned left = (1u << LANES) - 1;
+    int32_t shared[LANES];
+    for (int p = 0; p < LANES; p++) {
+        const int first = __builtin_ctz(left);
+        int best = first;
+        if (p % PANEL_ROWS == 0) {
+            memset(shared, 0, sizeof shared);
+            for (int32_t c = 0; c < w->columns; c++)
+                for (int r = 0; w->mask[c] >> first & 1 && r < LANES; r++)
+                    shared[r] += w->mask[c] >> r & 1;
+        }
+        for (int r = first; r < LANES; r++)
+            if (left >> r & 1 && shared[r] > shared[best]) best = r;
+        w->order[p] = (uint8_t)best, left &= ~(1u << best);
+    }
 }
 
 int cpu_bcsr_find(const gsa_edges *e, int64_t row, int64_t last, int labelled, bcsr_work *w)
@@ -130,7 +150,10 @@ int cpu_bcsr_find(const gsa_edges *e, int64_t row, int64_t last, int labelled, b
     if (labelled && e->labels > BCSR_ALL) return 0;
     w->edges = e, w->row = row, w->labelled = labelled, w->ranges = 0;
     if (labelled) memset(w->place, -1, sizeof *w->place * (size_t)e->labels);
-    return unite(w) && cpu_bcsr_pays(w->columns, edges) && mark(w);
+    for (int p = 0; p < LANES; p++) w->order[p] = (uint8_t)p;
+    if (!unite(w) || !cpu_bcsr_pays(w->columns, edges) || !mark(w)) return 0;
+    order_rows(w);
+    return mark(w);
 }
 
 /* ---- a block and its panels ---------------------------------------------------------------- */
@@ -262,6 +285,7 @@ int32_t cpu_bcsr_next(bcsr_work *w, int32_t from, bcsr_block *block)
                            .range = w->cut,
                            .mask = w->mask + from,
                            .label = w->named };
+    memcpy(block->order, w->order, sizeof w->order);
     cut_ranges(w, from, block);
     if (w->labelled && !name_labels(w, from, block)) return 0;
     list_panels(w, from, block);

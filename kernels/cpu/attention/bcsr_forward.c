@@ -13,19 +13,23 @@ static int forward_panel(bcsr_panels *x, const cpu_bcsr_mask *keep_mask, int g, 
 {
     const ref_attend *t = x->t;
     const bcsr_panel *panel = &x->block->panel[g];
-    const int64_t row = x->block->row + PANEL_ROWS * g, at = row * t->width + x->at;
-    float *lse = (float *)t->args->lse + row * t->heads + x->head, each[LANES], share[LANES],
-          keep[LANES]; /* by what is shrunk what is there so far */
+    float each[LANES], share[LANES], keep[LANES]; /* by what is shrunk what is there so far */
     float s[4 * (BCSR_COLUMNS + QUADS)];
-    vec over = vec_all(1),
-        top = vec_quads_max(cpu_panel_products(x, g, 0, (const float *)t->args->q + at, t->width,
-                                               t->scale, s, vec_all(-FLT_MAX), CPU_MASKED));
+    const float *q[PANEL_ROWS];
+    float *out[PANEL_ROWS], *lse[PANEL_ROWS];
+    for (int r = 0; r < PANEL_ROWS; r++) {
+        const int64_t row = bcsr_row(x->block, PANEL_ROWS * g + r), at = row * t->width + x->at;
+        q[r] = (const float *)t->args->q + at, out[r] = (float *)t->args->out + at;
+        lse[r] = (float *)t->args->lse + row * t->heads + x->head;
+    }
+    vec over = vec_all(1), top = vec_quads_max(cpu_panel_products(x, g, 0, q, t->scale, s,
+                                                                  vec_all(-FLT_MAX), CPU_MASKED));
     if (!first) top = vec_max(top, state->top);
     const vec added = cpu_exponents(s, cpu_whole_quads(panel->count) / QUADS, top),
               shrink = cpu_softmax_add(state, top, added, first);
     if (last) {
         vec_store(each, cpu_softmax_end(state, &over));
-        for (int r = 0; r < PANEL_ROWS; r++) lse[(int64_t)r * t->heads] = each[r];
+        for (int r = 0; r < PANEL_ROWS; r++) *lse[r] = each[r];
     }
     vec_store(share, over), vec_store(keep, vec_mul(shrink, over));
     if (t->drop.on) cpu_mask_panel(t, s, keep_mask, x->head, panel, g);
@@ -37,7 +41,7 @@ static int forward_panel(bcsr_panels *x, const cpu_bcsr_mask *keep_mask, int g, 
                         .rows = PANEL_ROWS,
                         .stream = LANES == 16 && first && last && cpu_streams(t),
                         .prefetch = x->prefetch };
-    for (int r = 0; r < PANEL_ROWS; r++) m.to[r] = (float *)t->args->out + at + r * t->width;
+    memcpy(m.to, out, sizeof out);
     return !vec_has_nan(cpu_mix_panel(&m, t->dim));
 }
 

@@ -23,10 +23,10 @@ void cpu_panels_begin(bcsr_panels *x, const ref_attend *t, const bcsr_block *blo
                       cpu_prefetch *prefetch);
 
 /* s[place][row] of panel g, for the head that is at x->at: scale rows.(k + r_l) + b_l, or of
- * `values` scale rows.v; rows are `stride` numbers apart. CPU_MASKED: -inf where there is no edge;
+ * `values` scale rows.v. CPU_MASKED: -inf where there is no edge;
  * CPU_BARE: the same bits, but whatever it is there. Returns as cpu_multiply (panel.h) of `told`.
  */
-vec cpu_panel_products(bcsr_panels *x, int g, int values, const float *rows, int64_t stride,
+vec cpu_panel_products(bcsr_panels *x, int g, int values, const float *const rows[PANEL_ROWS],
                        float scale, float *s, vec told, int how);
 
 #endif

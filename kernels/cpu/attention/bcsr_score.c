@@ -53,7 +53,7 @@ void cpu_panels_begin(bcsr_panels *x, const ref_attend *t, const bcsr_block *blo
     }
 }
 
-vec cpu_panel_products(bcsr_panels *x, int g, int values, const float *rows, int64_t stride,
+vec cpu_panel_products(bcsr_panels *x, int g, int values, const float *const rows[PANEL_ROWS],
                        float scale, float *s, vec told, int how)
 {
     const ref_attend *t = x->t;
@@ -65,7 +65,7 @@ vec cpu_panel_products(bcsr_panels *x, int g, int values, const float *rows, int
                        .mask = panel->mask,
                        .prefetch = x->prefetch };
     cpu_transposed q;
-    cpu_transpose_rows(&q, rows, stride, scale, t->dim);
+    cpu_transpose_rows(&q, rows, scale, t->dim);
     if (!values && panel->labels > 0 && (t->r || t->bias)) {
         const vec odd = look_up(x, panel, &q, how == CPU_MASKED ? vec_zero() : told);
         if (how == CPU_BARE) told = odd;

@@ -104,18 +104,18 @@ static uint32_t bits_at(const cpu_bits *bits, int32_t at, int32_t count)
 }
 
 /* A run's edges, the first of which is the row's edge `place` and leads to `column`: one by one
- * where columns fall. */
+ * where columns do not follow one another. */
 static void put_run(const cpu_bits *line, int32_t place, int32_t column, const gsa_run *run, int r,
                     cpu_bcsr_mask *to)
 {
-    const int back = run->count > 1 && run->step < 0;
+    const int32_t step = run->count > 1 ? run->step : 1;
     for (int32_t left = run->count, some; left > 0; left -= some) {
-        const int32_t low = column % MASK_WORD, room = back ? 1 : MASK_WORD - low;
+        const int32_t low = column % MASK_WORD, room = step == 1 ? MASK_WORD - low : 1;
         some = left < room ? left : room;
         for (int j = 0; j < MASK_HEADS; j++)
             to->word[j][column / MASK_WORD * LANES + r] |= bits_at(line + j * LINE, place, some)
                                                            << low;
-        place += some, column += back ? -1 : some;
+        place += some, column += some * step;
     }
 }
 
@@ -129,7 +129,7 @@ void cpu_mask_bcsr(const ref_attend *t, const bcsr_block *block, int32_t head,
     for (int j = 0; j < MASK_HEADS; j++)
         memset(keep_mask->word[j], 0, count * sizeof *keep_mask->word[j]);
     for (int r = 0; r < LANES; r++) {
-        const int64_t row = block->row + r;
+        const int64_t row = bcsr_row(block, r);
         int32_t place = 0;
         draw_edges(&x, e->row_local[row], 0, e->edge_offset[row + 1] - e->edge_offset[row],
                    (uint32_t)head / 4, line, LINE);

@@ -75,8 +75,10 @@ static vec multiply(const work *x, float *s, const float *rows, const float *con
 {
     const cpu_products p = { x->vectors * QUADS, x->place, with, x->at, x->mask, NULL,
                              x->g->prefetch };
+    const float *row[PANEL_ROWS];
     cpu_transposed a;
-    cpu_transpose_rows(&a, rows, x->packed, 1, x->t->dim);
+    for (int r = 0; r < PANEL_ROWS; r++) row[r] = rows + r * x->packed;
+    cpu_transpose_rows(&a, row, 1, x->t->dim);
     return cpu_multiply(s, &a, &p, x->t->dim, told, how);
 }
 

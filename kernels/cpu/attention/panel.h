@@ -40,8 +40,8 @@ static inline void cpu_pack_row(float *to, const float *x, int32_t dim, float sc
                           vec_all(scale)));
 }
 
-/* Rows x + r stride of `dim` columns. */
-static inline void cpu_transpose_rows(cpu_transposed *to, const float *x, int64_t stride,
+/* Rows x[r] of `dim` columns. */
+static inline void cpu_transpose_rows(cpu_transposed *to, const float *const x[PANEL_ROWS],
                                       float scale, int32_t dim)
 {
     const lanes odd = lanes_of_bits(0xAAAAu), high = lanes_of_bits(0xCCCCu);
@@ -50,7 +50,7 @@ static inline void cpu_transpose_rows(cpu_transposed *to, const float *x, int64_
         vec row[PANEL_ROWS], two[PANEL_ROWS];
         CPU_UNROLL
         for (int r = 0; r < PANEL_ROWS; r++)
-            row[r] = vec_mul(vec_load_first(x + r * stride + v * LANES, end), vec_all(scale));
+            row[r] = vec_mul(vec_load_first(x[r] + v * LANES, end), vec_all(scale));
         CPU_UNROLL
         for (int r = 0; r < PANEL_ROWS; r++) two[r] = vec_keep(odd, row[r ^ 1], row[r]);
         CPU_UNROLL
