@@ -18,8 +18,6 @@ typedef struct gsa_anchor gsa_anchor;
  * the anchor. Files and memory of its table are those of `below`. */
 gsa_status gsa_anchor_open(const gsa_system *through, const gsa_system *below, const char *path,
                            gsa_anchor **anchor, gsa_error *error);
-/* Holds the folder `path`, beneath the one that it held, in its place. NULL does nothing. */
-gsa_status gsa_anchor_move(gsa_anchor *anchor, const char *path, gsa_error *error);
 /* The path that leads there, whatever has its name. */
 const char *gsa_anchor_at(const gsa_anchor *anchor);
 /* Its table; without an anchor the other one. */

@@ -101,6 +101,9 @@ static gsa_status make_one(const gsa_system *system, const char *path, int *made
     const int why = errno;
     if (why == EEXIST && system->kind(system->user, path, NULL) == GSA_FILE_FOLDER)
         return GSA_OK; /* made meanwhile */
+    if (why == EEXIST && gsa_entry_kind(system, path) == GSA_FILE_LINK)
+        return gsa_fail(error, GSA_ERR_IO,
+                        "'%s' is a link to what is not there: expected a folder or nothing", path);
     errno = why;
     return cannot(error, path, "made as a folder");
 }
@@ -110,8 +113,10 @@ gsa_status gsa_make_folders(const gsa_system *system, const char *path, gsa_erro
 {
     system = gsa_system_or_default(system);
     if (!*path) return gsa_fail(error, GSA_ERR_ARGUMENT, "a folder's path is empty");
-    char *part = gsa_copy_text(system, path);
-    if (!part) return gsa_out_of_memory(error, path, (int64_t)strlen(path) + 1);
+    const size_t bytes = strlen(path);
+    char *part = gsa_alloc_zero(system, bytes + 2, 1);
+    if (!part) return gsa_out_of_memory(error, path, (int64_t)bytes + 2);
+    memcpy(part, path, bytes);
     gsa_status status = GSA_OK;
     char *first = NULL, *last = NULL, *at = part; /* where the names of those that were made end */
     while (status == GSA_OK && *at) {
@@ -124,8 +129,8 @@ gsa_status gsa_make_folders(const gsa_system *system, const char *path, gsa_erro
         *at = kept;
     }
     for (; status != GSA_OK && first && last >= first; last--)
-        if (*last == '/' || last == part + strlen(path)) {
-            *last = 0;
+        if (*last == '/' || last == part + bytes) {
+            last[0] = '/', last[1] = 0; /* so that neither a file nor a link is removed */
             system->remove(system->user, part);
         }
     gsa_release(system, part);

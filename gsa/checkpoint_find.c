@@ -1,5 +1,6 @@
 /* checkpoint_find.c - the checkpoint to read: the one that `latest` names, else the newest whose
  * manifest holds. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,19 +14,34 @@ typedef struct candidate {
     int replaced; /* step-N.old */
 } candidate;
 
-/* Its path when it is whole. */
-static gsa_status try_step(const gsa_system *system, const char *folder, const char *unread,
-                           candidate which, char **path, gsa_error *error)
+/* The folder that is searched, through the table that holds it, and what was found. */
+typedef struct search {
+    const gsa_system *system, *below;
+    const char *folder, *unread;
+    char *path;
+    gsa_anchor *anchor; /* of the checkpoint */
+} search;
+
+static int is_folder(const gsa_system *system, const char *path)
 {
-    char *place = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 "%s", folder, which.step,
+    return system->kind(system->user, path, NULL) == GSA_FILE_FOLDER;
+}
+
+/* Found when it is whole. It is held before its manifest is checked: another folder of that name
+ * is not the one that was. */
+static gsa_status try_step(search *s, candidate which, gsa_error *error)
+{
+    char *place = gsa_text_of(s->below, "%s/" GSA_STEP "%" PRId64 "%s", s->folder, which.step,
                               which.replaced ? GSA_REPLACED : "");
-    if (!place) return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
-    const gsa_status status =
-        system->kind(system->user, place, NULL) == GSA_FILE_FOLDER
-            ? gsa_manifest_check(system, place, unread, error)
-            : gsa_fail(error, GSA_ERR_FORMAT, "'%s' is not there or is a link", place);
-    if (status == GSA_OK) *path = place;
-    else gsa_release(system, place);
+    gsa_anchor *anchor = NULL;
+    if (!place) return gsa_out_of_memory(error, s->folder, (int64_t)strlen(s->folder));
+    gsa_status status = gsa_anchor_open(s->system, s->below, place, &anchor, error);
+    if (status == GSA_OK && (s->system->hold ? !anchor : !is_folder(s->system, place)))
+        status = gsa_fail(error, GSA_ERR_FORMAT, "'%s' is not there or is a link", place);
+    if (status == GSA_OK)
+        status = gsa_manifest_check(gsa_anchor_system(anchor, s->system), place, s->unread, error);
+    if (status == GSA_OK) s->path = place, s->anchor = anchor;
+    else gsa_anchor_close(anchor), gsa_release(s->below, place);
     return status;
 }
 
@@ -97,86 +113,97 @@ static void name_runs(const gsa_system *system, const char *folder, char *out, s
 }
 
 /* The newest whole one but `latest` (-1: none), which was tried. */
-static gsa_status fall_back(const gsa_system *system, const char *folder, const char *unread,
-                            int64_t latest, const gsa_error *reason, char **path, gsa_error *error)
+static gsa_status fall_back(search *s, int64_t latest, const gsa_error *reason, gsa_error *error)
 {
     candidate *found;
     char runs[512];
     int count;
-    gsa_status status = list_steps(system, folder, &found, &count, error);
+    gsa_status status = list_steps(s->system, s->folder, &found, &count, error);
     if (status != GSA_OK) {
-        gsa_release(system, found);
+        gsa_release(s->system, found);
         return status;
     }
     status = GSA_ERR_FORMAT;
     for (int i = 0; i < count && status != GSA_OK && status != GSA_ERR_MEMORY; i++)
-        if (found[i].step != latest || found[i].replaced)
-            status = try_step(system, folder, unread, found[i], path, error);
-    gsa_release(system, found);
+        if (found[i].step != latest || found[i].replaced) status = try_step(s, found[i], error);
+    gsa_release(s->system, found);
     if (status == GSA_OK || status == GSA_ERR_MEMORY) return status;
-    name_runs(system, folder, runs, sizeof runs);
+    name_runs(s->system, s->folder, runs, sizeof runs);
     return gsa_fail(error, status == GSA_ERR_FORMAT && latest >= 0 ? reason->status : status,
-                    "'%s' holds no whole checkpoint%s%s", folder, *runs ? "" : ": ",
+                    "'%s' holds no whole checkpoint%s%s", s->folder, *runs ? "" : ": ",
                     *runs ? runs : reason->text);
 }
 
-/* A step's own folder: no other is looked for. */
-static gsa_status take_itself(const gsa_system *system, const char *folder, const char *unread,
-                              char **path, gsa_error *error)
+/* A step's own folder, which is held: no other is looked for. */
+static gsa_status take_itself(search *s, gsa_error *error)
 {
-    const gsa_status status = gsa_manifest_check(system, folder, unread, error);
+    const gsa_status status = gsa_manifest_check(s->system, s->folder, s->unread, error);
     if (status != GSA_OK) return status;
-    *path = gsa_copy_text(system, folder);
-    return *path ? GSA_OK : gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
+    s->path = gsa_copy_text(s->below, s->folder);
+    return s->path ? GSA_OK : gsa_out_of_memory(error, s->folder, (int64_t)strlen(s->folder));
 }
 
-static gsa_status take_latest(const gsa_system *system, const char *folder, const char *unread,
-                              char **path, char **warning, gsa_error *error)
+static gsa_status take_latest(search *s, char **warning, gsa_error *error)
 {
     gsa_error reason = { GSA_OK, "" };
     candidate latest = { -1, 0 };
-    gsa_status status = read_latest(system, folder, &latest.step, &reason);
-    if (status == GSA_OK) status = try_step(system, folder, unread, latest, path, &reason);
+    gsa_status status = read_latest(s->system, s->folder, &latest.step, &reason);
+    if (status == GSA_OK) status = try_step(s, latest, &reason);
     if (status == GSA_OK) return GSA_OK;
     if (status == GSA_ERR_MEMORY) return gsa_fail(error, status, "%s", reason.text);
-    status = fall_back(system, folder, unread, latest.step, &reason, path, error);
+    status = fall_back(s, latest.step, &reason, error);
     if (status != GSA_OK) return status;
-    *warning = gsa_text_of(system, "%s; '%s' is used instead", reason.text, *path);
-    if (*warning) return GSA_OK;
-    gsa_release(system, *path);
-    *path = NULL;
-    return gsa_out_of_memory(error, folder, GSA_ERROR_SIZE);
+    *warning = gsa_text_of(s->below, "%s; '%s' is used instead", reason.text, s->path);
+    return *warning ? GSA_OK : gsa_out_of_memory(error, s->folder, GSA_ERROR_SIZE);
 }
 
-gsa_status gsa_checkpoint_find(const gsa_system *system, const char *folder, const char *unread,
-                               char **path, char **warning, gsa_error *error)
+static gsa_status find(search *s, int *itself, char **warning, gsa_error *error)
 {
-    system = gsa_system_or_default(system);
-    *path = *warning = NULL;
-    char *manifest = gsa_text_of(system, "%s/" GSA_MANIFEST, folder);
-    if (!manifest) return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
-    const int itself = system->kind(system->user, manifest, NULL) == GSA_FILE_REGULAR;
-    gsa_release(system, manifest);
-    if (itself) return take_itself(system, folder, unread, path, error);
-    if (system->kind(system->user, folder, NULL) == GSA_FILE_FOLDER)
-        return take_latest(system, folder, unread, path, warning, error);
+    char *manifest = gsa_text_of(s->below, "%s/" GSA_MANIFEST, s->folder);
+    if (!manifest) return gsa_out_of_memory(error, s->folder, (int64_t)strlen(s->folder));
+    *itself = s->system->kind(s->system->user, manifest, NULL) == GSA_FILE_REGULAR;
+    gsa_release(s->below, manifest);
+    if (*itself) return take_itself(s, error);
+    const int kind = s->system->kind(s->system->user, s->folder, NULL);
+    char why[128];
+    if (kind == GSA_FILE_FOLDER) return take_latest(s, warning, error);
+    if (kind < 0)
+        return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be opened: %s", s->folder,
+                        gsa_errno_text(errno, why, sizeof why));
     return gsa_fail(error, GSA_ERR_IO,
-                    "'%s' is no folder of checkpoints: it is not there or is a file", folder);
+                    "'%s' is no folder of checkpoints: it is not there or is a file", s->folder);
 }
 
 gsa_status gsa_checkpoint_hold(const gsa_system *through, const gsa_system *below,
                                const char *folder, const char *unread, gsa_anchor **anchor,
                                char **path, char **warning, gsa_error *error)
 {
-    *path = *warning = NULL;
-    gsa_status status = gsa_anchor_open(through, below, folder, anchor, error);
+    search s = { .below = below, .folder = folder, .unread = unread };
+    gsa_anchor *own = NULL;
+    int itself = 0;
+    *anchor = NULL, *path = *warning = NULL;
+    gsa_status status = gsa_anchor_open(through, below, folder, &own, error);
     if (status != GSA_OK) return status;
-    status = gsa_checkpoint_find(gsa_anchor_system(*anchor, through), folder, unread, path, warning,
-                                 error);
-    if (status == GSA_OK) status = gsa_anchor_move(*anchor, *path, error);
-    if (status == GSA_OK) return GSA_OK;
-    gsa_release(below, *path);
-    gsa_anchor_close(*anchor);
-    *path = NULL, *anchor = NULL;
+    s.system = gsa_anchor_system(own, through);
+    status = find(&s, &itself, warning, error);
+    if (status == GSA_OK && itself) s.anchor = own;
+    else gsa_anchor_close(own);
+    if (status == GSA_OK) {
+        *path = s.path, *anchor = s.anchor;
+        return GSA_OK;
+    }
+    gsa_release(below, s.path);
+    gsa_anchor_close(s.anchor);
+    return status;
+}
+
+gsa_status gsa_checkpoint_find(const gsa_system *system, const char *folder, const char *unread,
+                               char **path, char **warning, gsa_error *error)
+{
+    gsa_anchor *anchor;
+    system = gsa_system_or_default(system);
+    const gsa_status status =
+        gsa_checkpoint_hold(system, system, folder, unread, &anchor, path, warning, error);
+    gsa_anchor_close(anchor);
     return status;
 }

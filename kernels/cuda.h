@@ -54,7 +54,7 @@ gsa_status gsa_cuda_use_graphs(gsa_backend *b);
  * default one. It is the caller's, and lives until the backend is released or given another. Work
  * of before comes first: the new stream waits for it, the host does not. Not between step_begin and
  * step_end. The calling thread's current device becomes the backend's. GSA_ERR_UNSUPPORTED where
- * the backend is another. */
+ * the backend is another, and of a stream that is being captured. */
 gsa_status gsa_cuda_use_stream(gsa_backend *b, void *stream, gsa_error *error);
 
 int gsa_cuda_devices(void);  /* how many the driver lists; 0: none, or this build has no backend */

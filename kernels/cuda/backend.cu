@@ -201,11 +201,19 @@ static gsa_status queue_behind(gsa_backend *b, cudaStream_t to)
 static gsa_status use_stream(gsa_backend *b, cudaStream_t to)
 {
     gsa_cuda_state *s = gsa_cuda_of(b);
+    cudaStreamCaptureStatus captured = cudaStreamCaptureStatusNone;
     GSA_TRY(GSA_CUDA(b, cudaSetDevice(s->device)));
-    if (to == s->stream) return GSA_OK;
     if (gsa_cuda_in_step(b))
-        return gsa_fail(&b->error, GSA_ERR_ARGUMENT,
-                        "cuda: the stream cannot change within a step of graphs");
+        return to == s->stream ? GSA_OK
+                               : gsa_fail(&b->error, GSA_ERR_ARGUMENT,
+                                          "cuda: the stream cannot change within a step of graphs");
+    /* A replay would use scratch memory that is another call's by then. */
+    GSA_TRY(GSA_CUDA(b, cudaStreamIsCapturing(to, &captured)));
+    if (captured != cudaStreamCaptureStatusNone)
+        return gsa_fail(&b->error, GSA_ERR_UNSUPPORTED,
+                        "cuda: the stream is being captured: the library's calls are no part of "
+                        "the caller's graphs");
+    if (to == s->stream) return GSA_OK;
     GSA_TRY(queue_behind(b, to));
     const cudaStream_t before = s->stream;
     s->stream = s->ring.stream = to;

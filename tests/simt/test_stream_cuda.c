@@ -134,6 +134,25 @@ static void round_trip(world *w, cudaStream_t first, cudaStream_t second, int wa
     read(w, second, OUT, DR);
 }
 
+/* It is refused, as the backend's own stream and as another, and the capture goes on. */
+static void a_captured_stream(world *w, cudaStream_t *stream)
+{
+    static const char sentence[] = "cuda: the stream is being captured: the library's calls are "
+                                   "no part of the caller's graphs";
+    for (int i = 0; i < 2; i++) {
+        cudaGraph_t graph = NULL;
+        check(cudaStreamBeginCapture(stream[i], cudaStreamCaptureModeGlobal) == cudaSuccess,
+              "capture");
+        check(gsa_cuda_use_stream(w->device, stream[i], &error) == GSA_ERR_UNSUPPORTED &&
+                  strcmp(error.text, sentence) == 0,
+              "a captured stream");
+        cudaMemsetAsync(w->at[OUT], 0, 4, stream[i]);
+        check(cudaStreamEndCapture(stream[i], &graph) == cudaSuccess && graph, "end of capture");
+        cudaGraphDestroy(graph);
+    }
+    round_trip(w, stream[0], stream[1], 1);
+}
+
 int main(void)
 {
     static world w;
@@ -146,6 +165,7 @@ int main(void)
     for (int warm = 0; warm < 2; warm++) round_trip(&w, stream[0], stream[1], warm);
     round_trip(&w, stream[0], NULL, 1); /* the default stream */
     round_trip(&w, NULL, stream[1], 1);
+    a_captured_stream(&w, stream);
     check(gsa_cuda_use_graphs(w.device) == GSA_OK, "use_graphs");
     int graphs;
     for (int step = 0; step < 2; step++) {

@@ -54,6 +54,14 @@ static void exchange(const gsa_scratch *s, const char *path, const char *aside, 
     ck_assert_int_eq(symlink(gsa_scratch_path(s, "%s", to), from), 0);
 }
 
+/* The same, and the folder itself gets the name. */
+static void move_there(const gsa_scratch *s, const char *path, const char *aside, const char *to)
+{
+    const char *from = gsa_scratch_path(s, "%s", path);
+    ck_assert_int_eq(rename(from, gsa_scratch_path(s, "%s", aside)), 0);
+    ck_assert_int_eq(rename(gsa_scratch_path(s, "%s", to), from), 0);
+}
+
 static int ends_with(const char *path, const char *end)
 {
     const size_t all = strlen(path), bytes = strlen(end);
@@ -114,11 +122,13 @@ typedef struct hooked {
     const gsa_scratch *scratch;
     const char *end, *path, *aside, *to; /* a call for a path that ends so exchanges `path` */
     int calls;                           /* before the one that does */
+    int moves;                           /* move_there */
 } hooked;
 
 static void meet(hooked *h, const char *path)
 {
-    if (ends_with(path, h->end) && h->calls-- == 0) exchange(h->scratch, h->path, h->aside, h->to);
+    if (ends_with(path, h->end) && h->calls-- == 0)
+        (h->moves ? move_there : exchange)(h->scratch, h->path, h->aside, h->to);
 }
 
 static int make_and_meet(void *user, const char *path)
@@ -132,6 +142,12 @@ static int meet_and_open(void *user, const char *path, int mode)
 {
     meet(user, path);
     return gsa_system_default()->open(NULL, path, mode);
+}
+
+static int meet_and_hold(void *user, const char *path, char *at, size_t room)
+{
+    meet(user, path);
+    return gsa_system_default()->hold(NULL, path, at, room);
 }
 
 /* A checkpoint's folder becomes a link right after it was made. */
@@ -201,6 +217,34 @@ START_TEST(a_model_that_is_exchanged_while_it_is_read)
 }
 END_TEST
 
+/* What is held last is what is checked: a step that is exchanged before is refused, if it is not
+ * whole. */
+START_TEST(a_step_that_is_exchanged_before_it_is_held)
+{
+    rig r;
+    rig_open(&r, rig_text, GSA_F32, 1);
+    rig_train_ok(&r, "run");
+    rig_train_ok(&r, "other");
+    gsa_put_file(gsa_scratch_path(&r.scratch, "other/step-9/manifest.sha256"), "", 0);
+    hooked h = { .table = *gsa_system_default(),
+                 .scratch = &r.scratch,
+                 .end = "/step-9",
+                 .path = "run/step-9",
+                 .aside = "aside",
+                 .to = "other/step-9",
+                 .moves = 1 };
+    h.table.user = &h, h.table.hold = meet_and_hold;
+    r.system = &h.table;
+    const gsa_apply_options o = { .model = gsa_scratch_path(&r.scratch, "run"),
+                                  .device = "cpu",
+                                  .threads = 1,
+                                  .backend = r.backend };
+    ck_assert_int_eq(gsa_evaluate(&h.table, &o, &r.result, &r.error), GSA_ERR_FORMAT);
+    ck_assert_int_lt(h.calls, 0);
+    rig_close(&r);
+}
+END_TEST
+
 /* The same of a run whose checkpoints are averaged: of step 8 the manifest was checked. */
 START_TEST(a_run_that_is_exchanged_while_it_is_averaged)
 {
@@ -260,7 +304,7 @@ END_TEST
 START_TEST(beneath_a_held_folder)
 {
     gsa_scratch s;
-    gsa_anchor *anchor;
+    gsa_anchor *anchor, *inner;
     gsa_error error;
     struct stat seen;
     gsa_scratch_open(&s);
@@ -302,10 +346,14 @@ START_TEST(beneath_a_held_folder)
     /* what is no link is there, by the name that the folder had */
     ck_assert_int_eq(t->make_folder(t->user, gsa_scratch_path(&s, "run/deep/er")), 0);
     ck_assert_int_eq(t->kind(t->user, gsa_scratch_path(&s, "real/deep/er"), NULL), GSA_FILE_FOLDER);
-    ck_assert_int_eq(gsa_anchor_move(anchor, gsa_scratch_path(&s, "run/away"), &error), GSA_ERR_IO);
-    ck_assert_int_eq(gsa_anchor_move(anchor, gsa_scratch_path(&s, "run/deep"), &error), GSA_OK);
-    ck_assert_int_eq(t->remove(t->user, gsa_scratch_path(&s, "run/deep/er")), 0);
+    ck_assert_int_eq(gsa_anchor_open(t, plain, away, &inner, &error), GSA_OK);
+    ck_assert_ptr_null(inner);
+    ck_assert_int_eq(gsa_anchor_open(t, plain, gsa_scratch_path(&s, "run/deep"), &inner, &error),
+                     GSA_OK);
+    const gsa_system *u = gsa_anchor_system(inner, NULL);
+    ck_assert_int_eq(u->remove(u->user, gsa_scratch_path(&s, "run/deep/er")), 0);
     ck_assert_int_lt(stat(gsa_scratch_path(&s, "real/deep/er"), &seen), 0);
+    gsa_anchor_close(inner);
     gsa_anchor_close(anchor);
     must_be_kept(&s);
     gsa_scratch_close(&s);
@@ -319,6 +367,7 @@ int main(int argc, char **argv)
                                         GSA_TEST(a_checkpoint_whose_folder_is_exchanged) };
     static const gsa_test read[] = {
         GSA_LOOP(a_model_that_is_exchanged_while_it_is_read, GSA_COUNT(places)),
+        GSA_TEST(a_step_that_is_exchanged_before_it_is_held),
         GSA_TEST(a_run_that_is_exchanged_while_it_is_averaged), GSA_TEST(a_step_that_is_a_link)
     };
     static const gsa_test table[] = { GSA_TEST(beneath_a_held_folder) };

@@ -49,7 +49,7 @@ static gsa_status write_stack(const drawer *d, gsa_drawn_stack *stack, gsa_error
     if (!sheet) return gsa_out_of_memory(error, "a picture", stack->sheets);
     const gsa_picture picture = { stack->text, &own, sheet, 1, stack->sheets };
     gsa_drawn_stack_sheets(stack, 0, sheet);
-    gsa_status status = gsa_output_open(&d->memory->table, GSA_RECYCLE_TEXT, &out, error);
+    gsa_status status = gsa_output_open(&d->memory->above.table, GSA_RECYCLE_TEXT, &out, error);
     if (status == GSA_OK) {
         status = gsa_write_picture(d->of->system, &picture, GSA_FORMAT_HTML, out, error);
         if (status == GSA_OK) status = gsa_output_commit(out, error);
@@ -158,7 +158,7 @@ static void attend(const drawer *d, const char *folder, int dev, json_t *wrong)
                                          .layer = -1,
                                          .most_edges = MOST_EDGES,
                                          .format = GSA_FORMAT_HTML };
-    take(d, gsa_attend(&d->memory->table, &apply, &options, &error), &error, wrong);
+    take(d, gsa_attend(&d->memory->above.table, &apply, &options, &error), &error, wrong);
 }
 
 /* The first ones of each split, which are the worst. Nodes share the picture of their graph. */

@@ -69,8 +69,8 @@ int gsa_sweep_asked(const gsa_args *args)
            gsa_args_given(args, "results");
 }
 
-gsa_status gsa_run_sweep(const gsa_args *args, const gsa_train_options *train,
-                         gsa_reporter *reporter, gsa_error *error)
+gsa_status gsa_run_sweep(const gsa_args *args, const gsa_system *system,
+                         const gsa_train_options *train, gsa_reporter *reporter, gsa_error *error)
 {
     gsa_results *results = NULL;
     int64_t *seeds;
@@ -87,7 +87,7 @@ gsa_status gsa_run_sweep(const gsa_args *args, const gsa_train_options *train,
     options.each = gsa_args_texts(args, "each", &options.n_each);
     gsa_status status = read_seeds(args, &seeds, &options.n_seeds, error);
     options.seeds = seeds;
-    if (status == GSA_OK) status = gsa_sweep(gsa_args_system(args), &options, &results, error);
+    if (status == GSA_OK) status = gsa_sweep(system, &options, &results, error);
     gsa_reporter_end(reporter);
     if (status == GSA_OK) status = t.status;
     if (status == GSA_OK) status = tell(args, results, error);

@@ -6,8 +6,9 @@
 #include "tools/command/verbs.h"
 
 int gsa_sweep_asked(const gsa_args *args); /* --seeds, --each or --results */
-gsa_status gsa_run_sweep(const gsa_args *args, const gsa_train_options *train,
-                         gsa_reporter *reporter, gsa_error *error);
+/* system: the table, or one that holds --out. */
+gsa_status gsa_run_sweep(const gsa_args *args, const gsa_system *system,
+                         const gsa_train_options *train, gsa_reporter *reporter, gsa_error *error);
 
 /* On stderr, for people, in aligned columns. */
 void gsa_print_table(const gsa_table *table);

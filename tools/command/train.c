@@ -154,8 +154,9 @@ static gsa_status train(const gsa_args *args, wanted *w, gsa_error *error)
                         "started: start them run by run",
                         gsa_ranks()->ranks);
     if (sweep) {
-        gsa_lock_release(&w->lock); /* each run has its own */
-        return gsa_run_sweep(args, &options, &reporter, error);
+        gsa_lock_give_back(&w->lock); /* each run has its own */
+        return gsa_run_sweep(args, w->lock.system ? w->lock.system : gsa_args_system(args),
+                             &options, &reporter, error);
     }
     char *result = NULL;
     status = gsa_train(gsa_args_system(args), &options, &result, error);

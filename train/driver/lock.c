@@ -47,16 +47,21 @@ gsa_status gsa_make_run_folder(const gsa_system *system, const char *folder, gsa
 
 /* ---- the lock ------------------------------------------------------------------------------ */
 
-void gsa_lock_release(gsa_lock *lock)
+void gsa_lock_give_back(gsa_lock *lock)
 {
     const gsa_system *system = lock->system;
+    if (!lock->path) return;
     /* while it is held: see take. Another may have the name by now. */
-    if (lock->path && (!system->same || system->same(system->user, lock->file, lock->path)))
+    if (!system->same || system->same(system->user, lock->file, lock->path))
         system->remove(system->user, lock->path);
-    if (lock->path) {
-        system->close(system->user, lock->file);
-        gsa_release(system, lock->path);
-    }
+    system->close(system->user, lock->file);
+    gsa_release(system, lock->path);
+    lock->path = NULL;
+}
+
+void gsa_lock_release(gsa_lock *lock)
+{
+    gsa_lock_give_back(lock);
     gsa_anchor_close(lock->anchor);
     *lock = (gsa_lock){ 0 };
 }

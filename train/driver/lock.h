@@ -24,6 +24,7 @@ gsa_status gsa_make_run_folder(const gsa_system *system, const char *folder, gsa
  * that process's number. */
 gsa_status gsa_lock_folder(const gsa_system *system, const char *folder, gsa_lock *lock,
                            gsa_error *error);
-void gsa_lock_release(gsa_lock *lock); /* a zeroed one is fine */
+void gsa_lock_give_back(gsa_lock *lock); /* others may lock; the folder stays open */
+void gsa_lock_release(gsa_lock *lock);   /* both; a zeroed one is fine */
 
 #endif

@@ -41,7 +41,7 @@ static void *alloc(void *user, size_t bytes)
     if (whole < bytes || whole > SIZE_MAX - sizeof(block) || size >= GSA_RECYCLE_SIZES) return NULL;
     void *kept = r->keeps ? take_kept(r, size) : NULL;
     if (kept) return kept;
-    block *made = r->below->alloc(r->below->user, sizeof *made + whole);
+    block *made = r->above.below->alloc(r->above.below->user, sizeof *made + whole);
     if (!made) return NULL;
     *made = (block){ .bytes = whole };
     return made + 1;
@@ -55,7 +55,7 @@ static void release(void *user, void *at)
     if (!at) return;
     b--;
     if (!r->keeps) {
-        r->below->release(r->below->user, b);
+        r->above.below->release(r->above.below->user, b);
         return;
     }
     const int size = size_of(b->bytes, &whole);
@@ -85,13 +85,13 @@ static int is_text(const char *path)
 static int open_file(void *user, const char *path, int mode)
 {
     const gsa_recycler *r = user;
-    return is_text(path) ? FILE_NUMBER : r->below->open(r->below->user, path, mode);
+    return is_text(path) ? FILE_NUMBER : r->above.below->open(r->above.below->user, path, mode);
 }
 
 static int64_t read_file(void *user, int file, void *buffer, int64_t bytes)
 {
     gsa_recycler *r = user;
-    if (file != FILE_NUMBER) return r->below->read(r->below->user, file, buffer, bytes);
+    if (file != FILE_NUMBER) return r->above.below->read(r->above.below->user, file, buffer, bytes);
     const int64_t left = r->bytes - r->taken, now = left < bytes ? left : bytes;
     if (now > 0) memcpy(buffer, r->text + r->taken, (size_t)now);
     r->taken += now;
@@ -101,7 +101,8 @@ static int64_t read_file(void *user, int file, void *buffer, int64_t bytes)
 static int64_t write_file(void *user, int file, const void *buffer, int64_t bytes)
 {
     gsa_recycler *r = user;
-    if (file != FILE_NUMBER) return r->below->write(r->below->user, file, buffer, bytes);
+    if (file != FILE_NUMBER)
+        return r->above.below->write(r->above.below->user, file, buffer, bytes);
     if (r->written + bytes >= r->room) {
         const int64_t room = 2 * (r->written + bytes) + 256;
         char *larger = resize(r, r->made, (size_t)room);
@@ -117,111 +118,45 @@ static int64_t write_file(void *user, int file, const void *buffer, int64_t byte
 static int sync_file(void *user, int file)
 {
     const gsa_recycler *r = user;
-    return file == FILE_NUMBER ? 0 : r->below->sync(r->below->user, file);
+    return file == FILE_NUMBER ? 0 : r->above.below->sync(r->above.below->user, file);
 }
 
 static int close_file(void *user, int file)
 {
     const gsa_recycler *r = user;
-    return file == FILE_NUMBER ? 0 : r->below->close(r->below->user, file);
+    return file == FILE_NUMBER ? 0 : r->above.below->close(r->above.below->user, file);
 }
 
 static int entry_of(void *user, const char *path)
 {
     const gsa_recycler *r = user;
-    return is_text(path) ? GSA_FILE_OTHER : r->below->entry(r->below->user, path);
+    return is_text(path) ? GSA_FILE_OTHER : r->above.below->entry(r->above.below->user, path);
 }
 
 static int64_t stored_of(void *user, const char *path)
 {
     const gsa_recycler *r = user;
-    return is_text(path) ? INT64_MAX : r->below->stored(r->below->user, path);
+    return is_text(path) ? INT64_MAX : r->above.below->stored(r->above.below->user, path);
 }
 
 static int kind_of(void *user, const char *path, int64_t *bytes)
 {
     const gsa_recycler *r = user;
-    return is_text(path) ? GSA_FILE_OTHER : r->below->kind(r->below->user, path, bytes);
-}
-
-#define BELOW ((const gsa_recycler *)user)->below
-
-static int truncate_file(void *user, const char *path, int64_t bytes)
-{
-    return BELOW->truncate(BELOW->user, path, bytes);
-}
-
-static int rename_file(void *user, const char *from, const char *to)
-{
-    return BELOW->rename(BELOW->user, from, to);
-}
-
-static int remove_file(void *user, const char *path)
-{
-    return BELOW->remove(BELOW->user, path);
-}
-
-static int make_folder(void *user, const char *path)
-{
-    return BELOW->make_folder(BELOW->user, path);
-}
-
-static int sync_folder(void *user, const char *path)
-{
-    return BELOW->sync_folder(BELOW->user, path);
-}
-
-static int list_folder(void *user, const char *path, int (*each)(void *context, const char *name),
-                       void *context)
-{
-    return BELOW->list(BELOW->user, path, each, context);
-}
-
-static int hold_folder(void *user, const char *path, char *at, size_t room)
-{
-    return BELOW->hold(BELOW->user, path, at, room);
-}
-
-static int64_t read_at(void *user, int file, void *buffer, int64_t bytes, int64_t offset)
-{
-    return BELOW->read_at(BELOW->user, file, buffer, bytes, offset);
-}
-
-static int lock_file(void *user, int file, int wait)
-{
-    return BELOW->lock(BELOW->user, file, wait);
-}
-
-static void calling(void *user, const gsa_plugin_call *call)
-{
-    BELOW->calling(BELOW->user, call);
+    return is_text(path) ? GSA_FILE_OTHER : r->above.below->kind(r->above.below->user, path, bytes);
 }
 
 void gsa_recycler_start(gsa_recycler *recycler, const gsa_system *below)
 {
-    *recycler = (gsa_recycler){ .below = below,
-                                .table = { .user = recycler,
-                                           .alloc = alloc,
-                                           .resize = resize,
-                                           .release = release,
-                                           .open = open_file,
-                                           .read = read_file,
-                                           .write = write_file,
-                                           .sync = sync_file,
-                                           .close = close_file,
-                                           .truncate = truncate_file,
-                                           .rename = rename_file,
-                                           .remove = remove_file,
-                                           .make_folder = make_folder,
-                                           .sync_folder = sync_folder,
-                                           .kind = kind_of,
-                                           .entry = below->entry ? entry_of : NULL,
-                                           .stored = below->stored ? stored_of : NULL,
-                                           .list = list_folder,
-                                           .read_at = read_at,
-                                           .hold = below->hold ? hold_folder : NULL,
-                                           .lock = below->lock ? lock_file : NULL,
-                                           .calling = below->calling ? calling : NULL } };
+    *recycler = (gsa_recycler){ 0 };
+    gsa_above_start(&recycler->above, below, NULL);
+    gsa_system *table = &recycler->above.table;
+    table->alloc = alloc, table->resize = resize, table->release = release;
+    table->open = open_file, table->read = read_file, table->write = write_file;
+    table->sync = sync_file, table->close = close_file, table->kind = kind_of;
+    if (below->entry) table->entry = entry_of;
+    if (below->stored) table->stored = stored_of;
+    /* the text alone is written, and its name is no file's */
+    table->resolve = NULL, table->keep_mode = NULL, table->refuses = NULL;
     pthread_mutex_init(&recycler->lock, NULL);
 }
 
@@ -233,7 +168,7 @@ void gsa_recycler_end(gsa_recycler *recycler)
     for (int s = 0; s < GSA_RECYCLE_SIZES; s++)
         for (block *b = r->list[s], *next; b; b = next) {
             next = b->next;
-            r->below->release(r->below->user, b);
+            r->above.below->release(r->above.below->user, b);
         }
     pthread_mutex_destroy(&r->lock);
 }

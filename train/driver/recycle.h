@@ -8,7 +8,7 @@
 #ifndef GSA_RECYCLE_H
 #define GSA_RECYCLE_H
 #include <pthread.h>
-#include "graph/system.h"
+#include "graph/above.h"
 
 /* What reads this path reads `text`; what writes it adds to `made`. No file of that name is looked
  * for. */
@@ -17,8 +17,7 @@
 enum { GSA_RECYCLE_SIZES = 384 };
 
 typedef struct gsa_recycler {
-    gsa_system table; /* hand out &table */
-    const gsa_system *below;
+    gsa_above above; /* the first; hand out &above.table */
     pthread_mutex_t lock;
     int keeps, zero;
     struct gsa_recycled *list[GSA_RECYCLE_SIZES];

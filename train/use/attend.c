@@ -34,7 +34,7 @@ static int texts_each(const gsa_session *s)
 static gsa_status feed_line(const gsa_looker *l, const char *const *text, int texts, char **line,
                             gsa_error *error)
 {
-    const gsa_system *system = l->recycler->below;
+    const gsa_system *system = l->recycler->above.below;
     size_t room = 2;
     for (int i = 0; i < texts; i++) room += strlen(text[i]) + 1;
     char *at = gsa_resize(system, *line, room, 1);
@@ -276,7 +276,7 @@ static gsa_status look_at_all(gsa_looker *l, gsa_error *error)
         status = read_texts(l, o->texts + i, &line, error);
         if (status == GSA_OK) status = look(l, 0, title, error);
     }
-    gsa_release(l->recycler->below, line);
+    gsa_release(l->recycler->above.below, line);
     for (int i = 0; i < o->n_examples && status == GSA_OK; i++) {
         make_title(l, NULL, 0, o->examples[i], title);
         status = check_example(l, o->examples[i], error);
@@ -290,7 +290,7 @@ static gsa_status look_at_all(gsa_looker *l, gsa_error *error)
 /* Adds "source<TAB>translation" to the lines. */
 static gsa_status translate(gsa_looker *l, const char *text, char **lines, gsa_error *error)
 {
-    const gsa_system *system = l->recycler->below;
+    const gsa_system *system = l->recycler->above.below;
     gsa_session *s = l->session;
     gsa_decode_options own = { .split = GSA_SPLIT_TEST, .batch = 1 };
     gsa_decoded decoded;
@@ -335,7 +335,8 @@ static gsa_status with_model(gsa_looker *l, uint32_t splits, attend_call *call, 
                              gsa_error *error)
 {
     gsa_session session;
-    gsa_status status = gsa_apply_open(&l->recycler->table, l->apply, splits, &session, error);
+    gsa_status status =
+        gsa_apply_open(&l->recycler->above.table, l->apply, splits, &session, error);
     if (status != GSA_OK) return status;
     l->session = &session;
     l->n_passes = gsa_model_passes(session.model.net);
@@ -378,7 +379,7 @@ static gsa_status look_at_translations(gsa_looker *l, char *lines, gsa_error *er
     enum { OWN = sizeof own / sizeof *own };
     const gsa_apply_options *given = l->apply;
     const size_t n = (size_t)given->n_overrides;
-    const char **all = gsa_alloc(l->recycler->below, n + OWN, sizeof(char *));
+    const char **all = gsa_alloc(l->recycler->above.below, n + OWN, sizeof(char *));
     if (!all) return gsa_out_of_memory(error, "settings", (int64_t)(n + OWN) * 8);
     for (size_t i = 0; i < n; i++) all[i] = given->overrides[i];
     memcpy(all + n, own, sizeof own);
@@ -388,7 +389,7 @@ static gsa_status look_at_translations(gsa_looker *l, char *lines, gsa_error *er
     gsa_recycler_feed(l->recycler, lines, (int64_t)strlen(lines));
     const gsa_status status = with_model(l, 1u << GSA_SPLIT_TEST, look_at_pairs, NULL, error);
     l->apply = given;
-    gsa_release(l->recycler->below, all);
+    gsa_release(l->recycler->above.below, all);
     return status;
 }
 
@@ -398,13 +399,13 @@ static gsa_status look_with(gsa_looker *l, gsa_error *error)
     char *lines = NULL;
     gsa_status status = with_model(l, splits, first_look, &lines, error);
     if (status == GSA_OK && lines) status = look_at_translations(l, lines, error);
-    gsa_release(l->recycler->below, lines);
+    gsa_release(l->recycler->above.below, lines);
     return status;
 }
 
 static gsa_status write_all(gsa_looker *l, const gsa_apply_options *options, gsa_error *error)
 {
-    gsa_pictures pictures = { .system = l->recycler->below, .format = l->options->format };
+    gsa_pictures pictures = { .system = l->recycler->above.below, .format = l->options->format };
     const char *path = options->output ? options->output : "-";
     gsa_status status = gsa_output_open(pictures.system, path, &pictures.output, error);
     l->pictures = &pictures;

@@ -25,8 +25,9 @@ static gsa_status name_labels(gsa_predictor *p, gsa_error *error)
     if (!labels) return GSA_OK;
     int64_t bytes = labels->count * (int64_t)sizeof *p->name;
     for (int32_t i = 0; i < labels->count; i++) bytes += labels->name[i].bytes + 1;
-    p->name = gsa_alloc(&p->recycler.table, (size_t)bytes, 1);
-    p->probability = gsa_alloc(&p->recycler.table, (size_t)labels->count, sizeof *p->probability);
+    p->name = gsa_alloc(&p->recycler.above.table, (size_t)bytes, 1);
+    p->probability =
+        gsa_alloc(&p->recycler.above.table, (size_t)labels->count, sizeof *p->probability);
     if (!p->name || !p->probability)
         return gsa_out_of_memory(error, "labels", bytes + labels->count * INT64_C(8));
     char *at = (char *)(p->name + labels->count);
@@ -45,7 +46,7 @@ static gsa_status open_model(gsa_predictor *p, const gsa_apply_options *options,
     gsa_session *s = &p->session;
     if (!options || !options->model)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "no model was named: expected its folder");
-    gsa_status status = gsa_apply_open(&p->recycler.table, options, 0, s, error);
+    gsa_status status = gsa_apply_open(&p->recycler.above.table, options, 0, s, error);
     if (status != GSA_OK) return status;
     gsa_prefetch_release(s->prefetch); /* there is no batch to make ahead */
     s->prefetch = NULL;
@@ -81,12 +82,12 @@ void gsa_predictor_close(gsa_predictor *predictor)
 {
     gsa_predictor *p = predictor;
     if (!p) return;
-    const gsa_system *below = p->recycler.below;
+    const gsa_system *below = p->recycler.above.below;
     p->recycler.keeps = 0;
     if (p->session.system) gsa_session_release(&p->session);
-    gsa_release(&p->recycler.table, p->name);
-    gsa_release(&p->recycler.table, p->probability);
-    gsa_release(&p->recycler.table, p->line);
+    gsa_release(&p->recycler.above.table, p->name);
+    gsa_release(&p->recycler.above.table, p->probability);
+    gsa_release(&p->recycler.above.table, p->line);
     gsa_recycler_end(&p->recycler);
     gsa_release(below, p);
 }
@@ -145,7 +146,7 @@ static gsa_status hold_line(gsa_predictor *p, int64_t bytes, gsa_error *error)
 {
     if (bytes < p->room) return GSA_OK;
     const int64_t room = 2 * bytes + 64;
-    char *larger = gsa_resize(&p->recycler.table, p->line, (size_t)room, 1);
+    char *larger = gsa_resize(&p->recycler.above.table, p->line, (size_t)room, 1);
     if (!larger) return gsa_out_of_memory(error, "a line", room);
     p->line = larger, p->room = room;
     return GSA_OK;

@@ -3,7 +3,7 @@
 static gsa_status open_part(gsa_turns *t, gsa_error *error)
 {
     gsa_recycler_feed(&t->memory, "", 0);
-    return gsa_output_open(&t->memory.table, GSA_RECYCLE_TEXT, &t->part, error);
+    return gsa_output_open(&t->memory.above.table, GSA_RECYCLE_TEXT, &t->part, error);
 }
 
 gsa_status gsa_turns_begin(const gsa_system *system, gsa_group *group, const char *path,

@@ -38,9 +38,12 @@ def _run(x, graph, function, *arguments):
     double = x.dtype is torch.float64
     if x.is_cpu:
         return A.run(double, torch.get_num_threads(), graph, function, *arguments)
-    with torch.cuda.device(x.device):  # the library makes the device current
-        stream = torch.cuda.current_stream().cuda_stream
-        return A.run(double, (x.device.index, stream), graph, function, *arguments)
+    index = x.get_device()
+    where = index, torch._C._cuda_getCurrentRawStream(index)
+    if index == torch.cuda.current_device():
+        return A.run(double, where, graph, function, *arguments)
+    with torch.cuda.device(index):  # the library makes its device current
+        return A.run(double, where, graph, function, *arguments)
 
 
 def _whole(name, x):
@@ -135,7 +138,12 @@ class _Attend(torch.autograd.Function):
 
 # ---- operators ---------------------------------------------------------------------------------
 
-@torch.library.custom_op("gsa::attend", mutates_args=(), device_types=("cpu", "cuda"))
+# The library's calls are no part of a CUDA graph (mode="reduce-overhead"): it is cut around them.
+_TAGS = torch.Tag.cudagraph_unsafe,
+
+
+@torch.library.custom_op("gsa::attend", mutates_args=(), device_types=("cpu", "cuda"),
+                         tags=_TAGS)
 def _attend_op(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, r: torch.Tensor | None,
                b: torch.Tensor | None, seed: torch.Tensor, graph: int, phase: int, scale: float,
                dropout: float) -> tuple[torch.Tensor, torch.Tensor]:
@@ -151,7 +159,8 @@ def _(q, k, v, r, b, seed, graph, phase, scale, dropout):
     return q.new_empty(q.shape), q.new_empty(q.shape[:2])
 
 
-@torch.library.custom_op("gsa::attend_backward", mutates_args=(), device_types=("cpu", "cuda"))
+@torch.library.custom_op("gsa::attend_backward", mutates_args=(), device_types=("cpu", "cuda"),
+                         tags=_TAGS)
 def _attend_backward_op(dout: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor,
                         r: torch.Tensor | None, b: torch.Tensor | None, out: torch.Tensor,
                         lse: torch.Tensor, seed: torch.Tensor, graph: int, phase: int,
@@ -244,8 +253,9 @@ def _plain(p, q, k, v):
         dtype = q.dtype
         return (rows == p.rows and k.shape == v.shape == (p.sources, heads, dim) and heads > 0 and
                 dim > 0 and (dtype is torch.float32 or dtype is torch.float64) and
-                k.dtype is dtype and v.dtype is dtype and q.is_cpu and k.is_cpu and v.is_cpu and
-                _simple(q, k, v))
+                k.dtype is dtype and v.dtype is dtype and
+                (q.is_cpu and k.is_cpu and v.is_cpu or
+                 q.is_cuda and k.device == v.device == q.device) and _simple(q, k, v))
     except (AttributeError, ValueError, RuntimeError):
         return False
 
