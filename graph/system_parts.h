@@ -2,6 +2,7 @@
 #ifndef GSA_SYSTEM_PARTS_H
 #define GSA_SYSTEM_PARTS_H
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include "graph/system.h"
 
@@ -24,6 +25,14 @@ static inline int gsa_entry_kind(const gsa_system *system, const char *path)
 {
     return system->entry ? system->entry(system->user, path)
                          : system->kind(system->user, path, NULL);
+}
+
+/* The kind of folder/name, without memory, whose lack is no absence. < 0: too long a path, too. */
+static inline int gsa_kind_in(const gsa_system *system, const char *folder, const char *name)
+{
+    char path[4096 + 64];
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path) return -1;
+    return system->kind(system->user, path, NULL);
 }
 
 /* Before a file of a folder is read that may be another's: a FIFO is waited for, /dev/zero has no

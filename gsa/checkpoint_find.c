@@ -159,10 +159,7 @@ static gsa_status take_latest(search *s, char **warning, gsa_error *error)
 
 static gsa_status find(search *s, int *itself, char **warning, gsa_error *error)
 {
-    char *manifest = gsa_text_of(s->below, "%s/" GSA_MANIFEST, s->folder);
-    if (!manifest) return gsa_out_of_memory(error, s->folder, (int64_t)strlen(s->folder));
-    *itself = s->system->kind(s->system->user, manifest, NULL) == GSA_FILE_REGULAR;
-    gsa_release(s->below, manifest);
+    *itself = gsa_kind_in(s->system, s->folder, GSA_MANIFEST) == GSA_FILE_REGULAR;
     if (*itself) return take_itself(s, error);
     const int kind = s->system->kind(s->system->user, s->folder, NULL);
     char why[128];

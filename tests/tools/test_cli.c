@@ -507,6 +507,7 @@ static const struct {
     { SIGINT, { "graph", "--topology", "full", "--length", "2000", "--out", "out.graphml" } },
     { SIGTERM,
       { "predict", "--model", "text", "--input", "lines.txt", "--output", "out.graphml" } },
+    { SIGXCPU, { "graph", "--topology", "full", "--length", "2000", "--out", "out.graphml" } },
     { SIGHUP,
       { "generate", "--model", "language", "--prompt", "t", "--tokens", "100000", "--output",
         "out.graphml" } },

@@ -66,14 +66,15 @@ static void check(const row *r)
 
 static const row kept[] = {
     /* an output that the command reads */
-    { NULL, TRAIN "--report train.tsv --out new", 2, "'train.tsv' cannot be written: the same",
+    { NULL, TRAIN "--report train.tsv --out new", 2,
+      "'train.tsv' cannot be written: the command or",
       "grep -q 'good film' train.tsv && test ! -e new" }, /* before anything is trained */
-    { NULL, TRAIN "--report text.ini --out new", 2, "'text.ini' cannot be written: the same",
+    { NULL, TRAIN "--report text.ini --out new", 2, "'text.ini' cannot be written: the command or",
       "grep -q hidden text.ini && test ! -e new" },
     { "cp dev.tsv d.tsv", TRAIN "--report d.tsv --set data.dev=d.tsv --out new", 2,
-      "'d.tsv' cannot be written: the same", "cmp dev.tsv d.tsv && test ! -e new" },
+      "'d.tsv' cannot be written: the command or", "cmp dev.tsv d.tsv && test ! -e new" },
     { NULL, "train --resume run --quiet --device cpu --set train.epochs=3 --report train.tsv", 2,
-      "'train.tsv' cannot be written: the same", "test ! -e run/step-6" },
+      "'train.tsv' cannot be written: the command or", "test ! -e run/step-6" },
     { NULL, "predict --device cpu --model run --output run/outcomes.jsonl 'good film'", 2,
       "it is of a run", "cmp run/outcomes.jsonl outcomes.kept" },
     { GSA_COMMAND " average run --last 2 --out mean >o",
@@ -91,16 +92,23 @@ static const row kept[] = {
       "test -s tb/page.html && test -s tb/run/events.out.tfevents.0.gsa" },
     { "cp $(dirname " GSA_COMMAND ")/topologies/file.so .; cp file.so x.so",
       "predict --device cpu --model model --plugin ./file.so --output file.so 'good film'", 2,
-      "the same command reads it", "cmp x.so file.so" },
+      "the command or its recipe reads it", "cmp x.so file.so" },
     { "cp -r model m; : >m/all", SWEEP " --results m/all", 2, "'m' is a checkpoint",
       "test ! -s m/all && test ! -e sw/seed-1" },
     { "cp -r model m; : >m/all; ln -s m/all all.l", SWEEP " --results all.l", 2,
       "'m' is a checkpoint", "test ! -s m/all" },
     { "ln -s dev.tsv d", "predict --device cpu --model model --input dev.tsv --output d", 2,
-      "the same command reads it", "grep -q 'good one' dev.tsv" },
+      "the command or its recipe reads it", "grep -q 'good one' dev.tsv" },
     { "mv g g.mtx", "graph --topology file:path=g.mtx:base=0:format=edges --length 3 --out g.mtx",
-      2, "the same command reads it", "grep -q '1 2' g.mtx" },
-    { NULL, EVAL "run --json dev.tsv", 2, "the same command reads it",
+      2, "the command or its recipe reads it", "grep -q '1 2' g.mtx" },
+    /* a file that the recipe of its model names */
+    { NULL, "predict --device cpu --model run --output train.tsv 'good film'", 2,
+      "'train.tsv' cannot be written: the command or", "grep -q 'good film' train.tsv" },
+    { "cp dev.tsv d.tsv", EVAL "model --set data.dev=d.tsv --json train.tsv", 2,
+      "'train.tsv' cannot be written: the command or", "grep -q 'good film' train.tsv" },
+    { NULL, "report run --out train.tsv", 2, "'train.tsv' cannot be written: the command or",
+      "grep -q 'good film' train.tsv" },
+    { NULL, EVAL "run --json dev.tsv", 2, "the command or its recipe reads it",
       "grep -q 'good one' dev.tsv" },
     { NULL, "report run --out run/config.ini", 2, "'run/config.ini' cannot be written",
       "grep -q hidden run/config.ini" },
@@ -110,11 +118,11 @@ static const row kept[] = {
     { "cp g g.mtx",
       "bench kernel --topology file:path=g.mtx:base=0:format=edges --length 3 "
       "--device cpu --runs 1 --json g.mtx",
-      2, "the same command reads it", "cmp g g.mtx" },
+      2, "the command or its recipe reads it", "cmp g g.mtx" },
     { NULL, "bench train text.ini --runs 1 --device cpu --json train.tsv", 2,
-      "the same command reads it", "grep -q 'good film' train.tsv" },
+      "the command or its recipe reads it", "grep -q 'good film' train.tsv" },
     { NULL, "predict --device cpu --model model --output dev.tsv <dev.tsv", 2,
-      "the same command reads it", "grep -q 'good one' dev.tsv" },
+      "the command or its recipe reads it", "grep -q 'good one' dev.tsv" },
     { NULL, "bench kernel --topology ring --length 4 --device cpu --runs 1 --json a --arrays a", 2,
       "both name", "test ! -e a" },
     { "echo '{\"run\": \"seed-1\"}' >results.jsonl", EVAL "run --json results.jsonl", 2,
@@ -193,6 +201,21 @@ static const row kept[] = {
     { "mkdir new; ln -s ../run new/from",
       "train --resume new/from --quiet --device cpu --out new --set train.epochs=3", 0, NULL,
       "test -e new/step-6 && test ! -e run/step-6" },
+    { "mkdir -p mean/step-9.tmp; echo mine >mean/step-9.tmp/vocab.txt",
+      "average run --last 1 --out mean", 2, "'mean/step-9.tmp' is there already",
+      "test -s mean/step-9.tmp/vocab.txt" },
+    /* the recipe that train FILE wrote, and somebody changed while data were read */
+    { "cp t.tsv big.tsv; for i in $(seq 14); do cat big.tsv big.tsv >b; mv b big.tsv; "
+      "done; " GSA_COMMAND
+      " train big.tsv --quiet --device cpu --out own --set data.dev=none 2>e & "
+      "while test ! -e own/recipe.ini && kill -0 $!; do :; done; echo mine >own/recipe.ini; "
+      "wait; :",
+      "help", 0, NULL, "test $(cat own/recipe.ini) = mine" },
+    { "mkdir -p sw/seed-1; echo mine >sw/seed-1/asked.ini", SWEEP, 2, "is not of a run",
+      "test $(cat sw/seed-1/asked.ini) = mine" },
+    { "ln -s elsewhere/o link", EVAL "model --outcomes link", 0, NULL,
+      "test -L link && test -s elsewhere/o" },
+    { NULL, EVAL "model --outcomes -", 0, NULL, "grep -q '\"outcomes\": 1' out.txt" },
     /* what is not of a run stays */
     { "echo mine >run/latest.tmp-myfile; echo mine >run/log.jsonl.tmp-abcd; mkdir run/step-99.tmp; "
       "echo mine >run/step-99.tmp/thesis",

@@ -2,6 +2,7 @@
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>
+#include <unistd.h>
 #include <stdlib.h>
 #include <string.h>
 #include "gsa/checkpoint.h"
@@ -176,6 +177,9 @@ gsa_status rig_train_faulty(gsa_faults *faults, void *context)
     snprintf(name, sizeof name, "fault%d", r->attempts++);
     r->system = &faults->table;
     const gsa_status status = rig_train(r, name);
+    ck_assert_msg(status != GSA_OK ||
+                      access(gsa_scratch_path(&r->scratch, "%s/result.json", name), R_OK) == 0,
+                  "%s: no result, and no error", name);
     gsa_release(&faults->table, r->result);
     r->result = NULL, r->system = NULL;
     return status;

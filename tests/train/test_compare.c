@@ -310,9 +310,9 @@ START_TEST(a_file_and_back)
               strcmp(both[1].gold, GOLD) == 0);
     ck_assert(both[0].unit[0].right == 1 && both[0].unit[1].loss == 1.5 &&
               both[1].unit[0].right == 0);
-    ck_assert_int_eq(
-        gsa_outcomes_save(gsa_system_default(), both, gsa_scratch_path(&s, "b.jsonl"), NULL),
-        GSA_OK);
+    gsa_output *output;
+    ck_assert_int_eq(gsa_output_open(NULL, gsa_scratch_path(&s, "b.jsonl"), &output, NULL), GSA_OK);
+    ck_assert_int_eq(gsa_outcomes_save(both, output, NULL), GSA_OK);
     char *a = whole(gsa_scratch_path(&s, "a.jsonl")), *b = whole(gsa_scratch_path(&s, "b.jsonl"));
     ck_assert_str_eq(a, b);
     free(a);

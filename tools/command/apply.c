@@ -31,7 +31,10 @@ gsa_status gsa_apply_options_read(const gsa_args *args, const char *verb, gsa_re
     if (strcmp(verb, "eval") != 0) options->distrusts = gsa_is_others;
     if (options->model && options->distrusts && gsa_is_others(options->model))
         options->untrusted = 1; /* and the step that is opened: it may be another's */
-    if (options->model) return GSA_OK;
+    if (options->model)
+        return gsa_note_run(args, options->model)
+                   ? GSA_OK
+                   : gsa_out_of_memory(error, "the files that a recipe names", GSA_PATH_ROOM);
     return gsa_fail(error, GSA_ERR_ARGUMENT,
                     "'gsa %s' needs --model DIR, the folder of a run or of one checkpoint: no gsa "
                     "train FILE was called in this folder",

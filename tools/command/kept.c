@@ -128,14 +128,8 @@ static int holds_results(const char *path)
 /* gsa average writes no log. */
 static int holds_run(const gsa_system *system, const char *folder)
 {
-    static const char *const names[] = { "log.jsonl", GSA_LATEST };
-    char path[GSA_PATH_ROOM + 16];
-    int found = 0;
-    for (int i = 0; i < 2 && !found; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-        found = system->kind(NULL, path, NULL) == GSA_FILE_REGULAR;
-    }
-    return found;
+    return gsa_kind_in(system, folder, "log.jsonl") == GSA_FILE_REGULAR ||
+           gsa_kind_in(system, folder, GSA_LATEST) == GSA_FILE_REGULAR;
 }
 
 static int refuse(void *user, const char *path, char *why, size_t room)
@@ -149,7 +143,7 @@ static int refuse(void *user, const char *path, char *why, size_t room)
              : slash == path ? 1
                              : (int)(slash - path),
              slash ? path : ".");
-    if (is_read(path)) snprintf(why, room, "the same command reads it");
+    if (is_read(path)) snprintf(why, room, "the command or its recipe reads it");
     else if (gsa_is_in_checkpoint(system, folder, which, sizeof which))
         snprintf(why, room, "'%.150s' is a checkpoint, which holds nothing else", which);
     else if (gsa_is_of_a_run(path, 0) && !is_remade(path) && holds_run(system, folder))

@@ -163,6 +163,7 @@ static void *json_memory(size_t bytes)
     void *at = malloc(bytes);
     if (at || bytes == 0) return at;
     fprintf(stderr, "gsa: JSON: out of memory, %zu bytes were requested\n", bytes);
+    gsa_take_away();
     _exit(GSA_EXIT_FAILED);
 }
 

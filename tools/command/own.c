@@ -5,6 +5,7 @@
 #include <string.h>
 #include "graph/system_parts.h"
 #include "topologies/words.h"
+#include "train/driver/recycle.h"
 #include "train/look/look.h"
 #include "train/settings/keys.h"
 
@@ -62,22 +63,44 @@ static void fill(gsa_output *out, const gsa_template_file *template, const gsa_l
     }
 }
 
-static gsa_status write_recipe(const gsa_system *system, const gsa_look *look, const char *path,
-                               gsa_error *error)
+static const gsa_template_file *template_for(const gsa_look *look)
+{
+    const size_t bytes = strlen(look->kind);
+    for (int i = 0; i < gsa_own_files; i++)
+        if (strncmp(gsa_own[i].name, look->kind, bytes) == 0 && gsa_own[i].name[bytes] == '.')
+            return &gsa_own[i];
+    return gsa_own;
+}
+
+/* The recipe's text, in the memory's. */
+static gsa_status make_recipe(gsa_recycler *memory, const gsa_look *look, gsa_error *error)
 {
     gsa_output *out;
-    const gsa_template_file *template = gsa_own;
-    for (int i = 0; i < gsa_own_files; i++) {
-        const size_t bytes = strlen(look->kind);
-        if (strncmp(gsa_own[i].name, look->kind, bytes) == 0 && gsa_own[i].name[bytes] == '.')
-            template = &gsa_own[i];
-    }
-    const gsa_status status = gsa_output_open(system, path, &out, error);
+    const gsa_status status = gsa_output_open(&memory->above.table, GSA_RECYCLE_TEXT, &out, error);
     if (status != GSA_OK) return status;
     gsa_output_text(out, "# Written by gsa init. What it saw:\n");
     for (int i = 0; i < look->says; i++) gsa_output_format(out, "#   %s\n", look->say[i]);
-    fill(out, template, look);
+    fill(out, template_for(look), look);
     return gsa_output_commit(out, error);
+}
+
+/* *written, unless NULL: what was written, the caller's. */
+static gsa_status write_recipe(const gsa_system *system, const gsa_look *look, const char *path,
+                               char **written, gsa_error *error)
+{
+    gsa_recycler memory;
+    gsa_output *out;
+    gsa_recycler_start(&memory, system);
+    gsa_status status = make_recipe(&memory, look, error);
+    if (status == GSA_OK && written && !(*written = gsa_copy_text(system, memory.made)))
+        status = gsa_out_of_memory(error, path, memory.written);
+    if (status == GSA_OK) status = gsa_output_open(system, path, &out, error);
+    if (status == GSA_OK) {
+        gsa_output_text(out, memory.made);
+        status = gsa_output_commit(out, error);
+    }
+    gsa_recycler_end(&memory);
+    return status;
 }
 
 /* What the files hold, which is said unless `quiet`; the caller releases *look. */
@@ -103,7 +126,7 @@ gsa_status gsa_own_recipe(const gsa_args *args, const char *task, int first, int
 {
     gsa_look *look = NULL;
     gsa_status status = look_at(args, task, first, quiet, &look, error);
-    if (status == GSA_OK) status = write_recipe(gsa_args_system(args), look, path, error);
+    if (status == GSA_OK) status = write_recipe(gsa_args_system(args), look, path, NULL, error);
     gsa_release(gsa_args_system(args), look);
     return status;
 }
@@ -168,42 +191,71 @@ static gsa_status check_out(const gsa_system *system, const char *out, gsa_error
                     recipe, recipe);
 }
 
-gsa_status gsa_own_begin(const gsa_args *args, int quiet, char *folder, char *recipe, int *made,
-                         gsa_lock *lock, gsa_error *error)
+/* A folder that runs/last can name. */
+static int is_last(const char *folder)
+{
+    return strncmp(folder, "runs/", 5) == 0 && !strchr(folder + 5, '/');
+}
+
+gsa_status gsa_own_begin(const gsa_args *args, int quiet, gsa_own_run *run, gsa_error *error)
 {
     const gsa_system *system = gsa_args_system(args);
     const char *out = gsa_args_text(args, "out");
+    char *const folder = run->folder;
+    gsa_lock *lock = &run->lock;
     gsa_look *look = NULL;
     int took = 0;
     gsa_status status = out ? check_out(system, out, error) : GSA_OK;
     if (status == GSA_OK)
         status = look_at(args, gsa_args_text(args, "task"), 0, quiet, &look, error);
-    *made = !out || gsa_entry_kind(system, out) == GSA_FILE_ABSENT;
+    run->made = !out || gsa_entry_kind(system, out) == GSA_FILE_ABSENT;
     if (status == GSA_OK && out) snprintf(folder, GSA_PATH_ROOM, "%s", out);
     else if (status == GSA_OK) status = take_folder(args, folder, error), took = status == GSA_OK;
     if (status == GSA_OK) status = gsa_lock_folder(system, folder, lock, error);
+    if (status == GSA_OK && is_last(folder))
+        status = gsa_anchor_open(system, system, "runs", &run->runs, error);
     if (status == GSA_OK && out) status = check_out(lock->system, out, error); /* another came */
     if (status == GSA_OK && !out)
         status = gsa_check_made(lock->system, folder, lock->path != NULL, error);
     if (status == GSA_OK) {
-        snprintf(recipe, GSA_PATH_ROOM, "%s/recipe.ini", folder);
-        status = write_recipe(lock->system, look, recipe, error);
+        snprintf(run->recipe, sizeof run->recipe, "%s/recipe.ini", folder);
+        status = write_recipe(lock->system, look, run->recipe, &run->written, error);
     }
     if (status != GSA_OK) gsa_lock_release(lock);
     if (status != GSA_OK && took) gsa_remove_made(system, folder);
-    if (status == GSA_OK && !quiet) fprintf(stderr, "recipe: %s\n", recipe);
+    if (status == GSA_OK && !quiet) fprintf(stderr, "recipe: %s\n", run->recipe);
     gsa_release(system, look);
     return status;
 }
 
-void gsa_own_undo(const gsa_system *system, const char *folder, const char *recipe, int made,
-                  gsa_lock *lock)
+/* Nobody has changed the recipe, or put another one there. */
+static int is_as_written(const gsa_own_run *run)
 {
-    const gsa_system *inside = lock->system;
-    const int alone = gsa_count_names(inside, folder) == 1 + (lock->path != NULL) &&
-                      inside->remove(inside->user, recipe) == 0;
-    gsa_lock_release(lock);
-    if (alone && made) gsa_remove_made(system, folder);
+    const gsa_system *system = run->lock.system;
+    char *text = NULL;
+    int64_t bytes;
+    const int same = gsa_entry_kind(system, run->recipe) == GSA_FILE_REGULAR &&
+                     gsa_read_file(system, run->recipe, 1 << 30, &text, &bytes, NULL) == GSA_OK &&
+                     bytes == (int64_t)strlen(run->written) && strcmp(text, run->written) == 0;
+    gsa_release(system, text);
+    return same;
+}
+
+void gsa_own_undo(const gsa_system *system, gsa_own_run *run)
+{
+    const gsa_system *inside = run->lock.system;
+    const int alone = is_as_written(run) &&
+                      gsa_count_names(inside, run->folder) == 1 + (run->lock.path != NULL) &&
+                      inside->remove(inside->user, run->recipe) == 0;
+    gsa_lock_release(&run->lock);
+    if (alone && run->made) gsa_remove_made(system, run->folder);
+}
+
+void gsa_own_release(const gsa_system *system, gsa_own_run *run)
+{
+    if (run->written) gsa_release(system, run->written);
+    gsa_lock_release(&run->lock);
+    gsa_anchor_close(run->runs);
 }
 
 /* The run that runs/last names, in `name`. 0: there is no such file, or it is none of ours: a link,
@@ -220,11 +272,13 @@ static int read_last(const gsa_system *system, char name[LINE])
     return ours;
 }
 
-gsa_status gsa_own_end(const gsa_system *system, const char *folder, gsa_error *error)
+gsa_status gsa_own_end(const gsa_system *system, const gsa_own_run *run, gsa_error *error)
 {
+    const char *folder = run->folder;
     gsa_output *out;
     char name[LINE];
-    if (strncmp(folder, "runs/", 5) != 0 || strchr(folder + 5, '/')) return GSA_OK;
+    if (!is_last(folder)) return GSA_OK;
+    system = gsa_anchor_system(run->runs, system);
     if (!read_last(system, name) && gsa_entry_kind(system, LAST) != GSA_FILE_ABSENT) {
         fprintf(stderr,
                 "note: runs/last is no file of this program and stays as it is: name the "

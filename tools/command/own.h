@@ -45,15 +45,22 @@ gsa_status gsa_own_recipe(const gsa_args *args, const char *task, int first, int
 /* 1: the operand is a file of data and no recipe. */
 gsa_status gsa_own_is_data(const gsa_system *system, const char *operand, int *data,
                            gsa_error *error);
-/* A new folder for the run, whose lock is held from now on, and the recipe in it; paths of
- * GSA_PATH_ROOM. *made: it was not there before. */
-gsa_status gsa_own_begin(const gsa_args *args, int quiet, char *folder, char *recipe, int *made,
-                         gsa_lock *lock, gsa_error *error);
-/* Of a run that failed: takes the recipe, and the folder that was made, back where nothing else is
- * in it. The lock is released. */
-void gsa_own_undo(const gsa_system *system, const char *folder, const char *recipe, int made,
-                  gsa_lock *lock);
-gsa_status gsa_own_end(const gsa_system *system, const char *folder, gsa_error *error);
+typedef struct gsa_own_run {
+    char folder[GSA_PATH_ROOM], recipe[GSA_PATH_ROOM + 16];
+    char *written; /* the recipe's text */
+    int made;      /* the folder was not there before */
+    gsa_lock lock;
+    gsa_anchor *runs; /* the folder of runs/last; NULL: the run is elsewhere */
+} gsa_own_run;
+
+/* A new folder for the run, whose lock is held from now on, and the recipe in it. `run` is zeroed,
+ * and released in any case. */
+gsa_status gsa_own_begin(const gsa_args *args, int quiet, gsa_own_run *run, gsa_error *error);
+/* Of a run that failed: takes the recipe, as it was written, and the folder that was made, back
+ * where nothing else is in it. The lock is released. */
+void gsa_own_undo(const gsa_system *system, gsa_own_run *run);
+gsa_status gsa_own_end(const gsa_system *system, const gsa_own_run *run, gsa_error *error);
+void gsa_own_release(const gsa_system *system, gsa_own_run *run);
 /* --model of a verb that has it and was not given any: the run that runs/last names, if there is
  * one. `folder` must outlive args. */
 gsa_status gsa_own_add_last(gsa_args *args, const gsa_verb *verb, char folder[GSA_PATH_ROOM],

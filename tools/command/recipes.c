@@ -1,8 +1,9 @@
 /* recipes.c - the recipes that come with the command, by name from any folder. */
 #include <stdio.h>
 #include <string.h>
+#include "graph/system_parts.h"
 #include "topologies/words.h"
-#include "tools/command/verbs.h"
+#include "tools/command/apply.h"
 #include "train/settings/recipe.h"
 
 /* Relative to the program's folder: the build tree's, then the installation's. */
@@ -95,6 +96,19 @@ static int note_value(const gsa_system *system, const gsa_recipe_values *v, cons
         value += bytes + (value[bytes] != 0);
     }
     return good;
+}
+
+int gsa_note_run(const gsa_args *args, const char *folder)
+{
+    static const char *const outputs[] = { "out", "output", "json", "outcomes", "report" };
+    const gsa_system *system = gsa_args_system(args);
+    char config[GSA_PATH_ROOM];
+    int writes = 0;
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
+        writes |= gsa_args_text(args, outputs[i]) != NULL;
+    snprintf(config, sizeof config, "%s/config.ini", folder);
+    return !writes || gsa_is_others(folder) || gsa_entry_kind(system, config) != GSA_FILE_REGULAR ||
+           gsa_note_recipe(args, config);
 }
 
 int gsa_note_recipe(const gsa_args *args, const char *recipe)

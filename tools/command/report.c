@@ -122,21 +122,30 @@ static gsa_status read_run(const gsa_reported *of, int run, json_t *runs, gsa_er
 
 /* ---- do the others differ from the first? -------------------------------------------------- */
 
-static json_t *compare(const gsa_reported *of, int run, const char *split)
+static json_t *compared_with(const gsa_compared *c, int run, const char *split)
+{
+    return json_pack("{s:i, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "run", run, "split",
+                     split, "metric", c->metric, "value", c->a, "first", c->b, "difference",
+                     c->difference, "low", c->low, "high", c->high, "p", c->p, "units",
+                     (json_int_t)c->units);
+}
+
+/* What cannot be compared says why on the page; without memory there is no page. */
+static gsa_status compare(const gsa_reported *of, int run, const char *split, json_t *list,
+                          gsa_error *error)
 {
     const gsa_compare_options options = { .samples = 10000, .seed = 1 };
     gsa_compared c;
-    gsa_error error = { 0 };
+    gsa_error why = { GSA_OK, "" };
     int there = 0;
     const gsa_status status = gsa_compare_folders(of->system, &options, of->run[run], of->run[0],
-                                                  split, &there, &c, &error);
+                                                  split, &there, &c, &why);
+    if (status == GSA_ERR_MEMORY) return gsa_fail(error, status, "%s", why.text);
     if (status != GSA_OK)
-        return json_pack("{s:i, s:s, s:s}", "run", run, "split", split, "said", error.text);
-    if (!there) return NULL;
-    return json_pack("{s:i, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "run", run, "split",
-                     split, "metric", c.metric, "value", c.a, "first", c.b, "difference",
-                     c.difference, "low", c.low, "high", c.high, "p", c.p, "units",
-                     (json_int_t)c.units);
+        json_array_append_new(
+            list, json_pack("{s:i, s:s, s:s}", "run", run, "split", split, "said", why.text));
+    else if (there) json_array_append_new(list, compared_with(&c, run, split));
+    return GSA_OK;
 }
 
 /* The palette on both papers. */
@@ -156,11 +165,10 @@ static json_t *read_all(const gsa_reported *of, gsa_error *error)
     for (int run = 0; run < of->count && status == GSA_OK; run++)
         status = read_run(of, run, runs, error);
     for (int run = 1; run < of->count && status == GSA_OK; run++)
-        for (int s = GSA_SPLIT_DEV; s < GSA_SPLITS; s++) {
-            json_t *one = compare(of, run, gsa_split_name(s));
-            if (one) json_array_append_new(compared, one);
-        }
-    json_t *pictures = status == GSA_OK ? gsa_report_draw(of, runs) : json_null();
+        for (int s = GSA_SPLIT_DEV; s < GSA_SPLITS && status == GSA_OK; s++)
+            status = compare(of, run, gsa_split_name(s), compared, error);
+    json_t *pictures = status == GSA_OK ? gsa_report_draw(of, runs, error) : json_null();
+    if (!pictures) status = GSA_ERR_MEMORY;
     json_t *all = json_pack("{s:s, s:o?, s:o?, s:o?, s:o?}", "version", GSA_VERSION, "hues", hues(),
                             "pictures", pictures, "runs", runs, "compared", compared);
     if (status == GSA_OK && !all) gsa_out_of_memory(error, "a report", LIMIT);
@@ -223,6 +231,9 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
         of.apply.untrusted |= gsa_is_others(name[i]);
     }
     gsa_status status = gsa_open_registry(args, &registry, error);
+    for (int i = 0; i < of.count && status == GSA_OK; i++)
+        if (!gsa_note_run(args, name[i]))
+            status = gsa_out_of_memory(error, "the files that a recipe names", GSA_PATH_ROOM);
     of.registry = registry;
     if (status == GSA_OK)
         status = gsa_run_report_write(&of, gsa_args_text(args, "out"),

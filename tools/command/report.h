@@ -21,8 +21,8 @@ gsa_status gsa_run_report_write(const gsa_reported *runs, const char *out, const
                                 gsa_error *error);
 
 /* report_pictures.c: a list of pictures (graph/write_html.c); each run of the list `runs` learns
- * where its own are. */
-json_t *gsa_report_draw(const gsa_reported *of, json_t *runs);
+ * where its own are. NULL: there was no memory for one of them. */
+json_t *gsa_report_draw(const gsa_reported *of, json_t *runs, gsa_error *error);
 
 /* Before the page is written: what --tensorboard would do to a checkpoint, to another run's events
  * or to the page itself. */

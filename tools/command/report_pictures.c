@@ -15,6 +15,7 @@ typedef struct drawer {
     const gsa_reported *of;
     gsa_recycler *memory; /* whose file is the page */
     json_t *pictures;
+    gsa_error *lack; /* of memory; else every reason is on the page */
 } drawer;
 
 /* Takes the pictures of the page that was written; `object` learns the first one's place, or why
@@ -30,6 +31,7 @@ static void take(const drawer *d, gsa_status status, gsa_error *error, json_t *o
             json_loadb(from + sizeof before - 1, (size_t)(end - from) - sizeof before + 1, 0, NULL);
     if (status == GSA_OK && !page)
         status = gsa_out_of_memory(error, "a picture", d->memory->written);
+    if (status == GSA_ERR_MEMORY) gsa_fail(d->lack, status, "%s", error->text);
     if (status == GSA_OK)
         json_object_set_new(object, "picture",
                             json_integer((json_int_t)json_array_size(d->pictures)));
@@ -179,16 +181,20 @@ static void draw_errors(const drawer *d, const char *folder, json_t *run)
     }
 }
 
-json_t *gsa_report_draw(const gsa_reported *of, json_t *runs)
+json_t *gsa_report_draw(const gsa_reported *of, json_t *runs, gsa_error *error)
 {
     gsa_recycler memory;
-    const drawer d = { of, &memory, json_array() };
+    gsa_error lack = { GSA_OK, "" };
+    const drawer d = { of, &memory, json_array(), &lack };
     gsa_recycler_start(&memory, of->system);
-    for (int r = 0; r < of->count; r++) {
+    for (int r = 0; r < of->count && lack.status == GSA_OK; r++) {
         json_t *run = json_array_get(runs, (size_t)r);
         draw_patterns(&d, of->run[r], run);
         draw_errors(&d, of->run[r], run);
     }
     gsa_recycler_end(&memory);
-    return d.pictures;
+    if (lack.status == GSA_OK) return d.pictures;
+    json_decref(d.pictures);
+    gsa_fail(error, lack.status, "%s", lack.text);
+    return NULL;
 }

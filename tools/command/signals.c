@@ -23,10 +23,12 @@ static struct temporary {
     char path[NAME_ROOM];
 } temporaries[TEMPORARIES];
 
-static const int ending[] = { SIGHUP, SIGINT, SIGPIPE, SIGTERM };
+static const int ending[] = {
+    SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU
+};
 enum { ENDING = sizeof ending / sizeof *ending };
 
-static void take_away(void)
+void gsa_take_away(void)
 {
     const pid_t own = getpid();
     for (int i = 0; i < TEMPORARIES; i++)
@@ -169,7 +171,7 @@ static volatile sig_atomic_t stop;
 static void ended(int number)
 {
     sigset_t own;
-    take_away();
+    gsa_take_away();
     signal(number, SIG_DFL);
     sigemptyset(&own), sigaddset(&own, number);
     pthread_sigmask(SIG_UNBLOCK, &own, NULL);
@@ -180,7 +182,7 @@ static void ended(int number)
 static void caught(int number)
 {
     if (stop) {
-        take_away();
+        gsa_take_away();
         _exit(GSA_EXIT_SIGNAL + number);
     }
     if (waits) ended(number);

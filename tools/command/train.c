@@ -10,10 +10,10 @@
 /* What is trained: a recipe, or a file of data with the recipe that is written for it into a folder
  * of its own. */
 typedef struct wanted {
-    char path[GSA_PATH_ROOM], folder[GSA_PATH_ROOM];
+    char path[GSA_PATH_ROOM];
     const char *recipe, *out;
-    gsa_lock lock;  /* of the folder that was made for data */
-    int data, made; /* made: the folder was not there before */
+    int data;
+    gsa_own_run own; /* of data */
 } wanted;
 
 static gsa_status refuse_words(const gsa_args *args, gsa_error *error)
@@ -51,9 +51,8 @@ static gsa_status find_wanted(const gsa_args *args, wanted *w, gsa_error *error)
     if (gsa_args_text(args, "resume"))
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "--resume goes on with its own data, '%s' is left over", w->recipe);
-    status = gsa_own_begin(args, gsa_args_flag(args, "quiet"), w->folder, w->path, &w->made,
-                           &w->lock, error);
-    w->recipe = w->path, w->out = w->folder;
+    status = gsa_own_begin(args, gsa_args_flag(args, "quiet"), &w->own, error);
+    w->recipe = w->own.recipe, w->out = w->own.folder;
     return status;
 }
 
@@ -128,8 +127,7 @@ static gsa_status train(const gsa_args *args, wanted *w, gsa_error *error)
     const int writes = gsa_group_rank(gsa_ranks()) == 0, sweep = gsa_sweep_asked(args);
     gsa_reporter reporter = gsa_reporter_new(gsa_args_flag(args, "quiet") || !writes);
     gsa_status status = open_live(args, w, &reporter, &page, error);
-    if (status != GSA_OK && w->data)
-        gsa_own_undo(gsa_args_system(args), w->folder, w->path, w->made, &w->lock);
+    if (status != GSA_OK && w->data) gsa_own_undo(gsa_args_system(args), &w->own);
     if (status != GSA_OK) return status;
     if (!writes) page.page = NULL;
     gsa_train_options options = { .recipe = w->recipe,
@@ -143,7 +141,7 @@ static gsa_status train(const gsa_args *args, wanted *w, gsa_error *error)
                                                       : tell,
                                   .context = sweep ? (void *)&reporter : &page,
                                   .stop = gsa_catch_signals(),
-                                  .lock = w->lock.system && !sweep ? &w->lock : NULL,
+                                  .lock = w->own.lock.system && !sweep ? &w->own.lock : NULL,
                                   .group = gsa_ranks() };
     options.overrides = gsa_args_texts(args, "set", &options.n_overrides);
     options.plugins = gsa_args_texts(args, "plugin", &options.n_plugins);
@@ -154,20 +152,19 @@ static gsa_status train(const gsa_args *args, wanted *w, gsa_error *error)
                         "started: start them run by run",
                         gsa_ranks()->ranks);
     if (sweep) {
-        gsa_lock_give_back(&w->lock); /* each run has its own */
-        return gsa_run_sweep(args, w->lock.system ? w->lock.system : gsa_args_system(args),
+        gsa_lock_give_back(&w->own.lock); /* each run has its own */
+        return gsa_run_sweep(args, w->own.lock.system ? w->own.lock.system : gsa_args_system(args),
                              &options, &reporter, error);
     }
     char *result = NULL;
     status = gsa_train(gsa_args_system(args), &options, &result, error);
     gsa_reporter_end(&reporter);
-    if (w->data && status != GSA_OK && !result)
-        gsa_own_undo(gsa_args_system(args), w->folder, w->path, w->made, &w->lock);
+    if (w->data && status != GSA_OK && !result) gsa_own_undo(gsa_args_system(args), &w->own);
     if (result && status == GSA_OK && !reporter.quiet)
         status = gsa_print_summary(result, options.out ? options.out : options.resume, error);
     if (w->data && (status == GSA_OK || status == GSA_ERR_INTERRUPTED)) {
         const gsa_status noted =
-            gsa_own_end(gsa_args_system(args), w->folder, status == GSA_OK ? error : NULL);
+            gsa_own_end(gsa_args_system(args), &w->own, status == GSA_OK ? error : NULL);
         if (status == GSA_OK) status = noted;
     }
     if (result && writes) { /* also of a run that was stopped */
@@ -185,10 +182,10 @@ static gsa_status train(const gsa_args *args, wanted *w, gsa_error *error)
 
 static gsa_status run(const gsa_args *args, gsa_error *error)
 {
-    wanted w = { .lock = { 0 } };
+    wanted w = { .data = 0 };
     gsa_status status = find_wanted(args, &w, error);
     if (status == GSA_OK) status = train(args, &w, error);
-    gsa_lock_release(&w.lock);
+    gsa_own_release(gsa_args_system(args), &w.own);
     return status;
 }
 

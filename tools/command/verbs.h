@@ -134,10 +134,12 @@ double gsa_now(void);
 /* The same; with counts_cpu those in which this process's threads computed, all together. */
 double gsa_clock_now(int counts_cpu);
 
-/* The default table for all that a program does; its temporaries are taken away when SIGHUP,
- * SIGINT, SIGPIPE or SIGTERM end it, which they do from now on as ever. A limit on the size of
- * files is an error of a write from now on, and no signal. */
+/* The default table for all that a program does; its temporaries are taken away when a signal
+ * ends it (SIGHUP, SIGINT, SIGPIPE, SIGTERM, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU), which they do
+ * from now on as ever. A limit on the size of files is an error of a write from now on, and no
+ * signal. */
 const gsa_system *gsa_tidy_system(void);
+void gsa_take_away(void); /* the temporaries, of who ends at once */
 /* From now on no output through the table takes the place of a file that was read through it, of
  * one in a checkpoint, or of one that a run needs. */
 void gsa_keep_inputs(gsa_system *system);
@@ -154,6 +156,9 @@ void gsa_remake(const char *path, const char *name);
 /* Before it is trained, each file that a word of the recipe or of --set names is as if it was read;
  * 0: there is no memory. A recipe that cannot be read names none. */
 int gsa_note_recipe(const gsa_args *args, const char *recipe);
+/* The same of a run's, or a checkpoint's, config.ini, where the verb writes a file and the folder
+ * is no other user's. */
+int gsa_note_run(const gsa_args *args, const char *folder);
 /* From the first folder that is made through that table on, these signals wait for this call: a
  * verb makes it once its folder is whole, or it has failed. Not where gsa_catch_signals was
  * called. */

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include "graph/system_parts.h"
 #include "gsa/checkpoint_parts.h"
 #include "kernels/profile.h"
 #include "train/score/outcomes.h"
@@ -124,11 +125,7 @@ static gsa_status name_metric(gsa_trainer *t, gsa_error *error)
 
 static int holds(const gsa_system *system, const char *folder, const char *name)
 {
-    char *path = gsa_path_join(system, folder, name, NULL);
-    const int there =
-        path && system->kind(system->user, path, NULL) > GSA_FILE_ABSENT; /* < 0: not told */
-    gsa_release(system, path);
-    return there;
+    return gsa_kind_in(system, folder, name) > GSA_FILE_ABSENT; /* < 0: not told */
 }
 
 /* The folder has the config.ini of a run, which a kill may have left: its other files are the
@@ -161,7 +158,7 @@ static gsa_status check_out(const gsa_system *system, const char *out, gsa_error
             "folder '%s' holds a run already: go on with it (--resume), or choose another", out);
     if (holds_config(system, out)) return GSA_OK;
     char step[GSA_STEP_NAME];
-    const char *name = gsa_finds_step(system, out, 1, step) ? step : NULL;
+    const char *name = gsa_finds_step(system, out, -1, step) ? step : NULL;
     for (int i = 0; i < GSA_RUN_FILES && !name; i++)
         if (holds(system, out, gsa_run_files[i])) name = gsa_run_files[i];
     if (!name) return GSA_OK;
@@ -544,6 +541,7 @@ static void say_graphs(gsa_trainer *t)
 static gsa_status write_outcomes(gsa_trainer *t, gsa_score *test, gsa_error *error)
 {
     gsa_outcomes outcomes[2] = { 0 };
+    gsa_output *output;
     gsa_score dev;
     gsa_status status = gsa_outcomes_take(&t->session, GSA_SPLIT_DEV, &dev, &outcomes[0], error);
     if (status == GSA_OK)
@@ -551,7 +549,8 @@ static gsa_status write_outcomes(gsa_trainer *t, gsa_score *test, gsa_error *err
     const int writes = status == GSA_OK && t->folder;
     char *path = writes ? gsa_path_join(t->system, t->folder, "outcomes.jsonl", error) : NULL;
     if (writes)
-        status = path ? gsa_outcomes_save(t->system, outcomes, path, error) : GSA_ERR_MEMORY;
+        status = path ? gsa_output_open_own(t->system, path, &output, error) : GSA_ERR_MEMORY;
+    if (writes && status == GSA_OK) status = gsa_outcomes_save(outcomes, output, error);
     gsa_release(t->system, path);
     for (int i = 0; i < 2; i++) gsa_outcomes_release(&outcomes[i]);
     return status;

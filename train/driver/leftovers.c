@@ -72,7 +72,7 @@ gsa_status gsa_remove_leftovers(const gsa_system *system, const char *folder, gs
 
 typedef struct step_sought {
     char *name;
-    int half;
+    int64_t own;
 } step_sought;
 
 static int is_step(void *context, const char *name)
@@ -81,15 +81,16 @@ static int is_step(void *context, const char *name)
     const step_sought *s = context;
     const size_t bytes = strlen(name);
     const int found =
-        (gsa_step_of_folder(name) >= 0 || (s->half && gsa_step_of(name, ".tmp", &step))) &&
+        (gsa_step_of_folder(name) >= 0 || (gsa_step_of(name, ".tmp", &step) && step != s->own)) &&
         bytes < GSA_STEP_NAME;
     if (found) memcpy(s->name, name, bytes + 1);
     return found ? -1 : 0;
 }
 
-int gsa_finds_step(const gsa_system *system, const char *folder, int half, char name[GSA_STEP_NAME])
+int gsa_finds_step(const gsa_system *system, const char *folder, int64_t own,
+                   char name[GSA_STEP_NAME])
 {
     *name = 0;
-    system->list(system->user, folder, is_step, &(step_sought){ name, half });
+    system->list(system->user, folder, is_step, &(step_sought){ name, own });
     return *name != 0;
 }

@@ -15,11 +15,8 @@ static int is_checkpoint(const gsa_system *system, const char *folder)
 {
     static const char *const files[] = { GSA_MANIFEST, GSA_MODEL_FILE, "config.ini" };
     int found = 1;
-    for (size_t i = 0; i < sizeof files / sizeof *files && found; i++) {
-        char *path = gsa_text_of(system, "%s/%s", folder, files[i]);
-        found = path && system->kind(system->user, path, NULL) == GSA_FILE_REGULAR;
-        gsa_release(system, path);
-    }
+    for (size_t i = 0; i < sizeof files / sizeof *files && found; i++)
+        found = gsa_kind_in(system, folder, files[i]) == GSA_FILE_REGULAR;
     return found;
 }
 

@@ -264,6 +264,7 @@ gsa_status gsa_trainer_result(gsa_trainer *t, const gsa_score *test, json_t *mor
     char *path = status == GSA_OK && t->folder
                      ? gsa_path_join(t->system, t->folder, "result.json", error)
                      : NULL;
+    if (status == GSA_OK && t->folder && !path) status = GSA_ERR_MEMORY;
     if (path) status = gsa_output_open_own(t->system, path, &output, error);
     if (path && status == GSA_OK) {
         gsa_output_format(output, "%s\n", *result);

@@ -49,27 +49,29 @@ static gsa_status check_real(const real *row, size_t count, const char *path, gs
 }
 
 /* 2^53 steps are never made, so that no count overflows. Steps are applied or skipped, each epoch
- * has one, and before the first evaluation there is no best model. */
+ * has one, the first all that are before its end, and before the first evaluation there is no best
+ * model. */
 static gsa_status check_counts(const gsa_run_counts *c, const char *path, gsa_error *error)
 {
     const int64_t most = INT64_C(1) << 53, step = within(c->step, most),
                   missed = step - within(c->applied, step), judged = c->evaluated >= 0;
-    const whole rows[] = { { "step", c->step, 0, most },
-                           { "epoch", c->epoch, 0, within(INT32_MAX, step) },
-                           { "cursor", c->cursor, 0, step - within(c->epoch, step) },
-                           { "applied", c->applied, 0, step },
-                           { "skipped", c->skipped, missed, missed },
-                           { "due", c->due, 0,
-                             GSA_DUE_EVALUATION | GSA_DUE_EPOCH | GSA_DUE_CHECKPOINT },
-                           { "evaluated", c->evaluated, -1, step },
-                           { "has_best", c->has_best, 0, judged },
-                           { "best_step", c->best_step, 0, c->has_best ? c->evaluated : 0 },
-                           { "waited", c->waited, 0, judged ? step : 0 },
-                           { "ended", c->ended, 0, c->waited > 0 },
-                           { "keeps_best", c->keeps_best, 0, c->has_best },
-                           { "epoch_targets", c->epoch_targets, 0, c->cursor > 0 ? most : 0 },
-                           { "report_targets", c->report_targets, 0, step > 0 ? most : 0 },
-                           { "tokens", c->tokens, 0, step > 0 ? most : 0 } };
+    const whole rows[] = {
+        { "step", c->step, 0, most },
+        { "epoch", c->epoch, step > within(c->cursor, step), within(INT32_MAX, step) },
+        { "cursor", c->cursor, 0, step - within(c->epoch, step) },
+        { "applied", c->applied, 0, step },
+        { "skipped", c->skipped, missed, missed },
+        { "due", c->due, 0, GSA_DUE_EVALUATION | GSA_DUE_EPOCH | GSA_DUE_CHECKPOINT },
+        { "evaluated", c->evaluated, -1, step },
+        { "has_best", c->has_best, 0, judged },
+        { "best_step", c->best_step, 0, c->has_best ? c->evaluated : 0 },
+        { "waited", c->waited, 0, judged ? step : 0 },
+        { "ended", c->ended, 0, c->waited > 0 },
+        { "keeps_best", c->keeps_best, 0, c->has_best },
+        { "epoch_targets", c->epoch_targets, 0, c->cursor > 0 ? most : 0 },
+        { "report_targets", c->report_targets, 0, step > 0 ? most : 0 },
+        { "tokens", c->tokens, 0, step > 0 ? most : 0 }
+    };
     return check_whole(rows, sizeof rows / sizeof *rows, path, error);
 }
 

@@ -25,9 +25,7 @@ typedef struct sweep {
 
 static int holds(const sweep *s, const char *folder, const char *name)
 {
-    char path[PATH + 64];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return s->system->kind(s->system->user, path, NULL) > GSA_FILE_ABSENT;
+    return gsa_kind_in(s->system, folder, name) > GSA_FILE_ABSENT;
 }
 
 static gsa_status read_asked(const sweep *s, const gsa_sweep_run *run, gsa_recipe *recipe,
@@ -58,6 +56,25 @@ static gsa_status check_asked(const sweep *s, const gsa_sweep_run *run, const ch
     return status;
 }
 
+/* asked.ini is replaced where an earlier sweep began the run, and kept nothing of it. */
+static gsa_status check_replaced(const sweep *s, const char *path, gsa_error *error)
+{
+    gsa_recipe there;
+    int64_t bytes = 0;
+    gsa_status status = gsa_check_regular(s->system, path, error);
+    if (status != GSA_OK || s->system->kind(s->system->user, path, &bytes) == GSA_FILE_ABSENT ||
+        bytes == 0)
+        return status;
+    status = gsa_recipe_read(s->system, path, NULL, 0, &there, error);
+    if (status == GSA_OK) gsa_recipe_release(&there);
+    else if (status != GSA_ERR_MEMORY)
+        status = gsa_fail(error, GSA_ERR_ARGUMENT,
+                          "'%s' is not of a run and would be overwritten: move it away, or choose "
+                          "another folder",
+                          path);
+    return status;
+}
+
 static gsa_status begin_folder(const sweep *s, const gsa_sweep_run *run, const char *folder,
                                gsa_error *error)
 {
@@ -65,7 +82,8 @@ static gsa_status begin_folder(const sweep *s, const gsa_sweep_run *run, const c
     gsa_recipe asked;
     gsa_output *output;
     snprintf(path, sizeof path, "%s/asked.ini", folder);
-    gsa_status status = read_asked(s, run, &asked, error);
+    gsa_status status = check_replaced(s, path, error);
+    if (status == GSA_OK) status = read_asked(s, run, &asked, error);
     if (status != GSA_OK) return status;
     status = gsa_output_open_own(s->system, path, &output, error);
     if (status == GSA_OK) {

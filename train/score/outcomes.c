@@ -113,12 +113,8 @@ void gsa_outcomes_write(const gsa_outcomes *o, int split, gsa_output *output)
     }
 }
 
-gsa_status gsa_outcomes_save(const gsa_system *system, const gsa_outcomes *outcomes,
-                             const char *path, gsa_error *error)
+gsa_status gsa_outcomes_save(const gsa_outcomes *outcomes, gsa_output *output, gsa_error *error)
 {
-    gsa_output *output;
-    const gsa_status status = gsa_output_open_own(system, path, &output, error);
-    if (status != GSA_OK) return status;
     for (int i = 0; i < 2; i++)
         if (outcomes[i].units > 0) gsa_outcomes_write(&outcomes[i], GSA_SPLIT_DEV + i, output);
     return gsa_output_commit(output, error);

@@ -30,9 +30,8 @@ typedef struct gsa_outcomes { /* of one split */
 gsa_status gsa_outcomes_take(gsa_session *session, int split, gsa_score *score,
                              gsa_outcomes *outcomes, gsa_error *error);
 void gsa_outcomes_write(const gsa_outcomes *outcomes, int split, gsa_output *output);
-/* Both splits into one file: [0] dev, [1] test; what has no units is left out. */
-gsa_status gsa_outcomes_save(const gsa_system *system, const gsa_outcomes *outcomes,
-                             const char *path, gsa_error *error);
+/* Both splits into one file, and ends it: [0] dev, [1] test; what has no units is left out. */
+gsa_status gsa_outcomes_save(const gsa_outcomes *outcomes, gsa_output *output, gsa_error *error);
 /* What the file says of a split; no units where it says nothing. */
 gsa_status gsa_outcomes_read(const gsa_system *system, const char *path, int split,
                              gsa_outcomes *outcomes, gsa_error *error);

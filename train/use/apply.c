@@ -117,6 +117,7 @@ static gsa_status evaluate(gsa_session *s, const gsa_apply_options *o, char **re
     const char *path = o->outcomes;
     gsa_score score[2];
     gsa_outcomes outcomes[2] = { 0 };
+    gsa_output *output;
     gsa_status status = GSA_OK;
     const double start = gsa_seconds();
     for (int i = 0; i < 2 && status == GSA_OK; i++)
@@ -126,7 +127,8 @@ static gsa_status evaluate(gsa_session *s, const gsa_apply_options *o, char **re
     if (status == GSA_OK && score[0].examples + score[1].examples == 0)
         status = gsa_fail(error, GSA_ERR_ARGUMENT,
                           "there is nothing to evaluate on: --set data.dev=FILE or data.test=FILE");
-    if (status == GSA_OK && path) status = gsa_outcomes_save(s->system, outcomes, path, error);
+    if (status == GSA_OK && path) status = gsa_output_open(s->system, path, &output, error);
+    if (status == GSA_OK && path) status = gsa_outcomes_save(outcomes, output, error);
     for (int i = 0; i < 2; i++) gsa_outcomes_release(&outcomes[i]);
     return status == GSA_OK ? tell(s, o, score, seconds, result, error) : status;
 }

@@ -237,8 +237,8 @@ static gsa_status write_checkpoint(mean *m, const gsa_system *system, gsa_error 
         system->kind(system->user, path, NULL) > GSA_FILE_ABSENT)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "folder '%s' holds a run already: choose another",
                         m->options->out);
-    /* a half-written one is of a gsa average that was killed, and is taken away */
-    if (gsa_finds_step(system, m->options->out, 0, step))
+    /* half-written, this step is of a gsa average that was killed, and is taken away */
+    if (gsa_finds_step(system, m->options->out, m->step[0], step))
         return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s/%s' is there already: choose another folder",
                         m->options->out, step);
     gsa_status status =
