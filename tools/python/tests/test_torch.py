@@ -332,6 +332,7 @@ class Values(Case):
                 gsa.torch.attend(*some, g, label_bias=mode.from_tensor(numbers(g)[4]))
 
     def test_a_trace_of_backward_alone_holds_the_call(self):
+        from torch._subclasses.fake_tensor import FakeTensorMode
         from torch.fx.experimental.proxy_tensor import make_fx
         g = own()
         leaves = [x.requires_grad_() for x in numbers(g)]
@@ -345,6 +346,9 @@ class Values(Case):
             d = torch.randn_like(out)
             for one, other in zip(traced(d), back(out, wanted)(d)):
                 self.assertTrue(torch.equal(one, other))
+            with FakeTensorMode(allow_non_fake_inputs=True):
+                found = back(out, wanted)(torch.ones(out.shape, dtype=out.dtype))
+            self.assertEqual([x.shape for x in found], [x.shape for x in wanted])
         out = gsa.torch.aggregate(sums, g)
         self.refused("aggregate is no operator of torch: no trace can hold it, and it takes no "
                      "fake tensor", make_fx(lambda d: torch.autograd.grad(out, sums, d)),

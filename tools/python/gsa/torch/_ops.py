@@ -8,6 +8,7 @@ from torch._guards import detect_fake_mode
 from torch.autograd import forward_ad
 from torch.autograd.function import once_differentiable
 from torch.fx.experimental.proxy_tensor import get_proxy_mode
+from torch.utils._python_dispatch import _disable_current_modes
 
 from .. import _attend as A
 from .._graph import Graph, graph_of
@@ -55,12 +56,14 @@ def _whole(name, x):
     return x.resolve_neg().contiguous()
 
 
-def _forward(graph, p, scale, dropout, seed, weights, keep, q, k, v, r, b):
+def _forward(call, keep, q, k, v, r, b):
     """Contiguous tensors -> out, lse, weights or None. keep False: nobody reads lse."""
+    graph, p, scale, dropout, seed, weights = call
     rows, heads, dim = q.shape
     out = torch.empty_like(q)
-    if keep or not q.is_cpu:
-        lse = q.new_empty(rows, heads)
+    if keep or not q.is_cpu:  # a storage takes half the time of a tensor
+        lse = torch.UntypedStorage(q.itemsize * rows * heads) if q.is_cpu else \
+            q.new_empty(rows, heads)
         lse_at = lse.data_ptr()
     else:
         lse, lse_at = graph._spare(8 * rows * heads)
@@ -73,8 +76,15 @@ def _forward(graph, p, scale, dropout, seed, weights, keep, q, k, v, r, b):
     return out, lse, w
 
 
-def _backward(graph, p, scale, dropout, seed, lse, dout, wanted, q, k, v, r, b, out):
+def _tensor_of(lse, out):
+    """lse as operators take it."""
+    with _disable_current_modes():
+        return torch.empty(0, dtype=out.dtype, device=lse.device).set_(lse, 0, out.shape[:2])
+
+
+def _backward(call, lse, dout, wanted, q, k, v, r, b, out):
     """The gradients of q, k, v, r and b that are wanted."""
+    graph, p, scale, dropout, seed, _ = call
     shape, dtype, empty = q.shape, q.dtype, torch.empty_like
     if not (out.shape == dout.shape == shape and out.dtype is dtype and dout.dtype is dtype):
         raise ArgumentError("backward: q or the output is not what forward had")
@@ -99,15 +109,15 @@ def _backward(graph, p, scale, dropout, seed, lse, dout, wanted, q, k, v, r, b, 
                   0 if dq is None else dq.data_ptr(), 0 if dk is None else dk.data_ptr(),
                   0 if dv is None else dv.data_ptr(), 0 if dr is None else dr.data_ptr(),
                   0 if db is None else db.data_ptr()))
-    return dq, dk, dv, dr, db, None, None
+    return dq, dk, dv, dr, db, None
 
 
 class _Attend(torch.autograd.Function):
-    """call: graph, phase, scale, dropout, seed. r, b: None where there is none."""
+    """call: graph, phase, scale, dropout, seed, weights. r, b: None where there is none."""
 
     @staticmethod
-    def forward(ctx, q, k, v, r, b, call, weights):
-        out, lse, w = _forward(*call, weights, True, q, k, v, r, b)
+    def forward(ctx, q, k, v, r, b, call):
+        out, lse, w = _forward(call, True, q, k, v, r, b)
         ctx.save_for_backward(q, k, v, r, b, out)
         ctx.call = call, lse
         if w is None:
@@ -121,17 +131,18 @@ class _Attend(torch.autograd.Function):
             return _Attend._once(ctx, dout if dout.requires_grad else
                                  dout.detach().requires_grad_())
         q, k, v, r, b, out = ctx.saved_tensors
-        (graph, p, scale, dropout, seed), lse = ctx.call
+        call, lse = ctx.call
+        p = call[1]
         if _modes() or _traced() or type(dout) not in _TYPES:
+            graph, p, scale, dropout, seed, _ = call
             drawn = torch.full((1,), seed, dtype=torch.int64)
-            d = iter(_attend_backward_op(dout, q, k, v, r, b, out, lse, drawn, graph.number,
-                                         p.index, scale, dropout))
-            return (*(None if x is None else next(d) for x in (q, k, v, r, b)), None, None)
+            d = iter(_attend_backward_op(dout, q, k, v, r, b, out, _tensor_of(lse, out), drawn,
+                                         graph.number, p.index, scale, dropout))
+            return (*(None if x is None else next(d) for x in (q, k, v, r, b)), None)
         # What was saved may be another tensor by now: x.data = y, hooks of saved tensors.
         if r is not None or b is not None or not _plain(p, q, k, v):
             q, k, v, r, b = _checked(p, q, k, v, r, b)
-        return _backward(graph, p, scale, dropout, seed, lse, dout, ctx.needs_input_grad, q, k, v,
-                         r, b, out)
+        return _backward(call, lse, dout, ctx.needs_input_grad, q, k, v, r, b, out)
 
     _once = staticmethod(once_differentiable(lambda ctx, dout: _Attend.backward(ctx, dout)))
 
@@ -151,7 +162,8 @@ def _attend_op(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, r: torch.Tenso
     p, drawn = g._find(phase), int(seed)
     dropout, scale = A.settled(dropout, scale or None, drawn)
     q, k, v, r, b = _checked(p, q, k, v, r, b)
-    return _forward(g, p, scale, dropout, drawn, False, True, q, k, v, r, b)[:2]
+    out, lse, _ = _forward((g, p, scale, dropout, drawn, False), True, q, k, v, r, b)
+    return out, _tensor_of(lse, out)
 
 
 @_attend_op.register_fake
@@ -172,7 +184,7 @@ def _attend_backward_op(dout: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v:
     if lse.shape != q.shape[:2] or lse.dtype != q.dtype:
         raise ArgumentError(f"lse is {lse.dtype} of shape {tuple(lse.shape)}; {q.dtype} of shape "
                             f"{tuple(q.shape[:2])} was expected")
-    d = _backward(g, p, scale, dropout, drawn, _whole("lse", lse), dout, 5 * (True,),
+    d = _backward((g, p, scale, dropout, drawn, False), _whole("lse", lse), dout, 5 * (True,),
                   q, k, v, r, b, _whole("out", out))
     return [x for x in d if x is not None]
 
@@ -230,11 +242,12 @@ def attend(q, k, v, graph, phase=None, *, label_vectors=None, label_bias=None, s
         q, k, v, r, b = _checked(p, q, k, v, r, b)
         if seed is None:
             seed = int(torch.randint(2**32, ())) if dropout > 0 else 0
+    call = graph, p, scale, dropout, seed, weights
     if torch.is_grad_enabled():
         if q.requires_grad or k.requires_grad or v.requires_grad or \
                 r is not None and r.requires_grad or b is not None and b.requires_grad:
-            return _Attend.apply(q, k, v, r, b, (graph, p, scale, dropout, seed), weights)
-    out, _, w = _forward(graph, p, scale, dropout, seed, weights, False, q, k, v, r, b)
+            return _Attend.apply(q, k, v, r, b, call)
+    out, _, w = _forward(call, False, q, k, v, r, b)
     return (out, w) if weights else out
 
 
@@ -252,21 +265,18 @@ def _plain(p, q, k, v):
         rows, heads, dim = q.shape
         dtype = q.dtype
         return (rows == p.rows and k.shape == v.shape == (p.sources, heads, dim) and heads > 0 and
-                dim > 0 and (dtype is torch.float32 or dtype is torch.float64) and
-                k.dtype is dtype and v.dtype is dtype and
+                dim > 0 and dtype in _REALS and k.dtype is dtype and v.dtype is dtype and
                 (q.is_cpu and k.is_cpu and v.is_cpu or
-                 q.is_cuda and k.device == v.device == q.device) and _simple(q, k, v))
+                 q.is_cuda and k.device == v.device == q.device) and
+                _simple(q) and _simple(k) and _simple(v))
     except (AttributeError, ValueError, RuntimeError):
         return False
 
 
-def _simple(*tensors):
-    """Do their numbers stand in memory as they are, one after the other?"""
-    for x in tensors:
-        if type(x) not in _TYPES or not x.is_contiguous() or x.is_neg() or \
-                x.untyped_storage().nbytes() != x.nbytes and not _held(x):
-            return False
-    return True
+def _simple(x):
+    """Do its numbers stand in memory as they are, one after the other?"""
+    return type(x) in _TYPES and x.is_contiguous() and not x.is_neg() and \
+        (x.untyped_storage().nbytes() == x.nbytes or _held(x))
 
 
 def _held(x, last=None):
