@@ -60,6 +60,12 @@ static void area(edges_maker *m, int which, int32_t row, int32_t base)
     }
 }
 
+static void holes(edges_maker *m, int which, int32_t row, int32_t base) /* a dilated window */
+{
+    (void)which;
+    edges_run(m, (gsa_run){ base + row, 21, 2, 1, 0, 0 });
+}
+
 static void spans(edges_maker *m, int which, int32_t row, int32_t base) /* of 2, ... 64, and all */
 {
     enum { SOURCES = 320 };
@@ -150,6 +156,7 @@ static const struct pattern {
     { "spans", spans, 0, INTERVAL, 315, 316, 316, 320, 2, LABELS, 5, 12, 1, 1 },
     { "all", all, 0, GEMM, 96, 96, 96, 96, 2, 0, 3, 32, 0, 0 },
     { "area", area, 0, BCSR, 0, 0, 68, 92, 1, LABELS, 5, 20, 1, 0 },
+    { "holes", holes, 0, BCSR, 0, 0, 37, 77, 1, LABELS, 5, 20, 1, 0 },
     { "strips, common", strips, 0, BCSR, 0, 0, 37, 120, 2, LABELS, 3, 50, 1, 0 },
     { "strips, sparse", strips, 1, BCSR, 0, 0, 37, 120, 2, LABELS, 3, 50, 1, 0 },
     { "strips, diagonal", strips, 2, BCSR, 0, 0, 37, 120, 2, LABELS, 3, 50, 1, 0 },

@@ -64,7 +64,8 @@ int cpu_dia_all_at(const ref_attend *t, int64_t row, int64_t last, const int32_t
     const int64_t *offset = t->edges->edge_offset;
     if (row + LANES > last || !is_open(t) || t->edges->row_local[row] % LANES != 0) return 0;
     for (int64_t i = 0, at = row; i < QUADS; i++, at += DIA_ROWS)
-        if (offset[at + 1] - offset[at] > DIA_SHORT || !cpu_dia_at(t, at, last, axis_of, &dia[i]))
+        if (offset[at + 1] - offset[at] > DIA_SHORT || !cpu_dia_at(t, at, last, axis_of, &dia[i]) ||
+            dia[i].stripes > DIA_STRIPES)
             return 0;
     return 1;
 }

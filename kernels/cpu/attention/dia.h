@@ -17,7 +17,8 @@
 enum {
     DIA_ROWS = 4,
     DIA_EDGES = ROWS4_PLACES,          /* of a row at most; */
-    DIA_SHORT = 32,                    /* with more of them bcsr goes first */
+    DIA_SHORT = 32,                    /* with more of them bcsr goes first, */
+    DIA_STRIPES = 16,                  /* and with more stripes: dilated windows */
     DIA_WIDE = LANES == 8 ? 3 : SLICE, /* vectors of a row that are worked on at once:
                                                DIA_ROWS rows of them are in registers */
     DIA_SCORES = DIA_EDGES * DIA_ROWS,
