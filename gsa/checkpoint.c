@@ -269,7 +269,7 @@ static gsa_status list_known(const gsa_system *system, const char *folder, const
                                     : gsa_fail(error, status, "%s", why.text);
 }
 
-static gsa_status clean(const gsa_system *system, const char *folder, gsa_error *error)
+gsa_status gsa_checkpoint_clean(const gsa_system *system, const char *folder, gsa_error *error)
 {
     gsa_names names, known = { .system = system };
     int64_t *steps = NULL;
@@ -333,7 +333,7 @@ static gsa_status begin(gsa_checkpoint *checkpoint, const char *folder, gsa_erro
     if (!checkpoint->folder || !checkpoint->place || !checkpoint->writing)
         return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
     gsa_status status = make_folder(system, folder, error);
-    if (status == GSA_OK) status = clean(system, folder, error);
+    if (status == GSA_OK) status = gsa_checkpoint_clean(system, folder, error);
     if (status == GSA_OK && gsa_entry_kind(system, checkpoint->writing) != GSA_FILE_FOLDER &&
         system->make_folder(system->user, checkpoint->writing) < 0)
         status = cannot(checkpoint->writing, "made", error);

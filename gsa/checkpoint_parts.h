@@ -26,6 +26,10 @@ gsa_status gsa_checkpoint_hold(const gsa_system *through, const gsa_system *belo
                                const char *folder, const char *unread, gsa_anchor **anchor,
                                char **path, char **warning, gsa_error *error);
 
+/* Removes what a kill left of the folder's checkpoints, which the caller has locked; one that
+ * stepped aside and was never replaced comes back. What a save does before all else. */
+gsa_status gsa_checkpoint_clean(const gsa_system *system, const char *folder, gsa_error *error);
+
 typedef struct gsa_names { /* what a folder holds; owns its texts */
     const gsa_system *system;
     char **at;

@@ -1,5 +1,6 @@
 /* driver.c - gsa_train: the loop over epochs, and what is due between two steps. */
 #include "train/driver.h"
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -144,6 +145,13 @@ static int holds_config(const gsa_system *system, const char *folder)
     return found;
 }
 
+static gsa_status unseen(const char *folder, gsa_error *error)
+{
+    char why[128];
+    return gsa_fail(error, GSA_ERR_IO, "what folder '%s' holds cannot be seen: %s", folder,
+                    gsa_errno_text(errno, why, sizeof why));
+}
+
 /* A place for a run: a folder without one, or nothing yet. */
 static gsa_status check_out(const gsa_system *system, const char *out, gsa_error *error)
 {
@@ -152,13 +160,17 @@ static gsa_status check_out(const gsa_system *system, const char *out, gsa_error
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "--out '%s' is no folder: a run needs a folder, or a name for a new one",
                         out);
-    if (holds(system, out, "latest"))
+    const int latest = gsa_kind_in(system, out, "latest");
+    if (latest < 0) return unseen(out, error);
+    if (latest != GSA_FILE_ABSENT)
         return gsa_fail(
             error, GSA_ERR_ARGUMENT,
             "folder '%s' holds a run already: go on with it (--resume), or choose another", out);
     if (holds_config(system, out)) return GSA_OK;
     char step[GSA_STEP_NAME];
-    const char *name = gsa_finds_step(system, out, -1, step) ? step : NULL;
+    const int steps = gsa_finds_step(system, out, -1, step);
+    if (steps < 0) return unseen(out, error);
+    const char *name = steps ? step : NULL;
     for (int i = 0; i < GSA_RUN_FILES && !name; i++)
         if (holds(system, out, gsa_run_files[i])) name = gsa_run_files[i];
     if (!name) return GSA_OK;
@@ -245,6 +257,7 @@ static gsa_status open_log(gsa_trainer *t, int resumes, gsa_error *error)
     gsa_status status = lock_folder(t, t->folder, error);
     if (status == GSA_OK && begins) status = check_out(t->system, t->folder, error);
     if (status == GSA_OK) status = gsa_remove_leftovers(t->system, t->folder, error);
+    if (status == GSA_OK) status = gsa_checkpoint_clean(t->system, t->folder, error);
     if (status == GSA_OK) status = write_config(t, error);
     char *path = status == GSA_OK ? gsa_path_join(t->system, t->folder, "log.jsonl", error) : NULL;
     if (!path) return status == GSA_OK ? GSA_ERR_MEMORY : status;

@@ -21,10 +21,13 @@ const char *const gsa_run_files[GSA_RUN_FILES] = { "config.ini", "curve.svg", "l
 /* A temporary of one of the run's own files. */
 static int is_leftover(const char *name)
 {
+    static const char *const begun[] = { "asked.ini", "recipe.ini" }; /* before the run is */
+    enum { BEGUN = sizeof begun / sizeof *begun };
     const size_t bytes = gsa_bytes_of_target(name);
-    for (int i = 0; i < GSA_RUN_FILES && name[bytes]; i++)
-        if (strlen(gsa_run_files[i]) == bytes && strncmp(name, gsa_run_files[i], bytes) == 0)
-            return 1;
+    for (int i = 0; i < GSA_RUN_FILES + BEGUN && name[bytes]; i++) {
+        const char *own = i < BEGUN ? begun[i] : gsa_run_files[i - BEGUN];
+        if (strlen(own) == bytes && strncmp(name, own, bytes) == 0) return 1;
+    }
     return 0;
 }
 
@@ -91,6 +94,6 @@ int gsa_finds_step(const gsa_system *system, const char *folder, int64_t own,
                    char name[GSA_STEP_NAME])
 {
     *name = 0;
-    system->list(system->user, folder, is_step, &(step_sought){ name, own });
-    return *name != 0;
+    const int rc = system->list(system->user, folder, is_step, &(step_sought){ name, own });
+    return *name ? 1 : rc < 0 && errno != ENOENT && errno != ENOTDIR ? -1 : 0;
 }

@@ -13,7 +13,8 @@ gsa_status gsa_remove_leftovers(const gsa_system *system, const char *folder, gs
 
 enum { GSA_STEP_NAME = 64 };
 /* 1, and its name: the folder holds a step-N, step-N.old or step-N.tmp, which a run there would
- * take for its own. The step-N.tmp of the step `own` may be there; -1: of none. */
+ * take for its own. The step-N.tmp of the step `own` may be there; -1: of none. < 0: the folder
+ * cannot be listed, with errno set. */
 int gsa_finds_step(const gsa_system *system, const char *folder, int64_t own,
                    char name[GSA_STEP_NAME]);
 

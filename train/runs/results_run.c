@@ -63,8 +63,11 @@ static gsa_status describe(const gsa_system *system, const gsa_recipe *recipe, c
     if (stack)
         gsa_results_shorten(stack), json_object_set_new(object, "encoder", json_string(stack));
     gsa_release(system, stack);
+    const int lacks = encoder && !stack;
     json_decref(own);
-    return gsa_json_text(system, object, line, error);
+    if (lacks) json_decref(object);
+    return lacks ? gsa_out_of_memory(error, folder, (int64_t)strlen(folder))
+                 : gsa_json_text(system, object, line, error);
 }
 
 static gsa_status read_files(gsa_results *results, const gsa_system *system, const char *folder,

@@ -169,13 +169,15 @@ static gsa_status describe(const sweep *s, const gsa_sweep_run *run, const char 
     const int good = object && own && json_object_update(object, own) == 0;
     const char *stack = json_string_value(json_object_get(own, "encoder"));
     char *brief = good && stack ? gsa_copy_text(s->system, stack) : NULL;
+    const int lacks = good && stack && !brief;
     if (brief)
         gsa_results_shorten(brief), json_object_set_new(object, "encoder", json_string(brief));
     gsa_release(s->system, brief);
     json_decref(own);
     gsa_recipe_release(&asked);
-    if (good) return gsa_json_text(s->system, object, line, error);
+    if (good && !lacks) return gsa_json_text(s->system, object, line, error);
     json_decref(object);
+    if (lacks) return gsa_out_of_memory(error, run->name, WHAT);
     return gsa_fail(error, GSA_ERR_FORMAT, "the result of run '%s' is no JSON object", run->name);
 }
 

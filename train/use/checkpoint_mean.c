@@ -1,4 +1,5 @@
 #include "train/use/checkpoint_mean.h"
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -234,11 +235,15 @@ static gsa_status write_checkpoint(mean *m, const gsa_system *system, gsa_error 
     char path[PATH], step[GSA_STEP_NAME];
     gsa_checkpoint *checkpoint;
     if (snprintf(path, sizeof path, "%s/%s", m->options->out, GSA_LATEST) >= PATH ||
-        system->kind(system->user, path, NULL) > GSA_FILE_ABSENT)
+        system->kind(system->user, path, NULL) != GSA_FILE_ABSENT)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "folder '%s' holds a run already: choose another",
                         m->options->out);
     /* half-written, this step is of a gsa average that was killed, and is taken away */
-    if (gsa_finds_step(system, m->options->out, m->step[0], step))
+    const int there = gsa_finds_step(system, m->options->out, m->step[0], step);
+    if (there < 0)
+        return gsa_fail(error, GSA_ERR_IO, "folder '%s' cannot be listed: %s", m->options->out,
+                        strerror(errno));
+    if (there)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s/%s' is there already: choose another folder",
                         m->options->out, step);
     gsa_status status =
