@@ -22,11 +22,6 @@ typedef struct search {
     gsa_anchor *anchor; /* of the checkpoint */
 } search;
 
-static int is_folder(const gsa_system *system, const char *path)
-{
-    return system->kind(system->user, path, NULL) == GSA_FILE_FOLDER;
-}
-
 /* Found when it is whole. It is held before its manifest is checked: another folder of that name
  * is not the one that was. */
 static gsa_status try_step(search *s, candidate which, gsa_error *error)
@@ -36,7 +31,7 @@ static gsa_status try_step(search *s, candidate which, gsa_error *error)
     gsa_anchor *anchor = NULL;
     if (!place) return gsa_out_of_memory(error, s->folder, (int64_t)strlen(s->folder));
     gsa_status status = gsa_anchor_open(s->system, s->below, place, &anchor, error);
-    if (status == GSA_OK && (s->system->hold ? !anchor : !is_folder(s->system, place)))
+    if (status == GSA_OK && s->system->hold && !anchor)
         status = gsa_fail(error, GSA_ERR_FORMAT, "'%s' is not there or is a link", place);
     if (status == GSA_OK)
         status = gsa_manifest_check(gsa_anchor_system(anchor, s->system), place, s->unread, error);

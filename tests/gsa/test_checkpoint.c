@@ -486,6 +486,15 @@ START_TEST(none_is_whole)
     marked_must_save(scratch.folder, 1, 1, 2);
     marked_must_save(scratch.folder, 2, 2, 2);
     ck_assert_int_eq(gsa_checkpoint_find(NULL, latest, NULL, &path, &warning, &error), GSA_ERR_IO);
+    ck_assert_int_eq(gsa_checkpoint_find(NULL, gsa_scratch_path(&scratch, "latest/x"), NULL, &path,
+                                         &warning, &error),
+                     GSA_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(error.text, "/latest/x' cannot be opened: Not a directory"));
+    gsa_system plain = *gsa_system_default();
+    plain.hold = NULL; /* of a program whose folders cannot be held */
+    ck_assert_int_eq(gsa_checkpoint_find(&plain, scratch.folder, NULL, &path, &warning, &error),
+                     GSA_OK);
+    gsa_release(NULL, path);
     marked_flip(gsa_scratch_path(&scratch, "step-1/config.ini"), 3);
     marked_flip(gsa_scratch_path(&scratch, "step-2/config.ini"), 3);
     ck_assert_int_eq(gsa_checkpoint_find(NULL, scratch.folder, NULL, &path, &warning, &error),
