@@ -217,9 +217,9 @@ turn 0 --part sanitizer
 STUB_STRAYS=cuda turn 1 --part train
 says '"within": false'
 STUB_STRAYS=cuda-graphs-bf16 turn 1 --part train
-says 'cuda-bf16: 1.5 1.5 ; as graphs: 1.6 1.6 "'
+says 'cuda-bf16: 1.5 1.5 1.5 1.5 ; as graphs: 1.6 1.6 1.6 1.6 "'
 STUB_FULL=cuda-graphs-tf32 turn 1 --part train
-says 'cuda-tf32: 1.5 1.5 ; as graphs: gsa: cuda: no memory"'
+says 'cuda-tf32: 1.5 1.5 1.5 1.5 ; as graphs: gsa: cuda: no memory"'
 STUB_STACK=8 turn 1 --part build
 says 'sm_90 rows: _Z4stubv:'
 
