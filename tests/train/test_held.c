@@ -239,6 +239,7 @@ START_TEST(a_step_that_is_exchanged_before_it_is_held)
                                   .device = "cpu",
                                   .threads = 1,
                                   .backend = r.backend };
+    gsa_release(NULL, r.result); /* of the training */
     ck_assert_int_eq(gsa_evaluate(&h.table, &o, &r.result, &r.error), GSA_ERR_FORMAT);
     ck_assert_int_lt(h.calls, 0);
     rig_close(&r);
