@@ -1,6 +1,7 @@
 /* system_parts.h - what the files of graph/ share about the table; not installed. */
 #ifndef GSA_SYSTEM_PARTS_H
 #define GSA_SYSTEM_PARTS_H
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +32,8 @@ static inline int gsa_entry_kind(const gsa_system *system, const char *path)
 static inline int gsa_kind_in(const gsa_system *system, const char *folder, const char *name)
 {
     char path[4096 + 64];
-    if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path) return -1;
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path)
+        return errno = ENAMETOOLONG, -1;
     return system->kind(system->user, path, NULL);
 }
 

@@ -199,7 +199,7 @@ START_TEST(what_is_read_or_of_a_run_stays)
 {
     static const struct {
         const char *args, *says;
-    } rows[] = { { "- --svg graph <graph", "the command or its recipe reads it" },
+    } rows[] = { { "- --svg graph <graph", "the same command reads it" },
                  { "star.graphml --svg step/p.svg", "its folder is a checkpoint" },
                  { "star.graphml --svg run/latest", "it is of a run, which needs it" } };
     char command[512];

@@ -192,14 +192,20 @@ static const struct {
     const char *path, *to; /* what is exchanged for what */
 } places[] = { { "run", "other" }, { "run/step-9", "other/step-9" } };
 
+/* Of the same recipe. */
+static void train_two(rig *r)
+{
+    rig_open(r, rig_text, GSA_F32, 1);
+    rig_train_ok(r, "run");
+    rig_set(r, "train.seed=7");
+    rig_train_ok(r, "other");
+}
+
 /* Its manifest was checked: what is read next is of the same folder, whatever has its name. */
 START_TEST(a_model_that_is_exchanged_while_it_is_read)
 {
     rig r;
-    rig_open(&r, rig_text, GSA_F32, 1);
-    rig_train_ok(&r, "run");
-    rig_set(&r, "train.seed=7");
-    rig_train_ok(&r, "other");
+    train_two(&r);
     const double own = evaluate(&r, "run"), another = evaluate(&r, "other");
     ck_assert(own > 0 && another > 0 && own != another);
     hooked h = { .table = *gsa_system_default(),
@@ -222,9 +228,7 @@ END_TEST
 START_TEST(a_step_that_is_exchanged_before_it_is_held)
 {
     rig r;
-    rig_open(&r, rig_text, GSA_F32, 1);
-    rig_train_ok(&r, "run");
-    rig_train_ok(&r, "other");
+    train_two(&r);
     gsa_put_file(gsa_scratch_path(&r.scratch, "other/step-9/manifest.sha256"), "", 0);
     hooked h = { .table = *gsa_system_default(),
                  .scratch = &r.scratch,

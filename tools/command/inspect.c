@@ -68,7 +68,7 @@ static int refuse(void *user, const char *path, char *why, size_t room)
     (void)user;
     const int there = strcmp(graph, "-") == 0 ? fstat(STDIN_FILENO, &from) : stat(graph, &from);
     if (there == 0 && stat(path, &to) == 0 && from.st_dev == to.st_dev && from.st_ino == to.st_ino)
-        snprintf(why, room, "the command or its recipe reads it");
+        snprintf(why, room, "the same command reads it");
     else if (is_beside(path, "manifest.sha256"))
         snprintf(why, room, "its folder is a checkpoint, which holds nothing else");
     else if ((strcmp(name, "latest") == 0 || strcmp(name, "lock") == 0) &&

@@ -253,7 +253,7 @@ void gsa_own_undo(const gsa_system *system, gsa_own_run *run)
 
 void gsa_own_release(const gsa_system *system, gsa_own_run *run)
 {
-    if (run->written) gsa_release(system, run->written);
+    gsa_release(system, run->written);
     gsa_lock_release(&run->lock);
     gsa_anchor_close(run->runs);
 }

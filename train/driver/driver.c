@@ -161,7 +161,8 @@ static gsa_status check_out(const gsa_system *system, const char *out, gsa_error
                         "--out '%s' is no folder: a run needs a folder, or a name for a new one",
                         out);
     const int latest = gsa_kind_in(system, out, "latest");
-    if (latest < 0 && errno != ENOTDIR) return unseen(out, error); /* which making it tells */
+    if (latest < 0 && errno != ENOTDIR) /* of a path beneath a file making the folder tells */
+        return unseen(out, error);
     if (latest > GSA_FILE_ABSENT)
         return gsa_fail(
             error, GSA_ERR_ARGUMENT,

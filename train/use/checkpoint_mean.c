@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "graph/system_parts.h"
 #include "gsa/checkpoint.h"
 #include "gsa/checkpoint_parts.h"
 #include "gsa/safetensors.h"
@@ -232,22 +233,22 @@ static gsa_status copy_files(const mean *m, gsa_checkpoint *checkpoint, gsa_erro
 /* The folder is locked, `system` is its table. */
 static gsa_status write_checkpoint(mean *m, const gsa_system *system, gsa_error *error)
 {
-    char path[PATH], step[GSA_STEP_NAME];
+    const char *out = m->options->out;
+    char step[GSA_STEP_NAME], why[128];
     gsa_checkpoint *checkpoint;
-    if (snprintf(path, sizeof path, "%s/%s", m->options->out, GSA_LATEST) >= PATH ||
-        system->kind(system->user, path, NULL) != GSA_FILE_ABSENT)
+    const int latest = gsa_kind_in(system, out, GSA_LATEST);
+    if (latest > GSA_FILE_ABSENT)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "folder '%s' holds a run already: choose another",
-                        m->options->out);
+                        out);
     /* half-written, this step is of a gsa average that was killed, and is taken away */
-    const int there = gsa_finds_step(system, m->options->out, m->step[0], step);
+    const int there = latest < 0 ? -1 : gsa_finds_step(system, out, m->step[0], step);
     if (there < 0)
-        return gsa_fail(error, GSA_ERR_IO, "folder '%s' cannot be listed: %s", m->options->out,
-                        strerror(errno));
+        return gsa_fail(error, GSA_ERR_IO, "what folder '%s' holds cannot be seen: %s", out,
+                        gsa_errno_text(errno, why, sizeof why));
     if (there)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s/%s' is there already: choose another folder",
-                        m->options->out, step);
-    gsa_status status =
-        gsa_checkpoint_begin(system, m->options->out, m->step[0], &checkpoint, error);
+                        out, step);
+    gsa_status status = gsa_checkpoint_begin(system, out, m->step[0], &checkpoint, error);
     if (status != GSA_OK) return status;
     status = copy_files(m, checkpoint, error);
     if (status == GSA_OK) status = write_model(m, checkpoint, error);
