@@ -141,6 +141,11 @@ static int lock_file(void *user, int file, int wait)
     return BELOW->lock(BELOW->user, file, wait);
 }
 
+static int stamp_of(void *user, int file, gsa_stamp *stamp)
+{
+    return BELOW->stamp(BELOW->user, file, stamp);
+}
+
 static void calling(void *user, const gsa_plugin_call *call)
 {
     BELOW->calling(BELOW->user, call);
@@ -176,5 +181,6 @@ void gsa_above_start(gsa_above *above, const gsa_system *below, gsa_above_path *
                                  .same = b->same ? same : NULL,
                                  .refuses = b->refuses ? refuses : NULL,
                                  .stored = b->stored ? stored : NULL,
-                                 .hold = b->hold ? hold : NULL };
+                                 .hold = b->hold ? hold : NULL,
+                                 .stamp = b->stamp ? stamp_of : NULL };
 }

@@ -6,12 +6,20 @@
 
 enum { HOLD = 64 };
 
+typedef struct watched {
+    struct watched *next;
+    gsa_stamp stamp; /* when it was opened first */
+    int opened;
+    char name[];
+} watched;
+
 struct gsa_anchor {
     gsa_above above; /* the first: its path function is given this */
     char *name;      /* `bytes` of it, without a slash at the end */
     size_t bytes;
     int file;
     char at[HOLD]; /* leads there (system.h: hold) */
+    watched *first;
 };
 
 /* What is too long for `room` is too long for any system, too, and goes there as it is. */
@@ -24,9 +32,79 @@ static const char *beneath(const gsa_above *above, const char *path, char *room)
     return bytes < GSA_ABOVE_ROOM ? room : path;
 }
 
+/* ---- files that stay as they are ------------------------------------------------------------ */
+
+static int stamp_of(const gsa_anchor *a, int file, gsa_stamp *stamp)
+{
+    return a->above.below->stamp(a->above.below->user, file, stamp);
+}
+
+static int is_same(const gsa_stamp *a, const gsa_stamp *b)
+{
+    return memcmp(a, b, sizeof *a) == 0; /* integers of one size */
+}
+
+/* Of a path beneath the folder. */
+static const char *name_in(const gsa_anchor *a, const char *path)
+{
+    return path + a->bytes + strspn(path + a->bytes, "/");
+}
+
+static int open_file(void *user, const char *path, int mode)
+{
+    const gsa_anchor *a = user;
+    const gsa_system *below = a->above.below;
+    char room[GSA_ABOVE_ROOM];
+    const char *meant = beneath(&a->above, path, room);
+    gsa_stamp now;
+    const int file = below->open(below->user, meant, mode);
+    const int reads = mode == GSA_OPEN_READ || mode == GSA_OPEN_READ_OWN;
+    if (file < 0 || !a->first || !reads || meant == path) return file;
+    watched *w = a->first;
+    while (w && strcmp(w->name, name_in(a, path)) != 0) w = w->next;
+    const int known = w && stamp_of(a, file, &now) == 0;
+    if (known && !w->opened) w->stamp = now, w->opened = 1;
+    if (known && is_same(&now, &w->stamp)) return file;
+    below->close(below->user, file);
+    return errno = ESTALE, -1;
+}
+
+/* The last call is the one that finds the end. */
+static int64_t read_file(void *user, int file, void *buffer, int64_t bytes)
+{
+    const gsa_anchor *a = user;
+    const int64_t got = a->above.below->read(a->above.below->user, file, buffer, bytes);
+    gsa_stamp now;
+    if (got != 0 || !a->first) return got;
+    if (stamp_of(a, file, &now) < 0) return -1;
+    for (const watched *w = a->first; w; w = w->next)
+        if (w->stamp.inode == now.inode && w->stamp.device == now.device &&
+            !is_same(&w->stamp, &now))
+            return errno = ESTALE, -1;
+    return got;
+}
+
+gsa_status gsa_anchor_watch(gsa_anchor *a, const char *path, gsa_error *error)
+{
+    if (!a || !a->above.table.stamp) return GSA_OK;
+    const char *name = name_in(a, path);
+    const size_t bytes = sizeof(watched) + strlen(name) + 1;
+    watched *w = gsa_alloc_zero(a->above.below, bytes, 1);
+    if (!w) return gsa_out_of_memory(error, path, (int64_t)bytes);
+    strcpy(w->name, name);
+    w->next = a->first, a->first = w;
+    return GSA_OK;
+}
+
+/* ---- the anchor ----------------------------------------------------------------------------- */
+
 static void end(gsa_anchor *a)
 {
     const gsa_system *below = a->above.below;
+    for (watched *w = a->first, *next; w; w = next) {
+        next = w->next;
+        gsa_release(below, w);
+    }
     gsa_release(below, a->name);
     gsa_release(below, a);
 }
@@ -55,6 +133,7 @@ gsa_status gsa_anchor_open(const gsa_system *through, const gsa_system *below, c
     gsa_anchor *a = gsa_alloc_zero(below, 1, sizeof *a);
     if (!a) return gsa_out_of_memory(error, path, (int64_t)sizeof *a);
     gsa_above_start(&a->above, below, beneath);
+    a->above.table.open = open_file, a->above.table.read = read_file;
     a->name = name_of(below, path, &a->bytes);
     if (!a->name) {
         end(a);

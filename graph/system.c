@@ -398,6 +398,19 @@ static int posix_same(void *user, int file, const char *path)
            open.st_ino == named.st_ino && open.st_dev == named.st_dev;
 }
 
+static int posix_stamp(void *user, int file, gsa_stamp *stamp)
+{
+    (void)user;
+    struct stat seen;
+    if (fstat(file, &seen) < 0) return -1;
+    *stamp = (gsa_stamp){ .device = (int64_t)seen.st_dev,
+                          .inode = (int64_t)seen.st_ino,
+                          .bytes = (int64_t)seen.st_size,
+                          .written = { seen.st_mtim.tv_sec, seen.st_mtim.tv_nsec },
+                          .changed = { seen.st_ctim.tv_sec, seen.st_ctim.tv_nsec } };
+    return 0;
+}
+
 /* One pass over what the folder holds: checks that it is plain files alone, or removes them. */
 static int pass_over(int folder, int removes)
 {
@@ -485,6 +498,7 @@ const gsa_system *gsa_system_default(void)
         .same = posix_same,
         .stored = posix_stored,
         .hold = posix_hold,
+        .stamp = posix_stamp,
     };
     return &table;
 }

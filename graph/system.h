@@ -60,6 +60,14 @@ typedef struct gsa_plugin_call {
     int64_t number;                    /* from 1; 0: none is known */
 } gsa_plugin_call;
 
+/* Which file it is, and which content it has. */
+typedef struct gsa_stamp {
+    int64_t device, inode; /* which file */
+    int64_t bytes;         /* its size */
+    int64_t written[2];    /* seconds and nanoseconds when its content changed last */
+    int64_t changed[2];    /* and when anything of it did, which no program sets */
+} gsa_stamp;
+
 /* Memory, files and threads that the library uses; a program may give its own. */
 typedef struct gsa_system {
     void *user; /* passed back, never read            */
@@ -121,6 +129,8 @@ typedef struct gsa_system {
      * becomes of its name. Beneath that path no link is followed. Who replaces open or kind
      * gives a hold of its own, or NULL: none can be held */
     int (*hold)(void *user, const char *path, char *at, size_t room);
+    /* What differs once an open file was written, or is another one. NULL: not known */
+    int (*stamp)(void *user, int file, gsa_stamp *stamp);
 } gsa_system;
 
 /* malloc and POSIX; immutable, any thread. */

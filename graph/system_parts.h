@@ -94,6 +94,7 @@ static inline double gsa_shown(double x)
 static inline const char *gsa_errno_text(int number, char *out, size_t size)
 {
     out[0] = 0;
+    if (number == ESTALE) return "it was exchanged or written meanwhile";
     return strerror_r(number, out, size) == 0 && out[0] ? out : "unknown error";
 }
 

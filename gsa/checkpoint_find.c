@@ -33,8 +33,7 @@ static gsa_status try_step(search *s, candidate which, gsa_error *error)
     gsa_status status = gsa_anchor_open(s->system, s->below, place, &anchor, error);
     if (status == GSA_OK && s->system->hold && !anchor)
         status = gsa_fail(error, GSA_ERR_FORMAT, "'%s' is not there or is a link", place);
-    if (status == GSA_OK)
-        status = gsa_manifest_check(gsa_anchor_system(anchor, s->system), place, s->unread, error);
+    if (status == GSA_OK) status = gsa_manifest_check(anchor, s->system, place, s->unread, error);
     if (status == GSA_OK) s->path = place, s->anchor = anchor;
     else gsa_anchor_close(anchor), gsa_release(s->below, place);
     return status;
@@ -130,9 +129,9 @@ static gsa_status fall_back(search *s, int64_t latest, const gsa_error *reason, 
 }
 
 /* A step's own folder, which is held: no other is looked for. */
-static gsa_status take_itself(search *s, gsa_error *error)
+static gsa_status take_itself(search *s, gsa_anchor *own, gsa_error *error)
 {
-    const gsa_status status = gsa_manifest_check(s->system, s->folder, s->unread, error);
+    const gsa_status status = gsa_manifest_check(own, s->system, s->folder, s->unread, error);
     if (status != GSA_OK) return status;
     s->path = gsa_copy_text(s->below, s->folder);
     return s->path ? GSA_OK : gsa_out_of_memory(error, s->folder, (int64_t)strlen(s->folder));
@@ -152,10 +151,10 @@ static gsa_status take_latest(search *s, char **warning, gsa_error *error)
     return *warning ? GSA_OK : gsa_out_of_memory(error, s->folder, GSA_ERROR_SIZE);
 }
 
-static gsa_status find(search *s, int *itself, char **warning, gsa_error *error)
+static gsa_status find(search *s, gsa_anchor *own, int *itself, char **warning, gsa_error *error)
 {
     *itself = gsa_kind_in(s->system, s->folder, GSA_MANIFEST) == GSA_FILE_REGULAR;
-    if (*itself) return take_itself(s, error);
+    if (*itself) return take_itself(s, own, error);
     const int kind = s->system->kind(s->system->user, s->folder, NULL);
     char why[128];
     if (kind == GSA_FILE_FOLDER) return take_latest(s, warning, error);
@@ -177,7 +176,7 @@ gsa_status gsa_checkpoint_hold(const gsa_system *through, const gsa_system *belo
     gsa_status status = gsa_anchor_open(through, below, folder, &own, error);
     if (status != GSA_OK) return status;
     s.system = gsa_anchor_system(own, through);
-    status = find(&s, &itself, warning, error);
+    status = find(&s, own, &itself, warning, error);
     if (status == GSA_OK && itself) s.anchor = own;
     else gsa_anchor_close(own);
     if (status == GSA_OK) {

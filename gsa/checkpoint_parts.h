@@ -52,8 +52,9 @@ gsa_status gsa_manifest_names(const gsa_system *system, const char *folder, gsa_
                               gsa_error *error);
 /* The list is whole, every listed file but `unread` (NULL: none) is there with its hash, and no
  * other file of a name that a list takes is: else GSA_ERR_FORMAT or GSA_ERR_IO. Too large a file,
- * or one that is nearly all hole: GSA_ERR_LIMIT. */
-gsa_status gsa_manifest_check(const gsa_system *system, const char *folder, const char *unread,
-                              gsa_error *error);
+ * or one that is nearly all hole: GSA_ERR_LIMIT. Through the anchor, if the folder has one, which
+ * watches what was checked: what is read there later is that. */
+gsa_status gsa_manifest_check(gsa_anchor *anchor, const gsa_system *system, const char *folder,
+                              const char *unread, gsa_error *error);
 
 #endif

@@ -96,8 +96,8 @@ static gsa_status check_form(const char *folder, const char *line, const char *e
                     number);
 }
 
-static gsa_status check_line(const gsa_system *system, const char *folder, const char *unread,
-                             const char *line, gsa_error *error)
+static gsa_status check_line(const gsa_system *system, gsa_anchor *anchor, const char *folder,
+                             const char *unread, const char *line, gsa_error *error)
 {
     char hex[HEX + 1] = "";
     const char *name = line + HEX + 2;
@@ -105,6 +105,7 @@ static gsa_status check_line(const gsa_system *system, const char *folder, const
     char *path = gsa_text_of(system, "%s/%s", folder, name);
     if (!path) return gsa_out_of_memory(error, folder, LONGEST_NAME);
     gsa_status status = check_file(system, path, name, error);
+    if (status == GSA_OK) status = gsa_anchor_watch(anchor, path, error);
     if (status == GSA_OK) status = gsa_sha256_file(system, path, hex, error);
     if (status == GSA_OK && strncmp(hex, line, HEX) != 0)
         status = gsa_fail(error, GSA_ERR_FORMAT,
@@ -163,8 +164,9 @@ static gsa_status check_end(const char *folder, const char *line, const char *en
                     step);
 }
 
-static gsa_status check_lines(const gsa_system *system, const char *folder, const char *unread,
-                              const gsa_names *names, char *text, int64_t bytes, gsa_error *error)
+static gsa_status check_lines(const gsa_system *system, gsa_anchor *anchor, const char *folder,
+                              const char *unread, const gsa_names *names, char *text, int64_t bytes,
+                              gsa_error *error)
 {
     char *line = text, *const stop = text + bytes;
     for (int files = 0, is_end;; files++) {
@@ -183,7 +185,7 @@ static gsa_status check_lines(const gsa_system *system, const char *folder, cons
         if (status == GSA_OK && is_listed(text, line, line + HEX + 2))
             status = gsa_fail(error, GSA_ERR_FORMAT, "%s/" GSA_MANIFEST ":%d: '%s' is there twice",
                               folder, files + 1, line + HEX + 2);
-        if (status == GSA_OK) status = check_line(system, folder, unread, line, error);
+        if (status == GSA_OK) status = check_line(system, anchor, folder, unread, line, error);
         if (status != GSA_OK) return status;
         line = end + 1;
     }
@@ -210,9 +212,10 @@ gsa_status gsa_manifest_names(const gsa_system *system, const char *folder, gsa_
     return status;
 }
 
-gsa_status gsa_manifest_check(const gsa_system *system, const char *folder, const char *unread,
-                              gsa_error *error)
+gsa_status gsa_manifest_check(gsa_anchor *anchor, const gsa_system *system, const char *folder,
+                              const char *unread, gsa_error *error)
 {
+    system = gsa_anchor_system(anchor, system);
     char *text = NULL, *path = gsa_text_of(system, "%s/" GSA_MANIFEST, folder);
     int64_t bytes;
     gsa_names names;
@@ -222,7 +225,8 @@ gsa_status gsa_manifest_check(const gsa_system *system, const char *folder, cons
     if (status == GSA_OK)
         status = gsa_read_file(system, path, LONGEST_MANIFEST, &text, &bytes, error);
     gsa_release(system, path);
-    if (status == GSA_OK) status = check_lines(system, folder, unread, &names, text, bytes, error);
+    if (status == GSA_OK)
+        status = check_lines(system, anchor, folder, unread, &names, text, bytes, error);
     gsa_names_release(&names);
     gsa_release(system, text);
     return status;

@@ -408,8 +408,8 @@ START_TEST(a_manifest_has_its_step)
                  (int)rows[i].step);
         ck_assert_int_eq(mkdir(folder, 0700), 0);
         gsa_put_file(file, text, (int64_t)strlen(text));
-        ck_assert_msg((gsa_manifest_check(gsa_system_default(), folder, NULL, &error) == GSA_OK) ==
-                          rows[i].good,
+        ck_assert_msg((gsa_manifest_check(NULL, gsa_system_default(), folder, NULL, &error) ==
+                       GSA_OK) == rows[i].good,
                       "row %d", i);
         ck_assert(rows[i].good || strstr(error.text, "is a checkpoint of step 2: it was copied"));
         gsa_scratch_close(&scratch);

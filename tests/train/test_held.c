@@ -1,6 +1,7 @@
 /* Folders that are exchanged for links while they are written or read: what was opened is used. */
 #include <check.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -289,6 +290,113 @@ START_TEST(a_run_that_is_exchanged_while_it_is_averaged)
 }
 END_TEST
 
+/* ---- a file that is exchanged or written while it is read ----------------------------------- */
+
+static const struct {
+    const char *file;
+    int before, by_name; /* before its n-th open, else after; another file gets its name */
+} changes[] = {
+    { "model.safetensors", 1, 1 }, { "model.safetensors", 1, 0 }, { "model.safetensors", 0, 0 },
+    { "state.safetensors", 1, 1 }, { "state.safetensors", 1, 0 }, { "state.safetensors", 0, 0 },
+    { "config.ini", 1, 1 },        { "vocab.txt", 1, 0 },         { "labels.txt", 0, 0 },
+};
+
+typedef struct changed {
+    gsa_system table;
+    const gsa_scratch *scratch;
+    char end[64];               /* a path that ends so */
+    int before, by_name, calls; /* calls: before the one that changes it */
+} changed;
+
+/* Another file of as many bytes. */
+static void change(const changed *c, const char *file)
+{
+    char to[300];
+    int64_t bytes;
+    snprintf(to, sizeof to, "%s", gsa_scratch_path(c->scratch, "run/step-9%s", file));
+    char *text = gsa_get_file(to, &bytes);
+    text[bytes / 2] ^= 1;
+    const char *from = c->by_name ? gsa_scratch_path(c->scratch, "new") : to;
+    gsa_put_file(from, text, bytes);
+    if (c->by_name) ck_assert_int_eq(rename(from, to), 0);
+    free(text);
+}
+
+static int change_and_open(void *user, const char *path, int mode)
+{
+    changed *c = user;
+    const int meets = mode == GSA_OPEN_READ && ends_with(path, c->end) && !strstr(path, ".tmp/") &&
+                      c->calls-- == 0;
+    if (meets && c->before) change(c, c->end);
+    const int file = gsa_system_default()->open(NULL, path, mode);
+    if (meets && !c->before) change(c, c->end);
+    return file;
+}
+
+static gsa_status use(rig *r, int verb)
+{
+    char run[300], out[300];
+    snprintf(run, sizeof run, "%s/run", r->scratch.folder);
+    snprintf(out, sizeof out, "%s/mean", r->scratch.folder);
+    const gsa_checkpoint_mean_options mean = { .run = run, .out = out, .last = 1 };
+    const gsa_apply_options apply = {
+        .model = run, .device = "cpu", .threads = 1, .backend = r->backend
+    };
+    gsa_release(NULL, r->result);
+    r->result = NULL;
+    return verb == 0   ? gsa_evaluate(r->system, &apply, &r->result, &r->error)
+           : verb == 1 ? gsa_checkpoint_mean(r->system, &mean, NULL, NULL, &r->error)
+                       : rig_resume(r, "run");
+}
+
+/* Its bytes again, with another time than that of the change: both may come within one tick. */
+static void put_back(const rig *r, const char *file, const char *text, int64_t bytes)
+{
+    static const struct timespec then[2] = { { 1000000000, 0 }, { 1000000000, 0 } };
+    const char *path = gsa_scratch_path(&r->scratch, "run/step-9/%s", file);
+    gsa_put_file(path, text, bytes);
+    ck_assert_int_eq(utimensat(AT_FDCWD, path, then, 0), 0);
+}
+
+/* Whenever it is: what is used is what the manifest was checked for, or there is a sentence. */
+START_TEST(a_file_that_changes_while_it_is_read)
+{
+    rig r;
+    int64_t bytes;
+    int met = 0;
+    rig_open(&r, rig_text, GSA_F32, 1);
+    rig_set(&r, "train.keep=1");
+    rig_train_ok(&r, "run");
+    const char *file = changes[_i].file;
+    char *text = gsa_get_file(gsa_scratch_path(&r.scratch, "run/step-9/%s", file), &bytes);
+    put_back(&r, file, text, bytes);
+    for (int verb = 0; verb < 3; verb++)
+        for (int n = 0, again = 1; again; n++) {
+            changed c = { .table = *gsa_system_default(),
+                          .scratch = &r.scratch,
+                          .before = changes[_i].before,
+                          .by_name = changes[_i].by_name,
+                          .calls = n };
+            snprintf(c.end, sizeof c.end, "/%s", file);
+            c.table.user = &c, c.table.open = change_and_open;
+            r.system = &c.table;
+            const gsa_status status = use(&r, verb);
+            again = c.calls < 0;
+            met += again;
+            ck_assert_msg((status != GSA_OK) == again, "verb %d, open %d: %s", verb, n,
+                          r.error.text);
+            if (again)
+                ck_assert_msg(strstr(r.error.text, "meanwhile") || strstr(r.error.text, "hash"),
+                              "%s", r.error.text);
+            put_back(&r, file, text, bytes);
+        }
+    ck_assert_int_gt(met, 3);
+    r.system = NULL;
+    free(text);
+    rig_close(&r);
+}
+END_TEST
+
 /* Who keeps a step elsewhere hears why it is passed over. */
 START_TEST(a_step_that_is_a_link)
 {
@@ -373,7 +481,8 @@ int main(int argc, char **argv)
     static const gsa_test read[] = {
         GSA_LOOP(a_model_that_is_exchanged_while_it_is_read, GSA_COUNT(places)),
         GSA_TEST(a_step_that_is_exchanged_before_it_is_held),
-        GSA_TEST(a_run_that_is_exchanged_while_it_is_averaged), GSA_TEST(a_step_that_is_a_link)
+        GSA_TEST(a_run_that_is_exchanged_while_it_is_averaged), GSA_TEST(a_step_that_is_a_link),
+        GSA_LOOP(a_file_that_changes_while_it_is_read, GSA_COUNT(changes))
     };
     static const gsa_test table[] = { GSA_TEST(beneath_a_held_folder) };
     static const gsa_case cases[] = { GSA_CASE("written", written, 60), GSA_CASE("read", read, 60),

@@ -145,6 +145,13 @@ static int kind_of(void *user, const char *path, int64_t *bytes)
     return is_text(path) ? GSA_FILE_OTHER : r->above.below->kind(r->above.below->user, path, bytes);
 }
 
+static int stamp_of(void *user, int file, gsa_stamp *stamp)
+{
+    const gsa_recycler *r = user;
+    *stamp = (gsa_stamp){ 0 }; /* of the text */
+    return file == FILE_NUMBER ? 0 : r->above.below->stamp(r->above.below->user, file, stamp);
+}
+
 void gsa_recycler_start(gsa_recycler *recycler, const gsa_system *below)
 {
     *recycler = (gsa_recycler){ 0 };
@@ -155,6 +162,7 @@ void gsa_recycler_start(gsa_recycler *recycler, const gsa_system *below)
     table->sync = sync_file, table->close = close_file, table->kind = kind_of;
     if (below->entry) table->entry = entry_of;
     if (below->stored) table->stored = stored_of;
+    if (below->stamp) table->stamp = stamp_of;
     /* the text alone is written, and its name is no file's */
     table->resolve = NULL, table->keep_mode = NULL, table->refuses = NULL;
     pthread_mutex_init(&recycler->lock, NULL);

@@ -126,13 +126,14 @@ static gsa_status check_run(mean *m, const gsa_safetensors *state, const char *p
     return status;
 }
 
-/* `system` is the table of the checkpoint's folder. */
-static gsa_status add_files(mean *m, const gsa_system *system, int64_t which, gsa_error *error)
+/* `step` is the checkpoint's folder. */
+static gsa_status add_files(mean *m, gsa_anchor *step, int64_t which, gsa_error *error)
 {
+    const gsa_system *system = gsa_anchor_system(step, m->inside);
     char path[PATH];
     gsa_safetensors model = { 0 }, state = { 0 };
     gsa_status status = place(m, which, "", path, error);
-    if (status == GSA_OK) status = gsa_manifest_check(system, path, NULL, error);
+    if (status == GSA_OK) status = gsa_manifest_check(step, m->inside, path, NULL, error);
     if (status == GSA_OK) status = place(m, which, GSA_STATE_FILE, path, error);
     if (status == GSA_OK) status = gsa_safetensors_read(system, path, &state, error);
     if (status != GSA_OK) return status;
@@ -157,7 +158,7 @@ static gsa_status add_checkpoint(mean *m, int64_t which, gsa_error *error)
     gsa_anchor *step = NULL;
     gsa_status status = place(m, which, "", path, error);
     if (status == GSA_OK) status = gsa_anchor_open(m->inside, m->system, path, &step, error);
-    if (status == GSA_OK) status = add_files(m, gsa_anchor_system(step, m->inside), which, error);
+    if (status == GSA_OK) status = add_files(m, step, which, error);
     if (which == 0) m->newest = step;
     else gsa_anchor_close(step);
     return status;
