@@ -14,18 +14,23 @@ struct gsa_output {
     const gsa_system *system;
     char *path, *temporary; /* temporary NULL: the target itself is open */
     int file, owned;        /* file -1 once closed; owned: opened as a folder's own */
+    int begun;              /* the target itself is written */
     gsa_error error;        /* the first one; status GSA_OK: none */
     int64_t used;
     char buffer[BUFFER];
 };
+
+static const char *shown(const gsa_output *output)
+{
+    return strcmp(output->path, "-") == 0 ? "standard output" : output->path;
+}
 
 static void note(gsa_output *output, const char *what)
 {
     if (output->error.status != GSA_OK) return;
     char why[128];
     const int number = errno;
-    const char *shown = strcmp(output->path, "-") == 0 ? "standard output" : output->path;
-    gsa_fail(&output->error, GSA_ERR_IO, "'%s' cannot be %s: %s", shown, what,
+    gsa_fail(&output->error, GSA_ERR_IO, "'%s' cannot be %s: %s", shown(output), what,
              gsa_errno_text(number, why, sizeof why));
 }
 
@@ -78,7 +83,8 @@ static gsa_status follow_link(gsa_output *output, gsa_error *error)
     return GSA_OK;
 }
 
-/* The program may have a reason to keep what is there: when it is opened, or only now. */
+/* The program may have a reason to keep what is there: when it is opened, or only now that it is
+ * written or replaced. */
 static gsa_status check_place(const gsa_output *output, gsa_error *error)
 {
     const gsa_system *system = output->system;
@@ -86,7 +92,7 @@ static gsa_status check_place(const gsa_output *output, gsa_error *error)
     if (output->owned || !system->refuses ||
         !system->refuses(system->user, output->path, why, sizeof why))
         return GSA_OK;
-    return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' cannot be written: %s", output->path, why);
+    return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s' cannot be written: %s", shown(output), why);
 }
 
 /* Next to a regular file, or nothing; one that is there keeps its permissions. */
@@ -120,6 +126,8 @@ static gsa_status open_target(gsa_output *output, gsa_error *error)
         if (status == GSA_OK) status = check_place(output, error);
         return status == GSA_OK ? open_beside(output, kind, error) : status;
     }
+    const gsa_status status = kind >= 0 ? check_place(output, error) : GSA_OK;
+    if (status != GSA_OK) return status;
     if (kind >= 0) output->file = system->open(system->user, output->path, GSA_OPEN_EXISTING);
     if (output->file >= 0) return GSA_OK;
     note(output, "opened for writing");
@@ -136,7 +144,7 @@ static gsa_status open_output(const gsa_system *system, const char *path, int ow
     if (!made) return gsa_out_of_memory(error, path, (int64_t)sizeof *made);
     made->system = system, made->file = -1, made->owned = owned, made->used = 0,
     made->temporary = NULL;
-    made->error.status = GSA_OK, made->error.text[0] = 0;
+    made->begun = 0, made->error.status = GSA_OK, made->error.text[0] = 0;
     made->path = gsa_copy_text(system, path);
     const gsa_status status = made->path
                                   ? open_target(made, error)
@@ -172,6 +180,10 @@ gsa_status gsa_output_check(const gsa_system *system, const char *path, gsa_erro
 static void put(gsa_output *output, const char *bytes, int64_t count)
 {
     const gsa_system *system = output->system;
+    if (count > 0 && !output->temporary && !output->begun) {
+        check_place(output, &output->error);
+        output->begun = 1;
+    }
     while (count > 0 && output->error.status == GSA_OK) {
         const int64_t done = system->write(system->user, output->file, bytes, count);
         if (done == 0) errno = ENOSPC; /* a write that takes nothing would be tried for ever */

@@ -187,7 +187,7 @@ static const row kept[] = {
       "if grep -q html new/log.jsonl; then exit 1; fi; done",
       "--version", 0, NULL, NULL },
     { "cp dev.tsv d; r=0; timeout 20 " GSA_COMMAND " predict --device cpu --model model --stream "
-      "--input d >>d 2>e || r=$?; test $r = 2; grep -q 'is the output, too' e",
+      "--input d >>d 2>e || r=$?; test $r = 2; grep -q 'recipe reads it' e",
       "--version", 0, NULL, "cmp dev.tsv d" },
     { "mkdir own; ln -s own to", "train t.tsv --quiet --device cpu --out to --set data.dev=none", 1,
       NULL, "test -L to && test -z \"$(ls own)\"" },
@@ -272,6 +272,40 @@ START_TEST(what_is_read_or_foreign_stays)
 }
 END_TEST
 
+/* Standard output is the file d, which is read, however a shell opened it. */
+static const char *const onto_itself[] = {
+    "predict --device cpu --model model --input d 1<>d",
+    "predict --device cpu --model model --input d >>d",
+    "predict --device cpu --model model <d 1<>d",
+    "predict --device cpu --model model --stream --input d >>d",
+    "predict --device cpu --model model --stream <d 1<>d",
+    "predict --device cpu --model model --input d --output /dev/stdout 1<>d",
+    "predict --device cpu --model model --input d --output /dev/fd/3 3>>d",
+    "eval --quiet --device cpu --model model --set data.dev=d 1<>d",
+    "init d 1<>d",
+    "-inspect d 1<>d",
+};
+
+START_TEST(what_is_read_is_no_standard_output)
+{
+    char command[512];
+    enter();
+    ck_assert_int_eq(shell(GSA_COMMAND " graph --topology ring --length 4 --out d.graphml"), 0);
+    for (int i = 0; i < GSA_COUNT(onto_itself); i++) {
+        const char *c = onto_itself[i], *from = *c == '-' ? "d.graphml" : "t.tsv";
+        snprintf(command, sizeof command,
+                 "cp %s d; r=0; timeout 20 " GSA_COMMAND "%s%s 2>e || r=$?; cmp %s d; test $r = 2; "
+                 "grep -q ' cannot be written: the .*command .*reads it' e",
+                 from, *c == '-' ? "" : " ", c, from);
+        ck_assert_msg(shell(command) == 0, "%s", c);
+    }
+    ck_assert_int_eq(
+        shell(GSA_COMMAND " predict --device cpu --model model good <d 1<>d; ! cmp d.graphml d"),
+        0); /* which is not read */
+    gsa_cli_leave();
+}
+END_TEST
+
 START_TEST(no_lock_is_left_by_a_full_disk)
 {
     enter();
@@ -350,9 +384,8 @@ START_TEST(a_run_of_data_stops_on_request)
 END_TEST
 
 static const gsa_test kept_tests[] = {
-    GSA_TEST(what_is_read_or_foreign_stays),
-    GSA_TEST(no_lock_is_left_by_a_full_disk),
-    GSA_TEST(one_of_two_has_the_folder),
+    GSA_TEST(what_is_read_or_foreign_stays),  GSA_TEST(what_is_read_is_no_standard_output),
+    GSA_TEST(no_lock_is_left_by_a_full_disk), GSA_TEST(one_of_two_has_the_folder),
     GSA_TEST(the_doctor_follows_no_link),
 };
 static const gsa_test wait_tests[] = { GSA_LOOP(a_signal_ends_what_waits, GSA_COUNT(waits)),

@@ -66,8 +66,10 @@ static int refuse(void *user, const char *path, char *why, size_t room)
     struct stat from, to;
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     (void)user;
-    const int there = strcmp(graph, "-") == 0 ? fstat(STDIN_FILENO, &from) : stat(graph, &from);
-    if (there == 0 && stat(path, &to) == 0 && from.st_dev == to.st_dev && from.st_ino == to.st_ino)
+    const int there = strcmp(graph, "-") == 0 ? fstat(STDIN_FILENO, &from) : stat(graph, &from),
+              goes = strcmp(path, "-") == 0 ? fstat(STDOUT_FILENO, &to) : stat(path, &to);
+    if (there == 0 && goes == 0 && S_ISREG(to.st_mode) && from.st_dev == to.st_dev &&
+        from.st_ino == to.st_ino)
         snprintf(why, room, "the same command reads it");
     else if (is_beside(path, "manifest.sha256"))
         snprintf(why, room, "its folder is a checkpoint, which holds nothing else");

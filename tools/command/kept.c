@@ -61,17 +61,29 @@ int gsa_each_read(int (*each)(void *context, const char *path), void *context)
     return good;
 }
 
-/* Or standard input, which a shell opened. */
+static int is_stream(const char *path)
+{
+    return strcmp(path, "-") == 0;
+}
+
+static int is_file(const struct stat *target, const char *path)
+{
+    struct stat there;
+    return (is_stream(path) ? fstat(STDIN_FILENO, &there) : stat(path, &there)) == 0 &&
+           there.st_ino == target->st_ino && there.st_dev == target->st_dev;
+}
+
+/* A named output may be standard input, too, before that is read. What is no file is not
+ * changed. */
 static int is_read(const char *path)
 {
-    struct stat target, there;
-    if (stat(path, &target) < 0) return 0;
-    int found = S_ISREG(target.st_mode) && fstat(STDIN_FILENO, &there) == 0 &&
-                there.st_ino == target.st_ino && there.st_dev == target.st_dev;
+    struct stat target;
+    if ((is_stream(path) ? fstat(STDOUT_FILENO, &target) : stat(path, &target)) < 0 ||
+        !S_ISREG(target.st_mode))
+        return 0;
+    int found = !is_stream(path) && is_file(&target, "-");
     pthread_mutex_lock(&reads.lock);
-    for (int i = 0; i < reads.count && !found; i++)
-        found = stat(reads.at[i], &there) == 0 && there.st_ino == target.st_ino &&
-                there.st_dev == target.st_dev;
+    for (int i = 0; i < reads.count && !found; i++) found = is_file(&target, reads.at[i]);
     pthread_mutex_unlock(&reads.lock);
     return found;
 }
@@ -144,6 +156,7 @@ static int refuse(void *user, const char *path, char *why, size_t room)
                              : (int)(slash - path),
              slash ? path : ".");
     if (is_read(path)) snprintf(why, room, "the command or its recipe reads it");
+    else if (is_stream(path)) return 0;
     else if (gsa_is_in_checkpoint(system, folder, which, sizeof which))
         snprintf(why, room, "'%.150s' is a checkpoint, which holds nothing else", which);
     else if (gsa_is_of_a_run(path, 0) && !is_remade(path) && holds_run(system, folder))

@@ -1,23 +1,6 @@
 /* gsa predict - one input line, one output line, order kept. */
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include "tools/command/apply.h"
-
-/* A stream would read its own predictions, without end. */
-static gsa_status check_stream(const gsa_apply_options *o, gsa_error *error)
-{
-    struct stat in, out;
-    const int own = strcmp(o->input, "-") == 0;
-    const int stdout_is = strcmp(o->output, "-") == 0;
-    if (!o->stream || (own ? fstat(STDIN_FILENO, &in) : stat(o->input, &in)) < 0 ||
-        (stdout_is ? fstat(STDOUT_FILENO, &out) : stat(o->output, &out)) < 0 ||
-        !S_ISREG(in.st_mode) || in.st_ino != out.st_ino || in.st_dev != out.st_dev)
-        return GSA_OK;
-    return gsa_fail(error, GSA_ERR_ARGUMENT,
-                    "--stream reads %s%s%s, which is the output, too: name another file",
-                    own ? "" : "'", own ? "standard input" : o->input, own ? "" : "'");
-}
 
 static gsa_status run(const gsa_args *args, gsa_error *error)
 {
@@ -34,7 +17,6 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
     if (status == GSA_OK && options.n_texts > 0 && gsa_args_given(args, "input"))
         return gsa_fail(error, GSA_ERR_ARGUMENT, "a text and --input %s: one of them",
                         options.input);
-    if (status == GSA_OK) status = check_stream(&options, error);
     return status == GSA_OK ? gsa_predict(gsa_args_system(args), &options, error) : status;
 }
 
