@@ -505,20 +505,21 @@ START_TEST(train_then_predict_with_nothing_else_typed)
 }
 END_TEST
 
-/* runs/last that this program did not write stays as it is, and names no model. */
+/* runs/last that names no run stays as it is, and verbs take no model from it. */
 START_TEST(another_file_named_last_stays)
 {
     static const char *const makes[] = { "echo film >kept; ln -s ../kept runs/last",
                                          "printf 'notes\nof a user\n' >runs/last",
                                          "mkdir runs/last; echo mine >runs/last/mine",
-                                         "mkfifo runs/last" };
+                                         "mkfifo runs/last",
+                                         "echo 'call Anna, last run was fine' >runs/last" };
     gsa_cli_enter();
     write_rows("film.tsv", NULL, film);
     ck_assert_int_eq(system("mkdir runs"), 0);
     ck_assert_int_eq(system(makes[_i]), 0);
     ck_assert_int_eq(system("ls -li runs | grep last | cut -d' ' -f1 >inode"), 0);
     run(ARGS("train", "film.tsv", "--quiet", "--set", "train.max_steps=1"), NULL);
-    ck_assert_msg(strstr(ran.err, "note: runs/last is no file of this program"), "%s", ran.err);
+    ck_assert_msg(strstr(ran.err, "note: runs/last names no run and stays"), "%s", ran.err);
     ck_assert_int_eq(system("ls -li runs | grep last | cut -d' ' -f1 | cmp - inode"), 0);
     ck_assert(!gsa_cli_exists("kept") || system("grep -qx film kept") == 0);
     gsa_cli_run(ARGS("predict", "a good film"), NULL, &ran);
@@ -575,6 +576,33 @@ START_TEST(a_run_that_never_began_leaves_nothing)
     gsa_cli_leave();
 }
 END_TEST
+
+#ifdef GSA_JSON_FAILS
+/* Nor does what ends at once, before the run's own files are there; later its lock goes. */
+START_TEST(a_run_without_memory_for_json_is_taken_back)
+{
+    static const char *const objects[] = { "{\"body\": \"a good film #\", \"class\": 1}\n",
+                                           "{\"body\": \"a bad film #\", \"class\": 0}\n", NULL };
+    static const struct {
+        const char *after, *left;
+    } fails[] = { { "runs/film/recipe.ini", "test ! -e runs/film" },
+                  { "runs/film/log.jsonl",
+                    "test -e runs/film/recipe.ini && test ! -e runs/film/lock" } };
+    char command[1024];
+    gsa_cli_enter();
+    write_rows("film.jsonl", NULL, objects);
+    for (int i = 0; i < GSA_COUNT(fails); i++) {
+        snprintf(command, sizeof command,
+                 "rm -rf runs; r=0; GSA_FAILS_AFTER=%s LD_PRELOAD=" GSA_JSON_FAILS " " GSA_COMMAND
+                 " train film.jsonl --quiet >out 2>err || r=$?; test $r = 1 && "
+                 "grep -q 'JSON: out of memory' err && %s",
+                 fails[i].after, fails[i].left);
+        ck_assert_msg(system(command) == 0, "%s", fails[i].after);
+    }
+    gsa_cli_leave();
+}
+END_TEST
+#endif
 
 /* Two files of one name at once: each gets a folder, with its own recipe. */
 START_TEST(two_at_once_get_two_folders)
@@ -653,9 +681,12 @@ int main(int argc, char **argv)
                                      GSA_TEST(a_text_that_is_cut_is_told),
                                      GSA_TEST(a_last_run_that_is_gone_is_told),
                                      GSA_TEST(a_run_that_never_began_leaves_nothing),
+#ifdef GSA_JSON_FAILS
+                                     GSA_TEST(a_run_without_memory_for_json_is_taken_back),
+#endif
                                      GSA_TEST(two_at_once_get_two_folders),
                                      GSA_TEST(a_file_named_last_is_no_trouble),
-                                     GSA_LOOP(another_file_named_last_stays, 4),
+                                     GSA_LOOP(another_file_named_last_stays, 5),
                                      GSA_TEST(taggers_and_translators_hold_out_too) };
     static const gsa_case cases[] = { GSA_CASE("known", known, 60),
                                       GSA_CASE("refused", refused, 60),

@@ -164,6 +164,7 @@ static void *json_memory(size_t bytes)
     if (at || bytes == 0) return at;
     fprintf(stderr, "gsa: JSON: out of memory, %zu bytes were requested\n", bytes);
     gsa_take_away();
+    gsa_own_give_up();
     _exit(GSA_EXIT_FAILED);
 }
 

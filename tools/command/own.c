@@ -197,6 +197,11 @@ static int is_last(const char *folder)
     return strncmp(folder, "runs/", 5) == 0 && !strchr(folder + 5, '/');
 }
 
+static struct { /* what gsa_own_give_up gives up */
+    const gsa_system *system;
+    gsa_own_run *run;
+} begun;
+
 gsa_status gsa_own_begin(const gsa_args *args, int quiet, gsa_own_run *run, gsa_error *error)
 {
     const gsa_system *system = gsa_args_system(args);
@@ -222,6 +227,7 @@ gsa_status gsa_own_begin(const gsa_args *args, int quiet, gsa_own_run *run, gsa_
         status = write_recipe(lock->system, look, run->recipe, &run->written, error);
     }
     if (status != GSA_OK) gsa_lock_release(lock);
+    else begun.system = system, begun.run = run;
     if (status != GSA_OK && took) gsa_remove_made(system, folder);
     if (status == GSA_OK && !quiet) fprintf(stderr, "recipe: %s\n", run->recipe);
     gsa_release(system, look);
@@ -251,8 +257,14 @@ void gsa_own_undo(const gsa_system *system, gsa_own_run *run)
     if (alone && run->made) gsa_remove_made(system, run->folder);
 }
 
+void gsa_own_give_up(void)
+{
+    if (begun.run && begun.run->lock.system) gsa_own_undo(begun.system, begun.run);
+}
+
 void gsa_own_release(const gsa_system *system, gsa_own_run *run)
 {
+    begun.run = NULL;
     gsa_release(system, run->written);
     gsa_lock_release(&run->lock);
     gsa_anchor_close(run->runs);
@@ -272,17 +284,26 @@ static int read_last(const gsa_system *system, char name[LINE])
     return ours;
 }
 
+/* runs/last is not there, or names a run next to it: any other line may be a user's. */
+static int is_ours(const gsa_system *system)
+{
+    char name[LINE], folder[LINE + 8];
+    if (gsa_entry_kind(system, LAST) == GSA_FILE_ABSENT) return 1;
+    if (!read_last(system, name)) return 0;
+    snprintf(folder, sizeof folder, "runs/%s", name);
+    return gsa_kind_in(system, folder, "config.ini") == GSA_FILE_REGULAR;
+}
+
 gsa_status gsa_own_end(const gsa_system *system, const gsa_own_run *run, gsa_error *error)
 {
     const char *folder = run->folder;
     gsa_output *out;
-    char name[LINE];
     if (!is_last(folder)) return GSA_OK;
     system = gsa_anchor_system(run->runs, system);
-    if (!read_last(system, name) && gsa_entry_kind(system, LAST) != GSA_FILE_ABSENT) {
+    if (!is_ours(system)) {
         fprintf(stderr,
-                "note: runs/last is no file of this program and stays as it is: name the "
-                "run by --model %s\n",
+                "note: runs/last names no run and stays as it is: remove it, or name this run by "
+                "--model %s\n",
                 folder);
         return GSA_OK;
     }

@@ -59,6 +59,8 @@ gsa_status gsa_own_begin(const gsa_args *args, int quiet, gsa_own_run *run, gsa_
 /* Of a run that failed: takes the recipe, as it was written, and the folder that was made, back
  * where nothing else is in it. The lock is released. */
 void gsa_own_undo(const gsa_system *system, gsa_own_run *run);
+/* The same of the run that began and is not released, if there is one: the process ends at once. */
+void gsa_own_give_up(void);
 gsa_status gsa_own_end(const gsa_system *system, const gsa_own_run *run, gsa_error *error);
 void gsa_own_release(const gsa_system *system, gsa_own_run *run);
 /* --model of a verb that has it and was not given any: the run that runs/last names, if there is
