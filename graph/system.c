@@ -166,9 +166,7 @@ static int descriptor_at(const char *path)
                : -1;
 }
 
-/* The descriptor that the path leads to, and that is written as it is: opened anew, a file that
- * the shell has open would be written from its begin. -1: none. */
-static int descriptor_of(const char *path)
+int gsa_descriptor_of(const char *path)
 {
     char at[PATH_MAX];
     int number = -1, more = strlen(path) < sizeof at && !gsa_is_held(path);
@@ -209,9 +207,7 @@ static int posix_open(void *user, const char *path, int mode)
     const int named = /* neither what is new, nor an own file, is a descriptor */
         mode == GSA_OPEN_READ || mode == GSA_OPEN_CREATE || mode >= GSA_OPEN_OWN
             ? -1
-            : descriptor_of(path);
-    /* a file that was opened here: a shell gives its own without that flag */
-    if (named >= 0 && fcntl(named, F_GETFD) == FD_CLOEXEC) return errno = EBADF, -1;
+            : gsa_descriptor_of(path);
     if (named >= 0) return fcntl(named, F_DUPFD_CLOEXEC, 0);
     const int file = open_at(path, flags[mode]);
     return file >= 0 && mode >= GSA_OPEN_OWN ? keep_own(file, mode == GSA_OPEN_OWN) : file;
@@ -345,7 +341,7 @@ static int posix_kind(void *user, const char *path, int64_t *bytes)
     (void)user;
     struct stat seen;
     if (bytes) *bytes = 0;
-    if (descriptor_of(path) > STDIN_FILENO) return GSA_FILE_OTHER;
+    if (gsa_descriptor_of(path) > STDIN_FILENO) return GSA_FILE_OTHER;
     if (stat_at(path, 1, &seen) < 0) return errno == ENOENT ? GSA_FILE_ABSENT : -1;
     if (bytes) *bytes = (int64_t)seen.st_size;
     return kind_of(&seen);

@@ -21,6 +21,10 @@ static inline int gsa_is_held(const char *path)
     return strncmp(path, GSA_HELD, sizeof GSA_HELD - 1) == 0;
 }
 
+/* The descriptor that the path leads to, and that is written as it is: opened anew, a file that
+ * the shell has open would be written from its begin. -1: none. */
+int gsa_descriptor_of(const char *path);
+
 /* The kind of the name itself: GSA_FILE_LINK for a link, where the table knows links. */
 static inline int gsa_entry_kind(const gsa_system *system, const char *path)
 {

@@ -11,7 +11,7 @@
 #define END "# %d files"
 #define OF  " of "
 
-enum { HEX = 64, LONGEST_NAME = 128, LONGEST_MANIFEST = 1 << 14 };
+enum { HEX = 64, LONGEST_NAME = 128, LONGEST_PATH = 4095, LONGEST_MANIFEST = 1 << 14 };
 static const int64_t LARGEST_FILE = INT64_C(1) << 36, LARGEST_TEXT = INT64_C(1) << 30;
 
 int gsa_manifest_takes(const char *name)
@@ -68,13 +68,18 @@ gsa_status gsa_manifest_write(const gsa_system *system, const char *folder, int6
     return status;
 }
 
-/* A listed file is there, and is no larger than what is read: words are fewer than weights. */
+/* A listed file has a path that can be used, is there, and is no larger than what is read: words
+ * are fewer than weights. */
 static gsa_status check_file(const gsa_system *system, const char *path, const char *name,
                              gsa_error *error)
 {
     const char *dot = strrchr(name, '.');
     const int64_t most = dot && strcmp(dot, ".safetensors") == 0 ? LARGEST_FILE : LARGEST_TEXT;
     int64_t bytes = 0;
+    if (strlen(path) > LONGEST_PATH)
+        return gsa_fail(error, GSA_ERR_LIMIT,
+                        "'%s': a path of %zu bytes is too long, expected at most %d", path,
+                        strlen(path), LONGEST_PATH);
     if (system->kind(system->user, path, &bytes) == GSA_FILE_ABSENT)
         return gsa_fail(error, GSA_ERR_FORMAT, "'%s' cannot be read: No such file or directory",
                         path);

@@ -555,6 +555,14 @@ START_TEST(a_descriptor_is_written_where_it_is)
         holds(path, "one two");
         ck_assert_int_eq(files_in(folder), 3);
     }
+    /* a program's own, which its children do not get */
+    const int closed = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    char named[64];
+    snprintf(named, sizeof named, "/dev/fd/%d", closed);
+    ck_assert_int_eq(write(closed, "one ", 4), 4);
+    write_text(named, "two");
+    ck_assert_int_eq(close(closed), 0);
+    holds(path, "one two");
     /* what a run opens as its own, or makes, is no descriptor */
     ck_assert_int_lt(gsa_system_default()->open(NULL, link, GSA_OPEN_OWN), 0);
     ck_assert_int_lt(gsa_system_default()->open(NULL, link, GSA_OPEN_CREATE), 0);

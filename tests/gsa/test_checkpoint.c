@@ -1,5 +1,6 @@
 /* Checkpoints: what a save leaves, and what is found. */
 #include <check.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -417,6 +418,48 @@ START_TEST(a_manifest_has_its_step)
 }
 END_TEST
 
+/* Beneath a folder that is held, what is too long is not noticed by the system: readers would cut
+ * the name. */
+START_TEST(a_path_that_is_too_long)
+{
+    enum { MOST = 4095, PART = 200 };
+    const size_t file = strlen("/step-1/") + strlen(marked_file[0]);
+    for (int over = 0; over < 2; over++) {
+        gsa_scratch scratch;
+        char path[MOST + 64], part[PART + 1], *found, *warning;
+        gsa_error error;
+        gsa_scratch_open(&scratch);
+        marked_must_save(scratch.folder, 1, 1, 2);
+        const int start = open(scratch.folder, O_RDONLY | O_DIRECTORY);
+        int at = dup(start);
+        size_t bytes = (size_t)snprintf(path, sizeof path, "%s", scratch.folder);
+        while (bytes + file < (size_t)(MOST + over)) {
+            const size_t left = (size_t)(MOST + over) - bytes - file - 1,
+                         take = left > 2 * PART ? PART
+                                : left > PART   ? left / 2
+                                                : left;
+            memset(part, 'p', take), part[take] = 0;
+            ck_assert_int_eq(mkdirat(at, part, 0700), 0);
+            const int next = openat(at, part, O_RDONLY | O_DIRECTORY);
+            close(at), at = next;
+            bytes += (size_t)snprintf(path + bytes, sizeof path - bytes, "/%s", part);
+        }
+        ck_assert_int_eq(renameat(start, "step-1", at, "step-1"), 0);
+        ck_assert_int_eq(renameat(start, "latest", at, "latest"), 0);
+        const gsa_status status =
+            gsa_checkpoint_find(NULL, path, "state", &found, &warning, &error);
+        ck_assert_msg((status == GSA_OK) == !over, "%s", error.text);
+        if (over)
+            ck_assert_msg(strstr(error.text, "a path of 4096 bytes is too long"), "%s", error.text);
+        else gsa_release(NULL, found), gsa_release(NULL, warning);
+        close(at), close(start);
+        snprintf(path, sizeof path, "rm -r %s/*", scratch.folder);
+        ck_assert_int_eq(system(path), 0);
+        gsa_scratch_close(&scratch);
+    }
+}
+END_TEST
+
 START_TEST(every_flipped_byte_is_seen)
 {
     static const int marks[] = { 1, 2, -1 };
@@ -731,6 +774,7 @@ int main(int argc, char **argv)
     static const gsa_test finding[] = {
         GSA_LOOP(damage_is_named_and_passed_over, GSA_COUNT(damages)),
         GSA_TEST(a_manifest_has_its_step),
+        GSA_TEST(a_path_that_is_too_long),
         GSA_TEST(every_flipped_byte_is_seen),
         GSA_TEST(every_part_of_a_manifest_is_noticed),
         GSA_TEST(none_is_whole),

@@ -4,6 +4,7 @@
  * for one after the manifest was checked. */
 #define _DEFAULT_SOURCE /* realpath */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -226,6 +227,9 @@ static int open_file(void *user, const char *path, int mode)
 {
     int is_manifest;
     char real[PATH_MAX];
+    /* a file that was opened here: a shell gives its own without that flag */
+    if (mode != GSA_OPEN_READ && fcntl(gsa_descriptor_of(path), F_GETFD) == FD_CLOEXEC)
+        return errno = EBADF, -1;
     if (mode != GSA_OPEN_READ) return reads.open(user, path, mode);
     const char *known = lasting(path, real);
     if (is_being_written(known) || is_of_checkpoint(known, &is_manifest))
