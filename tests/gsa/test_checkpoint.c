@@ -418,6 +418,37 @@ START_TEST(a_manifest_has_its_step)
 }
 END_TEST
 
+typedef struct lacking {
+    gsa_system table;
+    int left; /* allocations before the one that fails */
+} lacking;
+
+static void *alloc_lacking(void *user, size_t bytes)
+{
+    lacking *l = user;
+    return l->left-- == 0 ? NULL : malloc(bytes);
+}
+
+/* Every allocation of a search in folders that are held. */
+START_TEST(a_held_step_without_memory)
+{
+    gsa_scratch scratch;
+    char *found, *warning;
+    gsa_error error;
+    gsa_status status = GSA_ERR_MEMORY;
+    gsa_scratch_open(&scratch);
+    marked_must_save(scratch.folder, 1, 1, 2);
+    for (int n = 0; status != GSA_OK; n++) {
+        lacking l = { .table = *gsa_system_default(), .left = n };
+        l.table.user = &l, l.table.alloc = alloc_lacking;
+        status = gsa_checkpoint_find(&l.table, scratch.folder, NULL, &found, &warning, &error);
+        ck_assert_msg(status == (l.left < 0 ? GSA_ERR_MEMORY : GSA_OK), "%s", error.text);
+    }
+    gsa_release(NULL, found), gsa_release(NULL, warning);
+    gsa_scratch_close(&scratch);
+}
+END_TEST
+
 /* Beneath a folder that is held, what is too long is not noticed by the system: readers would cut
  * the name. */
 START_TEST(a_path_that_is_too_long)
@@ -775,6 +806,7 @@ int main(int argc, char **argv)
         GSA_LOOP(damage_is_named_and_passed_over, GSA_COUNT(damages)),
         GSA_TEST(a_manifest_has_its_step),
         GSA_TEST(a_path_that_is_too_long),
+        GSA_TEST(a_held_step_without_memory),
         GSA_TEST(every_flipped_byte_is_seen),
         GSA_TEST(every_part_of_a_manifest_is_noticed),
         GSA_TEST(none_is_whole),
