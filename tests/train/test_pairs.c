@@ -447,6 +447,24 @@ START_TEST(accuracy_and_f1_by_hand)
 }
 END_TEST
 
+/* log 2 is less than the last place of such a number. */
+START_TEST(logits_are_large)
+{
+    static const double out[] = { 1e30, 1e30, -1e30, -1e30 };
+    int32_t label[] = { 1, 0 };
+    double probability[2];
+    const gsa_minibatch batch = { .count = 2, .targets = 2, .label = label };
+    gsa_score unit[2] = { 0 };
+    gsa_classes_score(out, 2, -1, &batch, NULL, unit);
+    for (int u = 0; u < 2; u++) {
+        gsa_classes_probabilities(out + 2 * u, 2, probability);
+        ck_assert_double_eq_tol(unit[u].loss, log(2), 1e-15);
+        ck_assert_double_eq_tol(gsa_found_of(out + 2 * u, 2, label[u], -1).nll, log(2), 1e-15);
+        ck_assert(fabs(probability[0] - 0.5) < 1e-15 && fabs(probability[1] - 0.5) < 1e-15);
+    }
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     static const gsa_test formats[] = { GSA_LOOP(good_pairs, GSA_COUNT(good)) };
@@ -456,7 +474,8 @@ int main(int argc, char **argv)
     static const gsa_test gradients[] = { GSA_LOOP(every_parameter_differentiates,
                                                    GSA_COUNT(models)),
                                           GSA_LOOP(features_are_the_papers, 2) };
-    static const gsa_test scores[] = { GSA_TEST(accuracy_and_f1_by_hand) };
+    static const gsa_test scores[] = { GSA_TEST(accuracy_and_f1_by_hand),
+                                       GSA_TEST(logits_are_large) };
     static const gsa_case cases[] = { GSA_CASE("formats", formats, 20), GSA_CASE("bad", wrong, 20),
                                       GSA_CASE("gradients", gradients, 120),
                                       GSA_CASE("scores", scores, 10) };

@@ -57,7 +57,7 @@ gsa_found gsa_found_of(const double *out, int32_t classes, int32_t gold, int32_t
     for (int32_t c = 0; c < classes; c++) sum += exp(out[c] - out[top]);
     found.confidence = exp(out[found.label] - out[top]) / sum;
     if (gold < 0) return found;
-    found.nll = log(sum) + out[top] - out[gold];
+    found.nll = log(sum) - (out[gold] - out[top]); /* beside a large one it would be lost */
     for (int32_t c = 0; c < classes; c++) {
         const double off = exp(out[c] - out[top]) / sum - (c == gold);
         found.brier += off * off;

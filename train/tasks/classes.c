@@ -19,13 +19,13 @@ static int32_t largest(const double *x, int32_t count)
     return best;
 }
 
-/* log sum exp x - x[at] */
+/* log sum exp x - x[at]: beside a large x, log(sum) would be lost. */
 static double surprise(const double *x, int32_t count, int32_t at)
 {
     const double top = x[largest(x, count)];
     double sum = 0;
     for (int32_t c = 0; c < count; c++) sum += exp(x[c] - top);
-    return log(sum) + top - x[at];
+    return log(sum) - (x[at] - top);
 }
 
 void gsa_classes_score_row(const double *out, int32_t classes, int32_t positive, int32_t label,
