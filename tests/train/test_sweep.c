@@ -574,7 +574,7 @@ static void put_run(gsa_results *r, const char *encoder, const char *domain, int
              "\"%s\", \"each\": "
              "{\"model.encoder\": "
              "\"%s\", \"domain\": \"%s\"}, \"task\": \"t\", \"encoder\": \"%s*1\", "
-             "\"dev_accuracy\": %.4f, \"dev_examples\": 9, "
+             "\"dev_accuracy\": %.15g, \"dev_examples\": 9, "
              "\"seconds\": 2.5, \"parameters\": 77, \"seed\": %d}",
              encoder, domain, seed, encoder, domain, encoder, encoder, domain, encoder, accuracy,
              seed);
@@ -624,6 +624,28 @@ START_TEST(rows_and_averages)
     }
     gsa_table_release(&t);
     gsa_results_release(r);
+}
+END_TEST
+
+/* Each digit of them would be 309 characters. */
+START_TEST(figures_of_any_size)
+{
+    static const struct {
+        double value;
+        const char *cell;
+    } shown[] = { { -1.7e308, "-1.7e+308" }, { 1.7e308, "1.7e+308" },
+                  { 1e15, "1e+15" },         { 999999999999999, "999999999999999.00" },
+                  { 12.5, "12.50" },         { 1e-300, "0.0000" } };
+    for (int i = 0; i < GSA_COUNT(shown); i++) {
+        gsa_results *r;
+        gsa_table t;
+        ck_assert_int_eq(gsa_results_create(NULL, &r, NULL), GSA_OK);
+        put_run(r, "star", "books", 1, shown[i].value);
+        ck_assert_int_eq(gsa_results_table(r, &t, NULL), GSA_OK);
+        ck_assert_str_eq(cell(&t, 1, "dev accuracy"), shown[i].cell);
+        gsa_table_release(&t);
+        gsa_results_release(r);
+    }
 }
 END_TEST
 
@@ -776,6 +798,7 @@ int main(int argc, char **argv)
                                           GSA_LOOP(gold_is_the_file, 2) };
     static const gsa_test result_tests[] = { GSA_TEST(statistics),
                                              GSA_TEST(rows_and_averages),
+                                             GSA_TEST(figures_of_any_size),
                                              GSA_TEST(settings_that_no_word_tells_apart),
                                              GSA_TEST(names_that_columns_have),
                                              GSA_TEST(folders_are_cut),

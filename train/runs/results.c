@@ -556,9 +556,11 @@ static int averaged(const json_t *row, const char *name)
     return 0;
 }
 
+/* A file may hold any number: all digits of a large one would not fit, nor mean anything. */
 static void write_number(char *cell, size_t room, double x, int seconds)
 {
-    snprintf(cell, room, seconds ? "%.1f" : fabs(x) < 10 ? "%.4f" : "%.2f", x);
+    const int large = !(fabs(x) < 1e15);
+    snprintf(cell, room, large ? "%.6g" : seconds ? "%.1f" : fabs(x) < 10 ? "%.4f" : "%.2f", x);
 }
 
 static void write_cell(char *cell, size_t room, const json_t *row, const char *column)
