@@ -276,6 +276,9 @@ END_TEST
     "{\"outcomes\": 1, \"split\": \"" split "\", \"task\": \"text_classification\", \"metric\": "  \
     "\"accuracy\", \"seed\": 3, \"units\": " units ", \"gold\": \"" GOLD                           \
     "\", \"signature\": \"s\"}\n"
+#define TAGS                                                                                       \
+    "{\"outcomes\": 1, \"split\": \"dev\", \"task\": \"tagging\", \"metric\": \"f1\", \"seed\": "  \
+    "3, \"units\": 1, \"gold\": \"" GOLD "\", \"signature\": \"s\"}\n"
 #define YES "[0.5,1,1,1,0,0,0]\n"
 #define NO  "[1.5,0,1,1,0,0,0]\n"
 
@@ -340,6 +343,17 @@ static const struct {
     { HEADER("dev", "1") "[1,2]\n", ":2: expected 7 numbers" },
     { HEADER("dev", "1") "[0.5,1,1.5,1,0,0,0]\n",
       ":2: expected 7 numbers in brackets, the last 5 whole" },
+    { HEADER("dev", "1") "[1e308,1,1,1,0,0,0]\n", ":2: no unit has these numbers" },
+    { HEADER("dev", "1") "[-2e100,1,1,1,0,0,0]\n", ":2: no unit has these numbers" },
+    { HEADER("dev", "1") "[0.5,1e308,1,1,0,0,0]\n", ":2: no unit has these numbers" },
+    { HEADER("dev", "1") "[0.5,2,1,1,0,0,0]\n", ":2: no unit has these numbers" },
+    { HEADER("dev", "1") "[0.5,-1,1,1,0,0,0]\n", ":2: no unit has these numbers" },
+    { HEADER("dev", "1") "[0.5,1,1,1,2,0,0]\n", ":2: no unit has these numbers" },
+    { HEADER("dev", "1") "[0.5,1,1,9,2,1,3]\n", ":2: no unit has these numbers" },
+    { HEADER("dev", "1") "[0.5,1,1,-1,0,0,0]\n", ":2: a count is not in 0 .. 2^31-1" },
+    { HEADER("dev", "1") "[0.5,1,1,2147483648,0,0,0]\n", ":2: a count is not in 0 .. 2^31-1" },
+    { TAGS "[0.5,1,1,9,1,1,1,2,1,2]\n", ":2: no unit has these numbers" },
+    { TAGS "[0.5,1,1,9,1,1,1,1,1,-2]\n", ":2: a count is not in 0 .. 2^31-1" },
     { HEADER("dev", "0"), ":1: no header of outcomes" },
     { HEADER("dev", "99999999"), ":1: no header of outcomes" },
     { HEADER("dev", "1") YES HEADER("dev", "1") YES, ":3: the split is here a second time" },

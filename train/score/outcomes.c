@@ -1,5 +1,6 @@
 #include "graph/system_parts.h"
 #include "train/score/outcomes.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include "gsa/hash.h"
@@ -178,6 +179,18 @@ static gsa_status take_header(gsa_outcomes *o, const json_t *header, int64_t byt
                    : gsa_out_of_memory(error, lines->path, units * (int64_t)sizeof *o->unit);
 }
 
+/* What gsa_outcomes_write can have written, whose sums cannot overflow: a plugin's loss may be any
+ * number. `right` was rounded. */
+static int possible(const gsa_score *u)
+{
+    const int64_t least = u->found < u->wanted ? u->found : u->wanted,
+                  most = u->found + u->wanted > 0 ? least : u->examples,
+                  strict = u->strict_found < u->strict_wanted ? u->strict_found : u->strict_wanted;
+    return fabs(u->loss) <= 1e100 && u->right >= 0 &&
+           u->right <= (double)u->examples * (1 + 1e-8) && u->hits <= most &&
+           u->strict_hits <= strict;
+}
+
 static gsa_status take_unit(gsa_score *unit, size_t fields, const json_t *row,
                             const gsa_lines *lines, gsa_error *error)
 {
@@ -193,9 +206,15 @@ static gsa_status take_unit(gsa_score *unit, size_t fields, const json_t *row,
                        fields == FIELDS ? "expected 7 numbers in brackets, the last 5 whole"
                                         : "expected 10 numbers in brackets, the last 8 whole");
         x[i] = json_number_value(one);
+        if (i > 1 && !(x[i] >= 0 && x[i] <= INT32_MAX))
+            return bad(lines, error, "a count is not in 0 .. 2^31-1");
     }
     *unit = gsa_score_of(x);
-    return GSA_OK;
+    return possible(unit) ? GSA_OK
+                          : bad(lines, error,
+                                "no unit has these numbers: [loss, right, targets, examples, hits, "
+                                "found, wanted] are wanted, of which the loss is at most 1e100, "
+                                "right is a part of examples, hits of found and of wanted");
 }
 
 /* `left` counts down the units of the header's split, `wanted` says whether they are requested. */
