@@ -80,15 +80,13 @@ class Topology:
     """A pattern with its parameters: gsa.topology makes one."""
 
     def __init__(self, spec, plugin=None, cache_bytes=64 << 20):
-        plugins = [] if plugin is None else [plugin] if isinstance(plugin, (str, bytes)) or \
-            hasattr(plugin, "__fspath__") else _listed("plugin", plugin, "paths")
-        self._state = (spec, [str(p) for p in plugins], cache_bytes)
+        self._state = (spec, L.paths("plugin", plugin), cache_bytes)
         self._registry = L.made(lib.gsa_registry_create, None)
         releases = [(lib.gsa_registry_release, self._registry)]
         try:
             for path in self._state[1]:
-                L.call(lib.gsa_registry_load, self._registry, L.text(path))
-            self._first = L.made(lib.gsa_graph_open, None, self._registry, L.text(spec))
+                L.call(lib.gsa_registry_load, self._registry, path.encode())
+            self._first = L.made(lib.gsa_graph_open, None, self._registry, L.text("spec", spec))
             releases.insert(0, (lib.gsa_graph_release, self._first))
             self._cache = L.made(lib.gsa_cache_create, None, cache_bytes)
             releases.insert(0, (lib.gsa_cache_release, self._cache))
@@ -143,17 +141,9 @@ def int_list(values, what):
     return np.ascontiguousarray(array, np.int32)
 
 
-def _listed(name, values, what):
-    try:
-        return list(values)
-    except TypeError:
-        raise L.ArgumentError(f"{name} is a {type(values).__name__}; {what} were "
-                              f"expected") from None
-
-
 def _text(text, lengths):
     """The tokens of all examples as gsa_slice, and what must live as long."""
-    text = [_listed("text", e, "tokens") for e in _listed("text", text, "lists of tokens")]
+    text = [L.listed("text", e, "tokens") for e in L.listed("text", text, "lists of tokens")]
     for token in itertools.chain(*text):
         if not isinstance(token, str):
             raise L.ArgumentError(f"text: {token!r} is a {type(token).__name__}; tokens are str")
@@ -335,7 +325,7 @@ class Graph:
             text = getattr(self, "text", None)
             slices = None if text is None else _text([text[example]], [len(text[example])])
             at = None if slices is None else ctypes.addressof(slices)
-            L.call(lib.gsa_graph_write, handle, example, at, L.text(path))
+            L.call(lib.gsa_graph_write, handle, example, at, L.path("path", path))
 
     def _edge_arguments(self):
         first = self.phase(0)

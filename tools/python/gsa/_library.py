@@ -210,12 +210,31 @@ def call(function, *arguments):
         fail(room)
 
 
-def text(value):
+def text(name, value):
     """A string of the library, which would end at a zero."""
-    value = str(value)
+    if not isinstance(value, str):
+        raise ArgumentError(f"{name} is a {type(value).__name__}; a str was expected")
     if "\0" in value:
         raise ArgumentError(f"{value[:99]!r} holds a zero character")
     return utf8(value)
+
+
+def path(name, value):
+    return text(name, os.fspath(value) if isinstance(value, os.PathLike) else value)
+
+
+def paths(name, values):
+    """One path, or several, as a list."""
+    alone = isinstance(values, (str, bytes, os.PathLike))
+    values = [] if values is None else [values] if alone else listed(name, values, "paths")
+    return [path(name, value).decode() for value in values]
+
+
+def listed(name, values, what):
+    try:
+        return list(values)
+    except TypeError:
+        raise ArgumentError(f"{name} is a {type(values).__name__}; {what} were expected") from None
 
 
 def utf8(value):

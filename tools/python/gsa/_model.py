@@ -22,11 +22,11 @@ class Model:
     """A model that answers for texts; gsa.load opens one."""
 
     def __init__(self, folder, plugin=(), threads=1):
-        plugins = [plugin] if isinstance(plugin, str) else list(plugin)
+        plugins = L.paths("plugin", plugin)
         threads = L.whole("threads", threads, 0, L.THREADS)
-        self._state = (str(folder), plugins, threads)
-        paths = (ctypes.c_char_p * max(1, len(plugins)))(*[L.text(p) for p in plugins])
-        options = L._ApplyOptions(model=L.text(folder), device=b"cpu", threads=threads,
+        self._state = (folder, plugins, threads)
+        paths = (ctypes.c_char_p * max(1, len(plugins)))(*[p.encode() for p in plugins])
+        options = L._ApplyOptions(model=L.path("folder", folder), device=b"cpu", threads=threads,
                                   plugins=ctypes.addressof(paths), n_plugins=len(plugins))
         handle = ctypes.c_void_p()
         L.call(lib.gsa_predictor_open, None, ctypes.byref(options), ctypes.byref(handle))
@@ -41,13 +41,13 @@ class Model:
 
     def predict(self, texts):
         """A Prediction for each text; of sentence pairs a text is a pair of strings."""
-        if isinstance(texts, str):
+        if isinstance(texts, (str, bytes)):
             raise L.ArgumentError("predict takes a list of texts, not one text")
-        return [self._one(text) for text in texts]
+        return [self._one(text) for text in L.listed("texts", texts, "texts")]
 
     def _one(self, text):
-        parts = [text] if isinstance(text, str) else list(text)
-        array = (ctypes.c_char_p * len(parts))(*[L.text(part) for part in parts])
+        parts = [text] if isinstance(text, (str, bytes)) else L.listed("text", text, "texts")
+        array = (ctypes.c_char_p * len(parts))(*[L.text("text", part) for part in parts])
         found = L._Prediction()
         with self._lock:
             L.call(lib.gsa_predictor_texts, self._handle, array, len(parts), ctypes.byref(found))

@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 import os
+import pathlib
 import pickle
 import random
 import signal
@@ -169,7 +170,17 @@ class Twin(Case):
         for label, p in told.probability.items():  # a wheel has plain products, so not all bits
             self.assertAlmostEqual(p, wanted[label], delta=1e-6)
         self.assertEqual(pickle.loads(pickle.dumps(model)).predict(self.texts[:1]), [told])
-        self.refused("predict takes a list of texts, not one text", model.predict, "alpha")
+        self.assertEqual(gsa.load(pathlib.Path(out)).predict(self.texts[:1]), [told])
+        for text in ("alpha", b"alpha"):
+            self.refused("predict takes a list of texts, not one text", model.predict, text)
+        for bad, kind in ((b"a", "bytes"), ([5], "int"), ([None], "NoneType"), ([["good"]], "list"),
+                          ([pathlib.Path("a")], pathlib.Path("a").__class__.__name__)):
+            self.refused(f"text is a {kind}; a str was expected", model.predict, [bad])
+        self.refused("text is a NoneType; texts were expected", model.predict, [None])
+        self.refused("texts is a NoneType; texts were expected", model.predict, None)
+        self.refused("plugin is a int; paths were expected", gsa.load, out, 5)
+        self.refused("plugin is a int; a str was expected", gsa.load, out, [5])
+        self.refused("folder is a NoneType; a str was expected", gsa.load, None)
 
     @unittest.skipUnless(hasattr(os, "fork"), "no fork")
     def test_a_child_of_a_process_that_predicts_predicts(self):

@@ -235,6 +235,9 @@ class Refusals(Case):
         self.refused("text is a int; lists of tokens were expected", t.graph, [1], text=3)
         self.refused("text is a int; tokens were expected", t.graph, [1], text=[3])
         self.refused("plugin is a int; paths were expected", gsa.topology, "star", 3)
+        self.refused("plugin is a bytes; a str was expected", gsa.topology, "star", b"x.so")
+        self.refused("spec is a int; a str was expected", gsa.topology, 3)
+        self.refused("path is a int; a str was expected", t.graph([1], text=[["a"]]).save, 3)
 
     def test_phases_are_named(self):
         g = gsa.topology("star").graph([4])
