@@ -21,7 +21,10 @@ enum {
     REF_CUT_WORK = 1 << 18,   /* edges x columns: a smaller example is whole */
     REF_CUT_EDGES = 64, /* edges for each source whose sum is a part's own, at least: such a sum
                            takes as long as about four edges */
-    REF_CUT_NUMBERS = 1 << 25 /* of own sums at most */
+    REF_CUT_NUMBERS = 1 << 25, /* of own sums at most */
+    REF_FAR = 4,               /* parts that read a source on the average, and edges, from which */
+    REF_FAR_EDGES = 16,        /* it counts as read from afar */
+    REF_NEAR = 1 << 21         /* numbers of K, V, dK and dV that a cache keeps for these */
 };
 
 typedef struct ref_look { /* at one example, whatever the call */
@@ -178,6 +181,32 @@ static inline void ref_look_at(const gsa_edges *e, int64_t example, ref_look *x)
 }
 
 /* ---- for a call ---------------------------------------------------------------------------- */
+
+/* Heads of `dim` whose K, V, dK and dV a cache keeps between rows that are far apart and read the
+ * same sources. */
+static inline int64_t ref_near_heads(const ref_look *x, int32_t dim)
+{
+    int64_t numbers = 0;
+    for (int k = 0; k < REF_CUT_KINDS; k++) {
+        int64_t reads = 0;
+        for (int i = 0; i < x->parts; i++) reads += __builtin_popcountll(x->reads[i][k]);
+        if (reads > REF_FAR * (((x->count[k] - 1) >> x->shift[k]) + 1) &&
+            x->edges >= REF_FAR_EDGES * x->count[k])
+            numbers += 4 * x->count[k] * dim;
+    }
+    return numbers == 0 ? INT32_MAX : numbers > REF_NEAR ? 1 : REF_NEAR / numbers;
+}
+
+/* Heads that a call works on together, in at most `most` groups: as many as all its examples keep
+ * in a cache, by fours where these share draws of dropout. */
+static inline int32_t ref_heads_together(const ref_attend *t, const ref_looks *looks, int64_t most)
+{
+    int64_t near = t->heads;
+    for (int64_t i = 0; i < looks->count; i++)
+        near = ref_smaller(near, ref_near_heads(&looks->at[i], t->dim));
+    near = ref_items(t->heads, ref_smaller(ref_items(t->heads, near), most));
+    return (int32_t)(t->drop.on ? 4 * ref_items(near, 4) : near);
+}
 
 /* Kinds that share gradients are one. 0 where they do in part. */
 static inline int ref_cut_kinds(const ref_attend *t, ref_cut *cut)

@@ -254,8 +254,9 @@ static inline gsa_status ref_back_cut(gsa_backend *b, ref_back_job *job, ref_loo
     const int64_t labels = args->edges->labels, examples = args->edges->examples,
                   quads = ref_items(job->t.heads, 4);
     const int wants_labels = args->dlabel_vectors != NULL || args->dlabel_bias != NULL;
-    gsa_status status;
     int64_t most = REF_BACK_ITEMS;
+    const gsa_status status = ref_find_cuts(b, job, looks);
+    if (status != GSA_OK) return status;
     if (wants_labels && labels > 0)
         most = REF_PARTIAL_LIMIT / (labels * (job->t.dim + job->t.heads) + 1);
     most = most < 1 ? 1 : ref_smaller(most, REF_BACK_ITEMS);
@@ -267,13 +268,14 @@ static inline gsa_status ref_back_cut(gsa_backend *b, ref_back_job *job, ref_loo
     const int64_t groups = ref_smaller(ref_smaller(most, wanted) / job->chunks, quads);
     job->group =
         ref_back_group(job, groups, ref_smaller(most, wants_labels ? REF_FEW_ITEMS : b->threads));
+    const int32_t together =
+        ref_heads_together(&job->t, looks, wants_labels ? most / job->chunks : job->t.heads);
+    if (job->group > together) job->group = together;
     job->groups = (int32_t)ref_items(job->t.heads, job->group);
     job->partial_r = args->dlabel_vectors ? labels * job->t.dim : 0;
     job->stride = job->partial_r + (args->dlabel_bias ? labels * job->group : 0);
     const int items_few =
         job->chunks * job->groups < (wants_labels ? REF_HEAD_ITEMS : 2 * b->threads);
-    status = ref_find_cuts(b, job, looks);
-    if (status != GSA_OK) return status;
     job->alone = wants_labels ? items_few && (job->chunks + REF_PARTS) * job->groups <= most
                               : items_few && b->threads > 1;
     return ref_back_memory(b, job);

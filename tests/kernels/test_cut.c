@@ -177,6 +177,50 @@ START_TEST(one_head_is_cut_by_edges)
 }
 END_TEST
 
+/* Heads that rows_heads gets at once. */
+static void count_heads(const ref_attend *t, gsa_rows rows, int32_t first, int32_t last,
+                        const ref_label_sums *sums, void *room)
+{
+    (void)t, (void)rows, (void)sums, (void)room;
+    if (last - first > atomic_load(&largest)) atomic_store(&largest, last - first);
+}
+
+/* As many heads go together as a cache keeps, where rows far apart read the same sources; all go
+ * where these are near, or few; by fours with dropout; in no more items than label sums allow. */
+START_TEST(heads_go_together)
+{
+    enum { HEADS = 10 };
+    static const struct {
+        int pattern, dim, dropout, wanted, together;
+    } cases[] = {
+        { RANDOM, 16, 0, 0, HEADS },  { RANDOM, 512, 0, 0, 2 },   { RANDOM, 512, 1, 0, 4 },
+        { RANDOM, 512, 0, 1, 2 },     { RANDOM, 4096, 0, 0, 1 },  { RANDOM, 1 << 19, 0, 1, HEADS },
+        { WINDOW, 512, 0, 0, HEADS }, { STAR, 512, 0, 0, HEADS },
+    };
+    for (int i = 0; i < GSA_COUNT(cases); i++) {
+        rig r = { 0 };
+        gsa_part parts[KINDS] = { { 0 } };
+        ref_looks looks = { 0 };
+        int32_t id = 0;
+        double *table = calloc(LABELS, sizeof *table * (size_t)cases[i].dim);
+        ck_assert_int_eq(gsa_backend_ref(NULL, GSA_F64, 1, &r.b, NULL), GSA_OK);
+        make_edges(&r, cases[i].pattern, 1);
+        gsa_attend_args args = { .edges = &r.device,
+                                 .heads = HEADS,
+                                 .head_dim = cases[i].dim,
+                                 .parts = parts,
+                                 .dlabel_vectors = cases[i].wanted ? table : NULL };
+        if (cases[i].dropout) args.dropout = (gsa_dropout){ .p = .5, .example_id = &id };
+        atomic_store(&largest, 0);
+        ck_assert_int_eq(ref_back(r.b, &args, count_heads, NULL, &looks, 0), GSA_OK);
+        ck_assert_msg(largest == cases[i].together, "%s, heads of %d: %d together",
+                      patterns[cases[i].pattern].name, cases[i].dim, (int)largest);
+        free(table), gsa_release(NULL, looks.at);
+        level_rig_end(&r);
+    }
+}
+END_TEST
+
 /* Of equal scores a large value comes first, ones after it: these are lost where they are added to
  * it one after another, and not where pieces of the hub have sums of their own. */
 START_TEST(forward_cuts_a_hub)
@@ -395,6 +439,19 @@ START_TEST(threads_change_no_label_gradient)
 }
 END_TEST
 
+/* Heads that go together by what a cache keeps. */
+START_TEST(groups_of_heads)
+{
+    for (int at = -1; at < GSA_COUNT(level); at++)
+        if (at < 0 || gsa_cpu_has(level[at]))
+            same_bits((call){ .pattern = RANDOM,
+                              .level = at < 0 ? -1 : level[at],
+                              .heads = 3,
+                              .dim = 600,
+                              .labels = at % 2 });
+}
+END_TEST
+
 /* ---- values -------------------------------------------------------------------------------- */
 
 START_TEST(equal_the_oracle)
@@ -423,10 +480,11 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test shares[] = { GSA_TEST(one_head_is_cut_by_edges),
-                                       GSA_TEST(forward_cuts_a_hub) };
+                                       GSA_TEST(heads_go_together), GSA_TEST(forward_cuts_a_hub) };
     static const gsa_test bits[] = { GSA_LOOP(threads_and_batch_change_no_bit, PATTERNS),
                                      GSA_TEST(planes_of_two_kinds),
-                                     GSA_TEST(threads_change_no_label_gradient) };
+                                     GSA_TEST(threads_change_no_label_gradient),
+                                     GSA_TEST(groups_of_heads) };
     static const gsa_test values[] = { GSA_LOOP(equal_the_oracle, PATTERNS) };
     static const gsa_case cases[] = { GSA_CASE("shares", shares, 60), GSA_CASE("bits", bits, 120),
                                       GSA_CASE("values", values, 120) };
