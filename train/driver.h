@@ -36,7 +36,7 @@ extern "C" {
 
 typedef struct gsa_progress { /* handed to the callback every report interval, after each epoch and
                                  each evaluation */
-    int32_t kind;             /* 0 step, 1 epoch (with evaluation), 2 message */
+    int32_t kind;             /* 0 step, 1 epoch (with evaluation), 2 message, 3 warning */
     int32_t epoch, epochs;    /* epochs done, planned */
     int64_t step, steps;      /* optimiser steps done, planned */
     /* means since the last report: loss of a target, norm of the gradients, learning rate, wall
@@ -44,9 +44,9 @@ typedef struct gsa_progress { /* handed to the callback every report interval, a
     double loss, norm, lr, step_ms, tokens_per_second;
     double seconds, remaining; /* kinds 0, 1: of the run so far, and to its last planned step at
                                   that pace, evaluations too */
-    const char
-        *text; /* kind 0: "best dev accuracy 0.4123", NULL before there is one; kind 1: "dev
-                  accuracy 0.4123"; kind 2: a sentence for people (skipped phases, fallback, ...) */
+    const char *text; /* kind 0: "best dev accuracy 0.4123", NULL before there is one; kind 1: "dev
+                         accuracy 0.4123"; kind 2: a sentence for people (skipped phases, ...); kind
+                         3: one that must not be missed (an older model is used) */
 } gsa_progress;
 /* Receives progress on the calling thread; `progress` lives until it returns. */
 typedef void (*gsa_progress_call)(void *context, const gsa_progress *progress);
@@ -134,7 +134,7 @@ typedef struct gsa_apply_options {
     int (*distrusts)(const char *folder); /* 1: as untrusted, of the checkpoint that was opened;
                                              or NULL */
     int allow_nonfinite;        /* 1: weights that are NaN or infinite are taken, not refused */
-    gsa_progress_call progress; /* messages only (kind 2); or NULL */
+    gsa_progress_call progress; /* messages and warnings only (kinds 2, 3); or NULL */
     void *context;              /* handed to progress */
     gsa_backend *backend;       /* as above */
     struct gsa_group *group;    /* likewise: the examples are shared out; or NULL */

@@ -408,6 +408,32 @@ START_TEST(resume_and_threads)
 }
 END_TEST
 
+/* Another model than the last one answers: that is said whatever else is not. */
+START_TEST(an_older_model_is_said_in_quiet)
+{
+    static const char *const uses[][8] = {
+        { "predict", "--model", "run", "--quiet", "good film" },
+        { "eval", "--model", "run", "--quiet", "--quiet" },
+        { "attend", "--model", "run", "--quiet", "--text", "good", "--format", "csv" },
+        { "train", "text.ini", "--quiet", "--set", "train.epochs=1", "--set", "train.start=run" },
+        { "train", "--resume", "run", "--quiet", "--set", "train.epochs=4" },
+    };
+    gsa_cli_enter();
+    run(ARGS("train", "text.ini", "--quiet", "--set", "train.epochs=3", "--out", "run"), NULL);
+    ck_assert_str_eq(ran.err, "");
+    ck_assert_int_eq(system("truncate -s 100 run/$(cat run/latest)/model.safetensors"), 0);
+    for (int i = 0; i < GSA_COUNT(uses); i++) {
+        const char *args[9] = { NULL };
+        memcpy(args, uses[i], sizeof uses[i]);
+        run(args, NULL);
+        const char *said = strstr(ran.err, "model.safetensors");
+        ck_assert_msg(said && strstr(said, "' is used instead\n"), "%s: '%s'", args[0], ran.err);
+        ck_assert_int_eq(count_of(ran.err, "\n"), 1);
+    }
+    gsa_cli_leave();
+}
+END_TEST
+
 static void pause_ms(long ms)
 {
     nanosleep(&(struct timespec){ .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L }, NULL);
@@ -601,7 +627,8 @@ static const gsa_test graph_tests[] = { { &graph_formats_ttest, GSA_COUNT(drawin
 static const gsa_test bench_tests[] = { GSA_TEST(bench) };
 static const gsa_test run_tests[] = { GSA_TEST(train_eval_predict), GSA_TEST(progress_and_the_end),
                                       GSA_TEST(a_dictionary_is_found_again),
-                                      GSA_TEST(resume_and_threads) };
+                                      GSA_TEST(resume_and_threads),
+                                      GSA_TEST(an_older_model_is_said_in_quiet) };
 static const gsa_test signal_tests[] = { GSA_LOOP(first_signal_saves, 2),
                                          GSA_LOOP(an_ignored_signal_stays_ignored, 2),
                                          GSA_TEST(second_signal_ends),

@@ -13,7 +13,8 @@ int gsa_is_others(const char *folder)
 gsa_status gsa_apply_options_read(const gsa_args *args, const char *verb, gsa_reporter *reporter,
                                   gsa_apply_options *options, gsa_error *error)
 {
-    *reporter = gsa_reporter_new(gsa_args_flag(args, "quiet") || gsa_group_rank(gsa_ranks()) > 0);
+    *reporter =
+        gsa_reporter_new(gsa_group_rank(gsa_ranks()) > 0 ? 2 : gsa_args_flag(args, "quiet") != 0);
     *options = (gsa_apply_options){ .model = gsa_args_text(args, "model"),
                                     .device = gsa_args_text(args, "device"),
                                     .build = gsa_build(),

@@ -24,7 +24,7 @@ int gsa_is_others(const char *folder);
 
 #define GSA_OPTION_ROW_QUIET                                                                       \
     {                                                                                              \
-        "quiet", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0, "no messages on stderr"                    \
+        "quiet", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0, "of messages on stderr, warnings alone"    \
     }
 
 /* Fills `options` from the verb's options; messages go to the reporter. Fails without --model. */

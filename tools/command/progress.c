@@ -71,7 +71,7 @@ void gsa_report(void *context, const gsa_progress *p)
 {
     char line[LINE];
     gsa_reporter *reporter = context;
-    if (reporter->quiet) return;
+    if (reporter->quiet > (p->kind == 3)) return;
     if (p->kind == 0 && reporter->terminal) {
         bar(reporter, p);
         return;

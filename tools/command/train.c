@@ -125,7 +125,7 @@ static gsa_status train(const gsa_args *args, wanted *w, gsa_error *error)
 {
     live page;
     const int writes = gsa_group_rank(gsa_ranks()) == 0, sweep = gsa_sweep_asked(args);
-    gsa_reporter reporter = gsa_reporter_new(gsa_args_flag(args, "quiet") || !writes);
+    gsa_reporter reporter = gsa_reporter_new(writes ? gsa_args_flag(args, "quiet") != 0 : 2);
     gsa_status status = open_live(args, w, &reporter, &page, error);
     if (status != GSA_OK && w->data) gsa_own_undo(gsa_args_system(args), &w->own);
     if (status != GSA_OK) return status;
@@ -212,7 +212,7 @@ static const gsa_option options[] = {
     GSA_OPTION_ROW_OTHER_PLUGIN,
     GSA_OPTION_ROW_DEVICE,
     GSA_OPTION_ROW_THREADS,
-    { "quiet", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0, "no progress on stderr" },
+    { "quiet", GSA_OPTION_FLAG, "", NULL, NULL, 0, 0, "of progress on stderr, warnings alone" },
 };
 const gsa_verb gsa_verb_train = {
     .name = "train",

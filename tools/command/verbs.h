@@ -179,6 +179,7 @@ const volatile sig_atomic_t *gsa_catch_signals(void);
 typedef struct gsa_reporter {
     int terminal, quiet, open; /* open: a bar is on the current line */
 } gsa_reporter;
+/* quiet 1: of warnings alone; 2: of nothing, as ranks but the first are. */
 gsa_reporter gsa_reporter_new(int quiet);
 void gsa_report(void *reporter, const gsa_progress *progress);
 void gsa_reporter_end(gsa_reporter *reporter);

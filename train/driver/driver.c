@@ -221,7 +221,7 @@ static gsa_status find_folders(gsa_trainer *t, char **checkpoint, gsa_error *err
     if (o->resume)
         status = gsa_checkpoint_hold(t->origin, t->base, o->resume, NULL, &t->from, checkpoint,
                                      &warning, error);
-    if (warning) gsa_trainer_say(t, warning);
+    if (warning) gsa_trainer_warn(t, warning);
     gsa_release(t->system, warning);
     if (status == GSA_OK && *checkpoint &&
         !holds(gsa_anchor_system(t->from, t->base), *checkpoint, GSA_STATE_FILE))
@@ -345,6 +345,7 @@ static gsa_status create(gsa_trainer *t, gsa_error *error)
                                           .splits = o->steps_alone ? 1u << GSA_SPLIT_TRAIN : 7,
                                           .backend = o->backend,
                                           .say = gsa_trainer_say,
+                                          .warn = gsa_trainer_warn,
                                           .context = t,
                                           .stop = o->group ? &t->stops : o->stop,
                                           .profile = o->profile,

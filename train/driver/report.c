@@ -54,11 +54,21 @@ static void tell(gsa_trainer *t, const gsa_progress *progress)
     if (t->options->progress) t->options->progress(t->options->context, progress);
 }
 
+static void say(gsa_trainer *t, int32_t kind, const char *sentence)
+{
+    tell(t,
+         &(gsa_progress){
+             .kind = kind, .step = t->counts.step, .steps = t->schedule.steps, .text = sentence });
+}
+
 void gsa_trainer_say(void *trainer, const char *sentence)
 {
-    gsa_trainer *t = trainer;
-    tell(t, &(gsa_progress){
-                .kind = 2, .step = t->counts.step, .steps = t->schedule.steps, .text = sentence });
+    say(trainer, 2, sentence);
+}
+
+void gsa_trainer_warn(void *trainer, const char *sentence)
+{
+    say(trainer, 3, sentence);
 }
 
 static gsa_progress progress_of(const gsa_trainer *t, int32_t kind)

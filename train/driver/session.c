@@ -126,7 +126,7 @@ static gsa_status find_start(gsa_session *s, const gsa_session_options *o, gsa_e
     gsa_status status = gsa_checkpoint_hold(s->system, s->system, start, GSA_STATE_FILE, &s->anchor,
                                             &s->start, &warning, &why);
     s->system = gsa_anchor_system(s->anchor, s->system);
-    if (warning && o->say) o->say(o->context, warning);
+    if (warning && o->warn) o->warn(o->context, warning);
     gsa_release(s->system, warning);
     if (status == GSA_OK) status = check_start(s, &why);
     return status == GSA_OK ? GSA_OK : gsa_fail(error, status, "train.start: %s", why.text);

@@ -34,6 +34,7 @@ typedef struct gsa_session_options {
     int allow_nonfinite;  /* 1: weights that are NaN or infinite are taken */
     gsa_backend *backend; /* NULL: one is made */
     void (*say)(void *context, const char *sentence);
+    void (*warn)(void *context, const char *sentence); /* what must not be missed */
     void *context;
     const volatile sig_atomic_t *stop;
     struct gsa_profile *profile; /* or NULL */

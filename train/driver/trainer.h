@@ -112,6 +112,7 @@ void gsa_trainer_drop_best(gsa_trainer *t);
 
 /* report.c */
 void gsa_trainer_say(void *trainer, const char *sentence);
+void gsa_trainer_warn(void *trainer, const char *sentence);
 /* A line of the log: the machine, the compiler, the number of threads. */
 gsa_status gsa_trainer_report_environment(gsa_trainer *t, gsa_error *error);
 gsa_status gsa_trainer_report_step(gsa_trainer *t, gsa_error *error);

@@ -9,10 +9,14 @@
 #include "train/data/plain.h"
 #include "train/driver/trainer.h"
 
+static void report(const gsa_apply_options *o, int32_t kind, const char *sentence)
+{
+    if (o->progress) o->progress(o->context, &(gsa_progress){ .kind = kind, .text = sentence });
+}
+
 void gsa_apply_say(void *context, const char *sentence)
 {
-    const gsa_apply_options *o = context;
-    if (o->progress) o->progress(o->context, &(gsa_progress){ .kind = 2, .text = sentence });
+    report(context, 2, sentence);
 }
 
 gsa_status gsa_apply_open(const gsa_system *system, const gsa_apply_options *o, uint32_t splits,
@@ -22,7 +26,7 @@ gsa_status gsa_apply_open(const gsa_system *system, const gsa_apply_options *o, 
     gsa_anchor *anchor;
     gsa_status status = gsa_checkpoint_hold(system, system, o->model, GSA_STATE_FILE, &anchor,
                                             &checkpoint, &warning, error);
-    if (warning) gsa_apply_say((void *)(uintptr_t)o, warning);
+    if (warning) report(o, 3, warning);
     gsa_release(system, warning);
     if (status != GSA_OK) return status;
     system = gsa_anchor_system(anchor, system);
