@@ -48,7 +48,8 @@ typedef struct gsa_prediction {
 
 /* Of the options the model, overrides, plugins, device, threads, backend and progress, and of
  * tagging tokenize; top_k and all_labels say what prediction.text holds. A task that reads a whole
- * file and no lines is refused: nodes, span extraction. */
+ * file and no lines is refused: nodes, span extraction. distrusts NULL: a model in a folder of
+ * a user who is neither the caller nor root is untrusted, as to gsa predict. */
 gsa_status gsa_predictor_open(const gsa_system *system, const gsa_apply_options *options,
                               gsa_predictor **predictor, gsa_error *error);
 void gsa_predictor_close(gsa_predictor *predictor); /* NULL does nothing */

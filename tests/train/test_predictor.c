@@ -186,6 +186,46 @@ static void count_emits(void *user, const gsa_plugin_call *call)
 }
 
 /* Without that nobody could say which plugin crashed. */
+static int is_trusted(const char *folder)
+{
+    (void)folder;
+    return 0;
+}
+
+/* As gsa predict does, a predictor opens nothing that another user's recipe names. Root alone can
+ * give a folder away. */
+START_TEST(another_users_model_is_not_trusted)
+{
+    static const char words[] = "red\ncat\n";
+    rig r;
+    char model[300], lexicon[300], encoder[400], command[700];
+    gsa_predictor *p;
+    if (geteuid() != 0) return;
+    rig_open(&r, rig_text, GSA_F32, 1);
+    snprintf(lexicon, sizeof lexicon, "%s/words", r.scratch.folder);
+    snprintf(encoder, sizeof encoder, "model.encoder=char_word:lexicon=%s", lexicon);
+    gsa_put_file(lexicon, words, sizeof words - 1);
+    rig_set(&r, encoder);
+    rig_set(&r, "train.epochs=1");
+    rig_train_ok(&r, "run");
+    gsa_apply_options o = options_of(&r, model);
+    ck_assert_msg(gsa_predictor_open(NULL, &o, &p, &r.error) == GSA_OK, "%s", r.error.text);
+    gsa_predictor_close(p);
+    for (int i = 0; i < 2; i++) { /* the run's folder is another's, then the step's alone */
+        snprintf(command, sizeof command, "chown %d %s && chown %d %s/step-*", i ? 0 : 12345, model,
+                 i ? 12345 : 0, model);
+        ck_assert_int_eq(system(command), 0);
+        o.distrusts = NULL;
+        ck_assert_int_eq(gsa_predictor_open(NULL, &o, &p, &r.error), GSA_ERR_ARGUMENT);
+        ck_assert_msg(strstr(r.error.text, "the model is not trusted"), "%s", r.error.text);
+        o.distrusts = is_trusted;
+        ck_assert_msg(gsa_predictor_open(NULL, &o, &p, &r.error) == GSA_OK, "%s", r.error.text);
+        gsa_predictor_close(p);
+    }
+    rig_close(&r);
+}
+END_TEST
+
 START_TEST(the_caller_hears_which_code_runs)
 {
     rig r;
@@ -530,6 +570,7 @@ int main(int argc, char **argv)
                                         GSA_LOOP(a_line_ends_with_its_bytes, GSA_COUNT(asked)),
                                         GSA_TEST(what_is_no_text_is_a_sentence),
                                         GSA_TEST(the_caller_hears_which_code_runs),
+                                        GSA_TEST(another_users_model_is_not_trusted),
                                         GSA_TEST(the_most_probable_labels_best_first),
                                         GSA_LOOP(labels_that_there_are_not, 6) };
     static const gsa_test memory[] = {

@@ -1,14 +1,6 @@
 #include "tools/command/apply.h"
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include "tools/command/ranks.h"
-
-int gsa_is_others(const char *folder)
-{
-    struct stat facts;
-    return stat(folder, &facts) != 0 || (facts.st_uid != geteuid() && facts.st_uid != 0);
-}
 
 gsa_status gsa_apply_options_read(const gsa_args *args, const char *verb, gsa_reporter *reporter,
                                   gsa_apply_options *options, gsa_error *error)
@@ -30,8 +22,6 @@ gsa_status gsa_apply_options_read(const gsa_args *args, const char *verb, gsa_re
     options->plugins = gsa_args_texts(args, "plugin", &options->n_plugins);
     options->policy = gsa_read_plugin_policy(args);
     if (strcmp(verb, "eval") != 0) options->distrusts = gsa_is_others;
-    if (options->model && options->distrusts && gsa_is_others(options->model))
-        options->untrusted = 1; /* and the step that is opened: it may be another's */
     if (options->model)
         return gsa_note_run(args, options->model)
                    ? GSA_OK

@@ -1,6 +1,7 @@
 /* apply.h - what eval and predict share: a trained model and where to run it. */
 #ifndef GSA_APPLY_H
 #define GSA_APPLY_H
+#include "train/use/apply.h"
 #include "tools/command/verbs.h"
 
 #define GSA_OPTION_ROW_MODEL                                                                       \
@@ -8,9 +9,6 @@
         "model", GSA_OPTION_TEXT, "DIR", NULL, "the last that gsa train FILE made here", 0, 0,     \
             "folder of a run, or of one checkpoint"                                                \
     }
-
-/* The folder is neither the user's nor root's. */
-int gsa_is_others(const char *folder);
 
 #define GSA_OPTION_ROW_UNTRUSTED(absent)                                                           \
     { "untrusted", GSA_OPTION_FLAG,                                                                \

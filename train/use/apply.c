@@ -1,6 +1,8 @@
 /* apply.c - a trained model opened; gsa_evaluate. */
 #include "train/use/apply.h"
 #include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include "gsa/checkpoint_parts.h"
 #include "train/driver/alike.h"
 #include "train/driver/log.h"
@@ -19,6 +21,12 @@ void gsa_apply_say(void *context, const char *sentence)
     report(context, 2, sentence);
 }
 
+int gsa_is_others(const char *folder)
+{
+    struct stat facts;
+    return stat(folder, &facts) != 0 || (facts.st_uid != geteuid() && facts.st_uid != 0);
+}
+
 gsa_status gsa_apply_open(const gsa_system *system, const gsa_apply_options *o, uint32_t splits,
                           gsa_session *session, gsa_error *error)
 {
@@ -31,7 +39,9 @@ gsa_status gsa_apply_open(const gsa_system *system, const gsa_apply_options *o, 
     if (status != GSA_OK) return status;
     system = gsa_anchor_system(anchor, system);
     const char *at = anchor ? gsa_anchor_at(anchor) : checkpoint;
-    const int untrusted = o->untrusted || (o->distrusts && o->distrusts(at));
+    /* the folder that was named, and the step that is opened: either may be another's */
+    const int untrusted =
+        o->untrusted || (o->distrusts && (o->distrusts(o->model) || o->distrusts(at)));
     const gsa_session_options options = { .checkpoint = checkpoint,
                                           .overrides = o->overrides,
                                           .n_overrides = o->n_overrides,

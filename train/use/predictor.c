@@ -46,7 +46,9 @@ static gsa_status open_model(gsa_predictor *p, const gsa_apply_options *options,
     gsa_session *s = &p->session;
     if (!options || !options->model)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "no model was named: expected its folder");
-    gsa_status status = gsa_apply_open(&p->recycler.above.table, options, 0, s, error);
+    gsa_apply_options settled = *options;
+    if (!settled.distrusts) settled.distrusts = gsa_is_others;
+    gsa_status status = gsa_apply_open(&p->recycler.above.table, &settled, 0, s, error);
     if (status != GSA_OK) return status;
     gsa_prefetch_release(s->prefetch); /* there is no batch to make ahead */
     s->prefetch = NULL;
