@@ -325,7 +325,9 @@ class Graph:
             text = getattr(self, "text", None)
             slices = None if text is None else _text([text[example]], [len(text[example])])
             at = None if slices is None else ctypes.addressof(slices)
-            L.call(lib.gsa_graph_write, handle, example, at, L.path("path", path))
+            written = L.path("path", path)
+            L.outside_checkpoints(path)
+            L.call(lib.gsa_graph_write, handle, example, at, written)
 
     def _edge_arguments(self):
         first = self.phase(0)

@@ -4,6 +4,7 @@ import ctypes
 import itertools
 import numbers
 import os
+import stat
 import struct
 import weakref
 
@@ -221,6 +222,26 @@ def text(name, value):
 
 def path(name, value):
     return text(name, os.fspath(value) if isinstance(value, os.PathLike) else value)
+
+
+def outside_checkpoints(path):
+    """A checkpoint holds nothing else than its manifest lists."""
+    folder = os.path.dirname(os.path.realpath(path))
+    while folder != os.path.dirname(folder):
+        names = ("manifest.sha256", "model.safetensors", "config.ini")
+        if all(map(_is_there, (os.path.join(folder, name) for name in names))):
+            raise ArgumentError(f"'{os.fspath(path)}' cannot be written: '{folder}' is a "
+                                f"checkpoint, which holds nothing else")
+        folder = os.path.dirname(folder)
+
+
+def _is_there(path):
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError) as why:
+        raise FileError(f"'{path}' cannot be examined: {why}") from None
 
 
 def paths(name, values):

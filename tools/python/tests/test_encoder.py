@@ -182,6 +182,29 @@ class Twin(Case):
         self.refused("plugin is a int; a str was expected", gsa.load, out, [5])
         self.refused("folder is a NoneType; a str was expected", gsa.load, None)
 
+    def test_nothing_is_written_into_a_checkpoint(self):
+        out = train(self.folder, "kept", "star")
+        step, graph = gsa.torch._checkpoint.find(out), gsa.topology("star").graph([4])
+        linked = os.path.join(self.folder, "linked")
+        os.symlink(step, linked)
+        encoder = gsa.torch.Encoder.load(out)
+        for path, save in ((f"{step}/x.dot", graph.save), (f"{linked}/x.dot", graph.save),
+                           (pathlib.Path(step, "x.dot"), graph.save),
+                           (f"{step}/sub/step-1", lambda p: encoder.save(p[:-7], out))):
+            self.refused(f"'{path}' cannot be written: '{os.path.realpath(step)}' is a checkpoint, "
+                         f"which holds nothing else", save, path)
+        graph.save(os.path.join(out, "x.dot"))
+        self.assertEqual(len(gsa.load(step).predict(self.texts)), len(self.texts))
+
+    @unittest.skipUnless(hasattr(os, "geteuid") and os.geteuid() == 0, "root gives folders away")
+    def test_another_users_model_is_not_trusted(self):
+        with open(os.path.join(self.folder, "theirs.txt"), "w", encoding="utf-8") as file:
+            file.write(LEXICON)
+        out = train(self.folder, "theirs", "char_word:lexicon=theirs.txt")
+        os.chown(out, 12345, 12345)
+        with self.assertRaisesRegex(gsa.Error, "the model is not trusted"):
+            gsa.load(out)
+
     @unittest.skipUnless(hasattr(os, "fork"), "no fork")
     def test_a_child_of_a_process_that_predicts_predicts(self):
         model = gsa.load(train(self.folder, "forked", "star"), threads=2)

@@ -10,7 +10,7 @@ import struct
 
 import numpy as np
 
-from .._library import ArgumentError, FileError
+from .._library import ArgumentError, FileError, outside_checkpoints
 
 _DTYPES = {"F32": np.float32, "F64": np.float64, "I32": np.int32, "I64": np.int64, "U8": np.uint8}
 _MODEL, _MANIFEST = "model.safetensors", "manifest.sha256"
@@ -116,6 +116,7 @@ def save_checkpoint(folder, like, tensors):
             raise ArgumentError(f"'{source}' has no tensor {name}")
         old[name] = np.asarray(p.detach().double().cpu().numpy(), old[name].dtype).reshape(old[name].shape)
     step = os.path.join(folder, "step-1")
+    outside_checkpoints(step)
     temporary = step + ".tmp"
     os.makedirs(temporary)
     names = [n for n in _sums(source) if n not in ("state.safetensors", _MODEL)]
