@@ -147,7 +147,9 @@ gsa_status gsa_check_below(const gsa_system *system, const char *root, const cha
         at += 1 + strcspn(at + 1, "/");
         const char kept = *at;
         *at = 0;
-        if (gsa_entry_kind(system, part) == GSA_FILE_LINK)
+        int kind;
+        status = gsa_see_entry(system, part, &kind, error);
+        if (status == GSA_OK && kind == GSA_FILE_LINK)
             status =
                 gsa_fail(error, GSA_ERR_ARGUMENT,
                          "'%s' is a link, and nothing is written through it: expected a folder "

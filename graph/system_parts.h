@@ -32,13 +32,59 @@ static inline int gsa_entry_kind(const gsa_system *system, const char *path)
                          : system->kind(system->user, path, NULL);
 }
 
-/* The kind of folder/name, without memory, whose lack is no absence. < 0: too long a path, too. */
-static inline int gsa_kind_in(const gsa_system *system, const char *folder, const char *name)
+/* The words of an errno, in `out`. */
+static inline const char *gsa_errno_text(int number, char *out, size_t size)
+{
+    out[0] = 0;
+    if (number == ESTALE) return "it was exchanged or written meanwhile";
+    return strerror_r(number, out, size) == 0 && out[0] ? out : "unknown error";
+}
+
+/* ---- what is there: a failure to see it is an error, never an absence ---- */
+
+/* *kind as the table has just told it of the path. Beneath a file nothing is. */
+static inline gsa_status gsa_take_kind(const char *path, int *kind, gsa_error *error)
+{
+    char why[128];
+    if (*kind < 0 && errno == ENOTDIR) *kind = GSA_FILE_ABSENT;
+    return *kind >= 0 ? GSA_OK
+                      : gsa_fail(error, GSA_ERR_IO, "'%s' cannot be examined: %s", path,
+                                 gsa_errno_text(errno, why, sizeof why));
+}
+
+static inline gsa_status gsa_see(const gsa_system *system, const char *path, int *kind,
+                                 gsa_error *error)
+{
+    *kind = system->kind(system->user, path, NULL);
+    return gsa_take_kind(path, kind, error);
+}
+
+/* Of the name itself, as gsa_entry_kind. */
+static inline gsa_status gsa_see_entry(const gsa_system *system, const char *path, int *kind,
+                                       gsa_error *error)
+{
+    *kind = gsa_entry_kind(system, path);
+    return gsa_take_kind(path, kind, error);
+}
+
+/* Of a value that may be a file's name: what is too long for one is another thing, as a list. */
+static inline gsa_status gsa_see_value(const gsa_system *system, const char *value, int *kind,
+                                       gsa_error *error)
+{
+    *kind = system->kind(system->user, value, NULL);
+    if (*kind < 0 && errno == ENAMETOOLONG) *kind = GSA_FILE_ABSENT;
+    return gsa_take_kind(value, kind, error);
+}
+
+/* Of folder/name, without memory, whose lack is no absence; nor is too long a path. */
+static inline gsa_status gsa_see_in(const gsa_system *system, const char *folder, const char *name,
+                                    int *kind, gsa_error *error)
 {
     char path[4096 + 64];
-    if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) >= sizeof path)
-        return errno = ENAMETOOLONG, -1;
-    return system->kind(system->user, path, NULL);
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", folder, name) < sizeof path)
+        return gsa_see(system, path, kind, error);
+    errno = ENAMETOOLONG, *kind = -1;
+    return gsa_take_kind(folder, kind, error);
 }
 
 /* Before a file of a folder is read that may be another's: a FIFO is waited for, /dev/zero has no
@@ -46,10 +92,11 @@ static inline int gsa_kind_in(const gsa_system *system, const char *folder, cons
 static inline gsa_status gsa_check_regular(const gsa_system *system, const char *path,
                                            gsa_error *error)
 {
-    const int kind = gsa_entry_kind(system, path);
-    return kind == GSA_FILE_OTHER || kind == GSA_FILE_LINK
+    int kind;
+    const gsa_status status = gsa_see_entry(system, path, &kind, error);
+    return status == GSA_OK && (kind == GSA_FILE_OTHER || kind == GSA_FILE_LINK)
                ? gsa_fail(error, GSA_ERR_FORMAT, "'%s' is no regular file", path)
-               : GSA_OK;
+               : status;
 }
 
 /* No folder of the path below `root`, with which it begins, is a link: what is written there would
@@ -92,14 +139,6 @@ static inline size_t gsa_bytes_of_target(const char *name)
 static inline double gsa_shown(double x)
 {
     return isnan(x) ? (double)NAN : x;
-}
-
-/* The words of an errno, in `out`. */
-static inline const char *gsa_errno_text(int number, char *out, size_t size)
-{
-    out[0] = 0;
-    if (number == ESTALE) return "it was exchanged or written meanwhile";
-    return strerror_r(number, out, size) == 0 && out[0] ? out : "unknown error";
 }
 
 #endif

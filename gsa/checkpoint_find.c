@@ -153,10 +153,13 @@ static gsa_status take_latest(search *s, char **warning, gsa_error *error)
 
 static gsa_status find(search *s, gsa_anchor *own, int *itself, char **warning, gsa_error *error)
 {
-    *itself = gsa_kind_in(s->system, s->folder, GSA_MANIFEST) == GSA_FILE_REGULAR;
-    if (*itself) return take_itself(s, own, error);
-    const int kind = s->system->kind(s->system->user, s->folder, NULL);
+    int kind;
     char why[128];
+    const gsa_status status = gsa_see_in(s->system, s->folder, GSA_MANIFEST, &kind, error);
+    if (status != GSA_OK) return status;
+    *itself = kind == GSA_FILE_REGULAR;
+    if (*itself) return take_itself(s, own, error);
+    kind = s->system->kind(s->system->user, s->folder, NULL);
     if (kind == GSA_FILE_FOLDER) return take_latest(s, warning, error);
     if (kind < 0)
         return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be opened: %s", s->folder,

@@ -203,8 +203,9 @@ gsa_status gsa_manifest_names(const gsa_system *system, const char *folder, gsa_
     int64_t bytes;
     *names = (gsa_names){ .system = system };
     if (!path) return gsa_out_of_memory(error, folder, LONGEST_NAME);
-    gsa_status status = GSA_OK;
-    if (system->kind(system->user, path, NULL) == GSA_FILE_REGULAR)
+    int kind;
+    gsa_status status = gsa_see(system, path, &kind, error);
+    if (status == GSA_OK && kind == GSA_FILE_REGULAR)
         status = gsa_read_file(system, path, LONGEST_MANIFEST, &text, &bytes, error);
     gsa_release(system, path);
     char *line = text, *end;

@@ -1,5 +1,6 @@
 /* Checkpoints: what a save leaves, and what is found. */
 #include <check.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -544,6 +545,12 @@ START_TEST(every_part_of_a_manifest_is_noticed)
 }
 END_TEST
 
+static int see_no_manifest(void *user, const char *path, int64_t *bytes)
+{
+    return strstr(path, "/manifest.sha256") ? (errno = EIO, -1)
+                                            : gsa_system_default()->kind(user, path, bytes);
+}
+
 START_TEST(none_is_whole)
 {
     gsa_scratch scratch;
@@ -569,6 +576,10 @@ START_TEST(none_is_whole)
     ck_assert_int_eq(gsa_checkpoint_find(&plain, scratch.folder, NULL, &path, &warning, &error),
                      GSA_OK);
     gsa_release(NULL, path);
+    plain.kind = see_no_manifest;
+    ck_assert_int_eq(gsa_checkpoint_find(&plain, scratch.folder, NULL, &path, &warning, &error),
+                     GSA_ERR_IO);
+    ck_assert_ptr_nonnull(strstr(error.text, "/manifest.sha256' cannot be examined: "));
     marked_flip(gsa_scratch_path(&scratch, "step-1/config.ini"), 3);
     marked_flip(gsa_scratch_path(&scratch, "step-2/config.ini"), 3);
     ck_assert_int_eq(gsa_checkpoint_find(NULL, scratch.folder, NULL, &path, &warning, &error),

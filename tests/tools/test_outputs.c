@@ -257,18 +257,52 @@ static const row kept[] = {
       "test -e own/seed-1/result.json && test ! -e own/lock" },
 };
 
+static const row of_runs[] = {
+    { "cp run/result.json r.json", TRAIN "--results run/result.json", 2,
+      "'run/result.json' cannot be written: it is of a run", "cmp run/result.json r.json" },
+    { "ln -s run/log.jsonl all; cp run/log.jsonl l", TRAIN "--results all", 2, "it is of a run",
+      "cmp run/log.jsonl l" },
+    { GSA_COMMAND " train t.tsv --quiet --device cpu >o", EVAL "run --json runs/last", 2,
+      "it says which run was the last", "test $(cat runs/last) = t" },
+    { "mkdir runs; echo t >runs/last", EVAL "run --json runs/last", 0, NULL,
+      "grep -q dev runs/last" }, /* there is no such run */
+    { "mv run x; cp -r x step-4; mkdir run; mv x/step-4 run",
+      "report step-4 --out p.html --tensorboard run", 2, "'run/step-4' is a checkpoint",
+      "test ! -e run/step-4/events.out.tfevents.0.gsa && test ! -e p.html" },
+    { "cp t.tsv model/t.tsv; cd model; ! " GSA_COMMAND " train t.tsv --quiet 2>../e; cd ..",
+      "--version", 0, NULL, "grep -q 'is a checkpoint' e && test ! -e model/runs" },
+    { NULL, "topology new zz --out model/a/b/zz", 2, "'model' is a checkpoint",
+      "test ! -e model/a" },
+    /* a new file is none that came meanwhile */
+    { "cp t.tsv big.tsv; for i in $(seq 14); do cat big.tsv big.tsv >b; mv b big.tsv; "
+      "done; " GSA_COMMAND " init big.tsv --out n.ini 2>e & k=$!; sleep 0.1; set -C; "
+      "if echo mine 2>/dev/null >n.ini; then ! wait $k; test $(cat n.ini) = mine; fi",
+      "--version", 0, NULL, NULL },
+};
+
 /* Each row in a copy of one folder. */
-START_TEST(what_is_read_or_foreign_stays)
+static void check_all(const row *rows, int count)
 {
     enter();
     ck_assert_int_eq(shell("d=$PWD; cp -r . $d.all; mv $d.all all"), 0);
-    for (int i = 0; i < GSA_COUNT(kept); i++) {
+    for (int i = 0; i < count; i++) {
         ck_assert_int_eq(shell("rm -rf row; cp -r all row"), 0);
         ck_assert_int_eq(chdir("row"), 0);
-        check(&kept[i]);
+        check(&rows[i]);
         ck_assert_int_eq(chdir(".."), 0);
     }
     gsa_cli_leave();
+}
+
+START_TEST(what_is_read_or_foreign_stays)
+{
+    check_all(kept, GSA_COUNT(kept));
+}
+END_TEST
+
+START_TEST(what_a_run_needs_stays)
+{
+    check_all(of_runs, GSA_COUNT(of_runs));
 }
 END_TEST
 
@@ -345,6 +379,67 @@ START_TEST(one_of_two_has_the_folder)
 }
 END_TEST
 
+/* ---- what cannot be seen ------------------------------------------------------------------- */
+
+#ifdef GSA_STAT_FAILS
+static const struct unseen {
+    const char *end; /* of the path whose kind cannot be told */
+    const char *make, *args, *holds;
+} unseen[] = {
+    { "n.ini", "echo mine >n.ini", "init t.tsv --quiet --out n.ini", "test $(cat n.ini) = mine" },
+    { "step-4/manifest.sha256", NULL, TRAIN "--out run/step-4/sub", "test ! -e run/step-4/sub" },
+    { "model.safetensors", NULL, TRAIN "--out model/sub", "test ! -e model/sub" },
+    { "config.ini", NULL, TRAIN "--out model/sub", "test ! -e model/sub" },
+    { "recipe.ini", "mkdir own; echo mine >own/recipe.ini",
+      "train t.tsv --quiet --device cpu --out own", "test $(cat own/recipe.ini) = mine" },
+    { "data.sha256", "sed s/film/plot/ train.tsv >x.tsv",
+      "train --resume run --quiet --device cpu --set train.epochs=3 --set data.train=x.tsv",
+      "test ! -e run/step-6" },
+    { "x.tsv", "sed s/film/plot/ train.tsv >x.tsv",
+      "train --resume run --quiet --device cpu --set train.epochs=3 --set data.train=x.tsv",
+      "test ! -e run/step-6" },
+    { "log.jsonl", GSA_COMMAND " report run --out full", "report run --out p.html",
+      "test ! -e p.html || cmp p.html full" },
+    { "result.json", GSA_COMMAND " report run --out full", "report run --out p.html",
+      "test ! -e p.html || cmp p.html full" },
+    { "plugins.sha256",
+      "cp " GSA_PAIRS " a.so; { cat a.so; echo; } >b.so; " GSA_COMMAND " " TRAIN
+      "--set model.encoder=pairs --plugin ./a.so --out o >out",
+      "predict --device cpu --model o --plugin ./b.so --output answer 'good film'",
+      "test ! -s answer" },
+    { "result.json", GSA_COMMAND " " SWEEP " >out; cp -r sw kept", SWEEP,
+      "cmp kept/seed-1/log.jsonl sw/seed-1/log.jsonl; cmp kept/results.jsonl sw/results.jsonl" },
+    { "results.jsonl", GSA_COMMAND " " SWEEP " >out; cp -r sw kept", SWEEP,
+      "cmp kept/results.jsonl sw/results.jsonl" },
+    { "results.jsonl", "echo '{\"run\": \"seed-1\"}' >results.jsonl",
+      EVAL "run --json results.jsonl", "grep -q seed-1 results.jsonl" },
+    { "dev.tsv", NULL, EVAL "run --json dev.tsv", "grep -q 'good one' dev.tsv" },
+};
+
+/* At each look alone, and at all of them: it is never taken for nothing. */
+START_TEST(what_cannot_be_seen_is_not_absent)
+{
+    enum { LOOKS = 6 };
+    const struct unseen *u = &unseen[_i];
+    char command[2048];
+    enter();
+    if (u->make) ck_assert_msg(shell(u->make) == 0, "%s", u->make);
+    ck_assert_int_eq(shell("d=$PWD; cp -r . $d.all; mv $d.all all"), 0);
+    for (int at = 0; at <= LOOKS; at++) {
+        snprintf(command, sizeof command,
+                 "rm -rf row; cp -r all row; cd row; r=0; GSA_UNSEEN=%s GSA_UNSEEN_AT=%d "
+                 "LD_PRELOAD=" GSA_STAT_FAILS " " GSA_COMMAND " %s >out 2>err || r=$?; %s",
+                 u->end, at, u->args, u->holds);
+        ck_assert_msg(shell(command) == 0, "%s at %d: gsa %s", u->end, at, u->args);
+        if (at == 0)
+            ck_assert_msg(shell("grep -q 'Input/output error' row/err") == 0, "%s: gsa %s", u->end,
+                          u->args);
+    }
+    gsa_cli_leave();
+}
+END_TEST
+#endif
+
 /* ---- what is waited for -------------------------------------------------------------------- */
 
 static const char *const waits[] = {
@@ -384,9 +479,16 @@ START_TEST(a_run_of_data_stops_on_request)
 END_TEST
 
 static const gsa_test kept_tests[] = {
-    GSA_TEST(what_is_read_or_foreign_stays),  GSA_TEST(what_is_read_is_no_standard_output),
-    GSA_TEST(no_lock_is_left_by_a_full_disk), GSA_TEST(one_of_two_has_the_folder),
-    GSA_TEST(the_doctor_follows_no_link),
+    GSA_TEST(what_is_read_or_foreign_stays),      GSA_TEST(what_a_run_needs_stays),
+    GSA_TEST(what_is_read_is_no_standard_output), GSA_TEST(no_lock_is_left_by_a_full_disk),
+    GSA_TEST(one_of_two_has_the_folder),          GSA_TEST(the_doctor_follows_no_link),
+};
+static const gsa_test unseen_tests[] = {
+#ifdef GSA_STAT_FAILS
+    GSA_LOOP(what_cannot_be_seen_is_not_absent, GSA_COUNT(unseen)),
+#else
+    GSA_TEST(no_lock_is_left_by_a_full_disk),
+#endif
 };
 static const gsa_test wait_tests[] = { GSA_LOOP(a_signal_ends_what_waits, GSA_COUNT(waits)),
                                        GSA_TEST(a_run_of_data_stops_on_request) };
@@ -394,6 +496,7 @@ static const gsa_test wait_tests[] = { GSA_LOOP(a_signal_ends_what_waits, GSA_CO
 int main(int argc, char **argv)
 {
     static const gsa_case cases[] = { GSA_CASE("kept", kept_tests, 60),
+                                      GSA_CASE("unseen", unseen_tests, 60),
                                       GSA_CASE("waits", wait_tests, 60) };
     return gsa_run_suite("outputs", cases, GSA_COUNT(cases), argc, argv);
 }

@@ -1,6 +1,5 @@
 /* gsa init - looks at a file of data and writes a recipe for it; what it does is
  * gsa_own_recipe's. */
-#include <string.h>
 #include "tools/command/own.h"
 
 static gsa_status run(const gsa_args *args, gsa_error *error)
@@ -17,9 +16,6 @@ static gsa_status run(const gsa_args *args, gsa_error *error)
     if (gsa_args_operands(args) == named || gsa_args_operands(args) > named + 3)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "'gsa init' needs a FILE, or three: training, development and test data");
-    if (strcmp(out, "-") != 0 && system->kind(system->user, out, NULL) == GSA_FILE_REGULAR)
-        return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "'%s' is there already: choose another --out, or take it away", out);
     return gsa_own_recipe(args, task, named, gsa_args_flag(args, "quiet"), out, error);
 }
 

@@ -67,26 +67,31 @@ static int is_stream(const char *path)
     return strcmp(path, "-") == 0;
 }
 
-static int is_file(const struct stat *target, const char *path)
+/* Of "-" as that descriptor. Where nothing is, *there has no mode. */
+static gsa_status see_file(const char *path, int standard, struct stat *there, gsa_error *error)
 {
-    struct stat there;
-    return (is_stream(path) ? fstat(STDIN_FILENO, &there) : stat(path, &there)) == 0 &&
-           there.st_ino == target->st_ino && there.st_dev == target->st_dev;
+    int kind = is_stream(path) ? fstat(standard, there) : stat(path, there);
+    if (kind == 0) return GSA_OK;
+    *there = (struct stat){ .st_mode = 0 };
+    return errno == ENOENT || errno == EBADF ? GSA_OK : gsa_take_kind(path, &kind, error);
 }
 
 /* A named output may be standard input, too, before that is read. What is no file is not
  * changed. */
-static int is_read(const char *path)
+static gsa_status check_read(const char *path, gsa_error *error)
 {
-    struct stat target;
-    if ((is_stream(path) ? fstat(STDOUT_FILENO, &target) : stat(path, &target)) < 0 ||
-        !S_ISREG(target.st_mode))
-        return 0;
-    int found = !is_stream(path) && is_file(&target, "-");
+    struct stat target, there;
+    gsa_status status = see_file(path, STDOUT_FILENO, &target, error);
+    if (status != GSA_OK || !S_ISREG(target.st_mode)) return status;
     pthread_mutex_lock(&reads.lock);
-    for (int i = 0; i < reads.count && !found; i++) found = is_file(&target, reads.at[i]);
+    for (int i = is_stream(path) ? 0 : -1; i < reads.count && status == GSA_OK; i++) {
+        status = see_file(i < 0 ? "-" : reads.at[i], STDIN_FILENO, &there, error);
+        if (status == GSA_OK && there.st_mode && there.st_ino == target.st_ino &&
+            there.st_dev == target.st_dev)
+            status = gsa_fail(error, GSA_ERR_ARGUMENT, "the command or its recipe reads it");
+    }
     pthread_mutex_unlock(&reads.lock);
-    return found;
+    return status;
 }
 
 static const char *name_of(const char *path)
@@ -126,46 +131,89 @@ static int is_remade(const char *path)
     return 0;
 }
 
-/* The results of a sweep, which begin so. */
-static int holds_results(const char *path)
+/* The first `room` bytes of a regular file, terminated; "" where there is none. A file that may be
+ * written but not read holds nothing that is known. */
+static gsa_status read_begin(const char *path, char *text, size_t room, gsa_error *error)
 {
-    static const char begin[] = "{\"run\": \"";
-    char text[sizeof begin];
+    char why[128];
+    int kind;
+    *text = 0;
+    const gsa_status status = gsa_see(gsa_system_default(), path, &kind, error);
+    if (status != GSA_OK || kind != GSA_FILE_REGULAR) return status;
     FILE *in = fopen(path, "rb");
-    const int found = in && fread(text, 1, sizeof begin - 1, in) == sizeof begin - 1 &&
-                      memcmp(text, begin, sizeof begin - 1) == 0;
+    if (!in && errno != EACCES)
+        return gsa_fail(error, GSA_ERR_IO, "what it holds cannot be seen: %s",
+                        gsa_errno_text(errno, why, sizeof why));
+    text[in ? fread(text, 1, room - 1, in) : 0] = 0;
     if (in) fclose(in);
-    return found;
+    return GSA_OK;
+}
+
+/* The results of a sweep begin so; `last` holds the name of a run next to it, and a line's end. */
+static gsa_status check_content(const char *path, const char *folder, gsa_error *error)
+{
+    static const char results[] = "{\"run\": \"";
+    char text[NAME_MAX + 2], run[GSA_PATH_ROOM + NAME_MAX + 2];
+    int kind = GSA_FILE_ABSENT;
+    gsa_status status = read_begin(path, text, sizeof text, error);
+    if (status != GSA_OK || !*text) return status;
+    if (strncmp(text, results, sizeof results - 1) == 0)
+        return gsa_fail(error, GSA_ERR_ARGUMENT, "it holds the results of runs");
+    const size_t name = strcspn(text, "\n/");
+    if (strcmp(name_of(path), "last") != 0 || strcmp(text + name, "\n") != 0) return GSA_OK;
+    snprintf(run, sizeof run, "%s/%.*s", folder, (int)name, text);
+    status = gsa_see_in(gsa_system_default(), run, "config.ini", &kind, error);
+    return status != GSA_OK || kind == GSA_FILE_ABSENT
+               ? status
+               : gsa_fail(error, GSA_ERR_ARGUMENT, "it says which run was the last");
 }
 
 /* gsa average writes no log. */
-static int holds_run(const gsa_system *system, const char *folder)
-{
-    return gsa_kind_in(system, folder, "log.jsonl") == GSA_FILE_REGULAR ||
-           gsa_kind_in(system, folder, GSA_LATEST) == GSA_FILE_REGULAR;
-}
-
-static int refuse(void *user, const char *path, char *why, size_t room)
+static gsa_status check_run(const char *path, const char *folder, gsa_error *error)
 {
     const gsa_system *system = gsa_system_default();
-    char folder[GSA_PATH_ROOM], which[GSA_PATH_ROOM];
+    int log, latest = GSA_FILE_ABSENT;
+    if (!gsa_is_of_a_run(path, 0) || is_remade(path)) return GSA_OK;
+    gsa_status status = gsa_see_in(system, folder, "log.jsonl", &log, error);
+    if (status == GSA_OK) status = gsa_see_in(system, folder, GSA_LATEST, &latest, error);
+    return log == GSA_FILE_REGULAR || latest == GSA_FILE_REGULAR
+               ? gsa_fail(error, GSA_ERR_ARGUMENT, "it is of a run, which needs it")
+               : status;
+}
+
+static void folder_of(const char *path, char folder[GSA_PATH_ROOM])
+{
     const char *slash = strrchr(path, '/');
-    (void)user;
-    snprintf(folder, sizeof folder, "%.*s",
+    snprintf(folder, GSA_PATH_ROOM, "%.*s",
              !slash          ? 1
              : slash == path ? 1
                              : (int)(slash - path),
              slash ? path : ".");
-    if (is_read(path)) snprintf(why, room, "the command or its recipe reads it");
-    else if (is_stream(path)) return 0;
-    else if (gsa_is_in_checkpoint(system, folder, which, sizeof which))
-        snprintf(why, room, "'%.150s' is a checkpoint, which holds nothing else", which);
-    else if (gsa_is_of_a_run(path, 0) && !is_remade(path) && holds_run(system, folder))
-        snprintf(why, room, "it is of a run, which needs it");
-    else if (system->kind(NULL, path, NULL) == GSA_FILE_REGULAR && holds_results(path))
-        snprintf(why, room, "it holds the results of runs");
-    else return 0;
-    return 1;
+}
+
+gsa_status gsa_check_appended(const gsa_system *system, const char *path, gsa_error *error)
+{
+    char end[GSA_PATH_ROOM], folder[GSA_PATH_ROOM];
+    if (system->resolve(system->user, path, end, sizeof end) < 0)
+        snprintf(end, sizeof end, "%s", path);
+    folder_of(end, folder);
+    const gsa_status status = check_run(end, folder, error);
+    return status == GSA_OK ? status : gsa_fail_at(error, status, "'%s' cannot be written", path);
+}
+
+static int refuse(void *user, const char *path, char *why, size_t room)
+{
+    char folder[GSA_PATH_ROOM];
+    gsa_error told;
+    (void)user;
+    folder_of(path, folder);
+    gsa_status status = check_read(path, &told);
+    if (status == GSA_OK && is_stream(path)) return 0;
+    if (status == GSA_OK) status = gsa_check_outside(gsa_system_default(), folder, &told);
+    if (status == GSA_OK) status = check_run(path, folder, &told);
+    if (status == GSA_OK) status = check_content(path, folder, &told);
+    if (status != GSA_OK) snprintf(why, room, "%s", told.text);
+    return status != GSA_OK;
 }
 
 int gsa_note_pattern(const gsa_pattern *pattern)

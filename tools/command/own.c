@@ -84,12 +84,48 @@ static gsa_status make_recipe(gsa_recycler *memory, const gsa_look *look, gsa_er
     return gsa_output_commit(out, error);
 }
 
-/* *written, unless NULL: what was written, the caller's. */
+static gsa_status is_there(const char *path, gsa_error *error)
+{
+    return gsa_fail(error, GSA_ERR_ARGUMENT,
+                    "'%s' is there already: choose another --out, or take it away", path);
+}
+
+/* *absent: a file is to be made of that name. A device or a pipe is written to. */
+static gsa_status check_new(const gsa_system *system, const char *path, int *absent,
+                            gsa_error *error)
+{
+    int kind = GSA_FILE_OTHER;
+    const gsa_status status = strcmp(path, "-") == 0 ? GSA_OK : gsa_see(system, path, &kind, error);
+    *absent = status == GSA_OK && kind == GSA_FILE_ABSENT;
+    return kind == GSA_FILE_REGULAR ? is_there(path, error) : status;
+}
+
+/* Only who makes the file may replace it: one that came while the data were read is another's.
+ * made: its path, "" where none was made. */
+static gsa_status make_new(const gsa_system *system, const char *path, char made[GSA_PATH_ROOM],
+                           gsa_error *error)
+{
+    char why[128];
+    int absent;
+    const gsa_status status = check_new(system, path, &absent, error);
+    if (!absent) return status;
+    const int file = system->resolve(system->user, path, made, GSA_PATH_ROOM) < 0
+                         ? -1
+                         : system->open(system->user, made, GSA_OPEN_CREATE);
+    if (file >= 0 && system->close(system->user, file) == 0) return GSA_OK;
+    if (file < 0) *made = 0;
+    if (file < 0 && errno == EEXIST) return is_there(path, error);
+    return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be made: %s", path,
+                    gsa_errno_text(errno, why, sizeof why));
+}
+
+/* *written: what was written, the caller's. NULL: it is put into a new file, and not kept. */
 static gsa_status write_recipe(const gsa_system *system, const gsa_look *look, const char *path,
                                char **written, gsa_error *error)
 {
     gsa_recycler memory;
     gsa_output *out;
+    char made[GSA_PATH_ROOM] = "";
     gsa_recycler_start(&memory, system);
     gsa_status status = make_recipe(&memory, look, error);
     if (status == GSA_OK && written && !(*written = gsa_copy_text(system, memory.made)))
@@ -97,8 +133,11 @@ static gsa_status write_recipe(const gsa_system *system, const gsa_look *look, c
     if (status == GSA_OK) status = gsa_output_open(system, path, &out, error);
     if (status == GSA_OK) {
         gsa_output_text(out, memory.made);
-        status = gsa_output_commit(out, error);
+        if (!written) status = make_new(system, path, made, error);
+        if (status == GSA_OK) status = gsa_output_commit(out, error);
+        else gsa_output_abandon(out);
     }
+    if (status != GSA_OK && *made) system->remove(system->user, made);
     gsa_recycler_end(&memory);
     return status;
 }
@@ -125,7 +164,9 @@ gsa_status gsa_own_recipe(const gsa_args *args, const char *task, int first, int
                           const char *path, gsa_error *error)
 {
     gsa_look *look = NULL;
-    gsa_status status = look_at(args, task, first, quiet, &look, error);
+    int absent;
+    gsa_status status = check_new(gsa_args_system(args), path, &absent, error);
+    if (status == GSA_OK) status = look_at(args, task, first, quiet, &look, error);
     if (status == GSA_OK) status = write_recipe(gsa_args_system(args), look, path, NULL, error);
     gsa_release(gsa_args_system(args), look);
     return status;
@@ -141,9 +182,10 @@ gsa_status gsa_own_is_data(const gsa_system *system, const char *operand, int *d
     int64_t count;
     *data = 0;
     if (length > 4 && strcmp(operand + length - 4, ".ini") == 0) return GSA_OK;
-    if (system->kind(system->user, operand, NULL) != GSA_FILE_REGULAR) return GSA_OK;
-    const gsa_status status =
-        gsa_read_file(system, operand, INT64_C(1) << 36, &bytes, &count, error);
+    int kind;
+    gsa_status status = gsa_see(system, operand, &kind, error);
+    if (status != GSA_OK || kind != GSA_FILE_REGULAR) return status;
+    status = gsa_read_file(system, operand, INT64_C(1) << 36, &bytes, &count, error);
     if (status == GSA_OK) *data = !gsa_look_is_recipe(bytes, count);
     gsa_release(system, bytes);
     return status;
@@ -158,7 +200,7 @@ static gsa_status take_folder(const gsa_args *args, char *folder, gsa_error *err
                *name = slash ? slash + 1 : file;
     const char *dot = strrchr(name, '.');
     const int bytes = dot && dot > name ? (int)(dot - name) : (int)strlen(name);
-    const gsa_status status = gsa_make_folders(system, "runs", error);
+    const gsa_status status = gsa_make_run_folder(system, "runs", error);
     for (int i = 1; i <= MOST && status == GSA_OK; i++) {
         snprintf(folder, GSA_PATH_ROOM, i > 1 ? "runs/%.*s-%d" : "runs/%.*s",
                  bytes < NAME ? bytes : NAME, name, i);
@@ -185,7 +227,9 @@ static gsa_status check_out(const gsa_system *system, const char *out, gsa_error
                         out);
     if (snprintf(recipe, sizeof recipe, "%s/recipe.ini", out) >= GSA_PATH_ROOM)
         return gsa_fail(error, GSA_ERR_LIMIT, "--out has more than %d bytes", GSA_PATH_ROOM - 12);
-    if (gsa_entry_kind(system, recipe) == GSA_FILE_ABSENT) return GSA_OK;
+    int kind;
+    const gsa_status status = gsa_see_entry(system, recipe, &kind, error);
+    if (status != GSA_OK || kind == GSA_FILE_ABSENT) return status;
     return gsa_fail(error, GSA_ERR_ARGUMENT,
                     "'%s' is there already: train it (gsa train %s), or choose another --out",
                     recipe, recipe);
@@ -288,10 +332,12 @@ static int read_last(const gsa_system *system, char name[LINE])
 static int is_ours(const gsa_system *system)
 {
     char name[LINE], folder[LINE + 8];
-    if (gsa_entry_kind(system, LAST) == GSA_FILE_ABSENT) return 1;
+    int kind;
+    if (gsa_see_entry(system, LAST, &kind, NULL) == GSA_OK && kind == GSA_FILE_ABSENT) return 1;
     if (!read_last(system, name)) return 0;
     snprintf(folder, sizeof folder, "runs/%s", name);
-    return gsa_kind_in(system, folder, "config.ini") == GSA_FILE_REGULAR;
+    return gsa_see_in(system, folder, "config.ini", &kind, NULL) == GSA_OK &&
+           kind == GSA_FILE_REGULAR;
 }
 
 gsa_status gsa_own_end(const gsa_system *system, const gsa_own_run *run, gsa_error *error)

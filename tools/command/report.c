@@ -32,9 +32,11 @@ static gsa_status read_text(const gsa_reported *of, int run, const char *name, c
     const gsa_system *system = of->system;
     char *path = gsa_path_join(system, of->run[run], name, error);
     gsa_status status = path ? GSA_OK : GSA_ERR_MEMORY;
+    int kind = GSA_FILE_ABSENT;
     *text = NULL, *bytes = -1;
     if (path) status = gsa_check_regular(system, path, error);
-    if (status == GSA_OK && system->kind(system->user, path, NULL) > GSA_FILE_ABSENT)
+    if (status == GSA_OK) status = gsa_see(system, path, &kind, error);
+    if (status == GSA_OK && kind != GSA_FILE_ABSENT)
         status = gsa_read_file(system, path, LIMIT, text, bytes, error);
     gsa_release(system, path);
     return status;

@@ -87,6 +87,8 @@ gsa_status gsa_run_sweep(const gsa_args *args, const gsa_system *system,
     options.each = gsa_args_texts(args, "each", &options.n_each);
     gsa_status status = read_seeds(args, &seeds, &options.n_seeds, error);
     options.seeds = seeds;
+    if (status == GSA_OK && options.results)
+        status = gsa_check_appended(gsa_args_system(args), options.results, error);
     if (status == GSA_OK) status = gsa_sweep(system, &options, &results, error);
     gsa_reporter_end(reporter);
     if (status == GSA_OK) status = t.status;

@@ -1,6 +1,7 @@
 /* gsa table - results of many runs (results.jsonl) as one table (train/runs/results.h). */
 #include <stdio.h>
 #include <string.h>
+#include "graph/system_parts.h"
 #include "tools/command/sweep.h"
 
 enum { FILES = 64 };
@@ -57,23 +58,19 @@ static void write_markdown(const gsa_table *table, gsa_output *out)
 
 enum { PATH = 4096 };
 
-static int holds(const gsa_system *system, const char *folder, const char *name)
-{
-    char path[PATH];
-    return snprintf(path, sizeof path, "%s/%s", folder, name) < PATH &&
-           system->kind(system->user, path, NULL) > GSA_FILE_ABSENT;
-}
-
 static gsa_status read_folder(const gsa_system *system, const char *folder, gsa_results *results,
                               gsa_error *error)
 {
     char file[PATH];
-    if (holds(system, folder, "results.jsonl")) {
+    int lines, one = GSA_FILE_ABSENT;
+    gsa_status status = gsa_see_in(system, folder, "results.jsonl", &lines, error);
+    if (status == GSA_OK) status = gsa_see_in(system, folder, "result.json", &one, error);
+    if (status != GSA_OK) return status;
+    if (lines != GSA_FILE_ABSENT) {
         snprintf(file, sizeof file, "%s/results.jsonl", folder);
         return gsa_results_read(results, file, error);
     }
-    if (holds(system, folder, "result.json"))
-        return gsa_results_read_run(results, system, folder, error);
+    if (one != GSA_FILE_ABSENT) return gsa_results_read_run(results, system, folder, error);
     return gsa_fail(error, GSA_ERR_ARGUMENT,
                     "folder '%s' holds neither results.jsonl nor the result.json of a run: gsa "
                     "train --seeds or --each "
@@ -87,14 +84,17 @@ static gsa_status read_operand(const gsa_system *system, const char *path, gsa_r
 {
     char folder[PATH] = ".";
     const char *slash = strrchr(path, '/');
-    if (system->kind(system->user, path, NULL) == GSA_FILE_FOLDER)
-        return read_folder(system, path, results, error);
+    int kind, config = GSA_FILE_ABSENT;
+    gsa_status status = gsa_see(system, path, &kind, error);
+    if (status != GSA_OK) return status;
+    if (kind == GSA_FILE_FOLDER) return read_folder(system, path, results, error);
     if (slash && slash - path < PATH)
         snprintf(folder, sizeof folder, "%.*s", (int)(slash - path), path);
-    const int run =
-        strcmp(slash ? slash + 1 : path, "result.json") == 0 && holds(system, folder, "config.ini");
-    return run ? gsa_results_read_run(results, system, folder, error)
-               : gsa_results_read(results, path, error);
+    if (strcmp(slash ? slash + 1 : path, "result.json") == 0)
+        status = gsa_see_in(system, folder, "config.ini", &config, error);
+    if (status != GSA_OK) return status;
+    return config != GSA_FILE_ABSENT ? gsa_results_read_run(results, system, folder, error)
+                                     : gsa_results_read(results, path, error);
 }
 
 static gsa_status run(const gsa_args *args, gsa_error *error)

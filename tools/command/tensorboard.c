@@ -144,13 +144,16 @@ static gsa_status write_run(const gsa_system *system, const char *folder, const 
     return status;
 }
 
-/* The page would take the place of a run's events, or they of it. */
-static gsa_status check_page(const gsa_system *system, const char *folder, const json_t *run,
-                             const char *page, gsa_error *error)
+/* The run's events would be in a checkpoint, or the page would take their place, or they its. */
+static gsa_status check_run(const gsa_system *system, const char *folder, const json_t *run,
+                            const char *page, gsa_error *error)
 {
-    char name[TAG], events[GSA_PATH_ROOM];
+    char name[TAG], own[GSA_PATH_ROOM], events[GSA_PATH_ROOM + sizeof EVENTS];
     folder_of(run, name, sizeof name);
-    snprintf(events, sizeof events, "%s/%s/" EVENTS, folder, name);
+    snprintf(own, sizeof own, "%s/%s", folder, name);
+    snprintf(events, sizeof events, "%s/" EVENTS, own);
+    const gsa_status status = gsa_check_outside(system, own, error);
+    if (status != GSA_OK) return gsa_fail_at(error, status, "--tensorboard %s", folder);
     if (!gsa_is_one_output(system, events, page)) return GSA_OK;
     return gsa_fail(error, GSA_ERR_ARGUMENT,
                     "--out and --tensorboard both name '%s': one of the two would be lost", events);
@@ -159,12 +162,8 @@ static gsa_status check_page(const gsa_system *system, const char *folder, const
 gsa_status gsa_tensorboard_check(const gsa_system *system, const char *folder, const json_t *runs,
                                  const char *page, gsa_error *error)
 {
-    char a[TAG], b[TAG], which[GSA_PATH_ROOM];
+    char a[TAG], b[TAG];
     gsa_status status = GSA_OK;
-    if (gsa_is_in_checkpoint(system, folder, which, sizeof which))
-        return gsa_fail(error, GSA_ERR_ARGUMENT,
-                        "--tensorboard %s: '%s' is a checkpoint, which holds nothing else", folder,
-                        which);
     for (size_t i = 0; i < json_array_size(runs); i++)
         for (size_t j = 0; j < i; j++) {
             folder_of(json_array_get(runs, i), a, sizeof a);
@@ -175,7 +174,7 @@ gsa_status gsa_tensorboard_check(const gsa_system *system, const char *folder, c
                                 folder);
         }
     for (size_t i = 0; i < json_array_size(runs) && status == GSA_OK; i++)
-        status = check_page(system, folder, json_array_get(runs, i), page, error);
+        status = check_run(system, folder, json_array_get(runs, i), page, error);
     return status;
 }
 

@@ -2,7 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 #include "graph/anchor.h"
+#include "graph/system_parts.h"
 #include "topologies/words.h"
+#include "train/driver/lock.h"
 #include "tools/command/topology.h"
 
 #define TEMPLATE "logsparse" /* the template's id, which is also its file's name */
@@ -131,16 +133,15 @@ gsa_status gsa_topology_new(const gsa_args *args, const char *name, gsa_error *e
     if (strlen(folder) > 4000)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "--out has %zu bytes, expected at most 4000",
                         strlen(folder));
-    const int kind = system->kind(system->user, folder, NULL);
-    if (kind < 0)
-        return gsa_fail(error, GSA_ERR_IO,
-                        "'%s' cannot be examined, expected the name of a new folder", folder);
+    int kind;
+    status = gsa_see(system, folder, &kind, error);
+    if (status != GSA_OK) return gsa_fail_at(error, status, "expected the name of a new folder");
     if (kind != GSA_FILE_ABSENT)
         return gsa_fail(
             error, GSA_ERR_ARGUMENT,
             "'%s' is there already, expected the name of a new folder: --out names another",
             folder);
-    status = gsa_make_folders(system, folder, error);
+    status = gsa_make_run_folder(system, folder, error);
     if (status == GSA_OK) status = fill(system, folder, name, ending, error);
     gsa_let_signals_come();
     if (status != GSA_OK) return status;

@@ -149,6 +149,8 @@ int gsa_note_read(const char *path);
 int gsa_each_read(int (*each)(void *context, const char *path), void *context);
 /* The same of each file that a parameter of the pattern names, which its plugin opens by itself. */
 int gsa_note_pattern(const gsa_pattern *pattern);
+/* Fails where the file, to whose end something is put, is of a run. */
+gsa_status gsa_check_appended(const gsa_system *system, const char *path, gsa_error *error);
 /* 1: it has the name of a file that a run needs in its folder or, with `remade`, writes there. */
 int gsa_is_of_a_run(const char *path, int remade);
 /* eval makes this file of a run anew, where it has that name. NULL: nothing. */

@@ -89,9 +89,9 @@ gsa_status gsa_source_names(const gsa_system *system, const char *names,
                             gsa_error *error)
 {
     char part[PATH];
-    gsa_status status = GSA_OK;
-    if (system->kind(system->user, names, NULL) > GSA_FILE_ABSENT)
-        return each(context, names, error);
+    int kind;
+    gsa_status status = gsa_see_value(system, names, &kind, error);
+    if (status == GSA_OK && kind != GSA_FILE_ABSENT) return each(context, names, error);
     for (const char *at = names; at && status == GSA_OK;) {
         const char *comma = strchr(at, ',');
         const int64_t bytes = comma ? comma - at : (int64_t)strlen(at);
@@ -99,9 +99,11 @@ gsa_status gsa_source_names(const gsa_system *system, const char *names,
             return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s': a name of a file is empty", names);
         if (bytes >= PATH - 256) return gsa_fail(error, GSA_ERR_LIMIT, "a path is too long");
         snprintf(part, sizeof part, "%.*s", (int)bytes, at);
-        if (!strpbrk(part, "*?[") || system->kind(system->user, part, NULL) > GSA_FILE_ABSENT)
-            status = each(context, part, error);
-        else status = expand(system, part, each, context, error);
+        status = gsa_see_value(system, part, &kind, error);
+        if (status == GSA_OK)
+            status = kind == GSA_FILE_ABSENT && strpbrk(part, "*?[")
+                         ? expand(system, part, each, context, error)
+                         : each(context, part, error);
         at = comma ? comma + 1 : NULL;
     }
     return status;
@@ -453,7 +455,10 @@ gsa_status gsa_source_whole(const gsa_system *system, const char *path, int64_t 
     gsa_unpacker *u = NULL;
     gsa_status status = gsa_read_file(system, path, most, bytes, count, error);
     const int packing = status == GSA_OK ? gsa_packing_of(*bytes, *count) : GSA_PACKED_NOT;
-    if (!packing || system->kind(system->user, path, NULL) != GSA_FILE_REGULAR) return status;
+    int kind = GSA_FILE_ABSENT;
+    if (packing) status = gsa_see(system, path, &kind, error);
+    if (status != GSA_OK) gsa_release(system, *bytes), *bytes = NULL;
+    if (kind != GSA_FILE_REGULAR) return status;
     const int64_t limit = gsa_unpack_most(*count);
     gsa_release(system, *bytes);
     *bytes = NULL;

@@ -1,6 +1,7 @@
 #include "train/driver/alike.h"
 #include <stdio.h>
 #include <string.h>
+#include "graph/system_parts.h"
 #include "train/data/source.h"
 
 enum { PROGRAM, DEVICE, RECIPE, PLUGINS, INPUTS, MODEL, DATA, THINGS };
@@ -62,8 +63,10 @@ static gsa_status hash_data(const gsa_session *s, char hex[65], gsa_error *error
     for (int i = 0; i < count && status == GSA_OK; i++) {
         const char *path = gsa_recipe_text(&s->recipe, i, number, sizeof number);
         const int several = s->recipe.values.data_stream && strcmp(keys[i].name, "train") == 0;
-        if (strcmp(keys[i].section, "data") == 0 && *path &&
-            (several || s->system->kind(s->system->user, path, NULL) == GSA_FILE_REGULAR))
+        int kind = GSA_FILE_ABSENT;
+        if (strcmp(keys[i].section, "data") != 0 || !*path) continue;
+        if (!several) status = gsa_see_value(s->system, path, &kind, error);
+        if (status == GSA_OK && (several || kind == GSA_FILE_REGULAR))
             status = gsa_source_names(s->system, path, hash_file, &h, error);
     }
     gsa_sha256_end(&h.hash, hex);

@@ -124,57 +124,55 @@ static gsa_status name_metric(gsa_trainer *t, gsa_error *error)
     return t->metric ? GSA_OK : gsa_out_of_memory(error, "the metric's name", 64);
 }
 
-static int holds(const gsa_system *system, const char *folder, const char *name)
-{
-    return gsa_kind_in(system, folder, name) > GSA_FILE_ABSENT; /* < 0: not told */
-}
-
 /* The folder has the config.ini of a run, which a kill may have left: its other files are the
  * run's, too. */
-static int holds_config(const gsa_system *system, const char *folder)
+static gsa_status see_config(const gsa_system *system, const char *folder, int *found,
+                             gsa_error *error)
 {
     static const char begin[] = "[task]\nname =";
     enum { LONGEST = 1 << 20 };
     char *text = NULL, *path = gsa_path_join(system, folder, "config.ini", NULL);
     int64_t bytes;
-    const int found = path && system->kind(system->user, path, NULL) == GSA_FILE_REGULAR &&
-                      gsa_read_file(system, path, LONGEST, &text, &bytes, NULL) == GSA_OK &&
-                      strncmp(text, begin, sizeof begin - 1) == 0;
+    int kind;
+    *found = 0;
+    if (!path) return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
+    const gsa_status status = gsa_see(system, path, &kind, error);
+    if (status == GSA_OK && kind == GSA_FILE_REGULAR)
+        *found = gsa_read_file(system, path, LONGEST, &text, &bytes, NULL) == GSA_OK &&
+                 strncmp(text, begin, sizeof begin - 1) == 0;
     gsa_release(system, text);
     gsa_release(system, path);
-    return found;
-}
-
-static gsa_status unseen(const char *folder, gsa_error *error)
-{
-    char why[128];
-    return gsa_fail(error, GSA_ERR_IO, "what folder '%s' holds cannot be seen: %s", folder,
-                    gsa_errno_text(errno, why, sizeof why));
+    return status;
 }
 
 /* A place for a run: a folder without one, or nothing yet. */
 static gsa_status check_out(const gsa_system *system, const char *out, gsa_error *error)
 {
-    const int kind = system->kind(system->user, out, NULL);
-    if (kind == GSA_FILE_REGULAR || kind == GSA_FILE_OTHER)
+    char step[GSA_STEP_NAME], why[128];
+    const char *name = NULL;
+    int kind, latest = GSA_FILE_ABSENT, ours = 0;
+    gsa_status status = gsa_see(system, out, &kind, error);
+    if (status == GSA_OK && (kind == GSA_FILE_REGULAR || kind == GSA_FILE_OTHER))
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "--out '%s' is no folder: a run needs a folder, or a name for a new one",
                         out);
-    const int latest = gsa_kind_in(system, out, "latest");
-    if (latest < 0 && errno != ENOTDIR) /* of a path beneath a file making the folder tells */
-        return unseen(out, error);
+    if (status == GSA_OK) status = gsa_see_in(system, out, "latest", &latest, error);
     if (latest > GSA_FILE_ABSENT)
         return gsa_fail(
             error, GSA_ERR_ARGUMENT,
             "folder '%s' holds a run already: go on with it (--resume), or choose another", out);
-    if (holds_config(system, out)) return GSA_OK;
-    char step[GSA_STEP_NAME];
+    if (status == GSA_OK) status = see_config(system, out, &ours, error);
+    if (status != GSA_OK || ours) return status;
     const int steps = gsa_finds_step(system, out, -1, step);
-    if (steps < 0) return unseen(out, error);
-    const char *name = steps ? step : NULL;
-    for (int i = 0; i < GSA_RUN_FILES && !name; i++)
-        if (holds(system, out, gsa_run_files[i])) name = gsa_run_files[i];
-    if (!name) return GSA_OK;
+    if (steps < 0)
+        return gsa_fail(error, GSA_ERR_IO, "what folder '%s' holds cannot be seen: %s", out,
+                        gsa_errno_text(errno, why, sizeof why));
+    if (steps) name = step;
+    for (int i = 0; i < GSA_RUN_FILES && !name && status == GSA_OK; i++) {
+        status = gsa_see_in(system, out, gsa_run_files[i], &kind, error);
+        if (status == GSA_OK && kind != GSA_FILE_ABSENT) name = gsa_run_files[i];
+    }
+    if (!name) return status;
     return gsa_fail(error, GSA_ERR_ARGUMENT,
                     "'%s/%s' is not of a run and would be overwritten: move it away, or choose "
                     "another folder",
@@ -205,14 +203,17 @@ static gsa_status find_folders(gsa_trainer *t, char **checkpoint, gsa_error *err
     if (!o->recipe == !o->resume)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "training needs a recipe or a run to go on with, and not both");
-    gsa_status status = GSA_OK;
-    if (folder && t->system->kind(t->system->user, folder, NULL) == GSA_FILE_FOLDER)
-        status = lock_folder(t, folder, error);
+    int kind = GSA_FILE_ABSENT;
+    gsa_status status = folder ? gsa_see(t->system, folder, &kind, error) : GSA_OK;
+    if (kind == GSA_FILE_FOLDER) status = lock_folder(t, folder, error);
     if (status != GSA_OK) return status;
     if (writes && o->out && (!o->resume || is_elsewhere(o)))
         status = check_out(t->system, o->out, error);
     if (status != GSA_OK) return status;
-    if (o->resume && !o->out && holds(t->system, o->resume, "manifest.sha256"))
+    if (o->resume && !o->out)
+        status = gsa_see_in(t->system, o->resume, "manifest.sha256", &kind, error);
+    if (status != GSA_OK) return status;
+    if (o->resume && !o->out && kind != GSA_FILE_ABSENT)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "'%s' is one checkpoint: name the run's folder, or an --out next to it",
                         o->resume);
@@ -223,8 +224,10 @@ static gsa_status find_folders(gsa_trainer *t, char **checkpoint, gsa_error *err
                                      &warning, error);
     if (warning) gsa_trainer_warn(t, warning);
     gsa_release(t->system, warning);
-    if (status == GSA_OK && *checkpoint &&
-        !holds(gsa_anchor_system(t->from, t->base), *checkpoint, GSA_STATE_FILE))
+    if (status == GSA_OK && *checkpoint)
+        status = gsa_see_in(gsa_anchor_system(t->from, t->base), *checkpoint, GSA_STATE_FILE, &kind,
+                            error);
+    if (status == GSA_OK && *checkpoint && kind == GSA_FILE_ABSENT)
         status = gsa_fail(error, GSA_ERR_ARGUMENT,
                           "'%s' is a model without the state of its training (gsa average makes "
                           "such), so it does not go on: "
@@ -293,7 +296,11 @@ static gsa_status begin_with(gsa_trainer *t, gsa_error *error)
 /* A resumed run has its weights: it cannot begin again. */
 static gsa_status check_resumed(gsa_trainer *t, const char *checkpoint, gsa_error *error)
 {
-    if (*t->session.data && !holds(t->session.system, checkpoint, "data.sha256"))
+    int kind;
+    const gsa_status status =
+        gsa_see_in(t->session.system, checkpoint, "data.sha256", &kind, error);
+    if (status != GSA_OK) return status;
+    if (*t->session.data && kind == GSA_FILE_ABSENT)
         gsa_trainer_say(t, "the checkpoint has no data.sha256: whether the data has changed since "
                            "the run began is not known");
     const gsa_ini_entry *entry = gsa_ini_find(&t->session.recipe.ini, "train", "start");

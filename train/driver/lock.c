@@ -11,35 +11,46 @@ enum { TRIES = 100, NUMBER = 32 };
 
 /* ---- what is a checkpoint ------------------------------------------------------------------ */
 
-static int is_checkpoint(const gsa_system *system, const char *folder)
+static gsa_status see_checkpoint(const gsa_system *system, const char *folder, int *found,
+                                 gsa_error *error)
 {
     static const char *const files[] = { GSA_MANIFEST, GSA_MODEL_FILE, "config.ini" };
-    int found = 1;
-    for (size_t i = 0; i < sizeof files / sizeof *files && found; i++)
-        found = gsa_kind_in(system, folder, files[i]) == GSA_FILE_REGULAR;
-    return found;
+    gsa_status status = GSA_OK;
+    *found = 1;
+    for (size_t i = 0; i < sizeof files / sizeof *files && *found && status == GSA_OK; i++) {
+        int kind;
+        status = gsa_see_in(system, folder, files[i], &kind, error);
+        *found = kind == GSA_FILE_REGULAR;
+    }
+    return status;
 }
 
-int gsa_is_in_checkpoint(const gsa_system *system, const char *folder, char *which, size_t room)
+gsa_status gsa_check_outside(const gsa_system *system, const char *folder, gsa_error *error)
 {
-    if ((size_t)snprintf(which, room, "%s", *folder ? folder : ".") >= room) return 0;
+    char at[4096];
+    if ((size_t)snprintf(at, sizeof at, "%s", *folder ? folder : ".") >= sizeof at)
+        return gsa_fail(error, GSA_ERR_LIMIT, "the path '%.60s...' has more than %zu bytes", folder,
+                        sizeof at - 1);
     for (;;) {
-        char *slash = strrchr(which, '/'), *name = slash ? slash + 1 : which;
-        if (is_checkpoint(system, which)) return 1;
-        if (strcmp(name, "..") == 0 || strcmp(which, ".") == 0 || slash == which) return 0;
+        char *slash = strrchr(at, '/'), *name = slash ? slash + 1 : at;
+        int found;
+        const gsa_status status = see_checkpoint(system, at, &found, error);
+        if (status != GSA_OK) return status;
+        if (found)
+            return gsa_fail(error, GSA_ERR_ARGUMENT,
+                            "'%.150s' is a checkpoint, which holds nothing else: choose another "
+                            "folder",
+                            at);
+        if (strcmp(name, "..") == 0 || strcmp(at, ".") == 0 || slash == at) return GSA_OK;
         if (slash) *slash = 0;
-        else strcpy(which, ".");
+        else strcpy(at, ".");
     }
 }
 
 gsa_status gsa_make_run_folder(const gsa_system *system, const char *folder, gsa_error *error)
 {
-    char which[4096];
-    if (!gsa_is_in_checkpoint(system, folder, which, sizeof which))
-        return gsa_make_folders(system, folder, error);
-    return gsa_fail(error, GSA_ERR_ARGUMENT,
-                    "'%s' is a checkpoint, and no run is put inside one: choose another folder",
-                    which);
+    const gsa_status status = gsa_check_outside(system, folder, error);
+    return status == GSA_OK ? gsa_make_folders(system, folder, error) : status;
 }
 
 /* ---- the lock ------------------------------------------------------------------------------ */

@@ -13,9 +13,9 @@ typedef struct gsa_lock {
     int file, zero;
 } gsa_lock;
 
-/* 1: the folder, or one above it, is a checkpoint of a model, which *which names: nothing else is
- * written there. 0 of a path that is too long to be looked at. */
-int gsa_is_in_checkpoint(const gsa_system *system, const char *folder, char *which, size_t room);
+/* Fails where the folder, which need not be there, or one above it is a checkpoint of a model:
+ * nothing else is written there. */
+gsa_status gsa_check_outside(const gsa_system *system, const char *folder, gsa_error *error);
 
 /* Made where it is not there; inside a checkpoint: a sentence. */
 gsa_status gsa_make_run_folder(const gsa_system *system, const char *folder, gsa_error *error);

@@ -17,7 +17,9 @@ static gsa_status hash_one(const gsa_system *system, const char *path, const cha
     char hex[65], line[128];
     int64_t bytes = 0;
     const size_t used = strlen(text);
-    const int kind = system->kind(system->user, path, &bytes);
+    int kind = system->kind(system->user, path, &bytes);
+    gsa_status status = gsa_take_kind(path, &kind, error);
+    if (status != GSA_OK) return status;
     snprintf(line, sizeof line, "  %s\n", key);
     if (kind == GSA_FILE_OTHER && said && strstr(said, line))
         return gsa_fail(error, GSA_ERR_ARGUMENT,
@@ -25,7 +27,7 @@ static gsa_status hash_one(const gsa_system *system, const char *path, const cha
                         "compared before the run goes on",
                         path);
     if (kind != GSA_FILE_REGULAR || bytes > LARGEST) return GSA_OK;
-    gsa_status status = gsa_check_stored(system, path, bytes, error);
+    status = gsa_check_stored(system, path, bytes, error);
     if (status == GSA_OK) status = gsa_sha256_file(system, path, hex, error);
     if (status != GSA_OK) return status;
     snprintf(line, sizeof line, "%s  %s\n", hex, key);
@@ -63,10 +65,12 @@ gsa_status gsa_data_hash(const gsa_system *system, const gsa_recipe *recipe, con
 {
     char path[PATH] = "", *said = NULL;
     int64_t bytes;
+    int kind = GSA_FILE_ABSENT;
     gsa_status status = GSA_OK;
     text[0] = 0;
     if (checkpoint) snprintf(path, sizeof path, "%s/%s", checkpoint, file_name);
-    if (checkpoint && system->kind(system->user, path, NULL) > GSA_FILE_ABSENT)
+    if (checkpoint) status = gsa_see(system, path, &kind, error);
+    if (status == GSA_OK && kind != GSA_FILE_ABSENT)
         status = gsa_read_file(system, path, LONGEST, &said, &bytes, error);
     if (status == GSA_OK) status = hash_all(system, &recipe->values, said, text, error);
     gsa_release(system, said);

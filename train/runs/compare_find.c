@@ -36,15 +36,21 @@ static int names_add(void *context, const char *name)
     return 0;
 }
 
-static int is_kind(const gsa_system *system, const char *folder, const char *below,
-                   const char *name, int kind)
+/* *is: of that kind, a file itself and no link to one. */
+static gsa_status see_kind(const gsa_system *system, const char *folder, const char *below,
+                           const char *name, int expected, int *is, gsa_error *error)
 {
     char path[PATH];
+    int kind;
     const int bytes =
         snprintf(path, sizeof path, "%s%s%s/%s", folder, *below ? "/" : "", below, name);
-    if (bytes >= PATH) return 0;
-    return (kind == GSA_FILE_REGULAR ? gsa_entry_kind(system, path)
-                                     : system->kind(system->user, path, NULL)) == kind;
+    *is = 0;
+    if (bytes >= PATH) return GSA_OK;
+    const gsa_status status = expected == GSA_FILE_REGULAR
+                                  ? gsa_see_entry(system, path, &kind, error)
+                                  : gsa_see(system, path, &kind, error);
+    *is = kind == expected;
+    return status;
 }
 
 /* Adds the runs at and below `below`. A run's own folders (checkpoints) are not looked into. */
@@ -53,19 +59,23 @@ static gsa_status find_runs(const gsa_system *system, const char *folder, const 
 {
     char path[PATH];
     names inside = { .system = system };
-    gsa_status status = GSA_OK;
-    if (is_kind(system, folder, below, "outcomes.jsonl", GSA_FILE_REGULAR)) {
+    int is;
+    gsa_status status =
+        see_kind(system, folder, below, "outcomes.jsonl", GSA_FILE_REGULAR, &is, error);
+    if (is) {
         if (names_add(runs, *below ? below : "/")) return gsa_out_of_memory(error, folder, PATH);
         return GSA_OK;
     }
     snprintf(path, sizeof path, "%s%s%s", folder, *below ? "/" : "", below);
-    if (depth == DEPTH || is_kind(system, folder, below, "log.jsonl", GSA_FILE_REGULAR))
-        return GSA_OK;
+    if (status == GSA_OK)
+        status = see_kind(system, folder, below, "log.jsonl", GSA_FILE_REGULAR, &is, error);
+    if (status != GSA_OK || depth == DEPTH || is) return status;
     if (system->list(system->user, path, names_add, &inside) < 0 && !inside.failed)
         status = gsa_fail(error, GSA_ERR_IO, "'%s' is no folder that can be read", path);
     if (inside.failed) status = gsa_out_of_memory(error, path, PATH);
     for (int i = 0; i < inside.count && status == GSA_OK; i++) {
-        if (!is_kind(system, folder, below, inside.name[i], GSA_FILE_FOLDER)) continue;
+        status = see_kind(system, folder, below, inside.name[i], GSA_FILE_FOLDER, &is, error);
+        if (status != GSA_OK || !is) continue;
         if (snprintf(path, sizeof path, "%s%s%s", below, *below ? "/" : "", inside.name[i]) < PATH)
             status = find_runs(system, folder, path, depth + 1, runs, error);
     }

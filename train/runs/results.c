@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "graph/system_parts.h"
 #include "train/data/lines.h"
 #include "train/data/plain.h"
 #include "train/driver/trainer.h"
@@ -183,9 +184,11 @@ static gsa_status put_line(gsa_results *r, const char *path, int file, const cha
 {
     int64_t bytes = 0;
     json_t *run = gsa_json_parse(line, (int64_t)strlen(line), 0, NULL);
-    const int regular = r->system->kind(r->system->user, path, &bytes) == GSA_FILE_REGULAR;
+    int kind = GSA_FILE_ABSENT;
     char *text = gsa_alloc(r->system, strlen(line) + 3, 1), *there = NULL;
     gsa_status status = text ? GSA_OK : gsa_out_of_memory(error, path, (int64_t)strlen(line) + 3);
+    if (status == GSA_OK) status = gsa_see(r->system, path, &kind, error);
+    const int regular = kind == GSA_FILE_REGULAR;
     if (status == GSA_OK && regular) status = gsa_results_read(r, path, error);
     if (status == GSA_OK && regular)
         status = gsa_read_file(r->system, path, INT64_C(1) << 30, &there, &bytes, error);
@@ -210,11 +213,12 @@ gsa_status gsa_results_put_into(const gsa_system *system, const char *path, int 
     json_array_clear(r->runs);
     const int mode = own ? GSA_OPEN_OWN : GSA_OPEN_APPEND,
               file = status == GSA_OK ? system->open(system->user, path, mode) : -1;
-    if (status == GSA_OK && file < 0) status = cannot(path, error);
+    int kind = GSA_FILE_ABSENT;
+    if (status == GSA_OK)
+        status = file < 0 ? cannot(path, error) : gsa_see(system, path, &kind, error);
     /* a device, or a descriptor, has other users: who locks it holds them all up */
-    const int locks =
-        file >= 0 && system->lock && system->kind(system->user, path, NULL) == GSA_FILE_REGULAR;
-    if (locks && system->lock(system->user, file, 1) < 0) status = cannot(path, error);
+    if (kind == GSA_FILE_REGULAR && system->lock && system->lock(system->user, file, 1) < 0)
+        status = cannot(path, error);
     if (status == GSA_OK) status = put_line(r, path, file, line, error);
     if (status == GSA_OK && system->sync(system->user, file) < 0 && errno != EINVAL)
         status = cannot(path, error);

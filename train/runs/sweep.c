@@ -23,9 +23,14 @@ typedef struct sweep {
 
 /* ---- where a run is -------------------------------------------------------------------- */
 
-static int holds(const sweep *s, const char *folder, const char *name)
+/* *there: the folder has something of that name. */
+static gsa_status see(const sweep *s, const char *folder, const char *name, int *there,
+                      gsa_error *error)
 {
-    return gsa_kind_in(s->system, folder, name) > GSA_FILE_ABSENT;
+    int kind;
+    const gsa_status status = gsa_see_in(s->system, folder, name, &kind, error);
+    *there = kind > GSA_FILE_ABSENT;
+    return status;
 }
 
 static gsa_status read_asked(const sweep *s, const gsa_sweep_run *run, gsa_recipe *recipe,
@@ -62,9 +67,10 @@ static gsa_status check_replaced(const sweep *s, const char *path, gsa_error *er
     gsa_recipe there;
     int64_t bytes = 0;
     gsa_status status = gsa_check_regular(s->system, path, error);
-    if (status != GSA_OK || s->system->kind(s->system->user, path, &bytes) == GSA_FILE_ABSENT ||
-        bytes == 0)
-        return status;
+    if (status != GSA_OK) return status;
+    int kind = s->system->kind(s->system->user, path, &bytes);
+    status = gsa_take_kind(path, &kind, error);
+    if (status != GSA_OK || kind == GSA_FILE_ABSENT || bytes == 0) return status;
     status = gsa_recipe_read(s->system, path, NULL, 0, &there, error);
     if (status == GSA_OK) gsa_recipe_release(&there);
     else if (status != GSA_ERR_MEMORY)
@@ -99,12 +105,16 @@ static gsa_status check_tree(const sweep *s, gsa_error *error)
 {
     static const char *const of_a_run[] = { "lock", "config.ini", "latest", "result.json" };
     const char *out = s->options->train.out;
-    for (size_t i = 0; out && i < sizeof of_a_run / sizeof *of_a_run; i++)
-        if (holds(s, out, of_a_run[i]))
-            return gsa_fail(error, GSA_ERR_ARGUMENT,
-                            "folder '%s' holds a run ('%s'): choose another --out for several", out,
-                            of_a_run[i]);
-    return GSA_OK;
+    gsa_status status = GSA_OK;
+    for (size_t i = 0; status == GSA_OK && out && i < sizeof of_a_run / sizeof *of_a_run; i++) {
+        int there;
+        status = see(s, out, of_a_run[i], &there, error);
+        if (status == GSA_OK && there)
+            status = gsa_fail(error, GSA_ERR_ARGUMENT,
+                              "folder '%s' holds a run ('%s'): choose another --out for several",
+                              out, of_a_run[i]);
+    }
+    return status;
 }
 
 /* The folder of the runs stays the one that it is now. */
@@ -120,8 +130,9 @@ static gsa_status hold_tree(sweep *s, gsa_anchor **anchor, gsa_error *error)
 /* The folder of a run that is not finished, made where it is not there. */
 static gsa_status lock_run(const sweep *s, const char *folder, gsa_lock *lock, gsa_error *error)
 {
-    if (!*folder || holds(s, folder, "result.json")) return GSA_OK;
-    return gsa_lock_folder(s->system, folder, lock, error);
+    int done = 1;
+    const gsa_status status = *folder ? see(s, folder, "result.json", &done, error) : GSA_OK;
+    return status != GSA_OK || done ? status : gsa_lock_folder(s->system, folder, lock, error);
 }
 
 /* *state of the run that is requested; a folder is begun only where nothing is there. */
@@ -130,13 +141,17 @@ static gsa_status find_state(const sweep *s, const gsa_sweep_run *run, const cha
 {
     *state = GSA_SWEEP_NEW;
     if (!*folder) return GSA_OK;
-    const int done = holds(s, folder, "result.json"), goes_on = holds(s, folder, "latest");
-    if (!done && !goes_on) return begin_folder(s, run, folder, error);
-    if (!holds(s, folder, "asked.ini"))
+    int done, goes_on, asked;
+    gsa_status status = see(s, folder, "result.json", &done, error);
+    if (status == GSA_OK) status = see(s, folder, "latest", &goes_on, error);
+    if (status == GSA_OK && !done && !goes_on) return begin_folder(s, run, folder, error);
+    if (status == GSA_OK) status = see(s, folder, "asked.ini", &asked, error);
+    if (status != GSA_OK) return status;
+    if (!asked)
         return gsa_fail(error, GSA_ERR_ARGUMENT,
                         "folder '%s' holds a run that was begun alone: choose another --out",
                         folder);
-    const gsa_status status = check_asked(s, run, folder, error);
+    status = check_asked(s, run, folder, error);
     *state = done ? GSA_SWEEP_DONE : GSA_SWEEP_GOES_ON;
     return status;
 }
@@ -240,16 +255,14 @@ static gsa_status check_readable(const sweep *s, const char *path, gsa_error *er
 /* A checkpoint holds nothing else, also where it is reached through a link. */
 static gsa_status check_place(const sweep *s, const char *path, gsa_error *error)
 {
-    char end[PATH], which[PATH];
+    char end[PATH];
     const gsa_system *system = s->system;
     if (!system->resolve || system->resolve(system->user, path, end, sizeof end) <= 0)
         snprintf(end, sizeof end, "%s", path);
     char *slash = strrchr(end, '/');
     if (slash) slash[slash == end] = 0;
-    if (!gsa_is_in_checkpoint(system, slash ? end : ".", which, sizeof which)) return GSA_OK;
-    return gsa_fail(error, GSA_ERR_ARGUMENT,
-                    "'%s' cannot be written: '%.150s' is a checkpoint, which holds nothing else",
-                    path, which);
+    const gsa_status status = gsa_check_outside(system, slash ? end : ".", error);
+    return status == GSA_OK ? status : gsa_fail_at(error, status, "'%s' cannot be written", path);
 }
 
 /* Lines can be put after those of the file, or the file can be made: without making it. One in the
@@ -318,8 +331,11 @@ static gsa_status check_files(const sweep *s, const gsa_sweep_run *run, gsa_erro
     gsa_status status = s->options->train.out
                             ? gsa_check_below(s->system, s->options->train.out, folder, error)
                             : GSA_OK;
-    if (status == GSA_OK && s->options->train.out && holds(s, folder, "result.json")) return GSA_OK;
-    if (status == GSA_OK) status = read_asked(s, run, &asked, error);
+    int done = 0;
+    if (status == GSA_OK && s->options->train.out)
+        status = see(s, folder, "result.json", &done, error);
+    if (status != GSA_OK || done) return status;
+    status = read_asked(s, run, &asked, error);
     if (status != GSA_OK) return status;
     const gsa_recipe_values *v = &asked.values;
     const char *const key[] = { "data.train", "data.dev", "data.test" }, *const path[] = {

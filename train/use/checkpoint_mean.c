@@ -237,19 +237,21 @@ static gsa_status write_checkpoint(mean *m, const gsa_system *system, gsa_error 
     const char *out = m->options->out;
     char step[GSA_STEP_NAME], why[128];
     gsa_checkpoint *checkpoint;
-    const int latest = gsa_kind_in(system, out, GSA_LATEST);
-    if (latest > GSA_FILE_ABSENT)
+    int kind;
+    gsa_status status = gsa_see_in(system, out, GSA_LATEST, &kind, error);
+    if (status != GSA_OK) return status;
+    if (kind != GSA_FILE_ABSENT)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "folder '%s' holds a run already: choose another",
                         out);
     /* half-written, this step is of a gsa average that was killed, and is taken away */
-    const int there = latest < 0 ? -1 : gsa_finds_step(system, out, m->step[0], step);
+    const int there = gsa_finds_step(system, out, m->step[0], step);
     if (there < 0)
         return gsa_fail(error, GSA_ERR_IO, "what folder '%s' holds cannot be seen: %s", out,
                         gsa_errno_text(errno, why, sizeof why));
     if (there)
         return gsa_fail(error, GSA_ERR_ARGUMENT, "'%s/%s' is there already: choose another folder",
                         out, step);
-    gsa_status status = gsa_checkpoint_begin(system, out, m->step[0], &checkpoint, error);
+    status = gsa_checkpoint_begin(system, out, m->step[0], &checkpoint, error);
     if (status != GSA_OK) return status;
     status = copy_files(m, checkpoint, error);
     if (status == GSA_OK) status = write_model(m, checkpoint, error);

@@ -1,6 +1,7 @@
 #include "train/use/paths.h"
 #include <stdio.h>
 #include <string.h>
+#include "graph/system_parts.h"
 #include "train/task.h"
 
 /* Calls each(context, what sets it, path) for the files; stops at the first failure. */
@@ -113,8 +114,11 @@ static gsa_status check_one(void *context, const char *key, const char *path, gs
         char name[4096];
         if (i > 0 && !*end[i]) continue;
         snprintf(name, sizeof name, "%s%s%s", path, i > 0 ? "." : "", end[i]);
-        if (strcmp(name, "-") == 0 ||
-            w->system->kind(w->system->user, name, NULL) == GSA_FILE_OTHER)
+        int kind = GSA_FILE_OTHER;
+        const gsa_status status =
+            strcmp(name, "-") == 0 ? GSA_OK : gsa_see_value(w->system, name, &kind, error);
+        if (status != GSA_OK) return status;
+        if (kind == GSA_FILE_OTHER)
             return gsa_fail(error, GSA_ERR_FORMAT,
                             "%s: the model's recipe names '%s', which is no regular file",
                             w->recipe->ini.path, name);

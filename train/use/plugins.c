@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+#include "graph/system_parts.h"
 #include "gsa/hash.h"
 #include "topologies/words.h"
 #include "train/task_parts.h"
@@ -217,11 +218,12 @@ gsa_status gsa_plugins_find(const gsa_system *system, const char *checkpoint,
 {
     char record[PATH], *text;
     int64_t bytes;
-    int number = 0;
+    int number = 0, kind;
     snprintf(record, sizeof record, "%s/%s", checkpoint, file_name);
-    if (system->kind(system->user, record, NULL) != GSA_FILE_REGULAR)
-        return GSA_OK; /* of an older version, or without plugins */
-    gsa_status status = gsa_read_file(system, record, LONGEST, &text, &bytes, error);
+    gsa_status status = gsa_see(system, record, &kind, error);
+    if (status != GSA_OK || kind != GSA_FILE_REGULAR)
+        return status; /* of an older version, or without plugins */
+    status = gsa_read_file(system, record, LONGEST, &text, &bytes, error);
     if (status != GSA_OK) return status;
     finding f = { .system = system,
                   .checkpoint = checkpoint,
