@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # tsan.sh - the suites that start threads, built by clang with ThreadSanitizer (libgomp gives false alarms, so
-# oneDNN is left out): kernels' ranges, plans that are shared, ranks, and eight threads of two models each. Not the case
+# oneDNN is left out): attention in each format, plans that are shared, ranks, and eight threads of two models each. Not the case
 # prefetch.thread, which counts the process's threads, and ThreadSanitizer has one of its own.
 set -euo pipefail
 # shellcheck source=tools/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../../tools/lib.sh"
 cd "$root"
 folder=build/tsan
-suites=(cache instance output lexicon context parameters_io ranks kernel_threads cpu_ranges prefetch corpora group predictor)
+suites=(cache instance output lexicon context parameters_io ranks kernel_threads cpu_formats prefetch corpora group predictor)
 need_packages "${packages_build[@]}" "${packages_test[@]}" clang-14 libclang-rt-14-dev ninja-build
 CC=clang-14 CXX=clang++-14 cmake -S . -B "$folder" -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -gline-tables-only" \
     -DGSA_SANITIZE=thread -DGSA_TESTS=ON -DGSA_CUDA=OFF -DGSA_EMULATED=OFF -DGSA_ONEDNN=OFF -DGSA_CBLAS=OFF -DGSA_MPI=OFF \
