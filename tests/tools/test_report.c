@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include "browser.h"
@@ -260,6 +262,47 @@ START_TEST(errors_of_every_task_have_attention)
 }
 END_TEST
 
+/* The report of both runs where a process may have so many descriptors; its exit code. */
+static int report_with(int descriptors)
+{
+    int status;
+    const pid_t child = fork();
+    if (child == 0) {
+        for (int file = 3; file < 256; file++) close(file); /* what this process inherited */
+        const struct rlimit limit = { (rlim_t)descriptors, (rlim_t)descriptors };
+        if (freopen("err.txt", "w", stderr) && setrlimit(RLIMIT_NOFILE, &limit) == 0)
+            execl(GSA_COMMAND, "gsa", "report", "one", second, "--out", "r.html", (char *)NULL);
+        _exit(99);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* Without descriptors, as without memory, there is the whole page or none, and a sentence. */
+START_TEST(descriptors_run_out)
+{
+    int refused = 0, made = 0;
+    train();
+    run(ARGS("report", "one", second, "--out", "whole.html"));
+    for (int limit = 4; limit < 20; limit++) {
+        const int code = report_with(limit);
+        if (code == 0) {
+            made++;
+            ck_assert_msg(system("cmp whole.html r.html && rm r.html") == 0, "limit %d", limit);
+            continue;
+        }
+        refused++;
+        char *said = gsa_cli_read("err.txt");
+        ck_assert_msg(code == 1 && strstr(said, "Too many open files"), "limit %d: %d, %s", limit,
+                      code, said);
+        ck_assert_msg(!gsa_cli_exists("r.html"), "limit %d", limit);
+        free(said);
+    }
+    ck_assert_msg(refused > 1 && made > 1, "%d, %d", refused, made);
+    gsa_cli_leave();
+}
+END_TEST
+
 START_TEST(what_is_no_run_is_refused)
 {
     static const struct {
@@ -468,7 +511,8 @@ int main(int argc, char **argv)
                                               GSA_COUNT(tasks)),
                                      GSA_TEST(event_files_are_tensorboards),
                                      GSA_TEST(a_page_is_written_while_it_trains),
-                                     GSA_LOOP(what_is_no_run_is_refused, 3) };
+                                     GSA_LOOP(what_is_no_run_is_refused, 3),
+                                     GSA_TEST(descriptors_run_out) };
     static const gsa_test shown[] = { GSA_TEST(a_browser_shows_it) };
     static const gsa_case cases[] = { GSA_CASE("data", data, 60), GSA_CASE("shown", shown, 60) };
     const char *only = getenv("CK_RUN_CASE");

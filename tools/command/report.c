@@ -1,8 +1,10 @@
 /* gsa report - one page of a run, or of several side by side: settings, curves, results, whether
  * they differ, confusion. What a run's folder holds is read; nothing is computed anew but the
  * paired bootstrap. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include "graph/above.h"
 #include "graph/anchor.h"
 #include "graph/palette.h"
 #include "graph/system_parts.h"
@@ -122,6 +124,57 @@ static gsa_status read_run(const gsa_reported *of, int run, json_t *runs, gsa_er
     return status;
 }
 
+/* ---- what ends it -------------------------------------------------------------------------- */
+
+typedef struct watch {
+    gsa_above above;
+    atomic_int lack;
+} watch;
+
+static int noted(watch *w, int result)
+{
+    if (result < 0 && (errno == EMFILE || errno == ENFILE)) atomic_store(&w->lack, errno);
+    return result;
+}
+
+static int open_file(void *user, const char *path, int mode)
+{
+    const gsa_system *below = ((watch *)user)->above.below;
+    return noted(user, below->open(below->user, path, mode));
+}
+
+static int list_folder(void *user, const char *path, int (*each)(void *context, const char *name),
+                       void *context)
+{
+    const gsa_system *below = ((watch *)user)->above.below;
+    return noted(user, below->list(below->user, path, each, context));
+}
+
+static int hold(void *user, const char *path, char *at, size_t room)
+{
+    const gsa_system *below = ((watch *)user)->above.below;
+    return noted(user, below->hold(below->user, path, at, room));
+}
+
+static void watch_start(watch *w, const gsa_system *below)
+{
+    gsa_above_start(&w->above, below, NULL);
+    w->above.table.open = open_file, w->above.table.list = list_folder;
+    if (below->hold) w->above.table.hold = hold;
+    atomic_init(&w->lack, 0);
+}
+
+gsa_status gsa_report_lack(const gsa_reported *of, gsa_status status, const gsa_error *why,
+                           gsa_error *error)
+{
+    char text[128];
+    const int lack = atomic_load(of->lack);
+    if (lack)
+        return gsa_fail(error, GSA_ERR_IO, "a run's file cannot be opened: %s",
+                        gsa_errno_text(lack, text, sizeof text));
+    return status == GSA_ERR_MEMORY ? gsa_fail(error, status, "%s", why->text) : GSA_OK;
+}
+
 /* ---- do the others differ from the first? -------------------------------------------------- */
 
 static json_t *compared_with(const gsa_compared *c, int run, const char *split)
@@ -132,7 +185,7 @@ static json_t *compared_with(const gsa_compared *c, int run, const char *split)
                      (json_int_t)c->units);
 }
 
-/* What cannot be compared says why on the page; without memory there is no page. */
+/* What cannot be compared says why on the page. */
 static gsa_status compare(const gsa_reported *of, int run, const char *split, json_t *list,
                           gsa_error *error)
 {
@@ -142,7 +195,7 @@ static gsa_status compare(const gsa_reported *of, int run, const char *split, js
     int there = 0;
     const gsa_status status = gsa_compare_folders(of->system, &options, of->run[run], of->run[0],
                                                   split, &there, &c, &why);
-    if (status == GSA_ERR_MEMORY) return gsa_fail(error, status, "%s", why.text);
+    if (gsa_report_lack(of, status, &why, error) != GSA_OK) return error->status;
     if (status != GSA_OK)
         json_array_append_new(
             list, json_pack("{s:i, s:s, s:s}", "run", run, "split", split, "said", why.text));
@@ -197,7 +250,11 @@ gsa_status gsa_run_report_write(const gsa_reported *of, const char *path, const 
                                 gsa_error *error)
 {
     gsa_output *out;
-    json_t *all = read_all(of, error);
+    watch files;
+    watch_start(&files, of->system);
+    gsa_reported watched = *of;
+    watched.system = &files.above.table, watched.lack = &files.lack;
+    json_t *all = read_all(&watched, error);
     if (!all) return error->status;
     const json_t *runs = json_object_get(all, "runs");
     gsa_status status =

@@ -15,7 +15,7 @@ typedef struct drawer {
     const gsa_reported *of;
     gsa_recycler *memory; /* whose file is the page */
     json_t *pictures;
-    gsa_error *lack; /* of memory; else every reason is on the page */
+    gsa_error *lack; /* else every reason is on the page */
 } drawer;
 
 /* Takes the pictures of the page that was written; `object` learns the first one's place, or why
@@ -31,7 +31,7 @@ static void take(const drawer *d, gsa_status status, gsa_error *error, json_t *o
             json_loadb(from + sizeof before - 1, (size_t)(end - from) - sizeof before + 1, 0, NULL);
     if (status == GSA_OK && !page)
         status = gsa_out_of_memory(error, "a picture", d->memory->written);
-    if (status == GSA_ERR_MEMORY) gsa_fail(d->lack, status, "%s", error->text);
+    gsa_report_lack(d->of, status, error, d->lack);
     if (status == GSA_OK)
         json_object_set_new(object, "picture",
                             json_integer((json_int_t)json_array_size(d->pictures)));
