@@ -2,11 +2,12 @@
  * it:
  *   step-N.tmp          half-written or half-removed: removed
  *   latest.tmp-gsa-...  a `latest` that was never put in place: removed
- *   step-N.old alone    killed between the two renames that replace a step-N: put back
- *   step-N.old, step-N  killed before the replaced one was removed: removed
+ *   step-N.old-gsa alone    killed between the two renames that replace a step-N: put back
+ *   step-N.old-gsa, step-N  killed before the replaced one was removed: removed
  * Nothing is removed but plain files of these names and folders of plain files: what is a link, or
  * holds a folder or a link, is somebody else's and stays. So does a step-N with a file of a name
- * that the checkpoint being written has not. */
+ * that the checkpoint being written has not, or without a manifest, and a step-N.old, which is the
+ * name of a user's copy. */
 #include "checkpoint.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -142,12 +143,14 @@ static int is_known(const gsa_names *known, const char *name)
     return 0;
 }
 
-/* *own: DIR/step-N<suffix> is a folder, no link to one, and holds known plain files alone. */
+/* *own: DIR/step-N<suffix> is a folder, no link to one, and holds known plain files alone; a
+ * step-N has its manifest, too. */
 static gsa_status check_own(const gsa_system *system, const char *folder, int64_t step,
                             const char *suffix, const gsa_names *known, int *own, gsa_error *error)
 {
     gsa_names names = { .system = system };
     gsa_status status = GSA_OK;
+    int whole = *suffix != 0;
     char *path = gsa_text_of(system, "%s/" GSA_STEP "%" PRId64 "%s", folder, step, suffix);
     if (!path) return gsa_out_of_memory(error, folder, (int64_t)strlen(folder));
     *own = gsa_entry_kind(system, path) == GSA_FILE_FOLDER;
@@ -157,8 +160,10 @@ static gsa_status check_own(const gsa_system *system, const char *folder, int64_
         if (!file) status = gsa_out_of_memory(error, path, (int64_t)strlen(path));
         else
             *own = gsa_entry_kind(system, file) == GSA_FILE_REGULAR && is_known(known, names.at[i]);
+        whole |= strcmp(names.at[i], GSA_MANIFEST) == 0;
         gsa_release(system, file);
     }
+    *own &= whole;
     gsa_names_release(&names);
     gsa_release(system, path);
     return status;
@@ -421,7 +426,8 @@ static gsa_status drop_replaced(const gsa_checkpoint *checkpoint, gsa_error *err
     return status;
 }
 
-/* step-N.tmp to step-N; what is there steps aside and comes back when that fails. */
+/* step-N.tmp to step-N; what is there steps aside and comes back when that fails. Where no run
+ * wrote it, it becomes a step-N.old, which stays. */
 static gsa_status put_in_place(gsa_checkpoint *checkpoint, gsa_error *error)
 {
     const gsa_system *system = checkpoint->system;
@@ -430,8 +436,12 @@ static gsa_status put_in_place(gsa_checkpoint *checkpoint, gsa_error *error)
     if (kind != GSA_FILE_ABSENT && !replaces) /* a file, a pipe or a link is none of ours */
         return gsa_fail(error, GSA_ERR_IO, "'%s' cannot be replaced: it is no folder",
                         checkpoint->place);
-    char *old = gsa_text_of(system, "%s" GSA_REPLACED, checkpoint->place);
-    gsa_status status = GSA_OK;
+    int own = 1;
+    gsa_status status = !replaces ? GSA_OK
+                                  : check_own(system, checkpoint->folder, checkpoint->step, "",
+                                              &checkpoint->files, &own, error);
+    if (status != GSA_OK) return status;
+    char *old = gsa_text_of(system, "%s%s", checkpoint->place, own ? GSA_REPLACED : ".old");
     if (!old)
         status = gsa_out_of_memory(error, checkpoint->place, (int64_t)strlen(checkpoint->place));
     else if (replaces && system->rename(system->user, checkpoint->place, old) < 0)

@@ -11,7 +11,7 @@
 
 typedef struct candidate {
     int64_t step;
-    int replaced; /* step-N.old */
+    int replaced; /* step-N.old-gsa */
 } candidate;
 
 /* The folder that is searched, through the table that holds it, and what was found. */

@@ -8,8 +8,8 @@
 #define GSA_STEP     "step-"
 #define GSA_WRITING  ".tmp" /* step-N.tmp: being written, or being removed */
 #define GSA_REPLACED                                                                               \
-    ".old" /* step-N.old: whole; a newer step-N takes its place. Removed after that one is in      \
-              `latest` */
+    ".old-gsa" /* step-N.old-gsa: whole; a newer step-N takes its place. Removed after that one is \
+              in `latest` */
 
 /* Formatted text, released by the caller; NULL: no memory. */
 char *gsa_text_of(const gsa_system *system, const char *format, ...) GSA_PRINTF(2, 3);
@@ -17,7 +17,7 @@ char *gsa_text_of(const gsa_system *system, const char *format, ...) GSA_PRINTF(
 /* Is `name` step-N with that suffix ("" for a finished one)? N as printed: digits, no leading
  * zero. */
 int gsa_step_of(const char *name, const char *suffix, int64_t *step);
-/* The step that the folder's name says, also with ".old"; -1: it is none of a step. */
+/* The step that the folder's name says, also with ".old-gsa"; -1: it is none of a step. */
 int64_t gsa_step_of_folder(const char *folder);
 
 /* gsa_checkpoint_find (checkpoint.h) in a folder that stays the one that was opened: the anchor

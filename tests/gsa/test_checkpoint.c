@@ -119,8 +119,8 @@ START_TEST(leftovers_go_and_others_stay)
     marked_must_save(scratch.folder, 1, 1, 3);
     marked_must_save(scratch.folder, 2, 2, 3);
     copy_step(&scratch, "step-1", "step-7.tmp");
-    copy_step(&scratch, "step-1", "step-2.old"); /* next to its step-2: removed */
-    copy_step(&scratch, "step-1", "step-4.old"); /* alone: put back */
+    copy_step(&scratch, "step-1", "step-2.old-gsa"); /* next to its step-2: removed */
+    copy_step(&scratch, "step-1", "step-4.old-gsa"); /* alone: put back */
     copy_step(&scratch, "step-1", "step-x");
     copy_step(&scratch, "step-1", "step-007");
     copy_step(&scratch, "step-1", "step-007.tmp");
@@ -137,7 +137,7 @@ END_TEST
  * run's. */
 START_TEST(what_is_linked_is_never_removed)
 {
-    static const char *const links[] = { "step-1", "step-2.tmp", "step-3.old", "step-9.old",
+    static const char *const links[] = { "step-1", "step-2.tmp", "step-3.old-gsa", "step-9.old-gsa",
                                          "latest" TMP };
     gsa_scratch scratch;
     char precious[300];
@@ -158,7 +158,7 @@ START_TEST(what_is_linked_is_never_removed)
         marked_must_save(gsa_scratch_path(&scratch, "run"), step, step, 1);
     ck_assert_str_eq(marked_names(gsa_system_default(), gsa_scratch_path(&scratch, "run")),
                      "latest latest" TMP
-                     " step-1 step-2.tmp step-3.old step-4 step-5.tmp step-8 step-9.old");
+                     " step-1 step-2.tmp step-3.old-gsa step-4 step-5.tmp step-8 step-9.old-gsa");
     ck_assert_int_eq(gsa_exists(precious), 1);
     ck_assert_int_eq(
         gsa_system_default()->clear_folder(NULL, gsa_scratch_path(&scratch, "run/step-1")), -1);
@@ -178,10 +178,20 @@ START_TEST(what_a_user_put_there_is_never_removed)
     gsa_put_file(gsa_scratch_path(&scratch, "step-1/thesis.txt"), "kept", 4);
     marked_must_save(scratch.folder, 2, 2, 1);
     gsa_put_file(gsa_scratch_path(&scratch, "step-2/notes"), "kept", 4);
+    ck_assert_int_eq(mkdir(gsa_scratch_path(&scratch, "step-3"), 0700), 0);
+    gsa_put_file(gsa_scratch_path(&scratch, "step-3/state"), "kept", 4); /* no run wrote it */
+    marked_must_save(scratch.folder, 4, 4, 1);
+    copy_step(&scratch, "step-4", "step-4.old");
+    ck_assert_int_eq(mkdir(gsa_scratch_path(&scratch, "step-7"), 0700), 0);
+    gsa_put_file(gsa_scratch_path(&scratch, "step-7/state"), "kept", 4);
     for (int step = 5; step < 9; step++) marked_must_save(scratch.folder, step, step, 1);
-    ck_assert_str_eq(MARKED_NAMES(scratch), "latest step-1 step-2 step-8");
+    ck_assert_str_eq(MARKED_NAMES(scratch),
+                     "latest step-1 step-2 step-3 step-4.old step-7.old step-8");
+    ck_assert_int_eq(gsa_exists(gsa_scratch_path(&scratch, "step-7.old/state")), 1);
     ck_assert_int_eq(gsa_exists(gsa_scratch_path(&scratch, "step-1/thesis.txt")), 1);
     ck_assert_int_eq(gsa_exists(gsa_scratch_path(&scratch, "step-2/notes")), 1);
+    ck_assert_int_eq(gsa_exists(gsa_scratch_path(&scratch, "step-3/state")), 1);
+    ck_assert_int_eq(gsa_exists(gsa_scratch_path(&scratch, "step-4.old/state")), 1);
     gsa_scratch_close(&scratch);
 }
 END_TEST
@@ -189,18 +199,18 @@ END_TEST
 /* So in what looks like the leftovers of a kill; one of the same step is no checkpoint's folder. */
 START_TEST(a_user_s_file_among_leftovers_is_never_removed)
 {
-    static const char *const kept[] = { "step-4.old/thesis.txt", "step-5.tmp/thesis.txt",
-                                        "step-9.old/state.bak", "latest.tmp-notes",
+    static const char *const kept[] = { "step-4.old-gsa/thesis.txt", "step-5.tmp/thesis.txt",
+                                        "step-9.old-gsa/state.bak", "latest.tmp-notes",
                                         "latest.tmp-abcd" };
     gsa_scratch scratch;
     gsa_error error = { 0 };
     gsa_scratch_open(&scratch);
     marked_must_save(scratch.folder, 4, 4, 3);
-    copy_step(&scratch, "step-4", "step-4.old");
+    copy_step(&scratch, "step-4", "step-4.old-gsa");
     copy_step(&scratch, "step-4", "step-5.tmp");
     copy_step(&scratch, "step-4", "step-7.tmp"); /* a kill's own */
     gsa_put_file(gsa_scratch_path(&scratch, "step-7.tmp/state" TMP), "cut", 3);
-    copy_step(&scratch, "step-4", "step-9.old");
+    copy_step(&scratch, "step-4", "step-9.old-gsa");
     for (int i = 0; i < GSA_COUNT(kept); i++)
         gsa_put_file(gsa_scratch_path(&scratch, kept[i]), "kept", 4);
     static const char lies[] = "no list\n00000000000000000000000000000000"
@@ -217,11 +227,12 @@ START_TEST(a_user_s_file_among_leftovers_is_never_removed)
         ck_assert_msg(gsa_exists(gsa_scratch_path(&scratch, kept[i])), "%s is gone", kept[i]);
     ck_assert_str_eq(
         MARKED_NAMES(scratch),
-        "latest latest.tmp-abcd latest.tmp-notes step-4 step-4.old step-5.tmp step-9.old");
+        "latest latest.tmp-abcd latest.tmp-notes step-4 step-4.old-gsa step-5.tmp step-9.old-gsa");
     ck_assert_int_eq(remove(gsa_scratch_path(&scratch, kept[1])), 0);
     marked_must_save(scratch.folder, 5, 5, 1);
-    ck_assert_str_eq(MARKED_NAMES(scratch),
-                     "latest latest.tmp-abcd latest.tmp-notes step-4.old step-5 step-9.old");
+    ck_assert_str_eq(
+        MARKED_NAMES(scratch),
+        "latest latest.tmp-abcd latest.tmp-notes step-4.old-gsa step-5 step-9.old-gsa");
     gsa_scratch_close(&scratch);
 }
 END_TEST
@@ -395,10 +406,10 @@ START_TEST(a_manifest_has_its_step)
         const char *name;
         int64_t step; /* -1: none is said */
         int good;
-    } rows[] = { { "step-2", 2, 1 },     { "step-2/", 2, 1 },  { "step-2.old", 2, 1 },
-                 { "step-3", 2, 0 },     { "step-3//", 2, 0 }, { "step-3.old", 2, 0 },
-                 { "model", 2, 1 },      { "step-02", 2, 1 },  { "step-3", -1, 1 },
-                 { "step-3.old", -1, 1 } };
+    } rows[] = { { "step-2", 2, 1 },         { "step-2/", 2, 1 },  { "step-2.old-gsa", 2, 1 },
+                 { "step-3", 2, 0 },         { "step-3//", 2, 0 }, { "step-3.old-gsa", 2, 0 },
+                 { "model", 2, 1 },          { "step-02", 2, 1 },  { "step-3", -1, 1 },
+                 { "step-3.old-gsa", -1, 1 } };
     gsa_error error;
     for (int i = 0; i < GSA_COUNT(rows); i++) {
         gsa_scratch scratch;
@@ -624,7 +635,7 @@ START_TEST(a_replaced_step_comes_after_its_own)
     gsa_error error = { 0 };
     gsa_scratch_open(&scratch);
     marked_must_save(scratch.folder, 2, 1, 9);
-    copy_step(&scratch, "step-2", "step-2.old");
+    copy_step(&scratch, "step-2", "step-2.old-gsa");
     for (int i = 0; i < GSA_COUNT(latest); i++) {
         gsa_put_file(gsa_scratch_path(&scratch, "latest"), latest[i], i == 0 ? 8 : 7);
         ck_assert_int_eq(gsa_checkpoint_find(NULL, scratch.folder, NULL, &path, &warning, &error),
@@ -636,7 +647,7 @@ START_TEST(a_replaced_step_comes_after_its_own)
     marked_flip(gsa_scratch_path(&scratch, "step-2/config.ini"), 3);
     ck_assert_int_eq(gsa_checkpoint_find(NULL, scratch.folder, NULL, &path, &warning, &error),
                      GSA_OK);
-    ck_assert_str_eq(path, gsa_scratch_path(&scratch, "step-2.old"));
+    ck_assert_str_eq(path, gsa_scratch_path(&scratch, "step-2.old-gsa"));
     gsa_release(NULL, path);
     gsa_release(NULL, warning);
     gsa_scratch_close(&scratch);

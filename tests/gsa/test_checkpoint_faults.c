@@ -58,8 +58,9 @@ static int fault_once(const plan *p, int op, int n, int forever)
     marked_found(NULL, scratch.folder, marks, &mark, &warned);
     ck_assert_int_eq(mark, 3);
     ck_assert_int_eq(warned, 0);
-    ck_assert_int_eq(
-        gsa_count_entries(scratch.folder, ".tmp") + gsa_count_entries(scratch.folder, ".old"), 0);
+    ck_assert_int_eq(gsa_count_entries(scratch.folder, ".tmp") +
+                         gsa_count_entries(scratch.folder, ".old-gsa"),
+                     0);
     gsa_scratch_close(&scratch);
     return reached;
 }
@@ -242,7 +243,7 @@ static int power_lost(const plan *p, int64_t power, gsa_dice *dice)
     ck_assert_int_eq(mark, 3);
     ck_assert_int_eq(warned, 0);
     const char *left = marked_names(&drawer.table, "/runs/one");
-    ck_assert_msg(!strstr(left, ".tmp") && !strstr(left, ".old"), "%s", left);
+    ck_assert_msg(!strstr(left, ".tmp") && !strstr(left, ".old-gsa"), "%s", left);
     gsa_drawer_close(&drawer);
     return cut;
 }

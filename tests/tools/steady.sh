@@ -22,7 +22,7 @@ soaked=$!
 
 orphans_of()
 {
-    find "$1" -maxdepth 1 \( -name '*.tmp*' -o -name '*.old' \) 2>/dev/null | wc -l
+    find "$1" -maxdepth 1 \( -name '*.tmp*' -o -name '*.old-gsa' \) 2>/dev/null | wc -l
 }
 RANDOM=1 orphans=0 left=0 unreadable=0 whole=0
 for ((i = 0; i < kills; i++)); do
