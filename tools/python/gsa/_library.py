@@ -98,6 +98,14 @@ class _ApplyOptions(ctypes.Structure):
                 ("backend", ctypes.c_void_p), ("group", ctypes.c_void_p)]
 
 
+class _Progress(ctypes.Structure):
+    _fields_ = ([(name, ctypes.c_int32) for name in ("kind", "epoch", "epochs")] +
+                [(name, ctypes.c_int64) for name in ("step", "steps")] +
+                [(name, ctypes.c_double) for name in
+                 ("loss", "norm", "lr", "step_ms", "tokens_per_second", "seconds", "remaining")] +
+                [("text", ctypes.c_char_p)])
+
+
 class _Prediction(ctypes.Structure):
     _fields_ = [("text", ctypes.c_void_p), ("bytes", ctypes.c_int64), ("labels", ctypes.c_int32),
                 ("label", ctypes.c_int32), ("probability", ctypes.POINTER(ctypes.c_double))]

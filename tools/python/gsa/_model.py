@@ -2,12 +2,14 @@
 
 import ctypes
 import threading
+import warnings
 import weakref
 from dataclasses import dataclass
 
 from . import _library as L
 
 lib = L.lib
+_progress_call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.POINTER(L._Progress))
 
 
 @dataclass(frozen=True)
@@ -26,13 +28,18 @@ class Model:
         threads = L.whole("threads", threads, 0, L.THREADS)
         self._state = (folder, plugins, threads)
         paths = (ctypes.c_char_p * max(1, len(plugins)))(*[p.encode() for p in plugins])
-        options = L._ApplyOptions(model=L.path("folder", folder), device=b"cpu", threads=threads,
+        warned = []
+        hears = _progress_call(lambda _, p: p[0].kind == 3 and warned.append(p[0].text))
+        options = L._ApplyOptions(progress=ctypes.cast(hears, ctypes.c_void_p),
+                                  model=L.path("folder", folder), device=b"cpu", threads=threads,
                                   plugins=ctypes.addressof(paths), n_plugins=len(plugins))
         handle = ctypes.c_void_p()
         L.call(lib.gsa_predictor_open, None, ctypes.byref(options), ctypes.byref(handle))
         self._handle, self._lock = handle.value, threading.Lock()
         L.locked[next(L.counter)] = self
         weakref.finalize(self, lib.gsa_predictor_close, self._handle)
+        for sentence in warned:  # that an older model is used
+            warnings.warn(sentence.decode("utf-8", "replace"), stacklevel=3)
         self.labels = [lib.gsa_predictor_label(self._handle, i).decode()
                        for i in range(lib.gsa_predictor_labels(self._handle))]
 

@@ -12,6 +12,7 @@ import signal
 import tempfile
 import threading
 import unittest
+import warnings
 
 from support import Case, command, needs_command, needs_torch, torch, train, write_data
 
@@ -195,6 +196,17 @@ class Twin(Case):
                          f"which holds nothing else", save, path)
         graph.save(os.path.join(out, "x.dot"))
         self.assertEqual(len(gsa.load(step).predict(self.texts)), len(self.texts))
+
+    def test_an_older_model_is_a_warning(self):
+        out = train(self.folder, "older", "star", "train.max_steps=0", "train.epochs=3")
+        newest = gsa.torch._checkpoint.find(out)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            gsa.load(out)
+        os.truncate(os.path.join(newest, "model.safetensors"), 100)
+        with self.assertWarnsRegex(UserWarning, "older/step-[0-9]+' is used instead$") as caught:
+            gsa.load(out)
+        self.assertEqual(caught.filename, __file__)
 
     @unittest.skipUnless(hasattr(os, "geteuid") and os.geteuid() == 0, "root gives folders away")
     def test_another_users_model_is_not_trusted(self):

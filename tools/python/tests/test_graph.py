@@ -269,7 +269,8 @@ class Layout(Case):
 
     STRUCTURES = {"gsa_slice": L._Slice, "gsa_error": L._Error, "gsa_sequences": L._Sequences,
                   "gsa_edge_list": L._EdgeList, "gsa_kind": L._Kind, "gsa_phase": L._Phase,
-                  "gsa_apply_options": L._ApplyOptions, "gsa_prediction": L._Prediction}
+                  "gsa_apply_options": L._ApplyOptions, "gsa_prediction": L._Prediction,
+                  "gsa_progress": L._Progress}
     NESTED = {name: f"policy.{name}" for name in ("own", "trusts", "mark", "other", "zero")}
     CALL = ("struct_size phase heads head_dim scale q k v key_labels bias dropout seed step site add "
             "number out lse weights dout dq dk dv dkey_labels dbias").split()
