@@ -212,7 +212,7 @@ static gsa_system booked(books *x)
 static void text(edges_maker *m, const pattern *p, int32_t row, int32_t base)
 {
     const int32_t count = p->sources / p->which, rest = p->sources - count;
-    edges_run(m, (gsa_run){ base + row % 5 * (rest / 4), count, 1, 1, 0, 0 });
+    edges_run(m, (gsa_run){ base + row % 5 * (rest / 4), count, 1, 0, 0, 0 });
 }
 
 /* Edges cost nothing: rows that read a whole long text, or a long part of it, are a run each. */
