@@ -145,8 +145,26 @@ static gsa_status see_config(const gsa_system *system, const char *folder, int *
     return status;
 }
 
+/* The run's config.ini would take the place of the recipe that is read. */
+static gsa_status check_recipe(const gsa_system *system, const char *recipe, const char *out,
+                               gsa_error *error)
+{
+    if (!recipe || !system->same) return GSA_OK;
+    char *path = gsa_path_join(system, out, "config.ini", error);
+    if (!path) return GSA_ERR_MEMORY;
+    const int file = system->open(system->user, recipe, GSA_OPEN_READ),
+              is = file >= 0 && system->same(system->user, file, path);
+    if (file >= 0) system->close(system->user, file);
+    gsa_release(system, path);
+    return is ? gsa_fail(error, GSA_ERR_ARGUMENT,
+                         "'%s' is the recipe, and the run would overwrite it: choose another --out",
+                         recipe)
+              : GSA_OK;
+}
+
 /* A place for a run: a folder without one, or nothing yet. */
-static gsa_status check_out(const gsa_system *system, const char *out, gsa_error *error)
+static gsa_status check_out(const gsa_system *system, const char *recipe, const char *out,
+                            gsa_error *error)
 {
     char step[GSA_STEP_NAME], why[128];
     const char *name = NULL;
@@ -161,6 +179,7 @@ static gsa_status check_out(const gsa_system *system, const char *out, gsa_error
         return gsa_fail(
             error, GSA_ERR_ARGUMENT,
             "folder '%s' holds a run already: go on with it (--resume), or choose another", out);
+    if (status == GSA_OK) status = check_recipe(system, recipe, out, error);
     if (status == GSA_OK) status = see_config(system, out, &ours, error);
     if (status != GSA_OK || ours) return status;
     const int steps = gsa_finds_step(system, out, -1, step);
@@ -208,7 +227,7 @@ static gsa_status find_folders(gsa_trainer *t, char **checkpoint, gsa_error *err
     if (kind == GSA_FILE_FOLDER) status = lock_folder(t, folder, error);
     if (status != GSA_OK) return status;
     if (writes && o->out && (!o->resume || is_elsewhere(o)))
-        status = check_out(t->system, o->out, error);
+        status = check_out(t->system, o->recipe, o->out, error);
     if (status != GSA_OK) return status;
     if (o->resume && !o->out)
         status = gsa_see_in(t->system, o->resume, "manifest.sha256", &kind, error);
@@ -259,7 +278,8 @@ static gsa_status open_log(gsa_trainer *t, int resumes, gsa_error *error)
     /* it was not there when the recipe was read */
     const int begins = !t->lock.system && !t->options->lock;
     gsa_status status = lock_folder(t, t->folder, error);
-    if (status == GSA_OK && begins) status = check_out(t->system, t->folder, error);
+    if (status == GSA_OK && begins)
+        status = check_out(t->system, t->options->recipe, t->folder, error);
     if (status == GSA_OK) status = gsa_remove_leftovers(t->system, t->folder, error);
     if (status == GSA_OK) status = gsa_checkpoint_clean(t->system, t->folder, error);
     if (status == GSA_OK) status = write_config(t, error);
