@@ -210,6 +210,10 @@ static int posix_open(void *user, const char *path, int mode)
             : gsa_descriptor_of(path);
     if (named >= 0) return fcntl(named, F_DUPFD_CLOEXEC, 0);
     const int file = open_at(path, flags[mode]);
+    struct stat seen;
+    if (mode == GSA_OPEN_READ && file >= 0 && fstat(file, &seen) == 0 && S_ISREG(seen.st_mode) &&
+        seen.st_size == 0) /* some of /proc would wait for what is written to it */
+        fcntl(file, F_SETFL, O_NONBLOCK);
     return file >= 0 && mode >= GSA_OPEN_OWN ? keep_own(file, mode == GSA_OPEN_OWN) : file;
 }
 
