@@ -273,6 +273,17 @@ static const row of_runs[] = {
       "--version", 0, NULL, "grep -q 'is a checkpoint' e && test ! -e model/runs" },
     { NULL, "topology new zz --out model/a/b/zz", 2, "'model' is a checkpoint",
       "test ! -e model/a" },
+    /* by a descriptor, too */
+    { "cp model/labels.txt l; ! " GSA_COMMAND
+      " predict --device cpu --model model good >>model/labels.txt 2>e",
+      "--version", 0, NULL, "grep -q 'is a checkpoint' e && cmp model/labels.txt l" },
+    { "cp run/config.ini c; ! " GSA_COMMAND " compare run run 1<>run/config.ini 2>e", "--version",
+      0, NULL, "grep -q 'it is of a run' e && cmp run/config.ini c" },
+    { "cp run/latest l", "report run --out /dev/fd/3 3<>run/latest", 2, "it is of a run",
+      "cmp run/latest l" },
+    { GSA_COMMAND " graph --topology ring --length 4 --out d.graphml >o; cp run/config.ini c; "
+                  "ln -s run/config.ini c.svg; ! " GSA_COMMAND "-inspect d.graphml --svg c.svg 2>e",
+      "--version", 0, NULL, "grep -q 'it is of a run' e && cmp run/config.ini c" },
     /* a new file is none that came meanwhile */
     { "cp t.tsv big.tsv; for i in $(seq 14); do cat big.tsv big.tsv >b; mv b big.tsv; "
       "done; " GSA_COMMAND " init big.tsv --out n.ini 2>e & k=$!; sleep 0.1; set -C; "

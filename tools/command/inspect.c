@@ -60,11 +60,10 @@ static int is_beside(const char *path, const char *name)
 }
 
 /* What kept.c says of gsa's outputs, as far as a picture can be one: the graph stays, under
- * whatever name, a checkpoint holds nothing else, and a run needs two files that have no ending. */
+ * whatever name, a checkpoint holds nothing else, and a run needs its files. */
 static int refuse(void *user, const char *path, char *why, size_t room)
 {
     struct stat from, to;
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     (void)user;
     const int there = strcmp(graph, "-") == 0 ? fstat(STDIN_FILENO, &from) : stat(graph, &from),
               goes = strcmp(path, "-") == 0 ? fstat(STDOUT_FILENO, &to) : stat(path, &to);
@@ -73,8 +72,7 @@ static int refuse(void *user, const char *path, char *why, size_t room)
         snprintf(why, room, "the same command reads it");
     else if (is_beside(path, "manifest.sha256"))
         snprintf(why, room, "its folder is a checkpoint, which holds nothing else");
-    else if ((strcmp(name, "latest") == 0 || strcmp(name, "lock") == 0) &&
-             is_beside(path, "log.jsonl"))
+    else if (gsa_is_of_a_run(path, 1) && is_beside(path, "log.jsonl"))
         snprintf(why, room, "it is of a run, which needs it");
     else return 0;
     return 1;

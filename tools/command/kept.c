@@ -100,18 +100,6 @@ static const char *name_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-int gsa_is_of_a_run(const char *path, int remade)
-{
-    static const char *const names[] = { "config.ini",     "latest",      "lock",
-                                         "log.jsonl",      "asked.ini",   "result.json",
-                                         "outcomes.jsonl", "report.json", "recipe.ini",
-                                         "curve.svg" };
-    enum { NEEDED = 9 };
-    for (int i = 0; i < (remade ? (int)(sizeof names / sizeof *names) : NEEDED); i++)
-        if (strcmp(name_of(path), names[i]) == 0) return 1;
-    return 0;
-}
-
 /* What the verb makes anew of a run: of such a name, and by the option that is for it. */
 static const char *remade[2];
 
@@ -201,17 +189,27 @@ gsa_status gsa_check_appended(const gsa_system *system, const char *path, gsa_er
     return status == GSA_OK ? status : gsa_fail_at(error, status, "'%s' cannot be written", path);
 }
 
+/* The file that an output by a descriptor writes to; NULL: none that has a name. */
+static const char *named_by(const char *path, char real[PATH_MAX])
+{
+    char at[32];
+    const int file = is_stream(path) ? STDOUT_FILENO : gsa_descriptor_of(path);
+    if (file < 0) return path;
+    snprintf(at, sizeof at, "/proc/self/fd/%d", file);
+    return realpath(at, real);
+}
+
 static int refuse(void *user, const char *path, char *why, size_t room)
 {
-    char folder[GSA_PATH_ROOM];
+    char folder[GSA_PATH_ROOM], real[PATH_MAX];
     gsa_error told;
     (void)user;
-    folder_of(path, folder);
     gsa_status status = check_read(path, &told);
-    if (status == GSA_OK && is_stream(path)) return 0;
-    if (status == GSA_OK) status = gsa_check_outside(gsa_system_default(), folder, &told);
-    if (status == GSA_OK) status = check_run(path, folder, &told);
-    if (status == GSA_OK) status = check_content(path, folder, &told);
+    const char *at = named_by(path, real);
+    folder_of(at ? at : path, folder);
+    if (status == GSA_OK && at) status = gsa_check_outside(gsa_system_default(), folder, &told);
+    if (status == GSA_OK && at) status = check_run(at, folder, &told);
+    if (status == GSA_OK && at == path) status = check_content(path, folder, &told);
     if (status != GSA_OK) snprintf(why, room, "%s", told.text);
     return status != GSA_OK;
 }
