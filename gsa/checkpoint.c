@@ -1,6 +1,6 @@
 /* checkpoint.c - writing a checkpoint. What a crash may leave, and what the next begin does with
  * it:
- *   step-N.tmp          half-written or half-removed: removed
+ *   step-N.tmp-gsa          half-written or half-removed: removed
  *   latest.tmp-gsa-...  a `latest` that was never put in place: removed
  *   step-N.old-gsa alone    killed between the two renames that replace a step-N: put back
  *   step-N.old-gsa, step-N  killed before the replaced one was removed: removed
@@ -21,7 +21,7 @@
 struct gsa_checkpoint {
     const gsa_system *system;
     int64_t step;
-    char *folder, *writing, *place; /* DIR, DIR/step-N.tmp, DIR/step-N */
+    char *folder, *writing, *place; /* DIR, DIR/step-N.tmp-gsa, DIR/step-N */
     gsa_names files;
 };
 
@@ -169,7 +169,7 @@ static gsa_status check_own(const gsa_system *system, const char *folder, int64_
     return status;
 }
 
-/* step-N<suffix> becomes step-N.tmp first, so that what is half removed is never taken for a
+/* step-N<suffix> becomes step-N.tmp-gsa first, so that what is half removed is never taken for a
  * checkpoint. The folder is our own. */
 static gsa_status discard(const gsa_system *system, const char *folder, int64_t step,
                           const char *suffix, gsa_error *error)
@@ -426,7 +426,7 @@ static gsa_status drop_replaced(const gsa_checkpoint *checkpoint, gsa_error *err
     return status;
 }
 
-/* step-N.tmp to step-N; what is there steps aside and comes back when that fails. Where no run
+/* step-N.tmp-gsa to step-N; what is there steps aside and comes back when that fails. Where no run
  * wrote it, it becomes a step-N.old, which stays. */
 static gsa_status put_in_place(gsa_checkpoint *checkpoint, gsa_error *error)
 {

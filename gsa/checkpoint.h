@@ -20,7 +20,7 @@
  *     return 0;
  *
  *   DIR/step-N/{files..., manifest.sha256}
- *       written as DIR/step-N.tmp, files and folder synced, renamed
+ *       written as DIR/step-N.tmp-gsa, files and folder synced, renamed
  *   DIR/latest                                one line, "step-N", replaced after the rename
  * The previous checkpoint is kept, older ones are removed after `latest` points to the new one;
  * what a kill left (*.tmp, *.old-gsa) goes with the next save, where it holds no other file.

@@ -6,7 +6,7 @@
 #define GSA_MANIFEST "manifest.sha256"
 #define GSA_LATEST   "latest"
 #define GSA_STEP     "step-"
-#define GSA_WRITING  ".tmp" /* step-N.tmp: being written, or being removed */
+#define GSA_WRITING  ".tmp-gsa" /* step-N.tmp-gsa: being written, or being removed */
 #define GSA_REPLACED                                                                               \
     ".old-gsa" /* step-N.old-gsa: whole; a newer step-N takes its place. Removed after that one is \
               in `latest` */

@@ -118,17 +118,17 @@ START_TEST(leftovers_go_and_others_stay)
     gsa_scratch_open(&scratch);
     marked_must_save(scratch.folder, 1, 1, 3);
     marked_must_save(scratch.folder, 2, 2, 3);
-    copy_step(&scratch, "step-1", "step-7.tmp");
+    copy_step(&scratch, "step-1", "step-7.tmp-gsa");
     copy_step(&scratch, "step-1", "step-2.old-gsa"); /* next to its step-2: removed */
     copy_step(&scratch, "step-1", "step-4.old-gsa"); /* alone: put back */
     copy_step(&scratch, "step-1", "step-x");
     copy_step(&scratch, "step-1", "step-007");
-    copy_step(&scratch, "step-1", "step-007.tmp");
+    copy_step(&scratch, "step-1", "step-007.tmp-gsa");
     gsa_put_file(gsa_scratch_path(&scratch, "latest" TMP), "step", 4);
     gsa_put_file(gsa_scratch_path(&scratch, "notes.tmp"), "mine", 4);
     marked_must_save(scratch.folder, 5, 5, 3);
     ck_assert_str_eq(MARKED_NAMES(scratch),
-                     "latest notes.tmp step-007 step-007.tmp step-2 step-4 step-5 step-x");
+                     "latest notes.tmp step-007 step-007.tmp-gsa step-2 step-4 step-5 step-x");
     gsa_scratch_close(&scratch);
 }
 END_TEST
@@ -137,8 +137,8 @@ END_TEST
  * run's. */
 START_TEST(what_is_linked_is_never_removed)
 {
-    static const char *const links[] = { "step-1", "step-2.tmp", "step-3.old-gsa", "step-9.old-gsa",
-                                         "latest" TMP };
+    static const char *const links[] = { "step-1", "step-2.tmp-gsa", "step-3.old-gsa",
+                                         "step-9.old-gsa", "latest" TMP };
     gsa_scratch scratch;
     char precious[300];
     gsa_scratch_open(&scratch);
@@ -151,19 +151,21 @@ START_TEST(what_is_linked_is_never_removed)
         ck_assert_int_eq(symlink("../precious", gsa_scratch_path(&scratch, "run/%s", links[i])), 0);
     ck_assert_int_eq(mkdir(gsa_scratch_path(&scratch, "run/step-4"), 0700), 0);
     ck_assert_int_eq(mkdir(gsa_scratch_path(&scratch, "run/step-4/inner"), 0700), 0);
-    ck_assert_int_eq(mkdir(gsa_scratch_path(&scratch, "run/step-5.tmp"), 0700), 0);
+    ck_assert_int_eq(mkdir(gsa_scratch_path(&scratch, "run/step-5.tmp-gsa"), 0700), 0);
     ck_assert_int_eq(
-        symlink("../../precious/file", gsa_scratch_path(&scratch, "run/step-5.tmp/state")), 0);
+        symlink("../../precious/file", gsa_scratch_path(&scratch, "run/step-5.tmp-gsa/state")), 0);
     for (int step = 6; step < 9; step++)
         marked_must_save(gsa_scratch_path(&scratch, "run"), step, step, 1);
-    ck_assert_str_eq(marked_names(gsa_system_default(), gsa_scratch_path(&scratch, "run")),
-                     "latest latest" TMP
-                     " step-1 step-2.tmp step-3.old-gsa step-4 step-5.tmp step-8 step-9.old-gsa");
+    ck_assert_str_eq(
+        marked_names(gsa_system_default(), gsa_scratch_path(&scratch, "run")),
+        "latest latest" TMP
+        " step-1 step-2.tmp-gsa step-3.old-gsa step-4 step-5.tmp-gsa step-8 step-9.old-gsa");
     ck_assert_int_eq(gsa_exists(precious), 1);
     ck_assert_int_eq(
         gsa_system_default()->clear_folder(NULL, gsa_scratch_path(&scratch, "run/step-1")), -1);
     ck_assert_int_eq(
-        gsa_system_default()->clear_folder(NULL, gsa_scratch_path(&scratch, "run/step-5.tmp")), -1);
+        gsa_system_default()->clear_folder(NULL, gsa_scratch_path(&scratch, "run/step-5.tmp-gsa")),
+        -1);
     ck_assert_int_eq(gsa_exists(precious), 1);
     gsa_scratch_close(&scratch);
 }
@@ -199,7 +201,7 @@ END_TEST
 /* So in what looks like the leftovers of a kill; one of the same step is no checkpoint's folder. */
 START_TEST(a_user_s_file_among_leftovers_is_never_removed)
 {
-    static const char *const kept[] = { "step-4.old-gsa/thesis.txt", "step-5.tmp/thesis.txt",
+    static const char *const kept[] = { "step-4.old-gsa/thesis.txt", "step-5.tmp-gsa/thesis.txt",
                                         "step-9.old-gsa/state.bak", "latest.tmp-notes",
                                         "latest.tmp-abcd" };
     gsa_scratch scratch;
@@ -207,9 +209,9 @@ START_TEST(a_user_s_file_among_leftovers_is_never_removed)
     gsa_scratch_open(&scratch);
     marked_must_save(scratch.folder, 4, 4, 3);
     copy_step(&scratch, "step-4", "step-4.old-gsa");
-    copy_step(&scratch, "step-4", "step-5.tmp");
-    copy_step(&scratch, "step-4", "step-7.tmp"); /* a kill's own */
-    gsa_put_file(gsa_scratch_path(&scratch, "step-7.tmp/state" TMP), "cut", 3);
+    copy_step(&scratch, "step-4", "step-5.tmp-gsa");
+    copy_step(&scratch, "step-4", "step-7.tmp-gsa"); /* a kill's own */
+    gsa_put_file(gsa_scratch_path(&scratch, "step-7.tmp-gsa/state" TMP), "cut", 3);
     copy_step(&scratch, "step-4", "step-9.old-gsa");
     for (int i = 0; i < GSA_COUNT(kept); i++)
         gsa_put_file(gsa_scratch_path(&scratch, kept[i]), "kept", 4);
@@ -219,15 +221,14 @@ START_TEST(a_user_s_file_among_leftovers_is_never_removed)
     marked_must_save(scratch.folder, 6, 6, 1);
     ck_assert_int_eq(truncate(gsa_scratch_path(&scratch, "step-6/manifest.sha256"), 1 << 21), 0);
     ck_assert_int_eq(marked_save(NULL, scratch.folder, 5, 5, 1, &error), GSA_ERR_IO);
-    ck_assert_msg(strstr(error.text, "step-5.tmp' holds 'thesis.txt', which is no file of a "
+    ck_assert_msg(strstr(error.text, "step-5.tmp-gsa' holds 'thesis.txt', which is no file of a "
                                      "checkpoint: move it away"),
                   "%s", error.text);
     ck_assert_int_eq(marked_save(NULL, scratch.folder, 4, 4, 1, &error), GSA_OK);
     for (int i = 0; i < GSA_COUNT(kept); i++)
         ck_assert_msg(gsa_exists(gsa_scratch_path(&scratch, kept[i])), "%s is gone", kept[i]);
-    ck_assert_str_eq(
-        MARKED_NAMES(scratch),
-        "latest latest.tmp-abcd latest.tmp-notes step-4 step-4.old-gsa step-5.tmp step-9.old-gsa");
+    ck_assert_str_eq(MARKED_NAMES(scratch), "latest latest.tmp-abcd latest.tmp-notes step-4 "
+                                            "step-4.old-gsa step-5.tmp-gsa step-9.old-gsa");
     ck_assert_int_eq(remove(gsa_scratch_path(&scratch, kept[1])), 0);
     marked_must_save(scratch.folder, 5, 5, 1);
     ck_assert_str_eq(
@@ -245,7 +246,7 @@ START_TEST(abandoned_leaves_nothing)
     const char *folder = gsa_scratch_path(&scratch, "a/b/c"); /* made with its parents */
     ck_assert_int_eq(gsa_checkpoint_begin(NULL, folder, 3, &checkpoint, NULL), GSA_OK);
     ck_assert_int_eq(marked_put(checkpoint, 1, NULL), GSA_OK);
-    ck_assert_str_eq(marked_names(gsa_system_default(), folder), "step-3.tmp");
+    ck_assert_str_eq(marked_names(gsa_system_default(), folder), "step-3.tmp-gsa");
     gsa_checkpoint_abandon(checkpoint);
     gsa_checkpoint_abandon(NULL);
     ck_assert_str_eq(marked_names(gsa_system_default(), folder), "");
@@ -297,7 +298,7 @@ START_TEST(refusals)
     ck_assert_int_eq(gsa_checkpoint_file(checkpoint, "a", &output, &error), GSA_OK);
     gsa_output_abandon(output); /* a file that was announced and never came */
     ck_assert_int_eq(gsa_checkpoint_commit(checkpoint, 1, &error), GSA_ERR_IO);
-    ck_assert_ptr_nonnull(strstr(error.text, "step-1.tmp/a' cannot be read"));
+    ck_assert_ptr_nonnull(strstr(error.text, "step-1.tmp-gsa/a' cannot be read"));
     ck_assert_str_eq(MARKED_NAMES(scratch), "");
     gsa_scratch_close(&scratch);
 }
@@ -355,7 +356,7 @@ static const damage damages[] = {
     { "latest", "step-2", "latest:1: expected one line" },
     { "latest", "step-2\n\n", "latest:1: expected one line" },
     { "latest", "step-02\n", "latest:1: expected one line" },
-    { "latest", "step-2.tmp\n", "latest:1: expected one line" },
+    { "latest", "step-2.tmp-gsa\n", "latest:1: expected one line" },
     { "latest", "../step-2\n", "latest:1: expected one line" },
     { "latest", "step-9999999999999999999\n", "latest:1: expected one line" },
     { "latest", "step-5\n", "step-5' is not there" },

@@ -58,7 +58,7 @@ static int fault_once(const plan *p, int op, int n, int forever)
     marked_found(NULL, scratch.folder, marks, &mark, &warned);
     ck_assert_int_eq(mark, 3);
     ck_assert_int_eq(warned, 0);
-    ck_assert_int_eq(gsa_count_entries(scratch.folder, ".tmp") +
+    ck_assert_int_eq(gsa_count_entries(scratch.folder, ".tmp-gsa") +
                          gsa_count_entries(scratch.folder, ".old-gsa"),
                      0);
     gsa_scratch_close(&scratch);
@@ -192,7 +192,7 @@ START_TEST(killed_at_any_moment)
         kill(child, SIGKILL);
         ck_assert_int_eq(waitpid(child, &status, 0), child);
         ck_assert_msg(WIFSIGNALED(status), "the child ended by itself, status %d", status);
-        const int left = gsa_count_entries(scratch.folder, ".tmp");
+        const int left = gsa_count_entries(scratch.folder, ".tmp-gsa");
         ck_assert_int_le(left, 1);
         leftovers += left;
         const int64_t now = step_found(scratch.folder);
@@ -200,7 +200,7 @@ START_TEST(killed_at_any_moment)
         step = now;
     }
     marked_must_save(scratch.folder, step + 1, 0, 2);
-    ck_assert_int_eq(gsa_count_entries(scratch.folder, ".tmp"), 0);
+    ck_assert_int_eq(gsa_count_entries(scratch.folder, ".tmp-gsa"), 0);
     printf("%d kills, step %lld reached, %d leftovers, 0 unreadable\n", KILLS, (long long)step,
            leftovers);
     ck_assert_int_gt(leftovers, 0); /* else no save was cut */

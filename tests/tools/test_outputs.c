@@ -194,16 +194,20 @@ static const row kept[] = {
     { "mkdir own", "train t.tsv --quiet --device cpu --out own --set data.dev=none", 1, NULL,
       "test -d own" },
     /* a gsa average that was killed does not hold up the next one */
-    { "mkdir -p mean/step-4.tmp; : >mean/step-4.tmp/config.ini", "average run --last 1 --out mean",
-      0, NULL, "test -s mean/latest && test ! -e mean/step-4.tmp" },
-    { "mkdir -p mean/step-4.tmp; echo mine >mean/step-4.tmp/thesis",
-      "average run --last 1 --out mean", 1, "thesis", "test -s mean/step-4.tmp/thesis" },
+    { "mkdir -p mean/step-4.tmp-gsa; : >mean/step-4.tmp-gsa/config.ini",
+      "average run --last 1 --out mean", 0, NULL,
+      "test -s mean/latest && test ! -e mean/step-4.tmp-gsa" },
+    { "mkdir -p mean/step-4.tmp-gsa; echo mine >mean/step-4.tmp-gsa/thesis",
+      "average run --last 1 --out mean", 1, "thesis", "test -s mean/step-4.tmp-gsa/thesis" },
+    { "mkdir run/step-6.tmp; echo mine >run/step-6.tmp/vocab.txt",
+      "train --resume run --quiet --device cpu --set train.epochs=3", 0, NULL,
+      "test -e run/step-6 && test $(cat run/step-6.tmp/vocab.txt) = mine" },
     { "mkdir new; ln -s ../run new/from",
       "train --resume new/from --quiet --device cpu --out new --set train.epochs=3", 0, NULL,
       "test -e new/step-6 && test ! -e run/step-6" },
-    { "mkdir -p mean/step-9.tmp; echo mine >mean/step-9.tmp/vocab.txt",
-      "average run --last 1 --out mean", 2, "'mean/step-9.tmp' is there already",
-      "test -s mean/step-9.tmp/vocab.txt" },
+    { "mkdir -p mean/step-9.tmp-gsa; echo mine >mean/step-9.tmp-gsa/vocab.txt",
+      "average run --last 1 --out mean", 2, "'mean/step-9.tmp-gsa' is there already",
+      "test -s mean/step-9.tmp-gsa/vocab.txt" },
     /* the recipe that train FILE wrote, and somebody changed while data were read */
     { "cp t.tsv big.tsv; for i in $(seq 14); do cat big.tsv big.tsv >b; mv b big.tsv; "
       "done; " GSA_COMMAND
@@ -217,10 +221,11 @@ static const row kept[] = {
       "test -L link && test -s elsewhere/o" },
     { NULL, EVAL "model --outcomes -", 0, NULL, "grep -q '\"outcomes\": 1' out.txt" },
     /* what is not of a run stays */
-    { "echo mine >run/latest.tmp-myfile; echo mine >run/log.jsonl.tmp-abcd; mkdir run/step-99.tmp; "
-      "echo mine >run/step-99.tmp/thesis",
+    { "echo mine >run/latest.tmp-myfile; echo mine >run/log.jsonl.tmp-abcd; mkdir "
+      "run/step-99.tmp-gsa; "
+      "echo mine >run/step-99.tmp-gsa/thesis",
       "train --resume run --quiet --device cpu --set train.epochs=3", 0, NULL,
-      "cat run/latest.tmp-myfile run/log.jsonl.tmp-abcd run/step-99.tmp/thesis" },
+      "cat run/latest.tmp-myfile run/log.jsonl.tmp-abcd run/step-99.tmp-gsa/thesis" },
     /* a checkpoint has its step */
     { "rm -r run/step-2; cp -r run/step-4 run/step-2", "average run --last 2 --out mean", 2,
       "'run/step-2' is a checkpoint of step 4", "test ! -e mean" },

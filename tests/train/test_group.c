@@ -486,7 +486,7 @@ START_TEST(ranks_write_one_text)
         if (ranks > 1) free(text);
     }
     free(alone);
-    ck_assert_int_eq(gsa_count_entries(r.scratch.folder, ".tmp"), 0);
+    ck_assert_int_eq(gsa_count_entries(r.scratch.folder, ".tmp-gsa"), 0);
     ck_assert_int_eq(written_by(&r, &what, 2, "/dev/full", &error), GSA_ERR_IO);
     ck_assert_ptr_nonnull(strstr(error.text, "'/dev/full' cannot be written"));
     rig_close(&r);

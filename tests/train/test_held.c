@@ -158,8 +158,8 @@ START_TEST(a_checkpoint_whose_folder_is_exchanged)
     rig_open(&r, rig_text, GSA_F32, 1);
     hooked h = { .table = *gsa_system_default(),
                  .scratch = &r.scratch,
-                 .end = "/step-9.tmp",
-                 .path = "run/step-9.tmp",
+                 .end = "/step-9.tmp-gsa",
+                 .path = "run/step-9.tmp-gsa",
                  .aside = "aside",
                  .to = "precious" };
     h.table.user = &h, h.table.make_folder = make_and_meet;
@@ -167,7 +167,7 @@ START_TEST(a_checkpoint_whose_folder_is_exchanged)
     r.system = &h.table;
     ck_assert_int_eq(rig_train(&r, "run"), GSA_ERR_IO);
     ck_assert_int_eq(h.calls, -1);
-    ck_assert_msg(strstr(r.error.text, "/run/step-9.tmp/") != NULL, "%s", r.error.text);
+    ck_assert_msg(strstr(r.error.text, "/run/step-9.tmp-gsa/") != NULL, "%s", r.error.text);
     must_be_kept(&r.scratch);
     rig_close(&r);
 }
@@ -325,8 +325,8 @@ static void change(const changed *c, const char *file)
 static int change_and_open(void *user, const char *path, int mode)
 {
     changed *c = user;
-    const int meets = mode == GSA_OPEN_READ && ends_with(path, c->end) && !strstr(path, ".tmp/") &&
-                      c->calls-- == 0;
+    const int meets = mode == GSA_OPEN_READ && ends_with(path, c->end) &&
+                      !strstr(path, ".tmp-gsa/") && c->calls-- == 0;
     if (meets && c->before) change(c, c->end);
     const int file = gsa_system_default()->open(NULL, path, mode);
     if (meets && !c->before) change(c, c->end);

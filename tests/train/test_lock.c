@@ -85,7 +85,7 @@ START_TEST(a_run_writes_through_no_link)
     char *other = strdup(gsa_scratch_path(&r.scratch, "precious"));
     gsa_put_file(other, "precious", 8);
     ck_assert_int_eq(mkdir(gsa_scratch_path(&r.scratch, "run"), 0700), 0);
-    static const char *const steps[] = { "step-4", "step-2.old-gsa", "step-2.tmp" };
+    static const char *const steps[] = { "step-4", "step-2.old-gsa", "step-2.tmp-gsa" };
     for (int i = 0; i < 3; i++) {
         char folder[256];
         snprintf(folder, sizeof folder, "%s", gsa_scratch_path(&r.scratch, "run/%s", steps[i]));
@@ -342,7 +342,7 @@ START_TEST(what_is_of_no_run_stays)
         free(text);
         ck_assert_int_eq(remove(gsa_scratch_path(&r.scratch, path)), 0);
     }
-    static const char *const steps[] = { "step-4", "step-2.old-gsa", "step-2.tmp" };
+    static const char *const steps[] = { "step-4", "step-2.old-gsa", "step-2.tmp-gsa" };
     for (int i = 0; i < 3; i++) {
         char folder[256];
         snprintf(folder, sizeof folder, "%s", gsa_scratch_path(&r.scratch, "run/%s", steps[i]));

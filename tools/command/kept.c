@@ -252,7 +252,7 @@ static int is_of_checkpoint(const char *path, int *is_manifest)
     return i < MANIFESTS;
 }
 
-/* In a step-N.tmp, which a run writes, and reads once for its manifest. */
+/* In a step-N.tmp-gsa, which a run writes, and reads once for its manifest. */
 static int is_being_written(const char *path)
 {
     char folder[GSA_PATH_ROOM];
@@ -260,7 +260,7 @@ static int is_being_written(const char *path)
     const char *slash = strrchr(path, '/');
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) : 0, path);
     slash = strrchr(folder, '/');
-    return gsa_step_of(slash ? slash + 1 : folder, ".tmp", &step);
+    return gsa_step_of(slash ? slash + 1 : folder, GSA_WRITING, &step);
 }
 
 /* By its real path where its folder is held: the descriptor is another's, once that one ends. */

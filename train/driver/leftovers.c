@@ -83,9 +83,9 @@ static int is_step(void *context, const char *name)
     int64_t step;
     const step_sought *s = context;
     const size_t bytes = strlen(name);
-    const int found =
-        (gsa_step_of_folder(name) >= 0 || (gsa_step_of(name, ".tmp", &step) && step != s->own)) &&
-        bytes < GSA_STEP_NAME;
+    const int found = (gsa_step_of_folder(name) >= 0 ||
+                       (gsa_step_of(name, GSA_WRITING, &step) && step != s->own)) &&
+                      bytes < GSA_STEP_NAME;
     if (found) memcpy(s->name, name, bytes + 1);
     return found ? -1 : 0;
 }

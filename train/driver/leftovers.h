@@ -12,9 +12,9 @@ extern const char *const gsa_run_files[GSA_RUN_FILES];
 gsa_status gsa_remove_leftovers(const gsa_system *system, const char *folder, gsa_error *error);
 
 enum { GSA_STEP_NAME = 64 };
-/* 1, and its name: the folder holds a step-N, step-N.old-gsa or step-N.tmp, which a run there would
- * take for its own. The step-N.tmp of the step `own` may be there; -1: of none. < 0: the folder
- * cannot be listed, with errno set. */
+/* 1, and its name: the folder holds a step-N, step-N.old-gsa or step-N.tmp-gsa, which a run there
+ * would take for its own. The step-N.tmp-gsa of the step `own` may be there; -1: of none. < 0: the
+ * folder cannot be listed, with errno set. */
 int gsa_finds_step(const gsa_system *system, const char *folder, int64_t own,
                    char name[GSA_STEP_NAME]);
 

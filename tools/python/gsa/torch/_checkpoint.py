@@ -117,7 +117,7 @@ def save_checkpoint(folder, like, tensors):
         old[name] = np.asarray(p.detach().double().cpu().numpy(), old[name].dtype).reshape(old[name].shape)
     step = os.path.join(folder, "step-1")
     outside_checkpoints(step)
-    temporary = step + ".tmp"
+    temporary = step + ".tmp-gsa"
     os.makedirs(temporary)
     names = [n for n in _sums(source) if n not in ("state.safetensors", _MODEL)]
     for name in names:
