@@ -149,17 +149,23 @@ static gsa_status see_config(const gsa_system *system, const char *folder, int *
 static gsa_status check_recipe(const gsa_system *system, const char *recipe, const char *out,
                                gsa_error *error)
 {
+    char why[128];
     if (!recipe || !system->same) return GSA_OK;
     char *path = gsa_path_join(system, out, "config.ini", error);
     if (!path) return GSA_ERR_MEMORY;
     const int file = system->open(system->user, recipe, GSA_OPEN_READ),
               is = file >= 0 && system->same(system->user, file, path);
+    gsa_status status = GSA_OK;
+    if (file < 0)
+        status = gsa_fail(error, GSA_ERR_IO, "'%s' cannot be opened: %s", recipe,
+                          gsa_errno_text(errno, why, sizeof why));
+    else if (is)
+        status = gsa_fail(
+            error, GSA_ERR_ARGUMENT,
+            "'%s' is the recipe, and the run would overwrite it: choose another --out", recipe);
     if (file >= 0) system->close(system->user, file);
     gsa_release(system, path);
-    return is ? gsa_fail(error, GSA_ERR_ARGUMENT,
-                         "'%s' is the recipe, and the run would overwrite it: choose another --out",
-                         recipe)
-              : GSA_OK;
+    return status;
 }
 
 /* A place for a run: a folder without one, or nothing yet. */
@@ -179,9 +185,9 @@ static gsa_status check_out(const gsa_system *system, const char *recipe, const 
         return gsa_fail(
             error, GSA_ERR_ARGUMENT,
             "folder '%s' holds a run already: go on with it (--resume), or choose another", out);
-    if (status == GSA_OK) status = check_recipe(system, recipe, out, error);
     if (status == GSA_OK) status = see_config(system, out, &ours, error);
-    if (status != GSA_OK || ours) return status;
+    if (status == GSA_OK && ours) return check_recipe(system, recipe, out, error);
+    if (status != GSA_OK) return status;
     const int steps = gsa_finds_step(system, out, -1, step);
     if (steps < 0)
         return gsa_fail(error, GSA_ERR_IO, "what folder '%s' holds cannot be seen: %s", out,
