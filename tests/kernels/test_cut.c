@@ -442,13 +442,10 @@ END_TEST
 /* Heads that go together by what a cache keeps. */
 START_TEST(groups_of_heads)
 {
-    for (int at = -1; at < GSA_COUNT(level); at++)
-        if (at < 0 || gsa_cpu_has(level[at]))
-            same_bits((call){ .pattern = RANDOM,
-                              .level = at < 0 ? -1 : level[at],
-                              .heads = 3,
-                              .dim = 600,
-                              .labels = at % 2 });
+    for (int at = 0; at < GSA_COUNT(level); at++)
+        if (gsa_cpu_has(level[at]))
+            same_bits((call){
+                .pattern = RANDOM, .level = level[at], .heads = 2, .dim = 600, .labels = at % 2 });
 }
 END_TEST
 
