@@ -18,7 +18,7 @@ void gsa_fuzz_one(const gsa_system *system, const char *path, const uint8_t *at,
     (void)path;
     below = system, table = *system, table.open = open_manifest;
     const gsa_status status =
-        gsa_manifest_check(&table, "/folder", at[0] & 1 ? "state" : NULL, &error);
+        gsa_manifest_check(NULL, &table, "/folder", at[0] & 1 ? "state" : NULL, &error);
     FUZZ_SAID(status, error);
     if (status != GSA_OK) return;
     FUZZ_CHECK(bytes > 10 && memmem(at, bytes, " files", 6));
