@@ -23,7 +23,7 @@
  *       written as DIR/step-N.tmp-gsa, files and folder synced, renamed
  *   DIR/latest                                one line, "step-N", replaced after the rename
  * The previous checkpoint is kept, older ones are removed after `latest` points to the new one;
- * what a kill left (*.tmp, *.old-gsa) goes with the next save, where it holds no other file.
+ * what a kill left (*.tmp-gsa, *.old-gsa) goes with the next save, where it holds no other file.
  * Reading follows `latest`, checks what will be read by the manifest, and falls back to the newest
  * other step whose manifest holds, saying so. One process at a time saves in a folder, in one
  * thread (the command holds a lock); any may read. Errors: GSA_ERR_ARGUMENT (a name that is no file

@@ -22,9 +22,9 @@ enum {
     REF_CUT_EDGES = 64, /* edges for each source whose sum is a part's own, at least: such a sum
                            takes as long as about four edges */
     REF_CUT_NUMBERS = 1 << 25, /* of own sums at most */
-    REF_FAR = 4,               /* parts that read a source on the average, and edges, from which */
-    REF_FAR_EDGES = 16,        /* it counts as read from afar */
-    REF_NEAR = 1 << 21         /* numbers of K, V, dK and dV that a cache keeps for these */
+    REF_FAR = 4,        /* sources are read from afar where more parts than these read one, */
+    REF_FAR_EDGES = 16, /* and at least so many edges, on the average */
+    REF_NEAR = 1 << 21  /* numbers of their K, V, dK and dV that a cache keeps */
 };
 
 typedef struct ref_look { /* at one example, whatever the call */

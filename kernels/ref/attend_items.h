@@ -247,7 +247,7 @@ static inline gsa_status ref_back_memory(gsa_backend *b, ref_back_job *job)
  * times as fast as pieces of rows. Label sums are added item by item: with them the cut is a
  * function of sizes alone, and there are fewer items where label tables are so large that their
  * partials would be. Without them the cut changes no bits, and heads are cut by the number of
- * threads. */
+ * threads. Heads are cut also where a cache does not keep what all of them read from afar. */
 static inline gsa_status ref_back_cut(gsa_backend *b, ref_back_job *job, ref_looks *looks)
 {
     const gsa_attend_args *args = job->t.args;
