@@ -262,7 +262,33 @@ static const row kept[] = {
       "test -e own/seed-1/result.json && test ! -e own/lock" },
 };
 
+/* the lines of --results, too */
+#define JSON                                                                                       \
+    "sed 's/\\(.*\\)\t\\(.*\\)/{\"task\": \"a\", \"label\": \"\\1\", \"text\": \"\\2\"}/' "        \
+    "train.tsv >d.jsonl; cp d.jsonl c; "
+#define OF_JSON                                                                                    \
+    TRAIN "--set data.format=json --set data.columns=text,label --set data.dev=d.jsonl --set "     \
+          "data.test=d.jsonl "                                                                     \
+          "--set data.train="
+#define SAME_LINES "test ! -e sw && cmp c d.jsonl"
+#define READS      "cannot be written: the command or its recipe reads it"
 static const row of_runs[] = {
+    { JSON, OF_JSON "d.jsonl --out sw --results d.jsonl", 2, "'d.jsonl' " READS, SAME_LINES },
+    { JSON "ln d.jsonl hard; ln -s hard all", OF_JSON "d.jsonl --out sw --results all", 2, READS,
+      SAME_LINES },
+    { JSON, OF_JSON "d.jsonl --results /dev/fd/3 3>>d.jsonl", 2, READS, SAME_LINES },
+    { JSON "! " GSA_COMMAND " " OF_JSON "d.jsonl --results /dev/stdout >>d.jsonl 2>e", "--version",
+      0, NULL, "grep -q 'reads it' e && " SAME_LINES },
+    { JSON, OF_JSON "{of}.jsonl --each of=d --out sw --results d.jsonl", 2, READS, SAME_LINES },
+    { JSON "mkdir own; mv d.jsonl own/results.jsonl", /* made by each of several runs */
+      OF_JSON "own/results.jsonl --seeds 1 --out own", 2, "'own/results.jsonl' " READS,
+      "cmp own/results.jsonl c && test ! -e own/seed-1" },
+    { "cp text.ini c", TRAIN "--results /dev/fd/3 3>>text.ini", 2, READS, "cmp text.ini c" },
+    { "cp model/labels.txt l", TRAIN "--results /dev/fd/3 3>>model/labels.txt", 2,
+      "is a checkpoint", "cmp model/labels.txt l" },
+    { "cp run/log.jsonl l", TRAIN "--results /dev/fd/3 3>>run/log.jsonl", 2, "it is of a run",
+      "cmp run/log.jsonl l" },
+    { ": >all", TRAIN "--results /dev/fd/3 3>>all", 0, NULL, "test $(wc -l <all) = 1" },
     { "cp run/result.json r.json", TRAIN "--results run/result.json", 2,
       "'run/result.json' cannot be written: it is of a run", "cmp run/result.json r.json" },
     { "ln -s run/log.jsonl all; cp run/log.jsonl l", TRAIN "--results all", 2, "it is of a run",

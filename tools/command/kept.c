@@ -179,16 +179,6 @@ static void folder_of(const char *path, char folder[GSA_PATH_ROOM])
              slash ? path : ".");
 }
 
-gsa_status gsa_check_appended(const gsa_system *system, const char *path, gsa_error *error)
-{
-    char end[GSA_PATH_ROOM], folder[GSA_PATH_ROOM];
-    if (system->resolve(system->user, path, end, sizeof end) < 0)
-        snprintf(end, sizeof end, "%s", path);
-    folder_of(end, folder);
-    const gsa_status status = check_run(end, folder, error);
-    return status == GSA_OK ? status : gsa_fail_at(error, status, "'%s' cannot be written", path);
-}
-
 /* The file that an output by a descriptor writes to; NULL: none that has a name. */
 static const char *named_by(const char *path, char real[PATH_MAX])
 {
@@ -199,19 +189,35 @@ static const char *named_by(const char *path, char real[PATH_MAX])
     return realpath(at, real);
 }
 
-static int refuse(void *user, const char *path, char *why, size_t room)
+/* The path was followed through its links. */
+static gsa_status check_place(const char *path, int replaces, gsa_error *error)
 {
     char folder[GSA_PATH_ROOM], real[PATH_MAX];
-    gsa_error told;
-    (void)user;
-    gsa_status status = check_read(path, &told);
+    gsa_status status = check_read(path, error);
     const char *at = named_by(path, real);
     folder_of(at ? at : path, folder);
-    if (status == GSA_OK && at) status = gsa_check_outside(gsa_system_default(), folder, &told);
-    if (status == GSA_OK && at) status = check_run(at, folder, &told);
-    if (status == GSA_OK && at == path) status = check_content(path, folder, &told);
+    if (status == GSA_OK && at) status = gsa_check_outside(gsa_system_default(), folder, error);
+    if (status == GSA_OK && at) status = check_run(at, folder, error);
+    if (status == GSA_OK && at == path && replaces) status = check_content(path, folder, error);
+    return status;
+}
+
+static int refuse(void *user, const char *path, char *why, size_t room)
+{
+    gsa_error told;
+    (void)user;
+    const gsa_status status = check_place(path, 1, &told);
     if (status != GSA_OK) snprintf(why, room, "%s", told.text);
     return status != GSA_OK;
+}
+
+gsa_status gsa_check_appended(const gsa_system *system, const char *path, gsa_error *error)
+{
+    char end[GSA_PATH_ROOM];
+    if (system->resolve(system->user, path, end, sizeof end) < 0)
+        snprintf(end, sizeof end, "%s", path);
+    const gsa_status status = check_place(end, 0, error);
+    return status == GSA_OK ? status : gsa_fail_at(error, status, "'%s' cannot be written", path);
 }
 
 int gsa_note_pattern(const gsa_pattern *pattern)

@@ -107,16 +107,16 @@ int gsa_note_run(const gsa_args *args, const char *folder)
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++)
         writes |= gsa_args_text(args, outputs[i]) != NULL;
     snprintf(config, sizeof config, "%s/config.ini", folder);
+    int count;
+    const char *const *set = gsa_args_texts(args, "set", &count);
     return !writes || gsa_is_others(folder) || gsa_entry_kind(system, config) != GSA_FILE_REGULAR ||
-           gsa_note_recipe(args, config);
+           gsa_note_recipe(system, config, set, count);
 }
 
-int gsa_note_recipe(const gsa_args *args, const char *recipe)
+int gsa_note_recipe(const gsa_system *system, const char *recipe, const char *const *set, int count)
 {
     gsa_recipe read = { 0 };
-    int count, good = 1;
-    const gsa_system *system = gsa_args_system(args);
-    const char *const *set = gsa_args_texts(args, "set", &count);
+    int good = 1;
     if (gsa_recipe_read(system, recipe, set, count, &read, NULL) != GSA_OK) return 1;
     for (int i = 0; i < read.ini.count && good; i++)
         if (read.ini.entries[i].key)

@@ -3,6 +3,7 @@
 #include "tools/command/sweep.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include "graph/system_parts.h"
 #include "train/runs/sweep.h"
 #include "tools/command/verbs.h"
 
@@ -63,6 +64,27 @@ static gsa_status read_seeds(const gsa_args *args, int64_t **seeds, int *count, 
     return GSA_OK;
 }
 
+/* Lines are put to the end of no file that a run reads. */
+static gsa_status check_appended(const gsa_args *args, const gsa_sweep_options *options,
+                                 gsa_error *error)
+{
+    gsa_sweep_plan plan;
+    char own[GSA_PATH_ROOM];
+    const char *recipe = options->train.recipe, *out = options->train.out;
+    const gsa_system *system = gsa_args_system(args);
+    gsa_status status = gsa_sweep_plan_create(system, options, &plan, error);
+    for (int i = 0; status == GSA_OK && i < plan.runs; i++)
+        if (!gsa_note_recipe(system, recipe, (const char *const *)plan.run[i].set,
+                             plan.run[i].sets))
+            status = gsa_out_of_memory(error, "the files that a recipe names", 4096);
+    gsa_sweep_plan_release(&plan);
+    snprintf(own, sizeof own, "%s/results.jsonl", out ? out : "");
+    if (status == GSA_OK && out) status = gsa_check_appended(system, own, error);
+    if (status == GSA_OK && options->results)
+        status = gsa_check_appended(system, options->results, error);
+    return status;
+}
+
 int gsa_sweep_asked(const gsa_args *args)
 {
     return gsa_args_given(args, "seeds") || gsa_args_given(args, "each") ||
@@ -87,8 +109,7 @@ gsa_status gsa_run_sweep(const gsa_args *args, const gsa_system *system,
     options.each = gsa_args_texts(args, "each", &options.n_each);
     gsa_status status = read_seeds(args, &seeds, &options.n_seeds, error);
     options.seeds = seeds;
-    if (status == GSA_OK && options.results)
-        status = gsa_check_appended(gsa_args_system(args), options.results, error);
+    if (status == GSA_OK) status = check_appended(args, &options, error);
     if (status == GSA_OK) status = gsa_sweep(system, &options, &results, error);
     gsa_reporter_end(reporter);
     if (status == GSA_OK) status = t.status;

@@ -114,9 +114,11 @@ static gsa_status open_live(const gsa_args *args, const wanted *w, gsa_reporter 
                         "--report %s: a run writes a file of that name; expected a page, such as "
                         "report.html",
                         l->page);
+    int count;
+    const char *const *set = gsa_args_texts(args, "set", &count);
     char config[GSA_PATH_ROOM];
     snprintf(config, sizeof config, "%s/config.ini", l->run);
-    if (!gsa_note_recipe(args, w->recipe ? w->recipe : config))
+    if (!gsa_note_recipe(l->system, w->recipe ? w->recipe : config, set, count))
         return gsa_out_of_memory(error, "the files that a recipe names", 4096);
     return gsa_output_check(l->system, l->page, error);
 }

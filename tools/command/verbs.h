@@ -149,15 +149,17 @@ int gsa_note_read(const char *path);
 int gsa_each_read(int (*each)(void *context, const char *path), void *context);
 /* The same of each file that a parameter of the pattern names, which its plugin opens by itself. */
 int gsa_note_pattern(const gsa_pattern *pattern);
-/* Fails where the file, to whose end something is put, is of a run. */
+/* Fails where something must not be put to the end of the file: it was read, or is of a checkpoint
+ * or a run. Before its own lines are read. */
 gsa_status gsa_check_appended(const gsa_system *system, const char *path, gsa_error *error);
 /* 1: it has the name of a file that a run needs in its folder or, with `remade`, writes there. */
 int gsa_is_of_a_run(const char *path, int remade);
 /* eval makes this file of a run anew, where it has that name. NULL: nothing. */
 void gsa_remake(const char *path, const char *name);
-/* Before it is trained, each file that a word of the recipe or of --set names is as if it was read;
+/* Before it is trained, each file that a word of the recipe or of `set` names is as if it was read;
  * 0: there is no memory. A recipe that cannot be read names none. */
-int gsa_note_recipe(const gsa_args *args, const char *recipe);
+int gsa_note_recipe(const gsa_system *system, const char *recipe, const char *const *set,
+                    int count);
 /* The same of a run's, or a checkpoint's, config.ini, where the verb writes a file and the folder
  * is no other user's. */
 int gsa_note_run(const gsa_args *args, const char *folder);
