@@ -1,3 +1,4 @@
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "kernels/gemm.h"
 #include "kernels/backend.h"
 
@@ -67,6 +68,9 @@ gsa_gemm_cut gsa_gemm_cut_of(int64_t m, int64_t n, int64_t k)
 #if defined(GSA_HAVE_ONEDNN)
 #include <dnnl.h>
 #include <omp.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 #define GSA_TEXT_OF(number) #number
 #define GSA_TEXT(number)    GSA_TEXT_OF(number)
@@ -100,6 +104,54 @@ int gsa_gemm_f32(const gsa_gemm *g)
                    (float *)g->c, g->ldc);
     omp_set_num_threads(threads);
     return (int)status;
+}
+
+enum { CODE_ROOM = 32 << 20 }; /* oneDNN 2.6.3 takes 18 MB of it */
+
+static int memory_is_limited(void)
+{
+    static const int which[] = { RLIMIT_AS, RLIMIT_DATA };
+    struct rlimit now;
+    for (int i = 0; i < 2; i++)
+        if (getrlimit(which[i], &now) == 0 && now.rlim_cur != RLIM_INFINITY) return 1;
+    return 0;
+}
+
+static int has_room(void)
+{
+    void *room = mmap(NULL, CODE_ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return room != MAP_FAILED && munmap(room, CODE_ROOM) == 0;
+}
+
+/* The four transposes of the smallest product that is none of a vector: sets of kernels for small
+ * n, for small sizes and for large ones are made, whatever the level of vectors. */
+static void make_code(void)
+{
+    static const float ones[4] = { 1, 1, 1, 1 };
+    float c[4];
+    sigset_t before;
+    gsa_gemm_begin(&before);
+    for (int i = 0; i < 4; i++)
+        gsa_gemm_f32(&(gsa_gemm){ c, ones, ones, 2, 2, 2, 2, 2, 2, i & 1, i >> 1, 0 });
+    gsa_gemm_end(&before);
+}
+
+/* oneDNN generates a set of kernels at the first product that wants one, and writes through NULL
+ * where there is no room for it. It takes 40 ms for all of them, which a process without limits
+ * spends on those that it uses. */
+static gsa_status prepare_code(gsa_error *error)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static int made;
+    pthread_mutex_lock(&lock);
+    const int needed = !made && memory_is_limited(), fits = !needed || has_room();
+    if (needed && fits) make_code(), made = 1;
+    pthread_mutex_unlock(&lock);
+    return fits ? GSA_OK
+                : gsa_fail(error, GSA_ERR_LIMIT,
+                           "the limit of memory (ulimit -v, -d) leaves less than %d kB for the "
+                           "code of matrix products",
+                           CODE_ROOM >> 10);
 }
 #elif defined(GSA_HAVE_CBLAS)
 int gsa_gemm_f32(const gsa_gemm *g)
@@ -147,10 +199,16 @@ int gsa_gemm_f64(const gsa_gemm *g)
 }
 #endif
 
-void gsa_gemm_prepare(void)
+gsa_status gsa_gemm_prepare(gsa_error *error)
 {
 #if defined(GSA_CBLAS_IS_OPENBLAS)
     openblas_set_num_threads(1);
+#endif
+#if defined(GSA_HAVE_ONEDNN)
+    return prepare_code(error);
+#else
+    (void)error;
+    return GSA_OK;
 #endif
 }
 

@@ -36,8 +36,10 @@ void gsa_gemm_end(const sigset_t *before);
 int gsa_gemm_f32(const gsa_gemm *block);
 int gsa_gemm_f64(const gsa_gemm *block);
 
-/* Makes a library that keeps its thread count for the whole process use one thread. */
-void gsa_gemm_prepare(void);
+/* Makes a library that keeps its thread count for the whole process use one thread; under a limit
+ * of memory makes the code that oneDNN would else generate later, or says that there is no room for
+ * it. Called when the threads have their stacks. */
+gsa_status gsa_gemm_prepare(gsa_error *error);
 
 /* The plain loops of ref/multiply.c. */
 void gsa_ref32_multiply(const gsa_gemm *block);

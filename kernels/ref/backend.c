@@ -21,13 +21,16 @@ gsa_status gsa_backend_ref(const gsa_system *system, int real, int threads, gsa_
         gsa_release(system, state);
         return gsa_out_of_memory(error, "backend ref", (int64_t)(sizeof *b + sizeof *state));
     }
-    const gsa_status status = gsa_team_create(system, threads, &b->team, error);
+    gsa_status status = gsa_team_create(system, threads, &b->team, error);
+    if (status == GSA_OK) {
+        status = gsa_gemm_prepare(error);
+        if (status != GSA_OK) gsa_team_release(b->team);
+    }
     if (status != GSA_OK) {
         gsa_release(system, b);
         gsa_release(system, state);
         return status;
     }
-    gsa_gemm_prepare();
     b->struct_size = sizeof *b;
     b->real = real;
     b->real_bytes = real == GSA_F64 ? 8 : 4;
