@@ -313,6 +313,25 @@ START_TEST(what_a_resumed_run_may_change)
 }
 END_TEST
 
+/* Between two epochs; the state says so, as its steps are no longer as many in each. */
+START_TEST(epochs_of_other_batches_go_on)
+{
+    rig r;
+    rig_open(&r, rig_text, GSA_F32, 1);
+    rig_set(&r, "train.epochs=1");
+    rig_train_ok(&r, "run");
+    rig_set(&r, "train.epochs=2");
+    rig_set(&r, "train.batch=22");
+    ck_assert_msg(rig_resume(&r, "run") == GSA_OK, "%s", r.error.text);
+    ck_assert_double_eq(rig_number(&r, "steps"), 3 + 1);
+    r.sets = 0;
+    rig_set(&r, "train.epochs=3");
+    ck_assert_msg(rig_resume(&r, "run") == GSA_OK, "%s", r.error.text);
+    ck_assert_double_eq(rig_number(&r, "steps"), 3 + 1 + 1);
+    rig_close(&r);
+}
+END_TEST
+
 /* ---- numbers that are not finite ----------------------------------------------------------- */
 
 static struct {
@@ -410,7 +429,8 @@ int main(int argc, char **argv)
                                        GSA_TEST(the_log_of_a_resumed_run_is_whole),
                                        GSA_TEST(a_finished_run_can_be_lengthened),
                                        GSA_TEST(a_finished_run_goes_on_elsewhere),
-                                       GSA_TEST(what_a_resumed_run_may_change) };
+                                       GSA_TEST(what_a_resumed_run_may_change),
+                                       GSA_TEST(epochs_of_other_batches_go_on) };
     static const gsa_test numbers[] = { GSA_TEST(a_nan_stops_the_run_with_its_name) };
     static const gsa_test steady[] = { GSA_LOOP(a_step_allocates_nothing, GSA_COUNT(recipes)) };
     static const gsa_case cases[] = { GSA_CASE("bits", bits, 120), GSA_CASE("resume", resume, 120),

@@ -337,12 +337,17 @@ static gsa_status check_resumed(gsa_trainer *t, const char *checkpoint, gsa_erro
 }
 
 /* What this run makes of the place where the other one stopped. */
-static gsa_status settle_place(gsa_trainer *t, gsa_error *error)
+static gsa_status settle_place(gsa_trainer *t, const char *checkpoint, gsa_error *error)
 {
     gsa_run_counts *c = &t->counts;
     const gsa_recipe_values *v = values(t);
+    char *path = gsa_path_join(t->system, checkpoint, GSA_STATE_FILE, error);
+    if (!path) return GSA_ERR_MEMORY;
     c->ended = v->train_early_stop > 0 && c->waited >= v->train_early_stop;
     gsa_batches_shuffle(&t->batches, c->epoch);
+    const gsa_status status = gsa_trainer_check_place(t, path, error);
+    gsa_release(t->system, path);
+    if (status != GSA_OK) return status;
     if (c->cursor < t->batches.count || c->due & GSA_DUE_EPOCH || finished(t)) return GSA_OK;
     return gsa_fail(error, GSA_ERR_ARGUMENT,
                     "the run stopped after step %lld of its epoch, which has %lld now: it goes on "
@@ -397,7 +402,7 @@ static gsa_status create(gsa_trainer *t, gsa_error *error)
     if (status == GSA_OK) status = open_wire(t, error);
     if (status == GSA_OK) status = set_up_steps(t, error);
     if (status == GSA_OK && checkpoint) status = gsa_trainer_restore(t, checkpoint, error);
-    if (status == GSA_OK && checkpoint) status = settle_place(t, error);
+    if (status == GSA_OK && checkpoint) status = settle_place(t, checkpoint, error);
     if (status == GSA_OK && !finished(t)) status = gsa_trainer_rehearse(t, error);
     if (status == GSA_OK && finished(t) &&
         (!checkpoint || is_elsewhere(o))) /* epochs = 0: as initialised */

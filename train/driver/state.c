@@ -4,7 +4,8 @@
  *   first/NAME second/NAME   moments
  *   mean/NAME             the running mean of the weights, where there is one
  *   weight/NAME  present values, where model.safetensors holds others: better ones of an earlier
- *       step, or the mean */
+ *       step, or the mean
+ * Its notes: run (identity.h); batches, where epochs have had other numbers of steps. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +19,7 @@ enum {
     SUMS = sizeof(gsa_run_sums) / sizeof(double),
     NAME = 512
 };
+#define VARIED_NOTE "batches"
 
 static int64_t bytes_of(const gsa_trainer *t, const gsa_parameter *p)
 {
@@ -161,8 +163,9 @@ static gsa_status save_state(gsa_trainer *t, gsa_checkpoint *checkpoint, gsa_err
     gsa_status status = store_all(t, &s, error);
     if (status == GSA_OK) status = gsa_checkpoint_file(checkpoint, GSA_STATE_FILE, &output, error);
     if (status == GSA_OK) {
-        const gsa_note name = { GSA_IDENTITY_NOTE, t->run };
-        status = gsa_safetensors_write(t->system, output, s.blob, s.count, &name, 1, error);
+        const gsa_note notes[] = { { GSA_IDENTITY_NOTE, t->run }, { VARIED_NOTE, "varied" } };
+        status =
+            gsa_safetensors_write(t->system, output, s.blob, s.count, notes, 1 + t->varied, error);
         if (status == GSA_OK) status = gsa_output_commit(output, error);
         else gsa_output_abandon(output);
     }
@@ -306,6 +309,7 @@ static gsa_status load_state(gsa_trainer *t, const gsa_safetensors *file, const 
     gsa_status status = load_counts(t, file, path, error);
     const int best = t->session.recipe.values.train_select == GSA_SELECT_BEST,
               apart = status == GSA_OK && holds_weights(file);
+    t->varied = gsa_safetensors_note(file, VARIED_NOTE) != NULL;
     if (status == GSA_OK && t->counts.has_best && best && !t->counts.keeps_best)
         return gsa_fail(
             error, GSA_ERR_ARGUMENT,

@@ -48,24 +48,32 @@ static gsa_status check_real(const real *row, size_t count, const char *path, gs
     return GSA_OK;
 }
 
-/* 2^53 steps are never made, so that no count overflows. Steps are applied or skipped, each epoch
- * has one, the first all that are before its end, and before the first evaluation there is no best
- * model. */
+/* 2^53 steps are never made, so that no count overflows. Steps are applied or skipped; each epoch
+ * has one, and at most one for each example. What is due is saved where an evaluation was stopped,
+ * which comes after a step. The first evaluation has the best model, and of those that came after
+ * the best each was after a step. */
 static gsa_status check_counts(const gsa_run_counts *c, const char *path, gsa_error *error)
 {
     const int64_t most = INT64_C(1) << 53, step = within(c->step, most),
-                  missed = step - within(c->applied, step), judged = c->evaluated >= 0;
+                  missed = step - within(c->applied, step), judged = c->evaluated >= 0,
+                  stopped = (c->due & GSA_DUE_EVALUATION) != 0,
+                  evaluated = within(c->evaluated, step),
+                  since = evaluated - within(c->best_step, evaluated),
+                  whole_epochs = step - within(c->cursor, step),
+                  examples = c->examples > 0 ? c->examples : 1,
+                  epochs = whole_epochs / examples + (whole_epochs % examples > 0);
     const whole rows[] = {
         { "step", c->step, 0, most },
-        { "epoch", c->epoch, step > within(c->cursor, step), within(INT32_MAX, step) },
-        { "cursor", c->cursor, 0, step - within(c->epoch, step) },
         { "applied", c->applied, 0, step },
         { "skipped", c->skipped, missed, missed },
-        { "due", c->due, 0, GSA_DUE_EVALUATION | GSA_DUE_EPOCH | GSA_DUE_CHECKPOINT },
-        { "evaluated", c->evaluated, -1, step },
-        { "has_best", c->has_best, 0, judged },
-        { "best_step", c->best_step, 0, c->has_best ? c->evaluated : 0 },
-        { "waited", c->waited, 0, judged ? step : 0 },
+        { "epoch", c->epoch, epochs, within(INT32_MAX, step) },
+        { "cursor", c->cursor, 0, step - within(c->epoch, step) },
+        { "due", c->due, c->due > 0 && c->cursor > 0 ? c->due | GSA_DUE_EVALUATION : 0,
+          c->cursor > 0 ? GSA_DUE_EVALUATION | GSA_DUE_EPOCH | GSA_DUE_CHECKPOINT : 0 },
+        { "evaluated", c->evaluated, -1, step - stopped },
+        { "has_best", c->has_best, judged, judged },
+        { "best_step", c->best_step, judged, judged ? c->evaluated : 0 },
+        { "waited", c->waited, since > 0, since },
         { "ended", c->ended, 0, c->waited > 0 },
         { "keeps_best", c->keeps_best, 0, c->has_best },
         { "epoch_targets", c->epoch_targets, 0, c->cursor > 0 ? most : 0 },
@@ -99,24 +107,28 @@ static gsa_status check_score(const gsa_trainer *t, const char *path, gsa_error 
 }
 
 /* A loss is a float's number a target, and not negative but by the rounding of a chain of tags; a
- * plugin's may be anything. */
+ * plugin's may be anything. No evaluation gave more than the best one. */
 static gsa_status check_sums(const gsa_trainer *t, const char *path, gsa_error *error)
 {
     const gsa_run_counts *c = &t->counts;
     const gsa_run_sums *s = &t->sums;
     const gsa_task *task = t->session.task;
     const int own = task != t->session.plugged, judged = c->evaluated >= 0,
-              share = task->rising || task->f1;
+              newest = c->best_step == c->evaluated, share = task->rising || task->f1;
     const double high = FLT_MAX, low = own ? -0.01 : -high, targets = (double)c->dev[TARGETS],
                  examples = (double)c->dev[EXAMPLES], epoch = (double)c->epoch_targets,
                  report = (double)c->report_targets,
                  free = judged ? MOST_SUM : 0; /* of a plugin's sums */
     const real rows[] = {
         { "best", c->has_best ? s->best : 0, share ? 0 : low, share ? 1 : high },
-        { "last", s->last, share || !judged ? 0 : low,
-          !judged ? 0
-          : share ? 1
-                  : high },
+        { "last", s->last,
+          !judged                   ? 0
+          : newest || !task->rising ? s->best
+          : share                   ? 0
+                                    : low,
+          !judged                  ? 0
+          : newest || task->rising ? s->best
+                                   : high },
         { "dev_loss", s->dev_loss, own ? low * targets : -free, own ? high * targets : free },
         { "dev_right", s->dev_right, own || share ? 0 : -free, own || share ? examples : free },
         { "epoch_loss", s->epoch_loss, low * epoch, high * epoch },
@@ -131,7 +143,8 @@ static int is_near(double a, double b)
     return fabs(a - b) <= 1e-9 * (fabs(a) + fabs(b));
 }
 
-/* The score that is kept is the best model's or that of the last evaluation. */
+/* The score that is kept is the best model's, where that is kept, too, or that of the last
+ * evaluation. */
 static gsa_status check_metric(const gsa_trainer *t, const char *path, gsa_error *error)
 {
     const int64_t *d = t->counts.dev;
@@ -144,12 +157,12 @@ static gsa_status check_metric(const gsa_trainer *t, const char *path, gsa_error
                             .found = d[FOUND],
                             .wanted = d[WANTED] };
     const double metric = gsa_score_metric(t->session.task, &dev);
-    if (t->counts.evaluated < 0 || is_near(metric, s->last) ||
-        (t->counts.has_best && is_near(metric, s->best)))
+    if (t->counts.evaluated < 0 || is_near(metric, s->best) ||
+        (!t->counts.keeps_best && is_near(metric, s->last)))
         return GSA_OK;
     return gsa_fail(error, GSA_ERR_FORMAT,
                     "%s: the training state's dev score has %s %g, expected that of the best "
-                    "model, %g, or the last one, %g",
+                    "model, %g, or, where that is not kept, the last one, %g",
                     path, t->session.task->metric, metric, s->best, s->last);
 }
 
@@ -159,4 +172,34 @@ gsa_status gsa_trainer_check_ranges(const gsa_trainer *t, const char *path, gsa_
     if (status == GSA_OK) status = check_score(t, path, error);
     if (status == GSA_OK) status = check_sums(t, path, error);
     return status == GSA_OK ? check_metric(t, path, error) : status;
+}
+
+/* Does this run have other batches than the one that was saved? */
+static int has_other_batches(const gsa_trainer *t)
+{
+    static const char *const keys[][2] = { { "train", "batch" },      { "train", "batch_tokens" },
+                                           { "train", "accumulate" }, { "train", "bucket" },
+                                           { "data", "stream" },      { "data", "max_length" } };
+    int other = 0;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const gsa_ini_entry *e = gsa_ini_find(&t->session.recipe.ini, keys[i][0], keys[i][1]);
+        other |= e && e->line == 0; /* no line: --set */
+    }
+    return other;
+}
+
+/* Epochs have as many steps each, but where tokens limit a batch, or where a run went on with other
+ * batches: its state says so from then on. */
+gsa_status gsa_trainer_check_place(gsa_trainer *t, const char *path, gsa_error *error)
+{
+    const gsa_run_counts *c = &t->counts;
+    const int64_t count = t->batches.count;
+    const int ends = (c->due & GSA_DUE_EPOCH) != 0, other = has_other_batches(t);
+    int64_t steps;
+    if (!gsa_mul(c->epoch, count, &steps) || !gsa_add(steps, c->cursor, &steps)) steps = INT64_MAX;
+    const whole rows[] = { { "cursor", c->cursor, ends ? count : 0, count - !ends },
+                           { "step", c->step, steps, steps } };
+    const int even = t->session.recipe.values.train_batch_tokens == 0 && !t->varied;
+    if (other && c->step != steps) t->varied = 1;
+    return other ? GSA_OK : check_whole(rows, even ? 2 : 1, path, error);
 }

@@ -64,6 +64,7 @@ typedef struct gsa_trainer {
     gsa_running_mean running;
     gsa_tree tree;      /* of the pieces of a step that are this rank's */
     int64_t pieces;     /* of all ranks */
+    int varied;         /* 1: went on with other batches, so that epochs differ in their steps */
     int32_t bad_rank;   /* the first whose gradients of the last step were not finite, or -1 */
     sig_atomic_t stops; /* 1: a rank was asked to stop, which all know */
     gsa_schedule schedule;
@@ -105,6 +106,8 @@ gsa_status gsa_trainer_restore(gsa_trainer *t, const char *checkpoint, gsa_error
 gsa_status gsa_trainer_read_state(gsa_trainer *t, const char *path, gsa_error *error);
 /* state_ranges.c: the counts and sums that were just read. */
 gsa_status gsa_trainer_check_ranges(const gsa_trainer *t, const char *path, gsa_error *error);
+/* The place in the epoch, whose batches are in their order. */
+gsa_status gsa_trainer_check_place(gsa_trainer *t, const char *path, gsa_error *error);
 gsa_status gsa_trainer_keep_best(gsa_trainer *t, gsa_error *error);
 void gsa_trainer_swap_kept(gsa_trainer *t); /* the values that are kept in (the best, else the mean
                                                of the weights), the present ones out; again: back */
