@@ -32,11 +32,11 @@ static inline int gsa_entry_kind(const gsa_system *system, const char *path)
                          : system->kind(system->user, path, NULL);
 }
 
-/* The words of an errno, in `out`. */
+/* The words of an errno, in `out`. ESTALE is an anchor's (anchor.h) and NFS's own. */
 static inline const char *gsa_errno_text(int number, char *out, size_t size)
 {
     out[0] = 0;
-    if (number == ESTALE) return "it was exchanged or written meanwhile";
+    if (number == ESTALE) return "it was exchanged or written meanwhile, or its server lost it";
     return strerror_r(number, out, size) == 0 && out[0] ? out : "unknown error";
 }
 
