@@ -9,7 +9,11 @@ gsa_suite(NAME safetensors_writer
 gsa_suite(NAME checkpoint
   SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/test_checkpoint.c ${CMAKE_CURRENT_SOURCE_DIR}/marked.c
     ${CMAKE_CURRENT_SOURCE_DIR}/scratch.c
-  LINK gsa_core CASES saving finding)
+  LINK gsa_core CASES finding)
+gsa_suite(NAME checkpoint_saving
+  SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/test_checkpoint_saving.c ${CMAKE_CURRENT_SOURCE_DIR}/marked.c
+    ${CMAKE_CURRENT_SOURCE_DIR}/scratch.c
+  LINK gsa_core CASES written leftovers)
 gsa_suite(NAME checkpoint_faults
   SOURCES ${CMAKE_CURRENT_SOURCE_DIR}/test_checkpoint_faults.c ${CMAKE_CURRENT_SOURCE_DIR}/marked.c
     ${CMAKE_CURRENT_SOURCE_DIR}/drawer.c ${CMAKE_CURRENT_SOURCE_DIR}/scratch.c

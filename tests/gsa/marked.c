@@ -124,3 +124,10 @@ void marked_flip(const char *path, int64_t at)
     gsa_put_file(path, bytes, count);
     free(bytes);
 }
+
+void marked_copy(const char *folder, const char *from, const char *to)
+{
+    char command[512];
+    snprintf(command, sizeof command, "cp -r '%s/%s' '%s/%s'", folder, from, folder, to);
+    ck_assert_int_eq(system(command), 0);
+}

@@ -23,5 +23,6 @@ const char *marked_found(const gsa_system *system, const char *folder, const int
 const char *marked_names(const gsa_system *system, const char *folder);
 #define MARKED_NAMES(scratch) marked_names(gsa_system_default(), (scratch).folder)
 void marked_flip(const char *path, int64_t at); /* one bit of the file's byte */
+void marked_copy(const char *folder, const char *from, const char *to); /* of a step's folder */
 
 #endif
