@@ -16,6 +16,7 @@ UPDATES = ("sublayer", "ffn", "relu_norm", "norm", "linear", "assign")
 STARTS = ("input", "copy", "mean_input", "zero", "by_phase", "memory")
 LABEL_USES = ("names", "key_vectors", "head_bias")
 POOLS = ("mean", "max", "node")
+_PATH = 4  # gsa_type
 
 topologies = weakref.WeakSet()
 
@@ -76,16 +77,35 @@ class PhaseSchema:
         self.weights = phase.weights.decode() if phase.weights else None
 
 
+def _registry(plugins):
+    made = L.made(lib.gsa_registry_create, None)
+    try:
+        for path in plugins:
+            L.call(lib.gsa_registry_load, made, path.encode())
+    except BaseException:
+        lib.gsa_registry_release(made)
+        raise
+    return made
+
+
+def path_keys(plugin):
+    """The parameters of any topology that are paths."""
+    registry = _registry(L.paths("plugin", plugin))
+    known = [lib.gsa_registry_at(registry, i) for i in range(lib.gsa_registry_count(registry))]
+    params = [lib.gsa_topology_param(t, i)[0] for t in known for i in range(t[0].n_params)]
+    keys = {p.name.decode() for p in params if p.type == _PATH}
+    lib.gsa_registry_release(registry)
+    return keys
+
+
 class Topology:
     """A pattern with its parameters: gsa.topology makes one."""
 
     def __init__(self, spec, plugin=None, cache_bytes=64 << 20):
         self._state = (spec, L.paths("plugin", plugin), cache_bytes)
-        self._registry = L.made(lib.gsa_registry_create, None)
+        self._registry = _registry(self._state[1])
         releases = [(lib.gsa_registry_release, self._registry)]
         try:
-            for path in self._state[1]:
-                L.call(lib.gsa_registry_load, self._registry, path.encode())
             self._first = L.made(lib.gsa_graph_open, None, self._registry, L.text("spec", spec))
             releases.insert(0, (lib.gsa_graph_release, self._first))
             self._cache = L.made(lib.gsa_cache_create, None, cache_bytes)

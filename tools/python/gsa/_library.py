@@ -79,6 +79,20 @@ class _Phase(ctypes.Structure):
                  ("name", ctypes.c_char_p), ("weights", ctypes.c_char_p)])
 
 
+class _Param(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("type", ctypes.c_int32), ("zero", ctypes.c_int32),
+                ("low", ctypes.c_double), ("high", ctypes.c_double), ("choices", ctypes.c_char_p),
+                ("fallback", ctypes.c_char_p), ("doc", ctypes.c_char_p)]
+
+
+class _Topology(ctypes.Structure):
+    _fields_ = ([(name, ctypes.c_uint32) for name in
+                 ("abi", "struct_size", "param_stride", "n_params")] +
+                [(name, ctypes.c_char_p) for name in ("id", "summary", "reference")] +
+                [(name, ctypes.c_void_p) for name in
+                 ("params", "create", "destroy", "describe", "emit", "label", "extension")])
+
+
 class _ApplyOptions(ctypes.Structure):
     _fields_ = [("model", ctypes.c_char_p), ("overrides", ctypes.c_void_p),
                 ("n_overrides", ctypes.c_int), ("plugins", ctypes.c_void_p),
@@ -123,6 +137,9 @@ _FUNCTIONS = {
     "gsa_registry_create": (_I, [_P, _R(_P), _E]),
     "gsa_registry_load": (_I, [_P, _S, _E]),
     "gsa_registry_release": (None, [_P]),
+    "gsa_registry_count": (_I, [_P]),
+    "gsa_registry_at": (_R(_Topology), [_P, _I]),
+    "gsa_topology_param": (_R(_Param), [_R(_Topology), ctypes.c_uint32]),
     "gsa_cache_create": (_I, [_P, _I64, _R(_P), _E]),
     "gsa_cache_release": (None, [_P]),
     "gsa_cache_forget": (None, [_P, _P]),
@@ -230,6 +247,14 @@ def text(name, value):
 
 def path(name, value):
     return text(name, os.fspath(value) if isinstance(value, os.PathLike) else value)
+
+
+def is_others(folder):
+    """1 where neither the process's user nor root owns it, or its owner cannot be seen."""
+    try:
+        return os.stat(folder).st_uid not in (os.geteuid(), 0)
+    except OSError:
+        return True
 
 
 def outside_checkpoints(path):

@@ -214,8 +214,21 @@ class Twin(Case):
             file.write(LEXICON)
         out = train(self.folder, "theirs", "char_word:lexicon=theirs.txt")
         os.chown(out, 12345, 12345)
-        with self.assertRaisesRegex(gsa.Error, "the model is not trusted"):
-            gsa.load(out)
+        step = gsa.torch._checkpoint.find(out)
+        for load in (gsa.load, gsa.torch.Encoder.load):
+            for mine, theirs in ((out, step), (step, out)):
+                os.chown(mine, 0, 0)
+                os.chown(theirs, 12345, 12345)
+                with self.assertRaisesRegex(gsa.Error, "/config.ini: the model's recipe names the "
+                                            "file 'theirs.txt' .lexicon., and the model is not "
+                                            "trusted: nothing that it names is opened"):
+                    load(out)
+            os.chown(step, 0, 0)
+            os.chown(out, 0, 0)
+            load(out)
+        plain = train(self.folder, "plain", "star")
+        os.chown(plain, 12345, 12345)
+        gsa.torch.Encoder.load(plain)
 
     @unittest.skipUnless(hasattr(os, "fork"), "no fork")
     def test_a_child_of_a_process_that_predicts_predicts(self):
@@ -240,12 +253,27 @@ class Twin(Case):
 
     def test_a_checkpoint_that_was_changed_is_one_sentence(self):
         out = train(self.folder, "spoilt", "ring")
-        path = os.path.join(gsa.torch._checkpoint.find(out), "model.safetensors")
+        step = gsa.torch._checkpoint.find(out)
+        path, encoder = os.path.join(step, "model.safetensors"), gsa.torch.Encoder.load(out)
         with open(path, "r+b") as file:
             file.seek(-1, os.SEEK_END)
             file.write(b"\x55")
         self.refused(f"'{path}' is not what the manifest says: it was changed",
                      gsa.torch.Encoder.load, out)
+        with open(os.path.join(step, "manifest.sha256"), encoding="ascii") as file:
+            lines = file.read().splitlines(keepends=True)
+        for name in ("../../mine", "/tmp/mine", ".", "a b", "manifest.sha256"):
+            with open(os.path.join(step, "manifest.sha256"), "w", encoding="ascii") as file:
+                file.writelines([f"{'0' * 64}  {name}\n", *lines[1:]])
+            self.refused(f"{step}/manifest.sha256:1: expected a hash, two spaces and a file's name",
+                         encoder.save, os.path.join(self.folder, "mine"), like=out)
+        for make in (os.mkfifo, lambda path: os.symlink("/etc/hostname", path)):
+            for spoilt in (os.path.join(step, "manifest.sha256"), os.path.join(out, "latest")):
+                os.rename(spoilt, spoilt + ".old")
+                make(spoilt)
+                self.refused(f"'{spoilt}' is no regular file", gsa.torch.Encoder.load,
+                             os.path.dirname(spoilt))
+                os.replace(spoilt + ".old", spoilt)
         self.refused("'nowhere' is no folder of checkpoints: No such file or directory",
                      gsa.torch.Encoder.load, "nowhere")
 

@@ -269,6 +269,7 @@ class Layout(Case):
 
     STRUCTURES = {"gsa_slice": L._Slice, "gsa_error": L._Error, "gsa_sequences": L._Sequences,
                   "gsa_edge_list": L._EdgeList, "gsa_kind": L._Kind, "gsa_phase": L._Phase,
+                  "gsa_param": L._Param, "gsa_topology": L._Topology,
                   "gsa_apply_options": L._ApplyOptions, "gsa_prediction": L._Prediction,
                   "gsa_progress": L._Progress}
     NESTED = {name: f"policy.{name}" for name in ("own", "trusts", "mark", "other", "zero")}

@@ -1,11 +1,13 @@
 """Checkpoints of the command: read, checked by their manifest, and written."""
 
 import configparser
+import errno
 import hashlib
 import json
 import os
 import re
 import shutil
+import stat
 import struct
 
 import numpy as np
@@ -14,6 +16,27 @@ from .._library import ArgumentError, FileError, outside_checkpoints
 
 _DTYPES = {"F32": np.float32, "F64": np.float64, "I32": np.int32, "I64": np.int64, "U8": np.uint8}
 _MODEL, _MANIFEST = "model.safetensors", "manifest.sha256"
+_LINE = re.compile("([0-9a-f]{64})  (?!manifest.sha256$)([a-zA-Z0-9_-][a-zA-Z0-9._-]{0,127})")
+
+
+def _open(path):
+    """A file of a checkpoint: no link, and nothing that is waited for."""
+    try:
+        number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as why:
+        if why.errno == errno.ELOOP:
+            raise FileError(f"'{path}' is no regular file") from None
+        raise
+    file = os.fdopen(number, "rb")
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        file.close()
+        raise FileError(f"'{path}' is no regular file")
+    return file
+
+
+def _text(path):
+    with _open(path) as file:
+        return file.read().decode("utf-8")
 
 
 def find(folder):
@@ -22,28 +45,32 @@ def find(folder):
     if os.path.exists(os.path.join(folder, _MANIFEST)):
         return folder
     try:
-        with open(os.path.join(folder, "latest"), encoding="utf-8") as file:
-            step = file.read().strip()
+        step = _text(os.path.join(folder, "latest")).strip()
+    except FileError:
+        raise
     except OSError as why:
         raise FileError(f"'{folder}' is no folder of checkpoints: {why.strerror}") from None
-    if not step.startswith("step-") or not step[5:].isdigit():
+    if not re.fullmatch("step-[0-9]+", step):
         raise ArgumentError(f"'{folder}/latest' names '{step}', expected step-N")
     return os.path.join(folder, step)
 
 
 def _sum(path):
-    with open(path, "rb") as file:
+    with _open(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _sums(folder):
     """Name -> hash; the list's last line, `# N files of step-M`, tells that it is whole."""
     path = os.path.join(folder, _MANIFEST)
-    with open(path, encoding="utf-8") as file:
-        *lines, end = file.read().splitlines() or [""]
+    *lines, end = _text(path).splitlines() or [""]
     if not re.fullmatch(f"# {len(lines)} files( of step-[0-9]+)?", end):
         raise ArgumentError(f"'{path}' is cut off: expected '# {len(lines)} files' at the end")
-    return dict(reversed(line.split(None, 1)) for line in lines)
+    found = [_LINE.fullmatch(line) for line in lines]
+    if None in found:
+        raise ArgumentError(f"{path}:{found.index(None) + 1}: expected a hash, two spaces and a "
+                            f"file's name")
+    return {line[2]: line[1] for line in found}
 
 
 def _checked(folder, name):
@@ -57,7 +84,7 @@ def _checked(folder, name):
 
 def read_tensors(path):
     """Name -> array of a safetensors file."""
-    with open(path, "rb") as file:
+    with _open(path) as file:
         size = struct.unpack("<Q", file.read(8))[0]
         header, data = json.loads(file.read(size)), file.read()
     notes, out = header.pop("__metadata__", {}), {}
@@ -89,8 +116,7 @@ def load_checkpoint(folder):
     config = configparser.ConfigParser(interpolation=None, strict=False, delimiters=("=",),
                                        comment_prefixes=("#",))
     config.optionxform = str
-    with open(_checked(step, "config.ini"), encoding="utf-8") as file:
-        config.read_file(file)
+    config.read_string(_text(_checked(step, "config.ini")))
     tensors, _ = read_tensors(_checked(step, _MODEL))
     return {section: dict(config[section]) for section in config.sections()}, tensors
 
@@ -121,7 +147,9 @@ def save_checkpoint(folder, like, tensors):
     os.makedirs(temporary)
     names = [n for n in _sums(source) if n not in ("state.safetensors", _MODEL)]
     for name in names:
-        shutil.copyfile(_checked(source, name), os.path.join(temporary, name))
+        with _open(_checked(source, name)) as old_file, \
+                open(os.path.join(temporary, name), "xb") as new_file:
+            shutil.copyfileobj(old_file, new_file)
     _write_tensors(os.path.join(temporary, _MODEL), old, notes)
     with open(os.path.join(temporary, _MANIFEST), "w", encoding="utf-8") as file:
         for name in [*names, _MODEL]:

@@ -12,9 +12,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from .._graph import Topology, int_list
-from .._library import INT_MAX, ArgumentError, whole
-from ._checkpoint import load_checkpoint, save_checkpoint, settings_of
+from .._graph import Topology, int_list, path_keys
+from .._library import INT_MAX, ArgumentError, is_others, whole
+from ._checkpoint import find, load_checkpoint, save_checkpoint, settings_of
 from ._ops import aggregate, attend
 
 _ACTIVATIONS = {"relu": F.relu, "leaky_relu": lambda x: F.leaky_relu(x, 0.01), "gelu": F.gelu,
@@ -404,8 +404,12 @@ class Encoder(nn.Module):
     @classmethod
     def load(cls, folder, name="encoder", key=None, plugin=None):
         """The stack of that name of a trained model; key: the recipe key of its spec."""
-        config, tensors = load_checkpoint(folder)
-        encoder = cls(config["model"][key or name], plugin=plugin, **settings_of(config))
+        step = find(folder)
+        config, tensors = load_checkpoint(step)
+        spec = config["model"][key or name]
+        if is_others(folder) or is_others(step):
+            _check_paths(step, spec, plugin)
+        encoder = cls(spec, plugin=plugin, **settings_of(config))
         return encoder.load_tensors(tensors, name)
 
     def load_tensors(self, tensors, name="encoder"):
@@ -419,6 +423,16 @@ class Encoder(nn.Module):
     def save(self, folder, like, name="encoder"):
         """A checkpoint with these weights in place of those of `like`, a trained model."""
         save_checkpoint(folder, like, self.named_tensors(name))
+
+
+def _check_paths(step, spec, plugin):
+    """As gsa.load: another user's model names no file that is opened."""
+    keys = path_keys(plugin)
+    for key, path in re.findall(r"(\w+)\s*=\s*([^,+*:]+)", spec):
+        if key in keys:
+            raise ArgumentError(f"{step}/config.ini: the model's recipe names the file '{path}' "
+                                f"({key}), and the model is not trusted: nothing that it names is "
+                                f"opened")
 
 
 def _places(values, x):
