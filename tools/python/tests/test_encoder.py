@@ -155,6 +155,8 @@ class Twin(Case):
             for p in encoder.parameters():
                 p.mul_(1.25)
         encoder.save("again", out)
+        self.refused("folder 'again' holds a run already: choose another", encoder.save, "again",
+                     out)
         there = answers(self.folder, "again", self.texts)
         torch.testing.assert_close(twin(out, self.texts, encoder), there, atol=1e-5, rtol=1e-5)
         self.assertGreater((there - answers(self.folder, out, self.texts)).abs().max(), .01)
@@ -250,6 +252,25 @@ class Twin(Case):
         for thread in threads:
             thread.join()
         self.assertEqual(sum(ended), 0)
+
+    def test_numbers_of_a_config_claim_no_memory(self):
+        out = train(self.folder, "claims", "star", "model.position=learned",
+                    "model.position_max=16")
+        step = gsa.torch._checkpoint.find(out)
+        path, manifest = os.path.join(step, "config.ini"), os.path.join(step, "manifest.sha256")
+        text, sums = pathlib.Path(path).read_text(), pathlib.Path(manifest).read_text()
+        for key, load, name in (("head_dim", gsa.torch.Encoder.load, "encoder.*q.weight"),
+                                ("position_max", gsa.torch.Input.load, "input.position.weight")):
+            lines = [f"{key} = 2147483647" if line.startswith(f"{key} =") else line
+                     for line in text.split("\n")]
+            before = gsa.torch._checkpoint._sum(path)
+            pathlib.Path(path).write_text("\n".join(lines))
+            pathlib.Path(manifest).write_text(sums.replace(before,
+                                                           gsa.torch._checkpoint._sum(path)))
+            with self.assertRaisesRegex(gsa.Error, f"the checkpoint's {name} has [0-9]+ numbers, "
+                                        "by its config.ini it has [0-9]+$"):
+                load(out)
+            pathlib.Path(path).write_text(text)
 
     def test_a_checkpoint_that_was_changed_is_one_sentence(self):
         out = train(self.folder, "spoilt", "ring")

@@ -136,6 +136,8 @@ def save_checkpoint(folder, like, tensors):
     """A new folder with one checkpoint: that of `like`, with these tensors (of PyTorch) in place
     of its own. The command reads it as any other."""
     source, folder = find(like), os.fspath(folder)
+    if os.path.lexists(os.path.join(folder, "latest")):
+        raise ArgumentError(f"folder '{folder}' holds a run already: choose another")
     old, notes = read_tensors(_checked(source, _MODEL))
     for name, p in tensors.items():
         if name not in old:

@@ -409,20 +409,38 @@ class Encoder(nn.Module):
         spec = config["model"][key or name]
         if is_others(folder) or is_others(step):
             _check_paths(step, spec, plugin)
-        encoder = cls(spec, plugin=plugin, **settings_of(config))
-        return encoder.load_tensors(tensors, name)
+        return _loaded(lambda: cls(spec, plugin=plugin, **settings_of(config)), tensors, name)
 
     def load_tensors(self, tensors, name="encoder"):
-        with torch.no_grad():
-            for full, p in self.named_tensors(name).items():
-                if full not in tensors:
-                    raise ArgumentError(f"the checkpoint has no tensor {full}")
-                p.copy_(torch.as_tensor(tensors[full]).reshape(p.shape))
-        return self
+        _check_sizes(self, tensors, name)
+        return _filled(self, tensors, name)
 
     def save(self, folder, like, name="encoder"):
         """A checkpoint with these weights in place of those of `like`, a trained model."""
         save_checkpoint(folder, like, self.named_tensors(name))
+
+
+def _check_sizes(module, tensors, name):
+    for full, p in module.named_tensors(name).items():
+        if full not in tensors:
+            raise ArgumentError(f"the checkpoint has no tensor {full}")
+        if tensors[full].size != p.numel():
+            raise ArgumentError(f"the checkpoint's {full} has {tensors[full].size} numbers, by its "
+                                f"config.ini it has {p.numel()}")
+
+
+def _filled(module, tensors, name):
+    with torch.no_grad():
+        for full, p in module.named_tensors(name).items():
+            p.copy_(torch.as_tensor(tensors[full]).reshape(p.shape))
+    return module
+
+
+def _loaded(make, tensors, name):
+    """Sizes are compared before there is memory for them: a config may name any number."""
+    with torch.device("meta"):
+        _check_sizes(make(), tensors, name)
+    return _filled(make(), tensors, name)
 
 
 def _check_paths(step, spec, plugin):
@@ -537,11 +555,8 @@ class Input(nn.Module):
         config, tensors = load_checkpoint(folder)
         m, table = config["model"], tensors[f"{name}.embedding.weight"]
         width = table.shape[1]
-        made = cls(table.shape[0], int(m["hidden"]), width=width, scale=float(m["input_scale"]),
-                   position=m["position"], position_max=int(m["position_max"]),
-                   position_base=float(m["position_base"]), order=m["input"],
-                   dropout=float(m["dropout_input"]), norm_eps=float(m["norm_eps"]))
-        with torch.no_grad():
-            for full, p in made.named_tensors(name).items():
-                p.copy_(torch.as_tensor(tensors[full]).reshape(p.shape))
-        return made
+        return _loaded(lambda: cls(
+            table.shape[0], int(m["hidden"]), width=width, scale=float(m["input_scale"]),
+            position=m["position"], position_max=int(m["position_max"]),
+            position_base=float(m["position_base"]), order=m["input"],
+            dropout=float(m["dropout_input"]), norm_eps=float(m["norm_eps"])), tensors, name)
