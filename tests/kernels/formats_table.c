@@ -147,6 +147,14 @@ static void all(edges_maker *m, const pattern *p, int32_t row, int32_t base)
     edges_run(m, (gsa_run){ base, p->sources, 1, 0, 0, 0 });
 }
 
+/* Causal, but for sources that all rows read; the last row alone reads the last source. `which`
+ * rows read one source more than the ones before. */
+static void beginnings(edges_maker *m, const pattern *p, int32_t row, int32_t base)
+{
+    const int32_t after = (p->rows - 1 - row + p->which - 1) / p->which;
+    edges_run(m, (gsa_run){ base, p->sources - after, 1, 0, 0, 0 });
+}
+
 /* How sparse rows are, in per cent, and how edges are labelled. */
 enum {
     COMMON,
@@ -230,6 +238,8 @@ const pattern patterns[PATTERNS] = {
     { "strided", strided, 0, DIA, 64, 64, 67, 260, 2, LABELS, 5, 20, 1, 0, 0 },
     { "all", all, 0, GEMM, 96, 96, 96, 96, 2, 0, 3, 32, 0, 0, 0 },
     { "all, blocks", all, 0, GEMM, 150, 150, 150, 300, 1, 0, 3, 32, 0, 0, 0 },
+    { "beginnings", beginnings, 16, GEMM, 150, 150, 150, 160, 1, 0, 3, 32, 0, 0, 159 },
+    { "beginnings, causal", beginnings, 1, GEMM, 128, 128, 128, 2300, 1, 0, 2, 8, 0, 0, 2290 },
     { "area", area, 0, BCSR, 0, 0, 68, 92, 1, LABELS, 5, 20, 1, 0, 0 },
     { "holes", holes, 0, BCSR, 0, 0, 37, 77, 1, LABELS, 5, 20, 1, 0, 0 },
     { "strips, common", strips, 0, BCSR, 0, 0, 37, 120, 2, LABELS, 3, 50, 1, 0, 0 },

@@ -27,7 +27,7 @@ struct pattern {
     int32_t alone; /* a source that few rows read, beside those that all patterns taint; 0: none */
 };
 
-enum { PATTERNS = 37, EACH = PATTERNS * VECTOR_LEVELS };
+enum { PATTERNS = 39, EACH = PATTERNS * VECTOR_LEVELS };
 extern const pattern patterns[PATTERNS];
 
 /* The pattern with other edges; `turn`: how many times it has been drawn. */

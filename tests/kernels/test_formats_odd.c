@@ -128,6 +128,29 @@ START_TEST(rows_keep_to_their_sources)
 }
 END_TEST
 
+/* An edge whose score is -inf has no weight: 0 times its key is in its own row's dq alone. */
+START_TEST(keys_without_weight_stay_in_their_rows)
+{
+    call clean = call_of(_i);
+    if (!gsa_cpu_has(level[clean.at]) || clean.p->format != GEMM || !clean.p->alone) return;
+    clean.scale = -1; /* of the row that reads the key */
+    attend(&clean);
+    call x = clean;
+    x.taint = K, x.tainted = x.p->alone, x.odd = INFINITY;
+    attend(&x);
+    rig r = level_rig(level[x.at], 1);
+    make_edges(&r, &x);
+    for (int32_t row = 0; row < x.p->rows; row++) {
+        const int read = reads(&x, &r.maker.view, row, 0, x.tainted);
+        ck_assert_msg(read == isnan(x.of[DQ][(row * x.heads + 1) * x.dim + 5]), "row %d", (int)row);
+        ck_assert_msg(read || !(differs(&x, &clean, OUT, row) | differs(&x, &clean, DQ, row)),
+                      "row %d", (int)row);
+    }
+    level_rig_end(&r);
+    finish(&x), finish(&clean);
+}
+END_TEST
+
 /* p = exp(s - lse) of a row sum to 1 where s are the forward pass's bits. Of other roundings they
  * do not: a unit of the last place of such scores is an eighth. */
 START_TEST(weights_of_large_scores_sum_to_one)
@@ -156,6 +179,7 @@ END_TEST
 int main(int argc, char **argv)
 {
     static const gsa_test odd[] = { GSA_LOOP(rows_keep_to_their_sources, EACH),
+                                    GSA_LOOP(keys_without_weight_stay_in_their_rows, EACH),
                                     GSA_LOOP(weights_of_large_scores_sum_to_one, EACH) };
     static const gsa_case cases[] = { GSA_CASE("odd", odd, 120) };
     return gsa_run_suite("cpu_formats_odd", cases, GSA_COUNT(cases), argc, argv);

@@ -1,6 +1,5 @@
-/* attend.h - what every format shares: edges of a row by blocks, slices of a head's columns. Rows
- * of K and V are read where they are; widths that are no multiple of LANES end with a `first`
- * vector. */
+/* attend.h - what every format shares: a row's edges by blocks, slices of a head's columns. Rows of
+ * K and V are read in place; widths that are no multiple of LANES end with a `first` vector. */
 #ifndef GSA_CPU_ATTEND_H
 #define GSA_CPU_ATTEND_H
 #include <math.h>
@@ -17,8 +16,7 @@ enum {
                                                   large for its stack; one thing at a time */
 };
 
-/* Whether outputs are written past the caches, which they would not be in: their heads' rows are
- * whole lines. */
+/* Whether outputs, too large for the caches and of whole lines, are written past them. */
 static inline int cpu_streams(const ref_attend *t)
 {
     enum { NUMBERS = 1 << 22, LINES = 16 };
@@ -57,8 +55,7 @@ static inline int cpu_rows_follow(const gsa_edges *e, int64_t row, int count, in
            e->row_local[end] == e->row_local[row] + count - 1 &&
            e->row_example[row] == e->row_example[end];
 }
-/* Where a range of rows that starts at `row` may be cut: after the `count` rows that it would be
- * inside of. */
+/* Where a range of rows from `row` on may be cut: after the `count` rows that it is inside of. */
 static inline int64_t cpu_rows_cut(const gsa_edges *e, int64_t row, int count)
 {
     if (row >= e->rows) return e->rows;

@@ -18,7 +18,7 @@
  *   interval  source-stationary: ranges of one source axis, pieces of it outermost
  *             (interval*); when: spans of trees, hierarchies
  *   gemm      dense blocks by the library's products (dense*)
- *             when: whole sentences
+ *             when: whole sentences, long causal ones
  *
  * Three panels compute: own columns (own.h: row, ell), diagonals (dia.h), shared columns (panel.h:
  * bcsr, interval). One page has the softmax (softmax.h), one the paced prefetches (prefetch.h; dia

@@ -88,8 +88,7 @@ _Static_assert(sizeof(bcsr_work) <= ROOM, "it is in a room");
 /* Whether so many columns may be blocks. */
 int cpu_bcsr_pays(int64_t columns, int64_t edges);
 
-/* 1 when the rows from `row` on are blocks: `x` gets their union. Rows from `last` on are
- * another's. */
+/* 1 when the rows from `row` on, before `last`, are blocks: `x` gets their union. */
 int cpu_bcsr_find(const gsa_edges *e, int64_t row, int64_t last, int labelled, bcsr_work *x);
 /* The block of the union's columns from `from` on; returns the next one's first column, 0 when
  * there are too many labels. */

@@ -149,8 +149,7 @@ static void begin_head(back_panels *x)
     x->odd = vec_mul(vec_add(vec_load(x->lse), vec_load(x->inner)), vec_zero());
 }
 
-/* The head edge by edge, where something is not finite: what a row does not read must not reach
- * it. */
+/* The head edge by edge, where something is not finite: rows must get nothing they do not read. */
 static void by_rows(const back_panels *x, const ref_label_sums *sums)
 {
     const ref_attend *t = x->in.t;

@@ -87,8 +87,7 @@ static int32_t column_of(const bcsr_work *w, const gsa_run *run, int32_t *near)
     return x->column + (run->first - x->first);
 }
 
-/* Marks what the run of the row at place `p` reads, and by which labels; returns the bits that were
- * there. */
+/* Marks what the run of the row at place `p` reads, by which labels; returns the bits before. */
 static unsigned mark_run(bcsr_work *w, const gsa_run *run, int32_t column, int p)
 {
     const int32_t step = run->count > 1 ? run->step : 0;

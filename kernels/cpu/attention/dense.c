@@ -1,6 +1,6 @@
-/* dense.c - rows that all read one run of sources: a whole sentence, or a relay's heads. Products
- * of the library's for a block of rows and columns; forward two, with a running maximum and sum for
- * each row (online softmax: Milakov, Gimelshein 2018),
+/* dense.c - rows that all read one run of sources, a whole sentence or a relay's heads, or each its
+ * beginning, causally. Products of the library's for a block of rows and columns; forward two, with
+ * a running maximum and sum for each row (online softmax: Milakov, Gimelshein 2018),
  *   s = q k^T,  o += p v        with   p = exp(scale s - top),
  * backward five,
  *   s = q k^T,  g = do v^T,  dq += ds k,  dk += ds^T q,  dv += p^T do  with
@@ -20,6 +20,7 @@ enum {
     LEAST_ROWS = 64,                    /* and columns */
     LEAST_WORK = 1 << 18, /* multiply-adds of a product of all rows: what is less is bcsr's, */
     LEAST_WIDE = 1 << 20, /* and so is this of heads that fill the registers of 16 lanes */
+    MOST_WASTE = 32,      /* of so many multiply-adds at most one is for no edge: causal, 4096 */
     NARROWEST = 8         /* head */
 };
 
@@ -27,32 +28,44 @@ _Static_assert(COLUMNS % (VEC_SOME * LANES) == 0, "vectors are worked on some at
 
 typedef struct dense {
     const ref_attend *t;
-    gsa_run run;
+    gsa_run run;       /* of a block's last row, which reads most */
+    int64_t own[ROWS]; /* so many of the block's columns each row reads, the first ones */
     float lse[MASK_HEADS][ROWS], inner[MASK_HEADS][ROWS]; /* of a block's rows; inner: D */
     float p[ROWS * COLUMNS], ds[ROWS * COLUMNS];
     cpu_bits keep_mask[MASK_HEADS * MASK_BITS]; /* where there is dropout */
 } dense;
 _Static_assert(sizeof(dense) <= ROOM, "it is in a room");
 
-static dense *dense_in(void *room, const ref_attend *t, int64_t row)
+static const gsa_run *run_of(const gsa_edges *e, int64_t row)
+{
+    return e->runs + e->run_offset[row];
+}
+
+static dense *dense_in(void *room, const ref_attend *t)
 {
     dense *x = room;
-    x->t = t, x->run = t->edges->runs[t->edges->run_offset[row]];
+    x->t = t;
     memset(x->p, 0, sizeof x->p); /* vectors reach beyond the last columns */
     memset(x->ds, 0, sizeof x->ds);
     return x;
 }
 
+/* Whether each row reads one run, from the same source on and no fewer than the row before, and
+ * products of ROWS rows are for few sources that a row of them does not read. */
 static int same_run(const gsa_edges *e, gsa_rows rows)
 {
-    const gsa_run *run = e->runs + e->run_offset[rows.first];
-    for (int64_t row = rows.first; row < rows.first + rows.count; row++) {
-        const gsa_run *own = e->runs + e->run_offset[row];
-        if (e->run_offset[row + 1] - e->run_offset[row] != 1 || own->first != run->first ||
-            own->count != run->count || own->kind != run->kind || own->step != run->step)
+    const gsa_run *run = run_of(e, rows.first);
+    int64_t count = 1, edges = 0, products = 0;
+    for (int64_t r = 0; r < rows.count; r++) {
+        const gsa_run *own = run_of(e, rows.first + r);
+        if (e->run_offset[rows.first + r + 1] - e->run_offset[rows.first + r] != 1 ||
+            own->first != run->first || own->count < count || own->kind != run->kind ||
+            own->step != 1)
             return 0;
+        count = own->count, edges += count;
+        if (r % ROWS == ROWS - 1 || r == rows.count - 1) products += (r % ROWS + 1) * count;
     }
-    return run->step == 1;
+    return products - edges <= products / MOST_WASTE;
 }
 
 int cpu_dense_fits(const ref_attend *t, gsa_rows rows)
@@ -61,21 +74,24 @@ int cpu_dense_fits(const ref_attend *t, gsa_rows rows)
     if (t->r || t->bias || a->dlabel_vectors || a->dlabel_bias || a->weights ||
         t->dim < NARROWEST || rows.count < LEAST_ROWS)
         return 0;
-    const int64_t at = t->edges->run_offset[rows.first];
-    if (t->edges->run_offset[rows.first + 1] - at != 1 || t->edges->runs[at].count < LEAST_ROWS)
-        return 0;
-    const int least = LANES == 16 && t->dim > 2 * LANES ? LEAST_WIDE : LEAST_WORK;
-    return (double)rows.count * t->edges->runs[at].count * t->dim >= least &&
+    const int64_t edges = ref_edges_of(t->edges, rows),
+                  least = LANES == 16 && t->dim > 2 * LANES ? LEAST_WIDE : LEAST_WORK;
+    return edges >= rows.count * LEAST_ROWS && (double)edges * t->dim >= (double)least &&
            same_run(t->edges, rows);
 }
 
 /* Rows with a lse or a D that is not finite have no gradient, or a NaN for one: they are left to
- * those who look at each edge. All heads are asked, for which ones are at work depends on the
- * number of threads. */
+ * those who look at each edge. So are such keys, which products take times 0 where a row does not
+ * read them. All heads are asked: which are at work depends on the number of threads. */
 static int finite(const ref_attend *t, gsa_rows rows)
 {
-    const float *lse = t->args->lse;
+    const gsa_run *run = run_of(t->edges, rows.first + rows.count - 1);
+    const float *lse = t->args->lse, *k = t->args->parts[run->kind].k;
     vec odd = vec_zero();
+    for (int64_t i = 0; i < run->count && run_of(t->edges, rows.first)->count < run->count; i++) {
+        const float *key = k + (run->first + i) * t->width;
+        odd = vec_fma(cpu_dot(key, key, t->width), vec_zero(), odd);
+    }
     for (int64_t row = rows.first; row < rows.first + rows.count; row++) {
         const int64_t at = row * t->width;
         const vec inner =
@@ -109,9 +125,12 @@ static void drop(const dense *x, float *p, int64_t rows, int64_t columns, int pl
 static void slopes(dense *x, int64_t rows, int64_t columns, int place)
 {
     const int32_t vectors = (int32_t)((columns + LANES - 1) / LANES);
-    for (int64_t r = 0; r < rows; r++)
-        cpu_slopes(x->p + r * COLUMNS, x->ds + r * COLUMNS, vectors, vec_all(x->t->scale),
-                   vec_all(x->lse[place][r]), vec_all(x->inner[place][r]), NULL);
+    for (int64_t r = 0; r < rows; r++) {
+        float *p = x->p + r * COLUMNS, *ds = x->ds + r * COLUMNS;
+        cpu_slopes(p, ds, vectors, vec_all(x->t->scale), vec_all(x->lse[place][r]),
+                   vec_all(x->inner[place][r]), NULL);
+        for (int64_t i = x->own[r]; i < columns; i++) p[i] = ds[i] = 0;
+    }
 }
 
 /* Rows row .. of one head with the sources from .. of their run. */
@@ -148,21 +167,27 @@ static void prepare(dense *x, int64_t row, int64_t rows, int32_t head, int place
     }
 }
 
-/* Which edges of a block are kept by four heads. */
-static void draw(dense *x, int64_t row, int64_t rows, int64_t from, int64_t columns, int32_t head)
+/* Which edges a block has, and which of them four heads keep. */
+static void begin_block(dense *x, int64_t row, int64_t rows, int64_t from, int64_t columns,
+                        int32_t head)
 {
-    for (int64_t r = 0; r < rows && x->t->drop.on; r++)
-        cpu_mask_edges(x->t, row + r, from, columns, head, x->keep_mask + r * (COLUMNS / LANES),
-                       MASK_BITS);
+    for (int64_t r = 0; r < rows; r++) {
+        const int64_t own = run_of(x->t->edges, row + r)->count - from;
+        x->own[r] = own < 0 ? 0 : ref_smaller(own, columns);
+        if (x->t->drop.on)
+            cpu_mask_edges(x->t, row + r, from, columns, head, x->keep_mask + r * (COLUMNS / LANES),
+                           MASK_BITS);
+    }
 }
 
 /* ROWS rows at most, `heads` heads. */
 static void some_rows(dense *x, int64_t row, int64_t rows, int32_t head, int heads)
 {
+    x->run = *run_of(x->t->edges, row + rows - 1);
     for (int j = 0; j < heads; j++) prepare(x, row, rows, head + j, j);
     for (int64_t i = 0; i < x->run.count; i += COLUMNS) {
         const int64_t columns = ref_smaller(COLUMNS, x->run.count - i);
-        draw(x, row, rows, i, columns, head);
+        begin_block(x, row, rows, i, columns, head);
         for (int j = 0; j < heads; j++) block(x, row, rows, i, columns, head + j, j);
     }
 }
@@ -172,7 +197,7 @@ int cpu_dense_backward(const ref_attend *t, gsa_rows rows, int32_t first, int32_
     sigset_t before;
     const int32_t most = t->drop.on ? MASK_HEADS : 1; /* heads that share their drawing */
     if (!finite(t, rows)) return 0;
-    dense *x = dense_in(room, t, rows.first);
+    dense *x = dense_in(room, t);
     gsa_gemm_begin(&before);
     for (int32_t h = first; h < last; h += most)
         for (int64_t row = rows.first, end = rows.first + rows.count; row < end; row += ROWS)
@@ -192,7 +217,6 @@ typedef struct running { /* the states of ROWS rows and a head (softmax.h) */
 static void absorb(dense *x, running *state, float *o, int64_t rows, int64_t columns, int fresh)
 {
     const vec scale = vec_all(x->t->scale);
-    const lanes end = lanes_first((int)((columns - 1) % LANES) + 1);
     const int64_t last = (columns - 1) / LANES * LANES;
     for (int64_t r = 0; r < rows; r++, o += x->t->width) {
         float *p = x->p + r * COLUMNS;
@@ -200,7 +224,8 @@ static void absorb(dense *x, running *state, float *o, int64_t rows, int64_t col
         vec top = fresh ? vec_all(-FLT_MAX) : now.top;
         for (int64_t i = 0; i <= last; i += LANES) {
             vec s = vec_mul(scale, vec_load(p + i));
-            if (i == last) s = vec_keep(end, s, vec_all(-INFINITY)); /* none is beyond the last */
+            const int own = (int)(x->own[r] - i);
+            if (own < LANES) s = vec_keep(lanes_first(own < 0 ? 0 : own), s, vec_all(-INFINITY));
             vec_store(p + i, s), top = vec_max(s, top);
         }
         top = vec_quads_max(vec_quad_max(top));
@@ -244,17 +269,18 @@ static int finish(const ref_attend *t, const running *state, int64_t row, int64_
 
 int cpu_dense_forward(const ref_attend *t, int64_t row, int64_t rows, void *room)
 {
-    dense *x = dense_in(room, t, row);
+    dense *x = dense_in(room, t);
     running state[MASK_HEADS];
     sigset_t before;
     int good = 1;
     const int32_t most = t->drop.on ? MASK_HEADS : 1; /* heads that share their drawing */
+    x->run = *run_of(t->edges, row + rows - 1);
     gsa_gemm_begin(&before);
     for (int32_t h = 0; h < t->heads && good; h += most) {
         const int heads = t->heads - h < most ? t->heads - h : most;
         for (int64_t i = 0; i < x->run.count; i += COLUMNS) {
             const int64_t columns = ref_smaller(COLUMNS, x->run.count - i);
-            draw(x, row, rows, i, columns, h);
+            begin_block(x, row, rows, i, columns, h);
             for (int j = 0; j < heads; j++)
                 forward_block(x, &state[j], row, rows, i, columns, h + j, j);
         }

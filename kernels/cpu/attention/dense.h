@@ -1,4 +1,4 @@
-/* dense.h - rows that all read the same run of sources, by matrix products. */
+/* dense.h - rows that all read one run of sources, or its beginnings, by matrix products. */
 #ifndef GSA_CPU_DENSE_H
 #define GSA_CPU_DENSE_H
 #include "kernels/cpu/attention/attend.h"

@@ -50,8 +50,7 @@ int cpu_dia_all_at(const ref_attend *t, int64_t row, int64_t last, const int32_t
 
 void cpu_dia_forward(const ref_attend *t, const cpu_dia *dia);
 
-/* The gradients of some heads; 0 when a row has no gradient (its lse is -inf): then nothing is
- * done. */
+/* The gradients of some heads; 0, and nothing is done, when a row has none (its lse is -inf). */
 int cpu_dia_backward(const ref_attend *t, const cpu_dia *dia, int32_t first, int32_t last,
                      const ref_label_sums *sums);
 
@@ -94,8 +93,7 @@ CPU_INLINE void cpu_dia_fetch_row(const float *x, int r, cpu_dia_fetch fetch, in
             cpu_prefetch_ahead(x, fetch.ahead + i, 1);
 }
 
-/* Where place e reads of a plane (K, V or label vectors) in row 0, and how far on the next row
- * reads. */
+/* Where place e of row 0 reads in a plane (K, V or label vectors), and how far on the next row. */
 typedef struct cpu_places {
     const float *x[DIA_EDGES + QUADS];
     int64_t move[DIA_EDGES + QUADS];
@@ -106,8 +104,7 @@ typedef struct cpu_places {
                       0: nothing is */
 } cpu_places;
 
-/* Whether a diagonal block's scores are worked out along its one stripe (dia_round.h), not place by
- * place. */
+/* Whether scores are worked out along the block's one stripe (dia_round.h), not place by place. */
 static inline int cpu_by_rounds(const cpu_dia *dia)
 {
     return dia->stripes == 1 && dia->stripe->move == 1 && dia->edges > QUADS;
@@ -234,8 +231,7 @@ static inline void cpu_dia_dots(float *s, const float *q, const cpu_places *p, i
     }
 }
 
-/* s += what labels add to the scores of a head, whose columns q is at; r: their vectors'
- * places. */
+/* s += what labels, whose vectors are at r, add to the scores of a head; q is at its columns. */
 static inline void cpu_dia_add_labels(const ref_attend *t, const cpu_dia *dia, const cpu_places *r,
                                       const float *q, int32_t head, float *s)
 {

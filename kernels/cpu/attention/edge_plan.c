@@ -1,5 +1,4 @@
-/* edge_plan.c - plans are made by stretches of rows; the blocks of LANES rows have memory of their
- * own. */
+/* edge_plan.c - plans are made by stretches of rows; blocks of LANES rows have their own memory. */
 #include "kernels/cpu/attention/edge_plan.h"
 #include <stdatomic.h>
 

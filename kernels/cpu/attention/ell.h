@@ -23,9 +23,8 @@ enum {
     ELL_PLACES = BLOCK, /* edges of a row at most: from there on its own edges fill vectors */
     ELL_FEW = 8, /* whatever runs they are in; more of them in runs of at most 4 on the average,
                     else they are read as well alone */
-    ELL_BUCKETS =
-        16, /* rows of 1, 2, ..., 8, 9-10, 11-12, 13-16, 17-20, 21-24, 25-32, 33-48, 49-64 edges */
-    ELL_AHEAD = 2, /* rows: of what is prefetched earlier L2 loses some again */
+    ELL_BUCKETS = 16, /* rows of 1, 2, ..., 8, 9-10, ..., 33-48, 49-64 edges (ell.c) */
+    ELL_AHEAD = 2,    /* rows: of what is prefetched earlier L2 loses some again */
     ELL_SCORES = HEADS * ELL_PLACES * ROWS4
 };
 _Static_assert((int)ELL_PLACES <= (int)ROWS4_PLACES, "a slice is a cpu_rows4");

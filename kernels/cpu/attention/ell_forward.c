@@ -1,5 +1,4 @@
-/* ell_forward.c - attention of a slice's rows: scores, their softmax, then each row's own mix of
- * values. */
+/* ell_forward.c - attention of a slice's rows: scores, softmax, each row's own mix of values. */
 #include "kernels/cpu/attention/ell.h"
 
 /* -inf at places that a row lacks. */

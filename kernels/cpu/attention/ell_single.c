@@ -1,7 +1,6 @@
 /* ell_single.c - backward of rows of one edge, at once: the weight is 1, ds = p (do.v - do.o) = 0,
  * so that dv += do is the whole gradient, and neither the query nor the key is read (with dropout
- * dv += m do). Where s or do.v is not finite a row goes the long way, for 0 times infinity is not
- * 0. */
+ * dv += m do). Where s or do.v is not finite a row goes the long way: 0 * inf is not 0. */
 #include "kernels/cpu/attention/ell.h"
 #include "kernels/cpu/attention/row.h"
 

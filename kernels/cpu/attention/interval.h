@@ -50,8 +50,7 @@ typedef struct cpu_intervals { /* NULL arrays where count is 0 */
     cpu_crossing *crossing;
 } cpu_intervals;
 
-/* Finds the axes, in time linear in rows and runs. 0 where memory is out: then nothing is
- * held. */
+/* Finds the axes, in time linear in rows and runs. 0, and nothing is held, without memory. */
 int cpu_intervals_make(const gsa_system *system, const gsa_edges *edges, cpu_intervals *all);
 void cpu_intervals_release(const gsa_system *system, cpu_intervals *all);
 
@@ -76,8 +75,7 @@ static inline const gsa_run *cpu_range(const gsa_edges *e, int64_t row)
     return run->count == 1 || (run->step == 1 && run->label_step == 0) ? run : NULL;
 }
 
-/* The edges of a range that lead to the sources from .. end-1, at most BLOCK; 0 when there are
- * none. */
+/* How many edges of a range, at most BLOCK, lead to the sources from .. end-1. */
 static inline int32_t cpu_range_block(const ref_attend *t, const gsa_run *run, int64_t from,
                                       int64_t end, cpu_block *block)
 {
@@ -104,14 +102,12 @@ typedef struct cpu_interval_panel {
     int64_t row[PANEL_ROWS];
     /* Of the forward pass. */
     float *out[PANEL_ROWS];
-    float
-        *state[PANEL_ROWS]; /* [heads][SOFTMAX]; not read where `fresh`, not written where `ends` */
+    float *state[PANEL_ROWS]; /* [heads][SOFTMAX]; `fresh`: not read; `ends`: not written */
     int fresh[PANEL_ROWS], ends[PANEL_ROWS];
 } cpu_interval_panel;
 
 void cpu_interval_panel_forward(const cpu_interval_panel *g);
-/* The gradients of some heads; 0 when a row has no gradient (its lse is -inf): then nothing is
- * done. */
+/* The gradients of some heads; 0, and nothing is done, when a row has none (its lse is -inf). */
 int cpu_interval_panel_backward(const cpu_interval_panel *g, int32_t first, int32_t last,
                                 const ref_label_sums *sums);
 

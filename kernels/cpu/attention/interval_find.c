@@ -1,10 +1,8 @@
-/* interval_find.c - finds the axes: blocks of rows whose ranges begin again and again at the same
- * sources. */
+/* interval_find.c - finds the axes: blocks of rows whose ranges begin often at the same sources. */
 #include "kernels/cpu/attention/interval.h"
 #include "kernels/cpu/attention/bcsr.h"
 
-/* Rows that a tile will hold, or would but for what the call needs: they are well where they
- * are. */
+/* Rows that a block of bcsr holds, or would but for what the call needs: they stay there. */
 static int is_dense(const gsa_edges *e, int64_t row, int64_t last)
 {
     int64_t low = INT64_MAX, high = 0;

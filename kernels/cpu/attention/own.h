@@ -123,8 +123,7 @@ CPU_INLINE void cpu_own_scatter(float *const *y, const float *p, int step, const
     }
 }
 
-typedef struct cpu_targets { /* rows that a row's edges scatter into; NULL where the gradient is not
-                                wanted */
+typedef struct cpu_targets { /* rows that edges scatter into; NULL: no gradient is wanted */
     float *dk[BLOCK], *dv[BLOCK], *dr[BLOCK];
 } cpu_targets;
 

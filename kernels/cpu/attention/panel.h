@@ -65,8 +65,7 @@ CPU_INLINE vec cpu_transposed_sum(const vec sum[PANEL_ROWS])
                    vec_swap_two(vec_add(sum[2], vec_swap_one(sum[3]))));
 }
 
-/* Lane i of each quad: what its lanes add to the product of row i with x. The rows are in
- * registers. */
+/* Lane i of each quad: what its lanes add to row i times x. The rows are in registers. */
 CPU_INLINE vec cpu_transposed_dots(const vec *q, const float *x, cpu_cut cut)
 {
     vec sum[PANEL_ROWS];
@@ -213,8 +212,7 @@ vec cpu_mix_panel(const cpu_panel_mix *m, int32_t dim);
 
 /* ---- scatter-add --------------------------------------------------------------------------- */
 
-typedef struct cpu_scatter { /* y[c] + at += sum_r p[found[c][r / 4] + r] x[r stride ..] of a plane
-                              */
+typedef struct cpu_scatter { /* y[c] + at += sum_r p[found[c][r / 4] + r] x[r stride ..] */
     const float *p, *x;
     float *const *y; /* rows of columns */
     int64_t at;
