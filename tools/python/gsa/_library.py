@@ -33,7 +33,7 @@ class Unsupported(Error, NotImplementedError):
 
 
 _KINDS = {1: ArgumentError, 2: MemoryLack, 3: FileError, 4: ArgumentError, 5: ArgumentError,
-          6: ArgumentError, 7: Unsupported}
+          6: ArgumentError, 7: Unsupported, 8: ArgumentError}
 
 
 class _Slice(ctypes.Structure):
@@ -125,6 +125,21 @@ class _Prediction(ctypes.Structure):
                 ("label", ctypes.c_int32), ("probability", ctypes.POINTER(ctypes.c_double))]
 
 
+class _Blob(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_int32), ("dims", ctypes.c_int32),
+                ("shape", ctypes.c_int64 * 4), ("data", ctypes.c_void_p)]
+
+
+class _Note(ctypes.Structure):
+    _fields_ = [("key", ctypes.c_char_p), ("value", ctypes.c_char_p)]
+
+
+class _Safetensors(ctypes.Structure):
+    _fields_ = [("system", ctypes.c_void_p), ("blobs", ctypes.POINTER(_Blob)),
+                ("count", ctypes.c_int), ("notes", ctypes.POINTER(_Note)),
+                ("n_notes", ctypes.c_int), ("bytes", ctypes.c_void_p), ("texts", ctypes.c_void_p)]
+
+
 # gsa_attention (gsa/attend.h), packed at once, which takes a tenth of the time that a ctypes
 # structure of as many fields takes.
 CALL = struct.Struct("@IiiidPPPPPdIIIiPPPPPPPPPP")
@@ -181,6 +196,20 @@ _FUNCTIONS = {
     "gsa_attend_backward": (_I, [_P, _P, _S, _E]),
     "gsa_aggregate_forward": (_I, [_P, _P, _I, _I, _I64, _P, _P, _E]),
     "gsa_aggregate_backward": (_I, [_P, _P, _I, _I, _I64, _P, _P, _I, _E]),
+    "gsa_release": (None, [_P, _P]),
+    "gsa_output_write": (None, [_P, _P, _I64]),
+    "gsa_output_commit": (_I, [_P, _E]),
+    "gsa_output_abandon": (None, [_P]),
+    "gsa_safetensors_read": (_I, [_P, _S, _R(_Safetensors), _E]),
+    "gsa_safetensors_release": (None, [_R(_Safetensors)]),
+    "gsa_safetensors_write": (_I, [_P, _P, _R(_Blob), _I, _R(_Note), _I, _E]),
+    "gsa_blob_count": (_I64, [_R(_Blob)]),
+    "gsa_blob_check_finite": (_I, [_R(_Blob), _S, _E]),
+    "gsa_checkpoint_find": (_I, [_P, _S, _S, _R(_P), _R(_P), _E]),
+    "gsa_checkpoint_begin": (_I, [_P, _S, _I64, _R(_P), _E]),
+    "gsa_checkpoint_file": (_I, [_P, _S, _R(_P), _E]),
+    "gsa_checkpoint_commit": (_I, [_P, _I, _E]),
+    "gsa_checkpoint_abandon": (None, [_P]),
     "gsa_predictor_open": (_I, [_P, _R(_ApplyOptions), _R(_P), _E]),
     "gsa_predictor_close": (None, [_P]),
     "gsa_predictor_labels": (ctypes.c_int32, [_P]),

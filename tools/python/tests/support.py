@@ -1,6 +1,8 @@
 """What the tests share: where the build stands, and small trained models of the command."""
 
+import hashlib
 import os
+import pathlib
 import random
 import shutil
 import subprocess
@@ -69,3 +71,7 @@ def train(folder, out, spec, *settings):
     sets = [word for s in (f"model.encoder={spec}", *settings) for word in ("--set", s)]
     command("train", "recipe.ini", *sets, "--out", out, "--quiet", cwd=folder)
     return os.path.join(folder, out)
+
+
+def digest(path):
+    return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()

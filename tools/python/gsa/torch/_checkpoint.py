@@ -1,22 +1,44 @@
-"""Checkpoints of the command: read, checked by their manifest, and written."""
+"""Checkpoints of the command. The library finds, checks, reads and writes them, by its one rule."""
 
 import configparser
+import ctypes
 import errno
-import hashlib
-import json
 import os
-import re
-import shutil
 import stat
-import struct
+import warnings
+from contextlib import contextmanager
 
 import numpy as np
 
-from .._library import ArgumentError, FileError, outside_checkpoints
+from .. import _library as L
 
-_DTYPES = {"F32": np.float32, "F64": np.float64, "I32": np.int32, "I64": np.int64, "U8": np.uint8}
-_MODEL, _MANIFEST = "model.safetensors", "manifest.sha256"
-_LINE = re.compile("([0-9a-f]{64})  (?!manifest.sha256$)([a-zA-Z0-9_-][a-zA-Z0-9._-]{0,127})")
+lib = L.lib
+_DTYPES = [np.dtype(kind) for kind in ("<f4", "<f8", "<i4", "<i8", "u1")]  # as enum gsa_dtype
+_MODEL, _STATE, _MANIFEST = "model.safetensors", "state.safetensors", "manifest.sha256"
+_LONGEST_TEXT = 1 << 24  # of a recipe, as the command reads it
+_OF_A_RUN = {"config.ini", "curve.svg", "latest", "lock", "log.jsonl", "outcomes.jsonl",
+             "result.json", _MANIFEST, _MODEL, _STATE}
+
+
+# ---- reading -----------------------------------------------------------------------------------
+
+def find(folder):
+    """The checkpoint that is meant, whole by its manifest: the folder itself, the one that `latest`
+    names, or else the newest that is whole, with a warning to the caller of who calls this."""
+    step, warning = ctypes.c_void_p(), ctypes.c_void_p()
+    L.call(lib.gsa_checkpoint_find, None, L.path("folder", folder), _STATE.encode(),
+           ctypes.byref(step), ctypes.byref(warning))
+    step, warning = _taken(step), _taken(warning)
+    if warning:
+        warnings.warn(warning, stacklevel=3)
+    return step
+
+
+def _taken(text):
+    """A string that the library gave away."""
+    kept = os.fsdecode(ctypes.string_at(text)) if text else None
+    lib.gsa_release(None, text)
+    return kept
 
 
 def _open(path):
@@ -25,100 +47,62 @@ def _open(path):
         number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as why:
         if why.errno == errno.ELOOP:
-            raise FileError(f"'{path}' is no regular file") from None
-        raise
+            raise L.FileError(f"'{path}' is no regular file") from None
+        raise L.FileError(f"'{path}' cannot be read: {why.strerror}") from None
     file = os.fdopen(number, "rb")
     if not stat.S_ISREG(os.fstat(number).st_mode):
         file.close()
-        raise FileError(f"'{path}' is no regular file")
+        raise L.FileError(f"'{path}' is no regular file")
     return file
 
 
 def _text(path):
     with _open(path) as file:
-        return file.read().decode("utf-8")
-
-
-def find(folder):
-    """The checkpoint that is meant: the folder itself, or the one that `latest` names."""
-    folder = os.fspath(folder)
-    if os.path.exists(os.path.join(folder, _MANIFEST)):
-        return folder
+        text = file.read(_LONGEST_TEXT + 1)
+    if len(text) > _LONGEST_TEXT:
+        raise L.ArgumentError(f"'{path}' has more than {_LONGEST_TEXT} bytes")
     try:
-        step = _text(os.path.join(folder, "latest")).strip()
-    except FileError:
-        raise
-    except OSError as why:
-        raise FileError(f"'{folder}' is no folder of checkpoints: {why.strerror}") from None
-    if not re.fullmatch("step-[0-9]+", step):
-        raise ArgumentError(f"'{folder}/latest' names '{step}', expected step-N")
-    return os.path.join(folder, step)
-
-
-def _sum(path):
-    with _open(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _sums(folder):
-    """Name -> hash; the list's last line, `# N files of step-M`, tells that it is whole."""
-    path = os.path.join(folder, _MANIFEST)
-    *lines, end = _text(path).splitlines() or [""]
-    if not re.fullmatch(f"# {len(lines)} files( of step-[0-9]+)?", end):
-        raise ArgumentError(f"'{path}' is cut off: expected '# {len(lines)} files' at the end")
-    found = [_LINE.fullmatch(line) for line in lines]
-    if None in found:
-        raise ArgumentError(f"{path}:{found.index(None) + 1}: expected a hash, two spaces and a "
-                            f"file's name")
-    return {line[2]: line[1] for line in found}
-
-
-def _checked(folder, name):
-    path, sums = os.path.join(folder, name), _sums(folder)
-    if name not in sums:
-        raise ArgumentError(f"'{folder}/{_MANIFEST}' has no line for {name}")
-    if _sum(path) != sums[name]:
-        raise ArgumentError(f"'{path}' is not what the manifest says: it was changed")
-    return path
+        return text.decode("utf-8")
+    except UnicodeDecodeError:
+        raise L.ArgumentError(f"'{path}' is no text of UTF-8") from None
 
 
 def read_tensors(path):
-    """Name -> array of a safetensors file."""
-    with _open(path) as file:
-        size = struct.unpack("<Q", file.read(8))[0]
-        header, data = json.loads(file.read(size)), file.read()
-    notes, out = header.pop("__metadata__", {}), {}
-    for name, entry in header.items():
-        first, last = entry["data_offsets"]
-        kind = np.dtype(_DTYPES[entry["dtype"]]).newbyteorder("<")
-        out[name] = np.frombuffer(data[first:last], kind).reshape(entry["shape"]).copy()
-    return out, notes
+    """(name -> array, key -> note) of a safetensors file, whose numbers are finite."""
+    found = L._Safetensors()
+    L.call(lib.gsa_safetensors_read, None, L.path("path", path), ctypes.byref(found))
+    try:
+        out = {}
+        for blob in found.blobs[:found.count]:
+            L.call(lib.gsa_blob_check_finite, ctypes.byref(blob), os.fsencode(path))
+            kind = _DTYPES[blob.dtype]
+            data = ctypes.string_at(blob.data, lib.gsa_blob_count(ctypes.byref(blob)) *
+                                    kind.itemsize) if blob.data else b""
+            out[blob.name.decode()] = np.frombuffer(data, kind).reshape(
+                blob.shape[:blob.dims]).copy()
+        return out, {note.key.decode(): note.value.decode()
+                     for note in found.notes[:found.n_notes]}
+    finally:
+        lib.gsa_safetensors_release(ctypes.byref(found))
 
 
-def _write_tensors(path, tensors, notes):
-    header, at = {"__metadata__": notes}, 0
-    names = {np.dtype(kind): name for name, kind in _DTYPES.items()}
-    for name, x in tensors.items():
-        header[name] = {"dtype": names[x.dtype], "shape": list(x.shape),
-                        "data_offsets": [at, at + x.nbytes]}
-        at += x.nbytes
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text)
-        for x in tensors.values():
-            file.write(np.ascontiguousarray(x).tobytes())
+def read_step(step):
+    """(config, tensors) of what `find` found."""
+    config = configparser.ConfigParser(interpolation=None, strict=False, delimiters=("=",),
+                                       comment_prefixes=("#",))
+    config.optionxform = str
+    path = os.path.join(step, "config.ini")
+    try:
+        config.read_string(_text(path))
+    except configparser.Error:  # its sentence would show the file's content
+        raise L.ArgumentError(f"'{path}' is no recipe") from None
+    tensors, _ = read_tensors(os.path.join(step, _MODEL))
+    return {section: dict(config[section]) for section in config.sections()}, tensors
 
 
 def load_checkpoint(folder):
     """(config: section -> key -> text, tensors: name -> array) of a trained model."""
-    step = find(folder)
-    config = configparser.ConfigParser(interpolation=None, strict=False, delimiters=("=",),
-                                       comment_prefixes=("#",))
-    config.optionxform = str
-    config.read_string(_text(_checked(step, "config.ini")))
-    tensors, _ = read_tensors(_checked(step, _MODEL))
-    return {section: dict(config[section]) for section in config.sections()}, tensors
+    return read_step(find(folder))
 
 
 def settings_of(config):
@@ -132,31 +116,105 @@ def settings_of(config):
             "scale": m["scale"], "readout": m["readout"]}
 
 
+def shape_of(p):
+    """As checkpoints have it: matrices, of which a vector is one row."""
+    return (1, *p.shape) if p.dim() == 1 else tuple(p.shape)
+
+
+# ---- writing -----------------------------------------------------------------------------------
+
 def save_checkpoint(folder, like, tensors):
     """A new folder with one checkpoint: that of `like`, with these tensors (of PyTorch) in place
-    of its own. The command reads it as any other."""
-    source, folder = find(like), os.fspath(folder)
-    if os.path.lexists(os.path.join(folder, "latest")):
-        raise ArgumentError(f"folder '{folder}' holds a run already: choose another")
-    old, notes = read_tensors(_checked(source, _MODEL))
+    of its own. The command reads it as any other. A folder that holds anything of a run or of a
+    checkpoint is refused, as are numbers that are not finite in the type of the checkpoint; then
+    nothing is made."""
+    save_step(folder, find(like), tensors)
+
+
+def save_step(folder, source, tensors):
+    folder = os.fsdecode(L.path("folder", folder))
+    L.outside_checkpoints(os.path.join(folder, "step-1"))
+    _check_new(folder)
+    whole, notes = read_tensors(os.path.join(source, _MODEL))
     for name, p in tensors.items():
-        if name not in old:
-            raise ArgumentError(f"'{source}' has no tensor {name}")
-        old[name] = np.asarray(p.detach().double().cpu().numpy(), old[name].dtype).reshape(old[name].shape)
-    step = os.path.join(folder, "step-1")
-    outside_checkpoints(step)
-    temporary = step + ".tmp-gsa"
-    os.makedirs(temporary)
-    names = [n for n in _sums(source) if n not in ("state.safetensors", _MODEL)]
+        if name not in whole:
+            raise L.ArgumentError(f"'{source}' has no tensor {name}")
+        if shape_of(p) != whole[name].shape:
+            raise L.ArgumentError(f"{name} has shape {shape_of(p)}; {whole[name].shape} was "
+                                  f"expected")
+        with np.errstate(over="ignore", invalid="ignore"):
+            numbers = p.detach().double().cpu().numpy().astype(whole[name].dtype)
+        whole[name] = numbers.reshape(whole[name].shape)
+    blobs = _blobs(whole)
+    for blob in blobs:
+        L.call(lib.gsa_blob_check_finite, ctypes.byref(blob), os.fsencode(folder))
+    names = [line[66:] for line in _text(os.path.join(source, _MANIFEST)).splitlines()[:-1]]
+    with _checkpoint(folder) as checkpoint:
+        for name in names:
+            if name not in (_MODEL, _STATE):
+                with _output(checkpoint, name) as output, \
+                        _open(os.path.join(source, name)) as file:
+                    while part := file.read(1 << 20):
+                        lib.gsa_output_write(output, part, len(part))
+        with _output(checkpoint, _MODEL) as output:
+            pairs = (L._Note * len(notes))(*[(key.encode(), value.encode())
+                                             for key, value in notes.items()])
+            L.call(lib.gsa_safetensors_write, None, output, blobs, len(blobs), pairs, len(pairs))
+
+
+def _check_new(folder):
+    """What a killed save left, step-N.tmp-gsa, the library takes away."""
+    try:
+        names = sorted(os.listdir(folder))
+    except FileNotFoundError:
+        return
+    except OSError as why:
+        raise L.FileError(f"'{folder}' cannot be listed: {why.strerror}") from None
     for name in names:
-        with _open(_checked(source, name)) as old_file, \
-                open(os.path.join(temporary, name), "xb") as new_file:
-            shutil.copyfileobj(old_file, new_file)
-    _write_tensors(os.path.join(temporary, _MODEL), old, notes)
-    with open(os.path.join(temporary, _MANIFEST), "w", encoding="utf-8") as file:
-        for name in [*names, _MODEL]:
-            file.write(f"{_sum(os.path.join(temporary, name))}  {name}\n")
-        file.write(f"# {len(names) + 1} files of step-1\n")
-    os.rename(temporary, step)
-    with open(os.path.join(folder, "latest"), "w", encoding="utf-8") as file:
-        file.write("step-1\n")
+        if name in _OF_A_RUN or name.startswith("step-") and not name.endswith(".tmp-gsa"):
+            raise L.ArgumentError(f"folder '{folder}' holds a run already ('{name}'): choose "
+                                  f"another")
+
+
+def _blobs(tensors):
+    """gsa_blob of each, and of their memory, which lives as long."""
+    made = (L._Blob * len(tensors))()
+    made.kept = [(name.encode(), np.ascontiguousarray(x)) for name, x in tensors.items()]
+    for blob, (name, x) in zip(made, made.kept):
+        blob.name, blob.dtype, blob.dims = name, _DTYPES.index(x.dtype), x.ndim
+        blob.shape[:x.ndim], blob.data = x.shape, x.ctypes.data
+    return made
+
+
+@contextmanager
+def _checkpoint(folder):
+    """step-1 of the folder, in place once all is written; else nothing stays of it."""
+    stood = os.path.lexists(folder)
+    checkpoint = L.made(lib.gsa_checkpoint_begin, None, os.fsencode(folder), 1)
+    try:
+        yield checkpoint
+    except BaseException:
+        lib.gsa_checkpoint_abandon(checkpoint)
+        if not stood:
+            _remove_empty(folder)
+        raise
+    L.call(lib.gsa_checkpoint_commit, checkpoint, 1)
+
+
+def _remove_empty(folder):
+    try:
+        os.rmdir(folder)
+    except OSError:  # somebody put a file there
+        pass
+
+
+@contextmanager
+def _output(checkpoint, name):
+    """A file of the checkpoint, whole or not at all."""
+    output = L.made(lib.gsa_checkpoint_file, checkpoint, name.encode())
+    try:
+        yield output
+    except BaseException:
+        lib.gsa_output_abandon(output)
+        raise
+    L.call(lib.gsa_output_commit, output)

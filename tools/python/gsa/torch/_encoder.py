@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from .._graph import Topology, int_list, path_keys
 from .._library import INT_MAX, ArgumentError, is_others, whole
-from ._checkpoint import find, load_checkpoint, save_checkpoint, settings_of
+from ._checkpoint import find, read_step, save_step, settings_of, shape_of
 from ._ops import aggregate, attend
 
 _ACTIVATIONS = {"relu": F.relu, "leaky_relu": lambda x: F.leaky_relu(x, 0.01), "gelu": F.gelu,
@@ -405,28 +405,34 @@ class Encoder(nn.Module):
     def load(cls, folder, name="encoder", key=None, plugin=None):
         """The stack of that name of a trained model; key: the recipe key of its spec."""
         step = find(folder)
-        config, tensors = load_checkpoint(step)
+        config, tensors = read_step(step)
         spec = config["model"][key or name]
         if is_others(folder) or is_others(step):
             _check_paths(step, spec, plugin)
         return _loaded(lambda: cls(spec, plugin=plugin, **settings_of(config)), tensors, name)
 
     def load_tensors(self, tensors, name="encoder"):
-        _check_sizes(self, tensors, name)
+        _check_tensors(self, tensors, name)
         return _filled(self, tensors, name)
 
     def save(self, folder, like, name="encoder"):
-        """A checkpoint with these weights in place of those of `like`, a trained model."""
-        save_checkpoint(folder, like, self.named_tensors(name))
+        """A checkpoint with these weights in place of those of `like`, a trained model: as
+        save_checkpoint."""
+        save_step(folder, find(like), self.named_tensors(name))
 
 
-def _check_sizes(module, tensors, name):
+def _check_tensors(module, tensors, name):
     for full, p in module.named_tensors(name).items():
         if full not in tensors:
             raise ArgumentError(f"the checkpoint has no tensor {full}")
-        if tensors[full].size != p.numel():
-            raise ArgumentError(f"the checkpoint's {full} has {tensors[full].size} numbers, by its "
-                                f"config.ini it has {p.numel()}")
+        if tensors[full].dtype.kind != "f":
+            raise ArgumentError(f"the checkpoint's {full} is of {tensors[full].dtype}; real numbers "
+                                f"were expected")
+        if tuple(tensors[full].shape) != shape_of(p):
+            raise ArgumentError(f"the checkpoint's {full} is {list(tensors[full].shape)}, by its "
+                                f"config.ini it is {list(shape_of(p))}")
+        if not torch.as_tensor(tensors[full], device="cpu").to(p.dtype).isfinite().all():
+            raise ArgumentError(f"the checkpoint's {full} is not finite as {p.dtype}")
 
 
 def _filled(module, tensors, name):
@@ -437,9 +443,9 @@ def _filled(module, tensors, name):
 
 
 def _loaded(make, tensors, name):
-    """Sizes are compared before there is memory for them: a config may name any number."""
+    """Shapes are compared before there is memory for them: a config may name any number."""
     with torch.device("meta"):
-        _check_sizes(make(), tensors, name)
+        _check_tensors(make(), tensors, name)
     return _filled(make(), tensors, name)
 
 
@@ -552,8 +558,10 @@ class Input(nn.Module):
 
     @classmethod
     def load(cls, folder, name="input"):
-        config, tensors = load_checkpoint(folder)
-        m, table = config["model"], tensors[f"{name}.embedding.weight"]
+        config, tensors = read_step(find(folder))
+        m, table = config["model"], tensors.get(f"{name}.embedding.weight")
+        if table is None or table.ndim != 2:
+            raise ArgumentError(f"the checkpoint has no matrix {name}.embedding.weight")
         width = table.shape[1]
         return _loaded(lambda: cls(
             table.shape[0], int(m["hidden"]), width=width, scale=float(m["input_scale"]),
